@@ -1,0 +1,129 @@
+// The scheduler: events and a timestamp in, actions out. The daemon and the simulator drive this same object.
+//
+// Life of a request: submit() -> queued(module) -> placed(batch, path) -> running(stage) ... -> answered, once.
+// A request visits the modules of its application's DAG; at each it is one task or, behind a fan-out, several (one per
+// detection); it is answered when the last merge is done, or when any task is dropped or fails.
+//
+// Ledger invariant, always checked: submitted = completed + late + dropped + failed + rejected + in flight, per stream.
+//
+// Thread rule: one thread. Nothing allocates after construction; every table has its maximum in Limits. Calls take `now`
+// and may only move it forward; a smaller `now` is treated as the last one (clock steps must not break invariants).
+// Errors: events about unknown handles, streams or partitions are counted and ignored (StaleEvents); a broken invariant aborts.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "engine/core/policy.h"
+#include "engine/core/topology.h"
+#include "engine/core/types.h"
+
+namespace leat::core {
+
+struct Limits {
+  std::uint32_t streams = 256;
+  std::uint32_t requests = 4096;        // in flight, all streams
+  std::uint32_t tasks = 16384;          // (request, module, item) in flight
+  std::uint32_t batches = 1024;
+  std::uint32_t actions = 16384;        // waiting to be taken; the driver drains after every event
+};
+
+enum class Supersede : std::uint8_t { fifo, latest, latest_per_key, never_drop };
+enum class Priority : std::uint8_t { background = 0, normal = 1, high = 2, protected_ = 3 };
+
+struct StreamConfig {
+  std::uint32_t application = 0;
+  TimeNs slo_ns = 0;                    // 0: the application's. The deadline is capture + slo
+  TimeNs max_age_ns = 0;                // 0: none. An answer older than this at delivery is worthless (counted from capture)
+  TimeNs period_ns = 0;                 // 0: not periodic. Used by look-ahead
+  std::uint32_t depth = 8;              // requests of this stream waiting or running; one more is rejected or supersedes
+  Supersede supersede = Supersede::fifo;
+  Priority priority = Priority::normal;
+  std::uint32_t miss_window = 0, miss_allowed = 0;  // weakly hard: at most `allowed` misses in any `window` requests; 0: off
+};
+
+struct Submission {
+  StreamId stream = kNone;
+  std::uint64_t token = 0;              // the driver's own; comes back in every action about this request
+  TimeNs capture_ns = 0;                // later than now is taken as now
+  TimeNs deadline_ns = 0;               // 0: capture + SLO; otherwise may only tighten it
+  std::uint32_t items = 1;              // ELSA: one request may be n items, run in one batch
+  std::uint32_t key = 0;                // for latest_per_key
+  std::uint64_t branch_draw = 0;        // decides branches taken by chance; the driver draws it, so that the core stays deterministic
+};
+
+struct TaskRef {
+  RequestHandle request;
+  std::uint64_t token = 0;
+  std::uint32_t item = 0;               // which of its request's sub-requests at this module (0 without fan-out)
+  std::uint32_t items = 1;              // ELSA's n: how many rows of the batch it fills
+};
+
+enum class ActionKind : std::uint8_t { dispatch, answer };
+
+struct Action {
+  ActionKind kind = ActionKind::answer;
+  // dispatch: run `tasks` as one batch over `path` (one partition per stage of `route`). The driver moves the batch from
+  // stage to stage. A batch may be sent to a partition before its predecessor there has ended, at most Policy::queue_ahead deep.
+  BatchHandle batch;
+  RouteId route = kNone;
+  ModuleId module = kNone;
+  std::span<const PartitionId> path;    // valid until the next call of any event
+  std::span<const TaskRef> tasks;       // likewise
+  TimeNs start_ns = 0;                  // reserved start of the first stage (reservation), else now
+  TimeNs expected_end_ns = 0;
+  // answer
+  RequestHandle request;
+  std::uint64_t token = 0;
+  StreamId stream = kNone;
+  Outcome outcome = Outcome::pending;
+  Reason reason = Reason::none;
+  ModuleId where = kNone;               // module at which it was dropped or failed
+};
+
+// What a stage's end reports for each task, in the batch's order.
+struct TaskResult {
+  bool ok = true;
+  Reason reason = Reason::none;         // when !ok
+  std::uint32_t fan_out = 1;            // after the last stage: sub-requests this task makes for modules that fan out (0: none)
+};
+
+struct Counters;                        // engine/core/counters.h: totals, per stream, module, partition
+
+class Scheduler {
+ public:
+  // Takes copies. Precondition: topology.valid() (topology.h says what is checked and returns the text).
+  Scheduler(const Topology& topology, const Policy& policy, const Limits& limits = {});
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  // ---- events ----
+  [[nodiscard]] StreamId open_stream(TimeNs now, const StreamConfig& config) noexcept;  // kNone: no room or unknown application
+  void close_stream(TimeNs now, StreamId stream, Reason reason) noexcept;  // answers what waits; what runs is answered at its end
+  // Exactly one answer follows for each call, at once (rejected) or later. The handle is invalid when rejected at once.
+  RequestHandle submit(TimeNs now, const Submission& submission) noexcept;
+  void cancel(TimeNs now, RequestHandle request) noexcept;
+  void stage_started(TimeNs now, BatchHandle batch, std::uint32_t stage) noexcept;
+  // A batch's partition is free only now: the end of its work is proven. Results only count at the last stage.
+  void stage_finished(TimeNs now, BatchHandle batch, std::uint32_t stage, std::span<const TaskResult> results) noexcept;
+  void partition_lost(TimeNs now, PartitionId partition) noexcept;   // batches there are retried while slack allows, else failed
+  void partition_ready(TimeNs now, PartitionId partition) noexcept;  // all partitions start lost
+  void set_estimates(TimeNs now, const Estimates& estimates) noexcept;  // plain data made off the hot path (estimates.h)
+  void advance(TimeNs now) noexcept;                                 // timers: expiries, last safe moments, look-ahead
+
+  // ---- actions and what the driver needs to wait ----
+  [[nodiscard]] bool next_action(Action& out) noexcept;              // false: none left
+  [[nodiscard]] TimeNs next_timer() const noexcept;                  // call advance() at or after this; kNever: nothing planned
+  [[nodiscard]] bool idle() const noexcept;                          // nothing in flight
+  [[nodiscard]] const Counters& counters() const noexcept;
+  // Aborts if an invariant is broken: ledger, queue links, partition occupancy. O(n); tests and safety runs call it.
+  void check() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace leat::core

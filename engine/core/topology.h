@@ -1,0 +1,70 @@
+// What the scheduler schedules over: applications, modules, routes, stages, partitions, links, as flat tables of numbers.
+// Built from the planner's types; validated once, at the door.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/core/types.h"
+#include "planner/application.h"
+#include "planner/plan.h"
+
+namespace leat::core {
+
+struct LatencyTable {
+  std::vector<TimeNs> p50_ns;  // [b-1]: one batch of b items, b = 1..max
+  std::vector<TimeNs> p99_ns;
+};
+
+struct StageSpec {
+  std::vector<PartitionId> pool;
+  LatencyTable latency;
+  std::int64_t transfer_bytes = 0;   // per item, to the next stage
+};
+
+struct RouteSpec {
+  ModuleId module = 0;
+  std::uint32_t batch = 1;
+  double rate_rps = 0;
+  std::vector<StageSpec> stages;
+};
+
+struct ModuleSpec {
+  std::uint32_t application = 0;
+  std::vector<ModuleId> before, after;  // predecessors, successors (ids over all applications)
+  double items_per_request = 1;
+  std::uint32_t fan_out_cap = 1;
+  TimeNs budget_ns = 0;                 // 0: none
+  std::vector<RouteId> routes;
+};
+
+struct ApplicationSpec {
+  TimeNs slo_ns = 0;
+  double rate_rps = 0;
+  std::vector<ModuleId> modules;        // topological order
+};
+
+struct PartitionSpec {
+  double size = 1, price = 1;
+  std::uint32_t device = 0, host = 0;
+};
+
+struct LinkSpec {
+  double up_bytes_per_ns = 0, down_bytes_per_ns = 0;  // 0: free
+};
+
+struct Topology {
+  std::vector<ApplicationSpec> applications;
+  std::vector<ModuleSpec> modules;
+  std::vector<RouteSpec> routes;
+  std::vector<PartitionSpec> partitions;
+  std::vector<LinkSpec> hosts;
+
+  static Topology from(const planner::Plan& plan, std::span<const planner::Application> applications);
+  // Empty: valid. Otherwise one line: which index, what is wrong.
+  [[nodiscard]] std::string problem() const;
+};
+
+}  // namespace leat::core
