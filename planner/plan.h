@@ -21,6 +21,8 @@ struct Partition {
   std::uint32_t share = 1;      // 1/share of its device
   double size = 1;              // relative compute (cores, GPCs, SM fraction): ELSA's ascending order, Harpagon's price
   double price = 1;             // cost per second, any unit
+  double watts = 0;             // drawn while busy; 0: unknown (then only size counts in a plan for least power)
+  std::int64_t memory_bytes = 0;  // of the partition; 0: unknown, no limit
   std::uint32_t device = 0;     // partitions of one device fail together under MPS
   std::uint32_t host = 0;       // partitions of one host share its links
   std::string selector;         // how a worker finds it: core list "2-3", MIG UUID, "MPS 50%", ...

@@ -30,6 +30,7 @@ struct Profile {
   std::string model;
   std::uint32_t blocks = 1;
   std::vector<std::int64_t> boundary_bytes;  // blocks - 1 entries: bytes of one item crossing the cut before block c = 1..blocks-1
+  std::vector<std::int64_t> block_memory_bytes;  // weights and work space of each block; empty: not known, no limit applies
   std::vector<ProfileRow> rows;
   Provenance provenance;
 };

@@ -1,0 +1,159 @@
+#include "planner/profile_io.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "planner/json_reader.h"
+#include "planner/ppipe_csv.h"
+#include "planner/text_file.h"
+
+namespace leat::planner {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr const char* kSchema = "leat-profile/1";
+
+Latency latency_from(const JsonCursor& c) {
+  c.only({"p50_ns", "p99_ns", "samples"});
+  Latency l;
+  l.p50_ns = c.at("p50_ns").integer(1, INT64_MAX);
+  l.p99_ns = c.integer_or("p99_ns", l.p50_ns, 1, INT64_MAX);
+  l.samples = static_cast<std::uint32_t>(c.integer_or("samples", 0, 0, UINT32_MAX));
+  return l;
+}
+
+ProfileRow row_from(const JsonCursor& c) {
+  c.only({"class", "share", "batch", "blocks"});
+  ProfileRow row;
+  row.partition_class = c.at("class").text();
+  row.share = static_cast<std::uint32_t>(c.integer_or("share", 1, 1, 4096));
+  row.batch = static_cast<std::uint32_t>(c.at("batch").integer(1, 1 << 16));
+  for (const auto& item : c.at("blocks").items()) row.blocks.push_back(latency_from(item));
+  return row;
+}
+
+std::vector<std::int64_t> bytes_from(const JsonCursor& root, const char* key) {
+  std::vector<std::int64_t> out;
+  if (!root.has(key)) return out;
+  for (const auto& item : root.at(key).items()) out.push_back(item.integer(0, INT64_MAX));
+  return out;
+}
+
+std::string problem_of_row(const Profile& p, const ProfileRow& row) {
+  if (row.blocks.size() != p.blocks) {
+    return "has " + std::to_string(row.blocks.size()) + " block latencies; the model has " + std::to_string(p.blocks) + " blocks";
+  }
+  for (std::size_t k = 0; k < row.blocks.size(); ++k) {
+    const Latency& l = row.blocks[k];
+    if (l.p50_ns > 0 && l.p99_ns >= l.p50_ns) continue;
+    return "block " + std::to_string(k) + " has p50_ns " + std::to_string(l.p50_ns) + " and p99_ns " + std::to_string(l.p99_ns) +
+           "; latencies must be positive and p99 not below p50; measure again";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string problem_of(const Profile& p) {
+  if (p.model.empty()) return "model: empty; name the model";
+  if (p.blocks < 1) return "blocks: must be 1 or more";
+  if (p.boundary_bytes.size() + 1 != p.blocks) {
+    return "boundary_bytes: has " + std::to_string(p.boundary_bytes.size()) + " entries; " + std::to_string(p.blocks) +
+           " blocks have " + std::to_string(p.blocks - 1) + " cuts";
+  }
+  for (const auto b : p.boundary_bytes) {
+    if (b < 0) return "boundary_bytes: negative";
+  }
+  if (!p.block_memory_bytes.empty() && p.block_memory_bytes.size() != p.blocks) return "block_memory_bytes: needs one entry for each block, or none";
+  if (p.rows.empty()) return "rows: empty; measure at least one (class, share) at batch 1";
+  std::map<std::tuple<std::string, std::uint32_t, std::uint32_t>, std::size_t> seen;
+  for (std::size_t i = 0; i < p.rows.size(); ++i) {
+    const ProfileRow& row = p.rows[i];
+    const std::string where = "rows[" + std::to_string(i) + "] (class '" + row.partition_class + "', share " + std::to_string(row.share) +
+                              ", batch " + std::to_string(row.batch) + "): ";
+    if (row.partition_class.empty() || row.share < 1 || row.batch < 1) return where + "needs a class, a share >= 1 and a batch >= 1";
+    if (std::string problem = problem_of_row(p, row); !problem.empty()) return where + problem;
+    const auto [it, fresh] = seen.emplace(std::make_tuple(row.partition_class, row.share, row.batch), i);
+    if (!fresh) return where + "stands twice, first as rows[" + std::to_string(it->second) + "]; keep one";
+  }
+  for (const auto& [key, index] : seen) {
+    if (seen.count(std::make_tuple(std::get<0>(key), std::get<1>(key), 1u)) != 0) continue;
+    return "rows: class '" + std::get<0>(key) + "', share " + std::to_string(std::get<1>(key)) +
+           " has no batch 1; measure it (larger batches may leave gaps, batch 1 may not be missing)";
+  }
+  return {};
+}
+
+Result<Profile> parse_profile(std::string_view json, const std::string& name) {
+  JsonDocument document(name, json);
+  const JsonCursor root = document.root();
+  const std::string schema = root.at("schema").text();
+  if (schema != kSchema) root.at("schema").fail("is '" + schema + "'; this program reads " + kSchema);
+  root.only({"schema", "model", "blocks", "boundary_bytes", "block_memory_bytes", "rows", "provenance"});
+  Profile p;
+  p.model = root.at("model").text();
+  p.blocks = static_cast<std::uint32_t>(root.at("blocks").integer(1, 4096));
+  p.boundary_bytes = bytes_from(root, "boundary_bytes");
+  p.block_memory_bytes = bytes_from(root, "block_memory_bytes");
+  for (const auto& item : root.at("rows").items()) p.rows.push_back(row_from(item));
+  if (root.has("provenance")) {
+    const JsonCursor c = root.at("provenance");
+    c.only({"machine", "libraries", "date", "method"});
+    p.provenance = {c.text_or("machine", ""), c.text_or("libraries", ""), c.text_or("date", ""), c.text_or("method", "")};
+  }
+  if (document.failed()) return document.error();
+  const std::string problem = problem_of(p);
+  if (!problem.empty()) return Error{name + ": " + problem};
+  return p;
+}
+
+Result<Profile> read_profile(const std::string& path) {
+  const auto text = read_text_file(path);
+  if (!text) return Error{text.error()};
+  return parse_profile(*text, path);
+}
+
+std::string profile_to_json(const Profile& p) {
+  Json out = {{"schema", kSchema}, {"model", p.model}, {"blocks", p.blocks}, {"boundary_bytes", p.boundary_bytes}};
+  if (!p.block_memory_bytes.empty()) out["block_memory_bytes"] = p.block_memory_bytes;
+  out["rows"] = Json::array();
+  for (const ProfileRow& row : p.rows) {
+    Json blocks = Json::array();
+    for (const Latency& l : row.blocks) blocks.push_back({{"p50_ns", l.p50_ns}, {"p99_ns", l.p99_ns}, {"samples", l.samples}});
+    out["rows"].push_back({{"class", row.partition_class}, {"share", row.share}, {"batch", row.batch}, {"blocks", blocks}});
+  }
+  out["provenance"] = {{"machine", p.provenance.machine}, {"libraries", p.provenance.libraries},
+                       {"date", p.provenance.date}, {"method", p.provenance.method}};
+  return out.dump(1) + "\n";
+}
+
+Status write_profile(const std::string& path, const Profile& profile) { return write_text_file(path, profile_to_json(profile)); }
+
+Result<std::vector<Profile>> read_profiles(const std::string& directory) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  if (!fs::is_directory(directory, failed)) return Error{directory + ": is no directory; name the one that holds the profiles"};
+  if (fs::exists(directory + "/models.csv", failed)) return read_ppipe_profiles(directory);
+  std::vector<std::string> paths;
+  for (const auto& entry : fs::directory_iterator(directory, failed)) {
+    if (entry.path().extension() == ".json") paths.push_back(entry.path().string());
+  }
+  if (failed) return Error{directory + ": cannot be listed: " + failed.message()};
+  std::sort(paths.begin(), paths.end());
+  std::map<std::string, Profile> by_model;
+  for (const auto& path : paths) {
+    auto profile = read_profile(path);
+    if (!profile) return Error{profile.error()};
+    const std::string model = profile->model;
+    if (!by_model.emplace(model, std::move(*profile)).second) return Error{path + ": a second profile of model '" + model + "'; keep one"};
+  }
+  if (by_model.empty()) return Error{directory + ": holds no profile (*.json, or models.csv of PPipe's format); run leat profile first"};
+  std::vector<Profile> out;
+  for (auto& [model, profile] : by_model) out.push_back(std::move(profile));
+  return out;
+}
+
+}  // namespace leat::planner

@@ -1,0 +1,17 @@
+// Whole text files in and out, with one-line errors. Any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "leat/result.hpp"
+
+namespace leat::planner {
+
+// Reads at most 256 MiB. Error: "PATH: cannot be read: <why>".
+Result<std::string> read_text_file(const std::string& path);
+
+// Writes PATH.tmp, then renames it over PATH, so that a reader never sees half a file. "-" is standard output.
+Status write_text_file(const std::string& path, std::string_view text);
+
+}  // namespace leat::planner
