@@ -1,0 +1,141 @@
+// C++ over the C ABI (leat.h): owning handles, results with text, nothing else. Header-only; link libleat.
+// Shapes, units, thread rule and errors are those of leat.h. Handles move; a moved-from handle is empty.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "leat/leat.h"
+#include "leat/outcome.h"
+#include "leat/result.hpp"
+
+namespace leat {
+
+// A frame slot being written. Destroyed unsubmitted, it goes back to the pool.
+class Frame {
+ public:
+  Frame() = default;
+  explicit Frame(const leat_frame& raw) : raw_(raw) {}
+  Frame(Frame&& other) noexcept : raw_(std::exchange(other.raw_, {})) {}
+  Frame& operator=(Frame&& other) noexcept {
+    std::swap(raw_, other.raw_);
+    return *this;
+  }
+  ~Frame() {
+    if (raw_.stream) leat_abandon(&raw_);
+  }
+  const leat_frame* operator->() const noexcept { return &raw_; }
+  const leat_frame& raw() const noexcept { return raw_; }
+  std::uint8_t* plane(std::uint32_t index) const noexcept { return raw_.planes[index]; }
+  // Submits; on success this handle is empty. On an error it still owns the slot.
+  leat_error submit(const leat_submit_options& options = {}, std::uint64_t* ticket = nullptr) noexcept {
+    const leat_error error = leat_submit(&raw_, &options, ticket);
+    if (error == LEAT_ERROR_ok) raw_ = {};
+    return error;
+  }
+
+ private:
+  leat_frame raw_{};
+};
+
+// One answer. Its result and pixels are valid while the handle lives.
+class Answer {
+ public:
+  Answer() = default;
+  explicit Answer(const leat_answer& raw) : raw_(raw) {}
+  Answer(Answer&& other) noexcept : raw_(std::exchange(other.raw_, {})) {}
+  Answer& operator=(Answer&& other) noexcept {
+    std::swap(raw_, other.raw_);
+    return *this;
+  }
+  ~Answer() {
+    if (raw_.stream) leat_release(&raw_);
+  }
+  const leat_answer* operator->() const noexcept { return &raw_; }
+  const leat_answer& raw() const noexcept { return raw_; }
+  Outcome outcome() const noexcept { return static_cast<Outcome>(raw_.outcome); }
+  Reason reason() const noexcept { return static_cast<Reason>(raw_.reason); }
+  const leat_result* result() const noexcept { return raw_.result; }
+  std::chrono::nanoseconds latency() const noexcept { return std::chrono::nanoseconds(raw_.answered_ns - raw_.capture_ns); }
+
+ private:
+  leat_answer raw_{};
+};
+
+struct StreamOptions : leat_stream_options {
+  StreamOptions() { leat_stream_options_init(this); }
+};
+
+// A stream; closed when destroyed. Must not outlive its Client, nor be outlived by its frames and answers.
+class Stream {
+ public:
+  Stream() = default;
+  explicit Stream(leat_stream* raw) : raw_(raw) {}
+  Stream(Stream&& other) noexcept : raw_(std::exchange(other.raw_, nullptr)) {}
+  Stream& operator=(Stream&& other) noexcept {
+    std::swap(raw_, other.raw_);
+    return *this;
+  }
+  ~Stream() {
+    if (raw_) leat_close_stream(raw_);
+  }
+  leat_stream* raw() const noexcept { return raw_; }
+  // Empty when every slot is in use (ring_full) or the connection is gone; leat_last_error() says which.
+  std::optional<Frame> acquire() noexcept {
+    leat_frame frame;
+    if (leat_acquire(raw_, &frame) != LEAT_ERROR_ok) return std::nullopt;
+    return Frame(frame);
+  }
+  leat_error cancel(std::uint64_t ticket) noexcept { return leat_cancel(raw_, ticket); }
+
+ private:
+  leat_stream* raw_ = nullptr;
+};
+
+// A connection.
+class Client {
+ public:
+  // Result's text is leat_last_error(). `socket` empty: leat_default_socket().
+  static Result<Client> connect(const std::string& socket = {}, const std::string& name = {}) {
+    leat_connect_options options{};
+    options.socket = socket.empty() ? nullptr : socket.c_str();
+    options.name = name.empty() ? nullptr : name.c_str();
+    leat_client* raw = nullptr;
+    if (leat_connect(&options, &raw) != LEAT_ERROR_ok) return Error{leat_last_error()};
+    return Client(raw);
+  }
+  Client(Client&& other) noexcept : raw_(std::exchange(other.raw_, nullptr)) {}
+  Client& operator=(Client&& other) noexcept {
+    std::swap(raw_, other.raw_);
+    return *this;
+  }
+  ~Client() { leat_disconnect(raw_); }
+  leat_client* raw() const noexcept { return raw_; }
+  Result<Stream> open_stream(const leat_stream_options& options) {
+    leat_stream* stream = nullptr;
+    if (leat_open_stream(raw_, &options, &stream) != LEAT_ERROR_ok) return Error{leat_last_error()};
+    return Stream(stream);
+  }
+  // Empty: none within the time given, or disconnected (then connected() is false).
+  std::optional<Answer> next_answer(std::chrono::nanoseconds timeout = std::chrono::nanoseconds(0)) noexcept {
+    leat_answer answer;
+    const leat_error error = leat_next_answer(raw_, timeout.count(), &answer);
+    connected_ = error != LEAT_ERROR_disconnected;
+    if (error != LEAT_ERROR_ok) return std::nullopt;
+    return Answer(answer);
+  }
+  bool connected() const noexcept { return connected_; }
+  leat_error flush() noexcept { return leat_flush(raw_); }
+  int answer_fd() noexcept { return leat_answer_fd(raw_); }
+
+ private:
+  explicit Client(leat_client* raw) : raw_(raw) {}
+  leat_client* raw_ = nullptr;
+  bool connected_ = true;
+};
+
+}  // namespace leat

@@ -1,0 +1,40 @@
+/* Pixel formats and kinds of slot memory. One table: the C ABI, the control protocol, the pool layout and the
+ * pre-processing read it. Values are part of the wire format: append only.
+ *
+ * LEAT_FORMATS(X): X(name, value, planes, text) */
+#ifndef LEAT_FRAME_FORMAT_H
+#define LEAT_FRAME_FORMAT_H
+
+#include <stdint.h>
+
+#define LEAT_FORMATS(X)                                                                                          \
+  X(nv12, 1, 2, "4:2:0, a plane of Y, a plane of interleaved U V at half width and height")                      \
+  X(i420, 2, 3, "4:2:0, planes of Y, U, V; U and V at half width and height")                                    \
+  X(rgb24, 3, 1, "one plane, 3 bytes a pixel: R, G, B")                                                          \
+  X(bgr24, 4, 1, "one plane, 3 bytes a pixel: B, G, R")                                                          \
+  X(gray8, 5, 1, "one plane, 1 byte a pixel")
+
+#define LEAT_MAX_PLANES 3
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum leat_format {
+  LEAT_FORMAT_unknown = 0,
+#define X(name, value, planes, text) LEAT_FORMAT_##name = value,
+  LEAT_FORMATS(X)
+#undef X
+} leat_format;
+
+/* What a slot holds. Version 1 serves host memory; the other kinds keep their place in the descriptors. */
+typedef enum leat_slot_memory {
+  LEAT_SLOT_HOST = 0,      /* pixels in the stream's frame segment */
+  LEAT_SLOT_DEVICE = 1,    /* a handle to device memory */
+  LEAT_SLOT_BITSTREAM = 2  /* compressed bytes in the frame segment */
+} leat_slot_memory;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

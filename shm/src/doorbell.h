@@ -1,0 +1,92 @@
+// Waking a peer that sleeps, and only then.
+//
+// The sleeper owns a SleepWord in shared memory (even: awake, odd: asleep). To sleep: announce_sleep() for every word it
+// has, one full_fence(), look at all its rings once more, and only if they are empty block on its descriptor. The waker
+// pushes its batch, then calls Waker::wake() once: a full fence, a look at the word, a system call only if it is odd and
+// was not rung already for this sleep. Of the two (sleeper's re-check, waker's look) at least one sees the other: that is
+// what the seq_cst fences are for (Dekker's pattern); weaker orders lose wakes.
+//
+// The waker never writes the word, so it may lie in memory that is read-only to the waker.
+//
+// Two kinds of bell. Doorbell (an eventfd) between our own threads and processes. BellSocket (a socket pair) between the
+// daemon and a client: O_NONBLOCK lives in the file description a hostile peer shares, so an eventfd could be made to
+// block the daemon; send and recv with MSG_DONTWAIT cannot. It also hangs up when the peer dies.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "leat/result.hpp"
+#include "shm/src/fences.h"
+#include "shm/src/layout.h"
+#include "shm/src/segment.h"
+
+namespace leat::shm {
+
+// Sleeper's side. Between announce_sleep() and blocking: full_fence(), then re-check everything that could wake us.
+inline void announce_sleep(SleepWord& word) noexcept {
+  std::atomic_ref value(word.value);
+  value.store(value.load(std::memory_order_relaxed) | 1u, std::memory_order_relaxed);  // ordered by full_fence()
+}
+inline void announce_awake(SleepWord& word) noexcept {
+  std::atomic_ref value(word.value);
+  const std::uint32_t now = value.load(std::memory_order_relaxed);
+  // relaxed: a waker that still sees the old value only rings once too often.
+  if (now & 1u) value.store(now + 1, std::memory_order_relaxed);
+}
+
+// An eventfd: any number of rings until drained are one wake. For trusted peers.
+class Doorbell {
+ public:
+  static Result<Doorbell> create();
+  explicit Doorbell(Fd fd) noexcept : fd_(std::move(fd)) {}  // received from its maker
+  Doorbell() = default;
+  int fd() const noexcept { return fd_.get(); }
+  void ring() const noexcept;
+  void drain() const noexcept;  // makes the fd unreadable again
+
+ private:
+  Fd fd_;
+};
+
+// One end of a socket pair: either end rings the other.
+class BellSocket {
+ public:
+  struct Pair;
+  static Result<Pair> create();
+  explicit BellSocket(Fd fd) noexcept : fd_(std::move(fd)) {}
+  BellSocket() = default;
+  int fd() const noexcept { return fd_.get(); }
+  void ring() const noexcept;   // never blocks; if the peer has not drained yet it will wake anyway
+  bool drain() const noexcept;  // never blocks; false: the peer has hung up
+  // Blocks until rung, hung up, or `timeout_ns` (< 0: for ever). False: time is up.
+  bool wait(std::int64_t timeout_ns) const noexcept;
+
+ private:
+  Fd fd_;
+};
+struct BellSocket::Pair {
+  BellSocket daemon, client;
+};
+
+// Waker's side of one sleeper.
+class Waker {
+ public:
+  Waker() = default;
+  explicit Waker(const SleepWord* word) noexcept : word_(const_cast<SleepWord*>(word)) {}
+
+  // Call after pushing a batch. True: the peer sleeps and has not been rung for this sleep: ring its bell now.
+  [[nodiscard]] bool should_ring() noexcept {
+    full_fence();  // our pushes before our look; partner: the sleeper's full_fence() between announce_sleep() and re-check
+    const std::uint32_t now = std::atomic_ref(word_->value).load(std::memory_order_relaxed);
+    if ((now & 1u) == 0 || now == rung_) return false;
+    rung_ = now;
+    return true;
+  }
+
+ private:
+  SleepWord* word_ = nullptr;
+  std::uint32_t rung_ = 0;  // the (odd) word we have rung for
+};
+
+}  // namespace leat::shm

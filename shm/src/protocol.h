@@ -1,0 +1,238 @@
+// The control protocol: one SOCK_SEQPACKET Unix socket, one message per packet, request and reply. Frames never pass here.
+//
+//   client   hello -> welcome {uplink, downlink, bell}          open_stream -> stream_opened {frames, results}
+//            close_stream -> stream_closed                      anything -> refused(error, text)
+//   observer hello(role observer) -> welcome, no descriptors    observe -> observed {counters}     status_request -> status(JSON)
+//
+// Descriptors travel by SCM_RIGHTS from the daemon only, after SO_PEERCRED; the daemon never accepts any (receive() gives
+// no room for them, so the kernel drops them).
+// Every message is a fixed, trivially copyable struct that begins with Header; some have a tail of text after it.
+// decode() is the one gate: it checks length, magic, version, type and, by problem(), every field. It returns nullptr, or
+// one line that says what is wrong. The daemon ends a client that sends an invalid message (Violation::control_message).
+// A message of another version is answered by refused(wrong_version), whose layout never changes.
+// Strings are NUL-terminated inside fixed arrays.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "leat/leat.h"
+#include "leat/result.hpp"
+#include "shm/src/layout.h"
+#include "shm/src/segment.h"
+
+namespace leat::shm {
+
+inline constexpr std::uint32_t kProtocolMagic = 0x7461'656c;  // "leat"
+inline constexpr std::uint16_t kProtocolVersion = 1;
+inline constexpr std::size_t kMaxMessage = 128 * 1024;
+
+enum class MessageType : std::uint16_t {
+  hello = 1,
+  open_stream = 2,
+  close_stream = 3,
+  observe = 4,
+  status_request = 5,
+  welcome = 16,
+  stream_opened = 17,
+  stream_closed = 18,
+  refused = 19,
+  observed = 20,
+  status = 21,
+};
+
+struct Header {
+  std::uint32_t magic = kProtocolMagic;
+  std::uint16_t version = kProtocolVersion;
+  MessageType type{};
+  std::uint32_t bytes = 0;    // of the whole message, tail included; send() fills it in
+  std::uint32_t request = 0;  // the asker's number; the reply repeats it
+};
+
+enum class PeerRole : std::uint32_t { client = 0, observer = 1 };
+
+struct Hello {
+  static constexpr MessageType kType = MessageType::hello;
+  Header header;
+  PeerRole role = PeerRole::client;
+  std::uint32_t abi = LEAT_ABI_VERSION;
+  char name[32] = {};
+};
+struct Welcome {  // descriptors for a client: uplink, downlink, bell
+  static constexpr MessageType kType = MessageType::welcome;
+  Header header;
+  std::uint32_t layout_version = kLayoutVersion;
+  std::uint32_t client = 0;  // index of the client's counters record
+  std::uint32_t daemon_pid = 0;
+  std::uint32_t reserved = 0;
+  char daemon_version[32] = {};
+};
+struct OpenStream {
+  static constexpr MessageType kType = MessageType::open_stream;
+  Header header;
+  char application[64] = {};
+  PoolSpec pool;               // slots as wanted
+  std::uint32_t depth = 0;
+  std::uint32_t overload = 0;  // leat_overload
+  std::uint32_t priority = 0;  // leat_priority
+  std::uint32_t reserved = 0;
+  std::int64_t slo_ns = 0;
+  std::int64_t max_age_ns = 0;
+  std::int64_t period_ns = 0;
+};
+struct StreamOpened {  // descriptors: frames, results. Tail: class names, one line per head, names separated by tabs
+  static constexpr MessageType kType = MessageType::stream_opened;
+  Header header;
+  std::uint32_t stream = 0;  // the client's index, for descriptors and close_stream
+  PoolSpec pool;             // as granted; strides filled in
+  std::uint32_t depth = 0;
+  std::uint32_t record = 0;  // index of the stream's counters record
+  std::int64_t slo_ns = 0;   // as granted
+};
+struct CloseStream {
+  static constexpr MessageType kType = MessageType::close_stream;
+  Header header;
+  std::uint32_t stream = 0;
+  std::uint32_t reserved = 0;
+};
+struct StreamClosed {
+  static constexpr MessageType kType = MessageType::stream_closed;
+  Header header;
+  std::uint32_t stream = 0;
+  std::uint32_t reserved = 0;
+};
+struct Refused {  // the layout of this one is frozen over all versions
+  static constexpr MessageType kType = MessageType::refused;
+  Header header;
+  std::uint32_t error = 0;  // leat_error
+  char text[244] = {};      // one line: what and what to do
+};
+struct Observe {
+  static constexpr MessageType kType = MessageType::observe;
+  Header header;
+};
+struct Observed {  // descriptor: counters, read-only
+  static constexpr MessageType kType = MessageType::observed;
+  Header header;
+  std::uint64_t bytes = 0;
+};
+struct StatusRequest {
+  static constexpr MessageType kType = MessageType::status_request;
+  Header header;
+};
+struct StatusReply {  // tail: one JSON object
+  static constexpr MessageType kType = MessageType::status;
+  Header header;
+};
+
+// Field checks of each message; nullptr or one line.
+const char* problem(const Hello& m) noexcept;
+const char* problem(const Welcome& m) noexcept;
+const char* problem(const OpenStream& m) noexcept;
+const char* problem(const StreamOpened& m) noexcept;
+const char* problem(const CloseStream& m) noexcept;
+const char* problem(const StreamClosed& m) noexcept;
+const char* problem(const Refused& m) noexcept;
+const char* problem(const Observe& m) noexcept;
+const char* problem(const Observed& m) noexcept;
+const char* problem(const StatusRequest& m) noexcept;
+const char* problem(const StatusReply& m) noexcept;
+
+inline constexpr std::string_view kVersionProblem = "message of another protocol version";
+
+// Checks the header against the packet; on nullptr *out is a copy of it.
+const char* decode_header(std::span<const std::byte> packet, Header* out) noexcept;
+
+// Precondition: none; `packet` may be anything. On nullptr *out is a valid copy and *tail (when wanted) the text behind it.
+template <class M>
+const char* decode(std::span<const std::byte> packet, M* out, std::string_view* tail = nullptr) noexcept {
+  static_assert(std::is_trivially_copyable_v<M>);
+  Header header;
+  if (const char* text = decode_header(packet, &header)) return text;
+  if (header.type != M::kType) return "message of another type than expected";
+  if (packet.size() < sizeof(M)) return "message shorter than its type";
+  constexpr bool kHasTail = std::is_same_v<M, StreamOpened> || std::is_same_v<M, StatusReply>;
+  if (!kHasTail && packet.size() != sizeof(M)) return "message longer than its type";
+  std::memcpy(out, packet.data(), sizeof(M));
+  if (tail) *tail = {reinterpret_cast<const char*>(packet.data()) + sizeof(M), packet.size() - sizeof(M)};
+  return problem(*out);
+}
+
+// Copies text into a fixed array, cut to fit, NUL-terminated, the rest zero.
+template <std::size_t N>
+void set_text(char (&to)[N], std::string_view text) noexcept {
+  std::memset(to, 0, N);
+  std::memcpy(to, text.data(), text.size() < N ? text.size() : N - 1);
+}
+// Precondition: the message was decoded (so the array is terminated).
+template <std::size_t N>
+std::string_view text_of(const char (&from)[N]) noexcept {
+  return {from, strnlen(from, N)};
+}
+
+// ---- transport ----
+enum class Got : std::uint8_t { message, nothing, closed, broken };  // nothing: would block; broken: see *text
+
+// One packet. `fds`: where to put received descriptors; nullptr (the daemon): none are accepted. Never blocks if
+// !blocking. The buffer's capacity is kept between calls.
+Got receive(int socket, bool blocking, std::vector<std::byte>* packet, std::vector<Fd>* fds, std::string* text);
+
+// One packet, never blocking (a peer that does not read loses its connection). The header's length is filled in.
+Status send_bytes(int socket, std::vector<std::byte> packet, std::span<const int> fds);
+template <class M>
+Status send(int socket, M message, std::span<const int> fds = {}, std::string_view tail = {}) {
+  static_assert(std::is_trivially_copyable_v<M>);
+  message.header.type = M::kType;
+  message.header.bytes = static_cast<std::uint32_t>(sizeof(M) + tail.size());
+  std::vector<std::byte> packet(sizeof(M) + tail.size());
+  std::memcpy(packet.data(), &message, sizeof(M));
+  if (!tail.empty()) std::memcpy(packet.data() + sizeof(M), tail.data(), tail.size());
+  return send_bytes(socket, std::move(packet), fds);
+}
+Status refuse(int socket, std::uint32_t request, leat_error error, std::string_view text);
+
+struct Peer {
+  pid_t pid = 0;
+  uid_t uid = 0;
+  gid_t gid = 0;
+};
+Result<Peer> peer_of(int socket);  // SO_PEERCRED: what the kernel knew at connect
+
+// The daemon's socket. Refuses when another daemon answers there, removes a dead one's file. `mode`: who may connect.
+Result<Fd> listen_at(const std::string& path, mode_t mode);
+Result<Fd> accept_peer(int listener);  // non-blocking; an invalid Fd (no error) when nobody waits
+// Client's and observer's side. *error says which: daemon_absent, not_permitted or system.
+Result<Fd> connect_to(const std::string& path, leat_error* error);
+// Sends `message` and waits for the reply to it, at most timeout_ns. refused replies become an error text and *error.
+// The reply's packet is returned still encoded; decode it.
+struct Reply {
+  std::vector<std::byte> packet;
+  std::vector<Fd> fds;
+};
+Result<Reply> await_reply(int socket, std::uint32_t request, std::int64_t timeout_ns, leat_error* error);
+
+// What `leat top` and `leat status` use: connect, say hello as an observer, and ask.
+class Observer {
+ public:
+  static Result<Observer> connect(const std::string& path, leat_error* error);
+  struct Counters {
+    Fd fd;
+    std::uint64_t bytes = 0;
+  };
+  Result<Counters> counters(leat_error* error);
+  Result<std::string> status(leat_error* error);  // JSON
+  int fd() const noexcept { return socket_.get(); }  // hung up when the daemon is gone
+
+ private:
+  Fd socket_;
+  std::uint32_t request_ = 1;
+};
+
+}  // namespace leat::shm
