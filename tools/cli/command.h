@@ -119,7 +119,8 @@ struct Program {
   std::string_view name, summary, description;
   std::span<const Subcommand* const> subcommands;
 };
-// `PROGRAM --help`, `PROGRAM help WORD`, `PROGRAM completion` (bash), `PROGRAM --man`; otherwise the named sub-command.
+// `PROGRAM --help`, `PROGRAM help WORD`, `PROGRAM --man`, `PROGRAM completion` (bash), `PROGRAM manual FOLDER` (all pages);
+// otherwise the named sub-command.
 int run_program(const Program& program, int argc, const char* const* argv);
 [[nodiscard]] std::string program_man_page(const Program& program);
 [[nodiscard]] std::string bash_completion(const Program& program);

@@ -1,5 +1,7 @@
 // A program made of sub-commands: finding the one that is meant, its help, the completion script.
+#include <algorithm>
 #include <cstdio>
+#include <fstream>
 
 #include "tools/cli/command.h"
 #include "tools/cli/standard.h"
@@ -24,6 +26,7 @@ std::string program_help(const Program& program) {
   }
   out += "  help        help of one command: '" + std::string(program.name) + " help COMMAND'\n";
   out += "  completion  completion for bash: 'source <(" + std::string(program.name) + " completion)'\n";
+  out += "  manual      writes the manual pages: '" + std::string(program.name) + " manual FOLDER'\n";
   return out;
 }
 
@@ -34,6 +37,19 @@ int unknown_command(const Program& program, const std::string& word) {
   const std::string hint = near.empty() ? "'" + std::string(program.name) + " --help' lists them" : "did you mean '" + near + "'?";
   const bool option = word.starts_with("-");
   return fail(program.name, std::string(option ? "unknown option '" : "no command '") + word + "'; " + hint);
+}
+
+// One page for the program and one for each sub-command, FOLDER/NAME.SECTION.
+int write_manual(const Program& program, const std::string& folder) {
+  const auto write = [&](std::string name, int section, const std::string& page) {
+    std::replace(name.begin(), name.end(), ' ', '-');
+    std::ofstream file(folder + "/" + name + "." + std::to_string(section));
+    file << page << std::flush;
+    return file.good();
+  };
+  bool written = write(std::string(program.name), 1, program_man_page(program));
+  for (const Subcommand* sub : program.subcommands) written = written && write(std::string(sub->command->name), sub->command->section, man_page(*sub->command));
+  return written ? 0 : fail(program.name, "'" + folder + "' cannot be written; name a folder that exists");
 }
 
 int print(const std::string& text) {
@@ -54,6 +70,7 @@ int run_program(const Program& program, int argc, const char* const* argv) {
   if (word == "--version") return print(version_text({.name = program.name, .summary = program.summary, .description = {}}));
   if (word == "--man") return print(program_man_page(program));
   if (word == "completion") return print(bash_completion(program));
+  if (word == "manual") return words.size() == 2 ? write_manual(program, words[1]) : fail(program.name, "'manual' needs a folder to write the pages into");
   const bool help = word == "help";
   const Subcommand* sub = find(program, help ? words[1] : word);
   if (sub == nullptr) return unknown_command(program, help ? words[1] : word);

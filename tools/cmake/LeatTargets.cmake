@@ -1,13 +1,15 @@
 # The few shapes a target of this project may have. Every folder's CMakeLists.txt is made of these.
 set(LEAT_SANITIZE "" CACHE STRING "empty, 'address' (with undefined behaviour) or 'thread'")
 option(LEAT_WERROR "treat warnings as errors" OFF)
+set(ONNXRUNTIME_ROOT "${PROJECT_BINARY_DIR}/deps/onnxruntime" CACHE PATH "holds include/onnxruntime_c_api.h; tools/setup fills the default")
 
 find_package(Threads REQUIRED)
 find_package(GTest REQUIRED)
 find_package(PkgConfig REQUIRED)
 
 add_library(leat_options INTERFACE)
-target_compile_options(leat_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wno-restrict>)  # restrict: false alarms of GCC 12 on string +
+target_compile_options(leat_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
+  -Wno-missing-field-initializers -Wno-restrict>)  # designated initialisers leave members out on purpose; GCC 12 errs on string +
 target_include_directories(leat_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_link_libraries(leat_options INTERFACE Threads::Threads)
 if(LEAT_WERROR)
@@ -21,6 +23,14 @@ elseif(LEAT_SANITIZE STREQUAL "thread")
   target_link_options(leat_options INTERFACE -fsanitize=thread)
 endif()
 
+# programs: what a user runs, without tests. sanitized_tests: in a sanitizer build, the tests labelled for it.
+add_custom_target(programs)
+if(LEAT_SANITIZE)
+  add_custom_target(sanitized_tests)
+  string(SUBSTRING "${LEAT_SANITIZE}" 0 1 leat_sanitizer)
+  set(leat_sanitizer "${leat_sanitizer}san")  # asan, tsan
+endif()
+
 # leat_library(NAME SOURCES... LIBS...): a static library; other rooms link it by NAME.
 function(leat_library name)
   cmake_parse_arguments(A "" "" "SOURCES;LIBS" ${ARGN})
@@ -30,10 +40,11 @@ function(leat_library name)
 endfunction()
 
 # leat_test(NAME SOURCES... LIBS... [TIMEOUT s] [LABELS ...] [ARGS ...] [SERIAL]): a GoogleTest program, run whole by
-# ctest. SERIAL: it measures time or kills processes, so nothing else runs beside it.
+# ctest. SERIAL: it measures time or kills processes, so nothing else runs beside it. LABELS asan, tsan: it is small enough
+# to be built and run once more under that sanitizer; only such tests exist in a sanitizer build.
 function(leat_test name)
   cmake_parse_arguments(A "SERIAL" "TIMEOUT" "SOURCES;LIBS;LABELS;ARGS" ${ARGN})
-  if(NOT BUILD_TESTING)
+  if(NOT BUILD_TESTING OR (LEAT_SANITIZE AND NOT leat_sanitizer IN_LIST A_LABELS))
     return()
   endif()
   add_executable(${name} ${A_SOURCES})
@@ -41,19 +52,43 @@ function(leat_test name)
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 60)
   endif()
-  add_test(NAME ${name} COMMAND ${name} ${A_ARGS})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${A_LABELS}" SKIP_REGULAR_EXPRESSION "every test skipped")
+  set(test ${name})
+  set(command ${name} ${A_ARGS})
+  if(LEAT_SANITIZE)
+    add_dependencies(sanitized_tests ${name})
+    set(test ${name}.${leat_sanitizer})
+    math(EXPR A_TIMEOUT "${A_TIMEOUT} * 5")
+    if(LEAT_SANITIZE STREQUAL "thread")
+      set(command setarch -R $<TARGET_FILE:${name}> ${A_ARGS})  # its shadow memory needs a fixed address layout
+    endif()
+  endif()
+  add_test(NAME ${test} COMMAND ${command})
+  set_tests_properties(${test} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${A_LABELS}" SKIP_REGULAR_EXPRESSION "every test skipped")
   if(A_SERIAL)
-    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+    set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
   endif()
 endfunction()
 
-# leat_program(NAME SOURCES... LIBS... [INSTALL]): an executable; INSTALL puts it into bin.
+# leat_program(NAME SOURCES... LIBS... [INSTALL] [MANUAL section]): an executable; INSTALL puts it into bin. MANUAL: its
+# `--man` is written to build/man and installed.
 function(leat_program name)
-  cmake_parse_arguments(A "INSTALL" "" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(A "INSTALL" "MANUAL" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${A_SOURCES})
   target_link_libraries(${name} PRIVATE leat_options ${A_LIBS})
   if(A_INSTALL)
     install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    add_dependencies(programs ${name})
+  endif()
+  if(LEAT_SANITIZE)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
+  if(A_MANUAL)
+    set(folder ${PROJECT_BINARY_DIR}/man/man${A_MANUAL})
+    set(page ${folder}/${name}.${A_MANUAL})
+    add_custom_command(OUTPUT ${page} COMMAND ${CMAKE_COMMAND} -E make_directory ${folder} COMMAND ${name} --man > ${page} DEPENDS ${name} VERBATIM)
+    add_custom_target(${name}_manual ALL DEPENDS ${page})
+    add_dependencies(programs ${name}_manual)
+    install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${A_MANUAL})
   endif()
 endfunction()

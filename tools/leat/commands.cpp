@@ -1,0 +1,15 @@
+#include "tools/leat/commands.h"
+
+namespace leat::tools {
+
+// One line here per sub-command, in the order of `leat --help`.
+extern const cli::Subcommand kLeatDoctor;
+
+std::span<const cli::Subcommand* const> commands() {
+  static const cli::Subcommand* const table[] = {
+      &kLeatDoctor,
+  };
+  return table;
+}
+
+}  // namespace leat::tools
