@@ -1,0 +1,63 @@
+// Messages between the processes of the probe: a kind, a body and up to kMaxFds descriptors over a SOCK_SEQPACKET
+// socket pair (descriptors by SCM_RIGHTS). A message arrives whole or not at all; the death of the other end is seen as
+// `closed`, also after kill -9, because the kernel closes its end. Not thread-safe.
+#pragma once
+
+#include <chrono>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cuda/probe/unique_fd.h"
+#include "shm/include/leat/result.hpp"
+
+namespace leat::probe {
+
+using Clock = std::chrono::steady_clock;
+using Deadline = Clock::time_point;
+[[nodiscard]] inline Deadline after(std::chrono::milliseconds limit) { return Clock::now() + limit; }
+
+inline constexpr std::size_t kMaxMessageBytes = 96 * 1024;
+inline constexpr std::size_t kMaxFds = 4;
+
+struct Message {
+  std::string kind;
+  std::string body;
+  std::vector<UniqueFd> fds;  // close-on-exec
+};
+
+enum class Receipt : unsigned char { message, timed_out, closed, broken };
+
+struct Received {
+  Receipt receipt = Receipt::broken;
+  Message message;   // receipt == message
+  std::string text;  // otherwise one line that says what happened
+};
+
+class Channel {
+ public:
+  Channel() = default;
+  explicit Channel(UniqueFd socket) noexcept : socket_(std::move(socket)) {}
+
+  // Two connected ends, both close-on-exec.
+  static Result<std::pair<Channel, Channel>> pair();
+
+  // The descriptors stay the caller's. Blocks while the other end's buffer is full. Fails when it is gone.
+  Status send(std::string_view kind, std::string_view body = {}, std::span<const int> fds = {});
+  Received receive(Deadline deadline);
+  // The body of the next message, which must be of this kind; else one line of text. A message of kind "failed" carries
+  // the other side's own line.
+  Result<Message> expect(std::string_view kind, Deadline deadline);
+
+  [[nodiscard]] int fd() const noexcept { return socket_.get(); }
+  explicit operator bool() const noexcept { return static_cast<bool>(socket_); }
+  void close() noexcept { socket_.reset(); }
+  [[nodiscard]] UniqueFd take() noexcept { return std::move(socket_); }
+
+ private:
+  UniqueFd socket_;
+};
+
+}  // namespace leat::probe
