@@ -130,7 +130,8 @@ class ClientPort {
   bool drain_bell() noexcept;        // false: the client has hung up
 
   // ---- end ----
-  // The connection is gone: nothing is taken or pushed any more; answers are still accepted and forgotten.
+  // The connection is gone or to be ended: nothing is taken or pushed any more, the bell hangs up; answers are still
+  // accepted and forgotten.
   void orphan() noexcept;
   bool orphaned() const noexcept { return orphaned_; }
   [[nodiscard]] bool drained() const noexcept;  // no request unanswered, no slot held: may be destroyed
@@ -157,7 +158,8 @@ class ClientPort {
   void finish(Stream& stream, Slot& slot) noexcept;
 
   Segment uplink_, downlink_;
-  BellSocket bell_, client_bell_;
+  BellSocket bell_;
+  Fd client_bell_;
   RingConsumer<SubmissionDescriptor> submissions_;
   RingProducer<CompletionDescriptor> completions_;
   SleepWord* sleep_ = nullptr;  // ours, in the downlink

@@ -61,12 +61,15 @@ class BellSocket {
   bool drain() const noexcept;  // never blocks; false: the peer has hung up
   // Blocks until rung, hung up, or `timeout_ns` (< 0: for ever). False: time is up.
   bool wait(std::int64_t timeout_ns) const noexcept;
+  bool hung_up() const noexcept;  // looks without draining
+  void hang_up() const noexcept;  // both ends see it at once, whoever still holds the descriptor
 
  private:
   Fd fd_;
 };
 struct BellSocket::Pair {
-  BellSocket daemon, client;
+  BellSocket daemon;
+  Fd client;  // to be passed on
 };
 
 // Waker's side of one sleeper.

@@ -101,10 +101,17 @@ LEAT_API int64_t leat_now_ns(void);                          /* CLOCK_MONOTONIC 
 LEAT_API const char* leat_default_socket(void);
 
 /* ---- connection ---- */
+typedef enum leat_wait {
+  LEAT_WAIT_PARK = 0,  /* sleeps at once: right for answers that take longer than some 50 us */
+  LEAT_WAIT_YIELD = 1  /* yields the core a while first: for answers faster than a wake */
+} leat_wait;
+
 typedef struct leat_connect_options {
   const char* socket;  /* NULL: leat_default_socket() */
   const char* name;    /* shown by `leat top`; NULL: the program's name. At most 31 bytes are kept */
   int64_t timeout_ns;  /* for each control exchange with leatd; 0: two seconds */
+  uint32_t wait;       /* how leat_next_answer waits: leat_wait */
+  uint32_t reserved;   /* 0 */
 } leat_connect_options;
 
 /* `options` may be NULL. On LEAT_ERROR_ok *out is owned by the caller (leat_disconnect). */
@@ -197,7 +204,8 @@ LEAT_API leat_error leat_next_answer(leat_client* client, int64_t timeout_ns, le
 LEAT_API leat_error leat_answer_frame(const leat_answer* answer, leat_frame* out);
 LEAT_API void leat_release(leat_answer* answer);
 /* A descriptor for poll, epoll or asyncio, owned by the client: readable when answers may be there, hung up when leatd is
- * gone. Level-triggered; poll leat_next_answer(client, 0, ..) until timed_out before waiting on it again. -1: disconnected. */
+ * gone. Before each wait on it, the first too, call leat_next_answer(client, 0, ..) until it says timed_out: that arms it.
+ * -1: disconnected. */
 LEAT_API int leat_answer_fd(leat_client* client);
 
 #ifdef __cplusplus

@@ -1,0 +1,411 @@
+// The client library's C ABI: one connection, its streams, frames and answers. See leat/leat.h for the contract.
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "leat/leat.h"
+#include "shm/src/client_errors.h"
+#include "shm/src/descriptors.h"
+#include "shm/src/doorbell.h"
+#include "shm/src/protocol.h"
+#include "shm/src/ring.h"
+#include "shm/src/stream_pool.h"
+#include "shm/src/wait_policy.h"
+
+using namespace leat::shm;
+using leat::Result;
+
+struct leat_stream {
+  leat_client* client = nullptr;
+  std::uint32_t index = 0;
+  std::int64_t slo_ns = 0;
+  StreamView view;
+  std::vector<std::vector<std::string>> names;  // by head
+};
+
+struct leat_client {
+  // Control exchanges; the hot paths touch none of these.
+  std::mutex control;
+  Fd socket;
+  std::uint32_t request = 1;
+  std::int64_t timeout_ns = 0;
+  std::string path;
+
+  Mapping uplink, downlink;
+  BellSocket bell;
+  std::array<std::unique_ptr<leat_stream>, kMaxStreamsPerClient> streams;
+  std::atomic<bool> disconnected{false};  // relaxed: a hint that saves system calls, nothing is published with it
+
+  // Submitting thread.
+  RingProducer<SubmissionDescriptor> submissions;
+  Waker daemon_waker;
+  bool unflushed = false;
+
+  // Answering thread.
+  RingConsumer<CompletionDescriptor> completions;
+  SleepWord* sleep = nullptr;
+  WaitPolicy wait;
+  bool fd_used = false;
+  std::deque<CompletionDescriptor> kept;  // answers of other streams found while one was closing
+};
+
+namespace {
+
+constexpr std::int64_t kDefaultTimeoutNs = 2'000'000'000;
+
+leat_error disconnected(leat_client* c) {
+  c->disconnected.store(true, std::memory_order_relaxed);
+  return fail(LEAT_ERROR_disconnected, "leatd at " + c->path + " closed the connection or ended; disconnect and connect again");
+}
+bool gone(leat_client* c) {
+  if (c->disconnected.load(std::memory_order_relaxed)) return true;
+  if (!c->bell.hung_up()) return false;
+  c->disconnected.store(true, std::memory_order_relaxed);
+  return true;
+}
+
+// Sends a control message and waits for its reply, which must be an R.
+template <class R, class M>
+leat_error exchange(leat_client* c, M message, R* reply, std::vector<Fd>* fds, std::string* tail) {
+  message.header.request = c->request++;
+  if (auto sent = send(c->socket.get(), message); !sent) return disconnected(c);
+  leat_error error = LEAT_ERROR_ok;
+  Result<Reply> got = await_reply(c->socket.get(), message.header.request, c->timeout_ns, &error);
+  if (!got) {
+    if (error == LEAT_ERROR_disconnected) return disconnected(c);
+    return fail(error, got.error());
+  }
+  std::string_view text;
+  if (const char* wrong = decode(got->packet, reply, &text)) return fail(LEAT_ERROR_protocol, wrong);
+  if (tail) *tail = text;
+  if (fds) *fds = std::move(got->fds);
+  return LEAT_ERROR_ok;
+}
+
+// Maps what Welcome brought: uplink, downlink, bell.
+leat_error map_links(leat_client* c, std::vector<Fd> fds) {
+  if (fds.size() != 3) return fail(LEAT_ERROR_protocol, "leatd's welcome lacks its descriptors");
+  constexpr LinkLayout up = uplink_layout(), down = downlink_layout();
+  Result<Mapping> u = Mapping::map(fds[0].get(), up.bytes, Access::read_write, true);
+  if (!u) return fail(LEAT_ERROR_no_memory, u.error());
+  Result<Mapping> d = Mapping::map(fds[1].get(), down.bytes, Access::read_only, true);
+  if (!d) return fail(LEAT_ERROR_no_memory, d.error());
+  if (!u->at<SegmentHeader>(0)->published(SegmentKind::uplink) || !d->at<SegmentHeader>(0)->published(SegmentKind::downlink))
+    return fail(LEAT_ERROR_wrong_version, "leatd's segments are of another layout version; install the same release of both");
+  c->uplink = std::move(u).value();
+  c->downlink = std::move(d).value();
+  c->bell = BellSocket(std::move(fds[2]));
+  c->submissions = {c->uplink.at<SubmissionDescriptor>(up.cells_offset), up.capacity, c->downlink.at<IndexLine>(down.index_offset)};
+  c->completions = {c->downlink.at<CompletionDescriptor>(down.cells_offset), down.capacity, c->uplink.at<IndexLine>(up.index_offset)};
+  c->daemon_waker = Waker(c->downlink.at<SleepWord>(down.sleep_offset));
+  c->sleep = c->uplink.at<SleepWord>(up.sleep_offset);
+  return LEAT_ERROR_ok;
+}
+
+std::vector<std::vector<std::string>> split_names(std::string_view tail) {
+  std::vector<std::vector<std::string>> heads;
+  while (!tail.empty()) {
+    const std::size_t end = tail.find('\n');
+    std::string_view line = tail.substr(0, end);
+    tail = end == std::string_view::npos ? std::string_view() : tail.substr(end + 1);
+    auto& names = heads.emplace_back();
+    while (!line.empty()) {
+      const std::size_t tab = line.find('\t');
+      names.emplace_back(line.substr(0, tab));
+      line = tab == std::string_view::npos ? std::string_view() : line.substr(tab + 1);
+    }
+  }
+  return heads;
+}
+
+void fill_frame(leat_stream* s, std::uint32_t slot, std::uint32_t generation, leat_frame* out) {
+  const PoolLayout& l = s->view.layout();
+  *out = {};
+  out->stream = s;
+  out->slot = slot;
+  out->generation = generation;
+  out->format = s->view.spec().format;
+  out->width = s->view.spec().width;
+  out->height = s->view.spec().height;
+  out->plane_count = l.planes;
+  out->bytes = l.frame_bytes;
+  for (std::uint32_t p = 0; p < l.planes; ++p) {
+    out->planes[p] = s->view.writable_plane(slot, p);
+    out->strides[p] = l.strides[p];
+    out->rows[p] = l.rows[p];
+    out->row_bytes[p] = l.row_bytes[p];
+  }
+}
+
+// A ticket is slot and generation: what the daemon's cancel needs, unique within a stream for 2^32 uses of a slot.
+constexpr std::uint64_t ticket_of(std::uint32_t slot, std::uint32_t generation) { return std::uint64_t{generation} << 32 | slot; }
+
+// False: an answer of a stream that was closed meanwhile; it is discarded.
+bool fill_answer(leat_client* c, const CompletionDescriptor& d, leat_answer* out) {
+  if (d.stream >= kMaxStreamsPerClient || !c->streams[d.stream]) return false;
+  leat_stream* s = c->streams[d.stream].get();
+  *out = {};
+  out->stream = s;
+  out->ticket = ticket_of(d.slot, d.generation);
+  out->cookie = d.cookie;
+  out->outcome = d.outcome;
+  out->reason = d.reason;
+  out->slot = d.slot;
+  out->generation = d.generation;
+  out->where = d.where;
+  out->capture_ns = d.capture_ns;
+  out->deadline_ns = d.deadline_ns;
+  out->answered_ns = d.answered_ns;
+  out->result = d.has_result != 0 && d.slot < s->view.spec().slots ? s->view.result(d.slot) : nullptr;
+  return true;
+}
+
+bool pop_answer(leat_client* c, leat_answer* out) {
+  CompletionDescriptor d;
+  while (!c->kept.empty()) {
+    d = c->kept.front();
+    c->kept.pop_front();
+    if (fill_answer(c, d, out)) return true;
+  }
+  while (c->completions.pop(d))
+    if (fill_answer(c, d, out)) return true;
+  return false;
+}
+
+// Sleeps until rung or `until_ns` (< 0: for ever). Returns at once when an answer slipped in.
+void park(leat_client* c, std::int64_t until_ns) {
+  c->completions.publish();
+  announce_sleep(*c->sleep);
+  full_fence();  // our word before our look at the ring; partner: Waker::should_ring in the daemon
+  if (c->completions.empty()) {
+    const std::int64_t left = until_ns < 0 ? -1 : until_ns - leat_now_ns();
+    if (until_ns < 0 || left > 0) c->bell.wait(left);
+  }
+  announce_awake(*c->sleep);
+  if (!c->bell.drain()) c->disconnected.store(true, std::memory_order_relaxed);
+}
+
+// Leaves the sleep word set, so that the descriptor the application waits on becomes readable. False: an answer slipped in.
+bool arm_fd(leat_client* c) {
+  announce_awake(*c->sleep);
+  if (!c->bell.drain()) c->disconnected.store(true, std::memory_order_relaxed);
+  c->completions.publish();
+  announce_sleep(*c->sleep);
+  full_fence();  // as in park()
+  return c->completions.empty();
+}
+
+leat_error open_stream(leat_client* c, const leat_stream_options& o, leat_stream** out) {
+  OpenStream m;
+  if (std::char_traits<char>::length(o.application) >= sizeof m.application)
+    return fail(LEAT_ERROR_invalid_argument, "application: a name has at most 63 bytes");
+  set_text(m.application, o.application);
+  m.pool = {o.format, o.width, o.height, {o.strides[0], o.strides[1], o.strides[2]}, 0, o.memory};
+  m.depth = o.depth != 0 ? o.depth : 4;
+  m.pool.slots = o.slots != 0 ? o.slots : m.depth + 3;
+  m.overload = o.overload;
+  m.priority = o.priority;
+  m.slo_ns = o.slo_ns;
+  m.max_age_ns = o.max_age_ns;
+  m.period_ns = o.period_ns;
+  if (const char* text = problem(m)) return fail(LEAT_ERROR_invalid_argument, text);
+
+  StreamOpened opened;
+  std::vector<Fd> fds;
+  std::string tail;
+  if (const leat_error e = exchange(c, m, &opened, &fds, &tail); e != LEAT_ERROR_ok) return e;
+  if (fds.size() != 2) return fail(LEAT_ERROR_protocol, "leatd's reply lacks the stream's descriptors");
+  if (c->streams[opened.stream]) return fail(LEAT_ERROR_protocol, "leatd gave a stream index that is in use");
+  Result<StreamView> view = StreamView::map_for_client(opened.pool, std::move(fds[0]), std::move(fds[1]), opened.stream);
+  if (!view) return fail(LEAT_ERROR_no_memory, view.error());
+  auto s = std::make_unique<leat_stream>();
+  s->client = c;
+  s->index = opened.stream;
+  s->slo_ns = opened.slo_ns;
+  s->view = std::move(view).value();
+  s->names = split_names(tail);
+  *out = s.get();
+  c->streams[opened.stream] = std::move(s);
+  return LEAT_ERROR_ok;
+}
+
+}  // namespace
+
+leat_error leat_connect(const leat_connect_options* options, leat_client** out) try {
+  if (out == nullptr) return fail(LEAT_ERROR_invalid_argument, "leat_connect: out is NULL");
+  *out = nullptr;
+  const leat_connect_options o = options ? *options : leat_connect_options{};
+  if (o.timeout_ns < 0 || o.wait > LEAT_WAIT_YIELD || o.reserved != 0) return fail(LEAT_ERROR_invalid_argument, "leat_connect: an option is out of its range");
+  auto c = std::make_unique<leat_client>();
+  c->path = o.socket ? o.socket : leat_default_socket();
+  c->timeout_ns = o.timeout_ns != 0 ? o.timeout_ns : kDefaultTimeoutNs;
+  c->wait = choose_wait_policy(Role::client, usable_cores(), false, o.wait == LEAT_WAIT_YIELD);
+  leat_error error = LEAT_ERROR_ok;
+  Result<Fd> socket = connect_to(c->path, &error);
+  if (!socket) return fail(error, socket.error());
+  c->socket = std::move(socket).value();
+  Hello hello;
+  set_text(hello.name, o.name ? o.name : program_invocation_short_name);
+  for (char& ch : hello.name)
+    if (ch != '\0' && (ch < ' ' || ch > '~')) ch = '?';
+  Welcome welcome;
+  std::vector<Fd> fds;
+  if (const leat_error e = exchange(c.get(), hello, &welcome, &fds, nullptr); e != LEAT_ERROR_ok) return e;
+  if (const leat_error e = map_links(c.get(), std::move(fds)); e != LEAT_ERROR_ok) return e;
+  *out = c.release();
+  return LEAT_ERROR_ok;
+} catch (const std::bad_alloc&) {
+  return fail(LEAT_ERROR_no_memory, "no memory for a connection");
+}
+
+void leat_disconnect(leat_client* client) { delete client; }
+
+leat_error leat_open_stream(leat_client* client, const leat_stream_options* options, leat_stream** out) try {
+  if (client == nullptr || options == nullptr || out == nullptr || options->application == nullptr || options->reserved != 0)
+    return fail(LEAT_ERROR_invalid_argument, "leat_open_stream: an argument or the application's name is missing");
+  *out = nullptr;
+  const std::lock_guard lock(client->control);
+  if (gone(client)) return disconnected(client);
+  return open_stream(client, *options, out);
+} catch (const std::bad_alloc&) {
+  return fail(LEAT_ERROR_no_memory, "no memory for a stream");
+}
+
+leat_error leat_close_stream(leat_stream* stream) try {
+  if (stream == nullptr) return LEAT_ERROR_ok;
+  leat_client* c = stream->client;
+  const std::lock_guard lock(c->control);
+  leat_flush(c);
+  CloseStream m;
+  m.stream = stream->index;
+  StreamClosed closed;
+  const leat_error error = gone(c) ? LEAT_ERROR_ok : exchange(c, m, &closed, nullptr, nullptr);
+  // The daemon has answered everything of this stream before it replied: discard those, keep the others'.
+  CompletionDescriptor d;
+  while (c->completions.pop(d))
+    if (d.stream != m.stream) c->kept.push_back(d);
+  std::erase_if(c->kept, [&](const CompletionDescriptor& k) { return k.stream == m.stream; });
+  c->streams[m.stream].reset();
+  return error;
+} catch (const std::bad_alloc&) {
+  return fail(LEAT_ERROR_no_memory, "no memory to close a stream");
+}
+
+uint32_t leat_stream_slots(const leat_stream* stream) { return stream->view.spec().slots; }
+int64_t leat_stream_slo_ns(const leat_stream* stream) { return stream->slo_ns; }
+
+const char* leat_class_name(const leat_stream* stream, uint32_t head, int32_t class_id) {
+  if (head >= stream->names.size() || class_id < 0 || static_cast<std::size_t>(class_id) >= stream->names[head].size()) return nullptr;
+  return stream->names[head][static_cast<std::size_t>(class_id)].c_str();
+}
+
+leat_error leat_acquire(leat_stream* stream, leat_frame* out) {
+  const auto got = stream->view.slots().acquire();
+  if (!got) {
+    *out = {};
+    if (gone(stream->client)) return disconnected(stream->client);
+    return fail_static(LEAT_ERROR_ring_full);
+  }
+  fill_frame(stream, got->slot, got->generation, out);
+  return LEAT_ERROR_ok;
+}
+
+void leat_abandon(leat_frame* frame) {
+  if (frame == nullptr || frame->stream == nullptr) return;
+  frame->stream->view.slots().abandon(frame->slot, frame->generation);
+  *frame = {};
+}
+
+leat_error leat_submit(leat_frame* frame, const leat_submit_options* options, uint64_t* ticket) {
+  if (frame == nullptr || frame->stream == nullptr) return fail(LEAT_ERROR_invalid_argument, "leat_submit: the frame was not acquired");
+  leat_stream* s = frame->stream;
+  leat_client* c = s->client;
+  const leat_submit_options o = options ? *options : leat_submit_options{};
+  if (o.capture_ns < 0 || o.deadline_ns < 0 || o.items > kMaxItems || (o.flags & ~LEAT_SUBMIT_MORE) != 0 || o.reserved != 0)
+    return fail(LEAT_ERROR_invalid_argument, "leat_submit: a time is negative, there are over 64 items, or an unknown flag is set");
+  if (c->submissions.room(1) == 0) return gone(c) ? disconnected(c) : fail_static(LEAT_ERROR_ring_full);
+  if (!s->view.slots().submit(frame->slot, frame->generation))
+    return fail(LEAT_ERROR_invalid_argument, "leat_submit: the frame was submitted or abandoned before");
+  SubmissionDescriptor d;
+  d.kind = SubmissionKind::submit;
+  d.memory = static_cast<std::uint8_t>(s->view.spec().memory);
+  d.stream = static_cast<std::uint16_t>(s->index);
+  d.cookie = o.cookie;
+  d.capture_ns = o.capture_ns != 0 ? o.capture_ns : leat_now_ns();
+  d.deadline_ns = o.deadline_ns;
+  d.slot = frame->slot;
+  d.generation = frame->generation;
+  d.key = o.key;
+  d.items = o.items != 0 ? o.items : 1;
+  static_cast<void>(c->submissions.push(d));  // there is room: looked above, and this thread is the only producer
+  if (ticket) *ticket = ticket_of(frame->slot, frame->generation);
+  *frame = {};
+  c->unflushed = true;
+  return (o.flags & LEAT_SUBMIT_MORE) != 0 ? LEAT_ERROR_ok : leat_flush(c);
+}
+
+leat_error leat_flush(leat_client* client) {
+  if (std::exchange(client->unflushed, false) && client->daemon_waker.should_ring()) client->bell.ring();
+  return LEAT_ERROR_ok;
+}
+
+leat_error leat_cancel(leat_stream* stream, uint64_t ticket) {
+  leat_client* c = stream->client;
+  SubmissionDescriptor d;
+  d.kind = SubmissionKind::cancel;
+  d.stream = static_cast<std::uint16_t>(stream->index);
+  d.slot = static_cast<std::uint32_t>(ticket);
+  d.generation = static_cast<std::uint32_t>(ticket >> 32);
+  if (d.slot >= stream->view.spec().slots) return fail(LEAT_ERROR_invalid_argument, "leat_cancel: not a ticket of this stream");
+  if (!c->submissions.push(d)) return gone(c) ? disconnected(c) : fail_static(LEAT_ERROR_ring_full);
+  c->unflushed = true;
+  return leat_flush(c);
+}
+
+leat_error leat_next_answer(leat_client* client, int64_t timeout_ns, leat_answer* out) {
+  leat_client* c = client;
+  if (pop_answer(c, out)) return LEAT_ERROR_ok;
+  if (timeout_ns == 0) {
+    if (c->fd_used && !arm_fd(c) && pop_answer(c, out)) return LEAT_ERROR_ok;
+    if (c->disconnected.load(std::memory_order_relaxed)) return pop_answer(c, out) ? LEAT_ERROR_ok : disconnected(c);
+    return fail_static(LEAT_ERROR_timed_out);
+  }
+  const std::int64_t until = timeout_ns < 0 ? -1 : leat_now_ns() + timeout_ns;
+  Waiter waiter(c->wait);
+  for (;;) {
+    if (waiter.should_park(true)) {
+      if (c->disconnected.load(std::memory_order_relaxed)) return pop_answer(c, out) ? LEAT_ERROR_ok : disconnected(c);
+      if (until >= 0 && leat_now_ns() >= until) return gone(c) ? disconnected(c) : fail_static(LEAT_ERROR_timed_out);
+      park(c, until);
+      waiter.reset();
+    }
+    if (pop_answer(c, out)) return LEAT_ERROR_ok;
+  }
+}
+
+leat_error leat_answer_frame(const leat_answer* answer, leat_frame* out) {
+  if (answer == nullptr || answer->stream == nullptr) return fail(LEAT_ERROR_invalid_argument, "leat_answer_frame: no answer");
+  fill_frame(answer->stream, answer->slot, answer->generation, out);
+  return LEAT_ERROR_ok;
+}
+
+void leat_release(leat_answer* answer) {
+  if (answer == nullptr || answer->stream == nullptr) return;
+  answer->stream->view.slots().free(answer->slot, answer->generation);
+  *answer = {};
+}
+
+int leat_answer_fd(leat_client* client) {
+  if (gone(client)) return -1;
+  client->fd_used = true;  // from now on an empty leat_next_answer(.., 0, ..) arms it
+  return client->bell.fd();
+}

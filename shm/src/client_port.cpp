@@ -1,0 +1,240 @@
+#include "shm/src/client_port.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+namespace leat::shm {
+
+std::string_view name_of(Violation violation) noexcept {
+  switch (violation) {
+#define X(name, value, text) \
+  case Violation::name:      \
+    return #name;
+    LEAT_VIOLATIONS(X)
+#undef X
+  }
+  return "unknown";
+}
+std::string_view text_of(Violation violation) noexcept {
+  switch (violation) {
+#define X(name, value, text) \
+  case Violation::name:      \
+    return text;
+    LEAT_VIOLATIONS(X)
+#undef X
+  }
+  return "unknown";
+}
+
+namespace {
+
+constexpr LinkLayout kUp = uplink_layout();
+constexpr LinkLayout kDown = downlink_layout();
+constexpr std::int64_t kLatestTime = INT64_MAX / 4;  // later points in time could overflow sums with spans
+
+// Our own invariants, on in release builds: a daemon that breaks them must not go on.
+void require(bool holds) noexcept {
+  if (!holds) std::abort();
+}
+
+}  // namespace
+
+ClientPort::~ClientPort() = default;
+
+Result<std::unique_ptr<ClientPort>> ClientPort::create() {
+  Result<Segment> up = Segment::create("leat:uplink", kUp.bytes, Seal::size);
+  if (!up) return Error{up.error()};
+  Result<Segment> down = Segment::create("leat:downlink", kDown.bytes, Seal::future_write);
+  if (!down) return Error{down.error()};
+  Result<BellSocket::Pair> bells = BellSocket::create();
+  if (!bells) return Error{bells.error()};
+
+  std::unique_ptr<ClientPort> p(new ClientPort);
+  p->uplink_ = std::move(up).value();
+  p->downlink_ = std::move(down).value();
+  p->bell_ = std::move(bells->daemon);
+  p->client_bell_ = std::move(bells->client);
+  const Mapping& u = p->uplink_.memory();
+  const Mapping& d = p->downlink_.memory();
+  p->submissions_ = {u.at<SubmissionDescriptor>(kUp.cells_offset), kUp.capacity, d.at<IndexLine>(kDown.index_offset)};
+  p->completions_ = {d.at<CompletionDescriptor>(kDown.cells_offset), kDown.capacity, u.at<IndexLine>(kUp.index_offset)};
+  p->sleep_ = d.at<SleepWord>(kDown.sleep_offset);
+  p->client_waker_ = Waker(u.at<SleepWord>(kUp.sleep_offset));
+  u.at<SegmentHeader>(0)->publish(SegmentKind::uplink, kUp.bytes);
+  d.at<SegmentHeader>(0)->publish(SegmentKind::downlink, kDown.bytes);
+  return p;
+}
+
+Result<Fd> ClientPort::uplink_for_client() const { return duplicate(uplink_.fd()); }
+Result<Fd> ClientPort::downlink_for_client() const { return downlink_.share_read_only(); }
+Fd ClientPort::bell_for_client() noexcept { return std::move(client_bell_); }
+std::uint64_t ClientPort::bytes() const noexcept { return uplink_.bytes() + downlink_.bytes(); }
+
+bool ClientPort::attach(std::uint32_t index, std::unique_ptr<StreamPool> pool) noexcept {
+  const std::uint32_t slots = pool->spec().slots;
+  if (index >= kMaxStreamsPerClient || streams_[index] || slots_total_ + slots > kMaxSlotsPerClient) return false;
+  auto stream = std::make_unique<Stream>();
+  stream->slots = pool->slots();
+  stream->pool = std::move(pool);
+  streams_[index] = std::move(stream);
+  slots_total_ += slots;
+  return true;
+}
+
+bool ClientPort::attached(std::uint32_t index) const noexcept { return index < kMaxStreamsPerClient && streams_[index]; }
+StreamPool* ClientPort::pool(std::uint32_t index) noexcept { return attached(index) ? streams_[index]->pool.get() : nullptr; }
+std::uint32_t ClientPort::busy(std::uint32_t index) const noexcept { return attached(index) ? streams_[index]->busy : 0; }
+
+std::unique_ptr<StreamPool> ClientPort::detach(std::uint32_t index) noexcept {
+  require(attached(index) && streams_[index]->busy == 0);
+  std::unique_ptr<StreamPool> pool = std::move(streams_[index]->pool);
+  slots_total_ -= pool->spec().slots;
+  streams_[index].reset();
+  return pool;
+}
+
+std::uint32_t ClientPort::take(std::int64_t now_ns, std::span<Taken> out) noexcept {
+  std::uint32_t count = 0;
+  SubmissionDescriptor d;
+  while (count < out.size() && violation_ == Violation::none && !orphaned_ && submissions_.pop(d))
+    if (admit(d, now_ns, &out[count])) ++count;
+  return count;
+}
+
+bool ClientPort::has_submissions() const noexcept {
+  return violation_ == Violation::none && !orphaned_ && !submissions_.empty();
+}
+
+void ClientPort::violate(Violation cause) noexcept {
+  if (violation_ == Violation::none) violation_ = cause;
+}
+
+// Everything a descriptor can say wrongly, except what only moving its slot can tell. `d` is our copy.
+Violation ClientPort::check(const SubmissionDescriptor& d) const noexcept {
+  if (d.kind != SubmissionKind::submit && d.kind != SubmissionKind::cancel) return Violation::bad_kind;
+  if (!attached(d.stream)) return Violation::bad_stream;
+  const Stream& stream = *streams_[d.stream];
+  if (d.slot >= stream.slots.count()) return Violation::bad_slot;
+  if (d.reserved != 0) return Violation::bad_reserved;
+  if (d.kind == SubmissionKind::cancel) return Violation::none;
+  const Slot& slot = stream.slot[d.slot];
+  if (slot.busy) return Violation::slot_busy;
+  // Generations only grow (an abandoned slot skips one); half the range behind is "older".
+  if (d.generation - slot.generation > UINT32_MAX / 2) return Violation::bad_generation;
+  if (d.memory != stream.pool->spec().memory) return Violation::bad_memory;
+  if (d.items == 0 || d.items > kMaxItems) return Violation::bad_items;
+  if (d.bytes > stream.pool->layout().frame_bytes) return Violation::bad_size;
+  if (d.capture_ns <= 0 || d.capture_ns > kLatestTime || d.deadline_ns < 0 || d.deadline_ns > kLatestTime) return Violation::bad_time;
+  return Violation::none;
+}
+
+// True: *out is a validated copy. False: a violation, or a cancel that came after its answer.
+bool ClientPort::admit(const SubmissionDescriptor& d, std::int64_t now_ns, Taken* out) noexcept {
+  if (const Violation cause = check(d); cause != Violation::none) {
+    violate(cause);
+    return false;
+  }
+  Stream& stream = *streams_[d.stream];
+  Slot& slot = stream.slot[d.slot];
+  if (d.kind == SubmissionKind::cancel) {
+    if (!slot.busy || slot.answered || slot.generation != d.generation) return false;
+  } else {
+    if (completions_.room(busy_total_ + 1) < busy_total_ + 1) {  // the answer must find room
+      violate(completions_.corrupt() ? Violation::bad_index : Violation::flood);
+      return false;
+    }
+    if (!stream.slots.take(d.slot, d.generation)) {
+      violate(Violation::slot_state);
+      return false;
+    }
+    slot.busy = true;
+    slot.answered = false;
+    slot.generation = d.generation;
+    slot.cookie = d.cookie;
+    slot.capture_ns = std::min(d.capture_ns, now_ns);
+    ++stream.busy;
+    ++busy_total_;
+  }
+  *out = {d.kind, d.stream, d.slot, d.generation, slot.cookie, slot.capture_ns, d.deadline_ns, d.key, d.items,
+          d.bytes != 0 ? d.bytes : stream.pool->layout().frame_bytes};
+  return true;
+}
+
+void ClientPort::hold(std::uint32_t stream, std::uint32_t slot) noexcept {
+  require(attached(stream) && slot < streams_[stream]->slots.count() && streams_[stream]->slot[slot].busy);
+  ++streams_[stream]->slot[slot].holds;
+}
+
+void ClientPort::unhold(std::uint32_t stream, std::uint32_t slot) noexcept {
+  require(attached(stream) && slot < streams_[stream]->slots.count());
+  Stream& s = *streams_[stream];
+  Slot& held = s.slot[slot];
+  require(held.holds > 0);
+  if (--held.holds == 0 && held.answered) finish(s, held);
+}
+
+void ClientPort::answer(const PortAnswer& answer) noexcept {
+  require(attached(answer.stream) && answer.slot < streams_[answer.stream]->slots.count());
+  Stream& stream = *streams_[answer.stream];
+  Slot& slot = stream.slot[answer.slot];
+  require(slot.busy && !slot.answered);
+  slot.answered = true;
+  slot.answer = answer;
+  if (slot.holds == 0) finish(stream, slot);
+}
+
+// Hands the slot back and pushes its completion; the one place where a request stops being busy.
+void ClientPort::finish(Stream& stream, Slot& slot) noexcept {
+  const PortAnswer& a = slot.answer;
+  const std::uint32_t generation = slot.generation;
+  slot.busy = false;
+  slot.answered = false;
+  slot.generation = generation + 1;
+  --stream.busy;
+  --busy_total_;
+  if (orphaned_ || violation_ != Violation::none) return;
+  if (!stream.slots.release(a.slot, generation)) return violate(Violation::slot_state);
+  CompletionDescriptor d;
+  d.outcome = static_cast<std::uint8_t>(a.outcome);
+  d.reason = static_cast<std::uint8_t>(a.reason);
+  d.stream = static_cast<std::uint16_t>(a.stream);
+  d.cookie = slot.cookie;
+  d.capture_ns = slot.capture_ns;
+  d.deadline_ns = a.deadline_ns;
+  d.answered_ns = a.answered_ns;
+  d.slot = a.slot;
+  d.generation = generation;
+  d.where = a.where;
+  d.has_result = a.has_result ? 1 : 0;
+  if (!completions_.push(d)) violate(completions_.corrupt() ? Violation::bad_index : Violation::flood);
+}
+
+bool ClientPort::flush() noexcept {
+  if (orphaned_ || !client_waker_.should_ring()) return false;
+  bell_.ring();
+  return true;
+}
+
+void ClientPort::announce_sleep() noexcept {
+  submissions_.publish();
+  leat::shm::announce_sleep(*sleep_);
+}
+void ClientPort::announce_awake() noexcept { leat::shm::announce_awake(*sleep_); }
+int ClientPort::bell_fd() const noexcept { return bell_.fd(); }
+bool ClientPort::drain_bell() noexcept { return bell_.drain(); }
+
+void ClientPort::orphan() noexcept {
+  orphaned_ = true;
+  bell_.hang_up();
+}
+
+bool ClientPort::drained() const noexcept {
+  for (const auto& stream : streams_)
+    if (stream)
+      for (std::uint32_t i = 0; i < stream->slots.count(); ++i)
+        if (stream->slot[i].busy || stream->slot[i].holds != 0) return false;
+  return true;
+}
+
+}  // namespace leat::shm

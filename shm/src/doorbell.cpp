@@ -1,0 +1,74 @@
+#include "shm/src/doorbell.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+
+namespace leat::shm {
+
+Result<Doorbell> Doorbell::create() {
+  const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (fd < 0) return Error{std::string("cannot create an eventfd: ") + std::strerror(errno)};
+  return Doorbell(Fd(fd));
+}
+
+void Doorbell::ring() const noexcept {
+  const std::uint64_t one = 1;
+  // EAGAIN means the counter is full, so the sleeper wakes anyway.
+  while (::write(fd_.get(), &one, sizeof one) < 0 && errno == EINTR) {
+  }
+}
+
+void Doorbell::drain() const noexcept {
+  std::uint64_t count;
+  while (::read(fd_.get(), &count, sizeof count) < 0 && errno == EINTR) {
+  }
+}
+
+Result<BellSocket::Pair> BellSocket::create() {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
+    return Error{std::string("cannot create a socket pair: ") + std::strerror(errno)};
+  return Pair{BellSocket(Fd(ends[0])), Fd(ends[1])};
+}
+
+void BellSocket::ring() const noexcept {
+  const char one = 1;
+  // EAGAIN: unread rings are waiting already. EPIPE: the peer is gone and will be noticed by whoever polls.
+  while (::send(fd_.get(), &one, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EINTR) {
+  }
+}
+
+bool BellSocket::drain() const noexcept {
+  char rings[512];
+  for (int i = 0; i < 16; ++i) {  // bounded: a peer that rings without end must not keep us here
+    const ssize_t n = ::recv(fd_.get(), rings, sizeof rings, MSG_DONTWAIT);
+    if (n == 0) return false;
+    if (n < 0 && errno != EINTR) return errno == EAGAIN || errno == EWOULDBLOCK;
+    if (n > 0 && static_cast<std::size_t>(n) < sizeof rings) return true;
+  }
+  return true;
+}
+
+bool BellSocket::wait(std::int64_t timeout_ns) const noexcept {
+  pollfd p{fd_.get(), POLLIN, 0};
+  timespec t{};
+  t.tv_sec = timeout_ns / 1'000'000'000;
+  t.tv_nsec = timeout_ns % 1'000'000'000;
+  // EINTR counts as woken: the caller looks at its rings and at the clock again.
+  return ppoll(&p, 1, timeout_ns < 0 ? nullptr : &t, nullptr) != 0;
+}
+
+bool BellSocket::hung_up() const noexcept {
+  pollfd p{fd_.get(), POLLRDHUP, 0};
+  return fd_.get() < 0 || (::poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0);
+}
+
+void BellSocket::hang_up() const noexcept { ::shutdown(fd_.get(), SHUT_RDWR); }
+
+}  // namespace leat::shm
