@@ -8,13 +8,16 @@
 //
 // Thread rule: one thread. Nothing allocates after construction; every table has its maximum in Limits. Calls take `now`
 // and may only move it forward; a smaller `now` is treated as the last one (clock steps must not break invariants).
-// Errors: events about unknown handles, streams or partitions are counted and ignored (StaleEvents); a broken invariant aborts.
+// Errors: events about unknown handles, streams or partitions are counted and ignored (Counters::stale_events); a broken invariant aborts.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 
+#include "engine/core/counters.h"
+#include "engine/core/estimates.h"
 #include "engine/core/policy.h"
 #include "engine/core/topology.h"
 #include "engine/core/types.h"
@@ -89,11 +92,9 @@ struct TaskResult {
   std::uint32_t fan_out = 1;            // after the last stage: sub-requests this task makes for modules that fan out (0: none)
 };
 
-struct Counters;                        // engine/core/counters.h: totals, per stream, module, partition
-
 class Scheduler {
  public:
-  // Takes copies. Precondition: topology.valid() (topology.h says what is checked and returns the text).
+  // Takes copies. Precondition: topology.problem().empty().
   Scheduler(const Topology& topology, const Policy& policy, const Limits& limits = {});
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
@@ -106,12 +107,16 @@ class Scheduler {
   RequestHandle submit(TimeNs now, const Submission& submission) noexcept;
   void cancel(TimeNs now, RequestHandle request) noexcept;
   void stage_started(TimeNs now, BatchHandle batch, std::uint32_t stage) noexcept;
-  // A batch's partition is free only now: the end of its work is proven. Results only count at the last stage.
+  // A batch's partition is free only now: the end of its work is proven. Results only count at the last stage; there an
+  // empty span means that all tasks went well and none fans out to more than one.
   void stage_finished(TimeNs now, BatchHandle batch, std::uint32_t stage, std::span<const TaskResult> results) noexcept;
   void partition_lost(TimeNs now, PartitionId partition) noexcept;   // batches there are retried while slack allows, else failed
   void partition_ready(TimeNs now, PartitionId partition) noexcept;  // all partitions start lost
   void set_estimates(TimeNs now, const Estimates& estimates) noexcept;  // plain data made off the hot path (estimates.h)
   void advance(TimeNs now) noexcept;                                 // timers: expiries, last safe moments, look-ahead
+
+  // Copies up to out.size() of the oldest samples not taken yet and returns how many; the oldest are lost when nobody takes them.
+  [[nodiscard]] std::size_t take_samples(std::span<Sample> out) noexcept;
 
   // ---- actions and what the driver needs to wait ----
   [[nodiscard]] bool next_action(Action& out) noexcept;              // false: none left

@@ -13,6 +13,10 @@
 
 namespace leat::core {
 
+inline constexpr std::size_t kMaxModulesPerApplication = 16;
+inline constexpr std::size_t kMaxStages = 8;
+inline constexpr std::size_t kMaxBatch = 256;
+
 struct LatencyTable {
   std::vector<TimeNs> p50_ns;  // [b-1]: one batch of b items, b = 1..max
   std::vector<TimeNs> p99_ns;

@@ -1,0 +1,157 @@
+#include "engine/core/policy.h"
+
+#include <array>
+#include <utility>
+
+namespace leat::core {
+namespace {
+
+#define LEAT_WORD(name) std::string_view(#name),
+#define LEAT_LIST(name) #name ", "
+constexpr std::array kOrders{LEAT_ORDERS(LEAT_WORD)};
+constexpr std::array kDrops{LEAT_DROPS(LEAT_WORD)};
+constexpr std::array kPlaces{LEAT_PLACES(LEAT_WORD)};
+constexpr std::array kBatches{LEAT_BATCHES(LEAT_WORD)};
+constexpr std::array kBindings{LEAT_BINDINGS(LEAT_WORD)};
+
+template <class Enum, std::size_t N>
+bool find(const std::array<std::string_view, N>& words, std::string_view word, Enum& out) noexcept {
+  for (std::size_t i = 0; i < N; ++i) {
+    if (words[i] == word) {
+      out = static_cast<Enum>(i);
+      return true;
+    }
+  }
+  return false;
+}
+
+// "a, b, " without its last two characters.
+constexpr std::string_view list(std::string_view text) noexcept { return text.substr(0, text.size() - 2); }
+
+// The system that PARD's paper measures everything in: a queue per worker, requests dealt out in turn, the next batch
+// collected while the last one runs.
+constexpr Policy worker_queues() {
+  Policy p;
+  p.order = Order::fcfs;
+  p.drop = Drop::none;
+  p.place = Place::rr;
+  p.binding = Binding::early;
+  p.form_ahead = true;
+  return p;
+}
+
+constexpr Policy pard() {
+  Policy p = worker_queues();
+  p.order = Order::adaptive;
+  p.drop = Drop::proactive;
+  return p;
+}
+
+constexpr Policy leat() {
+  Policy p;
+  p.order = Order::backlog;
+  p.drop = Drop::proactive;
+  p.wait = WaitEstimate::lower;  // late binding: a batch starts when it is formed, so there is no batch wait to estimate
+  p.exact_duration = true;
+  p.kappa_permille = 580;
+  p.discard_by_p50 = true;
+  p.look_ahead = true;
+  return p;
+}
+
+struct Named {
+  std::string_view name;
+  Policy policy;
+};
+
+template <class Change>
+constexpr Policy with(Policy base, Change change) {
+  change(base);
+  return base;
+}
+
+constexpr std::array kPresets{
+    Named{"leat", leat()},
+    Named{"pard", pard()},
+    Named{"elsa", with(Policy{}, [](Policy& p) {
+            p.order = Order::fcfs;
+            p.drop = Drop::none;
+            p.place = Place::elsa;
+            p.batch = Batching::single;
+            p.binding = Binding::early;
+          })},
+    Named{"ppipe", with(Policy{}, [](Policy& p) {
+            p.order = Order::fcfs;
+            p.place = Place::reservation;
+            p.batch = Batching::search_down;
+          })},
+    Named{"harpagon", with(Policy{}, [](Policy& p) {
+            p.order = Order::fcfs;
+            p.drop = Drop::none;
+            p.place = Place::tc;
+            p.batch = Batching::fill;
+            p.binding = Binding::early;
+          })},
+    Named{"reactive", with(Policy{}, [](Policy& p) {
+            p.order = Order::fcfs;
+            p.place = Place::least_wait;
+            p.batch = Batching::reactive;
+          })},
+    Named{"nexus", with(worker_queues(), [](Policy& p) { p.drop = Drop::window; })},
+    Named{"clipper++", with(worker_queues(), [](Policy& p) { p.drop = Drop::split; })},
+    Named{"clipper++d", with(worker_queues(), [](Policy& p) {
+            p.drop = Drop::split;
+            p.split_reading = SplitReading::elapsed_and_execution;
+          })},
+    Named{"fifs", with(Policy{}, [](Policy& p) {
+            p.order = Order::fcfs;
+            p.drop = Drop::none;
+            p.batch = Batching::single;
+          })},
+    Named{"naive", worker_queues()},
+    // PARD's ablations, Table 1.
+    Named{"pard-back", with(pard(), [](Policy& p) { p.downstream = Downstream::none; })},
+    Named{"pard-sf", with(pard(), [](Policy& p) { p.downstream = Downstream::execution; })},
+    Named{"pard-oc", with(pard(), [](Policy& p) { p.drop = Drop::overload_control; })},
+    Named{"pard-split", with(pard(), [](Policy& p) {
+            p.drop = Drop::split;
+            p.split_reading = SplitReading::elapsed_and_execution;
+          })},
+    Named{"pard-wcl", with(pard(), [](Policy& p) { p.drop = Drop::dynamic_split; })},
+    Named{"pard-lower", with(pard(), [](Policy& p) { p.wait = WaitEstimate::lower; })},
+    Named{"pard-upper", with(pard(), [](Policy& p) { p.wait = WaitEstimate::upper; })},
+    Named{"pard-fcfs", with(pard(), [](Policy& p) { p.order = Order::fcfs; })},
+    Named{"pard-hbf", with(pard(), [](Policy& p) { p.order = Order::hbf; })},
+    Named{"pard-lbf", with(pard(), [](Policy& p) { p.order = Order::lbf; })},
+    Named{"pard-instant", with(pard(), [](Policy& p) { p.order = Order::instant; })},
+};
+
+}  // namespace
+
+bool preset(std::string_view name, Policy& out) noexcept {
+  for (const Named& named : kPresets) {
+    if (named.name == name) {
+      out = named.policy;
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string_view preset_names() noexcept {
+  return "leat, pard, elsa, ppipe, harpagon, reactive, nexus, clipper++, clipper++d, fifs, naive, pard-back, pard-sf, pard-oc, "
+         "pard-split, pard-wcl, pard-lower, pard-upper, pard-fcfs, pard-hbf, pard-lbf, pard-instant";
+}
+
+bool parse(std::string_view word, Order& out) noexcept { return find(kOrders, word, out); }
+bool parse(std::string_view word, Drop& out) noexcept { return find(kDrops, word, out); }
+bool parse(std::string_view word, Place& out) noexcept { return find(kPlaces, word, out); }
+bool parse(std::string_view word, Batching& out) noexcept { return find(kBatches, word, out); }
+bool parse(std::string_view word, Binding& out) noexcept { return find(kBindings, word, out); }
+std::string_view order_names() noexcept { return list(LEAT_ORDERS(LEAT_LIST)); }
+std::string_view drop_names() noexcept { return list(LEAT_DROPS(LEAT_LIST)); }
+std::string_view place_names() noexcept { return list(LEAT_PLACES(LEAT_LIST)); }
+std::string_view batch_names() noexcept { return list(LEAT_BATCHES(LEAT_LIST)); }
+std::string_view binding_names() noexcept { return list(LEAT_BINDINGS(LEAT_LIST)); }
+
+}  // namespace leat::core

@@ -1,0 +1,103 @@
+// A policy: what each room of the scheduler does, as plain enums and integers. Presets bundle them by name.
+// Ratios are in permille and times in nanoseconds, so that a decision is the same on every machine.
+// Plain data; read once, by Scheduler's constructor.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "engine/core/types.h"
+
+namespace leat::core {
+
+// Which waiting task is looked at first. adaptive: PARD section 4.3 (delayed transition between hbf and lbf by load factor);
+// instant: the same without delay; backlog: hbf iff the time to drain the queue exceeds a share of the freshest budget.
+#define LEAT_ORDERS(X) X(fcfs) X(lbf) X(hbf) X(adaptive) X(instant) X(backlog)
+// When a waiting task is given up. none: never; expired: once its deadline has passed (Clipper); split: once its share of
+// the SLO is used up (Clipper++); dynamic_split: shares by recent worst latency (PARD-WCL); window: Nexus; proactive: PARD
+// eq. 3; overload_control: DAGOR as PARD-oc describes it.
+#define LEAT_DROPS(X) X(none) X(expired) X(split) X(dynamic_split) X(window) X(proactive) X(overload_control)
+// Where a task or a batch goes. fifs: first idle partition; elsa: ELSA Algorithm 2; tc, rr: Harpagon's dispatch policies;
+// reservation: PPipe Algorithms 1-2.
+#define LEAT_PLACES(X) X(fifs) X(random) X(elsa) X(least_wait) X(tc) X(rr) X(reservation)
+// How large a batch is. greedy: what waits, up to the cap; fill: wait for a full batch until the last safe moment; fixed: only full
+// batches (or what is left at the deadline); single: one request, whatever its items (ELSA); search_down: the largest that
+// ends in time, from the plan's downwards (PPipe step 2); reactive: the largest that fits the module's own budget.
+#define LEAT_BATCHES(X) X(greedy) X(fill) X(fixed) X(single) X(search_down) X(reactive)
+// late: one queue per module, and a batch is formed when a partition is free. early: a queue per partition; a task is bound on
+// arrival.
+#define LEAT_BINDINGS(X) X(late) X(early)
+
+#define X(name) name,
+enum class Order : std::uint8_t { LEAT_ORDERS(X) };
+enum class Drop : std::uint8_t { LEAT_DROPS(X) };
+enum class Place : std::uint8_t { LEAT_PLACES(X) };
+enum class Batching : std::uint8_t { LEAT_BATCHES(X) };
+enum class Binding : std::uint8_t { LEAT_BINDINGS(X) };
+#undef X
+
+// What proactive adds for the modules after this one (PARD Table 1): nothing (PARD-back), execution (PARD-sf), all of q, d and W.
+enum class Downstream : std::uint8_t { none, execution, all };
+// W_k: the lambda quantile, 0 (PARD-lower), or the sum of later durations (PARD-upper).
+enum class WaitEstimate : std::uint8_t { quantile, lower, upper };
+// Clipper++ has two readings: drop when the time used exceeds the share, or when the time used plus d(b) does.
+enum class SplitReading : std::uint8_t { elapsed, elapsed_and_execution };
+
+struct Policy {
+  Order order = Order::lbf;
+  Drop drop = Drop::expired;
+  Place place = Place::fifs;
+  Batching batch = Batching::greedy;
+  Binding binding = Binding::late;
+  bool form_ahead = false;           // early binding: the next batch is collected while the last one runs (PARD, figure 3b)
+  std::uint32_t queue_ahead = 0;     // batches a partition may hold behind the one it runs
+
+  // proactive
+  Downstream downstream = Downstream::all;
+  WaitEstimate wait = WaitEstimate::quantile;
+  std::uint32_t lambda_permille = 100;
+  TimeNs window_ns = 5'000'000'000;  // of q, of the smoothed rate and of observed batch waits
+  bool exact_duration = false;       // d of the batch about to run, instead of the planned batch
+  // split
+  SplitReading split_reading = SplitReading::elapsed;
+  // overload_control: a module whose mean queueing delay exceeds the threshold cuts the rate that its entry admits
+  TimeNs oc_threshold_ns = 20'000'000;
+  std::uint32_t oc_alpha_permille = 50;
+
+  // Batch caps per module: 0: the plan's; else maximise the chain's rate with sum of d(cap) <= kappa x SLO.
+  std::uint32_t kappa_permille = 0;
+  std::uint32_t backlog_permille = 850;  // order backlog
+
+  // elsa, equations 1-2
+  std::uint32_t alpha_permille = 1000, beta_permille = 1000;
+
+  // freshness: optimistic discards (p50), pessimistic promises (p99 x margin, which learns)
+  bool discard_by_p50 = false;
+  std::uint32_t margin_permille = 1100, margin_min_permille = 1100, margin_max_permille = 3000;
+  std::uint32_t margin_up_permille = 100, margin_down_permille = 1;
+  bool look_ahead = false;               // idle on purpose for a periodic stream of a higher priority
+  TimeNs look_ahead_ns = 100'000'000;    // how far
+  TimeNs background_budget_ns = 0;       // least run time of background streams in each window; 0: none
+  TimeNs background_window_ns = 1'000'000'000;
+
+  std::uint64_t seed = 1;                // place random
+};
+
+// Fills `out` with the preset of that name; false: no such preset (preset_names() lists them).
+[[nodiscard]] bool preset(std::string_view name, Policy& out) noexcept;
+// "leat, pard, ..." for an error message or a help text.
+[[nodiscard]] std::string_view preset_names() noexcept;
+
+// Words of the configuration; false: no such word. *_names() lists the words, comma-separated.
+[[nodiscard]] bool parse(std::string_view word, Order& out) noexcept;
+[[nodiscard]] bool parse(std::string_view word, Drop& out) noexcept;
+[[nodiscard]] bool parse(std::string_view word, Place& out) noexcept;
+[[nodiscard]] bool parse(std::string_view word, Batching& out) noexcept;
+[[nodiscard]] bool parse(std::string_view word, Binding& out) noexcept;
+[[nodiscard]] std::string_view order_names() noexcept;
+[[nodiscard]] std::string_view drop_names() noexcept;
+[[nodiscard]] std::string_view place_names() noexcept;
+[[nodiscard]] std::string_view batch_names() noexcept;
+[[nodiscard]] std::string_view binding_names() noexcept;
+
+}  // namespace leat::core
