@@ -269,6 +269,12 @@ leat_error leat_connect(const leat_connect_options* options, leat_client** out) 
 
 void leat_disconnect(leat_client* client) { delete client; }
 
+void leat_stream_options_init(leat_stream_options* options) {
+  *options = {};
+  options->overload = LEAT_OVERLOAD_latest;
+  options->priority = LEAT_PRIORITY_NORMAL;
+}
+
 leat_error leat_open_stream(leat_client* client, const leat_stream_options* options, leat_stream** out) try {
   if (client == nullptr || options == nullptr || out == nullptr || options->application == nullptr || options->reserved != 0)
     return fail(LEAT_ERROR_invalid_argument, "leat_open_stream: an argument or the application's name is missing");

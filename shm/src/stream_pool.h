@@ -21,6 +21,8 @@ class StreamPool {
   const PoolLayout& layout() const noexcept { return layout_; }
   std::uint64_t bytes() const noexcept { return layout_.frames_bytes + layout_.results_bytes; }
   FrameSlots slots() const noexcept { return slots_; }
+  // Precondition of both: slot < spec().slots. Pixels are the client's to change at any time: compute on them, never trust them.
+  const std::uint8_t* frame(std::uint32_t slot) const noexcept { return frames_.memory().at<const std::uint8_t>(layout_.frame_offset(slot)); }
   const leat_result* result(std::uint32_t slot) const noexcept { return results_.memory().at<const leat_result>(layout_.result_offset(slot)); }
   leat_result* result(std::uint32_t slot) noexcept { return results_.memory().at<leat_result>(layout_.result_offset(slot)); }
 

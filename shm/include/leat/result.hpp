@@ -27,6 +27,7 @@ class [[nodiscard]] Result {
   T&& value() && { return std::move(value()); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
   // Precondition: !ok().

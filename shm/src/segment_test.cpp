@@ -1,0 +1,186 @@
+// What a sealed segment lets a peer do, and what not. Doorbells. Pools.
+#include "shm/src/segment.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include "shm/src/doorbell.h"
+#include "shm/src/stream_pool.h"
+#include "shm/src/wait_policy.h"
+
+namespace leat::shm {
+namespace {
+
+TEST(Segment, CannotBeResizedNorSealedFurther) {
+  auto s = Segment::create("test", 3 * kPage, Seal::size);
+  ASSERT_TRUE(s) << s.error();
+  EXPECT_EQ(ftruncate(s->fd(), kPage), -1);
+  EXPECT_EQ(errno, EPERM);
+  EXPECT_EQ(ftruncate(s->fd(), 8 * kPage), -1);
+  EXPECT_EQ(errno, EPERM);
+  EXPECT_EQ(fcntl(s->fd(), F_ADD_SEALS, F_SEAL_WRITE), -1);
+  EXPECT_EQ(errno, EPERM);
+}
+
+TEST(Segment, ReadOnlyShareCannotBeWritten) {
+  auto s = Segment::create("test", kPage, Seal::size);
+  ASSERT_TRUE(s) << s.error();
+  *s->data() = std::byte{42};
+  auto fd = s->share_read_only();
+  ASSERT_TRUE(fd) << fd.error();
+  EXPECT_EQ(::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd->get(), 0), MAP_FAILED);
+  EXPECT_EQ(errno, EACCES);
+  auto m = Mapping::map(fd->get(), kPage, Access::read_only, true);
+  ASSERT_TRUE(m) << m.error();
+  EXPECT_EQ(*m->data(), std::byte{42});
+  EXPECT_EQ(::mprotect(m->data(), kPage, PROT_READ | PROT_WRITE), -1);
+  EXPECT_EQ(errno, EACCES);
+  const char byte = 1;
+  EXPECT_EQ(::pwrite(fd->get(), &byte, 1, 0), -1);
+  struct stat info {};
+  ASSERT_EQ(fstat(fd->get(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0400u) << "another user must not be able to re-open it for writing";
+}
+
+TEST(Segment, FutureWriteHoldsEvenForItsOwner) {
+  auto s = Segment::create("test", kPage, Seal::future_write);
+  ASSERT_TRUE(s) << s.error();
+  *s->data() = std::byte{1};  // the maker's own mapping still writes
+  EXPECT_EQ(::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd(), 0), MAP_FAILED);
+  EXPECT_EQ(errno, EPERM);
+}
+
+TEST(Segment, RefusesWrongSizeAndUnsealed) {
+  auto s = Segment::create("test", 2 * kPage, Seal::size);
+  ASSERT_TRUE(s);
+  EXPECT_FALSE(Mapping::map(s->fd(), kPage, Access::read_only, false));
+  EXPECT_FALSE(Mapping::map(s->fd(), 3 * kPage, Access::read_only, false));
+  const Fd loose(memfd_create("loose", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(ftruncate(loose.get(), kPage), 0);
+  const auto m = Mapping::map(loose.get(), kPage, Access::read_only, false);
+  ASSERT_FALSE(m);
+  EXPECT_NE(m.error().find("not sealed"), std::string::npos);
+}
+
+TEST(Segment, NoMemoryIsOneLine) {
+  const auto s = Segment::create("huge", std::uint64_t{1} << 50, Seal::size);
+  ASSERT_FALSE(s);
+  EXPECT_NE(s.error().find("no memory"), std::string::npos) << s.error();
+  EXPECT_EQ(s.error().find('\n'), std::string::npos);
+}
+
+TEST(StreamPool, BothSidesSeeTheSameSlots) {
+  const PoolSpec spec{LEAT_FORMAT_i420, 322, 180, {}, 3, LEAT_SLOT_HOST};
+  auto pool = StreamPool::create(spec, 5);
+  ASSERT_TRUE(pool) << pool.error();
+  auto client = StreamView::map_for_client(pool->spec(), *pool->frames_for_client(), *pool->results_for_client(), 5);
+  auto worker = StreamView::map_for_worker(pool->spec(), *pool->frames_for_worker(), *pool->results_for_worker());
+  ASSERT_TRUE(client) << client.error();
+  ASSERT_TRUE(worker) << worker.error();
+  for (std::uint32_t slot = 0; slot < 3; ++slot)
+    for (std::uint32_t p = 0; p < 3; ++p) std::memset(client->writable_plane(slot, p), static_cast<int>(slot * 3 + p + 1), client->layout().row_bytes[p]);
+  for (std::uint32_t slot = 0; slot < 3; ++slot)
+    for (std::uint32_t p = 0; p < 3; ++p) EXPECT_EQ(*worker->plane(slot, p), slot * 3 + p + 1);
+  worker->writable_result(2)->checksum = 99;
+  EXPECT_EQ(client->result(2)->checksum, 99u);
+  EXPECT_EQ(pool->result(2)->checksum, 99u);
+  const auto got = client->slots().acquire();
+  ASSERT_TRUE(got);
+  EXPECT_EQ(pool->slots().load(got->slot), (SlotValue{SlotState::writing, 5, 0}));
+  const PoolSpec other{LEAT_FORMAT_i420, 322, 400, {}, 3, LEAT_SLOT_HOST};
+  EXPECT_FALSE(StreamView::map_for_worker(other, *pool->frames_for_worker(), *pool->results_for_worker())) << "sizes differ";
+}
+
+TEST(Waker, RingsOncePerSleepAndOnlyASleeper) {
+  SleepWord word{};
+  Waker waker(&word);
+  EXPECT_FALSE(waker.should_ring());
+  announce_sleep(word);
+  EXPECT_TRUE(waker.should_ring());
+  EXPECT_FALSE(waker.should_ring()) << "rung already for this sleep";
+  announce_sleep(word);
+  EXPECT_FALSE(waker.should_ring()) << "still the same sleep";
+  announce_awake(word);
+  EXPECT_FALSE(waker.should_ring());
+  announce_sleep(word);
+  EXPECT_TRUE(waker.should_ring());
+}
+
+bool readable(int fd) {
+  pollfd p{fd, POLLIN, 0};
+  return ::poll(&p, 1, 0) == 1;
+}
+
+TEST(Doorbell, ManyRingsOneDrain) {
+  auto bell = Doorbell::create();
+  ASSERT_TRUE(bell);
+  EXPECT_FALSE(readable(bell->fd()));
+  for (int i = 0; i < 1000; ++i) bell->ring();
+  EXPECT_TRUE(readable(bell->fd()));
+  bell->drain();
+  EXPECT_FALSE(readable(bell->fd()));
+}
+
+TEST(BellSocket, HostilePeerCannotBlockUs) {
+  auto pair = BellSocket::create();
+  ASSERT_TRUE(pair);
+  // The peer makes its description blocking (harmless: it is not ours) and never reads.
+  fcntl(pair->client.get(), F_SETFL, 0);
+  for (int i = 0; i < 100000; ++i) pair->daemon.ring();
+  EXPECT_TRUE(readable(pair->client.get()));
+  // It rings without end: one drain is bounded and says nothing wrong.
+  const char flood[4096] = {};
+  while (::send(pair->client.get(), flood, sizeof flood, MSG_DONTWAIT) > 0) {
+  }
+  EXPECT_TRUE(pair->daemon.drain());
+  EXPECT_FALSE(pair->daemon.hung_up());
+  pair->client = Fd();
+  EXPECT_TRUE(pair->daemon.hung_up());
+  while (pair->daemon.drain()) {
+  }
+}
+
+TEST(BellSocket, WaitEndsByRingHangUpOrTime) {
+  auto pair = BellSocket::create();
+  ASSERT_TRUE(pair);
+  const BellSocket client(std::move(pair->client));
+  EXPECT_FALSE(client.wait(1'000'000));
+  pair->daemon.ring();
+  EXPECT_TRUE(client.wait(-1));
+  EXPECT_TRUE(client.drain());
+  EXPECT_FALSE(client.wait(0));
+  pair->daemon.hang_up();
+  EXPECT_TRUE(client.wait(-1));
+  EXPECT_FALSE(client.drain());
+}
+
+TEST(WaitPolicy, OneSpinnerAtMostAndNoneWhenIdle) {
+  for (const std::uint32_t cores : {1u, 2u, 4u, 64u})
+    for (const Role role : {Role::worker, Role::client})
+      for (const bool tiny : {false, true}) EXPECT_NE(choose_wait_policy(role, cores, false, tiny).mode, WaitMode::spin);
+  EXPECT_EQ(choose_wait_policy(Role::scheduler, 1, true, false).mode, WaitMode::park);
+  EXPECT_EQ(choose_wait_policy(Role::scheduler, 2, true, false).mode, WaitMode::spin);
+  EXPECT_NE(choose_wait_policy(Role::scheduler, 8, false, false).mode, WaitMode::spin);
+  Waiter spinner(choose_wait_policy(Role::scheduler, 2, true, false));
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(spinner.should_park(true));
+  EXPECT_TRUE(spinner.should_park(false));
+  Waiter parker(choose_wait_policy(Role::worker, 2, false, false));
+  EXPECT_TRUE(parker.should_park(true));
+  Waiter yielder(choose_wait_policy(Role::worker, 2, false, true));
+  int tries = 0;
+  while (!yielder.should_park(true)) ++tries;
+  EXPECT_GT(tries, 0);
+  EXPECT_LT(tries, 10000);
+}
+
+}  // namespace
+}  // namespace leat::shm
