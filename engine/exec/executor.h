@@ -45,7 +45,9 @@ typedef struct leat_executor {
   const char* name;            /* "onnx", "emulated", "cuda" */
   int (*open)(const leat_session_options* options, leat_session** out, char* error, size_t error_bytes);
   void (*close)(leat_session* session);
-  /* Shapes of inputs and outputs at a batch size. counts are in/out: room, then number. */
+  /* Shapes of inputs and outputs at a batch size. counts are in/out: room, then number.
+   * An executor may take raw items, bytes of any length where they lie: it then describes one input of type LEAT_U8, rank 2 and
+   * shape {batch, 0}, and run() gets `batch` inputs of rank 1, one an item. */
   int (*describe)(leat_session* session, uint32_t batch, leat_tensor* inputs, uint32_t* input_count, leat_tensor* outputs,
                   uint32_t* output_count, char* error, size_t error_bytes);
   /* Runs one batch and returns when its outputs are written. */

@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
   if (!output) return cannot_write(path);
   const File truth = truth_path.empty() ? File(nullptr, std::fclose) : open_file(truth_path);
   if (!truth_path.empty() && !truth) return cannot_write(truth_path);
+  if (truth) std::setvbuf(truth.get(), nullptr, _IOLBF, BUFSIZ);
   const auto frames = args.integer("frames"), cameras = args.integer("cameras");
   leat::scene::SceneOptions options{.seed = static_cast<std::uint64_t>(args.integer("seed")),
                                     .camera = static_cast<std::uint32_t>(args.integer("camera")),
@@ -74,8 +75,9 @@ int main(int argc, char** argv) {
       const auto& objects = scene.render(index, rgb.data(), std::size_t{3} * options.width);
       if (nv12) leat::scene::to_nv12(rgb.data(), std::size_t{3} * options.width, options.width, options.height, yuv.data());
       const auto& bytes = nv12 ? yuv : rgb;
-      if (std::fwrite(bytes.data(), 1, bytes.size(), output.get()) != bytes.size()) return cannot_write(path);
+      // A frame's truth is out before the frame, so that a reader of both never waits for the truth.
       if (truth && std::fprintf(truth.get(), "%s\n", leat::scene::truth_line(options, index, objects).c_str()) < 0) return cannot_write(truth_path);
+      if (std::fwrite(bytes.data(), 1, bytes.size(), output.get()) != bytes.size()) return cannot_write(path);
       progress.add(1);
     }
   }

@@ -1,0 +1,27 @@
+// A frame as pre-processing and raw executors see it: pixels in a client's slot, mapped read-only.
+//
+// The geometry (format, size, strides, bytes) is the daemon's own record and trusted; the pixels are hostile: the client may
+// rewrite them while we read. They are only ever data, never an index or a length, so a race costs that frame its result
+// and nothing else. Plain data; any thread.
+#pragma once
+
+#include <cstdint>
+
+#include "leat/frame_format.h"
+
+namespace leat::exec {
+
+struct FrameView {
+  const std::uint8_t* planes[LEAT_MAX_PLANES] = {};  // planes[0] is the first byte of the slot
+  std::uint32_t strides[LEAT_MAX_PLANES] = {};       // bytes from row to row
+  std::uint32_t format = 0;                          // leat_format
+  std::uint32_t width = 0, height = 0;               // pixels
+  std::uint64_t bytes = 0;                           // from planes[0]: all planes and their padding
+};
+
+// A rectangle in frame pixels, x1 and y1 exclusive.
+struct Box {
+  float x0 = 0, y0 = 0, x1 = 0, y1 = 0;
+};
+
+}  // namespace leat::exec

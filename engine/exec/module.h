@@ -1,0 +1,76 @@
+// A module as a worker runs it: pre-processing straight from the frame slots, an executor's session, post-processing
+// straight into the result slots.
+//
+//   auto module = Module::open(spec);                      // control plane: loads the model, allocates everything
+//   module->run(items, reports);                           // hot path: no allocation, no exception
+//
+// A route of several stages splits the executor's part: the first stage pre-processes and writes features, the last reads
+// features and post-processes; `features` below are one dense row an item, in memory that both workers map.
+// Ownership: a Module owns its session and buffers. Thread rule: one thread; different Modules are independent.
+// Errors: open() says in one line what and what to do. run() gives each item a reason; error() is the last failed run's line.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/exec/frame_view.h"
+#include "leat/outcome.h"
+#include "leat/result.hpp"
+#include "leat/result_types.h"
+
+namespace leat::exec {
+
+inline constexpr std::uint32_t kMaxRows = 64;  // rows of one batch
+
+struct ModuleSpec {
+  std::string name;                       // for messages
+  std::string executor = "onnx";          // a built-in ("onnx", "emulated"), an installed plug-in ("cuda"), or a plug-in's path
+  std::string model_path;                 // `onnx`: an ONNX file; `emulated`: a profile (docs/profiles.md) or empty
+  std::string preprocess;                 // preprocess.h's one line; empty: the frame's bytes as they are ("raw")
+  std::string postprocess;                // postprocess.h's one line; empty: "checksum"
+  std::vector<std::string> labels;        // one entry a head, names separated by commas; empty: not checked
+  std::uint32_t batch_max = 1;            // rows, 1..kMaxRows
+  std::uint32_t threads = 1;              // compute threads; the process is pinned already
+  std::uint32_t fan_out_cap = LEAT_MAX_DETECTIONS;  // detections kept for the modules behind this one
+  std::uint32_t first_block = 0, end_block = UINT32_MAX;  // of the model; UINT32_MAX: to its end
+  std::vector<std::int64_t> emulated_ns;  // `emulated` without a profile: time of a batch of i + 1 rows; empty: no time
+  std::vector<std::pair<std::string, std::string>> extra;  // handed to the executor as key=value lines
+};
+
+// One item of a batch.
+struct Item {
+  FrameView frame;               // first stage only
+  leat_result* result = nullptr;  // where the answer goes, last stage; and where the box comes from
+  std::int32_t detection = -1;   // >= 0: the item is result->detections[detection], and its labels are appended there
+  std::uint32_t rows = 1;        // rows of the batch that it fills
+};
+
+struct ItemReport {
+  Reason reason = Reason::none;  // none: done
+  std::uint32_t fan_out = 0;              // detections written, at most fan_out_cap
+};
+
+class Module {
+ public:
+  static Result<std::unique_ptr<Module>> open(const ModuleSpec& spec);
+  virtual ~Module() = default;
+
+  // Runs items (at most batch_max rows in all); reports[i] answers items[i]. An item whose own input is unusable fails
+  // alone; false: the executor failed and so did every item.
+  // features_in: null on the first stage; features_out: null on the last. Both are feature_bytes_*() a row.
+  virtual bool run(std::span<const Item> items, std::span<ItemReport> reports, const std::byte* features_in = nullptr,
+                   std::byte* features_out = nullptr) noexcept = 0;
+
+  virtual std::uint64_t feature_bytes_in() const noexcept = 0;   // 0: this stage starts from frames
+  virtual std::uint64_t feature_bytes_out() const noexcept = 0;  // 0: this stage ends with results
+  virtual std::string_view error() const noexcept = 0;
+  virtual const ModuleSpec& spec() const noexcept = 0;
+};
+
+}  // namespace leat::exec

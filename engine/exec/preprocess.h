@@ -1,0 +1,86 @@
+// From a frame slot to a model's input in one pass: crop or letterbox, resize, colour conversion and normalisation, planar
+// float32 (NCHW), nothing written but the input's row.
+//
+// One line of text describes it (a module's `preprocess`), words in any order:
+//   raw                    no conversion: the executor takes the frame's bytes where they are
+//   letterbox | stretch    keep the picture's proportions and fill the rest with `pad`, or fill the whole input (default letterbox)
+//   crop=0.1               behind a fan-out: widen the detection's box by this part of its side each way (default 0)
+//   rgb | bgr | gray       channel order of the model's input (default rgb)
+//   mean=A[,B,C] std=A[,B,C]   value = (pixel / 255 - mean) / std (default 0 and 1)
+//   pad=V                  pixel / 255 of the filled part (default 0.5)
+//   bt601 | bt709          matrix of nv12 and i420 frames (default bt601); limited | full: their range (default limited)
+//
+// Geometry: the source rectangle [x0, x1) x [y0, y1) is the frame, or the box widened and clipped to the frame. Target pixel
+// i lies at x0 + (i + 0.5) * scale - 0.5 in frame pixels; bilinear between the four pixels (each plane's own) round that
+// point, never outside of the frame. Placement maps back: frame = offset + scale * input.
+//
+// Thread rule: a Preprocessor is used by one thread. Errors: parse() and open() one line; run() returns false for a frame
+// whose geometry is unusable (unknown format, no pixels, planes longer than the slot) and writes nothing then.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/exec/frame_view.h"
+#include "leat/result.hpp"
+
+namespace leat::exec {
+
+enum class Fit : std::uint8_t { raw, letterbox, stretch };
+enum class Channels : std::uint8_t { rgb, bgr, gray };
+enum class Matrix : std::uint8_t { bt601, bt709 };
+enum class Range : std::uint8_t { limited, full };
+
+struct PreprocessSpec {
+  Fit fit = Fit::letterbox;
+  Channels channels = Channels::rgb;
+  Matrix matrix = Matrix::bt601;
+  Range range = Range::limited;
+  float crop = 0;
+  std::array<float, 3> mean = {0, 0, 0}, deviation = {1, 1, 1};
+  float pad = 0.5f;
+};
+Result<PreprocessSpec> parse_preprocess(std::string_view line);
+
+// frame = offset + scale * input, in pixels of each; what post-processing needs to give boxes in frame pixels.
+struct Placement {
+  float offset_x = 0, offset_y = 0, scale_x = 1, scale_y = 1;
+};
+
+class Preprocessor {
+ public:
+  Preprocessor() = default;
+  // width, height, channel_count: of the model's input. Error: channel_count does not suit spec.channels.
+  static Result<Preprocessor> open(const PreprocessSpec& spec, std::uint32_t channel_count, std::uint32_t width, std::uint32_t height);
+
+  // box: null for the whole frame. out: channel_count planes of height x width floats. No allocation.
+  bool run(const FrameView& frame, const Box* box, float* out) noexcept;
+  // The same geometry without touching a pixel.
+  [[nodiscard]] Placement placement(const FrameView& frame, const Box* box) const noexcept;
+
+  [[nodiscard]] const PreprocessSpec& spec() const noexcept { return spec_; }
+
+ private:
+  struct Window {
+    float x0, y0, x1, y1;                       // source rectangle, frame pixels
+    std::uint32_t left, top, width, height;     // of the target that it fills
+  };
+  Window window_of(const FrameView& frame, const Box* box) const noexcept;
+
+  PreprocessSpec spec_;
+  std::uint32_t channel_count_ = 0, width_ = 0, height_ = 0;
+  struct Tap {  // a target pixel's two source pixels, and the weight of the second
+    std::uint32_t first, second;
+    float weight;
+  };
+  std::vector<Tap> columns_[2], rows_[2];  // [0] full resolution, [1] chroma
+  std::vector<float> lines_;               // two source rows of each component, resampled across
+};
+
+// Empty: every plane of the frame lies within its slot. Otherwise what is wrong.
+[[nodiscard]] std::string_view problem_of(const FrameView& frame) noexcept;
+
+}  // namespace leat::exec
