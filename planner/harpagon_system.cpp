@@ -38,7 +38,8 @@ constexpr HarpagonSystem kSystems[] = {
     {.name = "harp-q0.1", .text = "split in intervals of 100 ms", .splitter = Splitter::quantised, .interval_s = 0.1, .paper_extra_cost = 0.306},
     {.name = "harp-nnm", .text = "no node merger", .merge_nodes = false, .paper_extra_cost = 0.002},
     {.name = "harp-ncd", .text = "no cost-direct", .cost_direct = false, .paper_extra_cost = 0.003},
-    {.name = "leat", .text = "exact frontiers, exactly combined; the paper's plan is the first bound", .splitter = Splitter::exact},
+    {.name = "harp-split", .text = "the best of all splits that Algorithm 2 may end in", .splitter = Splitter::configurations},
+    {.name = "leat", .text = "exact frontiers, exactly combined; the paper's greedy is the first bound", .splitter = Splitter::exact},
 };
 // clang-format on
 
@@ -96,18 +97,27 @@ HarpagonPlan schedule_split(const HarpagonSystem& system, const HarpagonProblem&
   return plan;
 }
 
-// Nexus: every budget a whole number of intervals; the cheapest combination of all.
-Split split_quantised(const HarpagonSystem& system, const HarpagonProblem& problem) {
+// The budgets among which a module's may be chosen. Nexus: whole numbers of intervals.
+std::vector<double> candidate_budgets_s(const HarpagonSystem& system, const HarpagonModule& module, double slo_s) {
+  std::vector<double> out;
+  if (system.splitter == Splitter::quantised)
+    for (int i = 1; i * system.interval_s <= slo_s * (1 + kRelative); ++i) out.push_back(i * system.interval_s);
+  else
+    for (const Configuration& c : module.configurations) out.push_back(worst_case_latency_s(system.dispatch, c, module.rate_rps));
+  return out;
+}
+
+// The cheapest of all combinations of candidate budgets.
+Split split_by_candidates(const HarpagonSystem& system, const HarpagonProblem& problem) {
   const ModuleOptions options{system.dispatch, system.tuples, system.dummies};
-  const auto intervals = static_cast<std::uint32_t>(std::floor(problem.slo_s / system.interval_s * (1 + kRelative)));
   std::vector<Frontier> frontiers(problem.modules.size());
   for (std::size_t m = 0; m < problem.modules.size(); ++m)
-    for (std::uint32_t i = 1; i <= intervals; ++i) {
-      const ModuleSchedule s = schedule_module(problem.modules[m].configurations, problem.modules[m].rate_rps, i * system.interval_s, options);
-      if (s.feasible()) frontiers[m].add(i * system.interval_s, s.cost, i);
+    for (double budget : candidate_budgets_s(system, problem.modules[m], problem.slo_s)) {
+      const ModuleSchedule s = schedule_module(problem.modules[m].configurations, problem.modules[m].rate_rps, budget, options);
+      if (s.feasible()) frontiers[m].add(budget, s.cost, 0);
     }
   Split split;
-  const auto chosen = cheapest_combination(frontiers, predecessors(problem), intervals * system.interval_s, kNoPlan);
+  const auto chosen = cheapest_combination(frontiers, predecessors(problem), problem.slo_s, kNoPlan);
   for (std::size_t m = 0; m < chosen.size(); ++m) split.budget_s.push_back(frontiers[m].points()[chosen[m]].latency_s);
   return split;
 }
@@ -117,8 +127,9 @@ HarpagonPlan plan_on(const HarpagonSystem& system, const HarpagonProblem& proble
     if (m.configurations.empty()) return {};
   switch (system.splitter) {
     case Splitter::even: return schedule_split(system, problem, split_evenly(problem));
-    case Splitter::quantised: return schedule_split(system, problem, split_quantised(system, problem));
-    case Splitter::exact: return solve_exactly(problem, plan_with(kSystems[0], problem));
+    case Splitter::quantised:
+    case Splitter::configurations: return schedule_split(system, problem, split_by_candidates(system, problem));
+    case Splitter::exact: return solve_exactly(problem, plan_with(*find_harpagon_system("harp-ncd"), problem));
     case Splitter::latency_cost:
     case Splitter::throughput: break;
   }

@@ -11,7 +11,11 @@
 
 namespace leat::planner {
 
-enum class Splitter : std::uint8_t { latency_cost, throughput, quantised, even, exact };
+enum class Splitter : std::uint8_t {
+  latency_cost, throughput, quantised, even,
+  configurations,  // the best of all splits whose budgets are worst cases of configurations: what Algorithm 2 searches greedily
+  exact,
+};
 enum class Hardware : std::uint8_t { any, cheapest, dearest, one_kind };  // one_kind: the better of all single kinds
 enum class Reassign : std::uint8_t { none, one, all };
 
