@@ -4,6 +4,5 @@
 namespace leat::planner {
 
 int run_check(int argc, char** argv);
-int run_harpagon(int argc, char** argv);
 
 }  // namespace leat::planner
