@@ -1,0 +1,252 @@
+#include "engine/daemon/config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "engine/core/policy.h"
+#include "engine/daemon/policy_words.h"
+#include "engine/daemon/toml_cursor.h"
+#include "engine/worker/affinity.h"
+#include "engine/worker/channel.h"
+#include "planner/application_io.h"
+#include "planner/profile_io.h"
+#include "leat/leat.h"
+
+namespace leat::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kLongestMs = 1e7;
+constexpr std::int64_t kMost = INT32_MAX;
+constexpr std::uint32_t kMaxPartitions = 128;  // records in the counters segment
+
+// What every part of the file needs.
+struct Reading {
+  TomlDocument document;
+  fs::path directory;
+
+  std::string path_of(const std::string& name) const { return name.empty() ? name : (directory / name).lexically_normal().string(); }
+};
+
+void read_daemon(const TomlCursor& t, const Reading& reading, Config& out) {
+  t.only({"socket", "socket_mode", "allow_uids", "allow_gids", "event_loop", "log_level", "scheduler_core", "plan", "recorder"});
+  out.socket = t.text("socket", leat_default_socket());
+  if (out.socket.empty()) t.at("socket").fail("must not be empty");
+  if (out.socket.size() > 107) t.at("socket").fail("is longer than the 107 bytes a Unix socket's path may have; use a shorter one");
+  if (!out.socket.empty() && t.has("socket")) out.socket = reading.path_of(out.socket);
+  const std::string mode = t.text("socket_mode", "0666");
+  if (mode.empty() || mode.size() > 4 || mode.find_first_not_of("01234567") != std::string::npos)
+    t.at("socket_mode").fail("'" + mode + "' is no file mode; write it like \"0660\"");
+  else
+    out.socket_mode = static_cast<std::uint32_t>(std::stoul(mode, nullptr, 8));
+  for (const auto id : t.integers("allow_uids", 0, UINT32_MAX - 1)) out.allow_uids.push_back(static_cast<std::uint32_t>(id));
+  for (const auto id : t.integers("allow_gids", 0, UINT32_MAX - 1)) out.allow_gids.push_back(static_cast<std::uint32_t>(id));
+  const std::string loop = t.choice("event_loop", "auto", {"auto", "io_uring", "epoll"});
+  out.event_loop = loop == "auto" ? EventLoopKind::automatic : loop == "epoll" ? EventLoopKind::epoll : EventLoopKind::io_uring;
+  out.log_level = t.choice("log_level", "info", {"debug", "info", "warning", "error"});
+  out.scheduler_core = static_cast<std::int32_t>(t.integer("scheduler_core", -1, -1, 4095));
+  out.plan_path = reading.path_of(t.text("plan", ""));
+  if (!out.plan_path.empty() && !fs::is_regular_file(out.plan_path)) t.at("plan").fail("there is no file " + out.plan_path + "; make it with leat-plan or correct the path");
+  out.recorder_path = reading.path_of(t.text("recorder", ""));
+}
+
+void read_limits(const TomlCursor& t, LimitsConfig& out) {
+  t.only({"clients", "streams", "requests", "memory_mib", "client_memory_mib"});
+  out.clients = static_cast<std::uint32_t>(t.integer("clients", out.clients, 1, 64));
+  out.streams = static_cast<std::uint32_t>(t.integer("streams", out.streams, 1, 256));
+  out.requests = static_cast<std::uint32_t>(t.integer("requests", out.requests, 1, 65536));
+  out.memory_bytes = static_cast<std::uint64_t>(t.integer("memory_mib", static_cast<std::int64_t>(out.memory_bytes >> 20), 1, 1 << 24)) << 20;
+  out.client_memory_bytes = static_cast<std::uint64_t>(t.integer("client_memory_mib", static_cast<std::int64_t>(out.client_memory_bytes >> 20), 1, 1 << 24)) << 20;
+}
+
+void read_policy(const TomlCursor& t, Config& out) {
+  for (const auto& key : t.keys()) {
+    const TomlCursor c = t.at(key);
+    const auto value = c.scalar();
+    if (!value) {
+      c.fail("must be a word, a number, or true or false");
+      continue;
+    }
+    if (key == "preset")
+      out.preset = *value;
+    else
+      out.policy.emplace_back(key, *value);
+  }
+  core::Policy policy;
+  if (const std::string problem = apply_policy(out.preset, out.policy, policy); !problem.empty()) t.fail(problem);
+}
+
+void read_partition(const TomlCursor& t, std::set<std::string>& names, Config& out) {
+  t.only({"name", "kind", "class", "cores", "count", "size", "price", "device"});
+  PartitionConfig p;
+  const std::string kind = t.choice("kind", t.has("cores") ? "cpu" : "emulated", {"cpu", "emulated"});
+  p.partition.kind = kind == "cpu" ? planner::PartitionKind::cpu : planner::PartitionKind::emulated;
+  const std::string name = t.needed_text("name");
+  if (t.has("cores")) {
+    const auto cores = worker::parse_cores(t.text("cores", ""));
+    if (!cores.ok()) return t.at("cores").fail(cores.error());
+    p.cores = *cores;
+  } else if (kind == "cpu") {
+    return t.fail("a cpu partition needs cores; write cores = \"0-1\", or cpu = \"auto\" at the top instead of [[partition]]");
+  }
+  const auto width = static_cast<double>(std::max<std::size_t>(1, p.cores.size()));
+  p.partition.partition_class = t.text("class", kind == "cpu" ? "cpu:" + std::to_string(p.cores.size()) : name);
+  p.partition.size = t.number("size", width, 1e-6, 1e6);
+  p.partition.price = t.number("price", p.partition.size, 1e-9, 1e9);
+  p.partition.device = static_cast<std::uint32_t>(t.integer("device", static_cast<std::int64_t>(out.partitions.size()), 0, kMost));
+  p.partition.selector = worker::cores_text(p.cores);
+  const std::int64_t count = t.integer("count", 1, 1, kMaxPartitions);
+  if (kind == "cpu" && count != 1) return t.at("count").fail("only emulated partitions can be multiplied; write one [[partition]] for each cpu partition");
+  for (std::int64_t i = 0; i < count; ++i) {
+    p.partition.name = t.has("count") ? name + std::to_string(i) : name;
+    if (!names.insert(p.partition.name).second) return t.at("name").fail("the name '" + p.partition.name + "' stands twice; rename one");
+    out.partitions.push_back(p);
+  }
+  if (out.partitions.size() > kMaxPartitions) t.fail("more than 128 partitions; leave some out");
+}
+
+void read_labels(const TomlCursor& t, ModuleConfig& out) {
+  const TomlCursor list = t.at("labels");
+  if (!list) return;
+  const auto join = [](const std::vector<std::string>& names) {
+    std::string text;
+    for (const auto& n : names) text += (text.empty() ? "" : "\t") + n;
+    return text;
+  };
+  for (const auto& head : list.lists()) out.labels.push_back(join(head));
+}
+
+void read_latency(const TomlCursor& t, const Reading& reading, ModuleConfig& out, const std::string& model) {
+  for (const double ms : t.numbers("latency_ms", 0, kLongestMs)) {
+    const auto ns = static_cast<std::int64_t>(std::llround(ms * 1e6));
+    out.latency_by_batch.push_back({ns, ns, 0});
+  }
+  if (out.latency_by_batch.size() > worker::kMaxBatch) t.at("latency_ms").fail("has more than 64 entries; the largest batch is 64");
+  if (!out.latency_by_batch.empty() && out.executor != "emulated") t.at("latency_ms").fail("is for the executor \"emulated\"; for others name a profile, or let leatd measure");
+  const std::string path = reading.path_of(t.text("profile", ""));
+  if (path.empty()) return;
+  const auto profile = planner::read_profile(path);
+  if (!profile.ok()) return t.at("profile").fail(profile.error());
+  if (!model.empty() && profile->model != model && fs::path(model).stem() != profile->model && out.executor != "emulated")
+    return t.at("profile").fail("is about the model '" + profile->model + "', not '" + model + "'; name the right file");
+  out.profile = profile->rows;
+}
+
+void read_module(const TomlCursor& t, const Reading& reading, planner::Module& module, ModuleConfig& out) {
+  t.only({"name", "model", "after", "items_per_request", "fan_out_cap", "executor", "preprocess", "postprocess", "batch", "profile", "latency_ms", "labels", "options"});
+  module.name = t.needed_text("name");
+  out.executor = t.choice("executor", t.has("latency_ms") ? "emulated" : "onnx", {"onnx", "emulated"});
+  module.model = t.text("model", module.name);
+  module.items_per_request = t.number("items_per_request", 1, 1e-9, 1e6);
+  module.fan_out_cap = static_cast<std::uint32_t>(t.integer("fan_out_cap", static_cast<std::int64_t>(std::ceil(module.items_per_request)), 1, 64));
+  out.preprocess = t.text("preprocess", "");
+  out.postprocess = t.text("postprocess", "");
+  read_labels(t, out);
+  if (out.executor == "onnx") {
+    out.model_path = reading.path_of(t.needed_text("model"));
+    if (!out.model_path.empty() && !fs::is_regular_file(out.model_path))
+      t.at("model").fail("there is no file " + out.model_path + "; correct the path (it is relative to the configuration file)");
+  }
+  read_latency(t, reading, out, module.model);
+  if (out.executor == "emulated" && out.latency_by_batch.empty() && out.profile.empty()) t.fail("the emulated executor needs latency_ms or a profile");
+  const auto longest = out.latency_by_batch.empty() ? std::size_t{8} : out.latency_by_batch.size();
+  out.batch = static_cast<std::uint32_t>(t.integer("batch", static_cast<std::int64_t>(longest), 1, worker::kMaxBatch));
+  if (!out.latency_by_batch.empty() && out.batch > longest) t.at("batch").fail("is larger than latency_ms has entries; add entries or lower it");
+  for (const auto& key : t.at("options").keys()) {
+    const auto value = t.at("options").at(key).scalar();
+    if (!value) return t.at("options").at(key).fail("must be a word, a number, or true or false");
+    out.extra.emplace_back(key, *value);
+  }
+}
+
+// Puts the modules into topological order, file order among equals, and turns names into indexes.
+void order_modules(const TomlCursor& t, std::vector<std::vector<std::string>> after, ApplicationConfig& app) {
+  const auto modules = std::exchange(app.application.modules, {});
+  const auto configs = std::exchange(app.modules, {});
+  std::vector<std::uint32_t> position(modules.size(), UINT32_MAX);
+  const auto index_of = [&](const std::string& name) {
+    return static_cast<std::size_t>(std::find_if(modules.begin(), modules.end(), [&](const auto& m) { return m.name == name; }) - modules.begin());
+  };
+  for (std::size_t i = 0; i < modules.size(); ++i) {
+    if (index_of(modules[i].name) != i) return t.fail("two modules are named '" + modules[i].name + "'; rename one");
+    for (const auto& name : after[i])
+      if (index_of(name) == modules.size()) return t.fail("module '" + modules[i].name + "' comes after '" + name + "', which does not exist; name a module of this application");
+  }
+  while (app.modules.size() < modules.size()) {
+    const std::size_t before = app.modules.size();
+    for (std::size_t i = 0; i < modules.size() && app.modules.size() == before; ++i) {
+      const bool free = position[i] == UINT32_MAX && std::all_of(after[i].begin(), after[i].end(), [&](const auto& n) { return position[index_of(n)] != UINT32_MAX; });
+      if (!free) continue;
+      position[i] = static_cast<std::uint32_t>(app.modules.size());
+      app.application.modules.push_back(modules[i]);
+      for (const auto& n : after[i]) app.application.modules.back().after.push_back(position[index_of(n)]);
+      app.modules.push_back(configs[i]);
+    }
+    if (app.modules.size() == before) return t.fail("its modules wait for each other in a cycle; an application must be a DAG");
+  }
+}
+
+void read_application(const TomlCursor& t, const Reading& reading, Config& out) {
+  t.only({"name", "slo_ms", "rate_rps", "weight", "module"});
+  ApplicationConfig app;
+  app.application.name = t.needed_text("name");
+  for (const auto& other : out.applications)
+    if (other.application.name == app.application.name) return t.at("name").fail("the name '" + app.application.name + "' stands twice; rename one");
+  if (app.application.name.size() > 63) return t.at("name").fail("is longer than 63 bytes; shorten it");
+  if (!t.has("slo_ms")) return t.fail("the key 'slo_ms' is missing; add the time from capture to answer");
+  app.application.slo_ns = std::llround(t.number("slo_ms", 1, 1e-3, kLongestMs) * 1e6);
+  app.application.rate_rps = t.number("rate_rps", 0, 0, 1e9);
+  app.application.weight = t.number("weight", 1, 1e-9, 1e9);
+  std::vector<std::vector<std::string>> after;
+  for (const auto& m : t.tables("module")) {
+    app.application.modules.emplace_back();
+    app.modules.emplace_back();
+    read_module(m, reading, app.application.modules.back(), app.modules.back());
+    after.push_back(m.texts("after"));
+  }
+  if (app.modules.empty()) return t.fail("an application needs at least one [[application.module]]; add one");
+  order_modules(t, std::move(after), app);
+  if (const std::string problem = planner::problem_of(app.application); !problem.empty()) t.fail(problem);
+  out.applications.push_back(std::move(app));
+}
+
+}  // namespace
+
+Result<Config> parse_config(std::string_view text, const std::string& file) {
+  Reading reading{{file, {}}, fs::absolute(fs::path(file)).parent_path()};
+  const toml::parse_result parsed = toml::parse(text, file);
+  if (!parsed) {
+    const auto& e = parsed.error();
+    return Error{file + ":" + std::to_string(e.source().begin.line) + ": is not valid TOML: " + std::string(e.description())};
+  }
+  Config out;
+  out.file = file;
+  const TomlCursor root(reading.document, &parsed.table(), "");
+  root.only({"daemon", "limits", "policy", "cpu", "partition", "application"});
+  read_daemon(root.at("daemon"), reading, out);
+  read_limits(root.at("limits"), out.limits);
+  read_policy(root.at("policy"), out);
+  std::set<std::string> names;
+  for (const auto& p : root.tables("partition")) read_partition(p, names, out);
+  for (const auto& a : root.tables("application")) read_application(a, reading, out);
+  out.cpu_auto = root.has("cpu");
+  if (out.cpu_auto) (void)root.choice("cpu", "auto", {"auto"});
+  if (out.partitions.empty() && !out.cpu_auto) root.fail("names no partition; write cpu = \"auto\" at the top, or add [[partition]] tables");
+  if (out.applications.empty()) root.fail("names no application; add an [[application]]");
+  if (!reading.document.error.empty()) return Error{reading.document.error};
+  return out;
+}
+
+Result<Config> read_config(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  if (!in || !(text << in.rdbuf())) return Error{file + ": cannot be read; name the configuration file, and check that this user may read it"};
+  return parse_config(text.str(), file);
+}
+
+}  // namespace leat::daemon

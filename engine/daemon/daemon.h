@@ -1,0 +1,41 @@
+// leatd, put together: the control thread's loop over listener, clients, workers, signals and the scheduler thread's notices.
+//
+// Start: configuration -> deployment -> socket held -> workers started (and calibrated) -> plan, topology, core -> scheduler
+// thread -> serving. Until then clients are refused with not_ready; whatever fails before serving ends leatd with one line and
+// nothing left behind. SIGTERM and SIGINT: new requests are refused, what runs is finished (at most drain_ns), then the end.
+// SIGKILL leaves nothing either: segments are anonymous, workers die with leatd, and the socket's file is removed by the
+// next leatd once nobody answers there.
+//
+// Thread rule: construct and run() on one thread, the control thread; workers are its children.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "engine/daemon/config.h"
+#include "leat/result.hpp"
+
+namespace leat::daemon {
+
+struct DaemonOptions {
+  std::string worker_binary;                     // leat-worker
+  std::int64_t drain_ns = 5'000'000'000;         // longest wait for requests in flight at the end
+  int ready_fd = -1;                             // gets one line when leatd serves; -1: none
+};
+
+class Daemon {
+ public:
+  // Reads the plan, probes the host, takes the socket. An error is one line that says what and what to do.
+  static Result<std::unique_ptr<Daemon>> create(Config config, DaemonOptions options);
+  ~Daemon();
+  // Serves until a signal ends it; an error when it could not start. Blocks SIGTERM, SIGINT and SIGUSR1 in this thread.
+  Status run();
+
+ private:
+  class Impl;
+  explicit Daemon(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace leat::daemon

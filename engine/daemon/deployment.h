@@ -1,0 +1,45 @@
+// From a configuration and a host to what is to be started: partitions with their cores, what each worker opens, and, once
+// the workers have said how fast they are, the plan and the topology the core schedules over. Pure but for reading the plan
+// file. Errors are one line.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/core/topology.h"
+#include "engine/daemon/config.h"
+#include "engine/worker/protocol.h"
+#include "leat/result.hpp"
+#include "planner/plan.h"
+
+namespace leat::daemon {
+
+struct Deployment {
+  std::vector<PartitionConfig> partitions;
+  std::vector<planner::Application> applications;
+  std::vector<worker::Setup> setups;                     // [partition]
+  std::vector<std::vector<std::uint32_t>> session_of;    // [partition][module of all applications]: index in its Setup, or UINT32_MAX
+  std::vector<std::uint32_t> first_module;               // [application]: module id of its module 0
+  bool planned = false;                                  // `plan` came from a file
+  planner::Plan plan;                                    // complete when planned, else made by complete_plan()
+  std::vector<std::uint32_t> scheduler_cores;            // empty: not pinned
+  bool scheduler_alone = false;                          // no partition is on its core
+  bool tiny_hops = false;                                // all work is shorter than a wake (emulated, a few microseconds)
+};
+
+// `cores`: those this host offers (worker::usable_cores()).
+Result<Deployment> deploy(const Config& config, std::span<const std::uint32_t> cores);
+
+// Latency by batch of a module on a partition, from its profile or the emulated executor's list; empty: to be measured.
+std::vector<planner::Latency> profiled(const ModuleConfig& module, const planner::Partition& partition);
+
+// Adds the routes: per module and partition class one, all partitions of the class its pool, latencies from the profile or
+// as measured (`ready[partition]`, of workers that were asked to calibrate). Nothing to do when the plan came from a file.
+Status complete_plan(const Config& config, Deployment& deployment, std::span<const worker::Ready> ready);
+
+// Applications whose SLO no route can meet even on an idle host: one line each, for the log and `leat check`.
+std::vector<std::string> unschedulable(const Deployment& deployment);
+
+}  // namespace leat::daemon

@@ -1,0 +1,78 @@
+// What the control thread and the scheduler thread say to each other: two bounded queues (Boost.Lockfree, one producer and
+// one consumer each) of small values. Objects named by pointer belong to the scheduler thread from the command that hands
+// them over to the notice that gives them back.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "engine/core/scheduler.h"
+#include "leat/outcome.h"
+#include "shm/src/client_port.h"
+
+namespace leat::daemon {
+
+class WorkerPort;
+
+inline constexpr std::uint32_t kMailboxRoom = 8192;  // more than all clients, streams and partitions can have outstanding
+
+struct OpenStreamCommand {
+  core::StreamConfig config;
+  std::uint32_t record = 0;  // its counters record
+  std::uint32_t pool = 0, pool_generation = 0;
+  std::uint64_t frame_bytes = 0;
+  std::int64_t slo_ns = 0;  // as granted
+};
+
+struct Command {
+  enum class Kind : std::uint8_t {
+    add_client,     // client, port
+    remove_client,  // client: its connection is gone
+    open_stream,    // client, stream, pool, open
+    close_stream,   // client, stream
+    worker_ready,   // partition, worker
+    worker_lost,    // partition: its process has ended (proven)
+    drain,          // refuse what comes, finish what is there
+    stop            // leave the loop
+  };
+  Kind kind = Kind::stop;
+  std::uint32_t client = 0, stream = 0, partition = 0;
+  shm::ClientPort* port = nullptr;
+  shm::StreamPool* pool = nullptr;
+  WorkerPort* worker = nullptr;
+  OpenStreamCommand open;
+};
+
+struct Notice {
+  enum class Kind : std::uint8_t {
+    client_violated,  // client, violation: close its connection
+    client_drained,   // client: its port may be destroyed
+    stream_opened,    // client, stream
+    stream_refused,   // client, stream, pool: the core has no room
+    stream_closed,    // client, stream, pool
+    worker_released,  // partition: its port may be destroyed
+    worker_broken,    // partition: it reported nonsense or does not take batches; kill it
+    drained           // nothing is in flight any more
+  };
+  Kind kind = Kind::drained;
+  std::uint32_t client = 0, stream = 0, partition = 0;
+  shm::Violation violation = shm::Violation::none;
+  shm::StreamPool* pool = nullptr;
+};
+
+// One direction. Thread rule: one thread pushes, one pops.
+template <class T>
+class Mailbox {
+ public:
+  Mailbox();
+  ~Mailbox();
+  [[nodiscard]] bool push(const T& item) noexcept;
+  [[nodiscard]] bool pop(T& out) noexcept;
+  [[nodiscard]] bool empty() const noexcept;
+
+ private:
+  struct Queue;
+  std::unique_ptr<Queue> queue_;
+};
+
+}  // namespace leat::daemon

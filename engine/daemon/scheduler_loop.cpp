@@ -1,0 +1,591 @@
+#include "engine/daemon/scheduler_loop.h"
+
+#include <sys/epoll.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include "engine/worker/affinity.h"
+
+namespace leat::daemon {
+namespace {
+
+using shm::DaemonCounter;
+using shm::EventKind;
+using shm::RecordKind;
+
+constexpr std::uint32_t kSubmissionsPerTurn = 64;   // of one client
+constexpr std::uint32_t kReportsPerTurn = 32;       // of one worker
+constexpr std::uint32_t kCommandsPerTurn = 64;
+constexpr std::int64_t kStallNs = 1'000'000;
+constexpr std::uint64_t kOwnBell = UINT64_MAX;      // token in the epoll set; clients have their index
+constexpr std::uint32_t kSlotBits = 8;              // token = stream << kSlotBits | slot
+static_assert(shm::kMaxSlotsPerStream <= 1u << kSlotBits);
+
+std::int64_t clock_ns() noexcept {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SchedulerLoop>> SchedulerLoop::create(const core::Topology& topology, const core::Policy& policy, LoopOptions options,
+                                                             CountersBoard& board, const shm::Doorbell& notices_bell, shm::Doorbell bell) {
+  std::unique_ptr<SchedulerLoop> loop(new SchedulerLoop(topology, policy, std::move(options), board, notices_bell));
+  loop->bell_ = std::move(bell);
+  if (auto status = loop->open_poll(); !status) return Error{status.error()};
+  return loop;
+}
+
+SchedulerLoop::SchedulerLoop(const core::Topology& topology, const core::Policy& policy, LoopOptions options, CountersBoard& board,
+                             const shm::Doorbell& notices_bell)
+    : core_(std::make_unique<core::Scheduler>(topology, policy, options.limits)),
+      options_(std::move(options)),
+      board_(board),
+      notices_bell_(notices_bell),
+      streams_(options_.limits.streams),
+      clients_(options_.clients),
+      batches_(options_.limits.batches),
+      partitions_(topology.partitions.size()) {
+  for (auto& c : clients_) c.stream.fill(core::kNone);
+  open_streams_.reserve(streams_.size());
+  live_clients_.reserve(clients_.size());
+}
+
+SchedulerLoop::~SchedulerLoop() = default;
+
+Status SchedulerLoop::open_poll() {
+  poll_ = shm::Fd(epoll_create1(EPOLL_CLOEXEC));
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = kOwnBell;
+  if (!poll_ || epoll_ctl(poll_.get(), EPOLL_CTL_ADD, bell_.fd(), &event) != 0)
+    return Error{std::string("the scheduler thread cannot wait: ") + std::strerror(errno) + "; raise the limit on open files"};
+  return Done{};
+}
+
+void SchedulerLoop::command(const Command& command) noexcept {
+  while (!commands_.push(command)) {
+    bell_.ring();
+    std::this_thread::yield();
+  }
+  shm::full_fence();  // the push before the look; partner: the fence in park()
+  if (asleep_.load(std::memory_order_relaxed) != 0) bell_.ring();
+}
+
+void SchedulerLoop::notify(const Notice& notice) noexcept {
+  // The control thread drains without waiting for us, so room comes; kMailboxRoom makes even that rare.
+  while (!notices_.push(notice)) {
+    notices_bell_.ring();
+    std::this_thread::yield();
+  }
+  noticed_ = true;
+}
+
+// ---- the loop ----
+
+void SchedulerLoop::run() {
+  if (!options_.cores.empty()) (void)worker::pin_thread(options_.cores);
+  shm::Waiter waiter(options_.wait);
+  shm::Record daemon = board_.daemon();
+  std::int64_t longest = 0, last = 0;
+  bool worked = false;
+  while (!stopped_) {
+    const std::int64_t now = clock_ns();
+    if (worked) {  // the turn before lasted until now
+      const std::int64_t took = now - last;
+      daemon.observe(shm::Which::first, took);
+      if (took > longest) daemon.set(DaemonCounter::loop_ns_max, static_cast<std::uint64_t>(longest = took));
+      if (took > kStallNs) {
+        daemon.add(DaemonCounter::stalls);
+        board_.event(EventKind::stall, now, UINT32_MAX, 0, 0, 0, static_cast<std::uint64_t>(took));
+      }
+    }
+    last = now;
+    worked = turn(now) != 0;
+    daemon.add(DaemonCounter::loops);
+    if (worked) {
+      daemon.add(DaemonCounter::loops_with_work);
+      waiter.reset();
+    } else if (waiter.should_park(!core_->idle())) {
+      daemon.add(DaemonCounter::parks);
+      park();
+      waiter.reset();
+    }
+  }
+}
+
+std::uint32_t SchedulerLoop::turn(std::int64_t now) noexcept {
+  std::uint32_t done = take_commands(now);
+  done += take_reports(now);
+  done += take_submissions(now);
+  if (core_->next_timer() <= now) {
+    core_->advance(now);
+    drain_actions(now);
+    ++done;
+  }
+  if (closing_ != 0) settle(now);
+  if (done != 0) flush();
+  if (noticed_) {
+    noticed_ = false;
+    notices_bell_.ring();
+  }
+  return done;
+}
+
+bool SchedulerLoop::anything() const noexcept {
+  if (!commands_.empty()) return true;
+  for (const auto& p : partitions_)
+    if (p.port != nullptr && !p.broken && p.port->has_reports()) return true;
+  for (const auto c : live_clients_)
+    if (!clients_[c].leaving && !clients_[c].told && clients_[c].port->has_submissions()) return true;
+  return false;
+}
+
+void SchedulerLoop::park() noexcept {
+  asleep_.store(1, std::memory_order_relaxed);
+  for (auto& p : partitions_)
+    if (p.port != nullptr) p.port->announce_sleep();
+  for (const auto c : live_clients_) clients_[c].port->announce_sleep();
+  shm::full_fence();  // our words before our look; partners: Waker::should_ring() of clients and workers, command()
+  const std::int64_t timer = core_->next_timer();
+  const std::int64_t wait_ns = timer == core::kNever ? -1 : timer - clock_ns();
+  if (!anything() && (timer == core::kNever || wait_ns > 0)) {
+    std::array<epoll_event, 32> events;
+    const timespec limit{wait_ns / 1'000'000'000, wait_ns % 1'000'000'000};
+    const int count = epoll_pwait2(poll_.get(), events.data(), static_cast<int>(events.size()), timer == core::kNever ? nullptr : &limit, nullptr);
+    for (int i = 0; i < count; ++i) {
+      const std::uint64_t token = events[static_cast<std::size_t>(i)].data.u64;
+      if (token == kOwnBell) {
+        bell_.drain();
+        continue;
+      }
+      Client& client = clients_[token];
+      if (client.port == nullptr || client.port->drain_bell()) continue;
+      // Hung up: it would be readable for ever. The control thread hears of the end by the client's socket.
+      (void)epoll_ctl(poll_.get(), EPOLL_CTL_DEL, client.port->bell_fd(), nullptr);
+      client.bell_watched = false;
+    }
+  }
+  asleep_.store(0, std::memory_order_relaxed);
+  for (auto& p : partitions_)
+    if (p.port != nullptr) p.port->announce_awake();
+  for (const auto c : live_clients_) clients_[c].port->announce_awake();
+}
+
+void SchedulerLoop::flush() noexcept {
+  std::uint64_t wakes = 0;
+  for (auto& p : partitions_) {
+    if (!p.dirty) continue;
+    p.dirty = false;
+    if (p.port != nullptr) wakes += p.port->flush();
+  }
+  for (const auto c : live_clients_) {
+    Client& client = clients_[c];
+    if (!client.dirty) continue;
+    client.dirty = false;
+    wakes += client.port->flush();
+    board_.of(RecordKind::client, c).set(shm::ClientCounter::completions, client.completions);
+  }
+  if (wakes != 0) board_.daemon().add(DaemonCounter::wakes_sent, wakes);
+}
+
+// ---- submissions ----
+
+std::uint32_t SchedulerLoop::take_submissions(std::int64_t now) noexcept {
+  std::uint32_t done = 0;
+  for (std::size_t i = 0; i < live_clients_.size(); ++i) {
+    const std::uint32_t c = live_clients_[i];
+    if (!clients_[c].leaving && clients_[c].port->has_submissions()) done += drain_port(c, now);
+  }
+  return done;
+}
+
+std::uint32_t SchedulerLoop::drain_port(std::uint32_t index, std::int64_t now) noexcept {
+  Client& client = clients_[index];
+  std::array<shm::Taken, kSubmissionsPerTurn> taken;
+  const std::uint32_t count = client.port->take(now, taken);
+  for (std::uint32_t i = 0; i < count; ++i) submit(client, taken[i], now);
+  if (count != 0) board_.of(RecordKind::client, index).set(shm::ClientCounter::submissions, client.submissions += count);
+  if (client.port->violation() != shm::Violation::none && !client.told) {
+    client.told = true;
+    board_.event(EventKind::violation, now, UINT32_MAX, 0, index, static_cast<std::uint64_t>(client.port->violation()));
+    notify({.kind = Notice::Kind::client_violated, .client = index, .violation = client.port->violation()});
+    return count + 1;
+  }
+  return count;
+}
+
+void SchedulerLoop::submit(Client& client, const shm::Taken& taken, std::int64_t now) noexcept {
+  const std::uint32_t s = client.stream[taken.stream];
+  Stream& stream = streams_[s];
+  Slot& slot = stream.slots[taken.slot];
+  const std::uint64_t token = std::uint64_t{s} << kSlotBits | taken.slot;
+  if (taken.kind == shm::SubmissionKind::cancel) {
+    board_.event(EventKind::cancelled, now, stream.record, token);
+    core_->cancel(now, slot.handle);
+    drain_actions(now);
+    return;
+  }
+  const std::int64_t latest = taken.capture_ns + stream.slo_ns;
+  slot = {.handle = {}, .submitted_ns = now, .capture_ns = taken.capture_ns,
+          .deadline_ns = taken.deadline_ns == 0 ? latest : std::min(taken.deadline_ns, latest), .dispatched = false};
+  board_.submitted(stream.record, stream.frame_bytes);
+  board_.event(EventKind::submitted, now, stream.record, token, taken.slot);
+  if (draining_) {
+    core::Action refused;
+    refused.token = token;
+    refused.outcome = Outcome::rejected;
+    refused.reason = Reason::not_ready;
+    answer(refused, now);
+    return;
+  }
+  core::Submission submission;
+  submission.stream = stream.core;
+  submission.token = token;
+  submission.capture_ns = taken.capture_ns;
+  submission.deadline_ns = taken.deadline_ns;
+  submission.items = taken.items;
+  submission.key = taken.key;
+  // Decides branches taken by chance: a mix of what names the frame, so that a recording replays alike.
+  submission.branch_draw = (token ^ static_cast<std::uint64_t>(taken.capture_ns)) * 0x9e37'79b9'7f4a'7c15ull;
+  slot.handle = core_->submit(now, submission);
+  drain_actions(now);
+}
+
+// ---- actions ----
+
+void SchedulerLoop::drain_actions(std::int64_t now) noexcept {
+  core::Action action;
+  while (core_->next_action(action)) {
+    if (action.kind == core::ActionKind::dispatch)
+      dispatch(action, now);
+    else
+      answer(action, now);
+  }
+}
+
+void SchedulerLoop::dispatch(const core::Action& action, std::int64_t now) noexcept {
+  const core::PartitionId p = action.path[0];
+  Partition& partition = partitions_[p];
+  Batch& batch = batches_[action.batch.index];
+  batch.live = true;
+  batch.generation = action.batch.generation;
+  batch.partition = p;
+  batch.module = action.module;
+  batch.count = static_cast<std::uint32_t>(action.tasks.size());
+  batch.reported = batch.items = 0;
+  batch.started = false;
+  batch.dispatched_ns = now;
+  std::array<worker::DispatchCell, worker::kMaxBatch> cells;
+  for (std::uint32_t i = 0; i < batch.count; ++i) {
+    const core::TaskRef& task = action.tasks[i];
+    const auto s = static_cast<std::uint32_t>(task.token >> kSlotBits);
+    const auto slot = static_cast<std::uint32_t>(task.token & ((1u << kSlotBits) - 1));
+    Stream& stream = streams_[s];
+    Slot& record = stream.slots[slot];
+    if (!record.dispatched) {
+      record.dispatched = true;
+      board_.first_dispatch(stream.record, now - record.submitted_ns);
+    }
+    clients_[stream.client].port->hold(stream.index, slot);
+    batch.tasks[i] = {s, slot};
+    batch.items += task.items;
+    worker::DispatchCell& cell = cells[i];
+    cell.batch = action.batch.index;
+    cell.batch_generation = action.batch.generation;
+    cell.module = static_cast<std::uint16_t>(options_.session_of[p][action.module]);
+    cell.position = static_cast<std::uint16_t>(i);
+    cell.count = static_cast<std::uint16_t>(batch.count);
+    cell.pool = stream.pool;
+    cell.pool_generation = stream.pool_generation;
+    cell.slot = slot;
+    cell.item = task.item;
+    cell.items = task.items;
+    cell.dispatched_ns = now;
+  }
+  board_.event(EventKind::dispatched, now, UINT32_MAX, action.tasks[0].token, action.batch.index, p, action.module);
+  const bool pushed = partition.port != nullptr && !partition.broken && partition.queued < worker::kMaxQueuedBatches &&
+                      partition.port->push(std::span(cells.data(), batch.count));
+  partition.dirty = true;
+  if (!pushed) {  // its end is taken care of by worker_lost, once the process is proven dead
+    if (!partition.broken) notify({.kind = Notice::Kind::worker_broken, .partition = p});
+    partition.broken = true;
+    return;
+  }
+  partition.order[partition.queued++] = action.batch.index;
+  board_.of(RecordKind::partition, p).set(shm::PartitionCounter::queued, partition.queued);
+  board_.of(RecordKind::module, action.module).add(shm::ModuleCounter::running, batch.count);
+  if (partition.queued == 1) start_next(partition, now);
+}
+
+// The oldest batch of a partition has begun: at its dispatch when the worker was free, else when the one before it ended.
+void SchedulerLoop::start_next(Partition& partition, std::int64_t now) noexcept {
+  if (partition.queued == 0) return;
+  const std::uint32_t index = partition.order[0];
+  Batch& batch = batches_[index];
+  batch.started = true;
+  core_->stage_started(now, {index, batch.generation}, 0);
+}
+
+void SchedulerLoop::answer(const core::Action& action, std::int64_t now) noexcept {
+  const auto s = static_cast<std::uint32_t>(action.token >> kSlotBits);
+  const auto index = static_cast<std::uint32_t>(action.token & ((1u << kSlotBits) - 1));
+  Stream& stream = streams_[s];
+  const Slot& slot = stream.slots[index];
+  Client& client = clients_[stream.client];
+  shm::PortAnswer out;
+  out.stream = stream.index;
+  out.slot = index;
+  out.outcome = action.outcome;
+  out.reason = action.reason;
+  out.has_result = action.outcome == Outcome::completed || action.outcome == Outcome::late;
+  if (action.where != core::kNone) out.where = action.where - options_.first_module[stream.application];
+  out.deadline_ns = slot.deadline_ns;
+  out.answered_ns = now;
+  client.port->answer(out);
+  client.dirty = true;
+  ++client.completions;
+  board_.answered(stream.record, action.outcome, action.reason, now - slot.capture_ns, now);
+  board_.event(EventKind::answered, now, stream.record, action.token, static_cast<std::uint64_t>(action.outcome),
+               static_cast<std::uint64_t>(action.reason), static_cast<std::uint64_t>(now - slot.capture_ns));
+  if (action.where != core::kNone) {
+    shm::Record module = board_.of(RecordKind::module, action.where);
+    if (action.outcome == Outcome::dropped) module.add(shm::ModuleCounter::dropped);
+    if (action.outcome == Outcome::failed) module.add(shm::ModuleCounter::failed);
+  }
+}
+
+// ---- reports ----
+
+std::uint32_t SchedulerLoop::take_reports(std::int64_t now) noexcept {
+  std::uint32_t done = 0;
+  std::array<worker::ReportCell, kReportsPerTurn> cells;
+  for (std::uint32_t p = 0; p < partitions_.size(); ++p) {
+    Partition& partition = partitions_[p];
+    if (partition.port == nullptr || partition.broken || !partition.port->has_reports()) continue;
+    const std::uint32_t count = partition.port->take(cells);
+    done += count;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (report(p, cells[i], now)) continue;
+      partition.broken = true;
+      notify({.kind = Notice::Kind::worker_broken, .partition = p});
+      break;
+    }
+  }
+  return done;
+}
+
+// False: the cell names no batch that runs there, or makes no sense.
+bool SchedulerLoop::report(std::uint32_t p, const worker::ReportCell& cell, std::int64_t now) noexcept {
+  Partition& partition = partitions_[p];
+  if (partition.queued == 0 || cell.batch != partition.order[0]) return false;
+  Batch& batch = batches_[cell.batch];
+  if (cell.batch_generation != batch.generation || cell.count != batch.count || cell.first != batch.reported || cell.stage != 0) return false;
+  const std::uint32_t here = std::min(batch.count - batch.reported, worker::kResultsPerCell);
+  for (std::uint32_t i = 0; i < here; ++i) {
+    const worker::TaskReport& r = cell.results[i];
+    if (r.reason >= kReasonCount) return false;
+    batch.results[batch.reported + i] = {.ok = r.reason == 0, .reason = static_cast<Reason>(r.reason), .fan_out = r.fan_out};
+  }
+  batch.reported += here;
+  if (batch.reported < batch.count) return true;
+  const std::int64_t ran = std::max<std::int64_t>(0, cell.ended_ns - cell.started_ns);
+  shm::Record record = board_.of(RecordKind::partition, p);
+  record.observe(shm::Which::first, ran);
+  record.add(shm::PartitionCounter::busy_ns, static_cast<std::uint64_t>(ran));
+  shm::Record module = board_.of(RecordKind::module, batch.module);
+  module.observe(shm::Which::first, std::max<std::int64_t>(0, cell.started_ns - batch.dispatched_ns));
+  module.observe(shm::Which::second, ran);
+  finish(p, cell.batch, now);
+  return true;
+}
+
+void SchedulerLoop::finish(std::uint32_t p, std::uint32_t index, std::int64_t now) noexcept {
+  Partition& partition = partitions_[p];
+  Batch& batch = batches_[index];
+  --partition.queued;
+  std::copy(partition.order.begin() + 1, partition.order.begin() + 1 + partition.queued, partition.order.begin());
+  shm::Record record = board_.of(RecordKind::partition, p);
+  record.add(shm::PartitionCounter::batches);
+  record.add(shm::PartitionCounter::items, batch.items);
+  record.set(shm::PartitionCounter::queued, partition.queued);
+  shm::Record module = board_.of(RecordKind::module, batch.module);
+  module.add(shm::ModuleCounter::tasks, batch.count);
+  module.add(shm::ModuleCounter::batches);
+  board_.event(EventKind::stage_finished, now, UINT32_MAX, 0, index, p);
+  release_tasks(batch);
+  start_next(partition, now);  // before the core may send more: the next in its queue runs already
+  core_->stage_finished(now, {index, batch.generation}, 0, std::span(batch.results.data(), batch.count));
+  drain_actions(now);
+}
+
+// No worker reads the batch's slots any more.
+void SchedulerLoop::release_tasks(Batch& batch) noexcept {
+  for (std::uint32_t i = 0; i < batch.count; ++i) {
+    Stream& stream = streams_[batch.tasks[i].stream];
+    Client& client = clients_[stream.client];
+    client.port->unhold(stream.index, batch.tasks[i].slot);
+    client.dirty = true;  // an answer kept back until now may have become visible
+  }
+  board_.of(RecordKind::module, batch.module).add(shm::ModuleCounter::running, 0 - std::uint64_t{batch.count});
+  batch.live = false;
+}
+
+// ---- commands ----
+
+std::uint32_t SchedulerLoop::take_commands(std::int64_t now) noexcept {
+  std::uint32_t done = 0;
+  Command command;
+  while (done < kCommandsPerTurn && commands_.pop(command)) {
+    obey(command, now);
+    ++done;
+  }
+  return done;
+}
+
+void SchedulerLoop::obey(const Command& command, std::int64_t now) noexcept {
+  switch (command.kind) {
+    case Command::Kind::add_client: {
+      Client& client = clients_[command.client];
+      client = {};
+      client.stream.fill(core::kNone);
+      client.port = command.port;
+      live_clients_.push_back(command.client);
+      epoll_event event{};
+      event.events = EPOLLIN;
+      event.data.u64 = command.client;
+      client.bell_watched = epoll_ctl(poll_.get(), EPOLL_CTL_ADD, client.port->bell_fd(), &event) == 0;
+      board_.event(EventKind::client_connected, now, UINT32_MAX, 0, command.client);
+      return;
+    }
+    case Command::Kind::remove_client:
+      return remove_client(command.client, now);
+    case Command::Kind::open_stream:
+      return open_stream(command, now);
+    case Command::Kind::close_stream:
+      (void)drain_port(command.client, now);  // what was submitted before the close is the stream's still
+      return close_stream(clients_[command.client].stream[command.stream], Reason::stream_closed, now);
+    case Command::Kind::worker_ready:
+      partitions_[command.partition] = {};
+      partitions_[command.partition].port = command.worker;
+      board_.event(EventKind::worker_ready, now, UINT32_MAX, 0, command.partition);
+      core_->partition_ready(now, command.partition);
+      return drain_actions(now);
+    case Command::Kind::worker_lost:
+      return worker_lost(command.partition, now);
+    case Command::Kind::drain:
+      draining_ = true;
+      ++closing_;  // settle() tells when nothing is in flight any more
+      return;
+    case Command::Kind::stop:
+      stopped_ = true;
+      return;
+  }
+}
+
+void SchedulerLoop::open_stream(const Command& command, std::int64_t now) noexcept {
+  Client& client = clients_[command.client];
+  const auto free = std::find_if(streams_.begin(), streams_.end(), [](const Stream& s) { return !s.open; });
+  const core::StreamId core_stream = free == streams_.end() ? core::kNone : core_->open_stream(now, command.open.config);
+  drain_actions(now);
+  if (core_stream == core::kNone) return notify({.kind = Notice::Kind::stream_refused, .client = command.client, .stream = command.stream, .pool = command.pool});
+  const auto s = static_cast<std::uint32_t>(free - streams_.begin());
+  free->open = true;
+  free->closing = false;
+  free->client = command.client;
+  free->index = command.stream;
+  free->core = core_stream;
+  free->application = command.open.config.application;
+  free->pool = command.open.pool;
+  free->pool_generation = command.open.pool_generation;
+  free->record = command.open.record;
+  free->frame_bytes = command.open.frame_bytes;
+  free->slo_ns = command.open.slo_ns;
+  client.stream[command.stream] = s;
+  open_streams_.push_back(s);
+  // The control thread has checked the limits attach() looks at.
+  (void)client.port->attach(command.stream, std::unique_ptr<shm::StreamPool>(command.pool));
+  board_.event(EventKind::stream_opened, now, free->record, 0, command.client);
+  notify({.kind = Notice::Kind::stream_opened, .client = command.client, .stream = command.stream});
+}
+
+void SchedulerLoop::close_stream(std::uint32_t s, Reason reason, std::int64_t now) noexcept {
+  if (s == core::kNone || !streams_[s].open || streams_[s].closing) return;
+  streams_[s].closing = true;
+  ++closing_;
+  core_->close_stream(now, streams_[s].core, reason);
+  drain_actions(now);
+}
+
+void SchedulerLoop::remove_client(std::uint32_t index, std::int64_t now) noexcept {
+  Client& client = clients_[index];
+  if (client.bell_watched) (void)epoll_ctl(poll_.get(), EPOLL_CTL_DEL, client.port->bell_fd(), nullptr);
+  client.bell_watched = false;
+  client.leaving = true;
+  client.port->orphan();
+  ++closing_;
+  board_.event(EventKind::client_gone, now, UINT32_MAX, 0, index);
+  for (const auto s : client.stream) close_stream(s, Reason::client_gone, now);
+}
+
+void SchedulerLoop::worker_lost(std::uint32_t p, std::int64_t now) noexcept {
+  Partition& partition = partitions_[p];
+  // What it finished before it died is finished.
+  std::array<worker::ReportCell, kReportsPerTurn> cells;
+  while (partition.port != nullptr && !partition.broken && partition.port->has_reports()) {
+    const std::uint32_t count = partition.port->take(cells);
+    for (std::uint32_t i = 0; i < count && !partition.broken; ++i) partition.broken = !report(p, cells[i], now);
+  }
+  for (auto& batch : batches_)  // also one that could not be pushed
+    if (batch.live && batch.partition == p) release_tasks(batch);
+  partition = {};
+  board_.of(RecordKind::partition, p).set(shm::PartitionCounter::queued, 0);
+  board_.event(EventKind::worker_lost, now, UINT32_MAX, 0, p);
+  core_->partition_lost(now, p);
+  drain_actions(now);
+  notify({.kind = Notice::Kind::worker_released, .partition = p});
+}
+
+void SchedulerLoop::settle(std::int64_t now) noexcept {
+  for (std::size_t i = 0; i < open_streams_.size();) {
+    Stream& stream = streams_[open_streams_[i]];
+    Client& client = clients_[stream.client];
+    if (!stream.closing || client.port->busy(stream.index) != 0) {
+      ++i;
+      continue;
+    }
+    shm::StreamPool* pool = client.port->detach(stream.index).release();
+    client.stream[stream.index] = core::kNone;
+    stream.open = false;
+    --closing_;
+    open_streams_[i] = open_streams_.back();
+    open_streams_.pop_back();
+    board_.event(EventKind::stream_closed, now, stream.record, 0);
+    notify({.kind = Notice::Kind::stream_closed, .client = stream.client, .stream = stream.index, .pool = pool});
+  }
+  for (std::size_t i = 0; i < live_clients_.size();) {
+    Client& client = clients_[live_clients_[i]];
+    const bool empty = std::all_of(client.stream.begin(), client.stream.end(), [](auto s) { return s == core::kNone; });
+    if (!client.leaving || !empty || !client.port->drained()) {
+      ++i;
+      continue;
+    }
+    --closing_;
+    client.port = nullptr;
+    notify({.kind = Notice::Kind::client_drained, .client = live_clients_[i]});
+    live_clients_[i] = live_clients_.back();
+    live_clients_.pop_back();
+  }
+  if (draining_ && !drained_told_ && core_->idle() && board_.in_flight() == 0) {
+    drained_told_ = true;
+    --closing_;
+    notify({.kind = Notice::Kind::drained});
+  }
+}
+
+}  // namespace leat::daemon

@@ -1,0 +1,157 @@
+// The scheduler thread: a duty cycle around core::Scheduler. It polls clients' submission rings and workers' report
+// rings, feeds the core, carries out its actions, pushes answers, and sends at most one wake per sleeping peer and turn.
+//
+// A turn reads the clock once, bounds every drain by a constant, and returns how much it did; it neither allocates, locks,
+// logs nor makes a system call but the documented wakes. What to do when a turn found nothing (spin, yield, park) is the
+// waiting policy's. Tests and the thread itself call the same turn().
+//
+// Threads: construct, then run() on one thread (or turn() in a test); command() from the control thread only; notices are
+// popped by the control thread, woken through the doorbell given.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/core/scheduler.h"
+#include "engine/daemon/counters_board.h"
+#include "engine/daemon/mailbox.h"
+#include "engine/daemon/worker_port.h"
+#include "engine/worker/channel.h"
+#include "shm/src/client_port.h"
+#include "shm/src/doorbell.h"
+#include "shm/src/wait_policy.h"
+
+namespace leat::daemon {
+
+struct LoopOptions {
+  core::Limits limits;
+  std::uint32_t clients = 64;
+  shm::WaitPolicy wait;
+  std::vector<std::uint32_t> cores;  // where the thread is pinned; empty: anywhere
+  // session_of[partition][module]: the worker's session index, or kNone.
+  std::vector<std::vector<std::uint32_t>> session_of;
+  std::vector<std::uint32_t> first_module;  // [application]: core module id of its module 0
+};
+
+class SchedulerLoop {
+ public:
+  // `notices_bell`: rung when a notice was pushed; the control thread watches it. `bell`: workers ring it. Both references
+  // outlive the loop.
+  static Result<std::unique_ptr<SchedulerLoop>> create(const core::Topology& topology, const core::Policy& policy, LoopOptions options,
+                                                       CountersBoard& board, const shm::Doorbell& notices_bell, shm::Doorbell bell);
+  ~SchedulerLoop();
+
+  // ---- control thread ----
+  void command(const Command& command) noexcept;  // never lost; waits for room if there is none
+  [[nodiscard]] bool notice(Notice& out) noexcept { return notices_.pop(out); }
+
+  // ---- scheduler thread ----
+  void run();                                    // until the stop command
+  std::uint32_t turn(std::int64_t now) noexcept;  // how much was done
+  [[nodiscard]] bool stopped() const noexcept { return stopped_; }
+  const core::Scheduler& core() const noexcept { return *core_; }
+
+ private:
+  struct Slot {
+    core::RequestHandle handle;
+    std::int64_t submitted_ns = 0;
+    std::int64_t capture_ns = 0, deadline_ns = 0;
+    bool dispatched = false;
+  };
+  struct Stream {
+    bool open = false, closing = false;
+    std::uint32_t client = 0, index = 0;  // index: the client's own
+    core::StreamId core = core::kNone;
+    std::uint32_t application = 0;
+    std::uint32_t pool = 0, pool_generation = 0, record = 0;
+    std::uint64_t frame_bytes = 0;
+    std::int64_t slo_ns = 0;
+    std::array<Slot, shm::kMaxSlotsPerStream> slots;
+  };
+  struct Client {
+    shm::ClientPort* port = nullptr;
+    bool dirty = false;     // answers pushed since the last flush
+    bool told = false;      // its violation or hang-up was noticed to the control thread
+    bool bell_watched = false;
+    bool leaving = false;
+    std::uint64_t submissions = 0, completions = 0;
+    std::array<std::uint32_t, shm::kMaxStreamsPerClient> stream;  // index into streams_, or kNone
+  };
+  struct Task {
+    std::uint32_t stream = 0;  // index into streams_
+    std::uint32_t slot = 0;
+  };
+  struct Batch {
+    bool live = false;
+    std::uint32_t generation = 0;
+    core::PartitionId partition = 0;
+    core::ModuleId module = 0;
+    std::uint32_t count = 0, reported = 0, items = 0;
+    bool started = false;
+    std::int64_t dispatched_ns = 0;
+    std::array<Task, worker::kMaxBatch> tasks;
+    std::array<core::TaskResult, worker::kMaxBatch> results;
+  };
+  struct Partition {
+    WorkerPort* port = nullptr;
+    bool dirty = false, broken = false;
+    std::uint32_t queued = 0;                                          // batches sent and not finished
+    std::array<std::uint32_t, worker::kMaxQueuedBatches> order{};      // their indexes, oldest first
+  };
+
+  SchedulerLoop(const core::Topology& topology, const core::Policy& policy, LoopOptions options, CountersBoard& board, const shm::Doorbell& notices_bell);
+  Status open_poll();
+
+  // Each returns how much it did.
+  std::uint32_t take_commands(std::int64_t now) noexcept;
+  std::uint32_t take_reports(std::int64_t now) noexcept;
+  std::uint32_t take_submissions(std::int64_t now) noexcept;
+
+  void obey(const Command& command, std::int64_t now) noexcept;
+  void open_stream(const Command& command, std::int64_t now) noexcept;
+  void close_stream(std::uint32_t stream, Reason reason, std::int64_t now) noexcept;
+  void remove_client(std::uint32_t client, std::int64_t now) noexcept;
+  void worker_lost(std::uint32_t partition, std::int64_t now) noexcept;
+
+  std::uint32_t drain_port(std::uint32_t client, std::int64_t now) noexcept;
+  void submit(Client& client, const shm::Taken& taken, std::int64_t now) noexcept;
+  bool report(std::uint32_t partition, const worker::ReportCell& cell, std::int64_t now) noexcept;
+  void finish(std::uint32_t partition, std::uint32_t index, std::int64_t now) noexcept;
+  void release_tasks(Batch& batch) noexcept;
+  void start_next(Partition& partition, std::int64_t now) noexcept;
+
+  void drain_actions(std::int64_t now) noexcept;
+  void dispatch(const core::Action& action, std::int64_t now) noexcept;
+  void answer(const core::Action& action, std::int64_t now) noexcept;
+
+  void settle(std::int64_t now) noexcept;  // closing streams and leaving clients that are done
+  void flush() noexcept;
+  void notify(const Notice& notice) noexcept;
+  void park() noexcept;
+  bool anything() const noexcept;
+
+  std::unique_ptr<core::Scheduler> core_;
+  LoopOptions options_;
+  CountersBoard& board_;
+  const shm::Doorbell& notices_bell_;
+  Mailbox<Command> commands_;
+  Mailbox<Notice> notices_;
+  shm::Doorbell bell_;
+  std::atomic<std::uint32_t> asleep_{0};  // for command(); the peers have words of their own
+  shm::Fd poll_;                          // epoll: bell_ and the clients' bells
+  std::vector<Stream> streams_;
+  std::vector<Client> clients_;
+  std::vector<Batch> batches_;
+  std::vector<Partition> partitions_;
+  std::vector<std::uint32_t> open_streams_;  // of streams_; capacity reserved
+  std::vector<std::uint32_t> live_clients_;
+  std::uint32_t closing_ = 0;                // closing streams and leaving clients
+  bool draining_ = false, drained_told_ = false, stopped_ = false, noticed_ = false;
+};
+
+}  // namespace leat::daemon

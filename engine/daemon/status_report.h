@@ -1,0 +1,28 @@
+// What `leat status` shows that is not a counter: one JSON object. Control thread.
+//
+// {"version", "pid", "phase", "uptime_ms", "config", "socket", "event_loop", "event_loop_note", "preset", "clients",
+//  "scheduler": {"cores", "alone"}, "partitions": [{"name", "kind", "class", "cores", "state", "pid", "restarts"}],
+//  "applications": [{"name", "slo_ms", "modules": [{"name", "executor", "model", "batch", "latency_ms"}]}], "warnings": [...]}
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "engine/daemon/config.h"
+#include "engine/daemon/deployment.h"
+#include "engine/daemon/supervisor.h"
+
+namespace leat::daemon {
+
+struct StatusFacts {
+  const Config& config;
+  const Deployment& deployment;
+  const Supervisor& supervisor;
+  std::string phase, event_loop_note, event_loop;
+  std::uint32_t clients = 0;
+  std::int64_t uptime_ms = 0;
+};
+
+std::string status_report(const StatusFacts& facts);
+
+}  // namespace leat::daemon

@@ -1,0 +1,54 @@
+#include "engine/daemon/worker_port.h"
+
+namespace leat::daemon {
+
+Result<std::unique_ptr<WorkerPort>> WorkerPort::create() {
+  constexpr worker::ChannelLayout kLayout = worker::channel_layout();
+  auto segment = shm::Segment::create("leat:channel", kLayout.bytes, shm::Seal::size);
+  if (!segment) return Error{segment.error()};
+  auto bell = shm::Doorbell::create();
+  if (!bell) return Error{bell.error()};
+  std::unique_ptr<WorkerPort> port(new WorkerPort());
+  port->segment_ = std::move(*segment);
+  port->bell_ = std::move(*bell);
+  const shm::Mapping& m = port->segment_.memory();
+  port->dispatches_ = {m.at<worker::DispatchCell>(kLayout.dispatch_cells), worker::kDispatchRing, m.at<shm::IndexLine>(kLayout.dispatch_index)};
+  port->reports_ = {m.at<worker::ReportCell>(kLayout.report_cells), worker::kReportRing, m.at<shm::IndexLine>(kLayout.report_index)};
+  port->sleep_ = m.at<shm::SleepWord>(kLayout.daemon_sleep);
+  port->waker_ = shm::Waker(m.at<shm::SleepWord>(kLayout.worker_sleep));
+  return port;
+}
+
+bool WorkerPort::push(std::span<worker::DispatchCell> cells) noexcept {
+  if (dispatches_.room(static_cast<std::uint32_t>(cells.size())) < cells.size()) return false;
+  const std::uint32_t control = control_.load(std::memory_order_relaxed);
+  for (auto& cell : cells) {
+    cell.control = control;
+    (void)dispatches_.push(cell);
+  }
+  return true;
+}
+
+bool WorkerPort::flush() noexcept {
+  if (!waker_.should_ring()) return false;
+  bell_.ring();
+  return true;
+}
+
+void WorkerPort::announce_sleep() noexcept {
+  reports_.publish();
+  shm::announce_sleep(*sleep_);
+}
+
+worker::WorkerFigures WorkerPort::figures() const noexcept {
+  auto* f = segment_.memory().at<worker::WorkerFigures>(worker::channel_layout().figures);
+  const auto read = [](std::uint64_t& v) { return std::atomic_ref(v).load(std::memory_order_relaxed); };
+  worker::WorkerFigures out;
+  out.batches = read(f->batches);
+  out.items = read(f->items);
+  out.busy_ns = read(f->busy_ns);
+  out.pixel_bytes_copied = read(f->pixel_bytes_copied);
+  return out;
+}
+
+}  // namespace leat::daemon

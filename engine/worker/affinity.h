@@ -1,0 +1,24 @@
+// Cores of this host, by hwloc, and pinning to them. Control plane; any thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "leat/result.hpp"
+
+namespace leat::worker {
+
+// Operating-system numbers of the processing units this process may use, one per physical core first, then the rest.
+Result<std::vector<std::uint32_t>> usable_cores();
+
+// Pins the whole process (thread: false) or the calling thread to `cores` (operating-system numbers).
+Status pin_process(std::span<const std::uint32_t> cores);
+Status pin_thread(std::span<const std::uint32_t> cores);
+
+// "0-2,5" -> {0,1,2,5}. An error names the text that is wrong.
+Result<std::vector<std::uint32_t>> parse_cores(const std::string& text);
+std::string cores_text(std::span<const std::uint32_t> cores);  // the inverse
+
+}  // namespace leat::worker

@@ -1,0 +1,94 @@
+// The channel between leatd's scheduler thread and one worker: one sealed memfd with two rings of 64-byte cells and two
+// sleep words. Both ends are ours, but a worker runs models, so the daemon checks what it reads back (worker_port.h).
+//
+//   dispatch ring  daemon -> worker   one cell a task; the cells of a batch follow each other
+//   report ring    worker -> daemon   one cell a finished batch and 14 results; larger batches use several cells
+//
+// Client memory never passes here: a task names a pool (a stream's slots, handed to the worker over the control socket,
+// protocol.h) and a slot in it. Thread rule: one thread at each end of each ring.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "shm/src/layout.h"
+#include "shm/src/ring.h"
+
+namespace leat::worker {
+
+inline constexpr std::uint32_t kMaxBatch = 64;          // items in one batch
+inline constexpr std::uint32_t kMaxQueuedBatches = 8;   // batches sent to a worker and not reported yet
+inline constexpr std::uint32_t kDispatchRing = 1024;    // cells; room for kMaxQueuedBatches of kMaxBatch
+inline constexpr std::uint32_t kReportRing = 256;
+inline constexpr std::uint32_t kMaxModules = 64;        // sessions of one worker
+inline constexpr std::uint32_t kMaxPools = 1024;        // streams a worker can serve at once
+
+struct alignas(64) DispatchCell {
+  std::uint32_t sequence = 0;           // ring.h
+  std::uint32_t control = 0;            // control messages sent before this cell: the worker reads that many first
+  std::uint32_t batch = 0, batch_generation = 0;
+  std::uint16_t module = 0;             // session index, as in Setup
+  std::uint8_t stage = 0;
+  std::uint8_t reserved = 0;
+  std::uint16_t position = 0, count = 0;  // this is task `position` of `count` in its batch
+  std::uint32_t pool = 0, pool_generation = 0;
+  std::uint32_t slot = 0;
+  std::uint32_t item = 0;               // behind a fan-out: index of the detection
+  std::uint32_t items = 1;              // rows of the batch it fills
+  std::uint32_t reserved1 = 0;
+  std::int64_t dispatched_ns = 0;
+};
+
+struct TaskReport {
+  std::uint8_t reason = 0;              // leat_reason; 0: done
+  std::uint8_t fan_out = 0;
+};
+
+inline constexpr std::uint32_t kResultsPerCell = 12;
+
+struct alignas(64) ReportCell {
+  std::uint32_t sequence = 0;           // ring.h
+  std::uint32_t batch = 0, batch_generation = 0;
+  std::uint8_t stage = 0;
+  std::uint8_t reserved = 0;
+  std::uint16_t first = 0, count = 0;   // results[i] belongs to task first + i of `count`
+  std::uint16_t reserved1 = 0;
+  std::int64_t started_ns = 0;          // CLOCK_MONOTONIC, of the whole batch
+  std::int64_t ended_ns = 0;
+  TaskReport results[kResultsPerCell];
+};
+static_assert(sizeof(DispatchCell) == 64 && sizeof(ReportCell) == 64);
+static_assert(std::is_trivially_copyable_v<DispatchCell> && std::is_trivially_copyable_v<ReportCell>);
+static_assert(kDispatchRing >= 2 * kMaxQueuedBatches * kMaxBatch);
+static_assert(kReportRing >= 2 * kMaxQueuedBatches * ((kMaxBatch + kResultsPerCell - 1) / kResultsPerCell));
+
+// The worker's own figures, written by its one thread, read by the daemon. Relaxed atomics: plain sums.
+struct alignas(64) WorkerFigures {
+  std::uint64_t batches = 0, items = 0;
+  std::uint64_t busy_ns = 0;
+  std::uint64_t pixel_bytes_copied = 0;  // frame pixels copied after the producer's write, other than into a model's input
+  std::uint64_t reserved[4] = {};
+};
+
+struct ChannelLayout {
+  std::uint64_t dispatch_index, worker_sleep;  // written by the worker
+  std::uint64_t figures;                       // written by the worker
+  std::uint64_t report_index, daemon_sleep;    // written by the daemon
+  std::uint64_t dispatch_cells, report_cells;
+  std::uint64_t bytes;
+};
+constexpr ChannelLayout channel_layout() noexcept {
+  ChannelLayout l{};
+  l.dispatch_index = sizeof(shm::SegmentHeader);
+  l.worker_sleep = l.dispatch_index + shm::kLine;
+  l.figures = l.worker_sleep + shm::kLine;
+  l.report_index = l.figures + 2 * shm::kLine;
+  l.daemon_sleep = l.report_index + shm::kLine;
+  l.dispatch_cells = shm::kPage;
+  l.report_cells = l.dispatch_cells + std::uint64_t{kDispatchRing} * shm::kLine;
+  l.bytes = shm::round_up(l.report_cells + std::uint64_t{kReportRing} * shm::kLine, shm::kPage);
+  return l;
+}
+
+}  // namespace leat::worker

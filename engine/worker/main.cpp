@@ -1,0 +1,36 @@
+// leat-worker PARTITION: started by leatd only, with its control socket as descriptor 3.
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "engine/worker/worker.h"
+#include "tools/cli/command.h"
+
+namespace {
+
+constexpr leat::cli::Positional kPositionals[] = {{.name = "PARTITION", .help = "name of the partition it serves, for the list of processes"}};
+constexpr leat::cli::Command kCommand = {
+    .name = "leat-worker",
+    .summary = "runs the models of one partition",
+    .description = "leatd starts one leat-worker for each partition and ends it with itself. It is of no use on its own.",
+    .positionals = kPositionals,
+    .see_also = "leatd(8)",
+    .section = 8};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // Dies with leatd, also if that is killed. If it was gone before this line, the control socket says so.
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const auto arguments = leat::cli::parse_or_exit(kCommand, argc, argv);
+  if (write(leat::worker::kControlFd, nullptr, 0) < 0)
+    return leat::cli::fail("leat-worker", "has no control socket; leatd starts it, see `leatd --help`");
+  (void)signal(SIGPIPE, SIG_IGN);
+  (void)signal(SIGINT, SIG_IGN);  // Ctrl-C goes to the whole group: leatd decides when its workers end
+  auto worker = leat::worker::Worker::start(leat::shm::Fd(leat::worker::kControlFd));
+  if (!worker.ok()) return leat::cli::fail("leat-worker " + arguments.positionals()[0], worker.error());
+  (*worker)->run();
+  return 0;
+}

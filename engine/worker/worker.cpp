@@ -1,0 +1,277 @@
+#include "engine/worker/worker.h"
+
+#include <poll.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include "engine/worker/affinity.h"
+#include "engine/worker/calibrate.h"
+#include "shm/src/protocol.h"
+
+namespace leat::worker {
+namespace {
+
+std::int64_t clock_ns() noexcept {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
+}
+
+void add(std::uint64_t& figure, std::uint64_t n) noexcept {
+  std::atomic_ref ref(figure);
+  ref.store(ref.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+// ---- start ----
+
+Result<std::unique_ptr<Worker>> Worker::start(shm::Fd control) {
+  std::unique_ptr<Worker> w(new Worker(std::move(control)));
+  Ready ready;
+  Status status = w->receive_setup();
+  if (status.ok() && !w->setup_.cores.empty()) status = pin_process(w->setup_.cores);
+  if (status.ok()) status = w->open_modules(ready);
+  if (!status.ok()) {
+    (void)shm::send_bytes(w->control_.get(), encode_failed(status.error()), {});
+    return Error{status.error()};
+  }
+  if (auto sent = shm::send_bytes(w->control_.get(), encode(ready), {}); !sent) return Error{sent.error()};
+  return w;
+}
+
+Status Worker::receive_setup() {
+  std::string text;
+  pollfd ready{control_.get(), POLLIN, 0};
+  while (poll(&ready, 1, -1) < 0 && errno == EINTR) {
+  }
+  if (shm::receive(control_.get(), true, &packet_, &fds_, &text) != shm::Got::message) return Error{"leatd closed the control socket before the setup came " + text};
+  auto setup = decode_setup(packet_);
+  if (!setup.ok()) return Error{setup.error()};
+  setup_ = std::move(*setup);
+  if (fds_.size() != 3) return Error{"the setup came without its channel; install leatd and leat-worker of one release"};
+  constexpr ChannelLayout kLayout = channel_layout();
+  auto mapping = shm::Mapping::map(fds_[0].get(), kLayout.bytes, shm::Access::read_write, true);
+  if (!mapping.ok()) return Error{mapping.error()};
+  channel_ = std::move(*mapping);
+  bell_ = shm::Doorbell(std::move(fds_[1]));
+  daemon_bell_ = shm::Doorbell(std::move(fds_[2]));
+  dispatches_ = {channel_.at<DispatchCell>(kLayout.dispatch_cells), kDispatchRing, channel_.at<shm::IndexLine>(kLayout.dispatch_index)};
+  reports_ = {channel_.at<ReportCell>(kLayout.report_cells), kReportRing, channel_.at<shm::IndexLine>(kLayout.report_index)};
+  sleep_ = channel_.at<shm::SleepWord>(kLayout.worker_sleep);
+  daemon_waker_ = shm::Waker(channel_.at<shm::SleepWord>(kLayout.daemon_sleep));
+  figures_ = channel_.at<WorkerFigures>(kLayout.figures);
+  pools_.resize(kMaxPools);
+  messages_ = 1;
+  return Done{};
+}
+
+Status Worker::open_modules(Ready& ready) {
+  for (const auto& m : setup_.modules) {
+    exec::ModuleSpec spec;
+    spec.name = m.application + "/" + m.name;
+    spec.executor = m.executor;
+    spec.model_path = m.model_path;
+    spec.preprocess = m.preprocess;
+    spec.postprocess = m.postprocess;
+    spec.labels = m.labels;
+    spec.batch_max = m.batch;
+    spec.threads = setup_.threads;
+    spec.fan_out_cap = m.fan_out_cap;
+    for (const auto& l : m.latency_by_batch) spec.emulated_ns.push_back(l.p50_ns);
+    spec.extra = m.extra;
+    auto module = exec::Module::open(spec);
+    if (!module.ok()) return Error{module.error()};
+    modules_.push_back(std::move(*module));
+    exec::Module& opened = *modules_.back();
+    ready.latency_by_batch.emplace_back();
+    if (setup_.calibrate && m.latency_by_batch.empty()) {
+      auto measured = calibrate(opened, m.batch, m.after_fan_out);
+      if (!measured.ok()) return Error{spec.name + ": " + measured.error()};
+      ready.latency_by_batch.back() = std::move(*measured);
+    } else if (m.executor != "emulated") {
+      if (auto status = warm_up(opened, m.batch, m.after_fan_out); !status) return Error{spec.name + ": " + status.error()};
+    }
+  }
+  return Done{};
+}
+
+// ---- control ----
+
+bool Worker::read_control(bool blocking) {
+  std::string text;
+  fds_.clear();
+  if (blocking) {
+    pollfd ready{control_.get(), POLLIN, 0};
+    while (poll(&ready, 1, -1) < 0 && errno == EINTR) {
+    }
+  }
+  switch (shm::receive(control_.get(), false, &packet_, &fds_, &text)) {
+    case shm::Got::message:
+      ++messages_;
+      obey(packet_, fds_);
+      return true;
+    case shm::Got::nothing:
+      return false;
+    case shm::Got::closed:
+    case shm::Got::broken:
+      ending_ = true;  // leatd is gone
+      return false;
+  }
+  return false;
+}
+
+void Worker::obey(const std::vector<std::byte>& packet, std::vector<shm::Fd>& fds) {
+  const auto type = type_of(packet);
+  if (type.ok() && *type == ControlType::stop) {
+    ending_ = true;
+    return;
+  }
+  Status status = Error{"leatd sent a message this worker does not understand; install leatd and leat-worker of one release"};
+  if (type.ok() && *type == ControlType::add_pool) {
+    const auto add = decode_add_pool(packet);
+    status = add.ok() ? add_pool(*add, fds) : Status(Error{add.error()});
+  } else if (type.ok() && *type == ControlType::forget_pool) {
+    const auto forget = decode_forget_pool(packet);
+    if (forget.ok() && forget->pool < pools_.size()) {
+      if (pools_[forget->pool].generation == forget->generation) pools_[forget->pool] = Pool{};
+      return;
+    }
+  }
+  if (!status.ok()) std::fprintf(stderr, "leat-worker %s: %s\n", setup_.partition.c_str(), status.error().c_str());
+}
+
+Status Worker::add_pool(const AddPool& add, std::vector<shm::Fd>& fds) {
+  if (add.pool >= pools_.size() || fds.size() != 2) return Error{"leatd sent a pool this worker cannot take; install leatd and leat-worker of one release"};
+  auto view = shm::StreamView::map_for_worker(add.spec, std::move(fds[0]), std::move(fds[1]));
+  if (!view.ok()) return Error{view.error()};
+  pools_[add.pool].view = std::move(*view);
+  pools_[add.pool].generation = add.generation;
+  pools_[add.pool].there = true;
+  return Done{};
+}
+
+// ---- batches ----
+
+void Worker::run() {
+  shm::WaitPolicy policy;
+  policy.mode = setup_.yields != 0 ? shm::WaitMode::yield : shm::WaitMode::park;
+  policy.yields = setup_.yields;
+  shm::Waiter waiter(policy);
+  while (!ending_) {
+    if (take_batch()) {
+      waiter.reset();
+    } else if (waiter.should_park(false)) {
+      park();
+      waiter.reset();
+    }
+  }
+}
+
+bool Worker::take_batch() {
+  std::array<DispatchCell, kMaxBatch> cells;
+  if (!dispatches_.pop(cells[0])) return false;
+  const std::uint32_t count = cells[0].count;
+  // The daemon publishes a batch's cells one after the other; the rest is there or about to be.
+  for (std::uint32_t i = 1; i < count; ++i)
+    while (!dispatches_.pop(cells[i])) {
+    }
+  while (!ending_ && static_cast<std::int32_t>(cells[0].control - messages_) > 0) (void)read_control(true);
+  if (!ending_) run_batch(std::span(cells.data(), count));
+  return true;
+}
+
+void Worker::prepare(const DispatchCell& cell, exec::Item& item, exec::ItemReport& report) {
+  Pool* pool = cell.pool < pools_.size() ? &pools_[cell.pool] : nullptr;
+  report = {};
+  if (pool == nullptr || !pool->there || pool->generation != cell.pool_generation) {
+    report.reason = LEAT_REASON_partition_lost;  // its memory could not be mapped here
+    return;
+  }
+  const shm::PoolLayout& layout = pool->view.layout();
+  item = {};
+  for (std::uint32_t p = 0; p < layout.planes; ++p) {
+    item.frame.planes[p] = pool->view.plane(cell.slot, p);
+    item.frame.strides[p] = layout.strides[p];
+  }
+  item.frame.format = pool->view.spec().format;
+  item.frame.width = pool->view.spec().width;
+  item.frame.height = pool->view.spec().height;
+  item.frame.bytes = layout.frame_bytes;
+  item.result = pool->view.writable_result(cell.slot);
+  item.rows = cell.items;
+  // Behind a detector an item is one of its detections; behind anything else it is the frame again.
+  const bool crop = setup_.modules[cell.module].after_fan_out && item.result->kind == LEAT_RESULT_DETECTIONS;
+  item.detection = crop ? static_cast<std::int32_t>(cell.item) : -1;
+}
+
+void Worker::run_batch(std::span<const DispatchCell> cells) {
+  const std::int64_t started = clock_ns();
+  std::uint32_t count = 0, rows = 0;
+  for (std::uint32_t i = 0; i < cells.size(); ++i) {
+    prepare(cells[i], items_[count], item_reports_[count]);
+    task_reports_[i] = {static_cast<std::uint8_t>(item_reports_[count].reason), 0};
+    if (item_reports_[count].reason != LEAT_REASON_none) continue;
+    rows += items_[count].rows;
+    task_of_[count++] = static_cast<std::uint16_t>(i);
+  }
+  exec::Module& module = *modules_[cells[0].module];
+  if (count != 0) {
+    const std::span items(items_.data(), count);
+    const std::span reports(item_reports_.data(), count);
+    if (!module.run(items, reports)) std::fprintf(stderr, "leat-worker %s: %s\n", setup_.partition.c_str(), std::string(module.error()).c_str());
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const bool detections = items_[i].result->kind == LEAT_RESULT_DETECTIONS && items_[i].detection < 0;
+      task_reports_[task_of_[i]] = {static_cast<std::uint8_t>(reports[i].reason),
+                                    static_cast<std::uint8_t>(detections ? std::min(reports[i].fan_out, 255u) : 1u)};
+    }
+  }
+  const std::int64_t ended = clock_ns();
+  add(figures_->batches, 1);
+  add(figures_->items, rows);
+  add(figures_->busy_ns, static_cast<std::uint64_t>(ended - started));
+  send_report(cells, started, ended);
+}
+
+void Worker::send_report(std::span<const DispatchCell> cells, std::int64_t started_ns, std::int64_t ended_ns) {
+  ReportCell cell;
+  cell.batch = cells[0].batch;
+  cell.batch_generation = cells[0].batch_generation;
+  cell.stage = cells[0].stage;
+  cell.count = static_cast<std::uint16_t>(cells.size());
+  cell.started_ns = started_ns;
+  cell.ended_ns = ended_ns;
+  for (std::uint32_t first = 0; first < cells.size(); first += kResultsPerCell) {
+    cell.first = static_cast<std::uint16_t>(first);
+    const auto here = std::min<std::size_t>(kResultsPerCell, cells.size() - first);
+    std::copy_n(task_reports_.begin() + first, here, cell.results);
+    while (!reports_.push(cell)) {  // never full by its size (channel.h) while leatd lives
+      if (ending_ || reports_.corrupt()) return;
+      (void)read_control(false);
+    }
+  }
+  if (daemon_waker_.should_ring()) daemon_bell_.ring();
+}
+
+void Worker::park() {
+  dispatches_.publish();
+  shm::announce_sleep(*sleep_);
+  shm::full_fence();  // our word before our look; partner: Waker::should_ring() in the daemon
+  if (dispatches_.empty()) {
+    pollfd fds[2] = {{bell_.fd(), POLLIN, 0}, {control_.get(), POLLIN, 0}};
+    (void)poll(fds, 2, -1);
+    if (fds[0].revents != 0) bell_.drain();
+    if (fds[1].revents != 0) {
+      shm::announce_awake(*sleep_);
+      (void)read_control(false);
+      return;
+    }
+  }
+  shm::announce_awake(*sleep_);
+}
+
+}  // namespace leat::worker

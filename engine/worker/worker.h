@@ -1,0 +1,75 @@
+// The process of one partition: waits for batches on its channel, runs them, reports. One thread does everything.
+//
+// It takes frames where the producer wrote them (pools mapped read-only) and writes results into result slots, which the
+// client cannot write; what a later module needs of an earlier one (a detection's box) it reads from there.
+// It dies with leatd: the kernel sends SIGKILL (PR_SET_PDEATHSIG), and a hung-up control socket ends the loop as well.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/exec/module.h"
+#include "engine/worker/channel.h"
+#include "engine/worker/protocol.h"
+#include "shm/src/doorbell.h"
+#include "shm/src/ring.h"
+#include "shm/src/segment.h"
+#include "shm/src/stream_pool.h"
+#include "shm/src/wait_policy.h"
+
+namespace leat::worker {
+
+class Worker {
+ public:
+  // Receives the setup over `control`, pins itself, opens every module, measures if asked to, and reports ready. An error was
+  // reported to leatd as well.
+  static Result<std::unique_ptr<Worker>> start(shm::Fd control);
+
+  // Until leatd says stop or is gone.
+  void run();
+
+ private:
+  struct Pool {
+    bool there = false;
+    std::uint32_t generation = 0;
+    shm::StreamView view;
+  };
+
+  explicit Worker(shm::Fd control) : control_(std::move(control)) {}
+  Status receive_setup();
+  Status open_modules(Ready& ready);
+  bool read_control(bool blocking);  // one message; false: none
+  void obey(const std::vector<std::byte>& packet, std::vector<shm::Fd>& fds);
+  Status add_pool(const AddPool& add, std::vector<shm::Fd>& fds);
+
+  bool take_batch();                 // false: none waits
+  void run_batch(std::span<const DispatchCell> cells);
+  void prepare(const DispatchCell& cell, exec::Item& item, exec::ItemReport& report);
+  void send_report(std::span<const DispatchCell> cells, std::int64_t started_ns, std::int64_t ended_ns);
+  void park();
+
+  shm::Fd control_;
+  Setup setup_;
+  std::uint32_t messages_ = 0;       // read so far; DispatchCell::control counts the same
+  bool ending_ = false;
+  shm::Mapping channel_;
+  shm::Doorbell bell_, daemon_bell_;
+  shm::RingConsumer<DispatchCell> dispatches_;
+  shm::RingProducer<ReportCell> reports_;
+  shm::SleepWord* sleep_ = nullptr;
+  shm::Waker daemon_waker_;
+  WorkerFigures* figures_ = nullptr;
+  std::vector<std::unique_ptr<exec::Module>> modules_;
+  std::vector<Pool> pools_;
+  std::vector<std::byte> packet_;
+  std::vector<shm::Fd> fds_;
+  std::array<exec::Item, kMaxBatch> items_;
+  std::array<exec::ItemReport, kMaxBatch> item_reports_;
+  std::array<std::uint16_t, kMaxBatch> task_of_;      // items_[i] is the batch's task task_of_[i]
+  std::array<TaskReport, kMaxBatch> task_reports_;
+};
+
+}  // namespace leat::worker
