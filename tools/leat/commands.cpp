@@ -3,10 +3,12 @@
 namespace leat::tools {
 
 // One line here per sub-command, in the order of `leat --help`.
+extern const cli::Subcommand kLeatFeed;
 extern const cli::Subcommand kLeatDoctor;
 
 std::span<const cli::Subcommand* const> commands() {
   static const cli::Subcommand* const table[] = {
+      &kLeatFeed,
       &kLeatDoctor,
   };
   return table;

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "leat/leat.h"
 #include "tools/leat/library_search.h"
 
 namespace leat::tools {
@@ -198,6 +199,33 @@ Finding onnx_runtime() {
   return finding;
 }
 
+Finding socket_place() {
+  Finding finding{.subject = "socket"};
+  const std::string path = ::leat_default_socket();
+  const std::string folder = path.substr(0, path.find_last_of('/'));
+  if (::access(path.c_str(), F_OK) == 0) {
+    leat_client* client = nullptr;
+    const leat_connect_options options{.socket = path.c_str(), .name = "leat doctor", .timeout_ns = 0};
+    if (::leat_connect(&options, &client) == LEAT_ERROR_ok) {
+      ::leat_disconnect(client);
+      finding.found = "leatd answers at " + path;
+      return finding;
+    }
+    finding.health = Health::note;
+    finding.found = path + " is there, but nothing usable answers";
+    finding.cause = ::leat_last_error();
+    finding.cure = "start leatd (it replaces a stale socket), or name another with LEAT_SOCKET";
+    return finding;
+  }
+  finding.found = "no daemon yet at " + path;
+  if (::access(folder.c_str(), W_OK) != 0) {
+    finding.health = Health::note;
+    finding.cause = folder + " is " + (errno == ENOENT ? "not there" : "not writable for this user");
+    finding.cure = "make it, or give leatd and its clients another path with LEAT_SOCKET";
+  }
+  return finding;
+}
+
 Finding gpu() {
   Finding finding{.subject = "GPU", .health = Health::note};
   const GpuFound found = find_gpus();
@@ -220,7 +248,7 @@ Finding gpu() {
 
 std::span<const DoctorCheck> doctor_checks() {
   static constexpr DoctorCheck kChecks[] = {kernel, memfd,  pidfd, kernel_ring,     open_files,  locked_memory,
-                                            memory, cores,  clock_source, onnx_runtime, gpu};
+                                            memory, cores,  clock_source, onnx_runtime, socket_place, gpu};
   return kChecks;
 }
 

@@ -1,0 +1,165 @@
+#include "tools/leat/feed/ledger.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace leat::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr Outcome kAnswers[] = {Outcome::completed, Outcome::late, Outcome::dropped, Outcome::failed, Outcome::rejected};
+
+Json known(double value) { return value < 0 ? Json(nullptr) : Json(value); }
+
+Json reasons_json(const Ledger& ledger, Outcome outcome) {
+  Json reasons = Json::object();
+  for (std::size_t r = 0; r < kReasonCount; ++r) {
+    const auto reason = static_cast<Reason>(r);
+    if (const std::uint64_t n = ledger.count(outcome, reason); n > 0) reasons[std::string(name_of(reason))] = n;
+  }
+  return reasons;
+}
+
+Json ledger_json(const Ledger& ledger, double seconds) {
+  Json json = {{"submitted", ledger.submitted_count()}};
+  for (const Outcome outcome : kAnswers) json[std::string(name_of(outcome))] = ledger.count(outcome);
+  json["in_flight"] = ledger.in_flight();
+  json["skipped"] = ledger.skipped_count();
+  json["dropped_by_reason"] = reasons_json(ledger, Outcome::dropped);
+  json["failed_by_reason"] = reasons_json(ledger, Outcome::failed);
+  json["rejected_by_reason"] = reasons_json(ledger, Outcome::rejected);
+  json["latency_ms_p50"] = known(ledger.latency_ms(0.50));
+  json["latency_ms_p95"] = known(ledger.latency_ms(0.95));
+  json["latency_ms_p99"] = known(ledger.latency_ms(0.99));
+  json["goodput_fps"] = seconds > 0 ? Json(static_cast<double>(ledger.count(Outcome::completed)) / seconds) : Json(nullptr);
+  json["seconds"] = seconds;
+  return json;
+}
+
+std::string cell(double value) {
+  if (value < 0) return "-";
+  char text[32];
+  std::snprintf(text, sizeof text, value < 99.95 ? "%.1f" : "%.0f", value);
+  return text;
+}
+
+void row(std::string& out, const std::string& name, const Ledger& ledger, double seconds) {
+  char line[256];
+  std::snprintf(line, sizeof line, "%-22.22s %9llu %9llu %6llu %8llu %6llu %8llu %6llu %7s %7s %7s %8s\n", name.c_str(),
+                static_cast<unsigned long long>(ledger.submitted_count()), static_cast<unsigned long long>(ledger.count(Outcome::completed)),
+                static_cast<unsigned long long>(ledger.count(Outcome::late)), static_cast<unsigned long long>(ledger.count(Outcome::dropped)),
+                static_cast<unsigned long long>(ledger.count(Outcome::failed)), static_cast<unsigned long long>(ledger.count(Outcome::rejected)),
+                static_cast<unsigned long long>(ledger.in_flight()), cell(ledger.latency_ms(0.5)).c_str(), cell(ledger.latency_ms(0.95)).c_str(),
+                cell(ledger.latency_ms(0.99)).c_str(), cell(seconds > 0 ? static_cast<double>(ledger.count(Outcome::completed)) / seconds : -1).c_str());
+  out += line;
+}
+
+Ledger total_of(const FeedReport& report) {
+  Ledger total;
+  for (const NamedLedger& stream : report.streams) total.add(stream.ledger);
+  return total;
+}
+
+}  // namespace
+
+void Ledger::answered(Outcome outcome, Reason reason, std::int64_t latency_ns) {
+  ++outcomes_[static_cast<std::size_t>(outcome)];
+  if (static_cast<std::size_t>(reason) < kReasonCount) ++reasons_[static_cast<std::size_t>(outcome)][static_cast<std::size_t>(reason)];
+  if (outcome != Outcome::completed && outcome != Outcome::late) return;
+  ++buckets_[bucket_of(latency_ns)];
+  ++finished_;
+}
+
+void Ledger::add(const Ledger& other) {
+  submitted_ += other.submitted_;
+  skipped_ += other.skipped_;
+  for (std::size_t o = 0; o < kOutcomeCount; ++o) {
+    outcomes_[o] += other.outcomes_[o];
+    for (std::size_t r = 0; r < kReasonCount; ++r) reasons_[o][r] += other.reasons_[o][r];
+  }
+  for (std::size_t b = 0; b < buckets_.size(); ++b) buckets_[b] += other.buckets_[b];
+  finished_ += other.finished_;
+}
+
+std::uint64_t Ledger::count(Outcome outcome, Reason reason) const noexcept {
+  return reasons_[static_cast<std::size_t>(outcome)][static_cast<std::size_t>(reason)];
+}
+
+std::uint64_t Ledger::in_flight() const noexcept {
+  std::uint64_t answered = 0;
+  for (const Outcome outcome : kAnswers) answered += count(outcome);
+  return submitted_ - answered;
+}
+
+std::size_t Ledger::bucket_of(std::int64_t ns) noexcept {
+  const double us = std::max(static_cast<double>(ns) / 1e3, 1.0);
+  const auto octave = std::min<std::size_t>(static_cast<std::size_t>(std::ilogb(us)), kOctaves - 1);
+  const double within = us / std::ldexp(1.0, static_cast<int>(octave)) - 1;  // 0..1
+  return octave * kSubBuckets + std::min(static_cast<std::size_t>(within * kSubBuckets), kSubBuckets - 1);
+}
+
+double Ledger::middle_ms(std::size_t bucket) noexcept {
+  const double within = (static_cast<double>(bucket % kSubBuckets) + 0.5) / kSubBuckets;
+  return std::ldexp(1 + within, static_cast<int>(bucket / kSubBuckets)) / 1e3;
+}
+
+double Ledger::latency_ms(double q) const {
+  if (finished_ == 0) return -1;
+  const auto rank = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(std::ceil(q * static_cast<double>(finished_))), 1, finished_);
+  std::uint64_t seen = 0;
+  std::size_t bucket = 0;
+  while ((seen += buckets_[bucket]) < rank) ++bucket;
+  return middle_ms(bucket);
+}
+
+std::string report_json(const FeedReport& report) {
+  Json json;
+  json["total"] = ledger_json(total_of(report), report.seconds);
+  json["streams"] = Json::array();
+  for (const NamedLedger& stream : report.streams) {
+    Json entry = {{"name", stream.name}};
+    entry.update(ledger_json(stream.ledger, stream.seconds));
+    json["streams"].push_back(entry);
+  }
+  json["bytes_copied_per_frame"] = known(report.bytes_copied_per_frame);
+  json["accuracy"] = {{"map50", known(report.map50)},
+                      {"detection_ap50", known(report.detection_ap50)},
+                      {"classification", known(report.classification)},
+                      {"frames", report.judged_frames}};
+  return json.dump(2) + "\n";
+}
+
+std::string report_table(const FeedReport& report) {
+  char line[256];
+  std::string out;
+  std::snprintf(line, sizeof line, "%-22s %9s %9s %6s %8s %6s %8s %6s %7s %7s %7s %8s\n", "stream", "submitted", "completed", "late", "dropped", "failed", "rejected", "flying",
+                "p50 ms", "p95 ms", "p99 ms", "good f/s");
+  out += line;
+  for (const NamedLedger& stream : report.streams) row(out, stream.name, stream.ledger, stream.seconds);
+  const Ledger total = total_of(report);
+  if (report.streams.size() != 1) row(out, "total", total, report.seconds);
+  for (const Outcome outcome : {Outcome::dropped, Outcome::failed, Outcome::rejected}) {
+    for (std::size_t r = 0; r < kReasonCount; ++r) {
+      const auto reason = static_cast<Reason>(r);
+      const std::uint64_t n = total.count(outcome, reason);
+      if (n == 0) continue;
+      out += std::string(name_of(outcome)) + " (" + std::string(name_of(reason)) + "): " + std::to_string(n) + ": " + std::string(text_of(reason)) + "\n";
+    }
+  }
+  if (total.skipped_count() > 0) out += "not submitted, since every slot was in use: " + std::to_string(total.skipped_count()) + " pictures\n";
+  if (report.bytes_copied_per_frame >= 0) {
+    std::snprintf(line, sizeof line, "bytes copied per frame after the producer's write: %.0f\n", report.bytes_copied_per_frame);
+    out += line;
+  }
+  if (report.map50 >= 0) {
+    std::snprintf(line, sizeof line, "accuracy over %llu frames: mAP@0.5 %.3f, classification %.3f\n", static_cast<unsigned long long>(report.judged_frames),
+                  report.map50, report.classification);
+    out += line;
+  }
+  return out;
+}
+
+}  // namespace leat::tools

@@ -1,0 +1,64 @@
+// What became of the frames a feeder sent: counts by outcome and reason, latencies, goodput; per stream and summed.
+// submitted = completed + late + dropped + failed + rejected + in flight, always: each call keeps it.
+// Thread rule: values; the owner locks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "leat/outcome.h"
+
+namespace leat::tools {
+
+class Ledger {
+ public:
+  void submitted() noexcept { ++submitted_; }
+  // latency_ns: capture to answer; kept for completed and late.
+  void answered(Outcome outcome, Reason reason, std::int64_t latency_ns);
+  // A picture that was never submitted, because no slot was free when its time came.
+  void skipped() noexcept { ++skipped_; }
+  void add(const Ledger& other);
+
+  [[nodiscard]] std::uint64_t count(Outcome outcome) const noexcept { return outcomes_[static_cast<std::size_t>(outcome)]; }
+  [[nodiscard]] std::uint64_t count(Outcome outcome, Reason reason) const noexcept;
+  [[nodiscard]] std::uint64_t submitted_count() const noexcept { return submitted_; }
+  [[nodiscard]] std::uint64_t skipped_count() const noexcept { return skipped_; }
+  [[nodiscard]] std::uint64_t in_flight() const noexcept;
+  // The q-quantile (0..1) of the latencies in milliseconds, nearest rank, within 0.4 %; < 0: nothing finished yet.
+  [[nodiscard]] double latency_ms(double q) const;
+
+ private:
+  std::uint64_t submitted_ = 0, skipped_ = 0;
+  std::array<std::uint64_t, kOutcomeCount> outcomes_{};
+  std::array<std::array<std::uint64_t, kReasonCount>, kOutcomeCount> reasons_{};
+  // 128 log buckets per octave of microseconds, up to 2^26 us: fixed memory however long a camera runs.
+  static constexpr std::size_t kSubBuckets = 128, kOctaves = 26;
+  static std::size_t bucket_of(std::int64_t ns) noexcept;
+  static double middle_ms(std::size_t bucket) noexcept;
+  std::vector<std::uint64_t> buckets_ = std::vector<std::uint64_t>(kSubBuckets * kOctaves);
+  std::uint64_t finished_ = 0;
+};
+
+struct NamedLedger {
+  std::string name;     // of the stream
+  Ledger ledger;
+  double seconds = 0;   // from its first submission to its last answer
+};
+
+struct FeedReport {
+  std::vector<NamedLedger> streams;
+  double seconds = 0;                   // from the first submission to the last answer of any stream
+  double bytes_copied_per_frame = -1;   // after the producer's write, as the daemon counts it; < 0: unknown
+  double map50 = -1, detection_ap50 = -1, classification = -1;  // < 0: no ground truth
+  std::uint64_t judged_frames = 0;
+};
+
+// Two shapes of the same figures. JSON: total.{submitted, completed, late, dropped, failed, rejected, in_flight, skipped,
+// dropped_by_reason, rejected_by_reason, failed_by_reason, latency_ms_p50, _p95, _p99, goodput_fps}, streams[] alike with name, seconds,
+// bytes_copied_per_frame, accuracy.{map50, detection_ap50, classification, frames}. What is unknown is null.
+[[nodiscard]] std::string report_json(const FeedReport& report);
+[[nodiscard]] std::string report_table(const FeedReport& report);
+
+}  // namespace leat::tools

@@ -1,0 +1,66 @@
+// Where pictures come from: a video file, a device or a URL (libavformat), a raw file, standard input. A source makes a
+// picture ready, and then writes it into a frame slot: that is the only write of the frame.
+// Thread rule: one thread per source. Errors: one line of text, with what to do.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "leat/leat.h"
+#include "leat/result.hpp"
+
+namespace leat::tools {
+
+struct PictureFormat {
+  leat_format format = LEAT_FORMAT_unknown;
+  std::uint32_t width = 0, height = 0;
+  double rate = 0;       // pictures per second; 0: unknown
+  bool live = false;     // a device or a live stream: it keeps its own time and cannot be rewound
+  std::uint64_t pictures = 0;  // in all; 0: unknown
+};
+
+class PictureSource {
+ public:
+  virtual ~PictureSource() = default;
+  [[nodiscard]] virtual const PictureFormat& format() const = 0;
+  // Told once, before the first picture: every slot the stream has, for sources that register their memory.
+  virtual void use_slots(std::span<const leat_frame> slots) { (void)slots; }
+  // Makes the next picture ready. Its time in nanoseconds since the first one, or nothing at the end.
+  virtual Result<std::optional<std::int64_t>> next() = 0;
+  // Writes the picture made ready by next() into `slot`, once. False: the source ended inside the picture.
+  virtual Result<bool> write(const leat_frame& slot) = 0;
+  virtual Status rewind() = 0;
+};
+
+struct SourceOptions {
+  std::string raw_format;        // "": not raw; "nv12", "i420", "rgb24", "bgr24", "gray8"
+  std::uint32_t width = 0, height = 0;  // of raw pictures
+  double rate = 0;               // pictures per second of raw and y4m pictures; 0: as the head says, else 30
+};
+
+// `name`: a path, a device (/dev/video0), a URL, or "-" for standard input (y4m, or raw when raw_format is given).
+Result<std::unique_ptr<PictureSource>> open_source(const std::string& name, const SourceOptions& options);
+
+// The parts open_source chooses from.
+Result<std::unique_ptr<PictureSource>> open_video(const std::string& name);
+Result<std::unique_ptr<PictureSource>> open_raw_file(const std::string& path, const SourceOptions& options);
+Result<std::unique_ptr<PictureSource>> open_pipe(int fd, const SourceOptions& options);
+
+// ---- raw pictures: where the bytes of each plane are, without padding ----
+struct RawLayout {
+  std::uint32_t planes = 0;
+  std::uint32_t rows[LEAT_MAX_PLANES] = {};
+  std::uint32_t row_bytes[LEAT_MAX_PLANES] = {};
+  std::uint64_t bytes = 0;  // of one picture
+};
+[[nodiscard]] RawLayout raw_layout(leat_format format, std::uint32_t width, std::uint32_t height);
+[[nodiscard]] leat_format format_of(const std::string& name);  // LEAT_FORMAT_unknown: no such format
+[[nodiscard]] const char* name_of(leat_format format);
+
+// The head of a y4m stream, "YUV4MPEG2 W1280 H720 F30:1 C420jpeg ...". Only 8-bit 4:2:0 and mono are taken.
+Result<PictureFormat> parse_y4m_head(const std::string& line);
+
+}  // namespace leat::tools

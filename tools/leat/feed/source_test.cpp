@@ -1,0 +1,237 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tools/leat/feed/annotator.h"
+#include "tools/leat/feed/picture_source.h"
+#include "tools/leat/feed/truth.h"
+
+namespace leat::tools {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A slot in plain memory, with room after each row, so that a write past a row shows.
+struct Slot {
+  Slot(leat_format format, std::uint32_t width, std::uint32_t height, std::uint32_t padding) {
+    const RawLayout layout = raw_layout(format, width, height);
+    frame.format = format;
+    frame.width = width;
+    frame.height = height;
+    frame.plane_count = layout.planes;
+    std::uint64_t offset = 0;
+    for (std::uint32_t p = 0; p < layout.planes; ++p) {
+      frame.rows[p] = layout.rows[p];
+      frame.row_bytes[p] = layout.row_bytes[p];
+      frame.strides[p] = layout.row_bytes[p] + padding;
+      offset += std::uint64_t{frame.strides[p]} * frame.rows[p];
+    }
+    memory.assign(offset, 0xEE);
+    offset = 0;
+    for (std::uint32_t p = 0; p < layout.planes; ++p) {
+      frame.planes[p] = memory.data() + offset;
+      offset += std::uint64_t{frame.strides[p]} * frame.rows[p];
+    }
+    frame.bytes = memory.size();
+  }
+  std::vector<std::uint8_t> tight() const {
+    std::vector<std::uint8_t> bytes;
+    for (std::uint32_t p = 0; p < frame.plane_count; ++p) {
+      for (std::uint32_t row = 0; row < frame.rows[p]; ++row) {
+        const std::uint8_t* from = frame.planes[p] + std::uint64_t{row} * frame.strides[p];
+        bytes.insert(bytes.end(), from, from + frame.row_bytes[p]);
+        for (std::uint32_t x = frame.row_bytes[p]; x < frame.strides[p]; ++x) EXPECT_EQ(from[x], 0xEE);
+      }
+    }
+    return bytes;
+  }
+  leat_frame frame{};
+  std::vector<std::uint8_t> memory;
+};
+
+std::vector<std::uint8_t> picture_bytes(std::size_t bytes, int seed) {
+  std::vector<std::uint8_t> data(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::uint8_t>(i * 7 + static_cast<std::size_t>(seed) * 31);
+  return data;
+}
+
+std::string temporary(const std::string& name) { return (std::filesystem::temp_directory_path() / (name + "." + std::to_string(::getpid()))).string(); }
+
+TEST(RawFile, EveryFormatAndStrideArrivesUnchanged) {
+  for (const char* name : {"nv12", "i420", "rgb24", "bgr24", "gray8"}) {
+    for (const std::uint32_t padding : {0U, 5U}) {
+      const leat_format format = format_of(name);
+      const std::size_t bytes = raw_layout(format, 34, 18).bytes;
+      const std::string path = temporary("raw");
+      {
+        std::ofstream file(path, std::ios::binary);
+        for (int i = 0; i < 3; ++i) {
+          const auto data = picture_bytes(bytes, i);
+          file.write(reinterpret_cast<const char*>(data.data()), static_cast<std::streamsize>(bytes));
+        }
+        file << "half a picture";
+      }
+      auto source = open_source(path, {.raw_format = name, .width = 34, .height = 18, .rate = 50});
+      ASSERT_TRUE(source.ok()) << source.error();
+      EXPECT_EQ((*source)->format().pictures, 3U);
+      for (int round = 0; round < 2; ++round) {
+        for (int i = 0; i < 3; ++i) {
+          auto time = (*source)->next();
+          ASSERT_TRUE(time.ok() && time->has_value());
+          EXPECT_EQ(**time, i * 20'000'000);
+          Slot slot(format, 34, 18, padding);
+          auto written = (*source)->write(slot.frame);
+          ASSERT_TRUE(written.ok() && *written);
+          EXPECT_EQ(slot.tight(), picture_bytes(bytes, i)) << name;
+        }
+        EXPECT_FALSE((*source)->next()->has_value());
+        EXPECT_TRUE((*source)->rewind().ok());
+      }
+      std::filesystem::remove(path);
+    }
+  }
+}
+
+TEST(RawFile, BadRequestsSayWhatToDo) {
+  EXPECT_THAT(open_source("/nowhere/x.nv12", {.raw_format = "nv12", .width = 2, .height = 2}).error(), HasSubstr("No such file"));
+  EXPECT_THAT(open_source("/dev/null", {.raw_format = "nv12", .width = 2, .height = 2}).error(), HasSubstr("smaller than one picture"));
+  EXPECT_THAT(open_source("/dev/null", {.raw_format = "nv12"}).error(), HasSubstr("--size"));
+  EXPECT_THAT(open_source("/dev/null", {.raw_format = "nv12", .width = 3, .height = 2}).error(), HasSubstr("even"));
+  EXPECT_THAT(open_source("/nowhere/x.mp4", {}).error(), HasSubstr("no such file"));
+  EXPECT_THAT(open_source("/tmp", {}).error(), HasSubstr("folder"));
+}
+
+// Writes `bytes` into a pipe from a thread of its own and gives its reading end.
+struct Sender {
+  explicit Sender(std::string bytes) : thread([this, text = std::move(bytes)] {
+    std::size_t at = 0;
+    while (at < text.size()) {
+      const ssize_t n = ::write(ends[1], text.data() + at, std::min<std::size_t>(text.size() - at, 777));
+      if (n <= 0) break;
+      at += static_cast<std::size_t>(n);
+    }
+    ::close(ends[1]);
+  }) {}
+  ~Sender() {
+    thread.join();
+    ::close(ends[0]);
+  }
+  int ends[2] = {make(this), ends[1]};
+  static int make(Sender* self) {
+    EXPECT_EQ(::pipe(self->ends), 0);
+    return self->ends[0];
+  }
+  std::thread thread;
+};
+
+TEST(Pipe, ReadsY4mAndRaw) {
+  const auto picture = picture_bytes(32 * 16 * 3 / 2, 3);
+  const std::string pixels(picture.begin(), picture.end());
+  {
+    Sender sender("YUV4MPEG2 W32 H16 F25:1 Ip A1:1 C420jpeg XYSCSS=420JPEG\nFRAME\n" + pixels + "FRAME Ip\n" + pixels);
+    auto source = open_pipe(sender.ends[0], {});
+    ASSERT_TRUE(source.ok()) << source.error();
+    EXPECT_EQ((*source)->format().format, LEAT_FORMAT_i420);
+    EXPECT_DOUBLE_EQ((*source)->format().rate, 25);
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(**(*source)->next(), i * 40'000'000);
+      Slot slot(LEAT_FORMAT_i420, 32, 16, 3);
+      EXPECT_TRUE(*(*source)->write(slot.frame));
+      EXPECT_EQ(slot.tight(), picture);
+    }
+    EXPECT_FALSE((*source)->next()->has_value());
+  }
+  {
+    Sender sender(pixels + pixels + "cut");
+    auto source = open_pipe(sender.ends[0], {.raw_format = "i420", .width = 32, .height = 16});
+    ASSERT_TRUE(source.ok()) << source.error();
+    Slot slot(LEAT_FORMAT_i420, 32, 16, 0);
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_TRUE((*source)->next()->has_value());
+      EXPECT_TRUE(*(*source)->write(slot.frame));
+      EXPECT_EQ(slot.tight(), picture);
+    }
+    EXPECT_TRUE((*source)->next()->has_value());
+    EXPECT_FALSE(*(*source)->write(slot.frame));  // ended inside the picture
+  }
+}
+
+TEST(Y4m, HeadsAreCheckedFieldByField) {
+  EXPECT_EQ(parse_y4m_head("YUV4MPEG2 W64 H48 F30000:1001")->format, LEAT_FORMAT_i420);
+  EXPECT_NEAR(parse_y4m_head("YUV4MPEG2 W64 H48 F30000:1001")->rate, 29.97, 0.001);
+  EXPECT_EQ(parse_y4m_head("YUV4MPEG2 W64 H48 F30:1 Cmono")->format, LEAT_FORMAT_gray8);
+  for (const char* bad : {"", "RIFF", "YUV4MPEG2", "YUV4MPEG2 W64", "YUV4MPEG2 W64 H-48", "YUV4MPEG2 Wx H48", "YUV4MPEG2 W64 H48 C444", "YUV4MPEG2 W64 H48 C420p10",
+                          "YUV4MPEG2 W63 H48 C420", "YUV4MPEG2 W99999999999 H48"}) {
+    EXPECT_FALSE(parse_y4m_head(bad).ok()) << bad;
+  }
+}
+
+TEST(Video, WhatTheAnnotatorWritesTheSourceReads) {
+  const std::string path = temporary("video") + ".mp4";
+  auto annotator = Annotator::open(path, 64, 48, 20);
+  ASSERT_TRUE(annotator.ok()) << annotator.error();
+  for (const std::uint64_t index : {0U, 2U, 1U, 3U, 5U, 4U, 6U, 7U}) {
+    Canvas canvas{.width = 64, .height = 48, .y = std::vector<std::uint8_t>(64 * 48, static_cast<std::uint8_t>(40 + 20 * index)), .u = std::vector<std::uint8_t>(32 * 24, 128), .v = std::vector<std::uint8_t>(32 * 24, 128)};
+    (*annotator)->add(index, std::move(canvas));
+  }
+  auto finished = (*annotator)->finish();
+  ASSERT_TRUE(finished.ok()) << finished.error();
+  EXPECT_EQ(*finished, 0U);
+  auto source = open_source(path, {});
+  ASSERT_TRUE(source.ok()) << source.error();
+  EXPECT_EQ((*source)->format().format, LEAT_FORMAT_i420);
+  EXPECT_NEAR((*source)->format().rate, 20, 0.01);
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 8; ++i) {
+      auto time = (*source)->next();
+      ASSERT_TRUE(time.ok() && time->has_value()) << i;
+      EXPECT_NEAR(static_cast<double>(**time), i * 50e6, 1e6);
+      Slot slot(LEAT_FORMAT_i420, 64, 48, 16);
+      ASSERT_TRUE(*(*source)->write(slot.frame));
+      EXPECT_NEAR(slot.frame.planes[0][500], 40 + 20 * i, 4);
+    }
+    EXPECT_FALSE((*source)->next()->has_value());
+    ASSERT_TRUE((*source)->rewind().ok());
+  }
+  std::filesystem::remove(path);
+}
+
+TEST(Video, AFileThatIsNoVideoIsOneLine) {
+  const std::string path = temporary("text");
+  std::ofstream(path) << "this is no video\n";
+  const auto source = open_source(path, {});
+  ASSERT_FALSE(source.ok());
+  EXPECT_THAT(source.error(), HasSubstr(path));
+  EXPECT_EQ(source.error().find('\n'), std::string::npos);
+  std::filesystem::remove(path);
+}
+
+TEST(Truth, ReadsWhatTheSceneWritesAndNamesBadLines) {
+  const std::string path = temporary("truth");
+  scene::SceneOptions options{.seed = 5, .width = 320, .height = 240};
+  scene::Scene street(options);
+  std::vector<std::uint8_t> rgb(street.rgb_bytes());
+  std::vector<scene::Object> objects = street.render(0, rgb.data(), 320 * 3);
+  std::ofstream(path) << scene::truth_line(options, 0, objects) << "\n";
+  auto truth = load_truth(path);
+  ASSERT_TRUE(truth.ok()) << truth.error();
+  EXPECT_EQ(truth->width, 320U);
+  ASSERT_EQ(truth->pictures.size(), 1U);
+  ASSERT_EQ(truth->pictures[0].size(), objects.size());
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    EXPECT_EQ(truth->pictures[0][i].shape, objects[i].shape);
+    EXPECT_EQ(truth->pictures[0][i].colour, objects[i].colour);
+    EXPECT_NEAR(truth->pictures[0][i].x0, objects[i].x0, 0.1);
+  }
+  std::ofstream(path, std::ios::app) << "{\"width\": 3}\n";
+  EXPECT_THAT(load_truth(path).error(), HasSubstr(path + ":2: "));
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace leat::tools

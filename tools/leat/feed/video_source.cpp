@@ -1,0 +1,186 @@
+// Video through libavformat and libavcodec: files, V4L2 devices, network streams. The decoder keeps its own reference
+// pictures; each decoded picture is copied or converted once, into the slot.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+
+extern "C" {
+#include <libavcodec/avcodec.h>
+#include <libavdevice/avdevice.h>
+#include <libavformat/avformat.h>
+#include <libavutil/imgutils.h>
+#include <libavutil/pixdesc.h>
+#include <libswscale/swscale.h>
+}
+
+#include "tools/leat/feed/picture_source.h"
+
+namespace leat::tools {
+namespace {
+
+constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+
+std::string av_text(int error) {
+  char text[AV_ERROR_MAX_STRING_SIZE] = {};
+  ::av_strerror(error, text, sizeof text);
+  return text;
+}
+
+// Formats that a slot can hold as the decoder made them; LEAT_FORMAT_unknown: convert to i420.
+leat_format same_format(AVPixelFormat format) {
+  switch (format) {
+    case AV_PIX_FMT_YUV420P:
+    case AV_PIX_FMT_YUVJ420P:
+      return LEAT_FORMAT_i420;
+    case AV_PIX_FMT_NV12:
+      return LEAT_FORMAT_nv12;
+    case AV_PIX_FMT_RGB24:
+      return LEAT_FORMAT_rgb24;
+    case AV_PIX_FMT_BGR24:
+      return LEAT_FORMAT_bgr24;
+    case AV_PIX_FMT_GRAY8:
+      return LEAT_FORMAT_gray8;
+    default:
+      return LEAT_FORMAT_unknown;
+  }
+}
+
+class Video : public PictureSource {
+ public:
+  ~Video() override {
+    ::sws_freeContext(scaler_);
+    ::av_frame_free(&picture_);
+    ::av_packet_free(&packet_);
+    ::avcodec_free_context(&decoder_);
+    ::avformat_close_input(&input_);
+  }
+  const PictureFormat& format() const override { return format_; }
+
+  Status open(const std::string& name) {
+    name_ = name;
+    static std::once_flag once;
+    std::call_once(once, [] {
+      ::avdevice_register_all();
+      ::avformat_network_init();
+      ::av_log_set_level(AV_LOG_FATAL);
+    });
+    struct stat info {};
+    const bool device = ::stat(name.c_str(), &info) == 0 && S_ISCHR(info.st_mode);
+    const AVInputFormat* demuxer = device ? ::av_find_input_format("v4l2") : nullptr;
+    AVDictionary* settings = nullptr;
+    ::av_dict_set(&settings, "rtsp_transport", "tcp", 0);
+    ::av_dict_set(&settings, "rw_timeout", "5000000", 0);  // microseconds
+    const int opened = ::avformat_open_input(&input_, name.c_str(), demuxer, &settings);
+    ::av_dict_free(&settings);
+    if (opened < 0) return Error{"'" + name + "' cannot be opened: " + av_text(opened)};
+    if (const int error = ::avformat_find_stream_info(input_, nullptr); error < 0) return Error{"'" + name + "' cannot be read: " + av_text(error)};
+    const AVCodec* codec = nullptr;
+    stream_ = ::av_find_best_stream(input_, AVMEDIA_TYPE_VIDEO, -1, -1, &codec, 0);
+    if (stream_ < 0 || codec == nullptr) return Error{"'" + name + "' has no video that libavcodec can decode"};
+    decoder_ = ::avcodec_alloc_context3(codec);
+    ::avcodec_parameters_to_context(decoder_, input_->streams[stream_]->codecpar);
+    decoder_->thread_count = 1;  // streams are decoded beside each other; one thread each keeps pictures in time
+    if (const int error = ::avcodec_open2(decoder_, codec, nullptr); error < 0) return Error{"'" + name + "': the decoder does not start: " + av_text(error)};
+    picture_ = ::av_frame_alloc();
+    packet_ = ::av_packet_alloc();
+    describe(device || (input_->iformat->flags & AVFMT_NOFILE) != 0 || name.find("rtsp://") == 0 || name.find("udp://") == 0 || name.find("srt://") == 0);
+    if (format_.width == 0 || format_.height == 0) return Error{"'" + name + "' does not say its size"};
+    return Done{};
+  }
+
+  Result<std::optional<std::int64_t>> next() override {
+    for (;;) {
+      const int got = ::avcodec_receive_frame(decoder_, picture_);
+      if (got == 0) return std::optional<std::int64_t>(time_of_picture());
+      if (got == AVERROR_EOF) return std::optional<std::int64_t>{};
+      if (got != AVERROR(EAGAIN)) return Error{"'" + name_ + "' cannot be decoded: " + av_text(got)};
+      const int read = ::av_read_frame(input_, packet_);
+      if (read < 0) {
+        if (read != AVERROR_EOF && format_.live) return Error{"'" + name_ + "' broke off: " + av_text(read)};
+        (void)::avcodec_send_packet(decoder_, nullptr);  // the end: drain what the decoder still holds
+        continue;
+      }
+      // A damaged packet costs its pictures, not the stream.
+      if (packet_->stream_index == stream_) (void)::avcodec_send_packet(decoder_, packet_);
+      ::av_packet_unref(packet_);
+    }
+  }
+
+  Result<bool> write(const leat_frame& slot) override {
+    if (static_cast<std::uint32_t>(picture_->width) < format_.width || static_cast<std::uint32_t>(picture_->height) < format_.height) {
+      return Error{"'" + name_ + "' changed its size to " + std::to_string(picture_->width) + "x" + std::to_string(picture_->height) + "; start anew"};
+    }
+    if (same_format(static_cast<AVPixelFormat>(picture_->format)) == format_.format) {
+      for (std::uint32_t p = 0; p < slot.plane_count; ++p) {
+        const std::uint8_t* from = picture_->data[p];
+        for (std::uint32_t row = 0; row < slot.rows[p]; ++row) std::memcpy(slot.planes[p] + std::uint64_t{row} * slot.strides[p], from + std::int64_t{row} * picture_->linesize[p], slot.row_bytes[p]);
+      }
+      return true;
+    }
+    if (format_.format != LEAT_FORMAT_i420) return Error{"'" + name_ + "' changed its pixel format; start anew"};
+    scaler_ = ::sws_getCachedContext(scaler_, picture_->width, picture_->height, static_cast<AVPixelFormat>(picture_->format), static_cast<int>(format_.width),
+                                     static_cast<int>(format_.height), AV_PIX_FMT_YUV420P, SWS_BILINEAR, nullptr, nullptr, nullptr);
+    if (scaler_ == nullptr) return Error{"'" + name_ + "': pictures of this pixel format cannot be converted"};
+    std::uint8_t* planes[4] = {slot.planes[0], slot.planes[1], slot.planes[2], nullptr};
+    const int strides[4] = {static_cast<int>(slot.strides[0]), static_cast<int>(slot.strides[1]), static_cast<int>(slot.strides[2]), 0};
+    ::sws_scale(scaler_, picture_->data, picture_->linesize, 0, picture_->height, planes, strides);
+    return true;
+  }
+
+  Status rewind() override {
+    if (format_.live) return Error{"'" + name_ + "' is live and cannot be played again; leave --loop out"};
+    ::avcodec_flush_buffers(decoder_);
+    if (const int error = ::avformat_seek_file(input_, stream_, INT64_MIN, 0, 0, 0); error < 0) return Error{"'" + name_ + "' cannot be rewound: " + av_text(error)};
+    first_time_ = AV_NOPTS_VALUE;
+    at_ = 0;
+    return Done{};
+  }
+
+ private:
+  void describe(bool live) {
+    const AVStream* stream = input_->streams[stream_];
+    const AVRational rate = ::av_guess_frame_rate(input_, input_->streams[stream_], nullptr);
+    format_.live = live;
+    format_.rate = rate.num > 0 && rate.den > 0 ? ::av_q2d(rate) : 0;
+    format_.pictures = stream->nb_frames > 0 ? static_cast<std::uint64_t>(stream->nb_frames) : 0;
+    const leat_format same = same_format(decoder_->pix_fmt);
+    format_.format = same == LEAT_FORMAT_unknown ? LEAT_FORMAT_i420 : same;
+    const bool halved = format_.format == LEAT_FORMAT_i420 || format_.format == LEAT_FORMAT_nv12;
+    const std::uint32_t mask = halved ? ~1U : ~0U;
+    format_.width = static_cast<std::uint32_t>(std::max(decoder_->width, 0)) & mask;
+    format_.height = static_cast<std::uint32_t>(std::max(decoder_->height, 0)) & mask;
+  }
+
+  std::int64_t time_of_picture() {
+    const double rate = format_.rate > 0 ? format_.rate : 30;
+    const auto by_count = static_cast<std::int64_t>(std::llround(static_cast<double>(at_++) * 1e9 / rate));
+    if (picture_->best_effort_timestamp == AV_NOPTS_VALUE) return by_count;
+    const std::int64_t time = ::av_rescale_q(picture_->best_effort_timestamp, input_->streams[stream_]->time_base, AVRational{1, static_cast<int>(kNsPerSecond)});
+    if (first_time_ == AV_NOPTS_VALUE) first_time_ = time;
+    return std::max<std::int64_t>(time - first_time_, 0);
+  }
+
+  std::string name_;
+  PictureFormat format_;
+  AVFormatContext* input_ = nullptr;
+  AVCodecContext* decoder_ = nullptr;
+  AVFrame* picture_ = nullptr;
+  AVPacket* packet_ = nullptr;
+  SwsContext* scaler_ = nullptr;
+  int stream_ = -1;
+  std::int64_t first_time_ = AV_NOPTS_VALUE;
+  std::uint64_t at_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<PictureSource>> open_video(const std::string& name) {
+  auto video = std::make_unique<Video>();
+  if (const Status opened = video->open(name); !opened.ok()) return Error{opened.error()};
+  return std::unique_ptr<PictureSource>(std::move(video));
+}
+
+}  // namespace leat::tools
