@@ -53,6 +53,7 @@ constexpr Policy leat() {
   p.drop = Drop::proactive;
   p.wait = WaitEstimate::lower;  // late binding: a batch starts when it is formed, so there is no batch wait to estimate
   p.exact_duration = true;
+  p.live_queues = true;
   p.kappa_permille = 580;
   p.discard_by_p50 = true;
   p.look_ahead = true;

@@ -58,6 +58,7 @@ struct Policy {
   std::uint32_t lambda_permille = 100;
   TimeNs window_ns = 5'000'000'000;  // of q, of the smoothed rate and of observed batch waits
   bool exact_duration = false;       // d of the batch about to run, instead of the planned batch
+  bool live_queues = false;          // q_i from the core's own window at every bin, instead of the estimator's
   // split
   SplitReading split_reading = SplitReading::elapsed;
   // overload_control: a module whose mean queueing delay exceeds the threshold cuts the rate that its entry admits

@@ -1,0 +1,284 @@
+// The scheduler's state, shared by the core's rooms and by nobody else. Each member function is defined in the room named above it.
+//
+//   requests.cpp   streams, submission, answers, the ledger        merge.cpp      the DAG: fan-out, branches, merge
+//   lanes.cpp      queues of tasks                                 order.cpp      which waiting task is next
+//   drop_policy.cpp  when a waiting task is given up               batching.cpp   how large a batch is, and when it may start
+//   placement.cpp  which lane, partition and path                  dispatch.cpp   batches: formed, started, ended, lost
+//   downstream.cpp what lies after a module (L_sub), batch caps    freshness.cpp  supersede, look-ahead, budgets, margins
+//
+// Rules: a lane is a queue of tasks of one module. With late binding a module has one lane, served by all its partitions; with
+// early binding one lane per (module, partition). A server is one (partition, route) that takes batches from one lane.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/core/deadline_queue.h"
+#include "engine/core/pool.h"
+#include "engine/core/scheduler.h"
+#include "engine/core/window.h"
+
+namespace leat::core {
+
+using LaneId = std::uint32_t;
+using ServerId = std::uint32_t;
+
+inline constexpr std::uint32_t kPriorities = 4;
+inline constexpr std::uint8_t kMaxRetries = 3;
+
+struct TaskList {  // singly linked by Task::next_in_batch, in order
+  TaskId first = kNone, last = kNone;
+  std::uint32_t tasks = 0, items = 0;
+};
+
+struct Stream {
+  StreamConfig config;
+  bool open = false, closing = false;
+  std::uint32_t live = 0;                       // requests waiting or running
+  std::uint32_t first = kNone, last = kNone;    // its requests, by arrival
+  TimeNs newest_capture_ns = INT64_MIN;
+  TimeNs next_expected_ns = kNever;             // look-ahead: when its next request should come
+  TimeNs transit_ns = 0;                        // look-ahead: least time from capture to arrival seen lately
+  std::uint64_t misses = 0;                     // weakly hard: the last 64 requests, bit set: missed
+};
+
+struct Request {
+  StreamId stream = kNone;
+  std::uint64_t token = 0, branch_draw = 0;
+  TimeNs capture_ns = 0, deadline_ns = 0, give_up_ns = 0;
+  std::uint32_t items = 1, key = 0;
+  std::uint32_t tasks = kNone;                  // list of its live tasks
+  std::uint32_t placed = 0;                     // of them in a batch that was sent
+  std::uint32_t previous = kNone, next = kNone; // of its stream
+  std::uint16_t modules_left = 0;
+  bool started = false;                         // some task was sent
+  Outcome doom = Outcome::pending;              // decided, answered once nothing of it runs any more
+  Reason doom_reason = Reason::none;
+  ModuleId doom_where = kNone;
+};
+
+struct Progress {                               // of one request at one module of its application
+  std::uint16_t before_left = 0;                // predecessors not complete
+  std::uint16_t tasks_left = 0;
+  std::uint32_t made = 0;                       // sub-requests its tasks made
+  std::uint32_t offered = 0;                    // sub-requests its predecessors made
+  bool fed = false;                             // some predecessor ran (was not skipped)
+};
+
+struct Server {
+  PartitionId partition = 0;
+  RouteId route = 0;
+  LaneId lane = 0;
+  std::uint32_t cap = 1;                        // items per batch
+  std::int64_t ratio = 0;                       // Harpagon's throughput-cost ratio, scaled
+  const TimeNs* run_ns = nullptr;               // [b]: all stages and transfers, b = 0..route.batch
+  const TimeNs* safe_ns = nullptr;              // the same from p99
+};
+
+struct Lane {
+  ModuleId module = 0;
+  ServerId first_server = 0;
+  std::uint32_t servers = 0;
+  std::uint32_t idle_words = 0;                 // offset of its bit set of available servers
+  std::array<DeadlineQueue, kPriorities> queue;
+  std::array<ArrivalList, kPriorities> arrivals;
+  std::uint32_t classes = 0;                    // bit: that priority has tasks
+  std::uint32_t tasks = 0, items = 0;           // queued, not counting `forming`
+  TaskList forming;                             // taken, not sent yet
+  TimeNs queued_run_ns = 0;                     // ELSA eq. 1: expected run time of what is queued here
+  TimeNs wake_ns = kNever;                      // batching waits until then
+  TimeNs next_start_ns = 0;                     // tc, rr: when its server can start the batch after those assigned
+  std::uint32_t block_left = 0;                 // tc, rr: items still to come in this turn
+  bool dirty = false;
+};
+
+struct Partition {
+  bool up = false;
+  bool dirty = false;
+  std::uint32_t held = 0;                       // batches sent to it whose end is not proven
+  TimeNs free_ns = 0;                           // expected end of them all
+  TimeNs deferred_until_ns = 0;                 // look-ahead keeps it idle until then
+  std::vector<ServerId> servers;
+};
+
+enum class BatchState : std::uint8_t { free, live, condemned };  // condemned: lost, but another partition still works on it
+
+struct Batch {
+  BatchState state = BatchState::free;
+  RouteId route = 0;
+  LaneId lane = 0;
+  std::uint32_t stage = 0;
+  TaskList list;
+  std::uint8_t priority = 0;
+  TimeNs sent_ns = 0, started_ns = 0, start_ns = 0, expected_end_ns = 0, stage_end_ns = 0;
+  std::array<PartitionId, kMaxStages> path{};
+};
+
+struct ModuleState {
+  std::uint32_t application = 0;
+  std::uint32_t local = 0;                      // index within its application
+  LaneId first_lane = 0;
+  std::uint32_t lanes = 0;
+  std::uint32_t branch_permille = 1000;         // < 1000: taken by chance
+  std::uint32_t max_items = 1;                  // the largest batch of its routes
+  TimeNs planned_ns = 0;                        // d at the planned batch, mean over servers
+  TimeNs least_ns = 0;                          // d(1) of its fastest server
+  TimeNs share_ns = 0;                          // Clipper++: its part of the SLO
+  TimeNs after_ns = 0;                          // L_sub as the drop policy sees it: maximum over paths
+  TimeNs after_least_ns = 0;                    // sum of least_ns after it, maximum over paths
+  std::int64_t ns_per_item = 0;                 // 1 / its throughput at the planned batches
+  std::int64_t capacity_mhz = 0;                // its throughput, items per 1000 s
+  bool high_first = false;                      // adaptive, instant: the present mode
+  std::uint32_t turn = 0;                       // rr, tc: the lane whose turn it is
+  TimeNs probe_ns = INT64_MIN / 2;              // proactive: when a hopeless task was last let through to learn
+  Window queue_delay;
+  Window arrivals;
+};
+
+struct ApplicationState {
+  std::uint32_t admit_permille = 1000;          // overload control
+  std::uint32_t admit_credit = 0;
+  TimeNs controlled_ns = 0;
+};
+
+struct Scheduler::State {
+  State(const Topology& topology, const Policy& policy, const Limits& limits);
+
+  // requests.cpp
+  StreamId open_stream(const StreamConfig& config) noexcept;
+  void close_stream(StreamId id, Reason reason) noexcept;
+  RequestHandle submit(const Submission& s) noexcept;
+  void drop_request(std::uint32_t request, Outcome outcome, Reason reason, ModuleId where) noexcept;
+  void settle(std::uint32_t request) noexcept;  // answers a doomed or complete request nothing of which runs
+  void answer(std::uint32_t request, Outcome outcome, Reason reason, ModuleId where) noexcept;
+  void answer_now(const Submission& s, Outcome outcome, Reason reason) noexcept;  // never became a request
+  void count(StreamId stream, Outcome outcome, Reason reason) noexcept;
+
+  // merge.cpp
+  Progress& progress(std::uint32_t request, ModuleId module) noexcept;
+  void begin(std::uint32_t request) noexcept;
+  void activate(std::uint32_t request, ModuleId module) noexcept;
+  void complete_module(std::uint32_t request, ModuleId module, bool ran) noexcept;
+  bool branch_taken(const Request& r, ModuleId module) const noexcept;
+
+  // lanes.cpp
+  void enqueue(TaskId task) noexcept;
+  void dequeue(TaskId task) noexcept;           // out of its lane's queue
+  void take(Lane& lane, TaskId task) noexcept;  // out of the queue, into `forming`
+  void release(TaskId task) noexcept;           // from whatever it is in; frees it
+  void mark(LaneId lane) noexcept;              // has work to look at
+  void mark_partition(PartitionId partition) noexcept;
+  void set_idle(PartitionId partition) noexcept;  // recomputes its bit in every lane it serves
+  [[nodiscard]] ServerId idle_server(const Lane& lane) const noexcept;
+  void want_timer(TimeNs at) noexcept { timer = at < timer ? at : timer; }
+  [[nodiscard]] TimeNs earliest_timer() const noexcept;
+
+  // order.cpp
+  [[nodiscard]] TaskId next_task(const Lane& lane, bool high_first) const noexcept;
+  [[nodiscard]] bool choose_order(Lane& lane, const Server& server) noexcept;
+  void update_load(ModuleId module) noexcept;
+
+  // drop_policy.cpp
+  [[nodiscard]] Reason verdict(const Task& task, const Lane& lane, TimeNs start, TimeNs d) const noexcept;
+  [[nodiscard]] bool probe(const Task& task, TimeNs start, TimeNs d) noexcept;
+  void slide_window(Lane& lane, const Server& server, TimeNs start) noexcept;
+  void purge_low_end(Lane& lane, TimeNs start, TimeNs d) noexcept;
+  void expire(Lane& lane) noexcept;
+  [[nodiscard]] bool admitted(std::uint32_t application) noexcept;
+
+  // batching.cpp
+  [[nodiscard]] std::uint32_t batch_target(Lane& lane, const Server& server, TimeNs start) noexcept;  // items; 0: not now
+  void form(Lane& lane, const Server& server, TimeNs start, std::uint32_t target) noexcept;
+  [[nodiscard]] TimeNs last_safe_start(const Lane& lane, const Server& server, std::uint32_t items) const noexcept;
+
+  // placement.cpp
+  [[nodiscard]] LaneId place(ModuleId module, const Task& task) noexcept;
+  [[nodiscard]] ServerId preferred(const Lane& lane) noexcept;
+  [[nodiscard]] LaneId next_in_turn(ModuleId module, const Task& task) noexcept;
+  void choose_path(Batch& batch, PartitionId first) noexcept;
+  [[nodiscard]] TimeNs transfer_ns(const Batch& batch, std::size_t stage) const noexcept;
+  [[nodiscard]] TimeNs link_ns(std::int64_t bytes, PartitionId from, PartitionId to) const noexcept;
+
+  // dispatch.cpp
+  void pump() noexcept;
+  [[nodiscard]] bool serve(PartitionId partition) noexcept;
+  [[nodiscard]] bool try_server(ServerId server) noexcept;
+  void collect_ahead(Lane& lane) noexcept;
+  void launch(LaneId lane, const Server& server, TimeNs start) noexcept;
+  void stage_started(BatchHandle handle, std::uint32_t stage) noexcept;
+  void stage_finished(BatchHandle handle, std::uint32_t stage, std::span<const TaskResult> results) noexcept;
+  void finish_tasks(std::uint32_t batch, std::span<const TaskResult> results) noexcept;
+  void partition_lost(PartitionId partition) noexcept;
+  void partition_ready(PartitionId partition) noexcept;
+  void give_back(std::uint32_t batch) noexcept;  // a lost batch's tasks: retried while slack allows, else failed
+  void free_batch(std::uint32_t batch) noexcept;
+
+  // downstream.cpp
+  void plan_caps() noexcept;
+  void build_tables();
+  void update_downstream(std::uint32_t application) noexcept;
+
+  // freshness.cpp
+  [[nodiscard]] bool make_room(StreamId stream, const Submission& s, TimeNs capture) noexcept;
+  [[nodiscard]] TimeNs deferred(const Server& server, std::uint32_t items, std::uint8_t priority) noexcept;
+  void expect_next(Stream& stream, TimeNs capture) noexcept;
+  void record_miss(Stream& stream, bool missed) noexcept;
+  [[nodiscard]] std::uint8_t priority_of(const Stream& stream) const noexcept;
+  void learn(const Batch& batch, TimeNs ran) noexcept;  // the margin of promises, and what background work has had
+  [[nodiscard]] std::uint32_t rank_of(std::uint8_t priority) const noexcept;  // among the lanes of a partition; larger first
+
+  // scheduler.cpp
+  void touch(TimeNs now) noexcept;
+  void advance() noexcept;
+  void push(const Action& action) noexcept;
+  [[nodiscard]] bool next_action(Action& out) noexcept;
+  void check() const;
+
+  // ---- data ----
+  Topology topology;
+  Policy policy;
+  Limits limits;
+  Counters counters;
+  TimeNs now = 0;
+  TimeNs timer = kNever;                        // no planned moment is before this
+  std::uint64_t serial = 0;
+  std::uint64_t random = 1;
+  std::uint32_t margin_permille = 1100;
+  Window background;                            // run time of background batches
+
+  std::vector<ApplicationState> applications;
+  std::vector<ModuleState> modules;
+  std::vector<Lane> lanes;
+  std::vector<Server> servers;
+  std::vector<Partition> partitions;
+  std::vector<std::uint64_t> idle_bits;
+  std::vector<TimeNs> table;                    // run_ns and safe_ns of all routes
+  std::vector<std::uint32_t> route_run, route_safe;  // offsets into `table`
+  Estimates estimates;
+
+  std::vector<Stream> streams;
+  Pool<Request> requests;
+  Pool<Task> tasks;
+  Pool<Batch> batches;
+  std::vector<Progress> progress_of;
+  std::uint32_t progress_stride = 1;
+
+  std::vector<LaneId> dirty_lanes;
+  std::vector<PartitionId> dirty_partitions;
+  std::vector<Sample> samples;                  // a ring
+  std::size_t sample_first = 0, sample_count = 0;
+
+  std::vector<Action> actions;                  // a ring; spans are filled when taken
+  std::size_t action_first = 0, action_count = 0;
+  std::vector<TaskRef> scratch_tasks;
+};
+
+// A broken invariant of our own: always on, ends the process.
+[[noreturn]] void broken(const char* what) noexcept;
+inline void insist(bool holds, const char* what) noexcept {
+  if (!holds) [[unlikely]] broken(what);
+}
+
+}  // namespace leat::core
