@@ -1,0 +1,43 @@
+// A process that uses the GPU on request: an MPS client, a bystander, a load, a victim. The parent's side. Every call
+// throws ProbeFailed with the client's own words when it fails. Not thread-safe.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cuda/probe/ask.h"
+#include "cuda/probe/child.h"
+
+namespace leat::probe {
+
+class Client {
+ public:
+  // Starts the process and waits until it has a context (or says why not).
+  explicit Client(const Environment& environment);
+
+  [[nodiscard]] int sms() const noexcept { return sms_; }               // as the runtime reports them
+  [[nodiscard]] double start_ms() const noexcept { return start_ms_; }  // making the context
+  [[nodiscard]] pid_t pid() const noexcept { return child_.pid(); }
+
+  int devices();  // that CUDA shows
+  int census();   // SMs that ran blocks
+  // Microseconds per run: "convolution" (the fixed one, batch 8), "copy" (128 MiB on the SMs), "upload" (32 MiB
+  // pinned).
+  std::vector<double> measure(const std::string& work, int repeats);
+  void begin_load();  // runs the fixed convolution again and again
+  void end_load();
+  // An error's name after a write to a bad address; the process's context is then lost.
+  std::string fault();
+  // Runs and verifies a kernel: empty, or the error's text. Ends within the limit even when the client hangs.
+  std::string check();
+  Ending end();  // asks it to leave
+  void kill() { child_.kill(); }
+
+ private:
+  std::string ask(const std::string& kind, const std::string& body, std::chrono::seconds limit);
+  Child child_;
+  int sms_ = 0;
+  double start_ms_ = 0;
+};
+
+}  // namespace leat::probe

@@ -1,0 +1,209 @@
+// Group 7: what timers resolve, what a launch costs, how fast a waiting host thread wakes up.
+#include <array>
+#include <atomic>
+#include <thread>
+
+#include "cuda/probe/gpu.h"
+#include "cuda/probe/groups.h"
+
+namespace leat::probe {
+namespace {
+
+void ask_timers(Asker& asker) {
+  asker.number({"clocks.globaltimer_step", "In which steps does the device's timer advance?",
+                "differences of successive values one thread reads"},
+               "ns", [&] {
+                 constexpr std::uint32_t count = 1000;
+                 const Buffer values(count * sizeof(kernels::Stamp));
+                 values.clear();
+                 const Stream stream;
+                 LEAT_CUDA(cudaDeviceSynchronize());
+                 LEAT_CUDA(kernels::timer_values(values.as<kernels::Stamp>(), count, stream));
+                 stream.wait();
+                 const auto stamps = values.read<std::array<kernels::Stamp, count>>();
+                 Samples samples;
+                 for (std::uint32_t i = 1; i < count && stamps[i] != 0; ++i) {
+                   samples.values.push_back(static_cast<double>(stamps[i] - stamps[i - 1]));
+                 }
+                 return samples;
+               });
+  asker.number({"clocks.event_pair", "What do two events with nothing between them measure?", "cudaEventElapsedTime"},
+               "us", [&] {
+                 const Stream stream;
+                 return Samples{time_us(stream, asker.repeats(1000), [] {})};
+               });
+  asker.number(
+      {"clocks.event_of_spin", "What do events measure around a kernel that spins for 100 us?",
+       "device timer in the kernel against cudaEventElapsedTime"},
+      "us", [&] {
+        const Stream stream;
+        return Samples{time_us(stream, asker.repeats(300), [&] { LEAT_CUDA(kernels::spin(100'000, stream)); })};
+      });
+}
+
+void ask_launches(Asker& asker) {
+  const int repeats = asker.repeats(1000);
+  asker.number({"clocks.launch", "What does a launch cost the host thread?",
+                "host clock around an empty kernel's launch; the stream is drained after each"},
+               "us", [&] {
+                 const Stream stream;
+                 Samples samples;
+                 for (int i = 0; i < repeats; ++i) {
+                   for (double t : host_time_us(
+                            1, [&] { LEAT_CUDA(kernels::empty(stream)); }, i == 0 ? 3 : 0))
+                     samples.values.push_back(t);
+                   stream.wait();
+                 }
+                 return samples;
+               });
+  constexpr int chain = 100;
+  asker.number({"clocks.launch_gap", "What does one more kernel in a stream cost?",
+                "events around 100 empty kernels, divided by 100"},
+               "us", [&] {
+                 const Stream stream;
+                 auto times = time_us(stream, asker.repeats(200), [&] {
+                   for (int i = 0; i < chain; ++i) LEAT_CUDA(kernels::empty(stream));
+                 });
+                 for (double& t : times) t /= chain;
+                 return Samples{std::move(times)};
+               });
+  asker.number({"clocks.graph_gap", "What does one more kernel in a captured graph cost?",
+                "events around a graph of 100 empty kernels, divided by 100"},
+               "us", [&] {
+                 const Stream stream;
+                 LEAT_CUDA(kernels::empty(stream));
+                 const Graph graph(stream, [&] {
+                   for (int i = 0; i < chain; ++i) LEAT_CUDA(kernels::empty(stream));
+                 });
+                 auto times = time_us(stream, asker.repeats(200), [&] { graph.launch(stream); });
+                 for (double& t : times) t /= chain;
+                 return Samples{std::move(times)};
+               });
+  asker.number({"clocks.graph_launch", "What does the launch of a graph cost the host thread?",
+                "host clock around the launch of a graph of 100 empty kernels; drained after each"},
+               "us", [&] {
+                 const Stream stream;
+                 LEAT_CUDA(kernels::empty(stream));
+                 const Graph graph(stream, [&] {
+                   for (int i = 0; i < chain; ++i) LEAT_CUDA(kernels::empty(stream));
+                 });
+                 Samples samples;
+                 for (int i = 0; i < asker.repeats(300); ++i) {
+                   for (double t : host_time_us(
+                            1, [&] { graph.launch(stream); }, i == 0 ? 3 : 0))
+                     samples.values.push_back(t);
+                   stream.wait();
+                 }
+                 return samples;
+               });
+}
+
+void ask_round_trip(Asker& asker) {
+  asker.number({"clocks.pinned_round_trip", "How long from a host thread's write to a spinning kernel's answer?",
+                "host clock; both sides spin on words in mapped pinned memory"},
+               "us", [&] {
+                 const Buffer words(kKiB, Buffer::Where::host);
+                 auto* ask = words.as<std::uint32_t>();
+                 std::uint32_t* answer = ask + 64;  // another line
+                 std::atomic_ref<std::uint32_t> asked(*ask), answered(*answer);
+                 asked.store(0, std::memory_order_relaxed);
+                 answered.store(0, std::memory_order_relaxed);
+                 const Stream stream;
+                 const auto rounds = static_cast<std::uint32_t>(asker.repeats(1000));
+                 LEAT_CUDA(kernels::echo(ask, answer, rounds, 2'000'000'000, stream));
+                 Samples samples;
+                 const Deadline deadline = after(std::chrono::seconds(3));
+                 for (std::uint32_t round = 1; round <= rounds; ++round) {
+                   const auto begin = Clock::now();
+                   asked.store(
+                       round,
+                       std::memory_order_release);  // pairs with the kernel's volatile read; there is no other data
+                   while (answered.load(std::memory_order_acquire) != round) {
+                     if (Clock::now() > deadline) throw ProbeFailed("the kernel did not answer within 3 s");
+                   }
+                   const double us = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+                   if (round > 10) samples.values.push_back(us);  // the first rounds include the launch
+                 }
+                 stream.wait();
+                 return samples;
+               });
+}
+
+// How much later than a thread that spins on a pinned word does a thread wake up that waits by other means? Both wait
+// for the end of the same kernel, which writes the word last.
+Samples wake_after_word(int repeats, const std::function<void(const Stream&, const Event&)>& wait,
+                        unsigned event_flags) {
+  const Buffer words(kKiB, Buffer::Where::host);
+  auto* word = words.as<std::uint32_t>();
+  std::atomic_ref<std::uint32_t> seen(*word);
+  seen.store(0, std::memory_order_relaxed);
+  const Stream stream;
+  const Event done(event_flags);
+  Samples samples;
+  for (int i = 1; i <= repeats + 3; ++i) {
+    const auto round = static_cast<std::uint32_t>(i);
+    LEAT_CUDA(kernels::post(word, round, 200'000, stream));
+    LEAT_CUDA(cudaEventRecord(done, stream));
+    Clock::time_point by_word;
+    std::thread spinner([&] {
+      while (seen.load(std::memory_order_acquire) != round) {  // pairs with the kernel's write and its system fence
+      }
+      by_word = Clock::now();
+    });
+    try {
+      wait(stream, done);
+    } catch (...) {
+      seen.store(round, std::memory_order_release);
+      spinner.join();
+      throw;
+    }
+    const auto by_wait = Clock::now();
+    spinner.join();
+    if (i > 3) samples.values.push_back(std::chrono::duration<double, std::micro>(by_wait - by_word).count());
+  }
+  return samples;
+}
+
+void ask_wake_up(Asker& asker) {
+  struct Way {
+    const char* name;
+    unsigned device_flags, event_flags;
+    bool by_event;
+  };
+  constexpr Way ways[] = {{"stream, spinning", cudaDeviceScheduleSpin, cudaEventDefault, false},
+                          {"stream, yielding", cudaDeviceScheduleYield, cudaEventDefault, false},
+                          {"stream, blocking", cudaDeviceScheduleBlockingSync, cudaEventDefault, false},
+                          {"event, blocking", cudaDeviceScheduleSpin, cudaEventBlockingSync, true}};
+  for (const Way& way : ways) {
+    asker.number({"clocks.wake_up",
+                  "How much later than one spinning on a pinned word does a waiting thread wake up?",
+                  "host clock in both threads; the kernel writes the word as its last act",
+                  {{"wait", way.name}}},
+                 "us", [&] {
+                   if (std::thread::hardware_concurrency() < 2) throw NotApplicable("needs two CPUs");
+                   LEAT_CUDA(cudaSetDeviceFlags(way.device_flags));
+                   return wake_after_word(
+                       asker.repeats(300),
+                       [&](const Stream& stream, const Event& done) {
+                         if (way.by_event) {
+                           LEAT_CUDA(cudaEventSynchronize(done));
+                         } else {
+                           stream.wait();
+                         }
+                       },
+                       way.event_flags);
+                 });
+  }
+}
+
+}  // namespace
+
+void ask_clocks(Asker& asker) {
+  open_device();
+  ask_timers(asker);
+  ask_launches(asker);
+  ask_round_trip(asker);
+  ask_wake_up(asker);
+}
+
+}  // namespace leat::probe

@@ -1,0 +1,38 @@
+// The groups of questions, in the order they are asked; each runs in a process of its own with a time limit, so that a
+// lost context or a hang costs one group. One file per group holds its questions. `limit` bounds the whole group.
+#pragma once
+
+#include <chrono>
+#include <span>
+#include <string_view>
+
+#include "cuda/probe/ask.h"
+#include "cuda/probe/child.h"
+
+namespace leat::probe {
+
+struct Group {
+  std::string_view name;
+  std::string_view title;  // what it asks about, half a line
+  void (*run)(Asker&);
+  std::chrono::seconds limit, limit_quick;
+};
+
+[[nodiscard]] std::span<const Group> groups();
+[[nodiscard]] const Group* group_named(std::string_view name);
+
+void ask_devices(Asker& asker);
+void ask_handover(Asker& asker);
+void ask_mps(Asker& asker);
+void ask_green(Asker& asker);
+void ask_frames(Asker& asker);
+void ask_cudnn(Asker& asker);
+void ask_clocks(Asker& asker);
+
+// Roles of the processes that the groups start.
+inline constexpr std::string_view kGroupRole = "group", kPeerRole = "handover_peer", kClientRole = "gpu_client";
+int run_group(Channel& channel, std::span<const std::string> arguments);  // NAME full|quick
+int run_handover_peer(Channel& channel, std::span<const std::string> arguments);
+int run_gpu_client(Channel& channel, std::span<const std::string> arguments);
+
+}  // namespace leat::probe
