@@ -1,0 +1,176 @@
+#include "planner/pooled_candidates.h"
+
+#include <algorithm>
+
+#include "planner/profile_table.h"
+
+namespace leat::planner {
+namespace {
+
+double build_us(const PooledProblem& problem, const PooledDnn& dnn, std::uint32_t batch) {
+  return dnn.est_rps > 0 ? problem.batch_build_factor * 1e6 * (batch - 1) / dnn.est_rps : 0;
+}
+
+// Microseconds one item needs through the network card at cut c (0 and the last: input and result, free).
+double item_us(const PooledProblem& problem, const Profile& profile, std::uint32_t cut) {
+  if (problem.bandwidth_gbps <= 0 || cut == 0 || cut == profile.blocks) return 0;
+  return static_cast<double>(profile.boundary_bytes[cut - 1]) * 8 / (problem.bandwidth_gbps * 1000);
+}
+
+// Requests per second that one of the server's v * h vGPUs may move through its end of the cut.
+double link_cap(const PooledProblem& problem, const Profile& profile, const GpuType& type, std::uint32_t share, std::uint32_t cut) {
+  if (problem.bandwidth_gbps <= 0) return 1e18;
+  const double sharers = share * type.gpus_per_server;
+  const double us = item_us(problem, profile, cut);
+  if (cut == 0 || cut == profile.blocks) return 1e6 / sharers;  // the artifact's own constant for the open ends
+  return us > 0 ? 1e6 / us / sharers : 1e18;
+}
+
+// Leaves out every candidate that another one beats at each of its stages.
+template <class AtLeast>
+void keep_best(std::vector<Candidate>& all, AtLeast at_least) {
+  std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
+    return a.gpu_rps(0) != b.gpu_rps(0) ? a.gpu_rps(0) > b.gpu_rps(0) : a.gpu_rps(1) > b.gpu_rps(1);
+  });
+  std::vector<Candidate> kept;
+  for (const Candidate& c : all) {
+    const bool beaten = std::any_of(kept.begin(), kept.end(), [&](const Candidate& k) {
+      for (std::uint32_t s = 0; s < k.stages; ++s) {
+        if (!at_least(k, c, s)) return false;
+      }
+      return true;
+    });
+    if (!beaten) kept.push_back(c);
+  }
+  all = std::move(kept);
+}
+
+class Enumerator {
+ public:
+  Enumerator(const PooledProblem& problem, const PooledDnn& dnn, std::uint32_t largest_share)
+      : problem_(problem), dnn_(dnn), profile_(*dnn.profile), table_(*dnn.profile), largest_share_(largest_share) {
+    for (std::uint32_t cut = 0; cut <= profile_.blocks; ++cut) item_us_.push_back(item_us(problem, profile_, cut));
+    for (const GpuType& t : problem.types) types_.push_back(shares_of(t));
+  }
+
+  std::vector<Slot> slots() {
+    std::vector<Slot> out;
+    const auto types = static_cast<std::uint32_t>(problem_.types.size());
+    std::uint32_t leaves = 1;
+    for (std::uint32_t s = 0; s < problem_.max_stages; ++s) leaves *= types;
+    std::uint32_t count = 1;
+    for (std::uint32_t stages = 1; stages <= problem_.max_stages; ++stages) {
+      count *= types;
+      for (std::uint32_t index = 0; index < count; ++index) {
+        slot_ = Slot{stages, {}, leaves / count, {}};
+        for (std::uint32_t s = stages, rest = index; s-- > 0; rest /= types) slot_.types[s] = rest % types;
+        enumerate();
+        prune();
+        slot_.copies = std::min(slot_.copies, static_cast<std::uint32_t>(slot_.candidates.size()));
+        if (!slot_.candidates.empty()) out.push_back(std::move(slot_));
+      }
+    }
+    return out;
+  }
+
+ private:
+  struct Share {
+    std::uint32_t share, largest_batch;
+    std::vector<std::vector<double>> before_us;  // [batch - 1][block]: latency of the blocks before
+    std::vector<double> cap;                     // [cut]
+  };
+
+  std::vector<Share> shares_of(const GpuType& type) const {
+    std::vector<Share> out;
+    for (std::uint32_t v = 1; v <= std::min(type.max_share, largest_share_); ++v) {
+      Share s{v, table_.largest_batch(type.name, v), {}, {}};
+      if (s.largest_batch == 0) continue;
+      for (std::uint32_t b = 1; b <= s.largest_batch; ++b) {
+        s.before_us.emplace_back();
+        for (std::uint32_t k = 0; k <= profile_.blocks; ++k) {
+          s.before_us.back().push_back(static_cast<double>(table_.p50_ns(type.name, v, b, 0, k)) / 1000);
+        }
+      }
+      for (std::uint32_t cut = 0; cut <= profile_.blocks; ++cut) s.cap.push_back(link_cap(problem_, profile_, type, v, cut));
+      out.push_back(std::move(s));
+    }
+    return out;
+  }
+
+  void enumerate() {
+    std::uint32_t most = 0;
+    for (const Share& s : types_[slot_.types[0]]) most = std::max(most, s.largest_batch);
+    for (std::uint32_t batch = 1; batch <= most; ++batch) {
+      const double budget = dnn_.budget_us - build_us(problem_, dnn_, batch);
+      if (budget <= 0) break;
+      Candidate c;
+      c.batch = batch;
+      extend(c, 0, 0, budget);
+    }
+  }
+
+  // Appends every way to place blocks [first, M) on stages s, s+1, ... within `budget`.
+  void extend(Candidate& c, std::uint32_t s, std::uint32_t first, double budget) {
+    for (const Share& share : types_[slot_.types[s]]) {
+      if (c.batch > share.largest_batch) continue;
+      const auto& before = share.before_us[c.batch - 1];
+      for (std::uint32_t end = first + 1; end <= profile_.blocks; ++end) {
+        const double latency = before[end] - before[first];
+        const double left = budget - latency - c.batch * item_us_[end];
+        if (budget - latency < 0) break;
+        if (left < 0 || (end == profile_.blocks) != (s + 1 == slot_.stages)) continue;
+        c.stage[s] = {static_cast<std::uint16_t>(share.share), static_cast<std::uint16_t>(end),
+                      std::min({1e6 * c.batch / latency, share.cap[first], share.cap[end]})};
+        if (end == profile_.blocks) {
+          c.stages = s + 1;
+          slot_.candidates.push_back(c);
+        } else {
+          extend(c, s + 1, end, left);
+        }
+      }
+    }
+  }
+
+  // With the same shares, so that every way of sharing a GPU still fits.
+  void prune() {
+    keep_best(slot_.candidates, [](const Candidate& a, const Candidate& b, std::uint32_t s) {
+      return a.stage[s].share == b.stage[s].share && a.stage[s].rps_per_vgpu >= b.stage[s].rps_per_vgpu;
+    });
+  }
+
+  const PooledProblem& problem_;
+  const PooledDnn& dnn_;
+  const Profile& profile_;
+  ProfileTable table_;
+  std::uint32_t largest_share_;
+  std::vector<double> item_us_;
+  std::vector<std::vector<Share>> types_;
+  Slot slot_;
+};
+
+}  // namespace
+
+std::vector<Slot> enumerate_slots(const PooledProblem& problem, const PooledDnn& dnn, std::uint32_t largest_share) {
+  return Enumerator(problem, dnn, largest_share).slots();
+}
+
+void keep_best_for_whole_gpus(std::vector<Slot>& slots) {
+  for (Slot& slot : slots) {
+    keep_best(slot.candidates, [](const Candidate& a, const Candidate& b, std::uint32_t s) { return a.gpu_rps(s) >= b.gpu_rps(s); });
+    slot.copies = std::min(slot.copies, static_cast<std::uint32_t>(slot.candidates.size()));
+  }
+}
+
+PooledStage describe_stage(const PooledProblem& problem, const PooledDnn& dnn, std::uint32_t type, std::uint32_t share,
+                           std::uint32_t batch, std::uint32_t first_block, std::uint32_t end_block) {
+  const Profile& profile = *dnn.profile;
+  const GpuType& gpu = problem.types[type];
+  PooledStage s{type, share, first_block, end_block, 0, 0, 0, 0};
+  s.latency_us = static_cast<double>(ProfileTable(profile).p50_ns(gpu.name, share, batch, first_block, end_block)) / 1000;
+  s.transfer_us = batch * item_us(problem, profile, end_block);
+  s.rps_per_vgpu = std::min({1e6 * batch / s.latency_us, link_cap(problem, profile, gpu, share, first_block),
+                             link_cap(problem, profile, gpu, share, end_block)});
+  return s;
+}
+
+}  // namespace leat::planner

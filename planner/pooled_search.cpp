@@ -1,0 +1,443 @@
+// For a target z the prices of the relaxation (pooled_lp.h) make a budget of waste: every plan with min rate / weight >= z wastes
+// at most bound - z, where waste is the price of its GPUs less the price of its rates, and adds up over DNNs, over slots and
+// over the rounding of each pool. Nothing that wastes more need be looked at, however many GPUs there are.
+//   labels    of a slot: rates at which one of its stages is just full, with the least of every other stage
+//   options   of a DNN: picks of labels whose rates add up, least in GPUs; grown with a small budget first, so that the
+//             waste no DNN can avoid is known early and taken off everybody else's budget
+//   chains    one option a DNN within the counts
+// The relaxation's ranges of each slot's rate keep the lists short when thousands of GPUs make many labels of equal waste.
+#include "planner/pooled_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <set>
+
+namespace leat::planner {
+namespace {
+
+constexpr double kRound = 1e-9;  // relative; rates that differ by less are equal
+constexpr std::size_t kLookBack = 64;
+constexpr double kNearGpus = 3;
+
+std::uint32_t ceil_div(std::uint32_t a, std::uint32_t b) { return (a + b - 1) / b; }
+
+double ceil_safe(double x) { return std::ceil(x * (1 - kRound)); }
+
+bool covers(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
+  for (std::size_t g = 0; g < a.size(); ++g) {
+    if (a[g] > b[g]) return false;
+  }
+  return true;
+}
+
+// Pipelines of all D stages first, then ever shorter ones, each into the first free slot that begins with its types: which of
+// them makes no difference to shorter ones.
+void give_slots(std::vector<PooledPipeline>& pipelines, const PooledProblem& problem) {
+  const auto types = static_cast<std::uint32_t>(problem.types.size());
+  std::set<std::uint32_t> taken;
+  for (std::uint32_t stages = problem.max_stages; stages >= 1; --stages) {
+    std::uint32_t leaves = 1;
+    for (std::uint32_t s = stages; s < problem.max_stages; ++s) leaves *= types;
+    for (PooledPipeline& p : pipelines) {
+      if (p.stages.size() != stages) continue;
+      p.slot = 0;
+      for (const PooledStage& s : p.stages) p.slot = p.slot * types + s.type;
+      for (p.slot *= leaves; !taken.insert(p.slot).second;) ++p.slot;
+    }
+  }
+}
+
+}  // namespace
+
+struct PooledSearch::Chain {
+  std::vector<std::uint32_t> gpus;
+  double waste = 0;
+  std::uint32_t before = 0;           // chain of the DNNs before
+  const Option* option = nullptr;
+};
+
+PooledSearch::PooledSearch(const PooledProblem& problem, const std::vector<std::vector<Slot>>& slots, const PooledLp& lp, std::uint32_t unit)
+    : problem_(problem), slots_(slots), lp_(lp), unit_(unit), types_(static_cast<std::uint32_t>(problem.types.size())),
+      dnns_(static_cast<std::uint32_t>(problem.dnns.size())) {}
+
+// False: the steps are spent.
+bool PooledSearch::spend(std::uint64_t steps) {
+  steps_taken_ += steps;
+  if (steps_left_ < steps) return false;
+  steps_left_ -= steps;
+  return true;
+}
+
+// The rates one candidate of the slot can take. Where the slot holds several pipelines they reach its least together.
+std::vector<PooledLp::Range> PooledSearch::candidate_ranges(std::uint32_t dnn, std::uint32_t slot, double limit) const {
+  const Slot& s = slots_[dnn][slot];
+  std::vector<PooledLp::Range> out;
+  std::vector<double> most;
+  for (const Candidate& c : s.candidates) {
+    double cost = 0;  // price of one request per second
+    for (std::uint32_t k = 0; k < c.stages; ++k) cost += lp_.gpu_price()[s.types[k]] / c.gpu_rps(k);
+    const double excess = cost - lp_.rps_price()[dnn];
+    out.push_back({ranges_[slot].least, excess * ranges_[slot].most > limit ? limit / excess : ranges_[slot].most});
+    most.push_back(out.back().most);
+  }
+  if (s.copies == 1) return out;
+  std::sort(most.begin(), most.end(), std::greater<>());
+  most.resize(s.copies, 0);
+  const double all = std::accumulate(most.begin(), most.end(), 0.0);
+  for (PooledLp::Range& r : out) r.least = std::max(0.0, r.least - (all - (r.most >= most.back() ? r.most : most.back())));
+  return out;
+}
+
+// False: the steps are spent.
+bool PooledSearch::add_labels(std::uint32_t dnn, std::uint32_t slot, double limit, std::vector<Label>& out) {
+  const Slot& s = slots_[dnn][slot];
+  const double price = lp_.rps_price()[dnn];
+  const auto ranges = candidate_ranges(dnn, slot, limit);
+  for (std::uint32_t c = 0; c < s.candidates.size(); ++c) {
+    const Candidate& candidate = s.candidates[c];
+    double step[kMostStages];   // rate of one count
+    std::uint32_t units[kMostStages];
+    for (std::uint32_t k = 0; k < candidate.stages; ++k) {
+      step[k] = unit_ == 1 ? candidate.gpu_rps(k) : candidate.stage[k].rps_per_vgpu;
+      units[k] = unit_ == 1 ? 1 : unit_ / candidate.stage[k].share;
+    }
+    for (std::uint32_t full = 0; full < candidate.stages; ++full) {
+      const double first = std::max(1.0, ceil_safe(ranges[c].least / step[full])), last = ceil_safe(ranges[c].most / step[full]);
+      if (last >= first && !spend(static_cast<std::uint64_t>(last - first) + 1)) return false;
+      for (double n = first; n <= last; ++n) {
+        Label label;
+        label.candidate = c;
+        label.rps = n * step[full];
+        double gpu_price = 0;
+        for (std::uint32_t k = 0; k < candidate.stages; ++k) {
+          label.count[k] = static_cast<std::uint32_t>(k == full ? n : ceil_safe(label.rps / step[k]));
+          label.use[k] = label.count[k] * units[k];
+          gpu_price += lp_.gpu_price()[s.types[k]] * label.use[k];
+        }
+        label.waste = gpu_price / unit_ - price * label.rps;
+        if (label.waste <= limit) out.push_back(label);
+      }
+    }
+  }
+  return true;
+}
+
+// Narrows each slot's range to the relaxation's own rate there, give or take what a few GPUs carry.
+void PooledSearch::stay_near(std::uint32_t dnn, double rate) {
+  std::vector<double> centre(ranges_.size(), 0);
+  double all = 0;
+  for (const LpColumn& c : lp_.columns()[dnn]) centre[c.slot] += c.rps, all += c.rps;
+  for (std::uint32_t s = 0; s < ranges_.size(); ++s) {
+    double gpu = 0;
+    for (const Candidate& c : slots_[dnn][s].candidates) gpu = std::max(gpu, c.gpu_rps(0));
+    const double middle = centre[s] * rate / all;
+    ranges_[s].least = std::max(ranges_[s].least, middle - kNearGpus * gpu);
+    ranges_[s].most = std::min(ranges_[s].most, middle + kNearGpus * gpu);
+    if (reach_ == Reach::same_slots && centre[s] <= 0) ranges_[s] = {0, 0};
+  }
+}
+
+bool PooledSearch::make_labels(std::uint32_t dnn, double limit) {
+  labels_.assign(slots_[dnn].size(), {});
+  for (std::uint32_t slot = 0; slot < labels_.size(); ++slot) {
+    std::vector<Label> all;
+    if (ranges_[slot].most <= 0) continue;
+    if (!add_labels(dnn, slot, limit, all)) return false;
+    // Leave out what a label of at least its rate beats at every stage. Looking at the nearest rates finds most of them.
+    std::sort(all.begin(), all.end(), [](const Label& a, const Label& b) {
+      if (a.rps != b.rps) return a.rps > b.rps;
+      return std::lexicographical_compare(a.use, a.use + kMostStages, b.use, b.use + kMostStages);
+    });
+    std::vector<Label>& kept = labels_[slot];
+    for (const Label& l : all) {
+      const auto end = kept.rbegin() + static_cast<std::ptrdiff_t>(std::min(kept.size(), kLookBack));
+      const bool beaten = std::any_of(kept.rbegin(), end, [&](const Label& k) {
+        for (std::uint32_t s = 0; s < kMostStages; ++s) {
+          if (k.use[s] > l.use[s]) return false;
+        }
+        return true;
+      });
+      if (!beaten) kept.push_back(l);
+    }
+    std::reverse(kept.begin(), kept.end());
+  }
+  return true;
+}
+
+// What rounding has cost the pools that nobody at `position` or later can add to.
+double PooledSearch::closed_waste(std::uint32_t position) const {
+  if (unit_ == 1) return 0;
+  double waste = 0;
+  for (std::uint32_t p = 0; p < pool_.size(); ++p) {
+    const std::uint32_t part = pool_[p] % unit_;
+    if (part != 0 && last_user_[p] < position) waste += lp_.gpu_price()[p % types_] * (unit_ - part) / unit_;
+  }
+  return waste;
+}
+
+// All options of a DNN that waste at most `limit`. False: steps ran out.
+bool PooledSearch::make_options(std::uint32_t dnn, double rate, double limit) {
+  dnn_ = dnn, rate_ = rate, limit_ = limit;
+  options_[dnn].clear();
+  most_gpus_.assign(types_, 0);
+  for (std::uint32_t g = 0; g < types_; ++g) {
+    most_gpus_[g] = problem_.types[g].count + 1e-6;
+    for (std::uint32_t i = 0; i < dnns_; ++i) most_gpus_[g] -= i == dnn ? 0 : least_gpus_[i][g];
+    if (most_gpus_[g] < 0) return true;
+  }
+  const auto shape = lp_.shape(dnn, rate, limit, most_gpus_, static_cast<std::uint32_t>(slots_[dnn].size()));
+  if (!shape.possible) return true;
+  ranges_ = shape.rps;
+  if (reach_ != Reach::everywhere) stay_near(dnn, rate);
+  if (!make_labels(dnn, limit)) return false;
+  const auto slots = static_cast<std::uint32_t>(labels_.size());
+  order_.resize(slots);
+  std::iota(order_.begin(), order_.end(), 0u);
+  std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) { return labels_[a].size() < labels_[b].size(); });
+  can_still_.assign(slots + 1, 0);
+  must_still_.assign(slots + 1, false);
+  pool_.assign(std::size_t{problem_.max_stages} * types_, 0);
+  last_user_.assign(pool_.size(), 0);
+  for (std::uint32_t p = slots; p-- > 0;) {
+    const auto& list = labels_[order_[p]];
+    const PooledLp::Range& range = ranges_[order_[p]];
+    can_still_[p] = can_still_[p + 1] + (list.empty() ? 0 : list.back().rps * slots_[dnn][order_[p]].copies);
+    must_still_[p] = must_still_[p + 1] || range.least > kRound * rate;
+  }
+  for (std::uint32_t p = 0; p < slots; ++p) {
+    for (std::uint32_t s = 0; s < slots_[dnn][order_[p]].stages; ++s) last_user_[s * types_ + slots_[dnn][order_[p]].types[s]] = p;
+  }
+  find_beginnings();
+  enough_ = false;
+  picks_.clear();
+  waste_ = 0;
+  return choose(0, 0, rate);
+}
+
+// Every beginning of a slot's sequence of types has room for as many pipelines as there are slots that begin so.
+void PooledSearch::find_beginnings() {
+  std::map<std::vector<std::uint32_t>, std::uint32_t> known;
+  beginnings_.assign(slots_[dnn_].size(), {});
+  room_.clear();
+  for (std::uint32_t s = 0; s < slots_[dnn_].size(); ++s) {
+    const Slot& slot = slots_[dnn_][s];
+    for (std::uint32_t length = 1; length <= slot.stages; ++length) {
+      const auto [it, fresh] = known.emplace(std::vector<std::uint32_t>(slot.types, slot.types + length), static_cast<std::uint32_t>(room_.size()));
+      if (fresh) {
+        std::uint32_t room = 1;
+        for (std::uint32_t k = length; k < problem_.max_stages; ++k) room *= types_;
+        room_.push_back(room);
+      }
+      beginnings_[s].push_back(it->second);
+    }
+  }
+}
+
+// Takes or gives back a seat under each beginning of the slot. False, and nothing taken: one of them is full.
+bool PooledSearch::seats(std::uint32_t slot, bool taken) {
+  for (const std::uint32_t b : beginnings_[slot]) {
+    if (taken && room_[b] == 0) return false;
+  }
+  for (const std::uint32_t b : beginnings_[slot]) room_[b] += taken ? -1 : 1;
+  return true;
+}
+
+// Tries every label at this position's slot as its `copy`-th pipeline, then the slot without it. False: the steps are spent.
+bool PooledSearch::choose(std::uint32_t position, std::uint32_t copy, double rest) {
+  if (position == order_.size() || can_still_[position] < rest * (1 - kRound)) return true;
+  const std::uint32_t slot = order_[position];
+  const auto& list = labels_[slot];
+  const double price = lp_.rps_price()[dnn_];
+  const std::uint32_t copies_left = slots_[dnn_][slot].copies - copy;
+  const double own = list.empty() ? 0 : list.back().rps * (copies_left - 1);
+  const double floor = std::max(0.0, (rest - can_still_[position + 1] - own) * (1 - kRound));
+  const bool full = reach_ != Reach::everywhere && picks_.size() > types_;  // the relaxation needs `types` of them; one more to fill up
+  if (copies_left > 0 && !full && seats(slot, true)) {
+    auto it = std::lower_bound(list.begin(), list.end(), floor, [](const Label& l, double r) { return l.rps < r; });
+    for (; it != list.end(); ++it) {
+      if (!spend(1)) return false;
+      const double over = it->rps - rest;
+      if (over > 0 && over * price > limit_) break;
+      if (waste_ + it->waste + std::max(0.0, over) * price > limit_) continue;
+      if (copy > 0 && it->candidate <= picks_.back().label.candidate) continue;  // different ones, in one order
+      if (!take(position, copy, *it, rest)) return false;
+      if (enough_) break;
+    }
+    seats(slot, false);
+  }
+  if (enough_) return true;
+  const bool needed = copy == 0 && ranges_[slot].least > kRound * rate_;
+  return needed || choose(position + 1, 0, rest);
+}
+
+bool PooledSearch::take(std::uint32_t position, std::uint32_t copy, const Label& label, double rest) {
+  const std::uint32_t slot = order_[position];
+  const std::uint32_t* types = slots_[dnn_][slot].types;
+  const std::uint32_t stages = slots_[dnn_][slot].stages;
+  for (std::uint32_t s = 0; s < stages; ++s) pool_[s * types_ + types[s]] += label.use[s];
+  picks_.push_back({slot, label});
+  waste_ += label.waste;
+  bool in_time = true;
+  if (label.rps >= rest * (1 - kRound)) {
+    if (!must_still_[position + 1]) finish();
+  } else {
+    const bool again = copy + 1 < slots_[dnn_][slot].copies;
+    if (waste_ + closed_waste(again ? position : position + 1) <= limit_) {
+      in_time = again ? choose(position, copy + 1, rest - label.rps) : choose(position + 1, 0, rest - label.rps);
+    }
+  }
+  waste_ -= label.waste;
+  picks_.pop_back();
+  for (std::uint32_t s = 0; s < stages; ++s) pool_[s * types_ + types[s]] -= label.use[s];
+  return in_time;
+}
+
+// The picks carry the rate: keep them unless they waste too much, take too many GPUs, or another option takes no more.
+void PooledSearch::finish() {
+  Option option;
+  option.gpus.assign(types_, 0);
+  for (std::uint32_t p = 0; p < pool_.size(); ++p) option.gpus[p % types_] += ceil_div(pool_[p], unit_);
+  option.waste = -lp_.rps_price()[dnn_] * rate_;
+  for (std::uint32_t g = 0; g < types_; ++g) {
+    if (option.gpus[g] > most_gpus_[g]) return;
+    option.waste += lp_.gpu_price()[g] * option.gpus[g];
+  }
+  if (option.waste > limit_) return;
+  auto& all = options_[dnn_];
+  for (const Option& o : all) {
+    if (covers(o.gpus, option.gpus)) return;
+  }
+  all.erase(std::remove_if(all.begin(), all.end(), [&](const Option& o) { return covers(option.gpus, o.gpus); }), all.end());
+  option.picks = picks_;
+  all.push_back(std::move(option));
+  enough_ = dnns_ == 1;  // it fits the counts: nothing else is asked
+}
+
+// Raises least_gpus_ to what the relaxation of each DNN alone proves within its limit of waste.
+void PooledSearch::tighten(double z, const std::vector<double>& limits) {
+  std::vector<double> all(types_);
+  for (std::uint32_t g = 0; g < types_; ++g) all[g] = problem_.types[g].count;
+  for (std::uint32_t i = 0; i < dnns_; ++i) {
+    const auto shape = lp_.shape(i, problem_.dnns[i].weight * z, limits[i], all, 0);
+    for (std::uint32_t g = 0; g < types_ && shape.possible; ++g) {
+      least_gpus_[i][g] = std::max(least_gpus_[i][g], std::ceil(shape.least_gpus[g] - 1e-6));
+    }
+  }
+}
+
+Answer PooledSearch::reaches(double z, std::uint64_t steps, Reach reach, std::vector<PooledDnnPlan>& plan) {
+  steps_left_ = steps;
+  reach_ = reach;
+  const Answer answer = look(z, plan);
+  return reach != Reach::everywhere && answer == Answer::no ? Answer::too_long : answer;
+}
+
+Answer PooledSearch::look(double z, std::vector<PooledDnnPlan>& plan) {
+  const double slack = lp_.bound() - z;
+  if (slack < -kRound * z) return Answer::no;
+  const double limit = std::max(0.0, slack) + kRound * z;
+  options_.assign(dnns_, {});
+  std::vector<double> unavoidable(dnns_, 0), searched(dnns_, -1);
+  least_gpus_.assign(dnns_, std::vector<double>(types_, 0));
+  tighten(z, std::vector<double>(dnns_, limit));
+  for (double level = limit / (2 * dnns_);; level *= 2) {
+    bool complete = true;
+    for (std::uint32_t i = 0; i < dnns_; ++i) {
+      const double others = std::accumulate(unavoidable.begin(), unavoidable.end(), 0.0) - unavoidable[i];
+      const double own = std::min(level, limit - others);
+      if (own < unavoidable[i]) return Answer::no;
+      const bool whole = own >= limit - others;
+      complete = complete && whole;
+      if (own <= searched[i]) continue;
+      if (!make_options(i, problem_.dnns[i].weight * z, own)) return Answer::too_long;
+      searched[i] = own;
+      unavoidable[i] = own;
+      for (const Option& o : options_[i]) unavoidable[i] = std::min(unavoidable[i], o.waste);
+      unavoidable[i] = std::max(0.0, unavoidable[i]);
+      if (!whole) continue;
+      if (options_[i].empty()) return Answer::no;
+      for (std::uint32_t g = 0; g < types_; ++g) {
+        std::uint32_t fewest = UINT32_MAX;
+        for (const Option& o : options_[i]) fewest = std::min(fewest, o.gpus[g]);
+        least_gpus_[i][g] = std::max(least_gpus_[i][g], static_cast<double>(fewest));
+      }
+    }
+    if (combine(limit, plan)) return Answer::yes;
+    if (complete) return Answer::no;
+  }
+}
+
+bool PooledSearch::combine(double limit, std::vector<PooledDnnPlan>& plan) const {
+  std::vector<std::vector<std::uint32_t>> least_after(dnns_ + 1, std::vector<std::uint32_t>(types_, 0));
+  std::vector<double> waste_after(dnns_ + 1, 0);
+  for (std::uint32_t i = dnns_; i-- > 0;) {
+    if (options_[i].empty()) return false;
+    double least = INFINITY;
+    for (const Option& o : options_[i]) least = std::min(least, o.waste);
+    waste_after[i] = waste_after[i + 1] + std::max(0.0, least);
+    for (std::uint32_t g = 0; g < types_; ++g) {
+      std::uint32_t fewest = UINT32_MAX;
+      for (const Option& o : options_[i]) fewest = std::min(fewest, o.gpus[g]);
+      least_after[i][g] = least_after[i + 1][g] + fewest;
+    }
+  }
+  std::vector<std::vector<Chain>> chains(dnns_ + 1);
+  chains[0].push_back({std::vector<std::uint32_t>(types_, 0), 0, 0, nullptr});
+  for (std::uint32_t i = 0; i < dnns_; ++i) {
+    std::vector<Chain> all;
+    for (std::uint32_t b = 0; b < chains[i].size(); ++b) {
+      for (const Option& o : options_[i]) {
+        Chain next{chains[i][b].gpus, chains[i][b].waste + o.waste, b, &o};
+        bool fits = next.waste + waste_after[i + 1] <= limit;
+        for (std::uint32_t g = 0; g < types_ && fits; ++g) {
+          next.gpus[g] += o.gpus[g];
+          fits = next.gpus[g] + least_after[i + 1][g] <= problem_.types[g].count;
+        }
+        if (fits) all.push_back(std::move(next));
+      }
+    }
+    std::sort(all.begin(), all.end(), [](const Chain& a, const Chain& b) { return a.gpus < b.gpus; });
+    auto& kept = chains[i + 1];
+    for (Chain& c : all) {
+      if (std::none_of(kept.rbegin(), kept.rend(), [&](const Chain& k) { return covers(k.gpus, c.gpus); })) kept.push_back(std::move(c));
+    }
+    if (kept.empty()) return false;
+  }
+  std::vector<const Option*> chosen(dnns_);
+  for (std::uint32_t i = dnns_, at = 0; i-- > 0;) {
+    chosen[i] = chains[i + 1][at].option;
+    at = chains[i + 1][at].before;
+  }
+  plan = describe(chosen);
+  return true;
+}
+
+std::vector<PooledDnnPlan> PooledSearch::describe(const std::vector<const Option*>& options) const {
+  std::vector<PooledDnnPlan> out(dnns_);
+  for (std::uint32_t i = 0; i < dnns_; ++i) {
+    for (const Pick& pick : options[i]->picks) {
+      const Slot& slot = slots_[i][pick.slot];
+      const Candidate& c = slot.candidates[pick.label.candidate];
+      PooledPipeline p;
+      p.batch = c.batch;
+      p.rps = INFINITY;
+      std::uint32_t first = 0;
+      for (std::uint32_t s = 0; s < c.stages; ++s) {
+        PooledStage stage = describe_stage(problem_, problem_.dnns[i], slot.types[s], c.stage[s].share, c.batch, first, c.stage[s].end_block);
+        stage.vgpus = std::uint64_t{pick.label.count[s]} * (unit_ == 1 ? c.stage[s].share : 1);
+        p.rps = std::min(p.rps, static_cast<double>(stage.vgpus) * stage.rps_per_vgpu);
+        p.stages.push_back(stage);
+        first = c.stage[s].end_block;
+      }
+      out[i].rps += p.rps;
+      out[i].pipelines.push_back(std::move(p));
+    }
+    give_slots(out[i].pipelines, problem_);
+  }
+  return out;
+}
+
+}  // namespace leat::planner
