@@ -18,7 +18,8 @@
 namespace leat::planner {
 namespace {
 
-constexpr double kRound = 1e-9;  // relative; rates that differ by less are equal
+constexpr double kRound = 1e-12;  // relative; rates that differ by less are equal
+constexpr double kLoose = 1e-9;   // relative; what the relaxation may be off by
 constexpr std::size_t kLookBack = 64;
 constexpr double kNearGpus = 3;
 
@@ -205,7 +206,7 @@ bool PooledSearch::make_options(std::uint32_t dnn, double rate, double limit) {
     const auto& list = labels_[order_[p]];
     const PooledLp::Range& range = ranges_[order_[p]];
     can_still_[p] = can_still_[p + 1] + (list.empty() ? 0 : list.back().rps * slots_[dnn][order_[p]].copies);
-    must_still_[p] = must_still_[p + 1] || range.least > kRound * rate;
+    must_still_[p] = must_still_[p + 1] || range.least > kLoose * rate;
   }
   for (std::uint32_t p = 0; p < slots; ++p) {
     for (std::uint32_t s = 0; s < slots_[dnn][order_[p]].stages; ++s) last_user_[s * types_ + slots_[dnn][order_[p]].types[s]] = p;
@@ -269,7 +270,7 @@ bool PooledSearch::choose(std::uint32_t position, std::uint32_t copy, double res
     seats(slot, false);
   }
   if (enough_) return true;
-  const bool needed = copy == 0 && ranges_[slot].least > kRound * rate_;
+  const bool needed = copy == 0 && ranges_[slot].least > kLoose * rate_;
   return needed || choose(position + 1, 0, rest);
 }
 
@@ -337,8 +338,8 @@ Answer PooledSearch::reaches(double z, std::uint64_t steps, Reach reach, std::ve
 
 Answer PooledSearch::look(double z, std::vector<PooledDnnPlan>& plan) {
   const double slack = lp_.bound() - z;
-  if (slack < -kRound * z) return Answer::no;
-  const double limit = std::max(0.0, slack) + kRound * z;
+  if (slack < -kLoose * z) return Answer::no;
+  const double limit = std::max(0.0, slack) + kLoose * z;
   options_.assign(dnns_, {});
   std::vector<double> unavoidable(dnns_, 0), searched(dnns_, -1);
   least_gpus_.assign(dnns_, std::vector<double>(types_, 0));
