@@ -4,5 +4,6 @@
 namespace leat::planner {
 
 int run_check(int argc, char** argv);
+int run_harpagon(int argc, char** argv);
 
 }  // namespace leat::planner

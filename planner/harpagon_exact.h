@@ -23,7 +23,7 @@ class ModuleFrontier {
   struct Limits {
     double latency_s = kNoPlan;  // later or costlier schedules are of no interest
     double cost = kNoPlan;
-    std::uint64_t nodes = 2'000'000;  // of the search; when they are spent the frontier is incomplete
+    std::uint64_t nodes = 100'000;  // of the search; when they are spent the frontier is incomplete
   };
   // configurations in ratio order (order_by_ratio); they must outlive this object.
   ModuleFrontier(std::span<const Configuration> configurations, double rate_rps, const Limits& limits);

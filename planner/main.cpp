@@ -13,6 +13,7 @@ using leat::planner::Command;
 
 constexpr Command kCommands[] = {
     {"check", "check a plan file: indexes, shapes, deadlines, rates", leat::planner::run_check},
+    {"harpagon", "the cheapest machines that serve a rate within an SLO", leat::planner::run_harpagon},
 };
 
 void print_help(std::FILE* out) {

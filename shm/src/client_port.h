@@ -137,6 +137,7 @@ class ClientPort {
   [[nodiscard]] bool drained() const noexcept;  // no request unanswered, no slot held: may be destroyed
 
  private:
+  friend struct PortTestAccess;  // hostile_test.cpp
   ClientPort() = default;
   struct Slot {
     std::uint32_t generation = 0;  // of the request being served, or the least acceptable one

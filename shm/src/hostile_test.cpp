@@ -1,21 +1,29 @@
 // What a hostile client can try: mutated descriptors, lying sizes, replayed generations, torn slot words, impossible
 // indexes, floods, garbage on the control socket. The daemon's side must stay up, other clients' answers right, and the
-// cause counted. Seeds are printed; LEAT_HOSTILE_ROUNDS scales the counts (1: over a million mutated descriptors).
+// cause counted. Seeds are printed.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <random>
+#include <span>
 #include <thread>
 #include <vector>
 
 #include "leat/client.hpp"
 #include "shm/test/loopback_daemon.h"
+
+namespace leat::shm {
+struct PortTestAccess {
+  static void pardon(ClientPort& port) { port.violation_ = Violation::none; }
+};
+}  // namespace leat::shm
 
 namespace leat::shm::test {
 namespace {
@@ -101,13 +109,6 @@ TEST(HostileDescriptors, EachCauseIsNamed) {
   EXPECT_EQ(cause([](auto& d, Rig&) { d.items = 0; }), Violation::bad_items);
   EXPECT_EQ(cause([](auto& d, Rig&) { d.items = kMaxItems + 1; }), Violation::bad_items);
   EXPECT_EQ(cause([](auto& d, Rig&) { d.reserved = 1; }), Violation::bad_reserved);
-  EXPECT_EQ(cause([](auto&, Rig& r) {
-              std::memset(r.port->pool(2)->slots().count() ? r.uplink.at<std::byte>(uplink_layout().index_offset) : nullptr, 0xff, 4);
-              for (int i = 0; i < 1; ++i) r.port->violate(Violation::none);
-              // The impossible index shows when the daemon needs to look: with every cached cell used up.
-              static_cast<void>(r);
-            }),
-            Violation::none);
 }
 
 TEST(HostileDescriptors, ReplayedGenerations) {
@@ -219,9 +220,12 @@ TEST(HostileDescriptors, AMillionMutations) {
     accepted += taken;
     if (rig->port->violation() != Violation::none) {
       ++causes[static_cast<std::size_t>(rig->port->violation())];
-      // A new port costs three segments; most of the time only the verdict is reset, by a fresh pool on a fresh index.
-      rig = std::make_unique<Rig>();
-      continue;
+      // A new client costs four segments, so most of the time the port is only pardoned.
+      if (sent % 500 == 0) {
+        rig = std::make_unique<Rig>();
+        continue;
+      }
+      PortTestAccess::pardon(*rig->port);
     }
     rig->slots.recover(original.slot);
     CompletionDescriptor c;
@@ -235,6 +239,224 @@ TEST(HostileDescriptors, AMillionMutations) {
   for (const Violation v : {Violation::bad_kind, Violation::bad_stream, Violation::bad_slot, Violation::bad_generation, Violation::slot_state,
                             Violation::bad_memory, Violation::bad_size, Violation::bad_time, Violation::bad_items, Violation::bad_reserved})
     EXPECT_GT(causes[static_cast<std::size_t>(v)], 0u) << name_of(v);
+}
+
+// ---- control messages ----
+
+template <class M>
+std::vector<std::byte> encode(M m) {
+  m.header.type = M::kType;
+  m.header.bytes = sizeof m;
+  std::vector<std::byte> bytes(sizeof m);
+  std::memcpy(bytes.data(), &m, sizeof m);
+  return bytes;
+}
+
+std::vector<std::vector<std::byte>> good_messages() {
+  OpenStream open;
+  set_text(open.application, "echo");
+  open.pool = kSpec;
+  open.depth = 4;
+  return {encode(Hello{}), encode(open), encode(CloseStream{}), encode(Observe{}), encode(StatusRequest{}), encode(Refused{})};
+}
+
+// One random change: bits, bytes, edges, length, or all of it.
+void mutate(std::vector<std::byte>& m, std::mt19937_64& random) {
+  const std::uint64_t choice = random();
+  switch (choice % 5) {
+    case 0:
+      m[(choice >> 8) % m.size()] ^= static_cast<std::byte>(1u << (choice >> 40) % 8);
+      break;
+    case 1:
+      m.resize((choice >> 8) % (m.size() + 64));
+      break;
+    case 2: {
+      const std::uint32_t edges[] = {0, 1, UINT32_MAX, 0x8000'0000, 0x7fff'ffff, static_cast<std::uint32_t>(random())};
+      std::memcpy(m.data() + 4 * ((choice >> 8) % (m.size() / 4)), &edges[(choice >> 40) % std::size(edges)], 4);
+      break;
+    }
+    case 3:
+      for (std::size_t i = sizeof(Header); i < m.size(); ++i) m[i] = static_cast<std::byte>(random());
+      break;
+    default:
+      m.resize(1 + (choice >> 8) % 512);
+      for (auto& b : m) b = static_cast<std::byte>(random());
+  }
+}
+
+// What decode() lets through must be harmless: every field in range, every text terminated.
+template <class M>
+void expect_sound(std::span<const std::byte> packet) {
+  M m;
+  std::string_view tail;
+  if (decode(packet, &m, &tail) != nullptr) return;
+  EXPECT_EQ(m.header.bytes, packet.size());
+  EXPECT_LE(tail.size(), packet.size() - sizeof(M));
+  if constexpr (std::is_same_v<M, OpenStream>) {
+    EXPECT_EQ(problem(m.pool), nullptr);
+    EXPECT_LT(text_of(m.application).size(), sizeof m.application);
+    EXPECT_LE(m.pool.slots, kMaxSlotsPerStream);
+    EXPECT_LT(pool_layout(m.pool).frames_bytes, std::uint64_t{1} << 42);
+  }
+  if constexpr (std::is_same_v<M, CloseStream>) {
+    EXPECT_LT(m.stream, kMaxStreamsPerClient);
+  }
+}
+
+TEST(HostileControl, AMillionMutatedMessagesThroughTheDecoders) {
+  std::mt19937_64 random(seeded());
+  const auto good = good_messages();
+  for (std::uint32_t i = 0; i < 1'000'000; ++i) {
+    auto m = good[i % good.size()];
+    mutate(m, random);
+    Header header;
+    static_cast<void>(decode_header(m, &header));
+    expect_sound<Hello>(m);
+    expect_sound<OpenStream>(m);
+    expect_sound<CloseStream>(m);
+    expect_sound<Observe>(m);
+    expect_sound<StatusRequest>(m);
+    expect_sound<Refused>(m);
+    expect_sound<StreamOpened>(m);
+    expect_sound<Welcome>(m);
+  }
+}
+
+struct HostileDaemonTest : ::testing::Test {
+  void SetUp() override {
+    char name[] = "/tmp/leat-test-XXXXXX";
+    ASSERT_NE(mkdtemp(name), nullptr);
+    folder = name;
+    LoopbackDaemon::Options options;
+    options.socket = folder + "/leat.sock";
+    socket = options.socket;
+    daemon = std::make_unique<LoopbackDaemon>(options);
+    ASSERT_EQ(daemon->problem(), "");
+  }
+  void TearDown() override {
+    daemon.reset();
+    ::rmdir(folder.c_str());
+  }
+  Fd connect() {
+    leat_error error = LEAT_ERROR_ok;
+    return std::move(connect_to(socket, &error)).value();
+  }
+  std::string folder, socket;
+  std::unique_ptr<LoopbackDaemon> daemon;
+};
+
+// An honest client served beside whatever the test does; its answers must stay right to the end.
+struct Honest {
+  explicit Honest(const std::string& socket)
+      : client(std::move(Client::connect(socket, "honest")).value()), thread([this] { run(); }) {}
+  ~Honest() {
+    stop = true;
+    thread.join();
+    EXPECT_GT(answers, 0u);
+    EXPECT_EQ(wrong, 0u);
+  }
+  void run() {
+    StreamOptions o;
+    o.application = "echo";
+    o.format = LEAT_FORMAT_gray8;
+    o.width = 64;
+    o.height = 16;
+    auto stream = client.open_stream(o);
+    for (unsigned i = 0; !stop || answers == 0; ++i) {
+      auto f = stream ? stream->acquire() : std::nullopt;
+      if (!f) {
+        ++wrong;
+        return;
+      }
+      for (std::uint32_t b = 0; b < (*f)->bytes; ++b) (*f)->planes[0][b] = static_cast<std::uint8_t>(i * 13 + b);
+      const std::uint64_t expected = checksum((*f)->planes[0], (*f)->bytes);
+      wrong += f->submit() != LEAT_ERROR_ok;
+      auto a = client.next_answer(std::chrono::seconds(20));
+      if (!a || a->result() == nullptr || a->result()->checksum != expected) {
+        ++wrong;
+        return;
+      }
+      ++answers;
+    }
+  }
+  Client client;
+  std::atomic<bool> stop{false};
+  std::uint64_t answers = 0, wrong = 0;
+  std::thread thread;
+};
+
+TEST_F(HostileDaemonTest, GarbageOnTheControlSocket) {
+  std::mt19937_64 random(seeded());
+  const Honest honest(socket);
+  const auto good = good_messages();
+  for (int connection = 0; connection < 400; ++connection) {
+    const Fd fd = connect();
+    for (std::uint64_t i = random() % 8; i > 0; --i) {
+      auto m = good[random() % good.size()];
+      if (random() % 4) mutate(m, random);
+      if (m.empty()) continue;
+      if (::send(fd.get(), m.data(), m.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) break;
+    }
+  }
+  EXPECT_GT(daemon->violations(Violation::control_message), 0u);
+}
+
+TEST_F(HostileDaemonTest, DescriptorsPushedAtTheDaemonAreDropped) {
+  const Honest honest(socket);
+  const Fd fd = connect();
+  const int fds[] = {fd.get(), fd.get(), fd.get(), fd.get()};
+  for (int i = 0; i < 200; ++i)
+    if (!send(fd.get(), StatusRequest{}, fds)) break;
+}
+
+// Whole clients with real segments that scribble over everything they may write, while an honest one is served.
+TEST_F(HostileDaemonTest, ScribblingOverItsOwnSegments) {
+  std::mt19937_64 random(seeded());
+  const Honest honest(socket);
+  for (int round = 0; round < 150; ++round) {
+    const Fd fd = connect();
+    leat_error error = LEAT_ERROR_ok;
+    Hello hello;
+    hello.header.request = 1;
+    ASSERT_TRUE(send(fd.get(), hello));
+    auto welcome = await_reply(fd.get(), 1, 5'000'000'000, &error);
+    ASSERT_TRUE(welcome) << welcome.error();
+    OpenStream open;
+    open.header.request = 2;
+    set_text(open.application, "echo");
+    open.pool = kSpec;
+    open.depth = 4;
+    ASSERT_TRUE(send(fd.get(), open));
+    auto opened = await_reply(fd.get(), 2, 5'000'000'000, &error);
+    ASSERT_TRUE(opened) << opened.error();
+    auto up = Mapping::map(welcome->fds[0].get(), uplink_layout().bytes, Access::read_write, false);
+    auto frames = Mapping::map(opened->fds[0].get(), pool_layout(kSpec).frames_bytes, Access::read_write, false);
+    ASSERT_TRUE(up && frames);
+    EXPECT_FALSE(Mapping::map(welcome->fds[1].get(), downlink_layout().bytes, Access::read_write, false));
+    EXPECT_FALSE(Mapping::map(opened->fds[1].get(), pool_layout(kSpec).results_bytes, Access::read_write, false));
+    EXPECT_NE(::ftruncate(welcome->fds[0].get(), 0), 0);
+    auto* cells = up->at<SubmissionDescriptor>(uplink_layout().cells_offset);
+    for (std::uint32_t i = 0; i < 300; ++i) {
+      SubmissionDescriptor d;
+      d.slot = static_cast<std::uint32_t>(random() % 10);
+      d.generation = static_cast<std::uint32_t>(random() % 3);
+      d.capture_ns = static_cast<std::int64_t>(random() % 3);
+      d.sequence = random() % 50 == 0 ? static_cast<std::uint32_t>(random()) : i + 1;
+      std::memcpy(static_cast<void*>(cells + i), &d, sizeof d);
+      *frames->at<std::uint64_t>(pool_layout(kSpec).words_offset + kLine * (random() % kSpec.slots)) =
+          random() % 2 ? pack({SlotState::submitted, 0, d.generation}) : random();
+      *up->at<std::uint32_t>(uplink_layout().index_offset) = static_cast<std::uint32_t>(random());
+      *up->at<std::uint32_t>(uplink_layout().sleep_offset) = static_cast<std::uint32_t>(random());
+    }
+    const char ring = 1;
+    static_cast<void>(::send(welcome->fds[2].get(), &ring, 1, MSG_NOSIGNAL | MSG_DONTWAIT));
+    if (round % 3 == 0) continue;  // leaves without waiting for the verdict
+    // Until the daemon has looked: it answers this, or has ended the connection.
+    StatusRequest ask;
+    ask.header.request = 3;
+    if (send(fd.get(), ask)) static_cast<void>(await_reply(fd.get(), 3, 5'000'000'000, &error));
+  }
+  EXPECT_GT(daemon->violations(), 0u);
 }
 
 }  // namespace
