@@ -18,7 +18,7 @@ std::vector<std::byte> encode(M m, std::string_view tail = {}) {
   m.header.bytes = static_cast<std::uint32_t>(sizeof(M) + tail.size());
   std::vector<std::byte> bytes(m.header.bytes);
   std::memcpy(bytes.data(), &m, sizeof m);
-  std::memcpy(bytes.data() + sizeof m, tail.data(), tail.size());
+  if (!tail.empty()) std::memcpy(bytes.data() + sizeof m, tail.data(), tail.size());
   return bytes;
 }
 
