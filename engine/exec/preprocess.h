@@ -22,9 +22,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
-
 #include "engine/exec/frame_view.h"
+#include "engine/exec/resample.h"
 #include "leat/result.hpp"
 
 namespace leat::exec {
@@ -65,19 +64,21 @@ class Preprocessor {
 
  private:
   struct Window {
-    float x0, y0, x1, y1;                       // source rectangle, frame pixels
-    std::uint32_t left, top, width, height;     // of the target that it fills
+    float x0 = 0, y0 = 0, x1 = 0, y1 = 0;                    // source rectangle, frame pixels
+    std::uint32_t left = 0, top = 0, width = 0, height = 0;  // of the target that it fills
+    bool operator==(const Window&) const = default;
   };
   Window window_of(const FrameView& frame, const Box* box) const noexcept;
+  void lay_taps(const FrameView& frame, const Window& window) noexcept;
+  void fill_pad(const Window& window, float* out) const noexcept;
+  void set_coefficients(std::uint32_t format) noexcept;
 
   PreprocessSpec spec_;
   std::uint32_t channel_count_ = 0, width_ = 0, height_ = 0;
-  struct Tap {  // a target pixel's two source pixels, and the weight of the second
-    std::uint32_t first, second;
-    float weight;
-  };
-  std::vector<Tap> columns_[2], rows_[2];  // [0] full resolution, [1] chroma
-  std::vector<float> lines_;               // two source rows of each component, resampled across
+  PixelTaps columns_, chroma_columns_, rows_, chroma_rows_;
+  Colour colour_;
+  Window laid_window_;           // what the taps were laid for
+  std::uint32_t laid_format_ = 0, laid_width_ = 0, laid_height_ = 0;
 };
 
 // Empty: every plane of the frame lies within its slot. Otherwise what is wrong.

@@ -99,11 +99,16 @@ def crop_box(box):
     return max(0, x0 - mx), max(0, y0 - my), min(WIDTH, x1 + mx), min(HEIGHT, y1 + my)
 
 
-def collect(args, seed, cameras, per_camera):
-    """Small pictures, their objects (input pixels: x0 y0 x1 y1 ignore, nearest last), crops and their labels."""
+def collect(args, name, seed, cameras, per_camera):
+    """What `name` needs of: small pictures, their objects (input pixels: x0 y0 x1 y1 ignore, nearest last), crops and their labels."""
     path = os.path.join(args.work, f"frames-{seed}-{cameras}.npz")
-    if os.path.exists(path):
-        return dict(np.load(path, allow_pickle=True))
+    if not os.path.exists(path):
+        collect_all(args, path, seed, cameras, per_camera)
+    with np.load(path, allow_pickle=True) as data:
+        return {key: data[key] for key in KEYS[name]}
+
+
+def collect_all(args, path, seed, cameras, per_camera):
     random = np.random.default_rng(seed)
     pictures, objects, crops, labels = [], [], [], []
     for part, h264 in ((0, False), (1, True)):
@@ -122,9 +127,8 @@ def collect(args, seed, cameras, per_camera):
                 print(f"frames: {len(pictures)} of {2 * (cameras // 2) * per_camera}", file=sys.stderr, flush=True)
     ragged = np.empty(len(objects), object)
     ragged[:] = objects
-    data = dict(pictures=np.stack(pictures), objects=ragged, crops=np.stack(crops), labels=np.array(labels, np.int64))
-    np.savez(path, **data)
-    return data
+    np.savez(path + ".part.npz", pictures=np.stack(pictures), objects=ragged, crops=np.stack(crops), labels=np.array(labels, np.int64))
+    os.rename(path + ".part.npz", path)
 
 
 # ---- models ----
@@ -297,6 +301,7 @@ def classify_quality(model, data):
     return float(((shape.argmax(1).numpy() == labels[:, 0]) & (colour.argmax(1).numpy() == labels[:, 1])).mean())
 
 
+KEYS = {"detect": ["pictures", "objects"], "classify": ["crops", "labels"]}
 JOBS = {
     # model, loss, batch, quality, items, batch size, epochs, rate, input, outputs
     "detect": (Detect, detect_loss, detect_batch, detect_quality, "pictures", 16, 12, 4e-3, (3, INPUT_H, INPUT_W), ["maps"]),
@@ -304,8 +309,10 @@ JOBS = {
 }
 
 
-def train(name, args, data, held_out, deadline):
+def train(name, args):
     """Returns whether the training is complete."""
+    data, held_out = collect(args, name, TRAIN_SEED, args.cameras, 8), collect(args, name, HELD_OUT_SEED, 30, 8)
+    deadline = time.time() + 60 * args.minutes
     model_type, loss_of, batch_of, quality_of, items, size, epochs, rate, shape, outputs = JOBS[name]
     torch.manual_seed(1)
     model = model_type()
@@ -354,14 +361,13 @@ def main():
     parser.add_argument("--out", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "shapes"), help="where the ONNX files go")
     parser.add_argument("--work", default="/tmp/leat-train", help="frames and checkpoints")
     parser.add_argument("--minutes", type=float, default=1e9, help="end this run after so long; the same command goes on")
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="1 where the processors are shared with other work")
     parser.add_argument("--cameras", type=int, default=500, help="streets to train on, 8 frames of each")
     args = parser.parse_args()
     os.makedirs(args.work, exist_ok=True)
     os.makedirs(args.out, exist_ok=True)
-    deadline = time.time() + 60 * args.minutes
-    torch.set_num_threads(os.cpu_count() or 1)
-    data, held_out = collect(args, TRAIN_SEED, args.cameras, 8), collect(args, HELD_OUT_SEED, 30, 8)
-    complete = [train(name, args, data, held_out, deadline) for name in args.model or sorted(JOBS)]
+    torch.set_num_threads(args.threads)
+    complete = [train(name, args) for name in args.model or sorted(JOBS)]
     sys.exit(0 if all(complete) else 3)
 
 

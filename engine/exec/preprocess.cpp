@@ -1,0 +1,192 @@
+#include "engine/exec/preprocess.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/exec/spec_line.h"
+#include "shm/src/layout.h"
+
+namespace leat::exec {
+namespace {
+
+constexpr std::uint32_t kMaxSide = 16384;
+
+constexpr bool subsampled(std::uint32_t format) { return format == LEAT_FORMAT_nv12 || format == LEAT_FORMAT_i420; }
+constexpr Arrangement arrangement_of(std::uint32_t format) {
+  switch (format) {
+    case LEAT_FORMAT_nv12: return Arrangement::semi_planar;
+    case LEAT_FORMAT_i420: return Arrangement::planar;
+    case LEAT_FORMAT_gray8: return Arrangement::gray;
+    default: return Arrangement::packed;
+  }
+}
+
+// Rows of (factor of each component, constant) that give R, G, B, all in pixel / 255.
+struct ToRgb {
+  float rows[3][4];
+};
+ToRgb to_rgb(std::uint32_t format, const PreprocessSpec& spec) {
+  constexpr float k = 1.0f / 255;
+  if (format == LEAT_FORMAT_gray8) return {{{k, 0, 0, 0}, {k, 0, 0, 0}, {k, 0, 0, 0}}};
+  if (format == LEAT_FORMAT_rgb24) return {{{k, 0, 0, 0}, {0, k, 0, 0}, {0, 0, k, 0}}};
+  if (format == LEAT_FORMAT_bgr24) return {{{0, 0, k, 0}, {0, k, 0, 0}, {k, 0, 0, 0}}};
+  const bool limited = spec.range == Range::limited;
+  const float kr = spec.matrix == Matrix::bt601 ? 0.299f : 0.2126f, kb = spec.matrix == Matrix::bt601 ? 0.114f : 0.0722f, kg = 1 - kr - kb;
+  const float y = limited ? 1.0f / 219 : k, c = limited ? 1.0f / 224 : k, dark = limited ? -16.0f / 219 : 0.0f;
+  const float rv = 2 * (1 - kr) * c, bu = 2 * (1 - kb) * c, gu = -bu * kb / kg, gv = -rv * kr / kg;
+  return {{{y, 0, rv, dark - 128 * rv}, {y, gu, gv, dark - 128 * (gu + gv)}, {y, bu, 0, dark - 128 * bu}}};
+}
+
+}  // namespace
+
+Result<PreprocessSpec> parse_preprocess(std::string_view line) {
+  PreprocessSpec spec;
+  SpecLine words("preprocess", line);
+  if (words.word("raw")) spec.fit = Fit::raw;
+  if (words.word("letterbox")) spec.fit = Fit::letterbox;
+  if (words.word("stretch")) spec.fit = Fit::stretch;
+  if (words.word("rgb")) spec.channels = Channels::rgb;
+  if (words.word("bgr")) spec.channels = Channels::bgr;
+  if (words.word("gray")) spec.channels = Channels::gray;
+  if (words.word("bt601")) spec.matrix = Matrix::bt601;
+  if (words.word("bt709")) spec.matrix = Matrix::bt709;
+  if (words.word("limited")) spec.range = Range::limited;
+  if (words.word("full")) spec.range = Range::full;
+  words.number("crop", 0, 10, &spec.crop);
+  words.number("pad", 0, 1, &spec.pad);
+  words.numbers("mean", -1000, 1000, spec.mean);
+  words.numbers("std", 1e-6f, 1000, spec.deviation);
+  const auto status = words.finish("raw, letterbox, stretch, rgb, bgr, gray, bt601, bt709, limited, full, crop=, pad=, mean=, std=");
+  if (!status) return Error{status.error()};
+  return spec;
+}
+
+std::string_view problem_of(const FrameView& frame) noexcept {
+  const std::uint32_t planes = shm::plane_count(frame.format);
+  if (planes == 0) return "unknown pixel format";
+  if (frame.width == 0 || frame.height == 0 || frame.width > kMaxSide || frame.height > kMaxSide) return "width and height must be 1..16384";
+  if (subsampled(frame.format) && (frame.width % 2 != 0 || frame.height % 2 != 0)) return "nv12 and i420 need an even width and height";
+  for (std::uint32_t p = 0; p < planes; ++p) {
+    const shm::PlaneShape shape = shm::plane_shape(frame.format, p, frame.width, frame.height);
+    if (frame.planes[p] == nullptr || frame.planes[p] < frame.planes[0]) return "a plane lies before its slot";
+    if (frame.strides[p] < shape.row_bytes) return "a stride is shorter than its row";
+    const auto from = static_cast<std::uint64_t>(frame.planes[p] - frame.planes[0]);
+    const std::uint64_t bytes = std::uint64_t{frame.strides[p]} * (shape.rows - 1) + shape.row_bytes;
+    if (from > frame.bytes || bytes > frame.bytes - from) return "a plane ends behind its slot";
+  }
+  return {};
+}
+
+Result<Preprocessor> Preprocessor::open(const PreprocessSpec& spec, std::uint32_t channel_count, std::uint32_t width, std::uint32_t height) {
+  Preprocessor out;
+  out.spec_ = spec;
+  out.channel_count_ = channel_count, out.width_ = width, out.height_ = height;
+  if (spec.fit == Fit::raw) return out;
+  if (width == 0 || height == 0 || width > kMaxSide || height > kMaxSide) return Error{"preprocess: the model's input is not a picture of 1..16384 pixels a side; use 'raw'"};
+  const std::uint32_t wanted = spec.channels == Channels::gray ? 1 : 3;
+  if (channel_count != wanted) {
+    return Error{"preprocess: the model's input has " + std::to_string(channel_count) + " channels, and this line gives " + std::to_string(wanted) +
+                 "; write 'gray' for 1, 'rgb' or 'bgr' for 3"};
+  }
+  for (PixelTaps* taps : {&out.columns_, &out.chroma_columns_}) taps->reserve(width);
+  for (PixelTaps* taps : {&out.rows_, &out.chroma_rows_}) taps->reserve(height);
+  return out;
+}
+
+Preprocessor::Window Preprocessor::window_of(const FrameView& frame, const Box* box) const noexcept {
+  const float w = static_cast<float>(frame.width), h = static_cast<float>(frame.height);
+  Window out{.x0 = 0, .y0 = 0, .x1 = w, .y1 = h, .width = width_, .height = height_};
+  if (box != nullptr) {
+    const float mx = spec_.crop * (box->x1 - box->x0), my = spec_.crop * (box->y1 - box->y0);
+    // Comparisons are written so that a value that is not a number becomes the frame's edge; at least one pixel is left.
+    const auto low = [](float v, float most) { return v > 0 ? std::min(v, most) : 0.0f; };
+    const auto high = [](float v, float least, float most) { return v < most ? std::max(v, least) : most; };
+    out.x0 = low(box->x0 - mx, w - 1), out.y0 = low(box->y0 - my, h - 1);
+    out.x1 = high(box->x1 + mx, out.x0 + 1, w), out.y1 = high(box->y1 + my, out.y0 + 1, h);
+  }
+  if (spec_.fit == Fit::letterbox) {
+    const float sw = out.x1 - out.x0, sh = out.y1 - out.y0, scale = std::max(sw / static_cast<float>(width_), sh / static_cast<float>(height_));
+    out.width = std::clamp(static_cast<std::uint32_t>(std::lround(sw / scale)), 1u, width_);
+    out.height = std::clamp(static_cast<std::uint32_t>(std::lround(sh / scale)), 1u, height_);
+    out.left = (width_ - out.width) / 2, out.top = (height_ - out.height) / 2;
+  }
+  return out;
+}
+
+Placement Preprocessor::placement(const FrameView& frame, const Box* box) const noexcept {
+  const Window w = window_of(frame, box);
+  Placement p;
+  p.scale_x = (w.x1 - w.x0) / static_cast<float>(w.width), p.scale_y = (w.y1 - w.y0) / static_cast<float>(w.height);
+  p.offset_x = w.x0 - static_cast<float>(w.left) * p.scale_x, p.offset_y = w.y0 - static_cast<float>(w.top) * p.scale_y;
+  return p;
+}
+
+void Preprocessor::lay_taps(const FrameView& frame, const Window& window) noexcept {
+  const float sx = (window.x1 - window.x0) / static_cast<float>(window.width), sy = (window.y1 - window.y0) / static_cast<float>(window.height);
+  const std::uint32_t pixel = arrangement_of(frame.format) == Arrangement::packed ? 3 : 1;
+  columns_.lay(window.x0, sx, window.width, frame.width, pixel);
+  rows_.lay(window.y0, sy, window.height, frame.height, 1);
+  if (subsampled(frame.format)) {
+    chroma_columns_.lay(window.x0 / 2, sx / 2, window.width, frame.width / 2, frame.format == LEAT_FORMAT_nv12 ? 2 : 1);
+    chroma_rows_.lay(window.y0 / 2, sy / 2, window.height, frame.height / 2, 1);
+  }
+  laid_window_ = window;
+  laid_width_ = frame.width, laid_height_ = frame.height;
+}
+
+void Preprocessor::set_coefficients(std::uint32_t format) noexcept {
+  const ToRgb rgb = to_rgb(format, spec_);
+  constexpr float kGray[] = {0.299f, 0.587f, 0.114f};
+  for (std::uint32_t c = 0; c < channel_count_; ++c) {
+    for (int i = 0; i < 4; ++i) {
+      float v = rgb.rows[spec_.channels == Channels::bgr ? 2 - c : c][i];
+      if (spec_.channels == Channels::gray) v = kGray[0] * rgb.rows[0][i] + kGray[1] * rgb.rows[1][i] + kGray[2] * rgb.rows[2][i];
+      colour_.factors[c][i] = (v - (i == 3 ? spec_.mean[c] : 0)) / spec_.deviation[c];
+    }
+    colour_.low[c] = -spec_.mean[c] / spec_.deviation[c];
+    colour_.high[c] = (1 - spec_.mean[c]) / spec_.deviation[c];
+  }
+  laid_format_ = format;
+}
+
+void Preprocessor::fill_pad(const Window& w, float* out) const noexcept {
+  const std::size_t plane = std::size_t{width_} * height_;
+  for (std::uint32_t c = 0; c < channel_count_; ++c, out += plane) {
+    const float v = (spec_.pad - spec_.mean[c]) / spec_.deviation[c];
+    std::fill(out, out + std::size_t{w.top} * width_, v);
+    std::fill(out + std::size_t{w.top + w.height} * width_, out + plane, v);
+    if (w.width == width_) continue;
+    for (std::uint32_t y = w.top; y < w.top + w.height; ++y) {
+      float* row = out + std::size_t{y} * width_;
+      std::fill(row, row + w.left, v);
+      std::fill(row + w.left + w.width, row + width_, v);
+    }
+  }
+}
+
+bool Preprocessor::run(const FrameView& frame, const Box* box, float* out) noexcept {
+  if (!problem_of(frame).empty()) return false;
+  const Window window = window_of(frame, box);
+  const bool other_format = frame.format != laid_format_;
+  if (other_format) set_coefficients(frame.format);
+  if (other_format || window != laid_window_ || frame.width != laid_width_ || frame.height != laid_height_) lay_taps(frame, window);
+  fill_pad(window, out);
+  const std::size_t plane = std::size_t{width_} * height_;
+  const bool chroma = subsampled(frame.format);
+  const RowFunction row = row_function(arrangement_of(frame.format));
+  RowJob job{.end = frame.planes[0] + frame.bytes, .columns = &columns_, .chroma_columns = &chroma_columns_, .colour = &colour_, .width = window.width, .channels = channel_count_};
+  for (std::uint32_t y = 0; y < window.height; ++y) {
+    for (std::uint32_t p = 0; p < shm::plane_count(frame.format); ++p) {
+      const PixelTaps& taps = p == 0 ? rows_ : chroma_rows_;
+      job.first[p] = frame.planes[p] + std::size_t{frame.strides[p]} * static_cast<std::size_t>(taps.offsets[y]);
+      job.second[p] = job.first[p] + (taps.step != 0 ? frame.strides[p] : 0);
+    }
+    job.weight = rows_.weights[y];
+    job.chroma_weight = chroma ? chroma_rows_.weights[y] : 0;
+    for (std::uint32_t c = 0; c < channel_count_; ++c) job.out[c] = out + c * plane + std::size_t{window.top + y} * width_ + window.left;
+    row(job);
+  }
+  return true;
+}
+
+}  // namespace leat::exec

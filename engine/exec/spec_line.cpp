@@ -1,0 +1,89 @@
+#include "engine/exec/spec_line.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace leat::exec {
+namespace {
+
+bool parse(std::string_view text, float* out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
+  return error == std::errc() && end == text.data() + text.size() && std::isfinite(*out);
+}
+
+std::string shown(float value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  return std::string(text, end);
+}
+
+}  // namespace
+
+SpecLine::SpecLine(std::string_view what, std::string_view line) : what_(what) {
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t from = line.find_first_not_of(" \t\n", at);
+    if (from == std::string_view::npos) break;
+    const std::size_t to = std::min(line.find_first_of(" \t\n", from), line.size());
+    words_.emplace_back(line.substr(from, to - from));
+    at = to;
+  }
+}
+
+bool SpecLine::word(std::string_view name) {
+  const auto found = std::find(words_.begin(), words_.end(), name);
+  if (found == words_.end()) return false;
+  words_.erase(found);
+  return true;
+}
+
+std::optional<std::string> SpecLine::text(std::string_view key) {
+  const std::string start = std::string(key) + "=";
+  const auto found = std::find_if(words_.begin(), words_.end(), [&](const std::string& w) { return w.starts_with(start); });
+  if (found == words_.end()) return std::nullopt;
+  std::string value = found->substr(start.size());
+  words_.erase(found);
+  return value;
+}
+
+void SpecLine::numbers(std::string_view key, float least, float most, std::span<float> out) {
+  const auto value = text(key);
+  if (!value) return;
+  std::size_t count = 0;
+  std::string_view rest = *value;
+  for (;;) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    float number = 0;
+    if (count == out.size() || !parse(rest.substr(0, comma), &number) || number < least || number > most) {
+      const std::string how_many = out.size() > 1 ? "one number, or " + std::to_string(out.size()) + " separated by commas, each" : "a number";
+      fail(std::string(key) + "=" + *value + " is not " + how_many + " from " + shown(least) + " to " + shown(most));
+      return;
+    }
+    out[count++] = number;
+    if (comma == rest.size()) break;
+    rest.remove_prefix(comma + 1);
+  }
+  if (count == 1) std::fill(out.begin(), out.end(), out[0]);
+  else if (count != out.size()) fail(std::string(key) + "=" + *value + " has " + std::to_string(count) + " numbers; write 1 or " + std::to_string(out.size()));
+}
+
+void SpecLine::number(std::string_view key, float least, float most, float* out) { numbers(key, least, most, {out, 1}); }
+
+void SpecLine::whole(std::string_view key, std::uint32_t least, std::uint32_t most, std::uint32_t* out) {
+  float value = static_cast<float>(*out);
+  number(key, static_cast<float>(least), static_cast<float>(most), &value);
+  if (value != std::floor(value)) fail(std::string(key) + " must be a whole number");
+  *out = static_cast<std::uint32_t>(value);
+}
+
+void SpecLine::fail(std::string text) {
+  if (error_.empty()) error_ = std::move(text);
+}
+
+Status SpecLine::finish(std::string_view known) {
+  if (!words_.empty()) fail("'" + words_.front() + "' is not known here or stands twice; known: " + std::string(known));
+  if (!error_.empty()) return Error{what_ + ": " + error_};
+  return Done{};
+}
+
+}  // namespace leat::exec

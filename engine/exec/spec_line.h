@@ -1,0 +1,35 @@
+// The one-line descriptions of pre- and post-processing: words and key=value pairs separated by blanks.
+// Control plane; any thread. A reader takes the words it knows; finish() reports the first fault in one line.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "leat/result.hpp"
+
+namespace leat::exec {
+
+class SpecLine {
+ public:
+  // what: "preprocess", for messages.
+  SpecLine(std::string_view what, std::string_view line);
+
+  bool word(std::string_view name);                                        // a bare word
+  std::optional<std::string> text(std::string_view key);                   // key=text
+  void number(std::string_view key, float least, float most, float* out);  // key=number
+  void whole(std::string_view key, std::uint32_t least, std::uint32_t most, std::uint32_t* out);
+  void numbers(std::string_view key, float least, float most, std::span<float> out);  // one for all, or one each
+  void fail(std::string text);
+  // Whatever was not taken is an error. known: what could have been written.
+  Status finish(std::string_view known);
+
+ private:
+  std::string what_;
+  std::vector<std::string> words_;
+  std::string error_;
+};
+
+}  // namespace leat::exec
