@@ -161,10 +161,10 @@ void Scheduler::State::stage_started(BatchHandle handle, std::uint32_t stage) no
   p.free_ns = std::max(p.free_ns, b.stage_end_ns);  // feedback: reality is later than planned
 }
 
-void Scheduler::State::stage_finished(BatchHandle handle, std::uint32_t stage, std::span<const TaskResult> results) noexcept {
+bool Scheduler::State::stage_finished(BatchHandle handle, std::uint32_t stage, std::span<const TaskResult> results) noexcept {
   if (!batches.valid(handle.index, handle.generation) || batches[handle.index].stage != stage) {
     ++counters.stale_events;
-    return;
+    return false;
   }
   Batch& b = batches[handle.index];
   const PartitionId at = b.path[stage];
@@ -181,17 +181,17 @@ void Scheduler::State::stage_finished(BatchHandle handle, std::uint32_t stage, s
   mark_partition(at);
   if (b.state == BatchState::condemned) {
     give_back(handle.index);
-    return;
+    return false;
   }
   const RouteSpec& route = topology.routes[b.route];
   if (stage + 1 == route.stages.size()) {
     finish_tasks(handle.index, results);
-    return;
+    return false;
   }
   const PartitionId next = b.path[stage + 1];
   if (!partitions[next].up) {
     give_back(handle.index);
-    return;
+    return false;
   }
   ++b.stage;
   ++partitions[next].held;
@@ -202,6 +202,7 @@ void Scheduler::State::stage_finished(BatchHandle handle, std::uint32_t stage, s
   b.stage_end_ns = now + moved + route.stages[b.stage].latency.p50_ns[b.list.items - 1];
   partitions[next].free_ns = std::max(partitions[next].free_ns, b.stage_end_ns);
   set_idle(next);
+  return true;
 }
 
 void Scheduler::State::finish_tasks(std::uint32_t id, std::span<const TaskResult> results) noexcept {

@@ -188,10 +188,11 @@ void Scheduler::stage_started(TimeNs now, BatchHandle batch, std::uint32_t stage
   state_->touch(now);
   state_->stage_started(batch, stage);
 }
-void Scheduler::stage_finished(TimeNs now, BatchHandle batch, std::uint32_t stage, std::span<const TaskResult> results) noexcept {
+bool Scheduler::stage_finished(TimeNs now, BatchHandle batch, std::uint32_t stage, std::span<const TaskResult> results) noexcept {
   state_->touch(now);
-  state_->stage_finished(batch, stage, results);
+  const bool goes_on = state_->stage_finished(batch, stage, results);
   state_->pump();
+  return goes_on;
 }
 void Scheduler::partition_lost(TimeNs now, PartitionId partition) noexcept {
   state_->touch(now);

@@ -109,7 +109,8 @@ class Scheduler {
   void stage_started(TimeNs now, BatchHandle batch, std::uint32_t stage) noexcept;
   // A batch's partition is free only now: the end of its work is proven. Results only count at the last stage; there an
   // empty span means that all tasks went well and none fans out to more than one.
-  void stage_finished(TimeNs now, BatchHandle batch, std::uint32_t stage, std::span<const TaskResult> results) noexcept;
+  // True: the batch goes on, the driver moves it to the next stage of its path. False: it is over here (last stage, or given back).
+  bool stage_finished(TimeNs now, BatchHandle batch, std::uint32_t stage, std::span<const TaskResult> results) noexcept;
   void partition_lost(TimeNs now, PartitionId partition) noexcept;   // batches there are retried while slack allows, else failed
   void partition_ready(TimeNs now, PartitionId partition) noexcept;  // all partitions start lost
   void set_estimates(TimeNs now, const Estimates& estimates) noexcept;  // plain data made off the hot path (estimates.h)

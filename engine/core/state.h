@@ -208,7 +208,7 @@ struct Scheduler::State {
   void collect_ahead(Lane& lane) noexcept;
   void launch(LaneId lane, const Server& server, TimeNs start) noexcept;
   void stage_started(BatchHandle handle, std::uint32_t stage) noexcept;
-  void stage_finished(BatchHandle handle, std::uint32_t stage, std::span<const TaskResult> results) noexcept;
+  bool stage_finished(BatchHandle handle, std::uint32_t stage, std::span<const TaskResult> results) noexcept;
   void finish_tasks(std::uint32_t batch, std::span<const TaskResult> results) noexcept;
   void partition_lost(PartitionId partition) noexcept;
   void partition_ready(PartitionId partition) noexcept;

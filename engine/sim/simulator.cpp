@@ -1,0 +1,396 @@
+#include "engine/sim/simulator.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include "engine/core/estimator.h"
+#include "engine/sim/random.h"
+
+namespace leat::sim {
+namespace {
+
+using core::kNever;
+using core::kNone;
+using core::PartitionId;
+
+[[noreturn]] void unsafe(const char* what, TimeNs at) {
+  std::fprintf(stderr, "leat: simulator: %s at %lld ns\n", what, static_cast<long long>(at));
+  std::abort();
+}
+
+enum class EventKind : std::uint8_t { stage_end, reach, begin, estimate };
+
+struct Event {
+  TimeNs at = 0;
+  std::uint64_t serial = 0;      // equal times: in the order in which they were planned
+  EventKind kind = EventKind::stage_end;
+  std::uint32_t batch = 0;       // or partition
+  std::uint32_t life = 0;        // of that slot: an event about a batch that is gone is ignored
+};
+// std::*_heap keep the largest first; the largest is the earliest.
+struct Later {
+  bool operator()(const Event& a, const Event& b) const { return a.at != b.at ? a.at > b.at : a.serial > b.serial; }
+};
+
+struct SimBatch {
+  core::BatchHandle handle;
+  std::uint32_t life = 0;
+  bool live = false, running = false;
+  core::RouteId route = 0;
+  core::ModuleId module = 0;
+  std::uint32_t stage = 0, items = 0, tasks = 0;
+  TimeNs start_ns = 0, began_ns = 0;
+  std::uint32_t next = kNone;    // behind it at its partition
+  std::array<PartitionId, core::kMaxStages> path{};
+};
+
+struct Unit {                    // what executes on one partition
+  bool up = true;
+  std::uint32_t running = kNone, first = kNone, last = kNone;
+  std::int64_t slow_permille = 1000;
+};
+
+class Run {
+ public:
+  explicit Run(const Scenario& s);
+  Outcomes execute();
+
+ private:
+  void plan(TimeNs at, EventKind kind, std::uint32_t batch, std::uint32_t life) {
+    heap_.push_back({at, ++serial_, kind, batch, life});
+    std::push_heap(heap_.begin(), heap_.end(), Later{});
+  }
+  void note(std::uint64_t what, std::uint64_t a, std::uint64_t b) {
+    hash_ = (hash_ ^ mix(static_cast<std::uint64_t>(now_) + (what << 56) + (a << 20) + b)) * 0x100000001B3u;
+  }
+  [[nodiscard]] TimeNs clock() const { return now_ + step_ns_; }
+  void submit(std::size_t arrival);
+  void handle(const Event& e);
+  void fault(const Fault& f);
+  void drain();
+  void sent(const core::Action& a);
+  void answered(const core::Action& a);
+  void reach(std::uint32_t batch);
+  void begin(PartitionId partition);
+  void end(std::uint32_t batch);
+  void estimate();
+  [[nodiscard]] TimeNs duration(const SimBatch& b, PartitionId partition);
+  [[nodiscard]] std::span<const core::TaskResult> results(const SimBatch& b);
+
+  const Scenario& scenario_;
+  core::Scheduler core_;
+  core::Estimator estimator_;
+  bool estimating_;
+  std::vector<core::StreamId> streams_;
+  std::vector<Event> heap_;
+  std::vector<SimBatch> batches_;
+  std::vector<std::uint32_t> arrival_of_;       // [batch * kMaxBatch + i]: arrival of the batch's i-th task
+  std::vector<Unit> units_;
+  std::vector<TimeNs> up_free_, down_free_;     // of each host's links
+  std::vector<TimeNs> spent_;                   // execution time of each arrival so far
+  std::vector<std::uint8_t> answered_;
+  std::vector<std::uint8_t> fans_out_;          // by module
+  std::vector<core::TaskResult> results_;
+  std::vector<core::TaskRef> refs_;
+  std::vector<core::Sample> samples_;
+  TimeNs now_ = 0, step_ns_ = 0;
+  std::uint64_t serial_ = 0, hash_ = 0xCBF29CE484222325u, executions_ = 0;
+  Outcomes out_;
+};
+
+Run::Run(const Scenario& s)
+    : scenario_(s),
+      core_(s.topology, s.policy, s.limits),
+      estimator_(s.topology, s.policy, s.estimate_draws, s.seed),
+      estimating_(core::Estimator::needed(s.policy)),
+      batches_(s.limits.batches),
+      arrival_of_(std::size_t{s.limits.batches} * core::kMaxBatch),
+      units_(s.topology.partitions.size()),
+      up_free_(s.topology.hosts.size(), 0),
+      down_free_(s.topology.hosts.size(), 0),
+      spent_(s.arrivals.size(), 0),
+      answered_(s.arrivals.size(), 0),
+      fans_out_(s.topology.modules.size(), 0),
+      results_(core::kMaxBatch),
+      samples_(4096) {
+  for (const core::ModuleSpec& m : s.topology.modules) {
+    if (m.fan_out_cap <= 1) continue;
+    for (core::ModuleId before : m.before) fans_out_[before] = 1;
+  }
+  refs_.resize(core::kMaxBatch);
+  for (PartitionId p = 0; p < units_.size(); ++p) core_.partition_ready(0, p);
+  for (const core::StreamConfig& config : s.streams) {
+    streams_.push_back(core_.open_stream(0, config));
+    if (streams_.back() == kNone) unsafe("a stream cannot be opened", 0);
+  }
+  if (estimating_) plan(s.estimate_every_ns, EventKind::estimate, 0, 0);
+}
+
+Outcomes Run::execute() {
+  const auto started = std::chrono::steady_clock::now();
+  std::size_t next = 0, next_fault = 0;
+  const std::vector<Arrival>& arrivals = scenario_.arrivals;
+  const TimeNs last_arrival = arrivals.empty() ? 0 : arrivals.back().at_ns;
+  for (;;) {
+    const TimeNs at_arrival = next < arrivals.size() ? arrivals[next].at_ns : kNever;
+    const TimeNs at_event = heap_.empty() ? kNever : heap_.front().at;
+    const TimeNs at_fault = next_fault < scenario_.faults.size() ? scenario_.faults[next_fault].at_ns : kNever;
+    const TimeNs timer = core_.next_timer();
+    const TimeNs at_timer = timer == kNever ? kNever : std::max(now_, timer - step_ns_);
+    if (at_arrival == kNever && at_fault == kNever && core_.idle()) break;
+    const TimeNs at = std::min({at_arrival, at_event, at_fault, at_timer});
+    if (at == kNever || at > last_arrival + scenario_.drain_ns) {
+      out_.drained = core_.idle();
+      break;
+    }
+    now_ = std::max(now_, at);
+    if (at_event == at) {
+      const Event e = heap_.front();
+      std::pop_heap(heap_.begin(), heap_.end(), Later{});
+      heap_.pop_back();
+      handle(e);
+    } else if (at_fault == at) {
+      fault(scenario_.faults[next_fault++]);
+    } else if (at_timer == at) {
+      core_.advance(clock());
+    } else {
+      submit(next++);
+    }
+    drain();
+    ++out_.events;
+    if (scenario_.check_every > 0 && out_.events % scenario_.check_every == 0) core_.check();
+  }
+  core_.check();
+  out_.counters = core_.counters();
+  out_.requests = arrivals.size();
+  out_.trace_hash = hash_;
+  out_.first_ns = arrivals.empty() ? 0 : arrivals.front().at_ns;
+  out_.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  return std::move(out_);
+}
+
+void Run::submit(std::size_t i) {
+  const Arrival& a = scenario_.arrivals[i];
+  note(1, a.stream, i);
+  (void)core_.submit(clock(), {.stream = streams_[a.stream],
+                               .token = i,
+                               .capture_ns = (a.capture_ns > 0 ? a.capture_ns : a.at_ns) + step_ns_,
+                               .items = a.items,
+                               .key = a.key,
+                               .branch_draw = mix(scenario_.seed ^ mix(i)) | 1});
+}
+
+void Run::handle(const Event& e) {
+  switch (e.kind) {
+    case EventKind::stage_end:
+      if (batches_[e.batch].life == e.life && batches_[e.batch].live) end(e.batch);
+      return;
+    case EventKind::reach:
+      if (batches_[e.batch].life == e.life && batches_[e.batch].live) reach(e.batch);
+      return;
+    case EventKind::begin:
+      begin(e.batch);
+      return;
+    case EventKind::estimate:
+      estimate();
+      return;
+  }
+}
+
+void Run::estimate() {
+  for (std::size_t n = core_.take_samples(samples_); n > 0; n = core_.take_samples(samples_)) estimator_.add({samples_.data(), n});
+  core_.set_estimates(clock(), estimator_.update(clock()));
+  plan(now_ + scenario_.estimate_every_ns, EventKind::estimate, 0, 0);
+}
+
+void Run::fault(const Fault& f) {
+  note(2, static_cast<std::uint64_t>(f.kind), f.partition);
+  switch (f.kind) {
+    case FaultKind::lose: {
+      Unit& u = units_[f.partition];
+      if (!u.up) return;
+      u.up = false;
+      u.running = u.first = u.last = kNone;
+      for (SimBatch& b : batches_) {
+        if (b.live && b.path[b.stage] == f.partition) b.live = false;
+      }
+      core_.partition_lost(clock(), f.partition);
+      return;
+    }
+    case FaultKind::restore:
+      if (units_[f.partition].up) return;
+      units_[f.partition].up = true;
+      core_.partition_ready(clock(), f.partition);
+      return;
+    case FaultKind::slow:
+      units_[f.partition].slow_permille = f.value;
+      return;
+    case FaultKind::clock_step:
+      step_ns_ += f.value;
+      return;
+  }
+}
+
+void Run::drain() {
+  for (core::Action a; core_.next_action(a);) {
+    if (a.kind == core::ActionKind::answer) {
+      answered(a);
+    } else {
+      sent(a);
+    }
+  }
+}
+
+void Run::sent(const core::Action& a) {
+  SimBatch& b = batches_[a.batch.index];
+  if (b.live) unsafe("a batch slot is used twice", now_);
+  ++b.life;
+  b.handle = a.batch;
+  b.live = true;
+  b.running = false;
+  b.route = a.route;
+  b.module = a.module;
+  b.stage = 0;
+  b.start_ns = a.start_ns - step_ns_;
+  b.items = 0;
+  b.tasks = static_cast<std::uint32_t>(a.tasks.size());
+  std::copy(a.path.begin(), a.path.end(), b.path.begin());
+  for (std::size_t i = 0; i < a.tasks.size(); ++i) {
+    arrival_of_[std::size_t{a.batch.index} * core::kMaxBatch + i] = static_cast<std::uint32_t>(a.tasks[i].token);
+    b.items += a.tasks[i].items;
+  }
+  note(3, a.path[0], b.tasks);
+  reach(a.batch.index);
+}
+
+void Run::answered(const core::Action& a) {
+  const auto i = static_cast<std::size_t>(a.token);
+  note(4, i, static_cast<std::uint64_t>(a.outcome) * 32 + static_cast<std::uint64_t>(a.reason));
+  if (answered_[i] != 0) unsafe("a request is answered twice", now_);
+  answered_[i] = 1;
+  const Arrival& arrival = scenario_.arrivals[i];
+  if (a.outcome == Outcome::completed) {
+    const core::StreamConfig& config = scenario_.streams[arrival.stream];
+    const TimeNs slo = config.slo_ns > 0 ? config.slo_ns : scenario_.topology.applications[config.application].slo_ns;
+    const TimeNs captured = arrival.capture_ns > 0 ? arrival.capture_ns : arrival.at_ns;
+    if (now_ > captured + slo && scenario_.faults.empty()) unsafe("an answer after its deadline counts as completed", now_);
+  } else {
+    out_.invalid_ns += spent_[i];
+  }
+  out_.run_ns += spent_[i];
+  out_.last_ns = now_;
+  if (scenario_.on_answer) scenario_.on_answer({now_, i, a.outcome, a.reason, a.where});
+}
+
+void Run::reach(std::uint32_t id) {
+  SimBatch& b = batches_[id];
+  const PartitionId p = b.path[b.stage];
+  Unit& u = units_[p];
+  if (!u.up) unsafe("a batch is sent to a partition that is down", now_);
+  b.next = kNone;
+  (u.last == kNone ? u.first : batches_[u.last].next) = id;
+  u.last = id;
+  begin(p);
+}
+
+void Run::begin(PartitionId p) {
+  Unit& u = units_[p];
+  if (!u.up || u.running != kNone || u.first == kNone) return;
+  SimBatch& b = batches_[u.first];
+  if (b.stage == 0 && b.start_ns > now_) {  // reserved for later
+    plan(b.start_ns, EventKind::begin, p, 0);
+    return;
+  }
+  u.running = u.first;
+  u.first = b.next;
+  if (u.first == kNone) u.last = kNone;
+  b.running = true;
+  b.began_ns = now_;
+  core_.stage_started(clock(), b.handle, b.stage);
+  plan(now_ + duration(b, p), EventKind::stage_end, u.running, b.life);
+}
+
+TimeNs Run::duration(const SimBatch& b, PartitionId p) {
+  const core::StageSpec& stage = scenario_.topology.routes[b.route].stages[b.stage];
+  TimeNs d = stage.latency.p50_ns[b.items - 1];
+  ++executions_;
+  if (scenario_.duration) {
+    const auto id = static_cast<std::size_t>(&b - batches_.data());
+    for (std::size_t i = 0; i < b.tasks; ++i) refs_[i] = {.request = {}, .token = arrival_of_[id * core::kMaxBatch + i]};
+    d = scenario_.duration({.route = b.route, .stage = b.stage, .partition = p, .items = b.items, .planned_ns = d, .serial = executions_,
+                            .tasks = {refs_.data(), b.tasks}});
+  } else if (scenario_.noise_permille > 0) {
+    // Sum of four uniforms: near normal, bounded, and made of integers only.
+    std::uint64_t bits = mix(scenario_.seed ^ mix(executions_));
+    std::int64_t sum = 0;
+    for (int i = 0; i < 4; ++i, bits >>= 16) sum += static_cast<std::int64_t>(bits & 0xFFFF) - 32768;
+    d += d / 1000 * scenario_.noise_permille * sum / 37837;  // 65536 / sqrt(3): its standard deviation
+  }
+  d += d / 1000 * scenario_.profile_error_permille;
+  return std::max<TimeNs>(1, d / 1000 * units_[p].slow_permille + d % 1000 * units_[p].slow_permille / 1000);
+}
+
+std::span<const core::TaskResult> Run::results(const SimBatch& b) {
+  if (fans_out_[b.module] == 0) return {};
+  const core::Topology& t = scenario_.topology;
+  const auto id = static_cast<std::size_t>(&b - batches_.data());
+  double mean = 1;
+  for (core::ModuleId next : t.modules[b.module].after) {
+    if (t.modules[next].fan_out_cap > 1) mean = t.modules[next].items_per_request / t.modules[b.module].items_per_request;
+  }
+  for (std::size_t i = 0; i < b.tasks; ++i) {
+    Random random(scenario_.seed ^ mix(arrival_of_[id * core::kMaxBatch + i] * 64ull + b.module));
+    results_[i] = {.ok = true, .reason = Reason::none, .fan_out = random.poisson(mean)};
+  }
+  return {results_.data(), b.tasks};
+}
+
+void Run::end(std::uint32_t id) {
+  SimBatch& b = batches_[id];
+  const PartitionId p = b.path[b.stage];
+  Unit& u = units_[p];
+  const TimeNs ran = now_ - b.began_ns;
+  for (std::size_t i = 0; i < b.tasks; ++i) spent_[arrival_of_[std::size_t{id} * core::kMaxBatch + i]] += ran / b.tasks;
+  if (scenario_.on_run) {
+    scenario_.on_run({.start_ns = b.began_ns, .end_ns = now_, .partition = p, .route = b.route, .stage = b.stage, .items = b.items});
+  }
+  note(5, p, b.tasks);
+  u.running = kNone;
+  const core::RouteSpec& route = scenario_.topology.routes[b.route];
+  const std::uint32_t stage = b.stage;
+  const bool last = stage + 1 == route.stages.size();
+  const core::BatchHandle handle = b.handle;
+  b.live = !last;
+  if (!last) ++b.stage;  // before the call: the core counts it there from now on
+  const bool goes_on = core_.stage_finished(clock(), handle, stage, last ? results(b) : std::span<const core::TaskResult>{});
+  if (goes_on) {
+    const PartitionId to = b.path[b.stage];
+    const std::uint32_t from_host = scenario_.topology.partitions[p].host, to_host = scenario_.topology.partitions[to].host;
+    const std::int64_t bytes = route.stages[stage].transfer_bytes * b.items;
+    double speed = 0;
+    if (!up_free_.empty() && from_host != to_host && bytes > 0) {
+      for (double s : {scenario_.topology.hosts[from_host].up_bytes_per_ns, scenario_.topology.hosts[to_host].down_bytes_per_ns}) {
+        if (s > 0 && (speed == 0 || s < speed)) speed = s;
+      }
+    }
+    if (speed > 0) {
+      const TimeNs from = std::max({now_, up_free_[from_host], down_free_[to_host]});
+      const TimeNs done = from + static_cast<TimeNs>(static_cast<double>(bytes) / speed);
+      up_free_[from_host] = down_free_[to_host] = done;
+      plan(done, EventKind::reach, id, b.life);
+    } else {
+      reach(id);
+    }
+  } else {
+    b.live = false;
+  }
+  begin(p);
+}
+
+}  // namespace
+
+Outcomes run(const Scenario& scenario) { return Run(scenario).execute(); }
+
+}  // namespace leat::sim
