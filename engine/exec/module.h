@@ -34,7 +34,7 @@ struct ModuleSpec {
   std::string model_path;                 // `onnx`: an ONNX file; `emulated`: a profile (docs/profiles.md) or empty
   std::string preprocess;                 // preprocess.h's one line; empty: the frame's bytes as they are ("raw")
   std::string postprocess;                // postprocess.h's one line; empty: "checksum"
-  std::vector<std::string> labels;        // one entry a head, names separated by commas; empty: not checked
+  std::vector<std::string> labels;        // one entry a head, names separated by tabs; empty: not checked
   std::uint32_t batch_max = 1;            // rows, 1..kMaxRows
   std::uint32_t threads = 1;              // compute threads; the process is pinned already
   std::uint32_t fan_out_cap = LEAT_MAX_DETECTIONS;  // detections kept for the modules behind this one

@@ -37,7 +37,7 @@ std::string shape_text(const leat_tensor& t) {
   return out + "]";
 }
 
-std::size_t names_in(const std::string& list) { return static_cast<std::size_t>(std::count(list.begin(), list.end(), ',')) + 1; }
+std::size_t names_in(const std::string& list) { return static_cast<std::size_t>(std::count(list.begin(), list.end(), '\t')) + 1; }
 
 // Chances of a head's logits: their sum of exponentials relative to the largest. False: not finite.
 bool softmax_sum(const float* logits, std::size_t count, std::size_t* best, float* sum) noexcept {

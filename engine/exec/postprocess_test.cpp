@@ -166,7 +166,7 @@ TEST(Classes, TopKIsSortedSoftmax) {
 TEST(Classes, BehindAFanOutEveryHeadLabelsTheDetectionAndNothingElse) {
   std::vector<float> shape = {0, 5, 0}, colour = {0, 0, 0, 4};
   const leat_tensor outputs[] = {tensor(shape, {1, 3}), tensor(colour, {1, 4})};
-  auto post = Postprocessor::open(*parse_postprocess("classes"), outputs, std::vector<std::string>{"a,b,c", "w,x,y,z"});
+  auto post = Postprocessor::open(*parse_postprocess("classes"), outputs, std::vector<std::string>{"a\tb\tc", "w\tx\ty\tz"});
   ASSERT_TRUE(post.ok()) << post.error();
   leat_result result{};
   result.kind = LEAT_RESULT_DETECTIONS;
@@ -211,7 +211,7 @@ TEST(Postprocess, FaultsAreNamed) {
   };
   EXPECT_NE(open_error("boxes").find("[n, 12]"), std::string::npos);
   EXPECT_NE(open_error("checksum").find("emulated"), std::string::npos);
-  EXPECT_NE(open_error("classes", {"a,b"}).find("2 names"), std::string::npos);
+  EXPECT_NE(open_error("classes", {"a\tb"}).find("2 names"), std::string::npos);
   EXPECT_NE(open_error("classes", {"a", "b"}).find("one list of names an output"), std::string::npos);
 }
 
