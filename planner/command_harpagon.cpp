@@ -6,7 +6,6 @@
 #include <string>
 
 #include "planner/application_io.h"
-#include "planner/commands.h"
 #include "planner/harpagon_plan.h"
 #include "planner/harpagon_system.h"
 #include "planner/profile_io.h"
@@ -81,10 +80,7 @@ void print(const HarpagonProblem& problem, const HarpagonPlan& plan, const std::
   }
 }
 
-}  // namespace
-
-int run_harpagon(int argc, char** argv) {
-  const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
+int run(const cli::Arguments& args) {
   const HarpagonSystem* system = find_harpagon_system(args.text("system"));
   if (system == nullptr) {
     std::string names;
@@ -116,5 +112,10 @@ int run_harpagon(int argc, char** argv) {
   if (args.flag("json")) std::printf("%s\n", all.dump(1).c_str());
   return 0;
 }
+
+}  // namespace
+
+extern const cli::Subcommand kPlanHarpagon;
+const cli::Subcommand kPlanHarpagon = {&kCommand, run};
 
 }  // namespace leat::planner

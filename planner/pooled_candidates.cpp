@@ -111,6 +111,7 @@ class Enumerator {
 
   // Appends every way to place blocks [first, M) on stages s, s+1, ... within `budget`.
   void extend(Candidate& c, std::uint32_t s, std::uint32_t first, double budget) {
+    if (s == kMostStages) return;
     for (const Share& share : types_[slot_.types[s]]) {
       if (c.batch > share.largest_batch) continue;
       const auto& before = share.before_us[c.batch - 1];

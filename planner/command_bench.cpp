@@ -1,0 +1,137 @@
+// leat-plan bench: every scenario of a directory in PPipe's format, by PPipe's rules and its baselines, against the stored reference.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "planner/pooled_baselines.h"
+#include "planner/pooled_checker.h"
+#include "planner/pooled_solver.h"
+#include "planner/scenario_io.h"
+#include "tools/cli/command.h"
+#include "tools/cli/progress.h"
+
+namespace leat::planner {
+namespace {
+
+constexpr cli::Option kOptions[] = {
+    {.name = "data", .type = cli::Type::path, .value = "DIR", .required = true, .help = "models.csv, boundaries.csv, profiles/, scenarios.json and, if there, reference_plans.json"},
+    {.name = "only", .type = cli::Type::text, .value = "TEXT", .help = "only scenarios whose id or family contains TEXT"},
+    {.name = "json", .help = "print JSON instead of a table"},
+};
+constexpr cli::Command kCommand = {.name = "leat-plan bench",
+                                   .summary = "solves PPipe's scenarios by its rules and compares with the stored plans",
+                                   .description = "Methods: ppipe (pooled pipelines, exact), np (whole models on whole GPUs, exact), dart_r (replicated pairs; "
+                                                  "it inherits np's split of the GPUs, which is not unique: the stored plan's split where there is one).\n\n"
+                                                  "Every plan is re-checked against the problem's constraints before it is reported.",
+                                   .options = kOptions};
+
+struct Row {
+  std::string id, family, method;
+  PooledSolution solution;
+  double reference = 0, reference_seconds = 0;
+};
+
+void run_scenario(const Scenario& s, std::vector<Row>& rows) {
+  const auto add = [&](const char* method, PooledSolution solution) {
+    const auto reference = s.reference.find(method);
+    const auto seconds = s.reference_seconds.find(method);
+    rows.push_back({s.id, s.family, method, std::move(solution), reference == s.reference.end() ? 0 : reference->second,
+                    seconds == s.reference_seconds.end() ? 0 : seconds->second});
+  };
+  add("ppipe", solve_pooled(s.problem));
+  if (s.family == "ablation") return;  // its stored np follows other rules (no link caps, any batch)
+  PooledSolution np = solve_whole_models(s.problem);
+  const auto stored = s.plans.find("np");
+  if (s.problem.types.size() == 2 && np.feasible) {
+    add("dart_r", solve_replicated_pairs(s.problem, gpus_taken(s.problem, stored == s.plans.end() ? np.dnns : stored->second)));
+  }
+  add("np", std::move(np));
+}
+
+nlohmann::ordered_json to_json(const Row& r) {
+  const Certificate& c = r.solution.certificate;
+  nlohmann::ordered_json out = {{"id", r.id}, {"family", r.family}, {"method", r.method}, {"objective", c.objective}};
+  out["reference"] = r.reference > 0 ? nlohmann::ordered_json(r.reference) : nlohmann::ordered_json(nullptr);
+  const bool bounded = c.upper_bound > 0;
+  out["upper_bound"] = bounded ? nlohmann::ordered_json(c.upper_bound) : nlohmann::ordered_json(nullptr);
+  out["gap"] = bounded ? nlohmann::ordered_json(c.gap) : nlohmann::ordered_json(nullptr);
+  out["seconds"] = c.seconds;
+  out["lp_bound"] = r.solution.lp_bound > 0 ? nlohmann::ordered_json(r.solution.lp_bound) : nlohmann::ordered_json(nullptr);
+  out["whole_gpu_objective"] = r.solution.whole_gpu_objective;
+  out["reference_seconds"] = r.reference_seconds > 0 ? nlohmann::ordered_json(r.reference_seconds) : nlohmann::ordered_json(nullptr);
+  out["certificate"] = c.method;
+  out["binding"] = c.binding;
+  return out;
+}
+
+struct Summary {
+  double log_seconds = 0, worst_seconds = 0, worst_below = 0, widest_gap = 0;
+  std::size_t count = 0, proven = 0;
+};
+
+Summary summarise(const std::vector<Row>& rows, const std::string& method) {
+  Summary s;
+  for (const Row& r : rows) {
+    if (r.method != method) continue;
+    const Certificate& c = r.solution.certificate;
+    ++s.count;
+    s.proven += c.upper_bound > 0 && c.gap <= 0;
+    s.log_seconds += std::log(std::max(c.seconds, 1e-9));
+    s.worst_seconds = std::max(s.worst_seconds, c.seconds);
+    s.widest_gap = std::max(s.widest_gap, c.gap);
+    if (r.reference > 0) s.worst_below = std::max(s.worst_below, 1 - c.objective / r.reference);
+  }
+  return s;
+}
+
+int run(const cli::Arguments& args) {
+  const auto set = read_scenarios(args.text("data"));
+  if (!set) return cli::fail("leat-plan", set.error());
+  std::vector<const Scenario*> chosen;
+  for (const Scenario& s : set->scenarios) {
+    if (!args.given("only") || s.id.find(args.text("only")) != std::string::npos || s.family == args.text("only")) chosen.push_back(&s);
+  }
+  if (chosen.empty()) return cli::fail("leat-plan", "--only " + args.text("only") + ": no scenario's id or family contains it");
+  std::vector<Row> rows;
+  {
+    cli::Progress progress("scenarios", chosen.size(), "scenarios");
+    for (const Scenario* s : chosen) {
+      const std::size_t first = rows.size();
+      run_scenario(*s, rows);
+      for (std::size_t r = first; r < rows.size(); ++r) {
+        const std::string wrong = problem_of(s->problem, rows[r].solution.dnns, {}, rows[r].method == "dart_r");
+        if (!wrong.empty()) return cli::fail("leat-plan", s->id + " by " + rows[r].method + ": the plan breaks its rules: " + wrong);
+      }
+      progress.add(1);
+    }
+  }
+  if (args.flag("json")) {
+    nlohmann::ordered_json out = {{"scenarios", nlohmann::ordered_json::array()}};
+    for (const Row& r : rows) out["scenarios"].push_back(to_json(r));
+    std::printf("%s\n", out.dump(1).c_str());
+    return 0;
+  }
+  std::printf("%-64s %-7s %12s %12s %10s %9s %9s %9s\n", "scenario", "method", "objective", "reference", "ratio", "gap", "seconds", "reference");
+  for (const Row& r : rows) {
+    const Certificate& c = r.solution.certificate;
+    std::printf("%-64s %-7s %12.3f %12.3f %10.6f %9s %9.4f %9.2f\n", r.id.c_str(), r.method.c_str(), c.objective, r.reference,
+                r.reference > 0 ? c.objective / r.reference : 0, c.upper_bound > 0 ? std::to_string(c.gap).c_str() : "-", c.seconds, r.reference_seconds);
+  }
+  for (const char* method : {"ppipe", "np", "dart_r"}) {
+    const Summary s = summarise(rows, method);
+    if (s.count == 0) continue;
+    std::printf("%-7s %3zu plans, %zu proven optimal, widest gap %.5f, worst below its reference %.2g, seconds: geometric mean %.4f, worst %.4f\n", method,
+                s.count, s.proven, s.widest_gap, s.worst_below, std::exp(s.log_seconds / static_cast<double>(s.count)), s.worst_seconds);
+  }
+  return 0;
+}
+
+}  // namespace
+
+extern const cli::Subcommand kPlanBench;
+const cli::Subcommand kPlanBench = {&kCommand, run};
+
+}  // namespace leat::planner
