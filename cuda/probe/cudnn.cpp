@@ -159,7 +159,8 @@ struct CudnnConvolution::State {
     l.check(l.cudnnCreateConvolutionDescriptor(&convolution), "cudnnCreateConvolutionDescriptor");
     l.check(l.cudnnSetConvolution2dDescriptor(convolution, 1, 1, 1, 1, 1, 1, cudnn::kCrossCorrelation, cudnn::kFloat),
             "cudnnSetConvolution2dDescriptor");
-    const int math = precision == Precision::fp32 ? cudnn::kFmaMath : cudnn::kTensorOpMath;
+    constexpr std::array<int, 3> maths{cudnn::kFmaMath, cudnn::kDefaultMath, cudnn::kTensorOpMath};  // by Precision
+    const int math = maths[static_cast<std::size_t>(precision)];
     l.check(l.cudnnSetConvolutionMathType(convolution, math), "cudnnSetConvolutionMathType");
     l.check(l.cudnnCreateActivationDescriptor(&activation), "cudnnCreateActivationDescriptor");
     l.check(l.cudnnSetActivationDescriptor(activation, cudnn::kRelu, cudnn::kNotPropagateNan, 0.0),
@@ -188,7 +189,10 @@ struct CudnnConvolution::State {
       if (offer.status != cudnn::kSuccess || offer.memory > kWorkspaceMost) continue;
       workspace.reset();
       if (offer.memory > 0) workspace.emplace(offer.memory);
-      library->check(library->cudnnSetConvolutionMathType(convolution, offer.math), "cudnnSetConvolutionMathType");
+      // An offer may allow more than was asked for: plain fp32 must not become TF32.
+      if (precision != Precision::fp32) {
+        library->check(library->cudnnSetConvolutionMathType(convolution, offer.math), "cudnnSetConvolutionMathType");
+      }
       const int status = forward(offer.algorithm);
       if (status == cudnn::kSuccess) {
         LEAT_CUDA(cudaStreamSynchronize(stream));
@@ -219,12 +223,11 @@ void CudnnConvolution::launch() const {
 double CudnnConvolution::check() const {
   launch();
   LEAT_CUDA(cudaStreamSynchronize(state_->stream));
-  // Away from the border every output is the sum over 64 channels and 9 taps, plus the bias. The middle of the first
-  // image.
-  const std::size_t middle = kernels::kImageFloats / 2 + kernels::kSide / 2;
-  const bool half = state_->precision == Precision::fp16;
-  // In NHWC the middle element is row 28, column 0 or so: take the column from the middle of that row.
-  const std::size_t index = half ? (std::size_t{28} * kernels::kSide + 28) * kernels::kChannels : middle;
+  // Away from the border every output is the sum over 64 channels and 9 taps, plus the bias. Channel 0, the middle
+  // pixel.
+  const bool half = state_->precision == Precision::fp16;  // NHWC; the others are NCHW
+  const std::size_t pixel = std::size_t{kernels::kSide / 2} * kernels::kSide + kernels::kSide / 2;
+  const std::size_t index = half ? pixel * kernels::kChannels : pixel;
   const float got = half ? float_of_half(state_->y.read<std::uint16_t>(2 * index)) : state_->y.read<float>(4 * index);
   const float expected = 64.0f * 9.0f * State::kInput * State::kWeight + State::kBias;
   return std::fabs(double{got} - double{expected}) / double{expected};

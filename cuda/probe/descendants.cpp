@@ -37,17 +37,15 @@ Status adopt_orphans() {
   return Done{};
 }
 
-std::vector<pid_t> children(std::span<const pid_t> except) {
+std::vector<pid_t> children_of(pid_t parent) {
   std::vector<pid_t> result;
   std::error_code none;
-  const pid_t self = ::getpid();
   for (const auto& entry : std::filesystem::directory_iterator("/proc", none)) {
     const std::string name = entry.path().filename().string();
     pid_t pid = 0;
     const auto [end, problem] = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (problem != std::errc{} || end != name.data() + name.size()) continue;
-    if (parent_of(entry.path().string()) != self) continue;
-    if (std::find(except.begin(), except.end(), pid) == except.end()) result.push_back(pid);
+    if (parent_of(entry.path().string()) == parent) result.push_back(pid);
   }
   return result;
 }
@@ -55,7 +53,8 @@ std::vector<pid_t> children(std::span<const pid_t> except) {
 Result<int> kill_descendants(std::span<const pid_t> except, Deadline deadline) {
   int killed = 0;
   for (;;) {
-    const std::vector<pid_t> found = children(except);
+    std::vector<pid_t> found = children_of(::getpid());
+    std::erase_if(found, [&](pid_t pid) { return std::find(except.begin(), except.end(), pid) != except.end(); });
     if (found.empty()) return killed;
     for (pid_t pid : found) {
       if (::waitpid(pid, nullptr, WNOHANG) == pid) continue;  // ended by itself

@@ -14,8 +14,8 @@ namespace leat::probe {
 
 Status adopt_orphans();  // PR_SET_CHILD_SUBREAPER
 
-// Children of this process right now, those in `except` left out.
-[[nodiscard]] std::vector<pid_t> children(std::span<const pid_t> except = {});
+// Children of a process right now.
+[[nodiscard]] std::vector<pid_t> children_of(pid_t parent);
 
 // Kills and reaps all descendants but those in `except` (and what is below them), until none is left or the deadline
 // has passed. Returns how many were killed; an error names the first that would not go.

@@ -112,12 +112,13 @@ FixedConvolution::FixedConvolution(int batch)
 }
 
 int count_sms(cudaStream_t stream) {
-  Buffer seen(32 * sizeof(std::uint32_t));
-  seen.clear();
-  LEAT_CUDA(cudaDeviceSynchronize());
+  // Everything in the one stream, so that it also works while a green context is current.
+  const Buffer seen(32 * sizeof(std::uint32_t));
+  LEAT_CUDA(cudaMemsetAsync(seen.as(), 0, seen.bytes(), stream));
   LEAT_CUDA(kernels::census(seen.as<std::uint32_t>(), 16 * sm_count(), stream));
+  std::array<std::uint32_t, 32> bits{};
+  LEAT_CUDA(cudaMemcpyAsync(bits.data(), seen.as(), seen.bytes(), cudaMemcpyDeviceToHost, stream));
   LEAT_CUDA(cudaStreamSynchronize(stream));
-  const auto bits = seen.read<std::array<std::uint32_t, 32>>();
   int count = 0;
   for (std::uint32_t word : bits) count += std::popcount(word);
   return count;

@@ -142,7 +142,7 @@ Samples wake_after_word(int repeats, const std::function<void(const Stream&, con
   Samples samples;
   for (int i = 1; i <= repeats + 3; ++i) {
     const auto round = static_cast<std::uint32_t>(i);
-    LEAT_CUDA(kernels::post(word, round, 200'000, stream));
+    LEAT_CUDA(kernels::post(word, round, 500'000, stream));
     LEAT_CUDA(cudaEventRecord(done, stream));
     Clock::time_point by_word;
     std::thread spinner([&] {

@@ -74,6 +74,7 @@ void ask_visible_devices(Asker& asker) {
                    LEAT_DRIVER(cuDeviceGetName, name.data(), static_cast<int>(name.size()), device);
                    const int major = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
                    const int minor = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+                   if (major < 0 || minor < 0) throw NotApplicable("this driver does not know the attribute");
                    return Samples{{major + 0.1 * minor}, std::string(name.data()) + ", " + uuid_of(device)};
                  });
     for (int j = 0; j < count; ++j) {

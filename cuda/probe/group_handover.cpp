@@ -23,8 +23,16 @@ class Setting {
   Setting(Asker& asker, std::string mps, Environment exporter, Environment importer)
       : asker_(asker), mps_(std::move(mps)), exporter_(std::move(exporter)), importer_(std::move(importer)) {}
 
-  // All sizes of one mechanism and signal: a latency per size, then one verdict.
+  // All sizes of one mechanism and signal: a latency per size, then one verdict. True: it works.
   bool ask(Mechanism mechanism, Signal signal, std::span<const std::size_t> sizes) {
+    const Question works{"handover.works", "Does the hand-over work, with every word right and in order?", kHow,
+                         conditions_of(mechanism, signal)};
+    try {
+      start_pair();
+    } catch (const std::exception& problem) {
+      asker_.failed(works, problem.what());
+      return false;
+    }
     std::string trouble;
     for (std::size_t bytes : sizes) {
       Conditions conditions = conditions_of(mechanism, signal);
@@ -47,11 +55,7 @@ class Setting {
           {"handover.latency", "How long from the producer's last kernel to the consumer's first?", kHow, conditions},
           "us", [&] { return Samples{result->latency_us}; });
     }
-    asker_.yes_no({"handover.works", "Does the hand-over work, with every word right and in order?", kHow,
-                   conditions_of(mechanism, signal)},
-                  [&] {
-                    return YesNo{trouble.empty(), trouble};
-                  });
+    asker_.yes_no(works, [&] { return YesNo{trouble.empty(), trouble}; });
     return trouble.empty();
   }
 
@@ -90,8 +94,11 @@ class Setting {
   }
 
   // The pair is kept from case to case until one fails.
-  HandoverResult run(const HandoverCase& what) {
+  void start_pair() {
     if (!pair_) pair_.emplace(exporter_, importer_);
+  }
+  HandoverResult run(const HandoverCase& what) {
+    start_pair();
     try {
       return pair_->run(what);
     } catch (...) {

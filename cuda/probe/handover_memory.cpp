@@ -24,8 +24,13 @@ T from_blob(const std::string& blob) {
 // ---- cudaIpcGetMemHandle ----
 
 class LegacyExport final : public SharedMemory {
+  static constexpr std::size_t kBlock = 2 * kMiB;
+
  public:
-  explicit LegacyExport(std::size_t bytes) : memory_(bytes + kHeaderBytes) { start_ = memory_.as(); }
+  // A multiple of the driver's own block, so that the handle covers nothing but this allocation.
+  explicit LegacyExport(std::size_t bytes) : memory_((bytes + kHeaderBytes + kBlock - 1) / kBlock * kBlock) {
+    start_ = memory_.as();
+  }
   Export share() override {
     cudaIpcMemHandle_t handle{};
     LEAT_CUDA(cudaIpcGetMemHandle(&handle, start_));

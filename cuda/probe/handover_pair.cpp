@@ -50,7 +50,7 @@ std::string_view name_of(Signal signal) noexcept { return kSignalNames[static_ca
 std::string HandoverCase::text() const {
   std::ostringstream text;
   text << static_cast<int>(kind) << ' ' << static_cast<int>(mechanism) << ' ' << static_cast<int>(signal) << ' '
-       << bytes << ' ' << rounds << ' ' << limit_ms;
+       << bytes << ' ' << rounds << ' ' << limit_ms << ' ' << seed;
   return text.str();
 }
 
@@ -58,8 +58,8 @@ HandoverCase HandoverCase::from(const std::string& text) {
   int kind = 0, mechanism = 0, signal = 0;
   HandoverCase result;
   std::istringstream words(text);
-  if (!(words >> kind >> mechanism >> signal >> result.bytes >> result.rounds >> result.limit_ms) || kind < 0 ||
-      kind > 2 || mechanism < 0 || mechanism > 2 || signal < 0 || signal > 3) {
+  if (!(words >> kind >> mechanism >> signal >> result.bytes >> result.rounds >> result.limit_ms >> result.seed) ||
+      kind < 0 || kind > 2 || mechanism < 0 || mechanism > 2 || signal < 0 || signal > 3) {
     throw ProbeFailed("a hand-over's case is malformed: " + text);
   }
   result.kind = static_cast<Kind>(kind);
@@ -80,7 +80,11 @@ HandoverPair::HandoverPair(const Environment& exporter, const Environment& impor
   expect(importer_.channel(), "ready", seconds(30));
 }
 
-void HandoverPair::begin(const HandoverCase& what) {
+void HandoverPair::begin(HandoverCase what) {
+  // Memory may come back with what an earlier case left in it: no two cases of this process share a pattern.
+  static std::uint32_t next_seed = 1;
+  what.seed = next_seed;
+  next_seed += 1'000'000;
   send(exporter_.channel(), "case", what.text());
   send(importer_.channel(), "case", what.text());
 }

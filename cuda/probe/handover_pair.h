@@ -28,7 +28,8 @@ struct HandoverCase {
   Signal signal = Signal::message;
   std::size_t bytes = kMiB;  // a multiple of 16
   int rounds = 1;
-  int limit_ms = 2000;  // rounds end here, however few they were
+  int limit_ms = 2000;     // rounds end here, however few they were
+  std::uint32_t seed = 0;  // of the first pattern; the pair gives every case another one
 
   [[nodiscard]] std::string text() const;
   static HandoverCase from(const std::string& text);
@@ -53,7 +54,7 @@ class HandoverPair {
   std::string read_only();
 
  private:
-  void begin(const HandoverCase& what);
+  void begin(HandoverCase what);
   Child exporter_, importer_;
 };
 

@@ -21,7 +21,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr auto kPeerLimit = seconds(10);
-constexpr std::uint32_t kFirstSeed = 1000;
 
 void send(Channel& channel, std::string_view kind, std::string_view body = {}, std::span<const int> fds = {}) {
   if (auto sent = channel.send(kind, body, fds); !sent) throw ProbeFailed(sent.error());
@@ -90,11 +89,11 @@ void fill(const Peer& peer, const SharedMemory& memory, const HandoverCase& what
   LEAT_CUDA(kernels::fill(memory.data(), what.bytes, seed, &memory.header()->last, peer.stream));
 }
 
-void export_rounds(Peer& peer, const SharedMemory& memory, const HandoverCase& what) {
+// `event` outlives the importer's use of it: it belongs to the caller.
+void export_rounds(Peer& peer, const SharedMemory& memory, const HandoverCase& what, std::unique_ptr<Event>& event) {
   const auto host_word = host_word_for(what, peer);
   const CUdeviceptr word = word_of(what, memory, host_word);
   const bool by_word = what.signal == Signal::device_word || what.signal == Signal::host_word;
-  std::unique_ptr<Event> event;
   if (what.signal == Signal::event) {
     event = std::make_unique<Event>(cudaEventInterprocess | cudaEventDisableTiming);
     cudaIpcEventHandle_t handle{};
@@ -103,7 +102,7 @@ void export_rounds(Peer& peer, const SharedMemory& memory, const HandoverCase& w
   }
   for (std::uint32_t round = 1;; ++round) {
     if (by_word) expect(peer.channel, "armed");
-    fill(peer, memory, what, kFirstSeed + round);
+    fill(peer, memory, what, what.seed + round);
     if (by_word) {
       LEAT_DRIVER(cuStreamWriteValue32, peer.stream, word, round, CU_STREAM_WRITE_VALUE_DEFAULT);
     } else {
@@ -121,14 +120,15 @@ void export_rounds(Peer& peer, const SharedMemory& memory, const HandoverCase& w
 
 void run_exporter(Peer& peer, Channel& probe, const HandoverCase& what) {
   const auto memory = allocate_shared(what.mechanism, what.bytes);
+  std::unique_ptr<Event> event;
   LEAT_CUDA(cudaMemset(memory->header(), 0, kHeaderBytes));
   LEAT_CUDA(cudaDeviceSynchronize());
   if (what.kind == HandoverCase::Kind::rounds) {
     export_memory(peer, *memory);
     expect(peer.channel, "mapped");
-    export_rounds(peer, *memory, what);
+    export_rounds(peer, *memory, what, event);
   } else {
-    fill(peer, *memory, what, kFirstSeed);
+    fill(peer, *memory, what, what.seed);
     peer.stream.wait();
     export_memory(peer, *memory);
   }
@@ -220,7 +220,7 @@ HandoverResult import_rounds(Peer& peer, const SharedMemory& memory, const Hando
   const Deadline deadline = after(milliseconds(what.limit_ms));
   for (std::uint32_t round = 1;; ++round) {
     if (!by_word) expect(peer.channel, "go");
-    checker.enqueue(memory, what.bytes, kFirstSeed + round, [&] {
+    checker.enqueue(memory, what.bytes, what.seed + round, [&] {
       if (by_word) LEAT_DRIVER(cuStreamWaitValue32, peer.stream, word, round, CU_STREAM_WAIT_VALUE_GEQ);
       if (imported.event != nullptr) LEAT_CUDA(cudaStreamWaitEvent(peer.stream, imported.event, 0));
     });
@@ -255,10 +255,10 @@ std::string outlive(Peer& peer, std::unique_ptr<SharedMemory> memory, const Hand
     checker.enqueue(*memory, what.bytes, seed, [] {});
     if (checker.wait().mismatches != 0) throw ProbeFailed("the data changed");
   };
-  attempt("reading", [&] { verify(kFirstSeed); });
+  attempt("reading", [&] { verify(what.seed); });
   attempt("writing", [&] {
-    fill(peer, *memory, what, kFirstSeed + 1);
-    verify(kFirstSeed + 1);
+    fill(peer, *memory, what, what.seed + 1);
+    verify(what.seed + 1);
   });
   attempt("letting go and going on", [&] {
     memory.reset();
@@ -283,7 +283,7 @@ void run_importer(Peer& peer, Channel& probe, const HandoverCase& what) {
     return;
   }
   Checker checker(peer.stream);
-  checker.enqueue(*memory, what.bytes, kFirstSeed, [] {});
+  checker.enqueue(*memory, what.bytes, what.seed, [] {});
   if (checker.wait().mismatches != 0) throw ProbeFailed("the importer read wrong data");
   if (what.kind == HandoverCase::Kind::outlive) {
     send(probe, "holding");
@@ -291,7 +291,7 @@ void run_importer(Peer& peer, Channel& probe, const HandoverCase& what) {
     send(probe, "result", outlive(peer, std::move(memory), what));
     return;
   }
-  cudaError_t written = kernels::fill(memory->data(), what.bytes, kFirstSeed, &memory->header()->last, peer.stream);
+  cudaError_t written = kernels::fill(memory->data(), what.bytes, what.seed, &memory->header()->last, peer.stream);
   if (written == cudaSuccess) written = cudaStreamSynchronize(peer.stream);
   send(probe, "result", cudaGetErrorName(written));
 }
