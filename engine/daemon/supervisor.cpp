@@ -3,9 +3,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/pidfd.h>
+#include <sys/syscall.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -115,7 +116,7 @@ Status Supervisor::spawn(Worker& w, int child_socket) {
     w.pid = 0;
     return Error{"cannot start " + binary_ + ": " + std::strerror(error) + "; install leat-worker beside leatd or name it with --worker"};
   }
-  w.process = shm::Fd(pidfd_open(w.pid, 0));
+  w.process = shm::Fd(static_cast<int>(syscall(SYS_pidfd_open, w.pid, 0)));
   if (!w.process) return Error{std::string("no pidfd: ") + std::strerror(errno) + "; Linux 5.3 or newer is needed"};
   (void)fcntl(w.process.get(), F_SETFD, FD_CLOEXEC);
   return Done{};
