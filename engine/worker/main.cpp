@@ -1,7 +1,7 @@
 // leat-worker PARTITION: started by leatd only, with its control socket as descriptor 3.
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include <cstdio>
 
@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   // Dies with leatd, also if that is killed. If it was gone before this line, the control socket says so.
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   const auto arguments = leat::cli::parse_or_exit(kCommand, argc, argv);
-  if (write(leat::worker::kControlFd, nullptr, 0) < 0)
+  if (fcntl(leat::worker::kControlFd, F_GETFD) < 0)
     return leat::cli::fail("leat-worker", "has no control socket; leatd starts it, see `leatd --help`");
   (void)signal(SIGPIPE, SIG_IGN);
   (void)signal(SIGINT, SIG_IGN);  // Ctrl-C goes to the whole group: leatd decides when its workers end

@@ -189,7 +189,7 @@ void Worker::prepare(const DispatchCell& cell, exec::Item& item, exec::ItemRepor
   Pool* pool = cell.pool < pools_.size() ? &pools_[cell.pool] : nullptr;
   report = {};
   if (pool == nullptr || !pool->there || pool->generation != cell.pool_generation) {
-    report.reason = LEAT_REASON_partition_lost;  // its memory could not be mapped here
+    report.reason = Reason::partition_lost;  // its memory could not be mapped here
     return;
   }
   const shm::PoolLayout& layout = pool->view.layout();
@@ -215,7 +215,7 @@ void Worker::run_batch(std::span<const DispatchCell> cells) {
   for (std::uint32_t i = 0; i < cells.size(); ++i) {
     prepare(cells[i], items_[count], item_reports_[count]);
     task_reports_[i] = {static_cast<std::uint8_t>(item_reports_[count].reason), 0};
-    if (item_reports_[count].reason != LEAT_REASON_none) continue;
+    if (item_reports_[count].reason != Reason::none) continue;
     rows += items_[count].rows;
     task_of_[count++] = static_cast<std::uint16_t>(i);
   }
