@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kReadyFd = 9;
-constexpr int kStartLimitMs = 20000;
+constexpr int kStartLimitMs = 8000;
 
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);

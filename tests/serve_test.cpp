@@ -37,7 +37,7 @@ leat_stream_options small(const char* application, std::uint32_t depth = 8) {
   o.format = LEAT_FORMAT_gray8;
   o.width = 64;
   o.height = 16;
-  o.depth = depth;
+  o.depth = o.slots = depth;  // never more in flight than the stream may have
   o.overload = LEAT_OVERLOAD_fifo;
   return o;
 }
