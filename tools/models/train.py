@@ -120,9 +120,10 @@ def collect_all(args, path, seed, cameras, per_camera):
                     continue
                 x0, y0, x1, y1 = o["box"]
                 w, h = x1 - x0, y1 - y0
-                noise = np.clip(random.normal(0, 0.04, 4), -0.12, 0.12) * [w, h, w, h]  # a detector's box is not exact
-                crops.append(sample(picture, crop_box(np.array(o["box"]) + noise), CROP, CROP))
-                labels.append((SHAPES.index(o["shape"]), COLOURS.index(o["colour"])))
+                for spread in (0.03, 0.09):  # a detector's box is not exact, and less so where another object hides a part
+                    noise = np.clip(random.normal(0, spread, 4), -0.25, 0.25) * [w, h, w, h]
+                    crops.append(sample(picture, crop_box(np.array(o["box"]) + noise), CROP, CROP))
+                    labels.append((SHAPES.index(o["shape"]), COLOURS.index(o["colour"])))
             if len(pictures) % 100 == 0:
                 print(f"frames: {len(pictures)} of {2 * (cameras // 2) * per_camera}", file=sys.stderr, flush=True)
     ragged = np.empty(len(objects), object)
