@@ -1,0 +1,340 @@
+#include "tools/leat/top/columns.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace leat::tools {
+namespace {
+
+using shm::DaemonCounter;
+using shm::EdgeCounter;
+using shm::ModuleCounter;
+using shm::PartitionCounter;
+using shm::RecordSnapshot;
+using shm::StreamCounter;
+using shm::Which;
+
+template <auto Counter>
+Value count(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
+  const auto value = record.value(Counter);
+  return value ? Value(static_cast<double>(*value)) : Value();
+}
+
+// A counter never touched is none rather than unknown once its record lives; a gauge stays unknown.
+template <auto Counter>
+double counted(const RecordSnapshot& record) {
+  return static_cast<double>(record.value(Counter).value_or(0));
+}
+
+template <auto Counter>
+Value rate(const Window& window, const RecordSnapshot& record, const RecordSnapshot* before) {
+  if (before == nullptr || window.seconds() <= 0) return {};
+  return (counted<Counter>(record) - counted<Counter>(*before)) / window.seconds();
+}
+
+template <auto Counter, int Divisor>
+Value scaled(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
+  const auto value = record.value(Counter);
+  return value ? Value(static_cast<double>(*value) / Divisor) : Value();
+}
+
+// The part of the histogram that fell into the window.
+std::optional<double> window_quantile_ns(const RecordSnapshot& record, const RecordSnapshot* before, Which which, double q) {
+  if (before == nullptr) return std::nullopt;
+  RecordSnapshot part;
+  part.buckets = record.buckets;
+  auto& buckets = part.buckets[static_cast<std::size_t>(which)];
+  const auto& old = before->buckets[static_cast<std::size_t>(which)];
+  for (std::size_t i = 0; i < std::min(buckets.size(), old.size()); ++i) buckets[i] -= std::min(buckets[i], old[i]);
+  return part.quantile_ns(which, q);
+}
+
+template <Which W, int Percent, int NsPerUnit>
+Value quantile(const Window&, const RecordSnapshot& record, const RecordSnapshot* before) {
+  const auto ns = window_quantile_ns(record, before, W, Percent / 100.0);
+  return ns ? Value(*ns / NsPerUnit) : Value();
+}
+constexpr int kMs = 1'000'000, kUs = 1'000;
+
+// Part of the window, in per cent: `Counter` holds nanoseconds.
+template <auto Counter>
+Value busy(const Window& window, const RecordSnapshot& record, const RecordSnapshot* before) {
+  if (before == nullptr || window.seconds() <= 0) return {};
+  return std::min(100.0, (counted<Counter>(record) - counted<Counter>(*before)) / window.seconds() / 1e7);
+}
+
+template <auto Above, auto Below>
+Value ratio(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
+  const double below = counted<Below>(record);
+  return below > 0 ? Value(counted<Above>(record) / below) : Value();
+}
+
+template <auto Counter>
+Value since(const Window& window, const RecordSnapshot& record, const RecordSnapshot*) {
+  const auto value = record.value(Counter);
+  return value ? Value((static_cast<double>(window.now.at_ns) - static_cast<double>(*value)) / 1e9) : Value();
+}
+
+// A gauge that is an index into a list of words.
+template <auto Counter>
+Value word(const RecordSnapshot& record, std::initializer_list<const char*> words) {
+  const auto value = record.value(Counter);
+  if (!value) return {};
+  return *value < words.size() ? std::string(words.begin()[*value]) : "unknown";
+}
+
+Value label(const Window&, const RecordSnapshot& record, const RecordSnapshot*) { return record.label; }
+Value event_loop(const Window&, const RecordSnapshot& record, const RecordSnapshot*) { return word<DaemonCounter::event_loop>(record, {"epoll", "io_uring"}); }
+Value partition_state(const Window&, const RecordSnapshot& record, const RecordSnapshot*) { return word<PartitionCounter::state>(record, {"down", "starting", "up", "lost"}); }
+Value partition_kind(const Window&, const RecordSnapshot& record, const RecordSnapshot*) { return word<PartitionCounter::kind>(record, {"cpu", "mig", "mps", "gpu", "emulated"}); }
+
+Value misses(const Window& window, const RecordSnapshot& record, const RecordSnapshot* before) {
+  if (before == nullptr || window.seconds() <= 0) return {};
+  const auto answers = [](const RecordSnapshot& r) { return counted<StreamCounter::completed>(r) + counted<StreamCounter::late>(r) + counted<StreamCounter::dropped>(r) + counted<StreamCounter::failed>(r) + counted<StreamCounter::rejected>(r); };
+  const double all = answers(record) - answers(*before);
+  const double good = counted<StreamCounter::completed>(record) - counted<StreamCounter::completed>(*before);
+  return all > 0 ? Value(100 * (all - good) / all) : Value();
+}
+
+Value client_name(const Window& window, const RecordSnapshot& record, const RecordSnapshot*) {
+  const auto index = record.value(StreamCounter::client);
+  for (const RecordSnapshot& client : window.now.clients) {
+    if (index && client.index == *index) return client.label;
+  }
+  return {};
+}
+
+constexpr Column kDaemon[] = {
+    {"pid", "pid", "process", Unit::count, 8, 0, count<DaemonCounter::pid>},
+    {"uptime_seconds", "up", "time since start", Unit::seconds, 8, 0, since<DaemonCounter::started_ns>},
+    {"event_loop", "loop", "io_uring or epoll", Unit::text, 8, 0, event_loop},
+    {"clients", "clients", "connected", Unit::count, 7, 0, count<DaemonCounter::clients>},
+    {"streams", "streams", "open", Unit::count, 7, 0, count<DaemonCounter::streams>},
+    {"memory_bytes", "memory", "shared memory held for clients", Unit::bytes, 8, 0, count<DaemonCounter::memory_bytes>},
+    {"clients_refused", "refused", "connections refused", Unit::count, 7, 1, count<DaemonCounter::clients_refused>},
+    {"clients_violated", "violated", "connections ended for a violation", Unit::count, 8, 1, count<DaemonCounter::clients_violated>},
+    {"loops_per_second", "turns/s", "turns of the scheduler thread", Unit::rate, 8, 0, rate<DaemonCounter::loops>},
+    {"parks_per_second", "parks/s", "times the scheduler thread went to sleep", Unit::rate, 8, 1, rate<DaemonCounter::parks>},
+    {"wakes_per_second", "wakes/s", "system calls made to wake somebody", Unit::rate, 8, 1, rate<DaemonCounter::wakes_sent>},
+    {"loop_us_p50", "turn p50", "time of a turn of the scheduler thread", Unit::us, 8, 0, quantile<Which::first, 50, kUs>},
+    {"loop_us_p99", "p99", "time of a turn of the scheduler thread", Unit::us, 8, 0, quantile<Which::first, 99, kUs>},
+    {"loop_us_max", "max", "longest turn since start", Unit::us, 8, 0, scaled<DaemonCounter::loop_ns_max, kUs>},
+    {"stalls", "stalls", "turns over 1 ms since start", Unit::count, 7, 0, count<DaemonCounter::stalls>},
+    {"taken_us_p99", "taken p99", "age of a submission when the scheduler took it", Unit::us, 9, 1, quantile<Which::second, 99, kUs>},
+};
+
+#define LEAT_STREAM_FIGURES                                                                                                                        \
+  {"submitted_per_second", "sub/s", "requests taken from the client per second", Unit::rate, 7, 2, rate<StreamCounter::submitted>},               \
+      {"goodput_fps", "good/s", "completed by their deadline per second", Unit::rate, 7, 0, rate<StreamCounter::completed>},                      \
+      {"miss_percent", "miss %", "late, dropped, failed and rejected among the answers", Unit::percent, 6, 1, misses},                            \
+      {"submitted", "submitted", "requests taken from the client", Unit::count, 9, 6, count<StreamCounter::submitted>},                           \
+      {"completed", "completed", "answered by their deadline", Unit::count, 9, 7, count<StreamCounter::completed>},                               \
+      {"late", "late", "answered after their deadline", Unit::count, 6, 4, count<StreamCounter::late>},                                           \
+      {"dropped", "dropped", "given up, see the reasons", Unit::count, 7, 3, count<StreamCounter::dropped>},                                      \
+      {"failed", "failed", "started and not finished", Unit::count, 6, 5, count<StreamCounter::failed>},                                          \
+      {"rejected", "rejected", "never admitted", Unit::count, 8, 5, count<StreamCounter::rejected>},                                              \
+      {"in_flight", "flying", "submitted and not answered", Unit::count, 6, 3, count<StreamCounter::in_flight>},                                  \
+      {"latency_ms_p50", "p50 ms", "capture to answer", Unit::ms, 7, 0, quantile<Which::first, 50, kMs>},                                         \
+      {"latency_ms_p95", "p95 ms", "capture to answer", Unit::ms, 7, 3, quantile<Which::first, 95, kMs>},                                         \
+      {"latency_ms_p99", "p99 ms", "capture to answer", Unit::ms, 7, 0, quantile<Which::first, 99, kMs>},                                         \
+      {"wait_ms_p99", "wait p99", "submission to first dispatch", Unit::ms, 8, 8, quantile<Which::second, 99, kMs>},                              \
+      {"bytes_copied_per_frame", "copied", "bytes of a frame copied after the producer's write", Unit::bytes, 7, 9, ratio<StreamCounter::bytes_copied, StreamCounter::submitted>}
+
+constexpr Column kTotal[] = {LEAT_STREAM_FIGURES};
+constexpr Column kStreams[] = {
+    {"name", "stream", "name", Unit::text, 16, 0, label},
+    {"client", "client", "the client's name", Unit::text, 0, 0, client_name},
+    LEAT_STREAM_FIGURES,
+    {"slo_ms", "slo ms", "objective, from capture to answer", Unit::ms, 7, 4, scaled<StreamCounter::slo_ns, kMs>},
+    {"width", "width", "pixels", Unit::count, 0, 0, count<StreamCounter::width>},
+    {"height", "height", "pixels", Unit::count, 0, 0, count<StreamCounter::height>},
+    {"slots", "slots", "frame slots", Unit::count, 0, 0, count<StreamCounter::slots>},
+    {"depth", "depth", "requests that may wait or run at once", Unit::count, 0, 0, count<StreamCounter::depth>},
+};
+#undef LEAT_STREAM_FIGURES
+
+constexpr Column kModules[] = {
+    {"name", "module", "name", Unit::text, 16, 0, label},
+    {"queued", "queued", "tasks waiting", Unit::count, 6, 0, count<ModuleCounter::queued>},
+    {"running", "running", "tasks running", Unit::count, 7, 1, count<ModuleCounter::running>},
+    {"tasks_per_second", "tasks/s", "tasks finished per second", Unit::rate, 8, 0, rate<ModuleCounter::tasks>},
+    {"batches_per_second", "batch/s", "batches finished per second", Unit::rate, 8, 2, rate<ModuleCounter::batches>},
+    {"batch_mean", "per batch", "tasks in a batch, since start", Unit::rate, 9, 2, ratio<ModuleCounter::tasks, ModuleCounter::batches>},
+    {"queue_ms_p50", "queue p50", "time in the queue, ms", Unit::ms, 9, 4, quantile<Which::first, 50, kMs>},
+    {"queue_ms_p99", "queue p99", "time in the queue, ms", Unit::ms, 9, 1, quantile<Which::first, 99, kMs>},
+    {"run_ms_p50", "run p50", "time running, ms", Unit::ms, 8, 3, quantile<Which::second, 50, kMs>},
+    {"run_ms_p99", "run p99", "time running, ms", Unit::ms, 8, 1, quantile<Which::second, 99, kMs>},
+    {"tasks", "tasks", "tasks finished", Unit::count, 9, 6, count<ModuleCounter::tasks>},
+    {"dropped", "dropped", "tasks given up here", Unit::count, 7, 2, count<ModuleCounter::dropped>},
+    {"failed", "failed", "tasks failed here", Unit::count, 6, 3, count<ModuleCounter::failed>},
+    {"left_out", "left out", "sub-requests over the fan-out cap", Unit::count, 8, 5, count<ModuleCounter::left_out>},
+};
+
+constexpr Column kPartitions[] = {
+    {"name", "partition", "name", Unit::text, 16, 0, label},
+    {"kind", "kind", "cpu, mig, mps, gpu or emulated", Unit::text, 8, 3, partition_kind},
+    {"state", "state", "down, starting, up or lost", Unit::text, 8, 0, partition_state},
+    {"pid", "pid", "its worker", Unit::count, 8, 4, count<PartitionCounter::pid>},
+    {"cores", "cores", "cores it runs on", Unit::count, 5, 5, count<PartitionCounter::cores>},
+    {"busy_percent", "busy %", "part of the window spent running batches", Unit::percent, 6, 0, busy<PartitionCounter::busy_ns>},
+    {"batches_per_second", "batch/s", "batches finished per second", Unit::rate, 8, 1, rate<PartitionCounter::batches>},
+    {"items_per_second", "items/s", "rows of those batches per second", Unit::rate, 8, 1, rate<PartitionCounter::items>},
+    {"queued", "queued", "batches sent and not finished", Unit::count, 6, 2, count<PartitionCounter::queued>},
+    {"batch_ms_p50", "batch p50", "time of a batch, ms", Unit::ms, 9, 2, quantile<Which::first, 50, kMs>},
+    {"batch_ms_p99", "batch p99", "time of a batch, ms", Unit::ms, 9, 2, quantile<Which::first, 99, kMs>},
+    {"gap_ms_p50", "gap p50", "time between batches, ms", Unit::ms, 8, 6, quantile<Which::second, 50, kMs>},
+    {"batches", "batches", "batches finished", Unit::count, 8, 7, count<PartitionCounter::batches>},
+    {"restarts", "restarts", "times its worker was started again", Unit::count, 8, 3, count<PartitionCounter::restarts>},
+};
+
+constexpr Column kEdges[] = {
+    {"name", "edge", "from stage to stage", Unit::text, 16, 0, label},
+    {"transfers_per_second", "moves/s", "batches handed over per second", Unit::rate, 8, 0, rate<EdgeCounter::transfers>},
+    {"bytes_in_place", "in place", "bytes the next stage read where they were", Unit::bytes, 9, 0, count<EdgeCounter::bytes_in_place>},
+    {"bytes_copied", "copied", "bytes copied on the way", Unit::bytes, 9, 0, count<EdgeCounter::bytes_copied>},
+};
+
+nlohmann::ordered_json row_json(Pane pane, const Window& window, const RecordSnapshot& record) {
+  nlohmann::ordered_json row;
+  const RecordSnapshot* before = earlier(window, record);
+  for (const Column& column : columns_of(pane)) {
+    const Value value = column.value(window, record, before);
+    auto& cell = row[std::string(column.name)];
+    if (const auto* number = std::get_if<double>(&value)) {
+      cell = column.unit == Unit::count ? nlohmann::ordered_json(std::llround(*number)) : nlohmann::ordered_json(*number);
+    } else if (const auto* text = std::get_if<std::string>(&value)) {
+      cell = *text;
+    }
+  }
+  return row;
+}
+
+}  // namespace
+
+std::span<const Column> columns_of(Pane pane) {
+  switch (pane) {
+    case Pane::daemon:
+      return kDaemon;
+    case Pane::total:
+      return kTotal;
+    case Pane::streams:
+      return kStreams;
+    case Pane::modules:
+      return kModules;
+    case Pane::partitions:
+      return kPartitions;
+    case Pane::edges:
+      return kEdges;
+  }
+  return {};
+}
+
+std::string_view name_of(Pane pane) {
+  static constexpr std::string_view kNames[] = {"daemon", "total", "streams", "modules", "partitions", "edges"};
+  return kNames[static_cast<std::size_t>(pane)];
+}
+
+std::span<const RecordSnapshot> records_of(Pane pane, const Sample& sample) {
+  switch (pane) {
+    case Pane::daemon:
+      return sample.daemon ? std::span(&*sample.daemon, 1) : std::span<const RecordSnapshot>();
+    case Pane::total:
+      return sample.total ? std::span(&*sample.total, 1) : std::span<const RecordSnapshot>();
+    case Pane::streams:
+      return sample.streams;
+    case Pane::modules:
+      return sample.modules;
+    case Pane::partitions:
+      return sample.partitions;
+    case Pane::edges:
+      return sample.edges;
+  }
+  return {};
+}
+
+std::string shown(const Value& value, Unit unit) {
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  const auto* number = std::get_if<double>(&value);
+  if (number == nullptr) return "-";
+  const double n = *number;
+  char text[40];
+  switch (unit) {
+    case Unit::text:
+    case Unit::count:
+      std::snprintf(text, sizeof text, "%.0f", n);
+      break;
+    case Unit::bytes: {
+      static constexpr const char* kSizes[] = {"", "K", "M", "G", "T"};
+      double size = n;
+      std::size_t i = 0;
+      for (; size >= 9999.5 && i + 1 < std::size(kSizes); ++i) size /= 1024;
+      std::snprintf(text, sizeof text, "%.0f%s", size, kSizes[i]);
+      break;
+    }
+    case Unit::seconds: {
+      const auto s = static_cast<long long>(n);
+      if (s < 3600) {
+        std::snprintf(text, sizeof text, "%lld:%02lld", s / 60, s % 60);
+      } else {
+        std::snprintf(text, sizeof text, "%lldh%02lld", s / 3600, s / 60 % 60);
+      }
+      break;
+    }
+    case Unit::rate:
+    case Unit::ms:
+    case Unit::us:
+    case Unit::percent:
+      std::snprintf(text, sizeof text, n < 9.995 ? "%.2f" : n < 999.95 ? "%.1f" : "%.0f", n);
+      break;
+  }
+  return text;
+}
+
+std::vector<ReasonCount> reasons(const Sample& sample) {
+  std::vector<ReasonCount> found;
+  if (!sample.total) return found;
+  for (std::size_t r = 1; r < kReasonCount; ++r) {
+    const auto reason = static_cast<Reason>(r);
+    const std::uint64_t n = sample.total->causes[r];
+    if (n > 0 && n != shm::kUnknown) found.push_back({name_of(reason), text_of(reason), n});
+  }
+  std::stable_sort(found.begin(), found.end(), [](const ReasonCount& a, const ReasonCount& b) { return a.count > b.count; });
+  return found;
+}
+
+std::string top_json(const Window& window) {
+  nlohmann::ordered_json json;
+  json["window_seconds"] = window.seconds();
+  for (const Pane pane : {Pane::daemon, Pane::total}) {
+    auto& object = json[std::string(name_of(pane))];
+    for (const RecordSnapshot& record : records_of(pane, window.now)) object = row_json(pane, window, record);
+  }
+  if (json["total"].is_object()) {
+    auto& by_reason = json["total"]["reasons"] = nlohmann::ordered_json::object();
+    for (const ReasonCount& reason : reasons(window.now)) by_reason[std::string(reason.name)] = reason.count;
+  }
+  for (const Pane pane : kTables) {
+    auto& list = json[std::string(name_of(pane))] = nlohmann::ordered_json::array();
+    for (const RecordSnapshot& record : records_of(pane, window.now)) list.push_back(row_json(pane, window, record));
+  }
+  return json.dump(2) + "\n";
+}
+
+std::string column_help() {
+  std::string out;
+  for (const Pane pane : {Pane::daemon, Pane::total, Pane::streams, Pane::modules, Pane::partitions, Pane::edges}) {
+    out += std::string(name_of(pane)) + "\n";
+    for (const Column& column : columns_of(pane)) {
+      std::string head = "  " + std::string(column.title);
+      head.resize(std::max<std::size_t>(head.size() + 1, 14), ' ');
+      head += column.name;
+      head.resize(std::max<std::size_t>(head.size() + 1, 38), ' ');
+      out += head + std::string(column.text) + "\n";
+    }
+  }
+  return out;
+}
+
+}  // namespace leat::tools

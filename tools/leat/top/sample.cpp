@@ -1,0 +1,53 @@
+#include "tools/leat/top/sample.h"
+
+#include <poll.h>
+
+namespace leat::tools {
+
+const shm::RecordSnapshot* earlier(const Window& window, const shm::RecordSnapshot& record) {
+  const Sample& before = window.before;
+  const auto same = [&](const shm::RecordSnapshot& other) { return other.kind == record.kind && other.index == record.index && other.epoch == record.epoch; };
+  for (const auto* single : {&before.daemon, &before.total}) {
+    if (*single && same(**single)) return &**single;
+  }
+  for (const auto* list : {&before.clients, &before.streams, &before.modules, &before.partitions, &before.edges}) {
+    for (const shm::RecordSnapshot& other : *list) {
+      if (same(other)) return &other;
+    }
+  }
+  return nullptr;
+}
+
+Result<Watch> Watch::connect(const std::string& socket) {
+  leat_error error{};
+  auto observer = shm::Observer::connect(socket.empty() ? ::leat_default_socket() : socket, &error);
+  if (!observer.ok()) return Error{observer.error()};
+  auto counters = observer->counters(&error);
+  if (!counters.ok()) return Error{counters.error()};
+  auto reader = shm::CountersReader::map(std::move(counters->fd), counters->bytes);
+  if (!reader.ok()) return Error{reader.error()};
+  return Watch(std::move(*observer), std::move(*reader));
+}
+
+Sample Watch::sample() const {
+  using shm::RecordKind;
+  Sample sample{.at_ns = ::leat_now_ns(), .daemon = reader_.snapshot(RecordKind::daemon, 0), .total = reader_.snapshot(RecordKind::total, 0)};
+  sample.clients = reader_.live(RecordKind::client);
+  sample.streams = reader_.live(RecordKind::stream);
+  sample.modules = reader_.live(RecordKind::module);
+  sample.partitions = reader_.live(RecordKind::partition);
+  sample.edges = reader_.live(RecordKind::edge);
+  return sample;
+}
+
+bool Watch::daemon_gone() const {
+  pollfd poll{.fd = observer_.fd(), .events = 0, .revents = 0};
+  return ::poll(&poll, 1, 0) > 0 && (poll.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
+}
+
+Result<std::string> Watch::status_json() {
+  leat_error error{};
+  return observer_.status(&error);
+}
+
+}  // namespace leat::tools

@@ -1,0 +1,249 @@
+// Layout, columns, pages and keys of `leat top`, swept over thousands of sizes; text and JSON against the same samples.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+
+#include "tools/leat/top/page.h"
+
+namespace leat::tools {
+namespace {
+
+using shm::RecordSnapshot;
+using ::testing::HasSubstr;
+
+RecordSnapshot record(shm::RecordKind kind, std::uint32_t index, std::string label) {
+  RecordSnapshot snapshot;
+  snapshot.kind = kind;
+  snapshot.index = index;
+  snapshot.epoch = 1;
+  snapshot.live = true;
+  snapshot.label = std::move(label);
+  snapshot.values.fill(shm::kUnknown);
+  for (auto& buckets : snapshot.buckets) buckets.assign(shm::kBuckets, 0);
+  return snapshot;
+}
+
+template <class Counter>
+void set(RecordSnapshot& snapshot, Counter counter, std::uint64_t value) {
+  snapshot.values[static_cast<std::size_t>(counter)] = value;
+}
+
+Window example(std::uint32_t streams, std::uint32_t modules, std::uint32_t partitions) {
+  using shm::StreamCounter;
+  Window window;
+  window.before.at_ns = 1'000'000'000;
+  window.now.at_ns = 3'000'000'000;
+  for (Sample* sample : {&window.before, &window.now}) {
+    const std::uint64_t k = sample == &window.now ? 2 : 1;
+    sample->daemon = record(shm::RecordKind::daemon, 0, "leatd");
+    set(*sample->daemon, shm::DaemonCounter::pid, 4321);
+    set(*sample->daemon, shm::DaemonCounter::loops, 1000 * k);
+    set(*sample->daemon, shm::DaemonCounter::loop_ns_max, 1'500'000);
+    set(*sample->daemon, shm::DaemonCounter::stalls, 3);
+    sample->total = record(shm::RecordKind::total, 0, "total");
+    sample->total->causes[static_cast<std::size_t>(Reason::superseded)] = 5 * k;
+    sample->total->causes[static_cast<std::size_t>(Reason::expired)] = 7 * k;
+    for (std::uint32_t i = 0; i < streams; ++i) {
+      RecordSnapshot stream = record(shm::RecordKind::stream, i, "stream " + std::to_string(i));
+      set(stream, StreamCounter::submitted, 100 * k * (i + 1));
+      set(stream, StreamCounter::completed, (100 - i % 50) * k);
+      set(stream, StreamCounter::late, i % 50 * k);
+      set(stream, StreamCounter::in_flight, i % 3);
+      if (k == 2) stream.buckets[0][shm::bucket_of(20'000'000)] += 90;
+      sample->streams.push_back(stream);
+    }
+    for (std::uint32_t i = 0; i < modules; ++i) sample->modules.push_back(record(shm::RecordKind::module, i, "module " + std::to_string(i)));
+    for (std::uint32_t i = 0; i < partitions; ++i) {
+      RecordSnapshot partition = record(shm::RecordKind::partition, i, "cpu" + std::to_string(i));
+      set(partition, shm::PartitionCounter::state, 2);
+      set(partition, shm::PartitionCounter::busy_ns, 1'500'000'000 * (k - 1));
+      sample->partitions.push_back(partition);
+    }
+  }
+  return window;
+}
+
+TEST(Layout, EveryPaneIsInsideApartAndWorthShowing) {
+  constexpr std::uint64_t kSeed = 2024;
+  std::printf("seed %llu\n", static_cast<unsigned long long>(kSeed));
+  std::mt19937_64 random(kSeed);
+  for (int rows = -1; rows <= 120; ++rows) {
+    for (int trial = 0; trial < 60; ++trial) {
+      TopCounts counts{.reasons = static_cast<int>(random() % 20)};
+      for (int& n : counts.tables) n = static_cast<int>(random() % (trial % 2 == 0 ? 6 : 200));
+      const TopLayout layout = layout_top(rows, counts);
+      int next = 0, used = 0, wanted = 0;
+      const auto check = [&](const Area& area, int least) {
+        if (area.height == 0) return;
+        EXPECT_GE(area.height, least);
+        EXPECT_GE(area.top, next);
+        EXPECT_LE(area.top + area.height, rows);
+        next = area.top + area.height;
+        used += area.height;
+      };
+      check(layout.head, 1);
+      for (std::size_t i = 0; i < std::size(kTables); ++i) {
+        check(layout.tables[i], 2);
+        EXPECT_LE(layout.tables[i].height, counts.tables[i] + 1);
+        wanted += counts.tables[i] > 0 ? counts.tables[i] + 1 : 0;
+      }
+      check(layout.reasons, 2);
+      wanted += counts.reasons > 0 ? counts.reasons + 1 : 0;
+      check(layout.foot, 1);
+      // No line is left empty while a pane has more to show; one may be, too small for a title and a row.
+      if (rows > kHeadLines + 1 && wanted > rows - kHeadLines - 1) {
+        EXPECT_GE(used, rows - 1);
+      }
+      if (rows >= kHeadLines + 3 && counts.tables[0] > 0) {
+        EXPECT_GE(layout.tables[0].height, 2) << "streams come first";
+      }
+      const TopLayout larger = layout_top(rows + 1, counts);
+      for (std::size_t i = 0; i < std::size(kTables); ++i) {
+        if (layout.tables[i].height > 0) {
+          EXPECT_GT(larger.tables[i].height, 0);
+        }
+      }
+    }
+  }
+}
+
+TEST(Columns, FitEveryWidthAndGiveWayByRank) {
+  for (const Pane pane : kTables) {
+    std::size_t before = 0;
+    for (int width = 0; width < 400; ++width) {
+      int name_width = 0;
+      const auto shown = fitting_columns(columns_of(pane), width, &name_width);
+      ASSERT_FALSE(shown.empty());
+      EXPECT_EQ(shown.front(), 0U);
+      EXPECT_GE(shown.size(), before) << "a wider screen shows no fewer columns";
+      before = shown.size();
+      int sum = name_width;
+      for (std::size_t i = 1; i < shown.size(); ++i) sum += 1 + columns_of(pane)[shown[i]].width;
+      EXPECT_LE(sum, width);
+    }
+    std::size_t visible = 0;
+    for (const Column& column : columns_of(pane)) visible += column.width > 0;
+    EXPECT_EQ(before, visible) << "400 columns are enough for all";
+  }
+}
+
+TEST(Columns, NamesAreUniqueAndExplained) {
+  for (const Pane pane : {Pane::daemon, Pane::total, Pane::streams, Pane::modules, Pane::partitions, Pane::edges}) {
+    std::set<std::string_view> names;
+    for (const Column& column : columns_of(pane)) {
+      EXPECT_TRUE(names.insert(column.name).second) << column.name;
+      EXPECT_FALSE(column.text.empty());
+      EXPECT_LE(column.title.size(), static_cast<std::size_t>(column.width > 0 ? column.width : 99)) << column.name;
+      EXPECT_THAT(column_help(), HasSubstr(std::string(column.name)));
+    }
+  }
+}
+
+TEST(Page, HasExactlyTheSizeAskedForAtEverySize) {
+  const Window windows[] = {Window{}, example(1, 2, 1), example(40, 6, 20)};
+  for (const Window& window : windows) {
+    for (int rows = 0; rows <= 60; rows += 3) {
+      for (int columns = 0; columns <= 240; columns += 7) {
+        for (const bool help : {false, true}) {
+          const auto lines = top_page(window, {.help = help}, rows, columns);
+          ASSERT_EQ(lines.size(), static_cast<std::size_t>(rows));
+          for (const Line& line : lines) ASSERT_LE(line.text.size(), static_cast<std::size_t>(columns));
+        }
+      }
+    }
+  }
+}
+
+TEST(Page, AClientsNameCannotSpeakToTheTerminal) {
+  Window window = example(1, 0, 0);
+  window.now.streams[0].label = "evil\033[2J\x9b\n\tname";
+  for (const Line& line : top_page(window, {}, 20, 120)) {
+    for (const char c : line.text) EXPECT_TRUE(c >= ' ' && c <= '~');
+  }
+}
+
+TEST(Figures, AreOfTheWindowAndUnknownIsNotZero) {
+  const Window window = example(2, 1, 1);
+  const auto json = nlohmann::json::parse(top_json(window));
+  EXPECT_DOUBLE_EQ(json["window_seconds"].get<double>(), 2);
+  EXPECT_EQ(json["daemon"]["pid"], 4321);
+  EXPECT_DOUBLE_EQ(json["daemon"]["loops_per_second"].get<double>(), 500);
+  EXPECT_DOUBLE_EQ(json["daemon"]["loop_us_max"].get<double>(), 1500);
+  EXPECT_TRUE(json["daemon"]["clients"].is_null());
+  EXPECT_DOUBLE_EQ(json["streams"][0]["submitted_per_second"].get<double>(), 50);
+  EXPECT_DOUBLE_EQ(json["streams"][1]["miss_percent"].get<double>(), 1);
+  EXPECT_NEAR(json["streams"][0]["latency_ms_p50"].get<double>(), 20, 1);
+  EXPECT_TRUE(json["streams"][0]["wait_ms_p99"].is_null());
+  EXPECT_DOUBLE_EQ(json["partitions"][0]["busy_percent"].get<double>(), 75);
+  EXPECT_EQ(json["total"]["reasons"]["expired"], 14);
+  EXPECT_TRUE(json["modules"][0]["tasks_per_second"].is_number());
+  const auto first = nlohmann::json::parse(top_json({.before = {}, .now = window.now}));
+  EXPECT_TRUE(first["streams"][0]["submitted_per_second"].is_null()) << "one sample gives no rate";
+  EXPECT_TRUE(first["streams"][0]["latency_ms_p50"].is_null());
+}
+
+TEST(Figures, ScreenAndJsonShowTheSame) {
+  const Window window = example(3, 1, 1);
+  std::string screen;
+  for (const Line& line : top_page(window, {}, 40, 300)) screen += line.text + "\n";
+  const auto json = nlohmann::json::parse(top_json(window));
+  for (const Pane pane : kTables) {
+    for (const auto& row : json[std::string(name_of(pane))]) {
+      for (const Column& column : columns_of(pane)) {
+        const auto& cell = row[std::string(column.name)];
+        if (column.width == 0 || !cell.is_number()) continue;
+        EXPECT_THAT(screen, HasSubstr(shown(cell.get<double>(), column.unit))) << column.name;
+      }
+    }
+  }
+}
+
+TEST(Figures, ARecordBegunAnewHasNoRate) {
+  Window window = example(1, 0, 0);
+  window.now.streams[0].epoch = 2;
+  EXPECT_TRUE(nlohmann::json::parse(top_json(window))["streams"][0]["submitted_per_second"].is_null());
+}
+
+TEST(Keys, SortScrollAndQuit) {
+  const Window window = example(9, 1, 1);
+  TopChoice choice;
+  choice.sort[0] = 1;
+  EXPECT_FALSE(apply(Key::quit, window, choice));
+  choice.sort[0] = 0;
+  while (columns_of(Pane::streams)[choice.sort[0]].name != "submitted") ASSERT_TRUE(apply(Key::next_column, window, choice));
+  EXPECT_EQ(sorted_rows(window, choice, 0).front()->label, "stream 0");
+  EXPECT_TRUE(apply(Key::reverse, window, choice));
+  EXPECT_EQ(sorted_rows(window, choice, 0).front()->label, "stream 8");
+  for (int i = 0; i < 100; ++i) (void)apply(Key::page_down, window, choice);
+  EXPECT_LE(choice.first_row[0], 8);
+  for (int i = 0; i < 100; ++i) (void)apply(Key::up, window, choice);
+  EXPECT_EQ(choice.first_row[0], 0);
+  for (std::size_t i = 0; i < std::size(kTables); ++i) (void)apply(Key::next_table, window, choice);
+  EXPECT_EQ(choice.table, 0U);
+  EXPECT_TRUE(apply(Key::help, window, choice));
+  EXPECT_TRUE(choice.help);
+  EXPECT_TRUE(apply(Key::down, window, choice));
+  EXPECT_FALSE(choice.help);
+  for (std::size_t i = 0; i < 2 * columns_of(Pane::streams).size(); ++i) {
+    (void)apply(Key::previous_column, window, choice);
+    EXPECT_GT(columns_of(Pane::streams)[choice.sort[0]].width, 0) << "a column that is not on the screen cannot be chosen";
+  }
+}
+
+TEST(Shown, FitsItsUnit) {
+  EXPECT_EQ(shown({}, Unit::ms), "-");
+  EXPECT_EQ(shown(0.0, Unit::ms), "0.00");
+  EXPECT_EQ(shown(12.345, Unit::ms), "12.3");
+  EXPECT_EQ(shown(1234.5, Unit::ms), "1234");
+  EXPECT_EQ(shown(123456.0, Unit::bytes), "121K");
+  EXPECT_EQ(shown(3.0 * 1024 * 1024 * 1024, Unit::bytes), "3072M");
+  EXPECT_EQ(shown(75.0, Unit::seconds), "1:15");
+  EXPECT_EQ(shown(7300.0, Unit::seconds), "2h01");
+  EXPECT_EQ(shown(std::string("up"), Unit::text), "up");
+}
+
+}  // namespace
+}  // namespace leat::tools
