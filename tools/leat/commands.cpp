@@ -4,11 +4,17 @@ namespace leat::tools {
 
 // One line here per sub-command, in the order of `leat --help`.
 extern const cli::Subcommand kLeatFeed;
+extern const cli::Subcommand kLeatTop;
+extern const cli::Subcommand kLeatStatus;
+extern const cli::Subcommand kLeatCheck;
 extern const cli::Subcommand kLeatDoctor;
 
 std::span<const cli::Subcommand* const> commands() {
   static const cli::Subcommand* const table[] = {
       &kLeatFeed,
+      &kLeatTop,
+      &kLeatStatus,
+      &kLeatCheck,
       &kLeatDoctor,
   };
   return table;

@@ -1,5 +1,6 @@
 #include "tools/leat/top/terminal.h"
 
+#define NCURSES_NOMACROS
 #include <ncurses.h>
 #include <term.h>
 #include <termios.h>

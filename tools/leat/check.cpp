@@ -1,0 +1,104 @@
+// leat check: is a configuration sound, and what would leatd make of it here. Reads as leatd does, starts nothing.
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "engine/daemon/config.h"
+#include "engine/daemon/deployment.h"
+#include "engine/daemon/policy_words.h"
+#include "engine/worker/affinity.h"
+#include "planner/plan_io.h"
+#include "tools/leat/commands.h"
+
+namespace leat::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr cli::Option kOptions[] = {
+    {.name = "json", .help = "print what was found as JSON"},
+};
+constexpr cli::Positional kPositionals[] = {{.name = "CONFIG", .help = "configuration file of leatd (TOML)"}};
+constexpr cli::Example kExamples[] = {{.line = "leat check shapes.toml", .text = "before the daemon is restarted with it"}};
+constexpr cli::Command kCommand = {
+    .name = "leat check",
+    .summary = "says whether a configuration is sound and what leatd would start from it",
+    .description = "Reads the file, the models' places, the profiles and the plan it names with the daemon's own code, for the cores of this machine. Nothing "
+                   "is started or written. A fault is one line with file, line and key.",
+    .options = kOptions,
+    .positionals = kPositionals,
+    .examples = kExamples,
+    .see_also = "leatd(8), leat-doctor(1)",
+    .exit_status = "0 when the configuration is sound, 2 otherwise.",
+};
+
+Json describe(const daemon::Config& config, const daemon::Deployment& deployment) {
+  Json json = {{"file", config.file}, {"sound", true}, {"socket", config.socket}, {"preset", config.preset}};
+  json["scheduler"] = {{"cores", worker::cores_text(deployment.scheduler_cores)}, {"alone", deployment.scheduler_alone}};
+  json["partitions"] = Json::array();
+  for (const auto& partition : deployment.partitions) {
+    json["partitions"].push_back({{"name", partition.partition.name},
+                                  {"kind", planner::name_of(partition.partition.kind)},
+                                  {"class", partition.partition.partition_class},
+                                  {"cores", worker::cores_text(partition.cores)}});
+  }
+  json["applications"] = Json::array();
+  for (const auto& application : config.applications) {
+    Json entry = {{"name", application.application.name}, {"slo_ms", static_cast<double>(application.application.slo_ns) / 1e6}, {"modules", Json::array()}};
+    for (std::size_t m = 0; m < application.modules.size(); ++m) {
+      bool measured = !deployment.partitions.empty();
+      for (const auto& partition : deployment.partitions) measured = measured && !daemon::profiled(application.modules[m], partition.partition).empty();
+      entry["modules"].push_back({{"name", application.application.modules[m].name},
+                                  {"executor", application.modules[m].executor},
+                                  {"model", application.modules[m].model_path},
+                                  {"batch", application.modules[m].batch},
+                                  {"latency", measured ? "profiled" : "measured when leatd starts"}});
+    }
+    json["applications"].push_back(entry);
+  }
+  json["plan"] = deployment.planned ? config.plan_path : "made from the profiles when leatd starts";
+  json["warnings"] = daemon::unschedulable(deployment);
+  return json;
+}
+
+void print(const Json& json) {
+  std::printf("%s is sound\n  socket %s, policy preset %s\n  scheduler on core %s%s\n", json["file"].get<std::string>().c_str(), json["socket"].get<std::string>().c_str(),
+              json["preset"].get<std::string>().c_str(), json["scheduler"]["cores"].get<std::string>().c_str(), json["scheduler"]["alone"].get<bool>() ? ", which it has to itself" : "");
+  for (const Json& partition : json["partitions"]) {
+    std::printf("  partition %-12s %s, class %s, cores %s\n", partition["name"].get<std::string>().c_str(), partition["kind"].get<std::string>().c_str(),
+                partition["class"].get<std::string>().c_str(), partition["cores"].get<std::string>().c_str());
+  }
+  for (const Json& application : json["applications"]) {
+    std::printf("  application %s, SLO %g ms\n", application["name"].get<std::string>().c_str(), application["slo_ms"].get<double>());
+    for (const Json& module : application["modules"]) {
+      std::printf("    module %-14s %s %s, batches up to %u, latency %s\n", module["name"].get<std::string>().c_str(), module["executor"].get<std::string>().c_str(),
+                  module["model"].get<std::string>().c_str(), module["batch"].get<unsigned>(), module["latency"].get<std::string>().c_str());
+    }
+  }
+  std::printf("  plan %s\n", json["plan"].get<std::string>().c_str());
+  for (const Json& warning : json["warnings"]) std::printf("  warning: %s\n", warning.get<std::string>().c_str());
+}
+
+int run(const cli::Arguments& args) {
+  auto config = daemon::read_config(args.positionals()[0]);
+  if (!config.ok()) return cli::fail(kCommand.name, config.error());
+  core::Policy policy;
+  if (const std::string problem = daemon::apply_policy(config->preset, config->policy, policy); !problem.empty()) return cli::fail(kCommand.name, config->file + ": policy: " + problem);
+  auto cores = worker::usable_cores();
+  if (!cores.ok()) return cli::fail(kCommand.name, cores.error());
+  auto deployment = daemon::deploy(*config, *cores);
+  if (!deployment.ok()) return cli::fail(kCommand.name, deployment.error());
+  const Json json = describe(*config, *deployment);
+  if (args.flag("json")) {
+    std::printf("%s\n", json.dump(2).c_str());
+  } else {
+    print(json);
+  }
+  return 0;
+}
+
+}  // namespace
+
+extern const cli::Subcommand kLeatCheck;
+const cli::Subcommand kLeatCheck = {.command = &kCommand, .run = run};
+
+}  // namespace leat::tools

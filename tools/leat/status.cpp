@@ -1,0 +1,84 @@
+// leat status: what a daemon is and what it serves, as it says itself.
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "tools/leat/commands.h"
+#include "tools/leat/top/sample.h"
+
+namespace leat::tools {
+namespace {
+
+using cli::Type;
+using Json = nlohmann::ordered_json;
+
+constexpr cli::Option kOptions[] = {
+    {.name = "json", .help = "print everything as JSON"},
+    {.name = "socket", .type = Type::path, .value = "PATH", .help = "the daemon's socket (default: $LEAT_SOCKET, else the usual place)"},
+};
+constexpr cli::Example kExamples[] = {{.line = "leat status --json | jq -r '.partitions[].state'", .text = "are the workers up?"}};
+constexpr cli::Command kCommand = {
+    .name = "leat status",
+    .summary = "says what a daemon serves, on which partitions, and whether it is ready",
+    .description = "One question to the daemon, one answer: phase, event loop, applications with their modules and measured latencies, partitions with their "
+                   "workers, warnings. Figures that move are leat-top(1)'s.",
+    .options = kOptions,
+    .examples = kExamples,
+    .see_also = "leat-top(1), leat-check(1), leatd(8)",
+};
+
+// The text of a member, whatever its type; "-" when it is not there.
+std::string text_of(const Json& object, const char* key) {
+  const auto it = object.find(key);
+  if (it == object.end() || it->is_null()) return "-";
+  return it->is_string() ? it->get<std::string>() : it->dump();
+}
+
+const Json& list_of(const Json& object, const char* key) {
+  static const Json kEmpty = Json::array();
+  const auto it = object.find(key);
+  return it != object.end() && it->is_array() ? *it : kEmpty;
+}
+
+void print(const Json& status) {
+  std::printf("leatd %s, pid %s: %s\n", text_of(status, "version").c_str(), text_of(status, "pid").c_str(), text_of(status, "phase").c_str());
+  for (const char* key : {"config", "socket", "preset", "event_loop", "event_loop_note", "clients", "uptime_ms"}) {
+    if (const std::string text = text_of(status, key); !text.empty()) std::printf("  %-16s %s\n", key, text.c_str());
+  }
+  for (const Json& application : list_of(status, "applications")) {
+    std::printf("application %s, SLO %s ms\n", text_of(application, "name").c_str(), text_of(application, "slo_ms").c_str());
+    for (const Json& module : list_of(application, "modules")) {
+      std::printf("  module %-14s %s %s, batches up to %s\n", text_of(module, "name").c_str(), text_of(module, "executor").c_str(), text_of(module, "model").c_str(), text_of(module, "batch").c_str());
+      const Json latency = module.value("latency_ms", Json::object());
+      for (const auto& [partition_class, list] : latency.items()) {
+        std::printf("    on %-14s ms by batch: %s\n", partition_class.c_str(), list.dump().c_str());
+      }
+    }
+  }
+  for (const Json& partition : list_of(status, "partitions")) {
+    std::printf("partition %-12s %-8s %-9s cores %s, pid %s, restarts %s\n", text_of(partition, "name").c_str(), text_of(partition, "kind").c_str(), text_of(partition, "state").c_str(),
+                text_of(partition, "cores").c_str(), text_of(partition, "pid").c_str(), text_of(partition, "restarts").c_str());
+  }
+  for (const Json& warning : list_of(status, "warnings")) std::printf("warning: %s\n", warning.is_string() ? warning.get<std::string>().c_str() : warning.dump().c_str());
+}
+
+int run(const cli::Arguments& args) {
+  auto watch = Watch::connect(args.text("socket"));
+  if (!watch.ok()) return cli::fail(kCommand.name, watch.error());
+  auto text = watch->status_json();
+  if (!text.ok()) return cli::fail(kCommand.name, text.error());
+  const Json status = Json::parse(*text, nullptr, false);
+  if (!status.is_object()) return cli::fail(kCommand.name, "leatd's answer is not JSON; install the same release of leat and leatd");
+  if (args.flag("json")) {
+    std::printf("%s\n", status.dump(2).c_str());
+  } else {
+    print(status);
+  }
+  return 0;
+}
+
+}  // namespace
+
+extern const cli::Subcommand kLeatStatus;
+const cli::Subcommand kLeatStatus = {.command = &kCommand, .run = run};
+
+}  // namespace leat::tools
