@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""report.py on two small reports, and tests/gpu/run without a GPU."""
+import copy
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROGRAM = os.environ.get("LEAT_GPU_PROBE", "")
+
+
+def number(median, conditions):
+    return {"group": "clocks", "id": "clocks.launch", "question": "What?", "answer": "number", "text": "", "how": "host clock",
+            "conditions": conditions, "note": "a | b", "device": "GPU-1", "value": median, "unit": "us",
+            "spread": {"n": 10, "min": 1, "p25": median, "median": median, "p75": median * 1.5, "p99": 9, "max": 9}}
+
+
+def verdict(name):
+    return {"group": "mps", "id": "mps.daemon", "question": "Can it?", "answer": name, "text": "", "how": "tried",
+            "conditions": {}, "note": "", "device": "GPU-1"}
+
+
+def report(answers):
+    return {"leat_gpu_probe": 1, "started_utc": "2026-01-02T03:04:05Z", "duration_s": 1.0, "quick": False, "host": "Linux",
+            "driver": "1", "cuda_driver": "13.0", "cuda_build": "13.0", "devices": [{"uuid": "GPU-1", "name": "Some GPU"}],
+            "problem": "", "counts": {}, "answers": answers}
+
+
+class Report(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def write(self, name, content):
+        with open(self.path(name), "w") as file:
+            file.write(content if isinstance(content, str) else json.dumps(content))
+        return self.path(name)
+
+    def render(self, first, second, *words):
+        return subprocess.run([sys.executable, HERE + "/report.py", *words, self.write("1.json", first),
+                               self.write("2.json", second)], capture_output=True, text=True)
+
+    def test_pairs_and_disagreements(self):
+        first = report([number(2.0, {"size": "1"}), number(3.0, {"size": "2"}), verdict("yes")])
+        second = report([number(2.1, {"size": "1"}), number(4.0, {"size": "2"}), verdict("no")])
+        done = self.render(first, second)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("3 answers; the runs disagree on 2", done.stdout)
+        self.assertIn("| size=1 | 2 us (p99 9, ±50 %, n 10) | 2.1 us (p99 9, ±50 %, n 10) |  | a \\| b |", done.stdout)
+        self.assertIn("| yes | no | ≠ |", done.stdout)
+
+    def test_question_of_one_run_alone(self):
+        done = self.render(report([verdict("yes")]), report([]))
+        self.assertIn("| yes | not asked | ≠ |", done.stdout)
+
+    def test_into_a_page_twice_gives_the_same(self):
+        page = self.write("page.md", "# Title\n<!-- results: begin -->\nnot run yet\n<!-- results: end -->\nrest\n")
+        texts = []
+        for _ in range(2):
+            self.assertEqual(self.render(report([verdict("yes")]), report([verdict("yes")]), "--into", page).returncode, 0)
+            with open(page) as file:
+                texts.append(file.read())
+        self.assertEqual(texts[0], texts[1])
+        self.assertNotIn("not run yet", texts[0])
+        self.assertTrue(texts[0].startswith("# Title\n") and texts[0].endswith("\nrest\n"))
+
+    def test_bad_input_is_one_line_and_two(self):
+        other = copy.deepcopy(report([]))
+        other["devices"][0]["uuid"] = "GPU-2"
+        for first, second in (("no json", report([])), ({}, report([])), (report([]), other)):
+            done = self.render(first, second)
+            self.assertEqual(done.returncode, 2)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+    @unittest.skipUnless(PROGRAM, "LEAT_GPU_PROBE is not set")
+    def test_run_without_a_driver_ends_with_three(self):
+        os.makedirs(self.path("build/gpu"))
+        os.makedirs(self.path("none"))
+        self.write("none/libcuda.so.1", "no library")  # found before any real driver, and refused
+        os.symlink(PROGRAM, self.path("build/gpu/leat-gpu-probe"))
+        environment = {**os.environ, "BUILD": self.path("build"), "LD_LIBRARY_PATH": self.path("none")}
+        done = subprocess.run([HERE + "/run", "--probe", "--quick", "--out", self.path("out")], env=environment,
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("leat-gpu-probe: no NVIDIA driver", done.stderr)
+        with open(self.path("out/probe-1.json")) as file:
+            self.assertIn("no NVIDIA driver", json.load(file)["problem"])
+
+    def test_run_refuses_what_it_does_not_know(self):
+        for words in ([], ["--prob"], ["--probe", "--out"]):
+            self.assertEqual(subprocess.run([HERE + "/run", *words], capture_output=True).returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
