@@ -23,12 +23,14 @@ std::vector<std::vector<std::uint32_t>> gpus_taken(const PooledProblem& problem,
   return out;
 }
 
-PooledSolution solve_whole_models(const PooledProblem& problem) {
+PooledProblem whole_models_only(const PooledProblem& problem) {
   PooledProblem whole = problem;
   whole.max_stages = 1;
   for (GpuType& t : whole.types) t.max_share = 1;
-  return solve_pooled(whole);
+  return whole;
 }
+
+PooledSolution solve_whole_models(const PooledProblem& problem) { return solve_pooled(whole_models_only(problem)); }
 
 namespace {
 

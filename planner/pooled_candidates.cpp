@@ -1,6 +1,7 @@
 #include "planner/pooled_candidates.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "planner/profile_table.h"
 
@@ -76,19 +77,25 @@ class Enumerator {
  private:
   struct Share {
     std::uint32_t share, largest_batch;
-    std::vector<std::vector<double>> before_us;  // [batch - 1][block]: latency of the blocks before
+    std::vector<std::vector<double>> before_us;  // [batch - 1][block]: median latency of the blocks before
+    std::vector<std::vector<double>> tail_us;    // the same for the budget
     std::vector<double> cap;                     // [cut]
+    std::int64_t memory_bytes;                   // 0: no limit
   };
 
   std::vector<Share> shares_of(const GpuType& type) const {
     std::vector<Share> out;
     for (std::uint32_t v = 1; v <= std::min(type.max_share, largest_share_); ++v) {
-      Share s{v, table_.largest_batch(type.name, v), {}, {}};
+      const std::uint32_t share = type.share_of(v);
+      Share s{v, table_.largest_batch(type.name, share), {}, {}, {}, type.memory_bytes / v};
       if (s.largest_batch == 0) continue;
       for (std::uint32_t b = 1; b <= s.largest_batch; ++b) {
         s.before_us.emplace_back();
+        s.tail_us.emplace_back();
         for (std::uint32_t k = 0; k <= profile_.blocks; ++k) {
-          s.before_us.back().push_back(static_cast<double>(table_.p50_ns(type.name, v, b, 0, k)) / 1000);
+          const std::int64_t p50 = table_.p50_ns(type.name, share, b, 0, k);
+          s.before_us.back().push_back(static_cast<double>(p50) / 1000);
+          s.tail_us.back().push_back(static_cast<double>(problem_.budget_by_p99 ? table_.p99_ns(type.name, share, b, 0, k) : p50) / 1000);
         }
       }
       for (std::uint32_t cut = 0; cut <= profile_.blocks; ++cut) s.cap.push_back(link_cap(problem_, profile_, type, v, cut));
@@ -109,16 +116,23 @@ class Enumerator {
     }
   }
 
+  bool fits(const Share& share, std::uint32_t first, std::uint32_t end) const {
+    const auto& bytes = profile_.block_memory_bytes;
+    if (share.memory_bytes <= 0 || bytes.empty()) return true;
+    return std::accumulate(bytes.begin() + first, bytes.begin() + end, std::int64_t{0}) <= share.memory_bytes;
+  }
+
   // Appends every way to place blocks [first, M) on stages s, s+1, ... within `budget`.
   void extend(Candidate& c, std::uint32_t s, std::uint32_t first, double budget) {
     if (s == kMostStages) return;
     for (const Share& share : types_[slot_.types[s]]) {
       if (c.batch > share.largest_batch) continue;
       const auto& before = share.before_us[c.batch - 1];
+      const auto& tail = share.tail_us[c.batch - 1];
       for (std::uint32_t end = first + 1; end <= profile_.blocks; ++end) {
         const double latency = before[end] - before[first];
-        const double left = budget - latency - c.batch * item_us_[end];
-        if (budget - latency < 0) break;
+        const double left = budget - (tail[end] - tail[first]) - c.batch * item_us_[end];
+        if (budget < tail[end] - tail[first] || !fits(share, first, end)) break;
         if (left < 0 || (end == profile_.blocks) != (s + 1 == slot_.stages)) continue;
         c.stage[s] = {static_cast<std::uint16_t>(share.share), static_cast<std::uint16_t>(end),
                       std::min({1e6 * c.batch / latency, share.cap[first], share.cap[end]})};
@@ -167,7 +181,7 @@ PooledStage describe_stage(const PooledProblem& problem, const PooledDnn& dnn, s
   const Profile& profile = *dnn.profile;
   const GpuType& gpu = problem.types[type];
   PooledStage s{type, share, first_block, end_block, 0, 0, 0, 0};
-  s.latency_us = static_cast<double>(ProfileTable(profile).p50_ns(gpu.name, share, batch, first_block, end_block)) / 1000;
+  s.latency_us = static_cast<double>(ProfileTable(profile).p50_ns(gpu.name, gpu.share_of(share), batch, first_block, end_block)) / 1000;
   s.transfer_us = batch * item_us(problem, profile, end_block);
   s.rps_per_vgpu = std::min({1e6 * batch / s.latency_us, link_cap(problem, profile, gpu, share, first_block),
                              link_cap(problem, profile, gpu, share, end_block)});

@@ -26,6 +26,10 @@ struct GpuType {
   std::uint32_t count = 0;
   double gpus_per_server = 1;   // they share one network card
   std::uint32_t max_share = 1;  // largest v
+  // Partitions that are cut already: profiled at this share of their device, never cut further. 0: whole devices.
+  std::uint32_t profile_share = 0;
+  std::int64_t memory_bytes = 0;  // of a whole one; a stage's blocks must fit its 1/v. 0: no limit
+  std::uint32_t share_of(std::uint32_t v) const { return profile_share > 0 ? profile_share : v; }  // as profiled
 };
 
 struct PooledDnn {
@@ -41,6 +45,7 @@ struct PooledProblem {
   double bandwidth_gbps = 0;         // of a server's card, each direction; 0: links cost nothing
   double batch_build_factor = 1.3;
   std::uint32_t max_stages = 2;      // D
+  bool budget_by_p99 = false;        // hold the budget with p99 latencies; rates always come from p50
 };
 
 struct PooledStage {

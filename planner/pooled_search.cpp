@@ -60,8 +60,8 @@ struct PooledSearch::Chain {
   const Option* option = nullptr;
 };
 
-PooledSearch::PooledSearch(const PooledProblem& problem, const std::vector<std::vector<Slot>>& slots, const PooledLp& lp, std::uint32_t unit)
-    : problem_(problem), slots_(slots), lp_(lp), unit_(unit), types_(static_cast<std::uint32_t>(problem.types.size())),
+PooledSearch::PooledSearch(const PooledProblem& problem, const std::vector<std::vector<Slot>>& slots, const PooledLp& lp, SearchRules rules)
+    : problem_(problem), slots_(slots), lp_(lp), rules_(rules), unit_(rules.unit), grain_(rules.free ? rules.unit : 1), types_(static_cast<std::uint32_t>(problem.types.size())),
       dnns_(static_cast<std::uint32_t>(problem.dnns.size())) {}
 
 // False: the steps are spent.
@@ -170,7 +170,7 @@ bool PooledSearch::make_labels(std::uint32_t dnn, double limit) {
 
 // What rounding has cost the pools that nobody at `position` or later can add to.
 double PooledSearch::closed_waste(std::uint32_t position) const {
-  if (unit_ == 1) return 0;
+  if (unit_ == grain_) return 0;
   double waste = 0;
   for (std::uint32_t p = 0; p < pool_.size(); ++p) {
     const std::uint32_t part = pool_[p] % unit_;
@@ -185,11 +185,13 @@ bool PooledSearch::make_options(std::uint32_t dnn, double rate, double limit) {
   options_[dnn].clear();
   most_gpus_.assign(types_, 0);
   for (std::uint32_t g = 0; g < types_; ++g) {
-    most_gpus_[g] = problem_.types[g].count + 1e-6;
+    most_gpus_[g] = grain_ * (problem_.types[g].count + 1e-9);
     for (std::uint32_t i = 0; i < dnns_; ++i) most_gpus_[g] -= i == dnn ? 0 : least_gpus_[i][g];
     if (most_gpus_[g] < 0) return true;
   }
-  const auto shape = lp_.shape(dnn, rate, limit, most_gpus_, static_cast<std::uint32_t>(slots_[dnn].size()));
+  std::vector<double> most = most_gpus_;
+  for (double& m : most) m /= grain_;
+  const auto shape = lp_.shape(dnn, rate, limit, most, static_cast<std::uint32_t>(slots_[dnn].size()));
   if (!shape.possible) return true;
   ranges_ = shape.rps;
   if (reach_ != Reach::everywhere) stay_near(dnn, rate);
@@ -230,6 +232,7 @@ void PooledSearch::find_beginnings() {
       if (fresh) {
         std::uint32_t room = 1;
         for (std::uint32_t k = length; k < problem_.max_stages; ++k) room *= types_;
+        if (rules_.free) room = UINT32_MAX / 2;
         room_.push_back(room);
       }
       beginnings_[s].push_back(it->second);
@@ -300,11 +303,11 @@ bool PooledSearch::take(std::uint32_t position, std::uint32_t copy, const Label&
 void PooledSearch::finish() {
   Option option;
   option.gpus.assign(types_, 0);
-  for (std::uint32_t p = 0; p < pool_.size(); ++p) option.gpus[p % types_] += ceil_div(pool_[p], unit_);
+  for (std::uint32_t p = 0; p < pool_.size(); ++p) option.gpus[p % types_] += ceil_div(pool_[p], unit_ / grain_);
   option.waste = -lp_.rps_price()[dnn_] * rate_;
   for (std::uint32_t g = 0; g < types_; ++g) {
     if (option.gpus[g] > most_gpus_[g]) return;
-    option.waste += lp_.gpu_price()[g] * option.gpus[g];
+    option.waste += lp_.gpu_price()[g] * option.gpus[g] / grain_;
   }
   if (option.waste > limit_) return;
   auto& all = options_[dnn_];
@@ -324,7 +327,7 @@ void PooledSearch::tighten(double z, const std::vector<double>& limits) {
   for (std::uint32_t i = 0; i < dnns_; ++i) {
     const auto shape = lp_.shape(i, problem_.dnns[i].weight * z, limits[i], all, 0);
     for (std::uint32_t g = 0; g < types_ && shape.possible; ++g) {
-      least_gpus_[i][g] = std::max(least_gpus_[i][g], std::ceil(shape.least_gpus[g] - 1e-6));
+      least_gpus_[i][g] = std::max(least_gpus_[i][g], std::ceil(shape.least_gpus[g] * grain_ - 1e-6));
     }
   }
 }
@@ -395,7 +398,7 @@ bool PooledSearch::combine(double limit, std::vector<PooledDnnPlan>& plan) const
         bool fits = next.waste + waste_after[i + 1] <= limit;
         for (std::uint32_t g = 0; g < types_ && fits; ++g) {
           next.gpus[g] += o.gpus[g];
-          fits = next.gpus[g] + least_after[i + 1][g] <= problem_.types[g].count;
+          fits = next.gpus[g] + least_after[i + 1][g] <= problem_.types[g].count * grain_;
         }
         if (fits) all.push_back(std::move(next));
       }
@@ -436,7 +439,7 @@ std::vector<PooledDnnPlan> PooledSearch::describe(const std::vector<const Option
       out[i].rps += p.rps;
       out[i].pipelines.push_back(std::move(p));
     }
-    give_slots(out[i].pipelines, problem_);
+    if (!rules_.free) give_slots(out[i].pipelines, problem_);
   }
   return out;
 }

@@ -15,11 +15,18 @@ enum class Answer : std::uint8_t { yes, no, too_long };
 // Where to look: everywhere, or only within a few GPUs of the relaxation's own plan - in the slots it uses, or in any.
 enum class Reach : std::uint8_t { everywhere, same_slots, nearby };
 
+struct SearchRules {
+  // Parts a GPU is counted in. 1: pipelines never share a GPU; a common multiple of all shares: they may.
+  std::uint32_t unit = 1;
+  // false: as the problem says - a slot holds one pipeline, and each (DNN, stage, type) takes whole GPUs. true: several pipelines of
+  // one sequence of types, and any two shares may meet on a GPU.
+  bool free = false;
+};
+
 class PooledSearch {
  public:
-  // `unit`: parts a GPU is counted in: 1 - pipelines never share a GPU; a common multiple of all shares - they may, exactly as the
-  // problem allows. Keeps references to all four.
-  PooledSearch(const PooledProblem& problem, const std::vector<std::vector<Slot>>& slots, const PooledLp& lp, std::uint32_t unit);
+  // Keeps references to the first three.
+  PooledSearch(const PooledProblem& problem, const std::vector<std::vector<Slot>>& slots, const PooledLp& lp, SearchRules rules);
 
   // `yes` fills plan with one that reaches z or more. `no` is a proof. `steps` bounds the effort. Looking elsewhere than
   // everywhere says too_long where it would say no.
@@ -65,7 +72,8 @@ class PooledSearch {
   const PooledProblem& problem_;
   const std::vector<std::vector<Slot>>& slots_;
   const PooledLp& lp_;
-  const std::uint32_t unit_;
+  const SearchRules rules_;
+  const std::uint32_t unit_, grain_;   // grain: parts a GPU is given out in
   std::uint32_t types_ = 0, dnns_ = 0;
   std::uint64_t steps_left_ = 0, steps_taken_ = 0;
   Reach reach_ = Reach::everywhere;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <numeric>
 
+#include "planner/packing.h"
 #include "planner/pooled_candidates.h"
 #include "planner/pooled_lp.h"
 #include "planner/pooled_search.h"
@@ -91,7 +92,7 @@ Split find_split(const PooledLp& lp, const Slots& slots, std::uint32_t types) {
 // node whose search is long because its relaxation mixes two candidates in one slot is split between the two.
 class Solver {
  public:
-  Solver(const PooledProblem& problem, std::uint32_t unit, std::uint64_t steps) : problem_(problem), unit_(unit), steps_(steps) {}
+  Solver(const PooledProblem& problem, SearchRules rules, std::uint64_t steps) : problem_(problem), rules_(rules), steps_(steps) {}
 
   double reached = 0;  // a plan does
   double bound = 0;    // no plan does better
@@ -157,18 +158,25 @@ class Solver {
   // Searches a node until nothing better than `reached` is left in it (true) or `budget` steps are spent. `leaf`: it cannot be split, so some
   // plan is found whatever it takes.
   bool climb(const Node& node, double& top, std::uint64_t budget, bool leaf) {
-    PooledSearch search(problem_, node.slots, node.lp, unit_);
+    PooledSearch search(problem_, node.slots, node.lp, rules_);
     // Down from the bound until a plan is found: the less slack, the less there is to search.
     const double gpu = *std::max_element(node.lp.gpu_price().begin(), node.lp.gpu_price().end());
     const double before = reached;
     std::uint64_t little = std::min(budget, kStepsNear);
     if (ask(search, node.lp.bound(), Reach::everywhere, little, top) == Answer::yes) return true;  // now and then the relaxation is whole
-    for (double slack = kFirstSlack * gpu; budget > 0 && reached <= before && top - slack > reached * (1 + kProof); slack *= 2) {
+    bool everywhere = true;  // until that is too long; then only near by
+    for (double slack = kFirstSlack * gpu; budget > 0 && reached <= before && node.lp.bound() - slack > reached * (1 + kProof); slack *= 2) {
+      const double z = node.lp.bound() - slack;
       std::uint64_t some = std::min(budget, kStepsNear);
-      if (ask(search, node.lp.bound() - slack, Reach::same_slots, some, top) == Answer::yes) break;
-      if (ask(search, node.lp.bound() - slack, Reach::nearby, some, top) == Answer::yes) break;
-      if (ask(search, node.lp.bound() - slack, Reach::everywhere, budget, top) != Answer::too_long) continue;
-      if (reached > 0 || !leaf) return false;
+      if (ask(search, z, Reach::same_slots, some, top) == Answer::yes) break;
+      if (ask(search, z, Reach::nearby, some, top) == Answer::yes) break;
+      some = std::min(budget, 10 * kStepsNear);
+      const std::uint64_t given = some;
+      if (everywhere && ask(search, z, Reach::everywhere, some, top) == Answer::too_long) {
+        if (!leaf) return false;
+        everywhere = false;
+      }
+      budget -= std::min(budget, given - some);
     }
     if (reached <= 0) find_any(search, node, top);
     if (reached <= 0 && ask(search, node.lp.bound() * 1e-9, Reach::everywhere, budget, top) == Answer::too_long) return false;
@@ -198,6 +206,7 @@ class Solver {
     for (double high = top; high > reached * (1 + kPolish) && steps_ > 0;) {
       const double middle = (reached + high) / 2;
       std::uint64_t some = std::min(steps_, kStepsNear);
+      if (ask(search, middle, Reach::same_slots, some, top) == Answer::yes) continue;
       if (ask(search, middle, Reach::nearby, some, top) != Answer::yes) high = middle;
     }
   }
@@ -228,7 +237,7 @@ class Solver {
   static constexpr double kPolish = 1e-5;
 
   const PooledProblem& problem_;
-  std::uint32_t unit_;
+  SearchRules rules_;
   std::uint64_t steps_;
   std::uint64_t pushed_ = 0;
   std::vector<std::unique_ptr<Node>> open_;
@@ -259,25 +268,66 @@ std::string binding_of(const PooledProblem& problem, const PooledLp& lp) {
 
 }  // namespace
 
-PooledSolution solve_pooled(const PooledProblem& problem, const PooledEffort& effort) {
-  const auto start = std::chrono::steady_clock::now();
-  PooledSolution out;
+namespace {
+
+// False: a DNN fits no pipeline, and `out` says which.
+bool enumerate(const PooledProblem& problem, Slots& slots, PooledSolution& out) {
   std::uint32_t largest_share = 1;
   for (const GpuType& t : problem.types) largest_share = std::max(largest_share, t.max_share);
-  std::vector<std::vector<Slot>> slots;
   for (const PooledDnn& d : problem.dnns) {
     slots.push_back(enumerate_slots(problem, d, largest_share));
-    if (slots.back().empty()) {
-      out.certificate.binding = "SLO of " + d.profile->model + ": no pipeline meets it";
-      return out;
-    }
+    if (!slots.back().empty()) continue;
+    out.certificate.binding = "SLO of " + d.profile->model + ": no pipeline meets it";
+    return false;
   }
+  return true;
+}
+
+PooledLp relax(const PooledProblem& problem, const Slots& slots) {
   std::vector<double> counts, weights;
   for (const GpuType& t : problem.types) counts.push_back(t.count);
   for (const PooledDnn& d : problem.dnns) weights.push_back(d.weight);
-  const PooledLp lp(counts, weights, columns_of(problem, slots));
+  return {std::move(counts), std::move(weights), columns_of(problem, slots)};
+}
 
-  Solver best(problem, 1, effort.steps);
+void certify(const PooledProblem& problem, const PooledLp& lp, const Solver& best, std::chrono::steady_clock::time_point start, PooledSolution& out) {
+  out.feasible = best.reached > 0;
+  out.dnns = best.plan;
+  out.lp_bound = lp.bound();
+  Certificate& c = out.certificate;
+  const bool proven = best.bound <= best.reached * (1 + kProof);
+  c.objective = out.feasible ? objective_of(problem, out.dnns) : 0;
+  c.upper_bound = proven ? c.objective : best.bound;
+  c.gap = proven || best.bound <= 0 ? 0 : (best.bound - c.objective) / best.bound;
+  c.binding = binding_of(problem, lp);
+  c.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Whether the plan's shares fit the GPUs one by one, not only in sum.
+bool packs(const PooledProblem& problem, const std::vector<PooledDnnPlan>& plan) {
+  for (std::uint32_t g = 0; g < problem.types.size(); ++g) {
+    std::vector<std::uint32_t> shares;
+    for (const PooledDnnPlan& d : plan) {
+      for (const PooledPipeline& p : d.pipelines) {
+        for (const PooledStage& s : p.stages) {
+          if (s.type == g) shares.insert(shares.end(), s.vgpus, s.share);
+        }
+      }
+    }
+    if (!shares.empty() && pack_shares(shares, problem.types[g].count).empty()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+PooledSolution solve_pooled(const PooledProblem& problem, const PooledEffort& effort) {
+  const auto start = std::chrono::steady_clock::now();
+  PooledSolution out;
+  Slots slots;
+  if (!enumerate(problem, slots, out)) return out;
+  const PooledLp lp = relax(problem, slots);
+  Solver best(problem, {}, effort.steps);
   Slots whole = slots;
   for (auto& of_dnn : whole) keep_best_for_whole_gpus(of_dnn);
   best.solve(std::move(whole));
@@ -285,24 +335,49 @@ PooledSolution solve_pooled(const PooledProblem& problem, const PooledEffort& ef
   const std::uint32_t unit = common_multiple_of_shares(slots);
   out.certificate.method = "exact search, whole GPUs";
   if (effort.share_gpus && unit > 1) {
-    Solver shared(problem, unit, effort.steps);
+    Solver shared(problem, {unit, false}, effort.steps);
     shared.reached = best.reached;
-    shared.plan = std::move(best.plan);
-    shared.solve(slots);
-    best.reached = shared.reached;
-    best.bound = shared.bound;
-    best.plan = std::move(shared.plan);
+    shared.plan = best.plan;
+    shared.solve(std::move(slots));
     out.certificate.method = "exact search, GPUs shared in " + std::to_string(unit) + " parts";
+    certify(problem, lp, shared, start, out);
+  } else {
+    certify(problem, lp, best, start, out);
   }
-  out.feasible = best.reached > 0;
-  out.dnns = best.plan;
-  out.lp_bound = lp.bound();
-  const bool proven = best.bound <= best.reached * (1 + kProof);
-  out.certificate.objective = out.feasible ? objective_of(problem, out.dnns) : 0;
-  out.certificate.upper_bound = proven ? out.certificate.objective : best.bound;
-  out.certificate.gap = proven || best.bound <= 0 ? 0 : (best.bound - out.certificate.objective) / best.bound;
-  out.certificate.binding = binding_of(problem, lp);
-  out.certificate.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return out;
+}
+
+PooledSolution solve_free(const PooledProblem& problem, const PooledEffort& effort) {
+  const auto start = std::chrono::steady_clock::now();
+  PooledSolution strict = solve_pooled(problem, effort);
+  PooledProblem freer = problem;
+  freer.max_stages = std::max(problem.max_stages, kFreeStages);
+  PooledSolution out;
+  Slots slots;
+  if (!enumerate(freer, slots, out)) return out;
+  for (auto& of_dnn : slots) {
+    for (Slot& s : of_dnn) s.copies = std::min(kFreePipelines, static_cast<std::uint32_t>(s.candidates.size()));
+  }
+  const PooledLp lp = relax(freer, slots);
+  const std::uint32_t unit = common_multiple_of_shares(slots);
+  Solver best(freer, {unit, true}, effort.steps);
+  best.reached = strict.certificate.objective;
+  best.plan = strict.dnns;
+  Slots whole = slots;  // a first step that is quick: more stages, whole GPUs
+  for (auto& of_dnn : whole) keep_best_for_whole_gpus(of_dnn);
+  Solver first(freer, {1, true}, effort.steps);
+  first.reached = best.reached;
+  first.solve(std::move(whole));
+  if (first.reached > best.reached) best.reached = first.reached, best.plan = first.plan;
+  best.solve(std::move(slots));
+  if (!packs(freer, best.plan)) {  // only with shares below 1/4: their sum fits, they do not
+    best.plan = strict.dnns;
+    best.reached = strict.certificate.objective;
+    best.bound = lp.bound();
+  }
+  out.whole_gpu_objective = strict.whole_gpu_objective;
+  out.certificate.method = "exact search, shares packed in " + std::to_string(unit) + " parts";
+  certify(freer, lp, best, start, out);
   return out;
 }
 

@@ -1,5 +1,6 @@
-// Solves the pooled problem to proven optimality: enumeration with dominance pruning, bound by the relaxation, exact search
-// upwards from there (pooled_search.h). Pure and deterministic; any thread.
+// Solves the pooled problem: enumeration with dominance pruning, bound by the relaxation, exact search upwards from there
+// (pooled_search.h). Pure and deterministic; any thread.
+// Precondition of both: types and DNNs present, weights positive, profiles valid, max_stages in 1..kMostStages.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +10,18 @@
 namespace leat::planner {
 
 struct PooledEffort {
-  std::uint64_t steps = 8'000'000;  // of the whole search; when they run out the best plan stands, with its gap
+  std::uint64_t steps = 8'000'000;    // of each search; when they run out the best plan stands, with its gap
   bool share_gpus = true;             // pipelines of one DNN may share a GPU at the same stage (the problem as stated)
 };
 
-// Precondition: types and DNNs present, weights positive, profiles valid, max_stages in 1..kMostStages.
+// PPipe's problem exactly as pooled_problem.h states it.
 PooledSolution solve_pooled(const PooledProblem& problem, const PooledEffort& effort = {});
+
+// Leat's own rules: up to kFreeStages stages (or the problem's D, if more), up to kFreePipelines pipelines of one sequence of
+// types, and any shares may meet on a GPU as long as they fit it (packing.h) - routes of all DNNs and all stages together.
+// Everything the stricter rules allow is allowed here, and the search starts from their plan: never below solve_pooled.
+inline constexpr std::uint32_t kFreeStages = 3;
+inline constexpr std::uint32_t kFreePipelines = 3;
+PooledSolution solve_free(const PooledProblem& problem, const PooledEffort& effort = {});
 
 }  // namespace leat::planner
