@@ -115,7 +115,7 @@ void read_labels(const TomlCursor& t, ModuleConfig& out) {
   if (!list) return;
   const auto join = [](const std::vector<std::string>& names) {
     std::string text;
-    for (const auto& n : names) text += (text.empty() ? "" : ",") + n;
+    for (const auto& n : names) text += (text.empty() ? "" : "\t") + n;
     return text;
   };
   for (const auto& head : list.lists()) out.labels.push_back(join(head));

@@ -59,7 +59,7 @@ struct ModuleConfig {
   std::string model_path;                  // absolute; empty for emulated
   std::string preprocess;                  // executor room's words, checked there
   std::string postprocess;
-  std::vector<std::string> labels;         // class names: one text a head, names separated by commas
+  std::vector<std::string> labels;         // class names: one text a head, names separated by tabs
   std::uint32_t batch = 8;                 // largest batch
   std::vector<planner::ProfileRow> profile;        // measured; of several classes. Empty: calibrated at start
   std::vector<planner::Latency> latency_by_batch;  // emulated: [b-1] on every class the profile does not have

@@ -136,10 +136,9 @@ Status Daemon::Impl::run() {
   std::vector<ServedApplication> served;
   for (std::size_t a = 0; a < config_.applications.size(); ++a) {
     const auto& app = config_.applications[a];
-    std::string names;  // one line a head, names separated by tabs (protocol.h)
+    std::string names;
     for (const auto& m : app.modules)
       for (const auto& head : m.labels) names += (names.empty() ? "" : "\n") + head;
-    std::replace(names.begin(), names.end(), ',', '\t');
     served.push_back({app.application.name, app.application.slo_ns, names});
   }
   sessions_ = std::make_unique<ClientSessions>(

@@ -154,7 +154,7 @@ std::vector<std::vector<std::string>> TomlCursor::lists() const {
   bool bad = list == nullptr || list->empty();
   const auto take = [&](const toml::node& item, std::vector<std::string>& into) {
     const auto v = item.value_exact<std::string>();
-    bad = bad || !v || v->empty() || v->find_first_of("\t\n,") != std::string::npos;
+    bad = bad || !v || v->find_first_of("\t\n") != std::string::npos;
     into.push_back(v.value_or(""));
   };
   for (std::size_t i = 0; !bad && i < list->size(); ++i) {
@@ -163,7 +163,7 @@ std::vector<std::vector<std::string>> TomlCursor::lists() const {
     if (inner == nullptr) take(*list->get(i), out.back());
     for (std::size_t j = 0; inner != nullptr && j < inner->size(); ++j) take(*inner->get(j), out.back());
   }
-  if (bad) fail("must be a list of texts in quotes without commas, or a list of such lists");
+  if (bad) fail("must be a list of texts in quotes, or a list of such lists");
   return out;
 }
 
