@@ -1,5 +1,6 @@
-// PARIS on generated workloads: served load of its layouts against the exact layout search, the homogeneous servers and
-// random layouts; every layout checked for validity.
+// PARIS on generated workloads: served load of its layouts (paris: nearest to Algorithm 1's numbers; paris+: then improved one
+// GPU at a time) against the exact layout search, which is what leat-plan uses, the best homogeneous server and random
+// layouts; every layout checked for validity.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -33,7 +34,7 @@ constexpr cli::Command kCommand = {.name = "paris_study",
 struct Study {
   std::map<std::string, std::vector<double>> share, milliseconds;
   std::uint32_t layouts = 0, invalid = 0;
-  std::vector<double> over_homogeneous;  // refined over the best homogeneous server
+  std::vector<double> over_homogeneous;  // the exact layout over the best homogeneous server
   std::uint32_t homogeneous_cannot = 0;  // no homogeneous server can serve every class
 
   void add(std::uint64_t seed, std::uint32_t index, std::map<std::pair<std::string, std::uint32_t>, LayoutSpace>& spaces) {
@@ -56,8 +57,8 @@ struct Study {
     const ParisResult wanted = paris(paris_problem(w.model, w.batch_share, compute, geometry.compute_slices * w.gpus));
     const LayoutChoice nearest = timed("paris", [&] { return space.nearest_layout(wanted.instances, demand); });
     note("paris", nearest);
-    const LayoutChoice refined = timed("leat", [&] { return space.refine(nearest, demand); });
-    note("leat", refined);
+    const LayoutChoice refined = timed("paris+", [&] { return space.refine(nearest, demand); });
+    note("paris+", refined);
     note("random", space.random(seed + index, demand));
     double homogeneous = 0;
     for (std::uint32_t k = 0; k < compute.size(); ++k) {
@@ -66,7 +67,7 @@ struct Study {
     }
     share["homogeneous"].push_back(homogeneous / best.bound_rps);
     if (homogeneous > 0)
-      over_homogeneous.push_back(refined.served_rps / homogeneous - 1);
+      over_homogeneous.push_back(best.served_rps / homogeneous - 1);
     else
       ++homogeneous_cannot;
   }
@@ -106,11 +107,11 @@ int main(int argc, char** argv) {
       progress.add(1);
     }
   }
-  const char* const names[] = {"exact", "leat", "paris", "homogeneous", "random"};
+  const char* const names[] = {"exact", "paris+", "paris", "homogeneous", "random"};
   if (args.flag("json")) {
     nlohmann::ordered_json out = {{"seed", seed}, {"workloads", workloads}, {"layouts_checked", study.layouts}, {"layouts_invalid", study.invalid},
-                                  {"leat_over_homogeneous_mean", mean(study.over_homogeneous)}, {"leat_over_homogeneous_least", least(study.over_homogeneous)},
-                                  {"leat_over_homogeneous_most", most(study.over_homogeneous)}, {"homogeneous_cannot_serve", study.homogeneous_cannot}};
+                                  {"exact_over_homogeneous_mean", mean(study.over_homogeneous)}, {"exact_over_homogeneous_least", least(study.over_homogeneous)},
+                                  {"exact_over_homogeneous_most", most(study.over_homogeneous)}, {"homogeneous_cannot_serve", study.homogeneous_cannot}};
     for (const char* name : names) {
       const auto& share = study.share[name];
       out["methods"][name] = {{"of_bound_mean", mean(share)}, {"of_bound_least", least(share)}, {"within_3_percent", within(share, 0.97)},
@@ -126,7 +127,7 @@ int main(int argc, char** argv) {
     std::printf("%-12s %8.2f %% %8.2f %% %10.1f %% %9.2f %9.2f\n", name, 100 * mean(share), 100 * least(share), 100 * within(share, 0.97),
                 mean(study.milliseconds[name]), most(study.milliseconds[name]));
   }
-  std::printf("leat over the best homogeneous server: %+.1f %% on average, %+.1f %% to %+.1f %%; %u workloads no homogeneous server can serve\n",
+  std::printf("exact over the best homogeneous server: %+.1f %% on average, %+.1f %% to %+.1f %%; %u workloads no homogeneous server can serve\n",
               100 * mean(study.over_homogeneous), 100 * least(study.over_homogeneous), 100 * most(study.over_homogeneous), study.homogeneous_cannot);
   return 0;
 }

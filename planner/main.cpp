@@ -9,10 +9,11 @@ namespace leat::planner {
 extern const cli::Subcommand kPlanCheck;
 extern const cli::Subcommand kPlanBench;
 extern const cli::Subcommand kPlanHarpagon;
+extern const cli::Subcommand kPlanMig;
 
 namespace {
 
-const cli::Subcommand* const kSubcommands[] = {&kPlanCheck, &kPlanHarpagon, &kPlanBench};
+const cli::Subcommand* const kSubcommands[] = {&kPlanCheck, &kPlanHarpagon, &kPlanMig, &kPlanBench};
 
 const cli::Program kProgram = {.name = "leat-plan",
                                .summary = "applications and profiles in, plans out",

@@ -1,0 +1,242 @@
+// leat-plan mig: which MIG instances the mix of request sizes wants, the commands that would make them, and what they would stop.
+// It changes nothing.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "planner/mig_change.h"
+#include "planner/paris.h"
+#include "planner/paris_workloads.h"
+#include "planner/profile_io.h"
+#include "tools/cli/command.h"
+
+namespace leat::planner {
+namespace {
+
+constexpr cli::Option kOptions[] = {
+    {.name = "host", .type = cli::Type::path, .value = "FILE", .help = "host file with the driver's geometry and the instances in force"},
+    {.name = "gpu", .type = cli::Type::text, .value = "TABLE", .help = "instead of a host: the table of A30, A100-40, A100-80, H100-80 or H200-141"},
+    {.name = "gpus", .type = cli::Type::integer, .value = "N", .fallback = "1", .min = 1, .max = kMostMigGpus, .help = "with --gpu: how many"},
+    {.name = "profile", .type = cli::Type::path, .value = "FILE", .help = "the model's profile, with rows of the classes mig:PROFILE"},
+    {.name = "model", .type = cli::Type::choice, .value = "NAME", .choices = "light|medium|heavy", .help = "instead of a profile: an analytic model"},
+    {.name = "batches", .type = cli::Type::text, .value = "B:SHARE,...", .help = "distribution of request sizes, for example 1:0.5,4:0.3,8:0.2"},
+    {.name = "lognormal", .type = cli::Type::text, .value = "MU,SIGMA,MAX", .fallback = "1.1,0.9,32", .help = "instead of --batches: a log-normal one, cut at MAX"},
+    {.name = "sla-ms", .type = cli::Type::real, .value = "MS", .min = 0.001, .max = 1e7, .help = "latency objective; default: 1.5 times the largest partition's at the largest size"},
+    {.name = "knee", .type = cli::Type::real, .value = "U", .fallback = "0.8", .min = 0.05, .max = 1, .help = "PARIS's utilisation knee"},
+    {.name = "memory-mib", .type = cli::Type::integer, .value = "MIB", .fallback = "0", .min = 0, .max = 1e7, .help = "what the model needs; smaller profiles are not used"},
+    {.name = "method", .type = cli::Type::choice, .value = "NAME", .choices = "exact|paris", .fallback = "exact",
+     .help = "exact: the layout that serves most; paris: the one nearest to PARIS's numbers"},
+    {.name = "tolerance", .type = cli::Type::real, .value = "SHARE", .fallback = "0.02", .min = 0, .max = 1,
+     .help = "leave off further changes once this close to the most"},
+    {.name = "json", .help = "print JSON instead of text"},
+};
+constexpr cli::Command kCommand = {.name = "leat-plan mig", .summary = "MIG instances for a mix of request sizes; prints, changes nothing (PARIS)", .options = kOptions};
+
+bool parse_batches(const std::string& text, std::vector<double>& share) {
+  double sum = 0;
+  for (const char* at = text.c_str(); *at != 0;) {
+    char* end = nullptr;
+    const long batch = std::strtol(at, &end, 10);
+    if (end == at || *end != ':' || batch < 1 || batch > 1024) return false;
+    at = end + 1;
+    const double p = std::strtod(at, &end);
+    if (end == at || !(p >= 0) || (*end != 0 && *end != ',')) return false;
+    if (share.size() < static_cast<std::size_t>(batch)) share.resize(static_cast<std::size_t>(batch));
+    share[static_cast<std::size_t>(batch) - 1] += p;
+    sum += p;
+    at = *end == ',' ? end + 1 : end;
+  }
+  if (!(sum > 0)) return false;
+  for (double& p : share) p /= sum;
+  return true;
+}
+
+bool parse_lognormal(const std::string& text, std::vector<double>& share) {
+  double mu = 0, sigma = 0;
+  unsigned most = 0;
+  char rest = 0;
+  if (std::sscanf(text.c_str(), "%lf,%lf,%u%c", &mu, &sigma, &most, &rest) != 3 || !(sigma > 0) || most < 1 || most > 1024) return false;
+  share = lognormal_batches(mu, sigma, most);
+  return true;
+}
+
+// p99 of one whole model on a class, by batch; straight lines between measured batches.
+Result<std::vector<double>> latencies_of(const Profile& profile, const std::string& name, std::size_t batches) {
+  std::vector<std::pair<std::uint32_t, double>> known;
+  for (const ProfileRow& row : profile.rows) {
+    if (row.partition_class != name || row.share != 1) continue;
+    double ns = 0;
+    for (const Latency& b : row.blocks) ns += static_cast<double>(b.p99_ns);
+    known.emplace_back(row.batch, ns * 1e-9);
+  }
+  std::sort(known.begin(), known.end());
+  if (known.empty() || known.back().first < batches)
+    return Error{"profile of '" + profile.model + "': class " + name + " must be measured up to batch " + std::to_string(batches)};
+  std::vector<double> out;
+  std::size_t i = 0;
+  for (std::uint32_t b = 1; b <= batches; ++b) {
+    while (known[i].first < b) ++i;
+    if (known[i].first == b || i == 0) {
+      out.push_back(known[i].second);
+      continue;
+    }
+    const double part = static_cast<double>(b - known[i - 1].first) / (known[i].first - known[i - 1].first);
+    out.push_back(known[i - 1].second + part * (known[i].second - known[i - 1].second));
+  }
+  return out;
+}
+
+struct Question {
+  MigHost host;
+  std::vector<std::uint32_t> profiles;
+  std::vector<double> compute;
+  ParisProblem problem;
+  SizeDemand demand;
+};
+
+// Utilisation is not in a profile: its place is taken by throughput in items over the most that the partition reaches.
+ParisSize size_from(double compute, const std::vector<double>& latency_s) {
+  ParisSize size{compute, {}, {}};
+  double most = 0;
+  for (std::size_t b = 0; b < latency_s.size(); ++b) most = std::max(most, static_cast<double>(b + 1) / latency_s[b]);
+  for (std::size_t b = 0; b < latency_s.size(); ++b) {
+    size.throughput_qps.push_back(1 / latency_s[b]);
+    size.utilisation.push_back(static_cast<double>(b + 1) / latency_s[b] / most);
+  }
+  return size;
+}
+
+Status fill_demand(const cli::Arguments& args, Question& q) {
+  std::vector<double> share;
+  if (args.given("batches") ? !parse_batches(args.text("batches"), share) : !parse_lognormal(args.text("lognormal"), share))
+    return Error{args.given("batches") ? "--batches: write BATCH:SHARE,BATCH:SHARE,... with batches of 1 to 1024" : "--lognormal: write MU,SIGMA,MAX"};
+  const double total = q.host.geometry.compute_slices * static_cast<double>(q.host.gpus.size());
+  if (args.given("profile")) {
+    const auto profile = read_profile(args.text("profile"));
+    if (!profile) return Error{profile.error()};
+    q.demand.batch_share = share;
+    q.problem.batch_share = share;
+    q.problem.total_compute = total;
+    for (std::size_t k = 0; k < q.profiles.size(); ++k) {
+      const auto latency = latencies_of(*profile, "mig:" + q.host.geometry.profiles[q.profiles[k]].name, share.size());
+      if (!latency) return Error{latency.error()};
+      q.demand.latency_s.push_back(*latency);
+      q.problem.sizes.push_back(size_from(q.compute[k], *latency));
+    }
+    q.demand.sla_s = 1.5 * q.demand.latency_s.back().back();
+  } else {
+    const std::string name = args.given("model") ? args.text("model") : "medium";
+    const auto& models = analytic_models();
+    const auto model = std::find_if(models.begin(), models.end(), [&](const AnalyticModel& m) { return m.name == name; });
+    q.problem = paris_problem(*model, share, q.compute, total);
+    q.demand = size_demand(*model, share, q.compute, 1.5);
+  }
+  if (args.given("sla-ms")) q.demand.sla_s = args.real("sla-ms") * 1e-3;
+  q.problem.knee = args.real("knee");
+  if (const std::string problem = problem_of(q.problem); !problem.empty()) return Error{problem};
+  return Done{};
+}
+
+Result<Question> question_of(const cli::Arguments& args) {
+  Question q;
+  if (args.given("host") == args.given("gpu")) return Error{"give either --host FILE or --gpu TABLE"};
+  if (args.given("host")) {
+    auto host = read_mig_host(args.text("host"));
+    if (!host) return Error{host.error()};
+    q.host = std::move(*host);
+  } else {
+    const MigGeometry* table = mig_table(args.text("gpu"));
+    if (table == nullptr) return Error{"--gpu " + args.text("gpu") + ": no such table; A30, A100-40, A100-80, H100-80, H200-141"};
+    q.host.geometry = *table;
+    for (std::uint32_t g = 0; g < args.integer("gpus"); ++g) q.host.gpus.push_back({g, "", true, {}});
+  }
+  q.profiles = profiles_for(q.host.geometry, args.integer("memory-mib"));
+  if (q.profiles.empty()) return Error{"--memory-mib: no profile of " + q.host.geometry.gpu + " has that much"};
+  for (std::uint32_t p : q.profiles) q.compute.push_back(q.host.geometry.profiles[p].compute);
+  if (const Status filled = fill_demand(args, q); !filled) return Error{filled.error()};
+  return q;
+}
+
+struct Answer {
+  ParisResult paris;
+  LayoutChoice best;
+  MigChange change;
+};
+
+nlohmann::ordered_json to_json(const Question& q, const Answer& a) {
+  nlohmann::ordered_json out = {{"gpu", q.host.geometry.gpu}, {"geometry_from", q.host.geometry.from_driver ? "driver" : "table"},
+                                {"sla_ms", q.demand.sla_s * 1e3}, {"served_before_rps", a.change.served_before_rps},
+                                {"served_rps", a.change.served_rps}, {"most_rps", a.best.bound_rps}};
+  for (std::size_t k = 0; k < q.profiles.size(); ++k)
+    out["sizes"].push_back({{"profile", q.host.geometry.profiles[q.profiles[k]].name}, {"knee_batch", a.paris.knee_batch[k]},
+                            {"paris_instances", a.paris.instances[k]}, {"instances", a.change.counts[k]}});
+  for (std::size_t g = 0; g < q.host.gpus.size(); ++g) {
+    const auto place = [&](const MigPlacement& p) {
+      return nlohmann::ordered_json{{"profile", q.host.geometry.profiles[p.profile].name}, {"start", p.start}};
+    };
+    nlohmann::ordered_json gpu = {{"index", q.host.gpus[g].index}, {"kept", nlohmann::ordered_json::array()},
+                                  {"destroyed", nlohmann::ordered_json::array()}, {"created", nlohmann::ordered_json::array()}};
+    for (const MigInstance& i : a.change.gpus[g].kept) gpu["kept"].push_back(place(i.placement));
+    for (const MigInstance& i : a.change.gpus[g].destroyed) {
+      gpu["destroyed"].push_back(place(i.placement));
+      gpu["destroyed"].back()["used_by"] = i.used_by;
+    }
+    for (const MigPlacement& p : a.change.gpus[g].created) gpu["created"].push_back(place(p));
+    out["gpus"].push_back(gpu);
+  }
+  out["commands"] = commands_for(q.host, a.change);
+  return out;
+}
+
+// One character a memory slice: the instance's compute slices at its first, '-' behind, '.' free.
+std::string picture(const MigGeometry& geometry, const GpuChange& change) {
+  std::string out(geometry.memory_slices, '.');
+  const auto draw = [&](const MigPlacement& p) {
+    for (std::uint32_t s = 0; s < geometry.profiles[p.profile].memory; ++s)
+      out[p.start + s] = s == 0 ? static_cast<char>('0' + geometry.profiles[p.profile].compute) : '-';
+  };
+  for (const MigInstance& i : change.kept) draw(i.placement);
+  for (const MigPlacement& p : change.created) draw(p);
+  return out;
+}
+
+void print(const Question& q, const Answer& a) {
+  std::printf("%s x %zu, geometry from the %s; SLA %.1f ms\n", q.host.geometry.gpu.c_str(), q.host.gpus.size(),
+              q.host.geometry.from_driver ? "driver" : "table (for simulation; a real GPU must be asked)", q.demand.sla_s * 1e3);
+  std::printf("%-14s %6s %8s %10s\n", "profile", "knee", "PARIS", "instances");
+  for (std::size_t k = 0; k < q.profiles.size(); ++k)
+    std::printf("%-14s %6u %8.2f %10u\n", q.host.geometry.profiles[q.profiles[k]].name.c_str(), a.paris.knee_batch[k], a.paris.instances[k], a.change.counts[k]);
+  std::printf("served load: now %.1f, then %.1f, most possible %.1f requests/s\n", a.change.served_before_rps, a.change.served_rps, a.best.bound_rps);
+  for (std::size_t g = 0; g < q.host.gpus.size(); ++g)
+    std::printf("GPU %u  [%s]  keeps %zu, stops %zu, creates %zu\n", q.host.gpus[g].index, picture(q.host.geometry, a.change.gpus[g]).c_str(),
+                a.change.gpus[g].kept.size(), a.change.gpus[g].destroyed.size(), a.change.gpus[g].created.size());
+  std::printf("nothing was changed; the commands would be:\n");
+  for (const std::string& line : commands_for(q.host, a.change)) std::printf("  %s\n", line.c_str());
+}
+
+int run(const cli::Arguments& args) {
+  const auto q = question_of(args);
+  if (!q) return cli::fail("leat-plan", q.error());
+  const LayoutSpace space(q->host.geometry, q->profiles, static_cast<std::uint32_t>(q->host.gpus.size()));
+  Answer a;
+  a.paris = paris(q->problem);
+  a.best = space.best_layout(q->demand);
+  if (a.best.served_rps <= 0) return cli::fail("leat-plan", "infeasible: some request size fits on no partition within the SLA; raise --sla-ms or cut the sizes");
+  const bool follow_paris = args.text("method") == "paris";
+  a.change = follow_paris ? change_to(space, q->host, space.nearest_layout(a.paris.instances, q->demand).layouts, q->demand)
+                          : least_change(space, q->host, a.best, args.real("tolerance"), q->demand);
+  if (args.flag("json"))
+    std::printf("%s\n", to_json(*q, a).dump(1).c_str());
+  else
+    print(*q, a);
+  return 0;
+}
+
+}  // namespace
+
+extern const cli::Subcommand kPlanMig;
+const cli::Subcommand kPlanMig = {&kCommand, run};
+
+}  // namespace leat::planner
