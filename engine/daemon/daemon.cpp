@@ -12,6 +12,7 @@
 #include <cstring>
 #include <thread>
 
+#include "engine/core/estimator.h"
 #include "engine/daemon/client_sessions.h"
 #include "engine/daemon/counters_board.h"
 #include "engine/daemon/deployment.h"
@@ -73,6 +74,7 @@ class Daemon::Impl final : public Supervisor::Listener {
   void begin_stop();
   void end_scheduler();
   void publish_worker(std::uint32_t partition);
+  void update_estimates();
   std::string status_json() const;
   std::int64_t timeout_ns() const;
 
@@ -86,6 +88,7 @@ class Daemon::Impl final : public Supervisor::Listener {
   shm::Doorbell notices_bell_;
   shm::Doorbell scheduler_bell_;                 // rung by workers and the control thread; handed to the loop
   std::unique_ptr<Supervisor> supervisor_;
+  std::unique_ptr<core::Estimator> estimator_;   // none when the policy reads no estimates
   std::unique_ptr<SchedulerLoop> scheduler_;
   std::unique_ptr<ClientSessions> sessions_;
   std::thread thread_;
@@ -281,6 +284,8 @@ Status Daemon::Impl::start_serving() {
   options.cores = deployment_.scheduler_cores;
   options.session_of = deployment_.session_of;
   options.first_module = deployment_.first_module;
+  options.samples = core::Estimator::needed(policy);
+  if (options.samples) estimator_ = std::make_unique<core::Estimator>(topology, policy);
   auto scheduler = SchedulerLoop::create(topology, policy, std::move(options), *board_, notices_bell_, std::move(scheduler_bell_));
   if (!scheduler.ok()) return Error{scheduler.error()};
   scheduler_ = std::move(*scheduler);
@@ -309,6 +314,9 @@ void Daemon::Impl::on_notices() {
         log_error("partition '" + deployment_.partitions[n.partition].partition.name + "': its worker reported nonsense or took no batches; killing it");
         supervisor_->kill(n.partition);
         break;
+      case Notice::Kind::samples:
+        update_estimates();
+        break;
       case Notice::Kind::drained:
         if (phase_ == Phase::draining) begin_stop();
         break;
@@ -316,6 +324,12 @@ void Daemon::Impl::on_notices() {
         sessions_->on_notice(n);
     }
   }
+}
+
+void Daemon::Impl::update_estimates() {
+  core::Sample sample;
+  while (scheduler_->sample(sample)) estimator_->add(std::span(&sample, 1));
+  scheduler_->command({.kind = Command::Kind::set_estimates, .estimates = &estimator_->update(clock_ns())});
 }
 
 void Daemon::Impl::on_signals() {

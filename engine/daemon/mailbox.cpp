@@ -28,5 +28,6 @@ bool Mailbox<T>::empty() const noexcept {
 
 template class Mailbox<Command>;
 template class Mailbox<Notice>;
+template class Mailbox<core::Sample>;
 
 }  // namespace leat::daemon

@@ -32,6 +32,7 @@ struct Command {
     close_stream,   // client, stream
     worker_ready,   // partition, worker
     worker_lost,    // partition: its process has ended (proven)
+    set_estimates,  // estimates: valid until the next samples notice
     drain,          // refuse what comes, finish what is there
     stop            // leave the loop
   };
@@ -40,6 +41,7 @@ struct Command {
   shm::ClientPort* port = nullptr;
   shm::StreamPool* pool = nullptr;
   WorkerPort* worker = nullptr;
+  const core::Estimates* estimates = nullptr;
   OpenStreamCommand open;
 };
 
@@ -52,6 +54,7 @@ struct Notice {
     stream_closed,    // client, stream, pool
     worker_released,  // partition: its port may be destroyed
     worker_broken,    // partition: it reported nonsense or does not take batches; kill it
+    samples,          // the core's samples of the last second are in the sample queue
     drained           // nothing is in flight any more
   };
   Kind kind = Kind::drained;

@@ -21,6 +21,7 @@ constexpr std::uint32_t kSubmissionsPerTurn = 64;   // of one client
 constexpr std::uint32_t kReportsPerTurn = 32;       // of one worker
 constexpr std::uint32_t kCommandsPerTurn = 64;
 constexpr std::int64_t kStallNs = 1'000'000;
+constexpr std::int64_t kEstimatesNs = 1'000'000'000;  // PARD's period
 constexpr std::uint64_t kOwnBell = UINT64_MAX;      // token in the epoll set; clients have their index
 constexpr std::uint32_t kSlotBits = 8;              // token = stream << kSlotBits | slot
 static_assert(shm::kMaxSlotsPerStream <= 1u << kSlotBits);
@@ -129,7 +130,10 @@ std::uint32_t SchedulerLoop::turn(std::int64_t now) noexcept {
     ++done;
   }
   if (closing_ != 0) settle(now);
-  if (done != 0) flush();
+  if (done != 0) {
+    flush();
+    if (options_.samples) pass_samples(now);
+  }
   if (noticed_) {
     noticed_ = false;
     notices_bell_.ring();
@@ -179,6 +183,8 @@ void SchedulerLoop::park() noexcept {
 
 void SchedulerLoop::flush() noexcept {
   std::uint64_t wakes = 0;
+  const auto& modules = core_->counters().modules;
+  for (std::uint32_t m = 0; m < modules.size(); ++m) board_.of(RecordKind::module, m).set(shm::ModuleCounter::queued, modules[m].queued);
   for (auto& p : partitions_) {
     if (!p.dirty) continue;
     p.dirty = false;
@@ -192,6 +198,18 @@ void SchedulerLoop::flush() noexcept {
     board_.of(RecordKind::client, c).set(shm::ClientCounter::completions, client.completions);
   }
   if (wakes != 0) board_.daemon().add(DaemonCounter::wakes_sent, wakes);
+}
+
+// The estimates are made by the control thread, about once a second while there is work, from what the core leaves behind.
+void SchedulerLoop::pass_samples(std::int64_t now) noexcept {
+  std::array<core::Sample, 64> taken;
+  std::size_t count = 0;
+  while ((count = core_->take_samples(taken)) != 0)
+    for (std::size_t i = 0; i < count; ++i)
+      if (!samples_.push(taken[i])) break;  // full: the window has more than enough
+  if (now < next_samples_ns_) return;
+  next_samples_ns_ = core::kNever;
+  notify({.kind = Notice::Kind::samples});
 }
 
 // ---- submissions ----
@@ -478,6 +496,10 @@ void SchedulerLoop::obey(const Command& command, std::int64_t now) noexcept {
       return drain_actions(now);
     case Command::Kind::worker_lost:
       return worker_lost(command.partition, now);
+    case Command::Kind::set_estimates:
+      core_->set_estimates(now, *command.estimates);
+      next_samples_ns_ = now + kEstimatesNs;
+      return drain_actions(now);
     case Command::Kind::drain:
       draining_ = true;
       ++closing_;  // settle() tells when nothing is in flight any more

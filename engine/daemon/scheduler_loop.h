@@ -36,6 +36,7 @@ struct LoopOptions {
   // session_of[partition][module]: the worker's session index, or kNone.
   std::vector<std::vector<std::uint32_t>> session_of;
   std::vector<std::uint32_t> first_module;  // [application]: core module id of its module 0
+  bool samples = false;                     // the policy reads estimates: leave the core's samples for the control thread
 };
 
 class SchedulerLoop {
@@ -49,6 +50,8 @@ class SchedulerLoop {
   // ---- control thread ----
   void command(const Command& command) noexcept;  // never lost; waits for room if there is none
   [[nodiscard]] bool notice(Notice& out) noexcept { return notices_.pop(out); }
+
+  [[nodiscard]] bool sample(core::Sample& out) noexcept { return samples_.pop(out); }
 
   // ---- scheduler thread ----
   void run();                                    // until the stop command
@@ -131,6 +134,7 @@ class SchedulerLoop {
 
   void settle(std::int64_t now) noexcept;  // closing streams and leaving clients that are done
   void flush() noexcept;
+  void pass_samples(std::int64_t now) noexcept;
   void notify(const Notice& notice) noexcept;
   void park() noexcept;
   bool anything() const noexcept;
@@ -141,6 +145,7 @@ class SchedulerLoop {
   const shm::Doorbell& notices_bell_;
   Mailbox<Command> commands_;
   Mailbox<Notice> notices_;
+  Mailbox<core::Sample> samples_;
   shm::Doorbell bell_;
   std::atomic<std::uint32_t> asleep_{0};  // for command(); the peers have words of their own
   shm::Fd poll_;                          // epoll: bell_ and the clients' bells
@@ -150,6 +155,7 @@ class SchedulerLoop {
   std::vector<Partition> partitions_;
   std::vector<std::uint32_t> open_streams_;  // of streams_; capacity reserved
   std::vector<std::uint32_t> live_clients_;
+  std::int64_t next_samples_ns_ = 0;         // when the control thread is told of samples again; kNever: it has them
   std::uint32_t closing_ = 0;                // closing streams and leaving clients
   bool draining_ = false, drained_told_ = false, stopped_ = false, noticed_ = false;
 };

@@ -1,0 +1,325 @@
+// kill -9 of clients, workers and the daemon at random moments under load. Survivors' ledgers stay exact, a killed worker
+// serves again within a second, clients reconnect after the daemon's restart, and nothing stays behind.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "shm/src/protocol.h"
+#include "tests/daemon_fixture.h"
+
+extern char** environ;
+
+namespace leat::test {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+using shm::RecordKind;
+using shm::StreamCounter;
+
+constexpr int kKills = 300;
+constexpr int kDaemonEvery = 20;  // one kill in so many is the daemon's
+constexpr std::uint32_t kVictims = 3, kSurvivors = 2, kPartitions = 3;
+
+constexpr const char* kConfig = R"(
+[[partition]]
+name = "p"
+kind = "emulated"
+count = 3
+[[application]]
+name = "chain"
+slo_ms = 400
+  [[application.module]]
+  name = "first"
+  latency_ms = [1.0, 1.5, 2.0, 2.5]
+  [[application.module]]
+  name = "second"
+  after = ["first"]
+  latency_ms = [0.5, 0.7]
+)";
+
+leat_stream_options options_of(std::uint64_t seed) {
+  leat_stream_options o;
+  leat_stream_options_init(&o);
+  o.application = "chain";
+  o.format = seed % 2 == 0 ? LEAT_FORMAT_gray8 : LEAT_FORMAT_nv12;
+  o.width = 64 + static_cast<std::uint32_t>(seed % 3) * 32;
+  o.height = 32;
+  o.depth = o.slots = 6;
+  o.overload = LEAT_OVERLOAD_fifo;
+  return o;
+}
+
+// A client that lives to be killed: streams come and go, frames flow.
+int victim(const std::string& socket, std::uint64_t seed) {
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  std::mt19937_64 random(seed);
+  for (;;) {
+    auto client = Client::connect(socket, "victim");
+    if (!client.ok()) continue;
+    while (client->connected()) {
+      auto stream = client->open_stream(options_of(random()));
+      if (!stream.ok()) break;
+      for (int i = 0, frames = 1 + static_cast<int>(random() % 60); i < frames && client->connected(); ++i) {
+        if (auto frame = stream->acquire()) {
+          (void)paint(frame->raw(), random());
+          if (random() % 16 != 0) (void)frame->submit();  // else abandoned
+        }
+        (void)client->next_answer(std::chrono::milliseconds(random() % 4));
+      }
+    }
+  }
+}
+
+// A client that must never see anything wrong. Its thread pauses on demand with nothing in flight.
+class Survivor {
+ public:
+  Survivor(std::string socket, std::uint64_t index) : socket_(std::move(socket)), name_("survivor" + std::to_string(index)), random_(index) {
+    thread_ = std::thread([this] { live(); });
+  }
+  ~Survivor() {
+    ending_ = true;
+    thread_.join();
+  }
+  void pause() {
+    paused_ = true;
+    ASSERT_TRUE(eventually([&] { return quiet_.load(); })) << name_ << " still waits for " << outstanding_ << " answers";
+  }
+  void resume() {
+    quiet_ = false;
+    paused_ = false;
+  }
+  // Precondition: paused.
+  const std::string& name() const { return name_; }
+  std::uint64_t submitted() const { return submitted_; }    // on the stream that is open now
+  std::map<Outcome, std::uint64_t> outcomes() const { return outcomes_; }
+  std::uint64_t wrong() const { return wrong_; }
+  std::uint64_t connections() const { return connections_; }
+  std::uint64_t answers() const { return answers_; }
+  bool has_stream() const { return has_stream_; }
+
+ private:
+  void live() {
+    while (!ending_) {
+      has_stream_ = false;
+      auto client = Client::connect(socket_, name_);
+      if (!client.ok()) {
+        if (paused_) quiet_ = true;
+        std::this_thread::sleep_for(2ms);  // the daemon is down or starting
+        continue;
+      }
+      auto stream = client->open_stream(options_of(random_()));
+      if (!stream.ok()) continue;
+      ++connections_;
+      submitted_ = outstanding_ = 0;
+      outcomes_.clear();
+      has_stream_ = true;
+      while (!ending_ && client->connected()) step(*client, *stream);
+    }
+    quiet_ = true;
+  }
+
+  void step(Client& client, Stream& stream) {
+    if (!paused_) {
+      while (auto frame = stream.acquire()) {
+        leat_submit_options o{};
+        o.cookie = paint(frame->raw(), random_());
+        if (frame->submit(o) != LEAT_ERROR_ok) return;
+        ++submitted_;
+        ++outstanding_;
+      }
+    } else if (outstanding_ == 0) {
+      quiet_ = true;
+      (void)client.next_answer(2ms);  // nothing to come; notices a hang-up
+      return;
+    }
+    while (auto answer = client.next_answer(5ms)) {
+      --outstanding_;
+      ++answers_;
+      ++outcomes_[answer->outcome()];
+      if (answer->result() != nullptr && answer->result()->checksum != answer->raw().cookie) ++wrong_;
+    }
+  }
+
+  std::string socket_, name_;
+  std::mt19937_64 random_;
+  std::atomic<bool> ending_{false}, paused_{false}, quiet_{false};
+  std::atomic<std::uint64_t> outstanding_{0}, submitted_{0}, connections_{0}, answers_{0}, wrong_{0};
+  std::atomic<bool> has_stream_{false};
+  std::map<Outcome, std::uint64_t> outcomes_;
+  std::thread thread_;
+};
+
+class Victims {
+ public:
+  Victims(std::string socket, std::uint64_t seed) : socket_(std::move(socket)), seed_(seed) {
+    for (auto& pid : pids_) pid = spawn();
+  }
+  ~Victims() {
+    for (const auto pid : pids_) end(pid);
+  }
+  void kill_one(std::uint64_t which) {
+    auto& pid = pids_[which % kVictims];
+    end(pid);
+    pid = spawn();
+  }
+  void kill_all() {
+    for (auto& pid : pids_) end(std::exchange(pid, 0));
+  }
+
+ private:
+  pid_t spawn() {
+    std::string self = "/proc/self/exe", word = "--victim", seed = std::to_string(++seed_);
+    char* argv[] = {self.data(), word.data(), socket_.data(), seed.data(), nullptr};
+    pid_t pid = 0;
+    return posix_spawn(&pid, self.c_str(), nullptr, nullptr, argv, environ) == 0 ? pid : 0;
+  }
+  static void end(pid_t pid) {
+    if (pid == 0) return;
+    (void)::kill(pid, SIGKILL);
+    (void)waitpid(pid, nullptr, 0);
+  }
+  std::string socket_;
+  std::uint64_t seed_;
+  std::array<pid_t, kVictims> pids_{};
+};
+
+// What a survivor counted is what leatd counted for its stream.
+void expect_same_ledger(const Leatd& leatd, const Survivor& survivor) {
+  ASSERT_TRUE(survivor.has_stream()) << survivor.name();
+  for (std::uint32_t i = 0; i < 256; ++i) {
+    const auto r = leatd.record(RecordKind::stream, i);
+    if (!r) break;
+    if (!r->live || r->label.rfind(survivor.name() + ":", 0) != 0) continue;
+    auto mine = survivor.outcomes();
+    EXPECT_TRUE(balances(*r)) << survivor.name();
+    EXPECT_EQ(value(*r, StreamCounter::in_flight), 0U) << survivor.name();
+    EXPECT_EQ(value(*r, StreamCounter::submitted), survivor.submitted()) << survivor.name();
+    EXPECT_EQ(value(*r, StreamCounter::completed), mine[Outcome::completed]) << survivor.name();
+    EXPECT_EQ(value(*r, StreamCounter::late), mine[Outcome::late]) << survivor.name();
+    EXPECT_EQ(value(*r, StreamCounter::dropped), mine[Outcome::dropped]) << survivor.name();
+    EXPECT_EQ(value(*r, StreamCounter::failed), mine[Outcome::failed]) << survivor.name();
+    EXPECT_EQ(value(*r, StreamCounter::rejected), mine[Outcome::rejected]) << survivor.name();
+    return;
+  }
+  ADD_FAILURE() << "leatd counts no stream of " << survivor.name();
+}
+
+// Kills the worker of a partition and returns how long until its successor serves.
+Clock::duration kill_worker(const Leatd& leatd, std::uint32_t partition) {
+  const auto before = leatd.workers();
+  if (partition >= before.size() || before[partition] == 0) return 0ms;
+  const auto start = Clock::now();
+  (void)::kill(before[partition], SIGKILL);
+  EXPECT_TRUE(eventually([&] {
+    const auto now = leatd.workers();
+    return now.size() == kPartitions && now[partition] != 0 && now[partition] != before[partition];
+  })) << "partition " << partition << " stays down:\n" << leatd.log();
+  return Clock::now() - start;
+}
+
+std::size_t count_entries(const std::string& folder) {
+  std::error_code ignored;
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder, ignored), {}));
+}
+
+TEST(Kill, RandomKillsLeaveLedgersExactAndNothingBehind) {
+  const std::uint64_t seed = std::getenv("LEAT_SEED") != nullptr ? std::strtoull(std::getenv("LEAT_SEED"), nullptr, 10) : std::random_device{}();
+  std::printf("seed %llu (LEAT_SEED repeats it)\n", static_cast<unsigned long long>(seed));
+  std::mt19937_64 random(seed);
+  const Footprint own = footprint(getpid());
+  const std::size_t shm_names = count_entries("/dev/shm");
+  std::array<int, 3> kills{};
+  std::vector<double> back_ms;
+  {
+    Leatd leatd(kConfig);
+    ASSERT_TRUE(leatd.alive());
+    const Footprint fresh = footprint(leatd.pid());
+    Victims victims(leatd.socket(), seed);
+    std::vector<std::unique_ptr<Survivor>> survivors;
+    for (std::uint64_t i = 0; i < kSurvivors; ++i) survivors.push_back(std::make_unique<Survivor>(leatd.socket(), i));
+    const auto check_ledgers = [&] {
+      for (auto& s : survivors) s->pause();
+      for (auto& s : survivors) expect_same_ledger(leatd, *s);
+    };
+    for (int i = 1; i <= kKills && !testing::Test::HasFailure(); ++i) {
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 20000));
+      if (i % kDaemonEvery == 0) {
+        ++kills[2];
+        check_ledgers();
+        for (auto& s : survivors) s->resume();
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 10000));  // frames are in flight again
+        const auto workers = leatd.workers();
+        leatd.kill();
+        for (const auto pid : workers)
+          EXPECT_TRUE(pid == 0 || eventually([&] { return ::kill(pid, 0) != 0; })) << "worker " << pid << " outlives leatd";
+        leatd.start();
+        EXPECT_TRUE(eventually([&] { return std::all_of(survivors.begin(), survivors.end(), [](const auto& s) { return s->has_stream(); }); })) << "no reconnection";
+      } else if (random() % 2 == 0) {
+        ++kills[0];
+        victims.kill_one(random());
+      } else {
+        ++kills[1];
+        back_ms.push_back(std::chrono::duration<double, std::milli>(kill_worker(leatd, static_cast<std::uint32_t>(random() % kPartitions))).count());
+      }
+    }
+    check_ledgers();
+    const auto total = leatd.total();
+    ASSERT_TRUE(total.has_value());
+    EXPECT_TRUE(balances(*total));
+    for (const auto& s : survivors) {
+      EXPECT_EQ(s->wrong(), 0U) << s->name() << " got another frame's answer";
+      EXPECT_GT(s->answers(), 0U);
+      EXPECT_GE(s->connections(), 1U + static_cast<std::uint64_t>(kKills / kDaemonEvery));
+    }
+    survivors.clear();
+    victims.kill_all();
+    // Everybody has left: leatd holds what it held when it was fresh.
+    EXPECT_TRUE(eventually([&] {
+      const auto daemon = leatd.record(RecordKind::daemon, 0);
+      return daemon && daemon->value(shm::DaemonCounter::clients) == 0U && daemon->value(shm::DaemonCounter::streams) == 0U && daemon->value(shm::DaemonCounter::memory_bytes) == 0U;
+    }));
+    EXPECT_TRUE(eventually([&] {
+      const Footprint now = footprint(leatd.pid());
+      return now.descriptors == fresh.descriptors && now.threads == fresh.threads && now.mappings <= fresh.mappings + 4;
+    })) << "descriptors " << fresh.descriptors << " -> " << footprint(leatd.pid()).descriptors << ", mappings " << fresh.mappings << " -> " << footprint(leatd.pid()).mappings;
+    const auto last = leatd.total();
+    EXPECT_TRUE(last && balances(*last) && value(*last, StreamCounter::in_flight) == 0);
+    for (const auto pid : leatd.workers()) {
+      const Footprint worker = footprint(pid);
+      EXPECT_EQ(worker.threads, 1);
+      EXPECT_LT(worker.descriptors, 16) << "pools of streams long closed";
+    }
+    EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+    EXPECT_FALSE(std::filesystem::exists(leatd.socket()));
+  }
+  std::sort(back_ms.begin(), back_ms.end());
+  std::printf("killed: %d clients, %d workers, %d daemons; a worker is back after %.0f ms (median), %.0f ms (worst of %zu)\n", kills[0], kills[1], kills[2],
+              back_ms[back_ms.size() / 2], back_ms.back(), back_ms.size());
+  EXPECT_LT(back_ms.back(), 1000.0);
+  EXPECT_EQ(count_entries("/dev/shm"), shm_names);
+  const Footprint now = footprint(getpid());
+  EXPECT_EQ(now.descriptors, own.descriptors);
+}
+
+}  // namespace
+}  // namespace leat::test
+
+int main(int argc, char** argv) {
+  if (argc == 4 && std::string_view(argv[1]) == "--victim") return leat::test::victim(argv[2], std::strtoull(argv[3], nullptr, 10));
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
