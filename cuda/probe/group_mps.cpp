@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "cuda/probe/client.h"
+#include "cuda/probe/driver.h"
 #include "cuda/probe/groups.h"
 
 namespace leat::probe {
@@ -180,6 +181,17 @@ void ask_kill(Asker& asker, const Environment& environment) {
 
 // ---- static partitions ----
 
+// The daemon answers `sm_partition add` with "GPU/ID" or the id alone, by version, maybe with words around it.
+std::string partition_name(const std::string& device, const std::string& answer) {
+  std::string last;
+  std::istringstream words(answer);
+  for (std::string word; words >> word;) {
+    if (word.find('/') != std::string::npos) return word;
+    last = word;
+  }
+  return device + "/" + last;
+}
+
 // Driver 590 and later: the daemon divides the SMs itself, and every client must name its partition.
 void ask_static_partitions(Asker& asker) {
   const Question question{"mps.static_partitions", "Static SM partitions?",
@@ -192,13 +204,12 @@ void ask_static_partitions(Asker& asker) {
   asker.yes_no(question, [&] {
     auto added = asker.mps_command(*environment, "sm_partition add " + asker.device() + " 2");
     if (!added) throw NotApplicable(added.error());
-    const std::string id = first_line(*added);
-    // The daemon answers with "<GPU uuid>/<id>" or the id alone, by version.
-    const std::string name = id.find('/') != std::string::npos ? id : asker.device() + "/" + id;
+    const std::string name = partition_name(asker.device(), *added);
     Client client(with(*environment, "CUDA_MPS_SM_PARTITION", name));
-    std::string note =
-        name + ": " + std::to_string(client.sms()) + " SMs seen, " + std::to_string(client.census()) + " ran blocks";
-    return YesNo{client.check().empty(), note};
+    const int all = attribute(0, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    std::string note = name + ": " + std::to_string(client.sms()) + " of " + std::to_string(all) + " SMs seen, " +
+                       std::to_string(client.census()) + " ran blocks";
+    return YesNo{client.check().empty() && client.sms() < all, note};
   });
   if (auto stopped = asker.stop_mps(); !stopped) throw ProbeFailed(stopped.error());
 }

@@ -231,7 +231,8 @@ HandoverResult import_rounds(Peer& peer, const SharedMemory& memory, const Hando
     result.mismatches += found.mismatches;
     if (found.first < header.last) ++result.early;
     // The first rounds load kernels lazily; they are checked, not timed.
-    const double us = (static_cast<double>(found.first) - static_cast<double>(header.last)) / 1e3;
+    // Whole nanoseconds first: a double does not hold a stamp exactly. Negative where the order was violated.
+    const double us = static_cast<double>(static_cast<std::int64_t>(found.first - header.last)) / 1e3;
     if (round > 2) result.latency_us.push_back(us);
     const bool last = result.latency_us.size() >= static_cast<std::size_t>(what.rounds) ||
                       (Clock::now() > deadline && !result.latency_us.empty());

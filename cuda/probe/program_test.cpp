@@ -28,7 +28,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-constexpr auto kSoon = std::chrono::seconds(60);
+constexpr auto kSoon = std::chrono::seconds(200);
 const std::string kProgram = LEAT_PROGRAM, kFakeMps = LEAT_FAKE_MPS, kFakeCuda = LEAT_FAKE_CUDA_DIRECTORY;
 
 std::string contents(const std::string& path) {
