@@ -61,6 +61,8 @@ class RingProducer {
   [[nodiscard]] std::uint32_t push(std::span<const T> items) noexcept {
     const auto wanted = static_cast<std::uint32_t>(items.size());
     const std::uint32_t count = std::min(wanted, room(wanted));
+    // The consumer's cache holds these lines: ask for all of them at once, so that the writes do not wait one by one.
+    for (std::uint32_t i = 1; i < count; ++i) __builtin_prefetch(cells_ + ((next_ + i) & mask_), 1);
     for (std::uint32_t i = 0; i < count; ++i) write(items[i]);
     return count;
   }

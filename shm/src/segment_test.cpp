@@ -171,8 +171,10 @@ TEST(WaitPolicy, OneSpinnerAtMostAndNoneWhenIdle) {
   EXPECT_EQ(choose_wait_policy(Role::scheduler, 2, true, false).mode, WaitMode::spin);
   EXPECT_NE(choose_wait_policy(Role::scheduler, 8, false, false).mode, WaitMode::spin);
   Waiter spinner(choose_wait_policy(Role::scheduler, 2, true, false));
-  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(spinner.should_park(true));
-  EXPECT_TRUE(spinner.should_park(false));
+  for (int i = 0; i < 100000; ++i) EXPECT_FALSE(spinner.should_park(true));
+  int lingers = 0;
+  while (!spinner.should_park(false)) ++lingers;
+  EXPECT_LT(lingers, 10000);
   Waiter parker(choose_wait_policy(Role::worker, 2, false, false));
   EXPECT_TRUE(parker.should_park(true));
   Waiter yielder(choose_wait_policy(Role::worker, 2, false, true));

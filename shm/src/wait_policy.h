@@ -14,13 +14,15 @@ enum class Role : std::uint8_t { scheduler, worker, client };
 enum class WaitMode : std::uint8_t {
   park,   // block in the kernel at once
   yield,  // sched_yield up to `yields` times, then park: for peers whose answer takes less than a wake
-  spin    // poll while `in_flight` work exists, else park
+  spin    // poll while work is in flight and `linger` polls longer, then park
 };
 
 struct WaitPolicy {
   WaitMode mode = WaitMode::park;
   std::uint32_t yields = 0;      // WaitMode::yield: tries before parking
   std::uint32_t pauses = 0;      // WaitMode::spin: `pause` instructions between polls
+  std::uint32_t linger = 0;      // WaitMode::spin: empty polls with nothing in flight before parking: a busy client's next
+                                 // frame comes sooner than a wake would take
 };
 
 // Cores this process may run on (its affinity mask).
