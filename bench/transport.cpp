@@ -1,7 +1,9 @@
 // What the transport costs, as ratios to floors and peers measured in the same run.
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "bench/transport_relay.h"
 #include "bench/transport_rings.h"
 #include "tools/cli/command.h"
 
@@ -10,10 +12,17 @@ namespace {
 using namespace leat;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "seconds", .type = cli::Type::real, .value = "S", .fallback = "8", .min = 0.1, .max = 240, .help = "time to measure, all parts together"},
+    {.name = "seconds", .type = cli::Type::real, .value = "S", .fallback = "12", .min = 0.3, .max = 240, .help = "time to measure, all parts together"},
+    {.name = "leatd", .type = cli::Type::path, .value = "FILE", .help = "the daemon; default: the one built beside this program"},
     {.name = "json", .help = "print one JSON object instead of a table"},
 };
-constexpr cli::Command kCommand = {.name = "transport", .summary = "measures rings, relay and the path through leatd", .options = kOptions};
+constexpr cli::Command kCommand = {
+    .name = "transport",
+    .summary = "measures rings, relay and the path through leatd",
+    .description = "Every figure is a ratio to a floor or peer measured in the same run: the submission ring's round trip to one cache line "
+                   "bouncing between two pinned processes, its throughput to Boost's queue in its default use, and a frame's way through leatd to a "
+                   "bare relay of three processes. A figure that no undisturbed round gave is null.",
+    .options = kOptions};
 
 // No undisturbed round: unknown, not zero.
 nlohmann::json to_json(const bench::Figure& f) {
@@ -22,27 +31,68 @@ nlohmann::json to_json(const bench::Figure& f) {
 }
 nlohmann::json median(const bench::Figure& f) { return f.rounds == 0 ? nlohmann::json() : nlohmann::json(f.median); }
 
+void print_line(const char* what, const bench::Figure& f, double scale, const char* unit, const char* bar) {
+  if (f.rounds == 0)
+    std::printf("%-44s unknown: no undisturbed round\n", what);
+  else
+    std::printf("%-44s %8.2f %s  (p10 %.2f, p90 %.2f, %zu rounds)%s\n", what, f.median * scale, unit, f.low * scale, f.high * scale, f.rounds, bar);
+}
+
+void print_table(const bench::RingFigures& r, const Result<bench::PathFigures>& p) {
+  std::printf("floor: one cache line, round trip                %.0f ns before, %.0f ns after\n", r.floor_rtt_ns[0], r.floor_rtt_ns[1]);
+  print_line("ring round trip over the floor", r.rtt_over_floor, 1, "x", "  bar: <= 2.0");
+  print_line("ring, in batches", r.throughput, 1e-6, "M/s", "");
+  print_line("ring, one by one", r.throughput_single, 1e-6, "M/s", "");
+  print_line("boost::lockfree::spsc_queue, one by one", r.throughput_boost, 1e-6, "M/s", "");
+  print_line("ring in batches over boost", r.throughput_over_boost, 1, "x", "  bar: >= 3.0");
+  if (!p) {
+    std::printf("path through leatd: unknown: %s\n", p.error().c_str());
+    return;
+  }
+  print_line("bare relay of three processes, round trip", p->relay_rtt_ns, 1e-3, "us", "");
+  print_line("path through leatd, round trip", p->path_rtt_ns, 1e-3, "us", "");
+  print_line("path over relay", p->path_over_relay, 1, "x", "  bar: <= 1.3");
+}
+
+void print_json(const bench::RingFigures& r, const Result<bench::PathFigures>& p) {
+  nlohmann::json j;
+  const bool floor = r.rtt_over_floor.rounds != 0;
+  j["floor_rtt_ns"] = {floor ? nlohmann::json(r.floor_rtt_ns[0]) : nullptr, floor ? nlohmann::json(r.floor_rtt_ns[1]) : nullptr};
+  j["ring_rtt_over_floor"] = median(r.rtt_over_floor);
+  j["ring_throughput_over_boost"] = median(r.throughput_over_boost);
+  j["path_rtt_over_relay"] = p ? median(p->path_over_relay) : nlohmann::json();
+  auto& spread = j["spread"];
+  spread["ring_rtt_over_floor"] = to_json(r.rtt_over_floor);
+  spread["ring_throughput_over_boost"] = to_json(r.throughput_over_boost);
+  spread["ring_messages_per_s"] = to_json(r.throughput);
+  spread["ring_messages_per_s_one_by_one"] = to_json(r.throughput_single);
+  spread["boost_messages_per_s"] = to_json(r.throughput_boost);
+  j["rounds_dropped"] = r.dropped + (p ? p->dropped : 0);
+  if (p) {
+    spread["relay_rtt_ns"] = to_json(p->relay_rtt_ns);
+    spread["path_rtt_ns"] = to_json(p->path_rtt_ns);
+    spread["path_rtt_over_relay"] = to_json(p->path_over_relay);
+  } else {
+    j["path_unknown_because"] = p.error();
+  }
+  std::printf("%s\n", j.dump(2).c_str());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
   const bench::Cores cores = bench::choose_cores();
   if (cores.near == cores.far) {
-    std::fprintf(stderr, "transport: one core only; two processes on two cores are what it measures\n");
+    std::fprintf(stderr, "transport: only one core may be used here, and it measures what passes between two; give it two (taskset, cgroup)\n");
     return cli::kBadInput;
   }
+  std::error_code none;
+  const auto beside = std::filesystem::read_symlink("/proc/self/exe", none).parent_path().parent_path() / "engine/daemon/leatd";
   bench::prefer();
-  const bench::RingFigures r = bench::measure_rings(cores, args.real("seconds") / 2);
-  nlohmann::json j;
-  j["floor_rtt_ns"] = {r.floor_rtt_ns[0], r.floor_rtt_ns[1]};
-  j["ring_rtt_over_floor"] = median(r.rtt_over_floor);
-  j["ring_throughput_over_boost"] = median(r.throughput_over_boost);
-  j["spread"]["ring_rtt_over_floor"] = to_json(r.rtt_over_floor);
-  j["spread"]["ring_throughput_over_boost"] = to_json(r.throughput_over_boost);
-  j["spread"]["ring_messages_per_s"] = to_json(r.throughput);
-  j["spread"]["ring_messages_per_s_one_by_one"] = to_json(r.throughput_single);
-  j["spread"]["boost_messages_per_s"] = to_json(r.throughput_boost);
-  j["rounds_dropped"] = r.dropped;
-  std::printf("%s\n", j.dump(2).c_str());
+  const double third = args.real("seconds") / 3;
+  const bench::RingFigures r = bench::measure_rings(cores, 2 * third);
+  const auto p = bench::measure_path(cores, third, args.given("leatd") ? args.text("leatd") : beside.string());
+  args.flag("json") ? print_json(r, p) : print_table(r, p);
   return 0;
 }

@@ -33,6 +33,13 @@ void pin(int core) {
   sched_setaffinity(0, sizeof set, &set);
 }
 
+void unpin() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int c = 0; c < CPU_SETSIZE; ++c) CPU_SET(c, &set);
+  sched_setaffinity(0, sizeof set, &set);  // the kernel takes away what may not be used
+}
+
 std::int64_t now_ns() {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);

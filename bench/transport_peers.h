@@ -25,6 +25,7 @@ struct Cores {
 Cores choose_cores();
 void prefer();        // ahead of other programs, where that is allowed; children inherit it
 void pin(int core);
+void unpin();         // to every core of the host, for programs that choose their own
 std::int64_t now_ns();
 
 // A child that ends with its parent (or when killed by end()).
