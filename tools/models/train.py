@@ -10,7 +10,7 @@ Inputs are (pixel / 255 - 0.5) / 0.5, R G B; detect's are letterboxed from the f
 
 Half of the frames go through H.264 first. Seeded; the seeds of the tests are not used here. Needs python3-torch,
 python3-numpy and ffmpeg. The work is cut into runs: --minutes ends a run after a checkpoint in --work, and the same
-command goes on from there.
+command goes on from there. The committed files are checkpoints: detect after 2051 of 3000 steps, classify after 2910 of 9240.
 """
 import argparse
 import json
