@@ -6,6 +6,7 @@
 
 namespace leat::planner {
 
+extern const cli::Subcommand kPlanPlan;
 extern const cli::Subcommand kPlanCheck;
 extern const cli::Subcommand kPlanBench;
 extern const cli::Subcommand kPlanHarpagon;
@@ -13,7 +14,7 @@ extern const cli::Subcommand kPlanMig;
 
 namespace {
 
-const cli::Subcommand* const kSubcommands[] = {&kPlanCheck, &kPlanHarpagon, &kPlanMig, &kPlanBench};
+const cli::Subcommand* const kSubcommands[] = {&kPlanPlan, &kPlanCheck, &kPlanMig, &kPlanHarpagon, &kPlanBench};
 
 const cli::Program kProgram = {.name = "leat-plan",
                                .summary = "applications and profiles in, plans out",

@@ -1,6 +1,7 @@
 #include "planner/pooled_candidates.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "planner/profile_table.h"
@@ -72,6 +73,30 @@ class Enumerator {
       }
     }
     return out;
+  }
+
+  // Shortest way through the blocks: least[s][k], microseconds to the end of block k with s + 1 stages.
+  double least_latency_us() const {
+    const std::uint32_t blocks = profile_.blocks;
+    std::vector<double> least(blocks + 1, INFINITY);
+    least[0] = 0;
+    double best = INFINITY;
+    for (std::uint32_t s = 0; s < problem_.max_stages; ++s) {
+      std::vector<double> next(blocks + 1, INFINITY);
+      for (const auto& of_type : types_) {
+        for (const Share& share : of_type) {
+          const auto& tail = share.tail_us[0];
+          for (std::uint32_t from = 0; from < blocks; ++from) {
+            for (std::uint32_t to = from + 1; to <= blocks && fits(share, from, to); ++to) {
+              next[to] = std::min(next[to], least[from] + tail[to] - tail[from] + item_us_[to]);
+            }
+          }
+        }
+      }
+      least = std::move(next);
+      best = std::min(best, least[blocks]);
+    }
+    return best;
   }
 
  private:
@@ -174,6 +199,10 @@ void keep_best_for_whole_gpus(std::vector<Slot>& slots) {
     keep_best(slot.candidates, [](const Candidate& a, const Candidate& b, std::uint32_t s) { return a.gpu_rps(s) >= b.gpu_rps(s); });
     slot.copies = std::min(slot.copies, static_cast<std::uint32_t>(slot.candidates.size()));
   }
+}
+
+double least_latency_us(const PooledProblem& problem, const PooledDnn& dnn) {
+  return Enumerator(problem, dnn, UINT32_MAX).least_latency_us();
 }
 
 PooledStage describe_stage(const PooledProblem& problem, const PooledDnn& dnn, std::uint32_t type, std::uint32_t share,

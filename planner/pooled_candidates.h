@@ -37,6 +37,9 @@ std::vector<Slot> enumerate_slots(const PooledProblem& problem, const PooledDnn&
 // Leaves out what another candidate of the slot beats when every stage takes whole GPUs.
 void keep_best_for_whole_gpus(std::vector<Slot>& slots);
 
+// Budget the fastest pipeline of batch 1 would use up: no smaller one is enough. Infinite where nothing is profiled or fits.
+double least_latency_us(const PooledProblem& problem, const PooledDnn& dnn);
+
 // Latency and rate of one stage; what the checker must agree with, derived on its own there.
 PooledStage describe_stage(const PooledProblem& problem, const PooledDnn& dnn, std::uint32_t type, std::uint32_t share,
                            std::uint32_t batch, std::uint32_t first_block, std::uint32_t end_block);

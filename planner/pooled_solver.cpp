@@ -381,4 +381,19 @@ PooledSolution solve_free(const PooledProblem& problem, const PooledEffort& effo
   return out;
 }
 
+double pooled_bound(const PooledProblem& problem) {
+  PooledSolution ignored;
+  Slots slots;
+  return enumerate(problem, slots, ignored) ? relax(problem, slots).bound() : 0;
+}
+
+std::vector<double> pooled_prices(const PooledProblem& problem) {
+  PooledProblem freer = problem;
+  freer.max_stages = std::max(problem.max_stages, kFreeStages);
+  PooledSolution ignored;
+  Slots slots;
+  if (!enumerate(freer, slots, ignored)) return {};
+  return relax(freer, slots).gpu_price();
+}
+
 }  // namespace leat::planner

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "planner/pooled_problem.h"
 
@@ -23,5 +24,11 @@ PooledSolution solve_pooled(const PooledProblem& problem, const PooledEffort& ef
 inline constexpr std::uint32_t kFreeStages = 3;
 inline constexpr std::uint32_t kFreePipelines = 3;
 PooledSolution solve_free(const PooledProblem& problem, const PooledEffort& effort = {});
+
+// The relaxation alone, by the stricter rules: no plan has a larger z; 0 where a DNN fits no pipeline. A tenth of the search's time.
+double pooled_bound(const PooledProblem& problem);
+// Its price of one GPU of each type (sum of price * count = bound; any other counts are worth no more than theirs); empty: no plan.
+// Of the freer rules' relaxation, so that it bounds both.
+std::vector<double> pooled_prices(const PooledProblem& problem);
 
 }  // namespace leat::planner

@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include "planner/host.h"
+#include "planner/json_reader.h"
+#include "planner/plan_io.h"
+#include "planner/text_file.h"
+
+namespace leat::planner {
+namespace {
+
+constexpr const char* kSchema = "leat-host/1";
+constexpr double kHuge = 1e15;
+
+PartitionKind kind_from(const JsonCursor& c) {
+  const std::string text = c.text();
+  for (const PartitionKind kind : {PartitionKind::cpu, PartitionKind::mig, PartitionKind::mps, PartitionKind::gpu, PartitionKind::emulated}) {
+    if (text == name_of(kind)) return kind;
+  }
+  c.fail("'" + text + "' is no kind of partition; use cpu, mig, mps, gpu or emulated");
+  return PartitionKind::emulated;
+}
+
+}  // namespace
+
+Result<Host> parse_host(std::string_view json, const std::string& name) {
+  JsonDocument document(name, json);
+  const JsonCursor root = document.root();
+  root.only({"schema", "handover_gbps", "partitions"});
+  if (root.at("schema").text() != kSchema) root.at("schema").fail(std::string("this program reads ") + kSchema);
+  Host host;
+  host.handover_gbps = root.number_or("handover_gbps", 0, 0, kHuge);
+  std::uint32_t device = 0;
+  for (const auto& c : root.at("partitions").items()) {
+    c.only({"name", "kind", "class", "share", "size", "price", "watts", "memory_bytes", "device", "host", "selector", "count", "max_share"});
+    HostPartition h;
+    Partition& p = h.partition;
+    p.kind = kind_from(c.at("kind"));
+    p.partition_class = c.at("class").text();
+    p.share = static_cast<std::uint32_t>(c.integer_or("share", 1, 1, 4096));
+    p.size = c.number_or("size", 1, 1e-9, kHuge);
+    p.price = c.number_or("price", 1, 0, kHuge);
+    p.watts = c.number_or("watts", 0, 0, kHuge);
+    p.memory_bytes = c.integer_or("memory_bytes", 0, 0, INT64_MAX);
+    p.host = static_cast<std::uint32_t>(c.integer_or("host", 0, 0, 1'000'000));
+    p.selector = c.text_or("selector", "");
+    h.max_share = static_cast<std::uint32_t>(c.integer_or("max_share", 1, 1, 64));
+    if (h.max_share > 1 && p.share > 1) c.at("max_share").fail("a partition that is cut already (share > 1) cannot be cut further; give one of the two");
+    const auto count = c.integer_or("count", 1, 1, 100'000);
+    const std::string stem = c.text_or("name", p.partition_class);
+    for (std::int64_t k = 0; k < count; ++k) {
+      p.name = count == 1 && c.has("name") ? stem : stem + "/" + std::to_string(k);
+      p.device = static_cast<std::uint32_t>(c.integer_or("device", device, 0, 1'000'000'000));
+      ++device;
+      host.partitions.push_back(h);
+    }
+  }
+  if (host.partitions.empty()) root.at("partitions").fail("a host needs at least one partition");
+  std::set<std::string> names;
+  for (const HostPartition& h : host.partitions) {
+    if (!names.insert(h.partition.name).second) root.at("partitions").fail("two partitions are named '" + h.partition.name + "'; rename one");
+  }
+  if (document.failed()) return document.error();
+  return host;
+}
+
+Result<Host> read_host(const std::string& path) {
+  const auto text = read_text_file(path);
+  if (!text) return Error{text.error()};
+  return parse_host(*text, path);
+}
+
+Host this_host(std::uint32_t cores_each) {
+  Host host;
+  const std::uint32_t cores = std::max(1u, std::thread::hardware_concurrency());
+  const std::uint32_t each = std::min(std::max(1u, cores_each), cores);
+  for (std::uint32_t first = 0; first + each <= cores; first += each) {
+    HostPartition h;
+    h.partition.name = "cpu" + std::to_string(first / each);
+    h.partition.kind = PartitionKind::cpu;
+    h.partition.partition_class = "cpu:" + std::to_string(each);
+    h.partition.size = each;
+    h.partition.price = each;
+    h.partition.device = first / each;
+    h.partition.selector = each == 1 ? std::to_string(first) : std::to_string(first) + "-" + std::to_string(first + each - 1);
+    host.partitions.push_back(h);
+  }
+  return host;
+}
+
+}  // namespace leat::planner

@@ -1,0 +1,20 @@
+// A host's partitions grouped into the pooled problem's GPU types: those that profiles, memory, price and size cannot tell apart.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "planner/host.h"
+#include "planner/pooled_problem.h"
+
+namespace leat::planner {
+
+struct HostTypes {
+  std::vector<GpuType> types;
+  std::vector<std::vector<std::uint32_t>> members;  // [type]: indexes into Host::partitions
+};
+
+// In order of first appearance.
+HostTypes types_of(const Host& host);
+
+}  // namespace leat::planner

@@ -1,0 +1,81 @@
+#include "planner/plan_svg.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "tools/cli/svg.h"
+
+namespace leat::planner {
+namespace {
+
+constexpr double kLeft = 190, kBoxWidth = 190, kBoxHeight = 66, kGap = 56, kRow = 86, kTop = 74;
+
+template <class... Values>
+std::string words(const char* format, Values... values) {
+  char text[160];
+  std::snprintf(text, sizeof text, format, values...);
+  return text;
+}
+
+// "V100 1/2 x 4"
+std::string pool_words(const Plan& plan, const Stage& stage) {
+  std::map<std::pair<std::string, std::uint32_t>, int> counts;
+  for (const auto p : stage.pool) ++counts[{plan.partitions[p].partition_class, plan.partitions[p].share}];
+  std::string out;
+  for (const auto& [key, count] : counts) {
+    if (!out.empty()) out += ", ";
+    out += key.first + (key.second > 1 ? words(" 1/%u", key.second) : "") + words(" x %d", count);
+  }
+  return out;
+}
+
+void draw_route(cli::Svg& svg, const PlanFile& file, const Route& route, double y) {
+  const Application& app = file.applications[route.application];
+  double x = kLeft;
+  for (std::size_t s = 0; s < route.stages.size(); ++s) {
+    const Stage& stage = route.stages[s];
+    const Latency& l = stage.latency_by_batch.back();
+    const double rate = static_cast<double>(stage.pool.size()) * route.batch * 1e9 / static_cast<double>(l.p50_ns);
+    svg.box(x, y, kBoxWidth, kBoxHeight, "#eef4fa", std::string(cli::series_colour(route.application)));
+    svg.text(x + 8, y + 18, pool_words(file.plan, stage), 12, cli::Svg::Anchor::start, "#222", true);
+    svg.text(x + 8, y + 36, words("blocks %u to %u, batch %u", stage.first_block, stage.end_block - 1, route.batch), 11);
+    svg.text(x + 8, y + 54, words("%.2f ms (p99 %.2f), up to %.1f/s", static_cast<double>(l.p50_ns) / 1e6, static_cast<double>(l.p99_ns) / 1e6, rate), 11);
+    if (s + 1 < route.stages.size()) {
+      svg.arrow(x + kBoxWidth, y + kBoxHeight / 2, x + kBoxWidth + kGap, y + kBoxHeight / 2, "#555");
+      svg.text(x + kBoxWidth + kGap / 2, y + kBoxHeight / 2 - 8, words("%.2f MB", static_cast<double>(stage.transfer_bytes) / 1e6), 10, cli::Svg::Anchor::middle, "#555");
+    }
+    x += kBoxWidth + kGap;
+  }
+  svg.text(12, y + 26, app.modules[route.module].name, 12, cli::Svg::Anchor::start, "#222", true);
+  svg.text(12, y + 44, words("%.1f requests/s", route.rate_rps), 11);
+  svg.arrow(kLeft - 40, y + kBoxHeight / 2, kLeft, y + kBoxHeight / 2, "#555");
+}
+
+}  // namespace
+
+std::string plan_svg(const PlanFile& file) {
+  std::size_t stages = 1;
+  for (const Route& r : file.plan.routes) stages = std::max(stages, r.stages.size());
+  const double height = kTop + kRow * static_cast<double>(file.plan.routes.size()) + 26 * static_cast<double>(file.applications.size()) + 20;
+  const double width = std::max(720.0, kLeft + static_cast<double>(stages) * (kBoxWidth + kGap));
+  cli::Svg svg(width, height);
+  const Certificate& c = file.plan.certificate;
+  svg.text(12, 24, words("%zu routes over %zu partitions", file.plan.routes.size(), file.plan.partitions.size()), 15, cli::Svg::Anchor::start, "#222", true);
+  svg.text(12, 44, words("objective %.6g, at most %.6g (gap %.3g)", c.objective, c.upper_bound, c.gap), 12);
+  svg.text(12, 60, c.binding, 11, cli::Svg::Anchor::start, "#555");
+  double y = kTop;
+  for (std::uint32_t a = 0; a < file.applications.size(); ++a) {
+    svg.text(12, y + 16, words("%s: SLO %.1f ms", file.applications[a].name.c_str(), static_cast<double>(file.applications[a].slo_ns) / 1e6), 13, cli::Svg::Anchor::start,
+             cli::series_colour(a), true);
+    y += 26;
+    for (const Route& r : file.plan.routes) {
+      if (r.application != a) continue;
+      draw_route(svg, file, r, y);
+      y += kRow;
+    }
+  }
+  return svg.str();
+}
+
+}  // namespace leat::planner
