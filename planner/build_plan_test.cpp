@@ -93,7 +93,7 @@ TEST(BuildPlan, AnImpossibleSloNamesTheNearestFeasibleOneAndThatOneIsFeasible) {
   o = build_plan(r);
   ASSERT_TRUE(o.ok());
   EXPECT_TRUE(o->feasible);
-  r.applications[0].slo_ns = static_cast<std::int64_t>(o->slos.empty() ? r.applications[0].slo_ns * 0.99 : 0);
+  r.applications[0].slo_ns = r.applications[0].slo_ns * 99 / 100;
   o = build_plan(r);
   EXPECT_FALSE(o->feasible);
 }
