@@ -15,6 +15,7 @@
 #include <fstream>
 
 #include "leat/leat.h"
+#include "tools/leat/doctor_gpu.h"
 #include "tools/leat/library_search.h"
 
 namespace leat::tools {
@@ -248,7 +249,8 @@ Finding gpu() {
 
 std::span<const DoctorCheck> doctor_checks() {
   static constexpr DoctorCheck kChecks[] = {kernel, memfd,  pidfd, kernel_ring,     open_files,  locked_memory,
-                                            memory, cores,  clock_source, onnx_runtime, socket_place, gpu};
+                                            memory, cores,  clock_source, onnx_runtime, socket_place, gpu,
+                                            gpu_probe};
   return kChecks;
 }
 

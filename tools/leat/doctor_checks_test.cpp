@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "tools/leat/doctor_gpu.h"
+
 namespace leat::tools {
 namespace {
 
@@ -17,6 +19,38 @@ TEST(Doctor, EveryFindingSaysWhatItFoundAndHowToCureIt) {
     EXPECT_EQ(finding.health == Health::good, finding.cure.empty()) << finding.subject << ": " << finding.cure;
   }
   EXPECT_TRUE(subjects.contains("ONNX Runtime") && subjects.contains("GPU") && subjects.contains("io_uring"));
+}
+
+std::string probe_report(const std::string& problem, const std::string& answers) {
+  return R"({"leat_gpu_probe": 1, "problem": ")" + problem + R"(", "answers": [)" + answers + "]}";
+}
+
+constexpr const char* kWorks =
+    R"({"id": "handover.works", "answer": "yes", "note": "", "conditions": {"mechanism": "vmm_fd", "signal": "message", "mps": "off"}},
+       {"id": "handover.works", "answer": "no", "note": "", "conditions": {"mechanism": "pool", "signal": "message", "mps": "off"}},
+       {"id": "mps.client", "answer": "no", "note": "", "conditions": {}})";
+
+TEST(Doctor, SumsTheGpuProbeUp) {
+  const Finding finding = finding_from_probe(probe_report("", kWorks));
+  EXPECT_EQ(finding.health, Health::good);
+  EXPECT_EQ(finding.found,
+            "hand-over in place: vmm_fd; between MPS clients: none; MPS: no; MIG: not asked; client frames in place: not asked; "
+            "cuDNN: not asked");
+}
+
+TEST(Doctor, GpuProbeThatBrokeIsANoteWithItsCause) {
+  const Finding broke = finding_from_probe(
+      probe_report("", std::string(kWorks) + R"(, {"id": "green.complete", "answer": "failed", "note": "its process died", "conditions": {}})"));
+  EXPECT_EQ(broke.health, Health::note);
+  EXPECT_EQ(broke.cause, "1 of 4 questions broke; the first: green.complete: its process died");
+  const Finding driverless = finding_from_probe(probe_report("no NVIDIA driver", ""));
+  EXPECT_EQ(driverless.health, Health::note);
+  EXPECT_EQ(driverless.cause, "no NVIDIA driver");
+  for (const char* text : {"", "nothing", "[]", "{}", R"({"problem": "", "answers": [{}]})"}) {
+    const Finding unreadable = finding_from_probe(text);
+    EXPECT_EQ(unreadable.health, Health::note) << text;
+    EXPECT_FALSE(unreadable.cure.empty()) << text;
+  }
 }
 
 TEST(Doctor, ReadsKernelReleases) {

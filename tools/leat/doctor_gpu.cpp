@@ -1,0 +1,115 @@
+#include "tools/leat/doctor_gpu.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tools/leat/library_search.h"
+
+namespace leat::tools {
+namespace {
+
+using Json = nlohmann::json;
+
+Finding note(std::string found, std::string cause, std::string cure) {
+  return {.subject = kGpuProbeSubject, .health = Health::note, .found = std::move(found), .cause = std::move(cause), .cure = std::move(cure)};
+}
+
+bool is_yes(const Json& answer) { return answer.at("answer") == "yes"; }
+
+// Mechanisms that hand device memory over between two processes, without MPS or between its clients.
+std::string mechanisms(const Json& answers, const char* mps) {
+  std::string names;
+  for (const Json& answer : answers) {
+    if (answer.at("id") != "handover.works" || !is_yes(answer)) continue;
+    const Json& conditions = answer.at("conditions");
+    if (conditions.value("signal", "") != "message" || conditions.value("mps", "") != mps) continue;
+    names += (names.empty() ? "" : ", ") + conditions.at("mechanism").get<std::string>();
+  }
+  return names.empty() ? "none" : names;
+}
+
+// "yes", "no" or "not asked"; yes if any answer of this id is.
+std::string any(const Json& answers, const char* id) {
+  std::string result = "not asked";
+  for (const Json& answer : answers) {
+    if (answer.at("id") != id) continue;
+    if (is_yes(answer)) return "yes";
+    if (answer.at("answer") == "no") result = "no";
+  }
+  return result;
+}
+
+// Beside this program, where both are installed; else left to PATH.
+std::string probe_program() {
+  if (const char* named = std::getenv("LEAT_GPU_PROBE"); named != nullptr && *named != '\0') return named;
+  std::error_code problem;
+  const auto beside = std::filesystem::read_symlink("/proc/self/exe", problem).parent_path() / "leat-gpu-probe";
+  if (!problem && ::access(beside.c_str(), X_OK) == 0) return beside.string();
+  return "leat-gpu-probe";
+}
+
+std::string quoted(const std::string& word) {
+  std::string text = "'";
+  for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+std::string output_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
+  std::string text;
+  std::array<char, 4096> chunk{};
+  while (pipe) {
+    const std::size_t got = std::fread(chunk.data(), 1, chunk.size(), pipe.get());
+    if (got == 0) break;
+    text.append(chunk.data(), got);
+  }
+  return text;
+}
+
+}  // namespace
+
+Finding finding_from_probe(std::string_view report) {
+  try {
+    const Json json = Json::parse(report);
+    if (const std::string problem = json.at("problem"); !problem.empty()) {
+      return note("could not ask the GPU", problem, "install the driver's libraries of the same version as its kernel module");
+    }
+    const Json& answers = json.at("answers");
+    Finding finding{.subject = kGpuProbeSubject};
+    finding.found = "hand-over in place: " + mechanisms(answers, "off") + "; between MPS clients: " + mechanisms(answers, "on") +
+                    "; MPS: " + any(answers, "mps.client") + "; MIG: " + any(answers, "devices.mig") +
+                    "; client frames in place: " + any(answers, "frames.register") + "; cuDNN: " + any(answers, "cudnn.found");
+    int failed = 0;
+    for (const Json& answer : answers) {
+      if (answer.at("answer") != "failed") continue;
+      if (failed++ == 0) finding.cause = answer.at("id").get<std::string>() + ": " + answer.at("note").get<std::string>();
+    }
+    if (failed > 0) {
+      finding.health = Health::note;
+      finding.cause = std::to_string(failed) + " of " + std::to_string(answers.size()) + " questions broke; the first: " + finding.cause;
+      finding.cure = "run leat-gpu-probe for the whole report; is the driver of the same version as its libraries?";
+    }
+    return finding;
+  } catch (const Json::exception& problem) {
+    return note("its report cannot be read", problem.what(), "install leat and leat-gpu-probe of the same version");
+  }
+}
+
+Finding gpu_probe() {
+  if (find_gpus().count == 0) return {.subject = kGpuProbeSubject, .found = "not asked, as there is no GPU"};
+  const std::string program = probe_program();
+  const std::string report = output_of(quoted(program) + " --quick --json -");
+  if (report.empty()) {
+    return note("could not be asked", program + " cannot be started",
+                "build with a CUDA toolkit, or name the program with LEAT_GPU_PROBE; without it, hand-over goes through the host");
+  }
+  return finding_from_probe(report);
+}
+
+}  // namespace leat::tools

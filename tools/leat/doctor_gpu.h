@@ -1,0 +1,20 @@
+// The GPU half of `leat doctor`: what leat-gpu-probe says about partitions and hand-over, as one finding.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tools/leat/doctor_checks.h"
+
+namespace leat::tools {
+
+inline constexpr std::string_view kGpuProbeSubject = "GPU probe";
+
+// From the JSON that `leat-gpu-probe --json -` printed (docs/gpu-probe.md). A text that is no such report is a note.
+[[nodiscard]] Finding finding_from_probe(std::string_view report);
+
+// Runs `leat-gpu-probe --quick` where there is a GPU: the program that LEAT_GPU_PROBE names, else the one beside this
+// program, else the one on PATH. Its progress goes to stderr; it takes up to a few minutes.
+[[nodiscard]] Finding gpu_probe();
+
+}  // namespace leat::tools
