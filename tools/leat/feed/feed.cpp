@@ -28,7 +28,7 @@ constexpr cli::Option kOptions[] = {
     {.name = "frames", .type = Type::integer, .value = "N", .min = 0, .help = "stop each stream after this many frames"},
     {.name = "slo-ms", .type = Type::real, .value = "MS", .min = 0, .max = 3600000, .help = "objective from capture to answer (default: the application's)"},
     {.name = "depth", .type = Type::integer, .value = "N", .fallback = "4", .min = 1, .max = 64, .help = "frames of one stream waiting or running at once"},
-    {.name = "overload", .type = Type::choice, .choices = "latest|fifo|latest_per_key|never_drop", .fallback = "latest", .help = "what gives way when a stream is full"},
+    {.name = "overload", .type = Type::choice, .choices = "auto|latest|fifo|latest_per_key|never_drop", .fallback = "auto", .help = "what gives way when frames wait; auto: latest for cameras and with --realtime, else fifo"},
     {.name = "priority", .type = Type::choice, .choices = "background|normal|high|protected", .fallback = "normal", .help = "of every stream"},
     {.name = "stdin", .help = "read standard input: y4m, or raw pictures with --raw and --size; the same as the source '-'"},
     {.name = "raw", .type = Type::choice, .choices = "nv12|i420|rgb24|bgr24|gray8", .help = "sources are raw pictures of this format, read straight into the frame slots"},
@@ -86,6 +86,7 @@ Result<std::vector<FeederOptions>> plan_streams(const cli::Arguments& args, cons
     return Error{"'--size' is '" + size + "', but must be WIDTHxHEIGHT, such as 1280x720"};
   }
   const std::string overload = args.text("overload"), priority = args.text("priority");
+  base.overload_chosen = overload != "auto";
 #define X(name, value, text) \
   if (overload == #name) base.overload = LEAT_OVERLOAD_##name;
   LEAT_OVERLOADS(X)

@@ -57,10 +57,11 @@ Status Feeder::open() {
   options.width = format.width;
   options.height = format.height;
   options.depth = depth_;
-  options.overload = options_.overload;
+  const bool own_time = options_.realtime || options_.rate > 0 || format.live;
+  options.overload = options_.overload_chosen ? options_.overload : own_time ? LEAT_OVERLOAD_latest : LEAT_OVERLOAD_fifo;
   options.priority = options_.priority;
   options.slo_ns = options_.slo_ns;
-  options.period_ns = (options_.realtime || format.live) && rate > 0 ? std::llround(1e9 / rate) : 0;
+  options.period_ns = own_time && rate > 0 ? std::llround(1e9 / rate) : 0;
   auto stream = client_->open_stream(options);
   if (!stream.ok()) return Error{stream.error()};
   stream_.emplace(std::move(*stream));

@@ -22,6 +22,7 @@ struct FeederOptions {
   std::int64_t slo_ns = 0;        // 0: the application's
   std::uint32_t depth = 0;        // 0: the library's default
   leat_overload overload = LEAT_OVERLOAD_latest;
+  bool overload_chosen = false;   // false: latest for what keeps its own time, fifo for what waits for answers
   leat_priority priority = LEAT_PRIORITY_NORMAL;
   bool realtime = false;          // pictures go in when they are due; otherwise as fast as answers come
   bool loop = false;
