@@ -54,7 +54,7 @@ TEST(BadConfig, EveryFaultIsOneLineAndStatusTwo) {
       {"unknown key", replaced(kGood, "slo_ms", "slo_mss"), {"c.toml:6", "slo_mss", "did you mean 'slo_ms'?"}},
       {"unknown table", std::string(kGood) + "[deamon]\n", {"deamon", "did you mean 'daemon'?"}},
       {"wrong type", replaced(kGood, "500", "\"fast\""), {"c.toml:6", "slo_ms", "number"}},
-      {"missing key", replaced(kGood, "slo_ms = 500", ""), {"echo", "slo_ms", "missing"}},
+      {"missing key", replaced(kGood, "slo_ms = 500", ""), {"c.toml:4", "application", "slo_ms", "missing"}},
       {"duplicate partition", std::string(kGood) + "[[partition]]\nname = \"p\"\n", {"'p'", "twice"}},
       {"duplicate application", std::string(kGood) + "[[application]]\nname = \"echo\"\nslo_ms = 5\n", {"'echo'", "twice"}},
       {"duplicate module", std::string(kGood) + "  [[application.module]]\n  name = \"sum\"\n  latency_ms = [1]\n", {"'sum'", "rename"}},

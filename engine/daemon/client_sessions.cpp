@@ -50,12 +50,6 @@ void ClientSessions::accept(shm::Fd connection) {
   shm::Record daemon = env_.board.daemon();
   const auto peer = shm::peer_of(connection.get());
   if (!peer.ok()) return;
-  if (!allowed(*peer)) {
-    daemon.add(DaemonCounter::clients_refused);
-    (void)shm::refuse(connection.get(), 0, LEAT_ERROR_not_permitted,
-                      "user " + std::to_string(peer->uid) + " may not use this leatd; add it to allow_uids, or its group to allow_gids, in the configuration");
-    return;
-  }
   auto free = std::find_if(sessions_.begin(), sessions_.end(), [](const Session& s) { return !s.used; });
   if (free == sessions_.end())  // one that never said hello makes room
     free = std::find_if(sessions_.begin(), sessions_.end(), [](const Session& s) { return !s.greeted; });
@@ -68,6 +62,7 @@ void ClientSessions::accept(shm::Fd connection) {
   *free = Session{};
   free->used = free->connected = true;
   free->peer = *peer;
+  free->allowed = allowed(*peer);
   free->socket = std::move(connection);
   if (!env_.loop.watch(free->socket.get(), first_token_ + static_cast<std::uint64_t>(free - sessions_.begin())).ok()) disconnect(*free);
 }
@@ -172,6 +167,12 @@ void ClientSessions::hello(Session& s, const std::vector<std::byte>& packet) {
   shm::Hello m;
   if (shm::decode(packet, &m)) return violate(s, shm::Violation::control_message);
   if (s.greeted) return violate(s, shm::Violation::control_order);
+  if (!s.allowed) {  // said now, not at accept: the client reads the reply to its hello
+    env_.board.daemon().add(DaemonCounter::clients_refused);
+    (void)shm::refuse(s.socket.get(), m.header.request, LEAT_ERROR_not_permitted,
+                      "user " + std::to_string(s.peer.uid) + " may not use this leatd; add it to allow_uids, or its group to allow_gids, in the configuration");
+    return disconnect(s);
+  }
   shm::Welcome welcome;
   welcome.daemon_pid = static_cast<std::uint32_t>(getpid());
   shm::set_text(welcome.daemon_version, LEAT_VERSION);

@@ -65,7 +65,7 @@ class ClientSessions {
     std::int64_t slo_ns = 0;
   };
   struct Session {
-    bool used = false, greeted = false, observer = false;
+    bool used = false, allowed = false, greeted = false, observer = false;
     bool connected = false;          // false: the connection has ended, the port is being drained
     shm::Fd socket;
     shm::Peer peer;
