@@ -24,7 +24,9 @@ class Builder {
 
   Result<PlanOutcome> build() {
     if (const std::string wrong = prepare(); !wrong.empty()) return Error{wrong};
-    if (!meet_slos()) return std::move(out_);
+    const bool met = meet_slos();
+    if (!unplannable_.empty()) return Error{unplannable_};
+    if (!met) return std::move(out_);
     choose_budgets();
     estimate_rates();
     solve();
@@ -80,7 +82,13 @@ class Builder {
     for (std::size_t a = 0, d = 0; a < request_.applications.size(); ++a) {
       const Application& app = request_.applications[a];
       std::vector<double> need;
-      for (std::size_t m = 0; m < app.modules.size(); ++m, ++d) need.push_back(least_latency_us(open, open.dnns[d]));
+      for (std::size_t m = 0; m < app.modules.size(); ++m, ++d) {
+        need.push_back(least_latency_us(open, open.dnns[d]));
+        if (std::isfinite(need.back())) continue;
+        unplannable_ = "application '" + app.name + "', module '" + app.modules[m].name + "': model '" + app.modules[m].model +
+                       "' is profiled on no class of this host (" + classes() + "), or fits none of them; run leat profile there";
+        return false;
+      }
       const double usable = static_cast<double>(app.slo_ns) / 1000 * (1 - request_.margin);
       const double longest = longest_path(app, need);
       if (!(longest <= usable)) {
@@ -90,6 +98,12 @@ class Builder {
       needs_.push_back(std::move(need));
     }
     return all;
+  }
+
+  std::string classes() const {
+    std::string out;
+    for (const GpuType& t : types_.types) out += (out.empty() ? "" : ", ") + t.name;
+    return out;
   }
 
   std::vector<double> budgets_for(const std::vector<std::vector<double>>& needs) const {
@@ -173,6 +187,7 @@ class Builder {
   PlanOutcome out_;
   HostTypes types_;
   bool rates_given_ = false;
+  std::string unplannable_;
   std::vector<std::vector<double>> needs_;  // [application][module], microseconds
   std::vector<double> budgets_;             // [dnn]
 };

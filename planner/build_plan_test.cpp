@@ -160,6 +160,10 @@ TEST(BuildPlan, BadRequestsAreOneLine) {
   r.applications[0].modules[1].model = "nobody";
   EXPECT_THAT(build_plan(r).error(), HasSubstr("no profile of model 'nobody'"));
   r = request();
+  r.host = this_host(1);
+  for (HostPartition& h : r.host.partitions) h.partition.partition_class = "npu";
+  EXPECT_THAT(build_plan(r).error(), HasSubstr("profiled on no class of this host (npu)"));
+  r = request();
   r.goal = Goal::cost;
   EXPECT_THAT(build_plan(r).error(), HasSubstr("rate_rps"));
   r.applications.push_back(r.applications[0]);

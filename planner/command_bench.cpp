@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/glpk_pooled.h"
 #include "planner/pooled_baselines.h"
 #include "planner/pooled_checker.h"
 #include "planner/pooled_solver.h"
@@ -19,6 +20,8 @@ namespace {
 constexpr cli::Option kOptions[] = {
     {.name = "data", .type = cli::Type::path, .value = "DIR", .required = true, .help = "models.csv, boundaries.csv, profiles/, scenarios.json and, if there, reference_plans.json"},
     {.name = "only", .type = cli::Type::text, .value = "TEXT", .help = "only scenarios whose id or family contains TEXT"},
+    {.name = "leat", .help = "also solve by Leat's own rules: another problem, so another column"},
+    {.name = "glpk", .type = cli::Type::integer, .value = "MS", .fallback = "0", .min = 0, .max = 600'000, .help = "also solve the whole-GPU program with GLPK, each within MS milliseconds"},
     {.name = "json", .help = "print JSON instead of a table"},
 };
 constexpr cli::Command kCommand = {.name = "leat-plan bench",
@@ -34,14 +37,28 @@ struct Row {
   double reference = 0, reference_seconds = 0;
 };
 
-void run_scenario(const Scenario& s, std::vector<Row>& rows) {
+// GLPK's answer to the problem with whole GPUs, as far as a certificate goes: it gives no plan.
+PooledSolution by_glpk(const PooledProblem& problem, int limit_ms) {
+  const GlpkAnswer answer = solve_with_glpk(problem, limit_ms);
+  PooledSolution out;
+  out.feasible = answer.objective > 0;
+  out.lp_bound = answer.lp_bound;
+  out.whole_gpu_objective = answer.objective;
+  out.certificate = {answer.objective, answer.bound, answer.bound > 0 ? (answer.bound - answer.objective) / answer.bound : 0, "",
+                     "GLPK, whole GPUs, Gomory and MIR cuts", answer.seconds};
+  return out;
+}
+
+void run_scenario(const Scenario& s, bool leat, int glpk_ms, std::vector<Row>& rows) {
   const auto add = [&](const char* method, PooledSolution solution) {
-    const auto reference = s.reference.find(method);
+    const auto reference = s.reference.find(std::string(method) == "leat" || std::string(method) == "glpk" ? "ppipe" : method);
     const auto seconds = s.reference_seconds.find(method);
     rows.push_back({s.id, s.family, method, std::move(solution), reference == s.reference.end() ? 0 : reference->second,
                     seconds == s.reference_seconds.end() ? 0 : seconds->second});
   };
   add("ppipe", solve_pooled(s.problem));
+  if (leat) add("leat", solve_free(s.problem));
+  if (glpk_ms > 0) add("glpk", by_glpk(s.problem, glpk_ms));
   if (s.family == "ablation") return;  // its stored np follows other rules (no link caps, any batch)
   PooledSolution np = solve_whole_models(s.problem);
   const auto stored = s.plans.find("np");
@@ -100,8 +117,9 @@ int run(const cli::Arguments& args) {
     cli::Progress progress("scenarios", chosen.size(), "scenarios");
     for (const Scenario* s : chosen) {
       const std::size_t first = rows.size();
-      run_scenario(*s, rows);
+      run_scenario(*s, args.flag("leat"), static_cast<int>(args.integer("glpk")), rows);
       for (std::size_t r = first; r < rows.size(); ++r) {
+        if (rows[r].method == "leat" || rows[r].method == "glpk") continue;  // other rules (checked by the solver's tests); no plan
         const PooledProblem& solved = rows[r].method == "np" ? whole_models_only(s->problem) : s->problem;
         const std::string wrong = problem_of(solved, rows[r].solution.dnns, {}, rows[r].method == "dart_r");
         if (!wrong.empty()) return cli::fail("leat-plan", s->id + " by " + rows[r].method + ": the plan breaks its rules: " + wrong);
@@ -121,7 +139,7 @@ int run(const cli::Arguments& args) {
     std::printf("%-64s %-7s %12.3f %12.3f %10.6f %9s %9.4f %9.2f\n", r.id.c_str(), r.method.c_str(), c.objective, r.reference,
                 r.reference > 0 ? c.objective / r.reference : 0, c.upper_bound > 0 ? std::to_string(c.gap).c_str() : "-", c.seconds, r.reference_seconds);
   }
-  for (const char* method : {"ppipe", "np", "dart_r"}) {
+  for (const char* method : {"ppipe", "leat", "glpk", "np", "dart_r"}) {
     const Summary s = summarise(rows, method);
     if (s.count == 0) continue;
     std::printf("%-7s %3zu plans, %zu proven optimal, widest gap %.5f, worst below its reference %.2g, seconds: geometric mean %.4f, worst %.4f\n", method,

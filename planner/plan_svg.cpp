@@ -9,7 +9,7 @@
 namespace leat::planner {
 namespace {
 
-constexpr double kLeft = 190, kBoxWidth = 190, kBoxHeight = 66, kGap = 56, kRow = 86, kTop = 74;
+constexpr double kLeft = 190, kBoxWidth = 236, kBoxHeight = 66, kGap = 56, kRow = 86, kTop = 74;
 
 template <class... Values>
 std::string words(const char* format, Values... values) {

@@ -6,6 +6,7 @@ namespace leat::tools {
 extern const cli::Subcommand kLeatFeed;
 extern const cli::Subcommand kLeatTop;
 extern const cli::Subcommand kLeatStatus;
+extern const cli::Subcommand kLeatPlan;
 extern const cli::Subcommand kLeatCheck;
 extern const cli::Subcommand kLeatDoctor;
 
@@ -14,6 +15,7 @@ std::span<const cli::Subcommand* const> commands() {
       &kLeatFeed,
       &kLeatTop,
       &kLeatStatus,
+      &kLeatPlan,
       &kLeatCheck,
       &kLeatDoctor,
   };

@@ -1,0 +1,77 @@
+// leat plan: hands over to `leat-plan plan`, the program that links the solvers. It stands beside this one, or in PATH.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tools/leat/commands.h"
+
+namespace leat::tools {
+namespace {
+
+constexpr cli::Option kOptions[] = {
+    {.name = "application", .letter = 'a', .type = cli::Type::path, .value = "FILE", .help = "applications, TOML or JSON"},
+    {.name = "host", .type = cli::Type::text, .value = "auto|FILE", .help = "what there is to plan on: this machine's cores, or a file"},
+    {.name = "cores", .type = cli::Type::integer, .value = "N", .help = "with --host auto: cores of each partition"},
+    {.name = "profiles", .type = cli::Type::path, .value = "DIR", .help = "directory of profiles"},
+    {.name = "output", .letter = 'o', .type = cli::Type::path, .value = "FILE", .help = "write the plan there ('-': standard output)"},
+    {.name = "rules", .type = cli::Type::choice, .choices = "leat|ppipe", .help = "Leat's own rules, or PPipe's problem exactly"},
+    {.name = "goal", .type = cli::Type::choice, .choices = "throughput|partitions|cost|power", .help = "what is made largest or least"},
+    {.name = "margin", .type = cli::Type::real, .value = "PART", .help = "part of every SLO kept for waiting"},
+    {.name = "stages", .type = cli::Type::integer, .value = "N", .help = "most stages of a route"},
+    {.name = "explain", .help = "what each SLO costs, which pools bind, what one more partition would bring"},
+    {.name = "svg", .type = cli::Type::path, .value = "FILE", .help = "draw the plan"},
+    {.name = "mig", .help = "MIG instances for a mix of request sizes instead (leat-plan mig): with --host, --gpu, --gpus, --profile, --batches, --sla-ms; changes nothing"},
+    {.name = "gpu", .type = cli::Type::text, .value = "TABLE", .help = "with --mig: a GPU's table instead of a host"},
+    {.name = "gpus", .type = cli::Type::integer, .value = "N", .help = "with --mig and --gpu: how many"},
+    {.name = "profile", .type = cli::Type::path, .value = "FILE", .help = "with --mig: the model's profile"},
+    {.name = "batches", .type = cli::Type::text, .value = "B:SHARE,...", .help = "with --mig: distribution of request sizes"},
+    {.name = "sla-ms", .type = cli::Type::real, .value = "MS", .help = "with --mig: latency objective"},
+    {.name = "json", .help = "print the summary as JSON"},
+};
+constexpr cli::Example kExamples[] = {
+    {.line = "leat plan --application street.toml --host auto --profiles profiles/ -o plan.json", .text = "a plan for this machine's cores"},
+};
+constexpr cli::Command kCommand = {.name = "leat plan",
+                                   .summary = "from applications, a host and profiles to a plan for leatd",
+                                   .description = "Runs leat-plan plan, whose manual page has the details.",
+                                   .options = kOptions,
+                                   .examples = kExamples,
+                                   .see_also = "leat-plan(1), leat-check(1)",
+                                   .exit_status = "0: a plan; 1: no plan meets an SLO or carries the rates; 2: bad input"};
+
+std::string leat_plan_path() {
+  std::error_code none;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", none);
+  for (const char* beside : {"leat-plan", "../planner/leat-plan"}) {
+    const auto path = self.parent_path() / beside;
+    if (!none && ::access(path.c_str(), X_OK) == 0) return path.string();
+  }
+  return "leat-plan";
+}
+
+int run(const cli::Arguments& args) {
+  std::vector<std::string> words = {leat_plan_path(), args.given("mig") ? "mig" : "plan"};
+  for (const cli::Option& option : kOptions) {
+    if (!args.given(option.name) || option.name == "mig") continue;
+    words.push_back("--" + std::string(option.name));
+    if (option.type == cli::Type::integer) words.push_back(std::to_string(args.integer(option.name)));
+    else if (option.type == cli::Type::real) words.push_back(std::to_string(args.real(option.name)));
+    else if (option.type != cli::Type::flag) words.push_back(args.text(option.name));
+  }
+  std::vector<char*> argv;
+  for (std::string& w : words) argv.push_back(w.data());
+  argv.push_back(nullptr);
+  ::execvp(argv[0], argv.data());
+  return cli::fail("leat plan", words[0] + ": cannot be started: " + std::strerror(errno) + "; install leat-plan beside leat");
+}
+
+}  // namespace
+
+extern const cli::Subcommand kLeatPlan;
+const cli::Subcommand kLeatPlan = {&kCommand, run};
+
+}  // namespace leat::tools
