@@ -103,6 +103,7 @@ Result<ScenarioSet> read_scenarios(const std::string& directory) {
     s.id = c.at("id").text();
     s.family = c.at("family").text();
     read_problem(c, out.profiles, s.problem);
+    for (const auto& d : c.at("dnns").items()) s.slo_us.push_back(d.at("slo_us").number(1e-3, kHuge));
     if (c.has("reference")) {
       for (const char* method : {"np", "dart_r", "ppipe"}) {
         if (!c.at("reference").has(method)) continue;

@@ -15,6 +15,10 @@ void Scheduler::State::pump() noexcept {
       dirty_lanes.pop_back();
       Lane& lane = lanes[id];
       lane.dirty = false;
+      if (reservations != nullptr) {
+        reserve_lane(id);
+        continue;
+      }
       for (ServerId s = preferred(lane); s != kNone && (lane.tasks > 0 || lane.forming.tasks > 0); s = preferred(lane)) {
         if (!serve(servers[s].partition)) break;
       }
@@ -23,6 +27,10 @@ void Scheduler::State::pump() noexcept {
       const PartitionId id = dirty_partitions.back();
       dirty_partitions.pop_back();
       partitions[id].dirty = false;
+      if (reservations != nullptr) {
+        send_due(id);
+        continue;
+      }
       while (serve(id)) {
       }
     } else {
@@ -188,6 +196,10 @@ bool Scheduler::State::stage_finished(BatchHandle handle, std::uint32_t stage, s
     finish_tasks(handle.index, results);
     return false;
   }
+  if (reservations != nullptr) {
+    pass_on(handle.index);
+    return false;
+  }
   const PartitionId next = b.path[stage + 1];
   if (!partitions[next].up) {
     give_back(handle.index);
@@ -241,6 +253,8 @@ void Scheduler::State::finish_tasks(std::uint32_t id, std::span<const TaskResult
 }
 
 void Scheduler::State::free_batch(std::uint32_t id) noexcept {
+  if (batches[id].booking != kNone) close_booking(batches[id].booking);
+  batches[id].booking = kNone;
   batches[id].state = BatchState::free;
   batches[id].list = TaskList{};
   if (batches.left() == 0) {  // whoever waited for a slot
@@ -260,6 +274,10 @@ void Scheduler::State::give_back(std::uint32_t id) noexcept {
     Task& task = tasks[t];
     const std::uint32_t request = task.request;
     --requests[request].placed;
+    if (reservations != nullptr) {
+      unbook(t, 0);
+      reservations->itineraries[t] = Itinerary{};
+    }
     const bool slack = task.give_up_ns == kNever || now + m.least_ns + m.after_least_ns <= task.give_up_ns;
     if (requests[request].doom == Outcome::pending && task.retries < kMaxRetries && slack) {
       ++task.retries;
@@ -298,11 +316,12 @@ void Scheduler::State::partition_lost(PartitionId id) noexcept {
     const std::size_t stages = topology.routes[batches[b].route].stages.size();
     if (batches[b].path[batches[b].stage] == id) {
       give_back(b);
-    } else if (std::find(batches[b].path.begin() + batches[b].stage, batches[b].path.begin() + static_cast<std::ptrdiff_t>(stages), id) !=
+    } else if (reservations == nullptr && std::find(batches[b].path.begin() + batches[b].stage, batches[b].path.begin() + static_cast<std::ptrdiff_t>(stages), id) !=
                batches[b].path.begin() + static_cast<std::ptrdiff_t>(stages)) {
       batches[b].state = BatchState::condemned;  // another partition still works on it: its end must be proven first
     }
   }
+  if (reservations != nullptr) unbook_partition(id);
   if (policy.binding == Binding::late) return;
   for (ServerId s : p.servers) {  // what was bound to it goes elsewhere
     Lane& lane = lanes[servers[s].lane];
@@ -332,6 +351,8 @@ void Scheduler::State::partition_ready(PartitionId id) noexcept {
   counters.partitions[id].up = true;
   set_idle(id);
   mark_partition(id);
+  if (reservations == nullptr) return;
+  for (LaneId lane = 0; lane < lanes.size(); ++lane) mark(lane);  // later stages have no servers of their own
 }
 
 }  // namespace leat::core

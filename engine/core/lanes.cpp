@@ -60,7 +60,9 @@ void Scheduler::State::take(Lane& lane, TaskId id) noexcept {
 
 void Scheduler::State::release(TaskId id) noexcept {
   Task& t = tasks[id];
-  if (t.state == TaskState::queued && t.lane != kNone) {
+  if (t.state == TaskState::booked) {
+    unbook(id, 0);
+  } else if (t.state == TaskState::queued && t.lane != kNone) {
     dequeue(id);
   } else if (t.state == TaskState::queued) {
     TaskList& list = lanes[t.batch].forming;
@@ -131,6 +133,7 @@ TimeNs Scheduler::State::earliest_timer() const noexcept {
       }
     }
   }
+  if (reservations != nullptr) at = std::min(at, earliest_booking());
   for (const Partition& p : partitions) {
     if (p.deferred_until_ns > now) at = std::min(at, p.deferred_until_ns);
   }

@@ -1,9 +1,7 @@
 // Where work goes. Early binding: place() picks a task's lane on arrival. Late binding: preferred() picks among the idle
 // partitions of a lane, whose servers stand in order of preference; choose_path() picks the partitions of later stages.
 //
-// The door for reservations (PPipe Algorithms 1-2): a `Reservation` (reservation.h) is asked by dispatch.cpp, instead of
-// serve(), whenever a lane has tasks, a batch has started or ended, or its timer has come; it probes timelines, forms the batch
-// through form() and sends it through launch() with a start in the future and a whole path.
+// Reservations (reservation.cpp) take the place of both.
 #include <algorithm>
 
 #include "engine/core/state.h"

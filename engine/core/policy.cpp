@@ -57,6 +57,7 @@ constexpr Policy leat() {
   p.kappa_permille = 580;
   p.discard_by_p50 = true;
   p.look_ahead = true;
+  p.reserve_pipelines = true;
   return p;
 }
 

@@ -42,6 +42,11 @@ Scheduler::State::State(const Topology& t, const Policy& p, const Limits& l)
   build_tables();
   plan_caps();
   for (std::uint32_t a = 0; a < applications.size(); ++a) update_downstream(a);
+  const bool pipelined = std::any_of(topology.routes.begin(), topology.routes.end(), [](const RouteSpec& r) { return r.stages.size() > 1; });
+  if (policy.place == Place::reservation || (policy.reserve_pipelines && pipelined)) {
+    reservations = std::make_unique<Reservations>(topology, limits.tasks, limits.tasks);
+    plan_growth();
+  }
   progress_of.resize(std::size_t{limits.requests} * progress_stride);
   dirty_lanes.reserve(lanes.size());
   dirty_partitions.reserve(partitions.size());
@@ -73,6 +78,7 @@ void Scheduler::State::advance() noexcept {
     }
   }
   for (PartitionId id = 0; id < partitions.size(); ++id) {
+    if (reservations != nullptr && reservations->first[id] != kNone) mark_partition(id);
     if (partitions[id].deferred_until_ns != 0 && partitions[id].deferred_until_ns <= now) {
       partitions[id].deferred_until_ns = 0;
       mark_partition(id);
@@ -93,7 +99,7 @@ bool Scheduler::State::next_action(Action& out) noexcept {
     out = actions[action_first];
     action_first = (action_first + 1) % actions.size();
     --action_count;
-    if (out.kind == ActionKind::answer) return true;
+    if (out.kind != ActionKind::dispatch) return true;
     if (!batches.valid(out.batch.index, out.batch.generation)) continue;  // its partition was lost before it was sent
     const Batch& b = batches[out.batch.index];
     std::size_t n = 0;
@@ -103,7 +109,8 @@ bool Scheduler::State::next_action(Action& out) noexcept {
       scratch_tasks[n++] = {.request = {task.request, requests.generation(task.request)}, .token = r.token, .item = task.item, .items = task.items};
     }
     out.tasks = {scratch_tasks.data(), n};
-    out.path = {b.path.data(), topology.routes[b.route].stages.size()};
+    out.first_stage = reservations != nullptr ? b.stage : 0;
+    out.path = {b.path.data() + out.first_stage, reservations != nullptr ? 1 : topology.routes[b.route].stages.size()};
     out.route = b.route;
     out.module = lanes[b.lane].module;
     out.start_ns = b.start_ns;
@@ -151,7 +158,8 @@ void Scheduler::State::check() const {
       insist(tasks[t].state == TaskState::placed && tasks[t].batch == b, "a batch's tasks");
       items += tasks[t].items;
     }
-    insist(items == batches[b].list.items && items <= topology.routes[batches[b].route].batch, "a batch's size");
+    insist(items == batches[b].list.items && items <= topology.routes[batches[b].route].stages[batches[b].stage].latency.p50_ns.size(),
+           "a batch's size");
   }
   for (std::size_t p = 0; p < partitions.size(); ++p) insist(held[p] == partitions[p].held, "a partition's batches");
 }

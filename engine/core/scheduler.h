@@ -63,12 +63,13 @@ struct TaskRef {
   std::uint32_t items = 1;              // ELSA's n: how many rows of the batch it fills
 };
 
-enum class ActionKind : std::uint8_t { dispatch, answer };
+enum class ActionKind : std::uint8_t { dispatch, answer, transfer };
 
 struct Action {
   ActionKind kind = ActionKind::answer;
-  // dispatch: run `tasks` as one batch over `path` (one partition per stage of `route`). The driver moves the batch from
-  // stage to stage. A batch may be sent to a partition before its predecessor there has ended, at most Policy::queue_ahead deep.
+  // dispatch: run `tasks` as one batch over `path` (one partition per stage of `route`, from first_stage on). The driver moves the
+  // batch from stage to stage. With reservations a path is one stage long, and a later stage is dispatched on its own: the
+  // driver starts it once the features of all its tasks have arrived. A batch may be sent to a partition before its predecessor there has ended, at most Policy::queue_ahead deep.
   BatchHandle batch;
   RouteId route = kNone;
   ModuleId module = kNone;
@@ -76,7 +77,11 @@ struct Action {
   std::span<const TaskRef> tasks;       // likewise
   TimeNs start_ns = 0;                  // reserved start of the first stage (reservation), else now
   TimeNs expected_end_ns = 0;
-  // answer
+  std::uint32_t first_stage = 0;
+  // transfer (reservations only): the features that `request` made at stage first_stage of `route` go from one partition to
+  // another, not before start_ns.
+  PartitionId from = kNone, to = kNone;
+  // answer (and transfer: request and token)
   RequestHandle request;
   std::uint64_t token = 0;
   StreamId stream = kNone;

@@ -4,6 +4,7 @@
 //   lanes.cpp      queues of tasks                                 order.cpp      which waiting task is next
 //   drop_policy.cpp  when a waiting task is given up               batching.cpp   how large a batch is, and when it may start
 //   placement.cpp  which lane, partition and path                  dispatch.cpp   batches: formed, started, ended, lost
+//   reservation.cpp  itineraries over timelines (instead of dispatch.cpp's choice)
 //   downstream.cpp what lies after a module (L_sub), batch caps    freshness.cpp  supersede, look-ahead, budgets, margins
 //
 // Rules: a lane is a queue of tasks of one module. With late binding a module has one lane, served by all its partitions; with
@@ -12,11 +13,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "engine/core/deadline_queue.h"
 #include "engine/core/pool.h"
+#include "engine/core/reservation.h"
 #include "engine/core/scheduler.h"
 #include "engine/core/window.h"
 
@@ -112,6 +115,7 @@ struct Batch {
   std::uint32_t stage = 0;
   TaskList list;
   std::uint8_t priority = 0;
+  BookingId booking = kNone;                    // reservation: what it was booked as
   TimeNs sent_ns = 0, started_ns = 0, start_ns = 0, expected_end_ns = 0, stage_end_ns = 0;
   std::array<PartitionId, kMaxStages> path{};
 };
@@ -215,6 +219,36 @@ struct Scheduler::State {
   void give_back(std::uint32_t batch) noexcept;  // a lost batch's tasks: retried while slack allows, else failed
   void free_batch(std::uint32_t batch) noexcept;
 
+  // reservation.cpp
+  enum class Booked : std::uint8_t { done, late, wait };
+  void plan_growth();
+  void reserve_lane(LaneId lane) noexcept;
+  void send_due(PartitionId partition) noexcept;
+  void unbook(TaskId task, std::size_t from) noexcept;
+  void unbook_partition(PartitionId partition) noexcept;
+  void close_booking(BookingId booking) noexcept;
+  void pass_on(std::uint32_t batch) noexcept;
+  [[nodiscard]] TimeNs earliest_booking() const noexcept;
+  [[nodiscard]] Booked book_alone(Lane& lane, TaskId task, TimeNs bound) noexcept;
+  [[nodiscard]] Booked book_as_printed(Lane& lane, TaskId head, TimeNs bound) noexcept;
+  [[nodiscard]] bool grow_some(Lane& lane, TaskId task, TimeNs bound) noexcept;
+  [[nodiscard]] bool grow(BookingId booking, TaskId task, TimeNs bound) noexcept;
+  [[nodiscard]] bool book_rest(TaskId task, TimeNs bound, TimeNs made) noexcept;
+  void book_path(TaskId task, const PathPlan& plan, TimeNs bound) noexcept;
+  void book_leg(TaskId task, RouteId route, std::size_t k, const LegPlan& plan, TimeNs bound) noexcept;
+  [[nodiscard]] BookingId open_booking(RouteId route, std::size_t stage, const LegPlan& leg) noexcept;
+  void move_end(Booking& booking, TimeNs end) noexcept;
+  void use_links(const Leg& leg, PartitionId from, PartitionId to, bool reserve) noexcept;
+  void drop_late(BookingId booking) noexcept;
+  void send(BookingId booking) noexcept;
+  [[nodiscard]] TimeNs stage_link_ns(const RouteSpec& route, std::size_t k, std::uint32_t items) const noexcept;
+  [[nodiscard]] bool usable(PartitionId partition) const noexcept;
+  [[nodiscard]] bool extends(const Booking& booking, TimeNs end) const noexcept;
+  [[nodiscard]] LegPlan probe_entry(const RouteSpec& route, std::uint32_t items, bool by_uplink) const noexcept;
+  [[nodiscard]] LegPlan probe_leg(RouteId route, std::size_t k, PartitionId from, TimeNs made, std::uint32_t items, TimeNs bound,
+                                  bool join) const noexcept;
+  [[nodiscard]] PathPlan probe_path(RouteId route, std::uint32_t items, TimeNs bound, bool by_uplink, bool join) const noexcept;
+
   // downstream.cpp
   void plan_caps() noexcept;
   void build_tables();
@@ -257,6 +291,7 @@ struct Scheduler::State {
   std::vector<TimeNs> table;                    // run_ns and safe_ns of all routes
   std::vector<std::uint32_t> route_run, route_safe;  // offsets into `table`
   Estimates estimates;
+  std::unique_ptr<Reservations> reservations;   // place reservation only
 
   std::vector<Stream> streams;
   Pool<Request> requests;

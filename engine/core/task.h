@@ -9,7 +9,8 @@ namespace leat::core {
 
 using TaskId = std::uint32_t;
 
-enum class TaskState : std::uint8_t { free, queued, placed };
+// booked: reserved or between two stages; in no queue and in no batch that was sent.
+enum class TaskState : std::uint8_t { free, queued, booked, placed };
 
 struct Task {
   TimeNs deadline_ns = 0;     // its request's

@@ -20,7 +20,7 @@ using core::PartitionId;
   std::abort();
 }
 
-enum class EventKind : std::uint8_t { stage_end, reach, begin, estimate };
+enum class EventKind : std::uint8_t { stage_end, reach, begin, estimate, transfer };
 
 struct Event {
   TimeNs at = 0;
@@ -28,6 +28,8 @@ struct Event {
   EventKind kind = EventKind::stage_end;
   std::uint32_t batch = 0;       // or partition
   std::uint32_t life = 0;        // of that slot: an event about a batch that is gone is ignored
+  std::uint32_t to = 0;          // transfer: partitions and arrival
+  TimeNs takes_ns = 0;
 };
 // std::*_heap keep the largest first; the largest is the earliest.
 struct Later {
@@ -40,7 +42,7 @@ struct SimBatch {
   bool live = false, running = false;
   core::RouteId route = 0;
   core::ModuleId module = 0;
-  std::uint32_t stage = 0, items = 0, tasks = 0;
+  std::uint32_t stage = 0, last_stage = 0, items = 0, tasks = 0;
   TimeNs start_ns = 0, began_ns = 0;
   std::uint32_t next = kNone;    // behind it at its partition
   std::array<PartitionId, core::kMaxStages> path{};
@@ -59,7 +61,7 @@ class Run {
 
  private:
   void plan(TimeNs at, EventKind kind, std::uint32_t batch, std::uint32_t life) {
-    heap_.push_back({at, ++serial_, kind, batch, life});
+    heap_.push_back({.at = at, .serial = ++serial_, .kind = kind, .batch = batch, .life = life});
     std::push_heap(heap_.begin(), heap_.end(), Later{});
   }
   void note(std::uint64_t what, std::uint64_t a, std::uint64_t b) {
@@ -71,6 +73,10 @@ class Run {
   void fault(const Fault& f);
   void drain();
   void sent(const core::Action& a);
+  void transfer(const core::Action& a);
+  [[nodiscard]] TimeNs link_ns(std::int64_t bytes, PartitionId from, PartitionId to) const;
+  [[nodiscard]] TimeNs use_links(PartitionId from, PartitionId to, TimeNs takes_ns);
+  [[nodiscard]] TimeNs startable(const SimBatch& b) const;
   void answered(const core::Action& a);
   void reach(std::uint32_t batch);
   void begin(PartitionId partition);
@@ -90,6 +96,7 @@ class Run {
   std::vector<Unit> units_;
   std::vector<TimeNs> up_free_, down_free_;     // of each host's links
   std::vector<TimeNs> spent_;                   // execution time of each arrival so far
+  std::vector<TimeNs> arrives_;                 // reservations: when the features of each arrival are where they go
   std::vector<std::uint8_t> answered_;
   std::vector<std::uint8_t> fans_out_;          // by module
   std::vector<core::TaskResult> results_;
@@ -111,6 +118,7 @@ Run::Run(const Scenario& s)
       up_free_(s.topology.hosts.size(), 0),
       down_free_(s.topology.hosts.size(), 0),
       spent_(s.arrivals.size(), 0),
+      arrives_(s.arrivals.size(), 0),
       answered_(s.arrivals.size(), 0),
       fans_out_(s.topology.modules.size(), 0),
       results_(core::kMaxBatch),
@@ -196,6 +204,9 @@ void Run::handle(const Event& e) {
     case EventKind::estimate:
       estimate();
       return;
+    case EventKind::transfer:
+      arrives_[e.life] = use_links(e.batch, e.to, e.takes_ns);
+      return;
   }
 }
 
@@ -237,6 +248,8 @@ void Run::drain() {
   for (core::Action a; core_.next_action(a);) {
     if (a.kind == core::ActionKind::answer) {
       answered(a);
+    } else if (a.kind == core::ActionKind::transfer) {
+      transfer(a);
     } else {
       sent(a);
     }
@@ -252,17 +265,57 @@ void Run::sent(const core::Action& a) {
   b.running = false;
   b.route = a.route;
   b.module = a.module;
-  b.stage = 0;
+  b.stage = a.first_stage;
+  b.last_stage = a.first_stage + static_cast<std::uint32_t>(a.path.size()) - 1;
   b.start_ns = a.start_ns - step_ns_;
   b.items = 0;
   b.tasks = static_cast<std::uint32_t>(a.tasks.size());
-  std::copy(a.path.begin(), a.path.end(), b.path.begin());
+  std::copy(a.path.begin(), a.path.end(), b.path.begin() + a.first_stage);
   for (std::size_t i = 0; i < a.tasks.size(); ++i) {
     arrival_of_[std::size_t{a.batch.index} * core::kMaxBatch + i] = static_cast<std::uint32_t>(a.tasks[i].token);
     b.items += a.tasks[i].items;
   }
   note(3, a.path[0], b.tasks);
   reach(a.batch.index);
+}
+
+// Features leave at the reserved time; the links serve transfers one after the other.
+void Run::transfer(const core::Action& a) {
+  const auto i = static_cast<std::uint32_t>(a.token);
+  const std::int64_t bytes = scenario_.topology.routes[a.route].stages[a.first_stage].transfer_bytes * scenario_.arrivals[i].items;
+  const TimeNs takes = link_ns(bytes, a.from, a.to);
+  const TimeNs at = std::max(now_, a.start_ns - step_ns_);
+  note(6, a.from, a.to);
+  arrives_[i] = at + takes;
+  if (takes == 0) return;
+  heap_.push_back({.at = at, .serial = ++serial_, .kind = EventKind::transfer, .batch = a.from, .life = i, .to = a.to, .takes_ns = takes});
+  std::push_heap(heap_.begin(), heap_.end(), Later{});
+}
+
+TimeNs Run::link_ns(std::int64_t bytes, PartitionId from, PartitionId to) const {
+  const core::Topology& t = scenario_.topology;
+  const std::uint32_t a = t.partitions[from].host, b = t.partitions[to].host;
+  if (t.hosts.empty() || a == b || bytes == 0) return 0;
+  double speed = 0;
+  for (double s : {t.hosts[a].up_bytes_per_ns, t.hosts[b].down_bytes_per_ns}) {
+    if (s > 0 && (speed == 0 || s < speed)) speed = s;
+  }
+  return speed > 0 ? static_cast<TimeNs>(static_cast<double>(bytes) / speed) : 0;
+}
+
+TimeNs Run::use_links(PartitionId from, PartitionId to, TimeNs takes) {
+  const std::uint32_t a = scenario_.topology.partitions[from].host, b = scenario_.topology.partitions[to].host;
+  const TimeNs done = std::max({now_, up_free_[a], down_free_[b]}) + takes;
+  up_free_[a] = down_free_[b] = done;
+  return done;
+}
+
+// Not before its reserved start, nor before its tasks' features are there.
+TimeNs Run::startable(const SimBatch& b) const {
+  const auto id = static_cast<std::size_t>(&b - batches_.data());
+  TimeNs at = b.start_ns;
+  for (std::size_t i = 0; i < b.tasks; ++i) at = std::max(at, arrives_[arrival_of_[id * core::kMaxBatch + i]]);
+  return at;
 }
 
 void Run::answered(const core::Action& a) {
@@ -299,8 +352,8 @@ void Run::begin(PartitionId p) {
   Unit& u = units_[p];
   if (!u.up || u.running != kNone || u.first == kNone) return;
   SimBatch& b = batches_[u.first];
-  if (b.stage == 0 && b.start_ns > now_) {  // reserved for later
-    plan(b.start_ns, EventKind::begin, p, 0);
+  if (const TimeNs at = startable(b); at > now_) {  // reserved for later
+    plan(at, EventKind::begin, p, 0);
     return;
   }
   u.running = u.first;
@@ -360,26 +413,16 @@ void Run::end(std::uint32_t id) {
   u.running = kNone;
   const core::RouteSpec& route = scenario_.topology.routes[b.route];
   const std::uint32_t stage = b.stage;
-  const bool last = stage + 1 == route.stages.size();
+  const bool last = stage == b.last_stage;
   const core::BatchHandle handle = b.handle;
   b.live = !last;
   if (!last) ++b.stage;  // before the call: the core counts it there from now on
-  const bool goes_on = core_.stage_finished(clock(), handle, stage, last ? results(b) : std::span<const core::TaskResult>{});
+  const bool goes_on = core_.stage_finished(clock(), handle, stage, stage + 1 == route.stages.size() ? results(b) : std::span<const core::TaskResult>{});
   if (goes_on) {
     const PartitionId to = b.path[b.stage];
-    const std::uint32_t from_host = scenario_.topology.partitions[p].host, to_host = scenario_.topology.partitions[to].host;
-    const std::int64_t bytes = route.stages[stage].transfer_bytes * b.items;
-    double speed = 0;
-    if (!up_free_.empty() && from_host != to_host && bytes > 0) {
-      for (double s : {scenario_.topology.hosts[from_host].up_bytes_per_ns, scenario_.topology.hosts[to_host].down_bytes_per_ns}) {
-        if (s > 0 && (speed == 0 || s < speed)) speed = s;
-      }
-    }
-    if (speed > 0) {
-      const TimeNs from = std::max({now_, up_free_[from_host], down_free_[to_host]});
-      const TimeNs done = from + static_cast<TimeNs>(static_cast<double>(bytes) / speed);
-      up_free_[from_host] = down_free_[to_host] = done;
-      plan(done, EventKind::reach, id, b.life);
+    const TimeNs takes = link_ns(route.stages[stage].transfer_bytes * b.items, p, to);
+    if (takes > 0) {
+      plan(use_links(p, to, takes), EventKind::reach, id, b.life);
     } else {
       reach(id);
     }

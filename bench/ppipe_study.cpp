@@ -1,0 +1,373 @@
+// PPipe's data plane (Kong et al., sections 7.2 and 7.4) on its reference plans: for every DNN the largest load factor at
+// which at least 99 % of its requests are answered in time, averaged over the DNNs of every cluster and group.
+//
+// Load factor 1.0 is the rate that PPipe's own plan gives that DNN, for every plan and preset. All DNNs of a scenario run
+// together and share servers and links; latencies are exact; arrivals are Poisson, or Gamma gaps with a stated coefficient
+// of variation. A GPU cut into v shares is v partitions; a server's GPUs share one link each way.
+//
+// How the pools of a plan are laid on servers is the scheduler's freedom: `packed` fills server after server, pool after pool;
+// `spread` gives each GPU to the server where it adds least to the links' load, weighted by how little slack its DNN has.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/sim/simulator.h"
+#include "planner/profile_table.h"
+#include "planner/scenario_io.h"
+#include "tools/cli/command.h"
+#include "tools/cli/progress.h"
+
+namespace {
+
+using namespace leat;
+using core::TimeNs;
+
+constexpr cli::Option kOptions[] = {
+    {.name = "data", .type = cli::Type::path, .value = "DIR", .required = true, .help = "scenarios.json, reference_plans.json and profiles, as PPipe's planning data"},
+    {.name = "family", .type = cli::Type::text, .value = "NAME", .fallback = "maf19", .help = "scenarios of that family"},
+    {.name = "contenders", .type = cli::Type::text, .value = "LIST", .fallback = "np,dart_r,ppipe,leat", .help = "comma-separated: np, dart_r, ppipe, reactive, leat, leat-packed"},
+    {.name = "seeds", .type = cli::Type::integer, .value = "N", .fallback = "3", .min = 1, .max = 100, .help = "paired seeds"},
+    {.name = "grid", .type = cli::Type::real, .value = "STEP", .fallback = "0.05", .min = 0.005, .max = 0.5, .help = "step of the load factor"},
+    {.name = "lowest", .type = cli::Type::real, .value = "FACTOR", .fallback = "0.3", .min = 0, .max = 1, .help = "a DNN below it counts as 0"},
+    {.name = "seconds", .type = cli::Type::integer, .value = "N", .fallback = "30", .min = 1, .max = 3600, .help = "of arrivals in each run"},
+    {.name = "cv", .type = cli::Type::real, .value = "X", .fallback = "1.4", .min = 0.1, .max = 10, .help = "coefficient of variation of the bursty arrivals"},
+    {.name = "arrivals", .type = cli::Type::choice, .choices = "both|poisson|bursty", .fallback = "both", .help = "which arrivals"},
+    {.name = "scenarios", .type = cli::Type::integer, .value = "N", .fallback = "1000", .min = 1, .max = 1000, .help = "only the first N of the family"},
+    {.name = "threads", .type = cli::Type::integer, .value = "N", .fallback = "2", .min = 1, .max = 256, .help = "scenarios at a time"},
+    {.name = "verbose", .help = "a line for every DNN"},
+    {.name = "json", .help = "print JSON instead of tables"},
+};
+constexpr cli::Command kCommand = {.name = "ppipe_study", .summary = "the load PPipe's plans carry under each scheduler", .options = kOptions};
+
+struct Contender {
+  const char* name;
+  const char* plan;      // whose stored plan
+  const char* preset;
+  bool chains;           // every pipeline is n chains of one partition a stage (DART)
+  bool spread;
+};
+constexpr Contender kContenders[] = {{"np", "np", "ppipe", false, false},           {"dart_r", "dart_r", "ppipe", true, false},
+                                     {"ppipe", "ppipe", "ppipe", false, false},     {"reactive", "ppipe", "reactive", false, false},
+                                     {"leat", "ppipe", "leat", false, true},        {"leat-packed", "ppipe", "leat", false, false}};
+
+// One physical GPU that a plan uses, and what it puts on its server's links.
+struct UsedGpu {
+  double up = 0, down = 0;      // share of the link's capacity
+  double urgency = 0;           // 1 / slack, per ms
+  std::uint32_t server = 0;
+};
+
+// ---- from a stored plan to a topology ----
+
+class Builder {
+ public:
+  Builder(const planner::Scenario& scenario, const Contender& contender) : scenario_(scenario), contender_(contender) {
+    for (const planner::PooledDnn& dnn : scenario.problem.dnns) tables_.emplace_back(*dnn.profile);
+    gpus_.resize(scenario.problem.types.size());
+  }
+
+  core::Topology build() {
+    const auto& plans = scenario_.plans.at(contender_.plan);
+    for (std::size_t d = 0; d < plans.size(); ++d) add_dnn(d, plans[d]);
+    place_on_servers();
+    const double speed = scenario_.problem.bandwidth_gbps / 8;
+    topology_.hosts.assign(servers_, {.up_bytes_per_ns = speed, .down_bytes_per_ns = speed});
+    for (std::size_t p = 0; p < topology_.partitions.size(); ++p) topology_.partitions[p].host = gpus_[gpu_of_[p].first][gpu_of_[p].second].server;
+    return std::move(topology_);
+  }
+
+ private:
+  void add_dnn(std::size_t d, const planner::PooledDnnPlan& plan) {
+    core::ApplicationSpec app{.slo_ns = static_cast<TimeNs>(scenario_.slo_us[d] * 1000), .rate_rps = plan.rps, .modules = {static_cast<core::ModuleId>(d)}};
+    topology_.applications.push_back(app);
+    topology_.modules.push_back({.application = static_cast<std::uint32_t>(d), .before = {}, .after = {}, .routes = {}});
+    // Pools: (stage index, type) -> its shares, largest first, packed first-fit on whole GPUs; different pools share none.
+    std::vector<std::vector<std::vector<core::PartitionId>>> pools(plan.pipelines.size());
+    for (std::size_t i = 0; i < plan.pipelines.size(); ++i) pools[i].resize(plan.pipelines[i].stages.size());
+    for (std::uint32_t s = 0; s < planner::kMostStages; ++s) {
+      for (std::uint32_t type = 0; type < gpus_.size(); ++type) {
+        std::vector<std::pair<std::uint32_t, std::size_t>> by_share;
+        for (std::size_t i = 0; i < plan.pipelines.size(); ++i) {
+          if (s < plan.pipelines[i].stages.size() && plan.pipelines[i].stages[s].type == type) by_share.push_back({plan.pipelines[i].stages[s].share, i});
+        }
+        std::sort(by_share.begin(), by_share.end());
+        std::vector<std::pair<double, std::uint32_t>> room;  // free fraction, GPU
+        for (const auto& [share, i] : by_share) {
+          for (std::uint64_t n = 0; n < plan.pipelines[i].stages[s].vgpus; ++n) pools[i][s].push_back(add_partition(d, plan.pipelines[i], s, type, share, room));
+        }
+      }
+    }
+    for (std::size_t i = 0; i < plan.pipelines.size(); ++i) add_routes(d, plan.pipelines[i], pools[i]);
+  }
+
+  core::PartitionId add_partition(std::size_t d, const planner::PooledPipeline& pipe, std::uint32_t s, std::uint32_t type, std::uint32_t share,
+                                  std::vector<std::pair<double, std::uint32_t>>& room) {
+    auto it = std::find_if(room.begin(), room.end(), [&](const auto& r) { return r.first >= 1.0 / share - 1e-9; });
+    if (it == room.end()) {
+      gpus_[type].push_back({});
+      room.push_back({1.0, static_cast<std::uint32_t>(gpus_[type].size() - 1)});
+      it = room.end() - 1;
+    }
+    it->first -= 1.0 / share;
+    UsedGpu& gpu = gpus_[type][it->second];
+    const auto& boundary = scenario_.problem.dnns[d].profile->boundary_bytes;
+    const double each = pipe.rps / static_cast<double>(pipe.stages[s].vgpus) / (scenario_.problem.bandwidth_gbps * 1e9 / 8);
+    if (s + 1 < pipe.stages.size()) gpu.up += each * static_cast<double>(boundary[pipe.stages[s].end_block - 1]);
+    if (s > 0) gpu.down += each * static_cast<double>(boundary[pipe.stages[s - 1].end_block - 1]);
+    double service_us = 0;
+    for (const planner::PooledStage& stage : pipe.stages) service_us += stage.latency_us + stage.transfer_us;
+    gpu.urgency = std::max(gpu.urgency, 1000 / std::max(1.0, scenario_.slo_us[d] - service_us));
+    topology_.partitions.push_back({.size = 1.0 / share, .price = 1, .device = it->second, .host = 0});
+    gpu_of_.push_back({type, it->second});
+    return static_cast<core::PartitionId>(topology_.partitions.size() - 1);
+  }
+
+  void add_routes(std::size_t d, const planner::PooledPipeline& pipe, const std::vector<std::vector<core::PartitionId>>& pools) {
+    core::RouteSpec route{.module = static_cast<core::ModuleId>(d), .batch = pipe.batch, .rate_rps = pipe.rps, .stages = {}};
+    const auto& boundary = scenario_.problem.dnns[d].profile->boundary_bytes;
+    for (std::size_t s = 0; s < pipe.stages.size(); ++s) {
+      const planner::PooledStage& stage = pipe.stages[s];
+      const std::string& type = scenario_.problem.types[stage.type].name;
+      core::StageSpec spec{.pool = pools[s], .latency = {}, .transfer_bytes = s + 1 < pipe.stages.size() ? boundary[stage.end_block - 1] : 0};
+      for (std::uint32_t b = 1; b <= tables_[d].largest_batch(type, stage.share); ++b) {
+        spec.latency.p50_ns.push_back(tables_[d].p50_ns(type, stage.share, b, stage.first_block, stage.end_block));
+      }
+      spec.latency.p99_ns = spec.latency.p50_ns;
+      route.stages.push_back(std::move(spec));
+    }
+    std::size_t chains = 1;
+    if (contender_.chains && pools.size() > 1) {
+      for (const auto& pool : pools) chains = std::max(chains, pool.size());
+    }
+    for (std::size_t c = 0; c < chains; ++c) {
+      core::RouteSpec chain = route;
+      if (chains > 1) {
+        chain.rate_rps /= static_cast<double>(chains);
+        for (std::size_t s = 0; s < pools.size(); ++s) chain.stages[s].pool = {pools[s][c % pools[s].size()]};
+      }
+      topology_.modules[d].routes.push_back(static_cast<core::RouteId>(topology_.routes.size()));
+      topology_.routes.push_back(std::move(chain));
+    }
+  }
+
+  void place_on_servers() {
+    for (std::size_t type = 0; type < gpus_.size(); ++type) {
+      const planner::GpuType& t = scenario_.problem.types[type];
+      const auto per_server = static_cast<std::uint32_t>(t.gpus_per_server);
+      const std::uint32_t servers = (t.count + per_server - 1) / per_server;
+      std::vector<UsedGpu>& gpus = gpus_[type];
+      if (contender_.spread) {
+        spread(gpus, servers, per_server, t.count);
+      } else {
+        for (std::size_t g = 0; g < gpus.size(); ++g) gpus[g].server = static_cast<std::uint32_t>(g) / per_server;
+      }
+      for (UsedGpu& g : gpus) g.server += servers_;
+      servers_ += servers;
+    }
+  }
+
+  // Greedy, largest load first: the server where the sum over links of load^2 x urgency grows least.
+  static void spread(std::vector<UsedGpu>& gpus, std::uint32_t servers, std::uint32_t per_server, std::uint32_t count) {
+    struct Server {
+      double up = 0, down = 0, urgency = 0;
+      std::uint32_t room = 0;
+      [[nodiscard]] double cost() const { return (up * up + down * down) * urgency; }
+    };
+    std::vector<Server> all(servers);
+    for (std::uint32_t i = 0; i < servers; ++i) all[i].room = std::min(per_server, count - i * per_server);
+    std::vector<std::size_t> order(gpus.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return std::max(gpus[a].up, gpus[a].down) * gpus[a].urgency > std::max(gpus[b].up, gpus[b].down) * gpus[b].urgency;
+    });
+    for (std::size_t g : order) {
+      std::uint32_t best = core::kNone;
+      double least = 0;
+      for (std::uint32_t i = 0; i < servers; ++i) {
+        if (all[i].room == 0) continue;
+        const Server with{all[i].up + gpus[g].up, all[i].down + gpus[g].down, std::max(all[i].urgency, gpus[g].urgency), 0};
+        const double more = with.cost() - all[i].cost();
+        if (best == core::kNone || more < least) {
+          best = i;
+          least = more;
+        }
+      }
+      Server& s = all[best];
+      s = {s.up + gpus[g].up, s.down + gpus[g].down, std::max(s.urgency, gpus[g].urgency), s.room - 1};
+      gpus[g].server = best;
+    }
+  }
+
+  const planner::Scenario& scenario_;
+  const Contender& contender_;
+  std::vector<planner::ProfileTable> tables_;
+  std::vector<std::vector<UsedGpu>> gpus_;                          // by type
+  std::vector<std::pair<std::size_t, std::uint32_t>> gpu_of_;       // by partition: type, GPU
+  std::uint32_t servers_ = 0;
+  core::Topology topology_;
+};
+
+// ---- one scenario under one contender ----
+
+struct Setting {
+  double grid, lowest, cv;   // cv 1: Poisson
+  TimeNs length_ns;
+  std::uint64_t seeds;
+};
+
+struct Carried {              // of one DNN, per seed
+  std::vector<double> factor, attainment_at_full;
+};
+
+std::vector<double> attainments(const core::Topology& topology, const core::Policy& policy, const planner::Scenario& scenario, double factor,
+                                const Setting& setting, std::uint64_t seed) {
+  sim::Scenario run;
+  run.topology = topology;
+  run.policy = policy;
+  run.seed = seed;
+  run.streams.clear();
+  std::vector<std::vector<sim::Arrival>> lists;
+  const auto& full = scenario.plans.at("ppipe");
+  for (std::uint32_t d = 0; d < topology.applications.size(); ++d) {
+    run.streams.push_back({.application = d, .depth = 16384});
+    const std::uint64_t key = seed * 1000 + d * 17;
+    const double rate = full[d].rps * factor;
+    lists.push_back(sim::to_stream(setting.cv == 1 ? sim::poisson(rate, setting.length_ns, key) : sim::gamma(rate, setting.cv, setting.length_ns, key), d));
+  }
+  run.arrivals = sim::merged(lists);
+  const sim::Outcomes out = sim::run(run);
+  std::vector<double> in_time;
+  for (std::uint32_t d = 0; d < topology.applications.size(); ++d) {
+    const core::RequestCounters& c = out.counters.streams[d];
+    in_time.push_back(c.submitted == 0 ? 1 : static_cast<double>(c.of(Outcome::completed)) / static_cast<double>(c.submitted));
+  }
+  return in_time;
+}
+
+std::vector<Carried> carried(const planner::Scenario& scenario, const Contender& contender, const Setting& setting) {
+  const core::Topology topology = Builder(scenario, contender).build();
+  if (const std::string text = topology.problem(); !text.empty()) {
+    std::fprintf(stderr, "ppipe_study: %s, %s: %s\n", scenario.id.c_str(), contender.name, text.c_str());
+    std::exit(cli::kBadInput);
+  }
+  core::Policy policy;
+  if (!core::preset(contender.preset, policy)) std::abort();
+  std::vector<Carried> out(topology.applications.size());
+  for (std::uint64_t seed = 1; seed <= setting.seeds; ++seed) {
+    std::vector<double> best(out.size(), 0);
+    for (int step = 0;; ++step) {
+      const double factor = 1 - step * setting.grid;
+      if (factor < setting.lowest - 1e-9) break;
+      const std::vector<double> in_time = attainments(topology, policy, scenario, factor, setting, seed);
+      bool all = true;
+      for (std::size_t d = 0; d < out.size(); ++d) {
+        if (step == 0) out[d].attainment_at_full.push_back(in_time[d]);
+        if (best[d] == 0 && in_time[d] >= 0.99) best[d] = factor;
+        all = all && best[d] > 0;
+      }
+      if (all) break;
+    }
+    for (std::size_t d = 0; d < out.size(); ++d) out[d].factor.push_back(best[d]);
+  }
+  return out;
+}
+
+double mean(const std::vector<double>& v) {
+  double sum = 0;
+  for (double x : v) sum += x;
+  return v.empty() ? 0 : sum / static_cast<double>(v.size());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
+  const auto set = planner::read_scenarios(args.text("data"));
+  if (!set) return cli::fail("ppipe_study", set.error());
+  std::vector<const planner::Scenario*> scenarios;
+  for (const planner::Scenario& s : set->scenarios) {
+    if (s.family == args.text("family") && s.plans.count("ppipe") != 0 && static_cast<std::int64_t>(scenarios.size()) < args.integer("scenarios")) scenarios.push_back(&s);
+  }
+  if (scenarios.empty()) return cli::fail("ppipe_study", "no scenario of family '" + args.text("family") + "' with a stored plan; see --family");
+  std::vector<const Contender*> contenders;
+  std::string list = args.text("contenders") + ",";
+  for (std::size_t from = 0, to = list.find(','); to != std::string::npos; from = to + 1, to = list.find(',', from)) {
+    const std::string name = list.substr(from, to - from);
+    const auto* it = std::find_if(std::begin(kContenders), std::end(kContenders), [&](const Contender& c) { return name == c.name; });
+    if (it == std::end(kContenders)) return cli::fail("ppipe_study", "unknown contender '" + name + "'; one of np, dart_r, ppipe, reactive, leat, leat-packed");
+    contenders.push_back(it);
+  }
+  struct Load {
+    const char* name;
+    double cv;
+  };
+  std::vector<Load> loads;
+  if (args.text("arrivals") != "bursty") loads.push_back({"poisson", 1});
+  if (args.text("arrivals") != "poisson") loads.push_back({"bursty", args.real("cv")});
+
+  struct Job {
+    std::size_t load, contender, scenario;
+    std::vector<Carried> result;
+  };
+  std::vector<Job> jobs;
+  for (std::size_t l = 0; l < loads.size(); ++l) {
+    for (std::size_t c = 0; c < contenders.size(); ++c) {
+      for (std::size_t s = 0; s < scenarios.size(); ++s) jobs.push_back({l, c, s, {}});
+    }
+  }
+  {
+    cli::Progress progress("ppipe study", jobs.size(), "runs");
+    std::atomic<std::size_t> next{0};
+    std::mutex mutex;
+    const auto work = [&] {
+      for (std::size_t i = next++; i < jobs.size(); i = next++) {
+        const Setting setting{args.real("grid"), args.real("lowest"), loads[jobs[i].load].cv, args.integer("seconds") * 1'000'000'000,
+                              static_cast<std::uint64_t>(args.integer("seeds"))};
+        jobs[i].result = carried(*scenarios[jobs[i].scenario], *contenders[jobs[i].contender], setting);
+        const std::lock_guard lock(mutex);
+        progress.add(1);
+      }
+    };
+    std::vector<std::thread> threads;
+    for (std::int64_t t = 1; t < args.integer("threads"); ++t) threads.emplace_back(work);
+    work();
+    for (std::thread& t : threads) t.join();
+  }
+
+  nlohmann::ordered_json json = {{"family", args.text("family")}, {"scenarios", scenarios.size()}, {"seeds", args.integer("seeds")},
+                                 {"grid", args.real("grid")}, {"cv", args.real("cv")}, {"load_1.0", "the rate of PPipe's own plan"}};
+  for (std::size_t l = 0; l < loads.size(); ++l) {
+    if (!args.flag("json")) std::printf("%s, CV %.1f: mean largest load factor with >= 99 %% in time (spread over seeds), attainment at load 1.0\n", loads[l].name, loads[l].cv);
+    for (std::size_t c = 0; c < contenders.size(); ++c) {
+      std::vector<double> at_full;
+      std::vector<std::vector<double>> by_seed(static_cast<std::size_t>(args.integer("seeds")));
+      for (const Job& job : jobs) {
+        if (job.load != l || job.contender != c) continue;
+        for (std::size_t d = 0; d < job.result.size(); ++d) {
+          for (std::size_t s = 0; s < by_seed.size(); ++s) by_seed[s].push_back(job.result[d].factor[s]);
+          at_full.push_back(mean(job.result[d].attainment_at_full));
+          if (args.flag("verbose") && !args.flag("json")) {
+            std::printf("    %-22s %-32.32s %.3f  at 1.0: %.4f\n", scenarios[job.scenario]->id.c_str(), scenarios[job.scenario]->problem.dnns[d].profile->model.c_str(),
+                        mean(job.result[d].factor), at_full.back());
+          }
+        }
+      }
+      std::vector<double> means;
+      for (const auto& v : by_seed) means.push_back(mean(v));
+      const auto [low, high] = std::minmax_element(means.begin(), means.end());
+      json["mean_load_factor"][loads[l].name][contenders[c]->name] = mean(means);
+      json["spread"][loads[l].name][contenders[c]->name] = {*low, *high};
+      json["attainment_at_full_load"][loads[l].name][contenders[c]->name] = mean(at_full);
+      if (!args.flag("json")) std::printf("  %-12s %.4f  (%.4f to %.4f)  %.4f\n", contenders[c]->name, mean(means), *low, *high, mean(at_full));
+    }
+  }
+  if (args.flag("json")) std::printf("%s\n", json.dump(1).c_str());
+  return 0;
+}

@@ -1,0 +1,647 @@
+// How itineraries are found, booked, changed and given back. What they mean: reservation.h.
+#include "engine/core/reservation.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "engine/core/state.h"
+
+namespace leat::core {
+namespace {
+
+constexpr std::uint32_t kGrowTries = 12;   // unsent batches looked at before a task is booked alone
+constexpr std::uint32_t kGrowItems = 8;    // a grown batch has at most this many members
+
+TimeNs duration(const StageSpec& stage, std::uint32_t items) { return stage.latency.p50_ns[items - 1]; }
+bool fits(const StageSpec& stage, std::uint32_t items) { return items <= stage.latency.p50_ns.size(); }
+bool fits(const RouteSpec& route, std::uint32_t items) {
+  return std::all_of(route.stages.begin(), route.stages.end(), [&](const StageSpec& s) { return fits(s, items); });
+}
+// items + 1 more per second than now?
+bool gains(const StageSpec& stage, std::uint32_t items, std::uint32_t more) {
+  return duration(stage, items) * (items + more) * 100 >= duration(stage, items + more) * items * 105;
+}
+
+}  // namespace
+
+// ---- what may grow, decided once from the plan ----
+
+// A first-stage batch of n pays where the route's rate gains at least 5 % and the queue it can carry then, slack x (rate -
+// load), at least doubles: a larger batch also eats the slack that absorbs bursts.
+void Scheduler::State::plan_growth() {
+  Reservations& rv = *reservations;
+  rv.may_grow.resize(topology.routes.size());
+  for (RouteId id = 0; id < topology.routes.size(); ++id) {
+    const RouteSpec& route = topology.routes[id];
+    const StageSpec& entry = route.stages.front();
+    rv.may_grow[id].assign(entry.latency.p50_ns.size() + 1, 0);
+    double cap = 1e300;       // items per ns that links and later stages can take, each at its best batch
+    TimeNs tail = 0, move = 0;
+    for (std::size_t k = 1; k < route.stages.size(); ++k) {
+      const StageSpec& stage = route.stages[k];
+      double best = 0;
+      for (std::uint32_t n = 1; fits(stage, n); ++n) {
+        best = std::max(best, static_cast<double>(stage.pool.size()) * n / static_cast<double>(duration(stage, n)));
+      }
+      cap = std::min(cap, best);
+      const TimeNs x = stage_link_ns(route, k, 1);
+      move = k == 1 ? x : move;
+      tail += x + duration(stage, 1);
+      if (x > 0) {
+        for (const auto* pool : {&route.stages[k - 1].pool, &stage.pool}) {
+          std::uint32_t hosts = 0;
+          for (std::size_t i = 0; i < pool->size(); ++i) {
+            const auto same = [&](PartitionId p) { return topology.partitions[p].host == topology.partitions[(*pool)[i]].host; };
+            hosts += std::none_of(pool->begin(), pool->begin() + static_cast<std::ptrdiff_t>(i), same) ? 1 : 0;
+          }
+          cap = std::min(cap, hosts / static_cast<double>(x));
+        }
+      }
+    }
+    const double load = route.rate_rps * 0.98e-9;
+    const TimeNs slo = topology.applications[topology.modules[route.module].application].slo_ns;
+    const auto rate = [&](std::uint32_t n) {
+      return std::min(cap, static_cast<double>(entry.pool.size()) * n / static_cast<double>(duration(entry, n)));
+    };
+    const auto slack = [&](std::uint32_t n) { return static_cast<double>(slo - duration(entry, n) - tail - (n - 1) * move); };
+    std::uint32_t current = 1;
+    for (std::uint32_t n = 2; fits(entry, n) && n <= kGrowItems; ++n) {
+      const double carried = std::max(0.0, slack(current) * (rate(current) - load));
+      if (rate(n) < 1.05 * rate(current) || slack(n) <= 0 || slack(n) * (rate(n) - load) <= 2 * carried) continue;
+      for (std::uint32_t k = current + 1; k <= n; ++k) rv.may_grow[id][k] = 1;
+      current = n;
+    }
+  }
+}
+
+// Time on the links into stage k when its two ends are on different hosts.
+TimeNs Scheduler::State::stage_link_ns(const RouteSpec& route, std::size_t k, std::uint32_t items) const noexcept {
+  return link_ns(route.stages[k - 1].transfer_bytes * items, route.stages[k - 1].pool.front(), route.stages[k].pool.front());
+}
+
+// ---- probing: nothing changes ----
+
+bool Scheduler::State::usable(PartitionId p) const noexcept {
+  if (!partitions[p].up || !reservations->partitions[p].room(Reservations::kChanges)) return false;
+  if (topology.hosts.empty()) return true;
+  const std::uint32_t h = topology.partitions[p].host;
+  return reservations->up[h].room(Reservations::kChanges) && reservations->down[h].room(Reservations::kChanges);
+}
+
+// The entry's partition: of all that can run it, the one whose features would have left it first (Algorithm 2 looks at the
+// end of the stage alone, and then waits for that partition's uplink).
+LegPlan Scheduler::State::probe_entry(const RouteSpec& route, std::uint32_t items, bool by_uplink) const noexcept {
+  const StageSpec& stage = route.stages.front();
+  const TimeNs run = duration(stage, items);
+  const bool sends = by_uplink && route.stages.size() > 1 && !topology.hosts.empty();
+  const TimeNs move = sends ? stage_link_ns(route, 1, items) : 0;
+  LegPlan best;
+  TimeNs least = kNever;
+  for (PartitionId p : stage.pool) {
+    if (least <= now + run + move) break;  // nobody can be earlier
+    if (!usable(p)) continue;
+    const TimeNs start = reservations->partitions[p].earliest(now, run);
+    TimeNs key = start + run;
+    if (move > 0) key = reservations->up[topology.partitions[p].host].earliest(key, move) + move;
+    if (key < least) {
+      least = key;
+      best = {.partition = p, .start_ns = start, .end_ns = start + run};
+    }
+  }
+  return best;
+}
+
+// Stage k after the features were made on `from` at `made`: the partition that ends first, or an unsent batch to join.
+LegPlan Scheduler::State::probe_leg(RouteId id, std::size_t k, PartitionId from, TimeNs made, std::uint32_t items, TimeNs bound,
+                                    bool join) const noexcept {
+  const RouteSpec& route = topology.routes[id];
+  const StageSpec& stage = route.stages[k];
+  const TimeNs run = duration(stage, items);
+  TimeNs rest = 0;
+  for (std::size_t j = k + 1; j < route.stages.size(); ++j) rest += stage_link_ns(route, j, items) + duration(route.stages[j], items);
+  const auto travel = [&](PartitionId p, LegPlan& leg) {
+    const TimeNs move = link_ns(route.stages[k - 1].transfer_bytes * items, from, p);
+    leg.depart_ns = move == 0 ? made
+                              : Timeline::earliest_on_both(reservations->up[topology.partitions[from].host],
+                                                           reservations->down[topology.partitions[p].host], made, move);
+    leg.arrive_ns = leg.depart_ns + move;
+  };
+  LegPlan best{.end_ns = kNever};
+  for (PartitionId p : stage.pool) {
+    if (!usable(p)) continue;
+    LegPlan leg{.partition = p};
+    travel(p, leg);
+    if (leg.arrive_ns + run >= best.end_ns) continue;
+    leg.start_ns = reservations->partitions[p].earliest(leg.arrive_ns, run);
+    leg.end_ns = leg.start_ns + run;
+    if (leg.end_ns < best.end_ns) best = leg;
+  }
+  const bool in_time = best.partition != kNone && best.end_ns + rest <= bound;
+  if (!join || (in_time && best.start_ns == best.arrive_ns)) return best;
+  LegPlan joined{.end_ns = kNever};
+  for (PartitionId p : stage.pool) {
+    if (!usable(p)) continue;
+    for (BookingId b = reservations->first[p]; b != kNone; b = reservations->bookings[b].next) {
+      const Booking& booking = reservations->bookings[b];
+      if (booking.state != BookingState::planned || booking.route != id || booking.stage != k || booking.start_ns <= now) continue;
+      if (!fits(stage, booking.items + items) || (in_time && !gains(stage, booking.items, items))) continue;
+      LegPlan leg{.partition = p, .join = b, .start_ns = booking.start_ns, .end_ns = booking.start_ns + duration(stage, booking.items + items)};
+      if (leg.end_ns >= joined.end_ns || leg.end_ns + rest > std::min(bound, booking.bound_ns) || !extends(booking, leg.end_ns)) continue;
+      if (k + 1 < route.stages.size()) continue;  // members of an inner stage would have to be booked anew
+      travel(p, leg);
+      if (leg.arrive_ns <= booking.start_ns) joined = leg;
+    }
+  }
+  return joined.partition != kNone ? joined : best;
+}
+
+// The booking's end may move to `end` without touching what is booked behind it.
+bool Scheduler::State::extends(const Booking& booking, TimeNs end) const noexcept {
+  return end <= booking.end_ns || reservations->partitions[booking.partition].earliest(booking.end_ns, end - booking.end_ns) == booking.end_ns;
+}
+
+PathPlan Scheduler::State::probe_path(RouteId id, std::uint32_t items, TimeNs bound, bool by_uplink, bool join) const noexcept {
+  const RouteSpec& route = topology.routes[id];
+  PathPlan plan{.route = id};
+  plan.legs[0] = probe_entry(route, items, by_uplink);
+  if (plan.legs[0].partition == kNone) return plan;
+  TimeNs service = duration(route.stages[0], items);
+  for (std::size_t k = 1; k < route.stages.size(); ++k) {
+    plan.legs[k] = probe_leg(id, k, plan.legs[k - 1].partition, plan.legs[k - 1].end_ns, items, bound, join);
+    if (plan.legs[k].partition == kNone) return plan;
+    service += duration(route.stages[k], items) + plan.legs[k].arrive_ns - plan.legs[k].depart_ns;
+  }
+  plan.end_ns = plan.legs[route.stages.size() - 1].end_ns;
+  plan.wait_ns = plan.end_ns - now - service;
+  return plan;
+}
+
+// ---- booking ----
+
+BookingId Scheduler::State::open_booking(RouteId route, std::size_t stage, const LegPlan& leg) noexcept {
+  Reservations& rv = *reservations;
+  const BookingId id = rv.bookings.take();
+  insist(id != kNone, "no room for a booking");
+  Booking& b = rv.bookings[id];
+  b = Booking{};
+  b.state = BookingState::planned;
+  b.route = route;
+  b.stage = static_cast<std::uint32_t>(stage);
+  b.partition = leg.partition;
+  b.start_ns = leg.start_ns;
+  b.end_ns = leg.start_ns;
+  BookingId before = kNone, at = rv.first[leg.partition];
+  while (at != kNone && rv.bookings[at].start_ns <= b.start_ns) {
+    before = at;
+    at = rv.bookings[at].next;
+  }
+  b.previous = before;
+  b.next = at;
+  (before == kNone ? rv.first[leg.partition] : rv.bookings[before].next) = id;
+  if (at != kNone) rv.bookings[at].previous = id;
+  want_timer(b.start_ns);
+  if (b.start_ns <= now) mark_partition(leg.partition);
+  return id;
+}
+
+void Scheduler::State::move_end(Booking& b, TimeNs end) noexcept {
+  Timeline& t = reservations->partitions[b.partition];
+  insist(end >= b.end_ns ? t.reserve(b.end_ns, end) : t.release(end, b.end_ns), "a timeline is full");
+  b.end_ns = end;
+}
+
+void Scheduler::State::use_links(const Leg& leg, PartitionId from, PartitionId to, bool reserve) noexcept {
+  const TimeNs begin = reserve ? leg.depart_ns : std::max(leg.depart_ns, now);
+  if (begin >= leg.arrive_ns || topology.hosts.empty()) return;
+  for (Timeline* t : {&reservations->up[topology.partitions[from].host], &reservations->down[topology.partitions[to].host]}) {
+    insist(reserve ? t->reserve(begin, leg.arrive_ns) : t->release(begin, leg.arrive_ns), "a link's timeline is full");
+  }
+}
+
+// Books leg k of the task's path, in a booking of its own or in one that it joins.
+void Scheduler::State::book_leg(TaskId id, RouteId route, std::size_t k, const LegPlan& plan, TimeNs bound) noexcept {
+  Reservations& rv = *reservations;
+  Leg& leg = rv.itineraries[id].legs[k];
+  leg.booking = plan.join != kNone ? plan.join : open_booking(route, k, plan);
+  leg.depart_ns = plan.depart_ns;
+  leg.arrive_ns = plan.arrive_ns;
+  Booking& b = rv.bookings[leg.booking];
+  leg.next = b.first;
+  b.first = id;
+  ++b.tasks;
+  b.items += tasks[id].items;
+  b.unmade += k > 0 ? 1 : 0;
+  b.bound_ns = std::min(b.bound_ns, bound);
+  move_end(b, plan.end_ns);
+  if (k > 0) use_links(leg, rv.bookings[rv.itineraries[id].legs[k - 1].booking].partition, b.partition, true);
+}
+
+// Takes the task out of its unsent bookings from stage `from` on; what was sent stays. Last stage first, because the links
+// into a stage are found through the stage before it; where that has ended, the features are already on their way.
+void Scheduler::State::unbook(TaskId id, std::size_t from) noexcept {
+  Reservations& rv = *reservations;
+  for (std::size_t k = kMaxStages; k-- > from;) {
+    Leg& leg = rv.itineraries[id].legs[k];
+    if (leg.booking == kNone) continue;
+    Booking& b = rv.bookings[leg.booking];
+    if (b.state != BookingState::planned) continue;
+    const BookingId before = k > 0 ? rv.itineraries[id].legs[k - 1].booking : kNone;
+    if (before != kNone) use_links(leg, rv.bookings[before].partition, b.partition, false);
+    TaskId* link = &b.first;
+    while (*link != id) link = &rv.itineraries[*link].legs[k].next;
+    *link = leg.next;
+    --b.tasks;
+    b.items -= tasks[id].items;
+    b.unmade -= before != kNone ? 1 : 0;
+    const BookingId left = leg.booking;
+    leg = Leg{};
+    if (b.tasks == 0) {
+      close_booking(left);
+    } else {
+      move_end(b, b.start_ns + duration(topology.routes[b.route].stages[b.stage], b.items));
+    }
+  }
+}
+
+void Scheduler::State::close_booking(BookingId id) noexcept {
+  Reservations& rv = *reservations;
+  Booking& b = rv.bookings[id];
+  const TimeNs from = std::max(b.start_ns, now);
+  if (from < b.end_ns) insist(rv.partitions[b.partition].release(from, b.end_ns), "a timeline is full");
+  (b.previous == kNone ? rv.first[b.partition] : rv.bookings[b.previous].next) = b.next;
+  if (b.next != kNone) rv.bookings[b.next].previous = b.previous;
+  b.state = BookingState::free;
+  rv.bookings.give(id);
+}
+
+void Scheduler::State::book_path(TaskId id, const PathPlan& plan, TimeNs bound) noexcept {
+  reservations->itineraries[id] = Itinerary{};
+  for (std::size_t k = 0; k < topology.routes[plan.route].stages.size(); ++k) book_leg(id, plan.route, k, plan.legs[k], bound);
+  tasks[id].state = TaskState::booked;
+}
+
+// One task more for an unsent first-stage batch. Its members' later stages are booked anew, each for itself; if one of them
+// would be late, all is put back.
+bool Scheduler::State::grow(BookingId id, TaskId task, TimeNs bound) noexcept {
+  Reservations& rv = *reservations;
+  Booking& b = rv.bookings[id];
+  const RouteSpec& route = topology.routes[b.route];
+  const std::uint32_t items = b.items + tasks[task].items;
+  const TimeNs end = b.start_ns + duration(route.stages[0], items);
+  if (!extends(b, end)) return false;
+  const std::size_t stages = route.stages.size();
+  if (stages == 1) {
+    if (end > std::min(b.bound_ns, bound)) return false;
+    book_leg(task, b.route, 0, {.partition = b.partition, .join = id, .start_ns = b.start_ns, .end_ns = end}, bound);
+    return true;
+  }
+  TimeNs least = 0;
+  for (std::size_t k = 1; k < stages; ++k) least += stage_link_ns(route, k, 1) + duration(route.stages[k], 1);
+  if (end + least > std::min(b.bound_ns, bound) || b.tasks >= kGrowItems) return false;
+  struct Saved {
+    TaskId task = kNone;
+    TimeNs bound = kNever;
+    std::array<LegPlan, kMaxStages> legs{};
+  };
+  std::array<Saved, kGrowItems> saved;
+  std::size_t n = 0;
+  for (TaskId t = b.first; t != kNone; t = rv.itineraries[t].legs[0].next, ++n) {
+    saved[n].task = t;
+    for (std::size_t k = 1; k < stages; ++k) {
+      const Leg& leg = rv.itineraries[t].legs[k];
+      const Booking& own = rv.bookings[leg.booking];
+      if (own.tasks != 1 || own.start_ns <= now) return false;  // joined by others, or about to be sent
+      saved[n].bound = own.bound_ns;
+      saved[n].legs[k] = {.partition = own.partition, .depart_ns = leg.depart_ns, .arrive_ns = leg.arrive_ns, .start_ns = own.start_ns, .end_ns = own.end_ns};
+    }
+  }
+  const TimeNs old_bound = b.bound_ns;
+  for (std::size_t i = 0; i < n; ++i) unbook(saved[i].task, 1);
+  rv.itineraries[task] = Itinerary{};
+  book_leg(task, b.route, 0, {.partition = b.partition, .join = id, .start_ns = b.start_ns, .end_ns = end}, bound);
+  bool all = book_rest(task, bound, end);
+  for (std::size_t i = 0; i < n && all; ++i) all = book_rest(saved[i].task, saved[i].bound, end);
+  if (all) return true;
+  unbook(task, 0);
+  for (std::size_t i = 0; i < n; ++i) unbook(saved[i].task, 1);
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t k = 1; k < stages; ++k) book_leg(saved[i].task, b.route, k, saved[i].legs[k], saved[i].bound);
+  }
+  b.bound_ns = old_bound;
+  return false;
+}
+
+// The stages after the first, for one task whose features are made at `made`. False: not in time; what was booked stays booked.
+bool Scheduler::State::book_rest(TaskId id, TimeNs bound, TimeNs made) noexcept {
+  const Booking& entry = reservations->bookings[reservations->itineraries[id].legs[0].booking];
+  const RouteId route = entry.route;
+  PartitionId from = entry.partition;
+  for (std::size_t k = 1; k < topology.routes[route].stages.size(); ++k) {
+    const LegPlan leg = probe_leg(route, k, from, made, tasks[id].items, bound, true);
+    if (leg.partition == kNone || leg.end_ns > bound) return false;
+    book_leg(id, route, k, leg, bound);
+    from = leg.partition;
+    made = leg.end_ns;
+  }
+  return true;
+}
+
+// ---- what a lane does with its tasks ----
+
+void Scheduler::State::reserve_lane(LaneId id) noexcept {
+  Lane& lane = lanes[id];
+  Reservations& rv = *reservations;
+  const std::uint32_t least = kMaxStages * (kGrowItems + 1);
+  for (RouteId r : topology.modules[lane.module].routes) {
+    for (const StageSpec& stage : topology.routes[r].stages) {
+      for (PartitionId p : stage.pool) {
+        rv.partitions[p].expire(now);
+        if (topology.hosts.empty()) continue;
+        rv.up[topology.partitions[p].host].expire(now);
+        rv.down[topology.partitions[p].host].expire(now);
+      }
+    }
+  }
+  while (lane.tasks > 0 && rv.bookings.left() > std::max<std::uint32_t>(least, kMaxBatch)) {
+    const TaskId t = next_task(lane, false);
+    const TimeNs bound = tasks[t].give_up_ns == kNever ? kNever : tasks[t].deadline_ns - modules[lane.module].after_least_ns;
+    const Booked done = policy.batch == Batching::search_down ? book_as_printed(lane, t, bound) : book_alone(lane, t, bound);
+    if (done == Booked::wait) return;
+    if (done == Booked::late) drop_request(tasks[t].request, Outcome::dropped, Reason::unreachable, lane.module);
+  }
+}
+
+// Ours: the task alone, on the route with the least waiting that is in time; before it would wait, a batch may grow.
+Scheduler::State::Booked Scheduler::State::book_alone(Lane& lane, TaskId id, TimeNs bound) noexcept {
+  const std::uint32_t items = tasks[id].items;
+  PathPlan best;
+  bool any = false;
+  for (RouteId r : topology.modules[lane.module].routes) {
+    if (!fits(topology.routes[r], items)) continue;
+    any = true;
+    const PathPlan plan = probe_path(r, items, bound, true, true);
+    if (plan.end_ns == kNever) continue;
+    const bool in_time = plan.end_ns <= bound, had = best.end_ns <= bound;
+    if (best.end_ns == kNever || (in_time != had ? in_time : plan.wait_ns < best.wait_ns)) best = plan;
+  }
+  if (best.end_ns == kNever) return any ? Booked::wait : Booked::late;  // nobody is up; or nobody can hold so many items
+  const bool late = best.end_ns > bound;
+  if ((late || best.legs[0].start_ns > now) && grow_some(lane, id, bound)) return Booked::done;
+  if (late) return Booked::late;
+  dequeue(id);
+  tasks[id].lane = kNone;
+  book_path(id, best, bound);
+  return Booked::done;
+}
+
+// Tries the unsent first-stage batches of the module, soonest first.
+bool Scheduler::State::grow_some(Lane& lane, TaskId id, TimeNs bound) noexcept {
+  Reservations& rv = *reservations;
+  for (RouteId r : topology.modules[lane.module].routes) {
+    const StageSpec& stage = topology.routes[r].stages.front();
+    TimeNs last_start = now;
+    PartitionId last_partition = kNone;
+    for (std::uint32_t tries = 0; tries < kGrowTries; ++tries) {
+      BookingId soonest = kNone;
+      for (PartitionId p : stage.pool) {
+        if (!usable(p)) continue;
+        for (BookingId b = rv.first[p]; b != kNone; b = rv.bookings[b].next) {
+          const Booking& c = rv.bookings[b];
+          const bool after = c.start_ns > last_start || (c.start_ns == last_start && last_partition != kNone && p > last_partition);
+          if (c.state != BookingState::planned || c.route != r || c.stage != 0 || c.start_ns <= now || !after) continue;
+          if (!fits(stage, c.items + tasks[id].items) || rv.may_grow[r][c.items + tasks[id].items] == 0) continue;
+          if (soonest == kNone || c.start_ns < rv.bookings[soonest].start_ns) soonest = b;
+          break;  // later ones of this partition come after
+        }
+      }
+      if (soonest == kNone) break;
+      last_start = rv.bookings[soonest].start_ns;
+      last_partition = rv.bookings[soonest].partition;
+      if (!grow(soonest, id, bound)) continue;
+      dequeue(id);
+      tasks[id].lane = kNone;
+      tasks[id].state = TaskState::booked;
+      return true;
+    }
+  }
+  return false;
+}
+
+// PPipe, Algorithm 1: the pipeline with the least waiting at its planned batch; then the largest batch from there down that is in
+// time for the oldest; then drop, wait or dispatch.
+Scheduler::State::Booked Scheduler::State::book_as_printed(Lane& lane, TaskId head, TimeNs bound) noexcept {
+  PathPlan plan;
+  for (RouteId r : topology.modules[lane.module].routes) {
+    const PathPlan p = probe_path(r, topology.routes[r].batch, bound, false, false);
+    if (p.wait_ns < plan.wait_ns) plan = p;
+  }
+  if (plan.end_ns == kNever) return Booked::wait;
+  const RouteId route = plan.route;
+  std::uint32_t n = topology.routes[route].batch;
+  if (n < tasks[head].items) return Booked::late;
+  while (plan.end_ns > bound) {
+    if (--n < tasks[head].items) return Booked::late;
+    plan = probe_path(route, n, bound, false, false);
+  }
+  if (lane.items < n) {
+    const PathPlan more = probe_path(route, lane.items + 1, bound, false, false);
+    const TimeNs last_safe = bound == kNever ? now : now + (bound - more.end_ns) + more.wait_ns;
+    if (last_safe > now) {
+      lane.wake_ns = last_safe;
+      want_timer(last_safe);
+      return Booked::wait;
+    }
+    n = lane.items;
+    plan = probe_path(route, n, bound, false, false);
+    if (plan.end_ns > bound) return Booked::late;
+  }
+  const std::size_t stages = topology.routes[route].stages.size();
+  std::array<TimeNs, kMaxStages> depart{}, each{};  // on the links the members follow one another
+  for (std::size_t k = 1; k < stages; ++k) {
+    depart[k] = plan.legs[k].depart_ns;
+    each[k] = (plan.legs[k].arrive_ns - plan.legs[k].depart_ns) / n;
+  }
+  std::uint32_t booked = 0;
+  for (TaskId t = head; t != kNone && booked + tasks[t].items <= n; t = next_task(lane, false)) {
+    for (std::size_t k = 0; k < stages; ++k) {
+      if (booked > 0) plan.legs[k].join = reservations->itineraries[head].legs[k].booking;
+      plan.legs[k].depart_ns = depart[k];
+      plan.legs[k].arrive_ns = depart[k] += each[k] * tasks[t].items;
+    }
+    booked += tasks[t].items;
+    dequeue(t);
+    tasks[t].lane = kNone;
+    book_path(t, plan, bound);
+  }
+  return Booked::done;
+}
+
+// ---- sending, passing on, losing ----
+
+// Sends the first booking of the partition whose time has come and whose features are made; gives up what became too late.
+void Scheduler::State::send_due(PartitionId p) noexcept {
+  Reservations& rv = *reservations;
+  for (BookingId id = rv.first[p]; id != kNone;) {
+    Booking& b = rv.bookings[id];
+    const BookingId next = b.next;
+    if (b.start_ns > now) {
+      want_timer(b.start_ns);
+      return;
+    }
+    if (b.state == BookingState::planned) {
+      const std::uint32_t generation = rv.bookings.generation(id);
+      drop_late(id);
+      const bool live = rv.bookings.valid(id, generation);
+      if (live && b.unmade == 0 && partitions[p].up && partitions[p].held <= policy.queue_ahead && batches.left() > 0) {
+        send(id);
+        return;
+      }
+      if (live && b.bound_ns != kNever) want_timer(std::max(now + 1, b.bound_ns));
+    }
+    id = next;
+  }
+}
+
+void Scheduler::State::drop_late(BookingId id) noexcept {
+  Reservations& rv = *reservations;
+  if (policy.drop == Drop::none) return;
+  const Booking& b = rv.bookings[id];
+  const RouteSpec& route = topology.routes[b.route];
+  TimeNs rest = 0;
+  for (std::size_t k = b.stage + 1; k < route.stages.size(); ++k) rest += duration(route.stages[k], 1);
+  const std::uint32_t generation = rv.bookings.generation(id);
+  for (TaskId t = b.first; t != kNone;) {
+    const TimeNs end = now + duration(route.stages[b.stage], b.items) + rest;
+    // A task whose earlier stage still runs is looked at again when that has ended.
+    if (tasks[t].give_up_ns == kNever || tasks[t].state != TaskState::booked || end <= tasks[t].deadline_ns) {
+      t = rv.itineraries[t].legs[b.stage].next;
+      continue;
+    }
+    drop_request(tasks[t].request, Outcome::dropped, Reason::unreachable, route.module);
+    if (!rv.bookings.valid(id, generation)) return;  // it went with its last member
+    t = b.first;  // a request's other tasks went too
+  }
+}
+
+void Scheduler::State::send(BookingId id) noexcept {
+  Reservations& rv = *reservations;
+  Booking& booking = rv.bookings[id];
+  const std::uint32_t batch = batches.take();
+  const TimeNs run = duration(topology.routes[booking.route].stages[booking.stage], booking.items);
+  Batch& b = batches[batch];
+  b = Batch{};
+  b.state = BatchState::live;
+  b.route = booking.route;
+  b.lane = modules[topology.routes[booking.route].module].first_lane;
+  b.stage = booking.stage;
+  b.booking = id;
+  b.path[b.stage] = booking.partition;
+  b.sent_ns = b.start_ns = b.started_ns = now;
+  b.stage_end_ns = b.expected_end_ns = now + run;
+  for (TaskId t = booking.first; t != kNone; t = rv.itineraries[t].legs[b.stage].next) {
+    Task& task = tasks[t];
+    task.state = TaskState::placed;
+    task.batch = batch;
+    task.next_in_batch = b.list.first;  // members stand newest first; a batch is oldest first
+    b.list.first = t;
+    if (b.list.last == kNone) b.list.last = t;
+    ++b.list.tasks;
+    b.list.items += task.items;
+    b.priority = std::max(b.priority, task.priority);
+    ++requests[task.request].placed;
+    requests[task.request].started = true;
+    if (b.stage == 0) counters.modules[task.module].queue_ns_sum += static_cast<std::uint64_t>(now - task.queued_ns);
+  }
+  booking.state = BookingState::sent;
+  if (now + run > booking.end_ns) move_end(booking, now + run);  // feedback: it starts later than booked
+  ModuleCounters& mc = counters.modules[topology.routes[booking.route].module];
+  ++mc.batches;
+  mc.items += b.list.items;
+  Partition& p = partitions[booking.partition];
+  ++p.held;
+  p.free_ns = std::max(p.free_ns, now + run);
+  ++counters.partitions[booking.partition].batches;
+  ++counters.partitions[booking.partition].running;
+  Action a;
+  a.kind = ActionKind::dispatch;
+  a.batch = {batch, batches.generation(batch)};
+  push(a);
+}
+
+// A stage that is not the last has ended: its features go where each task is booked next.
+void Scheduler::State::pass_on(std::uint32_t id) noexcept {
+  Reservations& rv = *reservations;
+  const std::uint32_t k = batches[id].stage;
+  const PartitionId from = batches[id].path[k];
+  for (TaskId t = batches[id].list.first; t != kNone;) {
+    Task& task = tasks[t];
+    const TaskId next = task.next_in_batch;
+    const std::uint32_t request = task.request;
+    --requests[request].placed;
+    task.batch = kNone;
+    task.state = TaskState::booked;
+    rv.itineraries[t].legs[k] = Leg{};
+    const Leg& leg = rv.itineraries[t].legs[k + 1];
+    if (requests[request].doom != Outcome::pending) {
+      if (leg.booking != kNone) --rv.bookings[leg.booking].unmade;
+      release(t);
+      settle(request);
+    } else if (leg.booking == kNone) {
+      enqueue(t);  // its way was lost meanwhile: once more from the start
+    } else {
+      Booking& to = rv.bookings[leg.booking];
+      if (--to.unmade == 0) mark_partition(to.partition);
+      Action a;
+      a.kind = ActionKind::transfer;
+      a.request = {request, requests.generation(request)};
+      a.token = requests[request].token;
+      a.route = batches[id].route;
+      a.module = task.module;
+      a.first_stage = k;
+      a.from = from;
+      a.to = to.partition;
+      a.start_ns = std::max(now, leg.depart_ns);
+      push(a);
+    }
+    t = next;
+  }
+  free_batch(id);
+}
+
+// What was booked on a partition that is gone starts again elsewhere while slack allows.
+void Scheduler::State::unbook_partition(PartitionId p) noexcept {
+  Reservations& rv = *reservations;
+  for (BookingId id = rv.first[p]; id != kNone;) {
+    if (rv.bookings[id].state != BookingState::planned) {
+      id = rv.bookings[id].next;
+      continue;
+    }
+    const TaskId t = rv.bookings[id].first;
+    unbook(t, 0);
+    id = rv.first[p];  // the list has changed
+    if (tasks[t].state != TaskState::booked) continue;  // an earlier stage of it runs: pass_on() finds it a way
+    ++counters.retries;
+    if (++tasks[t].retries <= kMaxRetries) {
+      enqueue(t);
+    } else {
+      drop_request(tasks[t].request, Outcome::failed, Reason::partition_lost, tasks[t].module);
+    }
+  }
+}
+
+TimeNs Scheduler::State::earliest_booking() const noexcept {
+  TimeNs at = kNever;
+  for (BookingId id : reservations->first) {
+    for (; id != kNone; id = reservations->bookings[id].next) {
+      const Booking& b = reservations->bookings[id];
+      if (b.start_ns > now) {
+        at = std::min(at, b.start_ns);
+        break;
+      }
+      if (b.state == BookingState::planned && b.bound_ns > now) at = std::min(at, b.bound_ns);
+    }
+  }
+  return at;
+}
+
+}  // namespace leat::core
