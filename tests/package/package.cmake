@@ -1,0 +1,38 @@
+# cmake -P: installs the build into a prefix of its own, builds and runs an outside program with find_package(leat) and one
+# with pkg-config, and looks whether programs and manual pages are there.
+# Takes BUILD (build folder), SOURCE (this folder), WORK (a folder that may be emptied), COMPILER.
+function(run what)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "${what} failed (${result}):\n${output}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+run("cmake --install" ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
+foreach(file bin/leat bin/leatd bin/leat-worker bin/leat-plan include/leat/leat.h include/leat/client.hpp share/man/man1/leat.1 share/man/man1/leat-feed.1)
+  if(NOT EXISTS ${WORK}/prefix/${file})
+    message(FATAL_ERROR "${file} was not installed")
+  endif()
+endforeach()
+file(GLOB_RECURSE config ${WORK}/prefix/leatConfig.cmake)
+file(GLOB_RECURSE pc ${WORK}/prefix/leat.pc)
+if(NOT config OR NOT pc)
+  message(FATAL_ERROR "leatConfig.cmake or leat.pc was not installed")
+endif()
+
+run("configuring the outside program" ${CMAKE_COMMAND} -G Ninja -S ${SOURCE}/outside -B ${WORK}/outside -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_CXX_COMPILER=${COMPILER})
+run("building the outside program" ${CMAKE_COMMAND} --build ${WORK}/outside)
+run("running the outside program" ${WORK}/outside/outside)
+
+get_filename_component(pc_folder ${pc} DIRECTORY)
+execute_process(COMMAND ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${pc_folder} pkg-config --define-variable=prefix=${WORK}/prefix --cflags --libs leat
+  RESULT_VARIABLE result OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "pkg-config does not know leat")
+endif()
+separate_arguments(flags UNIX_COMMAND "${flags}")
+get_filename_component(library_folder ${pc_folder} DIRECTORY)
+run("building with pkg-config" ${COMPILER} -std=c++20 ${SOURCE}/outside/main.cpp -o ${WORK}/by_pkg_config ${flags} -Wl,-rpath,${library_folder})
+run("running what pkg-config built" ${WORK}/by_pkg_config)
+run("running the installed leat" ${WORK}/prefix/bin/leat --version)
