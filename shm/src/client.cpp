@@ -1,6 +1,7 @@
 // The client library's C ABI: one connection, its streams, frames and answers. See leat/leat.h for the contract.
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -248,7 +249,9 @@ leat_error leat_connect(const leat_connect_options* options, leat_client** out) 
   auto c = std::make_unique<leat_client>();
   c->path = o.socket ? o.socket : leat_default_socket();
   c->timeout_ns = o.timeout_ns != 0 ? o.timeout_ns : kDefaultTimeoutNs;
-  c->wait = choose_wait_policy(Role::client, usable_cores(), false, o.wait == LEAT_WAIT_YIELD);
+  // Who asks to yield is heard even when pinned to one core: it is the worker there that a yield lets run.
+  const bool yields = o.wait == LEAT_WAIT_YIELD;
+  c->wait = choose_wait_policy(Role::client, yields ? std::max(2u, usable_cores()) : usable_cores(), false, yields);
   leat_error error = LEAT_ERROR_ok;
   Result<Fd> socket = connect_to(c->path, &error);
   if (!socket) return fail(error, socket.error());
