@@ -28,7 +28,7 @@ WaitPolicy choose_wait_policy(Role role, std::uint32_t cores, bool pinned_alone,
   // A poll is 50 to 100 ns: about 100 us, twice what a wake costs, and nothing when really idle.
   constexpr std::uint32_t kLinger = 1500;
   const WaitPolicy park, yield{.mode = WaitMode::yield, .yields = kYields}, spin{.mode = WaitMode::spin, .pauses = 1, .linger = kLinger};
-  if (cores < 2) return park;
+  if (cores < 2) return tiny_hops ? yield : park;  // yielding hands the one core to the peer
   if (role == Role::scheduler) return pinned_alone ? spin : yield;
   return tiny_hops ? yield : park;
 }

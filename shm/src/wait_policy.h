@@ -29,7 +29,7 @@ struct WaitPolicy {
 std::uint32_t usable_cores() noexcept;
 
 // cores: those of the whole host that Leat may use. pinned_alone: nobody else is placed on this thread's core.
-// scheduler: spins with >= 2 cores and a core of its own, else yields, with one core parks.
+// scheduler: spins with >= 2 cores and a core of its own, else yields; with one core it waits like the others.
 // worker, client: park; yield when `tiny_hops` (work under about 20 us, as the emulated zero-time executor's).
 WaitPolicy choose_wait_policy(Role role, std::uint32_t cores, bool pinned_alone, bool tiny_hops) noexcept;
 
