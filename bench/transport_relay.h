@@ -11,7 +11,7 @@
 namespace leat::bench {
 
 struct PathFigures {
-  Figure relay_rtt_ns;      // medians of rounds of some hundred trips
+  Figure relay_rtt_ns;      // of rounds of some hundred trips: the mean of the middle eighty percent
   Figure path_rtt_ns;
   Figure path_over_relay;   // each path round against the relay rounds before and after it
   std::size_t dropped = 0;  // rounds in which the relay itself moved by more than 25 %
