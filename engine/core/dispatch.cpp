@@ -120,6 +120,10 @@ void Scheduler::State::launch(LaneId lane_id, const Server& server, TimeNs start
   b.priority = 0;
   lane.forming = TaskList{};
   choose_path(b, server.partition);
+  if (policy.place == Place::tc && lane.items == 0 && b.list.items < server.cap) {
+    lane.block_left = 0;  // sent short of its size: the next task begins another batch
+    lane.next_start_ns = partitions[server.partition].free_ns;
+  }
   ModuleCounters& mc = counters.modules[lane.module];
   ModuleState& m = modules[lane.module];
   const TimeNs run = server.run_ns[std::min(b.list.items, topology.routes[b.route].batch)];

@@ -49,6 +49,7 @@ LaneId Scheduler::State::place(ModuleId module, const Task& task) noexcept {
       break;
     }
     case Place::tc:
+      return next_by_window(module, task);
     case Place::rr:
       return next_in_turn(module, task);
     case Place::random: {
@@ -74,9 +75,39 @@ LaneId Scheduler::State::place(ModuleId module, const Task& task) noexcept {
   return best != kNone ? best : m.first_lane;  // nobody is up: it waits there until somebody is, or expires
 }
 
-// Harpagon section III-B. A turn is a block of consecutive requests: tc gives a whole batch to one server; rr deals one batch
-// each to all servers of the same throughput-cost ratio, one request at a time. The next turn goes to whoever can start a new
-// batch first; at a tie the larger ratio, which is the order of the lanes.
+// Harpagon's throughput-cost dispatch (section III-B): whole batches, in ratio order. Each server is fed so that it never waits
+// for work and no task waits longer than the module's budget allows: its next batch may be collected from budget - d before
+// the server is free, and of all that may collect, the one that is free first is served (earliest deadline first); at a tie
+// a batch already begun, then the larger ratio, which is the order of the lanes.
+LaneId Scheduler::State::next_by_window(ModuleId module, const Task& task) noexcept {
+  const ModuleState& m = modules[module];
+  LaneId best = kNone, soonest = kNone;
+  TimeNs best_free = kNever, soonest_open = kNever;
+  for (LaneId l = m.first_lane; l < m.first_lane + m.lanes; ++l) {
+    const Server& s = servers[lanes[l].first_server];
+    if (!partitions[s.partition].up) continue;
+    const bool begun = lanes[l].block_left > 0;
+    const TimeNs free = std::max(lanes[l].next_start_ns, now), open = lanes[l].next_start_ns - std::max<TimeNs>(0, m.share_ns - s.run_ns[s.cap]);
+    if ((begun || open <= now) && (free < best_free || (free == best_free && begun && lanes[best].block_left == 0))) {
+      best = l;
+      best_free = free;
+    }
+    if (open < soonest_open) {
+      soonest = l;
+      soonest_open = open;
+    }
+  }
+  if (best == kNone) best = soonest;
+  if (best == kNone) return m.first_lane;
+  const Server& s = servers[lanes[best].first_server];
+  if (lanes[best].block_left == 0) lanes[best].block_left = s.cap;
+  lanes[best].block_left -= std::min(lanes[best].block_left, task.items);
+  if (lanes[best].block_left == 0) lanes[best].next_start_ns = std::max(lanes[best].next_start_ns, now) + s.run_ns[s.cap];
+  return best;
+}
+
+// Requests in turn: one batch each is dealt to all servers of the same throughput-cost ratio, one request at a time. The next
+// round goes to whoever can start a new batch first; at a tie the larger ratio.
 LaneId Scheduler::State::next_in_turn(ModuleId module, const Task& task) noexcept {
   ModuleState& m = modules[module];
   const LaneId first = m.first_lane, end = m.first_lane + m.lanes;
@@ -96,7 +127,7 @@ LaneId Scheduler::State::next_in_turn(ModuleId module, const Task& task) noexcep
     }
     if (soonest == kNone) return first;
     for (LaneId l = first; l < end; ++l) {
-      const bool same = l == soonest || (policy.place == Place::rr && up(l) && server(l).ratio == server(soonest).ratio);
+      const bool same = l == soonest || (up(l) && server(l).ratio == server(soonest).ratio);
       if (!same) continue;
       lanes[l].block_left = server(l).cap;
       lanes[l].next_start_ns += server(l).run_ns[server(l).cap];
@@ -106,7 +137,7 @@ LaneId Scheduler::State::next_in_turn(ModuleId module, const Task& task) noexcep
     const LaneId l = first + (m.turn + i) % m.lanes;
     if (lanes[l].block_left == 0 || !up(l)) continue;
     lanes[l].block_left -= std::min(lanes[l].block_left, task.items);
-    m.turn = l - first + (policy.place == Place::rr || lanes[l].block_left == 0 ? 1 : 0);
+    m.turn = l - first + 1;
     return l;
   }
   return first;

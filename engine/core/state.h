@@ -135,7 +135,7 @@ struct ModuleState {
   std::int64_t ns_per_item = 0;                 // 1 / its throughput at the planned batches
   std::int64_t capacity_mhz = 0;                // its throughput, items per 1000 s
   bool high_first = false;                      // adaptive, instant: the present mode
-  std::uint32_t turn = 0;                       // rr, tc: the lane whose turn it is
+  std::uint32_t turn = 0;                       // rr: the lane whose turn it is
   TimeNs probe_ns = INT64_MIN / 2;              // proactive: when a hopeless task was last let through to learn
   Window queue_delay;
   Window arrivals;
@@ -201,6 +201,7 @@ struct Scheduler::State {
   [[nodiscard]] LaneId place(ModuleId module, const Task& task) noexcept;
   [[nodiscard]] ServerId preferred(const Lane& lane) noexcept;
   [[nodiscard]] LaneId next_in_turn(ModuleId module, const Task& task) noexcept;
+  [[nodiscard]] LaneId next_by_window(ModuleId module, const Task& task) noexcept;
   void choose_path(Batch& batch, PartitionId first) noexcept;
   [[nodiscard]] TimeNs transfer_ns(const Batch& batch, std::size_t stage) const noexcept;
   [[nodiscard]] TimeNs link_ns(std::int64_t bytes, PartitionId from, PartitionId to) const noexcept;
