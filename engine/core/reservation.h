@@ -65,6 +65,11 @@ struct PathPlan {
   std::array<LegPlan, kMaxStages> legs{};
 };
 
+inline constexpr std::uint32_t kGrowItems = 8;  // a grown batch has at most this many members
+
+[[nodiscard]] inline TimeNs duration(const StageSpec& stage, std::uint32_t items) noexcept { return stage.latency.p50_ns[items - 1]; }
+[[nodiscard]] inline bool fits(const StageSpec& stage, std::uint32_t items) noexcept { return items <= stage.latency.p50_ns.size(); }
+
 struct Reservations {
   Reservations(const Topology& topology, std::uint32_t task_limit, std::uint32_t booking_limit)
       : bookings(booking_limit), itineraries(task_limit), first(topology.partitions.size(), kNone) {

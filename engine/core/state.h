@@ -4,7 +4,7 @@
 //   lanes.cpp      queues of tasks                                 order.cpp      which waiting task is next
 //   drop_policy.cpp  when a waiting task is given up               batching.cpp   how large a batch is, and when it may start
 //   placement.cpp  which lane, partition and path                  dispatch.cpp   batches: formed, started, ended, lost
-//   reservation.cpp  itineraries over timelines (instead of dispatch.cpp's choice)
+//   reservation.cpp, booking.cpp  itineraries over timelines, instead of dispatch.cpp's choice
 //   downstream.cpp what lies after a module (L_sub), batch caps    freshness.cpp  supersede, look-ahead, budgets, margins
 //
 // Rules: a lane is a queue of tasks of one module. With late binding a module has one lane, served by all its partitions; with
@@ -220,7 +220,7 @@ struct Scheduler::State {
   void give_back(std::uint32_t batch) noexcept;  // a lost batch's tasks: retried while slack allows, else failed
   void free_batch(std::uint32_t batch) noexcept;
 
-  // reservation.cpp
+  // reservation.cpp, booking.cpp
   enum class Booked : std::uint8_t { done, late, wait };
   void plan_growth();
   void reserve_lane(LaneId lane) noexcept;
