@@ -170,7 +170,7 @@ class Solver {
       std::uint64_t some = std::min(budget, kStepsNear);
       if (ask(search, z, Reach::same_slots, some, top) == Answer::yes) break;
       if (ask(search, z, Reach::nearby, some, top) == Answer::yes) break;
-      some = std::min(budget, 10 * kStepsNear);
+      some = std::min(budget, 50 * kStepsNear);
       const std::uint64_t given = some;
       if (everywhere && ask(search, z, Reach::everywhere, some, top) == Answer::too_long) {
         if (!leaf) return false;
@@ -205,7 +205,7 @@ class Solver {
   void polish(PooledSearch& search, double top) {
     for (double high = top; high > reached * (1 + kPolish) && steps_ > 0;) {
       const double middle = (reached + high) / 2;
-      std::uint64_t some = std::min(steps_, kStepsNear);
+      std::uint64_t some = std::min(steps_, 10 * kStepsNear);
       if (ask(search, middle, Reach::same_slots, some, top) == Answer::yes) continue;
       if (ask(search, middle, Reach::nearby, some, top) != Answer::yes) high = middle;
     }
@@ -215,7 +215,7 @@ class Solver {
   void find_any(PooledSearch& search, const Node& node, double& top) {
     double slack = kFirstSlack * *std::max_element(node.lp.gpu_price().begin(), node.lp.gpu_price().end());
     for (; reached <= 0 && slack < node.lp.bound(); slack *= 2) {
-      std::uint64_t some = 10 * kStepsNear;
+      std::uint64_t some = 50 * kStepsNear;
       (void)ask(search, node.lp.bound() - slack, Reach::nearby, some, top);
     }
   }
@@ -232,8 +232,8 @@ class Solver {
     return answer;
   }
 
-  static constexpr std::uint64_t kStepsBeforeSplit = 30'000, kStepsNear = 100'000;
-  static constexpr double kFirstSlack = 0.25;  // of a GPU
+  static constexpr std::uint64_t kStepsBeforeSplit = 5'000, kStepsNear = 20'000;
+  static constexpr double kFirstSlack = 0.5;  // of a GPU
   static constexpr double kPolish = 1e-5;
 
   const PooledProblem& problem_;
