@@ -1,0 +1,209 @@
+// ELSA's evaluation on analytic models: partitions of 7-slice GPUs cut homogeneously, at random, by PARIS and by the exact layout
+// search; requests of log-normal size 1 to 32 in a Poisson process; SLA 1.5 times the largest partition's latency at size 32.
+// Latency-bounded throughput: the highest rate at which 95 % of all requests are answered within the SLA (p95 <= SLA; what is
+// dropped or late misses it).
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/core/policy.h"
+#include "engine/core/topology.h"
+#include "engine/sim/simulator.h"
+#include "planner/mig_layout.h"
+#include "planner/paris.h"
+#include "planner/paris_workloads.h"
+#include "tools/cli/command.h"
+#include "tools/cli/progress.h"
+
+namespace {
+
+using namespace leat;
+using namespace leat::planner;
+
+constexpr cli::Option kOptions[] = {
+    {.name = "seed", .type = cli::Type::integer, .value = "N", .fallback = "1", .min = 0, .max = 1e15, .help = "of arrivals, sizes and the random layout"},
+    {.name = "gpus", .type = cli::Type::integer, .value = "N", .fallback = "4", .min = 1, .max = 8, .help = "how many 7-slice GPUs"},
+    {.name = "requests", .type = cli::Type::integer, .value = "N", .fallback = "4000", .min = 200, .max = 1e6, .help = "per simulated point"},
+    {.name = "model", .type = cli::Type::choice, .value = "NAME", .choices = "all|light|medium|heavy", .fallback = "all", .help = "which model"},
+    {.name = "json", .help = "print JSON instead of tables"},
+};
+constexpr cli::Command kCommand = {.name = "elsa_study",
+                                   .summary = "latency-bounded throughput of fifs, elsa and leat on homogeneous, random and PARIS partitionings",
+                                   .options = kOptions};
+
+constexpr double kSigma = 0.9, kMedian = 3.0;  // of log(size), and the size itself
+constexpr std::uint32_t kLargest = 32;
+constexpr const char* kPolicies[] = {"fifs", "elsa", "leat"};
+constexpr double kLoads[] = {0.3, 0.5, 0.7, 0.8, 0.9, 1.0};  // of the layout's served load
+
+struct Server {
+  std::string name;
+  SizeCounts counts;
+  double served_rps = 0;  // the planner's measure: no queueing
+};
+
+struct Bench {
+  AnalyticModel model;
+  std::vector<double> compute;  // of sizes
+  double sla_s = 0;
+  std::uint64_t seed = 1;
+  std::uint32_t requests = 0;
+};
+
+core::Topology topology_of(const Bench& bench, const Server& server) {
+  core::Topology t;
+  core::ModuleSpec module{};
+  for (std::size_t k = 0; k < server.counts.size(); ++k) {
+    if (server.counts[k] == 0) continue;
+    core::RouteSpec route{};
+    route.batch = kLargest;
+    core::StageSpec stage{};
+    for (std::uint32_t b = 1; b <= kLargest; ++b) {
+      stage.latency.p50_ns.push_back(static_cast<core::TimeNs>(1e9 * bench.model.latency_s(bench.compute[k], b)));
+      stage.latency.p99_ns.push_back(stage.latency.p50_ns.back());
+    }
+    for (std::uint32_t i = 0; i < server.counts[k]; ++i) {
+      stage.pool.push_back(static_cast<core::PartitionId>(t.partitions.size()));
+      core::PartitionSpec partition{};
+      partition.size = partition.price = bench.compute[k];
+      t.partitions.push_back(partition);
+    }
+    route.stages.push_back(std::move(stage));
+    module.routes.push_back(static_cast<core::RouteId>(t.routes.size()));
+    t.routes.push_back(std::move(route));
+  }
+  t.modules.push_back(module);
+  core::ApplicationSpec application{};
+  application.slo_ns = static_cast<core::TimeNs>(1e9 * bench.sla_s);
+  application.modules = {0};
+  t.applications.push_back(application);
+  return t;
+}
+
+struct Point {
+  double in_time = 0;
+  double p95_s = 0;  // of what was answered with a result
+};
+
+Point simulate(const Bench& bench, const Server& server, const char* policy, double rate_rps) {
+  sim::Scenario scenario;
+  scenario.topology = topology_of(bench, server);
+  (void)core::preset(policy, scenario.policy);
+  scenario.limits.requests = 1u << 14;
+  scenario.limits.tasks = 1u << 14;
+  scenario.limits.actions = 1u << 15;
+  scenario.streams[0].depth = 1u << 14;
+  scenario.drain_ns = static_cast<sim::TimeNs>(3600e9);
+  const auto length = static_cast<sim::TimeNs>(1e9 * bench.requests / rate_rps);
+  scenario.arrivals = sim::to_stream(sim::poisson(rate_rps, length, bench.seed));
+  for (std::size_t i = 0; i < scenario.arrivals.size(); ++i)
+    scenario.arrivals[i].items = sim::lognormal_items(bench.seed * 1'000'003 + i, kMedian, kSigma, kLargest);
+  std::vector<double> latency_s;
+  scenario.on_answer = [&](const sim::AnswerEvent& e) {
+    if (e.outcome == Outcome::completed || e.outcome == Outcome::late)
+      latency_s.push_back(static_cast<double>(e.at_ns - scenario.arrivals[e.arrival].at_ns) * 1e-9);
+  };
+  const sim::Outcomes outcomes = sim::run(scenario);
+  std::sort(latency_s.begin(), latency_s.end());
+  return {outcomes.goodput(), latency_s.empty() ? 0 : latency_s[static_cast<std::size_t>(0.95 * static_cast<double>(latency_s.size() - 1))]};
+}
+
+double bounded_throughput(const Bench& bench, const Server& server, const char* policy) {
+  if (server.served_rps <= 0) return 0;
+  double low = 0, high = 1.3 * server.served_rps;
+  for (int i = 0; i < 8; ++i) {
+    const double middle = (low + high) / 2;
+    (simulate(bench, server, policy, middle).in_time >= 0.95 ? low : high) = middle;
+  }
+  return low;
+}
+
+// Shares of the sizes as the simulator draws them.
+std::vector<double> drawn_shares(std::uint64_t seed) {
+  std::vector<double> share(kLargest);
+  constexpr int kDraws = 100000;
+  for (int i = 0; i < kDraws; ++i) share[sim::lognormal_items(seed + static_cast<std::uint64_t>(i), kMedian, kSigma, kLargest) - 1] += 1.0 / kDraws;
+  double sum = 0;
+  for (double p : share) sum += p;
+  for (double& p : share) p /= sum;
+  return share;
+}
+
+nlohmann::ordered_json study_model(const AnalyticModel& model, const LayoutSpace& space, std::uint32_t gpus, Bench bench) {
+  bench.model = model;
+  bench.compute = space.compute_of_sizes();
+  const std::vector<double> share = drawn_shares(bench.seed);
+  const SizeDemand demand = size_demand(model, share, bench.compute, 1.5);
+  bench.sla_s = demand.sla_s;
+  std::vector<Server> servers;
+  for (std::uint32_t k = 0; k < bench.compute.size(); ++k) {
+    const LayoutChoice same = space.homogeneous(k, demand);
+    servers.push_back({"GPU(" + std::to_string(static_cast<int>(bench.compute[k])) + ")", same.counts, same.served_rps});
+  }
+  const auto add = [&](const char* name, const LayoutChoice& c) { servers.push_back({name, c.counts, c.served_rps}); };
+  add("random", space.random(bench.seed, demand));
+  const ParisResult wanted = paris(paris_problem(model, share, bench.compute, 7.0 * gpus));
+  add("paris", space.nearest_layout(wanted.instances, demand));
+  add("exact", space.best_layout(demand));
+  nlohmann::ordered_json out = {{"sla_ms", 1e3 * bench.sla_s}};
+  for (const Server& server : servers) {
+    nlohmann::ordered_json row = {{"counts", server.counts}, {"served_rps", server.served_rps}};
+    for (const char* policy : kPolicies) {
+      row["bounded_rps"][policy] = bounded_throughput(bench, server, policy);
+      for (double load : kLoads) {
+        if (server.served_rps <= 0) break;
+        const Point p = simulate(bench, server, policy, load * server.served_rps);
+        row["p95_over_sla"][policy].push_back(p.p95_s / bench.sla_s);
+        row["in_time"][policy].push_back(p.in_time);
+      }
+    }
+    out["partitionings"][server.name] = row;
+  }
+  return out;
+}
+
+void print(const std::string& model, const nlohmann::ordered_json& study) {
+  std::printf("%s, SLA %.1f ms: latency-bounded throughput, requests/s; p95 over the SLA at 0.7 and 0.9 of the served load\n", model.c_str(),
+              study["sla_ms"].get<double>());
+  std::printf("  %-8s %-18s %9s | %8s %8s %8s | %6s %6s | %6s %6s | %6s %6s\n", "layout", "counts", "capacity", "fifs", "elsa", "leat", "fifs", "", "elsa", "", "leat", "");
+  for (const auto& [name, row] : study["partitionings"].items()) {
+    std::printf("  %-8s %-18s %9.1f |", name.c_str(), row["counts"].dump().c_str(), row["served_rps"].get<double>());
+    for (const char* policy : kPolicies) std::printf(" %8.1f", row["bounded_rps"][policy].get<double>());
+    for (const char* policy : kPolicies) {
+      if (!row.contains("p95_over_sla"))
+        std::printf(" | %6s %6s", "-", "-");
+      else
+        std::printf(" | %6.2f %6.2f", row["p95_over_sla"][policy][2].get<double>(), row["p95_over_sla"][policy][4].get<double>());
+    }
+    std::printf("\n");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
+  const auto gpus = static_cast<std::uint32_t>(args.integer("gpus"));
+  Bench bench;
+  bench.seed = static_cast<std::uint64_t>(args.integer("seed"));
+  bench.requests = static_cast<std::uint32_t>(args.integer("requests"));
+  const MigGeometry& geometry = *mig_table("A100-40");
+  const LayoutSpace space(geometry, profiles_for(geometry, 0), gpus);
+  nlohmann::ordered_json out = {{"seed", bench.seed}, {"gpus", gpus}, {"requests", bench.requests}, {"loads", kLoads}};
+  {
+    cli::Progress progress("elsa study", analytic_models().size(), "models");
+    for (const AnalyticModel& model : analytic_models()) {
+      if (args.text("model") == "all" || args.text("model") == model.name) out["models"][model.name] = study_model(model, space, gpus, bench);
+      progress.add(1);
+    }
+  }
+  if (args.flag("json")) {
+    std::printf("%s\n", out.dump(1).c_str());
+    return 0;
+  }
+  std::printf("seed %llu, %u GPUs of 7 slices, sizes 1 to 32 log-normal (median %.0f, sigma %.1f)\n", static_cast<unsigned long long>(bench.seed), gpus, kMedian, kSigma);
+  for (const auto& [name, study] : out["models"].items()) print(name, study);
+  return 0;
+}
