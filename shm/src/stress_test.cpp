@@ -17,9 +17,9 @@ namespace leat::shm {
 namespace {
 
 #if defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t kMessages = 300'000;
+constexpr std::uint64_t kMessages = 100'000;
 #else
-constexpr std::uint64_t kMessages = 2'000'000;
+constexpr std::uint64_t kMessages = 400'000;
 #endif
 
 std::uint64_t mix(std::uint64_t x) {
