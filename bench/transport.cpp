@@ -1,8 +1,8 @@
 // What the transport costs, as ratios to floors and peers measured in the same run.
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "bench/leatd_child.h"
 #include "bench/transport_relay.h"
 #include "bench/transport_rings.h"
 #include "tools/cli/command.h"
@@ -87,12 +87,10 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "transport: only one core may be used here, and it measures what passes between two; give it two (taskset, cgroup)\n");
     return cli::kBadInput;
   }
-  std::error_code none;
-  const auto beside = std::filesystem::read_symlink("/proc/self/exe", none).parent_path().parent_path() / "engine/daemon/leatd";
   bench::prefer();
   const double third = args.real("seconds") / 3;
   const bench::RingFigures r = bench::measure_rings(cores, 2 * third);
-  const auto p = bench::measure_path(cores, third, args.given("leatd") ? args.text("leatd") : beside.string());
+  const auto p = bench::measure_path(cores, third, args.given("leatd") ? args.text("leatd") : bench::leatd_beside());
   args.flag("json") ? print_json(r, p) : print_table(r, p);
   return 0;
 }

@@ -1,20 +1,15 @@
 #include "bench/transport_relay.h"
 
 #include <poll.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <thread>
 
+#include "bench/leatd_child.h"
 #include "leat/client.hpp"
 #include "shm/src/descriptors.h"
 #include "shm/src/ring.h"
@@ -145,48 +140,12 @@ class RelayClient {
   shm::Waiter waiter_;
 };
 
-// leatd with one emulated module of no time, in a folder of its own; ended and removed with this object.
-class Daemon {
- public:
-  static Result<std::unique_ptr<Daemon>> start(const Cores& cores, const std::string& leatd) {
-    std::error_code none;
-    if (!std::filesystem::exists(leatd, none)) return Error{"there is no " + leatd + "; build it, or name it with --leatd"};
-    char folder[] = "/tmp/leat-transport-XXXXXX";
-    if (mkdtemp(folder) == nullptr) return Error{"no folder can be made in /tmp"};
-    std::unique_ptr<Daemon> d(new Daemon);
-    d->folder_ = folder;
-    const std::string config = d->folder_ + "/leat.toml";
-    std::ofstream(config) << "[daemon]\nsocket = \"" << d->socket() << "\"\nlog_level = \"error\"\nscheduler_core = " << cores.far
-                          << "\n[[partition]]\nname = \"p\"\nkind = \"cpu\"\ncores = \"" << cores.near
-                          << "\"\n[[application]]\nname = \"nothing\"\nslo_ms = 1000\n"
-                             "[[application.module]]\nname = \"zero\"\nexecutor = \"emulated\"\nbatch = 1\nlatency_ms = [0.0]\n";
-    d->pid_ = fork();
-    if (d->pid_ == 0) {
-      unpin();
-      execl(leatd.c_str(), leatd.c_str(), config.c_str(), nullptr);
-      _exit(127);
-    }
-    return d;
-  }
-  ~Daemon() {
-    if (pid_ > 0) {
-      kill(pid_, SIGTERM);
-      waitpid(pid_, nullptr, 0);
-    }
-    std::error_code none;
-    std::filesystem::remove_all(folder_, none);
-  }
-  std::string socket() const { return folder_ + "/leat.sock"; }
-  bool alive() {
-    if (pid_ > 0 && waitpid(pid_, nullptr, WNOHANG) == pid_) pid_ = -1;
-    return pid_ > 0;
-  }
-
- private:
-  Daemon() = default;
-  std::string folder_;
-  pid_t pid_ = -1;
-};
+// leatd with one emulated module of no time.
+Result<std::unique_ptr<LeatdChild>> start_leatd(const Cores& cores, const std::string& leatd) {
+  return LeatdChild::start(leatd, "scheduler_core = " + std::to_string(cores.far) + "\n[[partition]]\nname = \"p\"\nkind = \"cpu\"\ncores = \"" + std::to_string(cores.near) +
+                                      "\"\n[[application]]\nname = \"nothing\"\nslo_ms = 1000\n"
+                                      "[[application.module]]\nname = \"zero\"\nexecutor = \"emulated\"\nbatch = 1\nlatency_ms = [0.0]\n");
+}
 
 struct PathClient {
   leat_client* client = nullptr;
@@ -194,7 +153,7 @@ struct PathClient {
   ~PathClient() { leat_disconnect(client); }
 
   // Tries until leatd serves; it needs a moment to start its worker.
-  Status open(Daemon& daemon) {
+  Status open(LeatdChild& daemon) {
     const std::string socket = daemon.socket();
     const std::int64_t until = now_ns() + 20'000'000'000;
     leat_connect_options c{};
@@ -249,7 +208,7 @@ Result<PathFigures> measure_path(const Cores& cores, double seconds, const std::
   const shm::WaitPolicy tiny = shm::choose_wait_policy(shm::Role::worker, count, false, true);
   const Child scheduler(cores.far, [&] { run_scheduler(relay, spin); });
   const Child worker(cores.near, [&] { run_worker(relay, tiny); });
-  auto daemon = Daemon::start(cores, leatd);
+  auto daemon = start_leatd(cores, leatd);
   if (!daemon) return Error{daemon.error()};
   pin(cores.near);
   RelayClient bare(relay, tiny);

@@ -1,0 +1,33 @@
+// A leatd of a benchmark's own: in a private folder, ended and removed with this object. Thread rule: one thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+
+#include "leat/result.hpp"
+
+namespace leat::bench {
+
+class LeatdChild {
+ public:
+  // config: TOML behind "[daemon]", its socket and log level, so it begins with keys of [daemon]. Returns before leatd serves.
+  static Result<std::unique_ptr<LeatdChild>> start(const std::string& leatd, const std::string& config);
+  ~LeatdChild();
+  LeatdChild(const LeatdChild&) = delete;
+  LeatdChild& operator=(const LeatdChild&) = delete;
+
+  std::string socket() const { return folder_ + "/leat.sock"; }
+  bool alive();
+
+ private:
+  LeatdChild() = default;
+  std::string folder_;
+  pid_t pid_ = -1;
+};
+
+// The leatd that the build left for this program.
+std::string leatd_beside();
+
+}  // namespace leat::bench
