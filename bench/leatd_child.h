@@ -20,6 +20,7 @@ class LeatdChild {
 
   std::string socket() const { return folder_ + "/leat.sock"; }
   bool alive();
+  pid_t pid() const { return pid_; }
 
  private:
   LeatdChild() = default;

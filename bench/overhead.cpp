@@ -1,9 +1,12 @@
 // What leatd costs a model: frames a second of a module through leatd against the same module called in a bare loop, both
 // on the same core, round by round in turn.
-#include <algorithm>
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -43,8 +46,25 @@ constexpr cli::Command kCommand = {
     .summary = "measures what leatd costs a model's throughput",
     .description = "Bare: pre-processing, model and post-processing in a loop, batch 1, one thread, pinned. leatd: the same module on a partition of the same "
                    "core, with the scheduler and this client on another. Executor: the model alone, without pre- and post-processing. Rounds alternate; "
-                   "a ratio is of neighbouring rounds, and the figure is the median of the rounds.",
+                   "a ratio is of neighbouring rounds, the figure is the median of the rounds, and rounds in which other programs took the core "
+                   "are left out. The partition may hold one batch behind the one it runs (policy queue_ahead = 1).",
     .options = kOptions};
+
+// Time a thread could have run and was kept waiting for its core, by other programs: such rounds say nothing about leatd.
+constexpr double kDisturbedShare = 0.02;
+std::int64_t kept_waiting_ns(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/schedstat");
+  std::int64_t ran = 0, waited = 0;
+  return file >> ran >> waited ? waited : 0;
+}
+pid_t first_child_of(pid_t parent) {
+  for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(parent) + "/task")) {
+    std::ifstream file(task.path() / "children");
+    pid_t child = 0;
+    if (file >> child) return child;
+  }
+  return 0;
+}
 
 using Pixels = std::vector<std::uint8_t>;
 std::vector<Pixels> street() {
@@ -59,12 +79,15 @@ std::vector<Pixels> street() {
 }
 
 // Calls `once` for a round and returns calls a second. `once` returns false on a failure.
+// `pid`: whose waiting is added to *waited_ns.
 template <class F>
-double rate(F&& once, bool* good) {
+double rate(F&& once, bool* good, pid_t pid, std::int64_t* waited_ns) {
+  const std::int64_t waited_before = kept_waiting_ns(pid);
   const std::int64_t start = now_ns(), end = start + static_cast<std::int64_t>(kRoundSeconds * 1e9);
   std::uint64_t calls = 0;
   std::int64_t now = start;
   for (; now < end && *good; now = now_ns()) *good = once(), ++calls;
+  *waited_ns += kept_waiting_ns(pid) - waited_before;
   return static_cast<double>(calls) * 1e9 / static_cast<double>(now - start);
 }
 
@@ -79,7 +102,7 @@ class Bare {
   ~Bare() {
     if (session_ != nullptr) exec::onnx_executor()->close(session_);
   }
-  double module_rate(const std::vector<Pixels>& frames, bool* good) {
+  double module_rate(const std::vector<Pixels>& frames, bool* good, std::int64_t* waited_ns) {
     std::size_t next = 0;
     return rate(
         [&] {
@@ -90,10 +113,10 @@ class Bare {
           exec::ItemReport report;
           return module_->run({&item, 1}, {&report, 1}) && report.reason == Reason::none;
         },
-        good);
+        good, getpid(), waited_ns);
   }
-  double executor_rate(bool* good) {
-    return rate([&] { return exec::onnx_executor()->run(session_, 1, &input_, 1, outputs_, output_count_, nullptr, 0) == 0; }, good);
+  double executor_rate(bool* good, std::int64_t* waited_ns) {
+    return rate([&] { return exec::onnx_executor()->run(session_, 1, &input_, 1, outputs_, output_count_, nullptr, 0) == 0; }, good, getpid(), waited_ns);
   }
 
  private:
@@ -123,7 +146,7 @@ class Bare {
 class ThroughLeatd {
  public:
   Status open(const Cores& cores, const std::string& leatd, const std::string& model, const std::vector<Pixels>& frames) {
-    auto daemon = bench::LeatdChild::start(leatd, "scheduler_core = " + std::to_string(cores.far) + "\n[[partition]]\nname = \"p\"\nkind = \"cpu\"\ncores = \"" + std::to_string(cores.near) +
+    auto daemon = bench::LeatdChild::start(leatd, "scheduler_core = " + std::to_string(cores.far) + "\n[policy]\nqueue_ahead = 1\n[[partition]]\nname = \"p\"\nkind = \"cpu\"\ncores = \"" + std::to_string(cores.near) +
                                                       "\"\n[[application]]\nname = \"model\"\nslo_ms = 10000\n[[application.module]]\nname = \"detect\"\nmodel = \"" + model +
                                                       "\"\npreprocess = \"" + kPreprocess + "\"\npostprocess = \"" + kPostprocess + "\"\nbatch = 1\n");
     if (!daemon) return Error{daemon.error()};
@@ -146,12 +169,13 @@ class ThroughLeatd {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     if (!stream_) return Error{std::string("leatd did not serve: ") + leat_last_error()};
+    worker_ = first_child_of(daemon_->pid());
     return fill_slots(frames);
   }
   // Every slot in flight; each answered one is submitted again as it is.
-  double module_rate(bool* good) {
+  double module_rate(bool* good, std::int64_t* waited_ns) {
     while (in_flight_ < kFrames && *good) *good = submit();
-    const double out = rate([&] { return take() && submit(); }, good);
+    const double out = rate([&] { return take() && submit(); }, good, worker_, waited_ns);
     while (in_flight_ > 0 && *good) *good = take();
     return out;
   }
@@ -186,10 +210,12 @@ class ThroughLeatd {
   std::optional<Client> client_;
   std::optional<Stream> stream_;
   std::uint32_t in_flight_ = 0;
+  pid_t worker_ = 0;
 };
 
 struct Figures {
   Figure leatd_fps, bare_fps, executor_fps, over_bare, over_executor;
+  std::size_t dropped = 0;  // rounds in which other programs took the core
 };
 
 Result<Figures> measure(const Cores& cores, double seconds, const std::string& leatd, const std::string& model) {
@@ -202,25 +228,37 @@ Result<Figures> measure(const Cores& cores, double seconds, const std::string& l
   if (const auto status = path.open(cores, leatd, model, frames); !status) return Error{status.error()};
   std::vector<double> with, without, alone, over_bare, over_alone;
   bool good = true;
-  static_cast<void>(path.module_rate(&good));  // warm
+  std::size_t dropped = 0;
+  std::int64_t waited_ns = 0;
+  static_cast<void>(path.module_rate(&good, &waited_ns));  // warm
   const std::int64_t end = now_ns() + static_cast<std::int64_t>(seconds * 1e9);
-  while (good && (now_ns() < end || with.size() < kRoundsLeast)) {
+  while (good && (now_ns() < end || with.size() + dropped < kRoundsLeast)) {
+    waited_ns = 0;
+    const std::int64_t start = now_ns();
     bench::pin(cores.near);
-    const double before = bare.module_rate(frames, &good);
-    alone.push_back(bare.executor_rate(&good));
+    const double before = bare.module_rate(frames, &good, &waited_ns);
+    const double executor = bare.executor_rate(&good, &waited_ns);
     bench::pin(cores.far);
-    with.push_back(path.module_rate(&good));
+    const double leatd_rate = path.module_rate(&good, &waited_ns);
     bench::pin(cores.near);
-    const double after = bare.module_rate(frames, &good);
-    without.push_back((before + after) / 2);  // what slows the host for a while meets both
-    over_bare.push_back(with.back() / without.back());
-    over_alone.push_back(with.back() / alone.back());
+    const double mean = (before + bare.module_rate(frames, &good, &waited_ns)) / 2;  // what slows the host for a while meets both
+    if (static_cast<double>(waited_ns) > kDisturbedShare * static_cast<double>(now_ns() - start)) {
+      ++dropped;
+      continue;
+    }
+    with.push_back(leatd_rate), without.push_back(mean), alone.push_back(executor);
+    over_bare.push_back(leatd_rate / mean), over_alone.push_back(leatd_rate / executor);
   }
   if (!good) return Error{"a frame was not completed; run it alone, or look at leatd's log"};
-  return Figures{bench::figure(with), bench::figure(without), bench::figure(alone), bench::figure(over_bare), bench::figure(over_alone)};
+  return Figures{bench::figure(with), bench::figure(without), bench::figure(alone), bench::figure(over_bare), bench::figure(over_alone), dropped};
 }
 
-nlohmann::json to_json(const Figure& f) { return {{"median", f.median}, {"p10", f.low}, {"p90", f.high}, {"rounds", f.rounds}}; }
+// No undisturbed round: unknown, not zero.
+nlohmann::json median(const Figure& f) { return f.rounds == 0 ? nlohmann::json() : nlohmann::json(f.median); }
+nlohmann::json to_json(const Figure& f) {
+  if (f.rounds == 0) return nullptr;
+  return {{"median", f.median}, {"p10", f.low}, {"p90", f.high}, {"rounds", f.rounds}};
+}
 
 }  // namespace
 
@@ -232,13 +270,16 @@ int main(int argc, char** argv) {
   const auto f = measure(cores, args.real("seconds"), args.given("leatd") ? args.text("leatd") : bench::leatd_beside(), args.text("model"));
   if (!f) return cli::fail("overhead", f.error());
   if (args.flag("json")) {
-    const nlohmann::json j = {{"throughput_over_bare", f->over_bare.median}, {"throughput_over_executor", f->over_executor.median},
+    const nlohmann::json j = {{"throughput_over_bare", median(f->over_bare)}, {"throughput_over_executor", median(f->over_executor)}, {"rounds_dropped", f->dropped},
                               {"spread", {{"throughput_over_bare", to_json(f->over_bare)}, {"throughput_over_executor", to_json(f->over_executor)}, {"leatd_fps", to_json(f->leatd_fps)},
                                           {"bare_fps", to_json(f->bare_fps)}, {"executor_fps", to_json(f->executor_fps)}}}};
     std::printf("%s\n", j.dump(2).c_str());
     return 0;
   }
-  const auto line = [](const char* what, const Figure& x, const char* unit, const char* bar) { std::printf("%-44s %8.3f %s  (p10 %.3f, p90 %.3f, %zu rounds)%s\n", what, x.median, unit, x.low, x.high, x.rounds, bar); };
+  const auto line = [](const char* what, const Figure& x, const char* unit, const char* bar) {
+    if (x.rounds == 0) std::printf("%-44s unknown: other programs took the core in every round\n", what);
+    else std::printf("%-44s %8.3f %s  (p10 %.3f, p90 %.3f, %zu rounds)%s\n", what, x.median, unit, x.low, x.high, x.rounds, bar);
+  };
   line("module through leatd", f->leatd_fps, "frames/s", "");
   line("module in a bare loop", f->bare_fps, "frames/s", "");
   line("executor alone in a bare loop", f->executor_fps, "frames/s", "");
