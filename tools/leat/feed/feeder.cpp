@@ -129,13 +129,14 @@ void Feeder::take_answers_until(std::int64_t until_ns, const std::atomic<bool>& 
 std::optional<Frame> Feeder::slot(bool wait, const std::atomic<bool>& stop) {
   while (take_answer(0)) {
   }
-  for (;;) {
+  while (client_->connected() && !stop.load(std::memory_order_relaxed)) {
     if (!wait || in_flight_ < depth_) {
       if (auto frame = stream_->acquire()) return frame;
     }
-    if (!wait || !client_->connected() || stop.load(std::memory_order_relaxed)) return std::nullopt;
+    if (!wait) break;
     (void)take_answer(kLongestWait);
   }
+  return std::nullopt;
 }
 
 Result<std::optional<std::int64_t>> Feeder::next_picture() {
@@ -165,6 +166,7 @@ Result<Feeder::Step> Feeder::feed_one(std::int64_t start_ns, const std::atomic<b
   const bool behind = paced && ::leat_now_ns() - capture_ns > kTooFarBehind;
   auto frame = behind ? std::nullopt : slot(!paced && !live, stop);
   if (!client_->connected()) return Error{lost().error()};
+  if (!frame && stop.load(std::memory_order_relaxed)) return Step::ended;
   if (!frame) {
     const std::lock_guard lock(mutex_);
     ledger_.skipped();

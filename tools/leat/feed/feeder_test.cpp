@@ -1,0 +1,147 @@
+// A feeder against the smallest daemon: every picture is sent once and answered once, in every way of ending.
+#include "tools/leat/feed/feeder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "shm/test/loopback_daemon.h"
+
+namespace leat::tools {
+namespace {
+
+using ::testing::HasSubstr;
+constexpr std::uint32_t kWidth = 64, kHeight = 32, kPictures = 50;
+
+class Feeding : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/leat-feeder-XXXXXX";
+    ASSERT_NE(::mkdtemp(name), nullptr);
+    folder_ = name;
+    daemon_options_.socket = folder_ + "/leat.sock";
+    std::ofstream file(folder_ + "/pictures.nv12", std::ios::binary);
+    for (std::uint32_t i = 0; i < kPictures; ++i) {
+      const std::string picture(raw_layout(LEAT_FORMAT_nv12, kWidth, kHeight).bytes, static_cast<char>(i));
+      file << picture;
+    }
+  }
+  void TearDown() override {
+    daemon_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+  void serve() {
+    daemon_ = std::make_unique<shm::test::LoopbackDaemon>(daemon_options_);
+    ASSERT_EQ(daemon_->problem(), "");
+  }
+  FeederOptions options() const {
+    return {.name = "test", .source = folder_ + "/pictures.nv12", .socket = daemon_options_.socket, .application = "echo",
+            .source_options = {.raw_format = "nv12", .width = kWidth, .height = kHeight, .rate = 500}};
+  }
+  static std::uint64_t sum(const Ledger& ledger) {
+    std::uint64_t all = ledger.in_flight();
+    for (int o = 1; o <= 5; ++o) all += ledger.count(static_cast<Outcome>(o));
+    return all;
+  }
+  std::string folder_;
+  shm::test::LoopbackDaemon::Options daemon_options_;
+  std::unique_ptr<shm::test::LoopbackDaemon> daemon_;
+  std::atomic<bool> stop_{false};
+};
+
+TEST_F(Feeding, EveryPictureOnceAsFastAsAnswersCome) {
+  serve();
+  Feeder feeder(options());
+  const Status opened = feeder.open();
+  ASSERT_TRUE(opened.ok()) << opened.error();
+  const Status ran = feeder.run(::leat_now_ns(), stop_);
+  ASSERT_TRUE(ran.ok()) << ran.error();
+  const Ledger ledger = feeder.figures().ledger;
+  EXPECT_EQ(ledger.submitted_count(), kPictures);
+  EXPECT_EQ(ledger.count(Outcome::completed), kPictures);
+  EXPECT_EQ(ledger.in_flight(), 0U);
+  EXPECT_EQ(daemon_->answered(), kPictures);
+  EXPECT_EQ(daemon_->violations(), 0U);
+  EXPECT_GT(ledger.latency_ms(0.5), 0);
+}
+
+TEST_F(Feeding, LoopsInItsOwnTimeUntilTheLimit) {
+  serve();
+  FeederOptions wanted = options();
+  wanted.realtime = wanted.loop = true;
+  wanted.pictures_most = 2 * kPictures + 7;
+  Feeder feeder(wanted);
+  ASSERT_TRUE(feeder.open().ok());
+  const std::int64_t start_ns = ::leat_now_ns();
+  ASSERT_TRUE(feeder.run(start_ns, stop_).ok());
+  const Ledger ledger = feeder.figures().ledger;
+  EXPECT_EQ(ledger.submitted_count(), wanted.pictures_most);
+  EXPECT_EQ(sum(ledger), ledger.submitted_count());
+  EXPECT_EQ(ledger.in_flight(), 0U);
+  // No picture before it was due: the last one was due 106 periods of 2 ms after the start.
+  EXPECT_GE(feeder.last_answer_ns() - start_ns, 106 * 2'000'000);
+}
+
+TEST_F(Feeding, AStopWaitsForWhatIsStillDue) {
+  daemon_options_.answer_now = [](const shm::Taken&) { return false; };
+  serve();
+  FeederOptions wanted = options();
+  wanted.depth = 3;
+  Feeder feeder(wanted);
+  ASSERT_TRUE(feeder.open().ok());
+  std::thread other([&] {
+    while (feeder.figures().ledger.submitted_count() < 3) std::this_thread::yield();
+    stop_ = true;
+    while (feeder.figures().ledger.in_flight() > 0) daemon_->release_held();  // a frame may not have been taken yet at the first
+  });
+  EXPECT_TRUE(feeder.run(::leat_now_ns(), stop_).ok());
+  other.join();
+  const Ledger ledger = feeder.figures().ledger;
+  EXPECT_EQ(ledger.submitted_count(), 3U) << "no more than the depth may be out";
+  EXPECT_EQ(ledger.count(Outcome::completed), 3U);
+}
+
+TEST_F(Feeding, ADaemonThatEndsIsOneLineAndTheLedgerStaysExact) {
+  daemon_options_.answer_now = [](const shm::Taken&) { return false; };
+  serve();
+  Feeder feeder(options());
+  ASSERT_TRUE(feeder.open().ok());
+  std::thread other([&] {
+    while (feeder.figures().ledger.submitted_count() < 2) std::this_thread::yield();
+    daemon_.reset();
+  });
+  const Status ran = feeder.run(::leat_now_ns(), stop_);
+  other.join();
+  ASSERT_FALSE(ran.ok());
+  EXPECT_EQ(ran.error().find('\n'), std::string::npos);
+  const Ledger ledger = feeder.figures().ledger;
+  EXPECT_EQ(sum(ledger), ledger.submitted_count());
+  EXPECT_GE(ledger.in_flight(), 2U);
+}
+
+TEST_F(Feeding, WhatCannotBeOpenedSaysWhy) {
+  Feeder absent(options());
+  EXPECT_THAT(absent.open().error(), HasSubstr("start leatd"));
+  serve();
+  FeederOptions wanted = options();
+  wanted.application = "nothing";
+  Feeder unknown(wanted);
+  EXPECT_FALSE(unknown.open().ok());
+  wanted = options();
+  wanted.source = "/nowhere.nv12";
+  Feeder missing(wanted);
+  EXPECT_THAT(missing.open().error(), HasSubstr("/nowhere.nv12"));
+  Truth truth{.width = 1, .height = 1, .pictures = {{}}};
+  wanted = options();
+  wanted.truth = &truth;
+  Feeder other(wanted);
+  EXPECT_THAT(other.open().error(), HasSubstr("ground truth"));
+}
+
+}  // namespace
+}  // namespace leat::tools
