@@ -3,7 +3,7 @@
 //
 // Profiles are stated, not measured: d(b) = d1 (1 - f) + d1 f b. PARD's own plan: the largest common batch B with
 // 2 x (sum of d(B) over the longest path) <= SLO. `leat` and `pard+` (PARD with the best of several plans) may use batches up to 32.
-// Workers: the bottleneck module has four; its utilisation at the trace's mean rate and PARD's batch is `--load`; the
+// Workers: the bottleneck module has `--workers`; its utilisation at the trace's mean rate and PARD's batch is `--load`; the
 // others have at least 25 % more capacity; balanced: all as close as whole workers allow.
 #include <algorithm>
 #include <array>
@@ -110,7 +110,7 @@ core::Topology topology_of(const Pipeline& p, std::span<const std::uint32_t> wor
   return t;
 }
 
-Workload make_workload(std::size_t pipeline, const TraceSpec& spec, const sim::Trace& trace, std::size_t place, double load, double slo_scale,
+Workload make_workload(std::size_t pipeline, const TraceSpec& spec, const sim::Trace& trace, std::size_t place, std::uint32_t neck_workers, double load, double slo_scale,
                        TimeNs longest_ns, std::uint64_t seed) {
   Pipeline p = pipelines()[pipeline];
   p.slo_ms *= slo_scale;
@@ -121,10 +121,10 @@ Workload make_workload(std::size_t pipeline, const TraceSpec& spec, const sim::T
   const auto per_worker = [&](std::size_t i) { return w.batch / run_ms(p.modules[i], w.batch) * 1e3; };  // requests/s
   std::vector<std::uint32_t> workers(p.modules.size(), 1);
   const std::size_t neck = place == 1 ? 0 : p.modules.size() - 1;
-  const double capacity = 4 * per_worker(neck);
+  const double capacity = neck_workers * per_worker(neck);
   for (std::size_t i = 0; i < workers.size(); ++i) {
     const double want = capacity / per_worker(i) * (place == 2 ? 1 : 1.25);
-    workers[i] = i == neck ? 4 : std::max(1u, static_cast<std::uint32_t>(place == 2 ? want + 0.5 : want + 0.999));
+    workers[i] = i == neck ? neck_workers : std::max(1u, static_cast<std::uint32_t>(place == 2 ? want + 0.5 : want + 0.999));
   }
   double least = 1e18;
   for (std::size_t i = 0; i < workers.size(); ++i) least = std::min(least, workers[i] * per_worker(i));
@@ -190,7 +190,9 @@ constexpr cli::Option kOptions[] = {
     {.name = "policies", .type = cli::Type::text, .value = "LIST", .fallback = "main", .help = "main, all, or names separated by commas"},
     {.name = "workloads", .type = cli::Type::text, .value = "TEXT", .fallback = "", .help = "only workloads whose name contains this"},
     {.name = "seconds", .type = cli::Type::integer, .value = "N", .fallback = "1800", .min = 1, .max = 100000, .help = "at most this much of each trace"},
+    {.name = "compress", .type = cli::Type::integer, .value = "N", .fallback = "1", .min = 1, .max = 100, .help = "replay the traces' rates N times faster (a shorter run; bursts are as much shorter)"},
     {.name = "load", .type = cli::Type::real, .value = "X", .fallback = "0.9", .min = 0.05, .max = 10, .help = "mean utilisation of the bottleneck at PARD's batch"},
+    {.name = "workers", .type = cli::Type::integer, .value = "N", .fallback = "8", .min = 1, .max = 64, .help = "partitions of the bottleneck module"},
     {.name = "slo-scale", .type = cli::Type::real, .value = "X", .fallback = "1", .min = 0.1, .max = 10, .help = "tighter or looser SLOs"},
     {.name = "noise", .type = cli::Type::integer, .value = "PERMILLE", .fallback = "0", .min = 0, .max = 500, .help = "standard deviation of execution times"},
     {.name = "seed", .type = cli::Type::integer, .value = "N", .fallback = "1", .help = "of arrivals and noise"},
@@ -281,7 +283,7 @@ int main(int argc, char** argv) {
       for (std::size_t place = 0; place < 3; ++place) {
         const std::string name = std::string(pipelines()[p].name) + "/" + spec.name + "/" + kPlaces[place];
         if (name.find(args.text("workloads")) == std::string::npos) continue;
-        cells.push_back({make_workload(p, spec, *trace, place, args.real("load"), args.real("slo-scale"), args.integer("seconds") * 1'000'000'000, seed), {}});
+        cells.push_back({make_workload(p, {spec.name, spec.file, spec.bin_ns / args.integer("compress")}, *trace, place, static_cast<std::uint32_t>(args.integer("workers")), args.real("load"), args.real("slo-scale"), args.integer("seconds") * 1'000'000'000, seed), {}});
         cells.back().outcomes.resize(columns.size());
       }
     }

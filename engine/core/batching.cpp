@@ -65,6 +65,23 @@ std::uint32_t Scheduler::State::batch_target(Lane& lane, const Server& server, T
   return 0;
 }
 
+// What has been worked on upstream is not given up for the sake of a full batch: the largest batch, at least a part of the
+// target, with which the earliest deadline here is still met. Entry modules keep the target.
+std::uint32_t Scheduler::State::shrink(const Lane& lane, const Server& server, TimeNs start, std::uint32_t target) const noexcept {
+  if (lane.classes == 0 || topology.modules[lane.module].before.empty()) return target;
+  const std::uint32_t least = std::max(1u, target * policy.shrink_permille / 1000);
+  const auto top = static_cast<std::size_t>(std::bit_width(lane.classes) - 1);
+  const TimeNs after = modules[lane.module].after_ns;
+  for (TaskId t = lane.queue[top].front(); t != kNone; t = tasks[t].after) {
+    const TimeNs room = tasks[t].give_up_ns == kNever ? kNever : tasks[t].give_up_ns - start - after;
+    if (room < server.run_ns[std::min(least, server.cap)]) continue;  // lost in any case
+    std::uint32_t n = target;
+    while (n > least && server.run_ns[std::min(n, server.cap)] > room) --n;
+    return n;
+  }
+  return target;
+}
+
 // Moves up to `target` items from the queue into lane.forming, dropping what the policy condemns on the way.
 void Scheduler::State::form(Lane& lane, const Server& server, TimeNs start, std::uint32_t target) noexcept {
   const bool high_first = choose_order(lane, server);

@@ -90,7 +90,8 @@ bool Scheduler::State::try_server(ServerId id) noexcept {
       return false;
     }
   }
-  form(lane, server, start, target);
+  if (policy.forecast) modules[lane.module].after_ns = forecast(lane.module, target, start - now + server.run_ns[std::min(target, server.cap)]);
+  form(lane, server, start, policy.shrink_permille < 1000 ? shrink(lane, server, start, target) : target);
   if (lane.forming.tasks == 0) return false;
   launch(server.lane, server, start);
   if (policy.form_ahead && lane.tasks > 0) collect_ahead(lane);
@@ -147,6 +148,10 @@ void Scheduler::State::launch(LaneId lane_id, const Server& server, TimeNs start
       sample_first = (sample_first + 1) % samples.size();
     }
   }
+  b.forecast = true;
+  ++m.running;
+  m.running_items += b.list.items;
+  m.running_end_sum += b.expected_end_ns;
   ++mc.batches;
   mc.items += b.list.items;
   ++counters.partitions[server.partition].batches;
@@ -169,6 +174,7 @@ void Scheduler::State::stage_started(BatchHandle handle, std::uint32_t stage) no
   const TimeNs late = now + topology.routes[b.route].stages[stage].latency.p50_ns[b.list.items - 1] - b.stage_end_ns;
   b.stage_end_ns += late;
   b.expected_end_ns += late;
+  if (b.forecast) modules[lanes[b.lane].module].running_end_sum += late;
   Partition& p = partitions[b.path[stage]];
   p.free_ns = std::max(p.free_ns, b.stage_end_ns);  // feedback: reality is later than planned
 }
@@ -259,6 +265,13 @@ void Scheduler::State::finish_tasks(std::uint32_t id, std::span<const TaskResult
 void Scheduler::State::free_batch(std::uint32_t id) noexcept {
   if (batches[id].booking != kNone) close_booking(batches[id].booking);
   batches[id].booking = kNone;
+  if (batches[id].forecast) {
+    ModuleState& m = modules[lanes[batches[id].lane].module];
+    --m.running;
+    m.running_items -= batches[id].list.items;
+    m.running_end_sum -= batches[id].expected_end_ns;
+    batches[id].forecast = false;
+  }
   batches[id].state = BatchState::free;
   batches[id].list = TaskList{};
   if (batches.left() == 0) {  // whoever waited for a slot

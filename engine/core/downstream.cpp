@@ -99,6 +99,12 @@ TimeNs slowest_run(const Scheduler::State& s, const ModuleState& m, std::uint32_
   return worst;
 }
 
+TimeNs servers_of(const Scheduler::State& s, const ModuleState& m) {
+  TimeNs n = 0;
+  for (LaneId l = m.first_lane; l < m.first_lane + m.lanes; ++l) n += s.lanes[l].servers;
+  return n;
+}
+
 // Longest path through the application with duration[i] at its i-th module.
 TimeNs longest_path(const Topology& t, const ApplicationSpec& app, std::span<const TimeNs> duration, ModuleId first) {
   std::array<TimeNs, kMaxModulesPerApplication> end{};
@@ -144,6 +150,7 @@ void Scheduler::State::plan_caps() noexcept {
             if (!fits) break;
             cap[m - first] = n;
             d[m - first] = slowest_run(*this, modules[m], n);
+            if (policy.forecast) d[m - first] += d[m - first] / servers_of(*this, modules[m]);  // until a partition is free
           }
           if (!fits || longest_path(topology, app, d, first) > limit) continue;
           best_rate = rate;
@@ -164,6 +171,7 @@ void Scheduler::State::plan_caps() noexcept {
         }
       }
       state.planned_ns = sum / count;
+      state.server_count = count;
       const double rate = throughput(*this, state, best[m - first]);
       state.ns_per_item = std::max<std::int64_t>(1, static_cast<std::int64_t>(1 / rate));
       state.capacity_mhz = static_cast<std::int64_t>(rate * 1e12);

@@ -20,6 +20,7 @@ void Scheduler::State::enqueue(TaskId id) noexcept {
   lane.classes |= 1u << t.priority;
   ++lane.tasks;
   lane.items += t.items;
+  m.queued_items += t.items;
   ++counters.modules[t.module].queued;
   if (policy.binding == Binding::early) {
     const Server& s = servers[lane.first_server];
@@ -37,6 +38,7 @@ void Scheduler::State::dequeue(TaskId id) noexcept {
   if (lane.queue[t.priority].empty()) lane.classes &= ~(1u << t.priority);
   --lane.tasks;
   lane.items -= t.items;
+  modules[t.module].queued_items -= t.items;
   --counters.modules[t.module].queued;
   if (policy.binding == Binding::early) {
     const Server& s = servers[lane.first_server];

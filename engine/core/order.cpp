@@ -14,7 +14,7 @@ TaskId Scheduler::State::next_task(const Lane& lane, bool high_first) const noex
 }
 
 // True: largest remaining budget first (HBF).
-bool Scheduler::State::choose_order(Lane& lane, const Server&) noexcept {
+bool Scheduler::State::choose_order(Lane& lane, const Server& server) noexcept {
   const ModuleState& m = modules[lane.module];
   switch (policy.order) {
     case Order::fcfs:
@@ -28,7 +28,8 @@ bool Scheduler::State::choose_order(Lane& lane, const Server&) noexcept {
     case Order::backlog: {
       if (lane.classes == 0) return false;
       const auto top = static_cast<std::size_t>(std::bit_width(lane.classes) - 1);
-      const TimeNs budget = tasks[lane.queue[top].back()].deadline_ns - now;
+      // What the freshest could spend waiting here.
+      const TimeNs budget = tasks[lane.queue[top].back()].deadline_ns - now - server.run_ns[server.cap] - m.after_ns;
       const TimeNs drain = static_cast<TimeNs>(lane.items) * m.ns_per_item * m.lanes;
       return drain * 1000 > budget * policy.backlog_permille;
     }
@@ -48,7 +49,7 @@ void Scheduler::State::update_load(ModuleId id) noexcept {
     if (mu > 1000 + eps) m.high_first = true;
     if (mu < 1000 - eps) m.high_first = false;
   }
-  if (policy.live_queues) {
+  if (policy.live_queues && !policy.forecast) {
     m.queue_delay.roll(now);
     update_downstream(m.application);
   }

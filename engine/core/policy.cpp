@@ -54,7 +54,9 @@ constexpr Policy leat() {
   p.wait = WaitEstimate::lower;  // late binding: a batch starts when it is formed, so there is no batch wait to estimate
   p.exact_duration = true;
   p.live_queues = true;
-  p.kappa_permille = 580;
+  p.forecast = true;
+  p.shrink_permille = 650;
+  p.kappa_permille = 760;
   p.discard_by_p50 = true;
   p.look_ahead = true;
   p.reserve_pipelines = true;

@@ -61,6 +61,8 @@ struct Policy {
   TimeNs window_ns = 5'000'000'000;  // of q, of the smoothed rate and of observed batch waits
   bool exact_duration = false;       // d of the batch about to run, instead of the planned batch
   bool live_queues = false;          // q_i from the core's own window at every bin, instead of the estimator's
+  bool forecast = false;             // L_sub from what is queued and running downstream now (forecast.cpp), instead of averages
+  std::uint32_t shrink_permille = 1000;  // after the entry: rather than lose a task, cut the batch to at least this part
   // split
   SplitReading split_reading = SplitReading::elapsed;
   // overload_control: a module whose mean queueing delay exceeds the threshold cuts the rate that its entry admits

@@ -5,7 +5,8 @@
 //   drop_policy.cpp  when a waiting task is given up               batching.cpp   how large a batch is, and when it may start
 //   placement.cpp  which lane, partition and path                  dispatch.cpp   batches: formed, started, ended, lost
 //   reservation.cpp, booking.cpp  itineraries over timelines, instead of dispatch.cpp's choice
-//   downstream.cpp what lies after a module (L_sub), batch caps    freshness.cpp  supersede, look-ahead, budgets, margins
+//   downstream.cpp what lies after a module (L_sub), batch caps    forecast.cpp   the same from the present state
+//   freshness.cpp  supersede, look-ahead, budgets, margins
 //
 // Rules: a lane is a queue of tasks of one module. With late binding a module has one lane, served by all its partitions; with
 // early binding one lane per (module, partition). A server is one (partition, route) that takes batches from one lane.
@@ -113,6 +114,7 @@ struct Batch {
   RouteId route = 0;
   LaneId lane = 0;
   std::uint32_t stage = 0;
+  bool forecast = false;                        // counted in its module's running work (forecast.cpp)
   TaskList list;
   std::uint8_t priority = 0;
   BookingId booking = kNone;                    // reservation: what it was booked as
@@ -132,6 +134,10 @@ struct ModuleState {
   TimeNs share_ns = 0;                          // Clipper++: its part of the SLO
   TimeNs after_ns = 0;                          // L_sub as the drop policy sees it: maximum over paths
   TimeNs after_least_ns = 0;                    // sum of least_ns after it, maximum over paths
+  std::uint32_t running = 0;                    // batches
+  std::int64_t running_items = 0, queued_items = 0;
+  TimeNs running_end_sum = 0;                   // expected ends of those batches
+  std::int64_t server_count = 1;
   std::int64_t ns_per_item = 0;                 // 1 / its throughput at the planned batches
   std::int64_t capacity_mhz = 0;                // its throughput, items per 1000 s
   bool high_first = false;                      // adaptive, instant: the present mode
@@ -194,6 +200,7 @@ struct Scheduler::State {
 
   // batching.cpp
   [[nodiscard]] std::uint32_t batch_target(Lane& lane, const Server& server, TimeNs start) noexcept;  // items; 0: not now
+  [[nodiscard]] std::uint32_t shrink(const Lane& lane, const Server& server, TimeNs start, std::uint32_t target) const noexcept;
   void form(Lane& lane, const Server& server, TimeNs start, std::uint32_t target) noexcept;
   [[nodiscard]] TimeNs last_safe_start(const Lane& lane, const Server& server, std::uint32_t items) const noexcept;
 
@@ -254,6 +261,9 @@ struct Scheduler::State {
   void plan_caps() noexcept;
   void build_tables();
   void update_downstream(std::uint32_t application) noexcept;
+
+  // forecast.cpp
+  [[nodiscard]] TimeNs forecast(ModuleId from, std::uint32_t n, TimeNs d) const noexcept;  // L_sub
 
   // freshness.cpp
   [[nodiscard]] bool make_room(StreamId stream, const Submission& s, TimeNs capture) noexcept;

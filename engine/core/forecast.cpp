@@ -1,0 +1,49 @@
+// What a batch that module k is about to start will meet further on, from the present state instead of averages of the past.
+//
+// Fluid view of a later module i: its servers still have `left_i` of running work; `ahead_i` items will have reached it before
+// this batch does (running at k, queued or running in between, queued at i); each costs tau_i = 1 / throughput at its batch
+// cap. The batch reaches i at A_i, so its last item waits
+//     q_i = max(0, left_i / W_i + (ahead_i + n) tau_i - A_i),     A_j = max over predecessors i of A_i + q_i + d_i,
+// and L_sub(k) = max over paths of sum (q_i + d_i). This replaces PARD's averages in equation 3.
+#include <algorithm>
+
+#include "engine/core/state.h"
+
+namespace leat::core {
+
+TimeNs Scheduler::State::forecast(ModuleId from, std::uint32_t n, TimeNs d) const noexcept {
+  const ApplicationSpec& app = topology.applications[modules[from].application];
+  const ModuleId first = app.modules.front();
+  struct Node {
+    TimeNs arrive = -1;        // A_i; -1: not after `from`
+    std::int64_t content = 0;  // items between `from` and here
+    TimeNs end = 0;
+  };
+  std::array<Node, kMaxModulesPerApplication> node{};
+  node[from - first] = {.arrive = 0, .content = modules[from].running_items, .end = d};
+  TimeNs after = 0;
+  for (std::size_t k = from - first + 1; k < app.modules.size(); ++k) {
+    const ModuleId id = app.modules[k];
+    const ModuleState& m = modules[id];
+    Node& here = node[k];
+    for (ModuleId before : topology.modules[id].before) {
+      const Node& p = node[before - first];
+      if (p.arrive < 0) continue;
+      here.arrive = std::max(here.arrive, p.end);
+      here.content = std::max(here.content, p.content);
+    }
+    if (here.arrive < 0) continue;
+    const std::int64_t ahead = here.content + m.queued_items;
+    const TimeNs left = m.running == 0 ? 0 : std::max<TimeNs>(0, m.running_end_sum - static_cast<TimeNs>(m.running) * now) / m.server_count;
+    const TimeNs wait = left + (ahead + n) * m.ns_per_item - here.arrive;
+    // Without a queue there it runs as the batch it comes in; with one, in a full batch.
+    const Server& server = servers[lanes[m.first_lane].first_server];
+    const TimeNs run = server.run_ns[wait > 0 ? server.cap : std::min(n, server.cap)];
+    here.end = here.arrive + std::max<TimeNs>(0, wait) + run;
+    here.content = ahead + m.running_items;
+    after = std::max(after, here.end - d);
+  }
+  return after;
+}
+
+}  // namespace leat::core
