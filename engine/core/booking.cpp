@@ -164,7 +164,7 @@ void Scheduler::State::send_due(PartitionId p) noexcept {
         send(id);
         return;
       }
-      if (live && b.bound_ns != kNever) want_timer(std::max(now + 1, b.bound_ns));
+      if (live && b.bound_ns > now && b.bound_ns != kNever) want_timer(b.bound_ns);
     }
     id = next;
   }
