@@ -108,6 +108,7 @@ class SchedulerLoop {
   };
 
   SchedulerLoop(const core::Topology& topology, const core::Policy& policy, LoopOptions options, CountersBoard& board, const shm::Doorbell& notices_bell);
+  static std::int64_t clock_ns() noexcept;  // CLOCK_MONOTONIC
   Status open_poll();
 
   // Each returns how much it did.
