@@ -135,6 +135,7 @@ TEST(BadConfig, AMissingWorkerIsNamed) {
   const Exit e = run_to_end({LEATD_BINARY, "--worker", folder.path() + "/leat-worker", "--socket", folder.path() + "/s.sock", folder.write("c.toml", kGood)}, 10s);
   EXPECT_EQ(e.status, 2) << e.err;
   EXPECT_NE(last_line(e.err).find("leat-worker"), std::string::npos) << e.err;
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/s.sock"));
 }
 
 TEST(BadConfig, CheckStartsNothing) {

@@ -197,7 +197,8 @@ Footprint footprint(pid_t pid) {
   out.descriptors = count(base + "/fd");
   out.threads = count(base + "/task");
   std::ifstream maps(base + "/maps");
-  if (maps) out.mappings = static_cast<int>(std::count(std::istreambuf_iterator<char>(maps), {}, '\n'));
+  if (maps) out.mappings = 0;
+  for (std::string line; std::getline(maps, line);) out.mappings += line.find("memfd:leat") != std::string::npos;
   return out;
 }
 

@@ -83,7 +83,7 @@ bool eventually(Condition condition, std::chrono::milliseconds limit = std::chro
   return true;
 }
 
-// Descriptors, memory mappings and threads of a process, for leak checks. -1: no such process.
+// Descriptors, mappings of Leat's segments and threads of a process, for leak checks. -1: no such process.
 struct Footprint {
   int descriptors = -1, mappings = -1, threads = -1;
 };

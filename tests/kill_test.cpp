@@ -294,7 +294,7 @@ TEST(Kill, RandomKillsLeaveLedgersExactAndNothingBehind) {
     }));
     EXPECT_TRUE(eventually([&] {
       const Footprint now = footprint(leatd.pid());
-      return now.descriptors == fresh.descriptors && now.threads == fresh.threads && now.mappings <= fresh.mappings + 4;
+      return now.descriptors == fresh.descriptors && now.threads == fresh.threads && now.mappings == fresh.mappings;
     })) << "descriptors " << fresh.descriptors << " -> " << footprint(leatd.pid()).descriptors << ", mappings " << fresh.mappings << " -> " << footprint(leatd.pid()).mappings;
     const auto last = leatd.total();
     EXPECT_TRUE(last && balances(*last) && value(*last, StreamCounter::in_flight) == 0);

@@ -201,7 +201,7 @@ TEST(Serve, AClientThatLeavesGivesEverythingBack) {
   EXPECT_TRUE(balances(*leatd.total()));
   EXPECT_TRUE(eventually([&] {
     const Footprint now = footprint(leatd.pid());
-    return now.descriptors == before.descriptors && now.mappings <= before.mappings + 2;
+    return now.descriptors == before.descriptors && now.mappings == before.mappings;
   })) << before.descriptors << " descriptors before, " << footprint(leatd.pid()).descriptors << " after";
 }
 

@@ -33,6 +33,8 @@ using shm::DaemonCounter;
 using shm::PartitionCounter;
 using shm::RecordKind;
 
+constexpr std::uint32_t kCoresToSpare = 4;
+
 enum Token : std::uint64_t { kListener = 0, kSignals = 1, kNotices = 2, kProcess = 1000, kSocket = 2000, kSession = 3000 };
 
 std::int64_t clock_ns() {
@@ -54,7 +56,10 @@ void raise_open_files() {
 class Daemon::Impl final : public Supervisor::Listener {
  public:
   Impl(Config config, DaemonOptions options) : config_(std::move(config)), options_(std::move(options)) {}
-  ~Impl() override { end_scheduler(); }
+  ~Impl() override {
+    end_scheduler();
+    if (listener_) (void)unlink(config_.socket.c_str());  // ours: listen_at() gave it to nobody else
+  }
 
   Status create();
   Status run();
@@ -193,7 +198,6 @@ Status Daemon::Impl::run() {
   end_scheduler();
   if (!config_.recorder_path.empty())
     if (auto status = save_recording(*board_, config_.recorder_path); !status) log_error(status.error());
-  (void)unlink(config_.socket.c_str());
   if (!failure_.empty()) return Error{failure_};
   return Done{};
 }
@@ -280,7 +284,9 @@ Status Daemon::Impl::start_serving() {
   options.limits.streams = config_.limits.streams;
   options.limits.requests = config_.limits.requests;
   options.clients = config_.limits.clients;
-  options.wait = shm::choose_wait_policy(shm::Role::scheduler, shm::usable_cores(), deployment_.scheduler_alone, deployment_.tiny_hops);
+  // Spinning pays where work is shorter than a wake; for longer work only where a core is to spare for it.
+  const bool spins = deployment_.scheduler_alone && (deployment_.tiny_hops || shm::usable_cores() >= kCoresToSpare);
+  options.wait = shm::choose_wait_policy(shm::Role::scheduler, shm::usable_cores(), spins, deployment_.tiny_hops);
   options.cores = deployment_.scheduler_cores;
   options.session_of = deployment_.session_of;
   options.first_module = deployment_.first_module;
@@ -366,6 +372,7 @@ void Daemon::Impl::end_scheduler() {
   if (!thread_.joinable()) return;
   scheduler_->command({.kind = Command::Kind::stop});
   thread_.join();
+  on_notices();  // the last streams and clients it gave back
 }
 
 std::string Daemon::Impl::status_json() const {

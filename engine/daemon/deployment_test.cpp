@@ -1,0 +1,155 @@
+// From configurations to what is started: cores, sessions, routes, plans that fit and that do not.
+#include "engine/daemon/deployment.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "planner/plan_io.h"
+
+namespace leat::daemon {
+namespace {
+
+constexpr const char* kTwoClasses = R"(
+[[partition]]
+name = "big"
+kind = "emulated"
+class = "L"
+size = 2
+[[partition]]
+name = "small"
+kind = "emulated"
+count = 2
+class = "S"
+[[application]]
+name = "a"
+slo_ms = 50
+  [[application.module]]
+  name = "second"
+  after = ["first"]
+  latency_ms = [1.0]
+  fan_out_cap = 7
+  [[application.module]]
+  name = "first"
+  latency_ms = [2.0, 3.0]
+  labels = [["cat", "dog"], ["red"]]
+)";
+
+Config parsed(const std::string& text) {
+  auto config = parse_config(text, "test.toml");
+  EXPECT_TRUE(config.ok()) << (config.ok() ? "" : config.error());
+  return config.ok() ? *config : Config{};
+}
+
+TEST(Config, OrdersModulesAndKeepsTheirSettings) {
+  const Config config = parsed(kTwoClasses);
+  ASSERT_EQ(config.applications.size(), 1U);
+  const auto& app = config.applications[0];
+  EXPECT_EQ(app.application.modules[0].name, "first");
+  EXPECT_EQ(app.application.modules[1].after, std::vector<std::uint32_t>{0});
+  EXPECT_EQ(app.modules[0].batch, 2U);
+  EXPECT_EQ(app.modules[0].labels, (std::vector<std::string>{"cat\tdog", "red"}));
+  EXPECT_EQ(app.application.modules[1].fan_out_cap, 7U);
+  ASSERT_EQ(config.partitions.size(), 3U);
+  EXPECT_EQ(config.partitions[1].partition.name, "small0");
+}
+
+TEST(Deployment, ARouteForEachModuleAndClass) {
+  const Config config = parsed(kTwoClasses);
+  const std::uint32_t cores[] = {0, 1};
+  auto d = deploy(config, cores);
+  ASSERT_TRUE(d.ok()) << d.error();
+  EXPECT_EQ(d->setups.size(), 3U);
+  EXPECT_EQ(d->setups[0].modules[0].fan_out_cap, 7U) << "of the module behind it";
+  EXPECT_TRUE(d->setups[0].modules[1].after_fan_out);
+  EXPECT_FALSE(d->setups[0].calibrate);
+  ASSERT_TRUE(complete_plan(config, *d, std::vector<worker::Ready>(3)).ok());
+  EXPECT_EQ(d->plan.routes.size(), 4U);
+  EXPECT_EQ(core::Topology::from(d->plan, d->applications).problem(), "");
+  EXPECT_TRUE(unschedulable(*d).empty());
+}
+
+TEST(Deployment, CpuAutoLeavesACoreToTheScheduler) {
+  const Config config = parsed("cpu = \"auto\"\n[[application]]\nname = \"a\"\nslo_ms = 5\n[[application.module]]\nname = \"m\"\nlatency_ms = [1]\n");
+  const std::uint32_t four[] = {0, 1, 2, 3}, one[] = {0};
+  auto d = deploy(config, four);
+  ASSERT_TRUE(d.ok());
+  EXPECT_EQ(d->partitions.size(), 3U);
+  EXPECT_EQ(d->scheduler_cores, std::vector<std::uint32_t>{3});
+  EXPECT_TRUE(d->scheduler_alone);
+  auto alone = deploy(config, one);
+  ASSERT_TRUE(alone.ok());
+  EXPECT_EQ(alone->partitions.size(), 1U);
+  EXPECT_FALSE(alone->scheduler_alone);
+}
+
+TEST(Deployment, AnSloNobodyCanMeetIsSaid) {
+  Config config = parsed(kTwoClasses);
+  config.applications[0].application.slo_ns = 2'500'000;  // the chain needs 3 ms
+  const std::uint32_t cores[] = {0};
+  auto d = deploy(config, cores);
+  ASSERT_TRUE(d.ok());
+  ASSERT_TRUE(complete_plan(config, *d, std::vector<worker::Ready>(3)).ok());
+  ASSERT_EQ(unschedulable(*d).size(), 1U);
+  EXPECT_NE(unschedulable(*d)[0].find("'a'"), std::string::npos);
+}
+
+class PlanFileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string folder = (std::filesystem::temp_directory_path() / "leat-plan-XXXXXX").string();
+    ASSERT_NE(mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+    config_ = parsed(kTwoClasses);
+    auto d = deploy(config_, cores_);
+    ASSERT_TRUE(d.ok());
+    ASSERT_TRUE(complete_plan(config_, *d, std::vector<worker::Ready>(3)).ok());
+    file_ = {.applications = d->applications, .plan = d->plan};
+    config_.plan_path = folder_ + "/plan.json";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string refusal() {
+    EXPECT_TRUE(planner::write_plan(config_.plan_path, file_).ok());
+    auto d = deploy(config_, cores_);
+    return d.ok() ? "" : d.error();
+  }
+  const std::uint32_t cores_[2] = {0, 1};
+  std::string folder_;
+  Config config_;
+  planner::PlanFile file_;
+};
+
+TEST_F(PlanFileTest, ItsOwnPlanFits) {
+  file_.plan.routes.erase(file_.plan.routes.begin() + 1);  // "first" runs on one class only
+  EXPECT_EQ(refusal(), "");
+  auto d = deploy(config_, cores_);
+  EXPECT_TRUE(d->planned);
+  std::size_t without = 0;
+  for (const auto& sessions : d->session_of) without += sessions[0] == UINT32_MAX;
+  EXPECT_GT(without, 0U) << "workers open only what is routed to them";
+  EXPECT_TRUE(complete_plan(config_, *d, {}).ok());
+}
+
+TEST_F(PlanFileTest, AStrangePartitionIsNamed) {
+  file_.plan.partitions[1].name = "elsewhere";
+  EXPECT_NE(refusal().find("'elsewhere'"), std::string::npos);
+}
+
+TEST_F(PlanFileTest, AnotherClassIsNamed) {
+  file_.plan.partitions[0].partition_class = "XL";
+  EXPECT_NE(refusal().find("'XL'"), std::string::npos);
+}
+
+TEST_F(PlanFileTest, SeveralStagesAreRefusedForNow) {
+  auto& stages = file_.plan.routes[0].stages;
+  stages.push_back(stages[0]);
+  stages[1].first_block = 1;
+  stages[1].end_block = 2;
+  EXPECT_NE(refusal().find("route 0: has 2 stages"), std::string::npos) << refusal();
+}
+
+}  // namespace
+}  // namespace leat::daemon

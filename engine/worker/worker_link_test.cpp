@@ -1,0 +1,71 @@
+// What leatd and its workers share: control messages, core lists, the channel's layout.
+#include <gtest/gtest.h>
+
+#include "engine/worker/affinity.h"
+#include "engine/worker/channel.h"
+#include "engine/worker/protocol.h"
+
+namespace leat::worker {
+namespace {
+
+TEST(Cores, ListsAreReadAndWritten) {
+  EXPECT_EQ(*parse_cores("0-2,5"), (std::vector<std::uint32_t>{0, 1, 2, 5}));
+  EXPECT_EQ(*parse_cores("3,3,1"), (std::vector<std::uint32_t>{1, 3}));
+  EXPECT_EQ(cores_text(*parse_cores("0-2,5,7-8")), "0-2,5,7-8");
+  for (const char* bad : {"", "a", "1-", "3-1", "1,", "-1", "99999", "1 2"}) EXPECT_FALSE(parse_cores(bad).ok()) << bad;
+}
+
+TEST(Cores, ThisHostHasSome) {
+  const auto cores = usable_cores();
+  ASSERT_TRUE(cores.ok()) << cores.error();
+  EXPECT_FALSE(cores->empty());
+}
+
+TEST(Protocol, SetupSurvivesTheWay) {
+  worker::Setup setup;
+  setup.partition = "p";
+  setup.cores = {1, 3};
+  setup.yields = 9;
+  setup.calibrate = true;
+  ModuleSetup m;
+  m.application = "a";
+  m.name = "m";
+  m.preprocess = "letterbox";
+  m.labels = {"x\ty"};
+  m.batch = 4;
+  m.after_fan_out = true;
+  m.latency_by_batch = {{1, 2, 3}};
+  m.extra = {{"key", "value"}};
+  setup.modules.push_back(m);
+  const auto packet = encode(setup);
+  EXPECT_EQ(*type_of(packet), ControlType::setup);
+  const auto back = decode_setup(packet);
+  ASSERT_TRUE(back.ok()) << back.error();
+  EXPECT_EQ(back->cores, setup.cores);
+  EXPECT_EQ(back->yields, 9U);
+  EXPECT_TRUE(back->calibrate);
+  ASSERT_EQ(back->modules.size(), 1U);
+  EXPECT_EQ(back->modules[0].labels, m.labels);
+  EXPECT_EQ(back->modules[0].extra, m.extra);
+  EXPECT_EQ(back->modules[0].latency_by_batch[0].p99_ns, 2);
+}
+
+TEST(Protocol, NonsenseIsOneLine) {
+  EXPECT_FALSE(type_of({}).ok());
+  auto packet = encode(Ready{});
+  packet.pop_back();
+  EXPECT_FALSE(decode_ready(packet).ok());
+  EXPECT_FALSE(decode_add_pool(encode(ForgetPool{})).ok());
+  EXPECT_EQ(decode_failed(encode_failed("why")), "why");
+}
+
+TEST(Channel, PartsDoNotOverlap) {
+  constexpr ChannelLayout l = channel_layout();
+  EXPECT_LE(l.figures + sizeof(WorkerFigures), l.report_index);
+  EXPECT_LE(l.daemon_sleep + shm::kLine, l.dispatch_cells);
+  EXPECT_EQ(l.dispatch_cells + kDispatchRing * sizeof(DispatchCell), l.report_cells);
+  EXPECT_GE(l.bytes, l.report_cells + kReportRing * sizeof(ReportCell));
+}
+
+}  // namespace
+}  // namespace leat::worker
