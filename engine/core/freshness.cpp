@@ -66,7 +66,7 @@ std::uint32_t Scheduler::State::rank_of(std::uint8_t priority) const noexcept {
 TimeNs Scheduler::State::deferred(const Server& server, std::uint32_t items, std::uint8_t priority) noexcept {
   const std::uint32_t rank = rank_of(priority);
   struct Due {
-    TimeNs at, deadline, run;
+    TimeNs at, deadline, run, again;
   };
   std::array<Due, 32> due{};
   std::size_t n = 0;
@@ -91,7 +91,7 @@ TimeNs Scheduler::State::deferred(const Server& server, std::uint32_t items, std
     if (run == kNever || elsewhere) continue;
     for (TimeNs at = std::max(stream.next_expected_ns, now); at < std::min(now + policy.look_ahead_ns, end) && n < due.size();
          at += stream.config.period_ns) {
-      due[n++] = {at, at + stream.config.slo_ns - stream.transit_ns, run};
+      due[n++] = {at, at + stream.config.slo_ns - stream.transit_ns, run, stream.config.period_ns / 16};
     }
   }
   std::sort(due.begin(), due.begin() + static_cast<std::ptrdiff_t>(n),
@@ -100,7 +100,10 @@ TimeNs Scheduler::State::deferred(const Server& server, std::uint32_t items, std
   for (std::size_t i = 0; i < n; ++i) {
     without = std::max(without, due[i].at) + due[i].run;
     with = std::max(with, due[i].at) + due[i].run;
-    if (without <= due[i].deadline && with > due[i].deadline) return std::max(due[i].at, now + 1);
+    if (without <= due[i].deadline && with > due[i].deadline) {
+      // Its arrival is an event of its own. One that is overdue is asked for again now and then, not at every nanosecond.
+      return due[i].at > now ? due[i].at : now + std::max<TimeNs>(due[i].again, 1);
+    }
   }
   return 0;
 }

@@ -316,5 +316,43 @@ TEST(Presets, EveryNameIsKnownAndNoOther) {
   EXPECT_FALSE(preset("leatt", p));
 }
 
+// One partition, a periodic protected stream (15 ms of work each 33 ms) and a background job of 40 ms that would make the next
+// periodic request late. The job is kept back; when the request does not come, it is asked for a bounded number of times.
+TEST(LookAhead, AnOverdueRequestIsAskedForNowAndThen) {
+  Topology t;
+  for (std::uint32_t a = 0; a < 2; ++a) {
+    t.applications.push_back({.slo_ns = a == 0 ? 33 * kMs : 800 * kMs, .rate_rps = 0, .modules = {a}});
+    t.modules.push_back({.application = a, .before = {}, .after = {}, .routes = {a}});
+    t.routes.push_back({.module = a, .batch = 1, .rate_rps = 0, .stages = {StageSpec{.pool = {0}, .latency = test::affine(0, (a == 0 ? 15 : 40) * kMs, 1)}}});
+  }
+  t.partitions.push_back({});
+  Policy policy;
+  ASSERT_TRUE(preset("leat", policy));
+  Scheduler core(t, policy);
+  core.partition_ready(0, 0);
+  const StreamId camera = core.open_stream(0, {.application = 0, .period_ns = 33 * kMs, .priority = Priority::protected_});
+  const StreamId report = core.open_stream(0, {.application = 1, .priority = Priority::background});
+  std::vector<ModuleId> started;
+  const auto drain = [&](TimeNs now) {
+    for (Action a; core.next_action(a);) {
+      if (a.kind != ActionKind::dispatch) continue;
+      started.push_back(a.module);
+      if (a.module == 0) (void)core.stage_finished(now + 15 * kMs, a.batch, 0, {});
+    }
+  };
+  (void)core.submit(kMs, {.stream = camera, .token = 1, .capture_ns = kMs});
+  drain(kMs);
+  (void)core.submit(20 * kMs, {.stream = report, .token = 2, .capture_ns = 20 * kMs});
+  drain(20 * kMs);
+  ASSERT_EQ(started, std::vector<ModuleId>{0});  // kept back
+  int turns = 0;
+  for (TimeNs at = core.next_timer(); at < 200 * kMs && started.size() < 2 && turns < 10'000; at = core.next_timer(), ++turns) {
+    core.advance(at);
+    drain(at);
+  }
+  EXPECT_EQ(started, (std::vector<ModuleId>{0, 1}));  // the camera stays away: the job runs after all
+  EXPECT_LE(turns, 64);
+}
+
 }  // namespace
 }  // namespace leat::core
