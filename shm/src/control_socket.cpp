@@ -124,11 +124,29 @@ Result<Peer> peer_of(int socket) {
   return Peer{credentials.pid, credentials.uid, credentials.gid};
 }
 
+namespace {
+
+// A killed leatd's listening socket may outlive it for a moment: the kernel ends its io_uring, which holds the socket, after
+// the process. Whoever is really there keeps the connection; a dead one's is reset, and the next attempt is refused.
+bool somebody_serves(const std::string& path) {
+  constexpr int kPatienceMs = 250, kAttempts = 20;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    leat_error error = LEAT_ERROR_ok;
+    const Result<Fd> fd = connect_to(path, &error);
+    if (!fd) return false;
+    pollfd p{fd->get(), POLLIN, 0};
+    const int ready = ::poll(&p, 1, kPatienceMs);
+    if (ready == 0 || (ready > 0 && (p.revents & (POLLHUP | POLLERR)) == 0)) return true;
+  }
+  return true;
+}
+
+}  // namespace
+
 Result<Fd> listen_at(const std::string& path, mode_t mode) {
   Result<sockaddr_un> address = address_of(path);
   if (!address) return Error{address.error()};
-  leat_error error = LEAT_ERROR_ok;
-  if (connect_to(path, &error)) return Error{"another leatd already serves at " + path + "; stop it or choose another socket"};
+  if (somebody_serves(path)) return Error{"another leatd already serves at " + path + "; stop it or choose another socket"};
   struct stat info {};
   if (lstat(path.c_str(), &info) == 0) {
     if (!S_ISSOCK(info.st_mode)) return Error{path + " exists and is not a socket; choose another socket path"};
