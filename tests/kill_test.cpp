@@ -236,6 +236,18 @@ std::size_t count_entries(const std::string& folder) {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder, ignored), {}));
 }
 
+// What a leatd holds that nobody uses yet: the same before and after an answered question, so that nothing of its start is left.
+Footprint settled(Leatd& leatd) {
+  Footprint last = footprint(leatd.pid());
+  EXPECT_TRUE(eventually([&] {
+    const Footprint before = last;
+    EXPECT_FALSE(leatd.status_json().empty());
+    last = footprint(leatd.pid());
+    return last.descriptors == before.descriptors && last.threads == before.threads && last.mappings == before.mappings;
+  }));
+  return last;
+}
+
 TEST(Kill, RandomKillsLeaveLedgersExactAndNothingBehind) {
   const std::uint64_t seed = std::getenv("LEAT_SEED") != nullptr ? std::strtoull(std::getenv("LEAT_SEED"), nullptr, 10) : std::random_device{}();
   std::printf("seed %llu (LEAT_SEED repeats it)\n", static_cast<unsigned long long>(seed));
@@ -247,7 +259,7 @@ TEST(Kill, RandomKillsLeaveLedgersExactAndNothingBehind) {
   {
     Leatd leatd(kConfig);
     ASSERT_TRUE(leatd.alive());
-    const Footprint fresh = footprint(leatd.pid());
+    const Footprint fresh = settled(leatd);
     Victims victims(leatd.socket(), seed);
     std::vector<std::unique_ptr<Survivor>> survivors;
     for (std::uint64_t i = 0; i < kSurvivors; ++i) survivors.push_back(std::make_unique<Survivor>(leatd.socket(), i));
@@ -294,7 +306,7 @@ TEST(Kill, RandomKillsLeaveLedgersExactAndNothingBehind) {
     }));
     EXPECT_TRUE(eventually([&] {
       const Footprint now = footprint(leatd.pid());
-      return now.descriptors == fresh.descriptors && now.threads == fresh.threads && now.mappings == fresh.mappings;
+      return now.descriptors <= fresh.descriptors && now.threads <= fresh.threads && now.mappings <= fresh.mappings;
     })) << "descriptors " << fresh.descriptors << " -> " << footprint(leatd.pid()).descriptors << ", mappings " << fresh.mappings << " -> " << footprint(leatd.pid()).mappings;
     const auto last = leatd.total();
     EXPECT_TRUE(last && balances(*last) && value(*last, StreamCounter::in_flight) == 0);
