@@ -1,6 +1,5 @@
 // When a resource (a partition, one direction of a link) is reserved: PPipe's resource table (section 5.4, Algorithm 2).
-// A set of disjoint busy intervals, in order; touching intervals are one. Gaps between reservations are usable: tables
-// that only append lose load factor (docs/policies.md).
+// A set of disjoint busy intervals, in order; touching intervals are one. Gaps between reservations are usable.
 //
 // Capacity is fixed at construction; a full table refuses a reservation. Invariants: begin < end, sorted, disjoint; an empty interval changes nothing.
 // Thread rule: one thread. O(log n) to look up, O(n) to change, n being what is reserved ahead (tens).
