@@ -2,7 +2,7 @@
 // A set of disjoint busy intervals, in order; touching intervals are one. Gaps between reservations are usable.
 //
 // Capacity is fixed at construction; a full table refuses a reservation. Invariants: begin < end, sorted, disjoint; an empty interval changes nothing.
-// Thread rule: one thread. O(log n) to look up, O(n) to change, n being what is reserved ahead (tens).
+// Thread rule: one thread. O(n) to look up and to change, n being what is reserved ahead (tens).
 #pragma once
 
 #include <algorithm>
