@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "engine/exec/executor.h"
+#include "engine/exec/onnx_split.h"
 #include "engine/exec/postprocess.h"
 #include "engine/exec/preprocess.h"
 #include "engine/exec/registry.h"
@@ -84,6 +85,7 @@ Status ExecutorModule::open_session() {
     for (std::size_t i = 0; i < spec_.emulated_ns.size(); ++i) extra += (i == 0 ? "" : ",") + std::to_string(spec_.emulated_ns[i]);
     extra += '\n';
   }
+  if (!spec_.cuts.empty()) extra += "cuts=" + join_cuts(spec_.cuts) + "\n";
   for (const auto& [key, value] : spec_.extra) extra += key + "=" + value + "\n";
   const leat_session_options options{.model_path = spec_.model_path.c_str(), .first_block = spec_.first_block, .end_block = spec_.end_block,
                                      .batch_max = spec_.batch_max, .threads = spec_.threads, .extra = extra.c_str()};

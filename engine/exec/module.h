@@ -39,6 +39,7 @@ struct ModuleSpec {
   std::uint32_t threads = 1;              // compute threads; the process is pinned already
   std::uint32_t fan_out_cap = LEAT_MAX_DETECTIONS;  // detections kept for the modules behind this one
   std::uint32_t first_block = 0, end_block = UINT32_MAX;  // of the model; UINT32_MAX: to its end
+  std::vector<std::string> cuts;          // `onnx`: the tensors its blocks meet at (Profile::cuts); needed for a part of the model
   bool first_stage = true, last_stage = true;              // false: reads features; writes features
   std::uint32_t picture_width = 0, picture_height = 0;     // of the whole model's input: for `boxes` in a last stage that is not the first
   std::vector<std::int64_t> emulated_ns;  // `emulated` without a profile: time of a batch of i + 1 rows; empty: no time

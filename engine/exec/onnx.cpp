@@ -1,18 +1,21 @@
 // The `onnx` executor: ONNX Runtime on this process's processors. Inputs and outputs stay in the caller's memory.
 //
 // A model's first dimension is the batch. Where it is fixed at 1 (old models), a batch is run row by row. Every other
-// dimension of an input must be a number. extra: optimization=off|basic|extended|all (default all).
+// dimension of an input must be a number. extra: optimization=off|basic|extended|all (default all); cuts=NAME<tab>NAME...:
+// the tensors that the model's blocks meet at (a profile's `cuts`), needed where a block range is less than the model.
 #include <onnxruntime_c_api.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "engine/exec/onnx_library.h"
+#include "engine/exec/onnx_split.h"
 #include "engine/exec/registry.h"
 
 namespace leat::exec {
@@ -22,6 +25,11 @@ constexpr std::size_t kMaxTensors = 16;   // inputs, and outputs
 constexpr std::size_t kMaxBindings = 64;  // sets of buffers remembered, so that a run builds nothing
 
 const OrtApi& api() { return *onnx_library().value().api; }
+
+// A line that names the file already.
+struct Refused : std::runtime_error {
+  using runtime_error::runtime_error;
+};
 
 // Throws with ONNX Runtime's own words, first line only. Control plane.
 void check(OrtStatus* status) {
@@ -192,16 +200,34 @@ Owned<OrtSessionOptions> options_for(const leat_session_options& o) {
   return out;
 }
 
+// The whole file, or the sub-model of a block range.
+Owned<OrtSession> session_of(const leat_session_options& o) {
+  const auto options = options_for(o);
+  const auto cuts = parse_cuts(extra_value(o.extra, "cuts"));
+  OrtSession* session = nullptr;
+  const std::uint32_t end = o.end_block == UINT32_MAX ? static_cast<std::uint32_t>(cuts.size()) + 1 : o.end_block;
+  if (o.first_block == 0 && (o.end_block == UINT32_MAX || (!cuts.empty() && end == cuts.size() + 1))) {
+    check(api().CreateSession(environment(), o.model_path, options.get(), &session));
+    return Owned<OrtSession>(session);
+  }
+  if (cuts.empty()) throw std::runtime_error("a range of its blocks needs to know where they meet; name its profile, which holds the cuts");
+  auto graph = OnnxGraph::read(o.model_path);
+  if (!graph) throw Refused{graph.error()};
+  const auto block = graph->block(cuts, o.first_block, end);
+  if (!block) throw Refused{block.error()};
+  const std::string folder = std::filesystem::absolute(o.model_path).parent_path().string();  // weights in files of their own
+  check(api().AddSessionConfigEntry(options.get(), "session.model_external_initializers_file_folder_path", folder.c_str()));
+  check(api().CreateSessionFromArray(environment(), block->data(), block->size(), options.get(), &session));
+  return Owned<OrtSession>(session);
+}
+
 void open_session(const leat_session_options& o, leat_session& s) {
-  if (o.first_block != 0 || o.end_block != UINT32_MAX) throw std::runtime_error("runs whole models only; give each block of the model its own file");
   OrtMemoryInfo* memory = nullptr;
   check(api().CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &memory));
   s.memory.reset(memory);
-  OrtSession* session = nullptr;
-  check(api().CreateSession(environment(), o.model_path, options_for(o).get(), &session));
-  s.session.reset(session);
-  s.inputs = ports_of(session, true);
-  s.outputs = ports_of(session, false);
+  s.session = session_of(o);
+  s.inputs = ports_of(s.session.get(), true);
+  s.outputs = ports_of(s.session.get(), false);
   for (const Port& p : s.inputs) s.input_names.push_back(p.name.c_str());
   for (const Port& p : s.outputs) s.output_names.push_back(p.name.c_str());
   for (const Port& p : s.inputs) {
@@ -224,6 +250,8 @@ int open(const leat_session_options* options, leat_session** out, char* error, s
     open_session(*options, *session);
     *out = session.release();
     return 0;
+  } catch (const Refused& e) {
+    return executor_error(error, error_bytes, e.what());
   } catch (const std::exception& e) {
     return executor_error(error, error_bytes, path + ": " + e.what());
   }
