@@ -199,9 +199,11 @@ TEST(Serve, AClientThatLeavesGivesEverythingBack) {
     return total && value(*total, StreamCounter::in_flight) == 0 && daemon->value(shm::DaemonCounter::clients) == 0U;
   }));
   EXPECT_TRUE(balances(*leatd.total()));
+  // At most, not equal: a connection of the start-up may still have been closing when `before` was counted. A leak
+  // cannot hide behind it: it would come once per round.
   EXPECT_TRUE(eventually([&] {
     const Footprint now = footprint(leatd.pid());
-    return now.descriptors == before.descriptors && now.mappings == before.mappings;
+    return now.descriptors <= before.descriptors && now.mappings <= before.mappings;
   })) << before.descriptors << " descriptors before, " << footprint(leatd.pid()).descriptors << " after";
 }
 

@@ -267,7 +267,6 @@ void ClientSessions::open_stream(Session& s, const std::vector<std::byte>& packe
   ++streams_;
   shm::Record record = env_.board.writer().begin(RecordKind::stream, e.record, s.name + ":" + std::to_string(index) + " " + application->name);
   record.set(StreamCounter::in_flight, 0);
-  record.set(StreamCounter::bytes_copied, 0);
   record.set(StreamCounter::slots, e.slots);
   record.set(StreamCounter::depth, e.depth);
   record.set(StreamCounter::slo_ns, static_cast<std::uint64_t>(e.slo_ns));

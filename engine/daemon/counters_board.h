@@ -29,6 +29,7 @@ class CountersBoard {
   void answered(std::uint32_t stream, Outcome outcome, Reason reason, std::int64_t latency_ns, std::int64_t now_ns) noexcept;
   void event(shm::EventKind kind, std::int64_t now_ns, std::uint32_t stream, std::uint64_t token, std::uint64_t a = 0, std::uint64_t b = 0,
              std::uint64_t c = 0) noexcept;
+  void copied(std::uint64_t pixel_bytes) noexcept { total_.add(shm::StreamCounter::bytes_copied, pixel_bytes); }
   std::uint64_t in_flight() const noexcept { return in_flight_total_; }
 
  private:

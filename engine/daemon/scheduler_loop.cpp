@@ -333,6 +333,7 @@ bool SchedulerLoop::report(std::uint32_t p, const worker::ReportCell& cell, std:
   }
   batch.reported += here;
   if (batch.reported < batch.count) return true;
+  board_.copied(cell.pixel_bytes_copied);
   const std::int64_t ran = std::max<std::int64_t>(0, cell.ended_ns - cell.started_ns);
   shm::Record record = board_.of(RecordKind::partition, p);
   record.observe(shm::Which::first, ran);

@@ -40,15 +40,4 @@ void WorkerPort::announce_sleep() noexcept {
   shm::announce_sleep(*sleep_);
 }
 
-worker::WorkerFigures WorkerPort::figures() const noexcept {
-  auto* f = segment_.memory().at<worker::WorkerFigures>(worker::channel_layout().figures);
-  const auto read = [](std::uint64_t& v) { return std::atomic_ref(v).load(std::memory_order_relaxed); };
-  worker::WorkerFigures out;
-  out.batches = read(f->batches);
-  out.items = read(f->items);
-  out.busy_ns = read(f->busy_ns);
-  out.pixel_bytes_copied = read(f->pixel_bytes_copied);
-  return out;
-}
-
 }  // namespace leat::daemon

@@ -34,7 +34,6 @@ class WorkerPort {
   [[nodiscard]] bool has_reports() const noexcept { return !reports_.empty(); }
   void announce_sleep() noexcept;
   void announce_awake() noexcept { shm::announce_awake(*sleep_); }
-  worker::WorkerFigures figures() const noexcept;
 
  private:
   WorkerPort() = default;

@@ -171,6 +171,22 @@ TEST(Module, BatchesThatDoNotFitAreRefused) {
   EXPECT_TRUE((*module)->run(items, reports));
 }
 
+TEST(Module, OnlyRepeatedRowsAreCopies) {
+  ModuleSpec spec = detect_spec();
+  spec.batch_max = 3;
+  auto module = Module::open(spec);
+  ASSERT_TRUE(module.ok()) << module.error();
+  std::vector<std::uint8_t> bytes;
+  Item items[] = {{.frame = gray_frame(bytes, 64, 64)}};
+  ItemReport reports[1];
+  ASSERT_TRUE((*module)->run(items, reports));
+  EXPECT_EQ(reports[0].pixel_bytes_copied, 0u);
+  items[0].rows = 3;
+  ASSERT_TRUE((*module)->run(items, reports));
+  EXPECT_GT(reports[0].pixel_bytes_copied, 0u);
+  EXPECT_EQ(reports[0].pixel_bytes_copied % (2 * sizeof(float)), 0u);
+}
+
 TEST(Module, FaultsOfASpecAreOneLineThatSaysWhatToDo) {
   const auto error = [](ModuleSpec spec) {
     const auto opened = Module::open(spec);

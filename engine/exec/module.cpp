@@ -51,7 +51,7 @@ class ExecutorModule final : public Module {
   Status open_session();
   Status open_input();
   Status open_output();
-  bool fill_input(const Item& item, std::uint32_t row) noexcept;
+  bool fill_input(const Item& item, std::uint32_t row, ItemReport& report) noexcept;
   bool fail_all(std::span<ItemReport> reports, std::string_view why) noexcept;
 
   ModuleSpec spec_;
@@ -148,7 +148,7 @@ Status ExecutorModule::open() {
 }
 
 // False: the item's own frame or box is unusable.
-bool ExecutorModule::fill_input(const Item& item, std::uint32_t row) noexcept {
+bool ExecutorModule::fill_input(const Item& item, std::uint32_t row, ItemReport& report) noexcept {
   if (raw_) {
     const bool usable = problem_of(item.frame).empty();
     for (std::uint32_t r = row; r < row + item.rows; ++r) {
@@ -171,13 +171,16 @@ bool ExecutorModule::fill_input(const Item& item, std::uint32_t row) noexcept {
   const std::uint64_t bytes = row_bytes(inputs_[0]);
   std::byte* const at = input_buffer_.get() + row * bytes;
   if (!preprocessor_.run(item.frame, item.detection >= 0 ? &box : nullptr, reinterpret_cast<float*>(at))) return false;
-  for (std::uint32_t r = 1; r < item.rows; ++r) std::memcpy(at + r * bytes, at, bytes);
+  for (std::uint32_t r = 1; r < item.rows; ++r) {
+    std::memcpy(at + r * bytes, at, bytes);
+    report.pixel_bytes_copied += bytes;
+  }
   return true;
 }
 
 bool ExecutorModule::fail_all(std::span<ItemReport> reports, std::string_view why) noexcept {
   if (!why.empty()) error_[why.copy(error_, kErrorBytes - 1)] = '\0';
-  std::fill(reports.begin(), reports.end(), ItemReport{Reason::model_error, 0});
+  std::fill(reports.begin(), reports.end(), ItemReport{.reason = Reason::model_error});
   return false;
 }
 
@@ -189,8 +192,8 @@ bool ExecutorModule::run(std::span<const Item> items, std::span<ItemReport> repo
 
   std::uint32_t row = 0;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    const bool usable = !spec_.first_stage || fill_input(items[i], row);
-    reports[i] = {usable ? Reason::none : Reason::bad_frame, 0};
+    reports[i] = {};
+    if (spec_.first_stage && !fill_input(items[i], row, reports[i])) reports[i].reason = Reason::bad_frame;
     row += items[i].rows;
   }
   leat_tensor input = inputs_[0], outputs[kMaxTensors];

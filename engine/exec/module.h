@@ -57,6 +57,7 @@ struct Item {
 struct ItemReport {
   Reason reason = Reason::none;  // none: done
   std::uint32_t fan_out = 0;              // detections written, at most fan_out_cap
+  std::uint64_t pixel_bytes_copied = 0;   // copies after the producer's write; the one pass from slot to model input is none
 };
 
 class Module {

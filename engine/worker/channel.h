@@ -45,7 +45,7 @@ struct TaskReport {
   std::uint8_t fan_out = 0;
 };
 
-inline constexpr std::uint32_t kResultsPerCell = 12;
+inline constexpr std::uint32_t kResultsPerCell = 8;
 
 struct alignas(64) ReportCell {
   std::uint32_t sequence = 0;           // ring.h
@@ -56,6 +56,7 @@ struct alignas(64) ReportCell {
   std::uint16_t reserved1 = 0;
   std::int64_t started_ns = 0;          // CLOCK_MONOTONIC, of the whole batch
   std::int64_t ended_ns = 0;
+  std::uint64_t pixel_bytes_copied = 0;  // of the whole batch, after the producer's write (module.h)
   TaskReport results[kResultsPerCell];
 };
 static_assert(sizeof(DispatchCell) == 64 && sizeof(ReportCell) == 64);
@@ -63,17 +64,8 @@ static_assert(std::is_trivially_copyable_v<DispatchCell> && std::is_trivially_co
 static_assert(kDispatchRing >= 2 * kMaxQueuedBatches * kMaxBatch);
 static_assert(kReportRing >= 2 * kMaxQueuedBatches * ((kMaxBatch + kResultsPerCell - 1) / kResultsPerCell));
 
-// The worker's own figures, written by its one thread, read by the daemon. Relaxed atomics: plain sums.
-struct alignas(64) WorkerFigures {
-  std::uint64_t batches = 0, items = 0;
-  std::uint64_t busy_ns = 0;
-  std::uint64_t pixel_bytes_copied = 0;  // frame pixels copied after the producer's write, other than into a model's input
-  std::uint64_t reserved[4] = {};
-};
-
 struct ChannelLayout {
   std::uint64_t dispatch_index, worker_sleep;  // written by the worker
-  std::uint64_t figures;                       // written by the worker
   std::uint64_t report_index, daemon_sleep;    // written by the daemon
   std::uint64_t dispatch_cells, report_cells;
   std::uint64_t bytes;
@@ -82,8 +74,7 @@ constexpr ChannelLayout channel_layout() noexcept {
   ChannelLayout l{};
   l.dispatch_index = sizeof(shm::SegmentHeader);
   l.worker_sleep = l.dispatch_index + shm::kLine;
-  l.figures = l.worker_sleep + shm::kLine;
-  l.report_index = l.figures + 2 * shm::kLine;
+  l.report_index = l.worker_sleep + 2 * shm::kLine;
   l.daemon_sleep = l.report_index + shm::kLine;
   l.dispatch_cells = shm::kPage;
   l.report_cells = l.dispatch_cells + std::uint64_t{kDispatchRing} * shm::kLine;

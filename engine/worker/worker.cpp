@@ -21,11 +21,6 @@ std::int64_t clock_ns() noexcept {
   return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
 }
 
-void add(std::uint64_t& figure, std::uint64_t n) noexcept {
-  std::atomic_ref ref(figure);
-  ref.store(ref.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
-}
-
 }  // namespace
 
 // ---- start ----
@@ -64,7 +59,6 @@ Status Worker::receive_setup() {
   reports_ = {channel_.at<ReportCell>(kLayout.report_cells), kReportRing, channel_.at<shm::IndexLine>(kLayout.report_index)};
   sleep_ = channel_.at<shm::SleepWord>(kLayout.worker_sleep);
   daemon_waker_ = shm::Waker(channel_.at<shm::SleepWord>(kLayout.daemon_sleep));
-  figures_ = channel_.at<WorkerFigures>(kLayout.figures);
   pools_.resize(kMaxPools);
   messages_ = 1;
   return Done{};
@@ -211,12 +205,12 @@ void Worker::prepare(const DispatchCell& cell, exec::Item& item, exec::ItemRepor
 
 void Worker::run_batch(std::span<const DispatchCell> cells) {
   const std::int64_t started = clock_ns();
-  std::uint32_t count = 0, rows = 0;
+  std::uint32_t count = 0;
+  std::uint64_t copied = 0;
   for (std::uint32_t i = 0; i < cells.size(); ++i) {
     prepare(cells[i], items_[count], item_reports_[count]);
     task_reports_[i] = {static_cast<std::uint8_t>(item_reports_[count].reason), 0};
     if (item_reports_[count].reason != Reason::none) continue;
-    rows += items_[count].rows;
     task_of_[count++] = static_cast<std::uint16_t>(i);
   }
   exec::Module& module = *modules_[cells[0].module];
@@ -225,19 +219,17 @@ void Worker::run_batch(std::span<const DispatchCell> cells) {
     const std::span reports(item_reports_.data(), count);
     if (!module.run(items, reports)) std::fprintf(stderr, "leat-worker %s: %s\n", setup_.partition.c_str(), std::string(module.error()).c_str());
     for (std::uint32_t i = 0; i < count; ++i) {
+      copied += reports[i].pixel_bytes_copied;
       const bool detections = items_[i].result->kind == LEAT_RESULT_DETECTIONS && items_[i].detection < 0;
       task_reports_[task_of_[i]] = {static_cast<std::uint8_t>(reports[i].reason),
                                     static_cast<std::uint8_t>(detections ? std::min(reports[i].fan_out, 255u) : 1u)};
     }
   }
   const std::int64_t ended = clock_ns();
-  add(figures_->batches, 1);
-  add(figures_->items, rows);
-  add(figures_->busy_ns, static_cast<std::uint64_t>(ended - started));
-  send_report(cells, started, ended);
+  send_report(cells, started, ended, copied);
 }
 
-void Worker::send_report(std::span<const DispatchCell> cells, std::int64_t started_ns, std::int64_t ended_ns) {
+void Worker::send_report(std::span<const DispatchCell> cells, std::int64_t started_ns, std::int64_t ended_ns, std::uint64_t pixel_bytes_copied) {
   ReportCell cell;
   cell.batch = cells[0].batch;
   cell.batch_generation = cells[0].batch_generation;
@@ -245,6 +237,7 @@ void Worker::send_report(std::span<const DispatchCell> cells, std::int64_t start
   cell.count = static_cast<std::uint16_t>(cells.size());
   cell.started_ns = started_ns;
   cell.ended_ns = ended_ns;
+  cell.pixel_bytes_copied = pixel_bytes_copied;
   for (std::uint32_t first = 0; first < cells.size(); first += kResultsPerCell) {
     cell.first = static_cast<std::uint16_t>(first);
     const auto here = std::min<std::size_t>(kResultsPerCell, cells.size() - first);

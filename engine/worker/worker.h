@@ -48,7 +48,7 @@ class Worker {
   bool take_batch();                 // false: none waits
   void run_batch(std::span<const DispatchCell> cells);
   void prepare(const DispatchCell& cell, exec::Item& item, exec::ItemReport& report);
-  void send_report(std::span<const DispatchCell> cells, std::int64_t started_ns, std::int64_t ended_ns);
+  void send_report(std::span<const DispatchCell> cells, std::int64_t started_ns, std::int64_t ended_ns, std::uint64_t pixel_bytes_copied);
   void park();
 
   shm::Fd control_;
@@ -61,7 +61,6 @@ class Worker {
   shm::RingProducer<ReportCell> reports_;
   shm::SleepWord* sleep_ = nullptr;
   shm::Waker daemon_waker_;
-  WorkerFigures* figures_ = nullptr;
   std::vector<std::unique_ptr<exec::Module>> modules_;
   std::vector<Pool> pools_;
   std::vector<std::byte> packet_;

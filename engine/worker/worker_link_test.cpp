@@ -61,7 +61,6 @@ TEST(Protocol, NonsenseIsOneLine) {
 
 TEST(Channel, PartsDoNotOverlap) {
   constexpr ChannelLayout l = channel_layout();
-  EXPECT_LE(l.figures + sizeof(WorkerFigures), l.report_index);
   EXPECT_LE(l.daemon_sleep + shm::kLine, l.dispatch_cells);
   EXPECT_EQ(l.dispatch_cells + kDispatchRing * sizeof(DispatchCell), l.report_cells);
   EXPECT_GE(l.bytes, l.report_cells + kReportRing * sizeof(ReportCell));

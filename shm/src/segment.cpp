@@ -1,6 +1,7 @@
 #include "shm/src/segment.h"
 
 #include <fcntl.h>
+#include <linux/mman.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,6 +37,28 @@ std::uint64_t available_bytes() {
       return kib * 1024;
     }
   return 0;
+}
+
+constexpr std::uint64_t kHugePageBytes = 2 << 20;
+
+// A free address at which huge pages of the segment can be mapped as such; null: no wish. Only a wish: another thread may
+// take the place first, and mapped_region then refuses it.
+void* huge_page_aligned_place(std::uint64_t bytes) {
+  if (bytes < kHugePageBytes) return nullptr;
+  void* wide = mmap(nullptr, bytes + kHugePageBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (wide == MAP_FAILED) return nullptr;
+  munmap(wide, bytes + kHugePageBytes);
+  const auto at = reinterpret_cast<std::uintptr_t>(wide);
+  return reinterpret_cast<void*>((at + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes);
+}
+
+std::unique_ptr<bip::mapped_region> map_region(int fd, std::uint64_t bytes, Access access) {
+  const auto mode = access == Access::read_write ? bip::read_write : bip::read_only;
+  if (void* place = huge_page_aligned_place(bytes); place != nullptr) try {
+      return std::make_unique<bip::mapped_region>(MappableFd{fd}, mode, 0, bytes, place);
+    } catch (const bip::interprocess_exception&) {  // taken meanwhile: anywhere will do
+    }
+  return std::make_unique<bip::mapped_region>(MappableFd{fd}, mode, 0, bytes);
 }
 
 // Fills the page tables now. Kernels before 5.14 lack MADV_POPULATE: touch the pages instead.
@@ -90,8 +113,7 @@ Result<Mapping> Mapping::map(int fd, std::uint64_t bytes, Access access, bool pr
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return Error{"a shared segment is not sealed against shrinking; it was not made by leatd"};
   Mapping m;
   try {
-    const auto mode = access == Access::read_write ? bip::read_write : bip::read_only;
-    m.region_ = std::make_unique<bip::mapped_region>(MappableFd{fd}, mode, 0, bytes);
+    m.region_ = map_region(fd, bytes, access);
   } catch (const bip::interprocess_exception& e) {
     return Error{"cannot map a shared segment of " + std::to_string(bytes) + " bytes: " + e.what()};
   }
@@ -121,6 +143,9 @@ Result<Segment> Segment::create(const char* label, std::uint64_t bytes, Seal sea
   Result<Mapping> mapping = Mapping::map(s.fd_.get(), bytes, Access::read_write, true);
   if (!mapping) return Error{mapping.error()};
   s.memory_ = std::move(mapping).value();
+#ifdef MADV_COLLAPSE  // Linux 6.1; best effort: frames are read in long runs, and small pages cost the reader
+  if (bytes >= kHugePageBytes) madvise(s.data(), bytes / kHugePageBytes * kHugePageBytes, MADV_COLLAPSE);
+#endif
 #ifndef F_SEAL_FUTURE_WRITE
 #error "Linux 5.1 or newer headers are needed (F_SEAL_FUTURE_WRITE)"
 #endif

@@ -31,6 +31,18 @@ TEST(Segment, CannotBeResizedNorSealedFurther) {
   EXPECT_EQ(errno, EPERM);
 }
 
+TEST(Segment, LargeOnesLieWhereHugePagesCan) {
+  constexpr std::uint64_t kHuge = 2 << 20, kBytes = 3 * kHuge + kPage;
+  auto s = Segment::create("test", kBytes, Seal::size);
+  ASSERT_TRUE(s) << s.error();
+  auto peer = Mapping::map(s->fd(), kBytes, Access::read_only, true);
+  ASSERT_TRUE(peer) << peer.error();
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(s->data()) % kHuge, 0u);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(peer->data()) % kHuge, 0u);
+  s->data()[kBytes - 1] = std::byte{7};
+  EXPECT_EQ(peer->data()[kBytes - 1], std::byte{7});
+}
+
 TEST(Segment, ReadOnlyShareCannotBeWritten) {
   auto s = Segment::create("test", kPage, Seal::size);
   ASSERT_TRUE(s) << s.error();

@@ -139,10 +139,12 @@ constexpr Column kDaemon[] = {
       {"latency_ms_p50", "p50 ms", "capture to answer", Unit::ms, 7, 0, quantile<Which::first, 50, kMs>},                                         \
       {"latency_ms_p95", "p95 ms", "capture to answer", Unit::ms, 7, 3, quantile<Which::first, 95, kMs>},                                         \
       {"latency_ms_p99", "p99 ms", "capture to answer", Unit::ms, 7, 0, quantile<Which::first, 99, kMs>},                                         \
-      {"wait_ms_p99", "wait p99", "submission to first dispatch", Unit::ms, 8, 8, quantile<Which::second, 99, kMs>},                              \
-      {"bytes_copied_per_frame", "copied", "bytes of a frame copied after the producer's write", Unit::bytes, 7, 9, ratio<StreamCounter::bytes_copied, StreamCounter::submitted>}
+      {"wait_ms_p99", "wait p99", "submission to first dispatch", Unit::ms, 8, 8, quantile<Which::second, 99, kMs>}
 
-constexpr Column kTotal[] = {LEAT_STREAM_FIGURES};
+constexpr Column kTotal[] = {
+    LEAT_STREAM_FIGURES,
+    {"bytes_copied_per_frame", "copied", "bytes of a frame copied after the producer's write", Unit::bytes, 7, 9, ratio<StreamCounter::bytes_copied, StreamCounter::submitted>},
+};
 constexpr Column kStreams[] = {
     {"name", "stream", "name", Unit::text, 16, 0, label},
     {"client", "client", "the client's name", Unit::text, 0, 0, client_name},
