@@ -20,6 +20,8 @@ using core::PartitionId;
   std::abort();
 }
 
+constexpr std::uint64_t kSampleEvery = 1024;  // events; far more often than the core's ring of samples can fill
+
 enum class EventKind : std::uint8_t { stage_end, reach, begin, estimate, transfer };
 
 struct Event {
@@ -51,6 +53,7 @@ struct SimBatch {
 struct Unit {                    // what executes on one partition
   bool up = true;
   std::uint32_t running = kNone, first = kNone, last = kNone;
+  std::uint32_t held = 0;        // batches here, running or behind
   std::int64_t slow_permille = 1000;
 };
 
@@ -82,6 +85,7 @@ class Run {
   void begin(PartitionId partition);
   void end(std::uint32_t batch);
   void estimate();
+  void take_samples();
   [[nodiscard]] TimeNs duration(const SimBatch& b, PartitionId partition);
   [[nodiscard]] std::span<const core::TaskResult> results(const SimBatch& b);
 
@@ -97,6 +101,7 @@ class Run {
   std::vector<TimeNs> up_free_, down_free_;     // of each host's links
   std::vector<TimeNs> spent_;                   // execution time of each arrival so far
   std::vector<TimeNs> arrives_;                 // reservations: when the features of each arrival are where they go
+  std::vector<TimeNs> deadline_;                // of each arrival, on the clock the scheduler sees
   std::vector<std::uint8_t> answered_;
   std::vector<std::uint8_t> fans_out_;          // by module
   std::vector<core::TaskResult> results_;
@@ -119,6 +124,7 @@ Run::Run(const Scenario& s)
       down_free_(s.topology.hosts.size(), 0),
       spent_(s.arrivals.size(), 0),
       arrives_(s.arrivals.size(), 0),
+      deadline_(s.arrivals.size(), 0),
       answered_(s.arrivals.size(), 0),
       fans_out_(s.topology.modules.size(), 0),
       results_(core::kMaxBatch),
@@ -167,9 +173,10 @@ Outcomes Run::execute() {
       submit(next++);
     }
     drain();
-    ++out_.events;
+    if (++out_.events % kSampleEvery == 0) take_samples();
     if (scenario_.check_every > 0 && out_.events % scenario_.check_every == 0) core_.check();
   }
+  take_samples();
   core_.check();
   out_.counters = core_.counters();
   out_.requests = arrivals.size();
@@ -182,6 +189,9 @@ Outcomes Run::execute() {
 void Run::submit(std::size_t i) {
   const Arrival& a = scenario_.arrivals[i];
   note(1, a.stream, i);
+  const core::StreamConfig& config = scenario_.streams[a.stream];
+  const TimeNs slo = config.slo_ns > 0 ? config.slo_ns : scenario_.topology.applications[config.application].slo_ns;
+  deadline_[i] = (a.capture_ns > 0 ? a.capture_ns : a.at_ns) + step_ns_ + slo;
   (void)core_.submit(clock(), {.stream = streams_[a.stream],
                                .token = i,
                                .capture_ns = (a.capture_ns > 0 ? a.capture_ns : a.at_ns) + step_ns_,
@@ -210,8 +220,17 @@ void Run::handle(const Event& e) {
   }
 }
 
+void Run::take_samples() {
+  if (!estimating_ && !scenario_.on_sample) return;
+  for (std::size_t n = core_.take_samples(samples_); n > 0; n = core_.take_samples(samples_)) {
+    if (estimating_) estimator_.add({samples_.data(), n});
+    if (!scenario_.on_sample) continue;
+    for (std::size_t i = 0; i < n; ++i) scenario_.on_sample(samples_[i]);
+  }
+}
+
 void Run::estimate() {
-  for (std::size_t n = core_.take_samples(samples_); n > 0; n = core_.take_samples(samples_)) estimator_.add({samples_.data(), n});
+  take_samples();
   core_.set_estimates(clock(), estimator_.update(clock()));
   plan(now_ + scenario_.estimate_every_ns, EventKind::estimate, 0, 0);
 }
@@ -224,6 +243,7 @@ void Run::fault(const Fault& f) {
       if (!u.up) return;
       u.up = false;
       u.running = u.first = u.last = kNone;
+      u.held = 0;
       for (SimBatch& b : batches_) {
         if (b.live && b.path[b.stage] == f.partition) b.live = false;
       }
@@ -276,6 +296,8 @@ void Run::sent(const core::Action& a) {
     b.items += a.tasks[i].items;
   }
   note(3, a.path[0], b.tasks);
+  if (b.start_ns < now_) unsafe("a start is reserved in the past", now_);
+  if (units_[a.path[0]].held > scenario_.policy.queue_ahead) unsafe("a partition is given more batches than it may hold", now_);
   reach(a.batch.index);
 }
 
@@ -323,12 +345,8 @@ void Run::answered(const core::Action& a) {
   note(4, i, static_cast<std::uint64_t>(a.outcome) * 32 + static_cast<std::uint64_t>(a.reason));
   if (answered_[i] != 0) unsafe("a request is answered twice", now_);
   answered_[i] = 1;
-  const Arrival& arrival = scenario_.arrivals[i];
   if (a.outcome == Outcome::completed) {
-    const core::StreamConfig& config = scenario_.streams[arrival.stream];
-    const TimeNs slo = config.slo_ns > 0 ? config.slo_ns : scenario_.topology.applications[config.application].slo_ns;
-    const TimeNs captured = arrival.capture_ns > 0 ? arrival.capture_ns : arrival.at_ns;
-    if (now_ > captured + slo && scenario_.faults.empty()) unsafe("an answer after its deadline counts as completed", now_);
+    if (clock() > deadline_[i]) unsafe("an answer after its deadline counts as completed", now_);
   } else {
     out_.invalid_ns += spent_[i];
   }
@@ -342,6 +360,7 @@ void Run::reach(std::uint32_t id) {
   const PartitionId p = b.path[b.stage];
   Unit& u = units_[p];
   if (!u.up) unsafe("a batch is sent to a partition that is down", now_);
+  ++u.held;
   b.next = kNone;
   (u.last == kNone ? u.first : batches_[u.last].next) = id;
   u.last = id;
@@ -366,7 +385,8 @@ void Run::begin(PartitionId p) {
 }
 
 TimeNs Run::duration(const SimBatch& b, PartitionId p) {
-  const core::StageSpec& stage = scenario_.topology.routes[b.route].stages[b.stage];
+  const core::Topology& real = scenario_.reality != nullptr ? *scenario_.reality : scenario_.topology;
+  const core::StageSpec& stage = real.routes[b.route].stages[b.stage];
   TimeNs d = stage.latency.p50_ns[b.items - 1];
   ++executions_;
   if (scenario_.duration) {
@@ -381,7 +401,6 @@ TimeNs Run::duration(const SimBatch& b, PartitionId p) {
     for (int i = 0; i < 4; ++i, bits >>= 16) sum += static_cast<std::int64_t>(bits & 0xFFFF) - 32768;
     d += d / 1000 * scenario_.noise_permille * sum / 37837;  // 65536 / sqrt(3): its standard deviation
   }
-  d += d / 1000 * scenario_.profile_error_permille;
   return std::max<TimeNs>(1, d / 1000 * units_[p].slow_permille + d % 1000 * units_[p].slow_permille / 1000);
 }
 
@@ -411,6 +430,7 @@ void Run::end(std::uint32_t id) {
   }
   note(5, p, b.tasks);
   u.running = kNone;
+  --u.held;
   const core::RouteSpec& route = scenario_.topology.routes[b.route];
   const std::uint32_t stage = b.stage;
   const bool last = stage == b.last_stage;

@@ -8,8 +8,9 @@
 // Scenario::duration replaces that. Between stages on different hosts a batch holds the sender's uplink and the receiver's
 // downlink together, first come first served. Equal times: ends of batches, then faults, then timers, then arrivals.
 //
-// Checks, always on: a partition is never given a batch while down; a stage is not started before its predecessor's end; nothing answered
-// twice; no answer counted completed after its deadline. With check_every: Scheduler::check() after every n-th event.
+// Checks, always on: a partition is never given a batch while down, nor more batches at a time than the policy lets it hold; a stage is
+// not started before its predecessor's end; no start is reserved in the past; nothing answered twice; no answer counted completed after its
+// deadline (on the scheduler's clock, so with clock steps too). With check_every: Scheduler::check() after every n-th event.
 // Thread rule: none shared; runs of different scenarios may go in parallel. Precondition: topology.problem().empty().
 #pragma once
 
@@ -71,7 +72,9 @@ struct Scenario {
   std::vector<Fault> faults;                    // sorted by at_ns
   std::uint64_t seed = 1;
   std::uint32_t noise_permille = 0;             // standard deviation of a batch's duration around its plan
-  std::int64_t profile_error_permille = 0;      // what really runs takes this much more (less) than the profile says
+  // What stages really take, where it differs from what the scheduler believes: the same topology with other latencies (as
+  // many batches each). Must outlive run(). nullptr: as believed.
+  const core::Topology* reality = nullptr;
   TimeNs estimate_every_ns = 1'000'000'000;     // the estimator's period (PARD: one second)
   std::uint32_t estimate_draws = 10'000;        // M
   std::uint32_t check_every = 0;
@@ -80,6 +83,7 @@ struct Scenario {
   std::function<TimeNs(const Execution&)> duration;
   std::function<void(const AnswerEvent&)> on_answer;
   std::function<void(const RunEvent&)> on_run;
+  std::function<void(const core::Sample&)> on_sample;  // queueing delays, in the order of dispatch
 };
 
 struct Outcomes {

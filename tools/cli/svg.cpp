@@ -76,6 +76,34 @@ bool shown(const Plot& plot, const std::pair<double, double>& p) {
   return std::isfinite(p.first) && std::isfinite(p.second) && (!plot.log_x || p.first > 0) && (!plot.log_y || p.second > 0);
 }
 
+constexpr double kLegendWidth = 130;
+
+// The frame of one picture: where its axes lie.
+struct Area {
+  double left, right, ceiling, floor;
+};
+Area area_of(double width, double height, double top, bool legend_beside) {
+  return {70, width - 20 - (legend_beside ? kLegendWidth : 0), top + 34, top + height - 46};
+}
+
+void draw_y(Svg& svg, const Area& a, const Axis& y, std::string_view title, std::string_view label) {
+  svg.text(a.left, a.ceiling - 14, title, 14, Svg::Anchor::start, "#222", true);
+  for (const double t : y.ticks) {
+    const double at = a.floor - (a.floor - a.ceiling) * y.part(t);
+    svg.line(a.left, at, a.right, at, "#e4e4e4");
+    svg.text(a.left - 6, at + 4, tick_text(t), 11, Svg::Anchor::end, "#555");
+  }
+  svg.line(a.left, a.floor, a.right, a.floor, "#555");
+  svg.line(a.left, a.ceiling, a.left, a.floor, "#555");
+  svg.text(16, (a.ceiling + a.floor) / 2, label, 12, Svg::Anchor::middle, "#222", false, -90);
+}
+
+void draw_name(Svg& svg, const Area& a, std::size_t row, std::string_view name, bool beside, bool dashed) {
+  const double x = beside ? a.right + 10 : a.left + 10, y = a.ceiling + 14 + 16 * static_cast<double>(row);
+  svg.line(x, y - 4, x + 22, y - 4, series_colour(row), 2, dashed ? "5 4" : "");
+  svg.text(x + 28, y, name, 11);
+}
+
 void draw(Svg& svg, const Plot& plot, double top) {
   double x_low = INFINITY, x_high = -INFINITY, y_low = INFINITY, y_high = -INFINITY;
   for (const Series& s : plot.series) {
@@ -86,22 +114,15 @@ void draw(Svg& svg, const Plot& plot, double top) {
     }
   }
   const Axis x = axis_over(x_low, x_high, plot.log_x, false), y = axis_over(y_low, y_high, plot.log_y, plot.from_zero);
-  const double left = 70, right = plot.width - 20, ceiling = top + 34, floor = top + plot.height - 46;
-  const auto px = [&](double v) { return left + (right - left) * x.part(v); };
-  const auto py = [&](double v) { return floor - (floor - ceiling) * y.part(v); };
-  svg.text(left, top + 20, plot.title, 14, Svg::Anchor::start, "#222", true);
+  const Area a = area_of(plot.width, plot.height, top, plot.legend_beside);
+  const auto px = [&](double v) { return a.left + (a.right - a.left) * x.part(v); };
+  const auto py = [&](double v) { return a.floor - (a.floor - a.ceiling) * y.part(v); };
   for (const double t : x.ticks) {
-    svg.line(px(t), ceiling, px(t), floor, "#e4e4e4");
-    svg.text(px(t), floor + 16, tick_text(t), 11, Svg::Anchor::middle, "#555");
+    svg.line(px(t), a.ceiling, px(t), a.floor, "#e4e4e4");
+    svg.text(px(t), a.floor + 16, tick_text(t), 11, Svg::Anchor::middle, "#555");
   }
-  for (const double t : y.ticks) {
-    svg.line(left, py(t), right, py(t), "#e4e4e4");
-    svg.text(left - 6, py(t) + 4, tick_text(t), 11, Svg::Anchor::end, "#555");
-  }
-  svg.line(left, floor, right, floor, "#555");
-  svg.line(left, ceiling, left, floor, "#555");
-  svg.text((left + right) / 2, floor + 36, plot.x_label, 12, Svg::Anchor::middle);
-  svg.text(16, (ceiling + floor) / 2, plot.y_label, 12, Svg::Anchor::middle, "#222", false, -90);
+  draw_y(svg, a, y, plot.title, plot.y_label);
+  svg.text((a.left + a.right) / 2, a.floor + 36, plot.x_label, 12, Svg::Anchor::middle);
   for (std::size_t k = 0; k < plot.series.size(); ++k) {
     const Series& s = plot.series[k];
     const std::string_view colour = series_colour(k);
@@ -118,9 +139,7 @@ void draw(Svg& svg, const Plot& plot, double top) {
       else flush();
     }
     flush();
-    const double row = ceiling + 14 + 16 * static_cast<double>(k);
-    svg.line(left + 10, row - 4, left + 32, row - 4, colour, 2, s.dashed ? "5 4" : "");
-    svg.text(left + 38, row, s.name, 11);
+    draw_name(svg, a, k, s.name, plot.legend_beside, s.dashed);
   }
 }
 
@@ -188,6 +207,29 @@ std::string plots_svg(const std::vector<Plot>& plots) {
     draw(svg, p, top);
     top += p.height;
   }
+  return svg.str();
+}
+
+std::string bars_svg(const Bars& bars) {
+  double high = 0;
+  for (const auto& [name, values] : bars.bars) {
+    for (const double v : values) high = std::max(high, std::isfinite(v) ? v : 0);
+  }
+  const Axis y = axis_over(0, high, false, true);
+  const Area a = area_of(bars.width, bars.height, 0, true);
+  Svg svg(bars.width, bars.height);
+  draw_y(svg, a, y, bars.title, bars.y_label);
+  const double group = (a.right - a.left) / static_cast<double>(std::max<std::size_t>(1, bars.groups.size()));
+  const double bar = group * 0.8 / static_cast<double>(std::max<std::size_t>(1, bars.bars.size()));
+  for (std::size_t i = 0; i < bars.groups.size(); ++i) {
+    const double from = a.left + group * (static_cast<double>(i) + 0.1);
+    svg.text(from + group * 0.4, a.floor + 16, bars.groups[i], 11, Svg::Anchor::middle, "#555");
+    for (std::size_t k = 0; k < bars.bars.size(); ++k) {
+      const double v = i < bars.bars[k].second.size() ? bars.bars[k].second[i] : 0, height = (a.floor - a.ceiling) * y.part(std::isfinite(v) ? v : 0);
+      if (height > 0) svg.box(from + bar * static_cast<double>(k), a.floor - height, bar, height, series_colour(k), "none", 0);
+    }
+  }
+  for (std::size_t k = 0; k < bars.bars.size(); ++k) draw_name(svg, a, k, bars.bars[k].first, true, false);
   return svg.str();
 }
 

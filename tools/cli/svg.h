@@ -44,10 +44,20 @@ struct Plot {
   bool from_zero = false;              // linear y axes begin at 0
   std::vector<Series> series;
   double width = 640, height = 400;
+  bool legend_beside = false;          // right of the lines instead of over them
+};
+
+// Groups of bars side by side: bars[k].second[i] is series k in group i.
+struct Bars {
+  std::string title, y_label;
+  std::vector<std::string> groups;
+  std::vector<std::pair<std::string, std::vector<double>>> bars;
+  double width = 640, height = 400;
 };
 
 // One plot, or several under each other in one picture.
 [[nodiscard]] std::string plot_svg(const Plot& plot);
 [[nodiscard]] std::string plots_svg(const std::vector<Plot>& plots);
+[[nodiscard]] std::string bars_svg(const Bars& bars);
 
 }  // namespace leat::cli

@@ -32,5 +32,13 @@ TEST(Svg, AnEmptyPlotIsStillAPicture) {
   EXPECT_THAT(text, HasSubstr("</svg>"));
 }
 
+TEST(Svg, BarsStandOnTheFloorInTheirGroups) {
+  const std::string text = bars_svg({"drops", "%", {"detect", "read"}, {{"leat", {1, 2}}, {"pard", {4, NAN}}}, 400, 300});
+  for (const char* word : {"drops", "detect", "read", "leat", "pard"}) EXPECT_THAT(text, HasSubstr(word));
+  EXPECT_THAT(text, Not(HasSubstr("nan")));
+  // The tallest of 4 on an axis to 4: from the ceiling (34) to the floor (300 - 46).
+  EXPECT_THAT(text, HasSubstr("y=\"34\" width=\"36\" height=\"220\""));
+}
+
 }  // namespace
 }  // namespace leat::cli

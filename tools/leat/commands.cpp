@@ -7,6 +7,7 @@ extern const cli::Subcommand kLeatFeed;
 extern const cli::Subcommand kLeatTop;
 extern const cli::Subcommand kLeatStatus;
 extern const cli::Subcommand kLeatPlan;
+extern const cli::Subcommand kLeatSim;
 extern const cli::Subcommand kLeatCheck;
 extern const cli::Subcommand kLeatDoctor;
 
@@ -16,6 +17,7 @@ std::span<const cli::Subcommand* const> commands() {
       &kLeatTop,
       &kLeatStatus,
       &kLeatPlan,
+      &kLeatSim,
       &kLeatCheck,
       &kLeatDoctor,
   };

@@ -1,0 +1,303 @@
+// leat sim: a plan under a load, in the simulator around the daemon's own scheduler core.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+
+#include "planner/application_io.h"
+#include "planner/profile_io.h"
+#include "planner/text_file.h"
+#include "tools/cli/progress.h"
+#include "tools/leat/commands.h"
+#include "tools/leat/sim/results.h"
+
+namespace leat::tools {
+namespace {
+
+using core::TimeNs;
+
+constexpr cli::Option kOptions[] = {
+    {.name = "plan", .letter = 'p', .type = cli::Type::path, .value = "FILE", .required = true, .help = "the plan, as leat plan writes it"},
+    {.name = "trace", .letter = 't', .type = cli::Type::text, .value = "WORD", .fallback = "poisson", .repeat = true,
+     .help = "arrivals: poisson, gamma:CV, mmpp:RATE/SECONDS,..., or a trace's path; NAME=WORD: of that application only"},
+    {.name = "presets", .type = cli::Type::text, .value = "LIST", .fallback = "leat", .help = "policy presets, separated by commas; all: every one there is"},
+    {.name = "load", .letter = 'l', .type = cli::Type::real, .value = "X", .fallback = "1", .min = 0.001, .max = 100, .help = "mean arrivals in parts of the rate that the plan was made for"},
+    {.name = "rate", .type = cli::Type::real, .value = "RPS", .min = 0.001, .max = 1e7, .help = "what load 1 is, for every application; needed where the plan states no rates"},
+    {.name = "sweep", .type = cli::Type::text, .value = "LOW:HIGH:STEP", .help = "also run these loads: attainment over load"},
+    {.name = "seed", .type = cli::Type::integer, .value = "N", .fallback = "1", .min = 0, .max = 1e15, .help = "the first seed"},
+    {.name = "seeds", .type = cli::Type::integer, .value = "N", .fallback = "1", .min = 1, .max = 1000, .help = "how many, paired over presets and loads"},
+    {.name = "seconds", .type = cli::Type::real, .value = "S", .min = 0.01, .max = 1e7, .help = "length of the arrivals; default: the trace's own, else 60"},
+    {.name = "bin-ms", .type = cli::Type::real, .value = "MS", .min = 1, .max = 1e8, .help = "replay a rate series with bins of this length instead of its own"},
+    {.name = "profiles", .type = cli::Type::path, .value = "DIR", .help = "what stages really take, where the plan's latencies are believed; default: as planned"},
+    {.name = "application", .letter = 'a', .type = cli::Type::path, .value = "FILE", .help = "take SLOs and rates from here instead of from the plan"},
+    {.name = "faults", .type = cli::Type::path, .value = "FILE", .help = "partitions lost or slow, wrong profiles, clock steps, bursts (TOML or JSON)"},
+    {.name = "noise", .type = cli::Type::integer, .value = "PERMILLE", .fallback = "0", .min = 0, .max = 300, .help = "standard deviation of execution times"},
+    {.name = "items", .type = cli::Type::text, .value = "MEDIAN:SIGMA:MOST", .help = "items per request, log-normal; default: one"},
+    {.name = "check", .type = cli::Type::integer, .value = "N", .fallback = "0", .min = 0, .max = 1e9, .help = "check every invariant of the scheduler after every N events"},
+    {.name = "threads", .type = cli::Type::integer, .value = "N", .min = 1, .max = 256, .help = "simulations at a time; default: the cores there are"},
+    {.name = "timeline-at", .type = cli::Type::real, .value = "S", .min = 0, .max = 1e7, .help = "where the report's partition timeline begins; default: at the worst second"},
+    {.name = "report", .type = cli::Type::path, .value = "DIR", .help = "write pictures (SVG) and index.html there"},
+    {.name = "json", .type = cli::Type::path, .value = "FILE", .help = "write all figures ('-': standard output, instead of the table)"},
+};
+constexpr cli::Example kExamples[] = {
+    {.line = "leat sim --plan plan.json --trace twitter_bursty_30min_1s_a.csv --presets leat,pard,nexus --load 0.9 --report out", .text = "three policies on one trace, with pictures"},
+    {.line = "leat sim --plan plan.json --trace gamma:1.4 --sweep 0.5:1.2:0.1 --seeds 3", .text = "how much load the plan carries when arrivals are bursty"},
+};
+constexpr cli::Command kCommand = {
+    .name = "leat sim",
+    .summary = "runs a plan under a load in the simulator, one policy preset beside the other",
+    .description = "The simulator drives the daemon's own scheduler code. One seed decides everything: the same seed, plan and options print the same trace "
+                   "hash on every machine. In time: completed by the deadline. Of bound: of what a clairvoyant scheduler could complete at most. Invalid: execution "
+                   "time spent on requests that were not completed.\n\n"
+                   "A rate series (*_1s_*, *_1min_*, *_1h_*) is scaled to the wanted mean and is Poisson within each bin; a per-request trace (*_arrivals_*) is "
+                   "stretched as a whole.",
+    .options = kOptions,
+    .examples = kExamples,
+    .see_also = "leat-plan(1), leatd(8)",
+    .exit_status = "0; 1: a run did not drain, that is, requests were left without an answer; 2: bad input",
+};
+
+constexpr double kMostArrivals = 5e7;
+
+std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> out;
+  for (std::size_t from = 0, to = 0; to != std::string::npos; from = to + 1) {
+    to = text.find(at, from);
+    out.push_back(text.substr(from, to == std::string::npos ? to : to - from));
+  }
+  return out;
+}
+
+// "A:B:C" as three numbers.
+bool three_numbers(const std::string& text, double out[3]) {
+  const std::vector<std::string> parts = split(text, ':');
+  if (parts.size() != 3) return false;
+  for (std::size_t i = 0; i < 3; ++i) {
+    char* end = nullptr;
+    out[i] = std::strtod(parts[i].c_str(), &end);
+    if (parts[i].empty() || *end != 0 || !std::isfinite(out[i])) return false;
+  }
+  return true;
+}
+
+Result<std::vector<std::string>> read_presets(const std::string& list) {
+  const std::string all(core::preset_names());
+  std::vector<std::string> names;
+  for (std::string& name : split(list == "all" ? all : list, ',')) {
+    name.erase(0, name.find_first_not_of(' '));
+    core::Policy policy;
+    if (!core::preset(name, policy)) return Error{"--presets: there is no preset '" + name + "'; there are " + all};
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+Result<std::vector<double>> read_sweep(const cli::Arguments& args) {
+  std::vector<double> loads;
+  if (!args.given("sweep")) return loads;
+  double v[3];
+  if (!three_numbers(args.text("sweep"), v) || v[0] <= 0 || v[1] < v[0] || v[2] <= 0 || v[1] > 100 || (v[1] - v[0]) / v[2] > 1000) {
+    return Error{"--sweep: '" + args.text("sweep") + "' is no LOW:HIGH:STEP; write for example 0.5:1.2:0.1"};
+  }
+  for (int i = 0; v[0] + i * v[2] <= v[1] + v[2] * 1e-6; ++i) loads.push_back(v[0] + i * v[2]);
+  return loads;
+}
+
+// SLOs, rates and fan-out from another file; names and shape must be the plan's.
+Status replace_applications(const std::string& path, planner::PlanFile& file) {
+  const auto read = planner::read_applications(path);
+  if (!read) return Error{read.error()};
+  for (planner::Application& planned : file.applications) {
+    const auto it = std::find_if(read->begin(), read->end(), [&](const planner::Application& a) { return a.name == planned.name; });
+    if (it == read->end()) return Error{path + ": has no application '" + planned.name + "', which the plan serves"};
+    bool same = it->modules.size() == planned.modules.size();
+    for (std::size_t m = 0; same && m < planned.modules.size(); ++m) {
+      same = it->modules[m].name == planned.modules[m].name && it->modules[m].after == planned.modules[m].after;
+    }
+    if (!same) return Error{path + ": application '" + planned.name + "' has other modules than in the plan; plan it anew"};
+    planned = *it;
+  }
+  return Done{};
+}
+
+// One word for all applications, or NAME=WORD for one of them.
+Status read_arrivals(const cli::Arguments& args, sim::Study& study) {
+  const std::vector<planner::Application>& applications = study.plan.applications;
+  study.processes.resize(applications.size());
+  for (const std::string& given : args.texts("trace")) {
+    const std::size_t equals = given.find('=');
+    std::size_t only = applications.size();
+    for (std::size_t a = 0; equals != std::string::npos && a < applications.size(); ++a) {
+      if (given.compare(0, equals, applications[a].name) == 0) only = a;
+    }
+    if (equals != std::string::npos && only == applications.size() && !std::filesystem::exists(given)) {
+      return Error{"--trace " + given + ": the plan has no application '" + given.substr(0, equals) + "'; its first is '" + applications.front().name + "'"};
+    }
+    const auto process = sim::read_process(only < applications.size() ? given.substr(equals + 1) : given);
+    if (!process) return Error{"--trace: " + process.error()};
+    for (std::size_t a = 0; a < applications.size(); ++a) {
+      if (only == applications.size() || only == a) study.processes[a] = *process;
+    }
+  }
+  return Done{};
+}
+
+Status read_rates(const cli::Arguments& args, const std::vector<double>& loads, sim::Study& study) {
+  for (std::uint32_t a = 0; a < study.plan.applications.size(); ++a) {
+    study.full_rps.push_back(args.given("rate") ? args.real("rate") : sim::planned_rate(study.plan, a));
+    if (study.full_rps[a] <= 0) return Error{"application '" + study.plan.applications[a].name + "' has no rate, neither in the plan's routes nor of its own; state --rate"};
+  }
+  double most = 0;
+  for (const double load : loads) most = std::max(most, sim::expected_requests(study, load));
+  char text[160];
+  std::snprintf(text, sizeof text, "one run would have %.3g requests; the most is %.0g: shorten it with --seconds or --bin-ms", most, kMostArrivals);
+  return most > kMostArrivals ? Status(Error{text}) : Status(Done{});
+}
+
+Result<sim::Study> read_study(const cli::Arguments& args, const std::vector<double>& loads) {
+  auto file = planner::read_plan(args.text("plan"));
+  if (!file) return Error{file.error()};
+  sim::Study study{.plan = std::move(*file)};
+  if (args.given("application")) {
+    if (const auto status = replace_applications(args.text("application"), study.plan); !status) return Error{status.error()};
+  }
+  study.believed = core::Topology::from(study.plan.plan, study.plan.applications);
+  if (const std::string problem = study.believed.problem(); !problem.empty()) return Error{args.text("plan") + ": " + problem};
+  if (args.given("faults")) {
+    auto faults = sim::read_faults(args.text("faults"), study.plan);
+    if (!faults) return Error{faults.error()};
+    study.faults = std::move(*faults);
+  }
+  std::vector<planner::Profile> profiles;
+  if (args.given("profiles")) {
+    auto read = planner::read_profiles(args.text("profiles"));
+    if (!read) return Error{read.error()};
+    profiles = std::move(*read);
+  }
+  auto reality = sim::reality_of(study.plan, study.believed, profiles, study.faults.profile_errors);
+  if (!reality) return Error{args.text("profiles") + ": " + reality.error()};
+  study.reality = std::move(*reality);
+  if (args.given("seconds")) study.length_ns = static_cast<TimeNs>(args.real("seconds") * 1e9);
+  if (args.given("bin-ms")) study.bin_ns = static_cast<TimeNs>(args.real("bin-ms") * 1e6);
+  study.noise_permille = static_cast<std::uint32_t>(args.integer("noise"));
+  study.check_every = static_cast<std::uint32_t>(args.integer("check"));
+  if (args.given("items")) {
+    double v[3];
+    std::size_t room = core::kMaxBatch;
+    for (const core::RouteSpec& r : study.believed.routes) room = std::min<std::size_t>(room, r.batch);
+    if (!three_numbers(args.text("items"), v) || v[0] < 1 || v[1] < 0 || v[1] > 5 || v[2] < 1 || v[2] > static_cast<double>(room)) {
+      return Error{"--items: '" + args.text("items") + "' is no MEDIAN:SIGMA:MOST with MOST from 1 to " + std::to_string(room) + ", the least batch of the plan's routes; write for example 4:0.9:8"};
+    }
+    study.items = {.median = v[0], .sigma = v[1], .largest = static_cast<std::uint32_t>(v[2])};
+  }
+  if (const auto status = read_arrivals(args, study); !status) return Error{status.error()};
+  if (const auto status = read_rates(args, loads, study); !status) return Error{status.error()};
+  return study;
+}
+
+// One draw of arrivals: made by the first who needs it, let go by the last.
+struct Draw {
+  std::once_flag once;
+  sim::Load load;
+  std::atomic<std::size_t> done{0};
+};
+
+// All runs: for each load and seed one draw of arrivals, shared by the presets.
+void run_all(const cli::Arguments& args, const sim::Study& study, SimResults& results) {
+  const auto seeds = static_cast<std::size_t>(args.integer("seeds"));
+  const bool histories = args.given("report");
+  std::vector<double> loads{results.load};
+  loads.insert(loads.end(), results.sweep_loads.begin(), results.sweep_loads.end());
+  for (SimPreset& p : results.presets) {
+    p.runs.resize(seeds);
+    p.sweep.assign(results.sweep_loads.size(), std::vector<SimRun>(seeds));
+  }
+  double expected = 0;
+  for (const double load : loads) expected += sim::expected_requests(study, load) * static_cast<double>(seeds * results.presets.size());
+  cli::Progress progress("leat sim", static_cast<std::uint64_t>(expected), "requests");
+  std::mutex lock;
+  const auto told = [&](std::uint64_t more) {
+    const std::lock_guard guard(lock);
+    progress.add(more);
+  };
+  std::vector<Draw> draws(loads.size() * seeds);
+  const std::size_t jobs = draws.size() * results.presets.size();
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    // A counter only; join() publishes the results.
+    for (std::size_t job = next.fetch_add(1, std::memory_order_relaxed); job < jobs; job = next.fetch_add(1, std::memory_order_relaxed)) {
+      const std::size_t p = job % results.presets.size(), draw = job / results.presets.size(), l = draw / seeds, k = draw % seeds;
+      Draw& d = draws[draw];
+      std::call_once(d.once, [&] { d.load = sim::make_load(study, loads[l], results.first_seed + k); });
+      core::Policy policy;
+      if (!core::preset(results.presets[p].name, policy)) std::abort();
+      SimRun& run = l == 0 ? results.presets[p].runs[k] : results.presets[p].sweep[l - 1][k];
+      run = {.seed = d.load.seed, .load = loads[l], .bound = d.load.bound, .measured = sim::measure(study, d.load, policy, histories && draw == 0, told)};
+      if (d.done.fetch_add(1, std::memory_order_acq_rel) + 1 == results.presets.size()) d.load.arrivals = {};  // all others are done with it
+    }
+  };
+  std::vector<std::thread> threads;
+  const auto wanted = args.given("threads") ? static_cast<std::size_t>(args.integer("threads")) : std::size_t{std::max(1u, std::thread::hardware_concurrency())};
+  for (std::size_t i = 1; i < std::min(wanted, jobs); ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& t : threads) t.join();
+}
+
+bool all_drained(const SimResults& results) {
+  for (const SimPreset& p : results.presets) {
+    for (const SimRun& run : p.runs) {
+      if (!run.measured.outcomes.drained) return false;
+    }
+    for (const auto& seeds : p.sweep) {
+      for (const SimRun& run : seeds) {
+        if (!run.measured.outcomes.drained) return false;
+      }
+    }
+  }
+  return true;
+}
+
+int run(const cli::Arguments& args) {
+  const auto presets = read_presets(args.text("presets"));
+  if (!presets) return cli::fail(kCommand.name, presets.error());
+  const auto sweep = read_sweep(args);
+  if (!sweep) return cli::fail(kCommand.name, sweep.error());
+  std::vector<double> loads = *sweep;
+  loads.push_back(args.real("load"));
+  const auto study = read_study(args, loads);
+  if (!study) return cli::fail(kCommand.name, study.error());
+
+  SimResults results{.plan = args.text("plan"), .first_seed = static_cast<std::uint64_t>(args.integer("seed")), .load = args.real("load"), .sweep_loads = *sweep,
+                     .bounded = study->items.largest == 1};
+  for (const std::string& t : args.texts("trace")) results.trace += (results.trace.empty() ? "" : ", ") + t;
+  for (const std::string& name : *presets) results.presets.push_back({.name = name});
+  const bool table = !(args.given("json") && args.text("json") == "-");
+  if (table) std::printf("seed %llu\n", static_cast<unsigned long long>(results.first_seed));
+  std::fflush(stdout);
+  run_all(args, *study, results);
+  if (table) std::printf("%s", table_text(results).c_str());
+  if (args.given("json")) {
+    if (const auto status = planner::write_text_file(args.text("json"), json_text(results, *study)); !status) return cli::fail(kCommand.name, status.error());
+  }
+  if (args.given("report")) {
+    const TimeNs at = args.given("timeline-at") ? static_cast<TimeNs>(args.real("timeline-at") * 1e9) : -1;
+    if (const auto status = write_report(results, *study, args.text("report"), at); !status) return cli::fail(kCommand.name, status.error());
+    if (table) std::printf("\npictures: %s/index.html\n", args.text("report").c_str());
+  }
+  if (table) std::printf("trace hash %016llx\n", static_cast<unsigned long long>(trace_hash(results)));
+  if (!all_drained(results)) {
+    std::fprintf(stderr, "leat sim: requests were left without an answer a minute after the last arrival; see \"drained\" in --json\n");
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+extern const cli::Subcommand kLeatSim;
+const cli::Subcommand kLeatSim = {.command = &kCommand, .run = run};
+
+}  // namespace leat::tools
