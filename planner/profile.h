@@ -12,6 +12,7 @@ struct Latency {
   std::int64_t p50_ns = 0;
   std::int64_t p99_ns = 0;    // equals p50_ns where the source has one figure only
   std::uint32_t samples = 0;  // 0: not measured (analytic, or from a source that does not say)
+  std::int64_t spread_ns = 0;  // between the first and the third quartile; 0: not known
 };
 
 // Latency of every block at one (class, share, batch).
@@ -24,12 +25,14 @@ struct ProfileRow {
 
 struct Provenance {
   std::string machine, libraries, date, method;
+  std::string model_sha256;    // of the model's file; empty: not known
 };
 
 struct Profile {
   std::string model;
   std::uint32_t blocks = 1;
   std::vector<std::int64_t> boundary_bytes;  // blocks - 1 entries: bytes of one item crossing the cut before block c = 1..blocks-1
+  std::vector<std::string> cuts;             // blocks - 1 names: the model's tensor that crosses there; empty: not known, nothing can be split
   std::vector<std::int64_t> block_memory_bytes;  // weights and work space of each block; empty: not known, no limit applies
   std::vector<ProfileRow> rows;
   Provenance provenance;

@@ -17,11 +17,12 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kSchema = "leat-profile/1";
 
 Latency latency_from(const JsonCursor& c) {
-  c.only({"p50_ns", "p99_ns", "samples"});
+  c.only({"p50_ns", "p99_ns", "samples", "spread_ns"});
   Latency l;
   l.p50_ns = c.at("p50_ns").integer(1, INT64_MAX);
   l.p99_ns = c.integer_or("p99_ns", l.p50_ns, 1, INT64_MAX);
   l.samples = static_cast<std::uint32_t>(c.integer_or("samples", 0, 0, UINT32_MAX));
+  l.spread_ns = c.integer_or("spread_ns", 0, 0, INT64_MAX);
   return l;
 }
 
@@ -67,6 +68,8 @@ std::string problem_of(const Profile& p) {
   for (const auto b : p.boundary_bytes) {
     if (b < 0) return "boundary_bytes: negative";
   }
+  if (!p.cuts.empty() && p.cuts.size() + 1 != p.blocks) return "cuts: needs one name for each cut, or none";
+  if (std::any_of(p.cuts.begin(), p.cuts.end(), [](const std::string& c) { return c.empty() || c.find_first_of("\t\n") != std::string::npos; })) return "cuts: a tensor's name is empty, or holds a tab or a line break";
   if (!p.block_memory_bytes.empty() && p.block_memory_bytes.size() != p.blocks) return "block_memory_bytes: needs one entry for each block, or none";
   if (p.rows.empty()) return "rows: empty; measure at least one (class, share) at batch 1";
   std::map<std::tuple<std::string, std::uint32_t, std::uint32_t>, std::size_t> seen;
@@ -92,17 +95,20 @@ Result<Profile> parse_profile(std::string_view json, const std::string& name) {
   const JsonCursor root = document.root();
   const std::string schema = root.at("schema").text();
   if (schema != kSchema) root.at("schema").fail("is '" + schema + "'; this program reads " + kSchema);
-  root.only({"schema", "model", "blocks", "boundary_bytes", "block_memory_bytes", "rows", "provenance"});
+  root.only({"schema", "model", "blocks", "boundary_bytes", "cuts", "block_memory_bytes", "rows", "provenance"});
   Profile p;
   p.model = root.at("model").text();
   p.blocks = static_cast<std::uint32_t>(root.at("blocks").integer(1, 4096));
   p.boundary_bytes = bytes_from(root, "boundary_bytes");
+  if (root.has("cuts")) {
+    for (const auto& item : root.at("cuts").items()) p.cuts.push_back(item.text());
+  }
   p.block_memory_bytes = bytes_from(root, "block_memory_bytes");
   for (const auto& item : root.at("rows").items()) p.rows.push_back(row_from(item));
   if (root.has("provenance")) {
     const JsonCursor c = root.at("provenance");
-    c.only({"machine", "libraries", "date", "method"});
-    p.provenance = {c.text_or("machine", ""), c.text_or("libraries", ""), c.text_or("date", ""), c.text_or("method", "")};
+    c.only({"machine", "libraries", "date", "method", "model_sha256"});
+    p.provenance = {c.text_or("machine", ""), c.text_or("libraries", ""), c.text_or("date", ""), c.text_or("method", ""), c.text_or("model_sha256", "")};
   }
   if (document.failed()) return document.error();
   const std::string problem = problem_of(p);
@@ -118,15 +124,20 @@ Result<Profile> read_profile(const std::string& path) {
 
 std::string profile_to_json(const Profile& p) {
   Json out = {{"schema", kSchema}, {"model", p.model}, {"blocks", p.blocks}, {"boundary_bytes", p.boundary_bytes}};
+  if (!p.cuts.empty()) out["cuts"] = p.cuts;
   if (!p.block_memory_bytes.empty()) out["block_memory_bytes"] = p.block_memory_bytes;
   out["rows"] = Json::array();
   for (const ProfileRow& row : p.rows) {
     Json blocks = Json::array();
-    for (const Latency& l : row.blocks) blocks.push_back({{"p50_ns", l.p50_ns}, {"p99_ns", l.p99_ns}, {"samples", l.samples}});
+    for (const Latency& l : row.blocks) {
+      blocks.push_back({{"p50_ns", l.p50_ns}, {"p99_ns", l.p99_ns}, {"samples", l.samples}});
+      if (l.spread_ns > 0) blocks.back()["spread_ns"] = l.spread_ns;
+    }
     out["rows"].push_back({{"class", row.partition_class}, {"share", row.share}, {"batch", row.batch}, {"blocks", blocks}});
   }
   out["provenance"] = {{"machine", p.provenance.machine}, {"libraries", p.provenance.libraries},
                        {"date", p.provenance.date}, {"method", p.provenance.method}};
+  if (!p.provenance.model_sha256.empty()) out["provenance"]["model_sha256"] = p.provenance.model_sha256;
   return out.dump(1) + "\n";
 }
 

@@ -21,8 +21,8 @@ Status write_profile(const std::string& path, const Profile& profile);
 // model are an error. PPipe's latencies below 1 us are raised to 1 us, as its planner does.
 Result<std::vector<Profile>> read_profiles(const std::string& directory);
 
-// Empty: block counts agree, every latency is positive with p99 >= p50, batches run 1, 2, 3, ... without a gap for each
-// (class, share), no row stands twice. Otherwise one line.
+// Empty: block counts agree, every latency is positive with p99 >= p50, batch 1 stands for each (class, share), no row
+// stands twice. Otherwise one line.
 std::string problem_of(const Profile& profile);
 
 }  // namespace leat::planner

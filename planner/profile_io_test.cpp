@@ -17,9 +17,10 @@ Profile small_profile() {
   p.model = "detector";
   p.blocks = 2;
   p.boundary_bytes = {4096};
+  p.cuts = {"relu 3"};
   p.block_memory_bytes = {1000, 2000};
-  p.rows = {{"cpu:1", 1, 1, {{1000, 1100, 50}, {2000, 2300, 50}}}, {"cpu:1", 1, 4, {{3000, 3000, 50}, {7000, 7100, 50}}}};
-  p.provenance = {"a 2-core virtual machine", "onnxruntime 1.20", "2026-01-01", "measured"};
+  p.rows = {{"cpu:1", 1, 1, {{1000, 1100, 50, 30}, {2000, 2300, 50}}}, {"cpu:1", 1, 4, {{3000, 3000, 50}, {7000, 7100, 50}}}};
+  p.provenance = {"a 2-core virtual machine", "onnxruntime 1.20", "2026-01-01", "measured", "0123abcd"};
   return p;
 }
 
@@ -31,6 +32,9 @@ TEST(ProfileIo, RoundTripKeepsEveryField) {
   EXPECT_EQ(back->rows[1].batch, 4u);
   EXPECT_EQ(back->rows[1].blocks[1].p99_ns, 7100);
   EXPECT_EQ(back->block_memory_bytes[1], 2000);
+  EXPECT_EQ(back->cuts, std::vector<std::string>{"relu 3"});
+  EXPECT_EQ(back->rows[0].blocks[0].spread_ns, 30);
+  EXPECT_EQ(back->provenance.model_sha256, "0123abcd");
 }
 
 std::string error_after(void (*breaks)(Profile&)) {
@@ -48,6 +52,8 @@ TEST(ProfileIo, GarbageIsOneClearLine) {
   EXPECT_THAT(error_after([](Profile& p) { p.rows[1].batch = 1; }), HasSubstr("stands twice"));
   EXPECT_THAT(error_after([](Profile& p) { p.rows[1].blocks.pop_back(); }), HasSubstr("1 block latencies"));
   EXPECT_THAT(error_after([](Profile& p) { p.boundary_bytes.clear(); }), HasSubstr("boundary_bytes"));
+  EXPECT_THAT(error_after([](Profile& p) { p.cuts.push_back("another"); }), HasSubstr("cuts: needs one name"));
+  EXPECT_THAT(error_after([](Profile& p) { p.cuts[0] = "a\tb"; }), HasSubstr("holds a tab"));
   EXPECT_THAT(error_after([](Profile& p) { p.rows.clear(); }), HasSubstr("rows: empty"));
   EXPECT_THAT(parse_profile("[]", "p.json").error(), HasSubstr("table of keys"));
 }

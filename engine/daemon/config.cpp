@@ -130,11 +130,11 @@ void read_latency(const TomlCursor& t, const Reading& reading, ModuleConfig& out
   if (!out.latency_by_batch.empty() && out.executor != "emulated") t.at("latency_ms").fail("is for the executor \"emulated\"; for others name a profile, or let leatd measure");
   const std::string path = reading.path_of(t.text("profile", ""));
   if (path.empty()) return;
-  const auto profile = planner::read_profile(path);
+  auto profile = planner::read_profile(path);
   if (!profile.ok()) return t.at("profile").fail(profile.error());
   if (!model.empty() && profile->model != model && fs::path(model).stem() != profile->model && out.executor != "emulated")
     return t.at("profile").fail("is about the model '" + profile->model + "', not '" + model + "'; name the right file");
-  out.profile = profile->rows;
+  out.profile = std::move(*profile);
 }
 
 void read_module(const TomlCursor& t, const Reading& reading, planner::Module& module, ModuleConfig& out) {
@@ -153,7 +153,7 @@ void read_module(const TomlCursor& t, const Reading& reading, planner::Module& m
       t.at("model").fail("there is no file " + out.model_path + "; correct the path (it is relative to the configuration file)");
   }
   read_latency(t, reading, out, module.model);
-  if (out.executor == "emulated" && out.latency_by_batch.empty() && out.profile.empty()) t.fail("the emulated executor needs latency_ms or a profile");
+  if (out.executor == "emulated" && out.latency_by_batch.empty() && out.profile.rows.empty()) t.fail("the emulated executor needs latency_ms or a profile");
   const auto longest = out.latency_by_batch.empty() ? std::size_t{8} : out.latency_by_batch.size();
   out.batch = static_cast<std::uint32_t>(t.integer("batch", static_cast<std::int64_t>(longest), 1, worker::kMaxBatch));
   if (!out.latency_by_batch.empty() && out.batch > longest) t.at("batch").fail("is larger than latency_ms has entries; add entries or lower it");

@@ -61,7 +61,7 @@ struct ModuleConfig {
   std::string postprocess;
   std::vector<std::string> labels;         // class names: one text a head, names separated by tabs
   std::uint32_t batch = 8;                 // largest batch
-  std::vector<planner::ProfileRow> profile;        // measured; of several classes. Empty: calibrated at start
+  planner::Profile profile;                // measured; of several classes. No rows: calibrated at start
   std::vector<planner::Latency> latency_by_batch;  // emulated: [b-1] on every class the profile does not have
   std::vector<std::pair<std::string, std::string>> extra;  // executor's own key = value pairs
 };

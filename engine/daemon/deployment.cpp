@@ -6,6 +6,7 @@
 #include "engine/worker/affinity.h"
 #include "engine/worker/channel.h"
 #include "planner/plan_io.h"
+#include "planner/profile_table.h"
 
 namespace leat::daemon {
 namespace {
@@ -57,7 +58,6 @@ worker::ModuleSetup module_setup(const ApplicationConfig& app, std::size_t m, co
   out.preprocess = config.preprocess;
   out.postprocess = config.postprocess;
   out.labels = config.labels;
-  out.batch = config.batch;
   out.after_fan_out = !module.after.empty();
   for (const auto& later : app.application.modules)
     if (std::find(later.after.begin(), later.after.end(), m) != later.after.end()) out.fan_out_cap = std::max(out.fan_out_cap, later.fan_out_cap);
@@ -121,11 +121,14 @@ Status adopt_plan(const Config& config, Deployment& d) {
   return Done{};
 }
 
-bool routed(const Deployment& d, std::uint32_t partition, std::uint32_t application, std::uint32_t module) {
-  return std::any_of(d.plan.routes.begin(), d.plan.routes.end(), [&](const planner::Route& r) {
+// The largest batch that a plan's routes run of a module on a partition; 0: none does.
+std::uint32_t routed_batch(const Deployment& d, std::uint32_t partition, std::uint32_t application, std::uint32_t module) {
+  std::uint32_t most = 0;
+  for (const planner::Route& r : d.plan.routes) {
     const auto& pool = r.stages[0].pool;
-    return r.application == application && r.module == module && std::find(pool.begin(), pool.end(), partition) != pool.end();
-  });
+    if (r.application == application && r.module == module && std::find(pool.begin(), pool.end(), partition) != pool.end()) most = std::max(most, r.batch);
+  }
+  return most;
 }
 
 void make_setups(const Config& config, Deployment& d) {
@@ -138,10 +141,12 @@ void make_setups(const Config& config, Deployment& d) {
     for (std::uint32_t a = 0; a < config.applications.size(); ++a) {
       const auto& app = config.applications[a];
       for (std::uint32_t m = 0; m < app.modules.size(); ++m) {
-        const bool here = can_run(d.partitions[p], app.modules[m]) && (!d.planned || routed(d, p, a, m));
+        const std::uint32_t batch = d.planned ? routed_batch(d, p, a, m) : app.modules[m].batch;
+        const bool here = can_run(d.partitions[p], app.modules[m]) && batch > 0;
         d.session_of.back().push_back(here ? static_cast<std::uint32_t>(setup.modules.size()) : UINT32_MAX);
         if (!here) continue;
         setup.modules.push_back(module_setup(app, m, d.partitions[p]));
+        setup.modules.back().batch = batch;
         if (!d.planned && profiled(app.modules[m], d.partitions[p].partition).empty()) setup.calibrate = true;
         const auto& latency = setup.modules.back().latency_by_batch;
         d.tiny_hops = d.tiny_hops && !latency.empty() && latency.front().p50_ns < kTinyHopNs;
@@ -154,19 +159,13 @@ void make_setups(const Config& config, Deployment& d) {
 }  // namespace
 
 std::vector<planner::Latency> profiled(const ModuleConfig& module, const planner::Partition& partition) {
+  const planner::Partition& p = partition;
   std::vector<planner::Latency> out;
-  for (std::uint32_t b = 1; b <= module.batch; ++b) {
-    const auto row = std::find_if(module.profile.begin(), module.profile.end(), [&](const planner::ProfileRow& r) {
-      return r.partition_class == partition.partition_class && r.share == partition.share && r.batch == b;
-    });
-    if (row == module.profile.end()) break;
-    planner::Latency sum;
-    for (const auto& block : row->blocks) {
-      sum.p50_ns += block.p50_ns;
-      sum.p99_ns += block.p99_ns;
-      sum.samples = block.samples;
-    }
-    out.push_back(sum);
+  if (!module.profile.rows.empty()) {
+    const planner::ProfileTable table(module.profile);  // fills the batches between the measured ones
+    const std::uint32_t end = module.profile.blocks, most = std::min(module.batch, table.largest_batch(p.partition_class, p.share));
+    for (std::uint32_t b = 1; b <= most; ++b)
+      out.push_back({table.p50_ns(p.partition_class, p.share, b, 0, end), table.p99_ns(p.partition_class, p.share, b, 0, end), table.samples(p.partition_class, p.share, b, 0, end)});
   }
   if (!out.empty()) return out;
   const auto count = std::min<std::size_t>(module.batch, module.latency_by_batch.size());

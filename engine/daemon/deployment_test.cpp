@@ -72,6 +72,17 @@ TEST(Deployment, ARouteForEachModuleAndClass) {
   EXPECT_TRUE(unschedulable(*d).empty());
 }
 
+TEST(Deployment, BatchesThatAProfileLeavesOutAreFilledIn) {
+  ModuleConfig module{.batch = 6};
+  module.profile = {.model = "m", .blocks = 2, .boundary_bytes = {1}, .rows = {{"cpu:1", 1, 1, {{100, 100, 9}, {50, 60, 9}}}, {"cpu:1", 1, 5, {{500, 500, 9}, {250, 300, 9}}}}};
+  const planner::Partition partition{.partition_class = "cpu:1"};
+  const auto latency = profiled(module, partition);
+  ASSERT_EQ(latency.size(), 5U) << "nothing beyond the largest batch measured";
+  for (std::size_t b = 1; b <= 5; ++b) EXPECT_EQ(latency[b - 1].p50_ns, static_cast<std::int64_t>(150 * b));
+  EXPECT_EQ(latency[2].p99_ns, 480);
+  EXPECT_TRUE(profiled(module, {.partition_class = "cpu:2"}).empty());
+}
+
 TEST(Deployment, CpuAutoLeavesACoreToTheScheduler) {
   const Config config = parsed("cpu = \"auto\"\n[[application]]\nname = \"a\"\nslo_ms = 5\n[[application.module]]\nname = \"m\"\nlatency_ms = [1]\n");
   const std::uint32_t four[] = {0, 1, 2, 3}, one[] = {0};
@@ -131,6 +142,16 @@ TEST_F(PlanFileTest, ItsOwnPlanFits) {
   for (const auto& sessions : d->session_of) without += sessions[0] == UINT32_MAX;
   EXPECT_GT(without, 0U) << "workers open only what is routed to them";
   EXPECT_TRUE(complete_plan(config_, *d, {}).ok());
+}
+
+TEST_F(PlanFileTest, AWorkerOpensTheBatchThatIsPlanned) {
+  planner::Route& route = file_.plan.routes[0];
+  route.batch = 5;
+  route.stages[0].latency_by_batch.resize(5, route.stages[0].latency_by_batch.back());
+  EXPECT_EQ(refusal(), "");
+  auto d = deploy(config_, cores_);
+  const std::uint32_t partition = route.stages[0].pool[0], session = d->session_of[partition][d->first_module[route.application] + route.module];
+  EXPECT_EQ(d->setups[partition].modules[session].batch, 5U) << "whatever the configuration's batch is";
 }
 
 TEST_F(PlanFileTest, AStrangePartitionIsNamed) {

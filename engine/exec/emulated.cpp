@@ -14,6 +14,7 @@
 #include "engine/exec/checksum.h"
 #include "engine/exec/registry.h"
 #include "planner/profile_io.h"
+#include "planner/profile_table.h"
 
 struct leat_session {
   std::vector<std::int64_t> latency_ns;  // [rows - 1]
@@ -61,13 +62,8 @@ std::string read_profile_into(const leat_session_options& o, leat_session* sessi
   const std::string share_text = extra_value(o.extra, "share");
   const std::uint32_t share = share_text.empty() ? 1 : static_cast<std::uint32_t>(std::strtoul(share_text.c_str(), nullptr, 10));
   if (wanted.empty() && !profile->rows.empty()) wanted = profile->rows[0].partition_class;
-  for (const auto& row : profile->rows) {
-    if (row.partition_class != wanted || row.share != share) continue;
-    std::int64_t sum = 0;
-    for (std::uint32_t b = o.first_block; b < end; ++b) sum += row.blocks[b].p50_ns;
-    session->latency_ns.resize(std::max<std::size_t>(session->latency_ns.size(), row.batch));
-    session->latency_ns[row.batch - 1] = sum;
-  }
+  const planner::ProfileTable table(*profile);
+  for (std::uint32_t b = 1; b <= table.largest_batch(wanted, share); ++b) session->latency_ns.push_back(table.p50_ns(wanted, share, b, o.first_block, end));
   if (session->latency_ns.empty()) return std::string(o.model_path) + ": has no rows of class '" + wanted + "' and share " + std::to_string(share) + "; profile it, or name another class";
   if (o.first_block > 0) session->bytes_in = static_cast<std::uint64_t>(profile->boundary_bytes[o.first_block - 1]);
   session->last = end == profile->blocks;
