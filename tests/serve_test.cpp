@@ -220,6 +220,25 @@ TEST(Serve, SigtermFinishesWhatIsInFlight) {
   EXPECT_EQ(completed, 4U);
 }
 
+TEST(Serve, AHungWorkerIsReplaced) {
+  Leatd leatd(one_module("[10]", "[limits]\nbatch_ms = 200\n"));
+  auto client = Client::connect(leatd.socket(), "hung");
+  ASSERT_TRUE(client.ok());
+  auto stream = client->open_stream(small("echo", 8));
+  ASSERT_TRUE(stream.ok());
+  const auto workers = leatd.workers();
+  ASSERT_EQ(workers.size(), 2U);
+  for (const pid_t pid : workers) ASSERT_EQ(kill(pid, SIGSTOP), 0);
+  for (int i = 0; i < 8; ++i) ASSERT_EQ(stream->acquire()->submit(), LEAT_ERROR_ok);
+  for (int i = 0; i < 8; ++i) ASSERT_TRUE(client->next_answer(10s).has_value()) << "tried again or failed, but answered";
+  EXPECT_TRUE(eventually([&] {
+    const auto now = leatd.workers();
+    return now.size() == 2 && now[0] != 0 && now[0] != workers[0] && now[1] != 0 && now[1] != workers[1];
+  }));
+  EXPECT_EQ(pump(*client, *stream, 20, 3).outcomes.at(Outcome::completed), 20U);
+  EXPECT_TRUE(balances(*leatd.total()));
+}
+
 TEST(Serve, AKilledWorkerIsBackWithinASecondAndNothingIsLost) {
   Leatd leatd(one_module("[10]"));
   auto client = Client::connect(leatd.socket(), "kill");

@@ -284,6 +284,7 @@ Status Daemon::Impl::start_serving() {
   options.limits.streams = config_.limits.streams;
   options.limits.requests = config_.limits.requests;
   options.clients = config_.limits.clients;
+  options.batch_limit_ns = config_.limits.batch_ns;
   // Spinning pays where work is shorter than a wake; for longer work only where a core is to spare for it.
   const bool spins = deployment_.scheduler_alone && (deployment_.tiny_hops || shm::usable_cores() >= kCoresToSpare);
   options.wait = shm::choose_wait_policy(shm::Role::scheduler, shm::usable_cores(), spins, deployment_.tiny_hops);
@@ -317,7 +318,7 @@ void Daemon::Impl::on_notices() {
         publish_worker(n.partition);
         break;
       case Notice::Kind::worker_broken:
-        log_error("partition '" + deployment_.partitions[n.partition].partition.name + "': its worker reported nonsense or took no batches; killing it");
+        log_error("partition '" + deployment_.partitions[n.partition].partition.name + "': its worker reported nonsense, took no batches, or ran one for longer than limits.batch_ms; killing it");
         supervisor_->kill(n.partition);
         break;
       case Notice::Kind::samples:

@@ -53,7 +53,7 @@ struct Notice {
     stream_refused,   // client, stream, pool: the core has no room
     stream_closed,    // client, stream, pool
     worker_released,  // partition: its port may be destroyed
-    worker_broken,    // partition: it reported nonsense or does not take batches; kill it
+    worker_broken,    // partition: it reported nonsense, does not take batches or does not end one; kill it
     samples,          // the core's samples of the last second are in the sample queue
     drained           // nothing is in flight any more
   };

@@ -90,6 +90,7 @@ std::uint32_t SchedulerLoop::turn(std::int64_t now) noexcept {
     drain_actions(now);
     ++done;
   }
+  if (next_look_ns_ <= now) done += look_for_hung(now);
   if (closing_ != 0) settle(now);
   if (done != 0) {
     flush();
@@ -251,11 +252,7 @@ void SchedulerLoop::dispatch(const core::Action& action, std::int64_t now) noexc
   const bool pushed = partition.port != nullptr && !partition.broken && partition.queued < worker::kMaxQueuedBatches &&
                       partition.port->push(std::span(cells.data(), batch.count));
   partition.dirty = true;
-  if (!pushed) {  // its end is taken care of by worker_lost, once the process is proven dead
-    if (!partition.broken) notify({.kind = Notice::Kind::worker_broken, .partition = p});
-    partition.broken = true;
-    return;
-  }
+  if (!pushed) return give_up(p);
   partition.order[partition.queued++] = action.batch.index;
   board_.of(RecordKind::partition, p).set(shm::PartitionCounter::queued, partition.queued);
   board_.of(RecordKind::module, action.module).add(shm::ModuleCounter::running, batch.count);
@@ -264,11 +261,33 @@ void SchedulerLoop::dispatch(const core::Action& action, std::int64_t now) noexc
 
 // The oldest batch of a partition has begun: at its dispatch when the worker was free, else when the one before it ended.
 void SchedulerLoop::start_next(Partition& partition, std::int64_t now) noexcept {
+  partition.hangs_at_ns = partition.queued == 0 ? core::kNever : now + options_.batch_limit_ns;
   if (partition.queued == 0) return;
+  next_look_ns_ = std::min(next_look_ns_, partition.hangs_at_ns);
   const std::uint32_t index = partition.order[0];
   Batch& batch = batches_[index];
   batch.started = true;
   core_->stage_started(now, {index, batch.generation}, 0);
+}
+
+void SchedulerLoop::give_up(std::uint32_t p) noexcept {
+  Partition& partition = partitions_[p];
+  if (!partition.broken) notify({.kind = Notice::Kind::worker_broken, .partition = p});
+  partition.broken = true;
+  partition.hangs_at_ns = core::kNever;
+}
+
+std::uint32_t SchedulerLoop::look_for_hung(std::int64_t now) noexcept {
+  std::uint32_t found = 0;
+  next_look_ns_ = core::kNever;
+  for (std::uint32_t p = 0; p < partitions_.size(); ++p) {
+    if (partitions_[p].hangs_at_ns <= now) {
+      give_up(p);
+      ++found;
+    }
+    next_look_ns_ = std::min(next_look_ns_, partitions_[p].hangs_at_ns);
+  }
+  return found;
 }
 
 void SchedulerLoop::answer(const core::Action& action, std::int64_t now) noexcept {
@@ -311,8 +330,7 @@ std::uint32_t SchedulerLoop::take_reports(std::int64_t now) noexcept {
     done += count;
     for (std::uint32_t i = 0; i < count; ++i) {
       if (report(p, cells[i], now)) continue;
-      partition.broken = true;
-      notify({.kind = Notice::Kind::worker_broken, .partition = p});
+      give_up(p);
       break;
     }
   }

@@ -36,6 +36,7 @@ struct LoopOptions {
   // session_of[partition][module]: the worker's session index, or kNone.
   std::vector<std::vector<std::uint32_t>> session_of;
   std::vector<std::uint32_t> first_module;  // [application]: core module id of its module 0
+  std::int64_t batch_limit_ns = 10'000'000'000;  // one batch of a worker that does not hang
   bool samples = false;                     // the policy reads estimates: leave the core's samples for the control thread
 };
 
@@ -104,6 +105,7 @@ class SchedulerLoop {
     WorkerPort* port = nullptr;
     bool dirty = false, broken = false;
     std::uint32_t queued = 0;                                          // batches sent and not finished
+    std::int64_t hangs_at_ns = core::kNever;                           // when its oldest batch has run too long
     std::array<std::uint32_t, worker::kMaxQueuedBatches> order{};      // their indexes, oldest first
   };
 
@@ -128,6 +130,8 @@ class SchedulerLoop {
   void finish(std::uint32_t partition, std::uint32_t index, std::int64_t now) noexcept;
   void release_tasks(Batch& batch) noexcept;
   void start_next(Partition& partition, std::int64_t now) noexcept;
+  void give_up(std::uint32_t partition) noexcept;  // its worker is to be killed; worker_lost comes when it is proven dead
+  std::uint32_t look_for_hung(std::int64_t now) noexcept;
 
   void drain_actions(std::int64_t now) noexcept;
   void dispatch(const core::Action& action, std::int64_t now) noexcept;
@@ -156,6 +160,7 @@ class SchedulerLoop {
   std::vector<Partition> partitions_;
   std::vector<std::uint32_t> open_streams_;  // of streams_; capacity reserved
   std::vector<std::uint32_t> live_clients_;
+  std::int64_t next_look_ns_ = core::kNever;  // no partition hangs before
   std::int64_t next_samples_ns_ = 0;         // when the control thread is told of samples again; kNever: it has them
   std::uint32_t closing_ = 0;                // closing streams and leaving clients
   bool draining_ = false, drained_told_ = false, stopped_ = false, noticed_ = false;

@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -62,11 +63,14 @@ bool SchedulerLoop::anything() const noexcept {
 
 void SchedulerLoop::park() noexcept {
   asleep_.store(1, std::memory_order_relaxed);
-  for (auto& p : partitions_)
+  next_look_ns_ = core::kNever;  // a worker that ended its batches wakes nobody
+  for (auto& p : partitions_) {
+    next_look_ns_ = std::min(next_look_ns_, p.hangs_at_ns);
     if (p.port != nullptr) p.port->announce_sleep();
+  }
   for (const auto c : live_clients_) clients_[c].port->announce_sleep();
   shm::full_fence();  // our words before our look; partners: Waker::should_ring() of clients and workers, command()
-  const std::int64_t timer = core_->next_timer();
+  const std::int64_t timer = std::min(core_->next_timer(), next_look_ns_);
   const std::int64_t wait_ns = timer == core::kNever ? -1 : timer - clock_ns();
   if (!anything() && (timer == core::kNever || wait_ns > 0)) {
     std::array<epoll_event, 32> events;
