@@ -25,19 +25,19 @@ constexpr cli::Option kOptions[] = {
      .help = "arrivals: poisson, gamma:CV, mmpp:RATE/SECONDS,..., or a trace's path; NAME=WORD: of that application only"},
     {.name = "presets", .type = cli::Type::text, .value = "LIST", .fallback = "leat", .help = "policy presets, separated by commas; all: every one there is"},
     {.name = "load", .letter = 'l', .type = cli::Type::real, .value = "X", .fallback = "1", .min = 0.001, .max = 100, .help = "mean arrivals in parts of the rate that the plan was made for"},
-    {.name = "rate", .type = cli::Type::real, .value = "RPS", .min = 0.001, .max = 1e7, .help = "what load 1 is, for every application; needed where the plan states no rates"},
+    {.name = "rate", .type = cli::Type::real, .value = "RPS", .fallback = "0", .min = 0, .max = 1e7, .help = "what load 1 is, for every application; 0: the plan's rates"},
     {.name = "sweep", .type = cli::Type::text, .value = "LOW:HIGH:STEP", .help = "also run these loads: attainment over load"},
     {.name = "seed", .type = cli::Type::integer, .value = "N", .fallback = "1", .min = 0, .max = 1e15, .help = "the first seed"},
     {.name = "seeds", .type = cli::Type::integer, .value = "N", .fallback = "1", .min = 1, .max = 1000, .help = "how many, paired over presets and loads"},
-    {.name = "seconds", .type = cli::Type::real, .value = "S", .min = 0.01, .max = 1e7, .help = "length of the arrivals; default: the trace's own, else 60"},
-    {.name = "bin-ms", .type = cli::Type::real, .value = "MS", .min = 1, .max = 1e8, .help = "replay a rate series with bins of this length instead of its own"},
+    {.name = "seconds", .type = cli::Type::real, .value = "S", .fallback = "0", .min = 0, .max = 1e7, .help = "length of the arrivals; 0: the trace's own, else 60"},
+    {.name = "bin-ms", .type = cli::Type::real, .value = "MS", .fallback = "0", .min = 0, .max = 1e8, .help = "replay a rate series with bins of this length; 0: its own"},
     {.name = "profiles", .type = cli::Type::path, .value = "DIR", .help = "what stages really take, where the plan's latencies are believed; default: as planned"},
     {.name = "application", .letter = 'a', .type = cli::Type::path, .value = "FILE", .help = "take SLOs and rates from here instead of from the plan"},
     {.name = "faults", .type = cli::Type::path, .value = "FILE", .help = "partitions lost or slow, wrong profiles, clock steps, bursts (TOML or JSON)"},
     {.name = "noise", .type = cli::Type::integer, .value = "PERMILLE", .fallback = "0", .min = 0, .max = 300, .help = "standard deviation of execution times"},
     {.name = "items", .type = cli::Type::text, .value = "MEDIAN:SIGMA:MOST", .help = "items per request, log-normal; default: one"},
     {.name = "check", .type = cli::Type::integer, .value = "N", .fallback = "0", .min = 0, .max = 1e9, .help = "check every invariant of the scheduler after every N events"},
-    {.name = "threads", .type = cli::Type::integer, .value = "N", .min = 1, .max = 256, .help = "simulations at a time; default: the cores there are"},
+    {.name = "threads", .type = cli::Type::integer, .value = "N", .fallback = "0", .min = 0, .max = 256, .help = "simulations at a time; 0: as many as there are cores"},
     {.name = "timeline-at", .type = cli::Type::real, .value = "S", .min = 0, .max = 1e7, .help = "where the report's partition timeline begins; default: at the worst second"},
     {.name = "report", .type = cli::Type::path, .value = "DIR", .help = "write pictures (SVG) and index.html there"},
     {.name = "json", .type = cli::Type::path, .value = "FILE", .help = "write all figures ('-': standard output, instead of the table)"},
@@ -147,7 +147,7 @@ Status read_arrivals(const cli::Arguments& args, sim::Study& study) {
 
 Status read_rates(const cli::Arguments& args, const std::vector<double>& loads, sim::Study& study) {
   for (std::uint32_t a = 0; a < study.plan.applications.size(); ++a) {
-    study.full_rps.push_back(args.given("rate") ? args.real("rate") : sim::planned_rate(study.plan, a));
+    study.full_rps.push_back(args.real("rate") > 0 ? args.real("rate") : sim::planned_rate(study.plan, a));
     if (study.full_rps[a] <= 0) return Error{"application '" + study.plan.applications[a].name + "' has no rate, neither in the plan's routes nor of its own; state --rate"};
   }
   double most = 0;
@@ -180,8 +180,8 @@ Result<sim::Study> read_study(const cli::Arguments& args, const std::vector<doub
   auto reality = sim::reality_of(study.plan, study.believed, profiles, study.faults.profile_errors);
   if (!reality) return Error{args.text("profiles") + ": " + reality.error()};
   study.reality = std::move(*reality);
-  if (args.given("seconds")) study.length_ns = static_cast<TimeNs>(args.real("seconds") * 1e9);
-  if (args.given("bin-ms")) study.bin_ns = static_cast<TimeNs>(args.real("bin-ms") * 1e6);
+  study.length_ns = static_cast<TimeNs>(args.real("seconds") * 1e9);
+  study.bin_ns = static_cast<TimeNs>(args.real("bin-ms") * 1e6);
   study.noise_permille = static_cast<std::uint32_t>(args.integer("noise"));
   study.check_every = static_cast<std::uint32_t>(args.integer("check"));
   if (args.given("items")) {
@@ -240,7 +240,7 @@ void run_all(const cli::Arguments& args, const sim::Study& study, SimResults& re
     }
   };
   std::vector<std::thread> threads;
-  const auto wanted = args.given("threads") ? static_cast<std::size_t>(args.integer("threads")) : std::size_t{std::max(1u, std::thread::hardware_concurrency())};
+  const auto wanted = args.integer("threads") > 0 ? static_cast<std::size_t>(args.integer("threads")) : std::size_t{std::max(1u, std::thread::hardware_concurrency())};
   for (std::size_t i = 1; i < std::min(wanted, jobs); ++i) threads.emplace_back(work);
   work();
   for (std::thread& t : threads) t.join();
