@@ -81,7 +81,7 @@ bool Scheduler::State::try_server(ServerId id) noexcept {
   const TimeNs start = std::max(now, partitions[server.partition].held > 0 ? partitions[server.partition].free_ns : now);
   const std::uint32_t target = batch_target(lane, server, start);
   if (target == 0) return false;
-  if (policy.look_ahead && lane.classes != 0) {
+  if (policy.look_ahead && periodic_streams > 0 && lane.classes != 0) {
     const TimeNs until = deferred(server, target, static_cast<std::uint8_t>(std::bit_width(lane.classes) - 1));
     if (until > now) {
       partitions[server.partition].deferred_until_ns = until;

@@ -14,6 +14,7 @@ StreamId Scheduler::State::open_stream(const StreamConfig& config) noexcept {
     // An answer older than max_age is worthless, so the deadline is never later: deadline <= give_up for every task.
     if (s.config.max_age_ns > 0 && s.config.max_age_ns < s.config.slo_ns) s.config.slo_ns = s.config.max_age_ns;
     s.open = true;
+    if (s.config.period_ns > 0) ++periodic_streams;
     counters.streams[id] = {};
     return id;
   }
@@ -26,6 +27,7 @@ void Scheduler::State::close_stream(StreamId id, Reason reason) noexcept {
     return;
   }
   streams[id].open = false;
+  if (streams[id].config.period_ns > 0) --periodic_streams;
   for (std::uint32_t r = streams[id].first; r != kNone;) {
     const std::uint32_t next = requests[r].next;
     drop_request(r, Outcome::dropped, reason, kNone);

@@ -305,6 +305,7 @@ struct Scheduler::State {
   std::unique_ptr<Reservations> reservations;   // place reservation only
 
   std::vector<Stream> streams;
+  std::uint32_t periodic_streams = 0;           // open ones with a period: without any, look-ahead has nothing to ask
   Pool<Request> requests;
   Pool<Task> tasks;
   Pool<Batch> batches;
