@@ -140,13 +140,7 @@ void Scheduler::State::launch(LaneId lane_id, const Server& server, TimeNs start
     const TimeNs queued = task.taken_ns - task.queued_ns;
     mc.queue_ns_sum += static_cast<std::uint64_t>(queued);
     m.queue_delay.add(queued);
-    const std::size_t at = (sample_first + sample_count) % samples.size();
-    samples[at] = {.module = lane.module, .at_ns = now, .queue_ns = queued, .wait_ns = start - task.taken_ns, .run_ns = run};
-    if (sample_count < samples.size()) {
-      ++sample_count;
-    } else {
-      sample_first = (sample_first + 1) % samples.size();
-    }
+    if (!samples.empty()) leave({.module = lane.module, .at_ns = now, .queue_ns = queued, .wait_ns = start - task.taken_ns, .run_ns = run});
   }
   b.forecast = true;
   ++m.running;
@@ -162,6 +156,15 @@ void Scheduler::State::launch(LaneId lane_id, const Server& server, TimeNs start
   a.kind = ActionKind::dispatch;
   a.batch = {id, batches.generation(id)};
   push(a);
+}
+
+void Scheduler::State::leave(const Sample& sample) noexcept {
+  samples[(sample_first + sample_count) % samples.size()] = sample;
+  if (sample_count < samples.size()) {
+    ++sample_count;
+  } else {
+    sample_first = (sample_first + 1) % samples.size();
+  }
 }
 
 void Scheduler::State::stage_started(BatchHandle handle, std::uint32_t stage) noexcept {

@@ -108,7 +108,7 @@ void Scheduler::State::complete_module(std::uint32_t request, ModuleId module, b
     ModuleId module;
     bool ran;
   };
-  std::array<Done, kMaxModulesPerApplication> list{};
+  std::array<Done, kMaxModulesPerApplication> list;  // only what was pushed is read
   std::size_t count = 0;
   list[count++] = {module, ran};
   const std::uint32_t generation = requests.generation(request);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "engine/core/estimator.h"
 #include "engine/core/state.h"
 
 namespace leat::core {
@@ -50,7 +51,7 @@ Scheduler::State::State(const Topology& t, const Policy& p, const Limits& l)
   progress_of.resize(std::size_t{limits.requests} * progress_stride);
   dirty_lanes.reserve(lanes.size());
   dirty_partitions.reserve(partitions.size());
-  samples.resize(16384);
+  if (Estimator::needed(policy)) samples.resize(16384);
   // One event can answer every request and send every batch; each submission besides can be answered at once.
   actions.resize(std::max<std::size_t>(limits.actions, std::size_t{limits.requests} + limits.batches + 1));
   scratch_tasks.resize(kMaxBatch);
@@ -90,14 +91,15 @@ void Scheduler::State::advance() noexcept {
 
 void Scheduler::State::push(const Action& action) noexcept {
   insist(action_count < actions.size(), "the driver does not take its actions");
-  actions[(action_first + action_count) % actions.size()] = action;
+  const std::size_t at = action_first + action_count;
+  actions[at < actions.size() ? at : at - actions.size()] = action;
   ++action_count;
 }
 
 bool Scheduler::State::next_action(Action& out) noexcept {
   while (action_count > 0) {
     out = actions[action_first];
-    action_first = (action_first + 1) % actions.size();
+    if (++action_first == actions.size()) action_first = 0;
     --action_count;
     if (out.kind != ActionKind::dispatch) return true;
     if (!batches.valid(out.batch.index, out.batch.generation)) continue;  // its partition was lost before it was sent
@@ -225,6 +227,7 @@ void Scheduler::advance(TimeNs now) noexcept {
 }
 std::size_t Scheduler::take_samples(std::span<Sample> out) noexcept {
   const std::size_t n = std::min(out.size(), state_->sample_count);
+  if (n == 0) return 0;
   for (std::size_t i = 0; i < n; ++i) out[i] = state_->samples[(state_->sample_first + i) % state_->samples.size()];
   state_->sample_first = (state_->sample_first + n) % state_->samples.size();
   state_->sample_count -= n;

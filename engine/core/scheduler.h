@@ -122,6 +122,7 @@ class Scheduler {
   void advance(TimeNs now) noexcept;                                 // timers: expiries, last safe moments, look-ahead
 
   // Copies up to out.size() of the oldest samples not taken yet and returns how many; the oldest are lost when nobody takes them.
+  // None are left where Estimator::needed() says that the policy looks at no estimates.
   [[nodiscard]] std::size_t take_samples(std::span<Sample> out) noexcept;
 
   // ---- actions and what the driver needs to wait ----

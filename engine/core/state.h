@@ -219,6 +219,7 @@ struct Scheduler::State {
   [[nodiscard]] bool try_server(ServerId server) noexcept;
   void collect_ahead(Lane& lane) noexcept;
   void launch(LaneId lane, const Server& server, TimeNs start) noexcept;
+  void leave(const Sample& sample) noexcept;    // for the estimator
   void stage_started(BatchHandle handle, std::uint32_t stage) noexcept;
   bool stage_finished(BatchHandle handle, std::uint32_t stage, std::span<const TaskResult> results) noexcept;
   void finish_tasks(std::uint32_t batch, std::span<const TaskResult> results) noexcept;
@@ -314,7 +315,7 @@ struct Scheduler::State {
 
   std::vector<LaneId> dirty_lanes;
   std::vector<PartitionId> dirty_partitions;
-  std::vector<Sample> samples;                  // a ring
+  std::vector<Sample> samples;                  // a ring; empty where the policy needs no estimates
   std::size_t sample_first = 0, sample_count = 0;
 
   std::vector<Action> actions;                  // a ring; spans are filled when taken

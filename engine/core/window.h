@@ -17,13 +17,14 @@ class Window {
 
   // Moves to the bin of `now`. True: a bin was completed, so what is derived from the window is out of date.
   bool roll(TimeNs now) noexcept {
+    if (now < newest_end_ns_) return false;
     const std::int64_t bin = now / bin_ns_;
-    if (bin <= newest_) return false;
     const std::int64_t steps = std::min(bin - newest_, kBins);
     for (std::int64_t i = 0; i < steps; ++i) {
       at(bin - i) = {};
     }
     newest_ = bin;
+    newest_end_ns_ = (bin + 1) * bin_ns_;
     return true;
   }
   void add(TimeNs value, std::int64_t count = 1) noexcept {
@@ -73,6 +74,7 @@ class Window {
 
   TimeNs bin_ns_;
   std::int64_t newest_ = 0;
+  TimeNs newest_end_ns_ = bin_ns_;
   std::array<Bin, static_cast<std::size_t>(kBins)> bins_{};
 };
 
