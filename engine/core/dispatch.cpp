@@ -20,7 +20,9 @@ void Scheduler::State::pump() noexcept {
         continue;
       }
       for (ServerId s = preferred(lane); s != kNone && (lane.tasks > 0 || lane.forming.tasks > 0); s = preferred(lane)) {
-        if (!serve(servers[s].partition)) break;
+        if (serve(servers[s].partition)) continue;
+        if (policy.look_ahead && !periodic.empty()) offer_others(lane, s);
+        break;
       }
       if (policy.form_ahead && lane.tasks > 0) collect_ahead(lane);
     } else if (!dirty_partitions.empty()) {
@@ -39,10 +41,22 @@ void Scheduler::State::pump() noexcept {
   }
 }
 
+// `refused` leaves its partition idle, perhaps on purpose: another idle one may see it otherwise.
+void Scheduler::State::offer_others(const Lane& lane, ServerId refused) noexcept {
+  for (ServerId s = lane.first_server; s < lane.first_server + lane.servers && lane.tasks > 0; ++s) {
+    const Partition& p = partitions[servers[s].partition];
+    if (s != refused && p.up && p.held <= policy.queue_ahead) (void)serve(servers[s].partition);
+  }
+}
+
 // Starts one batch on the partition, from the most urgent of the lanes it serves. False: nothing (more) to start.
 bool Scheduler::State::serve(PartitionId id) noexcept {
   const Partition& p = partitions[id];
   if (!p.up || p.held > policy.queue_ahead || batches.left() == 0) return false;
+  if (policy.look_ahead && !periodic.empty()) {
+    const Turn turn = serve_periodic(id);
+    if (turn != Turn::not_shared) return turn == Turn::started;
+  }
   if (p.servers.size() == 1) return try_server(p.servers.front());
   struct Rank {
     std::uint32_t priority;
@@ -81,15 +95,6 @@ bool Scheduler::State::try_server(ServerId id) noexcept {
   const TimeNs start = std::max(now, partitions[server.partition].held > 0 ? partitions[server.partition].free_ns : now);
   const std::uint32_t target = batch_target(lane, server, start);
   if (target == 0) return false;
-  if (policy.look_ahead && periodic_streams > 0 && lane.classes != 0) {
-    const TimeNs until = deferred(server, target, static_cast<std::uint8_t>(std::bit_width(lane.classes) - 1));
-    if (until > now) {
-      partitions[server.partition].deferred_until_ns = until;
-      want_timer(until);
-      ++counters.idled_on_purpose;
-      return false;
-    }
-  }
   if (policy.forecast) modules[lane.module].after_ns = forecast(lane.module, target, start - now + server.run_ns[std::min(target, server.cap)]);
   form(lane, server, start, policy.shrink_permille < 1000 ? shrink(lane, server, start, target) : target);
   if (lane.forming.tasks == 0) return false;

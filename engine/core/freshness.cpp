@@ -1,5 +1,5 @@
-// Streams whose answers age: supersede by capture time, look-ahead that idles on purpose, a floor for background work, weakly
-// hard windows, and promises that learn.
+// Streams whose answers age: supersede by capture time, when the next capture is expected and which windows are covered, a floor
+// for background work, weakly hard windows, and promises that learn.
 #include <algorithm>
 #include <bit>
 
@@ -32,8 +32,13 @@ bool Scheduler::State::make_room(StreamId id, const Submission& s, TimeNs captur
 }
 
 // A periodic stream's next request is due one period after the last capture, plus the least transit seen.
-void Scheduler::State::expect_next(Stream& stream, TimeNs capture) noexcept {
+void Scheduler::State::expect_next(StreamId id, TimeNs capture) noexcept {
+  Stream& stream = streams[id];
   if (stream.config.period_ns <= 0 || capture < stream.newest_capture_ns) return;
+  if (stream.next_expected_ns == kNever) {
+    periodic.push_back(id);
+    stream.covered_ns = capture;
+  }
   stream.newest_capture_ns = capture;
   const TimeNs transit = now - capture;
   stream.transit_ns = stream.next_expected_ns == kNever ? transit : std::min(transit, stream.transit_ns + stream.config.period_ns / 100);
@@ -54,58 +59,23 @@ std::uint8_t Scheduler::State::priority_of(const Stream& stream) const noexcept 
   return priority;
 }
 
-// Background work that has not had its budget in the present window stands between normal and high.
-std::uint32_t Scheduler::State::rank_of(std::uint8_t priority) const noexcept {
-  if (priority == 0 && policy.background_budget_ns > 0 && background.total() < policy.background_budget_ns) return 3;
-  return 2u * priority;
+// A result of that capture is delivered now: its window is covered, if it is still fresh.
+void Scheduler::State::delivered(Stream& stream, TimeNs capture) noexcept {
+  const TimeNs period = stream.config.period_ns;
+  if (period <= 0 || stream.newest_capture_ns == INT64_MIN) return;
+  const TimeNs max_age = stream.config.max_age_ns > 0 ? stream.config.max_age_ns : stream.config.slo_ns;
+  if (now - capture > max_age) return;
+  const TimeNs since = now - stream.newest_capture_ns;  // windows lie on the grid of the newest capture
+  stream.covered_ns = std::max(stream.covered_ns, stream.newest_capture_ns + (since / period + 1) * period);
 }
 
-// Look-ahead: until when `server`'s partition should stay idle instead of starting `items` of `priority`; 0: start.
-// The periodic streams of a higher class that this partition serves are laid one after another over the horizon, once from
-// now and once from the candidate's end. A candidate that makes one of them late that would be in time without it is vetoed.
-TimeNs Scheduler::State::deferred(const Server& server, std::uint32_t items, std::uint8_t priority) noexcept {
-  const std::uint32_t rank = rank_of(priority);
-  struct Due {
-    TimeNs at, deadline, run, again;
-  };
-  std::array<Due, 32> due{};
-  std::size_t n = 0;
-  const auto promise = [&](TimeNs ns) { return ns * margin_permille / 1000; };
-  const TimeNs end = now + promise(server.safe_ns[std::min(items, topology.routes[server.route].batch)]);
-  for (const Stream& stream : streams) {
-    if (!stream.open || stream.next_expected_ns == kNever || rank_of(static_cast<std::uint8_t>(stream.config.priority)) <= rank) continue;
-    if (stream.next_expected_ns + stream.config.period_ns < now) continue;  // it has stopped
-    const ModuleId entry = topology.applications[stream.config.application].modules.front();
-    TimeNs run = kNever;
-    bool elsewhere = false;
-    for (const ModuleState& m = modules[entry]; LaneId l : {m.first_lane}) {
-      for (ServerId v = lanes[l].first_server; v < lanes[l].first_server + lanes[l].servers; ++v) {
-        const Partition& p = partitions[servers[v].partition];
-        if (servers[v].partition == server.partition) {
-          run = promise(servers[v].safe_ns[1]);
-        } else if (p.up && p.held == 0) {
-          elsewhere = true;  // another partition would take it
-        }
-      }
-    }
-    if (run == kNever || elsewhere) continue;
-    for (TimeNs at = std::max(stream.next_expected_ns, now); at < std::min(now + policy.look_ahead_ns, end) && n < due.size();
-         at += stream.config.period_ns) {
-      due[n++] = {at, at + stream.config.slo_ns - stream.transit_ns, run, stream.config.period_ns / 16};
-    }
+// Background work that has not had its budget in the present window stands between normal and high.
+std::uint32_t Scheduler::State::rank_of(std::uint8_t priority) noexcept {
+  if (priority == 0 && policy.background_budget_ns > 0) {
+    background.roll(now);
+    if (background.total() < policy.background_budget_ns) return 3;
   }
-  std::sort(due.begin(), due.begin() + static_cast<std::ptrdiff_t>(n),
-            [](const Due& a, const Due& b) { return a.deadline != b.deadline ? a.deadline < b.deadline : a.at < b.at; });
-  TimeNs without = now, with = end;
-  for (std::size_t i = 0; i < n; ++i) {
-    without = std::max(without, due[i].at) + due[i].run;
-    with = std::max(with, due[i].at) + due[i].run;
-    if (without <= due[i].deadline && with > due[i].deadline) {
-      // Its arrival is an event of its own. One that is overdue is asked for again now and then, not at every nanosecond.
-      return due[i].at > now ? due[i].at : now + std::max<TimeNs>(due[i].again, 1);
-    }
-  }
-  return 0;
+  return 2u * priority;
 }
 
 void Scheduler::State::learn(const Batch& b, TimeNs ran) noexcept {

@@ -14,7 +14,6 @@ StreamId Scheduler::State::open_stream(const StreamConfig& config) noexcept {
     // An answer older than max_age is worthless, so the deadline is never later: deadline <= give_up for every task.
     if (s.config.max_age_ns > 0 && s.config.max_age_ns < s.config.slo_ns) s.config.slo_ns = s.config.max_age_ns;
     s.open = true;
-    if (s.config.period_ns > 0) ++periodic_streams;
     counters.streams[id] = {};
     return id;
   }
@@ -27,7 +26,7 @@ void Scheduler::State::close_stream(StreamId id, Reason reason) noexcept {
     return;
   }
   streams[id].open = false;
-  if (streams[id].config.period_ns > 0) --periodic_streams;
+  std::erase(periodic, id);
   for (std::uint32_t r = streams[id].first; r != kNone;) {
     const std::uint32_t next = requests[r].next;
     drop_request(r, Outcome::dropped, reason, kNone);
@@ -46,7 +45,7 @@ RequestHandle Scheduler::State::submit(const Submission& s) noexcept {
     ++c->in_flight;
   }
   const TimeNs capture = s.capture_ns > now || s.capture_ns <= 0 ? now : s.capture_ns;
-  expect_next(stream, capture);
+  expect_next(s.stream, capture);
   if (!make_room(s.stream, s, capture)) return {};
   if (!admitted(stream.config.application)) {
     answer_now(s, Outcome::rejected, Reason::overload);
@@ -127,6 +126,7 @@ void Scheduler::State::answer(std::uint32_t request, Outcome outcome, Reason rea
   count(r.stream, outcome, reason);
   if (where != kNone && outcome == Outcome::dropped) ++counters.modules[where].dropped_here;
   record_miss(stream, outcome != Outcome::completed);
+  if (outcome == Outcome::completed || outcome == Outcome::late) delivered(stream, r.capture_ns);
   Action a;
   a.kind = ActionKind::answer;
   a.request = {request, requests.generation(request)};

@@ -49,6 +49,7 @@ Scheduler::State::State(const Topology& t, const Policy& p, const Limits& l)
     plan_growth();
   }
   progress_of.resize(std::size_t{limits.requests} * progress_stride);
+  periodic.reserve(limits.streams);
   dirty_lanes.reserve(lanes.size());
   dirty_partitions.reserve(partitions.size());
   if (Estimator::needed(policy)) samples.resize(16384);

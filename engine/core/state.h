@@ -6,7 +6,8 @@
 //   placement.cpp  which lane, partition and path                  dispatch.cpp   batches: formed, started, ended, lost
 //   reservation.cpp, booking.cpp  itineraries over timelines, instead of dispatch.cpp's choice
 //   downstream.cpp what lies after a module (L_sub), batch caps    forecast.cpp   the same from the present state
-//   freshness.cpp  supersede, look-ahead, budgets, margins
+//   freshness.cpp  supersede, expectations, weakly hard windows, budgets, margins
+//   periodic.cpp   what look_ahead.h decides for partitions that periodic streams share
 //
 // Rules: a lane is a queue of tasks of one module. With late binding a module has one lane, served by all its partitions; with
 // early binding one lane per (module, partition). A server is one (partition, route) that takes batches from one lane.
@@ -45,6 +46,7 @@ struct Stream {
   TimeNs newest_capture_ns = INT64_MIN;
   TimeNs next_expected_ns = kNever;             // look-ahead: when its next request should come
   TimeNs transit_ns = 0;                        // look-ahead: least time from capture to arrival seen lately
+  TimeNs covered_ns = 0;                        // look-ahead: end of the last window in which a fresh result was delivered
   std::uint64_t misses = 0;                     // weakly hard: the last 64 requests, bit set: missed
 };
 
@@ -216,6 +218,7 @@ struct Scheduler::State {
   // dispatch.cpp
   void pump() noexcept;
   [[nodiscard]] bool serve(PartitionId partition) noexcept;
+  void offer_others(const Lane& lane, ServerId refused) noexcept;
   [[nodiscard]] bool try_server(ServerId server) noexcept;
   void collect_ahead(Lane& lane) noexcept;
   void launch(LaneId lane, const Server& server, TimeNs start) noexcept;
@@ -268,12 +271,20 @@ struct Scheduler::State {
 
   // freshness.cpp
   [[nodiscard]] bool make_room(StreamId stream, const Submission& s, TimeNs capture) noexcept;
-  [[nodiscard]] TimeNs deferred(const Server& server, std::uint32_t items, std::uint8_t priority) noexcept;
-  void expect_next(Stream& stream, TimeNs capture) noexcept;
+  void expect_next(StreamId id, TimeNs capture) noexcept;
+  void delivered(Stream& stream, TimeNs capture) noexcept;
   void record_miss(Stream& stream, bool missed) noexcept;
   [[nodiscard]] std::uint8_t priority_of(const Stream& stream) const noexcept;
   void learn(const Batch& batch, TimeNs ran) noexcept;  // the margin of promises, and what background work has had
-  [[nodiscard]] std::uint32_t rank_of(std::uint8_t priority) const noexcept;  // among the lanes of a partition; larger first
+  [[nodiscard]] std::uint32_t rank_of(std::uint8_t priority) noexcept;  // among the lanes of a partition; larger first
+
+  // periodic.cpp
+  enum class Turn : std::uint8_t { not_shared, started, idle };
+  struct Known;
+  [[nodiscard]] Turn serve_periodic(PartitionId partition) noexcept;
+  [[nodiscard]] bool add_stream(Known& known, StreamId id) noexcept;
+  void add_others(Known& known, PartitionId partition) noexcept;
+  void start_chosen(ServerId server, TaskId lead, std::uint32_t requests) noexcept;
 
   // scheduler.cpp
   void touch(TimeNs now) noexcept;
@@ -306,7 +317,7 @@ struct Scheduler::State {
   std::unique_ptr<Reservations> reservations;   // place reservation only
 
   std::vector<Stream> streams;
-  std::uint32_t periodic_streams = 0;           // open ones with a period: without any, look-ahead has nothing to ask
+  std::vector<StreamId> periodic;               // open periodic streams that have submitted something
   Pool<Request> requests;
   Pool<Task> tasks;
   Pool<Batch> batches;

@@ -1,0 +1,62 @@
+// Look-ahead: what a partition that periodic streams share does next: start one of the requests that wait, or idle on purpose.
+//
+// A stream of period P and max_age A divides time into windows [b, b + P), on the grid of its captures. A window is covered when
+// a result of age <= A is delivered in it; an uncovered one costs its length times the weight of the stream's class. A single
+// request (period 0) costs its run time times its weight when it ends after its deadline.
+//
+// decide() tries every possible first move and plays each on over a horizon with a simple rule: start the job whose window ends
+// first, unless a heavier job would then miss a window that it meets otherwise; do not end a job before the window it is for.
+// The move with the least expected cost is made; at equal cost starting comes before idling, the earlier window before the later.
+// Run times are taken as normal with the median as mean and the distance to the safe bound as 2.33 standard deviations, so what
+// ends close to a window's edge costs in proportion to its risk.
+//
+// Plain data in, a move out: no clock, no memory between calls, no allocation. O(candidates x jobs within the horizon x sources).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "engine/core/types.h"
+
+namespace leat::core {
+
+inline constexpr std::size_t kLookAheadSources = 24;
+inline constexpr std::size_t kLookAheadMachines = 4;
+
+struct LookAheadSource {
+  TimeNs period_ns = 0;         // 0: a single request
+  TimeNs need_ns = 0;           // periodic: begin of the first window without a result
+  TimeNs deadline_ns = 0;       // single: when it must have ended
+  TimeNs waiting_ns = kNever;   // capture of the request that waits here; kNever: none does
+  TimeNs next_ns = kNever;      // periodic: capture of the next request that has not come
+  TimeNs transit_ns = 0;        // from capture to arrival
+  TimeNs max_age_ns = 0;        // periodic
+  TimeNs slo_ns = 0;            // periodic: a result in its window but after the deadline costs a little
+  const TimeNs* run_ns = nullptr;   // [n]: median for a batch of n, n = 1..cap
+  const TimeNs* safe_ns = nullptr;  // the same from p99
+  std::uint32_t items = 1;      // of the request that waits
+  std::uint32_t cap = 1;
+  std::uint32_t group = 0;      // requests of one group may share a batch
+  std::uint32_t machines = 1;   // bit m: machine m can run it
+  double weight = 1;
+  bool latest = true;           // a newer capture takes the place of the one that waits
+};
+
+struct LookAheadMove {
+  std::uint32_t source = kNone;  // start its waiting request; kNone: idle
+  std::uint32_t requests = 1;    // with so many requests of its group in the batch, itself included
+  TimeNs until_ns = kNever;      // idle: look again then at the latest
+};
+
+struct LookAhead {
+  std::span<const LookAheadSource> sources;  // at most kLookAheadSources
+  std::array<TimeNs, kLookAheadMachines> free_ns{};  // machine 0 is the one that asks; it is free now
+  std::uint32_t machines = 1;
+  TimeNs horizon_ns = 100'000'000;
+  std::uint32_t margin_permille = 1000;      // of the safe bounds
+
+  [[nodiscard]] LookAheadMove decide(TimeNs now) const noexcept;
+};
+
+}  // namespace leat::core
