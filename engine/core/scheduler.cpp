@@ -52,7 +52,7 @@ Scheduler::State::State(const Topology& t, const Policy& p, const Limits& l)
   periodic.reserve(limits.streams);
   dirty_lanes.reserve(lanes.size());
   dirty_partitions.reserve(partitions.size());
-  if (Estimator::needed(policy)) samples.resize(16384);
+  if (limits.samples || Estimator::needed(policy)) samples.resize(16384);
   // One event can answer every request and send every batch; each submission besides can be answered at once.
   actions.resize(std::max<std::size_t>(limits.actions, std::size_t{limits.requests} + limits.batches + 1));
   scratch_tasks.resize(kMaxBatch);

@@ -30,6 +30,7 @@ struct Limits {
   std::uint32_t tasks = 16384;          // (request, module, item) in flight
   std::uint32_t batches = 1024;
   std::uint32_t actions = 16384;        // waiting to be taken; the driver drains after every event
+  bool samples = false;                 // leave samples even where the policy looks at no estimates
 };
 
 enum class Supersede : std::uint8_t { fifo, latest, latest_per_key, never_drop };
@@ -122,7 +123,7 @@ class Scheduler {
   void advance(TimeNs now) noexcept;                                 // timers: expiries, last safe moments, look-ahead
 
   // Copies up to out.size() of the oldest samples not taken yet and returns how many; the oldest are lost when nobody takes them.
-  // None are left where Estimator::needed() says that the policy looks at no estimates.
+  // None are left where Estimator::needed() says that the policy looks at no estimates, but with Limits::samples.
   [[nodiscard]] std::size_t take_samples(std::span<Sample> out) noexcept;
 
   // ---- actions and what the driver needs to wait ----

@@ -83,7 +83,7 @@ struct Scenario {
   std::function<TimeNs(const Execution&)> duration;
   std::function<void(const AnswerEvent&)> on_answer;
   std::function<void(const RunEvent&)> on_run;
-  std::function<void(const core::Sample&)> on_sample;  // queueing delays, in the order of dispatch
+  std::function<void(const core::Sample&)> on_sample;  // queueing delays, in the order of dispatch; needs limits.samples
 };
 
 struct Outcomes {

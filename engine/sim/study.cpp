@@ -16,7 +16,6 @@ constexpr TimeNs kSecond = 1'000'000'000;
 constexpr TimeNs kDefaultLength = 60 * kSecond;
 constexpr std::size_t kBins = 200;             // of a history: at least a second each, about so many
 constexpr std::uint64_t kProgressEvery = 4096;
-constexpr std::uint32_t kStreamDepth = 16384;
 
 std::uint64_t seed_of(std::uint64_t seed, std::uint64_t application, std::uint64_t what) { return mix(seed * 1'000'003 + application * 101 + what); }
 
@@ -167,7 +166,8 @@ Load make_load(const Study& study, double factor, std::uint64_t seed) {
     }
     while (!list.empty() && list.back() >= load.length_ns) list.pop_back();
     load.bound += clairvoyant_bound(best, a, list).requests;
-    lists.push_back(to_stream(list, a));
+    lists.push_back(to_stream(list, a * study.streams));
+    for (std::size_t i = 0; i < lists.back().size(); ++i) lists.back()[i].stream += static_cast<std::uint32_t>(i % study.streams);
   }
   load.arrivals = merged(lists);
   if (study.items.largest > 1) {
@@ -201,10 +201,11 @@ Measured measure(const Study& study, const Load& load, const core::Policy& polic
   s.faults = study.faults.faults;
   s.arrivals = load.arrivals;
   s.streams.clear();
-  for (std::uint32_t a = 0; a < study.believed.applications.size(); ++a) s.streams.push_back({.application = a, .depth = kStreamDepth});
+  for (std::uint32_t i = 0; i < study.believed.applications.size() * study.streams; ++i) s.streams.push_back({.application = i / study.streams, .depth = study.depth});
   s.limits.streams = std::max(s.limits.streams, static_cast<std::uint32_t>(s.streams.size()));
   s.on_answer = [&](const AnswerEvent& e) { recorder.answered(e); };
   if (with_history) {
+    s.limits.samples = true;
     s.on_run = [&](const RunEvent& e) { out.history.runs.push_back(e); };
     s.on_sample = [&](const core::Sample& e) { recorder.sampled(e); };
   }

@@ -31,6 +31,8 @@ struct Study {
   std::vector<ArrivalProcess> processes;  // [application]
   std::vector<double> full_rps;        // [application]: at load factor 1
   ItemSizes items;
+  std::uint32_t streams = 1;           // of each application; its requests go to them in turn
+  std::uint32_t depth = 16384;         // of each stream
   TimeNs length_ns = 0;                // of arrivals; 0: the traces' own, 60 s where none has one
   TimeNs bin_ns = 0;                   // of rate series in the replay; 0: their own
   std::uint32_t noise_permille = 0;
@@ -50,7 +52,7 @@ struct Study {
 struct Load {
   double factor = 1;
   std::uint64_t seed = 1;
-  std::vector<Arrival> arrivals;       // stream = application
+  std::vector<Arrival> arrivals;       // stream = application x Study::streams + its own
   TimeNs length_ns = 0;
   std::uint64_t bound = 0;             // no scheduler completes more (all applications, each as if alone; batches without noise)
 };

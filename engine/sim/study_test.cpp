@@ -100,6 +100,7 @@ TEST(Study, SameSeedSameTraceWithOrWithoutHistory) {
   EXPECT_EQ(arrived, load.arrivals.size());
   EXPECT_EQ(in_time, told.outcomes.counters.total.of(Outcome::completed));
   EXPECT_FALSE(told.history.runs.empty());
+  EXPECT_GT(told.history.wait_ns[0][3], 0);  // some wait for the entry at .9 of its capacity
   EXPECT_TRUE(plain.history.runs.empty());
 }
 
