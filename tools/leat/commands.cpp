@@ -6,6 +6,7 @@ namespace leat::tools {
 extern const cli::Subcommand kLeatFeed;
 extern const cli::Subcommand kLeatTop;
 extern const cli::Subcommand kLeatStatus;
+extern const cli::Subcommand kLeatProfile;
 extern const cli::Subcommand kLeatPlan;
 extern const cli::Subcommand kLeatSim;
 extern const cli::Subcommand kLeatCheck;
@@ -16,6 +17,7 @@ std::span<const cli::Subcommand* const> commands() {
       &kLeatFeed,
       &kLeatTop,
       &kLeatStatus,
+      &kLeatProfile,
       &kLeatPlan,
       &kLeatSim,
       &kLeatCheck,

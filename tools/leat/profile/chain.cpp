@@ -1,0 +1,164 @@
+#include "tools/leat/profile/chain.h"
+
+#include <time.h>
+
+#include <cmath>
+#include <cstring>
+#include <future>
+#include <random>
+
+#include "engine/exec/onnx_split.h"
+#include "engine/exec/registry.h"
+#include "engine/worker/affinity.h"
+
+namespace leat::tools {
+namespace {
+
+constexpr std::uint32_t kMaxTensors = 16;
+constexpr std::size_t kErrorBytes = 512;
+constexpr std::uint16_t kHalfOne = 0x3c00;
+
+std::int64_t clock_ns() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
+}
+
+// Floats from a standard normal distribution; halves of size one, of either sign; whole numbers zero: indexes that every model takes.
+void draw(std::vector<std::byte>& at, std::uint8_t dtype, std::mt19937_64& random) {
+  std::normal_distribution<float> normal;
+  std::fill(at.begin(), at.end(), std::byte{0});
+  for (std::size_t i = 0; dtype == LEAT_F32 && i + 4 <= at.size(); i += 4) {
+    const float value = normal(random);
+    std::memcpy(at.data() + i, &value, 4);
+  }
+  for (std::size_t i = 0; dtype == LEAT_F16 && i + 2 <= at.size(); i += 2) {
+    const std::uint16_t value = static_cast<std::uint16_t>(kHalfOne | (random() & 0x8000));
+    std::memcpy(at.data() + i, &value, 2);
+  }
+}
+
+template <class T>
+T read(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+double half(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 31;
+  const double fraction = bits & 1023, sign = (bits & 0x8000) != 0 ? -1 : 1;
+  return sign * (exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25));
+}
+
+std::size_t append(const leat_tensor& t, const std::byte* at, std::vector<double>& out) {
+  switch (t.dtype) {
+    case LEAT_F32: return out.push_back(read<float>(at)), 4;
+    case LEAT_F16: return out.push_back(half(read<std::uint16_t>(at))), 2;
+    case LEAT_I64: return out.push_back(static_cast<double>(read<std::int64_t>(at))), 8;
+    case LEAT_I32: return out.push_back(read<std::int32_t>(at)), 4;
+    default: return out.push_back(read<std::uint8_t>(at)), 1;
+  }
+}
+
+}  // namespace
+
+Result<Chain> Chain::open(const ChainSpec& spec) {
+  Chain out;
+  out.executor_ = exec::onnx_executor();
+  const auto blocks = static_cast<std::uint32_t>(spec.cuts.size()) + 1;
+  const std::string extra = spec.cuts.empty() ? "" : "cuts=" + exec::join_cuts(spec.cuts) + "\n";
+  for (std::uint32_t b = 0; b < blocks; ++b) {
+    const leat_session_options options{.model_path = spec.model_path.c_str(), .first_block = b, .end_block = spec.cuts.empty() ? UINT32_MAX : b + 1,
+                                       .batch_max = spec.batch_max, .threads = spec.threads, .extra = extra.c_str()};
+    leat_session* session = nullptr;
+    char error[kErrorBytes] = "";
+    if (out.executor_->open(&options, &session, error, sizeof error) != 0) return Error{error};
+    out.stages_.emplace_back();
+    out.stages_.back().session = {session, Closer{out.executor_}};
+  }
+  return out;
+}
+
+Status Chain::prepare(std::uint32_t batch, std::uint64_t seed) {
+  batch_ = batch;
+  std::mt19937_64 random(seed);
+  for (std::size_t b = 0; b < stages_.size(); ++b) {
+    Stage& stage = stages_[b];
+    leat_tensor inputs[kMaxTensors], outputs[kMaxTensors];
+    std::uint32_t input_count = kMaxTensors, output_count = kMaxTensors;
+    char error[kErrorBytes] = "";
+    if (executor_->describe(stage.session.get(), batch, inputs, &input_count, outputs, &output_count, error, sizeof error) != 0) return Error{error};
+    stage.inputs.assign(inputs, inputs + input_count);
+    stage.outputs.assign(outputs, outputs + output_count);
+    stage.output_buffers.resize(output_count);
+    for (std::uint32_t i = 0; i < output_count; ++i) {
+      stage.output_buffers[i].assign(outputs[i].bytes, std::byte{0});
+      stage.outputs[i].data = stage.output_buffers[i].data();
+    }
+    if (b > 0) {  // one tensor crosses each cut
+      stage.inputs[0].data = stages_[b - 1].outputs[0].data;
+      continue;
+    }
+    input_buffers_.resize(input_count);
+    for (std::uint32_t i = 0; i < input_count; ++i) {
+      input_buffers_[i].resize(inputs[i].bytes);
+      draw(input_buffers_[i], inputs[i].dtype, random);
+      stage.inputs[i].data = input_buffers_[i].data();
+    }
+  }
+  return Done{};
+}
+
+Status Chain::run(std::span<std::int64_t> ns) {
+  char error[kErrorBytes] = "";
+  for (std::size_t b = 0; b < stages_.size(); ++b) {
+    Stage& s = stages_[b];
+    const std::int64_t start = clock_ns();
+    if (executor_->run(s.session.get(), batch_, s.inputs.data(), static_cast<std::uint32_t>(s.inputs.size()), s.outputs.data(),
+                       static_cast<std::uint32_t>(s.outputs.size()), error, sizeof error) != 0)
+      return Error{error};
+    ns[b] = clock_ns() - start;
+  }
+  return Done{};
+}
+
+std::vector<double> Chain::answer() const {
+  std::vector<double> out;
+  for (const leat_tensor& t : stages_.back().outputs) {
+    const auto* at = static_cast<const std::byte*>(t.data);
+    for (std::size_t i = 0; i < t.bytes;) i += append(t, at + i, out);
+  }
+  return out;
+}
+
+BusyNeighbours::~BusyNeighbours() {
+  stop_.store(true, std::memory_order_relaxed);  // join() orders the rest
+  for (auto& t : threads_) t.join();
+}
+
+Status BusyNeighbours::start(const ChainSpec& spec, std::uint32_t batch, const std::vector<std::vector<std::uint32_t>>& neighbours) {
+  std::vector<std::future<std::string>> running;  // empty text: it runs
+  for (const auto& cores : neighbours) {
+    std::promise<std::string> told;
+    running.push_back(told.get_future());
+    ChainSpec mine = spec;
+    mine.threads = static_cast<std::uint32_t>(cores.size());
+    threads_.emplace_back([this, mine, batch, cores, told = std::move(told)]() mutable {
+      if (auto pinned = worker::pin_thread(cores); !pinned) return told.set_value(pinned.error());
+      auto chain = Chain::open(mine);
+      if (!chain) return told.set_value(chain.error());
+      std::vector<std::int64_t> ns(chain->blocks());
+      auto status = chain->prepare(batch, 1);
+      if (status) status = chain->run(ns);
+      told.set_value(status ? "" : status.error());
+      while (status && !stop_.load(std::memory_order_relaxed)) status = chain->run(ns);
+    });
+  }
+  for (auto& r : running) {
+    if (const std::string problem = r.get(); !problem.empty()) return Error{"a busy neighbour cannot run: " + problem};
+  }
+  return Done{};
+}
+
+}  // namespace leat::tools

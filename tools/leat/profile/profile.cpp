@@ -1,0 +1,165 @@
+// leat profile: measures an ONNX model on this host's partitions and writes the profile that plans are made of.
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "engine/exec/module.h"
+#include "engine/worker/affinity.h"
+#include "planner/profile_io.h"
+#include "tools/leat/commands.h"
+#include "tools/leat/profile/profiler.h"
+
+namespace leat::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr int kBlocksDiffer = 1;
+
+constexpr cli::Option kOptions[] = {
+    {.name = "partitions", .letter = 'p', .type = cli::Type::text, .value = "N,...", .fallback = "1", .help = "classes of partition to measure: cores of a CPU partition each (class cpu:N)"},
+    {.name = "batches", .letter = 'b', .type = cli::Type::text, .value = "B,...", .help = "items of a batch; batch 1 is always measured (default: 1,2,4,8, or 1 where the model fixes it)"},
+    {.name = "blocks", .letter = 'n', .type = cli::Type::integer, .value = "N", .fallback = "1", .min = 1, .max = 4096, .help = "groups of consecutive layers that plans may put on different partitions"},
+    {.name = "group", .type = cli::Type::choice, .choices = "time|bytes", .fallback = "time", .help = "blocks of about equal measured time, or the fewest bytes crossing between blocks that --balance allows"},
+    {.name = "balance", .type = cli::Type::real, .value = "X", .fallback = "1.2", .min = 1, .max = 100, .help = "with --group bytes: no block is longer than X times the best possible longest"},
+    {.name = "shares", .type = cli::Type::text, .value = "V,...", .fallback = "1", .help = "1/V of a partition each: V - 1 busy neighbours run on the same cores"},
+    {.name = "neighbours", .type = cli::Type::integer, .value = "N", .fallback = "0", .min = 0, .max = 256, .help = "busy neighbours on the other cores while measuring"},
+    {.name = "samples", .type = cli::Type::integer, .value = "N", .fallback = "200", .min = 5, .max = 1000000, .help = "runs of each class, share and batch"},
+    {.name = "seconds", .type = cli::Type::real, .value = "S", .fallback = "5", .min = 0, .max = 3600, .help = "at most so long for each of them; 5 runs are made in any case"},
+    {.name = "output", .letter = 'o', .type = cli::Type::path, .value = "FILE", .help = "the profile (default: MODEL.profile.json here); a run that was interrupted goes on from it"},
+    {.name = "fresh", .help = "replace the file instead of going on from it"},
+    {.name = "model", .type = cli::Type::text, .value = "NAME", .help = "the name that applications use (default: the file's, without its ending)"},
+    {.name = "verify", .help = "first check that the blocks behind each other equal the whole model, with its weights and with random ones"},
+    {.name = "tolerance", .type = cli::Type::real, .value = "X", .fallback = "1e-4", .min = 0, .max = 1, .help = "with --verify: largest difference, relative to the answer's largest value"},
+    {.name = "seed", .type = cli::Type::integer, .value = "N", .fallback = "1", .min = 0, .max = 1e15, .help = "of the inputs and of the random weights"},
+    {.name = "write-blocks", .type = cli::Type::path, .value = "DIR", .help = "write each block as an ONNX model of its own, DIR/NAME.blockK.onnx"},
+    {.name = "json", .help = "print the summary as JSON"},
+};
+constexpr cli::Positional kPositionals[] = {{.name = "MODEL.onnx", .help = "the model"}};
+constexpr cli::Example kExamples[] = {
+    {.line = "leat profile detect.onnx --partitions 1,2 --batches 1,2,4,8 -o profiles/detect.json", .text = "on one core and on two"},
+    {.line = "leat profile detect.onnx --blocks 3 --verify", .text = "in three blocks of about equal time, checked against the whole"},
+    {.line = "leat plan --application street.toml --host auto --profiles profiles/ -o plan.json", .text = "what to do with profiles"},
+};
+constexpr cli::Command kCommand = {
+    .name = "leat profile",
+    .summary = "measures a model's latency by block, batch and partition",
+    .description = "Finds the places where the model can be cut (where one tensor alone is handed on), groups its layers into blocks,\n"
+                   "and measures each block's median, 99th percentile and spread on each class of partition.\n"
+                   "\n"
+                   "The file is written after each class, share and batch, as a whole; a run that was interrupted goes on where it\n"
+                   "stopped, and a later run may add classes and batches. A file of another model, machine or method is refused.\n"
+                   "Measure on an otherwise idle machine.",
+    .options = kOptions,
+    .positionals = kPositionals,
+    .examples = kExamples,
+    .see_also = "leat-plan(1), leatd(8)",
+    .exit_status = "0: measured; 1: --verify found blocks that differ from the whole model; 2: bad input"};
+
+Result<ProfileJob> job_from(const cli::Arguments& args) {
+  ProfileJob job;
+  job.model_path = args.positionals()[0];
+  job.model = args.given("model") ? args.text("model") : std::filesystem::path(job.model_path).stem().string();
+  job.output = args.given("output") ? args.text("output") : job.model + ".profile.json";
+  const auto usable = worker::usable_cores();
+  if (!usable) return Error{usable.error()};
+  for (const auto& word : split_list(args.text("partitions"))) {
+    const auto cores = parse_class(word, usable->size());
+    if (!cores) return Error{cores.error()};
+    if (std::find(job.cores.begin(), job.cores.end(), *cores) == job.cores.end()) job.cores.push_back(*cores);
+  }
+  if (args.given("batches")) {
+    auto batches = parse_numbers("--batches", args.text("batches"), 1, exec::kMaxRows);
+    if (!batches) return Error{batches.error()};
+    job.batches = std::move(*batches);
+    if (job.batches.front() != 1) job.batches.insert(job.batches.begin(), 1);
+  }
+  auto shares = parse_numbers("--shares", args.text("shares"), 1, 64);
+  if (!shares) return Error{shares.error()};
+  job.shares = std::move(*shares);
+  job.neighbours = static_cast<std::uint32_t>(args.integer("neighbours"));
+  job.blocks = static_cast<std::uint32_t>(args.integer("blocks"));
+  job.by = args.text("group") == "bytes" ? GroupBy::bytes : GroupBy::time;
+  job.balance = args.real("balance");
+  job.samples = static_cast<std::uint32_t>(args.integer("samples"));
+  job.seconds = args.real("seconds");
+  job.fresh = args.flag("fresh");
+  job.verify = args.flag("verify");
+  job.tolerance = args.real("tolerance");
+  job.seed = static_cast<std::uint64_t>(args.integer("seed"));
+  if (args.given("write-blocks")) job.blocks_folder = args.text("write-blocks");
+  return job;
+}
+
+struct RowSum {
+  std::int64_t p50_ns = 0;
+  std::vector<std::int64_t> block_ns;
+};
+RowSum sum_of(const planner::ProfileRow& row) {
+  RowSum out;
+  for (const auto& b : row.blocks) out.p50_ns += b.p50_ns, out.block_ns.push_back(b.p50_ns);
+  return out;
+}
+
+Json to_json(const ProfileJob& job, const ProfileRun& run) {
+  const planner::Profile& p = run.profile;
+  Json out = {{"file", job.output}, {"model", p.model}, {"model_sha256", p.provenance.model_sha256}, {"cut_points", run.cut_points}, {"blocks", p.blocks}, {"cuts", p.cuts},
+              {"boundary_bytes", p.boundary_bytes}, {"measured_rows", run.measured}, {"kept_rows", run.kept}, {"seconds", run.seconds}};
+  if (run.verified) {
+    out["verified"] = {{"runs", run.verified->runs}, {"difference", run.verified->own_weights}, {"difference_random_weights", run.verified->random_weights}, {"tolerance", job.tolerance}};
+  }
+  out["rows"] = Json::array();
+  for (const auto& row : p.rows) {
+    const RowSum sum = sum_of(row);
+    out["rows"].push_back({{"class", row.partition_class}, {"share", row.share}, {"batch", row.batch}, {"p50_ns", sum.p50_ns}, {"block_p50_ns", sum.block_ns},
+                           {"imbalance", imbalance(sum.block_ns)}, {"items_per_second", row.batch * 1e9 / static_cast<double>(sum.p50_ns)}});
+  }
+  return out;
+}
+
+void print(const ProfileJob& job, const ProfileRun& run) {
+  const planner::Profile& p = run.profile;
+  std::printf("%s: %zu cut points, %u block%s", p.model.c_str(), run.cut_points, p.blocks, p.blocks == 1 ? "" : "s");
+  for (std::size_t i = 0; i < p.cuts.size(); ++i) std::printf("%s %s (%lld bytes)", i == 0 ? ", cut at" : ",", p.cuts[i].c_str(), static_cast<long long>(p.boundary_bytes[i]));
+  std::printf("\n");
+  if (run.verified) {
+    std::printf("blocks equal the whole model: difference %.2g with its weights, %.2g with random ones, relative to the largest value (%u runs)\n", run.verified->own_weights,
+                run.verified->random_weights, run.verified->runs);
+  }
+  std::printf("  %-8s %5s %5s %10s %9s %10s  %s\n", "class", "share", "batch", "p50 ms", "spread", "items/s", p.blocks > 1 ? "blocks, ms (longest over mean)" : "");
+  for (const auto& row : p.rows) {
+    const RowSum sum = sum_of(row);
+    std::int64_t spread = 0;
+    for (const auto& b : row.blocks) spread += b.spread_ns;
+    std::printf("  %-8s %5u %5u %10.3f %7.1f %% %10.1f  ", row.partition_class.c_str(), row.share, row.batch, static_cast<double>(sum.p50_ns) / 1e6,
+                100.0 * static_cast<double>(spread) / static_cast<double>(sum.p50_ns), row.batch * 1e9 / static_cast<double>(sum.p50_ns));
+    for (std::size_t b = 0; b < sum.block_ns.size() && p.blocks > 1; ++b) std::printf("%.3f ", static_cast<double>(sum.block_ns[b]) / 1e6);
+    if (p.blocks > 1) std::printf("(%.3f)", imbalance(sum.block_ns));
+    std::printf("\n");
+  }
+  std::printf("%s: %zu measured, %zu kept from before, %.1f s\n", job.output.c_str(), run.measured, run.kept, run.seconds);
+}
+
+int run(const cli::Arguments& args) {
+  const auto job = job_from(args);
+  if (!job) return cli::fail(kCommand.name, job.error());
+  const auto result = run_profile(*job);
+  if (!result) return cli::fail(kCommand.name, result.error());
+  const auto& v = result->verified;
+  if (v && std::max(v->own_weights, v->random_weights) > job->tolerance) {
+    char text[256];
+    std::snprintf(text, sizeof text, ": its blocks differ from the whole model by %.3g with its weights and %.3g with random ones, more than the tolerance of %.3g; nothing was measured",
+                  v->own_weights, v->random_weights, job->tolerance);
+    (void)cli::fail(kCommand.name, job->model_path + text);
+    return kBlocksDiffer;
+  }
+  if (args.flag("json")) std::printf("%s\n", to_json(*job, *result).dump(1).c_str());
+  else print(*job, *result);
+  return 0;
+}
+
+}  // namespace
+
+extern const cli::Subcommand kLeatProfile;
+const cli::Subcommand kLeatProfile = {.command = &kCommand, .run = run};
+
+}  // namespace leat::tools
