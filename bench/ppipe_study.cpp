@@ -6,7 +6,7 @@
 // of variation. A GPU cut into v shares is v partitions; a server's GPUs share one link each way.
 //
 // How the pools of a plan are laid on servers is the scheduler's freedom: `packed` fills server after server, pool after pool;
-// `spread` gives each GPU to the server where it adds least to the links' load, weighted by how little slack its DNN has.
+// `spread` looks for the servers where features wait least for their links, measured in the slack of their DNN.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -59,8 +59,9 @@ constexpr Contender kContenders[] = {{"np", "np", "ppipe", false, false},       
 
 // One physical GPU that a plan uses, and what it puts on its server's links.
 struct UsedGpu {
-  double up = 0, down = 0;      // share of the link's capacity
-  double urgency = 0;           // 1 / slack, per ms
+  double up = 0, down = 0;          // share of the link's time
+  double up_ms = 0, down_ms = 0;    // the sum of (share x time of one transfer): what one finds in its way is half of it
+  double weight = 0;                // share of a DNN's requests that pass here / slack in ms
   std::uint32_t server = 0;
 };
 
@@ -118,12 +119,17 @@ class Builder {
     it->first -= 1.0 / share;
     UsedGpu& gpu = gpus_[type][it->second];
     const auto& boundary = scenario_.problem.dnns[d].profile->boundary_bytes;
-    const double each = pipe.rps / static_cast<double>(pipe.stages[s].vgpus) / (scenario_.problem.bandwidth_gbps * 1e9 / 8);
-    if (s + 1 < pipe.stages.size()) gpu.up += each * static_cast<double>(boundary[pipe.stages[s].end_block - 1]);
-    if (s > 0) gpu.down += each * static_cast<double>(boundary[pipe.stages[s - 1].end_block - 1]);
     double service_us = 0;
     for (const planner::PooledStage& stage : pipe.stages) service_us += stage.latency_us + stage.transfer_us;
-    gpu.urgency = std::max(gpu.urgency, 1000 / std::max(1.0, scenario_.slo_us[d] - service_us));
+    const double rps = pipe.rps / static_cast<double>(pipe.stages[s].vgpus);
+    const auto load = [&](std::uint32_t sender, double& busy, double& ms) {
+      const double one_ms = static_cast<double>(boundary[pipe.stages[sender].end_block - 1]) * 8 / (scenario_.problem.bandwidth_gbps * 1e6);
+      busy += rps * one_ms / 1000;
+      ms += rps * one_ms / 1000 * one_ms;
+    };
+    if (s + 1 < pipe.stages.size()) load(s, gpu.up, gpu.up_ms);
+    if (s > 0) load(s - 1, gpu.down, gpu.down_ms);
+    gpu.weight += rps / scenario_.plans.at(contender_.plan)[d].rps / std::max(1.0, (scenario_.slo_us[d] - service_us) / 1000);
     topology_.partitions.push_back({.size = 1.0 / share, .price = 1, .device = it->second, .host = 0});
     gpu_of_.push_back({type, it->second});
     return static_cast<core::PartitionId>(topology_.partitions.size() - 1);
@@ -173,36 +179,71 @@ class Builder {
     }
   }
 
-  // Greedy, largest load first: the server where the sum over links of load^2 x urgency grows least.
+  // Expected wait for a server's two links, in slack: a transfer finds, by chance, half of another GPU's in its way, and a
+  // busy link's queue. What a GPU sends follows on itself and is never in its own way; what it receives may be.
+  static double waiting(const std::vector<UsedGpu>& gpus, const std::vector<std::size_t>& here) {
+    double up = 0, down = 0, up_ms = 0, down_ms = 0, sum = 0;
+    for (std::size_t g : here) {
+      up += gpus[g].up;
+      down += gpus[g].down;
+      up_ms += gpus[g].up_ms;
+      down_ms += gpus[g].down_ms;
+    }
+    for (std::size_t g : here) {
+      if (gpus[g].up > 0) sum += gpus[g].weight * (up_ms - gpus[g].up_ms) / std::max(0.02, 1 - up);
+      if (gpus[g].down > 0) sum += gpus[g].weight * down_ms / std::max(0.02, 1 - down);
+    }
+    return sum / 2;
+  }
+
+  // Deals the GPUs out, then exchanges any two (or moves one into an empty place) while features wait less by it.
   static void spread(std::vector<UsedGpu>& gpus, std::uint32_t servers, std::uint32_t per_server, std::uint32_t count) {
-    struct Server {
-      double up = 0, down = 0, urgency = 0;
-      std::uint32_t room = 0;
-      [[nodiscard]] double cost() const { return (up * up + down * down) * urgency; }
-    };
-    std::vector<Server> all(servers);
-    for (std::uint32_t i = 0; i < servers; ++i) all[i].room = std::min(per_server, count - i * per_server);
-    std::vector<std::size_t> order(gpus.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    const std::size_t used = gpus.size();
+    gpus.resize(count);  // empty places are GPUs that send nothing
+    std::vector<std::vector<std::size_t>> here(servers);
+    std::vector<std::size_t> order(count);
+    for (std::size_t i = 0; i < count; ++i) order[i] = i;
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return std::max(gpus[a].up, gpus[a].down) * gpus[a].urgency > std::max(gpus[b].up, gpus[b].down) * gpus[b].urgency;
+      return gpus[a].weight * (gpus[a].up_ms + gpus[a].down_ms) > gpus[b].weight * (gpus[b].up_ms + gpus[b].down_ms);
     });
     for (std::size_t g : order) {
       std::uint32_t best = core::kNone;
       double least = 0;
       for (std::uint32_t i = 0; i < servers; ++i) {
-        if (all[i].room == 0) continue;
-        const Server with{all[i].up + gpus[g].up, all[i].down + gpus[g].down, std::max(all[i].urgency, gpus[g].urgency), 0};
-        const double more = with.cost() - all[i].cost();
+        if (here[i].size() == std::min(per_server, count - i * per_server)) continue;
+        const double before = waiting(gpus, here[i]);
+        here[i].push_back(g);
+        const double more = waiting(gpus, here[i]) - before;
+        here[i].pop_back();
         if (best == core::kNone || more < least) {
           best = i;
           least = more;
         }
       }
-      Server& s = all[best];
-      s = {s.up + gpus[g].up, s.down + gpus[g].down, std::max(s.urgency, gpus[g].urgency), s.room - 1};
-      gpus[g].server = best;
+      here[best].push_back(g);
     }
+    for (bool better = true; better;) {
+      better = false;
+      for (std::uint32_t a = 0; a < servers; ++a) {
+        for (std::uint32_t b = a + 1; b < servers; ++b) {
+          for (std::size_t& x : here[a]) {
+            for (std::size_t& y : here[b]) {
+              const double before = waiting(gpus, here[a]) + waiting(gpus, here[b]);
+              std::swap(x, y);
+              if (waiting(gpus, here[a]) + waiting(gpus, here[b]) < before * (1 - 1e-9)) {
+                better = true;
+              } else {
+                std::swap(x, y);
+              }
+            }
+          }
+        }
+      }
+    }
+    for (std::uint32_t i = 0; i < servers; ++i) {
+      for (std::size_t g : here[i]) gpus[g].server = i;
+    }
+    gpus.resize(used);
   }
 
   const planner::Scenario& scenario_;
@@ -279,10 +320,45 @@ std::vector<Carried> carried(const planner::Scenario& scenario, const Contender&
   return out;
 }
 
+// What the figures are measured against: PPipe's own (section 7) for its authors' rules, and bars for ours.
+struct Bar {
+  const char *family, *load, *contender;
+  double grid;                // of the study; 0: any
+  double least, most;
+  const char* meaning;
+};
+constexpr Bar kBars[] = {
+    {"maf19", "poisson", "ppipe", 0.05, 0.945, 0.985, "within .02 of the paper's .965"},
+    {"maf19", "poisson", "leat", 0.05, 0.970, 1, "at least .970"},
+    {"maf19", "bursty", "leat", 0.05, 0.917, 1, "at least .917"},
+    {"maf19", "poisson", "leat", 0.01, 0.983, 1, "at least .983 on the fine grid"},
+    {"maf19", "bursty", "leat", 0.01, 0.928, 1, "at least .928 on the fine grid"},
+    {"ablation", "poisson", "reactive", 0, 0.68, 0.74, "within .03 of the paper's .71"},
+};
+
 double mean(const std::vector<double>& v) {
   double sum = 0;
   for (double x : v) sum += x;
   return v.empty() ? 0 : sum / static_cast<double>(v.size());
+}
+
+nlohmann::ordered_json bars(const nlohmann::ordered_json& figures, const std::string& family, double grid) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  const auto judge = [&](const std::string& name, const std::string& meaning, double value, bool reached) {
+    out.push_back({{"figure", name}, {"bar", meaning}, {"value", value}, {"reached", reached}});
+  };
+  for (const Bar& bar : kBars) {
+    if (family != bar.family || (bar.grid > 0 && std::abs(bar.grid - grid) > 1e-9)) continue;
+    if (!figures.contains(bar.load) || !figures[bar.load].contains(bar.contender)) continue;
+    const double value = figures[bar.load][bar.contender];
+    judge(std::string(bar.load) + "." + bar.contender, bar.meaning, value, value >= bar.least && value <= bar.most);
+  }
+  for (const auto& [load, of] : figures.items()) {
+    if (!of.contains("leat") || !of.contains("ppipe")) continue;
+    const double more = of["leat"].get<double>() - of["ppipe"].get<double>();
+    judge(load + ".leat - ppipe", "above it on the same seeds", more, more > 0);
+  }
+  return out;
 }
 
 }  // namespace
@@ -368,6 +444,14 @@ int main(int argc, char** argv) {
       if (!args.flag("json")) std::printf("  %-12s %.4f  (%.4f to %.4f)  %.4f\n", contenders[c]->name, mean(means), *low, *high, mean(at_full));
     }
   }
-  if (args.flag("json")) std::printf("%s\n", json.dump(1).c_str());
+  json["bars"] = bars(json["mean_load_factor"], args.text("family"), args.real("grid"));
+  if (args.flag("json")) {
+    std::printf("%s\n", json.dump(1).c_str());
+  } else {
+    for (const auto& bar : json["bars"]) {
+      std::printf("bar %-32s %-32s %.4f  %s\n", bar["figure"].get<std::string>().c_str(), bar["bar"].get<std::string>().c_str(), bar["value"].get<double>(),
+                  bar["reached"].get<bool>() ? "reached" : "NOT reached");
+    }
+  }
   return 0;
 }

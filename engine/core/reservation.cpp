@@ -58,7 +58,7 @@ void Scheduler::State::plan_growth() {
     std::uint32_t current = 1;
     for (std::uint32_t n = 2; fits(entry, n) && n <= kGrowItems; ++n) {
       const double carried = std::max(0.0, slack(current) * (rate(current) - load));
-      if (rate(n) < 1.05 * rate(current) || slack(n) <= 0 || slack(n) * (rate(n) - load) <= 2 * carried) continue;
+      if (rate(n) < 1.02 * rate(current) || slack(n) <= 0 || slack(n) * (rate(n) - load) <= 2 * carried) continue;
       for (std::uint32_t k = current + 1; k <= n; ++k) rv.may_grow[id][k] = 1;
       current = n;
     }
