@@ -46,7 +46,7 @@ constexpr cli::Command kCommand = {.name = "leat plan",
 std::string leat_plan_path() {
   std::error_code none;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", none);
-  for (const char* beside : {"leat-plan", "../planner/leat-plan"}) {
+  for (const char* beside : {"leat-plan", "../../planner/leat-plan"}) {
     const auto path = self.parent_path() / beside;
     if (!none && ::access(path.c_str(), X_OK) == 0) return path.string();
   }

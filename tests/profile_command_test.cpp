@@ -1,0 +1,196 @@
+// `leat profile` as a user runs it: killed and run again, fed with garbage, and all the way from the committed models over a
+// plan to a leatd that serves by it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "engine/exec/test_models.h"
+#include "planner/profile_io.h"
+#include "tests/daemon_fixture.h"
+
+namespace leat::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+Exit leat(std::vector<std::string> words, std::chrono::milliseconds limit = 60s) {
+  words.insert(words.begin(), LEAT_BINARY);
+  return run_to_end(words, limit);
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(LeatProfile, GoesOnAfterAKill) {
+  const ScratchFolder folder;
+  const std::string model = folder.write("m.onnx", exec::residual_model(21, 4)), output = folder.path() + "/m.json";
+  const std::vector<std::string> words{LEAT_BINARY, "profile", model, "-o", output, "--blocks", "3", "--batches", "1,2,3,4,5,6,7,8", "--samples", "1000000", "--seconds", "0.25"};
+  std::vector<char*> argv;
+  for (const auto& w : words) argv.push_back(const_cast<char*>(w.c_str()));
+  argv.push_back(nullptr);
+  pid_t pid = 0;
+  ASSERT_EQ(posix_spawn(&pid, argv[0], nullptr, nullptr, argv.data(), environ), 0);
+  const bool begun = eventually([&] { return std::filesystem::exists(output); }, 30s);
+  ASSERT_EQ(::kill(pid, SIGKILL), 0);
+  int raw = 0;
+  ASSERT_EQ(waitpid(pid, &raw, 0), pid);
+  ASSERT_TRUE(begun);
+  ASSERT_TRUE(WIFSIGNALED(raw)) << "it ended before it could be killed";
+  const auto before = planner::read_profile(output);  // never half a file
+  ASSERT_TRUE(before.ok()) << before.error();
+  ASSERT_LT(before->rows.size(), 8u);
+
+  const Exit again = leat({words.begin() + 1, words.end()});
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr(std::to_string(before->rows.size()) + " kept from before"));
+  const auto after = planner::read_profile(output);
+  ASSERT_TRUE(after.ok()) << after.error();
+  ASSERT_EQ(after->rows.size(), 8u);
+  EXPECT_EQ(after->cuts, before->cuts);
+  for (std::size_t r = 0; r < before->rows.size(); ++r) {
+    EXPECT_EQ(after->rows[r].batch, before->rows[r].batch);
+    for (std::size_t b = 0; b < 3; ++b) EXPECT_EQ(after->rows[r].blocks[b].p50_ns, before->rows[r].blocks[b].p50_ns) << "measured once is enough";
+  }
+}
+
+TEST(LeatProfile, BadInputIsOneLineAndStatusTwo) {
+  const ScratchFolder folder;
+  const std::string good = folder.write("good.onnx", exec::chain_model(22, 3)), junk = folder.write("junk.onnx", std::string(3000, '\x80')),
+                    fixed = folder.write("fixed.onnx", exec::chain_model(22, 3, 1)), output = folder.path() + "/p.json";
+  const struct {
+    std::vector<std::string> words;
+    std::vector<std::string> says;
+  } cases[] = {
+      {{}, {"MODEL.onnx"}},
+      {{folder.path() + "/none.onnx"}, {"none.onnx", "cannot be read"}},
+      {{folder.path()}, {"is a directory"}},
+      {{junk}, {"junk.onnx", "not an ONNX model"}},
+      {{good, "--blocks", "9"}, {"good.onnx", "5 cut points", "at most 6 blocks"}},
+      {{good, "--blocks", "0"}, {"blocks"}},
+      {{fixed, "--batches", "1,4"}, {"fixed.onnx", "fixes the batch at 1"}},
+      {{good, "--batches", "1,x"}, {"--batches", "'x'"}},
+      {{good, "--batches", "65"}, {"--batches", "'65'"}},
+      {{good, "--partitions", "mig:1g.10gb"}, {"--partitions", "mig:1g.10gb"}},
+      {{good, "--partitions", "1,9999"}, {"'9999'", "more cores"}},
+      {{good, "--shares", "0"}, {"--shares"}},
+      {{good, "--group", "colour"}, {"group"}},
+      {{good, "--partition", "1"}, {"--partition"}},
+      {{good, good}, {"good.onnx"}},
+  };
+  for (const auto& c : cases) {
+    std::vector<std::string> words{"profile", "-o", output};
+    words.insert(words.end(), c.words.begin(), c.words.end());
+    const Exit e = leat(words, 20s);
+    EXPECT_EQ(e.status, 2) << e.err;
+    EXPECT_EQ(std::count(e.err.begin(), e.err.end(), '\n'), 1) << e.err;
+    for (const auto& text : c.says) EXPECT_THAT(e.err, HasSubstr(text));
+    EXPECT_FALSE(std::filesystem::exists(output)) << e.err;
+  }
+}
+
+TEST(LeatProfile, SaysItInJsonAndVerifies) {
+  const ScratchFolder folder;
+  const std::string model = folder.write("m.onnx", exec::residual_model(23, 4));
+  const Exit e = leat({"profile", model, "-o", folder.path() + "/m.json", "--blocks", "2", "--group", "bytes", "--balance", "3", "--batches", "2", "--samples", "5", "--verify", "--json"});
+  ASSERT_EQ(e.status, 0) << e.err;
+  const auto json = nlohmann::json::parse(e.err.substr(e.err.find('{')), nullptr, false);
+  ASSERT_FALSE(json.is_discarded()) << e.err;
+  EXPECT_EQ(json["model"], "m");
+  EXPECT_EQ(json["rows"].size(), 2u) << "batch 1 is always measured";
+  EXPECT_EQ(json["rows"][1]["block_p50_ns"].size(), 2u);
+  EXPECT_GE(json["rows"][0]["imbalance"], 1.0);
+  EXPECT_LE(json["verified"]["difference"], 1e-4);
+  EXPECT_LE(json["verified"]["difference_random_weights"], 1e-4);
+}
+
+constexpr const char* kApplication = R"([[application]]
+name = "shapes"
+slo_ms = 10000
+  [[application.module]]
+  name = "detect"
+  [[application.module]]
+  name = "classify"
+  after = ["detect"]
+  items_per_request = 9
+  fan_out_cap = 16
+)";
+// Any host of one core has these: what is tried here is that the files fit each other, not speed.
+constexpr const char* kHost = R"({"schema": "leat-host/1", "partitions": [
+  {"name": "left", "kind": "cpu", "class": "cpu:1"}, {"name": "right", "kind": "cpu", "class": "cpu:1"}]})";
+
+// The committed configuration with its models by whole paths, its partitions named, and the plan.
+std::string shapes_by(const std::string& plan) {
+  std::string text = text_of(LEAT_MODELS "/shapes.toml");
+  for (std::size_t at = 0; (at = text.find("model = \"", at)) != std::string::npos; at += 9) text.insert(at + 9, LEAT_MODELS "/");
+  const std::string any = "cpu = \"auto\"", two = "[[partition]]\nname = \"left\"\ncores = \"0\"\n[[partition]]\nname = \"right\"\ncores = \"0\"\n";
+  text.replace(text.find(any), any.size(), two);
+  return "[daemon]\nplan = \"" + plan + "\"\n" + text;  // the fixture's own [daemon] keys are options
+}
+
+TEST(LeatProfile, ShapesFromModelsOverAPlanToAServingDaemon) {
+  const ScratchFolder folder;
+  const std::string profiles = folder.path() + "/profiles", plan = folder.path() + "/plan.json";
+  std::filesystem::create_directory(profiles);
+  for (const std::string model : {"detect", "classify"}) {
+    const Exit e = leat({"profile", LEAT_MODELS "/" + model + ".onnx", "-o", profiles + "/" + model + ".json", "--batches", "1,4", "--samples", "10"});
+    ASSERT_EQ(e.status, 0) << e.err;
+  }
+  const Exit planned = leat({"plan", "--application", folder.write("app.toml", kApplication), "--host", folder.write("host.json", kHost), "--profiles", profiles, "-o", plan});
+  ASSERT_EQ(planned.status, 0) << planned.err;
+
+  Leatd leatd(shapes_by(plan));
+  ASSERT_TRUE(leatd.alive()) << leatd.log();
+  auto client = Client::connect(leatd.socket(), "profile");
+  ASSERT_TRUE(client.ok()) << client.error() << leatd.log();
+  leat_stream_options o;
+  leat_stream_options_init(&o);
+  o.application = "shapes";
+  o.format = LEAT_FORMAT_nv12;
+  o.width = 640, o.height = 360;
+  o.depth = o.slots = 2;
+  o.overload = LEAT_OVERLOAD_never_drop;
+  o.slo_ns = 60'000'000'000;
+  auto stream = client->open_stream(o);
+  ASSERT_TRUE(stream.ok()) << stream.error();
+  for (int i = 0; i < 5; ++i) {
+    auto frame = stream->acquire();
+    ASSERT_TRUE(frame);
+    (void)paint(frame->raw(), 40 + i);
+    ASSERT_EQ(frame->submit({}), LEAT_ERROR_ok) << leat_last_error();
+    const auto answer = client->next_answer(30s);
+    ASSERT_TRUE(answer) << leat_last_error() << leatd.log();
+    EXPECT_EQ(answer->outcome(), Outcome::completed) << name_of(answer->reason());
+  }
+  EXPECT_EQ(leatd.stop(), 0);
+}
+
+// Profiles of several blocks: every route covers all of them, and the plan keeps what it promises by the profiles.
+TEST(LeatProfile, BlocksArePlannedByTheirNumbers) {
+  const ScratchFolder folder;
+  const std::string profiles = folder.path() + "/profiles", plan = folder.path() + "/plan.json";
+  std::filesystem::create_directory(profiles);
+  for (const std::string model : {"detect", "classify"}) {
+    const Exit e = leat({"profile", LEAT_MODELS "/" + model + ".onnx", "-o", profiles + "/" + model + ".json", "--blocks", "3", "--batches", "1", "--samples", "10"});
+    ASSERT_EQ(e.status, 0) << e.err;
+  }
+  const Exit planned = leat({"plan", "--application", folder.write("app.toml", kApplication), "--host", folder.write("host.json", kHost), "--profiles", profiles, "-o", plan});
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  EXPECT_EQ(run_to_end({LEAT_PLAN_BINARY, "check", plan, "--profiles", profiles}, 20s).status, 0);
+  const auto json = nlohmann::json::parse(text_of(plan));
+  for (const auto& route : json["routes"]) EXPECT_EQ(route["stages"].back()["end_block"], 3);
+}
+
+}  // namespace
+}  // namespace leat::test
