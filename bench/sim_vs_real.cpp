@@ -33,6 +33,7 @@ using Json = nlohmann::ordered_json;
 constexpr double kMs = 1e6;
 // As many streams, each as deep, as leatd allows a client, and enough clients for all that can be in flight.
 constexpr std::uint32_t kClients = 3, kStreamsEach = 8, kDepth = 64, kStreams = kClients * kStreamsEach;
+constexpr double kDisturbedUs = 5000;                // of the client's or a worker's 99th percentile: other programs took the cores
 constexpr double kGoodputPoints = 3, kDropPoints = 3, kP99Percent = 15;
 
 constexpr cli::Option kOptions[] = {
@@ -115,7 +116,7 @@ struct Answered {
 
 // What a batch's partition is held for beyond the batch's planned time.
 struct Overhead {
-  double wake_us_p50 = 0, wake_us_p99 = 0;     // sent to the worker until it starts
+  double wake_us_p50 = 0, wake_us_p99 = 0;     // sent to the worker until it starts; the worst module
   std::vector<double> batch_us;                // [module]: mean from sending to the end of the work, less its planned time
   double client_us_p50 = 0, client_us_p99 = 0; // the client's own lateness in submitting
 };
@@ -253,10 +254,8 @@ Status read_overhead(const std::string& socket, const Case& c, double scale, Ove
     const auto module = reader->snapshot(shm::RecordKind::module, m);
     const double wake_us = module ? module->quantile_ns(shm::Which::first, 0.5).value_or(0) / 1e3 : 0;
     out.batch_us.push_back(wake_us + (batches > 0 ? 1e3 * (busy_ms - planned_ms) / batches : 0));
-    if (m == 0) {
-      out.wake_us_p50 = wake_us;
-      out.wake_us_p99 = module ? module->quantile_ns(shm::Which::first, 0.99).value_or(0) / 1e3 : 0;
-    }
+    out.wake_us_p50 = std::max(out.wake_us_p50, wake_us);
+    out.wake_us_p99 = std::max(out.wake_us_p99, module ? module->quantile_ns(shm::Which::first, 0.99).value_or(0) / 1e3 : 0);
   }
   return Done{};
 }
@@ -273,6 +272,7 @@ struct Comparison {
   [[nodiscard]] double goodput_points() const { return 100 * (real.in_time - simulated.in_time); }
   [[nodiscard]] double drop_points() const { return 100 * (real.dropped - simulated.dropped); }
   [[nodiscard]] double p99_percent() const { return 100 * (real.p99_ms / simulated.p99_ms - 1); }
+  [[nodiscard]] bool disturbed() const { return overhead.client_us_p99 > kDisturbedUs || overhead.wake_us_p99 > kDisturbedUs; }
   [[nodiscard]] bool agree() const {
     return std::abs(goodput_points()) <= kGoodputPoints && std::abs(drop_points()) <= kDropPoints && std::abs(p99_percent()) <= kP99Percent;
   }
@@ -327,7 +327,7 @@ void print(const std::vector<Comparison>& all) {
     std::printf("  leatd less simulated   %+9.2f %+9.2f %18s%+8.1f %%   %s\n", c.goodput_points(), c.drop_points(), "", c.p99_percent(), c.agree() ? "agree" : "DIFFER");
     std::printf("  a batch waited %.0f us for its worker (p99 %.0f); each took longer by, us:", c.overhead.wake_us_p50, c.overhead.wake_us_p99);
     for (const double us : c.overhead.batch_us) std::printf(" %.0f", us);
-    std::printf("; client late by %.0f us (p99 %.0f)\n", c.overhead.client_us_p50, c.overhead.client_us_p99);
+    std::printf("; client late by %.0f us (p99 %.0f)%s\n", c.overhead.client_us_p50, c.overhead.client_us_p99, c.disturbed() ? "; DISTURBED: other programs took the cores" : "");
   }
   std::printf("agree: within %g points of goodput, %g of drop rate, %g %% of p99\n", kGoodputPoints, kDropPoints, kP99Percent);
 }
@@ -342,7 +342,7 @@ Json to_json(const std::vector<Comparison>& all, std::uint64_t seed) {
                                    {"difference", {{"goodput_points", c.goodput_points()}, {"drop_points", c.drop_points()}, {"p99_percent", c.p99_percent()}}},
                                    {"overhead", {{"wake_us_p50", c.overhead.wake_us_p50}, {"wake_us_p99", c.overhead.wake_us_p99}, {"batch_us_by_module", c.overhead.batch_us},
                                                  {"client_us_p50", c.overhead.client_us_p50}, {"client_us_p99", c.overhead.client_us_p99}}},
-                                   {"agree", c.agree()}});
+                                   {"agree", c.agree()}, {"disturbed", c.disturbed()}});
   }
   root["agree"] = agree;
   return root;

@@ -23,9 +23,11 @@ struct Names {
     const std::string name = c.text();
     std::vector<core::PartitionId> out;
     for (std::size_t p = 0; p < plan.plan.partitions.size(); ++p) {
-      if (name == "*" || name == plan.plan.partitions[p].name) out.push_back(static_cast<core::PartitionId>(p));
+      const std::string& own = plan.plan.partitions[p].name;
+      const bool many = name.ends_with('*') && own.starts_with(std::string_view(name).substr(0, name.size() - 1));
+      if (many || name == own) out.push_back(static_cast<core::PartitionId>(p));
     }
-    if (out.empty()) c.fail("the plan has no partition '" + name + "'; its first is '" + plan.plan.partitions.front().name + "', and '*' is all");
+    if (out.empty()) c.fail("the plan has no partition '" + name + "'; its first is '" + plan.plan.partitions.front().name + "', and 'NAME*' are all that begin so");
     return out;
   }
   std::uint32_t application(const JsonCursor& table) const {

@@ -6,7 +6,7 @@
 //   [[burst]]         application = "traffic"  from_s = 8  until_s = 9  factor = 3
 //   [[profile_error]] module = "traffic/detect"  percent = 20            # it really takes 20 % longer than the plan says
 //
-// partition "*", and application or module left out: all of them. Errors are one line: file, key, what to do. Any thread.
+// partition "gpu0*": all whose name begins so; application or module left out: all of them. Errors are one line: file, key, what to do. Any thread.
 #pragma once
 
 #include <string>

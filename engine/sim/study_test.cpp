@@ -6,6 +6,8 @@
 
 #include <cmath>
 
+#include "engine/sim/random.h"
+
 namespace leat::sim {
 namespace {
 
@@ -178,6 +180,21 @@ TEST(Workload, ABurstAddsOrTakesAway) {
   EXPECT_EQ(steady.size() - static_cast<std::size_t>(count(steady)), more.size() - static_cast<std::size_t>(count(more)));
 }
 
+// Arrivals must not depend on the machine: fixed values, made once.
+TEST(Workload, TheSameArrivalsEverywhere) {
+  const auto hash = [](const std::vector<TimeNs>& t) {
+    std::uint64_t h = 0xCBF29CE484222325u;
+    for (const TimeNs x : t) h = (h ^ mix(static_cast<std::uint64_t>(x))) * 0x100000001B3u;
+    return h;
+  };
+  EXPECT_EQ(hash(times(*read_process("poisson"), 500, 20 * kSecond, 0, 3)), 15574775269862579265u);
+  EXPECT_EQ(hash(times(*read_process("gamma:1.4"), 500, 20 * kSecond, 0, 3)), 8392039085991727316u);
+  EXPECT_EQ(hash(times(*read_process("mmpp:1/0.5,4/0.2"), 500, 20 * kSecond, 0, 3)), 8842635119080485094u);
+  const ArrivalProcess series{.kind = ProcessKind::trace, .trace = {.values = {10, 40, 10, 0, 90}, .bin_ns = kSecond}};
+  EXPECT_EQ(hash(times(series, 500, 5 * kSecond, 0, 3)), 10229563990052289782u);
+  EXPECT_EQ(hash(with_burst(poisson(1000, kSecond, 1), {.from_ns = 0, .until_ns = kSecond / 2, .factor = 0.5}, 1000, 2)), 4417993745080234345u);
+}
+
 TEST(Workload, BadWordsAreOneLine) {
   for (const char* word : {"gamma:", "gamma:x", "gamma:0", "mmpp:1/10", "mmpp:1/0,2/3", "mmpp:0/1,0/1", "mmpp:a/b,c/d", "/no/such_arrivals_file", "poison", "gamma:nan"}) {
     const auto process = read_process(word);
@@ -204,6 +221,9 @@ TEST(Faults, BadFilesAreOneLineThatNamesTheKey) {
   EXPECT_THAT(error_of("[[lots]]\n"), HasSubstr("lots"));
   EXPECT_THAT(error_of("lost = 3\n"), HasSubstr("lost"));
   EXPECT_FALSE(error_of("[[lost\n").empty());
+  const auto several = parse_faults("[[lost]]\npartition = 'p*'\nat_s = 1\n[[lost]]\npartition = 'p4*'\nat_s = 2\n", "f.toml", plan);
+  ASSERT_TRUE(several.ok()) << several.error();
+  EXPECT_EQ(several->faults.size(), 6u);
   EXPECT_TRUE(parse_faults("{\"clock_step\": [{\"at_s\": 1, \"by_ms\": 5}]}", "f.json", plan).ok());
 }
 
