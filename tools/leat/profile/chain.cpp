@@ -63,7 +63,7 @@ std::size_t append(const leat_tensor& t, const std::byte* at, std::vector<double
 
 }  // namespace
 
-Result<Chain> Chain::open(const ChainSpec& spec) {
+Result<Chain> Chain::open(const ChainSpec& spec, cli::Progress* progress) {
   Chain out;
   out.executor_ = exec::onnx_executor();
   const auto blocks = static_cast<std::uint32_t>(spec.cuts.size()) + 1;
@@ -76,6 +76,7 @@ Result<Chain> Chain::open(const ChainSpec& spec) {
     if (out.executor_->open(&options, &session, error, sizeof error) != 0) return Error{error};
     out.stages_.emplace_back();
     out.stages_.back().session = {session, Closer{out.executor_}};
+    if (progress != nullptr) progress->add(1);
   }
   return out;
 }

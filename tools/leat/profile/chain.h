@@ -13,6 +13,7 @@
 
 #include "engine/exec/executor.h"
 #include "leat/result.hpp"
+#include "tools/cli/progress.h"
 
 namespace leat::tools {
 
@@ -25,7 +26,8 @@ struct ChainSpec {
 
 class Chain {
  public:
-  static Result<Chain> open(const ChainSpec& spec);
+  // progress: one more for each block opened; may be null.
+  static Result<Chain> open(const ChainSpec& spec, cli::Progress* progress = nullptr);
 
   // Sets the batch of the runs to come (1..batch_max) and draws the model's inputs anew.
   Status prepare(std::uint32_t batch, std::uint64_t seed);

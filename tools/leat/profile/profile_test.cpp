@@ -102,6 +102,14 @@ TEST(Summary, MedianSpreadAndTail) {
   EXPECT_EQ(summary({0}).p50_ns, 1) << "a profile holds no zero times";
 }
 
+TEST(Summary, OfAShareIsNotFasterThanItsMean) {
+  const std::vector<std::int64_t> turns{10, 10, 10, 90};  // three batches in the own turn, one waits for the neighbours'
+  EXPECT_EQ(summary(turns).p50_ns, 10);
+  EXPECT_EQ(summary_of_share(turns).p50_ns, 30);
+  EXPECT_EQ(summary_of_share(turns).p99_ns, 90);
+  EXPECT_EQ(summary_of_share({10, 20, 21, 9}).p50_ns, 20);
+}
+
 TEST(Differences, AreRelativeAndSeeWhatIsNoNumber) {
   const double a[] = {1, -4, 2}, b[] = {1, -4, 2.001}, none[] = {1, NAN, 2};
   EXPECT_EQ(relative_difference(a, a), 0);

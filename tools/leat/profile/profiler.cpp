@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 
 #include "engine/exec/module.h"
 #include "engine/exec/onnx_library.h"
@@ -95,10 +96,10 @@ class Profiler {
   Status fill_in();
   Status write_blocks();
   Status verify();
-  Result<double> difference(const std::string& model_path);
+  Result<double> difference(const std::string& model_path, cli::Progress& progress);
   Status measure();
   Status measure_class(std::uint32_t cores, std::uint32_t share, cli::Progress& progress, std::uint64_t& done);
-  Result<std::vector<std::vector<std::int64_t>>> sample(Chain& chain, std::uint32_t batch, std::uint32_t samples, double seconds, cli::Progress* progress, std::uint64_t done);
+  Result<std::vector<std::vector<std::int64_t>>> sample(Chain& chain, std::uint32_t batch, std::uint32_t samples, double seconds, cli::Progress& progress, std::uint64_t done);
   bool measured(std::uint32_t cores, std::uint32_t share, std::uint32_t batch) const;
   Error wrong(const std::string& text) const { return Error{job_.model_path + ": " + text}; }
 
@@ -162,7 +163,7 @@ Status Profiler::resume() {
   return Done{};
 }
 
-// Times every segment between neighbouring candidates, then groups. A cut that undoes a fusion is a candidate only where
+// Times every segment between neighbouring candidates at the largest batch (what plans for throughput run), then groups. A cut that undoes a fusion is a candidate only where
 // there are too few others.
 Status Profiler::cut_anew() {
   if (job_.blocks == 1) return Done{};
@@ -177,9 +178,10 @@ Status Profiler::cut_anew() {
   }
   const std::uint32_t cores = job_.cores.front();
   if (auto pinned = worker::pin_thread({usable_.data(), cores}); !pinned) return Error{pinned.error()};
-  auto chain = Chain::open({.model_path = job_.model_path, .cuts = names, .batch_max = job_.batches.front(), .threads = cores});
+  cli::Progress progress("looking for blocks", names.size() + 1 + kSegmentSamples, "steps");
+  auto chain = Chain::open({.model_path = job_.model_path, .cuts = names, .batch_max = job_.batches.back(), .threads = cores}, &progress);
   if (!chain) return Error{chain.error()};
-  auto times = sample(*chain, job_.batches.front(), kSegmentSamples, kSegmentSeconds, nullptr, 0);
+  auto times = sample(*chain, job_.batches.back(), kSegmentSamples, kSegmentSeconds, progress, names.size() + 1);
   if (!times) return Error{times.error()};
   std::vector<std::int64_t> segments;
   for (auto& t : *times) segments.push_back(summary(std::move(t)).p50_ns);
@@ -234,11 +236,11 @@ Status Profiler::write_blocks() {
 }
 
 // The largest difference between the whole model and its blocks behind each other, over batches and inputs.
-Result<double> Profiler::difference(const std::string& model_path) {
+Result<double> Profiler::difference(const std::string& model_path, cli::Progress& progress) {
   const std::uint32_t most = job_.batches.back();
-  auto whole = Chain::open({.model_path = model_path, .cuts = {}, .batch_max = most, .threads = 1});
+  auto whole = Chain::open({.model_path = model_path, .cuts = {}, .batch_max = most, .threads = 1}, &progress);
   if (!whole) return Error{whole.error()};
-  auto blocks = Chain::open({.model_path = model_path, .cuts = out_.profile.cuts, .batch_max = most, .threads = 1});
+  auto blocks = Chain::open({.model_path = model_path, .cuts = out_.profile.cuts, .batch_max = most, .threads = 1}, &progress);
   if (!blocks) return Error{blocks.error()};
   std::vector<std::int64_t> ns(job_.blocks);
   double worst = 0;
@@ -253,6 +255,7 @@ Result<double> Profiler::difference(const std::string& model_path) {
         return wrong("answers infinity or no number on normally distributed inputs (seed " + std::to_string(job_.seed + i) + "); nothing can be compared, leave --verify out");
       worst = std::max(worst, relative_difference(expected, blocks->answer()));
       ++out_.verified->runs;
+      progress.add(1);
     }
   }
   return worst;
@@ -261,7 +264,8 @@ Result<double> Profiler::difference(const std::string& model_path) {
 Status Profiler::verify() {
   if (!job_.verify) return Done{};
   out_.verified.emplace();
-  const auto own = difference(job_.model_path);
+  cli::Progress progress("comparing blocks with the whole", 2 * (job_.blocks + 1 + 2 * kVerifyRuns), "steps");
+  const auto own = difference(job_.model_path, progress);
   if (!own) return Error{own.error()};
   out_.verified->own_weights = *own;
   graph_->randomize_weights(job_.seed);
@@ -269,7 +273,7 @@ Status Profiler::verify() {
   if (!bytes) return Error{bytes.error()};
   const TemporaryModel model(*bytes);
   if (!model.written()) return Error{model.path() + ": cannot be written; make room in the temporary folder, or set TMPDIR"};
-  const auto drawn = difference(model.path());
+  const auto drawn = difference(model.path(), progress);
   if (!drawn) return Error{drawn.error()};
   out_.verified->random_weights = *drawn;
   return Done{};
@@ -280,7 +284,7 @@ bool Profiler::measured(std::uint32_t cores, std::uint32_t share, std::uint32_t 
 }
 
 // [block][sample], after the warm runs.
-Result<std::vector<std::vector<std::int64_t>>> Profiler::sample(Chain& chain, std::uint32_t batch, std::uint32_t samples, double seconds, cli::Progress* progress, std::uint64_t done) {
+Result<std::vector<std::vector<std::int64_t>>> Profiler::sample(Chain& chain, std::uint32_t batch, std::uint32_t samples, double seconds, cli::Progress& progress, std::uint64_t done) {
   if (auto s = chain.prepare(batch, job_.seed); !s) return Error{s.error()};
   std::vector<std::vector<std::int64_t>> out(chain.blocks());
   std::vector<std::int64_t> ns(chain.blocks());
@@ -291,7 +295,7 @@ Result<std::vector<std::vector<std::int64_t>>> Profiler::sample(Chain& chain, st
   for (std::uint32_t i = 0; i < samples && (i < kLeastSamples || seconds_since(start) < seconds); ++i) {
     if (auto s = chain.run(ns); !s) return Error{s.error()};
     for (std::size_t b = 0; b < ns.size(); ++b) out[b].push_back(ns[b]);
-    if (progress != nullptr) progress->set(done + i + 1);
+    progress.set(done + i + 1);
   }
   return out;
 }
@@ -308,11 +312,11 @@ Status Profiler::measure_class(std::uint32_t cores, std::uint32_t share, cli::Pr
     if (measured(cores, share, batch)) continue;
     BusyNeighbours neighbours;
     if (auto started = neighbours.start(spec, batch, busy); !started) return started;
-    auto times = sample(*chain, batch, job_.samples, job_.seconds, &progress, done);
+    auto times = sample(*chain, batch, job_.samples, job_.seconds, progress, done);
     if (!times) return Error{times.error()};
     progress.set(done += job_.samples, class_of(cores) + " batch " + std::to_string(batch));
     planner::ProfileRow row{.partition_class = class_of(cores), .share = share, .batch = batch, .blocks = {}};
-    for (auto& t : *times) row.blocks.push_back(summary(std::move(t)));
+    for (auto& t : *times) row.blocks.push_back(share > 1 ? summary_of_share(std::move(t)) : summary(std::move(t)));
     out_.profile.rows.push_back(std::move(row));
     ++out_.measured;
     if (job_.output.empty()) continue;
@@ -371,6 +375,14 @@ planner::Latency summary(std::vector<std::int64_t> ns) {
   const auto at = [&](std::size_t percent) { return std::max<std::int64_t>(1, ns[std::min(ns.size() - 1, ns.size() * percent / 100)]); };
   planner::Latency out{.p50_ns = at(50), .p99_ns = at(99), .samples = static_cast<std::uint32_t>(ns.size())};
   out.spread_ns = at(75) - at(25);
+  return out;
+}
+
+planner::Latency summary_of_share(std::vector<std::int64_t> ns) {
+  const double mean = std::accumulate(ns.begin(), ns.end(), 0.0) / static_cast<double>(ns.size());
+  planner::Latency out = summary(std::move(ns));
+  out.p50_ns = std::max<std::int64_t>(out.p50_ns, std::llround(mean));
+  out.p99_ns = std::max(out.p99_ns, out.p50_ns);
   return out;
 }
 

@@ -60,6 +60,10 @@ std::vector<std::string> split_list(const std::string& text);
 // Median, 99th percentile, quartiles' distance and count of `ns` (at least one entry).
 planner::Latency summary(std::vector<std::int64_t> ns);
 
+// The same where neighbours take turns on the same cores: a batch shorter than a turn mostly runs undisturbed, so that its median
+// promises a throughput that a share does not have. The mean stands in where it is larger.
+planner::Latency summary_of_share(std::vector<std::int64_t> ns);
+
 // Largest difference, relative to the largest expected value; infinite where sizes differ or a value is no number.
 double relative_difference(std::span<const double> expected, std::span<const double> found);
 
