@@ -34,7 +34,7 @@ struct Scenario {
   std::vector<Model> models;
   std::uint32_t partitions = 1;
   double length = 1;                   // of the run, in --seconds
-  TimeNs budget_ns = -1;               // background budget instead of the preset's; -1: the preset's
+  TimeNs budget_ns = -1;               // background budget in each second instead of the preset's; -1: the preset's
 };
 
 [[nodiscard]] std::vector<Scenario> freshness_scenarios();

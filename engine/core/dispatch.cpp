@@ -156,6 +156,7 @@ void Scheduler::State::launch(LaneId lane_id, const Server& server, TimeNs start
   ++counters.partitions[server.partition].batches;
   ++partitions[server.partition].held;
   ++counters.partitions[server.partition].running;
+  partitions[server.partition].promised_ns = start + server.safe_ns[std::min(b.list.items, topology.routes[b.route].batch)] * margin_permille / 1000;
   set_idle(server.partition);
   Action a;
   a.kind = ActionKind::dispatch;

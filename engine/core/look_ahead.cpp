@@ -6,10 +6,13 @@
 namespace leat::core {
 namespace {
 
-constexpr double kNormal99 = 2.3263;
-constexpr std::uint32_t kMaxJobs = 64;     // played per move
-constexpr double kLateShare = 1.0 / 64;    // of a window: fresh, but after its deadline
-constexpr double kGuard = 2;               // standard deviations kept from the begin of a window
+// How the moves are weighed. Found by trying; docs/policies.md has the effects.
+constexpr double kSafe = 2.9;              // standard deviations from the median to the safe bound (2.33 would be its 99th percentile)
+constexpr double kGuard = 2;               // standard deviations kept from the begin of a window, at most a quarter of it
+constexpr double kRoom = 4;                // standard deviations that the rule keeps free for a heavier job
+constexpr double kLateShare = 1.0 / 1000;  // of a window: fresh, but after its deadline, or in a window that is covered already
+constexpr TimeNs kPeriods = 4;             // the horizon is no longer than so many of the shortest periods
+constexpr std::uint32_t kMaxJobs = 128;    // played per move
 
 // Of a normal variable: the chance to exceed x standard deviations, in steps of a quarter.
 double exceeds(double x) noexcept {
@@ -68,10 +71,10 @@ class Play {
  private:
   [[nodiscard]] double sigma(const LookAheadSource& s, std::uint32_t n) const noexcept {
     const auto safe = static_cast<double>(s.safe_ns[n]) * ask_.margin_permille / 1000;
-    return std::max(0.0, safe - static_cast<double>(s.run_ns[n])) / kNormal99;
+    return std::max(0.0, safe - static_cast<double>(s.run_ns[n])) / kSafe;
   }
   [[nodiscard]] bool harms(std::uint32_t m, std::size_t j, TimeNs at) const noexcept;
-  void account(std::size_t i, TimeNs end, double deviation) noexcept;
+  void account(std::size_t i, TimeNs end, double deviation, double own) noexcept;
   void lose(const LookAheadSource& s, Job& job, TimeNs until) noexcept;
 
   const LookAhead& ask_;
@@ -90,10 +93,9 @@ Ready Play::ready(std::size_t i, TimeNs at) const noexcept {
   if (s.period_ns == 0) return {start, start + run <= s.deadline_ns ? s.deadline_ns : kNever - 1};
   TimeNs begin = job.need;
   if (start + run >= begin + s.period_ns) begin += (start + run - begin) / s.period_ns * s.period_ns;
-  if (start + run < begin) {  // it would end in a window that is covered
-    const auto guard = static_cast<TimeNs>(kGuard * sigma(s, 1));
-    start = std::max(start, begin - run + std::min(guard, s.period_ns / 4));
-  }
+  // Not so early that it may end in the window before, which is covered.
+  const auto guard = std::min(static_cast<TimeNs>(kGuard * sigma(s, 1)), s.period_ns / 4);
+  start = std::max(start, begin + guard - run);
   return {start, begin + s.period_ns};
 }
 
@@ -104,10 +106,11 @@ bool Play::harms(std::uint32_t m, std::size_t j, TimeNs at) const noexcept {
     const LookAheadSource& s = ask_.sources[i];
     if (s.weight <= ask_.sources[j].weight || (s.machines >> m & 1) == 0) continue;
     const Ready r = ready(i, at);
-    if (r.start == kNever || r.end == kNever - 1 || std::max(end, r.start) + s.run_ns[1] <= r.end) continue;
+    const TimeNs need = s.run_ns[1] + static_cast<TimeNs>(kRoom * sigma(s, 1));
+    if (r.start == kNever || r.end == kNever - 1 || std::max(end, r.start) + need <= r.end) continue;
     bool elsewhere = false;
     for (std::uint32_t other = 0; other < ask_.machines && !elsewhere; ++other) {
-      elsewhere = other != m && (s.machines >> other & 1) != 0 && std::max(machines_[other].free, r.start) + s.run_ns[1] <= r.end;
+      elsewhere = other != m && (s.machines >> other & 1) != 0 && std::max(machines_[other].free, r.start) + need <= r.end;
     }
     if (!elsewhere) return true;
   }
@@ -162,7 +165,7 @@ void Play::start(std::uint32_t m, std::uint32_t lead, TimeNs at, std::uint32_t r
     if (s.latest && s.period_ns > 0 && newer != kNever && newer + s.transit_ns <= at) {  // by then it has taken its place
       job.capture = newer + (at - newer - s.transit_ns) / s.period_ns * s.period_ns;
     }
-    account(i, machine.free, deviation);
+    account(i, machine.free, deviation, own);
   }
 }
 
@@ -175,7 +178,7 @@ void Play::lose(const LookAheadSource& s, Job& job, TimeNs until) noexcept {
   job.need += lost * s.period_ns;
 }
 
-void Play::account(std::size_t i, TimeNs end, double deviation) noexcept {
+void Play::account(std::size_t i, TimeNs end, double deviation, double own) noexcept {
   const LookAheadSource& s = ask_.sources[i];
   Job& job = jobs_[i];
   const auto chance = [&](TimeNs room) {  // to end later than `room` after `end`
@@ -200,7 +203,8 @@ void Play::account(std::size_t i, TimeNs end, double deviation) noexcept {
   if (end >= job.need + s.period_ns) return;  // beyond the horizon
   if (job.need + s.period_ns <= horizon_) {
     cost_ += window * chance(job.need + s.period_ns - end);
-    cost_ += window * chance(end - job.need);  // the other edge: ends before the window begins
+    // The other edge. When the time comes, the start can still be put off: only its own run time is uncertain then.
+    if (own > 0) cost_ += window * exceeds(static_cast<double>(end - job.need) / own);
     if (end > capture + s.slo_ns) cost_ += window * kLateShare;
   }
   job.need += s.period_ns;
@@ -249,11 +253,12 @@ double Play::finish() noexcept {
 }  // namespace
 
 LookAheadMove LookAhead::decide(TimeNs now) const noexcept {
-  TimeNs longest = 0;
+  TimeNs longest = 0, ahead = horizon_ns;
   for (const LookAheadSource& s : sources) {
+    if (s.period_ns > 0) ahead = std::min(ahead, kPeriods * s.period_ns);
     if (s.waiting_ns != kNever) longest = std::max(longest, s.run_ns[1]);
   }
-  const TimeNs horizon = now + horizon_ns + longest;
+  const TimeNs horizon = now + ahead + longest;
   LookAheadMove best;
   double least = 0;
   TimeNs best_end = kNever, soonest = kNever;

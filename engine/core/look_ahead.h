@@ -7,8 +7,8 @@
 // decide() tries every possible first move and plays each on over a horizon with a simple rule: start the job whose window ends
 // first, unless a heavier job would then miss a window that it meets otherwise; do not end a job before the window it is for.
 // The move with the least expected cost is made; at equal cost starting comes before idling, the earlier window before the later.
-// Run times are taken as normal with the median as mean and the distance to the safe bound as 2.33 standard deviations, so what
-// ends close to a window's edge costs in proportion to its risk.
+// Run times are taken as normal around the median, with a deviation from the safe bound (p99 x margin), so that what ends close to
+// a window's edge costs in proportion to its risk.
 //
 // Plain data in, a move out: no clock, no memory between calls, no allocation. O(candidates x jobs within the horizon x sources).
 #pragma once

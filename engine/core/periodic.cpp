@@ -22,7 +22,8 @@ namespace {
 
 // By rank (rank_of): background, -, normal, background below its budget, high, -, protected and above.
 double weight_of(std::uint32_t rank) noexcept {
-  constexpr std::array<double, 7> kWeight = {1, 1, 64, 512, 4096, 4096, 262144};
+  constexpr double kClass = 48;
+  constexpr std::array<double, 7> kWeight = {1, 1, kClass, kClass * kClass / 8, kClass * kClass, kClass * kClass, kClass * kClass * kClass};
   return kWeight[std::min<std::size_t>(rank, kWeight.size() - 1)];
 }
 
@@ -67,9 +68,12 @@ bool Scheduler::State::add_stream(Known& known, StreamId id) noexcept {
       priority = tasks[t].priority;
     }
   }
-  // What is expected but has not come in a period's time does not count.
-  if (stream.next_expected_ns + period >= now) source.next_ns = std::max(stream.next_expected_ns, now + period / 16) - stream.transit_ns;
-  if (stream.next_expected_ns > now) source.next_ns = stream.next_expected_ns - stream.transit_ns;
+  // What is overdue may come any moment, and counts no more after a period.
+  if (stream.next_expected_ns >= now) {
+    source.next_ns = std::max(stream.next_expected_ns, now + 1) - stream.transit_ns;
+  } else if (stream.next_expected_ns + period >= now) {
+    source.next_ns = now + period / 16 - stream.transit_ns;
+  }
   if (source.waiting_ns == kNever && source.next_ns == kNever) return false;
   // The nearest edge on the grid of the newest capture; windows that have passed are lost.
   TimeNs edge = covered - newest + period / 2;
@@ -114,7 +118,7 @@ Scheduler::State::Turn Scheduler::State::serve_periodic(PartitionId id) noexcept
       const PartitionId p = servers[other].partition;
       const auto end = known.machine.begin() + known.ask.machines;
       if (!partitions[p].up || std::find(known.machine.begin(), end, p) != end) continue;
-      known.ask.free_ns[known.ask.machines] = partitions[p].held > 0 ? std::max(now, partitions[p].free_ns) : now;
+      known.ask.free_ns[known.ask.machines] = partitions[p].held > 0 ? std::max(now, partitions[p].promised_ns) : now;
       known.machine[known.ask.machines++] = p;
     }
   }

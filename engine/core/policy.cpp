@@ -59,6 +59,7 @@ constexpr Policy leat() {
   p.kappa_permille = 760;
   p.discard_by_p50 = true;
   p.look_ahead = true;
+  p.background_budget_ns = 100'000'000;
   p.reserve_pipelines = true;
   return p;
 }

@@ -105,6 +105,7 @@ struct Partition {
   bool dirty = false;
   std::uint32_t held = 0;                       // batches sent to it whose end is not proven
   TimeNs free_ns = 0;                           // expected end of them all
+  TimeNs promised_ns = 0;                       // look-ahead: when it is free at the latest, going by the safe bound
   TimeNs deferred_until_ns = 0;                 // look-ahead keeps it idle until then
   std::vector<ServerId> servers;
 };
