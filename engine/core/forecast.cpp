@@ -2,9 +2,13 @@
 //
 // Fluid view of a later module i: its servers still have `left_i` of running work; `ahead_i` items will have reached it before
 // this batch does (running at k, queued or running in between, queued at i); each costs tau_i = 1 / throughput at its batch
-// cap. The batch reaches i at A_i, so its last item waits
-//     q_i = max(0, left_i / W_i + (ahead_i + n) tau_i - A_i),     A_j = max over predecessors i of A_i + q_i + d_i,
+// cap, c_i. The batch reaches i at A_i, so its last item waits
+//     q_i = max(0, left_i / W_i + (ahead_i + max(0, n - c_i)) tau_i - R_i - A_i),     A_j = max over predecessors i of A_i + q_i + d_i,
 // and L_sub(k) = max over paths of sum (q_i + d_i). This replaces PARD's averages in equation 3.
+//
+// R_i: when the batch starts, the other W_i - 1 servers are still busy, evenly spread over d_i(c_i): work worth d_i (W_i - 1) / 2 that
+// the fluid has counted is not before this batch but beside it, so R_i = d_i(c_i) (W_i - 1) / (2 W_i). Spread is not always even:
+// only Policy::residual_permille of it is believed.
 #include <algorithm>
 
 #include "engine/core/state.h"
@@ -35,9 +39,11 @@ TimeNs Scheduler::State::forecast(ModuleId from, std::uint32_t n, TimeNs d) cons
     if (here.arrive < 0) continue;
     const std::int64_t ahead = here.content + m.queued_items;
     const TimeNs left = m.running == 0 ? 0 : std::max<TimeNs>(0, m.running_end_sum - static_cast<TimeNs>(m.running) * now) / m.server_count;
-    const TimeNs wait = left + (ahead + n) * m.ns_per_item - here.arrive;
-    // Without a queue there it runs as the batch it comes in; with one, in a full batch.
     const Server& server = servers[lanes[m.first_lane].first_server];
+    const std::int64_t rest = n > server.cap ? n - server.cap : 0;
+    const TimeNs beside = server.run_ns[server.cap] * (m.server_count - 1) / (2 * m.server_count) * policy.residual_permille / 1000;
+    const TimeNs wait = left + (ahead + rest) * m.ns_per_item - beside - here.arrive;
+    // Without a queue there it runs as the batch it comes in; with one, in a full batch.
     const TimeNs run = server.run_ns[wait > 0 ? server.cap : std::min(n, server.cap)];
     here.end = here.arrive + std::max<TimeNs>(0, wait) + run;
     here.content = ahead + m.running_items;

@@ -55,8 +55,10 @@ constexpr Policy leat() {
   p.exact_duration = true;
   p.live_queues = true;
   p.forecast = true;
-  p.shrink_permille = 650;
-  p.kappa_permille = 760;
+  p.residual_permille = 500;
+  p.shrink_permille = 700;
+  p.backlog_permille = 1000;
+  p.kappa_permille = 850;
   p.discard_by_p50 = true;
   p.look_ahead = true;
   p.background_budget_ns = 100'000'000;

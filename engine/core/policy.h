@@ -62,6 +62,7 @@ struct Policy {
   bool exact_duration = false;       // d of the batch about to run, instead of the planned batch
   bool live_queues = false;          // q_i from the core's own window at every bin, instead of the estimator's
   bool forecast = false;             // L_sub from what is queued and running downstream now (forecast.cpp), instead of averages
+  std::uint32_t residual_permille = 0;   // forecast: how much of what busy servers will have left at the batch's start is believed
   std::uint32_t shrink_permille = 1000;  // after the entry: rather than lose a task, cut the batch to at least this part
   // split
   SplitReading split_reading = SplitReading::elapsed;
