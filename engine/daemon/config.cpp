@@ -192,8 +192,21 @@ void order_modules(const TomlCursor& t, std::vector<std::vector<std::string>> af
   }
 }
 
+ExpectedStream read_stream(const TomlCursor& t, std::int64_t slo_ns) {
+  t.only({"period_ms", "count", "max_age_ms", "priority"});
+  if (!t.has("period_ms")) t.fail("the key 'period_ms' is missing; add the time between two frames of such a stream");
+  const std::string priority = t.choice("priority", "normal", {"background", "normal", "high", "protected"});
+  return {.count = static_cast<double>(t.integer("count", 1, 1, 4096)),
+          .period_ns = std::llround(t.number("period_ms", 1, 1e-3, kLongestMs) * 1e6),
+          .max_age_ns = std::llround(t.number("max_age_ms", static_cast<double>(slo_ns) / 1e6, 1e-3, kLongestMs) * 1e6),
+          .priority = priority == "background" ? core::Priority::background
+                      : priority == "high"     ? core::Priority::high
+                      : priority == "protected" ? core::Priority::protected_
+                                                : core::Priority::normal};
+}
+
 void read_application(const TomlCursor& t, const Reading& reading, Config& out) {
-  t.only({"name", "slo_ms", "rate_rps", "weight", "module"});
+  t.only({"name", "slo_ms", "rate_rps", "weight", "module", "stream"});
   ApplicationConfig app;
   app.application.name = t.needed_text("name");
   for (const auto& other : out.applications)
@@ -210,6 +223,7 @@ void read_application(const TomlCursor& t, const Reading& reading, Config& out) 
     read_module(m, reading, app.application.modules.back(), app.modules.back());
     after.push_back(m.texts("after"));
   }
+  for (const auto& stream : t.tables("stream")) app.expected.push_back(read_stream(stream, app.application.slo_ns));
   if (app.modules.empty()) return t.fail("an application needs at least one [[application.module]]; add one");
   order_modules(t, std::move(after), app);
   if (const std::string problem = planner::problem_of(app.application); !problem.empty()) t.fail(problem);

@@ -29,6 +29,8 @@
 //     labels = ["circle", "square"]        # or a list of lists, one a head
 //     latency_ms = [4.0, 6.5]              # executor "emulated": time of a batch of 1, 2, ... (or a profile)
 //     options = { key = "value" }          # the executor's own
+//     [[application.stream]]               # streams to be expected, for `leat check` and the warnings at start
+//     period_ms = 33   count = 4   max_age_ms = 66   priority = "high"
 //
 // Paths are relative to the configuration file. Errors: one line, "FILE:LINE: KEY: what is wrong; what to do".
 // Thread rule: values.
@@ -40,6 +42,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/core/scheduler.h"
 #include "leat/result.hpp"
 #include "planner/application.h"
 #include "planner/plan.h"
@@ -66,8 +69,16 @@ struct ModuleConfig {
   std::vector<std::pair<std::string, std::string>> extra;  // executor's own key = value pairs
 };
 
+// Streams that will come; only what is said before start uses it: clients declare their own.
+struct ExpectedStream {
+  double count = 1;
+  std::int64_t period_ns = 0, max_age_ns = 0;
+  core::Priority priority = core::Priority::normal;
+};
+
 struct ApplicationConfig {
   planner::Application application;
+  std::vector<ExpectedStream> expected;
   std::vector<ModuleConfig> modules;
 };
 

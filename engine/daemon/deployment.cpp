@@ -189,6 +189,7 @@ Result<Deployment> deploy(const Config& config, std::span<const std::uint32_t> c
   std::uint32_t modules = 0;
   for (const auto& app : config.applications) {
     d.applications.push_back(app.application);
+    d.expected.push_back(app.expected);
     d.first_module.push_back(modules);
     modules += static_cast<std::uint32_t>(app.modules.size());
     for (std::size_t m = 0; m < app.modules.size(); ++m)
@@ -239,26 +240,6 @@ Status complete_plan(const Config& config, Deployment& d, std::span<const worker
     }
   }
   return Done{};
-}
-
-std::vector<std::string> unschedulable(const Deployment& d) {
-  std::vector<std::string> out;
-  for (std::uint32_t a = 0; a < d.applications.size(); ++a) {
-    std::vector<std::int64_t> end(d.applications[a].modules.size(), 0);  // earliest end of each module on an idle host
-    for (std::uint32_t m = 0; m < end.size(); ++m) {
-      std::int64_t least = INT64_MAX;
-      for (const auto& r : d.plan.routes)
-        if (r.application == a && r.module == m) least = std::min(least, r.stages[0].latency_by_batch.front().p50_ns);
-      std::int64_t start = 0;
-      for (const auto before : d.applications[a].modules[m].after) start = std::max(start, end[before]);
-      end[m] = start + (least == INT64_MAX ? 0 : least);
-    }
-    const std::int64_t need = *std::max_element(end.begin(), end.end());
-    if (need > d.applications[a].slo_ns)
-      out.push_back("application '" + d.applications[a].name + "' needs " + std::to_string(need / 1000) + " us on an idle host, more than its SLO of " +
-                    std::to_string(d.applications[a].slo_ns / 1000) + " us; raise slo_ms, use faster partitions or a smaller model");
-  }
-  return out;
 }
 
 }  // namespace leat::daemon

@@ -19,6 +19,7 @@ namespace leat::daemon {
 struct Deployment {
   std::vector<PartitionConfig> partitions;
   std::vector<planner::Application> applications;
+  std::vector<std::vector<ExpectedStream>> expected;     // [application]
   std::vector<worker::Setup> setups;                     // [partition]
   std::vector<std::vector<std::uint32_t>> session_of;    // [partition][module of all applications]: index in its Setup, or UINT32_MAX
   std::vector<std::uint32_t> first_module;               // [application]: module id of its module 0
@@ -39,7 +40,8 @@ std::vector<planner::Latency> profiled(const ModuleConfig& module, const planner
 // as measured (`ready[partition]`, of workers that were asked to calibrate). Nothing to do when the plan came from a file.
 Status complete_plan(const Config& config, Deployment& deployment, std::span<const worker::Ready> ready);
 
-// Applications whose SLO no route can meet even on an idle host: one line each, for the log and `leat check`.
+// Applications whose SLO no route can meet even on an idle host, and expected streams that cannot all be kept fresh
+// (engine/core/schedulable.h): one line each, for the log and `leat check`.
 std::vector<std::string> unschedulable(const Deployment& deployment);
 
 }  // namespace leat::daemon

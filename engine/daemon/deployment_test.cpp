@@ -97,6 +97,55 @@ TEST(Deployment, CpuAutoLeavesACoreToTheScheduler) {
   EXPECT_FALSE(alone->scheduler_alone);
 }
 
+constexpr const char* kSceneOnOnePartition = R"(
+[[partition]]
+name = "gpu"
+kind = "emulated"
+[[application]]
+name = "scene"
+slo_ms = 33
+  [[application.module]]
+  name = "det"
+  latency_ms = [15.6]
+  [[application.stream]]
+  period_ms = 33
+  max_age_ms = 66
+  priority = "protected"
+  count = 2
+[[application]]
+name = "report"
+slo_ms = 800
+  [[application.module]]
+  name = "vlm"
+  latency_ms = [98]
+  [[application.stream]]
+  period_ms = 500
+  priority = "background"
+)";
+
+TEST(Deployment, ExpectedStreamsThatCannotBeServedAreSaid) {
+  const std::uint32_t cores[] = {0};
+  const auto said = [&](const std::string& text) {
+    const Config config = parsed(text);
+    auto d = deploy(config, cores);
+    EXPECT_TRUE(d.ok() && complete_plan(config, *d, std::vector<worker::Ready>(2)).ok());
+    return d.ok() ? unschedulable(*d) : std::vector<std::string>{};
+  };
+  std::string text = kSceneOnOnePartition;
+  auto lines = said(text);
+  ASSERT_EQ(lines.size(), 2U);  // 2 x 15.6 of 33 ms typically, 104 % with the margin
+  EXPECT_EQ(lines[0].substr(0, 37), "tight: by p99 and margin periodic wor") << lines[0];
+  EXPECT_NE(lines[1].find("'report/vlm' (98.0 ms) can never run beside 'scene/det'"), std::string::npos) << lines[1];
+  text.replace(text.find("count = 2"), 9, "count = 3");
+  lines = said(text);
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_NE(lines[0].find("unschedulable: periodic work takes 142 % of partition gpu"), std::string::npos) << lines[0];
+  text.replace(text.find("count = 3"), 9, "count = 1");
+  text.replace(text.find("[[application]]"), 0, "[[partition]]\nname = \"share\"\nkind = \"emulated\"\n");
+  EXPECT_TRUE(said(text).empty());  // the report can go to either
+  EXPECT_FALSE(parse_config(std::string(kSceneOnOnePartition) + "colour = 3\n", "test.toml").ok());
+}
+
 TEST(Deployment, AnSloNobodyCanMeetIsSaid) {
   Config config = parsed(kTwoClasses);
   config.applications[0].application.slo_ns = 2'500'000;  // the chain needs 3 ms

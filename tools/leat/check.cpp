@@ -1,4 +1,5 @@
 // leat check: is a configuration sound, and what would leatd make of it here. Reads as leatd does, starts nothing.
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -31,6 +32,20 @@ constexpr cli::Command kCommand = {
     .exit_status = "0 when the configuration is sound, 2 otherwise.",
 };
 
+bool measured(const daemon::ModuleConfig& module, const daemon::Deployment& deployment) {
+  return !deployment.partitions.empty() &&
+         std::all_of(deployment.partitions.begin(), deployment.partitions.end(), [&](const auto& p) { return !daemon::profiled(module, p.partition).empty(); });
+}
+
+bool all_measured(const daemon::Config& config, const daemon::Deployment& deployment) {
+  for (const auto& application : config.applications) {
+    for (const auto& module : application.modules) {
+      if (!measured(module, deployment)) return false;
+    }
+  }
+  return true;
+}
+
 Json describe(const daemon::Config& config, const daemon::Deployment& deployment) {
   Json json = {{"file", config.file}, {"sound", true}, {"socket", config.socket}, {"preset", config.preset}};
   json["scheduler"] = {{"cores", worker::cores_text(deployment.scheduler_cores)}, {"alone", deployment.scheduler_alone}};
@@ -45,13 +60,11 @@ Json describe(const daemon::Config& config, const daemon::Deployment& deployment
   for (const auto& application : config.applications) {
     Json entry = {{"name", application.application.name}, {"slo_ms", static_cast<double>(application.application.slo_ns) / 1e6}, {"modules", Json::array()}};
     for (std::size_t m = 0; m < application.modules.size(); ++m) {
-      bool measured = !deployment.partitions.empty();
-      for (const auto& partition : deployment.partitions) measured = measured && !daemon::profiled(application.modules[m], partition.partition).empty();
       entry["modules"].push_back({{"name", application.application.modules[m].name},
                                   {"executor", application.modules[m].executor},
                                   {"model", application.modules[m].model_path},
                                   {"batch", application.modules[m].batch},
-                                  {"latency", measured ? "profiled" : "measured when leatd starts"}});
+                                  {"latency", measured(application.modules[m], deployment) ? "profiled" : "measured when leatd starts"}});
     }
     json["applications"].push_back(entry);
   }
@@ -87,6 +100,11 @@ int run(const cli::Arguments& args) {
   if (!cores.ok()) return cli::fail(kCommand.name, cores.error());
   auto deployment = daemon::deploy(*config, *cores);
   if (!deployment.ok()) return cli::fail(kCommand.name, deployment.error());
+  // With every latency known the routes are too, and what they cannot keep can be said.
+  if (all_measured(*config, *deployment)) {
+    const std::vector<worker::Ready> none(deployment->partitions.size());
+    if (auto status = daemon::complete_plan(*config, *deployment, none); !status) return cli::fail(kCommand.name, status.error());
+  }
   const Json json = describe(*config, *deployment);
   if (args.flag("json")) {
     std::printf("%s\n", json.dump(2).c_str());

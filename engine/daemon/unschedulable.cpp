@@ -1,0 +1,74 @@
+// What a deployment cannot keep, said before it starts: SLOs that no route meets, and expected streams that no schedule serves.
+#include <algorithm>
+
+#include "engine/core/policy.h"
+#include "engine/core/schedulable.h"
+#include "engine/daemon/deployment.h"
+
+namespace leat::daemon {
+namespace {
+
+// The work of one module's expected streams, stage by stage; where it has several routes the fastest speaks, so that what is
+// found holds for any choice.
+void add_demands(const Deployment& d, std::uint32_t a, std::uint32_t m, const ExpectedStream& stream, std::vector<core::Demand>& out) {
+  const planner::Module& module = d.applications[a].modules[m];
+  const std::size_t first = out.size();
+  for (const planner::Route& route : d.plan.routes) {
+    if (route.application != a || route.module != m) continue;
+    for (std::size_t k = 0; k < route.stages.size(); ++k) {
+      const planner::Stage& stage = route.stages[k];
+      if (out.size() <= first + k) {
+        out.push_back({.name = d.applications[a].name + "/" + module.name, .period_ns = stream.period_ns, .max_age_ns = stream.max_age_ns, .priority = stream.priority,
+                       .count = stream.count * module.items_per_request, .run_ns = INT64_MAX, .item_ns = INT64_MAX, .pool = {}});
+      }
+      core::Demand& demand = out[first + k];
+      demand.pool.insert(demand.pool.end(), stage.pool.begin(), stage.pool.end());
+      const planner::Latency& one = stage.latency_by_batch.front();
+      if (one.p50_ns < demand.run_ns) {
+        demand.run_ns = one.p50_ns;
+        demand.safe_ns = one.p99_ns;
+      }
+      for (std::size_t b = 0; b < stage.latency_by_batch.size() && (b == 0 || static_cast<double>(b) < demand.count); ++b) {
+        demand.item_ns = std::min(demand.item_ns, stage.latency_by_batch[b].p50_ns / static_cast<std::int64_t>(b + 1));
+      }
+    }
+  }
+}
+
+std::vector<std::string> crowded(const Deployment& d) {
+  std::vector<core::Demand> demands;
+  std::vector<std::string> names, out;
+  for (const auto& p : d.partitions) names.push_back(p.partition.name);
+  for (std::uint32_t a = 0; a < d.expected.size(); ++a) {
+    for (const ExpectedStream& stream : d.expected[a]) {
+      for (std::uint32_t m = 0; m < d.applications[a].modules.size(); ++m) add_demands(d, a, m, stream, demands);
+    }
+  }
+  for (const core::Finding& f : core::obstacles(demands, names, core::Policy{}.margin_permille)) out.push_back(f.text);
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> unschedulable(const Deployment& d) {
+  std::vector<std::string> out;
+  for (std::uint32_t a = 0; a < d.applications.size(); ++a) {
+    std::vector<std::int64_t> end(d.applications[a].modules.size(), 0);  // earliest end of each module on an idle host
+    for (std::uint32_t m = 0; m < end.size(); ++m) {
+      std::int64_t least = INT64_MAX;
+      for (const auto& r : d.plan.routes)
+        if (r.application == a && r.module == m) least = std::min(least, r.stages[0].latency_by_batch.front().p50_ns);
+      std::int64_t start = 0;
+      for (const auto before : d.applications[a].modules[m].after) start = std::max(start, end[before]);
+      end[m] = start + (least == INT64_MAX ? 0 : least);
+    }
+    const std::int64_t need = *std::max_element(end.begin(), end.end());
+    if (need > d.applications[a].slo_ns)
+      out.push_back("application '" + d.applications[a].name + "' needs " + std::to_string(need / 1000) + " us on an idle host, more than its SLO of " +
+                    std::to_string(d.applications[a].slo_ns / 1000) + " us; raise slo_ms, use faster partitions or a smaller model");
+  }
+  for (auto& line : crowded(d)) out.push_back(std::move(line));
+  return out;
+}
+
+}  // namespace leat::daemon
