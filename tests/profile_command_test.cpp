@@ -150,6 +150,10 @@ TEST(LeatProfile, ShapesFromModelsOverAPlanToAServingDaemon) {
   const Exit planned = leat({"plan", "--application", folder.write("app.toml", kApplication), "--host", folder.write("host.json", kHost), "--profiles", profiles, "-o", plan});
   ASSERT_EQ(planned.status, 0) << planned.err;
 
+  const Exit checked = leat({"check", folder.write("shapes.toml", shapes_by(plan))});
+  EXPECT_EQ(checked.status, 0) << checked.err;
+  EXPECT_THAT(checked.err, HasSubstr("latency from the plan"));
+
   Leatd leatd(shapes_by(plan));
   ASSERT_TRUE(leatd.alive()) << leatd.log();
   auto client = Client::connect(leatd.socket(), "profile");

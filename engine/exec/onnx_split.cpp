@@ -5,6 +5,7 @@
 #include <onnx/shape_inference/implementation.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -85,6 +86,12 @@ bool fuses_after(const std::string& before, const std::string& behind) {
   return kBefore.contains(before) && kBehind.contains(behind);
 }
 
+// Names come from the file: anything may be in them.
+std::string one_line(std::string text) {
+  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return std::iscntrl(c) != 0; }, ' ');
+  return text;
+}
+
 struct Layer {
   int node = 0;                      // index in the model's graph
   std::vector<std::string> reads;    // names that are no constants
@@ -106,7 +113,7 @@ struct OnnxGraph::State {
   std::vector<OnnxCut> cuts;
 
   bool constant(const std::string& n) const { return constant_nodes.contains(n) || initializers.contains(n); }
-  Error error(const std::string& text) const { return Error{name + ": " + text}; }
+  Error error(const std::string& text) const { return Error{one_line(name + ": " + text)}; }
   Status index();
   void infer();
   bool infer_at(std::int64_t batch, std::map<std::string, Tensor>* out);
@@ -204,8 +211,7 @@ bool OnnxGraph::State::infer_at(std::int64_t batch, std::map<std::string, Tensor
   try {
     onnx::shape_inference::InferShapes(light, onnx::OpSchemaRegistry::Instance(), onnx::ShapeInferenceOptions(false, 0, true));
   } catch (const std::exception& e) {
-    inference_problem = e.what();
-    std::replace(inference_problem.begin(), inference_problem.end(), '\n', ' ');
+    inference_problem = one_line(e.what());
     return false;
   }
   const auto keep = [out](const onnx::ValueInfoProto& v) {
@@ -245,6 +251,7 @@ void OnnxGraph::State::infer() {
 void OnnxGraph::State::add_cut(std::uint32_t layer, const std::string& tensor) {
   const auto found = tensors.find(tensor);
   if (found == tensors.end() || !found->second.batched || element_bytes(found->second.type) == 0 || inputs.contains(tensor) || outputs.contains(tensor)) return;
+  if (one_line(tensor) != tensor) return;  // it could not be named in a profile
   const onnx::NodeProto& before = model.graph().node(layers[layer].node);
   const Layer* reader = nullptr;
   int readers = 0;

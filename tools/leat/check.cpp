@@ -57,14 +57,18 @@ Json describe(const daemon::Config& config, const daemon::Deployment& deployment
                                   {"cores", worker::cores_text(partition.cores)}});
   }
   json["applications"] = Json::array();
-  for (const auto& application : config.applications) {
+  for (std::size_t a = 0; a < config.applications.size(); ++a) {
+    const auto& application = config.applications[a];
     Json entry = {{"name", application.application.name}, {"slo_ms", static_cast<double>(application.application.slo_ns) / 1e6}, {"modules", Json::array()}};
     for (std::size_t m = 0; m < application.modules.size(); ++m) {
+      std::uint32_t batch = deployment.planned ? 0 : application.modules[m].batch;
+      for (const auto& route : deployment.plan.routes)
+        if (route.application == a && route.module == m) batch = std::max(batch, route.batch);
       entry["modules"].push_back({{"name", application.application.modules[m].name},
                                   {"executor", application.modules[m].executor},
                                   {"model", application.modules[m].model_path},
-                                  {"batch", application.modules[m].batch},
-                                  {"latency", measured(application.modules[m], deployment) ? "profiled" : "measured when leatd starts"}});
+                                  {"batch", batch},
+                                  {"latency", deployment.planned ? "from the plan" : measured(application.modules[m], deployment) ? "profiled" : "measured when leatd starts"}});
     }
     json["applications"].push_back(entry);
   }
@@ -74,8 +78,9 @@ Json describe(const daemon::Config& config, const daemon::Deployment& deployment
 }
 
 void print(const Json& json) {
-  std::printf("%s is sound\n  socket %s, policy preset %s\n  scheduler on core %s%s\n", json["file"].get<std::string>().c_str(), json["socket"].get<std::string>().c_str(),
-              json["preset"].get<std::string>().c_str(), json["scheduler"]["cores"].get<std::string>().c_str(), json["scheduler"]["alone"].get<bool>() ? ", which it has to itself" : "");
+  const std::string cores = json["scheduler"]["cores"].get<std::string>();
+  std::printf("%s is sound\n  socket %s, policy preset %s\n  scheduler on %s%s\n", json["file"].get<std::string>().c_str(), json["socket"].get<std::string>().c_str(),
+              json["preset"].get<std::string>().c_str(), cores.empty() ? "any core" : ("core " + cores).c_str(), json["scheduler"]["alone"].get<bool>() ? ", which it has to itself" : "");
   for (const Json& partition : json["partitions"]) {
     std::printf("  partition %-12s %s, class %s, cores %s\n", partition["name"].get<std::string>().c_str(), partition["kind"].get<std::string>().c_str(),
                 partition["class"].get<std::string>().c_str(), partition["cores"].get<std::string>().c_str());
