@@ -12,6 +12,7 @@
 #include "bench/freshness_bound.h"
 #include "bench/freshness_metric.h"
 #include "bench/freshness_scenarios.h"
+#include "engine/core/schedulable.h"
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
 
@@ -29,6 +30,7 @@ constexpr cli::Option kOptions[] = {
     {.name = "seconds", .type = cli::Type::integer, .value = "N", .fallback = "30", .min = 1, .max = 3600, .help = "of each run (4 cameras: 4/3 of it)"},
     {.name = "scenario", .type = cli::Type::text, .value = "TEXT", .fallback = "", .help = "only scenarios whose name contains this"},
     {.name = "policy", .type = cli::Type::text, .value = "NAME", .fallback = "leat", .help = "preset to compare with the queue"},
+    {.name = "strict", .help = "exit status 1 when a bar is missed"},
     {.name = "json", .help = "print JSON instead of tables"},
 };
 constexpr cli::Command kCommand = {.name = "freshness_study",
@@ -150,6 +152,19 @@ std::vector<Cell> study(const std::vector<bench::Scenario>& all, const core::Pol
   return cells;
 }
 
+// What `leat check` would say before the scenario starts.
+std::vector<std::string> said_before(const bench::Scenario& c) {
+  std::vector<core::Demand> demands;
+  for (const bench::Source& s : c.sources) {
+    const bench::Model& m = c.models[s.model];
+    demands.push_back({.name = s.name, .period_ns = s.period, .max_age_ns = s.max_age, .priority = s.priority, .run_ns = m.p50, .safe_ns = m.p99,
+                       .item_ns = bench::batch_ns(m, m.p50, m.batch) / m.batch, .pool = m.pool});
+  }
+  std::vector<std::string> out;
+  for (const core::Finding& f : core::obstacles(demands, {}, core::Policy{}.margin_permille)) out.push_back(f.text);
+  return out;
+}
+
 std::string bar_of(const bench::Source& s) {
   char text[64] = "";
   int n = 0;
@@ -170,6 +185,9 @@ void print(const std::vector<Cell>& cells, std::uint64_t seed) {
     std::printf("%-22s %-15s %-6s %20s %6.1f %6.1f %9.1f %8.1f %8.0f  %-12s %s\n", c.scenario->name.c_str(), c.ours ? "leat" : "priority queue", c.source->name.c_str(), uncovered,
                 Cell::spread(c.bound)[0], c.of(&Freshness::view_permille)[0], c.of(&Freshness::longest_gap_ms)[0], c.of(&Freshness::mean_age_ms)[0],
                 c.of(&Freshness::answers)[0], c.ours ? bar_of(*c.source).c_str() : "", c.ours ? c.verdict().c_str() : "");
+    if (!c.total.lost.empty() && c.ours) {
+      for (const std::string& line : said_before(*c.scenario)) std::printf("%-22s %s\n", "", line.c_str());
+    }
     if (!c.total.lost.empty()) {
       std::printf("%-22s %-15s        windows lost by all but the background %.0f, by any schedule at least %.0f\n", c.scenario->name.c_str(),
                   c.ours ? "leat" : "priority queue", Cell::spread(c.total.lost)[0], Cell::spread(c.total.bound)[0]);
@@ -209,6 +227,7 @@ nlohmann::ordered_json to_json(const std::vector<Cell>& cells, std::uint64_t see
       if (c.source->most_uncovered >= 0) cell["bar_uncovered_permille"] = c.source->most_uncovered;
     }
     if (!c.total.lost.empty()) {
+      if (c.ours) cell["said_before"] = said_before(*c.scenario);
       cell["scenario_windows_lost"] = Cell::spread(c.total.lost)[0];
       cell["scenario_windows_lost_bound"] = Cell::spread(c.total.bound)[0];
     }
@@ -234,5 +253,6 @@ int main(int argc, char** argv) {
   } else {
     print(cells, seed);
   }
-  return 0;
+  const bool missed = std::any_of(cells.begin(), cells.end(), [](const Cell& c) { return c.ours && c.verdict().starts_with("missed"); });
+  return args.flag("strict") && missed ? 1 : 0;
 }

@@ -20,7 +20,9 @@ struct Scheduler::State::Known {
 
 namespace {
 
-// By rank (rank_of): background, -, normal, background below its budget, high, -, protected and above.
+constexpr std::uint32_t kOwed = 3;  // rank_of: background below its budget
+
+// By rank: background, -, normal, background below its budget, high, -, protected.
 double weight_of(std::uint32_t rank) noexcept {
   constexpr double kClass = 48;
   constexpr std::array<double, 7> kWeight = {1, 1, kClass, kClass * kClass / 8, kClass * kClass, kClass * kClass, kClass * kClass * kClass};
@@ -80,13 +82,16 @@ bool Scheduler::State::add_stream(Known& known, StreamId id) noexcept {
   edge = newest + (edge >= 0 ? edge / period : -((-edge + period - 1) / period)) * period;
   if (edge + period <= now) edge += (now - edge) / period * period;
   source.need_ns = edge;
-  source.weight = weight_of(rank_of(priority));
+  const std::uint32_t rank = rank_of(priority);
+  if (rank == kOwed && source.waiting_ns != kNever) return false;  // add_others() sees to it
+  source.weight = weight_of(rank);
   known.server[known.count] = mine;
   known.sources[known.count++] = source;
   return true;
 }
 
-// What else waits for the partition: of each lane the head of its most urgent class, when that is not a source already.
+// What else waits for the partition: of each lane the head of its most urgent class, when that is not a source already. Background
+// work that is owed some of its budget is due at once.
 void Scheduler::State::add_others(Known& known, PartitionId partition) noexcept {
   for (ServerId s : partitions[partition].servers) {
     const Lane& lane = lanes[servers[s].lane];
@@ -94,17 +99,19 @@ void Scheduler::State::add_others(Known& known, PartitionId partition) noexcept 
     const auto top = static_cast<std::size_t>(std::bit_width(lane.classes) - 1);
     const TaskId t = lane.queue[top].front();
     if (std::find(known.task.begin(), known.task.begin() + static_cast<std::ptrdiff_t>(known.count), t) != known.task.begin() + static_cast<std::ptrdiff_t>(known.count)) continue;
+    const std::uint32_t rank = rank_of(static_cast<std::uint8_t>(top));
+    const TimeNs soonest = now + servers[s].safe_ns[1] * margin_permille / 1000;
     known.task[known.count] = t;
     known.server[known.count] = s;
     known.sources[known.count++] = {.period_ns = 0,
-                                    .deadline_ns = std::max(tasks[t].deadline_ns, now + 2 * servers[s].run_ns[1]),
+                                    .deadline_ns = rank == kOwed ? soonest : std::max(tasks[t].deadline_ns, soonest),
                                     .waiting_ns = requests[tasks[t].request].capture_ns,
                                     .run_ns = servers[s].run_ns,
                                     .safe_ns = servers[s].safe_ns,
                                     .items = tasks[t].items,
                                     .cap = servers[s].cap,
                                     .group = servers[s].lane,
-                                    .weight = weight_of(rank_of(static_cast<std::uint8_t>(top)))};
+                                    .weight = weight_of(rank)};
   }
 }
 
