@@ -35,6 +35,7 @@ Scenario m3_split(std::string name, double cost) {
     m.pool = {large ? 0u : 1u};
   }
   c.sources[3].least_answers_per_s = 1;
+  if (cost >= 1) c.sources[0].most_gap_ms = c.sources[1].most_uncovered = c.sources[2].most_uncovered = -1;  // 105 % of the large share: no schedule can
   return c;
 }
 
