@@ -81,6 +81,9 @@ class Builder {
     const double speed = scenario_.problem.bandwidth_gbps / 8;
     topology_.hosts.assign(servers_, {.up_bytes_per_ns = speed, .down_bytes_per_ns = speed});
     for (std::size_t p = 0; p < topology_.partitions.size(); ++p) topology_.partitions[p].host = gpus_[gpu_of_[p].first][gpu_of_[p].second].server;
+    for (core::RouteSpec& route : topology_.routes) {
+      for (core::StageSpec& stage : route.stages) interleave(stage.pool);
+    }
     return std::move(topology_);
   }
 
@@ -161,6 +164,15 @@ class Builder {
       topology_.modules[d].routes.push_back(static_cast<core::RouteId>(topology_.routes.size()));
       topology_.routes.push_back(std::move(chain));
     }
+  }
+
+  // Neighbours in a pool stand on different servers: who takes partitions in turn does not fill one link after the other.
+  void interleave(std::vector<core::PartitionId>& pool) const {
+    std::map<std::uint32_t, std::size_t> on_host;
+    std::vector<std::pair<std::size_t, core::PartitionId>> order;
+    for (core::PartitionId p : pool) order.push_back({on_host[topology_.partitions[p].host]++, p});
+    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (std::size_t i = 0; i < pool.size(); ++i) pool[i] = order[i].second;
   }
 
   void place_on_servers() {

@@ -33,7 +33,9 @@ void Scheduler::State::reserve_lane(LaneId id) noexcept {
   while (lane.tasks > 0 && rv.bookings.left() > std::max<std::uint32_t>(least, kMaxBatch)) {
     const TaskId t = next_task(lane, false);
     const TimeNs bound = tasks[t].give_up_ns == kNever ? kNever : tasks[t].deadline_ns - modules[lane.module].after_least_ns;
-    const Booked done = policy.batch == Batching::search_down ? book_as_printed(lane, t, bound) : book_alone(lane, t, bound);
+    const Booked done = policy.batch == Batching::search_down ? book_as_printed(lane, t, bound)
+                        : policy.batch == Batching::reactive  ? book_entry(lane, t, bound)
+                                                              : book_alone(lane, t, bound);
     if (done == Booked::wait) return;
     if (done == Booked::late) drop_request(tasks[t].request, Outcome::dropped, Reason::unreachable, lane.module);
   }
@@ -249,12 +251,14 @@ void Scheduler::State::pass_on(std::uint32_t id) noexcept {
     task.batch = kNone;
     task.state = TaskState::booked;
     rv.itineraries[t].legs[k] = Leg{};
+    const bool alive = requests[request].doom == Outcome::pending;
     const Leg& leg = rv.itineraries[t].legs[k + 1];
-    if (requests[request].doom != Outcome::pending) {
+    const bool lost = leg.booking == kNone && !(policy.batch == Batching::reactive && alive && book_next(t, batches[id].route, k + 1));
+    if (!alive) {
       if (leg.booking != kNone) --rv.bookings[leg.booking].unmade;
       release(t);
       settle(request);
-    } else if (leg.booking == kNone) {
+    } else if (lost) {
       enqueue(t);  // its way was lost meanwhile: once more from the start
     } else {
       Booking& to = rv.bookings[leg.booking];

@@ -101,7 +101,7 @@ constexpr std::array kPresets{
           })},
     Named{"reactive", with(Policy{}, [](Policy& p) {
             p.order = Order::fcfs;
-            p.place = Place::least_wait;
+            p.place = Place::reservation;
             p.batch = Batching::reactive;
           })},
     Named{"nexus", with(worker_queues(), [](Policy& p) { p.drop = Drop::window; })},

@@ -89,12 +89,11 @@ LegPlan Scheduler::State::probe_entry(const RouteSpec& route, std::uint32_t item
   LegPlan best;
   TimeNs least = kNever;
   for (PartitionId p : stage.pool) {
-    if (least <= now + run + move) break;  // nobody can be earlier
     if (!usable(p)) continue;
     const TimeNs start = reservations->partitions[p].earliest(now, run);
     TimeNs key = start + run;
     if (move > 0) key = reservations->up[topology.partitions[p].host].earliest(key, move) + move;
-    if (key < least) {
+    if (key < least || (key == least && partitions[p].free_ns < partitions[best.partition].free_ns)) {
       least = key;
       best = {.partition = p, .start_ns = start, .end_ns = start + run};
     }
@@ -224,7 +223,7 @@ void Scheduler::State::book_leg(TaskId id, RouteId route, std::size_t k, const L
   b.unmade += k > 0 ? 1 : 0;
   b.bound_ns = std::min(b.bound_ns, bound);
   move_end(b, plan.end_ns);
-  if (k > 0) use_links(leg, rv.bookings[rv.itineraries[id].legs[k - 1].booking].partition, b.partition, true);
+  if (plan.depart_ns < plan.arrive_ns) use_links(leg, rv.bookings[rv.itineraries[id].legs[k - 1].booking].partition, b.partition, true);
 }
 
 // Takes the task out of its unsent bookings from stage `from` on; what was sent stays. Last stage first, because the links

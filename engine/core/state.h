@@ -4,7 +4,7 @@
 //   lanes.cpp      queues of tasks                                 order.cpp      which waiting task is next
 //   drop_policy.cpp  when a waiting task is given up               batching.cpp   how large a batch is, and when it may start
 //   placement.cpp  which lane, partition and path                  dispatch.cpp   batches: formed, started, ended, lost
-//   reservation.cpp, booking.cpp  itineraries over timelines, instead of dispatch.cpp's choice
+//   reservation.cpp, booking.cpp  itineraries over timelines, instead of dispatch.cpp's choice; reactive.cpp  one stage at a time
 //   downstream.cpp what lies after a module (L_sub), batch caps    forecast.cpp   the same from the present state
 //   freshness.cpp  supersede, expectations, weakly hard windows, budgets, margins
 //   periodic.cpp   what look_ahead.h decides for partitions that periodic streams share
@@ -261,6 +261,12 @@ struct Scheduler::State {
   [[nodiscard]] LegPlan probe_leg(RouteId route, std::size_t k, PartitionId from, TimeNs made, std::uint32_t items, TimeNs bound,
                                   bool join) const noexcept;
   [[nodiscard]] PathPlan probe_path(RouteId route, std::uint32_t items, TimeNs bound, bool by_uplink, bool join) const noexcept;
+
+  // reactive.cpp
+  [[nodiscard]] TimeNs stage_bound(RouteId route, std::size_t k, TimeNs from, TimeNs until) const noexcept;
+  [[nodiscard]] LegPlan probe_pool(RouteId route, std::size_t k, std::uint32_t items, TimeNs ready, TimeNs bound) const noexcept;
+  [[nodiscard]] Booked book_entry(Lane& lane, TaskId task, TimeNs until) noexcept;
+  [[nodiscard]] bool book_next(TaskId task, RouteId route, std::size_t k) noexcept;
 
   // downstream.cpp
   void plan_caps() noexcept;

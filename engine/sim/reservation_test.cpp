@@ -55,7 +55,7 @@ TEST(Reservation, WhatIsBookedHappensWhenLatenciesAreExact) {
 }
 
 TEST(Reservation, SafeUnderFaultsThenDrains) {
-  for (const char* preset : {"ppipe", "leat"}) {
+  for (const char* preset : {"ppipe", "leat", "reactive"}) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
       SCOPED_TRACE(std::string(preset) + ", seed " + std::to_string(seed));
       Scenario s = pipeline(preset, 350, seed);
@@ -87,8 +87,22 @@ TEST(Reservation, BatchesGrowWhereTheRouteGains) {
   EXPECT_GT(ours.goodput(), 0.97);
 }
 
+// Two senders behind one uplink that is busy most of the time: who does not look at links answers late, who reserves them does not.
+TEST(Reservation, ReactivePoolsDoNotSeeLinks) {
+  const auto late = [](const char* preset) {
+    Scenario s = pipeline(preset, 300, 11);
+    for (core::LinkSpec& link : s.topology.hosts) link = {.up_bytes_per_ns = 0.17, .down_bytes_per_ns = 0.17};
+    const Outcomes out = run(s);
+    EXPECT_TRUE(out.drained);
+    return std::pair{done(out, Outcome::late), out.goodput()};
+  };
+  EXPECT_GT(late("reactive").first, 0u);
+  EXPECT_EQ(late("leat").first, 0u);
+  EXPECT_GT(late("leat").second, late("reactive").second);
+}
+
 TEST(Reservation, SameSeedSameTrace) {
-  for (const char* preset : {"ppipe", "leat"}) {
+  for (const char* preset : {"ppipe", "leat", "reactive"}) {
     EXPECT_EQ(run(pipeline(preset, 420, 5)).trace_hash, run(pipeline(preset, 420, 5)).trace_hash);
     EXPECT_NE(run(pipeline(preset, 420, 5)).trace_hash, run(pipeline(preset, 420, 6)).trace_hash);
   }
