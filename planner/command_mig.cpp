@@ -1,6 +1,7 @@
 // leat-plan mig: which MIG instances the mix of request sizes wants, the commands that would make them, and what they would stop.
 // It changes nothing.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -32,7 +33,8 @@ constexpr cli::Option kOptions[] = {
      .help = "leave off further changes once this close to the most"},
     {.name = "json", .help = "print JSON instead of text"},
 };
-constexpr cli::Command kCommand = {.name = "leat-plan mig", .summary = "MIG instances for a mix of request sizes; prints, changes nothing (PARIS)", .options = kOptions};
+constexpr cli::Command kCommand = {.name = "leat-plan mig", .summary = "MIG instances for a mix of request sizes; prints, changes nothing (PARIS)", .options = kOptions,
+                                   .exit_status = "0: a layout; 1: no layout meets the SLA; 2: bad input"};
 
 bool parse_batches(const std::string& text, std::vector<double>& share) {
   double sum = 0;
@@ -216,6 +218,27 @@ void print(const Question& q, const Answer& a) {
   for (const std::string& line : commands_for(q.host, a.change)) std::printf("  %s\n", line.c_str());
 }
 
+// Which request size is too slow everywhere, and the objective that would do. Exit status of a result: 1.
+int infeasible(const Question& q) {
+  double needed = 0;
+  std::size_t worst = 0, size = 0;
+  for (std::size_t b = 0; b < q.demand.batch_share.size(); ++b) {
+    if (q.demand.batch_share[b] <= 0) continue;
+    std::size_t fastest = 0;
+    for (std::size_t k = 1; k < q.demand.latency_s.size(); ++k) {
+      if (q.demand.latency_s[k][b] < q.demand.latency_s[fastest][b]) fastest = k;
+    }
+    if (q.demand.latency_s[fastest][b] <= needed) continue;
+    needed = q.demand.latency_s[fastest][b];
+    worst = b + 1;
+    size = fastest;
+  }
+  std::printf("infeasible: a request of %zu items takes %.3f ms on %s, the fastest here; the SLA is %.3f ms, %.3f ms short; nearest feasible: --sla-ms %.3f\n", worst,
+              needed * 1e3, q.host.geometry.profiles[q.profiles[size]].name.c_str(), q.demand.sla_s * 1e3, (needed - q.demand.sla_s) * 1e3,
+              std::ceil(needed * 1e6) / 1e3);
+  return 1;
+}
+
 int run(const cli::Arguments& args) {
   const auto q = question_of(args);
   if (!q) return cli::fail("leat-plan", q.error());
@@ -223,7 +246,7 @@ int run(const cli::Arguments& args) {
   Answer a;
   a.paris = paris(q->problem);
   a.best = space.best_layout(q->demand);
-  if (a.best.served_rps <= 0) return cli::fail("leat-plan", "infeasible: some request size fits on no partition within the SLA; raise --sla-ms or cut the sizes");
+  if (a.best.served_rps <= 0) return infeasible(*q);
   const bool follow_paris = args.text("method") == "paris";
   a.change = follow_paris ? change_to(space, q->host, space.nearest_layout(a.paris.instances, q->demand).layouts, q->demand)
                           : least_change(space, q->host, a.best, args.real("tolerance"), q->demand);
