@@ -21,7 +21,7 @@ void Scheduler::State::pump() noexcept {
       }
       for (ServerId s = preferred(lane); s != kNone && (lane.tasks > 0 || lane.forming.tasks > 0); s = preferred(lane)) {
         if (serve(servers[s].partition)) continue;
-        if (policy.look_ahead && !periodic.empty()) offer_others(lane, s);
+        if (lane.mixed || (policy.look_ahead && !periodic.empty())) offer_others(lane, s);
         break;
       }
       if (policy.form_ahead && lane.tasks > 0) collect_ahead(lane);
@@ -96,7 +96,11 @@ bool Scheduler::State::try_server(ServerId id) noexcept {
   const std::uint32_t target = batch_target(lane, server, start);
   if (target == 0) return false;
   if (policy.forecast) modules[lane.module].after_ns = forecast(lane.module, target, start - now + server.run_ns[std::min(target, server.cap)]);
-  form(lane, server, start, policy.shrink_permille < 1000 ? shrink(lane, server, start, target) : target);
+  if (lane.mixed || (policy.fit && lane.items > lane.tasks)) {  // unequal partitions, or unequal requests
+    form_fitting(lane, server, start);
+  } else {
+    form(lane, server, start, policy.shrink_permille < 1000 ? shrink(lane, server, start, target) : target);
+  }
   if (lane.forming.tasks == 0) return false;
   launch(server.lane, server, start);
   if (policy.form_ahead && lane.tasks > 0) collect_ahead(lane);

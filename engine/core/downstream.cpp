@@ -39,8 +39,10 @@ void Scheduler::State::build_tables() {
         list.push_back(s);
       }
     }
+    const bool fitting = policy.fit && policy.binding == Binding::late && policy.place != Place::reservation;
     const auto before = [&](const Server& a, const Server& b) {
       if (policy.place == Place::elsa) return topology.partitions[a.partition].size < topology.partitions[b.partition].size;
+      if (fitting) return a.run_ns[1] > b.run_ns[1];
       if (policy.place == Place::tc || policy.place == Place::rr) return a.ratio > b.ratio;
       return false;
     };
@@ -57,6 +59,7 @@ void Scheduler::State::build_tables() {
       }
       list[i].lane = static_cast<LaneId>(lanes.size() - 1);
       ++lanes.back().servers;
+      lanes.back().mixed = fitting && lanes.back().servers > 1 && (lanes.back().mixed || list[i].run_ns[1] != list[i - 1].run_ns[1]);
       partitions[list[i].partition].servers.push_back(static_cast<ServerId>(servers.size()));
       servers.push_back(list[i]);
     }
@@ -89,7 +92,13 @@ double throughput(const Scheduler::State& s, const ModuleState& m, std::uint32_t
   return sum;
 }
 
-TimeNs slowest_run(const Scheduler::State& s, const ModuleState& m, std::uint32_t b) {
+// What the plan allows for a batch of b: the slowest server's time; where each takes only what fits there, the fastest's.
+TimeNs planned_run(const Scheduler::State& s, const ModuleState& m, std::uint32_t b) {
+  const Lane& lane = s.lanes[m.first_lane];
+  if (lane.mixed) {
+    const Server& fastest = s.servers[lane.first_server + lane.servers - 1];
+    return fastest.run_ns[std::min(b, s.topology.routes[fastest.route].batch)];
+  }
   TimeNs worst = 0;
   for (LaneId l = m.first_lane; l < m.first_lane + m.lanes; ++l) {
     for (ServerId v = s.lanes[l].first_server; v < s.lanes[l].first_server + s.lanes[l].servers; ++v) {
@@ -149,7 +158,7 @@ void Scheduler::State::plan_caps() noexcept {
             fits = fits && n <= largest[m - first];
             if (!fits) break;
             cap[m - first] = n;
-            d[m - first] = slowest_run(*this, modules[m], n);
+            d[m - first] = planned_run(*this, modules[m], n);
             if (policy.forecast) d[m - first] += d[m - first] / servers_of(*this, modules[m]);  // until a partition is free
           }
           if (!fits || longest_path(topology, app, d, first) > limit) continue;
@@ -159,12 +168,25 @@ void Scheduler::State::plan_caps() noexcept {
       }
     }
     for (ModuleId m : app.modules) {
+      for (LaneId l = modules[m].first_lane; l < modules[m].first_lane + modules[m].lanes; ++l) {
+        for (ServerId v = lanes[l].first_server; v < lanes[l].first_server + lanes[l].servers; ++v) {
+          servers[v].cap = std::min(best[m - first], topology.routes[servers[v].route].batch);
+        }
+      }
+      d[m - first] = planned_run(*this, modules[m], best[m - first]);
+    }
+    const TimeNs longest_run = std::max<TimeNs>(1, longest_path(topology, app, d, first));
+    for (ModuleId m : app.modules) {  // what the plan leaves of the limit is shared out in proportion
+      if (!lanes[modules[m].first_lane].mixed || policy.kappa_permille == 0) continue;
+      cap_by_time(m, static_cast<TimeNs>(static_cast<double>(app.slo_ns / 1000 * policy.kappa_permille) * static_cast<double>(d[m - first]) /
+                                         static_cast<double>(longest_run)));
+    }
+    for (ModuleId m : app.modules) {
       ModuleState& state = modules[m];
       std::int64_t sum = 0, count = 0;
       state.least_ns = kNever;
       for (LaneId l = state.first_lane; l < state.first_lane + state.lanes; ++l) {
         for (ServerId v = lanes[l].first_server; v < lanes[l].first_server + lanes[l].servers; ++v) {
-          servers[v].cap = std::min(best[m - first], topology.routes[servers[v].route].batch);
           sum += servers[v].run_ns[servers[v].cap];
           ++count;
           state.least_ns = std::min(state.least_ns, servers[v].run_ns[1]);
@@ -172,7 +194,13 @@ void Scheduler::State::plan_caps() noexcept {
       }
       state.planned_ns = sum / count;
       state.server_count = count;
-      const double rate = throughput(*this, state, best[m - first]);
+      double rate = throughput(*this, state, best[m - first]);
+      if (const Lane& lane = lanes[state.first_lane]; lane.mixed) {
+        rate = 0;
+        for (ServerId v = lane.first_server; v < lane.first_server + lane.servers; ++v) {
+          rate += servers[v].cap / static_cast<double>(servers[v].run_ns[servers[v].cap]) / static_cast<double>(partitions[servers[v].partition].servers.size());
+        }
+      }
       state.ns_per_item = std::max<std::int64_t>(1, static_cast<std::int64_t>(1 / rate));
       state.capacity_mhz = static_cast<std::int64_t>(rate * 1e12);
       const auto up = topology.modules[m].before;

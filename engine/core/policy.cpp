@@ -63,6 +63,7 @@ constexpr Policy leat() {
   p.look_ahead = true;
   p.background_budget_ns = 100'000'000;
   p.reserve_pipelines = true;
+  p.fit = true;
   return p;
 }
 

@@ -6,6 +6,7 @@
 //   placement.cpp  which lane, partition and path                  dispatch.cpp   batches: formed, started, ended, lost
 //   reservation.cpp, booking.cpp  itineraries over timelines, instead of dispatch.cpp's choice; reactive.cpp  one stage at a time
 //   downstream.cpp what lies after a module (L_sub), batch caps    forecast.cpp   the same from the present state
+//   fit.cpp        late binding on unequal partitions
 //   freshness.cpp  supersede, expectations, weakly hard windows, budgets, margins
 //   periodic.cpp   what look_ahead.h decides for partitions that periodic streams share
 //
@@ -87,6 +88,7 @@ struct Lane {
   ModuleId module = 0;
   ServerId first_server = 0;
   std::uint32_t servers = 0;
+  bool mixed = false;                           // its servers differ in speed, and fit.cpp says who takes what
   std::uint32_t idle_words = 0;                 // offset of its bit set of available servers
   std::array<DeadlineQueue, kPriorities> queue;
   std::array<ArrivalList, kPriorities> arrivals;
@@ -206,6 +208,10 @@ struct Scheduler::State {
   [[nodiscard]] std::uint32_t shrink(const Lane& lane, const Server& server, TimeNs start, std::uint32_t target) const noexcept;
   void form(Lane& lane, const Server& server, TimeNs start, std::uint32_t target) noexcept;
   [[nodiscard]] TimeNs last_safe_start(const Lane& lane, const Server& server, std::uint32_t items) const noexcept;
+
+  // fit.cpp
+  void form_fitting(Lane& lane, const Server& server, TimeNs start) noexcept;
+  void cap_by_time(ModuleId module, TimeNs budget) noexcept;
 
   // placement.cpp
   [[nodiscard]] LaneId place(ModuleId module, const Task& task) noexcept;
