@@ -88,6 +88,11 @@ TEST(LeatProfile, BadInputIsOneLineAndStatusTwo) {
       {{good, "--group", "colour"}, {"group"}},
       {{good, "--partition", "1"}, {"--partition"}},
       {{good, good}, {"good.onnx"}},
+      {{good, "--config", folder.path() + "/none.toml"}, {"none.toml", "cannot be read"}},
+      {{good, "--config", LEAT_MODELS "/shapes.toml"}, {"shapes.toml", "has no module that runs"}},
+      {{LEAT_MODELS "/detect.onnx", "--config", LEAT_MODELS "/shapes.toml", "--module", "shapes/classify"}, {"has no module 'shapes/classify'"}},
+      {{LEAT_MODELS "/detect.onnx", "--config", LEAT_MODELS "/shapes.toml", "--frame", "641x360"}, {"--frame", "641x360"}},
+      {{good, "--module", "shapes/detect"}, {"--module", "--config"}},
   };
   for (const auto& c : cases) {
     std::vector<std::string> words{"profile", "-o", output};
@@ -144,7 +149,7 @@ TEST(LeatProfile, ShapesFromModelsOverAPlanToAServingDaemon) {
   const std::string profiles = folder.path() + "/profiles", plan = folder.path() + "/plan.json";
   std::filesystem::create_directory(profiles);
   for (const std::string model : {"detect", "classify"}) {
-    const Exit e = leat({"profile", LEAT_MODELS "/" + model + ".onnx", "-o", profiles + "/" + model + ".json", "--batches", "1,4", "--samples", "10"});
+    const Exit e = leat({"profile", LEAT_MODELS "/" + model + ".onnx", "--config", LEAT_MODELS "/shapes.toml", "-o", profiles + "/" + model + ".json", "--batches", "1,4", "--samples", "10"});
     ASSERT_EQ(e.status, 0) << e.err;
   }
   const Exit planned = leat({"plan", "--application", folder.write("app.toml", kApplication), "--host", folder.write("host.json", kHost), "--profiles", profiles, "-o", plan});
@@ -186,13 +191,16 @@ TEST(LeatProfile, BlocksArePlannedByTheirNumbers) {
   const std::string profiles = folder.path() + "/profiles", plan = folder.path() + "/plan.json";
   std::filesystem::create_directory(profiles);
   for (const std::string model : {"detect", "classify"}) {
-    const Exit e = leat({"profile", LEAT_MODELS "/" + model + ".onnx", "-o", profiles + "/" + model + ".json", "--blocks", "3", "--batches", "1", "--samples", "10"});
+    const Exit e = leat({"profile", LEAT_MODELS "/" + model + ".onnx", "--config", LEAT_MODELS "/shapes.toml", "--frame", "640x360", "-o", profiles + "/" + model + ".json", "--blocks", "3", "--batches", "1", "--samples", "10"});
     ASSERT_EQ(e.status, 0) << e.err;
   }
   const Exit planned = leat({"plan", "--application", folder.write("app.toml", kApplication), "--host", folder.write("host.json", kHost), "--profiles", profiles, "-o", plan});
   ASSERT_EQ(planned.status, 0) << planned.err;
   EXPECT_EQ(run_to_end({LEAT_PLAN_BINARY, "check", plan, "--profiles", profiles}, 20s).status, 0);
   const auto json = nlohmann::json::parse(text_of(plan));
+  const auto profile = planner::read_profile(profiles + "/detect.json");
+  ASSERT_TRUE(profile.ok()) << profile.error();
+  EXPECT_THAT(profile->provenance.method, HasSubstr("module shapes/detect with pre- and post-processing of 640x360 frames"));
   for (const auto& route : json["routes"]) EXPECT_EQ(route["stages"].back()["end_block"], 3);
 }
 

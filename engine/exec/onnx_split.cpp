@@ -352,6 +352,13 @@ Result<OnnxGraph> OnnxGraph::read(const std::string& path) {
 }
 
 const std::vector<OnnxCut>& OnnxGraph::cuts() const { return state_->cuts; }
+std::vector<std::int64_t> OnnxGraph::input_shape() const {
+  for (const auto& i : state_->model.graph().input()) {
+    const auto t = state_->tensors.find(i.name());
+    if (state_->inputs.contains(i.name())) return t != state_->tensors.end() && t->second.batched ? t->second.shape : std::vector<std::int64_t>{};
+  }
+  return {};
+}
 std::int64_t OnnxGraph::fixed_batch() const { return state_->fixed_batch; }
 std::uint32_t OnnxGraph::layers() const { return static_cast<std::uint32_t>(state_->layers.size()); }
 std::string OnnxGraph::why_few_cuts() const { return state_->inference_problem; }

@@ -36,6 +36,7 @@ class OnnxGraph {
   OnnxGraph& operator=(OnnxGraph&&) noexcept;
 
   const std::vector<OnnxCut>& cuts() const;  // in the model's order
+  std::vector<std::int64_t> input_shape() const;  // one item of the first input; empty: not known
   std::int64_t fixed_batch() const;          // 0: the batch is open
   std::uint32_t layers() const;              // nodes that are no constants and that an output needs
   std::string why_few_cuts() const;          // empty, or what kept shapes from being known

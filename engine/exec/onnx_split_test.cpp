@@ -46,6 +46,7 @@ TEST(CutPoints, AChainCanBeCutBehindEveryLayerButTheLast) {
   EXPECT_EQ(g.cuts()[2].item_bytes, 8u * 8 * 8 * 4);
   EXPECT_EQ(g.cuts()[2].layers_before, 3u);
   EXPECT_EQ(g.fixed_batch(), 0);
+  EXPECT_THAT(g.input_shape(), ElementsAre(3, 16, 16));
 }
 
 TEST(CutPoints, NoneInsideAResidualUnit) {

@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/worker/picture.h"
+
 namespace leat::worker {
 namespace {
 
-constexpr std::uint32_t kWidth = 1280, kHeight = 720;
 constexpr int kRuns = 9, kLeastRuns = 3;
 constexpr std::int64_t kBudgetNs = 250'000'000;  // of one batch size; slow models get kLeastRuns
 constexpr double kTailFactor = 1.15;             // the worst of a few runs stands in for p99
@@ -18,44 +19,6 @@ std::int64_t clock_ns() {
   clock_gettime(CLOCK_MONOTONIC, &t);
   return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
 }
-
-// A grey frame and a result whose one detection covers its middle, for modules that take crops.
-class Picture {
- public:
-  Picture() : pixels_(std::size_t{kWidth} * kHeight * 3 / 2, 128), results_(exec::kMaxRows) {}
-
-  std::span<const exec::Item> items(std::uint32_t count) {
-    for (std::uint32_t i = 0; i < count; ++i) {
-      leat_result& r = results_[i];
-      r = {};
-      r.version = LEAT_RESULT_VERSION;
-      r.kind = LEAT_RESULT_DETECTIONS;
-      r.frame_width = kWidth;
-      r.frame_height = kHeight;
-      r.detection_count = 1;
-      r.detections[0].x0 = kWidth / 4.0F;
-      r.detections[0].y0 = kHeight / 4.0F;
-      r.detections[0].x1 = kWidth * 3 / 4.0F;
-      r.detections[0].y1 = kHeight * 3 / 4.0F;
-      exec::FrameView f;
-      f.planes[0] = pixels_.data();
-      f.planes[1] = pixels_.data() + std::size_t{kWidth} * kHeight;
-      f.strides[0] = f.strides[1] = kWidth;
-      f.format = LEAT_FORMAT_nv12;
-      f.width = kWidth;
-      f.height = kHeight;
-      f.bytes = pixels_.size();
-      items_[i] = {.frame = f, .result = &r, .detection = crops ? 0 : -1, .rows = 1};
-    }
-    return {items_.data(), count};
-  }
-  bool crops = false;
-
- private:
-  std::vector<std::uint8_t> pixels_;
-  std::vector<leat_result> results_;
-  std::array<exec::Item, exec::kMaxRows> items_;
-};
 
 Result<std::int64_t> run_once(exec::Module& module, Picture& picture, std::uint32_t batch) {
   std::array<exec::ItemReport, exec::kMaxRows> reports;
@@ -85,8 +48,7 @@ Result<planner::Latency> measure(exec::Module& module, Picture& picture, std::ui
 }  // namespace
 
 Result<std::vector<planner::Latency>> calibrate(exec::Module& module, std::uint32_t batch, bool crops) {
-  Picture picture;
-  picture.crops = crops;
+  Picture picture(crops);
   std::vector<std::uint32_t> sizes;
   for (std::uint32_t b = 1; b < batch; b *= 2) sizes.push_back(b);
   sizes.push_back(batch);
@@ -111,8 +73,7 @@ Result<std::vector<planner::Latency>> calibrate(exec::Module& module, std::uint3
 }
 
 Status warm_up(exec::Module& module, std::uint32_t batch, bool crops) {
-  Picture picture;
-  picture.crops = crops;
+  Picture picture(crops);
   for (const auto b : {1u, batch}) {
     auto t = run_once(module, picture, b);
     if (!t.ok()) return Error{t.error()};

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <future>
@@ -133,6 +134,56 @@ std::vector<double> Chain::answer() const {
   return out;
 }
 
+Result<ModuleChain> ModuleChain::open(const ChainSpec& spec, cli::Progress* progress) {
+  const ModuleAround& around = *spec.around;
+  ModuleChain out;
+  out.picture_ = std::make_unique<worker::Picture>(around.crops, around.frame_width, around.frame_height);
+  const auto last = static_cast<std::uint32_t>(spec.cuts.size());
+  for (std::uint32_t b = 0; b <= last; ++b) {
+    exec::ModuleSpec m{.name = around.name, .executor = "onnx", .model_path = spec.model_path, .preprocess = around.preprocess, .postprocess = around.postprocess, .labels = around.labels};
+    m.batch_max = spec.batch_max, m.threads = spec.threads, m.fan_out_cap = around.fan_out_cap;
+    m.first_block = b, m.end_block = last == 0 ? UINT32_MAX : b + 1;
+    m.cuts = spec.cuts;
+    m.first_stage = b == 0, m.last_stage = b == last;
+    m.picture_width = around.picture_width, m.picture_height = around.picture_height;
+    m.extra = around.extra;
+    auto module = exec::Module::open(m);
+    if (!module) return Error{module.error()};
+    out.features_.emplace_back((*module)->feature_bytes_out() * spec.batch_max);
+    out.stages_.push_back(std::move(*module));
+    if (progress != nullptr) progress->add(1);
+  }
+  return out;
+}
+
+Status ModuleChain::prepare(std::uint32_t batch, std::uint64_t) {
+  batch_ = batch;
+  return Done{};
+}
+
+Status ModuleChain::run(std::span<std::int64_t> ns) {
+  std::array<exec::ItemReport, exec::kMaxRows> reports;
+  const auto items = picture_->items(batch_);
+  for (std::size_t b = 0; b < stages_.size(); ++b) {
+    const std::int64_t start = clock_ns();
+    if (!stages_[b]->run(items, {reports.data(), batch_}, b == 0 ? nullptr : features_[b - 1].data(), b + 1 == stages_.size() ? nullptr : features_[b].data()))
+      return Error{std::string(stages_[b]->error())};
+    ns[b] = clock_ns() - start;
+  }
+  return Done{};
+}
+
+Result<std::unique_ptr<Runner>> open_runner(const ChainSpec& spec, cli::Progress* progress) {
+  if (spec.around) {
+    auto chain = ModuleChain::open(spec, progress);
+    if (!chain) return Error{chain.error()};
+    return std::unique_ptr<Runner>(std::make_unique<ModuleChain>(std::move(*chain)));
+  }
+  auto chain = Chain::open(spec, progress);
+  if (!chain) return Error{chain.error()};
+  return std::unique_ptr<Runner>(std::make_unique<Chain>(std::move(*chain)));
+}
+
 BusyNeighbours::~BusyNeighbours() {
   stop_.store(true, std::memory_order_relaxed);  // join() orders the rest
   for (auto& t : threads_) t.join();
@@ -147,13 +198,13 @@ Status BusyNeighbours::start(const ChainSpec& spec, std::uint32_t batch, const s
     mine.threads = static_cast<std::uint32_t>(cores.size());
     threads_.emplace_back([this, mine, batch, cores, told = std::move(told)]() mutable {
       if (auto pinned = worker::pin_thread(cores); !pinned) return told.set_value(pinned.error());
-      auto chain = Chain::open(mine);
+      auto chain = open_runner(mine);
       if (!chain) return told.set_value(chain.error());
-      std::vector<std::int64_t> ns(chain->blocks());
-      auto status = chain->prepare(batch, 1);
-      if (status) status = chain->run(ns);
+      std::vector<std::int64_t> ns((*chain)->blocks());
+      auto status = (*chain)->prepare(batch, 1);
+      if (status) status = (*chain)->run(ns);
       told.set_value(status ? "" : status.error());
-      while (status && !stop_.load(std::memory_order_relaxed)) status = chain->run(ns);
+      while (status && !stop_.load(std::memory_order_relaxed)) status = (*chain)->run(ns);
     });
   }
   for (auto& r : running) {

@@ -1,39 +1,66 @@
-// A model's blocks opened as sessions and run behind each other, each timed; and the same kept busy as a neighbour.
-// Ownership: a Chain owns its sessions and buffers. Thread rule: one thread a Chain; its compute threads inherit the mask of
+// A model's blocks opened and run behind each other, each timed: the model alone (Chain), or as the module of a configuration,
+// with pre- and post-processing in its first and last block (ModuleChain); and the same kept busy as a neighbour.
+// Ownership: a runner owns its sessions and buffers. Thread rule: one thread a runner; its compute threads inherit the mask of
 // the thread that opens it. Errors: one line.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "engine/exec/executor.h"
+#include "engine/exec/module.h"
+#include "engine/worker/picture.h"
 #include "leat/result.hpp"
 #include "tools/cli/progress.h"
 
 namespace leat::tools {
+
+// What a configuration puts around the model.
+struct ModuleAround {
+  std::string name;                // "application/module"
+  std::string preprocess, postprocess;
+  std::vector<std::string> labels;
+  std::vector<std::pair<std::string, std::string>> extra;
+  std::uint32_t fan_out_cap = 1;
+  bool crops = false;              // it takes crops of an earlier module's detections
+  std::uint32_t frame_width = 1280, frame_height = 720;
+  std::uint32_t picture_width = 0, picture_height = 0;  // the model's input
+};
 
 struct ChainSpec {
   std::string model_path;
   std::vector<std::string> cuts;   // a block more than cuts
   std::uint32_t batch_max = 1;
   std::uint32_t threads = 1;
+  std::optional<ModuleAround> around;
 };
 
-class Chain {
+class Runner {
  public:
-  // progress: one more for each block opened; may be null.
+  virtual ~Runner() = default;
+  // Sets the batch of the runs to come (1..batch_max) and draws the inputs anew.
+  virtual Status prepare(std::uint32_t batch, std::uint64_t seed) = 0;
+  // One batch through all blocks; ns[b]: time of block b. ns: blocks() entries.
+  virtual Status run(std::span<std::int64_t> ns) = 0;
+  virtual std::uint32_t blocks() const = 0;
+};
+
+// A ModuleChain where spec.around stands, else a Chain. progress: one more for each block opened; may be null.
+Result<std::unique_ptr<Runner>> open_runner(const ChainSpec& spec, cli::Progress* progress = nullptr);
+
+class Chain final : public Runner {
+ public:
   static Result<Chain> open(const ChainSpec& spec, cli::Progress* progress = nullptr);
 
-  // Sets the batch of the runs to come (1..batch_max) and draws the model's inputs anew.
-  Status prepare(std::uint32_t batch, std::uint64_t seed);
-  // One batch through all blocks; ns[b]: time of block b. ns: blocks() entries.
-  Status run(std::span<std::int64_t> ns);
-  std::uint32_t blocks() const { return static_cast<std::uint32_t>(stages_.size()); }
+  Status prepare(std::uint32_t batch, std::uint64_t seed) override;
+  Status run(std::span<std::int64_t> ns) override;
+  std::uint32_t blocks() const override { return static_cast<std::uint32_t>(stages_.size()); }
   // Of the last run, all outputs behind each other, as numbers.
   std::vector<double> answer() const;
 
@@ -51,6 +78,21 @@ class Chain {
   std::vector<std::vector<std::byte>> input_buffers_;
   std::uint32_t batch_ = 0;
   const leat_executor* executor_ = nullptr;
+};
+
+class ModuleChain final : public Runner {
+ public:
+  // Precondition: spec.around.
+  static Result<ModuleChain> open(const ChainSpec& spec, cli::Progress* progress = nullptr);
+  Status prepare(std::uint32_t batch, std::uint64_t seed) override;  // the seed does not matter: a grey frame
+  Status run(std::span<std::int64_t> ns) override;
+  std::uint32_t blocks() const override { return static_cast<std::uint32_t>(stages_.size()); }
+
+ private:
+  std::vector<std::unique_ptr<exec::Module>> stages_;
+  std::vector<std::vector<std::byte>> features_;  // [b]: from block b to the next
+  std::unique_ptr<worker::Picture> picture_;
+  std::uint32_t batch_ = 1;
 };
 
 // Threads that run the chain's model again and again until this object ends. neighbours[i]: the cores of the i-th.

@@ -1,8 +1,10 @@
 // leat profile: measures an ONNX model on this host's partitions and writes the profile that plans are made of.
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "engine/daemon/config.h"
 #include "engine/exec/module.h"
 #include "engine/worker/affinity.h"
 #include "planner/profile_io.h"
@@ -14,6 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr int kBlocksDiffer = 1;
+constexpr unsigned kMostPixels = 16384;  // of a frame's side
 
 constexpr cli::Option kOptions[] = {
     {.name = "partitions", .letter = 'p', .type = cli::Type::text, .value = "N,...", .fallback = "1", .help = "classes of partition to measure: cores of a CPU partition each (class cpu:N)"},
@@ -28,6 +31,9 @@ constexpr cli::Option kOptions[] = {
     {.name = "output", .letter = 'o', .type = cli::Type::path, .value = "FILE", .help = "the profile (default: MODEL.profile.json here); a run that was interrupted goes on from it"},
     {.name = "fresh", .help = "replace the file instead of going on from it"},
     {.name = "model", .type = cli::Type::text, .value = "NAME", .help = "the name that applications use (default: the file's, without its ending)"},
+    {.name = "config", .letter = 'c', .type = cli::Type::path, .value = "FILE", .help = "leatd's configuration that runs this model: its pre- and post-processing are measured with it"},
+    {.name = "module", .type = cli::Type::text, .value = "NAME", .help = "with --config: which, where several run this model (APPLICATION/MODULE)"},
+    {.name = "frame", .type = cli::Type::text, .value = "WxH", .fallback = "1280x720", .help = "with --config: size of the NV12 frames that are pre-processed"},
     {.name = "verify", .help = "first check that the blocks behind each other equal the whole model, with its weights and with random ones"},
     {.name = "tolerance", .type = cli::Type::real, .value = "X", .fallback = "1e-4", .min = 0, .max = 1, .help = "with --verify: largest difference, relative to the answer's largest value"},
     {.name = "seed", .type = cli::Type::integer, .value = "N", .fallback = "1", .min = 0, .max = 1e15, .help = "of the inputs and of the random weights"},
@@ -38,6 +44,7 @@ constexpr cli::Positional kPositionals[] = {{.name = "MODEL.onnx", .help = "the 
 constexpr cli::Example kExamples[] = {
     {.line = "leat profile detect.onnx --partitions 1,2 --batches 1,2,4,8 -o profiles/detect.json", .text = "on one core and on two"},
     {.line = "leat profile detect.onnx --blocks 3 --verify", .text = "in three blocks of about equal time, checked against the whole"},
+    {.line = "leat profile tools/models/shapes/detect.onnx --config tools/models/shapes/shapes.toml -o profiles/detect.json", .text = "as leatd runs it, from the frame to its boxes"},
     {.line = "leat plan --application street.toml --host auto --profiles profiles/ -o plan.json", .text = "what to do with profiles"},
 };
 constexpr cli::Command kCommand = {
@@ -54,6 +61,39 @@ constexpr cli::Command kCommand = {
     .examples = kExamples,
     .see_also = "leat-plan(1), leatd(8)",
     .exit_status = "0: measured; 1: --verify found blocks that differ from the whole model; 2: bad input"};
+
+// The module of the configuration that runs this model.
+Result<ModuleAround> module_of(const std::string& file, const std::string& model_path, const std::string& wanted) {
+  const auto config = daemon::read_config(file);
+  if (!config) return Error{config.error()};
+  std::vector<ModuleAround> found;
+  std::string names;
+  for (const auto& app : config->applications) {
+    for (std::size_t m = 0; m < app.modules.size(); ++m) {
+      const auto& module = app.modules[m];
+      std::error_code failed;
+      const std::string name = app.application.name + "/" + app.application.modules[m].name;
+      if (module.executor != "onnx" || !std::filesystem::equivalent(module.model_path, model_path, failed) || (!wanted.empty() && wanted != name)) continue;
+      found.push_back({.name = name, .preprocess = module.preprocess, .postprocess = module.postprocess, .labels = module.labels, .extra = module.extra});
+      found.back().crops = !app.application.modules[m].after.empty();
+      for (const auto& later : app.application.modules)
+        if (std::find(later.after.begin(), later.after.end(), m) != later.after.end()) found.back().fan_out_cap = std::max(found.back().fan_out_cap, later.fan_out_cap);
+      names += (names.empty() ? "" : ", ") + name;
+    }
+  }
+  if (found.empty()) return Error{file + ": has no module " + (wanted.empty() ? "" : "'" + wanted + "' ") + "that runs " + model_path + "; name the configuration that does, or leave --config out"};
+  if (found.size() > 1) return Error{file + ": several modules run " + model_path + ": " + names + "; name one with --module"};
+  return found.front();
+}
+
+Status read_frame(const std::string& text, ModuleAround& around) {
+  unsigned width = 0, height = 0;
+  char rest = 0;
+  if (std::sscanf(text.c_str(), "%ux%u%c", &width, &height, &rest) != 2 || width < 2 || height < 2 || width > kMostPixels || height > kMostPixels || width % 2 + height % 2 != 0)
+    return Error{"--frame: '" + text + "' is no size of a frame; write it like 1280x720, both even"};
+  around.frame_width = width, around.frame_height = height;
+  return Done{};
+}
 
 Result<ProfileJob> job_from(const cli::Arguments& args) {
   ProfileJob job;
@@ -86,6 +126,14 @@ Result<ProfileJob> job_from(const cli::Arguments& args) {
   job.verify = args.flag("verify");
   job.tolerance = args.real("tolerance");
   job.seed = static_cast<std::uint64_t>(args.integer("seed"));
+  if (args.given("config")) {
+    auto around = module_of(args.text("config"), job.model_path, args.given("module") ? args.text("module") : "");
+    if (!around) return Error{around.error()};
+    if (auto frame = read_frame(args.text("frame"), *around); !frame) return Error{frame.error()};
+    job.around = std::move(*around);
+  } else if (args.given("module") || args.given("frame")) {
+    return Error{std::string("--") + (args.given("module") ? "module" : "frame") + ": says something only with --config; add the configuration, or leave it out"};
+  }
   if (args.given("write-blocks")) job.blocks_folder = args.text("write-blocks");
   return job;
 }
@@ -102,7 +150,7 @@ RowSum sum_of(const planner::ProfileRow& row) {
 
 Json to_json(const ProfileJob& job, const ProfileRun& run) {
   const planner::Profile& p = run.profile;
-  Json out = {{"file", job.output}, {"model", p.model}, {"model_sha256", p.provenance.model_sha256}, {"cut_points", run.cut_points}, {"blocks", p.blocks}, {"cuts", p.cuts},
+  Json out = {{"file", job.output}, {"model", p.model}, {"module", job.around ? job.around->name : ""}, {"model_sha256", p.provenance.model_sha256}, {"cut_points", run.cut_points}, {"blocks", p.blocks}, {"cuts", p.cuts},
               {"boundary_bytes", p.boundary_bytes}, {"measured_rows", run.measured}, {"kept_rows", run.kept}, {"seconds", run.seconds}};
   if (run.verified) {
     out["verified"] = {{"runs", run.verified->runs}, {"difference", run.verified->own_weights}, {"difference_random_weights", run.verified->random_weights}, {"tolerance", job.tolerance}};

@@ -20,7 +20,6 @@
 #include "planner/profile_io.h"
 #include "planner/text_file.h"
 #include "tools/cli/progress.h"
-#include "tools/leat/profile/chain.h"
 #include "tools/leat/profile/sha256.h"
 
 namespace leat::tools {
@@ -99,7 +98,7 @@ class Profiler {
   Result<double> difference(const std::string& model_path, cli::Progress& progress);
   Status measure();
   Status measure_class(std::uint32_t cores, std::uint32_t share, cli::Progress& progress, std::uint64_t& done);
-  Result<std::vector<std::vector<std::int64_t>>> sample(Chain& chain, std::uint32_t batch, std::uint32_t samples, double seconds, cli::Progress& progress, std::uint64_t done);
+  Result<std::vector<std::vector<std::int64_t>>> sample(Runner& chain, std::uint32_t batch, std::uint32_t samples, double seconds, cli::Progress& progress, std::uint64_t done);
   bool measured(std::uint32_t cores, std::uint32_t share, std::uint32_t batch) const;
   Error wrong(const std::string& text) const { return Error{job_.model_path + ": " + text}; }
 
@@ -117,6 +116,10 @@ Status Profiler::look_at_model() {
   std::ifstream file(job_.model_path, std::ios::binary);
   sha256_ = sha256_hex(std::string{std::istreambuf_iterator<char>(file), {}});
   out_.cut_points = graph_->cuts().size();
+  if (const auto shape = graph_->input_shape(); job_.around && shape.size() == 3) {
+    job_.around->picture_height = static_cast<std::uint32_t>(shape[1]);
+    job_.around->picture_width = static_cast<std::uint32_t>(shape[2]);
+  }
   const std::int64_t fixed = graph_->fixed_batch();
   if (fixed > 1) return wrong("fixes the batch at " + std::to_string(fixed) + "; export it with an open batch dimension, or a batch of 1");
   if (job_.batches.empty()) job_.batches = fixed == 1 ? std::vector<std::uint32_t>{1} : std::vector<std::uint32_t>{1, 2, 4, 8};
@@ -179,9 +182,9 @@ Status Profiler::cut_anew() {
   const std::uint32_t cores = job_.cores.front();
   if (auto pinned = worker::pin_thread({usable_.data(), cores}); !pinned) return Error{pinned.error()};
   cli::Progress progress("looking for blocks", names.size() + 1 + kSegmentSamples, "steps");
-  auto chain = Chain::open({.model_path = job_.model_path, .cuts = names, .batch_max = job_.batches.back(), .threads = cores}, &progress);
+  auto chain = open_runner({.model_path = job_.model_path, .cuts = names, .batch_max = job_.batches.back(), .threads = cores, .around = job_.around}, &progress);
   if (!chain) return Error{chain.error()};
-  auto times = sample(*chain, job_.batches.back(), kSegmentSamples, kSegmentSeconds, progress, names.size() + 1);
+  auto times = sample(**chain, job_.batches.back(), kSegmentSamples, kSegmentSeconds, progress, names.size() + 1);
   if (!times) return Error{times.error()};
   std::vector<std::int64_t> segments;
   for (auto& t : *times) segments.push_back(summary(std::move(t)).p50_ns);
@@ -216,6 +219,9 @@ Status Profiler::choose_cuts() {
   p.provenance = {.machine = machine(), .libraries = "ONNX Runtime " + exec::onnx_library()->version + ", Leat " LEAT_VERSION, .date = today(), .method = "", .model_sha256 = sha256_};
   p.provenance.method = std::string("leat profile: executor onnx, blocks grouped by ") + (job_.by == GroupBy::time ? "measured time" : "bytes crossing") + ", " +
                         std::to_string(job_.neighbours) + " busy neighbours on other cores";
+  if (job_.around) {
+    p.provenance.method += ", module " + job_.around->name + " with pre- and post-processing of " + std::to_string(job_.around->frame_width) + "x" + std::to_string(job_.around->frame_height) + " frames";
+  }
   std::error_code failed;
   const bool there = !job_.fresh && !job_.output.empty() && fs::exists(job_.output, failed);
   auto status = there ? resume() : cut_anew();
@@ -238,9 +244,9 @@ Status Profiler::write_blocks() {
 // The largest difference between the whole model and its blocks behind each other, over batches and inputs.
 Result<double> Profiler::difference(const std::string& model_path, cli::Progress& progress) {
   const std::uint32_t most = job_.batches.back();
-  auto whole = Chain::open({.model_path = model_path, .cuts = {}, .batch_max = most, .threads = 1}, &progress);
+  auto whole = Chain::open({.model_path = model_path, .cuts = {}, .batch_max = most, .threads = 1, .around = {}}, &progress);
   if (!whole) return Error{whole.error()};
-  auto blocks = Chain::open({.model_path = model_path, .cuts = out_.profile.cuts, .batch_max = most, .threads = 1}, &progress);
+  auto blocks = Chain::open({.model_path = model_path, .cuts = out_.profile.cuts, .batch_max = most, .threads = 1, .around = {}}, &progress);
   if (!blocks) return Error{blocks.error()};
   std::vector<std::int64_t> ns(job_.blocks);
   double worst = 0;
@@ -284,7 +290,7 @@ bool Profiler::measured(std::uint32_t cores, std::uint32_t share, std::uint32_t 
 }
 
 // [block][sample], after the warm runs.
-Result<std::vector<std::vector<std::int64_t>>> Profiler::sample(Chain& chain, std::uint32_t batch, std::uint32_t samples, double seconds, cli::Progress& progress, std::uint64_t done) {
+Result<std::vector<std::vector<std::int64_t>>> Profiler::sample(Runner& chain, std::uint32_t batch, std::uint32_t samples, double seconds, cli::Progress& progress, std::uint64_t done) {
   if (auto s = chain.prepare(batch, job_.seed); !s) return Error{s.error()};
   std::vector<std::vector<std::int64_t>> out(chain.blocks());
   std::vector<std::int64_t> ns(chain.blocks());
@@ -303,8 +309,8 @@ Result<std::vector<std::vector<std::int64_t>>> Profiler::sample(Chain& chain, st
 Status Profiler::measure_class(std::uint32_t cores, std::uint32_t share, cli::Progress& progress, std::uint64_t& done) {
   const std::span mine(usable_.data(), cores);
   if (auto pinned = worker::pin_thread(mine); !pinned) return Error{pinned.error()};
-  const ChainSpec spec{.model_path = job_.model_path, .cuts = out_.profile.cuts, .batch_max = job_.batches.back(), .threads = cores};
-  auto chain = Chain::open(spec);
+  const ChainSpec spec{.model_path = job_.model_path, .cuts = out_.profile.cuts, .batch_max = job_.batches.back(), .threads = cores, .around = job_.around};
+  auto chain = open_runner(spec);
   if (!chain) return Error{chain.error()};
   std::vector<std::vector<std::uint32_t>> busy(share - 1, {mine.begin(), mine.end()});
   for (std::uint32_t i = 0; i < job_.neighbours; ++i) busy.push_back({usable_[cores + i % (usable_.size() - cores)]});
@@ -312,7 +318,7 @@ Status Profiler::measure_class(std::uint32_t cores, std::uint32_t share, cli::Pr
     if (measured(cores, share, batch)) continue;
     BusyNeighbours neighbours;
     if (auto started = neighbours.start(spec, batch, busy); !started) return started;
-    auto times = sample(*chain, batch, job_.samples, job_.seconds, progress, done);
+    auto times = sample(**chain, batch, job_.samples, job_.seconds, progress, done);
     if (!times) return Error{times.error()};
     progress.set(done += job_.samples, class_of(cores) + " batch " + std::to_string(batch));
     planner::ProfileRow row{.partition_class = class_of(cores), .share = share, .batch = batch, .blocks = {}};

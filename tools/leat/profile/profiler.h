@@ -11,6 +11,7 @@
 
 #include "leat/result.hpp"
 #include "planner/profile.h"
+#include "tools/leat/profile/chain.h"
 #include "tools/leat/profile/grouping.h"
 
 namespace leat::tools {
@@ -32,6 +33,7 @@ struct ProfileJob {
   double tolerance = 1e-4;
   std::uint64_t seed = 1;
   std::string blocks_folder;               // sub-models are written there; empty: nowhere
+  std::optional<ModuleAround> around;      // pre- and post-processing to be measured with the model
 };
 
 // Chained blocks against the whole model: the largest difference relative to the largest value of the answer.

@@ -1,0 +1,54 @@
+// What latencies are measured on: a grey NV12 frame, and for modules that take crops a result whose one detection covers its
+// middle. Thread rule: one thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/exec/module.h"
+
+namespace leat::worker {
+
+class Picture {
+ public:
+  explicit Picture(bool crops, std::uint32_t width = 1280, std::uint32_t height = 720)
+      : crops_(crops), width_(width), height_(height), pixels_(std::size_t{width} * height * 3 / 2, 128), results_(exec::kMaxRows) {}
+
+  // A batch of `count` items, at most kMaxRows, all of this frame; valid until the next call.
+  std::span<const exec::Item> items(std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      leat_result& r = results_[i];
+      r = {};
+      r.version = LEAT_RESULT_VERSION;
+      r.kind = LEAT_RESULT_DETECTIONS;
+      r.frame_width = width_;
+      r.frame_height = height_;
+      r.detection_count = 1;
+      r.detections[0].x0 = static_cast<float>(width_) / 4;
+      r.detections[0].y0 = static_cast<float>(height_) / 4;
+      r.detections[0].x1 = static_cast<float>(width_) * 3 / 4;
+      r.detections[0].y1 = static_cast<float>(height_) * 3 / 4;
+      exec::FrameView f;
+      f.planes[0] = pixels_.data();
+      f.planes[1] = pixels_.data() + std::size_t{width_} * height_;
+      f.strides[0] = f.strides[1] = width_;
+      f.format = LEAT_FORMAT_nv12;
+      f.width = width_;
+      f.height = height_;
+      f.bytes = pixels_.size();
+      items_[i] = {.frame = f, .result = &r, .detection = crops_ ? 0 : -1, .rows = 1};
+    }
+    return {items_.data(), count};
+  }
+
+ private:
+  bool crops_;
+  std::uint32_t width_, height_;  // even
+  std::vector<std::uint8_t> pixels_;
+  std::vector<leat_result> results_;
+  std::array<exec::Item, exec::kMaxRows> items_;
+};
+
+}  // namespace leat::worker
