@@ -288,37 +288,47 @@ bool Scheduler::State::grow(BookingId id, TaskId task, TimeNs bound) noexcept {
   TimeNs least = 0;
   for (std::size_t k = 1; k < stages; ++k) least += stage_link_ns(route, k, 1) + duration(route.stages[k], 1);
   if (end + least > std::min(b.bound_ns, bound) || b.tasks >= kGrowItems) return false;
-  struct Saved {
-    TaskId task = kNone;
-    TimeNs bound = kNever;
-    std::array<LegPlan, kMaxStages> legs{};
-  };
-  std::array<Saved, kGrowItems> saved;
+  std::array<KeptLegs, kGrowItems> kept;
   std::size_t n = 0;
   for (TaskId t = b.first; t != kNone; t = rv.itineraries[t].legs[0].next, ++n) {
-    saved[n].task = t;
+    kept[n].task = t;
     for (std::size_t k = 1; k < stages; ++k) {
       const Leg& leg = rv.itineraries[t].legs[k];
       const Booking& own = rv.bookings[leg.booking];
-      if (own.tasks != 1 || own.start_ns <= now) return false;  // joined by others, or about to be sent
-      saved[n].bound = own.bound_ns;
-      saved[n].legs[k] = {.partition = own.partition, .depart_ns = leg.depart_ns, .arrive_ns = leg.arrive_ns, .start_ns = own.start_ns, .end_ns = own.end_ns};
+      if (own.start_ns <= now) return false;  // about to be sent
+      kept[n].bound_ns = own.bound_ns;
+      kept[n].legs[k] = {.partition = own.partition, .depart_ns = leg.depart_ns, .arrive_ns = leg.arrive_ns, .start_ns = own.start_ns};
     }
   }
   const TimeNs old_bound = b.bound_ns;
-  for (std::size_t i = 0; i < n; ++i) unbook(saved[i].task, 1);
+  for (std::size_t i = 0; i < n; ++i) unbook(kept[i].task, 1);
   rv.itineraries[task] = Itinerary{};
   book_leg(task, b.route, 0, {.partition = b.partition, .join = id, .start_ns = b.start_ns, .end_ns = end}, bound);
   bool all = book_rest(task, bound, end);
-  for (std::size_t i = 0; i < n && all; ++i) all = book_rest(saved[i].task, saved[i].bound, end);
+  for (std::size_t i = 0; i < n && all; ++i) all = book_rest(kept[i].task, kept[i].bound_ns, end);
   if (all) return true;
   unbook(task, 0);
-  for (std::size_t i = 0; i < n; ++i) unbook(saved[i].task, 1);
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t k = 1; k < stages; ++k) book_leg(saved[i].task, b.route, k, saved[i].legs[k], saved[i].bound);
-  }
+  for (std::size_t i = 0; i < n; ++i) unbook(kept[i].task, 1);
+  for (std::size_t i = 0; i < n; ++i) put_back(kept[i], b.route);
   b.bound_ns = old_bound;
   return false;
+}
+
+// Into the same bookings as before: with those who stayed there or are back already, or alone.
+void Scheduler::State::put_back(const KeptLegs& kept, RouteId route) noexcept {
+  const Reservations& rv = *reservations;
+  for (std::size_t k = 1; k < topology.routes[route].stages.size(); ++k) {
+    LegPlan leg = kept.legs[k];
+    std::uint32_t items = tasks[kept.task].items;
+    for (BookingId other = rv.first[leg.partition]; other != kNone && rv.bookings[other].start_ns <= leg.start_ns; other = rv.bookings[other].next) {
+      const Booking& shared = rv.bookings[other];
+      if (shared.start_ns != leg.start_ns || shared.state != BookingState::planned || shared.route != route || shared.stage != k) continue;
+      leg.join = other;
+      items += shared.items;
+    }
+    leg.end_ns = leg.start_ns + duration(topology.routes[route].stages[k], items);
+    book_leg(kept.task, route, k, leg, kept.bound_ns);
+  }
 }
 
 // The stages after the first, for one task whose features are made at `made`. False: not in time; what was booked stays booked.

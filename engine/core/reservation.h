@@ -65,6 +65,13 @@ struct PathPlan {
   std::array<LegPlan, kMaxStages> legs{};
 };
 
+// Where a member's later stages were booked before its first-stage batch was to grow.
+struct KeptLegs {
+  TaskId task = kNone;
+  TimeNs bound_ns = kNever;
+  std::array<LegPlan, kMaxStages> legs{};  // partition, start, and on the links; from the second stage on
+};
+
 inline constexpr std::uint32_t kGrowItems = 8;  // a grown batch has at most this many members
 
 [[nodiscard]] inline TimeNs duration(const StageSpec& stage, std::uint32_t items) noexcept { return stage.latency.p50_ns[items - 1]; }

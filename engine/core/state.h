@@ -252,6 +252,7 @@ struct Scheduler::State {
   [[nodiscard]] Booked book_as_printed(Lane& lane, TaskId head, TimeNs bound) noexcept;
   [[nodiscard]] bool grow_some(Lane& lane, TaskId task, TimeNs bound) noexcept;
   [[nodiscard]] bool grow(BookingId booking, TaskId task, TimeNs bound) noexcept;
+  void put_back(const KeptLegs& kept, RouteId route) noexcept;
   [[nodiscard]] bool book_rest(TaskId task, TimeNs bound, TimeNs made) noexcept;
   void book_path(TaskId task, const PathPlan& plan, TimeNs bound) noexcept;
   void book_leg(TaskId task, RouteId route, std::size_t k, const LegPlan& plan, TimeNs bound) noexcept;
