@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 
 extern char** environ;
 
@@ -92,6 +93,16 @@ void judge(int status, const std::string& errors, SolverRun& run) {
 }
 
 }  // namespace
+
+std::string solver_path() {
+  std::error_code none;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", none);
+  for (const char* beside : {"leat-plan", "../planner/leat-plan", "../../planner/leat-plan"}) {
+    const auto path = self.parent_path() / beside;
+    if (!none && ::access(path.c_str(), X_OK) == 0) return path.string();
+  }
+  return "leat-plan";
+}
 
 SolverRun run_solver(const std::vector<std::string>& command, std::chrono::milliseconds limit) {
   SolverRun run;

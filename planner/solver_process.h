@@ -27,4 +27,7 @@ struct SolverRun {
 // is empty. No signal handler and no other child of the caller is touched.
 SolverRun run_solver(const std::vector<std::string>& command, std::chrono::milliseconds limit);
 
+// leat-plan: beside the running program, where a build puts it, or its bare name, to be looked up in PATH.
+std::string solver_path();
+
 }  // namespace leat::planner

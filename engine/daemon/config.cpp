@@ -50,7 +50,8 @@ void read_daemon(const TomlCursor& t, const Reading& reading, Config& out) {
   out.event_loop = loop == "auto" ? EventLoopKind::automatic : loop == "epoll" ? EventLoopKind::epoll : EventLoopKind::io_uring;
   out.log_level = t.choice("log_level", "info", {"debug", "info", "warning", "error"});
   out.scheduler_core = static_cast<std::int32_t>(t.integer("scheduler_core", -1, -1, 4095));
-  out.plan_path = reading.path_of(t.text("plan", ""));
+  out.plan_auto = t.text("plan", "") == "auto";
+  if (!out.plan_auto) out.plan_path = reading.path_of(t.text("plan", ""));
   if (!out.plan_path.empty() && !fs::is_regular_file(out.plan_path)) t.at("plan").fail("there is no file " + out.plan_path + "; make it with leat-plan or correct the path");
   out.recorder_path = reading.path_of(t.text("recorder", ""));
 }

@@ -9,7 +9,7 @@
 //   event_loop = "auto"                    # auto | io_uring | epoll
 //   log_level = "info"                     # debug | info | warning | error
 //   scheduler_core = 1                     # default: a core without a partition, if there is one
-//   plan = "plan.json"                     # optional: made by leat-plan
+//   plan = "plan.json"                     # optional: made by leat-plan; "auto": asked for at start
 //   recorder = "flight.bin"                # optional: the flight recorder is saved here when leatd ends or gets SIGUSR1
 //
 //   [limits]                               # clients, streams, requests, memory_mib, client_memory_mib, batch_ms
@@ -100,6 +100,7 @@ struct Config {
   std::string log_level = "info";
   std::int32_t scheduler_core = -1;        // -1: chosen at start
   std::string plan_path, recorder_path;
+  bool plan_auto = false;                  // plan = "auto": leat-plan is asked when leatd starts; plan_path is empty then
   LimitsConfig limits;
   std::string preset = "leat";
   std::vector<std::pair<std::string, std::string>> policy;  // overrides, key and value as text

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "engine/core/estimator.h"
+#include "engine/daemon/auto_plan.h"
 #include "engine/daemon/client_sessions.h"
 #include "engine/daemon/counters_board.h"
 #include "engine/daemon/deployment.h"
@@ -24,6 +25,7 @@
 #include "engine/daemon/status_report.h"
 #include "engine/daemon/supervisor.h"
 #include "engine/worker/affinity.h"
+#include "planner/solver_process.h"
 #include "shm/src/protocol.h"
 
 namespace leat::daemon {
@@ -75,6 +77,7 @@ class Daemon::Impl final : public Supervisor::Listener {
   void on_event(const Readiness& ready);
   void on_notices();
   void on_signals();
+  void ask_planner(const std::vector<std::uint32_t>& cores);
   void begin_drain();
   void begin_stop();
   void end_scheduler();
@@ -112,6 +115,7 @@ Status Daemon::Impl::create() {
   auto deployment = deploy(config_, *cores);
   if (!deployment.ok()) return Error{deployment.error()};
   deployment_ = std::move(*deployment);
+  if (config_.plan_auto) ask_planner(*cores);
   auto listener = shm::listen_at(config_.socket, config_.socket_mode);
   if (!listener.ok()) return Error{listener.error()};
   listener_ = std::move(*listener);
@@ -127,6 +131,18 @@ Status Daemon::Impl::create() {
   notices_bell_ = std::move(*notices);
   scheduler_bell_ = std::move(*bell);
   return Done{};
+}
+
+// A plan is a gain, never a condition: whatever becomes of the solver, leatd starts.
+void Daemon::Impl::ask_planner(const std::vector<std::uint32_t>& cores) {
+  const auto plan = auto_plan(config_, deployment_, planner::solver_path());
+  auto planned = plan.ok() ? deploy(config_, cores, &*plan) : Result<Deployment>(Error{plan.error()});
+  if (planned.ok()) {
+    deployment_ = std::move(*planned);
+    log_info("plan = \"auto\": " + std::to_string(deployment_.plan.routes.size()) + " routes by leat-plan");
+  } else {
+    log_warning("plan = \"auto\": no plan, every partition runs every module: " + planned.error());
+  }
 }
 
 Status Daemon::Impl::run() {

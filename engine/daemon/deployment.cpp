@@ -67,10 +67,8 @@ worker::ModuleSetup module_setup(const ApplicationConfig& app, std::size_t m, co
 }
 
 // Which partitions of a plan file run which module; refuses what this host or this engine has not.
-Status adopt_plan(const Config& config, Deployment& d) {
-  auto file = planner::read_plan(config.plan_path);
-  if (!file.ok()) return Error{file.error()};
-  const auto trouble = [&](const std::string& text) { return Error{config.plan_path + ": " + text}; };
+Status adopt_plan(const Config& config, const planner::PlanFile* file, Deployment& d) {
+  const auto trouble = [&](const std::string& text) { return Error{(config.plan_path.empty() ? "the plan" : config.plan_path) + ": " + text}; };
   if (file->applications.size() != d.applications.size()) return trouble("was made for " + std::to_string(file->applications.size()) + " applications, the configuration has " + std::to_string(d.applications.size()) + "; plan anew");
   // The plan's application and module indexes become ours, by name.
   std::vector<std::uint32_t> app_of;
@@ -172,7 +170,7 @@ std::vector<planner::Latency> profiled(const ModuleConfig& module, const planner
   return {module.latency_by_batch.begin(), module.latency_by_batch.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
-Result<Deployment> deploy(const Config& config, std::span<const std::uint32_t> cores) {
+Result<Deployment> deploy(const Config& config, std::span<const std::uint32_t> cores, const planner::PlanFile* plan) {
   Deployment d;
   const auto usable = [&](std::uint32_t core) { return std::find(cores.begin(), cores.end(), core) != cores.end(); };
   for (const auto& p : config.partitions)
@@ -198,8 +196,15 @@ Result<Deployment> deploy(const Config& config, std::span<const std::uint32_t> c
   }
   if (modules > worker::kMaxModules) return Error{config.file + ": more than 64 modules; split the applications over several leatd"};
   for (const auto& p : d.partitions) d.plan.partitions.push_back(p.partition);
-  if (!config.plan_path.empty())
-    if (auto status = adopt_plan(config, d); !status) return Error{status.error()};
+  planner::PlanFile stored;
+  if (plan == nullptr && !config.plan_path.empty()) {
+    auto file = planner::read_plan(config.plan_path);
+    if (!file.ok()) return Error{file.error()};
+    stored = std::move(*file);
+    plan = &stored;
+  }
+  if (plan != nullptr)
+    if (auto status = adopt_plan(config, plan, d); !status) return Error{status.error()};
   d.tiny_hops = true;
   make_setups(config, d);
   return d;

@@ -14,6 +14,10 @@
 #include "leat/result.hpp"
 #include "planner/plan.h"
 
+namespace leat::planner {
+struct PlanFile;
+}
+
 namespace leat::daemon {
 
 struct Deployment {
@@ -23,15 +27,15 @@ struct Deployment {
   std::vector<worker::Setup> setups;                     // [partition]
   std::vector<std::vector<std::uint32_t>> session_of;    // [partition][module of all applications]: index in its Setup, or UINT32_MAX
   std::vector<std::uint32_t> first_module;               // [application]: module id of its module 0
-  bool planned = false;                                  // `plan` came from a file
+  bool planned = false;                                  // `plan` came from a file, or from leat-plan
   planner::Plan plan;                                    // complete when planned, else made by complete_plan()
   std::vector<std::uint32_t> scheduler_cores;            // empty: not pinned
   bool scheduler_alone = false;                          // no partition is on its core
   bool tiny_hops = false;                                // all work is shorter than a wake (emulated, a few microseconds)
 };
 
-// `cores`: those this host offers (worker::usable_cores()).
-Result<Deployment> deploy(const Config& config, std::span<const std::uint32_t> cores);
+// `cores`: those this host offers (worker::usable_cores()). `plan`: instead of the file that the configuration names.
+Result<Deployment> deploy(const Config& config, std::span<const std::uint32_t> cores, const planner::PlanFile* plan = nullptr);
 
 // Latency by batch of a module on a partition, from its profile or the emulated executor's list; empty: to be measured.
 std::vector<planner::Latency> profiled(const ModuleConfig& module, const planner::Partition& partition);

@@ -72,7 +72,7 @@ Json describe(const daemon::Config& config, const daemon::Deployment& deployment
     }
     json["applications"].push_back(entry);
   }
-  json["plan"] = deployment.planned ? config.plan_path : "made from the profiles when leatd starts";
+  json["plan"] = deployment.planned ? config.plan_path : config.plan_auto ? "asked of leat-plan when leatd starts" : "made from the profiles when leatd starts";
   json["warnings"] = daemon::unschedulable(deployment);
   return json;
 }

@@ -3,10 +3,10 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "planner/solver_process.h"
 #include "tools/leat/commands.h"
 
 namespace leat::tools {
@@ -51,18 +51,8 @@ constexpr cli::Command kCommand = {.name = "leat plan",
                                    .see_also = "leat-plan(1), leat-check(1)",
                                    .exit_status = "0: a plan; 1: no plan meets an SLO or carries the rates; 2: bad input"};
 
-std::string leat_plan_path() {
-  std::error_code none;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", none);
-  for (const char* beside : {"leat-plan", "../../planner/leat-plan"}) {
-    const auto path = self.parent_path() / beside;
-    if (!none && ::access(path.c_str(), X_OK) == 0) return path.string();
-  }
-  return "leat-plan";
-}
-
 int run(const cli::Arguments& args) {
-  std::vector<std::string> words = {leat_plan_path(), args.given("mig") ? "mig" : "plan"};
+  std::vector<std::string> words = {planner::solver_path(), args.given("mig") ? "mig" : "plan"};
   for (const cli::Option& option : kOptions) {
     if (!args.given(option.name) || option.name == "mig") continue;
     words.push_back("--" + std::string(option.name));
