@@ -113,6 +113,7 @@ TEST(LeatProfile, SaysItInJsonAndVerifies) {
   const auto json = nlohmann::json::parse(e.err.substr(e.err.find('{')), nullptr, false);
   ASSERT_FALSE(json.is_discarded()) << e.err;
   EXPECT_EQ(json["model"], "m");
+  EXPECT_GE(json["segment_ns"].size(), 2u);
   EXPECT_EQ(json["rows"].size(), 2u) << "batch 1 is always measured";
   EXPECT_EQ(json["rows"][1]["block_p50_ns"].size(), 2u);
   EXPECT_GE(json["rows"][0]["imbalance"], 1.0);

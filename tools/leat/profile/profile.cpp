@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "engine/daemon/config.h"
 #include "engine/exec/module.h"
@@ -16,6 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr int kBlocksDiffer = 1;
+constexpr double kWideSpread = 0.25;
 constexpr unsigned kMostPixels = 16384;  // of a frame's side
 
 constexpr cli::Option kOptions[] = {
@@ -139,13 +141,26 @@ Result<ProfileJob> job_from(const cli::Arguments& args) {
 }
 
 struct RowSum {
-  std::int64_t p50_ns = 0;
+  std::int64_t p50_ns = 0, spread_ns = 0;
   std::vector<std::int64_t> block_ns;
 };
 RowSum sum_of(const planner::ProfileRow& row) {
   RowSum out;
-  for (const auto& b : row.blocks) out.p50_ns += b.p50_ns, out.block_ns.push_back(b.p50_ns);
+  for (const auto& b : row.blocks) out.p50_ns += b.p50_ns, out.spread_ns += b.spread_ns, out.block_ns.push_back(b.p50_ns);
   return out;
+}
+
+// Empty, or that others were at work: a partition of its own, and still times that differ much.
+std::string doubt_about(const planner::Profile& profile) {
+  std::size_t own = 0, wide = 0;
+  for (const auto& row : profile.rows) {
+    if (row.share > 1) continue;
+    const RowSum sum = sum_of(row);
+    ++own;
+    wide += static_cast<double>(sum.spread_ns) > kWideSpread * static_cast<double>(sum.p50_ns) ? 1 : 0;
+  }
+  if (wide * 2 <= own) return {};
+  return std::to_string(wide) + " of " + std::to_string(own) + " rows spread by more than a quarter of their median: other programs were at work; measure again on an idle machine, with --fresh";
 }
 
 Json to_json(const ProfileJob& job, const ProfileRun& run) {
@@ -155,6 +170,9 @@ Json to_json(const ProfileJob& job, const ProfileRun& run) {
   if (run.verified) {
     out["verified"] = {{"runs", run.verified->runs}, {"difference", run.verified->own_weights}, {"difference_random_weights", run.verified->random_weights}, {"tolerance", job.tolerance}};
   }
+  if (!run.segment_ns.empty()) out["segment_ns"] = run.segment_ns;
+  out["warnings"] = Json::array();
+  if (const std::string doubt = doubt_about(p); !doubt.empty()) out["warnings"].push_back(doubt);
   out["rows"] = Json::array();
   for (const auto& row : p.rows) {
     const RowSum sum = sum_of(row);
@@ -169,6 +187,11 @@ void print(const ProfileJob& job, const ProfileRun& run) {
   std::printf("%s: %zu cut points, %u block%s", p.model.c_str(), run.cut_points, p.blocks, p.blocks == 1 ? "" : "s");
   for (std::size_t i = 0; i < p.cuts.size(); ++i) std::printf("%s %s (%lld bytes)", i == 0 ? ", cut at" : ",", p.cuts[i].c_str(), static_cast<long long>(p.boundary_bytes[i]));
   std::printf("\n");
+  if (!run.segment_ns.empty()) {
+    const double most = static_cast<double>(*std::max_element(run.segment_ns.begin(), run.segment_ns.end()));
+    std::printf("%zu stretches between cuts; the longest takes %.0f %% of the whole, %.0f %% would be an equal block\n", run.segment_ns.size(),
+                100 * most / std::accumulate(run.segment_ns.begin(), run.segment_ns.end(), 0.0), 100.0 / p.blocks);
+  }
   if (run.verified) {
     std::printf("blocks equal the whole model: difference %.2g with its weights, %.2g with random ones, relative to the largest value (%u runs)\n", run.verified->own_weights,
                 run.verified->random_weights, run.verified->runs);
@@ -176,14 +199,13 @@ void print(const ProfileJob& job, const ProfileRun& run) {
   std::printf("  %-8s %5s %5s %10s %9s %10s  %s\n", "class", "share", "batch", "p50 ms", "spread", "items/s", p.blocks > 1 ? "blocks, ms (longest over mean)" : "");
   for (const auto& row : p.rows) {
     const RowSum sum = sum_of(row);
-    std::int64_t spread = 0;
-    for (const auto& b : row.blocks) spread += b.spread_ns;
     std::printf("  %-8s %5u %5u %10.3f %7.1f %% %10.1f  ", row.partition_class.c_str(), row.share, row.batch, static_cast<double>(sum.p50_ns) / 1e6,
-                100.0 * static_cast<double>(spread) / static_cast<double>(sum.p50_ns), row.batch * 1e9 / static_cast<double>(sum.p50_ns));
+                100.0 * static_cast<double>(sum.spread_ns) / static_cast<double>(sum.p50_ns), row.batch * 1e9 / static_cast<double>(sum.p50_ns));
     for (std::size_t b = 0; b < sum.block_ns.size() && p.blocks > 1; ++b) std::printf("%.3f ", static_cast<double>(sum.block_ns[b]) / 1e6);
     if (p.blocks > 1) std::printf("(%.3f)", imbalance(sum.block_ns));
     std::printf("\n");
   }
+  if (const std::string doubt = doubt_about(p); !doubt.empty()) std::printf("  warning: %s\n", doubt.c_str());
   std::printf("%s: %zu measured, %zu kept from before, %.1f s\n", job.output.c_str(), run.measured, run.kept, run.seconds);
 }
 

@@ -160,6 +160,7 @@ TEST_F(ProfileRunTest, WritesAProfileThatThePlannerReads) {
   EXPECT_LT(run->verified->random_weights, 1e-4);
   EXPECT_EQ(run->verified->runs, 8u);
   EXPECT_EQ(run->measured, 4u);
+  EXPECT_EQ(run->segment_ns.size(), 8u) << "5 units, the head before them, and two layers behind";
 
   const auto read = planner::read_profiles(folder_);
   ASSERT_TRUE(read.ok()) << read.error();

@@ -190,7 +190,7 @@ Status Profiler::cut_anew() {
   for (auto& t : *times) segments.push_back(summary(std::move(t)).p50_ns);
   const Grouping grouping = group(segments, bytes, job_.blocks, job_.by, job_.balance);
   for (const auto c : grouping.cuts) out_.profile.cuts.push_back(names[c]);
-  out_.grouped_ns = grouping.block_ns;
+  out_.segment_ns = std::move(segments);
   return Done{};
 }
 

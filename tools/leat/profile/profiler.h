@@ -45,7 +45,7 @@ struct Verified {
 struct ProfileRun {
   planner::Profile profile;
   std::size_t cut_points = 0;              // of the model, in all
-  std::vector<std::int64_t> grouped_ns;    // what the grouping expected of each block; empty: cuts came from the file
+  std::vector<std::int64_t> segment_ns;    // between neighbouring candidates for a cut, largest batch; empty: nothing was grouped
   std::size_t measured = 0, kept = 0;      // rows of this run, and of the file it went on from
   std::optional<Verified> verified;
   double seconds = 0;
