@@ -108,6 +108,15 @@ TimeNs planned_run(const Scheduler::State& s, const ModuleState& m, std::uint32_
   return worst;
 }
 
+bool shares_partitions(const Scheduler::State& s, const ModuleState& m) {
+  for (LaneId l = m.first_lane; l < m.first_lane + m.lanes; ++l) {
+    for (ServerId v = s.lanes[l].first_server; v < s.lanes[l].first_server + s.lanes[l].servers; ++v) {
+      if (s.partitions[s.servers[v].partition].servers.size() > 1) return true;
+    }
+  }
+  return false;
+}
+
 TimeNs servers_of(const Scheduler::State& s, const ModuleState& m) {
   TimeNs n = 0;
   for (LaneId l = m.first_lane; l < m.first_lane + m.lanes; ++l) n += s.lanes[l].servers;
@@ -130,7 +139,8 @@ TimeNs longest_path(const Topology& t, const ApplicationSpec& app, std::span<con
 }  // namespace
 
 // With kappa: the caps that maximise the application's rate X subject to sum of d_k(b_k) <= kappa x SLO over its longest path;
-// each module takes the smallest batch that carries X. Without: the plan's batches. One pass at start.
+// each module takes the smallest batch that carries X. Modules that share partitions take time from each other with small
+// batches, so there each grows as far as the limit allows. Without kappa: the plan's batches. One pass at start.
 void Scheduler::State::plan_caps() noexcept {
   for (const ApplicationSpec& app : topology.applications) {
     const ModuleId first = app.modules.front();
@@ -144,6 +154,10 @@ void Scheduler::State::plan_caps() noexcept {
     }
     if (policy.kappa_permille > 0) {
       const TimeNs limit = app.slo_ns / 1000 * policy.kappa_permille;
+      const auto run_at = [&](ModuleId m, std::uint32_t n) {
+        const TimeNs run = planned_run(*this, modules[m], n);
+        return policy.forecast ? run + run / servers_of(*this, modules[m]) : run;  // the second: until a partition is free
+      };
       double best_rate = 0;
       // X is bounded by some module at some batch: those are the candidates.
       for (ModuleId candidate : app.modules) {
@@ -158,12 +172,20 @@ void Scheduler::State::plan_caps() noexcept {
             fits = fits && n <= largest[m - first];
             if (!fits) break;
             cap[m - first] = n;
-            d[m - first] = planned_run(*this, modules[m], n);
-            if (policy.forecast) d[m - first] += d[m - first] / servers_of(*this, modules[m]);  // until a partition is free
+            d[m - first] = run_at(m, n);
           }
           if (!fits || longest_path(topology, app, d, first) > limit) continue;
           best_rate = rate;
           best = cap;
+        }
+      }
+      for (ModuleId m : app.modules) d[m - first] = run_at(m, best[m - first]);
+      for (ModuleId m : app.modules) {
+        while (best[m - first] < largest[m - first] && shares_partitions(*this, modules[m])) {
+          d[m - first] = run_at(m, ++best[m - first]);
+          if (longest_path(topology, app, d, first) <= limit) continue;
+          d[m - first] = run_at(m, --best[m - first]);
+          break;
         }
       }
     }

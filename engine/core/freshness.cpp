@@ -36,7 +36,8 @@ void Scheduler::State::expect_next(StreamId id, TimeNs capture) noexcept {
   Stream& stream = streams[id];
   if (stream.config.period_ns <= 0 || capture < stream.newest_capture_ns) return;
   if (stream.next_expected_ns == kNever) {
-    periodic.push_back(id);
+    // Look-ahead plans requests that end with their first module; a pipeline's are batched and ordered like any other's.
+    if (topology.applications[stream.config.application].modules.size() == 1) periodic.push_back(id);
     stream.covered_ns = capture;
   }
   stream.newest_capture_ns = capture;

@@ -354,5 +354,33 @@ TEST(LookAhead, AnOverdueRequestIsAskedForNowAndThen) {
   EXPECT_LE(turns, 64);
 }
 
+// A detector and what comes behind it on one partition, four cameras with a known period: sub-requests go in full batches,
+// and all is done in time.
+TEST(Batching, PeriodicStreamsOfAPipelineKeepItsBatches) {
+  Topology t;
+  t.applications.push_back({.slo_ns = 200 * kMs, .rate_rps = 0, .modules = {0, 1}});
+  t.modules.push_back({.application = 0, .before = {}, .after = {1}, .routes = {0}});
+  t.modules.push_back({.application = 0, .before = {0}, .after = {}, .items_per_request = 9, .fan_out_cap = 16, .routes = {1}});
+  t.routes.push_back({.module = 0, .batch = 4, .rate_rps = 0, .stages = {StageSpec{.pool = {0}, .latency = test::affine(0, 2 * kMs, 4)}}});
+  t.routes.push_back({.module = 1, .batch = 16, .rate_rps = 0, .stages = {StageSpec{.pool = {0}, .latency = test::affine(kMs, kMs / 20, 16)}}});
+  t.partitions.push_back({});
+  Policy policy;
+  ASSERT_TRUE(preset("leat", policy));
+  test::Bench b(t, policy);
+  b.fan_out = 9;
+  std::vector<StreamId> cameras;
+  for (int i = 0; i < 4; ++i) cameras.push_back(b.open({.application = 0, .period_ns = 33 * kMs}));
+  std::uint64_t token = 0;
+  for (TimeNs at = kMs; at < 1000 * kMs; at += 33 * kMs) {
+    b.run_to(at);
+    for (const StreamId s : cameras) b.submit(s, ++token, 1, at);
+  }
+  b.run_to(2000 * kMs);
+  ASSERT_EQ(b.answers.size(), token);
+  for (const auto& [which, answer] : b.answers) EXPECT_EQ(answer.outcome, Outcome::completed) << which;
+  const ModuleCounters& classify = b.core.counters().modules[1];
+  EXPECT_GE(classify.items, 8 * classify.batches);
+}
+
 }  // namespace
 }  // namespace leat::core
