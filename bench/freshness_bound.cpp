@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
+#include <map>
 
 namespace leat::bench {
 namespace {
@@ -63,11 +65,20 @@ std::uint32_t fewest_lost_alone(const Observed& s, std::span<const Frame> frames
   return fewest;
 }
 
-std::uint32_t fewest_lost_together(std::vector<TimeNs> runs, std::uint32_t windows, TimeNs capacity_ns) {
-  std::sort(runs.begin(), runs.end());
-  std::uint32_t covered = 0;
-  for (TimeNs left = capacity_ns; covered < std::min<std::size_t>(runs.size(), windows) && runs[covered] <= left; ++covered) left -= runs[covered];
-  return windows - covered;
+double most_worth(std::vector<Offer> offers, TimeNs& capacity) {
+  std::sort(offers.begin(), offers.end(),
+            [](const Offer& a, const Offer& b) { return a.worth * static_cast<double>(b.run) > b.worth * static_cast<double>(a.run); });
+  double worth = 0;
+  for (const Offer& o : offers) {
+    if (o.run > capacity) {
+      worth += o.worth * static_cast<double>(capacity) / static_cast<double>(o.run);
+      capacity = 0;
+      break;
+    }
+    worth += o.worth;
+    capacity -= o.run;
+  }
+  return worth;
 }
 
 double least_uncovered_permille(const Scenario& c, std::size_t i, std::uint64_t seed, TimeNs length) {
@@ -79,19 +90,27 @@ double least_uncovered_permille(const Scenario& c, std::size_t i, std::uint64_t 
   return windows <= 0 ? 0 : 1000.0 * fewest_lost_alone(s, frames_of(c, i, seed, length)) / static_cast<double>(windows);
 }
 
-std::uint32_t least_lost_windows(const Scenario& c, std::uint64_t seed, TimeNs length) {
-  std::vector<TimeNs> runs;
+double least_mean_permille(const Scenario& c, std::uint64_t seed, TimeNs length) {
   std::vector<bool> used(c.partitions, false);
-  std::uint32_t windows = 0;
+  std::map<core::Priority, std::vector<Offer>, std::greater<>> classes;
+  double streams = 0;
   for (std::size_t i = 0; i < c.sources.size(); ++i) {
     const Source& source = c.sources[i];
     if (source.background) continue;
     const Model& model = c.models[source.model];
     for (core::PartitionId p : model.pool) used[p] = true;
+    const TimeNs windows = std::max<TimeNs>(0, length - phase_ns(source, seed, static_cast<std::uint32_t>(i))) / source.period;
+    std::vector<TimeNs> runs;
     for (const Frame& f : frames_of(c, i, seed, length)) runs.push_back(batch_ns(model, f.run, model.batch) / model.batch);
-    windows += static_cast<std::uint32_t>(std::max<TimeNs>(0, length - phase_ns(source, seed, static_cast<std::uint32_t>(i))) / source.period);
+    std::sort(runs.begin(), runs.end());
+    runs.resize(std::min(runs.size(), static_cast<std::size_t>(windows)));  // the shortest
+    for (TimeNs run : runs) classes[source.priority].push_back({1 / static_cast<double>(windows), run});
+    ++streams;
   }
-  return fewest_lost_together(runs, windows, length * std::count(used.begin(), used.end(), true));
+  TimeNs capacity = length * std::count(used.begin(), used.end(), true);
+  double covered = 0;
+  for (const auto& [priority, offers] : classes) covered += most_worth(offers, capacity);
+  return streams > 0 ? std::max(0.0, 1000 * (1 - covered / streams)) : 0;
 }
 
 }  // namespace leat::bench

@@ -4,9 +4,9 @@
 // own, frames go in order of capture, and a partition runs one at a time; so the state after a window is the frame last used and the
 // moment from which the partition is free, of which the earliest is the best: a dynamic program over (window, frame, windows lost) is exact.
 //
-// Together: each covered window costs the run time of one frame; of all streams of a class and above, what their partitions cannot
-// run in the time of the run stays uncovered. Taking the shortest frames gives the largest number of covered windows, whose
-// shortfall is a lower bound of the sum of uncovered windows over those streams.
+// Together: each covered window costs the run time of one frame, whatever the order. Class by class, the heaviest first, what the
+// partitions' time still has room for is covered, in the order of coverage gained per time, the last frame in part (a fractional
+// knapsack, so a bound for its class given the classes above). The mean of the streams' uncovered shares is what is left.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,17 @@ struct Frame {
 // Fewest windows of `period` without a delivery of age <= max_age, when these frames have a partition to themselves until `end`.
 [[nodiscard]] std::uint32_t fewest_lost_alone(const Observed& stream, std::span<const Frame> frames);
 
-// Fewest windows lost when `windows` of them are to be covered with these run times, one each, in `capacity_ns`.
-[[nodiscard]] std::uint32_t fewest_lost_together(std::vector<TimeNs> runs, std::uint32_t windows, TimeNs capacity_ns);
+// Something that may be covered: what it is worth and what it costs.
+struct Offer {
+  double worth = 0;
+  TimeNs run = 0;
+};
+// The most worth that fits into `capacity`, which is lowered by what it takes.
+[[nodiscard]] double most_worth(std::vector<Offer> offers, TimeNs& capacity);
 
 // Of one stream of a scenario, alone, in permille (0 where it may run in several places at once: not computed).
 [[nodiscard]] double least_uncovered_permille(const Scenario& scenario, std::size_t stream, std::uint64_t seed, TimeNs length);
-// Of all streams of a scenario but the background, together, in windows.
-[[nodiscard]] std::uint32_t least_lost_windows(const Scenario& scenario, std::uint64_t seed, TimeNs length);
+// Least mean of the uncovered shares of all streams but the background, in permille, with the heavier classes served first.
+[[nodiscard]] double least_mean_permille(const Scenario& scenario, std::uint64_t seed, TimeNs length);
 
 }  // namespace leat::bench

@@ -88,8 +88,14 @@ TEST(FreshnessBound, ByHand) {
   EXPECT_EQ(fewest_lost_alone(s, std::vector<Frame>{{0, 11}, {10, 9}, {20, 9}, {30, 9}}), 1U);  // window 0 is lost, and with it a period of work
   EXPECT_EQ(fewest_lost_alone(s, std::vector<Frame>{{0, 10}, {10, 10}, {20, 10}, {30, 10}}), 1U);  // each one window late
   EXPECT_EQ(fewest_lost_alone(s, std::vector<Frame>{{0, 25}, {10, 25}, {20, 25}, {30, 25}}), 4U);  // never fresh
-  EXPECT_EQ(fewest_lost_together({5, 3, 4, 9}, 4, 12), 1U);
-  EXPECT_EQ(fewest_lost_together({5, 3, 4, 9}, 3, 12), 0U);
+  TimeNs capacity = 12;
+  EXPECT_DOUBLE_EQ(most_worth({{1, 5}, {1, 3}, {2, 12}, {1, 4}}, capacity), 3);  // 3, 4 and 5; the 12 would bring less for its time
+  EXPECT_EQ(capacity, 0);
+  capacity = 9;
+  EXPECT_DOUBLE_EQ(most_worth({{1, 5}, {1, 3}, {1, 4}}, capacity), 2.4);
+  capacity = 20;
+  EXPECT_DOUBLE_EQ(most_worth({{1, 5}}, capacity), 1);
+  EXPECT_EQ(capacity, 15);
 }
 
 // Every way to use or leave out each frame, in order.
