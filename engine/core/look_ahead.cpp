@@ -9,6 +9,7 @@ namespace {
 // How the moves are weighed. Found by trying; docs/policies.md has the effects.
 constexpr double kSafe = 2.9;              // standard deviations from the median to the safe bound (2.33 would be its 99th percentile)
 constexpr double kGuard = 2;               // standard deviations kept from the begin of a window, at most a quarter of it
+constexpr double kSure = 2;                // standard deviations that a batch keeps to its first edge
 constexpr double kRoom = 4;                // standard deviations that the rule keeps free for a heavier job
 constexpr double kLateShare = 1.0 / 1000;  // of a window: fresh, but after its deadline, or in a window that is covered already
 constexpr TimeNs kPeriods = 4;             // the horizon is no longer than so many of the shortest periods
@@ -139,7 +140,7 @@ std::uint32_t Play::batch(std::uint32_t m, std::uint32_t lead, TimeNs at, std::u
         best_end = r.end;
       }
     }
-    if (best == kNone || at + l.run_ns[n + 1] > std::min(end, best_end)) return n;
+    if (best == kNone || at + l.run_ns[n + 1] + static_cast<TimeNs>(kSure * sigma(l, n + 1)) > std::min(end, best_end)) return n;
     end = std::min(end, best_end);
     members[n++] = best;
   }
