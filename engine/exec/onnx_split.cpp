@@ -335,7 +335,8 @@ Result<OnnxGraph> OnnxGraph::parse(std::string_view bytes, const std::string& na
   (void)kSilenced;
   auto state = std::make_unique<State>();
   state->name = name;
-  if (bytes.size() > INT32_MAX || !state->model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return state->error("is not an ONNX model; name an ONNX file");
+  if (bytes.size() > INT32_MAX) return state->error("is larger than 2 GiB; export it with its weights in a file of their own");
+  if (!state->model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return state->error("is not an ONNX model; name an ONNX file");
   if (auto status = state->index(); !status) return Error{status.error()};
   state->infer();
   state->find_cuts();
@@ -361,6 +362,10 @@ std::vector<std::int64_t> OnnxGraph::input_shape() const {
 }
 std::int64_t OnnxGraph::fixed_batch() const { return state_->fixed_batch; }
 std::uint32_t OnnxGraph::layers() const { return static_cast<std::uint32_t>(state_->layers.size()); }
+bool OnnxGraph::external_weights() const {
+  const auto& all = state_->model.graph().initializer();
+  return std::any_of(all.begin(), all.end(), [](const onnx::TensorProto& t) { return t.data_location() == onnx::TensorProto_DataLocation_EXTERNAL; });
+}
 std::string OnnxGraph::why_few_cuts() const { return state_->inference_problem; }
 
 Result<std::string> OnnxGraph::serialize() const {

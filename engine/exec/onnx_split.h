@@ -39,6 +39,7 @@ class OnnxGraph {
   std::vector<std::int64_t> input_shape() const;  // one item of the first input; empty: not known
   std::int64_t fixed_batch() const;          // 0: the batch is open
   std::uint32_t layers() const;              // nodes that are no constants and that an output needs
+  bool external_weights() const;             // some are in files beside the model's; a block finds them in the same folder
   std::string why_few_cuts() const;          // empty, or what kept shapes from being known
 
   // The model of block range [first, end), serialised; `cuts` names the chosen tensors in order. The whole range is the model itself.

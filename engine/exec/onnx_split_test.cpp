@@ -258,6 +258,12 @@ TEST_F(BlocksRun, OfGeneratedModelsWithResidualsEqualTheWhole) {
   }
 }
 
+TEST_F(BlocksRun, OfAModelWithItsWeightsInAnotherFileEqualTheWhole) {
+  const std::string path = file(with_external_weights(residual_model(104, 3), folder_));
+  EXPECT_TRUE(OnnxGraph::read(path)->external_weights());
+  expect_chain_equals_whole(path, 2, 104);
+}
+
 TEST_F(BlocksRun, RandomWeightsAreSeededAndKeepTheModelsShape) {
   auto a = OnnxGraph::read(LEAT_MODELS "/detect.onnx"), b = OnnxGraph::read(LEAT_MODELS "/detect.onnx");
   ASSERT_TRUE(a.ok() && b.ok());

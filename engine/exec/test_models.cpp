@@ -3,6 +3,7 @@
 #include <onnx/onnx_pb.h>
 
 #include <cmath>
+#include <fstream>
 #include <random>
 
 namespace leat::exec {
@@ -105,6 +106,27 @@ std::string residual_model(std::uint64_t seed, int units, std::int64_t batch, st
   at = m.op("GlobalAveragePool", {at});
   m.output(m.op("Reshape", {at, m.constant({-1, channels})}));
   return m.bytes();
+}
+
+std::string with_external_weights(const std::string& bytes, const std::string& folder) {
+  onnx::ModelProto model;
+  model.ParseFromString(bytes);
+  std::ofstream file(folder + "/weights.bin", std::ios::binary);
+  for (auto& t : *model.mutable_graph()->mutable_initializer()) {
+    const auto entry = [&t](const char* key, const std::string& value) {
+      auto* e = t.add_external_data();
+      e->set_key(key);
+      e->set_value(value);
+    };
+    const std::string raw(reinterpret_cast<const char*>(t.float_data().data()), sizeof(float) * static_cast<std::size_t>(t.float_data_size()));
+    entry("location", "weights.bin");
+    entry("offset", std::to_string(file.tellp()));
+    entry("length", std::to_string(raw.size()));
+    t.clear_float_data();
+    t.set_data_location(onnx::TensorProto_DataLocation_EXTERNAL);
+    file << raw;
+  }
+  return model.SerializeAsString();
 }
 
 std::string branches_model(std::uint64_t seed, std::int64_t batch) {

@@ -36,4 +36,7 @@ std::string residual_model(std::uint64_t seed, int units, std::int64_t batch = 0
 // Two branches side by side from the input to the end: no cut point before they meet in the last layer.
 std::string branches_model(std::uint64_t seed, std::int64_t batch = 0);
 
+// The same model with its weights in FOLDER/weights.bin.
+std::string with_external_weights(const std::string& bytes, const std::string& folder);
+
 }  // namespace leat::exec

@@ -168,7 +168,8 @@ Json to_json(const ProfileJob& job, const ProfileRun& run) {
   Json out = {{"file", job.output}, {"model", p.model}, {"module", job.around ? job.around->name : ""}, {"model_sha256", p.provenance.model_sha256}, {"cut_points", run.cut_points}, {"blocks", p.blocks}, {"cuts", p.cuts},
               {"boundary_bytes", p.boundary_bytes}, {"measured_rows", run.measured}, {"kept_rows", run.kept}, {"seconds", run.seconds}};
   if (run.verified) {
-    out["verified"] = {{"runs", run.verified->runs}, {"difference", run.verified->own_weights}, {"difference_random_weights", run.verified->random_weights}, {"tolerance", job.tolerance}};
+    out["verified"] = {{"runs", run.verified->runs}, {"difference", run.verified->own_weights}, {"tolerance", job.tolerance}};
+    if (run.verified->random_weights) out["verified"]["difference_random_weights"] = *run.verified->random_weights;
   }
   if (!run.segment_ns.empty()) out["segment_ns"] = run.segment_ns;
   out["warnings"] = Json::array();
@@ -193,8 +194,9 @@ void print(const ProfileJob& job, const ProfileRun& run) {
                 100 * most / std::accumulate(run.segment_ns.begin(), run.segment_ns.end(), 0.0), 100.0 / p.blocks);
   }
   if (run.verified) {
-    std::printf("blocks equal the whole model: difference %.2g with its weights, %.2g with random ones, relative to the largest value (%u runs)\n", run.verified->own_weights,
-                run.verified->random_weights, run.verified->runs);
+    std::printf("blocks equal the whole model: difference %.2g with its weights, ", run.verified->own_weights);
+    if (run.verified->random_weights) std::printf("%.2g with random ones, ", *run.verified->random_weights);
+    std::printf("relative to the largest value (%u runs)\n", run.verified->runs);
   }
   std::printf("  %-8s %5s %5s %10s %9s %10s  %s\n", "class", "share", "batch", "p50 ms", "spread", "items/s", p.blocks > 1 ? "blocks, ms (longest over mean)" : "");
   for (const auto& row : p.rows) {
@@ -215,10 +217,10 @@ int run(const cli::Arguments& args) {
   const auto result = run_profile(*job);
   if (!result) return cli::fail(kCommand.name, result.error());
   const auto& v = result->verified;
-  if (v && std::max(v->own_weights, v->random_weights) > job->tolerance) {
+  if (v && v->largest() > job->tolerance) {
     char text[256];
-    std::snprintf(text, sizeof text, ": its blocks differ from the whole model by %.3g with its weights and %.3g with random ones, more than the tolerance of %.3g; nothing was measured",
-                  v->own_weights, v->random_weights, job->tolerance);
+    std::snprintf(text, sizeof text, ": its blocks differ from the whole model by %.3g of the largest value, more than the tolerance of %.3g; nothing was measured", v->largest(),
+                  job->tolerance);
     (void)cli::fail(kCommand.name, job->model_path + text);
     return kBlocksDiffer;
   }

@@ -157,7 +157,8 @@ TEST_F(ProfileRunTest, WritesAProfileThatThePlannerReads) {
   const auto run = run_profile(j);
   ASSERT_TRUE(run.ok()) << run.error();
   EXPECT_LT(run->verified->own_weights, 1e-4);
-  EXPECT_LT(run->verified->random_weights, 1e-4);
+  ASSERT_TRUE(run->verified->random_weights);
+  EXPECT_LT(*run->verified->random_weights, 1e-4);
   EXPECT_EQ(run->verified->runs, 8u);
   EXPECT_EQ(run->measured, 4u);
   EXPECT_EQ(run->segment_ns.size(), 8u) << "5 units, the head before them, and two layers behind";
@@ -261,6 +262,28 @@ TEST_F(ProfileRunTest, WhatCannotBeMeasuredIsOneLine) {
     EXPECT_EQ(run.error().find('\n'), std::string::npos) << c.name;
     EXPECT_FALSE(std::filesystem::exists(c.job.output)) << c.name;
   }
+}
+
+TEST_F(ProfileRunTest, BlocksThatDifferAreNotMeasured) {
+  ProfileJob j = job(file("m.onnx", exec::residual_model(14, 4)));
+  j.tolerance = -1;  // nothing is as equal as that
+  const auto run = run_profile(j);
+  ASSERT_TRUE(run.ok()) << run.error();
+  EXPECT_GT(run->verified->largest(), j.tolerance);
+  EXPECT_EQ(run->measured, 0u);
+  EXPECT_FALSE(std::filesystem::exists(j.output));
+}
+
+TEST_F(ProfileRunTest, WeightsInAnotherFileAndBusyNeighbours) {
+  ProfileJob j = job(file("m.onnx", exec::with_external_weights(exec::residual_model(15, 4), folder_)));
+  const auto usable = worker::usable_cores();
+  ASSERT_TRUE(usable.ok());
+  j.neighbours = usable->size() > 1 ? 2 : 0;
+  const auto run = run_profile(j);
+  ASSERT_TRUE(run.ok()) << run.error();
+  EXPECT_FALSE(run->verified->random_weights);
+  EXPECT_EQ(run->measured, 2u);
+  EXPECT_THAT(run->profile.provenance.method, HasSubstr(std::to_string(j.neighbours) + " busy neighbours"));
 }
 
 TEST_F(ProfileRunTest, AModelOfAFixedBatchAndABlockOfItsOwnIsMeasured) {

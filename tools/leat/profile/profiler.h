@@ -3,6 +3,7 @@
 // Errors: one line, what and what to do.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -38,7 +39,9 @@ struct ProfileJob {
 
 // Chained blocks against the whole model: the largest difference relative to the largest value of the answer.
 struct Verified {
-  double own_weights = 0, random_weights = 0;
+  double own_weights = 0;
+  std::optional<double> random_weights;    // none where the weights are not in the model's file
+  double largest() const { return std::max(own_weights, random_weights.value_or(0)); }
   std::uint32_t runs = 0;
 };
 
