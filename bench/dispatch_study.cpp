@@ -1,9 +1,11 @@
 // Harpagon's dispatch in the real scheduler: the observed worst latency of single modules under tc (whole batches in ratio
 // order) against Theorem 1's d + b/w, and under rr (single requests in turn) against 2d. Requests come evenly spaced.
 //   tc: at the module's own rate, with the bound as SLO. Where the plan adds dummies, a batch that is not full at its last safe
-//       moment is sent short: padding on demand is what its dummies are.
+//       moment is sent short: padding on demand is what its dummies are. The theorem reads requests as a fluid; whole requests can
+//       miss the moment at which a machine's next batch opens, so what is above the bound is also told in gaps between requests.
 //   rr: the plans of one tuple only (2d is a worst case of equal machines), at the rate with dummies, and only full batches.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -105,7 +107,7 @@ Observed observe(const Case& c, core::Place place) {
 struct Study {
   std::vector<double> tc_over_bound, rr_over_bound, rr_over_tc;
   std::uint32_t tc_above = 0, multi_tuple = 0, broken = 0;
-  double worst_excess_s = 0;
+  double worst_excess_s = 0, worst_excess_gaps = 0;
 };
 
 double mean(const std::vector<double>& v) {
@@ -138,6 +140,7 @@ int main(int argc, char** argv) {
       if (tc.worst_s > c.schedule.latency_s + kSlack) {
         ++study.tc_above;
         study.worst_excess_s = std::max(study.worst_excess_s, tc.worst_s - c.schedule.latency_s);
+        study.worst_excess_gaps = std::max(study.worst_excess_gaps, (tc.worst_s - c.schedule.latency_s) * c.problem.modules[0].rate_rps);
         std::fprintf(stderr, "workload %u: tc %.6f s, bound %.6f s:", i, tc.worst_s, c.schedule.latency_s);
         for (const Tuple& t : c.schedule.tuples)
           std::fprintf(stderr, " %.3f x %u on %u (%.4f s)", t.machines, t.configuration.batch, t.configuration.hardware, t.configuration.duration_s);
@@ -147,19 +150,25 @@ int main(int argc, char** argv) {
       if (!tc.ledger) ++study.broken;
     }
   }
+  const nlohmann::ordered_json bars = {
+      {{"name", "workloads in which tc is above d + b/w"}, {"value", study.tc_above}, {"bar", 0}, {"reached", study.tc_above == 0}},
+      {{"name", "tc above d + b/w, in gaps between requests"}, {"value", study.worst_excess_gaps}, {"bar", 1}, {"reached", study.worst_excess_gaps <= 1}},
+      {{"name", "rr over 2 d, distance of the mean from 1"}, {"value", std::abs(mean(study.rr_over_bound) - 1)}, {"bar", .1}, {"reached", std::abs(mean(study.rr_over_bound) - 1) <= .1}}};
   if (args.flag("json")) {
     const nlohmann::ordered_json out = {{"seed", seed}, {"workloads", workloads}, {"several_tuples", study.multi_tuple}, {"unfinished", study.broken},
-                                        {"tc_above_bound", study.tc_above}, {"tc_over_bound_mean", mean(study.tc_over_bound)},
+                                        {"tc_above_bound", study.tc_above}, {"tc_above_bound_gaps_max", study.worst_excess_gaps}, {"tc_over_bound_mean", mean(study.tc_over_bound)},
                                         {"tc_over_bound_max", most(study.tc_over_bound)}, {"rr_over_2d_least", least(study.rr_over_bound)}, {"rr_over_2d_mean", mean(study.rr_over_bound)},
-                                        {"rr_over_2d_max", most(study.rr_over_bound)}, {"rr_over_tc_mean", mean(study.rr_over_tc)}};
+                                        {"rr_over_2d_max", most(study.rr_over_bound)}, {"rr_over_tc_mean", mean(study.rr_over_tc)}, {"bars", bars}};
     std::printf("%s\n", out.dump(1).c_str());
   } else {
     std::printf("seed %llu, %u single-module workloads, %u with several tuples, %u unfinished\n", static_cast<unsigned long long>(seed), workloads,
                 study.multi_tuple, study.broken);
-    std::printf("tc: worst latency over d + b/w: %.3f on average, %.3f at most; above it in %u workloads (by %.1f us at most)\n",
-                mean(study.tc_over_bound), most(study.tc_over_bound), study.tc_above, study.worst_excess_s * 1e6);
+    std::printf("tc: worst latency over d + b/w: %.3f on average, %.3f at most; above it in %u workloads (by %.1f us at most, %.2f of the gap between requests)\n",
+                mean(study.tc_over_bound), most(study.tc_over_bound), study.tc_above, study.worst_excess_s * 1e6, study.worst_excess_gaps);
     std::printf("rr (%zu plans of one tuple): worst latency over 2d: %.3f on average, %.3f to %.3f; over tc's: %.3f on average\n",
                 study.rr_over_bound.size(), mean(study.rr_over_bound), least(study.rr_over_bound), most(study.rr_over_bound), mean(study.rr_over_tc));
+    for (const auto& bar : bars)
+      std::printf("bar: %s: %.3f <= %g, %s\n", bar["name"].get<std::string>().c_str(), bar["value"].get<double>(), bar["bar"].get<double>(), bar["reached"].get<bool>() ? "reached" : "NOT REACHED");
   }
   return study.broken == 0 ? 0 : 1;
 }
