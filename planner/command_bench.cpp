@@ -21,6 +21,7 @@ constexpr cli::Option kOptions[] = {
     {.name = "data", .type = cli::Type::path, .value = "DIR", .required = true, .help = "models.csv, boundaries.csv, profiles/, scenarios.json and, if there, reference_plans.json"},
     {.name = "only", .type = cli::Type::text, .value = "TEXT", .help = "only scenarios whose id or family contains TEXT"},
     {.name = "leat", .help = "also solve by Leat's own rules: another problem, so another column"},
+    {.name = "steps", .type = cli::Type::integer, .value = "N", .fallback = "0", .min = 0, .max = 1'000'000'000'000, .help = "effort of each search; 0: as a plan gets"},
     {.name = "glpk", .type = cli::Type::integer, .value = "MS", .fallback = "0", .min = 0, .max = 600'000, .help = "also solve the whole-GPU program with GLPK, each within MS milliseconds"},
     {.name = "json", .help = "print JSON instead of a table"},
 };
@@ -49,15 +50,15 @@ PooledSolution by_glpk(const PooledProblem& problem, int limit_ms) {
   return out;
 }
 
-void run_scenario(const Scenario& s, bool leat, int glpk_ms, std::vector<Row>& rows) {
+void run_scenario(const Scenario& s, bool leat, const PooledEffort& effort, int glpk_ms, std::vector<Row>& rows) {
   const auto add = [&](const char* method, PooledSolution solution) {
     const auto reference = s.reference.find(std::string(method) == "leat" || std::string(method) == "glpk" ? "ppipe" : method);
     const auto seconds = s.reference_seconds.find(method);
     rows.push_back({s.id, s.family, method, std::move(solution), reference == s.reference.end() ? 0 : reference->second,
                     seconds == s.reference_seconds.end() ? 0 : seconds->second});
   };
-  add("ppipe", solve_pooled(s.problem));
-  if (leat) add("leat", solve_free(s.problem));
+  add("ppipe", solve_pooled(s.problem, effort));
+  if (leat) add("leat", solve_free(s.problem, effort));
   if (glpk_ms > 0) add("glpk", by_glpk(s.problem, glpk_ms));
   if (s.family == "ablation") return;  // its stored np follows other rules (no link caps, any batch)
   PooledSolution np = solve_whole_models(s.problem);
@@ -117,11 +118,12 @@ int run(const cli::Arguments& args) {
     cli::Progress progress("scenarios", chosen.size(), "scenarios");
     for (const Scenario* s : chosen) {
       const std::size_t first = rows.size();
-      run_scenario(*s, args.flag("leat"), static_cast<int>(args.integer("glpk")), rows);
+      run_scenario(*s, args.flag("leat"), {.steps = static_cast<std::uint64_t>(args.integer("steps"))}, static_cast<int>(args.integer("glpk")), rows);
       for (std::size_t r = first; r < rows.size(); ++r) {
-        if (rows[r].method == "leat" || rows[r].method == "glpk") continue;  // other rules (checked by the solver's tests); no plan
+        if (rows[r].method == "glpk") continue;  // gives no plan
         const PooledProblem& solved = rows[r].method == "np" ? whole_models_only(s->problem) : s->problem;
-        const std::string wrong = problem_of(solved, rows[r].solution.dnns, {}, rows[r].method == "dart_r");
+        const std::string wrong = rows[r].method == "leat" ? problem_of_free(s->problem, rows[r].solution.dnns, {})
+                                                           : problem_of(solved, rows[r].solution.dnns, {}, rows[r].method == "dart_r");
         if (!wrong.empty()) return cli::fail("leat-plan", s->id + " by " + rows[r].method + ": the plan breaks its rules: " + wrong);
       }
       progress.add(1);

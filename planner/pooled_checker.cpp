@@ -3,20 +3,23 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 #include <sstream>
+
+#include "planner/packing.h"
+#include "planner/pooled_solver.h"
 
 namespace leat::planner {
 namespace {
 
 class Checker {
  public:
-  Checker(const PooledProblem& problem, const PooledTolerance& tolerance, bool replicated)
-      : problem_(problem), tolerance_(tolerance), replicated_(replicated) {}
+  enum class Rules { strict, replicated, free };
+  Checker(const PooledProblem& problem, const PooledTolerance& tolerance, Rules rules) : problem_(problem), tolerance_(tolerance), rules_(rules) {}
 
   std::string check(const std::vector<PooledDnnPlan>& plan) {
     if (plan.size() != problem_.dnns.size()) return "has plans for " + std::to_string(plan.size()) + " DNNs";
     for (std::size_t i = 0; i < plan.size() && problem_text_.empty(); ++i) check_dnn(problem_.dnns[i], plan[i]);
+    for (std::size_t g = 0; g < problem_.types.size() && problem_text_.empty() && rules_ == Rules::free; ++g) check_packing(g);
     for (std::size_t g = 0; g < problem_.types.size() && problem_text_.empty(); ++g) {
       if (taken_[g] > problem_.types[g].count + tolerance_.gpus * static_cast<double>(plan.size() * 8)) {
         fail(problem_.types[g].name) << "takes " << taken_[g] << " GPUs of " << problem_.types[g].count;
@@ -73,8 +76,12 @@ class Checker {
       fail(dnn.profile->model) << "states " << plan.rps << " rps; its pipelines carry " << rps;
       return;
     }
-    for (const auto& [pool, gpus] : pools) taken_[pool.second] += replicated_ ? gpus : std::ceil(gpus - tolerance_.gpus);
-    if (!replicated_) check_slots(dnn, plan);
+    for (const auto& [pool, gpus] : pools) taken_[pool.second] += rules_ == Rules::strict ? std::ceil(gpus - tolerance_.gpus) : gpus;
+    if (rules_ != Rules::replicated) check_slots(dnn, plan);
+    if (rules_ != Rules::free) return;
+    for (const PooledPipeline& p : plan.pipelines) {
+      for (const PooledStage& s : p.stages) shares_[s.type].insert(shares_[s.type].end(), s.vgpus, s.share);
+    }
   }
 
   void check_pipeline(const PooledDnn& dnn, const PooledPipeline& p, const std::string& where) {
@@ -112,10 +119,31 @@ class Checker {
     else if (p.rps > rps * (1 + tolerance_.rate) + 1e-6) fail(where) << "states " << p.rps << " rps; its vGPUs carry " << rps;
   }
 
-  // At most one pipeline a slot, each in a slot that begins with its types.
+  // No device of the packing holds more than one whole.
+  void check_packing(std::size_t type) {
+    const std::vector<std::uint32_t>& shares = shares_[type];
+    if (shares.empty()) return;
+    const std::vector<std::uint32_t> device = pack_shares(shares, problem_.types[type].count);
+    if (device.size() != shares.size()) {
+      fail(problem_.types[type].name) << "no packing of " << shares.size() << " shares into " << problem_.types[type].count << " GPUs is found";
+      return;
+    }
+    std::map<std::uint32_t, double> filled;
+    for (std::size_t k = 0; k < shares.size(); ++k) filled[device[k]] += 1.0 / shares[k];
+    for (const auto& [at, sum] : filled) {
+      if (at >= problem_.types[type].count || sum > 1 + 1e-9) {
+        fail(problem_.types[type].name) << "GPU " << at << " of " << problem_.types[type].count << " holds " << sum;
+        return;
+      }
+    }
+  }
+
+  // At most one pipeline a slot (free: kFreePipelines), each in a slot that begins with its types.
   void check_slots(const PooledDnn& dnn, const PooledDnnPlan& plan) {
     const std::size_t types = problem_.types.size();
-    std::set<std::size_t> taken;
+    std::map<std::size_t, std::uint32_t> taken;
+    const std::uint32_t most = rules_ == Rules::free ? kFreePipelines : 1;
+    const bool slots_known = tolerance_.slots_known && rules_ != Rules::free;  // a plan by the stricter rules has theirs
     std::vector<const PooledPipeline*> order;
     for (const PooledPipeline& p : plan.pipelines) order.push_back(&p);
     std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->stages.size() > b->stages.size(); });
@@ -124,11 +152,11 @@ class Checker {
       for (const PooledStage& s : p->stages) first = first * types + s.type;
       for (std::size_t s = p->stages.size(); s < problem_.max_stages; ++s) first *= types, width *= types;
       std::size_t slot = p->slot;
-      if (!tolerance_.slots_known) {
-        for (slot = first; slot < first + width && taken.count(slot) != 0;) ++slot;
+      if (!slots_known) {
+        for (slot = first; slot < first + width && taken[slot] == most;) ++slot;
       }
-      if (slot < first || slot >= first + width || !taken.insert(slot).second) {
-        fail(dnn.profile->model) << "two pipelines in slot " << slot << ", or one in a slot of other types";
+      if (slot < first || slot >= first + width || ++taken[slot] > most) {
+        fail(dnn.profile->model) << "more than " << most << " pipelines in slot " << slot << ", or one in a slot of other types";
         return;
       }
     }
@@ -136,8 +164,9 @@ class Checker {
 
   const PooledProblem& problem_;
   const PooledTolerance& tolerance_;
-  const bool replicated_;
+  const Rules rules_;
   std::map<std::size_t, double> taken_;
+  std::map<std::size_t, std::vector<std::uint32_t>> shares_;  // free: of each type, every vGPU's
   std::string problem_text_;
   std::ostringstream text_;
 };
@@ -145,12 +174,18 @@ class Checker {
 }  // namespace
 
 std::string problem_of(const PooledProblem& problem, const std::vector<PooledDnnPlan>& plan, const PooledTolerance& tolerance, bool replicated) {
-  return Checker(problem, tolerance, replicated).check(plan);
+  return Checker(problem, tolerance, replicated ? Checker::Rules::replicated : Checker::Rules::strict).check(plan);
+}
+
+std::string problem_of_free(const PooledProblem& problem, const std::vector<PooledDnnPlan>& plan, const PooledTolerance& tolerance) {
+  PooledProblem freer = problem;
+  freer.max_stages = std::max(problem.max_stages, kFreeStages);
+  return Checker(freer, tolerance, Checker::Rules::free).check(plan);
 }
 
 double objective_of(const PooledProblem& problem, const std::vector<PooledDnnPlan>& plan) {
   const PooledTolerance tolerance;
-  const Checker checker(problem, tolerance, false);
+  const Checker checker(problem, tolerance, Checker::Rules::strict);
   double z = INFINITY;
   for (std::size_t i = 0; i < plan.size(); ++i) {
     double rate = 0;

@@ -21,6 +21,10 @@ struct PooledTolerance {
 std::string problem_of(const PooledProblem& problem, const std::vector<PooledDnnPlan>& plan, const PooledTolerance& tolerance,
                        bool replicated = false);
 
+// By Leat's own rules (solve_free): up to kFreeStages stages, kFreePipelines pipelines of one sequence of types, and any shares
+// may meet on a GPU. That they fit is shown by a packing, which is re-added here device by device.
+std::string problem_of_free(const PooledProblem& problem, const std::vector<PooledDnnPlan>& plan, const PooledTolerance& tolerance);
+
 // min over DNNs of rate / weight, from the vGPU counts alone.
 double objective_of(const PooledProblem& problem, const std::vector<PooledDnnPlan>& plan);
 

@@ -303,8 +303,8 @@ void certify(const PooledProblem& problem, const PooledLp& lp, const Solver& bes
   c.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-std::uint64_t steps_of(const PooledEffort& effort, const PooledProblem& problem) {
-  return effort.steps > 0 ? effort.steps : problem.types.size() > 2 ? 10 * kSteps : kSteps;
+std::uint64_t steps_of(const PooledEffort& effort, const PooledProblem& problem, bool free) {
+  return effort.steps > 0 ? effort.steps : free || problem.types.size() > 2 ? 10 * kSteps : kSteps;
 }
 
 // Whether the plan's shares fit the GPUs one by one, not only in sum.
@@ -331,7 +331,7 @@ PooledSolution solve_pooled(const PooledProblem& problem, const PooledEffort& ef
   Slots slots;
   if (!enumerate(problem, slots, out)) return out;
   const PooledLp lp = relax(problem, slots);
-  Solver best(problem, {}, steps_of(effort, problem));
+  Solver best(problem, {}, steps_of(effort, problem, false));
   Slots whole = slots;
   for (auto& of_dnn : whole) keep_best_for_whole_gpus(of_dnn);
   best.solve(std::move(whole));
@@ -339,7 +339,7 @@ PooledSolution solve_pooled(const PooledProblem& problem, const PooledEffort& ef
   const std::uint32_t unit = common_multiple_of_shares(slots);
   out.certificate.method = "exact search, whole GPUs";
   if (effort.share_gpus && unit > 1) {
-    Solver shared(problem, {unit, false}, steps_of(effort, problem));
+    Solver shared(problem, {unit, false}, steps_of(effort, problem, false));
     shared.reached = best.reached;
     shared.plan = best.plan;
     shared.solve(std::move(slots));
@@ -364,12 +364,12 @@ PooledSolution solve_free(const PooledProblem& problem, const PooledEffort& effo
   }
   const PooledLp lp = relax(freer, slots);
   const std::uint32_t unit = common_multiple_of_shares(slots);
-  Solver best(freer, {unit, true}, steps_of(effort, problem));
+  Solver best(freer, {unit, true}, steps_of(effort, problem, true));
   best.reached = strict.certificate.objective;
   best.plan = strict.dnns;
   Slots whole = slots;  // a first step that is quick: more stages, whole GPUs
   for (auto& of_dnn : whole) keep_best_for_whole_gpus(of_dnn);
-  Solver first(freer, {1, true}, steps_of(effort, problem));
+  Solver first(freer, {1, true}, steps_of(effort, problem, false));
   first.reached = best.reached;
   first.solve(std::move(whole));
   if (first.reached > best.reached) best.reached = first.reached, best.plan = first.plan;

@@ -13,7 +13,7 @@ namespace leat::planner {
 inline constexpr std::uint64_t kSteps = 8'000'000;  // well below a second
 
 struct PooledEffort {
-  // Of each search; when they run out the best plan stands, with its gap. 0: kSteps with one or two types, ten times as many with more.
+  // Of each search; when they run out the best plan stands, with its gap. 0: kSteps with one or two types, ten times as many with more, or for Leat's rules.
   std::uint64_t steps = 0;
   bool share_gpus = true;             // pipelines of one DNN may share a GPU at the same stage (the problem as stated)
 };

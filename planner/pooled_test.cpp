@@ -116,6 +116,28 @@ TEST(Pooled, TheCheckerFindsWhatIsWrong) {
   EXPECT_NE(problem_of(p, s.dnns, {}), "");
 }
 
+TEST(Pooled, TheFreeRulesHaveTheirOwnCheck) {
+  std::mt19937_64 random(6);
+  std::vector<Profile> profiles{random_profile(random, 3)};
+  PooledProblem p = small_problem(random, profiles);
+  p.types[0].count = p.types[1].count = 6;
+  const PooledSolution s = solve_free(p);
+  ASSERT_TRUE(s.feasible);
+  ASSERT_EQ(problem_of_free(p, s.dnns, {}), "");
+  auto broken = [&](auto&& change) {
+    auto plan = s.dnns;
+    change(plan[0]);
+    return problem_of_free(p, plan, {});
+  };
+  EXPECT_NE(broken([](auto& d) { d.pipelines[0].rps *= 1.01, d.rps *= 1.01; }), "");
+  EXPECT_NE(broken([](auto& d) { d.pipelines[0].stages[0].vgpus += 100; }), "");
+  EXPECT_NE(broken([](auto& d) { d.pipelines[0].batch = 7; }), "");
+  EXPECT_NE(broken([](auto& d) {
+    for (int k = 0; k < 30; ++k) d.pipelines.push_back(d.pipelines[0]);
+    d.rps += 30 * d.pipelines[0].rps;
+  }), "");
+}
+
 class PpipeData : public testing::Test {
  protected:
   void SetUp() override {
@@ -165,6 +187,15 @@ TEST_F(PpipeData, AblationIsWithinHalfAPercentOfItsBound) {
     EXPECT_GE(found.certificate.objective / s.reference.at("ppipe"), 1 - 1e-5) << s.id;
     EXPECT_LE(found.certificate.gap, 0.005) << s.id;
     EXPECT_EQ(problem_of(s.problem, found.dnns, {}), "") << s.id;
+  }
+}
+
+TEST_F(PpipeData, LeatsRulesHoldAndAreNeverBelow) {
+  for (const Scenario& s : set_.scenarios) {
+    if (s.family != "maf19") continue;
+    const PooledSolution free = solve_free(s.problem);
+    EXPECT_EQ(problem_of_free(s.problem, free.dnns, {}), "") << s.id;
+    EXPECT_GE(free.certificate.objective, s.reference.at("ppipe") * (1 - 1e-5)) << s.id;
   }
 }
 
