@@ -4,6 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
+// Every file of a program must include toml++ with the same setting: parts of it have one name under both.
+#define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
 namespace leat::planner {
@@ -40,18 +42,18 @@ JsonDocument::JsonDocument(std::string name, std::string_view text)
 JsonDocument::~JsonDocument() = default;
 
 std::unique_ptr<JsonDocument> JsonDocument::from_toml(std::string name, std::string_view text) {
-  try {
-    const toml::table table = toml::parse(text);
+  const toml::parse_result parsed = toml::parse(text);
+  if (parsed) {
     std::ostringstream json;
-    json << toml::json_formatter{table};
+    json << toml::json_formatter{parsed.table()};
     return std::make_unique<JsonDocument>(std::move(name), json.str());
-  } catch (const toml::parse_error& e) {
-    auto document = std::make_unique<JsonDocument>(name, "null");
-    document->error_ = name + ": line " + std::to_string(e.source().begin.line) + ", column " +
-                       std::to_string(e.source().begin.column) + ": not valid TOML: " + std::string(e.description());
-    std::replace(document->error_.begin(), document->error_.end(), '\n', ' ');
-    return document;
   }
+  const toml::parse_error& e = parsed.error();
+  auto document = std::make_unique<JsonDocument>(name, "null");
+  document->error_ = name + ": line " + std::to_string(e.source().begin.line) + ", column " + std::to_string(e.source().begin.column) +
+                     ": not valid TOML: " + std::string(e.description());
+  std::replace(document->error_.begin(), document->error_.end(), '\n', ' ');
+  return document;
 }
 
 JsonCursor JsonDocument::root() { return {this, failed() ? nullptr : root_.get(), ""}; }
