@@ -52,11 +52,10 @@ constexpr cli::Example kExamples[] = {
 constexpr cli::Command kCommand = {
     .name = "leat profile",
     .summary = "measures a model's latency by block, batch and partition",
-    .description = "Finds the places where the model can be cut (where one tensor alone is handed on), groups its layers into blocks,\n"
-                   "and measures each block's median, 99th percentile and spread on each class of partition.\n"
-                   "\n"
-                   "The file is written after each class, share and batch, as a whole; a run that was interrupted goes on where it\n"
-                   "stopped, and a later run may add classes and batches. A file of another model, machine or method is refused.\n"
+    .description = "Finds the places where the model can be cut (where one tensor alone is handed on), groups its layers into blocks, "
+                   "and measures each block's median, 99th percentile and spread on each class of partition.\n\n"
+                   "The file is written after each class, share and batch, as a whole; a run that was interrupted goes on where it "
+                   "stopped, and a later run may add classes and batches. A file of another model, machine or method is refused. "
                    "Measure on an otherwise idle machine.",
     .options = kOptions,
     .positionals = kPositionals,
