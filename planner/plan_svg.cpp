@@ -30,16 +30,32 @@ std::string pool_words(const Plan& plan, const Stage& stage) {
   return out;
 }
 
+std::string blocks_words(const Route& route, std::size_t s) {
+  if (route.stages.size() == 1) return "the whole model";
+  const Stage& stage = route.stages[s];
+  if (stage.first_block + 1 == stage.end_block) return words("block %u", stage.first_block);
+  return words("blocks %u to %u", stage.first_block, stage.end_block - 1);
+}
+
+// "after detect, 9 a request": where the module stands in its application.
+std::string where_words(const Application& app, const Module& module) {
+  std::string out;
+  for (std::size_t k = 0; k < module.after.size(); ++k) out += (k == 0 ? "after " : " and ") + app.modules[module.after[k]].name;
+  if (module.items_per_request != 1) out += words("%s%.3g a request", out.empty() ? "" : ", ", module.items_per_request);
+  return out;
+}
+
 void draw_route(cli::Svg& svg, const PlanFile& file, const Route& route, double y) {
   const Application& app = file.applications[route.application];
   double x = kLeft;
+  svg.arrow(kLeft - 24, y + kBoxHeight / 2, kLeft, y + kBoxHeight / 2, "#555");
   for (std::size_t s = 0; s < route.stages.size(); ++s) {
     const Stage& stage = route.stages[s];
     const Latency& l = stage.latency_by_batch.back();
     const double rate = static_cast<double>(stage.pool.size()) * route.batch * 1e9 / static_cast<double>(l.p50_ns);
     svg.box(x, y, kBoxWidth, kBoxHeight, "#eef4fa", std::string(cli::series_colour(route.application)));
     svg.text(x + 8, y + 18, pool_words(file.plan, stage), 12, cli::Svg::Anchor::start, "#222", true);
-    svg.text(x + 8, y + 36, words("blocks %u to %u, batch %u", stage.first_block, stage.end_block - 1, route.batch), 11);
+    svg.text(x + 8, y + 36, blocks_words(route, s) + words(", batch %u", route.batch), 11);
     svg.text(x + 8, y + 54, words("%.2f ms (p99 %.2f), up to %.1f/s", static_cast<double>(l.p50_ns) / 1e6, static_cast<double>(l.p99_ns) / 1e6, rate), 11);
     if (s + 1 < route.stages.size()) {
       svg.arrow(x + kBoxWidth, y + kBoxHeight / 2, x + kBoxWidth + kGap, y + kBoxHeight / 2, "#555");
@@ -47,9 +63,14 @@ void draw_route(cli::Svg& svg, const PlanFile& file, const Route& route, double 
     }
     x += kBoxWidth + kGap;
   }
-  svg.text(12, y + 26, app.modules[route.module].name, 12, cli::Svg::Anchor::start, "#222", true);
-  svg.text(12, y + 44, words("%.1f requests/s", route.rate_rps), 11);
-  svg.arrow(kLeft - 40, y + kBoxHeight / 2, kLeft, y + kBoxHeight / 2, "#555");
+  const Module& module = app.modules[route.module];
+  double line = y + 14;
+  svg.text(12, line, module.name, 12, cli::Svg::Anchor::start, "#222", true);
+  if (const std::string where = where_words(app, module); !where.empty()) svg.text(12, line += 15, where, 10, cli::Svg::Anchor::start, "#555");
+  svg.text(12, line + 17, words("%.1f %s/s", route.rate_rps, module.items_per_request == 1 ? "requests" : "items"), 11);
+  const auto& budgets = file.plan.budget_ns;
+  if (budgets.empty()) return;
+  svg.text(12, line + 33, words("within %.1f ms", static_cast<double>(budgets[route.application][route.module]) / 1e6), 11);
 }
 
 }  // namespace

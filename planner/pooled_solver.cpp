@@ -263,7 +263,7 @@ std::string binding_of(const PooledProblem& problem, const PooledLp& lp) {
     std::snprintf(text, sizeof text, "%s%s (one more brings %.4g)", out.empty() ? "" : ", ", problem.types[g].name.c_str(), lp.gpu_price()[g]);
     out += text;
   }
-  return "GPUs: " + out;
+  return "partitions: " + out;
 }
 
 }  // namespace
