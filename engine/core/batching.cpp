@@ -71,12 +71,12 @@ std::uint32_t Scheduler::State::shrink(const Lane& lane, const Server& server, T
   if (lane.classes == 0 || topology.modules[lane.module].before.empty()) return target;
   const std::uint32_t least = std::max(1u, target * policy.shrink_permille / 1000);
   const auto top = static_cast<std::size_t>(std::bit_width(lane.classes) - 1);
-  const TimeNs after = modules[lane.module].after_ns;
+  const ModuleState& m = modules[lane.module];
   for (TaskId t = lane.queue[top].front(); t != kNone; t = tasks[t].after) {
-    const TimeNs room = tasks[t].give_up_ns == kNever ? kNever : tasks[t].give_up_ns - start - after;
-    if (room < server.run_ns[std::min(least, server.cap)]) continue;  // lost in any case
+    const TimeNs room = tasks[t].give_up_ns == kNever ? kNever : tasks[t].give_up_ns - start - m.after_ns;
+    if (room < m.paced(server.run_ns[std::min(least, server.cap)])) continue;  // lost in any case
     std::uint32_t n = target;
-    while (n > least && server.run_ns[std::min(n, server.cap)] > room) --n;
+    while (n > least && m.paced(server.run_ns[std::min(n, server.cap)]) > room) --n;
     return n;
   }
   return target;
@@ -85,7 +85,7 @@ std::uint32_t Scheduler::State::shrink(const Lane& lane, const Server& server, T
 // Moves up to `target` items from the queue into lane.forming, dropping what the policy condemns on the way.
 void Scheduler::State::form(Lane& lane, const Server& server, TimeNs start, std::uint32_t target) noexcept {
   const bool high_first = choose_order(lane, server);
-  const TimeNs d = server.run_ns[policy.exact_duration ? clip(target, server) : server.cap];
+  const TimeNs d = modules[lane.module].paced(server.run_ns[policy.exact_duration ? clip(target, server) : server.cap]);
   if (policy.drop == Drop::window) slide_window(lane, server, start);
   const std::uint32_t room = topology.routes[server.route].batch;
   while (lane.forming.items < target) {

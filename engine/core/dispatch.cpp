@@ -95,7 +95,7 @@ bool Scheduler::State::try_server(ServerId id) noexcept {
   const TimeNs start = std::max(now, partitions[server.partition].held > 0 ? partitions[server.partition].free_ns : now);
   const std::uint32_t target = batch_target(lane, server, start);
   if (target == 0) return false;
-  if (policy.forecast) modules[lane.module].after_ns = forecast(lane.module, target, start - now + server.run_ns[std::min(target, server.cap)]);
+  if (policy.forecast) modules[lane.module].after_ns = forecast(lane.module, target, start - now + modules[lane.module].paced(server.run_ns[std::min(target, server.cap)]));
   if (lane.mixed || (policy.fit && lane.items > lane.tasks)) {  // unequal partitions, or unequal requests
     form_fitting(lane, server, start);
   } else {

@@ -32,7 +32,7 @@ void Scheduler::State::form_fitting(Lane& lane, const Server& server, TimeNs sta
     for (TaskId id = high_first ? lane.queue[top].back() : lane.queue[top].front(); id != kNone && looks < kLooks; id = next) {
       const Task& t = tasks[id];
       next = high_first ? t.before : t.after;
-      const TimeNs fast = fastest.run_ns[std::min(t.items, fast_room)];
+      const TimeNs fast = modules[lane.module].paced(fastest.run_ns[std::min(t.items, fast_room)]);
       if (const Reason reason = verdict(t, lane, start, fast); reason != Reason::none && !probe(t, start, fast)) {
         // Siblings go with it, perhaps the next one too: begin again at the end of the queue.
         drop_request(t.request, Outcome::dropped, reason, lane.module);
@@ -42,7 +42,7 @@ void Scheduler::State::form_fitting(Lane& lane, const Server& server, TimeNs sta
       const std::uint32_t items = lane.forming.items + t.items;
       const TimeNs bound = std::min(until, t.give_up_ns == kNever ? kNever : t.give_up_ns - after);
       const bool alone = lane.forming.tasks == 0 && &server == &fastest;  // nobody could do better
-      if (items > room || (lane.forming.tasks > 0 && items > server.cap) || (start + server.run_ns[std::min(items, room)] > bound && !alone)) {
+      if (items > room || (lane.forming.tasks > 0 && items > server.cap) || (start + modules[lane.module].paced(server.run_ns[std::min(items, room)]) > bound && !alone)) {
         ++looks;
         continue;
       }

@@ -9,6 +9,8 @@
 // R_i: when the batch starts, the other W_i - 1 servers are still busy, evenly spread over d_i(c_i): work worth d_i (W_i - 1) / 2 that
 // the fluid has counted is not before this batch but beside it, so R_i = d_i(c_i) (W_i - 1) / (2 W_i). Spread is not always even:
 // only Policy::residual_permille of it is believed.
+//
+// All d_i and tau_i are the profile's times the module's pace: what its recent batches took of their profiled time.
 #include <algorithm>
 
 #include "engine/core/state.h"
@@ -41,10 +43,10 @@ TimeNs Scheduler::State::forecast(ModuleId from, std::uint32_t n, TimeNs d) cons
     const TimeNs left = m.running == 0 ? 0 : std::max<TimeNs>(0, m.running_end_sum - static_cast<TimeNs>(m.running) * now) / m.server_count;
     const Server& server = servers[lanes[m.first_lane].first_server];
     const std::int64_t rest = n > server.cap ? n - server.cap : 0;
-    const TimeNs beside = server.run_ns[server.cap] * (m.server_count - 1) / (2 * m.server_count) * policy.residual_permille / 1000;
-    const TimeNs wait = left + (ahead + rest) * m.ns_per_item - beside - here.arrive;
+    const TimeNs beside = m.paced(server.run_ns[server.cap]) * (m.server_count - 1) / (2 * m.server_count) * policy.residual_permille / 1000;
+    const TimeNs wait = left + (ahead + rest) * m.paced(m.ns_per_item) - beside - here.arrive;
     // Without a queue there it runs as the batch it comes in; with one, in a full batch.
-    const TimeNs run = server.run_ns[wait > 0 ? server.cap : std::min(n, server.cap)];
+    const TimeNs run = m.paced(server.run_ns[wait > 0 ? server.cap : std::min(n, server.cap)]);
     here.end = here.arrive + std::max<TimeNs>(0, wait) + run;
     here.content = ahead + m.running_items;
     after = std::max(after, here.end - d);

@@ -2,10 +2,17 @@
 // for background work, weakly hard windows, and promises that learn.
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 
 #include "engine/core/state.h"
 
 namespace leat::core {
+namespace {
+
+constexpr std::int64_t kPaceBatches = 64;         // a module's pace forgets in so many batches
+constexpr std::int64_t kPaceIgnored = 20'000;     // ppm: so near to its profile it is taken at its word
+
+}  // namespace
 
 // Applies the stream's overload rule to a new submission. False: the submission has been answered instead.
 // Only requests of which nothing has been sent are superseded: what has started has had its share of the partitions.
@@ -85,6 +92,12 @@ void Scheduler::State::learn(const Batch& b, TimeNs ran) noexcept {
     background.add(ran);
   }
   const StageSpec& stage = topology.routes[b.route].stages[b.stage];
+  if (policy.forecast) {
+    ModuleState& m = modules[lanes[b.lane].module];
+    const TimeNs planned = stage.latency.p50_ns[b.list.items - 1];
+    m.pace_ppm += (std::clamp(ran, planned / 4, 4 * planned) * 1'000'000 / planned - m.pace_ppm) / kPaceBatches;
+    m.pace_permille = std::abs(m.pace_ppm - 1'000'000) < kPaceIgnored ? 1000 : m.pace_ppm / 1000;
+  }
   const TimeNs promised = stage.latency.p99_ns[b.list.items - 1] * margin_permille / 1000;
   if (ran > promised) {
     margin_permille = std::min(margin_permille + policy.margin_up_permille, policy.margin_max_permille);

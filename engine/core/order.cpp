@@ -29,8 +29,8 @@ bool Scheduler::State::choose_order(Lane& lane, const Server& server) noexcept {
       if (lane.classes == 0) return false;
       const auto top = static_cast<std::size_t>(std::bit_width(lane.classes) - 1);
       // What the freshest could spend waiting here.
-      const TimeNs budget = tasks[lane.queue[top].back()].deadline_ns - now - server.run_ns[server.cap] - m.after_ns;
-      const TimeNs drain = static_cast<TimeNs>(lane.items) * m.ns_per_item * m.lanes;
+      const TimeNs budget = tasks[lane.queue[top].back()].deadline_ns - now - m.paced(server.run_ns[server.cap]) - m.after_ns;
+      const TimeNs drain = static_cast<TimeNs>(lane.items) * m.paced(m.ns_per_item) * m.lanes;
       return drain * 1000 > budget * policy.backlog_permille;
     }
   }

@@ -128,6 +128,8 @@ struct Batch {
 };
 
 struct ModuleState {
+  // A profiled time as it really is here. Only policies that forecast learn it.
+  [[nodiscard]] TimeNs paced(TimeNs ns) const noexcept { return pace_permille == 1000 ? ns : ns * pace_permille / 1000; }
   std::uint32_t application = 0;
   std::uint32_t local = 0;                      // index within its application
   LaneId first_lane = 0;
@@ -137,6 +139,8 @@ struct ModuleState {
   TimeNs planned_ns = 0;                        // d at the planned batch, mean over servers
   TimeNs least_ns = 0;                          // d(1) of its fastest server
   TimeNs share_ns = 0;                          // Clipper++: its part of the SLO
+  std::int64_t pace_ppm = 1'000'000;            // what its batches take of their profiled time, smoothed
+  std::int64_t pace_permille = 1000;            // the same; 1000 while it is within 2 % (learn())
   TimeNs after_ns = 0;                          // L_sub as the drop policy sees it: maximum over paths
   TimeNs after_least_ns = 0;                    // sum of least_ns after it, maximum over paths
   std::uint32_t running = 0;                    // batches

@@ -123,6 +123,18 @@ TEST(Study, EachFaultCostsWhatItTakesAway) {
   EXPECT_LT(in_time("[[burst]]\nfrom_s = 2\nuntil_s = 4\nfactor = 5\n"), 0.8);
 }
 
+// Overload and modules slower than believed: the default preset learns their pace, and does nearly as well as if it had known.
+TEST(Study, AWrongProfileIsLearned) {
+  for (const int percent : {5, 10, 20}) {
+    const Study wrong = small_study("[[profile_error]]\npercent = " + std::to_string(percent) + "\n");
+    Study right = wrong;
+    right.believed = right.reality;
+    const Load load = make_load(wrong, 1.3, 1);
+    const double learned = measure(wrong, load, policy("leat"), false).outcomes.goodput(), known = measure(right, load, policy("leat"), false).outcomes.goodput();
+    EXPECT_GT(learned, 0.9 * known) << percent;
+  }
+}
+
 TEST(Study, NothingCompletesMoreThanTheBound) {
   for (const char* faults : {"", kFaults, "[[slow]]\npartition = '*'\nfrom_s = 0\nfactor = 0.5\n", "[[profile_error]]\npercent = -30\n"}) {
     const Study study = small_study(faults);
