@@ -127,6 +127,26 @@ TEST(Budget, BackgroundWorkHasItsShareBeforeNormalWorkAndNotBeforeMore) {
   EXPECT_LE(background_jobs(100 * kMs, Priority::high), 1);
 }
 
+TEST(LookAhead, IsNotAskedAmongEqualsNorForMoreStreamsThanItWeighs) {
+  for (const std::uint32_t count : {4u, 40u}) {
+    Policy policy;
+    ASSERT_TRUE(preset("leat", policy));
+    Bench b(two_on_one(2 * kMs, 1 * kMs, 200 * kMs), policy);
+    std::vector<StreamId> streams;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      streams.push_back(b.open({.application = i % 2, .period_ns = 100 * kMs, .priority = count > 4 && i == 0 ? Priority::protected_ : Priority::normal}));
+    }
+    std::uint64_t token = 0;
+    for (TimeNs at = kMs; at < 1000 * kMs; at += 100 * kMs) {
+      b.run_to(at);
+      for (const StreamId s : streams) b.submit(s, token++);
+    }
+    b.run_to(2000 * kMs);
+    for (std::uint64_t t = 0; t < token; ++t) EXPECT_EQ(b.answers[t].outcome, Outcome::completed) << t << " of " << count;
+    EXPECT_EQ(b.core.counters().idled_on_purpose, 0U);
+  }
+}
+
 TEST(WeaklyHard, AStreamThatMayMissNoMoreGoesFirst) {
   // Room for one request every 10 ms, two come. The other stream's deadlines are always the earlier ones.
   for (const std::uint32_t window : {0u, 4u}) {

@@ -1,6 +1,8 @@
-// Partitions that periodic streams share: what look_ahead.h needs to know, and what is made of its move. Only requests at the
-// first module of their application are seen as periodic; whatever else waits for the partition is a single request of its lane's
-// most urgent class.
+// Partitions that periodic streams share with work of another class: what look_ahead.h needs to know, and what is made of its
+// move. Among equals, and with more sources than it can weigh, the plain order of classes and queues decides (dispatch.cpp).
+//
+// Only streams of applications of one module are seen as periodic; whatever else waits for the partition is a single request of
+// its lane's most urgent class.
 #include <algorithm>
 #include <bit>
 
@@ -91,14 +93,15 @@ bool Scheduler::State::add_stream(Known& known, StreamId id) noexcept {
 }
 
 // What else waits for the partition: of each lane the head of its most urgent class, when that is not a source already. Background
-// work that is owed some of its budget is due at once.
-void Scheduler::State::add_others(Known& known, PartitionId partition) noexcept {
-  for (ServerId s : partitions[partition].servers) {
+// work that is owed some of its budget is due at once. False: there are more than can be weighed.
+bool Scheduler::State::add_others(Known& known) noexcept {
+  for (ServerId s : partitions[known.machine[0]].servers) {
     const Lane& lane = lanes[servers[s].lane];
-    if (lane.classes == 0 || known.count == kLookAheadSources) continue;
+    if (lane.classes == 0) continue;
     const auto top = static_cast<std::size_t>(std::bit_width(lane.classes) - 1);
     const TaskId t = lane.queue[top].front();
     if (std::find(known.task.begin(), known.task.begin() + static_cast<std::ptrdiff_t>(known.count), t) != known.task.begin() + static_cast<std::ptrdiff_t>(known.count)) continue;
+    if (known.count == kLookAheadSources) return false;
     const std::uint32_t rank = rank_of(static_cast<std::uint8_t>(top));
     const TimeNs soonest = now + servers[s].safe_ns[1] * margin_permille / 1000;
     known.task[known.count] = t;
@@ -113,30 +116,37 @@ void Scheduler::State::add_others(Known& known, PartitionId partition) noexcept 
                                     .group = servers[s].lane,
                                     .weight = weight_of(rank)};
   }
+  return true;
+}
+
+// Partitions that serve the same lanes as the one that asks: the idle ones, or those at work.
+void Scheduler::State::add_machines(Known& known, bool busy) noexcept {
+  for (ServerId s : partitions[known.machine[0]].servers) {
+    const Lane& lane = lanes[servers[s].lane];
+    for (ServerId other = lane.first_server; other < lane.first_server + lane.servers && known.ask.machines < kLookAheadMachines; ++other) {
+      const Partition& p = partitions[servers[other].partition];
+      const auto end = known.machine.begin() + known.ask.machines;
+      if (!p.up || (p.held > 0) != busy || std::find(known.machine.begin(), end, servers[other].partition) != end) continue;
+      known.ask.free_ns[known.ask.machines] = busy ? std::max(now, p.promised_ns) : now;
+      known.machine[known.ask.machines++] = servers[other].partition;
+    }
+  }
 }
 
 Scheduler::State::Turn Scheduler::State::serve_periodic(PartitionId id) noexcept {
   Known known;
   known.machine[0] = id;
   known.ask.free_ns[0] = now;
-  for (ServerId s : partitions[id].servers) {  // partitions that serve the same lanes
-    const Lane& lane = lanes[servers[s].lane];
-    for (ServerId other = lane.first_server; other < lane.first_server + lane.servers && known.ask.machines < kLookAheadMachines; ++other) {
-      const PartitionId p = servers[other].partition;
-      const auto end = known.machine.begin() + known.ask.machines;
-      if (!partitions[p].up || std::find(known.machine.begin(), end, p) != end) continue;
-      known.ask.free_ns[known.ask.machines] = partitions[p].held > 0 ? std::max(now, partitions[p].promised_ns) : now;
-      known.machine[known.ask.machines++] = p;
-    }
-  }
+  for (const bool busy : {false, true}) add_machines(known, busy);
   bool shared = false;
   for (StreamId stream : periodic) {
-    if (known.count == kLookAheadSources) break;
+    if (known.count == kLookAheadSources) return Turn::not_shared;
     shared = add_stream(known, stream) || shared;
   }
-  if (!shared) return Turn::not_shared;
-  add_others(known, id);
+  if (!shared || !add_others(known)) return Turn::not_shared;
   known.ask.sources = {known.sources.data(), known.count};
+  const auto other = [&](const LookAheadSource& s) { return s.weight != known.sources[0].weight; };
+  if (std::none_of(known.ask.sources.begin(), known.ask.sources.end(), other)) return Turn::not_shared;
   known.ask.horizon_ns = policy.look_ahead_ns;
   known.ask.margin_permille = margin_permille;
   const LookAheadMove move = known.ask.decide(now);

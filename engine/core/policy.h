@@ -78,12 +78,11 @@ struct Policy {
   // elsa, equations 1-2
   std::uint32_t alpha_permille = 1000, beta_permille = 1000;
 
-  // freshness: optimistic discards (p50), pessimistic promises (p99 x margin, which learns)
-  bool discard_by_p50 = false;
+  // freshness: discards are optimistic (by p50, see drop_policy.cpp), promises pessimistic: p99 x a margin that learns
   std::uint32_t margin_permille = 1100, margin_min_permille = 1100, margin_max_permille = 3000;
   std::uint32_t margin_up_permille = 100, margin_down_permille = 1;
-  bool look_ahead = false;               // idle on purpose for a periodic stream of a higher priority
-  TimeNs look_ahead_ns = 100'000'000;    // how far
+  bool look_ahead = false;               // where periodic streams share a partition with another class: weigh moves, idle on purpose
+  TimeNs look_ahead_ns = 100'000'000;    // how far at most
   TimeNs background_budget_ns = 0;       // least run time of background streams in each window; 0: none
   TimeNs background_window_ns = 1'000'000'000;
 

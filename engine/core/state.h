@@ -301,7 +301,8 @@ struct Scheduler::State {
   struct Known;
   [[nodiscard]] Turn serve_periodic(PartitionId partition) noexcept;
   [[nodiscard]] bool add_stream(Known& known, StreamId id) noexcept;
-  void add_others(Known& known, PartitionId partition) noexcept;
+  void add_machines(Known& known, bool busy) noexcept;
+  [[nodiscard]] bool add_others(Known& known) noexcept;
   void start_chosen(ServerId server, TaskId lead, std::uint32_t requests) noexcept;
 
   // scheduler.cpp

@@ -49,7 +49,7 @@ constexpr Key kKeys[] = {
     WORD(order, order_names), WORD(drop, drop_names), WORD(place, place_names), WORD(batch, batch_names), WORD(binding, binding_names),
     FLAG(form_ahead), WHOLE(queue_ahead), WHOLE(lambda_permille), SPAN(window_ms, window_ns), FLAG(exact_duration),
     SPAN(oc_threshold_ms, oc_threshold_ns), WHOLE(oc_alpha_permille), WHOLE(kappa_permille), WHOLE(backlog_permille),
-    WHOLE(alpha_permille), WHOLE(beta_permille), FLAG(discard_by_p50), WHOLE(margin_permille), WHOLE(margin_min_permille),
+    WHOLE(alpha_permille), WHOLE(beta_permille), WHOLE(margin_permille), WHOLE(margin_min_permille),
     WHOLE(margin_max_permille), WHOLE(margin_up_permille), WHOLE(margin_down_permille), FLAG(look_ahead),
     SPAN(look_ahead_ms, look_ahead_ns), SPAN(background_budget_ms, background_budget_ns), SPAN(background_window_ms, background_window_ns),
 };
