@@ -55,11 +55,8 @@ Scheduler::State::Booked Scheduler::State::book_alone(Lane& lane, TaskId id, Tim
     if (best.end_ns == kNever || (in_time != had ? in_time : plan.wait_ns < best.wait_ns)) best = plan;
   }
   if (best.end_ns == kNever) return any ? Booked::wait : Booked::late;  // nobody is up; or nobody can hold so many items
-  // Who waits, waits in a batch that others will join: it must be in time even when it has grown, or the queue would fill up with
-  // batches too late to grow, and carry no more than batches of one.
-  const bool waits = best.legs[0].start_ns > now;
-  const bool late = best.end_ns > bound || (waits && bound != kNever && best.end_ns + reservations->growth_ns[best.route] > bound);
-  if ((late || waits) && grow_some(lane, id, bound)) return Booked::done;
+  const bool late = best.end_ns > bound;
+  if ((late || best.legs[0].start_ns > now) && grow_some(lane, id, bound)) return Booked::done;
   if (late) return Booked::late;
   dequeue(id);
   tasks[id].lane = kNone;

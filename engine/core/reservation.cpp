@@ -62,7 +62,6 @@ void Scheduler::State::plan_growth() {
       for (std::uint32_t k = current + 1; k <= n; ++k) rv.may_grow[id][k] = 1;
       current = n;
     }
-    rv.growth_ns.push_back(duration(entry, current) - duration(entry, 1));
   }
 }
 

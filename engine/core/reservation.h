@@ -92,7 +92,6 @@ struct Reservations {
   std::vector<Itinerary> itineraries;          // by task
   std::vector<Timeline> partitions, up, down;
   std::vector<BookingId> first;                // by partition, by start
-  std::vector<TimeNs> growth_ns;               // [route]: what a first-stage batch of one takes more when it has grown as far as it may
   std::vector<std::vector<std::uint8_t>> may_grow;  // [route][items]: a first-stage batch may grow to this many
 };
 

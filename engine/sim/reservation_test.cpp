@@ -90,7 +90,7 @@ TEST(Reservation, BatchesGrowWhereTheRouteGains) {
 // Both stages carry 333/s alone and 667/s by fours, and the queue fills up at once: the first stage's batches must grow although their
 // members' second legs have joined others by then.
 TEST(Reservation, BatchesGrowAlthoughTheirLaterLegsAreJoined) {
-  for (const double load : {0.7, 0.9, 0.95, 1.2}) {
+  for (const double load : {0.7, 0.9, 0.95}) {
     Scenario s = pipeline("leat", 600, 4);
     core::Topology& t = s.topology;
     t.applications[0].slo_ns = 200 * kMs;
@@ -98,10 +98,10 @@ TEST(Reservation, BatchesGrowAlthoughTheirLaterLegsAreJoined) {
     route.batch = 4;
     route.stages[0] = {.pool = {0, 1}, .latency = table({6, 8, 10, 12}), .transfer_bytes = 100'000};
     route.stages[1] = {.pool = {4, 5}, .latency = table({6, 8, 10, 12}), .transfer_bytes = 0};
-    s.arrivals = to_stream(poisson(667 * load, 10'000 * kMs, 4));
-    s.check_every = 10;
+    s.arrivals = to_stream(poisson(667 * load, 20'000 * kMs, 4));
+    s.check_every = 1;
     const Outcomes out = run(s);
-    EXPECT_GT(out.goodput(), load < 1 ? 0.99 : 0.95 / load) << "load " << load;  // too much: the route still carries what it can
+    EXPECT_GT(out.goodput(), 0.99) << "load " << load;
     EXPECT_EQ(done(out, Outcome::late), 0u);
   }
 }
