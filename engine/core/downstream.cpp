@@ -108,10 +108,13 @@ TimeNs planned_run(const Scheduler::State& s, const ModuleState& m, std::uint32_
   return worst;
 }
 
+// Whether a partition of this module serves another module too.
 bool shares_partitions(const Scheduler::State& s, const ModuleState& m) {
   for (LaneId l = m.first_lane; l < m.first_lane + m.lanes; ++l) {
     for (ServerId v = s.lanes[l].first_server; v < s.lanes[l].first_server + s.lanes[l].servers; ++v) {
-      if (s.partitions[s.servers[v].partition].servers.size() > 1) return true;
+      for (ServerId other : s.partitions[s.servers[v].partition].servers) {
+        if (s.lanes[s.servers[other].lane].module != s.lanes[l].module) return true;
+      }
     }
   }
   return false;
