@@ -12,6 +12,7 @@
 #include "bench/freshness_bound.h"
 #include "bench/freshness_metric.h"
 #include "bench/freshness_scenarios.h"
+#include "engine/core/policy_words.h"
 #include "engine/core/schedulable.h"
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
@@ -242,10 +243,9 @@ nlohmann::ordered_json to_json(const std::vector<Cell>& cells, std::uint64_t see
 
 int main(int argc, char** argv) {
   const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
-  core::Policy ours;
-  if (!core::preset(args.text("policy"), ours)) {
-    return cli::fail(kCommand.name, "no preset '" + std::string(args.text("policy")) + "'; there are: " + std::string(core::preset_names()));
-  }
+  const Result<core::NamedPolicy> policy = core::read_policy(args.text("policy"));
+  if (!policy.ok()) return cli::fail(kCommand.name, "--policy: " + policy.error());
+  const core::Policy& ours = policy->policy;
   const auto seed = static_cast<std::uint64_t>(args.integer("seed"));
   std::vector<bench::Scenario> scenarios = bench::freshness_scenarios();
   std::erase_if(scenarios, [&](const bench::Scenario& s) { return s.name.find(args.text("scenario")) == std::string::npos; });

@@ -14,8 +14,10 @@
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
+#include "engine/core/policy_words.h"
 #include "engine/sim/bound.h"
 #include "engine/sim/simulator.h"
 #include "tools/cli/command.h"
@@ -205,27 +207,29 @@ Workload make_workload(std::size_t pipeline, const Series& series, std::size_t p
 
 // One column of the study: a preset and the plans it runs on, of which the best counts, chosen with hindsight.
 struct Contender {
-  std::string name, preset;
-  std::vector<std::uint32_t> kappas;  // 0: PARD's own plan
+  std::string name;
+  core::Policy policy;
+  std::vector<std::uint32_t> kappas;  // 0: PARD's own plan; none: the policy's own caps
 };
 // Besides PARD's own, which is the column `pard`.
 const std::vector<std::uint32_t> kOtherPlans{450, 520, 580, 650, 750};
 
-std::vector<Contender> contenders(const std::string& which) {
-  std::vector<Contender> list{{"leat", "leat", {}},           {"pard", "pard", {0}},   {"pard+", "pard", kOtherPlans},
-                              {"nexus", "nexus", {0}},        {"clipper++", "clipper++", {0}},
-                              {"clipper++d", "clipper++d", {0}}, {"naive", "naive", {0}}};
-  if (which == "main") return list;
-  for (const char* name : {"pard-back", "pard-sf", "pard-oc", "pard-split", "pard-wcl", "pard-lower", "pard-upper", "pard-fcfs", "pard-hbf",
-                           "pard-lbf", "pard-instant"}) {
-    list.push_back({name, name, {0}});
+// `which`: main, all, or presets with settings, and pard+, separated by commas.
+Result<std::vector<Contender>> contenders(const std::string& which) {
+  std::string words = which;
+  if (which == "main" || which == "all") words = "leat,pard,pard+,nexus,clipper++,clipper++d,naive";
+  if (which == "all") words += ",pard-back,pard-sf,pard-oc,pard-split,pard-wcl,pard-lower,pard-upper,pard-fcfs,pard-hbf,pard-lbf,pard-instant";
+  std::vector<Contender> list;
+  std::istringstream stream(words);
+  for (std::string word; std::getline(stream, word, ',');) {
+    const bool plus = word == "pard+";
+    const Result<core::NamedPolicy> named = core::read_policy(plus ? "pard" : word);
+    if (!named.ok()) return Error{named.error()};
+    const bool own_caps = named->policy.kappa_permille > 0;
+    list.push_back({word, named->policy, plus ? kOtherPlans : own_caps ? std::vector<std::uint32_t>{} : std::vector<std::uint32_t>{0}});
   }
-  if (which == "all") return list;
-  std::vector<Contender> some;
-  for (Contender& c : list) {
-    if (("," + which + ",").find("," + c.name + ",") != std::string::npos) some.push_back(c);
-  }
-  return some;
+  if (list.empty()) return Error{"none given; use main, all, or names such as leat,pard,nexus"};
+  return list;
 }
 
 sim::Outcomes simulate(const Workload& w, const Contender& c, std::uint32_t noise) {
@@ -240,8 +244,7 @@ sim::Outcomes simulate(const Workload& w, const Contender& c, std::uint32_t nois
     sim::Outcomes out = sim::run(s);
     if (best.requests == 0 || out.goodput() > best.goodput()) best = std::move(out);
   };
-  core::Policy policy;
-  if (!core::preset(c.preset, policy)) std::abort();
+  core::Policy policy = c.policy;
   if (c.kappas.empty()) consider(w.free, policy);
   for (std::uint32_t kappa : c.kappas) {
     policy.kappa_permille = kappa;
@@ -416,7 +419,7 @@ void run(Table& t, std::uint32_t noise, std::int64_t threads) {
 
 constexpr cli::Option kOptions[] = {
     {.name = "traces", .type = cli::Type::path, .value = "DIR", .fallback = "../shared/data/traces", .help = "directory of rate series"},
-    {.name = "policies", .type = cli::Type::text, .value = "LIST", .fallback = "main", .help = "main, all, or names separated by commas"},
+    {.name = "policies", .type = cli::Type::text, .value = "LIST", .fallback = "main", .help = "main, all, or presets with settings (leat:order=lbf), and pard+, separated by commas"},
     {.name = "workloads", .type = cli::Type::text, .value = "TEXT", .fallback = "", .help = "only workloads whose name contains this"},
     {.name = "seconds", .type = cli::Type::integer, .value = "N", .fallback = "1800", .min = 1, .max = 100000, .help = "at most this much of each trace"},
     {.name = "compress", .type = cli::Type::integer, .value = "N", .fallback = "1", .min = 1, .max = 100, .help = "replay the traces' rates N times faster (a shorter run; bursts are as much shorter)"},
@@ -456,11 +459,9 @@ int main(int argc, char** argv) {
   const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
   std::printf("seed %lld\n", static_cast<long long>(args.integer("seed")));
   Table table;
-  table.columns = contenders(args.text("policies"));
-  if (table.columns.empty()) {
-    std::fprintf(stderr, "pard_study: --policies: no such policy; use main, all, or names such as leat,pard,nexus\n");
-    return cli::kBadInput;
-  }
+  Result<std::vector<Contender>> columns = contenders(args.text("policies"));
+  if (!columns.ok()) return cli::fail(kCommand.name, "--policies: " + columns.error());
+  table.columns = std::move(*columns);
   const Result<std::vector<Series>> series = find_series(args.text("traces"));
   if (!series.ok()) {
     std::fprintf(stderr, "pard_study: %s\n", series.error().c_str());

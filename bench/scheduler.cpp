@@ -10,6 +10,7 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "engine/core/policy_words.h"
 #include "engine/sim/simulator.h"
 #include "tools/cli/command.h"
 
@@ -137,14 +138,9 @@ int main(int argc, char** argv) {
   Json root{{"requests", requests}, {"batch", kBatch}};
   std::uint64_t in_core = 0;
   if (!args.flag("json")) std::printf("ns per request (1 module, then 5 modules) by partitions\n%-12s %17s %17s %17s %17s\n", "preset", "8", "56", "100", "400");
-  std::string list = args.text("presets") + ",";
-  for (std::size_t comma = list.find(','); comma != std::string::npos; list.erase(0, comma + 1), comma = list.find(',')) {
-    const std::string name = list.substr(0, comma);
-    core::Policy policy;
-    if (!core::preset(name, policy)) {
-      std::fprintf(stderr, "scheduler: --presets: no preset '%s'; there are %s\n", name.c_str(), std::string(core::preset_names()).c_str());
-      return cli::kBadInput;
-    }
+  const Result<std::vector<core::NamedPolicy>> presets = core::read_policies(args.text("presets"));
+  if (!presets.ok()) return cli::fail(kCommand.name, "--presets: " + presets.error());
+  for (const auto& [name, policy] : *presets) {
     if (!args.flag("json")) std::printf("%-12s", name.c_str());
     for (const std::uint32_t partitions : {8u, 56u, 100u, 400u}) {
       double cost[2] = {1e18, 1e18};

@@ -13,6 +13,9 @@ constexpr std::array kDrops{LEAT_DROPS(LEAT_WORD)};
 constexpr std::array kPlaces{LEAT_PLACES(LEAT_WORD)};
 constexpr std::array kBatches{LEAT_BATCHES(LEAT_WORD)};
 constexpr std::array kBindings{LEAT_BINDINGS(LEAT_WORD)};
+constexpr std::array kDownstreams{LEAT_DOWNSTREAMS(LEAT_WORD)};
+constexpr std::array kWaits{LEAT_WAITS(LEAT_WORD)};
+constexpr std::array kSplitReadings{LEAT_SPLIT_READINGS(LEAT_WORD)};
 
 template <class Enum, std::size_t N>
 bool find(const std::array<std::string_view, N>& words, std::string_view word, Enum& out) noexcept {
@@ -133,6 +136,22 @@ constexpr std::array kPresets{
     Named{"pard-instant", with(pard(), [](Policy& p) { p.order = Order::instant; })},
 };
 
+// "leat, pard, ..."
+constexpr auto kPresetList = [] {
+  constexpr std::size_t length = [] {
+    std::size_t n = 0;
+    for (const Named& named : kPresets) n += named.name.size() + 2;
+    return n - 2;
+  }();
+  std::array<char, length> text{};
+  std::size_t at = 0;
+  for (const Named& named : kPresets) {
+    if (at > 0) text[at++] = ',', text[at++] = ' ';
+    for (const char c : named.name) text[at++] = c;
+  }
+  return text;
+}();
+
 }  // namespace
 
 bool preset(std::string_view name, Policy& out) noexcept {
@@ -145,20 +164,23 @@ bool preset(std::string_view name, Policy& out) noexcept {
   return false;
 }
 
-std::string_view preset_names() noexcept {
-  return "leat, pard, elsa, ppipe, harpagon, reactive, nexus, clipper++, clipper++d, fifs, naive, pard-back, pard-sf, pard-oc, "
-         "pard-split, pard-wcl, pard-lower, pard-upper, pard-fcfs, pard-hbf, pard-lbf, pard-instant";
-}
+std::string_view preset_names() noexcept { return {kPresetList.data(), kPresetList.size()}; }
 
 bool parse(std::string_view word, Order& out) noexcept { return find(kOrders, word, out); }
 bool parse(std::string_view word, Drop& out) noexcept { return find(kDrops, word, out); }
 bool parse(std::string_view word, Place& out) noexcept { return find(kPlaces, word, out); }
 bool parse(std::string_view word, Batching& out) noexcept { return find(kBatches, word, out); }
 bool parse(std::string_view word, Binding& out) noexcept { return find(kBindings, word, out); }
+bool parse(std::string_view word, Downstream& out) noexcept { return find(kDownstreams, word, out); }
+bool parse(std::string_view word, WaitEstimate& out) noexcept { return find(kWaits, word, out); }
+bool parse(std::string_view word, SplitReading& out) noexcept { return find(kSplitReadings, word, out); }
 std::string_view order_names() noexcept { return list(LEAT_ORDERS(LEAT_LIST)); }
 std::string_view drop_names() noexcept { return list(LEAT_DROPS(LEAT_LIST)); }
 std::string_view place_names() noexcept { return list(LEAT_PLACES(LEAT_LIST)); }
 std::string_view batch_names() noexcept { return list(LEAT_BATCHES(LEAT_LIST)); }
 std::string_view binding_names() noexcept { return list(LEAT_BINDINGS(LEAT_LIST)); }
+std::string_view downstream_names() noexcept { return list(LEAT_DOWNSTREAMS(LEAT_LIST)); }
+std::string_view wait_names() noexcept { return list(LEAT_WAITS(LEAT_LIST)); }
+std::string_view split_reading_names() noexcept { return list(LEAT_SPLIT_READINGS(LEAT_LIST)); }
 
 }  // namespace leat::core

@@ -28,20 +28,23 @@ namespace leat::core {
 // arrival.
 #define LEAT_BINDINGS(X) X(late) X(early)
 
+// What proactive adds for the modules after this one (PARD Table 1): nothing (PARD-back), execution (PARD-sf), all of q, d and W.
+#define LEAT_DOWNSTREAMS(X) X(none) X(execution) X(all)
+// W_k: the lambda quantile, 0 (PARD-lower), or the sum of later durations (PARD-upper).
+#define LEAT_WAITS(X) X(quantile) X(lower) X(upper)
+// Clipper++ has two readings: drop when the time used exceeds the share, or when the time used plus d(b) does.
+#define LEAT_SPLIT_READINGS(X) X(elapsed) X(elapsed_and_execution)
+
 #define X(name) name,
 enum class Order : std::uint8_t { LEAT_ORDERS(X) };
 enum class Drop : std::uint8_t { LEAT_DROPS(X) };
 enum class Place : std::uint8_t { LEAT_PLACES(X) };
 enum class Batching : std::uint8_t { LEAT_BATCHES(X) };
 enum class Binding : std::uint8_t { LEAT_BINDINGS(X) };
+enum class Downstream : std::uint8_t { LEAT_DOWNSTREAMS(X) };
+enum class WaitEstimate : std::uint8_t { LEAT_WAITS(X) };
+enum class SplitReading : std::uint8_t { LEAT_SPLIT_READINGS(X) };
 #undef X
-
-// What proactive adds for the modules after this one (PARD Table 1): nothing (PARD-back), execution (PARD-sf), all of q, d and W.
-enum class Downstream : std::uint8_t { none, execution, all };
-// W_k: the lambda quantile, 0 (PARD-lower), or the sum of later durations (PARD-upper).
-enum class WaitEstimate : std::uint8_t { quantile, lower, upper };
-// Clipper++ has two readings: drop when the time used exceeds the share, or when the time used plus d(b) does.
-enum class SplitReading : std::uint8_t { elapsed, elapsed_and_execution };
 
 struct Policy {
   Order order = Order::lbf;
@@ -100,10 +103,16 @@ struct Policy {
 [[nodiscard]] bool parse(std::string_view word, Place& out) noexcept;
 [[nodiscard]] bool parse(std::string_view word, Batching& out) noexcept;
 [[nodiscard]] bool parse(std::string_view word, Binding& out) noexcept;
+[[nodiscard]] bool parse(std::string_view word, Downstream& out) noexcept;
+[[nodiscard]] bool parse(std::string_view word, WaitEstimate& out) noexcept;
+[[nodiscard]] bool parse(std::string_view word, SplitReading& out) noexcept;
 [[nodiscard]] std::string_view order_names() noexcept;
 [[nodiscard]] std::string_view drop_names() noexcept;
 [[nodiscard]] std::string_view place_names() noexcept;
 [[nodiscard]] std::string_view batch_names() noexcept;
 [[nodiscard]] std::string_view binding_names() noexcept;
+[[nodiscard]] std::string_view downstream_names() noexcept;
+[[nodiscard]] std::string_view wait_names() noexcept;
+[[nodiscard]] std::string_view split_reading_names() noexcept;
 
 }  // namespace leat::core

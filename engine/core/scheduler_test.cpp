@@ -1,4 +1,7 @@
 // The life of a request, case by case.
+#include <algorithm>
+
+#include "engine/core/policy_words.h"
 #include "engine/core/test_bench.h"
 
 namespace leat::core {
@@ -314,6 +317,24 @@ TEST(Presets, EveryNameIsKnownAndNoOther) {
   EXPECT_GE(n, 10);
   EXPECT_FALSE(preset("", p));
   EXPECT_FALSE(preset("leatt", p));
+}
+
+TEST(Presets, TakeSettings) {
+  const auto list = read_policies("leat, pard:order=lbf:window_ms=2.5 ,leat,naive:split_reading=elapsed_and_execution:form_ahead=false");
+  ASSERT_TRUE(list.ok()) << list.error();
+  ASSERT_EQ(list->size(), 3u);
+  EXPECT_EQ((*list)[1].name, "pard:order=lbf:window_ms=2.5");
+  EXPECT_EQ((*list)[1].policy.order, Order::lbf);
+  EXPECT_EQ((*list)[1].policy.window_ns, 2'500'000);
+  EXPECT_EQ((*list)[2].policy.split_reading, SplitReading::elapsed_and_execution);
+  EXPECT_FALSE((*list)[2].policy.form_ahead);
+  EXPECT_EQ(read_policies("all")->size(), static_cast<std::size_t>(std::ranges::count(preset_names(), ',')) + 1);
+  for (const char* wrong : {"", "laet", "leat,", "leat:", "leat:order", "leat:order=", "leat:ordre=lbf", "leat:kappa_permille=-1", "leat:kappa_permille=1e9", "leat:fit=1"}) {
+    const auto refused = read_policies(wrong);
+    ASSERT_FALSE(refused.ok()) << wrong;
+    EXPECT_EQ(refused.error().find('\n'), std::string::npos);
+  }
+  EXPECT_NE(read_policies("leat:ordre=lbf").error().find("did you mean 'order'?"), std::string::npos);
 }
 
 // One partition, a periodic protected stream (15 ms of work each 33 ms) and a background job of 40 ms that would make the next

@@ -1,3 +1,4 @@
+#include "engine/core/policy_words.h"
 #include "engine/daemon/config.h"
 
 #include <algorithm>
@@ -8,7 +9,6 @@
 #include <sstream>
 
 #include "engine/core/policy.h"
-#include "engine/daemon/policy_words.h"
 #include "engine/daemon/toml_cursor.h"
 #include "engine/worker/affinity.h"
 #include "engine/worker/channel.h"
@@ -67,6 +67,7 @@ void read_limits(const TomlCursor& t, LimitsConfig& out) {
 }
 
 void read_policy(const TomlCursor& t, Config& out) {
+  core::PolicySettings settings;
   for (const auto& key : t.keys()) {
     const TomlCursor c = t.at(key);
     const auto value = c.scalar();
@@ -77,10 +78,12 @@ void read_policy(const TomlCursor& t, Config& out) {
     if (key == "preset")
       out.preset = *value;
     else
-      out.policy.emplace_back(key, *value);
+      settings.emplace_back(key, *value);
   }
-  core::Policy policy;
-  if (const std::string problem = apply_policy(out.preset, out.policy, policy); !problem.empty()) t.fail(problem);
+  if (const Result<core::Policy> policy = core::policy_of(out.preset, settings); policy.ok())
+    out.policy = *policy;
+  else
+    t.fail(policy.error());
 }
 
 void read_partition(const TomlCursor& t, std::set<std::string>& names, Config& out) {

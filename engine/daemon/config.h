@@ -42,6 +42,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/core/policy.h"
 #include "engine/core/scheduler.h"
 #include "leat/result.hpp"
 #include "planner/application.h"
@@ -103,7 +104,7 @@ struct Config {
   bool plan_auto = false;                  // plan = "auto": leat-plan is asked when leatd starts; plan_path is empty then
   LimitsConfig limits;
   std::string preset = "leat";
-  std::vector<std::pair<std::string, std::string>> policy;  // overrides, key and value as text
+  core::Policy policy;                     // the preset with its overrides
   bool cpu_auto = false;
   std::vector<PartitionConfig> partitions; // cpu_auto is resolved on the host, not here
   std::vector<ApplicationConfig> applications;

@@ -19,7 +19,6 @@
 #include "engine/daemon/deployment.h"
 #include "engine/daemon/event_loop.h"
 #include "engine/daemon/log.h"
-#include "engine/daemon/policy_words.h"
 #include "engine/daemon/recorder.h"
 #include "engine/daemon/scheduler_loop.h"
 #include "engine/daemon/status_report.h"
@@ -294,8 +293,6 @@ Status Daemon::Impl::start_serving() {
   for (const auto& line : unschedulable(deployment_)) log_warning(line);
   const core::Topology topology = core::Topology::from(deployment_.plan, deployment_.applications);
   if (const std::string problem = topology.problem(); !problem.empty()) return Error{config_.file + ": " + problem};
-  core::Policy policy;
-  if (const std::string problem = apply_policy(config_.preset, config_.policy, policy); !problem.empty()) return Error{config_.file + ": policy: " + problem};
   LoopOptions options;
   options.limits.streams = config_.limits.streams;
   options.limits.requests = config_.limits.requests;
@@ -307,9 +304,9 @@ Status Daemon::Impl::start_serving() {
   options.cores = deployment_.scheduler_cores;
   options.session_of = deployment_.session_of;
   options.first_module = deployment_.first_module;
-  options.samples = core::Estimator::needed(policy);
-  if (options.samples) estimator_ = std::make_unique<core::Estimator>(topology, policy);
-  auto scheduler = SchedulerLoop::create(topology, policy, std::move(options), *board_, notices_bell_, std::move(scheduler_bell_));
+  options.samples = core::Estimator::needed(config_.policy);
+  if (options.samples) estimator_ = std::make_unique<core::Estimator>(topology, config_.policy);
+  auto scheduler = SchedulerLoop::create(topology, config_.policy, std::move(options), *board_, notices_bell_, std::move(scheduler_bell_));
   if (!scheduler.ok()) return Error{scheduler.error()};
   scheduler_ = std::move(*scheduler);
   for (std::uint32_t p = 0; p < ready_ports_.size(); ++p)

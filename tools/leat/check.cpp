@@ -5,7 +5,6 @@
 
 #include "engine/daemon/config.h"
 #include "engine/daemon/deployment.h"
-#include "engine/daemon/policy_words.h"
 #include "engine/worker/affinity.h"
 #include "planner/plan_io.h"
 #include "tools/leat/commands.h"
@@ -99,8 +98,6 @@ void print(const Json& json) {
 int run(const cli::Arguments& args) {
   auto config = daemon::read_config(args.positionals()[0]);
   if (!config.ok()) return cli::fail(kCommand.name, config.error());
-  core::Policy policy;
-  if (const std::string problem = daemon::apply_policy(config->preset, config->policy, policy); !problem.empty()) return cli::fail(kCommand.name, config->file + ": policy: " + problem);
   auto cores = worker::usable_cores();
   if (!cores.ok()) return cli::fail(kCommand.name, cores.error());
   auto deployment = daemon::deploy(*config, *cores);

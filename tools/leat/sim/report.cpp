@@ -27,6 +27,14 @@ constexpr double kSlosShown = 5;            // length of a timeline, in the long
   return text;
 }
 
+// Names with settings hold characters that a link would read as something else.
+std::string file_word(std::string name) {
+  for (char& c : name) {
+    if (c == ':' || c == '=') c = '-';
+  }
+  return name;
+}
+
 const sim::History& history_of(const SimPreset& p) { return p.runs.front().measured.history; }
 
 std::vector<std::string> module_names(const sim::Study& study) {
@@ -200,7 +208,7 @@ Status write_report(const SimResults& results, const sim::Study& study, const st
   TimeNs slo = 0;
   for (const core::ApplicationSpec& a : study.believed.applications) slo = std::max(slo, a.slo_ns);
   const Window window{timeline_at_ns >= 0 ? timeline_at_ns : worst_moment(results, slo), static_cast<TimeNs>(kSlosShown * static_cast<double>(slo))};
-  for (const SimPreset& p : results.presets) files.emplace_back("timeline-" + p.name + ".svg", timeline_svg(p, study, window));
+  for (const SimPreset& p : results.presets) files.emplace_back("timeline-" + file_word(p.name) + ".svg", timeline_svg(p, study, window));
 
   std::string html = "<!doctype html><meta charset=\"utf-8\"><title>leat sim</title><body style=\"font-family:sans-serif;margin:24px\">\n<h1>" + escaped(results.plan) +
                      "</h1>\n<p>" + escaped(results.trace) + words(", load %g, seeds %llu to %llu; over time and timelines: the first seed", results.load,

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/core/policy.h"
 #include "engine/sim/study.h"
 #include "leat/result.hpp"
 
@@ -17,7 +18,8 @@ struct SimRun {
 };
 
 struct SimPreset {
-  std::string name;
+  std::string name;                         // as given, with its settings
+  core::Policy policy;
   std::vector<SimRun> runs;                 // [seed], at the load asked for; the first has a history
   std::vector<std::vector<SimRun>> sweep;   // [load][seed]
 };

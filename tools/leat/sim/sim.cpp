@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "engine/core/policy_words.h"
 #include "planner/application_io.h"
 #include "planner/profile_io.h"
 #include "planner/text_file.h"
@@ -23,7 +24,7 @@ constexpr cli::Option kOptions[] = {
     {.name = "plan", .letter = 'p', .type = cli::Type::path, .value = "FILE", .required = true, .help = "the plan, as leat plan writes it"},
     {.name = "trace", .letter = 't', .type = cli::Type::text, .value = "WORD", .fallback = "poisson", .repeat = true,
      .help = "arrivals: poisson, gamma:CV, mmpp:RATE/SECONDS,..., or a trace's path; NAME=WORD: of that application only"},
-    {.name = "presets", .type = cli::Type::text, .value = "LIST", .fallback = "leat", .help = "policy presets, separated by commas; all: every one there is"},
+    {.name = "presets", .type = cli::Type::text, .value = "LIST", .fallback = "leat", .help = "policy presets, separated by commas, each with settings if wanted (leat:order=lbf:kappa_permille=760); all: every one there is"},
     {.name = "load", .letter = 'l', .type = cli::Type::real, .value = "X", .fallback = "1", .min = 0.001, .max = 100, .help = "mean arrivals in parts of the rate that the plan was made for"},
     {.name = "rate", .type = cli::Type::real, .value = "RPS", .fallback = "0", .min = 0, .max = 1e7, .help = "what load 1 is, for every application; 0: the plan's rates"},
     {.name = "sweep", .type = cli::Type::text, .value = "LOW:HIGH:STEP", .help = "also run these loads: attainment over load"},
@@ -81,18 +82,6 @@ bool three_numbers(const std::string& text, double out[3]) {
     if (parts[i].empty() || *end != 0 || !std::isfinite(out[i])) return false;
   }
   return true;
-}
-
-Result<std::vector<std::string>> read_presets(const std::string& list) {
-  const std::string all(core::preset_names());
-  std::vector<std::string> names;
-  for (std::string& name : split(list == "all" ? all : list, ',')) {
-    name.erase(0, name.find_first_not_of(' '));
-    core::Policy policy;
-    if (!core::preset(name, policy)) return Error{"--presets: there is no preset '" + name + "'; there are " + all};
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  }
-  return names;
 }
 
 Result<std::vector<double>> read_sweep(const cli::Arguments& args) {
@@ -232,10 +221,8 @@ void run_all(const cli::Arguments& args, const sim::Study& study, SimResults& re
       const std::size_t p = job % results.presets.size(), draw = job / results.presets.size(), l = draw / seeds, k = draw % seeds;
       Draw& d = draws[draw];
       std::call_once(d.once, [&] { d.load = sim::make_load(study, loads[l], results.first_seed + k); });
-      core::Policy policy;
-      if (!core::preset(results.presets[p].name, policy)) std::abort();
       SimRun& run = l == 0 ? results.presets[p].runs[k] : results.presets[p].sweep[l - 1][k];
-      run = {.seed = d.load.seed, .load = loads[l], .bound = d.load.bound, .measured = sim::measure(study, d.load, policy, histories && draw == 0, told)};
+      run = {.seed = d.load.seed, .load = loads[l], .bound = d.load.bound, .measured = sim::measure(study, d.load, results.presets[p].policy, histories && draw == 0, told)};
       if (d.done.fetch_add(1, std::memory_order_acq_rel) + 1 == results.presets.size()) d.load.arrivals = {};  // all others are done with it
     }
   };
@@ -261,8 +248,8 @@ bool all_drained(const SimResults& results) {
 }
 
 int run(const cli::Arguments& args) {
-  const auto presets = read_presets(args.text("presets"));
-  if (!presets) return cli::fail(kCommand.name, presets.error());
+  const auto presets = core::read_policies(args.text("presets"));
+  if (!presets) return cli::fail(kCommand.name, "--presets: " + presets.error());
   const auto sweep = read_sweep(args);
   if (!sweep) return cli::fail(kCommand.name, sweep.error());
   std::vector<double> loads = *sweep;
@@ -273,7 +260,7 @@ int run(const cli::Arguments& args) {
   SimResults results{.plan = args.text("plan"), .first_seed = static_cast<std::uint64_t>(args.integer("seed")), .load = args.real("load"), .sweep_loads = *sweep,
                      .bounded = study->items.largest == 1};
   for (const std::string& t : args.texts("trace")) results.trace += (results.trace.empty() ? "" : ", ") + t;
-  for (const std::string& name : *presets) results.presets.push_back({.name = name});
+  for (const core::NamedPolicy& p : *presets) results.presets.push_back({.name = p.name, .policy = p.policy});
   const bool table = !(args.given("json") && args.text("json") == "-");
   if (table) std::printf("seed %llu\n", static_cast<unsigned long long>(results.first_seed));
   std::fflush(stdout);
