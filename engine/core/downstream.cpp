@@ -237,11 +237,9 @@ void Scheduler::State::plan_caps() noexcept {
     // Shares of the SLO in proportion to planned durations on the longest path (Clipper++); a plan's own budgets come first.
     std::array<TimeNs, kMaxModulesPerApplication> planned{};
     for (ModuleId m : app.modules) planned[m - first] = modules[m].planned_ns;
-    const TimeNs longest = std::max<TimeNs>(1, longest_path(topology, app, planned, first));
+    split_slo(app, planned);
     for (ModuleId m : app.modules) {
-      modules[m].share_ns = topology.modules[m].budget_ns > 0
-                                ? topology.modules[m].budget_ns
-                                : static_cast<TimeNs>(static_cast<double>(app.slo_ns) * static_cast<double>(planned[m - first]) / static_cast<double>(longest));
+      if (topology.modules[m].budget_ns > 0) modules[m].share_ns = topology.modules[m].budget_ns;
     }
   }
 }
@@ -251,7 +249,6 @@ void Scheduler::State::update_downstream(std::uint32_t application) noexcept {
   const ApplicationSpec& app = topology.applications[application];
   std::array<TimeNs, kMaxModulesPerApplication> path{};  // of module i: q_i + d_i + what follows
   const ModuleId first = app.modules.front();
-  TimeNs worst_sum = 0;
   for (std::size_t i = app.modules.size(); i-- > 0;) {
     const ModuleId id = app.modules[i];
     ModuleState& m = modules[id];
@@ -269,13 +266,23 @@ void Scheduler::State::update_downstream(std::uint32_t application) noexcept {
       path[id - first] += queue + (policy.wait == WaitEstimate::upper ? m.planned_ns : 0);
       if (policy.wait == WaitEstimate::quantile && known) m.after_ns += estimates.modules[id].wait_after_ns;
     }
-    if (known) worst_sum += estimates.modules[id].worst_ns;
   }
-  if (policy.drop != Drop::dynamic_split || worst_sum == 0) return;
-  for (ModuleId id : app.modules) {  // PARD-WCL: shares by recent worst latency
-    if (id >= estimates.modules.size()) continue;
-    modules[id].share_ns = static_cast<TimeNs>(static_cast<double>(app.slo_ns) * static_cast<double>(estimates.modules[id].worst_ns) /
-                                               static_cast<double>(worst_sum));
+  if (policy.drop != Drop::dynamic_split) return;
+  // PARD-WCL: by recent worst latency, and at least a planned batch: a module without a share would drop everything, and then
+  // never be seen to need one.
+  std::array<TimeNs, kMaxModulesPerApplication> worst{};
+  for (ModuleId id : app.modules) {
+    worst[id - first] = std::max(modules[id].planned_ns, id < estimates.modules.size() ? estimates.modules[id].worst_ns : 0);
+  }
+  split_slo(app, worst);
+}
+
+// Shares of the SLO in proportion to `weights` [module within its application] on the longest path.
+void Scheduler::State::split_slo(const ApplicationSpec& app, const std::array<TimeNs, kMaxModulesPerApplication>& weights) noexcept {
+  const ModuleId first = app.modules.front();
+  const TimeNs longest = std::max<TimeNs>(1, longest_path(topology, app, weights, first));
+  for (ModuleId m : app.modules) {
+    modules[m].share_ns = static_cast<TimeNs>(static_cast<double>(app.slo_ns) * static_cast<double>(weights[m - first]) / static_cast<double>(longest));
   }
 }
 

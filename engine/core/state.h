@@ -283,6 +283,7 @@ struct Scheduler::State {
   void plan_caps() noexcept;
   void build_tables();
   void update_downstream(std::uint32_t application) noexcept;
+  void split_slo(const ApplicationSpec& app, const std::array<TimeNs, kMaxModulesPerApplication>& weights) noexcept;
 
   // forecast.cpp
   [[nodiscard]] TimeNs forecast(ModuleId from, std::uint32_t n, TimeNs d) const noexcept;  // L_sub

@@ -54,6 +54,17 @@ Scenario small(const std::string& preset, std::uint64_t seed) {
 
 class EveryPreset : public ::testing::TestWithParam<std::string> {};
 
+// Where a few percent of the partitions' time is asked for, no policy has a reason to lose anything.
+TEST_P(EveryPreset, ServesWhatIsEasy) {
+  Scenario s;
+  s.topology = chain(3, 4, 8, 6 * kMs, 2 * kMs, 400 * kMs);
+  ASSERT_TRUE(core::preset(GetParam(), s.policy));
+  s.arrivals = to_stream(poisson(40, 20'000 * kMs, 1), 0);
+  const Outcomes out = run(s);
+  EXPECT_TRUE(out.drained);
+  EXPECT_GT(out.goodput(), 0.99);
+}
+
 TEST_P(EveryPreset, SafeUnderFaultsThenDrains) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
