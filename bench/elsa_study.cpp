@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/core/policy.h"
+#include "engine/core/policy_words.h"
 #include "engine/core/topology.h"
 #include "engine/sim/simulator.h"
 #include "planner/mig_layout.h"
@@ -28,6 +28,7 @@ constexpr cli::Option kOptions[] = {
     {.name = "gpus", .type = cli::Type::integer, .value = "N", .fallback = "4", .min = 1, .max = 8, .help = "how many 7-slice GPUs"},
     {.name = "requests", .type = cli::Type::integer, .value = "N", .fallback = "4000", .min = 200, .max = 1e6, .help = "per simulated point"},
     {.name = "model", .type = cli::Type::choice, .value = "NAME", .choices = "all|light|medium|heavy", .fallback = "all", .help = "which model"},
+    {.name = "policies", .type = cli::Type::text, .value = "LIST", .fallback = "fifs,elsa,leat", .help = "presets with settings (leat:batch=single), separated by commas"},
     {.name = "json", .help = "print JSON instead of tables"},
 };
 constexpr cli::Command kCommand = {.name = "elsa_study",
@@ -36,7 +37,6 @@ constexpr cli::Command kCommand = {.name = "elsa_study",
 
 constexpr double kSigma = 0.9, kMedian = 3.0;  // of log(size), and the size itself
 constexpr std::uint32_t kLargest = 32;
-constexpr const char* kPolicies[] = {"fifs", "elsa", "leat"};
 constexpr double kLoads[] = {0.3, 0.5, 0.7, 0.8, 0.9, 1.0};  // of the layout's served load
 
 struct Server {
@@ -46,6 +46,7 @@ struct Server {
 };
 
 struct Bench {
+  std::vector<core::NamedPolicy> policies;
   AnalyticModel model;
   std::vector<double> compute;  // of sizes
   double sla_s = 0;
@@ -88,10 +89,10 @@ struct Point {
   double p95_s = 0;  // of what was answered with a result
 };
 
-Point simulate(const Bench& bench, const Server& server, const char* policy, double rate_rps) {
+Point simulate(const Bench& bench, const Server& server, const core::Policy& policy, double rate_rps) {
   sim::Scenario scenario;
   scenario.topology = topology_of(bench, server);
-  (void)core::preset(policy, scenario.policy);
+  scenario.policy = policy;
   scenario.limits.requests = 1u << 14;
   scenario.limits.tasks = 1u << 14;
   scenario.limits.actions = 1u << 15;
@@ -124,7 +125,7 @@ double most_rps(const Bench& bench, const Server& server) {
   return items / mean;
 }
 
-double bounded_throughput(const Bench& bench, const Server& server, const char* policy) {
+double bounded_throughput(const Bench& bench, const Server& server, const core::Policy& policy) {
   double low = 0, high = most_rps(bench, server);
   for (int i = 0; i < 9; ++i) {
     const double middle = (low + high) / 2;
@@ -144,13 +145,14 @@ std::vector<double> drawn_shares(std::uint64_t seed) {
   return share;
 }
 
-// leat at or above both others, in every cell.
+// leat at or above both others, in every cell. None where one of the three was not run.
 nlohmann::ordered_json bars_of(const nlohmann::ordered_json& models) {
   double least = 1e9;
   std::string where = "no cell";
   for (const auto& [model, study] : models.items()) {
     for (const auto& [layout, row] : study["partitionings"].items()) {
       const auto& rps = row["bounded_rps"];
+      if (!rps.contains("fifs") || !rps.contains("elsa") || !rps.contains("leat")) return nlohmann::ordered_json::array();
       const double other = std::max(rps["fifs"].get<double>(), rps["elsa"].get<double>());
       if (other <= 0) continue;
       const double ratio = rps["leat"].get<double>() / other;
@@ -182,11 +184,11 @@ nlohmann::ordered_json study_model(const AnalyticModel& model, const LayoutSpace
   nlohmann::ordered_json out = {{"sla_ms", 1e3 * bench.sla_s}};
   for (const Server& server : servers) {
     nlohmann::ordered_json row = {{"counts", server.counts}, {"served_rps", server.served_rps}};
-    for (const char* policy : kPolicies) {
-      row["bounded_rps"][policy] = bounded_throughput(bench, server, policy);
+    for (const auto& [policy, settings] : bench.policies) {
+      row["bounded_rps"][policy] = bounded_throughput(bench, server, settings);
       for (double load : kLoads) {
         if (server.served_rps <= 0) break;
-        const Point p = simulate(bench, server, policy, load * server.served_rps);
+        const Point p = simulate(bench, server, settings, load * server.served_rps);
         row["p95_over_sla"][policy].push_back(p.p95_s / bench.sla_s);
         row["in_time"][policy].push_back(p.in_time);
       }
@@ -199,15 +201,21 @@ nlohmann::ordered_json study_model(const AnalyticModel& model, const LayoutSpace
 void print(const std::string& model, const nlohmann::ordered_json& study) {
   std::printf("%s, SLA %.1f ms: latency-bounded throughput, requests/s; p95 over the SLA at 0.7 and 0.9 of the served load\n", model.c_str(),
               study["sla_ms"].get<double>());
-  std::printf("  %-8s %-18s %9s | %8s %8s %8s | %6s %6s | %6s %6s | %6s %6s\n", "layout", "counts", "capacity", "fifs", "elsa", "leat", "fifs", "", "elsa", "", "leat", "");
+  std::printf("  %-8s %-18s %9s |", "layout", "counts", "capacity");
+  const auto width = [](const std::string& policy) { return static_cast<int>(std::max<std::size_t>(8, policy.size())); };
+  const auto& first = study["partitionings"].front()["bounded_rps"];
+  for (const auto& [policy, rps] : first.items()) std::printf(" %*s", width(policy), policy.c_str());
+  for (const auto& [policy, rps] : first.items()) std::printf(" | %*s", std::max(11, width(policy)), policy.c_str());
+  std::printf("\n");
   for (const auto& [name, row] : study["partitionings"].items()) {
     std::printf("  %-8s %-18s %9.1f |", name.c_str(), row["counts"].dump().c_str(), row["served_rps"].get<double>());
-    for (const char* policy : kPolicies) std::printf(" %8.1f", row["bounded_rps"][policy].get<double>());
-    for (const char* policy : kPolicies) {
+    for (const auto& [policy, rps] : row["bounded_rps"].items()) std::printf(" %*.1f", width(policy), rps.get<double>());
+    for (const auto& [policy, rps] : row["bounded_rps"].items()) {
+      const int each = (std::max(11, width(policy)) - 1) / 2;
       if (!row.contains("p95_over_sla"))
-        std::printf(" | %6s %6s", "-", "-");
+        std::printf(" | %*s %*s", each, "-", each, "-");
       else
-        std::printf(" | %6.2f %6.2f", row["p95_over_sla"][policy][2].get<double>(), row["p95_over_sla"][policy][4].get<double>());
+        std::printf(" | %*.2f %*.2f", each, row["p95_over_sla"][policy][2].get<double>(), each, row["p95_over_sla"][policy][4].get<double>());
     }
     std::printf("\n");
   }
@@ -219,6 +227,9 @@ int main(int argc, char** argv) {
   const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
   const auto gpus = static_cast<std::uint32_t>(args.integer("gpus"));
   Bench bench;
+  Result<std::vector<core::NamedPolicy>> policies = core::read_policies(args.text("policies"));
+  if (!policies.ok()) return cli::fail(kCommand.name, "--policies: " + policies.error());
+  bench.policies = std::move(*policies);
   bench.seed = static_cast<std::uint64_t>(args.integer("seed"));
   bench.requests = static_cast<std::uint32_t>(args.integer("requests"));
   const MigGeometry& geometry = *mig_table("A100-40");

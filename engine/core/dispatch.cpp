@@ -97,7 +97,7 @@ bool Scheduler::State::try_server(ServerId id) noexcept {
   if (target == 0) return false;
   if (policy.forecast) modules[lane.module].after_ns = forecast(lane.module, target, start - now + modules[lane.module].paced(server.run_ns[std::min(target, server.cap)]));
   if (lane.mixed || (policy.fit && lane.items > lane.tasks)) {  // unequal partitions, or unequal requests
-    form_fitting(lane, server, start);
+    form_fitting(lane, server, start, target);
   } else {
     form(lane, server, start, policy.shrink_permille < 1000 ? shrink(lane, server, start, target) : target);
   }

@@ -18,7 +18,7 @@ constexpr std::uint32_t kLooks = 64;
 
 }  // namespace
 
-void Scheduler::State::form_fitting(Lane& lane, const Server& server, TimeNs start) noexcept {
+void Scheduler::State::form_fitting(Lane& lane, const Server& server, TimeNs start, std::uint32_t target) noexcept {
   const bool high_first = choose_order(lane, server);
   const Server& fastest = servers[lane.first_server + lane.servers - 1];
   const std::uint32_t room = topology.routes[server.route].batch, fast_room = topology.routes[fastest.route].batch;
@@ -42,13 +42,13 @@ void Scheduler::State::form_fitting(Lane& lane, const Server& server, TimeNs sta
       const std::uint32_t items = lane.forming.items + t.items;
       const TimeNs bound = std::min(until, t.give_up_ns == kNever ? kNever : t.give_up_ns - after);
       const bool alone = lane.forming.tasks == 0 && &server == &fastest;  // nobody could do better
-      if (items > room || (lane.forming.tasks > 0 && items > server.cap) || (start + modules[lane.module].paced(server.run_ns[std::min(items, room)]) > bound && !alone)) {
+      if (items > room || (lane.forming.tasks > 0 && items > target) || (start + modules[lane.module].paced(server.run_ns[std::min(items, room)]) > bound && !alone)) {
         ++looks;
         continue;
       }
       until = bound;
       take(lane, id);
-      if (lane.forming.items >= server.cap) return;
+      if (lane.forming.items >= target) return;
     }
   }
 }

@@ -72,5 +72,19 @@ TEST(Fit, ABatchOfUnequalRequestsGrowsWhileAllAreInTime) {
   EXPECT_EQ(b.answers[5 - ran].outcome, Outcome::dropped) << "nobody could do the other in time as well";
 }
 
+TEST(Fit, TheBatchPolicySaysHowLargeABatchMayBe) {
+  for (const Batching batch : {Batching::greedy, Batching::single}) {
+    Policy policy = leat();
+    policy.batch = batch;
+    Bench b(slow_and_fast(), policy);
+    const StreamId s = b.open();
+    b.submit(s, 1, 12);
+    b.submit(s, 2, 4);  // slow: until 40 ms
+    for (std::uint64_t i = 3; i <= 5; ++i) b.submit(s, i, 2);
+    b.run_to(200 * kMs);
+    EXPECT_EQ(b.sent.size(), batch == Batching::greedy ? 3u : 5u);
+  }
+}
+
 }  // namespace
 }  // namespace leat::core

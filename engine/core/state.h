@@ -214,7 +214,7 @@ struct Scheduler::State {
   [[nodiscard]] TimeNs last_safe_start(const Lane& lane, const Server& server, std::uint32_t items) const noexcept;
 
   // fit.cpp
-  void form_fitting(Lane& lane, const Server& server, TimeNs start) noexcept;
+  void form_fitting(Lane& lane, const Server& server, TimeNs start, std::uint32_t target) noexcept;
   void cap_by_time(ModuleId module, TimeNs budget) noexcept;
 
   // placement.cpp
