@@ -82,7 +82,8 @@
 #define LEAT_EDGE_COUNTERS(X)                                     \
   X(transfers, 0, "batches handed over")                          \
   X(bytes_in_place, 0, "bytes the next stage read where they were") \
-  X(bytes_copied, 0, "bytes copied on the way")
+  X(bytes_copied, 0, "bytes copied on the way")                  \
+  X(slots_in_use, 1, "feature slots written, waiting or read now")
 
 #define LEAT_DAEMON_COUNTERS(X)                                   \
   X(pid, 1, "leatd")                                              \
@@ -229,6 +230,12 @@ class Record {
   template <class Counter>
   void set(Counter c, std::uint64_t value) noexcept {
     if (r_) std::atomic_ref(r_->values[static_cast<std::size_t>(c)]).store(value, std::memory_order_relaxed);
+  }
+  // As it is now, for the process that writes it; 0 when unknown.
+  template <class Counter>
+  [[nodiscard]] std::uint64_t value(Counter c) const noexcept {
+    const std::uint64_t v = r_ ? std::atomic_ref(r_->values[static_cast<std::size_t>(c)]).load(std::memory_order_relaxed) : kUnknown;
+    return v == kUnknown ? 0 : v;
   }
   void cause(std::uint32_t index, std::uint64_t n = 1) noexcept {
     if (r_ && index < kMaxCauses) bump(r_->causes[index], n);

@@ -7,6 +7,7 @@
 //   downlink  one per client; daemon writes, client reads. completion ring, daemon's consumer index, daemon's sleep word
 //   frames    one per stream; client and daemon write, workers map it read-only. slot words, pixels
 //   results   one per stream; daemon and workers write, client reads. one leat_result per slot
+//   features  one per edge between two stages; the workers before it write, those behind it read (feature_slots.h)
 // Fixed-width, trivially copyable, host byte order (both ends are on one host); change kLayoutVersion with any of it.
 #pragma once
 
@@ -34,8 +35,9 @@ inline constexpr std::uint32_t kCompletionRing = 1024;          // every slot an
 inline constexpr std::uint32_t kMaxDimension = 16384;
 inline constexpr std::uint32_t kMaxStride = kMaxDimension * 4;
 inline constexpr std::uint32_t kMaxItems = 64;
+inline constexpr std::uint32_t kMaxFeatureRows = 4096;          // of one edge between two stages
 
-enum class SegmentKind : std::uint32_t { uplink = 1, downlink = 2, frames = 3, results = 4, counters = 5 };
+enum class SegmentKind : std::uint32_t { uplink = 1, downlink = 2, frames = 3, results = 4, counters = 5, features = 6 };
 
 // First line of every segment. The maker writes everything else first and publish()es last.
 struct alignas(kLine) SegmentHeader {

@@ -33,7 +33,8 @@
   X(bad_frame, 15, "its descriptor was malformed: format, size, slot or generation")                      \
   X(not_ready, 16, "the daemon is starting or stopping")                                                  \
   X(unschedulable, 17, "it can never finish within its SLO on this plan; see `leat check`")               \
-  X(plan_replaced, 18, "the plan changed and its route is gone")
+  X(plan_replaced, 18, "the plan changed and its route is gone")                                          \
+  X(no_feature_slot, 19, "no slot was left for its features between two stages; lower the rate")
 
 #ifdef __cplusplus
 extern "C" {
