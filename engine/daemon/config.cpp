@@ -57,12 +57,13 @@ void read_daemon(const TomlCursor& t, const Reading& reading, Config& out) {
 }
 
 void read_limits(const TomlCursor& t, LimitsConfig& out) {
-  t.only({"clients", "streams", "requests", "memory_mib", "client_memory_mib", "batch_ms"});
+  t.only({"clients", "streams", "requests", "memory_mib", "client_memory_mib", "feature_mib", "batch_ms"});
   out.clients = static_cast<std::uint32_t>(t.integer("clients", out.clients, 1, 64));
   out.streams = static_cast<std::uint32_t>(t.integer("streams", out.streams, 1, 256));
   out.requests = static_cast<std::uint32_t>(t.integer("requests", out.requests, 1, 65536));
   out.memory_bytes = static_cast<std::uint64_t>(t.integer("memory_mib", static_cast<std::int64_t>(out.memory_bytes >> 20), 1, 1 << 24)) << 20;
   out.client_memory_bytes = static_cast<std::uint64_t>(t.integer("client_memory_mib", static_cast<std::int64_t>(out.client_memory_bytes >> 20), 1, 1 << 24)) << 20;
+  out.feature_bytes = static_cast<std::uint64_t>(t.integer("feature_mib", static_cast<std::int64_t>(out.feature_bytes >> 20), 1, 1 << 24)) << 20;
   out.batch_ns = t.integer("batch_ms", out.batch_ns / 1'000'000, 10, 3'600'000) * 1'000'000;
 }
 

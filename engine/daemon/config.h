@@ -12,7 +12,7 @@
 //   plan = "plan.json"                     # optional: made by leat-plan; "auto": asked for at start
 //   recorder = "flight.bin"                # optional: the flight recorder is saved here when leatd ends or gets SIGUSR1
 //
-//   [limits]                               # clients, streams, requests, memory_mib, client_memory_mib, batch_ms
+//   [limits]                               # clients, streams, requests, memory_mib, client_memory_mib, feature_mib, batch_ms
 //   [policy]                               # preset = "leat"; any key of the policy table overrides the preset
 //
 //   cpu = "auto"                           # top level: one partition a core, but for the scheduler's
@@ -89,6 +89,7 @@ struct LimitsConfig {
   std::uint32_t requests = 4096;           // in flight, all streams
   std::uint64_t memory_bytes = std::uint64_t{2} << 30;         // slots of all clients
   std::uint64_t client_memory_bytes = std::uint64_t{1} << 30;  // slots of one client
+  std::uint64_t feature_bytes = std::uint64_t{1} << 30;        // features between stages, all edges
   std::int64_t batch_ns = 10'000'000'000;  // a worker that runs one batch for longer hangs: it is killed and started again
 };
 

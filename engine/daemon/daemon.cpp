@@ -73,6 +73,7 @@ class Daemon::Impl final : public Supervisor::Listener {
   enum class Phase : std::uint8_t { starting, serving, draining, stopping, done };
 
   Status start_serving();
+  void number_stages(LoopOptions& options) const;
   void on_event(const Readiness& ready);
   void on_notices();
   void on_signals();
@@ -94,6 +95,7 @@ class Daemon::Impl final : public Supervisor::Listener {
   shm::Fd listener_, signals_;
   shm::Doorbell notices_bell_;
   shm::Doorbell scheduler_bell_;                 // rung by workers and the control thread; handed to the loop
+  std::vector<shm::FeaturePool> features_;       // [edge]
   std::unique_ptr<Supervisor> supervisor_;
   std::unique_ptr<core::Estimator> estimator_;   // none when the policy reads no estimates
   std::unique_ptr<SchedulerLoop> scheduler_;
@@ -121,6 +123,11 @@ Status Daemon::Impl::create() {
   auto board = CountersBoard::create();
   if (!board.ok()) return Error{board.error()};
   board_ = std::move(*board);
+  for (const FeatureEdge& e : deployment_.edges) {
+    auto pool = shm::FeaturePool::create(e.spec);
+    if (!pool.ok()) return Error{name_of(e, config_) + ": " + pool.error()};
+    features_.push_back(std::move(*pool));
+  }
   auto loop = make_event_loop(config_.event_loop, &loop_note_);
   if (!loop.ok()) return Error{loop.error()};
   loop_ = std::move(*loop);
@@ -155,7 +162,7 @@ Status Daemon::Impl::run() {
   log_info(loop_note_);
   for (auto& setup : deployment_.setups)
     setup.yields = shm::choose_wait_policy(shm::Role::worker, shm::usable_cores(), false, deployment_.tiny_hops).yields;
-  supervisor_ = std::make_unique<Supervisor>(*loop_, *this, Supervisor::Tokens{kSocket, kProcess}, options_.worker_binary, deployment_.setups, scheduler_bell_.fd());
+  supervisor_ = std::make_unique<Supervisor>(*loop_, *this, Supervisor::Tokens{kSocket, kProcess}, options_.worker_binary, deployment_.setups, features_, scheduler_bell_.fd());
   std::vector<ServedApplication> served;
   for (std::size_t a = 0; a < config_.applications.size(); ++a) {
     const auto& app = config_.applications[a];
@@ -195,6 +202,10 @@ Status Daemon::Impl::run() {
       record.set(shm::ModuleCounter::queued, 0);
       record.set(shm::ModuleCounter::running, 0);
     }
+  }
+  for (std::uint32_t e = 0; e < features_.size(); ++e) {
+    shm::Record record = board_->writer().begin(RecordKind::edge, e, name_of(deployment_.edges[e], config_));
+    for (const auto counter : {shm::EdgeCounter::transfers, shm::EdgeCounter::bytes_in_place, shm::EdgeCounter::bytes_copied, shm::EdgeCounter::slots_in_use}) record.set(counter, 0);
   }
   for (const auto& [fd, token] : {std::pair{listener_.get(), kListener}, std::pair{signals_.get(), kSignals}, std::pair{notices_bell_.fd(), kNotices}})
     if (auto status = loop_->watch(fd, token); !status) return status;
@@ -302,7 +313,7 @@ Status Daemon::Impl::start_serving() {
   const bool spins = deployment_.scheduler_alone && (deployment_.tiny_hops || shm::usable_cores() >= kCoresToSpare);
   options.wait = shm::choose_wait_policy(shm::Role::scheduler, shm::usable_cores(), spins, deployment_.tiny_hops);
   options.cores = deployment_.scheduler_cores;
-  options.session_of = deployment_.session_of;
+  number_stages(options);
   options.first_module = deployment_.first_module;
   options.samples = core::Estimator::needed(config_.policy);
   if (options.samples) estimator_ = std::make_unique<core::Estimator>(topology, config_.policy);
@@ -319,6 +330,20 @@ Status Daemon::Impl::start_serving() {
     (void)!write(options_.ready_fd, line.data(), line.size());
   }
   return Done{};
+}
+
+// Every stage of every route, one after the other.
+void Daemon::Impl::number_stages(LoopOptions& options) const {
+  options.session_of.resize(deployment_.partitions.size());
+  for (const planner::Route& r : deployment_.plan.routes) {
+    options.first_stage.push_back(static_cast<std::uint32_t>(options.stages.size()));
+    for (std::size_t s = 0; s < r.stages.size(); ++s) {
+      const BlockRange blocks = blocks_of(r, s);
+      options.stages.push_back({edge_at(deployment_.edges, r.application, r.module, blocks.first), edge_at(deployment_.edges, r.application, r.module, blocks.end)});
+      for (std::uint32_t p = 0; p < options.session_of.size(); ++p) options.session_of[p].push_back(session(deployment_, p, r.application, r.module, blocks));
+    }
+  }
+  for (const FeatureEdge& e : deployment_.edges) options.edges.push_back(e.spec);
 }
 
 void Daemon::Impl::on_notices() {
@@ -391,7 +416,7 @@ void Daemon::Impl::end_scheduler() {
 
 std::string Daemon::Impl::status_json() const {
   static constexpr const char* kPhases[] = {"starting", "serving", "draining", "stopping", "done"};
-  return status_report({config_, deployment_, *supervisor_, kPhases[static_cast<std::size_t>(phase_)], loop_note_, std::string(loop_->name()),
+  return status_report({config_, deployment_, *supervisor_, *board_, kPhases[static_cast<std::size_t>(phase_)], loop_note_, std::string(loop_->name()),
                         sessions_->clients(), (clock_ns() - started_ns_) / 1'000'000});
 }
 

@@ -47,7 +47,7 @@ std::int32_t choose_scheduler_core(const Config& config, std::span<const std::ui
   return -1;
 }
 
-worker::ModuleSetup module_setup(const ApplicationConfig& app, std::size_t m, const PartitionConfig& partition) {
+worker::ModuleSetup module_setup(const ApplicationConfig& app, std::size_t m, const PartitionConfig& partition, BlockRange blocks) {
   const ModuleConfig& config = app.modules[m];
   const planner::Module& module = app.application.modules[m];
   worker::ModuleSetup out;
@@ -62,7 +62,10 @@ worker::ModuleSetup module_setup(const ApplicationConfig& app, std::size_t m, co
   for (const auto& later : app.application.modules)
     if (std::find(later.after.begin(), later.after.end(), m) != later.after.end()) out.fan_out_cap = std::max(out.fan_out_cap, later.fan_out_cap);
   out.extra = config.extra;
-  if (config.executor == "emulated") out.latency_by_batch = profiled(config, partition.partition);
+  out.first_block = blocks.first;
+  out.end_block = blocks.end;
+  if (blocks != BlockRange{}) out.cuts = config.profile.cuts;
+  if (config.executor == "emulated") out.latency_by_batch = profiled(config, partition.partition, blocks);
   return out;
 }
 
@@ -91,6 +94,7 @@ Status adopt_plan(const Config& config, const planner::PlanFile* file, Deploymen
     if (ours->partition.kind != p.kind || ours->partition.partition_class != p.partition_class)
       return trouble("partition '" + p.name + "' is " + planner::name_of(p.kind) + " of class '" + p.partition_class + "' in the plan, but " + planner::name_of(ours->partition.kind) + " of class '" + ours->partition.partition_class + "' here; plan anew");
     partition_of.push_back(static_cast<std::uint32_t>(ours - d.partitions.begin()));
+    d.plan.partitions[partition_of.back()].host = p.host;
   }
   d.plan.hosts = file->plan.hosts;
   d.plan.certificate = file->plan.certificate;
@@ -104,32 +108,59 @@ Status adopt_plan(const Config& config, const planner::PlanFile* file, Deploymen
   for (std::size_t r = 0; r < file->plan.routes.size(); ++r) {
     planner::Route route = file->plan.routes[r];
     const std::string where = "route " + std::to_string(r) + ": ";
-    if (route.stages.size() != 1) return trouble(where + "has " + std::to_string(route.stages.size()) + " stages; this leatd runs unsplit models, plan with one stage");
     if (route.batch > worker::kMaxBatch) return trouble(where + "has a batch of " + std::to_string(route.batch) + "; the largest is 64");
     route.module = module_of[route.application][route.module];
     route.application = app_of[route.application];
     const ModuleConfig& module = config.applications[route.application].modules[route.module];
-    for (auto& p : route.stages[0].pool) {
-      p = partition_of[p];
-      if (!can_run(d.partitions[p], module)) return trouble(where + "puts the executor '" + module.executor + "' on the emulated partition '" + d.partitions[p].partition.name + "'; plan anew");
+    if (const std::string problem = problem_of_stages(route, module); !problem.empty()) return trouble(where + problem);
+    for (auto& stage : route.stages) {
+      for (auto& p : stage.pool) {
+        p = partition_of[p];
+        if (!can_run(d.partitions[p], module)) return trouble(where + "puts the executor '" + module.executor + "' on the emulated partition '" + d.partitions[p].partition.name + "'; plan anew");
+      }
     }
     d.plan.routes.push_back(std::move(route));
   }
+  auto edges = edges_of(config, d.plan, (config.plan_path.empty() ? "the plan" : config.plan_path) + ": ");
+  if (!edges.ok()) return Error{edges.error()};
+  d.edges = std::move(*edges);
   d.planned = true;
   return Done{};
 }
 
-// The largest batch that a plan's routes run of a module on a partition; 0: none does.
-std::uint32_t routed_batch(const Deployment& d, std::uint32_t partition, std::uint32_t application, std::uint32_t module) {
-  std::uint32_t most = 0;
+// What a partition opens of a module by the plan's routes: one session for each block range, with the largest batch. An
+// emulated stage imitates the plan where nothing else is known of it.
+std::vector<worker::ModuleSetup> routed(const Config& config, const Deployment& d, std::uint32_t partition, std::uint32_t a, std::uint32_t m) {
+  std::vector<worker::ModuleSetup> out;
   for (const planner::Route& r : d.plan.routes) {
-    const auto& pool = r.stages[0].pool;
-    if (r.application == application && r.module == module && std::find(pool.begin(), pool.end(), partition) != pool.end()) most = std::max(most, r.batch);
+    if (r.application != a || r.module != m) continue;
+    for (std::size_t s = 0; s < r.stages.size(); ++s) {
+      if (std::find(r.stages[s].pool.begin(), r.stages[s].pool.end(), partition) == r.stages[s].pool.end()) continue;
+      const BlockRange blocks = blocks_of(r, s);
+      auto at = std::find_if(out.begin(), out.end(), [&](const worker::ModuleSetup& o) { return BlockRange{o.first_block, o.end_block} == blocks; });
+      if (at == out.end()) {
+        out.push_back(module_setup(config.applications[a], m, d.partitions[partition], blocks));
+        at = out.end() - 1;
+      }
+      at->batch = std::max(at->batch, r.batch);
+      const bool unknown = config.applications[a].modules[m].executor == "emulated" && config.applications[a].modules[m].profile.rows.empty() && r.stages.size() > 1;
+      if (unknown && at->latency_by_batch.size() < r.stages[s].latency_by_batch.size()) at->latency_by_batch = r.stages[s].latency_by_batch;
+    }
   }
-  return most;
+  return out;
 }
 
-void make_setups(const Config& config, Deployment& d) {
+// Index in the setup of the edge at a boundary; the edge is added if it is not there yet.
+std::uint32_t local_edge(const Deployment& d, worker::Setup& setup, std::uint32_t a, std::uint32_t m, std::uint32_t boundary, bool writes) {
+  const std::uint32_t edge = edge_at(d.edges, a, m, boundary);
+  if (edge == UINT32_MAX) return worker::kNoEdge;
+  for (std::uint32_t i = 0; i < setup.edges.size(); ++i)
+    if (setup.edges[i].edge == edge && setup.edges[i].writes == writes) return i;
+  setup.edges.push_back({edge, writes, d.edges[edge].spec});
+  return static_cast<std::uint32_t>(setup.edges.size() - 1);
+}
+
+Status make_setups(const Config& config, Deployment& d) {
   for (std::uint32_t p = 0; p < d.partitions.size(); ++p) {
     worker::Setup setup;
     setup.partition = d.partitions[p].partition.name;
@@ -139,33 +170,42 @@ void make_setups(const Config& config, Deployment& d) {
     for (std::uint32_t a = 0; a < config.applications.size(); ++a) {
       const auto& app = config.applications[a];
       for (std::uint32_t m = 0; m < app.modules.size(); ++m) {
-        const std::uint32_t batch = d.planned ? routed_batch(d, p, a, m) : app.modules[m].batch;
-        const bool here = can_run(d.partitions[p], app.modules[m]) && batch > 0;
-        d.session_of.back().push_back(here ? static_cast<std::uint32_t>(setup.modules.size()) : UINT32_MAX);
-        if (!here) continue;
-        setup.modules.push_back(module_setup(app, m, d.partitions[p]));
-        setup.modules.back().batch = batch;
-        if (!d.planned && profiled(app.modules[m], d.partitions[p].partition).empty()) setup.calibrate = true;
-        const auto& latency = setup.modules.back().latency_by_batch;
-        d.tiny_hops = d.tiny_hops && !latency.empty() && latency.front().p50_ns < kTinyHopNs;
+        std::vector<worker::ModuleSetup> sessions;
+        if (d.planned) {
+          sessions = routed(config, d, p, a, m);
+        } else if (can_run(d.partitions[p], app.modules[m])) {
+          sessions.push_back(module_setup(app, m, d.partitions[p], {}));
+          sessions.back().batch = app.modules[m].batch;
+          if (profiled(app.modules[m], d.partitions[p].partition).empty()) setup.calibrate = true;
+        }
+        d.session_of.back().push_back(sessions.empty() ? UINT32_MAX : static_cast<std::uint32_t>(setup.modules.size()));
+        for (worker::ModuleSetup& s : sessions) {
+          s.edge_in = local_edge(d, setup, a, m, s.first_block, false);
+          s.edge_out = local_edge(d, setup, a, m, s.end_block, true);
+          d.tiny_hops = d.tiny_hops && !s.latency_by_batch.empty() && s.latency_by_batch.front().p50_ns < kTinyHopNs;
+          setup.modules.push_back(std::move(s));
+        }
       }
     }
+    if (setup.modules.size() > worker::kMaxModules)
+      return Error{config.file + ": partition '" + setup.partition + "' would hold " + std::to_string(setup.modules.size()) + " models or parts of them; at most 64, plan with fewer"};
     d.setups.push_back(std::move(setup));
   }
+  return Done{};
 }
 
 }  // namespace
 
-std::vector<planner::Latency> profiled(const ModuleConfig& module, const planner::Partition& partition) {
+std::vector<planner::Latency> profiled(const ModuleConfig& module, const planner::Partition& partition, BlockRange blocks) {
   const planner::Partition& p = partition;
   std::vector<planner::Latency> out;
   if (!module.profile.rows.empty()) {
     const planner::ProfileTable table(module.profile);  // fills the batches between the measured ones
-    const std::uint32_t end = module.profile.blocks, most = std::min(module.batch, table.largest_batch(p.partition_class, p.share));
+    const std::uint32_t first = blocks.first, end = std::min(blocks.end, module.profile.blocks), most = std::min(module.batch, table.largest_batch(p.partition_class, p.share));
     for (std::uint32_t b = 1; b <= most; ++b)
-      out.push_back({table.p50_ns(p.partition_class, p.share, b, 0, end), table.p99_ns(p.partition_class, p.share, b, 0, end), table.samples(p.partition_class, p.share, b, 0, end)});
+      out.push_back({table.p50_ns(p.partition_class, p.share, b, first, end), table.p99_ns(p.partition_class, p.share, b, first, end), table.samples(p.partition_class, p.share, b, first, end)});
   }
-  if (!out.empty()) return out;
+  if (!out.empty() || blocks != BlockRange{}) return out;
   const auto count = std::min<std::size_t>(module.batch, module.latency_by_batch.size());
   return {module.latency_by_batch.begin(), module.latency_by_batch.begin() + static_cast<std::ptrdiff_t>(count)};
 }
@@ -206,8 +246,17 @@ Result<Deployment> deploy(const Config& config, std::span<const std::uint32_t> c
   if (plan != nullptr)
     if (auto status = adopt_plan(config, plan, d); !status) return Error{status.error()};
   d.tiny_hops = true;
-  make_setups(config, d);
+  if (auto status = make_setups(config, d); !status) return Error{status.error()};
   return d;
+}
+
+std::uint32_t session(const Deployment& d, std::uint32_t partition, std::uint32_t application, std::uint32_t module, BlockRange blocks) {
+  const auto& sessions = d.setups[partition].modules;
+  for (std::uint32_t s = d.session_of[partition][d.first_module[application] + module]; s < sessions.size(); ++s)
+    if (sessions[s].application == d.applications[application].name && sessions[s].name == d.applications[application].modules[module].name &&
+        BlockRange{sessions[s].first_block, sessions[s].end_block} == blocks)
+      return s;
+  return UINT32_MAX;
 }
 
 Status complete_plan(const Config& config, Deployment& d, std::span<const worker::Ready> ready) {

@@ -10,6 +10,7 @@
 
 #include "engine/core/topology.h"
 #include "engine/daemon/config.h"
+#include "engine/daemon/stages.h"
 #include "engine/worker/protocol.h"
 #include "leat/result.hpp"
 #include "planner/plan.h"
@@ -25,7 +26,10 @@ struct Deployment {
   std::vector<planner::Application> applications;
   std::vector<std::vector<ExpectedStream>> expected;     // [application]
   std::vector<worker::Setup> setups;                     // [partition]
-  std::vector<std::vector<std::uint32_t>> session_of;    // [partition][module of all applications]: index in its Setup, or UINT32_MAX
+  // [partition][module of all applications]: index in its Setup of the module's first session there (others follow it: one
+  // for each block range), or UINT32_MAX.
+  std::vector<std::vector<std::uint32_t>> session_of;
+  std::vector<FeatureEdge> edges;                        // between the stages of planned routes
   std::vector<std::uint32_t> first_module;               // [application]: module id of its module 0
   bool planned = false;                                  // `plan` came from a file, or from leat-plan
   planner::Plan plan;                                    // complete when planned, else made by complete_plan()
@@ -37,8 +41,12 @@ struct Deployment {
 // `cores`: those this host offers (worker::usable_cores()). `plan`: instead of the file that the configuration names.
 Result<Deployment> deploy(const Config& config, std::span<const std::uint32_t> cores, const planner::PlanFile* plan = nullptr);
 
-// Latency by batch of a module on a partition, from its profile or the emulated executor's list; empty: to be measured.
-std::vector<planner::Latency> profiled(const ModuleConfig& module, const planner::Partition& partition);
+// Latency by batch of a module, or of some of its blocks, on a partition: from its profile, or (the whole) the emulated executor's
+// list; empty: to be measured.
+std::vector<planner::Latency> profiled(const ModuleConfig& module, const planner::Partition& partition, BlockRange blocks = {});
+
+// The session of a block range on a partition; UINT32_MAX: it is not there.
+[[nodiscard]] std::uint32_t session(const Deployment& deployment, std::uint32_t partition, std::uint32_t application, std::uint32_t module, BlockRange blocks);
 
 // Adds the routes: per module and partition class one, all partitions of the class its pool, latencies from the profile or
 // as measured (`ready[partition]`, of workers that were asked to calibrate). Nothing to do when the plan came from a file.

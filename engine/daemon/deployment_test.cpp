@@ -213,12 +213,92 @@ TEST_F(PlanFileTest, AnotherClassIsNamed) {
   EXPECT_NE(refusal().find("'XL'"), std::string::npos);
 }
 
-TEST_F(PlanFileTest, SeveralStagesAreRefusedForNow) {
-  auto& stages = file_.plan.routes[0].stages;
-  stages.push_back(stages[0]);
-  stages[1].first_block = 1;
-  stages[1].end_block = 2;
-  EXPECT_NE(refusal().find("route 0: has 2 stages"), std::string::npos) << refusal();
+// "first" on the large partition and then on both small ones.
+class StagedPlanTest : public PlanFileTest {
+ protected:
+  void SetUp() override {
+    PlanFileTest::SetUp();
+    auto& routes = file_.plan.routes;
+    std::erase_if(routes, [](const planner::Route& r) { return r.module == 0; });
+    const planner::Latency one{.p50_ns = 1'000'000, .p99_ns = 1'000'000}, two{.p50_ns = 1'500'000, .p99_ns = 1'500'000};
+    routes.insert(routes.begin(), {.application = 0, .module = 0, .batch = 2, .rate_rps = 100,
+                                   .stages = {{.first_block = 0, .end_block = 2, .pool = {0}, .latency_by_batch = {one, two}, .transfer_bytes = 1000},
+                                              {.first_block = 2, .end_block = 3, .pool = {1, 2}, .latency_by_batch = {one, two}, .transfer_bytes = 0}}});
+  }
+  std::vector<planner::Stage>& stages() { return file_.plan.routes[0].stages; }
+};
+
+TEST_F(StagedPlanTest, EachWorkerOpensItsBlocksAndItsSideOfTheEdge) {
+  ASSERT_EQ(refusal(), "");
+  auto d = deploy(config_, cores_);
+  ASSERT_EQ(d->edges.size(), 1U);
+  EXPECT_EQ(name_of(d->edges[0], config_), "a/first cut 2");
+  EXPECT_EQ(d->edges[0].from, std::vector<std::uint32_t>{0});
+  EXPECT_EQ(d->edges[0].to, (std::vector<std::uint32_t>{1, 2}));
+  EXPECT_EQ(d->edges[0].spec.row_bytes, 1000U);
+  EXPECT_EQ(d->edges[0].spec.scrap, 2U);
+  EXPECT_GT(d->edges[0].spec.rows, 50U) << "what the slowest stage makes within the SLO, and batches";
+  EXPECT_EQ(session(*d, 0, 0, 0, {0, 2}), 0U);
+  EXPECT_EQ(session(*d, 1, 0, 0, {0, 2}), UINT32_MAX);
+  const std::uint32_t behind = session(*d, 1, 0, 0, {2, UINT32_MAX});
+  ASSERT_NE(behind, UINT32_MAX);
+  const worker::ModuleSetup &first = d->setups[0].modules[0], &last = d->setups[1].modules[behind];
+  EXPECT_EQ(first.edge_in, worker::kNoEdge);
+  EXPECT_TRUE(d->setups[0].edges[first.edge_out].writes);
+  EXPECT_EQ(last.edge_out, worker::kNoEdge);
+  EXPECT_FALSE(d->setups[1].edges[last.edge_in].writes);
+  EXPECT_EQ(last.latency_by_batch[1].p50_ns, 1'500'000) << "an emulated stage takes what is planned";
+  EXPECT_EQ(core::Topology::from(d->plan, d->applications).problem(), "");
+  EXPECT_TRUE(unschedulable(*d).empty());
+}
+
+TEST_F(StagedPlanTest, StagesOfOneModuleMayShareAPartition) {
+  stages()[1].pool = {0, 1};
+  ASSERT_EQ(refusal(), "");
+  auto d = deploy(config_, cores_);
+  EXPECT_NE(session(*d, 0, 0, 0, {0, 2}), session(*d, 0, 0, 0, {2, UINT32_MAX}));
+  EXPECT_EQ(d->setups[0].edges.size(), 2U) << "mapped once for writing, once for reading";
+}
+
+TEST_F(StagedPlanTest, WhatCannotBeRunIsOneLine) {
+  const auto says = [&](const std::string& words) {
+    const std::string line = refusal();
+    EXPECT_NE(line.find(words), std::string::npos) << line;
+    EXPECT_EQ(line.find('\n'), std::string::npos) << line;
+  };
+  const auto good = file_;
+  stages()[1].first_block = 1;
+  says("stages[1].first_block: is 1; must be 2");
+  stages()[1].first_block = 3, stages()[1].end_block = 4;
+  says("stages[1].first_block: is 3; must be 2");
+  file_ = good;
+  stages()[0].transfer_bytes = 0;
+  says("route 0: stage 0 hands nothing over");
+  stages()[0].transfer_bytes = INT64_MAX / 2;
+  says("limits.feature_mib = 1024 (a/first cut 2");
+  stages()[0].transfer_bytes = 20'000'000;
+  says("limits.feature_mib = 1024 (a/first cut 2");
+  file_ = good;
+  file_.plan.routes.push_back(file_.plan.routes[0]);
+  file_.plan.routes.back().stages[0].transfer_bytes = 999;
+  says("hands over 999 bytes an item at block 2, another route of the module 1000");
+  file_ = good;
+  config_.applications[0].modules[0].profile = {.model = "m", .blocks = 3, .boundary_bytes = {500, 1000}, .cuts = {"x", "y"},
+                                                .rows = {{"L", 1, 1, {{1, 1, 1}, {1, 1, 1}, {1, 1, 1}}}}};
+  EXPECT_EQ(refusal(), "");
+  stages()[0].end_block = stages()[1].first_block = 1;
+  says("stage 0 hands over 1000 bytes an item, but 500 by the profile");
+  file_ = good;
+  stages()[1].end_block = 4;
+  says("its stages end at block 4, but the profile has 3");
+}
+
+TEST_F(StagedPlanTest, AModelWithoutCutsIsNamed) {
+  auto& module = config_.applications[0].modules[0];
+  module.executor = "onnx";
+  for (auto& p : config_.partitions) p.partition.kind = planner::PartitionKind::cpu;
+  for (auto& p : file_.plan.partitions) p.kind = planner::PartitionKind::cpu;
+  EXPECT_NE(refusal().find("route 0: has 2 stages, but the module's profile does not say where its blocks meet"), std::string::npos) << refusal();
 }
 
 }  // namespace

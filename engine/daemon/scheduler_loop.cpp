@@ -14,12 +14,9 @@ using shm::EventKind;
 using shm::RecordKind;
 
 constexpr std::uint32_t kSubmissionsPerTurn = 64;   // of one client
-constexpr std::uint32_t kReportsPerTurn = 32;       // of one worker
 constexpr std::uint32_t kCommandsPerTurn = 64;
 constexpr std::int64_t kStallNs = 1'000'000;
 constexpr std::int64_t kEstimatesNs = 1'000'000'000;  // PARD's period
-constexpr std::uint32_t kSlotBits = 8;              // token = stream << kSlotBits | slot
-static_assert(shm::kMaxSlotsPerStream <= 1u << kSlotBits);
 
 }  // namespace
 
@@ -40,7 +37,8 @@ SchedulerLoop::SchedulerLoop(const core::Topology& topology, const core::Policy&
       streams_(options_.limits.streams),
       clients_(options_.clients),
       batches_(options_.limits.batches),
-      partitions_(topology.partitions.size()) {
+      partitions_(topology.partitions.size()),
+      features_(options_.edges, options_.limits.tasks) {
   for (auto& c : clients_) c.stream.fill(core::kNone);
   open_streams_.reserve(streams_.size());
   live_clients_.reserve(clients_.size());
@@ -107,6 +105,7 @@ void SchedulerLoop::flush() noexcept {
   std::uint64_t wakes = 0;
   const auto& modules = core_->counters().modules;
   for (std::uint32_t m = 0; m < modules.size(); ++m) board_.of(RecordKind::module, m).set(shm::ModuleCounter::queued, modules[m].queued);
+  for (std::uint32_t e = 0; e < options_.edges.size(); ++e) board_.of(RecordKind::edge, e).set(shm::EdgeCounter::slots_in_use, features_.in_use(e));
   for (auto& p : partitions_) {
     if (!p.dirty) continue;
     p.dirty = false;
@@ -172,8 +171,7 @@ void SchedulerLoop::submit(Client& client, const shm::Taken& taken, std::int64_t
     return;
   }
   const std::int64_t latest = taken.capture_ns + stream.slo_ns;
-  slot = {.handle = {}, .submitted_ns = now, .capture_ns = taken.capture_ns,
-          .deadline_ns = taken.deadline_ns == 0 ? latest : std::min(taken.deadline_ns, latest), .dispatched = false};
+  slot = {.submitted_ns = now, .capture_ns = taken.capture_ns, .deadline_ns = taken.deadline_ns == 0 ? latest : std::min(taken.deadline_ns, latest)};
   board_.submitted(stream.record, stream.frame_bytes);
   board_.event(EventKind::submitted, now, stream.record, token, taken.slot);
   if (draining_) {
@@ -204,97 +202,20 @@ void SchedulerLoop::drain_actions(std::int64_t now) noexcept {
   while (core_->next_action(action)) {
     if (action.kind == core::ActionKind::dispatch)
       dispatch(action, now);
-    else
+    else if (action.kind == core::ActionKind::answer)
       answer(action, now);
+    // A transfer moves nothing here: features are made where the next stage reads them (feature_slots.h), whatever time the
+    // plan gives their way.
   }
-}
-
-void SchedulerLoop::dispatch(const core::Action& action, std::int64_t now) noexcept {
-  const core::PartitionId p = action.path[0];
-  Partition& partition = partitions_[p];
-  Batch& batch = batches_[action.batch.index];
-  batch.live = true;
-  batch.generation = action.batch.generation;
-  batch.partition = p;
-  batch.module = action.module;
-  batch.count = static_cast<std::uint32_t>(action.tasks.size());
-  batch.reported = batch.items = 0;
-  batch.started = false;
-  batch.dispatched_ns = now;
-  std::array<worker::DispatchCell, worker::kMaxBatch> cells;
-  for (std::uint32_t i = 0; i < batch.count; ++i) {
-    const core::TaskRef& task = action.tasks[i];
-    const auto s = static_cast<std::uint32_t>(task.token >> kSlotBits);
-    const auto slot = static_cast<std::uint32_t>(task.token & ((1u << kSlotBits) - 1));
-    Stream& stream = streams_[s];
-    Slot& record = stream.slots[slot];
-    if (!record.dispatched) {
-      record.dispatched = true;
-      board_.first_dispatch(stream.record, now - record.submitted_ns);
-    }
-    clients_[stream.client].port->hold(stream.index, slot);
-    batch.tasks[i] = {s, slot};
-    batch.items += task.items;
-    worker::DispatchCell& cell = cells[i];
-    cell.batch = action.batch.index;
-    cell.batch_generation = action.batch.generation;
-    cell.module = static_cast<std::uint16_t>(options_.session_of[p][action.module]);
-    cell.position = static_cast<std::uint16_t>(i);
-    cell.count = static_cast<std::uint16_t>(batch.count);
-    cell.pool = stream.pool;
-    cell.pool_generation = stream.pool_generation;
-    cell.slot = slot;
-    cell.item = task.item;
-    cell.items = task.items;
-    cell.dispatched_ns = now;
-  }
-  board_.event(EventKind::dispatched, now, UINT32_MAX, action.tasks[0].token, action.batch.index, p, action.module);
-  const bool pushed = partition.port != nullptr && !partition.broken && partition.queued < worker::kMaxQueuedBatches &&
-                      partition.port->push(std::span(cells.data(), batch.count));
-  partition.dirty = true;
-  if (!pushed) return give_up(p);
-  partition.order[partition.queued++] = action.batch.index;
-  board_.of(RecordKind::partition, p).set(shm::PartitionCounter::queued, partition.queued);
-  board_.of(RecordKind::module, action.module).add(shm::ModuleCounter::running, batch.count);
-  if (partition.queued == 1) start_next(partition, now);
-}
-
-// The oldest batch of a partition has begun: at its dispatch when the worker was free, else when the one before it ended.
-void SchedulerLoop::start_next(Partition& partition, std::int64_t now) noexcept {
-  partition.hangs_at_ns = partition.queued == 0 ? core::kNever : now + options_.batch_limit_ns;
-  if (partition.queued == 0) return;
-  next_look_ns_ = std::min(next_look_ns_, partition.hangs_at_ns);
-  const std::uint32_t index = partition.order[0];
-  Batch& batch = batches_[index];
-  batch.started = true;
-  core_->stage_started(now, {index, batch.generation}, 0);
-}
-
-void SchedulerLoop::give_up(std::uint32_t p) noexcept {
-  Partition& partition = partitions_[p];
-  if (!partition.broken) notify({.kind = Notice::Kind::worker_broken, .partition = p});
-  partition.broken = true;
-  partition.hangs_at_ns = core::kNever;
-}
-
-std::uint32_t SchedulerLoop::look_for_hung(std::int64_t now) noexcept {
-  std::uint32_t found = 0;
-  next_look_ns_ = core::kNever;
-  for (std::uint32_t p = 0; p < partitions_.size(); ++p) {
-    if (partitions_[p].hangs_at_ns <= now) {
-      give_up(p);
-      ++found;
-    }
-    next_look_ns_ = std::min(next_look_ns_, partitions_[p].hangs_at_ns);
-  }
-  return found;
 }
 
 void SchedulerLoop::answer(const core::Action& action, std::int64_t now) noexcept {
   const auto s = static_cast<std::uint32_t>(action.token >> kSlotBits);
   const auto index = static_cast<std::uint32_t>(action.token & ((1u << kSlotBits) - 1));
   Stream& stream = streams_[s];
-  const Slot& slot = stream.slots[index];
+  Slot& slot = stream.slots[index];
+  slot.answered = true;
+  features_.forget(slot.features);
   Client& client = clients_[stream.client];
   shm::PortAnswer out;
   out.stream = stream.index;
@@ -316,82 +237,6 @@ void SchedulerLoop::answer(const core::Action& action, std::int64_t now) noexcep
     if (action.outcome == Outcome::dropped) module.add(shm::ModuleCounter::dropped);
     if (action.outcome == Outcome::failed) module.add(shm::ModuleCounter::failed);
   }
-}
-
-// ---- reports ----
-
-std::uint32_t SchedulerLoop::take_reports(std::int64_t now) noexcept {
-  std::uint32_t done = 0;
-  std::array<worker::ReportCell, kReportsPerTurn> cells;
-  for (std::uint32_t p = 0; p < partitions_.size(); ++p) {
-    Partition& partition = partitions_[p];
-    if (partition.port == nullptr || partition.broken || !partition.port->has_reports()) continue;
-    const std::uint32_t count = partition.port->take(cells);
-    done += count;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      if (report(p, cells[i], now)) continue;
-      give_up(p);
-      break;
-    }
-  }
-  return done;
-}
-
-// False: the cell names no batch that runs there, or makes no sense.
-bool SchedulerLoop::report(std::uint32_t p, const worker::ReportCell& cell, std::int64_t now) noexcept {
-  Partition& partition = partitions_[p];
-  if (partition.queued == 0 || cell.batch != partition.order[0]) return false;
-  Batch& batch = batches_[cell.batch];
-  if (cell.batch_generation != batch.generation || cell.count != batch.count || cell.first != batch.reported || cell.stage != 0) return false;
-  const std::uint32_t here = std::min(batch.count - batch.reported, worker::kResultsPerCell);
-  for (std::uint32_t i = 0; i < here; ++i) {
-    const worker::TaskReport& r = cell.results[i];
-    if (r.reason >= kReasonCount) return false;
-    batch.results[batch.reported + i] = {.ok = r.reason == 0, .reason = static_cast<Reason>(r.reason), .fan_out = r.fan_out};
-  }
-  batch.reported += here;
-  if (batch.reported < batch.count) return true;
-  board_.copied(cell.pixel_bytes_copied);
-  const std::int64_t ran = std::max<std::int64_t>(0, cell.ended_ns - cell.started_ns);
-  shm::Record record = board_.of(RecordKind::partition, p);
-  record.observe(shm::Which::first, ran);
-  record.add(shm::PartitionCounter::busy_ns, static_cast<std::uint64_t>(ran));
-  shm::Record module = board_.of(RecordKind::module, batch.module);
-  module.observe(shm::Which::first, std::max<std::int64_t>(0, cell.started_ns - batch.dispatched_ns));
-  module.observe(shm::Which::second, ran);
-  finish(p, cell.batch, now);
-  return true;
-}
-
-void SchedulerLoop::finish(std::uint32_t p, std::uint32_t index, std::int64_t now) noexcept {
-  Partition& partition = partitions_[p];
-  Batch& batch = batches_[index];
-  --partition.queued;
-  std::copy(partition.order.begin() + 1, partition.order.begin() + 1 + partition.queued, partition.order.begin());
-  shm::Record record = board_.of(RecordKind::partition, p);
-  record.add(shm::PartitionCounter::batches);
-  record.add(shm::PartitionCounter::items, batch.items);
-  record.set(shm::PartitionCounter::queued, partition.queued);
-  shm::Record module = board_.of(RecordKind::module, batch.module);
-  module.add(shm::ModuleCounter::tasks, batch.count);
-  module.add(shm::ModuleCounter::batches);
-  board_.event(EventKind::stage_finished, now, UINT32_MAX, 0, index, p);
-  release_tasks(batch);
-  start_next(partition, now);  // before the core may send more: the next in its queue runs already
-  core_->stage_finished(now, {index, batch.generation}, 0, std::span(batch.results.data(), batch.count));
-  drain_actions(now);
-}
-
-// No worker reads the batch's slots any more.
-void SchedulerLoop::release_tasks(Batch& batch) noexcept {
-  for (std::uint32_t i = 0; i < batch.count; ++i) {
-    Stream& stream = streams_[batch.tasks[i].stream];
-    Client& client = clients_[stream.client];
-    client.port->unhold(stream.index, batch.tasks[i].slot);
-    client.dirty = true;  // an answer kept back until now may have become visible
-  }
-  board_.of(RecordKind::module, batch.module).add(shm::ModuleCounter::running, 0 - std::uint64_t{batch.count});
-  batch.live = false;
 }
 
 // ---- commands ----
@@ -504,7 +349,7 @@ void SchedulerLoop::worker_lost(std::uint32_t p, std::int64_t now) noexcept {
     for (std::uint32_t i = 0; i < count && !partition.broken; ++i) partition.broken = !report(p, cells[i], now);
   }
   for (auto& batch : batches_)  // also one that could not be pushed
-    if (batch.live && batch.partition == p) release_tasks(batch);
+    if (batch.live && batch.partition() == p) release(batch);
   partition = {};
   board_.of(RecordKind::partition, p).set(shm::PartitionCounter::queued, 0);
   board_.event(EventKind::worker_lost, now, UINT32_MAX, 0, p);

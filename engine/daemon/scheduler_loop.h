@@ -19,6 +19,7 @@
 
 #include "engine/core/scheduler.h"
 #include "engine/daemon/counters_board.h"
+#include "engine/daemon/feature_ledger.h"
 #include "engine/daemon/mailbox.h"
 #include "engine/daemon/worker_port.h"
 #include "engine/worker/channel.h"
@@ -28,13 +29,23 @@
 
 namespace leat::daemon {
 
+inline constexpr std::uint32_t kSlotBits = 8;         // a request's token: stream << kSlotBits | slot
+static_assert(shm::kMaxSlotsPerStream <= 1u << kSlotBits);
+inline constexpr std::uint32_t kReportsPerTurn = 32;  // of one worker
+
 struct LoopOptions {
   core::Limits limits;
   std::uint32_t clients = 64;
   shm::WaitPolicy wait;
   std::vector<std::uint32_t> cores;  // where the thread is pinned; empty: anywhere
-  // session_of[partition][module]: the worker's session index, or kNone.
+  // A route's stages are numbered on from first_stage[route]; session_of[partition][that number]: the worker's session, or kNone.
+  std::vector<std::uint32_t> first_stage;
   std::vector<std::vector<std::uint32_t>> session_of;
+  struct StageEdges {
+    std::uint32_t in = core::kNone, out = core::kNone;  // kNone: it takes frames, it ends with results
+  };
+  std::vector<StageEdges> stages;                       // [that number]
+  std::vector<shm::FeatureSpec> edges;
   std::vector<std::uint32_t> first_module;  // [application]: core module id of its module 0
   std::int64_t batch_limit_ns = 10'000'000'000;  // one batch of a worker that does not hang
   bool samples = false;                     // the policy reads estimates: leave the core's samples for the control thread
@@ -65,7 +76,8 @@ class SchedulerLoop {
     core::RequestHandle handle;
     std::int64_t submitted_ns = 0;
     std::int64_t capture_ns = 0, deadline_ns = 0;
-    bool dispatched = false;
+    bool dispatched = false, answered = false;
+    FeatureLedger::Chain features = FeatureLedger::kEmpty;  // made between two stages, and in no batch
   };
   struct Stream {
     bool open = false, closing = false;
@@ -88,22 +100,30 @@ class SchedulerLoop {
   };
   struct Task {
     std::uint32_t stream = 0;  // index into streams_
-    std::uint32_t slot = 0;
+    std::uint32_t slot = 0, item = 0, items = 1;
+    std::uint32_t position = 0;  // in the core's order; the worker's is that of the rows
+    std::uint32_t row_in = worker::kNoRow, row_out = worker::kNoRow;
+    Reason reason = Reason::none;  // of an earlier stage, or this one
   };
+  // On its way over `path`, at one stage at a time. Its slots are held until it is over.
   struct Batch {
     bool live = false;
     std::uint32_t generation = 0;
-    core::PartitionId partition = 0;
+    core::RouteId route = 0;
     core::ModuleId module = 0;
+    std::uint32_t stage = 0, last_stage = 0;  // of the path; the route may go on with other batches
     std::uint32_t count = 0, reported = 0, items = 0;
-    bool started = false;
+    std::uint32_t next = core::kNone;         // behind it, where the partition's ring is full
     std::int64_t dispatched_ns = 0;
+    std::array<core::PartitionId, core::kMaxStages> path{};
     std::array<Task, worker::kMaxBatch> tasks;
     std::array<core::TaskResult, worker::kMaxBatch> results;
+    [[nodiscard]] core::PartitionId partition() const noexcept { return path[stage]; }
   };
   struct Partition {
     WorkerPort* port = nullptr;
     bool dirty = false, broken = false;
+    std::uint32_t first_waiting = core::kNone, last_waiting = core::kNone;  // batches that came over their path while the ring was full
     std::uint32_t queued = 0;                                          // batches sent and not finished
     std::int64_t hangs_at_ns = core::kNever;                           // when its oldest batch has run too long
     std::array<std::uint32_t, worker::kMaxQueuedBatches> order{};      // their indexes, oldest first
@@ -126,9 +146,17 @@ class SchedulerLoop {
 
   std::uint32_t drain_port(std::uint32_t client, std::int64_t now) noexcept;
   void submit(Client& client, const shm::Taken& taken, std::int64_t now) noexcept;
+  // Batches: scheduler_batches.cpp.
   bool report(std::uint32_t partition, const worker::ReportCell& cell, std::int64_t now) noexcept;
-  void finish(std::uint32_t partition, std::uint32_t index, std::int64_t now) noexcept;
-  void release_tasks(Batch& batch) noexcept;
+  void count_end(const Batch& batch, const worker::ReportCell& cell) noexcept;
+  void finish(std::uint32_t index, std::int64_t now) noexcept;
+  void find_features(Batch& batch) noexcept;
+  void keep_features(Batch& batch) noexcept;
+  void give_rows(Batch& batch, std::uint32_t Task::* row, std::uint32_t edge) noexcept;
+  void release(Batch& batch) noexcept;  // nobody works on it any more
+  void reach(std::uint32_t index, std::int64_t now) noexcept;
+  void send(std::uint32_t index, std::int64_t now) noexcept;
+  const LoopOptions::StageEdges& edges_of(const Batch& batch) const noexcept { return options_.stages[options_.first_stage[batch.route] + batch.stage]; }
   void start_next(Partition& partition, std::int64_t now) noexcept;
   void give_up(std::uint32_t partition) noexcept;  // its worker is to be killed; worker_lost comes when it is proven dead
   std::uint32_t look_for_hung(std::int64_t now) noexcept;
@@ -158,6 +186,7 @@ class SchedulerLoop {
   std::vector<Client> clients_;
   std::vector<Batch> batches_;
   std::vector<Partition> partitions_;
+  FeatureLedger features_;
   std::vector<std::uint32_t> open_streams_;  // of streams_; capacity reserved
   std::vector<std::uint32_t> live_clients_;
   std::int64_t next_look_ns_ = core::kNever;  // no partition hangs before

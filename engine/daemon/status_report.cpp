@@ -10,6 +10,43 @@
 namespace leat::daemon {
 
 using nlohmann::json;
+namespace {
+
+json ms_by_batch(const planner::Stage& stage) {
+  json list = json::array();
+  for (const auto& l : stage.latency_by_batch) list.push_back(static_cast<double>(l.p50_ns) / 1e6);
+  return list;
+}
+
+json names_of(const Deployment& d, const std::vector<std::uint32_t>& partitions) {
+  json list = json::array();
+  for (const auto p : partitions) list.push_back(d.partitions[p].partition.name);
+  return list;
+}
+
+json stages_of(const Deployment& d, const planner::Route& route) {
+  json list = json::array();
+  for (const planner::Stage& s : route.stages) {
+    list.push_back({{"blocks", {s.first_block, s.end_block}}, {"partitions", names_of(d, s.pool)}, {"latency_ms", ms_by_batch(s)}});
+  }
+  return list;
+}
+
+json edges_of(const StatusFacts& f) {
+  using shm::EdgeCounter;
+  json list = json::array();
+  for (std::uint32_t e = 0; e < f.deployment.edges.size(); ++e) {
+    const FeatureEdge& edge = f.deployment.edges[e];
+    const shm::Record record = f.board.of(shm::RecordKind::edge, e);
+    list.push_back({{"name", name_of(edge, f.config)}, {"from", names_of(f.deployment, edge.from)}, {"to", names_of(f.deployment, edge.to)},
+                    {"item_bytes", edge.spec.row_bytes}, {"slots", edge.spec.rows}, {"memory_bytes", edge.spec.bytes()}, {"slots_in_use", record.value(EdgeCounter::slots_in_use)},
+                    {"transfers", record.value(EdgeCounter::transfers)},
+                    {"bytes_in_place", record.value(EdgeCounter::bytes_in_place)}, {"bytes_copied", record.value(EdgeCounter::bytes_copied)}});
+  }
+  return list;
+}
+
+}  // namespace
 
 std::string status_report(const StatusFacts& f) {
   static constexpr const char* kStates[] = {"down", "starting", "up", "lost"};
@@ -25,15 +62,16 @@ std::string status_report(const StatusFacts& f) {
     const auto& app = f.config.applications[a];
     json modules = json::array();
     for (std::uint32_t m = 0; m < app.modules.size(); ++m) {
-      json latency = json::object();  // by class: p50 of a batch of 1, 2, ...
+      json latency = json::object(), routes = json::array();
       for (const auto& r : f.deployment.plan.routes) {
         if (r.application != a || r.module != m) continue;
-        json list = json::array();
-        for (const auto& l : r.stages[0].latency_by_batch) list.push_back(static_cast<double>(l.p50_ns) / 1e6);
-        latency[f.deployment.partitions[r.stages[0].pool[0]].partition.partition_class] = list;
+        if (r.stages.size() > 1)
+          routes.push_back({{"batch", r.batch}, {"stages", stages_of(f.deployment, r)}});
+        else
+          latency[f.deployment.partitions[r.stages[0].pool[0]].partition.partition_class] = ms_by_batch(r.stages[0]);
       }
       modules.push_back({{"name", app.application.modules[m].name}, {"executor", app.modules[m].executor}, {"model", app.application.modules[m].model},
-                         {"batch", app.modules[m].batch}, {"latency_ms", latency}});
+                         {"batch", app.modules[m].batch}, {"latency_ms", latency}, {"routes", routes}});
     }
     applications.push_back({{"name", app.application.name}, {"slo_ms", static_cast<double>(app.application.slo_ns) / 1e6}, {"modules", modules}});
   }
@@ -41,7 +79,7 @@ std::string status_report(const StatusFacts& f) {
                     {"socket", f.config.socket}, {"event_loop", f.event_loop}, {"event_loop_note", f.event_loop_note}, {"preset", f.config.preset},
                     {"clients", f.clients},
                     {"scheduler", {{"cores", worker::cores_text(f.deployment.scheduler_cores)}, {"alone", f.deployment.scheduler_alone}}},
-                    {"partitions", partitions}, {"applications", applications}, {"warnings", unschedulable(f.deployment)}};
+                    {"partitions", partitions}, {"applications", applications}, {"edges", edges_of(f)}, {"warnings", unschedulable(f.deployment)}};
   return out.dump();
 }
 

@@ -36,8 +36,8 @@ std::string how_it_ended(int status) {
 
 }  // namespace
 
-Supervisor::Supervisor(EventLoop& loop, Listener& listener, Tokens tokens, std::string binary, std::vector<worker::Setup> setups, int daemon_bell)
-    : loop_(loop), listener_(listener), tokens_(tokens), binary_(std::move(binary)), daemon_bell_(daemon_bell) {
+Supervisor::Supervisor(EventLoop& loop, Listener& listener, Tokens tokens, std::string binary, std::vector<worker::Setup> setups, std::span<const shm::FeaturePool> features, int daemon_bell)
+    : loop_(loop), listener_(listener), tokens_(tokens), binary_(std::move(binary)), features_(features), daemon_bell_(daemon_bell) {
   workers_.resize(setups.size());
   for (std::size_t i = 0; i < setups.size(); ++i) workers_[i].setup = std::move(setups[i]);
 }
@@ -86,10 +86,22 @@ Status Supervisor::start(std::uint32_t i) {
     setup.fds.push_back(std::move(*copy));
   }
   send(i, std::move(setup), true);
+  if (auto status = send_edges(i); !status) return trouble(status.error());
   for (const auto& pool : pools_) {
     auto message = pool_message(pool);
     if (!message) return trouble(message.error());
     send(i, std::move(*message), true);
+  }
+  return Done{};
+}
+
+Status Supervisor::send_edges(std::uint32_t i) {
+  for (const worker::EdgeSetup& e : workers_[i].setup.edges) {
+    auto fd = e.writes ? features_[e.edge].for_producer() : features_[e.edge].for_consumer();
+    if (!fd) return Error{fd.error()};
+    Message message{worker::encode_edge(), {}};
+    message.fds.push_back(std::move(*fd));
+    send(i, std::move(message), true);
   }
   return Done{};
 }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,9 @@ class Supervisor {
     std::uint64_t socket, process;  // event loop tokens of partition i are these + i
   };
 
-  // setups[i] is partition i's. `daemon_bell`: what workers ring. `binary`: leat-worker.
-  Supervisor(EventLoop& loop, Listener& listener, Tokens tokens, std::string binary, std::vector<worker::Setup> setups, int daemon_bell);
+  // setups[i] is partition i's; its edges are indexes of `features`, which outlive this. `daemon_bell`: what workers ring.
+  // `binary`: leat-worker.
+  Supervisor(EventLoop& loop, Listener& listener, Tokens tokens, std::string binary, std::vector<worker::Setup> setups, std::span<const shm::FeaturePool> features, int daemon_bell);
   ~Supervisor();  // kills what still runs, waits for it
 
   Status start_all();
@@ -83,6 +85,7 @@ class Supervisor {
 
   Status start(std::uint32_t partition);
   Status spawn(Worker& w, int child_socket);
+  Status send_edges(std::uint32_t partition);
   void send(std::uint32_t partition, Message message, bool counted);
   void flush(std::uint32_t partition);
   Result<Message> pool_message(const Pool& pool) const;
@@ -92,6 +95,7 @@ class Supervisor {
   Listener& listener_;
   Tokens tokens_;
   std::string binary_;
+  std::span<const shm::FeaturePool> features_;
   int daemon_bell_;
   std::vector<Worker> workers_;
   std::vector<Pool> pools_;

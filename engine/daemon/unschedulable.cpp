@@ -35,6 +35,13 @@ void add_demands(const Deployment& d, std::uint32_t a, std::uint32_t m, const Ex
   }
 }
 
+// One item through all stages.
+std::int64_t shortest(const planner::Route& route) {
+  std::int64_t sum = 0;
+  for (const planner::Stage& s : route.stages) sum += s.latency_by_batch.front().p50_ns;
+  return sum;
+}
+
 std::vector<std::string> crowded(const Deployment& d) {
   std::vector<core::Demand> demands;
   std::vector<std::string> names, out;
@@ -57,7 +64,7 @@ std::vector<std::string> unschedulable(const Deployment& d) {
     for (std::uint32_t m = 0; m < end.size(); ++m) {
       std::int64_t least = INT64_MAX;
       for (const auto& r : d.plan.routes)
-        if (r.application == a && r.module == m) least = std::min(least, r.stages[0].latency_by_batch.front().p50_ns);
+        if (r.application == a && r.module == m) least = std::min(least, shortest(r));
       std::int64_t start = 0;
       for (const auto before : d.applications[a].modules[m].after) start = std::max(start, end[before]);
       end[m] = start + (least == INT64_MAX ? 0 : least);

@@ -1,7 +1,8 @@
 // The `emulated` executor: takes the time that a profile gives (or none) asleep, and answers a checksum of its input.
 //
 // extra: latency_ns=T1,T2,... (a batch of 1, 2, ... rows; beyond the list in proportion to the last), or with a profile as
-// model_path: class=NAME (default: the profile's first) and share=N (default 1).
+// model_path: class=NAME (default: the profile's first) and share=N (default 1). A stage without a profile: bytes_in=N,
+// bytes_out=N, what features of an item take before and behind it.
 #include <sys/prctl.h>
 #include <time.h>
 
@@ -72,12 +73,22 @@ std::string read_profile_into(const leat_session_options& o, leat_session* sessi
   return {};
 }
 
+std::string read_list_into(const leat_session_options& o, leat_session* session) {
+  const auto number = [&](const char* key) { return std::strtoull(extra_value(o.extra, key).c_str(), nullptr, 10); };
+  session->bytes_in = number("bytes_in");
+  if (o.first_block > 0 && session->bytes_in == 0) return "emulated: a stage that is not the first needs bytes_in, or a profile as its model";
+  if (const std::uint64_t bytes = number("bytes_out"); bytes > 0) {
+    session->bytes_out = bytes;
+    session->last = false;
+  }
+  return read_latencies(extra_value(o.extra, "latency_ns"), &session->latency_ns);
+}
+
 int open(const leat_session_options* options, leat_session** out, char* error, size_t error_bytes) {
   try {
     auto session = std::make_unique<leat_session>();
     const bool profiled = options->model_path != nullptr && *options->model_path != '\0';
-    if (!profiled && options->first_block > 0) return executor_error(error, error_bytes, "emulated: only a profile has several blocks; name one as the model");
-    const std::string problem = profiled ? read_profile_into(*options, session.get()) : read_latencies(extra_value(options->extra, "latency_ns"), &session->latency_ns);
+    const std::string problem = profiled ? read_profile_into(*options, session.get()) : read_list_into(*options, session.get());
     if (!problem.empty()) return executor_error(error, error_bytes, problem);
     ::prctl(PR_SET_TIMERSLACK, 1UL);  // wake when told, not up to 50 us later
     *out = session.release();

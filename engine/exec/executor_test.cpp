@@ -126,6 +126,27 @@ TEST(Emulated, StagesOfAProfileChainAndProveTheHandOver) {
   EXPECT_NE((*b)->error(), "");
 }
 
+TEST(Emulated, AStageWithoutAProfileIsToldItsBytes) {
+  ModuleSpec middle{.name = "m", .executor = "emulated", .batch_max = 2, .first_block = 1, .end_block = 2, .first_stage = false, .last_stage = false,
+                    .emulated_ns = {1000}, .emulated_in = 100, .emulated_out = 70};
+  auto m = Module::open(middle);
+  ASSERT_TRUE(m.ok()) << m.error();
+  EXPECT_EQ((*m)->feature_bytes_in(), 100u);
+  EXPECT_EQ((*m)->feature_bytes_out(), 70u);
+  std::vector<std::byte> in(200), out(140), expected(70);
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<std::byte>(i);
+  leat_result result{};
+  const Item items[] = {{.result = &result}, {.result = &result}};
+  ItemReport reports[2];
+  ASSERT_TRUE((*m)->run(items, reports, in.data(), out.data()));
+  for (std::size_t row = 0; row < 2; ++row) {
+    fill_from(checksum(in.data() + row * 100, 100), expected.data(), expected.size());
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), out.begin() + static_cast<std::ptrdiff_t>(row * 70))) << row;
+  }
+  middle.emulated_in = 0;
+  EXPECT_FALSE(Module::open(middle).ok());
+}
+
 ModuleSpec detect_spec() {
   return {.name = "detect", .model_path = LEAT_MODELS "/detect.onnx", .preprocess = "letterbox mean=0.5 std=0.5", .postprocess = "boxes stride=8", .labels = {"object"}, .batch_max = 4};
 }

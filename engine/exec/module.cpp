@@ -85,6 +85,8 @@ Status ExecutorModule::open_session() {
     for (std::size_t i = 0; i < spec_.emulated_ns.size(); ++i) extra += (i == 0 ? "" : ",") + std::to_string(spec_.emulated_ns[i]);
     extra += '\n';
   }
+  for (const auto& [key, bytes] : {std::pair{"bytes_in=", spec_.emulated_in}, std::pair{"bytes_out=", spec_.emulated_out}})
+    if (bytes != 0) extra += key + std::to_string(bytes) + '\n';
   if (!spec_.cuts.empty()) extra += "cuts=" + join_cuts(spec_.cuts) + "\n";
   for (const auto& [key, value] : spec_.extra) extra += key + "=" + value + "\n";
   const leat_session_options options{.model_path = spec_.model_path.c_str(), .first_block = spec_.first_block, .end_block = spec_.end_block,

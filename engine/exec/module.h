@@ -43,6 +43,7 @@ struct ModuleSpec {
   bool first_stage = true, last_stage = true;              // false: reads features; writes features
   std::uint32_t picture_width = 0, picture_height = 0;     // of the whole model's input: for `boxes` in a last stage that is not the first
   std::vector<std::int64_t> emulated_ns;  // `emulated` without a profile: time of a batch of i + 1 rows; empty: no time
+  std::uint64_t emulated_in = 0, emulated_out = 0;  // `emulated` without a profile: bytes of an item's features; 0: none
   std::vector<std::pair<std::string, std::string>> extra;  // handed to the executor as key=value lines
 };
 

@@ -20,11 +20,12 @@ std::int64_t clock_ns() {
   return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
 }
 
-Result<std::int64_t> run_once(exec::Module& module, Picture& picture, std::uint32_t batch) {
+// A stage in the middle of a route is given features of nothing.
+Result<std::int64_t> run_once(exec::Module& module, Picture& picture, std::uint32_t batch, std::span<std::byte> in = {}, std::span<std::byte> out = {}) {
   std::array<exec::ItemReport, exec::kMaxRows> reports;
   const auto items = picture.items(batch);
   const std::int64_t start = clock_ns();
-  if (!module.run(items, std::span(reports.data(), batch))) return Error{std::string(module.error())};
+  if (!module.run(items, std::span(reports.data(), batch), in.empty() ? nullptr : in.data(), out.empty() ? nullptr : out.data())) return Error{std::string(module.error())};
   return clock_ns() - start;
 }
 
@@ -74,8 +75,9 @@ Result<std::vector<planner::Latency>> calibrate(exec::Module& module, std::uint3
 
 Status warm_up(exec::Module& module, std::uint32_t batch, bool crops) {
   Picture picture(crops);
+  std::vector<std::byte> in(module.feature_bytes_in() * batch), out(module.feature_bytes_out() * batch);
   for (const auto b : {1u, batch}) {
-    auto t = run_once(module, picture, b);
+    auto t = run_once(module, picture, b, in, out);
     if (!t.ok()) return Error{t.error()};
   }
   return Done{};

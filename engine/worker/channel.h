@@ -5,7 +5,7 @@
 //   report ring    worker -> daemon   one cell a finished batch and 14 results; larger batches use several cells
 //
 // Client memory never passes here: a task names a pool (a stream's slots, handed to the worker over the control socket,
-// protocol.h) and a slot in it. Thread rule: one thread at each end of each ring.
+// protocol.h) and a slot in it, and rows of the features between two stages. Thread rule: one thread at each end of each ring.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +23,7 @@ inline constexpr std::uint32_t kDispatchRing = 1024;    // cells; room for kMaxQ
 inline constexpr std::uint32_t kReportRing = 256;
 inline constexpr std::uint32_t kMaxModules = 64;        // sessions of one worker
 inline constexpr std::uint32_t kMaxPools = 1024;        // streams a worker can serve at once
+inline constexpr std::uint32_t kNoRow = UINT32_MAX;     // a stage without features on that side
 
 struct alignas(64) DispatchCell {
   std::uint32_t sequence = 0;           // ring.h
@@ -36,7 +37,9 @@ struct alignas(64) DispatchCell {
   std::uint32_t slot = 0;
   std::uint32_t item = 0;               // behind a fan-out: index of the detection
   std::uint32_t items = 1;              // rows of the batch it fills
-  std::uint32_t reserved1 = 0;
+  // Its first row among the features it is made from, and of those it makes. The cells of a batch come in the order of the
+  // first; the rows of the second follow one another.
+  std::uint32_t row_in = kNoRow, row_out = kNoRow;
   std::int64_t dispatched_ns = 0;
 };
 
@@ -54,6 +57,7 @@ struct alignas(64) ReportCell {
   std::uint8_t reserved = 0;
   std::uint16_t first = 0, count = 0;   // results[i] belongs to task first + i of `count`
   std::uint16_t reserved1 = 0;
+  std::uint32_t rows_copied = 0;        // of the whole batch: features that did not lie together
   std::int64_t started_ns = 0;          // CLOCK_MONOTONIC, of the whole batch
   std::int64_t ended_ns = 0;
   std::uint64_t pixel_bytes_copied = 0;  // of the whole batch, after the producer's write (module.h)

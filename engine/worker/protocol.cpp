@@ -60,10 +60,13 @@ std::vector<std::byte> encode(const Setup& s) {
     modules.push_back({{"application", m.application}, {"name", m.name}, {"executor", m.executor}, {"model_path", m.model_path},
                        {"preprocess", m.preprocess}, {"postprocess", m.postprocess}, {"labels", m.labels}, {"batch", m.batch},
                        {"after_fan_out", m.after_fan_out}, {"fan_out_cap", m.fan_out_cap},
-                       {"latency_by_batch", to_json(m.latency_by_batch)}, {"extra", m.extra}});
+                       {"latency_by_batch", to_json(m.latency_by_batch)}, {"extra", m.extra}, {"first_block", m.first_block},
+                       {"end_block", m.end_block}, {"cuts", m.cuts}, {"edge_in", m.edge_in}, {"edge_out", m.edge_out}});
   }
+  json edges = json::array();
+  for (const auto& e : s.edges) edges.push_back({{"edge", e.edge}, {"writes", e.writes}, {"rows", e.spec.rows}, {"scrap", e.spec.scrap}, {"row_bytes", e.spec.row_bytes}});
   return packet_of(ControlType::setup, json{{"partition", s.partition}, {"cores", s.cores}, {"threads", s.threads},
-                                            {"yields", s.yields}, {"calibrate", s.calibrate}, {"modules", modules}});
+                                            {"yields", s.yields}, {"calibrate", s.calibrate}, {"edges", edges}, {"modules", modules}});
 }
 
 std::vector<std::byte> encode(const Ready& r) {
@@ -74,6 +77,7 @@ std::vector<std::byte> encode(const Ready& r) {
 
 std::vector<std::byte> encode(const AddPool& add) { return packet_of(ControlType::add_pool, &add, sizeof(add)); }
 std::vector<std::byte> encode(const ForgetPool& forget) { return packet_of(ControlType::forget_pool, &forget, sizeof(forget)); }
+std::vector<std::byte> encode_edge() { return packet_of(ControlType::edge, nullptr, 0); }
 std::vector<std::byte> encode_stop() { return packet_of(ControlType::stop, nullptr, 0); }
 std::vector<std::byte> encode_failed(const std::string& line) { return packet_of(ControlType::failed, line.data(), line.size()); }
 
@@ -92,6 +96,8 @@ Result<Setup> decode_setup(const std::vector<std::byte>& packet) {
     j.at("threads").get_to(s.threads);
     j.at("yields").get_to(s.yields);
     j.at("calibrate").get_to(s.calibrate);
+    for (const auto& e : j.at("edges"))
+      s.edges.push_back({e.at("edge"), e.at("writes"), {.rows = e.at("rows"), .scrap = e.at("scrap"), .row_bytes = e.at("row_bytes")}});
     for (const auto& m : j.at("modules")) {
       ModuleSetup out;
       m.at("application").get_to(out.application);
@@ -106,6 +112,11 @@ Result<Setup> decode_setup(const std::vector<std::byte>& packet) {
       m.at("fan_out_cap").get_to(out.fan_out_cap);
       out.latency_by_batch = latencies(m.at("latency_by_batch"));
       m.at("extra").get_to(out.extra);
+      m.at("first_block").get_to(out.first_block);
+      m.at("end_block").get_to(out.end_block);
+      m.at("cuts").get_to(out.cuts);
+      m.at("edge_in").get_to(out.edge_in);
+      m.at("edge_out").get_to(out.edge_out);
       s.modules.push_back(std::move(out));
     }
     return s;

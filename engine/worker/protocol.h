@@ -1,7 +1,8 @@
 // What leatd and a worker say to each other over the socket pair the worker is born with: one message a packet.
 // Both ends are the same release and trust each other's format; a message that does not parse ends the worker.
 //
-//   leatd -> worker  Setup {channel, worker's bell, leatd's bell}, once; then AddPool {frames, results} and ForgetPool, Stop
+//   leatd -> worker  Setup {channel, worker's bell, leatd's bell}, once; then Edge {features} for each of Setup::edges;
+//                    then AddPool {frames, results} and ForgetPool, Stop
 //   worker -> leatd  Ready with the latencies measured, or Failed with one line; both once
 //
 // Order: a worker reads messages in the order sent, and reads at least DispatchCell::control of them before it runs that
@@ -15,11 +16,13 @@
 
 #include "leat/result.hpp"
 #include "planner/profile.h"
+#include "shm/src/feature_slots.h"
 #include "shm/src/layout.h"
 
 namespace leat::worker {
 
 inline constexpr int kControlFd = 3;  // the worker's end, at exec
+inline constexpr std::uint32_t kNoEdge = UINT32_MAX;
 
 struct ModuleSetup {
   std::string application, name;
@@ -30,6 +33,18 @@ struct ModuleSetup {
   std::uint32_t fan_out_cap = 1;                    // of the modules behind it
   std::vector<planner::Latency> latency_by_batch;   // emulated: what to imitate
   std::vector<std::pair<std::string, std::string>> extra;
+  // A stage: the blocks it holds, and where its features come from and go to (of Setup::edges). kNoEdge: it takes frames, it
+  // ends with results.
+  std::uint32_t first_block = 0, end_block = UINT32_MAX;
+  std::vector<std::string> cuts;                    // onnx: the tensors at which the model's blocks meet
+  std::uint32_t edge_in = kNoEdge, edge_out = kNoEdge;
+};
+
+// The features between two stages, as one of them sees them.
+struct EdgeSetup {
+  std::uint32_t edge = 0;            // leatd's number
+  bool writes = false;               // else it reads
+  shm::FeatureSpec spec;
 };
 
 struct Setup {
@@ -38,6 +53,7 @@ struct Setup {
   std::uint32_t threads = 1;
   std::uint32_t yields = 0;          // waiting policy: sched_yield so often before parking
   bool calibrate = false;            // measure latency by batch and report it in Ready
+  std::vector<EdgeSetup> edges;      // their descriptors follow, one a message, in this order
   std::vector<ModuleSetup> modules;  // indexes are DispatchCell::module
 };
 
@@ -53,13 +69,14 @@ struct ForgetPool {
   std::uint32_t pool = 0, generation = 0;
 };
 
-enum class ControlType : std::uint32_t { setup = 1, add_pool = 2, forget_pool = 3, stop = 4, ready = 16, failed = 17 };
+enum class ControlType : std::uint32_t { setup = 1, add_pool = 2, forget_pool = 3, stop = 4, edge = 5, ready = 16, failed = 17 };
 
 // Packets. decode_* return one line on a packet that is not what it should be.
 std::vector<std::byte> encode(const Setup& setup);
 std::vector<std::byte> encode(const Ready& ready);
 std::vector<std::byte> encode(const AddPool& add);
 std::vector<std::byte> encode(const ForgetPool& forget);
+std::vector<std::byte> encode_edge();
 std::vector<std::byte> encode_stop();
 std::vector<std::byte> encode_failed(const std::string& line);
 

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "engine/exec/onnx_split.h"
 #include "engine/worker/affinity.h"
 #include "engine/worker/calibrate.h"
 #include "shm/src/protocol.h"
@@ -21,6 +22,17 @@ std::int64_t clock_ns() noexcept {
   return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
 }
 
+// The picture that the whole model takes: what a last stage's post-processing needs to know of the first.
+Status add_picture(exec::ModuleSpec& spec) {
+  const auto graph = exec::OnnxGraph::read(spec.model_path);
+  if (!graph.ok()) return Error{graph.error()};
+  const auto shape = graph->input_shape();
+  if (shape.size() != 3) return Done{};  // no picture: the module says what it misses
+  spec.picture_height = static_cast<std::uint32_t>(shape[1]);
+  spec.picture_width = static_cast<std::uint32_t>(shape[2]);
+  return Done{};
+}
+
 }  // namespace
 
 // ---- start ----
@@ -29,6 +41,7 @@ Result<std::unique_ptr<Worker>> Worker::start(shm::Fd control) {
   std::unique_ptr<Worker> w(new Worker(std::move(control)));
   Ready ready;
   Status status = w->receive_setup();
+  if (status.ok()) status = w->map_edges();
   if (status.ok() && !w->setup_.cores.empty()) status = pin_process(w->setup_.cores);
   if (status.ok()) status = w->open_modules(ready);
   if (!status.ok()) {
@@ -39,12 +52,19 @@ Result<std::unique_ptr<Worker>> Worker::start(shm::Fd control) {
   return w;
 }
 
-Status Worker::receive_setup() {
+Status Worker::next_message() {
   std::string text;
   pollfd ready{control_.get(), POLLIN, 0};
   while (poll(&ready, 1, -1) < 0 && errno == EINTR) {
   }
+  fds_.clear();
   if (shm::receive(control_.get(), true, &packet_, &fds_, &text) != shm::Got::message) return Error{"leatd closed the control socket before the setup came " + text};
+  ++messages_;
+  return Done{};
+}
+
+Status Worker::receive_setup() {
+  if (auto status = next_message(); !status) return status;
   auto setup = decode_setup(packet_);
   if (!setup.ok()) return Error{setup.error()};
   setup_ = std::move(*setup);
@@ -60,12 +80,26 @@ Status Worker::receive_setup() {
   sleep_ = channel_.at<shm::SleepWord>(kLayout.worker_sleep);
   daemon_waker_ = shm::Waker(channel_.at<shm::SleepWord>(kLayout.daemon_sleep));
   pools_.resize(kMaxPools);
-  messages_ = 1;
+  return Done{};
+}
+
+Status Worker::map_edges() {
+  for (const EdgeSetup& e : setup_.edges) {
+    if (auto status = next_message(); !status) return status;
+    const auto type = type_of(packet_);
+    if (!type.ok() || *type != ControlType::edge || fds_.size() != 1) return Error{"the features of an edge did not come; install leatd and leat-worker of one release"};
+    auto view = shm::FeatureView::map(e.spec, std::move(fds_[0]), e.writes ? shm::Access::read_write : shm::Access::read_only);
+    if (!view.ok()) return Error{view.error()};
+    edges_.push_back(std::move(*view));
+  }
   return Done{};
 }
 
 Status Worker::open_modules(Ready& ready) {
+  const auto edge = [this](std::uint32_t i) { return i == kNoEdge ? nullptr : &edges_[i]; };
   for (const auto& m : setup_.modules) {
+    const shm::FeatureView* const in = edge(m.edge_in);
+    const shm::FeatureView* const out = edge(m.edge_out);
     exec::ModuleSpec spec;
     spec.name = m.application + "/" + m.name;
     spec.executor = m.executor;
@@ -78,10 +112,23 @@ Status Worker::open_modules(Ready& ready) {
     spec.fan_out_cap = m.fan_out_cap;
     for (const auto& l : m.latency_by_batch) spec.emulated_ns.push_back(l.p50_ns);
     spec.extra = m.extra;
+    spec.first_block = m.first_block;
+    spec.end_block = m.end_block;
+    spec.cuts = m.cuts;
+    spec.first_stage = in == nullptr;
+    spec.last_stage = out == nullptr;
+    if (in != nullptr) spec.emulated_in = in->spec().row_bytes;
+    if (out != nullptr) spec.emulated_out = out->spec().row_bytes;
+    if (in != nullptr && out == nullptr && m.executor != "emulated") {
+      if (auto status = add_picture(spec); !status) return status;
+    }
     auto module = exec::Module::open(spec);
     if (!module.ok()) return Error{module.error()};
     modules_.push_back(std::move(*module));
     exec::Module& opened = *modules_.back();
+    auto features = StageFeatures::open(opened, in, out);
+    if (!features.ok()) return Error{features.error()};
+    features_.push_back(std::move(*features));
     ready.latency_by_batch.emplace_back();
     if (setup_.calibrate && m.latency_by_batch.empty()) {
       auto measured = calibrate(opened, m.batch, m.after_fan_out);
@@ -214,10 +261,16 @@ void Worker::run_batch(std::span<const DispatchCell> cells) {
     task_of_[count++] = static_cast<std::uint16_t>(i);
   }
   exec::Module& module = *modules_[cells[0].module];
+  StageFeatures& features = features_[cells[0].module];
+  std::uint32_t rows_copied = 0;
+  if (features.any() && count < cells.size()) {  // its rows are fixed, so that one task missing would shift the others
+    for (TaskReport& r : task_reports_) r.reason = static_cast<std::uint8_t>(Reason::partition_lost);
+    count = 0;
+  }
   if (count != 0) {
     const std::span items(items_.data(), count);
     const std::span reports(item_reports_.data(), count);
-    if (!module.run(items, reports)) std::fprintf(stderr, "leat-worker %s: %s\n", setup_.partition.c_str(), std::string(module.error()).c_str());
+    if (!module.run(items, reports, features.input(cells, &rows_copied), features.output(cells))) std::fprintf(stderr, "leat-worker %s: %s\n", setup_.partition.c_str(), std::string(module.error()).c_str());
     for (std::uint32_t i = 0; i < count; ++i) {
       copied += reports[i].pixel_bytes_copied;
       const bool detections = items_[i].result->kind == LEAT_RESULT_DETECTIONS && items_[i].detection < 0;
@@ -226,10 +279,10 @@ void Worker::run_batch(std::span<const DispatchCell> cells) {
     }
   }
   const std::int64_t ended = clock_ns();
-  send_report(cells, started, ended, copied);
+  send_report(cells, started, ended, copied, rows_copied);
 }
 
-void Worker::send_report(std::span<const DispatchCell> cells, std::int64_t started_ns, std::int64_t ended_ns, std::uint64_t pixel_bytes_copied) {
+void Worker::send_report(std::span<const DispatchCell> cells, std::int64_t started_ns, std::int64_t ended_ns, std::uint64_t pixel_bytes_copied, std::uint32_t rows_copied) {
   ReportCell cell;
   cell.batch = cells[0].batch;
   cell.batch_generation = cells[0].batch_generation;
@@ -238,6 +291,7 @@ void Worker::send_report(std::span<const DispatchCell> cells, std::int64_t start
   cell.started_ns = started_ns;
   cell.ended_ns = ended_ns;
   cell.pixel_bytes_copied = pixel_bytes_copied;
+  cell.rows_copied = rows_copied;
   for (std::uint32_t first = 0; first < cells.size(); first += kResultsPerCell) {
     cell.first = static_cast<std::uint16_t>(first);
     const auto here = std::min<std::size_t>(kResultsPerCell, cells.size() - first);

@@ -1,7 +1,8 @@
 // The process of one partition: waits for batches on its channel, runs them, reports. One thread does everything.
 //
 // It takes frames where the producer wrote them (pools mapped read-only) and writes results into result slots, which the
-// client cannot write; what a later module needs of an earlier one (a detection's box) it reads from there.
+// client cannot write; what a later module needs of an earlier one (a detection's box) it reads from there. Where a route has
+// several stages it reads and writes features in the segments of its edges (shm/src/feature_slots.h).
 // It dies with leatd: the kernel sends SIGKILL (PR_SET_PDEATHSIG), and a hung-up control socket ends the loop as well.
 #pragma once
 
@@ -14,6 +15,7 @@
 #include "engine/exec/module.h"
 #include "engine/worker/channel.h"
 #include "engine/worker/protocol.h"
+#include "engine/worker/stage_features.h"
 #include "shm/src/doorbell.h"
 #include "shm/src/ring.h"
 #include "shm/src/segment.h"
@@ -39,7 +41,9 @@ class Worker {
   };
 
   explicit Worker(shm::Fd control) : control_(std::move(control)) {}
+  Status next_message();             // waits for it: packet_, fds_
   Status receive_setup();
+  Status map_edges();
   Status open_modules(Ready& ready);
   bool read_control(bool blocking);  // one message; false: none
   void obey(const std::vector<std::byte>& packet, std::vector<shm::Fd>& fds);
@@ -48,7 +52,7 @@ class Worker {
   bool take_batch();                 // false: none waits
   void run_batch(std::span<const DispatchCell> cells);
   void prepare(const DispatchCell& cell, exec::Item& item, exec::ItemReport& report);
-  void send_report(std::span<const DispatchCell> cells, std::int64_t started_ns, std::int64_t ended_ns, std::uint64_t pixel_bytes_copied);
+  void send_report(std::span<const DispatchCell> cells, std::int64_t started_ns, std::int64_t ended_ns, std::uint64_t pixel_bytes_copied, std::uint32_t rows_copied);
   void park();
 
   shm::Fd control_;
@@ -62,6 +66,8 @@ class Worker {
   shm::SleepWord* sleep_ = nullptr;
   shm::Waker daemon_waker_;
   std::vector<std::unique_ptr<exec::Module>> modules_;
+  std::vector<shm::FeatureView> edges_;    // as in Setup; not resized after start
+  std::vector<StageFeatures> features_;    // [module]
   std::vector<Pool> pools_;
   std::vector<std::byte> packet_;
   std::vector<shm::Fd> fds_;

@@ -36,6 +36,11 @@ TEST(Protocol, SetupSurvivesTheWay) {
   m.after_fan_out = true;
   m.latency_by_batch = {{1, 2, 3}};
   m.extra = {{"key", "value"}};
+  m.first_block = 2;
+  m.end_block = 5;
+  m.cuts = {"a", "b"};
+  m.edge_in = 1;
+  setup.edges = {{7, true, {.rows = 5, .scrap = 4, .row_bytes = 1000}}, {6, false, {.rows = 50, .scrap = 4, .row_bytes = std::uint64_t{1} << 33}}};
   setup.modules.push_back(m);
   const auto packet = encode(setup);
   EXPECT_EQ(*type_of(packet), ControlType::setup);
@@ -48,6 +53,15 @@ TEST(Protocol, SetupSurvivesTheWay) {
   EXPECT_EQ(back->modules[0].labels, m.labels);
   EXPECT_EQ(back->modules[0].extra, m.extra);
   EXPECT_EQ(back->modules[0].latency_by_batch[0].p99_ns, 2);
+  EXPECT_EQ(back->modules[0].first_block, 2U);
+  EXPECT_EQ(back->modules[0].end_block, 5U);
+  EXPECT_EQ(back->modules[0].cuts, m.cuts);
+  EXPECT_EQ(back->modules[0].edge_in, 1U);
+  EXPECT_EQ(back->modules[0].edge_out, kNoEdge);
+  ASSERT_EQ(back->edges.size(), 2U);
+  EXPECT_TRUE(back->edges[0].writes);
+  EXPECT_EQ(back->edges[1].edge, 6U);
+  EXPECT_EQ(back->edges[1].spec.row_bytes, std::uint64_t{1} << 33);
 }
 
 TEST(Protocol, NonsenseIsOneLine) {

@@ -71,6 +71,9 @@ Json describe(const daemon::Config& config, const daemon::Deployment& deployment
     }
     json["applications"].push_back(entry);
   }
+  json["edges"] = Json::array();
+  for (const auto& edge : deployment.edges)
+    json["edges"].push_back({{"name", daemon::name_of(edge, config)}, {"slots", edge.spec.rows}, {"item_bytes", edge.spec.row_bytes}, {"memory_bytes", edge.spec.bytes()}});
   json["plan"] = deployment.planned ? config.plan_path : config.plan_auto ? "asked of leat-plan when leatd starts" : "made from the profiles when leatd starts";
   json["warnings"] = daemon::unschedulable(deployment);
   return json;
@@ -90,6 +93,10 @@ void print(const Json& json) {
       std::printf("    module %-14s %s %s, batches up to %u, latency %s\n", module["name"].get<std::string>().c_str(), module["executor"].get<std::string>().c_str(),
                   module["model"].get<std::string>().c_str(), module["batch"].get<unsigned>(), module["latency"].get<std::string>().c_str());
     }
+  }
+  for (const Json& edge : json["edges"]) {
+    std::printf("  edge %-17s %u slots of %llu bytes, %llu KiB\n", edge["name"].get<std::string>().c_str(), edge["slots"].get<unsigned>(),
+                edge["item_bytes"].get<unsigned long long>(), edge["memory_bytes"].get<unsigned long long>() / 1024);
   }
   std::printf("  plan %s\n", json["plan"].get<std::string>().c_str());
   for (const Json& warning : json["warnings"]) std::printf("  warning: %s\n", warning.get<std::string>().c_str());

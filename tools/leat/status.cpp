@@ -39,6 +39,12 @@ const Json& list_of(const Json& object, const char* key) {
   return it != object.end() && it->is_array() ? *it : kEmpty;
 }
 
+std::string words_of(const Json& object, const char* key) {
+  std::string out;
+  for (const Json& word : list_of(object, key)) out += (out.empty() ? "" : ", ") + (word.is_string() ? word.get<std::string>() : word.dump());
+  return out;
+}
+
 void print(const Json& status) {
   std::printf("leatd %s, pid %s: %s\n", text_of(status, "version").c_str(), text_of(status, "pid").c_str(), text_of(status, "phase").c_str());
   for (const char* key : {"config", "socket", "preset", "event_loop", "event_loop_note", "clients", "uptime_ms"}) {
@@ -52,11 +58,22 @@ void print(const Json& status) {
       for (const auto& [partition_class, list] : latency.items()) {
         std::printf("    on %-14s ms by batch: %s\n", partition_class.c_str(), list.dump().c_str());
       }
+      for (const Json& route : list_of(module, "routes")) {
+        std::printf("    route of %zu stages, batches up to %s\n", list_of(route, "stages").size(), text_of(route, "batch").c_str());
+        for (const Json& stage : list_of(route, "stages")) {
+          std::printf("      blocks %s on %s, ms by batch: %s\n", text_of(stage, "blocks").c_str(), words_of(stage, "partitions").c_str(), text_of(stage, "latency_ms").c_str());
+        }
+      }
     }
   }
   for (const Json& partition : list_of(status, "partitions")) {
     std::printf("partition %-12s %-8s %-9s cores %s, pid %s, restarts %s\n", text_of(partition, "name").c_str(), text_of(partition, "kind").c_str(), text_of(partition, "state").c_str(),
                 text_of(partition, "cores").c_str(), text_of(partition, "pid").c_str(), text_of(partition, "restarts").c_str());
+  }
+  for (const Json& edge : list_of(status, "edges")) {
+    std::printf("edge %s from %s to %s: %s slots of %s bytes; %s moves, %s bytes read in place, %s copied\n", text_of(edge, "name").c_str(), words_of(edge, "from").c_str(),
+                words_of(edge, "to").c_str(), text_of(edge, "slots").c_str(), text_of(edge, "item_bytes").c_str(), text_of(edge, "transfers").c_str(),
+                text_of(edge, "bytes_in_place").c_str(), text_of(edge, "bytes_copied").c_str());
   }
   for (const Json& warning : list_of(status, "warnings")) std::printf("warning: %s\n", warning.is_string() ? warning.get<std::string>().c_str() : warning.dump().c_str());
 }

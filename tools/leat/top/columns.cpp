@@ -196,6 +196,7 @@ constexpr Column kEdges[] = {
     {"transfers_per_second", "moves/s", "batches handed over per second", Unit::rate, 8, 0, rate<EdgeCounter::transfers>},
     {"bytes_in_place", "in place", "bytes the next stage read where they were", Unit::bytes, 9, 0, count<EdgeCounter::bytes_in_place>},
     {"bytes_copied", "copied", "bytes copied on the way", Unit::bytes, 9, 0, count<EdgeCounter::bytes_copied>},
+    {"slots_in_use", "in use", "feature slots written, waiting or read now", Unit::count, 6, 1, count<EdgeCounter::slots_in_use>},
 };
 
 nlohmann::ordered_json row_json(Pane pane, const Window& window, const RecordSnapshot& record) {
