@@ -37,7 +37,7 @@ constexpr double kDisturbedUs = 5000;                // of the client's or a wor
 constexpr double kGoodputPoints = 3, kDropPoints = 3, kP99Percent = 15;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "cases", .type = cli::Type::text, .value = "LIST", .fallback = "wide,pipeline", .help = "wide: one module on 56 partitions; pipeline: three modules"},
+    {.name = "cases", .type = cli::Type::text, .value = "LIST", .fallback = "wide,pipeline", .help = "wide: one module on 56 partitions; pipeline: three modules; stages: one model in two stages"},
     {.name = "presets", .type = cli::Type::text, .value = "LIST", .fallback = "leat,pard", .help = "policy presets, separated by commas"},
     {.name = "loads", .type = cli::Type::text, .value = "LIST", .fallback = "0.8,1.2", .help = "parts of the plan's rate, separated by commas"},
     {.name = "trace", .type = cli::Type::text, .value = "WORD", .fallback = "gamma:1.4", .help = "arrivals, as for leat sim"},
@@ -61,11 +61,14 @@ struct Case {
   const char* name;
   double slo_ms;
   std::vector<ModuleCase> modules;
+  bool stages = false;  // they are stages of one module
 };
 constexpr std::uint32_t kBatch = 4;
+constexpr std::int64_t kFeatureBytes = 100'000;
 
 std::vector<Case> all_cases() {
-  return {{"wide", 400, {{"work", 40, 15, 56}}}, {"pipeline", 500, {{"object", 30, 10, 8}, {"face", 25, 8, 7}, {"text", 35, 12, 8}}}};
+  return {{"wide", 400, {{"work", 40, 15, 56}}}, {"pipeline", 500, {{"object", 30, 10, 8}, {"face", 25, 8, 7}, {"text", 35, 12, 8}}},
+          {"stages", 400, {{"front", 30, 10, 12}, {"back", 20, 8, 9}}, true}};
 }
 
 planner::PlanFile plan_of(const Case& c, double scale) {
@@ -73,20 +76,26 @@ planner::PlanFile plan_of(const Case& c, double scale) {
   planner::Application app{.name = c.name, .slo_ns = static_cast<TimeNs>(c.slo_ms * scale * kMs)};
   for (std::uint32_t m = 0; m < c.modules.size(); ++m) {
     const ModuleCase& module = c.modules[m];
-    app.modules.push_back({.name = module.name, .model = module.name});
-    if (m > 0) app.modules.back().after = {m - 1};
-    planner::Route route{.application = 0, .module = m, .batch = kBatch, .stages = {planner::Stage{}}};
+    const bool begins = m == 0 || !c.stages;
+    if (begins) {
+      app.modules.push_back({.name = module.name, .model = module.name});
+      if (m > 0) app.modules.back().after = {m - 1};
+      file.plan.routes.push_back({.application = 0, .module = m, .batch = kBatch, .rate_rps = 1e300, .stages = {}});
+    }
+    planner::Route& route = file.plan.routes.back();
+    const auto s = static_cast<std::uint32_t>(route.stages.size());
+    planner::Stage stage{.first_block = s, .end_block = s + 1, .transfer_bytes = c.stages && m + 1 < c.modules.size() ? kFeatureBytes : 0};
     for (std::uint32_t b = 1; b <= kBatch; ++b) {
       const auto ns = static_cast<TimeNs>((module.fixed_ms + module.each_ms * b) * scale * kMs);
-      route.stages[0].latency_by_batch.push_back({.p50_ns = ns, .p99_ns = ns});
+      stage.latency_by_batch.push_back({.p50_ns = ns, .p99_ns = ns});
     }
     for (std::uint32_t i = 0; i < module.partitions; ++i) {
       const auto p = static_cast<std::uint32_t>(file.plan.partitions.size());
-      route.stages[0].pool.push_back(p);
+      stage.pool.push_back(p);
       file.plan.partitions.push_back({.name = module.name + std::to_string(i), .partition_class = module.name, .device = p});
     }
-    route.rate_rps = module.partitions * kBatch * 1e9 / static_cast<double>(route.stages[0].latency_by_batch.back().p50_ns);
-    file.plan.routes.push_back(std::move(route));
+    route.rate_rps = std::min(route.rate_rps, module.partitions * kBatch * 1e9 / static_cast<double>(stage.latency_by_batch.back().p50_ns));
+    route.stages.push_back(std::move(stage));
   }
   file.applications.push_back(std::move(app));
   return file;
@@ -251,7 +260,7 @@ Status read_overhead(const std::string& socket, const Case& c, double scale, Ove
       busy_ms += static_cast<double>(record->value(shm::PartitionCounter::busy_ns).value_or(0)) / kMs;
       batches += n;
     }
-    const auto module = reader->snapshot(shm::RecordKind::module, m);
+    const auto module = reader->snapshot(shm::RecordKind::module, c.stages ? 0 : m);
     const double wake_us = module ? module->quantile_ns(shm::Which::first, 0.5).value_or(0) / 1e3 : 0;
     out.batch_us.push_back(wake_us + (batches > 0 ? 1e3 * (busy_ms - planned_ms) / batches : 0));
     out.wake_us_p50 = std::max(out.wake_us_p50, wake_us);
@@ -306,8 +315,12 @@ Result<Comparison> compare(const Case& c, const sim::Study& study, double factor
   std::filesystem::remove_all(folder, none);
   if (!status) return Error{status.error()};
   sim::Study longer = study;
-  for (std::size_t r = 0; r < longer.reality.routes.size(); ++r) {
-    for (TimeNs& ns : longer.reality.routes[r].stages[0].latency.p50_ns) ns += static_cast<TimeNs>(out.overhead.batch_us[r] * 1e3);
+  std::size_t m = 0;
+  for (core::RouteSpec& route : longer.reality.routes) {
+    for (core::StageSpec& stage : route.stages) {
+      for (TimeNs& ns : stage.latency.p50_ns) ns += static_cast<TimeNs>(out.overhead.batch_us[m] * 1e3);
+      ++m;
+    }
   }
   out.explained = simulate(longer, load, preset);
   return out;
@@ -384,7 +397,7 @@ int main(int argc, char** argv) {
   for (const std::string& name : words_of(args.text("cases"))) {
     const std::vector<Case> cases = all_cases();
     const auto it = std::find_if(cases.begin(), cases.end(), [&](const Case& c) { return name == c.name; });
-    if (it == cases.end()) return fail("--cases: there is no '" + name + "'; there are wide, pipeline");
+    if (it == cases.end()) return fail("--cases: there is no '" + name + "'; there are wide, pipeline, stages");
     sim::Study study{.plan = plan_of(*it, scale)};
     study.believed = study.reality = core::Topology::from(study.plan.plan, study.plan.applications);
     study.processes = {*process};

@@ -21,8 +21,14 @@ using shm::StreamCounter;
 constexpr std::uint32_t kBatch = 4;
 constexpr std::uint64_t kItemBytes = 3000;  // no multiple of a line or a page
 
-// Stage s runs on `width` partitions, sS0, sS1, ..., and takes fixed_ms + 0.5 ms an item.
-json plan_of(std::uint32_t stages, std::uint32_t width, double fixed_ms) {
+struct Shape {
+  std::uint32_t stages = 2, width = 1;  // stage s runs on partitions sS0, sS1, ...
+  double fixed_ms = 1, last_ms = 1;     // a stage takes that, the last one last_ms, and 0.5 ms an item
+  std::int64_t slo_ms = 1000;
+};
+
+json plan_of(const Shape& shape) {
+  const auto [stages, width, fixed_ms, last_ms, slo_ms] = shape;
   json partitions = json::array(), list = json::array();
   for (std::uint32_t s = 0; s < stages; ++s) {
     json pool = json::array(), latency = json::array();
@@ -32,13 +38,13 @@ json plan_of(std::uint32_t stages, std::uint32_t width, double fixed_ms) {
                             {"price", 1}, {"device", partitions.size()}, {"host", 0}, {"selector", ""}});
     }
     for (std::uint32_t b = 1; b <= kBatch; ++b) {
-      const auto ns = static_cast<std::int64_t>((fixed_ms + 0.5 * b) * 1e6);
+      const auto ns = static_cast<std::int64_t>(((s + 1 < stages ? fixed_ms : last_ms) + 0.5 * b) * 1e6);
       latency.push_back({{"p50_ns", ns}, {"p99_ns", ns}, {"samples", 0}});
     }
     list.push_back({{"first_block", s}, {"end_block", s + 1}, {"pool", pool}, {"transfer_bytes", s + 1 < stages ? kItemBytes : 0}, {"latency_by_batch", latency}});
   }
   return {{"schema", "leat-plan/1"},
-          {"applications", {{{"name", "pipe"}, {"slo_ns", 1'000'000'000}, {"rate_rps", 100}, {"weight", 1}, {"module", {{{"name", "sum"}, {"model", "sum"}}}}}}},
+          {"applications", {{{"name", "pipe"}, {"slo_ns", slo_ms * 1'000'000}, {"rate_rps", 100}, {"weight", 1}, {"module", {{{"name", "sum"}, {"model", "sum"}}}}}}},
           {"partitions", partitions},
           {"hosts", json::array()},
           {"routes", {{{"application", 0}, {"module", 0}, {"batch", kBatch}, {"rate_rps", 100}, {"stages", list}}}},
@@ -46,14 +52,15 @@ json plan_of(std::uint32_t stages, std::uint32_t width, double fixed_ms) {
           {"certificate", {{"objective", 100}, {"upper_bound", 100}, {"gap", 0}, {"binding", ""}, {"method", ""}, {"seconds", 0}}}};
 }
 
-std::string config_of(const json& plan, const std::string& plan_path, const std::string& preset, const std::string& limits = "") {
-  std::string text = "[daemon]\nplan = \"" + plan_path + "\"\n[limits]\n" + limits + "\n[policy]\npreset = \"" + preset + "\"\n";
+std::string config_of(const json& plan, const std::string& plan_path, const std::string& preset) {
+  std::string text = "[daemon]\nplan = \"" + plan_path + "\"\n[policy]\npreset = \"" + preset + "\"\n";
   for (const json& p : plan.at("partitions"))
     text += "[[partition]]\nname = " + p.at("name").dump() + "\nclass = " + p.at("class").dump() + "\nkind = \"emulated\"\n";
-  return text + "[[application]]\nname = \"pipe\"\nslo_ms = 1000\n[[application.module]]\nname = \"sum\"\nexecutor = \"emulated\"\nlatency_ms = [1]\n";
+  return text + "[[application]]\nname = \"pipe\"\nslo_ms = " + std::to_string(plan.at("applications")[0].at("slo_ns").get<std::int64_t>() / 1'000'000) +
+         "\n[[application.module]]\nname = \"sum\"\nexecutor = \"emulated\"\nlatency_ms = [1]\n";
 }
 
-leat_stream_options small(std::uint32_t depth = 8) {
+leat_stream_options small(std::uint32_t depth) {
   leat_stream_options o;
   leat_stream_options_init(&o);
   o.application = "pipe";
@@ -82,15 +89,16 @@ std::uint64_t held_back(std::string_view preset) { return preset == "ppipe" ? kB
 // A pipeline of emulated stages with one client.
 class Pipeline {
  public:
-  Pipeline(std::uint32_t stages, std::uint32_t width, double fixed_ms, const std::string& preset)
-      : stages_(stages), plan_(plan_of(stages, width, fixed_ms)), leatd_(config_of(plan_, folder_.write("plan.json", plan_.dump()), preset)) {}
+  Pipeline(const Shape& shape, const std::string& preset) : stages_(shape.stages), plan_(plan_of(shape)), leatd_(config_of(plan_, folder_.write("plan.json", plan_.dump()), preset)) {}
 
   Leatd& leatd() { return leatd_; }
-  void open() {
+  void open(std::int64_t slo_ns = 0, std::uint32_t depth = 8) {
     auto client = Client::connect(leatd_.socket(), "stages");
     ASSERT_TRUE(client.ok()) << client.error() << leatd_.log();
     client_.emplace(std::move(*client));
-    auto stream = client_->open_stream(small());
+    auto options = small(depth);
+    options.slo_ns = slo_ns;
+    auto stream = client_->open_stream(options);
     ASSERT_TRUE(stream.ok()) << stream.error();
     stream_.emplace(std::move(*stream));
   }
@@ -160,7 +168,7 @@ TEST(Stages, EveryFrameGoesThroughAllOfThem) {
   for (const char* preset : {"leat", "ppipe", "pard", "naive"}) {
     for (const std::uint32_t stages : {2U, 3U}) {
       SCOPED_TRACE(std::string(preset) + ", " + std::to_string(stages) + " stages");
-      Pipeline p(stages, 2, 1, preset);
+      Pipeline p({.stages = stages, .width = 2}, preset);
       ASSERT_NO_FATAL_FAILURE(p.open());
       ASSERT_NO_FATAL_FAILURE(p.pump(300));
       const std::uint64_t frames = p.outcomes[Outcome::completed], submitted = value(*p.leatd().total(), StreamCounter::submitted);
@@ -177,7 +185,7 @@ TEST(Stages, EveryFrameGoesThroughAllOfThem) {
 }
 
 TEST(Stages, ABatchThatStaysTogetherIsNotCopied) {
-  Pipeline p(2, 1, 1, "pard");
+  Pipeline p({}, "pard");
   ASSERT_NO_FATAL_FAILURE(p.open());
   ASSERT_NO_FATAL_FAILURE(p.pump(200));
   EXPECT_EQ(p.edge(0, EdgeCounter::bytes_copied), 0U);
@@ -189,7 +197,7 @@ TEST(Stages, AWorkerKilledAtAnyStageCostsNoAnswerAndNoSlot) {
   for (const char* preset : {"leat", "ppipe", "pard"}) {
     SCOPED_TRACE(preset);
     constexpr std::uint32_t kStages = 3;
-    Pipeline p(kStages, 1, 3, preset);
+    Pipeline p({.stages = kStages, .fixed_ms = 3, .last_ms = 3}, preset);
     ASSERT_NO_FATAL_FAILURE(p.open());
     ASSERT_NO_FATAL_FAILURE(p.pump(20));
     const auto workers = p.leatd().workers();
@@ -224,7 +232,7 @@ TEST(Stages, AWorkerKilledAtAnyStageCostsNoAnswerAndNoSlot) {
 TEST(Stages, AClientThatLeavesBetweenThemGivesItsSlotsBack) {
   for (const char* preset : {"leat", "naive"}) {
     SCOPED_TRACE(preset);
-    Pipeline p(3, 1, 10, preset);
+    Pipeline p({.stages = 3, .fixed_ms = 10, .last_ms = 10}, preset);
     for (int round = 0; round < 4; ++round) {
       ASSERT_NO_FATAL_FAILURE(p.open());
       for (int i = 0; i < 8; ++i) ASSERT_NO_FATAL_FAILURE(p.submit());
@@ -237,7 +245,7 @@ TEST(Stages, AClientThatLeavesBetweenThemGivesItsSlotsBack) {
 }
 
 TEST(Stages, SigtermFinishesWhatIsBetweenThem) {
-  Pipeline p(3, 1, 20, "leat");
+  Pipeline p({.stages = 3, .fixed_ms = 20, .last_ms = 20}, "leat");
   ASSERT_NO_FATAL_FAILURE(p.open());
   for (int i = 0; i < 8; ++i) ASSERT_NO_FATAL_FAILURE(p.submit());
   EXPECT_TRUE(eventually([&] { return p.edge(0, EdgeCounter::slots_in_use) > 0; }));
@@ -247,8 +255,23 @@ TEST(Stages, SigtermFinishesWhatIsBetweenThem) {
   EXPECT_EQ(p.wrong, 0U);
 }
 
+// A client that grants its frames more time than the application has lets more of them wait between the stages than there are slots for.
+TEST(Stages, WithoutASlotATaskFailsAndNoOtherIsHarmed) {
+  for (const char* preset : {"leat", "naive"}) {
+    SCOPED_TRACE(preset);
+    Pipeline p({.stages = 2, .width = 1, .fixed_ms = 0.2, .last_ms = 100, .slo_ms = 50}, preset);
+    ASSERT_NO_FATAL_FAILURE(p.open(60'000'000'000, 64));
+    for (int i = 0; i < 64; ++i) ASSERT_NO_FATAL_FAILURE(p.submit());
+    for (int i = 0; i < 64; ++i) ASSERT_NO_FATAL_FAILURE(p.take());
+    EXPECT_GT(p.reasons[Reason::no_feature_slot], 0U);
+    EXPECT_GT(p.outcomes[Outcome::completed], 15U);
+    EXPECT_EQ(p.outcomes[Outcome::completed] + p.reasons[Reason::no_feature_slot], 64U);
+    p.expect_clean();
+  }
+}
+
 TEST(Stages, StatusShowsThem) {
-  Pipeline p(2, 2, 1, "leat");
+  Pipeline p({.stages = 2, .width = 2}, "leat");
   ASSERT_NO_FATAL_FAILURE(p.open());
   ASSERT_NO_FATAL_FAILURE(p.pump(10));
   const json status = json::parse(p.leatd().status_json());
