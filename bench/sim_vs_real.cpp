@@ -128,6 +128,7 @@ struct Overhead {
   double wake_us_p50 = 0, wake_us_p99 = 0;     // sent to the worker until it starts; the worst module
   std::vector<double> batch_us;                // [module]: mean from sending to the end of the work, less its planned time
   double client_us_p50 = 0, client_us_p99 = 0; // the client's own lateness in submitting
+  double in_place = 1;                         // part of the features that the next stage read where they lay
 };
 
 // One client: its streams, and the thread that feeds them and takes their answers.
@@ -266,6 +267,11 @@ Status read_overhead(const std::string& socket, const Case& c, double scale, Ove
     out.wake_us_p50 = std::max(out.wake_us_p50, wake_us);
     out.wake_us_p99 = std::max(out.wake_us_p99, module ? module->quantile_ns(shm::Which::first, 0.99).value_or(0) / 1e3 : 0);
   }
+  if (const auto edge = reader->snapshot(shm::RecordKind::edge, 0)) {
+    const auto there = static_cast<double>(edge->value(shm::EdgeCounter::bytes_in_place).value_or(0));
+    const auto copied = static_cast<double>(edge->value(shm::EdgeCounter::bytes_copied).value_or(0));
+    if (there + copied > 0) out.in_place = there / (there + copied);
+  }
   return Done{};
 }
 
@@ -340,6 +346,7 @@ void print(const std::vector<Comparison>& all) {
     std::printf("  leatd less simulated   %+9.2f %+9.2f %18s%+8.1f %%   %s\n", c.goodput_points(), c.drop_points(), "", c.p99_percent(), c.agree() ? "agree" : "DIFFER");
     std::printf("  a batch waited %.0f us for its worker (p99 %.0f); each took longer by, us:", c.overhead.wake_us_p50, c.overhead.wake_us_p99);
     for (const double us : c.overhead.batch_us) std::printf(" %.0f", us);
+    if (c.name == "stages") std::printf("; %.1f %% of the features read in place", 100 * c.overhead.in_place);
     std::printf("; client late by %.0f us (p99 %.0f)%s\n", c.overhead.client_us_p50, c.overhead.client_us_p99, c.disturbed() ? "; DISTURBED: other programs took the cores" : "");
   }
   std::printf("agree: within %g points of goodput, %g of drop rate, %g %% of p99\n", kGoodputPoints, kDropPoints, kP99Percent);
@@ -354,7 +361,7 @@ Json to_json(const std::vector<Comparison>& all, std::uint64_t seed) {
                                    {"leatd", to_json(c.real)}, {"simulated_with_overhead", to_json(c.explained)},
                                    {"difference", {{"goodput_points", c.goodput_points()}, {"drop_points", c.drop_points()}, {"p99_percent", c.p99_percent()}}},
                                    {"overhead", {{"wake_us_p50", c.overhead.wake_us_p50}, {"wake_us_p99", c.overhead.wake_us_p99}, {"batch_us_by_module", c.overhead.batch_us},
-                                                 {"client_us_p50", c.overhead.client_us_p50}, {"client_us_p99", c.overhead.client_us_p99}}},
+                                                 {"client_us_p50", c.overhead.client_us_p50}, {"client_us_p99", c.overhead.client_us_p99}, {"features_in_place", c.overhead.in_place}}},
                                    {"agree", c.agree()}, {"disturbed", c.disturbed()}});
   }
   root["agree"] = agree;

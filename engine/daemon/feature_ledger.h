@@ -19,12 +19,12 @@ namespace leat::daemon {
 struct Features {
   std::uint32_t module = 0, item = 0;  // of the request that the chain belongs to
   std::uint32_t edge = 0, row = 0, items = 1;
-  Reason reason = Reason::none;        // why they are worth nothing: the task ends so behind the last stage
+  Reason reason = Reason::none;  // why they are worth nothing: the task ends so behind the last stage
 };
 
 class FeatureLedger {
  public:
-  using Chain = std::uint32_t;         // one for each request, in the caller's table
+  using Chain = std::uint32_t;  // one for each request, in the caller's table
   static constexpr Chain kEmpty = UINT32_MAX;
 
   // `tasks`: the most that can be in flight.

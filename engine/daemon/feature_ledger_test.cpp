@@ -12,7 +12,8 @@ TEST(FeatureLedger, WhatIsKeptIsFoundOnceByModuleAndItem) {
   FeatureLedger ledger(kEdges, 8);
   FeatureLedger::Chain a = FeatureLedger::kEmpty, b = FeatureLedger::kEmpty;
   const std::uint32_t row = ledger.take(0, 3);
-  for (std::uint32_t i = 0; i < 3; ++i) ledger.keep(i < 2 ? a : b, {.module = 5, .item = i, .edge = 0, .row = row + i, .items = 1, .reason = i == 1 ? Reason::bad_frame : Reason::none});
+  for (std::uint32_t i = 0; i < 3; ++i)
+    ledger.keep(i < 2 ? a : b, {.module = 5, .item = i, .edge = 0, .row = row + i, .items = 1, .reason = i == 1 ? Reason::bad_frame : Reason::none});
   EXPECT_EQ(ledger.in_use(0), 3U);
   const Features one = ledger.find(a, 5, 1);
   EXPECT_EQ(one.row, row + 1);

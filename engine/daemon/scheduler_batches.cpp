@@ -235,7 +235,9 @@ void SchedulerLoop::finish(std::uint32_t index, std::int64_t now) noexcept {
     if (partition.first_waiting == core::kNone) partition.last_waiting = core::kNone;
     send(waiting, now);
   }
-  const bool goes_on = core_->stage_finished(now, {index, generation}, stage, edges.out == core::kNone ? std::span<const core::TaskResult>(batch.results.data(), batch.count) : std::span<const core::TaskResult>());
+  const bool goes_on = core_->stage_finished(
+      now, {index, generation}, stage,
+      edges.out == core::kNone ? std::span<const core::TaskResult>(batch.results.data(), batch.count) : std::span<const core::TaskResult>());
   if (goes_on) {
     for (Task& t : std::span(batch.tasks.data(), batch.count)) t.row_in = std::exchange(t.row_out, worker::kNoRow);
     ++batch.stage;
@@ -259,7 +261,7 @@ void SchedulerLoop::keep_features(Batch& batch) noexcept {
   }
 }
 
-void SchedulerLoop::give_rows(Batch& batch, std::uint32_t Task::* row, std::uint32_t edge) noexcept {
+void SchedulerLoop::give_rows(Batch& batch, std::uint32_t Task::*row, std::uint32_t edge) noexcept {
   for (Task& t : std::span(batch.tasks.data(), batch.count)) {
     if (t.*row != worker::kNoRow) features_.give(edge, t.*row, t.items);
     t.*row = worker::kNoRow;

@@ -21,7 +21,9 @@ void add(std::vector<std::uint32_t>& to, const std::vector<std::uint32_t>& pool)
     if (std::find(to.begin(), to.end(), p) == to.end()) to.push_back(p);
 }
 
-std::string mib(const shm::FeatureSpec& s) { return std::to_string(static_cast<std::uint64_t>(static_cast<double>(s.rows) * static_cast<double>(s.row_bytes) / (1 << 20))); }
+std::string mib(const shm::FeatureSpec& s) {
+  return std::to_string(static_cast<std::uint64_t>(static_cast<double>(s.rows) * static_cast<double>(s.row_bytes) / (1 << 20)));
+}
 
 }  // namespace
 
@@ -30,20 +32,25 @@ BlockRange blocks_of(const planner::Route& route, std::size_t stage) {
 }
 
 std::string problem_of_stages(const planner::Route& route, const ModuleConfig& module) {
-  if (route.stages.size() > core::kMaxStages) return "has " + std::to_string(route.stages.size()) + " stages; at most " + std::to_string(core::kMaxStages) + " are run";
+  if (route.stages.size() > core::kMaxStages)
+    return "has " + std::to_string(route.stages.size()) + " stages; at most " + std::to_string(core::kMaxStages) + " are run";
   if (route.stages.size() == 1) return {};
   const std::uint32_t end = route.stages.back().end_block;
   const planner::Profile& profile = module.profile;
   const bool profiled = !profile.rows.empty();
   if (profiled && end != profile.blocks)
-    return "its stages end at block " + std::to_string(end) + ", but the profile has " + std::to_string(profile.blocks) + "; plan anew with the profile that the configuration names";
+    return "its stages end at block " + std::to_string(end) + ", but the profile has " + std::to_string(profile.blocks) +
+           "; plan anew with the profile that the configuration names";
   if (module.executor != "emulated" && (!profiled || profile.cuts.size() + 1 != profile.blocks))
-    return "has " + std::to_string(route.stages.size()) + " stages, but the module's profile does not say where its blocks meet; give the module the profile (leat profile --blocks) that the plan was made with";
+    return "has " + std::to_string(route.stages.size()) +
+           " stages, but the module's profile does not say where its blocks meet; give the module the profile (leat profile --blocks) that the plan was made "
+           "with";
   for (std::size_t s = 0; s + 1 < route.stages.size(); ++s) {
     const std::int64_t planned = route.stages[s].transfer_bytes, measured = profiled ? profile.boundary_bytes[route.stages[s].end_block - 1] : planned;
     if (planned <= 0) return "stage " + std::to_string(s) + " hands nothing over (transfer_bytes is " + std::to_string(planned) + "); plan anew";
     if (planned != measured)
-      return "stage " + std::to_string(s) + " hands over " + std::to_string(planned) + " bytes an item, but " + std::to_string(measured) + " by the profile; plan anew with the profile that the configuration names";
+      return "stage " + std::to_string(s) + " hands over " + std::to_string(planned) + " bytes an item, but " + std::to_string(measured) +
+             " by the profile; plan anew with the profile that the configuration names";
   }
   return {};
 }
@@ -61,14 +68,18 @@ Result<std::vector<FeatureEdge>> edges_of(const Config& config, const planner::P
       std::uint32_t e = edge_at(edges, route.application, route.module, stage.end_block);
       if (e == UINT32_MAX) {
         e = static_cast<std::uint32_t>(edges.size());
-        edges.push_back({.application = route.application, .module = route.module, .boundary = stage.end_block,
-                         .spec = {.rows = 0, .scrap = 0, .row_bytes = static_cast<std::uint64_t>(stage.transfer_bytes)}, .from = {}, .to = {}});
+        edges.push_back({.application = route.application,
+                         .module = route.module,
+                         .boundary = stage.end_block,
+                         .spec = {.rows = 0, .scrap = 0, .row_bytes = static_cast<std::uint64_t>(stage.transfer_bytes)},
+                         .from = {},
+                         .to = {}});
         between.push_back(0);
       }
       FeatureEdge& edge = edges[e];
       if (edge.spec.row_bytes != static_cast<std::uint64_t>(stage.transfer_bytes))
-        return Error{where + "route " + std::to_string(r) + ": hands over " + std::to_string(stage.transfer_bytes) + " bytes an item at block " + std::to_string(edge.boundary) +
-                     ", another route of the module " + std::to_string(edge.spec.row_bytes) + "; plan anew"};
+        return Error{where + "route " + std::to_string(r) + ": hands over " + std::to_string(stage.transfer_bytes) + " bytes an item at block " +
+                     std::to_string(edge.boundary) + ", another route of the module " + std::to_string(edge.spec.row_bytes) + "; plan anew"};
       add(edge.from, stage.pool);
       add(edge.to, route.stages[s + 1].pool);
       edge.spec.scrap = std::max(edge.spec.scrap, route.batch);
@@ -81,12 +92,12 @@ Result<std::vector<FeatureEdge>> edges_of(const Config& config, const planner::P
   for (std::size_t e = 0; e < edges.size(); ++e) {
     FeatureEdge& edge = edges[e];
     const double rows = between[e] + 2.0 * edge.spec.scrap * static_cast<double>(edge.from.size() + edge.to.size());
-    edge.spec.rows = static_cast<std::uint32_t>(std::min<double>(shm::kMaxFeatureRows, rows)) + 1;
-    edge.spec.rows = std::min(edge.spec.rows, shm::kMaxFeatureRows);
+    edge.spec.rows = static_cast<std::uint32_t>(std::min<double>(shm::kMaxFeatureRows, rows + 1));
     total += edge.spec.bytes();
     if (edge.spec.row_bytes > config.limits.feature_bytes || total > config.limits.feature_bytes)
-      return Error{where + "the features between its stages need more than limits.feature_mib = " + std::to_string(config.limits.feature_bytes >> 20) + " (" + name_of(edge, config) + ": " +
-                   std::to_string(edge.spec.rows) + " items of " + std::to_string(edge.spec.row_bytes) + " bytes, " + mib(edge.spec) + " MiB); raise it, or plan with fewer stages"};
+      return Error{where + "the features between its stages need more than limits.feature_mib = " + std::to_string(config.limits.feature_bytes >> 20) + " (" +
+                   name_of(edge, config) + ": " + std::to_string(edge.spec.rows) + " items of " + std::to_string(edge.spec.row_bytes) + " bytes, " +
+                   mib(edge.spec) + " MiB); raise it, or plan with fewer stages"};
   }
   return edges;
 }

@@ -28,7 +28,7 @@ struct FeatureEdge {
   std::uint32_t application = 0, module = 0;  // of its application
   std::uint32_t boundary = 0;                 // the block behind it
   shm::FeatureSpec spec;
-  std::vector<std::uint32_t> from, to;        // partitions
+  std::vector<std::uint32_t> from, to;  // partitions
 };
 
 // What is wrong with a route's stages for this module; empty: nothing. Precondition: its block ranges follow one another

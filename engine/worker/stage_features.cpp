@@ -8,8 +8,8 @@ namespace {
 Status agrees(const exec::Module& module, const shm::FeatureView* view, std::uint64_t model_bytes, const char* side) {
   const std::uint64_t planned = view == nullptr ? 0 : view->spec().row_bytes;
   if (planned == model_bytes) return Done{};
-  return Error{module.spec().name + ": an item " + side + " this stage has " + std::to_string(model_bytes) + " bytes, the plan says " + std::to_string(planned) +
-               "; profile the model again (leat profile) and plan anew"};
+  return Error{module.spec().name + ": an item " + side + " this stage has " + std::to_string(model_bytes) + " bytes, the plan says " +
+               std::to_string(planned) + "; profile the model again (leat profile) and plan anew"};
 }
 
 }  // namespace

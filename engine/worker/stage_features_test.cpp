@@ -20,7 +20,8 @@ class StageFeaturesTest : public testing::Test {
     ASSERT_TRUE(view.ok()) << view.error();
     view_ = std::move(*view);
     for (std::uint32_t r = 0; r < kSpec.rows; ++r) std::memset(view_.row(r), static_cast<int>(r), kSpec.row_bytes);
-    auto module = exec::Module::open({.name = "m", .executor = "emulated", .batch_max = 8, .first_block = 1, .first_stage = false, .emulated_in = kSpec.row_bytes});
+    auto module =
+        exec::Module::open({.name = "m", .executor = "emulated", .batch_max = 8, .first_block = 1, .first_stage = false, .emulated_in = kSpec.row_bytes});
     ASSERT_TRUE(module.ok()) << module.error();
     module_ = std::move(*module);
   }

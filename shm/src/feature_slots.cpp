@@ -19,7 +19,8 @@ Result<FeaturePool> FeaturePool::create(const FeatureSpec& spec) {
 Result<FeatureView> FeatureView::map(const FeatureSpec& spec, Fd fd, Access access) {
   auto mapping = Mapping::map(fd.get(), spec.bytes(), access, true);
   if (!mapping) return Error{mapping.error()};
-  if (!mapping->at<SegmentHeader>(0)->published(SegmentKind::features)) return Error{"a segment of features has another layout; install leatd and leat-worker of one release"};
+  if (!mapping->at<SegmentHeader>(0)->published(SegmentKind::features))
+    return Error{"a segment of features has another layout; install leatd and leat-worker of one release"};
   FeatureView view;
   view.spec_ = spec;
   view.memory_ = std::move(*mapping);

@@ -18,9 +18,9 @@ namespace leat::shm {
 
 // Sent by the daemon to workers, never read from a segment.
 struct FeatureSpec {
-  std::uint32_t rows = 0;        // 1..kMaxFeatureRows
-  std::uint32_t scrap = 0;       // rows behind them
-  std::uint64_t row_bytes = 0;   // of one item
+  std::uint32_t rows = 0;       // 1..kMaxFeatureRows
+  std::uint32_t scrap = 0;      // rows behind them
+  std::uint64_t row_bytes = 0;  // of one item
 
   constexpr std::uint64_t bytes() const noexcept { return round_up(kPage + (std::uint64_t{rows} + scrap) * row_bytes, kPage); }
 };
