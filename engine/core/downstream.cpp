@@ -126,19 +126,6 @@ TimeNs servers_of(const Scheduler::State& s, const ModuleState& m) {
   return n;
 }
 
-// Longest path through the application with duration[i] at its i-th module.
-TimeNs longest_path(const Topology& t, const ApplicationSpec& app, std::span<const TimeNs> duration, ModuleId first) {
-  std::array<TimeNs, kMaxModulesPerApplication> end{};
-  TimeNs longest = 0;
-  for (ModuleId m : app.modules) {
-    TimeNs start = 0;
-    for (ModuleId before : t.modules[m].before) start = std::max(start, end[before - first]);
-    end[m - first] = start + duration[m - first];
-    longest = std::max(longest, end[m - first]);
-  }
-  return longest;
-}
-
 }  // namespace
 
 // With kappa: the caps that maximise the application's rate X subject to sum of d_k(b_k) <= kappa x SLO over its longest path;
@@ -177,7 +164,7 @@ void Scheduler::State::plan_caps() noexcept {
             cap[m - first] = n;
             d[m - first] = run_at(m, n);
           }
-          if (!fits || longest_path(topology, app, d, first) > limit) continue;
+          if (!fits || longest_path(topology, app, d) > limit) continue;
           best_rate = rate;
           best = cap;
         }
@@ -186,7 +173,7 @@ void Scheduler::State::plan_caps() noexcept {
       for (ModuleId m : app.modules) {
         while (best[m - first] < largest[m - first] && shares_partitions(*this, modules[m])) {
           d[m - first] = run_at(m, ++best[m - first]);
-          if (longest_path(topology, app, d, first) <= limit) continue;
+          if (longest_path(topology, app, d) <= limit) continue;
           d[m - first] = run_at(m, --best[m - first]);
           break;
         }
@@ -200,7 +187,7 @@ void Scheduler::State::plan_caps() noexcept {
       }
       d[m - first] = planned_run(*this, modules[m], best[m - first]);
     }
-    const TimeNs longest_run = std::max<TimeNs>(1, longest_path(topology, app, d, first));
+    const TimeNs longest_run = std::max<TimeNs>(1, longest_path(topology, app, d));
     for (ModuleId m : app.modules) {  // what the plan leaves of the limit is shared out in proportion
       if (!lanes[modules[m].first_lane].mixed || policy.kappa_permille == 0) continue;
       cap_by_time(m, static_cast<TimeNs>(static_cast<double>(app.slo_ns / 1000 * policy.kappa_permille) * static_cast<double>(d[m - first]) /
@@ -280,7 +267,7 @@ void Scheduler::State::update_downstream(std::uint32_t application) noexcept {
 // Shares of the SLO in proportion to `weights` [module within its application] on the longest path.
 void Scheduler::State::split_slo(const ApplicationSpec& app, const std::array<TimeNs, kMaxModulesPerApplication>& weights) noexcept {
   const ModuleId first = app.modules.front();
-  const TimeNs longest = std::max<TimeNs>(1, longest_path(topology, app, weights, first));
+  const TimeNs longest = std::max<TimeNs>(1, longest_path(topology, app, weights));
   for (ModuleId m : app.modules) {
     modules[m].share_ns = static_cast<TimeNs>(static_cast<double>(app.slo_ns) * static_cast<double>(weights[m - first]) / static_cast<double>(longest));
   }

@@ -42,6 +42,7 @@ Scheduler::State::State(const Topology& t, const Policy& p, const Limits& l)
   }
   build_tables();
   plan_caps();
+  if (policy.place == Place::tc && policy.binding == Binding::early) plan_turns();
   for (std::uint32_t a = 0; a < applications.size(); ++a) update_downstream(a);
   const bool pipelined = std::any_of(topology.routes.begin(), topology.routes.end(), [](const RouteSpec& r) { return r.stages.size() > 1; });
   if (policy.place == Place::reservation || (policy.reserve_pipelines && pipelined)) {

@@ -82,6 +82,7 @@ struct Server {
   std::int64_t ratio = 0;                       // Harpagon's throughput-cost ratio, scaled
   const TimeNs* run_ns = nullptr;               // [b]: all stages and transfers, b = 0..route.batch
   const TimeNs* safe_ns = nullptr;              // the same from p99
+  TimeNs spacing_ns = 0;                        // tc: from a start on this route to the first of a server that stood idle; 0: none
 };
 
 struct Lane {
@@ -217,11 +218,14 @@ struct Scheduler::State {
   void form_fitting(Lane& lane, const Server& server, TimeNs start, std::uint32_t target) noexcept;
   void cap_by_time(ModuleId module, TimeNs budget) noexcept;
 
+  // turns.cpp
+  void plan_turns() noexcept;
+  [[nodiscard]] LaneId next_in_turn(ModuleId module, const Task& task) noexcept;
+  [[nodiscard]] LaneId next_by_window(ModuleId module, const Task& task) noexcept;
+
   // placement.cpp
   [[nodiscard]] LaneId place(ModuleId module, const Task& task) noexcept;
   [[nodiscard]] ServerId preferred(const Lane& lane) noexcept;
-  [[nodiscard]] LaneId next_in_turn(ModuleId module, const Task& task) noexcept;
-  [[nodiscard]] LaneId next_by_window(ModuleId module, const Task& task) noexcept;
   void choose_path(Batch& batch, PartitionId first) noexcept;
   [[nodiscard]] TimeNs transfer_ns(const Batch& batch, std::size_t stage) const noexcept;
   [[nodiscard]] TimeNs link_ns(std::int64_t bytes, PartitionId from, PartitionId to) const noexcept;

@@ -2,6 +2,8 @@
 // Built from the planner's types; validated once, at the door.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -70,5 +72,20 @@ struct Topology {
   // Empty: valid. Otherwise one line: which index, what is wrong.
   [[nodiscard]] std::string problem() const;
 };
+
+// The longest path through a valid application whose i-th module takes duration[i].
+template <typename Duration>
+[[nodiscard]] Duration longest_path(const Topology& t, const ApplicationSpec& app, const std::array<Duration, kMaxModulesPerApplication>& duration) {
+  const ModuleId first = app.modules.front();
+  std::array<Duration, kMaxModulesPerApplication> end{};
+  Duration longest = 0;
+  for (ModuleId m : app.modules) {
+    Duration start = 0;
+    for (ModuleId before : t.modules[m].before) start = std::max(start, end[before - first]);
+    end[m - first] = start + duration[m - first];
+    longest = std::max(longest, end[m - first]);
+  }
+  return longest;
+}
 
 }  // namespace leat::core

@@ -65,19 +65,6 @@ double latency_for(const Relaxed& r, double cost) {
   return -1;
 }
 
-double longest_path(const core::Topology& t, const core::ApplicationSpec& app, std::span<const double> latency) {
-  std::array<double, core::kMaxModulesPerApplication> end{};
-  const ModuleId first = app.modules.front();
-  double longest = 0;
-  for (ModuleId m : app.modules) {
-    double start = 0;
-    for (ModuleId before : t.modules[m].before) start = std::max(start, end[before - first]);
-    end[m - first] = start + latency[m - first];
-    longest = std::max(longest, end[m - first]);
-  }
-  return longest;
-}
-
 // Most jobs of `cost` on one server, each within [arrival + after, arrival + until].
 std::uint64_t most_in_time(std::span<const TimeNs> arrivals, double after, double until, double cost) {
   std::uint64_t count = 0;

@@ -114,7 +114,9 @@ Status Profiler::look_at_model() {
   if (!graph) return Error{graph.error()};
   graph_.emplace(std::move(*graph));
   std::ifstream file(job_.model_path, std::ios::binary);
-  sha256_ = sha256_hex(std::string{std::istreambuf_iterator<char>(file), {}});
+  auto sum = sha256_hex(std::string{std::istreambuf_iterator<char>(file), {}});
+  if (!sum) return Error{sum.error()};
+  sha256_ = std::move(*sum);
   out_.cut_points = graph_->cuts().size();
   if (const auto shape = graph_->input_shape(); job_.around && shape.size() == 3) {
     job_.around->picture_height = static_cast<std::uint32_t>(shape[1]);
