@@ -83,6 +83,7 @@ struct Server {
   const TimeNs* run_ns = nullptr;               // [b]: all stages and transfers, b = 0..route.batch
   const TimeNs* safe_ns = nullptr;              // the same from p99
   TimeNs spacing_ns = 0;                        // tc: from a start on this route to the first of a server that stood idle; 0: none
+  bool padded = false;                          // tc: its window brings no full batch; the plan counts on dummies
 };
 
 struct Lane {
@@ -100,6 +101,7 @@ struct Lane {
   TimeNs wake_ns = kNever;                      // batching waits until then
   TimeNs next_start_ns = 0;                     // tc, rr: when its server can start the batch after those assigned
   std::uint32_t block_left = 0;                 // tc, rr: items still to come in this turn
+  TimeNs block_from_ns = 0;                     // tc: when its first came
   bool dirty = false;
 };
 

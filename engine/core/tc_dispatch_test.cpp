@@ -63,5 +63,31 @@ TEST(TcDispatch, AShortBatchEndsItsTurn) {
   EXPECT_EQ(b.sent[1].tokens.size(), 6u);
 }
 
+// Eight machines filled in a row would leave the ninth without a request for longer than it may collect: they are spread.
+TEST(TcDispatch, MachinesOfARouteAreSpreadWhereARowWouldStarveAnother) {
+  constexpr TimeNs kUs = 1000, kSlow = 123'000 * kUs, kQuick = 52'500 * kUs, kBudget = 136'454 * kUs, kApart = 1'681'803;  // 594.6 per second
+  Topology t;
+  t.applications = {{.slo_ns = kBudget, .rate_rps = 594.6, .modules = {0}}};
+  t.modules = {ModuleSpec{.application = 0, .before = {}, .after = {}, .budget_ns = kBudget, .routes = {0, 1}}};
+  t.routes = {RouteSpec{.module = 0, .batch = 8, .rate_rps = 8 * 8 / .123, .stages = {StageSpec{.pool = {0, 1, 2, 3, 4, 5, 6, 7}, .latency = flat(kSlow, 8)}}},
+              RouteSpec{.module = 0, .batch = 4, .rate_rps = 594.6 - 8 * 8 / .123, .stages = {StageSpec{.pool = {8}, .latency = flat(kQuick, 4)}}}};
+  t.partitions.resize(9);
+  for (PartitionId p = 0; p < 8; ++p) t.partitions[p].price = 0.5;  // the better ratio
+  Policy p;
+  ASSERT_TRUE(preset("harpagon", p));
+  Bench b(t, p);
+  const StreamId s = b.open({.depth = 4096});
+  const std::uint64_t requests = 1000;
+  for (std::uint64_t i = 1; i <= requests; ++i) {
+    b.run_to(1 + kApart * static_cast<TimeNs>(i));
+    b.submit(s, i);
+  }
+  b.run_to(1 + kApart * static_cast<TimeNs>(requests) + 1000 * kMs);
+  for (std::uint64_t i = 1; i + 100 <= requests; ++i) {
+    ASSERT_TRUE(b.answers.contains(i));
+    EXPECT_LE(b.answers[i].at - (1 + kApart * static_cast<TimeNs>(i)), kBudget) << i;
+  }
+}
+
 }  // namespace
 }  // namespace leat::core

@@ -12,12 +12,18 @@ TimeNs collects_ns(const ModuleState& m, const Server& s) noexcept { return std:
 
 }  // namespace
 
+// What Theorem 1 leaves out: requests are no fluid, and servers of different run times drift past each other.
+//
 // How far apart a route's servers begin. Filled in a row, they take every request for a while, now and each time they come round
 // again. A server of another route that may not collect for as long would then find nothing, so these are spread evenly.
+//
+// Which servers are padded: theirs is a plan with dummies, and no batch of real requests fills within the window.
 // One pass at start.
 void Scheduler::State::plan_turns() noexcept {
   for (const ModuleState& m : modules) {
     const LaneId end = m.first_lane + m.lanes;
+    const ModuleSpec& spec = topology.modules[lanes[m.first_lane].module];
+    const double real_per_ns = topology.applications[spec.application].rate_rps * spec.items_per_request * 1e-9;
     const auto server = [&](LaneId l) -> Server& { return servers[lanes[l].first_server]; };
     const auto per_ns = [&](const Server& s) {  // as planned; a plan may leave the rate out: then all it can do
       const RouteSpec& route = topology.routes[s.route];
@@ -35,6 +41,7 @@ void Scheduler::State::plan_turns() noexcept {
         if (o.route != s.route) least_collects_ns = std::min(least_collects_ns, collects_ns(m, o));
       }
       const auto row_ns = static_cast<TimeNs>(servers_of_route * s.cap / remaining_per_ns);
+      s.padded = real_per_ns > 0 && real_per_ns * static_cast<double>(collects_ns(m, s)) < s.cap - 0.5;
       s.spacing_ns = row_ns > least_collects_ns ? static_cast<TimeNs>(s.cap / (servers_of_route * per_ns(s))) : 0;
     }
   }
@@ -43,9 +50,20 @@ void Scheduler::State::plan_turns() noexcept {
 // Harpagon's throughput-cost dispatch (section III-B): whole batches, in ratio order. Each server is fed so that it never waits
 // for work and no task waits longer than the module's budget allows: its next batch may be collected from budget - d before
 // the server is free, and of all that may collect, the one that is free first is served (earliest deadline first); at a tie
-// a batch already begun, then the larger ratio, which is the order of the lanes.
+// a batch already begun, then the larger ratio, which is the order of the lanes. A padded server's turn ends before one more
+// request would make its first one late.
 LaneId Scheduler::State::next_by_window(ModuleId module, const Task& task) noexcept {
   const ModuleState& m = modules[module];
+  for (LaneId l = m.first_lane; l < m.first_lane + m.lanes; ++l) {
+    Lane& lane = lanes[l];
+    const Server& s = servers[lane.first_server];
+    if (!s.padded || lane.block_left == 0 || lane.block_left == s.cap) continue;
+    const std::uint32_t items = s.cap - lane.block_left;
+    const TimeNs start = std::max(lane.next_start_ns, now), latest = lane.block_from_ns + m.share_ns;
+    if (start + s.run_ns[items] > latest || start + s.run_ns[items + 1] <= latest) continue;
+    lane.block_left = 0;
+    lane.next_start_ns = start + s.run_ns[items];
+  }
   LaneId best = kNone, soonest = kNone;
   TimeNs best_free = kNever, soonest_open = kNever;
   for (LaneId l = m.first_lane; l < m.first_lane + m.lanes; ++l) {
@@ -65,7 +83,10 @@ LaneId Scheduler::State::next_by_window(ModuleId module, const Task& task) noexc
   if (best == kNone) best = soonest;
   if (best == kNone) return m.first_lane;
   const Server& s = servers[lanes[best].first_server];
-  if (lanes[best].block_left == 0) lanes[best].block_left = s.cap;
+  if (lanes[best].block_left == 0) {
+    lanes[best].block_left = s.cap;
+    lanes[best].block_from_ns = now;
+  }
   lanes[best].block_left -= std::min(lanes[best].block_left, task.items);
   if (lanes[best].block_left > 0) return best;
   const TimeNs start = std::max(lanes[best].next_start_ns, now);
