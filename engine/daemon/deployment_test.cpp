@@ -252,6 +252,14 @@ TEST_F(StagedPlanTest, EachWorkerOpensItsBlocksAndItsSideOfTheEdge) {
   EXPECT_TRUE(unschedulable(*d).empty());
 }
 
+TEST_F(StagedPlanTest, TheWayThroughAllStagesIsHeldAgainstTheSlo) {
+  config_.applications[0].application.slo_ns = 2'500'000;  // 1 ms in each stage, 1 ms behind them
+  ASSERT_EQ(refusal(), "");
+  auto d = deploy(config_, cores_);
+  ASSERT_EQ(unschedulable(*d).size(), 1U);
+  EXPECT_NE(unschedulable(*d)[0].find("needs 3000 us on an idle host"), std::string::npos) << unschedulable(*d)[0];
+}
+
 TEST_F(StagedPlanTest, StagesOfOneModuleMayShareAPartition) {
   stages()[1].pool = {0, 1};
   ASSERT_EQ(refusal(), "");
