@@ -123,7 +123,8 @@ void SchedulerLoop::start_next(Partition& partition, std::int64_t now) noexcept 
   if (partition.queued == 0) return;
   next_look_ns_ = std::min(next_look_ns_, partition.hangs_at_ns);
   const std::uint32_t index = partition.order[0];
-  const Batch& batch = batches_[index];
+  Batch& batch = batches_[index];
+  batch.began_ns = now;
   core_->stage_started(now, {index, batch.generation}, batch.stage);
 }
 
@@ -183,17 +184,18 @@ bool SchedulerLoop::report(std::uint32_t p, const worker::ReportCell& cell, std:
   }
   batch.reported += here;
   if (batch.reported < batch.count) return true;
-  count_end(batch, cell);
+  count_end(batch, cell, now);
   finish(cell.batch, now);
   return true;
 }
 
-void SchedulerLoop::count_end(const Batch& batch, const worker::ReportCell& cell) noexcept {
+void SchedulerLoop::count_end(const Batch& batch, const worker::ReportCell& cell, std::int64_t now) noexcept {
   board_.copied(cell.pixel_bytes_copied);
   const std::int64_t ran = std::max<std::int64_t>(0, cell.ended_ns - cell.started_ns);
   shm::Record partition = board_.of(RecordKind::partition, batch.partition());
   partition.observe(shm::Which::first, ran);
   partition.add(shm::PartitionCounter::busy_ns, static_cast<std::uint64_t>(ran));
+  partition.add(shm::PartitionCounter::overhead_ns, static_cast<std::uint64_t>(std::max<std::int64_t>(0, now - batch.began_ns - ran)));
   partition.add(shm::PartitionCounter::batches);
   partition.add(shm::PartitionCounter::items, batch.items);
   shm::Record module = board_.of(RecordKind::module, batch.module);

@@ -114,7 +114,7 @@ class SchedulerLoop {
     std::uint32_t stage = 0, last_stage = 0;  // of the path; the route may go on with other batches
     std::uint32_t count = 0, reported = 0, items = 0;
     std::uint32_t next = core::kNone;         // behind it, where the partition's ring is full
-    std::int64_t dispatched_ns = 0;
+    std::int64_t dispatched_ns = 0, began_ns = 0;  // began: it is its partition's oldest
     std::array<core::PartitionId, core::kMaxStages> path{};
     std::array<Task, worker::kMaxBatch> tasks;
     std::array<core::TaskResult, worker::kMaxBatch> results;
@@ -148,7 +148,7 @@ class SchedulerLoop {
   void submit(Client& client, const shm::Taken& taken, std::int64_t now) noexcept;
   // Batches: scheduler_batches.cpp.
   bool report(std::uint32_t partition, const worker::ReportCell& cell, std::int64_t now) noexcept;
-  void count_end(const Batch& batch, const worker::ReportCell& cell) noexcept;
+  void count_end(const Batch& batch, const worker::ReportCell& cell, std::int64_t now) noexcept;
   void finish(std::uint32_t index, std::int64_t now) noexcept;
   void find_features(Batch& batch) noexcept;
   void keep_features(Batch& batch) noexcept;

@@ -19,13 +19,6 @@ constexpr std::uint64_t kProgressEvery = 4096;
 
 std::uint64_t seed_of(std::uint64_t seed, std::uint64_t application, std::uint64_t what) { return mix(seed * 1'000'003 + application * 101 + what); }
 
-TimeNs length_of(const Study& study, double factor) {
-  if (study.length_ns > 0) return study.length_ns;
-  TimeNs longest = 0;
-  for (std::size_t a = 0; a < study.processes.size(); ++a) longest = std::max(longest, own_length(study.processes[a], study.full_rps[a] * factor, study.bin_ns));
-  return longest > 0 ? longest : kDefaultLength;
-}
-
 // The fastest that a batch ever runs here, for the bound: partitions may be faster than planned for a while.
 core::Topology fastest(const Study& study) {
   std::int64_t least = 1000;
@@ -103,6 +96,13 @@ double planned_rate(const planner::PlanFile& plan, std::uint32_t application) {
   return least > 0 ? least : app.rate_rps;
 }
 
+TimeNs length_of(const Study& study, double factor) {
+  if (study.length_ns > 0) return study.length_ns;
+  TimeNs longest = 0;
+  for (std::size_t a = 0; a < study.processes.size(); ++a) longest = std::max(longest, own_length(study.processes[a], study.full_rps[a] * factor, study.bin_ns));
+  return longest > 0 ? longest : kDefaultLength;
+}
+
 double expected_requests(const Study& study, double factor) {
   const double seconds = static_cast<double>(length_of(study, factor)) / 1e9;
   double sum = 0;
@@ -150,6 +150,16 @@ Result<core::Topology> reality_of(const planner::PlanFile& plan, const core::Top
     }
   }
   return out;
+}
+
+void add_overhead(core::Topology& reality, TimeNs per_batch_ns) {
+  for (core::RouteSpec& r : reality.routes) {
+    for (core::StageSpec& s : r.stages) {
+      for (auto* table : {&s.latency.p50_ns, &s.latency.p99_ns}) {
+        for (TimeNs& ns : *table) ns += per_batch_ns;
+      }
+    }
+  }
 }
 
 Load make_load(const Study& study, double factor, std::uint64_t seed) {

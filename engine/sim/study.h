@@ -42,12 +42,18 @@ struct Study {
 // The rate that the plan's routes were planned for: the least over the application's modules; 0: the plan does not say.
 [[nodiscard]] double planned_rate(const planner::PlanFile& plan, std::uint32_t application);
 
+// Of the arrivals of one run: what Study::length_ns says, or the longest of the traces, or a minute.
+[[nodiscard]] TimeNs length_of(const Study& study, double factor);
+
 // Requests of one run at that load, on average.
 [[nodiscard]] double expected_requests(const Study& study, double factor);
 
 // What stages really take: as the profiles measured it (none: as the plan says), times the errors. One line where a profile lacks a row.
 [[nodiscard]] Result<core::Topology> reality_of(const planner::PlanFile& plan, const core::Topology& believed, std::span<const planner::Profile> profiles,
                                                 std::span<const ProfileError> errors);
+
+// Every batch holds its partition so much longer than it runs: what wake-ups and reports cost a daemon (leat top: "over us").
+void add_overhead(core::Topology& reality, TimeNs per_batch_ns);
 
 struct Load {
   double factor = 1;

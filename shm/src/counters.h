@@ -76,6 +76,7 @@
   X(batches, 0, "batches finished")                               \
   X(items, 0, "rows of those batches")                            \
   X(busy_ns, 0, "time spent running batches")                     \
+  X(overhead_ns, 0, "time they held it besides: wakes, reports")  \
   X(restarts, 0, "times its worker was started again")            \
   X(started_ns, 1, "when its worker became ready, CLOCK_MONOTONIC")
 

@@ -36,6 +36,8 @@ constexpr cli::Option kOptions[] = {
     {.name = "application", .letter = 'a', .type = cli::Type::path, .value = "FILE", .help = "take SLOs and rates from here instead of from the plan"},
     {.name = "faults", .type = cli::Type::path, .value = "FILE", .help = "partitions lost or slow, wrong profiles, clock steps, bursts (TOML or JSON)"},
     {.name = "noise", .type = cli::Type::integer, .value = "PERMILLE", .fallback = "0", .min = 0, .max = 300, .help = "standard deviation of execution times"},
+    {.name = "overhead-us", .type = cli::Type::real, .value = "US", .fallback = "0", .min = 0, .max = 1e6,
+     .help = "what a batch holds its partition besides its run: wake-ups and reports, as leat top shows them"},
     {.name = "items", .type = cli::Type::text, .value = "MEDIAN:SIGMA:MOST", .help = "items per request, log-normal; default: one"},
     {.name = "check", .type = cli::Type::integer, .value = "N", .fallback = "0", .min = 0, .max = 1e9, .help = "check every invariant of the scheduler after every N events"},
     {.name = "threads", .type = cli::Type::integer, .value = "N", .fallback = "0", .min = 0, .max = 256, .help = "simulations at a time; 0: as many as there are cores"},
@@ -169,6 +171,7 @@ Result<sim::Study> read_study(const cli::Arguments& args, const std::vector<doub
   auto reality = sim::reality_of(study.plan, study.believed, profiles, study.faults.profile_errors);
   if (!reality) return Error{args.text("profiles") + ": " + reality.error()};
   study.reality = std::move(*reality);
+  sim::add_overhead(study.reality, static_cast<TimeNs>(args.real("overhead-us") * 1e3));
   study.length_ns = static_cast<TimeNs>(args.real("seconds") * 1e9);
   study.bin_ns = static_cast<TimeNs>(args.real("bin-ms") * 1e6);
   study.noise_permille = static_cast<std::uint32_t>(args.integer("noise"));
@@ -247,6 +250,20 @@ bool all_drained(const SimResults& results) {
   return true;
 }
 
+// What cannot be written or shown is said before the runs, not after them.
+Status prepare_outputs(const cli::Arguments& args, const sim::Study& study) {
+  const double seconds = static_cast<double>(sim::length_of(study, args.real("load"))) / 1e9;
+  if (args.given("timeline-at") && args.real("timeline-at") >= seconds) {
+    char text[120];
+    std::snprintf(text, sizeof text, "--timeline-at %g: the arrivals end after %g s; begin before that", args.real("timeline-at"), seconds);
+    return Error{text};
+  }
+  if (args.given("json") && args.text("json") != "-") {
+    if (const auto status = planner::write_text_file(args.text("json"), ""); !status) return status;
+  }
+  return args.given("report") ? prepare_report(args.text("report")) : Done{};
+}
+
 int run(const cli::Arguments& args) {
   const auto presets = core::read_policies(args.text("presets"));
   if (!presets) return cli::fail(kCommand.name, "--presets: " + presets.error());
@@ -256,6 +273,8 @@ int run(const cli::Arguments& args) {
   loads.push_back(args.real("load"));
   const auto study = read_study(args, loads);
   if (!study) return cli::fail(kCommand.name, study.error());
+
+  if (const auto status = prepare_outputs(args, *study); !status) return cli::fail(kCommand.name, status.error());
 
   SimResults results{.plan = args.text("plan"), .first_seed = static_cast<std::uint64_t>(args.integer("seed")), .load = args.real("load"), .sweep_loads = *sweep,
                      .bounded = study->items.largest == 1};

@@ -71,6 +71,11 @@ Value ratio(const Window&, const RecordSnapshot& record, const RecordSnapshot*) 
   return below > 0 ? Value(counted<Above>(record) / below) : Value();
 }
 
+Value overhead(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
+  const double batches = counted<PartitionCounter::batches>(record);
+  return batches > 0 ? Value(counted<PartitionCounter::overhead_ns>(record) / batches / 1e3) : Value();
+}
+
 template <auto Counter>
 Value since(const Window& window, const RecordSnapshot& record, const RecordSnapshot*) {
   const auto value = record.value(Counter);
@@ -187,6 +192,7 @@ constexpr Column kPartitions[] = {
     {"batch_ms_p50", "batch p50", "time of a batch, ms", Unit::ms, 9, 2, quantile<Which::first, 50, kMs>},
     {"batch_ms_p99", "batch p99", "time of a batch, ms", Unit::ms, 9, 2, quantile<Which::first, 99, kMs>},
     {"gap_ms_p50", "gap p50", "time between batches, ms", Unit::ms, 8, 6, quantile<Which::second, 50, kMs>},
+    {"overhead_us", "over us", "mean time a batch holds it besides running, us", Unit::us, 8, 6, overhead},
     {"batches", "batches", "batches finished", Unit::count, 8, 7, count<PartitionCounter::batches>},
     {"restarts", "restarts", "times its worker was started again", Unit::count, 8, 3, count<PartitionCounter::restarts>},
 };
