@@ -64,7 +64,7 @@ void read_lost(const JsonCursor& c, const Names& names, FaultFile& out) {
   const TimeNs at = seconds(c.at("at_s"));
   const bool back = c.has("back_s");
   const TimeNs until = back ? seconds(c.at("back_s")) : 0;
-  if (back && until <= at) c.at("back_s").fail("is not after at_s");
+  if (back && until <= at) c.at("back_s").fail("must be later than at_s; leave it out if the partition never comes back");
   for (const core::PartitionId p : names.partitions(c.at("partition"))) {
     out.faults.push_back({at, FaultKind::lose, p, 0});
     if (back) out.faults.push_back({until, FaultKind::restore, p, 0});
@@ -76,7 +76,7 @@ void read_slow(const JsonCursor& c, const Names& names, FaultFile& out) {
   const TimeNs from = seconds(c.at("from_s"));
   const bool ends = c.has("until_s");
   const TimeNs until = ends ? seconds(c.at("until_s")) : 0;
-  if (ends && until <= from) c.at("until_s").fail("is not after from_s");
+  if (ends && until <= from) c.at("until_s").fail("must be later than from_s; leave it out for ever");
   const auto permille = static_cast<std::int64_t>(c.at("factor").number(0.1, 100) * 1000 + 0.5);
   for (const core::PartitionId p : names.partitions(c.at("partition"))) {
     out.faults.push_back({from, FaultKind::slow, p, permille});
@@ -87,7 +87,7 @@ void read_slow(const JsonCursor& c, const Names& names, FaultFile& out) {
 void read_burst(const JsonCursor& c, const Names& names, FaultFile& out) {
   c.only({"application", "from_s", "until_s", "factor"});
   const Burst b{.application = names.application(c), .from_ns = seconds(c.at("from_s")), .until_ns = seconds(c.at("until_s")), .factor = c.at("factor").number(0, 1000)};
-  if (b.until_ns <= b.from_ns) c.at("until_s").fail("is not after from_s");
+  if (b.until_ns <= b.from_ns) c.at("until_s").fail("must be later than from_s");
   out.bursts.push_back(b);
 }
 

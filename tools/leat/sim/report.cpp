@@ -181,7 +181,7 @@ std::string timeline_svg(const SimPreset& preset, const sim::Study& study, const
     if (run.end_ns <= w.from_ns || run.start_ns >= w.until_ns() || run.partition >= rows) continue;
     const double y = kTimelineTop + kRowHeight * static_cast<double>(run.partition), from = w.x(run.start_ns), width = w.x(run.end_ns) - from;
     svg.box(from, y + 2, std::max(0.5, width - 0.8), kRowHeight - 4, cli::series_colour(study.believed.routes[run.route].module), "none", 2);
-    if (width > 16) svg.text(from + width / 2, y + 13, words("%u", run.items), 10, cli::Svg::Anchor::middle, "#ffffff");
+    if (width > (run.items < 10 ? 9 : 15)) svg.text(from + width / 2, y + 13, words("%u", run.items), 10, cli::Svg::Anchor::middle, "#ffffff");
   }
   return svg.str();
 }
@@ -196,12 +196,22 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
+std::string seed_words(const SimResults& results) {
+  const auto first = static_cast<unsigned long long>(results.first_seed);
+  const std::size_t seeds = results.presets.front().runs.size();
+  return seeds == 1 ? words("seed %llu", first) : words("seeds %llu to %llu; over time and timelines: the first", first, first + seeds - 1);
+}
+
 }  // namespace
 
-Status write_report(const SimResults& results, const sim::Study& study, const std::string& folder, TimeNs timeline_at_ns) {
+Status prepare_report(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) return Error{folder + ": cannot be made: " + error.message()};
+  if (error) return Error{"--report " + folder + ": cannot be made: " + error.message() + "; name a folder where you may write"};
+  return planner::write_text_file(folder + "/index.html", "");
+}
+
+Status write_report(const SimResults& results, const sim::Study& study, const std::string& folder, TimeNs timeline_at_ns) {
   std::vector<std::pair<std::string, std::string>> files = {
       {"goodput.svg", goodput_svg(results)}, {"drops.svg", drops_svg(results, study)}, {"queueing.svg", queueing_svg(results, study)}};
   if (!results.sweep_loads.empty()) files.emplace_back("attainment.svg", attainment_svg(results));
@@ -211,8 +221,7 @@ Status write_report(const SimResults& results, const sim::Study& study, const st
   for (const SimPreset& p : results.presets) files.emplace_back("timeline-" + file_word(p.name) + ".svg", timeline_svg(p, study, window));
 
   std::string html = "<!doctype html><meta charset=\"utf-8\"><title>leat sim</title><body style=\"font-family:sans-serif;margin:24px\">\n<h1>" + escaped(results.plan) +
-                     "</h1>\n<p>" + escaped(results.trace) + words(", load %g, seeds %llu to %llu; over time and timelines: the first seed", results.load,
-                     static_cast<unsigned long long>(results.first_seed), static_cast<unsigned long long>(results.first_seed + results.presets.front().runs.size() - 1)) +
+                     "</h1>\n<p>" + escaped(results.trace) + words(", load %g, ", results.load) + seed_words(results) +
                      "</p>\n<pre>" + escaped(table_text(results)) + "</pre>\n";
   for (const auto& [name, text] : files) {
     if (const auto status = planner::write_text_file(folder + "/" + name, text); !status) return status;

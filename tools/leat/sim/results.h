@@ -54,6 +54,9 @@ template <class F>
 [[nodiscard]] std::string table_text(const SimResults& results);
 [[nodiscard]] std::string json_text(const SimResults& results, const sim::Study& study);
 
+// Before the runs, so that they are not made in vain: makes the folder, and an empty index.html in it.
+[[nodiscard]] Status prepare_report(const std::string& folder);
+
 // goodput.svg, drops.svg, queueing.svg, timeline-PRESET.svg, with a sweep attainment.svg, and index.html that shows them. The
 // timelines begin at `timeline_at_ns`; negative: shortly before the worst bin of the first preset.
 [[nodiscard]] Status write_report(const SimResults& results, const sim::Study& study, const std::string& folder, sim::TimeNs timeline_at_ns);
