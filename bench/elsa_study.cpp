@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/figures.h"
 #include "engine/core/policy_words.h"
 #include "engine/core/topology.h"
 #include "engine/sim/simulator.h"
@@ -146,13 +147,13 @@ std::vector<double> drawn_shares(std::uint64_t seed) {
 }
 
 // leat at or above both others, in every cell. None where one of the three was not run.
-nlohmann::ordered_json bars_of(const nlohmann::ordered_json& models) {
+std::vector<bench::Bar> bars_of(const nlohmann::ordered_json& models) {
   double least = 1e9;
   std::string where = "no cell";
   for (const auto& [model, study] : models.items()) {
     for (const auto& [layout, row] : study["partitionings"].items()) {
       const auto& rps = row["bounded_rps"];
-      if (!rps.contains("fifs") || !rps.contains("elsa") || !rps.contains("leat")) return nlohmann::ordered_json::array();
+      if (!rps.contains("fifs") || !rps.contains("elsa") || !rps.contains("leat")) return {};
       const double other = std::max(rps["fifs"].get<double>(), rps["elsa"].get<double>());
       if (other <= 0) continue;
       const double ratio = rps["leat"].get<double>() / other;
@@ -161,8 +162,7 @@ nlohmann::ordered_json bars_of(const nlohmann::ordered_json& models) {
       where = model + ", " + layout;
     }
   }
-  return {{{"name", "leat over the better of fifs and elsa, least ratio of latency-bounded throughput"}, {"value", least}, {"bar", 1.0}, {"kind", "at least"},
-           {"reached", least >= 1}, {"where", where}}};
+  return {{.name = "leat over the better of fifs and elsa, least ratio of latency-bounded throughput", .value = least, .bar = 1, .at_least = true, .where = where}};
 }
 
 nlohmann::ordered_json study_model(const AnalyticModel& model, const LayoutSpace& space, std::uint32_t gpus, Bench bench) {
@@ -242,15 +242,14 @@ int main(int argc, char** argv) {
       progress.add(1);
     }
   }
-  out["bars"] = bars_of(out["models"]);
+  const std::vector<bench::Bar> bars = bars_of(out["models"]);
+  out["bars"] = bench::to_json(bars);
   if (args.flag("json")) {
     std::printf("%s\n", out.dump(1).c_str());
     return 0;
   }
   std::printf("seed %llu, %u GPUs of 7 slices, sizes 1 to 32 log-normal (median %.0f, sigma %.1f)\n", static_cast<unsigned long long>(bench.seed), gpus, kMedian, kSigma);
   for (const auto& [name, study] : out["models"].items()) print(name, study);
-  for (const auto& bar : out["bars"])
-    std::printf("bar: %s: %.3f >= %g, %s (%s)\n", bar["name"].get<std::string>().c_str(), bar["value"].get<double>(), bar["bar"].get<double>(),
-                bar["reached"].get<bool>() ? "reached" : "NOT REACHED", bar["where"].get<std::string>().c_str());
+  bench::print(bars);
   return 0;
 }

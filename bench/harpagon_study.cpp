@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/figures.h"
 #include "planner/harpagon_brute.h"
 #include "planner/harpagon_system.h"
 #include "planner/harpagon_workloads.h"
@@ -17,6 +18,7 @@ namespace {
 
 using namespace leat;
 using namespace leat::planner;
+using bench::mean;
 using Clock = std::chrono::steady_clock;
 
 constexpr cli::Option kOptions[] = {
@@ -37,11 +39,6 @@ struct Measured {
   std::uint32_t no_plan = 0, unproven = 0;
 };
 
-double mean(const std::vector<double>& v) {
-  double sum = 0;
-  for (double x : v) sum += x;
-  return v.empty() ? 0 : sum / static_cast<double>(v.size());
-}
 double quantile(std::vector<double> v, double q) {
   if (v.empty()) return 0;
   std::sort(v.begin(), v.end());

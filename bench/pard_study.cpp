@@ -7,7 +7,6 @@
 // others have at least 25 % more capacity; balanced: all as close as whole workers allow.
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +16,7 @@
 #include <sstream>
 #include <thread>
 
+#include "bench/figures.h"
 #include "engine/core/policy_words.h"
 #include "engine/sim/bound.h"
 #include "engine/sim/simulator.h"
@@ -27,6 +27,7 @@ namespace {
 
 using namespace leat;
 using core::TimeNs;
+using bench::Bar;
 using Json = nlohmann::ordered_json;
 
 constexpr double kMs = 1e6;
@@ -274,16 +275,6 @@ struct Table {
   }
 };
 
-// What the study must show, and whether it does.
-struct Bar {
-  std::string name;
-  double value = 0, bar = 0;
-  bool at_least = true;
-  std::string where;  // the workload that decides, where one does
-
-  [[nodiscard]] bool reached() const { return at_least ? value >= bar : value <= bar; }
-};
-
 // The smallest (or largest) of `value` over the cells that `choose` takes.
 template <class Choose, class Value>
 Bar extreme(const Table& t, std::string name, double bar, bool at_least, Choose choose, Value value) {
@@ -356,10 +347,7 @@ void print(const Table& t, const std::vector<Bar>& bars) {
   row("worst of the bound, %", worst);
   row("mean goodput, % of requests", goodput);
   row("worst invalid rate, %", invalid);
-  std::printf("bars\n");
-  for (const Bar& b : bars) {
-    std::printf("  %-66s %8.4f %s %-6g %-11s %s\n", b.name.c_str(), b.value, b.at_least ? ">=" : "<=", b.bar, b.reached() ? "reached" : "NOT REACHED", b.where.c_str());
-  }
+  bench::print(bars);
 }
 
 Json to_json(const Table& t, const std::vector<Bar>& bars, const cli::Arguments& args) {
@@ -387,29 +375,19 @@ Json to_json(const Table& t, const std::vector<Bar>& bars, const cli::Arguments&
     }
     root["workloads"].push_back(row);
   }
-  for (const Bar& b : bars) {
-    root["bars"].push_back({{"name", b.name}, {"value", b.value}, {"bar", b.bar}, {"kind", b.at_least ? "at least" : "at most"}, {"reached", b.reached()}, {"where", b.where}});
-  }
+  root["bars"] = bench::to_json(bars);
   return root;
 }
 
 void run(Table& t, std::uint32_t noise, std::int64_t threads) {
   cli::Progress progress("pard_study", t.cells.size() * t.columns.size(), "columns");
-  std::atomic<std::size_t> next{0};
   std::mutex lock;
-  std::vector<std::thread> pool;
-  for (std::int64_t i = 0; i < threads; ++i) {
-    pool.emplace_back([&] {
-      for (std::size_t job = next.fetch_add(1, std::memory_order_relaxed); job < t.cells.size() * t.columns.size();
-           job = next.fetch_add(1, std::memory_order_relaxed)) {  // a counter only; join() publishes the results
-        Cell& cell = t.cells[job / t.columns.size()];
-        cell.outcomes[job % t.columns.size()] = simulate(cell.workload, t.columns[job % t.columns.size()], noise);
-        const std::lock_guard guard(lock);
-        progress.add(1);
-      }
-    });
-  }
-  for (std::thread& thread : pool) thread.join();
+  bench::for_each_job(t.cells.size() * t.columns.size(), static_cast<std::size_t>(threads), [&](std::size_t job) {
+    Cell& cell = t.cells[job / t.columns.size()];
+    cell.outcomes[job % t.columns.size()] = simulate(cell.workload, t.columns[job % t.columns.size()], noise);
+    const std::lock_guard guard(lock);
+    progress.add(1);
+  });
   const std::size_t pard = t.column("pard"), plus = t.column("pard+");
   if (pard == t.columns.size() || plus == t.columns.size()) return;
   for (Cell& cell : t.cells) {  // PARD's own plan is one of those that pard+ chooses from

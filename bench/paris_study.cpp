@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/figures.h"
 #include "planner/mig_layout.h"
 #include "planner/paris.h"
 #include "planner/paris_workloads.h"
@@ -19,6 +20,8 @@ namespace {
 
 using namespace leat;
 using namespace leat::planner;
+using bench::mean;
+using bench::least, bench::most;
 using Clock = std::chrono::steady_clock;
 
 constexpr cli::Option kOptions[] = {
@@ -81,13 +84,6 @@ struct Study {
   }
 };
 
-double mean(const std::vector<double>& v) {
-  double sum = 0;
-  for (double x : v) sum += x;
-  return v.empty() ? 0 : sum / static_cast<double>(v.size());
-}
-double least(const std::vector<double>& v) { return v.empty() ? 0 : *std::min_element(v.begin(), v.end()); }
-double most(const std::vector<double>& v) { return v.empty() ? 0 : *std::max_element(v.begin(), v.end()); }
 double within(const std::vector<double>& v, double share) {
   return static_cast<double>(std::count_if(v.begin(), v.end(), [&](double x) { return x >= share; })) / static_cast<double>(v.size());
 }

@@ -8,7 +8,6 @@
 // How the pools of a plan are laid on servers is the scheduler's freedom: `packed` fills server after server, pool after pool;
 // `spread` looks for the servers where features wait least for their links, measured in the slack of their DNN.
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -18,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/figures.h"
 #include "engine/sim/simulator.h"
 #include "planner/profile_table.h"
 #include "planner/scenario_io.h"
@@ -28,6 +28,7 @@ namespace {
 
 using namespace leat;
 using core::TimeNs;
+using bench::mean;
 
 constexpr cli::Option kOptions[] = {
     {.name = "data", .type = cli::Type::path, .value = "DIR", .required = true, .help = "scenarios.json, reference_plans.json and profiles, as PPipe's planning data"},
@@ -348,11 +349,6 @@ constexpr Bar kBars[] = {
     {"ablation", "poisson", "reactive", 0, 0.68, 0.74, "within .03 of the paper's .71"},
 };
 
-double mean(const std::vector<double>& v) {
-  double sum = 0;
-  for (double x : v) sum += x;
-  return v.empty() ? 0 : sum / static_cast<double>(v.size());
-}
 
 nlohmann::ordered_json bars(const nlohmann::ordered_json& figures, const std::string& family, double grid) {
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
@@ -412,21 +408,14 @@ int main(int argc, char** argv) {
   }
   {
     cli::Progress progress("ppipe study", jobs.size(), "runs");
-    std::atomic<std::size_t> next{0};
     std::mutex mutex;
-    const auto work = [&] {
-      for (std::size_t i = next++; i < jobs.size(); i = next++) {
-        const Setting setting{args.real("grid"), args.real("lowest"), loads[jobs[i].load].cv, args.integer("seconds") * 1'000'000'000,
-                              static_cast<std::uint64_t>(args.integer("seeds"))};
-        jobs[i].result = carried(*scenarios[jobs[i].scenario], *contenders[jobs[i].contender], setting);
-        const std::lock_guard lock(mutex);
-        progress.add(1);
-      }
-    };
-    std::vector<std::thread> threads;
-    for (std::int64_t t = 1; t < args.integer("threads"); ++t) threads.emplace_back(work);
-    work();
-    for (std::thread& t : threads) t.join();
+    bench::for_each_job(jobs.size(), static_cast<std::size_t>(args.integer("threads")), [&](std::size_t i) {
+      const Setting setting{args.real("grid"), args.real("lowest"), loads[jobs[i].load].cv, args.integer("seconds") * 1'000'000'000,
+                            static_cast<std::uint64_t>(args.integer("seeds"))};
+      jobs[i].result = carried(*scenarios[jobs[i].scenario], *contenders[jobs[i].contender], setting);
+      const std::lock_guard lock(mutex);
+      progress.add(1);
+    });
   }
 
   nlohmann::ordered_json json = {{"family", args.text("family")}, {"scenarios", scenarios.size()}, {"seeds", args.integer("seeds")},

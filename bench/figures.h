@@ -1,0 +1,63 @@
+// What every study does with its figures: means and extremes of a list, bars and whether they are reached, jobs over threads.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace leat::bench {
+
+// 0 of an empty list.
+inline double mean(const std::vector<double>& v) {
+  double sum = 0;
+  for (const double x : v) sum += x;
+  return v.empty() ? 0 : sum / static_cast<double>(v.size());
+}
+inline double least(const std::vector<double>& v) { return v.empty() ? 0 : *std::min_element(v.begin(), v.end()); }
+inline double most(const std::vector<double>& v) { return v.empty() ? 0 : *std::max_element(v.begin(), v.end()); }
+
+// What a study must show, and whether it does.
+struct Bar {
+  std::string name;
+  double value = 0, bar = 0;
+  bool at_least = true;
+  std::string where;  // the case that decides, where one does
+
+  [[nodiscard]] bool reached() const { return at_least ? value >= bar : value <= bar; }
+};
+
+inline nlohmann::ordered_json to_json(const std::vector<Bar>& bars) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const Bar& b : bars) {
+    out.push_back({{"name", b.name}, {"value", b.value}, {"bar", b.bar}, {"kind", b.at_least ? "at least" : "at most"}, {"reached", b.reached()}, {"where", b.where}});
+  }
+  return out;
+}
+
+inline void print(const std::vector<Bar>& bars) {
+  if (!bars.empty()) std::printf("bars\n");
+  for (const Bar& b : bars) {
+    std::printf("  %-84s %9.4f %s %-6g %-11s %s\n", b.name.c_str(), b.value, b.at_least ? ">=" : "<=", b.bar, b.reached() ? "reached" : "NOT REACHED", b.where.c_str());
+  }
+}
+
+// work(0) ... work(jobs - 1), each once, on so many threads, this one among them. `work` may run in several at a time.
+template <class Work>
+void for_each_job(std::size_t jobs, std::size_t threads, const Work& work) {
+  std::atomic<std::size_t> next{0};
+  const auto run = [&] {
+    // A counter only; join() publishes what the jobs wrote.
+    for (std::size_t job = next.fetch_add(1, std::memory_order_relaxed); job < jobs; job = next.fetch_add(1, std::memory_order_relaxed)) work(job);
+  };
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < std::min(threads, jobs); ++i) others.emplace_back(run);
+  run();
+  for (std::thread& t : others) t.join();
+}
+
+}  // namespace leat::bench
