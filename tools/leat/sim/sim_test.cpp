@@ -161,6 +161,15 @@ TEST_F(SimCommand, AnApplicationFileChangesTheSlo) {
   refused({"--application", path("other.toml")}, "other modules than in the plan");
 }
 
+// Three stages on a request's way, each holding its partition a millisecond longer than it runs.
+TEST_F(SimCommand, AnOverheadIsPaidByEveryBatch) {
+  const auto p50_ms = [&](const char* overhead_us) {
+    EXPECT_EQ(sim({"--load", "0.05", "--presets", "fifs", "--overhead-us", overhead_us, "--json", "-"}), 0) << err_;
+    return Json::parse(out_)["presets"]["fifs"]["runs"][0]["p50_ms"].get<double>();
+  };
+  EXPECT_NEAR(p50_ms("1000") - p50_ms("0"), 3, 0.5);
+}
+
 TEST_F(SimCommand, BadInputIsOneLineAndStatus2) {
   refused({"--presets", "leat,best"}, "no preset 'best'");
   refused({"--trace", "nothing_here.csv"}, "the name does not say what its lines are");
@@ -171,6 +180,8 @@ TEST_F(SimCommand, BadInputIsOneLineAndStatus2) {
   refused({"--faults", path("absent.toml")}, "cannot be read");
   refused({"--profiles", path("absent")}, "absent");
   refused({"--report", "/proc/none"}, "cannot be made");
+  EXPECT_EQ(out_.find("preset"), std::string::npos) << "said before the runs";
+  refused({"--timeline-at", "99", "--report", path("late")}, "end after 5 s");
   refused({"--json", "/proc/none/x.json"}, "/proc/none/x.json");
   refused({"--rate", "1e7", "--load", "100"}, "--seconds");
   refused({"--load", "0"}, "load");
