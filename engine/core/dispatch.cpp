@@ -151,6 +151,7 @@ void Scheduler::State::launch(LaneId lane_id, const Server& server, TimeNs start
     m.queue_delay.add(queued);
     if (!samples.empty()) leave({.module = lane.module, .at_ns = now, .queue_ns = queued, .wait_ns = start - task.taken_ns, .run_ns = run});
   }
+  if (b.priority == 0) spend_background(run);
   b.forecast = true;
   ++m.running;
   m.running_items += b.list.items;

@@ -77,21 +77,29 @@ void Scheduler::State::delivered(Stream& stream, TimeNs capture) noexcept {
   stream.covered_ns = std::max(stream.covered_ns, stream.newest_capture_ns + (since / period + 1) * period);
 }
 
-// Background work that has not had its budget in the present window stands between normal and high.
+// Credit for background work flows in steadily, up to the budget of one window; what is started is paid at once, as planned.
+void Scheduler::State::spend_background(TimeNs run) noexcept {
+  const TimeNs budget = policy.background_budget_ns, window = std::max<TimeNs>(policy.background_window_ns, 1'000'000);
+  if (budget == 0) return;
+  const TimeNs credit = std::min(now - background_ns, 2 * window) / 1000 * budget / (window / 1000);
+  if (credit > 0 || run != 0) {
+    background_credit_ns = std::min(budget, background_credit_ns + credit) - run;
+    background_ns = now;
+  }
+}
+
+// Background work that is owed some of its budget stands between normal and high.
 std::uint32_t Scheduler::State::rank_of(std::uint8_t priority) noexcept {
   if (priority == 0 && policy.background_budget_ns > 0) {
-    background.roll(now);
-    if (background.total() < policy.background_budget_ns) return 3;
+    spend_background(0);
+    if (background_credit_ns > 0) return 3;
   }
   return 2u * priority;
 }
 
 void Scheduler::State::learn(const Batch& b, TimeNs ran) noexcept {
-  if (b.priority == 0 && policy.background_budget_ns > 0) {
-    background.roll(now);
-    background.add(ran);
-  }
   const StageSpec& stage = topology.routes[b.route].stages[b.stage];
+  if (b.priority == 0) spend_background(ran - stage.latency.p50_ns[b.list.items - 1]);
   if (policy.forecast) {
     ModuleState& m = modules[lanes[b.lane].module];
     const TimeNs planned = stage.latency.p50_ns[b.list.items - 1];

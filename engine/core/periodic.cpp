@@ -22,6 +22,8 @@ struct Scheduler::State::Known {
 
 namespace {
 
+constexpr TimeNs kMostLost = 8;     // windows lost in a row add to a stream's weight, up to so many: equals take turns
+constexpr TimeNs kSpreads = 3;      // standard deviations from an expected end to a promised one
 constexpr std::uint32_t kOwed = 3;  // rank_of: background below its budget
 
 // By rank: background, -, normal, background below its budget, high, -, protected.
@@ -86,29 +88,41 @@ bool Scheduler::State::add_stream(Known& known, StreamId id) noexcept {
   source.need_ns = edge;
   const std::uint32_t rank = rank_of(priority);
   if (rank == kOwed && source.waiting_ns != kNever) return false;  // add_others() sees to it
-  source.weight = weight_of(rank);
+  const auto lost = static_cast<double>(std::clamp<TimeNs>((now - covered) / period, 0, kMostLost));
+  source.weight = weight_of(rank) * (1 + lost);
   known.server[known.count] = mine;
   known.sources[known.count++] = source;
   return true;
 }
 
-// What else waits for the partition: of each lane the head of its most urgent class, when that is not a source already. Background
-// work that is owed some of its budget is due at once. False: there are more than can be weighed.
+// What else waits for the partition: of each lane the head of its most urgent class, when that is not a source already, and with it
+// so many more as may ride in its batch. Background work that is owed some of its budget should have begun. False: there are more
+// than can be weighed.
 bool Scheduler::State::add_others(Known& known) noexcept {
+  const std::size_t streams_known = known.count;
   for (ServerId s : partitions[known.machine[0]].servers) {
     const Lane& lane = lanes[servers[s].lane];
     if (lane.classes == 0) continue;
     const auto top = static_cast<std::size_t>(std::bit_width(lane.classes) - 1);
     const TaskId t = lane.queue[top].front();
-    if (std::find(known.task.begin(), known.task.begin() + static_cast<std::ptrdiff_t>(known.count), t) != known.task.begin() + static_cast<std::ptrdiff_t>(known.count)) continue;
+    std::uint32_t others = lane.tasks;
+    bool seen = false;
+    for (std::size_t i = 0; i < streams_known; ++i) {
+      if (known.task[i] == kNone || known.sources[i].group != servers[s].lane) continue;
+      --others;
+      seen = seen || known.task[i] == t;
+    }
+    if (seen) continue;
     if (known.count == kLookAheadSources) return false;
     const std::uint32_t rank = rank_of(static_cast<std::uint8_t>(top));
     const TimeNs soonest = now + servers[s].safe_ns[1] * margin_permille / 1000;
     known.task[known.count] = t;
     known.server[known.count] = s;
     known.sources[known.count++] = {.period_ns = 0,
-                                    .deadline_ns = rank == kOwed ? soonest : std::max(tasks[t].deadline_ns, soonest),
+                                    .deadline_ns = std::max(tasks[t].deadline_ns, soonest),
+                                    .owed = rank == kOwed,
                                     .waiting_ns = requests[tasks[t].request].capture_ns,
+                                    .waiting = others,
                                     .run_ns = servers[s].run_ns,
                                     .safe_ns = servers[s].safe_ns,
                                     .items = tasks[t].items,
@@ -127,7 +141,13 @@ void Scheduler::State::add_machines(Known& known, bool busy) noexcept {
       const Partition& p = partitions[servers[other].partition];
       const auto end = known.machine.begin() + known.ask.machines;
       if (!p.up || (p.held > 0) != busy || std::find(known.machine.begin(), end, servers[other].partition) != end) continue;
-      known.ask.free_ns[known.ask.machines] = busy ? std::max(now, p.promised_ns) : now;
+      if (busy) {
+        const TimeNs spread = std::max<TimeNs>(0, p.promised_ns - p.free_ns) / kSpreads;
+        known.ask.free_ns[known.ask.machines] = std::max(now + spread / 2, p.free_ns);  // what is overdue may end soon
+        known.ask.spread_ns[known.ask.machines] = spread;
+      } else {
+        known.ask.free_ns[known.ask.machines] = now;
+      }
       known.machine[known.ask.machines++] = servers[other].partition;
     }
   }
@@ -148,7 +168,7 @@ Scheduler::State::Turn Scheduler::State::serve_periodic(PartitionId id) noexcept
   const auto other = [&](const LookAheadSource& s) { return s.weight != known.sources[0].weight; };
   if (std::none_of(known.ask.sources.begin(), known.ask.sources.end(), other)) return Turn::not_shared;
   known.ask.horizon_ns = policy.look_ahead_ns;
-  known.ask.margin_permille = margin_permille;
+  known.ask.margin_permille = margin_permille * 1000 / policy.margin_min_permille;
   const LookAheadMove move = known.ask.decide(now);
   if (move.source == kNone) {
     if (move.until_ns != kNever && move.until_ns > now) {

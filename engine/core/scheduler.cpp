@@ -21,7 +21,7 @@ Scheduler::State::State(const Topology& t, const Policy& p, const Limits& l)
       limits(l),
       random(p.seed),
       margin_permille(p.margin_permille),
-      background(p.background_window_ns),
+      background_credit_ns(p.background_budget_ns),
       applications(t.applications.size()),
       modules(t.modules.size()),
       partitions(t.partitions.size()),

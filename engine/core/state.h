@@ -301,6 +301,7 @@ struct Scheduler::State {
   void record_miss(Stream& stream, bool missed) noexcept;
   [[nodiscard]] std::uint8_t priority_of(const Stream& stream) const noexcept;
   void learn(const Batch& batch, TimeNs ran) noexcept;  // the margin of promises, and what background work has had
+  void spend_background(TimeNs run) noexcept;
   [[nodiscard]] std::uint32_t rank_of(std::uint8_t priority) noexcept;  // among the lanes of a partition; larger first
 
   // periodic.cpp
@@ -329,7 +330,8 @@ struct Scheduler::State {
   std::uint64_t serial = 0;
   std::uint64_t random = 1;
   std::uint32_t margin_permille = 1100;
-  Window background;                            // run time of background batches
+  TimeNs background_credit_ns = 0;              // run time that background work is owed; below 0: it has had more
+  TimeNs background_ns = 0;                     // when that was
 
   std::vector<ApplicationState> applications;
   std::vector<ModuleState> modules;
