@@ -22,7 +22,6 @@ struct Scheduler::State::Known {
 
 namespace {
 
-constexpr TimeNs kMostLost = 8;     // windows lost in a row add to a stream's weight, up to so many: equals take turns
 constexpr TimeNs kSpreads = 3;      // standard deviations from an expected end to a promised one
 constexpr std::uint32_t kOwed = 3;  // rank_of: background below its budget
 
@@ -88,8 +87,7 @@ bool Scheduler::State::add_stream(Known& known, StreamId id) noexcept {
   source.need_ns = edge;
   const std::uint32_t rank = rank_of(priority);
   if (rank == kOwed && source.waiting_ns != kNever) return false;  // add_others() sees to it
-  const auto lost = static_cast<double>(std::clamp<TimeNs>((now - covered) / period, 0, kMostLost));
-  source.weight = weight_of(rank) * (1 + lost);
+  source.weight = weight_of(rank);
   known.server[known.count] = mine;
   known.sources[known.count++] = source;
   return true;
