@@ -56,7 +56,8 @@ Scenario cameras(std::string name, std::uint32_t item_permille, TimeNs budget_ns
   Scenario c{.name = std::move(name), .sources = {}, .models = {}, .partitions = 2, .length = 4.0 / 3, .budget_ns = budget_ns};
   for (const char* camera : {"front", "left", "right", "rear"}) {
     const bool front = c.sources.empty();
-    c.sources.push_back({camera, 33'333 * kUs, 100 * kMs, 100 * kMs, front ? Priority::protected_ : Priority::normal, 0, false, front ? 0.0 : item_permille < 1000 ? 400.0 : 680.0});
+    const double most_uncovered = front ? 0 : item_permille < 1000 ? 400 : 680;
+    c.sources.push_back({camera, 33'333 * kUs, 100 * kMs, 100 * kMs, front ? Priority::protected_ : Priority::normal, 0, false, most_uncovered});
   }
   c.sources.push_back({.name = "vlm", .period = 150 * kMs, .deadline = 1000 * kMs, .max_age = 2000 * kMs, .priority = Priority::background, .model = 1,
                        .background = true, .least_answers_per_s = (item_permille < 1000 ? 100.0 : 2.0) / 40});

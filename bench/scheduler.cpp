@@ -150,7 +150,8 @@ Weighing weigh(std::uint32_t streams, bool look_ahead, TimeNs length) {
   core.partition_ready(0, 0);
   std::vector<TimeNs> next;
   for (std::uint32_t i = 0; i < streams; ++i) {
-    (void)core.open_stream(0, {.application = i % 3, .max_age_ns = 2 * kPeriod, .period_ns = kPeriod, .supersede = core::Supersede::latest, .priority = kClass[i % 3]});
+    (void)core.open_stream(0, {.application = i % 3, .max_age_ns = 2 * kPeriod, .period_ns = kPeriod, .supersede = core::Supersede::latest,
+                               .priority = kClass[i % 3]});
     next.push_back(1 + kPeriod * ((i * 7) % streams) / streams);
   }
   Weighing out;
@@ -258,7 +259,8 @@ int main(int argc, char** argv) {
   root["simulated_requests_per_second"] = best;
   if (!args.flag("json")) std::printf("look-ahead, ns per decision: mean, worst; mean of the same events without it\n");
   for (const std::uint32_t streams : {3u, 8u, 24u}) {
-    const Json row = look_ahead_cost(streams, std::max<TimeNs>(static_cast<TimeNs>(requests) * 33 * kMs / streams / 10, 500 * kMs), args.integer("repeats"), in_core);
+    const TimeNs length = std::max<TimeNs>(static_cast<TimeNs>(requests) * 33 * kMs / streams / 10, 500 * kMs);
+    const Json row = look_ahead_cost(streams, length, args.integer("repeats"), in_core);
     if (!args.flag("json")) {
       std::printf("  %2u streams %10.0f %10.0f %10.0f\n", streams, row["mean_ns"].get<double>(), row["worst_ns"].get<double>(), row["mean_ns_without"].get<double>());
     }

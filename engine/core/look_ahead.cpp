@@ -26,8 +26,9 @@ constexpr double kNothing = 1e300;
 
 // The chance that a run time exceeds its median by x standard deviations.
 double exceeds(double x) noexcept {
+  // Of a normal one, by quarters of a deviation.
   constexpr std::array<double, 22> kTail = {.5,      .401294, .308538, .226627, .158655, .105650, .066807, .040059,  .022750,  .012224, .006210,
-                                            .002980, .001350, .000577, .000233, .000088, .000032, .000011, .0000034, .000001, .0000003, 0};  // of a normal one, by quarters
+                                            .002980, .001350, .000577, .000233, .000088, .000032, .000011, .0000034, .000001, .0000003, 0};
   if (x > 8) return 0;
   if (x > 0) x -= kSkew * (x * x - kSafe * kSafe * std::min(1.0, x));  // exact at the 99th percentile
   const double steps = (x < 0 ? -x : x) * 4;
@@ -112,7 +113,7 @@ class Play {
   [[nodiscard]] std::size_t choices(std::uint32_t m, TimeNs at, Members& out) const noexcept;
   [[nodiscard]] bool harms(std::uint32_t m, double weight, TimeNs at, TimeNs end, std::uint32_t members) const noexcept;
   void account(std::size_t i, TimeNs end, double deviation, double firm, double own, double spare) noexcept;
-  void account_single(std::size_t i, std::uint32_t requests, TimeNs end, double late) noexcept;
+  void account_single(std::size_t i, std::uint32_t requests, TimeNs end, double deviation) noexcept;
   void lose(const LookAheadSource& s, Job& job, TimeNs until) noexcept;
 
   Table* t_;
@@ -125,7 +126,8 @@ Play::Play(Table& table) noexcept : t_(&table) {
   for (std::size_t i = 0; i < sources(); ++i) {
     const LookAheadSource& s = source(i);
     const bool waits = s.waiting_ns != kNever;
-    jobs_[i] = {.capture = waits ? s.waiting_ns : s.next_ns, .arrival = waits ? t_->now : s.next_ns == kNever ? kNever : s.next_ns + s.transit_ns, .need = s.need_ns, .left = s.waiting};
+    jobs_[i] = {.capture = waits ? s.waiting_ns : s.next_ns, .arrival = t_->now, .need = s.need_ns, .left = s.waiting};
+    if (!waits) jobs_[i].arrival = s.next_ns == kNever ? kNever : s.next_ns + s.transit_ns;
   }
   for (std::uint32_t m = 0; m < t_->ask.machines; ++m) {
     const auto spread = static_cast<double>(t_->ask.spread_ns[m]);
