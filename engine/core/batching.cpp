@@ -32,7 +32,7 @@ std::uint32_t Scheduler::State::batch_target(Lane& lane, const Server& server, T
   };
   switch (policy.batch) {
     case Batching::greedy:
-      return std::min(waiting, server.cap);
+      return std::min(waiting, cap_of(server));
     case Batching::single:
       return 1;
     case Batching::fill:

@@ -93,9 +93,10 @@ bool Scheduler::State::try_server(ServerId id) noexcept {
   Lane& lane = lanes[server.lane];
   if (lane.tasks == 0 && lane.forming.tasks == 0) return false;
   const TimeNs start = std::max(now, partitions[server.partition].held > 0 ? partitions[server.partition].free_ns : now);
+  if (policy.ramp) ramp(modules[lane.module].application);
   const std::uint32_t target = batch_target(lane, server, start);
   if (target == 0) return false;
-  if (policy.forecast) modules[lane.module].after_ns = forecast(lane.module, target, start - now + modules[lane.module].paced(server.run_ns[std::min(target, server.cap)]));
+  if (policy.forecast) modules[lane.module].after_ns = forecast(lane.module, target, start - now + modules[lane.module].paced(server.run_ns[std::min(target, cap_of(server))]));
   if (lane.mixed || (policy.fit && lane.items > lane.tasks)) {  // unequal partitions, or unequal requests
     form_fitting(lane, server, start, target);
   } else {

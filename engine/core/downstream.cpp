@@ -131,7 +131,7 @@ TimeNs servers_of(const Scheduler::State& s, const ModuleState& m) {
 // With kappa: the caps that maximise the application's rate X subject to sum of d_k(b_k) <= kappa x SLO over its longest path;
 // each module takes the smallest batch that carries X. Modules that share partitions take time from each other with small
 // batches, so there each grows as far as the limit allows. Without kappa: the plan's batches. One pass at start.
-void Scheduler::State::plan_caps() noexcept {
+void Scheduler::State::plan_caps() {
   for (const ApplicationSpec& app : topology.applications) {
     const ModuleId first = app.modules.front();
     std::array<std::uint32_t, kMaxModulesPerApplication> cap{}, best{};
@@ -149,11 +149,12 @@ void Scheduler::State::plan_caps() noexcept {
         return policy.forecast ? run + run / servers_of(*this, modules[m]) : run;  // the second: until a partition is free
       };
       double best_rate = 0;
+      std::vector<CapLevel>& levels = applications[modules[first].application].levels;
       // X is bounded by some module at some batch: those are the candidates.
       for (ModuleId candidate : app.modules) {
         for (std::uint32_t b = 1; b <= largest[candidate - first]; ++b) {
           const double rate = throughput(*this, modules[candidate], b) / topology.modules[candidate].items_per_request;
-          if (rate <= best_rate) continue;
+          if (rate <= best_rate && !policy.ramp) continue;
           bool fits = true;
           for (ModuleId m : app.modules) {
             const double need = rate * topology.modules[m].items_per_request * (1 - 1e-12);
@@ -164,10 +165,22 @@ void Scheduler::State::plan_caps() noexcept {
             cap[m - first] = n;
             d[m - first] = run_at(m, n);
           }
-          if (!fits || longest_path(topology, app, d) > limit) continue;
+          const TimeNs latency = fits ? longest_path(topology, app, d) : kNever;
+          if (latency > limit) continue;
+          if (policy.ramp) {
+            CapLevel& level = levels.emplace_back();
+            level.cap = cap;
+            level.rate = rate;
+            level.latency_ns = latency;
+            for (ModuleId m : app.modules) level.ns_per_item[m - first] = std::max<std::int64_t>(1, static_cast<std::int64_t>(1 / throughput(*this, modules[m], cap[m - first])));
+          }
+          if (rate <= best_rate) continue;
           best_rate = rate;
           best = cap;
         }
+      }
+      for (ModuleId m : app.modules) {
+        if (modules[m].lanes != 1 || lanes[modules[m].first_lane].mixed || shares_partitions(*this, modules[m])) levels.clear();
       }
       for (ModuleId m : app.modules) d[m - first] = run_at(m, best[m - first]);
       for (ModuleId m : app.modules) {
@@ -221,6 +234,7 @@ void Scheduler::State::plan_caps() noexcept {
       const double ratio = up.empty() ? 1 : topology.modules[m].items_per_request / parent;
       if (topology.modules[m].fan_out_cap == 1 && ratio < 1) state.branch_permille = static_cast<std::uint32_t>(ratio * 1000 + 0.5);
     }
+    plan_ramp(modules[first].application);
     // Shares of the SLO in proportion to planned durations on the longest path (Clipper++); a plan's own budgets come first.
     std::array<TimeNs, kMaxModulesPerApplication> planned{};
     for (ModuleId m : app.modules) planned[m - first] = modules[m].planned_ns;

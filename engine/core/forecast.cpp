@@ -42,11 +42,12 @@ TimeNs Scheduler::State::forecast(ModuleId from, std::uint32_t n, TimeNs d) cons
     const std::int64_t ahead = here.content + m.queued_items;
     const TimeNs left = m.running == 0 ? 0 : std::max<TimeNs>(0, m.running_end_sum - static_cast<TimeNs>(m.running) * now) / m.server_count;
     const Server& server = servers[lanes[m.first_lane].first_server];
-    const std::int64_t rest = n > server.cap ? n - server.cap : 0;
-    const TimeNs beside = m.paced(server.run_ns[server.cap]) * (m.server_count - 1) / (2 * m.server_count) * policy.residual_permille / 1000;
+    const std::uint32_t cap = cap_of(server);
+    const std::int64_t rest = n > cap ? n - cap : 0;
+    const TimeNs beside = m.paced(server.run_ns[cap]) * (m.server_count - 1) / (2 * m.server_count) * policy.residual_permille / 1000;
     const TimeNs wait = left + (ahead + rest) * m.paced(m.ns_per_item) - beside - here.arrive;
     // Without a queue there it runs as the batch it comes in; with one, in a full batch.
-    const TimeNs run = m.paced(server.run_ns[wait > 0 ? server.cap : std::min(n, server.cap)]);
+    const TimeNs run = m.paced(server.run_ns[wait > 0 ? cap : std::min(n, cap)]);
     here.end = here.arrive + std::max<TimeNs>(0, wait) + run;
     here.content = ahead + m.running_items;
     after = std::max(after, here.end - d);

@@ -21,6 +21,9 @@ void Scheduler::State::enqueue(TaskId id) noexcept {
   ++lane.tasks;
   lane.items += t.items;
   m.queued_items += t.items;
+  ApplicationState& a = applications[m.application];
+  if (a.queued_items == 0 && now - a.emptied_ns >= a.gap_ns) a.backlog_ns = now;
+  a.queued_items += t.items;
   ++counters.modules[t.module].queued;
   if (policy.binding == Binding::early) {
     const Server& s = servers[lane.first_server];
@@ -39,6 +42,9 @@ void Scheduler::State::dequeue(TaskId id) noexcept {
   --lane.tasks;
   lane.items -= t.items;
   modules[t.module].queued_items -= t.items;
+  ApplicationState& a = applications[modules[t.module].application];
+  a.queued_items -= t.items;
+  if (a.queued_items == 0) a.emptied_ns = now;
   --counters.modules[t.module].queued;
   if (policy.binding == Binding::early) {
     const Server& s = servers[lane.first_server];

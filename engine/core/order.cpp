@@ -1,4 +1,5 @@
 // Which waiting task is looked at first, and the load that decides it.
+#include <algorithm>
 #include <bit>
 
 #include "engine/core/state.h"
@@ -29,9 +30,16 @@ bool Scheduler::State::choose_order(Lane& lane, const Server& server) noexcept {
       if (lane.classes == 0) return false;
       const auto top = static_cast<std::size_t>(std::bit_width(lane.classes) - 1);
       // What the freshest could spend waiting here.
-      const TimeNs budget = tasks[lane.queue[top].back()].deadline_ns - now - m.paced(server.run_ns[server.cap]) - m.after_ns;
+      const TimeNs budget = tasks[lane.queue[top].back()].deadline_ns - now - m.paced(server.run_ns[cap_of(server)]) - m.after_ns;
       const TimeNs drain = static_cast<TimeNs>(lane.items) * m.paced(m.ns_per_item) * m.lanes;
-      return drain * 1000 > budget * policy.backlog_permille;
+      // Largest first gives up the old for the sake of the fresh: right while the overload lasts. When it ends soon, the fresh could have
+      // waited until then, and a young backlog may end soon.
+      std::int64_t believed = 1000;
+      if (policy.young_permille > 0) {
+        const TimeNs grown = topology.applications[m.application].slo_ns / 1000 * policy.young_permille;
+        believed = std::min<std::int64_t>(1000, (now - applications[m.application].backlog_ns) * 1000 / std::max<TimeNs>(1, grown));
+      }
+      return drain * believed > budget * policy.backlog_permille;
     }
   }
   return false;

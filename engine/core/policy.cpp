@@ -62,6 +62,8 @@ constexpr Policy leat() {
   p.shrink_permille = 700;
   p.backlog_permille = 1000;
   p.kappa_permille = 850;
+  p.ramp = true;
+  p.young_permille = 3000;
   p.look_ahead = true;
   p.background_budget_ns = 100'000'000;
   p.reserve_pipelines = true;

@@ -76,7 +76,9 @@ struct Policy {
 
   // Batch caps per module: 0: the plan's; else maximise the chain's rate with sum of d(cap) <= kappa x SLO.
   std::uint32_t kappa_permille = 0;
+  bool ramp = false;                     // with kappa: caps grow with the age of the backlog (ramp.cpp)
   std::uint32_t backlog_permille = 850;  // order backlog
+  std::uint32_t young_permille = 0;      // order backlog: of the SLO; a backlog counts in proportion to its age until it is that old
 
   // elsa, equations 1-2
   std::uint32_t alpha_permille = 1000, beta_permille = 1000;

@@ -48,7 +48,7 @@ constexpr Key kKeys[] = {
     FLAG(form_ahead), WHOLE(queue_ahead), FLAG(fit), FLAG(reserve_pipelines),
     WORD(downstream, downstream_names), WORD(wait, wait_names), WHOLE(lambda_permille), SPAN(window_ms, window_ns), FLAG(exact_duration),
     FLAG(live_queues), FLAG(forecast), WHOLE(residual_permille), WHOLE(shrink_permille), WORD(split_reading, split_reading_names),
-    SPAN(oc_threshold_ms, oc_threshold_ns), WHOLE(oc_alpha_permille), WHOLE(kappa_permille), WHOLE(backlog_permille),
+    SPAN(oc_threshold_ms, oc_threshold_ns), WHOLE(oc_alpha_permille), WHOLE(kappa_permille), WHOLE(backlog_permille), WHOLE(young_permille), FLAG(ramp),
     WHOLE(alpha_permille), WHOLE(beta_permille), WHOLE(margin_permille), WHOLE(margin_min_permille),
     WHOLE(margin_max_permille), WHOLE(margin_up_permille), WHOLE(margin_down_permille), FLAG(look_ahead),
     SPAN(look_ahead_ms, look_ahead_ns), SPAN(background_budget_ms, background_budget_ns), SPAN(background_window_ms, background_window_ns),

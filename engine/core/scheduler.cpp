@@ -144,7 +144,9 @@ void Scheduler::State::check() const {
     in_flight += live;
   }
   insist(in_flight == counters.total.in_flight && counters.total.balanced(), "the ledger");
+  std::vector<std::int64_t> waiting(applications.size(), 0);
   for (const Lane& lane : lanes) {
+    waiting[modules[lane.module].application] += lane.items;
     std::size_t queued = 0;
     for (std::uint32_t c = 0; c < kPriorities; ++c) {
       const std::size_t n = lane.queue[c].audit(const_cast<Pool<Task>&>(tasks).data());
@@ -153,6 +155,7 @@ void Scheduler::State::check() const {
     }
     insist(queued == lane.tasks, "a lane's number of tasks");
   }
+  for (std::size_t a = 0; a < applications.size(); ++a) insist(waiting[a] == applications[a].queued_items, "an application's queued items");
   std::vector<std::uint32_t> held(partitions.size(), 0);
   for (std::uint32_t b = 0; b < batches.size(); ++b) {
     if (batches[b].state == BatchState::free) continue;

@@ -6,7 +6,7 @@
 //   placement.cpp  which lane, partition and path                  dispatch.cpp   batches: formed, started, ended, lost
 //   reservation.cpp, booking.cpp  itineraries over timelines, instead of dispatch.cpp's choice; reactive.cpp  one stage at a time
 //   downstream.cpp what lies after a module (L_sub), batch caps    forecast.cpp   the same from the present state
-//   fit.cpp        late binding on unequal partitions
+//   ramp.cpp       batch caps by the age of the backlog             fit.cpp        late binding on unequal partitions
 //   freshness.cpp  supersede, expectations, weakly hard windows, budgets, margins
 //   periodic.cpp   what look_ahead.h decides for partitions that periodic streams share
 //
@@ -14,6 +14,7 @@
 // early binding one lane per (module, partition). A server is one (partition, route) that takes batches from one lane.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -139,6 +140,7 @@ struct ModuleState {
   std::uint32_t lanes = 0;
   std::uint32_t branch_permille = 1000;         // < 1000: taken by chance
   std::uint32_t max_items = 1;                  // the largest batch of its routes
+  std::uint32_t cap = UINT32_MAX;               // of batches at present (ramp.cpp); each server's own holds besides
   TimeNs planned_ns = 0;                        // d at the planned batch, mean over servers
   TimeNs least_ns = 0;                          // d(1) of its fastest server
   TimeNs share_ns = 0;                          // Clipper++: its part of the SLO
@@ -159,7 +161,22 @@ struct ModuleState {
   Window arrivals;
 };
 
+// Batch caps of an application's modules from a certain age of its backlog on (ramp.cpp).
+struct CapLevel {
+  std::array<std::uint32_t, kMaxModulesPerApplication> cap{};
+  std::array<std::int64_t, kMaxModulesPerApplication> ns_per_item{};
+  double rate = 0;                              // X: requests per ns that they carry
+  TimeNs latency_ns = 0;                        // L: of a full batch on the longest path
+  TimeNs from_ns = 0;
+};
+
 struct ApplicationState {
+  std::vector<CapLevel> levels;                 // empty: caps do not change
+  std::size_t level = 0;                        // the present one
+  std::int64_t queued_items = 0;                // at all its modules
+  TimeNs backlog_ns = 0;                        // since when something has waited, but for gaps shorter than gap_ns
+  TimeNs emptied_ns = INT64_MIN / 2;            // when the last task that waited went
+  TimeNs gap_ns = 0;                            // the slowest module's least time
   std::uint32_t admit_permille = 1000;          // overload control
   std::uint32_t admit_credit = 0;
   TimeNs controlled_ns = 0;
@@ -215,6 +232,11 @@ struct Scheduler::State {
   [[nodiscard]] std::uint32_t shrink(const Lane& lane, const Server& server, TimeNs start, std::uint32_t target) const noexcept;
   void form(Lane& lane, const Server& server, TimeNs start, std::uint32_t target) noexcept;
   [[nodiscard]] TimeNs last_safe_start(const Lane& lane, const Server& server, std::uint32_t items) const noexcept;
+
+  // ramp.cpp
+  void plan_ramp(std::uint32_t application);
+  void ramp(std::uint32_t application) noexcept;
+  [[nodiscard]] std::uint32_t cap_of(const Server& server) const noexcept { return std::min(server.cap, modules[lanes[server.lane].module].cap); }
 
   // fit.cpp
   void form_fitting(Lane& lane, const Server& server, TimeNs start, std::uint32_t target) noexcept;
@@ -286,7 +308,7 @@ struct Scheduler::State {
   [[nodiscard]] bool book_next(TaskId task, RouteId route, std::size_t k) noexcept;
 
   // downstream.cpp
-  void plan_caps() noexcept;
+  void plan_caps();
   void build_tables();
   void update_downstream(std::uint32_t application) noexcept;
   void split_slo(const ApplicationSpec& app, const std::array<TimeNs, kMaxModulesPerApplication>& weights) noexcept;

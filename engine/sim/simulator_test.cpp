@@ -131,6 +131,30 @@ TEST(Simulator, MeanWaitOfOneServerIsPollaczekKhinchin) {
   EXPECT_NEAR(sum / static_cast<double>(s.arrivals.size()) / kMs, 0.8 * 10 / (2 * 0.2), 1.0);
 }
 
+// Caps and order by the backlog's age: a burst into an empty pipeline is begun in small batches, oldest first, and more of it is in time;
+// a lasting overload soon runs as if it had never been young.
+TEST(Simulator, AYoungBacklogIsServedOtherwiseThanAnOldOne) {
+  Scenario s;
+  s.topology = chain(5, 8, 32, 10 * kMs, 4 * kMs, 500 * kMs);
+  core::Policy ageless;
+  ASSERT_TRUE(core::preset("leat", s.policy) && core::preset("leat", ageless));
+  ageless.ramp = false;
+  ageless.young_permille = 0;
+  const auto completed = [&](const core::Policy& policy, std::uint32_t& largest_at_first) {
+    Scenario one = s;
+    one.policy = policy;
+    one.on_run = [&](const RunEvent& e) { largest_at_first = e.start_ns < 150 * kMs ? std::max(largest_at_first, e.items) : largest_at_first; };
+    return run(one).goodput();
+  };
+  std::uint32_t aged = 0, plain = 0;
+  for (TimeNs i = 0; i < 600; ++i) s.arrivals.push_back({.at_ns = i * kMs / 10, .stream = 0});
+  const double burst = completed(s.policy, aged), burst_plain = completed(ageless, plain);
+  EXPECT_GT(burst, 1.1 * burst_plain) << burst << " " << burst_plain;
+  EXPECT_LT(aged, plain / 2);
+  s.arrivals = to_stream(poisson(2200, 20'000 * kMs, 5));
+  EXPECT_NEAR(completed(s.policy, aged), completed(ageless, plain), 0.01);
+}
+
 TEST(Simulator, TwoHostsShareTheirLinksFirstComeFirstServed) {
   Scenario s;
   core::Topology& t = s.topology;
