@@ -6,7 +6,11 @@
 namespace leat::core {
 namespace {
 
-constexpr std::uint32_t kGrowTries = 12;  // unsent batches looked at before a task is booked alone
+constexpr std::uint32_t kGrowTries = 12;      // unsent batches looked at before a task is booked alone
+constexpr std::int64_t kLostTasks = 128;      // what a module loses is smoothed over so many tasks
+constexpr std::int64_t kLostLittle = 100'000;  // ppm: up to here bursts are taken as they come
+constexpr std::int64_t kLostMuch = 150'000;   // from here on a waiting batch is left all its room to grow
+constexpr std::int64_t kLostAfter = 20'000;   // from here on of a later module, those before it leave it all it needs
 
 bool fits(const RouteSpec& route, std::uint32_t items) {
   return std::all_of(route.stages.begin(), route.stages.end(), [&](const StageSpec& s) { return fits(s, items); });
@@ -32,13 +36,34 @@ void Scheduler::State::reserve_lane(LaneId id) noexcept {
   }
   while (lane.tasks > 0 && rv.bookings.left() > std::max<std::uint32_t>(least, kMaxBatch)) {
     const TaskId t = next_task(lane, false);
-    const TimeNs bound = tasks[t].give_up_ns == kNever ? kNever : tasks[t].deadline_ns - modules[lane.module].after_least_ns;
+    const TimeNs bound = tasks[t].give_up_ns == kNever ? kNever : tasks[t].deadline_ns - modules[lane.module].after_least_ns - room_after(lane.module);
     const Booked done = policy.batch == Batching::search_down ? book_as_printed(lane, t, bound)
                         : policy.batch == Batching::reactive  ? book_entry(lane, t, bound)
                                                               : book_alone(lane, t, bound);
     if (done == Booked::wait) return;
+    std::int64_t& lost = rv.lost_ppm[lane.module];
+    lost += ((done == Booked::late ? 1'000'000 : 0) - lost) / kLostTasks;
     if (done == Booked::late) drop_request(tasks[t].request, Outcome::dropped, Reason::unreachable, lane.module);
   }
+}
+
+// What later modules need beside their least time for their batches to grow, and for one batch to be ahead; as far as they lose tasks.
+TimeNs Scheduler::State::room_after(ModuleId module) const noexcept {
+  TimeNs most = 0;
+  if (!books_ahead()) return 0;
+  for (ModuleId next : topology.modules[module].after) {
+    TimeNs room = 0;
+    for (RouteId r : topology.modules[next].routes) room = std::max(room, 2 * reservations->growth_ns[r] + modules[next].least_ns);
+    most = std::max(most, room * std::min(reservations->lost_ppm[next], kLostAfter) / kLostAfter + room_after(next));
+  }
+  return most;
+}
+
+// Who waits, waits in a batch that others will join. A queue filled up to the last moment is one of batches that cannot grow any
+// more, and stays so: while a module loses tasks, those it admits must be in time even when all batches on their way have grown.
+TimeNs Scheduler::State::room_to_grow(RouteId route) const noexcept {
+  const std::int64_t lost = reservations->lost_ppm[topology.routes[route].module];
+  return reservations->growth_ns[route] * std::clamp<std::int64_t>(lost - kLostLittle, 0, kLostMuch - kLostLittle) / (kLostMuch - kLostLittle);
 }
 
 // Ours: the task alone, on the route with the least waiting that is in time; before it would wait, a batch may grow.
@@ -55,12 +80,18 @@ Scheduler::State::Booked Scheduler::State::book_alone(Lane& lane, TaskId id, Tim
     if (best.end_ns == kNever || (in_time != had ? in_time : plan.wait_ns < best.wait_ns)) best = plan;
   }
   if (best.end_ns == kNever) return any ? Booked::wait : Booked::late;  // nobody is up; or nobody can hold so many items
-  const bool late = best.end_ns > bound;
-  if ((late || best.legs[0].start_ns > now) && grow_some(lane, id, bound)) return Booked::done;
-  if (late) return Booked::late;
+  const TimeNs room = best.wait_ns > 0 && bound != kNever ? room_to_grow(best.route) : 0;
+  const bool late = best.end_ns + room > bound;
+  if (late || best.legs[0].start_ns > now) {
+    if (grow_some(lane, id, bound)) return Booked::done;
+    if (!late) best = probe_path(best.route, items, bound, true, true);  // as before, but a booking that was put back has another id
+  }
+  const bool through = topology.routes[best.route].stages.size() > 2 && best.wait_ns > 0;
+  if (through ? !book_through(id, best, bound, bound - room) : late) return Booked::late;
   dequeue(id);
   tasks[id].lane = kNone;
-  book_path(id, best, bound);
+  if (!through) book_path(id, best, bound);
+  tasks[id].state = TaskState::booked;
   return Booked::done;
 }
 
@@ -79,7 +110,10 @@ bool Scheduler::State::grow_some(Lane& lane, TaskId id, TimeNs bound) noexcept {
           const Booking& c = rv.bookings[b];
           const bool after = c.start_ns > last_start || (c.start_ns == last_start && last_partition != kNone && p > last_partition);
           if (c.state != BookingState::planned || c.route != r || c.stage != 0 || c.start_ns <= now || !after) continue;
-          if (!fits(stage, c.items + tasks[id].items) || rv.may_grow[r][c.items + tasks[id].items] == 0) continue;
+          const std::uint32_t items = c.items + tasks[id].items;
+          if (!fits(stage, items) || rv.may_grow[r][items] == 0) continue;
+          const TimeNs end = c.start_ns + duration(topology.routes[r], 0, items);
+          if (c.next != kNone && rv.bookings[c.next].start_ns < end) continue;  // another stands behind it
           if (soonest == kNone || c.start_ns < rv.bookings[soonest].start_ns) soonest = b;
           break;  // later ones of this partition come after
         }
@@ -87,7 +121,7 @@ bool Scheduler::State::grow_some(Lane& lane, TaskId id, TimeNs bound) noexcept {
       if (soonest == kNone) break;
       last_start = rv.bookings[soonest].start_ns;
       last_partition = rv.bookings[soonest].partition;
-      if (!grow(soonest, id, bound)) continue;
+      if (!grow({.partition = last_partition, .join = soonest}, id, bound)) continue;
       dequeue(id);
       tasks[id].lane = kNone;
       tasks[id].state = TaskState::booked;
@@ -148,17 +182,37 @@ Scheduler::State::Booked Scheduler::State::book_as_printed(Lane& lane, TaskId he
 
 // ---- sending, passing on, losing ----
 
+// Feedback: the partition will not be free before `at`. What is booked there until then moves back, so that its timeline tells
+// the truth and waiting batches can still grow.
+void Scheduler::State::postpone(PartitionId p, TimeNs at) noexcept {
+  if (!books_ahead()) return;
+  Reservations& rv = *reservations;
+  Timeline& timeline = rv.partitions[p];
+  for (BookingId id = rv.first[p]; id != kNone; id = rv.bookings[id].next) {
+    Booking& b = rv.bookings[id];
+    if (b.state != BookingState::planned) continue;
+    if (b.start_ns >= at) return;
+    const TimeNs length = b.end_ns - b.start_ns;
+    insist(timeline.reserve(std::max(b.end_ns, at), at + length), "a timeline is full");
+    b.start_ns = at;
+    b.end_ns = at += length;
+  }
+}
+
 // Sends the first booking of the partition whose time has come and whose features are made; gives up what became too late.
 void Scheduler::State::send_due(PartitionId p) noexcept {
   Reservations& rv = *reservations;
   for (BookingId id = rv.first[p]; id != kNone;) {
     Booking& b = rv.bookings[id];
     const BookingId next = b.next;
-    if (b.start_ns > now) {
+    if (b.due_ns > now) {
       want_timer(b.start_ns);
       return;
     }
-    if (b.state == BookingState::planned) {
+    if (b.state == BookingState::sent && b.end_ns < now && books_ahead()) {  // it runs over, who knows how long
+      move_end(b, now + (b.end_ns - b.start_ns) / 8 + 1);
+      postpone(p, b.end_ns);
+    } else if (b.state == BookingState::planned) {
       const std::uint32_t generation = rv.bookings.generation(id);
       drop_late(id);
       const bool live = rv.bookings.valid(id, generation);
@@ -166,6 +220,7 @@ void Scheduler::State::send_due(PartitionId p) noexcept {
         send(id);
         return;
       }
+      if (live && b.start_ns > now) want_timer(b.start_ns);
       if (live && b.bound_ns > now && b.bound_ns != kNever) want_timer(b.bound_ns);
     }
     id = next;
@@ -178,10 +233,10 @@ void Scheduler::State::drop_late(BookingId id) noexcept {
   const Booking& b = rv.bookings[id];
   const RouteSpec& route = topology.routes[b.route];
   TimeNs rest = 0;
-  for (std::size_t k = b.stage + 1; k < route.stages.size(); ++k) rest += duration(route.stages[k], 1);
+  for (std::size_t k = b.stage + 1; k < route.stages.size(); ++k) rest += duration(route, k, 1);
   const std::uint32_t generation = rv.bookings.generation(id);
   for (TaskId t = b.first; t != kNone;) {
-    const TimeNs end = now + duration(route.stages[b.stage], b.items) + rest;
+    const TimeNs end = now + duration(route, b.stage, b.items) + rest;
     // A task whose earlier stage still runs is looked at again when that has ended.
     if (tasks[t].give_up_ns == kNever || tasks[t].state != TaskState::booked || end <= tasks[t].deadline_ns) {
       t = rv.itineraries[t].legs[b.stage].next;
@@ -197,7 +252,7 @@ void Scheduler::State::send(BookingId id) noexcept {
   Reservations& rv = *reservations;
   Booking& booking = rv.bookings[id];
   const std::uint32_t batch = batches.take();
-  const TimeNs run = duration(topology.routes[booking.route].stages[booking.stage], booking.items);
+  const TimeNs run = duration(topology.routes[booking.route], booking.stage, booking.items);
   Batch& b = batches[batch];
   b = Batch{};
   b.state = BatchState::live;
@@ -223,7 +278,13 @@ void Scheduler::State::send(BookingId id) noexcept {
     if (b.stage == 0) counters.modules[task.module].queue_ns_sum += static_cast<std::uint64_t>(now - task.queued_ns);
   }
   booking.state = BookingState::sent;
+  if (booking.start_ns > now) {  // it had been postponed too far
+    Timeline& timeline = rv.partitions[booking.partition];
+    insist(timeline.release(booking.start_ns, booking.end_ns), "a timeline is full");
+    booking.start_ns = booking.end_ns = now;
+  }
   if (now + run > booking.end_ns) move_end(booking, now + run);  // feedback: it starts later than booked
+  postpone(booking.partition, booking.end_ns);
   ModuleCounters& mc = counters.modules[topology.routes[booking.route].module];
   ++mc.batches;
   mc.items += b.list.items;

@@ -10,6 +10,7 @@ namespace leat::core {
 namespace {
 
 constexpr std::int64_t kPaceBatches = 64;         // a module's pace forgets in so many batches
+constexpr std::int64_t kPaceReplanned = 30;       // permille: reservations plan their batches again
 constexpr std::int64_t kPaceIgnored = 20'000;     // ppm: so near to its profile it is taken at its word
 
 }  // namespace
@@ -105,6 +106,8 @@ void Scheduler::State::learn(const Batch& b, TimeNs ran) noexcept {
     const TimeNs planned = stage.latency.p50_ns[b.list.items - 1];
     m.pace_ppm += (std::clamp(ran, planned / 4, 4 * planned) * 1'000'000 / planned - m.pace_ppm) / kPaceBatches;
     m.pace_permille = std::abs(m.pace_ppm - 1'000'000) < kPaceIgnored ? 1000 : m.pace_ppm / 1000;
+    const ModuleId id = lanes[b.lane].module;
+    if (reservations != nullptr && std::abs(m.pace_permille - reservations->planned_pace[id]) >= kPaceReplanned) plan_growth(id);
   }
   const TimeNs promised = stage.latency.p99_ns[b.list.items - 1] * margin_permille / 1000;
   if (ran > promised) {

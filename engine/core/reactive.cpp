@@ -17,7 +17,7 @@ TimeNs Scheduler::State::stage_bound(RouteId id, std::size_t k, TimeNs from, Tim
   for (std::size_t j = 0; j < route.stages.size(); ++j) {
     const StageSpec& stage = route.stages[j];
     const auto batch = std::min<std::uint32_t>(route.batch, static_cast<std::uint32_t>(stage.latency.p50_ns.size()));
-    all += static_cast<double>(duration(stage, batch) + (j == 0 ? 0 : stage_link_ns(route, j, batch)));
+    all += static_cast<double>(duration(route, j, batch) + (j == 0 ? 0 : stage_link_ns(route, j, batch)));
     if (j == k) before = all;
   }
   return k + 1 == route.stages.size() ? until : from + static_cast<TimeNs>(static_cast<double>(until - from) * before / all);
@@ -29,16 +29,16 @@ LegPlan Scheduler::State::probe_pool(RouteId id, std::size_t k, std::uint32_t it
   LegPlan best{.end_ns = kNever}, joined{.end_ns = kNever};
   for (PartitionId p : stage.pool) {
     if (!usable(p)) continue;
-    const TimeNs start = reservations->partitions[p].earliest(ready, duration(stage, items));
+    const TimeNs start = reservations->partitions[p].earliest(ready, duration(topology.routes[id], k, items));
     const bool idler = best.partition != kNone && start == best.start_ns && partitions[p].free_ns < partitions[best.partition].free_ns;
     if (start < best.start_ns || best.partition == kNone || idler) {
-      best = {.partition = p, .start_ns = start, .end_ns = start + duration(stage, items)};
+      best = {.partition = p, .start_ns = start, .end_ns = start + duration(topology.routes[id], k, items)};
     }
     for (BookingId b = reservations->first[p]; b != kNone; b = reservations->bookings[b].next) {
       const Booking& booking = reservations->bookings[b];
       if (booking.state != BookingState::planned || booking.route != id || booking.stage != k || booking.start_ns < ready) continue;
       if (!fits(stage, booking.items + items)) continue;
-      const TimeNs end = booking.start_ns + duration(stage, booking.items + items);
+      const TimeNs end = booking.start_ns + duration(topology.routes[id], k, booking.items + items);
       if (end >= joined.end_ns || end > std::min(bound, booking.bound_ns) || !extends(booking, end)) continue;
       joined = {.partition = p, .join = b, .start_ns = booking.start_ns, .end_ns = end};
     }
@@ -58,7 +58,7 @@ Scheduler::State::Booked Scheduler::State::book_entry(Lane& lane, TaskId id, Tim
   }
   if (route == kNone) return Booked::wait;
   TimeNs rest = 0;
-  for (std::size_t k = 1; k < topology.routes[route].stages.size(); ++k) rest += duration(topology.routes[route].stages[k], 1);
+  for (std::size_t k = 1; k < topology.routes[route].stages.size(); ++k) rest += duration(topology.routes[route], k, 1);
   if (best.end_ns + rest > until) return Booked::late;
   dequeue(id);
   tasks[id].lane = kNone;

@@ -47,7 +47,7 @@ Scheduler::State::State(const Topology& t, const Policy& p, const Limits& l)
   const bool pipelined = std::any_of(topology.routes.begin(), topology.routes.end(), [](const RouteSpec& r) { return r.stages.size() > 1; });
   if (policy.place == Place::reservation || (policy.reserve_pipelines && pipelined)) {
     reservations = std::make_unique<Reservations>(topology, limits.tasks, limits.tasks);
-    plan_growth();
+    for (ModuleId m = 0; m < modules.size(); ++m) plan_growth(m);
   }
   progress_of.resize(std::size_t{limits.requests} * progress_stride);
   periodic.reserve(limits.streams);
@@ -169,6 +169,7 @@ void Scheduler::State::check() const {
            "a batch's size");
   }
   for (std::size_t p = 0; p < partitions.size(); ++p) insist(held[p] == partitions[p].held, "a partition's batches");
+  if (reservations != nullptr) check_bookings();
 }
 
 Scheduler::Scheduler(const Topology& topology, const Policy& policy, const Limits& limits)

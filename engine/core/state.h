@@ -272,7 +272,12 @@ struct Scheduler::State {
 
   // reservation.cpp, booking.cpp
   enum class Booked : std::uint8_t { done, late, wait };
-  void plan_growth();
+  void plan_growth(ModuleId module) noexcept;
+  void check_bookings() const;
+  // Our reservations: neither PPipe's as printed nor its ablation.
+  [[nodiscard]] bool books_ahead() const noexcept { return policy.batch != Batching::search_down && policy.batch != Batching::reactive; }
+  [[nodiscard]] TimeNs room_to_grow(RouteId route) const noexcept;
+  [[nodiscard]] TimeNs room_after(ModuleId module) const noexcept;
   void reserve_lane(LaneId lane) noexcept;
   void send_due(PartitionId partition) noexcept;
   void unbook(TaskId task, std::size_t from) noexcept;
@@ -283,9 +288,11 @@ struct Scheduler::State {
   [[nodiscard]] Booked book_alone(Lane& lane, TaskId task, TimeNs bound) noexcept;
   [[nodiscard]] Booked book_as_printed(Lane& lane, TaskId head, TimeNs bound) noexcept;
   [[nodiscard]] bool grow_some(Lane& lane, TaskId task, TimeNs bound) noexcept;
-  [[nodiscard]] bool grow(BookingId booking, TaskId task, TimeNs bound) noexcept;
-  void put_back(const KeptLegs& kept, RouteId route) noexcept;
-  [[nodiscard]] bool book_rest(TaskId task, TimeNs bound, TimeNs made) noexcept;
+  [[nodiscard]] bool grow(LegPlan leg, TaskId task, TimeNs bound) noexcept;
+  void put_back(const KeptLegs& kept, RouteId route, std::size_t from) noexcept;
+  [[nodiscard]] bool book_rest(std::span<const KeptLegs> group, RouteId route, std::size_t from) noexcept;
+  [[nodiscard]] bool book_through(TaskId task, const PathPlan& plan, TimeNs bound, TimeNs until) noexcept;
+  [[nodiscard]] bool join_inner(TaskId task, RouteId route, std::size_t k, TimeNs bound) noexcept;
   void book_path(TaskId task, const PathPlan& plan, TimeNs bound) noexcept;
   void book_leg(TaskId task, RouteId route, std::size_t k, const LegPlan& plan, TimeNs bound) noexcept;
   [[nodiscard]] BookingId open_booking(RouteId route, std::size_t stage, const LegPlan& leg) noexcept;
@@ -293,8 +300,14 @@ struct Scheduler::State {
   void use_links(const Leg& leg, PartitionId from, PartitionId to, bool reserve) noexcept;
   void drop_late(BookingId booking) noexcept;
   void send(BookingId booking) noexcept;
+  void postpone(PartitionId partition, TimeNs at) noexcept;
+  [[nodiscard]] TimeNs duration(const RouteSpec& route, std::size_t k, std::uint32_t items) const noexcept {
+    return modules[route.module].paced(route.stages[k].latency.p50_ns[items - 1]);
+  }
   [[nodiscard]] TimeNs stage_link_ns(const RouteSpec& route, std::size_t k, std::uint32_t items) const noexcept;
   [[nodiscard]] bool usable(PartitionId partition) const noexcept;
+  [[nodiscard]] bool booked_on(const Booking& booking) const noexcept;
+  void travel(const RouteSpec& route, std::size_t k, PartitionId from, TimeNs made, std::uint32_t items, LegPlan& leg) const noexcept;
   [[nodiscard]] bool extends(const Booking& booking, TimeNs end) const noexcept;
   [[nodiscard]] LegPlan probe_entry(const RouteSpec& route, std::uint32_t items, bool by_uplink) const noexcept;
   [[nodiscard]] LegPlan probe_leg(RouteId route, std::size_t k, PartitionId from, TimeNs made, std::uint32_t items, TimeNs bound,

@@ -1,6 +1,8 @@
 // Reserved pipelines end to end: what is booked happens, faults break nothing, batches grow where the route gains by it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "engine/sim/random.h"
 #include "engine/sim/simulator.h"
 
@@ -9,7 +11,7 @@ namespace {
 
 constexpr TimeNs kMs = 1'000'000;
 
-core::LatencyTable table(std::initializer_list<TimeNs> ms_by_batch) {
+core::LatencyTable table(const std::vector<TimeNs>& ms_by_batch) {
   core::LatencyTable t;
   for (TimeNs ms : ms_by_batch) t.p50_ns.push_back(ms * kMs);
   t.p99_ns = t.p50_ns;
@@ -103,6 +105,155 @@ TEST(Reservation, BatchesGrowAlthoughTheirLaterLegsAreJoined) {
     const Outcomes out = run(s);
     EXPECT_GT(out.goodput(), 0.99) << "load " << load;
     EXPECT_EQ(done(out, Outcome::late), 0u);
+  }
+}
+
+// ---- overload: a route keeps what it can carry, whatever comes on top ----
+
+struct PoolOf {
+  std::uint32_t partitions;
+  std::vector<TimeNs> ms_by_batch;
+};
+using Route = std::vector<PoolOf>;
+
+double carries(const Route& route) {  // items/s
+  double least = 1e9;
+  for (const PoolOf& pool : route) {
+    double best = 0, n = 0;
+    for (const TimeNs ms : pool.ms_by_batch) best = std::max(best, 1000.0 * pool.partitions * ++n / static_cast<double>(ms));
+    least = std::min(least, best);
+  }
+  return least;
+}
+
+// A chain of modules, each with its routes; two partitions to a host, 0.1 ms an item over the links. `carried`: what it can carry.
+Scenario chain(const std::vector<std::vector<Route>>& modules, TimeNs slo_ms, double& carried) {
+  Scenario s;
+  core::Topology& t = s.topology;
+  carried = 1e9;
+  for (const auto& routes : modules) {
+    double sum = 0;
+    for (const Route& route : routes) sum += carries(route);
+    carried = std::min(carried, sum);
+  }
+  t.applications = {{.slo_ns = slo_ms * kMs, .rate_rps = carried, .modules = {}}};
+  for (core::ModuleId m = 0; m < modules.size(); ++m) {
+    t.applications[0].modules.push_back(m);
+    core::ModuleSpec module{.application = 0, .before = {}, .after = {}, .routes = {}};
+    if (m > 0) module.before = {m - 1};
+    if (m + 1 < modules.size()) module.after = {m + 1};
+    for (const Route& pools : modules[m]) {
+      core::RouteSpec route{.module = m, .batch = 4, .rate_rps = std::min(carried, carries(pools)), .stages = {}};
+      for (const PoolOf& pool : pools) {
+        core::StageSpec stage{.pool = {}, .latency = table(pool.ms_by_batch), .transfer_bytes = 100'000};
+        route.batch = std::min(route.batch, static_cast<std::uint32_t>(pool.ms_by_batch.size()));
+        for (std::uint32_t i = 0; i < pool.partitions; ++i) {
+          if (i % 2 == 0) t.hosts.push_back({.up_bytes_per_ns = 1, .down_bytes_per_ns = 1});
+          const auto p = static_cast<core::PartitionId>(t.partitions.size());
+          stage.pool.push_back(p);
+          t.partitions.push_back({.size = 1, .price = 1, .device = p, .host = static_cast<std::uint32_t>(t.hosts.size() - 1)});
+        }
+        route.stages.push_back(stage);
+      }
+      route.stages.back().transfer_bytes = 0;
+      module.routes.push_back(static_cast<core::RouteId>(t.routes.size()));
+      t.routes.push_back(route);
+    }
+    t.modules.push_back(module);
+  }
+  EXPECT_TRUE(core::preset("leat", s.policy));
+  return s;
+}
+
+const PoolOf kTwo{2, {6, 8, 10, 12}}, kFour{4, {6, 8, 10, 12}};  // 333/s alone and 667/s by fours, and twice that
+
+struct Overload {
+  const char* name;
+  std::vector<std::vector<Route>> modules;
+  TimeNs slo_ms;
+};
+const std::vector<Overload> kOverloads = {
+    {"one stage", {{{kTwo}}}, 100},
+    {"two stages", {{{kTwo, kTwo}}}, 200},
+    {"two stages, little slack", {{{kTwo, kTwo}}}, 60},
+    {"the first stage is short", {{{kTwo, kFour}}}, 100},
+    {"the last stage is short", {{{kFour, kTwo}}}, 100},
+    {"batches of one", {{{PoolOf{4, {10}}, PoolOf{3, {7}}}}}, 60},
+    {"three stages", {{{kTwo, kTwo, kTwo}}}, 200},
+    {"the middle stage is short", {{{kFour, kTwo, kFour}}}, 120},
+    {"a route of one stage and one of two", {{{kTwo}, {kTwo, kTwo}}}, 120},
+    {"two routes of two stages", {{{kTwo, kTwo}, {PoolOf{1, {8, 11, 14, 17}}, PoolOf{2, {8, 11, 14, 17}}}}}, 120},
+    {"one stage, then two", {{{kTwo}}, {{kTwo, kTwo}}}, 200},
+    {"a short module of one stage, then two", {{{kTwo}}, {{kFour, kFour}}}, 200},
+    {"two stages, then one", {{{kTwo, kTwo}}, {{kTwo}}}, 200},
+};
+
+void expect_capacity_kept(const Overload& o, double load, bool bursty, std::int64_t pace_permille, double least) {
+  SCOPED_TRACE(std::string(o.name) + (bursty ? ", bursty, load " : ", load ") + std::to_string(load) + ", pace " + std::to_string(pace_permille));
+  double carried = 0;
+  Scenario s = chain(o.modules, o.slo_ms, carried);
+  core::Topology real = s.topology;
+  for (core::RouteSpec& route : real.routes) {
+    for (core::StageSpec& stage : route.stages) {
+      for (TimeNs& ns : stage.latency.p50_ns) ns = ns * pace_permille / 1000;
+      stage.latency.p99_ns = stage.latency.p50_ns;
+    }
+  }
+  s.reality = &real;
+  carried *= 1000.0 / static_cast<double>(pace_permille);
+  s.arrivals = to_stream(bursty ? gamma(carried * load, 1.4, 5000 * kMs, 4) : poisson(carried * load, 5000 * kMs, 4));
+  s.check_every = 50;
+  const Outcomes out = run(s);
+  EXPECT_TRUE(out.drained);
+  EXPECT_GT(out.goodput() * load, least);
+  if (pace_permille == 1000) {
+    EXPECT_EQ(done(out, Outcome::late), 0u);
+  }
+}
+
+TEST(Reservation, OverloadKeepsTheCapacity) {
+  for (const Overload& o : kOverloads) {
+    for (const double load : {1.0, 1.1, 1.2, 1.5, 2.0, 3.0}) {
+      for (const bool bursty : {false, true}) expect_capacity_kept(o, load, bursty, 1000, 0.85);
+    }
+  }
+}
+
+TEST(Reservation, OverloadIsSafeUnderFaultsThenDrains) {
+  for (const Overload& o : kOverloads) {
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      SCOPED_TRACE(std::string(o.name) + ", seed " + std::to_string(seed));
+      double carried = 0;
+      Scenario s = chain(o.modules, o.slo_ms, carried);
+      s.seed = seed;
+      s.noise_permille = 150;
+      s.arrivals = to_stream(poisson(carried * 1.2, 2000 * kMs, seed));
+      Random random(seed);
+      const auto partitions = static_cast<core::PartitionId>(s.topology.partitions.size());
+      for (TimeNs at = 100 * kMs; at < 1500 * kMs; at += static_cast<TimeNs>(random.below(150)) * kMs) {
+        const auto kind = static_cast<FaultKind>(random.below(4));
+        s.faults.push_back({at, kind, static_cast<core::PartitionId>(random.below(partitions)),
+                            kind == FaultKind::slow ? static_cast<std::int64_t>(500 + random.below(2500))
+                                                    : static_cast<std::int64_t>(random.below(20)) * kMs - 10 * kMs});
+      }
+      for (core::PartitionId p = 0; p < partitions; ++p) {
+        s.faults.push_back({1600 * kMs, FaultKind::restore, p, 0});
+        s.faults.push_back({1600 * kMs, FaultKind::slow, p, 1000});
+      }
+      s.check_every = 1;
+      const Outcomes out = run(s);
+      EXPECT_TRUE(out.drained);
+      EXPECT_EQ(out.counters.total.in_flight, 0u);
+      EXPECT_GT(done(out, Outcome::completed), s.arrivals.size() / 5);
+    }
+  }
+}
+
+TEST(Reservation, OverloadKeepsTheCapacityWithWrongProfiles) {
+  for (const Overload& o : kOverloads) {
+    for (const std::int64_t pace : {900, 1100}) {
+      for (const double load : {1.0, 1.2, 2.0}) expect_capacity_kept(o, load, false, pace, 0.8);
+    }
   }
 }
 
