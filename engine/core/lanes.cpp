@@ -22,7 +22,10 @@ void Scheduler::State::enqueue(TaskId id) noexcept {
   lane.items += t.items;
   m.queued_items += t.items;
   ApplicationState& a = applications[m.application];
-  if (a.queued_items == 0 && now - a.emptied_ns >= a.gap_ns) a.backlog_ns = now;
+  if (a.queued_items == 0 && now - a.emptied_ns >= a.gap_ns) {
+    a.backlog_ns = now;
+    a.burst = false;
+  }
   a.queued_items += t.items;
   ++counters.modules[t.module].queued;
   if (policy.binding == Binding::early) {

@@ -35,7 +35,7 @@ bool Scheduler::State::choose_order(Lane& lane, const Server& server) noexcept {
       // Largest first gives up the old for the sake of the fresh: right while the overload lasts. When it ends soon, the fresh could have
       // waited until then, and a young backlog may end soon.
       std::int64_t believed = 1000;
-      if (policy.young_permille > 0) {
+      if (policy.young_permille > 0 && applications[m.application].burst) {
         const TimeNs grown = topology.applications[m.application].slo_ns / 1000 * policy.young_permille;
         believed = std::min<std::int64_t>(1000, (now - applications[m.application].backlog_ns) * 1000 / std::max<TimeNs>(1, grown));
       }

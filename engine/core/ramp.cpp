@@ -32,10 +32,22 @@ void Scheduler::State::plan_ramp(std::uint32_t application) {
   a.levels = std::move(envelope);
 }
 
+// A burst: within an SLO of its beginning an eighth of an SLO's work waits somewhere, and it came half again as fast as it can be
+// served. An overload that grows more slowly is met better with the caps of the highest rate from its beginning.
+bool Scheduler::State::came_at_once(std::uint32_t application) noexcept {
+  ApplicationState& a = applications[application];
+  const ApplicationSpec& app = topology.applications[application];
+  const TimeNs age = now - a.backlog_ns;
+  if (age > app.slo_ns) return false;
+  const TimeNs enough = std::max(app.slo_ns / 8, age / 2);
+  for (ModuleId id : app.modules) a.burst = a.burst || modules[id].queued_items * modules[id].paced(modules[id].ns_per_item) > enough;
+  return a.burst;
+}
+
 void Scheduler::State::ramp(std::uint32_t application) noexcept {
   ApplicationState& a = applications[application];
   if (a.levels.empty()) return;
-  const TimeNs age = now - a.backlog_ns;
+  const TimeNs age = a.burst || came_at_once(application) ? now - a.backlog_ns : kNever;
   const std::size_t before = a.level;
   while (a.level + 1 < a.levels.size() && a.levels[a.level + 1].from_ns <= age) ++a.level;
   while (a.level > 0 && a.levels[a.level].from_ns > age) --a.level;

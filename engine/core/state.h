@@ -174,6 +174,7 @@ struct ApplicationState {
   std::vector<CapLevel> levels;                 // empty: caps do not change
   std::size_t level = 0;                        // the present one
   std::int64_t queued_items = 0;                // at all its modules
+  bool burst = false;                           // what has waited since then came at once (ramp.cpp)
   TimeNs backlog_ns = 0;                        // since when something has waited, but for gaps shorter than gap_ns
   TimeNs emptied_ns = INT64_MIN / 2;            // when the last task that waited went
   TimeNs gap_ns = 0;                            // the slowest module's least time
@@ -236,6 +237,7 @@ struct Scheduler::State {
   // ramp.cpp
   void plan_ramp(std::uint32_t application);
   void ramp(std::uint32_t application) noexcept;
+  bool came_at_once(std::uint32_t application) noexcept;
   [[nodiscard]] std::uint32_t cap_of(const Server& server) const noexcept { return std::min(server.cap, modules[lanes[server.lane].module].cap); }
 
   // fit.cpp
