@@ -6,7 +6,7 @@
 namespace leat::core {
 namespace {
 
-// How moves are weighed. Found by trying; docs/policies.md has the effects.
+// How moves are weighed. Found by trying; docs/studies.md has the effects.
 constexpr double kSafe = 2.33;             // standard deviations from the median to the 99th percentile
 constexpr double kSkew = .03;              // of run times: how much longer the upper tail is than a normal one
 constexpr double kGuard = 2;               // standard deviations kept from the begin of a window, at most a quarter of it
