@@ -1,6 +1,9 @@
-// The core's deadline queue (a treap threaded through the tasks) against the other candidate, a min-max heap of task ids with their
-// positions, on the same operations: steady size, an insertion for every removal, deadlines near arrival order. Both must remove
-// the same tasks. What the heap cannot do: go through the queue in order, which expiry, batch cutting and fitting need.
+// The core's deadline queue (a treap threaded through the tasks) against the other candidate, a min-max heap of task
+// ids with their positions, on the same operations: steady size, an insertion for every removal, deadlines near arrival
+// order. Both must remove the same tasks. What the heap cannot do: go through the queue in order, which expiry, batch
+// cutting and fitting need.
+#include "engine/core/queue/deadline_queue.h"
+
 #include <bit>
 #include <chrono>
 #include <cstdio>
@@ -8,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/core/deadline_queue.h"
 #include "engine/sim/random.h"
 #include "tools/cli/command.h"
 
@@ -49,7 +51,9 @@ class MinMaxHeap {
     return t[a].deadline_ns != t[b].deadline_ns ? t[a].deadline_ns < t[b].deadline_ns : t[a].serial < t[b].serial;
   }
   static bool on_min_level(std::size_t i) { return (std::bit_width(i + 1) & 1) == 1; }
-  [[nodiscard]] bool before(const Task* t, std::size_t a, std::size_t b, bool min) const { return min ? less(t, heap_[a], heap_[b]) : less(t, heap_[b], heap_[a]); }
+  [[nodiscard]] bool before(const Task* t, std::size_t a, std::size_t b, bool min) const {
+    return min ? less(t, heap_[a], heap_[b]) : less(t, heap_[b], heap_[a]);
+  }
   void put(std::size_t i, TaskId id) {
     heap_[i] = id;
     at_[id] = i;
@@ -100,7 +104,8 @@ struct Measured {
 };
 
 template <class Insert, class Front, class Back, class Erase>
-Measured drive(std::vector<Task>& tasks, const Mix& mix, std::uint32_t size, std::uint64_t operations, Insert insert, Front front, Back back, Erase erase) {
+Measured drive(std::vector<Task>& tasks, const Mix& mix, std::uint32_t size, std::uint64_t operations, Insert insert,
+               Front front, Back back, Erase erase) {
   sim::Random random(7);
   std::uint64_t serial = 0, hash = 1;
   const auto add = [&](TaskId id) {
@@ -112,7 +117,9 @@ Measured drive(std::vector<Task>& tasks, const Mix& mix, std::uint32_t size, std
   const auto started = std::chrono::steady_clock::now();
   for (std::uint64_t i = 0; i < operations; ++i) {
     const std::uint64_t draw = random.below(1000);
-    const TaskId id = draw < mix.front ? front() : draw < mix.front + mix.middle ? static_cast<TaskId>(random.below(size)) : back();
+    const TaskId id = draw < mix.front                ? front()
+                      : draw < mix.front + mix.middle ? static_cast<TaskId>(random.below(size))
+                                                      : back();
     erase(id);
     hash = hash * 0x100000001B3u + id;
     add(id);
@@ -122,11 +129,24 @@ Measured drive(std::vector<Task>& tasks, const Mix& mix, std::uint32_t size, std
 }
 
 constexpr cli::Option kOptions[] = {
-    {.name = "operations", .type = cli::Type::integer, .value = "N", .fallback = "300000", .min = 100, .max = 1e9, .help = "per measurement"},
-    {.name = "repeats", .type = cli::Type::integer, .value = "N", .fallback = "3", .min = 1, .max = 100, .help = "the least time of so many counts"},
+    {.name = "operations",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "300000",
+     .min = 100,
+     .max = 1e9,
+     .help = "per measurement"},
+    {.name = "repeats",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "3",
+     .min = 1,
+     .max = 100,
+     .help = "the least time of so many counts"},
     {.name = "json", .help = "print JSON instead of a table"},
 };
-constexpr cli::Command kCommand = {.name = "deadline_queue", .summary = "the treap of the deadline queue against a min-max heap", .options = kOptions};
+constexpr cli::Command kCommand = {
+    .name = "deadline_queue", .summary = "the treap of the deadline queue against a min-max heap", .options = kOptions};
 
 }  // namespace
 
@@ -134,7 +154,8 @@ int main(int argc, char** argv) {
   const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
   const auto operations = static_cast<std::uint64_t>(args.integer("operations"));
   nlohmann::ordered_json out = {{"operations", operations}};
-  if (!args.flag("json")) std::printf("ns per removal and insertion\n%-26s %8s %8s %8s %8s\n", "removals", "tasks", "treap", "heap", "ratio");
+  if (!args.flag("json"))
+    std::printf("ns per removal and insertion\n%-26s %8s %8s %8s %8s\n", "removals", "tasks", "treap", "heap", "ratio");
   for (const Mix& mix : kMixes) {
     for (const std::uint32_t size : kSizes) {
       double treap = 1e18, heap = 1e18;
@@ -142,14 +163,17 @@ int main(int argc, char** argv) {
         std::vector<Task> tasks(size);
         core::DeadlineQueue queue;
         const Measured a = drive(
-            tasks, mix, size, operations, [&](TaskId id) { queue.insert(tasks.data(), id); }, [&] { return queue.front(); }, [&] { return queue.back(); },
+            tasks, mix, size, operations, [&](TaskId id) { queue.insert(tasks.data(), id); },
+            [&] { return queue.front(); }, [&] { return queue.back(); },
             [&](TaskId id) { queue.erase(tasks.data(), id); });
         MinMaxHeap other(size);
         const Measured b = drive(
-            tasks, mix, size, operations, [&](TaskId id) { other.insert(tasks.data(), id); }, [&] { return other.front(); },
-            [&] { return other.back(tasks.data()); }, [&](TaskId id) { other.erase(tasks.data(), id); });
+            tasks, mix, size, operations, [&](TaskId id) { other.insert(tasks.data(), id); },
+            [&] { return other.front(); }, [&] { return other.back(tasks.data()); },
+            [&](TaskId id) { other.erase(tasks.data(), id); });
         if (a.removed != b.removed) {
-          std::fprintf(stderr, "deadline_queue: treap and heap removed different tasks (%s, %u tasks)\n", mix.name, size);
+          std::fprintf(stderr, "deadline_queue: treap and heap removed different tasks (%s, %u tasks)\n", mix.name,
+                       size);
           return 1;
         }
         treap = std::min(treap, a.ns);

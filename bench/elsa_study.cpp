@@ -1,8 +1,8 @@
-// ELSA's evaluation on analytic models: partitions of 7-slice GPUs cut homogeneously, at random, by PARIS and by the exact layout
-// search; requests of log-normal size 1 to 32 in a Poisson process; SLA 1.5 times the largest partition's latency at size 32.
-// `served` is the planner's measure of a layout: 0 where some size cannot meet the SLA on any of its partitions; the 95 % may still be
-// met there, so every layout is tried. Latency-bounded throughput: the highest rate at which 95 % of all requests are answered within the SLA (p95 <= SLA; what is
-// dropped or late misses it).
+// ELSA's evaluation on analytic models: partitions of 7-slice GPUs cut homogeneously, at random, by PARIS and by the
+// exact layout search; requests of log-normal size 1 to 32 in a Poisson process; SLA 1.5 times the largest partition's
+// latency at size 32. `served` is the planner's measure of a layout: 0 where some size cannot meet the SLA on any of
+// its partitions; the 95 % may still be met there, so every layout is tried. Latency-bounded throughput: the highest
+// rate at which 95 % of all requests are answered within the SLA (p95 <= SLA; what is dropped or late misses it).
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -25,16 +25,44 @@ using namespace leat;
 using namespace leat::planner;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "seed", .type = cli::Type::integer, .value = "N", .fallback = "1", .min = 0, .max = 1e15, .help = "of arrivals, sizes and the random layout"},
-    {.name = "gpus", .type = cli::Type::integer, .value = "N", .fallback = "4", .min = 1, .max = 8, .help = "how many 7-slice GPUs"},
-    {.name = "requests", .type = cli::Type::integer, .value = "N", .fallback = "4000", .min = 200, .max = 1e6, .help = "per simulated point"},
-    {.name = "model", .type = cli::Type::choice, .value = "NAME", .choices = "all|light|medium|heavy", .fallback = "all", .help = "which model"},
-    {.name = "policies", .type = cli::Type::text, .value = "LIST", .fallback = "fifs,elsa,leat", .help = "presets with settings (leat:batch=single), separated by commas"},
+    {.name = "seed",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "1",
+     .min = 0,
+     .max = 1e15,
+     .help = "of arrivals, sizes and the random layout"},
+    {.name = "gpus",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "4",
+     .min = 1,
+     .max = 8,
+     .help = "how many 7-slice GPUs"},
+    {.name = "requests",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "4000",
+     .min = 200,
+     .max = 1e6,
+     .help = "per simulated point"},
+    {.name = "model",
+     .type = cli::Type::choice,
+     .value = "NAME",
+     .choices = "all|light|medium|heavy",
+     .fallback = "all",
+     .help = "which model"},
+    {.name = "policies",
+     .type = cli::Type::text,
+     .value = "LIST",
+     .fallback = "fifs,elsa,leat",
+     .help = "presets with settings (leat:batch=single), separated by commas"},
     {.name = "json", .help = "print JSON instead of tables"},
 };
-constexpr cli::Command kCommand = {.name = "elsa_study",
-                                   .summary = "latency-bounded throughput of fifs, elsa and leat on homogeneous, random and PARIS partitionings",
-                                   .options = kOptions};
+constexpr cli::Command kCommand = {
+    .name = "elsa_study",
+    .summary = "latency-bounded throughput of fifs, elsa and leat on homogeneous, random and PARIS partitionings",
+    .options = kOptions};
 
 constexpr double kSigma = 0.9, kMedian = 3.0;  // of log(size), and the size itself
 constexpr std::uint32_t kLargest = 32;
@@ -110,7 +138,9 @@ Point simulate(const Bench& bench, const Server& server, const core::Policy& pol
   };
   const sim::Outcomes outcomes = sim::run(scenario);
   std::sort(latency_s.begin(), latency_s.end());
-  return {outcomes.goodput(), latency_s.empty() ? 0 : latency_s[static_cast<std::size_t>(0.95 * static_cast<double>(latency_s.size() - 1))]};
+  return {
+      outcomes.goodput(),
+      latency_s.empty() ? 0 : latency_s[static_cast<std::size_t>(0.95 * static_cast<double>(latency_s.size() - 1))]};
 }
 
 // More than any policy can do: every partition runs full batches of its best size all the time.
@@ -122,7 +152,10 @@ double most_rps(const Bench& bench, const Server& server) {
     items += server.counts[k] * best;
   }
   constexpr int kDraws = 10000;
-  for (int i = 0; i < kDraws; ++i) mean += static_cast<double>(sim::lognormal_items(bench.seed + static_cast<std::uint64_t>(i), kMedian, kSigma, kLargest)) / kDraws;
+  for (int i = 0; i < kDraws; ++i)
+    mean += static_cast<double>(
+                sim::lognormal_items(bench.seed + static_cast<std::uint64_t>(i), kMedian, kSigma, kLargest)) /
+            kDraws;
   return items / mean;
 }
 
@@ -139,7 +172,8 @@ double bounded_throughput(const Bench& bench, const Server& server, const core::
 std::vector<double> drawn_shares(std::uint64_t seed) {
   std::vector<double> share(kLargest);
   constexpr int kDraws = 100000;
-  for (int i = 0; i < kDraws; ++i) share[sim::lognormal_items(seed + static_cast<std::uint64_t>(i), kMedian, kSigma, kLargest) - 1] += 1.0 / kDraws;
+  for (int i = 0; i < kDraws; ++i)
+    share[sim::lognormal_items(seed + static_cast<std::uint64_t>(i), kMedian, kSigma, kLargest) - 1] += 1.0 / kDraws;
   double sum = 0;
   for (double p : share) sum += p;
   for (double& p : share) p /= sum;
@@ -162,10 +196,15 @@ std::vector<bench::Bar> bars_of(const nlohmann::ordered_json& models) {
       where = model + ", " + layout;
     }
   }
-  return {{.name = "leat over the better of fifs and elsa, least ratio of latency-bounded throughput", .value = least, .bar = 1, .at_least = true, .where = where}};
+  return {{.name = "leat over the better of fifs and elsa, least ratio of latency-bounded throughput",
+           .value = least,
+           .bar = 1,
+           .at_least = true,
+           .where = where}};
 }
 
-nlohmann::ordered_json study_model(const AnalyticModel& model, const LayoutSpace& space, std::uint32_t gpus, Bench bench) {
+nlohmann::ordered_json study_model(const AnalyticModel& model, const LayoutSpace& space, std::uint32_t gpus,
+                                   Bench bench) {
   bench.model = model;
   bench.compute = space.compute_of_sizes();
   const std::vector<double> share = drawn_shares(bench.seed);
@@ -174,7 +213,8 @@ nlohmann::ordered_json study_model(const AnalyticModel& model, const LayoutSpace
   std::vector<Server> servers;
   for (std::uint32_t k = 0; k < bench.compute.size(); ++k) {
     const LayoutChoice same = space.homogeneous(k, demand);
-    servers.push_back({"GPU(" + std::to_string(static_cast<int>(bench.compute[k])) + ")", same.counts, same.served_rps});
+    servers.push_back(
+        {"GPU(" + std::to_string(static_cast<int>(bench.compute[k])) + ")", same.counts, same.served_rps});
   }
   const auto add = [&](const char* name, const LayoutChoice& c) { servers.push_back({name, c.counts, c.served_rps}); };
   add("random", space.random(bench.seed, demand));
@@ -199,23 +239,28 @@ nlohmann::ordered_json study_model(const AnalyticModel& model, const LayoutSpace
 }
 
 void print(const std::string& model, const nlohmann::ordered_json& study) {
-  std::printf("%s, SLA %.1f ms: latency-bounded throughput, requests/s; p95 over the SLA at 0.7 and 0.9 of the served load\n", model.c_str(),
-              study["sla_ms"].get<double>());
+  std::printf(
+      "%s, SLA %.1f ms: latency-bounded throughput, requests/s; p95 over the SLA at 0.7 and 0.9 of the served load\n",
+      model.c_str(), study["sla_ms"].get<double>());
   std::printf("  %-8s %-18s %9s |", "layout", "counts", "capacity");
-  const auto width = [](const std::string& policy) { return static_cast<int>(std::max<std::size_t>(8, policy.size())); };
+  const auto width = [](const std::string& policy) {
+    return static_cast<int>(std::max<std::size_t>(8, policy.size()));
+  };
   const auto& first = study["partitionings"].front()["bounded_rps"];
   for (const auto& [policy, rps] : first.items()) std::printf(" %*s", width(policy), policy.c_str());
   for (const auto& [policy, rps] : first.items()) std::printf(" | %*s", std::max(11, width(policy)), policy.c_str());
   std::printf("\n");
   for (const auto& [name, row] : study["partitionings"].items()) {
     std::printf("  %-8s %-18s %9.1f |", name.c_str(), row["counts"].dump().c_str(), row["served_rps"].get<double>());
-    for (const auto& [policy, rps] : row["bounded_rps"].items()) std::printf(" %*.1f", width(policy), rps.get<double>());
+    for (const auto& [policy, rps] : row["bounded_rps"].items())
+      std::printf(" %*.1f", width(policy), rps.get<double>());
     for (const auto& [policy, rps] : row["bounded_rps"].items()) {
       const int each = (std::max(11, width(policy)) - 1) / 2;
       if (!row.contains("p95_over_sla"))
         std::printf(" | %*s %*s", each, "-", each, "-");
       else
-        std::printf(" | %*.2f %*.2f", each, row["p95_over_sla"][policy][2].get<double>(), each, row["p95_over_sla"][policy][4].get<double>());
+        std::printf(" | %*.2f %*.2f", each, row["p95_over_sla"][policy][2].get<double>(), each,
+                    row["p95_over_sla"][policy][4].get<double>());
     }
     std::printf("\n");
   }
@@ -238,7 +283,8 @@ int main(int argc, char** argv) {
   {
     cli::Progress progress("elsa study", analytic_models().size(), "models");
     for (const AnalyticModel& model : analytic_models()) {
-      if (args.text("model") == "all" || args.text("model") == model.name) out["models"][model.name] = study_model(model, space, gpus, bench);
+      if (args.text("model") == "all" || args.text("model") == model.name)
+        out["models"][model.name] = study_model(model, space, gpus, bench);
       progress.add(1);
     }
   }
@@ -248,7 +294,8 @@ int main(int argc, char** argv) {
     std::printf("%s\n", out.dump(1).c_str());
     return 0;
   }
-  std::printf("seed %llu, %u GPUs of 7 slices, sizes 1 to 32 log-normal (median %.0f, sigma %.1f)\n", static_cast<unsigned long long>(bench.seed), gpus, kMedian, kSigma);
+  std::printf("seed %llu, %u GPUs of 7 slices, sizes 1 to 32 log-normal (median %.0f, sigma %.1f)\n",
+              static_cast<unsigned long long>(bench.seed), gpus, kMedian, kSigma);
   for (const auto& [name, study] : out["models"].items()) print(name, study);
   bench::print(bars);
   return 0;

@@ -1,4 +1,5 @@
-// What every study does with its figures: means and extremes of a list, bars and whether they are reached, jobs over threads.
+// What every study does with its figures: means and extremes of a list, bars and whether they are reached, jobs over
+// threads.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +35,12 @@ struct Bar {
 inline nlohmann::ordered_json to_json(const std::vector<Bar>& bars) {
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
   for (const Bar& b : bars) {
-    out.push_back({{"name", b.name}, {"value", b.value}, {"bar", b.bar}, {"kind", b.at_least ? "at least" : "at most"}, {"reached", b.reached()}, {"where", b.where}});
+    out.push_back({{"name", b.name},
+                   {"value", b.value},
+                   {"bar", b.bar},
+                   {"kind", b.at_least ? "at least" : "at most"},
+                   {"reached", b.reached()},
+                   {"where", b.where}});
   }
   return out;
 }
@@ -42,7 +48,8 @@ inline nlohmann::ordered_json to_json(const std::vector<Bar>& bars) {
 inline void print(const std::vector<Bar>& bars) {
   if (!bars.empty()) std::printf("bars\n");
   for (const Bar& b : bars) {
-    std::printf("  %-84s %9.4f %s %-6g %-11s %s\n", b.name.c_str(), b.value, b.at_least ? ">=" : "<=", b.bar, b.reached() ? "reached" : "NOT REACHED", b.where.c_str());
+    std::printf("  %-84s %9.4f %s %-6g %-11s %s\n", b.name.c_str(), b.value, b.at_least ? ">=" : "<=", b.bar,
+                b.reached() ? "reached" : "NOT REACHED", b.where.c_str());
   }
 }
 
@@ -52,7 +59,9 @@ void for_each_job(std::size_t jobs, std::size_t threads, const Work& work) {
   std::atomic<std::size_t> next{0};
   const auto run = [&] {
     // A counter only; join() publishes what the jobs wrote.
-    for (std::size_t job = next.fetch_add(1, std::memory_order_relaxed); job < jobs; job = next.fetch_add(1, std::memory_order_relaxed)) work(job);
+    for (std::size_t job = next.fetch_add(1, std::memory_order_relaxed); job < jobs;
+         job = next.fetch_add(1, std::memory_order_relaxed))
+      work(job);
   };
   std::vector<std::thread> others;
   for (std::size_t i = 1; i < std::min(threads, jobs); ++i) others.emplace_back(run);

@@ -10,15 +10,16 @@ namespace leat::bench {
 namespace {
 
 constexpr TimeNs kNever = std::numeric_limits<TimeNs>::max();
-// More losses than the fewest by this many, or a last frame further back than this, are never better: a partition that leaves two
-// windows out is free, with every frame still to come.
+// More losses than the fewest by this many, or a last frame further back than this, are never better: a partition that
+// leaves two windows out is free, with every frame still to come.
 constexpr std::size_t kMoreLost = 6, kBack = 6;
 
 std::vector<Frame> frames_of(const Scenario& c, std::size_t i, std::uint64_t seed, TimeNs length) {
   const Source& source = c.sources[i];
   std::vector<Frame> out;
   const auto stream = static_cast<std::uint32_t>(i);
-  for (TimeNs at = phase_ns(source, seed, stream); at < length; at += source.period) out.push_back({at, drawn_ns(c.models[source.model], seed, stream, at)});
+  for (TimeNs at = phase_ns(source, seed, stream); at < length; at += source.period)
+    out.push_back({at, drawn_ns(c.models[source.model], seed, stream, at)});
   return out;
 }
 
@@ -27,8 +28,8 @@ std::vector<Frame> frames_of(const Scenario& c, std::size_t i, std::uint64_t see
 std::uint32_t fewest_lost_alone(const Observed& s, std::span<const Frame> frames) {
   if (s.end <= s.first) return 0;
   const auto windows = static_cast<std::size_t>((s.end - s.first) / s.period);
-  // free[more][back]: earliest moment from which the partition is free, having lost `fewest` + more windows so far, with
-  // frames up to window - back used.
+  // free[more][back]: earliest moment from which the partition is free, having lost `fewest` + more windows so far,
+  // with frames up to window - back used.
   using States = std::array<std::array<TimeNs, kBack>, kMoreLost>;
   States now;
   for (auto& row : now) row.fill(kNever);
@@ -55,7 +56,8 @@ std::uint32_t fewest_lost_alone(const Observed& s, std::span<const Frame> frames
         }
       }
     }
-    if (std::all_of(next[0].begin(), next[0].end(), [](TimeNs t) { return t == kNever; })) {  // this window is lost in any case
+    if (std::all_of(next[0].begin(), next[0].end(),
+                    [](TimeNs t) { return t == kNever; })) {  // this window is lost in any case
       std::move(next.begin() + 1, next.end(), next.begin());
       next.back().fill(kNever);
       ++fewest;
@@ -66,8 +68,9 @@ std::uint32_t fewest_lost_alone(const Observed& s, std::span<const Frame> frames
 }
 
 double most_worth(std::vector<Offer> offers, TimeNs& capacity) {
-  std::sort(offers.begin(), offers.end(),
-            [](const Offer& a, const Offer& b) { return a.worth * static_cast<double>(b.run) > b.worth * static_cast<double>(a.run); });
+  std::sort(offers.begin(), offers.end(), [](const Offer& a, const Offer& b) {
+    return a.worth * static_cast<double>(b.run) > b.worth * static_cast<double>(a.run);
+  });
   double worth = 0;
   for (const Offer& o : offers) {
     if (o.run > capacity) {
@@ -99,9 +102,11 @@ double least_mean_permille(const Scenario& c, std::uint64_t seed, TimeNs length)
     if (source.background) continue;
     const Model& model = c.models[source.model];
     for (core::PartitionId p : model.pool) used[p] = true;
-    const TimeNs windows = std::max<TimeNs>(0, length - phase_ns(source, seed, static_cast<std::uint32_t>(i))) / source.period;
+    const TimeNs windows =
+        std::max<TimeNs>(0, length - phase_ns(source, seed, static_cast<std::uint32_t>(i))) / source.period;
     std::vector<TimeNs> runs;
-    for (const Frame& f : frames_of(c, i, seed, length)) runs.push_back(batch_ns(model, f.run, model.batch) / model.batch);
+    for (const Frame& f : frames_of(c, i, seed, length))
+      runs.push_back(batch_ns(model, f.run, model.batch) / model.batch);
     std::sort(runs.begin(), runs.end());
     runs.resize(std::min(runs.size(), static_cast<std::size_t>(windows)));  // the shortest
     for (TimeNs run : runs) classes[source.priority].push_back({1 / static_cast<double>(windows), run});

@@ -8,7 +8,9 @@ namespace {
 
 double ms(TimeNs ns) { return static_cast<double>(ns) / 1e6; }
 
-double permille(std::size_t part, std::size_t whole) { return whole == 0 ? 0 : 1000 * static_cast<double>(part) / static_cast<double>(whole); }
+double permille(std::size_t part, std::size_t whole) {
+  return whole == 0 ? 0 : 1000 * static_cast<double>(part) / static_cast<double>(whole);
+}
 
 double coverage(const Observed& s, std::span<const Delivery> deliveries, std::size_t windows) {
   std::vector<bool> covered(windows, false);
@@ -24,7 +26,8 @@ void view(const Observed& s, std::span<const Delivery> deliveries, std::size_t w
   TimeNs newest = s.first;
   for (std::size_t k = 1; k <= windows; ++k) {
     const TimeNs sample = s.first + static_cast<TimeNs>(k) * s.period;
-    for (; next < deliveries.size() && deliveries[next].at <= sample; ++next) newest = std::max(newest, deliveries[next].capture);
+    for (; next < deliveries.size() && deliveries[next].at <= sample; ++next)
+      newest = std::max(newest, deliveries[next].capture);
     const bool fresh = next > 0 && sample - newest <= s.max_age;
     none += next == 0 ? 1 : 0;
     missed += fresh ? 0 : 1;
@@ -68,7 +71,9 @@ void responses(const Observed& s, std::span<const Delivery> deliveries, Freshnes
   for (const Delivery& d : deliveries) took.push_back(d.at - d.capture);
   std::sort(took.begin(), took.end());
   if (took.empty()) return;
-  const auto at = [&](std::size_t percent) { return ms(took[(took.size() * percent + 99) / 100 - 1]); };  // nearest rank
+  const auto at = [&](std::size_t percent) {
+    return ms(took[(took.size() * percent + 99) / 100 - 1]);
+  };  // nearest rank
   out.response_ms_p50 = at(50);
   out.response_ms_p95 = at(95);
   out.response_ms_p99 = at(99);

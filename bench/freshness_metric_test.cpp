@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <random>
-
 #include <vector>
 
 #include "bench/freshness_bound.h"
@@ -13,7 +12,8 @@ namespace leat::bench {
 namespace {
 
 constexpr TimeNs kMs = 1'000'000;
-constexpr Observed kStream{.period = 10 * kMs, .max_age = 20 * kMs, .first = 5 * kMs, .end = 48 * kMs};  // windows from 5, 15, 25, 35 ms
+constexpr Observed kStream{
+    .period = 10 * kMs, .max_age = 20 * kMs, .first = 5 * kMs, .end = 48 * kMs};  // windows from 5, 15, 25, 35 ms
 
 Freshness of(std::vector<std::pair<int, int>> at_and_capture, Observed s = kStream) {
   std::vector<Delivery> deliveries;
@@ -51,8 +51,8 @@ TEST(FreshnessMetric, AResultStaleOnArrivalCoversNothing) {
 }
 
 TEST(FreshnessMetric, TheViewSamplesTheNewestCaptureAtTheEndOfEachPeriod) {
-  // Samples at 15, 25, 35, 45. Capture 5 delivered at 15 exactly: seen, age 10; at 25 age 20: covered; at 35 age 30: not;
-  // 40 brings capture 25, age 20 at 45: covered.
+  // Samples at 15, 25, 35, 45. Capture 5 delivered at 15 exactly: seen, age 10; at 25 age 20: covered; at 35 age 30:
+  // not; 40 brings capture 25, age 20 at 45: covered.
   const Freshness f = of({{15, 5}, {40, 25}});
   EXPECT_EQ(f.view_permille, 250);
   EXPECT_EQ(f.no_result_permille, 0);
@@ -79,17 +79,22 @@ TEST(FreshnessMetric, NothingDelivered) {
 
 TEST(FreshnessMetric, WhatComesAfterTheEndIsNotSeen) {
   EXPECT_EQ(of({{9, 5}, {48, 45}}).answers, 1);
-  EXPECT_EQ(of({{9, 5}}, {.period = 10 * kMs, .max_age = 20 * kMs, .first = 5 * kMs, .end = 14 * kMs}).uncovered_permille, 0);  // no whole window
+  EXPECT_EQ(
+      of({{9, 5}}, {.period = 10 * kMs, .max_age = 20 * kMs, .first = 5 * kMs, .end = 14 * kMs}).uncovered_permille,
+      0);  // no whole window
 }
 
 TEST(FreshnessBound, ByHand) {
   const Observed s{.period = 10, .max_age = 20, .first = 0, .end = 40};
   EXPECT_EQ(fewest_lost_alone(s, std::vector<Frame>{{0, 9}, {10, 9}, {20, 9}, {30, 9}}), 0U);
-  EXPECT_EQ(fewest_lost_alone(s, std::vector<Frame>{{0, 11}, {10, 9}, {20, 9}, {30, 9}}), 1U);  // window 0 is lost, and with it a period of work
-  EXPECT_EQ(fewest_lost_alone(s, std::vector<Frame>{{0, 10}, {10, 10}, {20, 10}, {30, 10}}), 1U);  // each one window late
+  EXPECT_EQ(fewest_lost_alone(s, std::vector<Frame>{{0, 11}, {10, 9}, {20, 9}, {30, 9}}),
+            1U);  // window 0 is lost, and with it a period of work
+  EXPECT_EQ(fewest_lost_alone(s, std::vector<Frame>{{0, 10}, {10, 10}, {20, 10}, {30, 10}}),
+            1U);  // each one window late
   EXPECT_EQ(fewest_lost_alone(s, std::vector<Frame>{{0, 25}, {10, 25}, {20, 25}, {30, 25}}), 4U);  // never fresh
   TimeNs capacity = 12;
-  EXPECT_DOUBLE_EQ(most_worth({{1, 5}, {1, 3}, {2, 12}, {1, 4}}, capacity), 3);  // 3, 4 and 5; the 12 would bring less for its time
+  EXPECT_DOUBLE_EQ(most_worth({{1, 5}, {1, 3}, {2, 12}, {1, 4}}, capacity),
+                   3);  // 3, 4 and 5; the 12 would bring less for its time
   EXPECT_EQ(capacity, 0);
   capacity = 9;
   EXPECT_DOUBLE_EQ(most_worth({{1, 5}, {1, 3}, {1, 4}}, capacity), 2.4);
@@ -99,14 +104,16 @@ TEST(FreshnessBound, ByHand) {
 }
 
 // Every way to use or leave out each frame, in order.
-std::uint32_t brute(const Observed& s, const std::vector<Frame>& frames, std::size_t window, std::size_t frame, TimeNs free) {
+std::uint32_t brute(const Observed& s, const std::vector<Frame>& frames, std::size_t window, std::size_t frame,
+                    TimeNs free) {
   const auto windows = static_cast<std::size_t>((s.end - s.first) / s.period);
   if (window == windows) return 0;
   const TimeNs begin = s.first + static_cast<TimeNs>(window) * s.period;
   std::uint32_t least = 1 + brute(s, frames, window + 1, frame, free);
   for (std::size_t f = frame; f < frames.size(); ++f) {
     const TimeNs done = std::max(std::max(free, frames[f].capture) + frames[f].run, begin);
-    if (done < begin + s.period && done - frames[f].capture <= s.max_age) least = std::min(least, brute(s, frames, window + 1, f + 1, done));
+    if (done < begin + s.period && done - frames[f].capture <= s.max_age)
+      least = std::min(least, brute(s, frames, window + 1, f + 1, done));
   }
   return least;
 }

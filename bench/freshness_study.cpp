@@ -1,7 +1,7 @@
 // Freshness of periodic streams that share partitions (freshness_scenarios.h), measured where they are consumed
-// (freshness_metric.h): preset leat against a queue with priorities, both with the better of their clients' caps for each stream,
-// the queue also with the best of its depths; median and range over the repeats. Each figure that the rival publishes is a bar;
-// beside it stands what nobody can do better (freshness_bound.h).
+// (freshness_metric.h): preset leat against a queue with priorities, both with the better of their clients' caps for
+// each stream, the queue also with the best of its depths; median and range over the repeats. Each figure that the
+// rival publishes is a bar; beside it stands what nobody can do better (freshness_bound.h).
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -26,24 +26,52 @@ using bench::Freshness;
 using bench::TimeNs;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "seed", .type = cli::Type::integer, .value = "N", .fallback = "1", .min = 0, .max = 1e15, .help = "of phases and run times"},
-    {.name = "repeats", .type = cli::Type::integer, .value = "N", .fallback = "3", .min = 1, .max = 100, .help = "seeds, from --seed on"},
-    {.name = "seconds", .type = cli::Type::integer, .value = "N", .fallback = "30", .min = 1, .max = 3600, .help = "of each run (4 cameras: 4/3 of it)"},
-    {.name = "scenario", .type = cli::Type::text, .value = "TEXT", .fallback = "", .help = "only scenarios whose name contains this"},
-    {.name = "policy", .type = cli::Type::text, .value = "NAME", .fallback = "leat", .help = "preset to compare with the queue"},
+    {.name = "seed",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "1",
+     .min = 0,
+     .max = 1e15,
+     .help = "of phases and run times"},
+    {.name = "repeats",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "3",
+     .min = 1,
+     .max = 100,
+     .help = "seeds, from --seed on"},
+    {.name = "seconds",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "30",
+     .min = 1,
+     .max = 3600,
+     .help = "of each run (4 cameras: 4/3 of it)"},
+    {.name = "scenario",
+     .type = cli::Type::text,
+     .value = "TEXT",
+     .fallback = "",
+     .help = "only scenarios whose name contains this"},
+    {.name = "policy",
+     .type = cli::Type::text,
+     .value = "NAME",
+     .fallback = "leat",
+     .help = "preset to compare with the queue"},
     {.name = "strict", .help = "exit status 1 when a bar is missed"},
     {.name = "json", .help = "print JSON instead of tables"},
 };
-constexpr cli::Command kCommand = {.name = "freshness_study",
-                                   .summary = "coverage of periodic streams on shared partitions: preset leat against a queue with priorities",
-                                   .options = kOptions};
+constexpr cli::Command kCommand = {
+    .name = "freshness_study",
+    .summary = "coverage of periodic streams on shared partitions: preset leat against a queue with priorities",
+    .options = kOptions};
 
 struct Run {
   std::vector<Freshness> streams;
   core::Counters counters;
 };
 
-Run run_once(const bench::Scenario& c, const core::Policy& policy, const Clients& clients, std::uint64_t seed, TimeNs length) {
+Run run_once(const bench::Scenario& c, const core::Policy& policy, const Clients& clients, std::uint64_t seed,
+             TimeNs length) {
   sim::Scenario s = bench::to_simulate(c, policy, clients, seed, length);
   std::vector<std::vector<Delivery>> deliveries(c.sources.size());
   s.duration = [&](const sim::Execution& e) {
@@ -53,19 +81,22 @@ Run run_once(const bench::Scenario& c, const core::Policy& policy, const Clients
   };
   s.on_answer = [&](const sim::AnswerEvent& e) {
     const sim::Arrival& a = s.arrivals[e.arrival];
-    if (e.outcome == Outcome::completed || e.outcome == Outcome::late) deliveries[a.stream].push_back({e.at_ns, a.at_ns});
+    if (e.outcome == Outcome::completed || e.outcome == Outcome::late)
+      deliveries[a.stream].push_back({e.at_ns, a.at_ns});
   };
   Run out;
   out.counters = sim::run(s).counters;
   for (std::uint32_t i = 0; i < c.sources.size(); ++i) {
     const bench::Source& source = c.sources[i];
-    out.streams.push_back(bench::measure({.period = source.period, .max_age = source.max_age, .first = bench::phase_ns(source, seed, i), .end = length}, deliveries[i]));
+    out.streams.push_back(bench::measure(
+        {.period = source.period, .max_age = source.max_age, .first = bench::phase_ns(source, seed, i), .end = length},
+        deliveries[i]));
   }
   return out;
 }
 
-// What a whole scenario comes to: the mean of the uncovered shares of all streams but the background, in the run with cap 8; the
-// bound of it with the heavier classes served first.
+// What a whole scenario comes to: the mean of the uncovered shares of all streams but the background, in the run with
+// cap 8; the bound of it with the heavier classes served first.
 struct Total {
   std::vector<double> mean, bound;
 };
@@ -84,11 +115,11 @@ struct Cell {
   const bench::Scenario* scenario = nullptr;
   const bench::Source* source = nullptr;
   bool ours = true;
-  std::vector<Freshness> repeats;          // of each, the better cap
-  std::vector<double> by_cap[2];           // uncovered, cap 1 and cap 8
-  std::vector<double> bound;               // uncovered, nobody can do better
+  std::vector<Freshness> repeats;  // of each, the better cap
+  std::vector<double> by_cap[2];   // uncovered, cap 1 and cap 8
+  std::vector<double> bound;       // uncovered, nobody can do better
   double seconds = 0;
-  Total total;                             // of its scenario and policy; kept by the first stream's cell
+  Total total;                                 // of its scenario and policy; kept by the first stream's cell
   std::array<double, kReasonCount> refused{};  // per run, by reason (cap 8)
 
   template <class Field>
@@ -101,7 +132,7 @@ struct Cell {
     std::sort(v.begin(), v.end());
     return {v[v.size() / 2], v.front(), v.back()};
   }
-  std::string verdict() const {            // "": no bar
+  std::string verdict() const {  // "": no bar
     const double uncovered = of(&Freshness::uncovered_permille)[0], gap = of(&Freshness::longest_gap_ms)[0];
     const double rate = of(&Freshness::answers)[0] / seconds;
     std::string missed;
@@ -113,11 +144,13 @@ struct Cell {
   }
 };
 
-std::vector<Cell> study(const std::vector<bench::Scenario>& all, const core::Policy& ours, std::uint64_t seed, std::uint32_t repeats, double seconds) {
+std::vector<Cell> study(const std::vector<bench::Scenario>& all, const core::Policy& ours, std::uint64_t seed,
+                        std::uint32_t repeats, double seconds) {
   core::Policy queue;
   if (!core::preset("fifs", queue)) return {};
   const std::vector<Clients> ours_clients = {{true, 1}, {true, 8}};
-  const std::vector<Clients> queue_clients = {{false, 1}, {false, 4}, {false, 8}};  // a depth of 16 behind a cap of 8 is 8
+  const std::vector<Clients> queue_clients = {
+      {false, 1}, {false, 4}, {false, 8}};  // a depth of 16 behind a cap of 8 is 8
   cli::Progress progress("freshness study", all.size() * 2, "scenarios");
   std::vector<Cell> cells;
   for (const bench::Scenario& c : all) {
@@ -125,7 +158,8 @@ std::vector<Cell> study(const std::vector<bench::Scenario>& all, const core::Pol
     const auto length = static_cast<TimeNs>(length_s * 1e9);
     for (bool leat : {true, false}) {
       const std::size_t first = cells.size();
-      for (const bench::Source& s : c.sources) cells.push_back({.scenario = &c, .source = &s, .ours = leat, .repeats = {}, .bound = {}, .seconds = length_s});
+      for (const bench::Source& s : c.sources)
+        cells.push_back({.scenario = &c, .source = &s, .ours = leat, .repeats = {}, .bound = {}, .seconds = length_s});
       for (std::uint32_t r = 0; r < repeats; ++r) {
         std::vector<Freshness> best;
         double mean = 1000;
@@ -160,8 +194,14 @@ std::vector<std::string> said_before(const bench::Scenario& c) {
   std::vector<core::Demand> demands;
   for (const bench::Source& s : c.sources) {
     const bench::Model& m = c.models[s.model];
-    demands.push_back({.name = s.name, .period_ns = s.period, .max_age_ns = s.max_age, .priority = s.priority, .run_ns = m.p50, .safe_ns = m.p99,
-                       .item_ns = bench::batch_ns(m, m.p50, m.batch) / m.batch, .pool = m.pool});
+    demands.push_back({.name = s.name,
+                       .period_ns = s.period,
+                       .max_age_ns = s.max_age,
+                       .priority = s.priority,
+                       .run_ns = m.p50,
+                       .safe_ns = m.p99,
+                       .item_ns = bench::batch_ns(m, m.p50, m.batch) / m.batch,
+                       .pool = m.pool});
   }
   std::vector<std::string> out;
   for (const core::Finding& f : core::obstacles(demands, {}, core::Policy{}.margin_permille)) out.push_back(f.text);
@@ -171,29 +211,40 @@ std::vector<std::string> said_before(const bench::Scenario& c) {
 std::string bar_of(const bench::Source& s) {
   char text[64] = "";
   int n = 0;
-  if (s.most_uncovered >= 0) n += std::snprintf(text + n, sizeof text - static_cast<std::size_t>(n), "%.0f", s.most_uncovered);
-  if (s.most_gap_ms >= 0) n += std::snprintf(text + n, sizeof text - static_cast<std::size_t>(n), ", %.0f ms", s.most_gap_ms);
-  if (s.least_answers_per_s >= 0) std::snprintf(text + n, sizeof text - static_cast<std::size_t>(n), "%s%.2f/s", n > 0 ? ", " : "", s.least_answers_per_s);
+  if (s.most_uncovered >= 0)
+    n += std::snprintf(text + n, sizeof text - static_cast<std::size_t>(n), "%.0f", s.most_uncovered);
+  if (s.most_gap_ms >= 0)
+    n += std::snprintf(text + n, sizeof text - static_cast<std::size_t>(n), ", %.0f ms", s.most_gap_ms);
+  if (s.least_answers_per_s >= 0)
+    std::snprintf(text + n, sizeof text - static_cast<std::size_t>(n), "%s%.2f/s", n > 0 ? ", " : "",
+                  s.least_answers_per_s);
   return text;
 }
 
 void print(const std::vector<Cell>& cells, std::uint64_t seed) {
-  std::printf("seed %llu; uncovered and view in permille; medians [least, largest]; the better cap (and depth) for each stream\n",
-              static_cast<unsigned long long>(seed));
-  std::printf("%-22s %-15s %-6s %20s %6s %6s %9s %8s %8s  %-12s %s\n", "scenario", "policy", "stream", "uncovered", "bound", "view", "gap ms", "age ms", "answers", "bar", "verdict");
+  std::printf(
+      "seed %llu; uncovered and view in permille; medians [least, largest]; the better cap (and depth) for each "
+      "stream\n",
+      static_cast<unsigned long long>(seed));
+  std::printf("%-22s %-15s %-6s %20s %6s %6s %9s %8s %8s  %-12s %s\n", "scenario", "policy", "stream", "uncovered",
+              "bound", "view", "gap ms", "age ms", "answers", "bar", "verdict");
   for (const Cell& c : cells) {
     const auto u = c.of(&Freshness::uncovered_permille);
     char uncovered[48];
     std::snprintf(uncovered, sizeof uncovered, "%.1f [%.1f, %.1f]", u[0], u[1], u[2]);
-    std::printf("%-22s %-15s %-6s %20s %6.1f %6.1f %9.1f %8.1f %8.0f  %-12s %s\n", c.scenario->name.c_str(), c.ours ? "leat" : "priority queue", c.source->name.c_str(), uncovered,
-                Cell::spread(c.bound)[0], c.of(&Freshness::view_permille)[0], c.of(&Freshness::longest_gap_ms)[0], c.of(&Freshness::mean_age_ms)[0],
-                c.of(&Freshness::answers)[0], c.ours ? bar_of(*c.source).c_str() : "", c.ours ? c.verdict().c_str() : "");
+    std::printf("%-22s %-15s %-6s %20s %6.1f %6.1f %9.1f %8.1f %8.0f  %-12s %s\n", c.scenario->name.c_str(),
+                c.ours ? "leat" : "priority queue", c.source->name.c_str(), uncovered, Cell::spread(c.bound)[0],
+                c.of(&Freshness::view_permille)[0], c.of(&Freshness::longest_gap_ms)[0],
+                c.of(&Freshness::mean_age_ms)[0], c.of(&Freshness::answers)[0], c.ours ? bar_of(*c.source).c_str() : "",
+                c.ours ? c.verdict().c_str() : "");
     if (!c.total.mean.empty() && c.ours) {
       for (const std::string& line : said_before(*c.scenario)) std::printf("%-22s %s\n", "", line.c_str());
     }
     if (!c.total.mean.empty()) {
-      std::printf("%-22s %-15s        mean of all but the background %.1f, at least %.1f when heavier classes go first\n", c.scenario->name.c_str(),
-                  c.ours ? "leat" : "priority queue", Cell::spread(c.total.mean)[0], Cell::spread(c.total.bound)[0]);
+      std::printf(
+          "%-22s %-15s        mean of all but the background %.1f, at least %.1f when heavier classes go first\n",
+          c.scenario->name.c_str(), c.ours ? "leat" : "priority queue", Cell::spread(c.total.mean)[0],
+          Cell::spread(c.total.bound)[0]);
     }
   }
 }
@@ -202,8 +253,9 @@ nlohmann::ordered_json to_json(const std::vector<Cell>& cells, std::uint64_t see
   nlohmann::ordered_json out = {{"seed", seed}, {"cells", nlohmann::ordered_json::array()}};
   for (const Cell& c : cells) {
     const auto u = c.of(&Freshness::uncovered_permille);
-    nlohmann::ordered_json cell = {{"scenario", c.scenario->name}, {"policy", c.ours ? "leat" : "priority queue"}, {"stream", c.source->name},
-                                   {"uncovered_permille", u[0]}, {"uncovered_permille_least", u[1]}, {"uncovered_permille_largest", u[2]}};
+    nlohmann::ordered_json cell = {{"scenario", c.scenario->name},     {"policy", c.ours ? "leat" : "priority queue"},
+                                   {"stream", c.source->name},         {"uncovered_permille", u[0]},
+                                   {"uncovered_permille_least", u[1]}, {"uncovered_permille_largest", u[2]}};
     const auto add = [&](const char* key, double Freshness::*field) { cell[key] = c.of(field)[0]; };
     add("view_uncovered_permille", &Freshness::view_permille);
     add("no_result_permille", &Freshness::no_result_permille);
@@ -248,13 +300,16 @@ int main(int argc, char** argv) {
   const core::Policy& ours = policy->policy;
   const auto seed = static_cast<std::uint64_t>(args.integer("seed"));
   std::vector<bench::Scenario> scenarios = bench::freshness_scenarios();
-  std::erase_if(scenarios, [&](const bench::Scenario& s) { return s.name.find(args.text("scenario")) == std::string::npos; });
-  const std::vector<Cell> cells = study(scenarios, ours, seed, static_cast<std::uint32_t>(args.integer("repeats")), static_cast<double>(args.integer("seconds")));
+  std::erase_if(scenarios,
+                [&](const bench::Scenario& s) { return s.name.find(args.text("scenario")) == std::string::npos; });
+  const std::vector<Cell> cells = study(scenarios, ours, seed, static_cast<std::uint32_t>(args.integer("repeats")),
+                                        static_cast<double>(args.integer("seconds")));
   if (args.flag("json")) {
     std::printf("%s\n", to_json(cells, seed).dump(1).c_str());
   } else {
     print(cells, seed);
   }
-  const bool missed = std::any_of(cells.begin(), cells.end(), [](const Cell& c) { return c.ours && c.verdict().starts_with("missed"); });
+  const bool missed = std::any_of(cells.begin(), cells.end(),
+                                  [](const Cell& c) { return c.ours && c.verdict().starts_with("missed"); });
   return args.flag("strict") && missed ? 1 : 0;
 }

@@ -12,15 +12,17 @@
 
 namespace leat::bench {
 
-Result<std::unique_ptr<LeatdChild>> LeatdChild::start(const std::string& leatd, const std::string& config) {
+Result<std::unique_ptr<LeatdChild>> LeatdChild::start(const std::string& leatd, const std::string& config,
+                                                      const std::string& first) {
   std::error_code none;
-  if (!std::filesystem::exists(leatd, none)) return Error{"there is no " + leatd + "; build it, or name it with --leatd"};
+  if (!std::filesystem::exists(leatd, none))
+    return Error{"there is no " + leatd + "; build it, or name it with --leatd"};
   char folder[] = "/tmp/leat-bench-XXXXXX";
   if (mkdtemp(folder) == nullptr) return Error{"no folder can be made in /tmp"};
   std::unique_ptr<LeatdChild> d(new LeatdChild);
   d->folder_ = folder;
   const std::string file = d->folder_ + "/leat.toml";
-  std::ofstream(file) << "[daemon]\nsocket = \"" << d->socket() << "\"\nlog_level = \"error\"\n" << config;
+  std::ofstream(file) << first << "[daemon]\nsocket = \"" << d->socket() << "\"\nlog_level = \"error\"\n" << config;
   d->pid_ = fork();
   if (d->pid_ == 0) {
     unpin();
@@ -44,9 +46,11 @@ bool LeatdChild::alive() {
   return pid_ > 0;
 }
 
-std::string leatd_beside() {
+std::string built(const std::string& path) {
   std::error_code none;
-  return (std::filesystem::read_symlink("/proc/self/exe", none).parent_path().parent_path() / "engine/daemon/leatd").string();
+  return (std::filesystem::read_symlink("/proc/self/exe", none).parent_path().parent_path() / path).string();
 }
+
+std::string leatd_beside() { return built("engine/daemon/leatd"); }
 
 }  // namespace leat::bench

@@ -12,12 +12,15 @@ namespace leat::bench {
 
 class LeatdChild {
  public:
-  // config: TOML behind "[daemon]", its socket and log level, so it begins with keys of [daemon]. Returns before leatd serves.
-  static Result<std::unique_ptr<LeatdChild>> start(const std::string& leatd, const std::string& config);
+  // config: TOML behind "[daemon]", its socket and log level, so it begins with keys of [daemon]. first: TOML before
+  // it. Returns before leatd serves.
+  static Result<std::unique_ptr<LeatdChild>> start(const std::string& leatd, const std::string& config,
+                                                   const std::string& first = "");
   ~LeatdChild();
   LeatdChild(const LeatdChild&) = delete;
   LeatdChild& operator=(const LeatdChild&) = delete;
 
+  std::string folder() const { return folder_; }  // for files that are to go with it
   std::string socket() const { return folder_ + "/leat.sock"; }
   bool alive();
   pid_t pid() const { return pid_; }
@@ -28,6 +31,8 @@ class LeatdChild {
   pid_t pid_ = -1;
 };
 
+// A program that the build left for this one: "engine/daemon/leatd", ...
+std::string built(const std::string& path);
 // The leatd that the build left for this program.
 std::string leatd_beside();
 

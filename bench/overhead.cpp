@@ -1,5 +1,5 @@
-// What leatd costs a model: frames a second of a module through leatd against the same module called in a bare loop, both
-// on the same core, round by round in turn.
+// What leatd costs a model: frames a second of a module through leatd against the same module called in a bare loop,
+// both on the same core, round by round in turn.
 #include <unistd.h>
 
 #include <chrono>
@@ -29,28 +29,46 @@ using bench::Figure;
 using bench::now_ns;
 
 constexpr std::uint32_t kWidth = 1280, kHeight = 720;
-constexpr std::uint32_t kFrames = 6;     // different frames, and the stream's slots: both loops read as much memory
+constexpr std::uint32_t kFrames = 6;  // different frames, and the stream's slots: both loops read as much memory
 constexpr int kRoundsLeast = 3;
 constexpr double kRoundSeconds = 0.4;
 constexpr const char* kPreprocess = "letterbox mean=0.5 std=0.5";
 constexpr const char* kPostprocess = "boxes stride=8 score=0.2 overlap=0.6";
 
 constexpr cli::Option kOptions[] = {
-    {.name = "seconds", .type = cli::Type::real, .value = "S", .fallback = "20", .min = 2, .max = 240, .help = "time to measure, all parts together"},
-    {.name = "model", .type = cli::Type::path, .value = "FILE", .fallback = LEAT_MODELS "/detect.onnx", .help = "a detector with this repository's kind of outputs"},
-    {.name = "leatd", .type = cli::Type::path, .value = "FILE", .help = "the daemon; default: the one built beside this program"},
+    {.name = "seconds",
+     .type = cli::Type::real,
+     .value = "S",
+     .fallback = "20",
+     .min = 2,
+     .max = 240,
+     .help = "time to measure, all parts together"},
+    {.name = "model",
+     .type = cli::Type::path,
+     .value = "FILE",
+     .fallback = LEAT_MODELS "/detect.onnx",
+     .help = "a detector with this repository's kind of outputs"},
+    {.name = "leatd",
+     .type = cli::Type::path,
+     .value = "FILE",
+     .help = "the daemon; default: the one built beside this program"},
     {.name = "json", .help = "print one JSON object instead of a table"},
 };
 constexpr cli::Command kCommand = {
     .name = "overhead",
     .summary = "measures what leatd costs a model's throughput",
-    .description = "Bare: pre-processing, model and post-processing in a loop, batch 1, one thread, pinned. leatd: the same module on a partition of the same "
-                   "core, with the scheduler and this client on another. Executor: the model alone, without pre- and post-processing. Rounds alternate; "
-                   "a ratio is of neighbouring rounds, the figure is the median of the rounds, and rounds in which other programs took the core "
-                   "are left out. The partition may hold one batch behind the one it runs (policy queue_ahead = 1).",
+    .description =
+        "Bare: pre-processing, model and post-processing in a loop, batch 1, one thread, pinned. leatd: the same "
+        "module on a partition of the same "
+        "core, with the scheduler and this client on another. Executor: the model alone, without pre- and "
+        "post-processing. Rounds alternate; "
+        "a ratio is of neighbouring rounds, the figure is the median of the rounds, and rounds in which other programs "
+        "took the core "
+        "are left out. The partition may hold one batch behind the one it runs (policy queue_ahead = 1).",
     .options = kOptions};
 
-// Time a thread could have run and was kept waiting for its core, by other programs: such rounds say nothing about leatd.
+// Time a thread could have run and was kept waiting for its core, by other programs: such rounds say nothing about
+// leatd.
 constexpr double kDisturbedShare = 0.02;
 std::int64_t kept_waiting_ns(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/schedstat");
@@ -94,7 +112,8 @@ double rate(F&& once, bool* good, pid_t pid, std::int64_t* waited_ns) {
 class Bare {
  public:
   Status open(const std::string& model) {
-    auto module = exec::Module::open({.name = "bare", .model_path = model, .preprocess = kPreprocess, .postprocess = kPostprocess});
+    auto module = exec::Module::open(
+        {.name = "bare", .model_path = model, .preprocess = kPreprocess, .postprocess = kPostprocess});
     if (!module) return Error{module.error()};
     module_ = std::move(*module);
     return open_executor(model);
@@ -107,7 +126,8 @@ class Bare {
     return rate(
         [&] {
           const Pixels& p = frames[next++ % frames.size()];
-          exec::Item item{.frame = {.format = LEAT_FORMAT_nv12, .width = kWidth, .height = kHeight, .bytes = p.size()}, .result = &result_};
+          exec::Item item{.frame = {.format = LEAT_FORMAT_nv12, .width = kWidth, .height = kHeight, .bytes = p.size()},
+                          .result = &result_};
           item.frame.planes[0] = p.data(), item.frame.planes[1] = p.data() + std::size_t{kWidth} * kHeight;
           item.frame.strides[0] = item.frame.strides[1] = kWidth;
           exec::ItemReport report;
@@ -116,16 +136,20 @@ class Bare {
         good, getpid(), waited_ns);
   }
   double executor_rate(bool* good, std::int64_t* waited_ns) {
-    return rate([&] { return exec::onnx_executor()->run(session_, 1, &input_, 1, outputs_, output_count_, nullptr, 0) == 0; }, good, getpid(), waited_ns);
+    return rate(
+        [&] { return exec::onnx_executor()->run(session_, 1, &input_, 1, outputs_, output_count_, nullptr, 0) == 0; },
+        good, getpid(), waited_ns);
   }
 
  private:
   Status open_executor(const std::string& model) {
     char error[256] = "";
-    const leat_session_options options{.model_path = model.c_str(), .end_block = UINT32_MAX, .batch_max = 1, .threads = 1};
+    const leat_session_options options{
+        .model_path = model.c_str(), .end_block = UINT32_MAX, .batch_max = 1, .threads = 1};
     std::uint32_t inputs = 1;
     if (exec::onnx_executor()->open(&options, &session_, error, sizeof error) != 0 ||
-        exec::onnx_executor()->describe(session_, 1, &input_, &inputs, outputs_, &output_count_, error, sizeof error) != 0)
+        exec::onnx_executor()->describe(session_, 1, &input_, &inputs, outputs_, &output_count_, error, sizeof error) !=
+            0)
       return Error{error};
     buffers_.emplace_back(input_.bytes);
     input_.data = buffers_.back().data();
@@ -145,10 +169,16 @@ class Bare {
 
 class ThroughLeatd {
  public:
-  Status open(const Cores& cores, const std::string& leatd, const std::string& model, const std::vector<Pixels>& frames) {
-    auto daemon = bench::LeatdChild::start(leatd, "scheduler_core = " + std::to_string(cores.far) + "\n[policy]\nqueue_ahead = 1\n[[partition]]\nname = \"p\"\nkind = \"cpu\"\ncores = \"" + std::to_string(cores.near) +
-                                                      "\"\n[[application]]\nname = \"model\"\nslo_ms = 10000\n[[application.module]]\nname = \"detect\"\nmodel = \"" + model +
-                                                      "\"\npreprocess = \"" + kPreprocess + "\"\npostprocess = \"" + kPostprocess + "\"\nbatch = 1\n");
+  Status open(const Cores& cores, const std::string& leatd, const std::string& model,
+              const std::vector<Pixels>& frames) {
+    auto daemon = bench::LeatdChild::start(
+        leatd, "scheduler_core = " + std::to_string(cores.far) +
+                   "\n[policy]\nqueue_ahead = 1\n[[partition]]\nname = \"p\"\nkind = \"cpu\"\ncores = \"" +
+                   std::to_string(cores.near) +
+                   "\"\n[[application]]\nname = \"model\"\nslo_ms = 10000\n[[application.module]]\nname = "
+                   "\"detect\"\nmodel = \"" +
+                   model + "\"\npreprocess = \"" + kPreprocess + "\"\npostprocess = \"" + kPostprocess +
+                   "\"\nbatch = 1\n");
     if (!daemon) return Error{daemon.error()};
     daemon_ = std::move(*daemon);
     const std::int64_t until = now_ns() + 30'000'000'000;
@@ -188,11 +218,14 @@ class ThroughLeatd {
       const Pixels& p = frames[held.size() % frames.size()];
       const std::uint8_t* from = p.data();
       for (std::uint32_t plane = 0; plane < 2; ++plane) {
-        for (std::uint32_t y = 0; y < (*frame)->rows[plane]; ++y, from += (*frame)->row_bytes[plane]) std::memcpy(frame->plane(plane) + std::size_t{y} * (*frame)->strides[plane], from, (*frame)->row_bytes[plane]);
+        for (std::uint32_t y = 0; y < (*frame)->rows[plane]; ++y, from += (*frame)->row_bytes[plane])
+          std::memcpy(frame->plane(plane) + std::size_t{y} * (*frame)->strides[plane], from,
+                      (*frame)->row_bytes[plane]);
       }
       held.push_back(std::move(*frame));
     }
-    return held.size() == kFrames ? Status(Done{}) : Status(Error{"the stream does not have the slots it was opened with"});
+    return held.size() == kFrames ? Status(Done{})
+                                  : Status(Error{"the stream does not have the slots it was opened with"});
   }
   bool submit() {
     auto frame = stream_->acquire();
@@ -241,7 +274,8 @@ Result<Figures> measure(const Cores& cores, double seconds, const std::string& l
     bench::pin(cores.far);
     const double leatd_rate = path.module_rate(&good, &waited_ns);
     bench::pin(cores.near);
-    const double mean = (before + bare.module_rate(frames, &good, &waited_ns)) / 2;  // what slows the host for a while meets both
+    const double mean =
+        (before + bare.module_rate(frames, &good, &waited_ns)) / 2;  // what slows the host for a while meets both
     if (static_cast<double>(waited_ns) > kDisturbedShare * static_cast<double>(now_ns() - start)) {
       ++dropped;
       continue;
@@ -250,7 +284,8 @@ Result<Figures> measure(const Cores& cores, double seconds, const std::string& l
     over_bare.push_back(leatd_rate / mean), over_alone.push_back(leatd_rate / executor);
   }
   if (!good) return Error{"a frame was not completed; run it alone, or look at leatd's log"};
-  return Figures{bench::figure(with), bench::figure(without), bench::figure(alone), bench::figure(over_bare), bench::figure(over_alone), dropped};
+  return Figures{bench::figure(with),      bench::figure(without),    bench::figure(alone),
+                 bench::figure(over_bare), bench::figure(over_alone), dropped};
 }
 
 // No undisturbed round: unknown, not zero.
@@ -265,20 +300,33 @@ nlohmann::json to_json(const Figure& f) {
 int main(int argc, char** argv) {
   const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
   const Cores cores = bench::choose_cores();
-  if (cores.near == cores.far) return cli::fail("overhead", "only one core may be used here, and leatd's scheduler needs another than the model's; give it two (taskset, cgroup)");
+  if (cores.near == cores.far)
+    return cli::fail("overhead",
+                     "only one core may be used here, and leatd's scheduler needs another than the model's; give it "
+                     "two (taskset, cgroup)");
   bench::prefer();
-  const auto f = measure(cores, args.real("seconds"), args.given("leatd") ? args.text("leatd") : bench::leatd_beside(), args.text("model"));
+  const auto f = measure(cores, args.real("seconds"), args.given("leatd") ? args.text("leatd") : bench::leatd_beside(),
+                         args.text("model"));
   if (!f) return cli::fail("overhead", f.error());
   if (args.flag("json")) {
-    const nlohmann::json j = {{"throughput_over_bare", median(f->over_bare)}, {"throughput_over_executor", median(f->over_executor)}, {"rounds_dropped", f->dropped},
-                              {"spread", {{"throughput_over_bare", to_json(f->over_bare)}, {"throughput_over_executor", to_json(f->over_executor)}, {"leatd_fps", to_json(f->leatd_fps)},
-                                          {"bare_fps", to_json(f->bare_fps)}, {"executor_fps", to_json(f->executor_fps)}}}};
+    const nlohmann::json j = {{"throughput_over_bare", median(f->over_bare)},
+                              {"throughput_over_executor", median(f->over_executor)},
+                              {"rounds_dropped", f->dropped},
+                              {"spread",
+                               {{"throughput_over_bare", to_json(f->over_bare)},
+                                {"throughput_over_executor", to_json(f->over_executor)},
+                                {"leatd_fps", to_json(f->leatd_fps)},
+                                {"bare_fps", to_json(f->bare_fps)},
+                                {"executor_fps", to_json(f->executor_fps)}}}};
     std::printf("%s\n", j.dump(2).c_str());
     return 0;
   }
   const auto line = [](const char* what, const Figure& x, const char* unit, const char* bar) {
-    if (x.rounds == 0) std::printf("%-44s unknown: other programs took the core in every round\n", what);
-    else std::printf("%-44s %8.3f %s  (p10 %.3f, p90 %.3f, %zu rounds)%s\n", what, x.median, unit, x.low, x.high, x.rounds, bar);
+    if (x.rounds == 0)
+      std::printf("%-44s unknown: other programs took the core in every round\n", what);
+    else
+      std::printf("%-44s %8.3f %s  (p10 %.3f, p90 %.3f, %zu rounds)%s\n", what, x.median, unit, x.low, x.high, x.rounds,
+                  bar);
   };
   line("module through leatd", f->leatd_fps, "frames/s", "");
   line("module in a bare loop", f->bare_fps, "frames/s", "");

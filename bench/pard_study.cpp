@@ -1,10 +1,12 @@
-// PARD's study (its section 5): four pipelines, five traces, three places of the bottleneck; goodput, drop rate, invalid rate and
-// drops by module of every preset and ablation, beside a clairvoyant bound. Everything runs in the simulator, on the daemon's core.
+// PARD's study (its section 5): four pipelines, five traces, three places of the bottleneck; goodput, drop rate,
+// invalid rate and drops by module of every preset and ablation, beside a clairvoyant bound. Everything runs in the
+// simulator, on the daemon's core.
 //
 // Profiles are stated, not measured: d(b) = d1 (1 - f) + d1 f b. PARD's own plan: the largest common batch B with
-// 2 x (sum of d(B) over the longest path) <= SLO. `leat` and `pard+` (PARD with the best of several plans) may use batches up to 32.
-// A series' values last as replay_bin_ns() says, Poisson within them; --compress shortens that. Workers: the bottleneck module has `--workers`; its utilisation at the trace's mean rate and PARD's batch is `--load`; the
-// others have at least 25 % more capacity; balanced: all as close as whole workers allow.
+// 2 x (sum of d(B) over the longest path) <= SLO. `leat` and `pard+` (PARD with the best of several plans) may use
+// batches up to 32. A series' values last as replay_bin_ns() says, Poisson within them; --compress shortens that.
+// Workers: the bottleneck module has `--workers`; its utilisation at the trace's mean rate and PARD's batch is
+// `--load`; the others have at least 25 % more capacity; balanced: all as close as whole workers allow.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -26,8 +28,8 @@
 namespace {
 
 using namespace leat;
-using core::TimeNs;
 using bench::Bar;
+using core::TimeNs;
 using Json = nlohmann::ordered_json;
 
 constexpr double kMs = 1e6;
@@ -45,11 +47,15 @@ struct Pipeline {
 };
 
 std::vector<Pipeline> pipelines() {
-  const std::vector<ModuleProfile> video{{"person", 18, .30}, {"face", 10, .25}, {"expression", 8, .20}, {"eye", 9, .25}, {"pose", 22, .35}};
+  const std::vector<ModuleProfile> video{
+      {"person", 18, .30}, {"face", 10, .25}, {"expression", 8, .20}, {"eye", 9, .25}, {"pose", 22, .35}};
   return {
       {"tm", 400, {{"object", 20, .30}, {"face", 12, .25}, {"text", 15, .30}}, {{}, {0}, {1}}},
       {"lv", 500, video, {{}, {0}, {1}, {2}, {3}}},
-      {"ga", 600, {{"object", 16, .30}, {"kill", 10, .25}, {"alive", 9, .20}, {"health", 8, .22}, {"icon", 14, .30}}, {{}, {0}, {1}, {2}, {3}}},
+      {"ga",
+       600,
+       {{"object", 16, .30}, {"kill", 10, .25}, {"alive", 9, .20}, {"health", 8, .22}, {"icon", 14, .30}},
+       {{}, {0}, {1}, {2}, {3}}},
       // person, then face and pose beside each other, merged in expression, then eye
       {"da", 420, {video[0], video[1], video[4], video[2], video[3]}, {{}, {0}, {0}, {1, 2}, {3}}},
   };
@@ -60,8 +66,10 @@ struct SeriesSpec {
   const char *name, *first, *second;
 };
 constexpr SeriesSpec kSeries[] = {
-    {"twitter-calm", "twitter_calm", "twitter_calm"},    {"twitter-bursty", "twitter_bursty", "twitter_bursty"},
-    {"twitter-verybursty", "twitter_verybursty", "twitter_verybursty"}, {"wikipedia", "wiki_variable", "wiki"},
+    {"twitter-calm", "twitter_calm", "twitter_calm"},
+    {"twitter-bursty", "twitter_bursty", "twitter_bursty"},
+    {"twitter-verybursty", "twitter_verybursty", "twitter_verybursty"},
+    {"wikipedia", "wiki_variable", "wiki"},
     {"azure", "azure_slopower", "azure_"},
 };
 struct Series {
@@ -94,7 +102,8 @@ Result<std::vector<Series>> find_series(const std::string& directory) {
       }
       if (!found.empty()) break;
     }
-    for (const std::string& file : found) chosen.emplace_back(found.size() == 1 ? spec.name : file.substr(0, file.size() - 4), file);
+    for (const std::string& file : found)
+      chosen.emplace_back(found.size() == 1 ? spec.name : file.substr(0, file.size() - 4), file);
   }
   const bool all = chosen.empty();
   if (all) {
@@ -111,7 +120,8 @@ Result<std::vector<Series>> find_series(const std::string& directory) {
       return Error{trace.error()};
     }
   }
-  if (list.empty()) return Error{directory + ": it has no rate series (*_1s_*.csv, *_1min_*.csv, *_1h_*.csv, *_arrivals_*.csv)"};
+  if (list.empty())
+    return Error{directory + ": it has no rate series (*_1s_*.csv, *_1min_*.csv, *_1h_*.csv, *_arrivals_*.csv)"};
   return list;
 }
 
@@ -149,7 +159,8 @@ core::Topology topology_of(const Pipeline& p, std::span<const std::uint32_t> wor
     core::ModuleSpec module{.application = 0, .before = p.before[i], .after = {}, .routes = {id}};
     for (core::ModuleId before : module.before) t.modules[before].after.push_back(id);
     core::StageSpec stage;
-    for (std::uint32_t b = 1; b <= batch; ++b) stage.latency.p50_ns.push_back(static_cast<TimeNs>(run_ms(p.modules[i], b) * kMs));
+    for (std::uint32_t b = 1; b <= batch; ++b)
+      stage.latency.p50_ns.push_back(static_cast<TimeNs>(run_ms(p.modules[i], b) * kMs));
     stage.latency.p99_ns = stage.latency.p50_ns;
     for (std::uint32_t w = 0; w < workers[i]; ++w) {
       stage.pool.push_back(static_cast<core::PartitionId>(t.partitions.size()));
@@ -175,7 +186,8 @@ std::string name_of(std::size_t pipeline, const Series& series, std::size_t plac
   return std::string(pipelines()[pipeline].name) + "/" + series.name + "/" + kPlaces[place];
 }
 
-Workload make_workload(std::size_t pipeline, const Series& series, std::size_t place, const Setting& setting, std::uint64_t seed) {
+Workload make_workload(std::size_t pipeline, const Series& series, std::size_t place, const Setting& setting,
+                       std::uint64_t seed) {
   Pipeline p = pipelines()[pipeline];
   p.slo_ms *= setting.slo_scale;
   Workload w;
@@ -190,7 +202,8 @@ Workload make_workload(std::size_t pipeline, const Series& series, std::size_t p
   const double capacity = setting.workers * per_worker(neck);
   for (std::size_t i = 0; i < workers.size(); ++i) {
     const double want = capacity / per_worker(i) * (place == 2 ? 1 : 1.25);
-    workers[i] = i == neck ? setting.workers : std::max(1u, static_cast<std::uint32_t>(place == 2 ? want + 0.5 : want + 0.999));
+    workers[i] =
+        i == neck ? setting.workers : std::max(1u, static_cast<std::uint32_t>(place == 2 ? want + 0.5 : want + 0.999));
   }
   double least = 1e18;
   for (std::size_t i = 0; i < workers.size(); ++i) least = std::min(least, workers[i] * per_worker(i));
@@ -200,7 +213,8 @@ Workload make_workload(std::size_t pipeline, const Series& series, std::size_t p
   w.times = sim::replay(series.trace, w.rate_rps, series.bin_ns / setting.compress, setting.longest_ns, seed);
   std::map<TimeNs, double> per_second;
   for (TimeNs t : w.times) ++per_second[t / 1'000'000'000];
-  for (const auto& [second, n] : per_second) w.overloaded += n > least ? 1.0 / static_cast<double>(per_second.size()) : 0;
+  for (const auto& [second, n] : per_second)
+    w.overloaded += n > least ? 1.0 / static_cast<double>(per_second.size()) : 0;
   w.bound_fixed = sim::clairvoyant_bound(w.pard, 0, w.times).requests;
   w.bound_free = sim::clairvoyant_bound(w.free, 0, w.times).requests;
   return w;
@@ -219,7 +233,9 @@ const std::vector<std::uint32_t> kOtherPlans{450, 520, 580, 650, 750};
 Result<std::vector<Contender>> contenders(const std::string& which) {
   std::string words = which;
   if (which == "main" || which == "all") words = "leat,pard,pard+,nexus,clipper++,clipper++d,naive";
-  if (which == "all") words += ",pard-back,pard-sf,pard-oc,pard-split,pard-wcl,pard-lower,pard-upper,pard-fcfs,pard-hbf,pard-lbf,pard-instant";
+  if (which == "all")
+    words +=
+        ",pard-back,pard-sf,pard-oc,pard-split,pard-wcl,pard-lower,pard-upper,pard-fcfs,pard-hbf,pard-lbf,pard-instant";
   std::vector<Contender> list;
   std::istringstream stream(words);
   for (std::string word; std::getline(stream, word, ',');) {
@@ -227,7 +243,10 @@ Result<std::vector<Contender>> contenders(const std::string& which) {
     const Result<core::NamedPolicy> named = core::read_policy(plus ? "pard" : word);
     if (!named.ok()) return Error{named.error()};
     const bool own_caps = named->policy.kappa_permille > 0;
-    list.push_back({word, named->policy, plus ? kOtherPlans : own_caps ? std::vector<std::uint32_t>{} : std::vector<std::uint32_t>{0}});
+    list.push_back({word, named->policy,
+                    plus       ? kOtherPlans
+                    : own_caps ? std::vector<std::uint32_t>{}
+                               : std::vector<std::uint32_t>{0}});
   }
   if (list.empty()) return Error{"none given; use main, all, or names such as leat,pard,nexus"};
   return list;
@@ -300,11 +319,15 @@ std::vector<Bar> bars_of(const Table& t) {
     double gap = 0;
     for (const Cell& c : t.cells) gap += 100 * (1 - c.of_bound(leat)) / static_cast<double>(t.cells.size());
     bars.push_back({"leat: mean gap to the bound, %", gap, 2, false, ""});
-    bars.push_back(extreme(t, "leat: worst gap to the bound, %", 6, false, every, [&](const Cell& c) { return 100 * (1 - c.of_bound(leat)); }));
-    bars.push_back(extreme(t, "leat: worst invalid rate, %", 1, false, every, [&](const Cell& c) { return 100 * c.outcomes[leat].invalid_rate(); }));
+    bars.push_back(extreme(t, "leat: worst gap to the bound, %", 6, false, every,
+                           [&](const Cell& c) { return 100 * (1 - c.of_bound(leat)); }));
+    bars.push_back(extreme(t, "leat: worst invalid rate, %", 1, false, every,
+                           [&](const Cell& c) { return 100 * c.outcomes[leat].invalid_rate(); }));
     for (const char* name : {"pard", "pard+", "nexus", "clipper++", "clipper++d"}) {
       const std::size_t other = t.column(name);
-      if (other != none) bars.push_back(extreme(t, std::string("leat over ") + name + ", least ratio of goodput", 1, true, every, ratio(leat, other)));
+      if (other != none)
+        bars.push_back(extreme(t, std::string("leat over ") + name + ", least ratio of goodput", 1, true, every,
+                               ratio(leat, other)));
     }
   }
   if (pard == none) return bars;
@@ -312,22 +335,25 @@ std::vector<Bar> bars_of(const Table& t) {
     const std::size_t other = t.column(name);
     if (other == none) continue;
     const auto downstream = [](const Cell& c) { return c.workload.place == 0; };
-    bars.push_back(extreme(t, std::string("pard over ") + name + " where the bottleneck is downstream, least ratio", 1, true, downstream, ratio(pard, other)));
+    bars.push_back(extreme(t, std::string("pard over ") + name + " where the bottleneck is downstream, least ratio", 1,
+                           true, downstream, ratio(pard, other)));
   }
   return bars;
 }
 
 void print(const Table& t, const std::vector<Bar>& bars) {
   const std::vector<Contender>& columns = t.columns;
-  std::printf("goodput in %% of the clairvoyant bound (any batch up to %u); invalid rate in %%\n%-34s %4s %6s %6s", kLargestBatch, "workload", "seed", "bound%", "UBfix%");
+  std::printf("goodput in %% of the clairvoyant bound (any batch up to %u); invalid rate in %%\n%-34s %4s %6s %6s",
+              kLargestBatch, "workload", "seed", "bound%", "UBfix%");
   for (const Contender& c : columns) std::printf(" %13s", c.name.c_str());
   std::printf("\n");
-  std::vector<double> sum(columns.size(), 0), worst(columns.size(), 1), invalid(columns.size(), 0), goodput(columns.size(), 0);
+  std::vector<double> sum(columns.size(), 0), worst(columns.size(), 1), invalid(columns.size(), 0),
+      goodput(columns.size(), 0);
   for (const Cell& cell : t.cells) {
     const Workload& w = cell.workload;
     const double n = static_cast<double>(w.times.size());
-    std::printf("%-34s %4llu %6.1f %6.1f", w.name.c_str(), static_cast<unsigned long long>(w.seed), 100.0 * static_cast<double>(w.bound_free) / n,
-                100.0 * static_cast<double>(w.bound_fixed) / n);
+    std::printf("%-34s %4llu %6.1f %6.1f", w.name.c_str(), static_cast<unsigned long long>(w.seed),
+                100.0 * static_cast<double>(w.bound_free) / n, 100.0 * static_cast<double>(w.bound_fixed) / n);
     for (std::size_t c = 0; c < columns.size(); ++c) {
       const double part = cell.of_bound(c), wasted = cell.outcomes[c].invalid_rate();
       std::printf(" %6.2f (%4.1f)", 100 * part, 100 * wasted);
@@ -364,14 +390,22 @@ Json to_json(const Table& t, const std::vector<Bar>& bars, const cli::Arguments&
   for (const Cell& cell : t.cells) {
     const Workload& w = cell.workload;
     const double seconds = static_cast<double>(w.times.empty() ? 1 : w.times.back()) / 1e9;
-    Json row{{"name", w.name}, {"seed", w.seed}, {"overloaded", w.overloaded}, {"rate_rps", static_cast<double>(w.times.size()) / seconds}, {"pard_batch", w.batch},
-             {"bound_goodput", static_cast<double>(w.bound_free) / seconds}, {"bound_fixed_goodput", static_cast<double>(w.bound_fixed) / seconds}};
+    Json row{{"name", w.name},
+             {"seed", w.seed},
+             {"overloaded", w.overloaded},
+             {"rate_rps", static_cast<double>(w.times.size()) / seconds},
+             {"pard_batch", w.batch},
+             {"bound_goodput", static_cast<double>(w.bound_free) / seconds},
+             {"bound_fixed_goodput", static_cast<double>(w.bound_fixed) / seconds}};
     for (std::size_t c = 0; c < t.columns.size(); ++c) {
       const sim::Outcomes& o = cell.outcomes[c];
       Json drops = Json::array();
       for (const core::ModuleCounters& m : o.counters.modules) drops.push_back(m.dropped_here);
-      row["policies"][t.columns[c].name] = {{"goodput", o.goodput() * static_cast<double>(w.times.size()) / seconds}, {"drop_rate", o.drop_rate()},
-                                          {"invalid_rate", o.invalid_rate()}, {"drops_by_module", drops}, {"trace_hash", std::to_string(o.trace_hash)}};
+      row["policies"][t.columns[c].name] = {{"goodput", o.goodput() * static_cast<double>(w.times.size()) / seconds},
+                                            {"drop_rate", o.drop_rate()},
+                                            {"invalid_rate", o.invalid_rate()},
+                                            {"drops_by_module", drops},
+                                            {"trace_hash", std::to_string(o.trace_hash)}};
     }
     root["workloads"].push_back(row);
   }
@@ -396,38 +430,105 @@ void run(Table& t, std::uint32_t noise, std::int64_t threads) {
 }
 
 constexpr cli::Option kOptions[] = {
-    {.name = "traces", .type = cli::Type::path, .value = "DIR", .fallback = "../shared/data/traces", .help = "directory of rate series"},
-    {.name = "policies", .type = cli::Type::text, .value = "LIST", .fallback = "main", .help = "main, all, or presets with settings (leat:order=lbf), and pard+, separated by commas"},
-    {.name = "workloads", .type = cli::Type::text, .value = "TEXT", .fallback = "", .help = "only workloads whose name contains this"},
-    {.name = "seconds", .type = cli::Type::integer, .value = "N", .fallback = "1800", .min = 1, .max = 100000, .help = "at most this much of each trace"},
-    {.name = "compress", .type = cli::Type::integer, .value = "N", .fallback = "1", .min = 1, .max = 100, .help = "replay the traces' rates N times faster (a shorter run; bursts are as much shorter)"},
-    {.name = "load", .type = cli::Type::real, .value = "X", .fallback = "0.9", .min = 0.05, .max = 10, .help = "mean utilisation of the bottleneck at PARD's batch"},
-    {.name = "workers", .type = cli::Type::integer, .value = "N", .fallback = "8", .min = 1, .max = 64, .help = "partitions of the bottleneck module"},
-    {.name = "slo-scale", .type = cli::Type::real, .value = "X", .fallback = "1", .min = 0.1, .max = 10, .help = "tighter or looser SLOs"},
-    {.name = "noise", .type = cli::Type::integer, .value = "PERMILLE", .fallback = "0", .min = 0, .max = 500, .help = "standard deviation of execution times"},
+    {.name = "traces",
+     .type = cli::Type::path,
+     .value = "DIR",
+     .fallback = "../shared/data/traces",
+     .help = "directory of rate series"},
+    {.name = "policies",
+     .type = cli::Type::text,
+     .value = "LIST",
+     .fallback = "main",
+     .help = "main, all, or presets with settings (leat:order=lbf), and pard+, separated by commas"},
+    {.name = "workloads",
+     .type = cli::Type::text,
+     .value = "TEXT",
+     .fallback = "",
+     .help = "only workloads whose name contains this"},
+    {.name = "seconds",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "1800",
+     .min = 1,
+     .max = 100000,
+     .help = "at most this much of each trace"},
+    {.name = "compress",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "1",
+     .min = 1,
+     .max = 100,
+     .help = "replay the traces' rates N times faster (a shorter run; bursts are as much shorter)"},
+    {.name = "load",
+     .type = cli::Type::real,
+     .value = "X",
+     .fallback = "0.9",
+     .min = 0.05,
+     .max = 10,
+     .help = "mean utilisation of the bottleneck at PARD's batch"},
+    {.name = "workers",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "8",
+     .min = 1,
+     .max = 64,
+     .help = "partitions of the bottleneck module"},
+    {.name = "slo-scale",
+     .type = cli::Type::real,
+     .value = "X",
+     .fallback = "1",
+     .min = 0.1,
+     .max = 10,
+     .help = "tighter or looser SLOs"},
+    {.name = "noise",
+     .type = cli::Type::integer,
+     .value = "PERMILLE",
+     .fallback = "0",
+     .min = 0,
+     .max = 500,
+     .help = "standard deviation of execution times"},
     {.name = "seed", .type = cli::Type::integer, .value = "N", .fallback = "1", .help = "of arrivals and noise"},
-    {.name = "seeds", .type = cli::Type::integer, .value = "N", .fallback = "1", .min = 1, .max = 100, .help = "every workload with so many seeds, from --seed on"},
-    {.name = "threads", .type = cli::Type::integer, .value = "N", .fallback = "2", .min = 1, .max = 64, .help = "simulations at a time"},
+    {.name = "seeds",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "1",
+     .min = 1,
+     .max = 100,
+     .help = "every workload with so many seeds, from --seed on"},
+    {.name = "threads",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "2",
+     .min = 1,
+     .max = 64,
+     .help = "simulations at a time"},
     {.name = "json", .type = cli::Type::path, .value = "FILE", .help = "write the results"},
 };
 constexpr cli::Command kCommand = {
-    .name = "pard_study", .summary = "PARD's study on its pipelines and traces, with every preset and a clairvoyant bound", .options = kOptions};
+    .name = "pard_study",
+    .summary = "PARD's study on its pipelines and traces, with every preset and a clairvoyant bound",
+    .options = kOptions};
 
 std::vector<Cell> make_cells(const std::vector<Series>& series, const cli::Arguments& args) {
-  const Setting setting{.workers = static_cast<std::uint32_t>(args.integer("workers")), .load = args.real("load"), .slo_scale = args.real("slo-scale"),
-                        .longest_ns = args.integer("seconds") * 1'000'000'000, .compress = args.integer("compress")};
+  const Setting setting{.workers = static_cast<std::uint32_t>(args.integer("workers")),
+                        .load = args.real("load"),
+                        .slo_scale = args.real("slo-scale"),
+                        .longest_ns = args.integer("seconds") * 1'000'000'000,
+                        .compress = args.integer("compress")};
   std::vector<Cell> cells;
   for (const Series& one : series) {
     for (std::size_t p = 0; p < pipelines().size(); ++p) {
       for (std::size_t place = 0; place < std::size(kPlaces); ++place) {
         if (name_of(p, one, place).find(args.text("workloads")) == std::string::npos) continue;
         for (std::int64_t s = 0; s < args.integer("seeds"); ++s) {
-          cells.push_back({make_workload(p, one, place, setting, static_cast<std::uint64_t>(args.integer("seed") + s)), {}});
+          cells.push_back(
+              {make_workload(p, one, place, setting, static_cast<std::uint64_t>(args.integer("seed") + s)), {}});
         }
       }
     }
   }
-  std::stable_sort(cells.begin(), cells.end(), [](const Cell& a, const Cell& b) { return a.workload.name < b.workload.name; });
+  std::stable_sort(cells.begin(), cells.end(),
+                   [](const Cell& a, const Cell& b) { return a.workload.name < b.workload.name; });
   return cells;
 }
 
@@ -447,7 +548,9 @@ int main(int argc, char** argv) {
   }
   table.cells = make_cells(*series, args);
   if (table.cells.empty()) {
-    std::fprintf(stderr, "pard_study: --workloads: no workload's name contains '%s'; names are like lv/azure/balanced\n", args.text("workloads").c_str());
+    std::fprintf(stderr,
+                 "pard_study: --workloads: no workload's name contains '%s'; names are like lv/azure/balanced\n",
+                 args.text("workloads").c_str());
     return cli::kBadInput;
   }
   for (Cell& cell : table.cells) cell.outcomes.resize(table.columns.size());

@@ -1,6 +1,6 @@
-// PARIS on generated workloads: served load of its layouts (paris: nearest to Algorithm 1's numbers; paris+: then improved one
-// GPU at a time) against the exact layout search, which is what leat-plan uses, the best homogeneous server and random
-// layouts; every layout checked for validity.
+// PARIS on generated workloads: served load of its layouts (paris: nearest to Algorithm 1's numbers; paris+: then
+// improved one GPU at a time) against the exact layout search, which is what leat-plan uses, the best homogeneous
+// server and random layouts; every layout checked for validity.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -20,18 +20,31 @@ namespace {
 
 using namespace leat;
 using namespace leat::planner;
-using bench::mean;
 using bench::least, bench::most;
+using bench::mean;
 using Clock = std::chrono::steady_clock;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "seed", .type = cli::Type::integer, .value = "N", .fallback = "1", .min = 0, .max = 1e15, .help = "of the workloads"},
-    {.name = "workloads", .type = cli::Type::integer, .value = "N", .fallback = "200", .min = 1, .max = 1e6, .help = "how many"},
+    {.name = "seed",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "1",
+     .min = 0,
+     .max = 1e15,
+     .help = "of the workloads"},
+    {.name = "workloads",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "200",
+     .min = 1,
+     .max = 1e6,
+     .help = "how many"},
     {.name = "json", .help = "print JSON instead of a table"},
 };
-constexpr cli::Command kCommand = {.name = "paris_study",
-                                   .summary = "PARIS on random workloads: served load against exact, homogeneous and random layouts",
-                                   .options = kOptions};
+constexpr cli::Command kCommand = {
+    .name = "paris_study",
+    .summary = "PARIS on random workloads: served load against exact, homogeneous and random layouts",
+    .options = kOptions};
 
 // Served load over the exact search's, by method.
 struct Study {
@@ -40,7 +53,8 @@ struct Study {
   std::vector<double> over_homogeneous;  // the exact layout over the best homogeneous server
   std::uint32_t homogeneous_cannot = 0;  // no homogeneous server can serve every class
 
-  void add(std::uint64_t seed, std::uint32_t index, std::map<std::pair<std::string, std::uint32_t>, LayoutSpace>& spaces) {
+  void add(std::uint64_t seed, std::uint32_t index,
+           std::map<std::pair<std::string, std::uint32_t>, LayoutSpace>& spaces) {
     const ParisWorkload w = paris_workload(seed, index);
     const MigGeometry& geometry = *mig_table(w.geometry);
     const auto found = spaces.try_emplace({w.geometry, w.gpus}, geometry, profiles_for(geometry, 0), w.gpus).first;
@@ -85,7 +99,8 @@ struct Study {
 };
 
 double within(const std::vector<double>& v, double share) {
-  return static_cast<double>(std::count_if(v.begin(), v.end(), [&](double x) { return x >= share; })) / static_cast<double>(v.size());
+  return static_cast<double>(std::count_if(v.begin(), v.end(), [&](double x) { return x >= share; })) /
+         static_cast<double>(v.size());
 }
 
 }  // namespace
@@ -105,25 +120,37 @@ int main(int argc, char** argv) {
   }
   const char* const names[] = {"exact", "paris+", "paris", "homogeneous", "random"};
   if (args.flag("json")) {
-    nlohmann::ordered_json out = {{"seed", seed}, {"workloads", workloads}, {"layouts_checked", study.layouts}, {"layouts_invalid", study.invalid},
-                                  {"exact_over_homogeneous_mean", mean(study.over_homogeneous)}, {"exact_over_homogeneous_least", least(study.over_homogeneous)},
-                                  {"exact_over_homogeneous_most", most(study.over_homogeneous)}, {"homogeneous_cannot_serve", study.homogeneous_cannot}};
+    nlohmann::ordered_json out = {{"seed", seed},
+                                  {"workloads", workloads},
+                                  {"layouts_checked", study.layouts},
+                                  {"layouts_invalid", study.invalid},
+                                  {"exact_over_homogeneous_mean", mean(study.over_homogeneous)},
+                                  {"exact_over_homogeneous_least", least(study.over_homogeneous)},
+                                  {"exact_over_homogeneous_most", most(study.over_homogeneous)},
+                                  {"homogeneous_cannot_serve", study.homogeneous_cannot}};
     for (const char* name : names) {
       const auto& share = study.share[name];
-      out["methods"][name] = {{"of_bound_mean", mean(share)}, {"of_bound_least", least(share)}, {"within_3_percent", within(share, 0.97)},
-                              {"ms_mean", mean(study.milliseconds[name])}, {"ms_max", most(study.milliseconds[name])}};
+      out["methods"][name] = {{"of_bound_mean", mean(share)},
+                              {"of_bound_least", least(share)},
+                              {"within_3_percent", within(share, 0.97)},
+                              {"ms_mean", mean(study.milliseconds[name])},
+                              {"ms_max", most(study.milliseconds[name])}};
     }
     std::printf("%s\n", out.dump(1).c_str());
     return 0;
   }
-  std::printf("seed %llu, %u workloads on 1 to 8 GPUs; %u layouts checked, %u invalid\n", static_cast<unsigned long long>(seed), workloads, study.layouts, study.invalid);
+  std::printf("seed %llu, %u workloads on 1 to 8 GPUs; %u layouts checked, %u invalid\n",
+              static_cast<unsigned long long>(seed), workloads, study.layouts, study.invalid);
   std::printf("%-12s %10s %10s %12s %9s %9s\n", "method", "of bound", "least", "within 3 %", "ms", "worst");
   for (const char* name : names) {
     const auto& share = study.share[name];
-    std::printf("%-12s %8.2f %% %8.2f %% %10.1f %% %9.2f %9.2f\n", name, 100 * mean(share), 100 * least(share), 100 * within(share, 0.97),
-                mean(study.milliseconds[name]), most(study.milliseconds[name]));
+    std::printf("%-12s %8.2f %% %8.2f %% %10.1f %% %9.2f %9.2f\n", name, 100 * mean(share), 100 * least(share),
+                100 * within(share, 0.97), mean(study.milliseconds[name]), most(study.milliseconds[name]));
   }
-  std::printf("exact over the best homogeneous server: %+.1f %% on average, %+.1f %% to %+.1f %%; %u workloads no homogeneous server can serve\n",
-              100 * mean(study.over_homogeneous), 100 * least(study.over_homogeneous), 100 * most(study.over_homogeneous), study.homogeneous_cannot);
+  std::printf(
+      "exact over the best homogeneous server: %+.1f %% on average, %+.1f %% to %+.1f %%; %u workloads no homogeneous "
+      "server can serve\n",
+      100 * mean(study.over_homogeneous), 100 * least(study.over_homogeneous), 100 * most(study.over_homogeneous),
+      study.homogeneous_cannot);
   return 0;
 }

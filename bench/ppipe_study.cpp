@@ -1,12 +1,13 @@
-// PPipe's data plane (Kong et al., sections 7.2 and 7.4) on its reference plans: for every DNN the largest load factor at
-// which at least 99 % of its requests are answered in time, averaged over the DNNs of every cluster and group.
+// PPipe's data plane (Kong et al., sections 7.2 and 7.4) on its reference plans: for every DNN the largest load factor
+// at which at least 99 % of its requests are answered in time, averaged over the DNNs of every cluster and group.
 //
-// Load factor 1.0 is the rate that PPipe's own plan gives that DNN, for every plan and preset. All DNNs of a scenario run
-// together and share servers and links; latencies are exact; arrivals are Poisson, or Gamma gaps with a stated coefficient
-// of variation. A GPU cut into v shares is v partitions; a server's GPUs share one link each way.
+// Load factor 1.0 is the rate that PPipe's own plan gives that DNN, for every plan and preset. All DNNs of a scenario
+// run together and share servers and links; latencies are exact; arrivals are Poisson, or Gamma gaps with a stated
+// coefficient of variation. A GPU cut into v shares is v partitions; a server's GPUs share one link each way.
 //
-// How the pools of a plan are laid on servers is the scheduler's freedom: `packed` fills server after server, pool after pool;
-// `spread` looks for the servers where features wait least for their links, measured in the slack of their DNN.
+// How the pools of a plan are laid on servers is the scheduler's freedom: `packed` fills server after server, pool
+// after pool; `spread` looks for the servers where features wait least for their links, measured in the slack of their
+// DNN.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -27,42 +28,102 @@
 namespace {
 
 using namespace leat;
-using core::TimeNs;
 using bench::mean;
+using core::TimeNs;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "data", .type = cli::Type::path, .value = "DIR", .required = true, .help = "scenarios.json, reference_plans.json and profiles, as PPipe's planning data"},
-    {.name = "family", .type = cli::Type::text, .value = "NAME", .fallback = "maf19", .help = "scenarios of that family"},
-    {.name = "contenders", .type = cli::Type::text, .value = "LIST", .fallback = "np,dart_r,ppipe,leat", .help = "comma-separated: np, dart_r, ppipe, reactive, leat, leat-packed"},
-    {.name = "seeds", .type = cli::Type::integer, .value = "N", .fallback = "3", .min = 1, .max = 100, .help = "paired seeds"},
-    {.name = "grid", .type = cli::Type::real, .value = "STEP", .fallback = "0.05", .min = 0.005, .max = 0.5, .help = "step of the load factor"},
-    {.name = "lowest", .type = cli::Type::real, .value = "FACTOR", .fallback = "0.3", .min = 0, .max = 1, .help = "a DNN below it counts as 0"},
-    {.name = "seconds", .type = cli::Type::integer, .value = "N", .fallback = "30", .min = 1, .max = 3600, .help = "of arrivals in each run"},
-    {.name = "cv", .type = cli::Type::real, .value = "X", .fallback = "1.4", .min = 0.1, .max = 10, .help = "coefficient of variation of the bursty arrivals"},
-    {.name = "arrivals", .type = cli::Type::choice, .choices = "both|poisson|bursty", .fallback = "both", .help = "which arrivals"},
-    {.name = "scenarios", .type = cli::Type::integer, .value = "N", .fallback = "1000", .min = 1, .max = 1000, .help = "only the first N of the family"},
-    {.name = "threads", .type = cli::Type::integer, .value = "N", .fallback = "2", .min = 1, .max = 256, .help = "scenarios at a time"},
+    {.name = "data",
+     .type = cli::Type::path,
+     .value = "DIR",
+     .required = true,
+     .help = "scenarios.json, reference_plans.json and profiles, as PPipe's planning data"},
+    {.name = "family",
+     .type = cli::Type::text,
+     .value = "NAME",
+     .fallback = "maf19",
+     .help = "scenarios of that family"},
+    {.name = "contenders",
+     .type = cli::Type::text,
+     .value = "LIST",
+     .fallback = "np,dart_r,ppipe,leat",
+     .help = "comma-separated: np, dart_r, ppipe, reactive, leat, leat-packed"},
+    {.name = "seeds",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "3",
+     .min = 1,
+     .max = 100,
+     .help = "paired seeds"},
+    {.name = "grid",
+     .type = cli::Type::real,
+     .value = "STEP",
+     .fallback = "0.05",
+     .min = 0.005,
+     .max = 0.5,
+     .help = "step of the load factor"},
+    {.name = "lowest",
+     .type = cli::Type::real,
+     .value = "FACTOR",
+     .fallback = "0.3",
+     .min = 0,
+     .max = 1,
+     .help = "a DNN below it counts as 0"},
+    {.name = "seconds",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "30",
+     .min = 1,
+     .max = 3600,
+     .help = "of arrivals in each run"},
+    {.name = "cv",
+     .type = cli::Type::real,
+     .value = "X",
+     .fallback = "1.4",
+     .min = 0.1,
+     .max = 10,
+     .help = "coefficient of variation of the bursty arrivals"},
+    {.name = "arrivals",
+     .type = cli::Type::choice,
+     .choices = "both|poisson|bursty",
+     .fallback = "both",
+     .help = "which arrivals"},
+    {.name = "scenarios",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "1000",
+     .min = 1,
+     .max = 1000,
+     .help = "only the first N of the family"},
+    {.name = "threads",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "2",
+     .min = 1,
+     .max = 256,
+     .help = "scenarios at a time"},
     {.name = "verbose", .help = "a line for every DNN"},
     {.name = "json", .help = "print JSON instead of tables"},
 };
-constexpr cli::Command kCommand = {.name = "ppipe_study", .summary = "the load PPipe's plans carry under each scheduler", .options = kOptions};
+constexpr cli::Command kCommand = {
+    .name = "ppipe_study", .summary = "the load PPipe's plans carry under each scheduler", .options = kOptions};
 
 struct Contender {
   const char* name;
-  const char* plan;      // whose stored plan
+  const char* plan;  // whose stored plan
   const char* preset;
-  bool chains;           // every pipeline is n chains of one partition a stage (DART)
+  bool chains;  // every pipeline is n chains of one partition a stage (DART)
   bool spread;
 };
-constexpr Contender kContenders[] = {{"np", "np", "ppipe", false, false},           {"dart_r", "dart_r", "ppipe", true, false},
-                                     {"ppipe", "ppipe", "ppipe", false, false},     {"reactive", "ppipe", "reactive", false, false},
-                                     {"leat", "ppipe", "leat", false, true},        {"leat-packed", "ppipe", "leat", false, false}};
+constexpr Contender kContenders[] = {
+    {"np", "np", "ppipe", false, false},       {"dart_r", "dart_r", "ppipe", true, false},
+    {"ppipe", "ppipe", "ppipe", false, false}, {"reactive", "ppipe", "reactive", false, false},
+    {"leat", "ppipe", "leat", false, true},    {"leat-packed", "ppipe", "leat", false, false}};
 
 // One physical GPU that a plan uses, and what it puts on its server's links.
 struct UsedGpu {
-  double up = 0, down = 0;          // share of the link's time
-  double up_ms = 0, down_ms = 0;    // the sum of (share x time of one transfer): what one finds in its way is half of it
-  double weight = 0;                // share of a DNN's requests that pass here / slack in ms
+  double up = 0, down = 0;        // share of the link's time
+  double up_ms = 0, down_ms = 0;  // the sum of (share x time of one transfer): what one finds in its way is half of it
+  double weight = 0;              // share of a DNN's requests that pass here / slack in ms
   std::uint32_t server = 0;
 };
 
@@ -81,7 +142,8 @@ class Builder {
     place_on_servers();
     const double speed = scenario_.problem.bandwidth_gbps / 8;
     topology_.hosts.assign(servers_, {.up_bytes_per_ns = speed, .down_bytes_per_ns = speed});
-    for (std::size_t p = 0; p < topology_.partitions.size(); ++p) topology_.partitions[p].host = gpus_[gpu_of_[p].first][gpu_of_[p].second].server;
+    for (std::size_t p = 0; p < topology_.partitions.size(); ++p)
+      topology_.partitions[p].host = gpus_[gpu_of_[p].first][gpu_of_[p].second].server;
     for (core::RouteSpec& route : topology_.routes) {
       for (core::StageSpec& stage : route.stages) interleave(stage.pool);
     }
@@ -90,29 +152,36 @@ class Builder {
 
  private:
   void add_dnn(std::size_t d, const planner::PooledDnnPlan& plan) {
-    core::ApplicationSpec app{.slo_ns = static_cast<TimeNs>(scenario_.slo_us[d] * 1000), .rate_rps = plan.rps, .modules = {static_cast<core::ModuleId>(d)}};
+    core::ApplicationSpec app{.slo_ns = static_cast<TimeNs>(scenario_.slo_us[d] * 1000),
+                              .rate_rps = plan.rps,
+                              .modules = {static_cast<core::ModuleId>(d)}};
     topology_.applications.push_back(app);
-    topology_.modules.push_back({.application = static_cast<std::uint32_t>(d), .before = {}, .after = {}, .routes = {}});
-    // Pools: (stage index, type) -> its shares, largest first, packed first-fit on whole GPUs; different pools share none.
+    topology_.modules.push_back(
+        {.application = static_cast<std::uint32_t>(d), .before = {}, .after = {}, .routes = {}});
+    // Pools: (stage index, type) -> its shares, largest first, packed first-fit on whole GPUs; different pools share
+    // none.
     std::vector<std::vector<std::vector<core::PartitionId>>> pools(plan.pipelines.size());
     for (std::size_t i = 0; i < plan.pipelines.size(); ++i) pools[i].resize(plan.pipelines[i].stages.size());
     for (std::uint32_t s = 0; s < planner::kMostStages; ++s) {
       for (std::uint32_t type = 0; type < gpus_.size(); ++type) {
         std::vector<std::pair<std::uint32_t, std::size_t>> by_share;
         for (std::size_t i = 0; i < plan.pipelines.size(); ++i) {
-          if (s < plan.pipelines[i].stages.size() && plan.pipelines[i].stages[s].type == type) by_share.push_back({plan.pipelines[i].stages[s].share, i});
+          if (s < plan.pipelines[i].stages.size() && plan.pipelines[i].stages[s].type == type)
+            by_share.push_back({plan.pipelines[i].stages[s].share, i});
         }
         std::sort(by_share.begin(), by_share.end());
         std::vector<std::pair<double, std::uint32_t>> room;  // free fraction, GPU
         for (const auto& [share, i] : by_share) {
-          for (std::uint64_t n = 0; n < plan.pipelines[i].stages[s].vgpus; ++n) pools[i][s].push_back(add_partition(d, plan.pipelines[i], s, type, share, room));
+          for (std::uint64_t n = 0; n < plan.pipelines[i].stages[s].vgpus; ++n)
+            pools[i][s].push_back(add_partition(d, plan.pipelines[i], s, type, share, room));
         }
       }
     }
     for (std::size_t i = 0; i < plan.pipelines.size(); ++i) add_routes(d, plan.pipelines[i], pools[i]);
   }
 
-  core::PartitionId add_partition(std::size_t d, const planner::PooledPipeline& pipe, std::uint32_t s, std::uint32_t type, std::uint32_t share,
+  core::PartitionId add_partition(std::size_t d, const planner::PooledPipeline& pipe, std::uint32_t s,
+                                  std::uint32_t type, std::uint32_t share,
                                   std::vector<std::pair<double, std::uint32_t>>& room) {
     auto it = std::find_if(room.begin(), room.end(), [&](const auto& r) { return r.first >= 1.0 / share - 1e-9; });
     if (it == room.end()) {
@@ -127,25 +196,31 @@ class Builder {
     for (const planner::PooledStage& stage : pipe.stages) service_us += stage.latency_us + stage.transfer_us;
     const double rps = pipe.rps / static_cast<double>(pipe.stages[s].vgpus);
     const auto load = [&](std::uint32_t sender, double& busy, double& ms) {
-      const double one_ms = static_cast<double>(boundary[pipe.stages[sender].end_block - 1]) * 8 / (scenario_.problem.bandwidth_gbps * 1e6);
+      const double one_ms = static_cast<double>(boundary[pipe.stages[sender].end_block - 1]) * 8 /
+                            (scenario_.problem.bandwidth_gbps * 1e6);
       busy += rps * one_ms / 1000;
       ms += rps * one_ms / 1000 * one_ms;
     };
     if (s + 1 < pipe.stages.size()) load(s, gpu.up, gpu.up_ms);
     if (s > 0) load(s - 1, gpu.down, gpu.down_ms);
-    gpu.weight += rps / scenario_.plans.at(contender_.plan)[d].rps / std::max(1.0, (scenario_.slo_us[d] - service_us) / 1000);
+    gpu.weight +=
+        rps / scenario_.plans.at(contender_.plan)[d].rps / std::max(1.0, (scenario_.slo_us[d] - service_us) / 1000);
     topology_.partitions.push_back({.size = 1.0 / share, .price = 1, .device = it->second, .host = 0});
     gpu_of_.push_back({type, it->second});
     return static_cast<core::PartitionId>(topology_.partitions.size() - 1);
   }
 
-  void add_routes(std::size_t d, const planner::PooledPipeline& pipe, const std::vector<std::vector<core::PartitionId>>& pools) {
-    core::RouteSpec route{.module = static_cast<core::ModuleId>(d), .batch = pipe.batch, .rate_rps = pipe.rps, .stages = {}};
+  void add_routes(std::size_t d, const planner::PooledPipeline& pipe,
+                  const std::vector<std::vector<core::PartitionId>>& pools) {
+    core::RouteSpec route{
+        .module = static_cast<core::ModuleId>(d), .batch = pipe.batch, .rate_rps = pipe.rps, .stages = {}};
     const auto& boundary = scenario_.problem.dnns[d].profile->boundary_bytes;
     for (std::size_t s = 0; s < pipe.stages.size(); ++s) {
       const planner::PooledStage& stage = pipe.stages[s];
       const std::string& type = scenario_.problem.types[stage.type].name;
-      core::StageSpec spec{.pool = pools[s], .latency = {}, .transfer_bytes = s + 1 < pipe.stages.size() ? boundary[stage.end_block - 1] : 0};
+      core::StageSpec spec{.pool = pools[s],
+                           .latency = {},
+                           .transfer_bytes = s + 1 < pipe.stages.size() ? boundary[stage.end_block - 1] : 0};
       for (std::uint32_t b = 1; b <= tables_[d].largest_batch(type, stage.share); ++b) {
         spec.latency.p50_ns.push_back(tables_[d].p50_ns(type, stage.share, b, stage.first_block, stage.end_block));
       }
@@ -167,7 +242,8 @@ class Builder {
     }
   }
 
-  // Neighbours in a pool stand on different servers: who takes partitions in turn does not fill one link after the other.
+  // Neighbours in a pool stand on different servers: who takes partitions in turn does not fill one link after the
+  // other.
   void interleave(std::vector<core::PartitionId>& pool) const {
     std::map<std::uint32_t, std::size_t> on_host;
     std::vector<std::pair<std::size_t, core::PartitionId>> order;
@@ -192,8 +268,8 @@ class Builder {
     }
   }
 
-  // Expected wait for a server's two links, in slack: a transfer finds, by chance, half of another GPU's in its way, and a
-  // busy link's queue. What a GPU sends follows on itself and is never in its own way; what it receives may be.
+  // Expected wait for a server's two links, in slack: a transfer finds, by chance, half of another GPU's in its way,
+  // and a busy link's queue. What a GPU sends follows on itself and is never in its own way; what it receives may be.
   static double waiting(const std::vector<UsedGpu>& gpus, const std::vector<std::size_t>& here) {
     double up = 0, down = 0, up_ms = 0, down_ms = 0, sum = 0;
     for (std::size_t g : here) {
@@ -262,8 +338,8 @@ class Builder {
   const planner::Scenario& scenario_;
   const Contender& contender_;
   std::vector<planner::ProfileTable> tables_;
-  std::vector<std::vector<UsedGpu>> gpus_;                          // by type
-  std::vector<std::pair<std::size_t, std::uint32_t>> gpu_of_;       // by partition: type, GPU
+  std::vector<std::vector<UsedGpu>> gpus_;                     // by type
+  std::vector<std::pair<std::size_t, std::uint32_t>> gpu_of_;  // by partition: type, GPU
   std::uint32_t servers_ = 0;
   core::Topology topology_;
 };
@@ -271,17 +347,18 @@ class Builder {
 // ---- one scenario under one contender ----
 
 struct Setting {
-  double grid, lowest, cv;   // cv 1: Poisson
+  double grid, lowest, cv;  // cv 1: Poisson
   TimeNs length_ns;
   std::uint64_t seeds;
 };
 
-struct Carried {              // of one DNN, per seed
+struct Carried {  // of one DNN, per seed
   std::vector<double> factor, attainment_at_full;
 };
 
-std::vector<double> attainments(const core::Topology& topology, const core::Policy& policy, const planner::Scenario& scenario, double factor,
-                                const Setting& setting, std::uint64_t seed) {
+std::vector<double> attainments(const core::Topology& topology, const core::Policy& policy,
+                                const planner::Scenario& scenario, double factor, const Setting& setting,
+                                std::uint64_t seed) {
   sim::Scenario run;
   run.topology = topology;
   run.policy = policy;
@@ -293,14 +370,17 @@ std::vector<double> attainments(const core::Topology& topology, const core::Poli
     run.streams.push_back({.application = d, .depth = 16384});
     const std::uint64_t key = seed * 1000 + d * 17;
     const double rate = full[d].rps * factor;
-    lists.push_back(sim::to_stream(setting.cv == 1 ? sim::poisson(rate, setting.length_ns, key) : sim::gamma(rate, setting.cv, setting.length_ns, key), d));
+    lists.push_back(sim::to_stream(setting.cv == 1 ? sim::poisson(rate, setting.length_ns, key)
+                                                   : sim::gamma(rate, setting.cv, setting.length_ns, key),
+                                   d));
   }
   run.arrivals = sim::merged(lists);
   const sim::Outcomes out = sim::run(run);
   std::vector<double> in_time;
   for (std::uint32_t d = 0; d < topology.applications.size(); ++d) {
     const core::RequestCounters& c = out.counters.streams[d];
-    in_time.push_back(c.submitted == 0 ? 1 : static_cast<double>(c.of(Outcome::completed)) / static_cast<double>(c.submitted));
+    in_time.push_back(
+        c.submitted == 0 ? 1 : static_cast<double>(c.of(Outcome::completed)) / static_cast<double>(c.submitted));
   }
   return in_time;
 }
@@ -336,7 +416,7 @@ std::vector<Carried> carried(const planner::Scenario& scenario, const Contender&
 // What the figures are measured against: PPipe's own (section 7) for its authors' rules, and bars for ours.
 struct Bar {
   const char *family, *load, *contender;
-  double grid;                // of the study; 0: any
+  double grid;  // of the study; 0: any
   double least, most;
   const char* meaning;
 };
@@ -348,7 +428,6 @@ constexpr Bar kBars[] = {
     {"maf19", "bursty", "leat", 0.01, 0.928, 1, "at least .928 on the fine grid"},
     {"ablation", "poisson", "reactive", 0, 0.68, 0.74, "within .03 of the paper's .71"},
 };
-
 
 nlohmann::ordered_json bars(const nlohmann::ordered_json& figures, const std::string& family, double grid) {
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
@@ -377,15 +456,22 @@ int main(int argc, char** argv) {
   if (!set) return cli::fail("ppipe_study", set.error());
   std::vector<const planner::Scenario*> scenarios;
   for (const planner::Scenario& s : set->scenarios) {
-    if (s.family == args.text("family") && s.plans.count("ppipe") != 0 && static_cast<std::int64_t>(scenarios.size()) < args.integer("scenarios")) scenarios.push_back(&s);
+    if (s.family == args.text("family") && s.plans.count("ppipe") != 0 &&
+        static_cast<std::int64_t>(scenarios.size()) < args.integer("scenarios"))
+      scenarios.push_back(&s);
   }
-  if (scenarios.empty()) return cli::fail("ppipe_study", "no scenario of family '" + args.text("family") + "' with a stored plan; see --family");
+  if (scenarios.empty())
+    return cli::fail("ppipe_study",
+                     "no scenario of family '" + args.text("family") + "' with a stored plan; see --family");
   std::vector<const Contender*> contenders;
   std::string list = args.text("contenders") + ",";
   for (std::size_t from = 0, to = list.find(','); to != std::string::npos; from = to + 1, to = list.find(',', from)) {
     const std::string name = list.substr(from, to - from);
-    const auto* it = std::find_if(std::begin(kContenders), std::end(kContenders), [&](const Contender& c) { return name == c.name; });
-    if (it == std::end(kContenders)) return cli::fail("ppipe_study", "unknown contender '" + name + "'; one of np, dart_r, ppipe, reactive, leat, leat-packed");
+    const auto* it = std::find_if(std::begin(kContenders), std::end(kContenders),
+                                  [&](const Contender& c) { return name == c.name; });
+    if (it == std::end(kContenders))
+      return cli::fail("ppipe_study",
+                       "unknown contender '" + name + "'; one of np, dart_r, ppipe, reactive, leat, leat-packed");
     contenders.push_back(it);
   }
   struct Load {
@@ -410,18 +496,22 @@ int main(int argc, char** argv) {
     cli::Progress progress("ppipe study", jobs.size(), "runs");
     std::mutex mutex;
     bench::for_each_job(jobs.size(), static_cast<std::size_t>(args.integer("threads")), [&](std::size_t i) {
-      const Setting setting{args.real("grid"), args.real("lowest"), loads[jobs[i].load].cv, args.integer("seconds") * 1'000'000'000,
-                            static_cast<std::uint64_t>(args.integer("seeds"))};
+      const Setting setting{args.real("grid"), args.real("lowest"), loads[jobs[i].load].cv,
+                            args.integer("seconds") * 1'000'000'000, static_cast<std::uint64_t>(args.integer("seeds"))};
       jobs[i].result = carried(*scenarios[jobs[i].scenario], *contenders[jobs[i].contender], setting);
       const std::lock_guard lock(mutex);
       progress.add(1);
     });
   }
 
-  nlohmann::ordered_json json = {{"family", args.text("family")}, {"scenarios", scenarios.size()}, {"seeds", args.integer("seeds")},
-                                 {"grid", args.real("grid")}, {"cv", args.real("cv")}, {"load_1.0", "the rate of PPipe's own plan"}};
+  nlohmann::ordered_json json = {{"family", args.text("family")},  {"scenarios", scenarios.size()},
+                                 {"seeds", args.integer("seeds")}, {"grid", args.real("grid")},
+                                 {"cv", args.real("cv")},          {"load_1.0", "the rate of PPipe's own plan"}};
   for (std::size_t l = 0; l < loads.size(); ++l) {
-    if (!args.flag("json")) std::printf("%s, CV %.1f: mean largest load factor with >= 99 %% in time (spread over seeds), attainment at load 1.0\n", loads[l].name, loads[l].cv);
+    if (!args.flag("json"))
+      std::printf(
+          "%s, CV %.1f: mean largest load factor with >= 99 %% in time (spread over seeds), attainment at load 1.0\n",
+          loads[l].name, loads[l].cv);
     for (std::size_t c = 0; c < contenders.size(); ++c) {
       std::vector<double> at_full;
       std::vector<std::vector<double>> by_seed(static_cast<std::size_t>(args.integer("seeds")));
@@ -431,8 +521,9 @@ int main(int argc, char** argv) {
           for (std::size_t s = 0; s < by_seed.size(); ++s) by_seed[s].push_back(job.result[d].factor[s]);
           at_full.push_back(mean(job.result[d].attainment_at_full));
           if (args.flag("verbose") && !args.flag("json")) {
-            std::printf("    %-22s %-32.32s %.3f  at 1.0: %.4f\n", scenarios[job.scenario]->id.c_str(), scenarios[job.scenario]->problem.dnns[d].profile->model.c_str(),
-                        mean(job.result[d].factor), at_full.back());
+            std::printf("    %-22s %-32.32s %.3f  at 1.0: %.4f\n", scenarios[job.scenario]->id.c_str(),
+                        scenarios[job.scenario]->problem.dnns[d].profile->model.c_str(), mean(job.result[d].factor),
+                        at_full.back());
           }
         }
       }
@@ -442,7 +533,9 @@ int main(int argc, char** argv) {
       json["mean_load_factor"][loads[l].name][contenders[c]->name] = mean(means);
       json["spread"][loads[l].name][contenders[c]->name] = {*low, *high};
       json["attainment_at_full_load"][loads[l].name][contenders[c]->name] = mean(at_full);
-      if (!args.flag("json")) std::printf("  %-12s %.4f  (%.4f to %.4f)  %.4f\n", contenders[c]->name, mean(means), *low, *high, mean(at_full));
+      if (!args.flag("json"))
+        std::printf("  %-12s %.4f  (%.4f to %.4f)  %.4f\n", contenders[c]->name, mean(means), *low, *high,
+                    mean(at_full));
     }
   }
   json["bars"] = bars(json["mean_load_factor"], args.text("family"), args.real("grid"));
@@ -450,7 +543,8 @@ int main(int argc, char** argv) {
     std::printf("%s\n", json.dump(1).c_str());
   } else {
     for (const auto& bar : json["bars"]) {
-      std::printf("bar %-32s %-32s %.4f  %s\n", bar["figure"].get<std::string>().c_str(), bar["bar"].get<std::string>().c_str(), bar["value"].get<double>(),
+      std::printf("bar %-32s %-32s %.4f  %s\n", bar["figure"].get<std::string>().c_str(),
+                  bar["bar"].get<std::string>().c_str(), bar["value"].get<double>(),
                   bar["reached"].get<bool>() ? "reached" : "NOT reached");
     }
   }

@@ -1,8 +1,9 @@
-// What a decision costs: the scheduler core under a driver that does nothing but move a clock, at 90 % load, for every preset.
-// ns per request: submission, drop decision, placement, batching, dispatch, end of stage and answer, driver included; with five
-// modules that is five decisions a request. Allocations inside the core after set-up are counted by replacing operator new.
-// Look-ahead, which weighs moves where periodic streams share a partition, is timed decision by decision for 3, 8 and 24 streams.
-// Reservations need links and starts in the future, so `ppipe` and `reactive` run inside the simulator, whose cost is in the figure.
+// What a decision costs: the scheduler core under a driver that does nothing but move a clock, at 90 % load, for every
+// preset. ns per request: submission, drop decision, placement, batching, dispatch, end of stage and answer, driver
+// included; with five modules that is five decisions a request. Allocations inside the core after set-up are counted by
+// replacing operator new. Look-ahead, which weighs moves where periodic streams share a partition, is timed decision by
+// decision for 3, 8 and 24 streams. Reservations need links and starts in the future, so `ppipe` and `reactive` run
+// inside the simulator, whose cost is in the figure.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -123,9 +124,10 @@ sim::Outcomes simulate(const core::Topology& t, const core::Policy& policy, cons
   return sim::run(s);
 }
 
-// Streams of three models and three classes on one partition, 90 % loaded, each with a frame every 33 ms; batches of up to four.
+// Streams of three models and three classes on one partition, 90 % loaded, each with a frame every 33 ms; batches of up
+// to four.
 struct Weighing {
-  std::vector<double> ns;                       // of each event that found the partition free, or freed it
+  std::vector<double> ns;  // of each event that found the partition free, or freed it
   std::uint64_t allocations = 0;
 };
 
@@ -150,7 +152,10 @@ Weighing weigh(std::uint32_t streams, bool look_ahead, TimeNs length) {
   core.partition_ready(0, 0);
   std::vector<TimeNs> next;
   for (std::uint32_t i = 0; i < streams; ++i) {
-    (void)core.open_stream(0, {.application = i % 3, .max_age_ns = 2 * kPeriod, .period_ns = kPeriod, .supersede = core::Supersede::latest,
+    (void)core.open_stream(0, {.application = i % 3,
+                               .max_age_ns = 2 * kPeriod,
+                               .period_ns = kPeriod,
+                               .supersede = core::Supersede::latest,
                                .priority = kClass[i % 3]});
     next.push_back(1 + kPeriod * ((i * 7) % streams) / streams);
   }
@@ -169,7 +174,8 @@ Weighing weigh(std::uint32_t streams, bool look_ahead, TimeNs length) {
       end = core::kNever;
       (void)core.stage_finished(now, running, 0, {});
     } else if (now == *arrival) {
-      (void)core.submit(now, {.stream = static_cast<core::StreamId>(arrival - next.begin()), .token = serial++, .capture_ns = now});
+      (void)core.submit(
+          now, {.stream = static_cast<core::StreamId>(arrival - next.begin()), .token = serial++, .capture_ns = now});
       *arrival += kPeriod;
     } else {
       core.advance(now);
@@ -191,7 +197,7 @@ Weighing weigh(std::uint32_t streams, bool look_ahead, TimeNs length) {
 Json look_ahead_cost(std::uint32_t streams, TimeNs length, std::int64_t repeats, std::uint64_t& in_core) {
   Json row;
   for (const bool look_ahead : {false, true}) {
-    std::vector<double> least;                  // the runs are the same, event by event
+    std::vector<double> least;  // the runs are the same, event by event
     for (std::int64_t i = 0; i < repeats; ++i) {
       const Weighing w = weigh(streams, look_ahead, length);
       in_core += w.allocations;
@@ -207,13 +213,29 @@ Json look_ahead_cost(std::uint32_t streams, TimeNs length, std::int64_t repeats,
 }
 
 constexpr cli::Option kOptions[] = {
-    {.name = "requests", .type = cli::Type::integer, .value = "N", .fallback = "100000", .min = 100, .max = 100000000, .help = "per measurement"},
-    {.name = "presets", .type = cli::Type::text, .value = "LIST",
-     .fallback = "leat,pard,elsa,ppipe,harpagon,reactive,nexus,clipper++,naive,fifs", .help = "names separated by commas"},
-    {.name = "repeats", .type = cli::Type::integer, .value = "N", .fallback = "3", .min = 1, .max = 100, .help = "the least time of so many counts"},
+    {.name = "requests",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "100000",
+     .min = 100,
+     .max = 100000000,
+     .help = "per measurement"},
+    {.name = "presets",
+     .type = cli::Type::text,
+     .value = "LIST",
+     .fallback = "leat,pard,elsa,ppipe,harpagon,reactive,nexus,clipper++,naive,fifs",
+     .help = "names separated by commas"},
+    {.name = "repeats",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "3",
+     .min = 1,
+     .max = 100,
+     .help = "the least time of so many counts"},
     {.name = "json", .type = cli::Type::flag, .help = "print JSON instead of a table"},
 };
-constexpr cli::Command kCommand = {.name = "scheduler", .summary = "cost of a scheduling decision and of the simulator", .options = kOptions};
+constexpr cli::Command kCommand = {
+    .name = "scheduler", .summary = "cost of a scheduling decision and of the simulator", .options = kOptions};
 
 }  // namespace
 
@@ -222,7 +244,9 @@ int main(int argc, char** argv) {
   const auto requests = static_cast<std::size_t>(args.integer("requests"));
   Json root{{"requests", requests}, {"batch", kBatch}};
   std::uint64_t in_core = 0;
-  if (!args.flag("json")) std::printf("ns per request (1 module, then 5 modules) by partitions\n%-12s %17s %17s %17s %17s\n", "preset", "8", "56", "100", "400");
+  if (!args.flag("json"))
+    std::printf("ns per request (1 module, then 5 modules) by partitions\n%-12s %17s %17s %17s %17s\n", "preset", "8",
+                "56", "100", "400");
   const Result<std::vector<core::NamedPolicy>> presets = core::read_policies(args.text("presets"));
   if (!presets.ok()) return cli::fail(kCommand.name, "--presets: " + presets.error());
   for (const auto& [name, policy] : *presets) {
@@ -232,7 +256,8 @@ int main(int argc, char** argv) {
       for (const std::uint32_t modules : {1u, 5u}) {
         const core::Topology t = chain(modules, partitions);
         const double rate = rate_of(t);
-        const std::vector<TimeNs> times = sim::poisson(rate, static_cast<TimeNs>(static_cast<double>(requests) / rate * 1e9), 1);
+        const std::vector<TimeNs> times =
+            sim::poisson(rate, static_cast<TimeNs>(static_cast<double>(requests) / rate * 1e9), 1);
         for (std::int64_t i = 0; i < args.integer("repeats"); ++i) {
           double ns = 0;
           if (policy.place == core::Place::reservation || policy.batch == core::Batching::reactive) {
@@ -244,7 +269,8 @@ int main(int argc, char** argv) {
           }
           cost[modules == 5] = std::min(cost[modules == 5], ns);
         }
-        root[modules == 1 ? "ns_per_request" : "ns_per_request_5_modules"][name][std::to_string(partitions)] = cost[modules == 5];
+        root[modules == 1 ? "ns_per_request" : "ns_per_request_5_modules"][name][std::to_string(partitions)] =
+            cost[modules == 5];
       }
       if (!args.flag("json")) std::printf(" %8.0f %8.0f", cost[0], cost[1]);
     }
@@ -253,16 +279,19 @@ int main(int argc, char** argv) {
   core::Policy policy;
   if (!core::preset("leat", policy)) return 1;
   const core::Topology t = chain(5, 64);
-  const std::vector<TimeNs> times = sim::poisson(rate_of(t), static_cast<TimeNs>(static_cast<double>(requests) * 5 / rate_of(t) * 1e9), 1);
+  const std::vector<TimeNs> times =
+      sim::poisson(rate_of(t), static_cast<TimeNs>(static_cast<double>(requests) * 5 / rate_of(t) * 1e9), 1);
   double best = 0;
-  for (std::int64_t i = 0; i < args.integer("repeats"); ++i) best = std::max(best, static_cast<double>(times.size()) / simulate(t, policy, times).wall_seconds);
+  for (std::int64_t i = 0; i < args.integer("repeats"); ++i)
+    best = std::max(best, static_cast<double>(times.size()) / simulate(t, policy, times).wall_seconds);
   root["simulated_requests_per_second"] = best;
   if (!args.flag("json")) std::printf("look-ahead, ns per decision: mean, worst; mean of the same events without it\n");
   for (const std::uint32_t streams : {3u, 8u, 24u}) {
     const TimeNs length = std::max<TimeNs>(static_cast<TimeNs>(requests) * 33 * kMs / streams / 10, 500 * kMs);
     const Json row = look_ahead_cost(streams, length, args.integer("repeats"), in_core);
     if (!args.flag("json")) {
-      std::printf("  %2u streams %10.0f %10.0f %10.0f\n", streams, row["mean_ns"].get<double>(), row["worst_ns"].get<double>(), row["mean_ns_without"].get<double>());
+      std::printf("  %2u streams %10.0f %10.0f %10.0f\n", streams, row["mean_ns"].get<double>(),
+                  row["worst_ns"].get<double>(), row["mean_ns_without"].get<double>());
     }
     root["look_ahead"][std::to_string(streams)] = row;
   }
@@ -270,8 +299,9 @@ int main(int argc, char** argv) {
   if (args.flag("json")) {
     std::printf("%s\n", root.dump(1).c_str());
   } else {
-    std::printf("simulator, leat, 5 modules on 64 partitions: %.0f requests/s of wall time\nallocations after set-up: %llu\n", best,
-                static_cast<unsigned long long>(in_core));
+    std::printf(
+        "simulator, leat, 5 modules on 64 partitions: %.0f requests/s of wall time\nallocations after set-up: %llu\n",
+        best, static_cast<unsigned long long>(in_core));
   }
   return 0;
 }

@@ -1,7 +1,7 @@
-// Is what is simulated what ships? The same arrivals, plan and preset through the simulator and through a running leatd whose
-// partitions are real worker processes that sleep as long as the plan says. The simulator runs twice: by the plan alone, and
-// told how long a batch holds its partition beyond the plan (wake-up, sleeping past the end, report), one mean of the daemon's own
-// counters: what `leat sim --overhead-us` takes. Nothing else is fitted.
+// Is what is simulated what ships? The same arrivals, plan and preset through the simulator and through a running leatd
+// whose partitions are real worker processes that sleep as long as the plan says. The simulator runs twice: by the plan
+// alone, and told how long a batch holds its partition beyond the plan (wake-up, sleeping past the end, report), one
+// mean of the daemon's own counters: what `leat sim --overhead-us` takes. Nothing else is fitted.
 #include <time.h>
 
 #include <algorithm>
@@ -32,22 +32,61 @@ using Json = nlohmann::ordered_json;
 constexpr double kMs = 1e6;
 // As many streams, each as deep, as leatd allows a client, and enough clients for all that can be in flight.
 constexpr std::uint32_t kClients = 3, kStreamsEach = 8, kDepth = 64, kStreams = kClients * kStreamsEach;
-constexpr double kDisturbedUs = 5000;                // of the client's or a worker's 99th percentile: other programs took the cores
+constexpr double kDisturbedUs = 5000;  // of the client's or a worker's 99th percentile: other programs took the cores
 constexpr double kGoodputPoints = 3, kDropPoints = 3, kP99Percent = 15;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "cases", .type = cli::Type::text, .value = "LIST", .fallback = "wide,pipeline", .help = "wide: one module on 56 partitions; pipeline: three modules; stages: one model in two stages"},
-    {.name = "presets", .type = cli::Type::text, .value = "LIST", .fallback = "leat,pard", .help = "policy presets, separated by commas"},
-    {.name = "loads", .type = cli::Type::text, .value = "LIST", .fallback = "0.8,1.2", .help = "parts of the plan's rate, separated by commas"},
-    {.name = "trace", .type = cli::Type::text, .value = "WORD", .fallback = "gamma:1.4", .help = "arrivals, as for leat sim"},
-    {.name = "seconds", .type = cli::Type::real, .value = "S", .fallback = "15", .min = 1, .max = 3600, .help = "of arrivals in each run"},
-    {.name = "scale", .type = cli::Type::real, .value = "X", .fallback = "1", .min = 0.05, .max = 100, .help = "all times that much longer, all rates that much lower"},
-    {.name = "seed", .type = cli::Type::integer, .value = "N", .fallback = "1", .min = 0, .max = 1e15, .help = "of the arrivals"},
-    {.name = "leatd", .type = cli::Type::path, .value = "FILE", .help = "the daemon; default: the one built beside this program"},
+    {.name = "cases",
+     .type = cli::Type::text,
+     .value = "LIST",
+     .fallback = "wide,pipeline",
+     .help = "wide: one module on 56 partitions; pipeline: three modules; stages: one model in two stages"},
+    {.name = "presets",
+     .type = cli::Type::text,
+     .value = "LIST",
+     .fallback = "leat,pard",
+     .help = "policy presets, separated by commas"},
+    {.name = "loads",
+     .type = cli::Type::text,
+     .value = "LIST",
+     .fallback = "0.8,1.2",
+     .help = "parts of the plan's rate, separated by commas"},
+    {.name = "trace",
+     .type = cli::Type::text,
+     .value = "WORD",
+     .fallback = "gamma:1.4",
+     .help = "arrivals, as for leat sim"},
+    {.name = "seconds",
+     .type = cli::Type::real,
+     .value = "S",
+     .fallback = "15",
+     .min = 1,
+     .max = 3600,
+     .help = "of arrivals in each run"},
+    {.name = "scale",
+     .type = cli::Type::real,
+     .value = "X",
+     .fallback = "1",
+     .min = 0.05,
+     .max = 100,
+     .help = "all times that much longer, all rates that much lower"},
+    {.name = "seed",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "1",
+     .min = 0,
+     .max = 1e15,
+     .help = "of the arrivals"},
+    {.name = "leatd",
+     .type = cli::Type::path,
+     .value = "FILE",
+     .help = "the daemon; default: the one built beside this program"},
     {.name = "json", .help = "print JSON instead of a table"},
 };
 constexpr cli::Command kCommand = {
-    .name = "sim_vs_real", .summary = "the simulator against the running daemon: same arrivals, plan and preset", .options = kOptions};
+    .name = "sim_vs_real",
+    .summary = "the simulator against the running daemon: same arrivals, plan and preset",
+    .options = kOptions};
 
 // ---- the cases ----
 
@@ -66,7 +105,8 @@ constexpr std::uint32_t kBatch = 4;
 constexpr std::int64_t kFeatureBytes = 100'000;
 
 std::vector<Case> all_cases() {
-  return {{"wide", 400, {{"work", 40, 15, 56}}}, {"pipeline", 500, {{"object", 30, 10, 8}, {"face", 25, 8, 7}, {"text", 35, 12, 8}}},
+  return {{"wide", 400, {{"work", 40, 15, 56}}},
+          {"pipeline", 500, {{"object", 30, 10, 8}, {"face", 25, 8, 7}, {"text", 35, 12, 8}}},
           {"stages", 400, {{"front", 30, 10, 12}, {"back", 20, 8, 9}}, true}};
 }
 
@@ -83,7 +123,9 @@ planner::PlanFile plan_of(const Case& c, double scale) {
     }
     planner::Route& route = file.plan.routes.back();
     const auto s = static_cast<std::uint32_t>(route.stages.size());
-    planner::Stage stage{.first_block = s, .end_block = s + 1, .transfer_bytes = c.stages && m + 1 < c.modules.size() ? kFeatureBytes : 0};
+    planner::Stage stage{.first_block = s,
+                         .end_block = s + 1,
+                         .transfer_bytes = c.stages && m + 1 < c.modules.size() ? kFeatureBytes : 0};
     for (std::uint32_t b = 1; b <= kBatch; ++b) {
       const auto ns = static_cast<TimeNs>((module.fixed_ms + module.each_ms * b) * scale * kMs);
       stage.latency_by_batch.push_back({.p50_ns = ns, .p99_ns = ns});
@@ -91,25 +133,33 @@ planner::PlanFile plan_of(const Case& c, double scale) {
     for (std::uint32_t i = 0; i < module.partitions; ++i) {
       const auto p = static_cast<std::uint32_t>(file.plan.partitions.size());
       stage.pool.push_back(p);
-      file.plan.partitions.push_back({.name = module.name + std::to_string(i), .partition_class = module.name, .device = p});
+      file.plan.partitions.push_back(
+          {.name = module.name + std::to_string(i), .partition_class = module.name, .device = p});
     }
-    route.rate_rps = std::min(route.rate_rps, module.partitions * kBatch * 1e9 / static_cast<double>(stage.latency_by_batch.back().p50_ns));
+    route.rate_rps = std::min(
+        route.rate_rps, module.partitions * kBatch * 1e9 / static_cast<double>(stage.latency_by_batch.back().p50_ns));
     route.stages.push_back(std::move(stage));
   }
   file.applications.push_back(std::move(app));
   return file;
 }
 
-std::string config_of(const Case& c, const planner::PlanFile& plan, const std::string& preset, const std::string& plan_path) {
-  std::string text = "plan = \"" + plan_path + "\"\n[limits]\nstreams = " + std::to_string(kStreams) + "\n[policy]\npreset = \"" + preset + "\"\n";
-  for (const ModuleCase& m : c.modules) text += std::string("[[partition]]\nname = \"") + m.name + "\"\nkind = \"emulated\"\ncount = " + std::to_string(m.partitions) + "\n";
+std::string config_of(const Case& c, const planner::PlanFile& plan, const std::string& preset,
+                      const std::string& plan_path) {
+  std::string text = "plan = \"" + plan_path + "\"\n[limits]\nstreams = " + std::to_string(kStreams) +
+                     "\n[policy]\npreset = \"" + preset + "\"\n";
+  for (const ModuleCase& m : c.modules)
+    text += std::string("[[partition]]\nname = \"") + m.name +
+            "\"\nkind = \"emulated\"\ncount = " + std::to_string(m.partitions) + "\n";
   const planner::Application& app = plan.applications[0];
-  text += "[[application]]\nname = \"" + app.name + "\"\nslo_ms = " + std::to_string(static_cast<double>(app.slo_ns) / kMs) + "\n";
+  text += "[[application]]\nname = \"" + app.name +
+          "\"\nslo_ms = " + std::to_string(static_cast<double>(app.slo_ns) / kMs) + "\n";
   for (std::size_t m = 0; m < app.modules.size(); ++m) {
     text += "[[application.module]]\nname = \"" + app.modules[m].name + "\"\nexecutor = \"emulated\"\n";
     if (m > 0) text += "after = [\"" + app.modules[m - 1].name + "\"]\n";
     text += "latency_ms = [";
-    for (const planner::Latency& l : plan.plan.routes[m].stages[0].latency_by_batch) text += std::to_string(static_cast<double>(l.p50_ns) / kMs) + ", ";
+    for (const planner::Latency& l : plan.plan.routes[m].stages[0].latency_by_batch)
+      text += std::to_string(static_cast<double>(l.p50_ns) / kMs) + ", ";
     text += "]\n";
   }
   return text;
@@ -118,16 +168,16 @@ std::string config_of(const Case& c, const planner::PlanFile& plan, const std::s
 // ---- the daemon's side ----
 
 struct Answered {
-  double in_time = 0, dropped = 0;             // of all requests; dropped: neither completed nor late
-  double p50_ms = 0, p99_ms = 0;               // of delivered answers, from capture
+  double in_time = 0, dropped = 0;  // of all requests; dropped: neither completed nor late
+  double p50_ms = 0, p99_ms = 0;    // of delivered answers, from capture
 };
 
 // What a batch's partition is held for beyond the batch's planned time.
 struct Overhead {
-  double wake_us_p50 = 0, wake_us_p99 = 0;     // sent to the worker until it starts; the worst module
-  double batch_us = 0;                         // mean over all batches
-  double client_us_p50 = 0, client_us_p99 = 0; // the client's own lateness in submitting
-  double in_place = 1;                         // part of the features that the next stage read where they lay
+  double wake_us_p50 = 0, wake_us_p99 = 0;      // sent to the worker until it starts; the worst module
+  double batch_us = 0;                          // mean over all batches
+  double client_us_p50 = 0, client_us_p99 = 0;  // the client's own lateness in submitting
+  double in_place = 1;                          // part of the features that the next stage read where they lay
 };
 
 // One client: its streams, and the thread that feeds them and takes their answers.
@@ -159,8 +209,10 @@ class Feeder {
     return f;
   }
 
-  // Submits every arrival at its time, or as soon after as this thread runs, as captured at its time; returns when all are answered.
-  Status replay(std::span<const sim::Arrival> arrivals, std::int64_t start, const std::function<void(std::uint64_t)>& progress) {
+  // Submits every arrival at its time, or as soon after as this thread runs, as captured at its time; returns when all
+  // are answered.
+  Status replay(std::span<const sim::Arrival> arrivals, std::int64_t start,
+                const std::function<void(std::uint64_t)>& progress) {
     std::size_t next = 0;
     while (next < arrivals.size() || in_flight_ > 0) {
       for (; next < arrivals.size() && start + arrivals[next].at_ns <= bench::now_ns(); ++next) {
@@ -180,7 +232,7 @@ class Feeder {
     return Done{};
   }
 
-  std::vector<double> latency_ms, late_us;   // of delivered answers; of submissions
+  std::vector<double> latency_ms, late_us;  // of delivered answers; of submissions
   std::size_t in_time = 0;
 
  private:
@@ -197,7 +249,8 @@ class Feeder {
   void note(const Answer& a) {
     --in_flight_;
     if (a.outcome() == Outcome::completed) ++in_time;
-    if (a.outcome() == Outcome::completed || a.outcome() == Outcome::late) latency_ms.push_back(static_cast<double>(a.latency().count()) / 1e6);
+    if (a.outcome() == Outcome::completed || a.outcome() == Outcome::late)
+      latency_ms.push_back(static_cast<double>(a.latency().count()) / 1e6);
   }
   std::optional<Client> client_;
   std::vector<Stream> streams_;
@@ -205,7 +258,8 @@ class Feeder {
 };
 
 // The load through kClients feeders at once.
-Result<Answered> replay(bench::LeatdChild& daemon, const std::string& application, const sim::Load& load, Overhead& overhead, const std::function<void(std::uint64_t)>& progress) {
+Result<Answered> replay(bench::LeatdChild& daemon, const std::string& application, const sim::Load& load,
+                        Overhead& overhead, const std::function<void(std::uint64_t)>& progress) {
   std::vector<std::unique_ptr<Feeder>> feeders;
   std::vector<std::vector<sim::Arrival>> parts(kClients);
   for (std::uint32_t c = 0; c < kClients; ++c) {
@@ -238,7 +292,8 @@ Result<Answered> replay(bench::LeatdChild& daemon, const std::string& applicatio
   overhead.client_us_p50 = sim::quantile(late_us, 0.5);
   overhead.client_us_p99 = sim::quantile(late_us, 0.99);
   const auto n = static_cast<double>(load.arrivals.size());
-  return Answered{in_time / n, (n - static_cast<double>(latency_ms.size())) / n, sim::quantile(latency_ms, 0.5), sim::quantile(latency_ms, 0.99)};
+  return Answered{in_time / n, (n - static_cast<double>(latency_ms.size())) / n, sim::quantile(latency_ms, 0.5),
+                  sim::quantile(latency_ms, 0.99)};
 }
 
 Status read_overhead(const std::string& socket, const Case& c, double scale, Overhead& out) {
@@ -255,14 +310,18 @@ Status read_overhead(const std::string& socket, const Case& c, double scale, Ove
     for (std::uint32_t i = 0; i < c.modules[m].partitions; ++i, ++p) {
       const auto record = reader->snapshot(shm::RecordKind::partition, p);
       if (!record) return Error{"leatd counts nothing for partition " + std::to_string(p)};
-      const auto n = static_cast<double>(record->value(shm::PartitionCounter::batches).value_or(0)), items = static_cast<double>(record->value(shm::PartitionCounter::items).value_or(0));
-      const auto held = record->value(shm::PartitionCounter::busy_ns).value_or(0) + record->value(shm::PartitionCounter::overhead_ns).value_or(0);
+      const auto n = static_cast<double>(record->value(shm::PartitionCounter::batches).value_or(0)),
+                 items = static_cast<double>(record->value(shm::PartitionCounter::items).value_or(0));
+      const auto held = record->value(shm::PartitionCounter::busy_ns).value_or(0) +
+                        record->value(shm::PartitionCounter::overhead_ns).value_or(0);
       beyond_ms += static_cast<double>(held) / kMs - scale * (c.modules[m].fixed_ms * n + c.modules[m].each_ms * items);
       batches += n;
     }
     const auto module = reader->snapshot(shm::RecordKind::module, c.stages ? 0 : m);
-    out.wake_us_p50 = std::max(out.wake_us_p50, module ? module->quantile_ns(shm::Which::first, 0.5).value_or(0) / 1e3 : 0);
-    out.wake_us_p99 = std::max(out.wake_us_p99, module ? module->quantile_ns(shm::Which::first, 0.99).value_or(0) / 1e3 : 0);
+    out.wake_us_p50 =
+        std::max(out.wake_us_p50, module ? module->quantile_ns(shm::Which::first, 0.5).value_or(0) / 1e3 : 0);
+    out.wake_us_p99 =
+        std::max(out.wake_us_p99, module ? module->quantile_ns(shm::Which::first, 0.99).value_or(0) / 1e3 : 0);
   }
   if (const auto edge = reader->snapshot(shm::RecordKind::edge, 0)) {
     const auto there = static_cast<double>(edge->value(shm::EdgeCounter::bytes_in_place).value_or(0));
@@ -282,16 +341,21 @@ struct Comparison {
   Answered by_plan, with_overhead, real;
   Overhead overhead;
 
-  [[nodiscard]] bool disturbed() const { return overhead.client_us_p99 > kDisturbedUs || overhead.wake_us_p99 > kDisturbedUs; }
+  [[nodiscard]] bool disturbed() const {
+    return overhead.client_us_p99 > kDisturbedUs || overhead.wake_us_p99 > kDisturbedUs;
+  }
 };
 
 // leatd less simulated.
 struct Difference {
   double goodput_points = 0, drop_points = 0, p99_percent = 0;
   Difference(const Answered& real, const Answered& simulated)
-      : goodput_points(100 * (real.in_time - simulated.in_time)), drop_points(100 * (real.dropped - simulated.dropped)), p99_percent(100 * (real.p99_ms / simulated.p99_ms - 1)) {}
+      : goodput_points(100 * (real.in_time - simulated.in_time)),
+        drop_points(100 * (real.dropped - simulated.dropped)),
+        p99_percent(100 * (real.p99_ms / simulated.p99_ms - 1)) {}
   [[nodiscard]] bool agree() const {
-    return std::abs(goodput_points) <= kGoodputPoints && std::abs(drop_points) <= kDropPoints && std::abs(p99_percent) <= kP99Percent;
+    return std::abs(goodput_points) <= kGoodputPoints && std::abs(drop_points) <= kDropPoints &&
+           std::abs(p99_percent) <= kP99Percent;
   }
 };
 
@@ -302,10 +366,15 @@ Answered simulate(const sim::Study& study, const sim::Load& load, const std::str
   return {m.outcomes.goodput(), m.outcomes.drop_rate() - m.share(Outcome::late), m.p50_ms, m.p99_ms};
 }
 
-Result<Comparison> compare(const Case& c, const sim::Study& study, double factor, std::uint64_t seed, const std::string& preset, double scale, const std::string& leatd,
+Result<Comparison> compare(const Case& c, const sim::Study& study, double factor, std::uint64_t seed,
+                           const std::string& preset, double scale, const std::string& leatd,
                            const std::function<void(std::uint64_t)>& progress) {
   const sim::Load load = sim::make_load(study, factor, seed);
-  Comparison out{.name = c.name, .preset = preset, .load = factor, .requests = load.arrivals.size(), .by_plan = simulate(study, load, preset)};
+  Comparison out{.name = c.name,
+                 .preset = preset,
+                 .load = factor,
+                 .requests = load.arrivals.size(),
+                 .by_plan = simulate(study, load, preset)};
   char folder[] = "/tmp/leat-plan-XXXXXX";
   if (mkdtemp(folder) == nullptr) return Error{"no folder can be made in /tmp"};
   const std::string plan_path = std::string(folder) + "/plan.json";
@@ -328,17 +397,25 @@ Result<Comparison> compare(const Case& c, const sim::Study& study, double factor
   return out;
 }
 
-Json to_json(const Answered& a) { return {{"in_time", a.in_time}, {"drop_rate", a.dropped}, {"p50_ms", a.p50_ms}, {"p99_ms", a.p99_ms}}; }
-
-Json to_json(const Difference& d) {
-  return {{"goodput_points", d.goodput_points}, {"drop_points", d.drop_points}, {"p99_percent", d.p99_percent}, {"agree", d.agree()}};
+Json to_json(const Answered& a) {
+  return {{"in_time", a.in_time}, {"drop_rate", a.dropped}, {"p50_ms", a.p50_ms}, {"p99_ms", a.p99_ms}};
 }
 
-void print_row(const char* what, const Answered& a) { std::printf("  %-22s %9.2f %9.2f %9.1f %9.1f\n", what, 100 * a.in_time, 100 * a.dropped, a.p50_ms, a.p99_ms); }
+Json to_json(const Difference& d) {
+  return {{"goodput_points", d.goodput_points},
+          {"drop_points", d.drop_points},
+          {"p99_percent", d.p99_percent},
+          {"agree", d.agree()}};
+}
+
+void print_row(const char* what, const Answered& a) {
+  std::printf("  %-22s %9.2f %9.2f %9.1f %9.1f\n", what, 100 * a.in_time, 100 * a.dropped, a.p50_ms, a.p99_ms);
+}
 
 void print_difference(const Answered& real, const Answered& simulated) {
   const Difference d(real, simulated);
-  std::printf("  %-22s %+9.2f %+9.2f %18s%+8.1f %%   %s\n", "leatd less that", d.goodput_points, d.drop_points, "", d.p99_percent, d.agree() ? "agree" : "DIFFER");
+  std::printf("  %-22s %+9.2f %+9.2f %18s%+8.1f %%   %s\n", "leatd less that", d.goodput_points, d.drop_points, "",
+              d.p99_percent, d.agree() ? "agree" : "DIFFER");
 }
 
 void print(const std::vector<Comparison>& all) {
@@ -350,11 +427,15 @@ void print(const std::vector<Comparison>& all) {
     print_difference(c.real, c.by_plan);
     print_row("simulated, overhead", c.with_overhead);
     print_difference(c.real, c.with_overhead);
-    std::printf("  a batch held its partition %.0f us longer than planned; its worker woke after %.0f us (p99 %.0f); client late by %.0f us (p99 %.0f)%s\n", c.overhead.batch_us,
-                c.overhead.wake_us_p50, c.overhead.wake_us_p99, c.overhead.client_us_p50, c.overhead.client_us_p99, c.disturbed() ? "; DISTURBED: other programs took the cores" : "");
+    std::printf(
+        "  a batch held its partition %.0f us longer than planned; its worker woke after %.0f us (p99 %.0f); client "
+        "late by %.0f us (p99 %.0f)%s\n",
+        c.overhead.batch_us, c.overhead.wake_us_p50, c.overhead.wake_us_p99, c.overhead.client_us_p50,
+        c.overhead.client_us_p99, c.disturbed() ? "; DISTURBED: other programs took the cores" : "");
     if (c.name == "stages") std::printf("  %.1f %% of the features read in place\n", 100 * c.overhead.in_place);
   }
-  std::printf("agree: within %g points of goodput, %g of drop rate, %g %% of p99\n", kGoodputPoints, kDropPoints, kP99Percent);
+  std::printf("agree: within %g points of goodput, %g of drop rate, %g %% of p99\n", kGoodputPoints, kDropPoints,
+              kP99Percent);
 }
 
 Json to_json(const std::vector<Comparison>& all, std::uint64_t seed) {
@@ -363,12 +444,23 @@ Json to_json(const std::vector<Comparison>& all, std::uint64_t seed) {
   for (const Comparison& c : all) {
     const Difference by_plan(c.real, c.by_plan), with_overhead(c.real, c.with_overhead);
     agree = agree && with_overhead.agree();
-    root["comparisons"].push_back({{"case", c.name}, {"preset", c.preset}, {"load", c.load}, {"requests", c.requests}, {"leatd", to_json(c.real)},
-                                   {"by_plan", to_json(c.by_plan)}, {"with_overhead", to_json(c.with_overhead)},
-                                   {"difference", {{"by_plan", to_json(by_plan)}, {"with_overhead", to_json(with_overhead)}}},
-                                   {"overhead", {{"batch_us", c.overhead.batch_us}, {"wake_us_p50", c.overhead.wake_us_p50}, {"wake_us_p99", c.overhead.wake_us_p99},
-                                                 {"client_us_p50", c.overhead.client_us_p50}, {"client_us_p99", c.overhead.client_us_p99}, {"features_in_place", c.overhead.in_place}}},
-                                   {"disturbed", c.disturbed()}});
+    root["comparisons"].push_back(
+        {{"case", c.name},
+         {"preset", c.preset},
+         {"load", c.load},
+         {"requests", c.requests},
+         {"leatd", to_json(c.real)},
+         {"by_plan", to_json(c.by_plan)},
+         {"with_overhead", to_json(c.with_overhead)},
+         {"difference", {{"by_plan", to_json(by_plan)}, {"with_overhead", to_json(with_overhead)}}},
+         {"overhead",
+          {{"batch_us", c.overhead.batch_us},
+           {"wake_us_p50", c.overhead.wake_us_p50},
+           {"wake_us_p99", c.overhead.wake_us_p99},
+           {"client_us_p50", c.overhead.client_us_p50},
+           {"client_us_p99", c.overhead.client_us_p99},
+           {"features_in_place", c.overhead.in_place}}},
+         {"disturbed", c.disturbed()}});
   }
   root["agree"] = agree;
   return root;
@@ -396,11 +488,13 @@ int main(int argc, char** argv) {
   for (const std::string& word : words_of(args.text("loads"))) {
     char* end = nullptr;
     loads.push_back(std::strtod(word.c_str(), &end));
-    if (word.empty() || *end != 0 || !(loads.back() > 0.01 && loads.back() < 10)) return fail("--loads: '" + word + "' is no number from 0.01 to 10");
+    if (word.empty() || *end != 0 || !(loads.back() > 0.01 && loads.back() < 10))
+      return fail("--loads: '" + word + "' is no number from 0.01 to 10");
   }
   for (const std::string& preset : words_of(args.text("presets"))) {
     core::Policy policy;
-    if (!core::preset(preset, policy)) return fail("--presets: there is no preset '" + preset + "'; there are " + std::string(core::preset_names()));
+    if (!core::preset(preset, policy))
+      return fail("--presets: there is no preset '" + preset + "'; there are " + std::string(core::preset_names()));
   }
   if (!args.flag("json")) std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   std::fflush(stdout);
@@ -418,7 +512,8 @@ int main(int argc, char** argv) {
     study.streams = kStreams;
     study.depth = kDepth;
     study.length_ns = static_cast<TimeNs>(args.real("seconds") * 1e9);
-    for (const double load : loads) expected += sim::expected_requests(study, load) * static_cast<double>(words_of(args.text("presets")).size());
+    for (const double load : loads)
+      expected += sim::expected_requests(study, load) * static_cast<double>(words_of(args.text("presets")).size());
     studies.emplace_back(*it, std::move(study));
   }
   std::vector<Comparison> all;
@@ -427,7 +522,9 @@ int main(int argc, char** argv) {
     for (const auto& [c, study] : studies) {
       for (const std::string& preset : words_of(args.text("presets"))) {
         for (const double load : loads) {
-          auto comparison = compare(c, study, load, seed, preset, scale, args.given("leatd") ? args.text("leatd") : bench::leatd_beside(), [&](std::uint64_t more) { progress.add(more); });
+          auto comparison = compare(c, study, load, seed, preset, scale,
+                                    args.given("leatd") ? args.text("leatd") : bench::leatd_beside(),
+                                    [&](std::uint64_t more) { progress.add(more); });
           if (!comparison) return fail(comparison.error());
           all.push_back(std::move(*comparison));
         }

@@ -12,16 +12,28 @@ namespace {
 using namespace leat;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "seconds", .type = cli::Type::real, .value = "S", .fallback = "12", .min = 0.3, .max = 240, .help = "time to measure, all parts together"},
-    {.name = "leatd", .type = cli::Type::path, .value = "FILE", .help = "the daemon; default: the one built beside this program"},
+    {.name = "seconds",
+     .type = cli::Type::real,
+     .value = "S",
+     .fallback = "12",
+     .min = 0.3,
+     .max = 240,
+     .help = "time to measure, all parts together"},
+    {.name = "leatd",
+     .type = cli::Type::path,
+     .value = "FILE",
+     .help = "the daemon; default: the one built beside this program"},
     {.name = "json", .help = "print one JSON object instead of a table"},
 };
 constexpr cli::Command kCommand = {
     .name = "transport",
     .summary = "measures rings, relay and the path through leatd",
-    .description = "Every figure is a ratio to a floor or peer measured in the same run: the submission ring's round trip to one cache line "
-                   "bouncing between two pinned processes, its throughput to Boost's queue in its default use, and a frame's way through leatd to a "
-                   "bare relay of three processes. A figure that no undisturbed round gave is null.",
+    .description =
+        "Every figure is a ratio to a floor or peer measured in the same run: the submission ring's round trip to one "
+        "cache line "
+        "bouncing between two pinned processes, its throughput to Boost's queue in its default use, and a frame's way "
+        "through leatd to a "
+        "bare relay of three processes. A figure that no undisturbed round gave is null.",
     .options = kOptions};
 
 // No undisturbed round: unknown, not zero.
@@ -35,11 +47,13 @@ void print_line(const char* what, const bench::Figure& f, double scale, const ch
   if (f.rounds == 0)
     std::printf("%-44s unknown: no undisturbed round\n", what);
   else
-    std::printf("%-44s %8.2f %s  (p10 %.2f, p90 %.2f, %zu rounds)%s\n", what, f.median * scale, unit, f.low * scale, f.high * scale, f.rounds, bar);
+    std::printf("%-44s %8.2f %s  (p10 %.2f, p90 %.2f, %zu rounds)%s\n", what, f.median * scale, unit, f.low * scale,
+                f.high * scale, f.rounds, bar);
 }
 
 void print_table(const bench::RingFigures& r, const Result<bench::PathFigures>& p) {
-  std::printf("floor: one cache line, round trip                %.0f ns before, %.0f ns after\n", r.floor_rtt_ns[0], r.floor_rtt_ns[1]);
+  std::printf("floor: one cache line, round trip                %.0f ns before, %.0f ns after\n", r.floor_rtt_ns[0],
+              r.floor_rtt_ns[1]);
   print_line("ring round trip over the floor", r.rtt_over_floor, 1, "x", "  bar: <= 2.0");
   print_line("ring, in batches", r.throughput, 1e-6, "M/s", "");
   print_line("ring, one by one", r.throughput_single, 1e-6, "M/s", "");
@@ -57,7 +71,8 @@ void print_table(const bench::RingFigures& r, const Result<bench::PathFigures>& 
 void print_json(const bench::RingFigures& r, const Result<bench::PathFigures>& p) {
   nlohmann::json j;
   const bool floor = r.rtt_over_floor.rounds != 0;
-  j["floor_rtt_ns"] = {floor ? nlohmann::json(r.floor_rtt_ns[0]) : nullptr, floor ? nlohmann::json(r.floor_rtt_ns[1]) : nullptr};
+  j["floor_rtt_ns"] = {floor ? nlohmann::json(r.floor_rtt_ns[0]) : nullptr,
+                       floor ? nlohmann::json(r.floor_rtt_ns[1]) : nullptr};
   j["ring_rtt_over_floor"] = median(r.rtt_over_floor);
   j["ring_throughput_over_boost"] = median(r.throughput_over_boost);
   j["path_rtt_over_relay"] = p ? median(p->path_over_relay) : nlohmann::json();
@@ -84,7 +99,9 @@ int main(int argc, char** argv) {
   const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
   const bench::Cores cores = bench::choose_cores();
   if (cores.near == cores.far) {
-    std::fprintf(stderr, "transport: only one core may be used here, and it measures what passes between two; give it two (taskset, cgroup)\n");
+    std::fprintf(stderr,
+                 "transport: only one core may be used here, and it measures what passes between two; give it two "
+                 "(taskset, cgroup)\n");
     return cli::kBadInput;
   }
   bench::prefer();

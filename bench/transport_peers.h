@@ -1,4 +1,5 @@
-// What the parts of bench/transport share: pinned child processes, shared memory between them, and figures with their spread.
+// What the parts of bench/transport share: pinned child processes, shared memory between them, and figures with their
+// spread.
 #pragma once
 
 #include <sys/types.h>
@@ -23,9 +24,9 @@ struct Cores {
   int far = 0;   // the peer: the other end of a pair, the scheduler
 };
 Cores choose_cores();
-void prefer();        // ahead of other programs, where that is allowed; children inherit it
+void prefer();  // ahead of other programs, where that is allowed; children inherit it
 void pin(int core);
-void unpin();         // to every core of the host, for programs that choose their own
+void unpin();  // to every core of the host, for programs that choose their own
 std::int64_t now_ns();
 
 // A child that ends with its parent (or when killed by end()).

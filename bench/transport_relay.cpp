@@ -22,8 +22,8 @@ using shm::SubmissionDescriptor;
 constexpr std::uint32_t kCapacity = 256;
 constexpr std::uint32_t kTrips = 300;  // a round
 
-// The mean of the middle eighty percent: a trip takes one yield more or one less by chance, so a median jumps between the
-// two, while a mean over all would show whatever else the host does.
+// The mean of the middle eighty percent: a trip takes one yield more or one less by chance, so a median jumps between
+// the two, while a mean over all would show whatever else the host does.
 double middle_mean(std::vector<double> trips) {
   std::sort(trips.begin(), trips.end());
   const std::size_t cut = trips.size() / 10;
@@ -34,7 +34,8 @@ double middle_mean(std::vector<double> trips) {
 
 // One direction between two processes.
 struct Hop {
-  explicit Hop(Shared& memory) : cells(memory.take<SubmissionDescriptor>(kCapacity)), index(memory.take<shm::IndexLine>()) {}
+  explicit Hop(Shared& memory)
+      : cells(memory.take<SubmissionDescriptor>(kCapacity)), index(memory.take<shm::IndexLine>()) {}
   shm::RingProducer<SubmissionDescriptor> producer() const { return {cells, kCapacity, index}; }
   shm::RingConsumer<SubmissionDescriptor> consumer() const { return {cells, kCapacity, index}; }
   SubmissionDescriptor* cells;
@@ -43,7 +44,8 @@ struct Hop {
 
 // What one process sleeps on.
 struct Bed {
-  explicit Bed(Shared& memory) : word(memory.take<shm::SleepWord>()), bell(std::move(shm::Doorbell::create()).value()) {}
+  explicit Bed(Shared& memory)
+      : word(memory.take<shm::SleepWord>()), bell(std::move(shm::Doorbell::create()).value()) {}
   template <class Empty>
   void park(const Empty& empty) const {
     shm::announce_sleep(*word);
@@ -116,7 +118,11 @@ void run_worker(const Relay& r, const shm::WaitPolicy& policy) {
 class RelayClient {
  public:
   RelayClient(const Relay& r, const shm::WaitPolicy& policy)
-      : r_(r), submissions_(r.submit.producer()), answers_(r.answer.consumer()), scheduler_(r.scheduler.word), waiter_(policy) {}
+      : r_(r),
+        submissions_(r.submit.producer()),
+        answers_(r.answer.consumer()),
+        scheduler_(r.scheduler.word),
+        waiter_(policy) {}
   double round() {
     std::vector<double> trips(kTrips);
     for (double& trip : trips) {
@@ -142,9 +148,11 @@ class RelayClient {
 
 // leatd with one emulated module of no time.
 Result<std::unique_ptr<LeatdChild>> start_leatd(const Cores& cores, const std::string& leatd) {
-  return LeatdChild::start(leatd, "scheduler_core = " + std::to_string(cores.far) + "\n[[partition]]\nname = \"p\"\nkind = \"cpu\"\ncores = \"" + std::to_string(cores.near) +
-                                      "\"\n[[application]]\nname = \"nothing\"\nslo_ms = 1000\n"
-                                      "[[application.module]]\nname = \"zero\"\nexecutor = \"emulated\"\nbatch = 1\nlatency_ms = [0.0]\n");
+  return LeatdChild::start(
+      leatd, "scheduler_core = " + std::to_string(cores.far) +
+                 "\n[[partition]]\nname = \"p\"\nkind = \"cpu\"\ncores = \"" + std::to_string(cores.near) +
+                 "\"\n[[application]]\nname = \"nothing\"\nslo_ms = 1000\n"
+                 "[[application.module]]\nname = \"zero\"\nexecutor = \"emulated\"\nbatch = 1\nlatency_ms = [0.0]\n");
 }
 
 struct PathClient {

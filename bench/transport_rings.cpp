@@ -39,8 +39,13 @@ struct RingMemory {
 // Everything two processes share. The child sleeps on `bell` between phases, so that it disturbs nothing.
 struct Pair {
   explicit Pair(Shared& memory)
-      : phase(memory.take<Line>()), ready(memory.take<Line>()), floor(memory.take<Line>()), done(memory.take<Line>()), preempted(memory.take<Line>()) {
-    for (RingMemory* r : {&there, &back}) *r = {memory.take<SubmissionDescriptor>(kCapacity), memory.take<shm::IndexLine>()};
+      : phase(memory.take<Line>()),
+        ready(memory.take<Line>()),
+        floor(memory.take<Line>()),
+        done(memory.take<Line>()),
+        preempted(memory.take<Line>()) {
+    for (RingMemory* r : {&there, &back})
+      *r = {memory.take<SubmissionDescriptor>(kCapacity), memory.take<shm::IndexLine>()};
     queue = new (memory.take<BoostQueue>()) BoostQueue;
   }
   Line *phase, *ready, *floor, *done;
@@ -51,7 +56,8 @@ struct Pair {
 
 // One end of the pair: a producer on one ring, a consumer on the other.
 struct End {
-  End(const RingMemory& out, const RingMemory& in) : producer(out.cells, kCapacity, out.index), consumer(in.cells, kCapacity, in.index) {}
+  End(const RingMemory& out, const RingMemory& in)
+      : producer(out.cells, kCapacity, out.index), consumer(in.cells, kCapacity, in.index) {}
   shm::RingProducer<SubmissionDescriptor> producer;
   shm::RingConsumer<SubmissionDescriptor> consumer;
 };
@@ -182,12 +188,23 @@ void run_far(Pair& p, const shm::Doorbell& bell) {
     const std::uint32_t before = preemptions();
     p.ready->value.store(turn, std::memory_order_release);
     switch (phase) {
-      case Phase::none: return;
-      case Phase::floor: far_floor(p); break;
-      case Phase::trips: far_trips(e); break;
-      case Phase::batches: sum = far_batches(e); break;
-      case Phase::single: sum = far_single(e); break;
-      case Phase::boost: sum = far_boost(*p.queue); break;
+      case Phase::none:
+        return;
+      case Phase::floor:
+        far_floor(p);
+        break;
+      case Phase::trips:
+        far_trips(e);
+        break;
+      case Phase::batches:
+        sum = far_batches(e);
+        break;
+      case Phase::single:
+        sum = far_single(e);
+        break;
+      case Phase::boost:
+        sum = far_boost(*p.queue);
+        break;
     }
     if (sum != kSum) std::abort();  // a lost or doubled message: no figure is worth anything then
     p.preempted->value.store(preemptions() - before, std::memory_order_relaxed);  // published by `done`

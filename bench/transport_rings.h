@@ -1,5 +1,5 @@
-// Two pinned processes and the cache lines between them: the floor, the submission ring's round trip, and its throughput
-// beside Boost's queue.
+// Two pinned processes and the cache lines between them: the floor, the submission ring's round trip, and its
+// throughput beside Boost's queue.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@ namespace leat::bench {
 struct RingFigures {
   double floor_rtt_ns[2] = {0, 0};  // medians over the kept rounds, before and after each measurement
   Figure rtt_over_floor;
-  Figure throughput;                // messages per second, ours, in batches
-  Figure throughput_single;         // ours, one by one
-  Figure throughput_boost;          // boost::lockfree::spsc_queue, one by one: its default use
+  Figure throughput;         // messages per second, ours, in batches
+  Figure throughput_single;  // ours, one by one
+  Figure throughput_boost;   // boost::lockfree::spsc_queue, one by one: its default use
   Figure throughput_over_boost;
-  std::size_t dropped = 0;          // rounds in which the floor moved by more than 25 % or an end lost its core
+  std::size_t dropped = 0;  // rounds in which the floor moved by more than 25 % or an end lost its core
 };
 
 RingFigures measure_rings(const Cores& cores, double seconds);

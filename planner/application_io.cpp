@@ -44,7 +44,8 @@ std::vector<Module> in_order(std::vector<NamedModule> modules, const JsonCursor&
   for (const auto& m : modules) {
     for (const auto& before : m.after) {
       if (by_name.count(before) != 0) continue;
-      list.fail("module '" + m.module.name + "' comes after '" + before + "', which does not exist; name a module of this application");
+      list.fail("module '" + m.module.name + "' comes after '" + before +
+                "', which does not exist; name a module of this application");
       return {};
     }
   }
@@ -53,7 +54,8 @@ std::vector<Module> in_order(std::vector<NamedModule> modules, const JsonCursor&
   while (out.size() < modules.size()) {
     const auto next = std::find_if(modules.begin(), modules.end(), [&](const NamedModule& m) {
       return position[static_cast<std::size_t>(&m - modules.data())] == UINT32_MAX &&
-             std::all_of(m.after.begin(), m.after.end(), [&](const auto& name) { return position[by_name[name]] != UINT32_MAX; });
+             std::all_of(m.after.begin(), m.after.end(),
+                         [&](const auto& name) { return position[by_name[name]] != UINT32_MAX; });
     });
     if (next == modules.end()) {
       std::string stuck;
@@ -66,7 +68,8 @@ std::vector<Module> in_order(std::vector<NamedModule> modules, const JsonCursor&
     position[static_cast<std::size_t>(next - modules.begin())] = static_cast<std::uint32_t>(out.size());
     for (const auto& name : next->after) next->module.after.push_back(position[by_name[name]]);
     std::sort(next->module.after.begin(), next->module.after.end());
-    next->module.after.erase(std::unique(next->module.after.begin(), next->module.after.end()), next->module.after.end());
+    next->module.after.erase(std::unique(next->module.after.begin(), next->module.after.end()),
+                             next->module.after.end());
     out.push_back(std::move(next->module));
   }
   return out;
@@ -82,7 +85,8 @@ Application application_from(const JsonCursor& c) {
     out.slo_ns = std::llround(c.at("slo_ms").number(1e-6, kLargestMs) * 1e6);
   }
   out.rate_rps = c.number_or("rate_rps", 0, 0, kLargestRate);
-  if (c.has("rate_rps") && out.rate_rps <= 0) c.at("rate_rps").fail("is 0; state the expected rate, or leave the key out");
+  if (c.has("rate_rps") && out.rate_rps <= 0)
+    c.at("rate_rps").fail("is 0; state the expected rate, or leave the key out");
   out.weight = c.number_or("weight", 1, 1e-9, kLargestRate);
   const JsonCursor list = c.at("module");
   std::vector<NamedModule> modules;
@@ -105,10 +109,12 @@ std::string problem_of(const Application& a) {
     const Module& m = a.modules[i];
     const std::string where = who + "module " + std::to_string(i) + " ('" + m.name + "'): ";
     if (m.name.empty() || m.model.empty()) return where + "needs a name and a model";
-    if (!(m.items_per_request > 0) || !std::isfinite(m.items_per_request)) return where + "items_per_request must be positive";
+    if (!(m.items_per_request > 0) || !std::isfinite(m.items_per_request))
+      return where + "items_per_request must be positive";
     if (m.fan_out_cap < 1) return where + "fan_out_cap must be 1 or more";
     for (const auto before : m.after) {
-      if (before >= i) return where + "after names module " + std::to_string(before) + "; only earlier modules may stand there";
+      if (before >= i)
+        return where + "after names module " + std::to_string(before) + "; only earlier modules may stand there";
     }
     for (std::size_t j = 0; j < i; ++j) {
       if (a.modules[j].name == m.name) return where + "its name stands twice; rename one";

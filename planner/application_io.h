@@ -1,5 +1,5 @@
-// Applications as TOML or JSON files (docs/plans.md): [[application]] tables with [[application.module]] inside. Any thread.
-// Errors are one line: file, line or key, what to do.
+// Applications as TOML or JSON files (docs/plans.md): [[application]] tables with [[application.module]] inside. Any
+// thread. Errors are one line: file, line or key, what to do.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace leat::planner {
 
 class JsonCursor;
 
-// `.toml` names TOML, everything else JSON. Modules may stand in any order and name their predecessors; they come back in
-// topological order, file order among equals. Other top-level keys are left to their readers.
+// `.toml` names TOML, everything else JSON. Modules may stand in any order and name their predecessors; they come back
+// in topological order, file order among equals. Other top-level keys are left to their readers.
 Result<std::vector<Application>> parse_applications(std::string_view text, const std::string& name);
 Result<std::vector<Application>> read_applications(const std::string& path);
 

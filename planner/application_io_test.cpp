@@ -53,9 +53,13 @@ std::string error_of(const std::string& text) {
 
 TEST(ApplicationIo, ErrorsNameTheKeyAndTheCure) {
   const std::string head = "[[application]]\nname='x'\nslo_ms=10\n";
-  EXPECT_THAT(error_of(head + "[[application.module]]\nname='a'\nafter=['b']\n[[application.module]]\nname='b'\nafter=['a']\n"), HasSubstr("cycle: a, b"));
-  EXPECT_THAT(error_of(head + "[[application.module]]\nname='a'\nafter=['c']\n"), HasSubstr("'c', which does not exist"));
-  EXPECT_THAT(error_of(head + "[[application.module]]\nname='a'\n[[application.module]]\nname='a'\n"), HasSubstr("two modules"));
+  EXPECT_THAT(
+      error_of(head + "[[application.module]]\nname='a'\nafter=['b']\n[[application.module]]\nname='b'\nafter=['a']\n"),
+      HasSubstr("cycle: a, b"));
+  EXPECT_THAT(error_of(head + "[[application.module]]\nname='a'\nafter=['c']\n"),
+              HasSubstr("'c', which does not exist"));
+  EXPECT_THAT(error_of(head + "[[application.module]]\nname='a'\n[[application.module]]\nname='a'\n"),
+              HasSubstr("two modules"));
   EXPECT_THAT(error_of(head + "rate_rps=0\n[[application.module]]\nname='a'\n"), HasSubstr("application[0].rate_rps"));
   EXPECT_THAT(error_of(head + "rate_rps=-4\n[[application.module]]\nname='a'\n"), HasSubstr("application[0].rate_rps"));
   EXPECT_THAT(error_of(head + "rate_rsp=4\n[[application.module]]\nname='a'\n"), HasSubstr("unknown key 'rate_rsp'"));

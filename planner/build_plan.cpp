@@ -12,6 +12,7 @@
 #include "planner/pooled_baselines.h"
 #include "planner/pooled_candidates.h"
 #include "planner/routes.h"
+#include "planner/shared/sharing.h"
 
 namespace leat::planner {
 namespace {
@@ -30,9 +31,13 @@ class Builder {
     choose_budgets();
     estimate_rates();
     solve();
+    out_.dedicated_objective = out_.solution.certificate.objective;
+    if (out_.solution.feasible)
+      out_.file = routes_of(request_.applications, request_.host, types_, out_.problem, out_.solution);
+    if (request_.rules == Rules::leat && request_.goal == Goal::throughput) share();
     if (!out_.solution.feasible) return std::move(out_);
     out_.feasible = !rates_given_ || out_.carried >= 1 - 1e-9;
-    out_.file = routes_of(request_.applications, request_.host, types_, out_.problem, out_.solution);
+    if (out_.shared) return std::move(out_);
     for (std::size_t a = 0, d = 0; a < request_.applications.size(); ++a) {
       out_.file.plan.budget_ns.emplace_back();
       for (std::size_t m = 0; m < request_.applications[a].modules.size(); ++m, ++d) {
@@ -52,14 +57,18 @@ class Builder {
       with_rate += a.rate_rps > 0;
       for (const Module& m : a.modules) {
         const auto it = by_model.find(m.model);
-        if (it == by_model.end()) return "application '" + a.name + "', module '" + m.name + "': no profile of model '" + m.model + "'; run leat profile, or name another model";
+        if (it == by_model.end())
+          return "application '" + a.name + "', module '" + m.name + "': no profile of model '" + m.model +
+                 "'; run leat profile, or name another model";
       }
     }
     rates_given_ = with_rate > 0;
     if (with_rate != 0 && with_rate != request_.applications.size()) {
-      return "some applications state rate_rps and others do not; state it for all (to carry those rates) or for none (to find the largest)";
+      return "some applications state rate_rps and others do not; state it for all (to carry those rates) or for none "
+             "(to find the largest)";
     }
-    if (!rates_given_ && request_.goal != Goal::throughput) return "a goal other than throughput needs rate_rps of every application; state it";
+    if (!rates_given_ && request_.goal != Goal::throughput)
+      return "a goal other than throughput needs rate_rps of every application; state it";
     types_ = types_of(request_.host);
     out_.problem.types = types_.types;
     out_.problem.bandwidth_gbps = request_.host.handover_gbps;
@@ -85,8 +94,9 @@ class Builder {
       for (std::size_t m = 0; m < app.modules.size(); ++m, ++d) {
         need.push_back(least_latency_us(open, open.dnns[d]));
         if (std::isfinite(need.back())) continue;
-        unplannable_ = "application '" + app.name + "', module '" + app.modules[m].name + "': model '" + app.modules[m].model +
-                       "' is profiled on no class of this host (" + classes() + "), or fits none of them; run leat profile there";
+        unplannable_ = "application '" + app.name + "', module '" + app.modules[m].name + "': model '" +
+                       app.modules[m].model + "' is profiled on no class of this host (" + classes() +
+                       "), or fits none of them; run leat profile there";
         return false;
       }
       const double usable = static_cast<double>(app.slo_ns) / 1000 * (1 - request_.margin);
@@ -120,8 +130,8 @@ class Builder {
     for (std::size_t d = 0; d < budgets.size(); ++d) out_.problem.dnns[d].budget_us = budgets[d];
   }
 
-  // In proportion to the least latencies first; then one module's part at a time is made larger or smaller while the bound
-  // rises. The bound follows the optimum closely and costs a tenth of it.
+  // In proportion to the least latencies first; then one module's part at a time is made larger or smaller while the
+  // bound rises. The bound follows the optimum closely and costs a tenth of it.
   void choose_budgets() {
     std::vector<std::vector<double>> needs = needs_;
     budgets_ = budgets_for(needs);
@@ -149,7 +159,8 @@ class Builder {
     set_budgets(budgets_);
   }
 
-  // Batches wait for their items: without rates, each module's rate is what whole models on whole partitions reach (PPipe).
+  // Batches wait for their items: without rates, each module's rate is what whole models on whole partitions reach
+  // (PPipe).
   void estimate_rates() {
     if (rates_given_) return;
     set_budgets(budgets_);
@@ -161,7 +172,9 @@ class Builder {
 
   void solve() {
     set_budgets(budgets_);
-    const auto best = [&](const PooledProblem& p) { return request_.rules == Rules::leat ? solve_free(p, request_.effort) : solve_pooled(p, request_.effort); };
+    const auto best = [&](const PooledProblem& p) {
+      return request_.rules == Rules::leat ? solve_free(p, request_.effort) : solve_pooled(p, request_.effort);
+    };
     const PooledSolution strict = solve_pooled(out_.problem, request_.effort);
     out_.strict_objective = strict.certificate.objective;
     out_.solution = request_.rules == Rules::leat ? best(out_.problem) : strict;
@@ -170,7 +183,10 @@ class Builder {
     std::vector<double> cost;
     for (std::size_t t = 0; t < types_.types.size(); ++t) {
       const Partition& p = request_.host.partitions[types_.members[t][0]].partition;
-      cost.push_back(request_.goal == Goal::partitions ? 1 : request_.goal == Goal::cost ? p.price : p.watts > 0 ? p.watts : p.size);
+      cost.push_back(request_.goal == Goal::partitions ? 1
+                     : request_.goal == Goal::cost     ? p.price
+                     : p.watts > 0                     ? p.watts
+                                                       : p.size);
     }
     LeastCost least = find_least_cost(out_.problem, cost, best);
     if (!least.found) return;
@@ -181,6 +197,31 @@ class Builder {
     c.gap = least.cost > 0 ? (least.cost - least.bound) / least.cost : 0;
     c.method = "least count vector that carries the rates, " + c.method;
     c.binding = "the stated rates; " + c.binding;
+  }
+
+  // Where the modules in turns on all partitions carry more than each on its own, that is the plan.
+  void share() {
+    std::vector<double> weights;
+    std::vector<std::vector<const Profile*>> profiles;
+    for (std::size_t a = 0, d = 0; a < request_.applications.size(); ++a) {
+      weights.push_back(rates_given_ ? request_.applications[a].rate_rps : request_.applications[a].weight);
+      profiles.emplace_back();
+      for (std::size_t m = 0; m < request_.applications[a].modules.size(); ++m, ++d)
+        profiles[a].push_back(out_.problem.dnns[d].profile);
+    }
+    Sharing sharing = consider_sharing(request_.applications, weights, profiles, request_.host, types_,
+                                       out_.solution.feasible ? &out_.file.plan : nullptr);
+    out_.shared_rate = sharing.shared_rate;
+    out_.dedicated_rate = sharing.dedicated_rate;
+    if (!sharing.better) return;
+    out_.shared = true;
+    out_.solution = {};
+    out_.solution.feasible = true;
+    out_.solution.certificate = sharing.plan.certificate;
+    out_.carried = rates_given_ ? sharing.shared_rate : 0;
+    out_.file = {};
+    out_.file.applications = request_.applications;
+    out_.file.plan = std::move(sharing.plan);
   }
 
   const PlanRequest& request_;
@@ -196,22 +237,44 @@ class Builder {
 
 Result<PlanOutcome> build_plan(const PlanRequest& request) { return Builder(request).build(); }
 
+// Solved anew with one thing changed; a shared plan by its own model, since the two kinds' rates are not comparable.
 void explain(const PlanRequest& request, PlanOutcome& outcome) {
   const bool rates = !request.applications.empty() && request.applications[0].rate_rps > 0;
   const auto objective = [&](const PooledProblem& p) {
-    return (request.rules == Rules::leat ? solve_free(p, request.effort) : solve_pooled(p, request.effort)).certificate.objective;
+    return (request.rules == Rules::leat ? solve_free(p, request.effort) : solve_pooled(p, request.effort))
+        .certificate.objective;
   };
-  const double now = objective(outcome.problem);
-  outcome.marginals.push_back({rates ? "as planned: the rates times" : "as planned: the weights times", now});
+  const auto planned_anew = [](const PlanRequest& changed) {
+    const auto anew = build_plan(changed);
+    return anew.ok() ? std::max(anew->shared_rate, anew->dedicated_rate) : 0.0;
+  };
+  outcome.marginals.push_back({rates ? "as planned: the rates times" : "as planned: the weights times",
+                               outcome.shared ? outcome.shared_rate : objective(outcome.problem)});
   for (std::size_t t = 0; t < outcome.problem.types.size(); ++t) {
+    const std::string what = "one more " + outcome.problem.types[t].name;
+    if (outcome.shared) {
+      PlanRequest more = request;
+      HostPartition extra = request.host.partitions[types_of(request.host).members[t].front()];
+      extra.partition.name += "+1";
+      more.host.partitions.push_back(std::move(extra));
+      outcome.marginals.push_back({what, planned_anew(more)});
+      continue;
+    }
     PooledProblem more = outcome.problem;
     ++more.types[t].count;
-    outcome.marginals.push_back({"one more " + more.types[t].name, objective(more)});
+    outcome.marginals.push_back({what, objective(more)});
   }
   for (std::size_t a = 0, d = 0; a < request.applications.size(); ++a) {
+    const std::string what = "SLO of " + request.applications[a].name + " 10 % longer";
+    if (outcome.shared) {
+      PlanRequest longer = request;
+      longer.applications[a].slo_ns += longer.applications[a].slo_ns / 10;
+      outcome.marginals.push_back({what, planned_anew(longer)});
+      continue;
+    }
     PooledProblem longer = outcome.problem;
     for (std::size_t m = 0; m < request.applications[a].modules.size(); ++m, ++d) longer.dnns[d].budget_us *= 1.1;
-    outcome.marginals.push_back({"SLO of " + request.applications[a].name + " 10 % longer", objective(longer)});
+    outcome.marginals.push_back({what, objective(longer)});
   }
 }
 

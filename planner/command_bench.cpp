@@ -1,4 +1,5 @@
-// leat-plan bench: every scenario of a directory in PPipe's format, by PPipe's rules and its baselines, against the stored reference.
+// leat-plan bench: every scenario of a directory in PPipe's format, by PPipe's rules and its baselines, against the
+// stored reference.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -18,19 +19,40 @@ namespace leat::planner {
 namespace {
 
 constexpr cli::Option kOptions[] = {
-    {.name = "data", .type = cli::Type::path, .value = "DIR", .required = true, .help = "models.csv, boundaries.csv, profiles/, scenarios.json and, if there, reference_plans.json"},
-    {.name = "only", .type = cli::Type::text, .value = "TEXT", .help = "only scenarios whose id or family contains TEXT"},
+    {.name = "data",
+     .type = cli::Type::path,
+     .value = "DIR",
+     .required = true,
+     .help = "models.csv, boundaries.csv, profiles/, scenarios.json and, if there, reference_plans.json"},
+    {.name = "only",
+     .type = cli::Type::text,
+     .value = "TEXT",
+     .help = "only scenarios whose id or family contains TEXT"},
     {.name = "leat", .help = "also solve by Leat's own rules: another problem, so another column"},
-    {.name = "steps", .type = cli::Type::integer, .value = "N", .fallback = "0", .min = 0, .max = 1'000'000'000'000, .help = "effort of each search; 0: as a plan gets"},
-    {.name = "glpk", .type = cli::Type::integer, .value = "MS", .fallback = "0", .min = 0, .max = 600'000, .help = "also solve the whole-GPU program with GLPK, each within MS milliseconds"},
+    {.name = "steps",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "0",
+     .min = 0,
+     .max = 1'000'000'000'000,
+     .help = "effort of each search; 0: as a plan gets"},
+    {.name = "glpk",
+     .type = cli::Type::integer,
+     .value = "MS",
+     .fallback = "0",
+     .min = 0,
+     .max = 600'000,
+     .help = "also solve the whole-GPU program with GLPK, each within MS milliseconds"},
     {.name = "json", .help = "print JSON instead of a table"},
 };
-constexpr cli::Command kCommand = {.name = "leat-plan bench",
-                                   .summary = "solves PPipe's scenarios by its rules and compares with the stored plans",
-                                   .description = "Methods: ppipe (pooled pipelines, exact), np (whole models on whole GPUs, exact), dart_r (replicated pairs; "
-                                                  "it inherits np's split of the GPUs, which is not unique: the stored plan's split where there is one).\n\n"
-                                                  "Every plan is re-checked against the problem's constraints before it is reported.",
-                                   .options = kOptions};
+constexpr cli::Command kCommand = {
+    .name = "leat-plan bench",
+    .summary = "solves PPipe's scenarios by its rules and compares with the stored plans",
+    .description =
+        "Methods: ppipe (pooled pipelines, exact), np (whole models on whole GPUs, exact), dart_r (replicated pairs; "
+        "it inherits np's split of the GPUs, which is not unique: the stored plan's split where there is one).\n\n"
+        "Every plan is re-checked against the problem's constraints before it is reported.",
+    .options = kOptions};
 
 struct Row {
   std::string id, family, method;
@@ -45,14 +67,19 @@ PooledSolution by_glpk(const PooledProblem& problem, int limit_ms) {
   out.feasible = answer.objective > 0;
   out.lp_bound = answer.lp_bound;
   out.whole_gpu_objective = answer.objective;
-  out.certificate = {answer.objective, answer.bound, answer.bound > 0 ? (answer.bound - answer.objective) / answer.bound : 0, "",
-                     "GLPK, whole GPUs, Gomory and MIR cuts", answer.seconds};
+  out.certificate = {answer.objective,
+                     answer.bound,
+                     answer.bound > 0 ? (answer.bound - answer.objective) / answer.bound : 0,
+                     "",
+                     "GLPK, whole GPUs, Gomory and MIR cuts",
+                     answer.seconds};
   return out;
 }
 
 void run_scenario(const Scenario& s, bool leat, const PooledEffort& effort, int glpk_ms, std::vector<Row>& rows) {
   const auto add = [&](const char* method, PooledSolution solution) {
-    const auto reference = s.reference.find(std::string(method) == "leat" || std::string(method) == "glpk" ? "ppipe" : method);
+    const auto reference =
+        s.reference.find(std::string(method) == "leat" || std::string(method) == "glpk" ? "ppipe" : method);
     const auto seconds = s.reference_seconds.find(method);
     rows.push_back({s.id, s.family, method, std::move(solution), reference == s.reference.end() ? 0 : reference->second,
                     seconds == s.reference_seconds.end() ? 0 : seconds->second});
@@ -64,7 +91,8 @@ void run_scenario(const Scenario& s, bool leat, const PooledEffort& effort, int 
   PooledSolution np = solve_whole_models(s.problem);
   const auto stored = s.plans.find("np");
   if (s.problem.types.size() == 2 && np.feasible) {
-    add("dart_r", solve_replicated_pairs(s.problem, gpus_taken(s.problem, stored == s.plans.end() ? np.dnns : stored->second)));
+    add("dart_r",
+        solve_replicated_pairs(s.problem, gpus_taken(s.problem, stored == s.plans.end() ? np.dnns : stored->second)));
   }
   add("np", std::move(np));
 }
@@ -77,9 +105,11 @@ nlohmann::ordered_json to_json(const Row& r) {
   out["upper_bound"] = bounded ? nlohmann::ordered_json(c.upper_bound) : nlohmann::ordered_json(nullptr);
   out["gap"] = bounded ? nlohmann::ordered_json(c.gap) : nlohmann::ordered_json(nullptr);
   out["seconds"] = c.seconds;
-  out["lp_bound"] = r.solution.lp_bound > 0 ? nlohmann::ordered_json(r.solution.lp_bound) : nlohmann::ordered_json(nullptr);
+  out["lp_bound"] =
+      r.solution.lp_bound > 0 ? nlohmann::ordered_json(r.solution.lp_bound) : nlohmann::ordered_json(nullptr);
   out["whole_gpu_objective"] = r.solution.whole_gpu_objective;
-  out["reference_seconds"] = r.reference_seconds > 0 ? nlohmann::ordered_json(r.reference_seconds) : nlohmann::ordered_json(nullptr);
+  out["reference_seconds"] =
+      r.reference_seconds > 0 ? nlohmann::ordered_json(r.reference_seconds) : nlohmann::ordered_json(nullptr);
   out["certificate"] = c.method;
   out["binding"] = c.binding;
   return out;
@@ -110,21 +140,26 @@ int run(const cli::Arguments& args) {
   if (!set) return cli::fail("leat-plan", set.error());
   std::vector<const Scenario*> chosen;
   for (const Scenario& s : set->scenarios) {
-    if (!args.given("only") || s.id.find(args.text("only")) != std::string::npos || s.family == args.text("only")) chosen.push_back(&s);
+    if (!args.given("only") || s.id.find(args.text("only")) != std::string::npos || s.family == args.text("only"))
+      chosen.push_back(&s);
   }
-  if (chosen.empty()) return cli::fail("leat-plan", "--only " + args.text("only") + ": no scenario's id or family contains it");
+  if (chosen.empty())
+    return cli::fail("leat-plan", "--only " + args.text("only") + ": no scenario's id or family contains it");
   std::vector<Row> rows;
   {
     cli::Progress progress("scenarios", chosen.size(), "scenarios");
     for (const Scenario* s : chosen) {
       const std::size_t first = rows.size();
-      run_scenario(*s, args.flag("leat"), {.steps = static_cast<std::uint64_t>(args.integer("steps"))}, static_cast<int>(args.integer("glpk")), rows);
+      run_scenario(*s, args.flag("leat"), {.steps = static_cast<std::uint64_t>(args.integer("steps"))},
+                   static_cast<int>(args.integer("glpk")), rows);
       for (std::size_t r = first; r < rows.size(); ++r) {
         if (rows[r].method == "glpk") continue;  // gives no plan
         const PooledProblem& solved = rows[r].method == "np" ? whole_models_only(s->problem) : s->problem;
-        const std::string wrong = rows[r].method == "leat" ? problem_of_free(s->problem, rows[r].solution.dnns, {})
-                                                           : problem_of(solved, rows[r].solution.dnns, {}, rows[r].method == "dart_r");
-        if (!wrong.empty()) return cli::fail("leat-plan", s->id + " by " + rows[r].method + ": the plan breaks its rules: " + wrong);
+        const std::string wrong = rows[r].method == "leat"
+                                      ? problem_of_free(s->problem, rows[r].solution.dnns, {})
+                                      : problem_of(solved, rows[r].solution.dnns, {}, rows[r].method == "dart_r");
+        if (!wrong.empty())
+          return cli::fail("leat-plan", s->id + " by " + rows[r].method + ": the plan breaks its rules: " + wrong);
       }
       progress.add(1);
     }
@@ -135,17 +170,22 @@ int run(const cli::Arguments& args) {
     std::printf("%s\n", out.dump(1).c_str());
     return 0;
   }
-  std::printf("%-64s %-7s %12s %12s %10s %9s %9s %9s\n", "scenario", "method", "objective", "reference", "ratio", "gap", "seconds", "reference");
+  std::printf("%-64s %-7s %12s %12s %10s %9s %9s %9s\n", "scenario", "method", "objective", "reference", "ratio", "gap",
+              "seconds", "reference");
   for (const Row& r : rows) {
     const Certificate& c = r.solution.certificate;
-    std::printf("%-64s %-7s %12.3f %12.3f %10.6f %9s %9.4f %9.2f\n", r.id.c_str(), r.method.c_str(), c.objective, r.reference,
-                r.reference > 0 ? c.objective / r.reference : 0, c.upper_bound > 0 ? std::to_string(c.gap).c_str() : "-", c.seconds, r.reference_seconds);
+    std::printf("%-64s %-7s %12.3f %12.3f %10.6f %9s %9.4f %9.2f\n", r.id.c_str(), r.method.c_str(), c.objective,
+                r.reference, r.reference > 0 ? c.objective / r.reference : 0,
+                c.upper_bound > 0 ? std::to_string(c.gap).c_str() : "-", c.seconds, r.reference_seconds);
   }
   for (const char* method : {"ppipe", "leat", "glpk", "np", "dart_r"}) {
     const Summary s = summarise(rows, method);
     if (s.count == 0) continue;
-    std::printf("%-7s %3zu plans, %zu proven optimal, widest gap %.5f, worst below its reference %.2g, seconds: geometric mean %.4f, worst %.4f\n", method,
-                s.count, s.proven, s.widest_gap, s.worst_below, std::exp(s.log_seconds / static_cast<double>(s.count)), s.worst_seconds);
+    std::printf(
+        "%-7s %3zu plans, %zu proven optimal, widest gap %.5f, worst below its reference %.2g, seconds: geometric mean "
+        "%.4f, worst %.4f\n",
+        method, s.count, s.proven, s.widest_gap, s.worst_below, std::exp(s.log_seconds / static_cast<double>(s.count)),
+        s.worst_seconds);
   }
   return 0;
 }

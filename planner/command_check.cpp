@@ -11,7 +11,10 @@ namespace {
 
 constexpr cli::Positional kPositionals[] = {{.name = "PLAN", .help = "the plan file"}};
 constexpr cli::Option kOptions[] = {
-    {.name = "profiles", .type = cli::Type::path, .value = "DIR", .help = "also re-derive latencies, rates and SLOs from these profiles"},
+    {.name = "profiles",
+     .type = cli::Type::path,
+     .value = "DIR",
+     .help = "also re-derive latencies, rates and SLOs from these profiles"},
 };
 constexpr cli::Command kCommand = {.name = "leat-plan check",
                                    .summary = "says whether a file is a plan: indexes, shapes, latencies, budgets",

@@ -17,11 +17,17 @@ namespace leat::planner {
 namespace {
 
 constexpr cli::Option kOptions[] = {
-    {.name = "data", .type = cli::Type::path, .value = "DIR", .required = true, .help = "PPipe's data, as leat-plan bench reads it"},
+    {.name = "data",
+     .type = cli::Type::path,
+     .value = "DIR",
+     .required = true,
+     .help = "PPipe's data, as leat-plan bench reads it"},
     {.name = "svg", .type = cli::Type::path, .value = "FILE", .help = "draw the plot"},
     {.name = "json", .help = "print JSON instead of a table"},
 };
-constexpr cli::Command kCommand = {.name = "leat-plan growth", .summary = "how the solver's time grows with GPUs, GPU types, blocks and DNNs", .options = kOptions};
+constexpr cli::Command kCommand = {.name = "leat-plan growth",
+                                   .summary = "how the solver's time grows with GPUs, GPU types, blocks and DNNs",
+                                   .options = kOptions};
 
 struct Point {
   double log_seconds = 0, worst = 0, gap = 0;
@@ -31,14 +37,23 @@ struct Point {
 using Points = std::map<std::string, std::map<double, Point>>;
 
 std::string draw(const Points& points) {
-  const std::map<std::string, std::pair<std::string, bool>> axes = {
-      {"gpus", {"GPUs", true}}, {"types", {"GPU types (100 GPUs)", false}}, {"blocks", {"blocks a model", false}}, {"dnns", {"DNNs", false}}};
+  const std::map<std::string, std::pair<std::string, bool>> axes = {{"gpus", {"GPUs", true}},
+                                                                    {"types", {"GPU types (100 GPUs)", false}},
+                                                                    {"blocks", {"blocks a model", false}},
+                                                                    {"dnns", {"DNNs", false}}};
   std::vector<cli::Plot> plots;
   for (const char* axis : {"gpus", "types", "blocks", "dnns"}) {
     const auto it = points.find(axis);
     if (it == points.end()) continue;
-    cli::Plot plot{std::string("Planning time against ") + axes.at(axis).first, axes.at(axis).first, "seconds", axes.at(axis).second, true, false,
-                   {{"geometric mean", {}, false}, {"worst", {}, true}}, 640, 300};
+    cli::Plot plot{std::string("Planning time against ") + axes.at(axis).first,
+                   axes.at(axis).first,
+                   "seconds",
+                   axes.at(axis).second,
+                   true,
+                   false,
+                   {{"geometric mean", {}, false}, {"worst", {}, true}},
+                   640,
+                   300};
     for (const auto& [size, p] : it->second) {
       plot.series[0].points.emplace_back(size, p.mean());
       plot.series[1].points.emplace_back(size, p.worst);
@@ -53,7 +68,8 @@ int run(const cli::Arguments& args) {
   if (!set) return cli::fail("leat-plan", set.error());
   std::vector<std::vector<Profile>> own;
   const auto cases = growth_cases(*set, own);
-  if (cases.empty()) return cli::fail("leat-plan", args.text("data") + ": has no scenario of family maf19 or equal to grow");
+  if (cases.empty())
+    return cli::fail("leat-plan", args.text("data") + ": has no scenario of family maf19 or equal to grow");
   Points points;
   {
     cli::Progress progress("growth", cases.size(), "problems");
@@ -61,7 +77,8 @@ int run(const cli::Arguments& args) {
       const PooledSolution s = solve_pooled(c.problem);
       if (s.feasible) {
         const std::string wrong = problem_of(c.problem, s.dnns, {});
-        if (!wrong.empty()) return cli::fail("leat-plan", c.axis + ", " + c.id + ": the plan breaks its rules: " + wrong);
+        if (!wrong.empty())
+          return cli::fail("leat-plan", c.axis + ", " + c.id + ": the plan breaks its rules: " + wrong);
       }
       Point& p = points[c.axis][c.size];
       ++p.count;
@@ -75,11 +92,18 @@ int run(const cli::Arguments& args) {
   nlohmann::ordered_json json = {{"points", nlohmann::ordered_json::array()}};
   for (const auto& [axis, sizes] : points) {
     for (const auto& [size, p] : sizes) {
-      json["points"].push_back({{"axis", axis}, {"size", size}, {"problems", p.count}, {"proven", p.proven}, {"widest_gap", p.gap},
-                                {"seconds_geometric_mean", p.mean()}, {"seconds_worst", p.worst}});
+      json["points"].push_back({{"axis", axis},
+                                {"size", size},
+                                {"problems", p.count},
+                                {"proven", p.proven},
+                                {"widest_gap", p.gap},
+                                {"seconds_geometric_mean", p.mean()},
+                                {"seconds_worst", p.worst}});
       if (!args.flag("json")) {
-        std::printf("%-7s %8.0f: %2zu problems, %2zu proven optimal, widest gap %.6f, seconds: geometric mean %.4f, worst %.4f\n", axis.c_str(), size, p.count, p.proven,
-                    p.gap, p.mean(), p.worst);
+        std::printf(
+            "%-7s %8.0f: %2zu problems, %2zu proven optimal, widest gap %.6f, seconds: geometric mean %.4f, worst "
+            "%.4f\n",
+            axis.c_str(), size, p.count, p.proven, p.gap, p.mean(), p.worst);
       }
     }
   }

@@ -15,12 +15,28 @@ namespace leat::planner {
 namespace {
 
 constexpr cli::Option kOptions[] = {
-    {.name = "application", .type = cli::Type::path, .value = "FILE", .required = true, .help = "applications, TOML or JSON; rate_rps must stand"},
+    {.name = "application",
+     .type = cli::Type::path,
+     .value = "FILE",
+     .required = true,
+     .help = "applications, TOML or JSON; rate_rps must stand"},
     {.name = "profiles", .type = cli::Type::path, .value = "DIR", .required = true, .help = "directory of profiles"},
-    {.name = "price", .type = cli::Type::text, .value = "CLASS[/SHARE]=PRICE", .required = true, .repeat = true,
+    {.name = "price",
+     .type = cli::Type::text,
+     .value = "CLASS[/SHARE]=PRICE",
+     .required = true,
+     .repeat = true,
      .help = "a partition class that may be used and its price per second; repeat for each"},
-    {.name = "system", .type = cli::Type::text, .value = "NAME", .fallback = "leat", .help = "planner: leat, harpagon, nexus, ..."},
-    {.name = "output", .letter = 'o', .type = cli::Type::path, .value = "FILE", .help = "write the plan of the only application there ('-': standard output)"},
+    {.name = "system",
+     .type = cli::Type::text,
+     .value = "NAME",
+     .fallback = "leat",
+     .help = "planner: leat, harpagon, nexus, ..."},
+    {.name = "output",
+     .letter = 'o',
+     .type = cli::Type::path,
+     .value = "FILE",
+     .help = "write the plan of the only application there ('-': standard output)"},
     {.name = "json", .help = "print JSON instead of text"},
 };
 constexpr cli::Command kCommand = {.name = "leat-plan harpagon",
@@ -44,7 +60,8 @@ bool parse_price(const std::string& text, PricedClass& out) {
   return true;
 }
 
-nlohmann::ordered_json to_json(const HarpagonProblem& problem, const HarpagonPlan& plan, const std::vector<PricedClass>& classes) {
+nlohmann::ordered_json to_json(const HarpagonProblem& problem, const HarpagonPlan& plan,
+                               const std::vector<PricedClass>& classes) {
   nlohmann::ordered_json out = {{"application", problem.name}, {"slo_s", problem.slo_s}, {"feasible", plan.feasible()}};
   if (!plan.feasible()) return out;
   out["cost"] = plan.cost;
@@ -52,11 +69,16 @@ nlohmann::ordered_json to_json(const HarpagonProblem& problem, const HarpagonPla
   out["proven"] = plan.proven;
   for (std::size_t m = 0; m < plan.modules.size(); ++m) {
     const ModuleSchedule& s = plan.modules[m];
-    nlohmann::ordered_json module = {{"module", problem.modules[m].name}, {"rate_rps", problem.modules[m].rate_rps},
-                                     {"dummy_rps", s.dummy_rps}, {"latency_s", s.latency_s}, {"cost", s.cost}};
+    nlohmann::ordered_json module = {{"module", problem.modules[m].name},
+                                     {"rate_rps", problem.modules[m].rate_rps},
+                                     {"dummy_rps", s.dummy_rps},
+                                     {"latency_s", s.latency_s},
+                                     {"cost", s.cost}};
     for (const Tuple& t : s.tuples)
-      module["tuples"].push_back({{"class", classes[t.configuration.hardware].partition_class}, {"batch", t.configuration.batch},
-                                  {"machines", t.machines}, {"rate_rps", t.rate_rps()}});
+      module["tuples"].push_back({{"class", classes[t.configuration.hardware].partition_class},
+                                  {"batch", t.configuration.batch},
+                                  {"machines", t.machines},
+                                  {"rate_rps", t.rate_rps()}});
     out["modules"].push_back(module);
   }
   return out;
@@ -64,17 +86,19 @@ nlohmann::ordered_json to_json(const HarpagonProblem& problem, const HarpagonPla
 
 void print(const HarpagonProblem& problem, const HarpagonPlan& plan, const std::vector<PricedClass>& classes) {
   if (!plan.feasible()) {
-    std::printf("%s: infeasible: no machines keep the SLO of %.1f ms at this rate\n", problem.name.c_str(), problem.slo_s * 1e3);
+    std::printf("%s: infeasible: no machines keep the SLO of %.1f ms at this rate\n", problem.name.c_str(),
+                problem.slo_s * 1e3);
     return;
   }
-  std::printf("%s: cost %.3f, worst case %.1f of %.1f ms%s\n", problem.name.c_str(), plan.cost, plan.latency_s * 1e3, problem.slo_s * 1e3,
-              plan.proven ? ", proven cheapest" : "");
+  std::printf("%s: cost %.3f, worst case %.1f of %.1f ms%s\n", problem.name.c_str(), plan.cost, plan.latency_s * 1e3,
+              problem.slo_s * 1e3, plan.proven ? ", proven cheapest" : "");
   for (std::size_t m = 0; m < plan.modules.size(); ++m) {
     const ModuleSchedule& s = plan.modules[m];
-    std::printf("  %-16s %8.1f req/s, worst case %7.1f ms, cost %7.3f:", problem.modules[m].name.c_str(), problem.modules[m].rate_rps,
-                s.latency_s * 1e3, s.cost);
+    std::printf("  %-16s %8.1f req/s, worst case %7.1f ms, cost %7.3f:", problem.modules[m].name.c_str(),
+                problem.modules[m].rate_rps, s.latency_s * 1e3, s.cost);
     for (const Tuple& t : s.tuples)
-      std::printf("  %.2f x batch %u on %s", t.machines, t.configuration.batch, classes[t.configuration.hardware].partition_class.c_str());
+      std::printf("  %.2f x batch %u on %s", t.machines, t.configuration.batch,
+                  classes[t.configuration.hardware].partition_class.c_str());
     if (s.dummy_rps > 0) std::printf("  (%.1f req/s of dummies)", s.dummy_rps);
     std::printf("\n");
   }
@@ -90,13 +114,16 @@ int run(const cli::Arguments& args) {
   std::vector<PricedClass> classes;
   for (const std::string& text : args.texts("price")) {
     classes.emplace_back();
-    if (!parse_price(text, classes.back())) return cli::fail("leat-plan", "--price " + text + ": write CLASS=PRICE with a positive price");
+    if (!parse_price(text, classes.back()))
+      return cli::fail("leat-plan", "--price " + text + ": write CLASS=PRICE with a positive price");
   }
   const auto applications = read_applications(args.text("application"));
   if (!applications) return cli::fail("leat-plan", applications.error());
   const auto profiles = read_profiles(args.text("profiles"));
   if (!profiles) return cli::fail("leat-plan", profiles.error());
-  if (args.given("output") && applications->size() != 1) return cli::fail("leat-plan", "--output: one application only; this file has " + std::to_string(applications->size()));
+  if (args.given("output") && applications->size() != 1)
+    return cli::fail("leat-plan",
+                     "--output: one application only; this file has " + std::to_string(applications->size()));
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const Application& application : *applications) {
     const auto problem = harpagon_problem(application, *profiles, classes);

@@ -1,5 +1,5 @@
-// leat-plan mig: which MIG instances the mix of request sizes wants, the commands that would make them, and what they would stop.
-// It changes nothing.
+// leat-plan mig: which MIG instances the mix of request sizes wants, the commands that would make them, and what they
+// would stop. It changes nothing.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -17,24 +17,79 @@ namespace leat::planner {
 namespace {
 
 constexpr cli::Option kOptions[] = {
-    {.name = "host", .type = cli::Type::path, .value = "FILE", .help = "host file with the driver's geometry and the instances in force"},
-    {.name = "gpu", .type = cli::Type::text, .value = "TABLE", .help = "instead of a host: the table of A30, A100-40, A100-80, H100-80 or H200-141"},
-    {.name = "gpus", .type = cli::Type::integer, .value = "N", .fallback = "1", .min = 1, .max = kMostMigGpus, .help = "with --gpu: how many"},
-    {.name = "profile", .type = cli::Type::path, .value = "FILE", .help = "the model's profile, with rows of the classes mig:PROFILE"},
-    {.name = "model", .type = cli::Type::choice, .value = "NAME", .choices = "light|medium|heavy", .help = "instead of a profile: an analytic model"},
-    {.name = "batches", .type = cli::Type::text, .value = "B:SHARE,...", .help = "distribution of request sizes, for example 1:0.5,4:0.3,8:0.2"},
-    {.name = "lognormal", .type = cli::Type::text, .value = "MU,SIGMA,MAX", .fallback = "1.1,0.9,32", .help = "instead of --batches: a log-normal one, cut at MAX"},
-    {.name = "sla-ms", .type = cli::Type::real, .value = "MS", .min = 0.001, .max = 1e7, .help = "latency objective; default: 1.5 times the largest partition's at the largest size"},
-    {.name = "knee", .type = cli::Type::real, .value = "U", .fallback = "0.8", .min = 0.05, .max = 1, .help = "PARIS's utilisation knee"},
-    {.name = "memory-mib", .type = cli::Type::integer, .value = "MIB", .fallback = "0", .min = 0, .max = 1e7, .help = "what the model needs; smaller profiles are not used"},
-    {.name = "method", .type = cli::Type::choice, .value = "NAME", .choices = "exact|paris", .fallback = "exact",
+    {.name = "host",
+     .type = cli::Type::path,
+     .value = "FILE",
+     .help = "host file with the driver's geometry and the instances in force"},
+    {.name = "gpu",
+     .type = cli::Type::text,
+     .value = "TABLE",
+     .help = "instead of a host: the table of A30, A100-40, A100-80, H100-80 or H200-141"},
+    {.name = "gpus",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "1",
+     .min = 1,
+     .max = kMostMigGpus,
+     .help = "with --gpu: how many"},
+    {.name = "profile",
+     .type = cli::Type::path,
+     .value = "FILE",
+     .help = "the model's profile, with rows of the classes mig:PROFILE"},
+    {.name = "model",
+     .type = cli::Type::choice,
+     .value = "NAME",
+     .choices = "light|medium|heavy",
+     .help = "instead of a profile: an analytic model"},
+    {.name = "batches",
+     .type = cli::Type::text,
+     .value = "B:SHARE,...",
+     .help = "distribution of request sizes, for example 1:0.5,4:0.3,8:0.2"},
+    {.name = "lognormal",
+     .type = cli::Type::text,
+     .value = "MU,SIGMA,MAX",
+     .fallback = "1.1,0.9,32",
+     .help = "instead of --batches: a log-normal one, cut at MAX"},
+    {.name = "sla-ms",
+     .type = cli::Type::real,
+     .value = "MS",
+     .min = 0.001,
+     .max = 1e7,
+     .help = "latency objective; default: 1.5 times the largest partition's at the largest size"},
+    {.name = "knee",
+     .type = cli::Type::real,
+     .value = "U",
+     .fallback = "0.8",
+     .min = 0.05,
+     .max = 1,
+     .help = "PARIS's utilisation knee"},
+    {.name = "memory-mib",
+     .type = cli::Type::integer,
+     .value = "MIB",
+     .fallback = "0",
+     .min = 0,
+     .max = 1e7,
+     .help = "what the model needs; smaller profiles are not used"},
+    {.name = "method",
+     .type = cli::Type::choice,
+     .value = "NAME",
+     .choices = "exact|paris",
+     .fallback = "exact",
      .help = "exact: the layout that serves most; paris: the one nearest to PARIS's numbers"},
-    {.name = "tolerance", .type = cli::Type::real, .value = "SHARE", .fallback = "0.02", .min = 0, .max = 1,
+    {.name = "tolerance",
+     .type = cli::Type::real,
+     .value = "SHARE",
+     .fallback = "0.02",
+     .min = 0,
+     .max = 1,
      .help = "leave off further changes once this close to the most"},
     {.name = "json", .help = "print JSON instead of text"},
 };
-constexpr cli::Command kCommand = {.name = "leat-plan mig", .summary = "MIG instances for a mix of request sizes; prints, changes nothing (PARIS)", .options = kOptions,
-                                   .exit_status = "0: a layout; 1: no layout meets the SLA; 2: bad input"};
+constexpr cli::Command kCommand = {
+    .name = "leat-plan mig",
+    .summary = "MIG instances for a mix of request sizes; prints, changes nothing (PARIS)",
+    .options = kOptions,
+    .exit_status = "0: a layout; 1: no layout meets the SLA; 2: bad input"};
 
 bool parse_batches(const std::string& text, std::vector<double>& share) {
   double sum = 0;
@@ -59,7 +114,9 @@ bool parse_lognormal(const std::string& text, std::vector<double>& share) {
   double mu = 0, sigma = 0;
   unsigned most = 0;
   char rest = 0;
-  if (std::sscanf(text.c_str(), "%lf,%lf,%u%c", &mu, &sigma, &most, &rest) != 3 || !(sigma > 0) || most < 1 || most > 1024) return false;
+  if (std::sscanf(text.c_str(), "%lf,%lf,%u%c", &mu, &sigma, &most, &rest) != 3 || !(sigma > 0) || most < 1 ||
+      most > 1024)
+    return false;
   share = lognormal_batches(mu, sigma, most);
   return true;
 }
@@ -75,7 +132,8 @@ Result<std::vector<double>> latencies_of(const Profile& profile, const std::stri
   }
   std::sort(known.begin(), known.end());
   if (known.empty() || known.back().first < batches)
-    return Error{"profile of '" + profile.model + "': class " + name + " must be measured up to batch " + std::to_string(batches)};
+    return Error{"profile of '" + profile.model + "': class " + name + " must be measured up to batch " +
+                 std::to_string(batches)};
   std::vector<double> out;
   std::size_t i = 0;
   for (std::uint32_t b = 1; b <= batches; ++b) {
@@ -112,8 +170,10 @@ ParisSize size_from(double compute, const std::vector<double>& latency_s) {
 
 Status fill_demand(const cli::Arguments& args, Question& q) {
   std::vector<double> share;
-  if (args.given("batches") ? !parse_batches(args.text("batches"), share) : !parse_lognormal(args.text("lognormal"), share))
-    return Error{args.given("batches") ? "--batches: write BATCH:SHARE,BATCH:SHARE,... with batches of 1 to 1024" : "--lognormal: write MU,SIGMA,MAX"};
+  if (args.given("batches") ? !parse_batches(args.text("batches"), share)
+                            : !parse_lognormal(args.text("lognormal"), share))
+    return Error{args.given("batches") ? "--batches: write BATCH:SHARE,BATCH:SHARE,... with batches of 1 to 1024"
+                                       : "--lognormal: write MU,SIGMA,MAX"};
   const double total = q.host.geometry.compute_slices * static_cast<double>(q.host.gpus.size());
   if (args.given("profile")) {
     const auto profile = read_profile(args.text("profile"));
@@ -131,7 +191,8 @@ Status fill_demand(const cli::Arguments& args, Question& q) {
   } else {
     const std::string name = args.given("model") ? args.text("model") : "medium";
     const auto& models = analytic_models();
-    const auto model = std::find_if(models.begin(), models.end(), [&](const AnalyticModel& m) { return m.name == name; });
+    const auto model =
+        std::find_if(models.begin(), models.end(), [&](const AnalyticModel& m) { return m.name == name; });
     q.problem = paris_problem(*model, share, q.compute, total);
     q.demand = size_demand(*model, share, q.compute, 1.5);
   }
@@ -150,7 +211,8 @@ Result<Question> question_of(const cli::Arguments& args) {
     q.host = std::move(*host);
   } else {
     const MigGeometry* table = mig_table(args.text("gpu"));
-    if (table == nullptr) return Error{"--gpu " + args.text("gpu") + ": no such table; A30, A100-40, A100-80, H100-80, H200-141"};
+    if (table == nullptr)
+      return Error{"--gpu " + args.text("gpu") + ": no such table; A30, A100-40, A100-80, H100-80, H200-141"};
     q.host.geometry = *table;
     for (std::uint32_t g = 0; g < args.integer("gpus"); ++g) q.host.gpus.push_back({g, "", true, {}});
   }
@@ -168,18 +230,23 @@ struct Answer {
 };
 
 nlohmann::ordered_json to_json(const Question& q, const Answer& a) {
-  nlohmann::ordered_json out = {{"gpu", q.host.geometry.gpu}, {"geometry_from", q.host.geometry.from_driver ? "driver" : "table"},
-                                {"sla_ms", q.demand.sla_s * 1e3}, {"served_before_rps", a.change.served_before_rps},
-                                {"served_rps", a.change.served_rps}, {"most_rps", a.best.bound_rps}};
+  nlohmann::ordered_json out = {
+      {"gpu", q.host.geometry.gpu},        {"geometry_from", q.host.geometry.from_driver ? "driver" : "table"},
+      {"sla_ms", q.demand.sla_s * 1e3},    {"served_before_rps", a.change.served_before_rps},
+      {"served_rps", a.change.served_rps}, {"most_rps", a.best.bound_rps}};
   for (std::size_t k = 0; k < q.profiles.size(); ++k)
-    out["sizes"].push_back({{"profile", q.host.geometry.profiles[q.profiles[k]].name}, {"knee_batch", a.paris.knee_batch[k]},
-                            {"paris_instances", a.paris.instances[k]}, {"instances", a.change.counts[k]}});
+    out["sizes"].push_back({{"profile", q.host.geometry.profiles[q.profiles[k]].name},
+                            {"knee_batch", a.paris.knee_batch[k]},
+                            {"paris_instances", a.paris.instances[k]},
+                            {"instances", a.change.counts[k]}});
   for (std::size_t g = 0; g < q.host.gpus.size(); ++g) {
     const auto place = [&](const MigPlacement& p) {
       return nlohmann::ordered_json{{"profile", q.host.geometry.profiles[p.profile].name}, {"start", p.start}};
     };
-    nlohmann::ordered_json gpu = {{"index", q.host.gpus[g].index}, {"kept", nlohmann::ordered_json::array()},
-                                  {"destroyed", nlohmann::ordered_json::array()}, {"created", nlohmann::ordered_json::array()}};
+    nlohmann::ordered_json gpu = {{"index", q.host.gpus[g].index},
+                                  {"kept", nlohmann::ordered_json::array()},
+                                  {"destroyed", nlohmann::ordered_json::array()},
+                                  {"created", nlohmann::ordered_json::array()}};
     for (const MigInstance& i : a.change.gpus[g].kept) gpu["kept"].push_back(place(i.placement));
     for (const MigInstance& i : a.change.gpus[g].destroyed) {
       gpu["destroyed"].push_back(place(i.placement));
@@ -206,14 +273,18 @@ std::string picture(const MigGeometry& geometry, const GpuChange& change) {
 
 void print(const Question& q, const Answer& a) {
   std::printf("%s x %zu, geometry from the %s; SLA %.1f ms\n", q.host.geometry.gpu.c_str(), q.host.gpus.size(),
-              q.host.geometry.from_driver ? "driver" : "table (for simulation; a real GPU must be asked)", q.demand.sla_s * 1e3);
+              q.host.geometry.from_driver ? "driver" : "table (for simulation; a real GPU must be asked)",
+              q.demand.sla_s * 1e3);
   std::printf("%-14s %6s %8s %10s\n", "profile", "knee", "PARIS", "instances");
   for (std::size_t k = 0; k < q.profiles.size(); ++k)
-    std::printf("%-14s %6u %8.2f %10u\n", q.host.geometry.profiles[q.profiles[k]].name.c_str(), a.paris.knee_batch[k], a.paris.instances[k], a.change.counts[k]);
-  std::printf("served load: now %.1f, then %.1f, most possible %.1f requests/s\n", a.change.served_before_rps, a.change.served_rps, a.best.bound_rps);
+    std::printf("%-14s %6u %8.2f %10u\n", q.host.geometry.profiles[q.profiles[k]].name.c_str(), a.paris.knee_batch[k],
+                a.paris.instances[k], a.change.counts[k]);
+  std::printf("served load: now %.1f, then %.1f, most possible %.1f requests/s\n", a.change.served_before_rps,
+              a.change.served_rps, a.best.bound_rps);
   for (std::size_t g = 0; g < q.host.gpus.size(); ++g)
-    std::printf("GPU %u  [%s]  keeps %zu, stops %zu, creates %zu\n", q.host.gpus[g].index, picture(q.host.geometry, a.change.gpus[g]).c_str(),
-                a.change.gpus[g].kept.size(), a.change.gpus[g].destroyed.size(), a.change.gpus[g].created.size());
+    std::printf("GPU %u  [%s]  keeps %zu, stops %zu, creates %zu\n", q.host.gpus[g].index,
+                picture(q.host.geometry, a.change.gpus[g]).c_str(), a.change.gpus[g].kept.size(),
+                a.change.gpus[g].destroyed.size(), a.change.gpus[g].created.size());
   std::printf("nothing was changed; the commands would be:\n");
   for (const std::string& line : commands_for(q.host, a.change)) std::printf("  %s\n", line.c_str());
 }
@@ -233,9 +304,11 @@ int infeasible(const Question& q) {
     worst = b + 1;
     size = fastest;
   }
-  std::printf("infeasible: a request of %zu items takes %.3f ms on %s, the fastest here; the SLA is %.3f ms, %.3f ms short; nearest feasible: --sla-ms %.3f\n", worst,
-              needed * 1e3, q.host.geometry.profiles[q.profiles[size]].name.c_str(), q.demand.sla_s * 1e3, (needed - q.demand.sla_s) * 1e3,
-              std::ceil(needed * 1e6) / 1e3);
+  std::printf(
+      "infeasible: a request of %zu items takes %.3f ms on %s, the fastest here; the SLA is %.3f ms, %.3f ms short; "
+      "nearest feasible: --sla-ms %.3f\n",
+      worst, needed * 1e3, q.host.geometry.profiles[q.profiles[size]].name.c_str(), q.demand.sla_s * 1e3,
+      (needed - q.demand.sla_s) * 1e3, std::ceil(needed * 1e6) / 1e3);
   return 1;
 }
 
@@ -248,8 +321,9 @@ int run(const cli::Arguments& args) {
   a.best = space.best_layout(q->demand);
   if (a.best.served_rps <= 0) return infeasible(*q);
   const bool follow_paris = args.text("method") == "paris";
-  a.change = follow_paris ? change_to(space, q->host, space.nearest_layout(a.paris.instances, q->demand).layouts, q->demand)
-                          : least_change(space, q->host, a.best, args.real("tolerance"), q->demand);
+  a.change = follow_paris
+                 ? change_to(space, q->host, space.nearest_layout(a.paris.instances, q->demand).layouts, q->demand)
+                 : least_change(space, q->host, a.best, args.real("tolerance"), q->demand);
   if (args.flag("json"))
     std::printf("%s\n", to_json(*q, a).dump(1).c_str());
   else

@@ -17,38 +17,94 @@ namespace {
 constexpr int kInfeasible = 1;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "application", .letter = 'a', .type = cli::Type::path, .value = "FILE", .required = true, .help = "applications, TOML or JSON (docs/plans.md)"},
-    {.name = "host", .type = cli::Type::text, .value = "auto|FILE", .fallback = "auto", .help = "what there is to plan on: this machine's cores, or a file"},
-    {.name = "cores", .type = cli::Type::integer, .value = "N", .fallback = "1", .min = 1, .max = 4096, .help = "with --host auto: cores of each partition (class cpu:N)"},
+    {.name = "application",
+     .letter = 'a',
+     .type = cli::Type::path,
+     .value = "FILE",
+     .required = true,
+     .help = "applications, TOML or JSON (docs/plans.md)"},
+    {.name = "host",
+     .type = cli::Type::text,
+     .value = "auto|FILE",
+     .fallback = "auto",
+     .help = "what there is to plan on: this machine's cores, or a file"},
+    {.name = "cores",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "1",
+     .min = 1,
+     .max = 4096,
+     .help = "with --host auto: cores of each partition (class cpu:N)"},
     {.name = "profiles", .type = cli::Type::path, .value = "DIR", .required = true, .help = "directory of profiles"},
-    {.name = "output", .letter = 'o', .type = cli::Type::path, .value = "FILE", .help = "write the plan there ('-': standard output)"},
-    {.name = "rules", .type = cli::Type::choice, .choices = "leat|ppipe", .fallback = "leat", .help = "leat: more stages, shares packed over all routes; ppipe: PPipe's problem exactly"},
-    {.name = "goal", .type = cli::Type::choice, .choices = "throughput|partitions|cost|power", .fallback = "throughput",
+    {.name = "output",
+     .letter = 'o',
+     .type = cli::Type::path,
+     .value = "FILE",
+     .help = "write the plan there ('-': standard output)"},
+    {.name = "rules",
+     .type = cli::Type::choice,
+     .choices = "leat|ppipe",
+     .fallback = "leat",
+     .help = "leat: more stages, shares packed over all routes, or partitions shared in time where that carries more; "
+             "ppipe: PPipe's problem exactly"},
+    {.name = "goal",
+     .type = cli::Type::choice,
+     .choices = "throughput|partitions|cost|power",
+     .fallback = "throughput",
      .help = "raise the smallest rate / weight, or carry the stated rates with the least of something"},
-    {.name = "margin", .type = cli::Type::real, .value = "PART", .fallback = "0.4", .min = 0, .max = 0.95, .help = "part of every SLO kept for waiting"},
-    {.name = "stages", .type = cli::Type::integer, .value = "N", .fallback = "2", .min = 1, .max = 4, .help = "most stages of a route by ppipe's rules; leat's go to 3 or N"},
+    {.name = "margin",
+     .type = cli::Type::real,
+     .value = "PART",
+     .fallback = "0.4",
+     .min = 0,
+     .max = 0.95,
+     .help = "part of every SLO kept for waiting"},
+    {.name = "stages",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "2",
+     .min = 1,
+     .max = 4,
+     .help = "most stages of a route by ppipe's rules; leat's go to 3 or N"},
     {.name = "explain", .help = "what each SLO costs, which pools bind, what one more partition would bring"},
     {.name = "svg", .type = cli::Type::path, .value = "FILE", .help = "draw the plan"},
     {.name = "json", .help = "print the summary as JSON"},
 };
-constexpr cli::Command kCommand = {.name = "leat-plan plan",
-                                   .summary = "from applications, a host and profiles to partitions, blocks, routes and budgets",
-                                   .description = "An SLO or a rate that cannot be met is a result, not a failure: the nearest feasible one is printed, and the exit status is 1.",
-                                   .options = kOptions,
-                                   .exit_status = "0: a plan; 1: no plan meets an SLO or carries the rates; 2: bad input"};
+constexpr cli::Command kCommand = {
+    .name = "leat-plan plan",
+    .summary = "from applications, a host and profiles to partitions, blocks, routes and budgets",
+    .description =
+        "An SLO or a rate that cannot be met is a result, not a failure: the nearest feasible one is printed, and the "
+        "exit status is 1.",
+    .options = kOptions,
+    .exit_status = "0: a plan; 1: no plan meets an SLO or carries the rates; 2: bad input"};
 
 using Json = nlohmann::ordered_json;
 
 Goal goal_of(const std::string& word) {
-  return word == "partitions" ? Goal::partitions : word == "cost" ? Goal::cost : word == "power" ? Goal::power : Goal::throughput;
+  return word == "partitions" ? Goal::partitions
+         : word == "cost"     ? Goal::cost
+         : word == "power"    ? Goal::power
+                              : Goal::throughput;
 }
 
 Json to_json(const PlanOutcome& o) {
   const Certificate& c = o.solution.certificate;
-  Json out = {{"feasible", o.feasible}, {"objective", c.objective}, {"upper_bound", c.upper_bound}, {"gap", c.gap}, {"ppipe_objective", o.strict_objective},
-              {"method", c.method}, {"binding", c.binding}, {"seconds", c.seconds}};
+  Json out = {{"feasible", o.feasible},
+              {"objective", c.objective},
+              {"upper_bound", c.upper_bound},
+              {"gap", c.gap},
+              {"ppipe_objective", o.strict_objective},
+              {"method", c.method},
+              {"binding", c.binding},
+              {"seconds", c.seconds},
+              {"shared", o.shared},
+              {"dedicated_objective", o.dedicated_objective}};
+  if (o.shared_rate > 0) out["rate_shared"] = o.shared_rate, out["rate_dedicated"] = o.dedicated_rate;
   if (o.carried > 0) out["rates_carried"] = o.carried;
-  for (const Shortfall& s : o.slos) out["slo_not_met"].push_back({{"application", s.application}, {"slo_ms", s.slo_ms}, {"nearest_feasible_ms", s.needed_ms}});
+  for (const Shortfall& s : o.slos)
+    out["slo_not_met"].push_back(
+        {{"application", s.application}, {"slo_ms", s.slo_ms}, {"nearest_feasible_ms", s.needed_ms}});
   for (const Marginal& m : o.marginals) out["marginals"].push_back({{"what", m.what}, {"objective", m.objective}});
   return out;
 }
@@ -59,7 +115,8 @@ void print_routes(const PlanFile& file) {
                 file.applications[r.application].modules[r.module].name.c_str(), r.rate_rps, r.batch);
     for (const Stage& s : r.stages) {
       const Partition& p = file.plan.partitions[s.pool[0]];
-      std::printf(" [blocks %u-%u on %zu x %s", s.first_block, s.end_block - 1, s.pool.size(), p.partition_class.c_str());
+      std::printf(" [blocks %u-%u on %zu x %s", s.first_block, s.end_block - 1, s.pool.size(),
+                  p.partition_class.c_str());
       if (p.share > 1) std::printf(" 1/%u", p.share);
       std::printf(", %.2f ms]", static_cast<double>(s.latency_by_batch.back().p50_ns) / 1e6);
     }
@@ -69,8 +126,10 @@ void print_routes(const PlanFile& file) {
 
 void print(const PlanRequest& request, const PlanOutcome& o) {
   for (const Shortfall& s : o.slos) {
-    std::printf("infeasible: application '%s': SLO %.2f ms; the fastest routes need %.2f ms with the margin of %.0f %%: %.2f ms short; nearest feasible SLO: %.2f ms\n",
-                s.application.c_str(), s.slo_ms, s.needed_ms, request.margin * 100, s.needed_ms - s.slo_ms, s.needed_ms);
+    std::printf(
+        "infeasible: application '%s': SLO %.2f ms; the fastest routes need %.2f ms with the margin of %.0f %%: %.2f "
+        "ms short; nearest feasible SLO: %.2f ms\n",
+        s.application.c_str(), s.slo_ms, s.needed_ms, request.margin * 100, s.needed_ms - s.slo_ms, s.needed_ms);
   }
   const Certificate& c = o.solution.certificate;
   if (!o.slos.empty()) return;
@@ -79,13 +138,24 @@ void print(const PlanRequest& request, const PlanOutcome& o) {
     return;
   }
   if (o.carried > 0 && o.carried < 1 - 1e-9) {
-    std::printf("infeasible: the host carries %.1f %% of the stated rates (at most %.1f %%); nearest feasible: all rates times %.4f; binding: %s\n", o.carried * 100,
-                c.upper_bound * 100, o.carried, c.binding.c_str());
+    std::printf(
+        "infeasible: the host carries %.1f %% of the stated rates (at most %.1f %%); nearest feasible: all rates times "
+        "%.4f; binding: %s\n",
+        o.carried * 100, c.upper_bound * 100, o.carried, c.binding.c_str());
   }
-  std::printf("objective %.6g, at most %.6g (gap %.2g); by PPipe's rules %.6g\n", c.objective, c.upper_bound, c.gap, o.strict_objective);
+  if (o.shared) {
+    std::printf("modules share the partitions in time: %.6g, waits included", o.shared_rate);
+    if (o.dedicated_rate > 0) std::printf("; partitions of their own would carry %.6g", o.dedicated_rate);
+    std::printf("; the work alone allows %.6g\n", c.upper_bound);
+  } else {
+    std::printf("objective %.6g, at most %.6g (gap %.2g); by PPipe's rules %.6g\n", c.objective, c.upper_bound, c.gap,
+                o.strict_objective);
+  }
   std::printf("binding: %s\n", c.binding.c_str());
   print_routes(o.file);
-  for (const Marginal& m : o.marginals) std::printf("  %-40s %.6g (%+.2f %%)\n", m.what.c_str(), m.objective, (m.objective / o.marginals[0].objective - 1) * 100);
+  for (const Marginal& m : o.marginals)
+    std::printf("  %-40s %.6g (%+.2f %%)\n", m.what.c_str(), m.objective,
+                (m.objective / o.marginals[0].objective - 1) * 100);
 }
 
 int run(const cli::Arguments& args) {
@@ -97,7 +167,9 @@ int run(const cli::Arguments& args) {
   request.applications = std::move(*applications);
   request.profiles = std::move(*profiles);
   if (args.text("host") == "auto") {
-    request.host = this_host(static_cast<std::uint32_t>(args.integer("cores")));
+    auto host = this_host(static_cast<std::uint32_t>(args.integer("cores")), request.applications, request.profiles);
+    if (!host) return cli::fail("leat-plan", host.error());
+    request.host = std::move(*host);
   } else {
     auto host = read_host(args.text("host"));
     if (!host) return cli::fail("leat-plan", host.error());
@@ -115,14 +187,17 @@ int run(const cli::Arguments& args) {
     if (!broken.empty()) return cli::fail("leat-plan", "the plan breaks its own promise: " + broken);
     if (args.flag("explain")) explain(request, *outcome);
   }
-  if (args.flag("json")) std::printf("%s\n", to_json(*outcome).dump(1).c_str());
-  else if (args.text("output") != "-") print(request, *outcome);
+  if (args.flag("json"))
+    std::printf("%s\n", to_json(*outcome).dump(1).c_str());
+  else if (args.text("output") != "-")
+    print(request, *outcome);
   if (!outcome->feasible) return kInfeasible;
   if (args.given("output")) {
     if (const Status s = write_plan(args.text("output"), outcome->file); !s) return cli::fail("leat-plan", s.error());
   }
   if (args.given("svg")) {
-    if (const Status s = write_text_file(args.text("svg"), plan_svg(outcome->file)); !s) return cli::fail("leat-plan", s.error());
+    if (const Status s = write_text_file(args.text("svg"), plan_svg(outcome->file)); !s)
+      return cli::fail("leat-plan", s.error());
   }
   return 0;
 }

@@ -16,7 +16,7 @@ struct Reduced {
   int left = -1, right = -1;  // reduced nodes it was merged from; -1: an original node
   std::uint32_t original = 0;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;  // choice -> (left point, right point)
-  std::vector<std::uint32_t> pred, succ;                        // among live nodes, sorted
+  std::vector<std::uint32_t> pred, succ;                       // among live nodes, sorted
   bool live = true;
 };
 
@@ -34,7 +34,8 @@ struct Reducer {
   double cost_limit(int a, int b) const {
     double others = 0;
     for (std::size_t i = 0; i < nodes.size(); ++i)
-      if (nodes[i].live && static_cast<int>(i) != a && static_cast<int>(i) != b) others += nodes[i].frontier.points().back().cost;
+      if (nodes[i].live && static_cast<int>(i) != a && static_cast<int>(i) != b)
+        others += nodes[i].frontier.points().back().cost;
     return (cost_cap - others) * (1 + kRelative);
   }
 
@@ -42,7 +43,8 @@ struct Reducer {
     std::vector<FrontierPoint> all;
     for (std::uint32_t i = 0; i < a.points().size(); ++i)
       for (std::uint32_t j = 0; j < b.points().size(); ++j) {
-        const double latency = a.points()[i].latency_s + b.points()[j].latency_s, cost = a.points()[i].cost + b.points()[j].cost;
+        const double latency = a.points()[i].latency_s + b.points()[j].latency_s,
+                     cost = a.points()[i].cost + b.points()[j].cost;
         if (latency > slo_s * (1 + kRelative)) break;
         if (cost > limit) continue;
         all.push_back({latency, cost, static_cast<std::uint32_t>(out.pairs.size())});
@@ -74,7 +76,8 @@ struct Reducer {
         all.push_back({at, x[i].cost + y[j].cost, static_cast<std::uint32_t>(out.pairs.size())});
         out.pairs.emplace_back(i, j);
       }
-      const double next_x = i + 1 < x.size() ? x[i + 1].latency_s : kNoPlan, next_y = j + 1 < y.size() ? y[j + 1].latency_s : kNoPlan;
+      const double next_x = i + 1 < x.size() ? x[i + 1].latency_s : kNoPlan,
+                   next_y = j + 1 < y.size() ? y[j + 1].latency_s : kNoPlan;
       at = std::min(next_x, next_y);
       if (at == kNoPlan) break;
     }
@@ -112,7 +115,8 @@ struct Reducer {
       if (!nodes[a].live) continue;
       for (std::uint32_t b = 0; b < nodes.size(); ++b) {
         if (a == b || !nodes[b].live) continue;
-        if (a < b && nodes[a].pred == nodes[b].pred && nodes[a].succ == nodes[b].succ) return merge(a, b, false) ? 1 : -1;
+        if (a < b && nodes[a].pred == nodes[b].pred && nodes[a].succ == nodes[b].succ)
+          return merge(a, b, false) ? 1 : -1;
       }
     }
     for (std::uint32_t a = 0; a < nodes.size(); ++a) {
@@ -173,7 +177,8 @@ std::vector<std::uint32_t> search_rest(const Reducer& reducer, std::size_t origi
   std::vector<bool> placed(reducer.nodes.size());
   while (s.order.size() < live.size())
     for (std::uint32_t i : live)
-      if (!placed[i] && std::all_of(reducer.nodes[i].pred.begin(), reducer.nodes[i].pred.end(), [&](std::uint32_t p) { return placed[p]; })) {
+      if (!placed[i] && std::all_of(reducer.nodes[i].pred.begin(), reducer.nodes[i].pred.end(),
+                                    [&](std::uint32_t p) { return placed[p]; })) {
         placed[i] = true;
         s.order.push_back(i);
       }
@@ -182,9 +187,11 @@ std::vector<std::uint32_t> search_rest(const Reducer& reducer, std::size_t origi
   s.cost_after.assign(s.order.size(), 0);
   s.now.assign(s.order.size(), 0);
   for (std::size_t i = s.order.size(); i-- > 0;) {
-    if (i + 1 < s.order.size()) s.cost_after[i] = s.cost_after[i + 1] + reducer.nodes[s.order[i + 1]].frontier.points().back().cost;
+    if (i + 1 < s.order.size())
+      s.cost_after[i] = s.cost_after[i + 1] + reducer.nodes[s.order[i + 1]].frontier.points().back().cost;
     for (std::uint32_t next : reducer.nodes[s.order[i]].succ)
-      s.tail_s[s.order[i]] = std::max(s.tail_s[s.order[i]], s.tail_s[next] + reducer.nodes[next].frontier.points()[0].latency_s);
+      s.tail_s[s.order[i]] =
+          std::max(s.tail_s[s.order[i]], s.tail_s[next] + reducer.nodes[next].frontier.points()[0].latency_s);
   }
   s.run(0, 0);
   if (s.best.empty()) return {};
@@ -222,7 +229,8 @@ Frontier Frontier::from_sorted(std::vector<FrontierPoint> points) {
   return f;
 }
 
-std::vector<std::uint32_t> cheapest_combination(const std::vector<Frontier>& nodes, const Preds& after, double slo_s, double cost_cap) {
+std::vector<std::uint32_t> cheapest_combination(const std::vector<Frontier>& nodes, const Preds& after, double slo_s,
+                                                double cost_cap) {
   Reducer reducer{{}, slo_s, cost_cap};
   reducer.nodes.reserve(2 * nodes.size());
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {

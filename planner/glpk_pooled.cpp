@@ -2,8 +2,8 @@
 
 #include <glpk.h>
 
-#include <chrono>
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -34,7 +34,8 @@ int add_column(glp_prob* p, int kind, double upper) {
   return c;
 }
 
-// maximise z: weight z <= sum of rates; rate <= counts x rate of a GPU; rate <= most x used; used <= copies; counts <= GPUs.
+// maximise z: weight z <= sum of rates; rate <= counts x rate of a GPU; rate <= most x used; used <= copies; counts <=
+// GPUs.
 void build(glp_prob* p, const PooledProblem& problem) {
   Matrix m;
   glp_set_obj_dir(p, GLP_MAX);

@@ -21,7 +21,8 @@ GpuType gpu(const char* name, std::uint32_t count) {
 }
 
 const Scenario* find(const ScenarioSet& set, const std::string& id) {
-  const auto it = std::find_if(set.scenarios.begin(), set.scenarios.end(), [&](const Scenario& s) { return s.id == id; });
+  const auto it =
+      std::find_if(set.scenarios.begin(), set.scenarios.end(), [&](const Scenario& s) { return s.id == id; });
   return it == set.scenarios.end() ? nullptr : &*it;
 }
 
@@ -63,8 +64,10 @@ void add_dnns(const ScenarioSet& set, std::vector<GrowthCase>& out) {
   for (const char* group : {"G1", "G2", "G3", "G4"}) {
     const Scenario* s = find(set, std::string("equal-") + group + "-L4-T4");
     if (s == nullptr) continue;
-    if (all.dnns.empty()) all = s->problem;
-    else all.dnns.insert(all.dnns.end(), s->problem.dnns.begin(), s->problem.dnns.end());
+    if (all.dnns.empty())
+      all = s->problem;
+    else
+      all.dnns.insert(all.dnns.end(), s->problem.dnns.begin(), s->problem.dnns.end());
   }
   for (const std::size_t n : {1u, 2u, 4u, 8u, 12u}) {
     if (n > all.dnns.size()) continue;

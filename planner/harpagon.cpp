@@ -13,9 +13,12 @@ double whole_machines(double rate_rps, const Configuration& c) {
 
 double full_latency_s(Dispatch dispatch, const Configuration& c, double remaining_rps, double machines) {
   switch (dispatch) {
-    case Dispatch::throughput_cost: return c.duration_s + c.batch / remaining_rps;
-    case Dispatch::round_robin: return 2 * c.duration_s;
-    case Dispatch::per_tuple: return c.duration_s + c.batch / (machines * c.throughput_rps());
+    case Dispatch::throughput_cost:
+      return c.duration_s + c.batch / remaining_rps;
+    case Dispatch::round_robin:
+      return 2 * c.duration_s;
+    case Dispatch::per_tuple:
+      return c.duration_s + c.batch / (machines * c.throughput_rps());
   }
   return kNoPlan;
 }
@@ -37,7 +40,8 @@ struct Generator {
     return rest <= kRelative * remaining_rps || fits(c, rest);
   }
   static void add(std::vector<Tuple>& tuples, const Configuration& c, double machines) {
-    if (!tuples.empty() && tuples.back().configuration.batch == c.batch && tuples.back().configuration.hardware == c.hardware)
+    if (!tuples.empty() && tuples.back().configuration.batch == c.batch &&
+        tuples.back().configuration.hardware == c.hardware)
       tuples.back().machines += machines;
     else
       tuples.push_back({c, machines});
@@ -48,7 +52,8 @@ struct Generator {
     std::size_t k = 0;
     while (remaining > kRelative * rate_rps && k < configurations.size()) {
       const Configuration& c = configurations[k];
-      const bool same = !tuples.empty() && tuples.back().configuration.batch == c.batch && tuples.back().configuration.hardware == c.hardware;
+      const bool same = !tuples.empty() && tuples.back().configuration.batch == c.batch &&
+                        tuples.back().configuration.hardware == c.hardware;
       const bool last = options.tuples != 0 && tuples.size() + (same ? 0 : 1) >= options.tuples;
       if (last && !same ? !carries_all(c, remaining) : !fits(c, remaining)) {
         ++k;
@@ -105,7 +110,8 @@ void evaluate(Dispatch dispatch, ModuleSchedule& schedule) {
   for (const Tuple& t : schedule.tuples) {
     schedule.cost += t.machines * t.configuration.price;
     const double whole = std::floor(t.machines * (1 + kRelative));
-    if (whole >= 1) schedule.latency_s = std::max(schedule.latency_s, full_latency_s(dispatch, t.configuration, remaining, whole));
+    if (whole >= 1)
+      schedule.latency_s = std::max(schedule.latency_s, full_latency_s(dispatch, t.configuration, remaining, whole));
     const double partial = (t.machines - whole) * t.configuration.throughput_rps();
     if (t.machines - whole > kRelative * std::max(1.0, t.machines))
       schedule.latency_s = std::max(schedule.latency_s, t.configuration.duration_s + t.configuration.batch / partial);
@@ -129,7 +135,8 @@ ModuleSchedule schedule_module(std::span<const Configuration> configurations, do
       if (within(filled.latency_s, budget_s) && filled.cost < best.cost * (1 - kRelative)) best = std::move(filled);
     }
   if (best.feasible()) return best;
-  // No configuration takes the rest in time at the rest's own rate: whole machines of one more, the last of them padded.
+  // No configuration takes the rest in time at the rest's own rate: whole machines of one more, the last of them
+  // padded.
   for (const Configuration& c : configurations) {
     if (!tuples.empty() && c.cost_per_request() < tuples.back().configuration.cost_per_request()) continue;
     if (options.tuples != 0 && tuples.size() >= options.tuples) break;
@@ -165,7 +172,9 @@ ModuleSchedule reassign_residual(std::span<const Configuration> configurations, 
   });
   // A better ratio than the majority's would put a partial machine first: the machine model has it last.
   for (std::size_t i = 0; i + 1 < whole.tuples.size(); ++i)
-    if (std::abs(whole.tuples[i].machines - std::round(whole.tuples[i].machines)) > kRelative * whole.tuples[i].machines) return schedule;
+    if (std::abs(whole.tuples[i].machines - std::round(whole.tuples[i].machines)) >
+        kRelative * whole.tuples[i].machines)
+      return schedule;
   evaluate(options.dispatch, whole);
   return within(whole.latency_s, budget_s) && whole.cost < schedule.cost * (1 - kRelative) ? whole : schedule;
 }

@@ -1,11 +1,12 @@
 // Harpagon: the cheapest machines that serve an application's DAG of modules within one latency objective.
-// Plain data and the pure functions on one module; splitting.h divides the objective over modules, harpagon_system.h puts
-// both together. Shapes: one Configuration per (batch, hardware) of a module, ordered by throughput-cost ratio. Times are
-// seconds and rates requests per second, as in the paper's formulas. Any thread; no errors: infeasible is a value.
+// Plain data and the pure functions on one module; splitting.h divides the objective over modules, harpagon_system.h
+// puts both together. Shapes: one Configuration per (batch, hardware) of a module, ordered by throughput-cost ratio.
+// Times are seconds and rates requests per second, as in the paper's formulas. Any thread; no errors: infeasible is a
+// value.
 //
-// Machine model (Harpagon section III-B, III-C): a machine of configuration (b, d) completes t = b/d requests per second.
-// Machines are ordered by ratio t/price; all run at full capacity, except that the last one may run at f < t. Cost is the
-// sum of price * f / t ("frame-rate proportionality"), so that a partial machine costs its part.
+// Machine model (Harpagon section III-B, III-C): a machine of configuration (b, d) completes t = b/d requests per
+// second. Machines are ordered by ratio t/price; all run at full capacity, except that the last one may run at f < t.
+// Cost is the sum of price * f / t ("frame-rate proportionality"), so that a partial machine costs its part.
 #pragma once
 
 #include <cstdint>
@@ -65,8 +66,8 @@ struct Tuple {
 struct ModuleSchedule {
   std::vector<Tuple> tuples;  // in ratio order
   double cost = kNoPlan;
-  double latency_s = 0;       // worst case over all machines
-  double dummy_rps = 0;       // rate of generated requests, part of the tuples' rates
+  double latency_s = 0;  // worst case over all machines
+  double dummy_rps = 0;  // rate of generated requests, part of the tuples' rates
   bool feasible() const { return cost < kNoPlan; }
 };
 
@@ -79,14 +80,14 @@ struct ModuleOptions {
   bool dummies = true;       // may add requests to fill a machine
 };
 
-// Algorithm 1 with the tuple limit, then the dummy generator. Where no configuration can take what is left (a rate so low that
-// no batch fills in time), whole machines take it, padded: with `dummies` off as well, since every real system pads a
-// batch rather than hold it; only the choice to pad although there is another way is the option.
+// Algorithm 1 with the tuple limit, then the dummy generator. Where no configuration can take what is left (a rate so
+// low that no batch fills in time), whole machines take it, padded: with `dummies` off as well, since every real system
+// pads a batch rather than hold it; only the choice to pad although there is another way is the option.
 ModuleSchedule schedule_module(std::span<const Configuration> configurations, double rate_rps, double budget_s,
                                const ModuleOptions& options);
 
-// Latency reassigner: keeps the first tuple's full machines and schedules the rest again within a larger budget. Returns
-// the cheaper of the old and the new schedule.
+// Latency reassigner: keeps the first tuple's full machines and schedules the rest again within a larger budget.
+// Returns the cheaper of the old and the new schedule.
 ModuleSchedule reassign_residual(std::span<const Configuration> configurations, const ModuleSchedule& schedule,
                                  double rate_rps, double budget_s, const ModuleOptions& options);
 

@@ -35,7 +35,8 @@ struct Budget {
     best_used = used;
   }
   void exact(std::uint32_t k, double rest, double cost) {
-    if (k == configurations.size() || cost + rest * configurations[k].cost_per_request() >= best * (1 - kRelative)) return;
+    if (k == configurations.size() || cost + rest * configurations[k].cost_per_request() >= best * (1 - kRelative))
+      return;
     const Configuration& c = configurations[k];
     const double most = std::floor(rest / c.throughput_rps() * (1 + kRelative));
     for (double n = late(c, rest) ? 0 : most; n >= 0; --n) {
@@ -56,7 +57,9 @@ struct Budget {
   }
   void filled(std::uint32_t last, std::uint32_t k, double rest, double cost) {
     const Configuration& z = configurations[last];
-    if (cost + z.price + std::max(0.0, rest - z.throughput_rps()) * configurations[k].cost_per_request() >= best * (1 - kRelative)) return;
+    if (cost + z.price + std::max(0.0, rest - z.throughput_rps()) * configurations[k].cost_per_request() >=
+        best * (1 - kRelative))
+      return;
     const Configuration& c = configurations[k];
     if (k == last) {
       const double n = std::ceil(rest / z.throughput_rps() * (1 - kRelative));
@@ -65,7 +68,8 @@ struct Budget {
       used.pop_back();
       return;
     }
-    const double most = late(c, rest + z.throughput_rps()) ? 0 : std::ceil(rest / c.throughput_rps() * (1 - kRelative)) - 1;
+    const double most =
+        late(c, rest + z.throughput_rps()) ? 0 : std::ceil(rest / c.throughput_rps() * (1 - kRelative)) - 1;
     for (double n = most; n >= 0; --n) {
       if (n > 0) used.push_back({k, n});
       filled(last, k + 1, rest - n * c.throughput_rps(), cost + n * c.price);
@@ -135,11 +139,17 @@ HarpagonPlan brute_force(const HarpagonProblem& problem) {
     if (schedules.back().empty()) return {};
   }
   const std::size_t count = schedules.size();
-  Combination c{problem, schedules, std::vector<double>(count), std::vector<double>(count), std::vector<double>(count),
-                std::vector<std::size_t>(count), {}};
+  Combination c{problem,
+                schedules,
+                std::vector<double>(count),
+                std::vector<double>(count),
+                std::vector<double>(count),
+                std::vector<std::size_t>(count),
+                {}};
   for (std::size_t m = count; m-- > 0;) {
     if (m + 1 < count) c.cost_after[m] = c.cost_after[m + 1] + schedules[m + 1].front().cost;
-    for (std::uint32_t p : problem.modules[m].after) c.tail_s[p] = std::max(c.tail_s[p], c.tail_s[m] + schedules[m].back().latency_s);
+    for (std::uint32_t p : problem.modules[m].after)
+      c.tail_s[p] = std::max(c.tail_s[p], c.tail_s[m] + schedules[m].back().latency_s);
   }
   c.run(0, 0);
   HarpagonPlan plan;

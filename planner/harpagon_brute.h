@@ -6,8 +6,9 @@
 
 namespace leat::planner {
 
-// Enumerates, for each module, the schedules of the space by rising budget: for every worst case that can bind, the cheapest
-// schedule within it; then every combination that keeps the objective, cut only where its cost already exceeds the best.
+// Enumerates, for each module, the schedules of the space by rising budget: for every worst case that can bind, the
+// cheapest schedule within it; then every combination that keeps the objective, cut only where its cost already exceeds
+// the best.
 HarpagonPlan brute_force(const HarpagonProblem& problem);
 
 // Every schedule of one module, no pruning at all: for small rates and few configurations.

@@ -16,7 +16,8 @@ ModuleFrontier::ModuleFrontier(std::span<const Configuration> configurations, do
 }
 
 bool ModuleFrontier::useless(double latency, double cost) const {
-  return latency > limits_.latency_s * (1 + kRelative) || cost > limits_.cost * (1 + kRelative) || frontier_.dominates(latency, cost);
+  return latency > limits_.latency_s * (1 + kRelative) || cost > limits_.cost * (1 + kRelative) ||
+         frontier_.dominates(latency, cost);
 }
 
 void ModuleFrontier::record(double latency, double cost) {
@@ -26,8 +27,8 @@ void ModuleFrontier::record(double latency, double cost) {
   steps_.insert(steps_.end(), stack_.begin(), stack_.end());
 }
 
-// No dummies. `remaining` goes to configurations from `from` on. Everything below costs at least remaining times the next
-// configuration's cost per request, and is at least as late as that configuration here: the bound that prunes.
+// No dummies. `remaining` goes to configurations from `from` on. Everything below costs at least remaining times the
+// next configuration's cost per request, and is at least as late as that configuration here: the bound that prunes.
 void ModuleFrontier::undivided(std::uint32_t from, double remaining, double latency, double cost) {
   if (nodes_left_ == 0) return;
   --nodes_left_;
@@ -51,7 +52,8 @@ void ModuleFrontier::undivided(std::uint32_t from, double remaining, double late
       if (done) record(at, least);
       // Only the whole number of machines may be followed by a partial one of the same configuration.
       const std::uint32_t next = n == most ? j : j + 1;
-      const bool hopeless = !done && (next >= configurations_.size() || useless(at, cost + n * c.price + rest * per_request_[next]));
+      const bool hopeless =
+          !done && (next >= configurations_.size() || useless(at, cost + n * c.price + rest * per_request_[next]));
       if (!done && !hopeless) undivided(next, rest, at, cost + n * c.price);
       stack_.pop_back();
       if (hopeless && n < most) break;  // fewer machines here cost more in the end

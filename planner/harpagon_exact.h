@@ -1,12 +1,12 @@
-// The cheapest plan of a whole application, exactly: each module's Pareto frontier of (worst-case latency, cost) over every
-// schedule of the machine model, then the cheapest combination of frontiers within the objective.
+// The cheapest plan of a whole application, exactly: each module's Pareto frontier of (worst-case latency, cost) over
+// every schedule of the machine model, then the cheapest combination of frontiers within the objective.
 //
 // The space (throughput-cost dispatch): n_k full machines of every configuration k, in ratio order, and either
 //   - no dummy request, and at most one partial machine, which is the last in ratio order; or
 //   - dummy requests, fewer than the last machine's throughput, such that every machine is full;
-// with d_k + b_k / w_k within the module's budget for each machine, where w_k is the rate of k's tuple and all after it, and
-// any real-valued split of the objective. Algorithm 1, Theorem 2's dummies, latency reassignment and every splitting
-// heuristic of the paper stay inside it, so that no plan of the paper's can be cheaper.
+// with d_k + b_k / w_k within the module's budget for each machine, where w_k is the rate of k's tuple and all after
+// it, and any real-valued split of the objective. Algorithm 1, Theorem 2's dummies, latency reassignment and every
+// splitting heuristic of the paper stay inside it, so that no plan of the paper's can be cheaper.
 #pragma once
 
 #include <cstdint>
@@ -49,17 +49,17 @@ class ModuleFrontier {
   std::uint64_t nodes_left_;
   Frontier frontier_;
   std::vector<Step> stack_;
-  std::vector<Step> steps_;             // of all recorded schedules, one after the other
-  std::vector<std::uint32_t> first_;    // schedule -> its first step
+  std::vector<Step> steps_;           // of all recorded schedules, one after the other
+  std::vector<std::uint32_t> first_;  // schedule -> its first step
   std::vector<double> rate_, per_request_;
 };
 
 struct HarpagonPlan {
   std::vector<ModuleSchedule> modules;
   double cost = kNoPlan;
-  double latency_s = 0;        // longest path
+  double latency_s = 0;          // longest path
   std::uint32_t iterations = 0;  // of the splitting heuristic
-  bool proven = false;         // nothing in the space above is cheaper
+  bool proven = false;           // nothing in the space above is cheaper
   bool feasible() const { return cost < kNoPlan; }
 };
 

@@ -53,17 +53,22 @@ Result<HarpagonProblem> harpagon_problem(const Application& application, const s
   HarpagonProblem problem;
   problem.name = application.name;
   problem.slo_s = static_cast<double>(application.slo_ns) * 1e-9;
-  if (application.rate_rps <= 0) return Error{"application '" + application.name + "': rate_rps is missing: say how many requests per second to plan for"};
+  if (application.rate_rps <= 0)
+    return Error{"application '" + application.name +
+                 "': rate_rps is missing: say how many requests per second to plan for"};
   for (const Module& m : application.modules) {
     HarpagonModule module;
     module.name = m.name;
     module.rate_rps = application.rate_rps * m.items_per_request;
     module.after = m.after;
-    const auto profile = std::find_if(profiles.begin(), profiles.end(), [&](const Profile& p) { return p.model == m.model; });
-    if (profile == profiles.end()) return Error{"module '" + m.name + "': no profile of model '" + m.model + "': add one to the profiles"};
+    const auto profile =
+        std::find_if(profiles.begin(), profiles.end(), [&](const Profile& p) { return p.model == m.model; });
+    if (profile == profiles.end())
+      return Error{"module '" + m.name + "': no profile of model '" + m.model + "': add one to the profiles"};
     add_configurations(*profile, classes, module);
     if (module.configurations.empty())
-      return Error{"module '" + m.name + "': the profile of '" + m.model + "' has no row of any priced class: name its classes with --price"};
+      return Error{"module '" + m.name + "': the profile of '" + m.model +
+                   "' has no row of any priced class: name its classes with --price"};
     problem.modules.push_back(std::move(module));
   }
   return problem;

@@ -9,8 +9,9 @@
 namespace leat::planner {
 namespace {
 
-constexpr std::uint32_t kMostReversed = 3;  // cost-direct's R: 0 to 3 last moves are chosen again by cost, the cheapest plan is kept
-constexpr double kNexusInterval = 0.05;     // seconds; the paper does not say which interval it gave Nexus
+constexpr std::uint32_t kMostReversed =
+    3;  // cost-direct's R: 0 to 3 last moves are chosen again by cost, the cheapest plan is kept
+constexpr double kNexusInterval = 0.05;  // seconds; the paper does not say which interval it gave Nexus
 
 // clang-format off
 constexpr HarpagonSystem kSystems[] = {
@@ -53,12 +54,15 @@ std::vector<std::vector<std::uint32_t>> predecessors(const HarpagonProblem& prob
 template <class Keep>
 HarpagonProblem filtered(const HarpagonProblem& problem, Keep keep) {
   HarpagonProblem out = problem;
-  for (HarpagonModule& m : out.modules) std::erase_if(m.configurations, [&](const Configuration& c) { return !keep(m, c); });
+  for (HarpagonModule& m : out.modules)
+    std::erase_if(m.configurations, [&](const Configuration& c) { return !keep(m, c); });
   return out;
 }
 
-// Section III-C: what the longest path leaves over goes to the residual workload of the module that saves most, again and again.
-void reassign(const HarpagonSystem& system, const ModuleOptions& options, const HarpagonProblem& problem, HarpagonPlan& plan) {
+// Section III-C: what the longest path leaves over goes to the residual workload of the module that saves most, again
+// and again.
+void reassign(const HarpagonSystem& system, const ModuleOptions& options, const HarpagonProblem& problem,
+              HarpagonPlan& plan) {
   const auto after = predecessors(problem);
   for (std::size_t round = 0; system.reassign != Reassign::none && round < 4 * problem.modules.size(); ++round) {
     std::vector<double> latency;
@@ -87,7 +91,8 @@ HarpagonPlan schedule_split(const HarpagonSystem& system, const HarpagonProblem&
   if (split.budget_s.empty()) return plan;
   const ModuleOptions options{system.dispatch, system.tuples, system.dummies};
   for (std::size_t m = 0; m < problem.modules.size(); ++m) {
-    plan.modules.push_back(schedule_module(problem.modules[m].configurations, problem.modules[m].rate_rps, split.budget_s[m], options));
+    plan.modules.push_back(
+        schedule_module(problem.modules[m].configurations, problem.modules[m].rate_rps, split.budget_s[m], options));
     if (!plan.modules.back().feasible()) return {};
   }
   plan.iterations = split.iterations;
@@ -103,7 +108,8 @@ std::vector<double> candidate_budgets_s(const HarpagonSystem& system, const Harp
   if (system.splitter == Splitter::quantised)
     for (int i = 1; i * system.interval_s <= slo_s * (1 + kRelative); ++i) out.push_back(i * system.interval_s);
   else
-    for (const Configuration& c : module.configurations) out.push_back(worst_case_latency_s(system.dispatch, c, module.rate_rps));
+    for (const Configuration& c : module.configurations)
+      out.push_back(worst_case_latency_s(system.dispatch, c, module.rate_rps));
   return out;
 }
 
@@ -113,7 +119,8 @@ Split split_by_candidates(const HarpagonSystem& system, const HarpagonProblem& p
   std::vector<Frontier> frontiers(problem.modules.size());
   for (std::size_t m = 0; m < problem.modules.size(); ++m)
     for (double budget : candidate_budgets_s(system, problem.modules[m], problem.slo_s)) {
-      const ModuleSchedule s = schedule_module(problem.modules[m].configurations, problem.modules[m].rate_rps, budget, options);
+      const ModuleSchedule s =
+          schedule_module(problem.modules[m].configurations, problem.modules[m].rate_rps, budget, options);
       if (s.feasible()) frontiers[m].add(budget, s.cost, 0);
     }
   Split split;
@@ -126,12 +133,16 @@ HarpagonPlan plan_on(const HarpagonSystem& system, const HarpagonProblem& proble
   for (const HarpagonModule& m : problem.modules)
     if (m.configurations.empty()) return {};
   switch (system.splitter) {
-    case Splitter::even: return schedule_split(system, problem, split_evenly(problem));
+    case Splitter::even:
+      return schedule_split(system, problem, split_evenly(problem));
     case Splitter::quantised:
-    case Splitter::configurations: return schedule_split(system, problem, split_by_candidates(system, problem));
-    case Splitter::exact: return solve_exactly(problem, plan_with(*find_harpagon_system("harp-ncd"), problem));
+    case Splitter::configurations:
+      return schedule_split(system, problem, split_by_candidates(system, problem));
+    case Splitter::exact:
+      return solve_exactly(problem, plan_with(*find_harpagon_system("harp-ncd"), problem));
     case Splitter::latency_cost:
-    case Splitter::throughput: break;
+    case Splitter::throughput:
+      break;
   }
   SplitOptions options;
   options.rule = system.splitter == Splitter::throughput ? SplitRule::throughput : SplitRule::latency_cost;
@@ -148,7 +159,8 @@ HarpagonPlan plan_on(const HarpagonSystem& system, const HarpagonProblem& proble
 
 double extreme_price(const HarpagonModule& m, bool cheapest) {
   double price = m.configurations[0].price;
-  for (const Configuration& c : m.configurations) price = cheapest ? std::min(price, c.price) : std::max(price, c.price);
+  for (const Configuration& c : m.configurations)
+    price = cheapest ? std::min(price, c.price) : std::max(price, c.price);
   return price;
 }
 
@@ -165,9 +177,11 @@ const HarpagonSystem* find_harpagon_system(std::string_view name) {
 HarpagonPlan plan_with(const HarpagonSystem& system, const HarpagonProblem& given) {
   const bool plain = system.batching && system.hardware == Hardware::any;
   if (plain) return plan_on(system, given);
-  const HarpagonProblem problem = system.batching ? given : filtered(given, [](const HarpagonModule& m, const Configuration& c) {
-    return std::none_of(m.configurations.begin(), m.configurations.end(), [&](const Configuration& o) { return o.batch < c.batch; });
-  });
+  const HarpagonProblem problem =
+      system.batching ? given : filtered(given, [](const HarpagonModule& m, const Configuration& c) {
+        return std::none_of(m.configurations.begin(), m.configurations.end(),
+                            [&](const Configuration& o) { return o.batch < c.batch; });
+      });
   if (system.hardware == Hardware::any) return plan_on(system, problem);
   if (system.hardware != Hardware::one_kind)
     return plan_on(system, filtered(problem, [&](const HarpagonModule& m, const Configuration& c) {
@@ -178,7 +192,8 @@ HarpagonPlan plan_with(const HarpagonSystem& system, const HarpagonProblem& give
     for (const Configuration& c : m.configurations) kinds.insert(c.hardware);
   HarpagonPlan best;
   for (std::uint32_t kind : kinds) {
-    HarpagonPlan plan = plan_on(system, filtered(problem, [&](const HarpagonModule&, const Configuration& c) { return c.hardware == kind; }));
+    HarpagonPlan plan = plan_on(
+        system, filtered(problem, [&](const HarpagonModule&, const Configuration& c) { return c.hardware == kind; }));
     if (plan.cost < best.cost) best = std::move(plan);
   }
   return best;

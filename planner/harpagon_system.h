@@ -1,5 +1,5 @@
-// Harpagon, the systems it is compared with and its ablations: one table of options (Harpagon Table III and section IV-C),
-// and our own exact planner, `leat`. Any thread: pure functions.
+// Harpagon, the systems it is compared with and its ablations: one table of options (Harpagon Table III and section
+// IV-C), and our own exact planner, `leat`. Any thread: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,12 @@
 namespace leat::planner {
 
 enum class Splitter : std::uint8_t {
-  latency_cost, throughput, quantised, even,
-  configurations,  // the best of all splits whose budgets are worst cases of configurations: what Algorithm 2 searches greedily
+  latency_cost,
+  throughput,
+  quantised,
+  even,
+  configurations,  // the best of all splits whose budgets are worst cases of configurations: what Algorithm 2 searches
+                   // greedily
   exact,
 };
 enum class Hardware : std::uint8_t { any, cheapest, dearest, one_kind };  // one_kind: the better of all single kinds
@@ -23,13 +27,13 @@ struct HarpagonSystem {
   std::string_view name;
   std::string_view text;
   Dispatch dispatch = Dispatch::throughput_cost;
-  std::uint32_t tuples = 0;      // 0: any number of configurations a module
+  std::uint32_t tuples = 0;  // 0: any number of configurations a module
   bool batching = true;
   Hardware hardware = Hardware::any;
   bool dummies = true;
   Reassign reassign = Reassign::all;
   Splitter splitter = Splitter::latency_cost;
-  double interval_s = 0;         // of the quantised splitter
+  double interval_s = 0;  // of the quantised splitter
   bool merge_nodes = true;
   bool cost_direct = true;
   double paper_extra_cost = -1;  // over Harpagon's, average; < 0: the paper gives no figure of its own

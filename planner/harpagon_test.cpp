@@ -52,7 +52,8 @@ void expect_tuples(const ModuleSchedule& s, std::vector<std::pair<double, std::u
 TEST(HarpagonExamples, FourSchedulesOfOneModule) {  // Table II
   expect_tuples(schedule_module(kM3, 198, 1.0, {Dispatch::round_robin, 2, false}), {{6.0, 8}, {0.3, 2}}, 6.3);
   expect_tuples(schedule_module(kM3, 198, 1.0, {Dispatch::throughput_cost, 2, false}), {{4.0, 32}, {1.9, 2}}, 5.9);
-  expect_tuples(schedule_module(kM3, 198, 1.0, {Dispatch::throughput_cost, 0, false}), {{4.0, 32}, {1.0, 8}, {0.3, 2}}, 5.3);
+  expect_tuples(schedule_module(kM3, 198, 1.0, {Dispatch::throughput_cost, 0, false}), {{4.0, 32}, {1.0, 8}, {0.3, 2}},
+                5.3);
   const ModuleSchedule dummies = schedule_module(kM3, 198, 1.0, {Dispatch::throughput_cost, 0, true});
   expect_tuples(dummies, {{5.0, 32}}, 5.0);
   EXPECT_NEAR(dummies.dummy_rps, 2.0, 1e-9);
@@ -240,7 +241,8 @@ TEST(HarpagonExact, NoSystemIsCheaperOrLateAndAllServeTheRate) {
         if (system.tuples != 0) {
           EXPECT_LE(plan.modules[m].tuples.size(), system.tuples) << system.name;
         }
-        for (const Tuple& t : plan.modules[m].tuples) EXPECT_TRUE(system.batching || t.configuration.batch == 1) << system.name;
+        for (const Tuple& t : plan.modules[m].tuples)
+          EXPECT_TRUE(system.batching || t.configuration.batch == 1) << system.name;
       }
     }
   }
@@ -256,7 +258,8 @@ TEST(HarpagonExact, SameSeedSameWorkload) {
 TEST(HarpagonExact, ImpossibleObjectiveIsAValue) {
   HarpagonProblem problem = harpagon_workload(1, 0);
   problem.slo_s = 0.001;
-  for (const HarpagonSystem& system : harpagon_systems()) EXPECT_FALSE(plan_with(system, problem).feasible()) << system.name;
+  for (const HarpagonSystem& system : harpagon_systems())
+    EXPECT_FALSE(plan_with(system, problem).feasible()) << system.name;
   EXPECT_FALSE(brute_force(problem).feasible());
 }
 

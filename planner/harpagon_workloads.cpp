@@ -14,18 +14,20 @@ namespace {
 constexpr double kPrice[2] = {1.0, 1.7};
 constexpr std::array<std::uint32_t, 6> kBatches = {1, 2, 4, 8, 16, 32};
 
-// d(b) = fixed + per_item * b on hardware 0, and so many times faster on hardware 1 (below 1.7 the cheap one has the better
-// ratio, above it the dear one). fixed / per_item lies between 2 and 5, as in Table I.
+// d(b) = fixed + per_item * b on hardware 0, and so many times faster on hardware 1 (below 1.7 the cheap one has the
+// better ratio, above it the dear one). fixed / per_item lies between 2 and 5, as in Table I.
 struct Model {
   const char* name;
   double fixed_s, per_item_s, speedup_fixed, speedup_item;
 };
 constexpr Model kModels[] = {
-    {"ssd", 0.060, 0.022, 1.5, 1.9},          {"ssd-vehicle", 0.030, 0.012, 1.3, 1.65},   {"ssd-person", 0.026, 0.014, 1.4, 1.5},
-    {"face-detect", 0.020, 0.009, 1.3, 1.4},  {"prnet", 0.045, 0.016, 1.6, 2.1},          {"person-crop", 0.024, 0.008, 1.2, 1.3},
-    {"openpose", 0.080, 0.034, 1.7, 2.0},     {"frame-features", 0.035, 0.011, 1.5, 1.8}, {"s2vt-encode", 0.050, 0.012, 1.4, 1.5},
-    {"s2vt-decode", 0.060, 0.014, 1.3, 1.6},  {"track", 0.018, 0.010, 1.2, 1.25},         {"reid", 0.028, 0.013, 1.5, 1.9},
-    {"action", 0.055, 0.025, 1.6, 2.2},       {"merge", 0.012, 0.004, 1.1, 1.2},
+    {"ssd", 0.060, 0.022, 1.5, 1.9},         {"ssd-vehicle", 0.030, 0.012, 1.3, 1.65},
+    {"ssd-person", 0.026, 0.014, 1.4, 1.5},  {"face-detect", 0.020, 0.009, 1.3, 1.4},
+    {"prnet", 0.045, 0.016, 1.6, 2.1},       {"person-crop", 0.024, 0.008, 1.2, 1.3},
+    {"openpose", 0.080, 0.034, 1.7, 2.0},    {"frame-features", 0.035, 0.011, 1.5, 1.8},
+    {"s2vt-encode", 0.050, 0.012, 1.4, 1.5}, {"s2vt-decode", 0.060, 0.014, 1.3, 1.6},
+    {"track", 0.018, 0.010, 1.2, 1.25},      {"reid", 0.028, 0.013, 1.5, 1.9},
+    {"action", 0.055, 0.025, 1.6, 2.2},      {"merge", 0.012, 0.004, 1.1, 1.2},
 };
 
 struct Node {
@@ -44,7 +46,8 @@ const std::vector<Shape>& shapes() {
       {"face", {{"face-detect", 1, {}}, {"prnet", 1.4, {0}}}},
       {"pose", {{"person-crop", 1, {}}, {"openpose", 1.2, {0}}}},
       {"caption", {{"frame-features", 1, {}}, {"s2vt-encode", 0.5, {0}}, {"s2vt-decode", 0.5, {1}}}},
-      {"actdet", {{"ssd-person", 1, {}}, {"track", 1.5, {0}}, {"reid", 1.5, {0}}, {"action", 0.8, {1, 2}}, {"merge", 1, {3}}}},
+      {"actdet",
+       {{"ssd-person", 1, {}}, {"track", 1.5, {0}}, {"reid", 1.5, {0}}, {"action", 0.8, {1, 2}}, {"merge", 1, {3}}}},
   };
   return all;
 }
@@ -55,7 +58,8 @@ double uniform(std::mt19937_64& random, double low, double high) {
 }
 
 HarpagonModule module_of(const Node& node, double rate_rps, std::mt19937_64& random) {
-  const Model* model = std::find_if(std::begin(kModels), std::end(kModels), [&](const Model& m) { return std::string(m.name) == node.model; });
+  const Model* model = std::find_if(std::begin(kModels), std::end(kModels),
+                                    [&](const Model& m) { return std::string(m.name) == node.model; });
   HarpagonModule out;
   out.name = node.model;
   out.rate_rps = std::round(rate_rps * node.rate_factor * 10) / 10;

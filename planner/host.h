@@ -3,28 +3,33 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "leat/result.hpp"
+#include "planner/application.h"
 #include "planner/plan.h"
+#include "planner/profile.h"
 
 namespace leat::planner {
 
 struct HostPartition {
-  Partition partition;           // whole; a plan may hold 1/v of it
-  std::uint32_t max_share = 1;   // largest v it may be cut into
+  Partition partition;          // whole; a plan may hold 1/v of it
+  std::uint32_t max_share = 1;  // largest v it may be cut into
 };
 
 struct Host {
   std::vector<HostPartition> partitions;
-  double handover_gbps = 0;      // between two partitions; 0: handed over in place, free
+  double handover_gbps = 0;  // between two partitions; 0: handed over in place, free
 };
 
 // Error: one line naming file and key.
 Result<Host> parse_host(std::string_view json, const std::string& name);
 Result<Host> read_host(const std::string& path);
-// One `cpu` partition for each `cores_each` cores of this machine: class "cpu:N". Its hand-over is shared memory: free.
-Host this_host(std::uint32_t cores_each);
+// This machine's cores, `cores_each` to a partition, as cpu_host.h divides them up; what the applications' requests
+// take of a partition is looked up in the profiles. The hand-over is shared memory: free.
+Result<Host> this_host(std::uint32_t cores_each, std::span<const Application> applications,
+                       std::span<const Profile> profiles);
 
 }  // namespace leat::planner

@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <set>
-#include <thread>
 
+#include "planner/cpu_host.h"
 #include "planner/host.h"
 #include "planner/json_reader.h"
 #include "planner/plan_io.h"
+#include "planner/profile_table.h"
 #include "planner/text_file.h"
 
 namespace leat::planner {
@@ -15,7 +16,8 @@ constexpr double kHuge = 1e15;
 
 PartitionKind kind_from(const JsonCursor& c) {
   const std::string text = c.text();
-  for (const PartitionKind kind : {PartitionKind::cpu, PartitionKind::mig, PartitionKind::mps, PartitionKind::gpu, PartitionKind::emulated}) {
+  for (const PartitionKind kind :
+       {PartitionKind::cpu, PartitionKind::mig, PartitionKind::mps, PartitionKind::gpu, PartitionKind::emulated}) {
     if (text == name_of(kind)) return kind;
   }
   c.fail("'" + text + "' is no kind of partition; use cpu, mig, mps, gpu or emulated");
@@ -33,7 +35,8 @@ Result<Host> parse_host(std::string_view json, const std::string& name) {
   host.handover_gbps = root.number_or("handover_gbps", 0, 0, kHuge);
   std::uint32_t device = 0;
   for (const auto& c : root.at("partitions").items()) {
-    c.only({"name", "kind", "class", "share", "size", "price", "watts", "memory_bytes", "device", "host", "selector", "count", "max_share"});
+    c.only({"name", "kind", "class", "share", "size", "price", "watts", "memory_bytes", "device", "host", "selector",
+            "count", "max_share"});
     HostPartition h;
     Partition& p = h.partition;
     p.kind = kind_from(c.at("kind"));
@@ -46,7 +49,8 @@ Result<Host> parse_host(std::string_view json, const std::string& name) {
     p.host = static_cast<std::uint32_t>(c.integer_or("host", 0, 0, 1'000'000));
     p.selector = c.text_or("selector", "");
     h.max_share = static_cast<std::uint32_t>(c.integer_or("max_share", 1, 1, 64));
-    if (h.max_share > 1 && p.share > 1) c.at("max_share").fail("a partition that is cut already (share > 1) cannot be cut further; give one of the two");
+    if (h.max_share > 1 && p.share > 1)
+      c.at("max_share").fail("a partition that is cut already (share > 1) cannot be cut further; give one of the two");
     const auto count = c.integer_or("count", 1, 1, 100'000);
     const std::string stem = c.text_or("name", p.partition_class);
     for (std::int64_t k = 0; k < count; ++k) {
@@ -59,7 +63,8 @@ Result<Host> parse_host(std::string_view json, const std::string& name) {
   if (host.partitions.empty()) root.at("partitions").fail("a host needs at least one partition");
   std::set<std::string> names;
   for (const HostPartition& h : host.partitions) {
-    if (!names.insert(h.partition.name).second) root.at("partitions").fail("two partitions are named '" + h.partition.name + "'; rename one");
+    if (!names.insert(h.partition.name).second)
+      root.at("partitions").fail("two partitions are named '" + h.partition.name + "'; rename one");
   }
   if (document.failed()) return document.error();
   return host;
@@ -71,21 +76,30 @@ Result<Host> read_host(const std::string& path) {
   return parse_host(*text, path);
 }
 
-Host this_host(std::uint32_t cores_each) {
-  Host host;
-  const std::uint32_t cores = std::max(1u, std::thread::hardware_concurrency());
-  const std::uint32_t each = std::min(std::max(1u, cores_each), cores);
-  for (std::uint32_t first = 0; first + each <= cores; first += each) {
-    HostPartition h;
-    h.partition.name = "cpu" + std::to_string(first / each);
-    h.partition.kind = PartitionKind::cpu;
-    h.partition.partition_class = "cpu:" + std::to_string(each);
-    h.partition.size = each;
-    h.partition.price = each;
-    h.partition.device = first / each;
-    h.partition.selector = each == 1 ? std::to_string(first) : std::to_string(first) + "-" + std::to_string(first + each - 1);
-    host.partitions.push_back(h);
+Result<Host> this_host(std::uint32_t cores_each, std::span<const Application> applications,
+                       std::span<const Profile> profiles) {
+  const auto cores = usable_cores();
+  if (!cores.ok()) return Error{cores.error()};
+  const std::string partition_class = "cpu:" + std::to_string(cores_each);
+  double least = kHuge;
+  for (const Application& app : applications) {
+    MeanItem mean;
+    for (const Module& m : app.modules) {
+      const auto profile = std::find_if(profiles.begin(), profiles.end(), [&](const Profile& p) {
+        return p.model == (m.model.empty() ? m.name : m.model);
+      });
+      std::vector<Latency> latency;
+      if (profile != profiles.end()) {
+        const ProfileTable table(*profile);
+        for (std::uint32_t b = 1; b <= table.largest_batch(partition_class, 1); ++b)
+          latency.push_back({.p50_ns = table.p50_ns(partition_class, 1, b, 0, profile->blocks)});
+      }
+      mean.add(m.items_per_request, item_ns(latency));
+    }
+    least = std::min(least, mean.ns());
   }
+  Host host;
+  for (Partition& p : cpu_partitions(*cores, cores_each, least)) host.partitions.push_back({.partition = std::move(p)});
   return host;
 }
 

@@ -14,7 +14,8 @@ HostTypes types_of(const Host& host) {
   for (std::uint32_t k = 0; k < host.partitions.size(); ++k) {
     const HostPartition& h = host.partitions[k];
     const Partition& p = h.partition;
-    const auto [it, fresh] = known.emplace(Key{p.partition_class, p.share, h.max_share, p.memory_bytes, p.price, p.watts, p.size}, out.types.size());
+    const auto [it, fresh] = known.emplace(
+        Key{p.partition_class, p.share, h.max_share, p.memory_bytes, p.price, p.watts, p.size}, out.types.size());
     if (fresh) {
       GpuType type{p.partition_class, 0, 1, h.max_share, p.share > 1 ? p.share : 0, p.memory_bytes};
       out.types.push_back(type);

@@ -1,4 +1,5 @@
-// A host's partitions grouped into the pooled problem's GPU types: those that profiles, memory, price and size cannot tell apart.
+// A host's partitions grouped into the pooled problem's GPU types: those that profiles, memory, price and size cannot
+// tell apart.
 #pragma once
 
 #include <cstdint>

@@ -8,6 +8,8 @@
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
+#include "planner/toml_text.h"
+
 namespace leat::planner {
 namespace {
 
@@ -42,6 +44,11 @@ JsonDocument::JsonDocument(std::string name, std::string_view text)
 JsonDocument::~JsonDocument() = default;
 
 std::unique_ptr<JsonDocument> JsonDocument::from_toml(std::string name, std::string_view text) {
+  if (const std::size_t line = stray_letter_line(text); line != 0) {
+    auto refused = std::make_unique<JsonDocument>(name, "null");
+    refused->error_ = name + ": line " + std::to_string(line) + ": " + kStrayLetter;
+    return refused;
+  }
   const toml::parse_result parsed = toml::parse(text);
   if (parsed) {
     std::ostringstream json;
@@ -50,8 +57,8 @@ std::unique_ptr<JsonDocument> JsonDocument::from_toml(std::string name, std::str
   }
   const toml::parse_error& e = parsed.error();
   auto document = std::make_unique<JsonDocument>(name, "null");
-  document->error_ = name + ": line " + std::to_string(e.source().begin.line) + ", column " + std::to_string(e.source().begin.column) +
-                     ": not valid TOML: " + std::string(e.description());
+  document->error_ = name + ": line " + std::to_string(e.source().begin.line) + ", column " +
+                     std::to_string(e.source().begin.column) + ": not valid TOML: " + std::string(e.description());
   std::replace(document->error_.begin(), document->error_.end(), '\n', ' ');
   return document;
 }
@@ -112,8 +119,9 @@ double JsonCursor::number(double least, double most) const {
 
 std::int64_t JsonCursor::integer(std::int64_t least, std::int64_t most) const {
   if (node_ == nullptr) return least;
-  const bool fits = node_->is_number_integer() &&
-                    !(node_->is_number_unsigned() && node_->get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX));
+  const bool fits =
+      node_->is_number_integer() &&
+      !(node_->is_number_unsigned() && node_->get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX));
   if (!fits) {
     fail("must be a whole number");
     return least;

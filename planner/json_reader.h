@@ -1,6 +1,6 @@
-// Reading JSON with one-line errors that name the file and the key. A document remembers its first error; after it every
-// read returns a harmless default, so that a reader is written straight through and asks once at the end.
-// One thread a document; a cursor lives no longer than its document.
+// Reading JSON with one-line errors that name the file and the key. A document remembers its first error; after it
+// every read returns a harmless default, so that a reader is written straight through and asks once at the end. One
+// thread a document; a cursor lives no longer than its document.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ class JsonDocument;
 
 class JsonCursor {
  public:
-  JsonCursor at(std::string_view key) const;       // error when the key is missing
+  JsonCursor at(std::string_view key) const;  // error when the key is missing
   bool has(std::string_view key) const;
   std::vector<JsonCursor> items() const;           // error when it is no array
   double number(double least, double most) const;  // error when it is no finite number in [least, most]
   std::int64_t integer(std::int64_t least, std::int64_t most) const;
-  std::string text() const;                        // error when it is no string
+  std::string text() const;  // error when it is no string
   bool boolean() const;
   bool is_text() const;
   bool is_number() const;

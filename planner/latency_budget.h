@@ -1,5 +1,5 @@
-// Splits an application's usable latency over the modules of its DAG: along every path the budgets add up to no more than it.
-// Pure; any thread.
+// Splits an application's usable latency over the modules of its DAG: along every path the budgets add up to no more
+// than it. Pure; any thread.
 #pragma once
 
 #include <vector>

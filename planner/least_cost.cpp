@@ -39,7 +39,8 @@ PooledProblem with(const PooledProblem& problem, const std::vector<std::uint32_t
   return p;
 }
 
-LeastCost one_by_one(const PooledProblem& problem, const std::vector<double>& cost, const std::function<PooledSolution(const PooledProblem&)>& solve) {
+LeastCost one_by_one(const PooledProblem& problem, const std::vector<double>& cost,
+                     const std::function<PooledSolution(const PooledProblem&)>& solve) {
   LeastCost out;
   PooledProblem p = problem;
   out.solution = solve(p);
@@ -53,8 +54,10 @@ LeastCost one_by_one(const PooledProblem& problem, const std::vector<double>& co
       PooledProblem fewer = p;
       fewer.types[t].count = low + (p.types[t].count - low) / 2;
       PooledSolution s = solve(fewer);
-      if (s.feasible && s.certificate.objective >= kEnough) p = fewer, out.solution = std::move(s);
-      else low = fewer.types[t].count + 1;
+      if (s.feasible && s.certificate.objective >= kEnough)
+        p = fewer, out.solution = std::move(s);
+      else
+        low = fewer.types[t].count + 1;
     }
   }
   for (std::size_t t = 0; t < cost.size(); ++t) out.cost += cost[t] * p.types[t].count;
@@ -69,7 +72,8 @@ LeastCost find_least_cost(const PooledProblem& problem, const std::vector<double
   for (const GpuType& t : problem.types) vectors *= t.count + 1.0;
   if (vectors > kMostVectors) return one_by_one(problem, cost, solve);
   LeastCost out;
-  std::vector<std::vector<double>> prices;  // of relaxations: counts whose worth is below 1 by any of them carry too little
+  std::vector<std::vector<double>>
+      prices;  // of relaxations: counts whose worth is below 1 by any of them carry too little
   bool proven = true;
   for (const Counts& c : by_cost(problem, cost)) {
     const bool ruled_out = std::any_of(prices.begin(), prices.end(), [&](const auto& price) {

@@ -1,5 +1,5 @@
-// leat-plan: applications and profiles in, plans out. Each sub-command lives in its own file command_WORD.cpp, defines one
-// `const cli::Subcommand kPlanWord`, and has one line here.
+// leat-plan: applications and profiles in, plans out. Each sub-command lives in its own file command_WORD.cpp, defines
+// one `const cli::Subcommand kPlanWord`, and has one line here.
 #include <exception>
 
 #include "tools/cli/command.h"
@@ -15,11 +15,14 @@ extern const cli::Subcommand kPlanMig;
 
 namespace {
 
-const cli::Subcommand* const kSubcommands[] = {&kPlanPlan, &kPlanCheck, &kPlanMig, &kPlanHarpagon, &kPlanBench, &kPlanGrowth};
+const cli::Subcommand* const kSubcommands[] = {&kPlanPlan,     &kPlanCheck, &kPlanMig,
+                                               &kPlanHarpagon, &kPlanBench, &kPlanGrowth};
 
 const cli::Program kProgram = {.name = "leat-plan",
                                .summary = "applications and profiles in, plans out",
-                               .description = "The solvers behind `leat plan`. The daemon runs it as a child, under a time limit, and reads the plan it writes.",
+                               .description =
+                                   "The solvers behind `leat plan`. The daemon runs it as a child, under a time limit, "
+                                   "and reads the plan it writes.",
                                .subcommands = kSubcommands};
 
 }  // namespace

@@ -70,12 +70,14 @@ MigChange unchanged(const Dealer& dealer, const SizeDemand& demand) {
 
 }  // namespace
 
-MigChange change_to(const LayoutSpace& space, const MigHost& host, const std::vector<std::uint32_t>& layouts, const SizeDemand& demand) {
+MigChange change_to(const LayoutSpace& space, const MigHost& host, const std::vector<std::uint32_t>& layouts,
+                    const SizeDemand& demand) {
   const Dealer dealer{space, host};
   const std::size_t count = host.gpus.size();
   std::vector<std::vector<double>> stopped(count, std::vector<double>(count));
   for (std::size_t g = 0; g < count; ++g)
-    for (std::size_t i = 0; i < count; ++i) stopped[g][i] = dealer.lay(host.gpus[g], space.layouts()[layouts[i]]).second;
+    for (std::size_t i = 0; i < count; ++i)
+      stopped[g][i] = dealer.lay(host.gpus[g], space.layouts()[layouts[i]]).second;
   // Least total over all ways to deal: best[set] for the first popcount(set) GPUs having the layouts in `set`.
   std::vector<double> best(1u << count, std::numeric_limits<double>::infinity());
   std::vector<std::uint32_t> last(1u << count);
@@ -102,7 +104,8 @@ MigChange change_to(const LayoutSpace& space, const MigHost& host, const std::ve
   return out;
 }
 
-MigChange least_change(const LayoutSpace& space, const MigHost& host, const LayoutChoice& best, double tolerance, const SizeDemand& demand) {
+MigChange least_change(const LayoutSpace& space, const MigHost& host, const LayoutChoice& best, double tolerance,
+                       const SizeDemand& demand) {
   const Dealer dealer{space, host};
   const double enough = best.served_rps * (1 - tolerance) * (1 - 1e-9);
   MigChange now = unchanged(dealer, demand);
@@ -142,12 +145,15 @@ std::vector<std::string> commands_for(const MigHost& host, const MigChange& chan
     if (!c.any()) continue;
     const std::string device = "nvidia-smi mig -i " + std::to_string(gpu.index);
     if (!gpu.mig_enabled) {
-      out.push_back("# GPU " + std::to_string(gpu.index) + ": MIG mode is off; turning it on needs root and an idle GPU, and may reset it");
+      out.push_back("# GPU " + std::to_string(gpu.index) +
+                    ": MIG mode is off; turning it on needs root and an idle GPU, and may reset it");
       out.push_back("nvidia-smi -i " + std::to_string(gpu.index) + " -mig 1");
     }
     for (const MigInstance& i : c.destroyed) {
-      const std::string what = host.geometry.profiles[i.placement.profile].name + " at " + std::to_string(i.placement.start);
-      if (!i.used_by.empty()) out.push_back("# GPU " + std::to_string(gpu.index) + ": stop " + i.used_by + " on " + what + " first");
+      const std::string what =
+          host.geometry.profiles[i.placement.profile].name + " at " + std::to_string(i.placement.start);
+      if (!i.used_by.empty())
+        out.push_back("# GPU " + std::to_string(gpu.index) + ": stop " + i.used_by + " on " + what + " first");
       out.push_back(device + " -dci -gi " + std::to_string(i.id));
       out.push_back(device + " -dgi -gi " + std::to_string(i.id));
     }

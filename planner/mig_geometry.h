@@ -1,8 +1,8 @@
-// MIG geometry: which GPU instances a GPU can be cut into, and where they may lie. A placement is a start in memory slices;
-// compute slices only add up. Plain data. Any thread.
+// MIG geometry: which GPU instances a GPU can be cut into, and where they may lie. A placement is a start in memory
+// slices; compute slices only add up. Plain data. Any thread.
 //
-// The tables are for the simulator, the studies and the tests. For a real GPU ask the driver (leat probe writes what NVML says
-// into a host file, mig_io.h): figures of Hopper and later differ between boards and drivers.
+// The tables are for the simulator, the studies and the tests. For a real GPU ask the driver (leat probe writes what
+// NVML says into a host file, mig_io.h): figures of Hopper and later differ between boards and drivers.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 namespace leat::planner {
 
 struct MigProfile {
-  std::string name;              // "3g.20gb"
-  std::uint32_t compute = 1;     // slices
-  std::uint32_t memory = 1;      // slices
-  std::uint32_t most = 1;        // instances of this profile on one GPU
+  std::string name;           // "3g.20gb"
+  std::uint32_t compute = 1;  // slices
+  std::uint32_t memory = 1;   // slices
+  std::uint32_t most = 1;     // instances of this profile on one GPU
   std::vector<std::uint32_t> starts;
   std::int64_t memory_mib = 0;
-  bool media = false;            // "+me": the one instance with the media engines; never chosen unless asked for
+  bool media = false;  // "+me": the one instance with the media engines; never chosen unless asked for
 };
 
 struct MigGeometry {
@@ -31,7 +31,7 @@ struct MigGeometry {
 };
 
 struct MigPlacement {
-  std::uint32_t profile = 0;     // of the geometry
+  std::uint32_t profile = 0;  // of the geometry
   std::uint32_t start = 0;
   bool operator==(const MigPlacement&) const = default;
 };

@@ -30,7 +30,8 @@ MigGeometry geometry_from(const JsonCursor& node) {
     p.compute = static_cast<std::uint32_t>(item.at("compute").integer(1, 64));
     p.memory = static_cast<std::uint32_t>(item.at("memory").integer(1, 32));
     p.most = static_cast<std::uint32_t>(item.at("most").integer(1, 64));
-    for (const JsonCursor& s : item.at("starts").items()) p.starts.push_back(static_cast<std::uint32_t>(s.integer(0, 31)));
+    for (const JsonCursor& s : item.at("starts").items())
+      p.starts.push_back(static_cast<std::uint32_t>(s.integer(0, 31)));
     p.memory_mib = item.integer_or("memory_mib", 0, 0, std::int64_t{1} << 40);
     p.media = item.has("media") && item.at("media").boolean();
     g.profiles.push_back(std::move(p));
@@ -51,9 +52,11 @@ MigGpu gpu_from(const JsonCursor& node, const MigGeometry& geometry) {
     item.only({"profile", "start", "id", "uuid", "used_by"});
     MigInstance i;
     const std::string name = item.at("profile").text();
-    const auto at = std::find_if(geometry.profiles.begin(), geometry.profiles.end(), [&](const MigProfile& p) { return p.name == name; });
+    const auto at = std::find_if(geometry.profiles.begin(), geometry.profiles.end(),
+                                 [&](const MigProfile& p) { return p.name == name; });
     if (at == geometry.profiles.end()) item.at("profile").fail("no profile '" + name + "' in the geometry");
-    i.placement.profile = static_cast<std::uint32_t>(at == geometry.profiles.end() ? 0 : at - geometry.profiles.begin());
+    i.placement.profile =
+        static_cast<std::uint32_t>(at == geometry.profiles.end() ? 0 : at - geometry.profiles.begin());
     i.placement.start = static_cast<std::uint32_t>(item.at("start").integer(0, 31));
     i.id = static_cast<std::int32_t>(item.integer_or("id", -1, -1, 1 << 20));
     i.uuid = item.text_or("uuid", "");
@@ -62,7 +65,8 @@ MigGpu gpu_from(const JsonCursor& node, const MigGeometry& geometry) {
     gpu.instances.push_back(std::move(i));
   }
   if (geometry.profiles.empty()) return gpu;
-  if (const std::string problem = problem_of(geometry, placements); !problem.empty()) node.at("instances").fail(problem);
+  if (const std::string problem = problem_of(geometry, placements); !problem.empty())
+    node.at("instances").fail(problem);
   return gpu;
 }
 
@@ -76,7 +80,8 @@ Result<MigHost> parse_mig_host(std::string_view json, const std::string& name) {
   MigHost host;
   host.geometry = geometry_from(root.at("geometry"));
   for (const JsonCursor& item : root.at("gpus").items()) host.gpus.push_back(gpu_from(item, host.geometry));
-  if (host.gpus.empty() || host.gpus.size() > kMostMigGpus) root.at("gpus").fail("1 to " + std::to_string(kMostMigGpus) + " GPUs");
+  if (host.gpus.empty() || host.gpus.size() > kMostMigGpus)
+    root.at("gpus").fail("1 to " + std::to_string(kMostMigGpus) + " GPUs");
   if (document.failed()) return document.error();
   return host;
 }

@@ -54,7 +54,8 @@ std::vector<double> as_real(const SizeCounts& counts) { return {counts.begin(), 
 bool serves_every_class(const SizeDemand& demand, const SizeCounts& counts) {
   for (std::size_t b = 0; b < demand.batch_share.size(); ++b) {
     bool fits = demand.batch_share[b] <= 0;
-    for (std::size_t k = 0; k < counts.size() && !fits; ++k) fits = counts[k] > 0 && demand.latency_s[k][b] <= demand.sla_s;
+    for (std::size_t k = 0; k < counts.size() && !fits; ++k)
+      fits = counts[k] > 0 && demand.latency_s[k][b] <= demand.sla_s;
     if (!fits) return false;
   }
   return true;
@@ -83,11 +84,14 @@ std::vector<SizeCounts> maximal_layouts(const MigGeometry& geometry, const std::
   placer.all(0, 0, counts, [&](const SizeCounts& c) { found.insert(c); });
   std::vector<SizeCounts> out;
   for (const SizeCounts& c : found)
-    if (std::none_of(found.begin(), found.end(), [&](const SizeCounts& o) { return o != c && covers(o, c); })) out.push_back(c);
+    if (std::none_of(found.begin(), found.end(), [&](const SizeCounts& o) { return o != c && covers(o, c); }))
+      out.push_back(c);
   return out;
 }
 
-std::vector<std::vector<MigPlacement>> placements_of(const MigGeometry& geometry, const std::vector<std::uint32_t>& profiles, const SizeCounts& wanted) {
+std::vector<std::vector<MigPlacement>> placements_of(const MigGeometry& geometry,
+                                                     const std::vector<std::uint32_t>& profiles,
+                                                     const SizeCounts& wanted) {
   std::vector<std::vector<MigPlacement>> out;
   Placer placer{geometry, profiles};
   SizeCounts counts(profiles.size());
@@ -98,7 +102,10 @@ std::vector<std::vector<MigPlacement>> placements_of(const MigGeometry& geometry
 }
 
 LayoutSpace::LayoutSpace(const MigGeometry& geometry, std::vector<std::uint32_t> profiles, std::uint32_t gpus)
-    : geometry_(geometry), profiles_(std::move(profiles)), gpus_(gpus), layouts_(maximal_layouts(geometry_, profiles_)) {
+    : geometry_(geometry),
+      profiles_(std::move(profiles)),
+      gpus_(gpus),
+      layouts_(maximal_layouts(geometry_, profiles_)) {
   levels_.push_back({{SizeCounts(profiles_.size()), 0, 0}});
   for (std::uint32_t g = 0; g < gpus_; ++g) {
     std::map<SizeCounts, Total> next;

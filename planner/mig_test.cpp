@@ -13,8 +13,8 @@
 namespace leat::planner {
 namespace {
 
-// Written again, slice by slice, from the rules alone: an instance covers `memory` slices from its start; slices are not shared;
-// compute slices add up; starts and counts as in the table.
+// Written again, slice by slice, from the rules alone: an instance covers `memory` slices from its start; slices are
+// not shared; compute slices add up; starts and counts as in the table.
 bool valid(const MigGeometry& g, const std::vector<MigPlacement>& placements) {
   std::vector<int> owner(g.memory_slices, -1);
   unsigned compute = 0;
@@ -46,11 +46,11 @@ TEST(MigGeometry, TablesAreSoundAndKnowTheRules) {
   const std::uint32_t one = profile(a100, "1g.5gb"), three = profile(a100, "3g.20gb"), four = profile(a100, "4g.20gb");
   const auto problem = [&](std::vector<MigPlacement> p) { return problem_of(a100, p); };
   EXPECT_EQ(problem({{four, 0}, {three, 4}}), "");
-  EXPECT_NE(problem({{three, 0}, {four, 4}}), "");          // a 4g starts at 0 only
-  EXPECT_NE(problem({{three, 0}, {four, 0}}), "");          // first-fit of the 3g would block it
+  EXPECT_NE(problem({{three, 0}, {four, 4}}), "");  // a 4g starts at 0 only
+  EXPECT_NE(problem({{three, 0}, {four, 0}}), "");  // first-fit of the 3g would block it
   EXPECT_EQ(problem({{three, 0}, {three, 4}}), "");
   EXPECT_NE(problem({{three, 0}, {three, 4}, {one, 0}}), "");
-  EXPECT_NE(problem({{one, 7}}), "");                       // the eighth memory slice starts nothing of one slice
+  EXPECT_NE(problem({{one, 7}}), "");  // the eighth memory slice starts nothing of one slice
   const std::uint32_t media = profile(a100, "1g.5gb+me");
   EXPECT_NE(problem({{media, 0}, {media, 1}}), "");
 }
@@ -70,8 +70,14 @@ TEST(MigLayout, EveryMaximalLayoutIsValidAndTheUsualOnesAreThere) {
   }
   const MigGeometry& a100 = *mig_table("A100-40");
   const auto layouts = maximal_layouts(a100, profiles_for(a100, 0));  // sizes 1, 2, 3, 4, 7
-  for (const SizeCounts& usual : std::vector<SizeCounts>{{0, 0, 0, 0, 1}, {0, 0, 1, 1, 0}, {0, 0, 2, 0, 0}, {7, 0, 0, 0, 0}, {1, 3, 0, 0, 0},
-                                                         {0, 2, 1, 0, 0}, {2, 1, 1, 0, 0}, {3, 0, 0, 1, 0}})
+  for (const SizeCounts& usual : std::vector<SizeCounts>{{0, 0, 0, 0, 1},
+                                                         {0, 0, 1, 1, 0},
+                                                         {0, 0, 2, 0, 0},
+                                                         {7, 0, 0, 0, 0},
+                                                         {1, 3, 0, 0, 0},
+                                                         {0, 2, 1, 0, 0},
+                                                         {2, 1, 1, 0, 0},
+                                                         {3, 0, 0, 1, 0}})
     EXPECT_EQ(std::count(layouts.begin(), layouts.end(), usual), 1) << ::testing::PrintToString(usual);
 }
 
@@ -80,10 +86,13 @@ TEST(MigLayout, ValidatorsAgree) {
   std::uint64_t x = 12345;
   int good = 0;
   for (int i = 0; i < 20000; ++i) {
-    const auto draw = [&](std::uint64_t n) { return static_cast<std::uint32_t>((x = x * 6364136223846793005ull + 1442695040888963407ull) >> 33) % n; };
+    const auto draw = [&](std::uint64_t n) {
+      return static_cast<std::uint32_t>((x = x * 6364136223846793005ull + 1442695040888963407ull) >> 33) % n;
+    };
     const MigGeometry& g = *mig_table(mig_table_names()[draw(5)]);
     std::vector<MigPlacement> p;
-    for (std::uint64_t n = 1 + draw(3); n > 0; --n) p.push_back({static_cast<std::uint32_t>(draw(g.profiles.size())), static_cast<std::uint32_t>(draw(8))});
+    for (std::uint64_t n = 1 + draw(3); n > 0; --n)
+      p.push_back({static_cast<std::uint32_t>(draw(g.profiles.size())), static_cast<std::uint32_t>(draw(8))});
     EXPECT_EQ(valid(g, p), problem_of(g, p).empty());
     good += valid(g, p);
   }
@@ -108,17 +117,19 @@ TEST(MigLayout, ExactSearchEqualsExhaustiveSearch) {
     const SizeDemand d = size_demand(w.model, w.batch_share, space.compute_of_sizes(), w.sla_factor);
     double most = 0;
     std::set<SizeCounts> seen;
-    const std::function<void(std::uint32_t, std::uint32_t, SizeCounts)> visit = [&](std::uint32_t gpu, std::uint32_t from, SizeCounts counts) {
-      if (gpu == w.gpus) {
-        if (seen.insert(counts).second) most = std::max(most, served_load(d, {counts.begin(), counts.end()}).rate_rps);
-        return;
-      }
-      for (std::uint32_t l = from; l < space.layouts().size(); ++l) {
-        SizeCounts next = counts;
-        for (std::size_t k = 0; k < next.size(); ++k) next[k] += space.layouts()[l][k];
-        visit(gpu + 1, l, next);
-      }
-    };
+    const std::function<void(std::uint32_t, std::uint32_t, SizeCounts)> visit =
+        [&](std::uint32_t gpu, std::uint32_t from, SizeCounts counts) {
+          if (gpu == w.gpus) {
+            if (seen.insert(counts).second)
+              most = std::max(most, served_load(d, {counts.begin(), counts.end()}).rate_rps);
+            return;
+          }
+          for (std::uint32_t l = from; l < space.layouts().size(); ++l) {
+            SizeCounts next = counts;
+            for (std::size_t k = 0; k < next.size(); ++k) next[k] += space.layouts()[l][k];
+            visit(gpu + 1, l, next);
+          }
+        };
     visit(0, 0, SizeCounts(space.profiles().size()));
     EXPECT_EQ(seen.size(), space.size());
     const LayoutChoice best = space.best_layout(d);
@@ -134,12 +145,14 @@ TEST(MigLayout, RefinedParisIsWithinThreePercentOfTheExactSearch) {
     const MigGeometry& g = *mig_table(w.geometry);
     const LayoutSpace space(g, profiles_for(g, 0), w.gpus);
     const SizeDemand d = size_demand(w.model, w.batch_share, space.compute_of_sizes(), w.sla_factor);
-    const ParisResult wanted = paris(paris_problem(w.model, w.batch_share, space.compute_of_sizes(), g.compute_slices * w.gpus));
+    const ParisResult wanted =
+        paris(paris_problem(w.model, w.batch_share, space.compute_of_sizes(), g.compute_slices * w.gpus));
     const double best = space.best_layout(d).bound_rps;
     const LayoutChoice refined = space.refine(space.nearest_layout(wanted.instances, d), d);
     EXPECT_GE(refined.served_rps, 0.97 * best) << i;
     EXPECT_LE(refined.served_rps, best * (1 + 1e-9)) << i;
-    for (std::uint32_t k = 0; k < space.profiles().size(); ++k) EXPECT_LE(space.homogeneous(k, d).served_rps, best * (1 + 1e-9));
+    for (std::uint32_t k = 0; k < space.profiles().size(); ++k)
+      EXPECT_LE(space.homogeneous(k, d).served_rps, best * (1 + 1e-9));
   }
 }
 
@@ -157,19 +170,21 @@ void expect_sound(const MigHost& host, const MigChange& change) {
 TEST(MigChange, KeepsWhatTheWantedLayoutHasToo) {
   const MigGeometry& g = *mig_table("A100-40");
   MigHost host{g, {{0, "", true, {}}, {1, "", true, {}}}};
-  const std::uint32_t one = profile(g, "1g.5gb"), two = profile(g, "2g.10gb"), three = profile(g, "3g.20gb"), seven = profile(g, "7g.40gb");
+  const std::uint32_t one = profile(g, "1g.5gb"), two = profile(g, "2g.10gb"), three = profile(g, "3g.20gb"),
+                      seven = profile(g, "7g.40gb");
   host.gpus[0].instances = {{{three, 0}, 1, "", "worker a"}, {{two, 4}, 3, "", ""}, {{one, 6}, 5, "", ""}};
   host.gpus[1].instances = {{{seven, 0}, 0, "", "worker b"}};
   const LayoutSpace space(g, profiles_for(g, 0), 2);
   const SizeDemand d = size_demand(analytic_models()[1], lognormal_batches(1, 1, 16), space.compute_of_sizes(), 2);
   const auto layout = [&](const SizeCounts& c) {
-    return static_cast<std::uint32_t>(std::find(space.layouts().begin(), space.layouts().end(), c) - space.layouts().begin());
+    return static_cast<std::uint32_t>(std::find(space.layouts().begin(), space.layouts().end(), c) -
+                                      space.layouts().begin());
   };
   // A whole GPU and two halves, dealt in the wrong order.
   const MigChange change = change_to(space, host, {layout({0, 0, 0, 0, 1}), layout({0, 0, 2, 0, 0})}, d);
   expect_sound(host, change);
-  EXPECT_FALSE(change.gpus[1].any());          // the whole GPU stays as it is
-  ASSERT_EQ(change.gpus[0].kept.size(), 1u);   // the 3g stays, in use
+  EXPECT_FALSE(change.gpus[1].any());         // the whole GPU stays as it is
+  ASSERT_EQ(change.gpus[0].kept.size(), 1u);  // the 3g stays, in use
   EXPECT_EQ(change.gpus[0].kept[0].used_by, "worker a");
   ASSERT_EQ(change.gpus[0].created.size(), 1u);
   EXPECT_EQ(change.gpus[0].created[0].start, 4u);
@@ -212,15 +227,18 @@ TEST(MigChange, LeastChangeServesEnoughAndStopsNothingWhenThereIsNoNeed) {
 
 TEST(MigHost, ReadsAndRefuses) {
   const auto good = parse_mig_host(R"({"schema": "leat-mig/1", "geometry": "A100-40", "gpus": [
-    {"index": 0, "instances": [{"profile": "3g.20gb", "start": 4, "id": 2, "used_by": "worker"}]}]})", "h");
+    {"index": 0, "instances": [{"profile": "3g.20gb", "start": 4, "id": 2, "used_by": "worker"}]}]})",
+                                   "h");
   ASSERT_TRUE(good) << good.error();
   EXPECT_EQ(good->gpus[0].instances[0].placement.start, 4u);
   EXPECT_FALSE(good->geometry.from_driver);
-  for (const char* bad : {R"({"schema": "leat-mig/1", "geometry": "A9", "gpus": [{"index": 0}]})",
-                          R"({"schema": "leat-mig/1", "geometry": "A30", "gpus": []})",
-                          R"({"schema": "leat-mig/1", "geometry": "A30", "gpus": [{"index": 0, "instances": [{"profile": "4g.24gb", "start": 1}]}]})",
-                          R"({"schema": "leat-mig/1", "geometry": "A30", "gpus": [{"index": 0, "instances": [{"profile": "9g", "start": 0}]}]})",
-                          R"({"schema": "leat-mig/2", "geometry": "A30", "gpus": [{"index": 0}]})", R"([])", R"({)"}) {
+  for (
+      const char* bad :
+      {R"({"schema": "leat-mig/1", "geometry": "A9", "gpus": [{"index": 0}]})",
+       R"({"schema": "leat-mig/1", "geometry": "A30", "gpus": []})",
+       R"({"schema": "leat-mig/1", "geometry": "A30", "gpus": [{"index": 0, "instances": [{"profile": "4g.24gb", "start": 1}]}]})",
+       R"({"schema": "leat-mig/1", "geometry": "A30", "gpus": [{"index": 0, "instances": [{"profile": "9g", "start": 0}]}]})",
+       R"({"schema": "leat-mig/2", "geometry": "A30", "gpus": [{"index": 0}]})", R"([])", R"({)"}) {
     const auto refused = parse_mig_host(bad, "h");
     ASSERT_FALSE(refused) << bad;
     EXPECT_EQ(refused.error().find('\n'), std::string::npos);

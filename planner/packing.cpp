@@ -9,7 +9,8 @@ namespace {
 constexpr std::size_t kTryAll = 12;  // items; shares of 1/1 to 1/4 leave at most six over
 
 // Places sizes[k..] into devices with room left; equal rooms are tried once. False: it cannot be done.
-bool place(const std::vector<std::uint64_t>& sizes, std::size_t k, std::vector<std::uint64_t>& room, std::vector<std::uint32_t>& at) {
+bool place(const std::vector<std::uint64_t>& sizes, std::size_t k, std::vector<std::uint64_t>& room,
+           std::vector<std::uint32_t>& at) {
   if (k == sizes.size()) return true;
   for (std::uint32_t d = 0; d < room.size(); ++d) {
     if (room[d] < sizes[k] || std::find(room.begin(), room.begin() + d, room[d]) != room.begin() + d) continue;

@@ -1,5 +1,6 @@
 // PARIS (section IV-B, Algorithm 1): how many partitions of each size serve a distribution of batch sizes.
-// Vectors by batch are indexed [batch - 1]; sizes ascend. Any thread: pure functions. No errors: problem_of() says what is wrong.
+// Vectors by batch are indexed [batch - 1]; sizes ascend. Any thread: pure functions. No errors: problem_of() says what
+// is wrong.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ struct ParisProblem {
   std::vector<double> batch_share;  // [batch - 1], sums to 1
   std::vector<ParisSize> sizes;
   double total_compute = 0;
-  double knee = 0.8;                // utilisation from which a larger batch no longer pays (the paper's 80 %)
+  double knee = 0.8;  // utilisation from which a larger batch no longer pays (the paper's 80 %)
 };
 
 struct ParisResult {

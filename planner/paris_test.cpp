@@ -12,7 +12,8 @@
 namespace leat::planner {
 namespace {
 
-// Figure 8: knees 2 and 4; the small partition serves batches 1 and 2 at 40 and 20 queries/s, the large one 3 and 4 at 30 and 20.
+// Figure 8: knees 2 and 4; the small partition serves batches 1 and 2 at 40 and 20 queries/s, the large one 3 and 4 at
+// 30 and 20.
 ParisProblem figure8() {
   ParisProblem p;
   p.batch_share = {0.2, 0.2, 0.4, 0.2};
@@ -26,7 +27,7 @@ TEST(Paris, Figure8) {
   ASSERT_EQ(problem_of(p), "");
   const ParisResult r = paris(p);
   EXPECT_EQ(r.knee_batch, (std::vector<std::uint32_t>{2, 4}));
-  EXPECT_NEAR(100 * r.ratio[0], 0.5 + 1.0, 1e-12);          // for 100 queries
+  EXPECT_NEAR(100 * r.ratio[0], 0.5 + 1.0, 1e-12);              // for 100 queries
   EXPECT_NEAR(100 * r.ratio[1], 40.0 / 30 + 20.0 / 20, 1e-12);  // 2.3
   EXPECT_NEAR(std::round(1000 * r.ratio[1]) / 10, 2.3, 0.05);
   EXPECT_NEAR(r.instances[0] / r.instances[1], 1.5 / (7.0 / 3), 1e-12);
@@ -98,7 +99,7 @@ TEST(ServedLoad, PricesAreADualSolutionOfTheSameValue) {
       covered += d.batch_share[b] * least;
     }
     EXPECT_NEAR(value, load.rate_rps, 1e-6 * load.rate_rps) << i;  // strong duality
-    EXPECT_GE(covered, 1 - 1e-6) << i;                             // dual feasible: the value bounds every division of the load
+    EXPECT_GE(covered, 1 - 1e-6) << i;  // dual feasible: the value bounds every division of the load
   }
 }
 

@@ -17,7 +17,8 @@ double normal_below(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 }  // namespace
 
 const std::vector<AnalyticModel>& analytic_models() {
-  static const std::vector<AnalyticModel> all = {{"light", 0.0020, 0.0015}, {"medium", 0.0030, 0.0060}, {"heavy", 0.0040, 0.0240}};
+  static const std::vector<AnalyticModel> all = {
+      {"light", 0.0020, 0.0015}, {"medium", 0.0030, 0.0060}, {"heavy", 0.0040, 0.0240}};
   return all;
 }
 
@@ -34,8 +35,8 @@ std::vector<double> lognormal_batches(double mu, double sigma, std::uint32_t mos
   return share;
 }
 
-ParisProblem paris_problem(const AnalyticModel& model, const std::vector<double>& batch_share, const std::vector<double>& compute_of_sizes,
-                           double total_compute) {
+ParisProblem paris_problem(const AnalyticModel& model, const std::vector<double>& batch_share,
+                           const std::vector<double>& compute_of_sizes, double total_compute) {
   ParisProblem problem;
   problem.batch_share = batch_share;
   problem.total_compute = total_compute;
@@ -50,12 +51,14 @@ ParisProblem paris_problem(const AnalyticModel& model, const std::vector<double>
   return problem;
 }
 
-SizeDemand size_demand(const AnalyticModel& model, const std::vector<double>& batch_share, const std::vector<double>& compute_of_sizes, double factor) {
+SizeDemand size_demand(const AnalyticModel& model, const std::vector<double>& batch_share,
+                       const std::vector<double>& compute_of_sizes, double factor) {
   SizeDemand demand;
   demand.batch_share = batch_share;
   for (double slices : compute_of_sizes) {
     demand.latency_s.emplace_back();
-    for (std::uint32_t b = 1; b <= batch_share.size(); ++b) demand.latency_s.back().push_back(model.latency_s(slices, b));
+    for (std::uint32_t b = 1; b <= batch_share.size(); ++b)
+      demand.latency_s.back().push_back(model.latency_s(slices, b));
   }
   demand.sla_s = factor * demand.latency_s.back().back();
   return demand;

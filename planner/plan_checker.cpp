@@ -11,7 +11,8 @@ namespace leat::planner {
 namespace {
 
 // p50 and p99 of blocks [first, end), from the rows alone; a batch between two measured ones lies between them.
-bool profiled(const Profile& profile, const Partition& at, const Stage& stage, std::uint32_t batch, Latency& least, Latency& most) {
+bool profiled(const Profile& profile, const Partition& at, const Stage& stage, std::uint32_t batch, Latency& least,
+              Latency& most) {
   const ProfileRow* below = nullptr;
   const ProfileRow* above = nullptr;
   for (const ProfileRow& r : profile.rows) {
@@ -38,6 +39,7 @@ class PromiseChecker {
   std::string check() {
     for (std::size_t r = 0; r < file_.plan.routes.size() && text_.str().empty(); ++r) check_route(r);
     if (text_.str().empty()) check_devices();
+    if (text_.str().empty()) check_work();
     for (std::size_t a = 0; a < file_.applications.size() && text_.str().empty(); ++a) check_application(a);
     return text_.str();
   }
@@ -61,11 +63,13 @@ class PromiseChecker {
     for (std::size_t s = 0; s < route.stages.size(); ++s) {
       const Stage& stage = route.stages[s];
       for (const auto p : stage.pool) {
-        if (!holders_.emplace(p, index).second) text_ << where << ": partition '" << file_.plan.partitions[p].name << "' holds two stages";
+        work_[p] += route.rate_rps * static_cast<double>(stage.latency_by_batch.back().p50_ns) / 1e9 / route.batch /
+                    static_cast<double>(stage.pool.size());
         check_stage(where + ", stage " + std::to_string(s), profile, route, stage, file_.plan.partitions[p]);
         if (!text_.str().empty()) return;
       }
-      const double rate = static_cast<double>(stage.pool.size()) * route.batch * 1e9 / static_cast<double>(stage.latency_by_batch.back().p50_ns);
+      const double rate = static_cast<double>(stage.pool.size()) * route.batch * 1e9 /
+                          static_cast<double>(stage.latency_by_batch.back().p50_ns);
       if (rate < route.rate_rps * (1 - 1e-6)) {
         text_ << where << ", stage " << s << ": carries " << rate << " of " << route.rate_rps << " requests per second";
         return;
@@ -79,23 +83,29 @@ class PromiseChecker {
     worst = std::max(worst, latency_us);
   }
 
-  void check_stage(const std::string& where, const Profile& profile, const Route& route, const Stage& stage, const Partition& at) {
+  void check_stage(const std::string& where, const Profile& profile, const Route& route, const Stage& stage,
+                   const Partition& at) {
     for (std::uint32_t b = 1; b <= route.batch; ++b) {
       Latency least, most;
       if (!profiled(profile, at, stage, b, least, most)) {
-        text_ << where << ": '" << profile.model << "' has no profile of batch " << b << " on class '" << at.partition_class << "', share " << at.share;
+        text_ << where << ": '" << profile.model << "' has no profile of batch " << b << " on class '"
+              << at.partition_class << "', share " << at.share;
         return;
       }
       const Latency& planned = stage.latency_by_batch[b - 1];
       const std::int64_t slack = profile.blocks + 1;  // rounding of what lies between two measured batches
-      if (planned.p50_ns < least.p50_ns - slack || planned.p50_ns > most.p50_ns + slack || planned.p99_ns < least.p99_ns - slack || planned.p99_ns > most.p99_ns + slack) {
-        text_ << where << ": states " << planned.p50_ns << " ns for batch " << b << "; the profile says " << most.p50_ns;
+      if (planned.p50_ns < least.p50_ns - slack || planned.p50_ns > most.p50_ns + slack ||
+          planned.p99_ns < least.p99_ns - slack || planned.p99_ns > most.p99_ns + slack) {
+        text_ << where << ": states " << planned.p50_ns << " ns for batch " << b << "; the profile says "
+              << most.p50_ns;
         return;
       }
     }
     std::int64_t bytes = 0;
-    for (std::uint32_t k = stage.first_block; k < stage.end_block && !profile.block_memory_bytes.empty(); ++k) bytes += profile.block_memory_bytes[k];
-    if (at.memory_bytes > 0 && bytes > at.memory_bytes) text_ << where << ": needs " << bytes << " bytes; '" << at.name << "' has " << at.memory_bytes;
+    for (std::uint32_t k = stage.first_block; k < stage.end_block && !profile.block_memory_bytes.empty(); ++k)
+      bytes += profile.block_memory_bytes[k];
+    if (at.memory_bytes > 0 && bytes > at.memory_bytes)
+      text_ << where << ": needs " << bytes << " bytes; '" << at.name << "' has " << at.memory_bytes;
   }
 
   // Shares cut from one device add up to one at most; a device given whole is given once.
@@ -105,10 +115,19 @@ class PromiseChecker {
       double& sum = given[{p.host, p.device}];
       sum += 1.0 / p.share;
       if (sum > 1 + 1e-9) {
-        text_ << "device " << p.device << ": its partitions (the last is '" << p.name << "') add up to " << sum << " of it";
+        text_ << "device " << p.device << ": its partitions (the last is '" << p.name << "') add up to " << sum
+              << " of it";
         return;
       }
     }
+  }
+
+  // Stages that share partitions in time: their planned rates, spread evenly over their pools, leave no partition more
+  // work than time.
+  void check_work() {
+    for (const auto& [p, work] : work_)
+      if (work > 1 + 1e-6)
+        text_ << "partition '" << file_.plan.partitions[p].name << "': its stages need " << work << " of its time";
   }
 
   void check_application(std::size_t a) {
@@ -123,18 +142,21 @@ class PromiseChecker {
       need.push_back(it->second);
     }
     const double longest = longest_path(app, need) / 1000, slo = static_cast<double>(app.slo_ns) / 1e6;
-    if (longest > slo) text_ << "application '" << app.name << "': its longest path takes " << longest << " ms of " << slo;
+    if (longest > slo)
+      text_ << "application '" << app.name << "': its longest path takes " << longest << " ms of " << slo;
   }
 
   const PlanFile& file_;
   std::map<std::string, const Profile*> by_model_;
-  std::map<std::uint32_t, std::size_t> holders_;
+  std::map<std::uint32_t, double> work_;  // by partition
   std::map<std::pair<std::uint32_t, std::uint32_t>, double> slowest_us_;
   std::ostringstream text_;
 };
 
 }  // namespace
 
-std::string broken_promise(const PlanFile& file, const std::vector<Profile>& profiles) { return PromiseChecker(file, profiles).check(); }
+std::string broken_promise(const PlanFile& file, const std::vector<Profile>& profiles) {
+  return PromiseChecker(file, profiles).check();
+}
 
 }  // namespace leat::planner

@@ -11,7 +11,8 @@
 namespace leat::planner {
 
 // Empty: it holds. Otherwise one line: which application, route, stage or device, and by how much. `file` must be valid
-// (plan_io's problem_of). Latencies are held at p99 for the planned batch plus transfers; waiting is what the plan's margin is for.
+// (plan_io's problem_of). Latencies are held at p99 for the planned batch plus transfers; waiting is what the plan's
+// margin is for.
 std::string broken_promise(const PlanFile& file, const std::vector<Profile>& profiles);
 
 }  // namespace leat::planner

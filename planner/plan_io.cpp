@@ -114,15 +114,19 @@ Json to_json(const Application& a) {
   for (const Module& m : a.modules) {
     Json after = Json::array();
     for (const auto before : m.after) after.push_back(a.modules[before].name);
-    out["module"].push_back({{"name", m.name}, {"model", m.model}, {"after", after},
-                             {"items_per_request", m.items_per_request}, {"fan_out_cap", m.fan_out_cap}});
+    out["module"].push_back({{"name", m.name},
+                             {"model", m.model},
+                             {"after", after},
+                             {"items_per_request", m.items_per_request},
+                             {"fan_out_cap", m.fan_out_cap}});
   }
   return out;
 }
 
 Json to_json(const Partition& p) {
-  Json out = {{"name", p.name}, {"kind", name_of(p.kind)}, {"class", p.partition_class}, {"share", p.share},
-              {"size", p.size}, {"price", p.price}, {"device", p.device}, {"host", p.host}, {"selector", p.selector}};
+  Json out = {{"name", p.name},     {"kind", name_of(p.kind)}, {"class", p.partition_class},
+              {"share", p.share},   {"size", p.size},          {"price", p.price},
+              {"device", p.device}, {"host", p.host},          {"selector", p.selector}};
   if (p.watts > 0) out["watts"] = p.watts;
   if (p.memory_bytes > 0) out["memory_bytes"] = p.memory_bytes;
   return out;
@@ -135,10 +139,17 @@ Json to_json(const Route& r) {
     for (const Latency& l : s.latency_by_batch) {
       latency.push_back({{"p50_ns", l.p50_ns}, {"p99_ns", l.p99_ns}, {"samples", l.samples}});
     }
-    stages.push_back({{"first_block", s.first_block}, {"end_block", s.end_block}, {"pool", s.pool},
-                      {"latency_by_batch", latency}, {"transfer_bytes", s.transfer_bytes}});
+    stages.push_back({{"first_block", s.first_block},
+                      {"end_block", s.end_block},
+                      {"pool", s.pool},
+                      {"latency_by_batch", latency},
+                      {"transfer_bytes", s.transfer_bytes}});
   }
-  return {{"application", r.application}, {"module", r.module}, {"batch", r.batch}, {"rate_rps", r.rate_rps}, {"stages", stages}};
+  return {{"application", r.application},
+          {"module", r.module},
+          {"batch", r.batch},
+          {"rate_rps", r.rate_rps},
+          {"stages", stages}};
 }
 
 std::string problem_of_partitions(const Plan& plan) {
@@ -152,7 +163,8 @@ std::string problem_of_partitions(const Plan& plan) {
     if (p.share < 1) return where + ".share: must be 1 or more";
     if (!(p.size > 0)) return where + ".size: must be positive";
     if (!plan.hosts.empty() && p.host >= plan.hosts.size()) {
-      return where + ".host: is " + std::to_string(p.host) + ", but there are " + std::to_string(plan.hosts.size()) + " hosts";
+      return where + ".host: is " + std::to_string(p.host) + ", but there are " + std::to_string(plan.hosts.size()) +
+             " hosts";
     }
   }
   return {};
@@ -170,13 +182,14 @@ std::string problem_of_stage(const Plan& plan, const Route& r, std::size_t s, co
   std::set<std::uint32_t> seen;
   for (const auto p : stage.pool) {
     if (p >= plan.partitions.size()) {
-      return where + ".pool: names partition " + std::to_string(p) + ", but there are " + std::to_string(plan.partitions.size());
+      return where + ".pool: names partition " + std::to_string(p) + ", but there are " +
+             std::to_string(plan.partitions.size());
     }
     if (!seen.insert(p).second) return where + ".pool: names partition " + std::to_string(p) + " twice";
   }
   if (stage.latency_by_batch.size() != r.batch) {
-    return where + ".latency_by_batch: has " + std::to_string(stage.latency_by_batch.size()) + " entries; needs one for each batch 1.." +
-           std::to_string(r.batch);
+    return where + ".latency_by_batch: has " + std::to_string(stage.latency_by_batch.size()) +
+           " entries; needs one for each batch 1.." + std::to_string(r.batch);
   }
   for (const Latency& l : stage.latency_by_batch) {
     if (l.p50_ns <= 0 || l.p99_ns < l.p50_ns) return where + ".latency_by_batch: needs 0 < p50_ns <= p99_ns";
@@ -190,11 +203,12 @@ std::string problem_of_routes(const PlanFile& file) {
     const Route& r = file.plan.routes[i];
     const std::string where = "routes[" + std::to_string(i) + "]";
     if (r.application >= file.applications.size()) {
-      return where + ".application: is " + std::to_string(r.application) + ", but there are " + std::to_string(file.applications.size());
+      return where + ".application: is " + std::to_string(r.application) + ", but there are " +
+             std::to_string(file.applications.size());
     }
     if (r.module >= file.applications[r.application].modules.size()) {
-      return where + ".module: is " + std::to_string(r.module) + ", but '" + file.applications[r.application].name + "' has " +
-             std::to_string(file.applications[r.application].modules.size());
+      return where + ".module: is " + std::to_string(r.module) + ", but '" + file.applications[r.application].name +
+             "' has " + std::to_string(file.applications[r.application].modules.size());
     }
     if (r.batch < 1) return where + ".batch: must be 1 or more";
     if (!(r.rate_rps >= 0)) return where + ".rate_rps: must not be negative";
@@ -222,10 +236,12 @@ std::string problem_of(const PlanFile& file) {
   if (std::string problem = problem_of_routes(file); !problem.empty()) return problem;
   const auto& budget = file.plan.budget_ns;
   if (budget.empty()) return {};
-  if (budget.size() != file.applications.size()) return "budget_ns: needs one list for each application, or none at all";
+  if (budget.size() != file.applications.size())
+    return "budget_ns: needs one list for each application, or none at all";
   for (std::size_t a = 0; a < budget.size(); ++a) {
     if (budget[a].size() != file.applications[a].modules.size()) {
-      return "budget_ns[" + std::to_string(a) + "]: needs one budget for each module of '" + file.applications[a].name + "'";
+      return "budget_ns[" + std::to_string(a) + "]: needs one budget for each module of '" + file.applications[a].name +
+             "'";
     }
   }
   return {};
@@ -265,7 +281,7 @@ std::string plan_to_json(const PlanFile& file) {
   if (!file.plan.budget_ns.empty()) out["budget_ns"] = file.plan.budget_ns;
   const Certificate& c = file.plan.certificate;
   out["certificate"] = {{"objective", c.objective}, {"upper_bound", c.upper_bound}, {"gap", c.gap},
-                        {"binding", c.binding}, {"method", c.method}, {"seconds", c.seconds}};
+                        {"binding", c.binding},     {"method", c.method},           {"seconds", c.seconds}};
   return out.dump(1) + "\n";
 }
 

@@ -1,5 +1,5 @@
-// Plans as JSON files (docs/plans.md). A file carries the applications it was made for, so that the daemon, the simulator
-// and the checker need nothing else. Any thread. Errors are one line: file, key, what to do.
+// Plans as JSON files (docs/plans.md). A file carries the applications it was made for, so that the daemon, the
+// simulator and the checker need nothing else. Any thread. Errors are one line: file, key, what to do.
 #pragma once
 
 #include <string>

@@ -8,11 +8,17 @@ namespace {
 
 PlanFile small_plan() {
   PlanFile f;
-  f.applications.push_back({"traffic", 50'000'000, 30, 1, {{"detect", "detector", {}, 1, 1}, {"plate", "ocr", {0}, 2.5, 8}}});
+  f.applications.push_back(
+      {"traffic", 50'000'000, 30, 1, {{"detect", "detector", {}, 1, 1}, {"plate", "ocr", {0}, 2.5, 8}}});
   f.plan.partitions.push_back({"cpu0", PartitionKind::cpu, "cpu:1", 1, 1, 1, 5, 1 << 30, 0, 0, "0"});
   f.plan.partitions.push_back({"gpu0/mps0", PartitionKind::mps, "V100", 2, 0.5, 2, 0, 0, 1, 0, "MPS 50%"});
   f.plan.hosts.push_back({10, 10});
-  f.plan.routes.push_back({0, 0, 2, 31.25, {{0, 3, {0}, {{1000, 1200, 9}, {1500, 1600, 9}}, 4096}, {3, 5, {1}, {{10, 20, 0}, {30, 30, 1}}, 0}}});
+  f.plan.routes.push_back(
+      {0,
+       0,
+       2,
+       31.25,
+       {{0, 3, {0}, {{1000, 1200, 9}, {1500, 1600, 9}}, 4096}, {3, 5, {1}, {{10, 20, 0}, {30, 30, 1}}, 0}}});
   f.plan.routes.push_back({0, 1, 1, 80, {{0, 1, {1}, {{7, 7, 0}}, 0}}});
   f.plan.budget_ns = {{30'000'000, 20'000'000}};
   f.plan.certificate = {31.25, 32.5, 0.0384, "pool gpu0", "test", 0.125};
@@ -53,18 +59,24 @@ TEST_P(PlanIoBroken, IsRefusedInOneLineThatNamesTheKey) {
 
 INSTANTIATE_TEST_SUITE_P(
     Each, PlanIoBroken,
-    testing::Values(Broken{"pool", [](PlanFile& f) { f.plan.routes[0].stages[1].pool = {9}; }, "routes[0].stages[1].pool"},
-                    Broken{"twice", [](PlanFile& f) { f.plan.routes[0].stages[1].pool = {1, 1}; }, "twice"},
-                    Broken{"gap", [](PlanFile& f) { f.plan.routes[0].stages[1].first_block = 4; }, "first_block"},
-                    Broken{"batches", [](PlanFile& f) { f.plan.routes[0].stages[0].latency_by_batch.pop_back(); }, "latency_by_batch"},
-                    Broken{"latency", [](PlanFile& f) { f.plan.routes[1].stages[0].latency_by_batch[0].p50_ns = -3; }, "p50_ns"},
-                    Broken{"module", [](PlanFile& f) { f.plan.routes[1].module = 7; }, "routes[1].module"},
-                    Broken{"application", [](PlanFile& f) { f.plan.routes[1].application = 7; }, "routes[1].application"},
-                    Broken{"name", [](PlanFile& f) { f.plan.partitions[1].name = "cpu0"; }, "partitions[1].name"},
-                    Broken{"share", [](PlanFile& f) { f.plan.partitions[1].share = 0; }, "partitions[1].share"},
-                    Broken{"host", [](PlanFile& f) { f.plan.partitions[0].host = 3; }, "partitions[0].host"},
-                    Broken{"budget", [](PlanFile& f) { f.plan.budget_ns[0].pop_back(); }, "budget_ns[0]"},
-                    Broken{"stages", [](PlanFile& f) { f.plan.routes[0].stages.clear(); }, "routes[0].stages"}),
+    testing::Values(
+        Broken{"pool", [](PlanFile& f) { f.plan.routes[0].stages[1].pool = {9}; }, "routes[0].stages[1].pool"},
+        Broken{"twice",
+               [](PlanFile& f) {
+                 f.plan.routes[0].stages[1].pool = {1, 1};
+               },
+               "twice"},
+        Broken{"gap", [](PlanFile& f) { f.plan.routes[0].stages[1].first_block = 4; }, "first_block"},
+        Broken{"batches", [](PlanFile& f) { f.plan.routes[0].stages[0].latency_by_batch.pop_back(); },
+               "latency_by_batch"},
+        Broken{"latency", [](PlanFile& f) { f.plan.routes[1].stages[0].latency_by_batch[0].p50_ns = -3; }, "p50_ns"},
+        Broken{"module", [](PlanFile& f) { f.plan.routes[1].module = 7; }, "routes[1].module"},
+        Broken{"application", [](PlanFile& f) { f.plan.routes[1].application = 7; }, "routes[1].application"},
+        Broken{"name", [](PlanFile& f) { f.plan.partitions[1].name = "cpu0"; }, "partitions[1].name"},
+        Broken{"share", [](PlanFile& f) { f.plan.partitions[1].share = 0; }, "partitions[1].share"},
+        Broken{"host", [](PlanFile& f) { f.plan.partitions[0].host = 3; }, "partitions[0].host"},
+        Broken{"budget", [](PlanFile& f) { f.plan.budget_ns[0].pop_back(); }, "budget_ns[0]"},
+        Broken{"stages", [](PlanFile& f) { f.plan.routes[0].stages.clear(); }, "routes[0].stages"}),
     [](const auto& one) { return one.param.name; });
 
 TEST(PlanIo, SyntaxErrorsNameTheLine) {

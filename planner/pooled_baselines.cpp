@@ -8,7 +8,8 @@
 
 namespace leat::planner {
 
-std::vector<std::vector<std::uint32_t>> gpus_taken(const PooledProblem& problem, const std::vector<PooledDnnPlan>& plan) {
+std::vector<std::vector<std::uint32_t>> gpus_taken(const PooledProblem& problem,
+                                                   const std::vector<PooledDnnPlan>& plan) {
   std::vector<std::vector<std::uint32_t>> out;
   for (const PooledDnnPlan& d : plan) {
     std::map<std::pair<std::size_t, std::uint32_t>, double> pools;
@@ -18,7 +19,8 @@ std::vector<std::vector<std::uint32_t>> gpus_taken(const PooledProblem& problem,
       }
     }
     out.emplace_back(problem.types.size(), 0u);
-    for (const auto& [pool, gpus] : pools) out.back()[pool.second] += static_cast<std::uint32_t>(std::ceil(gpus - 1e-9));
+    for (const auto& [pool, gpus] : pools)
+      out.back()[pool.second] += static_cast<std::uint32_t>(std::ceil(gpus - 1e-9));
   }
   return out;
 }
@@ -35,7 +37,8 @@ PooledSolution solve_whole_models(const PooledProblem& problem) { return solve_p
 namespace {
 
 // One DNN alone on these many GPUs of each type.
-PooledDnnPlan alone(const PooledProblem& problem, std::size_t dnn, std::vector<std::uint32_t> counts, std::uint32_t stages) {
+PooledDnnPlan alone(const PooledProblem& problem, std::size_t dnn, std::vector<std::uint32_t> counts,
+                    std::uint32_t stages) {
   PooledProblem small = problem;
   small.dnns = {problem.dnns[dnn]};
   small.max_stages = stages;

@@ -20,7 +20,8 @@ double item_us(const PooledProblem& problem, const Profile& profile, std::uint32
 }
 
 // Requests per second that one of the server's v * h vGPUs may move through its end of the cut.
-double link_cap(const PooledProblem& problem, const Profile& profile, const GpuType& type, std::uint32_t share, std::uint32_t cut) {
+double link_cap(const PooledProblem& problem, const Profile& profile, const GpuType& type, std::uint32_t share,
+                std::uint32_t cut) {
   if (problem.bandwidth_gbps <= 0) return 1e18;
   const double sharers = share * type.gpus_per_server;
   const double us = item_us(problem, profile, cut);
@@ -120,10 +121,12 @@ class Enumerator {
         for (std::uint32_t k = 0; k <= profile_.blocks; ++k) {
           const std::int64_t p50 = table_.p50_ns(type.name, share, b, 0, k);
           s.before_us.back().push_back(static_cast<double>(p50) / 1000);
-          s.tail_us.back().push_back(static_cast<double>(problem_.budget_by_p99 ? table_.p99_ns(type.name, share, b, 0, k) : p50) / 1000);
+          s.tail_us.back().push_back(
+              static_cast<double>(problem_.budget_by_p99 ? table_.p99_ns(type.name, share, b, 0, k) : p50) / 1000);
         }
       }
-      for (std::uint32_t cut = 0; cut <= profile_.blocks; ++cut) s.cap.push_back(link_cap(problem_, profile_, type, v, cut));
+      for (std::uint32_t cut = 0; cut <= profile_.blocks; ++cut)
+        s.cap.push_back(link_cap(problem_, profile_, type, v, cut));
       out.push_back(std::move(s));
     }
     return out;
@@ -196,7 +199,8 @@ std::vector<Slot> enumerate_slots(const PooledProblem& problem, const PooledDnn&
 
 void keep_best_for_whole_gpus(std::vector<Slot>& slots) {
   for (Slot& slot : slots) {
-    keep_best(slot.candidates, [](const Candidate& a, const Candidate& b, std::uint32_t s) { return a.gpu_rps(s) >= b.gpu_rps(s); });
+    keep_best(slot.candidates,
+              [](const Candidate& a, const Candidate& b, std::uint32_t s) { return a.gpu_rps(s) >= b.gpu_rps(s); });
     slot.copies = std::min(slot.copies, static_cast<std::uint32_t>(slot.candidates.size()));
   }
 }
@@ -210,7 +214,9 @@ PooledStage describe_stage(const PooledProblem& problem, const PooledDnn& dnn, s
   const Profile& profile = *dnn.profile;
   const GpuType& gpu = problem.types[type];
   PooledStage s{type, share, first_block, end_block, 0, 0, 0, 0};
-  s.latency_us = static_cast<double>(ProfileTable(profile).p50_ns(gpu.name, gpu.share_of(share), batch, first_block, end_block)) / 1000;
+  s.latency_us =
+      static_cast<double>(ProfileTable(profile).p50_ns(gpu.name, gpu.share_of(share), batch, first_block, end_block)) /
+      1000;
   s.transfer_us = batch * item_us(problem, profile, end_block);
   s.rps_per_vgpu = std::min({1e6 * batch / s.latency_us, link_cap(problem, profile, gpu, share, first_block),
                              link_cap(problem, profile, gpu, share, end_block)});

@@ -14,12 +14,14 @@ namespace {
 class Checker {
  public:
   enum class Rules { strict, replicated, free };
-  Checker(const PooledProblem& problem, const PooledTolerance& tolerance, Rules rules) : problem_(problem), tolerance_(tolerance), rules_(rules) {}
+  Checker(const PooledProblem& problem, const PooledTolerance& tolerance, Rules rules)
+      : problem_(problem), tolerance_(tolerance), rules_(rules) {}
 
   std::string check(const std::vector<PooledDnnPlan>& plan) {
     if (plan.size() != problem_.dnns.size()) return "has plans for " + std::to_string(plan.size()) + " DNNs";
     for (std::size_t i = 0; i < plan.size() && problem_text_.empty(); ++i) check_dnn(problem_.dnns[i], plan[i]);
-    for (std::size_t g = 0; g < problem_.types.size() && problem_text_.empty() && rules_ == Rules::free; ++g) check_packing(g);
+    for (std::size_t g = 0; g < problem_.types.size() && problem_text_.empty() && rules_ == Rules::free; ++g)
+      check_packing(g);
     for (std::size_t g = 0; g < problem_.types.size() && problem_text_.empty(); ++g) {
       if (taken_[g] > problem_.types[g].count + tolerance_.gpus * static_cast<double>(plan.size() * 8)) {
         fail(problem_.types[g].name) << "takes " << taken_[g] << " GPUs of " << problem_.types[g].count;
@@ -69,14 +71,16 @@ class Checker {
       const std::string where = dnn.profile->model + ", pipeline " + std::to_string(k);
       check_pipeline(dnn, p, where);
       rps += p.rps;
-      for (std::size_t s = 0; s < p.stages.size(); ++s) pools[{s, p.stages[s].type}] += static_cast<double>(p.stages[s].vgpus) / p.stages[s].share;
+      for (std::size_t s = 0; s < p.stages.size(); ++s)
+        pools[{s, p.stages[s].type}] += static_cast<double>(p.stages[s].vgpus) / p.stages[s].share;
     }
     if (!problem_text_.empty()) return;
     if (std::abs(rps - plan.rps) > tolerance_.rate * std::max(1.0, rps)) {
       fail(dnn.profile->model) << "states " << plan.rps << " rps; its pipelines carry " << rps;
       return;
     }
-    for (const auto& [pool, gpus] : pools) taken_[pool.second] += rules_ == Rules::strict ? std::ceil(gpus - tolerance_.gpus) : gpus;
+    for (const auto& [pool, gpus] : pools)
+      taken_[pool.second] += rules_ == Rules::strict ? std::ceil(gpus - tolerance_.gpus) : gpus;
     if (rules_ != Rules::replicated) check_slots(dnn, plan);
     if (rules_ != Rules::free) return;
     for (const PooledPipeline& p : plan.pipelines) {
@@ -110,13 +114,17 @@ class Checker {
       }
       spent += latency;
       if (at < dnn.profile->blocks && problem_.bandwidth_gbps > 0) {
-        spent += p.batch * 8.0 * static_cast<double>(dnn.profile->boundary_bytes[at - 1]) / (problem_.bandwidth_gbps * 1000);
+        spent +=
+            p.batch * 8.0 * static_cast<double>(dnn.profile->boundary_bytes[at - 1]) / (problem_.bandwidth_gbps * 1000);
       }
       rps = std::min(rps, static_cast<double>(s.vgpus) * vgpu_rps(dnn, p, s));
     }
-    if (at != dnn.profile->blocks) fail(where) << "ends at block " << at << " of " << dnn.profile->blocks;
-    else if (spent > dnn.budget_us + tolerance_.us) fail(where) << "needs " << spent << " us of " << dnn.budget_us;
-    else if (p.rps > rps * (1 + tolerance_.rate) + 1e-6) fail(where) << "states " << p.rps << " rps; its vGPUs carry " << rps;
+    if (at != dnn.profile->blocks)
+      fail(where) << "ends at block " << at << " of " << dnn.profile->blocks;
+    else if (spent > dnn.budget_us + tolerance_.us)
+      fail(where) << "needs " << spent << " us of " << dnn.budget_us;
+    else if (p.rps > rps * (1 + tolerance_.rate) + 1e-6)
+      fail(where) << "states " << p.rps << " rps; its vGPUs carry " << rps;
   }
 
   // No device of the packing holds more than one whole.
@@ -125,7 +133,8 @@ class Checker {
     if (shares.empty()) return;
     const std::vector<std::uint32_t> device = pack_shares(shares, problem_.types[type].count);
     if (device.size() != shares.size()) {
-      fail(problem_.types[type].name) << "no packing of " << shares.size() << " shares into " << problem_.types[type].count << " GPUs is found";
+      fail(problem_.types[type].name) << "no packing of " << shares.size() << " shares into "
+                                      << problem_.types[type].count << " GPUs is found";
       return;
     }
     std::map<std::uint32_t, double> filled;
@@ -143,10 +152,12 @@ class Checker {
     const std::size_t types = problem_.types.size();
     std::map<std::size_t, std::uint32_t> taken;
     const std::uint32_t most = rules_ == Rules::free ? kFreePipelines : 1;
-    const bool slots_known = tolerance_.slots_known && rules_ != Rules::free;  // a plan by the stricter rules has theirs
+    const bool slots_known =
+        tolerance_.slots_known && rules_ != Rules::free;  // a plan by the stricter rules has theirs
     std::vector<const PooledPipeline*> order;
     for (const PooledPipeline& p : plan.pipelines) order.push_back(&p);
-    std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->stages.size() > b->stages.size(); });
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto* a, const auto* b) { return a->stages.size() > b->stages.size(); });
     for (const PooledPipeline* p : order) {
       std::size_t first = 0, width = 1;
       for (const PooledStage& s : p->stages) first = first * types + s.type;
@@ -156,7 +167,8 @@ class Checker {
         for (slot = first; slot < first + width && taken[slot] == most;) ++slot;
       }
       if (slot < first || slot >= first + width || ++taken[slot] > most) {
-        fail(dnn.profile->model) << "more than " << most << " pipelines in slot " << slot << ", or one in a slot of other types";
+        fail(dnn.profile->model) << "more than " << most << " pipelines in slot " << slot
+                                 << ", or one in a slot of other types";
         return;
       }
     }
@@ -173,11 +185,13 @@ class Checker {
 
 }  // namespace
 
-std::string problem_of(const PooledProblem& problem, const std::vector<PooledDnnPlan>& plan, const PooledTolerance& tolerance, bool replicated) {
+std::string problem_of(const PooledProblem& problem, const std::vector<PooledDnnPlan>& plan,
+                       const PooledTolerance& tolerance, bool replicated) {
   return Checker(problem, tolerance, replicated ? Checker::Rules::replicated : Checker::Rules::strict).check(plan);
 }
 
-std::string problem_of_free(const PooledProblem& problem, const std::vector<PooledDnnPlan>& plan, const PooledTolerance& tolerance) {
+std::string problem_of_free(const PooledProblem& problem, const std::vector<PooledDnnPlan>& plan,
+                            const PooledTolerance& tolerance) {
   PooledProblem freer = problem;
   freer.max_stages = std::max(problem.max_stages, kFreeStages);
   return Checker(freer, tolerance, Checker::Rules::free).check(plan);
@@ -191,7 +205,8 @@ double objective_of(const PooledProblem& problem, const std::vector<PooledDnnPla
     double rate = 0;
     for (const PooledPipeline& p : plan[i].pipelines) {
       double rps = INFINITY;
-      for (const PooledStage& s : p.stages) rps = std::min(rps, static_cast<double>(s.vgpus) * checker.vgpu_rps(problem.dnns[i], p, s));
+      for (const PooledStage& s : p.stages)
+        rps = std::min(rps, static_cast<double>(s.vgpus) * checker.vgpu_rps(problem.dnns[i], p, s));
       rate += rps;
     }
     z = std::min(z, rate / problem.dnns[i].weight);

@@ -39,7 +39,8 @@ PooledLp::PooledLp(std::vector<double> counts, std::vector<double> weights, std:
   lp.gain[0] = 1;
   lp.maximize();
   for (std::uint32_t r = 0; r < lp.rows; ++r) {
-    if (lp.basic[r] >= 1 && lp.basic[r] < lp.columns) columns[lp.basic[r] - 1].rps = lp.right[r] * scale_[columns[lp.basic[r] - 1].dnn];
+    if (lp.basic[r] >= 1 && lp.basic[r] < lp.columns)
+      columns[lp.basic[r] - 1].rps = lp.right[r] * scale_[columns[lp.basic[r] - 1].dnn];
   }
   for (const LpColumn& c : columns) columns_[c.dnn].push_back(c);
   gpu_price_.assign(types, 0);
@@ -56,7 +57,8 @@ PooledLp::PooledLp(std::vector<double> counts, std::vector<double> weights, std:
   bound_ = dot(gpu_price_, counts_);
 }
 
-PooledLp::Shape PooledLp::shape(std::uint32_t dnn, double rps, double waste, const std::vector<double>& most_gpus, std::uint32_t slots) const {
+PooledLp::Shape PooledLp::shape(std::uint32_t dnn, double rps, double waste, const std::vector<double>& most_gpus,
+                                std::uint32_t slots) const {
   const auto types = static_cast<std::uint32_t>(counts_.size());
   const std::vector<LpColumn>& columns = columns_[dnn];
   const double scale = scale_[dnn];

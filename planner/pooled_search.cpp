@@ -1,11 +1,13 @@
-// For a target z the prices of the relaxation (pooled_lp.h) make a budget of waste: every plan with min rate / weight >= z wastes
-// at most bound - z, where waste is the price of its GPUs less the price of its rates, and adds up over DNNs, over slots and
-// over the rounding of each pool. Nothing that wastes more need be looked at, however many GPUs there are.
+// For a target z the prices of the relaxation (pooled_lp.h) make a budget of waste: every plan with min rate / weight
+// >= z wastes at most bound - z, where waste is the price of its GPUs less the price of its rates, and adds up over
+// DNNs, over slots and over the rounding of each pool. Nothing that wastes more need be looked at, however many GPUs
+// there are.
 //   labels    of a slot: rates at which one of its stages is just full, with the least of every other stage
 //   options   of a DNN: picks of labels whose rates add up, least in GPUs; grown with a small budget first, so that the
 //             waste no DNN can avoid is known early and taken off everybody else's budget
 //   chains    one option a DNN within the counts
-// The relaxation's ranges of each slot's rate keep the lists short when thousands of GPUs make many labels of equal waste.
+// The relaxation's ranges of each slot's rate keep the lists short when thousands of GPUs make many labels of equal
+// waste.
 #include "planner/pooled_search.h"
 
 #include <algorithm>
@@ -34,8 +36,8 @@ bool covers(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t
   return true;
 }
 
-// Pipelines of all D stages first, then ever shorter ones, each into the first free slot that begins with its types: which of
-// them makes no difference to shorter ones.
+// Pipelines of all D stages first, then ever shorter ones, each into the first free slot that begins with its types:
+// which of them makes no difference to shorter ones.
 void give_slots(std::vector<PooledPipeline>& pipelines, const PooledProblem& problem) {
   const auto types = static_cast<std::uint32_t>(problem.types.size());
   std::set<std::uint32_t> taken;
@@ -56,12 +58,19 @@ void give_slots(std::vector<PooledPipeline>& pipelines, const PooledProblem& pro
 struct PooledSearch::Chain {
   std::vector<std::uint32_t> gpus;
   double waste = 0;
-  std::uint32_t before = 0;           // chain of the DNNs before
+  std::uint32_t before = 0;  // chain of the DNNs before
   const Option* option = nullptr;
 };
 
-PooledSearch::PooledSearch(const PooledProblem& problem, const std::vector<std::vector<Slot>>& slots, const PooledLp& lp, SearchRules rules)
-    : problem_(problem), slots_(slots), lp_(lp), rules_(rules), unit_(rules.unit), grain_(rules.free ? rules.unit : 1), types_(static_cast<std::uint32_t>(problem.types.size())),
+PooledSearch::PooledSearch(const PooledProblem& problem, const std::vector<std::vector<Slot>>& slots,
+                           const PooledLp& lp, SearchRules rules)
+    : problem_(problem),
+      slots_(slots),
+      lp_(lp),
+      rules_(rules),
+      unit_(rules.unit),
+      grain_(rules.free ? rules.unit : 1),
+      types_(static_cast<std::uint32_t>(problem.types.size())),
       dnns_(static_cast<std::uint32_t>(problem.dnns.size())) {}
 
 // False: the steps are spent.
@@ -88,7 +97,8 @@ std::vector<PooledLp::Range> PooledSearch::candidate_ranges(std::uint32_t dnn, s
   std::sort(most.begin(), most.end(), std::greater<>());
   most.resize(s.copies, 0);
   const double all = std::accumulate(most.begin(), most.end(), 0.0);
-  for (PooledLp::Range& r : out) r.least = std::max(0.0, r.least - (all - (r.most >= most.back() ? r.most : most.back())));
+  for (PooledLp::Range& r : out)
+    r.least = std::max(0.0, r.least - (all - (r.most >= most.back() ? r.most : most.back())));
   return out;
 }
 
@@ -99,14 +109,15 @@ bool PooledSearch::add_labels(std::uint32_t dnn, std::uint32_t slot, double limi
   const auto ranges = candidate_ranges(dnn, slot, limit);
   for (std::uint32_t c = 0; c < s.candidates.size(); ++c) {
     const Candidate& candidate = s.candidates[c];
-    double step[kMostStages];   // rate of one count
+    double step[kMostStages];  // rate of one count
     std::uint32_t units[kMostStages];
     for (std::uint32_t k = 0; k < candidate.stages; ++k) {
       step[k] = unit_ == 1 ? candidate.gpu_rps(k) : candidate.stage[k].rps_per_vgpu;
       units[k] = unit_ == 1 ? 1 : unit_ / candidate.stage[k].share;
     }
     for (std::uint32_t full = 0; full < candidate.stages; ++full) {
-      const double first = std::max(1.0, ceil_safe(ranges[c].least / step[full])), last = ceil_safe(ranges[c].most / step[full]);
+      const double first = std::max(1.0, ceil_safe(ranges[c].least / step[full])),
+                   last = ceil_safe(ranges[c].most / step[full]);
       if (last >= first && !spend(static_cast<std::uint64_t>(last - first) + 1)) return false;
       for (double n = first; n <= last; ++n) {
         Label label;
@@ -147,7 +158,8 @@ bool PooledSearch::make_labels(std::uint32_t dnn, double limit) {
     std::vector<Label> all;
     if (ranges_[slot].most <= 0) continue;
     if (!add_labels(dnn, slot, limit, all)) return false;
-    // Leave out what a label of at least its rate beats at every stage. Looking at the nearest rates finds most of them.
+    // Leave out what a label of at least its rate beats at every stage. Looking at the nearest rates finds most of
+    // them.
     std::sort(all.begin(), all.end(), [](const Label& a, const Label& b) {
       if (a.rps != b.rps) return a.rps > b.rps;
       return std::lexicographical_compare(a.use, a.use + kMostStages, b.use, b.use + kMostStages);
@@ -199,7 +211,8 @@ bool PooledSearch::make_options(std::uint32_t dnn, double rate, double limit) {
   const auto slots = static_cast<std::uint32_t>(labels_.size());
   order_.resize(slots);
   std::iota(order_.begin(), order_.end(), 0u);
-  std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) { return labels_[a].size() < labels_[b].size(); });
+  std::stable_sort(order_.begin(), order_.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return labels_[a].size() < labels_[b].size(); });
   can_still_.assign(slots + 1, 0);
   must_still_.assign(slots + 1, false);
   pool_.assign(std::size_t{problem_.max_stages} * types_, 0);
@@ -211,7 +224,8 @@ bool PooledSearch::make_options(std::uint32_t dnn, double rate, double limit) {
     must_still_[p] = must_still_[p + 1] || range.least > kLoose * rate;
   }
   for (std::uint32_t p = 0; p < slots; ++p) {
-    for (std::uint32_t s = 0; s < slots_[dnn][order_[p]].stages; ++s) last_user_[s * types_ + slots_[dnn][order_[p]].types[s]] = p;
+    for (std::uint32_t s = 0; s < slots_[dnn][order_[p]].stages; ++s)
+      last_user_[s * types_ + slots_[dnn][order_[p]].types[s]] = p;
   }
   find_beginnings();
   enough_ = false;
@@ -228,7 +242,8 @@ void PooledSearch::find_beginnings() {
   for (std::uint32_t s = 0; s < slots_[dnn_].size(); ++s) {
     const Slot& slot = slots_[dnn_][s];
     for (std::uint32_t length = 1; length <= slot.stages; ++length) {
-      const auto [it, fresh] = known.emplace(std::vector<std::uint32_t>(slot.types, slot.types + length), static_cast<std::uint32_t>(room_.size()));
+      const auto [it, fresh] = known.emplace(std::vector<std::uint32_t>(slot.types, slot.types + length),
+                                             static_cast<std::uint32_t>(room_.size()));
       if (fresh) {
         std::uint32_t room = 1;
         for (std::uint32_t k = length; k < problem_.max_stages; ++k) room *= types_;
@@ -249,7 +264,8 @@ bool PooledSearch::seats(std::uint32_t slot, bool taken) {
   return true;
 }
 
-// Tries every label at this position's slot as its `copy`-th pipeline, then the slot without it. False: the steps are spent.
+// Tries every label at this position's slot as its `copy`-th pipeline, then the slot without it. False: the steps are
+// spent.
 bool PooledSearch::choose(std::uint32_t position, std::uint32_t copy, double rest) {
   if (position == order_.size() || can_still_[position] < rest * (1 - kRound)) return true;
   const std::uint32_t slot = order_[position];
@@ -258,7 +274,8 @@ bool PooledSearch::choose(std::uint32_t position, std::uint32_t copy, double res
   const std::uint32_t copies_left = slots_[dnn_][slot].copies - copy;
   const double own = list.empty() ? 0 : list.back().rps * (copies_left - 1);
   const double floor = std::max(0.0, (rest - can_still_[position + 1] - own) * (1 - kRound));
-  const bool full = reach_ != Reach::everywhere && picks_.size() > types_;  // the relaxation needs `types` of them; one more to fill up
+  const bool full = reach_ != Reach::everywhere &&
+                    picks_.size() > types_;  // the relaxation needs `types` of them; one more to fill up
   if (copies_left > 0 && !full && seats(slot, true)) {
     auto it = std::lower_bound(list.begin(), list.end(), floor, [](const Label& l, double r) { return l.rps < r; });
     for (; it != list.end(); ++it) {
@@ -314,7 +331,8 @@ void PooledSearch::finish() {
   for (const Option& o : all) {
     if (covers(o.gpus, option.gpus)) return;
   }
-  all.erase(std::remove_if(all.begin(), all.end(), [&](const Option& o) { return covers(option.gpus, o.gpus); }), all.end());
+  all.erase(std::remove_if(all.begin(), all.end(), [&](const Option& o) { return covers(option.gpus, o.gpus); }),
+            all.end());
   option.picks = picks_;
   all.push_back(std::move(option));
   enough_ = dnns_ == 1;  // it fits the counts: nothing else is asked
@@ -406,7 +424,8 @@ bool PooledSearch::combine(double limit, std::vector<PooledDnnPlan>& plan) const
     std::sort(all.begin(), all.end(), [](const Chain& a, const Chain& b) { return a.gpus < b.gpus; });
     auto& kept = chains[i + 1];
     for (Chain& c : all) {
-      if (std::none_of(kept.rbegin(), kept.rend(), [&](const Chain& k) { return covers(k.gpus, c.gpus); })) kept.push_back(std::move(c));
+      if (std::none_of(kept.rbegin(), kept.rend(), [&](const Chain& k) { return covers(k.gpus, c.gpus); }))
+        kept.push_back(std::move(c));
     }
     if (kept.empty()) return false;
   }
@@ -430,7 +449,8 @@ std::vector<PooledDnnPlan> PooledSearch::describe(const std::vector<const Option
       p.rps = INFINITY;
       std::uint32_t first = 0;
       for (std::uint32_t s = 0; s < c.stages; ++s) {
-        PooledStage stage = describe_stage(problem_, problem_.dnns[i], slot.types[s], c.stage[s].share, c.batch, first, c.stage[s].end_block);
+        PooledStage stage = describe_stage(problem_, problem_.dnns[i], slot.types[s], c.stage[s].share, c.batch, first,
+                                           c.stage[s].end_block);
         stage.vgpus = std::uint64_t{pick.label.count[s]} * (unit_ == 1 ? c.stage[s].share : 1);
         p.rps = std::min(p.rps, static_cast<double>(stage.vgpus) * stage.rps_per_vgpu);
         p.stages.push_back(stage);

@@ -1,5 +1,5 @@
-// Exact search for the pooled problem: is there a plan whose every DNN reaches weight * z? (pooled_search.cpp says how.)
-// Deterministic: effort is counted in steps, never in time. One thread an object.
+// Exact search for the pooled problem: is there a plan whose every DNN reaches weight * z? (pooled_search.cpp says
+// how.) Deterministic: effort is counted in steps, never in time. One thread an object.
 #pragma once
 
 #include <cstdint>
@@ -18,39 +18,40 @@ enum class Reach : std::uint8_t { everywhere, same_slots, nearby };
 struct SearchRules {
   // Parts a GPU is counted in. 1: pipelines never share a GPU; a common multiple of all shares: they may.
   std::uint32_t unit = 1;
-  // false: as the problem says - a slot holds one pipeline, and each (DNN, stage, type) takes whole GPUs. true: several pipelines of
-  // one sequence of types, and any two shares may meet on a GPU.
+  // false: as the problem says - a slot holds one pipeline, and each (DNN, stage, type) takes whole GPUs. true: several
+  // pipelines of one sequence of types, and any two shares may meet on a GPU.
   bool free = false;
 };
 
 class PooledSearch {
  public:
   // Keeps references to the first three.
-  PooledSearch(const PooledProblem& problem, const std::vector<std::vector<Slot>>& slots, const PooledLp& lp, SearchRules rules);
+  PooledSearch(const PooledProblem& problem, const std::vector<std::vector<Slot>>& slots, const PooledLp& lp,
+               SearchRules rules);
 
-  // `yes` fills plan with one that reaches z or more. `no` is a proof. `steps` bounds the effort. Looking elsewhere than
-  // everywhere says too_long where it would say no.
+  // `yes` fills plan with one that reaches z or more. `no` is a proof. `steps` bounds the effort. Looking elsewhere
+  // than everywhere says too_long where it would say no.
   Answer reaches(double z, std::uint64_t steps, Reach reach, std::vector<PooledDnnPlan>& plan);
   std::uint64_t steps_taken() const { return steps_taken_; }
 
  private:
   // One use of a slot: what it takes of each stage's pool (in units) and the rate it can carry.
   struct Label {
-    double rps = 0, waste = 0;               // waste: price of its GPUs less the price of its rate; never negative
+    double rps = 0, waste = 0;  // waste: price of its GPUs less the price of its rate; never negative
     std::uint32_t candidate = 0;
     std::uint32_t use[kMostStages] = {};
-    std::uint32_t count[kMostStages] = {};   // whole GPUs (unit 1) or vGPUs
+    std::uint32_t count[kMostStages] = {};  // whole GPUs (unit 1) or vGPUs
   };
   struct Pick {
     std::uint32_t slot = 0;
     Label label;
   };
-  struct Option {                            // a way to serve one DNN
-    std::vector<std::uint32_t> gpus;         // [type]
+  struct Option {                     // a way to serve one DNN
+    std::vector<std::uint32_t> gpus;  // [type]
     double waste = 0;
     std::vector<Pick> picks;
   };
-  struct Chain;                              // a choice for the first DNNs
+  struct Chain;  // a choice for the first DNNs
 
   bool spend(std::uint64_t steps);
   void tighten(double z, const std::vector<double>& limits);
@@ -73,28 +74,29 @@ class PooledSearch {
   const std::vector<std::vector<Slot>>& slots_;
   const PooledLp& lp_;
   const SearchRules rules_;
-  const std::uint32_t unit_, grain_;   // grain: parts a GPU is given out in
+  const std::uint32_t unit_, grain_;  // grain: parts a GPU is given out in
   std::uint32_t types_ = 0, dnns_ = 0;
   std::uint64_t steps_left_ = 0, steps_taken_ = 0;
   Reach reach_ = Reach::everywhere;
-  std::vector<std::vector<double>> least_gpus_;         // [dnn][type]: no plan that reaches z gives it fewer
-  std::vector<double> most_gpus_;                       // [type], of the DNN at hand: the counts less everybody else's least
-  std::vector<std::vector<Option>> options_;            // [dnn]
+  std::vector<std::vector<double>> least_gpus_;  // [dnn][type]: no plan that reaches z gives it fewer
+  std::vector<double> most_gpus_;                // [type], of the DNN at hand: the counts less everybody else's least
+  std::vector<std::vector<Option>> options_;     // [dnn]
   // state of one DNN's search
   std::uint32_t dnn_ = 0;
   double rate_ = 0, limit_ = 0;
-  std::vector<PooledLp::Range> ranges_;                 // [slot]
-  std::vector<std::vector<Label>> labels_;              // [slot], ascending rate
-  std::vector<std::uint32_t> order_;                    // slots, shortest lists first
-  std::vector<double> can_still_;                       // [position]: rate the slots from here on can add
-  std::vector<bool> must_still_;                        // [position]: one of them must be used
-  std::vector<std::uint32_t> pool_;                     // [stage * types + type], units taken
-  std::vector<std::uint32_t> last_user_;                // [pool]: position after which nobody adds to it
-  std::vector<std::vector<std::uint32_t>> beginnings_;  // [slot]: indexes into room_ of the sequences it begins with, itself included
-  std::vector<std::uint32_t> room_;                     // pipelines that may still begin so
-  bool enough_ = false;                                 // one option is all that was wanted
+  std::vector<PooledLp::Range> ranges_;     // [slot]
+  std::vector<std::vector<Label>> labels_;  // [slot], ascending rate
+  std::vector<std::uint32_t> order_;        // slots, shortest lists first
+  std::vector<double> can_still_;           // [position]: rate the slots from here on can add
+  std::vector<bool> must_still_;            // [position]: one of them must be used
+  std::vector<std::uint32_t> pool_;         // [stage * types + type], units taken
+  std::vector<std::uint32_t> last_user_;    // [pool]: position after which nobody adds to it
+  std::vector<std::vector<std::uint32_t>>
+      beginnings_;                   // [slot]: indexes into room_ of the sequences it begins with, itself included
+  std::vector<std::uint32_t> room_;  // pipelines that may still begin so
+  bool enough_ = false;              // one option is all that was wanted
   std::vector<Pick> picks_;
-  double waste_ = 0;                                    // of the picks, before pools are rounded up
+  double waste_ = 0;  // of the picks, before pools are rounded up
 };
 
 }  // namespace leat::planner

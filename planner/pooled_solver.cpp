@@ -75,7 +75,8 @@ Split find_split(const PooledLp& lp, const Slots& slots, std::uint32_t types) {
       for (std::size_t b = a + 1; b < columns.size() && columns[a].rps > 0; ++b) {
         if (columns[b].rps <= 0 || columns[a].slot != columns[b].slot || slots[i][columns[a].slot].copies > 1) continue;
         double sum_a = 0, sum_b = 0;
-        for (std::uint32_t g = 0; g < types; ++g) sum_a += columns[a].gpus_per_rps[g], sum_b += columns[b].gpus_per_rps[g];
+        for (std::uint32_t g = 0; g < types; ++g)
+          sum_a += columns[a].gpus_per_rps[g], sum_b += columns[b].gpus_per_rps[g];
         for (std::uint32_t g = 0; g < types; ++g) {
           const double part_a = columns[a].gpus_per_rps[g] / sum_a, part_b = columns[b].gpus_per_rps[g] / sum_b;
           if (std::abs(part_a - part_b) <= widest) continue;
@@ -92,7 +93,8 @@ Split find_split(const PooledLp& lp, const Slots& slots, std::uint32_t types) {
 // node whose search is long because its relaxation mixes two candidates in one slot is split between the two.
 class Solver {
  public:
-  Solver(const PooledProblem& problem, SearchRules rules, std::uint64_t steps) : problem_(problem), rules_(rules), steps_(steps) {}
+  Solver(const PooledProblem& problem, SearchRules rules, std::uint64_t steps)
+      : problem_(problem), rules_(rules), steps_(steps) {}
 
   double reached = 0;  // a plan does
   double bound = 0;    // no plan does better
@@ -155,17 +157,19 @@ class Solver {
     }
   }
 
-  // Searches a node until nothing better than `reached` is left in it (true) or `budget` steps are spent. `leaf`: it cannot be split, so some
-  // plan is found whatever it takes.
+  // Searches a node until nothing better than `reached` is left in it (true) or `budget` steps are spent. `leaf`: it
+  // cannot be split, so some plan is found whatever it takes.
   bool climb(const Node& node, double& top, std::uint64_t budget, bool leaf) {
     PooledSearch search(problem_, node.slots, node.lp, rules_);
     // Down from the bound until a plan is found: the less slack, the less there is to search.
     const double gpu = *std::max_element(node.lp.gpu_price().begin(), node.lp.gpu_price().end());
     const double before = reached;
     std::uint64_t little = std::min(budget, kStepsNear);
-    if (ask(search, node.lp.bound(), Reach::everywhere, little, top) == Answer::yes) return true;  // now and then the relaxation is whole
+    if (ask(search, node.lp.bound(), Reach::everywhere, little, top) == Answer::yes)
+      return true;           // now and then the relaxation is whole
     bool everywhere = true;  // until that is too long; then only near by
-    for (double slack = kFirstSlack * gpu; budget > 0 && reached <= before && node.lp.bound() - slack > reached * (1 + kProof); slack *= 2) {
+    for (double slack = kFirstSlack * gpu;
+         budget > 0 && reached <= before && node.lp.bound() - slack > reached * (1 + kProof); slack *= 2) {
       const double z = node.lp.bound() - slack;
       std::uint64_t some = std::min(budget, kStepsNear);
       if (ask(search, z, Reach::same_slots, some, top) == Answer::yes) break;
@@ -179,8 +183,10 @@ class Solver {
       budget -= std::min(budget, given - some);
     }
     if (reached <= 0) find_any(search, node, top);
-    if (reached <= 0 && ask(search, node.lp.bound() * 1e-9, Reach::everywhere, budget, top) == Answer::too_long) return false;
-    // Just above the best plan: `no` ends the proof. Half way: halves what is open. What is long is first tried near by.
+    if (reached <= 0 && ask(search, node.lp.bound() * 1e-9, Reach::everywhere, budget, top) == Answer::too_long)
+      return false;
+    // Just above the best plan: `no` ends the proof. Half way: halves what is open. What is long is first tried near
+    // by.
     bool polished = false;
     while (!closed(top)) {
       std::uint64_t some = polished ? budget : std::min(budget, kStepsNear);
@@ -211,7 +217,8 @@ class Solver {
     }
   }
 
-  // The first plan of all, when the budget is too small for exact answers: near the relaxation's own, less and less demanding.
+  // The first plan of all, when the budget is too small for exact answers: near the relaxation's own, less and less
+  // demanding.
   void find_any(PooledSearch& search, const Node& node, double& top) {
     double slack = kFirstSlack * *std::max_element(node.lp.gpu_price().begin(), node.lp.gpu_price().end());
     for (; reached <= 0 && slack < node.lp.bound(); slack *= 2) {
@@ -260,7 +267,8 @@ std::string binding_of(const PooledProblem& problem, const PooledLp& lp) {
   for (std::size_t g = 0; g < problem.types.size(); ++g) {
     if (lp.gpu_price()[g] <= 0) continue;
     char text[96];
-    std::snprintf(text, sizeof text, "%s%s (one more brings %.4g)", out.empty() ? "" : ", ", problem.types[g].name.c_str(), lp.gpu_price()[g]);
+    std::snprintf(text, sizeof text, "%s%s (one more brings %.4g)", out.empty() ? "" : ", ",
+                  problem.types[g].name.c_str(), lp.gpu_price()[g]);
     out += text;
   }
   return "partitions: " + out;
@@ -290,7 +298,8 @@ PooledLp relax(const PooledProblem& problem, const Slots& slots) {
   return {std::move(counts), std::move(weights), columns_of(problem, slots)};
 }
 
-void certify(const PooledProblem& problem, const PooledLp& lp, const Solver& best, std::chrono::steady_clock::time_point start, PooledSolution& out) {
+void certify(const PooledProblem& problem, const PooledLp& lp, const Solver& best,
+             std::chrono::steady_clock::time_point start, PooledSolution& out) {
   out.feasible = best.reached > 0;
   out.dnns = best.plan;
   out.lp_bound = lp.bound();

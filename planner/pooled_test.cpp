@@ -15,14 +15,16 @@ namespace {
 
 PooledProblem small_problem(std::mt19937_64& random, std::vector<Profile>& profiles) {
   PooledProblem p;
-  p.types = {{"A", static_cast<std::uint32_t>(1 + random() % 3), static_cast<double>(1 + random() % 2), static_cast<std::uint32_t>(1 + random() % 2)},
+  p.types = {{"A", static_cast<std::uint32_t>(1 + random() % 3), static_cast<double>(1 + random() % 2),
+              static_cast<std::uint32_t>(1 + random() % 2)},
              {"B", static_cast<std::uint32_t>(1 + random() % 3), 1, static_cast<std::uint32_t>(1 + random() % 2)}};
   p.bandwidth_gbps = 0.5 + static_cast<double>(random() % 20);
   p.max_stages = 2;
   for (const Profile& f : profiles) {
     std::int64_t whole = 0;
     for (const Latency& l : f.rows[0].blocks) whole += l.p50_ns;
-    p.dnns.push_back({&f, static_cast<double>(whole) / 1000 * (1.5 + static_cast<double>(random() % 30) / 10), 0.2 + static_cast<double>(random() % 10) / 10, 200});
+    p.dnns.push_back({&f, static_cast<double>(whole) / 1000 * (1.5 + static_cast<double>(random() % 30) / 10),
+                      0.2 + static_cast<double>(random() % 10) / 10, 200});
   }
   return p;
 }
@@ -133,9 +135,10 @@ TEST(Pooled, TheFreeRulesHaveTheirOwnCheck) {
   EXPECT_NE(broken([](auto& d) { d.pipelines[0].stages[0].vgpus += 100; }), "");
   EXPECT_NE(broken([](auto& d) { d.pipelines[0].batch = 7; }), "");
   EXPECT_NE(broken([](auto& d) {
-    for (int k = 0; k < 30; ++k) d.pipelines.push_back(d.pipelines[0]);
-    d.rps += 30 * d.pipelines[0].rps;
-  }), "");
+              for (int k = 0; k < 30; ++k) d.pipelines.push_back(d.pipelines[0]);
+              d.rps += 30 * d.pipelines[0].rps;
+            }),
+            "");
 }
 
 class PpipeData : public testing::Test {
@@ -150,7 +153,8 @@ class PpipeData : public testing::Test {
 };
 
 TEST_F(PpipeData, StoredPlansHoldUnderTheChecker) {
-  PooledTolerance loose;  // their solver leaves counts up to 1e-5 off whole numbers, and adds latencies below 1 us as they are
+  PooledTolerance
+      loose;  // their solver leaves counts up to 1e-5 off whole numbers, and adds latencies below 1 us as they are
   loose.us = 1;
   loose.gpus = 1e-4;
   loose.rate = 2e-5;

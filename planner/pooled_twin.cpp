@@ -13,7 +13,8 @@ struct Stage {
   double rps;
 };
 
-double row_us(const Profile& p, const std::string& type, std::uint32_t share, std::uint32_t batch, std::uint32_t from, std::uint32_t to) {
+double row_us(const Profile& p, const std::string& type, std::uint32_t share, std::uint32_t batch, std::uint32_t from,
+              std::uint32_t to) {
   for (const ProfileRow& r : p.rows) {
     if (r.partition_class != type || r.share != share || r.batch != batch) continue;
     double us = 0;
@@ -27,7 +28,9 @@ double row_us(const Profile& p, const std::string& type, std::uint32_t share, st
 std::vector<std::vector<Stage>> pipelines(const PooledProblem& problem, const PooledDnn& dnn) {
   const Profile& p = *dnn.profile;
   std::vector<std::vector<Stage>> out;
-  const auto bits_us = [&](std::uint32_t cut) { return static_cast<double>(p.boundary_bytes[cut - 1]) * 8 / (problem.bandwidth_gbps * 1000); };
+  const auto bits_us = [&](std::uint32_t cut) {
+    return static_cast<double>(p.boundary_bytes[cut - 1]) * 8 / (problem.bandwidth_gbps * 1000);
+  };
   const auto cap = [&](std::uint32_t cut, std::uint32_t share, std::uint32_t type) {
     const double sharers = share * problem.types[type].gpus_per_server;
     return cut == 0 || cut == p.blocks ? 1e6 / sharers : 1e6 / bits_us(cut) / sharers;
@@ -74,7 +77,9 @@ std::map<Use, double> best_rates(const PooledProblem& problem, const PooledDnn& 
       const auto most = [&](std::size_t s) { return problem.types[p[s].type].count * (unit == 1 ? 1 : p[s].share); };
       for (std::uint32_t n = 1; n <= most(0); ++n) {
         for (std::uint32_t m = 1; m <= (p.size() == 2 ? most(1) : 1); ++m) {
-          const auto rate = [&](std::size_t s, std::uint32_t count) { return count * p[s].rps * (unit == 1 ? p[s].share : 1); };
+          const auto rate = [&](std::size_t s, std::uint32_t count) {
+            return count * p[s].rps * (unit == 1 ? p[s].share : 1);
+          };
           const double rps = p.size() == 2 ? std::min(rate(0, n), rate(1, m)) : rate(0, n);
           for (const auto& [use, before] : best) {
             Use then = use;
@@ -105,7 +110,8 @@ double twin_optimum(const PooledProblem& problem, std::uint32_t unit) {
   for (const PooledDnn& dnn : problem.dnns) {
     std::vector<double> own(z.size(), 0), next(z.size(), 0);
     for (const auto& [use, rps] : best_rates(problem, dnn, unit)) {
-      const std::uint32_t a = (use[0] + unit - 1) / unit + (use[2] + unit - 1) / unit, b = (use[1] + unit - 1) / unit + (use[3] + unit - 1) / unit;
+      const std::uint32_t a = (use[0] + unit - 1) / unit + (use[2] + unit - 1) / unit,
+                          b = (use[1] + unit - 1) / unit + (use[3] + unit - 1) / unit;
       for (std::uint32_t x = a; x <= a_most; ++x) {
         for (std::uint32_t y = b; y <= b_most; ++y) own[index(x, y)] = std::max(own[index(x, y)], rps / dnn.weight);
       }

@@ -1,5 +1,5 @@
-// The naive twin of the pooled solver, for tests: plain dynamic programming over the parts of every pool, whole plan spaces, no
-// bound, no pruning. Only for a few GPUs, few blocks and D = 2.
+// The naive twin of the pooled solver, for tests: plain dynamic programming over the parts of every pool, whole plan
+// spaces, no bound, no pruning. Only for a few GPUs, few blocks and D = 2.
 #pragma once
 
 #include "planner/pooled_problem.h"

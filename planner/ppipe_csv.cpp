@@ -46,15 +46,16 @@ Result<Table> read_table(const std::string& path, const std::vector<std::string>
     if (line.empty()) continue;
     (all.header.empty() ? all.header : all.rows.emplace_back()) = cells(line);
     if (!all.rows.empty() && all.rows.back().size() != all.header.size()) {
-      return Error{all.where(all.rows.size() - 1) + "has " + std::to_string(all.rows.back().size()) + " columns; the header has " +
-                   std::to_string(all.header.size())};
+      return Error{all.where(all.rows.size() - 1) + "has " + std::to_string(all.rows.back().size()) +
+                   " columns; the header has " + std::to_string(all.header.size())};
     }
   }
   Table out{path, columns, {}};
   out.rows.resize(all.rows.size());
   for (const auto& name : columns) {
     const auto it = std::find(all.header.begin(), all.header.end(), name);
-    if (it == all.header.end()) return Error{path + ": line 1: column '" + name + "' is missing; this is not PPipe's format"};
+    if (it == all.header.end())
+      return Error{path + ": line 1: column '" + name + "' is missing; this is not PPipe's format"};
     const auto c = static_cast<std::size_t>(it - all.header.begin());
     for (std::size_t r = 0; r < all.rows.size(); ++r) out.rows[r].push_back(all.rows[r][c]);
   }
@@ -119,7 +120,8 @@ Result<std::vector<Profile>> read_ppipe_profiles(const std::string& directory) {
     const auto it = by_model.find(cell[0]);
     if (it == by_model.end()) return Error{cuts->where(r) + "model '" + cell[0] + "' is not in models.csv"};
     std::int64_t cut = 0, bytes = 0;
-    if (!whole(cell[1], 1, static_cast<std::int64_t>(it->second.blocks) - 1, cut) || !whole(cell[2], 0, INT64_MAX, bytes)) {
+    if (!whole(cell[1], 1, static_cast<std::int64_t>(it->second.blocks) - 1, cut) ||
+        !whole(cell[2], 0, INT64_MAX, bytes)) {
       return Error{cuts->where(r) + "cut or bytes out of range; correct it"};
     }
     it->second.boundary_bytes[static_cast<std::size_t>(cut - 1)] = bytes;

@@ -1,5 +1,5 @@
-// PPipe's artifact data as CSV (models.csv, boundaries.csv, profiles/MODEL.csv): its block timings as profiles. Class = GPU
-// type, share = MPS denominator, boundary bytes for one item as they cross the network (already fp16).
+// PPipe's artifact data as CSV (models.csv, boundaries.csv, profiles/MODEL.csv): its block timings as profiles. Class =
+// GPU type, share = MPS denominator, boundary bytes for one item as they cross the network (already fp16).
 #pragma once
 
 #include <string>

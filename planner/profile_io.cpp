@@ -45,13 +45,14 @@ std::vector<std::int64_t> bytes_from(const JsonCursor& root, const char* key) {
 
 std::string problem_of_row(const Profile& p, const ProfileRow& row) {
   if (row.blocks.size() != p.blocks) {
-    return "has " + std::to_string(row.blocks.size()) + " block latencies; the model has " + std::to_string(p.blocks) + " blocks";
+    return "has " + std::to_string(row.blocks.size()) + " block latencies; the model has " + std::to_string(p.blocks) +
+           " blocks";
   }
   for (std::size_t k = 0; k < row.blocks.size(); ++k) {
     const Latency& l = row.blocks[k];
     if (l.p50_ns > 0 && l.p99_ns >= l.p50_ns) continue;
-    return "block " + std::to_string(k) + " has p50_ns " + std::to_string(l.p50_ns) + " and p99_ns " + std::to_string(l.p99_ns) +
-           "; latencies must be positive and p99 not below p50; measure again";
+    return "block " + std::to_string(k) + " has p50_ns " + std::to_string(l.p50_ns) + " and p99_ns " +
+           std::to_string(l.p99_ns) + "; latencies must be positive and p99 not below p50; measure again";
   }
   return {};
 }
@@ -69,15 +70,19 @@ std::string problem_of(const Profile& p) {
     if (b < 0) return "boundary_bytes: negative";
   }
   if (!p.cuts.empty() && p.cuts.size() + 1 != p.blocks) return "cuts: needs one name for each cut, or none";
-  if (std::any_of(p.cuts.begin(), p.cuts.end(), [](const std::string& c) { return c.empty() || c.find_first_of("\t\n") != std::string::npos; })) return "cuts: a tensor's name is empty, or holds a tab or a line break";
-  if (!p.block_memory_bytes.empty() && p.block_memory_bytes.size() != p.blocks) return "block_memory_bytes: needs one entry for each block, or none";
+  if (std::any_of(p.cuts.begin(), p.cuts.end(),
+                  [](const std::string& c) { return c.empty() || c.find_first_of("\t\n") != std::string::npos; }))
+    return "cuts: a tensor's name is empty, or holds a tab or a line break";
+  if (!p.block_memory_bytes.empty() && p.block_memory_bytes.size() != p.blocks)
+    return "block_memory_bytes: needs one entry for each block, or none";
   if (p.rows.empty()) return "rows: empty; measure at least one (class, share) at batch 1";
   std::map<std::tuple<std::string, std::uint32_t, std::uint32_t>, std::size_t> seen;
   for (std::size_t i = 0; i < p.rows.size(); ++i) {
     const ProfileRow& row = p.rows[i];
-    const std::string where = "rows[" + std::to_string(i) + "] (class '" + row.partition_class + "', share " + std::to_string(row.share) +
-                              ", batch " + std::to_string(row.batch) + "): ";
-    if (row.partition_class.empty() || row.share < 1 || row.batch < 1) return where + "needs a class, a share >= 1 and a batch >= 1";
+    const std::string where = "rows[" + std::to_string(i) + "] (class '" + row.partition_class + "', share " +
+                              std::to_string(row.share) + ", batch " + std::to_string(row.batch) + "): ";
+    if (row.partition_class.empty() || row.share < 1 || row.batch < 1)
+      return where + "needs a class, a share >= 1 and a batch >= 1";
     if (std::string problem = problem_of_row(p, row); !problem.empty()) return where + problem;
     const auto [it, fresh] = seen.emplace(std::make_tuple(row.partition_class, row.share, row.batch), i);
     if (!fresh) return where + "stands twice, first as rows[" + std::to_string(it->second) + "]; keep one";
@@ -108,7 +113,8 @@ Result<Profile> parse_profile(std::string_view json, const std::string& name) {
   if (root.has("provenance")) {
     const JsonCursor c = root.at("provenance");
     c.only({"machine", "libraries", "date", "method", "model_sha256"});
-    p.provenance = {c.text_or("machine", ""), c.text_or("libraries", ""), c.text_or("date", ""), c.text_or("method", ""), c.text_or("model_sha256", "")};
+    p.provenance = {c.text_or("machine", ""), c.text_or("libraries", ""), c.text_or("date", ""),
+                    c.text_or("method", ""), c.text_or("model_sha256", "")};
   }
   if (document.failed()) return document.error();
   const std::string problem = problem_of(p);
@@ -133,20 +139,26 @@ std::string profile_to_json(const Profile& p) {
       blocks.push_back({{"p50_ns", l.p50_ns}, {"p99_ns", l.p99_ns}, {"samples", l.samples}});
       if (l.spread_ns > 0) blocks.back()["spread_ns"] = l.spread_ns;
     }
-    out["rows"].push_back({{"class", row.partition_class}, {"share", row.share}, {"batch", row.batch}, {"blocks", blocks}});
+    out["rows"].push_back(
+        {{"class", row.partition_class}, {"share", row.share}, {"batch", row.batch}, {"blocks", blocks}});
   }
-  out["provenance"] = {{"machine", p.provenance.machine}, {"libraries", p.provenance.libraries},
-                       {"date", p.provenance.date}, {"method", p.provenance.method}};
+  out["provenance"] = {{"machine", p.provenance.machine},
+                       {"libraries", p.provenance.libraries},
+                       {"date", p.provenance.date},
+                       {"method", p.provenance.method}};
   if (!p.provenance.model_sha256.empty()) out["provenance"]["model_sha256"] = p.provenance.model_sha256;
   return out.dump(1) + "\n";
 }
 
-Status write_profile(const std::string& path, const Profile& profile) { return write_text_file(path, profile_to_json(profile)); }
+Status write_profile(const std::string& path, const Profile& profile) {
+  return write_text_file(path, profile_to_json(profile));
+}
 
 Result<std::vector<Profile>> read_profiles(const std::string& directory) {
   namespace fs = std::filesystem;
   std::error_code failed;
-  if (!fs::is_directory(directory, failed)) return Error{directory + ": is no directory; name the one that holds the profiles"};
+  if (!fs::is_directory(directory, failed))
+    return Error{directory + ": is no directory; name the one that holds the profiles"};
   if (fs::exists(directory + "/models.csv", failed)) return read_ppipe_profiles(directory);
   std::vector<std::string> paths;
   for (const auto& entry : fs::directory_iterator(directory, failed)) {
@@ -159,9 +171,11 @@ Result<std::vector<Profile>> read_profiles(const std::string& directory) {
     auto profile = read_profile(path);
     if (!profile) return Error{profile.error()};
     const std::string model = profile->model;
-    if (!by_model.emplace(model, std::move(*profile)).second) return Error{path + ": a second profile of model '" + model + "'; keep one"};
+    if (!by_model.emplace(model, std::move(*profile)).second)
+      return Error{path + ": a second profile of model '" + model + "'; keep one"};
   }
-  if (by_model.empty()) return Error{directory + ": holds no profile (*.json, or models.csv of PPipe's format); run leat profile first"};
+  if (by_model.empty())
+    return Error{directory + ": holds no profile (*.json, or models.csv of PPipe's format); run leat profile first"};
   std::vector<Profile> out;
   for (auto& [model, profile] : by_model) out.push_back(std::move(profile));
   return out;

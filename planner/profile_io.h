@@ -1,5 +1,5 @@
-// Profiles as JSON files (docs/profiles.md), and PPipe's CSV directory (models.csv, boundaries.csv, profiles/MODEL.csv).
-// Any thread. Errors are one line: file, line or key, what to do.
+// Profiles as JSON files (docs/profiles.md), and PPipe's CSV directory (models.csv, boundaries.csv,
+// profiles/MODEL.csv). Any thread. Errors are one line: file, line or key, what to do.
 #pragma once
 
 #include <string>

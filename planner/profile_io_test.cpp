@@ -19,7 +19,8 @@ Profile small_profile() {
   p.boundary_bytes = {4096};
   p.cuts = {"relu 3"};
   p.block_memory_bytes = {1000, 2000};
-  p.rows = {{"cpu:1", 1, 1, {{1000, 1100, 50, 30}, {2000, 2300, 50}}}, {"cpu:1", 1, 4, {{3000, 3000, 50}, {7000, 7100, 50}}}};
+  p.rows = {{"cpu:1", 1, 1, {{1000, 1100, 50, 30}, {2000, 2300, 50}}},
+            {"cpu:1", 1, 4, {{3000, 3000, 50}, {7000, 7100, 50}}}};
   p.provenance = {"a 2-core virtual machine", "onnxruntime 1.20", "2026-01-01", "measured", "0123abcd"};
   return p;
 }
@@ -46,7 +47,8 @@ std::string error_after(void (*breaks)(Profile&)) {
 }
 
 TEST(ProfileIo, GarbageIsOneClearLine) {
-  EXPECT_THAT(error_after([](Profile& p) { p.rows[0].blocks[1].p50_ns = -5; }), HasSubstr("p.json: rows[0].blocks[1].p50_ns"));
+  EXPECT_THAT(error_after([](Profile& p) { p.rows[0].blocks[1].p50_ns = -5; }),
+              HasSubstr("p.json: rows[0].blocks[1].p50_ns"));
   EXPECT_THAT(error_after([](Profile& p) { p.rows[0].blocks[1].p99_ns = 5; }), HasSubstr("p99 not below p50"));
   EXPECT_THAT(error_after([](Profile& p) { p.rows.erase(p.rows.begin()); }), HasSubstr("no batch 1"));
   EXPECT_THAT(error_after([](Profile& p) { p.rows[1].batch = 1; }), HasSubstr("stands twice"));
@@ -65,7 +67,9 @@ class Directory : public testing::Test {
     std::filesystem::create_directories(path_ + "/profiles");
   }
   void TearDown() override { std::filesystem::remove_all(path_); }
-  void put(const std::string& name, const std::string& text) { ASSERT_TRUE(write_text_file(path_ + "/" + name, text).ok()); }
+  void put(const std::string& name, const std::string& text) {
+    ASSERT_TRUE(write_text_file(path_ + "/" + name, text).ok());
+  }
   void put_ppipe(const std::string& latencies) {
     put("models.csv", "model,group,blocks\nm,1,2\n");
     put("boundaries.csv", "model,cut,bytes\nm,1,500\n");

@@ -27,8 +27,10 @@ ProfileTable::ProfileTable(const Profile& profile) {
         const Latency& low = below->second->blocks[k];
         const Latency& high = above->second->blocks[k];
         const std::uint32_t step = batch - below->first;
-        row.p50_before.push_back(row.p50_before.back() + (steps == 0 ? low.p50_ns : between(low.p50_ns, high.p50_ns, step, steps)));
-        row.p99_before.push_back(row.p99_before.back() + (steps == 0 ? low.p99_ns : between(low.p99_ns, high.p99_ns, step, steps)));
+        row.p50_before.push_back(row.p50_before.back() +
+                                 (steps == 0 ? low.p50_ns : between(low.p50_ns, high.p50_ns, step, steps)));
+        row.p99_before.push_back(row.p99_before.back() +
+                                 (steps == 0 ? low.p99_ns : between(low.p99_ns, high.p99_ns, step, steps)));
         row.samples.push_back(steps == 0 ? low.samples : 0);
       }
       rows.push_back(std::move(row));
@@ -41,23 +43,27 @@ std::uint32_t ProfileTable::largest_batch(const std::string& partition_class, st
   return it == rows_.end() ? 0 : static_cast<std::uint32_t>(it->second.size());
 }
 
-const ProfileTable::Row& ProfileTable::row(const std::string& partition_class, std::uint32_t share, std::uint32_t batch) const {
+const ProfileTable::Row& ProfileTable::row(const std::string& partition_class, std::uint32_t share,
+                                           std::uint32_t batch) const {
   const auto it = rows_.find({partition_class, share});
   assert(it != rows_.end() && batch >= 1 && batch <= it->second.size());
   return it->second[batch - 1];
 }
 
-std::int64_t ProfileTable::p50_ns(const std::string& c, std::uint32_t share, std::uint32_t batch, std::uint32_t first, std::uint32_t end) const {
+std::int64_t ProfileTable::p50_ns(const std::string& c, std::uint32_t share, std::uint32_t batch, std::uint32_t first,
+                                  std::uint32_t end) const {
   const Row& r = row(c, share, batch);
   return r.p50_before[end] - r.p50_before[first];
 }
 
-std::int64_t ProfileTable::p99_ns(const std::string& c, std::uint32_t share, std::uint32_t batch, std::uint32_t first, std::uint32_t end) const {
+std::int64_t ProfileTable::p99_ns(const std::string& c, std::uint32_t share, std::uint32_t batch, std::uint32_t first,
+                                  std::uint32_t end) const {
   const Row& r = row(c, share, batch);
   return r.p99_before[end] - r.p99_before[first];
 }
 
-std::uint32_t ProfileTable::samples(const std::string& c, std::uint32_t share, std::uint32_t batch, std::uint32_t first, std::uint32_t end) const {
+std::uint32_t ProfileTable::samples(const std::string& c, std::uint32_t share, std::uint32_t batch, std::uint32_t first,
+                                    std::uint32_t end) const {
   const Row& r = row(c, share, batch);
   return *std::min_element(r.samples.begin() + first, r.samples.begin() + end);
 }

@@ -19,10 +19,13 @@ class ProfileTable {
   // Largest batch measured at (class, share); 0: not measured at all.
   std::uint32_t largest_batch(const std::string& partition_class, std::uint32_t share) const;
   // p50 / p99 of blocks [first, end) for one batch. Precondition: 1 <= batch <= largest_batch.
-  std::int64_t p50_ns(const std::string& partition_class, std::uint32_t share, std::uint32_t batch, std::uint32_t first, std::uint32_t end) const;
-  std::int64_t p99_ns(const std::string& partition_class, std::uint32_t share, std::uint32_t batch, std::uint32_t first, std::uint32_t end) const;
+  std::int64_t p50_ns(const std::string& partition_class, std::uint32_t share, std::uint32_t batch, std::uint32_t first,
+                      std::uint32_t end) const;
+  std::int64_t p99_ns(const std::string& partition_class, std::uint32_t share, std::uint32_t batch, std::uint32_t first,
+                      std::uint32_t end) const;
   // Samples behind a whole range: the smallest of its blocks; 0 where the batch was filled in.
-  std::uint32_t samples(const std::string& partition_class, std::uint32_t share, std::uint32_t batch, std::uint32_t first, std::uint32_t end) const;
+  std::uint32_t samples(const std::string& partition_class, std::uint32_t share, std::uint32_t batch,
+                        std::uint32_t first, std::uint32_t end) const;
 
  private:
   struct Row {

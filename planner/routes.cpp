@@ -25,7 +25,8 @@ Partition cut(const HostPartition& device, std::uint32_t share, std::uint32_t nu
   p.price /= share;
   p.watts /= share;
   p.memory_bytes /= share;
-  if (p.kind == PartitionKind::mps) p.selector += (p.selector.empty() ? "" : " ") + std::string("MPS ") + std::to_string(100 / share) + "%";
+  if (p.kind == PartitionKind::mps)
+    p.selector += (p.selector.empty() ? "" : " ") + std::string("MPS ") + std::to_string(100 / share) + "%";
   return p;
 }
 
@@ -46,8 +47,8 @@ Stage stage_of(const Profile& profile, const GpuType& type, const PooledPipeline
 
 }  // namespace
 
-PlanFile routes_of(const std::vector<Application>& applications, const Host& host, const HostTypes& types, const PooledProblem& problem,
-                   const PooledSolution& solution) {
+PlanFile routes_of(const std::vector<Application>& applications, const Host& host, const HostTypes& types,
+                   const PooledProblem& problem, const PooledSolution& solution) {
   PlanFile file;
   file.applications = applications;
   Plan& plan = file.plan;
@@ -73,7 +74,8 @@ PlanFile routes_of(const std::vector<Application>& applications, const Host& hos
     for (std::size_t k = 0; k < devices.size(); ++k) {
       const HostPartition& device = host.partitions[types.members[t][devices[k]]];
       const std::uint32_t number = numbers[{devices[k], items[t][k].share}]++;
-      plan.routes[items[t][k].route].stages[items[t][k].stage].pool.push_back(static_cast<std::uint32_t>(plan.partitions.size()));
+      plan.routes[items[t][k].route].stages[items[t][k].stage].pool.push_back(
+          static_cast<std::uint32_t>(plan.partitions.size()));
       plan.partitions.push_back(cut(device, items[t][k].share, number));
     }
   }

@@ -6,9 +6,9 @@
 
 namespace leat::planner {
 
-// `problem.dnns`: applications in order, modules in order. Only partitions that hold a stage stand in the plan; devices that are cut
-// give one partition for each share, named DEVICE/K of V.
-PlanFile routes_of(const std::vector<Application>& applications, const Host& host, const HostTypes& types, const PooledProblem& problem,
-                   const PooledSolution& solution);
+// `problem.dnns`: applications in order, modules in order. Only partitions that hold a stage stand in the plan; devices
+// that are cut give one partition for each share, named DEVICE/K of V.
+PlanFile routes_of(const std::vector<Application>& applications, const Host& host, const HostTypes& types,
+                   const PooledProblem& problem, const PooledSolution& solution);
 
 }  // namespace leat::planner

@@ -15,7 +15,8 @@ constexpr double kHuge = 1e15;
 void read_problem(const JsonCursor& c, const std::vector<Profile>& profiles, PooledProblem& p) {
   for (const auto& g : c.at("gpus").items()) {
     p.types.push_back({g.at("type").text(), static_cast<std::uint32_t>(g.at("count").integer(1, 100'000'000)),
-                       g.at("gpus_per_server").number(1e-3, 1e6), static_cast<std::uint32_t>(g.at("max_mps_denominator").integer(1, 64))});
+                       g.at("gpus_per_server").number(1e-3, 1e6),
+                       static_cast<std::uint32_t>(g.at("max_mps_denominator").integer(1, 64))});
   }
   p.bandwidth_gbps = c.at("bandwidth_gbps").number(1e-9, kHuge);
   p.max_stages = static_cast<std::uint32_t>(c.at("max_partitions").integer(1, kMostStages));
@@ -27,8 +28,8 @@ void read_problem(const JsonCursor& c, const std::vector<Profile>& profiles, Poo
       d.at("model").fail("unknown model '" + model + "'; add its profile");
       return;
     }
-    p.dnns.push_back({&*it, d.at("slo_us").number(1e-3, kHuge) - d.at("margin_us").number(0, kHuge), d.at("weight").number(1e-9, kHuge),
-                      d.at("est_rps").number(0, kHuge)});
+    p.dnns.push_back({&*it, d.at("slo_us").number(1e-3, kHuge) - d.at("margin_us").number(0, kHuge),
+                      d.at("weight").number(1e-9, kHuge), d.at("est_rps").number(0, kHuge)});
     if (p.dnns.back().budget_us <= 0) d.at("margin_us").fail("is not below slo_us; lower it");
   }
   if (p.types.empty() || p.dnns.empty()) c.fail("needs at least one GPU type and one DNN");
@@ -45,7 +46,8 @@ std::vector<PooledDnnPlan> read_stored(const JsonCursor& list, const PooledProbl
       pipe.batch = static_cast<std::uint32_t>(p.at("batch").integer(1, 4096));
       for (const auto& s : p.at("stages").items()) {
         const std::string type = s.at("gpu").text();
-        const auto it = std::find_if(problem.types.begin(), problem.types.end(), [&](const GpuType& t) { return t.name == type; });
+        const auto it =
+            std::find_if(problem.types.begin(), problem.types.end(), [&](const GpuType& t) { return t.name == type; });
         if (it == problem.types.end()) {
           s.at("gpu").fail("unknown GPU type '" + type + "'");
           return out;
@@ -109,7 +111,8 @@ Result<ScenarioSet> read_scenarios(const std::string& directory) {
         if (!c.at("reference").has(method)) continue;
         const JsonCursor r = c.at("reference").at(method);
         s.reference[method] = r.at("normalized_rps").number(0, kHuge);
-        if (r.has("solver_seconds") && r.at("solver_seconds").is_number()) s.reference_seconds[method] = r.at("solver_seconds").number(0, kHuge);
+        if (r.has("solver_seconds") && r.at("solver_seconds").is_number())
+          s.reference_seconds[method] = r.at("solver_seconds").number(0, kHuge);
       }
     }
     if (c.has("independent_check")) {

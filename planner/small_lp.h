@@ -1,6 +1,6 @@
-// A linear program of few rows, as a dense dictionary: basic = right - coefficient * other, objective value + gain * other,
-// all variables >= 0. The caller gives a feasible start (right >= 0) and may re-optimise from any optimum with another
-// objective. Deterministic. One thread an object.
+// A linear program of few rows, as a dense dictionary: basic = right - coefficient * other, objective value + gain *
+// other, all variables >= 0. The caller gives a feasible start (right >= 0) and may re-optimise from any optimum with
+// another objective. Deterministic. One thread an object.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@ namespace leat::planner {
 
 struct SmallLp {
   std::uint32_t rows = 0, columns = 0;
-  std::vector<double> coefficient;             // [row * columns + column]
+  std::vector<double> coefficient;  // [row * columns + column]
   std::vector<double> right, gain;
   double value = 0;
-  std::vector<std::uint32_t> basic, other;     // names: 0..columns-1 as given, then one slack a row
+  std::vector<std::uint32_t> basic, other;  // names: 0..columns-1 as given, then one slack a row
 
   // Maximise 0 subject to coefficient * x <= right; fill coefficient (zeroed) and right (>= 0) before maximize().
   static SmallLp empty(std::uint32_t rows, std::uint32_t columns);

@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 
@@ -80,7 +80,8 @@ void judge(int status, const std::string& errors, SolverRun& run) {
   const std::string line = last_line(errors);
   if (WIFSIGNALED(status)) {
     run.end = SolverRun::End::crashed;
-    run.message = std::string("the solver died of signal ") + strsignal(WTERMSIG(status)) + (line.empty() ? "" : ": " + line);
+    run.message =
+        std::string("the solver died of signal ") + strsignal(WTERMSIG(status)) + (line.empty() ? "" : ": " + line);
   } else if (WEXITSTATUS(status) == 0) {
     run.end = SolverRun::End::done;
   } else if (WEXITSTATUS(status) == 1) {
@@ -132,7 +133,8 @@ SolverRun run_solver(const std::vector<std::string>& command, std::chrono::milli
   while (!over) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
     if (left <= 0) break;
-    pollfd polled[3] = {{ended.fd, POLLIN, 0}, {out_open ? out.fd : -1, POLLIN, 0}, {err_open ? err.fd : -1, POLLIN, 0}};
+    pollfd polled[3] = {
+        {ended.fd, POLLIN, 0}, {out_open ? out.fd : -1, POLLIN, 0}, {err_open ? err.fd : -1, POLLIN, 0}};
     if (::poll(polled, 3, static_cast<int>(std::min<std::int64_t>(left, 3'600'000))) < 0 && errno != EINTR) break;
     if (out_open && polled[1].revents != 0) out_open = drain(out, run.output);
     if (err_open && polled[2].revents != 0) err_open = drain(err, errors);
@@ -147,7 +149,8 @@ SolverRun run_solver(const std::vector<std::string>& command, std::chrono::milli
   if (err_open) drain(err, errors);
   if (!over) {
     run.end = SolverRun::End::too_long;
-    run.message = "the solver was stopped after " + std::to_string(limit.count()) + " ms; raise the limit, or plan for less";
+    run.message =
+        "the solver was stopped after " + std::to_string(limit.count()) + " ms; raise the limit, or plan for less";
     return run;
   }
   judge(status, errors, run);

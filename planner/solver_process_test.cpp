@@ -8,11 +8,13 @@ namespace leat::planner {
 namespace {
 
 using End = SolverRun::End;
-using testing::HasSubstr;
 using std::chrono::milliseconds;
+using testing::HasSubstr;
 constexpr milliseconds kAmple{30'000};
 
-SolverRun shell(const std::string& script, milliseconds limit = kAmple) { return run_solver({"/bin/sh", "-c", script}, limit); }
+SolverRun shell(const std::string& script, milliseconds limit = kAmple) {
+  return run_solver({"/bin/sh", "-c", script}, limit);
+}
 
 TEST(SolverProcess, GivesBackWhatTheChildWrites) {
   const SolverRun run = shell("printf 'a plan'; echo noise >&2");
@@ -74,7 +76,8 @@ TEST(SolverProcess, WhatTheChildLeavesBehindIsKilledAndNobodyWaitsForIt) {
 }
 
 TEST(SolverProcess, TheCallersSignalsStayAsTheyWere) {
-  struct sigaction before{}, after{};
+  struct sigaction before {
+  }, after{};
   sigaction(SIGCHLD, nullptr, &before);
   (void)shell("kill -ABRT $$");
   sigaction(SIGCHLD, nullptr, &after);

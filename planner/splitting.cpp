@@ -96,7 +96,8 @@ struct Chooser {
   }
 };
 
-Move choose(const State& s, const std::vector<std::vector<std::uint32_t>>& groups, const std::vector<std::uint32_t>& current, bool by_cost) {
+Move choose(const State& s, const std::vector<std::vector<std::uint32_t>>& groups,
+            const std::vector<std::uint32_t>& current, bool by_cost) {
   const std::vector<double> latency = s.latencies(current), through = longest_paths_through_s(s.after, latency);
   Chooser chooser{s, current, latency, through, by_cost, {}, -1};
   for (const auto& group : groups) {
@@ -105,7 +106,8 @@ Move choose(const State& s, const std::vector<std::vector<std::uint32_t>>& group
       continue;
     }
     for (std::uint32_t m : group)
-      for (std::uint32_t c = 0; c < s.problem.modules[m].configurations.size(); ++c) chooser.consider(group, s.latency_s(m, c));
+      for (std::uint32_t c = 0; c < s.problem.modules[m].configurations.size(); ++c)
+        chooser.consider(group, s.latency_s(m, c));
   }
   return chooser.best;
 }
@@ -167,7 +169,8 @@ std::vector<std::vector<std::uint32_t>> mergeable_groups(const HarpagonProblem& 
   return groups;
 }
 
-Move best_move(const HarpagonProblem& problem, const std::vector<std::uint32_t>& current, const SplitOptions& options, bool by_cost) {
+Move best_move(const HarpagonProblem& problem, const std::vector<std::uint32_t>& current, const SplitOptions& options,
+               bool by_cost) {
   return choose(state_of(problem, options), groups_for(problem, options.merge_nodes), current, by_cost);
 }
 

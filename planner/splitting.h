@@ -1,6 +1,6 @@
-// Splitting an application's latency objective over its modules: Harpagon's latency-cost efficiency (Algorithm 2, with node
-// merger and cost-direct), and what other systems do: by throughput (Scrooge, InferLine), in quantised intervals (Nexus),
-// evenly (Clipper). Times in seconds. Any thread: pure functions.
+// Splitting an application's latency objective over its modules: Harpagon's latency-cost efficiency (Algorithm 2, with
+// node merger and cost-direct), and what other systems do: by throughput (Scrooge, InferLine), in quantised intervals
+// (Nexus), evenly (Clipper). Times in seconds. Any thread: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,18 @@ enum class SplitRule : std::uint8_t { latency_cost, throughput };
 struct SplitOptions {
   SplitRule rule = SplitRule::latency_cost;
   Dispatch dispatch = Dispatch::throughput_cost;
-  bool merge_nodes = true;         // modules with the same parents and children move together
-  std::uint32_t reversed = 0;      // cost-direct: this many last moves are taken back and chosen by cost alone
+  bool merge_nodes = true;     // modules with the same parents and children move together
+  std::uint32_t reversed = 0;  // cost-direct: this many last moves are taken back and chosen by cost alone
 };
 
 struct Split {
-  std::vector<double> budget_s;            // per module; empty: not even the quickest configurations meet the objective
+  std::vector<double> budget_s;  // per module; empty: not even the quickest configurations meet the objective
   std::vector<std::uint32_t> configuration;  // the configuration each budget was sized for
   std::uint32_t iterations = 0;
 };
 
-// Algorithm 2. Greedy: from the least cost-efficient configurations, the best move that keeps the objective, until none.
+// Algorithm 2. Greedy: from the least cost-efficient configurations, the best move that keeps the objective, until
+// none.
 Split split_latency(const HarpagonProblem& problem, const SplitOptions& options);
 
 // Every module on a longest path through it gets the same share.

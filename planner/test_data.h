@@ -29,12 +29,14 @@ inline Profile random_profile(std::mt19937_64& random, std::uint32_t blocks) {
   for (std::uint32_t k = 0; k < blocks; ++k) base.push_back(us(random));
   for (const char* type : {"A", "B"}) {
     std::vector<double> factor;  // some blocks suit the slow class
-    for (std::uint32_t k = 0; k < blocks; ++k) factor.push_back(type[0] == 'A' ? 1 : 1.2 + static_cast<double>(random() % 30) / 10);
+    for (std::uint32_t k = 0; k < blocks; ++k)
+      factor.push_back(type[0] == 'A' ? 1 : 1.2 + static_cast<double>(random() % 30) / 10);
     for (std::uint32_t share = 1; share <= 2; ++share) {
       for (std::uint32_t batch = 1; batch <= 2; ++batch) {
         ProfileRow row{type, share, batch, {}};
         for (std::uint32_t k = 0; k < blocks; ++k) {
-          const double ns = 1000.0 * static_cast<double>(base[k]) * factor[k] * (share == 1 ? 1 : 1.7) * (batch == 1 ? 1 : 1.8);
+          const double ns =
+              1000.0 * static_cast<double>(base[k]) * factor[k] * (share == 1 ? 1 : 1.7) * (batch == 1 ? 1 : 1.8);
           row.blocks.push_back({static_cast<std::int64_t>(ns), static_cast<std::int64_t>(ns), 1});
         }
         p.rows.push_back(std::move(row));

@@ -1,5 +1,8 @@
-// The application `shapes` through the whole daemon: client library, scheduler, worker, both models, merge. Every unseen
-// frame is submitted unhurried and must be completed; what comes back must be as accurate as the application promises.
+// The application `shapes` through the whole daemon: client library, scheduler, worker, both models, merge. Every
+// unseen frame is submitted unhurried and must be completed; what comes back must be as accurate as the application
+// promises.
+#include "tools/scene/accuracy.h"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -9,7 +12,6 @@
 
 #include "tests/daemon_fixture.h"
 #include "tests/shapes_frames.h"
-#include "tools/scene/accuracy.h"
 
 namespace leat::tests {
 namespace {
@@ -20,7 +22,8 @@ using namespace std::chrono_literals;
 std::string shapes_config() {
   std::ifstream file(LEAT_MODELS "/shapes.toml");
   std::string text{std::istreambuf_iterator<char>(file), {}};
-  for (std::size_t at = 0; (at = text.find("model = \"", at)) != std::string::npos; at += 9) text.insert(at + 9, LEAT_MODELS "/");
+  for (std::size_t at = 0; (at = text.find("model = \"", at)) != std::string::npos; at += 9)
+    text.insert(at + 9, LEAT_MODELS "/");
   return text;
 }
 
@@ -39,7 +42,8 @@ leat_stream_options street() {
 void copy_into(const leat_frame& frame, std::span<const std::uint8_t> nv12) {
   const std::uint8_t* from = nv12.data();
   for (std::uint32_t p = 0; p < frame.plane_count; ++p) {
-    for (std::uint32_t y = 0; y < frame.rows[p]; ++y, from += frame.row_bytes[p]) std::memcpy(frame.planes[p] + std::size_t{y} * frame.strides[p], from, frame.row_bytes[p]);
+    for (std::uint32_t y = 0; y < frame.rows[p]; ++y, from += frame.row_bytes[p])
+      std::memcpy(frame.planes[p] + std::size_t{y} * frame.strides[p], from, frame.row_bytes[p]);
   }
 }
 
@@ -94,8 +98,9 @@ TEST(Accuracy, OfShapesOnUnseenFramesThroughTheDaemon) {
   });
   run.take_rest();
   const scene::Accuracy a = run.accuracy();
-  std::printf("%llu frames, %llu objects, map50 %.4f, detection_ap50 %.4f, classification %.4f\n", static_cast<unsigned long long>(a.frames),
-              static_cast<unsigned long long>(a.objects), a.map50, a.detection_ap50, a.classification);
+  std::printf("%llu frames, %llu objects, map50 %.4f, detection_ap50 %.4f, classification %.4f\n",
+              static_cast<unsigned long long>(a.frames), static_cast<unsigned long long>(a.objects), a.map50,
+              a.detection_ap50, a.classification);
   EXPECT_EQ(a.frames, kUnseenFrames);
   EXPECT_GE(a.map50, 0.90);
   EXPECT_GE(a.classification, 0.97);

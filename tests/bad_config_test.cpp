@@ -3,8 +3,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <sstream>
 
+#include "tests/bad_config_cases.h"
 #include "tests/daemon_fixture.h"
 
 namespace leat::test {
@@ -12,88 +15,95 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* kGood = R"([[partition]]
-name = "p"
-kind = "emulated"
-[[application]]
-name = "echo"
-slo_ms = 500
-  [[application.module]]
-  name = "sum"
-  latency_ms = [0.5]
-)";
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const auto at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
-}
-
-Exit run_leatd(const ScratchFolder& folder, const std::string& config, std::vector<std::string> options = {}) {
-  std::vector<std::string> words{LEATD_BINARY, "--worker", LEAT_WORKER_BINARY, "--socket", folder.path() + "/s.sock"};
-  words.insert(words.end(), options.begin(), options.end());
-  words.push_back(folder.write("c.toml", config));
-  return run_to_end(words, 10s);
-}
+const std::string kGood = sound_config();
 
 std::string last_line(const std::string& text) {
   const auto end = text.find_last_not_of('\n');
   const auto start = text.rfind('\n', end);
-  return text.substr(start == std::string::npos ? 0 : start + 1, end - (start == std::string::npos ? 0 : start + 1) + 1);
+  return text.substr(start == std::string::npos ? 0 : start + 1,
+                     end - (start == std::string::npos ? 0 : start + 1) + 1);
 }
 
-struct Case {
-  const char* name;
-  std::string config;
-  std::vector<std::string> says;  // all of these in the one line
-};
+// What it says behind its own name; log lines before the last one are not it.
+std::string verdict(const std::string& line, const std::string& program) {
+  EXPECT_EQ(line.rfind(program + ": ", 0), 0U) << line;
+  return line.substr(std::min(line.size(), program.size() + 2));
+}
 
-TEST(BadConfig, EveryFaultIsOneLineAndStatusTwo) {
-  const Case cases[] = {
-      {"not TOML", "[[partition\n", {"c.toml:1", "TOML"}},
-      {"unknown key", replaced(kGood, "slo_ms", "slo_mss"), {"c.toml:6", "slo_mss", "did you mean 'slo_ms'?"}},
-      {"unknown table", std::string(kGood) + "[deamon]\n", {"deamon", "did you mean 'daemon'?"}},
-      {"wrong type", replaced(kGood, "500", "\"fast\""), {"c.toml:6", "slo_ms", "number"}},
-      {"missing key", replaced(kGood, "slo_ms = 500", ""), {"c.toml:4", "application", "slo_ms", "missing"}},
-      {"duplicate partition", std::string(kGood) + "[[partition]]\nname = \"p\"\n", {"'p'", "twice"}},
-      {"duplicate application", std::string(kGood) + "[[application]]\nname = \"echo\"\nslo_ms = 5\n", {"'echo'", "twice"}},
-      {"duplicate module", std::string(kGood) + "  [[application.module]]\n  name = \"sum\"\n  latency_ms = [1]\n", {"'sum'", "rename"}},
-      {"no such predecessor", std::string(kGood) + "  after = [\"nobody\"]\n", {"'nobody'", "does not exist"}},
-      {"cycle", std::string(kGood) + "  after = [\"sum\"]\n", {"cycle"}},
-      {"missing model", replaced(kGood, "latency_ms = [0.5]", "model = \"nowhere.onnx\""), {"nowhere.onnx", "no file"}},
-      {"no partition", replaced(kGood, "[[partition]]\nname = \"p\"\nkind = \"emulated\"\n", ""), {"no partition", "cpu = \"auto\""}},
-      {"no application", "cpu = \"auto\"\n", {"no application"}},
-      {"cores that are not", replaced(kGood, "kind = \"emulated\"", "kind = \"cpu\"\ncores = \"4000\""), {"4000", "does not offer"}},
-      {"cores that are no list", replaced(kGood, "kind = \"emulated\"", "kind = \"cpu\"\ncores = \"a-b\""), {"a-b", "list of cores"}},
-      {"unknown preset", std::string("[policy]\npreset = \"laet\"\n") + kGood, {"laet", "leat"}},
-      {"unknown policy key", std::string("[policy]\nordre = \"lbf\"\n") + kGood, {"ordre", "did you mean 'order'?"}},
-      {"missing plan", std::string("[daemon]\nplan = \"none.json\"\n") + kGood, {"none.json", "leat-plan"}},
-      {"executor without partition", replaced(kGood, "latency_ms = [0.5]", "model = \"c.toml\""), {"no partition can run", "cpu partition"}},
-  };
-  for (const auto& c : cases) {
-    const ScratchFolder folder;
-    const Exit e = run_leatd(folder, c.config);
-    EXPECT_EQ(e.status, 2) << c.name << ": " << e.err;
-    const std::string line = last_line(e.err);
-    EXPECT_EQ(line.rfind("leatd: ", 0), 0U) << c.name << ": " << e.err;
-    for (const auto& word : c.says) EXPECT_NE(line.find(word), std::string::npos) << c.name << ": '" << word << "' is not in: " << line;
-    EXPECT_FALSE(std::filesystem::exists(folder.path() + "/s.sock")) << c.name;
+// One for each file that is not sound; what is said of sound ones is not among them.
+std::vector<std::string> complaints(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);)
+    if (line.rfind("leat check: ", 0) == 0) lines.push_back(line);
+  return lines;
+}
+
+// Every case in a folder of its own, `leat check` over all of them at once, leatd on each.
+TEST(BadConfig, CheckAndDaemonSayTheSameLineAndWhatIsToBeDone) {
+  const std::vector<BadCase> cases = bad_cases(LEAT_MODELS, FAILING_EXECUTOR);
+  ASSERT_GE(cases.size(), 60U);
+  const ScratchFolder folder;
+  std::vector<std::string> check{LEAT_BINARY, "check", "--worker", LEAT_WORKER_BINARY}, files;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const std::string own = folder.path() + "/" + std::to_string(i);
+    std::filesystem::create_directory(own);
+    for (const auto& [name, text] : cases[i].files) (void)folder.write(std::to_string(i) + "/" + name, text);
+    files.push_back(folder.write(std::to_string(i) + "/c.toml", cases[i].config));
+    check.push_back(files.back());
+  }
+  ASSERT_EQ(setenv("LEAT_SOCKET", (folder.path() + "/s.sock").c_str(), 1), 0);
+  const Exit checked = run_to_end(check, 100s);
+  EXPECT_EQ(checked.status, 2) << checked.err;
+  const std::vector<std::string> said = complaints(checked.err);
+  ASSERT_EQ(said.size(), cases.size()) << checked.err;  // one line each
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    SCOPED_TRACE(cases[i].name);
+    const Exit started = run_to_end({LEATD_BINARY, "--worker", LEAT_WORKER_BINARY, files[i]}, 20s);
+    EXPECT_EQ(started.status, 2) << started.err;
+    const std::string line = verdict(last_line(started.err), "leatd");
+    EXPECT_EQ(verdict(said[i], "leat check"), line);
+    EXPECT_EQ(line.rfind(files[i] + ":", 0), 0U) << line;
+    for (const auto& word : cases[i].says)
+      EXPECT_NE(line.find(word), std::string::npos) << word << " is not in: " << line;
+    EXPECT_FALSE(std::filesystem::exists(folder.path() + "/s.sock"));
   }
 }
 
-TEST(BadConfig, ABrokenModelIsNamed) {
+TEST(BadConfig, WhatIsSoundIsSoundForBoth) {
   const ScratchFolder folder;
-  (void)folder.write("broken.onnx", "this is no model");
-  const Exit e = run_leatd(folder, replaced(replaced(kGood, "kind = \"emulated\"", "kind = \"cpu\"\ncores = \"0\""), "latency_ms = [0.5]", "model = \"broken.onnx\""));
-  EXPECT_EQ(e.status, 2) << e.err;
-  EXPECT_NE(last_line(e.err).find("broken.onnx"), std::string::npos) << e.err;
+  ASSERT_EQ(setenv("LEAT_SOCKET", (folder.path() + "/s.sock").c_str(), 1), 0);
+  const std::string files[] = {folder.write("a.toml", kGood), folder.write("b.toml", sound_model_config(LEAT_MODELS))};
+  const Exit checked = run_to_end({LEAT_BINARY, "check", "--worker", LEAT_WORKER_BINARY, files[0], files[1]}, 60s);
+  EXPECT_EQ(checked.status, 0) << checked.err;
+  EXPECT_EQ(complaints(checked.err).size(), 0U) << checked.err;
+  for (const auto& file : files) {
+    const Exit e = run_to_end({LEATD_BINARY, "--check", "--worker", LEAT_WORKER_BINARY, file}, 60s);
+    EXPECT_EQ(e.status, 0) << e.err;
+    EXPECT_EQ(e.err, "");
+  }
   EXPECT_FALSE(std::filesystem::exists(folder.path() + "/s.sock"));
+}
+
+TEST(BadConfig, ACheckEndsThoughAModelNeverLoads) {
+  const ScratchFolder folder;
+  const std::string file = folder.write(
+      "c.toml", replaced(sound_model_config(LEAT_MODELS), "model = ",
+                         "executor = \"" FAILING_EXECUTOR "\"\n  options = { open = \"hang\" }\n  model = "));
+  const Exit e = run_to_end({LEAT_BINARY, "check", "--socket", folder.path() + "/s.sock", "--seconds", "1", "--worker",
+                             LEAT_WORKER_BINARY, file},
+                            60s);
+  EXPECT_EQ(e.status, 2) << e.err;
+  const std::string line = verdict(last_line(e.err), "leat check");
+  EXPECT_EQ(line.rfind(file + ":12: application.module.model: ", 0), 0U) << line;
+  EXPECT_NE(line.find("longer than 1 s"), std::string::npos) << line;
 }
 
 TEST(BadConfig, ASecondDaemonIsRefusedAndTheFirstServesOn) {
   Leatd first(kGood);
   const ScratchFolder folder;
-  const Exit e = run_to_end({LEATD_BINARY, "--worker", LEAT_WORKER_BINARY, "--socket", first.socket(), folder.write("c.toml", kGood)}, 10s);
+  const Exit e = run_to_end(
+      {LEATD_BINARY, "--worker", LEAT_WORKER_BINARY, "--socket", first.socket(), folder.write("c.toml", kGood)}, 10s);
   EXPECT_EQ(e.status, 2) << e.err;
   EXPECT_NE(last_line(e.err).find(first.socket()), std::string::npos) << e.err;
   EXPECT_FALSE(first.status_json().empty());
@@ -109,7 +119,9 @@ TEST(BadConfig, ADeadDaemonsSocketIsTakenOver) {
 
 TEST(BadConfig, AnUnwritableSocketIsNamed) {
   const ScratchFolder folder;
-  const Exit e = run_to_end({LEATD_BINARY, "--worker", LEAT_WORKER_BINARY, "--socket", folder.path() + "/no/such/folder/s.sock", folder.write("c.toml", kGood)}, 10s);
+  const Exit e = run_to_end({LEATD_BINARY, "--worker", LEAT_WORKER_BINARY, "--socket",
+                             folder.path() + "/no/such/folder/s.sock", folder.write("c.toml", kGood)},
+                            10s);
   EXPECT_EQ(e.status, 2) << e.err;
   EXPECT_NE(last_line(e.err).find("/no/such/folder"), std::string::npos) << e.err;
 }
@@ -132,16 +144,11 @@ TEST(BadConfig, NoMemoryForASegmentIsAnAnswer) {
 
 TEST(BadConfig, AMissingWorkerIsNamed) {
   const ScratchFolder folder;
-  const Exit e = run_to_end({LEATD_BINARY, "--worker", folder.path() + "/leat-worker", "--socket", folder.path() + "/s.sock", folder.write("c.toml", kGood)}, 10s);
+  const Exit e = run_to_end({LEATD_BINARY, "--worker", folder.path() + "/leat-worker", "--socket",
+                             folder.path() + "/s.sock", folder.write("c.toml", kGood)},
+                            10s);
   EXPECT_EQ(e.status, 2) << e.err;
   EXPECT_NE(last_line(e.err).find("leat-worker"), std::string::npos) << e.err;
-  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/s.sock"));
-}
-
-TEST(BadConfig, CheckStartsNothing) {
-  const ScratchFolder folder;
-  const Exit e = run_leatd(folder, kGood, {"--check"});
-  EXPECT_EQ(e.status, 0) << e.err;
   EXPECT_FALSE(std::filesystem::exists(folder.path() + "/s.sock"));
 }
 

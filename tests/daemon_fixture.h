@@ -1,8 +1,9 @@
-// A real leatd with real workers for tests that cross processes: started on a private folder, watched, stopped, and asked
-// what it counts. Thread rule: one thread a Leatd.
+// A real leatd with real workers for tests that cross processes: started on a private folder, watched, stopped, and
+// asked what it counts. Thread rule: one thread a Leatd.
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdint>
@@ -30,37 +31,40 @@ class ScratchFolder {
 };
 
 struct Exit {
-  int status = -1;      // exit status, or 128 + signal
-  std::string err;      // what it wrote to stderr
+  int status = -1;  // exit status, or 128 + signal
+  std::string err;  // what it wrote to stderr
 };
 // Runs a program to its end (killed after `limit`).
 Exit run_to_end(const std::vector<std::string>& words, std::chrono::milliseconds limit);
 
 class Leatd {
  public:
-  // Starts leatd on `config` (TOML; its socket is put in front) and waits until it serves. Fails the test when it does not.
-  explicit Leatd(const std::string& config, std::vector<std::string> options = {});
+  // Starts leatd on `config` (TOML; its socket is put in front) and waits until it serves. Fails the test when it does
+  // not.
+  // `prefix`: words put before leatd's, a program that becomes it, by its path; `uid`: who it will be then.
+  explicit Leatd(const std::string& config, std::vector<std::string> options = {}, std::vector<std::string> prefix = {},
+                 uid_t uid = ::getuid());
   ~Leatd();  // kill -9 if it still runs
   Leatd(const Leatd&) = delete;
   Leatd& operator=(const Leatd&) = delete;
 
   const std::string& socket() const { return socket_; }
   pid_t pid() const { return pid_; }
-  std::vector<pid_t> workers() const;               // of the partitions, in their order; 0: none runs now
-  void start();                                     // again, after it ended
-  int stop();                                       // SIGTERM; exit status
-  void kill();                                      // SIGKILL, waited for
+  std::vector<pid_t> workers() const;  // of the partitions, in their order; 0: none runs now
+  void start();                        // again, after it ended
+  int stop();                          // SIGTERM; exit status
+  void kill();                         // SIGKILL, waited for
   bool alive() const;
-  std::string log() const;                          // what it wrote to stderr
+  std::string log() const;  // what it wrote to stderr
 
-  std::string status_json() const;                  // empty: no daemon
+  std::string status_json() const;  // empty: no daemon
   std::optional<shm::RecordSnapshot> record(shm::RecordKind kind, std::uint32_t index) const;
   std::optional<shm::RecordSnapshot> total() const { return record(shm::RecordKind::total, 0); }
 
  private:
   ScratchFolder folder_;
   std::string config_, socket_, log_;
-  std::vector<std::string> options_;
+  std::vector<std::string> options_, prefix_;
   pid_t pid_ = 0;
 };
 
@@ -77,7 +81,9 @@ bool eventually(Condition condition, std::chrono::milliseconds limit = std::chro
   const auto end = std::chrono::steady_clock::now() + limit;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
-    struct timespec pause {0, 1'000'000};
+    struct timespec pause {
+      0, 1'000'000
+    };
     nanosleep(&pause, nullptr);
   }
   return true;

@@ -1,6 +1,7 @@
-// Hostile clients against a live leatd: mutated descriptors, replays, torn slot words, impossible indexes, floods, lying and
-// truncated control messages, wrong users. The daemon stays up, an honest client's answers stay right (the emulated
-// executor's checksum proves it), its ledger exact, and the counters name the cause. No library: raw segments and sockets.
+// Hostile clients against a live leatd: mutated descriptors, replays, torn slot words, impossible indexes, floods,
+// lying and truncated control messages, wrong users. The daemon stays up, an honest client's answers stay right (the
+// emulated executor's checksum proves it), its ledger exact, and the counters name the cause. No library: raw segments
+// and sockets.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -19,6 +20,7 @@
 #include "shm/src/client_port.h"
 #include "shm/src/protocol.h"
 #include "shm/src/ring.h"
+#include "tests/attacks/raw_client.h"
 #include "tests/daemon_fixture.h"
 
 namespace leat::test {
@@ -33,7 +35,7 @@ using shm::SubmissionDescriptor;
 constexpr std::uint64_t kDescriptors = 1'000'000;
 
 std::string config() {
-  return "[daemon]\nallow_uids = [" + std::to_string(getuid()) + R"(]
+  return "[daemon]\nsocket_mode = \"0666\"\nallow_uids = [" + std::to_string(getuid()) + R"(]
 [limits]
 clients = 16
 streams = 32
@@ -51,88 +53,17 @@ slo_ms = 2000
 )";
 }
 
-// A connection that has said hello and opened a stream, with everything mapped and nothing guarded.
-struct Attacker {
-  shm::Fd socket, bell;
-  shm::Mapping uplink, downlink;
-  shm::StreamView view;
-  std::uint32_t stream = 0, request = 0;
-  shm::RingProducer<SubmissionDescriptor> producer;
-
-  bool connect(const std::string& path) {
-    leat_error error{};
-    auto made = shm::connect_to(path, &error);
-    if (!made.ok()) return false;
-    socket = std::move(*made);
-    return true;
-  }
-  template <class M>
-  std::optional<shm::Reply> ask(M message) {
-    message.header.request = ++request;
-    leat_error error{};
-    if (!shm::send(socket.get(), message).ok()) return std::nullopt;
-    auto reply = shm::await_reply(socket.get(), request, 5'000'000'000, &error);
-    if (!reply.ok()) return std::nullopt;
-    return std::move(*reply);
-  }
-  bool hello() {
-    shm::Hello m;
-    shm::set_text(m.name, "attacker");
-    auto reply = ask(m);
-    if (!reply || reply->fds.size() != 3) return false;
-    auto up = shm::Mapping::map(reply->fds[0].get(), shm::uplink_layout().bytes, shm::Access::read_write, false);
-    auto down = shm::Mapping::map(reply->fds[1].get(), shm::downlink_layout().bytes, shm::Access::read_only, false);
-    if (!up.ok() || !down.ok()) return false;
-    uplink = std::move(*up);
-    downlink = std::move(*down);
-    bell = std::move(reply->fds[2]);
-    producer = {uplink.at<SubmissionDescriptor>(shm::uplink_layout().cells_offset), shm::kSubmissionRing, downlink.at<shm::IndexLine>(shm::downlink_layout().index_offset)};
-    return true;
-  }
-  bool open() {
-    shm::OpenStream m;
-    shm::set_text(m.application, "echo");
-    m.pool = {LEAT_FORMAT_gray8, 64, 16, {}, 16, LEAT_SLOT_HOST};
-    m.depth = 16;
-    auto reply = ask(m);
-    shm::StreamOpened opened;
-    if (!reply || reply->fds.size() != 2 || shm::decode(reply->packet, &opened) != nullptr) return false;
-    stream = opened.stream;
-    auto mapped = shm::StreamView::map_for_client(opened.pool, std::move(reply->fds[0]), std::move(reply->fds[1]), stream);
-    if (!mapped.ok()) return false;
-    view = std::move(*mapped);
-    return true;
-  }
-  SubmissionDescriptor good() {
-    SubmissionDescriptor d;
-    d.stream = static_cast<std::uint16_t>(stream);
-    d.capture_ns = leat_now_ns();
-    if (const auto got = view.slots().acquire()) {
-      (void)view.slots().submit(got->slot, got->generation);
-      d.slot = got->slot;
-      d.generation = got->generation;
-    }
-    return d;
-  }
-  void ring() {
-    const char byte = 1;
-    (void)::send(bell.get(), &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-  }
-  bool hung_up() {
-    char byte;
-    return ::recv(socket.get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0;
-  }
-};
-
 class Assault {
  public:
-  Assault(std::string path, std::uint64_t seed, std::uint64_t wanted) : path_(std::move(path)), random_(seed), wanted_(wanted) {}
+  Assault(std::string path, std::uint64_t seed, std::uint64_t wanted)
+      : path_(std::move(path)), random_(seed), wanted_(wanted) {}
 
   void run() {
-    static constexpr void (Assault::*kTricks[])(Attacker&) = {&Assault::mutate, &Assault::mutate, &Assault::mutate, &Assault::cancels, &Assault::replay,
-                                                              &Assault::tear_words, &Assault::lie_index, &Assault::vanish, &Assault::hammer_bell};
+    static constexpr void (Assault::*kTricks[])(RawClient&) = {
+        &Assault::mutate,     &Assault::mutate,    &Assault::mutate, &Assault::cancels,    &Assault::replay,
+        &Assault::tear_words, &Assault::lie_index, &Assault::vanish, &Assault::hammer_bell};
     for (std::uint64_t round = 0; pushed_ < wanted_; ++round) {
-      Attacker a;
+      RawClient a;
       if (!a.connect(path_)) continue;
       if (round % 4 == 3) {
         garbage(a);
@@ -147,15 +78,16 @@ class Assault {
   std::uint64_t sessions() const { return sessions_; }
 
  private:
-  void push(Attacker& a, SubmissionDescriptor d) {
-    if (a.producer.push(d)) ++pushed_;
+  void push(RawClient& a, SubmissionDescriptor d) {
+    if (a.push(d)) ++pushed_;
   }
   void flip(SubmissionDescriptor& d) {
     auto* bytes = reinterpret_cast<unsigned char*>(&d) + sizeof(d.sequence);
-    for (std::uint64_t i = 0, n = 1 + random_() % 3; i < n; ++i) bytes[random_() % (sizeof(d) - sizeof(d.sequence))] ^= static_cast<unsigned char>(1u << random_() % 8);
+    for (std::uint64_t i = 0, n = 1 + random_() % 3; i < n; ++i)
+      bytes[random_() % (sizeof(d) - sizeof(d.sequence))] ^= static_cast<unsigned char>(1u << random_() % 8);
   }
   // Good descriptors with random bits turned, as many as the ring takes.
-  void mutate(Attacker& a) {
+  void mutate(RawClient& a) {
     for (int i = 0; i < 4; ++i) push(a, a.good());
     for (std::uint32_t i = 0; i < shm::kSubmissionRing; ++i) {
       SubmissionDescriptor d = a.good();
@@ -166,7 +98,7 @@ class Assault {
     expect_end(a);
   }
   // Well-formed cancels of requests that are not, without end: allowed, and useless.
-  void cancels(Attacker& a) {
+  void cancels(RawClient& a) {
     for (int i = 0; i < 8000; ++i) {
       SubmissionDescriptor d;
       d.kind = shm::SubmissionKind::cancel;
@@ -177,21 +109,20 @@ class Assault {
       if (i % 64 == 0) a.ring();
     }
   }
-  void replay(Attacker& a) {
+  void replay(RawClient& a) {
     const SubmissionDescriptor d = a.good();
     for (int i = 0; i < 3; ++i) push(a, d);
     a.ring();
     expect_end(a);
   }
-  void tear_words(Attacker& a) {
+  void tear_words(RawClient& a) {
     const SubmissionDescriptor d = a.good();
-    auto* words = const_cast<std::uint8_t*>(a.view.plane(0, 0)) - (a.view.layout().slots_offset - a.view.layout().words_offset);
-    for (std::uint32_t i = 0; i < 16 * 64; ++i) words[i] = static_cast<std::uint8_t>(random_());
+    a.tear_words(random_());
     push(a, d);
     a.ring();
     expect_end(a);
   }
-  void lie_index(Attacker& a) {
+  void lie_index(RawClient& a) {
     auto* index = a.uplink.at<shm::IndexLine>(shm::uplink_layout().index_offset);
     std::atomic_ref(index->value).store(static_cast<std::uint32_t>(random_()) | 0x8000'0000u);
     // leatd looks at the index once its ring of completions seems full: as many answers as it takes.
@@ -205,20 +136,22 @@ class Assault {
       return a.hung_up();
     })) << "an impossible index did not cost the connection";
   }
-  void vanish(Attacker& a) {
+  void vanish(RawClient& a) {
     for (int i = 0; i < 12; ++i) push(a, a.good());
     a.ring();
   }
-  void hammer_bell(Attacker& a) {
+  void hammer_bell(RawClient& a) {
     for (int i = 0; i < 2000; ++i) a.ring();
     (void)shutdown(a.bell.get(), SHUT_RDWR);
     push(a, a.good());
   }
 
   // Control messages: noise, truncated, lying about their length or type, out of order, unread.
-  void garbage(Attacker& a) {
+  void garbage(RawClient& a) {
     std::vector<std::byte> packet;
-    const auto raw = [&](std::span<const std::byte> bytes) { (void)::send(a.socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT); };
+    const auto raw = [&](std::span<const std::byte> bytes) {
+      (void)::send(a.socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    };
     shm::Hello hello;
     hello.header.type = shm::MessageType::hello;
     hello.header.bytes = sizeof(hello);
@@ -249,7 +182,9 @@ class Assault {
         if (!a.hello()) return;
         shm::OpenStream open;
         shm::set_text(open.application, "echo");
-        open.pool = {static_cast<std::uint32_t>(1 + random_() % 5), static_cast<std::uint32_t>(random_() % 70000), static_cast<std::uint32_t>(random_() % 70000), {}, static_cast<std::uint32_t>(random_() % 200), LEAT_SLOT_HOST};
+        open.pool = {static_cast<std::uint32_t>(1 + random_() % 5), static_cast<std::uint32_t>(random_() % 70000),
+                     static_cast<std::uint32_t>(random_() % 70000), {},
+                     static_cast<std::uint32_t>(random_() % 200),   LEAT_SLOT_HOST};
         (void)a.ask(open);
         shm::CloseStream close;
         close.stream = static_cast<std::uint32_t>(random_());
@@ -266,7 +201,7 @@ class Assault {
     if (random_() % 2 == 0) (void)eventually([&] { return a.hung_up(); }, 20ms);
   }
 
-  void expect_end(Attacker& a) {
+  void expect_end(RawClient& a) {
     // Replies may wait unread in front of the hang-up, but none is expected after StreamOpened.
     EXPECT_TRUE(eventually([&] { return a.hung_up(); })) << "a violation did not cost the connection";
   }
@@ -331,7 +266,8 @@ class Honest {
 };
 
 TEST(Hostile, AMillionDescriptorsHarmNobodyElse) {
-  const std::uint64_t seed = std::getenv("LEAT_SEED") != nullptr ? std::strtoull(std::getenv("LEAT_SEED"), nullptr, 10) : std::random_device{}();
+  const std::uint64_t seed = std::getenv("LEAT_SEED") != nullptr ? std::strtoull(std::getenv("LEAT_SEED"), nullptr, 10)
+                                                                 : std::random_device{}();
   std::printf("seed %llu (LEAT_SEED repeats it)\n", static_cast<unsigned long long>(seed));
   Leatd leatd(config());
   ASSERT_TRUE(leatd.alive());
@@ -352,15 +288,19 @@ TEST(Hostile, AMillionDescriptorsHarmNobodyElse) {
   const auto daemon = leatd.record(RecordKind::daemon, 0);
   ASSERT_TRUE(daemon.has_value());
   std::uint64_t sum = 0;
-  std::printf("%llu descriptors over %llu sessions;", static_cast<unsigned long long>(assault.pushed()), static_cast<unsigned long long>(assault.sessions()));
+  std::printf("%llu descriptors over %llu sessions;", static_cast<unsigned long long>(assault.pushed()),
+              static_cast<unsigned long long>(assault.sessions()));
   for (std::uint32_t c = 0; c <= static_cast<std::uint32_t>(shm::Violation::control_flood); ++c) {
     sum += daemon->causes[c];
-    if (daemon->causes[c] != 0) std::printf(" %s %llu", std::string(shm::name_of(static_cast<shm::Violation>(c))).c_str(), static_cast<unsigned long long>(daemon->causes[c]));
+    if (daemon->causes[c] != 0)
+      std::printf(" %s %llu", std::string(shm::name_of(static_cast<shm::Violation>(c))).c_str(),
+                  static_cast<unsigned long long>(daemon->causes[c]));
   }
   std::printf("\n");
   EXPECT_EQ(daemon->value(DaemonCounter::clients_violated), sum);
   using V = shm::Violation;
-  for (const V v : {V::bad_kind, V::bad_stream, V::bad_slot, V::slot_state, V::bad_index, V::control_message, V::control_order})
+  for (const V v :
+       {V::bad_kind, V::bad_stream, V::bad_slot, V::slot_state, V::bad_index, V::control_message, V::control_order})
     EXPECT_GT(daemon->causes[static_cast<std::size_t>(v)], 0U) << shm::name_of(v);
   EXPECT_TRUE(eventually([&] {
     const auto d = leatd.record(RecordKind::daemon, 0);
@@ -390,6 +330,13 @@ TEST(Hostile, AnotherUserIsRefused) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(WEXITSTATUS(status), 0);
   EXPECT_GT(leatd.record(RecordKind::daemon, 0)->value(DaemonCounter::clients_refused).value_or(0), 0U);
+  bool named = false;
+  for (std::uint32_t i = 0; i < 64 && !named; ++i) {
+    const auto user = leatd.record(RecordKind::user, i);
+    named = user && user->value(shm::UserCounter::uid) == 65534U &&
+            user->causes[static_cast<std::size_t>(shm::Refusal::not_allowed)] > 0;
+  }
+  EXPECT_TRUE(named) << "the counters do not name the user and the reason";
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
-// An idle daemon with idle clients makes no wake-ups: not one voluntary context switch in any thread of leatd or a worker.
-#include <gtest/gtest.h>
+// An idle daemon with idle clients makes no wake-ups: not one voluntary context switch in any thread of leatd or a
+// worker.
 #include <dirent.h>
+#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
@@ -66,10 +67,12 @@ slo_ms = 500
     };
     // Settled: the last estimate of the last second's work has been made.
     std::uint64_t before = sum();
-    ASSERT_TRUE(eventually([&] {
-      std::this_thread::sleep_for(1500ms);
-      return std::exchange(before, sum()) == before;
-    }, 20000ms));
+    ASSERT_TRUE(eventually(
+        [&] {
+          std::this_thread::sleep_for(1500ms);
+          return std::exchange(before, sum()) == before;
+        },
+        20000ms));
     std::this_thread::sleep_for(10s);  // the measurement itself
     EXPECT_EQ(sum(), before) << "event loop " << loop;
     streams.clear();

@@ -1,6 +1,6 @@
-// Includes go down only. The rooms, their ranks and what each may include are read from the table in docs/architecture.md,
-// so that page and code cannot drift apart. Beside it: what may appear in one place only (CUDA, ncurses, GLPK), and that
-// engine/core stays free of clocks, threads, files and devices.
+// Includes go down only. The rooms, their ranks and what each may include are read from the table in
+// docs/architecture.md, so that page and code cannot drift apart. Beside it: what may appear in one place only (CUDA,
+// ncurses, GLPK), and that engine/core stays free of clocks, threads, files and devices.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,9 +19,9 @@ const fs::path kRoot = LEAT_SOURCE_DIR;
 
 struct Room {
   int rank = 0;
-  std::string folder;            // "engine/core/"
-  std::set<std::string> below;   // rooms it may include, besides rank 0 and itself
-  bool all = false;              // every room of a lower rank
+  std::string folder;           // "engine/core/"
+  std::set<std::string> below;  // rooms it may include, besides rank 0 and itself
+  bool all = false;             // every room of a lower rank
 };
 
 std::vector<std::string> code_spans(const std::string& cell) {
@@ -73,7 +73,8 @@ std::vector<std::string> sources() {
   std::vector<std::string> files;
   for (const char* top : {"engine", "shm", "cuda", "planner", "tools", "tests", "bench"}) {
     for (const auto& entry : fs::recursive_directory_iterator(kRoot / top)) {
-      if (entry.is_regular_file() && is_source(entry.path())) files.push_back(fs::relative(entry.path(), kRoot).generic_string());
+      if (entry.is_regular_file() && is_source(entry.path()))
+        files.push_back(fs::relative(entry.path(), kRoot).generic_string());
     }
   }
   std::sort(files.begin(), files.end());
@@ -89,7 +90,8 @@ std::vector<Include> includes(const std::string& file) {
   std::vector<Include> found;
   for (std::string line; std::getline(in, line);) {
     const std::size_t hash = line.find_first_not_of(" \t");
-    if (hash == std::string::npos || line.compare(hash, 1, "#") != 0 || line.find("include") == std::string::npos) continue;
+    if (hash == std::string::npos || line.compare(hash, 1, "#") != 0 || line.find("include") == std::string::npos)
+      continue;
     const std::size_t open = line.find_first_of("\"<");
     if (open == std::string::npos) continue;
     const std::size_t close = line.find_first_of("\">", open + 1);
@@ -110,8 +112,10 @@ std::string target_of(const std::string& file, const Include& include) {
 TEST(Includes, TheTableNamesEveryFolder) {
   const auto table = rooms();
   ASSERT_GE(table.size(), 12U);
-  for (const Room& room : table) EXPECT_TRUE(fs::is_directory(kRoot / room.folder)) << room.folder << " is in docs/architecture.md, but not there";
-  for (const std::string& file : sources()) EXPECT_NE(room_of(table, file), nullptr) << file << " stands in no room of docs/architecture.md";
+  for (const Room& room : table)
+    EXPECT_TRUE(fs::is_directory(kRoot / room.folder)) << room.folder << " is in docs/architecture.md, but not there";
+  for (const std::string& file : sources())
+    EXPECT_NE(room_of(table, file), nullptr) << file << " stands in no room of docs/architecture.md";
 }
 
 TEST(Includes, GoDownOnly) {
@@ -129,23 +133,30 @@ TEST(Includes, GoDownOnly) {
       const bool test = file.find("_test.") != std::string::npos;
       const bool lower = to->rank < from->rank;
       const bool granted = to->rank == 0 || from->all || test || from->below.contains(to->folder);
-      EXPECT_TRUE(lower && granted) << file << " includes " << target << ": " << from->folder << " (rank " << from->rank << ") may not include "
-                                    << to->folder << " (rank " << to->rank << "), see docs/architecture.md";
+      EXPECT_TRUE(lower && granted) << file << " includes " << target << ": " << from->folder << " (rank " << from->rank
+                                    << ") may not include " << to->folder << " (rank " << to->rank
+                                    << "), see docs/architecture.md";
     }
   }
   EXPECT_GT(checked, 20U);
 }
 
 TEST(Includes, SomeLibrariesHaveOnePlace) {
-  const std::vector<std::pair<std::string, std::vector<std::string>>> kPlaces = {
-      {"cuda", {"cuda/"}}, {"cudnn", {"cuda/"}}, {"ncurses.h", {"tools/leat/top/"}}, {"curses.h", {"tools/leat/top/"}}, {"glpk.h", {"planner/"}},
-      {"onnxruntime", {"engine/exec/"}}, {"libavformat/", {"tools/"}}, {"libavcodec/", {"tools/"}}};
+  const std::vector<std::pair<std::string, std::vector<std::string>>> kPlaces = {{"cuda", {"cuda/"}},
+                                                                                 {"cudnn", {"cuda/"}},
+                                                                                 {"ncurses.h", {"tools/leat/top/"}},
+                                                                                 {"curses.h", {"tools/leat/top/"}},
+                                                                                 {"glpk.h", {"planner/"}},
+                                                                                 {"onnxruntime", {"engine/exec/"}},
+                                                                                 {"libavformat/", {"tools/"}},
+                                                                                 {"libavcodec/", {"tools/"}}};
   for (const std::string& file : sources()) {
     for (const Include& include : includes(file)) {
       if (include.quoted) continue;
       for (const auto& [prefix, places] : kPlaces) {
         if (!include.name.starts_with(prefix)) continue;
-        const bool allowed = std::any_of(places.begin(), places.end(), [&](const std::string& place) { return file.starts_with(place); });
+        const bool allowed = std::any_of(places.begin(), places.end(),
+                                         [&](const std::string& place) { return file.starts_with(place); });
         EXPECT_TRUE(allowed) << file << " includes <" << include.name << ">, which belongs into " << places.front();
       }
     }
@@ -153,13 +164,17 @@ TEST(Includes, SomeLibrariesHaveOnePlace) {
 }
 
 TEST(Includes, TheCoreHasNoClockThreadFileOrDevice) {
-  const std::set<std::string> kForbidden{"chrono", "thread", "mutex", "shared_mutex", "condition_variable", "future", "semaphore", "fstream", "iostream",
-                                         "filesystem", "random", "ctime", "time.h", "unistd.h", "fcntl.h", "pthread.h", "dlfcn.h", "atomic"};
-  const std::vector<std::string> kWords{"steady_clock", "system_clock", "clock_gettime", "random_device", "std::thread", "getenv(", "fopen("};
+  const std::set<std::string> kForbidden{"chrono",    "thread",    "mutex",   "shared_mutex", "condition_variable",
+                                         "future",    "semaphore", "fstream", "iostream",     "filesystem",
+                                         "random",    "ctime",     "time.h",  "unistd.h",     "fcntl.h",
+                                         "pthread.h", "dlfcn.h",   "atomic"};
+  const std::vector<std::string> kWords{"steady_clock", "system_clock", "clock_gettime", "random_device",
+                                        "std::thread",  "getenv(",      "fopen("};
   for (const std::string& file : sources()) {
     if (!file.starts_with("engine/core/") || file.find("_test.") != std::string::npos) continue;
     for (const Include& include : includes(file)) {
-      EXPECT_FALSE(kForbidden.contains(include.name) || include.name.starts_with("sys/") || include.name.starts_with("boost/asio"))
+      EXPECT_FALSE(kForbidden.contains(include.name) || include.name.starts_with("sys/") ||
+                   include.name.starts_with("boost/asio"))
           << file << " includes <" << include.name << ">: the core gets time and events as arguments";
     }
     std::ifstream in(kRoot / file);

@@ -1,5 +1,5 @@
-// `leat profile` as a user runs it: killed and run again, fed with garbage, and all the way from the committed models over a
-// plan to a leatd that serves by it.
+// `leat profile` as a user runs it: killed and run again, fed with garbage, and all the way from the committed models
+// over a plan to a leatd that serves by it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -36,7 +36,9 @@ std::string text_of(const std::string& path) {
 TEST(LeatProfile, GoesOnAfterAKill) {
   const ScratchFolder folder;
   const std::string model = folder.write("m.onnx", exec::residual_model(21, 4)), output = folder.path() + "/m.json";
-  const std::vector<std::string> words{LEAT_BINARY, "profile", model, "-o", output, "--blocks", "3", "--batches", "1,2,3,4,5,6,7,8", "--samples", "1000000", "--seconds", "0.25"};
+  const std::vector<std::string> words{
+      LEAT_BINARY, "profile",         model,       "-o",      output,      "--blocks", "3",
+      "--batches", "1,2,3,4,5,6,7,8", "--samples", "1000000", "--seconds", "0.25"};
   std::vector<char*> argv;
   for (const auto& w : words) argv.push_back(const_cast<char*>(w.c_str()));
   argv.push_back(nullptr);
@@ -61,13 +63,15 @@ TEST(LeatProfile, GoesOnAfterAKill) {
   EXPECT_EQ(after->cuts, before->cuts);
   for (std::size_t r = 0; r < before->rows.size(); ++r) {
     EXPECT_EQ(after->rows[r].batch, before->rows[r].batch);
-    for (std::size_t b = 0; b < 3; ++b) EXPECT_EQ(after->rows[r].blocks[b].p50_ns, before->rows[r].blocks[b].p50_ns) << "measured once is enough";
+    for (std::size_t b = 0; b < 3; ++b)
+      EXPECT_EQ(after->rows[r].blocks[b].p50_ns, before->rows[r].blocks[b].p50_ns) << "measured once is enough";
   }
 }
 
 TEST(LeatProfile, BadInputIsOneLineAndStatusTwo) {
   const ScratchFolder folder;
-  const std::string good = folder.write("good.onnx", exec::chain_model(22, 3)), junk = folder.write("junk.onnx", std::string(3000, '\x80')),
+  const std::string good = folder.write("good.onnx", exec::chain_model(22, 3)),
+                    junk = folder.write("junk.onnx", std::string(3000, '\x80')),
                     fixed = folder.write("fixed.onnx", exec::chain_model(22, 3, 1)), output = folder.path() + "/p.json";
   const struct {
     std::vector<std::string> words;
@@ -90,8 +94,10 @@ TEST(LeatProfile, BadInputIsOneLineAndStatusTwo) {
       {{good, good}, {"good.onnx"}},
       {{good, "--config", folder.path() + "/none.toml"}, {"none.toml", "cannot be read"}},
       {{good, "--config", LEAT_MODELS "/shapes.toml"}, {"shapes.toml", "has no module that runs"}},
-      {{LEAT_MODELS "/detect.onnx", "--config", LEAT_MODELS "/shapes.toml", "--module", "shapes/classify"}, {"has no module 'shapes/classify'"}},
-      {{LEAT_MODELS "/detect.onnx", "--config", LEAT_MODELS "/shapes.toml", "--frame", "641x360"}, {"--frame", "641x360"}},
+      {{LEAT_MODELS "/detect.onnx", "--config", LEAT_MODELS "/shapes.toml", "--module", "shapes/classify"},
+       {"has no module 'shapes/classify'"}},
+      {{LEAT_MODELS "/detect.onnx", "--config", LEAT_MODELS "/shapes.toml", "--frame", "641x360"},
+       {"--frame", "641x360"}},
       {{good, "--module", "shapes/detect"}, {"--module", "--config"}},
   };
   for (const auto& c : cases) {
@@ -108,7 +114,8 @@ TEST(LeatProfile, BadInputIsOneLineAndStatusTwo) {
 TEST(LeatProfile, SaysItInJsonAndVerifies) {
   const ScratchFolder folder;
   const std::string model = folder.write("m.onnx", exec::residual_model(23, 4));
-  const Exit e = leat({"profile", model, "-o", folder.path() + "/m.json", "--blocks", "2", "--group", "bytes", "--balance", "3", "--batches", "2", "--samples", "5", "--verify", "--json"});
+  const Exit e = leat({"profile", model, "-o", folder.path() + "/m.json", "--blocks", "2", "--group", "bytes",
+                       "--balance", "3", "--batches", "2", "--samples", "5", "--verify", "--json"});
   ASSERT_EQ(e.status, 0) << e.err;
   const auto json = nlohmann::json::parse(e.err.substr(e.err.find('{')), nullptr, false);
   ASSERT_FALSE(json.is_discarded()) << e.err;
@@ -139,8 +146,11 @@ constexpr const char* kHost = R"({"schema": "leat-host/1", "partitions": [
 // The committed configuration with its models by whole paths, its partitions named, and the plan.
 std::string shapes_by(const std::string& plan) {
   std::string text = text_of(LEAT_MODELS "/shapes.toml");
-  for (std::size_t at = 0; (at = text.find("model = \"", at)) != std::string::npos; at += 9) text.insert(at + 9, LEAT_MODELS "/");
-  const std::string any = "cpu = \"auto\"", two = "[[partition]]\nname = \"left\"\ncores = \"0\"\n[[partition]]\nname = \"right\"\ncores = \"0\"\n";
+  for (std::size_t at = 0; (at = text.find("model = \"", at)) != std::string::npos; at += 9)
+    text.insert(at + 9, LEAT_MODELS "/");
+  const std::string
+      any = "cpu = \"auto\"",
+      two = "[[partition]]\nname = \"left\"\ncores = \"0\"\n[[partition]]\nname = \"right\"\ncores = \"0\"\n";
   text.replace(text.find(any), any.size(), two);
   return "[daemon]\nplan = \"" + plan + "\"\n" + text;  // the fixture's own [daemon] keys are options
 }
@@ -150,10 +160,12 @@ TEST(LeatProfile, ShapesFromModelsOverAPlanToAServingDaemon) {
   const std::string profiles = folder.path() + "/profiles", plan = folder.path() + "/plan.json";
   std::filesystem::create_directory(profiles);
   for (const std::string model : {"detect", "classify"}) {
-    const Exit e = leat({"profile", LEAT_MODELS "/" + model + ".onnx", "--config", LEAT_MODELS "/shapes.toml", "-o", profiles + "/" + model + ".json", "--batches", "1,4", "--samples", "10"});
+    const Exit e = leat({"profile", LEAT_MODELS "/" + model + ".onnx", "--config", LEAT_MODELS "/shapes.toml", "-o",
+                         profiles + "/" + model + ".json", "--batches", "1,4", "--samples", "10"});
     ASSERT_EQ(e.status, 0) << e.err;
   }
-  const Exit planned = leat({"plan", "--application", folder.write("app.toml", kApplication), "--host", folder.write("host.json", kHost), "--profiles", profiles, "-o", plan});
+  const Exit planned = leat({"plan", "--application", folder.write("app.toml", kApplication), "--host",
+                             folder.write("host.json", kHost), "--profiles", profiles, "-o", plan});
   ASSERT_EQ(planned.status, 0) << planned.err;
 
   const Exit checked = leat({"check", folder.write("shapes.toml", shapes_by(plan))});
@@ -192,16 +204,20 @@ TEST(LeatProfile, BlocksArePlannedByTheirNumbers) {
   const std::string profiles = folder.path() + "/profiles", plan = folder.path() + "/plan.json";
   std::filesystem::create_directory(profiles);
   for (const std::string model : {"detect", "classify"}) {
-    const Exit e = leat({"profile", LEAT_MODELS "/" + model + ".onnx", "--config", LEAT_MODELS "/shapes.toml", "--frame", "640x360", "-o", profiles + "/" + model + ".json", "--blocks", "3", "--batches", "1", "--samples", "10"});
+    const Exit e =
+        leat({"profile", LEAT_MODELS "/" + model + ".onnx", "--config", LEAT_MODELS "/shapes.toml", "--frame",
+              "640x360", "-o", profiles + "/" + model + ".json", "--blocks", "3", "--batches", "1", "--samples", "10"});
     ASSERT_EQ(e.status, 0) << e.err;
   }
-  const Exit planned = leat({"plan", "--application", folder.write("app.toml", kApplication), "--host", folder.write("host.json", kHost), "--profiles", profiles, "-o", plan});
+  const Exit planned = leat({"plan", "--application", folder.write("app.toml", kApplication), "--host",
+                             folder.write("host.json", kHost), "--profiles", profiles, "-o", plan});
   ASSERT_EQ(planned.status, 0) << planned.err;
   EXPECT_EQ(run_to_end({LEAT_PLAN_BINARY, "check", plan, "--profiles", profiles}, 20s).status, 0);
   const auto json = nlohmann::json::parse(text_of(plan));
   const auto profile = planner::read_profile(profiles + "/detect.json");
   ASSERT_TRUE(profile.ok()) << profile.error();
-  EXPECT_THAT(profile->provenance.method, HasSubstr("module shapes/detect with pre- and post-processing of 640x360 frames"));
+  EXPECT_THAT(profile->provenance.method,
+              HasSubstr("module shapes/detect with pre- and post-processing of 640x360 frames"));
   for (const auto& route : json["routes"]) EXPECT_EQ(route["stages"].back()["end_block"], 3);
 }
 

@@ -16,7 +16,9 @@ inline constexpr std::uint32_t kUnseenCameras = 20, kFramesEach = 25, kWidth = 1
 inline constexpr std::uint32_t kUnseenFrames = kUnseenCameras * kFramesEach;
 
 // Calls `use` with every unseen frame as tight NV12 (Y, then interleaved UV) and its ground truth.
-inline void for_unseen_frames(std::uint64_t step, const std::function<void(std::span<const std::uint8_t> nv12, const std::vector<scene::Object>& truth)>& use) {
+inline void for_unseen_frames(
+    std::uint64_t step,
+    const std::function<void(std::span<const std::uint8_t> nv12, const std::vector<scene::Object>& truth)>& use) {
   for (std::uint32_t camera = 0; camera < kUnseenCameras; ++camera) {
     scene::Scene scene({.seed = kUnseenSeed, .camera = camera, .width = kWidth, .height = kHeight});
     std::vector<std::uint8_t> rgb(scene.rgb_bytes()), nv12(scene.nv12_bytes());

@@ -1,5 +1,6 @@
-// A real model in several stages through the whole daemon: `leat profile` cuts the detector of `shapes` into blocks, `leat plan` is
-// given partitions that cannot hold it whole, and leatd must answer what it answers with the model in one piece.
+// A real model in several stages through the whole daemon: `leat profile` cuts the detector of `shapes` into blocks,
+// `leat plan` is given partitions that cannot hold it whole, and leatd must answer what it answers with the model in
+// one piece.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -10,20 +11,13 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/daemon_fixture.h"
-#include "tests/shapes_frames.h"
+#include "tests/shapes_answers.h"
 
 namespace leat::test {
 namespace {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
-
-constexpr std::uint32_t kFrames = 12, kW = 640, kH = 360;
-
-std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 constexpr const char* kApplication = R"([[application]]
 name = "shapes"
@@ -40,93 +34,18 @@ slo_ms = 10000
 // The committed configuration with its models by whole paths, three partitions on one core, and `more` in front.
 std::string shapes_on_three(const std::string& more, const std::string& profiles) {
   std::string text = text_of(LEAT_MODELS "/shapes.toml");
-  for (std::size_t at = 0; (at = text.find("model = \"", at)) != std::string::npos; at += 9) text.insert(at + 9, LEAT_MODELS "/");
+  for (std::size_t at = 0; (at = text.find("model = \"", at)) != std::string::npos; at += 9)
+    text.insert(at + 9, LEAT_MODELS "/");
   const std::string any = "cpu = \"auto\"";
   for (const std::string model : {"detect", "classify"})
-    if (!profiles.empty()) text.insert(text.find("  model = \"" LEAT_MODELS "/" + model + ".onnx\"\n"), "  profile = \"" + profiles + "/" + model + ".json\"\n");
+    if (!profiles.empty())
+      text.insert(text.find("  model = \"" LEAT_MODELS "/" + model + ".onnx\"\n"),
+                  "  profile = \"" + profiles + "/" + model + ".json\"\n");
   std::string partitions;
-  for (const char* name : {"left", "right", "third"}) partitions += std::string("[[partition]]\nname = \"") + name + "\"\ncores = \"0\"\n";
+  for (const char* name : {"left", "right", "third"})
+    partitions += std::string("[[partition]]\nname = \"") + name + "\"\ncores = \"0\"\n";
   text.replace(text.find(any), any.size(), partitions);
   return more + text;
-}
-
-// Whole frames of unseen cameras, in order, one after the other and then several at once.
-// handed_over: bytes over each edge.
-std::vector<leat_result> answers_of(const std::string& config, std::array<std::uint64_t, 2>* handed_over) {
-  std::vector<leat_result> out(2 * kFrames);
-  Leatd leatd(config);
-  auto client = Client::connect(leatd.socket(), "split");
-  EXPECT_TRUE(client.ok()) << leatd.log();
-  if (!client.ok()) return {};
-  leat_stream_options o;
-  leat_stream_options_init(&o);
-  o.application = "shapes";
-  o.format = LEAT_FORMAT_nv12;
-  o.width = kW, o.height = kH;
-  o.depth = o.slots = 6;
-  o.overload = LEAT_OVERLOAD_never_drop;
-  o.slo_ns = 60'000'000'000;
-  auto stream = client->open_stream(o);
-  EXPECT_TRUE(stream.ok()) << leatd.log();
-  if (!stream.ok()) return {};
-  scene::Scene scene({.seed = tests::kUnseenSeed, .camera = 3, .width = kW, .height = kH});
-  std::vector<std::uint8_t> rgb(scene.rgb_bytes()), nv12(scene.nv12_bytes());
-  std::uint32_t in_flight = 0;
-  const auto take = [&] {
-    const auto answer = client->next_answer(30s);
-    ASSERT_TRUE(answer) << leat_last_error() << leatd.log();
-    ASSERT_EQ(answer->outcome(), Outcome::completed) << name_of(answer->reason()) << leatd.log();
-    out[answer->raw().cookie] = *answer->result();
-    --in_flight;
-  };
-  for (std::uint32_t i = 0; i < 2 * kFrames && !testing::Test::HasFatalFailure(); ++i) {
-    while (in_flight >= (i < kFrames ? 1 : 6) && !testing::Test::HasFatalFailure()) take();
-    (void)scene.render(i % kFrames * 17, rgb.data(), std::size_t{3} * kW);
-    scene::to_nv12(rgb.data(), std::size_t{3} * kW, kW, kH, nv12.data());
-    auto frame = stream->acquire();
-    EXPECT_TRUE(frame);
-    if (!frame) break;
-    const std::uint8_t* from = nv12.data();
-    for (std::uint32_t p = 0; p < frame->raw().plane_count; ++p)
-      for (std::uint32_t y = 0; y < frame->raw().rows[p]; ++y, from += frame->raw().row_bytes[p])
-        std::memcpy(frame->raw().planes[p] + std::size_t{y} * frame->raw().strides[p], from, frame->raw().row_bytes[p]);
-    leat_submit_options options{};
-    options.cookie = i;
-    EXPECT_EQ(frame->submit(options), LEAT_ERROR_ok);
-    ++in_flight;
-  }
-  while (in_flight > 0 && !testing::Test::HasFatalFailure()) take();
-  *handed_over = {};
-  for (std::uint32_t e = 0; e < handed_over->size(); ++e) {
-    const auto edge = leatd.record(shm::RecordKind::edge, e);
-    if (!edge) continue;
-    (*handed_over)[e] = *edge->value(shm::EdgeCounter::bytes_in_place) + *edge->value(shm::EdgeCounter::bytes_copied);
-    EXPECT_EQ(edge->value(shm::EdgeCounter::slots_in_use), 0U);
-  }
-  EXPECT_TRUE(balances(*leatd.total()));
-  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
-  return out;
-}
-
-// The number of objects.
-std::uint64_t expect_equal(const std::vector<leat_result>& whole, const std::vector<leat_result>& split) {
-  EXPECT_EQ(whole.size(), split.size());
-  std::uint64_t objects = 0;
-  for (std::size_t i = 0; i < std::min(whole.size(), split.size()); ++i) {
-    SCOPED_TRACE("frame " + std::to_string(i));
-    EXPECT_EQ(whole[i].detection_count, split[i].detection_count);
-    objects += whole[i].detection_count;
-    for (std::uint32_t d = 0; d < std::min(whole[i].detection_count, split[i].detection_count); ++d) {
-      const leat_detection &a = whole[i].detections[d], &b = split[i].detections[d];
-      EXPECT_EQ(a.class_id, b.class_id);
-      for (const auto& [x, y] : {std::pair{a.x0, b.x0}, std::pair{a.y0, b.y0}, std::pair{a.x1, b.x1}, std::pair{a.y1, b.y1}}) EXPECT_NEAR(x, y, 0.02F);
-      EXPECT_NEAR(a.score, b.score, 1e-4F);
-      EXPECT_EQ(a.label_count, 2U);
-      EXPECT_EQ(b.label_count, 2U);
-      for (std::uint32_t l = 0; l < 2; ++l) EXPECT_EQ(a.labels[l].class_id, b.labels[l].class_id);
-    }
-  }
-  return objects;
 }
 
 // The plan with the module behind the detector in two stages as well: one task a detection.
@@ -154,8 +73,9 @@ TEST(SplitModel, AnswersAsTheWholeModel) {
     ASSERT_EQ(e.status, 0) << e.err;
   };
   for (const std::string model : {"detect", "classify"})
-    ASSERT_NO_FATAL_FAILURE(leat({"profile", LEAT_MODELS "/" + model + ".onnx", "--config", LEAT_MODELS "/shapes.toml", "--frame", "640x360", "-o",
-                                  profiles + "/" + model + ".json", "--blocks", model == "detect" ? "3" : "2", "--batches", "1,2,4", "--samples", "5"}));
+    ASSERT_NO_FATAL_FAILURE(leat({"profile", LEAT_MODELS "/" + model + ".onnx", "--config", LEAT_MODELS "/shapes.toml",
+                                  "--frame", "640x360", "-o", profiles + "/" + model + ".json", "--blocks",
+                                  model == "detect" ? "3" : "2", "--batches", "1,2,4", "--samples", "5"}));
   const json profile = json::parse(text_of(profiles + "/detect.json"));
   std::int64_t whole_bytes = 0, largest = 0;
   for (const json& b : profile.at("block_memory_bytes")) {
@@ -165,9 +85,10 @@ TEST(SplitModel, AnswersAsTheWholeModel) {
   ASSERT_LT(largest + 1, whole_bytes);
   json host = {{"schema", "leat-host/1"}, {"partitions", json::array()}};
   for (const char* name : {"left", "right", "third"})
-    host["partitions"].push_back({{"name", name}, {"kind", "cpu"}, {"class", "cpu:1"}, {"memory_bytes", (largest + whole_bytes) / 2}});
-  ASSERT_NO_FATAL_FAILURE(leat(
-      {"plan", "--application", folder.write("app.toml", kApplication), "--host", folder.write("host.json", host.dump()), "--profiles", profiles, "-o", plan}));
+    host["partitions"].push_back(
+        {{"name", name}, {"kind", "cpu"}, {"class", "cpu:1"}, {"memory_bytes", (largest + whole_bytes) / 2}});
+  ASSERT_NO_FATAL_FAILURE(leat({"plan", "--application", folder.write("app.toml", kApplication), "--host",
+                                folder.write("host.json", host.dump()), "--profiles", profiles, "-o", plan}));
   json planned = json::parse(text_of(plan));
   std::size_t split_route = planned.at("routes").size();
   for (std::size_t r = 0; r < planned.at("routes").size(); ++r)
@@ -181,10 +102,13 @@ TEST(SplitModel, AnswersAsTheWholeModel) {
   for (const std::string& path : {plan, more_split}) {
     for (const char* preset : {"ppipe", "leat", "pard"}) {
       SCOPED_TRACE(path + ", " + preset);
-      const auto split = answers_of(shapes_on_three("[daemon]\nplan = \"" + path + "\"\n[policy]\npreset = \"" + preset + "\"\n", profiles), &handed_over);
+      const auto split = answers_of(
+          shapes_on_three("[daemon]\nplan = \"" + path + "\"\n[policy]\npreset = \"" + preset + "\"\n", profiles),
+          &handed_over);
       const std::uint64_t objects = expect_equal(whole, split);
       EXPECT_GT(objects, whole.size()) << "frames with something to find";
-      EXPECT_EQ(handed_over[0], 2 * kFrames * planned["routes"][split_route]["stages"][0]["transfer_bytes"].get<std::uint64_t>());
+      EXPECT_EQ(handed_over[0],
+                2 * kFrames * planned["routes"][split_route]["stages"][0]["transfer_bytes"].get<std::uint64_t>());
       EXPECT_EQ(handed_over[1], path == plan ? 0 : objects * 8192);
     }
   }

@@ -13,17 +13,17 @@ namespace leat::probe {
 
 // Looked up under the very names (with version suffix) that this build's cuda.h maps them to. One that the installed
 // driver lacks stays null, and calling it throws NotApplicable.
-#define LEAT_DRIVER_FUNCTIONS(X)                                                                                       \
-  X(cuInit)                                                                                                            \
-  X(cuDriverGetVersion)                                                                                                \
-  X(cuGetErrorName)                                                                                                    \
-  X(cuGetErrorString) X(cuDeviceGet) X(cuDeviceGetCount) X(cuDeviceGetAttribute) X(cuDeviceGetUuid) X(cuDeviceGetName) \
-      X(cuMemCreate) X(cuMemRelease) X(cuMemExportToShareableHandle) X(cuMemImportFromShareableHandle)                 \
-          X(cuMemAddressReserve) X(cuMemAddressFree) X(cuMemMap) X(cuMemUnmap) X(cuMemSetAccess)                       \
-              X(cuMemGetAllocationGranularity) X(cuStreamWaitValue32) X(cuStreamWriteValue32) X(cuCtxSetCurrent)       \
-                  X(cuCtxGetCurrent) X(cuDeviceGetDevResource) X(cuDevSmResourceSplitByCount)                          \
-                      X(cuDevResourceGenerateDesc) X(cuGreenCtxCreate) X(cuGreenCtxDestroy) X(cuCtxFromGreenCtx)       \
-                          X(cuGreenCtxStreamCreate) X(cuStreamDestroy)
+// The formatter never comes to an end with this list.
+// clang-format off
+#define LEAT_DRIVER_FUNCTIONS(X) \
+  X(cuInit) X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString) X(cuDeviceGet) X(cuDeviceGetCount) \
+  X(cuDeviceGetAttribute) X(cuDeviceGetUuid) X(cuDeviceGetName) X(cuMemCreate) X(cuMemRelease) \
+  X(cuMemExportToShareableHandle) X(cuMemImportFromShareableHandle) X(cuMemAddressReserve) X(cuMemAddressFree) \
+  X(cuMemMap) X(cuMemUnmap) X(cuMemSetAccess) X(cuMemGetAllocationGranularity) X(cuStreamWaitValue32) \
+  X(cuStreamWriteValue32) X(cuCtxSetCurrent) X(cuCtxGetCurrent) X(cuDeviceGetDevResource) \
+  X(cuDevSmResourceSplitByCount) X(cuDevResourceGenerateDesc) X(cuGreenCtxCreate) X(cuGreenCtxDestroy) \
+  X(cuCtxFromGreenCtx) X(cuGreenCtxStreamCreate) X(cuStreamDestroy)
+// clang-format on
 
 struct Driver {
 #define X(name) decltype(&::name) name = nullptr;

@@ -1,6 +1,6 @@
-/* A libcuda.so.1 for tests without a GPU: enough to be found and enumerated, nothing that computes. The environment says
- * how it behaves. LEAT_FAKE_CUDA: "none" (cuInit finds no device), otherwise one device. LEAT_FAKE_CUDA_HANG: a FIFO;
- * a process that is an MPS client writes its process id there in cuInit and then never returns. */
+/* A libcuda.so.1 for tests without a GPU: enough to be found and enumerated, nothing that computes. The environment
+ * says how it behaves. LEAT_FAKE_CUDA: "none" (cuInit finds no device), otherwise one device. LEAT_FAKE_CUDA_HANG: a
+ * FIFO; a process that is an MPS client writes its process id there in cuInit and then never returns. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>

@@ -18,16 +18,11 @@
 
 #include "cuda/probe/child.h"
 #include "cuda/probe/command.h"
+#include "cuda/probe/mps_daemon.h"
 
 namespace leat::probe {
 
 inline constexpr std::string_view kKeeperRole = "keeper";
-
-struct DaemonOptions {
-  std::string program;                 // nvidia-cuda-mps-control, found by the caller
-  std::vector<std::string> arguments;  // besides -f
-  Environment environment;             // besides the two directories
-};
 
 class Keeper {
  public:
@@ -56,7 +51,5 @@ class Keeper {
   std::optional<Child> process_;
   std::string directory_;
 };
-
-[[nodiscard]] Environment mps_environment(const std::string& directory);
 
 }  // namespace leat::probe

@@ -13,8 +13,14 @@ Topology slow_and_fast() {
   Topology t;
   t.applications = {{.slo_ns = 50 * kMs, .rate_rps = 0, .modules = {0}}};
   t.modules = {ModuleSpec{.application = 0, .before = {}, .after = {}, .routes = {0, 1}}};
-  t.routes = {RouteSpec{.module = 0, .batch = 16, .rate_rps = 0, .stages = {StageSpec{.pool = {1}, .latency = test::affine(0, 2 * kMs, 16)}}},
-              RouteSpec{.module = 0, .batch = 16, .rate_rps = 0, .stages = {StageSpec{.pool = {0}, .latency = test::affine(0, 10 * kMs, 16)}}}};
+  t.routes = {RouteSpec{.module = 0,
+                        .batch = 16,
+                        .rate_rps = 0,
+                        .stages = {StageSpec{.pool = {1}, .latency = test::affine(0, 2 * kMs, 16)}}},
+              RouteSpec{.module = 0,
+                        .batch = 16,
+                        .rate_rps = 0,
+                        .stages = {StageSpec{.pool = {0}, .latency = test::affine(0, 10 * kMs, 16)}}}};
   t.partitions.resize(2);
   return t;
 }

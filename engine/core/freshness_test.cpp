@@ -1,8 +1,9 @@
 // Look-ahead, budgets, weakly hard windows, margins that learn, and credit that only a proven end gives back.
 #include <array>
 
-#include "engine/core/look_ahead.h"
-#include "engine/core/state.h"
+#include "engine/core/core.h"
+#include "engine/core/policy/look_ahead.h"
+#include "engine/core/policy/periodic.h"
 #include "engine/core/test_bench.h"
 
 namespace leat::core {
@@ -21,7 +22,13 @@ struct Times {
 
 // Nothing waits: its next frame is captured at `next`; what came before is covered.
 LookAheadSource camera(const Times& t, TimeNs period, TimeNs next) {
-  return {.period_ns = period, .need_ns = next, .next_ns = next, .max_age_ns = 2 * period, .slo_ns = 2 * period, .run_ns = t.run.data(), .safe_ns = t.run.data()};
+  return {.period_ns = period,
+          .need_ns = next,
+          .next_ns = next,
+          .max_age_ns = 2 * period,
+          .slo_ns = 2 * period,
+          .run_ns = t.run.data(),
+          .safe_ns = t.run.data()};
 }
 LookAheadSource job(const Times& t, TimeNs deadline) {
   return {.deadline_ns = deadline, .waiting_ns = 0, .run_ns = t.run.data(), .safe_ns = t.run.data(), .group = 1};
@@ -47,14 +54,15 @@ TEST(LookAhead, AnotherPartitionCanTakeTheStream) {
   sources[0].weight = 1000;
   sources[0].machines = 3;
   EXPECT_EQ((LookAhead{.sources = sources, .free_ns = {0, 12 * kMs}, .machines = 2}.decide(0).source), 1U);
-  EXPECT_EQ((LookAhead{.sources = sources, .free_ns = {0, 90 * kMs}, .machines = 2}.decide(0).source), kNone) << "it is free too late";
+  EXPECT_EQ((LookAhead{.sources = sources, .free_ns = {0, 90 * kMs}, .machines = 2}.decide(0).source), kNone)
+      << "it is free too late";
 }
 
 TEST(LookAhead, AHeavierRequestWaitsForALighterOneThatIsInAHurry) {
   const Times t(10 * kMs);
   std::array sources = {camera(t, 100 * kMs, 100 * kMs), camera(t, 100 * kMs, 100 * kMs)};
   for (LookAheadSource& s : sources) s.waiting_ns = 0;
-  sources[0].need_ns = 0;          // until 100 ms
+  sources[0].need_ns = 0;  // until 100 ms
   sources[0].weight = 1000;
   sources[1].need_ns = -85 * kMs;  // until 15 ms
   EXPECT_EQ(LookAhead{.sources = sources}.decide(0).source, 1U);
@@ -82,12 +90,13 @@ TEST(LookAhead, ABatchIsAsLargeAsItsFirstEdgeAllows) {
     s.need_ns = 0;
     s.cap = 4;
   }
-  EXPECT_EQ(LookAhead{.sources = sources}.decide(0).requests, 3U);       // 18 of 30 ms
+  EXPECT_EQ(LookAhead{.sources = sources}.decide(0).requests, 3U);         // 18 of 30 ms
   EXPECT_EQ(LookAhead{.sources = sources}.decide(15 * kMs).requests, 2U);  // 14 of 15 ms
 }
 
 TEST(LookAhead, ARiskyRequestWaitsWhileOneThatFitsGoes) {
-  // The detector's frame comes after 4 ms and needs 15 of its 30. A report of 12 ms, at times 17, would put that at risk.
+  // The detector's frame comes after 4 ms and needs 15 of its 30. A report of 12 ms, at times 17, would put that at
+  // risk.
   const Times detector(15 * kMs), report(12 * kMs), longest(17 * kMs), brief(2 * kMs);
   std::array sources = {camera(detector, 30 * kMs, 4 * kMs), job(report, 800 * kMs), job(brief, 800 * kMs)};
   sources[0].weight = 1000;
@@ -102,12 +111,14 @@ TEST(LookAhead, ARiskyRequestWaitsWhileOneThatFitsGoes) {
 
 TEST(LookAhead, OwedWorkGoesBeforeLighterStreamsAndNotBeforeHeavierOnes) {
   const Times detector(15 * kMs), report(40 * kMs), light(25 * kMs);
-  std::array sources = {camera(detector, 33 * kMs, 300 * kMs), camera(light, 50 * kMs, 50 * kMs), job(report, 800 * kMs)};
+  std::array sources = {camera(detector, 33 * kMs, 300 * kMs), camera(light, 50 * kMs, 50 * kMs),
+                        job(report, 800 * kMs)};
   sources[0].weight = 1000;
   sources[1].waiting_ns = 0;
   sources[1].need_ns = 0;
   sources[2].weight = 10;
-  EXPECT_EQ(LookAhead{.sources = sources}.decide(0).source, 1U) << "the stream would lose its window, the report nothing";
+  EXPECT_EQ(LookAhead{.sources = sources}.decide(0).source, 1U)
+      << "the stream would lose its window, the report nothing";
   sources[2].owed = true;
   EXPECT_EQ(LookAhead{.sources = sources}.decide(0).source, 2U);
   sources[0].next_ns = sources[0].need_ns = 10 * kMs;
@@ -149,7 +160,10 @@ Topology two_on_one(TimeNs first, TimeNs second, TimeNs slo) {
   for (std::uint32_t a = 0; a < 2; ++a) {
     t.applications.push_back({.slo_ns = slo, .rate_rps = 0, .modules = {a}});
     t.modules.push_back({.application = a, .before = {}, .after = {}, .routes = {a}});
-    t.routes.push_back({.module = a, .batch = 1, .rate_rps = 0, .stages = {StageSpec{.pool = {0}, .latency = test::affine(0, a == 0 ? first : second, 1)}}});
+    t.routes.push_back({.module = a,
+                        .batch = 1,
+                        .rate_rps = 0,
+                        .stages = {StageSpec{.pool = {0}, .latency = test::affine(0, a == 0 ? first : second, 1)}}});
   }
   t.partitions.push_back({});
   return t;
@@ -161,7 +175,12 @@ int background_jobs(TimeNs budget_ns, Priority camera_priority) {
   EXPECT_TRUE(preset("leat", policy));
   policy.background_budget_ns = budget_ns;
   Bench b(two_on_one(10 * kMs, 20 * kMs, 2000 * kMs), policy);
-  const StreamId cam = b.open({.application = 0, .slo_ns = 20 * kMs, .max_age_ns = 20 * kMs, .period_ns = 10 * kMs, .supersede = Supersede::latest, .priority = camera_priority});
+  const StreamId cam = b.open({.application = 0,
+                               .slo_ns = 20 * kMs,
+                               .max_age_ns = 20 * kMs,
+                               .period_ns = 10 * kMs,
+                               .supersede = Supersede::latest,
+                               .priority = camera_priority});
   const StreamId report = b.open({.application = 1, .depth = 2, .priority = Priority::background});
   std::uint64_t token = 1;
   for (TimeNs at = kMs; at < 3000 * kMs; at += 10 * kMs) {
@@ -172,13 +191,18 @@ int background_jobs(TimeNs budget_ns, Priority camera_priority) {
   b.run_to(6000 * kMs);
   b.core.check();
   int done = 0;
-  for (const auto& [t, answer] : b.answers) done += t > 1'000'000 && answer.at < 3000 * kMs && (answer.outcome == Outcome::completed || answer.outcome == Outcome::late) ? 1 : 0;
+  for (const auto& [t, answer] : b.answers)
+    done += t > 1'000'000 && answer.at < 3000 * kMs &&
+                    (answer.outcome == Outcome::completed || answer.outcome == Outcome::late)
+                ? 1
+                : 0;
   return done;
 }
 
 TEST(Budget, BackgroundWorkHasItsShareBeforeNormalWorkAndNotBeforeMore) {
   EXPECT_LE(background_jobs(0, Priority::normal), 1);
-  const int jobs = background_jobs(100 * kMs, Priority::normal);  // five of 20 ms in each second, and five saved from before
+  const int jobs =
+      background_jobs(100 * kMs, Priority::normal);  // five of 20 ms in each second, and five saved from before
   EXPECT_GE(jobs, 18);
   EXPECT_LE(jobs, 20);
   EXPECT_LE(background_jobs(100 * kMs, Priority::high), 1);
@@ -193,7 +217,11 @@ TEST(LookAhead, OtherModulesOnThePartitionBatchAsWithoutIt) {
     ASSERT_TRUE(preset("leat", policy));
     policy.look_ahead = look_ahead;
     Bench b(t, policy);
-    const StreamId cam = b.open({.application = 0, .slo_ns = 50 * kMs, .max_age_ns = 50 * kMs, .period_ns = 50 * kMs, .priority = Priority::high});
+    const StreamId cam = b.open({.application = 0,
+                                 .slo_ns = 50 * kMs,
+                                 .max_age_ns = 50 * kMs,
+                                 .period_ns = 50 * kMs,
+                                 .priority = Priority::high});
     const StreamId others = b.open({.application = 1, .depth = 64});
     std::uint64_t token = 0;
     for (TimeNs at = kMs; at < 1000 * kMs; at += 50 * kMs) {
@@ -216,7 +244,9 @@ TEST(LookAhead, IsNotAskedAmongEqualsNorForMoreStreamsThanItWeighs) {
     Bench b(two_on_one(2 * kMs, 1 * kMs, 200 * kMs), policy);
     std::vector<StreamId> streams;
     for (std::uint32_t i = 0; i < count; ++i) {
-      streams.push_back(b.open({.application = i % 2, .period_ns = 100 * kMs, .priority = count > 4 && i == 0 ? Priority::protected_ : Priority::normal}));
+      streams.push_back(b.open({.application = i % 2,
+                                .period_ns = 100 * kMs,
+                                .priority = count > 4 && i == 0 ? Priority::protected_ : Priority::normal}));
     }
     std::uint64_t token = 0;
     for (TimeNs at = kMs; at < 1000 * kMs; at += 100 * kMs) {
@@ -224,7 +254,8 @@ TEST(LookAhead, IsNotAskedAmongEqualsNorForMoreStreamsThanItWeighs) {
       for (const StreamId s : streams) b.submit(s, token++);
     }
     b.run_to(2000 * kMs);
-    for (std::uint64_t t = 0; t < token; ++t) EXPECT_EQ(b.answers[t].outcome, Outcome::completed) << t << " of " << count;
+    for (std::uint64_t t = 0; t < token; ++t)
+      EXPECT_EQ(b.answers[t].outcome, Outcome::completed) << t << " of " << count;
     EXPECT_EQ(b.core.counters().idled_on_purpose, 0U);
   }
 }
@@ -236,7 +267,8 @@ TEST(WeaklyHard, AStreamThatMayMissNoMoreGoesFirst) {
     policy.order = Order::lbf;
     policy.drop = Drop::proactive;
     Bench b(test::chain(1, 1, 1, 10 * kMs, 0, 100 * kMs), policy);
-    const StreamId hard = b.open({.slo_ns = 15'200'000, .miss_window = window, .miss_allowed = 1}), other = b.open({.slo_ns = 15'100'000});
+    const StreamId hard = b.open({.slo_ns = 15'200'000, .miss_window = window, .miss_allowed = 1}),
+                   other = b.open({.slo_ns = 15'100'000});
     b.now = 5 * kMs;
     b.submit(other, 5000);  // what comes meets a partition that is free 5 ms later
     std::vector<bool> missed;
@@ -284,36 +316,39 @@ TEST(Credit, OnlyAProvenEndFreesThePartition) {
 }
 
 TEST(Margin, GrowsWhenAPromiseIsBrokenAndComesDownSlowly) {
-  const Topology t = test::chain(1, 1, 1, 10 * kMs, 0, 100 * kMs);
-  Scheduler::State state(t, Policy{}, Limits{});
+  Scheduler::State core(test::chain(1, 1, 1, 10 * kMs, 0, 100 * kMs), Policy{}, Limits{});
+  const InForce& plan = *core.plan;
+  const View view{plan.model, plan.lanes, plan.sense, core.ledger, core.machine, core.tasks, core.now, 0};
+  Periodic periodic(view, core, plan.model.components().front(), Policy{});
   Batch b;
   b.list.items = 1;
-  EXPECT_EQ(state.margin_permille, 1100U);
-  state.learn(b, 11 * kMs);  // within p99 x 1.1
-  EXPECT_EQ(state.margin_permille, 1100U);
-  state.learn(b, 11 * kMs + 1);
-  EXPECT_EQ(state.margin_permille, 1200U);
-  for (int i = 0; i < 60; ++i) state.learn(b, 10 * kMs);
-  EXPECT_EQ(state.margin_permille, 1140U);
-  for (int i = 0; i < 100; ++i) state.learn(b, 1000 * kMs);
-  EXPECT_EQ(state.margin_permille, 3000U);
+  EXPECT_EQ(periodic.margin_permille(), 1100U);
+  periodic.learn(b, 11 * kMs);  // within p99 x 1.1
+  EXPECT_EQ(periodic.margin_permille(), 1100U);
+  periodic.learn(b, 11 * kMs + 1);
+  EXPECT_EQ(periodic.margin_permille(), 1200U);
+  for (int i = 0; i < 60; ++i) periodic.learn(b, 10 * kMs);
+  EXPECT_EQ(periodic.margin_permille(), 1140U);
+  for (int i = 0; i < 100; ++i) periodic.learn(b, 1000 * kMs);
+  EXPECT_EQ(periodic.margin_permille(), 3000U);
 }
 
 TEST(Coverage, AFreshResultCoversTheWindowInWhichItIsDelivered) {
   const Topology t = test::chain(1, 1, 1, 10 * kMs, 0, 100 * kMs);
-  Scheduler::State state(t, Policy{}, Limits{});
-  const StreamId id = state.open_stream({.max_age_ns = 20 * kMs, .period_ns = 10 * kMs});
-  Stream& s = state.streams[id];
-  state.now = 102 * kMs;
-  state.expect_next(id, 100 * kMs);
-  EXPECT_EQ(s.next_expected_ns, 112 * kMs);  // with the transit seen
-  EXPECT_EQ(s.covered_ns, 100 * kMs);
-  state.now = 115 * kMs;
-  state.delivered(s, 100 * kMs);
-  EXPECT_EQ(s.covered_ns, 120 * kMs);
-  state.now = 121 * kMs;
-  state.delivered(s, 100 * kMs);  // 21 ms old
-  EXPECT_EQ(s.covered_ns, 120 * kMs);
+  Actions actions(64);
+  Ledger ledger(Limits{}, t, actions);
+  const StreamId id = ledger.open_stream({.max_age_ns = 20 * kMs, .period_ns = 10 * kMs}, t.applications.front());
+  const auto deliver = [&](TimeNs capture, TimeNs now) {
+    ledger.submitted(id);
+    const std::uint32_t request = ledger.accept({.stream = id}, capture, false);
+    ledger.answer(request, Outcome::completed, Reason::none, kNone, now);
+    return ledger.stream(id).covered_ns;
+  };
+  ledger.expect_next(id, 100 * kMs, 102 * kMs, true);
+  EXPECT_EQ(ledger.stream(id).next_expected_ns, 112 * kMs);  // with the transit seen
+  EXPECT_EQ(ledger.stream(id).covered_ns, 100 * kMs);
+  EXPECT_EQ(deliver(100 * kMs, 115 * kMs), 120 * kMs);
+  EXPECT_EQ(deliver(100 * kMs, 121 * kMs), 120 * kMs) << "21 ms old";
 }
 
 }  // namespace

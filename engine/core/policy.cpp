@@ -15,6 +15,7 @@ constexpr std::array kBatches{LEAT_BATCHES(LEAT_WORD)};
 constexpr std::array kBindings{LEAT_BINDINGS(LEAT_WORD)};
 constexpr std::array kDownstreams{LEAT_DOWNSTREAMS(LEAT_WORD)};
 constexpr std::array kWaits{LEAT_WAITS(LEAT_WORD)};
+constexpr std::array kWindows{LEAT_WINDOWS(LEAT_WORD)};
 constexpr std::array kSplitReadings{LEAT_SPLIT_READINGS(LEAT_WORD)};
 
 template <class Enum, std::size_t N>
@@ -54,7 +55,8 @@ constexpr Policy leat() {
   Policy p;
   p.order = Order::backlog;
   p.drop = Drop::proactive;
-  p.wait = WaitEstimate::lower;  // late binding: a batch starts when it is formed, so there is no batch wait to estimate
+  p.wait =
+      WaitEstimate::lower;  // late binding: a batch starts when it is formed, so there is no batch wait to estimate
   p.exact_duration = true;
   p.live_queues = true;
   p.forecast = true;
@@ -68,6 +70,7 @@ constexpr Policy leat() {
   p.background_budget_ns = 100'000'000;
   p.reserve_pipelines = true;
   p.fit = true;
+  p.windows = WindowRule::shared;
   return p;
 }
 
@@ -85,50 +88,57 @@ constexpr Policy with(Policy base, Change change) {
 constexpr std::array kPresets{
     Named{"leat", leat()},
     Named{"pard", pard()},
-    Named{"elsa", with(Policy{}, [](Policy& p) {
-            p.order = Order::fcfs;
-            p.drop = Drop::none;
-            p.place = Place::elsa;
-            p.batch = Batching::single;
-            p.binding = Binding::early;
-          })},
-    Named{"ppipe", with(Policy{}, [](Policy& p) {
-            p.order = Order::fcfs;
-            p.place = Place::reservation;
-            p.batch = Batching::search_down;
-          })},
-    Named{"harpagon", with(Policy{}, [](Policy& p) {
-            p.order = Order::fcfs;
-            p.drop = Drop::none;
-            p.place = Place::tc;
-            p.batch = Batching::fill;
-            p.binding = Binding::early;
-          })},
-    Named{"reactive", with(Policy{}, [](Policy& p) {
-            p.order = Order::fcfs;
-            p.place = Place::reservation;
-            p.batch = Batching::reactive;
-          })},
+    Named{"elsa", with(Policy{},
+                       [](Policy& p) {
+                         p.order = Order::fcfs;
+                         p.drop = Drop::none;
+                         p.place = Place::elsa;
+                         p.batch = Batching::single;
+                         p.binding = Binding::early;
+                       })},
+    Named{"ppipe", with(Policy{},
+                        [](Policy& p) {
+                          p.order = Order::fcfs;
+                          p.place = Place::reservation;
+                          p.batch = Batching::search_down;
+                        })},
+    Named{"harpagon", with(Policy{},
+                           [](Policy& p) {
+                             p.order = Order::fcfs;
+                             p.drop = Drop::none;
+                             p.place = Place::tc;
+                             p.batch = Batching::fill;
+                             p.binding = Binding::early;
+                           })},
+    Named{"reactive", with(Policy{},
+                           [](Policy& p) {
+                             p.order = Order::fcfs;
+                             p.place = Place::reservation;
+                             p.batch = Batching::reactive;
+                           })},
     Named{"nexus", with(worker_queues(), [](Policy& p) { p.drop = Drop::window; })},
     Named{"clipper++", with(worker_queues(), [](Policy& p) { p.drop = Drop::split; })},
-    Named{"clipper++d", with(worker_queues(), [](Policy& p) {
-            p.drop = Drop::split;
-            p.split_reading = SplitReading::elapsed_and_execution;
-          })},
-    Named{"fifs", with(Policy{}, [](Policy& p) {
-            p.order = Order::fcfs;
-            p.drop = Drop::none;
-            p.batch = Batching::single;
-          })},
+    Named{"clipper++d", with(worker_queues(),
+                             [](Policy& p) {
+                               p.drop = Drop::split;
+                               p.split_reading = SplitReading::elapsed_and_execution;
+                             })},
+    Named{"fifs", with(Policy{},
+                       [](Policy& p) {
+                         p.order = Order::fcfs;
+                         p.drop = Drop::none;
+                         p.batch = Batching::single;
+                       })},
     Named{"naive", worker_queues()},
     // PARD's ablations, Table 1.
     Named{"pard-back", with(pard(), [](Policy& p) { p.downstream = Downstream::none; })},
     Named{"pard-sf", with(pard(), [](Policy& p) { p.downstream = Downstream::execution; })},
     Named{"pard-oc", with(pard(), [](Policy& p) { p.drop = Drop::overload_control; })},
-    Named{"pard-split", with(pard(), [](Policy& p) {
-            p.drop = Drop::split;
-            p.split_reading = SplitReading::elapsed_and_execution;
-          })},
+    Named{"pard-split", with(pard(),
+                             [](Policy& p) {
+                               p.drop = Drop::split;
+                               p.split_reading = SplitReading::elapsed_and_execution;
+                             })},
     Named{"pard-wcl", with(pard(), [](Policy& p) { p.drop = Drop::dynamic_split; })},
     Named{"pard-lower", with(pard(), [](Policy& p) { p.wait = WaitEstimate::lower; })},
     Named{"pard-upper", with(pard(), [](Policy& p) { p.wait = WaitEstimate::upper; })},
@@ -176,6 +186,8 @@ bool parse(std::string_view word, Binding& out) noexcept { return find(kBindings
 bool parse(std::string_view word, Downstream& out) noexcept { return find(kDownstreams, word, out); }
 bool parse(std::string_view word, WaitEstimate& out) noexcept { return find(kWaits, word, out); }
 bool parse(std::string_view word, SplitReading& out) noexcept { return find(kSplitReadings, word, out); }
+bool parse(std::string_view word, WindowRule& out) noexcept { return find(kWindows, word, out); }
+std::string_view windows_names() noexcept { return list(LEAT_WINDOWS(LEAT_LIST)); }
 std::string_view order_names() noexcept { return list(LEAT_ORDERS(LEAT_LIST)); }
 std::string_view drop_names() noexcept { return list(LEAT_DROPS(LEAT_LIST)); }
 std::string_view place_names() noexcept { return list(LEAT_PLACES(LEAT_LIST)); }

@@ -1,5 +1,5 @@
-// Policies in words: a preset by name and settings by key, as [policy] of a configuration and the tools' --presets have them.
-// Set-up only; pure.
+// Policies in words: a preset by name and settings by key, as [policy] of a configuration and the tools' --presets have
+// them. Set-up only; pure.
 #pragma once
 
 #include <string>

@@ -10,10 +10,34 @@ constexpr TimeNs kUs = 1000, kMs = 1'000'000;
 
 // A detector, a pose and a depth model with a large language model beside them.
 std::vector<Demand> scene(std::vector<PartitionId> large = {0}) {
-  return {{.name = "det", .period_ns = 33 * kMs, .max_age_ns = 66 * kMs, .priority = Priority::protected_, .run_ns = 15'600 * kUs, .safe_ns = 19'600 * kUs, .pool = {0}},
-          {.name = "pose", .period_ns = 33 * kMs, .max_age_ns = 66 * kMs, .priority = Priority::high, .run_ns = 4'100 * kUs, .safe_ns = 5'700 * kUs, .pool = {0}},
-          {.name = "depth", .period_ns = 66 * kMs, .max_age_ns = 132 * kMs, .priority = Priority::high, .run_ns = 9'300 * kUs, .safe_ns = 11'500 * kUs, .pool = {0}},
-          {.name = "vlm", .period_ns = 500 * kMs, .max_age_ns = 1500 * kMs, .priority = Priority::background, .run_ns = 97'900 * kUs, .safe_ns = 110'000 * kUs, .pool = large}};
+  return {{.name = "det",
+           .period_ns = 33 * kMs,
+           .max_age_ns = 66 * kMs,
+           .priority = Priority::protected_,
+           .run_ns = 15'600 * kUs,
+           .safe_ns = 19'600 * kUs,
+           .pool = {0}},
+          {.name = "pose",
+           .period_ns = 33 * kMs,
+           .max_age_ns = 66 * kMs,
+           .priority = Priority::high,
+           .run_ns = 4'100 * kUs,
+           .safe_ns = 5'700 * kUs,
+           .pool = {0}},
+          {.name = "depth",
+           .period_ns = 66 * kMs,
+           .max_age_ns = 132 * kMs,
+           .priority = Priority::high,
+           .run_ns = 9'300 * kUs,
+           .safe_ns = 11'500 * kUs,
+           .pool = {0}},
+          {.name = "vlm",
+           .period_ns = 500 * kMs,
+           .max_age_ns = 1500 * kMs,
+           .priority = Priority::background,
+           .run_ns = 97'900 * kUs,
+           .safe_ns = 110'000 * kUs,
+           .pool = large}};
 }
 
 TEST(Schedulable, PromisesOf103PercentAndAJobThatNeverFits) {
@@ -35,8 +59,15 @@ TEST(Schedulable, APartitionOfItsOwnRemovesTheBlock) {
 }
 
 TEST(Schedulable, OverloadIsOfThePartitionsThatTheWorkCanGoTo) {
-  // 4 cameras of 19 ms every 33 ms: 230 % of one partition, 115 % of two, 77 % of three; in batches of four 57.5 % each.
-  std::vector<Demand> cameras = {{.name = "cam", .period_ns = 33 * kMs, .max_age_ns = 100 * kMs, .count = 4, .run_ns = 19 * kMs, .safe_ns = 19 * kMs, .pool = {0, 1}}};
+  // 4 cameras of 19 ms every 33 ms: 230 % of one partition, 115 % of two, 77 % of three; in batches of four 57.5 %
+  // each.
+  std::vector<Demand> cameras = {{.name = "cam",
+                                  .period_ns = 33 * kMs,
+                                  .max_age_ns = 100 * kMs,
+                                  .count = 4,
+                                  .run_ns = 19 * kMs,
+                                  .safe_ns = 19 * kMs,
+                                  .pool = {0, 1}}};
   auto found = obstacles(cameras, {}, 1000);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].obstacle, Obstacle::overload);
@@ -44,7 +75,8 @@ TEST(Schedulable, OverloadIsOfThePartitionsThatTheWorkCanGoTo) {
   cameras[0].item_ns = 10 * kMs;
   EXPECT_TRUE(obstacles(cameras, {}, 1000).empty());
   // Each pool has room for its own, the two together for 1.98 of 2; with a little more they have not.
-  Demand one{.name = "a", .period_ns = 10 * kMs, .max_age_ns = 20 * kMs, .run_ns = 9 * kMs, .safe_ns = 9 * kMs, .pool = {0}};
+  Demand one{
+      .name = "a", .period_ns = 10 * kMs, .max_age_ns = 20 * kMs, .run_ns = 9 * kMs, .safe_ns = 9 * kMs, .pool = {0}};
   Demand both = one;
   both.pool = {1, 0};
   both.count = 1.2;

@@ -6,9 +6,10 @@
 //
 // Ledger invariant, always checked: submitted = completed + late + dropped + failed + rejected + in flight, per stream.
 //
-// Thread rule: one thread. Nothing allocates after construction; every table has its maximum in Limits. Calls take `now`
-// and may only move it forward; a smaller `now` is treated as the last one (clock steps must not break invariants).
-// Errors: events about unknown handles, streams or partitions are counted and ignored (Counters::stale_events); a broken invariant aborts.
+// Thread rule: one thread. Nothing allocates after construction; every table has its maximum in Limits. Calls take
+// `now` and may only move it forward; a smaller `now` is treated as the last one (clock steps must not break
+// invariants). Errors: events about unknown handles, streams or partitions are counted and ignored
+// (Counters::stale_events), except that a submission to a closed stream is rejected; a broken invariant aborts.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +18,8 @@
 #include <span>
 
 #include "engine/core/counters.h"
-#include "engine/core/estimates.h"
 #include "engine/core/policy.h"
+#include "engine/core/sense/estimates.h"
 #include "engine/core/topology.h"
 #include "engine/core/types.h"
 
@@ -26,11 +27,12 @@ namespace leat::core {
 
 struct Limits {
   std::uint32_t streams = 256;
-  std::uint32_t requests = 4096;        // in flight, all streams
-  std::uint32_t tasks = 16384;          // (request, module, item) in flight
+  std::uint32_t requests = 4096;  // in flight, all streams
+  std::uint32_t tasks = 16384;    // (request, module, item) in flight
   std::uint32_t batches = 1024;
-  std::uint32_t actions = 16384;        // waiting to be taken; the driver drains after every event
-  bool samples = false;                 // leave samples even where the policy looks at no estimates
+  std::uint32_t partitions = 0;   // of all plans to come; 0: those of the first
+  std::uint32_t actions = 16384;  // waiting to be taken; the driver drains after every event
+  bool samples = false;           // leave samples even where the policy looks at no estimates
 };
 
 enum class Supersede : std::uint8_t { fifo, latest, latest_per_key, never_drop };
@@ -38,49 +40,54 @@ enum class Priority : std::uint8_t { background = 0, normal = 1, high = 2, prote
 
 struct StreamConfig {
   std::uint32_t application = 0;
-  TimeNs slo_ns = 0;                    // 0: the application's. The deadline is capture + slo
-  TimeNs max_age_ns = 0;                // 0: none. An answer older than this at delivery is worthless (counted from capture)
-  TimeNs period_ns = 0;                 // 0: not periodic. Used by look-ahead
-  std::uint32_t depth = 8;              // requests of this stream waiting or running; one more is rejected or supersedes
+  TimeNs slo_ns = 0;        // 0: the application's. The deadline is capture + slo
+  TimeNs max_age_ns = 0;    // 0: none. An answer older than this at delivery is worthless (counted from capture)
+  TimeNs period_ns = 0;     // 0: not periodic. Used by look-ahead
+  std::uint32_t depth = 8;  // requests of this stream waiting or running; one more is rejected or supersedes
   Supersede supersede = Supersede::fifo;
   Priority priority = Priority::normal;
-  std::uint32_t miss_window = 0, miss_allowed = 0;  // weakly hard: at most `allowed` misses in any `window` requests; 0: off
+  std::uint32_t user = 0;            // whose it is: users share partitions by weight (fair shares)
+  std::uint32_t user_weight = 1000;  // the same in all streams of a user
+  std::uint32_t miss_window = 0,
+                miss_allowed = 0;  // weakly hard: at most `allowed` misses in any `window` requests; 0: off
 };
 
 struct Submission {
   StreamId stream = kNone;
-  std::uint64_t token = 0;              // the driver's own; comes back in every action about this request
-  TimeNs capture_ns = 0;                // later than now is taken as now
-  TimeNs deadline_ns = 0;               // 0: capture + SLO; otherwise may only tighten it
-  std::uint32_t items = 1;              // ELSA: one request may be n items, run in one batch
-  std::uint32_t key = 0;                // for latest_per_key
-  std::uint64_t branch_draw = 0;        // decides branches taken by chance; the driver draws it, so that the core stays deterministic
+  std::uint64_t token = 0;  // the driver's own; comes back in every action about this request
+  TimeNs capture_ns = 0;    // later than now is taken as now
+  TimeNs deadline_ns = 0;   // 0: capture + SLO; otherwise may only tighten it
+  std::uint32_t items = 1;  // ELSA: one request may be n items, run in one batch
+  std::uint32_t key = 0;    // for latest_per_key
+  std::uint64_t branch_draw =
+      0;  // decides branches taken by chance; the driver draws it, so that the core stays deterministic
 };
 
 struct TaskRef {
   RequestHandle request;
   std::uint64_t token = 0;
-  std::uint32_t item = 0;               // which of its request's sub-requests at this module (0 without fan-out)
-  std::uint32_t items = 1;              // ELSA's n: how many rows of the batch it fills
+  std::uint32_t item = 0;   // which of its request's sub-requests at this module (0 without fan-out)
+  std::uint32_t items = 1;  // ELSA's n: how many rows of the batch it fills
 };
 
 enum class ActionKind : std::uint8_t { dispatch, answer, transfer };
 
 struct Action {
   ActionKind kind = ActionKind::answer;
-  // dispatch: run `tasks` as one batch over `path` (one partition per stage of `route`, from first_stage on). The driver moves the
-  // batch from stage to stage. With reservations a path is one stage long, and a later stage is dispatched on its own: the
-  // driver starts it once the features of all its tasks have arrived. A batch may be sent to a partition before its predecessor there has ended, at most Policy::queue_ahead deep.
+  // dispatch: run `tasks` as one batch over `path` (one partition per stage of `route`, from first_stage on). The
+  // driver moves the batch from stage to stage. With reservations a path is one stage long, and a later stage is
+  // dispatched on its own: the driver starts it once the features of all its tasks have arrived. A batch may be sent to
+  // a partition before its predecessor there has ended, at most Policy::queue_ahead deep.
   BatchHandle batch;
   RouteId route = kNone;
   ModuleId module = kNone;
-  std::span<const PartitionId> path;    // valid until the next call of any event
-  std::span<const TaskRef> tasks;       // likewise
-  TimeNs start_ns = 0;                  // reserved start of the first stage (reservation), else now
+  std::span<const PartitionId> path;  // valid until the next call of any event
+  std::span<const TaskRef> tasks;     // likewise
+  TimeNs start_ns = 0;                // reserved start of the first stage (reservation), else now
   TimeNs expected_end_ns = 0;
   std::uint32_t first_stage = 0;
-  // transfer (reservations only): the features that `request` made at stage first_stage of `route` go from one partition to
-  // another, not before start_ns.
+  // transfer (reservations only): the features that `request` made at stage first_stage of `route` go from one
+  // partition to another, not before start_ns.
   PartitionId from = kNone, to = kNone;
   // answer (and transfer: request and token)
   RequestHandle request;
@@ -88,15 +95,23 @@ struct Action {
   StreamId stream = kNone;
   Outcome outcome = Outcome::pending;
   Reason reason = Reason::none;
-  ModuleId where = kNone;               // module at which it was dropped or failed
+  ModuleId where = kNone;  // module at which it was dropped or failed
 };
 
 // What a stage's end reports for each task, in the batch's order.
 struct TaskResult {
   bool ok = true;
-  Reason reason = Reason::none;         // when !ok
-  std::uint32_t fan_out = 1;            // after the last stage: sub-requests this task makes for modules that fan out (0: none)
+  Reason reason = Reason::none;  // when !ok
+  std::uint32_t fan_out =
+      1;  // after the last stage: sub-requests this task makes for the modules behind it (0: they are skipped)
 };
+
+struct InForce;  // a plan, made ready to take over (core.h)
+struct ReadyPlan {
+  void operator()(InForce* plan) const noexcept;
+};
+
+using ReadyPlanPtr = std::unique_ptr<InForce, ReadyPlan>;
 
 class Scheduler {
  public:
@@ -107,29 +122,51 @@ class Scheduler {
   Scheduler& operator=(const Scheduler&) = delete;
 
   // ---- events ----
-  [[nodiscard]] StreamId open_stream(TimeNs now, const StreamConfig& config) noexcept;  // kNone: no room or unknown application
-  void close_stream(TimeNs now, StreamId stream, Reason reason) noexcept;  // answers what waits; what runs is answered at its end
+  [[nodiscard]] StreamId open_stream(TimeNs now,
+                                     const StreamConfig& config) noexcept;  // kNone: no room or unknown application
+  void close_stream(TimeNs now, StreamId stream,
+                    Reason reason) noexcept;  // answers what waits; what runs is answered at its end
   // Exactly one answer follows for each call, at once (rejected) or later. The handle is invalid when rejected at once.
   RequestHandle submit(TimeNs now, const Submission& submission) noexcept;
   void cancel(TimeNs now, RequestHandle request) noexcept;
   void stage_started(TimeNs now, BatchHandle batch, std::uint32_t stage) noexcept;
   // A batch's partition is free only now: the end of its work is proven. Results only count at the last stage; there an
   // empty span means that all tasks went well and none fans out to more than one.
-  // True: the batch goes on, the driver moves it to the next stage of its path. False: it is over here (last stage, or given back).
+  // True: the batch goes on, the driver moves it to the next stage of its path. False: it is over here (last stage, or
+  // given back).
   bool stage_finished(TimeNs now, BatchHandle batch, std::uint32_t stage, std::span<const TaskResult> results) noexcept;
-  void partition_lost(TimeNs now, PartitionId partition) noexcept;   // batches there are retried while slack allows, else failed
+  void partition_lost(TimeNs now,
+                      PartitionId partition) noexcept;  // batches there are retried while slack allows, else failed
   void partition_ready(TimeNs now, PartitionId partition) noexcept;  // all partitions start lost
-  void set_estimates(TimeNs now, const Estimates& estimates) noexcept;  // plain data made off the hot path (estimates.h)
-  void advance(TimeNs now) noexcept;                                 // timers: expiries, last safe moments, look-ahead
+  void set_estimates(TimeNs now,
+                     const Estimates& estimates) noexcept;  // plain data made off the hot path (estimates.h)
+  void advance(TimeNs now) noexcept;                        // timers: expiries, last safe moments, look-ahead
 
-  // Copies up to out.size() of the oldest samples not taken yet and returns how many; the oldest are lost when nobody takes them.
-  // None are left where Estimator::needed() says that the policy looks at no estimates, but with Limits::samples.
+  // ---- another plan, under load ----
+  // The new topology has the same applications and modules, in the same order, and its partitions keep their ids; at
+  // most Limits::partitions. Everything else may differ. What has not been sent is queued anew, what runs ends under
+  // the plan that it began under, learned paces stay, and a partition that no route uses any more takes nothing and
+  // ends what it holds.
+  // May run on another thread, beside the scheduler's: everything that allocates. Precondition: same_requests().
+  [[nodiscard]] ReadyPlanPtr prepare(const Topology& topology) const;
+  [[nodiscard]] bool same_requests(const Topology& topology) const noexcept;
+  // Takes the plan over and leaves nullptr. False: too many earlier plans still have batches on their way; nothing
+  // changed.
+  [[nodiscard]] bool replace(TimeNs now, ReadyPlanPtr& plan) noexcept;
+  // An earlier plan that nothing uses any more, to be freed on another thread; nullptr: none.
+  [[nodiscard]] ReadyPlanPtr take_retired() noexcept;
+  // No route uses the partition, and it holds nothing.
+  [[nodiscard]] bool quiet(PartitionId partition) const noexcept;
+
+  // Copies up to out.size() of the oldest samples not taken yet and returns how many; the oldest are lost when nobody
+  // takes them. None are left where Estimator::needed() says that the policy looks at no estimates, but with
+  // Limits::samples.
   [[nodiscard]] std::size_t take_samples(std::span<Sample> out) noexcept;
 
   // ---- actions and what the driver needs to wait ----
-  [[nodiscard]] bool next_action(Action& out) noexcept;              // false: none left
-  [[nodiscard]] TimeNs next_timer() const noexcept;                  // call advance() at or after this; kNever: nothing planned
-  [[nodiscard]] bool idle() const noexcept;                          // nothing in flight
+  [[nodiscard]] bool next_action(Action& out) noexcept;  // false: none left
+  [[nodiscard]] TimeNs next_timer() const noexcept;      // call advance() at or after this; kNever: nothing planned
+  [[nodiscard]] bool idle() const noexcept;              // nothing in flight
   [[nodiscard]] const Counters& counters() const noexcept;
   // Aborts if an invariant is broken: ledger, queue links, partition occupancy. O(n); tests and safety runs call it.
   void check() const;

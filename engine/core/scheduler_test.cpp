@@ -98,6 +98,22 @@ TEST(Scheduler, FanOutAndMerge) {
   EXPECT_EQ(b.core.counters().modules[1].tasks_run, 3u + 5u);
 }
 
+// A cap of one is a fan-out too: a detector that found nothing leaves the module behind it nothing to do.
+TEST(Scheduler, AFanOutCappedAtOne) {
+  Bench b(chain(2, 1, 4, 5 * kMs, 1 * kMs, 100 * kMs), policy(Order::lbf, Drop::expired));
+  const StreamId s = b.open();
+  b.fan_out = 0;
+  b.submit(s, 1);
+  b.run_to(90 * kMs);
+  EXPECT_EQ(b.answers[1].outcome, Outcome::completed);
+  EXPECT_EQ(b.core.counters().modules[1].tasks_run, 0u);
+  b.fan_out = 7;
+  b.submit(s, 2);
+  b.run_to(190 * kMs);
+  EXPECT_EQ(b.answers[2].outcome, Outcome::completed);
+  EXPECT_EQ(b.core.counters().modules[1].tasks_run, 1u);
+}
+
 Topology diamond() {
   Topology t = chain(4, 1, 1, 10 * kMs, 0, 100 * kMs);
   t.modules[0].after = {1, 2};
@@ -196,6 +212,10 @@ TEST(Scheduler, CancelAndCloseAnswerWhatWaitsAtOnceAndWhatRunsAtItsEnd) {
   EXPECT_EQ(b.answers[3].reason, Reason::client_gone);
   EXPECT_FALSE(b.answers.contains(1));
   EXPECT_EQ(b.core.counters().stale_events, 1u);
+  EXPECT_EQ(b.submit(s, 4).index, kNone);
+  b.drain();
+  EXPECT_EQ(b.answers[4].outcome, Outcome::rejected);
+  EXPECT_EQ(b.answers[4].reason, Reason::stream_closed);
   b.run_to(20 * kMs);
   EXPECT_EQ(b.answers[1].reason, Reason::cancelled);
 }
@@ -228,6 +248,58 @@ TEST(Scheduler, ALostPartitionsBatchIsRetriedWhileSlackAllows) {
   EXPECT_EQ(b.answers[5].outcome, Outcome::completed);
 }
 
+// Frame 2 ends whoever runs it. Whom it was with when that happened first is tried once more, each alone.
+TEST(Scheduler, ARequestThatEndsTwoPartitionsIsPoisonAndItsNeighboursAreServed) {
+  Bench b(chain(1, 1, 4, 10 * kMs, 0, 500 * kMs), policy(Order::lbf, Drop::expired));
+  const StreamId s = b.open();
+  b.submit(s, 99);  // the others queue up behind it
+  for (std::uint64_t i = 1; i <= 4; ++i) b.submit(s, i);
+  b.run_to(11 * kMs);
+  std::uint32_t losses = 0;
+  std::vector<std::size_t> sizes;
+  while (!b.running.empty()) {
+    const auto r = b.running.front();
+    sizes.push_back(r.tokens.size());
+    b.core.stage_started(b.now, r.batch, 0);
+    if (std::find(r.tokens.begin(), r.tokens.end(), 2) != r.tokens.end()) {
+      ++losses;
+      b.core.partition_lost(b.now, 0);
+      b.running.clear();
+      b.core.partition_ready(b.now, 0);
+    } else {
+      b.finish(0);
+    }
+    b.drain();
+    b.core.check();
+  }
+  EXPECT_EQ(losses, 2u);
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{4, 1, 1, 1, 1}));
+  EXPECT_EQ(b.answers[2].outcome, Outcome::failed);
+  EXPECT_EQ(b.answers[2].reason, Reason::poison);
+  for (const std::uint64_t i : {1, 3, 4}) EXPECT_EQ(b.answers[i].outcome, Outcome::completed) << i;
+}
+
+// A batch that waited behind another when its partition was lost is not to blame.
+TEST(Scheduler, WhatOnlyWaitedAtALostPartitionIsNotSuspected) {
+  Policy p = policy(Order::lbf, Drop::expired);
+  p.queue_ahead = 1;
+  Bench b(chain(1, 1, 1, 10 * kMs, 0, 500 * kMs), p);
+  const StreamId s = b.open();
+  b.submit(s, 1);
+  b.submit(s, 2);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(b.running.size(), 2u);
+    b.core.stage_started(b.now, b.running.front().batch, 0);
+    b.core.partition_lost(b.now, 0);
+    b.running.clear();
+    b.core.partition_ready(b.now, 0);
+    b.drain();
+  }
+  b.run_to(300 * kMs);
+  EXPECT_EQ(b.answers[1].reason, Reason::poison);
+  EXPECT_EQ(b.answers[2].outcome, Outcome::completed);
+}
+
 TEST(Scheduler, AModelErrorFailsItsRequestOnly) {
   Bench b(chain(1, 1, 2, 10 * kMs, 0, 100 * kMs), policy(Order::lbf, Drop::expired));
   const StreamId s = b.open();
@@ -250,7 +322,7 @@ TEST(Scheduler, StaleAndBackwardEventsAreCountedAndIgnored) {
   b.core.partition_lost(b.now, 77);
   b.core.close_stream(b.now, 200, Reason::client_gone);
   EXPECT_EQ(b.core.open_stream(b.now, {.application = 4}), kNone);
-  EXPECT_EQ(b.core.submit(b.now, {.stream = 99}).index, kNone);
+  EXPECT_EQ(b.core.submit(b.now, {.stream = 999}).index, kNone);
   EXPECT_EQ(b.core.counters().stale_events, 4u);
   b.core.advance(1 * kMs);  // the clock stepped back
   EXPECT_EQ(b.core.counters().clock_steps_back, 1u);
@@ -283,7 +355,8 @@ TEST(Elsa, Figure10) {
   Topology t = chain(1, 2, 1, 0, 0, 100 * kMs);
   t.routes[0].stages[0].latency = test::affine(120 * kMs, 0, 1);
   t.routes[0].stages[0].pool = {0};
-  t.routes.push_back({.module = 0, .batch = 1, .rate_rps = 0, .stages = {{.pool = {1}, .latency = test::affine(40 * kMs, 0, 1)}}});
+  t.routes.push_back(
+      {.module = 0, .batch = 1, .rate_rps = 0, .stages = {{.pool = {1}, .latency = test::affine(40 * kMs, 0, 1)}}});
   t.modules[0].routes = {0, 1};
   t.partitions[0].size = 1;
   t.partitions[1].size = 7;
@@ -291,7 +364,8 @@ TEST(Elsa, Figure10) {
   ASSERT_TRUE(preset("elsa", elsa) && preset("fifs", fifs));
   for (const bool smart : {false, true}) {
     Topology order = t;
-    if (!smart) std::swap(order.modules[0].routes[0], order.modules[0].routes[1]);  // FIFS: the first query meets the large one
+    if (!smart)
+      std::swap(order.modules[0].routes[0], order.modules[0].routes[1]);  // FIFS: the first query meets the large one
     Bench b(order, smart ? elsa : fifs);
     const StreamId s = b.open();
     b.submit(s, 1);  // B: goes to the large partition
@@ -320,16 +394,24 @@ TEST(Presets, EveryNameIsKnownAndNoOther) {
 }
 
 TEST(Presets, TakeSettings) {
-  const auto list = read_policies("leat, pard:order=lbf:window_ms=2.5 ,leat,naive:split_reading=elapsed_and_execution:form_ahead=false");
+  const auto list = read_policies(
+      "leat, pard:order=lbf:window_ms=2.5 ,leat,clipper++:split_reading=elapsed_and_execution:form_ahead=false");
   ASSERT_TRUE(list.ok()) << list.error();
   ASSERT_EQ(list->size(), 3u);
   EXPECT_EQ((*list)[1].name, "pard:order=lbf:window_ms=2.5");
   EXPECT_EQ((*list)[1].policy.order, Order::lbf);
   EXPECT_EQ((*list)[1].policy.window_ns, 2'500'000);
+  for (const char* inert :
+       {"naive:split_reading=elapsed", "leat:oc_alpha_permille=10", "fifs:place=tc", "ppipe:kappa_permille=5"}) {
+    const auto refused = read_policy(inert);
+    ASSERT_FALSE(refused.ok()) << inert;
+    EXPECT_NE(refused.error().find("does not look at it; leave it out, the keys here are"), std::string::npos) << inert;
+  }
   EXPECT_EQ((*list)[2].policy.split_reading, SplitReading::elapsed_and_execution);
   EXPECT_FALSE((*list)[2].policy.form_ahead);
   EXPECT_EQ(read_policies("all")->size(), static_cast<std::size_t>(std::ranges::count(preset_names(), ',')) + 1);
-  for (const char* wrong : {"", "laet", "leat,", "leat:", "leat:order", "leat:order=", "leat:ordre=lbf", "leat:kappa_permille=-1", "leat:kappa_permille=1e9", "leat:fit=1"}) {
+  for (const char* wrong : {"", "laet", "leat,", "leat:", "leat:order", "leat:order=", "leat:ordre=lbf",
+                            "leat:kappa_permille=-1", "leat:kappa_permille=1e9", "leat:fit=1"}) {
     const auto refused = read_policies(wrong);
     ASSERT_FALSE(refused.ok()) << wrong;
     EXPECT_EQ(refused.error().find('\n'), std::string::npos);
@@ -337,21 +419,26 @@ TEST(Presets, TakeSettings) {
   EXPECT_NE(read_policies("leat:ordre=lbf").error().find("did you mean 'order'?"), std::string::npos);
 }
 
-// One partition, a periodic protected stream (15 ms of work each 33 ms) and a background job of 40 ms that would make the next
-// periodic request late. The job is kept back; when the request does not come, it is asked for a bounded number of times.
+// One partition, a periodic protected stream (15 ms of work each 33 ms) and a background job of 40 ms that would make
+// the next periodic request late. The job is kept back; when the request does not come, it is asked for a bounded
+// number of times.
 TEST(LookAhead, AnOverdueRequestIsAskedForNowAndThen) {
   Topology t;
   for (std::uint32_t a = 0; a < 2; ++a) {
     t.applications.push_back({.slo_ns = a == 0 ? 33 * kMs : 800 * kMs, .rate_rps = 0, .modules = {a}});
     t.modules.push_back({.application = a, .before = {}, .after = {}, .routes = {a}});
-    t.routes.push_back({.module = a, .batch = 1, .rate_rps = 0, .stages = {StageSpec{.pool = {0}, .latency = test::affine(0, (a == 0 ? 15 : 40) * kMs, 1)}}});
+    t.routes.push_back({.module = a,
+                        .batch = 1,
+                        .rate_rps = 0,
+                        .stages = {StageSpec{.pool = {0}, .latency = test::affine(0, (a == 0 ? 15 : 40) * kMs, 1)}}});
   }
   t.partitions.push_back({});
   Policy policy;
   ASSERT_TRUE(preset("leat", policy));
   Scheduler core(t, policy);
   core.partition_ready(0, 0);
-  const StreamId camera = core.open_stream(0, {.application = 0, .period_ns = 33 * kMs, .priority = Priority::protected_});
+  const StreamId camera =
+      core.open_stream(0, {.application = 0, .period_ns = 33 * kMs, .priority = Priority::protected_});
   const StreamId report = core.open_stream(0, {.application = 1, .priority = Priority::background});
   std::vector<ModuleId> started;
   const auto drain = [&](TimeNs now) {
@@ -367,7 +454,8 @@ TEST(LookAhead, AnOverdueRequestIsAskedForNowAndThen) {
   drain(20 * kMs);
   ASSERT_EQ(started, std::vector<ModuleId>{0});  // kept back
   int turns = 0;
-  for (TimeNs at = core.next_timer(); at < 200 * kMs && started.size() < 2 && turns < 10'000; at = core.next_timer(), ++turns) {
+  for (TimeNs at = core.next_timer(); at < 200 * kMs && started.size() < 2 && turns < 10'000;
+       at = core.next_timer(), ++turns) {
     core.advance(at);
     drain(at);
   }
@@ -375,15 +463,22 @@ TEST(LookAhead, AnOverdueRequestIsAskedForNowAndThen) {
   EXPECT_LE(turns, 64);
 }
 
-// A detector and what comes behind it on one partition, four cameras with a known period: sub-requests go in full batches,
-// and all is done in time.
+// A detector and what comes behind it on one partition, four cameras with a known period: sub-requests go in full
+// batches, and all is done in time.
 TEST(Batching, PeriodicStreamsOfAPipelineKeepItsBatches) {
   Topology t;
   t.applications.push_back({.slo_ns = 200 * kMs, .rate_rps = 0, .modules = {0, 1}});
   t.modules.push_back({.application = 0, .before = {}, .after = {1}, .routes = {0}});
-  t.modules.push_back({.application = 0, .before = {0}, .after = {}, .items_per_request = 9, .fan_out_cap = 16, .routes = {1}});
-  t.routes.push_back({.module = 0, .batch = 4, .rate_rps = 0, .stages = {StageSpec{.pool = {0}, .latency = test::affine(0, 2 * kMs, 4)}}});
-  t.routes.push_back({.module = 1, .batch = 16, .rate_rps = 0, .stages = {StageSpec{.pool = {0}, .latency = test::affine(kMs, kMs / 20, 16)}}});
+  t.modules.push_back(
+      {.application = 0, .before = {0}, .after = {}, .items_per_request = 9, .fan_out_cap = 16, .routes = {1}});
+  t.routes.push_back({.module = 0,
+                      .batch = 4,
+                      .rate_rps = 0,
+                      .stages = {StageSpec{.pool = {0}, .latency = test::affine(0, 2 * kMs, 4)}}});
+  t.routes.push_back({.module = 1,
+                      .batch = 16,
+                      .rate_rps = 0,
+                      .stages = {StageSpec{.pool = {0}, .latency = test::affine(kMs, kMs / 20, 16)}}});
   t.partitions.push_back({});
   Policy policy;
   ASSERT_TRUE(preset("leat", policy));

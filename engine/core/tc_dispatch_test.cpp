@@ -10,14 +10,21 @@ using test::kMs;
 
 constexpr TimeNs kGap = 125 * kMs, kBound = 2750 * kMs;  // 8 per second; 2.0 + 6 / 8 s
 
-LatencyTable flat(TimeNs ns, std::size_t batch) { return {.p50_ns = std::vector<TimeNs>(batch, ns), .p99_ns = std::vector<TimeNs>(batch, ns)}; }
+LatencyTable flat(TimeNs ns, std::size_t batch) {
+  return {.p50_ns = std::vector<TimeNs>(batch, ns), .p99_ns = std::vector<TimeNs>(batch, ns)};
+}
 
 Topology figure4() {
   Topology t;
   t.applications = {{.slo_ns = kBound, .rate_rps = 8, .modules = {0}}};
   t.modules = {ModuleSpec{.application = 0, .before = {}, .after = {}, .budget_ns = kBound, .routes = {0, 1}}};
-  t.routes = {RouteSpec{.module = 0, .batch = 6, .rate_rps = 6, .stages = {StageSpec{.pool = {0, 1}, .latency = flat(2000 * kMs, 6)}}},
-              RouteSpec{.module = 0, .batch = 2, .rate_rps = 2, .stages = {StageSpec{.pool = {2}, .latency = flat(1000 * kMs, 2)}}}};
+  t.routes = {
+      RouteSpec{.module = 0,
+                .batch = 6,
+                .rate_rps = 6,
+                .stages = {StageSpec{.pool = {0, 1}, .latency = flat(2000 * kMs, 6)}}},
+      RouteSpec{
+          .module = 0, .batch = 2, .rate_rps = 2, .stages = {StageSpec{.pool = {2}, .latency = flat(1000 * kMs, 2)}}}};
   t.partitions.resize(3);
   return t;
 }
@@ -63,14 +70,22 @@ TEST(TcDispatch, AShortBatchEndsItsTurn) {
   EXPECT_EQ(b.sent[1].tokens.size(), 6u);
 }
 
-// Eight machines filled in a row would leave the ninth without a request for longer than it may collect: they are spread.
+// Eight machines filled in a row would leave the ninth without a request for longer than it may collect: they are
+// spread.
 TEST(TcDispatch, MachinesOfARouteAreSpreadWhereARowWouldStarveAnother) {
-  constexpr TimeNs kUs = 1000, kSlow = 123'000 * kUs, kQuick = 52'500 * kUs, kBudget = 136'454 * kUs, kApart = 1'681'803;  // 594.6 per second
+  constexpr TimeNs kUs = 1000, kSlow = 123'000 * kUs, kQuick = 52'500 * kUs, kBudget = 136'454 * kUs,
+                   kApart = 1'681'803;  // 594.6 per second
   Topology t;
   t.applications = {{.slo_ns = kBudget, .rate_rps = 594.6, .modules = {0}}};
   t.modules = {ModuleSpec{.application = 0, .before = {}, .after = {}, .budget_ns = kBudget, .routes = {0, 1}}};
-  t.routes = {RouteSpec{.module = 0, .batch = 8, .rate_rps = 8 * 8 / .123, .stages = {StageSpec{.pool = {0, 1, 2, 3, 4, 5, 6, 7}, .latency = flat(kSlow, 8)}}},
-              RouteSpec{.module = 0, .batch = 4, .rate_rps = 594.6 - 8 * 8 / .123, .stages = {StageSpec{.pool = {8}, .latency = flat(kQuick, 4)}}}};
+  t.routes = {RouteSpec{.module = 0,
+                        .batch = 8,
+                        .rate_rps = 8 * 8 / .123,
+                        .stages = {StageSpec{.pool = {0, 1, 2, 3, 4, 5, 6, 7}, .latency = flat(kSlow, 8)}}},
+              RouteSpec{.module = 0,
+                        .batch = 4,
+                        .rate_rps = 594.6 - 8 * 8 / .123,
+                        .stages = {StageSpec{.pool = {8}, .latency = flat(kQuick, 4)}}}};
   t.partitions.resize(9);
   for (PartitionId p = 0; p < 8; ++p) t.partitions[p].price = 0.5;  // the better ratio
   Policy p;

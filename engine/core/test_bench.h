@@ -1,4 +1,5 @@
-// What the core's tests share: small topologies, and a driver that collects answers and runs batches on a hand-moved clock.
+// What the core's tests share: small topologies, and a driver that collects answers and runs batches on a hand-moved
+// clock.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +24,8 @@ inline LatencyTable affine(TimeNs base, TimeNs per_item, std::uint32_t batch) {
 }
 
 // A chain of modules, each with its own partitions, one stage each.
-inline Topology chain(std::size_t modules, std::size_t workers, std::uint32_t batch, TimeNs base, TimeNs per_item, TimeNs slo) {
+inline Topology chain(std::size_t modules, std::size_t workers, std::uint32_t batch, TimeNs base, TimeNs per_item,
+                      TimeNs slo) {
   Topology t;
   ApplicationSpec app{.slo_ns = slo, .rate_rps = 0, .modules = {}};
   for (std::size_t m = 0; m < modules; ++m) {
@@ -31,7 +33,10 @@ inline Topology chain(std::size_t modules, std::size_t workers, std::uint32_t ba
     ModuleSpec module{.application = 0, .before = {}, .after = {}, .routes = {id}};
     if (m > 0) module.before = {id - 1};
     if (m + 1 < modules) module.after = {id + 1};
-    RouteSpec route{.module = id, .batch = batch, .rate_rps = 0, .stages = {StageSpec{.pool = {}, .latency = affine(base, per_item, batch)}}};
+    RouteSpec route{.module = id,
+                    .batch = batch,
+                    .rate_rps = 0,
+                    .stages = {StageSpec{.pool = {}, .latency = affine(base, per_item, batch)}}};
     for (std::size_t w = 0; w < workers; ++w) {
       route.stages[0].pool.push_back(static_cast<PartitionId>(t.partitions.size()));
       t.partitions.push_back({});
@@ -69,8 +74,10 @@ class Bench {
   }
 
   StreamId open(StreamConfig c = {}) { return core.open_stream(now, c); }
-  RequestHandle submit(StreamId s, std::uint64_t token, std::uint32_t n = 1, TimeNs capture = 0, std::uint32_t key = 0) {
-    const RequestHandle h = core.submit(now, {.stream = s, .token = token, .capture_ns = capture, .items = n, .key = key});
+  RequestHandle submit(StreamId s, std::uint64_t token, std::uint32_t n = 1, TimeNs capture = 0,
+                       std::uint32_t key = 0) {
+    const RequestHandle h =
+        core.submit(now, {.stream = s, .token = token, .capture_ns = capture, .items = n, .key = key});
     drain();
     return h;
   }
@@ -126,7 +133,13 @@ class Bench {
         answers[a.token] = {now, a.outcome, a.reason};
         continue;
       }
-      Running r{.batch = a.batch, .end = 0, .stage = 0, .path = {a.path.begin(), a.path.end()}, .tokens = {}, .route = a.route, .start = 0};
+      Running r{.batch = a.batch,
+                .end = 0,
+                .stage = 0,
+                .path = {a.path.begin(), a.path.end()},
+                .tokens = {},
+                .route = a.route,
+                .start = 0};
       for (const TaskRef& t : a.tasks) {
         r.tokens.push_back(t.token);
         items[t.token] = t.items;

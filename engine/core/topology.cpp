@@ -24,7 +24,8 @@ std::string problem_of_stage(const Topology& t, const RouteSpec& route, const St
     if (p >= t.partitions.size()) return "a stage names a partition that does not exist";
   }
   if (stage.latency.p50_ns.size() < route.batch) return "a stage's latency table is shorter than the route's batch";
-  if (stage.latency.p99_ns.size() != stage.latency.p50_ns.size()) return "a stage's p50 and p99 tables differ in length";
+  if (stage.latency.p99_ns.size() != stage.latency.p50_ns.size())
+    return "a stage's p50 and p99 tables differ in length";
   for (TimeNs ns : stage.latency.p50_ns) {
     if (ns <= 0) return "a stage has a latency that is not positive";
   }
@@ -42,9 +43,13 @@ Topology Topology::from(const planner::Plan& plan, std::span<const planner::Appl
     first.push_back(static_cast<std::uint32_t>(t.modules.size()));
     ApplicationSpec app{.slo_ns = source.slo_ns, .rate_rps = source.rate_rps, .modules = {}};
     for (std::size_t m = 0; m < source.modules.size(); ++m) {
-      ModuleSpec module{.application = static_cast<std::uint32_t>(a), .before = {}, .after = {},
+      ModuleSpec module{.application = static_cast<std::uint32_t>(a),
+                        .before = {},
+                        .after = {},
                         .items_per_request = source.modules[m].items_per_request,
-                        .fan_out_cap = std::max(1u, source.modules[m].fan_out_cap), .budget_ns = 0, .routes = {}};
+                        .fan_out_cap = std::max(1u, source.modules[m].fan_out_cap),
+                        .budget_ns = 0,
+                        .routes = {}};
       for (std::uint32_t before : source.modules[m].after) module.before.push_back(first[a] + before);
       if (a < plan.budget_ns.size() && m < plan.budget_ns[a].size()) module.budget_ns = plan.budget_ns[a][m];
       const auto id = static_cast<ModuleId>(t.modules.size());
@@ -70,7 +75,8 @@ Topology Topology::from(const planner::Plan& plan, std::span<const planner::Appl
       t.modules[route.module].routes.push_back(id);
     }
     for (const planner::Stage& stage : source.stages) {
-      route.stages.push_back({.pool = stage.pool, .latency = table_of(stage.latency_by_batch), .transfer_bytes = stage.transfer_bytes});
+      route.stages.push_back(
+          {.pool = stage.pool, .latency = table_of(stage.latency_by_batch), .transfer_bytes = stage.transfer_bytes});
     }
     t.routes.push_back(std::move(route));
   }
@@ -86,7 +92,8 @@ std::string Topology::problem() const {
     if (app.modules.empty()) return at("application", a, "it has no module");
     if (app.modules.size() > kMaxModulesPerApplication) return at("application", a, "it has too many modules");
     for (ModuleId m : app.modules) {
-      if (m >= modules.size() || modules[m].application != a) return at("application", a, "it lists a module that is not its own");
+      if (m >= modules.size() || modules[m].application != a)
+        return at("application", a, "it lists a module that is not its own");
     }
     for (std::size_t i = 0; i < app.modules.size(); ++i) {
       if (app.modules[i] != app.modules[0] + i) return at("application", a, "its modules do not have successive ids");

@@ -1,5 +1,5 @@
-// What the scheduler schedules over: applications, modules, routes, stages, partitions, links, as flat tables of numbers.
-// Built from the planner's types; validated once, at the door.
+// What the scheduler schedules over: applications, modules, routes, stages, partitions, links, as flat tables of
+// numbers. Built from the planner's types; validated once, at the door.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct LatencyTable {
 struct StageSpec {
   std::vector<PartitionId> pool;
   LatencyTable latency;
-  std::int64_t transfer_bytes = 0;   // per item, to the next stage
+  std::int64_t transfer_bytes = 0;  // per item, to the next stage
 };
 
 struct RouteSpec {
@@ -42,14 +42,15 @@ struct ModuleSpec {
   std::vector<ModuleId> before, after;  // predecessors, successors (ids over all applications)
   double items_per_request = 1;
   std::uint32_t fan_out_cap = 1;
-  TimeNs budget_ns = 0;                 // 0: none
+  TimeNs budget_ns = 0;  // 0: none
   std::vector<RouteId> routes;
 };
 
 struct ApplicationSpec {
   TimeNs slo_ns = 0;
   double rate_rps = 0;
-  std::vector<ModuleId> modules;        // topological order
+  std::uint32_t weight = 0;       // of its part of each user's share; 0: it has none of its own
+  std::vector<ModuleId> modules;  // topological order
 };
 
 struct PartitionSpec {
@@ -75,7 +76,8 @@ struct Topology {
 
 // The longest path through a valid application whose i-th module takes duration[i].
 template <typename Duration>
-[[nodiscard]] Duration longest_path(const Topology& t, const ApplicationSpec& app, const std::array<Duration, kMaxModulesPerApplication>& duration) {
+[[nodiscard]] Duration longest_path(const Topology& t, const ApplicationSpec& app,
+                                    const std::array<Duration, kMaxModulesPerApplication>& duration) {
   const ModuleId first = app.modules.front();
   std::array<Duration, kMaxModulesPerApplication> end{};
   Duration longest = 0;

@@ -1,6 +1,6 @@
-// The core against a naive twin: chains of modules with equal partitions, orders fcfs, lbf and hbf, drops none, expired and proactive (PARD
-// eq. 3 without recent averages). The twin keeps plain lists and looks at everything after each event; every answer (when, what) and
-// every batch (who, in what order) must be the same.
+// The core against a naive twin: chains of modules with equal partitions, orders fcfs, lbf and hbf, drops none, expired
+// and proactive (PARD eq. 3 without recent averages). The twin keeps plain lists and looks at everything after each
+// event; every answer (when, what) and every batch (who, in what order) must be the same.
 #include <algorithm>
 #include <random>
 #include <tuple>
@@ -32,13 +32,15 @@ struct History {
   std::map<ModuleId, std::vector<std::pair<TimeNs, std::vector<std::uint64_t>>>> batches;  // by module, in time
 };
 
-// Batches that end at the same moment are reported by module and first task, to both alike. runs.size(): none has ended.
+// Batches that end at the same moment are reported by module and first task, to both alike. runs.size(): none has
+// ended.
 template <class Run>
 std::size_t first_ended(const std::vector<Run>& runs, TimeNs now) {
   std::size_t best = runs.size();
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (runs[i].end > now) continue;
-    if (best == runs.size() || std::tie(runs[i].module, runs[i].token) < std::tie(runs[best].module, runs[best].token)) best = i;
+    if (best == runs.size() || std::tie(runs[i].module, runs[i].token) < std::tie(runs[best].module, runs[best].token))
+      best = i;
   }
   return best;
 }
@@ -51,7 +53,8 @@ class Twin {
     for (std::size_t m = modules_.size(); m-- > 0;) {
       modules_[m].idle = static_cast<std::uint32_t>(t.routes[m].stages[0].pool.size());
       if (m + 1 == modules_.size()) continue;
-      modules_[m].after = modules_[m + 1].after + (p.downstream == Downstream::none ? 0 : run_ns(m + 1, t.routes[m + 1].batch));
+      modules_[m].after =
+          modules_[m + 1].after + (p.downstream == Downstream::none ? 0 : run_ns(m + 1, t.routes[m + 1].batch));
       modules_[m].after_least = modules_[m + 1].after_least + run_ns(m + 1, 1);
     }
   }
@@ -63,7 +66,9 @@ class Twin {
   void cancel(std::uint64_t token, TimeNs now) {
     now_ = now;
     for (Module& m : modules_) {
-      std::erase_if(m.queue, [&](const Job& j) { return j.token == token && answer(token, Outcome::dropped, Reason::cancelled); });
+      std::erase_if(m.queue, [&](const Job& j) {
+        return j.token == token && answer(token, Outcome::dropped, Reason::cancelled);
+      });
     }
     for (Run& r : running_) {
       for (Job& j : r.jobs) j.doomed = j.doomed || j.token == token;
@@ -98,7 +103,9 @@ class Twin {
     }
     for (Module& m : modules_) {
       if (policy_.drop == Drop::none) continue;
-      std::erase_if(m.queue, [&](const Job& j) { return j.deadline <= now && answer(j.token, Outcome::dropped, Reason::expired); });
+      std::erase_if(m.queue, [&](const Job& j) {
+        return j.deadline <= now && answer(j.token, Outcome::dropped, Reason::expired);
+      });
     }
     serve();
   }
@@ -123,12 +130,16 @@ class Twin {
     std::vector<Job> jobs;
   };
 
-  [[nodiscard]] TimeNs run_ns(std::size_t module, std::uint32_t items) const { return topology_.routes[module].stages[0].latency.p50_ns[items - 1]; }
+  [[nodiscard]] TimeNs run_ns(std::size_t module, std::uint32_t items) const {
+    return topology_.routes[module].stages[0].latency.p50_ns[items - 1];
+  }
   bool answer(std::uint64_t token, Outcome outcome, Reason reason) {
-    EXPECT_TRUE(history.answers.emplace(token, Seen{now_, outcome, reason}).second) << "twin: answered twice: " << token;
+    EXPECT_TRUE(history.answers.emplace(token, Seen{now_, outcome, reason}).second)
+        << "twin: answered twice: " << token;
     return true;
   }
-  // Which waits at the front: the order's choice. Equal deadlines keep arrival order; the largest budget takes the latest of them.
+  // Which waits at the front: the order's choice. Equal deadlines keep arrival order; the largest budget takes the
+  // latest of them.
   [[nodiscard]] std::size_t pick(const Module& m) const {
     std::size_t best = 0;
     for (std::size_t i = 1; i < m.queue.size(); ++i) {
@@ -162,7 +173,8 @@ class Twin {
       if (items + job.items > cap) break;
       m.queue.erase(m.queue.begin() + static_cast<std::ptrdiff_t>(i));
       if (const Reason reason = verdict(m, job, d); reason != Reason::none) {
-        const bool probe = policy_.drop == Drop::proactive && now_ - m.probed >= 100 * kMs && now_ + d + m.after_least <= job.deadline;
+        const bool probe =
+            policy_.drop == Drop::proactive && now_ - m.probed >= 100 * kMs && now_ + d + m.after_least <= job.deadline;
         if (!probe) {
           answer(job.token, Outcome::dropped, reason);
           continue;
@@ -174,7 +186,8 @@ class Twin {
     }
     if (policy_.order == Order::hbf) {  // hopeless ones gather at the low end
       for (;;) {
-        const auto low = std::min_element(m.queue.begin(), m.queue.end(), [](const Job& a, const Job& b) { return a.deadline < b.deadline; });
+        const auto low = std::min_element(m.queue.begin(), m.queue.end(),
+                                          [](const Job& a, const Job& b) { return a.deadline < b.deadline; });
         if (low == m.queue.end()) break;
         const Reason reason = verdict(m, *low, d);
         if (reason == Reason::none) break;
@@ -204,12 +217,15 @@ class Twin {
 
 class Core {
  public:
-  Core(const Topology& t, const Policy& p) : topology_(t), core_(t, p, {.streams = 2, .requests = 4096, .tasks = 4096, .batches = 64, .actions = 8192}) {
+  Core(const Topology& t, const Policy& p)
+      : topology_(t), core_(t, p, {.streams = 2, .requests = 4096, .tasks = 4096, .batches = 64, .actions = 8192}) {
     for (PartitionId i = 0; i < t.partitions.size(); ++i) core_.partition_ready(0, i);
     stream_ = core_.open_stream(0, {.depth = 4096});
   }
   void submit(const Request& r, TimeNs now) {
-    handles_[r.token] = core_.submit(now, {.stream = stream_, .token = r.token, .capture_ns = r.capture, .deadline_ns = r.deadline, .items = r.items});
+    handles_[r.token] = core_.submit(
+        now,
+        {.stream = stream_, .token = r.token, .capture_ns = r.capture, .deadline_ns = r.deadline, .items = r.items});
     drain(now);
   }
   void cancel(std::uint64_t token, TimeNs now) {
@@ -244,7 +260,8 @@ class Core {
   void drain(TimeNs now) {
     for (Action a; core_.next_action(a);) {
       if (a.kind == ActionKind::answer) {
-        EXPECT_TRUE(history.answers.emplace(a.token, Seen{now, a.outcome, a.reason}).second) << "core: answered twice: " << a.token;
+        EXPECT_TRUE(history.answers.emplace(a.token, Seen{now, a.outcome, a.reason}).second)
+            << "core: answered twice: " << a.token;
         continue;
       }
       std::vector<std::uint64_t> tokens;
@@ -255,7 +272,8 @@ class Core {
       }
       history.batches[a.module].emplace_back(now, tokens);
       core_.stage_started(now, a.batch, 0);
-      running_.push_back({a.batch, now + topology_.routes[a.route].stages[0].latency.p50_ns[items - 1], a.module, tokens.front()});
+      running_.push_back(
+          {a.batch, now + topology_.routes[a.route].stages[0].latency.p50_ns[items - 1], a.module, tokens.front()});
     }
   }
 
@@ -296,7 +314,11 @@ std::vector<Request> draw_requests(std::mt19937_64& random, TimeNs slo, TimeNs g
   for (std::size_t i = 0; i < list.size(); ++i) {
     at += below(8) == 0 ? below(10 * gap) : below(gap);
     Request& r = list[i];
-    r = {.token = i + 1, .at = at, .capture = std::max<TimeNs>(1, at - below(10 * kMs)), .deadline = 0, .items = 1 + static_cast<std::uint32_t>(below(most_items))};
+    r = {.token = i + 1,
+         .at = at,
+         .capture = std::max<TimeNs>(1, at - below(10 * kMs)),
+         .deadline = 0,
+         .items = 1 + static_cast<std::uint32_t>(below(most_items))};
     // Few distinct deadlines, so that some are equal.
     r.deadline = std::min(r.capture + slo, (at / kMs + 1 + below(1 + slo / kMs)) * kMs);
     if (below(16) == 0) r.cancel_at = at + below(slo);
@@ -313,14 +335,16 @@ TEST(Twin, EveryAnswerAndEveryBatchIsTheSame) {
     const auto below = [&](std::uint64_t n) { return random() % n; };
     const TimeNs slo = static_cast<TimeNs>(30 + below(200)) * kMs;
     const std::uint32_t batch = 1 + static_cast<std::uint32_t>(below(8));
-    Topology t = test::chain(1 + below(3), 1 + below(3), batch, static_cast<TimeNs>(below(12)) * kMs, static_cast<TimeNs>(1 + below(6)) * kMs, slo);
+    Topology t = test::chain(1 + below(3), 1 + below(3), batch, static_cast<TimeNs>(below(12)) * kMs,
+                             static_cast<TimeNs>(1 + below(6)) * kMs, slo);
     Policy p;
     p.order = std::array{Order::fcfs, Order::lbf, Order::hbf}[below(3)];
     p.drop = std::array{Drop::none, Drop::expired, Drop::proactive}[below(3)];
     p.downstream = below(2) == 0 ? Downstream::none : Downstream::execution;
     p.wait = WaitEstimate::lower;
     p.exact_duration = below(2) == 0;
-    const std::vector<Request> requests = draw_requests(random, slo, static_cast<TimeNs>(1 + below(15)) * kMs, std::min<std::uint32_t>(batch, 3));
+    const std::vector<Request> requests =
+        draw_requests(random, slo, static_cast<TimeNs>(1 + below(15)) * kMs, std::min<std::uint32_t>(batch, 3));
     const History twin = play(Twin(t, p), requests), core = play(Core(t, p), requests);
     EXPECT_EQ(core.answers.size(), requests.size()) << "seed " << seed;
     for (const Request& r : requests) {
@@ -329,8 +353,9 @@ TEST(Twin, EveryAnswerAndEveryBatchIsTheSame) {
         continue;
       }
       const Seen &a = core.answers.at(r.token), &b = twin.answers.at(r.token);
-      EXPECT_EQ(a, b) << "seed " << seed << ", request " << r.token << ": core " << a.at << " outcome " << static_cast<int>(a.outcome) << " reason "
-                      << static_cast<int>(a.reason) << ", twin " << b.at << " outcome " << static_cast<int>(b.outcome) << " reason " << static_cast<int>(b.reason);
+      EXPECT_EQ(a, b) << "seed " << seed << ", request " << r.token << ": core " << a.at << " outcome "
+                      << static_cast<int>(a.outcome) << " reason " << static_cast<int>(a.reason) << ", twin " << b.at
+                      << " outcome " << static_cast<int>(b.outcome) << " reason " << static_cast<int>(b.reason);
       completed += a.outcome == Outcome::completed ? 1 : 0;
       late += a.outcome == Outcome::late ? 1 : 0;
       dropped += a.outcome == Outcome::dropped ? 1 : 0;

@@ -13,7 +13,7 @@ inline constexpr TimeNs kNever = INT64_MAX;
 inline constexpr std::uint32_t kNone = UINT32_MAX;
 
 using StreamId = std::uint32_t;
-using ModuleId = std::uint32_t;     // index over all modules of all applications
+using ModuleId = std::uint32_t;  // index over all modules of all applications
 using RouteId = std::uint32_t;
 using PartitionId = std::uint32_t;
 

@@ -46,8 +46,11 @@ Json applications_json(const Config& config) {
       const planner::Module& module = app.modules[m];
       Json after = Json::array();
       for (const std::uint32_t before : module.after) after.push_back(app.modules[before].name);
-      entry["module"].push_back({{"name", module.name}, {"model", model_of(config, a, m)}, {"after", after},
-                                 {"items_per_request", module.items_per_request}, {"fan_out_cap", module.fan_out_cap}});
+      entry["module"].push_back({{"name", module.name},
+                                 {"model", model_of(config, a, m)},
+                                 {"after", after},
+                                 {"items_per_request", module.items_per_request},
+                                 {"fan_out_cap", module.fan_out_cap}});
     }
     list.push_back(entry);
   }
@@ -57,8 +60,11 @@ Json applications_json(const Config& config) {
 Json host_json(const Deployment& deployment) {
   Json list = Json::array();
   for (const PartitionConfig& p : deployment.partitions) {
-    list.push_back({{"name", p.partition.name}, {"kind", planner::name_of(p.partition.kind)}, {"class", p.partition.partition_class},
-                    {"size", p.partition.size}, {"price", p.partition.price}});
+    list.push_back({{"name", p.partition.name},
+                    {"kind", planner::name_of(p.partition.kind)},
+                    {"class", p.partition.partition_class},
+                    {"size", p.partition.size},
+                    {"price", p.partition.price}});
   }
   return {{"schema", "leat-host/1"}, {"partitions", list}};
 }
@@ -69,7 +75,9 @@ planner::Profile profile_of(const Config& config, const Deployment& deployment, 
   out.model = model_of(config, a, m);
   for (const PartitionConfig& p : deployment.partitions) {
     const std::string& name = p.partition.partition_class;
-    if (std::any_of(out.rows.begin(), out.rows.end(), [&](const planner::ProfileRow& r) { return r.partition_class == name; })) continue;
+    if (std::any_of(out.rows.begin(), out.rows.end(),
+                    [&](const planner::ProfileRow& r) { return r.partition_class == name; }))
+      continue;
     std::uint32_t batch = 0;
     for (planner::Latency latency : profiled(config.applications[a].modules[m], p.partition)) {
       latency.p50_ns = std::max<std::int64_t>(latency.p50_ns, 1000);
@@ -82,26 +90,33 @@ planner::Profile profile_of(const Config& config, const Deployment& deployment, 
 
 }  // namespace
 
-Result<planner::PlanFile> auto_plan(const Config& config, const Deployment& deployment, const std::string& solver, std::chrono::milliseconds limit) {
+Result<planner::PlanFile> auto_plan(const Config& config, const Deployment& deployment, const std::string& solver,
+                                    std::chrono::milliseconds limit) {
   const Folder folder;
   std::error_code error;
-  if (folder.path.empty() || !fs::create_directory(folder.path + "/profiles", error)) return Error{"no directory for the planner's files can be made; check TMPDIR"};
+  if (folder.path.empty() || !fs::create_directory(folder.path + "/profiles", error))
+    return Error{"no directory for the planner's files can be made; check TMPDIR"};
   std::size_t count = 0;
   for (std::size_t a = 0; a < config.applications.size(); ++a) {
     for (std::size_t m = 0; m < config.applications[a].modules.size(); ++m) {
       const planner::Profile profile = profile_of(config, deployment, a, m);
-      if (profile.rows.empty()) return Error{"module '" + model_of(config, a, m) + "' has no profile; name one, made by leat profile"};
-      const Status written = planner::write_profile(folder.path + "/profiles/" + std::to_string(count++) + ".json", profile);
+      if (profile.rows.empty())
+        return Error{"module '" + model_of(config, a, m) + "' has no profile; name one, made by leat profile"};
+      const Status written =
+          planner::write_profile(folder.path + "/profiles/" + std::to_string(count++) + ".json", profile);
       if (!written) return Error{written.error()};
     }
   }
-  for (const auto& [name, json] : {std::pair{"/applications.json", applications_json(config)}, std::pair{"/host.json", host_json(deployment)}}) {
-    if (const Status written = planner::write_text_file(folder.path + name, json.dump()); !written) return Error{written.error()};
+  for (const auto& [name, json] :
+       {std::pair{"/applications.json", applications_json(config)}, std::pair{"/host.json", host_json(deployment)}}) {
+    if (const Status written = planner::write_text_file(folder.path + name, json.dump()); !written)
+      return Error{written.error()};
   }
   const std::string plan = folder.path + "/plan.json";
-  const planner::SolverRun run = planner::run_solver({solver, "plan", "--application", folder.path + "/applications.json", "--host", folder.path + "/host.json", "--profiles",
-                                                      folder.path + "/profiles", "--rules", "ppipe", "--stages", "1", "-o", plan},
-                                                     limit);
+  const planner::SolverRun run = planner::run_solver(
+      {solver, "plan", "--application", folder.path + "/applications.json", "--host", folder.path + "/host.json",
+       "--profiles", folder.path + "/profiles", "--rules", "ppipe", "--stages", "1", "-o", plan},
+      limit);
   if (run.end != planner::SolverRun::End::done) return Error{run.message};
   return planner::read_plan(plan);
 }

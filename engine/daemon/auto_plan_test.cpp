@@ -105,7 +105,8 @@ TEST_F(AutoPlan, ASolverThatHangsDiesOrWritesNonsenseIsOneLine) {
   EXPECT_THAT(failed(script("echo 'glp_add_rows: nrs = -1' >&2; kill -ABRT $$")), HasSubstr("glp_add_rows"));
   EXPECT_THAT(failed(script("kill -KILL $$")), HasSubstr("Killed"));
   EXPECT_THAT(failed(script("exit 0")), HasSubstr("plan.json"));
-  EXPECT_THAT(failed(script("while [ \"$1\" != -o ]; do shift; done; echo '{\"schema\": 7}' > \"$2\"")), HasSubstr("schema"));
+  EXPECT_THAT(failed(script("while [ \"$1\" != -o ]; do shift; done; echo '{\"schema\": 7}' > \"$2\"")),
+              HasSubstr("schema"));
   EXPECT_THAT(failed(folder_ + "/nothing"), HasSubstr("cannot be started"));
 }
 

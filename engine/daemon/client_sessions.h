@@ -1,8 +1,20 @@
 // The control side of clients and observers: who may connect, what they ask, what they get. One session per connection.
 // Every message is validated by the control protocol's decode(); a client that sends anything else loses its connection
-// and raises a counter.
+// and raises a counter. What a user may have and ask for is looked up once, when he connects (user_limits.h), and what
+// he has is kept in his account (user_accounts.h); who asks for more gets one line that says what to raise.
 //
-// Thread rule: the control thread. Nothing here blocks, but opening a stream prefaults its slots (about 1 ms per MiB).
+// Admission (client_admission.cpp): accepting, hello, ending, and what leatd itself is short of. A user at his limit
+// makes room with an observer of his own, of the process that has most of them; some sessions are kept for root and
+// leatd's own user, so that an operator always gets in. Descriptors sent count as in flight until they are read; a
+// connection that ends with some unread lingers until they are, and counts as one of its user's sessions.
+// Messages and streams: client_sessions.cpp.
+//
+// The life of a stream (client_streams.cpp): building -> unmapped (its client is told and maps it) -> securing ->
+// announced (workers are told) -> opening -> open -> closing -> discarding. What takes as long as the client chose is
+// done by the pool builder meanwhile (pool_builder.h); what is granted counts until the memory is given back. No frame
+// of a stream is sent to a worker that has not been sent its pool before.
+//
+// Thread rule: the control thread. Nothing here blocks.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +27,12 @@
 #include "engine/daemon/counters_board.h"
 #include "engine/daemon/event_loop.h"
 #include "engine/daemon/mailbox.h"
+#include "engine/daemon/pool_builder.h"
+#include "engine/daemon/result_layout.h"
 #include "engine/daemon/supervisor.h"
+#include "engine/daemon/user_accounts.h"
 #include "shm/src/client_port.h"
+#include "shm/src/listener.h"
 #include "shm/src/protocol.h"
 
 namespace leat::daemon {
@@ -25,7 +41,9 @@ namespace leat::daemon {
 struct ServedApplication {
   std::string name;
   std::int64_t slo_ns = 0;
-  std::string class_names;  // StreamOpened's tail
+  std::string class_names;                      // StreamOpened's tail
+  ResultLayout results = {};                    // known once its models are loaded
+  std::vector<leat_tensor_shape> tensors = {};  // what its frames must be; empty: pictures
 };
 
 class ClientSessions {
@@ -36,61 +54,125 @@ class ClientSessions {
     EventLoop& loop;
     CountersBoard& board;
     Supervisor& supervisor;
-    std::function<void(const Command&)> command;        // to the scheduler thread
+    PoolBuilder& pools;
+    std::function<void(const Command&)> command;  // to the scheduler thread
     std::function<std::string()> status_json;
-    std::function<const char*()> not_ready;             // nullptr: serving; else why not yet or not any more
+    std::function<const char*()> not_ready;  // nullptr: serving; else why not yet or not any more
   };
   // The event loop's token of session i is first_token + i; there are capacity() of them.
   ClientSessions(Environment environment, std::uint64_t first_token);
   ~ClientSessions();
 
+  // Before anything is served: what the models turned out to need.
+  void settle(std::uint32_t application, ResultLayout results, std::vector<leat_tensor_shape> tensors) {
+    env_.applications[application].results = std::move(results);
+    env_.applications[application].tensors = std::move(tensors);
+  }
   std::uint32_t capacity() const noexcept { return static_cast<std::uint32_t>(sessions_.size()); }
   std::uint32_t clients() const noexcept { return clients_; }
   void accept(shm::Fd connection);
+  // Once a turn of the control thread: ends who has not said hello in time, lets go on who had to wait.
+  void advance(std::int64_t now_ns);
+  [[nodiscard]] std::int64_t next_due() const noexcept;  // when advance() should be called; INT64_MAX: whenever
   void on_ready(std::uint32_t session, const Readiness& ready);
   void on_notice(const Notice& notice);  // those that concern clients and streams
+  void on_pools();                       // the pool builder has done something
   void close_all();                      // connections; ports go as their notices come
 
  private:
-  enum class StreamState : std::uint8_t { none, opening, open, closing };
+  enum class StreamState : std::uint8_t {
+    none,
+    building,
+    unmapped,
+    securing,
+    announced,
+    opening,
+    open,
+    closing,
+    discarding
+  };
   struct StreamEntry {
     StreamState state = StreamState::none;
-    std::uint32_t request = 0;       // of the message to answer
-    bool reply = false;              // closing: the client asked and waits
-    std::uint32_t application = 0;
-    std::uint32_t pool_id = 0, record = 0;
-    shm::StreamPool* pool = nullptr; // the scheduler thread's while it lives; its descriptors may be copied from here
+    std::uint32_t request = 0;              // of the message to answer
+    bool reply = false;                     // closing: the client asked and waits
+    std::uint32_t pool_id = 0;              // the same as its record's
+    std::unique_ptr<shm::StreamPool> pool;  // while unmapped or announced
+    OpenStreamCommand open;
     std::uint64_t bytes = 0;
     std::uint32_t slots = 0, depth = 0;
     std::int64_t slo_ns = 0;
   };
+  // Of a client's uplink and downlink. The scheduler thread knows the port once they are secured, and drains it then.
+  enum class Links : std::uint8_t { none, unmapped, securing, secured, drained };
   struct Session {
-    bool used = false, allowed = false, greeted = false, observer = false;
-    bool connected = false;          // false: the connection has ended, the port is being drained
+    bool used = false, trusted = false, greeted = false, observer = false;
+    bool connected = false;  // false: the connection has ended, the port is being drained or the session lingers
+    bool counters_given = false;
     shm::Fd socket;
     shm::Peer peer;
+    UserLimits limits;
+    UserAccount* account = nullptr;
+    std::uint64_t serial = 0;  // the older, the lower
+    std::int64_t accepted_ns = 0;
+    std::int64_t waits_until_ns = 0;      // its messages came too fast: not looked at before; 0: it does not wait
+    std::uint32_t descriptors_out = 0;    // sent and not known to be read
+    shm::TokenBucket messages{500, 200};  // who sends more waits
     std::string name;
-    std::uint32_t client = 0;        // index of record and of the scheduler's table
+    std::uint32_t client = 0;  // index of record and of the scheduler's table
     std::unique_ptr<shm::ClientPort> port;
+    Links links = Links::none;
+    std::uint32_t links_request = 0;  // to answer when they are secured
     std::uint64_t bytes = 0;
     std::uint32_t slots = 0, streams = 0;
     std::vector<StreamEntry> stream;
   };
 
+  // What stands against something asked for; error ok: nothing does.
+  struct Objection {
+    leat_error error = LEAT_ERROR_ok;
+    shm::Refusal why = shm::Refusal::none;
+    std::string text;
+  };
+
   bool allowed(const shm::Peer& peer) const;
+  Objection objection_to(const shm::Peer& peer, const UserAccount& account, const UserLimits& limits, bool trusted,
+                         int connection);
+  bool make_room(const UserAccount& account, const shm::Peer& peer, bool trusted);
+  bool few_descriptors(int any, bool trusted) const;
+  void settle_descriptors(Session& s);
+  bool may_send(const Session& s, std::uint32_t descriptors);
+  void release(Session& s);
+
   void handle(std::uint32_t session, const std::vector<std::byte>& packet);
   void hello(Session& s, const std::vector<std::byte>& packet);
   void open_stream(Session& s, const std::vector<std::byte>& packet);
   void close_stream(Session& s, const std::vector<std::byte>& packet);
   void observe(Session& s, std::uint32_t request);
+  void status(Session& s, std::uint32_t request);
+  void mapped(Session& s, const std::vector<std::byte>& packet);
+  void links_secured(Session& s, const std::string& error);
+  void stream_built(Session& s, PoolJob job);
+  void stream_secured(Session& s, PoolJob job);
+  void open_announced(Session& s);
   void stream_opened(Session& s, std::uint32_t stream);
-  void stream_gone(Session& s, const Notice& notice);
-  // What stands against the stream, as a refusal; ok: nothing.
-  leat_error refuse_reason(const Session& s, const shm::OpenStream& m, std::uint64_t bytes, std::string* text) const;
+  void discard(Session& s, std::uint32_t index, std::unique_ptr<shm::StreamPool> pool);
+  void stream_gone(Session& s, std::uint32_t index);
+  void leave(Session& s);          // the connection has ended: what the scheduler thread does not know goes
+  void finish_client(Session& s);  // when nothing of it is left
+  Session* of_serial(std::uint64_t serial);
+  Objection objection_to(const Session& s, const shm::OpenStream& m, std::uint64_t bytes,
+                         const ServedApplication& application) const;
 
-  void refuse(Session& s, std::uint32_t request, leat_error error, const std::string& text);
+  void refuse(Session& s, std::uint32_t request, leat_error error, shm::Refusal why, const std::string& text);
+  // False: it did not go out, and the client was told, or is gone.
   template <class M>
-  void reply(Session& s, M message, std::uint32_t request, std::span<const int> fds = {}, std::string_view tail = {});
+  bool reply(Session& s, const M& message, std::uint32_t request, std::span<const int> fds = {},
+             std::string_view tail = {}) {
+    M numbered = message;
+    numbered.header.request = request;
+    return deliver(s, request, shm::encode(numbered, tail), fds);
+  }
+  bool deliver(Session& s, std::uint32_t request, std::span<const std::byte> packet, std::span<const int> fds);
   void violate(Session& s, shm::Violation cause);
   void disconnect(Session& s);
   void publish(const Session& s);
@@ -98,10 +180,18 @@ class ClientSessions {
 
   Environment env_;
   std::uint64_t first_token_;
-  std::vector<Session> sessions_;            // clients and observers
-  std::vector<std::uint32_t> session_of_;    // [client]
+  UserAccounts accounts_;
+  std::uint64_t open_files_ = 0;  // this process may have
+  std::uint64_t serial_ = 0;
+  std::uint32_t announced_ = 0;            // streams
+  std::uint32_t used_ = 0;                 // sessions
+  std::uint32_t descriptors_out_ = 0;      // of all sessions
+  std::string status_;                     // made once a turn at most
+  std::int64_t due_ns_ = INT64_MAX;        // nothing to advance before
+  std::vector<Session> sessions_;          // clients and observers
+  std::vector<std::uint32_t> session_of_;  // [client]
   std::vector<std::uint32_t> pool_generation_;
-  std::vector<bool> pool_used_;              // also the streams' counters records: pool id = record index
+  std::vector<bool> pool_used_;  // also the streams' counters records: pool id = record index
   std::uint32_t clients_ = 0, streams_ = 0;
   std::uint64_t bytes_ = 0;
 };

@@ -1,5 +1,7 @@
-#include "engine/core/policy_words.h"
 #include "engine/daemon/config.h"
+
+#include <pwd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,12 +11,15 @@
 #include <sstream>
 
 #include "engine/core/policy.h"
+#include "engine/core/policy_words.h"
+#include "engine/daemon/config_limits.h"
 #include "engine/daemon/toml_cursor.h"
 #include "engine/worker/affinity.h"
 #include "engine/worker/channel.h"
+#include "leat/leat.h"
 #include "planner/application_io.h"
 #include "planner/profile_io.h"
-#include "leat/leat.h"
+#include "planner/toml_text.h"
 
 namespace leat::daemon {
 namespace {
@@ -30,41 +35,63 @@ struct Reading {
   TomlDocument document;
   fs::path directory;
 
-  std::string path_of(const std::string& name) const { return name.empty() ? name : (directory / name).lexically_normal().string(); }
+  std::string path_of(const std::string& name) const {
+    return name.empty() ? name : (directory / name).lexically_normal().string();
+  }
 };
 
 void read_daemon(const TomlCursor& t, const Reading& reading, Config& out) {
-  t.only({"socket", "socket_mode", "allow_uids", "allow_gids", "event_loop", "log_level", "scheduler_core", "plan", "recorder"});
+  t.only({"socket", "socket_mode", "socket_group", "allow_uids", "allow_gids", "event_loop", "log_level",
+          "scheduler_core", "plan", "recorder"});
   out.socket = t.text("socket", leat_default_socket());
   if (out.socket.empty()) t.at("socket").fail("must not be empty");
-  if (out.socket.size() > 107) t.at("socket").fail("is longer than the 107 bytes a Unix socket's path may have; use a shorter one");
+  if (out.socket.size() > 107)
+    t.at("socket").fail("is longer than the 107 bytes a Unix socket's path may have; use a shorter one");
   if (!out.socket.empty() && t.has("socket")) out.socket = reading.path_of(out.socket);
-  const std::string mode = t.text("socket_mode", "0666");
+  const std::string mode = t.text("socket_mode", "0660");
   if (mode.empty() || mode.size() > 4 || mode.find_first_not_of("01234567") != std::string::npos)
     t.at("socket_mode").fail("'" + mode + "' is no file mode; write it like \"0660\"");
   else
     out.socket_mode = static_cast<std::uint32_t>(std::stoul(mode, nullptr, 8));
-  for (const auto id : t.integers("allow_uids", 0, UINT32_MAX - 1)) out.allow_uids.push_back(static_cast<std::uint32_t>(id));
-  for (const auto id : t.integers("allow_gids", 0, UINT32_MAX - 1)) out.allow_gids.push_back(static_cast<std::uint32_t>(id));
+  if (t.has("socket_group")) {
+    const std::string group = t.needed_text("socket_group");
+    if (!group.empty()) out.socket_group = group_of(t.at("socket_group"), group);
+  }
+  for (const auto id : t.integers("allow_uids", 0, UINT32_MAX - 1))
+    out.allow_uids.push_back(static_cast<std::uint32_t>(id));
+  for (const auto id : t.integers("allow_gids", 0, UINT32_MAX - 1))
+    out.allow_gids.push_back(static_cast<std::uint32_t>(id));
   const std::string loop = t.choice("event_loop", "auto", {"auto", "io_uring", "epoll"});
-  out.event_loop = loop == "auto" ? EventLoopKind::automatic : loop == "epoll" ? EventLoopKind::epoll : EventLoopKind::io_uring;
+  out.event_loop = loop == "auto"    ? EventLoopKind::automatic
+                   : loop == "epoll" ? EventLoopKind::epoll
+                                     : EventLoopKind::io_uring;
   out.log_level = t.choice("log_level", "info", {"debug", "info", "warning", "error"});
   out.scheduler_core = static_cast<std::int32_t>(t.integer("scheduler_core", -1, -1, 4095));
+  out.socket_place = t.place("socket");
+  out.scheduler_core_place = t.place("scheduler_core");
+  out.plan_place = t.place("plan");
   out.plan_auto = t.text("plan", "") == "auto";
   if (!out.plan_auto) out.plan_path = reading.path_of(t.text("plan", ""));
-  if (!out.plan_path.empty() && !fs::is_regular_file(out.plan_path)) t.at("plan").fail("there is no file " + out.plan_path + "; make it with leat-plan or correct the path");
+  if (!out.plan_path.empty() && !fs::is_regular_file(out.plan_path))
+    t.at("plan").fail("there is no file " + out.plan_path + "; make it with leat-plan or correct the path");
   out.recorder_path = reading.path_of(t.text("recorder", ""));
+  if (const fs::path folder = fs::path(out.recorder_path).parent_path();
+      !out.recorder_path.empty() && ::access(folder.c_str(), W_OK | X_OK) != 0)
+    t.at("recorder")
+        .fail("the folder " + folder.string() + " is not there or may not be written to; choose another path");
 }
 
-void read_limits(const TomlCursor& t, LimitsConfig& out) {
-  t.only({"clients", "streams", "requests", "memory_mib", "client_memory_mib", "feature_mib", "batch_ms"});
-  out.clients = static_cast<std::uint32_t>(t.integer("clients", out.clients, 1, 64));
-  out.streams = static_cast<std::uint32_t>(t.integer("streams", out.streams, 1, 256));
-  out.requests = static_cast<std::uint32_t>(t.integer("requests", out.requests, 1, 65536));
-  out.memory_bytes = static_cast<std::uint64_t>(t.integer("memory_mib", static_cast<std::int64_t>(out.memory_bytes >> 20), 1, 1 << 24)) << 20;
-  out.client_memory_bytes = static_cast<std::uint64_t>(t.integer("client_memory_mib", static_cast<std::int64_t>(out.client_memory_bytes >> 20), 1, 1 << 24)) << 20;
-  out.feature_bytes = static_cast<std::uint64_t>(t.integer("feature_mib", static_cast<std::int64_t>(out.feature_bytes >> 20), 1, 1 << 24)) << 20;
-  out.batch_ns = t.integer("batch_ms", out.batch_ns / 1'000'000, 10, 3'600'000) * 1'000'000;
+void read_workers(const TomlCursor& t, WorkersConfig& out) {
+  t.only({"sandbox", "user", "longest_backoff_ms"});
+  const std::string sandbox = t.choice("sandbox", "on", {"on", "devices", "off"});
+  out.sandbox = sandbox == "on"    ? worker::Sandbox::on
+                : sandbox == "off" ? worker::Sandbox::off
+                                   : worker::Sandbox::devices;
+  out.user = t.text("user", "");
+  if (!out.user.empty() && getpwnam(out.user.c_str()) == nullptr)
+    t.at("user").fail("there is no user '" + out.user + "' on this host; make it, or name another");
+  out.longest_backoff_ns =
+      t.integer("longest_backoff_ms", out.longest_backoff_ns / 1'000'000, 0, 3'600'000) * 1'000'000;
 }
 
 void read_policy(const TomlCursor& t, Config& out) {
@@ -87,30 +114,77 @@ void read_policy(const TomlCursor& t, Config& out) {
     t.fail(policy.error());
 }
 
+planner::PartitionKind kind_named(const std::string& name) {
+  return name == "cpu"   ? planner::PartitionKind::cpu
+         : name == "gpu" ? planner::PartitionKind::gpu
+         : name == "mig" ? planner::PartitionKind::mig
+         : name == "mps" ? planner::PartitionKind::mps
+                         : planner::PartitionKind::emulated;
+}
+
+std::string class_of(const std::string& kind, const PartitionConfig& p, const std::string& name) {
+  if (kind == "cpu") return "cpu:" + std::to_string(p.cores.size());
+  if (kind == "mps") return "mps:" + std::to_string(p.gpu.percent);
+  return kind == "emulated" ? name : kind;
+}
+
+bool read_gpu(const TomlCursor& t, const std::string& kind, GpuConfig& out) {
+  const bool device = kind == "gpu" || kind == "mig" || kind == "mps";
+  for (const char* key : {"gpu", "plugin"})
+    if (!device && t.has(key)) return t.at(key).fail("is for partitions of kind gpu, mig or mps; leave it out"), false;
+  if (kind != "mps" && t.has("percent"))
+    return t.at("percent").fail("is for partitions of kind mps; leave it out, or write kind = \"mps\""), false;
+  if (!device) return true;
+  out.uuid = t.needed_text("gpu");
+  if (out.uuid.empty()) return false;
+  const bool mig = out.uuid.starts_with("MIG-");
+  if ((!mig && !out.uuid.starts_with("GPU-")) || (mig && kind == "gpu") || (!mig && kind == "mig"))
+    return t.at("gpu").fail("'" + out.uuid + "' is no " + (kind == "mig" ? "MIG device's" : "GPU's") +
+                            " UUID; `leat-gpu list` shows them"),
+           false;
+  out.plugin = t.text("plugin", "cuda");
+  if (kind == "mps" && !t.has("percent"))
+    return t.fail("an mps partition needs its share; write percent = 25 or so"), false;
+  out.percent = static_cast<std::uint32_t>(t.integer("percent", 0, kind == "mps" ? 1 : 0, 100));
+  out.place = out.uuid;
+  return true;
+}
+
 void read_partition(const TomlCursor& t, std::set<std::string>& names, Config& out) {
-  t.only({"name", "kind", "class", "cores", "count", "size", "price", "device"});
+  t.only({"name", "kind", "class", "cores", "count", "size", "price", "device", "gpu", "percent", "plugin"});
   PartitionConfig p;
-  const std::string kind = t.choice("kind", t.has("cores") ? "cpu" : "emulated", {"cpu", "emulated"});
-  p.partition.kind = kind == "cpu" ? planner::PartitionKind::cpu : planner::PartitionKind::emulated;
+  const char* const standard = t.has("percent") ? "mps" : t.has("gpu") ? "gpu" : t.has("cores") ? "cpu" : "emulated";
+  const std::string kind = t.choice("kind", standard, {"cpu", "emulated", "gpu", "mig", "mps"});
+  p.partition.kind = kind_named(kind);
+  if (!read_gpu(t, kind, p.gpu)) return;
   const std::string name = t.needed_text("name");
   if (t.has("cores")) {
     const auto cores = worker::parse_cores(t.text("cores", ""));
     if (!cores.ok()) return t.at("cores").fail(cores.error());
     p.cores = *cores;
+    p.cores_place = t.place("cores");
   } else if (kind == "cpu") {
-    return t.fail("a cpu partition needs cores; write cores = \"0-1\", or cpu = \"auto\" at the top instead of [[partition]]");
+    return t.fail(
+        "a cpu partition needs cores; write cores = \"0-1\", or cpu = \"auto\" at the top instead of [[partition]]");
   }
   const auto width = static_cast<double>(std::max<std::size_t>(1, p.cores.size()));
-  p.partition.partition_class = t.text("class", kind == "cpu" ? "cpu:" + std::to_string(p.cores.size()) : name);
-  p.partition.size = t.number("size", width, 1e-6, 1e6);
+  p.partition.partition_class = t.text("class", class_of(kind, p, name));
+  p.partition.size = t.number("size", p.gpu.percent != 0 ? p.gpu.percent / 100.0 : width, 1e-6, 1e6);
   p.partition.price = t.number("price", p.partition.size, 1e-9, 1e9);
-  p.partition.device = static_cast<std::uint32_t>(t.integer("device", static_cast<std::int64_t>(out.partitions.size()), 0, kMost));
-  p.partition.selector = worker::cores_text(p.cores);
+  p.partition.device =
+      static_cast<std::uint32_t>(t.integer("device", static_cast<std::int64_t>(out.partitions.size()), 0, kMost));
+  p.partition.selector = p.gpu.uuid.empty()   ? worker::cores_text(p.cores)
+                         : p.gpu.percent == 0 ? p.gpu.uuid
+                                              : p.gpu.uuid + " " + std::to_string(p.gpu.percent) + "%";
   const std::int64_t count = t.integer("count", 1, 1, kMaxPartitions);
-  if (kind == "cpu" && count != 1) return t.at("count").fail("only emulated partitions can be multiplied; write one [[partition]] for each cpu partition");
+  if ((kind == "cpu" || kind == "gpu" || kind == "mig") && count != 1)
+    return t.at("count").fail(
+        "only emulated partitions and shares can be multiplied; write one [[partition]] for each " + kind +
+        " partition");
   for (std::int64_t i = 0; i < count; ++i) {
     p.partition.name = t.has("count") ? name + std::to_string(i) : name;
-    if (!names.insert(p.partition.name).second) return t.at("name").fail("the name '" + p.partition.name + "' stands twice; rename one");
+    if (!names.insert(p.partition.name).second)
+      return t.at("name").fail("the name '" + p.partition.name + "' stands twice; rename one");
     out.partitions.push_back(p);
   }
   if (out.partitions.size() > kMaxPartitions) t.fail("more than 128 partitions; leave some out");
@@ -132,37 +206,57 @@ void read_latency(const TomlCursor& t, const Reading& reading, ModuleConfig& out
     const auto ns = static_cast<std::int64_t>(std::llround(ms * 1e6));
     out.latency_by_batch.push_back({ns, ns, 0});
   }
-  if (out.latency_by_batch.size() > worker::kMaxBatch) t.at("latency_ms").fail("has more than 64 entries; the largest batch is 64");
-  if (!out.latency_by_batch.empty() && out.executor != "emulated") t.at("latency_ms").fail("is for the executor \"emulated\"; for others name a profile, or let leatd measure");
+  if (out.latency_by_batch.size() > worker::kMaxBatch)
+    t.at("latency_ms").fail("has more than 64 entries; the largest batch is 64");
+  if (!out.latency_by_batch.empty() && out.executor != "emulated")
+    t.at("latency_ms").fail("is for the executor \"emulated\"; for others name a profile, or let leatd measure");
   const std::string path = reading.path_of(t.text("profile", ""));
   if (path.empty()) return;
   auto profile = planner::read_profile(path);
   if (!profile.ok()) return t.at("profile").fail(profile.error());
-  if (!model.empty() && profile->model != model && fs::path(model).stem() != profile->model && out.executor != "emulated")
-    return t.at("profile").fail("is about the model '" + profile->model + "', not '" + model + "'; name the right file");
+  if (!model.empty() && profile->model != model && fs::path(model).stem() != profile->model &&
+      out.executor != "emulated")
+    return t.at("profile").fail("is about the model '" + profile->model + "', not '" + model +
+                                "'; name the right file");
   out.profile = std::move(*profile);
 }
 
 void read_module(const TomlCursor& t, const Reading& reading, planner::Module& module, ModuleConfig& out) {
-  t.only({"name", "model", "after", "items_per_request", "fan_out_cap", "executor", "preprocess", "postprocess", "batch", "profile", "latency_ms", "labels", "options"});
+  t.only({"name", "model", "after", "items_per_request", "fan_out_cap", "executor", "preprocess", "postprocess",
+          "batch", "profile", "latency_ms", "labels", "options"});
+  out.places = {
+      t.place(),         t.place("model"),   t.place("executor"), t.place("preprocess"), t.place("postprocess"),
+      t.place("labels"), t.place("profile"), t.place("batch")};
   module.name = t.needed_text("name");
-  out.executor = t.choice("executor", t.has("latency_ms") ? "emulated" : "onnx", {"onnx", "emulated"});
+  out.executor = t.text("executor", t.has("latency_ms") ? "emulated" : "onnx");
+  if (out.executor.find('/') != std::string::npos) {  // a plug-in (engine/exec/executor.h)
+    out.executor = reading.path_of(out.executor);
+    if (!fs::is_regular_file(out.executor))
+      t.at("executor").fail("there is no file " + out.executor + "; name the plug-in's library");
+  } else {
+    (void)t.choice("executor", out.executor, {"onnx", "emulated"});
+  }
   module.model = t.text("model", module.name);
   module.items_per_request = t.number("items_per_request", 1, 1e-9, 1e6);
-  module.fan_out_cap = static_cast<std::uint32_t>(t.integer("fan_out_cap", static_cast<std::int64_t>(std::ceil(module.items_per_request)), 1, 64));
+  module.fan_out_cap = static_cast<std::uint32_t>(
+      t.integer("fan_out_cap", static_cast<std::int64_t>(std::ceil(module.items_per_request)), 1, 64));
   out.preprocess = t.text("preprocess", "");
   out.postprocess = t.text("postprocess", "");
   read_labels(t, out);
   if (out.executor == "onnx") {
     out.model_path = reading.path_of(t.needed_text("model"));
     if (!out.model_path.empty() && !fs::is_regular_file(out.model_path))
-      t.at("model").fail("there is no file " + out.model_path + "; correct the path (it is relative to the configuration file)");
+      t.at("model").fail("there is no file " + out.model_path +
+                         "; correct the path (it is relative to the configuration file)");
   }
+  if (out.executor.find('/') != std::string::npos && t.has("model")) out.model_path = reading.path_of(module.model);
   read_latency(t, reading, out, module.model);
-  if (out.executor == "emulated" && out.latency_by_batch.empty() && out.profile.rows.empty()) t.fail("the emulated executor needs latency_ms or a profile");
+  if (out.executor == "emulated" && out.latency_by_batch.empty() && out.profile.rows.empty())
+    t.fail("the emulated executor needs latency_ms or a profile");
   const auto longest = out.latency_by_batch.empty() ? std::size_t{8} : out.latency_by_batch.size();
   out.batch = static_cast<std::uint32_t>(t.integer("batch", static_cast<std::int64_t>(longest), 1, worker::kMaxBatch));
-  if (!out.latency_by_batch.empty() && out.batch > longest) t.at("batch").fail("is larger than latency_ms has entries; add entries or lower it");
+  if (!out.latency_by_batch.empty() && out.batch > longest)
+    t.at("batch").fail("is larger than latency_ms has entries; add entries or lower it");
   for (const auto& key : t.at("options").keys()) {
     const auto value = t.at("options").at(key).scalar();
     if (!value) return t.at("options").at(key).fail("must be a word, a number, or true or false");
@@ -176,24 +270,30 @@ void order_modules(const TomlCursor& t, std::vector<std::vector<std::string>> af
   const auto configs = std::exchange(app.modules, {});
   std::vector<std::uint32_t> position(modules.size(), UINT32_MAX);
   const auto index_of = [&](const std::string& name) {
-    return static_cast<std::size_t>(std::find_if(modules.begin(), modules.end(), [&](const auto& m) { return m.name == name; }) - modules.begin());
+    return static_cast<std::size_t>(
+        std::find_if(modules.begin(), modules.end(), [&](const auto& m) { return m.name == name; }) - modules.begin());
   };
   for (std::size_t i = 0; i < modules.size(); ++i) {
     if (index_of(modules[i].name) != i) return t.fail("two modules are named '" + modules[i].name + "'; rename one");
     for (const auto& name : after[i])
-      if (index_of(name) == modules.size()) return t.fail("module '" + modules[i].name + "' comes after '" + name + "', which does not exist; name a module of this application");
+      if (index_of(name) == modules.size())
+        return t.fail("module '" + modules[i].name + "' comes after '" + name +
+                      "', which does not exist; name a module of this application");
   }
   while (app.modules.size() < modules.size()) {
     const std::size_t before = app.modules.size();
     for (std::size_t i = 0; i < modules.size() && app.modules.size() == before; ++i) {
-      const bool free = position[i] == UINT32_MAX && std::all_of(after[i].begin(), after[i].end(), [&](const auto& n) { return position[index_of(n)] != UINT32_MAX; });
+      const bool free = position[i] == UINT32_MAX && std::all_of(after[i].begin(), after[i].end(), [&](const auto& n) {
+                          return position[index_of(n)] != UINT32_MAX;
+                        });
       if (!free) continue;
       position[i] = static_cast<std::uint32_t>(app.modules.size());
       app.application.modules.push_back(modules[i]);
       for (const auto& n : after[i]) app.application.modules.back().after.push_back(position[index_of(n)]);
       app.modules.push_back(configs[i]);
     }
-    if (app.modules.size() == before) return t.fail("its modules wait for each other in a cycle; an application must be a DAG");
+    if (app.modules.size() == before)
+      return t.fail("its modules wait for each other in a cycle; an application must be a DAG");
   }
 }
 
@@ -204,8 +304,8 @@ ExpectedStream read_stream(const TomlCursor& t, std::int64_t slo_ns) {
   return {.count = static_cast<double>(t.integer("count", 1, 1, 4096)),
           .period_ns = std::llround(t.number("period_ms", 1, 1e-3, kLongestMs) * 1e6),
           .max_age_ns = std::llround(t.number("max_age_ms", static_cast<double>(slo_ns) / 1e6, 1e-3, kLongestMs) * 1e6),
-          .priority = priority == "background" ? core::Priority::background
-                      : priority == "high"     ? core::Priority::high
+          .priority = priority == "background"  ? core::Priority::background
+                      : priority == "high"      ? core::Priority::high
                       : priority == "protected" ? core::Priority::protected_
                                                 : core::Priority::normal};
 }
@@ -215,7 +315,8 @@ void read_application(const TomlCursor& t, const Reading& reading, Config& out) 
   ApplicationConfig app;
   app.application.name = t.needed_text("name");
   for (const auto& other : out.applications)
-    if (other.application.name == app.application.name) return t.at("name").fail("the name '" + app.application.name + "' stands twice; rename one");
+    if (other.application.name == app.application.name)
+      return t.at("name").fail("the name '" + app.application.name + "' stands twice; rename one");
   if (app.application.name.size() > 63) return t.at("name").fail("is longer than 63 bytes; shorten it");
   if (!t.has("slo_ms")) return t.fail("the key 'slo_ms' is missing; add the time from capture to answer");
   app.application.slo_ns = std::llround(t.number("slo_ms", 1, 1e-3, kLongestMs) * 1e6);
@@ -239,24 +340,29 @@ void read_application(const TomlCursor& t, const Reading& reading, Config& out) 
 
 Result<Config> parse_config(std::string_view text, const std::string& file) {
   Reading reading{{file, {}}, fs::absolute(fs::path(file)).parent_path()};
+  if (const std::size_t line = planner::stray_letter_line(text); line != 0)
+    return Error{file + ":" + std::to_string(line) + ": " + planner::kStrayLetter};
   const toml::parse_result parsed = toml::parse(text, file);
   if (!parsed) {
     const auto& e = parsed.error();
-    return Error{file + ":" + std::to_string(e.source().begin.line) + ": is not valid TOML: " + std::string(e.description())};
+    return Error{file + ":" + std::to_string(e.source().begin.line) +
+                 ": is not valid TOML: " + std::string(e.description())};
   }
   Config out;
   out.file = file;
   const TomlCursor root(reading.document, &parsed.table(), "");
-  root.only({"daemon", "limits", "policy", "cpu", "partition", "application"});
+  root.only({"daemon", "limits", "workers", "policy", "cpu", "partition", "application"});
   read_daemon(root.at("daemon"), reading, out);
   read_limits(root.at("limits"), out.limits);
+  read_workers(root.at("workers"), out.workers);
   read_policy(root.at("policy"), out);
   std::set<std::string> names;
   for (const auto& p : root.tables("partition")) read_partition(p, names, out);
   for (const auto& a : root.tables("application")) read_application(a, reading, out);
   out.cpu_auto = root.has("cpu");
   if (out.cpu_auto) (void)root.choice("cpu", "auto", {"auto"});
-  if (out.partitions.empty() && !out.cpu_auto) root.fail("names no partition; write cpu = \"auto\" at the top, or add [[partition]] tables");
+  if (out.partitions.empty() && !out.cpu_auto)
+    root.fail("names no partition; write cpu = \"auto\" at the top, or add [[partition]] tables");
   if (out.applications.empty()) root.fail("names no application; add an [[application]]");
   if (!reading.document.error.empty()) return Error{reading.document.error};
   return out;
@@ -265,7 +371,9 @@ Result<Config> parse_config(std::string_view text, const std::string& file) {
 Result<Config> read_config(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) return Error{file + ": cannot be read; name the configuration file, and check that this user may read it"};
+  if (in) text << in.rdbuf();  // of an empty file it takes nothing, and fails
+  if (!in || in.bad())
+    return Error{file + ": cannot be read; name the configuration file, and check that this user may read it"};
   return parse_config(text.str(), file);
 }
 

@@ -2,24 +2,36 @@
 // started, opened for writing or created by reading it, so `leat check` and leatd judge a file alike.
 //
 //   [daemon]                               # every key is optional
-//   socket = "/run/leat/leat.sock"         # default: $LEAT_SOCKET, else $XDG_RUNTIME_DIR/leat.sock, else /run/leat/leat.sock
-//   socket_mode = "0666"                   # file mode of the socket; who may connect is decided by the lists below
-//   allow_uids = [1000]                    # default: everybody when both lists are empty; root and leatd's own uid always
-//   allow_gids = [44]
+//   socket = "/run/leat/leat.sock"         # default: $LEAT_SOCKET, else $XDG_RUNTIME_DIR/leat.sock, else that
+//   socket_mode = "0660"                   # file mode of the socket
+//   socket_group = "video"                 # its group, by name or number; default: leatd's own
+//   allow_uids = [1000]                    # of those whom the mode lets in; default: everybody when both lists are
+//   allow_gids = [44]                      # empty; root and leatd's own user always. Supplementary groups count
 //   event_loop = "auto"                    # auto | io_uring | epoll
 //   log_level = "info"                     # debug | info | warning | error
 //   scheduler_core = 1                     # default: a core without a partition, if there is one
 //   plan = "plan.json"                     # optional: made by leat-plan; "auto": asked for at start
-//   recorder = "flight.bin"                # optional: the flight recorder is saved here when leatd ends or gets SIGUSR1
+//   recorder = "flight.bin"                # optional: the flight recorder is saved here at the end and on SIGUSR1
 //
-//   [limits]                               # clients, streams, requests, memory_mib, client_memory_mib, feature_mib, batch_ms
+//   [limits]                               # clients, streams, requests, memory_mib, client_memory_mib, feature_mib,
+//                                          # batch_ms, hello_ms
+//   [limits.user]                          # one user: sessions, streams, requests, memory_mib, descriptors,
+//                                          # priority = "normal", least_slo_ms = 50, overload = ["latest", "fifo"]
+//   [limits.groups.video]                  # the same keys, for the members of a group, by name or number
+//   [limits.users.camera]                  # the same keys, for one user
 //   [policy]                               # preset = "leat"; any key of the policy table overrides the preset
+//
+//   [workers]                              # sandbox = "on" | "devices" | "off", user, longest_backoff_ms
 //
 //   cpu = "auto"                           # top level: one partition a core, but for the scheduler's
 //   [[partition]]                          # or partition by partition
 //   name = "cpu0"   kind = "cpu"   cores = "0-1"      # class: default "cpu:2" (number of cores)
 //   [[partition]]
 //   name = "fast"   kind = "emulated"   count = 8     # makes fast0 .. fast7; class: default the name; size, price
+//
+//   [[partition]]
+//   name = "left"   kind = "mps"   gpu = "GPU-..."   percent = 25     # also kind "gpu" (whole), "mig" (gpu =
+//   "MIG-...")
 //
 //   [[application]]
 //   name = "shapes"   slo_ms = 200   rate_rps = 120
@@ -37,6 +49,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,6 +57,8 @@
 
 #include "engine/core/policy.h"
 #include "engine/core/scheduler.h"
+#include "engine/daemon/user_limits.h"
+#include "engine/worker/sandbox.h"
 #include "leat/result.hpp"
 #include "planner/application.h"
 #include "planner/plan.h"
@@ -52,22 +67,41 @@ namespace leat::daemon {
 
 enum class EventLoopKind : std::uint8_t { automatic, io_uring, epoll };
 
+// Where something stands: "FILE:LINE: KEY: ", the beginning of a message about what is found out after reading.
+using Place = std::string;
+
+// A partition of kind gpu, mig or mps.
+struct GpuConfig {
+  std::string uuid;           // of the GPU or MIG device; empty: the partition has none
+  std::uint32_t percent = 0;  // kind mps: of the multiprocessors
+  std::string plugin;         // exec::Device::open
+  // Found out at start (gpu_tool.h), not configured: the device's multiprocessors, 0 where nobody knows, and where its
+  // memory can be shared: within one GPU, or one GPU instance.
+  std::uint32_t multiprocessors = 0;
+  std::string place;
+};
+
 struct PartitionConfig {
-  planner::Partition partition;            // name, kind, class, size, price, device
-  std::vector<std::uint32_t> cores;        // kind cpu: where the worker is pinned; empty: anywhere
+  planner::Partition partition;      // name, kind, class, size, price, device
+  std::vector<std::uint32_t> cores;  // where the worker is pinned; empty (not for kind cpu): anywhere
+  Place cores_place;
+  GpuConfig gpu;
 };
 
 // What the worker needs to open a module's session; indexes match planner::Application::modules.
 struct ModuleConfig {
-  std::string executor = "onnx";           // "onnx" or "emulated"
-  std::string model_path;                  // absolute; empty for emulated
-  std::string preprocess;                  // executor room's words, checked there
+  std::string executor = "onnx";  // "onnx" or "emulated"
+  std::string model_path;         // absolute; empty for emulated
+  std::string preprocess;         // executor room's words, checked there
   std::string postprocess;
-  std::vector<std::string> labels;         // class names: one text a head, names separated by tabs
-  std::uint32_t batch = 8;                 // largest batch
-  planner::Profile profile;                // measured; of several classes. No rows: calibrated at start
-  std::vector<planner::Latency> latency_by_batch;  // emulated: [b-1] on every class the profile does not have
+  std::vector<std::string> labels;                         // class names: one text a head, names separated by tabs
+  std::uint32_t batch = 8;                                 // largest batch
+  planner::Profile profile;                                // measured; of several classes. No rows: calibrated at start
+  std::vector<planner::Latency> latency_by_batch;          // emulated: [b-1] on every class the profile does not have
   std::vector<std::pair<std::string, std::string>> extra;  // executor's own key = value pairs
+  struct Places {
+    Place module, model, executor, preprocess, postprocess, labels, profile, batch;
+  } places;
 };
 
 // Streams that will come; only what is said before start uses it: clients declare their own.
@@ -85,29 +119,41 @@ struct ApplicationConfig {
 
 struct LimitsConfig {
   std::uint32_t clients = 64;
-  std::uint32_t streams = 256;             // all clients together
-  std::uint32_t requests = 4096;           // in flight, all streams
+  std::uint32_t streams = 256;                                 // all clients together
+  std::uint32_t requests = 4096;                               // in flight, all streams
   std::uint64_t memory_bytes = std::uint64_t{2} << 30;         // slots of all clients
   std::uint64_t client_memory_bytes = std::uint64_t{1} << 30;  // slots of one client
   std::uint64_t feature_bytes = std::uint64_t{1} << 30;        // features between stages, all edges
-  std::int64_t batch_ns = 10'000'000'000;  // a worker that runs one batch for longer hangs: it is killed and started again
+  std::int64_t batch_ns =
+      10'000'000'000;  // a worker that runs one batch for longer hangs: it is killed and started again
+  std::int64_t hello_ns = 2'000'000'000;  // a connection that has not said hello by then is ended
+  UserTables user;                        // of one user
+};
+
+struct WorkersConfig {
+  worker::Sandbox sandbox = worker::Sandbox::on;
+  std::string user;                                 // empty: leatd's own
+  std::int64_t longest_backoff_ns = 5'000'000'000;  // before one that dies soon after its start is started again
 };
 
 struct Config {
-  std::string file;                        // as given, for messages
+  std::string file;  // as given, for messages
   std::string socket;
-  std::uint32_t socket_mode = 0666;
+  std::uint32_t socket_mode = 0660;
+  std::optional<std::uint32_t> socket_group;  // none: leatd's own
   std::vector<std::uint32_t> allow_uids, allow_gids;
   EventLoopKind event_loop = EventLoopKind::automatic;
   std::string log_level = "info";
-  std::int32_t scheduler_core = -1;        // -1: chosen at start
+  Place socket_place, scheduler_core_place, plan_place;
+  std::int32_t scheduler_core = -1;  // -1: chosen at start
   std::string plan_path, recorder_path;
-  bool plan_auto = false;                  // plan = "auto": leat-plan is asked when leatd starts; plan_path is empty then
+  bool plan_auto = false;  // plan = "auto": leat-plan is asked when leatd starts; plan_path is empty then
   LimitsConfig limits;
+  WorkersConfig workers;
   std::string preset = "leat";
-  core::Policy policy;                     // the preset with its overrides
+  core::Policy policy;  // the preset with its overrides
   bool cpu_auto = false;
-  std::vector<PartitionConfig> partitions; // cpu_auto is resolved on the host, not here
+  std::vector<PartitionConfig> partitions;  // cpu_auto is resolved on the host, not here
   std::vector<ApplicationConfig> applications;
 };
 

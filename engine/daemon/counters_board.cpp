@@ -25,7 +25,8 @@ void CountersBoard::enter(Record& record, std::uint64_t frame_bytes) noexcept {
   record.add(StreamCounter::bytes_in, frame_bytes);
 }
 
-void CountersBoard::leave(Record& record, Outcome outcome, Reason reason, std::int64_t latency_ns, std::int64_t now_ns) noexcept {
+void CountersBoard::leave(Record& record, Outcome outcome, Reason reason, std::int64_t latency_ns,
+                          std::int64_t now_ns) noexcept {
   constexpr std::uint64_t kMinusOne = UINT64_MAX;  // sums are modulo 2^64
   const Record::Update update(record);
   switch (outcome) {
@@ -65,15 +66,16 @@ void CountersBoard::first_dispatch(std::uint32_t stream, std::int64_t waited_ns)
   total_.observe(Which::second, waited_ns);
 }
 
-void CountersBoard::answered(std::uint32_t stream, Outcome outcome, Reason reason, std::int64_t latency_ns, std::int64_t now_ns) noexcept {
+void CountersBoard::answered(std::uint32_t stream, Outcome outcome, Reason reason, std::int64_t latency_ns,
+                             std::int64_t now_ns) noexcept {
   --in_flight_total_;
   Record record = writer_.record(RecordKind::stream, stream);
   leave(record, outcome, reason, latency_ns, now_ns);
   leave(total_, outcome, reason, latency_ns, now_ns);
 }
 
-void CountersBoard::event(shm::EventKind kind, std::int64_t now_ns, std::uint32_t stream, std::uint64_t token, std::uint64_t a, std::uint64_t b,
-                          std::uint64_t c) noexcept {
+void CountersBoard::event(shm::EventKind kind, std::int64_t now_ns, std::uint32_t stream, std::uint64_t token,
+                          std::uint64_t a, std::uint64_t b, std::uint64_t c) noexcept {
   shm::Event event;
   event.at_ns = now_ns;
   event.kind = kind;

@@ -1,8 +1,9 @@
 // leatd's records in the counters segment (shm/src/counters.h), and the few moves that must stay consistent: a stream's
 // ledger and the total are always written together, so that a snapshot balances.
 //
-// Threads: records are begun and ended by the control thread, before a thing is handed to the scheduler thread and after it
-// comes back; values are written by the thread that owns the thing. Hot calls neither allocate nor call the kernel.
+// Threads: records are begun and ended by the control thread, before a thing is handed to the scheduler thread and
+// after it comes back; values are written by the thread that owns the thing. Hot calls neither allocate nor call the
+// kernel.
 #pragma once
 
 #include <cstdint>
@@ -26,16 +27,18 @@ class CountersBoard {
   // ---- scheduler thread ----
   void submitted(std::uint32_t stream, std::uint64_t frame_bytes) noexcept;
   void first_dispatch(std::uint32_t stream, std::int64_t waited_ns) noexcept;
-  void answered(std::uint32_t stream, Outcome outcome, Reason reason, std::int64_t latency_ns, std::int64_t now_ns) noexcept;
-  void event(shm::EventKind kind, std::int64_t now_ns, std::uint32_t stream, std::uint64_t token, std::uint64_t a = 0, std::uint64_t b = 0,
-             std::uint64_t c = 0) noexcept;
+  void answered(std::uint32_t stream, Outcome outcome, Reason reason, std::int64_t latency_ns,
+                std::int64_t now_ns) noexcept;
+  void event(shm::EventKind kind, std::int64_t now_ns, std::uint32_t stream, std::uint64_t token, std::uint64_t a = 0,
+             std::uint64_t b = 0, std::uint64_t c = 0) noexcept;
   void copied(std::uint64_t pixel_bytes) noexcept { total_.add(shm::StreamCounter::bytes_copied, pixel_bytes); }
   std::uint64_t in_flight() const noexcept { return in_flight_total_; }
 
  private:
   explicit CountersBoard(shm::CountersWriter writer) : writer_(std::move(writer)) {}
   void enter(shm::Record& record, std::uint64_t frame_bytes) noexcept;
-  void leave(shm::Record& record, Outcome outcome, Reason reason, std::int64_t latency_ns, std::int64_t now_ns) noexcept;
+  void leave(shm::Record& record, Outcome outcome, Reason reason, std::int64_t latency_ns,
+             std::int64_t now_ns) noexcept;
 
   shm::CountersWriter writer_;
   shm::Record daemon_, total_;

@@ -11,20 +11,26 @@
 #include <cerrno>
 #include <cstring>
 #include <thread>
+#include <utility>
 
-#include "engine/core/estimator.h"
+#include "engine/core/sense/estimator.h"
 #include "engine/daemon/auto_plan.h"
 #include "engine/daemon/client_sessions.h"
 #include "engine/daemon/counters_board.h"
 #include "engine/daemon/deployment.h"
+#include "engine/daemon/door.h"
 #include "engine/daemon/event_loop.h"
+#include "engine/daemon/gpu_tool.h"
 #include "engine/daemon/log.h"
+#include "engine/daemon/pool_builder.h"
 #include "engine/daemon/recorder.h"
 #include "engine/daemon/scheduler_loop.h"
 #include "engine/daemon/status_report.h"
 #include "engine/daemon/supervisor.h"
 #include "engine/worker/affinity.h"
 #include "planner/solver_process.h"
+#include "shm/src/limiters.h"
+#include "shm/src/listener.h"
 #include "shm/src/protocol.h"
 
 namespace leat::daemon {
@@ -36,12 +42,20 @@ using shm::RecordKind;
 
 constexpr std::uint32_t kCoresToSpare = 4;
 
-enum Token : std::uint64_t { kListener = 0, kSignals = 1, kNotices = 2, kProcess = 1000, kSocket = 2000, kSession = 3000 };
+enum Token : std::uint64_t { kListener = 0, kSignals = 1, kNotices = 2, kPools = 3, kSocket = 2000, kSession = 3000 };
 
 std::int64_t clock_ns() {
   timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
+}
+
+// Latencies of a worker that was not asked to measure: the plan made of them is looked at, not used.
+worker::Ready stand_in(const worker::Setup& setup) {
+  worker::Ready out;
+  for (const auto& m : setup.modules)
+    out.latency_by_batch.emplace_back(m.batch, planner::Latency{1'000'000, 1'000'000, 1});
+  return out;
 }
 
 // Each client needs a few descriptors and each stream some more; the default soft limit of 1024 is soon reached.
@@ -57,10 +71,7 @@ void raise_open_files() {
 class Daemon::Impl final : public Supervisor::Listener {
  public:
   Impl(Config config, DaemonOptions options) : config_(std::move(config)), options_(std::move(options)) {}
-  ~Impl() override {
-    end_scheduler();
-    if (listener_) (void)unlink(config_.socket.c_str());  // ours: listen_at() gave it to nobody else
-  }
+  ~Impl() override { end_scheduler(); }
 
   Status create();
   Status run();
@@ -68,11 +79,17 @@ class Daemon::Impl final : public Supervisor::Listener {
   void worker_ready(std::uint32_t partition, WorkerPort* port, const worker::Ready& ready) override;
   void worker_lost(std::uint32_t partition, const std::string& how) override;
   void worker_failed(std::uint32_t partition, const std::string& line) override;
+  void features_lost(std::uint32_t edge) override;
 
  private:
   enum class Phase : std::uint8_t { starting, serving, draining, stopping, done };
 
+  bool checking() const noexcept { return options_.check_ns > 0; }
+  void look_after_keepers();
   Status start_serving();
+  void give_up_starting();
+  std::string about(std::uint32_t partition, const std::string& line) const;
+  Status settle_results();
   void number_stages(LoopOptions& options) const;
   void on_event(const Readiness& ready);
   void on_notices();
@@ -82,6 +99,9 @@ class Daemon::Impl final : public Supervisor::Listener {
   void begin_stop();
   void end_scheduler();
   void publish_worker(std::uint32_t partition);
+  void say(LogLevel level, std::uint32_t partition, const std::string& what);
+  void say_sandbox(const worker::Ready& ready);
+  std::string in_a_while(std::uint32_t partition) const;
   void update_estimates();
   std::string status_json() const;
   std::int64_t timeout_ns() const;
@@ -92,38 +112,57 @@ class Daemon::Impl final : public Supervisor::Listener {
   std::unique_ptr<EventLoop> loop_;
   std::string loop_note_;
   std::unique_ptr<CountersBoard> board_;
-  shm::Fd listener_, signals_;
+  shm::Listener listener_;
+  shm::Fd signals_;
   shm::Doorbell notices_bell_;
-  shm::Doorbell scheduler_bell_;                 // rung by workers and the control thread; handed to the loop
-  std::vector<shm::FeaturePool> features_;       // [edge]
+  shm::Doorbell scheduler_bell_;            // rung by workers and the control thread; handed to the loop
+  std::vector<shm::FeaturePool> features_;  // [edge]
+  MpsKeepers keepers_;                      // of the GPUs that are shared out; end after the workers
   std::unique_ptr<Supervisor> supervisor_;
-  std::unique_ptr<core::Estimator> estimator_;   // none when the policy reads no estimates
+  std::unique_ptr<core::Estimator> estimator_;  // none when the policy reads no estimates
   std::unique_ptr<SchedulerLoop> scheduler_;
+  std::unique_ptr<Door> door_;
   std::unique_ptr<ClientSessions> sessions_;
+  std::unique_ptr<PoolBuilder> pools_;  // ends before the sessions whose ports it works on
   std::thread thread_;
-  std::vector<worker::Ready> ready_;             // [partition], until serving
+  std::vector<worker::Ready> ready_;  // [partition], until serving
   std::vector<WorkerPort*> ready_ports_;
+  std::vector<shm::LogLimit> partition_log_;
   Phase phase_ = Phase::starting;
-  std::string failure_;                          // why it could not start
-  std::int64_t deadline_ns_ = INT64_MAX;         // of the drain or the stop
+  bool sandbox_said_ = false;
+  std::string failure_;                   // why it could not start
+  std::int64_t deadline_ns_ = INT64_MAX;  // of the drain or the stop
   std::int64_t started_ns_ = 0;
 };
 
 Status Daemon::Impl::create() {
   raise_open_files();
+  if (!config_.workers.user.empty() && geteuid() != 0)
+    return Error{config_.file + ": [workers] user: only a leatd that root starts can give its workers another user; " +
+                 "start it as root, or leave the key out"};
   const auto cores = worker::usable_cores();
   if (!cores.ok()) return Error{cores.error()};
+  if (auto status = locate_gpus(config_.partitions); !status) return Error{config_.file + ": " + status.error()};
   auto deployment = deploy(config_, *cores);
   if (!deployment.ok()) return Error{deployment.error()};
   deployment_ = std::move(*deployment);
   if (config_.plan_auto) ask_planner(*cores);
-  auto listener = shm::listen_at(config_.socket, config_.socket_mode);
-  if (!listener.ok()) return Error{listener.error()};
-  listener_ = std::move(*listener);
+  if (checking()) {
+    if (auto status = shm::Listener::possible(config_.socket); !status)
+      return Error{config_.socket_place + status.error()};
+  } else {
+    auto listener = shm::Listener::open(config_.socket, config_.socket_mode, config_.socket_group);
+    if (!listener.ok()) return Error{config_.socket_place + listener.error()};
+    listener_ = std::move(*listener);
+  }
   auto board = CountersBoard::create();
   if (!board.ok()) return Error{board.error()};
   board_ = std::move(*board);
   for (const FeatureEdge& e : deployment_.edges) {
+    if (!e.place.empty()) {  // a worker makes its memory
+      features_.emplace_back();
+      continue;
+    }
     auto pool = shm::FeaturePool::create(e.spec);
     if (!pool.ok()) return Error{name_of(e, config_) + ": " + pool.error()};
     features_.push_back(std::move(*pool));
@@ -151,18 +190,30 @@ void Daemon::Impl::ask_planner(const std::vector<std::uint32_t>& cores) {
   }
 }
 
+void Daemon::Impl::look_after_keepers() {
+  if (phase_ == Phase::stopping || phase_ == Phase::done) return;
+  for (const MpsKeepers::Replaced& r : keepers_.replace_ended())
+    supervisor_->replace_environment(r.uuid, r.environment, clock_ns());
+}
+
 Status Daemon::Impl::run() {
   started_ns_ = clock_ns();
   sigset_t set;
   sigemptyset(&set);
-  for (const int s : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&set, s);
+  for (const int s : {SIGTERM, SIGINT, SIGUSR1, SIGCHLD}) sigaddset(&set, s);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  (void)signal(SIGCHLD, SIG_DFL);  // where it is ignored, the kernel keeps no word of how a worker ended
   (void)signal(SIGPIPE, SIG_IGN);
   signals_ = shm::Fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   log_info(loop_note_);
   for (auto& setup : deployment_.setups)
     setup.yields = shm::choose_wait_policy(shm::Role::worker, shm::usable_cores(), false, deployment_.tiny_hops).yields;
-  supervisor_ = std::make_unique<Supervisor>(*loop_, *this, Supervisor::Tokens{kSocket, kProcess}, options_.worker_binary, deployment_.setups, features_, scheduler_bell_.fd());
+  if (checking()) {
+    for (auto& setup : deployment_.setups) setup.calibrate = false;  // that a model runs is seen without measuring it
+  }
+  if (auto status = keepers_.start(deployment_.setups); !status) return status;
+  supervisor_ = std::make_unique<Supervisor>(*loop_, *this, kSocket, options_.worker_binary, deployment_.setups,
+                                             features_, scheduler_bell_.fd(), config_.workers.longest_backoff_ns);
   std::vector<ServedApplication> served;
   for (std::size_t a = 0; a < config_.applications.size(); ++a) {
     const auto& app = config_.applications[a];
@@ -171,22 +222,31 @@ Status Daemon::Impl::run() {
       for (const auto& head : m.labels) names += (names.empty() ? "" : "\n") + head;
     served.push_back({app.application.name, app.application.slo_ns, names});
   }
+  auto pools = PoolBuilder::create();
+  if (!pools.ok()) return Error{pools.error()};
+  pools_ = std::move(*pools);
   sessions_ = std::make_unique<ClientSessions>(
-      ClientSessions::Environment{config_, std::move(served), *loop_, *board_, *supervisor_,
-                                  [this](const Command& c) { if (scheduler_) scheduler_->command(c); },
+      ClientSessions::Environment{config_, std::move(served), *loop_, *board_, *supervisor_, *pools_,
+                                  [this](const Command& c) {
+                                    if (scheduler_) scheduler_->command(c);
+                                  },
                                   [this] { return status_json(); },
                                   [this]() -> const char* {
                                     if (phase_ == Phase::serving) return nullptr;
-                                    return phase_ == Phase::starting ? "leatd is starting its workers; try again" : "leatd is stopping";
+                                    return phase_ == Phase::starting ? "leatd is starting its workers; try again"
+                                                                     : "leatd is stopping";
                                   }},
       kSession);
   shm::Record daemon = board_->daemon();
   daemon.set(DaemonCounter::pid, static_cast<std::uint64_t>(getpid()));
   daemon.set(DaemonCounter::started_ns, static_cast<std::uint64_t>(started_ns_));
   daemon.set(DaemonCounter::event_loop, loop_->name() == "io_uring" ? 1 : 0);
-  for (const auto value : {DaemonCounter::clients, DaemonCounter::streams, DaemonCounter::memory_bytes}) daemon.set(value, 0);
+  for (const auto value :
+       {DaemonCounter::clients, DaemonCounter::sessions, DaemonCounter::streams, DaemonCounter::memory_bytes})
+    daemon.set(value, 0);
   ready_.resize(supervisor_->count());
   ready_ports_.assign(supervisor_->count(), nullptr);
+  partition_log_.assign(supervisor_->count(), shm::LogLimit(20));
   for (std::uint32_t p = 0; p < supervisor_->count(); ++p) {
     const auto& partition = deployment_.partitions[p];
     shm::Record record = board_->writer().begin(RecordKind::partition, p, partition.partition.name);
@@ -197,7 +257,8 @@ Status Daemon::Impl::run() {
   std::uint32_t module = 0;
   for (std::uint32_t a = 0; a < config_.applications.size(); ++a) {
     for (const auto& m : config_.applications[a].application.modules) {
-      shm::Record record = board_->writer().begin(RecordKind::module, module++, config_.applications[a].application.name + "/" + m.name);
+      shm::Record record =
+          board_->writer().begin(RecordKind::module, module++, config_.applications[a].application.name + "/" + m.name);
       record.set(shm::ModuleCounter::application, a);
       record.set(shm::ModuleCounter::queued, 0);
       record.set(shm::ModuleCounter::running, 0);
@@ -205,9 +266,18 @@ Status Daemon::Impl::run() {
   }
   for (std::uint32_t e = 0; e < features_.size(); ++e) {
     shm::Record record = board_->writer().begin(RecordKind::edge, e, name_of(deployment_.edges[e], config_));
-    for (const auto counter : {shm::EdgeCounter::transfers, shm::EdgeCounter::bytes_in_place, shm::EdgeCounter::bytes_copied, shm::EdgeCounter::slots_in_use}) record.set(counter, 0);
+    for (const auto counter : {shm::EdgeCounter::transfers, shm::EdgeCounter::bytes_in_place,
+                               shm::EdgeCounter::bytes_copied, shm::EdgeCounter::slots_in_use})
+      record.set(counter, 0);
   }
-  for (const auto& [fd, token] : {std::pair{listener_.get(), kListener}, std::pair{signals_.get(), kSignals}, std::pair{notices_bell_.fd(), kNotices}})
+  door_ = std::make_unique<Door>(listener_, *loop_, *board_, kListener);
+  if (!checking()) {
+    if (auto status = door_->open(); !status) return status;
+  } else {
+    deadline_ns_ = started_ns_ + options_.check_ns;
+  }
+  for (const auto& [fd, token] :
+       {std::pair{signals_.get(), kSignals}, std::pair{notices_bell_.fd(), kNotices}, std::pair{pools_->fd(), kPools}})
     if (auto status = loop_->watch(fd, token); !status) return status;
   if (auto status = supervisor_->start_all(); !status) return status;
   for (std::uint32_t p = 0; p < supervisor_->count(); ++p) publish_worker(p);
@@ -218,7 +288,14 @@ Status Daemon::Impl::run() {
     for (std::size_t i = 0; i < count && phase_ != Phase::done; ++i) on_event(events[i]);
     const std::int64_t now = clock_ns();
     supervisor_->advance(now);
-    if (now >= deadline_ns_ && phase_ == Phase::draining) begin_stop();
+    sessions_->advance(now);
+    door_->advance(now);
+    if (now >= deadline_ns_ && phase_ == Phase::starting) give_up_starting();
+    if (now >= deadline_ns_ && phase_ == Phase::draining) {
+      log_warning("requests are unanswered after " + std::to_string(options_.drain_ns / 1'000'000'000) +
+                  " s; ending without them");
+      begin_stop();
+    }
     if (phase_ == Phase::stopping && (supervisor_->all_down() || now >= deadline_ns_)) phase_ = Phase::done;
   }
   end_scheduler();
@@ -229,24 +306,19 @@ Status Daemon::Impl::run() {
 }
 
 std::int64_t Daemon::Impl::timeout_ns() const {
-  const std::int64_t due = std::min(supervisor_->next_due(), deadline_ns_);
+  const std::int64_t due = std::min({supervisor_->next_due(), sessions_->next_due(), door_->next_due(), deadline_ns_});
   return due == INT64_MAX ? -1 : std::max<std::int64_t>(0, due - clock_ns());
 }
 
 void Daemon::Impl::on_event(const Readiness& ready) {
-  if (ready.token == kListener) {
-    auto connection = shm::accept_peer(listener_.get());
-    if (!connection.ok()) return log_error(connection.error());
-    if (*connection) sessions_->accept(std::move(*connection));
-    return;
-  }
+  if (ready.token == kListener)
+    return door_->on_ready(clock_ns(), [this](shm::Fd connection) { sessions_->accept(std::move(connection)); });
   if (ready.token == kSignals) return on_signals();
   if (ready.token == kNotices) return on_notices();
+  if (ready.token == kPools) return sessions_->on_pools();
   if (ready.token >= kSession) return sessions_->on_ready(static_cast<std::uint32_t>(ready.token - kSession), ready);
-  if (ready.token >= kSocket) return supervisor_->on_socket(static_cast<std::uint32_t>(ready.token - kSocket), ready);
-  const auto partition = static_cast<std::uint32_t>(ready.token - kProcess);
-  supervisor_->on_exit(partition, clock_ns());
-  publish_worker(partition);
+  if (ready.token >= kSocket)
+    return supervisor_->on_socket(static_cast<std::uint32_t>(ready.token - kSocket), ready, clock_ns());
 }
 
 // ---- workers ----
@@ -256,17 +328,19 @@ void Daemon::Impl::publish_worker(std::uint32_t p) {
   record.set(PartitionCounter::state, static_cast<std::uint64_t>(supervisor_->state(p)));
   record.set(PartitionCounter::pid, static_cast<std::uint64_t>(supervisor_->pid(p)));
   record.set(PartitionCounter::restarts, supervisor_->restarts(p));
+  record.set(PartitionCounter::backoff_ms, static_cast<std::uint64_t>(supervisor_->backoff_ns(p) / 1'000'000));
 }
 
 void Daemon::Impl::worker_ready(std::uint32_t p, WorkerPort* port, const worker::Ready& ready) {
   board_->of(RecordKind::partition, p).set(PartitionCounter::started_ns, static_cast<std::uint64_t>(clock_ns()));
   publish_worker(p);
-  log_info("partition '" + deployment_.partitions[p].partition.name + "' is ready (process " + std::to_string(supervisor_->pid(p)) + ")");
+  say(LogLevel::info, p, "ready (process " + std::to_string(supervisor_->pid(p)) + ")");
+  say_sandbox(ready);
   if (phase_ != Phase::starting) {
     if (scheduler_) scheduler_->command({.kind = Command::Kind::worker_ready, .partition = p, .worker = port});
     return;
   }
-  ready_[p] = ready;
+  ready_[p] = checking() ? stand_in(deployment_.setups[p]) : ready;
   ready_ports_[p] = port;
   if (std::find(ready_ports_.begin(), ready_ports_.end(), nullptr) != ready_ports_.end()) return;
   if (auto status = start_serving(); !status) {
@@ -275,24 +349,73 @@ void Daemon::Impl::worker_ready(std::uint32_t p, WorkerPort* port, const worker:
   }
 }
 
+// A frame can end a worker, so a client can cause these.
+void Daemon::Impl::say(LogLevel level, std::uint32_t p, const std::string& what) {
+  const std::string line =
+      partition_log_[p].line(clock_ns(), "partition '" + deployment_.partitions[p].partition.name + "': " + what);
+  if (!line.empty()) log(level, line);
+}
+
+// What is in force is said once; a kernel that refuses, as well.
+void Daemon::Impl::say_sandbox(const worker::Ready& ready) {
+  if (std::exchange(sandbox_said_, true)) return;
+  if (ready.not_enclosed.empty())
+    log_info("workers' sandbox '" + std::string(name_of(ready.sandbox)) + "': " + std::string(text_of(ready.sandbox)));
+  else
+    log_warning("workers are not sandboxed: " + ready.not_enclosed +
+                "; they serve all the same ([workers] sandbox = \"off\" says so)");
+}
+
+// " in 0.4 s", or nothing.
+std::string Daemon::Impl::in_a_while(std::uint32_t p) const {
+  const std::int64_t ms = supervisor_->backoff_ns(p) / 1'000'000;
+  return ms == 0 ? std::string() : " in " + std::to_string(ms) + " ms";
+}
+
 void Daemon::Impl::worker_lost(std::uint32_t p, const std::string& how) {
-  const std::string line = "partition '" + deployment_.partitions[p].partition.name + "': its worker was " + how;
   if (phase_ == Phase::starting) {
-    failure_ = line + " while leatd was starting; see the lines above";
+    failure_ = "partition '" + deployment_.partitions[p].partition.name + "': its worker was " + how +
+               " while leatd was starting; see the lines above";
     supervisor_->released(p, clock_ns());
     return begin_stop();
   }
-  if (phase_ == Phase::serving || phase_ == Phase::draining) log_warning(line + "; starting it again");
+  if (phase_ == Phase::serving || phase_ == Phase::draining)
+    say(LogLevel::warning, p, "its worker was " + how + "; starting it again" + in_a_while(p));
   if (scheduler_)
     scheduler_->command({.kind = Command::Kind::worker_lost, .partition = p});
   else
     supervisor_->released(p, clock_ns());
 }
 
+void Daemon::Impl::features_lost(std::uint32_t edge) {
+  log_warning("the features of " + name_of(deployment_.edges[edge], config_) + " were lost with their device");
+  if (scheduler_) scheduler_->command({.kind = Command::Kind::features_lost, .edge = edge});
+}
+
 void Daemon::Impl::worker_failed(std::uint32_t p, const std::string& line) {
-  const std::string text = "partition '" + deployment_.partitions[p].partition.name + "': " + line;
-  if (phase_ != Phase::starting) return log_error(text);
-  if (failure_.empty()) failure_ = text;
+  if (phase_ == Phase::serving || phase_ == Phase::draining)
+    return say(LogLevel::error, p, line + "; trying again" + in_a_while(p));
+  if (phase_ != Phase::starting) return;
+  if (failure_.empty()) failure_ = about(p, line);
+  begin_stop();
+}
+
+// A starting worker's trouble, with the place in the configuration that it comes from.
+std::string Daemon::Impl::about(std::uint32_t p, const std::string& line) const {
+  const std::string partition = "partition '" + deployment_.partitions[p].partition.name + "'";
+  const auto opening = supervisor_->opening(p);
+  if (!opening) return config_.file + ": " + partition + ": " + line;
+  return place_of(config_, deployment_.setups[p].modules[*opening], line) + line + " (" + partition + ")";
+}
+
+void Daemon::Impl::give_up_starting() {
+  for (std::uint32_t p = 0; p < supervisor_->count(); ++p) {
+    if (supervisor_->state(p) != WorkerState::starting) continue;
+    if (failure_.empty())
+      failure_ = about(p, "loading takes longer than " + std::to_string(options_.check_ns / 1'000'000'000) +
+                              " s; look whether the model loads at all, or allow more time");
+    supervisor_->kill(p);
+  }
   begin_stop();
 }
 
@@ -300,6 +423,7 @@ void Daemon::Impl::worker_failed(std::uint32_t p, const std::string& line) {
 
 Status Daemon::Impl::start_serving() {
   if (auto status = complete_plan(config_, deployment_, ready_); !status) return status;
+  if (auto status = settle_results(); !status) return status;
   supervisor_->calibrated();
   for (const auto& line : unschedulable(deployment_)) log_warning(line);
   const core::Topology topology = core::Topology::from(deployment_.plan, deployment_.applications);
@@ -313,12 +437,18 @@ Status Daemon::Impl::start_serving() {
   const bool spins = deployment_.scheduler_alone && (deployment_.tiny_hops || shm::usable_cores() >= kCoresToSpare);
   options.wait = shm::choose_wait_policy(shm::Role::scheduler, shm::usable_cores(), spins, deployment_.tiny_hops);
   options.cores = deployment_.scheduler_cores;
+  options.ahead = !deployment_.scheduler_alone;
   number_stages(options);
   options.first_module = deployment_.first_module;
   options.samples = core::Estimator::needed(config_.policy);
   if (options.samples) estimator_ = std::make_unique<core::Estimator>(topology, config_.policy);
-  auto scheduler = SchedulerLoop::create(topology, config_.policy, std::move(options), *board_, notices_bell_, std::move(scheduler_bell_));
+  auto scheduler = SchedulerLoop::create(topology, config_.policy, std::move(options), *board_, notices_bell_,
+                                         std::move(scheduler_bell_));
   if (!scheduler.ok()) return Error{scheduler.error()};
+  if (checking()) {
+    begin_stop();
+    return Done{};
+  }
   scheduler_ = std::move(*scheduler);
   for (std::uint32_t p = 0; p < ready_ports_.size(); ++p)
     scheduler_->command({.kind = Command::Kind::worker_ready, .partition = p, .worker = ready_ports_[p]});
@@ -332,6 +462,28 @@ Status Daemon::Impl::start_serving() {
   return Done{};
 }
 
+// What the models turned out to answer with, and to take.
+Status Daemon::Impl::settle_results() {
+  for (std::uint32_t a = 0; a < config_.applications.size(); ++a) {
+    const planner::Application& application = config_.applications[a].application;
+    std::vector<std::vector<exec::PartSpec>> needs(application.modules.size());
+    std::vector<leat_tensor_shape> tensors;
+    for (std::uint32_t p = 0; p < deployment_.setups.size(); ++p) {
+      const auto& sessions = deployment_.setups[p].modules;
+      for (std::size_t s = 0; s < sessions.size() && s < ready_[p].parts.size(); ++s) {
+        if (sessions[s].application != application.name) continue;
+        if (!ready_[p].parts[s].empty()) needs[sessions[s].index] = ready_[p].parts[s];
+        if (application.modules[sessions[s].index].after.empty() && !ready_[p].tensors[s].empty())
+          tensors = ready_[p].tensors[s];
+      }
+    }
+    auto layout = result_layout(application, needs);
+    if (!layout.ok()) return Error{config_.file + ": " + layout.error()};
+    sessions_->settle(a, std::move(*layout), std::move(tensors));
+  }
+  return Done{};
+}
+
 // Every stage of every route, one after the other.
 void Daemon::Impl::number_stages(LoopOptions& options) const {
   options.session_of.resize(deployment_.partitions.size());
@@ -339,24 +491,28 @@ void Daemon::Impl::number_stages(LoopOptions& options) const {
     options.first_stage.push_back(static_cast<std::uint32_t>(options.stages.size()));
     for (std::size_t s = 0; s < r.stages.size(); ++s) {
       const BlockRange blocks = blocks_of(r, s);
-      options.stages.push_back({edge_at(deployment_.edges, r.application, r.module, blocks.first), edge_at(deployment_.edges, r.application, r.module, blocks.end)});
-      for (std::uint32_t p = 0; p < options.session_of.size(); ++p) options.session_of[p].push_back(session(deployment_, p, r.application, r.module, blocks));
+      options.stages.push_back({edge_at(deployment_.edges, r.application, r.module, blocks.first),
+                                edge_at(deployment_.edges, r.application, r.module, blocks.end)});
+      for (std::uint32_t p = 0; p < options.session_of.size(); ++p)
+        options.session_of[p].push_back(session(deployment_, p, r.application, r.module, blocks));
     }
   }
   for (const FeatureEdge& e : deployment_.edges) options.edges.push_back(e.spec);
 }
 
 void Daemon::Impl::on_notices() {
+  constexpr int kNoticesPerTurn = 256;
   notices_bell_.drain();
   Notice n;
-  while (scheduler_ && scheduler_->notice(n)) {
+  for (int i = 0; scheduler_ && scheduler_->notice(n); ++i) {
     switch (n.kind) {
       case Notice::Kind::worker_released:
         supervisor_->released(n.partition, clock_ns());
         publish_worker(n.partition);
         break;
       case Notice::Kind::worker_broken:
-        log_error("partition '" + deployment_.partitions[n.partition].partition.name + "': its worker reported nonsense, took no batches, or ran one for longer than limits.batch_ms; killing it");
+        say(LogLevel::error, n.partition,
+            "its worker reported nonsense, took no batches, or ran one for longer than limits.batch_ms; killing it");
         supervisor_->kill(n.partition);
         break;
       case Notice::Kind::samples:
@@ -368,24 +524,30 @@ void Daemon::Impl::on_notices() {
       default:
         sessions_->on_notice(n);
     }
+    if (i == kNoticesPerTurn && thread_.joinable()) return notices_bell_.ring();  // the rest comes with the next turn
   }
 }
 
 void Daemon::Impl::update_estimates() {
-  core::Sample sample;
-  while (scheduler_->sample(sample)) estimator_->add(std::span(&sample, 1));
+  core::Sample sample;  // a mailbox full at most: more come while these are taken
+  for (std::uint32_t i = 0; i < kMailboxRoom && scheduler_->sample(sample); ++i) estimator_->add(std::span(&sample, 1));
   scheduler_->command({.kind = Command::Kind::set_estimates, .estimates = &estimator_->update(clock_ns())});
 }
 
 void Daemon::Impl::on_signals() {
-  signalfd_siginfo info;
-  while (read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
-    if (info.ssi_signo == SIGUSR1) {
+  signalfd_siginfo info;  // of each kind one waits at most
+  for (int i = 0; i < 4 && read(signals_.get(), &info, sizeof(info)) == sizeof(info); ++i) {
+    if (info.ssi_signo == SIGCHLD) {
+      supervisor_->on_child(clock_ns());
+      look_after_keepers();
+      for (std::uint32_t p = 0; p < supervisor_->count(); ++p) publish_worker(p);
+    } else if (info.ssi_signo == SIGUSR1) {
       if (config_.recorder_path.empty()) continue;
       if (auto status = save_recording(*board_, config_.recorder_path); !status) log_error(status.error());
     } else if (phase_ == Phase::serving) {
       begin_drain();
     } else {
+      if (checking() && failure_.empty()) failure_ = "interrupted; nothing can be said about the rest";
       begin_stop();  // before serving, or asked twice
     }
   }
@@ -416,8 +578,9 @@ void Daemon::Impl::end_scheduler() {
 
 std::string Daemon::Impl::status_json() const {
   static constexpr const char* kPhases[] = {"starting", "serving", "draining", "stopping", "done"};
-  return status_report({config_, deployment_, *supervisor_, *board_, kPhases[static_cast<std::size_t>(phase_)], loop_note_, std::string(loop_->name()),
-                        sessions_->clients(), (clock_ns() - started_ns_) / 1'000'000});
+  return status_report({config_, deployment_, *supervisor_, *board_, kPhases[static_cast<std::size_t>(phase_)],
+                        loop_note_, std::string(loop_->name()), sessions_->clients(),
+                        (clock_ns() - started_ns_) / 1'000'000});
 }
 
 // ---- the door ----

@@ -1,10 +1,11 @@
-// leatd, put together: the control thread's loop over listener, clients, workers, signals and the scheduler thread's notices.
+// leatd, put together: the control thread's loop over listener, clients, workers, signals and the scheduler thread's
+// notices.
 //
-// Start: configuration -> deployment -> socket held -> workers started (and calibrated) -> plan, topology, core -> scheduler
-// thread -> serving. Until then clients are refused with not_ready; whatever fails before serving ends leatd with one line and
-// nothing left behind. SIGTERM and SIGINT: new requests are refused, what runs is finished (at most drain_ns), then the end.
-// SIGKILL leaves nothing either: segments are anonymous, workers die with leatd, and the socket's file is removed by the
-// next leatd once nobody answers there.
+// Start: configuration -> deployment -> socket held -> workers started (and calibrated) -> plan, topology, core ->
+// scheduler thread -> serving. Until then clients are refused with not_ready; whatever fails before serving ends leatd
+// with one line and nothing left behind. SIGTERM and SIGINT: new requests are refused, what runs is finished (at most
+// drain_ns), then the end. SIGKILL leaves nothing either: segments are anonymous, workers die with leatd, and the
+// socket's file is removed by the next leatd once nobody answers there.
 //
 // Thread rule: construct and run() on one thread, the control thread; workers are its children.
 #pragma once
@@ -18,10 +19,15 @@
 
 namespace leat::daemon {
 
+inline constexpr std::int64_t kCheckNs = 60'000'000'000;  // how long a check waits for models, unless told otherwise
+
 struct DaemonOptions {
-  std::string worker_binary;                     // leat-worker
-  std::int64_t drain_ns = 5'000'000'000;         // longest wait for requests in flight at the end
-  int ready_fd = -1;                             // gets one line when leatd serves; -1: none
+  std::string worker_binary;              // leat-worker
+  std::int64_t drain_ns = 5'000'000'000;  // longest wait for requests in flight at the end
+  int ready_fd = -1;                      // gets one line when leatd serves; -1: none
+  // Above 0: everything that serving needs is tried, models loaded in workers as for serving, within this time; no
+  // socket is taken, nothing is measured, and run() ends where serving would begin.
+  std::int64_t check_ns = 0;
 };
 
 class Daemon {

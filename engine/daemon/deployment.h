@@ -1,6 +1,6 @@
-// From a configuration and a host to what is to be started: partitions with their cores, what each worker opens, and, once
-// the workers have said how fast they are, the plan and the topology the core schedules over. Pure but for reading the plan
-// file. Errors are one line.
+// From a configuration and a host to what is to be started: partitions with their cores, what each worker opens, and,
+// once the workers have said how fast they are, the plan and the topology the core schedules over. Pure but for reading
+// the plan file. Errors are one line.
 #pragma once
 
 #include <cstdint>
@@ -24,32 +24,40 @@ namespace leat::daemon {
 struct Deployment {
   std::vector<PartitionConfig> partitions;
   std::vector<planner::Application> applications;
-  std::vector<std::vector<ExpectedStream>> expected;     // [application]
-  std::vector<worker::Setup> setups;                     // [partition]
-  // [partition][module of all applications]: index in its Setup of the module's first session there (others follow it: one
-  // for each block range), or UINT32_MAX.
+  std::vector<std::vector<ExpectedStream>> expected;  // [application]
+  std::vector<worker::Setup> setups;                  // [partition]
+  // [partition][module of all applications]: index in its Setup of the module's first session there (others follow it:
+  // one for each block range), or UINT32_MAX.
   std::vector<std::vector<std::uint32_t>> session_of;
-  std::vector<FeatureEdge> edges;                        // between the stages of planned routes
-  std::vector<std::uint32_t> first_module;               // [application]: module id of its module 0
-  bool planned = false;                                  // `plan` came from a file, or from leat-plan
-  planner::Plan plan;                                    // complete when planned, else made by complete_plan()
-  std::vector<std::uint32_t> scheduler_cores;            // empty: not pinned
-  bool scheduler_alone = false;                          // no partition is on its core
-  bool tiny_hops = false;                                // all work is shorter than a wake (emulated, a few microseconds)
+  std::vector<FeatureEdge> edges;              // between the stages of planned routes
+  std::vector<std::uint32_t> first_module;     // [application]: module id of its module 0
+  bool planned = false;                        // `plan` came from a file, or from leat-plan
+  planner::Plan plan;                          // complete when planned, else made by complete_plan()
+  std::vector<std::uint32_t> scheduler_cores;  // empty: not pinned
+  bool scheduler_alone = false;                // no partition is on its core
+  bool tiny_hops = false;                      // all work is shorter than a wake (emulated, a few microseconds)
 };
 
 // `cores`: those this host offers (worker::usable_cores()). `plan`: instead of the file that the configuration names.
-Result<Deployment> deploy(const Config& config, std::span<const std::uint32_t> cores, const planner::PlanFile* plan = nullptr);
+Result<Deployment> deploy(const Config& config, std::span<const std::uint32_t> cores,
+                          const planner::PlanFile* plan = nullptr);
 
-// Latency by batch of a module, or of some of its blocks, on a partition: from its profile, or (the whole) the emulated executor's
-// list; empty: to be measured.
-std::vector<planner::Latency> profiled(const ModuleConfig& module, const planner::Partition& partition, BlockRange blocks = {});
+// Latency by batch of a module, or of some of its blocks, on a partition: from its profile, or (the whole) the emulated
+// executor's list; empty: to be measured.
+std::vector<planner::Latency> profiled(const ModuleConfig& module, const planner::Partition& partition,
+                                       BlockRange blocks = {});
 
 // The session of a block range on a partition; UINT32_MAX: it is not there.
-[[nodiscard]] std::uint32_t session(const Deployment& deployment, std::uint32_t partition, std::uint32_t application, std::uint32_t module, BlockRange blocks);
+[[nodiscard]] std::uint32_t session(const Deployment& deployment, std::uint32_t partition, std::uint32_t application,
+                                    std::uint32_t module, BlockRange blocks);
 
-// Adds the routes: per module and partition class one, all partitions of the class its pool, latencies from the profile or
-// as measured (`ready[partition]`, of workers that were asked to calibrate). Nothing to do when the plan came from a file.
+// Where in the configuration the fault lies that a worker found when it opened a module, by how its line begins
+// (engine/exec names the key: "preprocess: ...").
+[[nodiscard]] Place place_of(const Config& config, const worker::ModuleSetup& module, const std::string& line);
+
+// Adds the routes: per module and partition class one, all partitions of the class its pool, latencies from the profile
+// or as measured (`ready[partition]`, of workers that were asked to calibrate). Nothing to do when the plan came from a
+// file.
 Status complete_plan(const Config& config, Deployment& deployment, std::span<const worker::Ready> ready);
 
 // Applications whose SLO no route can meet even on an idle host, and expected streams that cannot all be kept fresh

@@ -1,6 +1,7 @@
 // From configurations to what is started: cores, sessions, routes, plans that fit and that do not.
 #include "engine/daemon/deployment.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "planner/cpu_host.h"
 #include "planner/plan_io.h"
 
 namespace leat::daemon {
@@ -63,7 +65,6 @@ TEST(Deployment, ARouteForEachModuleAndClass) {
   auto d = deploy(config, cores);
   ASSERT_TRUE(d.ok()) << d.error();
   EXPECT_EQ(d->setups.size(), 3U);
-  EXPECT_EQ(d->setups[0].modules[0].fan_out_cap, 7U) << "of the module behind it";
   EXPECT_TRUE(d->setups[0].modules[1].after_fan_out);
   EXPECT_FALSE(d->setups[0].calibrate);
   ASSERT_TRUE(complete_plan(config, *d, std::vector<worker::Ready>(3)).ok());
@@ -74,7 +75,11 @@ TEST(Deployment, ARouteForEachModuleAndClass) {
 
 TEST(Deployment, BatchesThatAProfileLeavesOutAreFilledIn) {
   ModuleConfig module{.batch = 6};
-  module.profile = {.model = "m", .blocks = 2, .boundary_bytes = {1}, .rows = {{"cpu:1", 1, 1, {{100, 100, 9}, {50, 60, 9}}}, {"cpu:1", 1, 5, {{500, 500, 9}, {250, 300, 9}}}}};
+  module.profile = {
+      .model = "m",
+      .blocks = 2,
+      .boundary_bytes = {1},
+      .rows = {{"cpu:1", 1, 1, {{100, 100, 9}, {50, 60, 9}}}, {"cpu:1", 1, 5, {{500, 500, 9}, {250, 300, 9}}}}};
   const planner::Partition partition{.partition_class = "cpu:1"};
   const auto latency = profiled(module, partition);
   ASSERT_EQ(latency.size(), 5U) << "nothing beyond the largest batch measured";
@@ -83,18 +88,54 @@ TEST(Deployment, BatchesThatAProfileLeavesOutAreFilledIn) {
   EXPECT_TRUE(profiled(module, {.partition_class = "cpu:2"}).empty());
 }
 
-TEST(Deployment, CpuAutoLeavesACoreToTheScheduler) {
-  const Config config = parsed("cpu = \"auto\"\n[[application]]\nname = \"a\"\nslo_ms = 5\n[[application.module]]\nname = \"m\"\nlatency_ms = [1]\n");
+// Requests of a millisecond leave the scheduler thread little to do: every core is a partition. Requests of
+// microseconds leave it much, and it gets a core.
+TEST(Deployment, CpuAutoLeavesACoreToTheSchedulerWhereItNeedsOne) {
+  const auto with = [](const std::string& latency_ms) {
+    return parsed(
+        "cpu = \"auto\"\n[[application]]\nname = \"a\"\nslo_ms = 5\n[[application.module]]\nname = \"m\"\n"
+        "latency_ms = [" +
+        latency_ms + "]\n");
+  };
   const std::uint32_t four[] = {0, 1, 2, 3}, one[] = {0};
-  auto d = deploy(config, four);
+  auto d = deploy(with("1"), four);
   ASSERT_TRUE(d.ok());
-  EXPECT_EQ(d->partitions.size(), 3U);
-  EXPECT_EQ(d->scheduler_cores, std::vector<std::uint32_t>{3});
-  EXPECT_TRUE(d->scheduler_alone);
-  auto alone = deploy(config, one);
+  EXPECT_EQ(d->partitions.size(), 4U);
+  EXPECT_TRUE(d->scheduler_cores.empty()) << "wherever it comes to run first";
+  EXPECT_FALSE(d->scheduler_alone);
+  auto quick = deploy(with("0.01"), four);
+  ASSERT_TRUE(quick.ok());
+  EXPECT_EQ(quick->partitions.size(), 3U);
+  EXPECT_EQ(quick->scheduler_cores, std::vector<std::uint32_t>{3});
+  EXPECT_TRUE(quick->scheduler_alone);
+  auto alone = deploy(with("0.01"), one);
   ASSERT_TRUE(alone.ok());
   EXPECT_EQ(alone->partitions.size(), 1U);
   EXPECT_FALSE(alone->scheduler_alone);
+}
+
+TEST(Deployment, CpuAutoIsCutAsThePlanSays) {
+  const Config config = parsed(
+      "cpu = \"auto\"\n[[application]]\nname = \"a\"\nslo_ms = 50\n[[application.module]]\nname = \"m\"\nlatency_ms = "
+      "[1]\n");
+  planner::PlanFile file;
+  file.applications = {config.applications[0].application};
+  for (planner::Partition& p : planner::cpu_partitions(std::vector<std::uint32_t>{0, 1, 2, 3}, 2, 1e9))
+    file.plan.partitions.push_back(std::move(p));
+  planner::Route route;
+  route.rate_rps = 1;
+  route.stages = {{.pool = {0, 1}, .latency_by_batch = {{1'000'000, 1'000'000}}}};
+  file.plan.routes = {route};
+  const std::uint32_t four[] = {0, 1, 2, 3}, two[] = {0, 1};
+  const auto d = deploy(config, four, &file);
+  ASSERT_TRUE(d.ok()) << d.error();
+  ASSERT_EQ(d->partitions.size(), 2U);
+  EXPECT_EQ(d->partitions[1].cores, (std::vector<std::uint32_t>{2, 3}));
+  EXPECT_EQ(d->partitions[1].partition.name, "cpu2");
+  EXPECT_TRUE(d->scheduler_cores.empty());
+  const auto smaller = deploy(config, two, &file);
+  ASSERT_FALSE(smaller.ok());
+  EXPECT_THAT(smaller.error(), ::testing::HasSubstr("core 2"));
 }
 
 constexpr const char* kSceneOnOnePartition = R"(
@@ -199,7 +240,8 @@ TEST_F(PlanFileTest, AWorkerOpensTheBatchThatIsPlanned) {
   route.stages[0].latency_by_batch.resize(5, route.stages[0].latency_by_batch.back());
   EXPECT_EQ(refusal(), "");
   auto d = deploy(config_, cores_);
-  const std::uint32_t partition = route.stages[0].pool[0], session = d->session_of[partition][d->first_module[route.application] + route.module];
+  const std::uint32_t partition = route.stages[0].pool[0],
+                      session = d->session_of[partition][d->first_module[route.application] + route.module];
   EXPECT_EQ(d->setups[partition].modules[session].batch, 5U) << "whatever the configuration's batch is";
 }
 
@@ -221,9 +263,15 @@ class StagedPlanTest : public PlanFileTest {
     auto& routes = file_.plan.routes;
     std::erase_if(routes, [](const planner::Route& r) { return r.module == 0; });
     const planner::Latency one{.p50_ns = 1'000'000, .p99_ns = 1'000'000}, two{.p50_ns = 1'500'000, .p99_ns = 1'500'000};
-    routes.insert(routes.begin(), {.application = 0, .module = 0, .batch = 2, .rate_rps = 100,
-                                   .stages = {{.first_block = 0, .end_block = 2, .pool = {0}, .latency_by_batch = {one, two}, .transfer_bytes = 1000},
-                                              {.first_block = 2, .end_block = 3, .pool = {1, 2}, .latency_by_batch = {one, two}, .transfer_bytes = 0}}});
+    routes.insert(
+        routes.begin(),
+        {.application = 0,
+         .module = 0,
+         .batch = 2,
+         .rate_rps = 100,
+         .stages = {
+             {.first_block = 0, .end_block = 2, .pool = {0}, .latency_by_batch = {one, two}, .transfer_bytes = 1000},
+             {.first_block = 2, .end_block = 3, .pool = {1, 2}, .latency_by_batch = {one, two}, .transfer_bytes = 0}}});
   }
   std::vector<planner::Stage>& stages() { return file_.plan.routes[0].stages; }
 };
@@ -291,7 +339,10 @@ TEST_F(StagedPlanTest, WhatCannotBeRunIsOneLine) {
   file_.plan.routes.back().stages[0].transfer_bytes = 999;
   says("hands over 999 bytes an item at block 2, another route of the module 1000");
   file_ = good;
-  config_.applications[0].modules[0].profile = {.model = "m", .blocks = 3, .boundary_bytes = {500, 1000}, .cuts = {"x", "y"},
+  config_.applications[0].modules[0].profile = {.model = "m",
+                                                .blocks = 3,
+                                                .boundary_bytes = {500, 1000},
+                                                .cuts = {"x", "y"},
                                                 .rows = {{"L", 1, 1, {{1, 1, 1}, {1, 1, 1}, {1, 1, 1}}}}};
   EXPECT_EQ(refusal(), "");
   stages()[0].end_block = stages()[1].first_block = 1;
@@ -306,7 +357,9 @@ TEST_F(StagedPlanTest, AModelWithoutCutsIsNamed) {
   module.executor = "onnx";
   for (auto& p : config_.partitions) p.partition.kind = planner::PartitionKind::cpu;
   for (auto& p : file_.plan.partitions) p.kind = planner::PartitionKind::cpu;
-  EXPECT_NE(refusal().find("route 0: has 2 stages, but the module's profile does not say where its blocks meet"), std::string::npos) << refusal();
+  EXPECT_NE(refusal().find("route 0: has 2 stages, but the module's profile does not say where its blocks meet"),
+            std::string::npos)
+      << refusal();
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ Result<std::unique_ptr<EventLoop>> make_event_loop(EventLoopKind kind, std::stri
     *note = "event loop: io_uring";
     return uring;
   }
-  if (kind == EventLoopKind::io_uring) return Error{uring.error() + "; set event_loop = \"auto\" to fall back to epoll"};
+  if (kind == EventLoopKind::io_uring)
+    return Error{uring.error() + "; set event_loop = \"auto\" to fall back to epoll"};
   *note = "event loop: epoll, because " + uring.error();
   return make_epoll_loop();
 }

@@ -1,6 +1,7 @@
-// Waiting for many descriptors: io_uring where the kernel allows it, epoll otherwise (containers often forbid io_uring),
-// behind one interface with one behaviour: level-triggered, one token a descriptor. The conformance test runs on both.
-// Thread rule: one thread per loop. It allocates when a descriptor is added, never in wait(). Idle waiting makes no wake-ups.
+// Waiting for many descriptors: io_uring where the kernel allows it, epoll otherwise (containers often forbid
+// io_uring), behind one interface with one behaviour: level-triggered, one token a descriptor. The conformance test
+// runs on both. Thread rule: one thread per loop. It allocates when a descriptor is added, never in wait(). Idle
+// waiting makes no wake-ups.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +30,8 @@ class EventLoop {
   // token or the interest. The caller keeps `fd` open until unwatch().
   virtual Status watch(int fd, std::uint64_t token, bool writable = false) = 0;
   virtual void unwatch(int fd) = 0;  // a descriptor that is not watched is ignored
-  // Blocks until something is ready or timeout_ns is over (< 0: for ever, 0: looks only). Returns how many were written to
-  // `out`; 0 when time is up or a signal came.
+  // Blocks until something is ready or timeout_ns is over (< 0: for ever, 0: looks only). Returns how many were written
+  // to `out`; 0 when time is up or a signal came.
   virtual std::size_t wait(std::int64_t timeout_ns, std::span<Readiness> out) = 0;
   virtual std::string_view name() const = 0;  // "io_uring" or "epoll"
 };

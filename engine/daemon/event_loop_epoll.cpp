@@ -34,12 +34,13 @@ class EpollLoop final : public EventLoop {
     std::array<epoll_event, kBatch> events;
     const int room = static_cast<int>(std::min(out.size(), events.size()));
     // Rounded up: waking a little late is harmless, waking early would only mean waiting again.
-    const std::int64_t ms = timeout_ns < 0 ? -1 : std::min<std::int64_t>((timeout_ns + 999'999) / 1'000'000, 1'000'000'000);
+    const std::int64_t ms =
+        timeout_ns < 0 ? -1 : std::min<std::int64_t>((timeout_ns + 999'999) / 1'000'000, 1'000'000'000);
     const int count = epoll_wait(fd_.get(), events.data(), room, static_cast<int>(ms));
     for (int i = 0; i < count; ++i) {
       const auto bits = events[static_cast<std::size_t>(i)].events;
-      out[static_cast<std::size_t>(i)] = {events[static_cast<std::size_t>(i)].data.u64, (bits & EPOLLIN) != 0, (bits & EPOLLOUT) != 0,
-                                          (bits & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) != 0};
+      out[static_cast<std::size_t>(i)] = {events[static_cast<std::size_t>(i)].data.u64, (bits & EPOLLIN) != 0,
+                                          (bits & EPOLLOUT) != 0, (bits & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) != 0};
     }
     return count < 0 ? 0 : static_cast<std::size_t>(count);
   }

@@ -53,7 +53,8 @@ class UringLoop final : public EventLoop {
       const int bits = first->res;
       io_uring_cqe_seen(&ring_, first);
       const auto it = watched_.find(static_cast<int>(data & 0xffff'ffffu));
-      if (it == watched_.end() || !it->second.armed || it->second.generation != static_cast<std::uint32_t>(data >> 32)) continue;
+      if (it == watched_.end() || !it->second.armed || it->second.generation != static_cast<std::uint32_t>(data >> 32))
+        continue;
       it->second.armed = false;
       to_arm_.push_back(it->first);
       out[count++] = {it->second.token, (bits & POLLIN) != 0 && bits > 0, (bits & POLLOUT) != 0 && bits > 0,
@@ -72,7 +73,9 @@ class UringLoop final : public EventLoop {
     bool armed = false;
   };
 
-  static std::uint64_t data_of(int fd, std::uint32_t generation) { return std::uint64_t{generation} << 32 | static_cast<std::uint32_t>(fd); }
+  static std::uint64_t data_of(int fd, std::uint32_t generation) {
+    return std::uint64_t{generation} << 32 | static_cast<std::uint32_t>(fd);
+  }
 
   io_uring_sqe* sqe() {
     io_uring_sqe* s = io_uring_get_sqe(&ring_);
@@ -107,7 +110,8 @@ class UringLoop final : public EventLoop {
   io_uring ring_;
   std::unordered_map<int, Watched> watched_;
   std::vector<int> to_arm_;
-  std::uint32_t generation_ = 0;  // over all descriptors, so that a number used again is not mistaken for its predecessor
+  std::uint32_t generation_ =
+      0;  // over all descriptors, so that a number used again is not mistaken for its predecessor
 };
 
 }  // namespace

@@ -1,10 +1,11 @@
-// Whose features lie where between two stages: the rows of every edge, and for each request the features its tasks have made
-// and that no batch has taken yet.
+// Whose features lie where between two stages: the rows of every edge, and for each request the features its tasks have
+// made and that no batch has taken yet.
 //
-// Life of features: take() when a batch is sent that will make them, keep() when it has ended, find() when the next stage's
-// batch is sent, give() when that has ended or its worker is proven dead. A request that is answered, or a task that starts
-// again from the first stage, is forget()ten: only rows that no worker touches are in a chain, so they are free at once.
-// Thread rule: the scheduler's thread. Nothing here allocates after construction; a broken invariant aborts.
+// Life of features: take() when a batch is sent that will make them, keep() when it has ended, find() when the next
+// stage's batch is sent, give() when that has ended or its worker is proven dead. A request that is answered, or a task
+// that starts again from the first stage, is forget()ten: only rows that no worker touches are in a chain, so they are
+// free at once. Thread rule: the scheduler's thread. Nothing here allocates after construction; a broken invariant
+// aborts.
 #pragma once
 
 #include <cstdint>
@@ -36,15 +37,19 @@ class FeatureLedger {
   [[nodiscard]] std::uint32_t in_use(std::uint32_t edge) const noexcept { return rows_[edge].in_use(); }
 
   void keep(Chain& chain, const Features& features) noexcept;
-  // Takes them out of the chain; the rows stay in use. Aborts when they are not there: the core sends a later stage only what was made.
+  // Takes them out of the chain; the rows stay in use. Aborts when they are not there: the core sends a later stage
+  // only what was made.
   [[nodiscard]] Features find(Chain& chain, std::uint32_t module, std::uint32_t item) noexcept;
   void forget(Chain& chain, std::uint32_t module, std::uint32_t item) noexcept;
   void forget(Chain& chain) noexcept;  // all of them
+  // The memory of an edge was lost: what was kept in it is worth nothing (Reason::partition_lost).
+  void spoil(std::uint32_t edge) noexcept;
 
  private:
   struct Entry {
     Features features;
     std::uint32_t next = kEmpty;
+    bool kept = false;
   };
   // The link that points to the entry, or to the chain's end.
   [[nodiscard]] std::uint32_t* link_to(Chain& chain, std::uint32_t module, std::uint32_t item) noexcept;

@@ -13,7 +13,12 @@ TEST(FeatureLedger, WhatIsKeptIsFoundOnceByModuleAndItem) {
   FeatureLedger::Chain a = FeatureLedger::kEmpty, b = FeatureLedger::kEmpty;
   const std::uint32_t row = ledger.take(0, 3);
   for (std::uint32_t i = 0; i < 3; ++i)
-    ledger.keep(i < 2 ? a : b, {.module = 5, .item = i, .edge = 0, .row = row + i, .items = 1, .reason = i == 1 ? Reason::bad_frame : Reason::none});
+    ledger.keep(i < 2 ? a : b, {.module = 5,
+                                .item = i,
+                                .edge = 0,
+                                .row = row + i,
+                                .items = 1,
+                                .reason = i == 1 ? Reason::bad_frame : Reason::none});
   EXPECT_EQ(ledger.in_use(0), 3U);
   const Features one = ledger.find(a, 5, 1);
   EXPECT_EQ(one.row, row + 1);
@@ -33,7 +38,8 @@ TEST(FeatureLedger, EntriesAreUsedAgain) {
   FeatureLedger ledger(kEdges, 3);
   FeatureLedger::Chain chain = FeatureLedger::kEmpty;
   for (std::uint32_t round = 0; round < 100; ++round) {
-    for (std::uint32_t i = 0; i < 3; ++i) ledger.keep(chain, {.module = i, .item = 0, .edge = i % 2, .row = ledger.take(i % 2, 1), .items = 1});
+    for (std::uint32_t i = 0; i < 3; ++i)
+      ledger.keep(chain, {.module = i, .item = 0, .edge = i % 2, .row = ledger.take(i % 2, 1), .items = 1});
     if (round % 2 == 0) ledger.forget(chain, 1, 0);
     ledger.forget(chain);
   }

@@ -1,6 +1,6 @@
-// What the control thread and the scheduler thread say to each other: two bounded queues (Boost.Lockfree, one producer and
-// one consumer each) of small values. Objects named by pointer belong to the scheduler thread from the command that hands
-// them over to the notice that gives them back.
+// What the control thread and the scheduler thread say to each other: two bounded queues (Boost.Lockfree, one producer
+// and one consumer each) of small values. Objects named by pointer belong to the scheduler thread from the command that
+// hands them over to the notice that gives them back.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace leat::daemon {
 
 class WorkerPort;
 
-inline constexpr std::uint32_t kMailboxRoom = 8192;  // more than all clients, streams and partitions can have outstanding
+inline constexpr std::uint32_t kMailboxRoom =
+    8192;  // more than all clients, streams and partitions can have outstanding
 
 struct OpenStreamCommand {
   core::StreamConfig config;
@@ -32,12 +33,13 @@ struct Command {
     close_stream,   // client, stream
     worker_ready,   // partition, worker
     worker_lost,    // partition: its process has ended (proven)
+    features_lost,  // edge: what lay in its memory, with no worker left that touches it
     set_estimates,  // estimates: valid until the next samples notice
     drain,          // refuse what comes, finish what is there
     stop            // leave the loop
   };
   Kind kind = Kind::stop;
-  std::uint32_t client = 0, stream = 0, partition = 0;
+  std::uint32_t client = 0, stream = 0, partition = 0, edge = 0;
   shm::ClientPort* port = nullptr;
   shm::StreamPool* pool = nullptr;
   WorkerPort* worker = nullptr;

@@ -26,7 +26,10 @@ int write_through_uring(io_uring& ring, int fd, const char* data, unsigned bytes
 }  // namespace
 
 Status save_recording(CountersBoard& board, const std::string& path) {
-  const auto trouble = [&](int error) { return Error{"the flight recorder cannot be saved to " + path + ": " + std::strerror(error) + "; correct `recorder` in the configuration"}; };
+  const auto trouble = [&](int error) {
+    return Error{"the flight recorder cannot be saved to " + path + ": " + std::strerror(error) +
+                 "; correct `recorder` in the configuration"};
+  };
   auto share = board.writer().share();
   if (!share.ok()) return Error{share.error()};
   auto reader = shm::CountersReader::map(std::move(*share), board.writer().bytes());
@@ -44,7 +47,8 @@ Status save_recording(CountersBoard& board, const std::string& path) {
   int error = 0;
   while (at < bytes && error == 0) {
     const auto chunk = static_cast<unsigned>(std::min<std::uint64_t>(bytes - at, 1 << 20));
-    const auto done = uring ? write_through_uring(ring, file.get(), data + at, chunk, at) : static_cast<int>(pwrite(file.get(), data + at, chunk, static_cast<off_t>(at)));
+    const auto done = uring ? write_through_uring(ring, file.get(), data + at, chunk, at)
+                            : static_cast<int>(pwrite(file.get(), data + at, chunk, static_cast<off_t>(at)));
     if (done > 0)
       at += static_cast<unsigned>(done);
     else

@@ -1,5 +1,5 @@
-// Saves the flight recorder (the events of the counters segment) to a file, through io_uring where the kernel allows it.
-// Control thread. The file: 64-byte shm::Event records, oldest first.
+// Saves the flight recorder (the events of the counters segment) to a file, through io_uring where the kernel allows
+// it. Control thread. The file: 64-byte shm::Event records, oldest first.
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
 // Batches on their way: sent to a worker, started, reported, moved on to the next stage, over.
 //
-// Two ways lead through a route of several stages. With reservations the core sends each stage on its own, and may split a batch
-// or gather several: the features of a stage that has ended wait in their request's chain (feature_ledger.h). Without, one
-// batch goes over its whole path and takes its features along.
+// Two ways lead through a route of several stages. With reservations the core sends each stage on its own, and may
+// split a batch or gather several: the features of a stage that has ended wait in their request's chain
+// (feature_ledger.h). Without, one batch goes over its whole path and takes its features along.
 #include <algorithm>
 #include <utility>
 
@@ -44,8 +44,10 @@ void SchedulerLoop::dispatch(const core::Action& action, std::int64_t now) noexc
   board_.of(RecordKind::module, action.module).add(shm::ModuleCounter::running, batch.count);
   if (batch.stage > 0) {
     find_features(batch);
-  } else if (edges_of(batch).out != core::kNone) {  // a task whose way was lost starts again: what it had made is forgotten
-    for (const Task& t : std::span(batch.tasks.data(), batch.count)) features_.forget(streams_[t.stream].slots[t.slot].features, batch.module, t.item);
+  } else if (edges_of(batch).out !=
+             core::kNone) {  // a task whose way was lost starts again: what it had made is forgotten
+    for (const Task& t : std::span(batch.tasks.data(), batch.count))
+      features_.forget(streams_[t.stream].slots[t.slot].features, batch.module, t.item);
   }
   reach(action.batch.index, now);
 }
@@ -108,8 +110,10 @@ void SchedulerLoop::send(std::uint32_t index, std::int64_t now) noexcept {
     cell.dispatched_ns = batch.dispatched_ns;
   }
   const Task& first = batch.tasks[0];
-  board_.event(EventKind::dispatched, now, UINT32_MAX, std::uint64_t{first.stream} << kSlotBits | first.slot, index, p, batch.module);
-  const bool pushed = partition.port != nullptr && !partition.broken && partition.port->push(std::span(cells.data(), batch.count));
+  board_.event(EventKind::dispatched, now, UINT32_MAX, std::uint64_t{first.stream} << kSlotBits | first.slot, index, p,
+               batch.module);
+  const bool pushed =
+      partition.port != nullptr && !partition.broken && partition.port->push(std::span(cells.data(), batch.count));
   partition.dirty = true;
   if (!pushed) return give_up(p);
   partition.order[partition.queued++] = index;
@@ -117,7 +121,8 @@ void SchedulerLoop::send(std::uint32_t index, std::int64_t now) noexcept {
   if (partition.queued == 1) start_next(partition, now);
 }
 
-// The oldest batch of a partition has begun: at its dispatch when the worker was free, else when the one before it ended.
+// The oldest batch of a partition has begun: at its dispatch when the worker was free, else when the one before it
+// ended.
 void SchedulerLoop::start_next(Partition& partition, std::int64_t now) noexcept {
   partition.hangs_at_ns = partition.queued == 0 ? core::kNever : now + options_.batch_limit_ns;
   if (partition.queued == 0) return;
@@ -172,7 +177,9 @@ bool SchedulerLoop::report(std::uint32_t p, const worker::ReportCell& cell, std:
   const Partition& partition = partitions_[p];
   if (partition.queued == 0 || cell.batch != partition.order[0]) return false;
   Batch& batch = batches_[cell.batch];
-  if (cell.batch_generation != batch.generation || cell.count != batch.count || cell.first != batch.reported || cell.stage != batch.stage) return false;
+  if (cell.batch_generation != batch.generation || cell.count != batch.count || cell.first != batch.reported ||
+      cell.stage != batch.stage)
+    return false;
   if (cell.rows_copied > batch.items) return false;
   const std::uint32_t here = std::min(batch.count - batch.reported, worker::kResultsPerCell);
   for (std::uint32_t i = 0; i < here; ++i) {
@@ -195,7 +202,8 @@ void SchedulerLoop::count_end(const Batch& batch, const worker::ReportCell& cell
   shm::Record partition = board_.of(RecordKind::partition, batch.partition());
   partition.observe(shm::Which::first, ran);
   partition.add(shm::PartitionCounter::busy_ns, static_cast<std::uint64_t>(ran));
-  partition.add(shm::PartitionCounter::overhead_ns, static_cast<std::uint64_t>(std::max<std::int64_t>(0, now - batch.began_ns - ran)));
+  partition.add(shm::PartitionCounter::overhead_ns,
+                static_cast<std::uint64_t>(std::max<std::int64_t>(0, now - batch.began_ns - ran)));
   partition.add(shm::PartitionCounter::batches);
   partition.add(shm::PartitionCounter::items, batch.items);
   shm::Record module = board_.of(RecordKind::module, batch.module);
@@ -237,9 +245,10 @@ void SchedulerLoop::finish(std::uint32_t index, std::int64_t now) noexcept {
     if (partition.first_waiting == core::kNone) partition.last_waiting = core::kNone;
     send(waiting, now);
   }
-  const bool goes_on = core_->stage_finished(
-      now, {index, generation}, stage,
-      edges.out == core::kNone ? std::span<const core::TaskResult>(batch.results.data(), batch.count) : std::span<const core::TaskResult>());
+  const bool goes_on = core_->stage_finished(now, {index, generation}, stage,
+                                             edges.out == core::kNone
+                                                 ? std::span<const core::TaskResult>(batch.results.data(), batch.count)
+                                                 : std::span<const core::TaskResult>());
   if (goes_on) {
     for (Task& t : std::span(batch.tasks.data(), batch.count)) t.row_in = std::exchange(t.row_out, worker::kNoRow);
     ++batch.stage;
@@ -258,7 +267,12 @@ void SchedulerLoop::keep_features(Batch& batch) noexcept {
     if (slot.answered)
       features_.give(edge, t.row_out, t.items);
     else
-      features_.keep(slot.features, {.module = batch.module, .item = t.item, .edge = edge, .row = t.row_out, .items = t.items, .reason = t.reason});
+      features_.keep(slot.features, {.module = batch.module,
+                                     .item = t.item,
+                                     .edge = edge,
+                                     .row = t.row_out,
+                                     .items = t.items,
+                                     .reason = t.reason});
     t.row_out = worker::kNoRow;
   }
 }

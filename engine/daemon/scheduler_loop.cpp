@@ -1,6 +1,8 @@
 #include "engine/daemon/scheduler_loop.h"
 
 #include <sys/epoll.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -13,23 +15,29 @@ using shm::DaemonCounter;
 using shm::EventKind;
 using shm::RecordKind;
 
-constexpr std::uint32_t kSubmissionsPerTurn = 64;   // of one client
+// Descriptors looked at, worth something or not: of one client, and of all together, so that a turn stays short however
+// many clients hurry. Who came last in one turn comes first in the next.
+constexpr std::uint32_t kLooksPerClient = 64;
+constexpr std::uint32_t kLooksPerTurn = 256;
 constexpr std::uint32_t kCommandsPerTurn = 64;
-constexpr std::int64_t kStallNs = 1'000'000;
+constexpr std::uint32_t kClosesPerTurn = 2;  // of streams: each may drop what all its slots hold
+constexpr int kAheadNice = -10;
+constexpr std::uint32_t kSampleBlocksPerTurn = 16;
 constexpr std::int64_t kEstimatesNs = 1'000'000'000;  // PARD's period
 
 }  // namespace
 
-Result<std::unique_ptr<SchedulerLoop>> SchedulerLoop::create(const core::Topology& topology, const core::Policy& policy, LoopOptions options,
-                                                             CountersBoard& board, const shm::Doorbell& notices_bell, shm::Doorbell bell) {
+Result<std::unique_ptr<SchedulerLoop>> SchedulerLoop::create(const core::Topology& topology, const core::Policy& policy,
+                                                             LoopOptions options, CountersBoard& board,
+                                                             const shm::Doorbell& notices_bell, shm::Doorbell bell) {
   std::unique_ptr<SchedulerLoop> loop(new SchedulerLoop(topology, policy, std::move(options), board, notices_bell));
   loop->bell_ = std::move(bell);
   if (auto status = loop->open_poll(); !status) return Error{status.error()};
   return loop;
 }
 
-SchedulerLoop::SchedulerLoop(const core::Topology& topology, const core::Policy& policy, LoopOptions options, CountersBoard& board,
-                             const shm::Doorbell& notices_bell)
+SchedulerLoop::SchedulerLoop(const core::Topology& topology, const core::Policy& policy, LoopOptions options,
+                             CountersBoard& board, const shm::Doorbell& notices_bell)
     : core_(std::make_unique<core::Scheduler>(topology, policy, options.limits)),
       options_(std::move(options)),
       board_(board),
@@ -38,7 +46,8 @@ SchedulerLoop::SchedulerLoop(const core::Topology& topology, const core::Policy&
       clients_(options_.clients),
       batches_(options_.limits.batches),
       partitions_(topology.partitions.size()),
-      features_(options_.edges, options_.limits.tasks) {
+      features_(options_.edges, options_.limits.tasks),
+      meter_(board) {
   for (auto& c : clients_) c.stream.fill(core::kNone);
   open_streams_.reserve(streams_.size());
   live_clients_.reserve(clients_.size());
@@ -50,32 +59,26 @@ SchedulerLoop::~SchedulerLoop() = default;
 
 void SchedulerLoop::run() {
   if (!options_.cores.empty()) (void)worker::pin_thread(options_.cores);
+  if (options_.ahead) (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kAheadNice);
   shm::Waiter waiter(options_.wait);
   shm::Record daemon = board_.daemon();
-  std::int64_t longest = 0, last = 0;
-  bool worked = false;
+  std::int64_t now = clock_ns();
+  meter_.begin(now);
   while (!stopped_) {
-    const std::int64_t now = clock_ns();
-    if (worked) {  // the turn before lasted until now
-      const std::int64_t took = now - last;
-      daemon.observe(shm::Which::first, took);
-      if (took > longest) daemon.set(DaemonCounter::loop_ns_max, static_cast<std::uint64_t>(longest = took));
-      if (took > kStallNs) {
-        daemon.add(DaemonCounter::stalls);
-        board_.event(EventKind::stall, now, UINT32_MAX, 0, 0, 0, static_cast<std::uint64_t>(took));
-      }
-    }
-    last = now;
-    worked = turn(now) != 0;
-    daemon.add(DaemonCounter::loops);
+    const bool worked = turn(now) != 0;
+    const std::int64_t end = clock_ns();
+    meter_.turned(now, end, worked);
+    now = end;
     if (worked) {
-      daemon.add(DaemonCounter::loops_with_work);
       waiter.reset();
-    } else if (waiter.should_park(!core_->idle())) {
+      continue;
+    }
+    if (waiter.should_park(!core_->idle())) {
       daemon.add(DaemonCounter::parks);
       park();
       waiter.reset();
     }
+    now = clock_ns();  // it has yielded or slept
   }
 }
 
@@ -89,9 +92,9 @@ std::uint32_t SchedulerLoop::turn(std::int64_t now) noexcept {
     ++done;
   }
   if (next_look_ns_ <= now) done += look_for_hung(now);
-  if (closing_ != 0) settle(now);
+  if (closing_ != 0) done += settle(now);
   if (done != 0) {
-    flush();
+    flush(now);
     if (options_.samples) pass_samples(now);
   }
   if (noticed_) {
@@ -101,11 +104,13 @@ std::uint32_t SchedulerLoop::turn(std::int64_t now) noexcept {
   return done;
 }
 
-void SchedulerLoop::flush() noexcept {
+void SchedulerLoop::flush(std::int64_t now) noexcept {
   std::uint64_t wakes = 0;
   const auto& modules = core_->counters().modules;
-  for (std::uint32_t m = 0; m < modules.size(); ++m) board_.of(RecordKind::module, m).set(shm::ModuleCounter::queued, modules[m].queued);
-  for (std::uint32_t e = 0; e < options_.edges.size(); ++e) board_.of(RecordKind::edge, e).set(shm::EdgeCounter::slots_in_use, features_.in_use(e));
+  for (std::uint32_t m = 0; m < modules.size(); ++m)
+    board_.of(RecordKind::module, m).set(shm::ModuleCounter::queued, modules[m].queued);
+  for (std::uint32_t e = 0; e < options_.edges.size(); ++e)
+    board_.of(RecordKind::edge, e).set(shm::EdgeCounter::slots_in_use, features_.in_use(e));
   for (auto& p : partitions_) {
     if (!p.dirty) continue;
     p.dirty = false;
@@ -116,18 +121,22 @@ void SchedulerLoop::flush() noexcept {
     if (!client.dirty) continue;
     client.dirty = false;
     wakes += client.port->flush();
+    tell_violation(c, now);  // found while answering: a torn slot word, an impossible index
     board_.of(RecordKind::client, c).set(shm::ClientCounter::completions, client.completions);
   }
   if (wakes != 0) board_.daemon().add(DaemonCounter::wakes_sent, wakes);
 }
 
-// The estimates are made by the control thread, about once a second while there is work, from what the core leaves behind.
+// The estimates are made by the control thread, about once a second while there is work, from what the core leaves
+// behind.
 void SchedulerLoop::pass_samples(std::int64_t now) noexcept {
   std::array<core::Sample, 64> taken;
-  std::size_t count = 0;
-  while ((count = core_->take_samples(taken)) != 0)
+  for (std::uint32_t block = 0; block < kSampleBlocksPerTurn; ++block) {
+    const std::size_t count = core_->take_samples(taken);
     for (std::size_t i = 0; i < count; ++i)
       if (!samples_.push(taken[i])) break;  // full: the window has more than enough
+    if (count < taken.size()) break;
+  }
   if (now < next_samples_ns_) return;
   next_samples_ns_ = core::kNever;
   notify({.kind = Notice::Kind::samples});
@@ -136,27 +145,40 @@ void SchedulerLoop::pass_samples(std::int64_t now) noexcept {
 // ---- submissions ----
 
 std::uint32_t SchedulerLoop::take_submissions(std::int64_t now) noexcept {
-  std::uint32_t done = 0;
-  for (std::size_t i = 0; i < live_clients_.size(); ++i) {
-    const std::uint32_t c = live_clients_[i];
-    if (!clients_[c].leaving && clients_[c].port->has_submissions()) done += drain_port(c, now);
+  std::uint32_t looked = 0;
+  const auto all = static_cast<std::uint32_t>(live_clients_.size());
+  if (next_client_ >= all) next_client_ = 0;
+  for (std::uint32_t i = 0; i < all && looked < kLooksPerTurn; ++i) {
+    const std::uint32_t c = live_clients_[next_client_];
+    next_client_ = next_client_ + 1 < all ? next_client_ + 1 : 0;
+    if (!clients_[c].leaving && clients_[c].port->has_submissions())
+      looked += drain_port(c, std::min(kLooksPerClient, kLooksPerTurn - looked), now);
   }
-  return done;
+  return looked;
 }
 
-std::uint32_t SchedulerLoop::drain_port(std::uint32_t index, std::int64_t now) noexcept {
+std::uint32_t SchedulerLoop::drain_port(std::uint32_t index, std::uint32_t most, std::int64_t now) noexcept {
   Client& client = clients_[index];
-  std::array<shm::Taken, kSubmissionsPerTurn> taken;
-  const std::uint32_t count = client.port->take(now, taken);
+  std::array<shm::Taken, kLooksPerClient> taken;
+  std::uint32_t looked = 0;
+  const std::uint32_t count = client.port->take(now, std::span(taken.data(), most), &looked);
   for (std::uint32_t i = 0; i < count; ++i) submit(client, taken[i], now);
-  if (count != 0) board_.of(RecordKind::client, index).set(shm::ClientCounter::submissions, client.submissions += count);
-  if (client.port->violation() != shm::Violation::none && !client.told) {
-    client.told = true;
-    board_.event(EventKind::violation, now, UINT32_MAX, 0, index, static_cast<std::uint64_t>(client.port->violation()));
-    notify({.kind = Notice::Kind::client_violated, .client = index, .violation = client.port->violation()});
-    return count + 1;
-  }
-  return count;
+  if (count != 0)
+    board_.of(RecordKind::client, index).set(shm::ClientCounter::submissions, client.submissions += count);
+  if (count < looked && client.port->violation() == shm::Violation::none)
+    board_.of(RecordKind::client, index).set(shm::ClientCounter::late_cancels, client.late_cancels += looked - count);
+  tell_violation(index, now);
+  return looked;
+}
+
+// Once: the control thread ends the connection and counts the cause.
+void SchedulerLoop::tell_violation(std::uint32_t index, std::int64_t now) noexcept {
+  Client& client = clients_[index];
+  const shm::Violation cause = client.port->violation();
+  if (cause == shm::Violation::none || client.told) return;
+  client.told = true;
+  board_.event(EventKind::violation, now, UINT32_MAX, 0, index, static_cast<std::uint64_t>(cause));
+  notify({.kind = Notice::Kind::client_violated, .client = index, .violation = cause});
 }
 
 void SchedulerLoop::submit(Client& client, const shm::Taken& taken, std::int64_t now) noexcept {
@@ -171,14 +193,16 @@ void SchedulerLoop::submit(Client& client, const shm::Taken& taken, std::int64_t
     return;
   }
   const std::int64_t latest = taken.capture_ns + stream.slo_ns;
-  slot = {.submitted_ns = now, .capture_ns = taken.capture_ns, .deadline_ns = taken.deadline_ns == 0 ? latest : std::min(taken.deadline_ns, latest)};
+  slot = {.submitted_ns = now,
+          .capture_ns = taken.capture_ns,
+          .deadline_ns = taken.deadline_ns == 0 ? latest : std::min(taken.deadline_ns, latest)};
   board_.submitted(stream.record, stream.frame_bytes);
   board_.event(EventKind::submitted, now, stream.record, token, taken.slot);
-  if (draining_) {
+  if (draining_ || stream.closing) {  // closing: the core's stream may be another's by now
     core::Action refused;
     refused.token = token;
     refused.outcome = Outcome::rejected;
-    refused.reason = Reason::not_ready;
+    refused.reason = stream.closing ? Reason::stream_closed : Reason::not_ready;
     answer(refused, now);
     return;
   }
@@ -204,8 +228,8 @@ void SchedulerLoop::drain_actions(std::int64_t now) noexcept {
       dispatch(action, now);
     else if (action.kind == core::ActionKind::answer)
       answer(action, now);
-    // A transfer moves nothing here: features are made where the next stage reads them (feature_slots.h), whatever time the
-    // plan gives their way.
+    // A transfer moves nothing here: features are made where the next stage reads them (feature_slots.h), whatever time
+    // the plan gives their way.
   }
 }
 
@@ -242,11 +266,12 @@ void SchedulerLoop::answer(const core::Action& action, std::int64_t now) noexcep
 // ---- commands ----
 
 std::uint32_t SchedulerLoop::take_commands(std::int64_t now) noexcept {
-  std::uint32_t done = 0;
+  std::uint32_t done = 0, closes = 0;
   Command command;
-  while (done < kCommandsPerTurn && commands_.pop(command)) {
+  while (done < kCommandsPerTurn && closes < kClosesPerTurn && commands_.pop(command)) {
     obey(command, now);
     ++done;
+    closes += command.kind == Command::Kind::close_stream;
   }
   return done;
 }
@@ -271,7 +296,6 @@ void SchedulerLoop::obey(const Command& command, std::int64_t now) noexcept {
     case Command::Kind::open_stream:
       return open_stream(command, now);
     case Command::Kind::close_stream:
-      (void)drain_port(command.client, now);  // what was submitted before the close is the stream's still
       return close_stream(clients_[command.client].stream[command.stream], Reason::stream_closed, now);
     case Command::Kind::worker_ready:
       partitions_[command.partition] = {};
@@ -281,6 +305,8 @@ void SchedulerLoop::obey(const Command& command, std::int64_t now) noexcept {
       return drain_actions(now);
     case Command::Kind::worker_lost:
       return worker_lost(command.partition, now);
+    case Command::Kind::features_lost:
+      return features_.spoil(command.edge);
     case Command::Kind::set_estimates:
       core_->set_estimates(now, *command.estimates);
       next_samples_ns_ = now + kEstimatesNs;
@@ -298,9 +324,14 @@ void SchedulerLoop::obey(const Command& command, std::int64_t now) noexcept {
 void SchedulerLoop::open_stream(const Command& command, std::int64_t now) noexcept {
   Client& client = clients_[command.client];
   const auto free = std::find_if(streams_.begin(), streams_.end(), [](const Stream& s) { return !s.open; });
-  const core::StreamId core_stream = free == streams_.end() ? core::kNone : core_->open_stream(now, command.open.config);
+  const core::StreamId core_stream =
+      free == streams_.end() ? core::kNone : core_->open_stream(now, command.open.config);
   drain_actions(now);
-  if (core_stream == core::kNone) return notify({.kind = Notice::Kind::stream_refused, .client = command.client, .stream = command.stream, .pool = command.pool});
+  if (core_stream == core::kNone)
+    return notify({.kind = Notice::Kind::stream_refused,
+                   .client = command.client,
+                   .stream = command.stream,
+                   .pool = command.pool});
   const auto s = static_cast<std::uint32_t>(free - streams_.begin());
   free->open = true;
   free->closing = false;
@@ -324,6 +355,7 @@ void SchedulerLoop::open_stream(const Command& command, std::int64_t now) noexce
 void SchedulerLoop::close_stream(std::uint32_t s, Reason reason, std::int64_t now) noexcept {
   if (s == core::kNone || !streams_[s].open || streams_[s].closing) return;
   streams_[s].closing = true;
+  streams_[s].mark = clients_[streams_[s].client].port->mark();
   ++closing_;
   core_->close_stream(now, streams_[s].core, reason);
   drain_actions(now);
@@ -337,17 +369,14 @@ void SchedulerLoop::remove_client(std::uint32_t index, std::int64_t now) noexcep
   client.port->orphan();
   ++closing_;
   board_.event(EventKind::client_gone, now, UINT32_MAX, 0, index);
-  for (const auto s : client.stream) close_stream(s, Reason::client_gone, now);
 }
 
 void SchedulerLoop::worker_lost(std::uint32_t p, std::int64_t now) noexcept {
   Partition& partition = partitions_[p];
   // What it finished before it died is finished.
-  std::array<worker::ReportCell, kReportsPerTurn> cells;
-  while (partition.port != nullptr && !partition.broken && partition.port->has_reports()) {
-    const std::uint32_t count = partition.port->take(cells);
-    for (std::uint32_t i = 0; i < count && !partition.broken; ++i) partition.broken = !report(p, cells[i], now);
-  }
+  std::array<worker::ReportCell, worker::kReportRing> cells;
+  const std::uint32_t count = partition.port == nullptr || partition.broken ? 0 : partition.port->take(cells);
+  for (std::uint32_t i = 0; i < count && !partition.broken; ++i) partition.broken = !report(p, cells[i], now);
   for (auto& batch : batches_)  // also one that could not be pushed
     if (batch.live && batch.partition() == p) release(batch);
   partition = {};
@@ -358,11 +387,18 @@ void SchedulerLoop::worker_lost(std::uint32_t p, std::int64_t now) noexcept {
   notify({.kind = Notice::Kind::worker_released, .partition = p});
 }
 
-void SchedulerLoop::settle(std::int64_t now) noexcept {
+std::uint32_t SchedulerLoop::settle(std::int64_t now) noexcept {
+  std::uint32_t closed = 0;
+  for (const auto s : open_streams_) {
+    if (closed == kClosesPerTurn) break;
+    if (streams_[s].closing || !clients_[streams_[s].client].leaving) continue;
+    close_stream(s, Reason::client_gone, now);
+    ++closed;
+  }
   for (std::size_t i = 0; i < open_streams_.size();) {
     Stream& stream = streams_[open_streams_[i]];
     Client& client = clients_[stream.client];
-    if (!stream.closing || client.port->busy(stream.index) != 0) {
+    if (!stream.closing || client.port->busy(stream.index) != 0 || !client.port->passed(stream.mark)) {
       ++i;
       continue;
     }
@@ -393,6 +429,7 @@ void SchedulerLoop::settle(std::int64_t now) noexcept {
     --closing_;
     notify({.kind = Notice::Kind::drained});
   }
+  return closed;
 }
 
 }  // namespace leat::daemon

@@ -1,12 +1,13 @@
 // The scheduler thread: a duty cycle around core::Scheduler. It polls clients' submission rings and workers' report
-// rings, feeds the core, carries out its actions, pushes answers, and sends at most one wake per sleeping peer and turn.
+// rings, feeds the core, carries out its actions, pushes answers, and sends at most one wake per sleeping peer and
+// turn.
 //
-// A turn reads the clock once, bounds every drain by a constant, and returns how much it did; it neither allocates, locks,
-// logs nor makes a system call but the documented wakes. What to do when a turn found nothing (spin, yield, park) is the
-// waiting policy's. Tests and the thread itself call the same turn().
+// A turn reads the clock once, bounds every drain by a constant, and returns how much it did; it neither allocates,
+// locks, logs nor makes a system call but the documented wakes. What to do when a turn found nothing (spin, yield,
+// park) is the waiting policy's. Tests and the thread itself call the same turn().
 //
-// Threads: construct, then run() on one thread (or turn() in a test); command() from the control thread only; notices are
-// popped by the control thread, woken through the doorbell given.
+// Threads: construct, then run() on one thread (or turn() in a test); command() from the control thread only; notices
+// are popped by the control thread, woken through the doorbell given.
 #pragma once
 
 #include <array>
@@ -21,6 +22,7 @@
 #include "engine/daemon/counters_board.h"
 #include "engine/daemon/feature_ledger.h"
 #include "engine/daemon/mailbox.h"
+#include "engine/daemon/turn_meter.h"
 #include "engine/daemon/worker_port.h"
 #include "engine/worker/channel.h"
 #include "shm/src/client_port.h"
@@ -29,7 +31,7 @@
 
 namespace leat::daemon {
 
-inline constexpr std::uint32_t kSlotBits = 8;         // a request's token: stream << kSlotBits | slot
+inline constexpr std::uint32_t kSlotBits = 8;  // a request's token: stream << kSlotBits | slot
 static_assert(shm::kMaxSlotsPerStream <= 1u << kSlotBits);
 inline constexpr std::uint32_t kReportsPerTurn = 32;  // of one worker
 
@@ -38,25 +40,28 @@ struct LoopOptions {
   std::uint32_t clients = 64;
   shm::WaitPolicy wait;
   std::vector<std::uint32_t> cores;  // where the thread is pinned; empty: anywhere
-  // A route's stages are numbered on from first_stage[route]; session_of[partition][that number]: the worker's session, or kNone.
+  bool ahead = false;                // its cores are the workers' too: it goes ahead of them, where that is permitted
+  // A route's stages are numbered on from first_stage[route]; session_of[partition][that number]: the worker's session,
+  // or kNone.
   std::vector<std::uint32_t> first_stage;
   std::vector<std::vector<std::uint32_t>> session_of;
   struct StageEdges {
     std::uint32_t in = core::kNone, out = core::kNone;  // kNone: it takes frames, it ends with results
   };
-  std::vector<StageEdges> stages;                       // [that number]
+  std::vector<StageEdges> stages;  // [that number]
   std::vector<shm::FeatureSpec> edges;
-  std::vector<std::uint32_t> first_module;  // [application]: core module id of its module 0
+  std::vector<std::uint32_t> first_module;       // [application]: core module id of its module 0
   std::int64_t batch_limit_ns = 10'000'000'000;  // one batch of a worker that does not hang
-  bool samples = false;                     // the policy reads estimates: leave the core's samples for the control thread
+  bool samples = false;  // the policy reads estimates: leave the core's samples for the control thread
 };
 
 class SchedulerLoop {
  public:
-  // `notices_bell`: rung when a notice was pushed; the control thread watches it. `bell`: workers ring it. Both references
-  // outlive the loop.
-  static Result<std::unique_ptr<SchedulerLoop>> create(const core::Topology& topology, const core::Policy& policy, LoopOptions options,
-                                                       CountersBoard& board, const shm::Doorbell& notices_bell, shm::Doorbell bell);
+  // `notices_bell`: rung when a notice was pushed; the control thread watches it. `bell`: workers ring it. Both
+  // references outlive the loop.
+  static Result<std::unique_ptr<SchedulerLoop>> create(const core::Topology& topology, const core::Policy& policy,
+                                                       LoopOptions options, CountersBoard& board,
+                                                       const shm::Doorbell& notices_bell, shm::Doorbell bell);
   ~SchedulerLoop();
 
   // ---- control thread ----
@@ -66,7 +71,7 @@ class SchedulerLoop {
   [[nodiscard]] bool sample(core::Sample& out) noexcept { return samples_.pop(out); }
 
   // ---- scheduler thread ----
-  void run();                                    // until the stop command
+  void run();                                     // until the stop command
   std::uint32_t turn(std::int64_t now) noexcept;  // how much was done
   [[nodiscard]] bool stopped() const noexcept { return stopped_; }
   const core::Scheduler& core() const noexcept { return *core_; }
@@ -83,6 +88,7 @@ class SchedulerLoop {
     bool open = false, closing = false;
     std::uint32_t client = 0, index = 0;  // index: the client's own
     core::StreamId core = core::kNone;
+    std::uint32_t mark = 0;  // closing: ClientPort::mark() when its client asked
     std::uint32_t application = 0;
     std::uint32_t pool = 0, pool_generation = 0, record = 0;
     std::uint64_t frame_bytes = 0;
@@ -91,11 +97,11 @@ class SchedulerLoop {
   };
   struct Client {
     shm::ClientPort* port = nullptr;
-    bool dirty = false;     // answers pushed since the last flush
-    bool told = false;      // its violation or hang-up was noticed to the control thread
+    bool dirty = false;  // answers pushed since the last flush
+    bool told = false;   // its violation or hang-up was noticed to the control thread
     bool bell_watched = false;
     bool leaving = false;
-    std::uint64_t submissions = 0, completions = 0;
+    std::uint64_t submissions = 0, completions = 0, late_cancels = 0;
     std::array<std::uint32_t, shm::kMaxStreamsPerClient> stream;  // index into streams_, or kNone
   };
   struct Task {
@@ -113,7 +119,7 @@ class SchedulerLoop {
     core::ModuleId module = 0;
     std::uint32_t stage = 0, last_stage = 0;  // of the path; the route may go on with other batches
     std::uint32_t count = 0, reported = 0, items = 0;
-    std::uint32_t next = core::kNone;         // behind it, where the partition's ring is full
+    std::uint32_t next = core::kNone;              // behind it, where the partition's ring is full
     std::int64_t dispatched_ns = 0, began_ns = 0;  // began: it is its partition's oldest
     std::array<core::PartitionId, core::kMaxStages> path{};
     std::array<Task, worker::kMaxBatch> tasks;
@@ -123,13 +129,15 @@ class SchedulerLoop {
   struct Partition {
     WorkerPort* port = nullptr;
     bool dirty = false, broken = false;
-    std::uint32_t first_waiting = core::kNone, last_waiting = core::kNone;  // batches that came over their path while the ring was full
-    std::uint32_t queued = 0;                                          // batches sent and not finished
-    std::int64_t hangs_at_ns = core::kNever;                           // when its oldest batch has run too long
-    std::array<std::uint32_t, worker::kMaxQueuedBatches> order{};      // their indexes, oldest first
+    std::uint32_t first_waiting = core::kNone,
+                  last_waiting = core::kNone;  // batches that came over their path while the ring was full
+    std::uint32_t queued = 0;                  // batches sent and not finished
+    std::int64_t hangs_at_ns = core::kNever;   // when its oldest batch has run too long
+    std::array<std::uint32_t, worker::kMaxQueuedBatches> order{};  // their indexes, oldest first
   };
 
-  SchedulerLoop(const core::Topology& topology, const core::Policy& policy, LoopOptions options, CountersBoard& board, const shm::Doorbell& notices_bell);
+  SchedulerLoop(const core::Topology& topology, const core::Policy& policy, LoopOptions options, CountersBoard& board,
+                const shm::Doorbell& notices_bell);
   static std::int64_t clock_ns() noexcept;  // CLOCK_MONOTONIC
   Status open_poll();
 
@@ -144,7 +152,9 @@ class SchedulerLoop {
   void remove_client(std::uint32_t client, std::int64_t now) noexcept;
   void worker_lost(std::uint32_t partition, std::int64_t now) noexcept;
 
-  std::uint32_t drain_port(std::uint32_t client, std::int64_t now) noexcept;
+  std::uint32_t drain_port(std::uint32_t client, std::uint32_t most,
+                           std::int64_t now) noexcept;  // how many it looked at
+  void tell_violation(std::uint32_t client, std::int64_t now) noexcept;
   void submit(Client& client, const shm::Taken& taken, std::int64_t now) noexcept;
   // Batches: scheduler_batches.cpp.
   bool report(std::uint32_t partition, const worker::ReportCell& cell, std::int64_t now) noexcept;
@@ -152,21 +162,26 @@ class SchedulerLoop {
   void finish(std::uint32_t index, std::int64_t now) noexcept;
   void find_features(Batch& batch) noexcept;
   void keep_features(Batch& batch) noexcept;
-  void give_rows(Batch& batch, std::uint32_t Task::* row, std::uint32_t edge) noexcept;
+  void give_rows(Batch& batch, std::uint32_t Task::*row, std::uint32_t edge) noexcept;
   void release(Batch& batch) noexcept;  // nobody works on it any more
   void reach(std::uint32_t index, std::int64_t now) noexcept;
   void send(std::uint32_t index, std::int64_t now) noexcept;
-  const LoopOptions::StageEdges& edges_of(const Batch& batch) const noexcept { return options_.stages[options_.first_stage[batch.route] + batch.stage]; }
+  const LoopOptions::StageEdges& edges_of(const Batch& batch) const noexcept {
+    return options_.stages[options_.first_stage[batch.route] + batch.stage];
+  }
   void start_next(Partition& partition, std::int64_t now) noexcept;
-  void give_up(std::uint32_t partition) noexcept;  // its worker is to be killed; worker_lost comes when it is proven dead
+  void give_up(
+      std::uint32_t partition) noexcept;  // its worker is to be killed; worker_lost comes when it is proven dead
   std::uint32_t look_for_hung(std::int64_t now) noexcept;
 
   void drain_actions(std::int64_t now) noexcept;
   void dispatch(const core::Action& action, std::int64_t now) noexcept;
   void answer(const core::Action& action, std::int64_t now) noexcept;
 
-  void settle(std::int64_t now) noexcept;  // closing streams and leaving clients that are done
-  void flush() noexcept;
+  // Leaving clients' streams one after the other, closing streams and leaving clients that are done. How much there is
+  // left to do at once.
+  std::uint32_t settle(std::int64_t now) noexcept;
+  void flush(std::int64_t now) noexcept;
   void pass_samples(std::int64_t now) noexcept;
   void notify(const Notice& notice) noexcept;
   void park() noexcept;
@@ -189,9 +204,11 @@ class SchedulerLoop {
   FeatureLedger features_;
   std::vector<std::uint32_t> open_streams_;  // of streams_; capacity reserved
   std::vector<std::uint32_t> live_clients_;
+  TurnMeter meter_;
+  std::uint32_t next_client_ = 0;             // of live_clients_: who is looked at first
   std::int64_t next_look_ns_ = core::kNever;  // no partition hangs before
-  std::int64_t next_samples_ns_ = 0;         // when the control thread is told of samples again; kNever: it has them
-  std::uint32_t closing_ = 0;                // closing streams and leaving clients
+  std::int64_t next_samples_ns_ = 0;          // when the control thread is told of samples again; kNever: it has them
+  std::uint32_t closing_ = 0;                 // closing streams and leaving clients
   bool draining_ = false, drained_told_ = false, stopped_ = false, noticed_ = false;
 };
 

@@ -1,12 +1,14 @@
-// How the scheduler thread sleeps and is woken: its mailbox, the words it announces its sleep with, and the epoll set of
-// bells it waits on.
+// How the scheduler thread sleeps and is woken: its mailbox, the words it announces its sleep with, and the epoll set
+// of bells it waits on.
 #include <sys/epoll.h>
 #include <time.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <thread>
 
 #include "engine/daemon/scheduler_loop.h"
@@ -14,7 +16,22 @@
 namespace leat::daemon {
 namespace {
 
-constexpr std::uint64_t kOwnBell = UINT64_MAX;      // token in the epoll set; clients have their index
+constexpr std::uint64_t kOwnBell = UINT64_MAX;  // token in the epoll set; clients have their index
+
+// epoll_pwait2 where the kernel has it (Linux 5.11), else epoll_wait, whose milliseconds are rounded up: to wait too
+// short would be to spin. wait_ns < 0: for ever.
+int wait_for_events(int poll, std::span<epoll_event> events, std::int64_t wait_ns) noexcept {
+  static std::atomic<bool> has_pwait2 = true;  // relaxed: found out anew at worst
+  const int room = static_cast<int>(events.size());
+  if (has_pwait2.load(std::memory_order_relaxed)) {
+    const timespec limit{wait_ns / 1'000'000'000, wait_ns % 1'000'000'000};
+    const int count = epoll_pwait2(poll, events.data(), room, wait_ns < 0 ? nullptr : &limit, nullptr);
+    if (count >= 0 || (errno != ENOSYS && errno != EPERM)) return count;
+    has_pwait2.store(false, std::memory_order_relaxed);  // EPERM: a sandbox that does not know it
+  }
+  const std::int64_t ms = wait_ns < 0 ? -1 : std::min<std::int64_t>((wait_ns + 999'999) / 1'000'000, INT32_MAX);
+  return epoll_wait(poll, events.data(), room, static_cast<int>(ms));
+}
 
 }  // namespace
 
@@ -30,7 +47,8 @@ Status SchedulerLoop::open_poll() {
   event.events = EPOLLIN;
   event.data.u64 = kOwnBell;
   if (!poll_ || epoll_ctl(poll_.get(), EPOLL_CTL_ADD, bell_.fd(), &event) != 0)
-    return Error{std::string("the scheduler thread cannot wait: ") + std::strerror(errno) + "; raise the limit on open files"};
+    return Error{std::string("the scheduler thread cannot wait: ") + std::strerror(errno) +
+                 "; raise the limit on open files"};
   return Done{};
 }
 
@@ -74,8 +92,7 @@ void SchedulerLoop::park() noexcept {
   const std::int64_t wait_ns = timer == core::kNever ? -1 : timer - clock_ns();
   if (!anything() && (timer == core::kNever || wait_ns > 0)) {
     std::array<epoll_event, 32> events;
-    const timespec limit{wait_ns / 1'000'000'000, wait_ns % 1'000'000'000};
-    const int count = epoll_pwait2(poll_.get(), events.data(), static_cast<int>(events.size()), timer == core::kNever ? nullptr : &limit, nullptr);
+    const int count = wait_for_events(poll_.get(), events, timer == core::kNever ? -1 : wait_ns);
     for (int i = 0; i < count; ++i) {
       const std::uint64_t token = events[static_cast<std::size_t>(i)].data.u64;
       if (token == kOwnBell) {

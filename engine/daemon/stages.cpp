@@ -12,7 +12,8 @@ namespace {
 double rate_of(const planner::Stage& stage) {
   double best = 0;
   for (std::size_t b = 1; b <= stage.latency_by_batch.size(); ++b)
-    best = std::max(best, static_cast<double>(b) * 1e9 / static_cast<double>(std::max<std::int64_t>(1, stage.latency_by_batch[b - 1].p50_ns)));
+    best = std::max(best, static_cast<double>(b) * 1e9 /
+                              static_cast<double>(std::max<std::int64_t>(1, stage.latency_by_batch[b - 1].p50_ns)));
   return best * static_cast<double>(stage.pool.size());
 }
 
@@ -22,35 +23,42 @@ void add(std::vector<std::uint32_t>& to, const std::vector<std::uint32_t>& pool)
 }
 
 std::string mib(const shm::FeatureSpec& s) {
-  return std::to_string(static_cast<std::uint64_t>(static_cast<double>(s.rows) * static_cast<double>(s.row_bytes) / (1 << 20)));
+  return std::to_string(
+      static_cast<std::uint64_t>(static_cast<double>(s.rows) * static_cast<double>(s.row_bytes) / (1 << 20)));
 }
 
 }  // namespace
 
 BlockRange blocks_of(const planner::Route& route, std::size_t stage) {
-  return {route.stages[stage].first_block, stage + 1 == route.stages.size() ? UINT32_MAX : route.stages[stage].end_block};
+  return {route.stages[stage].first_block,
+          stage + 1 == route.stages.size() ? UINT32_MAX : route.stages[stage].end_block};
 }
 
 std::string problem_of_stages(const planner::Route& route, const ModuleConfig& module) {
   if (route.stages.size() > core::kMaxStages)
-    return "has " + std::to_string(route.stages.size()) + " stages; at most " + std::to_string(core::kMaxStages) + " are run";
+    return "has " + std::to_string(route.stages.size()) + " stages; at most " + std::to_string(core::kMaxStages) +
+           " are run";
   if (route.stages.size() == 1) return {};
   const std::uint32_t end = route.stages.back().end_block;
   const planner::Profile& profile = module.profile;
   const bool profiled = !profile.rows.empty();
   if (profiled && end != profile.blocks)
-    return "its stages end at block " + std::to_string(end) + ", but the profile has " + std::to_string(profile.blocks) +
-           "; plan anew with the profile that the configuration names";
+    return "its stages end at block " + std::to_string(end) + ", but the profile has " +
+           std::to_string(profile.blocks) + "; plan anew with the profile that the configuration names";
   if (module.executor != "emulated" && (!profiled || profile.cuts.size() + 1 != profile.blocks))
     return "has " + std::to_string(route.stages.size()) +
-           " stages, but the module's profile does not say where its blocks meet; give the module the profile (leat profile --blocks) that the plan was made "
+           " stages, but the module's profile does not say where its blocks meet; give the module the profile (leat "
+           "profile --blocks) that the plan was made "
            "with";
   for (std::size_t s = 0; s + 1 < route.stages.size(); ++s) {
-    const std::int64_t planned = route.stages[s].transfer_bytes, measured = profiled ? profile.boundary_bytes[route.stages[s].end_block - 1] : planned;
-    if (planned <= 0) return "stage " + std::to_string(s) + " hands nothing over (transfer_bytes is " + std::to_string(planned) + "); plan anew";
+    const std::int64_t planned = route.stages[s].transfer_bytes,
+                       measured = profiled ? profile.boundary_bytes[route.stages[s].end_block - 1] : planned;
+    if (planned <= 0)
+      return "stage " + std::to_string(s) + " hands nothing over (transfer_bytes is " + std::to_string(planned) +
+             "); plan anew";
     if (planned != measured)
-      return "stage " + std::to_string(s) + " hands over " + std::to_string(planned) + " bytes an item, but " + std::to_string(measured) +
-             " by the profile; plan anew with the profile that the configuration names";
+      return "stage " + std::to_string(s) + " hands over " + std::to_string(planned) + " bytes an item, but " +
+             std::to_string(measured) + " by the profile; plan anew with the profile that the configuration names";
   }
   return {};
 }
@@ -78,8 +86,9 @@ Result<std::vector<FeatureEdge>> edges_of(const Config& config, const planner::P
       }
       FeatureEdge& edge = edges[e];
       if (edge.spec.row_bytes != static_cast<std::uint64_t>(stage.transfer_bytes))
-        return Error{where + "route " + std::to_string(r) + ": hands over " + std::to_string(stage.transfer_bytes) + " bytes an item at block " +
-                     std::to_string(edge.boundary) + ", another route of the module " + std::to_string(edge.spec.row_bytes) + "; plan anew"};
+        return Error{where + "route " + std::to_string(r) + ": hands over " + std::to_string(stage.transfer_bytes) +
+                     " bytes an item at block " + std::to_string(edge.boundary) + ", another route of the module " +
+                     std::to_string(edge.spec.row_bytes) + "; plan anew"};
       add(edge.from, stage.pool);
       add(edge.to, route.stages[s + 1].pool);
       edge.spec.scrap = std::max(edge.spec.scrap, route.batch);
@@ -87,7 +96,8 @@ Result<std::vector<FeatureEdge>> edges_of(const Config& config, const planner::P
     }
   }
   if (edges.size() > shm::kMaxRecords[static_cast<std::size_t>(shm::RecordKind::edge)])
-    return Error{where + "cuts its modules at " + std::to_string(edges.size()) + " places; at most 128 are served, plan with fewer stages"};
+    return Error{where + "cuts its modules at " + std::to_string(edges.size()) +
+                 " places; at most 128 are served, plan with fewer stages"};
   std::uint64_t total = 0;
   for (std::size_t e = 0; e < edges.size(); ++e) {
     FeatureEdge& edge = edges[e];
@@ -95,14 +105,30 @@ Result<std::vector<FeatureEdge>> edges_of(const Config& config, const planner::P
     edge.spec.rows = static_cast<std::uint32_t>(std::min<double>(shm::kMaxFeatureRows, rows + 1));
     total += edge.spec.bytes();
     if (edge.spec.row_bytes > config.limits.feature_bytes || total > config.limits.feature_bytes)
-      return Error{where + "the features between its stages need more than limits.feature_mib = " + std::to_string(config.limits.feature_bytes >> 20) + " (" +
-                   name_of(edge, config) + ": " + std::to_string(edge.spec.rows) + " items of " + std::to_string(edge.spec.row_bytes) + " bytes, " +
+      return Error{where + "the features between its stages need more than limits.feature_mib = " +
+                   std::to_string(config.limits.feature_bytes >> 20) + " (" + name_of(edge, config) + ": " +
+                   std::to_string(edge.spec.rows) + " items of " + std::to_string(edge.spec.row_bytes) + " bytes, " +
                    mib(edge.spec) + " MiB); raise it, or plan with fewer stages"};
   }
   return edges;
 }
 
-std::uint32_t edge_at(const std::vector<FeatureEdge>& edges, std::uint32_t application, std::uint32_t module, std::uint32_t boundary) {
+void place_edges(const Config& config, const std::vector<PartitionConfig>& partitions,
+                 std::vector<FeatureEdge>& edges) {
+  constexpr std::uint64_t kRowAlignment = 16;  // what a device's libraries ask of an address
+  for (FeatureEdge& edge : edges) {
+    const std::string& place = partitions[edge.from[0]].gpu.place;
+    const auto elsewhere = [&](std::uint32_t p) { return partitions[p].gpu.place != place; };
+    if (edge.spec.row_bytes % kRowAlignment != 0 || std::any_of(edge.from.begin(), edge.from.end(), elsewhere) ||
+        std::any_of(edge.to.begin(), edge.to.end(), elsewhere) ||
+        config.applications[edge.application].modules[edge.module].executor != "onnx")
+      continue;
+    edge.place = place;
+  }
+}
+
+std::uint32_t edge_at(const std::vector<FeatureEdge>& edges, std::uint32_t application, std::uint32_t module,
+                      std::uint32_t boundary) {
   for (std::uint32_t e = 0; e < edges.size(); ++e)
     if (edges[e].application == application && edges[e].module == module && edges[e].boundary == boundary) return e;
   return UINT32_MAX;

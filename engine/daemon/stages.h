@@ -1,10 +1,11 @@
-// Routes of several stages, as they are deployed: which blocks a stage's session holds, and the edges between stages with the
-// features that lie there. An edge is a module's boundary between two blocks; routes that cut the module at the same place share it.
+// Routes of several stages, as they are deployed: which blocks a stage's session holds, and the edges between stages
+// with the features that lie there. An edge is a module's boundary between two blocks; routes that cut the module at
+// the same place share it.
 //
-// Limits, all here or where they are named: an edge has room for what its stages can have between them within the SLO (Little's
-// law with the slowest stage's rate) and for two batches of each of their partitions, at most shm::kMaxFeatureRows;
-// all edges together take at most limits.feature_mib.
-// Pure. Errors are one line. Thread rule: values.
+// Limits, all here or where they are named: an edge has room for what its stages can have between them within the SLO
+// (Little's law with the slowest stage's rate) and for two batches of each of their partitions, at most
+// shm::kMaxFeatureRows; all edges together take at most limits.feature_mib. Pure. Errors are one line. Thread rule:
+// values.
 #pragma once
 
 #include <cstdint>
@@ -29,17 +30,23 @@ struct FeatureEdge {
   std::uint32_t boundary = 0;                 // the block behind it
   shm::FeatureSpec spec;
   std::vector<std::uint32_t> from, to;  // partitions
+  std::string place;                    // of the device memory it lies in; empty: host memory
 };
 
-// What is wrong with a route's stages for this module; empty: nothing. Precondition: its block ranges follow one another
-// (planner/plan_io.h refuses a plan where they do not).
+// What is wrong with a route's stages for this module; empty: nothing. Precondition: its block ranges follow one
+// another (planner/plan_io.h refuses a plan where they do not).
 [[nodiscard]] std::string problem_of_stages(const planner::Route& route, const ModuleConfig& module);
 
 // The edges of a plan's routes. `where`: what the message begins with.
 Result<std::vector<FeatureEdge>> edges_of(const Config& config, const planner::Plan& plan, const std::string& where);
 
+// Device memory for the edges whose partitions all share a place, whose modules run there, and whose rows a device can
+// take where they lie.
+void place_edges(const Config& config, const std::vector<PartitionConfig>& partitions, std::vector<FeatureEdge>& edges);
+
 // Index of an edge; UINT32_MAX: there is none (the model begins or ends there).
-[[nodiscard]] std::uint32_t edge_at(const std::vector<FeatureEdge>& edges, std::uint32_t application, std::uint32_t module, std::uint32_t boundary);
+[[nodiscard]] std::uint32_t edge_at(const std::vector<FeatureEdge>& edges, std::uint32_t application,
+                                    std::uint32_t module, std::uint32_t boundary);
 
 [[nodiscard]] std::string name_of(const FeatureEdge& edge, const Config& config);  // "shapes/detect cut 2"
 

@@ -27,7 +27,9 @@ json names_of(const Deployment& d, const std::vector<std::uint32_t>& partitions)
 json stages_of(const Deployment& d, const planner::Route& route) {
   json list = json::array();
   for (const planner::Stage& s : route.stages) {
-    list.push_back({{"blocks", {s.first_block, s.end_block}}, {"partitions", names_of(d, s.pool)}, {"latency_ms", ms_by_batch(s)}});
+    list.push_back({{"blocks", {s.first_block, s.end_block}},
+                    {"partitions", names_of(d, s.pool)},
+                    {"latency_ms", ms_by_batch(s)}});
   }
   return list;
 }
@@ -38,10 +40,16 @@ json edges_of(const StatusFacts& f) {
   for (std::uint32_t e = 0; e < f.deployment.edges.size(); ++e) {
     const FeatureEdge& edge = f.deployment.edges[e];
     const shm::Record record = f.board.of(shm::RecordKind::edge, e);
-    list.push_back({{"name", name_of(edge, f.config)}, {"from", names_of(f.deployment, edge.from)}, {"to", names_of(f.deployment, edge.to)},
-                    {"item_bytes", edge.spec.row_bytes}, {"slots", edge.spec.rows}, {"memory_bytes", edge.spec.bytes()}, {"slots_in_use", record.value(EdgeCounter::slots_in_use)},
+    list.push_back({{"name", name_of(edge, f.config)},
+                    {"from", names_of(f.deployment, edge.from)},
+                    {"to", names_of(f.deployment, edge.to)},
+                    {"item_bytes", edge.spec.row_bytes},
+                    {"slots", edge.spec.rows},
+                    {"memory_bytes", edge.spec.bytes()},
+                    {"slots_in_use", record.value(EdgeCounter::slots_in_use)},
                     {"transfers", record.value(EdgeCounter::transfers)},
-                    {"bytes_in_place", record.value(EdgeCounter::bytes_in_place)}, {"bytes_copied", record.value(EdgeCounter::bytes_copied)}});
+                    {"bytes_in_place", record.value(EdgeCounter::bytes_in_place)},
+                    {"bytes_copied", record.value(EdgeCounter::bytes_copied)}});
   }
   return list;
 }
@@ -53,9 +61,17 @@ std::string status_report(const StatusFacts& f) {
   json partitions = json::array();
   for (std::uint32_t p = 0; p < f.supervisor.count(); ++p) {
     const auto& partition = f.deployment.partitions[p];
-    partitions.push_back({{"name", partition.partition.name}, {"kind", planner::name_of(partition.partition.kind)}, {"class", partition.partition.partition_class},
-                          {"cores", worker::cores_text(partition.cores)}, {"state", kStates[static_cast<std::size_t>(f.supervisor.state(p))]},
-                          {"pid", f.supervisor.pid(p)}, {"restarts", f.supervisor.restarts(p)}});
+    partitions.push_back({{"name", partition.partition.name},
+                          {"kind", planner::name_of(partition.partition.kind)},
+                          {"class", partition.partition.partition_class},
+                          {"cores", worker::cores_text(partition.cores)},
+                          {"state", kStates[static_cast<std::size_t>(f.supervisor.state(p))]},
+                          {"pid", f.supervisor.pid(p)},
+                          {"restarts", f.supervisor.restarts(p)},
+                          {"failures", f.supervisor.failures(p)},
+                          {"backoff_ms", f.supervisor.backoff_ns(p) / 1'000'000},
+                          {"last_end", f.supervisor.last_end(p)},
+                          {"sandbox", worker::name_of(f.supervisor.sandbox(p))}});
   }
   json applications = json::array();
   for (std::uint32_t a = 0; a < f.config.applications.size(); ++a) {
@@ -70,16 +86,34 @@ std::string status_report(const StatusFacts& f) {
         else
           latency[f.deployment.partitions[r.stages[0].pool[0]].partition.partition_class] = ms_by_batch(r.stages[0]);
       }
-      modules.push_back({{"name", app.application.modules[m].name}, {"executor", app.modules[m].executor}, {"model", app.application.modules[m].model},
-                         {"batch", app.modules[m].batch}, {"latency_ms", latency}, {"routes", routes}});
+      modules.push_back({{"name", app.application.modules[m].name},
+                         {"executor", app.modules[m].executor},
+                         {"model", app.application.modules[m].model},
+                         {"batch", app.modules[m].batch},
+                         {"latency_ms", latency},
+                         {"routes", routes}});
     }
-    applications.push_back({{"name", app.application.name}, {"slo_ms", static_cast<double>(app.application.slo_ns) / 1e6}, {"modules", modules}});
+    applications.push_back({{"name", app.application.name},
+                            {"slo_ms", static_cast<double>(app.application.slo_ns) / 1e6},
+                            {"modules", modules}});
   }
-  const json out = {{"version", LEAT_VERSION}, {"pid", getpid()}, {"phase", f.phase}, {"uptime_ms", f.uptime_ms}, {"config", f.config.file},
-                    {"socket", f.config.socket}, {"event_loop", f.event_loop}, {"event_loop_note", f.event_loop_note}, {"preset", f.config.preset},
-                    {"clients", f.clients},
-                    {"scheduler", {{"cores", worker::cores_text(f.deployment.scheduler_cores)}, {"alone", f.deployment.scheduler_alone}}},
-                    {"partitions", partitions}, {"applications", applications}, {"edges", edges_of(f)}, {"warnings", unschedulable(f.deployment)}};
+  const json out = {
+      {"version", LEAT_VERSION},
+      {"pid", getpid()},
+      {"phase", f.phase},
+      {"uptime_ms", f.uptime_ms},
+      {"config", f.config.file},
+      {"socket", f.config.socket},
+      {"event_loop", f.event_loop},
+      {"event_loop_note", f.event_loop_note},
+      {"preset", f.config.preset},
+      {"clients", f.clients},
+      {"scheduler",
+       {{"cores", worker::cores_text(f.deployment.scheduler_cores)}, {"alone", f.deployment.scheduler_alone}}},
+      {"partitions", partitions},
+      {"applications", applications},
+      {"edges", edges_of(f)},
+      {"warnings", unschedulable(f.deployment)}};
   return out.dump();
 }
 

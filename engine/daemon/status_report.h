@@ -3,10 +3,10 @@
 // {"version", "pid", "phase", "uptime_ms", "config", "socket", "event_loop", "event_loop_note", "preset", "clients",
 //  "scheduler": {"cores", "alone"}, "partitions": [{"name", "kind", "class", "cores", "state", "pid", "restarts"}],
 //  "applications": [{"name", "slo_ms", "modules": [{"name", "executor", "model", "batch", "latency_ms", "routes"}]}],
-//  "edges": [{"name", "from", "to", "item_bytes", "slots", "memory_bytes", "slots_in_use", "transfers", "bytes_in_place", "bytes_copied"}],
-//  "warnings": [...]}
-// "latency_ms" is by partition class, of routes of one stage; "routes" are those of several: [{"batch", "stages": [{"blocks",
-// "partitions", "latency_ms"}]}].
+//  "edges": [{"name", "from", "to", "item_bytes", "slots", "memory_bytes", "slots_in_use", "transfers",
+//  "bytes_in_place", "bytes_copied"}], "warnings": [...]}
+// "latency_ms" is by partition class, of routes of one stage; "routes" are those of several: [{"batch", "stages":
+// [{"blocks", "partitions", "latency_ms"}]}].
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/syscall.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "leat/leat.h"
 #include "shm/src/protocol.h"
 
 extern char** environ;
@@ -20,33 +20,39 @@ namespace leat::daemon {
 namespace {
 
 constexpr std::int64_t kFirstBackoffNs = 100'000'000;
-constexpr std::int64_t kLongestBackoffNs = 5'000'000'000;
-constexpr int kSpareFd = 100;  // where the child's end waits until it is moved to worker::kControlFd
-
-// 0.1 s, 0.2 s, ... 5 s; at once after a life that got as far as ready.
-std::int64_t backoff_ns(std::uint32_t failures) {
-  if (failures == 0) return 0;
-  return std::min(kFirstBackoffNs << std::min(failures - 1, 10u), kLongestBackoffNs);
-}
+constexpr std::int64_t kSettledNs = 10'000'000'000;  // who has served for so long did not die of its start
+constexpr std::int64_t kResendNs = 20'000'000;
+constexpr int kMessagesPerTurn = 16;  // of one worker
+constexpr int kSpareFd = 100;         // where the child's end waits until it is moved to worker::kControlFd
 
 std::string how_it_ended(int status) {
-  if (WIFSIGNALED(status)) return std::string("killed by signal ") + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")";
+  if (WIFSIGNALED(status))
+    return std::string("killed by signal ") + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) +
+           ")";
   return "ended with status " + std::to_string(WEXITSTATUS(status));
 }
 
 }  // namespace
 
-Supervisor::Supervisor(EventLoop& loop, Listener& listener, Tokens tokens, std::string binary, std::vector<worker::Setup> setups, std::span<const shm::FeaturePool> features, int daemon_bell)
-    : loop_(loop), listener_(listener), tokens_(tokens), binary_(std::move(binary)), features_(features), daemon_bell_(daemon_bell) {
+Supervisor::Supervisor(EventLoop& loop, Listener& listener, std::uint64_t first_token, std::string binary,
+                       std::vector<worker::Setup> setups, std::span<const shm::FeaturePool> features, int daemon_bell,
+                       std::int64_t longest_backoff_ns)
+    : loop_(loop),
+      listener_(listener),
+      first_token_(first_token),
+      binary_(std::move(binary)),
+      features_(features),
+      daemon_bell_(daemon_bell),
+      longest_backoff_ns_(longest_backoff_ns) {
   workers_.resize(setups.size());
   for (std::size_t i = 0; i < setups.size(); ++i) workers_[i].setup = std::move(setups[i]);
+  edge_memory_.resize(features_.size());
 }
 
 Supervisor::~Supervisor() {
   for (auto& w : workers_) {
     if (w.pid == 0) continue;
     loop_.unwatch(w.socket.get());
-    loop_.unwatch(w.process.get());
     (void)::kill(w.pid, SIGKILL);
     (void)waitpid(w.pid, nullptr, 0);
   }
@@ -56,6 +62,12 @@ Status Supervisor::start_all() {
   for (std::uint32_t i = 0; i < count(); ++i)
     if (auto status = start(i); !status) return status;
   return Done{};
+}
+
+// 0, 0.1 s, 0.2 s, ...
+std::int64_t Supervisor::backoff_after(std::uint32_t failures) const noexcept {
+  if (failures == 0) return 0;
+  return std::min(kFirstBackoffNs << std::min(failures - 1, 20u), longest_backoff_ns_);
 }
 
 void Supervisor::calibrated() noexcept {
@@ -68,7 +80,8 @@ Status Supervisor::start(std::uint32_t i) {
   auto port = WorkerPort::create();
   if (!port) return trouble(port.error());
   int pair[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) return trouble(std::string("no socket pair: ") + std::strerror(errno));
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
+    return trouble(std::string("no socket pair: ") + std::strerror(errno));
   w.socket = shm::Fd(pair[0]);
   shm::Fd child(pair[1]);
   if (auto status = spawn(w, child.get()); !status) return trouble(status.error());
@@ -76,32 +89,85 @@ Status Supervisor::start(std::uint32_t i) {
   w.state = WorkerState::starting;
   w.due_ns = INT64_MAX;
   w.outbox.clear();
+  w.ready.reset();
+  w.resend_ns = INT64_MAX;
   w.last_line.clear();
-  if (auto status = loop_.watch(w.process.get(), tokens_.process + i); !status) return status;
-  if (auto status = loop_.watch(w.socket.get(), tokens_.socket + i); !status) return status;
+  w.opening.reset();
+  if (auto status = loop_.watch(w.socket.get(), first_token_ + i); !status) return status;
+  choose_makers(w);
   Message setup{worker::encode(w.setup), {}};
   for (const int fd : {w.port->channel_fd(), w.port->bell_fd(), daemon_bell_}) {
     auto copy = shm::duplicate(fd);
     if (!copy) return trouble(copy.error());
     setup.fds.push_back(std::move(*copy));
   }
-  send(i, std::move(setup), true);
+  send(i, std::move(setup));
   if (auto status = send_edges(i); !status) return trouble(status.error());
-  for (const auto& pool : pools_) {
-    auto message = pool_message(pool);
-    if (!message) return trouble(message.error());
-    send(i, std::move(*message), true);
-  }
+  for (const auto& pool : pools_) send(i, pool_message(pool));
   return Done{};
 }
 
 Status Supervisor::send_edges(std::uint32_t i) {
-  for (const worker::EdgeSetup& e : workers_[i].setup.edges) {
+  const auto& edges = workers_[i].setup.edges;
+  for (std::uint32_t index = 0; index < edges.size(); ++index) {
+    const worker::EdgeSetup& e = edges[index];
+    if (e.device) {
+      if (!edge_memory_[e.edge]) continue;  // it makes it, or gets it once another has
+      if (auto status = send_edge_memory(i, index); !status) return status;
+      continue;
+    }
     auto fd = e.writes ? features_[e.edge].for_producer() : features_[e.edge].for_consumer();
     if (!fd) return Error{fd.error()};
-    Message message{worker::encode_edge(), {}};
+    Message message{worker::encode_edge(index), {}};
     message.fds.push_back(std::move(*fd));
-    send(i, std::move(message), true);
+    send(i, std::move(message));
+  }
+  return Done{};
+}
+
+// The first producer of an edge that has no memory yet makes it.
+void Supervisor::choose_makers(Worker& w) {
+  for (worker::EdgeSetup& e : w.setup.edges) {
+    const bool made = std::any_of(workers_.begin(), workers_.end(), [&](const Worker& other) {
+      return &other != &w && other.pid != 0 &&
+             std::any_of(other.setup.edges.begin(), other.setup.edges.end(),
+                         [&](const worker::EdgeSetup& o) { return o.edge == e.edge && o.make; });
+    });
+    const bool twice =
+        std::any_of(w.setup.edges.data(), &e, [&](const worker::EdgeSetup& o) { return o.edge == e.edge && o.make; });
+    e.make = e.device && e.writes && !edge_memory_[e.edge] && !made && !twice;
+  }
+}
+
+Status Supervisor::send_edge_memory(std::uint32_t i, std::uint32_t index) {
+  auto fd = shm::duplicate(edge_memory_[workers_[i].setup.edges[index].edge].get());
+  if (!fd) return Error{fd.error()};
+  Message message{worker::encode_edge(index), {}};
+  message.fds.push_back(std::move(*fd));
+  send(i, std::move(message));
+  return Done{};
+}
+
+Status Supervisor::edge_made(std::uint32_t i, const std::vector<std::byte>& packet, std::vector<shm::Fd> fds) {
+  const auto index = worker::decode_edge(packet);
+  const auto& edges = workers_[i].setup.edges;
+  if (!index.ok() || *index >= edges.size() || !edges[*index].make || edge_memory_[edges[*index].edge])
+    return Error{"its worker sent features that nobody asked for; install leatd and leat-worker of one release"};
+  if (fds.size() != 1)
+    return Error{"the descriptor of an edge's memory did not come through; raise the limit of open files (ulimit -n)"};
+  const std::uint32_t edge = edges[*index].edge;
+  edge_memory_[edge] = std::move(fds[0]);
+  for (std::uint32_t k = 0; k < count(); ++k) {
+    if (workers_[k].state != WorkerState::starting) continue;
+    const auto& theirs = workers_[k].setup.edges;
+    for (std::uint32_t e = 0; e < theirs.size(); ++e) {
+      if (theirs[e].edge != edge || !theirs[e].device || theirs[e].make) continue;
+      if (auto status = send_edge_memory(k, e); !status) {
+        workers_[k].last_line = status.error();
+        kill(k);
+        break;
+      }
+    }
   }
   return Done{};
 }
@@ -121,88 +187,154 @@ Status Supervisor::spawn(Worker& w, int child_socket) {
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   std::string name = w.setup.partition;
   char* argv[] = {binary_.data(), name.data(), nullptr};
-  const int error = posix_spawn(&w.pid, binary_.c_str(), &actions, &attributes, argv, environ);
+  std::vector<std::string> words;  // the device's settings before what leatd itself was started with
+  for (const auto& [key, value] : w.setup.device.environment) words.push_back(key + "=" + value);
+  std::vector<char*> environment;
+  for (std::string& word : words) environment.push_back(word.data());
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view key(*entry, std::strcspn(*entry, "="));
+    if (std::none_of(w.setup.device.environment.begin(), w.setup.device.environment.end(),
+                     [&](const auto& e) { return e.first == key; }))
+      environment.push_back(*entry);
+  }
+  environment.push_back(nullptr);
+  const int error = posix_spawn(&w.pid, binary_.c_str(), &actions, &attributes, argv, environment.data());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) {
     w.pid = 0;
-    return Error{"cannot start " + binary_ + ": " + std::strerror(error) + "; install leat-worker beside leatd or name it with --worker"};
+    return Error{"cannot start " + binary_ + ": " + std::strerror(error) +
+                 "; install leat-worker beside leatd or name it with --worker"};
   }
-  w.process = shm::Fd(static_cast<int>(syscall(SYS_pidfd_open, w.pid, 0)));
-  if (!w.process) return Error{std::string("no pidfd: ") + std::strerror(errno) + "; Linux 5.3 or newer is needed"};
-  (void)fcntl(w.process.get(), F_SETFD, FD_CLOEXEC);
   return Done{};
 }
 
-void Supervisor::send(std::uint32_t i, Message message, bool counted) {
-  Worker& w = workers_[i];
-  if (counted) w.port->control_sent();
-  w.outbox.push_back(std::move(message));
+void Supervisor::send(std::uint32_t i, Message message) {
+  workers_[i].outbox.push_back(std::move(message));
   flush(i);
+}
+
+shm::Sent Supervisor::send_first(Worker& w) {
+  Message& message = w.outbox.front();
+  if (message.pool) {
+    auto frames = message.pool->pool->frames_for_worker();
+    auto results = message.pool->pool->results_for_worker();
+    if (!frames || !results) return shm::Sent::exhausted;
+    message.fds.push_back(std::move(*frames));
+    message.fds.push_back(std::move(*results));
+  }
+  std::vector<int> fds;
+  for (const auto& fd : message.fds) fds.push_back(fd.get());
+  const shm::Sent sent = shm::send_packet(w.socket.get(), message.packet, fds);
+  if (message.pool) message.fds.clear();
+  return sent;
 }
 
 void Supervisor::flush(std::uint32_t i) {
   Worker& w = workers_[i];
+  w.resend_ns = INT64_MAX;
   while (!w.outbox.empty()) {
-    std::vector<int> fds;
-    for (const auto& fd : w.outbox.front().fds) fds.push_back(fd.get());
-    if (!shm::send_bytes(w.socket.get(), w.outbox.front().packet, fds).ok()) break;  // full, or the worker has died: its pidfd tells
+    const shm::Sent sent = send_first(w);
+    if (sent != shm::Sent::sent) {
+      // The socket stays writable where descriptors are what is missing: to wait for that would be to spin.
+      if (sent == shm::Sent::exhausted) w.resend_ns = leat_now_ns() + kResendNs;
+      break;  // full, or the worker has died: SIGCHLD tells
+    }
+    w.port->control_sent();  // cells pushed from now on are run after it was read
     w.outbox.pop_front();
   }
-  (void)loop_.watch(w.socket.get(), tokens_.socket + i, !w.outbox.empty());
+  (void)loop_.watch(w.socket.get(), first_token_ + i, !w.outbox.empty() && w.resend_ns == INT64_MAX);
 }
 
-void Supervisor::on_socket(std::uint32_t i, const Readiness& ready) {
+void Supervisor::on_socket(std::uint32_t i, const Readiness& ready, std::int64_t now) {
   Worker& w = workers_[i];
   if (!w.socket) return;
   if (ready.writable) flush(i);
   std::vector<std::byte> packet;
   std::string text;
-  while (true) {
-    const shm::Got got = shm::receive(w.socket.get(), false, &packet, nullptr, &text);
+  for (int n = 0; n < kMessagesPerTurn; ++n) {
+    std::vector<shm::Fd> fds;
+    const bool takes = w.state == WorkerState::starting && !w.setup.device.plugin.empty();
+    const shm::Got got = shm::receive(w.socket.get(), false, &packet, takes ? &fds : nullptr, &text);
     if (got == shm::Got::message) {
-      handle(i, packet);
+      handle(i, packet, std::move(fds), now);
       continue;
     }
-    if (got != shm::Got::nothing) loop_.unwatch(w.socket.get());  // it is ending: the pidfd tells when
+    if (got != shm::Got::nothing) loop_.unwatch(w.socket.get());  // it is ending: SIGCHLD tells when
     return;
   }
 }
 
-void Supervisor::handle(std::uint32_t i, const std::vector<std::byte>& packet) {
+void Supervisor::handle(std::uint32_t i, const std::vector<std::byte>& packet, std::vector<shm::Fd> fds,
+                        std::int64_t now) {
   Worker& w = workers_[i];
   const auto type = worker::type_of(packet);
   if (type.ok() && type.value() == worker::ControlType::failed) {
     w.last_line = worker::decode_failed(packet);
     return;
   }
-  if (type.ok() && type.value() == worker::ControlType::ready && w.state == WorkerState::starting) {
-    if (const auto message = worker::decode_ready(packet); message.ok()) {
-      w.state = WorkerState::up;
-      w.failures = 0;
-      return listener_.worker_ready(i, w.port.get(), message.value());
+  if (type.ok() && type.value() == worker::ControlType::opening && w.state == WorkerState::starting) {
+    if (const auto module = worker::decode_opening(packet); module.ok() && *module < w.setup.modules.size()) {
+      w.opening = *module;
+      return;
+    }
+  }
+  if (type.ok() && type.value() == worker::ControlType::ready && w.state == WorkerState::starting && !w.ready) {
+    if (auto message = worker::decode_ready(packet); message.ok()) {
+      w.ready = std::move(*message);
+      return announce_ready(i, now);
     }
   }
   w.last_line = "its worker sent a message leatd does not understand; install leatd and leat-worker of one release";
+  if (type.ok() && type.value() == worker::ControlType::edge_made && w.state == WorkerState::starting) {
+    const Status made = edge_made(i, packet, std::move(fds));
+    w.last_line = made.ok() ? std::string() : made.error();
+    if (made.ok()) return;
+  }
   kill(i);
 }
 
-void Supervisor::on_exit(std::uint32_t i, std::int64_t now) {
+// Not before it has been told of every pool: frames may be in any of them.
+void Supervisor::announce_ready(std::uint32_t i, std::int64_t now) {
   Worker& w = workers_[i];
-  int status = 0;
-  if (w.pid == 0 || waitpid(w.pid, &status, WNOHANG) != w.pid) return;
-  on_socket(i, {});  // its last words
+  if (!w.ready || !w.outbox.empty()) return;
+  const worker::Ready ready = *std::exchange(w.ready, std::nullopt);
+  w.state = WorkerState::up;
+  w.ready_ns = now;
+  w.sandbox = ready.sandbox;
+  listener_.worker_ready(i, w.port.get(), ready);
+}
+
+// Signals of several children may come as one.
+void Supervisor::on_child(std::int64_t now) {
+  for (std::uint32_t i = 0; i < count(); ++i) {
+    int status = 0;
+    if (workers_[i].pid != 0 && waitpid(workers_[i].pid, &status, WNOHANG) != 0) on_exit(i, status, now);
+  }
+}
+
+void Supervisor::on_exit(std::uint32_t i, int status, std::int64_t now) {
+  Worker& w = workers_[i];
+  on_socket(i, {}, now);  // its last words
   loop_.unwatch(w.socket.get());
-  loop_.unwatch(w.process.get());
   w.socket = shm::Fd();
-  w.process = shm::Fd();
   w.outbox.clear();
+  w.ready.reset();
+  w.resend_ns = INT64_MAX;
   w.pid = 0;
   const bool was_up = w.state == WorkerState::up;
   w.state = WorkerState::lost;
-  if (was_up) return listener_.worker_lost(i, how_it_ended(status));
+  w.last_end = how_it_ended(status);
+  if (was_up && now - w.ready_ns >= kSettledNs) w.failures = 0;
   ++w.failures;
-  listener_.worker_failed(i, w.last_line.empty() ? "its worker " + how_it_ended(status) + " before it was ready" : w.last_line);
+  w.backoff_ns = backoff_after(was_up ? w.failures - 1 : w.failures);
+  for (worker::EdgeSetup& e : w.setup.edges) e.make = false;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == worker::kDeviceLost) lose_group(w.setup.device.group, now);
+  if (was_up) return listener_.worker_lost(i, w.last_end);
+  listener_.worker_failed(
+      i, w.last_line.empty()
+             ? "its worker " + w.last_end + " before it was ready; the model, its executor or the runtime ended it"
+             : w.last_line);
   released(i, now);
 }
 
@@ -213,7 +345,46 @@ void Supervisor::released(std::uint32_t i, std::int64_t now) {
     w.state = WorkerState::down;
     return;
   }
-  w.due_ns = now + backoff_ns(w.failures);
+  w.due_ns = now + w.backoff_ns;
+  end_lost_group(w.setup.device.group, now);
+}
+
+void Supervisor::replace_environment(const std::string& group,
+                                     const std::vector<std::pair<std::string, std::string>>& settings,
+                                     std::int64_t now) {
+  for (Worker& w : workers_) {
+    if (w.setup.device.group != group) continue;
+    for (const auto& [key, value] : settings)
+      for (auto& [theirs, old] : w.setup.device.environment)
+        if (theirs == key) old = value;
+  }
+  lose_group(group, now);
+}
+
+// A fault in one share has made the device useless for all of them.
+void Supervisor::lose_group(const std::string& group, std::int64_t now) {
+  if (group.empty() || !lost_groups_.insert(group).second) return;
+  for (std::uint32_t i = 0; i < count(); ++i)
+    if (workers_[i].setup.device.group == group) kill(i);
+  end_lost_group(group, now);
+}
+
+void Supervisor::end_lost_group(const std::string& group, std::int64_t now) {
+  if (!lost_groups_.contains(group)) return;
+  for (const Worker& w : workers_)
+    if (w.setup.device.group == group && (w.pid != 0 || w.port)) return;  // its end is still to come
+  std::set<std::uint32_t> edges;
+  for (Worker& w : workers_) {
+    if (w.setup.device.group != group) continue;
+    for (const worker::EdgeSetup& e : w.setup.edges)
+      if (e.device) edges.insert(e.edge);
+    w.due_ns = std::max(w.due_ns == INT64_MAX ? now : w.due_ns, now);
+  }
+  for (const std::uint32_t edge : edges) {
+    edge_memory_[edge] = shm::Fd();
+    listener_.features_lost(edge);
+  }
+  lost_groups_.erase(group);
 }
 
 void Supervisor::kill(std::uint32_t i) {
@@ -222,18 +393,21 @@ void Supervisor::kill(std::uint32_t i) {
 
 std::int64_t Supervisor::next_due() const noexcept {
   std::int64_t due = INT64_MAX;
-  for (const auto& w : workers_) due = std::min(due, w.due_ns);
+  for (const auto& w : workers_)
+    due = std::min({due, lost_groups_.contains(w.setup.device.group) ? INT64_MAX : w.due_ns, w.resend_ns});
   return due;
 }
 
 void Supervisor::advance(std::int64_t now) {
   for (std::uint32_t i = 0; i < count(); ++i) {
     Worker& w = workers_[i];
-    if (w.due_ns > now) continue;
+    if (w.resend_ns <= now) flush(i);
+    announce_ready(i, now);
+    if (w.due_ns > now || lost_groups_.contains(w.setup.device.group)) continue;
     w.due_ns = INT64_MAX;
     ++w.restarts;
     if (auto status = start(i); !status) {
-      ++w.failures;
+      w.backoff_ns = backoff_after(++w.failures);
       kill(i);
       listener_.worker_failed(i, status.error());
       if (w.pid == 0) released(i, now);
@@ -247,7 +421,7 @@ void Supervisor::stop_all() {
     Worker& w = workers_[i];
     w.due_ns = INT64_MAX;
     if (w.pid == 0) w.state = WorkerState::down;
-    if (w.pid != 0) send(i, {worker::encode_stop(), {}}, true);
+    if (w.pid != 0) send(i, {worker::encode_stop(), {}});
   }
 }
 
@@ -255,35 +429,33 @@ bool Supervisor::all_down() const noexcept {
   return std::all_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.pid == 0; });
 }
 
-Result<Supervisor::Message> Supervisor::pool_message(const Pool& pool) const {
-  auto frames = pool.pool->frames_for_worker();
-  if (!frames) return Error{frames.error()};
-  auto results = pool.pool->results_for_worker();
-  if (!results) return Error{results.error()};
-  Message message{worker::encode(worker::AddPool{pool.id, pool.generation, pool.pool->spec()}), {}};
-  message.fds.push_back(std::move(*frames));
-  message.fds.push_back(std::move(*results));
-  return message;
+Supervisor::Message Supervisor::pool_message(const Pool& pool) {
+  return {worker::encode(worker::AddPool{pool.id, pool.generation, pool.pool->spec()}), {}, pool};
 }
 
 void Supervisor::add_pool(std::uint32_t id, std::uint32_t generation, const shm::StreamPool& pool) {
   pools_.push_back({id, generation, &pool});
-  for (std::uint32_t i = 0; i < count(); ++i) {
-    if (workers_[i].pid == 0) continue;
-    auto message = pool_message(pools_.back());
-    if (message.ok())
-      send(i, std::move(*message), true);
-    else
-      kill(i);  // no descriptor could be made for it: it starts again and gets all pools anew
-  }
+  for (std::uint32_t i = 0; i < count(); ++i)
+    if (workers_[i].pid != 0) send(i, pool_message(pools_.back()));
 }
 
 void Supervisor::forget_pool(std::uint32_t id) {
   const auto it = std::find_if(pools_.begin(), pools_.end(), [&](const Pool& p) { return p.id == id; });
   if (it == pools_.end()) return;
-  for (std::uint32_t i = 0; i < count(); ++i)
-    if (workers_[i].pid != 0) send(i, {worker::encode(worker::ForgetPool{id, it->generation}), {}}, true);
+  for (std::uint32_t i = 0; i < count(); ++i) {
+    Worker& w = workers_[i];
+    if (w.pid == 0) continue;
+    const auto of_it = [&](const Message& m) { return m.pool && m.pool->id == id; };
+    if (std::erase_if(w.outbox, of_it) == 0)  // else it never heard of it
+      send(i, {worker::encode(worker::ForgetPool{id, it->generation}), {}});
+  }
   pools_.erase(it);
+}
+
+bool Supervisor::pool_known(std::uint32_t id) const noexcept {
+  return std::none_of(workers_.begin(), workers_.end(), [&](const Worker& w) {
+    return std::any_of(w.outbox.begin(), w.outbox.end(), [&](const Message& m) { return m.pool && m.pool->id == id; });
+  });
 }
 
 }  // namespace leat::daemon

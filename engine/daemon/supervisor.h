@@ -1,8 +1,13 @@
-// The worker processes: starting them, handing them their channel and the streams' pools, noticing their end by pidfd,
-// starting them again. A worker that dies after it was ready is started again at once; one that dies on the way there
-// waits, twice as long each time.
+// The worker processes: starting them, handing them their channel and the streams' pools, noticing their end (SIGCHLD),
+// starting them again. A worker that dies after it has served for a while is started again at once; one that dies on
+// the way to "ready", or soon after it, waits, twice as long each time.
 //
-// Thread rule: the control thread. Nothing here blocks; messages a busy worker has not read yet wait in a queue.
+// Shares of one GPU are lost together, when one of them says that the device is: all are ended, and none starts before
+// the last is gone. An edge in device memory is made by one producer; its descriptor stays here and outlives workers.
+//
+// Thread rule: the control thread. Nothing here blocks; messages a busy worker has not read yet wait in a queue, and so
+// do those that cannot be sent for want of descriptors: they are tried again, and count for the worker when they have
+// left. Descriptors of a pool are made when its message goes.
 #pragma once
 
 #include <sys/types.h>
@@ -10,6 +15,8 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +24,7 @@
 #include "engine/daemon/event_loop.h"
 #include "engine/daemon/worker_port.h"
 #include "engine/worker/protocol.h"
+#include "shm/src/protocol.h"
 #include "shm/src/stream_pool.h"
 
 namespace leat::daemon {
@@ -29,25 +37,31 @@ class Supervisor {
    public:
     virtual ~Listener() = default;
     virtual void worker_ready(std::uint32_t partition, WorkerPort* port, const worker::Ready& ready) = 0;
-    virtual void worker_lost(std::uint32_t partition, const std::string& how) = 0;  // after worker_ready; answer with released()
+    virtual void worker_lost(std::uint32_t partition,
+                             const std::string& how) = 0;  // after worker_ready; answer with released()
+    // Every process of partitions that share a device is gone after a fault: what lay in its memory for this edge is
+    // lost. Comes before any of them is started again.
+    virtual void features_lost(std::uint32_t edge) = 0;
     virtual void worker_failed(std::uint32_t partition, const std::string& line) = 0;  // before it was ready
   };
-  struct Tokens {
-    std::uint64_t socket, process;  // event loop tokens of partition i are these + i
-  };
-
-  // setups[i] is partition i's; its edges are indexes of `features`, which outlive this. `daemon_bell`: what workers ring.
-  // `binary`: leat-worker.
-  Supervisor(EventLoop& loop, Listener& listener, Tokens tokens, std::string binary, std::vector<worker::Setup> setups, std::span<const shm::FeaturePool> features, int daemon_bell);
+  // The event loop's token of partition i's socket is first_token + i. setups[i] is partition i's; its edges are
+  // indexes of `features`, which outlive this. `daemon_bell`: what workers ring. `binary`: leat-worker.
+  // `longest_backoff_ns`: what the time before a new start grows to.
+  Supervisor(EventLoop& loop, Listener& listener, std::uint64_t first_token, std::string binary,
+             std::vector<worker::Setup> setups, std::span<const shm::FeaturePool> features, int daemon_bell,
+             std::int64_t longest_backoff_ns);
   ~Supervisor();  // kills what still runs, waits for it
 
   Status start_all();
   void calibrated() noexcept;  // from now on workers start without calibration
 
-  void on_socket(std::uint32_t partition, const Readiness& ready);
-  void on_exit(std::uint32_t partition, std::int64_t now);
+  void on_socket(std::uint32_t partition, const Readiness& ready, std::int64_t now);
+  void on_child(std::int64_t now);  // a child has ended, or may have
+  // Of the processes of a group of shares: all are ended, and start with these.
+  void replace_environment(const std::string& group, const std::vector<std::pair<std::string, std::string>>& settings,
+                           std::int64_t now);
   void released(std::uint32_t partition, std::int64_t now);  // nobody uses the lost worker's port any more
-  void kill(std::uint32_t partition);                   // SIGKILL; its end is noticed like any other
+  void kill(std::uint32_t partition);                        // SIGKILL; its end is noticed like any other
   [[nodiscard]] std::int64_t next_due() const noexcept;      // when advance() should be called; INT64_MAX: never
   void advance(std::int64_t now);                            // starts what is due
   void stop_all();                                           // asks everybody to leave; no restarts from now on
@@ -55,50 +69,79 @@ class Supervisor {
   // `pool` stays valid until forget_pool. Workers that start later get it too.
   void add_pool(std::uint32_t id, std::uint32_t generation, const shm::StreamPool& pool);
   void forget_pool(std::uint32_t id);
+  // Every worker there is has been told of it: frames in it may be sent to them.
+  [[nodiscard]] bool pool_known(std::uint32_t id) const noexcept;
 
   std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(workers_.size()); }
+  // The module of its setup that a starting worker opens, or opened last; none: it has not come to one.
+  std::optional<std::uint32_t> opening(std::uint32_t partition) const noexcept { return workers_[partition].opening; }
   WorkerState state(std::uint32_t partition) const noexcept { return workers_[partition].state; }
   pid_t pid(std::uint32_t partition) const noexcept { return workers_[partition].pid; }
   std::uint32_t restarts(std::uint32_t partition) const noexcept { return workers_[partition].restarts; }
+  std::uint32_t failures(std::uint32_t partition) const noexcept { return workers_[partition].failures; }
+  std::int64_t backoff_ns(std::uint32_t partition) const noexcept {  // how long it waits before it starts again
+    return workers_[partition].state == WorkerState::lost ? workers_[partition].backoff_ns : 0;
+  }
+  const std::string& last_end(std::uint32_t partition) const noexcept { return workers_[partition].last_end; }
+  worker::Sandbox sandbox(std::uint32_t partition) const noexcept { return workers_[partition].sandbox; }
   bool all_down() const noexcept;
 
  private:
+  struct Pool {
+    std::uint32_t id, generation;
+    const shm::StreamPool* pool;
+  };
   struct Message {
     std::vector<std::byte> packet;
     std::vector<shm::Fd> fds;
+    std::optional<Pool> pool{};  // instead of fds: its own, made when it goes
   };
   struct Worker {
     worker::Setup setup;
     WorkerState state = WorkerState::down;
     pid_t pid = 0;
-    shm::Fd process, socket;
+    shm::Fd socket;
     std::unique_ptr<WorkerPort> port;
     std::deque<Message> outbox;
-    std::string last_line;          // what it said before it failed
-    std::uint32_t restarts = 0, failures = 0;  // failures: in a row, before it was ready
-    std::int64_t due_ns = INT64_MAX;
-  };
-  struct Pool {
-    std::uint32_t id, generation;
-    const shm::StreamPool* pool;
+    std::optional<std::uint32_t> opening;  // the module it opens, or opened last
+    std::optional<worker::Ready> ready;    // it is, and is announced once the outbox is empty
+    std::int64_t resend_ns = INT64_MAX;    // its first message could not be sent for want of descriptors
+    std::string last_line;                 // what it said before it failed
+    std::string last_end;                  // how its last process ended
+    worker::Sandbox sandbox = worker::Sandbox::off;
+    std::uint32_t restarts = 0, failures = 0;  // failures: in a row; a long life ends the row
+    std::int64_t ready_ns = 0, backoff_ns = 0, due_ns = INT64_MAX;
   };
 
   Status start(std::uint32_t partition);
   Status spawn(Worker& w, int child_socket);
   Status send_edges(std::uint32_t partition);
-  void send(std::uint32_t partition, Message message, bool counted);
+  void choose_makers(Worker& w);
+  Status send_edge_memory(std::uint32_t partition, std::uint32_t index);
+  Status edge_made(std::uint32_t partition, const std::vector<std::byte>& packet, std::vector<shm::Fd> fds);
+  void lose_group(const std::string& group, std::int64_t now);
+  void end_lost_group(const std::string& group, std::int64_t now);
+  void send(std::uint32_t partition, Message message);
   void flush(std::uint32_t partition);
-  Result<Message> pool_message(const Pool& pool) const;
-  void handle(std::uint32_t partition, const std::vector<std::byte>& packet);
+  shm::Sent send_first(Worker& w);
+  static Message pool_message(const Pool& pool);
+  void on_exit(std::uint32_t partition, int status, std::int64_t now);
+  void announce_ready(std::uint32_t partition, std::int64_t now);
+  void handle(std::uint32_t partition, const std::vector<std::byte>& packet, std::vector<shm::Fd> fds,
+              std::int64_t now);
+  [[nodiscard]] std::int64_t backoff_after(std::uint32_t failures) const noexcept;
 
   EventLoop& loop_;
   Listener& listener_;
-  Tokens tokens_;
+  std::uint64_t first_token_;
   std::string binary_;
   std::span<const shm::FeaturePool> features_;
   int daemon_bell_;
+  std::int64_t longest_backoff_ns_;
   std::vector<Worker> workers_;
   std::vector<Pool> pools_;
+  std::vector<shm::Fd> edge_memory_;   // [edge] in device memory: what its maker sent, for all others
+  std::set<std::string> lost_groups_;  // of devices: no member starts until all have ended
   bool stopping_ = false;
 };
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/cli/command.h"
+#include "tools/words/nearest.h"
 
 namespace leat::daemon {
 namespace {
@@ -19,9 +19,18 @@ std::string plain(double v) {
 }  // namespace
 
 void TomlCursor::fail(const std::string& text) const {
-  if (!document_->error.empty()) return;
+  if (document_->error.empty()) document_->error = place() + text;
+}
+
+std::string TomlCursor::place() const {
   const auto line = node_ != nullptr ? node_->source().begin.line : 0;
-  document_->error = document_->file + ":" + (line != 0 ? std::to_string(line) + ":" : "") + " " + (path_.empty() ? "" : path_ + ": ") + text;
+  return document_->file + ":" + (line != 0 ? std::to_string(line) + ":" : "") + " " +
+         (path_.empty() ? "" : path_ + ": ");
+}
+
+std::string TomlCursor::place(std::string_view key) const {
+  const TomlCursor value = at(key);
+  return value ? value.place() : TomlCursor(*document_, node_, value.path_).place();
 }
 
 const toml::table* TomlCursor::table() const { return node_ != nullptr ? node_->as_table() : nullptr; }
@@ -52,7 +61,7 @@ void TomlCursor::only(std::initializer_list<std::string_view> known) const {
   });
   const std::string word = first->path_.substr(path_.empty() ? 0 : path_.size() + 1);
   const std::vector<std::string> names(known.begin(), known.end());
-  const std::string near = cli::nearest(word, names);
+  const std::string near = words::nearest(word, names);
   std::string list;
   for (const auto& n : names) list += (list.empty() ? "" : ", ") + n;
   first->fail("unknown key; " + (near.empty() ? "the keys here are " + list : "did you mean '" + near + "'?"));
@@ -84,7 +93,8 @@ bool TomlCursor::boolean(std::string_view key, bool fallback) const {
   return v.value_or(fallback);
 }
 
-std::int64_t TomlCursor::integer(std::string_view key, std::int64_t fallback, std::int64_t least, std::int64_t most) const {
+std::int64_t TomlCursor::integer(std::string_view key, std::int64_t fallback, std::int64_t least,
+                                 std::int64_t most) const {
   const TomlCursor c = at(key);
   if (!c) return fallback;
   const auto v = c.node_->value_exact<std::int64_t>();
@@ -113,7 +123,8 @@ std::vector<double> TomlCursor::numbers(std::string_view key, double least, doub
   if (const auto single = c.node_->value<double>()) out.push_back(*single);
   if (const auto* list = c.node_->as_array())
     for (const auto& item : *list) out.push_back(item.value<double>().value_or(std::nan("")));
-  const bool bad = out.empty() || std::any_of(out.begin(), out.end(), [&](double v) { return !(v >= least && v <= most); });
+  const bool bad =
+      out.empty() || std::any_of(out.begin(), out.end(), [&](double v) { return !(v >= least && v <= most); });
   if (bad) c.fail("must be a list of numbers, each " + plain(least) + " to " + plain(most));
   return bad ? std::vector<double>{} : out;
 }
@@ -167,7 +178,8 @@ std::vector<std::vector<std::string>> TomlCursor::lists() const {
   return out;
 }
 
-std::string TomlCursor::choice(std::string_view key, std::string fallback, std::initializer_list<std::string_view> choices) const {
+std::string TomlCursor::choice(std::string_view key, std::string fallback,
+                               std::initializer_list<std::string_view> choices) const {
   std::string v = text(key, fallback);
   if (std::find(choices.begin(), choices.end(), v) != choices.end()) return v;
   std::string list;

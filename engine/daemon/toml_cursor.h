@@ -1,6 +1,6 @@
-// A place in a TOML document that knows its file, line and key, so that every complaint can name them. The first complaint
-// of a document is kept; reads after it give defaults. Only config.cpp's files include this: toml++ stays out of headers
-// others see.
+// A place in a TOML document that knows its file, line and key, so that every complaint can name them. The first
+// complaint of a document is kept; reads after it give defaults. Only config.cpp's files include this: toml++ stays out
+// of headers others see.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +22,21 @@ struct TomlDocument {
 
 class TomlCursor {
  public:
-  TomlCursor(TomlDocument& document, const toml::node* node, std::string path) : document_(&document), node_(node), path_(std::move(path)) {}
+  TomlCursor(TomlDocument& document, const toml::node* node, std::string path)
+      : document_(&document), node_(node), path_(std::move(path)) {}
 
   explicit operator bool() const { return node_ != nullptr; }
   const std::string& path() const { return path_; }
-  void fail(const std::string& text) const;  // "FILE:LINE: KEY: text"
+  void fail(const std::string& text) const;       // "FILE:LINE: KEY: text"
+  std::string place() const;                      // "FILE:LINE: KEY: ", for what is found out later
+  std::string place(std::string_view key) const;  // of a key of this table; the table's line when it is absent
 
   // ---- tables ----
+  bool is_table() const { return table() != nullptr; }
   bool has(std::string_view key) const;
   TomlCursor at(std::string_view key) const;  // an empty cursor when absent
-  void only(std::initializer_list<std::string_view> keys) const;  // complains about the first other key, and names the nearest
+  void only(std::initializer_list<std::string_view> keys)
+      const;  // complains about the first other key, and names the nearest
   std::vector<std::string> keys() const;
 
   // ---- values of this table's keys; the fallback when absent ----

@@ -1,4 +1,5 @@
-// What a deployment cannot keep, said before it starts: SLOs that no route meets, and expected streams that no schedule serves.
+// What a deployment cannot keep, said before it starts: SLOs that no route meets, and expected streams that no schedule
+// serves.
 #include <algorithm>
 
 #include "engine/core/policy.h"
@@ -8,9 +9,10 @@
 namespace leat::daemon {
 namespace {
 
-// The work of one module's expected streams, stage by stage; where it has several routes the fastest speaks, so that what is
-// found holds for any choice.
-void add_demands(const Deployment& d, std::uint32_t a, std::uint32_t m, const ExpectedStream& stream, std::vector<core::Demand>& out) {
+// The work of one module's expected streams, stage by stage; where it has several routes the fastest speaks, so that
+// what is found holds for any choice.
+void add_demands(const Deployment& d, std::uint32_t a, std::uint32_t m, const ExpectedStream& stream,
+                 std::vector<core::Demand>& out) {
   const planner::Module& module = d.applications[a].modules[m];
   const std::size_t first = out.size();
   for (const planner::Route& route : d.plan.routes) {
@@ -18,8 +20,14 @@ void add_demands(const Deployment& d, std::uint32_t a, std::uint32_t m, const Ex
     for (std::size_t k = 0; k < route.stages.size(); ++k) {
       const planner::Stage& stage = route.stages[k];
       if (out.size() <= first + k) {
-        out.push_back({.name = d.applications[a].name + "/" + module.name, .period_ns = stream.period_ns, .max_age_ns = stream.max_age_ns, .priority = stream.priority,
-                       .count = stream.count * module.items_per_request, .run_ns = INT64_MAX, .item_ns = INT64_MAX, .pool = {}});
+        out.push_back({.name = d.applications[a].name + "/" + module.name,
+                       .period_ns = stream.period_ns,
+                       .max_age_ns = stream.max_age_ns,
+                       .priority = stream.priority,
+                       .count = stream.count * module.items_per_request,
+                       .run_ns = INT64_MAX,
+                       .item_ns = INT64_MAX,
+                       .pool = {}});
       }
       core::Demand& demand = out[first + k];
       demand.pool.insert(demand.pool.end(), stage.pool.begin(), stage.pool.end());
@@ -28,7 +36,8 @@ void add_demands(const Deployment& d, std::uint32_t a, std::uint32_t m, const Ex
         demand.run_ns = one.p50_ns;
         demand.safe_ns = one.p99_ns;
       }
-      for (std::size_t b = 0; b < stage.latency_by_batch.size() && (b == 0 || static_cast<double>(b) < demand.count); ++b) {
+      for (std::size_t b = 0; b < stage.latency_by_batch.size() && (b == 0 || static_cast<double>(b) < demand.count);
+           ++b) {
         demand.item_ns = std::min(demand.item_ns, stage.latency_by_batch[b].p50_ns / static_cast<std::int64_t>(b + 1));
       }
     }
@@ -71,8 +80,9 @@ std::vector<std::string> unschedulable(const Deployment& d) {
     }
     const std::int64_t need = *std::max_element(end.begin(), end.end());
     if (need > d.applications[a].slo_ns)
-      out.push_back("application '" + d.applications[a].name + "' needs " + std::to_string(need / 1000) + " us on an idle host, more than its SLO of " +
-                    std::to_string(d.applications[a].slo_ns / 1000) + " us; raise slo_ms, use faster partitions or a smaller model");
+      out.push_back("application '" + d.applications[a].name + "' needs " + std::to_string(need / 1000) +
+                    " us on an idle host, more than its SLO of " + std::to_string(d.applications[a].slo_ns / 1000) +
+                    " us; raise slo_ms, use faster partitions or a smaller model");
   }
   for (auto& line : crowded(d)) out.push_back(std::move(line));
   return out;

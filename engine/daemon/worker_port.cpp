@@ -12,8 +12,10 @@ Result<std::unique_ptr<WorkerPort>> WorkerPort::create() {
   port->segment_ = std::move(*segment);
   port->bell_ = std::move(*bell);
   const shm::Mapping& m = port->segment_.memory();
-  port->dispatches_ = {m.at<worker::DispatchCell>(kLayout.dispatch_cells), worker::kDispatchRing, m.at<shm::IndexLine>(kLayout.dispatch_index)};
-  port->reports_ = {m.at<worker::ReportCell>(kLayout.report_cells), worker::kReportRing, m.at<shm::IndexLine>(kLayout.report_index)};
+  port->dispatches_ = {m.at<worker::DispatchCell>(kLayout.dispatch_cells), worker::kDispatchRing,
+                       m.at<shm::IndexLine>(kLayout.dispatch_index)};
+  port->reports_ = {m.at<worker::ReportCell>(kLayout.report_cells), worker::kReportRing,
+                    m.at<shm::IndexLine>(kLayout.report_index)};
   port->sleep_ = m.at<shm::SleepWord>(kLayout.daemon_sleep);
   port->waker_ = shm::Waker(m.at<shm::SleepWord>(kLayout.worker_sleep));
   return port;

@@ -1,7 +1,8 @@
 // The daemon's end of one worker's channel (engine/worker/channel.h). A worker runs other people's models, so what it
 // reports is checked before it is believed; a worker that reports nonsense is killed and started anew.
 //
-// Threads: create() and the descriptors on the control thread; push, flush, take and the sleep calls on the scheduler thread.
+// Threads: create() and the descriptors on the control thread; push, flush, take and the sleep calls on the scheduler
+// thread.
 #pragma once
 
 #include <atomic>
@@ -24,7 +25,9 @@ class WorkerPort {
   int channel_fd() const noexcept { return segment_.fd(); }
   int bell_fd() const noexcept { return bell_.fd(); }
   // A control message was sent or queued: cells pushed after this are run after it was read.
-  void control_sent() noexcept { control_.fetch_add(1, std::memory_order_relaxed); }  // ordered by the command queue behind it
+  void control_sent() noexcept {
+    control_.fetch_add(1, std::memory_order_relaxed);
+  }  // ordered by the command queue behind it
 
   // ---- scheduler thread ----
   // The cells of one batch. False: no room; the worker is stuck or broken.

@@ -1,5 +1,5 @@
-// The checksum of the `emulated` executor: 64 bits over a frame's bytes as they lie in its slot, so that a test can prove
-// that the bytes a client wrote are the bytes that were run. Not cryptographic. Pure; any thread.
+// The checksum of the `emulated` executor: 64 bits over a frame's bytes as they lie in its slot, so that a test can
+// prove that the bytes a client wrote are the bytes that were run. Not cryptographic. Pure; any thread.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +33,8 @@ inline std::uint64_t checksum(const void* data, std::size_t bytes) noexcept {
   return out;
 }
 
-// What an emulated stage writes where features leave it: the checksum of its input, then words drawn from it, so that the
-// next stage's checksum proves every byte of the hand-over.
+// What an emulated stage writes where features leave it: the checksum of its input, then words drawn from it, so that
+// the next stage's checksum proves every byte of the hand-over.
 inline void fill_from(std::uint64_t checksum_of_input, void* out, std::size_t bytes) noexcept {
   auto* p = static_cast<unsigned char*>(out);
   std::uint64_t word = checksum_of_input;

@@ -39,7 +39,8 @@ class ExecutorConformance : public testing::TestWithParam<ConformanceCase> {
     auto found = find_executor(GetParam().executor);
     ASSERT_TRUE(found.ok()) << found.error();
     s->executor = *found;
-    const leat_session_options options{GetParam().model_path.c_str(), 0, UINT32_MAX, kBatchMax, 1, GetParam().extra.c_str()};
+    const leat_session_options options{GetParam().model_path.c_str(), 0, UINT32_MAX, kBatchMax, 1,
+                                       GetParam().extra.c_str()};
     char error[256] = "";
     ASSERT_EQ(s->executor->open(&options, &s->session, error, sizeof error), 0) << error;
   }
@@ -54,7 +55,9 @@ class ExecutorConformance : public testing::TestWithParam<ConformanceCase> {
     leat_tensor inputs[kRoom], outputs[kRoom];
     std::uint32_t input_count = kRoom, output_count = kRoom;
     char error[256] = "";
-    EXPECT_EQ(s.executor->describe(s.session, batch, inputs, &input_count, outputs, &output_count, error, sizeof error), 0) << error;
+    EXPECT_EQ(s.executor->describe(s.session, batch, inputs, &input_count, outputs, &output_count, error, sizeof error),
+              0)
+        << error;
     const bool raw = inputs[0].rank == 2 && inputs[0].shape[1] == 0;
     if (raw) {
       EXPECT_EQ(input_count, 1u);
@@ -67,7 +70,9 @@ class ExecutorConformance : public testing::TestWithParam<ConformanceCase> {
     for (std::uint32_t i = 0; i < input_count; ++i) {
       out.inputs.emplace_back(inputs[i].bytes + kGuard, kGuardByte);
       const std::uint64_t row = raw ? kRawBytes : inputs[i].bytes / batch;
-      for (std::uint64_t at = 0; at < inputs[i].bytes; at += row) fill(out.inputs.back().data() + at, row, inputs[i].dtype, seed + static_cast<std::uint32_t>(raw ? i : at / row));
+      for (std::uint64_t at = 0; at < inputs[i].bytes; at += row)
+        fill(out.inputs.back().data() + at, row, inputs[i].dtype,
+             seed + static_cast<std::uint32_t>(raw ? i : at / row));
       inputs[i].data = out.inputs.back().data();
     }
     for (std::uint32_t i = 0; i < output_count; ++i) {
@@ -76,10 +81,12 @@ class ExecutorConformance : public testing::TestWithParam<ConformanceCase> {
       out.output_row_bytes.push_back(outputs[i].bytes / batch);
     }
     const auto before = out.inputs;
-    EXPECT_EQ(s.executor->run(s.session, batch, inputs, input_count, outputs, output_count, error, sizeof error), 0) << error;
+    EXPECT_EQ(s.executor->run(s.session, batch, inputs, input_count, outputs, output_count, error, sizeof error), 0)
+        << error;
     EXPECT_EQ(before, out.inputs) << "an executor may not write into its inputs";
     for (auto& o : out.outputs) {
-      for (std::size_t i = o.size() - kGuard; i < o.size(); ++i) EXPECT_EQ(o[i], kGuardByte) << "written behind an output";
+      for (std::size_t i = o.size() - kGuard; i < o.size(); ++i)
+        EXPECT_EQ(o[i], kGuardByte) << "written behind an output";
       o.resize(o.size() - kGuard);
     }
     return out;
@@ -89,8 +96,10 @@ class ExecutorConformance : public testing::TestWithParam<ConformanceCase> {
     std::uniform_real_distribution<float> unit(-1, 1);
     for (std::uint64_t i = 0; i < bytes; i += dtype == LEAT_F32 ? 4 : 1) {
       const float value = unit(random);
-      if (dtype == LEAT_F32) std::memcpy(at + i, &value, 4);
-      else at[i] = static_cast<std::uint8_t>(random());
+      if (dtype == LEAT_F32)
+        std::memcpy(at + i, &value, 4);
+      else
+        at[i] = static_cast<std::uint8_t>(random());
     }
   }
   // Row r of `whole` was made of the same input as row 0 of `one`.

@@ -14,17 +14,19 @@ namespace leat::exec {
 namespace {
 
 std::string broken_file() {
-  const std::string path = (std::filesystem::temp_directory_path() / ("leat-broken-" + std::to_string(::getpid()) + ".onnx")).string();
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("leat-broken-" + std::to_string(::getpid()) + ".onnx")).string();
   std::ofstream(path) << "this is no model, and no profile either";
   return path;
 }
 
-INSTANTIATE_TEST_SUITE_P(BuiltIn, ExecutorConformance,
-                         testing::Values(ConformanceCase{"emulated", "", "", true, broken_file()},
-                                         ConformanceCase{"emulated", "", "latency_ns=100000,150000", true, broken_file()},
-                                         ConformanceCase{"onnx", LEAT_MODELS "/classify.onnx", "", false, broken_file()},
-                                         ConformanceCase{"onnx", LEAT_MODELS "/detect.onnx", "optimization=basic", false, broken_file()}),
-                         [](const auto& which) { return which.param.executor + std::to_string(which.index); });
+INSTANTIATE_TEST_SUITE_P(
+    BuiltIn, ExecutorConformance,
+    testing::Values(ConformanceCase{"emulated", "", "", true, broken_file()},
+                    ConformanceCase{"emulated", "", "latency_ns=100000,150000", true, broken_file()},
+                    ConformanceCase{"onnx", LEAT_MODELS "/classify.onnx", "", false, broken_file()},
+                    ConformanceCase{"onnx", LEAT_MODELS "/detect.onnx", "optimization=basic", false, broken_file()}),
+    [](const auto& which) { return which.param.executor + std::to_string(which.index); });
 
 std::int64_t now_ns(clockid_t clock) {
   timespec t;
@@ -61,7 +63,9 @@ TEST(Emulated, TakesTheProfilesTimeAsleep) {
   std::vector<std::uint8_t> bytes;
   leat_result results[3] = {};
   const FrameView frame = gray_frame(bytes, 16, 8);
-  const Item items[] = {{.frame = frame, .result = &results[0]}, {.frame = frame, .result = &results[1]}, {.frame = frame, .result = &results[2]}};
+  const Item items[] = {{.frame = frame, .result = &results[0]},
+                        {.frame = frame, .result = &results[1]},
+                        {.frame = frame, .result = &results[2]}};
   ItemReport reports[3];
   const std::int64_t expected[] = {10'000'000, 14'000'000, 21'000'000};  // beyond the list in proportion to the last
   for (std::size_t n = 1; n <= 3; ++n) {
@@ -91,15 +95,23 @@ TEST(Emulated, AnswersTheChecksumOfTheFramesBytes) {
 }
 
 TEST(Emulated, StagesOfAProfileChainAndProveTheHandOver) {
-  const std::string path = (std::filesystem::temp_directory_path() / ("leat-profile-" + std::to_string(::getpid()) + ".json")).string();
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("leat-profile-" + std::to_string(::getpid()) + ".json")).string();
   {
     std::ofstream file(path);
-    file << R"({"schema":"leat-profile/1","model":"m","blocks":2,"boundary_bytes":[1000],"rows":[{"class":"a","share":1,"batch":1,)"
-            R"("blocks":[{"p50_ns":1000,"p99_ns":1000,"samples":1},{"p50_ns":2000,"p99_ns":2000,"samples":1}]},)"
-            R"({"class":"a","batch":3,"blocks":[{"p50_ns":1000,"samples":1},{"p50_ns":40000000,"samples":1}]}]})";
+    file
+        << R"({"schema":"leat-profile/1","model":"m","blocks":2,"boundary_bytes":[1000],"rows":[{"class":"a","share":1,"batch":1,)"
+           R"("blocks":[{"p50_ns":1000,"p99_ns":1000,"samples":1},{"p50_ns":2000,"p99_ns":2000,"samples":1}]},)"
+           R"({"class":"a","batch":3,"blocks":[{"p50_ns":1000,"samples":1},{"p50_ns":40000000,"samples":1}]}]})";
   }
   ModuleSpec first{.name = "m", .executor = "emulated", .model_path = path, .end_block = 1, .last_stage = false};
-  ModuleSpec second{.name = "m", .executor = "emulated", .model_path = path, .batch_max = 2, .first_block = 1, .end_block = 2, .first_stage = false};
+  ModuleSpec second{.name = "m",
+                    .executor = "emulated",
+                    .model_path = path,
+                    .batch_max = 2,
+                    .first_block = 1,
+                    .end_block = 2,
+                    .first_stage = false};
   auto a = Module::open(first), b = Module::open(second);
   std::filesystem::remove(path);
   ASSERT_TRUE(a.ok()) << a.error();
@@ -127,8 +139,16 @@ TEST(Emulated, StagesOfAProfileChainAndProveTheHandOver) {
 }
 
 TEST(Emulated, AStageWithoutAProfileIsToldItsBytes) {
-  ModuleSpec middle{.name = "m", .executor = "emulated", .batch_max = 2, .first_block = 1, .end_block = 2, .first_stage = false, .last_stage = false,
-                    .emulated_ns = {1000}, .emulated_in = 100, .emulated_out = 70};
+  ModuleSpec middle{.name = "m",
+                    .executor = "emulated",
+                    .batch_max = 2,
+                    .first_block = 1,
+                    .end_block = 2,
+                    .first_stage = false,
+                    .last_stage = false,
+                    .emulated_ns = {1000},
+                    .emulated_in = 100,
+                    .emulated_out = 70};
   auto m = Module::open(middle);
   ASSERT_TRUE(m.ok()) << m.error();
   EXPECT_EQ((*m)->feature_bytes_in(), 100u);
@@ -141,14 +161,20 @@ TEST(Emulated, AStageWithoutAProfileIsToldItsBytes) {
   ASSERT_TRUE((*m)->run(items, reports, in.data(), out.data()));
   for (std::size_t row = 0; row < 2; ++row) {
     fill_from(checksum(in.data() + row * 100, 100), expected.data(), expected.size());
-    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), out.begin() + static_cast<std::ptrdiff_t>(row * 70))) << row;
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), out.begin() + static_cast<std::ptrdiff_t>(row * 70)))
+        << row;
   }
   middle.emulated_in = 0;
   EXPECT_FALSE(Module::open(middle).ok());
 }
 
 ModuleSpec detect_spec() {
-  return {.name = "detect", .model_path = LEAT_MODELS "/detect.onnx", .preprocess = "letterbox mean=0.5 std=0.5", .postprocess = "boxes stride=8", .labels = {"object"}, .batch_max = 4};
+  return {.name = "detect",
+          .model_path = LEAT_MODELS "/detect.onnx",
+          .preprocess = "letterbox mean=0.5 std=0.5",
+          .postprocess = "boxes stride=8",
+          .labels = {"object"},
+          .batch_max = 4};
 }
 
 TEST(OnnxModule, ABadFrameFailsAloneAndTheOthersAreServed) {
@@ -159,7 +185,9 @@ TEST(OnnxModule, ABadFrameFailsAloneAndTheOthersAreServed) {
   FrameView bad = frame;
   bad.bytes -= 1;
   leat_result results[3] = {};
-  const Item items[] = {{.frame = frame, .result = &results[0]}, {.frame = bad, .result = &results[1]}, {.frame = frame, .result = &results[2]}};
+  const Item items[] = {{.frame = frame, .result = &results[0]},
+                        {.frame = bad, .result = &results[1]},
+                        {.frame = frame, .result = &results[2]}};
   ItemReport reports[3];
   ASSERT_TRUE((*module)->run(items, reports));
   EXPECT_EQ(reports[0].reason, Reason::none);
@@ -170,14 +198,20 @@ TEST(OnnxModule, ABadFrameFailsAloneAndTheOthersAreServed) {
 }
 
 TEST(OnnxModule, ADetectionThatIsNotThereIsABadFrame) {
-  ModuleSpec spec{.name = "classify", .model_path = LEAT_MODELS "/classify.onnx", .preprocess = "stretch", .postprocess = "classes", .batch_max = 4};
+  ModuleSpec spec{.name = "classify",
+                  .model_path = LEAT_MODELS "/classify.onnx",
+                  .preprocess = "stretch",
+                  .postprocess = "classes",
+                  .batch_max = 4};
   auto module = Module::open(spec);
   ASSERT_TRUE(module.ok()) << module.error();
   std::vector<std::uint8_t> bytes;
   leat_result result{};
   result.detection_count = 1;
   result.detections[0].x1 = result.detections[0].y1 = 10;
-  Item items[] = {{.frame = gray_frame(bytes, 64, 64), .result = &result, .detection = 0}, {.frame = gray_frame(bytes, 64, 64), .result = &result, .detection = 1}, {.frame = gray_frame(bytes, 64, 64), .detection = 0}};
+  Item items[] = {{.frame = gray_frame(bytes, 64, 64), .result = &result, .detection = 0},
+                  {.frame = gray_frame(bytes, 64, 64), .result = &result, .detection = 1},
+                  {.frame = gray_frame(bytes, 64, 64), .detection = 0}};
   ItemReport reports[3];
   ASSERT_TRUE((*module)->run(items, reports));
   EXPECT_EQ(reports[0].reason, Reason::none);

@@ -5,29 +5,18 @@
 #include <cstring>
 
 #include "engine/exec/executor.h"
+#include "engine/exec/model_inputs.h"
+#include "engine/exec/module_device.h"
 #include "engine/exec/onnx_split.h"
 #include "engine/exec/postprocess.h"
 #include "engine/exec/preprocess.h"
+#include "engine/exec/recognise.h"
 #include "engine/exec/registry.h"
 
 namespace leat::exec {
 namespace {
 
-constexpr std::uint32_t kMaxTensors = 16;
-constexpr std::size_t kBufferAlignment = 64;
 constexpr std::size_t kErrorBytes = 512;
-
-struct FreeBuffer {
-  void operator()(std::byte* p) const { std::free(p); }
-};
-using Buffer = std::unique_ptr<std::byte, FreeBuffer>;
-Buffer buffer_of(std::uint64_t bytes) {
-  const std::size_t rounded = (bytes + kBufferAlignment) / kBufferAlignment * kBufferAlignment;
-  auto* p = static_cast<std::byte*>(std::aligned_alloc(kBufferAlignment, rounded));
-  if (p == nullptr) throw std::bad_alloc();
-  std::memset(p, 0, rounded);  // its pages are there before the first frame
-  return Buffer(p);
-}
 
 struct SessionCloser {
   const leat_executor* executor;
@@ -35,15 +24,24 @@ struct SessionCloser {
 };
 
 std::uint64_t row_bytes(const leat_tensor& t) { return t.bytes / static_cast<std::uint64_t>(t.shape[0]); }
+bool open_shape(const leat_tensor& t) {
+  return std::any_of(t.shape, t.shape + t.rank, [](std::int64_t n) { return n < 0; });
+}
 
 class ExecutorModule final : public Module {
  public:
   explicit ExecutorModule(const ModuleSpec& spec) : spec_(spec) {}
   Status open();
 
-  bool run(std::span<const Item> items, std::span<ItemReport> reports, const std::byte* features_in, std::byte* features_out) noexcept override;
+  bool run(std::span<const Item> items, std::span<ItemReport> reports, const std::byte* features_in,
+           std::byte* features_out) noexcept override;
   std::uint64_t feature_bytes_in() const noexcept override { return spec_.first_stage ? 0 : row_bytes(inputs_[0]); }
   std::uint64_t feature_bytes_out() const noexcept override { return spec_.last_stage ? 0 : row_bytes(outputs_[0]); }
+  bool on_device() const noexcept override { return device_ != nullptr; }
+  std::vector<PartSpec> parts() const override { return postprocessor_.parts(); }
+  std::vector<leat_tensor_shape> tensor_shapes() const override {
+    return model_inputs_.takes_tensors() ? model_inputs_.shapes() : std::vector<leat_tensor_shape>();
+  }
   std::string_view error() const noexcept override { return error_; }
   const ModuleSpec& spec() const noexcept override { return spec_; }
 
@@ -51,19 +49,26 @@ class ExecutorModule final : public Module {
   Status open_session();
   Status open_input();
   Status open_output();
+  bool box_of(const Item& item, Box* box) const noexcept;
   bool fill_input(const Item& item, std::uint32_t row, ItemReport& report) noexcept;
-  bool fail_all(std::span<ItemReport> reports, std::string_view why) noexcept;
+  bool run_together(std::span<const Item> items, std::span<ItemReport> reports, const std::byte* features_in,
+                    std::byte* features_out) noexcept;
+  int execute(std::span<const leat_tensor> inputs, std::span<leat_tensor> outputs, std::uint32_t rows,
+              std::byte* features_out) noexcept;
+  bool fail_all(std::span<ItemReport> reports, std::string_view why, Reason reason = Reason::model_error) noexcept;
 
   ModuleSpec spec_;
   const leat_executor* executor_ = nullptr;
+  std::unique_ptr<ModuleDevice> device_;  // where the session runs; null: here
   std::unique_ptr<leat_session, SessionCloser> session_{nullptr, {nullptr}};
-  bool raw_ = false;  // the executor takes the frames where they are
-  leat_tensor inputs_[kMaxTensors] = {}, outputs_[kMaxTensors] = {};  // at batch_max rows
-  std::uint32_t output_count_ = 0;
-  Buffer input_buffer_;
-  std::vector<Buffer> output_buffers_;
+  bool raw_ = false;    // the executor takes the frames where they are
+  bool alone_ = false;  // one item a run: rows that only a run tells, or outputs that go where each item wants them
+  leat_tensor inputs_[kMaxModelTensors] = {}, outputs_[kMaxModelTensors] = {};  // at batch_max rows
+  std::uint32_t input_count_ = 0, output_count_ = 0;
+  std::vector<AlignedBuffer> output_buffers_;  // none where the executor lends
   leat_tensor raw_items_[kMaxRows] = {};
-  Preprocessor preprocessor_;
+  ModelInputs model_inputs_;
+  Preprocessor preprocessor_;  // on a device: it fills the input itself
   Postprocessor postprocessor_;
   char error_[kErrorBytes] = {};
 };
@@ -82,71 +87,128 @@ Status ExecutorModule::open_session() {
   std::string extra;
   if (!spec_.emulated_ns.empty()) {
     extra = "latency_ns=";
-    for (std::size_t i = 0; i < spec_.emulated_ns.size(); ++i) extra += (i == 0 ? "" : ",") + std::to_string(spec_.emulated_ns[i]);
+    for (std::size_t i = 0; i < spec_.emulated_ns.size(); ++i)
+      extra += (i == 0 ? "" : ",") + std::to_string(spec_.emulated_ns[i]);
     extra += '\n';
   }
-  for (const auto& [key, bytes] : {std::pair{"bytes_in=", spec_.emulated_in}, std::pair{"bytes_out=", spec_.emulated_out}})
+  for (const auto& [key, bytes] :
+       {std::pair{"bytes_in=", spec_.emulated_in}, std::pair{"bytes_out=", spec_.emulated_out}})
     if (bytes != 0) extra += key + std::to_string(bytes) + '\n';
   if (!spec_.cuts.empty()) extra += "cuts=" + join_cuts(spec_.cuts) + "\n";
   for (const auto& [key, value] : spec_.extra) extra += key + "=" + value + "\n";
-  const leat_session_options options{.model_path = spec_.model_path.c_str(), .first_block = spec_.first_block, .end_block = spec_.end_block,
-                                     .batch_max = spec_.batch_max, .threads = spec_.threads, .extra = extra.c_str()};
+  const leat_session_options options{.model_path = spec_.model_path.c_str(),
+                                     .first_block = spec_.first_block,
+                                     .end_block = spec_.end_block,
+                                     .batch_max = spec_.batch_max,
+                                     .threads = spec_.threads,
+                                     .extra = extra.c_str(),
+                                     .device_api = spec_.device != nullptr ? spec_.device->api() : nullptr,
+                                     .device = spec_.device != nullptr ? spec_.device->handle() : nullptr};
   leat_session* session = nullptr;
   if (executor_->open(&options, &session, error_, sizeof error_) != 0) return Error{error_};
   session_ = {session, SessionCloser{executor_}};
-  std::uint32_t input_count = kMaxTensors;
-  output_count_ = kMaxTensors;
-  if (executor_->describe(session, spec_.batch_max, inputs_, &input_count, outputs_, &output_count_, error_, sizeof error_) != 0) return Error{error_};
-  if (input_count != 1) return Error{spec_.model_path + ": has " + std::to_string(input_count) + " inputs; a module's model has one"};
+  input_count_ = output_count_ = kMaxModelTensors;
+  if (executor_->describe(session, spec_.batch_max, inputs_, &input_count_, outputs_, &output_count_, error_,
+                          sizeof error_) != 0)
+    return Error{error_};
+  const std::uint8_t memory = inputs_[0].memory;
   for (std::uint32_t i = 0; i < output_count_; ++i) {
-    if (inputs_[0].memory != LEAT_MEMORY_HOST || outputs_[i].memory != LEAT_MEMORY_HOST) return Error{"executor '" + spec_.executor + "' wants device memory; only host memory is served"};
+    if (outputs_[i].memory != memory || (memory != LEAT_MEMORY_HOST && spec_.device == nullptr))
+      return Error{"executor '" + spec_.executor + "' wants device memory, and this partition has none"};
   }
+  if (memory != LEAT_MEMORY_HOST) device_ = std::make_unique<ModuleDevice>(spec_.device);
   return Done{};
 }
 
 Status ExecutorModule::open_input() {
   const leat_tensor& in = inputs_[0];
   raw_ = in.dtype == LEAT_U8 && in.rank == 2 && in.shape[1] == 0;
-  if (raw_) return spec_.first_stage ? Status(Done{}) : Status(Error{spec_.model_path + ": its first block cannot start from features"});
+  if (raw_)
+    return spec_.first_stage ? Status(Done{})
+                             : Status(Error{spec_.model_path + ": its first block cannot start from features"});
   const auto spec = parse_preprocess(spec_.preprocess);
   if (!spec) return Error{spec.error()};
-  if (spec->fit == Fit::raw) return Error{"preprocess: 'raw' suits the executor 'emulated' only; write 'letterbox' or 'stretch' for a model"};
-  if (!spec_.first_stage) {
-    if (spec_.picture_width == 0) return Done{};
-    auto geometry = Preprocessor::open(*spec, spec->channels == Channels::gray ? 1 : 3, spec_.picture_width, spec_.picture_height);
-    if (!geometry) return Error{geometry.error()};
-    preprocessor_ = std::move(*geometry);
+  if (spec->fit == Fit::raw)
+    return Error{"preprocess: 'raw' suits the executor 'emulated' only; write 'letterbox' or 'stretch' for a model"};
+  if (device_ != nullptr && spec_.first_stage) {
+    if (input_count_ != 1)
+      return Error{spec_.model_path + ": has " + std::to_string(input_count_) +
+                   " inputs; a device serves models of one"};
+    leat_picture_target target{};
+    if (auto status = device_->open_pictures(inputs_[0], spec_.model_path, &target); !status) return status;
+    auto opened = Preprocessor::open(*spec, target.channels, target.width, target.height);
+    if (!opened) return Error{opened.error()};
+    preprocessor_ = std::move(*opened);
     return Done{};
   }
-  if (in.dtype != LEAT_F32 || in.rank != 4) return Error{spec_.model_path + ": its input is not float32 [n, channels, height, width]; export it so"};
-  auto opened = Preprocessor::open(*spec, static_cast<std::uint32_t>(in.shape[1]), static_cast<std::uint32_t>(in.shape[3]), static_cast<std::uint32_t>(in.shape[2]));
-  if (!opened) return Error{opened.error()};
-  preprocessor_ = std::move(*opened);
-  input_buffer_ = buffer_of(in.bytes);
-  inputs_[0].data = input_buffer_.get();
+  std::vector<leat_tensor> inputs(inputs_, inputs_ + input_count_);
+  if (!spec_.first_stage) {  // features come in; the picture's geometry is what the whole model takes
+    if (spec_.picture_width == 0) return Done{};
+    leat_tensor picture{};
+    picture.rank = 4;
+    picture.shape[0] = 1, picture.shape[1] = spec->channels == Channels::gray ? 1 : 3;
+    picture.shape[2] = spec_.picture_height, picture.shape[3] = spec_.picture_width;
+    inputs = {picture};
+  } else if (!spec_.last_stage && input_count_ != 1) {
+    return Error{spec_.model_path + ": has " + std::to_string(input_count_) +
+                 " inputs; a model that is cut into stages has one"};
+  }
+  auto opened = ModelInputs::open(*spec, inputs, spec_.first_stage ? spec_.batch_max : 1);
+  if (!opened) return Error{spec_.model_path + ": " + opened.error()};
+  model_inputs_ = std::move(*opened);
   return Done{};
 }
 
 Status ExecutorModule::open_output() {
-  if (!spec_.last_stage) return output_count_ == 1 ? Status(Done{}) : Status(Error{spec_.model_path + ": a stage that hands features on has one output"});
-  for (std::uint32_t i = 0; i < output_count_; ++i) {
-    output_buffers_.push_back(buffer_of(outputs_[i].bytes));
-    outputs_[i].data = output_buffers_.back().get();
+  if (!spec_.last_stage) {
+    if (output_count_ != 1) return Error{spec_.model_path + ": a stage that hands features on has one output"};
+    return device_ != nullptr && spec_.host_features_out ? device_->open_features(outputs_[0]) : Status(Done{});
   }
   const auto spec = parse_postprocess(spec_.postprocess);
   if (!spec) return Error{spec.error()};
-  auto opened = Postprocessor::open(*spec, {outputs_, output_count_}, spec_.labels);
+  auto opened = Postprocessor::open(*spec, {outputs_, output_count_}, spec_.labels, spec_.first_head,
+                                    model_inputs_.width(), model_inputs_.height());
   if (!opened) return Error{opened.error()};
   postprocessor_ = std::move(*opened);
+  if (device_ != nullptr) return device_->open_outputs({outputs_, output_count_});
+  alone_ = postprocessor_.tensors() != nullptr;
+  for (std::uint32_t i = 0; i < input_count_ && !raw_; ++i)
+    alone_ = alone_ || (i == 0 && (inputs_[i].flags & LEAT_TENSOR_UNBATCHED) != 0);
+  for (std::uint32_t i = 0; i < output_count_; ++i)
+    alone_ = alone_ || open_shape(outputs_[i]) || (outputs_[i].flags & LEAT_TENSOR_UNBATCHED) != 0;
+  for (std::uint32_t i = 0; i < output_count_; ++i) {
+    if (open_shape(outputs_[i])) {
+      output_buffers_.emplace_back();
+      continue;
+    }
+    const bool batched = (outputs_[i].flags & LEAT_TENSOR_UNBATCHED) == 0;
+    output_buffers_.push_back(aligned_buffer(alone_ && batched ? row_bytes(outputs_[i]) : outputs_[i].bytes));
+    outputs_[i].data = output_buffers_.back().get();
+  }
   return Done{};
 }
 
 Status ExecutorModule::open() {
   if (const std::string_view wrong = what_is_wrong_with(spec_); !wrong.empty()) return Error{std::string(wrong)};
+  if (spec_.executor == "onnx" && spec_.postprocess.empty() && spec_.last_stage) {
+    const auto known = recognise(spec_.model_path, spec_.preprocess);
+    if (!known) return Error{known.error()};
+    spec_.preprocess = known->preprocess, spec_.postprocess = known->postprocess;
+  }
   for (const auto step : {&ExecutorModule::open_session, &ExecutorModule::open_input, &ExecutorModule::open_output}) {
     if (const auto status = (this->*step)(); !status) return status;
   }
   return Done{};
+}
+
+// The detection that an item is. False: there is none such.
+bool ExecutorModule::box_of(const Item& item, Box* box) const noexcept {
+  if (item.result == nullptr || item.detection >= LEAT_MAX_DETECTIONS ||
+      static_cast<std::uint32_t>(item.detection) >= item.result->detection_count)
+    return false;
+  const leat_detection& d = item.result->detections[item.detection];
+  *box = {d.x0, d.y0, d.x1, d.y1};
+  return true;
 }
 
 // False: the item's own frame or box is unusable.
@@ -165,54 +227,111 @@ bool ExecutorModule::fill_input(const Item& item, std::uint32_t row, ItemReport&
     return usable;
   }
   Box box;
-  if (item.detection >= 0) {
-    if (item.result == nullptr || item.detection >= LEAT_MAX_DETECTIONS || static_cast<std::uint32_t>(item.detection) >= item.result->detection_count) return false;
-    const leat_detection& d = item.result->detections[item.detection];
-    box = {d.x0, d.y0, d.x1, d.y1};
+  if (item.detection >= 0 && !box_of(item, &box)) return false;
+  if (device_ != nullptr) {
+    leat_picture_job job;
+    if (!preprocessor_.job(item.frame, item.detection >= 0 ? &box : nullptr, &job)) return false;
+    const std::uint64_t bytes = row_bytes(inputs_[0]);
+    for (std::uint32_t r = row; r < row + item.rows; ++r)
+      device_->add(job, static_cast<std::byte*>(inputs_[0].data) + r * bytes);
+    return true;
   }
-  const std::uint64_t bytes = row_bytes(inputs_[0]);
-  std::byte* const at = input_buffer_.get() + row * bytes;
-  if (!preprocessor_.run(item.frame, item.detection >= 0 ? &box : nullptr, reinterpret_cast<float*>(at))) return false;
-  for (std::uint32_t r = 1; r < item.rows; ++r) {
-    std::memcpy(at + r * bytes, at, bytes);
-    report.pixel_bytes_copied += bytes;
-  }
+  if (!model_inputs_.fill(item.frame, item.detection >= 0 ? &box : nullptr, row)) return false;
+  for (std::uint32_t r = 1; r < item.rows && !alone_; ++r)
+    report.pixel_bytes_copied += model_inputs_.repeat(row, row + r);
   return true;
 }
 
-bool ExecutorModule::fail_all(std::span<ItemReport> reports, std::string_view why) noexcept {
+// The executor's part: what its run() returns. On a device everything is put on its stream, and one wait ends it:
+// before that nothing that it reads or writes may change hands.
+int ExecutorModule::execute(std::span<const leat_tensor> inputs, std::span<leat_tensor> outputs, std::uint32_t rows,
+                            std::byte* features_out) noexcept {
+  const bool bounced = device_ != nullptr && !spec_.last_stage && spec_.host_features_out;
+  if (!spec_.last_stage && !bounced) outputs[0].data = features_out;
+  const auto run = [&] {
+    return executor_->run(session_.get(), rows, inputs.data(), static_cast<std::uint32_t>(inputs.size()),
+                          outputs.data(), output_count_, error_, sizeof error_);
+  };
+  if (device_ == nullptr) return run();
+  bool good = device_->launch();
+  const bool ran = good && run() == 0;
+  if (ran && spec_.last_stage) good = device_->download(outputs, rows);
+  if (ran && bounced) good = device_->copy(features_out, outputs[0].data, rows * row_bytes(outputs_[0]));
+  good = device_->wait() && good;  // also where something failed: the rest is over then
+  if (!good) error_[std::string_view(device_->error()).copy(error_, kErrorBytes - 1)] = '\0';
+  const bool finished = executor_->finish == nullptr || executor_->finish(session_.get(), error_, sizeof error_) == 0;
+  return good && ran && finished ? 0 : 1;
+}
+
+bool ExecutorModule::fail_all(std::span<ItemReport> reports, std::string_view why, Reason reason) noexcept {
   if (!why.empty()) error_[why.copy(error_, kErrorBytes - 1)] = '\0';
-  std::fill(reports.begin(), reports.end(), ItemReport{.reason = Reason::model_error});
+  std::fill(reports.begin(), reports.end(), ItemReport{.reason = reason});
   return false;
 }
 
-bool ExecutorModule::run(std::span<const Item> items, std::span<ItemReport> reports, const std::byte* features_in, std::byte* features_out) noexcept {
+bool ExecutorModule::run(std::span<const Item> items, std::span<ItemReport> reports, const std::byte* features_in,
+                         std::byte* features_out) noexcept {
   std::uint32_t rows = 0;
   for (const Item& item : items) rows += item.rows;
-  if (rows == 0 || rows > spec_.batch_max || reports.size() < items.size()) return fail_all(reports, "the batch is empty or larger than this module's batch");
-  if ((features_in == nullptr) != spec_.first_stage || (features_out == nullptr) != spec_.last_stage) return fail_all(reports, "features were given to a stage that has none, or none to one that has");
+  if (rows == 0 || rows > spec_.batch_max || reports.size() < items.size())
+    return fail_all(reports, "the batch is empty or larger than this module's batch");
+  if ((features_in == nullptr) != spec_.first_stage || (features_out == nullptr) != spec_.last_stage)
+    return fail_all(reports, "features were given to a stage that has none, or none to one that has");
+  if (!alone_ || features_in != nullptr) return run_together(items, reports, features_in, features_out);
+  bool good = true;  // an item that fails does so alone
+  for (std::size_t i = 0; i < items.size(); ++i)
+    good = run_together(items.subspan(i, 1), reports.subspan(i, 1), features_in, features_out) && good;
+  return good;
+}
+
+bool ExecutorModule::run_together(std::span<const Item> items, std::span<ItemReport> reports,
+                                  const std::byte* features_in, std::byte* features_out) noexcept {
+  std::uint32_t rows = 0;
+  if (device_ != nullptr) device_->begin();
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    reports[i] = {};
+    if (spec_.first_stage && !fill_input(items[i], rows, reports[i])) reports[i].reason = Reason::bad_frame;
+    rows += alone_ ? 1 : items[i].rows;
+  }
+  if (alone_ && reports[0].reason != Reason::none) return true;
+  leat_tensor features = inputs_[0], outputs[kMaxModelTensors];
+  std::span<const leat_tensor> inputs(&features, 1);
+  if (!spec_.first_stage) {
+    features.data = const_cast<std::byte*>(features_in);
+    features.shape[0] = rows;
+  } else if (device_ != nullptr) {
+    features.shape[0] = rows;
+  } else {
+    inputs = raw_ ? std::span<const leat_tensor>(raw_items_, rows) : model_inputs_.tensors(rows);
+  }
+  const TensorsPost* const tensors = postprocessor_.tensors();
+  const Placement none;
+  for (std::uint32_t i = 0; i < output_count_; ++i) {
+    outputs[i] = outputs_[i];
+    if ((outputs[i].flags & LEAT_TENSOR_UNBATCHED) == 0 && outputs[i].rank > 0) outputs[i].shape[0] = rows;
+    if (tensors == nullptr || device_ != nullptr || items[0].result == nullptr) continue;
+    std::uint64_t room = 0;
+    const PostTarget target{none, items[0].frame, items[0].detection, items[0].result, items[0].parts};
+    if (std::byte* const at = tensors->place(i, target, &room); at != nullptr)
+      outputs[i].data = at, outputs[i].bytes = room;
+  }
+  if (const int code = execute(inputs, {outputs, output_count_}, rows, features_out); code != 0)
+    return fail_all(reports, {}, code == LEAT_RUN_TOO_LARGE ? Reason::result_too_large : Reason::model_error);
+  if (!spec_.last_stage) return true;
 
   std::uint32_t row = 0;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    reports[i] = {};
-    if (spec_.first_stage && !fill_input(items[i], row, reports[i])) reports[i].reason = Reason::bad_frame;
-    row += items[i].rows;
-  }
-  leat_tensor input = inputs_[0], outputs[kMaxTensors];
-  if (!spec_.first_stage) input.data = const_cast<std::byte*>(features_in);
-  input.shape[0] = rows;
-  std::copy_n(outputs_, output_count_, outputs);
-  for (std::uint32_t i = 0; i < output_count_; ++i) outputs[i].shape[0] = rows;
-  if (!spec_.last_stage) outputs[0].data = features_out;
-  if (executor_->run(session_.get(), rows, raw_ ? raw_items_ : &input, raw_ ? rows : 1, outputs, output_count_, error_, sizeof error_) != 0) return fail_all(reports, {});
-  if (!spec_.last_stage) return true;
-
-  row = 0;
-  for (std::size_t i = 0; i < items.size(); ++i) {
     const Item& item = items[i];
     if (reports[i].reason == Reason::none && item.result != nullptr) {
-      const Placement placement = raw_ || item.detection >= 0 ? Placement{} : preprocessor_.placement(item.frame, nullptr);
-      reports[i].fan_out = postprocessor_.run({outputs, output_count_}, row, placement, item.frame, item.detection, spec_.fan_out_cap, item.result);
+      Box box;
+      const bool boxed = item.detection >= 0 && box_of(item, &box);
+      const Box* const inside = boxed ? &box : nullptr;
+      const Placement placement = raw_ ? Placement{}
+                                  : device_ != nullptr && spec_.first_stage
+                                      ? preprocessor_.placement(item.frame, inside)
+                                      : model_inputs_.placement(item.frame, inside);
+      reports[i].fan_out = postprocessor_.run({outputs, output_count_}, row, placement, item.frame, item.detection,
+                                              item.result, item.parts);
     }
     row += item.rows;
   }

@@ -22,13 +22,16 @@ Result<OnnxLibrary> load() {
     void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
       const char* text = ::dlerror();
-      if (path == kFile || ::access(path.c_str(), F_OK) == 0) why = text != nullptr ? text : "the loader gives no reason";
+      if (path == kFile || ::access(path.c_str(), F_OK) == 0)
+        why = text != nullptr ? text : "the loader gives no reason";
       continue;
     }
     const auto base = reinterpret_cast<const OrtApiBase* (*)()>(::dlsym(library, "OrtGetApiBase"));
     const OrtApi* api = base != nullptr ? base()->GetApi(kApiVersion) : nullptr;
     if (api == nullptr) {
-      why = path + (base == nullptr ? " is not ONNX Runtime" : std::string(" is version ") + base()->GetVersionString() + ", too old; 1.21 or later is needed");
+      why = path + (base == nullptr ? " is not ONNX Runtime"
+                                    : std::string(" is version ") + base()->GetVersionString() +
+                                          ", too old; 1.21 or later is needed");
       ::dlclose(library);
       continue;
     }
@@ -36,14 +39,16 @@ Result<OnnxLibrary> load() {
     ::dlinfo(library, RTLD_DI_LINKMAP, &map);
     return OnnxLibrary{api, map != nullptr ? map->l_name : path, base()->GetVersionString()};
   }
-  return Error{"ONNX Runtime cannot be loaded: " + why + "; run tools/setup, or name an unpacked release in ONNXRUNTIME_ROOT"};
+  return Error{"ONNX Runtime cannot be loaded: " + why +
+               "; run tools/setup, or name an unpacked release in ONNXRUNTIME_ROOT"};
 }
 
 }  // namespace
 
 std::vector<std::string> onnx_library_candidates() {
   std::vector<std::string> out;
-  if (const char* root = std::getenv("ONNXRUNTIME_ROOT"); root != nullptr && *root != '\0') out.push_back(std::string(root) + "/lib/" + kFile);
+  if (const char* root = std::getenv("ONNXRUNTIME_ROOT"); root != nullptr && *root != '\0')
+    out.push_back(std::string(root) + "/lib/" + kFile);
   std::error_code failed;
   auto folder = std::filesystem::read_symlink("/proc/self/exe", failed).parent_path();
   if (!failed) {

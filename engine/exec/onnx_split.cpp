@@ -20,8 +20,8 @@
 namespace leat::exec {
 namespace {
 
-constexpr int kMaxRank = 8;                   // of leat_tensor
-constexpr int kSmallConstant = 4096;          // elements: a shape that a Reshape reads, never a weight
+constexpr int kMaxRank = 8;           // of leat_tensor
+constexpr int kSmallConstant = 4096;  // elements: a shape that a Reshape reads, never a weight
 constexpr std::uint32_t kForever = UINT32_MAX;
 constexpr char kBetweenCuts = '\t';
 constexpr const char* kBatchName = "n";
@@ -31,11 +31,16 @@ using Names = std::unordered_set<std::string>;
 std::uint64_t element_bytes(int type) {
   switch (type) {
     case onnx::TensorProto_DataType_FLOAT:
-    case onnx::TensorProto_DataType_INT32: return 4;
-    case onnx::TensorProto_DataType_FLOAT16: return 2;
-    case onnx::TensorProto_DataType_INT64: return 8;
-    case onnx::TensorProto_DataType_UINT8: return 1;
-    default: return 0;  // not a type of leat_tensor
+    case onnx::TensorProto_DataType_INT32:
+      return 4;
+    case onnx::TensorProto_DataType_FLOAT16:
+      return 2;
+    case onnx::TensorProto_DataType_INT64:
+      return 8;
+    case onnx::TensorProto_DataType_UINT8:
+      return 1;
+    default:
+      return 0;  // not a type of leat_tensor
   }
 }
 
@@ -77,24 +82,29 @@ void add_reads(const onnx::NodeProto& node, std::vector<std::string>& out) {
   }
 }
 
-bool draws_numbers(const onnx::NodeProto& node) { return node.op_type().starts_with("Random") || node.op_type() == "Multinomial" || node.op_type() == "Bernoulli"; }
+bool draws_numbers(const onnx::NodeProto& node) {
+  return node.op_type().starts_with("Random") || node.op_type() == "Multinomial" || node.op_type() == "Bernoulli";
+}
 
 // A runtime makes one kernel of these two, or runs the second in place.
 bool fuses_after(const std::string& before, const std::string& behind) {
   static const std::set<std::string> kBefore{"Conv", "ConvTranspose", "Gemm", "MatMul", "Add", "BatchNormalization"};
-  static const std::set<std::string> kBehind{"Relu", "LeakyRelu", "Clip", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "PRelu", "Elu", "Add", "Mul", "BatchNormalization", "Dropout", "Identity"};
+  static const std::set<std::string> kBehind{"Relu",        "LeakyRelu",          "Clip",    "Sigmoid", "Tanh",
+                                             "HardSigmoid", "HardSwish",          "PRelu",   "Elu",     "Add",
+                                             "Mul",         "BatchNormalization", "Dropout", "Identity"};
   return kBefore.contains(before) && kBehind.contains(behind);
 }
 
 // Names come from the file: anything may be in them.
 std::string one_line(std::string text) {
-  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return std::iscntrl(c) != 0; }, ' ');
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return std::iscntrl(c) != 0; }, ' ');
   return text;
 }
 
 struct Layer {
-  int node = 0;                      // index in the model's graph
-  std::vector<std::string> reads;    // names that are no constants
+  int node = 0;                    // index in the model's graph
+  std::vector<std::string> reads;  // names that are no constants
 };
 
 }  // namespace
@@ -104,12 +114,13 @@ struct OnnxGraph::State {
   onnx::ModelProto model;
   std::int64_t fixed_batch = 0;
   std::string inference_problem;
-  std::map<std::string, Tensor> tensors;                      // activations whose type is known
-  std::unordered_map<std::string, int> constant_nodes;        // output of a constant node: its index
-  std::unordered_map<std::string, int> initializers;          // index in the graph
-  Names inputs, outputs;                                      // of the graph, without initializers
-  std::vector<Layer> layers;                                  // needed, in topological order
-  std::unordered_map<std::string, std::uint32_t> last_use;    // activation: the last layer that reads it, kForever for outputs
+  std::map<std::string, Tensor> tensors;                // activations whose type is known
+  std::unordered_map<std::string, int> constant_nodes;  // output of a constant node: its index
+  std::unordered_map<std::string, int> initializers;    // index in the graph
+  Names inputs, outputs;                                // of the graph, without initializers
+  std::vector<Layer> layers;                            // needed, in topological order
+  std::unordered_map<std::string, std::uint32_t>
+      last_use;  // activation: the last layer that reads it, kForever for outputs
   std::vector<OnnxCut> cuts;
 
   bool constant(const std::string& n) const { return constant_nodes.contains(n) || initializers.contains(n); }
@@ -120,16 +131,19 @@ struct OnnxGraph::State {
   void find_cuts();
   void add_cut(std::uint32_t layer, const std::string& tensor);
   onnx::ValueInfoProto boundary(const std::string& tensor) const;
-  Result<std::pair<std::uint32_t, std::uint32_t>> layer_range(std::span<const std::string> names, std::uint32_t first, std::uint32_t end) const;
+  Result<std::pair<std::uint32_t, std::uint32_t>> layer_range(std::span<const std::string> names, std::uint32_t first,
+                                                              std::uint32_t end) const;
   std::vector<int> constants_of(std::uint32_t from, std::uint32_t to, Names* used) const;
 };
 
 // Constants, the layers that an output needs, and who reads what last.
 Status OnnxGraph::State::index() {
   const onnx::GraphProto& g = model.graph();
-  if (g.node_size() == 0 || g.output_size() == 0) return error("is not an ONNX model, or an empty one; name an ONNX file");
+  if (g.node_size() == 0 || g.output_size() == 0)
+    return error("is not an ONNX model, or an empty one; name an ONNX file");
   for (int i = 0; i < g.initializer_size(); ++i) initializers.emplace(g.initializer(i).name(), i);
-  for (int i = 0; i < g.sparse_initializer_size(); ++i) initializers.emplace(g.sparse_initializer(i).values().name(), -1);
+  for (int i = 0; i < g.sparse_initializer_size(); ++i)
+    initializers.emplace(g.sparse_initializer(i).values().name(), -1);
   for (const auto& i : g.input()) {
     if (!initializers.contains(i.name())) inputs.insert(i.name());
   }
@@ -143,19 +157,25 @@ Status OnnxGraph::State::index() {
     bool fixed = !draws_numbers(g.node(i));
     for (const auto& r : reads) fixed = fixed && !defined.contains(r);
     for (const auto& r : g.node(i).input()) {
-      if (!r.empty() && !defined.contains(r) && !constant(r)) return error("node '" + g.node(i).op_type() + "' reads '" + r + "', which nothing before it makes; export the model in topological order");
+      if (!r.empty() && !defined.contains(r) && !constant(r))
+        return error("node '" + g.node(i).op_type() + "' reads '" + r +
+                     "', which nothing before it makes; export the model in topological order");
     }
     for (const auto& o : g.node(i).output()) {
       if (o.empty()) continue;
-      if (fixed) constant_nodes.emplace(o, i);
-      else defined.insert(o), producer.emplace(o, i);
+      if (fixed)
+        constant_nodes.emplace(o, i);
+      else
+        defined.insert(o), producer.emplace(o, i);
     }
   }
   std::vector<bool> needed(static_cast<std::size_t>(g.node_size()), false);
   Names wanted = outputs;
   for (int i = g.node_size() - 1; i >= 0; --i) {
     const auto& made = g.node(i).output();
-    if (made.empty() || std::none_of(made.begin(), made.end(), [&](const auto& o) { return producer.contains(o) && wanted.contains(o); })) continue;
+    if (made.empty() || std::none_of(made.begin(), made.end(),
+                                     [&](const auto& o) { return producer.contains(o) && wanted.contains(o); }))
+      continue;
     needed[static_cast<std::size_t>(i)] = true;
     std::vector<std::string> reads;
     add_reads(g.node(i), reads);
@@ -209,7 +229,8 @@ bool OnnxGraph::State::infer_at(std::int64_t batch, std::map<std::string, Tensor
     bare->mutable_type()->mutable_tensor_type()->set_elem_type(o.type().tensor_type().elem_type());
   }
   try {
-    onnx::shape_inference::InferShapes(light, onnx::OpSchemaRegistry::Instance(), onnx::ShapeInferenceOptions(false, 0, true));
+    onnx::shape_inference::InferShapes(light, onnx::OpSchemaRegistry::Instance(),
+                                       onnx::ShapeInferenceOptions(false, 0, true));
   } catch (const std::exception& e) {
     inference_problem = one_line(e.what());
     return false;
@@ -229,19 +250,22 @@ bool OnnxGraph::State::infer_at(std::int64_t batch, std::map<std::string, Tensor
   return true;
 }
 
-// A tensor has the batch as its first dimension if that, and nothing else, follows the batch. Where the model fixes the batch
-// only one size can be looked at.
+// A tensor has the batch as its first dimension if that, and nothing else, follows the batch. Where the model fixes the
+// batch only one size can be looked at.
 void OnnxGraph::State::infer() {
   for (const auto& i : model.graph().input()) {
     const auto& shape = i.type().tensor_type().shape();
-    if (inputs.contains(i.name()) && shape.dim_size() > 0 && shape.dim(0).has_dim_value() && shape.dim(0).dim_value() > 0) fixed_batch = shape.dim(0).dim_value();
+    if (inputs.contains(i.name()) && shape.dim_size() > 0 && shape.dim(0).has_dim_value() &&
+        shape.dim(0).dim_value() > 0)
+      fixed_batch = shape.dim(0).dim_value();
   }
   const std::int64_t low = fixed_batch > 0 ? fixed_batch : 1, high = fixed_batch > 0 ? fixed_batch : 2;
   std::map<std::string, Tensor> at_low, at_high;
   if (!infer_at(low, &at_low) || !infer_at(high, &at_high)) return;
   for (auto& [tensor, t] : at_low) {
     const Tensor& other = at_high[tensor];
-    const bool alike = t.known && other.known && t.shape.size() == other.shape.size() && !t.shape.empty() && std::equal(t.shape.begin() + 1, t.shape.end(), other.shape.begin() + 1);
+    const bool alike = t.known && other.known && t.shape.size() == other.shape.size() && !t.shape.empty() &&
+                       std::equal(t.shape.begin() + 1, t.shape.end(), other.shape.begin() + 1);
     t.batched = alike && t.shape[0] == low && other.shape[0] == high;
     if (t.batched) t.shape.erase(t.shape.begin());
     tensors.emplace(tensor, t);
@@ -250,7 +274,9 @@ void OnnxGraph::State::infer() {
 
 void OnnxGraph::State::add_cut(std::uint32_t layer, const std::string& tensor) {
   const auto found = tensors.find(tensor);
-  if (found == tensors.end() || !found->second.batched || element_bytes(found->second.type) == 0 || inputs.contains(tensor) || outputs.contains(tensor)) return;
+  if (found == tensors.end() || !found->second.batched || element_bytes(found->second.type) == 0 ||
+      inputs.contains(tensor) || outputs.contains(tensor))
+    return;
   if (one_line(tensor) != tensor) return;  // it could not be named in a profile
   const onnx::NodeProto& before = model.graph().node(layers[layer].node);
   const Layer* reader = nullptr;
@@ -260,7 +286,11 @@ void OnnxGraph::State::add_cut(std::uint32_t layer, const std::string& tensor) {
     if (readers++ == 0) reader = &layers[i];
   }
   const bool fuses = readers == 1 && fuses_after(before.op_type(), model.graph().node(reader->node).op_type());
-  cuts.push_back({.tensor = tensor, .shape = found->second.shape, .item_bytes = found->second.bytes(), .layers_before = layer + 1, .fuses = fuses});
+  cuts.push_back({.tensor = tensor,
+                  .shape = found->second.shape,
+                  .item_bytes = found->second.bytes(),
+                  .layers_before = layer + 1,
+                  .fuses = fuses});
 }
 
 void OnnxGraph::State::find_cuts() {
@@ -287,20 +317,29 @@ onnx::ValueInfoProto OnnxGraph::State::boundary(const std::string& tensor) const
   auto* type = out.mutable_type()->mutable_tensor_type();
   type->set_elem_type(t.type);
   auto* batch = type->mutable_shape()->add_dim();
-  if (fixed_batch > 0) batch->set_dim_value(fixed_batch);
-  else batch->set_dim_param(kBatchName);
+  if (fixed_batch > 0)
+    batch->set_dim_value(fixed_batch);
+  else
+    batch->set_dim_param(kBatchName);
   for (const auto d : t.shape) type->mutable_shape()->add_dim()->set_dim_value(d);
   return out;
 }
 
 // Layers [from, to) of a block range. Refuses names that are no cut points, out of order or too few for the range.
-Result<std::pair<std::uint32_t, std::uint32_t>> OnnxGraph::State::layer_range(std::span<const std::string> names, std::uint32_t first, std::uint32_t end) const {
-  if (first >= end || end > names.size() + 1) return error("has " + std::to_string(names.size() + 1) + " blocks; blocks " + std::to_string(first) + " to " + std::to_string(end) + " are not among them; name cuts for as many blocks as the plan has");
+Result<std::pair<std::uint32_t, std::uint32_t>> OnnxGraph::State::layer_range(std::span<const std::string> names,
+                                                                              std::uint32_t first,
+                                                                              std::uint32_t end) const {
+  if (first >= end || end > names.size() + 1)
+    return error("has " + std::to_string(names.size() + 1) + " blocks; blocks " + std::to_string(first) + " to " +
+                 std::to_string(end) + " are not among them; name cuts for as many blocks as the plan has");
   std::uint32_t from = 0, to = static_cast<std::uint32_t>(layers.size()), before = 0;
   for (std::uint32_t i = 0; i < names.size(); ++i) {
     const auto cut = std::find_if(cuts.begin(), cuts.end(), [&](const OnnxCut& c) { return c.tensor == names[i]; });
-    if (cut == cuts.end()) return error("cannot be cut at '" + names[i] + "': it is not a tensor that alone is alive there; profile this model again");
-    if (cut->layers_before <= before) return error("the cut at '" + names[i] + "' does not lie behind the one before it; profile this model again");
+    if (cut == cuts.end())
+      return error("cannot be cut at '" + names[i] +
+                   "': it is not a tensor that alone is alive there; profile this model again");
+    if (cut->layers_before <= before)
+      return error("the cut at '" + names[i] + "' does not lie behind the one before it; profile this model again");
     before = cut->layers_before;
     if (i + 1 == first) from = before;
     if (i + 1 == end) to = before;
@@ -331,12 +370,15 @@ OnnxGraph::OnnxGraph(OnnxGraph&&) noexcept = default;
 OnnxGraph& OnnxGraph::operator=(OnnxGraph&&) noexcept = default;
 
 Result<OnnxGraph> OnnxGraph::parse(std::string_view bytes, const std::string& name) {
-  static google::protobuf::LogHandler* const kSilenced = google::protobuf::SetLogHandler(nullptr);  // our one line says it
+  static google::protobuf::LogHandler* const kSilenced =
+      google::protobuf::SetLogHandler(nullptr);  // our one line says it
   (void)kSilenced;
   auto state = std::make_unique<State>();
   state->name = name;
-  if (bytes.size() > INT32_MAX) return state->error("is larger than 2 GiB; export it with its weights in a file of their own");
-  if (!state->model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return state->error("is not an ONNX model; name an ONNX file");
+  if (bytes.size() > INT32_MAX)
+    return state->error("is larger than 2 GiB; export it with its weights in a file of their own");
+  if (!state->model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    return state->error("is not an ONNX model; name an ONNX file");
   if (auto status = state->index(); !status) return Error{status.error()};
   state->infer();
   state->find_cuts();
@@ -356,7 +398,8 @@ const std::vector<OnnxCut>& OnnxGraph::cuts() const { return state_->cuts; }
 std::vector<std::int64_t> OnnxGraph::input_shape() const {
   for (const auto& i : state_->model.graph().input()) {
     const auto t = state_->tensors.find(i.name());
-    if (state_->inputs.contains(i.name())) return t != state_->tensors.end() && t->second.batched ? t->second.shape : std::vector<std::int64_t>{};
+    if (state_->inputs.contains(i.name()))
+      return t != state_->tensors.end() && t->second.batched ? t->second.shape : std::vector<std::int64_t>{};
   }
   return {};
 }
@@ -364,13 +407,16 @@ std::int64_t OnnxGraph::fixed_batch() const { return state_->fixed_batch; }
 std::uint32_t OnnxGraph::layers() const { return static_cast<std::uint32_t>(state_->layers.size()); }
 bool OnnxGraph::external_weights() const {
   const auto& all = state_->model.graph().initializer();
-  return std::any_of(all.begin(), all.end(), [](const onnx::TensorProto& t) { return t.data_location() == onnx::TensorProto_DataLocation_EXTERNAL; });
+  return std::any_of(all.begin(), all.end(), [](const onnx::TensorProto& t) {
+    return t.data_location() == onnx::TensorProto_DataLocation_EXTERNAL;
+  });
 }
 std::string OnnxGraph::why_few_cuts() const { return state_->inference_problem; }
 
 Result<std::string> OnnxGraph::serialize() const {
   std::string out;
-  if (state_->model.ByteSizeLong() > INT32_MAX || !state_->model.SerializeToString(&out)) return state_->error("is larger than 2 GiB; keep its weights in a file of their own");
+  if (state_->model.ByteSizeLong() > INT32_MAX || !state_->model.SerializeToString(&out))
+    return state_->error("is larger than 2 GiB; keep its weights in a file of their own");
   return out;
 }
 
@@ -401,22 +447,28 @@ Result<std::string> OnnxGraph::block(std::span<const std::string> names, std::ui
   }
   if (first > 0) *block->add_input() = s.boundary(names[first - 1]);
   for (const auto& i : g.input()) {
-    if (s.inputs.contains(i.name()) ? first == 0 : used.contains(i.name())) *block->add_input() = i;  // old models list their weights as inputs
+    if (s.inputs.contains(i.name()) ? first == 0 : used.contains(i.name()))
+      *block->add_input() = i;  // old models list their weights as inputs
   }
-  if (end <= names.size()) *block->add_output() = s.boundary(names[end - 1]);
-  else *block->mutable_output() = g.output();
+  if (end <= names.size())
+    *block->add_output() = s.boundary(names[end - 1]);
+  else
+    *block->mutable_output() = g.output();
   std::string bytes;
-  if (out.ByteSizeLong() > INT32_MAX || !out.SerializeToString(&bytes)) return s.error("a block of it is larger than 2 GiB; cut it into more blocks");
+  if (out.ByteSizeLong() > INT32_MAX || !out.SerializeToString(&bytes))
+    return s.error("a block of it is larger than 2 GiB; cut it into more blocks");
   return bytes;
 }
 
-Result<std::uint64_t> OnnxGraph::memory_bytes(std::span<const std::string> names, std::uint32_t first, std::uint32_t end, std::uint32_t batch) const {
+Result<std::uint64_t> OnnxGraph::memory_bytes(std::span<const std::string> names, std::uint32_t first,
+                                              std::uint32_t end, std::uint32_t batch) const {
   const State& s = *state_;
   const auto range = s.layer_range(names, first, end);
   if (!range) return Error{range.error()};
   Names used;
   std::uint64_t weights = 0;
-  for (const int i : s.constants_of(range->first, range->second, &used)) weights += s.model.graph().node(i).ByteSizeLong();
+  for (const int i : s.constants_of(range->first, range->second, &used))
+    weights += s.model.graph().node(i).ByteSizeLong();
   for (const auto& t : s.model.graph().initializer()) weights += used.contains(t.name()) ? weight_bytes(t) : 0;
   const auto size = [&](const std::string& tensor) {
     const auto t = s.tensors.find(tensor);
@@ -446,8 +498,12 @@ Result<std::uint64_t> OnnxGraph::memory_bytes(std::span<const std::string> names
 void OnnxGraph::randomize_weights(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   for (auto& t : *state_->model.mutable_graph()->mutable_initializer()) {
-    if (t.data_type() != onnx::TensorProto_DataType_FLOAT || t.dims_size() < 2 || t.data_location() == onnx::TensorProto_DataLocation_EXTERNAL) continue;
-    const std::uint64_t count = elements(t), fan_in = std::max<std::uint64_t>(1, count / static_cast<std::uint64_t>(std::max<std::int64_t>(1, t.dims(0))));
+    if (t.data_type() != onnx::TensorProto_DataType_FLOAT || t.dims_size() < 2 ||
+        t.data_location() == onnx::TensorProto_DataLocation_EXTERNAL)
+      continue;
+    const std::uint64_t count = elements(t),
+                        fan_in = std::max<std::uint64_t>(
+                            1, count / static_cast<std::uint64_t>(std::max<std::int64_t>(1, t.dims(0))));
     std::normal_distribution<float> normal(0, std::sqrt(2.0F / static_cast<float>(fan_in)));
     std::string raw(count * sizeof(float), '\0');
     for (std::uint64_t i = 0; i < count; ++i) {

@@ -1,11 +1,11 @@
 // Where an ONNX model can be cut into blocks, and the sub-models between two cuts.
 //
 // A cut point is a place in the model's topological order where exactly one activation is alive: everything behind it
-// depends on everything before it through that one tensor alone (constants are not activations; each block gets its own).
-// Its first dimension must be the batch and the others numbers, so that the rows of a batch can be handed over as they lie.
-// A block range [first, end) over chosen cuts c_1..c_n runs from c_first (0: the model's inputs) to c_end (n + 1: its outputs).
-// Ownership: a graph owns its model; values are copies. Thread rule: const members from any thread. Control plane: allocates.
-// Errors: one line, "NAME: what is wrong; what to do".
+// depends on everything before it through that one tensor alone (constants are not activations; each block gets its
+// own). Its first dimension must be the batch and the others numbers, so that the rows of a batch can be handed over as
+// they lie. A block range [first, end) over chosen cuts c_1..c_n runs from c_first (0: the model's inputs) to c_end (n
+// + 1: its outputs). Ownership: a graph owns its model; values are copies. Thread rule: const members from any thread.
+// Control plane: allocates. Errors: one line, "NAME: what is wrong; what to do".
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct OnnxCut {
   std::vector<std::int64_t> shape;  // of one item: without the batch
   std::uint64_t item_bytes = 0;
   std::uint32_t layers_before = 0;  // layers (nodes that are no constants) before the cut
-  bool fuses = false;               // the layer behind it would be fused with the one before it, so that cutting here costs time
+  bool fuses = false;  // the layer behind it would be fused with the one before it, so that cutting here costs time
 };
 
 class OnnxGraph {
@@ -35,20 +35,22 @@ class OnnxGraph {
   OnnxGraph(OnnxGraph&&) noexcept;
   OnnxGraph& operator=(OnnxGraph&&) noexcept;
 
-  const std::vector<OnnxCut>& cuts() const;  // in the model's order
+  const std::vector<OnnxCut>& cuts() const;       // in the model's order
   std::vector<std::int64_t> input_shape() const;  // one item of the first input; empty: not known
-  std::int64_t fixed_batch() const;          // 0: the batch is open
-  std::uint32_t layers() const;              // nodes that are no constants and that an output needs
-  bool external_weights() const;             // some are in files beside the model's; a block finds them in the same folder
-  std::string why_few_cuts() const;          // empty, or what kept shapes from being known
+  std::int64_t fixed_batch() const;               // 0: the batch is open
+  std::uint32_t layers() const;                   // nodes that are no constants and that an output needs
+  bool external_weights() const;     // some are in files beside the model's; a block finds them in the same folder
+  std::string why_few_cuts() const;  // empty, or what kept shapes from being known
 
-  // The model of block range [first, end), serialised; `cuts` names the chosen tensors in order. The whole range is the model itself.
+  // The model of block range [first, end), serialised; `cuts` names the chosen tensors in order. The whole range is the
+  // model itself.
   Result<std::string> block(std::span<const std::string> cuts, std::uint32_t first, std::uint32_t end) const;
   // Weights of a block range, and the most that its activations of `batch` items need at any one time.
-  Result<std::uint64_t> memory_bytes(std::span<const std::string> cuts, std::uint32_t first, std::uint32_t end, std::uint32_t batch) const;
+  Result<std::uint64_t> memory_bytes(std::span<const std::string> cuts, std::uint32_t first, std::uint32_t end,
+                                     std::uint32_t batch) const;
 
-  // Every float matrix and filter drawn anew from a normal distribution of variance 2 / fan-in (activations keep their size
-  // from layer to layer); vectors stay. For models whose published weights are constants.
+  // Every float matrix and filter drawn anew from a normal distribution of variance 2 / fan-in (activations keep their
+  // size from layer to layer); vectors stay. For models whose published weights are constants.
   void randomize_weights(std::uint64_t seed);
   Result<std::string> serialize() const;
 

@@ -52,7 +52,8 @@ TEST(CutPoints, AChainCanBeCutBehindEveryLayerButTheLast) {
 TEST(CutPoints, NoneInsideAResidualUnit) {
   TestModel m(2, 0, 8, 16);
   const std::string head = m.relu(m.conv("x", 8, 8));
-  const std::string inner = m.conv(m.relu(m.conv(head, 8, 8)), 8, 8), sum = m.op("Add", {inner, head}), tail = m.relu(sum);
+  const std::string inner = m.conv(m.relu(m.conv(head, 8, 8)), 8, 8), sum = m.op("Add", {inner, head}),
+                    tail = m.relu(sum);
   m.output(m.op("GlobalAveragePool", {tail}));
   const OnnxGraph g = parsed(m.bytes());
   EXPECT_THAT(names(g), ElementsAre("Conv_2", head, sum, tail));
@@ -101,7 +102,8 @@ TEST(CutPoints, AFixedBatchIsKept) {
 }
 
 TEST(CutPoints, GarbageIsOneLine) {
-  for (const std::string& bytes : {std::string(), std::string("this is no model"), std::string(1000, '\xff'), chain_model(1, 2).substr(0, 500)}) {
+  for (const std::string& bytes :
+       {std::string(), std::string("this is no model"), std::string(1000, '\xff'), chain_model(1, 2).substr(0, 500)}) {
     const auto g = OnnxGraph::parse(bytes, "junk.onnx");
     ASSERT_FALSE(g.ok());
     EXPECT_THAT(g.error(), HasSubstr("junk.onnx: "));
@@ -111,7 +113,8 @@ TEST(CutPoints, GarbageIsOneLine) {
   EXPECT_FALSE(OnnxGraph::read("/tmp").ok());
 }
 
-// Bytes changed, dropped or doubled anywhere: refused in one line or read, never a crash, and whatever is read can be cut.
+// Bytes changed, dropped or doubled anywhere: refused in one line or read, never a crash, and whatever is read can be
+// cut.
 TEST(CutPoints, DamagedModelsAreRefusedOrRead) {
   const std::string whole = residual_model(31, 2, 0, 4, 8);
   std::size_t refused = 0, read = 0;
@@ -122,9 +125,14 @@ TEST(CutPoints, DamagedModelsAreRefusedOrRead) {
     for (std::uint32_t i = 0; i < 1 + seed % 4; ++i) {
       const std::size_t at = random() % bytes.size();
       switch (random() % 3) {
-        case 0: bytes[at] = static_cast<char>(random()); break;
-        case 1: bytes.erase(at, 1 + random() % 8); break;
-        default: bytes.insert(at, bytes.substr(at, 1 + random() % 64));
+        case 0:
+          bytes[at] = static_cast<char>(random());
+          break;
+        case 1:
+          bytes.erase(at, 1 + random() % 8);
+          break;
+        default:
+          bytes.insert(at, bytes.substr(at, 1 + random() % 64));
       }
     }
     const auto g = OnnxGraph::parse(bytes, "damaged.onnx");
@@ -186,7 +194,8 @@ class BlocksRun : public testing::Test {
 
   // Outputs of block range [first, end) on `inputs`, through the executor's C ABI.
   using Tensors = std::vector<std::vector<float>>;
-  Tensors run(const std::string& path, const std::vector<std::string>& cuts, std::uint32_t first, std::uint32_t end, std::uint32_t batch, Tensors inputs) {
+  Tensors run(const std::string& path, const std::vector<std::string>& cuts, std::uint32_t first, std::uint32_t end,
+              std::uint32_t batch, Tensors inputs) {
     const std::string extra = "cuts=" + join_cuts(cuts) + "\n";
     const leat_session_options options{path.c_str(), first, end, batch, 1, extra.c_str()};
     leat_session* session = nullptr;
@@ -213,7 +222,8 @@ class BlocksRun : public testing::Test {
     double most = 0, scale = 1e-30;
     for (std::size_t t = 0; t < a.size(); ++t) {
       EXPECT_EQ(a[t].size(), b[t].size());
-      for (std::size_t i = 0; i < a[t].size(); ++i) most = std::max<double>(most, std::abs(a[t][i] - b[t][i])), scale = std::max<double>(scale, std::abs(b[t][i]));
+      for (std::size_t i = 0; i < a[t].size(); ++i)
+        most = std::max<double>(most, std::abs(a[t][i] - b[t][i])), scale = std::max<double>(scale, std::abs(b[t][i]));
     }
     EXPECT_GT(scale, 1e-6) << "an answer of zeros compares nothing";
     return most / scale;
@@ -239,14 +249,16 @@ class BlocksRun : public testing::Test {
     for (std::uint32_t b = 0; b <= cuts.size(); ++b) all = run(path, cuts, b, b + 1, batch, all);
     EXPECT_LT(difference(all, whole), 1e-5) << path << ", every layer a block, seed " << seed;
     const Tensors half = run(path, cuts, 0, 2, batch, x);
-    EXPECT_LT(difference(run(path, cuts, 2, UINT32_MAX, batch, half), whole), 1e-5) << path << ", two ranges, seed " << seed;
+    EXPECT_LT(difference(run(path, cuts, 2, UINT32_MAX, batch, half), whole), 1e-5)
+        << path << ", two ranges, seed " << seed;
   }
   std::string folder_;
 };
 
 TEST_F(BlocksRun, OfTheCommittedModelsEqualTheWhole) {
   for (const char* model : {"/detect.onnx", "/classify.onnx"}) {
-    for (const std::uint32_t batch : {1u, 3u}) expect_chain_equals_whole(std::string(LEAT_MODELS) + model, batch, 17 + batch);
+    for (const std::uint32_t batch : {1u, 3u})
+      expect_chain_equals_whole(std::string(LEAT_MODELS) + model, batch, 17 + batch);
   }
 }
 
@@ -279,14 +291,21 @@ TEST_F(BlocksRun, StagesOfAModuleFindTheSameObjects) {
   const std::string model = LEAT_MODELS "/detect.onnx";
   const auto g = OnnxGraph::read(model);
   ASSERT_TRUE(g.ok());
-  ModuleSpec spec{.name = "detect", .model_path = model, .preprocess = "letterbox mean=0.5 std=0.5", .postprocess = "boxes stride=8 score=0.01", .labels = {"object"}, .batch_max = 2};
+  ModuleSpec spec{.name = "detect",
+                  .model_path = model,
+                  .preprocess = "letterbox mean=0.5 std=0.5",
+                  .postprocess = "boxes stride=8 score=0.01",
+                  .labels = {"object"},
+                  .batch_max = 2};
   auto whole = Module::open(spec);
   spec.cuts = {g->cuts()[3].tensor, g->cuts()[7].tensor};
   ModuleSpec head = spec, tail = spec;
   head.end_block = 2, head.last_stage = false;
-  tail.first_block = 2, tail.end_block = 3, tail.first_stage = false, tail.picture_width = 320, tail.picture_height = 192;
+  tail.first_block = 2, tail.end_block = 3, tail.first_stage = false, tail.picture_width = 320,
+  tail.picture_height = 192;
   auto first = Module::open(head), last = Module::open(tail);
-  ASSERT_TRUE(whole.ok() && first.ok() && last.ok()) << (first.ok() ? "" : first.error()) << (last.ok() ? "" : last.error());
+  ASSERT_TRUE(whole.ok() && first.ok() && last.ok())
+      << (first.ok() ? "" : first.error()) << (last.ok() ? "" : last.error());
   ASSERT_EQ((*first)->feature_bytes_out(), g->cuts()[7].item_bytes);
   ASSERT_EQ((*last)->feature_bytes_in(), g->cuts()[7].item_bytes);
 

@@ -1,9 +1,15 @@
 #include "engine/exec/postprocess.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 
+#include "engine/exec/post/boxes.h"
+#include "engine/exec/post/embedding.h"
+#include "engine/exec/post/map.h"
+#include "engine/exec/post/points.h"
+#include "engine/exec/post/text.h"
 #include "engine/exec/spec_line.h"
 
 namespace leat::exec {
@@ -37,7 +43,9 @@ std::string shape_text(const leat_tensor& t) {
   return out + "]";
 }
 
-std::size_t names_in(const std::string& list) { return static_cast<std::size_t>(std::count(list.begin(), list.end(), '\t')) + 1; }
+std::size_t names_in(const std::string& list) {
+  return static_cast<std::size_t>(std::count(list.begin(), list.end(), '\t')) + 1;
+}
 
 // Chances of a head's logits: their sum of exponentials relative to the largest. False: not finite.
 bool softmax_sum(const float* logits, std::size_t count, std::size_t* best, float* sum) noexcept {
@@ -47,25 +55,79 @@ bool softmax_sum(const float* logits, std::size_t count, std::size_t* best, floa
   return std::isfinite(*sum);
 }
 
+// Puts a head's label where that head has put one before (a batch that is run again), else where there is none yet. A
+// byte of `reserved` a label says whose it is, so that two workers never take the same place.
+void label(leat_detection& d, const leat_label& given) noexcept {
+  static_assert(LEAT_MAX_LABELS == sizeof d.reserved);
+  const std::atomic_ref owners(d.reserved), count(d.label_count);
+  const std::uint32_t mine = given.head + 1;
+  std::uint32_t seen = owners.load(std::memory_order_relaxed), place = 0;
+  while (place < LEAT_MAX_LABELS) {
+    const std::uint32_t owner = seen >> 8 * place & 0xff;
+    if (owner == mine || (owner == 0 && owners.compare_exchange_weak(seen, seen | mine << 8 * place))) break;
+    if (owner != 0) ++place;  // else somebody was faster: look there again
+  }
+  if (place == LEAT_MAX_LABELS) return;
+  d.labels[place] = given;
+  std::uint32_t had = count.load(std::memory_order_relaxed);
+  while (had <= place && !count.compare_exchange_weak(had, place + 1)) {
+  }
+}
+
+// The answer has a room of its own, opened with what was parsed.
+template <class P, class Spec>
+void set_room(PostprocessSpec& to, Spec spec) {
+  to.answer = Answer::room;
+  to.room = [spec = std::move(spec)](const PostSetting& setting) -> OpenedPost {
+    auto opened = P::open(spec, setting);
+    if (!opened) return Error{opened.error()};
+    return std::unique_ptr<Post>(std::move(*opened));
+  };
+}
+
 }  // namespace
 
 Result<PostprocessSpec> parse_postprocess(std::string_view line) {
   PostprocessSpec spec;
   SpecLine words("postprocess", line);
-  if (words.word("boxes")) spec.answer = Answer::boxes;
-  else if (words.word("classes")) spec.answer = Answer::classes;
-  else words.word("checksum");
+  if (words.word("boxes"))
+    spec.answer = Answer::boxes;
+  else if (words.word("classes"))
+    spec.answer = Answer::classes;
+  else if (words.word("tensors"))
+    spec.answer = Answer::tensors;
+  else if (words.word("points"))
+    set_room<PointsPost>(spec, PointsPost::parse(words));
+  else if (words.word("map"))
+    set_room<MapPost>(spec, MapPost::parse(words));
+  else if (words.word("text"))
+    set_room<TextPost>(spec, TextPost::parse(words));
+  else if (words.word("embedding"))
+    set_room<EmbeddingPost>(spec, words.word("unit"));
+  else
+    words.word("checksum");
   if (spec.answer == Answer::boxes) {
-    if (const auto layout = words.text("layout")) {
-      if (*layout == "rows") spec.layout = BoxLayout::rows;
-      else if (*layout != "maps") words.fail("layout=" + *layout + " is not known; write maps or rows");
-    }
+    std::optional<std::string> layout = words.text("layout");
+    if (!layout && words.has("columns")) layout = "columns";
+    if (layout && *layout == "rows")
+      spec.layout = BoxLayout::rows;
+    else if (layout && *layout != "maps")
+      set_room<BoxesPost>(spec, BoxesPost::parse(*layout, words));
+  }
+  if (spec.answer == Answer::boxes) {
     words.number("stride", 1, 1024, &spec.stride);
     words.number("score", 0, 1, &spec.score_least);
     words.number("overlap", 0, 1, &spec.overlap_most);
   }
   if (spec.answer == Answer::classes) words.whole("top", 1, LEAT_MAX_CLASSES, &spec.top);
-  const auto status = words.finish("boxes [layout= stride= score= overlap=], classes [top=], checksum");
+  if (spec.answer == Answer::tensors) {
+    auto tensors = TensorsPost::parse(words);
+    if (!tensors) return Error{tensors.error()};
+    spec.tensors = std::move(*tensors);
+  }
+  const auto status = words.finish(
+      "boxes [layout= stride= score= overlap=], classes [top=], points, map, text, embedding, tensors "
+      "[names= most=], checksum");
   if (!status) return Error{status.error()};
   return spec;
 }
@@ -80,17 +142,37 @@ std::uint32_t suppress(std::span<Candidate> candidates, float overlap_most, std:
   std::uint32_t kept = 0;
   for (const Candidate& c : candidates) {
     if (kept == most) break;
-    const bool hidden = std::any_of(candidates.begin(), candidates.begin() + kept,
-                                    [&](const Candidate& k) { return k.class_id == c.class_id && overlap(k.box, c.box) > overlap_most; });
+    const bool hidden = std::any_of(candidates.begin(), candidates.begin() + kept, [&](const Candidate& k) {
+      return k.class_id == c.class_id && overlap(k.box, c.box) > overlap_most;
+    });
     if (!hidden) candidates[kept++] = c;
   }
   return kept;
 }
 
-Result<Postprocessor> Postprocessor::open(const PostprocessSpec& spec, std::span<const leat_tensor> outputs, std::span<const std::string> labels) {
+Result<Postprocessor> Postprocessor::open(const PostprocessSpec& spec, std::span<const leat_tensor> outputs,
+                                          std::span<const std::string> labels, std::uint32_t first_head,
+                                          std::uint32_t input_width, std::uint32_t input_height) {
   Postprocessor out;
   out.spec_ = spec;
+  out.first_head_ = first_head;
   if (outputs.empty()) return Error{"postprocess: the model has no output"};
+  std::vector<ItemTensor> items;
+  for (const leat_tensor& t : outputs) items.push_back(item_of(t, -1));
+  const PostSetting setting{items, input_width, input_height, labels};
+  if (spec.room) {
+    auto opened = spec.room(setting);
+    if (!opened) return Error{opened.error()};
+    out.room_ = std::move(*opened);
+    return out;
+  }
+  if (spec.answer == Answer::tensors) {
+    auto opened = TensorsPost::open(spec.tensors, setting);
+    if (!opened) return Error{opened.error()};
+    out.tensors_ = opened->get();
+    out.room_ = std::move(*opened);
+    return out;
+  }
   const leat_tensor& first = outputs[0];
   if (spec.answer == Answer::checksum) {
     if (first.dtype == LEAT_U8 && first.rank == 2 && first.shape[1] == 8) return out;
@@ -103,39 +185,49 @@ Result<Postprocessor> Postprocessor::open(const PostprocessSpec& spec, std::span
   if (spec.answer == Answer::boxes) {
     const bool maps = spec.layout == BoxLayout::maps;
     if (first.rank != (maps ? 4u : 3u) || first.shape[1] < 5) {
-      return Error{std::string("postprocess: boxes with layout=") + (maps ? "maps need an output [n, 4 + classes, h, w]" : "rows need an output [n, 4 + classes, m]") +
+      return Error{std::string("postprocess: boxes with layout=") +
+                   (maps ? "maps need an output [n, 4 + classes, h, w]" : "rows need an output [n, 4 + classes, m]") +
                    ", and the model's first is " + shape_text(first)};
     }
     classes.push_back(static_cast<std::size_t>(first.shape[1] - 4));
     out.candidates_.resize(static_cast<std::size_t>(first.shape[2] * (maps ? first.shape[3] : 1)));
   } else {
-    if (outputs.size() > LEAT_MAX_LABELS) return Error{"postprocess: classes can label with at most " + std::to_string(LEAT_MAX_LABELS) + " outputs, and the model has more"};
+    if (outputs.size() > LEAT_MAX_LABELS)
+      return Error{"postprocess: classes can label with at most " + std::to_string(LEAT_MAX_LABELS) +
+                   " outputs, and the model has more"};
     for (const leat_tensor& t : outputs) {
-      if (t.rank != 2) return Error{"postprocess: classes needs outputs [n, classes], and one of the model's is " + shape_text(t)};
+      if (t.rank != 2)
+        return Error{"postprocess: classes needs outputs [n, classes], and one of the model's is " + shape_text(t)};
       classes.push_back(static_cast<std::size_t>(t.shape[1]));
     }
   }
   if (!labels.empty() && labels.size() != classes.size()) {
-    return Error{"labels: " + std::to_string(labels.size()) + " lists are given for " + std::to_string(classes.size()) + " outputs; write one list of names an output"};
+    return Error{"labels: " + std::to_string(labels.size()) + " lists are given for " + std::to_string(classes.size()) +
+                 " outputs; write one list of names an output"};
   }
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (names_in(labels[i]) != classes[i]) {
-      return Error{"labels: '" + labels[i] + "' has " + std::to_string(names_in(labels[i])) + " names and the model's output " + std::to_string(classes[i]) + " classes; write one name a class"};
+      return Error{"labels: '" + labels[i] + "' has " + std::to_string(names_in(labels[i])) +
+                   " names and the model's output " + std::to_string(classes[i]) + " classes; write one name a class"};
     }
   }
   return out;
 }
 
-std::uint32_t Postprocessor::boxes(const leat_tensor& output, std::uint32_t row, const Placement& placement, const FrameView& frame, std::uint32_t most,
-                                   leat_result* result) noexcept {
+std::uint32_t Postprocessor::boxes(const leat_tensor& output, std::uint32_t row, const Placement& placement,
+                                   const FrameView& frame, leat_result* result) noexcept {
   std::size_t values = 0;
   const float* data = row_of(output, row, &values);
   const bool maps = spec_.layout == BoxLayout::maps;
-  const std::size_t cells = candidates_.size(), columns = maps ? static_cast<std::size_t>(output.shape[3]) : cells, classes = values / cells - 4;
+  const std::size_t cells = candidates_.size(), columns = maps ? static_cast<std::size_t>(output.shape[3]) : cells,
+                    classes = values / cells - 4;
   // For maps the classes come first and are logits: compared before the sigmoid, which only the kept ones need.
   const float* scores = maps ? data : data + 4 * cells;
   const float* sides = maps ? data + classes * cells : data;
-  const float least = !maps ? spec_.score_least : spec_.score_least <= 0 ? -1e30f : spec_.score_least >= 1 ? 1e30f : std::log(spec_.score_least / (1 - spec_.score_least));
+  const float least = !maps                    ? spec_.score_least
+                      : spec_.score_least <= 0 ? -1e30f
+                      : spec_.score_least >= 1 ? 1e30f
+                                               : std::log(spec_.score_least / (1 - spec_.score_least));
   std::size_t count = 0;
   for (std::size_t cell = 0; cell < cells; ++cell) {
     std::size_t best = 0;
@@ -149,11 +241,11 @@ std::uint32_t Postprocessor::boxes(const leat_tensor& output, std::uint32_t row,
       box = {(x - a) * spec_.stride, (y - b) * spec_.stride, (x + c) * spec_.stride, (y + d) * spec_.stride};
     }
     if (!place(placement, frame, &box)) continue;
-    candidates_[count++] = {box, maps ? 1 / (1 + std::exp(-score)) : std::min(score, 1.0f), static_cast<std::int32_t>(best)};
+    candidates_[count++] = {box, maps ? 1 / (1 + std::exp(-score)) : std::min(score, 1.0f),
+                            static_cast<std::int32_t>(best)};
   }
-  const std::uint32_t room = std::min<std::uint32_t>(most, LEAT_MAX_DETECTIONS);
   const std::uint32_t found = suppress({candidates_.data(), count}, spec_.overlap_most, LEAT_MAX_DETECTIONS * 4);
-  const std::uint32_t kept = std::min(found, room);
+  const std::uint32_t kept = std::min<std::uint32_t>(found, LEAT_MAX_DETECTIONS);
   for (std::uint32_t i = 0; i < kept; ++i) {
     const Candidate& k = candidates_[i];
     leat_detection& d = result->detections[i];
@@ -167,15 +259,16 @@ std::uint32_t Postprocessor::boxes(const leat_tensor& output, std::uint32_t row,
   return kept;
 }
 
-void Postprocessor::classes(std::span<const leat_tensor> outputs, std::uint32_t row, std::int32_t detection, leat_result* result) noexcept {
+void Postprocessor::classes(std::span<const leat_tensor> outputs, std::uint32_t row, std::int32_t detection,
+                            leat_result* result) noexcept {
   for (std::size_t head = 0; head < outputs.size(); ++head) {
     std::size_t count = 0, best = 0;
     const float* logits = row_of(outputs[head], row, &count);
     float sum = 0;
     if (!softmax_sum(logits, count, &best, &sum)) continue;
     if (detection >= 0) {
-      leat_detection& d = result->detections[detection];
-      if (d.label_count < LEAT_MAX_LABELS) d.labels[d.label_count++] = {static_cast<std::uint32_t>(head), static_cast<std::int32_t>(best), 1 / sum};
+      label(result->detections[detection],
+            {first_head_ + static_cast<std::uint32_t>(head), static_cast<std::int32_t>(best), 1 / sum});
       continue;
     }
     // The best `top` by repeated search: top <= 16, and it needs no memory.
@@ -200,8 +293,20 @@ void Postprocessor::classes(std::span<const leat_tensor> outputs, std::uint32_t 
   }
 }
 
-std::uint32_t Postprocessor::run(std::span<const leat_tensor> outputs, std::uint32_t row, const Placement& placement, const FrameView& frame,
-                                 std::int32_t detection, std::uint32_t most, leat_result* result) noexcept {
+std::uint32_t Postprocessor::run(std::span<const leat_tensor> outputs, std::uint32_t row, const Placement& placement,
+                                 const FrameView& frame, std::int32_t detection, leat_result* result,
+                                 leat_part* parts) noexcept {
+  if (room_) {
+    std::array<ItemTensor, 16> items;
+    const std::size_t count = std::min(outputs.size(), items.size());
+    for (std::size_t i = 0; i < count; ++i) items[i] = item_of(outputs[i], static_cast<std::int32_t>(row));
+    result->version = LEAT_RESULT_VERSION;
+    if (detection < 0) {
+      result->frame_width = frame.width, result->frame_height = frame.height;
+      if (result->kind == LEAT_RESULT_NONE) result->kind = LEAT_RESULT_PARTS;
+    }
+    return room_->run({items.data(), count}, {placement, frame, detection, result, parts});
+  }
   if (detection >= 0) {
     if (spec_.answer == Answer::classes) classes(outputs, row, detection, result);
     return 0;
@@ -213,10 +318,13 @@ std::uint32_t Postprocessor::run(std::span<const leat_tensor> outputs, std::uint
   switch (spec_.answer) {
     case Answer::boxes:
       result->kind = LEAT_RESULT_DETECTIONS;
-      return boxes(outputs[0], row, placement, frame, most, result);
+      return boxes(outputs[0], row, placement, frame, result);
     case Answer::classes:
       result->kind = LEAT_RESULT_CLASSES;
       classes(outputs, row, -1, result);
+      return 0;
+    case Answer::tensors:
+    case Answer::room:  // answered above
       return 0;
     case Answer::checksum:
       result->kind = LEAT_RESULT_CHECKSUM;

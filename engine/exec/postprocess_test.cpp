@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
+#include <thread>
 
 namespace leat::exec {
 namespace {
@@ -34,20 +36,25 @@ TEST(Suppress, AgreesWithTheNaiveDefinition) {
   std::printf("seed %u\n", kSeed);
   std::mt19937 random(kSeed);
   std::uniform_real_distribution<float> unit(0, 1);
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < 50; ++round) {
     std::vector<Candidate> candidates(random() % 60);
     for (Candidate& c : candidates) {
       c.box.x0 = unit(random) * 100, c.box.y0 = unit(random) * 100;
       c.box.x1 = c.box.x0 + 10 + unit(random) * 30, c.box.y1 = c.box.y0 + 10 + unit(random) * 30;
       c.score = unit(random), c.class_id = static_cast<std::int32_t>(random() % 3);
     }
-    // By definition: strike the best out of what is left, and with it everything of its class that it overlaps too much.
+    // By definition: strike the best out of what is left, and with it everything of its class that it overlaps too
+    // much.
     std::vector<Candidate> left = candidates, wanted;
     while (!left.empty()) {
-      const auto best = std::max_element(left.begin(), left.end(), [](const Candidate& a, const Candidate& b) { return a.score < b.score; });
+      const auto best = std::max_element(left.begin(), left.end(),
+                                         [](const Candidate& a, const Candidate& b) { return a.score < b.score; });
       const Candidate chosen = *best;
       wanted.push_back(chosen);
-      std::erase_if(left, [&](const Candidate& c) { return (c.score == chosen.score && c.box.x0 == chosen.box.x0) || (c.class_id == chosen.class_id && iou(c.box, chosen.box) > 0.4); });
+      std::erase_if(left, [&](const Candidate& c) {
+        return (c.score == chosen.score && c.box.x0 == chosen.box.x0) ||
+               (c.class_id == chosen.class_id && iou(c.box, chosen.box) > 0.4);
+      });
     }
     const std::uint32_t kept = suppress(candidates, 0.4f, 1000);
     ASSERT_EQ(kept, wanted.size()) << "round " << round;
@@ -60,7 +67,9 @@ TEST(Suppress, AgreesWithTheNaiveDefinition) {
 
 TEST(Suppress, KeepsNoMoreThanAsked) {
   std::vector<Candidate> candidates;
-  for (int i = 0; i < 10; ++i) candidates.push_back({{static_cast<float>(i) * 20, 0, static_cast<float>(i) * 20 + 10, 10}, static_cast<float>(i), 0});
+  for (int i = 0; i < 10; ++i)
+    candidates.push_back(
+        {{static_cast<float>(i) * 20, 0, static_cast<float>(i) * 20 + 10, 10}, static_cast<float>(i), 0});
   EXPECT_EQ(suppress(candidates, 0.5f, 3), 3u);
   EXPECT_EQ(candidates[0].score, 9);
   EXPECT_EQ(suppress({}, 0.5f, 3), 0u);
@@ -70,17 +79,20 @@ class Boxes : public testing::Test {
  protected:
   // One batch row of maps: 2 classes, 3 x 4 cells; everything far below the threshold.
   Boxes() : data_(2 * 6 * 12, -20) {}
-  float& at(std::uint32_t row, std::uint32_t channel, std::uint32_t cell) { return data_[(row * 6 + channel) * 12 + cell]; }
-  void put(std::uint32_t row, std::uint32_t cell, std::uint32_t class_id, float logit, std::initializer_list<float> sides) {
+  float& at(std::uint32_t row, std::uint32_t channel, std::uint32_t cell) {
+    return data_[(row * 6 + channel) * 12 + cell];
+  }
+  void put(std::uint32_t row, std::uint32_t cell, std::uint32_t class_id, float logit,
+           std::initializer_list<float> sides) {
     at(row, class_id, cell) = logit;
     std::uint32_t channel = 2;
     for (const float s : sides) at(row, channel++, cell) = s;
   }
-  std::uint32_t run(std::uint32_t row, std::uint32_t most = LEAT_MAX_DETECTIONS, Placement placement = {}) {
+  std::uint32_t run(std::uint32_t row, Placement placement = {}) {
     const leat_tensor output = tensor(data_, {2, 6, 3, 4});
     auto post = Postprocessor::open(*parse_postprocess("boxes stride=10 score=0.5 overlap=0.5"), {&output, 1}, {});
     EXPECT_TRUE(post.ok());
-    return post->run({&output, 1}, row, placement, frame_, -1, most, &result_);
+    return post->run({&output, 1}, row, placement, frame_, -1, &result_);
   }
   std::vector<float> data_;
   FrameView frame_{.width = 1000, .height = 500};
@@ -104,7 +116,7 @@ TEST_F(Boxes, MapsAreDecodedFromTheCellsCentre) {
 
 TEST_F(Boxes, BoxesAreInFramePixelsAndClipped) {
   put(0, 0, 0, 2, {0.5f, 0.5f, 0.5f, 0.5f});  // input 0..10
-  ASSERT_EQ(run(0, 10, {.offset_x = -20, .offset_y = 490, .scale_x = 4, .scale_y = 4}), 1u);
+  ASSERT_EQ(run(0, {.offset_x = -20, .offset_y = 490, .scale_x = 4, .scale_y = 4}), 1u);
   EXPECT_FLOAT_EQ(result_.detections[0].x0, 0);
   EXPECT_FLOAT_EQ(result_.detections[0].x1, 20);
   EXPECT_FLOAT_EQ(result_.detections[0].y0, 490);
@@ -124,12 +136,19 @@ TEST_F(Boxes, ScoreBelowTheLeastAndValuesThatAreNoNumbersAreNotKept) {
   EXPECT_FLOAT_EQ(result_.detections[0].x1, 1000);  // clipped to the frame
 }
 
-TEST_F(Boxes, WhatExceedsTheCapIsCounted) {
-  for (std::uint32_t cell = 0; cell < 12; ++cell) put(0, cell, 0, 1 + static_cast<float>(cell), {0.4f, 0.4f, 0.4f, 0.4f});
-  EXPECT_EQ(run(0, 5), 5u);
-  EXPECT_EQ(result_.detection_count, 5u);
-  EXPECT_EQ(result_.detections_left_out, 7u);
-  EXPECT_NEAR(result_.detections[0].score, 1, 1e-4);  // the best come first
+TEST(BoxMaps, WhatExceedsTheResultsRoomIsCounted) {
+  constexpr std::uint32_t kCells = LEAT_MAX_DETECTIONS + 20;
+  std::vector<float> data(std::size_t{5} * kCells, 0.4f);  // one row of cells: logits, then four sides each
+  for (std::uint32_t cell = 0; cell < kCells; ++cell) data[cell] = 1 + static_cast<float>(cell) / 10;
+  const leat_tensor output = tensor(data, {1, 5, 1, kCells});
+  auto post = Postprocessor::open(*parse_postprocess("boxes stride=10 score=0.5"), {&output, 1}, {});
+  ASSERT_TRUE(post.ok()) << post.error();
+  leat_result result{};
+  const FrameView frame{.width = 10 * kCells, .height = 10};
+  EXPECT_EQ(post->run({&output, 1}, 0, {}, frame, -1, &result), std::uint32_t{LEAT_MAX_DETECTIONS});
+  EXPECT_EQ(result.detection_count, std::uint32_t{LEAT_MAX_DETECTIONS});
+  EXPECT_EQ(result.detections_left_out, 20u);
+  EXPECT_GT(result.detections[0].x0, 10 * (kCells - 1));  // the best come first
 }
 
 TEST(BoxRows, YoloRowsAreCentreAndSize) {
@@ -140,7 +159,7 @@ TEST(BoxRows, YoloRowsAreCentreAndSize) {
   auto post = Postprocessor::open(*parse_postprocess("boxes layout=rows score=0.5"), {&output, 1}, {});
   ASSERT_TRUE(post.ok()) << post.error();
   leat_result result{};
-  ASSERT_EQ(post->run({&output, 1}, 0, {}, {.width = 100, .height = 100}, -1, 10, &result), 1u);
+  ASSERT_EQ(post->run({&output, 1}, 0, {}, {.width = 100, .height = 100}, -1, &result), 1u);
   EXPECT_FLOAT_EQ(result.detections[0].x0, 40);
   EXPECT_FLOAT_EQ(result.detections[0].y1, 45);
   EXPECT_FLOAT_EQ(result.detections[0].score, 0.9f);
@@ -152,7 +171,7 @@ TEST(Classes, TopKIsSortedSoftmax) {
   const leat_tensor output = tensor(data, {2, 4});
   auto post = Postprocessor::open(*parse_postprocess("classes top=3"), {&output, 1}, {});
   leat_result result{};
-  post->run({&output, 1}, 1, {}, {.width = 8, .height = 8}, -1, 10, &result);
+  post->run({&output, 1}, 1, {}, {.width = 8, .height = 8}, -1, &result);
   ASSERT_EQ(result.class_count, 3u);
   EXPECT_EQ(result.kind, LEAT_RESULT_CLASSES);
   const double sum = std::exp(1.0) + 2 * std::exp(3.0) + std::exp(2.0);
@@ -166,13 +185,14 @@ TEST(Classes, TopKIsSortedSoftmax) {
 TEST(Classes, BehindAFanOutEveryHeadLabelsTheDetectionAndNothingElse) {
   std::vector<float> shape = {0, 5, 0}, colour = {0, 0, 0, 4};
   const leat_tensor outputs[] = {tensor(shape, {1, 3}), tensor(colour, {1, 4})};
-  auto post = Postprocessor::open(*parse_postprocess("classes"), outputs, std::vector<std::string>{"a\tb\tc", "w\tx\ty\tz"});
+  auto post =
+      Postprocessor::open(*parse_postprocess("classes"), outputs, std::vector<std::string>{"a\tb\tc", "w\tx\ty\tz"});
   ASSERT_TRUE(post.ok()) << post.error();
   leat_result result{};
   result.kind = LEAT_RESULT_DETECTIONS;
   result.detection_count = 3;
   leat_result before = result;
-  post->run(outputs, 0, {}, {.width = 8, .height = 8}, 1, 10, &result);
+  post->run(outputs, 0, {}, {.width = 8, .height = 8}, 1, &result);
   const leat_detection& d = result.detections[1];
   ASSERT_EQ(d.label_count, 2u);
   EXPECT_EQ(d.labels[0].head, 0u);
@@ -184,13 +204,57 @@ TEST(Classes, BehindAFanOutEveryHeadLabelsTheDetectionAndNothingElse) {
   EXPECT_EQ(std::memcmp(&before, &result, sizeof result), 0);
 }
 
+TEST(Classes, ABatchRunAgainLabelsADetectionOnce) {
+  std::vector<float> shape = {0, 5, 0}, colour = {0, 0, 0, 4}, other = {7, 0};
+  const leat_tensor outputs[] = {tensor(shape, {1, 3}), tensor(colour, {1, 4})};
+  const leat_tensor others[] = {tensor(other, {1, 2})};
+  auto first = Postprocessor::open(*parse_postprocess("classes"), outputs, {}, 0);
+  auto second = Postprocessor::open(*parse_postprocess("classes"), others, {}, 2);
+  ASSERT_TRUE(first.ok() && second.ok());
+  leat_result result{};
+  first->run(outputs, 0, {}, {}, 0, &result);
+  second->run(others, 0, {}, {}, 0, &result);
+  shape = {9, 0, 0};
+  first->run(outputs, 0, {}, {}, 0, &result);
+  second->run(others, 0, {}, {}, 0, &result);
+  const leat_detection& d = result.detections[0];
+  ASSERT_EQ(d.label_count, 3u);
+  EXPECT_EQ(d.labels[0].head, 0u);
+  EXPECT_EQ(d.labels[0].class_id, 0) << "the later run's";
+  EXPECT_EQ(d.labels[1].head, 1u);
+  EXPECT_EQ(d.labels[2].head, 2u);
+}
+
+TEST(Classes, ModulesThatLabelADetectionAtOnceLoseNothing) {
+  std::vector<float> logits = {1, 0};
+  const leat_tensor output = tensor(logits, {1, 2});
+  for (int round = 0; round < 50; ++round) {
+    leat_result result{};
+    std::atomic<std::uint32_t> ready{0};
+    std::vector<std::thread> workers;
+    for (std::uint32_t head = 0; head < LEAT_MAX_LABELS; ++head)
+      workers.emplace_back([&, head] {
+        auto post = Postprocessor::open(*parse_postprocess("classes"), {&output, 1}, {}, head);
+        ++ready;
+        while (ready < LEAT_MAX_LABELS) std::this_thread::yield();
+        post->run({&output, 1}, 0, {}, {}, 0, &result);
+      });
+    for (auto& w : workers) w.join();
+    const leat_detection& d = result.detections[0];
+    ASSERT_EQ(d.label_count, LEAT_MAX_LABELS);
+    std::uint32_t heads = 0;
+    for (const leat_label& l : d.labels) heads |= 1u << l.head;
+    ASSERT_EQ(heads, 15u);
+  }
+}
+
 TEST(Classes, LogitsThatAreNoNumbersGiveNoLabel) {
   std::vector<float> data = {0, std::numeric_limits<float>::quiet_NaN(), 1};
   const leat_tensor output = tensor(data, {1, 3});
   auto post = Postprocessor::open(*parse_postprocess("classes"), {&output, 1}, {});
   leat_result result{};
   result.detection_count = 1;
-  post->run({&output, 1}, 0, {}, {.width = 8, .height = 8}, 0, 10, &result);
+  post->run({&output, 1}, 0, {}, {.width = 8, .height = 8}, 0, &result);
   EXPECT_EQ(result.detections[0].label_count, 0u);
 }
 
@@ -200,7 +264,7 @@ TEST(Postprocess, FaultsAreNamed) {
     return parsed.ok() ? std::string() : parsed.error();
   };
   EXPECT_NE(line_error("boxes stride=abc").find("stride=abc"), std::string::npos);
-  EXPECT_NE(line_error("boxes layout=columns").find("maps or rows"), std::string::npos);
+  EXPECT_NE(line_error("boxes layout=wedges").find("maps, rows, yolo8"), std::string::npos);
   EXPECT_NE(line_error("classes top=2.5").find("whole number"), std::string::npos);
   EXPECT_NE(line_error("classes stride=8").find("'stride=8'"), std::string::npos);
   std::vector<float> data(12);

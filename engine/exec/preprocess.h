@@ -1,35 +1,39 @@
-// From a frame slot to a model's input in one pass: crop or letterbox, resize, colour conversion and normalisation, planar
-// float32 (NCHW), nothing written but the input's row.
+// From a frame slot to a model's input in one pass: crop or letterbox, resize, colour conversion and normalisation,
+// planar float32 (NCHW), nothing written but the input's row.
 //
 // One line of text describes it (a module's `preprocess`), words in any order:
 //   raw                    no conversion: the executor takes the frame's bytes where they are
-//   letterbox | stretch    keep the picture's proportions and fill the rest with `pad`, or fill the whole input (default letterbox)
-//   crop=0.1               behind a fan-out: widen the detection's box by this part of its side each way (default 0)
-//   rgb | bgr | gray       channel order of the model's input (default rgb)
-//   mean=A[,B,C] std=A[,B,C]   value = (pixel / 255 - mean) / std (default 0 and 1)
-//   pad=V                  pixel / 255 of the filled part (default 0.5)
-//   bt601 | bt709          matrix of nv12 and i420 frames (default bt601); limited | full: their range (default limited)
+//   letterbox | stretch    keep the picture's proportions and fill the rest with `pad`, or fill the whole input
+//   (default letterbox) crop=0.1               behind a fan-out: widen the detection's box by this part of its side
+//   each way (default 0) rgb | bgr | gray       channel order of the model's input (default rgb) mean=A[,B,C]
+//   std=A[,B,C]   value = (pixel / 255 - mean) / std (default 0 and 1) pad=V                  pixel / 255 of the filled
+//   part (default 0.5) bt601 | bt709          matrix of nv12 and i420 frames (default bt601); limited | full: their
+//   range (default limited)
 //
-// Geometry: the source rectangle [x0, x1) x [y0, y1) is the frame, or the box widened and clipped to the frame. Target pixel
-// i lies at x0 + (i + 0.5) * scale - 0.5 in frame pixels; bilinear between the four pixels (each plane's own) round that
-// point, never outside of the frame. Placement maps back: frame = offset + scale * input.
+// Geometry: the source rectangle [x0, x1) x [y0, y1) is the frame, or the box widened and clipped to the frame. Target
+// pixel i lies at x0 + (i + 0.5) * scale - 0.5 in frame pixels; bilinear between the four pixels (each plane's own)
+// round that point, never outside of the frame. Placement maps back: frame = offset + scale * input.
 //
-// Thread rule: a Preprocessor is used by one thread. Errors: parse() and open() one line; run() returns false for a frame
-// whose geometry is unusable (unknown format, no pixels, planes longer than the slot) and writes nothing then.
+// Thread rule: a Preprocessor is used by one thread. Errors: parse() and open() one line; run() returns false for a
+// frame whose geometry is unusable (unknown format, no pixels, planes longer than the slot) and writes nothing then.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/exec/device.h"
 #include "engine/exec/frame_view.h"
 #include "engine/exec/resample.h"
 #include "leat/result.hpp"
 
 namespace leat::exec {
 
-enum class Fit : std::uint8_t { raw, letterbox, stretch };
-enum class Channels : std::uint8_t { rgb, bgr, gray };
+enum class Fit : std::uint8_t { raw, tensors, letterbox, stretch, cover };
+enum class Channels : std::uint8_t { rgb, bgr, gray, rgba };
 enum class Matrix : std::uint8_t { bt601, bt709 };
 enum class Range : std::uint8_t { limited, full };
 
@@ -38,9 +42,13 @@ struct PreprocessSpec {
   Channels channels = Channels::rgb;
   Matrix matrix = Matrix::bt601;
   Range range = Range::limited;
-  float crop = 0;
-  std::array<float, 3> mean = {0, 0, 0}, deviation = {1, 1, 1};
+  float crop = 0, cover = 1;
+  bool aspect = false;    // the box grows to the input's proportions
+  bool top_left = false;  // where a letterbox lies
+  std::array<float, 4> mean = {0, 0, 0, 0}, deviation = {1, 1, 1, 1};
   float pad = 0.5f;
+  std::uint32_t width = 0, height = 0;  // of the model's input, where the model leaves it open; 0: the model's
+  std::vector<std::pair<std::string, std::string>> feeds;  // input, word (model_inputs.h)
 };
 Result<PreprocessSpec> parse_preprocess(std::string_view line);
 
@@ -53,10 +61,13 @@ class Preprocessor {
  public:
   Preprocessor() = default;
   // width, height, channel_count: of the model's input. Error: channel_count does not suit spec.channels.
-  static Result<Preprocessor> open(const PreprocessSpec& spec, std::uint32_t channel_count, std::uint32_t width, std::uint32_t height);
+  static Result<Preprocessor> open(const PreprocessSpec& spec, std::uint32_t channel_count, std::uint32_t width,
+                                   std::uint32_t height);
 
   // box: null for the whole frame. out: channel_count planes of height x width floats. No allocation.
   bool run(const FrameView& frame, const Box* box, float* out) noexcept;
+  // The same as a device's job: everything but `out`. Planes and slot stay host addresses.
+  bool job(const FrameView& frame, const Box* box, leat_picture_job* out) noexcept;
   // The same geometry without touching a pixel.
   [[nodiscard]] Placement placement(const FrameView& frame, const Box* box) const noexcept;
 
@@ -77,7 +88,7 @@ class Preprocessor {
   std::uint32_t channel_count_ = 0, width_ = 0, height_ = 0;
   PixelTaps columns_, chroma_columns_, rows_, chroma_rows_;
   Colour colour_;
-  Window laid_window_;           // what the taps were laid for
+  Window laid_window_;  // what the taps were laid for
   std::uint32_t laid_format_ = 0, laid_width_ = 0, laid_height_ = 0;
 };
 

@@ -19,8 +19,9 @@ Result<const leat_executor*> entry_of(void* library, const std::string& path) {
   if (entry == nullptr) return Error{path + ": has no leat_executor_entry; it is not an executor plug-in of Leat"};
   const leat_executor* executor = entry();
   if (executor == nullptr || executor->abi != LEAT_EXECUTOR_ABI) {
-    return Error{path + ": was built for version " + std::to_string(executor == nullptr ? 0 : executor->abi) + " of the executor interface, this is " +
-                 std::to_string(LEAT_EXECUTOR_ABI) + "; install the same release of both"};
+    return Error{path + ": was built for version " + std::to_string(executor == nullptr ? 0 : executor->abi) +
+                 " of the executor interface, this is " + std::to_string(LEAT_EXECUTOR_ABI) +
+                 "; install the same release of both"};
   }
   return executor;
 }
@@ -29,7 +30,8 @@ std::vector<std::string> candidates_for(const std::string& name) {
   if (name.find('/') != std::string::npos) return {name};
   const std::string file = "libleat_executor_" + name + ".so";
   std::vector<std::string> out;
-  if (const char* folder = std::getenv("LEAT_PLUGINS"); folder != nullptr && *folder != '\0') out.push_back(std::string(folder) + "/" + file);
+  if (const char* folder = std::getenv("LEAT_PLUGINS"); folder != nullptr && *folder != '\0')
+    out.push_back(std::string(folder) + "/" + file);
   std::error_code failed;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", failed);
   if (!failed) {
@@ -47,7 +49,8 @@ Result<const leat_executor*> find_executor(const std::string& name) {
   if (name == "onnx") return onnx_executor();
   std::string why;
   for (const std::string& path : candidates_for(name)) {
-    if (void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); library != nullptr) return entry_of(library, path);
+    if (void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); library != nullptr)
+      return entry_of(library, path);
     const char* text = ::dlerror();
     // Of several places, the reason of the one that exists says more than "no such file".
     if (why.empty() || ::access(path.c_str(), F_OK) == 0) why = text != nullptr ? text : "the loader gives no reason";

@@ -1,5 +1,6 @@
-// Finds executors: the built-in `emulated` and `onnx`, and plug-ins loaded with dlopen, all behind the C ABI of executor.h.
-// Control plane; any thread. Plug-ins stay loaded until the process ends. Errors: one line, what and what to do.
+// Finds executors: the built-in `emulated` and `onnx`, and plug-ins loaded with dlopen, all behind the C ABI of
+// executor.h. Control plane; any thread. Plug-ins stay loaded until the process ends. Errors: one line, what and what
+// to do.
 #pragma once
 
 #include <string>
@@ -9,8 +10,8 @@
 
 namespace leat::exec {
 
-// name: a built-in's, a plug-in's path (it holds a '/'), or NAME of an installed libleat_executor_NAME.so, looked for in
-// $LEAT_PLUGINS, beside the program, in its ../lib/leat, and where the loader looks.
+// name: a built-in's, a plug-in's path (it holds a '/'), or NAME of an installed libleat_executor_NAME.so, looked for
+// in $LEAT_PLUGINS, beside the program, in its ../lib/leat, and where the loader looks.
 Result<const leat_executor*> find_executor(const std::string& name);
 
 // The built-ins' entries, as a plug-in would export them.

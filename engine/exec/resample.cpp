@@ -12,7 +12,8 @@ namespace {
 
 // ---- portable ----
 
-inline float between(const std::uint8_t* first, const std::uint8_t* second, std::int32_t at, std::int32_t step, float across, float down) noexcept {
+inline float between(const std::uint8_t* first, const std::uint8_t* second, std::int32_t at, std::int32_t step,
+                     float across, float down) noexcept {
   const float a = first[at], b = first[at + step], c = second[at], d = second[at + step];
   const float top = a + across * (b - a), bottom = c + across * (d - c);
   return top + down * (bottom - top);
@@ -38,7 +39,8 @@ inline void portable_pixels(const RowJob& job, std::uint32_t from) noexcept {
     }
     for (std::uint32_t c = 0; c < job.channels; ++c) {
       const float* f = job.colour->factors[c];
-      job.out[c][i] = std::clamp(f[0] * s[0] + f[1] * s[1] + f[2] * s[2] + f[3], job.colour->low[c], job.colour->high[c]);
+      job.out[c][i] =
+          std::clamp(f[0] * s[0] + f[1] * s[1] + f[2] * s[2] + f[3], job.colour->low[c], job.colour->high[c]);
     }
   }
 }
@@ -48,14 +50,18 @@ void portable_row(const RowJob& job) noexcept {
   portable_pixels<kArrangement>(job, 0);
 }
 
-// ---- AVX2: one gather of four bytes fetches both taps of a pixel (and of U and V together where they are interleaved) ----
+// ---- AVX2: one gather of four bytes fetches both taps of a pixel (and of U and V together where they are interleaved)
+// ----
 #if defined(__x86_64__)
 #define LEAT_AVX2 __attribute__((target("avx2,fma"), always_inline)) inline
 
 LEAT_AVX2 __m256 byte_of(__m256i words, int shift) noexcept {
-  return _mm256_cvtepi32_ps(_mm256_and_si256(_mm256_srl_epi32(words, _mm_cvtsi32_si128(shift)), _mm256_set1_epi32(255)));
+  return _mm256_cvtepi32_ps(
+      _mm256_and_si256(_mm256_srl_epi32(words, _mm_cvtsi32_si128(shift)), _mm256_set1_epi32(255)));
 }
-LEAT_AVX2 __m256 mix(__m256 a, __m256 b, __m256 weight) noexcept { return _mm256_fmadd_ps(weight, _mm256_sub_ps(b, a), a); }
+LEAT_AVX2 __m256 mix(__m256 a, __m256 b, __m256 weight) noexcept {
+  return _mm256_fmadd_ps(weight, _mm256_sub_ps(b, a), a);
+}
 LEAT_AVX2 __m256i gather(const std::uint8_t* row, __m256i offsets) noexcept {
   return _mm256_i32gather_epi32(reinterpret_cast<const int*>(row), offsets, 1);
 }
@@ -87,7 +93,8 @@ __attribute__((target("avx2,fma"))) void avx2_row(const RowJob& job) noexcept {
     if constexpr (kArrangement == Arrangement::packed) {  // bytes 0 1 2 3 and 2 3 4 5 of six
       const __m256i top_end = gather(job.first[0] + 2, at), bottom_end = gather(job.second[0] + 2, at);
       s0 = blend(top, bottom, 0, 24, across, down);
-      s1 = mix(mix(byte_of(top, 8), byte_of(top_end, 16), across), mix(byte_of(bottom, 8), byte_of(bottom_end, 16), across), down);
+      s1 = mix(mix(byte_of(top, 8), byte_of(top_end, 16), across),
+               mix(byte_of(bottom, 8), byte_of(bottom_end, 16), across), down);
       s2 = blend(top_end, bottom_end, 0, 24, across, down);
     } else {
       s0 = blend(top, bottom, 0, 8, across, down);
@@ -132,7 +139,8 @@ void avx2_or_portable_row(const RowJob& job) noexcept {
 
 }  // namespace
 
-void PixelTaps::lay(float origin, float scale, std::uint32_t count, std::uint32_t size, std::uint32_t pixel_bytes) noexcept {
+void PixelTaps::lay(float origin, float scale, std::uint32_t count, std::uint32_t size,
+                    std::uint32_t pixel_bytes) noexcept {
   step = size > 1 ? static_cast<std::int32_t>(pixel_bytes) : 0;
   const float last = static_cast<float>(size - 1);
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -145,10 +153,14 @@ void PixelTaps::lay(float origin, float scale, std::uint32_t count, std::uint32_
 
 RowFunction portable_row_function(Arrangement arrangement) noexcept {
   switch (arrangement) {
-    case Arrangement::gray: return portable_row<Arrangement::gray>;
-    case Arrangement::packed: return portable_row<Arrangement::packed>;
-    case Arrangement::semi_planar: return portable_row<Arrangement::semi_planar>;
-    case Arrangement::planar: break;
+    case Arrangement::gray:
+      return portable_row<Arrangement::gray>;
+    case Arrangement::packed:
+      return portable_row<Arrangement::packed>;
+    case Arrangement::semi_planar:
+      return portable_row<Arrangement::semi_planar>;
+    case Arrangement::planar:
+      break;
   }
   return portable_row<Arrangement::planar>;
 }
@@ -158,10 +170,14 @@ RowFunction row_function(Arrangement arrangement) noexcept {
   static const bool kHas = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   if (kHas) {
     switch (arrangement) {
-      case Arrangement::gray: return avx2_or_portable_row<Arrangement::gray, 1>;
-      case Arrangement::packed: return avx2_or_portable_row<Arrangement::packed, 1>;
-      case Arrangement::semi_planar: return avx2_or_portable_row<Arrangement::semi_planar, 2>;
-      case Arrangement::planar: return avx2_or_portable_row<Arrangement::planar, 3>;
+      case Arrangement::gray:
+        return avx2_or_portable_row<Arrangement::gray, 1>;
+      case Arrangement::packed:
+        return avx2_or_portable_row<Arrangement::packed, 1>;
+      case Arrangement::semi_planar:
+        return avx2_or_portable_row<Arrangement::semi_planar, 2>;
+      case Arrangement::planar:
+        return avx2_or_portable_row<Arrangement::planar, 3>;
     }
   }
 #endif

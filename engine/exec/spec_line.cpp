@@ -8,8 +8,15 @@ namespace leat::exec {
 namespace {
 
 bool parse(std::string_view text, float* out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
-  return error == std::errc() && end == text.data() + text.size() && std::isfinite(*out);
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, *out);
+  if (error != std::errc() || !std::isfinite(*out)) return false;
+  if (end == last || *end != '/') return end == last;
+  float below = 0;  // a fraction: 114/255
+  const auto [behind, fault] = std::from_chars(end + 1, last, below);
+  if (fault != std::errc() || behind != last || below == 0) return false;
+  *out /= below;
+  return std::isfinite(*out);
 }
 
 std::string shown(float value) {
@@ -30,6 +37,11 @@ SpecLine::SpecLine(std::string_view what, std::string_view line) : what_(what) {
   }
 }
 
+bool SpecLine::has(std::string_view key) const {
+  const std::string start = std::string(key) + "=";
+  return std::any_of(words_.begin(), words_.end(), [&](const std::string& w) { return w.starts_with(start); });
+}
+
 bool SpecLine::word(std::string_view name) {
   const auto found = std::find(words_.begin(), words_.end(), name);
   if (found == words_.end()) return false;
@@ -39,7 +51,8 @@ bool SpecLine::word(std::string_view name) {
 
 std::optional<std::string> SpecLine::text(std::string_view key) {
   const std::string start = std::string(key) + "=";
-  const auto found = std::find_if(words_.begin(), words_.end(), [&](const std::string& w) { return w.starts_with(start); });
+  const auto found =
+      std::find_if(words_.begin(), words_.end(), [&](const std::string& w) { return w.starts_with(start); });
   if (found == words_.end()) return std::nullopt;
   std::string value = found->substr(start.size());
   words_.erase(found);
@@ -55,7 +68,8 @@ void SpecLine::numbers(std::string_view key, float least, float most, std::span<
     const std::size_t comma = std::min(rest.find(','), rest.size());
     float number = 0;
     if (count == out.size() || !parse(rest.substr(0, comma), &number) || number < least || number > most) {
-      const std::string how_many = out.size() > 1 ? "one number, or " + std::to_string(out.size()) + " separated by commas, each" : "a number";
+      const std::string how_many =
+          out.size() > 1 ? "one number, or " + std::to_string(out.size()) + " separated by commas, each" : "a number";
       fail(std::string(key) + "=" + *value + " is not " + how_many + " from " + shown(least) + " to " + shown(most));
       return;
     }
@@ -63,17 +77,47 @@ void SpecLine::numbers(std::string_view key, float least, float most, std::span<
     if (comma == rest.size()) break;
     rest.remove_prefix(comma + 1);
   }
-  if (count == 1) std::fill(out.begin(), out.end(), out[0]);
-  else if (count != out.size()) fail(std::string(key) + "=" + *value + " has " + std::to_string(count) + " numbers; write 1 or " + std::to_string(out.size()));
+  if (count == 1)
+    std::fill(out.begin(), out.end(), out[0]);
+  else if (count != out.size())
+    fail(std::string(key) + "=" + *value + " has " + std::to_string(count) + " numbers; write 1 or " +
+         std::to_string(out.size()));
 }
 
-void SpecLine::number(std::string_view key, float least, float most, float* out) { numbers(key, least, most, {out, 1}); }
+void SpecLine::number(std::string_view key, float least, float most, float* out) {
+  numbers(key, least, most, {out, 1});
+}
 
 void SpecLine::whole(std::string_view key, std::uint32_t least, std::uint32_t most, std::uint32_t* out) {
   float value = static_cast<float>(*out);
   number(key, static_cast<float>(least), static_cast<float>(most), &value);
   if (value != std::floor(value)) fail(std::string(key) + " must be a whole number");
   *out = static_cast<std::uint32_t>(value);
+}
+
+void SpecLine::size(std::string_view key, std::uint32_t* width, std::uint32_t* height) {
+  const auto value = text(key);
+  if (!value) return;
+  const std::size_t x = value->find('x');
+  float w = 0, h = 0;
+  const std::string_view all = *value;
+  const bool good = parse(all.substr(0, x), &w) && (x == std::string::npos || parse(all.substr(x + 1), &h));
+  if (x == std::string::npos) h = w;
+  if (!good || w < 1 || h < 1 || w > 16384 || h > 16384 || w != std::floor(w) || h != std::floor(h))
+    return fail(std::string(key) + "=" + *value + " is not a size in pixels; write it like " + std::string(key) +
+                "=640x640");
+  *width = static_cast<std::uint32_t>(w), *height = static_cast<std::uint32_t>(h);
+}
+
+std::vector<std::pair<std::string, std::string>> SpecLine::starting(std::string_view prefix) {
+  std::vector<std::pair<std::string, std::string>> out;
+  std::erase_if(words_, [&](const std::string& w) {
+    const std::size_t equals = w.find('=');
+    if (!w.starts_with(prefix) || equals == std::string::npos || equals == prefix.size()) return false;
+    out.emplace_back(w.substr(prefix.size(), equals - prefix.size()), w.substr(equals + 1));
+    return true;
+  });
+  return out;
 }
 
 void SpecLine::fail(std::string text) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "leat/result.hpp"
@@ -17,11 +18,14 @@ class SpecLine {
   // what: "preprocess", for messages.
   SpecLine(std::string_view what, std::string_view line);
 
+  bool has(std::string_view key) const;                                    // key=..., not taken
   bool word(std::string_view name);                                        // a bare word
   std::optional<std::string> text(std::string_view key);                   // key=text
   void number(std::string_view key, float least, float most, float* out);  // key=number
   void whole(std::string_view key, std::uint32_t least, std::uint32_t most, std::uint32_t* out);
-  void numbers(std::string_view key, float least, float most, std::span<float> out);  // one for all, or one each
+  void numbers(std::string_view key, float least, float most, std::span<float> out);   // one for all, or one each
+  void size(std::string_view key, std::uint32_t* width, std::uint32_t* height);        // key=WxH or key=N, 1..16384
+  std::vector<std::pair<std::string, std::string>> starting(std::string_view prefix);  // every PREFIXname=text
   void fail(std::string text);
   // Whatever was not taken is an error. known: what could have been written.
   Status finish(std::string_view known);

@@ -26,7 +26,8 @@ struct TestModel::State {
   }
 };
 
-TestModel::TestModel(std::uint64_t seed, std::int64_t batch, std::int64_t channels, std::int64_t size) : state_(std::make_unique<State>()) {
+TestModel::TestModel(std::uint64_t seed, std::int64_t batch, std::int64_t channels, std::int64_t size)
+    : state_(std::make_unique<State>()) {
   state_->random.seed(seed);
   state_->model.set_ir_version(7);
   auto* opset = state_->model.add_opset_import();
@@ -39,8 +40,10 @@ TestModel::TestModel(std::uint64_t seed, std::int64_t batch, std::int64_t channe
   auto* type = input->mutable_type()->mutable_tensor_type();
   type->set_elem_type(onnx::TensorProto_DataType_FLOAT);
   auto* first = type->mutable_shape()->add_dim();
-  if (batch > 0) first->set_dim_value(batch);
-  else first->set_dim_param("n");
+  if (batch > 0)
+    first->set_dim_value(batch);
+  else
+    first->set_dim_param("n");
   for (const auto d : {channels, size, size}) type->mutable_shape()->add_dim()->set_dim_value(d);
 }
 TestModel::~TestModel() = default;
@@ -53,8 +56,10 @@ std::string TestModel::op(std::string_view type, std::vector<std::string> in) {
   return node->output(0);
 }
 
-std::string TestModel::conv(const std::string& in, std::int64_t from, std::int64_t to, std::int64_t kernel, std::int64_t stride) {
-  const std::string w = state_->weights({to, from, kernel, kernel}, std::sqrt(2.0F / static_cast<float>(from * kernel * kernel)));
+std::string TestModel::conv(const std::string& in, std::int64_t from, std::int64_t to, std::int64_t kernel,
+                            std::int64_t stride) {
+  const std::string w =
+      state_->weights({to, from, kernel, kernel}, std::sqrt(2.0F / static_cast<float>(from * kernel * kernel)));
   const std::string b = state_->weights({to}, 0.1F);
   const std::string out = op("Conv", {in, w, b});
   auto* node = state_->model.mutable_graph()->mutable_node(state_->model.graph().node_size() - 1);
@@ -96,7 +101,8 @@ std::string chain_model(std::uint64_t seed, int pairs, std::int64_t batch, std::
   return m.bytes();
 }
 
-std::string residual_model(std::uint64_t seed, int units, std::int64_t batch, std::int64_t channels, std::int64_t size) {
+std::string residual_model(std::uint64_t seed, int units, std::int64_t batch, std::int64_t channels,
+                           std::int64_t size) {
   TestModel m(seed, batch, 3, size);
   std::string at = m.relu(m.conv("x", 3, channels));
   for (int i = 0; i < units; ++i) {
@@ -118,7 +124,8 @@ std::string with_external_weights(const std::string& bytes, const std::string& f
       e->set_key(key);
       e->set_value(value);
     };
-    const std::string raw(reinterpret_cast<const char*>(t.float_data().data()), sizeof(float) * static_cast<std::size_t>(t.float_data_size()));
+    const std::string raw(reinterpret_cast<const char*>(t.float_data().data()),
+                          sizeof(float) * static_cast<std::size_t>(t.float_data_size()));
     entry("location", "weights.bin");
     entry("offset", std::to_string(file.tellp()));
     entry("length", std::to_string(raw.size()));

@@ -29,16 +29,19 @@ std::vector<TimeNs> gamma(double rate_rps, double cv, TimeNs length_ns, std::uin
   if (rate_rps <= 0) return times;
   const double shape = 1 / (cv * cv), scale = kSecond / rate_rps / shape;
   const auto end = static_cast<double>(length_ns);
-  for (double t = random.gamma(shape) * scale; t < end; t += random.gamma(shape) * scale) times.push_back(static_cast<TimeNs>(t));
+  for (double t = random.gamma(shape) * scale; t < end; t += random.gamma(shape) * scale)
+    times.push_back(static_cast<TimeNs>(t));
   return times;
 }
 
-std::vector<TimeNs> mmpp(std::span<const double> rate_rps, std::span<const TimeNs> dwell_ns, TimeNs length_ns, std::uint64_t seed) {
+std::vector<TimeNs> mmpp(std::span<const double> rate_rps, std::span<const TimeNs> dwell_ns, TimeNs length_ns,
+                         std::uint64_t seed) {
   Random random(seed);
   std::vector<TimeNs> times;
   double from = 0;
   for (std::size_t i = 0; from < static_cast<double>(length_ns); i = (i + 1) % rate_rps.size()) {
-    const double to = std::min(from + random.exponential() * static_cast<double>(dwell_ns[i]), static_cast<double>(length_ns));
+    const double to =
+        std::min(from + random.exponential() * static_cast<double>(dwell_ns[i]), static_cast<double>(length_ns));
     for (double t = from; rate_rps[i] > 0;) {
       t += random.exponential() / rate_rps[i] * kSecond;
       if (t >= to) break;
@@ -57,7 +60,8 @@ std::vector<TimeNs> from_series(std::span<const double> counts, TimeNs bin_ns, d
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const double mean = counts[i] * scale;
     while (mean > 0 && due < passed + mean) {
-      times.push_back(static_cast<TimeNs>((static_cast<double>(i) + (due - passed) / mean) * static_cast<double>(bin_ns)));
+      times.push_back(
+          static_cast<TimeNs>((static_cast<double>(i) + (due - passed) / mean) * static_cast<double>(bin_ns)));
       due += random.exponential();
     }
     passed += mean;
@@ -117,7 +121,9 @@ std::vector<TimeNs> replay(const Trace& trace, double rate_rps, TimeNs bin_ns, T
     const std::span<const double> counts(trace.values.data(), bins);
     double sum = 0;
     for (double c : counts) sum += c;
-    if (sum > 0) times = from_series(counts, bin, rate_rps * static_cast<double>(bin) / kSecond * static_cast<double>(bins) / sum, seed);
+    if (sum > 0)
+      times = from_series(counts, bin, rate_rps * static_cast<double>(bin) / kSecond * static_cast<double>(bins) / sum,
+                          seed);
   }
   while (!times.empty() && times.back() >= longest_ns) times.pop_back();
   return times;

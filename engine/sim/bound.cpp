@@ -26,7 +26,8 @@ Relaxed relax(const core::Topology& t, ModuleId id) {
   std::vector<double> d;
   for (core::RouteId route : t.modules[id].routes) {
     const core::RouteSpec& spec = t.routes[route];
-    // Of a route of several stages only the first is looked at: less latency and fewer partitions to share, still a bound.
+    // Of a route of several stages only the first is looked at: less latency and fewer partitions to share, still a
+    // bound.
     const core::StageSpec& stage = spec.stages.front();
     r.workers += static_cast<double>(stage.pool.size());
     for (std::uint32_t b = 1; b <= spec.batch; ++b) {
@@ -92,15 +93,18 @@ Bound clairvoyant_bound(const core::Topology& t, std::uint32_t application, std:
     least[m - first] = always ? relaxed.back().least_ns : 0;
   }
   for (ModuleId m : app.modules) {
-    for (ModuleId p : t.modules[m].before) before[m - first] = std::max(before[m - first], before[p - first] + least[p - first]);
+    for (ModuleId p : t.modules[m].before)
+      before[m - first] = std::max(before[m - first], before[p - first] + least[p - first]);
   }
   for (std::size_t i = app.modules.size(); i-- > 0;) {
-    for (ModuleId n : t.modules[app.modules[i]].after) after[i] = std::max(after[i], after[n - first] + least[n - first]);
+    for (ModuleId n : t.modules[app.modules[i]].after)
+      after[i] = std::max(after[i], after[n - first] + least[n - first]);
   }
   Bound bound{.requests = arrivals.size()};
   for (std::size_t i = 0; i < relaxed.size(); ++i) {
     if (least[i] == 0) continue;
-    bound.requests = std::min(bound.requests, most_in_time(arrivals, before[i], slo - after[i], relaxed[i].least_cost / relaxed[i].workers));
+    bound.requests = std::min(
+        bound.requests, most_in_time(arrivals, before[i], slo - after[i], relaxed[i].least_cost / relaxed[i].workers));
   }
   double low = 0, high = 1;  // X in requests per ns
   for (const Relaxed& r : relaxed) high = std::min(high, r.workers / (r.least_cost * r.items));

@@ -27,7 +27,9 @@ struct Names {
       const bool many = name.ends_with('*') && own.starts_with(std::string_view(name).substr(0, name.size() - 1));
       if (many || name == own) out.push_back(static_cast<core::PartitionId>(p));
     }
-    if (out.empty()) c.fail("the plan has no partition '" + name + "'; its first is '" + plan.plan.partitions.front().name + "', and 'NAME*' are all that begin so");
+    if (out.empty())
+      c.fail("the plan has no partition '" + name + "'; its first is '" + plan.plan.partitions.front().name +
+             "', and 'NAME*' are all that begin so");
     return out;
   }
   std::uint32_t application(const JsonCursor& table) const {
@@ -36,7 +38,8 @@ struct Names {
     for (std::size_t a = 0; a < plan.applications.size(); ++a) {
       if (name == plan.applications[a].name) return static_cast<std::uint32_t>(a);
     }
-    table.at("application").fail("the plan has no application '" + name + "'; its first is '" + plan.applications.front().name + "'");
+    table.at("application")
+        .fail("the plan has no application '" + name + "'; its first is '" + plan.applications.front().name + "'");
     return core::kNone;
   }
   core::ModuleId module(const JsonCursor& table) const {
@@ -49,8 +52,9 @@ struct Names {
         ++id;
       }
     }
-    table.at("module").fail("the plan has no module '" + name + "'; write APPLICATION/MODULE, such as '" + plan.applications.front().name + "/" +
-                            plan.applications.front().modules.front().name + "'");
+    table.at("module").fail("the plan has no module '" + name + "'; write APPLICATION/MODULE, such as '" +
+                            plan.applications.front().name + "/" + plan.applications.front().modules.front().name +
+                            "'");
     return core::kNone;
   }
 };
@@ -64,7 +68,8 @@ void read_lost(const JsonCursor& c, const Names& names, FaultFile& out) {
   const TimeNs at = seconds(c.at("at_s"));
   const bool back = c.has("back_s");
   const TimeNs until = back ? seconds(c.at("back_s")) : 0;
-  if (back && until <= at) c.at("back_s").fail("must be later than at_s; leave it out if the partition never comes back");
+  if (back && until <= at)
+    c.at("back_s").fail("must be later than at_s; leave it out if the partition never comes back");
   for (const core::PartitionId p : names.partitions(c.at("partition"))) {
     out.faults.push_back({at, FaultKind::lose, p, 0});
     if (back) out.faults.push_back({until, FaultKind::restore, p, 0});
@@ -86,7 +91,10 @@ void read_slow(const JsonCursor& c, const Names& names, FaultFile& out) {
 
 void read_burst(const JsonCursor& c, const Names& names, FaultFile& out) {
   c.only({"application", "from_s", "until_s", "factor"});
-  const Burst b{.application = names.application(c), .from_ns = seconds(c.at("from_s")), .until_ns = seconds(c.at("until_s")), .factor = c.at("factor").number(0, 1000)};
+  const Burst b{.application = names.application(c),
+                .from_ns = seconds(c.at("from_s")),
+                .until_ns = seconds(c.at("until_s")),
+                .factor = c.at("factor").number(0, 1000)};
   if (b.until_ns <= b.from_ns) c.at("until_s").fail("must be later than from_s");
   out.bursts.push_back(b);
 }
@@ -94,8 +102,9 @@ void read_burst(const JsonCursor& c, const Names& names, FaultFile& out) {
 }  // namespace
 
 Result<FaultFile> parse_faults(std::string_view text, const std::string& name, const planner::PlanFile& plan) {
-  const std::unique_ptr<planner::JsonDocument> document =
-      name.ends_with(".json") ? std::make_unique<planner::JsonDocument>(name, text) : planner::JsonDocument::from_toml(name, text);
+  const std::unique_ptr<planner::JsonDocument> document = name.ends_with(".json")
+                                                              ? std::make_unique<planner::JsonDocument>(name, text)
+                                                              : planner::JsonDocument::from_toml(name, text);
   const JsonCursor root = document->root();
   const Names names{plan};
   FaultFile out;
@@ -104,7 +113,8 @@ Result<FaultFile> parse_faults(std::string_view text, const std::string& name, c
   for (const JsonCursor& c : tables(root, "slow")) read_slow(c, names, out);
   for (const JsonCursor& c : tables(root, "clock_step")) {
     c.only({"at_s", "by_ms"});
-    out.faults.push_back({seconds(c.at("at_s")), FaultKind::clock_step, 0, static_cast<std::int64_t>(c.at("by_ms").number(-1e9, 1e9) * 1e6)});
+    out.faults.push_back({seconds(c.at("at_s")), FaultKind::clock_step, 0,
+                          static_cast<std::int64_t>(c.at("by_ms").number(-1e9, 1e9) * 1e6)});
   }
   for (const JsonCursor& c : tables(root, "burst")) read_burst(c, names, out);
   for (const JsonCursor& c : tables(root, "profile_error")) {
@@ -112,7 +122,8 @@ Result<FaultFile> parse_faults(std::string_view text, const std::string& name, c
     out.profile_errors.push_back({.module = names.module(c), .percent = c.at("percent").integer(-90, 900)});
   }
   if (document->failed()) return document->error();
-  std::stable_sort(out.faults.begin(), out.faults.end(), [](const Fault& a, const Fault& b) { return a.at_ns < b.at_ns; });
+  std::stable_sort(out.faults.begin(), out.faults.end(),
+                   [](const Fault& a, const Fault& b) { return a.at_ns < b.at_ns; });
   return out;
 }
 

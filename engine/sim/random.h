@@ -1,5 +1,6 @@
-// Random numbers that are the same on every machine: integer generators, and the few real functions made of the operations
-// that IEEE 754 rounds exactly (+ - * / sqrt), so that no mathematical library is asked. Compiled without contraction.
+// Random numbers that are the same on every machine: integer generators, and the few real functions made of the
+// operations that IEEE 754 rounds exactly (+ - * / sqrt), so that no mathematical library is asked. Compiled without
+// contraction.
 #pragma once
 
 #include <bit>

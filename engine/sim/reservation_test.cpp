@@ -1,4 +1,5 @@
-// Reserved pipelines end to end: what is booked happens, faults break nothing, batches grow where the route gains by it.
+// Reserved pipelines end to end: what is booked happens, faults break nothing, batches grow where the route gains by
+// it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +25,8 @@ Scenario pipeline(const char* preset, double rate_rps, std::uint64_t seed) {
   core::Topology& t = s.topology;
   t.applications = {{.slo_ns = 60 * kMs, .rate_rps = rate_rps, .modules = {0}}};
   t.modules = {{.application = 0, .before = {}, .after = {}, .routes = {0}}};
-  for (std::uint32_t p = 0; p < 7; ++p) t.partitions.push_back({.size = 1, .price = 1, .device = p, .host = p < 4 ? p / 2 : p - 2});
+  for (std::uint32_t p = 0; p < 7; ++p)
+    t.partitions.push_back({.size = 1, .price = 1, .device = p, .host = p < 4 ? p / 2 : p - 2});
   t.hosts.assign(5, {.up_bytes_per_ns = 1, .down_bytes_per_ns = 1});
   core::RouteSpec route{.module = 0, .batch = 1, .rate_rps = rate_rps, .stages = {}};
   route.stages.push_back({.pool = {0, 1, 2, 3}, .latency = table({10, 14, 20}), .transfer_bytes = 1'000'000});
@@ -66,8 +68,9 @@ TEST(Reservation, SafeUnderFaultsThenDrains) {
       for (TimeNs at = 100 * kMs; at < 4000 * kMs; at += static_cast<TimeNs>(random.below(150)) * kMs) {
         const auto p = static_cast<core::PartitionId>(random.below(7));
         const auto kind = static_cast<FaultKind>(random.below(4));
-        s.faults.push_back({at, kind, p, kind == FaultKind::slow ? static_cast<std::int64_t>(500 + random.below(2500))
-                                                                 : static_cast<std::int64_t>(random.below(20)) * kMs - 10 * kMs});
+        s.faults.push_back({at, kind, p,
+                            kind == FaultKind::slow ? static_cast<std::int64_t>(500 + random.below(2500))
+                                                    : static_cast<std::int64_t>(random.below(20)) * kMs - 10 * kMs});
       }
       for (core::PartitionId p = 0; p < 7; ++p) {
         s.faults.push_back({4100 * kMs, FaultKind::restore, p, 0});
@@ -89,8 +92,8 @@ TEST(Reservation, BatchesGrowWhereTheRouteGains) {
   EXPECT_GT(ours.goodput(), 0.97);
 }
 
-// Both stages carry 333/s alone and 667/s by fours, and the queue fills up at once: the first stage's batches must grow although their
-// members' second legs have joined others by then.
+// Both stages carry 333/s alone and 667/s by fours, and the queue fills up at once: the first stage's batches must grow
+// although their members' second legs have joined others by then.
 TEST(Reservation, BatchesGrowAlthoughTheirLaterLegsAreJoined) {
   for (const double load : {0.7, 0.9, 0.95}) {
     Scenario s = pipeline("leat", 600, 4);
@@ -120,13 +123,15 @@ double carries(const Route& route) {  // items/s
   double least = 1e9;
   for (const PoolOf& pool : route) {
     double best = 0, n = 0;
-    for (const TimeNs ms : pool.ms_by_batch) best = std::max(best, 1000.0 * pool.partitions * ++n / static_cast<double>(ms));
+    for (const TimeNs ms : pool.ms_by_batch)
+      best = std::max(best, 1000.0 * pool.partitions * ++n / static_cast<double>(ms));
     least = std::min(least, best);
   }
   return least;
 }
 
-// A chain of modules, each with its routes; two partitions to a host, 0.1 ms an item over the links. `carried`: what it can carry.
+// A chain of modules, each with its routes; two partitions to a host, 0.1 ms an item over the links. `carried`: what it
+// can carry.
 Scenario chain(const std::vector<std::vector<Route>>& modules, TimeNs slo_ms, double& carried) {
   Scenario s;
   core::Topology& t = s.topology;
@@ -151,7 +156,8 @@ Scenario chain(const std::vector<std::vector<Route>>& modules, TimeNs slo_ms, do
           if (i % 2 == 0) t.hosts.push_back({.up_bytes_per_ns = 1, .down_bytes_per_ns = 1});
           const auto p = static_cast<core::PartitionId>(t.partitions.size());
           stage.pool.push_back(p);
-          t.partitions.push_back({.size = 1, .price = 1, .device = p, .host = static_cast<std::uint32_t>(t.hosts.size() - 1)});
+          t.partitions.push_back(
+              {.size = 1, .price = 1, .device = p, .host = static_cast<std::uint32_t>(t.hosts.size() - 1)});
         }
         route.stages.push_back(stage);
       }
@@ -189,7 +195,8 @@ const std::vector<Overload> kOverloads = {
 };
 
 void expect_capacity_kept(const Overload& o, double load, bool bursty, std::int64_t pace_permille, double least) {
-  SCOPED_TRACE(std::string(o.name) + (bursty ? ", bursty, load " : ", load ") + std::to_string(load) + ", pace " + std::to_string(pace_permille));
+  SCOPED_TRACE(std::string(o.name) + (bursty ? ", bursty, load " : ", load ") + std::to_string(load) + ", pace " +
+               std::to_string(pace_permille));
   double carried = 0;
   Scenario s = chain(o.modules, o.slo_ms, carried);
   core::Topology real = s.topology;
@@ -257,7 +264,8 @@ TEST(Reservation, OverloadKeepsTheCapacityWithWrongProfiles) {
   }
 }
 
-// Two senders behind one uplink that is busy most of the time: who does not look at links answers late, who reserves them does not.
+// Two senders behind one uplink that is busy most of the time: who does not look at links answers late, who reserves
+// them does not.
 TEST(Reservation, ReactivePoolsDoNotSeeLinks) {
   const auto late = [](const char* preset) {
     Scenario s = pipeline(preset, 300, 11);
@@ -301,7 +309,8 @@ TEST(Reservation, SecondStageGoesWhereItEndsFirst) {
   const Outcomes out = run(s);
   EXPECT_EQ(out.goodput(), 1);
   EXPECT_EQ(second, (std::vector<core::PartitionId>{1, 2, 1, 2}));
-  // Stage 1 ends at 4, 8, 12, 16; features are there 2 later; partition 1 is busy 6-16, 2 is busy 10-20, then 16-26, 20-30.
+  // Stage 1 ends at 4, 8, 12, 16; features are there 2 later; partition 1 is busy 6-16, 2 is busy 10-20, then 16-26,
+  // 20-30.
   EXPECT_EQ(answered, (std::vector<TimeNs>{16 * kMs, 20 * kMs, 26 * kMs, 30 * kMs}));
 }
 

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "engine/core/estimator.h"
+#include "engine/core/sense/estimator.h"
 #include "engine/sim/random.h"
 
 namespace leat::sim {
@@ -26,11 +26,11 @@ enum class EventKind : std::uint8_t { stage_end, reach, begin, estimate, transfe
 
 struct Event {
   TimeNs at = 0;
-  std::uint64_t serial = 0;      // equal times: in the order in which they were planned
+  std::uint64_t serial = 0;  // equal times: in the order in which they were planned
   EventKind kind = EventKind::stage_end;
-  std::uint32_t batch = 0;       // or partition
-  std::uint32_t life = 0;        // of that slot: an event about a batch that is gone is ignored
-  std::uint32_t to = 0;          // transfer: partitions and arrival
+  std::uint32_t batch = 0;  // or partition
+  std::uint32_t life = 0;   // of that slot: an event about a batch that is gone is ignored
+  std::uint32_t to = 0;     // transfer: partitions and arrival
   TimeNs takes_ns = 0;
 };
 // std::*_heap keep the largest first; the largest is the earliest.
@@ -42,18 +42,19 @@ struct SimBatch {
   core::BatchHandle handle;
   std::uint32_t life = 0;
   bool live = false, running = false;
+  const core::Topology* plan = nullptr;  // under which it was formed
   core::RouteId route = 0;
   core::ModuleId module = 0;
   std::uint32_t stage = 0, last_stage = 0, items = 0, tasks = 0;
   TimeNs start_ns = 0, began_ns = 0;
-  std::uint32_t next = kNone;    // behind it at its partition
+  std::uint32_t next = kNone;  // behind it at its partition
   std::array<PartitionId, core::kMaxStages> path{};
 };
 
-struct Unit {                    // what executes on one partition
+struct Unit {  // what executes on one partition
   bool up = true;
   std::uint32_t running = kNone, first = kNone, last = kNone;
-  std::uint32_t held = 0;        // batches here, running or behind
+  std::uint32_t held = 0;  // batches here, running or behind
   std::int64_t slow_permille = 1000;
 };
 
@@ -74,6 +75,7 @@ class Run {
   void submit(std::size_t arrival);
   void handle(const Event& e);
   void fault(const Fault& f);
+  void replace(const Replacement& r);
   void drain();
   void sent(const core::Action& a);
   void transfer(const core::Action& a);
@@ -90,20 +92,21 @@ class Run {
   [[nodiscard]] std::span<const core::TaskResult> results(const SimBatch& b);
 
   const Scenario& scenario_;
+  const core::Topology* plan_;  // in force
   core::Scheduler core_;
   core::Estimator estimator_;
   bool estimating_;
   std::vector<core::StreamId> streams_;
   std::vector<Event> heap_;
   std::vector<SimBatch> batches_;
-  std::vector<std::uint32_t> arrival_of_;       // [batch * kMaxBatch + i]: arrival of the batch's i-th task
+  std::vector<std::uint32_t> arrival_of_;  // [batch * kMaxBatch + i]: arrival of the batch's i-th task
   std::vector<Unit> units_;
-  std::vector<TimeNs> up_free_, down_free_;     // of each host's links
-  std::vector<TimeNs> spent_;                   // execution time of each arrival so far
-  std::vector<TimeNs> arrives_;                 // reservations: when the features of each arrival are where they go
-  std::vector<TimeNs> deadline_;                // of each arrival, on the clock the scheduler sees
+  std::vector<TimeNs> up_free_, down_free_;  // of each host's links
+  std::vector<TimeNs> spent_;                // execution time of each arrival so far
+  std::vector<TimeNs> arrives_;              // reservations: when the features of each arrival are where they go
+  std::vector<TimeNs> deadline_;             // of each arrival, on the clock the scheduler sees
   std::vector<std::uint8_t> answered_;
-  std::vector<std::uint8_t> fans_out_;          // by module
+  std::vector<std::uint8_t> fans_out_;  // by module
   std::vector<core::TaskResult> results_;
   std::vector<core::TaskRef> refs_;
   std::vector<core::Sample> samples_;
@@ -114,6 +117,7 @@ class Run {
 
 Run::Run(const Scenario& s)
     : scenario_(s),
+      plan_(&s.topology),
       core_(s.topology, s.policy, s.limits),
       estimator_(s.topology, s.policy, s.estimate_draws, s.seed),
       estimating_(core::Estimator::needed(s.policy)),
@@ -144,7 +148,7 @@ Run::Run(const Scenario& s)
 
 Outcomes Run::execute() {
   const auto started = std::chrono::steady_clock::now();
-  std::size_t next = 0, next_fault = 0;
+  std::size_t next = 0, next_fault = 0, next_plan = 0;
   const std::vector<Arrival>& arrivals = scenario_.arrivals;
   const TimeNs last_arrival = arrivals.empty() ? 0 : arrivals.back().at_ns;
   for (;;) {
@@ -153,8 +157,10 @@ Outcomes Run::execute() {
     const TimeNs at_fault = next_fault < scenario_.faults.size() ? scenario_.faults[next_fault].at_ns : kNever;
     const TimeNs timer = core_.next_timer();
     const TimeNs at_timer = timer == kNever ? kNever : std::max(now_, timer - step_ns_);
+    const TimeNs at_plan =
+        next_plan < scenario_.replacements.size() ? std::max(now_, scenario_.replacements[next_plan].at_ns) : kNever;
     if (at_arrival == kNever && at_fault == kNever && core_.idle()) break;
-    const TimeNs at = std::min({at_arrival, at_event, at_fault, at_timer});
+    const TimeNs at = std::min({at_arrival, at_event, at_fault, at_timer, at_plan});
     if (at == kNever || at > last_arrival + scenario_.drain_ns) {
       out_.drained = core_.idle();
       break;
@@ -167,6 +173,8 @@ Outcomes Run::execute() {
       handle(e);
     } else if (at_fault == at) {
       fault(scenario_.faults[next_fault++]);
+    } else if (at_plan == at) {
+      replace(scenario_.replacements[next_plan++]);
     } else if (at_timer == at) {
       core_.advance(clock());
     } else {
@@ -235,6 +243,17 @@ void Run::estimate() {
   plan(now_ + scenario_.estimate_every_ns, EventKind::estimate, 0, 0);
 }
 
+// Plans that nothing uses any more are freed first, as a driver does on another thread.
+void Run::replace(const Replacement& r) {
+  while (core_.take_retired() != nullptr) {
+  }
+  if (!core_.same_requests(r.topology)) unsafe("a plan takes over that has other requests", now_);
+  core::ReadyPlanPtr plan = core_.prepare(r.topology);
+  if (!core_.replace(clock(), plan)) unsafe("too many plans are under way", now_);
+  plan_ = &r.topology;
+  note(7, r.topology.routes.size(), 0);
+}
+
 void Run::fault(const Fault& f) {
   note(2, static_cast<std::uint64_t>(f.kind), f.partition);
   switch (f.kind) {
@@ -283,6 +302,7 @@ void Run::sent(const core::Action& a) {
   b.handle = a.batch;
   b.live = true;
   b.running = false;
+  b.plan = plan_;
   b.route = a.route;
   b.module = a.module;
   b.stage = a.first_stage;
@@ -297,20 +317,27 @@ void Run::sent(const core::Action& a) {
   }
   note(3, a.path[0], b.tasks);
   if (b.start_ns < now_) unsafe("a start is reserved in the past", now_);
-  if (units_[a.path[0]].held > scenario_.policy.queue_ahead) unsafe("a partition is given more batches than it may hold", now_);
+  if (units_[a.path[0]].held > scenario_.policy.queue_ahead)
+    unsafe("a partition is given more batches than it may hold", now_);
   reach(a.batch.index);
 }
 
 // Features leave at the reserved time; the links serve transfers one after the other.
 void Run::transfer(const core::Action& a) {
   const auto i = static_cast<std::uint32_t>(a.token);
-  const std::int64_t bytes = scenario_.topology.routes[a.route].stages[a.first_stage].transfer_bytes * scenario_.arrivals[i].items;
+  const std::int64_t bytes = plan_->routes[a.route].stages[a.first_stage].transfer_bytes * scenario_.arrivals[i].items;
   const TimeNs takes = link_ns(bytes, a.from, a.to);
   const TimeNs at = std::max(now_, a.start_ns - step_ns_);
   note(6, a.from, a.to);
   arrives_[i] = at + takes;
   if (takes == 0) return;
-  heap_.push_back({.at = at, .serial = ++serial_, .kind = EventKind::transfer, .batch = a.from, .life = i, .to = a.to, .takes_ns = takes});
+  heap_.push_back({.at = at,
+                   .serial = ++serial_,
+                   .kind = EventKind::transfer,
+                   .batch = a.from,
+                   .life = i,
+                   .to = a.to,
+                   .takes_ns = takes});
   std::push_heap(heap_.begin(), heap_.end(), Later{});
 }
 
@@ -385,14 +412,20 @@ void Run::begin(PartitionId p) {
 }
 
 TimeNs Run::duration(const SimBatch& b, PartitionId p) {
-  const core::Topology& real = scenario_.reality != nullptr ? *scenario_.reality : scenario_.topology;
+  const core::Topology& real = scenario_.reality != nullptr ? *scenario_.reality : *b.plan;
   const core::StageSpec& stage = real.routes[b.route].stages[b.stage];
   TimeNs d = stage.latency.p50_ns[b.items - 1];
   ++executions_;
   if (scenario_.duration) {
     const auto id = static_cast<std::size_t>(&b - batches_.data());
-    for (std::size_t i = 0; i < b.tasks; ++i) refs_[i] = {.request = {}, .token = arrival_of_[id * core::kMaxBatch + i]};
-    d = scenario_.duration({.route = b.route, .stage = b.stage, .partition = p, .items = b.items, .planned_ns = d, .serial = executions_,
+    for (std::size_t i = 0; i < b.tasks; ++i)
+      refs_[i] = {.request = {}, .token = arrival_of_[id * core::kMaxBatch + i]};
+    d = scenario_.duration({.route = b.route,
+                            .stage = b.stage,
+                            .partition = p,
+                            .items = b.items,
+                            .planned_ns = d,
+                            .serial = executions_,
                             .tasks = {refs_.data(), b.tasks}});
   } else if (scenario_.noise_permille > 0) {
     // Sum of four uniforms: near normal, bounded, and made of integers only.
@@ -409,12 +442,17 @@ std::span<const core::TaskResult> Run::results(const SimBatch& b) {
   const core::Topology& t = scenario_.topology;
   const auto id = static_cast<std::size_t>(&b - batches_.data());
   double mean = 1;
+  std::uint32_t least = 0;  // a module beside those that fan out has a task of every request
   for (core::ModuleId next : t.modules[b.module].after) {
-    if (t.modules[next].fan_out_cap > 1) mean = t.modules[next].items_per_request / t.modules[b.module].items_per_request;
+    if (t.modules[next].fan_out_cap > 1) {
+      mean = t.modules[next].items_per_request / t.modules[b.module].items_per_request;
+    } else {
+      least = 1;
+    }
   }
   for (std::size_t i = 0; i < b.tasks; ++i) {
     Random random(scenario_.seed ^ mix(arrival_of_[id * core::kMaxBatch + i] * 64ull + b.module));
-    results_[i] = {.ok = true, .reason = Reason::none, .fan_out = random.poisson(mean)};
+    results_[i] = {.ok = true, .reason = Reason::none, .fan_out = std::max(least, random.poisson(mean))};
   }
   return {results_.data(), b.tasks};
 }
@@ -426,18 +464,20 @@ void Run::end(std::uint32_t id) {
   const TimeNs ran = now_ - b.began_ns;
   for (std::size_t i = 0; i < b.tasks; ++i) spent_[arrival_of_[std::size_t{id} * core::kMaxBatch + i]] += ran / b.tasks;
   if (scenario_.on_run) {
-    scenario_.on_run({.start_ns = b.began_ns, .end_ns = now_, .partition = p, .route = b.route, .stage = b.stage, .items = b.items});
+    scenario_.on_run(
+        {.start_ns = b.began_ns, .end_ns = now_, .partition = p, .route = b.route, .stage = b.stage, .items = b.items});
   }
   note(5, p, b.tasks);
   u.running = kNone;
   --u.held;
-  const core::RouteSpec& route = scenario_.topology.routes[b.route];
+  const core::RouteSpec& route = b.plan->routes[b.route];
   const std::uint32_t stage = b.stage;
   const bool last = stage == b.last_stage;
   const core::BatchHandle handle = b.handle;
   b.live = !last;
   if (!last) ++b.stage;  // before the call: the core counts it there from now on
-  const bool goes_on = core_.stage_finished(clock(), handle, stage, stage + 1 == route.stages.size() ? results(b) : std::span<const core::TaskResult>{});
+  const bool goes_on = core_.stage_finished(
+      clock(), handle, stage, stage + 1 == route.stages.size() ? results(b) : std::span<const core::TaskResult>{});
   if (goes_on) {
     const PartitionId to = b.path[b.stage];
     const TimeNs takes = link_ns(route.stages[stage].transfer_bytes * b.items, p, to);

@@ -1,17 +1,21 @@
-// Discrete-event simulator around the scheduler core: the same object code that the daemon runs, driven by an event heap.
+// Discrete-event simulator around the scheduler core: the same object code that the daemon runs, driven by an event
+// heap.
 //
-// Use: fill a Scenario (topology, policy, streams, arrivals, faults), call run(scenario). One seed decides everything; the hash
-// over the whole event trace is the same on every machine (no unordered iteration, integer time, no mathematical library).
+// Use: fill a Scenario (topology, policy, streams, arrivals, faults), call run(scenario). One seed decides everything;
+// the hash over the whole event trace is the same on every machine (no unordered iteration, integer time, no
+// mathematical library).
 //
-// Model: a partition runs its batches one at a time, in the order in which they reach it, not before the start that the scheduler
-// reserved. A batch takes the p50 of its stage at its number of items, times noise, times the partition's present slowness;
-// Scenario::duration replaces that. Between stages on different hosts a batch holds the sender's uplink and the receiver's
-// downlink together, first come first served. Equal times: ends of batches, then faults, then timers, then arrivals.
+// Model: a partition runs its batches one at a time, in the order in which they reach it, not before the start that the
+// scheduler reserved. A batch takes the p50 of its stage at its number of items, times noise, times the partition's
+// present slowness; Scenario::duration replaces that. Between stages on different hosts a batch holds the sender's
+// uplink and the receiver's downlink together, first come first served. Equal times: ends of batches, then faults, then
+// timers, then arrivals.
 //
-// Checks, always on: a partition is never given a batch while down, nor more batches at a time than the policy lets it hold; a stage is
-// not started before its predecessor's end; no start is reserved in the past; nothing answered twice; no answer counted completed after its
-// deadline (on the scheduler's clock, so with clock steps too). With check_every: Scheduler::check() after every n-th event.
-// Thread rule: none shared; runs of different scenarios may go in parallel. Precondition: topology.problem().empty().
+// Checks, always on: a partition is never given a batch while down, nor more batches at a time than the policy lets it
+// hold; a stage is not started before its predecessor's end; no start is reserved in the past; nothing answered twice;
+// no answer counted completed after its deadline (on the scheduler's clock, so with clock steps too). With check_every:
+// Scheduler::check() after every n-th event. Thread rule: none shared; runs of different scenarios may go in parallel.
+// Precondition: topology.problem().empty().
 #pragma once
 
 #include <cstdint>
@@ -45,22 +49,27 @@ struct Execution {
   core::PartitionId partition = 0;
   std::uint32_t items = 1;
   TimeNs planned_ns = 0;
-  std::uint64_t serial = 0;                     // number of this execution
-  std::span<const core::TaskRef> tasks;         // token = index of the arrival
+  std::uint64_t serial = 0;              // number of this execution
+  std::span<const core::TaskRef> tasks;  // token = index of the arrival
 };
 
 struct AnswerEvent {
   TimeNs at_ns = 0;
-  std::size_t arrival = 0;                      // index into Scenario::arrivals
+  std::size_t arrival = 0;  // index into Scenario::arrivals
   Outcome outcome = Outcome::pending;
   Reason reason = Reason::none;
   core::ModuleId where = core::kNone;
 };
-struct RunEvent {                               // one stage of one batch, when it has ended
+struct RunEvent {  // one stage of one batch, when it has ended
   TimeNs start_ns = 0, end_ns = 0;
   core::PartitionId partition = 0;
   core::RouteId route = 0;
   std::uint32_t stage = 0, items = 0;
+};
+
+struct Replacement {  // another plan takes over: the same applications and modules
+  TimeNs at_ns = 0;
+  core::Topology topology;
 };
 
 struct Scenario {
@@ -68,22 +77,24 @@ struct Scenario {
   core::Policy policy;
   core::Limits limits{.streams = 64, .requests = 16384, .tasks = 65536, .batches = 2048, .actions = 32768};
   std::vector<core::StreamConfig> streams{core::StreamConfig{.depth = 16384}};
-  std::vector<Arrival> arrivals;                // sorted by at_ns
-  std::vector<Fault> faults;                    // sorted by at_ns
+  std::vector<Arrival> arrivals;          // sorted by at_ns
+  std::vector<Fault> faults;              // sorted by at_ns
+  std::vector<Replacement> replacements;  // sorted by at_ns; with Scenario::reality only where routes stay the same
   std::uint64_t seed = 1;
-  std::uint32_t noise_permille = 0;             // standard deviation of a batch's duration around its plan
-  // What stages really take, where it differs from what the scheduler believes: the same topology with other latencies (as
-  // many batches each). Must outlive run(). nullptr: as believed.
+  std::uint32_t noise_permille = 0;  // standard deviation of a batch's duration around its plan
+  // What stages really take, where it differs from what the scheduler believes: the same topology with other latencies
+  // (as many batches each). Must outlive run(). nullptr: as believed.
   const core::Topology* reality = nullptr;
-  TimeNs estimate_every_ns = 1'000'000'000;     // the estimator's period (PARD: one second)
-  std::uint32_t estimate_draws = 10'000;        // M
+  TimeNs estimate_every_ns = 1'000'000'000;  // the estimator's period (PARD: one second)
+  std::uint32_t estimate_draws = 10'000;     // M
   std::uint32_t check_every = 0;
-  TimeNs drain_ns = 60'000'000'000;             // after the last arrival; what is still in flight then breaks liveness
+  TimeNs drain_ns = 60'000'000'000;  // after the last arrival; what is still in flight then breaks liveness
   // Optional. The duration of one execution, before slowness; and what one wants to see.
   std::function<TimeNs(const Execution&)> duration;
   std::function<void(const AnswerEvent&)> on_answer;
   std::function<void(const RunEvent&)> on_run;
-  std::function<void(const core::Sample&)> on_sample;  // queueing delays, in the order of dispatch; needs limits.samples
+  std::function<void(const core::Sample&)>
+      on_sample;  // queueing delays, in the order of dispatch; needs limits.samples
 };
 
 struct Outcomes {
@@ -91,13 +102,14 @@ struct Outcomes {
   std::uint64_t requests = 0;
   std::uint64_t events = 0;
   std::uint64_t trace_hash = 0;
-  TimeNs first_ns = 0, last_ns = 0;             // first arrival, last answer
-  TimeNs run_ns = 0, invalid_ns = 0;            // execution time of all tasks; of those whose request was not completed
-  bool drained = true;                          // liveness: nothing in flight at the end
+  TimeNs first_ns = 0, last_ns = 0;   // first arrival, last answer
+  TimeNs run_ns = 0, invalid_ns = 0;  // execution time of all tasks; of those whose request was not completed
+  bool drained = true;                // liveness: nothing in flight at the end
   double wall_seconds = 0;
 
-  [[nodiscard]] double goodput() const {        // completed over submitted
-    return requests == 0 ? 1 : static_cast<double>(counters.total.of(Outcome::completed)) / static_cast<double>(requests);
+  [[nodiscard]] double goodput() const {  // completed over submitted
+    return requests == 0 ? 1
+                         : static_cast<double>(counters.total.of(Outcome::completed)) / static_cast<double>(requests);
   }
   [[nodiscard]] double drop_rate() const { return 1 - goodput(); }
   [[nodiscard]] double invalid_rate() const {

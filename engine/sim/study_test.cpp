@@ -1,4 +1,5 @@
-// Arrivals in a user's words, fault files, and studies under them: the ledger is exact, everything drains, the same seed is the same trace.
+// Arrivals in a user's words, fault files, and studies under them: the ledger is exact, everything drains, the same
+// seed is the same trace.
 #include "engine/sim/study.h"
 
 #include <gmock/gmock.h>
@@ -17,12 +18,25 @@ constexpr TimeNs kMs = 1'000'000, kSecond = 1'000'000'000;
 // Two modules in a row on 2 + 3 partitions, d(b) = 4 ms + 2 ms b; 200 ms.
 planner::PlanFile small_plan() {
   planner::PlanFile file;
-  file.applications.push_back({.name = "app", .slo_ns = 200 * kMs, .modules = {{.name = "first", .model = "m"}, {.name = "second", .model = "m", .after = {0}}}});
-  for (int p = 0; p < 5; ++p) file.plan.partitions.push_back({.name = "p" + std::to_string(p), .partition_class = "c", .device = static_cast<std::uint32_t>(p)});
+  file.applications.push_back(
+      {.name = "app",
+       .slo_ns = 200 * kMs,
+       .modules = {{.name = "first", .model = "m"}, {.name = "second", .model = "m", .after = {0}}}});
+  for (int p = 0; p < 5; ++p)
+    file.plan.partitions.push_back(
+        {.name = "p" + std::to_string(p), .partition_class = "c", .device = static_cast<std::uint32_t>(p)});
   std::vector<planner::Latency> latency;
   for (int b = 1; b <= 4; ++b) latency.push_back({.p50_ns = (4 + 2 * b) * kMs, .p99_ns = (4 + 2 * b) * kMs});
-  file.plan.routes.push_back({.application = 0, .module = 0, .batch = 4, .rate_rps = 666, .stages = {{.pool = {0, 1}, .latency_by_batch = latency}}});
-  file.plan.routes.push_back({.application = 0, .module = 1, .batch = 4, .rate_rps = 999, .stages = {{.pool = {2, 3, 4}, .latency_by_batch = latency}}});
+  file.plan.routes.push_back({.application = 0,
+                              .module = 0,
+                              .batch = 4,
+                              .rate_rps = 666,
+                              .stages = {{.pool = {0, 1}, .latency_by_batch = latency}}});
+  file.plan.routes.push_back({.application = 0,
+                              .module = 1,
+                              .batch = 4,
+                              .rate_rps = 999,
+                              .stages = {{.pool = {2, 3, 4}, .latency_by_batch = latency}}});
   return file;
 }
 
@@ -85,7 +99,8 @@ TEST(Study, UnderAllFaultsTheLedgerIsExactAndEverythingDrains) {
       EXPECT_TRUE(m.outcomes.counters.total.balanced());
       EXPECT_EQ(m.outcomes.counters.total.submitted, load.arrivals.size());
       EXPECT_EQ(m.outcomes.counters.total.in_flight, 0u);
-      EXPECT_LT(m.outcomes.last_ns, load.length_ns + 20 * kSecond);  // bounded: `naive` has the longest queue to work off
+      EXPECT_LT(m.outcomes.last_ns,
+                load.length_ns + 20 * kSecond);  // bounded: `naive` has the longest queue to work off
     }
   }
 }
@@ -93,9 +108,11 @@ TEST(Study, UnderAllFaultsTheLedgerIsExactAndEverythingDrains) {
 TEST(Study, SameSeedSameTraceWithOrWithoutHistory) {
   const Study study = small_study(kFaults);
   const Load load = make_load(study, 0.9, 5);
-  const Measured plain = measure(study, load, policy("leat"), false), told = measure(study, make_load(study, 0.9, 5), policy("leat"), true);
+  const Measured plain = measure(study, load, policy("leat"), false),
+                 told = measure(study, make_load(study, 0.9, 5), policy("leat"), true);
   EXPECT_EQ(plain.outcomes.trace_hash, told.outcomes.trace_hash);
-  EXPECT_NE(plain.outcomes.trace_hash, measure(study, make_load(study, 0.9, 6), policy("leat"), false).outcomes.trace_hash);
+  EXPECT_NE(plain.outcomes.trace_hash,
+            measure(study, make_load(study, 0.9, 6), policy("leat"), false).outcomes.trace_hash);
   std::uint64_t arrived = 0, in_time = 0;
   for (const std::uint32_t n : told.history.arrived) arrived += n;
   for (const std::uint32_t n : told.history.in_time) in_time += n;
@@ -123,20 +140,23 @@ TEST(Study, EachFaultCostsWhatItTakesAway) {
   EXPECT_LT(in_time("[[burst]]\nfrom_s = 2\nuntil_s = 4\nfactor = 5\n"), 0.8);
 }
 
-// Overload and modules slower than believed: the default preset learns their pace, and does nearly as well as if it had known.
+// Overload and modules slower than believed: the default preset learns their pace, and does nearly as well as if it had
+// known.
 TEST(Study, AWrongProfileIsLearned) {
   for (const int percent : {5, 10, 20}) {
     const Study wrong = small_study("[[profile_error]]\npercent = " + std::to_string(percent) + "\n");
     Study right = wrong;
     right.believed = right.reality;
     const Load load = make_load(wrong, 1.3, 1);
-    const double learned = measure(wrong, load, policy("leat"), false).outcomes.goodput(), known = measure(right, load, policy("leat"), false).outcomes.goodput();
+    const double learned = measure(wrong, load, policy("leat"), false).outcomes.goodput(),
+                 known = measure(right, load, policy("leat"), false).outcomes.goodput();
     EXPECT_GT(learned, 0.9 * known) << percent;
   }
 }
 
 TEST(Study, NothingCompletesMoreThanTheBound) {
-  for (const char* faults : {"", kFaults, "[[slow]]\npartition = '*'\nfrom_s = 0\nfactor = 0.5\n", "[[profile_error]]\npercent = -30\n"}) {
+  for (const char* faults :
+       {"", kFaults, "[[slow]]\npartition = '*'\nfrom_s = 0\nfactor = 0.5\n", "[[profile_error]]\npercent = -30\n"}) {
     const Study study = small_study(faults);
     for (const double factor : {0.7, 1.2, 2.0}) {
       const Measured m = measure(study, make_load(study, factor, 2), policy("leat"), false);
@@ -149,7 +169,10 @@ TEST(Study, NothingCompletesMoreThanTheBound) {
 TEST(Study, ProfilesSayWhatStagesReallyTake) {
   Study study = small_study();
   planner::Profile profile{.model = "m"};
-  for (std::uint32_t b = 1; b <= 4; ++b) profile.rows.push_back({.partition_class = "c", .batch = b, .blocks = {{.p50_ns = 3 * (4 + 2 * b) * kMs, .p99_ns = 3 * (4 + 2 * b) * kMs}}});
+  for (std::uint32_t b = 1; b <= 4; ++b)
+    profile.rows.push_back({.partition_class = "c",
+                            .batch = b,
+                            .blocks = {{.p50_ns = 3 * (4 + 2 * b) * kMs, .p99_ns = 3 * (4 + 2 * b) * kMs}}});
   study.reality = *reality_of(study.plan, study.believed, {&profile, 1}, {});
   EXPECT_EQ(study.reality.routes[1].stages[0].latency.p50_ns[3], 36 * kMs);
   EXPECT_EQ(study.believed.routes[1].stages[0].latency.p50_ns[3], 12 * kMs);
@@ -172,7 +195,8 @@ TEST(Workload, ProcessesKeepTheirMeanAndTheirShape) {
       const double gap = static_cast<double>(t[i] - t[i - 1]) / 1e9;
       sum += gap, squares += gap * gap;
     }
-    const double n = static_cast<double>(t.size() - 1), mean = sum / n, cv = std::sqrt(squares / n - mean * mean) / mean;
+    const double n = static_cast<double>(t.size() - 1), mean = sum / n,
+                 cv = std::sqrt(squares / n - mean * mean) / mean;
     if (std::string(word) == "poisson") {
       EXPECT_NEAR(cv, 1, 0.03);
     } else {
@@ -183,13 +207,17 @@ TEST(Workload, ProcessesKeepTheirMeanAndTheirShape) {
 
 TEST(Workload, ABurstAddsOrTakesAway) {
   const std::vector<TimeNs> steady = poisson(1000, 10 * kSecond, 1);
-  const auto count = [](const std::vector<TimeNs>& t) { return std::count_if(t.begin(), t.end(), [](TimeNs x) { return x >= 4 * kSecond && x < 6 * kSecond; }); };
-  const Burst up{.from_ns = 4 * kSecond, .until_ns = 6 * kSecond, .factor = 3}, down{.from_ns = 4 * kSecond, .until_ns = 6 * kSecond, .factor = 0.25};
+  const auto count = [](const std::vector<TimeNs>& t) {
+    return std::count_if(t.begin(), t.end(), [](TimeNs x) { return x >= 4 * kSecond && x < 6 * kSecond; });
+  };
+  const Burst up{.from_ns = 4 * kSecond, .until_ns = 6 * kSecond, .factor = 3},
+      down{.from_ns = 4 * kSecond, .until_ns = 6 * kSecond, .factor = 0.25};
   const std::vector<TimeNs> more = with_burst(steady, up, 1000, 2), less = with_burst(steady, down, 1000, 2);
   EXPECT_TRUE(std::is_sorted(more.begin(), more.end()));
   EXPECT_NEAR(static_cast<double>(count(more)), 6000, 400);
   EXPECT_NEAR(static_cast<double>(count(less)), 500, 100);
-  EXPECT_EQ(steady.size() - static_cast<std::size_t>(count(steady)), more.size() - static_cast<std::size_t>(count(more)));
+  EXPECT_EQ(steady.size() - static_cast<std::size_t>(count(steady)),
+            more.size() - static_cast<std::size_t>(count(more)));
 }
 
 // Arrivals must not depend on the machine: fixed values, made once.
@@ -204,11 +232,14 @@ TEST(Workload, TheSameArrivalsEverywhere) {
   EXPECT_EQ(hash(times(*read_process("mmpp:1/0.5,4/0.2"), 500, 20 * kSecond, 0, 3)), 8842635119080485094u);
   const ArrivalProcess series{.kind = ProcessKind::trace, .trace = {.values = {10, 40, 10, 0, 90}, .bin_ns = kSecond}};
   EXPECT_EQ(hash(times(series, 500, 5 * kSecond, 0, 3)), 10229563990052289782u);
-  EXPECT_EQ(hash(with_burst(poisson(1000, kSecond, 1), {.from_ns = 0, .until_ns = kSecond / 2, .factor = 0.5}, 1000, 2)), 4417993745080234345u);
+  EXPECT_EQ(
+      hash(with_burst(poisson(1000, kSecond, 1), {.from_ns = 0, .until_ns = kSecond / 2, .factor = 0.5}, 1000, 2)),
+      4417993745080234345u);
 }
 
 TEST(Workload, BadWordsAreOneLine) {
-  for (const char* word : {"gamma:", "gamma:x", "gamma:0", "mmpp:1/10", "mmpp:1/0,2/3", "mmpp:0/1,0/1", "mmpp:a/b,c/d", "/no/such_arrivals_file", "poison", "gamma:nan"}) {
+  for (const char* word : {"gamma:", "gamma:x", "gamma:0", "mmpp:1/10", "mmpp:1/0,2/3", "mmpp:0/1,0/1", "mmpp:a/b,c/d",
+                           "/no/such_arrivals_file", "poison", "gamma:nan"}) {
     const auto process = read_process(word);
     ASSERT_FALSE(process.ok()) << word;
     EXPECT_EQ(process.error().find('\n'), std::string::npos);
@@ -226,14 +257,16 @@ TEST(Faults, BadFilesAreOneLineThatNamesTheKey) {
   EXPECT_THAT(error_of("[[lost]]\npartition = 'p0'\nat_s = 3\nback_s = 2\n"), HasSubstr("back_s"));
   EXPECT_THAT(error_of("[[lost]]\npartition = 'p0'\nat_s = -1\n"), HasSubstr("at_s"));
   EXPECT_THAT(error_of("[[slow]]\npartition = 'p0'\nfrom_s = 0\nfactor = 0\n"), HasSubstr("factor"));
-  EXPECT_THAT(error_of("[[burst]]\napplication = 'x'\nfrom_s = 0\nuntil_s = 1\nfactor = 2\n"), HasSubstr("no application 'x'"));
+  EXPECT_THAT(error_of("[[burst]]\napplication = 'x'\nfrom_s = 0\nuntil_s = 1\nfactor = 2\n"),
+              HasSubstr("no application 'x'"));
   EXPECT_THAT(error_of("[[burst]]\nfrom_s = 2\nuntil_s = 1\nfactor = 2\n"), HasSubstr("until_s"));
   EXPECT_THAT(error_of("[[profile_error]]\nmodule = 'first'\npercent = 20\n"), HasSubstr("app/first"));
   EXPECT_THAT(error_of("[[clock_step]]\nat_s = 1\n"), HasSubstr("by_ms"));
   EXPECT_THAT(error_of("[[lots]]\n"), HasSubstr("lots"));
   EXPECT_THAT(error_of("lost = 3\n"), HasSubstr("lost"));
   EXPECT_FALSE(error_of("[[lost\n").empty());
-  const auto several = parse_faults("[[lost]]\npartition = 'p*'\nat_s = 1\n[[lost]]\npartition = 'p4*'\nat_s = 2\n", "f.toml", plan);
+  const auto several =
+      parse_faults("[[lost]]\npartition = 'p*'\nat_s = 1\n[[lost]]\npartition = 'p4*'\nat_s = 2\n", "f.toml", plan);
   ASSERT_TRUE(several.ok()) << several.error();
   EXPECT_EQ(several->faults.size(), 6u);
   EXPECT_TRUE(parse_faults("{\"clock_step\": [{\"at_s\": 1, \"by_ms\": 5}]}", "f.json", plan).ok());

@@ -24,15 +24,18 @@ Result<ArrivalProcess> read_mmpp(const std::string& word) {
     rest.remove_prefix(std::min(rest.size(), state.size() + 1));
     const std::size_t slash = state.find('/');
     double rate = 0, seconds = 0;
-    if (slash == std::string_view::npos || !number(state.substr(0, slash), rate) || !number(state.substr(slash + 1), seconds) || !(rate >= 0) ||
-        rate > 1e9 || !(seconds > 1e-6) || seconds > 1e6) {
-      return Error{"arrivals '" + word + "': '" + std::string(state) + "' is no RATE/SECONDS; write for example mmpp:1/10,4/2"};
+    if (slash == std::string_view::npos || !number(state.substr(0, slash), rate) ||
+        !number(state.substr(slash + 1), seconds) || !(rate >= 0) || rate > 1e9 || !(seconds > 1e-6) || seconds > 1e6) {
+      return Error{"arrivals '" + word + "': '" + std::string(state) +
+                   "' is no RATE/SECONDS; write for example mmpp:1/10,4/2"};
     }
     p.relative_rates.push_back(rate);
     p.dwell_ns.push_back(static_cast<TimeNs>(seconds * kSecond));
     sum += rate;
   }
-  if (p.relative_rates.size() < 2 || sum <= 0) return Error{"arrivals '" + word + "': needs two states or more, one with a rate above 0; write for example mmpp:1/10,4/2"};
+  if (p.relative_rates.size() < 2 || sum <= 0)
+    return Error{"arrivals '" + word +
+                 "': needs two states or more, one with a rate above 0; write for example mmpp:1/10,4/2"};
   return p;
 }
 
@@ -43,7 +46,8 @@ Result<ArrivalProcess> read_process(const std::string& word) {
   if (word.starts_with("gamma:")) {
     ArrivalProcess p{.kind = ProcessKind::gamma};
     if (!number(std::string_view(word).substr(6), p.cv) || !(p.cv >= 0.05 && p.cv <= 20)) {
-      return Error{"arrivals '" + word + "': the coefficient of variation must be a number from 0.05 to 20; write for example gamma:1.4"};
+      return Error{"arrivals '" + word +
+                   "': the coefficient of variation must be a number from 0.05 to 20; write for example gamma:1.4"};
     }
     return p;
   }
@@ -55,11 +59,13 @@ Result<ArrivalProcess> read_process(const std::string& word) {
 
 TimeNs own_length(const ArrivalProcess& process, double rate_rps, TimeNs bin_ns) {
   if (process.kind != ProcessKind::trace) return 0;
-  if (process.trace.per_request) return static_cast<TimeNs>(static_cast<double>(process.trace.values.size()) / rate_rps * kSecond) + 1;
+  if (process.trace.per_request)
+    return static_cast<TimeNs>(static_cast<double>(process.trace.values.size()) / rate_rps * kSecond) + 1;
   return static_cast<TimeNs>(process.trace.values.size()) * (bin_ns > 0 ? bin_ns : process.trace.bin_ns);
 }
 
-std::vector<TimeNs> times(const ArrivalProcess& process, double rate_rps, TimeNs length_ns, TimeNs bin_ns, std::uint64_t seed) {
+std::vector<TimeNs> times(const ArrivalProcess& process, double rate_rps, TimeNs length_ns, TimeNs bin_ns,
+                          std::uint64_t seed) {
   switch (process.kind) {
     case ProcessKind::poisson:
       return poisson(rate_rps, length_ns, seed);
@@ -84,11 +90,13 @@ std::vector<TimeNs> times(const ArrivalProcess& process, double rate_rps, TimeNs
 std::vector<TimeNs> with_burst(std::vector<TimeNs> times, const Burst& burst, double rate_rps, std::uint64_t seed) {
   if (burst.factor < 1) {
     Random random(seed);
-    std::erase_if(times, [&](TimeNs t) { return t >= burst.from_ns && t < burst.until_ns && random.uniform() > burst.factor; });
+    std::erase_if(
+        times, [&](TimeNs t) { return t >= burst.from_ns && t < burst.until_ns && random.uniform() > burst.factor; });
     return times;
   }
   const auto middle = static_cast<std::ptrdiff_t>(times.size());
-  for (const TimeNs t : poisson(rate_rps * (burst.factor - 1), burst.until_ns - burst.from_ns, seed)) times.push_back(burst.from_ns + t);
+  for (const TimeNs t : poisson(rate_rps * (burst.factor - 1), burst.until_ns - burst.from_ns, seed))
+    times.push_back(burst.from_ns + t);
   std::inplace_merge(times.begin(), times.begin() + middle, times.end());
   return times;
 }

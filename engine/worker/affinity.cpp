@@ -26,7 +26,8 @@ Result<TopologyPtr> topology() {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return Error{"hwloc cannot start: out of memory"};
   TopologyPtr out(raw);
-  if (hwloc_topology_load(raw) != 0) return Error{std::string("hwloc cannot read this host's cores: ") + std::strerror(errno) + "; is /sys mounted?"};
+  if (hwloc_topology_load(raw) != 0)
+    return Error{std::string("hwloc cannot read this host's cores: ") + std::strerror(errno) + "; is /sys mounted?"};
   return out;
 }
 
@@ -36,32 +37,12 @@ Status pin(std::span<const std::uint32_t> cores, int flags) {
   BitmapPtr set(hwloc_bitmap_alloc());
   for (const auto core : cores) hwloc_bitmap_set(set.get(), core);
   if (hwloc_set_cpubind(t->get(), set.get(), flags) != 0)
-    return Error{"cannot be pinned to cores " + cores_text(cores) + ": " + std::strerror(errno) + "; name cores that exist and that this process may use"};
+    return Error{"cannot be pinned to cores " + cores_text(cores) + ": " + std::strerror(errno) +
+                 "; name cores that exist and that this process may use"};
   return Done{};
 }
 
 }  // namespace
-
-Result<std::vector<std::uint32_t>> usable_cores() {
-  auto t = topology();
-  if (!t) return Error{t.error()};
-  BitmapPtr allowed(hwloc_bitmap_alloc());
-  if (hwloc_get_cpubind(t->get(), allowed.get(), HWLOC_CPUBIND_PROCESS) != 0)
-    return Error{std::string("hwloc cannot tell which cores this process may use: ") + std::strerror(errno)};
-  std::vector<std::uint32_t> first, rest;
-  hwloc_obj_t core = nullptr;
-  while ((core = hwloc_get_next_obj_by_type(t->get(), HWLOC_OBJ_CORE, core)) != nullptr) {
-    bool taken = false;
-    unsigned pu;
-    hwloc_bitmap_foreach_begin(pu, core->cpuset) {
-      if (hwloc_bitmap_isset(allowed.get(), pu)) (std::exchange(taken, true) ? rest : first).push_back(pu);
-    }
-    hwloc_bitmap_foreach_end();
-  }
-  first.insert(first.end(), rest.begin(), rest.end());
-  if (first.empty()) return Error{"this process may use no core; check its cpuset"};
-  return first;
-}
 
 Status pin_process(std::span<const std::uint32_t> cores) { return pin(cores, HWLOC_CPUBIND_PROCESS); }
 Status pin_thread(std::span<const std::uint32_t> cores) { return pin(cores, HWLOC_CPUBIND_THREAD); }

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "leat/result.hpp"
+#include "planner/cpu_host.h"
 
 namespace leat::worker {
 
-// Operating-system numbers of the processing units this process may use, one per physical core first, then the rest.
-Result<std::vector<std::uint32_t>> usable_cores();
+using planner::usable_cores;
 
 // Pins the whole process (thread: false) or the calling thread to `cores` (operating-system numbers).
 Status pin_process(std::span<const std::uint32_t> cores);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/exec/device_plugin.h"
 #include "engine/worker/picture.h"
 
 namespace leat::worker {
@@ -20,12 +21,20 @@ std::int64_t clock_ns() {
   return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
 }
 
+Picture picture_for(const exec::Module& module, bool crops) {
+  std::vector<leat_tensor_shape> tensors = module.tensor_shapes();
+  return tensors.empty() ? Picture(crops) : Picture(std::move(tensors));
+}
+
 // A stage in the middle of a route is given features of nothing.
-Result<std::int64_t> run_once(exec::Module& module, Picture& picture, std::uint32_t batch, std::span<std::byte> in = {}, std::span<std::byte> out = {}) {
+Result<std::int64_t> run_once(exec::Module& module, Picture& picture, std::uint32_t batch, std::span<std::byte> in = {},
+                              std::span<std::byte> out = {}) {
   std::array<exec::ItemReport, exec::kMaxRows> reports;
   const auto items = picture.items(batch);
   const std::int64_t start = clock_ns();
-  if (!module.run(items, std::span(reports.data(), batch), in.empty() ? nullptr : in.data(), out.empty() ? nullptr : out.data())) return Error{std::string(module.error())};
+  if (!module.run(items, std::span(reports.data(), batch), in.empty() ? nullptr : in.data(),
+                  out.empty() ? nullptr : out.data()))
+    return Error{std::string(module.error())};
   return clock_ns() - start;
 }
 
@@ -49,7 +58,7 @@ Result<planner::Latency> measure(exec::Module& module, Picture& picture, std::ui
 }  // namespace
 
 Result<std::vector<planner::Latency>> calibrate(exec::Module& module, std::uint32_t batch, bool crops) {
-  Picture picture(crops);
+  Picture picture = picture_for(module, crops);
   std::vector<std::uint32_t> sizes;
   for (std::uint32_t b = 1; b < batch; b *= 2) sizes.push_back(b);
   sizes.push_back(batch);
@@ -74,10 +83,29 @@ Result<std::vector<planner::Latency>> calibrate(exec::Module& module, std::uint3
 }
 
 Status warm_up(exec::Module& module, std::uint32_t batch, bool crops) {
-  Picture picture(crops);
-  std::vector<std::byte> in(module.feature_bytes_in() * batch), out(module.feature_bytes_out() * batch);
-  for (const auto b : {1u, batch}) {
-    auto t = run_once(module, picture, b, in, out);
+  Picture picture = picture_for(module, crops);
+  const std::uint64_t bytes_in = module.feature_bytes_in() * batch, bytes_out = module.feature_bytes_out() * batch;
+  std::vector<std::byte> in, out;
+  exec::DeviceBuffer in_there, out_there;
+  std::span<std::byte> from, to;
+  exec::Device* const device = module.on_device() ? module.spec().device : nullptr;
+  const auto room = [&](std::uint64_t bytes, bool there, std::vector<std::byte>& host, exec::DeviceBuffer& buffer,
+                        std::span<std::byte>& span) -> Status {
+    if (bytes == 0) return Done{};
+    if (!there) return host.resize(bytes), span = host, Done{};
+    auto made = device->allocate(bytes);
+    if (!made.ok()) return Error{made.error()};
+    buffer = std::move(*made);
+    span = {buffer.data(), bytes};
+    return Done{};
+  };
+  if (auto status = room(bytes_in, device != nullptr, in, in_there, from); !status) return status;
+  if (auto status = room(bytes_out, device != nullptr && !module.spec().host_features_out, out, out_there, to); !status)
+    return status;
+  // Libraries of a device choose and allocate anew for each shape, so each is run once; a host needs the extremes
+  // alone.
+  for (std::uint32_t b = 1; b <= batch; b = device != nullptr || b == batch ? b + 1 : batch) {
+    auto t = run_once(module, picture, b, from, to);
     if (!t.ok()) return Error{t.error()};
   }
   return Done{};

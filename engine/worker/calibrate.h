@@ -1,5 +1,5 @@
-// A quick measurement of a module on this very partition, for hosts without a profile: a few runs at some batch sizes on a
-// grey frame, straight lines between them. `leat profile` measures better; this makes a fresh host serve at once.
+// A quick measurement of a module on this very partition, for hosts without a profile: a few runs at some batch sizes
+// on a grey frame, straight lines between them. `leat profile` measures better; this makes a fresh host serve at once.
 // Uses the module alone: call it before serving, on the thread that will serve.
 #pragma once
 

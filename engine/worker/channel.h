@@ -5,7 +5,8 @@
 //   report ring    worker -> daemon   one cell a finished batch and 14 results; larger batches use several cells
 //
 // Client memory never passes here: a task names a pool (a stream's slots, handed to the worker over the control socket,
-// protocol.h) and a slot in it, and rows of the features between two stages. Thread rule: one thread at each end of each ring.
+// protocol.h) and a slot in it, and rows of the features between two stages. Thread rule: one thread at each end of
+// each ring.
 #pragma once
 
 #include <cstddef>
@@ -17,48 +18,48 @@
 
 namespace leat::worker {
 
-inline constexpr std::uint32_t kMaxBatch = 64;          // items in one batch
-inline constexpr std::uint32_t kMaxQueuedBatches = 8;   // batches sent to a worker and not reported yet
-inline constexpr std::uint32_t kDispatchRing = 1024;    // cells; room for kMaxQueuedBatches of kMaxBatch
+inline constexpr std::uint32_t kMaxBatch = 64;         // items in one batch
+inline constexpr std::uint32_t kMaxQueuedBatches = 8;  // batches sent to a worker and not reported yet
+inline constexpr std::uint32_t kDispatchRing = 1024;   // cells; room for kMaxQueuedBatches of kMaxBatch
 inline constexpr std::uint32_t kReportRing = 256;
-inline constexpr std::uint32_t kMaxModules = 64;        // sessions of one worker
-inline constexpr std::uint32_t kMaxPools = 1024;        // streams a worker can serve at once
-inline constexpr std::uint32_t kNoRow = UINT32_MAX;     // a stage without features on that side
+inline constexpr std::uint32_t kMaxModules = 64;     // sessions of one worker
+inline constexpr std::uint32_t kMaxPools = 1024;     // streams a worker can serve at once
+inline constexpr std::uint32_t kNoRow = UINT32_MAX;  // a stage without features on that side
 
 struct alignas(64) DispatchCell {
-  std::uint32_t sequence = 0;           // ring.h
-  std::uint32_t control = 0;            // control messages sent before this cell: the worker reads that many first
+  std::uint32_t sequence = 0;  // ring.h
+  std::uint32_t control = 0;   // control messages sent before this cell: the worker reads that many first
   std::uint32_t batch = 0, batch_generation = 0;
-  std::uint16_t module = 0;             // session index, as in Setup
+  std::uint16_t module = 0;  // session index, as in Setup
   std::uint8_t stage = 0;
   std::uint8_t reserved = 0;
   std::uint16_t position = 0, count = 0;  // this is task `position` of `count` in its batch
   std::uint32_t pool = 0, pool_generation = 0;
   std::uint32_t slot = 0;
-  std::uint32_t item = 0;               // behind a fan-out: index of the detection
-  std::uint32_t items = 1;              // rows of the batch it fills
-  // Its first row among the features it is made from, and of those it makes. The cells of a batch come in the order of the
-  // first; the rows of the second follow one another.
+  std::uint32_t item = 0;   // behind a fan-out: index of the detection
+  std::uint32_t items = 1;  // rows of the batch it fills
+  // Its first row among the features it is made from, and of those it makes. The cells of a batch come in the order of
+  // the first; the rows of the second follow one another.
   std::uint32_t row_in = kNoRow, row_out = kNoRow;
   std::int64_t dispatched_ns = 0;
 };
 
 struct TaskReport {
-  std::uint8_t reason = 0;              // leat_reason; 0: done
+  std::uint8_t reason = 0;  // leat_reason; 0: done
   std::uint8_t fan_out = 0;
 };
 
 inline constexpr std::uint32_t kResultsPerCell = 8;
 
 struct alignas(64) ReportCell {
-  std::uint32_t sequence = 0;           // ring.h
+  std::uint32_t sequence = 0;  // ring.h
   std::uint32_t batch = 0, batch_generation = 0;
   std::uint8_t stage = 0;
   std::uint8_t reserved = 0;
-  std::uint16_t first = 0, count = 0;   // results[i] belongs to task first + i of `count`
+  std::uint16_t first = 0, count = 0;  // results[i] belongs to task first + i of `count`
   std::uint16_t reserved1 = 0;
-  std::uint32_t rows_copied = 0;        // of the whole batch: features that did not lie together
-  std::int64_t started_ns = 0;          // CLOCK_MONOTONIC, of the whole batch
+  std::uint32_t rows_copied = 0;  // of the whole batch: features that did not lie together
+  std::int64_t started_ns = 0;    // CLOCK_MONOTONIC, of the whole batch
   std::int64_t ended_ns = 0;
   std::uint64_t pixel_bytes_copied = 0;  // of the whole batch, after the producer's write (module.h)
   TaskReport results[kResultsPerCell];

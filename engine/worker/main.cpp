@@ -10,11 +10,13 @@
 
 namespace {
 
-constexpr leat::cli::Positional kPositionals[] = {{.name = "PARTITION", .help = "name of the partition it serves, for the list of processes"}};
+constexpr leat::cli::Positional kPositionals[] = {
+    {.name = "PARTITION", .help = "name of the partition it serves, for the list of processes"}};
 constexpr leat::cli::Command kCommand = {
     .name = "leat-worker",
     .summary = "runs the models of one partition",
-    .description = "leatd starts one leat-worker for each partition and ends it with itself. It is of no use on its own.",
+    .description =
+        "leatd starts one leat-worker for each partition and ends it with itself. It is of no use on its own.",
     .positionals = kPositionals,
     .see_also = "leatd(8)",
     .section = 8};
@@ -28,9 +30,11 @@ int main(int argc, char** argv) {
   if (fcntl(leat::worker::kControlFd, F_GETFD) < 0)
     return leat::cli::fail("leat-worker", "has no control socket; leatd starts it, see `leatd --help`");
   (void)signal(SIGPIPE, SIG_IGN);
-  (void)signal(SIGINT, SIG_IGN);  // Ctrl-C goes to the whole group: leatd decides when its workers end
+  // Ctrl-C goes to the whole group, and a service manager's SIGTERM too: leatd decides when its workers end.
+  (void)signal(SIGINT, SIG_IGN);
+  (void)signal(SIGTERM, SIG_IGN);
   auto worker = leat::worker::Worker::start(leat::shm::Fd(leat::worker::kControlFd));
-  if (!worker.ok()) return leat::cli::fail("leat-worker " + arguments.positionals()[0], worker.error());
+  if (!worker.ok()) return leat::cli::kBadInput;  // leatd has been sent the line, and says it once
   (*worker)->run();
-  return 0;
+  return (*worker)->exit_status();
 }

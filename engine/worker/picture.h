@@ -1,5 +1,5 @@
-// What latencies are measured on: a grey NV12 frame, and for modules that take crops a result whose one detection covers its
-// middle. Thread rule: one thread.
+// What latencies are measured on: a grey NV12 frame, and for modules that take crops a result whose one detection
+// covers its middle; for modules that take tensors, tensors of zeros. Thread rule: one thread.
 #pragma once
 
 #include <array>
@@ -8,13 +8,26 @@
 #include <vector>
 
 #include "engine/exec/module.h"
+#include "shm/src/layout.h"
 
 namespace leat::worker {
 
 class Picture {
  public:
   explicit Picture(bool crops, std::uint32_t width = 1280, std::uint32_t height = 720)
-      : crops_(crops), width_(width), height_(height), pixels_(std::size_t{width} * height * 3 / 2, 128), results_(exec::kMaxRows) {}
+      : crops_(crops),
+        width_(width),
+        height_(height),
+        pixels_(std::size_t{width} * height * 3 / 2, 128),
+        results_(exec::kMaxRows) {}
+
+  // For a module that takes tensors of these shapes.
+  explicit Picture(std::vector<leat_tensor_shape> tensors)
+      : crops_(false), width_(0), height_(0), tensors_(std::move(tensors)), results_(exec::kMaxRows) {
+    std::uint64_t bytes = 0;
+    for (const leat_tensor_shape& t : tensors_) bytes += shm::round_up(shm::tensor_bytes(t), shm::kLine);
+    pixels_.resize(bytes);
+  }
 
   // A batch of `count` items, at most kMaxRows, all of this frame; valid until the next call.
   std::span<const exec::Item> items(std::uint32_t count) {
@@ -31,6 +44,14 @@ class Picture {
       r.detections[0].x1 = static_cast<float>(width_) * 3 / 4;
       r.detections[0].y1 = static_cast<float>(height_) * 3 / 4;
       exec::FrameView f;
+      if (!tensors_.empty()) {
+        f.planes[0] = pixels_.data();
+        f.format = LEAT_FORMAT_tensors;
+        f.bytes = pixels_.size();
+        f.tensors = tensors_.data(), f.tensor_count = static_cast<std::uint32_t>(tensors_.size());
+        items_[i] = {.frame = f, .result = &r};
+        continue;
+      }
       f.planes[0] = pixels_.data();
       f.planes[1] = pixels_.data() + std::size_t{width_} * height_;
       f.strides[0] = f.strides[1] = width_;
@@ -46,6 +67,7 @@ class Picture {
  private:
   bool crops_;
   std::uint32_t width_, height_;  // even
+  std::vector<leat_tensor_shape> tensors_;
   std::vector<std::uint8_t> pixels_;
   std::vector<leat_result> results_;
   std::array<exec::Item, exec::kMaxRows> items_;

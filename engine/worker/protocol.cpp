@@ -1,13 +1,18 @@
 #include "engine/worker/protocol.h"
 
+#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <type_traits>
+
+#include "engine/worker/channel.h"
 
 namespace leat::worker {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::int64_t kLongestBatchNs = 3'600'000'000'000;
 
 std::vector<std::byte> packet_of(ControlType type, const void* body, std::size_t bytes) {
   std::vector<std::byte> packet(sizeof(type) + bytes);
@@ -31,6 +36,11 @@ std::vector<planner::Latency> latencies(const json& list) {
   return out;
 }
 
+Sandbox sandbox_of(const json& value) {
+  const auto number = value.get<std::uint64_t>();
+  return number <= static_cast<std::uint64_t>(Sandbox::off) ? static_cast<Sandbox>(number) : Sandbox::off;
+}
+
 // Runs `read` on the packet's JSON; a packet that is not JSON, or lacks a key, becomes one line.
 template <class T, class Read>
 Result<T> from_json(const std::vector<std::byte>& packet, const char* what, Read read) {
@@ -38,7 +48,8 @@ Result<T> from_json(const std::vector<std::byte>& packet, const char* what, Read
     const auto* text = reinterpret_cast<const char*>(packet.data()) + sizeof(ControlType);
     return read(json::parse(text, text + (packet.size() - sizeof(ControlType))));
   } catch (const json::exception& e) {
-    return Error{std::string("control message '") + what + "' does not parse: " + e.what() + "; install leatd and leat-worker of one release"};
+    return Error{std::string("control message '") + what + "' does not parse: " + e.what() +
+                 "; install leatd and leat-worker of one release"};
   }
 }
 
@@ -46,7 +57,8 @@ template <class T>
 Result<T> fixed(const std::vector<std::byte>& packet, const char* what) {
   static_assert(std::is_trivially_copyable_v<T>);
   if (packet.size() != sizeof(ControlType) + sizeof(T))
-    return Error{std::string("control message '") + what + "' has a wrong length; install leatd and leat-worker of one release"};
+    return Error{std::string("control message '") + what +
+                 "' has a wrong length; install leatd and leat-worker of one release"};
   T out;
   std::memcpy(&out, packet.data() + sizeof(ControlType), sizeof(T));
   return out;
@@ -57,33 +69,95 @@ Result<T> fixed(const std::vector<std::byte>& packet, const char* what) {
 std::vector<std::byte> encode(const Setup& s) {
   json modules = json::array();
   for (const auto& m : s.modules) {
-    modules.push_back({{"application", m.application}, {"name", m.name}, {"executor", m.executor}, {"model_path", m.model_path},
-                       {"preprocess", m.preprocess}, {"postprocess", m.postprocess}, {"labels", m.labels}, {"batch", m.batch},
-                       {"after_fan_out", m.after_fan_out}, {"fan_out_cap", m.fan_out_cap},
-                       {"latency_by_batch", to_json(m.latency_by_batch)}, {"extra", m.extra}, {"first_block", m.first_block},
-                       {"end_block", m.end_block}, {"cuts", m.cuts}, {"edge_in", m.edge_in}, {"edge_out", m.edge_out}});
+    modules.push_back({{"application", m.application},
+                       {"name", m.name},
+                       {"index", m.index},
+                       {"executor", m.executor},
+                       {"model_path", m.model_path},
+                       {"preprocess", m.preprocess},
+                       {"postprocess", m.postprocess},
+                       {"labels", m.labels},
+                       {"first_head", m.first_head},
+                       {"batch", m.batch},
+                       {"after_fan_out", m.after_fan_out},
+                       {"latency_by_batch", to_json(m.latency_by_batch)},
+                       {"extra", m.extra},
+                       {"first_block", m.first_block},
+                       {"end_block", m.end_block},
+                       {"cuts", m.cuts},
+                       {"edge_in", m.edge_in},
+                       {"edge_out", m.edge_out}});
   }
   json edges = json::array();
-  for (const auto& e : s.edges) edges.push_back({{"edge", e.edge}, {"writes", e.writes}, {"rows", e.spec.rows}, {"scrap", e.spec.scrap}, {"row_bytes", e.spec.row_bytes}});
-  return packet_of(ControlType::setup, json{{"partition", s.partition}, {"cores", s.cores}, {"threads", s.threads},
-                                            {"yields", s.yields}, {"calibrate", s.calibrate}, {"edges", edges}, {"modules", modules}});
+  for (const auto& e : s.edges)
+    edges.push_back({{"edge", e.edge},
+                     {"writes", e.writes},
+                     {"device", e.device},
+                     {"make", e.make},
+                     {"rows", e.spec.rows},
+                     {"scrap", e.spec.scrap},
+                     {"row_bytes", e.spec.row_bytes}});
+  return packet_of(ControlType::setup, json{{"partition", s.partition},
+                                            {"cores", s.cores},
+                                            {"threads", s.threads},
+                                            {"yields", s.yields},
+                                            {"calibrate", s.calibrate},
+                                            {"user", s.user},
+                                            {"sandbox", s.sandbox},
+                                            {"device",
+                                             {{"plugin", s.device.plugin},
+                                              {"uuid", s.device.uuid},
+                                              {"least", s.device.multiprocessors_least},
+                                              {"most", s.device.multiprocessors_most},
+                                              {"group", s.device.group}}},
+                                            {"edges", edges},
+                                            {"modules", modules}});
 }
 
 std::vector<std::byte> encode(const Ready& r) {
   json list = json::array();
   for (const auto& l : r.latency_by_batch) list.push_back(to_json(l));
-  return packet_of(ControlType::ready, json{{"latency_by_batch", list}});
+  json parts = json::array(), tensors = json::array();
+  for (const auto& module : r.parts) {
+    json of_module = json::array();
+    for (const exec::PartSpec& p : module)
+      of_module.push_back({p.kind, p.dtype, p.rank, p.dims, p.bytes, p.tail, p.name});
+    parts.push_back(of_module);
+  }
+  for (const auto& module : r.tensors) {
+    json of_module = json::array();
+    for (const leat_tensor_shape& t : module) of_module.push_back({t.dtype, t.rank, t.dims});
+    tensors.push_back(of_module);
+  }
+  return packet_of(ControlType::ready, json{{"latency_by_batch", list},
+                                            {"sandbox", r.sandbox},
+                                            {"not_enclosed", r.not_enclosed},
+                                            {"parts", parts},
+                                            {"tensors", tensors},
+                                            {"device", r.device},
+                                            {"multiprocessors", r.multiprocessors}});
 }
 
 std::vector<std::byte> encode(const AddPool& add) { return packet_of(ControlType::add_pool, &add, sizeof(add)); }
-std::vector<std::byte> encode(const ForgetPool& forget) { return packet_of(ControlType::forget_pool, &forget, sizeof(forget)); }
-std::vector<std::byte> encode_edge() { return packet_of(ControlType::edge, nullptr, 0); }
+std::vector<std::byte> encode(const ForgetPool& forget) {
+  return packet_of(ControlType::forget_pool, &forget, sizeof(forget));
+}
+std::vector<std::byte> encode_edge(std::uint32_t index) { return packet_of(ControlType::edge, &index, sizeof(index)); }
+std::vector<std::byte> encode_edge_made(std::uint32_t index) {
+  return packet_of(ControlType::edge_made, &index, sizeof(index));
+}
 std::vector<std::byte> encode_stop() { return packet_of(ControlType::stop, nullptr, 0); }
-std::vector<std::byte> encode_failed(const std::string& line) { return packet_of(ControlType::failed, line.data(), line.size()); }
+std::vector<std::byte> encode_failed(const std::string& line) {
+  return packet_of(ControlType::failed, line.data(), line.size());
+}
+std::vector<std::byte> encode_opening(std::uint32_t module) {
+  return packet_of(ControlType::opening, &module, sizeof(module));
+}
 
 Result<ControlType> type_of(const std::vector<std::byte>& packet) {
   ControlType type{};
-  if (packet.size() < sizeof(type)) return Error{"control message shorter than its type; install leatd and leat-worker of one release"};
+  if (packet.size() < sizeof(type))
+    return Error{"control message shorter than its type; install leatd and leat-worker of one release"};
   std::memcpy(&type, packet.data(), sizeof(type));
   return type;
 }
@@ -96,20 +170,29 @@ Result<Setup> decode_setup(const std::vector<std::byte>& packet) {
     j.at("threads").get_to(s.threads);
     j.at("yields").get_to(s.yields);
     j.at("calibrate").get_to(s.calibrate);
+    j.at("user").get_to(s.user);
+    s.sandbox = sandbox_of(j.at("sandbox"));
+    const json& device = j.at("device");
+    s.device = {device.at("plugin"), device.at("uuid"), device.at("least"), device.at("most"), device.at("group"), {}};
     for (const auto& e : j.at("edges"))
-      s.edges.push_back({e.at("edge"), e.at("writes"), {.rows = e.at("rows"), .scrap = e.at("scrap"), .row_bytes = e.at("row_bytes")}});
+      s.edges.push_back({e.at("edge"),
+                         e.at("writes"),
+                         e.at("device"),
+                         e.at("make"),
+                         {.rows = e.at("rows"), .scrap = e.at("scrap"), .row_bytes = e.at("row_bytes")}});
     for (const auto& m : j.at("modules")) {
       ModuleSetup out;
       m.at("application").get_to(out.application);
       m.at("name").get_to(out.name);
+      m.at("index").get_to(out.index);
       m.at("executor").get_to(out.executor);
       m.at("model_path").get_to(out.model_path);
       m.at("preprocess").get_to(out.preprocess);
       m.at("postprocess").get_to(out.postprocess);
       m.at("labels").get_to(out.labels);
+      m.at("first_head").get_to(out.first_head);
       m.at("batch").get_to(out.batch);
       m.at("after_fan_out").get_to(out.after_fan_out);
-      m.at("fan_out_cap").get_to(out.fan_out_cap);
       out.latency_by_batch = latencies(m.at("latency_by_batch"));
       m.at("extra").get_to(out.extra);
       m.at("first_block").get_to(out.first_block);
@@ -124,18 +207,61 @@ Result<Setup> decode_setup(const std::vector<std::byte>& packet) {
 }
 
 Result<Ready> decode_ready(const std::vector<std::byte>& packet) {
-  return from_json<Ready>(packet, "ready", [](const json& j) {
+  return from_json<Ready>(packet, "ready", [](const json& j) -> Result<Ready> {
     Ready r;
     for (const auto& l : j.at("latency_by_batch")) r.latency_by_batch.push_back(latencies(l));
+    r.sandbox = sandbox_of(j.at("sandbox"));
+    j.at("not_enclosed").get_to(r.not_enclosed);
+    // The worker has opened models by now: what it measured becomes the plan only if it can be true.
+    bool sound = r.latency_by_batch.size() <= kMaxModules;
+    for (const auto& list : r.latency_by_batch) {
+      sound = sound && list.size() <= kMaxBatch;
+      for (const auto& l : list) sound = sound && l.p50_ns > 0 && l.p50_ns <= l.p99_ns && l.p99_ns <= kLongestBatchNs;
+    }
+    if (!sound) return Error{"its worker reports latencies that cannot be; look at the executors it loads"};
+    for (const auto& module : j.at("parts")) {
+      r.parts.emplace_back();
+      for (const auto& p : module)
+        r.parts.back().push_back({.kind = p.at(0),
+                                  .dtype = p.at(1),
+                                  .rank = p.at(2),
+                                  .dims = p.at(3),
+                                  .bytes = p.at(4),
+                                  .tail = p.at(5),
+                                  .name = p.at(6)});
+    }
+    for (const auto& module : j.at("tensors")) {
+      r.tensors.emplace_back();
+      for (const auto& t : module) {
+        leat_tensor_shape shape{.dtype = t.at(0), .rank = t.at(1), .dims = {}};
+        for (std::size_t d = 0; d < LEAT_MAX_TENSOR_RANK; ++d) shape.dims[d] = t.at(2).at(d);
+        r.tensors.back().push_back(shape);
+      }
+    }
+    j.at("device").get_to(r.device);
+    j.at("multiprocessors").get_to(r.multiprocessors);
     return r;
   });
 }
 
 Result<AddPool> decode_add_pool(const std::vector<std::byte>& packet) { return fixed<AddPool>(packet, "add_pool"); }
-Result<ForgetPool> decode_forget_pool(const std::vector<std::byte>& packet) { return fixed<ForgetPool>(packet, "forget_pool"); }
+Result<ForgetPool> decode_forget_pool(const std::vector<std::byte>& packet) {
+  return fixed<ForgetPool>(packet, "forget_pool");
+}
+Result<std::uint32_t> decode_opening(const std::vector<std::byte>& packet) {
+  return fixed<std::uint32_t>(packet, "opening");
+}
+
+Result<std::uint32_t> decode_edge(const std::vector<std::byte>& packet) { return fixed<std::uint32_t>(packet, "edge"); }
 
 std::string decode_failed(const std::vector<std::byte>& packet) {
-  return {reinterpret_cast<const char*>(packet.data()) + sizeof(ControlType), packet.size() - sizeof(ControlType)};
+  constexpr std::size_t kLongestLine = 1000;
+  if (packet.size() < sizeof(ControlType)) return {};
+  std::string line(reinterpret_cast<const char*>(packet.data()) + sizeof(ControlType),
+                   std::min(packet.size() - sizeof(ControlType), kLongestLine));
+  for (char& c : line)
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
+  return line;
 }
 
 }  // namespace leat::worker

@@ -1,12 +1,15 @@
 // What leatd and a worker say to each other over the socket pair the worker is born with: one message a packet.
 // Both ends are the same release and trust each other's format; a message that does not parse ends the worker.
 //
-//   leatd -> worker  Setup {channel, worker's bell, leatd's bell}, once; then Edge {features} for each of Setup::edges;
-//                    then AddPool {frames, results} and ForgetPool, Stop
-//   worker -> leatd  Ready with the latencies measured, or Failed with one line; both once
+//   leatd -> worker  Setup {channel, worker's bell, leatd's bell}, once; then Edge {features} for each of Setup::edges
+//                    that it does not make itself; AddPool {frames, results} and ForgetPool, Stop
+//   worker -> leatd  EdgeMade {memory} for each of Setup::edges that it makes, before it waits for the others;
+//   worker -> leatd  Opening before each module, so that leatd knows which one ended it or takes too long;
+//                    Ready with the latencies measured, or Failed with one line; both once
 //
-// Order: a worker reads messages in the order sent, and reads at least DispatchCell::control of them before it runs that
-// cell, so a pool is always known before its frames come. A forgotten pool is one no dispatched batch names any more.
+// Order: a worker reads messages in the order sent, and reads at least DispatchCell::control of them before it runs
+// that cell, so a pool is always known before its frames come. A forgotten pool is one no dispatched batch names any
+// more.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/exec/part.h"
+#include "engine/worker/sandbox.h"
 #include "leat/result.hpp"
 #include "planner/profile.h"
 #include "shm/src/feature_slots.h"
@@ -26,39 +31,64 @@ inline constexpr std::uint32_t kNoEdge = UINT32_MAX;
 
 struct ModuleSetup {
   std::string application, name;
+  std::uint32_t index = 0;  // among the application's modules: whose parts of a result it writes
   std::string executor, model_path, preprocess, postprocess;
   std::vector<std::string> labels;
-  std::uint32_t batch = 1;                          // largest
-  bool after_fan_out = false;                       // its input is a crop of a detection an earlier module wrote
-  std::uint32_t fan_out_cap = 1;                    // of the modules behind it
-  std::vector<planner::Latency> latency_by_batch;   // emulated: what to imitate
+  std::uint32_t first_head = 0;                    // of the application's, whose first it is
+  std::uint32_t batch = 1;                         // largest
+  bool after_fan_out = false;                      // its input is a crop of a detection an earlier module wrote
+  std::vector<planner::Latency> latency_by_batch;  // emulated: what to imitate
   std::vector<std::pair<std::string, std::string>> extra;
-  // A stage: the blocks it holds, and where its features come from and go to (of Setup::edges). kNoEdge: it takes frames, it
-  // ends with results.
+  // A stage: the blocks it holds, and where its features come from and go to (of Setup::edges). kNoEdge: it takes
+  // frames, it ends with results.
   std::uint32_t first_block = 0, end_block = UINT32_MAX;
-  std::vector<std::string> cuts;                    // onnx: the tensors at which the model's blocks meet
+  std::vector<std::string> cuts;  // onnx: the tensors at which the model's blocks meet
   std::uint32_t edge_in = kNoEdge, edge_out = kNoEdge;
 };
 
 // The features between two stages, as one of them sees them.
 struct EdgeSetup {
-  std::uint32_t edge = 0;            // leatd's number
-  bool writes = false;               // else it reads
+  std::uint32_t edge = 0;  // leatd's number
+  bool writes = false;     // else it reads
+  bool device = false;     // in the memory of the partition's device
+  bool make = false;       // this worker makes that memory and sends its descriptor
   shm::FeatureSpec spec;
 };
+
+// The device of a partition of kind gpu, mig or mps; no plug-in: it has none.
+struct DeviceSetup {
+  std::string plugin;  // exec::Device::open
+  std::string uuid;    // what must be found
+  std::uint32_t multiprocessors_least = 0, multiprocessors_most = UINT32_MAX;
+  std::string group;  // partitions of one group are lost together, and start again together; empty: it is alone
+  std::vector<std::pair<std::string, std::string>> environment;  // of the process; set before it starts
+};
+
+// Exit status of a worker whose device was lost: nothing of it can be used until every process that shares it has
+// ended.
+inline constexpr int kDeviceLost = 75;
 
 struct Setup {
   std::string partition;
   std::vector<std::uint32_t> cores;  // empty: not pinned
   std::uint32_t threads = 1;
-  std::uint32_t yields = 0;          // waiting policy: sched_yield so often before parking
-  bool calibrate = false;            // measure latency by batch and report it in Ready
+  std::uint32_t yields = 0;       // waiting policy: sched_yield so often before parking
+  bool calibrate = false;         // measure latency by batch and report it in Ready
+  std::string user;               // becomes this user before it loads anything; empty: stays leatd's
+  Sandbox sandbox = Sandbox::on;  // in force before Ready
+  DeviceSetup device;
   std::vector<EdgeSetup> edges;      // their descriptors follow, one a message, in this order
   std::vector<ModuleSetup> modules;  // indexes are DispatchCell::module
 };
 
 struct Ready {
   std::vector<std::vector<planner::Latency>> latency_by_batch;  // [module][b-1]; empty unless calibrated
+  Sandbox sandbox = Sandbox::off;                               // in force
+  std::string not_enclosed;                                     // why that is less than was asked for
+  std::vector<std::vector<exec::PartSpec>> parts;               // [module]: what its answer about one item needs
+  std::vector<std::vector<leat_tensor_shape>> tensors;          // [module]: the frames it takes; empty: pictures
+  std::string device;                                           // its name; empty: it has none
+  std::uint32_t multiprocessors = 0;                            // of the device, for this process
 };
 
 struct AddPool {
@@ -69,22 +99,36 @@ struct ForgetPool {
   std::uint32_t pool = 0, generation = 0;
 };
 
-enum class ControlType : std::uint32_t { setup = 1, add_pool = 2, forget_pool = 3, stop = 4, edge = 5, ready = 16, failed = 17 };
+enum class ControlType : std::uint32_t {
+  setup = 1,
+  add_pool = 2,
+  forget_pool = 3,
+  stop = 4,
+  edge = 5,
+  ready = 16,
+  failed = 17,
+  opening = 18,
+  edge_made = 19
+};
 
 // Packets. decode_* return one line on a packet that is not what it should be.
 std::vector<std::byte> encode(const Setup& setup);
 std::vector<std::byte> encode(const Ready& ready);
 std::vector<std::byte> encode(const AddPool& add);
 std::vector<std::byte> encode(const ForgetPool& forget);
-std::vector<std::byte> encode_edge();
+std::vector<std::byte> encode_edge(std::uint32_t index);  // of Setup::edges
+std::vector<std::byte> encode_edge_made(std::uint32_t index);
 std::vector<std::byte> encode_stop();
 std::vector<std::byte> encode_failed(const std::string& line);
+std::vector<std::byte> encode_opening(std::uint32_t module);
 
 Result<ControlType> type_of(const std::vector<std::byte>& packet);
 Result<Setup> decode_setup(const std::vector<std::byte>& packet);
 Result<Ready> decode_ready(const std::vector<std::byte>& packet);
 Result<AddPool> decode_add_pool(const std::vector<std::byte>& packet);
 Result<ForgetPool> decode_forget_pool(const std::vector<std::byte>& packet);
-std::string decode_failed(const std::vector<std::byte>& packet);
+Result<std::uint32_t> decode_opening(const std::vector<std::byte>& packet);
+std::string decode_failed(const std::vector<std::byte>& packet);          // one line, whatever it holds
+Result<std::uint32_t> decode_edge(const std::vector<std::byte>& packet);  // edge and edge_made
 
 }  // namespace leat::worker

@@ -1,5 +1,6 @@
-// The features of one stage, as its worker finds them: where a batch's rows lie when they lie together, a copy side by side
-// when they do not; and where the batch's own go. Views belong to the worker and outlive this. Thread rule: one thread.
+// The features of one stage, as its worker finds them: where a batch's rows lie when they lie together, a copy side by
+// side when they do not; and where the batch's own go. Views belong to the worker and outlive this. Thread rule: one
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +8,7 @@
 #include <memory>
 #include <span>
 
+#include "engine/exec/device_plugin.h"
 #include "engine/exec/module.h"
 #include "engine/worker/channel.h"
 #include "leat/result.hpp"
@@ -16,19 +18,26 @@ namespace leat::worker {
 
 class StageFeatures {
  public:
-  // Null where the stage takes frames, or ends with results. An error where leatd and the model disagree about an item's bytes.
-  static Result<StageFeatures> open(const exec::Module& module, const shm::FeatureView* in, const shm::FeatureView* out);
+  // Null where the stage takes frames, or ends with results. An error where leatd and the model disagree about an
+  // item's bytes.
+  static Result<StageFeatures> open(const exec::Module& module, const shm::FeatureView* in,
+                                    const shm::FeatureView* out);
 
   // Null on the first stage. Cells of one batch, as they came; rows that had to be copied are counted in *rows_copied.
+  // On a device the copies are work on its stream, and rows in host memory are always copied.
   [[nodiscard]] const std::byte* input(std::span<const DispatchCell> cells, std::uint32_t* rows_copied) noexcept;
   // Null on the last stage.
-  [[nodiscard]] std::byte* output(std::span<const DispatchCell> cells) const noexcept { return out_ == nullptr ? nullptr : out_->row(cells[0].row_out); }
+  [[nodiscard]] std::byte* output(std::span<const DispatchCell> cells) const noexcept {
+    return out_ == nullptr ? nullptr : out_->row(cells[0].row_out);
+  }
   [[nodiscard]] bool any() const noexcept { return in_ != nullptr || out_ != nullptr; }
 
  private:
   const shm::FeatureView* in_ = nullptr;
   const shm::FeatureView* out_ = nullptr;
   std::unique_ptr<std::byte[]> gathered_;  // a batch, side by side
+  exec::Device* device_ = nullptr;         // where the stage runs
+  exec::DeviceBuffer gathered_there_;
 };
 
 }  // namespace leat::worker

@@ -20,8 +20,12 @@ class StageFeaturesTest : public testing::Test {
     ASSERT_TRUE(view.ok()) << view.error();
     view_ = std::move(*view);
     for (std::uint32_t r = 0; r < kSpec.rows; ++r) std::memset(view_.row(r), static_cast<int>(r), kSpec.row_bytes);
-    auto module =
-        exec::Module::open({.name = "m", .executor = "emulated", .batch_max = 8, .first_block = 1, .first_stage = false, .emulated_in = kSpec.row_bytes});
+    auto module = exec::Module::open({.name = "m",
+                                      .executor = "emulated",
+                                      .batch_max = 8,
+                                      .first_block = 1,
+                                      .first_stage = false,
+                                      .emulated_in = kSpec.row_bytes});
     ASSERT_TRUE(module.ok()) << module.error();
     module_ = std::move(*module);
   }
@@ -54,15 +58,18 @@ TEST_F(StageFeaturesTest, ApartIsGatheredAndCounted) {
   const std::byte* in = features->input(cells({{1, 1}, {5, 2}, {9, 1}}), &copied);
   EXPECT_EQ(copied, 4U);
   const std::uint32_t expected[] = {1, 5, 6, 9};
-  for (std::uint32_t i = 0; i < 4; ++i) EXPECT_EQ(std::memcmp(in + i * kSpec.row_bytes, view_.row(expected[i]), kSpec.row_bytes), 0) << i;
+  for (std::uint32_t i = 0; i < 4; ++i)
+    EXPECT_EQ(std::memcmp(in + i * kSpec.row_bytes, view_.row(expected[i]), kSpec.row_bytes), 0) << i;
 }
 
 TEST_F(StageFeaturesTest, AModelOfOtherBytesIsOneLine) {
-  auto module = exec::Module::open({.name = "other", .executor = "emulated", .first_block = 1, .first_stage = false, .emulated_in = 96});
+  auto module = exec::Module::open(
+      {.name = "other", .executor = "emulated", .first_block = 1, .first_stage = false, .emulated_in = 96});
   ASSERT_TRUE(module.ok());
   const auto features = StageFeatures::open(**module, &view_, nullptr);
   ASSERT_FALSE(features.ok());
-  EXPECT_EQ(features.error().substr(0, 64), "other: an item before this stage has 96 bytes, the plan says 100") << features.error();
+  EXPECT_EQ(features.error().substr(0, 64), "other: an item before this stage has 96 bytes, the plan says 100")
+      << features.error();
 }
 
 }  // namespace

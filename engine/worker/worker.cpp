@@ -1,12 +1,18 @@
 #include "engine/worker/worker.h"
 
+#include <grp.h>
 #include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "engine/exec/onnx_split.h"
 #include "engine/worker/affinity.h"
@@ -41,9 +47,17 @@ Result<std::unique_ptr<Worker>> Worker::start(shm::Fd control) {
   std::unique_ptr<Worker> w(new Worker(std::move(control)));
   Ready ready;
   Status status = w->receive_setup();
-  if (status.ok()) status = w->map_edges();
   if (status.ok() && !w->setup_.cores.empty()) status = pin_process(w->setup_.cores);
+  if (status.ok() && !w->setup_.user.empty()) status = w->become_user();
+  if (status.ok()) status = w->open_device(ready);
+  if (status.ok()) status = w->make_edges();
+  if (status.ok()) status = w->map_edges();
   if (status.ok()) status = w->open_modules(ready);
+  if (status.ok()) {
+    const Status enclosed = enclose(w->setup_.sandbox);
+    ready.sandbox = enclosed.ok() ? w->setup_.sandbox : Sandbox::off;
+    if (!enclosed.ok()) ready.not_enclosed = enclosed.error();
+  }
   if (!status.ok()) {
     (void)shm::send_bytes(w->control_.get(), encode_failed(status.error()), {});
     return Error{status.error()};
@@ -58,7 +72,8 @@ Status Worker::next_message() {
   while (poll(&ready, 1, -1) < 0 && errno == EINTR) {
   }
   fds_.clear();
-  if (shm::receive(control_.get(), true, &packet_, &fds_, &text) != shm::Got::message) return Error{"leatd closed the control socket before the setup came " + text};
+  if (shm::receive(control_.get(), true, &packet_, &fds_, &text) != shm::Got::message)
+    return Error{"leatd closed the control socket before the setup came " + text};
   ++messages_;
   return Done{};
 }
@@ -68,36 +83,120 @@ Status Worker::receive_setup() {
   auto setup = decode_setup(packet_);
   if (!setup.ok()) return Error{setup.error()};
   setup_ = std::move(*setup);
-  if (fds_.size() != 3) return Error{"the setup came without its channel; install leatd and leat-worker of one release"};
+  if (fds_.size() != 3)
+    return Error{"the setup came without its channel; install leatd and leat-worker of one release"};
   constexpr ChannelLayout kLayout = channel_layout();
   auto mapping = shm::Mapping::map(fds_[0].get(), kLayout.bytes, shm::Access::read_write, true);
   if (!mapping.ok()) return Error{mapping.error()};
   channel_ = std::move(*mapping);
   bell_ = shm::Doorbell(std::move(fds_[1]));
   daemon_bell_ = shm::Doorbell(std::move(fds_[2]));
-  dispatches_ = {channel_.at<DispatchCell>(kLayout.dispatch_cells), kDispatchRing, channel_.at<shm::IndexLine>(kLayout.dispatch_index)};
-  reports_ = {channel_.at<ReportCell>(kLayout.report_cells), kReportRing, channel_.at<shm::IndexLine>(kLayout.report_index)};
+  dispatches_ = {channel_.at<DispatchCell>(kLayout.dispatch_cells), kDispatchRing,
+                 channel_.at<shm::IndexLine>(kLayout.dispatch_index)};
+  reports_ = {channel_.at<ReportCell>(kLayout.report_cells), kReportRing,
+              channel_.at<shm::IndexLine>(kLayout.report_index)};
   sleep_ = channel_.at<shm::SleepWord>(kLayout.worker_sleep);
   daemon_waker_ = shm::Waker(channel_.at<shm::SleepWord>(kLayout.daemon_sleep));
   pools_.resize(kMaxPools);
   return Done{};
 }
 
-Status Worker::map_edges() {
-  for (const EdgeSetup& e : setup_.edges) {
-    if (auto status = next_message(); !status) return status;
-    const auto type = type_of(packet_);
-    if (!type.ok() || *type != ControlType::edge || fds_.size() != 1) return Error{"the features of an edge did not come; install leatd and leat-worker of one release"};
-    auto view = shm::FeatureView::map(e.spec, std::move(fds_[0]), e.writes ? shm::Access::read_write : shm::Access::read_only);
-    if (!view.ok()) return Error{view.error()};
-    edges_.push_back(std::move(*view));
+Status Worker::open_device(Ready& ready) {
+  const DeviceSetup& wanted = setup_.device;
+  if (wanted.plugin.empty()) return Done{};
+  auto device = exec::Device::open(wanted.plugin, wanted.uuid);
+  if (!device.ok()) return Error{device.error()};
+  device_ = std::move(*device);
+  const leat_device_info& info = device_->info();
+  ready.device = info.name;
+  ready.multiprocessors = info.multiprocessors;
+  if (info.multiprocessors < wanted.multiprocessors_least || info.multiprocessors > wanted.multiprocessors_most)
+    return Error{"sees " + std::to_string(info.multiprocessors) + " multiprocessors of " + std::string(info.name) +
+                 ", its share has " + std::to_string(wanted.multiprocessors_least) + " to " +
+                 std::to_string(wanted.multiprocessors_most) +
+                 "; is it a client of leatd's own MPS daemon? see leatd's log"};
+  return Done{};
+}
+
+// What others wait for comes before what this one waits for: makers of two edges may each read the other's.
+Status Worker::make_edges() {
+  edges_.resize(setup_.edges.size());
+  for (std::uint32_t i = 0; i < setup_.edges.size(); ++i) {
+    const EdgeSetup& e = setup_.edges[i];
+    if (!e.make) continue;
+    auto memory = device_->allocate(e.spec.bytes(), true);
+    if (!memory.ok()) return Error{memory.error()};
+    auto fd = device_->export_memory(*memory);
+    if (!fd.ok()) return Error{fd.error()};
+    const shm::Fd descriptor(*fd);
+    const int fds[] = {descriptor.get()};
+    if (auto sent = shm::send_bytes(control_.get(), encode_edge_made(i), fds); !sent) return sent;
+    edges_[i] = shm::FeatureView::on_device(e.spec, memory->data());
+    edge_memory_.push_back(std::move(*memory));
   }
   return Done{};
 }
 
+Status Worker::take_edge(shm::Fd fd, std::uint32_t index) {
+  const EdgeSetup& e = setup_.edges[index];
+  if (e.device) {
+    auto memory = device_->import_memory(fd.get(), e.spec.bytes());
+    if (!memory.ok()) return Error{memory.error()};
+    edges_[index] = shm::FeatureView::on_device(e.spec, memory->data());
+    edge_memory_.push_back(std::move(*memory));
+    return Done{};
+  }
+  auto view = shm::FeatureView::map(e.spec, std::move(fd), e.writes ? shm::Access::read_write : shm::Access::read_only);
+  if (!view.ok()) return Error{view.error()};
+  edges_[index] = std::move(*view);
+  if (device_ == nullptr) return Done{};
+  // The device copies to and from these rows. Without pinning it still does, more slowly.
+  if (auto pinned = device_->register_host(edges_[index]->memory().data(), edges_[index]->memory().size(), !e.writes);
+      !pinned)
+    std::fprintf(stderr, "leat-worker %s: features are not pinned: %s\n", setup_.partition.c_str(),
+                 pinned.error().c_str());
+  return Done{};
+}
+
+// Streams may open meanwhile.
+Status Worker::map_edges() {
+  while (std::any_of(edges_.begin(), edges_.end(), [](const auto& e) { return !e.has_value(); })) {
+    if (auto status = next_message(); !status) return status;
+    const auto type = type_of(packet_);
+    if (!type.ok() || *type != ControlType::edge) {
+      obey(packet_, fds_);
+      if (ending_) return Error{"leatd ended it while it started"};
+      continue;
+    }
+    const auto index = decode_edge(packet_);
+    if (!index.ok() || *index >= edges_.size() || edges_[*index] || fds_.size() != 1)
+      return Error{"the features of an edge did not come; install leatd and leat-worker of one release"};
+    if (auto status = take_edge(std::move(fds_[0]), *index); !status) return status;
+  }
+  return Done{};
+}
+
+// Only leatd's own code has run until now.
+Status Worker::become_user() {
+  const auto trouble = [this](const std::string& what) {
+    return Error{"cannot become the user '" + setup_.user + "' of [workers]: " + what};
+  };
+  const passwd* user = getpwnam(setup_.user.c_str());
+  if (user == nullptr) return trouble("there is no such user; make it, or name another");
+  if (user->pw_uid == geteuid()) return Done{};
+  if (initgroups(user->pw_name, user->pw_gid) != 0 || setresgid(user->pw_gid, user->pw_gid, user->pw_gid) != 0 ||
+      setresuid(user->pw_uid, user->pw_uid, user->pw_uid) != 0)
+    return trouble(std::string(std::strerror(errno)) + "; start leatd as root, or leave the key out");
+  // The kernel has forgotten that this process dies with leatd. If leatd is gone already, the control socket says so.
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  return Done{};
+}
+
 Status Worker::open_modules(Ready& ready) {
-  const auto edge = [this](std::uint32_t i) { return i == kNoEdge ? nullptr : &edges_[i]; };
+  const auto edge = [this](std::uint32_t i) { return i == kNoEdge ? nullptr : &*edges_[i]; };
   for (const auto& m : setup_.modules) {
+    const auto index = static_cast<std::uint32_t>(modules_.size());
+    if (auto sent = shm::send_bytes(control_.get(), encode_opening(index), {}); !sent) return Error{sent.error()};
     const shm::FeatureView* const in = edge(m.edge_in);
     const shm::FeatureView* const out = edge(m.edge_out);
     exec::ModuleSpec spec;
@@ -107,9 +206,9 @@ Status Worker::open_modules(Ready& ready) {
     spec.preprocess = m.preprocess;
     spec.postprocess = m.postprocess;
     spec.labels = m.labels;
+    spec.first_head = m.first_head;
     spec.batch_max = m.batch;
     spec.threads = setup_.threads;
-    spec.fan_out_cap = m.fan_out_cap;
     for (const auto& l : m.latency_by_batch) spec.emulated_ns.push_back(l.p50_ns);
     spec.extra = m.extra;
     spec.first_block = m.first_block;
@@ -117,6 +216,8 @@ Status Worker::open_modules(Ready& ready) {
     spec.cuts = m.cuts;
     spec.first_stage = in == nullptr;
     spec.last_stage = out == nullptr;
+    spec.device = device_.get();
+    spec.host_features_out = out != nullptr && !out->on_device();
     if (in != nullptr) spec.emulated_in = in->spec().row_bytes;
     if (out != nullptr) spec.emulated_out = out->spec().row_bytes;
     if (in != nullptr && out == nullptr && m.executor != "emulated") {
@@ -129,13 +230,17 @@ Status Worker::open_modules(Ready& ready) {
     auto features = StageFeatures::open(opened, in, out);
     if (!features.ok()) return Error{features.error()};
     features_.push_back(std::move(*features));
+    ready.parts.push_back(opened.parts());
+    ready.tensors.push_back(opened.tensor_shapes());
+    has_parts_.push_back(!ready.parts.back().empty());
     ready.latency_by_batch.emplace_back();
     if (setup_.calibrate && m.latency_by_batch.empty()) {
       auto measured = calibrate(opened, m.batch, m.after_fan_out);
       if (!measured.ok()) return Error{spec.name + ": " + measured.error()};
       ready.latency_by_batch.back() = std::move(*measured);
     } else if (m.executor != "emulated") {
-      if (auto status = warm_up(opened, m.batch, m.after_fan_out); !status) return Error{spec.name + ": " + status.error()};
+      if (auto status = warm_up(opened, m.batch, m.after_fan_out); !status)
+        return Error{spec.name + ": " + status.error()};
     }
   }
   return Done{};
@@ -172,28 +277,48 @@ void Worker::obey(const std::vector<std::byte>& packet, std::vector<shm::Fd>& fd
     ending_ = true;
     return;
   }
-  Status status = Error{"leatd sent a message this worker does not understand; install leatd and leat-worker of one release"};
+  Status status =
+      Error{"leatd sent a message this worker does not understand; install leatd and leat-worker of one release"};
   if (type.ok() && *type == ControlType::add_pool) {
     const auto add = decode_add_pool(packet);
     status = add.ok() ? add_pool(*add, fds) : Status(Error{add.error()});
   } else if (type.ok() && *type == ControlType::forget_pool) {
     const auto forget = decode_forget_pool(packet);
     if (forget.ok() && forget->pool < pools_.size()) {
-      if (pools_[forget->pool].generation == forget->generation) pools_[forget->pool] = Pool{};
+      if (pools_[forget->pool].generation == forget->generation) forget_pool(pools_[forget->pool]);
       return;
     }
   }
-  if (!status.ok()) std::fprintf(stderr, "leat-worker %s: %s\n", setup_.partition.c_str(), status.error().c_str());
+  if (!status.ok()) complain(status.error());
+}
+
+void Worker::complain(std::string_view text) {
+  const std::string line = complaints_.line(clock_ns(), std::string(text));
+  if (!line.empty()) std::fprintf(stderr, "leat-worker %s: %s\n", setup_.partition.c_str(), line.c_str());
 }
 
 Status Worker::add_pool(const AddPool& add, std::vector<shm::Fd>& fds) {
-  if (add.pool >= pools_.size() || fds.size() != 2) return Error{"leatd sent a pool this worker cannot take; install leatd and leat-worker of one release"};
+  if (add.pool >= pools_.size() || fds.size() != 2)
+    return Error{"leatd sent a pool this worker cannot take; install leatd and leat-worker of one release"};
   auto view = shm::StreamView::map_for_worker(add.spec, std::move(fds[0]), std::move(fds[1]));
   if (!view.ok()) return Error{view.error()};
-  pools_[add.pool].view = std::move(*view);
-  pools_[add.pool].generation = add.generation;
-  pools_[add.pool].there = true;
-  return Done{};
+  Pool& pool = pools_[add.pool];
+  forget_pool(pool);
+  pool.view = std::move(*view);
+  pool.generation = add.generation;
+  pool.there = true;
+  if (device_ == nullptr) return Done{};
+  // Once for all frames of the stream. What cannot be pinned is uploaded frame by frame.
+  const auto frames = pool.view.frames();
+  const Status pinned = device_->register_host(frames.data(), frames.size(), true);
+  pool.registered = pinned.ok();
+  return pinned;
+}
+
+// No batch on the device's stream reads it any more: each was waited for.
+void Worker::forget_pool(Pool& pool) noexcept {
+  if (pool.registered) device_->unregister_host(pool.view.frames().data());
+  pool = Pool{};
 }
 
 // ---- batches ----
@@ -243,7 +368,11 @@ void Worker::prepare(const DispatchCell& cell, exec::Item& item, exec::ItemRepor
   item.frame.width = pool->view.spec().width;
   item.frame.height = pool->view.spec().height;
   item.frame.bytes = layout.frame_bytes;
+  item.frame.tensors = pool->view.spec().tensors;
+  item.frame.tensor_count = pool->view.spec().tensor_count;
   item.result = pool->view.writable_result(cell.slot);
+  if (has_parts_[cell.module] && layout.result_stride > sizeof(leat_result))
+    item.parts = exec::parts_of(item.result, setup_.modules[cell.module].index);
   item.rows = cell.items;
   // Behind a detector an item is one of its detections; behind anything else it is the frame again.
   const bool crop = setup_.modules[cell.module].after_fan_out && item.result->kind == LEAT_RESULT_DETECTIONS;
@@ -270,7 +399,12 @@ void Worker::run_batch(std::span<const DispatchCell> cells) {
   if (count != 0) {
     const std::span items(items_.data(), count);
     const std::span reports(item_reports_.data(), count);
-    if (!module.run(items, reports, features.input(cells, &rows_copied), features.output(cells))) std::fprintf(stderr, "leat-worker %s: %s\n", setup_.partition.c_str(), std::string(module.error()).c_str());
+    if (!module.run(items, reports, features.input(cells, &rows_copied), features.output(cells)))
+      complain(module.error());
+    if (device_ && device_->lost()) {  // this batch is answered when leatd sees how the process ended
+      ending_ = true;
+      return;
+    }
     for (std::uint32_t i = 0; i < count; ++i) {
       copied += reports[i].pixel_bytes_copied;
       const bool detections = items_[i].result->kind == LEAT_RESULT_DETECTIONS && items_[i].detection < 0;
@@ -282,7 +416,8 @@ void Worker::run_batch(std::span<const DispatchCell> cells) {
   send_report(cells, started, ended, copied, rows_copied);
 }
 
-void Worker::send_report(std::span<const DispatchCell> cells, std::int64_t started_ns, std::int64_t ended_ns, std::uint64_t pixel_bytes_copied, std::uint32_t rows_copied) {
+void Worker::send_report(std::span<const DispatchCell> cells, std::int64_t started_ns, std::int64_t ended_ns,
+                         std::uint64_t pixel_bytes_copied, std::uint32_t rows_copied) {
   ReportCell cell;
   cell.batch = cells[0].batch;
   cell.batch_generation = cells[0].batch_generation;

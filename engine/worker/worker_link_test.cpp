@@ -27,6 +27,8 @@ TEST(Protocol, SetupSurvivesTheWay) {
   setup.cores = {1, 3};
   setup.yields = 9;
   setup.calibrate = true;
+  setup.user = "nobody";
+  setup.sandbox = Sandbox::devices;
   ModuleSetup m;
   m.application = "a";
   m.name = "m";
@@ -40,7 +42,8 @@ TEST(Protocol, SetupSurvivesTheWay) {
   m.end_block = 5;
   m.cuts = {"a", "b"};
   m.edge_in = 1;
-  setup.edges = {{7, true, {.rows = 5, .scrap = 4, .row_bytes = 1000}}, {6, false, {.rows = 50, .scrap = 4, .row_bytes = std::uint64_t{1} << 33}}};
+  setup.edges = {{7, true, true, true, {.rows = 5, .scrap = 4, .row_bytes = 1000}},
+                 {6, false, false, false, {.rows = 50, .scrap = 4, .row_bytes = std::uint64_t{1} << 33}}};
   setup.modules.push_back(m);
   const auto packet = encode(setup);
   EXPECT_EQ(*type_of(packet), ControlType::setup);
@@ -49,6 +52,8 @@ TEST(Protocol, SetupSurvivesTheWay) {
   EXPECT_EQ(back->cores, setup.cores);
   EXPECT_EQ(back->yields, 9U);
   EXPECT_TRUE(back->calibrate);
+  EXPECT_EQ(back->user, "nobody");
+  EXPECT_EQ(back->sandbox, Sandbox::devices);
   ASSERT_EQ(back->modules.size(), 1U);
   EXPECT_EQ(back->modules[0].labels, m.labels);
   EXPECT_EQ(back->modules[0].extra, m.extra);
@@ -71,6 +76,19 @@ TEST(Protocol, NonsenseIsOneLine) {
   EXPECT_FALSE(decode_ready(packet).ok());
   EXPECT_FALSE(decode_add_pool(encode(ForgetPool{})).ok());
   EXPECT_EQ(decode_failed(encode_failed("why")), "why");
+  EXPECT_EQ(decode_failed(encode_failed("two\nlines")), "two lines");
+  EXPECT_TRUE(decode_failed({}).empty());
+}
+
+TEST(Protocol, LatenciesThatCannotBeAreRefused) {
+  const auto reports = [](std::vector<planner::Latency> list) {
+    return decode_ready(encode(Ready{.latency_by_batch = {std::move(list)}, .not_enclosed = ""}));
+  };
+  EXPECT_TRUE(reports({{1, 2, 3}}).ok());
+  EXPECT_FALSE(reports({{0, 2, 3}}).ok());
+  EXPECT_FALSE(reports({{3, 2, 3}}).ok());
+  EXPECT_FALSE(reports({{1, INT64_MAX, 3}}).ok());
+  EXPECT_FALSE(reports(std::vector<planner::Latency>(kMaxBatch + 1, {1, 2, 3})).ok());
 }
 
 TEST(Channel, PartsDoNotOverlap) {

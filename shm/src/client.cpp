@@ -65,7 +65,8 @@ constexpr std::int64_t kDefaultTimeoutNs = 2'000'000'000;
 
 leat_error disconnected(leat_client* c) {
   c->disconnected.store(true, std::memory_order_relaxed);
-  return fail(LEAT_ERROR_disconnected, "leatd at " + c->path + " closed the connection or ended; disconnect and connect again");
+  return fail(LEAT_ERROR_disconnected,
+              "leatd at " + c->path + " closed the connection or ended; disconnect and connect again");
 }
 bool gone(leat_client* c) {
   if (c->disconnected.load(std::memory_order_relaxed)) return true;
@@ -76,11 +77,14 @@ bool gone(leat_client* c) {
 
 // Sends a control message and waits for its reply, which must be an R.
 template <class R, class M>
-leat_error exchange(leat_client* c, M message, R* reply, std::vector<Fd>* fds, std::string* tail) {
+leat_error exchange(leat_client* c, M message, R* reply, std::vector<Fd>* fds, std::string* tail,
+                    std::int64_t timeout_ns) {
   message.header.request = c->request++;
-  if (auto sent = send(c->socket.get(), message); !sent) return disconnected(c);
+  // Also where it cannot be sent: the connection may have been refused, and the reason waits to be read.
+  const bool sent = send(c->socket.get(), message).ok();
   leat_error error = LEAT_ERROR_ok;
-  Result<Reply> got = await_reply(c->socket.get(), message.header.request, c->timeout_ns, &error);
+  Result<Reply> got = await_reply(c->socket.get(), message.header.request, sent ? timeout_ns : 0, &error);
+  if (!got && !sent && error == LEAT_ERROR_timed_out) return disconnected(c);
   if (!got) {
     if (error == LEAT_ERROR_disconnected) return disconnected(c);
     return fail(error, got.error());
@@ -92,6 +96,14 @@ leat_error exchange(leat_client* c, M message, R* reply, std::vector<Fd>* fds, s
   return LEAT_ERROR_ok;
 }
 
+// Says that it has mapped what it was given and waits until leatd has sealed it (Mapped).
+leat_error secured(leat_client* c, std::uint32_t stream, std::int64_t timeout_ns) {
+  Mapped m;
+  m.stream = stream;
+  Secured reply;
+  return exchange(c, m, &reply, nullptr, nullptr, timeout_ns);
+}
+
 // Maps what Welcome brought: uplink, downlink, bell.
 leat_error map_links(leat_client* c, std::vector<Fd> fds) {
   if (fds.size() != 3) return fail(LEAT_ERROR_protocol, "leatd's welcome lacks its descriptors");
@@ -100,16 +112,20 @@ leat_error map_links(leat_client* c, std::vector<Fd> fds) {
   if (!u) return fail(LEAT_ERROR_no_memory, u.error());
   Result<Mapping> d = Mapping::map(fds[1].get(), down.bytes, Access::read_only, true);
   if (!d) return fail(LEAT_ERROR_no_memory, d.error());
-  if (!u->at<SegmentHeader>(0)->published(SegmentKind::uplink) || !d->at<SegmentHeader>(0)->published(SegmentKind::downlink))
-    return fail(LEAT_ERROR_wrong_version, "leatd's segments are of another layout version; install the same release of both");
+  if (!u->at<SegmentHeader>(0)->published(SegmentKind::uplink) ||
+      !d->at<SegmentHeader>(0)->published(SegmentKind::downlink))
+    return fail(LEAT_ERROR_wrong_version,
+                "leatd's segments are of another layout version; install the same release of both");
   c->uplink = std::move(u).value();
   c->downlink = std::move(d).value();
   c->bell = BellSocket(std::move(fds[2]));
-  c->submissions = {c->uplink.at<SubmissionDescriptor>(up.cells_offset), up.capacity, c->downlink.at<IndexLine>(down.index_offset)};
-  c->completions = {c->downlink.at<CompletionDescriptor>(down.cells_offset), down.capacity, c->uplink.at<IndexLine>(up.index_offset)};
+  c->submissions = {c->uplink.at<SubmissionDescriptor>(up.cells_offset), up.capacity,
+                    c->downlink.at<IndexLine>(down.index_offset)};
+  c->completions = {c->downlink.at<CompletionDescriptor>(down.cells_offset), down.capacity,
+                    c->uplink.at<IndexLine>(up.index_offset)};
   c->daemon_waker = Waker(c->downlink.at<SleepWord>(down.sleep_offset));
   c->sleep = c->uplink.at<SleepWord>(up.sleep_offset);
-  return LEAT_ERROR_ok;
+  return secured(c, kLinks, c->timeout_ns);
 }
 
 std::vector<std::vector<std::string>> split_names(std::string_view tail) {
@@ -145,10 +161,18 @@ void fill_frame(leat_stream* s, std::uint32_t slot, std::uint32_t generation, le
     out->rows[p] = l.rows[p];
     out->row_bytes[p] = l.row_bytes[p];
   }
+  const PoolSpec& spec = s->view.spec();
+  out->tensor_count = spec.tensor_count;
+  for (std::uint32_t i = 0; i < spec.tensor_count; ++i) {
+    out->tensors[i] = s->view.writable_plane(slot, 0) + l.tensor_offset[i];
+    out->tensor_bytes[i] = tensor_bytes(spec.tensors[i]);
+  }
 }
 
 // A ticket is slot and generation: what the daemon's cancel needs, unique within a stream for 2^32 uses of a slot.
-constexpr std::uint64_t ticket_of(std::uint32_t slot, std::uint32_t generation) { return std::uint64_t{generation} << 32 | slot; }
+constexpr std::uint64_t ticket_of(std::uint32_t slot, std::uint32_t generation) {
+  return std::uint64_t{generation} << 32 | slot;
+}
 
 // False: an answer of a stream that was closed meanwhile; it is discarded.
 bool fill_answer(leat_client* c, const CompletionDescriptor& d, leat_answer* out) {
@@ -167,6 +191,7 @@ bool fill_answer(leat_client* c, const CompletionDescriptor& d, leat_answer* out
   out->deadline_ns = d.deadline_ns;
   out->answered_ns = d.answered_ns;
   out->result = d.has_result != 0 && d.slot < s->view.spec().slots ? s->view.result(d.slot) : nullptr;
+  out->result_bytes = out->result != nullptr ? s->view.layout().result_stride : 0;
   return true;
 }
 
@@ -195,7 +220,8 @@ void park(leat_client* c, std::int64_t until_ns) {
   if (!c->bell.drain()) c->disconnected.store(true, std::memory_order_relaxed);
 }
 
-// Leaves the sleep word set, so that the descriptor the application waits on becomes readable. False: an answer slipped in.
+// Leaves the sleep word set, so that the descriptor the application waits on becomes readable. False: an answer slipped
+// in.
 bool arm_fd(leat_client* c) {
   announce_awake(*c->sleep);
   if (!c->bell.drain()) c->disconnected.store(true, std::memory_order_relaxed);
@@ -205,12 +231,19 @@ bool arm_fd(leat_client* c) {
   return c->completions.empty();
 }
 
+// leatd brings large pools step by step, beside those of others.
+constexpr std::int64_t patience_ns(const PoolLayout& l) { return static_cast<std::int64_t>(l.frames_bytes) * 40; }
+
 leat_error open_stream(leat_client* c, const leat_stream_options& o, leat_stream** out) {
   OpenStream m;
   if (std::char_traits<char>::length(o.application) >= sizeof m.application)
     return fail(LEAT_ERROR_invalid_argument, "application: a name has at most 63 bytes");
   set_text(m.application, o.application);
   m.pool = {o.format, o.width, o.height, {o.strides[0], o.strides[1], o.strides[2]}, 0, o.memory};
+  if (o.tensor_count > LEAT_MAX_TENSORS || (o.tensor_count != 0 && o.tensors == nullptr) || o.reserved1 != 0)
+    return fail(LEAT_ERROR_invalid_argument, "tensors: 1..8 shapes are needed with the format tensors");
+  m.pool.tensor_count = o.tensor_count;
+  std::copy_n(o.tensors, o.tensor_count, m.pool.tensors);
   m.depth = o.depth != 0 ? o.depth : 4;
   m.pool.slots = o.slots != 0 ? o.slots : m.depth + 3;
   m.overload = o.overload;
@@ -223,11 +256,22 @@ leat_error open_stream(leat_client* c, const leat_stream_options& o, leat_stream
   StreamOpened opened;
   std::vector<Fd> fds;
   std::string tail;
-  if (const leat_error e = exchange(c, m, &opened, &fds, &tail); e != LEAT_ERROR_ok) return e;
+  const std::int64_t timeout_ns = c->timeout_ns + patience_ns(pool_layout(m.pool));
+  if (const leat_error e = exchange(c, m, &opened, &fds, &tail, timeout_ns); e != LEAT_ERROR_ok) return e;
   if (fds.size() != 2) return fail(LEAT_ERROR_protocol, "leatd's reply lacks the stream's descriptors");
   if (c->streams[opened.stream]) return fail(LEAT_ERROR_protocol, "leatd gave a stream index that is in use");
-  Result<StreamView> view = StreamView::map_for_client(opened.pool, std::move(fds[0]), std::move(fds[1]), opened.stream);
-  if (!view) return fail(LEAT_ERROR_no_memory, view.error());
+  Result<StreamView> view =
+      StreamView::map_for_client(opened.pool, std::move(fds[0]), std::move(fds[1]),
+                                 FrameSlots(c->uplink.at<SlotWord>(uplink_layout().stream_words(opened.stream)),
+                                            opened.pool.slots, opened.stream));
+  if (!view) {
+    CloseStream close;
+    close.stream = opened.stream;
+    StreamClosed closed;
+    (void)exchange(c, close, &closed, nullptr, nullptr, c->timeout_ns);
+    return fail(LEAT_ERROR_no_memory, view.error());
+  }
+  if (const leat_error e = secured(c, opened.stream, timeout_ns); e != LEAT_ERROR_ok) return e;
   auto s = std::make_unique<leat_stream>();
   s->client = c;
   s->index = opened.stream;
@@ -245,7 +289,8 @@ leat_error leat_connect(const leat_connect_options* options, leat_client** out) 
   if (out == nullptr) return fail(LEAT_ERROR_invalid_argument, "leat_connect: out is NULL");
   *out = nullptr;
   const leat_connect_options o = options ? *options : leat_connect_options{};
-  if (o.timeout_ns < 0 || o.wait > LEAT_WAIT_YIELD || o.reserved != 0) return fail(LEAT_ERROR_invalid_argument, "leat_connect: an option is out of its range");
+  if (o.timeout_ns < 0 || o.wait > LEAT_WAIT_YIELD || o.reserved != 0)
+    return fail(LEAT_ERROR_invalid_argument, "leat_connect: an option is out of its range");
   auto c = std::make_unique<leat_client>();
   c->path = o.socket ? o.socket : leat_default_socket();
   c->timeout_ns = o.timeout_ns != 0 ? o.timeout_ns : kDefaultTimeoutNs;
@@ -253,7 +298,7 @@ leat_error leat_connect(const leat_connect_options* options, leat_client** out) 
   const bool yields = o.wait == LEAT_WAIT_YIELD;
   c->wait = choose_wait_policy(Role::client, yields ? std::max(2u, usable_cores()) : usable_cores(), false, yields);
   leat_error error = LEAT_ERROR_ok;
-  Result<Fd> socket = connect_to(c->path, &error);
+  Result<Fd> socket = connect_to(c->path, &error, c->timeout_ns);
   if (!socket) return fail(error, socket.error());
   c->socket = std::move(socket).value();
   Hello hello;
@@ -262,7 +307,8 @@ leat_error leat_connect(const leat_connect_options* options, leat_client** out) 
     if (ch != '\0' && (ch < ' ' || ch > '~')) ch = '?';
   Welcome welcome;
   std::vector<Fd> fds;
-  if (const leat_error e = exchange(c.get(), hello, &welcome, &fds, nullptr); e != LEAT_ERROR_ok) return e;
+  if (const leat_error e = exchange(c.get(), hello, &welcome, &fds, nullptr, c->timeout_ns); e != LEAT_ERROR_ok)
+    return e;
   if (const leat_error e = map_links(c.get(), std::move(fds)); e != LEAT_ERROR_ok) return e;
   *out = c.release();
   return LEAT_ERROR_ok;
@@ -279,7 +325,8 @@ void leat_stream_options_init(leat_stream_options* options) {
 }
 
 leat_error leat_open_stream(leat_client* client, const leat_stream_options* options, leat_stream** out) try {
-  if (client == nullptr || options == nullptr || out == nullptr || options->application == nullptr || options->reserved != 0)
+  if (client == nullptr || options == nullptr || out == nullptr || options->application == nullptr ||
+      options->reserved != 0)
     return fail(LEAT_ERROR_invalid_argument, "leat_open_stream: an argument or the application's name is missing");
   *out = nullptr;
   const std::lock_guard lock(client->control);
@@ -297,7 +344,7 @@ leat_error leat_close_stream(leat_stream* stream) try {
   CloseStream m;
   m.stream = stream->index;
   StreamClosed closed;
-  const leat_error error = gone(c) ? LEAT_ERROR_ok : exchange(c, m, &closed, nullptr, nullptr);
+  const leat_error error = gone(c) ? LEAT_ERROR_ok : exchange(c, m, &closed, nullptr, nullptr, c->timeout_ns);
   // The daemon has answered everything of this stream before it replied: discard those, keep the others'.
   CompletionDescriptor d;
   while (c->completions.pop(d))
@@ -313,7 +360,8 @@ uint32_t leat_stream_slots(const leat_stream* stream) { return stream->view.spec
 int64_t leat_stream_slo_ns(const leat_stream* stream) { return stream->slo_ns; }
 
 const char* leat_class_name(const leat_stream* stream, uint32_t head, int32_t class_id) {
-  if (head >= stream->names.size() || class_id < 0 || static_cast<std::size_t>(class_id) >= stream->names[head].size()) return nullptr;
+  if (head >= stream->names.size() || class_id < 0 || static_cast<std::size_t>(class_id) >= stream->names[head].size())
+    return nullptr;
   return stream->names[head][static_cast<std::size_t>(class_id)].c_str();
 }
 
@@ -335,12 +383,15 @@ void leat_abandon(leat_frame* frame) {
 }
 
 leat_error leat_submit(leat_frame* frame, const leat_submit_options* options, uint64_t* ticket) {
-  if (frame == nullptr || frame->stream == nullptr) return fail(LEAT_ERROR_invalid_argument, "leat_submit: the frame was not acquired");
+  if (frame == nullptr || frame->stream == nullptr)
+    return fail(LEAT_ERROR_invalid_argument, "leat_submit: the frame was not acquired");
   leat_stream* s = frame->stream;
   leat_client* c = s->client;
   const leat_submit_options o = options ? *options : leat_submit_options{};
-  if (o.capture_ns < 0 || o.deadline_ns < 0 || o.items > kMaxItems || (o.flags & ~LEAT_SUBMIT_MORE) != 0 || o.reserved != 0)
-    return fail(LEAT_ERROR_invalid_argument, "leat_submit: a time is negative, there are over 64 items, or an unknown flag is set");
+  if (o.capture_ns < 0 || o.deadline_ns < 0 || o.items > kMaxItems || (o.flags & ~LEAT_SUBMIT_MORE) != 0 ||
+      o.reserved != 0)
+    return fail(LEAT_ERROR_invalid_argument,
+                "leat_submit: a time is negative, there are over 64 items, or an unknown flag is set");
   if (c->submissions.room(1) == 0) return gone(c) ? disconnected(c) : fail_static(LEAT_ERROR_ring_full);
   if (!s->view.slots().submit(frame->slot, frame->generation))
     return fail(LEAT_ERROR_invalid_argument, "leat_submit: the frame was submitted or abandoned before");
@@ -374,7 +425,8 @@ leat_error leat_cancel(leat_stream* stream, uint64_t ticket) {
   d.stream = static_cast<std::uint16_t>(stream->index);
   d.slot = static_cast<std::uint32_t>(ticket);
   d.generation = static_cast<std::uint32_t>(ticket >> 32);
-  if (d.slot >= stream->view.spec().slots) return fail(LEAT_ERROR_invalid_argument, "leat_cancel: not a ticket of this stream");
+  if (d.slot >= stream->view.spec().slots)
+    return fail(LEAT_ERROR_invalid_argument, "leat_cancel: not a ticket of this stream");
   if (!c->submissions.push(d)) return gone(c) ? disconnected(c) : fail_static(LEAT_ERROR_ring_full);
   c->unflushed = true;
   return leat_flush(c);
@@ -402,7 +454,8 @@ leat_error leat_next_answer(leat_client* client, int64_t timeout_ns, leat_answer
 }
 
 leat_error leat_answer_frame(const leat_answer* answer, leat_frame* out) {
-  if (answer == nullptr || answer->stream == nullptr) return fail(LEAT_ERROR_invalid_argument, "leat_answer_frame: no answer");
+  if (answer == nullptr || answer->stream == nullptr)
+    return fail(LEAT_ERROR_invalid_argument, "leat_answer_frame: no answer");
   fill_frame(answer->stream, answer->slot, answer->generation, out);
   return LEAT_ERROR_ok;
 }

@@ -4,6 +4,8 @@
 #include <ctime>
 #include <utility>
 
+#include "shm/src/listener.h"
+
 namespace leat::shm {
 
 namespace {
@@ -67,7 +69,7 @@ const char* leat_default_socket(void) {
   static const std::string path = [] {
     if (const char* named = std::getenv("LEAT_SOCKET"); named && *named) return std::string(named);
     if (const char* dir = std::getenv("XDG_RUNTIME_DIR"); dir && *dir) return std::string(dir) + "/leat.sock";
-    return std::string("/run/leat/leat.sock");
+    return std::string(leat::shm::kSystemSocket);
   }();
   return path.c_str();
 }

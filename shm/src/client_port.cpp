@@ -43,7 +43,7 @@ void require(bool holds) noexcept {
 ClientPort::~ClientPort() = default;
 
 Result<std::unique_ptr<ClientPort>> ClientPort::create() {
-  Result<Segment> up = Segment::create("leat:uplink", kUp.bytes, Seal::size);
+  Result<Segment> up = Segment::create("leat:uplink", kUp.bytes, Seal::later);
   if (!up) return Error{up.error()};
   Result<Segment> down = Segment::create("leat:downlink", kDown.bytes, Seal::future_write);
   if (!down) return Error{down.error()};
@@ -71,20 +71,35 @@ Result<Fd> ClientPort::downlink_for_client() const { return downlink_.share_read
 Fd ClientPort::bell_for_client() noexcept { return std::move(client_bell_); }
 std::uint64_t ClientPort::bytes() const noexcept { return uplink_.bytes() + downlink_.bytes(); }
 
+Status ClientPort::secure() {
+  if (auto status = uplink_.secure(); !status) return status;
+  if (auto status = uplink_.allocate(0, uplink_.bytes()); !status) return status;
+  uplink_.fault_in();
+  secured_ = true;
+  return Done{};
+}
+
 bool ClientPort::attach(std::uint32_t index, std::unique_ptr<StreamPool> pool) noexcept {
   const std::uint32_t slots = pool->spec().slots;
   if (index >= kMaxStreamsPerClient || streams_[index] || slots_total_ + slots > kMaxSlotsPerClient) return false;
   auto stream = std::make_unique<Stream>();
-  stream->slots = pool->slots();
+  stream->slots = FrameSlots(uplink_.memory().at<SlotWord>(kUp.stream_words(index)), slots, index);
+  stream->slots.reset();
   stream->pool = std::move(pool);
   streams_[index] = std::move(stream);
   slots_total_ += slots;
   return true;
 }
 
-bool ClientPort::attached(std::uint32_t index) const noexcept { return index < kMaxStreamsPerClient && streams_[index]; }
-StreamPool* ClientPort::pool(std::uint32_t index) noexcept { return attached(index) ? streams_[index]->pool.get() : nullptr; }
-std::uint32_t ClientPort::busy(std::uint32_t index) const noexcept { return attached(index) ? streams_[index]->busy : 0; }
+bool ClientPort::attached(std::uint32_t index) const noexcept {
+  return index < kMaxStreamsPerClient && streams_[index];
+}
+StreamPool* ClientPort::pool(std::uint32_t index) noexcept {
+  return attached(index) ? streams_[index]->pool.get() : nullptr;
+}
+std::uint32_t ClientPort::busy(std::uint32_t index) const noexcept {
+  return attached(index) ? streams_[index]->busy : 0;
+}
 
 std::unique_ptr<StreamPool> ClientPort::detach(std::uint32_t index) noexcept {
   require(attached(index) && streams_[index]->busy == 0);
@@ -94,11 +109,12 @@ std::unique_ptr<StreamPool> ClientPort::detach(std::uint32_t index) noexcept {
   return pool;
 }
 
-std::uint32_t ClientPort::take(std::int64_t now_ns, std::span<Taken> out) noexcept {
-  std::uint32_t count = 0;
+std::uint32_t ClientPort::take(std::int64_t now_ns, std::span<Taken> out, std::uint32_t* looked) noexcept {
+  std::uint32_t count = 0, seen = 0;
   SubmissionDescriptor d;
-  while (count < out.size() && violation_ == Violation::none && !orphaned_ && submissions_.pop(d))
+  for (; seen < out.size() && violation_ == Violation::none && !orphaned_ && submissions_.pop(d); ++seen)
     if (admit(d, now_ns, &out[count])) ++count;
+  if (looked != nullptr) *looked = seen;
   return count;
 }
 
@@ -125,7 +141,8 @@ Violation ClientPort::check(const SubmissionDescriptor& d) const noexcept {
   if (d.memory != stream.pool->spec().memory) return Violation::bad_memory;
   if (d.items == 0 || d.items > kMaxItems) return Violation::bad_items;
   if (d.bytes > stream.pool->layout().frame_bytes) return Violation::bad_size;
-  if (d.capture_ns <= 0 || d.capture_ns > kLatestTime || d.deadline_ns < 0 || d.deadline_ns > kLatestTime) return Violation::bad_time;
+  if (d.capture_ns <= 0 || d.capture_ns > kLatestTime || d.deadline_ns < 0 || d.deadline_ns > kLatestTime)
+    return Violation::bad_time;
   return Violation::none;
 }
 
@@ -148,6 +165,7 @@ bool ClientPort::admit(const SubmissionDescriptor& d, std::int64_t now_ns, Taken
       violate(Violation::slot_state);
       return false;
     }
+    stream.pool->clear_parts(d.slot);
     slot.busy = true;
     slot.answered = false;
     slot.generation = d.generation;
@@ -156,8 +174,9 @@ bool ClientPort::admit(const SubmissionDescriptor& d, std::int64_t now_ns, Taken
     ++stream.busy;
     ++busy_total_;
   }
-  *out = {d.kind, d.stream, d.slot, d.generation, slot.cookie, slot.capture_ns, d.deadline_ns, d.key, d.items,
-          d.bytes != 0 ? d.bytes : stream.pool->layout().frame_bytes};
+  *out = {
+      d.kind,          d.stream,      d.slot, d.generation, slot.cookie,
+      slot.capture_ns, d.deadline_ns, d.key,  d.items,      d.bytes != 0 ? d.bytes : stream.pool->layout().frame_bytes};
   return true;
 }
 

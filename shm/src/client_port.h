@@ -1,15 +1,20 @@
 // The daemon's side of one client: its segments, its rings, its slots.
 //
-// Everything the client can write is hostile. take() copies each descriptor once, validates the copy against this port's
-// own private tables, and returns only validated values. The first violation ends the port: nothing more is taken from it
-// or pushed to it, violation() names the cause, and the daemon closes the connection. Violations of one client touch no other.
+// Everything the client can write is hostile. take() copies each descriptor once, validates the copy against this
+// port's own private tables, and returns only validated values. The first violation ends the port: nothing more is
+// taken from it or pushed to it, violation() names the cause, and the daemon closes the connection. Violations of one
+// client touch no other.
 //
 // Threads: create(), the *_for_client() descriptors and the destructor belong on the control thread (they map and fault
-// memory); everything else on the scheduler thread, one call at a time. Streams' pools are made by the control thread and
-// handed over with attach(). Hot calls (take, answer, flush, hold, unhold) neither allocate nor lock; only flush() may
-// make a system call (the wake).
+// memory); everything else on the scheduler thread, one call at a time. Streams' pools are made by the control thread
+// and handed over with attach(). Hot calls (take, answer, flush, hold, unhold) neither allocate nor lock; only flush()
+// may make a system call (the wake).
 //
-// Life: create -> (attach .. detach)* -> orphan() when the connection ends -> destroyed once drained().
+// Memory the client cannot take away: of what it can write, the scheduler thread touches the uplink alone, and that
+// only once it is secured: sealed, when the client had mapped it, against holes, and every page of it there. Frames the
+// daemon never touches.
+//
+// Life: create -> secured() -> (attach .. detach)* -> orphan() when the connection ends -> destroyed once drained().
 #pragma once
 
 #include <array>
@@ -29,24 +34,25 @@
 namespace leat::shm {
 
 // LEAT_VIOLATIONS(X): X(name, value, text). The daemon's counters record has one cause per value.
-#define LEAT_VIOLATIONS(X)                                                                        \
-  X(none, 0, "none")                                                                              \
-  X(bad_kind, 1, "a descriptor of unknown kind")                                                  \
-  X(bad_stream, 2, "a descriptor for a stream that is not open")                                  \
-  X(bad_slot, 3, "a slot number out of range")                                                    \
-  X(bad_generation, 4, "a generation that is not the slot's: a replay or a guess")                \
-  X(slot_busy, 5, "a slot submitted while it is still in use")                                    \
-  X(slot_state, 6, "a slot word that is not in the state the protocol requires")                  \
-  X(bad_memory, 7, "a memory kind the stream does not have")                                      \
-  X(bad_size, 8, "a size larger than the slot, or none where one is needed")                      \
-  X(bad_time, 9, "a negative or absurd capture time or deadline")                                 \
-  X(bad_items, 10, "no items or too many")                                                        \
-  X(bad_reserved, 11, "a reserved field that is not zero")                                        \
-  X(bad_index, 12, "an impossible consumer index of the completion ring")                         \
-  X(flood, 13, "more answers outstanding than there are slots")                                   \
-  X(control_message, 14, "a malformed control message")                                           \
-  X(control_order, 15, "a control message out of order")                                          \
-  X(control_flood, 16, "control messages faster than they can be served, or replies not read")
+#define LEAT_VIOLATIONS(X)                                                                     \
+  X(none, 0, "none")                                                                           \
+  X(bad_kind, 1, "a descriptor of unknown kind")                                               \
+  X(bad_stream, 2, "a descriptor for a stream that is not open")                               \
+  X(bad_slot, 3, "a slot number out of range")                                                 \
+  X(bad_generation, 4, "a generation that is not the slot's: a replay or a guess")             \
+  X(slot_busy, 5, "a slot submitted while it is still in use")                                 \
+  X(slot_state, 6, "a slot word that is not in the state the protocol requires")               \
+  X(bad_memory, 7, "a memory kind the stream does not have")                                   \
+  X(bad_size, 8, "a size larger than the slot, or none where one is needed")                   \
+  X(bad_time, 9, "a negative or absurd capture time or deadline")                              \
+  X(bad_items, 10, "no items or too many")                                                     \
+  X(bad_reserved, 11, "a reserved field that is not zero")                                     \
+  X(bad_index, 12, "an impossible consumer index of the completion ring")                      \
+  X(flood, 13, "more answers outstanding than there are slots")                                \
+  X(control_message, 14, "a malformed control message")                                        \
+  X(control_order, 15, "a control message out of order")                                       \
+  X(control_flood, 16, "control messages faster than they can be served, or replies not read") \
+  X(unsealed, 17, "shared memory that it keeps from being sealed")
 
 enum class Violation : std::uint8_t {
 #define X(name, value, text) name = value,
@@ -59,15 +65,15 @@ std::string_view text_of(Violation violation) noexcept;
 // A validated copy of one descriptor.
 struct Taken {
   SubmissionKind kind = SubmissionKind::submit;
-  std::uint32_t stream = 0;      // attached
-  std::uint32_t slot = 0;        // < its pool's slots
+  std::uint32_t stream = 0;  // attached
+  std::uint32_t slot = 0;    // < its pool's slots
   std::uint32_t generation = 0;
   std::uint64_t cookie = 0;
   std::int64_t capture_ns = 0;   // 0 < capture_ns <= now
   std::int64_t deadline_ns = 0;  // 0: capture + SLO
   std::uint32_t key = 0;
-  std::uint32_t items = 1;       // 1..kMaxItems
-  std::uint64_t bytes = 0;       // used in the slot
+  std::uint32_t items = 1;  // 1..kMaxItems
+  std::uint64_t bytes = 0;  // used in the slot
 };
 
 struct PortAnswer {
@@ -93,25 +99,36 @@ class ClientPort {
   Result<Fd> downlink_for_client() const;
   Fd bell_for_client() noexcept;
   std::uint64_t bytes() const noexcept;  // shared memory of the two link segments
+  // The client says that it has mapped them. secure() may wait while the client punches a hole, so it is for a thread
+  // nobody waits for; secured() says that every page is there to stay.
+  Status secure();
+  bool secured() const noexcept { return secured_; }
 
   // ---- streams ----
-  // `index` < kMaxStreamsPerClient, chosen by the control thread, not attached now; pool made with owner = index. False:
-  // the client would have more than kMaxSlotsPerClient slots, or the index is taken; the pool is destroyed.
+  // `index` < kMaxStreamsPerClient, chosen by the control thread, not attached now.
+  // False: the client would have more than kMaxSlotsPerClient slots, or the index is taken; the pool is destroyed.
   [[nodiscard]] bool attach(std::uint32_t index, std::unique_ptr<StreamPool> pool) noexcept;
   bool attached(std::uint32_t index) const noexcept;
   StreamPool* pool(std::uint32_t index) noexcept;
   // Requests of the stream taken and not answered, and slots held.
   std::uint32_t busy(std::uint32_t index) const noexcept;
-  // Precondition: busy(index) == 0. Before it, take() what the ring still holds: submissions for a detached stream are
-  // violations. The caller destroys the pool on the control thread.
+  // Precondition: busy(index) == 0. Submissions for a detached stream are violations, so a stream that closes stays
+  // attached until whatever its client pushed before it asked has been taken: passed(the mark() of that moment). That
+  // comes after at most one ring's length of submissions, however many are pushed meanwhile. The caller destroys the
+  // pool on the control thread.
   std::unique_ptr<StreamPool> detach(std::uint32_t index) noexcept;
+  std::uint32_t mark() const noexcept { return submissions_.popped(); }
+  bool passed(std::uint32_t mark) const noexcept {
+    return submissions_.popped() - mark >= kSubmissionRing || !has_submissions();
+  }
 
   // ---- submissions ----
-  // Up to out.size() validated descriptors, in order. A cancel is returned only if its request is unanswered.
-  [[nodiscard]] std::uint32_t take(std::int64_t now_ns, std::span<Taken> out) noexcept;
+  // Looks at up to out.size() descriptors, *looked of them, and returns how many were worth anything: a cancel is only
+  // if its request is unanswered.
+  [[nodiscard]] std::uint32_t take(std::int64_t now_ns, std::span<Taken> out, std::uint32_t* looked = nullptr) noexcept;
   [[nodiscard]] bool has_submissions() const noexcept;  // one cache line looked at
   [[nodiscard]] Violation violation() const noexcept { return violation_; }
-  void violate(Violation cause) noexcept;               // the daemon found one elsewhere (a control message)
+  void violate(Violation cause) noexcept;  // the daemon found one elsewhere (a control message)
 
   // ---- slots and answers ----
   // A worker begins, ends reading a slot. An answer given while a slot is held is kept back until the last unhold, so
@@ -123,11 +140,12 @@ class ClientPort {
   // Once per batch of answers. True: a wake was sent.
   bool flush() noexcept;
 
-  // ---- sleep (doorbell.h): announce_sleep() on all ports, full_fence(), has_submissions() on all ports, then block ----
+  // ---- sleep (doorbell.h): announce_sleep() on all ports, full_fence(), has_submissions() on all ports, then block
+  // ----
   void announce_sleep() noexcept;
   void announce_awake() noexcept;
-  int bell_fd() const noexcept;      // readable when the client rings, hung up when it is gone
-  bool drain_bell() noexcept;        // false: the client has hung up
+  int bell_fd() const noexcept;  // readable when the client rings, hung up when it is gone
+  bool drain_bell() noexcept;    // false: the client has hung up
 
   // ---- end ----
   // The connection is gone or to be ended: nothing is taken or pushed any more, the bell hangs up; answers are still
@@ -142,8 +160,8 @@ class ClientPort {
   struct Slot {
     std::uint32_t generation = 0;  // of the request being served, or the least acceptable one
     std::uint16_t holds = 0;
-    bool busy = false;             // taken, its completion not pushed
-    bool answered = false;         // answer kept back until holds == 0
+    bool busy = false;      // taken, its completion not pushed
+    bool answered = false;  // answer kept back until holds == 0
     std::uint64_t cookie = 0;
     std::int64_t capture_ns = 0;
     PortAnswer answer;
@@ -159,6 +177,7 @@ class ClientPort {
   void finish(Stream& stream, Slot& slot) noexcept;
 
   Segment uplink_, downlink_;
+  bool secured_ = false;
   BellSocket bell_;
   Fd client_bell_;
   RingConsumer<SubmissionDescriptor> submissions_;

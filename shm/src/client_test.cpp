@@ -1,4 +1,6 @@
 // The client library through a real socket, against the loopback daemon.
+#include "leat/client.hpp"
+
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <unistd.h>
@@ -12,7 +14,6 @@
 #include <thread>
 #include <vector>
 
-#include "leat/client.hpp"
 #include "shm/test/loopback_daemon.h"
 
 namespace leat::shm::test {
@@ -328,7 +329,8 @@ TEST_F(ClientTest, IdleMeansNoWakes) {
     ASSERT_TRUE(clients.back().next_answer(std::chrono::seconds(5)));
   }
   leat_answer a;
-  for (auto& c : clients) EXPECT_EQ(leat_next_answer(c.raw(), 20'000'000, &a), LEAT_ERROR_timed_out);  // the last wakes are out
+  for (auto& c : clients)
+    EXPECT_EQ(leat_next_answer(c.raw(), 20'000'000, &a), LEAT_ERROR_timed_out);  // the last wakes are out
   const std::uint64_t before = daemon->wakes_sent();
   for (auto& c : clients) EXPECT_EQ(leat_next_answer(c.raw(), 20'000'000, &a), LEAT_ERROR_timed_out);
   EXPECT_EQ(daemon->wakes_sent(), before);

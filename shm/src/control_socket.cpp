@@ -1,8 +1,9 @@
-// The transport of the control protocol: packets and descriptors over one Unix socket, and who is at its other end.
-#include <fcntl.h>
+// The transport of the control protocol: packets and descriptors over one Unix socket.
+#include <linux/sockios.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -30,15 +31,10 @@ Result<sockaddr_un> address_of(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof address.sun_path)
-    return Error{"socket path '" + path + "' is empty or longer than " + std::to_string(sizeof address.sun_path - 1) + " bytes; choose a shorter one"};
+    return Error{"socket path '" + path + "' is empty or longer than " + std::to_string(sizeof address.sun_path - 1) +
+                 " bytes; choose a shorter one"};
   std::memcpy(address.sun_path, path.data(), path.size());
   return address;
-}
-
-Result<Fd> make_socket(int extra) {
-  Fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | extra, 0));
-  if (!fd) return Error{system_text("cannot create a socket", errno)};
-  return fd;
 }
 
 void collect(msghdr& message, std::vector<Fd>& fds) {
@@ -66,9 +62,15 @@ Got receive(int socket, bool blocking, std::vector<std::byte>* packet, std::vect
     message.msg_control = control;
     message.msg_controllen = sizeof control;
   }
-  ssize_t n;
-  do n = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | (blocking ? 0 : MSG_DONTWAIT));
-  while (n < 0 && errno == EINTR);
+  const auto take = [&] {
+    ssize_t n;
+    do n = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | (blocking ? 0 : MSG_DONTWAIT));
+    while (n < 0 && errno == EINTR);
+    return n;
+  };
+  ssize_t n = take();
+  // The other side closed without reading everything, which the kernel tells first: what it said before is still there.
+  if (n < 0 && errno == ECONNRESET) n = take();
   if (n < 0) {
     packet->clear();
     if (errno == EAGAIN || errno == EWOULDBLOCK) return Got::nothing;
@@ -86,10 +88,9 @@ Got receive(int socket, bool blocking, std::vector<std::byte>* packet, std::vect
   return Got::message;
 }
 
-Status send_bytes(int socket, std::vector<std::byte> packet, std::span<const int> fds) {
-  if (packet.size() > kMaxMessage || fds.size() > kMaxFds) return Error{"control message too long to send"};
+Sent send_packet(int socket, std::span<const std::byte> packet, std::span<const int> fds) noexcept {
   alignas(cmsghdr) char control[CMSG_SPACE(kMaxFds * sizeof(int))] = {};
-  iovec piece{packet.data(), packet.size()};
+  iovec piece{const_cast<std::byte*>(packet.data()), packet.size()};
   msghdr message{};
   message.msg_iov = &piece;
   message.msg_iovlen = 1;
@@ -105,8 +106,30 @@ Status send_bytes(int socket, std::vector<std::byte> packet, std::span<const int
   ssize_t n;
   do n = ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   while (n < 0 && errno == EINTR);
-  if (n < 0) return Error{system_text("cannot send a control message", errno)};
-  return Done{};
+  if (n >= 0) return Sent::sent;
+  switch (errno) {
+    case EAGAIN:
+      return Sent::full;
+    case ETOOMANYREFS:
+    case ENOBUFS:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+      return Sent::exhausted;
+    default:
+      return Sent::gone;
+  }
+}
+
+Status send_bytes(int socket, std::vector<std::byte> packet, std::span<const int> fds) {
+  if (packet.size() > kMaxMessage || fds.size() > kMaxFds) return Error{"control message too long to send"};
+  if (send_packet(socket, packet, fds) == Sent::sent) return Done{};
+  return Error{system_text("cannot send a control message", errno)};
+}
+
+bool all_read(int socket) noexcept {
+  int waiting = 0;
+  return ::ioctl(socket, SIOCOUTQ, &waiting) == 0 && waiting == 0;
 }
 
 Status refuse(int socket, std::uint32_t request, leat_error error, std::string_view text) {
@@ -117,74 +140,25 @@ Status refuse(int socket, std::uint32_t request, leat_error error, std::string_v
   return send(socket, m);
 }
 
-Result<Peer> peer_of(int socket) {
-  ucred credentials{};
-  socklen_t size = sizeof credentials;
-  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return Error{system_text("cannot tell who connected (SO_PEERCRED)", errno)};
-  return Peer{credentials.pid, credentials.uid, credentials.gid};
-}
-
-namespace {
-
-// A killed leatd's listening socket may outlive it for a moment: the kernel ends its io_uring, which holds the socket, after
-// the process. Whoever is really there keeps the connection; a dead one's is reset, and the next attempt is refused.
-bool somebody_serves(const std::string& path) {
-  constexpr int kPatienceMs = 250, kAttempts = 20;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    leat_error error = LEAT_ERROR_ok;
-    const Result<Fd> fd = connect_to(path, &error);
-    if (!fd) return false;
-    pollfd p{fd->get(), POLLIN, 0};
-    const int ready = ::poll(&p, 1, kPatienceMs);
-    if (ready == 0 || (ready > 0 && (p.revents & (POLLHUP | POLLERR)) == 0)) return true;
-  }
-  return true;
-}
-
-}  // namespace
-
-Result<Fd> listen_at(const std::string& path, mode_t mode) {
-  Result<sockaddr_un> address = address_of(path);
-  if (!address) return Error{address.error()};
-  if (somebody_serves(path)) return Error{"another leatd already serves at " + path + "; stop it or choose another socket"};
-  struct stat info {};
-  if (lstat(path.c_str(), &info) == 0) {
-    if (!S_ISSOCK(info.st_mode)) return Error{path + " exists and is not a socket; choose another socket path"};
-    ::unlink(path.c_str());  // of a leatd that was killed: nobody answers there
-  }
-  Result<Fd> fd = make_socket(SOCK_NONBLOCK);
-  if (!fd) return fd;
-  // Nobody may connect between bind and chmod, so the file is made with the narrowest mode first.
-  const mode_t before = umask(0177);
-  const int bound = ::bind(fd->get(), reinterpret_cast<const sockaddr*>(&*address), sizeof(sockaddr_un));
-  const int why = errno;
-  umask(before);
-  if (bound != 0) return Error{system_text("cannot create the socket " + path, why) + "; choose a socket in a directory that exists and is writable"};
-  if (::listen(fd->get(), 64) != 0 || ::chmod(path.c_str(), mode) != 0) {
-    const int reason = errno;
-    ::unlink(path.c_str());
-    return Error{system_text("cannot listen at " + path, reason)};
-  }
-  return fd;
-}
-
-Result<Fd> accept_peer(int listener) {
-  for (;;) {
-    const int fd = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd >= 0) return Fd(fd);
-    if (errno == EINTR || errno == ECONNABORTED) continue;
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return Fd();
-    return Error{system_text("cannot accept a connection (raise the limit of open files: ulimit -n)", errno)};
-  }
-}
-
-Result<Fd> connect_to(const std::string& path, leat_error* error) {
+Result<Fd> connect_to(const std::string& path, leat_error* error, std::int64_t timeout_ns) {
   *error = LEAT_ERROR_system;
   Result<sockaddr_un> address = address_of(path);
   if (!address) return Error{address.error()};
-  Result<Fd> fd = make_socket(0);
-  if (!fd) return fd;
-  if (::connect(fd->get(), reinterpret_cast<const sockaddr*>(&*address), sizeof(sockaddr_un)) == 0) {
+  Fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!fd) return Error{system_text("cannot create a socket", errno)};
+  // A Unix socket's connect() waits as long as a send may where others wait to be accepted; zero would be for ever.
+  const auto set_limit = [&](std::int64_t ns) {
+    const timeval limit{ns / 1'000'000'000, ns / 1'000 % 1'000'000};
+    (void)setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  };
+  const std::int64_t until = now_ns() + timeout_ns;
+  int connected = 0;
+  do {
+    set_limit(std::max<std::int64_t>(until - now_ns(), 1'000));
+    connected = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof(sockaddr_un));
+  } while (connected != 0 && errno == EINTR && now_ns() < until);
+  if (connected == 0) {
+    set_limit(0);
     *error = LEAT_ERROR_ok;
     return fd;
   }
@@ -197,10 +171,13 @@ Result<Fd> connect_to(const std::string& path, leat_error* error) {
     case EACCES:
     case EPERM:
       *error = LEAT_ERROR_not_permitted;
-      return Error{"this user may not connect to " + path + "; ask for access (the socket's mode and leatd's configuration decide)"};
+      return Error{"this user may not connect to " + path +
+                   "; ask for access (the socket's mode and leatd's configuration decide)"};
     case EAGAIN:
-      *error = LEAT_ERROR_not_ready;
-      return Error{"leatd at " + path + " has too many connections waiting; try again"};
+    case EINTR:
+      *error = LEAT_ERROR_timed_out;
+      return Error{"leatd at " + path +
+                   " accepted no connection in time: too many wait there, or it is stopped; try again"};
     default:
       return Error{system_text("cannot connect to " + path, errno)};
   }
@@ -237,8 +214,10 @@ Result<Reply> await_reply(int socket, std::uint32_t request, std::int64_t timeou
       *error = wrong == kVersionProblem.data() ? LEAT_ERROR_wrong_version : LEAT_ERROR_protocol;
       return Error{std::string("leatd's reply: ") + wrong + "; install the same release of both"};
     }
-    if (header.request != request) continue;  // the late reply to a request that was given up
-    if (header.type == MessageType::refused) {
+    const bool refused = header.type == MessageType::refused;
+    // The late reply to a request that was given up is passed over; a refusal of request 0 is of the connection.
+    if (header.request != request && !(refused && header.request == 0)) continue;
+    if (refused) {
       Refused m;
       if (const char* wrong = decode(reply.packet, &m)) {
         *error = LEAT_ERROR_protocol;
@@ -256,18 +235,24 @@ namespace {
 constexpr std::int64_t kObserverTimeoutNs = 2'000'000'000;
 }
 
+template <class M>
+Result<Reply> Observer::ask(M message, leat_error* error) {
+  message.header.request = request_++;
+  *error = LEAT_ERROR_disconnected;
+  // Also where it cannot be sent: the connection may have been refused, and the reason waits to be read.
+  const Status sent = send(fd(), message);
+  return await_reply(fd(), message.header.request, sent ? kObserverTimeoutNs : 0, error);
+}
+
 Result<Observer> Observer::connect(const std::string& path, leat_error* error) {
   Result<Fd> fd = connect_to(path, error);
   if (!fd) return Error{fd.error()};
   Observer o;
   o.socket_ = std::move(fd).value();
   Hello hello;
-  hello.header.request = o.request_++;
   hello.role = PeerRole::observer;
   set_text(hello.name, "observer");
-  *error = LEAT_ERROR_disconnected;
-  if (Status sent = send(o.fd(), hello); !sent) return Error{sent.error()};
-  Result<Reply> reply = await_reply(o.fd(), hello.header.request, kObserverTimeoutNs, error);
+  Result<Reply> reply = o.ask(hello, error);
   if (!reply) return Error{reply.error()};
   Welcome welcome;
   if (const char* wrong = decode(reply->packet, &welcome)) {
@@ -278,11 +263,7 @@ Result<Observer> Observer::connect(const std::string& path, leat_error* error) {
 }
 
 Result<Observer::Counters> Observer::counters(leat_error* error) {
-  Observe ask;
-  ask.header.request = request_++;
-  *error = LEAT_ERROR_disconnected;
-  if (Status sent = send(fd(), ask); !sent) return Error{sent.error()};
-  Result<Reply> reply = await_reply(fd(), ask.header.request, kObserverTimeoutNs, error);
+  Result<Reply> reply = ask(Observe{}, error);
   if (!reply) return Error{reply.error()};
   Observed m;
   const char* wrong = decode(reply->packet, &m);
@@ -295,11 +276,7 @@ Result<Observer::Counters> Observer::counters(leat_error* error) {
 }
 
 Result<std::string> Observer::status(leat_error* error) {
-  StatusRequest ask;
-  ask.header.request = request_++;
-  *error = LEAT_ERROR_disconnected;
-  if (Status sent = send(fd(), ask); !sent) return Error{sent.error()};
-  Result<Reply> reply = await_reply(fd(), ask.header.request, kObserverTimeoutNs, error);
+  Result<Reply> reply = ask(StatusRequest{}, error);
   if (!reply) return Error{reply.error()};
   StatusReply m;
   std::string_view tail;

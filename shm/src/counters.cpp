@@ -14,9 +14,11 @@ constexpr CounterName kClient[] = {LEAT_CLIENT_COUNTERS(X)};
 constexpr CounterName kModule[] = {LEAT_MODULE_COUNTERS(X)};
 constexpr CounterName kPartition[] = {LEAT_PARTITION_COUNTERS(X)};
 constexpr CounterName kEdge[] = {LEAT_EDGE_COUNTERS(X)};
+constexpr CounterName kUser[] = {LEAT_USER_COUNTERS(X)};
 constexpr CounterName kDaemon[] = {LEAT_DAEMON_COUNTERS(X)};
 #undef X
-static_assert(std::size(kStream) <= kMaxValues && std::size(kDaemon) <= kMaxValues && std::size(kPartition) <= kMaxValues);
+static_assert(std::size(kStream) <= kMaxValues && std::size(kDaemon) <= kMaxValues &&
+              std::size(kPartition) <= kMaxValues);
 
 constexpr CountersLayout kLayout = counters_layout();
 
@@ -46,6 +48,8 @@ std::span<const CounterName> counter_names(RecordKind kind) noexcept {
       return kPartition;
     case RecordKind::edge:
       return kEdge;
+    case RecordKind::user:
+      return kUser;
     case RecordKind::count_:
       break;
   }
@@ -53,9 +57,31 @@ std::span<const CounterName> counter_names(RecordKind kind) noexcept {
 }
 
 std::string_view name_of(RecordKind kind) noexcept {
-  constexpr std::string_view kNames[] = {"daemon", "total", "client", "stream", "module", "partition", "edge"};
+  constexpr std::string_view kNames[] = {"daemon", "total", "client", "stream", "module", "partition", "edge", "user"};
   static_assert(std::size(kNames) == kRecordKinds);
   return kind < RecordKind::count_ ? kNames[static_cast<std::size_t>(kind)] : "unknown";
+}
+
+std::string_view name_of(Refusal refusal) noexcept {
+  switch (refusal) {
+#define X(name, value, text) \
+  case Refusal::name:        \
+    return #name;
+    LEAT_REFUSALS(X)
+#undef X
+  }
+  return "unknown";
+}
+
+std::string_view text_of(Refusal refusal) noexcept {
+  switch (refusal) {
+#define X(name, value, text) \
+  case Refusal::name:        \
+    return text;
+    LEAT_REFUSALS(X)
+#undef X
+  }
+  return "unknown";
 }
 
 std::string_view name_of(EventKind kind) noexcept {
@@ -103,12 +129,14 @@ Record CountersWriter::begin(RecordKind kind, std::uint32_t index, std::string_v
     Record::Update together(record);
     const auto names = counter_names(kind);
     for (std::size_t i = 0; i < kMaxValues; ++i)
-      std::atomic_ref(r->values[i]).store(i < names.size() && !names[i].gauge ? 0 : kUnknown, std::memory_order_relaxed);
+      std::atomic_ref(r->values[i])
+          .store(i < names.size() && !names[i].gauge ? 0 : kUnknown, std::memory_order_relaxed);
     for (auto& cause : r->causes) std::atomic_ref(cause).store(0, std::memory_order_relaxed);
     for (auto& histogram : r->buckets)
       for (auto& bucket : histogram) std::atomic_ref(bucket).store(0, std::memory_order_relaxed);
     for (std::size_t i = 0; i < sizeof r->label; ++i)
-      std::atomic_ref(r->label[i]).store(i < label.size() && i + 1 < sizeof r->label ? label[i] : '\0', std::memory_order_relaxed);
+      std::atomic_ref(r->label[i])
+          .store(i < label.size() && i + 1 < sizeof r->label ? label[i] : '\0', std::memory_order_relaxed);
     std::atomic_ref epoch(r->epoch);
     epoch.store(epoch.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
@@ -119,7 +147,8 @@ Record CountersWriter::begin(RecordKind kind, std::uint32_t index, std::string_v
 
 void CountersWriter::end(RecordKind kind, std::uint32_t index) noexcept {
   if (RecordLayout* r = at(kind, index))
-    std::atomic_ref(r->state).store(static_cast<std::uint32_t>(RecordState::ended), std::memory_order_release);  // partner: snapshot
+    std::atomic_ref(r->state).store(static_cast<std::uint32_t>(RecordState::ended),
+                                    std::memory_order_release);  // partner: snapshot
 }
 
 Record CountersWriter::record(RecordKind kind, std::uint32_t index) noexcept { return Record(at(kind, index)); }
@@ -138,8 +167,9 @@ void CountersWriter::event(const Event& event) noexcept {
   put(cell->a, event.a);
   put(cell->b, event.b);
   put(cell->c, event.c);
-  std::atomic_ref(cell->sequence).store(n + 1, std::memory_order_release);  // partner: the first load in CountersReader::events
-  std::atomic_ref(head).store(n + 1, std::memory_order_release);            // partner: the load of the head there
+  std::atomic_ref(cell->sequence)
+      .store(n + 1, std::memory_order_release);                   // partner: the first load in CountersReader::events
+  std::atomic_ref(head).store(n + 1, std::memory_order_release);  // partner: the load of the head there
 }
 
 std::uint64_t RecordSnapshot::observations(Which which) const {
@@ -166,7 +196,8 @@ std::optional<double> RecordSnapshot::quantile_ns(Which which, double q) const {
 }
 
 Result<CountersReader> CountersReader::map(Fd fd, std::uint64_t bytes) {
-  if (bytes != kLayout.bytes) return Error{"the counters are of another layout; install the same release of leatd and its tools"};
+  if (bytes != kLayout.bytes)
+    return Error{"the counters are of another layout; install the same release of leatd and its tools"};
   Result<Mapping> mapping = Mapping::map(fd.get(), bytes, Access::read_only, false);
   if (!mapping) return Error{mapping.error()};
   CountersReader reader;
@@ -195,7 +226,8 @@ std::optional<RecordSnapshot> CountersReader::snapshot(RecordKind kind, std::uin
     for (std::size_t h = 0; h < 2; ++h)
       for (std::size_t b = 0; b < kBuckets; ++b) s.buckets[h][b] = load(r->buckets[h][b]);
     char label[sizeof r->label];
-    for (std::size_t i = 0; i < sizeof label; ++i) label[i] = std::atomic_ref(r->label[i]).load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < sizeof label; ++i)
+      label[i] = std::atomic_ref(r->label[i]).load(std::memory_order_relaxed);
     s.label.assign(label, strnlen(label, sizeof label));
     s.epoch = std::atomic_ref(r->epoch).load(std::memory_order_relaxed);
     acquire_fence();  // the values before the second look; partner: the release fence that begins an Update
@@ -216,7 +248,8 @@ std::vector<RecordSnapshot> CountersReader::live(RecordKind kind) const {
 
 std::uint32_t CountersReader::events(std::uint64_t from, std::span<Event> out, std::uint64_t* next) const {
   // acquire: the events counted are complete; partner: the release store of the head in event().
-  const std::uint64_t head = std::atomic_ref(*memory_.at<std::uint64_t>(kLayout.events_head)).load(std::memory_order_acquire);
+  const std::uint64_t head =
+      std::atomic_ref(*memory_.at<std::uint64_t>(kLayout.events_head)).load(std::memory_order_acquire);
   std::uint64_t at = std::max(from, head > kEvents ? head - kEvents : 0);
   std::uint32_t count = 0;
   for (; at < head && count < out.size(); ++at) {
@@ -224,7 +257,15 @@ std::uint32_t CountersReader::events(std::uint64_t from, std::span<Event> out, s
     // acquire: the body; partner: the release store of the sequence in event().
     if (std::atomic_ref(cell->sequence).load(std::memory_order_acquire) != at + 1) continue;
     const auto get = [](auto& value) { return std::atomic_ref(value).load(std::memory_order_relaxed); };
-    Event e{at + 1, get(cell->at_ns), get(cell->kind), get(cell->stream), get(cell->token), get(cell->a), get(cell->b), get(cell->c), 0};
+    Event e{at + 1,
+            get(cell->at_ns),
+            get(cell->kind),
+            get(cell->stream),
+            get(cell->token),
+            get(cell->a),
+            get(cell->b),
+            get(cell->c),
+            0};
     acquire_fence();  // the body before the second look; partner: the release fence in event()
     if (get(cell->sequence) == at + 1) out[count++] = e;
   }

@@ -77,7 +77,8 @@ TEST(Counters, BucketsCoverEverythingWithinTheirError) {
   for (std::uint32_t b = 0; b < kBuckets; ++b) {
     EXPECT_EQ(bucket_of(bucket_low_ns(b)), b);
     EXPECT_LT(bucket_low_ns(b), bucket_low_ns(b + 1));
-    EXPECT_LE(static_cast<double>(bucket_low_ns(b + 1) - bucket_low_ns(b)), static_cast<double>(bucket_low_ns(b)) / 16 + 1);
+    EXPECT_LE(static_cast<double>(bucket_low_ns(b + 1) - bucket_low_ns(b)),
+              static_cast<double>(bucket_low_ns(b)) / 16 + 1);
   }
 }
 

@@ -1,6 +1,6 @@
-// The two 64-byte descriptors that move through a client's rings. The sequence number lies in the descriptor's own cache
-// line (ring.h). A SubmissionDescriptor comes from a hostile process: the daemon copies it once and validates the copy
-// (client_port.h); nothing but that copy is used.
+// The two 64-byte descriptors that move through a client's rings. The sequence number lies in the descriptor's own
+// cache line (ring.h). A SubmissionDescriptor comes from a hostile process: the daemon copies it once and validates the
+// copy (client_port.h); nothing but that copy is used.
 #pragma once
 
 #include <cstddef>
@@ -12,29 +12,29 @@ namespace leat::shm {
 enum class SubmissionKind : std::uint8_t { submit = 1, cancel = 2 };
 
 struct alignas(64) SubmissionDescriptor {
-  std::uint32_t sequence = 0;     // ring.h
+  std::uint32_t sequence = 0;  // ring.h
   SubmissionKind kind = SubmissionKind::submit;
-  std::uint8_t memory = 0;        // leat_slot_memory
-  std::uint16_t stream = 0;       // the client's stream index, as in StreamOpened
-  std::uint64_t cookie = 0;       // the client's own; comes back
-  std::int64_t capture_ns = 0;    // CLOCK_MONOTONIC
-  std::int64_t deadline_ns = 0;   // 0: capture + SLO
+  std::uint8_t memory = 0;       // leat_slot_memory
+  std::uint16_t stream = 0;      // the client's stream index, as in StreamOpened
+  std::uint64_t cookie = 0;      // the client's own; comes back
+  std::int64_t capture_ns = 0;   // CLOCK_MONOTONIC
+  std::int64_t deadline_ns = 0;  // 0: capture + SLO
   std::uint32_t slot = 0;
-  std::uint32_t generation = 0;   // of the slot word; with `slot` it names the request for cancel
-  std::uint32_t key = 0;          // latest_per_key
+  std::uint32_t generation = 0;  // of the slot word; with `slot` it names the request for cancel
+  std::uint32_t key = 0;         // latest_per_key
   std::uint32_t items = 1;
-  std::uint64_t bytes = 0;        // used in the slot: 0 (all of it) for pixels; the length for a bitstream
+  std::uint64_t bytes = 0;  // used in the slot: 0 (all of it) for pixels; the length for a bitstream
   std::uint64_t reserved = 0;
 };
 
 struct alignas(64) CompletionDescriptor {
   std::uint32_t sequence = 0;
-  std::uint8_t outcome = 0;       // leat_outcome
-  std::uint8_t reason = 0;        // leat_reason
+  std::uint8_t outcome = 0;  // leat_outcome
+  std::uint8_t reason = 0;   // leat_reason
   std::uint16_t stream = 0;
   std::uint64_t cookie = 0;
   std::int64_t capture_ns = 0;
-  std::int64_t deadline_ns = 0;   // as granted
+  std::int64_t deadline_ns = 0;  // as granted
   std::int64_t answered_ns = 0;
   std::uint32_t slot = 0;
   std::uint32_t generation = 0;

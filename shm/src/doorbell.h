@@ -1,16 +1,16 @@
 // Waking a peer that sleeps, and only then.
 //
-// The sleeper owns a SleepWord in shared memory (even: awake, odd: asleep). To sleep: announce_sleep() for every word it
-// has, one full_fence(), look at all its rings once more, and only if they are empty block on its descriptor. The waker
-// pushes its batch, then calls Waker::wake() once: a full fence, a look at the word, a system call only if it is odd and
-// was not rung already for this sleep. Of the two (sleeper's re-check, waker's look) at least one sees the other: that is
-// what the seq_cst fences are for (Dekker's pattern); weaker orders lose wakes.
+// The sleeper owns a SleepWord in shared memory (even: awake, odd: asleep). To sleep: announce_sleep() for every word
+// it has, one full_fence(), look at all its rings once more, and only if they are empty block on its descriptor. The
+// waker pushes its batch, then calls Waker::wake() once: a full fence, a look at the word, a system call only if it is
+// odd and was not rung already for this sleep. Of the two (sleeper's re-check, waker's look) at least one sees the
+// other: that is what the seq_cst fences are for (Dekker's pattern); weaker orders lose wakes.
 //
 // The waker never writes the word, so it may lie in memory that is read-only to the waker.
 //
-// Two kinds of bell. Doorbell (an eventfd) between our own threads and processes. BellSocket (a socket pair) between the
-// daemon and a client: O_NONBLOCK lives in the file description a hostile peer shares, so an eventfd could be made to
-// block the daemon; send and recv with MSG_DONTWAIT cannot. It also hangs up when the peer dies.
+// Two kinds of bell. Doorbell (an eventfd) between our own threads and processes. BellSocket (a socket pair) between
+// the daemon and a client: O_NONBLOCK lives in the file description a hostile peer shares, so an eventfd could be made
+// to block the daemon; send and recv with MSG_DONTWAIT cannot. It also hangs up when the peer dies.
 #pragma once
 
 #include <atomic>
@@ -80,7 +80,8 @@ class Waker {
 
   // Call after pushing a batch. True: the peer sleeps and has not been rung for this sleep: ring its bell now.
   [[nodiscard]] bool should_ring() noexcept {
-    full_fence();  // our pushes before our look; partner: the sleeper's full_fence() between announce_sleep() and re-check
+    full_fence();  // our pushes before our look; partner: the sleeper's full_fence() between announce_sleep() and
+                   // re-check
     const std::uint32_t now = std::atomic_ref(word_->value).load(std::memory_order_relaxed);
     if ((now & 1u) == 0 || now == rung_) return false;
     rung_ = now;

@@ -24,6 +24,15 @@ Result<FeatureView> FeatureView::map(const FeatureSpec& spec, Fd fd, Access acce
   FeatureView view;
   view.spec_ = spec;
   view.memory_ = std::move(*mapping);
+  view.first_ = view.memory_.data() + kPage;
+  return view;
+}
+
+FeatureView FeatureView::on_device(const FeatureSpec& spec, std::byte* memory) {
+  FeatureView view;
+  view.spec_ = spec;
+  view.first_ = memory;
+  view.on_device_ = true;
   return view;
 }
 

@@ -92,7 +92,9 @@ TEST(FeaturePool, AnotherSizeIsRefused) {
   const FeatureSpec spec{.rows = 10, .scrap = 4, .row_bytes = 1000};
   auto pool = FeaturePool::create(spec);
   ASSERT_TRUE(pool.ok());
-  EXPECT_FALSE(FeatureView::map({.rows = 40, .scrap = 4, .row_bytes = 1000}, std::move(*pool->for_producer()), Access::read_write).ok());
+  EXPECT_FALSE(FeatureView::map({.rows = 40, .scrap = 4, .row_bytes = 1000}, std::move(*pool->for_producer()),
+                                Access::read_write)
+                   .ok());
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ inline void acquire_fence() noexcept { std::atomic_thread_fence(std::memory_orde
 inline void release_fence() noexcept { std::atomic_thread_fence(std::memory_order_release); }
 #endif
 
-// Copies shared memory to a local exactly once: the compiler may neither re-read the source nor split the copy across uses.
+// Copies shared memory to a local exactly once: the compiler may neither re-read the source nor split the copy across
+// uses.
 template <class T>
 inline void copy_once(T& local, const T* shared) noexcept {
   std::memcpy(static_cast<void*>(&local), static_cast<const void*>(shared), sizeof(T));

@@ -5,9 +5,9 @@
 //            |  client    | client    | daemon    | daemon    client
 //            +-> free (abandoned; generation + 1)
 //
-// owner: the stream's index while the slot is not free. The words lie in the frames segment, which the client can write:
-// the daemon keeps its own record of what is in use (client_port.h) and treats a failed move as a violation. The client's
-// library uses them to find free slots; recover() is for a client that died or closed its stream.
+// owner: the stream's index while the slot is not free. The words lie in the uplink, which the client can write: the
+// daemon keeps its own record of what is in use (client_port.h) and treats a failed move as a violation. The
+// client's library uses them to find free slots; recover() is for a client that died or closed its stream.
 #pragma once
 
 #include <atomic>
@@ -22,29 +22,35 @@ enum class SlotState : std::uint8_t { free = 0, writing = 1, submitted = 2, in_u
 
 struct SlotValue {
   SlotState state = SlotState::free;
-  std::uint32_t owner = 0;       // 24 bits
+  std::uint32_t owner = 0;  // 24 bits
   std::uint32_t generation = 0;
   bool operator==(const SlotValue&) const = default;
 };
 constexpr std::uint64_t pack(SlotValue v) noexcept {
-  return std::uint64_t{v.generation} << 32 | (std::uint64_t{v.owner} & 0xff'ffffu) << 8 | static_cast<std::uint64_t>(v.state);
+  return std::uint64_t{v.generation} << 32 | (std::uint64_t{v.owner} & 0xff'ffffu) << 8 |
+         static_cast<std::uint64_t>(v.state);
 }
 constexpr SlotValue unpack(std::uint64_t w) noexcept {
-  return {static_cast<SlotState>(w & 0xff), static_cast<std::uint32_t>(w >> 8 & 0xff'ffff), static_cast<std::uint32_t>(w >> 32)};
+  return {static_cast<SlotState>(w & 0xff), static_cast<std::uint32_t>(w >> 8 & 0xff'ffff),
+          static_cast<std::uint32_t>(w >> 32)};
 }
 
 struct alignas(kLine) SlotWord {
   std::uint64_t value;
   std::uint64_t reserved[7];
 
-  SlotValue load() noexcept { return unpack(std::atomic_ref(value).load(std::memory_order_acquire)); }  // partner: move()
+  SlotValue load() noexcept {
+    return unpack(std::atomic_ref(value).load(std::memory_order_acquire));
+  }  // partner: move()
 
  private:
   friend class FrameSlots;
+  void clear() noexcept { std::atomic_ref(value).store(0, std::memory_order_release); }  // partner: load()
   // acq_rel: what the last holder wrote is visible to the next (acquire), what we wrote to the one after us (release).
   bool move(SlotValue from, SlotValue to) noexcept {
     std::uint64_t expected = pack(from);
-    return std::atomic_ref(value).compare_exchange_strong(expected, pack(to), std::memory_order_acq_rel, std::memory_order_acquire);
+    return std::atomic_ref(value).compare_exchange_strong(expected, pack(to), std::memory_order_acq_rel,
+                                                          std::memory_order_acquire);
   }
 };
 static_assert(sizeof(SlotWord) == kLine);
@@ -53,7 +59,8 @@ static_assert(sizeof(SlotWord) == kLine);
 class FrameSlots {
  public:
   FrameSlots() = default;
-  FrameSlots(SlotWord* words, std::uint32_t count, std::uint32_t owner) noexcept : words_(words), count_(count), owner_(owner) {}
+  FrameSlots(SlotWord* words, std::uint32_t count, std::uint32_t owner) noexcept
+      : words_(words), count_(count), owner_(owner) {}
 
   std::uint32_t count() const noexcept { return count_; }
   SlotValue load(std::uint32_t slot) const noexcept { return words_[slot].load(); }
@@ -73,14 +80,30 @@ class FrameSlots {
     }
     return std::nullopt;
   }
-  bool abandon(std::uint32_t slot, std::uint32_t generation) noexcept { return free_from(SlotState::writing, slot, generation); }
-  bool submit(std::uint32_t slot, std::uint32_t generation) noexcept { return step(SlotState::writing, SlotState::submitted, slot, generation); }
-  bool withdraw(std::uint32_t slot, std::uint32_t generation) noexcept { return step(SlotState::submitted, SlotState::writing, slot, generation); }
-  bool free(std::uint32_t slot, std::uint32_t generation) noexcept { return free_from(SlotState::released, slot, generation); }
+  bool abandon(std::uint32_t slot, std::uint32_t generation) noexcept {
+    return free_from(SlotState::writing, slot, generation);
+  }
+  bool submit(std::uint32_t slot, std::uint32_t generation) noexcept {
+    return step(SlotState::writing, SlotState::submitted, slot, generation);
+  }
+  bool withdraw(std::uint32_t slot, std::uint32_t generation) noexcept {
+    return step(SlotState::submitted, SlotState::writing, slot, generation);
+  }
+  bool free(std::uint32_t slot, std::uint32_t generation) noexcept {
+    return free_from(SlotState::released, slot, generation);
+  }
 
   // ---- daemon's moves ----
-  bool take(std::uint32_t slot, std::uint32_t generation) noexcept { return step(SlotState::submitted, SlotState::in_use, slot, generation); }
-  bool release(std::uint32_t slot, std::uint32_t generation) noexcept { return step(SlotState::in_use, SlotState::released, slot, generation); }
+  bool take(std::uint32_t slot, std::uint32_t generation) noexcept {
+    return step(SlotState::submitted, SlotState::in_use, slot, generation);
+  }
+  bool release(std::uint32_t slot, std::uint32_t generation) noexcept {
+    return step(SlotState::in_use, SlotState::released, slot, generation);
+  }
+  // As in fresh memory, whatever a stream of the same index left before. Only while nobody uses them.
+  void reset() noexcept {
+    for (std::uint32_t i = 0; i < count_; ++i) words_[i].clear();
+  }
   // For a client that is gone: frees the slot from whatever state. Call it only when no worker reads the slot any more.
   void recover(std::uint32_t slot) noexcept {
     for (SlotValue v = words_[slot].load(); v.state != SlotState::free; v = words_[slot].load())

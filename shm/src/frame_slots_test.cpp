@@ -47,7 +47,8 @@ TEST(FrameSlots, AgainstTwin) {
   for (int step = 0; step < 200000; ++step) {
     const auto slot = static_cast<std::uint32_t>(random() % kCount);
     Twin& t = twin[slot];
-    const std::uint32_t generation = random() % 8 == 0 ? t.generation + static_cast<std::uint32_t>(random() % 3) - 1 : t.generation;
+    const std::uint32_t generation =
+        random() % 8 == 0 ? t.generation + static_cast<std::uint32_t>(random() % 3) - 1 : t.generation;
     const auto expect = [&](bool moved, SlotState from, SlotState to) {
       ASSERT_EQ(moved, t.state == from && generation == t.generation);
       if (!moved) return;
@@ -56,7 +57,8 @@ TEST(FrameSlots, AgainstTwin) {
     };
     switch (random() % 8) {
       case 0: {
-        const bool any = std::any_of(std::begin(twin), std::end(twin), [](const Twin& x) { return x.state == SlotState::free; });
+        const bool any =
+            std::any_of(std::begin(twin), std::end(twin), [](const Twin& x) { return x.state == SlotState::free; });
         const auto got = slots.acquire();
         ASSERT_EQ(got.has_value(), any);
         if (!got) break;
@@ -65,12 +67,24 @@ TEST(FrameSlots, AgainstTwin) {
         twin[got->slot].state = SlotState::writing;
         break;
       }
-      case 1: expect(slots.abandon(slot, generation), SlotState::writing, SlotState::free); break;
-      case 2: expect(slots.submit(slot, generation), SlotState::writing, SlotState::submitted); break;
-      case 3: expect(slots.withdraw(slot, generation), SlotState::submitted, SlotState::writing); break;
-      case 4: expect(slots.take(slot, generation), SlotState::submitted, SlotState::in_use); break;
-      case 5: expect(slots.release(slot, generation), SlotState::in_use, SlotState::released); break;
-      case 6: expect(slots.free(slot, generation), SlotState::released, SlotState::free); break;
+      case 1:
+        expect(slots.abandon(slot, generation), SlotState::writing, SlotState::free);
+        break;
+      case 2:
+        expect(slots.submit(slot, generation), SlotState::writing, SlotState::submitted);
+        break;
+      case 3:
+        expect(slots.withdraw(slot, generation), SlotState::submitted, SlotState::writing);
+        break;
+      case 4:
+        expect(slots.take(slot, generation), SlotState::submitted, SlotState::in_use);
+        break;
+      case 5:
+        expect(slots.release(slot, generation), SlotState::in_use, SlotState::released);
+        break;
+      case 6:
+        expect(slots.free(slot, generation), SlotState::released, SlotState::free);
+        break;
       default:
         if (random() % 10 != 0) break;
         slots.recover(slot);
@@ -107,7 +121,7 @@ TEST(PoolLayout, NothingOverlapsAndEverythingIsAligned) {
     }
     ASSERT_LE(end, l.frame_bytes);
     ASSERT_LE(l.frame_bytes, l.slot_stride);
-    ASSERT_GE(l.slots_offset, l.words_offset + s.slots * kLine);
+    ASSERT_GE(l.slots_offset, sizeof(SegmentHeader));
     ASSERT_EQ(l.frame_offset(s.slots - 1) + l.slot_stride, l.frames_bytes);
     ASSERT_EQ(l.result_offset(s.slots - 1) + sizeof(leat_result), l.results_bytes);
   }

@@ -41,13 +41,16 @@ std::uint64_t seeded() {
 struct Rig {
   Rig() {
     port = std::move(ClientPort::create()).value();
-    EXPECT_TRUE(port->attach(2, std::make_unique<StreamPool>(std::move(StreamPool::create(kSpec, 2)).value())));
+    EXPECT_TRUE(port->attach(2, std::make_unique<StreamPool>(std::move(StreamPool::create(kSpec)).value())));
     const Fd up = std::move(port->uplink_for_client()).value(), down = std::move(port->downlink_for_client()).value();
     uplink = std::move(Mapping::map(up.get(), uplink_layout().bytes, Access::read_write, true)).value();
     downlink = std::move(Mapping::map(down.get(), downlink_layout().bytes, Access::read_only, true)).value();
-    producer = {uplink.at<SubmissionDescriptor>(uplink_layout().cells_offset), kSubmissionRing, downlink.at<IndexLine>(downlink_layout().index_offset)};
-    consumer = {downlink.at<CompletionDescriptor>(downlink_layout().cells_offset), kCompletionRing, uplink.at<IndexLine>(uplink_layout().index_offset)};
-    slots = port->pool(2)->slots();
+    producer = {uplink.at<SubmissionDescriptor>(uplink_layout().cells_offset), kSubmissionRing,
+                downlink.at<IndexLine>(downlink_layout().index_offset)};
+    consumer = {downlink.at<CompletionDescriptor>(downlink_layout().cells_offset), kCompletionRing,
+                uplink.at<IndexLine>(uplink_layout().index_offset)};
+    slots = FrameSlots(uplink.at<SlotWord>(uplink_layout().stream_words(2)), kSpec.slots, 2);
+    EXPECT_TRUE(port->secure());
   }
   SubmissionDescriptor good() {
     const auto got = slots.acquire();
@@ -72,7 +75,8 @@ struct Rig {
     EXPECT_GT(t.capture_ns, 0);
     EXPECT_LE(t.capture_ns, 5000);
     EXPECT_GE(t.deadline_ns, 0);
-    if (t.kind == SubmissionKind::submit) port->answer({t.stream, t.slot, Outcome::completed, Reason::none, false, UINT32_MAX, 0, 6000});
+    if (t.kind == SubmissionKind::submit)
+      port->answer({t.stream, t.slot, Outcome::completed, Reason::none, false, UINT32_MAX, 0, 6000});
     return true;
   }
   std::unique_ptr<ClientPort> port;
@@ -185,8 +189,8 @@ TEST(HostileDescriptors, HeldSlotsKeepTheirAnswerBack) {
   EXPECT_TRUE(r.port->drained());
 }
 
-// Over a million descriptors: a valid one with random mutations. Each either passes as something valid (Rig::serve checks
-// every field of what is taken) or costs the client its connection; a new one is made then.
+// Over a million descriptors: a valid one with random mutations. Each either passes as something valid (Rig::serve
+// checks every field of what is taken) or costs the client its connection; a new one is made then.
 TEST(HostileDescriptors, AMillionMutations) {
   std::mt19937_64 random(seeded());
   const std::uint64_t wanted = 1'050'000;
@@ -203,9 +207,12 @@ TEST(HostileDescriptors, AMillionMutations) {
         bytes[4 + (choice >> 8) % 60] ^= static_cast<unsigned char>(1u << (choice >> 16) % 8);
         break;
       case 1: {
-        constexpr std::uint64_t kEdges[] = {0, 1, 63, 64, 65, 127, 128, 255, UINT32_MAX, std::uint64_t{1} << 31, std::uint64_t{1} << 63, UINT64_MAX, INT64_MAX};
+        constexpr std::uint64_t kEdges[] = {
+            0,          1,        63, 64, 65, 127, 128, 255, UINT32_MAX, std::uint64_t{1} << 31, std::uint64_t{1} << 63,
+            UINT64_MAX, INT64_MAX};
         const std::uint64_t edge = kEdges[(choice >> 8) % std::size(kEdges)];
-        std::memcpy(bytes + 8 + 4 * ((choice >> 16) % 14), &edge, (choice >> 24) % 2 ? 4 : std::min<std::size_t>(8, 64 - (8 + 4 * ((choice >> 16) % 14))));
+        std::memcpy(bytes + 8 + 4 * ((choice >> 16) % 14), &edge,
+                    (choice >> 24) % 2 ? 4 : std::min<std::size_t>(8, 64 - (8 + 4 * ((choice >> 16) % 14))));
         break;
       }
       case 2:
@@ -232,32 +239,28 @@ TEST(HostileDescriptors, AMillionMutations) {
     while (rig->consumer.pop(c)) EXPECT_EQ(c.stream, 2u);
     rig->consumer.publish();
   }
-  std::printf("%llu descriptors, %llu accepted;", static_cast<unsigned long long>(sent), static_cast<unsigned long long>(accepted));
+  std::printf("%llu descriptors, %llu accepted;", static_cast<unsigned long long>(sent),
+              static_cast<unsigned long long>(accepted));
   for (std::size_t i = 1; i < causes.size(); ++i)
-    if (causes[i]) std::printf(" %s %llu", std::string(name_of(static_cast<Violation>(i))).c_str(), static_cast<unsigned long long>(causes[i]));
+    if (causes[i])
+      std::printf(" %s %llu", std::string(name_of(static_cast<Violation>(i))).c_str(),
+                  static_cast<unsigned long long>(causes[i]));
   std::printf("\n");
-  for (const Violation v : {Violation::bad_kind, Violation::bad_stream, Violation::bad_slot, Violation::bad_generation, Violation::slot_state,
-                            Violation::bad_memory, Violation::bad_size, Violation::bad_time, Violation::bad_items, Violation::bad_reserved})
+  for (const Violation v : {Violation::bad_kind, Violation::bad_stream, Violation::bad_slot, Violation::bad_generation,
+                            Violation::slot_state, Violation::bad_memory, Violation::bad_size, Violation::bad_time,
+                            Violation::bad_items, Violation::bad_reserved})
     EXPECT_GT(causes[static_cast<std::size_t>(v)], 0u) << name_of(v);
 }
 
 // ---- control messages ----
-
-template <class M>
-std::vector<std::byte> encode(M m) {
-  m.header.type = M::kType;
-  m.header.bytes = sizeof m;
-  std::vector<std::byte> bytes(sizeof m);
-  std::memcpy(bytes.data(), &m, sizeof m);
-  return bytes;
-}
 
 std::vector<std::vector<std::byte>> good_messages() {
   OpenStream open;
   set_text(open.application, "echo");
   open.pool = kSpec;
   open.depth = 4;
-  return {encode(Hello{}), encode(open), encode(CloseStream{}), encode(Observe{}), encode(StatusRequest{}), encode(Refused{})};
+  return {encode(Hello{}),         encode(open),     encode(CloseStream{}), encode(Observe{}),
+          encode(StatusRequest{}), encode(Refused{})};
 }
 
 // One random change: bits, bytes, edges, length, or all of it.
@@ -421,6 +424,15 @@ TEST_F(HostileDaemonTest, ScribblingOverItsOwnSegments) {
     ASSERT_TRUE(send(fd.get(), hello));
     auto welcome = await_reply(fd.get(), 1, 5'000'000'000, &error);
     ASSERT_TRUE(welcome) << welcome.error();
+    auto up = Mapping::map(welcome->fds[0].get(), uplink_layout().bytes, Access::read_write, false);
+    ASSERT_TRUE(up);
+    const auto mapped = [&](std::uint32_t request, std::uint32_t part) {
+      Mapped m;
+      m.header.request = request;
+      m.stream = part;
+      return send(fd.get(), m) && await_reply(fd.get(), request, 5'000'000'000, &error);
+    };
+    ASSERT_TRUE(mapped(4, kLinks));
     OpenStream open;
     open.header.request = 2;
     set_text(open.application, "echo");
@@ -429,9 +441,9 @@ TEST_F(HostileDaemonTest, ScribblingOverItsOwnSegments) {
     ASSERT_TRUE(send(fd.get(), open));
     auto opened = await_reply(fd.get(), 2, 5'000'000'000, &error);
     ASSERT_TRUE(opened) << opened.error();
-    auto up = Mapping::map(welcome->fds[0].get(), uplink_layout().bytes, Access::read_write, false);
     auto frames = Mapping::map(opened->fds[0].get(), pool_layout(kSpec).frames_bytes, Access::read_write, false);
-    ASSERT_TRUE(up && frames);
+    ASSERT_TRUE(frames);
+    ASSERT_TRUE(mapped(5, 0));
     EXPECT_FALSE(Mapping::map(welcome->fds[1].get(), downlink_layout().bytes, Access::read_write, false));
     EXPECT_FALSE(Mapping::map(opened->fds[1].get(), pool_layout(kSpec).results_bytes, Access::read_write, false));
     EXPECT_NE(::ftruncate(welcome->fds[0].get(), 0), 0);
@@ -443,7 +455,7 @@ TEST_F(HostileDaemonTest, ScribblingOverItsOwnSegments) {
       d.capture_ns = static_cast<std::int64_t>(random() % 3);
       d.sequence = random() % 50 == 0 ? static_cast<std::uint32_t>(random()) : i + 1;
       std::memcpy(static_cast<void*>(cells + i), &d, sizeof d);
-      *frames->at<std::uint64_t>(pool_layout(kSpec).words_offset + kLine * (random() % kSpec.slots)) =
+      *up->at<std::uint64_t>(uplink_layout().stream_words(0) + kLine * (random() % kSpec.slots)) =
           random() % 2 ? pack({SlotState::submitted, 0, d.generation}) : random();
       *up->at<std::uint32_t>(uplink_layout().index_offset) = static_cast<std::uint32_t>(random());
       *up->at<std::uint32_t>(uplink_layout().sleep_offset) = static_cast<std::uint32_t>(random());

@@ -46,13 +46,16 @@ const char* problem(const Welcome& m) noexcept {
 }
 
 const char* problem(const OpenStream& m) noexcept {
-  if (!terminated(m.application) || !printable(m.application) || m.application[0] == '\0') return "open_stream: application is not a printable name";
+  if (!terminated(m.application) || !printable(m.application) || m.application[0] == '\0')
+    return "open_stream: application is not a printable name";
   if (const char* text = problem(m.pool)) return text;
+  if (m.pool.result_bytes != 0) return "open_stream: the size of results is not the client's to choose";
   if (m.depth == 0 || m.depth > kMaxDepth) return "open_stream: depth must be 1..64";
   if (m.pool.slots < m.depth) return "open_stream: fewer slots than depth";
   if (m.overload > LEAT_OVERLOAD_never_drop) return "open_stream: unknown overload rule";
   if (m.priority > LEAT_PRIORITY_PROTECTED) return "open_stream: unknown priority";
-  if (!span_ok(m.slo_ns) || !span_ok(m.max_age_ns) || !span_ok(m.period_ns)) return "open_stream: slo, max_age and period must be 0 to one day";
+  if (!span_ok(m.slo_ns) || !span_ok(m.max_age_ns) || !span_ok(m.period_ns))
+    return "open_stream: slo, max_age and period must be 0 to one day";
   if (m.reserved != 0) return "open_stream: a reserved field is not zero";
   return nullptr;
 }
@@ -61,6 +64,20 @@ const char* problem(const StreamOpened& m) noexcept {
   if (m.stream >= kMaxStreamsPerClient) return "stream_opened: stream index out of range";
   if (!span_ok(m.slo_ns)) return "stream_opened: slo out of range";
   return problem(m.pool);
+}
+
+namespace {
+bool part_ok(std::uint32_t stream) noexcept { return stream == kLinks || stream < kMaxStreamsPerClient; }
+}  // namespace
+
+const char* problem(const Mapped& m) noexcept {
+  if (!part_ok(m.stream)) return "mapped: stream index out of range";
+  if (m.reserved != 0) return "mapped: a reserved field is not zero";
+  return nullptr;
+}
+
+const char* problem(const Secured& m) noexcept {
+  return part_ok(m.stream) ? nullptr : "secured: stream index out of range";
 }
 
 const char* problem(const CloseStream& m) noexcept {
@@ -73,7 +90,9 @@ const char* problem(const StreamClosed& m) noexcept {
   return m.stream >= kMaxStreamsPerClient ? "stream_closed: stream index out of range" : nullptr;
 }
 
-const char* problem(const Refused& m) noexcept { return terminated(m.text) ? nullptr : "refused: text is not terminated"; }
+const char* problem(const Refused& m) noexcept {
+  return terminated(m.text) ? nullptr : "refused: text is not terminated";
+}
 const char* problem(const Observe&) noexcept { return nullptr; }
 const char* problem(const Observed&) noexcept { return nullptr; }
 const char* problem(const StatusRequest&) noexcept { return nullptr; }

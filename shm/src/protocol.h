@@ -1,19 +1,19 @@
-// The control protocol: one SOCK_SEQPACKET Unix socket, one message per packet, request and reply. Frames never pass here.
+// The control protocol: one SOCK_SEQPACKET Unix socket, one message per packet, request and reply. Frames never pass
+// here.
 //
-//   client   hello -> welcome {uplink, downlink, bell}          open_stream -> stream_opened {frames, results}
+//   client   hello -> welcome {uplink, downlink, bell}, mapped -> secured
+//            open_stream -> stream_opened {frames, results}, mapped -> secured; then it may submit
 //            close_stream -> stream_closed                      anything -> refused(error, text)
-//   observer hello(role observer) -> welcome, no descriptors    observe -> observed {counters}     status_request -> status(JSON)
+//   observer hello(role observer) -> welcome, no descriptors    observe -> observed {counters}     status_request ->
+//   status(JSON)
 //
-// Descriptors travel by SCM_RIGHTS from the daemon only, after SO_PEERCRED; the daemon never accepts any (receive() gives
-// no room for them, so the kernel drops them).
-// Every message is a fixed, trivially copyable struct that begins with Header; some have a tail of text after it.
-// decode() is the one gate: it checks length, magic, version, type and, by problem(), every field. It returns nullptr, or
-// one line that says what is wrong. The daemon ends a client that sends an invalid message (Violation::control_message).
-// A message of another version is answered by refused(wrong_version), whose layout never changes.
-// Strings are NUL-terminated inside fixed arrays.
+// Descriptors travel by SCM_RIGHTS from the daemon only, after SO_PEERCRED; the daemon never accepts any (receive()
+// gives no room for them, so the kernel drops them). Every message is a fixed, trivially copyable struct that begins
+// with Header; some have a tail of text after it. decode() is the one gate: it checks length, magic, version, type and,
+// by problem(), every field. It returns nullptr, or one line that says what is wrong. The daemon ends a client that
+// sends an invalid message (Violation::control_message). A message of another version is answered by
+// refused(wrong_version), whose layout never changes. Strings are NUL-terminated inside fixed arrays.
 #pragma once
-
-#include <sys/types.h>
 
 #include <cstdint>
 #include <cstring>
@@ -31,7 +31,7 @@
 namespace leat::shm {
 
 inline constexpr std::uint32_t kProtocolMagic = 0x7461'656c;  // "leat"
-inline constexpr std::uint16_t kProtocolVersion = 1;
+inline constexpr std::uint16_t kProtocolVersion = 3;
 inline constexpr std::size_t kMaxMessage = 128 * 1024;
 
 enum class MessageType : std::uint16_t {
@@ -40,12 +40,14 @@ enum class MessageType : std::uint16_t {
   close_stream = 3,
   observe = 4,
   status_request = 5,
+  mapped = 6,
   welcome = 16,
   stream_opened = 17,
   stream_closed = 18,
   refused = 19,
   observed = 20,
   status = 21,
+  secured = 22,
 };
 
 struct Header {
@@ -53,7 +55,7 @@ struct Header {
   std::uint16_t version = kProtocolVersion;
   MessageType type{};
   std::uint32_t bytes = 0;    // of the whole message, tail included; send() fills it in
-  std::uint32_t request = 0;  // the asker's number; the reply repeats it
+  std::uint32_t request = 0;  // the asker's number, from 1; the reply repeats it. Refused 0: the connection is
 };
 
 enum class PeerRole : std::uint32_t { client = 0, observer = 1 };
@@ -78,7 +80,7 @@ struct OpenStream {
   static constexpr MessageType kType = MessageType::open_stream;
   Header header;
   char application[64] = {};
-  PoolSpec pool;               // slots as wanted
+  PoolSpec pool;  // slots as wanted
   std::uint32_t depth = 0;
   std::uint32_t overload = 0;  // leat_overload
   std::uint32_t priority = 0;  // leat_priority
@@ -95,6 +97,21 @@ struct StreamOpened {  // descriptors: frames, results. Tail: class names, one l
   std::uint32_t depth = 0;
   std::uint32_t record = 0;  // index of the stream's counters record
   std::int64_t slo_ns = 0;   // as granted
+};
+// The client has mapped what it was given for writing, and from now on nobody can do so again, nor punch a hole into
+// it: whoever reads it must not wait for its writer. Only then is it used.
+inline constexpr std::uint32_t kLinks = UINT32_MAX;
+struct Mapped {
+  static constexpr MessageType kType = MessageType::mapped;
+  Header header;
+  std::uint32_t stream = kLinks;  // kLinks: uplink and downlink
+  std::uint32_t reserved = 0;
+};
+struct Secured {
+  static constexpr MessageType kType = MessageType::secured;
+  Header header;
+  std::uint32_t stream = kLinks;
+  std::uint32_t reserved = 0;
 };
 struct CloseStream {
   static constexpr MessageType kType = MessageType::close_stream;
@@ -137,6 +154,8 @@ const char* problem(const Hello& m) noexcept;
 const char* problem(const Welcome& m) noexcept;
 const char* problem(const OpenStream& m) noexcept;
 const char* problem(const StreamOpened& m) noexcept;
+const char* problem(const Mapped& m) noexcept;
+const char* problem(const Secured& m) noexcept;
 const char* problem(const CloseStream& m) noexcept;
 const char* problem(const StreamClosed& m) noexcept;
 const char* problem(const Refused& m) noexcept;
@@ -150,7 +169,8 @@ inline constexpr std::string_view kVersionProblem = "message of another protocol
 // Checks the header against the packet; on nullptr *out is a copy of it.
 const char* decode_header(std::span<const std::byte> packet, Header* out) noexcept;
 
-// Precondition: none; `packet` may be anything. On nullptr *out is a valid copy and *tail (when wanted) the text behind it.
+// Precondition: none; `packet` may be anything. On nullptr *out is a valid copy and *tail (when wanted) the text behind
+// it.
 template <class M>
 const char* decode(std::span<const std::byte> packet, M* out, std::string_view* tail = nullptr) noexcept {
   static_assert(std::is_trivially_copyable_v<M>);
@@ -184,34 +204,38 @@ enum class Got : std::uint8_t { message, nothing, closed, broken };  // nothing:
 // !blocking. The buffer's capacity is kept between calls.
 Got receive(int socket, bool blocking, std::vector<std::byte>* packet, std::vector<Fd>* fds, std::string* text);
 
-// One packet, never blocking (a peer that does not read loses its connection). The header's length is filled in.
+// One packet, never blocking. full: the peer does not read; exhausted: this side is out of what sending takes
+// (descriptors in flight, memory), which is not the peer's fault; gone: the peer has closed.
+enum class Sent : std::uint8_t { sent, full, exhausted, gone };
+Sent send_packet(int socket, std::span<const std::byte> packet, std::span<const int> fds) noexcept;
+// The peer has read everything that was sent: no descriptor is on its way to it.
+bool all_read(int socket) noexcept;
+
+// The same with a text, for who needs no distinction.
 Status send_bytes(int socket, std::vector<std::byte> packet, std::span<const int> fds);
+// The header's type and length are filled in.
 template <class M>
-Status send(int socket, M message, std::span<const int> fds = {}, std::string_view tail = {}) {
+std::vector<std::byte> encode(M message, std::string_view tail = {}) {
   static_assert(std::is_trivially_copyable_v<M>);
   message.header.type = M::kType;
   message.header.bytes = static_cast<std::uint32_t>(sizeof(M) + tail.size());
   std::vector<std::byte> packet(sizeof(M) + tail.size());
   std::memcpy(packet.data(), &message, sizeof(M));
   if (!tail.empty()) std::memcpy(packet.data() + sizeof(M), tail.data(), tail.size());
-  return send_bytes(socket, std::move(packet), fds);
+  return packet;
+}
+template <class M>
+Status send(int socket, M message, std::span<const int> fds = {}, std::string_view tail = {}) {
+  return send_bytes(socket, encode(message, tail), fds);
 }
 Status refuse(int socket, std::uint32_t request, leat_error error, std::string_view text);
 
-struct Peer {
-  pid_t pid = 0;
-  uid_t uid = 0;
-  gid_t gid = 0;
-};
-Result<Peer> peer_of(int socket);  // SO_PEERCRED: what the kernel knew at connect
-
-// The daemon's socket. Refuses when another daemon answers there, removes a dead one's file. `mode`: who may connect.
-Result<Fd> listen_at(const std::string& path, mode_t mode);
-Result<Fd> accept_peer(int listener);  // non-blocking; an invalid Fd (no error) when nobody waits
-// Client's and observer's side. *error says which: daemon_absent, not_permitted or system.
-Result<Fd> connect_to(const std::string& path, leat_error* error);
-// Sends `message` and waits for the reply to it, at most timeout_ns. refused replies become an error text and *error.
-// The reply's packet is returned still encoded; decode it.
+// Client's and observer's side; the daemon's is listener.h. Waits at most timeout_ns where others wait to be accepted.
+// *error says which: daemon_absent, not_permitted, timed_out or system.
+inline constexpr std::int64_t kConnectNs = 2'000'000'000;
+Result<Fd> connect_to(const std::string& path, leat_error* error, std::int64_t timeout_ns = kConnectNs);
+// Waits for the reply to `request`, at most timeout_ns. A refusal of it, or of the whole connection (request 0),
+// becomes an error text and *error. The reply's packet is returned still encoded; decode it.
 struct Reply {
   std::vector<std::byte> packet;
   std::vector<Fd> fds;
@@ -227,10 +251,12 @@ class Observer {
     std::uint64_t bytes = 0;
   };
   Result<Counters> counters(leat_error* error);
-  Result<std::string> status(leat_error* error);  // JSON
+  Result<std::string> status(leat_error* error);     // JSON
   int fd() const noexcept { return socket_.get(); }  // hung up when the daemon is gone
 
  private:
+  template <class M>
+  Result<Reply> ask(M message, leat_error* error);
   Fd socket_;
   std::uint32_t request_ = 1;
 };

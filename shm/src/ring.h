@@ -1,15 +1,15 @@
 // A single-producer single-consumer ring of 64-byte descriptors in shared memory.
 //
-// Each descriptor carries its sequence number in its own cache line, so one line moves per message and no index is shared
-// on the way there. Cell i & mask holds message i when its sequence equals i + 1. Indexes are free-running 32-bit counts.
-// The consumer publishes its index rarely (every quarter of the ring, or on publish()); the producer reads it only when
-// its cached value says "full".
+// Each descriptor carries its sequence number in its own cache line, so one line moves per message and no index is
+// shared on the way there. Cell i & mask holds message i when its sequence equals i + 1. Indexes are free-running
+// 32-bit counts. The consumer publishes its index rarely (every quarter of the ring, or on publish()); the producer
+// reads it only when its cached value says "full".
 //
 // Throughput: push and pop spans; a consumer that finds little waiting should let the producer run ahead a few cache
 // lines (pop_batch) instead of tugging at the line being written.
 //
-// Hostile peers: the consumer copies a cell once (copy_once) and believes only the copy; a wrong sequence number is just
-// "nothing yet". A producer facing a hostile consumer gets `corrupt()` when the published index is impossible.
+// Hostile peers: the consumer copies a cell once (copy_once) and believes only the copy; a wrong sequence number is
+// just "nothing yet". A producer facing a hostile consumer gets `corrupt()` when the published index is impossible.
 // Thread rule: one thread per end. Neither end allocates, locks or calls the kernel.
 #pragma once
 
@@ -26,8 +26,8 @@
 namespace leat::shm {
 
 template <class T>
-concept Descriptor = std::is_trivially_copyable_v<T> && sizeof(T) == kLine && alignof(T) == kLine &&
-                     std::is_same_v<decltype(T::sequence), std::uint32_t>;
+concept Descriptor = std::is_trivially_copyable_v<T> && sizeof(T) == kLine &&
+                     alignof(T) == kLine&& std::is_same_v<decltype(T::sequence), std::uint32_t>;
 
 template <Descriptor T>
 class RingProducer {
@@ -75,7 +75,8 @@ class RingProducer {
   void write(const T& item) noexcept {
     T* cell = cells_ + (next_ & mask_);
     constexpr std::size_t kBody = sizeof(std::uint32_t);
-    std::memcpy(reinterpret_cast<std::byte*>(cell) + kBody, reinterpret_cast<const std::byte*>(&item) + kBody, sizeof(T) - kBody);
+    std::memcpy(reinterpret_cast<std::byte*>(cell) + kBody, reinterpret_cast<const std::byte*>(&item) + kBody,
+                sizeof(T) - kBody);
     ++next_;
     std::atomic_ref(cell->sequence).store(next_, std::memory_order_release);  // partner: RingConsumer::ready
   }

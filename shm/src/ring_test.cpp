@@ -14,7 +14,10 @@ namespace leat::shm {
 namespace {
 
 struct Ring {
-  explicit Ring(std::uint32_t capacity) : cells(new SubmissionDescriptor[capacity]{}), producer(cells.get(), capacity, &index), consumer(cells.get(), capacity, &index) {}
+  explicit Ring(std::uint32_t capacity)
+      : cells(new SubmissionDescriptor[capacity]{}),
+        producer(cells.get(), capacity, &index),
+        consumer(cells.get(), capacity, &index) {}
   std::unique_ptr<SubmissionDescriptor[]> cells;
   IndexLine index{};
   RingProducer<SubmissionDescriptor> producer;
@@ -89,8 +92,8 @@ TEST(Ring, AgainstTwin) {
   std::mt19937_64 random(seed);
   for (const std::uint32_t capacity : {1u, 2u, 8u, 64u, 1024u}) {
     Ring r(capacity);
-    std::deque<std::uint64_t> twin;      // pushed and not popped
-    std::uint32_t unpublished = 0;       // popped, and the producer may not know
+    std::deque<std::uint64_t> twin;  // pushed and not popped
+    std::uint32_t unpublished = 0;   // popped, and the producer may not know
     std::uint64_t next = 0;
     std::vector<SubmissionDescriptor> buffer(capacity + 3);
     for (int step = 0; step < 20000; ++step) {

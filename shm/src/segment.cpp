@@ -40,9 +40,10 @@ std::uint64_t available_bytes() {
 }
 
 constexpr std::uint64_t kHugePageBytes = 2 << 20;
+constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t to) { return (value + to - 1) / to * to; }
 
-// A free address at which huge pages of the segment can be mapped as such; null: no wish. Only a wish: another thread may
-// take the place first, and mapped_region then refuses it.
+// A free address at which huge pages of the segment can be mapped as such; null: no wish. Only a wish: another thread
+// may take the place first, and mapped_region then refuses it.
 void* huge_page_aligned_place(std::uint64_t bytes) {
   if (bytes < kHugePageBytes) return nullptr;
   void* wide = mmap(nullptr, bytes + kHugePageBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -95,7 +96,9 @@ Result<Fd> duplicate(int fd) {
 Mapping::Mapping() = default;
 Mapping::~Mapping() = default;
 Mapping::Mapping(Mapping&& other) noexcept
-    : region_(std::move(other.region_)), data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+    : region_(std::move(other.region_)),
+      data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
 Mapping& Mapping::operator=(Mapping&& other) noexcept {
   std::swap(region_, other.region_);
   std::swap(data_, other.data_);
@@ -110,7 +113,8 @@ Result<Mapping> Mapping::map(int fd, std::uint64_t bytes, Access access, bool pr
     return Error{"a shared segment has " + std::to_string(info.st_size) + " bytes where " + std::to_string(bytes) +
                  " were announced; install the same release of leatd and its clients"};
   const int seals = fcntl(fd, F_GET_SEALS);
-  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return Error{"a shared segment is not sealed against shrinking; it was not made by leatd"};
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
+    return Error{"a shared segment is not sealed against shrinking; it was not made by leatd"};
   Mapping m;
   try {
     m.region_ = map_region(fd, bytes, access);
@@ -124,33 +128,62 @@ Result<Mapping> Mapping::map(int fd, std::uint64_t bytes, Access access, bool pr
   return m;
 }
 
-Result<Segment> Segment::create(const char* label, std::uint64_t bytes, Seal seal) {
+Result<Segment> Segment::reserve(const char* label, std::uint64_t bytes) {
   const std::uint64_t available = available_bytes();
   if (available != 0 && bytes > available - available / 16)
-    return Error{"no memory for a shared segment of " + std::to_string(bytes >> 20) + " MiB: " + std::to_string(available >> 20) +
+    return Error{"no memory for a shared segment of " + std::to_string(bytes >> 20) +
+                 " MiB: " + std::to_string(available >> 20) +
                  " MiB are available; lower the depth or the frame size, or free memory"};
   Segment s;
   s.fd_ = Fd(make_memfd(label));
   if (!s.fd_) return system_error("cannot create a shared segment (memfd_create)", errno);
-  if (fchmod(s.fd_.get(), 0400) != 0) return system_error("cannot restrict a shared segment", errno);  // see segment.h: read-only peers
+  if (fchmod(s.fd_.get(), 0400) != 0)
+    return system_error("cannot restrict a shared segment", errno);  // see segment.h: read-only peers
   if (bytes > static_cast<std::uint64_t>(INT64_MAX) || ftruncate(s.fd_.get(), static_cast<off_t>(bytes)) != 0)
     return system_error("cannot size a shared segment of " + std::to_string(bytes) + " bytes", errno);
-  if (fallocate(s.fd_.get(), 0, 0, static_cast<off_t>(bytes)) != 0)
-    return system_error("no memory for a shared segment of " + std::to_string(bytes >> 20) +
-                            " MiB; lower the depth or the frame size, or free memory",
-                        errno);
-  if (fcntl(s.fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) return system_error("cannot seal a shared segment", errno);
-  Result<Mapping> mapping = Mapping::map(s.fd_.get(), bytes, Access::read_write, true);
+  if (fcntl(s.fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
+    return system_error("cannot seal a shared segment", errno);
+  Result<Mapping> mapping = Mapping::map(s.fd_.get(), bytes, Access::read_write, false);
   if (!mapping) return Error{mapping.error()};
   s.memory_ = std::move(mapping).value();
+  return s;
+}
+
+Status Segment::allocate(std::uint64_t from, std::uint64_t count) {
+  if (fallocate(fd_.get(), 0, static_cast<off_t>(from), static_cast<off_t>(count)) != 0)
+    return system_error("no memory for a shared segment of " + std::to_string(bytes() >> 20) +
+                            " MiB; lower the depth or the frame size, or free memory",
+                        errno);
 #ifdef MADV_COLLAPSE  // Linux 6.1; best effort: frames are read in long runs, and small pages cost the reader
-  if (bytes >= kHugePageBytes) madvise(s.data(), bytes / kHugePageBytes * kHugePageBytes, MADV_COLLAPSE);
+  const std::uint64_t first = round_up(from, kHugePageBytes), end = (from + count) / kHugePageBytes * kHugePageBytes;
+  if (first < end) madvise(data() + first, end - first, MADV_COLLAPSE);
 #endif
+  return Done{};
+}
+
+Status Segment::secure() {
 #ifndef F_SEAL_FUTURE_WRITE
 #error "Linux 5.1 or newer headers are needed (F_SEAL_FUTURE_WRITE)"
 #endif
-  const int last = seal == Seal::future_write ? F_SEAL_FUTURE_WRITE | F_SEAL_SEAL : F_SEAL_SEAL;
-  if (fcntl(s.fd_.get(), F_ADD_SEALS, last) != 0) return system_error("cannot seal a shared segment (Linux 5.1 or newer is needed)", errno);
+  constexpr int kSeals = F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
+  (void)fcntl(fd_.get(), F_ADD_SEALS, kSeals);  // fails too where it is sealed so already
+  const int seals = fcntl(fd_.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & kSeals) != kSeals)
+    return system_error("cannot seal a shared segment (Linux 5.1 or newer is needed)", errno);
+  return Done{};
+}
+
+void Segment::fault_in() { populate(data(), bytes(), Access::read_write); }
+
+Result<Segment> Segment::create(const char* label, std::uint64_t bytes, Seal seal) {
+  Result<Segment> s = reserve(label, bytes);
+  if (!s) return s;
+  if (auto status = s->allocate(0, bytes); !status) return Error{status.error()};
+  s->fault_in();
+  if (seal == Seal::size && fcntl(s->fd(), F_ADD_SEALS, F_SEAL_SEAL) != 0)
+    return system_error("cannot seal a shared segment", errno);
+  if (seal == Seal::future_write)
+    if (auto status = s->secure(); !status) return Error{status.error()};
   return s;
 }
 

@@ -1,11 +1,12 @@
 // Anonymous shared memory: memfd, sealed, prefaulted, passed as a descriptor; no name anywhere, so the kernel cleans up
 // after kill -9 of anyone.
 //
-// Read-only peers: a peer that must not write gets share_read_only()'s descriptor. It is a re-opened O_RDONLY descriptor
-// of an inode whose mode is 0400, so that mmap(PROT_WRITE) and mprotect fail with EACCES and a peer of another user cannot
-// re-open it for writing. (A peer with the daemon's own uid could; it could also ptrace the daemon.) A segment that
-// nobody but its maker ever writes is also sealed with F_SEAL_FUTURE_WRITE, which no one can undo.
-// Ownership: both classes own their descriptor and mapping; they move. Thread rule: none of their own. Control plane only.
+// Read-only peers: a peer that must not write gets share_read_only()'s descriptor. It is a re-opened O_RDONLY
+// descriptor of an inode whose mode is 0400, so that mmap(PROT_WRITE) and mprotect fail with EACCES and a peer of
+// another user cannot re-open it for writing. (A peer with the daemon's own uid could; it could also ptrace the
+// daemon.) A segment that nobody but its maker ever writes is also sealed with F_SEAL_FUTURE_WRITE, which no one can
+// undo. Ownership: both classes own their descriptor and mapping; they move. Thread rule: none of their own. Control
+// plane only.
 #pragma once
 
 #include <cstddef>
@@ -70,8 +71,9 @@ class Mapping {
 };
 
 enum class Seal : std::uint8_t {
-  size,         // SHRINK | GROW | SEAL: peers may write, nobody can resize
-  future_write  // the same and FUTURE_WRITE: after this mapping nobody can ever map it for writing
+  size,          // SHRINK | GROW | SEAL: peers may write, nobody can resize
+  future_write,  // the same and FUTURE_WRITE: after this mapping nobody can ever map it for writing
+  later          // SHRINK | GROW, the rest by secure() once the one peer that writes has mapped it
 };
 
 // A segment made by this process, mapped for writing.
@@ -81,8 +83,21 @@ class Segment {
   // a SIGBUS later) and prefaults. Does not publish a header: fill the segment, then header().publish().
   static Result<Segment> create(const char* label, std::uint64_t bytes, Seal seal);
 
-  int fd() const noexcept { return fd_.get(); }            // read-write (unless future_write): for trusted peers and the uplink
-  Result<Fd> share_read_only() const;                      // for peers that only read
+  // The same in steps, for a large segment that others must not wait for: reserve() maps it and allocates nothing,
+  // allocate() brings the pages of a range (about 0.5 ms a MiB); touching one that was not brought may raise SIGBUS.
+  // Sealed as by Seal::later.
+  static Result<Segment> reserve(const char* label, std::uint64_t bytes);
+  Status allocate(std::uint64_t from, std::uint64_t bytes);
+
+  // For Seal::later, once the peer has mapped it for writing: nobody can map it for writing any more, nor punch a hole
+  // into it, so that whoever reads it never waits for the peer. Waits while the peer is punching one. What it has
+  // punched before, allocate() brings back. An error: the peer has sealed it first, or the kernel cannot.
+  Status secure();
+  // Fills this process's page tables anew, so that no touch faults.
+  void fault_in();
+
+  int fd() const noexcept { return fd_.get(); }  // read-write (unless future_write): for trusted peers and the uplink
+  Result<Fd> share_read_only() const;            // for peers that only read
   const Mapping& memory() const noexcept { return memory_; }
   std::byte* data() const noexcept { return memory_.data(); }
   std::uint64_t bytes() const noexcept { return memory_.bytes(); }

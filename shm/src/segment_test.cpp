@@ -92,14 +92,17 @@ TEST(Segment, NoMemoryIsOneLine) {
 
 TEST(StreamPool, BothSidesSeeTheSameSlots) {
   const PoolSpec spec{LEAT_FORMAT_i420, 322, 180, {}, 3, LEAT_SLOT_HOST};
-  auto pool = StreamPool::create(spec, 5);
+  auto pool = StreamPool::create(spec);
   ASSERT_TRUE(pool) << pool.error();
-  auto client = StreamView::map_for_client(pool->spec(), *pool->frames_for_client(), *pool->results_for_client(), 5);
+  SlotWord words[3]{};
+  auto client = StreamView::map_for_client(pool->spec(), *pool->frames_for_client(), *pool->results_for_client(),
+                                           FrameSlots(words, 3, 5));
   auto worker = StreamView::map_for_worker(pool->spec(), *pool->frames_for_worker(), *pool->results_for_worker());
   ASSERT_TRUE(client) << client.error();
   ASSERT_TRUE(worker) << worker.error();
   for (std::uint32_t slot = 0; slot < 3; ++slot)
-    for (std::uint32_t p = 0; p < 3; ++p) std::memset(client->writable_plane(slot, p), static_cast<int>(slot * 3 + p + 1), client->layout().row_bytes[p]);
+    for (std::uint32_t p = 0; p < 3; ++p)
+      std::memset(client->writable_plane(slot, p), static_cast<int>(slot * 3 + p + 1), client->layout().row_bytes[p]);
   for (std::uint32_t slot = 0; slot < 3; ++slot)
     for (std::uint32_t p = 0; p < 3; ++p) EXPECT_EQ(*worker->plane(slot, p), slot * 3 + p + 1);
   worker->writable_result(2)->checksum = 99;
@@ -107,9 +110,56 @@ TEST(StreamPool, BothSidesSeeTheSameSlots) {
   EXPECT_EQ(pool->result(2)->checksum, 99u);
   const auto got = client->slots().acquire();
   ASSERT_TRUE(got);
-  EXPECT_EQ(pool->slots().load(got->slot), (SlotValue{SlotState::writing, 5, 0}));
+  EXPECT_EQ(client->slots().load(got->slot), (SlotValue{SlotState::writing, 5, 0}));
   const PoolSpec other{LEAT_FORMAT_i420, 322, 400, {}, 3, LEAT_SLOT_HOST};
-  EXPECT_FALSE(StreamView::map_for_worker(other, *pool->frames_for_worker(), *pool->results_for_worker())) << "sizes differ";
+  EXPECT_FALSE(StreamView::map_for_worker(other, *pool->frames_for_worker(), *pool->results_for_worker()))
+      << "sizes differ";
+}
+
+// A hole punched into a segment makes whoever reads there wait. Once it is secured its writer can write it and no more.
+TEST(Segment, OnceSecuredItsWriterCanTakeNothingAway) {
+  const auto punch = [](int fd) {
+    return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(kPage));
+  };
+  auto s = Segment::create("later", 8 * kPage, Seal::later);
+  ASSERT_TRUE(s) << s.error();
+  const Fd fd = std::move(duplicate(s->fd())).value();
+  auto peer = Mapping::map(fd.get(), 8 * kPage, Access::read_write, true);
+  ASSERT_TRUE(peer) << peer.error();
+  s->data()[0] = std::byte{7};
+  ASSERT_EQ(punch(fd.get()), 0);
+  EXPECT_EQ(s->data()[0], std::byte{0}) << "before, it can";
+  ASSERT_TRUE(s->secure());
+  ASSERT_TRUE(s->secure()) << "twice does no harm";
+  ASSERT_TRUE(s->allocate(0, s->bytes()));
+  EXPECT_NE(punch(fd.get()), 0);
+  EXPECT_NE(madvise(peer->data(), kPage, MADV_REMOVE), 0);
+  peer->data()[1] = std::byte{9};
+  EXPECT_EQ(s->data()[1], std::byte{9}) << "what is mapped is written as before";
+  EXPECT_FALSE(Mapping::map(fd.get(), 8 * kPage, Access::read_write, false)) << "and nobody maps it for writing again";
+}
+
+TEST(Segment, APeerThatSealsItFirstIsNoticed) {
+  auto s = Segment::create("later", kPage, Seal::later);
+  ASSERT_TRUE(s) << s.error();
+  ASSERT_EQ(fcntl(s->fd(), F_ADD_SEALS, F_SEAL_SEAL), 0);
+  EXPECT_FALSE(s->secure());
+}
+
+TEST(StreamPool, GrowsInSteps) {
+  const PoolSpec spec{LEAT_FORMAT_gray8, 1024, 1024, {}, 4, LEAT_SLOT_HOST};
+  auto pool = StreamPool::begin(spec);
+  ASSERT_TRUE(pool) << pool.error();
+  int steps = 0;
+  for (bool whole = false; !whole; ++steps) {
+    const auto grown = pool->grow(1 << 20);
+    ASSERT_TRUE(grown) << grown.error();
+    whole = *grown;
+  }
+  EXPECT_EQ(steps, 5) << "four slots of a mebibyte and a page";
+  auto worker = StreamView::map_for_worker(pool->spec(), *pool->frames_for_worker(), *pool->results_for_worker());
+  ASSERT_TRUE(worker) << worker.error();
+  EXPECT_EQ(*worker->plane(3, 0), 0);
 }
 
 TEST(Waker, RingsOncePerSleepAndOnlyASleeper) {
@@ -178,7 +228,8 @@ TEST(BellSocket, WaitEndsByRingHangUpOrTime) {
 TEST(WaitPolicy, OneSpinnerAtMostAndNoneWhenIdle) {
   for (const std::uint32_t cores : {1u, 2u, 4u, 64u})
     for (const Role role : {Role::worker, Role::client})
-      for (const bool tiny : {false, true}) EXPECT_NE(choose_wait_policy(role, cores, false, tiny).mode, WaitMode::spin);
+      for (const bool tiny : {false, true})
+        EXPECT_NE(choose_wait_policy(role, cores, false, tiny).mode, WaitMode::spin);
   EXPECT_EQ(choose_wait_policy(Role::scheduler, 1, true, false).mode, WaitMode::park);
   EXPECT_EQ(choose_wait_policy(Role::scheduler, 2, true, false).mode, WaitMode::spin);
   EXPECT_NE(choose_wait_policy(Role::scheduler, 8, false, false).mode, WaitMode::spin);

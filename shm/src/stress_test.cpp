@@ -35,11 +35,15 @@ SubmissionDescriptor message(std::uint64_t n) {
   return d;
 }
 bool sound(const SubmissionDescriptor& d, std::uint64_t n) {
-  return d.cookie == n && d.reserved == (d.cookie ^ static_cast<std::uint64_t>(d.capture_ns) ^ d.bytes) && d.bytes == mix(n + 1);
+  return d.cookie == n && d.reserved == (d.cookie ^ static_cast<std::uint64_t>(d.capture_ns) ^ d.bytes) &&
+         d.bytes == mix(n + 1);
 }
 
 struct Ring {
-  explicit Ring(std::uint32_t capacity) : cells(new SubmissionDescriptor[capacity]{}), producer(cells.get(), capacity, &index), consumer(cells.get(), capacity, &index) {}
+  explicit Ring(std::uint32_t capacity)
+      : cells(new SubmissionDescriptor[capacity]{}),
+        producer(cells.get(), capacity, &index),
+        consumer(cells.get(), capacity, &index) {}
   std::unique_ptr<SubmissionDescriptor[]> cells;
   IndexLine index{};
   RingProducer<SubmissionDescriptor> producer;
@@ -122,8 +126,8 @@ void sleep_and_wake(Ring_& r, RingBell ring_bell, WaitBell wait_bell, std::uint6
   producer.join();
   EXPECT_EQ(bad, 0u);
   EXPECT_LE(rings, announced) << "one wake at most for each time the consumer said it sleeps";
-  std::printf("%llu messages, %llu sleeps, %llu wakes\n", static_cast<unsigned long long>(n), static_cast<unsigned long long>(sleeps),
-              static_cast<unsigned long long>(rings));
+  std::printf("%llu messages, %llu sleeps, %llu wakes\n", static_cast<unsigned long long>(n),
+              static_cast<unsigned long long>(sleeps), static_cast<unsigned long long>(rings));
 }
 
 TEST(Stress, DoorbellLosesNoWake) {
@@ -228,7 +232,8 @@ TEST(Stress, SnapshotsAreTakenBetweenUpdates) {
     ASSERT_TRUE(s);
     if (s->together) {
       ++together;
-      ASSERT_EQ(*s->value(StreamCounter::submitted), *s->value(StreamCounter::completed) + *s->value(StreamCounter::in_flight));
+      ASSERT_EQ(*s->value(StreamCounter::submitted),
+                *s->value(StreamCounter::completed) + *s->value(StreamCounter::in_flight));
       ASSERT_EQ(s->observations(Which::first), *s->value(StreamCounter::submitted));
     }
     const std::uint32_t n = reader->events(next, out, &next);

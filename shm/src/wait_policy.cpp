@@ -23,13 +23,15 @@ std::uint32_t usable_cores() noexcept {
 }
 
 WaitPolicy choose_wait_policy(Role role, std::uint32_t cores, bool pinned_alone, bool tiny_hops) noexcept {
-  // A yield is about 0.3 us when nobody else wants the core: 200 tries cover a hop of some 50 us, about what a wake costs.
+  // A yield is about 0.3 us when nobody else wants the core: 200 tries cover a hop of some 50 us, about what a wake
+  // costs.
   constexpr std::uint32_t kYields = 200;
   // A poll is 50 to 100 ns: about 100 us, twice what a wake costs, and nothing when really idle.
   constexpr std::uint32_t kLinger = 1500;
-  const WaitPolicy park, yield{.mode = WaitMode::yield, .yields = kYields}, spin{.mode = WaitMode::spin, .pauses = 1, .linger = kLinger};
+  const WaitPolicy park, yield{.mode = WaitMode::yield, .yields = kYields},
+      spin{.mode = WaitMode::spin, .pauses = 1, .linger = kLinger};
   if (cores < 2) return tiny_hops ? yield : park;  // yielding hands the one core to the peer
-  if (role == Role::scheduler) return pinned_alone ? spin : yield;
+  if (role == Role::scheduler && pinned_alone) return spin;
   return tiny_hops ? yield : park;
 }
 

@@ -16,7 +16,7 @@ std::uint64_t checksum(const std::uint8_t* data, std::uint64_t bytes) noexcept {
 }
 
 LoopbackDaemon::LoopbackDaemon(Options options) : options_(std::move(options)) {
-  Result<Fd> listener = listen_at(options_.socket, 0600);
+  Result<Listener> listener = Listener::open(options_.socket, 0600);
   if (!listener) {
     problem_ = listener.error();
     return;
@@ -39,7 +39,6 @@ LoopbackDaemon::~LoopbackDaemon() {
   stop_ = true;
   stop_bell_.ring();
   thread_.join();
-  ::unlink(options_.socket.c_str());
 }
 
 void LoopbackDaemon::release_held() noexcept {
@@ -64,12 +63,13 @@ bool LoopbackDaemon::idle() {
   for (auto& c : connections_)
     if (c->port) c->port->announce_sleep();
   full_fence();
-  return std::none_of(connections_.begin(), connections_.end(), [](auto& c) { return c->port && c->port->has_submissions(); });
+  return std::none_of(connections_.begin(), connections_.end(),
+                      [](auto& c) { return c->port && c->port->has_submissions(); });
 }
 
 void LoopbackDaemon::turn() {
   const bool block = idle();
-  std::vector<pollfd> fds = {{stop_bell_.fd(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+  std::vector<pollfd> fds = {{stop_bell_.fd(), POLLIN, 0}, {listener_.fd(), POLLIN, 0}};
   for (auto& c : connections_) {
     fds.push_back({c->socket.get(), POLLIN, 0});
     fds.push_back({c->port ? c->port->bell_fd() : -1, POLLIN, 0});
@@ -79,12 +79,13 @@ void LoopbackDaemon::turn() {
     if (c->port) c->port->announce_awake();
   if (fds[0].revents) stop_bell_.drain();
   const std::size_t known = connections_.size();
-  if (fds[1].revents)
-    if (Result<Fd> fd = accept_peer(listener_.get()); fd && *fd) {
-      connections_.push_back(std::make_unique<Connection>());
-      connections_.back()->socket = std::move(fd).value();
-      ++live_;
-    }
+  Fd fd;
+  std::string text;
+  if (fds[1].revents && listener_.accept(&fd, &text) == Accepted::connection) {
+    connections_.push_back(std::make_unique<Connection>());
+    connections_.back()->socket = std::move(fd);
+    ++live_;
+  }
   const bool release = release_.exchange(false);
   for (std::size_t i = 0; i < known; ++i) {
     Connection& c = *connections_[i];
@@ -141,7 +142,8 @@ bool LoopbackDaemon::handle(Connection& c, const Header& header) {
       if (const char* wrong = decode(packet_, &m)) return broken(wrong);
       if (c.port || c.observer) return order();
       if (options_.refuse_uid) {
-        static_cast<void>(refuse(c.socket.get(), header.request, LEAT_ERROR_not_permitted, "this user may not use leatd; see its configuration"));
+        static_cast<void>(refuse(c.socket.get(), header.request, LEAT_ERROR_not_permitted,
+                                 "this user may not use leatd; see its configuration"));
         return false;
       }
       Welcome w;
@@ -158,8 +160,19 @@ bool LoopbackDaemon::handle(Connection& c, const Header& header) {
       const int fds[] = {up->get(), down->get(), bell.get()};
       return send(c.socket.get(), w, fds).ok();
     }
+    case MessageType::mapped: {
+      Mapped m;
+      if (const char* wrong = decode(packet_, &m)) return broken(wrong);
+      const bool links = m.stream == kLinks;
+      if (!c.port || (links ? c.port->secured() : !c.port->attached(m.stream))) return order();
+      if (!(links ? c.port->secure() : c.port->pool(m.stream)->secure())) return false;
+      Secured secured;
+      secured.header.request = header.request;
+      secured.stream = m.stream;
+      return send(c.socket.get(), secured).ok();
+    }
     case MessageType::open_stream:
-      return c.port ? open_stream(c) : order();
+      return c.port && c.port->secured() ? open_stream(c) : order();
     case MessageType::close_stream: {
       CloseStream m;
       if (const char* wrong = decode(packet_, &m)) return broken(wrong);
@@ -203,13 +216,16 @@ bool LoopbackDaemon::open_stream(Connection& c) {
     static_cast<void>(refuse(c.socket.get(), 0, LEAT_ERROR_protocol, wrong));
     return false;
   }
-  const auto no = [&](leat_error error, std::string_view text) { return refuse(c.socket.get(), m.header.request, error, text).ok(); };
-  if (std::find(options_.applications.begin(), options_.applications.end(), text_of(m.application)) == options_.applications.end())
+  const auto no = [&](leat_error error, std::string_view text) {
+    return refuse(c.socket.get(), m.header.request, error, text).ok();
+  };
+  if (std::find(options_.applications.begin(), options_.applications.end(), text_of(m.application)) ==
+      options_.applications.end())
     return no(LEAT_ERROR_no_such_application, "no application of that name; there is 'echo'");
   std::uint32_t index = 0;
   while (index < kMaxStreamsPerClient && c.port->attached(index)) ++index;
   if (index == kMaxStreamsPerClient) return no(LEAT_ERROR_no_room, "this client has all the streams it may have");
-  Result<StreamPool> pool = StreamPool::create(m.pool, index);
+  Result<StreamPool> pool = StreamPool::create(m.pool);
   if (!pool) return no(LEAT_ERROR_no_memory, pool.error());
   Result<Fd> frames = pool->frames_for_client(), results = pool->results_for_client();
   if (!frames || !results) return false;
@@ -220,7 +236,8 @@ bool LoopbackDaemon::open_stream(Connection& c) {
   opened.depth = m.depth;
   opened.slo_ns = m.slo_ns != 0 ? m.slo_ns : 200'000'000;
   const int fds[] = {frames->get(), results->get()};
-  if (!c.port->attach(index, std::make_unique<StreamPool>(std::move(pool).value()))) return no(LEAT_ERROR_no_room, "this client has all the slots it may have");
+  if (!c.port->attach(index, std::make_unique<StreamPool>(std::move(pool).value())))
+    return no(LEAT_ERROR_no_room, "this client has all the slots it may have");
   return send(c.socket.get(), opened, fds, "circle\tsquare\nred\tgreen").ok();
 }
 
@@ -254,7 +271,8 @@ void LoopbackDaemon::answer(Connection& c, const Taken& t, Outcome outcome, Reas
     r->frame_height = pool.spec().height;
     r->checksum = checksum(pool.frame(t.slot), t.bytes);
   }
-  c.port->answer({t.stream, t.slot, outcome, reason, outcome == Outcome::completed, UINT32_MAX, t.deadline_ns, leat_now_ns()});
+  c.port->answer(
+      {t.stream, t.slot, outcome, reason, outcome == Outcome::completed, UINT32_MAX, t.deadline_ns, leat_now_ns()});
   ++answered_;
 }
 

@@ -1,5 +1,6 @@
-// The smallest daemon that speaks the whole control protocol and answers every frame: for tests of the client library, of
-// the port and of what hostile clients can do, without models or scheduling. One thread, which is both control and scheduler.
+// The smallest daemon that speaks the whole control protocol and answers every frame: for tests of the client library,
+// of the port and of what hostile clients can do, without models or scheduling. One thread, which is both control and
+// scheduler.
 #pragma once
 
 #include <array>
@@ -13,6 +14,7 @@
 
 #include "shm/src/client_port.h"
 #include "shm/src/counters.h"
+#include "shm/src/listener.h"
 #include "shm/src/protocol.h"
 
 namespace leat::shm::test {
@@ -51,7 +53,7 @@ class LoopbackDaemon {
   };
   void run();
   void turn();
-  bool serve_control(Connection& c);              // false: end this connection
+  bool serve_control(Connection& c);  // false: end this connection
   bool handle(Connection& c, const Header& header);
   bool open_stream(Connection& c);
   void serve_port(Connection& c);
@@ -61,7 +63,7 @@ class LoopbackDaemon {
 
   Options options_;
   std::string problem_;
-  Fd listener_;
+  Listener listener_;
   Doorbell stop_bell_;
   CountersWriter counters_;
   std::vector<std::unique_ptr<Connection>> connections_;

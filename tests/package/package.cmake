@@ -36,3 +36,11 @@ get_filename_component(library_folder ${pc_folder} DIRECTORY)
 run("building with pkg-config" ${COMPILER} -std=c++20 ${SOURCE}/outside/main.cpp -o ${WORK}/by_pkg_config ${flags} -Wl,-rpath,${library_folder})
 run("running what pkg-config built" ${WORK}/by_pkg_config)
 run("running the installed leat" ${WORK}/prefix/bin/leat --version)
+
+# The examples of the documents, as a reader would build them, against the installed leatd.
+run("configuring the examples" ${CMAKE_COMMAND} -G Ninja -S ${SOURCE}/../../docs/examples -B ${WORK}/examples -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_CXX_COMPILER=${COMPILER})
+run("building the examples" ${CMAKE_COMMAND} --build ${WORK}/examples)
+find_program(python NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
+if(python)
+  run("running the examples" ${python} ${SOURCE}/examples.py ${WORK}/prefix ${SOURCE}/../../docs/examples ${WORK}/examples ${SOURCE}/../../tools/models/shapes/shapes.toml)
+endif()

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "tools/cli/standard.h"
+#include "tools/words/nearest.h"
 
 namespace leat::cli {
 namespace {
@@ -36,7 +37,7 @@ std::string unknown_option(const Command& command, std::string_view word, std::s
   std::vector<std::string> names;
   for (const Option& option : command.options) names.emplace_back(option.name);
   for (const Option& option : kStandardOptions) names.emplace_back(option.name);
-  const std::string near = nearest(name, names);
+  const std::string near = words::nearest(name, names);
   std::string text = "unknown option '" + std::string(word) + "'";
   if (!near.empty()) return text + "; did you mean '--" + near + "'?";
   return text + "; '" + std::string(command.name) + " --help' lists them";
@@ -113,17 +114,20 @@ struct Parser {
     if (inline_value != nullptr) {
       value = *inline_value;
     } else {
-      const bool next_is_option =
-          i + 1 < words.size() && words[i + 1].starts_with("--") && by_name(command, std::string_view(words[i + 1]).substr(2)) != nullptr;
+      const bool next_is_option = i + 1 < words.size() && words[i + 1].starts_with("--") &&
+                                  by_name(command, std::string_view(words[i + 1]).substr(2)) != nullptr;
       if (i + 1 >= words.size() || next_is_option) {
-        return error("'" + std::string(shown) + "' needs a value: " + std::string(shown) + " " + std::string(option.value)), false;
+        return error("'" + std::string(shown) + "' needs a value: " + std::string(shown) + " " +
+                     std::string(option.value)),
+               false;
       }
       value = words[++i];
     }
     if (const std::string expected = value_problem(option, value); !expected.empty()) {
       return error("'" + std::string(shown) + "' is '" + value + "', but must be " + expected), false;
     }
-    if (!option.repeat && !values.empty()) return error("'" + std::string(shown) + "' is given twice; give it once"), false;
+    if (!option.repeat && !values.empty())
+      return error("'" + std::string(shown) + "' is given twice; give it once"), false;
     values.push_back(std::move(value));
     return true;
   }
@@ -190,7 +194,9 @@ struct Parser {
   bool complete() {
     for (const Option& option : command.options) {
       if (option.required && !result.arguments.given(option.name)) {
-        return error("'--" + std::string(option.name) + " " + std::string(option.value) + "' is missing: " + std::string(option.help)), false;
+        return error("'--" + std::string(option.name) + " " + std::string(option.value) +
+                     "' is missing: " + std::string(option.help)),
+               false;
       }
     }
     std::size_t least = 0, most = 0;
@@ -202,7 +208,9 @@ struct Parser {
       most += positional.most;
     }
     if (result.arguments.positionals_.size() > most) {
-      return error("'" + result.arguments.positionals_[most] + "' is one argument too many; '" + std::string(command.name) + " --help' shows the usage"), false;
+      return error("'" + result.arguments.positionals_[most] + "' is one argument too many; '" +
+                   std::string(command.name) + " --help' shows the usage"),
+             false;
     }
     return true;
   }
@@ -228,7 +236,8 @@ Arguments parse_or_exit(const Command& command, int argc, const char* const* arg
 }
 
 int fail(std::string_view program, std::string_view text) {
-  std::fprintf(stderr, "%.*s: %.*s\n", static_cast<int>(program.size()), program.data(), static_cast<int>(text.size()), text.data());
+  std::fprintf(stderr, "%.*s: %.*s\n", static_cast<int>(program.size()), program.data(), static_cast<int>(text.size()),
+               text.data());
   return kBadInput;
 }
 
@@ -237,8 +246,9 @@ int fail(std::string_view program, std::string_view text) {
 const Option& Arguments::find(std::string_view name, bool (*fits)(Type)) const {
   const Option* option = by_name(*command_, name);
   if (option == nullptr || !fits(option->type)) {
-    std::fprintf(stderr, "%.*s: bug: option '%.*s' is not in the table with this type\n", static_cast<int>(command_->name.size()),
-                 command_->name.data(), static_cast<int>(name.size()), name.data());
+    std::fprintf(stderr, "%.*s: bug: option '%.*s' is not in the table with this type\n",
+                 static_cast<int>(command_->name.size()), command_->name.data(), static_cast<int>(name.size()),
+                 name.data());
     std::abort();
   }
   return *option;
@@ -277,33 +287,6 @@ double Arguments::real(std::string_view name) const {
   return number;
 }
 
-// ---- names ----
-
-std::string nearest(std::string_view word, std::span<const std::string> names) {
-  std::string best;
-  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
-  for (const std::string& name : names) {
-    if (word.size() >= 3 && name.starts_with(word)) return name;
-    // Edit distance with neighbours swapped counted as one (optimal string alignment), three rows at a time.
-    std::vector<std::size_t> before(name.size() + 1), row(name.size() + 1), next(name.size() + 1);
-    for (std::size_t j = 0; j <= name.size(); ++j) row[j] = j;
-    for (std::size_t i = 1; i <= word.size(); ++i) {
-      next[0] = i;
-      for (std::size_t j = 1; j <= name.size(); ++j) {
-        next[j] = std::min({row[j] + 1, next[j - 1] + 1, row[j - 1] + (word[i - 1] == name[j - 1] ? 0U : 1U)});
-        if (i > 1 && j > 1 && word[i - 1] == name[j - 2] && word[i - 2] == name[j - 1]) next[j] = std::min(next[j], before[j - 2] + 1);
-      }
-      before.swap(row);
-      row.swap(next);
-    }
-    if (row[name.size()] < best_distance && row[name.size()] < name.size()) {
-      best_distance = row[name.size()];
-      best = name;
-    }
-  }
-  return best;
-}
-
 std::string table_problem(const Command& command) {
   const std::string at = std::string(command.name) + ": ";
   if (command.name.empty() || command.summary.empty()) return at + "a command needs a name and a summary";
@@ -311,21 +294,27 @@ std::string table_problem(const Command& command) {
     const Option& option = command.options[i];
     const std::string name = at + "--" + std::string(option.name) + " ";
     if (option.help.empty()) return name + "has no help";
-    if (option.type != Type::flag && option.value.empty() && option.type != Type::choice) return name + "needs a word for its value";
+    if (option.type != Type::flag && option.value.empty() && option.type != Type::choice)
+      return name + "needs a word for its value";
     if (option.type == Type::choice && option.choices.empty()) return name + "has no choices";
     if (option.type == Type::flag && !option.fallback.empty()) return name + "is a flag and can have no default";
-    if (!option.fallback.empty() && !value_problem(option, option.fallback).empty()) return name + "has a default that it would refuse";
-    if (is_number(option.type) && option.fallback.empty() && !option.required && option.min > 0) return name + "reads as 0 when not given, which is out of its bounds";
+    if (!option.fallback.empty() && !value_problem(option, option.fallback).empty())
+      return name + "has a default that it would refuse";
+    if (is_number(option.type) && option.fallback.empty() && !option.required && option.min > 0)
+      return name + "reads as 0 when not given, which is out of its bounds";
     for (const Option& standard : kStandardOptions) {
-      if (standard.name == option.name || (option.letter != 0 && standard.letter == option.letter)) return name + "hides a standard option";
+      if (standard.name == option.name || (option.letter != 0 && standard.letter == option.letter))
+        return name + "hides a standard option";
     }
     for (std::size_t j = 0; j < i; ++j) {
       const Option& other = command.options[j];
-      if (other.name == option.name || (option.letter != 0 && other.letter == option.letter)) return name + "is there twice";
+      if (other.name == option.name || (option.letter != 0 && other.letter == option.letter))
+        return name + "is there twice";
     }
   }
   for (std::size_t i = 0; i + 1 < command.positionals.size(); ++i) {
-    if (command.positionals[i].least != command.positionals[i].most) return at + "only the last positional may vary in number";
+    if (command.positionals[i].least != command.positionals[i].most)
+      return at + "only the last positional may vary in number";
   }
   return {};
 }

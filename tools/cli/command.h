@@ -29,51 +29,52 @@ inline constexpr int kBadInput = 2;  // exit status of every "one line that says
 enum class Type : std::uint8_t { flag, text, integer, real, choice, path };
 
 struct Option {
-  std::string_view name = {};           // long name without the dashes
-  char letter = 0;                 // short name; 0: none
+  std::string_view name = {};  // long name without the dashes
+  char letter = 0;             // short name; 0: none
   Type type = Type::flag;
-  std::string_view value = {};          // what stands for the value in help: "N", "FILE", "MS"
-  std::string_view choices = {};        // Type::choice: "a|b|c"
-  std::string_view fallback = {};       // default as text; empty: none (given() tells)
+  std::string_view value = {};                            // what stands for the value in help: "N", "FILE", "MS"
+  std::string_view choices = {};                          // Type::choice: "a|b|c"
+  std::string_view fallback = {};                         // default as text; empty: none (given() tells)
   double min = -std::numeric_limits<double>::infinity();  // numbers only; both ends allowed
   double max = std::numeric_limits<double>::infinity();
   bool required = false;
-  bool repeat = false;             // may be given several times; texts() returns all
-  std::string_view help = {};           // one sentence, no full stop needed
+  bool repeat = false;         // may be given several times; texts() returns all
+  std::string_view help = {};  // one sentence, no full stop needed
 };
 
 struct Positional {
-  std::string_view name = {};           // "CONFIG", "SOURCE"
+  std::string_view name = {};  // "CONFIG", "SOURCE"
   std::string_view help = {};
   std::uint32_t least = 1, most = 1;  // how many
 };
 
 struct Example {
-  std::string_view line = {};           // as typed
-  std::string_view text = {};           // what it does
+  std::string_view line = {};  // as typed
+  std::string_view text = {};  // what it does
 };
 
 struct Command {
-  std::string_view name = {};           // "leatd", "leat feed"
-  std::string_view summary = {};        // half a line
-  std::string_view description = {};    // paragraphs separated by an empty line; may be empty
+  std::string_view name = {};         // "leatd", "leat feed"
+  std::string_view summary = {};      // half a line
+  std::string_view description = {};  // paragraphs separated by an empty line; may be empty
   std::span<const Option> options = {};
   std::span<const Positional> positionals = {};
   std::span<const Example> examples = {};
-  std::string_view see_also = {};       // "leatd(8), leat(1)"
-  std::string_view exit_status = {};    // replaces the standard text: 0 on success, 2 on bad input
-  int section = 1;                 // of the manual; 8 for the daemon
+  std::string_view see_also = {};     // "leatd(8), leat(1)"
+  std::string_view exit_status = {};  // replaces the standard text: 0 on success, 2 on bad input
+  int section = 1;                    // of the manual; 8 for the daemon
 };
 
-// What was given, checked against the table. Asking for a name that the table lacks, or with the wrong type, is a bug of
-// the program and aborts.
+// What was given, checked against the table. Asking for a name that the table lacks, or with the wrong type, is a bug
+// of the program and aborts.
 class Arguments {
  public:
   explicit Arguments(const Command& command) : command_(&command) {}
 
-  [[nodiscard]] bool given(std::string_view name) const;   // on the command line, whatever its default
+  [[nodiscard]] bool given(std::string_view name) const;  // on the command line, whatever its default
   [[nodiscard]] bool flag(std::string_view name) const;
-  [[nodiscard]] std::string text(std::string_view name) const;      // text, choice, path: the last one given, or the default
+  [[nodiscard]] std::string text(
+      std::string_view name) const;  // text, choice, path: the last one given, or the default
   [[nodiscard]] std::vector<std::string> texts(std::string_view name) const;
   [[nodiscard]] std::int64_t integer(std::string_view name) const;
   [[nodiscard]] double real(std::string_view name) const;
@@ -89,7 +90,8 @@ class Arguments {
   std::vector<std::string> positionals_;
 };
 
-// exit_status < 0: go on with `arguments`. Otherwise print `out` to stdout, `err` to stderr, and leave with exit_status.
+// exit_status < 0: go on with `arguments`. Otherwise print `out` to stdout, `err` to stderr, and leave with
+// exit_status.
 struct Parse {
   Arguments arguments;
   int exit_status = -1;
@@ -101,26 +103,24 @@ struct Parse {
 [[nodiscard]] std::string help_text(const Command& command);
 [[nodiscard]] std::string man_page(const Command& command);
 [[nodiscard]] std::string version_text(const Command& command);
-// Empty: the table is sound. Otherwise one line about the first fault (a doubled name, a default out of bounds, no help).
+// Empty: the table is sound. Otherwise one line about the first fault (a doubled name, a default out of bounds, no
+// help).
 [[nodiscard]] std::string table_problem(const Command& command);
-
-// The name nearest to `word` by edit distance, if near enough to be what was meant; else empty.
-[[nodiscard]] std::string nearest(std::string_view word, std::span<const std::string> names);
 
 // Prints "PROGRAM: TEXT" as one line to stderr and returns kBadInput, so that a command can `return cli::fail(...)`.
 int fail(std::string_view program, std::string_view text);
 
 // ---- programs made of sub-commands ----
 struct Subcommand {
-  const Command* command;                   // its name is "PROGRAM WORD"
-  int (*run)(const Arguments& arguments);   // returns the exit status
+  const Command* command;                  // its name is "PROGRAM WORD"
+  int (*run)(const Arguments& arguments);  // returns the exit status
 };
 struct Program {
   std::string_view name, summary, description;
   std::span<const Subcommand* const> subcommands;
 };
-// `PROGRAM --help`, `PROGRAM help WORD`, `PROGRAM --man`, `PROGRAM completion` (bash), `PROGRAM manual FOLDER` (all pages);
-// otherwise the named sub-command.
+// `PROGRAM --help`, `PROGRAM help WORD`, `PROGRAM --man`, `PROGRAM completion` (bash), `PROGRAM manual FOLDER` (all
+// pages); otherwise the named sub-command.
 int run_program(const Program& program, int argc, const char* const* argv);
 [[nodiscard]] std::string program_man_page(const Program& program);
 [[nodiscard]] std::string bash_completion(const Program& program);

@@ -10,7 +10,14 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr Option kOptions[] = {
-    {.name = "streams", .letter = 'n', .type = Type::integer, .value = "N", .fallback = "1", .min = 1, .max = 256, .help = "streams to open"},
+    {.name = "streams",
+     .letter = 'n',
+     .type = Type::integer,
+     .value = "N",
+     .fallback = "1",
+     .min = 1,
+     .max = 256,
+     .help = "streams to open"},
     {.name = "rate", .type = Type::real, .value = "HZ", .min = 0, .help = "frames per second"},
     {.name = "loop", .letter = 'l', .help = "start again at the end"},
     {.name = "format", .type = Type::choice, .choices = "nv12|i420|rgb24", .fallback = "nv12", .help = "pixel format"},
@@ -18,13 +25,20 @@ constexpr Option kOptions[] = {
 };
 constexpr Positional kPositionals[] = {{.name = "SOURCE", .help = "a file, device or URL", .least = 1, .most = 3}};
 constexpr Example kExamples[] = {{.line = "leat feed a.mp4", .text = "feeds a file"}};
-constexpr Command kFeed = {.name = "leat feed", .summary = "feeds frames", .description = "First paragraph.\n\nSecond.", .options = kOptions,
-                           .positionals = kPositionals, .examples = kExamples, .see_also = "leatd(8)", .exit_status = ""};
+constexpr Command kFeed = {.name = "leat feed",
+                           .summary = "feeds frames",
+                           .description = "First paragraph.\n\nSecond.",
+                           .options = kOptions,
+                           .positionals = kPositionals,
+                           .examples = kExamples,
+                           .see_also = "leatd(8)",
+                           .exit_status = ""};
 
 Parse run(std::vector<std::string> words, const Command& command = kFeed) { return parse(command, words); }
 
 TEST(Command, TakesValuesInEveryShape) {
-  const Parse parsed = run({"--streams=4", "-l", "--rate", "29.97", "a.mp4", "--set", "a=1", "--set", "b=2", "--", "--odd name"});
+  const Parse parsed =
+      run({"--streams=4", "-l", "--rate", "29.97", "a.mp4", "--set", "a=1", "--set", "b=2", "--", "--odd name"});
   ASSERT_EQ(parsed.exit_status, -1) << parsed.err;
   const Arguments& args = parsed.arguments;
   EXPECT_EQ(args.integer("streams"), 4);
@@ -56,15 +70,17 @@ TEST_P(BadInput, IsOneLineAndStatusTwo) {
 }
 INSTANTIATE_TEST_SUITE_P(
     All, BadInput,
-    ::testing::Values(Bad{{"--sreams", "4", "x"}, "did you mean '--streams'?"}, Bad{{"--lopo", "x"}, "did you mean '--loop'?"},
-                      Bad{{"--form", "x"}, "did you mean '--format'?"}, Bad{{"--qqqqqqqq", "x"}, "--help' lists them"}, Bad{{"-q", "x"}, "unknown option '-q'"},
-                      Bad{{"--streams", "0", "x"}, "an integer from 1 to 256"}, Bad{{"--streams", "4x", "x"}, "an integer from 1 to 256"},
-                      Bad{{"--streams", "99999999999999999999", "x"}, "an integer from 1 to 256"}, Bad{{"--rate", "nan", "x"}, "a number of at least 0"},
-                      Bad{{"--rate", "-1", "x"}, "a number of at least 0"}, Bad{{"--streams"}, "needs a value: --streams N"},
-                      Bad{{"--streams", "--loop", "x"}, "needs a value"}, Bad{{"--loop=yes", "x"}, "takes no value"},
-                      Bad{{"--format", "jpeg", "x"}, "one of nv12|i420|rgb24"}, Bad{{"--set=", "x"}, "not empty"},
-                      Bad{{"--streams", "1", "--streams", "2", "x"}, "given twice"}, Bad{{}, "SOURCE is missing"},
-                      Bad{{"a", "b", "c", "d"}, "'d' is one argument too many"}));
+    ::testing::Values(
+        Bad{{"--sreams", "4", "x"}, "did you mean '--streams'?"}, Bad{{"--lopo", "x"}, "did you mean '--loop'?"},
+        Bad{{"--form", "x"}, "did you mean '--format'?"}, Bad{{"--qqqqqqqq", "x"}, "--help' lists them"},
+        Bad{{"-q", "x"}, "unknown option '-q'"}, Bad{{"--streams", "0", "x"}, "an integer from 1 to 256"},
+        Bad{{"--streams", "4x", "x"}, "an integer from 1 to 256"},
+        Bad{{"--streams", "99999999999999999999", "x"}, "an integer from 1 to 256"},
+        Bad{{"--rate", "nan", "x"}, "a number of at least 0"}, Bad{{"--rate", "-1", "x"}, "a number of at least 0"},
+        Bad{{"--streams"}, "needs a value: --streams N"}, Bad{{"--streams", "--loop", "x"}, "needs a value"},
+        Bad{{"--loop=yes", "x"}, "takes no value"}, Bad{{"--format", "jpeg", "x"}, "one of nv12|i420|rgb24"},
+        Bad{{"--set=", "x"}, "not empty"}, Bad{{"--streams", "1", "--streams", "2", "x"}, "given twice"},
+        Bad{{}, "SOURCE is missing"}, Bad{{"a", "b", "c", "d"}, "'d' is one argument too many"}));
 
 TEST(Command, HelpNamesEverythingInTheTable) {
   const Parse parsed = run({"--help"});  // no SOURCE: a question needs none
@@ -90,11 +106,13 @@ TEST(Command, ManPageEscapesAndNamesEverything) {
 TEST(Command, AFaultyTableIsNamed) {
   EXPECT_EQ(table_problem(kFeed), "");
   constexpr Option twice[] = {{.name = "a", .help = "x"}, {.name = "a", .help = "x"}};
-  constexpr Option refused[] = {{.name = "a", .type = Type::integer, .value = "N", .fallback = "9", .max = 3, .help = "x"}};
+  constexpr Option refused[] = {
+      {.name = "a", .type = Type::integer, .value = "N", .fallback = "9", .max = 3, .help = "x"}};
   constexpr Option hiding[] = {{.name = "x", .letter = 'h', .help = "x"}};
   constexpr Option unset[] = {{.name = "a", .type = Type::integer, .value = "N", .min = 1, .help = "x"}};
   const auto problem = [](std::span<const Option> options) {
-    return table_problem({.name = "p", .summary = "s", .description = {}, .options = options, .see_also = {}, .exit_status = {}});
+    return table_problem(
+        {.name = "p", .summary = "s", .description = {}, .options = options, .see_also = {}, .exit_status = {}});
   };
   EXPECT_THAT(problem(twice), HasSubstr("twice"));
   EXPECT_THAT(problem(refused), HasSubstr("default"));

@@ -13,7 +13,9 @@ namespace {
 
 constexpr std::size_t kHelpColumn = 26, kHelpWidth = 96;
 
-std::string value_word(const Option& option) { return std::string(option.type == Type::choice ? option.choices : option.value); }
+std::string value_word(const Option& option) {
+  return std::string(option.type == Type::choice ? option.choices : option.value);
+}
 
 std::string usage(const Command& command) {
   std::string line(command.name);
@@ -75,8 +77,10 @@ std::string option_text(const Option& option) {
 }
 
 std::string_view exit_text(const Command& command) {
-  return command.exit_status.empty() ? std::string_view("0 on success, 2 on bad input or when the work could not be done; one line on stderr says why.")
-                                     : command.exit_status;
+  return command.exit_status.empty()
+             ? std::string_view(
+                   "0 on success, 2 on bad input or when the work could not be done; one line on stderr says why.")
+             : command.exit_status;
 }
 
 // Paragraphs of a description, separated by empty lines.
@@ -114,9 +118,11 @@ std::string page_name(std::string_view name) {
 
 std::string page_head(std::string_view name, std::string_view summary, int section) {
   std::string title = page_name(name);
-  std::transform(title.begin(), title.end(), title.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return ".TH " + roff(title) + " " + std::to_string(section) + " \"\" \"Leat " LEAT_VERSION "\" \"Leat manual\"\n.SH NAME\n" + roff(page_name(name)) +
-         " \\- " + roff(summary) + "\n";
+  std::transform(title.begin(), title.end(), title.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return ".TH " + roff(title) + " " + std::to_string(section) +
+         " \"\" \"Leat " LEAT_VERSION "\" \"Leat manual\"\n.SH NAME\n" + roff(page_name(name)) + " \\- " +
+         roff(summary) + "\n";
 }
 
 }  // namespace
@@ -129,7 +135,8 @@ std::string_view word_of(const Command& command) {
 std::string version_text(const Command& command) { return std::string(command.name) + " (Leat) " LEAT_VERSION "\n"; }
 
 std::string help_text(const Command& command) {
-  std::string out = std::string(command.name) + ": " + std::string(command.summary) + "\n\nUsage: " + usage(command) + "\n";
+  std::string out =
+      std::string(command.name) + ": " + std::string(command.summary) + "\n\nUsage: " + usage(command) + "\n";
   paragraphs(command.description, [&](std::string_view paragraph) {
     out += '\n';
     wrap(out, paragraph, 0, 0);
@@ -157,7 +164,8 @@ std::string man_page(const Command& command) {
     first = false;
   });
   if (!command.positionals.empty()) out += ".SH ARGUMENTS\n";
-  for (const Positional& positional : command.positionals) out += ".TP\n.I " + roff(positional.name) + "\n" + roff(positional.help) + "\n";
+  for (const Positional& positional : command.positionals)
+    out += ".TP\n.I " + roff(positional.name) + "\n" + roff(positional.help) + "\n";
   out += ".SH OPTIONS\n";
   const auto option_entry = [&](const Option& option) {
     out += ".TP\n";
@@ -170,7 +178,8 @@ std::string man_page(const Command& command) {
   for (const Option& option : kStandardOptions) option_entry(option);
   out += ".SH EXIT STATUS\n" + roff(exit_text(command)) + "\n";
   if (!command.examples.empty()) out += ".SH EXAMPLES\n";
-  for (const Example& example : command.examples) out += ".TP\n.B " + roff(example.line) + "\n" + roff(example.text) + "\n";
+  for (const Example& example : command.examples)
+    out += ".TP\n.B " + roff(example.line) + "\n" + roff(example.text) + "\n";
   if (!command.see_also.empty()) out += ".SH SEE ALSO\n" + roff(command.see_also) + "\n";
   return out;
 }
@@ -187,7 +196,8 @@ std::string program_man_page(const Program& program) {
   std::string see;
   for (const Subcommand* sub : program.subcommands) {
     out += ".TP\n.B " + roff(word_of(*sub->command)) + "\n" + roff(sub->command->summary) + "\n";
-    see += (see.empty() ? "" : ", ") + page_name(sub->command->name) + "(" + std::to_string(sub->command->section) + ")";
+    see +=
+        (see.empty() ? "" : ", ") + page_name(sub->command->name) + "(" + std::to_string(sub->command->section) + ")";
   }
   return out + ".SH SEE ALSO\n" + roff(see) + ", leatd(8)\n";
 }

@@ -5,6 +5,7 @@
 
 #include "tools/cli/command.h"
 #include "tools/cli/standard.h"
+#include "tools/words/nearest.h"
 
 namespace leat::cli {
 namespace {
@@ -17,8 +18,9 @@ const Subcommand* find(const Program& program, std::string_view word) {
 }
 
 std::string program_help(const Program& program) {
-  std::string out = std::string(program.name) + ": " + std::string(program.summary) + "\n\nUsage: " + std::string(program.name) +
-                    " COMMAND [OPTION ...]\n\n" + std::string(program.description) + "\n\nCommands:\n";
+  std::string out = std::string(program.name) + ": " + std::string(program.summary) +
+                    "\n\nUsage: " + std::string(program.name) + " COMMAND [OPTION ...]\n\n" +
+                    std::string(program.description) + "\n\nCommands:\n";
   for (const Subcommand* sub : program.subcommands) {
     std::string head = "  " + std::string(word_of(*sub->command));
     head.resize(std::max<std::size_t>(head.size() + 2, 14), ' ');
@@ -33,8 +35,9 @@ std::string program_help(const Program& program) {
 int unknown_command(const Program& program, const std::string& word) {
   std::vector<std::string> names;
   for (const Subcommand* sub : program.subcommands) names.emplace_back(word_of(*sub->command));
-  const std::string near = nearest(word, names);
-  const std::string hint = near.empty() ? "'" + std::string(program.name) + " --help' lists them" : "did you mean '" + near + "'?";
+  const std::string near = words::nearest(word, names);
+  const std::string hint =
+      near.empty() ? "'" + std::string(program.name) + " --help' lists them" : "did you mean '" + near + "'?";
   const bool option = word.starts_with("-");
   return fail(program.name, std::string(option ? "unknown option '" : "no command '") + word + "'; " + hint);
 }
@@ -48,7 +51,8 @@ int write_manual(const Program& program, const std::string& folder) {
     return file.good();
   };
   bool written = write(std::string(program.name), 1, program_man_page(program));
-  for (const Subcommand* sub : program.subcommands) written = written && write(std::string(sub->command->name), sub->command->section, man_page(*sub->command));
+  for (const Subcommand* sub : program.subcommands)
+    written = written && write(std::string(sub->command->name), sub->command->section, man_page(*sub->command));
   return written ? 0 : fail(program.name, "'" + folder + "' cannot be written; name a folder that exists");
 }
 
@@ -67,10 +71,13 @@ int run_program(const Program& program, int argc, const char* const* argv) {
   }
   const std::string& word = words[0];
   if (word == "--help" || word == "-h" || (word == "help" && words.size() == 1)) return print(program_help(program));
-  if (word == "--version") return print(version_text({.name = program.name, .summary = program.summary, .description = {}}));
+  if (word == "--version")
+    return print(version_text({.name = program.name, .summary = program.summary, .description = {}}));
   if (word == "--man") return print(program_man_page(program));
   if (word == "completion") return print(bash_completion(program));
-  if (word == "manual") return words.size() == 2 ? write_manual(program, words[1]) : fail(program.name, "'manual' needs a folder to write the pages into");
+  if (word == "manual")
+    return words.size() == 2 ? write_manual(program, words[1])
+                             : fail(program.name, "'manual' needs a folder to write the pages into");
   const bool help = word == "help";
   const Subcommand* sub = find(program, help ? words[1] : word);
   if (sub == nullptr) return unknown_command(program, help ? words[1] : word);
@@ -86,7 +93,9 @@ int run_program(const Program& program, int argc, const char* const* argv) {
 
 std::string bash_completion(const Program& program) {
   const std::string name(program.name);
-  std::string out = "_" + name + "() {\n  local word=\"${COMP_WORDS[COMP_CWORD]}\" options=\n  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    options=\"";
+  std::string out =
+      "_" + name +
+      "() {\n  local word=\"${COMP_WORDS[COMP_CWORD]}\" options=\n  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    options=\"";
   for (const Subcommand* sub : program.subcommands) out += std::string(word_of(*sub->command)) + " ";
   out += "help completion\"\n  else\n    case \"${COMP_WORDS[1]}\" in\n";
   for (const Subcommand* sub : program.subcommands) {
@@ -95,7 +104,8 @@ std::string bash_completion(const Program& program) {
     for (const Option& option : kStandardOptions) out += "--" + std::string(option.name) + " ";
     out += "\" ;;\n";
   }
-  return out + "    esac\n  fi\n  COMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n}\ncomplete -o default -F _" + name + " " + name + "\n";
+  return out + "    esac\n  fi\n  COMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n}\ncomplete -o default -F _" +
+         name + " " + name + "\n";
 }
 
 }  // namespace leat::cli

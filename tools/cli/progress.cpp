@@ -20,9 +20,11 @@ unsigned terminal_columns() {
 std::string time_left(double seconds) {
   char text[32];
   if (seconds >= 3600) {
-    std::snprintf(text, sizeof text, "%.0f h %02.0f min", seconds / 3600, static_cast<double>(static_cast<long>(seconds) % 3600 / 60));
+    std::snprintf(text, sizeof text, "%ld h %02ld min", static_cast<long>(seconds) / 3600,
+                  static_cast<long>(seconds) % 3600 / 60);
   } else if (seconds >= 60) {
-    std::snprintf(text, sizeof text, "%ld min %02ld s", static_cast<long>(seconds) / 60, static_cast<long>(seconds) % 60);
+    std::snprintf(text, sizeof text, "%ld min %02ld s", static_cast<long>(seconds) / 60,
+                  static_cast<long>(seconds) % 60);
   } else {
     std::snprintf(text, sizeof text, "%.0f s", seconds);
   }
@@ -31,8 +33,8 @@ std::string time_left(double seconds) {
 
 }  // namespace
 
-std::string progress_line(std::string_view label, std::uint64_t done, std::uint64_t total, std::string_view unit, double seconds,
-                          std::string_view note, unsigned columns) {
+std::string progress_line(std::string_view label, std::uint64_t done, std::uint64_t total, std::string_view unit,
+                          double seconds, std::string_view note, unsigned columns) {
   std::string tail(1, ' ');
   tail += std::to_string(done);
   double part = 0;
@@ -65,8 +67,12 @@ std::string progress_line(std::string_view label, std::uint64_t done, std::uint6
 }
 
 Progress::Progress(std::string label, std::uint64_t total, std::string unit)
-    : label_(std::move(label)), unit_(std::move(unit)), total_(total), terminal_(::isatty(STDERR_FILENO) == 1),
-      start_(std::chrono::steady_clock::now()), last_(start_) {}
+    : label_(std::move(label)),
+      unit_(std::move(unit)),
+      total_(total),
+      terminal_(::isatty(STDERR_FILENO) == 1),
+      start_(std::chrono::steady_clock::now()),
+      last_(start_) {}
 
 Progress::~Progress() {
   if (shown_ && terminal_) std::fputc('\n', stderr);
@@ -80,7 +86,8 @@ void Progress::set(std::uint64_t done, std::string_view note) {
   const double seconds = std::chrono::duration<double>(now - start_).count();
   if (terminal_) {
     if (!end && now - last_ < kRedrawEvery && shown_) return;
-    std::fprintf(stderr, "\r\033[K%s", progress_line(label_, done, total_, unit_, seconds, note, terminal_columns()).c_str());
+    std::fprintf(stderr, "\r\033[K%s",
+                 progress_line(label_, done, total_, unit_, seconds, note, terminal_columns()).c_str());
     std::fflush(stderr);
   } else {
     const int tenth = total_ > 0 ? static_cast<int>(done * 10 / total_) : 0;

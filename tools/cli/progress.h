@@ -30,7 +30,7 @@ class Progress {
 };
 
 // The text of one bar, at most `columns` wide: a pure function, so that it can be tested.
-[[nodiscard]] std::string progress_line(std::string_view label, std::uint64_t done, std::uint64_t total, std::string_view unit,
-                                        double seconds, std::string_view note, unsigned columns);
+[[nodiscard]] std::string progress_line(std::string_view label, std::uint64_t done, std::uint64_t total,
+                                        std::string_view unit, double seconds, std::string_view note, unsigned columns);
 
 }  // namespace leat::cli

@@ -21,6 +21,7 @@ TEST(ProgressLine, SaysHowMuchAndHowLong) {
   EXPECT_THAT(progress_line("reading", 7, 0, "MB", 10, "", 100), ::testing::HasSubstr("reading 7 MB"));
   EXPECT_THAT(progress_line("reading", 10, 10, "MB", 10, "", 100), ::testing::Not(::testing::HasSubstr("left")));
   EXPECT_THAT(progress_line("x", 1, 100, "MB", 10, "", 100), ::testing::HasSubstr("16 min 30 s left"));
+  EXPECT_THAT(progress_line("x", 1, 2, "MB", 6150, "", 100), ::testing::HasSubstr("1 h 42 min left"));
 }
 
 }  // namespace

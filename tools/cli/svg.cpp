@@ -20,11 +20,16 @@ std::string number(double value) {
 std::string escaped(std::string_view words) {
   std::string out;
   for (const char c : words) {
-    if (c == '&') out += "&amp;";
-    else if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '"') out += "&quot;";
-    else if (static_cast<unsigned char>(c) >= 0x20) out += c;
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else if (static_cast<unsigned char>(c) >= 0x20)
+      out += c;
   }
   return out;
 }
@@ -37,8 +42,10 @@ std::string attribute(std::string_view name, double value) { return attribute(na
 std::string tick_text(double value) {
   char text[32];
   const double size = std::abs(value);
-  if (size >= 1e6 || (size > 0 && size < 1e-3)) std::snprintf(text, sizeof text, "%.0e", value);
-  else std::snprintf(text, sizeof text, "%.6g", value);
+  if (size >= 1e6 || (size > 0 && size < 1e-3))
+    std::snprintf(text, sizeof text, "%.0e", value);
+  else
+    std::snprintf(text, sizeof text, "%.6g", value);
   return text;
 }
 
@@ -48,7 +55,8 @@ struct Axis {
   std::vector<double> ticks;
 
   double part(double value) const {
-    return log ? (std::log10(value) - std::log10(low)) / (std::log10(high) - std::log10(low)) : (value - low) / (high - low);
+    return log ? (std::log10(value) - std::log10(low)) / (std::log10(high) - std::log10(low))
+               : (value - low) / (high - low);
   }
 };
 
@@ -73,7 +81,8 @@ Axis axis_over(double low, double high, bool log, bool from_zero) {
 }
 
 bool shown(const Plot& plot, const std::pair<double, double>& p) {
-  return std::isfinite(p.first) && std::isfinite(p.second) && (!plot.log_x || p.first > 0) && (!plot.log_y || p.second > 0);
+  return std::isfinite(p.first) && std::isfinite(p.second) && (!plot.log_x || p.first > 0) &&
+         (!plot.log_y || p.second > 0);
 }
 
 constexpr double kLegendWidth = 130;
@@ -135,8 +144,10 @@ void draw(Svg& svg, const Plot& plot, double top) {
       piece.clear();
     };
     for (const auto& p : s.points) {
-      if (shown(plot, p)) piece.emplace_back(px(p.first), py(p.second));
-      else flush();
+      if (shown(plot, p))
+        piece.emplace_back(px(p.first), py(p.second));
+      else
+        flush();
     }
     flush();
     draw_name(svg, a, k, s.name, plot.legend_beside, s.dashed);
@@ -145,11 +156,15 @@ void draw(Svg& svg, const Plot& plot, double top) {
 
 }  // namespace
 
-Svg::Svg(double width, double height) : width_(width), height_(height) { box(0, 0, width, height, "#ffffff", "none", 0); }
+Svg::Svg(double width, double height) : width_(width), height_(height) {
+  box(0, 0, width, height, "#ffffff", "none", 0);
+}
 
-void Svg::line(double x1, double y1, double x2, double y2, std::string_view colour, double width, std::string_view dashes) {
-  body_ += "<line" + attribute("x1", x1) + attribute("y1", y1) + attribute("x2", x2) + attribute("y2", y2) + attribute("stroke", colour) +
-           attribute("stroke-width", width) + (dashes.empty() ? "" : attribute("stroke-dasharray", dashes)) + "/>\n";
+void Svg::line(double x1, double y1, double x2, double y2, std::string_view colour, double width,
+               std::string_view dashes) {
+  body_ += "<line" + attribute("x1", x1) + attribute("y1", y1) + attribute("x2", x2) + attribute("y2", y2) +
+           attribute("stroke", colour) + attribute("stroke-width", width) +
+           (dashes.empty() ? "" : attribute("stroke-dasharray", dashes)) + "/>\n";
 }
 
 void Svg::arrow(double x1, double y1, double x2, double y2, std::string_view colour) {
@@ -157,33 +172,40 @@ void Svg::arrow(double x1, double y1, double x2, double y2, std::string_view col
   if (length <= 0) return;
   const double ux = (x2 - x1) / length, uy = (y2 - y1) / length;
   line(x1, y1, x2 - 6 * ux, y2 - 6 * uy, colour, 1.5);
-  const std::string points = number(x2) + "," + number(y2) + " " + number(x2 - 8 * ux - 4 * uy) + "," + number(y2 - 8 * uy + 4 * ux) + " " +
-                             number(x2 - 8 * ux + 4 * uy) + "," + number(y2 - 8 * uy - 4 * ux);
+  const std::string points = number(x2) + "," + number(y2) + " " + number(x2 - 8 * ux - 4 * uy) + "," +
+                             number(y2 - 8 * uy + 4 * ux) + " " + number(x2 - 8 * ux + 4 * uy) + "," +
+                             number(y2 - 8 * uy - 4 * ux);
   body_ += "<polygon" + attribute("points", points) + attribute("fill", colour) + "/>\n";
 }
 
-void Svg::polyline(const std::vector<std::pair<double, double>>& points, std::string_view colour, double width, std::string_view dashes) {
+void Svg::polyline(const std::vector<std::pair<double, double>>& points, std::string_view colour, double width,
+                   std::string_view dashes) {
   std::string text;
   for (const auto& [x, y] : points) text += (text.empty() ? "" : " ") + number(x) + "," + number(y);
-  body_ += "<polyline" + attribute("points", text) + attribute("fill", "none") + attribute("stroke", colour) + attribute("stroke-width", width) +
-           (dashes.empty() ? "" : attribute("stroke-dasharray", dashes)) + "/>\n";
+  body_ += "<polyline" + attribute("points", text) + attribute("fill", "none") + attribute("stroke", colour) +
+           attribute("stroke-width", width) + (dashes.empty() ? "" : attribute("stroke-dasharray", dashes)) + "/>\n";
 }
 
-void Svg::box(double x, double y, double width, double height, std::string_view fill, std::string_view edge, double corner) {
-  body_ += "<rect" + attribute("x", x) + attribute("y", y) + attribute("width", width) + attribute("height", height) + attribute("rx", corner) +
-           attribute("fill", fill) + attribute("stroke", edge) + "/>\n";
+void Svg::box(double x, double y, double width, double height, std::string_view fill, std::string_view edge,
+              double corner) {
+  body_ += "<rect" + attribute("x", x) + attribute("y", y) + attribute("width", width) + attribute("height", height) +
+           attribute("rx", corner) + attribute("fill", fill) + attribute("stroke", edge) + "/>\n";
 }
 
 void Svg::dot(double x, double y, double radius, std::string_view colour) {
-  body_ += "<circle" + attribute("cx", x) + attribute("cy", y) + attribute("r", radius) + attribute("fill", colour) + "/>\n";
+  body_ +=
+      "<circle" + attribute("cx", x) + attribute("cy", y) + attribute("r", radius) + attribute("fill", colour) + "/>\n";
 }
 
-void Svg::text(double x, double y, std::string_view words, double size, Anchor anchor, std::string_view colour, bool bold, double turned) {
+void Svg::text(double x, double y, std::string_view words, double size, Anchor anchor, std::string_view colour,
+               bool bold, double turned) {
   static constexpr std::array<std::string_view, 3> kAnchors = {"start", "middle", "end"};
   body_ += "<text" + attribute("x", x) + attribute("y", y) + attribute("font-size", size) + attribute("fill", colour) +
-           attribute("text-anchor", kAnchors[static_cast<std::size_t>(anchor)]) + (bold ? attribute("font-weight", "bold") : "") +
-           (turned != 0 ? attribute("transform", "rotate(" + number(turned) + " " + number(x) + " " + number(y) + ")") : "") + ">" + escaped(words) +
-           "</text>\n";
+           attribute("text-anchor", kAnchors[static_cast<std::size_t>(anchor)]) +
+           (bold ? attribute("font-weight", "bold") : "") +
+           (turned != 0 ? attribute("transform", "rotate(" + number(turned) + " " + number(x) + " " + number(y) + ")")
+                        : "") +
+           ">" + escaped(words) + "</text>\n";
 }
 
 std::string Svg::str() const {
@@ -192,7 +214,8 @@ std::string Svg::str() const {
 }
 
 std::string_view series_colour(std::size_t index) {
-  static constexpr std::array<std::string_view, 8> kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7a5c00", "#56b4e9", "#e69f00", "#444444"};
+  static constexpr std::array<std::string_view, 8> kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                                               "#7a5c00", "#56b4e9", "#e69f00", "#444444"};
   return kColours[index % kColours.size()];
 }
 
@@ -225,8 +248,10 @@ std::string bars_svg(const Bars& bars) {
     const double from = a.left + group * (static_cast<double>(i) + 0.1);
     svg.text(from + group * 0.4, a.floor + 16, bars.groups[i], 11, Svg::Anchor::middle, "#555");
     for (std::size_t k = 0; k < bars.bars.size(); ++k) {
-      const double v = i < bars.bars[k].second.size() ? bars.bars[k].second[i] : 0, height = (a.floor - a.ceiling) * y.part(std::isfinite(v) ? v : 0);
-      if (height > 0) svg.box(from + bar * static_cast<double>(k), a.floor - height, bar, height, series_colour(k), "none", 0);
+      const double v = i < bars.bars[k].second.size() ? bars.bars[k].second[i] : 0,
+                   height = (a.floor - a.ceiling) * y.part(std::isfinite(v) ? v : 0);
+      if (height > 0)
+        svg.box(from + bar * static_cast<double>(k), a.floor - height, bar, height, series_colour(k), "none", 0);
     }
   }
   for (std::size_t k = 0; k < bars.bars.size(); ++k) draw_name(svg, a, k, bars.bars[k].first, true, false);

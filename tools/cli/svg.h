@@ -1,5 +1,5 @@
-// Pictures as SVG text: a canvas of a few shapes, and line plots on it. Pure functions of their data: the same data, the same bytes.
-// Any thread.
+// Pictures as SVG text: a canvas of a few shapes, and line plots on it. Pure functions of their data: the same data,
+// the same bytes. Any thread.
 #pragma once
 
 #include <string>
@@ -13,14 +13,17 @@ namespace leat::cli {
 class Svg {
  public:
   Svg(double width, double height);
-  void line(double x1, double y1, double x2, double y2, std::string_view colour, double width = 1, std::string_view dashes = {});
+  void line(double x1, double y1, double x2, double y2, std::string_view colour, double width = 1,
+            std::string_view dashes = {});
   void arrow(double x1, double y1, double x2, double y2, std::string_view colour);
-  void polyline(const std::vector<std::pair<double, double>>& points, std::string_view colour, double width = 1.5, std::string_view dashes = {});
-  void box(double x, double y, double width, double height, std::string_view fill, std::string_view edge, double corner = 4);
+  void polyline(const std::vector<std::pair<double, double>>& points, std::string_view colour, double width = 1.5,
+                std::string_view dashes = {});
+  void box(double x, double y, double width, double height, std::string_view fill, std::string_view edge,
+           double corner = 4);
   void dot(double x, double y, double radius, std::string_view colour);
   enum class Anchor { start, middle, end };
-  void text(double x, double y, std::string_view words, double size = 12, Anchor anchor = Anchor::start, std::string_view colour = "#222",
-            bool bold = false, double turned = 0);
+  void text(double x, double y, std::string_view words, double size = 12, Anchor anchor = Anchor::start,
+            std::string_view colour = "#222", bool bold = false, double turned = 0);
   // The whole document.
   [[nodiscard]] std::string str() const;
 
@@ -40,11 +43,11 @@ struct Series {
 
 struct Plot {
   std::string title, x_label, y_label;
-  bool log_x = false, log_y = false;   // points that are not positive are left out
-  bool from_zero = false;              // linear y axes begin at 0
+  bool log_x = false, log_y = false;  // points that are not positive are left out
+  bool from_zero = false;             // linear y axes begin at 0
   std::vector<Series> series;
   double width = 640, height = 400;
-  bool legend_beside = false;          // right of the lines instead of over them
+  bool legend_beside = false;  // right of the lines instead of over them
 };
 
 // Groups of bars side by side: bars[k].second[i] is series k in group i.

@@ -18,9 +18,18 @@ TEST(Svg, EscapesText) {
 }
 
 TEST(Svg, PlotsNameTheirAxesAndSeries) {
-  Plot plot{"growth", "GPUs", "seconds", true, true, false, {{"exact", {{100, 0.002}, {1000, 0.003}}, false}, {"lost", {{1, NAN}, {-5, 1}}, true}}, 640, 400};
+  Plot plot{"growth",
+            "GPUs",
+            "seconds",
+            true,
+            true,
+            false,
+            {{"exact", {{100, 0.002}, {1000, 0.003}}, false}, {"lost", {{1, NAN}, {-5, 1}}, true}},
+            640,
+            400};
   const std::string text = plot_svg(plot);
-  for (const char* word : {"growth", "GPUs", "seconds", "exact", "lost", ">1000<", "0.01"}) EXPECT_THAT(text, HasSubstr(word));
+  for (const char* word : {"growth", "GPUs", "seconds", "exact", "lost", ">1000<", "0.01"})
+    EXPECT_THAT(text, HasSubstr(word));
   EXPECT_THAT(text, Not(HasSubstr("nan")));
   EXPECT_THAT(text, Not(HasSubstr("inf")));
   EXPECT_EQ(text, plot_svg(plot));
@@ -33,7 +42,8 @@ TEST(Svg, AnEmptyPlotIsStillAPicture) {
 }
 
 TEST(Svg, BarsStandOnTheFloorInTheirGroups) {
-  const std::string text = bars_svg({"drops", "%", {"detect", "read"}, {{"leat", {1, 2}}, {"pard", {4, NAN}}}, 400, 300});
+  const std::string text =
+      bars_svg({"drops", "%", {"detect", "read"}, {{"leat", {1, 2}}, {"pard", {4, NAN}}}, 400, 300});
   for (const char* word : {"drops", "detect", "read", "leat", "pard"}) EXPECT_THAT(text, HasSubstr(word));
   EXPECT_THAT(text, Not(HasSubstr("nan")));
   // The tallest of 4 on an axis to 4: from the ceiling (34) to the floor (300 - 46).

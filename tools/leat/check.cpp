@@ -1,10 +1,14 @@
-// leat check: is a configuration sound, and what would leatd make of it here. Reads as leatd does, starts nothing.
+// leat check: would leatd start with a configuration, and what would it make of it here. Reads as leatd does and tries
+// what leatd would try before it serves; models are loaded in workers of its own.
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "engine/daemon/config.h"
+#include "engine/daemon/daemon.h"
 #include "engine/daemon/deployment.h"
+#include "engine/daemon/log.h"
+#include "engine/daemon/worker_binary.h"
 #include "engine/worker/affinity.h"
 #include "planner/plan_io.h"
 #include "tools/leat/commands.h"
@@ -16,24 +20,45 @@ using Json = nlohmann::ordered_json;
 
 constexpr cli::Option kOptions[] = {
     {.name = "json", .help = "print what was found as JSON"},
+    {.name = "seconds",
+     .type = cli::Type::integer,
+     .value = "S",
+     .fallback = "60",
+     .min = 1,
+     .max = 3600,
+     .help = "longest time for loading the models of one file"},
+    {.name = "socket",
+     .type = cli::Type::path,
+     .value = "PATH",
+     .help = "where leatd would be told to serve instead of where the configuration says"},
+    {.name = "worker",
+     .type = cli::Type::path,
+     .value = "FILE",
+     .help = "leat-worker to load models with; by default the one beside leat"},
 };
-constexpr cli::Positional kPositionals[] = {{.name = "CONFIG", .help = "configuration file of leatd (TOML)"}};
-constexpr cli::Example kExamples[] = {{.line = "leat check shapes.toml", .text = "before the daemon is restarted with it"}};
+constexpr cli::Positional kPositionals[] = {
+    {.name = "CONFIG", .help = "configuration file of leatd (TOML); with several each is judged", .most = 1024}};
+constexpr cli::Example kExamples[] = {
+    {.line = "leat check shapes.toml", .text = "before the daemon is restarted with it"}};
 constexpr cli::Command kCommand = {
     .name = "leat check",
     .summary = "says whether a configuration is sound and what leatd would start from it",
-    .description = "Reads the file, the models' places, the profiles and the plan it names with the daemon's own code, for the cores of this machine. Nothing "
-                   "is started or written. A fault is one line with file, line and key.",
+    .description =
+        "Does what leatd does before it serves, with leatd's own code: reads the file, the profiles and the plan it "
+        "names, looks at the cores and the memory of this machine, and loads the models in workers of its own, which "
+        "end with it. No socket is taken and nothing is written; a leatd that serves meanwhile is not disturbed. A "
+        "fault is the one line that leatd would end with: file, line, key, and what to do.",
     .options = kOptions,
     .positionals = kPositionals,
     .examples = kExamples,
     .see_also = "leatd(8), leat-doctor(1)",
-    .exit_status = "0 when the configuration is sound, 2 otherwise.",
+    .exit_status = "0 when every configuration is sound, 2 otherwise.",
 };
 
 bool measured(const daemon::ModuleConfig& module, const daemon::Deployment& deployment) {
   return !deployment.partitions.empty() &&
-         std::all_of(deployment.partitions.begin(), deployment.partitions.end(), [&](const auto& p) { return !daemon::profiled(module, p.partition).empty(); });
+         std::all_of(deployment.partitions.begin(), deployment.partitions.end(),
+                     [&](const auto& p) { return !daemon::profiled(module, p.partition).empty(); });
 }
 
 bool all_measured(const daemon::Config& config, const daemon::Deployment& deployment) {
@@ -45,9 +70,27 @@ bool all_measured(const daemon::Config& config, const daemon::Deployment& deploy
   return true;
 }
 
+// Who may connect, in words.
+std::string door_of(const daemon::Config& config) {
+  char mode[8];
+  std::snprintf(mode, sizeof mode, "%04o", config.socket_mode);
+  std::string text = std::string("mode ") + mode + ", group " +
+                     (config.socket_group ? std::to_string(*config.socket_group) : std::string("leatd's own"));
+  const auto list = [&](const char* what, const std::vector<std::uint32_t>& ids) {
+    std::string numbers;
+    for (const auto id : ids) numbers += (numbers.empty() ? "" : " ") + std::to_string(id);
+    if (!ids.empty()) text += std::string(", only ") + what + " " + numbers;
+  };
+  list("users", config.allow_uids);
+  list("groups", config.allow_gids);
+  return text;
+}
+
 Json describe(const daemon::Config& config, const daemon::Deployment& deployment) {
   Json json = {{"file", config.file}, {"sound", true}, {"socket", config.socket}, {"preset", config.preset}};
-  json["scheduler"] = {{"cores", worker::cores_text(deployment.scheduler_cores)}, {"alone", deployment.scheduler_alone}};
+  json["door"] = door_of(config);
+  json["scheduler"] = {{"cores", worker::cores_text(deployment.scheduler_cores)},
+                       {"alone", deployment.scheduler_alone}};
   json["partitions"] = Json::array();
   for (const auto& partition : deployment.partitions) {
     json["partitions"].push_back({{"name", partition.partition.name},
@@ -58,69 +101,111 @@ Json describe(const daemon::Config& config, const daemon::Deployment& deployment
   json["applications"] = Json::array();
   for (std::size_t a = 0; a < config.applications.size(); ++a) {
     const auto& application = config.applications[a];
-    Json entry = {{"name", application.application.name}, {"slo_ms", static_cast<double>(application.application.slo_ns) / 1e6}, {"modules", Json::array()}};
+    Json entry = {{"name", application.application.name},
+                  {"slo_ms", static_cast<double>(application.application.slo_ns) / 1e6},
+                  {"modules", Json::array()}};
     for (std::size_t m = 0; m < application.modules.size(); ++m) {
       std::uint32_t batch = deployment.planned ? 0 : application.modules[m].batch;
       for (const auto& route : deployment.plan.routes)
         if (route.application == a && route.module == m) batch = std::max(batch, route.batch);
-      entry["modules"].push_back({{"name", application.application.modules[m].name},
-                                  {"executor", application.modules[m].executor},
-                                  {"model", application.modules[m].model_path},
-                                  {"batch", batch},
-                                  {"latency", deployment.planned ? "from the plan" : measured(application.modules[m], deployment) ? "profiled" : "measured when leatd starts"}});
+      entry["modules"].push_back(
+          {{"name", application.application.modules[m].name},
+           {"executor", application.modules[m].executor},
+           {"model", application.modules[m].model_path},
+           {"batch", batch},
+           {"latency", deployment.planned                             ? "from the plan"
+                       : measured(application.modules[m], deployment) ? "profiled"
+                                                                      : "measured when leatd starts"}});
     }
     json["applications"].push_back(entry);
   }
   json["edges"] = Json::array();
   for (const auto& edge : deployment.edges)
-    json["edges"].push_back({{"name", daemon::name_of(edge, config)}, {"slots", edge.spec.rows}, {"item_bytes", edge.spec.row_bytes}, {"memory_bytes", edge.spec.bytes()}});
-  json["plan"] = deployment.planned ? config.plan_path : config.plan_auto ? "asked of leat-plan when leatd starts" : "made from the profiles when leatd starts";
+    json["edges"].push_back({{"name", daemon::name_of(edge, config)},
+                             {"slots", edge.spec.rows},
+                             {"item_bytes", edge.spec.row_bytes},
+                             {"memory_bytes", edge.spec.bytes()}});
+  json["plan"] = deployment.planned ? config.plan_path
+                 : config.plan_auto ? "asked of leat-plan when leatd starts"
+                                    : "made from the profiles when leatd starts";
   json["warnings"] = daemon::unschedulable(deployment);
   return json;
 }
 
 void print(const Json& json) {
   const std::string cores = json["scheduler"]["cores"].get<std::string>();
-  std::printf("%s is sound\n  socket %s, policy preset %s\n  scheduler on %s%s\n", json["file"].get<std::string>().c_str(), json["socket"].get<std::string>().c_str(),
-              json["preset"].get<std::string>().c_str(), cores.empty() ? "any core" : ("core " + cores).c_str(), json["scheduler"]["alone"].get<bool>() ? ", which it has to itself" : "");
+  std::printf("%s is sound\n  socket %s, %s\n  policy preset %s\n  scheduler on %s%s\n",
+              json["file"].get<std::string>().c_str(), json["socket"].get<std::string>().c_str(),
+              json["door"].get<std::string>().c_str(), json["preset"].get<std::string>().c_str(),
+              cores.empty() ? "any core" : ("core " + cores).c_str(),
+              json["scheduler"]["alone"].get<bool>() ? ", which it has to itself" : "");
   for (const Json& partition : json["partitions"]) {
-    std::printf("  partition %-12s %s, class %s, cores %s\n", partition["name"].get<std::string>().c_str(), partition["kind"].get<std::string>().c_str(),
-                partition["class"].get<std::string>().c_str(), partition["cores"].get<std::string>().c_str());
+    std::printf("  partition %-12s %s, class %s, cores %s\n", partition["name"].get<std::string>().c_str(),
+                partition["kind"].get<std::string>().c_str(), partition["class"].get<std::string>().c_str(),
+                partition["cores"].get<std::string>().c_str());
   }
   for (const Json& application : json["applications"]) {
-    std::printf("  application %s, SLO %g ms\n", application["name"].get<std::string>().c_str(), application["slo_ms"].get<double>());
+    std::printf("  application %s, SLO %g ms\n", application["name"].get<std::string>().c_str(),
+                application["slo_ms"].get<double>());
     for (const Json& module : application["modules"]) {
-      std::printf("    module %-14s %s %s, batches up to %u, latency %s\n", module["name"].get<std::string>().c_str(), module["executor"].get<std::string>().c_str(),
-                  module["model"].get<std::string>().c_str(), module["batch"].get<unsigned>(), module["latency"].get<std::string>().c_str());
+      std::printf("    module %-14s %s %s, batches up to %u, latency %s\n", module["name"].get<std::string>().c_str(),
+                  module["executor"].get<std::string>().c_str(), module["model"].get<std::string>().c_str(),
+                  module["batch"].get<unsigned>(), module["latency"].get<std::string>().c_str());
     }
   }
   for (const Json& edge : json["edges"]) {
-    std::printf("  edge %-17s %u slots of %llu bytes, %llu KiB\n", edge["name"].get<std::string>().c_str(), edge["slots"].get<unsigned>(),
-                edge["item_bytes"].get<unsigned long long>(), edge["memory_bytes"].get<unsigned long long>() / 1024);
+    std::printf("  edge %-17s %u slots of %llu bytes, %llu KiB\n", edge["name"].get<std::string>().c_str(),
+                edge["slots"].get<unsigned>(), edge["item_bytes"].get<unsigned long long>(),
+                edge["memory_bytes"].get<unsigned long long>() / 1024);
   }
   std::printf("  plan %s\n", json["plan"].get<std::string>().c_str());
   for (const Json& warning : json["warnings"]) std::printf("  warning: %s\n", warning.get<std::string>().c_str());
 }
 
-int run(const cli::Arguments& args) {
-  auto config = daemon::read_config(args.positionals()[0]);
-  if (!config.ok()) return cli::fail(kCommand.name, config.error());
+// As leatd would start, up to where it would serve.
+Status try_to_start(const daemon::Config& config, const cli::Arguments& args) {
+  daemon::DaemonOptions options;
+  options.worker_binary = args.given("worker") ? args.text("worker") : daemon::find_worker();
+  options.check_ns = args.integer("seconds") * 1'000'000'000;
+  auto daemon = daemon::Daemon::create(config, options);
+  if (!daemon.ok()) return Error{daemon.error()};
+  return (*daemon)->run();
+}
+
+Result<Json> judge(const std::string& file, const cli::Arguments& args) {
+  auto config = daemon::read_config(file);
+  if (!config.ok()) return Error{config.error()};
+  if (args.given("socket")) {
+    config->socket = args.text("socket");
+    config->socket_place.clear();
+  }
+  if (auto status = try_to_start(*config, args); !status) return Error{status.error()};
   auto cores = worker::usable_cores();
-  if (!cores.ok()) return cli::fail(kCommand.name, cores.error());
+  if (!cores.ok()) return Error{cores.error()};
   auto deployment = daemon::deploy(*config, *cores);
-  if (!deployment.ok()) return cli::fail(kCommand.name, deployment.error());
+  if (!deployment.ok()) return Error{deployment.error()};
   // With every latency known the routes are too, and what they cannot keep can be said.
   if (all_measured(*config, *deployment)) {
     const std::vector<worker::Ready> none(deployment->partitions.size());
-    if (auto status = daemon::complete_plan(*config, *deployment, none); !status) return cli::fail(kCommand.name, status.error());
+    if (auto status = daemon::complete_plan(*config, *deployment, none); !status) return Error{status.error()};
   }
-  const Json json = describe(*config, *deployment);
-  if (args.flag("json")) {
-    std::printf("%s\n", json.dump(2).c_str());
-  } else {
-    print(json);
+  return describe(*config, *deployment);
+}
+
+int run(const cli::Arguments& args) {
+  daemon::start_log("error");
+  int exit_status = 0;
+  for (const std::string& file : args.positionals()) {
+    const Result<Json> found = judge(file, args);
+    if (!found.ok()) {
+      exit_status = cli::fail(kCommand.name, found.error());
+    } else if (args.flag("json")) {
+      std::printf("%s\n", found->dump(2).c_str());
+    } else {
+      print(*found);
+    }
   }
-  return 0;
+  return exit_status;
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 namespace leat::tools {
 
 // One line here per sub-command, in the order of `leat --help`.
+extern const cli::Subcommand kLeatTry;
+extern const cli::Subcommand kLeatServe;
 extern const cli::Subcommand kLeatFeed;
 extern const cli::Subcommand kLeatTop;
 extern const cli::Subcommand kLeatStatus;
@@ -14,14 +16,8 @@ extern const cli::Subcommand kLeatDoctor;
 
 std::span<const cli::Subcommand* const> commands() {
   static const cli::Subcommand* const table[] = {
-      &kLeatFeed,
-      &kLeatTop,
-      &kLeatStatus,
-      &kLeatProfile,
-      &kLeatPlan,
-      &kLeatSim,
-      &kLeatCheck,
-      &kLeatDoctor,
+      &kLeatTry,     &kLeatServe, &kLeatFeed, &kLeatTop,   &kLeatStatus,
+      &kLeatProfile, &kLeatPlan,  &kLeatSim,  &kLeatCheck, &kLeatDoctor,
   };
   return table;
 }

@@ -28,7 +28,8 @@ TEST(Commands, TablesAreSoundAndNamesDiffer) {
 // `leat` reads TOML in two rooms; what one is linked with must not break the other.
 TEST(Commands, BothReadersOfTomlWorkInOneProgram) {
   for (int round = 0; round < 2; ++round) {
-    const auto applications = planner::parse_applications("[[application]]\nname = 'a'\nslo_ms = 5\n[[application.module]]\nname = 'm'\n", "a.toml");
+    const auto applications = planner::parse_applications(
+        "[[application]]\nname = 'a'\nslo_ms = 5\n[[application.module]]\nname = 'm'\n", "a.toml");
     ASSERT_TRUE(applications.ok()) << applications.error();
     EXPECT_EQ(applications->front().slo_ns, 5'000'000);
     EXPECT_EQ(planner::parse_applications("[[application]\n", "a.toml").error().substr(0, 12), "a.toml: line");

@@ -15,9 +15,12 @@ constexpr cli::Example kExamples[] = {{.line = "leat doctor", .text = "looks at 
 constexpr cli::Command kCommand = {
     .name = "leat doctor",
     .summary = "says whether this machine can serve, and what to do where it cannot",
-    .description = "Looks at the kernel, limits, shared memory, io_uring, cores, memory, clock, ONNX Runtime, the daemon's socket and "
-                   "GPUs. Each finding is 'good', a 'note' (works, less well than it could) or a 'fault' (Leat cannot serve here); the "
-                   "last two come with cause and cure. Nothing is changed.",
+    .description =
+        "Looks at the kernel, limits, shared memory, io_uring, cores, memory, clock, ONNX Runtime, the daemon's socket "
+        "and "
+        "GPUs. Each finding is 'good', a 'note' (works, less well than it could) or a 'fault' (Leat cannot serve "
+        "here); the "
+        "last two come with cause and cure. Nothing is changed.",
     .options = kOptions,
     .examples = kExamples,
     .see_also = "leatd(8), leat-check(1)",
@@ -31,11 +34,17 @@ int run(const cli::Arguments& args) {
     const Finding finding = check();
     fault = fault || finding.health == Health::fault;
     if (args.flag("json")) {
-      findings.push_back({{"subject", finding.subject}, {"health", name_of(finding.health)}, {"found", finding.found}, {"cause", finding.cause}, {"cure", finding.cure}});
+      findings.push_back({{"subject", finding.subject},
+                          {"health", name_of(finding.health)},
+                          {"found", finding.found},
+                          {"cause", finding.cause},
+                          {"cure", finding.cure}});
       continue;
     }
-    std::printf("%-5s  %-14.*s %s\n", std::string(name_of(finding.health)).c_str(), static_cast<int>(finding.subject.size()), finding.subject.data(), finding.found.c_str());
-    if (!finding.cause.empty()) std::printf("%-22scause: %s\n%-22scure:  %s\n", "", finding.cause.c_str(), "", finding.cure.c_str());
+    std::printf("%-5s  %-14.*s %s\n", std::string(name_of(finding.health)).c_str(),
+                static_cast<int>(finding.subject.size()), finding.subject.data(), finding.found.c_str());
+    if (!finding.cause.empty())
+      std::printf("%-22scause: %s\n%-22scure:  %s\n", "", finding.cause.c_str(), "", finding.cure.c_str());
     std::fflush(stdout);
   }
   if (args.flag("json")) {

@@ -106,7 +106,9 @@ Finding pidfd() {
 Finding open_files() {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
-  Finding finding{.subject = "open files", .found = "limit " + std::to_string(limit.rlim_cur) + ", may be raised to " + std::to_string(limit.rlim_max)};
+  Finding finding{
+      .subject = "open files",
+      .found = "limit " + std::to_string(limit.rlim_cur) + ", may be raised to " + std::to_string(limit.rlim_max)};
   if (limit.rlim_max < 1024) {
     finding.health = Health::note;
     finding.cause = "each stream takes about six descriptors of the daemon";
@@ -119,7 +121,8 @@ Finding locked_memory() {
   rlimit limit{};
   ::getrlimit(RLIMIT_MEMLOCK, &limit);
   Finding finding{.subject = "locked memory"};
-  finding.found = limit.rlim_cur == RLIM_INFINITY ? "no limit" : "limit " + std::to_string(limit.rlim_cur / 1024) + " KiB";
+  finding.found =
+      limit.rlim_cur == RLIM_INFINITY ? "no limit" : "limit " + std::to_string(limit.rlim_cur / 1024) + " KiB";
   if (limit.rlim_cur < 64U << 20 && ::geteuid() != 0) {
     finding.health = Health::note;
     finding.cause = "registered io_uring buffers of 'leat feed' are counted against it on older kernels";
@@ -165,11 +168,13 @@ Finding cores() {
     std::from_chars(number.ptr + 1, quota.data() + quota.size(), period);
     if (period > 0) finding.found += ", control group quota of " + std::to_string(used / period) + " cores";
     finding.health = Health::note;
-    finding.cause = "a CPU quota stops every thread for the rest of its period once it is used up: latency gets a long tail";
+    finding.cause =
+        "a CPU quota stops every thread for the rest of its period once it is used up: latency gets a long tail";
     finding.cure = "give whole cores instead (cpuset), at least two";
   } else if (usable < 2) {
     finding.health = Health::note;
-    finding.cause = "scheduler, workers and clients share one core: nothing spins and every hand-over is a context switch";
+    finding.cause =
+        "scheduler, workers and clients share one core: nothing spins and every hand-over is a context switch";
     finding.cure = "allow at least two cores (taskset, cpuset)";
   }
   return finding;
@@ -196,7 +201,8 @@ Finding onnx_runtime() {
   finding.health = Health::fault;
   finding.found = "libonnxruntime.so.1 could not be loaded";
   finding.cause = found.problem;
-  finding.cure = "run tools/setup, install the distribution's libonnxruntime, or set ONNXRUNTIME_ROOT to an unpacked release";
+  finding.cure =
+      "run tools/setup, install the distribution's libonnxruntime, or set ONNXRUNTIME_ROOT to an unpacked release";
   return finding;
 }
 
@@ -236,21 +242,24 @@ Finding gpu() {
     if (found.count != 0 && found.cuda_problem.empty()) return finding;
     finding.health = Health::note;
     finding.cause = found.cuda_problem;
-    finding.cure = "install the CUDA driver library of the same version as the kernel driver (in a container: expose the 'compute' capability)";
+    finding.cure =
+        "install the CUDA driver library of the same version as the kernel driver (in a container: expose the "
+        "'compute' capability)";
     return finding;
   }
   finding.found = "none; CPU partitions are used";
   finding.cause = found.problem;
-  finding.cure = "nothing is needed for CPU partitions; for a GPU install its driver and, in a container, pass the device through";
+  finding.cure =
+      "nothing is needed for CPU partitions; for a GPU install its driver and, in a container, pass the device through";
   return finding;
 }
 
 }  // namespace
 
 std::span<const DoctorCheck> doctor_checks() {
-  static constexpr DoctorCheck kChecks[] = {kernel, memfd,  pidfd, kernel_ring,     open_files,  locked_memory,
-                                            memory, cores,  clock_source, onnx_runtime, socket_place, gpu,
-                                            gpu_probe};
+  static constexpr DoctorCheck kChecks[] = {kernel,        memfd,  pidfd,    kernel_ring,  open_files,
+                                            locked_memory, memory, cores,    clock_source, onnx_runtime,
+                                            socket_place,  gpu,    gpu_probe};
   return kChecks;
 }
 

@@ -34,13 +34,15 @@ TEST(Doctor, SumsTheGpuProbeUp) {
   const Finding finding = finding_from_probe(probe_report("", kWorks));
   EXPECT_EQ(finding.health, Health::good);
   EXPECT_EQ(finding.found,
-            "hand-over in place: vmm_fd; between MPS clients: none; MPS: no; MIG: not asked; client frames in place: not asked; "
+            "hand-over in place: vmm_fd; between MPS clients: none; MPS: no; MIG: not asked; client frames in place: "
+            "not asked; "
             "cuDNN: not asked");
 }
 
 TEST(Doctor, GpuProbeThatBrokeIsANoteWithItsCause) {
-  const Finding broke = finding_from_probe(
-      probe_report("", std::string(kWorks) + R"(, {"id": "green.complete", "answer": "failed", "note": "its process died", "conditions": {}})"));
+  const Finding broke = finding_from_probe(probe_report(
+      "", std::string(kWorks) +
+              R"(, {"id": "green.complete", "answer": "failed", "note": "its process died", "conditions": {}})"));
   EXPECT_EQ(broke.health, Health::note);
   EXPECT_EQ(broke.cause, "1 of 4 questions broke; the first: green.complete: its process died");
   const Finding driverless = finding_from_probe(probe_report("no NVIDIA driver", ""));

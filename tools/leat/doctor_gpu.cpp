@@ -17,7 +17,11 @@ namespace {
 using Json = nlohmann::json;
 
 Finding note(std::string found, std::string cause, std::string cure) {
-  return {.subject = kGpuProbeSubject, .health = Health::note, .found = std::move(found), .cause = std::move(cause), .cure = std::move(cure)};
+  return {.subject = kGpuProbeSubject,
+          .health = Health::note,
+          .found = std::move(found),
+          .cause = std::move(cause),
+          .cure = std::move(cure)};
 }
 
 bool is_yes(const Json& answer) { return answer.at("answer") == "yes"; }
@@ -78,21 +82,25 @@ Finding finding_from_probe(std::string_view report) {
   try {
     const Json json = Json::parse(report);
     if (const std::string problem = json.at("problem"); !problem.empty()) {
-      return note("could not ask the GPU", problem, "install the driver's libraries of the same version as its kernel module");
+      return note("could not ask the GPU", problem,
+                  "install the driver's libraries of the same version as its kernel module");
     }
     const Json& answers = json.at("answers");
     Finding finding{.subject = kGpuProbeSubject};
-    finding.found = "hand-over in place: " + mechanisms(answers, "off") + "; between MPS clients: " + mechanisms(answers, "on") +
-                    "; MPS: " + any(answers, "mps.client") + "; MIG: " + any(answers, "devices.mig") +
-                    "; client frames in place: " + any(answers, "frames.register") + "; cuDNN: " + any(answers, "cudnn.found");
+    finding.found =
+        "hand-over in place: " + mechanisms(answers, "off") + "; between MPS clients: " + mechanisms(answers, "on") +
+        "; MPS: " + any(answers, "mps.client") + "; MIG: " + any(answers, "devices.mig") +
+        "; client frames in place: " + any(answers, "frames.register") + "; cuDNN: " + any(answers, "cudnn.found");
     int failed = 0;
     for (const Json& answer : answers) {
       if (answer.at("answer") != "failed") continue;
-      if (failed++ == 0) finding.cause = answer.at("id").get<std::string>() + ": " + answer.at("note").get<std::string>();
+      if (failed++ == 0)
+        finding.cause = answer.at("id").get<std::string>() + ": " + answer.at("note").get<std::string>();
     }
     if (failed > 0) {
       finding.health = Health::note;
-      finding.cause = std::to_string(failed) + " of " + std::to_string(answers.size()) + " questions broke; the first: " + finding.cause;
+      finding.cause = std::to_string(failed) + " of " + std::to_string(answers.size()) +
+                      " questions broke; the first: " + finding.cause;
       finding.cure = "run leat-gpu-probe for the whole report; is the driver of the same version as its libraries?";
     }
     return finding;
@@ -104,10 +112,11 @@ Finding finding_from_probe(std::string_view report) {
 Finding gpu_probe() {
   if (find_gpus().count == 0) return {.subject = kGpuProbeSubject, .found = "not asked, as there is no GPU"};
   const std::string program = probe_program();
-  const std::string report = output_of(quoted(program) + " --quick --json -");
+  const std::string report = output_of(quoted(program) + " --quick --only devices,handover,frames,cudnn --json -");
   if (report.empty()) {
     return note("could not be asked", program + " cannot be started",
-                "build with a CUDA toolkit, or name the program with LEAT_GPU_PROBE; without it, hand-over goes through the host");
+                "build with a CUDA toolkit, or name the program with LEAT_GPU_PROBE; without it, hand-over goes "
+                "through the host");
   }
   return finding_from_probe(report);
 }

@@ -38,7 +38,8 @@ OnnxRuntimeFound find_onnx_runtime() {
   ::setenv("ORT_DISABLE_TELEMETRY", "1", 1);
   OnnxRuntimeFound found;
   std::string named;
-  if (const char* root = std::getenv("ONNXRUNTIME_ROOT"); root != nullptr) named = std::string(root) + "/lib/libonnxruntime.so.1";
+  if (const char* root = std::getenv("ONNXRUNTIME_ROOT"); root != nullptr)
+    named = std::string(root) + "/lib/libonnxruntime.so.1";
   const char* const candidates[] = {named.c_str(), LEAT_ONNXRUNTIME_BUILD_LIBRARY, "libonnxruntime.so.1"};
   for (const char* candidate : candidates) {
     if (*candidate == '\0') continue;
@@ -87,7 +88,8 @@ GpuFound find_gpus() {
   if (get_count(&found.count) != 0 || found.count == 0) found.problem = "the driver is there, but shows no GPU";
   for (unsigned i = 0; i < found.count; ++i) {
     void* device = nullptr;
-    if (get_device(i, &device) == 0 && get_name(device, text, sizeof text) == 0) found.names += (found.names.empty() ? "" : ", ") + std::string(text);
+    if (get_device(i, &device) == 0 && get_name(device, text, sizeof text) == 0)
+      found.names += (found.names.empty() ? "" : ", ") + std::string(text);
   }
   if (get_driver(text, sizeof text) == 0) found.driver = text;
   shutdown();

@@ -13,7 +13,7 @@ struct OnnxRuntimeFound {
 
 struct GpuFound {
   unsigned count = 0;
-  std::string names;         // separated by ", "
+  std::string names;  // separated by ", "
   std::string driver;
   std::string problem;       // why none was found
   std::string cuda_problem;  // GPUs are there, but CUDA cannot be used

@@ -4,6 +4,7 @@
 
 #include "tools/leat/commands.h"
 #include "tools/leat/top/sample.h"
+#include "tools/leat/top/users.h"
 
 namespace leat::tools {
 namespace {
@@ -13,14 +14,22 @@ using Json = nlohmann::ordered_json;
 
 constexpr cli::Option kOptions[] = {
     {.name = "json", .help = "print everything as JSON"},
-    {.name = "socket", .type = Type::path, .value = "PATH", .help = "the daemon's socket (default: $LEAT_SOCKET, else the usual place)"},
+    {.name = "users", .help = "who has what of it, what he may have, and what was refused him"},
+    {.name = "socket",
+     .type = Type::path,
+     .value = "PATH",
+     .help = "the daemon's socket (default: $LEAT_SOCKET, else the usual place)"},
 };
-constexpr cli::Example kExamples[] = {{.line = "leat status --json | jq -r '.partitions[].state'", .text = "are the workers up?"}};
+constexpr cli::Example kExamples[] = {
+    {.line = "leat status --json | jq -r '.partitions[].state'", .text = "are the workers up?"},
+    {.line = "leat status --users", .text = "who holds what, and who was refused why"}};
 constexpr cli::Command kCommand = {
     .name = "leat status",
     .summary = "says what a daemon serves, on which partitions, and whether it is ready",
-    .description = "One question to the daemon, one answer: phase, event loop, applications with their modules and measured latencies, partitions with their "
-                   "workers, warnings. Figures that move are leat-top(1)'s.",
+    .description =
+        "One question to the daemon, one answer: phase, event loop, applications with their modules and measured "
+        "latencies, partitions with their "
+        "workers, warnings. Figures that move are leat-top(1)'s.",
     .options = kOptions,
     .examples = kExamples,
     .see_also = "leat-top(1), leat-check(1), leatd(8)",
@@ -41,50 +50,67 @@ const Json& list_of(const Json& object, const char* key) {
 
 std::string words_of(const Json& object, const char* key) {
   std::string out;
-  for (const Json& word : list_of(object, key)) out += (out.empty() ? "" : ", ") + (word.is_string() ? word.get<std::string>() : word.dump());
+  for (const Json& word : list_of(object, key))
+    out += (out.empty() ? "" : ", ") + (word.is_string() ? word.get<std::string>() : word.dump());
   return out;
 }
 
 void print(const Json& status) {
-  std::printf("leatd %s, pid %s: %s\n", text_of(status, "version").c_str(), text_of(status, "pid").c_str(), text_of(status, "phase").c_str());
+  std::printf("leatd %s, pid %s: %s\n", text_of(status, "version").c_str(), text_of(status, "pid").c_str(),
+              text_of(status, "phase").c_str());
   for (const char* key : {"config", "socket", "preset", "event_loop", "event_loop_note", "clients", "uptime_ms"}) {
     if (const std::string text = text_of(status, key); !text.empty()) std::printf("  %-16s %s\n", key, text.c_str());
   }
   for (const Json& application : list_of(status, "applications")) {
-    std::printf("application %s, SLO %s ms\n", text_of(application, "name").c_str(), text_of(application, "slo_ms").c_str());
+    std::printf("application %s, SLO %s ms\n", text_of(application, "name").c_str(),
+                text_of(application, "slo_ms").c_str());
     for (const Json& module : list_of(application, "modules")) {
-      std::printf("  module %-14s %s %s, batches up to %s\n", text_of(module, "name").c_str(), text_of(module, "executor").c_str(), text_of(module, "model").c_str(), text_of(module, "batch").c_str());
+      std::printf("  module %-14s %s %s, batches up to %s\n", text_of(module, "name").c_str(),
+                  text_of(module, "executor").c_str(), text_of(module, "model").c_str(),
+                  text_of(module, "batch").c_str());
       const Json latency = module.value("latency_ms", Json::object());
       for (const auto& [partition_class, list] : latency.items()) {
         std::printf("    on %-14s ms by batch: %s\n", partition_class.c_str(), list.dump().c_str());
       }
       for (const Json& route : list_of(module, "routes")) {
-        std::printf("    route of %zu stages, batches up to %s\n", list_of(route, "stages").size(), text_of(route, "batch").c_str());
+        std::printf("    route of %zu stages, batches up to %s\n", list_of(route, "stages").size(),
+                    text_of(route, "batch").c_str());
         for (const Json& stage : list_of(route, "stages")) {
-          std::printf("      blocks %s on %s, ms by batch: %s\n", text_of(stage, "blocks").c_str(), words_of(stage, "partitions").c_str(), text_of(stage, "latency_ms").c_str());
+          std::printf("      blocks %s on %s, ms by batch: %s\n", text_of(stage, "blocks").c_str(),
+                      words_of(stage, "partitions").c_str(), text_of(stage, "latency_ms").c_str());
         }
       }
     }
   }
   for (const Json& partition : list_of(status, "partitions")) {
-    std::printf("partition %-12s %-8s %-9s cores %s, pid %s, restarts %s\n", text_of(partition, "name").c_str(), text_of(partition, "kind").c_str(), text_of(partition, "state").c_str(),
-                text_of(partition, "cores").c_str(), text_of(partition, "pid").c_str(), text_of(partition, "restarts").c_str());
+    std::printf("partition %-12s %-8s %-9s cores %s, pid %s, restarts %s\n", text_of(partition, "name").c_str(),
+                text_of(partition, "kind").c_str(), text_of(partition, "state").c_str(),
+                text_of(partition, "cores").c_str(), text_of(partition, "pid").c_str(),
+                text_of(partition, "restarts").c_str());
   }
   for (const Json& edge : list_of(status, "edges")) {
-    std::printf("edge %s from %s to %s: %s slots of %s bytes; %s moves, %s bytes read in place, %s copied\n", text_of(edge, "name").c_str(), words_of(edge, "from").c_str(),
-                words_of(edge, "to").c_str(), text_of(edge, "slots").c_str(), text_of(edge, "item_bytes").c_str(), text_of(edge, "transfers").c_str(),
+    std::printf("edge %s from %s to %s: %s slots of %s bytes; %s moves, %s bytes read in place, %s copied\n",
+                text_of(edge, "name").c_str(), words_of(edge, "from").c_str(), words_of(edge, "to").c_str(),
+                text_of(edge, "slots").c_str(), text_of(edge, "item_bytes").c_str(), text_of(edge, "transfers").c_str(),
                 text_of(edge, "bytes_in_place").c_str(), text_of(edge, "bytes_copied").c_str());
   }
-  for (const Json& warning : list_of(status, "warnings")) std::printf("warning: %s\n", warning.is_string() ? warning.get<std::string>().c_str() : warning.dump().c_str());
+  for (const Json& warning : list_of(status, "warnings"))
+    std::printf("warning: %s\n", warning.is_string() ? warning.get<std::string>().c_str() : warning.dump().c_str());
 }
 
 int run(const cli::Arguments& args) {
   auto watch = Watch::connect(args.text("socket"));
   if (!watch.ok()) return cli::fail(kCommand.name, watch.error());
+  if (args.flag("users")) {
+    const Window window{.before = {}, .now = watch->sample()};
+    std::fputs((args.flag("json") ? users_json(window) : users_text(window)).c_str(), stdout);
+    return 0;
+  }
   auto text = watch->status_json();
   if (!text.ok()) return cli::fail(kCommand.name, text.error());
   const Json status = Json::parse(*text, nullptr, false);
-  if (!status.is_object()) return cli::fail(kCommand.name, "leatd's answer is not JSON; install the same release of leat and leatd");
+  if (!status.is_object())
+    return cli::fail(kCommand.name, "leatd's answer is not JSON; install the same release of leat and leatd");
   if (args.flag("json")) {
     std::printf("%s\n", status.dump(2).c_str());
   } else {

@@ -11,7 +11,8 @@ constexpr int kWrong = -1, kNeither = -2;
 
 template <class A, class B>
 float intersection(const A& a, const B& b) {
-  return std::max(0.f, std::min(a.x1, b.x1) - std::max(a.x0, b.x0)) * std::max(0.f, std::min(a.y1, b.y1) - std::max(a.y0, b.y0));
+  return std::max(0.f, std::min(a.x1, b.x1) - std::max(a.x0, b.x0)) *
+         std::max(0.f, std::min(a.y1, b.y1) - std::max(a.y0, b.y0));
 }
 template <class A>
 float area(const A& a) {
@@ -62,7 +63,8 @@ void AccuracyMeter::add(std::span<const Object> truth, std::span<const Found> fo
   }
   for (std::size_t shape = 0; shape < kShapes.size(); ++shape) {
     std::vector<const Found*> mine;
-    std::copy_if(order.begin(), order.end(), std::back_inserter(mine), [&](const Found* f) { return f->shape == static_cast<std::int32_t>(shape); });
+    std::copy_if(order.begin(), order.end(), std::back_inserter(mine),
+                 [&](const Found* f) { return f->shape == static_cast<std::int32_t>(shape); });
     const auto matches = match(truth, mine, static_cast<std::int32_t>(shape));
     for (std::size_t i = 0; i < mine.size(); ++i) {
       if (matches[i] != kNeither) by_shape_[shape].push_back({mine[i]->score, matches[i] >= 0});

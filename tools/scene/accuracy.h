@@ -1,13 +1,17 @@
 // How right a run's answers were, against a scene's ground truth.
 //
 // Matching, per frame, in order of falling score: a detection takes the not yet taken counting object with which its
-// intersection over union is largest, if that is at least 0.5: right. Otherwise, if at least half of its area lies in an
-// object that does not count (Object::ignore): neither right nor wrong. Otherwise: wrong. Every counting object not taken is missed.
-// Average precision: area under the precision-recall curve, precision made monotone from the right, every point used.
+// intersection over union is largest, if that is at least 0.5: right. Otherwise, if at least half of its area lies in
+// an object that does not count (Object::ignore): neither right nor wrong. Otherwise: wrong. Every counting object not
+// taken is missed. Average precision: area under the precision-recall curve, precision made monotone from the right,
+// every point used.
 //   detection_ap50: all objects are one class.
-//   map50: the mean over the shapes that occur of the average precision of each, where a detection's class is the shape it
-//          was labelled with, matched among objects of that shape; an unlabelled detection is of no class, so its object is missed.
-//   classification: of the detections right by the first matching, the share labelled with the right shape and the right colour.
+//   map50: the mean over the shapes that occur of the average precision of each, where a detection's class is the shape
+//   it
+//          was labelled with, matched among objects of that shape; an unlabelled detection is of no class, so its
+//          object is missed.
+//   classification: of the detections right by the first matching, the share labelled with the right shape and the
+//   right colour.
 // Thread rule: one thread. Errors: none.
 #pragma once
 
@@ -27,7 +31,7 @@ struct Found {
 };
 
 struct Accuracy {
-  double map50 = 0, detection_ap50 = 0, classification = 0;  // 0..1
+  double map50 = 0, detection_ap50 = 0, classification = 0;       // 0..1
   std::uint64_t frames = 0, objects = 0, found = 0, matched = 0;  // objects: those that count
 };
 

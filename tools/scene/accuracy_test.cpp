@@ -5,8 +5,12 @@
 namespace leat::scene {
 namespace {
 
-Object object(float x, std::int32_t shape, std::int32_t colour, bool ignore = false) { return {x, 0, x + 10, 10, shape, colour, 1, ignore}; }
-Found found(float x, float score, std::int32_t shape, std::int32_t colour) { return {x, 0, x + 10, 10, score, shape, colour}; }
+Object object(float x, std::int32_t shape, std::int32_t colour, bool ignore = false) {
+  return {x, 0, x + 10, 10, shape, colour, 1, ignore};
+}
+Found found(float x, float score, std::int32_t shape, std::int32_t colour) {
+  return {x, 0, x + 10, 10, score, shape, colour};
+}
 
 TEST(Accuracy, AllRightIsOne) {
   AccuracyMeter meter;
@@ -65,7 +69,7 @@ TEST(Accuracy, AWrongLabelCostsClassificationAndMap) {
   meter.add(truth, answers);
   EXPECT_DOUBLE_EQ(meter.accuracy().detection_ap50, 1);
   EXPECT_NEAR(meter.accuracy().classification, 1.0 / 3, 1e-12);  // wrong shape, wrong colour
-  EXPECT_NEAR(meter.accuracy().map50, 2.0 / 3, 1e-12);           // shape 0: right then wrong; shape 1: missed; shape 2: right
+  EXPECT_NEAR(meter.accuracy().map50, 2.0 / 3, 1e-12);  // shape 0: right then wrong; shape 1: missed; shape 2: right
 }
 
 TEST(Accuracy, ReadsLabelsOfAResult) {

@@ -12,7 +12,8 @@ struct Tone {
 
 class Canvas {
  public:
-  Canvas(std::uint32_t width, std::uint32_t height) : width_(width), height_(height), rgb_(std::size_t{3} * width * height) {}
+  Canvas(std::uint32_t width, std::uint32_t height)
+      : width_(width), height_(height), rgb_(std::size_t{3} * width * height) {}
 
   // Coordinates in parts of the frame: x of its width, y of its height.
   void box(double x0, double y0, double x1, double y1, Tone tone) {
@@ -59,7 +60,8 @@ class Canvas {
 
 // A grey of the given lightness with a little colour in it.
 Tone muted(Random& random, double light, double colour) {
-  return {light + random.between(-colour, colour), light + random.between(-colour, colour), light + random.between(-colour, colour)};
+  return {light + random.between(-colour, colour), light + random.between(-colour, colour),
+          light + random.between(-colour, colour)};
 }
 
 void paint_house(Canvas& canvas, Random& random, double x0, double x1, double roof, double ground) {
@@ -81,7 +83,8 @@ void paint_street(Canvas& canvas, Random& random, double ground) {
   const Tone mark = muted(random, random.between(180, 235), 8);
   for (double y = ground + 0.12; y < 1; y += random.between(0.12, 0.22)) {
     const double dash = random.between(0.03, 0.09);
-    for (double x = random.between(-0.1, 0); x < 1; x += 2 * dash) canvas.box(x, y, x + dash, y + 0.008 + 0.012 * (y - ground), mark);
+    for (double x = random.between(-0.1, 0); x < 1; x += 2 * dash)
+      canvas.box(x, y, x + dash, y + 0.008 + 0.012 * (y - ground), mark);
   }
   for (int i = 0; i < 60; ++i) {  // manholes, patches, litter
     const double x = random.unit(), y = random.between(ground + 0.03, 1);
@@ -100,7 +103,8 @@ std::vector<std::uint8_t> paint_background(std::uint32_t width, std::uint32_t he
   Canvas canvas(width, height);
   const double ground = random.between(0.42, 0.6), sky = random.between(120, 220);
   canvas.shade(0, ground, {sky - 30, sky - 15, sky + 5}, {sky, sky + 4, sky + 12});
-  for (int i = 0; i < 8; ++i) canvas.blob(random.unit(), random.between(0, 0.2), random.between(0.02, 0.09), muted(random, sky + 20, 4));
+  for (int i = 0; i < 8; ++i)
+    canvas.blob(random.unit(), random.between(0, 0.2), random.between(0.02, 0.09), muted(random, sky + 20, 4));
   for (double x = random.between(-0.1, 0); x < 1;) {
     const double wide = random.between(0.05, 0.18);
     paint_house(canvas, random, x, x + wide, random.between(0.05, ground - 0.12), ground);
@@ -110,8 +114,10 @@ std::vector<std::uint8_t> paint_background(std::uint32_t width, std::uint32_t he
     const double x = random.unit(), crown = random.between(0.03, 0.08), dark = random.between(-15, 15);
     canvas.box(x - 0.004, ground - crown, x + 0.004, ground + 0.01, {88 + dark, 74 + dark, 62 + dark});
     for (int leaf = 0; leaf < 14; ++leaf) {
-      canvas.blob(x + random.between(-0.6, 0.6) * crown, ground - crown - random.between(0, 1.2) * crown, crown * random.between(0.2, 0.5),
-                  {74 + dark + random.between(-12, 12), 98 + dark + random.between(-12, 12), 70 + dark + random.between(-8, 8)});
+      canvas.blob(x + random.between(-0.6, 0.6) * crown, ground - crown - random.between(0, 1.2) * crown,
+                  crown * random.between(0.2, 0.5),
+                  {74 + dark + random.between(-12, 12), 98 + dark + random.between(-12, 12),
+                   70 + dark + random.between(-8, 8)});
     }
   }
   paint_street(canvas, random, ground);

@@ -14,36 +14,115 @@ namespace {
 
 using leat::cli::Type;
 constexpr leat::cli::Option kOptions[] = {
-    {.name = "seed", .letter = 's', .type = Type::integer, .value = "N", .fallback = "1", .min = 0, .max = 9007199254740992, .help = "seed of everything"},
-    {.name = "camera", .letter = 'c', .type = Type::integer, .value = "N", .fallback = "0", .min = 0, .max = 1000000, .help = "first camera: each has its own street and objects"},
-    {.name = "cameras", .type = Type::integer, .value = "N", .fallback = "1", .min = 1, .max = 1000000, .help = "cameras, one after the other"},
-    {.name = "start", .type = Type::integer, .value = "N", .fallback = "0", .min = 0, .max = 1000000000, .help = "first frame of every camera"},
-    {.name = "frames", .letter = 'n', .type = Type::integer, .value = "N", .fallback = "300", .min = 1, .max = 1000000000, .help = "frames of every camera"},
-    {.name = "every", .type = Type::integer, .value = "N", .fallback = "1", .min = 1, .max = 1000000, .help = "step from frame to frame"},
-    {.name = "width", .type = Type::integer, .value = "PIXELS", .fallback = "1280", .min = 32, .max = 8192, .help = "width, even"},
-    {.name = "height", .type = Type::integer, .value = "PIXELS", .fallback = "720", .min = 32, .max = 8192, .help = "height, even"},
-    {.name = "fps", .type = Type::real, .value = "RATE", .fallback = "30", .min = 0.01, .max = 10000, .help = "frames a second of the scene's own time"},
-    {.name = "format", .letter = 'f', .type = Type::choice, .choices = "rgb24|nv12", .fallback = "rgb24", .help = "pixel format"},
-    {.name = "output", .letter = 'o', .type = Type::path, .value = "FILE", .fallback = "-", .help = "raw frames; - is standard output"},
-    {.name = "truth", .letter = 't', .type = Type::path, .value = "FILE", .help = "what is in the frames, one JSON line a frame"},
+    {.name = "seed",
+     .letter = 's',
+     .type = Type::integer,
+     .value = "N",
+     .fallback = "1",
+     .min = 0,
+     .max = 9007199254740992,
+     .help = "seed of everything"},
+    {.name = "camera",
+     .letter = 'c',
+     .type = Type::integer,
+     .value = "N",
+     .fallback = "0",
+     .min = 0,
+     .max = 1000000,
+     .help = "first camera: each has its own street and objects"},
+    {.name = "cameras",
+     .type = Type::integer,
+     .value = "N",
+     .fallback = "1",
+     .min = 1,
+     .max = 1000000,
+     .help = "cameras, one after the other"},
+    {.name = "start",
+     .type = Type::integer,
+     .value = "N",
+     .fallback = "0",
+     .min = 0,
+     .max = 1000000000,
+     .help = "first frame of every camera"},
+    {.name = "frames",
+     .letter = 'n',
+     .type = Type::integer,
+     .value = "N",
+     .fallback = "300",
+     .min = 1,
+     .max = 1000000000,
+     .help = "frames of every camera"},
+    {.name = "every",
+     .type = Type::integer,
+     .value = "N",
+     .fallback = "1",
+     .min = 1,
+     .max = 1000000,
+     .help = "step from frame to frame"},
+    {.name = "width",
+     .type = Type::integer,
+     .value = "PIXELS",
+     .fallback = "1280",
+     .min = 32,
+     .max = 8192,
+     .help = "width, even"},
+    {.name = "height",
+     .type = Type::integer,
+     .value = "PIXELS",
+     .fallback = "720",
+     .min = 32,
+     .max = 8192,
+     .help = "height, even"},
+    {.name = "fps",
+     .type = Type::real,
+     .value = "RATE",
+     .fallback = "30",
+     .min = 0.01,
+     .max = 10000,
+     .help = "frames a second of the scene's own time"},
+    {.name = "format",
+     .letter = 'f',
+     .type = Type::choice,
+     .choices = "rgb24|nv12",
+     .fallback = "rgb24",
+     .help = "pixel format"},
+    {.name = "output",
+     .letter = 'o',
+     .type = Type::path,
+     .value = "FILE",
+     .fallback = "-",
+     .help = "raw frames; - is standard output"},
+    {.name = "truth",
+     .letter = 't',
+     .type = Type::path,
+     .value = "FILE",
+     .help = "what is in the frames, one JSON line a frame"},
 };
 constexpr leat::cli::Example kExamples[] = {
-    {.line = "leat-scene --frames 600 | ffmpeg -f rawvideo -pix_fmt rgb24 -s 1280x720 -r 30 -i - street.mp4", .text = "twenty seconds of video"},
-    {.line = "leat-scene --format nv12 --output street.nv12 --truth street.jsonl", .text = "raw frames with their ground truth"},
+    {.line = "leat-scene --frames 600 | ffmpeg -f rawvideo -pix_fmt rgb24 -s 1280x720 -r 30 -i - street.mp4",
+     .text = "twenty seconds of video"},
+    {.line = "leat-scene --format nv12 --output street.nv12 --truth street.jsonl",
+     .text = "raw frames with their ground truth"},
 };
 constexpr leat::cli::Command kCommand = {
     .name = "leat-scene",
     .summary = "renders a synthetic street scene with its ground truth",
-    .description = "Coloured shapes move and overlap before a busy background. The same seed, camera, frame and size give the same picture. "
-                   "Objects less than 60 % visible, or with a side under 1/22 of the frame's height, are marked \"ignore\" in the truth.",
+    .description =
+        "Coloured shapes move and overlap before a busy background. The same seed, camera, frame and size give the "
+        "same picture. "
+        "Objects less than 60 % visible, or with a side under 1/22 of the frame's height, are marked \"ignore\" in the "
+        "truth.",
     .options = kOptions,
     .examples = kExamples,
 };
 
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
-File open_file(const std::string& path) { return File(path == "-" ? stdout : std::fopen(path.c_str(), "wb"), std::fclose); }
+File open_file(const std::string& path) {
+  return File(path == "-" ? stdout : std::fopen(path.c_str(), "wb"), std::fclose);
+}
 int cannot_write(const std::string& path) {
-  return leat::cli::fail("leat-scene", "cannot write " + path + ": " + std::strerror(errno) + "; name a writable file with room");
+  return leat::cli::fail("leat-scene",
+                         "cannot write " + path + ": " + std::strerror(errno) + "; name a writable file with room");
 }
 
 }  // namespace
@@ -62,7 +141,8 @@ int main(int argc, char** argv) {
                                     .width = static_cast<std::uint32_t>(args.integer("width")),
                                     .height = static_cast<std::uint32_t>(args.integer("height")),
                                     .fps = args.real("fps")};
-  if (options.width % 2 != 0 || options.height % 2 != 0) return leat::cli::fail("leat-scene", "--width and --height must be even");
+  if (options.width % 2 != 0 || options.height % 2 != 0)
+    return leat::cli::fail("leat-scene", "--width and --height must be even");
   const bool nv12 = args.text("format") == "nv12";
   leat::cli::Progress progress("scene", static_cast<std::uint64_t>(frames * cameras), "frames");
   std::vector<std::uint8_t> rgb, yuv;
@@ -73,10 +153,12 @@ int main(int argc, char** argv) {
     for (std::int64_t i = 0; i < frames; ++i) {
       const auto index = static_cast<std::uint64_t>(args.integer("start") + i * args.integer("every"));
       const auto& objects = scene.render(index, rgb.data(), std::size_t{3} * options.width);
-      if (nv12) leat::scene::to_nv12(rgb.data(), std::size_t{3} * options.width, options.width, options.height, yuv.data());
+      if (nv12)
+        leat::scene::to_nv12(rgb.data(), std::size_t{3} * options.width, options.width, options.height, yuv.data());
       const auto& bytes = nv12 ? yuv : rgb;
       // A frame's truth is out before the frame, so that a reader of both never waits for the truth.
-      if (truth && std::fprintf(truth.get(), "%s\n", leat::scene::truth_line(options, index, objects).c_str()) < 0) return cannot_write(truth_path);
+      if (truth && std::fprintf(truth.get(), "%s\n", leat::scene::truth_line(options, index, objects).c_str()) < 0)
+        return cannot_write(truth_path);
       if (std::fwrite(bytes.data(), 1, bytes.size(), output.get()) != bytes.size()) return cannot_write(path);
       progress.add(1);
     }

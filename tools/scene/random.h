@@ -14,7 +14,7 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
   }
-  constexpr double unit() noexcept { return static_cast<double>(next() >> 11) * 0x1p-53; }                // [0, 1)
+  constexpr double unit() noexcept { return static_cast<double>(next() >> 11) * 0x1p-53; }  // [0, 1)
   constexpr double between(double low, double high) noexcept { return low + (high - low) * unit(); }
   constexpr std::uint32_t below(std::uint32_t n) noexcept { return static_cast<std::uint32_t>(unit() * n); }
 
@@ -22,6 +22,8 @@ class Random {
   std::uint64_t state_;
 };
 
-constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept { return Random(a ^ (b * 0xd1342543de82ef95u + 1)).next(); }
+constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {
+  return Random(a ^ (b * 0xd1342543de82ef95u + 1)).next();
+}
 
 }  // namespace leat::scene

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kOutlineMost = 40;  // vertices
 constexpr double kTurn = 2 * std::numbers::pi;
-constexpr double kInner = 0.86;           // the part of an object inside its dark rim
+constexpr double kInner = 0.86;  // the part of an object inside its dark rim
 
 struct Point {
   double x, y;
@@ -32,13 +32,18 @@ std::size_t outline_of(std::int32_t shape, Point* out) {
     return n;
   };
   switch (shape) {
-    case 0: return ring(kOutlineMost, 0.92, 0.92);
-    case 1: return ring(4, 1.15, 1.15);
-    case 2: return ring(3, 1.2, 1.2);
-    case 3: return ring(10, 1.2, 0.5);
+    case 0:
+      return ring(kOutlineMost, 0.92, 0.92);
+    case 1:
+      return ring(4, 1.15, 1.15);
+    case 2:
+      return ring(3, 1.2, 1.2);
+    case 3:
+      return ring(10, 1.2, 0.5);
     default: {
       constexpr double w = 0.36, l = 1.12;
-      const Point cross[] = {{-w, -l}, {w, -l}, {w, -w}, {l, -w}, {l, w}, {w, w}, {w, l}, {-w, l}, {-w, w}, {-l, w}, {-l, -w}, {-w, -w}};
+      const Point cross[] = {{-w, -l}, {w, -l}, {w, -w}, {l, -w}, {l, w},   {w, w},
+                             {w, l},   {-w, l}, {-w, w}, {-l, w}, {-l, -w}, {-w, -w}};
       std::copy(std::begin(cross), std::end(cross), out);
       return std::size(cross);
     }
@@ -70,7 +75,8 @@ double area_of(const Point* p, std::size_t n) {
 template <class Span>
 void scan(const Point* p, std::size_t n, int width, int height, Span&& span) {
   const auto [low, high] = std::minmax_element(p, p + n, [](Point a, Point b) { return a.y < b.y; });
-  const int top = std::max(0, static_cast<int>(std::ceil(low->y - 0.5))), bottom = std::min(height, static_cast<int>(std::ceil(high->y - 0.5)));
+  const int top = std::max(0, static_cast<int>(std::ceil(low->y - 0.5))),
+            bottom = std::min(height, static_cast<int>(std::ceil(high->y - 0.5)));
   double cuts[kOutlineMost];
   for (int y = top; y < bottom; ++y) {
     const double centre = y + 0.5;
@@ -124,7 +130,8 @@ Scene::Scene(const SceneOptions& options) : options_(options) {
 
 // A lane carries one object at a time across the frame; every crossing brings a new one.
 Scene::Body Scene::body_of(const Lane& lane, double seconds) const {
-  const double travelled = lane.phase + std::abs(lane.speed) * seconds, crossing = std::floor(travelled), part = travelled - crossing;
+  const double travelled = lane.phase + std::abs(lane.speed) * seconds, crossing = std::floor(travelled),
+               part = travelled - crossing;
   Random random(mix(lane.key, static_cast<std::uint64_t>(crossing)));
   Body b;
   b.shape = static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(kShapes.size())));
@@ -133,14 +140,16 @@ Scene::Body Scene::body_of(const Lane& lane, double seconds) const {
   const double value = random.between(0.72, 1.0), saturation = random.between(0.75, 1.0);
   b.paint = rgb_of(b.colour, random.between(-7, 7), saturation, value);
   const double across = options_.width + 2 * radius, side = lane.speed < 0 ? 1 - part : part;
-  const double cx = -radius + side * across, cy = height * (lane.baseline + lane.wave * std::sin(kTurn * lane.wave_rate * seconds));
+  const double cx = -radius + side * across,
+               cy = height * (lane.baseline + lane.wave * std::sin(kTurn * lane.wave_rate * seconds));
   const double angle = kTurn * (random.unit() + lane.spin * seconds), stretch = random.between(0.85, 1.15);
   b.points = outline_of(b.shape, b.outline);
   b.top = 1e9, b.bottom = -1e9;
   for (std::size_t i = 0; i < b.points; ++i) {
     const Point p = b.outline[i];
     const double x = p.x * stretch, y = p.y / stretch;
-    const double dx = radius * (x * std::cos(angle) - y * std::sin(angle)), dy = radius * (x * std::sin(angle) + y * std::cos(angle));
+    const double dx = radius * (x * std::cos(angle) - y * std::sin(angle)),
+                 dy = radius * (x * std::sin(angle) + y * std::cos(angle));
     b.outline[i] = {cx + dx, cy + dy};
     b.inner[i] = {cx + kInner * dx, cy + kInner * dy};
     b.top = std::min(b.top, b.outline[i].y);
@@ -157,7 +166,8 @@ void Scene::draw(const Body& body, std::uint8_t id, std::uint8_t* rgb, std::size
       const std::uint8_t r = byte(body.paint.r * shade), g = byte(body.paint.g * shade), b = byte(body.paint.b * shade);
       std::uint8_t* row = rgb + static_cast<std::size_t>(y) * stride;
       for (int x = first; x < last; ++x) row[3 * x] = r, row[3 * x + 1] = g, row[3 * x + 2] = b;
-      std::memset(owner_.data() + static_cast<std::size_t>(y) * options_.width + first, id, static_cast<std::size_t>(last - first));
+      std::memset(owner_.data() + static_cast<std::size_t>(y) * options_.width + first, id,
+                  static_cast<std::size_t>(last - first));
     };
   };
   scan(body.outline, body.points, width, height, fill(0.55));
@@ -166,7 +176,8 @@ void Scene::draw(const Body& body, std::uint8_t id, std::uint8_t* rgb, std::size
 
 const std::vector<Object>& Scene::render(std::uint64_t index, std::uint8_t* rgb, std::size_t stride) {
   const std::size_t row_bytes = std::size_t{3} * options_.width;
-  for (std::uint32_t y = 0; y < options_.height; ++y) std::memcpy(rgb + y * stride, background_.data() + y * row_bytes, row_bytes);
+  for (std::uint32_t y = 0; y < options_.height; ++y)
+    std::memcpy(rgb + y * stride, background_.data() + y * row_bytes, row_bytes);
   std::fill(owner_.begin(), owner_.end(), std::uint8_t{0});
   objects_.clear();
   areas_.clear();
@@ -176,7 +187,8 @@ const std::vector<Object>& Scene::render(std::uint64_t index, std::uint8_t* rgb,
     draw(body, static_cast<std::uint8_t>(i + 1), rgb, stride);
     Object o{.x0 = 1e9f, .y0 = 1e9f, .x1 = -1e9f, .y1 = -1e9f, .shape = body.shape, .colour = body.colour};
     for (std::size_t k = 0; k < body.points; ++k) {
-      const float x = static_cast<float>(std::clamp(body.outline[k].x, 0.0, width)), y = static_cast<float>(std::clamp(body.outline[k].y, 0.0, height));
+      const float x = static_cast<float>(std::clamp(body.outline[k].x, 0.0, width)),
+                  y = static_cast<float>(std::clamp(body.outline[k].y, 0.0, height));
       o.x0 = std::min(o.x0, x), o.x1 = std::max(o.x1, x), o.y0 = std::min(o.y0, y), o.y1 = std::max(o.y1, y);
     }
     areas_.push_back(area_of(body.outline, body.points));
@@ -198,7 +210,8 @@ const std::vector<Object>& Scene::render(std::uint64_t index, std::uint8_t* rgb,
   return objects_;
 }
 
-void to_nv12(const std::uint8_t* rgb, std::size_t stride, std::uint32_t width, std::uint32_t height, std::uint8_t* nv12) {
+void to_nv12(const std::uint8_t* rgb, std::size_t stride, std::uint32_t width, std::uint32_t height,
+             std::uint8_t* nv12) {
   static thread_local std::vector<std::uint8_t> chroma;
   const std::size_t half = std::size_t{width} / 2, quarter = half * height / 2;
   chroma.resize(2 * quarter);
@@ -210,14 +223,18 @@ void to_nv12(const std::uint8_t* rgb, std::size_t stride, std::uint32_t width, s
 
 std::string truth_line(const SceneOptions& options, std::uint64_t frame, const std::vector<Object>& objects) {
   char part[256];
-  std::snprintf(part, sizeof part, R"({"seed":%llu,"camera":%u,"frame":%llu,"width":%u,"height":%u,"objects":[)", static_cast<unsigned long long>(options.seed),
-                options.camera, static_cast<unsigned long long>(frame), options.width, options.height);
+  std::snprintf(part, sizeof part, R"({"seed":%llu,"camera":%u,"frame":%llu,"width":%u,"height":%u,"objects":[)",
+                static_cast<unsigned long long>(options.seed), options.camera, static_cast<unsigned long long>(frame),
+                options.width, options.height);
   std::string line = part;
   for (std::size_t i = 0; i < objects.size(); ++i) {
     const Object& o = objects[i];
-    std::snprintf(part, sizeof part, R"(%s{"box":[%.2f,%.2f,%.2f,%.2f],"shape":"%s","colour":"%s","visible":%.3f,"ignore":%s})", i == 0 ? "" : ",", static_cast<double>(o.x0),
-                  static_cast<double>(o.y0), static_cast<double>(o.x1), static_cast<double>(o.y1), kShapes[static_cast<std::size_t>(o.shape)].data(),
-                  kColours[static_cast<std::size_t>(o.colour)].data(), static_cast<double>(o.visible), o.ignore ? "true" : "false");
+    std::snprintf(part, sizeof part,
+                  R"(%s{"box":[%.2f,%.2f,%.2f,%.2f],"shape":"%s","colour":"%s","visible":%.3f,"ignore":%s})",
+                  i == 0 ? "" : ",", static_cast<double>(o.x0), static_cast<double>(o.y0), static_cast<double>(o.x1),
+                  static_cast<double>(o.y1), kShapes[static_cast<std::size_t>(o.shape)].data(),
+                  kColours[static_cast<std::size_t>(o.colour)].data(), static_cast<double>(o.visible),
+                  o.ignore ? "true" : "false");
     line += part;
   }
   return line + "]}";

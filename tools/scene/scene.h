@@ -1,12 +1,12 @@
 // A synthetic street: coloured shapes that move and overlap before a busy background, rendered in software.
-// It is the training set of tools/models, the ground truth of the tests and the demo's video source, so all three see the
-// same pictures. Deterministic: (seed, camera, frame, size) give the same bytes on every machine of the same arithmetic;
-// any frame can be rendered without those before it.
+// It is the training set of tools/models, the ground truth of the tests and the demo's video source, so all three see
+// the same pictures. Deterministic: (seed, camera, frame, size) give the same bytes on every machine of the same
+// arithmetic; any frame can be rendered without those before it.
 //
 // Ground truth. An object's box is that of its whole outline clipped to the frame, pixels, origin top left, x1 and y1
-// exclusive. `visible` is the share of its whole outline (what lies outside of the frame included) that is neither hidden
-// by a nearer object nor outside. An object does not count (`ignore`) when visible < kVisibleLeast or a side of its box is
-// shorter than kSideLeast of the frame's height: detections of it are neither right nor wrong (accuracy.h).
+// exclusive. `visible` is the share of its whole outline (what lies outside of the frame included) that is neither
+// hidden by a nearer object nor outside. An object does not count (`ignore`) when visible < kVisibleLeast or a side of
+// its box is shorter than kSideLeast of the frame's height: detections of it are neither right nor wrong (accuracy.h).
 //
 // Thread rule: a Scene is used by one thread. Errors: none; sizes outside of kSideMin..kSideMax are clamped.
 #pragma once
@@ -63,18 +63,21 @@ class Scene {
   std::vector<std::uint8_t> background_;  // RGB24, tight
   std::vector<std::uint8_t> owner_;       // per pixel: 1 + index of the nearest object, 0 background
   std::vector<Object> objects_;
-  std::vector<double> areas_;             // of whole outlines, pixels
+  std::vector<double> areas_;  // of whole outlines, pixels
   struct Lane {
     std::uint64_t key;
     double phase, speed, baseline, wave, wave_rate, spin;
   };
-  std::vector<Lane> lanes_;               // farthest first
+  std::vector<Lane> lanes_;  // farthest first
 };
 
-// RGB24 to NV12, BT.601 limited range (what swscale makes of RGB without being told otherwise). Tight planes: Y then UV.
-void to_nv12(const std::uint8_t* rgb, std::size_t stride, std::uint32_t width, std::uint32_t height, std::uint8_t* nv12);
+// RGB24 to NV12, BT.601 limited range (what swscale makes of RGB without being told otherwise). Tight planes: Y then
+// UV.
+void to_nv12(const std::uint8_t* rgb, std::size_t stride, std::uint32_t width, std::uint32_t height,
+             std::uint8_t* nv12);
 
-// One line of JSON without the newline: {"seed":..,"camera":..,"frame":..,"width":..,"height":..,"objects":[{"box":[x0,y0,x1,y1],
+// One line of JSON without the newline:
+// {"seed":..,"camera":..,"frame":..,"width":..,"height":..,"objects":[{"box":[x0,y0,x1,y1],
 // "shape":"star","colour":"red","visible":0.83,"ignore":false}]}
 std::string truth_line(const SceneOptions& options, std::uint64_t frame, const std::vector<Object>& objects);
 

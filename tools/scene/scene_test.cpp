@@ -10,7 +10,8 @@
 namespace leat::scene {
 namespace {
 
-std::vector<std::uint8_t> picture(const SceneOptions& options, std::uint64_t frame, std::vector<Object>* truth = nullptr) {
+std::vector<std::uint8_t> picture(const SceneOptions& options, std::uint64_t frame,
+                                  std::vector<Object>* truth = nullptr) {
   Scene scene(options);
   std::vector<std::uint8_t> rgb(scene.rgb_bytes());
   const auto& objects = scene.render(frame, rgb.data(), std::size_t{3} * scene.options().width);
@@ -49,7 +50,8 @@ TEST(Scene, TruthIsInsideTheFrameAndMarksWhatDoesNotCount) {
       EXPECT_LT(o.x0, o.x1);
       EXPECT_GT(o.visible, 0);
       EXPECT_LE(o.visible, 1);
-      EXPECT_EQ(o.ignore, o.visible < kVisibleLeast || std::min(o.x1 - o.x0, o.y1 - o.y0) < static_cast<float>(kSideLeast * 720));
+      EXPECT_EQ(o.ignore,
+                o.visible < kVisibleLeast || std::min(o.x1 - o.x0, o.y1 - o.y0) < static_cast<float>(kSideLeast * 720));
       (o.ignore ? ignored : counting) += 1;
     }
   }
@@ -68,9 +70,11 @@ TEST(Scene, ColoursLookLikeTheirNames) {
       if (o.visible < 0.999f || o.shape == 2) continue;  // a triangle's box is not centred on it
       const auto x = static_cast<std::size_t>((o.x0 + o.x1) / 2), y = static_cast<std::size_t>((o.y0 + o.y1) / 2);
       const std::uint8_t* p = rgb.data() + (y * 1280 + x) * 3;
-      const double pi = std::acos(-1), hue = std::atan2(std::sqrt(3.0) * (p[1] - p[2]), 2.0 * p[0] - p[1] - p[2]) * 180 / pi;
+      const double pi = std::acos(-1),
+                   hue = std::atan2(std::sqrt(3.0) * (p[1] - p[2]), 2.0 * p[0] - p[1] - p[2]) * 180 / pi;
       const double away = std::abs(std::remainder(hue - kHues[o.colour], 360));
-      EXPECT_LT(away, 15) << kColours[static_cast<std::size_t>(o.colour)] << " at " << x << "," << y << " camera " << camera;
+      EXPECT_LT(away, 15) << kColours[static_cast<std::size_t>(o.colour)] << " at " << x << "," << y << " camera "
+                          << camera;
       ++seen;
     }
   }
@@ -84,7 +88,8 @@ TEST(Scene, ObjectsMoveALittleFromFrameToFrame) {
   int moved = 0;
   for (const Object& a : before) {
     for (const Object& b : after) {
-      if (a.shape != b.shape || a.colour != b.colour || std::abs(a.x0 - b.x0) > 20 || std::abs(a.y0 - b.y0) > 20) continue;
+      if (a.shape != b.shape || a.colour != b.colour || std::abs(a.x0 - b.x0) > 20 || std::abs(a.y0 - b.y0) > 20)
+        continue;
       moved += a.x0 != b.x0;
     }
   }
@@ -104,8 +109,9 @@ TEST(Scene, Nv12OfGreyHasLimitedRangeAndNeutralChroma) {
 
 TEST(Scene, TruthLineIsJson) {
   const std::vector<Object> objects = {{1, 2, 30.5f, 40, 3, 0, 0.83f, false}};
-  EXPECT_EQ(truth_line({.seed = 9, .camera = 2}, 5, objects),
-            R"({"seed":9,"camera":2,"frame":5,"width":1280,"height":720,"objects":[{"box":[1.00,2.00,30.50,40.00],"shape":"star","colour":"red","visible":0.830,"ignore":false}]})");
+  EXPECT_EQ(
+      truth_line({.seed = 9, .camera = 2}, 5, objects),
+      R"({"seed":9,"camera":2,"frame":5,"width":1280,"height":720,"objects":[{"box":[1.00,2.00,30.50,40.00],"shape":"star","colour":"red","visible":0.830,"ignore":false}]})");
 }
 
 }  // namespace

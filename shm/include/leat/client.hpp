@@ -60,7 +60,9 @@ class Answer {
   Outcome outcome() const noexcept { return static_cast<Outcome>(raw_.outcome); }
   Reason reason() const noexcept { return static_cast<Reason>(raw_.reason); }
   const leat_result* result() const noexcept { return raw_.result; }
-  std::chrono::nanoseconds latency() const noexcept { return std::chrono::nanoseconds(raw_.answered_ns - raw_.capture_ns); }
+  std::chrono::nanoseconds latency() const noexcept {
+    return std::chrono::nanoseconds(raw_.answered_ns - raw_.capture_ns);
+  }
 
  private:
   leat_answer raw_{};

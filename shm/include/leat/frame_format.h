@@ -7,12 +7,13 @@
 
 #include <stdint.h>
 
-#define LEAT_FORMATS(X)                                                                                          \
-  X(nv12, 1, 2, "4:2:0, a plane of Y, a plane of interleaved U V at half width and height")                      \
-  X(i420, 2, 3, "4:2:0, planes of Y, U, V; U and V at half width and height")                                    \
-  X(rgb24, 3, 1, "one plane, 3 bytes a pixel: R, G, B")                                                          \
-  X(bgr24, 4, 1, "one plane, 3 bytes a pixel: B, G, R")                                                          \
-  X(gray8, 5, 1, "one plane, 1 byte a pixel")
+#define LEAT_FORMATS(X)                                                                     \
+  X(nv12, 1, 2, "4:2:0, a plane of Y, a plane of interleaved U V at half width and height") \
+  X(i420, 2, 3, "4:2:0, planes of Y, U, V; U and V at half width and height")               \
+  X(rgb24, 3, 1, "one plane, 3 bytes a pixel: R, G, B")                                     \
+  X(bgr24, 4, 1, "one plane, 3 bytes a pixel: B, G, R")                                     \
+  X(gray8, 5, 1, "one plane, 1 byte a pixel")                                               \
+  X(tensors, 6, 1, "no picture: tensors as the model takes them (leat_tensor_shape), each at a multiple of 64 bytes")
 
 #define LEAT_MAX_PLANES 3
 
@@ -29,9 +30,9 @@ typedef enum leat_format {
 
 /* What a slot holds. Version 1 serves host memory; the other kinds keep their place in the descriptors. */
 typedef enum leat_slot_memory {
-  LEAT_SLOT_HOST = 0,      /* pixels in the stream's frame segment */
-  LEAT_SLOT_DEVICE = 1,    /* a handle to device memory */
-  LEAT_SLOT_BITSTREAM = 2  /* compressed bytes in the frame segment */
+  LEAT_SLOT_HOST = 0,     /* pixels in the stream's frame segment */
+  LEAT_SLOT_DEVICE = 1,   /* a handle to device memory */
+  LEAT_SLOT_BITSTREAM = 2 /* compressed bytes in the frame segment */
 } leat_slot_memory;
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 /* Leat's client library: the C ABI.
  *
- * A client connects to leatd over its Unix socket, opens streams, and for every frame: acquires a slot, writes pixels into
- * it (the only write of the frame, ever), submits it, and later takes exactly one answer: a result, or a refusal with its
- * reason. Nothing blocks without limit; a full stream is an answer (LEAT_ERROR_ring_full).
+ * A client connects to leatd over its Unix socket, opens streams, and for every frame: acquires a slot, writes pixels
+ * into it (the only write of the frame, ever), submits it, and later takes exactly one answer: a result, or a refusal
+ * with its reason. Nothing blocks without limit; a full stream is an answer (LEAT_ERROR_ring_full).
  *
  *   leat_client* client;            leat_connect(NULL, &client);
  *   leat_stream_options options;    leat_stream_options_init(&options); options.application = "shapes"; ...
@@ -14,10 +14,11 @@
  *
  * Times: `_ns` are nanoseconds; points in time are CLOCK_MONOTONIC (leat_now_ns).
  * Thread rule, per client: one thread may submit (acquire, abandon, submit, cancel, flush) while another takes answers
- * (next_answer, release); opening and closing streams and disconnecting exclude both. Different clients are independent.
- * Errors: functions return a leat_error; leat_last_error() is one line about the calling thread's last failed call: what
- * went wrong and what to do. After LEAT_ERROR_disconnected every call on that client fails alike: disconnect and connect anew.
- * ABI: structs only grow at their end; leat_abi_version() tells the library's, LEAT_ABI_VERSION the header's. */
+ * (next_answer, release); opening and closing streams and disconnecting exclude both. Different clients are
+ * independent. Errors: functions return a leat_error; leat_last_error() is one line about the calling thread's last
+ * failed call: what went wrong and what to do. After LEAT_ERROR_disconnected every call on that client fails alike:
+ * disconnect and connect anew. ABI: structs only grow at their end; leat_abi_version() tells the library's,
+ * LEAT_ABI_VERSION the header's. */
 #ifndef LEAT_LEAT_H
 #define LEAT_LEAT_H
 
@@ -26,13 +27,14 @@
 
 #include "leat/frame_format.h"
 #include "leat/outcome.h"
+#include "leat/result_parts.h"
 #include "leat/result_types.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define LEAT_ABI_VERSION 1u
+#define LEAT_ABI_VERSION 2u
 
 #if defined(__GNUC__)
 #define LEAT_API __attribute__((visibility("default")))
@@ -41,21 +43,21 @@ extern "C" {
 #endif
 
 /* LEAT_ERRORS(X): X(name, value, text). Append only: the daemon sends them over the wire. */
-#define LEAT_ERRORS(X)                                                                                              \
-  X(ok, 0, "no error")                                                                                              \
-  X(daemon_absent, 1, "no leatd answers at the socket; start leatd or name its socket")                             \
-  X(wrong_version, 2, "client library and leatd speak different versions; install the same release of both")        \
-  X(no_such_application, 3, "leatd serves no application of that name; `leat status` lists them")                   \
-  X(not_permitted, 4, "leatd's configuration does not allow this user or request")                                  \
-  X(format_mismatch, 5, "the format, size or stride is not one the application takes")                              \
-  X(ring_full, 6, "every slot of the stream is in use; take and release answers, skip this frame, or open deeper")  \
-  X(timed_out, 7, "no answer came within the time given")                                                           \
-  X(invalid_argument, 8, "an argument is out of its range")                                                         \
-  X(disconnected, 9, "leatd closed the connection or ended; disconnect and connect again")                          \
-  X(no_room, 10, "a limit of leatd is reached; close streams or raise the limit in its configuration")              \
-  X(no_memory, 11, "memory for the segments could not be had; lower depth or frame size, or free memory")           \
-  X(protocol, 12, "leatd sent something this library does not understand; install the same release of both")        \
-  X(system, 13, "a system call failed")                                                                             \
+#define LEAT_ERRORS(X)                                                                                             \
+  X(ok, 0, "no error")                                                                                             \
+  X(daemon_absent, 1, "no leatd answers at the socket; start leatd or name its socket")                            \
+  X(wrong_version, 2, "client library and leatd speak different versions; install the same release of both")       \
+  X(no_such_application, 3, "leatd serves no application of that name; `leat status` lists them")                  \
+  X(not_permitted, 4, "leatd's configuration does not allow this user or request")                                 \
+  X(format_mismatch, 5, "the format, size or stride is not one the application takes")                             \
+  X(ring_full, 6, "every slot of the stream is in use; take and release answers, skip this frame, or open deeper") \
+  X(timed_out, 7, "no answer came within the time given")                                                          \
+  X(invalid_argument, 8, "an argument is out of its range")                                                        \
+  X(disconnected, 9, "leatd closed the connection or ended; disconnect and connect again")                         \
+  X(no_room, 10, "a limit of leatd is reached; close streams or raise the limit in its configuration")             \
+  X(no_memory, 11, "memory for the segments could not be had; lower depth or frame size, or free memory")          \
+  X(protocol, 12, "leatd sent something this library does not understand; install the same release of both")       \
+  X(system, 13, "a system call failed")                                                                            \
   X(not_ready, 14, "leatd is starting or stopping; try again")
 
 typedef enum leat_error {
@@ -66,10 +68,10 @@ typedef enum leat_error {
 
 /* What happens to a frame submitted while `depth` requests of its stream are already waiting or running.
  * LEAT_OVERLOADS(X): X(name, value, text) */
-#define LEAT_OVERLOADS(X)                                                                  \
-  X(fifo, 0, "the new frame is refused (queue_full)")                                      \
-  X(latest, 1, "the oldest waiting frame, by capture time, gives way (superseded)")        \
-  X(latest_per_key, 2, "a waiting frame of the same key gives way (superseded)")           \
+#define LEAT_OVERLOADS(X)                                                           \
+  X(fifo, 0, "the new frame is refused (queue_full)")                               \
+  X(latest, 1, "the oldest waiting frame, by capture time, gives way (superseded)") \
+  X(latest_per_key, 2, "a waiting frame of the same key gives way (superseded)")    \
   X(never_drop, 3, "nothing is given up; late frames are still delivered, as late")
 
 typedef enum leat_overload {
@@ -90,62 +92,68 @@ typedef struct leat_stream leat_stream; /* owned by its client; dies with it */
 
 /* ---- library ---- */
 LEAT_API uint32_t leat_abi_version(void);
-LEAT_API const char* leat_error_name(leat_error error);      /* "ring_full"; static */
-LEAT_API const char* leat_error_text(leat_error error);      /* from the table; static */
-LEAT_API const char* leat_last_error(void);                  /* this thread's; valid until its next failed call */
-LEAT_API const char* leat_outcome_name(uint8_t outcome);     /* "completed"; static */
-LEAT_API const char* leat_reason_name(uint8_t reason);       /* "expired"; static */
+LEAT_API const char* leat_error_name(leat_error error);  /* "ring_full"; static */
+LEAT_API const char* leat_error_text(leat_error error);  /* from the table; static */
+LEAT_API const char* leat_last_error(void);              /* this thread's; valid until its next failed call */
+LEAT_API const char* leat_outcome_name(uint8_t outcome); /* "completed"; static */
+LEAT_API const char* leat_reason_name(uint8_t reason);   /* "expired"; static */
 LEAT_API const char* leat_reason_text(uint8_t reason);
-LEAT_API int64_t leat_now_ns(void);                          /* CLOCK_MONOTONIC */
-/* The socket used when none is named: $LEAT_SOCKET, else $XDG_RUNTIME_DIR/leat.sock, else /run/leat/leat.sock. Static. */
+LEAT_API int64_t leat_now_ns(void); /* CLOCK_MONOTONIC */
+/* The socket used when none is named: $LEAT_SOCKET, else $XDG_RUNTIME_DIR/leat.sock, else /run/leat/leat.sock. Static.
+ */
 LEAT_API const char* leat_default_socket(void);
 
 /* ---- connection ---- */
 typedef enum leat_wait {
-  LEAT_WAIT_PARK = 0,  /* sleeps at once: right for answers that take longer than some 50 us */
-  LEAT_WAIT_YIELD = 1  /* yields the core a while first: for answers faster than a wake */
+  LEAT_WAIT_PARK = 0, /* sleeps at once: right for answers that take longer than some 50 us */
+  LEAT_WAIT_YIELD = 1 /* yields the core a while first: for answers faster than a wake */
 } leat_wait;
 
 typedef struct leat_connect_options {
-  const char* socket;  /* NULL: leat_default_socket() */
-  const char* name;    /* shown by `leat top`; NULL: the program's name. At most 31 bytes are kept */
-  int64_t timeout_ns;  /* for each control exchange with leatd; 0: two seconds */
-  uint32_t wait;       /* how leat_next_answer waits: leat_wait */
-  uint32_t reserved;   /* 0 */
+  const char* socket; /* NULL: leat_default_socket() */
+  const char* name;   /* shown by `leat top`; NULL: the program's name. At most 31 bytes are kept */
+  int64_t timeout_ns; /* to be let in, and for each control exchange with leatd; 0: two seconds */
+  uint32_t wait;      /* how leat_next_answer waits: leat_wait */
+  uint32_t reserved;  /* 0 */
 } leat_connect_options;
 
 /* `options` may be NULL. On LEAT_ERROR_ok *out is owned by the caller (leat_disconnect). */
 LEAT_API leat_error leat_connect(const leat_connect_options* options, leat_client** out);
-/* Ends every stream; frames in flight are given up. Answers and frames of this client become invalid. NULL is allowed. */
+/* Ends every stream; frames in flight are given up. Answers and frames of this client become invalid. NULL is allowed.
+ */
 LEAT_API void leat_disconnect(leat_client* client);
 
 /* ---- streams ---- */
 typedef struct leat_stream_options {
   const char* application;
-  uint32_t format;                    /* leat_format */
-  uint32_t width, height;             /* pixels, 1..16384; even for nv12 and i420 */
-  uint32_t strides[LEAT_MAX_PLANES];  /* bytes a row of each plane; 0: tight, rounded up to 64 */
-  uint32_t depth;                     /* requests waiting or running at once, 1..64; 0: 4 */
-  uint32_t slots;                     /* frame slots; 0: depth + 3 (one being written, one being read, one spare) */
-  uint32_t overload;                  /* leat_overload */
-  uint32_t priority;                  /* leat_priority */
-  int64_t slo_ns;                     /* 0: the application's. The deadline is capture + slo */
-  int64_t max_age_ns;                 /* 0: none. An answer older than this, from capture, is worthless */
-  int64_t period_ns;                  /* 0: not periodic */
-  uint32_t memory;                    /* leat_slot_memory; LEAT_SLOT_HOST */
-  uint32_t reserved;                  /* 0 */
+  uint32_t format;                   /* leat_format */
+  uint32_t width, height;            /* pixels, 1..16384; even for nv12 and i420 */
+  uint32_t strides[LEAT_MAX_PLANES]; /* bytes a row of each plane; 0: tight, rounded up to 64 */
+  uint32_t depth;                    /* requests waiting or running at once, 1..64; 0: 4 */
+  uint32_t slots;                    /* frame slots; 0: depth + 3 (one being written, one being read, one spare) */
+  uint32_t overload;                 /* leat_overload */
+  uint32_t priority;                 /* leat_priority */
+  int64_t slo_ns;                    /* 0: the application's. The deadline is capture + slo */
+  int64_t max_age_ns;                /* 0: none. An answer older than this, from capture, is worthless */
+  int64_t period_ns;                 /* 0: not periodic */
+  uint32_t memory;                   /* leat_slot_memory; LEAT_SLOT_HOST */
+  uint32_t reserved;                 /* 0 */
+  const leat_tensor_shape* tensors;  /* format tensors: the inputs, in the model's order; read by leat_open_stream */
+  uint32_t tensor_count;             /* 1..8 with that format, else 0; width and height may be 0 then */
+  uint32_t reserved1;                /* 0 */
 } leat_stream_options;
 
 /* Zeroes everything, then overload = latest and priority = normal. */
 LEAT_API void leat_stream_options_init(leat_stream_options* options);
-/* Creates and maps the stream's slots (prefaulted: about 1 ms per MiB). *out belongs to the client. */
+/* Creates and maps the stream's slots (leatd brings the memory, a few seconds per GiB). *out belongs to the client. */
 LEAT_API leat_error leat_open_stream(leat_client* client, const leat_stream_options* options, leat_stream** out);
 /* Frames in flight are answered `dropped(stream_closed)` or at the end of what runs; those answers are discarded.
  * The stream, its frames and its answers become invalid. */
 LEAT_API leat_error leat_close_stream(leat_stream* stream);
 LEAT_API uint32_t leat_stream_slots(const leat_stream* stream);
 LEAT_API int64_t leat_stream_slo_ns(const leat_stream* stream); /* as granted by leatd */
-/* Name of a class: head 0 the detector's or top-k classifier's classes, head 1 + h the names of label head h. NULL: unknown. */
+/* Name of a class: head 0 the detector's or top-k classifier's classes, head 1 + h the names of label head h. NULL:
+ * unknown. */
 LEAT_API const char* leat_class_name(const leat_stream* stream, uint32_t head, int32_t class_id);
 
 /* ---- frames ---- */
@@ -154,21 +162,25 @@ typedef struct leat_frame {
   uint32_t slot, generation;
   uint32_t format, width, height;
   uint32_t plane_count;
-  uint8_t* planes[LEAT_MAX_PLANES];      /* into shared memory */
-  uint32_t strides[LEAT_MAX_PLANES];     /* bytes from row to row */
+  uint8_t* planes[LEAT_MAX_PLANES];  /* into shared memory */
+  uint32_t strides[LEAT_MAX_PLANES]; /* bytes from row to row */
   uint32_t rows[LEAT_MAX_PLANES];
-  uint32_t row_bytes[LEAT_MAX_PLANES];   /* bytes that carry pixels, <= stride */
-  uint64_t bytes;                        /* room of the slot, from planes[0] */
+  uint32_t row_bytes[LEAT_MAX_PLANES]; /* bytes that carry pixels, <= stride */
+  uint64_t bytes;                      /* room of the slot, from planes[0] */
+  uint32_t tensor_count;               /* format tensors: tensors[0..tensor_count), else 0 */
+  uint32_t reserved;
+  void* tensors[LEAT_MAX_TENSORS]; /* into shared memory, 64-byte aligned */
+  uint64_t tensor_bytes[LEAT_MAX_TENSORS];
 } leat_frame;
 
 typedef struct leat_submit_options {
-  int64_t capture_ns;   /* when the picture was taken; 0: now. Later than now is taken as now */
-  int64_t deadline_ns;  /* 0: capture + SLO; otherwise may only tighten it */
-  uint64_t cookie;      /* the caller's own; comes back in the answer */
-  uint32_t key;         /* for latest_per_key */
-  uint32_t items;       /* one request may be several items of one batch; 0: 1 */
-  uint32_t flags;       /* LEAT_SUBMIT_MORE: more frames follow at once; leat_flush() or a submit without it sends the wake */
-  uint32_t reserved;    /* 0 */
+  int64_t capture_ns;  /* when the picture was taken; 0: now. Later than now is taken as now */
+  int64_t deadline_ns; /* 0: capture + SLO; otherwise may only tighten it */
+  uint64_t cookie;     /* the caller's own; comes back in the answer */
+  uint32_t key;        /* for latest_per_key */
+  uint32_t items;      /* one request may be several items of one batch; 0: 1 */
+  uint32_t flags; /* LEAT_SUBMIT_MORE: more frames follow at once; leat_flush() or a submit without it sends the wake */
+  uint32_t reserved; /* 0 */
 } leat_submit_options;
 #define LEAT_SUBMIT_MORE 1u
 
@@ -176,8 +188,9 @@ typedef struct leat_submit_options {
 LEAT_API leat_error leat_acquire(leat_stream* stream, leat_frame* out);
 /* Gives an acquired slot back unsubmitted. */
 LEAT_API void leat_abandon(leat_frame* frame);
-/* Hands the slot to leatd; the caller must not touch its pixels until the answer. On success exactly one answer follows.
- * `options` and `ticket` may be NULL; the ticket names the request for leat_cancel. On an error the slot is still acquired. */
+/* Hands the slot to leatd; the caller must not touch its pixels until the answer. On success exactly one answer
+ * follows. `options` and `ticket` may be NULL; the ticket names the request for leat_cancel. On an error the slot is
+ * still acquired. */
 LEAT_API leat_error leat_submit(leat_frame* frame, const leat_submit_options* options, uint64_t* ticket);
 LEAT_API leat_error leat_flush(leat_client* client);
 /* Asks for an early end; the one answer says whether it came in time (`dropped(cancelled)`) or not. */
@@ -187,25 +200,26 @@ LEAT_API leat_error leat_cancel(leat_stream* stream, uint64_t ticket);
 typedef struct leat_answer {
   leat_stream* stream;
   uint64_t ticket, cookie;
-  uint8_t outcome;             /* leat_outcome */
-  uint8_t reason;              /* leat_reason */
+  uint8_t outcome; /* leat_outcome */
+  uint8_t reason;  /* leat_reason */
   uint8_t reserved[2];
   uint32_t slot;
   uint32_t generation;
-  uint32_t where;              /* index of the application's module where it was dropped or failed; UINT32_MAX: none */
+  uint32_t where; /* index of the application's module where it was dropped or failed; UINT32_MAX: none */
   int64_t capture_ns, deadline_ns, answered_ns;
-  const leat_result* result;   /* NULL unless completed or late; valid until leat_release */
+  const leat_result* result; /* NULL unless completed or late; valid until leat_release */
+  uint64_t result_bytes;     /* room at result, head and parts: for leat_part_at (result_parts.h) */
 } leat_answer;
 
-/* The next answer of any stream of this client. timeout_ns: 0 polls, < 0 waits for ever. LEAT_ERROR_timed_out: none came.
- * Every answer must be released: that frees its slot. */
+/* The next answer of any stream of this client. timeout_ns: 0 polls, < 0 waits for ever. LEAT_ERROR_timed_out: none
+ * came. Every answer must be released: that frees its slot. */
 LEAT_API leat_error leat_next_answer(leat_client* client, int64_t timeout_ns, leat_answer* out);
 /* The answered frame's pixels, still unchanged (for drawing on them), until leat_release. */
 LEAT_API leat_error leat_answer_frame(const leat_answer* answer, leat_frame* out);
 LEAT_API void leat_release(leat_answer* answer);
-/* A descriptor for poll, epoll or asyncio, owned by the client: readable when answers may be there, hung up when leatd is
- * gone. Before each wait on it, the first too, call leat_next_answer(client, 0, ..) until it says timed_out: that arms it.
- * -1: disconnected. */
+/* A descriptor for poll, epoll or asyncio, owned by the client: readable when answers may be there, hung up when leatd
+ * is gone. Before each wait on it, the first too, call leat_next_answer(client, 0, ..) until it says timed_out: that
+ * arms it. -1: disconnected. */
 LEAT_API int leat_answer_fd(leat_client* client);
 
 #ifdef __cplusplus

@@ -7,5 +7,6 @@ int main() {
   if (client.ok() || leat_abi_version() != LEAT_ABI_VERSION) return 1;
   std::printf("as expected: %s\n", client.error().c_str());
   leat::StreamOptions options;
-  return client.error().find("/nowhere/leat.sock") != std::string::npos && options.overload == LEAT_OVERLOAD_latest ? 0 : 1;
+  return client.error().find("/nowhere/leat.sock") != std::string::npos && options.overload == LEAT_OVERLOAD_latest ? 0
+                                                                                                                    : 1;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <condition_variable>
 #include <cstdio>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -63,7 +64,8 @@ class Writer : public Annotator {
     stream_->time_base = encoder_->time_base;
     if (error >= 0) error = ::avio_open(&output_->pb, path.c_str(), AVIO_FLAG_WRITE);
     if (error >= 0) error = ::avformat_write_header(output_, nullptr);
-    if (error < 0) return Error{"'" + path + "' cannot be written: " + av_text(error) + "; name a writable file with room"};
+    if (error < 0)
+      return Error{"'" + path + "' cannot be written: " + av_text(error) + "; name a writable file with room"};
     picture_ = ::av_frame_alloc();
     packet_ = ::av_packet_alloc();
     thread_ = std::thread([this] { encode_all(); });
@@ -101,7 +103,9 @@ class Writer : public Annotator {
   void encode_all() {
     std::unique_lock lock(mutex_);
     for (;;) {
-      wake_.wait(lock, [this] { return ended_ || (!waiting_.empty() && (waiting_.begin()->first == next_ || waiting_.size() > kReorder)); });
+      wake_.wait(lock, [this] {
+        return ended_ || (!waiting_.empty() && (waiting_.begin()->first == next_ || waiting_.size() > kReorder));
+      });
       if (waiting_.empty()) return;
       auto first = waiting_.extract(waiting_.begin());
       next_ = first.key() + 1;
@@ -119,8 +123,11 @@ class Writer : public Annotator {
     if (const int error = ::av_frame_get_buffer(picture_, 0); error < 0) return error;
     const std::vector<std::uint8_t>* planes[] = {&canvas.y, &canvas.u, &canvas.v};
     for (int p = 0; p < 3; ++p) {
-      const std::size_t row_bytes = p == 0 ? canvas.width : canvas.width / 2, rows = p == 0 ? canvas.height : canvas.height / 2;
-      for (std::size_t row = 0; row < rows; ++row) std::copy_n(planes[p]->data() + row * row_bytes, row_bytes, picture_->data[p] + static_cast<std::ptrdiff_t>(row) * picture_->linesize[p]);
+      const std::size_t row_bytes = p == 0 ? canvas.width : canvas.width / 2,
+                        rows = p == 0 ? canvas.height : canvas.height / 2;
+      for (std::size_t row = 0; row < rows; ++row)
+        std::copy_n(planes[p]->data() + row * row_bytes, row_bytes,
+                    picture_->data[p] + static_cast<std::ptrdiff_t>(row) * picture_->linesize[p]);
     }
     const int error = send(picture_);
     ::av_frame_unref(picture_);
@@ -173,9 +180,59 @@ std::string name_or_number(const leat_stream* stream, std::uint32_t head, std::i
   return name != nullptr ? name : std::to_string(class_id);
 }
 
+constexpr Ink kPartInk{.y = 200, .u = 60, .v = 100};
+
+void draw_quad(Canvas& canvas, const float (&quad)[8], int thickness) {
+  for (int corner = 0; corner < 4; ++corner) {
+    const int next = (corner + 1) % 4;
+    draw_line(canvas, quad[2 * corner], quad[2 * corner + 1], quad[2 * next], quad[2 * next + 1], thickness, kPartInk);
+  }
+}
+
+// What lies behind the head of a result and can be drawn: boxes, turned boxes, points, masks, lines of text.
+void draw_part(Canvas& canvas, const leat_stream* stream, const leat_part_view& part, int scale) {
+  const auto each = [&]<class T>(T row, auto&& draw) {
+    for (std::uint64_t i = 0; i < part.count; ++i) {
+      std::memcpy(&row, static_cast<const char*>(part.data) + i * sizeof row, sizeof row);
+      draw(row);
+    }
+  };
+  if (part.kind == LEAT_PART_boxes)
+    each(leat_box{}, [&](const leat_box& b) {
+      draw_box(canvas, b.x0, b.y0, b.x1, b.y1, scale + 1, kPartInk);
+      draw_text(canvas, static_cast<int>(b.x0), static_cast<int>(b.y0) - text_height(scale),
+                name_or_number(stream, 0, b.class_id), scale, kPartInk);
+    });
+  if (part.kind == LEAT_PART_oriented)
+    each(leat_oriented_box{}, [&](const leat_oriented_box& b) {
+      const float c = std::cos(b.angle), s = std::sin(b.angle), w = b.width / 2, h = b.height / 2;
+      draw_quad(canvas,
+                {b.cx - w * c + h * s, b.cy - w * s - h * c, b.cx + w * c + h * s, b.cy + w * s - h * c,
+                 b.cx + w * c - h * s, b.cy + w * s + h * c, b.cx - w * c - h * s, b.cy - w * s + h * c},
+                scale + 1);
+    });
+  if (part.kind == LEAT_PART_keypoints)
+    each(leat_keypoint{}, [&](const leat_keypoint& k) {
+      if (k.score > .3F) draw_line(canvas, k.x, k.y, k.x, k.y, 3 * scale, kPartInk);
+    });
+  for (std::uint32_t i = 0; i < part.count && part.kind == LEAT_PART_masks; ++i) {
+    leat_mask mask;
+    if (const std::uint8_t* bits = leat_mask_at(&part, i, &mask)) draw_mask(canvas, mask, bits, kPartInk);
+  }
+  for (std::uint32_t i = 0; i < part.count && part.kind == LEAT_PART_text; ++i) {
+    leat_text line;
+    const char* text = leat_text_at(&part, i, &line);
+    if (text == nullptr) continue;
+    draw_quad(canvas, line.quad, scale);
+    draw_text(canvas, static_cast<int>(line.quad[0]), static_cast<int>(line.quad[1]) - text_height(scale),
+              std::string_view(text, line.length), scale, kPartInk);
+  }
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Annotator>> Annotator::open(const std::string& path, std::uint32_t width, std::uint32_t height, double rate) {
+Result<std::unique_ptr<Annotator>> Annotator::open(const std::string& path, std::uint32_t width, std::uint32_t height,
+                                                   double rate) {
   auto writer = std::make_unique<Writer>();
   if (const Status opened = writer->open(path, width, height, rate); !opened.ok()) return Error{opened.error()};
   return std::unique_ptr<Annotator>(std::move(writer));
@@ -186,7 +243,8 @@ void draw_answer(Canvas& canvas, const leat_answer& answer) {
   const auto outcome = static_cast<Outcome>(answer.outcome);
   char head[96];
   if (answer.result == nullptr) {
-    std::snprintf(head, sizeof head, "%s (%s)", std::string(name_of(outcome)).c_str(), std::string(name_of(static_cast<Reason>(answer.reason))).c_str());
+    std::snprintf(head, sizeof head, "%s (%s)", std::string(name_of(outcome)).c_str(),
+                  std::string(name_of(static_cast<Reason>(answer.reason))).c_str());
     draw_text(canvas, 4, 4, head, scale + 1, ink_of_rgb(255, 160, 60));
     return;
   }
@@ -205,8 +263,11 @@ void draw_answer(Canvas& canvas, const leat_answer& answer) {
     draw_box(canvas, found.x0, found.y0, found.x1, found.y1, scale + 1, ink);
     draw_text(canvas, static_cast<int>(found.x0), static_cast<int>(found.y0) - text_height(scale), text, scale, ink);
   }
-  std::snprintf(head, sizeof head, "%s, %.1f ms, %u found", std::string(name_of(outcome)).c_str(), static_cast<double>(answer.answered_ns - answer.capture_ns) / 1e6,
-                result.detection_count);
+  std::uint32_t index = 0;
+  for (leat_part_view part; leat_next_part(&result, answer.result_bytes, &index, &part) != 0;)
+    draw_part(canvas, answer.stream, part, scale);
+  std::snprintf(head, sizeof head, "%s, %.1f ms, %u found", std::string(name_of(outcome)).c_str(),
+                static_cast<double>(answer.answered_ns - answer.capture_ns) / 1e6, result.detection_count);
   draw_text(canvas, 4, 4, head, scale, outcome == Outcome::late ? ink_of_rgb(255, 160, 60) : ink_of_rgb(255, 255, 255));
 }
 

@@ -13,8 +13,10 @@ namespace leat::tools {
 
 class Annotator {
  public:
-  // The container is chosen by the path's ending (.mp4, .mkv); H.264 where libavcodec has an encoder for it, else MPEG-4.
-  static Result<std::unique_ptr<Annotator>> open(const std::string& path, std::uint32_t width, std::uint32_t height, double rate);
+  // The container is chosen by the path's ending (.mp4, .mkv); H.264 where libavcodec has an encoder for it, else
+  // MPEG-4.
+  static Result<std::unique_ptr<Annotator>> open(const std::string& path, std::uint32_t width, std::uint32_t height,
+                                                 double rate);
   virtual ~Annotator() = default;
   // `index` numbers the submitted pictures; answers may come out of order by a few.
   virtual void add(std::uint64_t index, Canvas canvas) = 0;

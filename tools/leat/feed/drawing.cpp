@@ -1,6 +1,7 @@
 #include "tools/leat/feed/drawing.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace leat::tools {
@@ -13,6 +14,7 @@ struct Glyph {
   char letter;
   const char* rows;
 };
+// clang-format off
 constexpr Glyph kGlyphs[] = {
     {'a', " ### " "#   #" "#   #" "#####" "#   #" "#   #" "#   #"}, {'b', "#### " "#   #" "#   #" "#### " "#   #" "#   #" "#### "},
     {'c', " ####" "#    " "#    " "#    " "#    " "#    " " ####"}, {'d', "#### " "#   #" "#   #" "#   #" "#   #" "#   #" "#### "},
@@ -38,6 +40,7 @@ constexpr Glyph kGlyphs[] = {
     {'(', "   # " "  #  " " #   " " #   " " #   " "  #  " "   # "}, {')', " #   " "  #  " "   # " "   # " "   # " "  #  " " #   "},
     {',', "     " "     " "     " "     " " ##  " "  #  " " #   "}, {'#', " # # " " # # " "#####" " # # " "#####" " # # " " # # "},
 };
+// clang-format on
 static_assert([] {
   for (const Glyph& glyph : kGlyphs) {
     if (std::string_view(glyph.rows).size() != kGlyphWidth * kGlyphHeight) return false;
@@ -59,8 +62,11 @@ void fill(Canvas& canvas, int x0, int y0, int x1, int y1, Ink ink) {
   y0 = std::clamp(y0, 0, static_cast<int>(canvas.height));
   y1 = std::clamp(y1, y0, static_cast<int>(canvas.height));
   if (x0 == x1) return;
-  for (int y = y0; y < y1; ++y) std::memset(&canvas.y[static_cast<std::size_t>(y) * canvas.width + static_cast<std::size_t>(x0)], ink.y, static_cast<std::size_t>(x1 - x0));
-  const std::size_t half = canvas.width / 2, from = static_cast<std::size_t>(x0 / 2), bytes = static_cast<std::size_t>((x1 + 1) / 2) - from;
+  for (int y = y0; y < y1; ++y)
+    std::memset(&canvas.y[static_cast<std::size_t>(y) * canvas.width + static_cast<std::size_t>(x0)], ink.y,
+                static_cast<std::size_t>(x1 - x0));
+  const std::size_t half = canvas.width / 2, from = static_cast<std::size_t>(x0 / 2),
+                    bytes = static_cast<std::size_t>((x1 + 1) / 2) - from;
   for (int y = y0 / 2; y < (y1 + 1) / 2; ++y) {
     std::memset(&canvas.u[static_cast<std::size_t>(y) * half + from], ink.u, bytes);
     std::memset(&canvas.v[static_cast<std::size_t>(y) * half + from], ink.v, bytes);
@@ -89,7 +95,8 @@ void planar_from_rgb(const leat_frame& frame, int red, int blue, Canvas& canvas)
 
 Ink ink_of_rgb(std::uint8_t r, std::uint8_t g, std::uint8_t b) noexcept {
   // BT.601, limited range, in 1/256.
-  return {byte_of(16 + (66 * r + 129 * g + 25 * b + 128) / 256), byte_of(128 + (-38 * r - 74 * g + 112 * b + 128) / 256),
+  return {byte_of(16 + (66 * r + 129 * g + 25 * b + 128) / 256),
+          byte_of(128 + (-38 * r - 74 * g + 112 * b + 128) / 256),
           byte_of(128 + (112 * r - 94 * g - 18 * b + 128) / 256)};
 }
 
@@ -104,7 +111,9 @@ Canvas canvas_of(const leat_frame& frame) {
     planar_from_rgb(frame, bgr ? 2 : 0, bgr ? 0 : 2, canvas);
     return canvas;
   }
-  for (std::uint32_t y = 0; y < canvas.height; ++y) std::memcpy(&canvas.y[std::size_t{y} * canvas.width], frame.planes[0] + std::uint64_t{y} * frame.strides[0], canvas.width);
+  for (std::uint32_t y = 0; y < canvas.height; ++y)
+    std::memcpy(&canvas.y[std::size_t{y} * canvas.width], frame.planes[0] + std::uint64_t{y} * frame.strides[0],
+                canvas.width);
   for (std::uint32_t y = 0; y < canvas.height / 2; ++y) {
     if (frame.format == LEAT_FORMAT_i420) {
       std::memcpy(&canvas.u[y * half], frame.planes[1] + std::uint64_t{y} * frame.strides[1], half);
@@ -121,7 +130,9 @@ Canvas canvas_of(const leat_frame& frame) {
 }
 
 void draw_box(Canvas& canvas, float x0, float y0, float x1, float y1, int thickness, Ink ink) {
-  const auto at = [](float value) { return value == value ? static_cast<int>(std::clamp(value, -1e6F, 1e6F)) : 0; };  // no number: 0
+  const auto at = [](float value) {
+    return value == value ? static_cast<int>(std::clamp(value, -1e6F, 1e6F)) : 0;
+  };  // no number: 0
   const int left = at(x0), top = at(y0), right = at(x1), bottom = at(y1);
   fill(canvas, left, top, right, top + thickness, ink);
   fill(canvas, left, bottom - thickness, right, bottom, ink);
@@ -129,7 +140,38 @@ void draw_box(Canvas& canvas, float x0, float y0, float x1, float y1, int thickn
   fill(canvas, right - thickness, top, right, bottom, ink);
 }
 
-int text_width(std::string_view text, int scale) noexcept { return static_cast<int>(text.size()) * (kGlyphWidth + 1) * scale + 2 * kPadding; }
+void draw_line(Canvas& canvas, float x0, float y0, float x1, float y1, int thickness, Ink ink) {
+  const float length = std::max(std::abs(x1 - x0), std::abs(y1 - y0));
+  if (!(length < 1e5F)) return;  // no number, or far outside
+  const int steps = std::max(1, static_cast<int>(length));
+  for (int i = 0; i <= steps; ++i) {
+    const float part = static_cast<float>(i) / static_cast<float>(steps);
+    const int x = static_cast<int>(x0 + part * (x1 - x0)), y = static_cast<int>(y0 + part * (y1 - y0));
+    fill(canvas, x - thickness / 2, y - thickness / 2, x + (thickness + 1) / 2, y + (thickness + 1) / 2, ink);
+  }
+}
+
+void draw_mask(Canvas& canvas, const leat_mask& mask, const std::uint8_t* bits, Ink ink) {
+  if (!(mask.x1 > mask.x0 && mask.y1 > mask.y0 && mask.x1 < 1e5F && mask.y1 < 1e5F) || mask.width == 0) return;
+  const std::size_t row_bytes = (mask.width + 7) / 8;
+  const auto first = [](float v) { return std::max(0, static_cast<int>(v)); };
+  const int right = std::min(static_cast<int>(canvas.width), static_cast<int>(mask.x1));
+  const int bottom = std::min(static_cast<int>(canvas.height), static_cast<int>(mask.y1));
+  for (int y = first(mask.y0); y < bottom; ++y) {
+    const auto row = static_cast<std::uint32_t>((static_cast<float>(y) - mask.y0) / (mask.y1 - mask.y0) *
+                                                static_cast<float>(mask.height));
+    for (int x = first(mask.x0) + y % 2; x < right; x += 2) {
+      const auto column = static_cast<std::uint32_t>((static_cast<float>(x) - mask.x0) / (mask.x1 - mask.x0) *
+                                                     static_cast<float>(mask.width));
+      if (row < mask.height && column < mask.width && (bits[row * row_bytes + column / 8] >> column % 8 & 1) != 0)
+        fill(canvas, x, y, x + 1, y + 1, ink);
+    }
+  }
+}
+
+int text_width(std::string_view text, int scale) noexcept {
+  return static_cast<int>(text.size()) * (kGlyphWidth + 1) * scale + 2 * kPadding;
+}
 int text_height(int scale) noexcept { return kGlyphHeight * scale + 2 * kPadding; }
 
 void draw_text(Canvas& canvas, int x, int y, std::string_view text, int scale, Ink ink) {

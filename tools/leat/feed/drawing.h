@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "leat/leat.h"
+#include "leat/result_types.h"
 
 namespace leat::tools {
 
@@ -25,7 +26,12 @@ struct Ink {
 
 // Everything is clipped to the canvas. Coordinates are pixels.
 void draw_box(Canvas& canvas, float x0, float y0, float x1, float y1, int thickness, Ink ink);
-// Text on a dark ground, its top left corner at (x, y); moved inside where it would leave the canvas. scale: pixels per dot.
+// A straight line of that thickness.
+void draw_line(Canvas& canvas, float x0, float y0, float x1, float y1, int thickness, Ink ink);
+// The cells of a mask whose bit is set, as a light veil; its grid covers the box.
+void draw_mask(Canvas& canvas, const leat_mask& mask, const std::uint8_t* bits, Ink ink);
+// Text on a dark ground, its top left corner at (x, y); moved inside where it would leave the canvas. scale: pixels per
+// dot.
 void draw_text(Canvas& canvas, int x, int y, std::string_view text, int scale, Ink ink);
 [[nodiscard]] int text_width(std::string_view text, int scale) noexcept;
 [[nodiscard]] int text_height(int scale) noexcept;

@@ -10,16 +10,30 @@ namespace leat::tools {
 namespace {
 
 Canvas grey(std::uint32_t width, std::uint32_t height) {
-  return {.width = width, .height = height, .y = std::vector<std::uint8_t>(width * height, 50), .u = std::vector<std::uint8_t>(width * height / 4, 128), .v = std::vector<std::uint8_t>(width * height / 4, 128)};
+  return {.width = width,
+          .height = height,
+          .y = std::vector<std::uint8_t>(width * height, 50),
+          .u = std::vector<std::uint8_t>(width * height / 4, 128),
+          .v = std::vector<std::uint8_t>(width * height / 4, 128)};
 }
 
 TEST(Drawing, NothingIsWrittenOutside) {
   // The planes are vectors of exactly their size: a write outside shows under the address sanitizer.
-  const float wild[] = {-1e9F, -5, 0, 3, 31.5F, 32, 100, 1e9F, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()};
+  const float wild[] = {-1e9F,
+                        -5,
+                        0,
+                        3,
+                        31.5F,
+                        32,
+                        100,
+                        1e9F,
+                        std::numeric_limits<float>::infinity(),
+                        std::numeric_limits<float>::quiet_NaN()};
   Canvas canvas = grey(32, 24);
   for (const float x0 : wild) {
     for (const float y0 : wild) draw_box(canvas, x0, y0, y0, x0, 3, Ink{});
-    draw_text(canvas, static_cast<int>(std::isfinite(x0) ? std::min(std::max(x0, -1e6F), 1e6F) : 0), 5, "far too long for this canvas", 2, Ink{});
+    draw_text(canvas, static_cast<int>(std::isfinite(x0) ? std::min(std::max(x0, -1e6F), 1e6F) : 0), 5,
+              "far too long for this canvas", 2, Ink{});
   }
   SUCCEED();
 }
@@ -61,9 +75,24 @@ TEST(Drawing, EveryFormatBecomesTheSameCanvas) {
     i420[128 + i] = nv12[128 + 2 * i] = ink.u;
     i420[160 + i] = nv12[129 + 2 * i] = ink.v;
   }
-  const Canvas a = canvas_of({.format = LEAT_FORMAT_rgb24, .width = 16, .height = 8, .plane_count = 1, .planes = {rgb.data()}, .strides = {48}});
-  const Canvas b = canvas_of({.format = LEAT_FORMAT_i420, .width = 16, .height = 8, .plane_count = 3, .planes = {i420.data(), i420.data() + 128, i420.data() + 160}, .strides = {16, 8, 8}});
-  const Canvas c = canvas_of({.format = LEAT_FORMAT_nv12, .width = 16, .height = 8, .plane_count = 2, .planes = {nv12.data(), nv12.data() + 128}, .strides = {16, 16}});
+  const Canvas a = canvas_of({.format = LEAT_FORMAT_rgb24,
+                              .width = 16,
+                              .height = 8,
+                              .plane_count = 1,
+                              .planes = {rgb.data()},
+                              .strides = {48}});
+  const Canvas b = canvas_of({.format = LEAT_FORMAT_i420,
+                              .width = 16,
+                              .height = 8,
+                              .plane_count = 3,
+                              .planes = {i420.data(), i420.data() + 128, i420.data() + 160},
+                              .strides = {16, 8, 8}});
+  const Canvas c = canvas_of({.format = LEAT_FORMAT_nv12,
+                              .width = 16,
+                              .height = 8,
+                              .plane_count = 2,
+                              .planes = {nv12.data(), nv12.data() + 128},
+                              .strides = {16, 16}});
   EXPECT_EQ(a.y, b.y);
   EXPECT_EQ(a.u, b.u);
   EXPECT_EQ(a.v, b.v);

@@ -8,9 +8,11 @@
 #include <cstdio>
 #include <thread>
 
+#include "engine/worker/affinity.h"
 #include "shm/src/counters.h"
 #include "shm/src/protocol.h"
 #include "tools/leat/commands.h"
+#include "tools/leat/feed/decoder_place.h"
 #include "tools/leat/feed/feeder.h"
 
 namespace leat::tools {
@@ -19,39 +21,113 @@ namespace {
 using cli::Type;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "application", .letter = 'a', .type = Type::text, .value = "NAME", .fallback = "shapes", .help = "application of the daemon that takes the frames"},
-    {.name = "streams", .letter = 'n', .type = Type::integer, .value = "N", .min = 0, .max = 256, .help = "streams to open; sources are used in turn (default: one per source)"},
-    {.name = "realtime", .letter = 'r', .help = "send each picture when it is due by its own time; a picture that finds no free slot is left out"},
-    {.name = "rate", .type = Type::real, .value = "HZ", .min = 0, .max = 100000, .help = "pictures per second of each stream instead of the source's own; implies sending when due"},
+    {.name = "application",
+     .letter = 'a',
+     .type = Type::text,
+     .value = "NAME",
+     .fallback = "shapes",
+     .help = "application of the daemon that takes the frames"},
+    {.name = "streams",
+     .letter = 'n',
+     .type = Type::integer,
+     .value = "N",
+     .min = 0,
+     .max = 256,
+     .help = "streams to open; sources are used in turn (default: one per source)"},
+    {.name = "realtime",
+     .letter = 'r',
+     .help =
+         "send each picture when it is due by its own time, and keep to the newest: pictures are skipped rather than "
+         "sent too late"},
+    {.name = "rate",
+     .type = Type::real,
+     .value = "HZ",
+     .min = 0,
+     .max = 100000,
+     .help = "pictures per second of each stream instead of the source's own; implies sending when due"},
     {.name = "loop", .letter = 'l', .help = "begin again at the source's end"},
     {.name = "seconds", .letter = 's', .type = Type::real, .value = "S", .min = 0, .help = "stop after this time"},
-    {.name = "frames", .type = Type::integer, .value = "N", .min = 0, .help = "stop each stream after this many frames"},
-    {.name = "slo-ms", .type = Type::real, .value = "MS", .min = 0, .max = 3600000, .help = "objective from capture to answer (default: the application's)"},
-    {.name = "depth", .type = Type::integer, .value = "N", .fallback = "4", .min = 1, .max = 64, .help = "frames of one stream waiting or running at once"},
-    {.name = "overload", .type = Type::choice, .choices = "auto|latest|fifo|latest_per_key|never_drop", .fallback = "auto", .help = "what gives way when frames wait; auto: latest for cameras and with --realtime, else fifo"},
-    {.name = "priority", .type = Type::choice, .choices = "background|normal|high|protected", .fallback = "normal", .help = "of every stream"},
-    {.name = "stdin", .help = "read standard input: y4m, or raw pictures with --raw and --size; the same as the source '-'"},
-    {.name = "raw", .type = Type::choice, .choices = "nv12|i420|rgb24|bgr24|gray8", .help = "sources are raw pictures of this format, read straight into the frame slots"},
+    {.name = "frames",
+     .type = Type::integer,
+     .value = "N",
+     .min = 0,
+     .help = "stop each stream after this many frames"},
+    {.name = "slo-ms",
+     .type = Type::real,
+     .value = "MS",
+     .min = 0,
+     .max = 3600000,
+     .help = "objective from capture to answer (default: the application's)"},
+    {.name = "depth",
+     .type = Type::integer,
+     .value = "N",
+     .fallback = "4",
+     .min = 1,
+     .max = 64,
+     .help = "frames of one stream waiting or running at once"},
+    {.name = "overload",
+     .type = Type::choice,
+     .choices = "auto|latest|fifo|latest_per_key|never_drop",
+     .fallback = "auto",
+     .help = "what gives way when frames wait; auto: latest for cameras and with --realtime, else fifo"},
+    {.name = "decoders",
+     .type = Type::choice,
+     .choices = "auto|apart|yield|anywhere",
+     .fallback = "auto",
+     .help = "where pictures are decoded: apart, on cores that no partition has; yield, giving way to everything else; "
+             "auto: apart where such a core is left, else yield"},
+    {.name = "priority",
+     .type = Type::choice,
+     .choices = "background|normal|high|protected",
+     .fallback = "normal",
+     .help = "of every stream"},
+    {.name = "stdin",
+     .help = "read standard input: y4m, or raw pictures with --raw and --size; the same as the source '-'"},
+    {.name = "raw",
+     .type = Type::choice,
+     .choices = "nv12|i420|rgb24|bgr24|gray8",
+     .help = "sources are raw pictures of this format, read straight into the frame slots"},
     {.name = "size", .type = Type::text, .value = "WIDTHxHEIGHT", .help = "of raw pictures"},
-    {.name = "truth", .type = Type::path, .value = "FILE", .repeat = true, .help = "ground truth of the source at the same place (leat-scene --truth); accuracy is reported"},
-    {.name = "annotate", .type = Type::path, .value = "FILE", .help = "write the first stream with boxes and labels as a video (.mp4, .mkv)"},
-    {.name = "socket", .type = Type::path, .value = "PATH", .help = "the daemon's socket (default: $LEAT_SOCKET, else the usual place)"},
+    {.name = "truth",
+     .type = Type::path,
+     .value = "FILE",
+     .repeat = true,
+     .help = "ground truth of the source at the same place (leat-scene --truth); accuracy is reported"},
+    {.name = "annotate",
+     .type = Type::path,
+     .value = "FILE",
+     .help = "write the first stream with boxes and labels as a video (.mp4, .mkv)"},
+    {.name = "socket",
+     .type = Type::path,
+     .value = "PATH",
+     .help = "the daemon's socket (default: $LEAT_SOCKET, else the usual place)"},
     {.name = "json", .help = "print the figures as JSON on standard output; the table goes to standard error"},
     {.name = "quiet", .letter = 'q', .help = "no live figures"},
 };
-constexpr cli::Positional kPositionals[] = {{.name = "SOURCE", .help = "a video file, a device such as /dev/video0, a URL, or '-'", .least = 0, .most = 256}};
+constexpr cli::Positional kPositionals[] = {
+    {.name = "SOURCE", .help = "a video file, a device such as /dev/video0, a URL, or '-'", .least = 0, .most = 256}};
 constexpr cli::Example kExamples[] = {
     {.line = "leat feed --realtime street.mp4 rtsp://camera/main", .text = "a file and a camera, each in its own time"},
     {.line = "ffmpeg -i in.mkv -f yuv4mpegpipe - | leat feed --stdin", .text = "whatever ffmpeg can read"},
-    {.line = "leat feed --raw nv12 --size 1280x720 --rate 100 --loop frames.nv12", .text = "raw pictures, read into the slots by the kernel"},
+    {.line = "leat feed --raw nv12 --size 1280x720 --rate 100 --loop frames.nv12",
+     .text = "raw pictures, read into the slots by the kernel"},
 };
 constexpr cli::Command kCommand = {
     .name = "leat feed",
     .summary = "feeds video into a daemon and reports what came back",
-    .description = "Each picture is written once, into a slot that the workers read in place. Without --realtime or --rate pictures go in as fast as "
-                   "answers come, never more than --depth of a stream at once.\n\n"
-                   "The figures are the client's own count: submitted = completed + late + dropped + failed + rejected + in flight, exactly. Latency is from "
-                   "capture (with --realtime: when the picture was due) to the answer, of completed and late frames; goodput is completed frames per second.",
+    .description =
+        "Each picture is written once, into a slot that the workers read in place. Without --realtime or --rate "
+        "pictures go in as fast as "
+        "answers come, never more than --depth of a stream at once.\n\n"
+        "With --realtime or --rate, and from devices and live streams, a feeder that lags leaves pictures undecoded to "
+        "which no other refers, then passes over everything up to a newer key frame. What can no longer be answered in "
+        "time is not submitted, nor is what finds no free slot. The table says for each stream what was skipped, and "
+        "why; "
+        "with --overload never_drop nothing is skipped for being late.\n\n"
+        "The figures are the client's own count: submitted = completed + late + dropped + failed + rejected + in "
+        "flight, exactly. Latency is from "
+        "capture (with --realtime: when the picture was due) to the answer, of completed and late frames; goodput is "
+        "completed frames per second.",
     .options = kOptions,
     .positionals = kPositionals,
     .examples = kExamples,
@@ -62,11 +138,13 @@ std::atomic<bool> stop_asked{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "it is set by a signal handler");
 
 void on_signal(int number) {
-  stop_asked.store(true, std::memory_order_relaxed);  // partner: the loads in Feeder::run and watch(); nothing else is published
-  std::signal(number, SIG_DFL);                       // a second one ends the program at once
+  stop_asked.store(
+      true, std::memory_order_relaxed);  // partner: the loads in Feeder::run and watch(); nothing else is published
+  std::signal(number, SIG_DFL);          // a second one ends the program at once
 }
 
-Result<std::vector<FeederOptions>> plan_streams(const cli::Arguments& args, const std::vector<Truth>& truths, Judge* judge) {
+Result<std::vector<FeederOptions>> plan_streams(const cli::Arguments& args, const std::vector<Truth>& truths,
+                                                Judge* judge, const DecodersRun& decoders, DecodeTurns* turns) {
   std::vector<std::string> sources = args.positionals();
   if (args.flag("stdin")) sources.emplace_back("-");
   if (sources.empty()) return Error{"SOURCE is missing: name a video file, a device or a URL, or give --stdin"};
@@ -77,12 +155,17 @@ Result<std::vector<FeederOptions>> plan_streams(const cli::Arguments& args, cons
   base.depth = static_cast<std::uint32_t>(args.integer("depth"));
   base.rate = args.real("rate");
   base.realtime = args.flag("realtime");
+  base.cores = decoders.cores;
+  base.yields = decoders.yields;
+  base.turns = turns;
   base.loop = args.flag("loop");
   base.pictures_most = static_cast<std::uint64_t>(args.integer("frames"));
   base.run_ns = static_cast<std::int64_t>(args.real("seconds") * 1e9);
   base.source_options.raw_format = args.text("raw");
   base.source_options.rate = base.rate;
-  if (const std::string size = args.text("size"); !size.empty() && std::sscanf(size.c_str(), "%ux%u", &base.source_options.width, &base.source_options.height) != 2) {
+  if (const std::string size = args.text("size");
+      !size.empty() &&
+      std::sscanf(size.c_str(), "%ux%u", &base.source_options.width, &base.source_options.height) != 2) {
     return Error{"'--size' is '" + size + "', but must be WIDTHxHEIGHT, such as 1280x720"};
   }
   const std::string overload = args.text("overload"), priority = args.text("priority");
@@ -91,16 +174,22 @@ Result<std::vector<FeederOptions>> plan_streams(const cli::Arguments& args, cons
   if (overload == #name) base.overload = LEAT_OVERLOAD_##name;
   LEAT_OVERLOADS(X)
 #undef X
-  base.priority = priority == "background" ? LEAT_PRIORITY_BACKGROUND : priority == "high" ? LEAT_PRIORITY_HIGH : priority == "protected" ? LEAT_PRIORITY_PROTECTED : LEAT_PRIORITY_NORMAL;
-  const std::size_t count = args.integer("streams") > 0 ? static_cast<std::size_t>(args.integer("streams")) : sources.size();
-  if (std::count(sources.begin(), sources.end(), "-") > 0 && count > 1) return Error{"standard input can feed one stream only; leave --streams and the other sources out"};
+  base.priority = priority == "background"  ? LEAT_PRIORITY_BACKGROUND
+                  : priority == "high"      ? LEAT_PRIORITY_HIGH
+                  : priority == "protected" ? LEAT_PRIORITY_PROTECTED
+                                            : LEAT_PRIORITY_NORMAL;
+  const std::size_t count =
+      args.integer("streams") > 0 ? static_cast<std::size_t>(args.integer("streams")) : sources.size();
+  if (std::count(sources.begin(), sources.end(), "-") > 0 && count > 1)
+    return Error{"standard input can feed one stream only; leave --streams and the other sources out"};
   std::vector<FeederOptions> streams;
   for (std::size_t i = 0; i < count; ++i) {
     FeederOptions options = base;
     const std::size_t which = i % sources.size();
     options.source = sources[which];
     const std::size_t slash = options.source.find_last_of('/');
-    options.name = std::to_string(i) + " " + (slash == std::string::npos ? options.source : options.source.substr(slash + 1));
+    options.name =
+        std::to_string(i) + " " + (slash == std::string::npos ? options.source : options.source.substr(slash + 1));
     if (which < truths.size()) {
       options.truth = &truths[which];
       options.judge = judge;
@@ -125,9 +214,30 @@ std::optional<CopyCount> copy_count(const std::string& socket) {
   if (!reader.ok()) return std::nullopt;
   const auto total = reader->snapshot(shm::RecordKind::total, 0);
   if (!total || !total->value(shm::StreamCounter::submitted)) return std::nullopt;
-  CopyCount count{.bytes = total->value(shm::StreamCounter::bytes_copied).value_or(0), .frames = *total->value(shm::StreamCounter::submitted)};
-  for (const auto& edge : reader->live(shm::RecordKind::edge)) count.bytes += edge.value(shm::EdgeCounter::bytes_copied).value_or(0);
+  CopyCount count{.bytes = total->value(shm::StreamCounter::bytes_copied).value_or(0),
+                  .frames = *total->value(shm::StreamCounter::submitted)};
+  for (const auto& edge : reader->live(shm::RecordKind::edge))
+    count.bytes += edge.value(shm::EdgeCounter::bytes_copied).value_or(0);
   return count;
+}
+
+DecodersRun decoders_of(const cli::Arguments& args) {
+  const std::string word = args.text("decoders"), socket = args.text("socket");
+  DecoderPlace place = word == "apart"      ? DecoderPlace::apart
+                       : word == "yield"    ? DecoderPlace::yield
+                       : word == "anywhere" ? DecoderPlace::anywhere
+                                            : DecoderPlace::automatic;
+  // As fast as answers come, nothing is late, and the partitions wait for what is decoded.
+  if (place == DecoderPlace::automatic && !args.flag("realtime") && args.real("rate") <= 0)
+    place = DecoderPlace::anywhere;
+  leat_error error{};
+  std::optional<std::vector<std::uint32_t>> taken;
+  if (auto observer = shm::Observer::connect(socket.empty() ? ::leat_default_socket() : socket, &error);
+      observer.ok()) {
+    if (const auto status = observer->status(&error); status.ok()) taken = partition_cores(*status);
+  }
+  const auto usable = worker::usable_cores();
+  return place_decoders(place, usable.ok() ? *usable : std::vector<std::uint32_t>{}, taken);
 }
 
 FeedReport report_of(const std::vector<std::unique_ptr<Feeder>>& feeders) {
@@ -161,9 +271,13 @@ void watch(const std::vector<std::unique_ptr<Feeder>>& feeders, const std::atomi
     }
     Ledger total;
     for (const NamedLedger& stream : report.streams) total.add(stream.ledger);
-    std::fprintf(stderr, "leat feed: %3.0f s: submitted %llu, completed %llu, late %llu, dropped %llu, p50 %.1f ms, p99 %.1f ms\n", report.seconds,
-                 static_cast<unsigned long long>(total.submitted_count()), static_cast<unsigned long long>(total.count(Outcome::completed)),
-                 static_cast<unsigned long long>(total.count(Outcome::late)), static_cast<unsigned long long>(total.count(Outcome::dropped)), total.latency_ms(0.5), total.latency_ms(0.99));
+    std::fprintf(
+        stderr,
+        "leat feed: %3.0f s: submitted %llu, completed %llu, late %llu, dropped %llu, p50 %.1f ms, p99 %.1f ms\n",
+        report.seconds, static_cast<unsigned long long>(total.submitted_count()),
+        static_cast<unsigned long long>(total.count(Outcome::completed)),
+        static_cast<unsigned long long>(total.count(Outcome::late)),
+        static_cast<unsigned long long>(total.count(Outcome::dropped)), total.latency_ms(0.5), total.latency_ms(0.99));
   }
   if (lines > 0) std::fprintf(stderr, "\033[%dA\033[J", lines);
 }
@@ -176,7 +290,9 @@ int run(const cli::Arguments& args) {
     truths.push_back(std::move(*truth));
   }
   Judge judge;
-  auto planned = plan_streams(args, truths, &judge);
+  const DecodersRun decoders = decoders_of(args);
+  DecodeTurns turns(decoders.at_once);
+  auto planned = plan_streams(args, truths, &judge, decoders, &turns);
   if (!planned.ok()) return cli::fail(kCommand.name, planned.error());
 
   std::vector<std::unique_ptr<Feeder>> feeders;
@@ -205,7 +321,8 @@ int run(const cli::Arguments& args) {
   FeedReport report = report_of(feeders);
   const std::optional<CopyCount> after = copy_count(args.text("socket"));
   if (before && after && after->frames > before->frames) {
-    report.bytes_copied_per_frame = static_cast<double>(after->bytes - before->bytes) / static_cast<double>(after->frames - before->frames);
+    report.bytes_copied_per_frame =
+        static_cast<double>(after->bytes - before->bytes) / static_cast<double>(after->frames - before->frames);
   }
   if (!truths.empty()) {
     const scene::Accuracy accuracy = judge.accuracy();

@@ -1,39 +1,34 @@
 #include "tools/leat/feed/feeder.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <functional>
+#include <utility>
 #include <vector>
+
+#include "engine/worker/affinity.h"
 
 namespace leat::tools {
 namespace {
 
 constexpr std::uint32_t kDefaultDepth = 4;
 constexpr std::int64_t kMillisecond = 1'000'000;
-constexpr std::int64_t kLongestWait = 50 * kMillisecond;     // so that a stop is seen
-constexpr std::int64_t kTooFarBehind = 500 * kMillisecond;   // a source slower than real time leaves pictures out, as a camera would
+constexpr std::int64_t kLongestWait = 50 * kMillisecond;  // so that a stop is seen
+constexpr int kYieldingNice = 10;
+constexpr std::int64_t kServed = 2'000 * kMillisecond;         // how long a stream's decoding comes before newcomers'
 constexpr std::int64_t kDrainPatience = 3'000 * kMillisecond;  // beyond the SLO, without any answer
 
 // A cookie carries what the answer must find again: which picture of the source, and the how manyth submission.
-std::uint64_t cookie_of(std::uint32_t sequence, std::uint32_t picture) { return std::uint64_t{sequence} << 32 | picture; }
+std::uint64_t cookie_of(std::uint32_t sequence, std::uint32_t picture) {
+  return std::uint64_t{sequence} << 32 | picture;
+}
 
 }  // namespace
-
-std::int64_t Pace::due(std::int64_t picture_ns) noexcept {
-  if (period_ns_ > 0) return std::llround(static_cast<double>(count_++) * period_ns_);
-  if (picture_ns > last_ && count_ > 0) step_ = picture_ns - last_;
-  ++count_;
-  last_ = picture_ns;
-  return base_ + picture_ns;
-}
-
-void Pace::again() noexcept {
-  if (period_ns_ > 0) return;
-  base_ += last_ + step_;
-  last_ = 0;
-  count_ = 0;
-}
 
 Status Feeder::open() {
   auto source = open_source(options_.source, options_.source_options);
@@ -41,7 +36,8 @@ Status Feeder::open() {
   source_ = std::move(*source);
   const PictureFormat& format = source_->format();
   if (options_.truth != nullptr && (options_.truth->width != format.width || options_.truth->height != format.height)) {
-    return Error{"the ground truth is of " + std::to_string(options_.truth->width) + "x" + std::to_string(options_.truth->height) + " pictures, '" + options_.source + "' of " +
+    return Error{"the ground truth is of " + std::to_string(options_.truth->width) + "x" +
+                 std::to_string(options_.truth->height) + " pictures, '" + options_.source + "' of " +
                  std::to_string(format.width) + "x" + std::to_string(format.height)};
   }
   auto client = Client::connect(options_.socket, options_.name);
@@ -49,7 +45,8 @@ Status Feeder::open() {
   client_.emplace(std::move(*client));
 
   depth_ = options_.depth > 0 ? options_.depth : kDefaultDepth;
-  pace_ = Pace(options_.rate);
+  liveness_ = Liveness(std::hash<std::string>{}(options_.name));
+  pace_ = Pace(format.live ? 0 : options_.rate);
   const double rate = options_.rate > 0 ? options_.rate : format.rate;
   StreamOptions options;
   options.application = options_.application.c_str();
@@ -57,14 +54,18 @@ Status Feeder::open() {
   options.width = format.width;
   options.height = format.height;
   options.depth = depth_;
-  const bool own_time = options_.realtime || options_.rate > 0 || format.live;
-  options.overload = options_.overload_chosen ? options_.overload : own_time ? LEAT_OVERLOAD_latest : LEAT_OVERLOAD_fifo;
+  const bool own_time = keeps_time();
+  options.overload = options_.overload_chosen ? options_.overload
+                     : own_time               ? LEAT_OVERLOAD_latest
+                                              : LEAT_OVERLOAD_fifo;
   options.priority = options_.priority;
   options.slo_ns = options_.slo_ns;
   options.period_ns = own_time && rate > 0 ? std::llround(1e9 / rate) : 0;
   auto stream = client_->open_stream(options);
   if (!stream.ok()) return Error{stream.error()};
   stream_.emplace(std::move(*stream));
+  slo_ns_ = ::leat_stream_slo_ns(stream_->raw());
+  every_one_ = !own_time || (options_.overload_chosen && options_.overload == LEAT_OVERLOAD_never_drop);
 
   // Every slot is taken once, so that a source may register its memory with the kernel, and given back.
   std::vector<Frame> slots;
@@ -84,17 +85,22 @@ Status Feeder::open() {
 std::string Feeder::describe() const {
   const PictureFormat& format = source_->format();
   char text[96];
-  std::snprintf(text, sizeof text, ": %ux%u %s at %.1f/s", format.width, format.height, tools::name_of(format.format), options_.rate > 0 ? options_.rate : format.rate);
+  std::snprintf(text, sizeof text, ": %ux%u %s at %.1f/s", format.width, format.height, tools::name_of(format.format),
+                options_.rate > 0 ? options_.rate : format.rate);
   return options_.source + text;
 }
 
 NamedLedger Feeder::figures() const {
   const std::int64_t first = first_submit_ns(), last = last_answer_ns();
   const std::lock_guard lock(mutex_);
-  return {.name = options_.name, .ledger = ledger_, .seconds = first > 0 && last > first ? static_cast<double>(last - first) / 1e9 : 0};
+  return {.name = options_.name,
+          .ledger = ledger_,
+          .seconds = first > 0 && last > first ? static_cast<double>(last - first) / 1e9 : 0};
 }
 
-Status Feeder::lost() const { return Error{std::string("the connection of '") + options_.name + "' ended: " + ::leat_last_error()}; }
+Status Feeder::lost() const {
+  return Error{std::string("the connection of '") + options_.name + "' ended: " + ::leat_last_error()};
+}
 
 bool Feeder::take_answer(std::int64_t timeout_ns) {
   auto answer = client_->next_answer(std::chrono::nanoseconds(timeout_ns));
@@ -107,7 +113,10 @@ bool Feeder::take_answer(std::int64_t timeout_ns) {
     ledger_.answered(answer->outcome(), answer->reason(), raw.answered_ns - raw.capture_ns);
   }
   last_answer_ns_.store(raw.answered_ns, std::memory_order_relaxed);
-  if (options_.judge != nullptr && raw.result != nullptr && picture < options_.truth->pictures.size()) options_.judge->add(options_.truth->pictures[picture], *raw.result);
+  if (answer->outcome() == Outcome::completed || answer->outcome() == Outcome::late)
+    answer_time_.add(raw.answered_ns, raw.answered_ns - submitted_ns_[(raw.cookie >> 32) % submitted_ns_.size()]);
+  if (options_.judge != nullptr && raw.result != nullptr && picture < options_.truth->pictures.size())
+    options_.judge->add(options_.truth->pictures[picture], *raw.result);
   leat_frame frame;
   if (annotator_ && ::leat_answer_frame(&raw, &frame) == LEAT_ERROR_ok) {
     Canvas canvas = canvas_of(frame);
@@ -141,48 +150,128 @@ std::optional<Frame> Feeder::slot(bool wait, const std::atomic<bool>& stop) {
 
 Result<std::optional<std::int64_t>> Feeder::next_picture() {
   auto time = source_->next();
-  if (!time.ok() || time->has_value() || !options_.loop || picture_ == 0) return time;
+  if (time.ok() && time->has_value()) return time;
+  if (passed_ > 0) skip(Skip::passed_over, std::exchange(passed_, 0));  // the source's end came before a key frame
+  if (!time.ok() || !options_.loop || next_index_ == 0) return time;
   if (const Status rewound = source_->rewind(); !rewound.ok()) return Error{rewound.error()};
   pace_.again();
-  picture_ = 0;
+  next_index_ = 0;
   return source_->next();
 }
 
+std::int64_t Feeder::room_ns(std::int64_t now_ns) const noexcept {
+  return std::max(slo_ns_ - answer_time_.usual_ns(now_ns), slo_ns_ / 4);
+}
+
+Result<bool> Feeder::jump(std::int64_t start_ns) {
+  const std::int64_t now_ns = ::leat_now_ns();
+  const auto passed = source_->jump(pace_.picture_time(now_ns - start_ns - room_ns(now_ns) / 4));
+  if (!passed.ok()) return Error{passed.error()};
+  if (passed->pictures == 0) return false;
+  passed_ += passed->pictures;
+  next_index_ += passed->pictures;
+  pace_.passed(passed->last_ns, next_index_ - 1);
+  return true;
+}
+
+Result<std::optional<std::int64_t>> Feeder::decode_next(std::int64_t start_ns) {
+  for (bool jumped = true;;) {
+    source_->await();
+    if (every_one_ || (source_->format().live && fed_ == 0)) return next_picture();
+    const std::int64_t due_ns = start_ns + pace_.next_due();
+    const bool served = ::leat_now_ns() < served_until_ns_;
+    std::optional<DecodeTurns::Turn> turn;
+    if (options_.turns != nullptr) turn.emplace(*options_.turns, served, due_ns);
+    const std::int64_t now_ns = ::leat_now_ns();
+    const CatchUp wanted = liveness_.decide(now_ns - due_ns, room_ns(now_ns));
+    source_->thin_out(wanted == CatchUp::thin);
+    if (wanted != CatchUp::jump || !jumped) {
+      auto picture = next_picture();
+      if (newcomer_) served_until_ns_ = now_ns + kServed;
+      newcomer_ = false;
+      return picture;
+    }
+    turn.reset();
+    served_until_ns_ = 0;
+    newcomer_ = true;
+    const auto passed = jump(start_ns);
+    if (!passed.ok()) return Error{passed.error()};
+    jumped = *passed;
+  }
+}
+
+// What the source left out before the picture it has just made ready.
+void Feeder::count_left_out() {
+  const std::uint64_t index = source_->index(), expected = next_index_ - passed_;
+  const std::uint64_t left_out = index > expected ? index - expected : 0;
+  if (left_out > 0) skip(passed_ > 0 ? Skip::passed_over : Skip::unreferenced, left_out);
+  passed_ = 0;
+  next_index_ = index + 1;
+}
+
+bool Feeder::hopeless(std::int64_t capture_ns) const {
+  const std::int64_t now_ns = ::leat_now_ns();
+  return !every_one_ && now_ns + answer_time_.least_ns(now_ns) >= capture_ns + slo_ns_;
+}
+
+void Feeder::skip(Skip why, std::uint64_t pictures) {
+  const std::lock_guard lock(mutex_);
+  ledger_.skipped(why, pictures);
+}
+
 Result<Feeder::Step> Feeder::feed_one(std::int64_t start_ns, const std::atomic<bool>& stop) {
-  auto time = next_picture();
+  auto time = decode_next(start_ns);
   if (!time.ok()) return Error{time.error()};
   if (!time->has_value()) return Step::ended;
-  const std::uint32_t picture = picture_++;
-  const bool live = source_->format().live;
-  const bool paced = (options_.realtime || options_.rate > 0) && !live;
-  std::int64_t capture_ns = ::leat_now_ns();
-  if (paced) {
-    const std::int64_t due_ns = start_ns + pace_.due(**time);
-    if (options_.run_ns > 0 && due_ns >= start_ns + options_.run_ns) return Step::ended;
-    take_answers_until(due_ns, stop);
+  count_left_out();
+  const auto picture = static_cast<std::uint32_t>(source_->index());
+  const bool timed = keeps_time();
+  if (source_->format().live) pace_.arrived(**time, ::leat_now_ns() - start_ns);
+  std::int64_t capture_ns = 0;
+  if (timed) {
+    capture_ns = start_ns + pace_.due(**time, source_->index());
+    if (options_.run_ns > 0 && capture_ns >= start_ns + options_.run_ns) return Step::ended;
+    take_answers_until(capture_ns, stop);
     if (stop.load(std::memory_order_relaxed)) return Step::ended;
-    capture_ns = due_ns;
+    if (hopeless(capture_ns)) {
+      skip(Skip::hopeless);
+      return Step::skipped;
+    }
   }
-  const bool behind = paced && ::leat_now_ns() - capture_ns > kTooFarBehind;
-  auto frame = behind ? std::nullopt : slot(!paced && !live, stop);
+  auto frame = slot(!timed, stop);
   if (!client_->connected()) return Error{lost().error()};
   if (!frame && stop.load(std::memory_order_relaxed)) return Step::ended;
   if (!frame) {
-    const std::lock_guard lock(mutex_);
-    ledger_.skipped();
+    skip(Skip::no_slot);
     return Step::skipped;
   }
-  if (!paced) capture_ns = ::leat_now_ns();
+  if (!timed) capture_ns = ::leat_now_ns();
   auto written = source_->write(frame->raw());
   if (!written.ok()) return Error{written.error()};
   if (!*written) return Step::ended;
-  const leat_submit_options submit{.capture_ns = capture_ns, .deadline_ns = 0, .cookie = cookie_of(static_cast<std::uint32_t>(fed_), picture), .key = 0, .items = 0, .flags = 0, .reserved = 0};
+  const leat_submit_options submit{.capture_ns = capture_ns,
+                                   .deadline_ns = 0,
+                                   .cookie = cookie_of(static_cast<std::uint32_t>(fed_), picture),
+                                   .key = 0,
+                                   .items = 0,
+                                   .flags = 0,
+                                   .reserved = 0};
+  if (timed && hopeless(capture_ns)) {  // writing took long, or this thread had to wait
+    skip(Skip::hopeless);
+    return Step::skipped;
+  }
   {
     // Counted before it can be answered.
     const std::lock_guard lock(mutex_);
     ledger_.submitted();
   }
-  if (frame->submit(submit) != LEAT_ERROR_ok) return Error{std::string("'") + options_.name + "': a frame was not taken: " + ::leat_last_error()};
+  submitted_ns_[fed_ % submitted_ns_.size()] = ::leat_now_ns();
+  if (frame->submit(submit) != LEAT_ERROR_ok)
+    return Error{std::string("'") + options_.name + "': a frame was not taken: " + ::leat_last_error()};
+  if (::leat_now_ns() >= capture_ns + slo_ns_) {
+    const std::lock_guard lock(mutex_);
+    ledger_.past_deadline();
+  }
   if (fed_++ == 0) first_submit_ns_.store(capture_ns, std::memory_order_relaxed);
   ++in_flight_;
   return Step::fed;
@@ -197,6 +286,8 @@ void Feeder::drain() {
 
 Status Feeder::run(std::int64_t start_ns, const std::atomic<bool>& stop) {
   Status status = Done{};
+  if (!options_.cores.empty()) (void)worker::pin_thread(options_.cores);
+  if (options_.yields) (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kYieldingNice);
   while (!stop.load(std::memory_order_relaxed)) {
     if (options_.pictures_most > 0 && fed_ >= options_.pictures_most) break;
     if (options_.run_ns > 0 && ::leat_now_ns() >= start_ns + options_.run_ns) break;
@@ -208,7 +299,9 @@ Status Feeder::run(std::int64_t start_ns, const std::atomic<bool>& stop) {
   if (annotator_) {
     const auto finished = annotator_->finish();
     if (status.ok() && !finished.ok()) status = Error{finished.error()};
-    if (finished.ok() && *finished > 0) std::fprintf(stderr, "leat feed: %llu pictures were left out of '%s', since encoding could not keep up\n", static_cast<unsigned long long>(*finished), options_.annotate.c_str());
+    if (finished.ok() && *finished > 0)
+      std::fprintf(stderr, "leat feed: %llu pictures were left out of '%s', since encoding could not keep up\n",
+                   static_cast<unsigned long long>(*finished), options_.annotate.c_str());
   }
   if (status.ok() && !client_->connected() && in_flight_ > 0) status = lost();
   return status;

@@ -1,52 +1,45 @@
 // One source fed into one stream: its own connection, its own thread, no lock on the way of a frame.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "leat/client.hpp"
 #include "tools/leat/feed/annotator.h"
+#include "tools/leat/feed/decode_turns.h"
 #include "tools/leat/feed/ledger.h"
+#include "tools/leat/feed/pace.h"
 #include "tools/leat/feed/picture_source.h"
 #include "tools/leat/feed/truth.h"
 
 namespace leat::tools {
 
 struct FeederOptions {
-  std::string name;               // shown by `leat top` and in the table
+  std::string name;  // shown by `leat top` and in the table
   std::string source, socket, application;
   SourceOptions source_options;
-  std::int64_t slo_ns = 0;        // 0: the application's
-  std::uint32_t depth = 0;        // 0: the library's default
+  std::int64_t slo_ns = 0;  // 0: the application's
+  std::uint32_t depth = 0;  // 0: the library's default
   leat_overload overload = LEAT_OVERLOAD_latest;
-  bool overload_chosen = false;   // false: latest for what keeps its own time, fifo for what waits for answers
+  bool overload_chosen = false;  // false: latest for what keeps its own time, fifo for what waits for answers
   leat_priority priority = LEAT_PRIORITY_NORMAL;
-  bool realtime = false;          // pictures go in when they are due; otherwise as fast as answers come
+  bool realtime = false;             // pictures go in when they are due; otherwise as fast as answers come
+  std::vector<std::uint32_t> cores;  // where this feeder's thread runs; empty: anywhere
+  bool yields = false;               // its thread gives way to others
+  // Optional: of all feeders that share cores. Must outlive the feeder.
+  DecodeTurns* turns = nullptr;
   bool loop = false;
-  double rate = 0;                // pictures per second instead of the source's own; 0: the source's
+  double rate = 0;                  // pictures per second instead of the source's own; 0: the source's
   std::uint64_t pictures_most = 0;  // 0: no limit
-  std::int64_t run_ns = 0;        // 0: no limit
+  std::int64_t run_ns = 0;          // 0: no limit
   const Truth* truth = nullptr;
   Judge* judge = nullptr;
-  std::string annotate;           // video file to write; empty: none
-};
-
-// When each picture is due, in nanoseconds from the start. A pure function of the source's times, so that tests can walk it.
-class Pace {
- public:
-  explicit Pace(double rate) : period_ns_(rate > 0 ? 1e9 / rate : 0) {}
-  // `picture_ns`: the source's own time of this picture. Ignored when a rate was given.
-  std::int64_t due(std::int64_t picture_ns) noexcept;
-  // The source begins again: its times start from 0 once more, one step after the last picture.
-  void again() noexcept;
-
- private:
-  double period_ns_;
-  std::uint64_t count_ = 0;
-  std::int64_t base_ = 0, last_ = 0, step_ = 33'333'333;
+  std::string annotate;  // video file to write; empty: none
 };
 
 class Feeder {
@@ -59,7 +52,9 @@ class Feeder {
   Status run(std::int64_t start_ns, const std::atomic<bool>& stop);
   // A copy of the figures so far; any thread.
   [[nodiscard]] NamedLedger figures() const;
-  [[nodiscard]] std::int64_t first_submit_ns() const noexcept { return first_submit_ns_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::int64_t first_submit_ns() const noexcept {
+    return first_submit_ns_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] std::int64_t last_answer_ns() const noexcept { return last_answer_ns_.load(std::memory_order_relaxed); }
   [[nodiscard]] const std::string& name() const noexcept { return options_.name; }
   [[nodiscard]] std::string describe() const;  // "street.mp4: 1280x720 i420 at 30.0/s"
@@ -68,6 +63,17 @@ class Feeder {
   enum class Step : std::uint8_t { fed, skipped, ended };
   Result<Step> feed_one(std::int64_t start_ns, const std::atomic<bool>& stop);
   Result<std::optional<std::int64_t>> next_picture();
+  // Decodes the next picture that there is still time for; waits for its turn to do so.
+  Result<std::optional<std::int64_t>> decode_next(std::int64_t start_ns);
+  // How old a picture may be now and still be answered in time, as answers usually go.
+  [[nodiscard]] std::int64_t room_ns(std::int64_t now_ns) const noexcept;
+  Result<bool> jump(std::int64_t start_ns);  // false: nothing to pass over
+  void count_left_out();
+  [[nodiscard]] bool hopeless(std::int64_t capture_ns) const;
+  void skip(Skip why, std::uint64_t pictures = 1);
+  [[nodiscard]] bool keeps_time() const noexcept {
+    return options_.realtime || options_.rate > 0 || source_->format().live;
+  }
   void take_answers_until(std::int64_t until_ns, const std::atomic<bool>& stop);
   bool take_answer(std::int64_t timeout_ns);
   void drain();
@@ -77,16 +83,25 @@ class Feeder {
   FeederOptions options_;
   std::unique_ptr<PictureSource> source_;
   std::optional<Client> client_;
-  std::optional<Stream> stream_;      // after client_: it must go first
+  std::optional<Stream> stream_;  // after client_: it must go first
   std::unique_ptr<Annotator> annotator_;
   Pace pace_{0};
+  Liveness liveness_;
+  AnswerTime answer_time_;
+  bool newcomer_ = true;              // has just begun, or passed over pictures
+  std::int64_t served_until_ns_ = 0;  // until then its decoding comes before newcomers'
+  std::int64_t slo_ns_ = 0;
+  bool every_one_ = false;  // nothing is left out: as fast as answers come, or never_drop was asked for
   std::uint32_t depth_ = 0;
-  std::uint64_t fed_ = 0;             // pictures submitted
-  std::uint32_t picture_ = 0;         // of the source, since its beginning
+  std::uint64_t fed_ = 0;         // pictures submitted
+  std::uint64_t next_index_ = 0;  // of the picture that follows the last one made ready or passed over
+  std::uint64_t passed_ = 0;      // pictures passed over on the way to the next one
   std::uint64_t in_flight_ = 0;
-  mutable std::mutex mutex_;          // guards ledger_ between this feeder's thread and figures()
+  std::array<std::int64_t, 256> submitted_ns_{};  // by the how manyth submission; more than can be in flight
+  mutable std::mutex mutex_;                      // guards ledger_ between this feeder's thread and figures()
   Ledger ledger_;
-  std::atomic<std::int64_t> first_submit_ns_{0}, last_answer_ns_{0};  // relaxed: figures for display, and read after the join
+  std::atomic<std::int64_t> first_submit_ns_{0},
+      last_answer_ns_{0};  // relaxed: figures for display, and read after the join
 };
 
 }  // namespace leat::tools

@@ -40,7 +40,10 @@ class Feeding : public ::testing::Test {
     ASSERT_EQ(daemon_->problem(), "");
   }
   FeederOptions options() const {
-    return {.name = "test", .source = folder_ + "/pictures.nv12", .socket = daemon_options_.socket, .application = "echo",
+    return {.name = "test",
+            .source = folder_ + "/pictures.nv12",
+            .socket = daemon_options_.socket,
+            .application = "echo",
             .source_options = {.raw_format = "nv12", .width = kWidth, .height = kHeight, .rate = 500}};
   }
   static std::uint64_t sum(const Ledger& ledger) {
@@ -87,6 +90,65 @@ TEST_F(Feeding, LoopsInItsOwnTimeUntilTheLimit) {
   EXPECT_GE(feeder.last_answer_ns() - start_ns, 106 * 2'000'000);
 }
 
+// Ten seconds late, the feeder goes on with what is due now, and nothing hopeless is sent.
+TEST_F(Feeding, AFeederThatLagsKeepsToTheNewestPicture) {
+  serve();
+  FeederOptions wanted = options();
+  wanted.realtime = wanted.loop = true;
+  wanted.pictures_most = 20;
+  DecodeTurns turns(1);
+  wanted.turns = &turns;
+  Feeder feeder(wanted);
+  ASSERT_TRUE(feeder.open().ok());
+  ASSERT_TRUE(feeder.run(::leat_now_ns() - 10'000'000'000, stop_).ok());
+  const Ledger ledger = feeder.figures().ledger;
+  EXPECT_EQ(ledger.submitted_count(), 20U);
+  EXPECT_EQ(sum(ledger), 20U);
+  EXPECT_EQ(ledger.past_deadline_count(), 0U);
+  EXPECT_GE(ledger.skipped_count(Skip::passed_over), 4500U) << "of 5000 that were due in ten seconds";
+  EXPECT_EQ(ledger.skipped_count(Skip::unreferenced), 0U);
+}
+
+// Who asks for every picture gets every picture, late as it may be.
+TEST_F(Feeding, NeverDropSkipsNothingForBeingLate) {
+  serve();
+  FeederOptions wanted = options();
+  wanted.realtime = wanted.overload_chosen = true;
+  wanted.overload = LEAT_OVERLOAD_never_drop;
+  wanted.depth = kPictures;
+  Feeder feeder(wanted);
+  ASSERT_TRUE(feeder.open().ok());
+  ASSERT_TRUE(feeder.run(::leat_now_ns() - 10'000'000'000, stop_).ok());
+  const Ledger ledger = feeder.figures().ledger;
+  EXPECT_EQ(ledger.submitted_count() + ledger.skipped_count(Skip::no_slot), kPictures);
+  EXPECT_EQ(ledger.skipped_count(), ledger.skipped_count(Skip::no_slot));
+  EXPECT_EQ(ledger.past_deadline_count(), ledger.submitted_count());
+}
+
+TEST(DecodeTurns, ThoseServedComeFirstThenWhatWasDueFirst) {
+  DecodeTurns turns(1);
+  std::mutex mutex;
+  std::vector<int> order;
+  std::vector<std::thread> threads;
+  {
+    DecodeTurns::Turn first(turns, true, 0);
+    const struct {
+      bool served;
+      std::int64_t due_ns;
+    } waiting[] = {{false, 1}, {true, 30}, {true, 20}, {false, 0}};
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&, i] {
+        const DecodeTurns::Turn turn(turns, waiting[i].served, waiting[i].due_ns);
+        const std::lock_guard lock(mutex);
+        order.push_back(i);
+      });
+    }
+    while (turns.waiting() < 4) std::this_thread::yield();
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(order, (std::vector<int>{2, 1, 3, 0}));
+}
+
 TEST_F(Feeding, AStopWaitsForWhatIsStillDue) {
   daemon_options_.answer_now = [](const shm::Taken&) { return false; };
   serve();
@@ -97,7 +159,8 @@ TEST_F(Feeding, AStopWaitsForWhatIsStillDue) {
   std::thread other([&] {
     while (feeder.figures().ledger.submitted_count() < 3) std::this_thread::yield();
     stop_ = true;
-    while (feeder.figures().ledger.in_flight() > 0) daemon_->release_held();  // a frame may not have been taken yet at the first
+    while (feeder.figures().ledger.in_flight() > 0)
+      daemon_->release_held();  // a frame may not have been taken yet at the first
   });
   EXPECT_TRUE(feeder.run(::leat_now_ns(), stop_).ok());
   other.join();

@@ -4,13 +4,24 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 namespace leat::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr Outcome kAnswers[] = {Outcome::completed, Outcome::late, Outcome::dropped, Outcome::failed, Outcome::rejected};
+constexpr Outcome kAnswers[] = {Outcome::completed, Outcome::late, Outcome::dropped, Outcome::failed,
+                                Outcome::rejected};
+
+struct SkipWord {
+  Skip skip;
+  const char *name, *text;
+};
+#define X(name, text) {Skip::name, #name, text},
+constexpr SkipWord kSkips[] = {LEAT_SKIPS(X)};
+#undef X
+static_assert(std::size(kSkips) == kSkipCount);
 
 Json known(double value) { return value < 0 ? Json(nullptr) : Json(value); }
 
@@ -28,13 +39,19 @@ Json ledger_json(const Ledger& ledger, double seconds) {
   for (const Outcome outcome : kAnswers) json[std::string(name_of(outcome))] = ledger.count(outcome);
   json["in_flight"] = ledger.in_flight();
   json["skipped"] = ledger.skipped_count();
+  json["skipped_by_reason"] = Json::object();
+  for (const SkipWord& word : kSkips) {
+    if (const std::uint64_t n = ledger.skipped_count(word.skip); n > 0) json["skipped_by_reason"][word.name] = n;
+  }
+  json["submitted_past_deadline"] = ledger.past_deadline_count();
   json["dropped_by_reason"] = reasons_json(ledger, Outcome::dropped);
   json["failed_by_reason"] = reasons_json(ledger, Outcome::failed);
   json["rejected_by_reason"] = reasons_json(ledger, Outcome::rejected);
   json["latency_ms_p50"] = known(ledger.latency_ms(0.50));
   json["latency_ms_p95"] = known(ledger.latency_ms(0.95));
   json["latency_ms_p99"] = known(ledger.latency_ms(0.99));
-  json["goodput_fps"] = seconds > 0 ? Json(static_cast<double>(ledger.count(Outcome::completed)) / seconds) : Json(nullptr);
+  json["goodput_fps"] =
+      seconds > 0 ? Json(static_cast<double>(ledger.count(Outcome::completed)) / seconds) : Json(nullptr);
   json["seconds"] = seconds;
   return json;
 }
@@ -48,12 +65,17 @@ std::string cell(double value) {
 
 void row(std::string& out, const std::string& name, const Ledger& ledger, double seconds) {
   char line[256];
-  std::snprintf(line, sizeof line, "%-22.22s %9llu %9llu %6llu %8llu %6llu %8llu %6llu %7s %7s %7s %8s\n", name.c_str(),
-                static_cast<unsigned long long>(ledger.submitted_count()), static_cast<unsigned long long>(ledger.count(Outcome::completed)),
-                static_cast<unsigned long long>(ledger.count(Outcome::late)), static_cast<unsigned long long>(ledger.count(Outcome::dropped)),
-                static_cast<unsigned long long>(ledger.count(Outcome::failed)), static_cast<unsigned long long>(ledger.count(Outcome::rejected)),
-                static_cast<unsigned long long>(ledger.in_flight()), cell(ledger.latency_ms(0.5)).c_str(), cell(ledger.latency_ms(0.95)).c_str(),
-                cell(ledger.latency_ms(0.99)).c_str(), cell(seconds > 0 ? static_cast<double>(ledger.count(Outcome::completed)) / seconds : -1).c_str());
+  std::snprintf(line, sizeof line, "%-22.22s %8llu %9llu %9llu %6llu %8llu %6llu %8llu %6llu %7s %7s %7s %8s\n",
+                name.c_str(), static_cast<unsigned long long>(ledger.skipped_count()),
+                static_cast<unsigned long long>(ledger.submitted_count()),
+                static_cast<unsigned long long>(ledger.count(Outcome::completed)),
+                static_cast<unsigned long long>(ledger.count(Outcome::late)),
+                static_cast<unsigned long long>(ledger.count(Outcome::dropped)),
+                static_cast<unsigned long long>(ledger.count(Outcome::failed)),
+                static_cast<unsigned long long>(ledger.count(Outcome::rejected)),
+                static_cast<unsigned long long>(ledger.in_flight()), cell(ledger.latency_ms(0.5)).c_str(),
+                cell(ledger.latency_ms(0.95)).c_str(), cell(ledger.latency_ms(0.99)).c_str(),
+                cell(seconds > 0 ? static_cast<double>(ledger.count(Outcome::completed)) / seconds : -1).c_str());
   out += line;
 }
 
@@ -67,7 +89,8 @@ Ledger total_of(const FeedReport& report) {
 
 void Ledger::answered(Outcome outcome, Reason reason, std::int64_t latency_ns) {
   ++outcomes_[static_cast<std::size_t>(outcome)];
-  if (static_cast<std::size_t>(reason) < kReasonCount) ++reasons_[static_cast<std::size_t>(outcome)][static_cast<std::size_t>(reason)];
+  if (static_cast<std::size_t>(reason) < kReasonCount)
+    ++reasons_[static_cast<std::size_t>(outcome)][static_cast<std::size_t>(reason)];
   if (outcome != Outcome::completed && outcome != Outcome::late) return;
   ++buckets_[bucket_of(latency_ns)];
   ++finished_;
@@ -75,7 +98,8 @@ void Ledger::answered(Outcome outcome, Reason reason, std::int64_t latency_ns) {
 
 void Ledger::add(const Ledger& other) {
   submitted_ += other.submitted_;
-  skipped_ += other.skipped_;
+  past_deadline_ += other.past_deadline_;
+  for (std::size_t s = 0; s < kSkipCount; ++s) skipped_[s] += other.skipped_[s];
   for (std::size_t o = 0; o < kOutcomeCount; ++o) {
     outcomes_[o] += other.outcomes_[o];
     for (std::size_t r = 0; r < kReasonCount; ++r) reasons_[o][r] += other.reasons_[o][r];
@@ -86,6 +110,10 @@ void Ledger::add(const Ledger& other) {
 
 std::uint64_t Ledger::count(Outcome outcome, Reason reason) const noexcept {
   return reasons_[static_cast<std::size_t>(outcome)][static_cast<std::size_t>(reason)];
+}
+
+std::uint64_t Ledger::skipped_count() const noexcept {
+  return std::accumulate(skipped_.begin(), skipped_.end(), std::uint64_t{0});
 }
 
 std::uint64_t Ledger::in_flight() const noexcept {
@@ -108,7 +136,8 @@ double Ledger::middle_ms(std::size_t bucket) noexcept {
 
 double Ledger::latency_ms(double q) const {
   if (finished_ == 0) return -1;
-  const auto rank = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(std::ceil(q * static_cast<double>(finished_))), 1, finished_);
+  const auto rank = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(std::ceil(q * static_cast<double>(finished_))),
+                                              1, finished_);
   std::uint64_t seen = 0;
   std::size_t bucket = 0;
   while ((seen += buckets_[bucket]) < rank) ++bucket;
@@ -135,8 +164,9 @@ std::string report_json(const FeedReport& report) {
 std::string report_table(const FeedReport& report) {
   char line[256];
   std::string out;
-  std::snprintf(line, sizeof line, "%-22s %9s %9s %6s %8s %6s %8s %6s %7s %7s %7s %8s\n", "stream", "submitted", "completed", "late", "dropped", "failed", "rejected", "flying",
-                "p50 ms", "p95 ms", "p99 ms", "good f/s");
+  std::snprintf(line, sizeof line, "%-22s %8s %9s %9s %6s %8s %6s %8s %6s %7s %7s %7s %8s\n", "stream", "skipped",
+                "submitted", "completed", "late", "dropped", "failed", "rejected", "flying", "p50 ms", "p95 ms",
+                "p99 ms", "good f/s");
   out += line;
   for (const NamedLedger& stream : report.streams) row(out, stream.name, stream.ledger, stream.seconds);
   const Ledger total = total_of(report);
@@ -146,17 +176,22 @@ std::string report_table(const FeedReport& report) {
       const auto reason = static_cast<Reason>(r);
       const std::uint64_t n = total.count(outcome, reason);
       if (n == 0) continue;
-      out += std::string(name_of(outcome)) + " (" + std::string(name_of(reason)) + "): " + std::to_string(n) + ": " + std::string(text_of(reason)) + "\n";
+      out += std::string(name_of(outcome)) + " (" + std::string(name_of(reason)) + "): " + std::to_string(n) + ": " +
+             std::string(text_of(reason)) + "\n";
     }
   }
-  if (total.skipped_count() > 0) out += "not submitted, since every slot was in use: " + std::to_string(total.skipped_count()) + " pictures\n";
+  for (const SkipWord& word : kSkips) {
+    const std::uint64_t n = total.skipped_count(word.skip);
+    if (n > 0) out += std::string("skipped (") + word.name + "): " + std::to_string(n) + ": " + word.text + "\n";
+  }
   if (report.bytes_copied_per_frame >= 0) {
-    std::snprintf(line, sizeof line, "bytes copied per frame after the producer's write: %.0f\n", report.bytes_copied_per_frame);
+    std::snprintf(line, sizeof line, "bytes copied per frame after the producer's write: %.0f\n",
+                  report.bytes_copied_per_frame);
     out += line;
   }
   if (report.map50 >= 0) {
-    std::snprintf(line, sizeof line, "accuracy over %llu frames: mAP@0.5 %.3f, classification %.3f\n", static_cast<unsigned long long>(report.judged_frames),
-                  report.map50, report.classification);
+    std::snprintf(line, sizeof line, "accuracy over %llu frames: mAP@0.5 %.3f, classification %.3f\n",
+                  static_cast<unsigned long long>(report.judged_frames), report.map50, report.classification);
     out += line;
   }
   return out;

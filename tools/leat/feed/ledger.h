@@ -12,25 +12,44 @@
 
 namespace leat::tools {
 
+// Why a picture was never submitted. no_slot: none was free when its time came; hopeless: its deadline could no longer
+// be met; unreferenced, passed_over: left undecoded to catch up, since no other refers to it, or on the way to a newer
+// key frame.
+#define LEAT_SKIPS(X)                                                  \
+  X(no_slot, "every slot was in use")                                  \
+  X(hopeless, "the deadline could no longer be met")                   \
+  X(unreferenced, "left undecoded to catch up: no other refers to it") \
+  X(passed_over, "left undecoded to catch up: older than the key frame that was gone on with")
+#define X(name, text) name,
+enum class Skip : std::uint8_t { LEAT_SKIPS(X) };
+#undef X
+inline constexpr std::size_t kSkipCount = 4;
+
 class Ledger {
  public:
   void submitted() noexcept { ++submitted_; }
+  // Of the submitted: its deadline had passed when it was handed over.
+  void past_deadline() noexcept { ++past_deadline_; }
   // latency_ns: capture to answer; kept for completed and late.
   void answered(Outcome outcome, Reason reason, std::int64_t latency_ns);
-  // A picture that was never submitted, because no slot was free when its time came.
-  void skipped() noexcept { ++skipped_; }
+  void skipped(Skip why, std::uint64_t pictures = 1) noexcept { skipped_[static_cast<std::size_t>(why)] += pictures; }
   void add(const Ledger& other);
 
-  [[nodiscard]] std::uint64_t count(Outcome outcome) const noexcept { return outcomes_[static_cast<std::size_t>(outcome)]; }
+  [[nodiscard]] std::uint64_t count(Outcome outcome) const noexcept {
+    return outcomes_[static_cast<std::size_t>(outcome)];
+  }
   [[nodiscard]] std::uint64_t count(Outcome outcome, Reason reason) const noexcept;
   [[nodiscard]] std::uint64_t submitted_count() const noexcept { return submitted_; }
-  [[nodiscard]] std::uint64_t skipped_count() const noexcept { return skipped_; }
+  [[nodiscard]] std::uint64_t past_deadline_count() const noexcept { return past_deadline_; }
+  [[nodiscard]] std::uint64_t skipped_count() const noexcept;
+  [[nodiscard]] std::uint64_t skipped_count(Skip why) const noexcept { return skipped_[static_cast<std::size_t>(why)]; }
   [[nodiscard]] std::uint64_t in_flight() const noexcept;
   // The q-quantile (0..1) of the latencies in milliseconds, nearest rank, within 0.4 %; < 0: nothing finished yet.
   [[nodiscard]] double latency_ms(double q) const;
 
  private:
-  std::uint64_t submitted_ = 0, skipped_ = 0;
+  std::uint64_t submitted_ = 0, past_deadline_ = 0;
+  std::array<std::uint64_t, kSkipCount> skipped_{};
   std::array<std::uint64_t, kOutcomeCount> outcomes_{};
   std::array<std::array<std::uint64_t, kReasonCount>, kOutcomeCount> reasons_{};
   // 128 log buckets per octave of microseconds, up to 2^26 us: fixed memory however long a camera runs.
@@ -42,22 +61,23 @@ class Ledger {
 };
 
 struct NamedLedger {
-  std::string name;     // of the stream
+  std::string name;  // of the stream
   Ledger ledger;
-  double seconds = 0;   // from its first submission to its last answer
+  double seconds = 0;  // from its first submission to its last answer
 };
 
 struct FeedReport {
   std::vector<NamedLedger> streams;
-  double seconds = 0;                   // from the first submission to the last answer of any stream
-  double bytes_copied_per_frame = -1;   // after the producer's write, as the daemon counts it; < 0: unknown
+  double seconds = 0;                  // from the first submission to the last answer of any stream
+  double bytes_copied_per_frame = -1;  // after the producer's write, as the daemon counts it; < 0: unknown
   double map50 = -1, detection_ap50 = -1, classification = -1;  // < 0: no ground truth
   std::uint64_t judged_frames = 0;
 };
 
-// Two shapes of the same figures. JSON: total.{submitted, completed, late, dropped, failed, rejected, in_flight, skipped,
-// dropped_by_reason, rejected_by_reason, failed_by_reason, latency_ms_p50, _p95, _p99, goodput_fps}, streams[] alike with name, seconds,
-// bytes_copied_per_frame, accuracy.{map50, detection_ap50, classification, frames}. What is unknown is null.
+// Two shapes of the same figures. JSON: total.{submitted, completed, late, dropped, failed, rejected, in_flight,
+// skipped, skipped_by_reason, submitted_past_deadline, dropped_by_reason, rejected_by_reason, failed_by_reason,
+// latency_ms_p50, _p95, _p99, goodput_fps}, streams[] alike with name, seconds, bytes_copied_per_frame,
+// accuracy.{map50, detection_ap50, classification, frames}. What is unknown is null.
 [[nodiscard]] std::string report_json(const FeedReport& report);
 [[nodiscard]] std::string report_table(const FeedReport& report);
 

@@ -8,8 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "tools/leat/feed/feeder.h"
-
 namespace leat::tools {
 namespace {
 
@@ -22,7 +20,8 @@ TEST(Ledger, SumsExactlyWhateverTheOrder) {
     Ledger& one = random() % 2 == 0 ? ledger : half;
     one.submitted();
     if (random() % 10 == 0) continue;
-    one.answered(static_cast<Outcome>(1 + random() % 5), static_cast<Reason>(random() % kReasonCount), static_cast<std::int64_t>(random() % 300'000'000));
+    one.answered(static_cast<Outcome>(1 + random() % 5), static_cast<Reason>(random() % kReasonCount),
+                 static_cast<std::int64_t>(random() % 300'000'000));
   }
   ledger.add(half);
   std::uint64_t sum = ledger.in_flight();
@@ -30,10 +29,13 @@ TEST(Ledger, SumsExactlyWhateverTheOrder) {
   EXPECT_EQ(sum, ledger.submitted_count());
   EXPECT_EQ(ledger.submitted_count(), 20000U);
   EXPECT_GT(ledger.in_flight(), 1500U);
-  const auto json = nlohmann::json::parse(report_json({.streams = {{.name = "a", .ledger = ledger, .seconds = 10}}, .seconds = 10}));
+  const auto json =
+      nlohmann::json::parse(report_json({.streams = {{.name = "a", .ledger = ledger, .seconds = 10}}, .seconds = 10}));
   const auto& total = json["total"];
-  EXPECT_EQ(total["submitted"].get<std::uint64_t>(), total["completed"].get<std::uint64_t>() + total["late"].get<std::uint64_t>() + total["dropped"].get<std::uint64_t>() +
-                                                         total["failed"].get<std::uint64_t>() + total["rejected"].get<std::uint64_t>() + total["in_flight"].get<std::uint64_t>());
+  EXPECT_EQ(total["submitted"].get<std::uint64_t>(),
+            total["completed"].get<std::uint64_t>() + total["late"].get<std::uint64_t>() +
+                total["dropped"].get<std::uint64_t>() + total["failed"].get<std::uint64_t>() +
+                total["rejected"].get<std::uint64_t>() + total["in_flight"].get<std::uint64_t>());
   std::uint64_t by_reason = 0;
   for (const auto& [name, n] : total["dropped_by_reason"].items()) by_reason += n.get<std::uint64_t>();
   EXPECT_EQ(by_reason, total["dropped"].get<std::uint64_t>());
@@ -47,7 +49,8 @@ TEST(Ledger, QuantilesAreWithinHalfAPerCent) {
   for (int i = 0; i < 5001; ++i) {
     all.push_back(ms(random));
     ledger.submitted();
-    ledger.answered(i % 3 == 0 ? Outcome::late : Outcome::completed, Reason::none, static_cast<std::int64_t>(all.back() * 1e6));
+    ledger.answered(i % 3 == 0 ? Outcome::late : Outcome::completed, Reason::none,
+                    static_cast<std::int64_t>(all.back() * 1e6));
   }
   std::sort(all.begin(), all.end());
   for (const double q : {0.0, 0.01, 0.5, 0.95, 0.99, 1.0}) {
@@ -71,24 +74,16 @@ TEST(Report, TableNamesEveryReasonThatOccurred) {
   Ledger ledger;
   ledger.submitted();
   ledger.answered(Outcome::dropped, Reason::superseded, 0);
+  ledger.skipped(Skip::hopeless);
+  ledger.skipped(Skip::passed_over, 7);
   const std::string table = report_table({.streams = {{.name = "camera", .ledger = ledger}}});
   EXPECT_THAT(table, ::testing::HasSubstr("dropped (superseded): 1"));
   EXPECT_THAT(table, ::testing::HasSubstr("camera"));
-}
-
-TEST(Pace, FollowsTheSourceAndGoesOnWhenItBeginsAgain) {
-  Pace pace(0);
-  std::vector<std::int64_t> due;
-  for (int round = 0; round < 3; ++round) {
-    for (const std::int64_t t : {0, 40, 80, 120}) due.push_back(pace.due(t * 1'000'000));
-    pace.again();
-  }
-  for (std::size_t i = 0; i < due.size(); ++i) EXPECT_EQ(due[i], static_cast<std::int64_t>(i) * 40'000'000);
-  Pace fixed(100);
-  EXPECT_EQ(fixed.due(0), 0);
-  EXPECT_EQ(fixed.due(999'999'999), 10'000'000);
-  fixed.again();
-  EXPECT_EQ(fixed.due(0), 20'000'000);
+  EXPECT_THAT(table, ::testing::HasSubstr("skipped (passed_over): 7"));
+  const auto json = nlohmann::json::parse(report_json({.streams = {{.name = "camera", .ledger = ledger}}}));
+  EXPECT_EQ(json["streams"][0]["skipped"], 8);
+  EXPECT_EQ(json["total"]["skipped_by_reason"], (nlohmann::json{{"hopeless", 1}, {"passed_over", 7}}));
+  EXPECT_EQ(json["total"]["submitted_past_deadline"], 0);
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ RawLayout raw_layout(leat_format format, std::uint32_t width, std::uint32_t heig
     case LEAT_FORMAT_gray8:
       plane(height, width);
       break;
+    case LEAT_FORMAT_tensors:  // no picture
     case LEAT_FORMAT_unknown:
       break;
   }
@@ -64,7 +65,9 @@ Result<PictureFormat> parse_y4m_head(const std::string& line) {
   std::string word, chroma = "420";
   PictureFormat format;
   words >> word;
-  if (word != "YUV4MPEG2") return Error{"standard input is not y4m (it does not begin with YUV4MPEG2); for raw pictures give --raw and --size"};
+  if (word != "YUV4MPEG2")
+    return Error{
+        "standard input is not y4m (it does not begin with YUV4MPEG2); for raw pictures give --raw and --size"};
   const auto number = [](const std::string& text, std::size_t from, double& value) {
     const auto parsed = std::from_chars(text.data() + from, text.data() + text.size(), value);
     return parsed.ec == std::errc{} ? static_cast<std::size_t>(parsed.ptr - text.data()) : std::string::npos;
@@ -77,7 +80,8 @@ Result<PictureFormat> parse_y4m_head(const std::string& line) {
     }
     if (word[0] != 'W' && word[0] != 'H' && word[0] != 'F') continue;
     const std::size_t end = number(word, 1, value);
-    if (end == std::string::npos || value < 0 || value > 1e9) return Error{"the y4m head has a bad field '" + word + "'"};
+    if (end == std::string::npos || value < 0 || value > 1e9)
+      return Error{"the y4m head has a bad field '" + word + "'"};
     if (word[0] == 'W' && value <= 16384) format.width = static_cast<std::uint32_t>(value);
     if (word[0] == 'H' && value <= 16384) format.height = static_cast<std::uint32_t>(value);
     if (word[0] == 'F') {
@@ -86,14 +90,18 @@ Result<PictureFormat> parse_y4m_head(const std::string& line) {
     }
   }
   if (format.width == 0 || format.height == 0) return Error{"the y4m head lacks a width or height from 1 to 16384"};
-  const bool deep = chroma.find('p') != std::string::npos && chroma.find("paldv") == std::string::npos && chroma.find("jpeg") == std::string::npos;
+  const bool deep = chroma.find('p') != std::string::npos && chroma.find("paldv") == std::string::npos &&
+                    chroma.find("jpeg") == std::string::npos;
   if (chroma.starts_with("420") && !deep) {
     format.format = LEAT_FORMAT_i420;
-    if (format.width % 2 != 0 || format.height % 2 != 0) return Error{"4:2:0 pictures need an even width and height; scale them, e.g. with ffmpeg -vf scale=trunc(iw/2)*2:-2"};
+    if (format.width % 2 != 0 || format.height % 2 != 0)
+      return Error{
+          "4:2:0 pictures need an even width and height; scale them, e.g. with ffmpeg -vf scale=trunc(iw/2)*2:-2"};
   } else if (chroma == "mono") {
     format.format = LEAT_FORMAT_gray8;
   } else {
-    return Error{"y4m with chroma '" + chroma + "' is not taken; make it 4:2:0 of 8 bits, e.g. with ffmpeg -pix_fmt yuv420p"};
+    return Error{"y4m with chroma '" + chroma +
+                 "' is not taken; make it 4:2:0 of 8 bits, e.g. with ffmpeg -pix_fmt yuv420p"};
   }
   return format;
 }

@@ -17,8 +17,8 @@ namespace leat::tools {
 struct PictureFormat {
   leat_format format = LEAT_FORMAT_unknown;
   std::uint32_t width = 0, height = 0;
-  double rate = 0;       // pictures per second; 0: unknown
-  bool live = false;     // a device or a live stream: it keeps its own time and cannot be rewound
+  double rate = 0;             // pictures per second; 0: unknown
+  bool live = false;           // a device or a live stream: it keeps its own time and cannot be rewound
   std::uint64_t pictures = 0;  // in all; 0: unknown
 };
 
@@ -28,17 +28,35 @@ class PictureSource {
   [[nodiscard]] virtual const PictureFormat& format() const = 0;
   // Told once, before the first picture: every slot the stream has, for sources that register their memory.
   virtual void use_slots(std::span<const leat_frame> slots) { (void)slots; }
-  // Makes the next picture ready. Its time in nanoseconds since the first one, or nothing at the end.
+  // Waits for the next picture's data where they have yet to come. What is wrong with them next() says.
+  virtual void await() {}
+  // Makes the next picture ready. Its time in nanoseconds since the first one, or nothing at the end. A picture made
+  // ready before that nobody wrote is left out.
   virtual Result<std::optional<std::int64_t>> next() = 0;
+  // Which picture next() made ready, counted from the source's beginning, those left out too.
+  [[nodiscard]] virtual std::uint64_t index() const = 0;
   // Writes the picture made ready by next() into `slot`, once. False: the source ended inside the picture.
   virtual Result<bool> write(const leat_frame& slot) = 0;
   virtual Status rewind() = 0;
+
+  // ---- for a feeder that lags behind; a source to which every picture is as cheap as none does nothing ----
+  // From now on pictures to which no other refers are left undecoded, or are no longer.
+  virtual void thin_out(bool on) { (void)on; }
+  // Passes over pictures, undecoded, up to the first not before `time_ns` at which decoding can begin.
+  struct Passed {
+    std::uint64_t pictures = 0;  // since the picture made ready last
+    std::int64_t last_ns = 0;    // time of the last of them
+  };
+  virtual Result<Passed> jump(std::int64_t time_ns) {
+    (void)time_ns;
+    return Passed{};
+  }
 };
 
 struct SourceOptions {
-  std::string raw_format;        // "": not raw; "nv12", "i420", "rgb24", "bgr24", "gray8"
+  std::string raw_format;               // "": not raw; "nv12", "i420", "rgb24", "bgr24", "gray8"
   std::uint32_t width = 0, height = 0;  // of raw pictures
-  double rate = 0;               // pictures per second of raw and y4m pictures; 0: as the head says, else 30
+  double rate = 0;                      // pictures per second of raw and y4m pictures; 0: as the head says, else 30
 };
 
 // `name`: a path, a device (/dev/video0), a URL, or "-" for standard input (y4m, or raw when raw_format is given).

@@ -35,16 +35,19 @@ void parts_of(const leat_frame& slot, std::uint64_t offset, std::vector<ReadPart
 Result<PictureFormat> raw_format(const SourceOptions& options) {
   PictureFormat format{.format = format_of(options.raw_format), .width = options.width, .height = options.height};
   format.rate = options.rate > 0 ? options.rate : kDefaultRate;
-  if (format.format == LEAT_FORMAT_unknown) return Error{"'" + options.raw_format + "' is no pixel format; nv12, i420, rgb24, bgr24 and gray8 are"};
+  if (format.format == LEAT_FORMAT_unknown)
+    return Error{"'" + options.raw_format + "' is no pixel format; nv12, i420, rgb24, bgr24 and gray8 are"};
   if (format.width == 0 || format.height == 0) return Error{"raw pictures need --size WIDTHxHEIGHT"};
   const bool halved = format.format == LEAT_FORMAT_nv12 || format.format == LEAT_FORMAT_i420;
-  if (halved && (format.width % 2 != 0 || format.height % 2 != 0)) return Error{"nv12 and i420 need an even width and height"};
+  if (halved && (format.width % 2 != 0 || format.height % 2 != 0))
+    return Error{"nv12 and i420 need an even width and height"};
   return format;
 }
 
 class RawFile : public PictureSource {
  public:
-  RawFile(int fd, PictureFormat format, std::uint64_t picture_bytes) : fd_(fd), format_(format), picture_bytes_(picture_bytes), reader_(fd) {}
+  RawFile(int fd, PictureFormat format, std::uint64_t picture_bytes)
+      : fd_(fd), format_(format), picture_bytes_(picture_bytes), reader_(fd) {}
   ~RawFile() override { ::close(fd_); }
   const PictureFormat& format() const override { return format_; }
 
@@ -56,6 +59,14 @@ class RawFile : public PictureSource {
   Result<std::optional<std::int64_t>> next() override {
     if (at_ >= format_.pictures) return std::optional<std::int64_t>{};
     return std::optional<std::int64_t>(std::llround(static_cast<double>(at_++) * 1e9 / format_.rate));
+  }
+  [[nodiscard]] std::uint64_t index() const override { return at_ - 1; }
+  Result<Passed> jump(std::int64_t time_ns) override {
+    const auto wanted = static_cast<std::int64_t>(std::ceil(static_cast<double>(time_ns) * format_.rate / 1e9));
+    const auto to = std::clamp(wanted, static_cast<std::int64_t>(at_), static_cast<std::int64_t>(format_.pictures));
+    const std::uint64_t passed = static_cast<std::uint64_t>(to) - at_;
+    at_ += passed;
+    return Passed{passed, passed == 0 ? 0 : std::llround(static_cast<double>(at_ - 1) * 1e9 / format_.rate)};
   }
   Result<bool> write(const leat_frame& slot) override {
     parts_of(slot, (at_ - 1) * picture_bytes_, parts_);
@@ -79,22 +90,35 @@ class Pipe : public PictureSource {
   Pipe(int fd, PictureFormat format, bool y4m) : fd_(fd), format_(format), y4m_(y4m) {}
   const PictureFormat& format() const override { return format_; }
 
+  [[nodiscard]] std::uint64_t index() const override { return at_ - 1; }
   Result<std::optional<std::int64_t>> next() override {
+    if (unwritten_) {  // its bytes are still in the pipe
+      unwritten_ = false;
+      std::vector<std::uint8_t> nowhere(raw_layout(format_.format, format_.width, format_.height).bytes -
+                                        (y4m_ ? 0 : 1));
+      auto got = read_whole(nowhere.data(), nowhere.size());
+      if (!got.ok()) return Error{got.error()};
+      if (!*got) return std::optional<std::int64_t>{};
+    }
     if (y4m_) {
       std::string line;
       auto got = read_line(fd_, line);
       if (!got.ok()) return Error{got.error()};
       if (!*got) return std::optional<std::int64_t>{};
-      if (!line.starts_with("FRAME")) return Error{"standard input lost its y4m framing after picture " + std::to_string(at_) + "; was the sender ended?"};
+      if (!line.starts_with("FRAME"))
+        return Error{"standard input lost its y4m framing after picture " + std::to_string(at_) +
+                     "; was the sender ended?"};
     } else {
       // A picture begins where one more byte comes; it is kept for write().
       auto got = read_whole(&first_byte_, 1);
       if (!got.ok()) return Error{got.error()};
       if (!*got) return std::optional<std::int64_t>{};
     }
+    unwritten_ = true;
     return std::optional<std::int64_t>(std::llround(static_cast<double>(at_++) * 1e9 / format_.rate));
   }
   Result<bool> write(const leat_frame& slot) override {
+    unwritten_ = false;
     parts_of(slot, 0, parts_);
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       auto* to = static_cast<std::uint8_t*>(parts_[i].to);
@@ -138,7 +162,7 @@ class Pipe : public PictureSource {
   }
   int fd_;
   PictureFormat format_;
-  bool y4m_;
+  bool y4m_, unwritten_ = false;
   std::uint8_t first_byte_ = 0;
   std::uint64_t at_ = 0;
   std::vector<ReadPart> parts_;
@@ -157,7 +181,8 @@ Result<std::unique_ptr<PictureSource>> open_raw_file(const std::string& path, co
   format->pictures = static_cast<std::uint64_t>(info.st_size) / bytes;
   if (format->pictures == 0) {
     ::close(fd);
-    return Error{"'" + path + "' is smaller than one picture of " + std::to_string(bytes) + " bytes; check --size and --raw"};
+    return Error{"'" + path + "' is smaller than one picture of " + std::to_string(bytes) +
+                 " bytes; check --size and --raw"};
   }
   return std::unique_ptr<PictureSource>(new RawFile(fd, *format, bytes));
 }

@@ -14,7 +14,9 @@ namespace {
 constexpr unsigned kRingEntries = 16;
 constexpr std::uint64_t kLargestRead = 1U << 30;  // one system call reads no more than about 2 GiB
 
-Error read_error(int error) { return Error{std::string("reading the raw file failed: ") + std::strerror(error) + "; check the disk and the file"}; }
+Error read_error(int error) {
+  return Error{std::string("reading the raw file failed: ") + std::strerror(error) + "; check the disk and the file"};
+}
 
 }  // namespace
 
@@ -40,7 +42,9 @@ void SlotReader::register_memory(std::span<const iovec> memory) {
   }
 }
 
-std::string SlotReader::way() const { return !ring_ ? "pread" : ring_->registered.empty() ? "io_uring" : "io_uring, registered"; }
+std::string SlotReader::way() const {
+  return !ring_ ? "pread" : ring_->registered.empty() ? "io_uring" : "io_uring, registered";
+}
 
 int SlotReader::registered_index(const ReadPart& part) const {
   const auto* to = static_cast<const char*>(part.to);

@@ -1,5 +1,5 @@
-// Reads ranges of a file straight into frame slots: through io_uring with the slots as registered buffers where the kernel
-// allows it, through pread otherwise. Thread rule: one thread.
+// Reads ranges of a file straight into frame slots: through io_uring with the slots as registered buffers where the
+// kernel allows it, through pread otherwise. Thread rule: one thread.
 #pragma once
 
 #include <sys/uio.h>

@@ -39,7 +39,8 @@ TEST_P(SlotReading, ReadsPartsIntoSharedMemoryAndTellsTheEnd) {
   std::printf("way: %s\n", reader.way().c_str());
 
   std::vector<ReadPart> parts;  // more than one round of the ring, in a scattered order
-  for (std::size_t i = 0; i < 100; ++i) parts.push_back({.to = memory + (99 - i) * 1000, .bytes = 1000, .offset = i * 5000});
+  for (std::size_t i = 0; i < 100; ++i)
+    parts.push_back({.to = memory + (99 - i) * 1000, .bytes = 1000, .offset = i * 5000});
   auto read = reader.read(parts);
   ASSERT_TRUE(read.ok()) << read.error();
   EXPECT_TRUE(*read);

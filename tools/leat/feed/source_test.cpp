@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -56,11 +57,14 @@ struct Slot {
 
 std::vector<std::uint8_t> picture_bytes(std::size_t bytes, int seed) {
   std::vector<std::uint8_t> data(bytes);
-  for (std::size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::uint8_t>(i * 7 + static_cast<std::size_t>(seed) * 31);
+  for (std::size_t i = 0; i < bytes; ++i)
+    data[i] = static_cast<std::uint8_t>(i * 7 + static_cast<std::size_t>(seed) * 31);
   return data;
 }
 
-std::string temporary(const std::string& name) { return (std::filesystem::temp_directory_path() / (name + "." + std::to_string(::getpid()))).string(); }
+std::string temporary(const std::string& name) {
+  return (std::filesystem::temp_directory_path() / (name + "." + std::to_string(::getpid()))).string();
+}
 
 TEST(RawFile, EveryFormatAndStrideArrivesUnchanged) {
   for (const char* name : {"nv12", "i420", "rgb24", "bgr24", "gray8"}) {
@@ -97,9 +101,36 @@ TEST(RawFile, EveryFormatAndStrideArrivesUnchanged) {
   }
 }
 
+TEST(RawFile, JumpsToThePictureThatIsDue) {
+  const std::size_t bytes = raw_layout(LEAT_FORMAT_gray8, 8, 4).bytes;
+  const std::string path = temporary("raw");
+  {
+    std::ofstream file(path, std::ios::binary);
+    for (int i = 0; i < 10; ++i) file << std::string(bytes, static_cast<char>('a' + i));
+  }
+  auto source = open_source(path, {.raw_format = "gray8", .width = 8, .height = 4, .rate = 50});
+  ASSERT_TRUE(source.ok()) << source.error();
+  (void)(*source)->next();
+  auto passed = (*source)->jump(95'000'000);
+  ASSERT_TRUE(passed.ok());
+  EXPECT_EQ(passed->pictures, 4U);
+  EXPECT_EQ(passed->last_ns, 80'000'000);
+  EXPECT_EQ(**(*source)->next(), 100'000'000);
+  EXPECT_EQ((*source)->index(), 5U);
+  Slot slot(LEAT_FORMAT_gray8, 8, 4, 0);
+  ASSERT_TRUE(*(*source)->write(slot.frame));
+  EXPECT_EQ(slot.frame.planes[0][0], 'f');
+  EXPECT_EQ((*source)->jump(0)->pictures, 0U) << "never back";
+  EXPECT_EQ((*source)->jump(10'000'000'000)->pictures, 4U);
+  EXPECT_FALSE((*source)->next()->has_value());
+  std::filesystem::remove(path);
+}
+
 TEST(RawFile, BadRequestsSayWhatToDo) {
-  EXPECT_THAT(open_source("/nowhere/x.nv12", {.raw_format = "nv12", .width = 2, .height = 2}).error(), HasSubstr("No such file"));
-  EXPECT_THAT(open_source("/dev/null", {.raw_format = "nv12", .width = 2, .height = 2}).error(), HasSubstr("smaller than one picture"));
+  EXPECT_THAT(open_source("/nowhere/x.nv12", {.raw_format = "nv12", .width = 2, .height = 2}).error(),
+              HasSubstr("No such file"));
+  EXPECT_THAT(open_source("/dev/null", {.raw_format = "nv12", .width = 2, .height = 2}).error(),
+              HasSubstr("smaller than one picture"));
   EXPECT_THAT(open_source("/dev/null", {.raw_format = "nv12"}).error(), HasSubstr("--size"));
   EXPECT_THAT(open_source("/dev/null", {.raw_format = "nv12", .width = 3, .height = 2}).error(), HasSubstr("even"));
   EXPECT_THAT(open_source("/nowhere/x.mp4", {}).error(), HasSubstr("no such file"));
@@ -108,15 +139,16 @@ TEST(RawFile, BadRequestsSayWhatToDo) {
 
 // Writes `bytes` into a pipe from a thread of its own and gives its reading end.
 struct Sender {
-  explicit Sender(std::string bytes) : thread([this, text = std::move(bytes)] {
-    std::size_t at = 0;
-    while (at < text.size()) {
-      const ssize_t n = ::write(ends[1], text.data() + at, std::min<std::size_t>(text.size() - at, 777));
-      if (n <= 0) break;
-      at += static_cast<std::size_t>(n);
-    }
-    ::close(ends[1]);
-  }) {}
+  explicit Sender(std::string bytes)
+      : thread([this, text = std::move(bytes)] {
+          std::size_t at = 0;
+          while (at < text.size()) {
+            const ssize_t n = ::write(ends[1], text.data() + at, std::min<std::size_t>(text.size() - at, 777));
+            if (n <= 0) break;
+            at += static_cast<std::size_t>(n);
+          }
+          ::close(ends[1]);
+        }) {}
   ~Sender() {
     thread.join();
     ::close(ends[0]);
@@ -161,12 +193,31 @@ TEST(Pipe, ReadsY4mAndRaw) {
   }
 }
 
+TEST(Pipe, APictureThatNobodyWroteIsLeftOut) {
+  const std::string one(32 * 16 * 3 / 2, 'a'), two(one.size(), 'b');
+  for (const bool y4m : {false, true}) {
+    Sender sender(y4m ? "YUV4MPEG2 W32 H16 F25:1\nFRAME\n" + one + "FRAME\n" + two : one + two);
+    auto source = open_pipe(sender.ends[0],
+                            y4m ? SourceOptions{} : SourceOptions{.raw_format = "i420", .width = 32, .height = 16});
+    ASSERT_TRUE(source.ok()) << source.error();
+    ASSERT_TRUE((*source)->next()->has_value());
+    const auto second = (*source)->next();
+    ASSERT_TRUE(second.ok()) << second.error();
+    EXPECT_EQ((*source)->index(), 1U);
+    Slot slot(LEAT_FORMAT_i420, 32, 16, 0);
+    ASSERT_TRUE(*(*source)->write(slot.frame));
+    EXPECT_EQ(slot.tight(), std::vector<std::uint8_t>(two.begin(), two.end()));
+    EXPECT_FALSE((*source)->next()->has_value());
+  }
+}
+
 TEST(Y4m, HeadsAreCheckedFieldByField) {
   EXPECT_EQ(parse_y4m_head("YUV4MPEG2 W64 H48 F30000:1001")->format, LEAT_FORMAT_i420);
   EXPECT_NEAR(parse_y4m_head("YUV4MPEG2 W64 H48 F30000:1001")->rate, 29.97, 0.001);
   EXPECT_EQ(parse_y4m_head("YUV4MPEG2 W64 H48 F30:1 Cmono")->format, LEAT_FORMAT_gray8);
-  for (const char* bad : {"", "RIFF", "YUV4MPEG2", "YUV4MPEG2 W64", "YUV4MPEG2 W64 H-48", "YUV4MPEG2 Wx H48", "YUV4MPEG2 W64 H48 C444", "YUV4MPEG2 W64 H48 C420p10",
-                          "YUV4MPEG2 W63 H48 C420", "YUV4MPEG2 W99999999999 H48"}) {
+  for (const char* bad :
+       {"", "RIFF", "YUV4MPEG2", "YUV4MPEG2 W64", "YUV4MPEG2 W64 H-48", "YUV4MPEG2 Wx H48", "YUV4MPEG2 W64 H48 C444",
+        "YUV4MPEG2 W64 H48 C420p10", "YUV4MPEG2 W63 H48 C420", "YUV4MPEG2 W99999999999 H48"}) {
     EXPECT_FALSE(parse_y4m_head(bad).ok()) << bad;
   }
 }
@@ -176,7 +227,11 @@ TEST(Video, WhatTheAnnotatorWritesTheSourceReads) {
   auto annotator = Annotator::open(path, 64, 48, 20);
   ASSERT_TRUE(annotator.ok()) << annotator.error();
   for (const std::uint64_t index : {0U, 2U, 1U, 3U, 5U, 4U, 6U, 7U}) {
-    Canvas canvas{.width = 64, .height = 48, .y = std::vector<std::uint8_t>(64 * 48, static_cast<std::uint8_t>(40 + 20 * index)), .u = std::vector<std::uint8_t>(32 * 24, 128), .v = std::vector<std::uint8_t>(32 * 24, 128)};
+    Canvas canvas{.width = 64,
+                  .height = 48,
+                  .y = std::vector<std::uint8_t>(64 * 48, static_cast<std::uint8_t>(40 + 20 * index)),
+                  .u = std::vector<std::uint8_t>(32 * 24, 128),
+                  .v = std::vector<std::uint8_t>(32 * 24, 128)};
     (*annotator)->add(index, std::move(canvas));
   }
   auto finished = (*annotator)->finish();
@@ -196,6 +251,53 @@ TEST(Video, WhatTheAnnotatorWritesTheSourceReads) {
       EXPECT_NEAR(slot.frame.planes[0][500], 40 + 20 * i, 4);
     }
     EXPECT_FALSE((*source)->next()->has_value());
+    ASSERT_TRUE((*source)->rewind().ok());
+  }
+  std::filesystem::remove(path);
+}
+
+// A video with a key frame every eight pictures, and pictures between that no other refers to.
+TEST(Video, LagsAreMadeUpByThinningOutAndByJumping) {
+  const std::string path = temporary("gops") + ".mp4";
+  constexpr int kPictures = 48, kKeyEvery = 8;
+  const std::string command =
+      "ffmpeg -v error -nostdin -y -f lavfi -i 'color=gray:s=64x48:r=20,geq=lum=40+4*N:cb=128:cr=128' -frames:v 48 "
+      "-threads 1 -c:v libx264 -x264-params keyint=8:min-keyint=8:scenecut=0:bframes=1:b-adapt=0:b-pyramid=none "
+      "-pix_fmt yuv420p " +
+      path;
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  const auto grey_of = [](PictureSource& source) {
+    Slot slot(LEAT_FORMAT_i420, 64, 48, 0);
+    EXPECT_TRUE(*source.write(slot.frame));
+    return static_cast<double>(slot.frame.planes[0][500]);
+  };
+  auto source = open_source(path, {});
+  ASSERT_TRUE(source.ok()) << source.error();
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE((*source)->next()->has_value());
+    EXPECT_EQ((*source)->index(), 0U);
+    const auto passed = (*source)->jump(900'000'000);  // picture 18; the key frame behind it is 24
+    ASSERT_TRUE(passed.ok()) << passed.error();
+    EXPECT_GE(passed->pictures, 21U);  // 23, or less what the decoder had taken in already
+    const auto time = (*source)->next();
+    ASSERT_TRUE(time.ok() && time->has_value());
+    EXPECT_NEAR(static_cast<double>(**time), 3 * kKeyEvery * 50e6, 1e6);
+    EXPECT_EQ((*source)->index(), static_cast<std::uint64_t>(3 * kKeyEvery));
+    EXPECT_NEAR(grey_of(**source), 40 + 4 * 3 * kKeyEvery, 4);
+
+    (*source)->thin_out(true);
+    int got = 0;
+    for (std::uint64_t before = 24;; before = (*source)->index(), ++got) {
+      const auto next = (*source)->next();
+      ASSERT_TRUE(next.ok());
+      if (!next->has_value()) break;
+      EXPECT_GT((*source)->index(), before) << "each in its place";
+      EXPECT_NEAR(static_cast<double>(**next), static_cast<double>((*source)->index()) * 50e6, 1e6);
+      EXPECT_NEAR(grey_of(**source), 40 + 4 * static_cast<double>((*source)->index()), 5);
+    }
+    EXPECT_LT(got, kPictures - 24 - 6) << "about every second picture is one that no other refers to";
+    EXPECT_GT(got, 6);
+    (*source)->thin_out(false);
     ASSERT_TRUE((*source)->rewind().ok());
   }
   std::filesystem::remove(path);

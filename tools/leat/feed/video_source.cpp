@@ -76,17 +76,20 @@ class Video : public PictureSource {
     const int opened = ::avformat_open_input(&input_, name.c_str(), demuxer, &settings);
     ::av_dict_free(&settings);
     if (opened < 0) return Error{"'" + name + "' cannot be opened: " + av_text(opened)};
-    if (const int error = ::avformat_find_stream_info(input_, nullptr); error < 0) return Error{"'" + name + "' cannot be read: " + av_text(error)};
+    if (const int error = ::avformat_find_stream_info(input_, nullptr); error < 0)
+      return Error{"'" + name + "' cannot be read: " + av_text(error)};
     const AVCodec* codec = nullptr;
     stream_ = ::av_find_best_stream(input_, AVMEDIA_TYPE_VIDEO, -1, -1, &codec, 0);
     if (stream_ < 0 || codec == nullptr) return Error{"'" + name + "' has no video that libavcodec can decode"};
     decoder_ = ::avcodec_alloc_context3(codec);
     ::avcodec_parameters_to_context(decoder_, input_->streams[stream_]->codecpar);
     decoder_->thread_count = 1;  // streams are decoded beside each other; one thread each keeps pictures in time
-    if (const int error = ::avcodec_open2(decoder_, codec, nullptr); error < 0) return Error{"'" + name + "': the decoder does not start: " + av_text(error)};
+    if (const int error = ::avcodec_open2(decoder_, codec, nullptr); error < 0)
+      return Error{"'" + name + "': the decoder does not start: " + av_text(error)};
     picture_ = ::av_frame_alloc();
     packet_ = ::av_packet_alloc();
-    describe(device || (input_->iformat->flags & AVFMT_NOFILE) != 0 || name.find("rtsp://") == 0 || name.find("udp://") == 0 || name.find("srt://") == 0);
+    describe(device || (input_->iformat->flags & AVFMT_NOFILE) != 0 || name.find("rtsp://") == 0 ||
+             name.find("udp://") == 0 || name.find("srt://") == 0);
     if (format_.width == 0 || format_.height == 0) return Error{"'" + name + "' does not say its size"};
     return Done{};
   }
@@ -94,38 +97,80 @@ class Video : public PictureSource {
   Result<std::optional<std::int64_t>> next() override {
     for (;;) {
       const int got = ::avcodec_receive_frame(decoder_, picture_);
-      if (got == 0) return std::optional<std::int64_t>(time_of_picture());
+      if (got == 0) return std::optional<std::int64_t>(made_ready());
       if (got == AVERROR_EOF) return std::optional<std::int64_t>{};
       if (got != AVERROR(EAGAIN)) return Error{"'" + name_ + "' cannot be decoded: " + av_text(got)};
-      const int read = ::av_read_frame(input_, packet_);
-      if (read < 0) {
-        if (read != AVERROR_EOF && format_.live) return Error{"'" + name_ + "' broke off: " + av_text(read)};
-        (void)::avcodec_send_packet(decoder_, nullptr);  // the end: drain what the decoder still holds
-        continue;
+      if (!packet_kept_) {
+        auto read = read_packet();
+        if (!read.ok()) return Error{read.error()};
+        if (!*read) {
+          (void)::avcodec_send_packet(decoder_, nullptr);  // the end: drain what the decoder still holds
+          continue;
+        }
       }
-      // A damaged packet costs its pictures, not the stream.
-      if (packet_->stream_index == stream_) (void)::avcodec_send_packet(decoder_, packet_);
+      packet_kept_ = false;
+      (void)::avcodec_send_packet(decoder_, packet_);  // a damaged packet costs its pictures, not the stream
+      ::av_packet_unref(packet_);
+    }
+  }
+  [[nodiscard]] std::uint64_t index() const override { return index_; }
+  void await() override {
+    if (packet_kept_) return;
+    const auto read = read_packet();
+    packet_kept_ = read.ok() && *read;
+  }
+
+  void thin_out(bool on) override {
+    decoder_->skip_frame = on ? AVDISCARD_NONREF : AVDISCARD_DEFAULT;
+    counted_ = counted_ && !on;
+  }
+
+  // What the decoder holds back is left out with the rest; it starts afresh at the key frame.
+  Result<Passed> jump(std::int64_t time_ns) override {
+    Passed passed;
+    if (first_time_ == AV_NOPTS_VALUE) return passed;
+    counted_ = false;
+    ::avcodec_flush_buffers(decoder_);
+    for (;;) {
+      if (!packet_kept_) {
+        auto read = read_packet();
+        if (!read.ok()) return Error{read.error()};
+        if (!*read) return passed;
+      }
+      packet_kept_ = true;
+      const std::int64_t time = time_of(packet_->pts != AV_NOPTS_VALUE ? packet_->pts : packet_->dts);
+      if ((packet_->flags & AV_PKT_FLAG_KEY) != 0 && time >= time_ns) return passed;
+      ++passed.pictures;
+      passed.last_ns = std::max(passed.last_ns, time);
+      packet_kept_ = false;
       ::av_packet_unref(packet_);
     }
   }
 
   Result<bool> write(const leat_frame& slot) override {
-    if (static_cast<std::uint32_t>(picture_->width) < format_.width || static_cast<std::uint32_t>(picture_->height) < format_.height) {
-      return Error{"'" + name_ + "' changed its size to " + std::to_string(picture_->width) + "x" + std::to_string(picture_->height) + "; start anew"};
+    if (static_cast<std::uint32_t>(picture_->width) < format_.width ||
+        static_cast<std::uint32_t>(picture_->height) < format_.height) {
+      return Error{"'" + name_ + "' changed its size to " + std::to_string(picture_->width) + "x" +
+                   std::to_string(picture_->height) + "; start anew"};
     }
     if (same_format(static_cast<AVPixelFormat>(picture_->format)) == format_.format) {
       for (std::uint32_t p = 0; p < slot.plane_count; ++p) {
         const std::uint8_t* from = picture_->data[p];
-        for (std::uint32_t row = 0; row < slot.rows[p]; ++row) std::memcpy(slot.planes[p] + std::uint64_t{row} * slot.strides[p], from + std::int64_t{row} * picture_->linesize[p], slot.row_bytes[p]);
+        for (std::uint32_t row = 0; row < slot.rows[p]; ++row)
+          std::memcpy(slot.planes[p] + std::uint64_t{row} * slot.strides[p],
+                      from + std::int64_t{row} * picture_->linesize[p], slot.row_bytes[p]);
       }
       return true;
     }
     if (format_.format != LEAT_FORMAT_i420) return Error{"'" + name_ + "' changed its pixel format; start anew"};
-    scaler_ = ::sws_getCachedContext(scaler_, picture_->width, picture_->height, static_cast<AVPixelFormat>(picture_->format), static_cast<int>(format_.width),
-                                     static_cast<int>(format_.height), AV_PIX_FMT_YUV420P, SWS_BILINEAR, nullptr, nullptr, nullptr);
+    scaler_ =
+        ::sws_getCachedContext(scaler_, picture_->width, picture_->height, static_cast<AVPixelFormat>(picture_->format),
+                               static_cast<int>(format_.width), static_cast<int>(format_.height), AV_PIX_FMT_YUV420P,
+                               SWS_BILINEAR, nullptr, nullptr, nullptr);
     if (scaler_ == nullptr) return Error{"'" + name_ + "': pictures of this pixel format cannot be converted"};
     std::uint8_t* planes[4] = {slot.planes[0], slot.planes[1], slot.planes[2], nullptr};
-    const int strides[4] = {static_cast<int>(slot.strides[0]), static_cast<int>(slot.strides[1]), static_cast<int>(slot.strides[2]), 0};
+    const int strides[4] = {static_cast<int>(slot.strides[0]), static_cast<int>(slot.strides[1]),
+                            static_cast<int>(slot.strides[2]), 0};
     ::sws_scale(scaler_, picture_->data, picture_->linesize, 0, picture_->height, planes, strides);
     return true;
   }
@@ -133,9 +178,13 @@ class Video : public PictureSource {
   Status rewind() override {
     if (format_.live) return Error{"'" + name_ + "' is live and cannot be played again; leave --loop out"};
     ::avcodec_flush_buffers(decoder_);
-    if (const int error = ::avformat_seek_file(input_, stream_, INT64_MIN, 0, 0, 0); error < 0) return Error{"'" + name_ + "' cannot be rewound: " + av_text(error)};
+    if (const int error = ::avformat_seek_file(input_, stream_, INT64_MIN, 0, 0, 0); error < 0)
+      return Error{"'" + name_ + "' cannot be rewound: " + av_text(error)};
+    if (packet_kept_) ::av_packet_unref(packet_);
+    packet_kept_ = false;
     first_time_ = AV_NOPTS_VALUE;
     at_ = 0;
+    counted_ = true;
     return Done{};
   }
 
@@ -154,13 +203,41 @@ class Video : public PictureSource {
     format_.height = static_cast<std::uint32_t>(std::max(decoder_->height, 0)) & mask;
   }
 
-  std::int64_t time_of_picture() {
+  // The next packet of our stream. False: the end.
+  Result<bool> read_packet() {
+    for (;;) {
+      const int read = ::av_read_frame(input_, packet_);
+      if (read < 0) {
+        if (read != AVERROR_EOF && format_.live) return Error{"'" + name_ + "' broke off: " + av_text(read)};
+        return false;
+      }
+      if (packet_->stream_index == stream_) return true;
+      ::av_packet_unref(packet_);
+    }
+  }
+
+  [[nodiscard]] std::int64_t time_of(std::int64_t timestamp) const {
+    if (timestamp == AV_NOPTS_VALUE || first_time_ == AV_NOPTS_VALUE) return 0;
+    const AVRational ns{1, static_cast<int>(kNsPerSecond)};
+    return std::max<std::int64_t>(::av_rescale_q(timestamp, input_->streams[stream_]->time_base, ns) - first_time_, 0);
+  }
+
+  // The decoded picture's time; its place by counting, or by time once something has been left out.
+  std::int64_t made_ready() {
     const double rate = format_.rate > 0 ? format_.rate : 30;
-    const auto by_count = static_cast<std::int64_t>(std::llround(static_cast<double>(at_++) * 1e9 / rate));
-    if (picture_->best_effort_timestamp == AV_NOPTS_VALUE) return by_count;
-    const std::int64_t time = ::av_rescale_q(picture_->best_effort_timestamp, input_->streams[stream_]->time_base, AVRational{1, static_cast<int>(kNsPerSecond)});
-    if (first_time_ == AV_NOPTS_VALUE) first_time_ = time;
-    return std::max<std::int64_t>(time - first_time_, 0);
+    const std::int64_t timestamp = picture_->best_effort_timestamp;
+    if (timestamp == AV_NOPTS_VALUE) {
+      index_ = at_++;
+      return static_cast<std::int64_t>(std::llround(static_cast<double>(index_) * 1e9 / rate));
+    }
+    if (first_time_ == AV_NOPTS_VALUE)
+      first_time_ =
+          ::av_rescale_q(timestamp, input_->streams[stream_]->time_base, AVRational{1, static_cast<int>(kNsPerSecond)});
+    const std::int64_t time = time_of(timestamp);
+    index_ = counted_ ? at_
+                      : std::max(at_, static_cast<std::uint64_t>(std::llround(static_cast<double>(time) * rate / 1e9)));
+    at_ = index_ + 1;
+    return time;
   }
 
   std::string name_;
@@ -172,7 +249,9 @@ class Video : public PictureSource {
   SwsContext* scaler_ = nullptr;
   int stream_ = -1;
   std::int64_t first_time_ = AV_NOPTS_VALUE;
-  std::uint64_t at_ = 0;
+  std::uint64_t at_ = 0, index_ = 0;
+  bool counted_ = true;       // every picture so far was made ready
+  bool packet_kept_ = false;  // packet_ is still to be decoded
 };
 
 }  // namespace

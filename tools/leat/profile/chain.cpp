@@ -25,7 +25,8 @@ std::int64_t clock_ns() {
   return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
 }
 
-// Floats from a standard normal distribution; halves of size one, of either sign; whole numbers zero: indexes that every model takes.
+// Floats from a standard normal distribution; halves of size one, of either sign; whole numbers zero: indexes that
+// every model takes.
 void draw(std::vector<std::byte>& at, std::uint8_t dtype, std::mt19937_64& random) {
   std::normal_distribution<float> normal;
   std::fill(at.begin(), at.end(), std::byte{0});
@@ -54,11 +55,16 @@ double half(std::uint16_t bits) {
 
 std::size_t append(const leat_tensor& t, const std::byte* at, std::vector<double>& out) {
   switch (t.dtype) {
-    case LEAT_F32: return out.push_back(read<float>(at)), 4;
-    case LEAT_F16: return out.push_back(half(read<std::uint16_t>(at))), 2;
-    case LEAT_I64: return out.push_back(static_cast<double>(read<std::int64_t>(at))), 8;
-    case LEAT_I32: return out.push_back(read<std::int32_t>(at)), 4;
-    default: return out.push_back(read<std::uint8_t>(at)), 1;
+    case LEAT_F32:
+      return out.push_back(read<float>(at)), 4;
+    case LEAT_F16:
+      return out.push_back(half(read<std::uint16_t>(at))), 2;
+    case LEAT_I64:
+      return out.push_back(static_cast<double>(read<std::int64_t>(at))), 8;
+    case LEAT_I32:
+      return out.push_back(read<std::int32_t>(at)), 4;
+    default:
+      return out.push_back(read<std::uint8_t>(at)), 1;
   }
 }
 
@@ -70,8 +76,12 @@ Result<Chain> Chain::open(const ChainSpec& spec, cli::Progress* progress) {
   const auto blocks = static_cast<std::uint32_t>(spec.cuts.size()) + 1;
   const std::string extra = spec.cuts.empty() ? "" : "cuts=" + exec::join_cuts(spec.cuts) + "\n";
   for (std::uint32_t b = 0; b < blocks; ++b) {
-    const leat_session_options options{.model_path = spec.model_path.c_str(), .first_block = b, .end_block = spec.cuts.empty() ? UINT32_MAX : b + 1,
-                                       .batch_max = spec.batch_max, .threads = spec.threads, .extra = extra.c_str()};
+    const leat_session_options options{.model_path = spec.model_path.c_str(),
+                                       .first_block = b,
+                                       .end_block = spec.cuts.empty() ? UINT32_MAX : b + 1,
+                                       .batch_max = spec.batch_max,
+                                       .threads = spec.threads,
+                                       .extra = extra.c_str()};
     leat_session* session = nullptr;
     char error[kErrorBytes] = "";
     if (out.executor_->open(&options, &session, error, sizeof error) != 0) return Error{error};
@@ -90,7 +100,9 @@ Status Chain::prepare(std::uint32_t batch, std::uint64_t seed) {
     leat_tensor inputs[kMaxTensors], outputs[kMaxTensors];
     std::uint32_t input_count = kMaxTensors, output_count = kMaxTensors;
     char error[kErrorBytes] = "";
-    if (executor_->describe(stage.session.get(), batch, inputs, &input_count, outputs, &output_count, error, sizeof error) != 0) return Error{error};
+    if (executor_->describe(stage.session.get(), batch, inputs, &input_count, outputs, &output_count, error,
+                            sizeof error) != 0)
+      return Error{error};
     stage.inputs.assign(inputs, inputs + input_count);
     stage.outputs.assign(outputs, outputs + output_count);
     stage.output_buffers.resize(output_count);
@@ -117,8 +129,8 @@ Status Chain::run(std::span<std::int64_t> ns) {
   for (std::size_t b = 0; b < stages_.size(); ++b) {
     Stage& s = stages_[b];
     const std::int64_t start = clock_ns();
-    if (executor_->run(s.session.get(), batch_, s.inputs.data(), static_cast<std::uint32_t>(s.inputs.size()), s.outputs.data(),
-                       static_cast<std::uint32_t>(s.outputs.size()), error, sizeof error) != 0)
+    if (executor_->run(s.session.get(), batch_, s.inputs.data(), static_cast<std::uint32_t>(s.inputs.size()),
+                       s.outputs.data(), static_cast<std::uint32_t>(s.outputs.size()), error, sizeof error) != 0)
       return Error{error};
     ns[b] = clock_ns() - start;
   }
@@ -140,8 +152,13 @@ Result<ModuleChain> ModuleChain::open(const ChainSpec& spec, cli::Progress* prog
   out.picture_ = std::make_unique<worker::Picture>(around.crops, around.frame_width, around.frame_height);
   const auto last = static_cast<std::uint32_t>(spec.cuts.size());
   for (std::uint32_t b = 0; b <= last; ++b) {
-    exec::ModuleSpec m{.name = around.name, .executor = "onnx", .model_path = spec.model_path, .preprocess = around.preprocess, .postprocess = around.postprocess, .labels = around.labels};
-    m.batch_max = spec.batch_max, m.threads = spec.threads, m.fan_out_cap = around.fan_out_cap;
+    exec::ModuleSpec m{.name = around.name,
+                       .executor = "onnx",
+                       .model_path = spec.model_path,
+                       .preprocess = around.preprocess,
+                       .postprocess = around.postprocess,
+                       .labels = around.labels};
+    m.batch_max = spec.batch_max, m.threads = spec.threads;
     m.first_block = b, m.end_block = last == 0 ? UINT32_MAX : b + 1;
     m.cuts = spec.cuts;
     m.first_stage = b == 0, m.last_stage = b == last;
@@ -166,7 +183,8 @@ Status ModuleChain::run(std::span<std::int64_t> ns) {
   const auto items = picture_->items(batch_);
   for (std::size_t b = 0; b < stages_.size(); ++b) {
     const std::int64_t start = clock_ns();
-    if (!stages_[b]->run(items, {reports.data(), batch_}, b == 0 ? nullptr : features_[b - 1].data(), b + 1 == stages_.size() ? nullptr : features_[b].data()))
+    if (!stages_[b]->run(items, {reports.data(), batch_}, b == 0 ? nullptr : features_[b - 1].data(),
+                         b + 1 == stages_.size() ? nullptr : features_[b].data()))
       return Error{std::string(stages_[b]->error())};
     ns[b] = clock_ns() - start;
   }
@@ -189,7 +207,8 @@ BusyNeighbours::~BusyNeighbours() {
   for (auto& t : threads_) t.join();
 }
 
-Status BusyNeighbours::start(const ChainSpec& spec, std::uint32_t batch, const std::vector<std::vector<std::uint32_t>>& neighbours) {
+Status BusyNeighbours::start(const ChainSpec& spec, std::uint32_t batch,
+                             const std::vector<std::vector<std::uint32_t>>& neighbours) {
   std::vector<std::future<std::string>> running;  // empty text: it runs
   for (const auto& cores : neighbours) {
     std::promise<std::string> told;

@@ -1,7 +1,7 @@
-// A model's blocks opened and run behind each other, each timed: the model alone (Chain), or as the module of a configuration,
-// with pre- and post-processing in its first and last block (ModuleChain); and the same kept busy as a neighbour.
-// Ownership: a runner owns its sessions and buffers. Thread rule: one thread a runner; its compute threads inherit the mask of
-// the thread that opens it. Errors: one line.
+// A model's blocks opened and run behind each other, each timed: the model alone (Chain), or as the module of a
+// configuration, with pre- and post-processing in its first and last block (ModuleChain); and the same kept busy as a
+// neighbour. Ownership: a runner owns its sessions and buffers. Thread rule: one thread a runner; its compute threads
+// inherit the mask of the thread that opens it. Errors: one line.
 #pragma once
 
 #include <atomic>
@@ -23,19 +23,18 @@ namespace leat::tools {
 
 // What a configuration puts around the model.
 struct ModuleAround {
-  std::string name;                // "application/module"
+  std::string name;  // "application/module"
   std::string preprocess, postprocess;
   std::vector<std::string> labels;
   std::vector<std::pair<std::string, std::string>> extra;
-  std::uint32_t fan_out_cap = 1;
-  bool crops = false;              // it takes crops of an earlier module's detections
+  bool crops = false;  // it takes crops of an earlier module's detections
   std::uint32_t frame_width = 1280, frame_height = 720;
   std::uint32_t picture_width = 0, picture_height = 0;  // the model's input
 };
 
 struct ChainSpec {
   std::string model_path;
-  std::vector<std::string> cuts;   // a block more than cuts
+  std::vector<std::string> cuts;  // a block more than cuts
   std::uint32_t batch_max = 1;
   std::uint32_t threads = 1;
   std::optional<ModuleAround> around;

@@ -8,10 +8,11 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Splits segments 0..n-1 into `blocks` runs of least total cost(first, end), each run not longer than `bound`; empty: there is none.
-// join(a, b): cost of two parts taken together.
+// Splits segments 0..n-1 into `blocks` runs of least total cost(first, end), each run not longer than `bound`; empty:
+// there is none. join(a, b): cost of two parts taken together.
 template <class Cost, class Join>
-std::vector<std::uint32_t> split(std::span<const std::int64_t> before, std::uint32_t blocks, std::int64_t bound, Cost cost, Join join) {
+std::vector<std::uint32_t> split(std::span<const std::int64_t> before, std::uint32_t blocks, std::int64_t bound,
+                                 Cost cost, Join join) {
   const auto n = static_cast<std::uint32_t>(before.size() - 1);
   std::vector<std::vector<double>> best(blocks + 1, std::vector<double>(n + 1, kNever));
   std::vector<std::vector<std::uint32_t>> from(blocks + 1, std::vector<std::uint32_t>(n + 1, 0));
@@ -34,7 +35,8 @@ std::vector<std::uint32_t> split(std::span<const std::int64_t> before, std::uint
 
 }  // namespace
 
-Grouping group(std::span<const std::int64_t> segment_ns, std::span<const std::uint64_t> cut_bytes, std::uint32_t blocks, GroupBy by, double balance) {
+Grouping group(std::span<const std::int64_t> segment_ns, std::span<const std::uint64_t> cut_bytes, std::uint32_t blocks,
+               GroupBy by, double balance) {
   std::vector<std::int64_t> before{0};
   for (const auto ns : segment_ns) before.push_back(before.back() + ns);
   const auto length = [&](std::uint32_t first, std::uint32_t end) { return before[end] - before[first]; };
@@ -46,16 +48,21 @@ Grouping group(std::span<const std::int64_t> segment_ns, std::span<const std::ui
     return out;
   };
   const auto sum = [](double a, double b) { return a + b; };
-  const auto shortest = split(before, blocks, std::numeric_limits<std::int64_t>::max(), [&](auto f, auto e) { return static_cast<double>(length(f, e)); },
-                              [](double a, double b) { return std::max(a, b); });
+  const auto shortest = split(
+      before, blocks, std::numeric_limits<std::int64_t>::max(),
+      [&](auto f, auto e) { return static_cast<double>(length(f, e)); },
+      [](double a, double b) { return std::max(a, b); });
   const auto of_shortest = lengths(shortest);
   const std::int64_t least = *std::max_element(of_shortest.begin(), of_shortest.end());
   Grouping out;
   if (by == GroupBy::time) {
-    out.cuts = split(before, blocks, least, [&](auto f, auto e) { return static_cast<double>(length(f, e)) * static_cast<double>(length(f, e)); }, sum);
+    out.cuts = split(
+        before, blocks, least,
+        [&](auto f, auto e) { return static_cast<double>(length(f, e)) * static_cast<double>(length(f, e)); }, sum);
   } else {
-    out.cuts = split(before, blocks, static_cast<std::int64_t>(static_cast<double>(least) * balance),
-                     [&](auto f, auto) { return f == 0 ? 0.0 : static_cast<double>(cut_bytes[f - 1]); }, sum);
+    out.cuts = split(
+        before, blocks, static_cast<std::int64_t>(static_cast<double>(least) * balance),
+        [&](auto f, auto) { return f == 0 ? 0.0 : static_cast<double>(cut_bytes[f - 1]); }, sum);
   }
   out.block_ns = lengths(out.cuts);
   for (const auto c : out.cuts) out.bytes += cut_bytes[c];

@@ -21,42 +21,133 @@ constexpr double kWideSpread = 0.25;
 constexpr unsigned kMostPixels = 16384;  // of a frame's side
 
 constexpr cli::Option kOptions[] = {
-    {.name = "partitions", .letter = 'p', .type = cli::Type::text, .value = "N,...", .fallback = "1", .help = "classes of partition to measure: cores of a CPU partition each (class cpu:N)"},
-    {.name = "batches", .letter = 'b', .type = cli::Type::text, .value = "B,...", .help = "items of a batch; batch 1 is always measured (default: 1,2,4,8, or 1 where the model fixes it)"},
-    {.name = "blocks", .letter = 'n', .type = cli::Type::integer, .value = "N", .fallback = "1", .min = 1, .max = 4096, .help = "groups of consecutive layers that plans may put on different partitions"},
-    {.name = "group", .type = cli::Type::choice, .choices = "time|bytes", .fallback = "time", .help = "blocks of about equal measured time, or the fewest bytes crossing between blocks that --balance allows"},
-    {.name = "balance", .type = cli::Type::real, .value = "X", .fallback = "1.2", .min = 1, .max = 100, .help = "with --group bytes: no block is longer than X times the best possible longest"},
-    {.name = "shares", .type = cli::Type::text, .value = "V,...", .fallback = "1", .help = "1/V of a partition each: V - 1 busy neighbours run on the same cores"},
-    {.name = "neighbours", .type = cli::Type::integer, .value = "N", .fallback = "0", .min = 0, .max = 256, .help = "busy neighbours on the other cores while measuring"},
-    {.name = "samples", .type = cli::Type::integer, .value = "N", .fallback = "200", .min = 5, .max = 1000000, .help = "runs of each class, share and batch"},
-    {.name = "seconds", .type = cli::Type::real, .value = "S", .fallback = "5", .min = 0, .max = 3600, .help = "at most so long for each of them; 5 runs are made in any case"},
-    {.name = "output", .letter = 'o', .type = cli::Type::path, .value = "FILE", .help = "the profile (default: MODEL.profile.json here); a run that was interrupted goes on from it"},
+    {.name = "partitions",
+     .letter = 'p',
+     .type = cli::Type::text,
+     .value = "N,...",
+     .fallback = "1",
+     .help = "classes of partition to measure: cores of a CPU partition each (class cpu:N)"},
+    {.name = "batches",
+     .letter = 'b',
+     .type = cli::Type::text,
+     .value = "B,...",
+     .help = "items of a batch; batch 1 is always measured (default: 1,2,4,8, or 1 where the model fixes it)"},
+    {.name = "blocks",
+     .letter = 'n',
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "1",
+     .min = 1,
+     .max = 4096,
+     .help = "groups of consecutive layers that plans may put on different partitions"},
+    {.name = "group",
+     .type = cli::Type::choice,
+     .choices = "time|bytes",
+     .fallback = "time",
+     .help = "blocks of about equal measured time, or the fewest bytes crossing between blocks that --balance allows"},
+    {.name = "balance",
+     .type = cli::Type::real,
+     .value = "X",
+     .fallback = "1.2",
+     .min = 1,
+     .max = 100,
+     .help = "with --group bytes: no block is longer than X times the best possible longest"},
+    {.name = "shares",
+     .type = cli::Type::text,
+     .value = "V,...",
+     .fallback = "1",
+     .help = "1/V of a partition each: V - 1 busy neighbours run on the same cores"},
+    {.name = "neighbours",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "0",
+     .min = 0,
+     .max = 256,
+     .help = "busy neighbours on the other cores while measuring"},
+    {.name = "samples",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "200",
+     .min = 5,
+     .max = 1000000,
+     .help = "runs of each class, share and batch"},
+    {.name = "seconds",
+     .type = cli::Type::real,
+     .value = "S",
+     .fallback = "5",
+     .min = 0,
+     .max = 3600,
+     .help = "at most so long for each of them; 5 runs are made in any case"},
+    {.name = "output",
+     .letter = 'o',
+     .type = cli::Type::path,
+     .value = "FILE",
+     .help = "the profile (default: MODEL.profile.json here); a run that was interrupted goes on from it"},
     {.name = "fresh", .help = "replace the file instead of going on from it"},
-    {.name = "model", .type = cli::Type::text, .value = "NAME", .help = "the name that applications use (default: the file's, without its ending)"},
-    {.name = "config", .letter = 'c', .type = cli::Type::path, .value = "FILE", .help = "leatd's configuration that runs this model: its pre- and post-processing are measured with it"},
-    {.name = "module", .type = cli::Type::text, .value = "NAME", .help = "with --config: which, where several run this model (APPLICATION/MODULE)"},
-    {.name = "frame", .type = cli::Type::text, .value = "WxH", .fallback = "1280x720", .help = "with --config: size of the NV12 frames that are pre-processed"},
-    {.name = "verify", .help = "first check that the blocks behind each other equal the whole model, with its weights and with random ones"},
-    {.name = "tolerance", .type = cli::Type::real, .value = "X", .fallback = "1e-4", .min = 0, .max = 1, .help = "with --verify: largest difference, relative to the answer's largest value"},
-    {.name = "seed", .type = cli::Type::integer, .value = "N", .fallback = "1", .min = 0, .max = 1e15, .help = "of the inputs and of the random weights"},
-    {.name = "write-blocks", .type = cli::Type::path, .value = "DIR", .help = "write each block as an ONNX model of its own, DIR/NAME.blockK.onnx"},
+    {.name = "model",
+     .type = cli::Type::text,
+     .value = "NAME",
+     .help = "the name that applications use (default: the file's, without its ending)"},
+    {.name = "config",
+     .letter = 'c',
+     .type = cli::Type::path,
+     .value = "FILE",
+     .help = "leatd's configuration that runs this model: its pre- and post-processing are measured with it"},
+    {.name = "module",
+     .type = cli::Type::text,
+     .value = "NAME",
+     .help = "with --config: which, where several run this model (APPLICATION/MODULE)"},
+    {.name = "frame",
+     .type = cli::Type::text,
+     .value = "WxH",
+     .fallback = "1280x720",
+     .help = "with --config: size of the NV12 frames that are pre-processed"},
+    {.name = "verify",
+     .help =
+         "first check that the blocks behind each other equal the whole model, with its weights and with random ones"},
+    {.name = "tolerance",
+     .type = cli::Type::real,
+     .value = "X",
+     .fallback = "1e-4",
+     .min = 0,
+     .max = 1,
+     .help = "with --verify: largest difference, relative to the answer's largest value"},
+    {.name = "seed",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "1",
+     .min = 0,
+     .max = 1e15,
+     .help = "of the inputs and of the random weights"},
+    {.name = "write-blocks",
+     .type = cli::Type::path,
+     .value = "DIR",
+     .help = "write each block as an ONNX model of its own, DIR/NAME.blockK.onnx"},
     {.name = "json", .help = "print the summary as JSON"},
 };
 constexpr cli::Positional kPositionals[] = {{.name = "MODEL.onnx", .help = "the model"}};
 constexpr cli::Example kExamples[] = {
-    {.line = "leat profile detect.onnx --partitions 1,2 --batches 1,2,4,8 -o profiles/detect.json", .text = "on one core and on two"},
-    {.line = "leat profile detect.onnx --blocks 3 --verify", .text = "in three blocks of about equal time, checked against the whole"},
-    {.line = "leat profile tools/models/shapes/detect.onnx --config tools/models/shapes/shapes.toml -o profiles/detect.json", .text = "as leatd runs it, from the frame to its boxes"},
-    {.line = "leat plan --application street.toml --host auto --profiles profiles/ -o plan.json", .text = "what to do with profiles"},
+    {.line = "leat profile detect.onnx --partitions 1,2 --batches 1,2,4,8 -o profiles/detect.json",
+     .text = "on one core and on two"},
+    {.line = "leat profile detect.onnx --blocks 3 --verify",
+     .text = "in three blocks of about equal time, checked against the whole"},
+    {.line = "leat profile tools/models/shapes/detect.onnx --config tools/models/shapes/shapes.toml -o "
+             "profiles/detect.json",
+     .text = "as leatd runs it, from the frame to its boxes"},
+    {.line = "leat plan --application street.toml --host auto --profiles profiles/ -o plan.json",
+     .text = "what to do with profiles"},
 };
 constexpr cli::Command kCommand = {
     .name = "leat profile",
     .summary = "measures a model's latency by block, batch and partition",
-    .description = "Finds the places where the model can be cut (where one tensor alone is handed on), groups its layers into blocks, "
-                   "and measures each block's median, 99th percentile and spread on each class of partition.\n\n"
-                   "The file is written after each class, share and batch, as a whole; a run that was interrupted goes on where it "
-                   "stopped, and a later run may add classes and batches. A file of another model, machine or method is refused. "
-                   "Measure on an otherwise idle machine.",
+    .description =
+        "Finds the places where the model can be cut (where one tensor alone is handed on), groups its layers into "
+        "blocks, "
+        "and measures each block's median, 99th percentile and spread on each class of partition.\n\n"
+        "The file is written after each class, share and batch, as a whole; a run that was interrupted goes on where "
+        "it "
+        "stopped, and a later run may add classes and batches. A file of another model, machine or method is refused. "
+        "Measure on an otherwise idle machine.",
     .options = kOptions,
     .positionals = kPositionals,
     .examples = kExamples,
@@ -74,23 +165,31 @@ Result<ModuleAround> module_of(const std::string& file, const std::string& model
       const auto& module = app.modules[m];
       std::error_code failed;
       const std::string name = app.application.name + "/" + app.application.modules[m].name;
-      if (module.executor != "onnx" || !std::filesystem::equivalent(module.model_path, model_path, failed) || (!wanted.empty() && wanted != name)) continue;
-      found.push_back({.name = name, .preprocess = module.preprocess, .postprocess = module.postprocess, .labels = module.labels, .extra = module.extra});
+      if (module.executor != "onnx" || !std::filesystem::equivalent(module.model_path, model_path, failed) ||
+          (!wanted.empty() && wanted != name))
+        continue;
+      found.push_back({.name = name,
+                       .preprocess = module.preprocess,
+                       .postprocess = module.postprocess,
+                       .labels = module.labels,
+                       .extra = module.extra});
       found.back().crops = !app.application.modules[m].after.empty();
-      for (const auto& later : app.application.modules)
-        if (std::find(later.after.begin(), later.after.end(), m) != later.after.end()) found.back().fan_out_cap = std::max(found.back().fan_out_cap, later.fan_out_cap);
       names += (names.empty() ? "" : ", ") + name;
     }
   }
-  if (found.empty()) return Error{file + ": has no module " + (wanted.empty() ? "" : "'" + wanted + "' ") + "that runs " + model_path + "; name the configuration that does, or leave --config out"};
-  if (found.size() > 1) return Error{file + ": several modules run " + model_path + ": " + names + "; name one with --module"};
+  if (found.empty())
+    return Error{file + ": has no module " + (wanted.empty() ? "" : "'" + wanted + "' ") + "that runs " + model_path +
+                 "; name the configuration that does, or leave --config out"};
+  if (found.size() > 1)
+    return Error{file + ": several modules run " + model_path + ": " + names + "; name one with --module"};
   return found.front();
 }
 
 Status read_frame(const std::string& text, ModuleAround& around) {
   unsigned width = 0, height = 0;
   char rest = 0;
-  if (std::sscanf(text.c_str(), "%ux%u%c", &width, &height, &rest) != 2 || width < 2 || height < 2 || width > kMostPixels || height > kMostPixels || width % 2 + height % 2 != 0)
+  if (std::sscanf(text.c_str(), "%ux%u%c", &width, &height, &rest) != 2 || width < 2 || height < 2 ||
+      width > kMostPixels || height > kMostPixels || width % 2 + height % 2 != 0)
     return Error{"--frame: '" + text + "' is no size of a frame; write it like 1280x720, both even"};
   around.frame_width = width, around.frame_height = height;
   return Done{};
@@ -101,6 +200,11 @@ Result<ProfileJob> job_from(const cli::Arguments& args) {
   job.model_path = args.positionals()[0];
   job.model = args.given("model") ? args.text("model") : std::filesystem::path(job.model_path).stem().string();
   job.output = args.given("output") ? args.text("output") : job.model + ".profile.json";
+  if (const auto folder = std::filesystem::path(job.output).parent_path(); !folder.empty()) {
+    std::error_code failed;
+    std::filesystem::create_directories(folder, failed);
+    if (failed) return Error{"--output: the folder " + folder.string() + " cannot be made: " + failed.message()};
+  }
   const auto usable = worker::usable_cores();
   if (!usable) return Error{usable.error()};
   for (const auto& word : split_list(args.text("partitions"))) {
@@ -133,7 +237,8 @@ Result<ProfileJob> job_from(const cli::Arguments& args) {
     if (auto frame = read_frame(args.text("frame"), *around); !frame) return Error{frame.error()};
     job.around = std::move(*around);
   } else if (args.given("module") || args.given("frame")) {
-    return Error{std::string("--") + (args.given("module") ? "module" : "frame") + ": says something only with --config; add the configuration, or leave it out"};
+    return Error{std::string("--") + (args.given("module") ? "module" : "frame") +
+                 ": says something only with --config; add the configuration, or leave it out"};
   }
   if (args.given("write-blocks")) job.blocks_folder = args.text("write-blocks");
   return job;
@@ -145,7 +250,8 @@ struct RowSum {
 };
 RowSum sum_of(const planner::ProfileRow& row) {
   RowSum out;
-  for (const auto& b : row.blocks) out.p50_ns += b.p50_ns, out.spread_ns += b.spread_ns, out.block_ns.push_back(b.p50_ns);
+  for (const auto& b : row.blocks)
+    out.p50_ns += b.p50_ns, out.spread_ns += b.spread_ns, out.block_ns.push_back(b.p50_ns);
   return out;
 }
 
@@ -159,15 +265,27 @@ std::string doubt_about(const planner::Profile& profile) {
     wide += static_cast<double>(sum.spread_ns) > kWideSpread * static_cast<double>(sum.p50_ns) ? 1 : 0;
   }
   if (wide * 2 <= own) return {};
-  return std::to_string(wide) + " of " + std::to_string(own) + " rows spread by more than a quarter of their median: other programs were at work; measure again on an idle machine, with --fresh";
+  return std::to_string(wide) + " of " + std::to_string(own) +
+         " rows spread by more than a quarter of their median: other programs were at work; measure again on an idle "
+         "machine, with --fresh";
 }
 
 Json to_json(const ProfileJob& job, const ProfileRun& run) {
   const planner::Profile& p = run.profile;
-  Json out = {{"file", job.output}, {"model", p.model}, {"module", job.around ? job.around->name : ""}, {"model_sha256", p.provenance.model_sha256}, {"cut_points", run.cut_points}, {"blocks", p.blocks}, {"cuts", p.cuts},
-              {"boundary_bytes", p.boundary_bytes}, {"measured_rows", run.measured}, {"kept_rows", run.kept}, {"seconds", run.seconds}};
+  Json out = {{"file", job.output},
+              {"model", p.model},
+              {"module", job.around ? job.around->name : ""},
+              {"model_sha256", p.provenance.model_sha256},
+              {"cut_points", run.cut_points},
+              {"blocks", p.blocks},
+              {"cuts", p.cuts},
+              {"boundary_bytes", p.boundary_bytes},
+              {"measured_rows", run.measured},
+              {"kept_rows", run.kept},
+              {"seconds", run.seconds}};
   if (run.verified) {
-    out["verified"] = {{"runs", run.verified->runs}, {"difference", run.verified->own_weights}, {"tolerance", job.tolerance}};
+    out["verified"] = {
+        {"runs", run.verified->runs}, {"difference", run.verified->own_weights}, {"tolerance", job.tolerance}};
     if (run.verified->random_weights) out["verified"]["difference_random_weights"] = *run.verified->random_weights;
   }
   if (!run.segment_ns.empty()) out["segment_ns"] = run.segment_ns;
@@ -176,8 +294,13 @@ Json to_json(const ProfileJob& job, const ProfileRun& run) {
   out["rows"] = Json::array();
   for (const auto& row : p.rows) {
     const RowSum sum = sum_of(row);
-    out["rows"].push_back({{"class", row.partition_class}, {"share", row.share}, {"batch", row.batch}, {"p50_ns", sum.p50_ns}, {"block_p50_ns", sum.block_ns},
-                           {"imbalance", imbalance(sum.block_ns)}, {"items_per_second", row.batch * 1e9 / static_cast<double>(sum.p50_ns)}});
+    out["rows"].push_back({{"class", row.partition_class},
+                           {"share", row.share},
+                           {"batch", row.batch},
+                           {"p50_ns", sum.p50_ns},
+                           {"block_p50_ns", sum.block_ns},
+                           {"imbalance", imbalance(sum.block_ns)},
+                           {"items_per_second", row.batch * 1e9 / static_cast<double>(sum.p50_ns)}});
   }
   return out;
 }
@@ -185,29 +308,37 @@ Json to_json(const ProfileJob& job, const ProfileRun& run) {
 void print(const ProfileJob& job, const ProfileRun& run) {
   const planner::Profile& p = run.profile;
   std::printf("%s: %zu cut points, %u block%s", p.model.c_str(), run.cut_points, p.blocks, p.blocks == 1 ? "" : "s");
-  for (std::size_t i = 0; i < p.cuts.size(); ++i) std::printf("%s %s (%lld bytes)", i == 0 ? ", cut at" : ",", p.cuts[i].c_str(), static_cast<long long>(p.boundary_bytes[i]));
+  for (std::size_t i = 0; i < p.cuts.size(); ++i)
+    std::printf("%s %s (%lld bytes)", i == 0 ? ", cut at" : ",", p.cuts[i].c_str(),
+                static_cast<long long>(p.boundary_bytes[i]));
   std::printf("\n");
   if (!run.segment_ns.empty()) {
     const double most = static_cast<double>(*std::max_element(run.segment_ns.begin(), run.segment_ns.end()));
-    std::printf("%zu stretches between cuts; the longest takes %.0f %% of the whole, %.0f %% would be an equal block\n", run.segment_ns.size(),
-                100 * most / std::accumulate(run.segment_ns.begin(), run.segment_ns.end(), 0.0), 100.0 / p.blocks);
+    std::printf("%zu stretches between cuts; the longest takes %.0f %% of the whole, %.0f %% would be an equal block\n",
+                run.segment_ns.size(), 100 * most / std::accumulate(run.segment_ns.begin(), run.segment_ns.end(), 0.0),
+                100.0 / p.blocks);
   }
   if (run.verified) {
     std::printf("blocks equal the whole model: difference %.2g with its weights, ", run.verified->own_weights);
     if (run.verified->random_weights) std::printf("%.2g with random ones, ", *run.verified->random_weights);
     std::printf("relative to the largest value (%u runs)\n", run.verified->runs);
   }
-  std::printf("  %-8s %5s %5s %10s %9s %10s  %s\n", "class", "share", "batch", "p50 ms", "spread", "items/s", p.blocks > 1 ? "blocks, ms (longest over mean)" : "");
+  std::printf("  %-8s %5s %5s %10s %9s %10s  %s\n", "class", "share", "batch", "p50 ms", "spread", "items/s",
+              p.blocks > 1 ? "blocks, ms (longest over mean)" : "");
   for (const auto& row : p.rows) {
     const RowSum sum = sum_of(row);
-    std::printf("  %-8s %5u %5u %10.3f %7.1f %% %10.1f  ", row.partition_class.c_str(), row.share, row.batch, static_cast<double>(sum.p50_ns) / 1e6,
-                100.0 * static_cast<double>(sum.spread_ns) / static_cast<double>(sum.p50_ns), row.batch * 1e9 / static_cast<double>(sum.p50_ns));
-    for (std::size_t b = 0; b < sum.block_ns.size() && p.blocks > 1; ++b) std::printf("%.3f ", static_cast<double>(sum.block_ns[b]) / 1e6);
+    std::printf("  %-8s %5u %5u %10.3f %7.1f %% %10.1f  ", row.partition_class.c_str(), row.share, row.batch,
+                static_cast<double>(sum.p50_ns) / 1e6,
+                100.0 * static_cast<double>(sum.spread_ns) / static_cast<double>(sum.p50_ns),
+                row.batch * 1e9 / static_cast<double>(sum.p50_ns));
+    for (std::size_t b = 0; b < sum.block_ns.size() && p.blocks > 1; ++b)
+      std::printf("%.3f ", static_cast<double>(sum.block_ns[b]) / 1e6);
     if (p.blocks > 1) std::printf("(%.3f)", imbalance(sum.block_ns));
     std::printf("\n");
   }
   if (const std::string doubt = doubt_about(p); !doubt.empty()) std::printf("  warning: %s\n", doubt.c_str());
-  std::printf("%s: %zu measured, %zu kept from before, %.1f s\n", job.output.c_str(), run.measured, run.kept, run.seconds);
+  std::printf("%s: %zu measured, %zu kept from before, %.1f s\n", job.output.c_str(), run.measured, run.kept,
+              run.seconds);
 }
 
 int run(const cli::Arguments& args) {
@@ -218,13 +349,17 @@ int run(const cli::Arguments& args) {
   const auto& v = result->verified;
   if (v && v->largest() > job->tolerance) {
     char text[256];
-    std::snprintf(text, sizeof text, ": its blocks differ from the whole model by %.3g of the largest value, more than the tolerance of %.3g; nothing was measured", v->largest(),
-                  job->tolerance);
+    std::snprintf(text, sizeof text,
+                  ": its blocks differ from the whole model by %.3g of the largest value, more than the tolerance of "
+                  "%.3g; nothing was measured",
+                  v->largest(), job->tolerance);
     (void)cli::fail(kCommand.name, job->model_path + text);
     return kBlocksDiffer;
   }
-  if (args.flag("json")) std::printf("%s\n", to_json(*job, *result).dump(1).c_str());
-  else print(*job, *result);
+  if (args.flag("json"))
+    std::printf("%s\n", to_json(*job, *result).dump(1).c_str());
+  else
+    print(*job, *result);
   return 0;
 }
 

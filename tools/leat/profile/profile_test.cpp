@@ -28,7 +28,8 @@ TEST(Grouping, OfAHandMadeModel) {
   const std::int64_t ns[] = {4, 1, 1, 3, 3};
   const std::uint64_t bytes[] = {100, 5, 100, 100};
   const Grouping three = group(ns, bytes, 3, GroupBy::time, 1);
-  EXPECT_THAT(three.cuts, ElementsAre(0, 3)) << "4 | 1 1 3 | 3 and its equals have a largest of 5; 4 | 5 | 3 is the most equal";
+  EXPECT_THAT(three.cuts, ElementsAre(0, 3))
+      << "4 | 1 1 3 | 3 and its equals have a largest of 5; 4 | 5 | 3 is the most equal";
   EXPECT_THAT(three.block_ns, ElementsAre(4, 5, 3));
   EXPECT_EQ(three.bytes, 200u);
   const Grouping two = group(ns, bytes, 2, GroupBy::bytes, 1.5);
@@ -70,10 +71,12 @@ TEST(Grouping, IsTheBestOfAllGroupings) {
         }
         if (!bounded) best.largest = std::min(best.largest, largest);
         if (bounded && largest == best.largest) best.squares = std::min(best.squares, squares);
-        if (bounded && largest <= static_cast<std::int64_t>(static_cast<double>(best.largest) * balance)) best.bytes = std::min(best.bytes, crossing);
+        if (bounded && largest <= static_cast<std::int64_t>(static_cast<double>(best.largest) * balance))
+          best.bytes = std::min(best.bytes, crossing);
       }
     }
-    const Grouping by_time = group(ns, bytes, blocks, GroupBy::time, balance), by_bytes = group(ns, bytes, blocks, GroupBy::bytes, balance);
+    const Grouping by_time = group(ns, bytes, blocks, GroupBy::time, balance),
+                   by_bytes = group(ns, bytes, blocks, GroupBy::bytes, balance);
     double squares = 0;
     for (const auto v : by_time.block_ns) squares += static_cast<double>(v) * static_cast<double>(v);
     EXPECT_EQ(by_time.block_ns.size(), blocks);
@@ -87,7 +90,8 @@ TEST(Grouping, IsTheBestOfAllGroupings) {
 TEST(Sha256, AsTheStandardsExamples) {
   EXPECT_EQ(*sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(*sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  EXPECT_EQ(*sha256_hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"), "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(*sha256_hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
   EXPECT_EQ(*sha256_hex(std::string(1000000, 'a')), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
@@ -103,7 +107,8 @@ TEST(Summary, MedianSpreadAndTail) {
 }
 
 TEST(Summary, OfAShareIsNotFasterThanItsMean) {
-  const std::vector<std::int64_t> turns{10, 10, 10, 90};  // three batches in the own turn, one waits for the neighbours'
+  const std::vector<std::int64_t> turns{10, 10, 10,
+                                        90};  // three batches in the own turn, one waits for the neighbours'
   EXPECT_EQ(summary(turns).p50_ns, 10);
   EXPECT_EQ(summary_of_share(turns).p50_ns, 30);
   EXPECT_EQ(summary_of_share(turns).p99_ns, 90);
@@ -127,7 +132,8 @@ TEST(Words, PartitionsAndNumbers) {
     EXPECT_THAT(c.error(), HasSubstr("--partitions: '" + std::string(bad) + "'"));
   }
   EXPECT_THAT(*parse_numbers("--batches", "4,1,4,2", 1, 64), ElementsAre(1, 2, 4));
-  for (const char* bad : {"", "1,,2", "0", "65", "1;2", "two"}) EXPECT_FALSE(parse_numbers("--batches", bad, 1, 64).ok()) << bad;
+  for (const char* bad : {"", "1,,2", "0", "65", "1;2", "two"})
+    EXPECT_FALSE(parse_numbers("--batches", bad, 1, 64).ok()) << bad;
 }
 
 // ---- the whole run ----
@@ -144,7 +150,15 @@ class ProfileRunTest : public testing::Test {
     return folder_ + "/" + name;
   }
   ProfileJob job(const std::string& model_path) {
-    return {.model_path = model_path, .model = "m", .output = folder_ + "/m.json", .cores = {1}, .batches = {1, 3}, .blocks = 3, .samples = 6, .seconds = 1, .verify = true};
+    return {.model_path = model_path,
+            .model = "m",
+            .output = folder_ + "/m.json",
+            .cores = {1},
+            .batches = {1, 3},
+            .blocks = 3,
+            .samples = 6,
+            .seconds = 1,
+            .verify = true};
   }
   std::string folder_;
 };
@@ -177,7 +191,8 @@ TEST_F(ProfileRunTest, WritesAProfileThatThePlannerReads) {
   const auto graph = exec::OnnxGraph::read(model);
   ASSERT_TRUE(graph.ok());
   for (std::size_t i = 0; i < p.cuts.size(); ++i) {
-    const auto cut = std::find_if(graph->cuts().begin(), graph->cuts().end(), [&](const auto& c) { return c.tensor == p.cuts[i]; });
+    const auto cut =
+        std::find_if(graph->cuts().begin(), graph->cuts().end(), [&](const auto& c) { return c.tensor == p.cuts[i]; });
     ASSERT_NE(cut, graph->cuts().end());
     EXPECT_FALSE(cut->fuses) << "there are enough cuts that undo no fusion";
     EXPECT_EQ(static_cast<std::uint64_t>(p.boundary_bytes[i]), cut->item_bytes);
@@ -185,7 +200,8 @@ TEST_F(ProfileRunTest, WritesAProfileThatThePlannerReads) {
   EXPECT_EQ(p.provenance.model_sha256.size(), 64u);
   EXPECT_THAT(p.provenance.libraries, HasSubstr("ONNX Runtime "));
   EXPECT_NE(p.provenance.machine, "");
-  for (int b = 0; b < 3; ++b) EXPECT_TRUE(exec::OnnxGraph::read(folder_ + "/blocks/m.block" + std::to_string(b) + ".onnx").ok());
+  for (int b = 0; b < 3; ++b)
+    EXPECT_TRUE(exec::OnnxGraph::read(folder_ + "/blocks/m.block" + std::to_string(b) + ".onnx").ok());
 }
 
 TEST_F(ProfileRunTest, ASecondRunMeasuresOnlyWhatIsMissing) {
@@ -199,7 +215,8 @@ TEST_F(ProfileRunTest, ASecondRunMeasuresOnlyWhatIsMissing) {
   EXPECT_EQ(second->measured, 1u);
   EXPECT_EQ(second->profile.cuts, first->profile.cuts);
   for (std::size_t r = 0; r < 2; ++r)
-    for (std::size_t b = 0; b < 3; ++b) EXPECT_EQ(second->profile.rows[r].blocks[b].p50_ns, first->profile.rows[r].blocks[b].p50_ns);
+    for (std::size_t b = 0; b < 3; ++b)
+      EXPECT_EQ(second->profile.rows[r].blocks[b].p50_ns, first->profile.rows[r].blocks[b].p50_ns);
   j.fresh = true;
   const auto third = run_profile(j);
   ASSERT_TRUE(third.ok()) << third.error();
@@ -241,20 +258,27 @@ TEST_F(ProfileRunTest, WhatCannotBeMeasuredIsOneLine) {
     change(j);
     cases.push_back({name, j, std::move(says)});
   };
-  const std::string good = file("good.onnx", exec::residual_model(11, 3)), branches = file("branches.onnx", exec::branches_model(12));
+  const std::string good = file("good.onnx", exec::residual_model(11, 3)),
+                    branches = file("branches.onnx", exec::branches_model(12));
   const auto nothing = [](ProfileJob&) {};
   add("no file", folder_ + "/none.onnx", nothing, {"none.onnx", "cannot be read"});
   add("not ONNX", file("text.onnx", "not a model at all"), nothing, {"text.onnx", "not an ONNX model"});
   add("half a model", file("half.onnx", exec::residual_model(11, 3).substr(0, 3000)), nothing, {"half.onnx"});
-  add("too many blocks", good, [](ProfileJob& j) { j.blocks = 40; }, {"good.onnx", "cut points", "at most", "--blocks"});
+  add("too many blocks", good, [](ProfileJob& j) { j.blocks = 40; },
+      {"good.onnx", "cut points", "at most", "--blocks"});
   add("no cut points", branches, nothing, {"branches.onnx", "has 0 cut points", "--blocks 1"});
-  add("fixed batch", file("one.onnx", exec::chain_model(13, 4, 1)), nothing, {"one.onnx", "fixes the batch at 1", "--batches 1"});
-  add("fixed larger batch", file("four.onnx", exec::chain_model(13, 4, 4)), nothing, {"four.onnx", "fixes the batch at 4"});
+  add("fixed batch", file("one.onnx", exec::chain_model(13, 4, 1)), nothing,
+      {"one.onnx", "fixes the batch at 1", "--batches 1"});
+  add("fixed larger batch", file("four.onnx", exec::chain_model(13, 4, 4)), nothing,
+      {"four.onnx", "fixes the batch at 4"});
   add("more cores than there are", good, [](ProfileJob& j) { j.cores = {4000}; }, {"cpu:4000"});
-  add("nowhere to write", good, [](ProfileJob& j) { j.output = "/no/such/folder/p.json"; }, {"/no/such/folder/p.json", "--output"});
+  add("nowhere to write", good, [](ProfileJob& j) { j.output = "/no/such/folder/p.json"; },
+      {"/no/such/folder/p.json", "--output"});
   const auto usable = worker::usable_cores();
   ASSERT_TRUE(usable.ok());
-  add("no core for a neighbour", good, [&](ProfileJob& j) { j.cores = {static_cast<std::uint32_t>(usable->size())}, j.neighbours = 1; }, {"takes every core", "--neighbours 0"});
+  add("no core for a neighbour", good,
+      [&](ProfileJob& j) { j.cores = {static_cast<std::uint32_t>(usable->size())}, j.neighbours = 1; },
+      {"takes every core", "--neighbours 0"});
   for (const auto& c : cases) {
     const auto run = run_profile(c.job);
     ASSERT_FALSE(run.ok()) << c.name;

@@ -28,11 +28,11 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t kWarmRuns = 2;          // not counted
-constexpr std::uint32_t kLeastSamples = 5;      // whatever the time
-constexpr std::uint32_t kSegmentSamples = 40;   // for the grouping
+constexpr std::uint32_t kWarmRuns = 2;         // not counted
+constexpr std::uint32_t kLeastSamples = 5;     // whatever the time
+constexpr std::uint32_t kSegmentSamples = 40;  // for the grouping
 constexpr double kSegmentSeconds = 4;
-constexpr std::uint32_t kVerifyRuns = 2;        // inputs drawn for each batch and set of weights
+constexpr std::uint32_t kVerifyRuns = 2;  // inputs drawn for each batch and set of weights
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -47,7 +47,8 @@ std::string machine() {
   }
   utsname name{};
   (void)uname(&name);
-  return cpu + ", " + std::to_string(sysconf(_SC_NPROCESSORS_ONLN)) + " cores, " + name.sysname + " " + name.release + " " + name.machine;
+  return cpu + ", " + std::to_string(sysconf(_SC_NPROCESSORS_ONLN)) + " cores, " + name.sysname + " " + name.release +
+         " " + name.machine;
 }
 
 std::string today() {
@@ -98,7 +99,8 @@ class Profiler {
   Result<double> difference(const std::string& model_path, cli::Progress& progress);
   Status measure();
   Status measure_class(std::uint32_t cores, std::uint32_t share, cli::Progress& progress, std::uint64_t& done);
-  Result<std::vector<std::vector<std::int64_t>>> sample(Runner& chain, std::uint32_t batch, std::uint32_t samples, double seconds, cli::Progress& progress, std::uint64_t done);
+  Result<std::vector<std::vector<std::int64_t>>> sample(Runner& chain, std::uint32_t batch, std::uint32_t samples,
+                                                        double seconds, cli::Progress& progress, std::uint64_t done);
   bool measured(std::uint32_t cores, std::uint32_t share, std::uint32_t batch) const;
   Error wrong(const std::string& text) const { return Error{job_.model_path + ": " + text}; }
 
@@ -123,12 +125,20 @@ Status Profiler::look_at_model() {
     job_.around->picture_width = static_cast<std::uint32_t>(shape[2]);
   }
   const std::int64_t fixed = graph_->fixed_batch();
-  if (fixed > 1) return wrong("fixes the batch at " + std::to_string(fixed) + "; export it with an open batch dimension, or a batch of 1");
-  if (job_.batches.empty()) job_.batches = fixed == 1 ? std::vector<std::uint32_t>{1} : std::vector<std::uint32_t>{1, 2, 4, 8};
-  if (fixed == 1 && job_.batches.back() > 1) return wrong("fixes the batch at 1, a batch of " + std::to_string(job_.batches.back()) + " would run row by row; export it with an open batch dimension, or pass --batches 1");
+  if (fixed > 1)
+    return wrong("fixes the batch at " + std::to_string(fixed) +
+                 "; export it with an open batch dimension, or a batch of 1");
+  if (job_.batches.empty())
+    job_.batches = fixed == 1 ? std::vector<std::uint32_t>{1} : std::vector<std::uint32_t>{1, 2, 4, 8};
+  if (fixed == 1 && job_.batches.back() > 1)
+    return wrong("fixes the batch at 1, a batch of " + std::to_string(job_.batches.back()) +
+                 " would run row by row; export it with an open batch dimension, or pass --batches 1");
   if (job_.blocks > out_.cut_points + 1) {
-    const std::string why = graph_->why_few_cuts().empty() ? "" : " (shapes are not known: " + graph_->why_few_cuts() + ")";
-    return wrong("has " + std::to_string(out_.cut_points) + " cut points" + why + ", so at most " + std::to_string(out_.cut_points + 1) + " blocks; pass --blocks " + std::to_string(out_.cut_points + 1) + " or fewer");
+    const std::string why =
+        graph_->why_few_cuts().empty() ? "" : " (shapes are not known: " + graph_->why_few_cuts() + ")";
+    return wrong("has " + std::to_string(out_.cut_points) + " cut points" + why + ", so at most " +
+                 std::to_string(out_.cut_points + 1) + " blocks; pass --blocks " + std::to_string(out_.cut_points + 1) +
+                 " or fewer");
   }
   if (!exec::onnx_library()) return Error{exec::onnx_library().error()};
   return Done{};
@@ -139,12 +149,18 @@ Status Profiler::look_at_host() {
   if (!usable) return Error{usable.error()};
   usable_ = std::move(*usable);
   for (const auto n : job_.cores) {
-    if (n > usable_.size()) return Error{"this host offers " + std::to_string(usable_.size()) + " cores, none is left for " + class_of(n) + "; name a smaller partition"};
+    if (n > usable_.size())
+      return Error{"this host offers " + std::to_string(usable_.size()) + " cores, none is left for " + class_of(n) +
+                   "; name a smaller partition"};
     if (job_.neighbours > 0 && n == usable_.size())
-      return Error{class_of(n) + " takes every core of this host, none is left for busy neighbours; name a smaller partition, or pass --neighbours 0"};
+      return Error{class_of(n) +
+                   " takes every core of this host, none is left for busy neighbours; name a smaller partition, or "
+                   "pass --neighbours 0"};
   }
   const std::string folder = fs::path(job_.output).parent_path().string();
-  if (!job_.output.empty() && ::access(folder.empty() ? "." : folder.c_str(), W_OK) != 0) return Error{job_.output + ": cannot be written: " + std::strerror(errno) + "; make its folder, or name another file with --output"};
+  if (!job_.output.empty() && ::access(folder.empty() ? "." : folder.c_str(), W_OK) != 0)
+    return Error{job_.output + ": cannot be written: " + std::strerror(errno) +
+                 "; make its folder, or name another file with --output"};
   return Done{};
 }
 
@@ -155,10 +171,14 @@ Status Profiler::resume() {
   if (!old) return Error{old.error() + cure};
   const planner::Provenance& was = old->provenance;
   const planner::Provenance& is = out_.profile.provenance;
-  const auto differs = [&](const std::string& what, const std::string& then, const std::string& now) { return Error{job_.output + ": was measured with " + what + " '" + then + "', this run has '" + now + "'" + cure}; };
-  if (was.model_sha256 != is.model_sha256) return differs("the model file of sha256", was.model_sha256.substr(0, 12), is.model_sha256.substr(0, 12));
+  const auto differs = [&](const std::string& what, const std::string& then, const std::string& now) {
+    return Error{job_.output + ": was measured with " + what + " '" + then + "', this run has '" + now + "'" + cure};
+  };
+  if (was.model_sha256 != is.model_sha256)
+    return differs("the model file of sha256", was.model_sha256.substr(0, 12), is.model_sha256.substr(0, 12));
   if (old->model != job_.model) return differs("the name", old->model, job_.model);
-  if (old->blocks != job_.blocks) return differs("the number of blocks", std::to_string(old->blocks), std::to_string(job_.blocks));
+  if (old->blocks != job_.blocks)
+    return differs("the number of blocks", std::to_string(old->blocks), std::to_string(job_.blocks));
   if (was.machine != is.machine) return differs("the machine", was.machine, is.machine);
   if (was.libraries != is.libraries) return differs("the libraries", was.libraries, is.libraries);
   if (was.method != is.method) return differs("the method", was.method, is.method);
@@ -168,8 +188,8 @@ Status Profiler::resume() {
   return Done{};
 }
 
-// Times every segment between neighbouring candidates at the largest batch (what plans for throughput run), then groups. A cut that undoes a fusion is a candidate only where
-// there are too few others.
+// Times every segment between neighbouring candidates at the largest batch (what plans for throughput run), then
+// groups. A cut that undoes a fusion is a candidate only where there are too few others.
 Status Profiler::cut_anew() {
   if (job_.blocks == 1) return Done{};
   std::vector<std::string> names;
@@ -184,7 +204,12 @@ Status Profiler::cut_anew() {
   const std::uint32_t cores = job_.cores.front();
   if (auto pinned = worker::pin_thread({usable_.data(), cores}); !pinned) return Error{pinned.error()};
   cli::Progress progress("looking for blocks", names.size() + 1 + kSegmentSamples, "steps");
-  auto chain = open_runner({.model_path = job_.model_path, .cuts = names, .batch_max = job_.batches.back(), .threads = cores, .around = job_.around}, &progress);
+  auto chain = open_runner({.model_path = job_.model_path,
+                            .cuts = names,
+                            .batch_max = job_.batches.back(),
+                            .threads = cores,
+                            .around = job_.around},
+                           &progress);
   if (!chain) return Error{chain.error()};
   auto times = sample(**chain, job_.batches.back(), kSegmentSamples, kSegmentSeconds, progress, names.size() + 1);
   if (!times) return Error{times.error()};
@@ -200,8 +225,11 @@ Status Profiler::cut_anew() {
 Status Profiler::fill_in() {
   planner::Profile& p = out_.profile;
   for (const auto& name : p.cuts) {
-    const auto cut = std::find_if(graph_->cuts().begin(), graph_->cuts().end(), [&](const auto& c) { return c.tensor == name; });
-    if (cut == graph_->cuts().end()) return Error{job_.output + ": names a cut '" + name + "' that the model does not have; pass --fresh to measure anew"};
+    const auto cut =
+        std::find_if(graph_->cuts().begin(), graph_->cuts().end(), [&](const auto& c) { return c.tensor == name; });
+    if (cut == graph_->cuts().end())
+      return Error{job_.output + ": names a cut '" + name +
+                   "' that the model does not have; pass --fresh to measure anew"};
     p.boundary_bytes.push_back(static_cast<std::int64_t>(cut->item_bytes));
   }
   std::uint32_t most = job_.batches.back();
@@ -218,11 +246,18 @@ Status Profiler::choose_cuts() {
   planner::Profile& p = out_.profile;
   p.model = job_.model;
   p.blocks = job_.blocks;
-  p.provenance = {.machine = machine(), .libraries = "ONNX Runtime " + exec::onnx_library()->version + ", Leat " LEAT_VERSION, .date = today(), .method = "", .model_sha256 = sha256_};
-  p.provenance.method = std::string("leat profile: executor onnx, blocks grouped by ") + (job_.by == GroupBy::time ? "measured time" : "bytes crossing") + ", " +
+  p.provenance = {.machine = machine(),
+                  .libraries = "ONNX Runtime " + exec::onnx_library()->version + ", Leat " LEAT_VERSION,
+                  .date = today(),
+                  .method = "",
+                  .model_sha256 = sha256_};
+  p.provenance.method = std::string("leat profile: executor onnx, blocks grouped by ") +
+                        (job_.by == GroupBy::time ? "measured time" : "bytes crossing") + ", " +
                         std::to_string(job_.neighbours) + " busy neighbours on other cores";
   if (job_.around) {
-    p.provenance.method += ", module " + job_.around->name + " with pre- and post-processing of " + std::to_string(job_.around->frame_width) + "x" + std::to_string(job_.around->frame_height) + " frames";
+    p.provenance.method += ", module " + job_.around->name + " with pre- and post-processing of " +
+                           std::to_string(job_.around->frame_width) + "x" + std::to_string(job_.around->frame_height) +
+                           " frames";
   }
   std::error_code failed;
   const bool there = !job_.fresh && !job_.output.empty() && fs::exists(job_.output, failed);
@@ -246,9 +281,11 @@ Status Profiler::write_blocks() {
 // The largest difference between the whole model and its blocks behind each other, over batches and inputs.
 Result<double> Profiler::difference(const std::string& model_path, cli::Progress& progress) {
   const std::uint32_t most = job_.batches.back();
-  auto whole = Chain::open({.model_path = model_path, .cuts = {}, .batch_max = most, .threads = 1, .around = {}}, &progress);
+  auto whole =
+      Chain::open({.model_path = model_path, .cuts = {}, .batch_max = most, .threads = 1, .around = {}}, &progress);
   if (!whole) return Error{whole.error()};
-  auto blocks = Chain::open({.model_path = model_path, .cuts = out_.profile.cuts, .batch_max = most, .threads = 1, .around = {}}, &progress);
+  auto blocks = Chain::open(
+      {.model_path = model_path, .cuts = out_.profile.cuts, .batch_max = most, .threads = 1, .around = {}}, &progress);
   if (!blocks) return Error{blocks.error()};
   std::vector<std::int64_t> ns(job_.blocks);
   double worst = 0;
@@ -260,7 +297,8 @@ Result<double> Profiler::difference(const std::string& model_path, cli::Progress
       }
       const auto expected = whole->answer();
       if (!std::all_of(expected.begin(), expected.end(), [](double v) { return std::isfinite(v); }))
-        return wrong("answers infinity or no number on normally distributed inputs (seed " + std::to_string(job_.seed + i) + "); nothing can be compared, leave --verify out");
+        return wrong("answers infinity or no number on normally distributed inputs (seed " +
+                     std::to_string(job_.seed + i) + "); nothing can be compared, leave --verify out");
       worst = std::max(worst, relative_difference(expected, blocks->answer()));
       ++out_.verified->runs;
       progress.add(1);
@@ -281,7 +319,8 @@ Status Profiler::verify() {
   const auto bytes = graph_->serialize();
   if (!bytes) return Error{bytes.error()};
   const TemporaryModel model(*bytes);
-  if (!model.written()) return Error{model.path() + ": cannot be written; make room in the temporary folder, or set TMPDIR"};
+  if (!model.written())
+    return Error{model.path() + ": cannot be written; make room in the temporary folder, or set TMPDIR"};
   const auto drawn = difference(model.path(), progress);
   if (!drawn) return Error{drawn.error()};
   out_.verified->random_weights = *drawn;
@@ -289,11 +328,15 @@ Status Profiler::verify() {
 }
 
 bool Profiler::measured(std::uint32_t cores, std::uint32_t share, std::uint32_t batch) const {
-  return std::any_of(out_.profile.rows.begin(), out_.profile.rows.end(), [&](const auto& r) { return r.partition_class == class_of(cores) && r.share == share && r.batch == batch; });
+  return std::any_of(out_.profile.rows.begin(), out_.profile.rows.end(), [&](const auto& r) {
+    return r.partition_class == class_of(cores) && r.share == share && r.batch == batch;
+  });
 }
 
 // [block][sample], after the warm runs.
-Result<std::vector<std::vector<std::int64_t>>> Profiler::sample(Runner& chain, std::uint32_t batch, std::uint32_t samples, double seconds, cli::Progress& progress, std::uint64_t done) {
+Result<std::vector<std::vector<std::int64_t>>> Profiler::sample(Runner& chain, std::uint32_t batch,
+                                                                std::uint32_t samples, double seconds,
+                                                                cli::Progress& progress, std::uint64_t done) {
   if (auto s = chain.prepare(batch, job_.seed); !s) return Error{s.error()};
   std::vector<std::vector<std::int64_t>> out(chain.blocks());
   std::vector<std::int64_t> ns(chain.blocks());
@@ -312,7 +355,11 @@ Result<std::vector<std::vector<std::int64_t>>> Profiler::sample(Runner& chain, s
 Status Profiler::measure_class(std::uint32_t cores, std::uint32_t share, cli::Progress& progress, std::uint64_t& done) {
   const std::span mine(usable_.data(), cores);
   if (auto pinned = worker::pin_thread(mine); !pinned) return Error{pinned.error()};
-  const ChainSpec spec{.model_path = job_.model_path, .cuts = out_.profile.cuts, .batch_max = job_.batches.back(), .threads = cores, .around = job_.around};
+  const ChainSpec spec{.model_path = job_.model_path,
+                       .cuts = out_.profile.cuts,
+                       .batch_max = job_.batches.back(),
+                       .threads = cores,
+                       .around = job_.around};
   auto chain = open_runner(spec);
   if (!chain) return Error{chain.error()};
   std::vector<std::vector<std::uint32_t>> busy(share - 1, {mine.begin(), mine.end()});
@@ -342,7 +389,8 @@ Status Profiler::measure() {
   cli::Progress progress("leat profile", rows * job_.samples, "batches");
   for (const auto cores : job_.cores) {
     for (const auto share : job_.shares) {
-      const bool whole = std::all_of(job_.batches.begin(), job_.batches.end(), [&](auto b) { return measured(cores, share, b); });
+      const bool whole =
+          std::all_of(job_.batches.begin(), job_.batches.end(), [&](auto b) { return measured(cores, share, b); });
       if (whole) continue;
       if (auto status = measure_class(cores, share, progress, done); !status) return status;
     }
@@ -352,7 +400,8 @@ Status Profiler::measure() {
 
 Result<ProfileRun> Profiler::run() {
   const auto start = Clock::now();
-  for (const auto step : {&Profiler::look_at_model, &Profiler::look_at_host, &Profiler::choose_cuts, &Profiler::write_blocks, &Profiler::verify}) {
+  for (const auto step : {&Profiler::look_at_model, &Profiler::look_at_host, &Profiler::choose_cuts,
+                          &Profiler::write_blocks, &Profiler::verify}) {
     if (auto status = (this->*step)(); !status) return Error{status.error()};
   }
   const bool equal = !out_.verified || out_.verified->largest() <= job_.tolerance;
@@ -381,7 +430,9 @@ double relative_difference(std::span<const double> expected, std::span<const dou
 
 planner::Latency summary(std::vector<std::int64_t> ns) {
   std::sort(ns.begin(), ns.end());
-  const auto at = [&](std::size_t percent) { return std::max<std::int64_t>(1, ns[std::min(ns.size() - 1, ns.size() * percent / 100)]); };
+  const auto at = [&](std::size_t percent) {
+    return std::max<std::int64_t>(1, ns[std::min(ns.size() - 1, ns.size() * percent / 100)]);
+  };
   planner::Latency out{.p50_ns = at(50), .p99_ns = at(99), .samples = static_cast<std::uint32_t>(ns.size())};
   out.spread_ns = at(75) - at(25);
   return out;
@@ -405,13 +456,15 @@ std::vector<std::string> split_list(const std::string& text) {
   return out;
 }
 
-Result<std::vector<std::uint32_t>> parse_numbers(const std::string& what, const std::string& text, std::uint32_t low, std::uint32_t high) {
+Result<std::vector<std::uint32_t>> parse_numbers(const std::string& what, const std::string& text, std::uint32_t low,
+                                                 std::uint32_t high) {
   std::vector<std::uint32_t> out;
   for (const auto& word : split_list(text)) {
     std::uint32_t value = 0;
     const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), value);
     if (failed != std::errc{} || end != word.data() + word.size() || value < low || value > high)
-      return Error{what + ": '" + word + "' is not a whole number from " + std::to_string(low) + " to " + std::to_string(high) + "; write them like 1,2,4"};
+      return Error{what + ": '" + word + "' is not a whole number from " + std::to_string(low) + " to " +
+                   std::to_string(high) + "; write them like 1,2,4"};
     out.push_back(value);
   }
   std::sort(out.begin(), out.end());
@@ -424,8 +477,11 @@ Result<std::uint32_t> parse_class(const std::string& text, std::size_t usable) {
   std::uint32_t cores = 0;
   const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), cores);
   if (failed != std::errc{} || end != digits.data() + digits.size() || cores < 1)
-    return Error{"--partitions: '" + text + "' is no partition this program can measure; write the cores of a CPU partition, like 2 or cpu:2"};
-  if (cores > usable) return Error{"--partitions: '" + text + "' has more cores than the " + std::to_string(usable) + " this host offers; name a smaller partition"};
+    return Error{"--partitions: '" + text +
+                 "' is no partition this program can measure; write the cores of a CPU partition, like 2 or cpu:2"};
+  if (cores > usable)
+    return Error{"--partitions: '" + text + "' has more cores than the " + std::to_string(usable) +
+                 " this host offers; name a smaller partition"};
   return cores;
 }
 

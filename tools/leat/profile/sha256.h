@@ -1,5 +1,5 @@
-// SHA-256 by libcrypto, so that a profile says which file it is about in the words of sha256sum. Any thread. An error where
-// the host's configuration of libcrypto forbids it.
+// SHA-256 by libcrypto, so that a profile says which file it is about in the words of sha256sum. Any thread. An error
+// where the host's configuration of libcrypto forbids it.
 #pragma once
 
 #include <string>

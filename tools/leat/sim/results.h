@@ -18,18 +18,18 @@ struct SimRun {
 };
 
 struct SimPreset {
-  std::string name;                         // as given, with its settings
+  std::string name;  // as given, with its settings
   core::Policy policy;
-  std::vector<SimRun> runs;                 // [seed], at the load asked for; the first has a history
-  std::vector<std::vector<SimRun>> sweep;   // [load][seed]
+  std::vector<SimRun> runs;                // [seed], at the load asked for; the first has a history
+  std::vector<std::vector<SimRun>> sweep;  // [load][seed]
 };
 
 struct SimResults {
-  std::string plan, trace;                  // as given
+  std::string plan, trace;  // as given
   std::uint64_t first_seed = 1;
   double load = 1;
   std::vector<double> sweep_loads;
-  bool bounded = true;                      // false: the bound says nothing (requests of several items)
+  bool bounded = true;  // false: the bound says nothing (requests of several items)
   std::vector<SimPreset> presets;
 };
 
@@ -57,8 +57,9 @@ template <class F>
 // Before the runs, so that they are not made in vain: makes the folder, and an empty index.html in it.
 [[nodiscard]] Status prepare_report(const std::string& folder);
 
-// goodput.svg, drops.svg, queueing.svg, timeline-PRESET.svg, with a sweep attainment.svg, and index.html that shows them. The
-// timelines begin at `timeline_at_ns`; negative: shortly before the worst bin of the first preset.
-[[nodiscard]] Status write_report(const SimResults& results, const sim::Study& study, const std::string& folder, sim::TimeNs timeline_at_ns);
+// goodput.svg, drops.svg, queueing.svg, timeline-PRESET.svg, with a sweep attainment.svg, and index.html that shows
+// them. The timelines begin at `timeline_at_ns`; negative: shortly before the worst bin of the first preset.
+[[nodiscard]] Status write_report(const SimResults& results, const sim::Study& study, const std::string& folder,
+                                  sim::TimeNs timeline_at_ns);
 
 }  // namespace leat::tools

@@ -21,42 +21,149 @@ namespace {
 using core::TimeNs;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "plan", .letter = 'p', .type = cli::Type::path, .value = "FILE", .required = true, .help = "the plan, as leat plan writes it"},
-    {.name = "trace", .letter = 't', .type = cli::Type::text, .value = "WORD", .fallback = "poisson", .repeat = true,
-     .help = "arrivals: poisson, gamma:CV, mmpp:RATE/SECONDS,..., or a trace's path; NAME=WORD: of that application only"},
-    {.name = "presets", .type = cli::Type::text, .value = "LIST", .fallback = "leat", .help = "policy presets, separated by commas, each with settings if wanted (leat:order=lbf:kappa_permille=760); all: every one there is"},
-    {.name = "load", .letter = 'l', .type = cli::Type::real, .value = "X", .fallback = "1", .min = 0.001, .max = 100, .help = "mean arrivals in parts of the rate that the plan was made for"},
-    {.name = "rate", .type = cli::Type::real, .value = "RPS", .fallback = "0", .min = 0, .max = 1e7, .help = "what load 1 is, for every application; 0: the plan's rates"},
-    {.name = "sweep", .type = cli::Type::text, .value = "LOW:HIGH:STEP", .help = "also run these loads: attainment over load"},
-    {.name = "seed", .type = cli::Type::integer, .value = "N", .fallback = "1", .min = 0, .max = 1e15, .help = "the first seed"},
-    {.name = "seeds", .type = cli::Type::integer, .value = "N", .fallback = "1", .min = 1, .max = 1000, .help = "how many, paired over presets and loads"},
-    {.name = "seconds", .type = cli::Type::real, .value = "S", .fallback = "0", .min = 0, .max = 1e7, .help = "length of the arrivals; 0: the trace's own, else 60"},
-    {.name = "bin-ms", .type = cli::Type::real, .value = "MS", .fallback = "0", .min = 0, .max = 1e8, .help = "replay a rate series with bins of this length; 0: its own"},
-    {.name = "profiles", .type = cli::Type::path, .value = "DIR", .help = "what stages really take, where the plan's latencies are believed; default: as planned"},
-    {.name = "application", .letter = 'a', .type = cli::Type::path, .value = "FILE", .help = "take SLOs and rates from here instead of from the plan"},
-    {.name = "faults", .type = cli::Type::path, .value = "FILE", .help = "partitions lost or slow, wrong profiles, clock steps, bursts (TOML or JSON)"},
-    {.name = "noise", .type = cli::Type::integer, .value = "PERMILLE", .fallback = "0", .min = 0, .max = 300, .help = "standard deviation of execution times"},
-    {.name = "overhead-us", .type = cli::Type::real, .value = "US", .fallback = "0", .min = 0, .max = 1e6,
+    {.name = "plan",
+     .letter = 'p',
+     .type = cli::Type::path,
+     .value = "FILE",
+     .required = true,
+     .help = "the plan, as leat plan writes it"},
+    {.name = "trace",
+     .letter = 't',
+     .type = cli::Type::text,
+     .value = "WORD",
+     .fallback = "poisson",
+     .repeat = true,
+     .help =
+         "arrivals: poisson, gamma:CV, mmpp:RATE/SECONDS,..., or a trace's path; NAME=WORD: of that application only"},
+    {.name = "presets",
+     .type = cli::Type::text,
+     .value = "LIST",
+     .fallback = "leat",
+     .help = "policy presets, separated by commas, each with settings if wanted (leat:order=lbf:kappa_permille=760); "
+             "all: every one there is"},
+    {.name = "load",
+     .letter = 'l',
+     .type = cli::Type::real,
+     .value = "X",
+     .fallback = "1",
+     .min = 0.001,
+     .max = 100,
+     .help = "mean arrivals in parts of the rate that the plan was made for"},
+    {.name = "rate",
+     .type = cli::Type::real,
+     .value = "RPS",
+     .fallback = "0",
+     .min = 0,
+     .max = 1e7,
+     .help = "what load 1 is, for every application; 0: the plan's rates"},
+    {.name = "sweep",
+     .type = cli::Type::text,
+     .value = "LOW:HIGH:STEP",
+     .help = "also run these loads: attainment over load"},
+    {.name = "seed",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "1",
+     .min = 0,
+     .max = 1e15,
+     .help = "the first seed"},
+    {.name = "seeds",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "1",
+     .min = 1,
+     .max = 1000,
+     .help = "how many, paired over presets and loads"},
+    {.name = "seconds",
+     .type = cli::Type::real,
+     .value = "S",
+     .fallback = "0",
+     .min = 0,
+     .max = 1e7,
+     .help = "length of the arrivals; 0: the trace's own, else 60"},
+    {.name = "bin-ms",
+     .type = cli::Type::real,
+     .value = "MS",
+     .fallback = "0",
+     .min = 0,
+     .max = 1e8,
+     .help = "replay a rate series with bins of this length; 0: its own"},
+    {.name = "profiles",
+     .type = cli::Type::path,
+     .value = "DIR",
+     .help = "what stages really take, where the plan's latencies are believed; default: as planned"},
+    {.name = "application",
+     .letter = 'a',
+     .type = cli::Type::path,
+     .value = "FILE",
+     .help = "take SLOs and rates from here instead of from the plan"},
+    {.name = "faults",
+     .type = cli::Type::path,
+     .value = "FILE",
+     .help = "partitions lost or slow, wrong profiles, clock steps, bursts (TOML or JSON)"},
+    {.name = "noise",
+     .type = cli::Type::integer,
+     .value = "PERMILLE",
+     .fallback = "0",
+     .min = 0,
+     .max = 300,
+     .help = "standard deviation of execution times"},
+    {.name = "overhead-us",
+     .type = cli::Type::real,
+     .value = "US",
+     .fallback = "0",
+     .min = 0,
+     .max = 1e6,
      .help = "what a batch holds its partition besides its run: wake-ups and reports, as leat top shows them"},
-    {.name = "items", .type = cli::Type::text, .value = "MEDIAN:SIGMA:MOST", .help = "items per request, log-normal; default: one"},
-    {.name = "check", .type = cli::Type::integer, .value = "N", .fallback = "0", .min = 0, .max = 1e9, .help = "check every invariant of the scheduler after every N events"},
-    {.name = "threads", .type = cli::Type::integer, .value = "N", .fallback = "0", .min = 0, .max = 256, .help = "simulations at a time; 0: as many as there are cores"},
-    {.name = "timeline-at", .type = cli::Type::real, .value = "S", .min = 0, .max = 1e7, .help = "where the report's partition timeline begins; default: at the worst second"},
+    {.name = "items",
+     .type = cli::Type::text,
+     .value = "MEDIAN:SIGMA:MOST",
+     .help = "items per request, log-normal; default: one"},
+    {.name = "check",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "0",
+     .min = 0,
+     .max = 1e9,
+     .help = "check every invariant of the scheduler after every N events"},
+    {.name = "threads",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "0",
+     .min = 0,
+     .max = 256,
+     .help = "simulations at a time; 0: as many as there are cores"},
+    {.name = "timeline-at",
+     .type = cli::Type::real,
+     .value = "S",
+     .min = 0,
+     .max = 1e7,
+     .help = "where the report's partition timeline begins; default: at the worst second"},
     {.name = "report", .type = cli::Type::path, .value = "DIR", .help = "write pictures (SVG) and index.html there"},
-    {.name = "json", .type = cli::Type::path, .value = "FILE", .help = "write all figures ('-': standard output, instead of the table)"},
+    {.name = "json",
+     .type = cli::Type::path,
+     .value = "FILE",
+     .help = "write all figures ('-': standard output, instead of the table)"},
 };
 constexpr cli::Example kExamples[] = {
-    {.line = "leat sim --plan plan.json --trace twitter_bursty_30min_1s_a.csv --presets leat,pard,nexus --load 0.9 --report out", .text = "three policies on one trace, with pictures"},
-    {.line = "leat sim --plan plan.json --trace gamma:1.4 --sweep 0.5:1.2:0.1 --seeds 3", .text = "how much load the plan carries when arrivals are bursty"},
+    {.line = "leat sim --plan plan.json --trace twitter_bursty_30min_1s_a.csv --presets leat,pard,nexus --load 0.9 "
+             "--report out",
+     .text = "three policies on one trace, with pictures"},
+    {.line = "leat sim --plan plan.json --trace gamma:1.4 --sweep 0.5:1.2:0.1 --seeds 3",
+     .text = "how much load the plan carries when arrivals are bursty"},
 };
 constexpr cli::Command kCommand = {
     .name = "leat sim",
     .summary = "runs a plan under a load in the simulator, one policy preset beside the other",
-    .description = "The simulator drives the daemon's own scheduler code. One seed decides everything: the same seed, plan and options print the same trace "
-                   "hash on every machine. In time: completed by the deadline. Of bound: of what a clairvoyant scheduler could complete at most. Invalid: execution "
-                   "time spent on requests that were not completed.\n\n"
-                   "A rate series (*_1s_*, *_1min_*, *_1h_*) is scaled to the wanted mean and is Poisson within each bin; a per-request trace (*_arrivals_*) is "
-                   "stretched as a whole.",
+    .description =
+        "The simulator drives the daemon's own scheduler code. One seed decides everything: the same seed, plan and "
+        "options print the same trace "
+        "hash on every machine. In time: completed by the deadline. Of bound: of what a clairvoyant scheduler could "
+        "complete at most. Invalid: execution "
+        "time spent on requests that were not completed.\n\n"
+        "A rate series (*_1s_*, *_1min_*, *_1h_*) is scaled to the wanted mean and is Poisson within each bin; a "
+        "per-request trace (*_arrivals_*) is "
+        "stretched as a whole.",
     .options = kOptions,
     .examples = kExamples,
     .see_also = "leat-plan(1), leatd(8)",
@@ -90,7 +197,8 @@ Result<std::vector<double>> read_sweep(const cli::Arguments& args) {
   std::vector<double> loads;
   if (!args.given("sweep")) return loads;
   double v[3];
-  if (!three_numbers(args.text("sweep"), v) || v[0] <= 0 || v[1] < v[0] || v[2] <= 0 || v[1] > 100 || (v[1] - v[0]) / v[2] > 1000) {
+  if (!three_numbers(args.text("sweep"), v) || v[0] <= 0 || v[1] < v[0] || v[2] <= 0 || v[1] > 100 ||
+      (v[1] - v[0]) / v[2] > 1000) {
     return Error{"--sweep: '" + args.text("sweep") + "' is no LOW:HIGH:STEP; write for example 0.5:1.2:0.1"};
   }
   for (int i = 0; v[0] + i * v[2] <= v[1] + v[2] * 1e-6; ++i) loads.push_back(v[0] + i * v[2]);
@@ -102,13 +210,15 @@ Status replace_applications(const std::string& path, planner::PlanFile& file) {
   const auto read = planner::read_applications(path);
   if (!read) return Error{read.error()};
   for (planner::Application& planned : file.applications) {
-    const auto it = std::find_if(read->begin(), read->end(), [&](const planner::Application& a) { return a.name == planned.name; });
+    const auto it =
+        std::find_if(read->begin(), read->end(), [&](const planner::Application& a) { return a.name == planned.name; });
     if (it == read->end()) return Error{path + ": has no application '" + planned.name + "', which the plan serves"};
     bool same = it->modules.size() == planned.modules.size();
     for (std::size_t m = 0; same && m < planned.modules.size(); ++m) {
       same = it->modules[m].name == planned.modules[m].name && it->modules[m].after == planned.modules[m].after;
     }
-    if (!same) return Error{path + ": application '" + planned.name + "' has other modules than in the plan; plan it anew"};
+    if (!same)
+      return Error{path + ": application '" + planned.name + "' has other modules than in the plan; plan it anew"};
     planned = *it;
   }
   return Done{};
@@ -125,7 +235,8 @@ Status read_arrivals(const cli::Arguments& args, sim::Study& study) {
       if (given.compare(0, equals, applications[a].name) == 0) only = a;
     }
     if (equals != std::string::npos && only == applications.size() && !std::filesystem::exists(given)) {
-      return Error{"--trace " + given + ": the plan has no application '" + given.substr(0, equals) + "'; its first is '" + applications.front().name + "'"};
+      return Error{"--trace " + given + ": the plan has no application '" + given.substr(0, equals) +
+                   "'; its first is '" + applications.front().name + "'"};
     }
     const auto process = sim::read_process(only < applications.size() ? given.substr(equals + 1) : given);
     if (!process) return Error{"--trace: " + process.error()};
@@ -139,12 +250,16 @@ Status read_arrivals(const cli::Arguments& args, sim::Study& study) {
 Status read_rates(const cli::Arguments& args, const std::vector<double>& loads, sim::Study& study) {
   for (std::uint32_t a = 0; a < study.plan.applications.size(); ++a) {
     study.full_rps.push_back(args.real("rate") > 0 ? args.real("rate") : sim::planned_rate(study.plan, a));
-    if (study.full_rps[a] <= 0) return Error{"application '" + study.plan.applications[a].name + "' has no rate, neither in the plan's routes nor of its own; state --rate"};
+    if (study.full_rps[a] <= 0)
+      return Error{"application '" + study.plan.applications[a].name +
+                   "' has no rate, neither in the plan's routes nor of its own; state --rate"};
   }
   double most = 0;
   for (const double load : loads) most = std::max(most, sim::expected_requests(study, load));
   char text[160];
-  std::snprintf(text, sizeof text, "one run would have %.3g requests; the most is %.0g: shorten it with --seconds or --bin-ms", most, kMostArrivals);
+  std::snprintf(text, sizeof text,
+                "one run would have %.3g requests; the most is %.0g: shorten it with --seconds or --bin-ms", most,
+                kMostArrivals);
   return most > kMostArrivals ? Status(Error{text}) : Status(Done{});
 }
 
@@ -153,10 +268,12 @@ Result<sim::Study> read_study(const cli::Arguments& args, const std::vector<doub
   if (!file) return Error{file.error()};
   sim::Study study{.plan = std::move(*file)};
   if (args.given("application")) {
-    if (const auto status = replace_applications(args.text("application"), study.plan); !status) return Error{status.error()};
+    if (const auto status = replace_applications(args.text("application"), study.plan); !status)
+      return Error{status.error()};
   }
   study.believed = core::Topology::from(study.plan.plan, study.plan.applications);
-  if (const std::string problem = study.believed.problem(); !problem.empty()) return Error{args.text("plan") + ": " + problem};
+  if (const std::string problem = study.believed.problem(); !problem.empty())
+    return Error{args.text("plan") + ": " + problem};
   if (args.given("faults")) {
     auto faults = sim::read_faults(args.text("faults"), study.plan);
     if (!faults) return Error{faults.error()};
@@ -180,8 +297,10 @@ Result<sim::Study> read_study(const cli::Arguments& args, const std::vector<doub
     double v[3];
     std::size_t room = core::kMaxBatch;
     for (const core::RouteSpec& r : study.believed.routes) room = std::min<std::size_t>(room, r.batch);
-    if (!three_numbers(args.text("items"), v) || v[0] < 1 || v[1] < 0 || v[1] > 5 || v[2] < 1 || v[2] > static_cast<double>(room)) {
-      return Error{"--items: '" + args.text("items") + "' is no MEDIAN:SIGMA:MOST with MOST from 1 to " + std::to_string(room) + ", the least batch of the plan's routes; write for example 4:0.9:8"};
+    if (!three_numbers(args.text("items"), v) || v[0] < 1 || v[1] < 0 || v[1] > 5 || v[2] < 1 ||
+        v[2] > static_cast<double>(room)) {
+      return Error{"--items: '" + args.text("items") + "' is no MEDIAN:SIGMA:MOST with MOST from 1 to " +
+                   std::to_string(room) + ", the least batch of the plan's routes; write for example 4:0.9:8"};
     }
     study.items = {.median = v[0], .sigma = v[1], .largest = static_cast<std::uint32_t>(v[2])};
   }
@@ -208,7 +327,8 @@ void run_all(const cli::Arguments& args, const sim::Study& study, SimResults& re
     p.sweep.assign(results.sweep_loads.size(), std::vector<SimRun>(seeds));
   }
   double expected = 0;
-  for (const double load : loads) expected += sim::expected_requests(study, load) * static_cast<double>(seeds * results.presets.size());
+  for (const double load : loads)
+    expected += sim::expected_requests(study, load) * static_cast<double>(seeds * results.presets.size());
   cli::Progress progress("leat sim", static_cast<std::uint64_t>(expected), "requests");
   std::mutex lock;
   const auto told = [&](std::uint64_t more) {
@@ -220,17 +340,24 @@ void run_all(const cli::Arguments& args, const sim::Study& study, SimResults& re
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     // A counter only; join() publishes the results.
-    for (std::size_t job = next.fetch_add(1, std::memory_order_relaxed); job < jobs; job = next.fetch_add(1, std::memory_order_relaxed)) {
-      const std::size_t p = job % results.presets.size(), draw = job / results.presets.size(), l = draw / seeds, k = draw % seeds;
+    for (std::size_t job = next.fetch_add(1, std::memory_order_relaxed); job < jobs;
+         job = next.fetch_add(1, std::memory_order_relaxed)) {
+      const std::size_t p = job % results.presets.size(), draw = job / results.presets.size(), l = draw / seeds,
+                        k = draw % seeds;
       Draw& d = draws[draw];
       std::call_once(d.once, [&] { d.load = sim::make_load(study, loads[l], results.first_seed + k); });
       SimRun& run = l == 0 ? results.presets[p].runs[k] : results.presets[p].sweep[l - 1][k];
-      run = {.seed = d.load.seed, .load = loads[l], .bound = d.load.bound, .measured = sim::measure(study, d.load, results.presets[p].policy, histories && draw == 0, told)};
-      if (d.done.fetch_add(1, std::memory_order_acq_rel) + 1 == results.presets.size()) d.load.arrivals = {};  // all others are done with it
+      run = {.seed = d.load.seed,
+             .load = loads[l],
+             .bound = d.load.bound,
+             .measured = sim::measure(study, d.load, results.presets[p].policy, histories && draw == 0, told)};
+      if (d.done.fetch_add(1, std::memory_order_acq_rel) + 1 == results.presets.size())
+        d.load.arrivals = {};  // all others are done with it
     }
   };
   std::vector<std::thread> threads;
-  const auto wanted = args.integer("threads") > 0 ? static_cast<std::size_t>(args.integer("threads")) : std::size_t{std::max(1u, std::thread::hardware_concurrency())};
+  const auto wanted = args.integer("threads") > 0 ? static_cast<std::size_t>(args.integer("threads"))
+                                                  : std::size_t{std::max(1u, std::thread::hardware_concurrency())};
   for (std::size_t i = 1; i < std::min(wanted, jobs); ++i) threads.emplace_back(work);
   work();
   for (std::thread& t : threads) t.join();
@@ -255,7 +382,8 @@ Status prepare_outputs(const cli::Arguments& args, const sim::Study& study) {
   const double seconds = static_cast<double>(sim::length_of(study, args.real("load"))) / 1e9;
   if (args.given("timeline-at") && args.real("timeline-at") >= seconds) {
     char text[120];
-    std::snprintf(text, sizeof text, "--timeline-at %g: the arrivals end after %g s; begin before that", args.real("timeline-at"), seconds);
+    std::snprintf(text, sizeof text, "--timeline-at %g: the arrivals end after %g s; begin before that",
+                  args.real("timeline-at"), seconds);
     return Error{text};
   }
   if (args.given("json") && args.text("json") != "-") {
@@ -276,7 +404,10 @@ int run(const cli::Arguments& args) {
 
   if (const auto status = prepare_outputs(args, *study); !status) return cli::fail(kCommand.name, status.error());
 
-  SimResults results{.plan = args.text("plan"), .first_seed = static_cast<std::uint64_t>(args.integer("seed")), .load = args.real("load"), .sweep_loads = *sweep,
+  SimResults results{.plan = args.text("plan"),
+                     .first_seed = static_cast<std::uint64_t>(args.integer("seed")),
+                     .load = args.real("load"),
+                     .sweep_loads = *sweep,
                      .bounded = study->items.largest == 1};
   for (const std::string& t : args.texts("trace")) results.trace += (results.trace.empty() ? "" : ", ") + t;
   for (const core::NamedPolicy& p : *presets) results.presets.push_back({.name = p.name, .policy = p.policy});
@@ -286,16 +417,20 @@ int run(const cli::Arguments& args) {
   run_all(args, *study, results);
   if (table) std::printf("%s", table_text(results).c_str());
   if (args.given("json")) {
-    if (const auto status = planner::write_text_file(args.text("json"), json_text(results, *study)); !status) return cli::fail(kCommand.name, status.error());
+    if (const auto status = planner::write_text_file(args.text("json"), json_text(results, *study)); !status)
+      return cli::fail(kCommand.name, status.error());
   }
   if (args.given("report")) {
     const TimeNs at = args.given("timeline-at") ? static_cast<TimeNs>(args.real("timeline-at") * 1e9) : -1;
-    if (const auto status = write_report(results, *study, args.text("report"), at); !status) return cli::fail(kCommand.name, status.error());
+    if (const auto status = write_report(results, *study, args.text("report"), at); !status)
+      return cli::fail(kCommand.name, status.error());
     if (table) std::printf("\npictures: %s/index.html\n", args.text("report").c_str());
   }
   if (table) std::printf("trace hash %016llx\n", static_cast<unsigned long long>(trace_hash(results)));
   if (!all_drained(results)) {
-    std::fprintf(stderr, "leat sim: requests were left without an answer a minute after the last arrival; see \"drained\" in --json\n");
+    std::fprintf(
+        stderr,
+        "leat sim: requests were left without an answer a minute after the last arrival; see \"drained\" in --json\n");
     return 1;
   }
   return 0;

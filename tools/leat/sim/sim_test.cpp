@@ -1,4 +1,5 @@
-// `leat sim` from words to table, JSON and pictures: the same seed is the same output, bad input is one line and status 2.
+// `leat sim` from words to table, JSON and pictures: the same seed is the same output, bad input is one line and
+// status 2.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -25,22 +26,46 @@ class SimCommand : public testing::Test {
     ASSERT_NE(mkdtemp(name), nullptr);
     folder_ = name;
     Json latency = Json::array();
-    for (int b = 1; b <= 4; ++b) latency.push_back({{"p50_ns", (4 + 2 * b) * 1000000}, {"p99_ns", (4 + 2 * b) * 1000000}, {"samples", 0}});
+    for (int b = 1; b <= 4; ++b)
+      latency.push_back({{"p50_ns", (4 + 2 * b) * 1000000}, {"p99_ns", (4 + 2 * b) * 1000000}, {"samples", 0}});
     const auto stage = [&](int first, int end, Json pool, int bytes) {
-      return Json{{"first_block", first}, {"end_block", end}, {"pool", pool}, {"transfer_bytes", bytes}, {"latency_by_batch", latency}};
+      return Json{{"first_block", first},
+                  {"end_block", end},
+                  {"pool", pool},
+                  {"transfer_bytes", bytes},
+                  {"latency_by_batch", latency}};
     };
     Json partitions = Json::array();
     for (int p = 0; p < 6; ++p) {
-      partitions.push_back({{"name", "p" + std::to_string(p)}, {"kind", "emulated"}, {"class", "c"}, {"share", 1}, {"size", 1}, {"price", 1}, {"device", p}, {"host", 0}, {"selector", ""}});
+      partitions.push_back({{"name", "p" + std::to_string(p)},
+                            {"kind", "emulated"},
+                            {"class", "c"},
+                            {"share", 1},
+                            {"size", 1},
+                            {"price", 1},
+                            {"device", p},
+                            {"host", 0},
+                            {"selector", ""}});
     }
-    plan_ = {{"schema", "leat-plan/1"},
-             {"applications", {{{"name", "app"}, {"slo_ns", 200000000}, {"weight", 1}, {"module", {{{"name", "a"}, {"model", "a"}}, {{"name", "b"}, {"model", "b"}, {"after", {"a"}}}}}}}},
-             {"partitions", partitions},
-             {"hosts", {{{"up_gbps", 10}, {"down_gbps", 10}}}},
-             {"routes", {{{"application", 0}, {"module", 0}, {"batch", 4}, {"rate_rps", 600}, {"stages", {stage(0, 1, {0, 1}, 0)}}},
-                         {{"application", 0}, {"module", 1}, {"batch", 4}, {"rate_rps", 600}, {"stages", {stage(0, 1, {2, 3}, 100000), stage(1, 2, {4, 5}, 0)}}}}},
-             {"budget_ns", Json::array()},
-             {"certificate", {{"objective", 1}, {"upper_bound", 1}, {"gap", 0}, {"binding", ""}, {"method", ""}, {"seconds", 0}}}};
+    plan_ = {
+        {"schema", "leat-plan/1"},
+        {"applications",
+         {{{"name", "app"},
+           {"slo_ns", 200000000},
+           {"weight", 1},
+           {"module", {{{"name", "a"}, {"model", "a"}}, {{"name", "b"}, {"model", "b"}, {"after", {"a"}}}}}}}},
+        {"partitions", partitions},
+        {"hosts", {{{"up_gbps", 10}, {"down_gbps", 10}}}},
+        {"routes",
+         {{{"application", 0}, {"module", 0}, {"batch", 4}, {"rate_rps", 600}, {"stages", {stage(0, 1, {0, 1}, 0)}}},
+          {{"application", 0},
+           {"module", 1},
+           {"batch", 4},
+           {"rate_rps", 600},
+           {"stages", {stage(0, 1, {2, 3}, 100000), stage(1, 2, {4, 5}, 0)}}}}},
+        {"budget_ns", Json::array()},
+        {"certificate",
+         {{"objective", 1}, {"upper_bound", 1}, {"gap", 0}, {"binding", ""}, {"method", ""}, {"seconds", 0}}}};
     write("plan.json", plan_.dump());
   }
   void TearDown() override {
@@ -83,7 +108,8 @@ class SimCommand : public testing::Test {
 };
 
 TEST_F(SimCommand, SeedFirstHashLastAndTheSameTwice) {
-  const std::vector<std::string> words{"--presets", "leat,pard,ppipe", "--seed", "7", "--seeds", "2", "--sweep", "0.5:1:0.25"};
+  const std::vector<std::string> words{"--presets", "leat,pard,ppipe", "--seed",    "7", "--seeds",
+                                       "2",         "--sweep",         "0.5:1:0.25"};
   ASSERT_EQ(sim(words), 0) << err_;
   EXPECT_THAT(out_, StartsWith("seed 7\n"));
   const std::string hash = last_line(), first = out_;
@@ -100,7 +126,8 @@ TEST_F(SimCommand, SeedFirstHashLastAndTheSameTwice) {
 }
 
 TEST_F(SimCommand, JsonAddsUp) {
-  ASSERT_EQ(sim({"--presets", "pard,naive", "--load", "1.3", "--noise", "50", "--check", "11", "--json", "-"}), 0) << err_;
+  ASSERT_EQ(sim({"--presets", "pard,naive", "--load", "1.3", "--noise", "50", "--check", "11", "--json", "-"}), 0)
+      << err_;
   const Json j = Json::parse(out_);
   ASSERT_EQ(j["presets"].size(), 2u);
   EXPECT_EQ(j["modules"], Json({"app/a", "app/b"}));
@@ -110,7 +137,8 @@ TEST_F(SimCommand, JsonAddsUp) {
     double sum = run["in_time"].get<double>() + run["late"].get<double>();
     for (const auto& [reason, share] : run["reasons"].items()) sum += share.get<double>();
     EXPECT_NEAR(sum, 1, 1e-12) << name;
-    EXPECT_NEAR(run["goodput_rps"].get<double>() * run["seconds"].get<double>(), run["in_time"].get<double>() * run["requests"].get<double>(), 1e-6);
+    EXPECT_NEAR(run["goodput_rps"].get<double>() * run["seconds"].get<double>(),
+                run["in_time"].get<double>() * run["requests"].get<double>(), 1e-6);
     EXPECT_LE(run["bound_share"].get<double>(), 1);
     EXPECT_LE(run["p50_ms"].get<double>(), run["p99_ms"].get<double>());
     EXPECT_TRUE(run["drained"].get<bool>());
@@ -120,16 +148,22 @@ TEST_F(SimCommand, JsonAddsUp) {
 
 TEST_F(SimCommand, AReportIsAFolderOfPictures) {
   write("faults.toml", "[[lost]]\npartition = 'p4'\nat_s = 2\nback_s = 3\n");
-  ASSERT_EQ(sim({"--presets", "leat,nexus", "--faults", path("faults.toml"), "--sweep", "0.5:1:0.5", "--report", path("out"), "--timeline-at", "1.8"}), 0) << err_;
+  ASSERT_EQ(sim({"--presets", "leat,nexus", "--faults", path("faults.toml"), "--sweep", "0.5:1:0.5", "--report",
+                 path("out"), "--timeline-at", "1.8"}),
+            0)
+      << err_;
   const std::string index = read(path("out/index.html"));
-  for (const char* name : {"goodput.svg", "drops.svg", "queueing.svg", "attainment.svg", "timeline-leat.svg", "timeline-nexus.svg"}) {
+  for (const char* name :
+       {"goodput.svg", "drops.svg", "queueing.svg", "attainment.svg", "timeline-leat.svg", "timeline-nexus.svg"}) {
     EXPECT_THAT(index, HasSubstr(name));
     const std::string picture = read(path(std::string("out/") + name));
     EXPECT_TRUE(picture.starts_with("<svg") && picture.ends_with("</svg>\n")) << name;
     EXPECT_EQ(picture.find("nan"), std::string::npos) << name;
   }
   // p4 is lost from 2.0 s on in a window of 1.8 to 2.8 s: its row is grey over the last four fifths.
-  EXPECT_NE(read(path("out/timeline-leat.svg")).find("<rect x=\"280\" y=\"129\" width=\"600\" height=\"16\" rx=\"0\" fill=\"#cccccc\""), std::string::npos);
+  EXPECT_NE(read(path("out/timeline-leat.svg"))
+                .find("<rect x=\"280\" y=\"129\" width=\"600\" height=\"16\" rx=\"0\" fill=\"#cccccc\""),
+            std::string::npos);
   EXPECT_THAT(index, HasSubstr(last_line()));
 }
 
@@ -146,15 +180,21 @@ TEST_F(SimCommand, TracesOfBothKindsAndOneForEachApplication) {
     two["routes"][2 + r]["application"] = 1;
   }
   write("plan.json", two.dump());
-  ASSERT_EQ(sim({"--plan", path("plan.json"), "--trace", path("x_1s_a.csv"), "--trace", "other=" + path("x_arrivals_a.csv"), "--load", "0.3", "--json", "-"}, false), 0) << err_;
+  ASSERT_EQ(sim({"--plan", path("plan.json"), "--trace", path("x_1s_a.csv"), "--trace",
+                 "other=" + path("x_arrivals_a.csv"), "--load", "0.3", "--json", "-"},
+                false),
+            0)
+      << err_;
   const Json run = Json::parse(out_)["presets"]["leat"]["runs"][0];
-  EXPECT_EQ(run["seconds"], 5);                                        // of the series, which is longer than 500 requests at 180/s
+  EXPECT_EQ(run["seconds"], 5);  // of the series, which is longer than 500 requests at 180/s
   EXPECT_NEAR(run["requests"].get<double>(), 5 * 180 + 500, 120);
   refused({"--trace", "nobody=poisson"}, "no application 'nobody'");
 }
 
 TEST_F(SimCommand, AnApplicationFileChangesTheSlo) {
-  write("tight.toml", "[[application]]\nname = 'app'\nslo_ms = 20\n[[application.module]]\nname = 'a'\n[[application.module]]\nname = 'b'\nafter = ['a']\n");
+  write("tight.toml",
+        "[[application]]\nname = 'app'\nslo_ms = 20\n[[application.module]]\nname = 'a'\n[[application.module]]\nname "
+        "= 'b'\nafter = ['a']\n");
   ASSERT_EQ(sim({"--application", path("tight.toml"), "--load", "0.2", "--json", "-"}), 0) << err_;
   EXPECT_LT(Json::parse(out_)["presets"]["leat"]["in_time"], 0.99);
   write("other.toml", "[[application]]\nname = 'app'\nslo_ms = 20\n[[application.module]]\nname = 'a'\n");

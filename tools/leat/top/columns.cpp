@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "tools/leat/top/users.h"
+
 namespace leat::tools {
 namespace {
 
@@ -14,6 +16,7 @@ using shm::ModuleCounter;
 using shm::PartitionCounter;
 using shm::RecordSnapshot;
 using shm::StreamCounter;
+using shm::UserCounter;
 using shm::Which;
 
 template <auto Counter>
@@ -41,7 +44,8 @@ Value scaled(const Window&, const RecordSnapshot& record, const RecordSnapshot*)
 }
 
 // The part of the histogram that fell into the window.
-std::optional<double> window_quantile_ns(const RecordSnapshot& record, const RecordSnapshot* before, Which which, double q) {
+std::optional<double> window_quantile_ns(const RecordSnapshot& record, const RecordSnapshot* before, Which which,
+                                         double q) {
   if (before == nullptr) return std::nullopt;
   RecordSnapshot part;
   part.buckets = record.buckets;
@@ -91,13 +95,22 @@ Value word(const RecordSnapshot& record, std::initializer_list<const char*> word
 }
 
 Value label(const Window&, const RecordSnapshot& record, const RecordSnapshot*) { return record.label; }
-Value event_loop(const Window&, const RecordSnapshot& record, const RecordSnapshot*) { return word<DaemonCounter::event_loop>(record, {"epoll", "io_uring"}); }
-Value partition_state(const Window&, const RecordSnapshot& record, const RecordSnapshot*) { return word<PartitionCounter::state>(record, {"down", "starting", "up", "lost"}); }
-Value partition_kind(const Window&, const RecordSnapshot& record, const RecordSnapshot*) { return word<PartitionCounter::kind>(record, {"cpu", "mig", "mps", "gpu", "emulated"}); }
+Value event_loop(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
+  return word<DaemonCounter::event_loop>(record, {"epoll", "io_uring"});
+}
+Value partition_state(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
+  return word<PartitionCounter::state>(record, {"down", "starting", "up", "lost"});
+}
+Value partition_kind(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
+  return word<PartitionCounter::kind>(record, {"cpu", "mig", "mps", "gpu", "emulated"});
+}
 
 Value misses(const Window& window, const RecordSnapshot& record, const RecordSnapshot* before) {
   if (before == nullptr || window.seconds() <= 0) return {};
-  const auto answers = [](const RecordSnapshot& r) { return counted<StreamCounter::completed>(r) + counted<StreamCounter::late>(r) + counted<StreamCounter::dropped>(r) + counted<StreamCounter::failed>(r) + counted<StreamCounter::rejected>(r); };
+  const auto answers = [](const RecordSnapshot& r) {
+    return counted<StreamCounter::completed>(r) + counted<StreamCounter::late>(r) + counted<StreamCounter::dropped>(r) +
+           counted<StreamCounter::failed>(r) + counted<StreamCounter::rejected>(r);
+  };
   const double all = answers(record) - answers(*before);
   const double good = counted<StreamCounter::completed>(record) - counted<StreamCounter::completed>(*before);
   return all > 0 ? Value(100 * (all - good) / all) : Value();
@@ -111,6 +124,13 @@ Value client_name(const Window& window, const RecordSnapshot& record, const Reco
   return {};
 }
 
+// Of a limit: unknown where there is none.
+template <auto Counter>
+Value user_most(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
+  const auto value = record.value(Counter);
+  return value && *value < UINT32_MAX ? Value(static_cast<double>(*value)) : Value();
+}
+
 constexpr Column kDaemon[] = {
     {"pid", "pid", "process", Unit::count, 8, 0, count<DaemonCounter::pid>},
     {"uptime_seconds", "up", "time since start", Unit::seconds, 8, 0, since<DaemonCounter::started_ns>},
@@ -118,37 +138,62 @@ constexpr Column kDaemon[] = {
     {"clients", "clients", "connected", Unit::count, 7, 0, count<DaemonCounter::clients>},
     {"streams", "streams", "open", Unit::count, 7, 0, count<DaemonCounter::streams>},
     {"memory_bytes", "memory", "shared memory held for clients", Unit::bytes, 8, 0, count<DaemonCounter::memory_bytes>},
+    {"sessions", "conns", "connections: clients, observers, and who has not said hello", Unit::count, 5, 1,
+     count<DaemonCounter::sessions>},
     {"clients_refused", "refused", "connections refused", Unit::count, 7, 1, count<DaemonCounter::clients_refused>},
-    {"clients_violated", "violated", "connections ended for a violation", Unit::count, 8, 1, count<DaemonCounter::clients_violated>},
+    {"clients_violated", "violated", "connections ended for a violation", Unit::count, 8, 1,
+     count<DaemonCounter::clients_violated>},
+    {"accept_pauses", "pauses", "times accepting paused: no descriptor left, or a flood", Unit::count, 6, 2,
+     count<DaemonCounter::accept_pauses>},
+    {"sends_exhausted", "unsent", "messages that could not be sent for want of descriptors or memory", Unit::count, 6,
+     2, count<DaemonCounter::sends_exhausted>},
     {"loops_per_second", "turns/s", "turns of the scheduler thread", Unit::rate, 8, 0, rate<DaemonCounter::loops>},
-    {"parks_per_second", "parks/s", "times the scheduler thread went to sleep", Unit::rate, 8, 1, rate<DaemonCounter::parks>},
-    {"wakes_per_second", "wakes/s", "system calls made to wake somebody", Unit::rate, 8, 1, rate<DaemonCounter::wakes_sent>},
-    {"loop_us_p50", "turn p50", "time of a turn of the scheduler thread", Unit::us, 8, 0, quantile<Which::first, 50, kUs>},
+    {"parks_per_second", "parks/s", "times the scheduler thread went to sleep", Unit::rate, 8, 1,
+     rate<DaemonCounter::parks>},
+    {"wakes_per_second", "wakes/s", "system calls made to wake somebody", Unit::rate, 8, 1,
+     rate<DaemonCounter::wakes_sent>},
+    {"loop_us_p50", "turn p50", "time of a turn of the scheduler thread", Unit::us, 8, 0,
+     quantile<Which::first, 50, kUs>},
     {"loop_us_p99", "p99", "time of a turn of the scheduler thread", Unit::us, 8, 0, quantile<Which::first, 99, kUs>},
     {"loop_us_max", "max", "longest turn since start", Unit::us, 8, 0, scaled<DaemonCounter::loop_ns_max, kUs>},
+    {"loop_own_us_max", "own max", "longest turn, the scheduler thread's own CPU time, at most 100 us too much",
+     Unit::us, 8, 1, scaled<DaemonCounter::loop_own_ns_max, kUs>},
     {"stalls", "stalls", "turns over 1 ms since start", Unit::count, 7, 0, count<DaemonCounter::stalls>},
-    {"taken_us_p99", "taken p99", "age of a submission when the scheduler took it", Unit::us, 9, 1, quantile<Which::second, 99, kUs>},
+    {"own_stalls", "own",
+     "of them those over 1 ms of the thread's own CPU time: it was not only kept waiting for a core", Unit::count, 6, 1,
+     count<DaemonCounter::own_stalls>},
+    {"taken_us_p99", "taken p99", "age of a submission when the scheduler took it", Unit::us, 9, 1,
+     quantile<Which::second, 99, kUs>},
 };
 
-#define LEAT_STREAM_FIGURES                                                                                                                        \
-  {"submitted_per_second", "sub/s", "requests taken from the client per second", Unit::rate, 7, 2, rate<StreamCounter::submitted>},               \
-      {"goodput_fps", "good/s", "completed by their deadline per second", Unit::rate, 7, 0, rate<StreamCounter::completed>},                      \
-      {"miss_percent", "miss %", "late, dropped, failed and rejected among the answers", Unit::percent, 6, 1, misses},                            \
-      {"submitted", "submitted", "requests taken from the client", Unit::count, 9, 6, count<StreamCounter::submitted>},                           \
-      {"completed", "completed", "answered by their deadline", Unit::count, 9, 7, count<StreamCounter::completed>},                               \
-      {"late", "late", "answered after their deadline", Unit::count, 6, 4, count<StreamCounter::late>},                                           \
-      {"dropped", "dropped", "given up, see the reasons", Unit::count, 7, 3, count<StreamCounter::dropped>},                                      \
-      {"failed", "failed", "started and not finished", Unit::count, 6, 5, count<StreamCounter::failed>},                                          \
-      {"rejected", "rejected", "never admitted", Unit::count, 8, 5, count<StreamCounter::rejected>},                                              \
-      {"in_flight", "flying", "submitted and not answered", Unit::count, 6, 3, count<StreamCounter::in_flight>},                                  \
-      {"latency_ms_p50", "p50 ms", "capture to answer", Unit::ms, 7, 0, quantile<Which::first, 50, kMs>},                                         \
-      {"latency_ms_p95", "p95 ms", "capture to answer", Unit::ms, 7, 3, quantile<Which::first, 95, kMs>},                                         \
-      {"latency_ms_p99", "p99 ms", "capture to answer", Unit::ms, 7, 0, quantile<Which::first, 99, kMs>},                                         \
-      {"wait_ms_p99", "wait p99", "submission to first dispatch", Unit::ms, 8, 8, quantile<Which::second, 99, kMs>}
+#define LEAT_STREAM_FIGURES                                                                                             \
+  {"submitted_per_second",        "sub/s", "requests taken from the client per second", Unit::rate, 7, 2,               \
+   rate<StreamCounter::submitted>},                                                                                     \
+      {"goodput_fps",                                                                                                   \
+       "good/s",                                                                                                        \
+       "completed by their deadline per second",                                                                        \
+       Unit::rate,                                                                                                      \
+       7,                                                                                                               \
+       0,                                                                                                               \
+       rate<StreamCounter::completed>},                                                                                 \
+      {"miss_percent", "miss %", "late, dropped, failed and rejected among the answers", Unit::percent, 6, 1, misses},  \
+      {"submitted", "submitted", "requests taken from the client", Unit::count, 9, 6, count<StreamCounter::submitted>}, \
+      {"completed", "completed", "answered by their deadline", Unit::count, 9, 7, count<StreamCounter::completed>},     \
+      {"late", "late", "answered after their deadline", Unit::count, 6, 4, count<StreamCounter::late>},                 \
+      {"dropped", "dropped", "given up, see the reasons", Unit::count, 7, 3, count<StreamCounter::dropped>},            \
+      {"failed", "failed", "started and not finished", Unit::count, 6, 5, count<StreamCounter::failed>},                \
+      {"rejected", "rejected", "never admitted", Unit::count, 8, 5, count<StreamCounter::rejected>},                    \
+      {"in_flight", "flying", "submitted and not answered", Unit::count, 6, 3, count<StreamCounter::in_flight>},        \
+      {"latency_ms_p50", "p50 ms", "capture to answer", Unit::ms, 7, 0, quantile<Which::first, 50, kMs>},               \
+      {"latency_ms_p95", "p95 ms", "capture to answer", Unit::ms, 7, 3, quantile<Which::first, 95, kMs>},               \
+      {"latency_ms_p99", "p99 ms", "capture to answer", Unit::ms, 7, 0, quantile<Which::first, 99, kMs>}, {             \
+    "wait_ms_p99", "wait p99", "submission to first dispatch", Unit::ms, 8, 8, quantile<Which::second, 99, kMs>         \
+  }
 
 constexpr Column kTotal[] = {
     LEAT_STREAM_FIGURES,
-    {"bytes_copied_per_frame", "copied", "bytes of a frame copied after the producer's write", Unit::bytes, 7, 9, ratio<StreamCounter::bytes_copied, StreamCounter::submitted>},
+    {"bytes_copied_per_frame", "copied", "bytes of a frame copied after the producer's write", Unit::bytes, 7, 9,
+     ratio<StreamCounter::bytes_copied, StreamCounter::submitted>},
 };
 constexpr Column kStreams[] = {
     {"name", "stream", "name", Unit::text, 16, 0, label},
@@ -168,7 +213,8 @@ constexpr Column kModules[] = {
     {"running", "running", "tasks running", Unit::count, 7, 1, count<ModuleCounter::running>},
     {"tasks_per_second", "tasks/s", "tasks finished per second", Unit::rate, 8, 0, rate<ModuleCounter::tasks>},
     {"batches_per_second", "batch/s", "batches finished per second", Unit::rate, 8, 2, rate<ModuleCounter::batches>},
-    {"batch_mean", "per batch", "tasks in a batch, since start", Unit::rate, 9, 2, ratio<ModuleCounter::tasks, ModuleCounter::batches>},
+    {"batch_mean", "per batch", "tasks in a batch, since start", Unit::rate, 9, 2,
+     ratio<ModuleCounter::tasks, ModuleCounter::batches>},
     {"queue_ms_p50", "queue p50", "time in the queue, ms", Unit::ms, 9, 4, quantile<Which::first, 50, kMs>},
     {"queue_ms_p99", "queue p99", "time in the queue, ms", Unit::ms, 9, 1, quantile<Which::first, 99, kMs>},
     {"run_ms_p50", "run p50", "time running, ms", Unit::ms, 8, 3, quantile<Which::second, 50, kMs>},
@@ -185,24 +231,59 @@ constexpr Column kPartitions[] = {
     {"state", "state", "down, starting, up or lost", Unit::text, 8, 0, partition_state},
     {"pid", "pid", "its worker", Unit::count, 8, 4, count<PartitionCounter::pid>},
     {"cores", "cores", "cores it runs on", Unit::count, 5, 5, count<PartitionCounter::cores>},
-    {"busy_percent", "busy %", "part of the window spent running batches", Unit::percent, 6, 0, busy<PartitionCounter::busy_ns>},
+    {"busy_percent", "busy %", "part of the window spent running batches", Unit::percent, 6, 0,
+     busy<PartitionCounter::busy_ns>},
     {"batches_per_second", "batch/s", "batches finished per second", Unit::rate, 8, 1, rate<PartitionCounter::batches>},
-    {"items_per_second", "items/s", "rows of those batches per second", Unit::rate, 8, 1, rate<PartitionCounter::items>},
+    {"items_per_second", "items/s", "rows of those batches per second", Unit::rate, 8, 1,
+     rate<PartitionCounter::items>},
     {"queued", "queued", "batches sent and not finished", Unit::count, 6, 2, count<PartitionCounter::queued>},
     {"batch_ms_p50", "batch p50", "time of a batch, ms", Unit::ms, 9, 2, quantile<Which::first, 50, kMs>},
     {"batch_ms_p99", "batch p99", "time of a batch, ms", Unit::ms, 9, 2, quantile<Which::first, 99, kMs>},
     {"gap_ms_p50", "gap p50", "time between batches, ms", Unit::ms, 8, 6, quantile<Which::second, 50, kMs>},
     {"overhead_us", "over us", "mean time a batch holds it besides running, us", Unit::us, 8, 6, overhead},
     {"batches", "batches", "batches finished", Unit::count, 8, 7, count<PartitionCounter::batches>},
-    {"restarts", "restarts", "times its worker was started again", Unit::count, 8, 3, count<PartitionCounter::restarts>},
+    {"restarts", "restarts", "times its worker was started again", Unit::count, 8, 3,
+     count<PartitionCounter::restarts>},
+    {"backoff_ms", "backoff ms", "how long its worker is kept from starting again, while it is lost", Unit::count, 10,
+     5, count<PartitionCounter::backoff_ms>},
 };
 
 constexpr Column kEdges[] = {
     {"name", "edge", "from stage to stage", Unit::text, 16, 0, label},
-    {"transfers_per_second", "moves/s", "batches handed over per second", Unit::rate, 8, 0, rate<EdgeCounter::transfers>},
-    {"bytes_in_place", "in place", "bytes the next stage read where they were", Unit::bytes, 9, 0, count<EdgeCounter::bytes_in_place>},
+    {"transfers_per_second", "moves/s", "batches handed over per second", Unit::rate, 8, 0,
+     rate<EdgeCounter::transfers>},
+    {"bytes_in_place", "in place", "bytes the next stage read where they were", Unit::bytes, 9, 0,
+     count<EdgeCounter::bytes_in_place>},
     {"bytes_copied", "copied", "bytes copied on the way", Unit::bytes, 9, 0, count<EdgeCounter::bytes_copied>},
-    {"slots_in_use", "in use", "feature slots written, waiting or read now", Unit::count, 6, 1, count<EdgeCounter::slots_in_use>},
+    {"slots_in_use", "in use", "feature slots written, waiting or read now", Unit::count, 6, 1,
+     count<EdgeCounter::slots_in_use>},
+};
+
+constexpr Column kUsers[] = {
+    {"name", "user", "name, as this host knows the uid", Unit::text, 16, 0, user_name},
+    {"uid", "uid", "number of the user", Unit::count, 0, 0, count<UserCounter::uid>},
+    {"sessions", "conns", "connections: clients, observers, and who has not said hello", Unit::count, 5, 0,
+     count<UserCounter::sessions>},
+    {"clients", "clients", "clients", Unit::count, 7, 1, count<UserCounter::clients>},
+    {"streams", "streams", "open streams", Unit::count, 7, 0, count<UserCounter::streams>},
+    {"requests", "may fly", "requests his streams may have in flight", Unit::count, 7, 2, count<UserCounter::requests>},
+    {"in_flight", "flying", "requests in flight", Unit::count, 6, 1, user_in_flight},
+    {"memory_bytes", "memory", "shared memory held for him", Unit::bytes, 7, 1, count<UserCounter::memory_bytes>},
+    {"descriptors", "fds", "file descriptors sent and not received yet", Unit::count, 5, 3,
+     count<UserCounter::descriptors>},
+    {"refused", "refused", "connections and requests refused", Unit::count, 8, 0, count<UserCounter::refused>},
+    {"refused_per_second", "ref/s", "refusals per second", Unit::rate, 7, 2, rate<UserCounter::refused>},
+    {"violated", "violated", "connections ended for a violation", Unit::count, 8, 1, count<UserCounter::violated>},
+    {"last_refusal", "last refusal", "why he was refused last", Unit::text, 12, 1, user_last_refusal},
+    {"last_refusal_seconds", "ago", "time since", Unit::seconds, 7, 4, since<UserCounter::last_refusal_ns>},
+    {"max_sessions", "", "most connections", Unit::count, 0, 0, user_most<UserCounter::max_sessions>},
+    {"max_streams", "", "most streams", Unit::count, 0, 0, user_most<UserCounter::max_streams>},
+    {"max_requests", "", "most requests in flight", Unit::count, 0, 0, user_most<UserCounter::max_requests>},
+    {"max_memory_bytes", "", "most memory", Unit::count, 0, 0, count<UserCounter::max_memory_bytes>},
+    {"max_descriptors", "", "most descriptors in flight", Unit::count, 0, 0, count<UserCounter::max_descriptors>},
+    {"max_priority", "", "highest priority", Unit::text, 0, 0, user_priority},
+    {"least_slo", "", "shortest SLO", Unit::text, 0, 0, user_least_slo},
+    {"overload", "", "overload rules allowed", Unit::text, 0, 0, user_rules},
 };
 
 nlohmann::ordered_json row_json(Pane pane, const Window& window, const RecordSnapshot& record) {
@@ -212,12 +293,25 @@ nlohmann::ordered_json row_json(Pane pane, const Window& window, const RecordSna
     const Value value = column.value(window, record, before);
     auto& cell = row[std::string(column.name)];
     if (const auto* number = std::get_if<double>(&value)) {
-      cell = column.unit == Unit::count ? nlohmann::ordered_json(std::llround(*number)) : nlohmann::ordered_json(*number);
+      cell =
+          column.unit == Unit::count ? nlohmann::ordered_json(std::llround(*number)) : nlohmann::ordered_json(*number);
     } else if (const auto* text = std::get_if<std::string>(&value)) {
       cell = *text;
     }
   }
+  if (pane == Pane::users) {
+    auto& refusals = row["refusals"] = nlohmann::ordered_json::object();
+    for (const ReasonCount& r : user_refusals(record)) refusals[std::string(r.name)] = r.count;
+    auto& violations = row["violations"] = nlohmann::ordered_json::object();
+    for (const ReasonCount& r : user_violations(record)) violations[std::string(r.name)] = r.count;
+  }
   return row;
+}
+
+nlohmann::ordered_json table_json(Pane pane, const Window& window) {
+  auto list = nlohmann::ordered_json::array();
+  for (const RecordSnapshot& record : records_of(pane, window.now)) list.push_back(row_json(pane, window, record));
+  return list;
 }
 
 }  // namespace
@@ -236,12 +330,15 @@ std::span<const Column> columns_of(Pane pane) {
       return kPartitions;
     case Pane::edges:
       return kEdges;
+    case Pane::users:
+      return kUsers;
   }
   return {};
 }
 
 std::string_view name_of(Pane pane) {
-  static constexpr std::string_view kNames[] = {"daemon", "total", "streams", "modules", "partitions", "edges"};
+  static constexpr std::string_view kNames[] = {"daemon",     "total", "streams", "modules",
+                                                "partitions", "edges", "users"};
   return kNames[static_cast<std::size_t>(pane)];
 }
 
@@ -259,6 +356,8 @@ std::span<const RecordSnapshot> records_of(Pane pane, const Sample& sample) {
       return sample.partitions;
     case Pane::edges:
       return sample.edges;
+    case Pane::users:
+      return sample.users;
   }
   return {};
 }
@@ -309,7 +408,8 @@ std::vector<ReasonCount> reasons(const Sample& sample) {
     const std::uint64_t n = sample.total->causes[r];
     if (n > 0 && n != shm::kUnknown) found.push_back({name_of(reason), text_of(reason), n});
   }
-  std::stable_sort(found.begin(), found.end(), [](const ReasonCount& a, const ReasonCount& b) { return a.count > b.count; });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const ReasonCount& a, const ReasonCount& b) { return a.count > b.count; });
   return found;
 }
 
@@ -324,16 +424,16 @@ std::string top_json(const Window& window) {
     auto& by_reason = json["total"]["reasons"] = nlohmann::ordered_json::object();
     for (const ReasonCount& reason : reasons(window.now)) by_reason[std::string(reason.name)] = reason.count;
   }
-  for (const Pane pane : kTables) {
-    auto& list = json[std::string(name_of(pane))] = nlohmann::ordered_json::array();
-    for (const RecordSnapshot& record : records_of(pane, window.now)) list.push_back(row_json(pane, window, record));
-  }
+  for (const Pane pane : kTables) json[std::string(name_of(pane))] = table_json(pane, window);
   return json.dump(2) + "\n";
 }
 
+std::string users_json(const Window& window) { return table_json(Pane::users, window).dump(2) + "\n"; }
+
 std::string column_help() {
   std::string out;
-  for (const Pane pane : {Pane::daemon, Pane::total, Pane::streams, Pane::modules, Pane::partitions, Pane::edges}) {
+  for (const Pane pane :
+       {Pane::daemon, Pane::total, Pane::streams, Pane::modules, Pane::partitions, Pane::edges, Pane::users}) {
     out += std::string(name_of(pane)) + "\n";
     for (const Column& column : columns_of(pane)) {
       std::string head = "  " + std::string(column.title);

@@ -1,6 +1,6 @@
-// The figures of `leat top`: one table a pane. Screen, text, JSON and the help page all read it, so that a number has one
-// name, one unit and one formula. Window figures (rates, percentiles, busy) are of the time between the last two samples;
-// counts are since the record began. Unknown is empty, never zero.
+// The figures of `leat top`: one table a pane. Screen, text, JSON and the help page all read it, so that a number has
+// one name, one unit and one formula. Window figures (rates, percentiles, busy) are of the time between the last two
+// samples; counts are since the record began. Unknown is empty, never zero.
 #pragma once
 
 #include <span>
@@ -12,8 +12,9 @@
 
 namespace leat::tools {
 
-enum class Pane : std::uint8_t { daemon, total, streams, modules, partitions, edges };
-inline constexpr Pane kTables[] = {Pane::streams, Pane::modules, Pane::partitions, Pane::edges};  // panes of many rows
+enum class Pane : std::uint8_t { daemon, total, streams, modules, partitions, edges, users };
+inline constexpr Pane kTables[] = {Pane::streams, Pane::modules, Pane::partitions, Pane::edges,
+                                   Pane::users};  // panes of many rows
 
 using Value = std::variant<std::monostate, double, std::string>;  // monostate: unknown
 
@@ -24,8 +25,8 @@ struct Column {
   std::string_view title;  // on the screen
   std::string_view text;   // what it is
   Unit unit;
-  int width;               // on the screen; 0: in JSON only
-  int rank;                // the higher, the earlier it gives way on a narrow screen; 0 never
+  int width;  // on the screen; 0: in JSON only
+  int rank;   // the higher, the earlier it gives way on a narrow screen; 0 never
   Value (*value)(const Window& window, const shm::RecordSnapshot& record, const shm::RecordSnapshot* before);
 };
 
@@ -41,8 +42,10 @@ struct ReasonCount {
 };
 [[nodiscard]] std::vector<ReasonCount> reasons(const Sample& sample);
 
-// Everything as one JSON object: daemon{}, total{.., reasons{}}, streams[], modules[], partitions[], edges[], window_seconds.
+// Everything as one JSON object: daemon{}, total{.., reasons{}}, streams[], modules[], partitions[], edges[],
+// users[{.., refusals{}, violations{}}], window_seconds.
 [[nodiscard]] std::string top_json(const Window& window);
+[[nodiscard]] std::string users_json(const Window& window);  // its list of users alone
 // The columns with their meaning, for `--columns` and the help page.
 [[nodiscard]] std::string column_help();
 

@@ -53,11 +53,15 @@ std::vector<std::size_t> fitting_columns(std::span<const Column> columns, int wi
   };
   while (shown.size() > 1 && needed() > width) {
     // The highest rank goes; among equals, and among those that should never go, the rightmost.
-    const auto goes = std::max_element(shown.begin() + 1, shown.end(), [&](std::size_t a, std::size_t b) { return columns[a].rank < columns[b].rank || (columns[a].rank == columns[b].rank && a < b); });
+    const auto goes = std::max_element(shown.begin() + 1, shown.end(), [&](std::size_t a, std::size_t b) {
+      return columns[a].rank < columns[b].rank || (columns[a].rank == columns[b].rank && a < b);
+    });
     shown.erase(goes);
   }
   const int spare = shown.empty() ? 0 : width - needed();
-  *name_width = shown.empty() ? 0 : std::clamp(columns[shown.front()].width + spare, 0, std::max(kNameMost, columns[shown.front()].width));
+  *name_width = shown.empty() ? 0
+                              : std::clamp(columns[shown.front()].width + spare, 0,
+                                           std::max(kNameMost, columns[shown.front()].width));
   *name_width = std::min(*name_width, std::max(width, 0));
   return shown;
 }

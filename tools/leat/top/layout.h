@@ -14,10 +14,10 @@ struct Area {
 };
 
 struct TopLayout {
-  Area head;      // daemon and total
+  Area head;                        // daemon and total
   Area tables[std::size(kTables)];  // in the order of kTables; the first line is the title
-  Area reasons;   // one line a reason, with a title
-  Area foot;      // the keys
+  Area reasons;                     // one line a reason, with a title
+  Area foot;                        // the keys
 };
 
 struct TopCounts {
@@ -29,8 +29,8 @@ inline constexpr int kHeadLines = 4;
 
 [[nodiscard]] TopLayout layout_top(int rows, const TopCounts& counts);
 
-// The columns shown, by index, left to right: those of the highest rank give way first until the rest fits into `width`.
-// The first column is always there and takes what is left over, up to kNameMost; its width is *name_width.
+// The columns shown, by index, left to right: those of the highest rank give way first until the rest fits into
+// `width`. The first column is always there and takes what is left over, up to kNameMost; its width is *name_width.
 inline constexpr int kNameMost = 40;
 [[nodiscard]] std::vector<std::size_t> fitting_columns(std::span<const Column> columns, int width, int* name_width);
 

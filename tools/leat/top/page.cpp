@@ -49,14 +49,18 @@ void head_lines(std::vector<Line>& lines, Pane pane, const Window& window, int c
 }
 
 Style row_style(Pane pane, const Window& window, const RecordSnapshot& record) {
+  const RecordSnapshot* before = earlier(window, record);
   if (pane == Pane::partitions) {
     const auto state = record.value(shm::PartitionCounter::state);
     if (state && *state != 2) return *state == 1 ? Style::warning : Style::bad;
   }
+  if (pane == Pane::users && record.value(shm::UserCounter::refused).value_or(0) != 0 && before != nullptr)
+    return before->value(shm::UserCounter::refused) == record.value(shm::UserCounter::refused) ? Style::warning
+                                                                                               : Style::bad;
   if (pane == Pane::streams) {
     for (const Column& column : columns_of(pane)) {
       if (column.name != "miss_percent") continue;
-      const Value value = column.value(window, record, earlier(window, record));
+      const Value value = column.value(window, record, before);
       const double* misses = std::get_if<double>(&value);
       if (misses != nullptr && *misses > 10) return Style::bad;
       if (misses != nullptr && *misses > 0) return Style::warning;
@@ -65,7 +69,8 @@ Style row_style(Pane pane, const Window& window, const RecordSnapshot& record) {
   return Style::plain;
 }
 
-void table_lines(std::vector<Line>& lines, std::size_t table, const Window& window, const TopChoice& choice, int columns, int height) {
+void table_lines(std::vector<Line>& lines, std::size_t table, const Window& window, const TopChoice& choice,
+                 int columns, int height) {
   const Pane pane = kTables[table];
   const auto all = columns_of(pane);
   int name_width = 0;
@@ -84,7 +89,8 @@ void table_lines(std::vector<Line>& lines, std::size_t table, const Window& wind
   const int first = std::clamp(choice.first_row[table], 0, most);
   lines.push_back(cut(row([&](std::size_t i) {
                         const bool sorted = i == choice.sort[table];
-                        return (sorted ? std::string(choice.descending[table] ? "v" : "^") : std::string()) + std::string(all[i].title);
+                        return (sorted ? std::string(choice.descending[table] ? "v" : "^") : std::string()) +
+                               std::string(all[i].title);
                       }),
                       columns, table == choice.table ? Style::chosen : Style::title));
   for (int i = first; i < first + height - 1; ++i) {
@@ -94,7 +100,8 @@ void table_lines(std::vector<Line>& lines, std::size_t table, const Window& wind
     }
     const RecordSnapshot& record = *rows[static_cast<std::size_t>(i)];
     const RecordSnapshot* before = earlier(window, record);
-    lines.push_back(cut(row([&](std::size_t c) { return shown(all[c].value(window, record, before), all[c].unit); }), columns, row_style(pane, window, record)));
+    lines.push_back(cut(row([&](std::size_t c) { return shown(all[c].value(window, record, before), all[c].unit); }),
+                        columns, row_style(pane, window, record)));
   }
 }
 
@@ -105,7 +112,8 @@ void reason_lines(std::vector<Line>& lines, const Window& window, int columns, i
     std::string text;
     if (i < static_cast<int>(found.size())) {
       const ReasonCount& reason = found[static_cast<std::size_t>(i)];
-      text = fit(std::to_string(reason.count), 9, true) + "  " + fit(std::string(reason.name), 16, false) + std::string(reason.text);
+      text = fit(std::to_string(reason.count), 9, true) + "  " + fit(std::string(reason.name), 16, false) +
+             std::string(reason.text);
     }
     lines.push_back(cut(text, columns, Style::plain));
   }
@@ -120,7 +128,8 @@ constexpr std::string_view kHelp[] = {
     "  h, ?          this page            q             quit",
     "",
     "Rates, percentiles and busy are of the time since the sample before; counts are since start.",
-    "'-' is unknown, which is not zero. A yellow stream missed deadlines, a red one more than a tenth.",
+    "'-' is unknown, which is not zero. A yellow stream missed deadlines, a red one more than a tenth;",
+    "a yellow user was refused something, a red one since the sample before.",
     "'leat top --columns' explains every column; 'leat top --once --json' prints the same figures.",
 };
 
@@ -142,8 +151,11 @@ bool less(const Value& a, const Value& b) {
 std::vector<const RecordSnapshot*> sorted_rows(const Window& window, const TopChoice& choice, std::size_t table) {
   const Column& column = columns_of(kTables[table])[choice.sort[table]];
   std::vector<std::pair<Value, const RecordSnapshot*>> rows;
-  for (const RecordSnapshot& record : records_of(kTables[table], window.now)) rows.emplace_back(column.value(window, record, earlier(window, record)), &record);
-  std::stable_sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) { return choice.descending[table] ? less(b.first, a.first) : less(a.first, b.first); });
+  for (const RecordSnapshot& record : records_of(kTables[table], window.now))
+    rows.emplace_back(column.value(window, record, earlier(window, record)), &record);
+  std::stable_sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) {
+    return choice.descending[table] ? less(b.first, a.first) : less(a.first, b.first);
+  });
   std::vector<const RecordSnapshot*> order;
   for (const auto& [value, record] : rows) order.push_back(record);
   return order;
@@ -152,7 +164,8 @@ std::vector<const RecordSnapshot*> sorted_rows(const Window& window, const TopCh
 std::vector<Line> top_page(const Window& window, const TopChoice& choice, int rows, int columns) {
   if (choice.help) return help_page(rows, columns);
   TopCounts counts{.reasons = static_cast<int>(reasons(window.now).size())};
-  for (std::size_t i = 0; i < std::size(kTables); ++i) counts.tables[i] = static_cast<int>(records_of(kTables[i], window.now).size());
+  for (std::size_t i = 0; i < std::size(kTables); ++i)
+    counts.tables[i] = static_cast<int>(records_of(kTables[i], window.now).size());
   const TopLayout layout = layout_top(rows, counts);
   std::vector<Line> lines;
   const int half = (layout.head.height + 1) / 2;
@@ -164,8 +177,10 @@ std::vector<Line> top_page(const Window& window, const TopChoice& choice, int ro
   if (layout.reasons.height > 0) reason_lines(lines, window, columns, layout.reasons.height);
   lines.resize(static_cast<std::size_t>(std::max(rows, 0)), cut("", columns, Style::plain));
   if (layout.foot.height > 0) {
-    const std::string keys = choice.paused ? "PAUSED  p go on  q quit" : "h help  Tab table  <> sort  r reverse  p pause  q quit";
-    lines.back() = cut(choice.notice.empty() ? keys : choice.notice, columns, choice.notice.empty() ? Style::dim : Style::bad);
+    const std::string keys =
+        choice.paused ? "PAUSED  p go on  q quit" : "h help  Tab table  <> sort  r reverse  p pause  q quit";
+    lines.back() =
+        cut(choice.notice.empty() ? keys : choice.notice, columns, choice.notice.empty() ? Style::dim : Style::bad);
   }
   return lines;
 }

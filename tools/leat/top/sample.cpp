@@ -6,11 +6,14 @@ namespace leat::tools {
 
 const shm::RecordSnapshot* earlier(const Window& window, const shm::RecordSnapshot& record) {
   const Sample& before = window.before;
-  const auto same = [&](const shm::RecordSnapshot& other) { return other.kind == record.kind && other.index == record.index && other.epoch == record.epoch; };
+  const auto same = [&](const shm::RecordSnapshot& other) {
+    return other.kind == record.kind && other.index == record.index && other.epoch == record.epoch;
+  };
   for (const auto* single : {&before.daemon, &before.total}) {
     if (*single && same(**single)) return &**single;
   }
-  for (const auto* list : {&before.clients, &before.streams, &before.modules, &before.partitions, &before.edges}) {
+  for (const auto* list :
+       {&before.clients, &before.streams, &before.modules, &before.partitions, &before.edges, &before.users}) {
     for (const shm::RecordSnapshot& other : *list) {
       if (same(other)) return &other;
     }
@@ -31,12 +34,15 @@ Result<Watch> Watch::connect(const std::string& socket) {
 
 Sample Watch::sample() const {
   using shm::RecordKind;
-  Sample sample{.at_ns = ::leat_now_ns(), .daemon = reader_.snapshot(RecordKind::daemon, 0), .total = reader_.snapshot(RecordKind::total, 0)};
+  Sample sample{.at_ns = ::leat_now_ns(),
+                .daemon = reader_.snapshot(RecordKind::daemon, 0),
+                .total = reader_.snapshot(RecordKind::total, 0)};
   sample.clients = reader_.live(RecordKind::client);
   sample.streams = reader_.live(RecordKind::stream);
   sample.modules = reader_.live(RecordKind::module);
   sample.partitions = reader_.live(RecordKind::partition);
   sample.edges = reader_.live(RecordKind::edge);
+  sample.users = reader_.live(RecordKind::user);
   return sample;
 }
 

@@ -1,5 +1,5 @@
-// What `leat top` and `leat status` look at: every live record of the daemon's counters segment, taken at one moment, and
-// where such samples come from. Thread rule: one thread.
+// What `leat top` and `leat status` look at: every live record of the daemon's counters segment, taken at one moment,
+// and where such samples come from. Thread rule: one thread.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,15 @@ namespace leat::tools {
 struct Sample {
   std::int64_t at_ns = 0;  // CLOCK_MONOTONIC
   std::optional<shm::RecordSnapshot> daemon, total;
-  std::vector<shm::RecordSnapshot> clients, streams, modules, partitions, edges;
+  std::vector<shm::RecordSnapshot> clients, streams, modules, partitions, edges, users;
 };
 
 // Two samples of the same daemon; everything shown is computed from them. `before` empty: no rates and no window yet.
 struct Window {
   Sample before, now;
-  [[nodiscard]] double seconds() const noexcept { return before.at_ns > 0 ? static_cast<double>(now.at_ns - before.at_ns) / 1e9 : 0; }
+  [[nodiscard]] double seconds() const noexcept {
+    return before.at_ns > 0 ? static_cast<double>(now.at_ns - before.at_ns) / 1e9 : 0;
+  }
 };
 
 // The same record in the earlier sample; nullptr when it was not there or has begun anew since.
@@ -37,7 +39,8 @@ class Watch {
   Result<std::string> status_json();
 
  private:
-  Watch(shm::Observer observer, shm::CountersReader reader) : observer_(std::move(observer)), reader_(std::move(reader)) {}
+  Watch(shm::Observer observer, shm::CountersReader reader)
+      : observer_(std::move(observer)), reader_(std::move(reader)) {}
   shm::Observer observer_;
   shm::CountersReader reader_;
 };

@@ -37,9 +37,7 @@ void on_fatal(int number) {
 
 void on_polite(int number) { polite_signal = number; }
 
-void remember_terminal() {
-  ::tcgetattr(STDIN_FILENO, &saved_settings);
-}
+void remember_terminal() { ::tcgetattr(STDIN_FILENO, &saved_settings); }
 
 // Called once terminfo is loaded: leave the other screen, show the cursor, plain letters.
 void remember_restore_text() {
@@ -115,10 +113,13 @@ Key key_of(int code) {
 }  // namespace
 
 Result<Terminal> Terminal::open(bool colours) {
-  if (::isatty(STDOUT_FILENO) == 0 || ::isatty(STDIN_FILENO) == 0) return Error{"this needs a terminal; for scripts there is 'leat top --once', with --json if wanted"};
+  if (::isatty(STDOUT_FILENO) == 0 || ::isatty(STDIN_FILENO) == 0)
+    return Error{"this needs a terminal; for scripts there is 'leat top --once', with --json if wanted"};
   const char* kind = std::getenv("TERM");
   int error = 0;
-  if (::setupterm(nullptr, STDOUT_FILENO, &error) != OK) return Error{std::string("the terminal kind '") + (kind != nullptr ? kind : "") + "' is unknown here; set TERM, e.g. to xterm, or use --once"};
+  if (::setupterm(nullptr, STDOUT_FILENO, &error) != OK)
+    return Error{std::string("the terminal kind '") + (kind != nullptr ? kind : "") +
+                 "' is unknown here; set TERM, e.g. to xterm, or use --once"};
   remember_terminal();
   remember_restore_text();
   ::initscr();

@@ -48,7 +48,8 @@ Ended run_on_pty(int signal_number) {
   ::tcgetattr(slave, &outcome.after);
   ::close(slave);
   char buffer[4096];
-  for (ssize_t n = 0; (n = ::read(master, buffer, sizeof buffer)) > 0;) outcome.written.append(buffer, static_cast<std::size_t>(n));
+  for (ssize_t n = 0; (n = ::read(master, buffer, sizeof buffer)) > 0;)
+    outcome.written.append(buffer, static_cast<std::size_t>(n));
   ::close(master);
   return outcome;
 }

@@ -19,10 +19,20 @@ using cli::Type;
 constexpr cli::Option kOptions[] = {
     {.name = "once", .help = "print the figures once and leave; rates and percentiles are of --delay seconds"},
     {.name = "json", .help = "with --once: the same figures as JSON"},
-    {.name = "delay", .letter = 'd', .type = Type::real, .value = "S", .fallback = "1", .min = 0.05, .max = 3600, .help = "seconds between two samples"},
+    {.name = "delay",
+     .letter = 'd',
+     .type = Type::real,
+     .value = "S",
+     .fallback = "1",
+     .min = 0.05,
+     .max = 3600,
+     .help = "seconds between two samples"},
     {.name = "columns", .help = "explain every column and leave"},
     {.name = "no-colour", .help = "no colours (as with NO_COLOR in the environment)"},
-    {.name = "socket", .type = Type::path, .value = "PATH", .help = "the daemon's socket (default: $LEAT_SOCKET, else the usual place)"},
+    {.name = "socket",
+     .type = Type::path,
+     .value = "PATH",
+     .help = "the daemon's socket (default: $LEAT_SOCKET, else the usual place)"},
 };
 constexpr cli::Example kExamples[] = {
     {.line = "leat top", .text = "watch; h shows the keys"},
@@ -31,8 +41,10 @@ constexpr cli::Example kExamples[] = {
 constexpr cli::Command kCommand = {
     .name = "leat top",
     .summary = "shows what a daemon does: streams, modules, partitions, drops, latencies",
-    .description = "Reads the daemon's counters segment and computes; the daemon is asked for nothing. Rates, percentiles and busy are of the time between "
-                   "two samples, counts since start. '-' is unknown, which is not zero.",
+    .description =
+        "Reads the daemon's counters segment and computes; the daemon is asked for nothing. Rates, percentiles and "
+        "busy are of the time between "
+        "two samples, counts since start. '-' is unknown, which is not zero.",
     .options = kOptions,
     .examples = kExamples,
     .see_also = "leat-status(1), leatd(8)",
@@ -97,7 +109,8 @@ int screen(Watch watch, const std::string& socket, double delay, bool colours) {
       redraw = false;
     }
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(next - Clock::now()).count();
-    const Key key = terminal->wait_key(static_cast<int>(std::clamp<std::int64_t>(choice.paused ? 500 : left + 1, kKeyWait, 500)));
+    const Key key =
+        terminal->wait_key(static_cast<int>(std::clamp<std::int64_t>(choice.paused ? 500 : left + 1, kKeyWait, 500)));
     if (key == Key::none) continue;
     if (!apply(key, window, choice)) break;
     redraw = true;
@@ -115,7 +128,8 @@ int run(const cli::Arguments& args) {
   auto watch = Watch::connect(socket);
   if (!watch.ok()) return cli::fail(kCommand.name, watch.error());
   if (args.flag("once")) return once(*watch, args.real("delay"), args.flag("json"));
-  return screen(std::move(*watch), socket, args.real("delay"), !args.flag("no-colour") && std::getenv("NO_COLOR") == nullptr);
+  return screen(std::move(*watch), socket, args.real("delay"),
+                !args.flag("no-colour") && std::getenv("NO_COLOR") == nullptr);
 }
 
 }  // namespace

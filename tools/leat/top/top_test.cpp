@@ -6,7 +6,10 @@
 #include <random>
 #include <set>
 
+#include "leat/leat.h"
+#include "shm/src/client_port.h"
 #include "tools/leat/top/page.h"
+#include "tools/leat/top/users.h"
 
 namespace leat::tools {
 namespace {
@@ -55,7 +58,8 @@ Window example(std::uint32_t streams, std::uint32_t modules, std::uint32_t parti
       if (k == 2) stream.buckets[0][shm::bucket_of(20'000'000)] += 90;
       sample->streams.push_back(stream);
     }
-    for (std::uint32_t i = 0; i < modules; ++i) sample->modules.push_back(record(shm::RecordKind::module, i, "module " + std::to_string(i)));
+    for (std::uint32_t i = 0; i < modules; ++i)
+      sample->modules.push_back(record(shm::RecordKind::module, i, "module " + std::to_string(i)));
     for (std::uint32_t i = 0; i < partitions; ++i) {
       RecordSnapshot partition = record(shm::RecordKind::partition, i, "cpu" + std::to_string(i));
       set(partition, shm::PartitionCounter::state, 2);
@@ -131,7 +135,8 @@ TEST(Columns, FitEveryWidthAndGiveWayByRank) {
 }
 
 TEST(Columns, NamesAreUniqueAndExplained) {
-  for (const Pane pane : {Pane::daemon, Pane::total, Pane::streams, Pane::modules, Pane::partitions, Pane::edges}) {
+  for (const Pane pane :
+       {Pane::daemon, Pane::total, Pane::streams, Pane::modules, Pane::partitions, Pane::edges, Pane::users}) {
     std::set<std::string_view> names;
     for (const Column& column : columns_of(pane)) {
       EXPECT_TRUE(names.insert(column.name).second) << column.name;
@@ -140,6 +145,45 @@ TEST(Columns, NamesAreUniqueAndExplained) {
       EXPECT_THAT(column_help(), HasSubstr(std::string(column.name)));
     }
   }
+}
+
+TEST(Users, TextAndJsonNameWhoHasWhatAndWhyHeWasRefused) {
+  using shm::UserCounter;
+  Window window = example(2, 1, 1);
+  RecordSnapshot user = record(shm::RecordKind::user, 0, "uid 4000000001");
+  set(user, UserCounter::uid, 4'000'000'001u);
+  set(user, UserCounter::sessions, 3);
+  set(user, UserCounter::max_sessions, 16);
+  set(user, UserCounter::max_streams, UINT32_MAX);
+  set(user, UserCounter::max_priority, LEAT_PRIORITY_HIGH);
+  set(user, UserCounter::least_slo_ns, shm::kQuarterSlo);
+  set(user, UserCounter::overload_set, 1u << LEAT_OVERLOAD_fifo | 1u << LEAT_OVERLOAD_latest);
+  set(user, UserCounter::refused, 7);
+  set(user, UserCounter::last_refusal, static_cast<std::uint64_t>(shm::Refusal::priority));
+  user.causes[static_cast<std::size_t>(shm::Refusal::priority)] = 7;
+  user.causes[shm::kViolationCauses + static_cast<std::size_t>(shm::Violation::bad_slot)] = 2;
+  window.now.users.push_back(user);
+  RecordSnapshot client = record(shm::RecordKind::client, 5, "camera");
+  set(client, shm::ClientCounter::uid, 4'000'000'001u);
+  window.now.clients.push_back(client);
+  for (RecordSnapshot& stream : window.now.streams) set(stream, shm::StreamCounter::client, 5);
+
+  const auto json = nlohmann::json::parse(users_json(window));
+  ASSERT_EQ(json.size(), 1u);
+  EXPECT_EQ(json[0]["name"], "4000000001") << "a user this host does not know is shown by number";
+  EXPECT_EQ(json[0]["sessions"], 3);
+  EXPECT_EQ(json[0]["in_flight"], 1) << "of both streams: 0 and 1";
+  EXPECT_TRUE(json[0]["max_streams"].is_null()) << "no limit is not a number";
+  EXPECT_EQ(json[0]["refusals"], (nlohmann::json{{"priority", 7}}));
+  EXPECT_EQ(json[0]["violations"], (nlohmann::json{{"bad_slot", 2}}));
+  EXPECT_EQ(json, nlohmann::json::parse(top_json(window))["users"]);
+  const std::string text = users_text(window);
+  for (const char* words : {"3 of 16 connections", "priority high", "a quarter of the application's", "fifo latest",
+                            "refused 7 x priority", "disconnected 2 x bad_slot"})
+    EXPECT_THAT(text, HasSubstr(words));
+  std::string page;
+  for (const Line& line : top_page(window, {}, 60, 200)) page += line.text + "\n";
+  EXPECT_THAT(page, HasSubstr("4000000001"));
 }
 
 TEST(Page, HasExactlyTheSizeAskedForAtEverySize) {
@@ -213,7 +257,8 @@ TEST(Keys, SortScrollAndQuit) {
   choice.sort[0] = 1;
   EXPECT_FALSE(apply(Key::quit, window, choice));
   choice.sort[0] = 0;
-  while (columns_of(Pane::streams)[choice.sort[0]].name != "submitted") ASSERT_TRUE(apply(Key::next_column, window, choice));
+  while (columns_of(Pane::streams)[choice.sort[0]].name != "submitted")
+    ASSERT_TRUE(apply(Key::next_column, window, choice));
   EXPECT_EQ(sorted_rows(window, choice, 0).front()->label, "stream 0");
   EXPECT_TRUE(apply(Key::reverse, window, choice));
   EXPECT_EQ(sorted_rows(window, choice, 0).front()->label, "stream 8");
@@ -229,7 +274,8 @@ TEST(Keys, SortScrollAndQuit) {
   EXPECT_FALSE(choice.help);
   for (std::size_t i = 0; i < 2 * columns_of(Pane::streams).size(); ++i) {
     (void)apply(Key::previous_column, window, choice);
-    EXPECT_GT(columns_of(Pane::streams)[choice.sort[0]].width, 0) << "a column that is not on the screen cannot be chosen";
+    EXPECT_GT(columns_of(Pane::streams)[choice.sort[0]].width, 0)
+        << "a column that is not on the screen cannot be chosen";
   }
 }
 

@@ -1,0 +1,360 @@
+// Partitions that every module may use, as a host without a plan has them: what share of the requests is in time under
+// every preset, beside a bound that holds for any scheduler (shared_bound.h).
+//
+// Profiles are stated: d(b) = d1 (1 - f) + d1 f b, batches up to 32. Load 1 is what batches of 10 carry; unequal: every
+// other partition runs at half speed. Everything runs in the simulator, on the daemon's core.
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <sstream>
+
+#include "bench/figures.h"
+#include "bench/shared_bound.h"
+#include "engine/core/policy_words.h"
+#include "engine/sim/random.h"
+#include "engine/sim/simulator.h"
+#include "engine/sim/workload.h"
+#include "tools/cli/command.h"
+#include "tools/cli/progress.h"
+
+namespace {
+
+using namespace leat;
+using core::TimeNs;
+using Json = nlohmann::ordered_json;
+
+constexpr double kMs = 1e6;
+constexpr std::uint32_t kBatch = 32;
+
+struct Module {
+  double d1_ms, f;
+  std::vector<core::ModuleId> before;  // within the application
+  double items = 1;
+};
+struct Application {
+  double slo_ms;
+  std::vector<Module> modules;
+  core::Priority priority = core::Priority::normal;
+};
+struct Pipeline {
+  const char* name;
+  std::vector<Application> applications;
+};
+
+const Application kTm{400, {{20, .30, {}}, {12, .25, {0}}, {15, .30, {1}}}};
+const Application kLv{500, {{18, .30, {}}, {10, .25, {0}}, {8, .20, {1}}, {9, .25, {2}}, {22, .35, {3}}}};
+const Application kGa{600, {{16, .30, {}}, {10, .25, {0}}, {9, .20, {1}}, {8, .22, {2}}, {14, .30, {3}}}};
+const Application kDa{420, {{18, .30, {}}, {10, .25, {0}}, {22, .35, {0}}, {8, .20, {1, 2}}, {9, .25, {3}}}};
+const Application kDemo{500, {{14, .60, {}}, {2.5, .40, {0}, 9}}};
+
+std::vector<Pipeline> pipelines() {
+  Application urgent = kTm;
+  urgent.priority = core::Priority::high;
+  return {{"lv", {kLv}}, {"tm", {kTm}}, {"ga", {kGa}}, {"da", {kDa}}, {"demo", {kDemo}}, {"mixed", {kLv, urgent}}};
+}
+
+TimeNs run_ns(const Module& m, std::uint32_t b, double speed) {
+  return static_cast<TimeNs>((m.d1_ms * (1 - m.f) + m.d1_ms * m.f * b) * kMs / speed);
+}
+
+struct Cell {
+  const Pipeline* pipeline = nullptr;
+  std::uint32_t partitions = 1;
+  bool unequal = false;
+  double load = 1;
+  std::string arrivals;
+  [[nodiscard]] double speeds() const { return unequal ? partitions - .5 * (partitions / 2) : partitions; }
+};
+
+core::Topology topology_of(const Cell& c) {
+  core::Topology t;
+  t.partitions.resize(c.partitions);
+  for (std::uint32_t a = 0; a < c.pipeline->applications.size(); ++a) {
+    const Application& app = c.pipeline->applications[a];
+    core::ApplicationSpec spec{.slo_ns = static_cast<TimeNs>(app.slo_ms * kMs), .rate_rps = 0, .modules = {}};
+    const auto first = static_cast<core::ModuleId>(t.modules.size());
+    for (const Module& m : app.modules) {
+      const auto id = static_cast<core::ModuleId>(t.modules.size());
+      core::ModuleSpec module{.application = a, .before = {}, .after = {}, .routes = {}};
+      module.items_per_request = m.items;
+      module.fan_out_cap = m.items > 1 ? 64 : 1;
+      for (core::ModuleId before : m.before) {
+        module.before.push_back(first + before);
+        t.modules[first + before].after.push_back(id);
+      }
+      for (const bool slow : {false, true}) {
+        core::RouteSpec route{.module = id, .batch = kBatch, .rate_rps = 0, .stages = {{.pool = {}, .latency = {}}}};
+        for (std::uint32_t p = 0; p < c.partitions; ++p) {
+          if ((c.unequal && p % 2 == 1) == slow) route.stages[0].pool.push_back(p);
+        }
+        if (route.stages[0].pool.empty()) continue;
+        for (std::uint32_t b = 1; b <= kBatch; ++b)
+          route.stages[0].latency.p50_ns.push_back(run_ns(m, b, slow ? .5 : 1));
+        route.stages[0].latency.p99_ns = route.stages[0].latency.p50_ns;
+        module.routes.push_back(static_cast<core::RouteId>(t.routes.size()));
+        t.routes.push_back(route);
+      }
+      spec.modules.push_back(id);
+      t.modules.push_back(module);
+    }
+    t.applications.push_back(spec);
+  }
+  return t;
+}
+
+// Requests a second of each application at load 1: batches of 10, an equal part of the time for each application.
+double rate_of(const Cell& c, std::size_t application) {
+  double cost_ms = 0;
+  for (const Module& m : c.pipeline->applications[application].modules)
+    cost_ms += m.items * static_cast<double>(run_ns(m, 10, 1)) / 10 / kMs;
+  return c.speeds() / cost_ms * 1000 / static_cast<double>(c.pipeline->applications.size());
+}
+
+struct Figures {
+  double in_time = 0, invalid = 0;
+};
+
+struct Draw {
+  core::Topology topology;
+  std::vector<sim::Arrival> arrivals;
+  std::vector<core::StreamConfig> streams;
+  double bound = 0;
+};
+
+Result<Draw> draw(const Cell& c, std::uint64_t requests, std::uint64_t seed) {
+  Draw d{.topology = topology_of(c), .arrivals = {}, .streams = {}};
+  const Result<sim::ArrivalProcess> process = sim::read_process(c.arrivals);
+  if (!process) return Error{process.error()};
+  std::vector<std::vector<sim::Arrival>> lists;
+  double sum = 0;
+  for (std::size_t a = 0; a < c.pipeline->applications.size(); ++a) sum += rate_of(c, a) * c.load;
+  const auto length = static_cast<TimeNs>(static_cast<double>(requests) / sum * 1e9);
+  for (std::size_t a = 0; a < c.pipeline->applications.size(); ++a) {
+    const auto times = sim::times(*process, rate_of(c, a) * c.load, length, 0, sim::mix(seed * 31 + a));
+    lists.push_back(sim::to_stream(times, static_cast<std::uint32_t>(a)));
+    d.streams.push_back({.application = static_cast<std::uint32_t>(a),
+                         .depth = 16384,
+                         .priority = c.pipeline->applications[a].priority});
+  }
+  d.arrivals = sim::merged(lists);
+  const std::vector<double> weights(lists.size(), 1);
+  double total = 0;
+  for (std::uint64_t n : bench::shared_bound(d.topology, c.speeds(), d.arrivals, weights))
+    total += static_cast<double>(n);
+  d.bound = total / static_cast<double>(d.arrivals.size());
+  return d;
+}
+
+Figures measure(const Draw& d, const core::Policy& policy, std::uint64_t seed, std::uint32_t noise,
+                std::int64_t off_percent) {
+  sim::Scenario s;
+  s.topology = d.topology;
+  s.policy = policy;
+  s.policy.seed = s.seed = seed;
+  s.noise_permille = noise;
+  s.streams = d.streams;
+  s.arrivals = d.arrivals;
+  s.estimate_draws = 1000;
+  core::Topology real = d.topology;
+  for (core::RouteSpec& r : real.routes) {  // every module's profile is off by so much, up or down by turns
+    const std::int64_t by = r.module % 2 == 0 ? off_percent : -off_percent;
+    for (TimeNs& ns : r.stages[0].latency.p50_ns) ns += ns / 100 * by;
+  }
+  if (off_percent != 0) s.reality = &real;
+  const sim::Outcomes out = sim::run(s);
+  return {out.goodput(), out.invalid_rate()};
+}
+
+std::string load_name(double load) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%.1f", load);
+  return text;
+}
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> out;
+  std::istringstream in(list);
+  for (std::string word; std::getline(in, word, ',');) out.push_back(word);
+  return out;
+}
+
+constexpr cli::Option kOptions[] = {
+    {.name = "pipelines",
+     .type = cli::Type::text,
+     .value = "LIST",
+     .fallback = "lv,tm,ga,da,demo,mixed",
+     .help = "which of them"},
+    {.name = "partitions", .type = cli::Type::text, .value = "LIST", .fallback = "1,2,8,64", .help = "how many"},
+    {.name = "loads",
+     .type = cli::Type::text,
+     .value = "LIST",
+     .fallback = "0.5,0.7,0.9,1.0,1.2,1.5,2.0",
+     .help = "1: what batches of 10 carry"},
+    {.name = "arrivals",
+     .type = cli::Type::text,
+     .value = "LIST",
+     .fallback = "poisson,gamma:1.4",
+     .help = "processes or traces, as 'leat sim' reads them"},
+    {.name = "policies",
+     .type = cli::Type::text,
+     .value = "LIST",
+     .fallback = "leat,pard,nexus,clipper++",
+     .help = "presets, with settings (leat:risk_permille=2000)"},
+    {.name = "speeds",
+     .type = cli::Type::choice,
+     .choices = "both|equal|unequal",
+     .fallback = "both",
+     .help = "of the partitions"},
+    {.name = "requests",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "14000",
+     .min = 100,
+     .max = 10'000'000,
+     .help = "in a cell, about"},
+    {.name = "noise",
+     .type = cli::Type::integer,
+     .value = "PERMILLE",
+     .fallback = "0",
+     .min = 0,
+     .max = 500,
+     .help = "standard deviation of run times"},
+    {.name = "off",
+     .type = cli::Type::integer,
+     .value = "PERCENT",
+     .fallback = "0",
+     .min = 0,
+     .max = 50,
+     .help = "profiles are wrong by so much, up and down by turns"},
+    {.name = "seed", .type = cli::Type::integer, .value = "N", .fallback = "1", .help = "of arrivals and noise"},
+    {.name = "threads",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "2",
+     .min = 1,
+     .max = 64,
+     .help = "cells at a time"},
+    {.name = "json", .help = "print JSON instead of a table"},
+};
+constexpr cli::Command kCommand = {
+    .name = "shared_study",
+    .summary = "every module on every partition: requests in time under each preset, and the most that is possible",
+    .options = kOptions};
+
+struct Table {
+  std::vector<core::NamedPolicy> columns;
+  std::vector<Cell> cells;
+  std::vector<double> bound;
+  std::vector<std::vector<Figures>> figures;  // [cell][column]
+};
+
+Json to_json(const Table& t) {
+  Json out;
+  std::map<std::string, std::vector<double>> gaps, invalid;
+  for (std::size_t i = 0; i < t.cells.size(); ++i) {
+    const Cell& c = t.cells[i];
+    const bool poisson = c.arrivals == "poisson" && !c.unequal;
+    Json row{{"pipeline", c.pipeline->name},
+             {"partitions", c.partitions},
+             {"speeds", c.unequal ? "unequal" : "equal"},
+             {"arrivals", c.arrivals},
+             {"load", c.load},
+             {"bound", t.bound[i]}};
+    for (std::size_t p = 0; p < t.columns.size(); ++p) {
+      const Figures& f = t.figures[i][p];
+      row["in_time"][t.columns[p].name] = f.in_time;
+      row["invalid"][t.columns[p].name] = f.invalid;
+      gaps[t.columns[p].name].push_back(100 * (t.bound[i] - f.in_time));
+      invalid[t.columns[p].name].push_back(100 * f.invalid);
+      if (poisson)
+        out["in_time"][c.pipeline->name][std::to_string(c.partitions)][load_name(c.load)][t.columns[p].name] =
+            100 * f.in_time;
+    }
+    if (poisson)
+      out["in_time"][c.pipeline->name][std::to_string(c.partitions)][load_name(c.load)]["bound"] = 100 * t.bound[i];
+    out["cells"].push_back(row);
+  }
+  for (const core::NamedPolicy& p : t.columns) {
+    out["gap_points_mean"][p.name] = bench::mean(gaps[p.name]);
+    out["gap_points_worst"][p.name] = bench::most(gaps[p.name]);
+    out["invalid_percent_mean"][p.name] = bench::mean(invalid[p.name]);
+  }
+  return out;
+}
+
+void print(const Table& t) {
+  std::printf("%-40s %7s", "in time (invalid), %", "bound");
+  for (const auto& p : t.columns) std::printf(" %18.18s", p.name.c_str());
+  for (std::size_t i = 0; i < t.cells.size(); ++i) {
+    const Cell& c = t.cells[i];
+    std::printf("\n%-6s %3u %-8s %-14.14s %4.1f   %7.2f", c.pipeline->name, c.partitions,
+                c.unequal ? "unequal" : "equal", c.arrivals.c_str(), c.load, 100 * t.bound[i]);
+    for (const Figures& f : t.figures[i]) std::printf(" %10.2f (%5.2f)", 100 * f.in_time, 100 * f.invalid);
+  }
+  std::printf("\n");
+  const Json all = to_json(t);
+  for (const auto& p : t.columns) {
+    std::printf("%s: mean gap to the bound %.2f points, worst %.2f, invalid %.2f %%\n", p.name.c_str(),
+                all["gap_points_mean"][p.name].get<double>(), all["gap_points_worst"][p.name].get<double>(),
+                all["invalid_percent_mean"][p.name].get<double>());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
+  Table table;
+  Result<std::vector<core::NamedPolicy>> columns = core::read_policies(args.text("policies"));
+  if (!columns) return cli::fail(kCommand.name, "--policies: " + columns.error());
+  table.columns = std::move(*columns);
+  const std::vector<Pipeline> all = pipelines();
+  for (const std::string& name : split(args.text("pipelines"))) {
+    const auto found = std::ranges::find_if(all, [&](const Pipeline& p) { return p.name == name; });
+    if (found == all.end())
+      return cli::fail(kCommand.name, "--pipelines: no pipeline '" + name + "'; there are lv, tm, ga, da, demo, mixed");
+    for (const std::string& n : split(args.text("partitions"))) {
+      for (const bool unequal : {false, true}) {
+        if (args.text("speeds") == (unequal ? "equal" : "unequal") || (unequal && std::atoi(n.c_str()) < 2)) continue;
+        for (const std::string& arrivals : split(args.text("arrivals"))) {
+          for (const std::string& load : split(args.text("loads"))) {
+            const int partitions = std::atoi(n.c_str());
+            const double factor = std::atof(load.c_str());
+            if (partitions < 1 || partitions > 4096 || !(factor > 0 && factor <= 100))
+              return cli::fail(kCommand.name, "--partitions and --loads: positive numbers, separated by commas");
+            table.cells.push_back({&*found, static_cast<std::uint32_t>(partitions), unequal, factor, arrivals});
+          }
+        }
+      }
+    }
+  }
+  table.bound.resize(table.cells.size());
+  table.figures.resize(table.cells.size());
+  const auto requests = static_cast<std::uint64_t>(args.integer("requests"));
+  const auto seed = static_cast<std::uint64_t>(args.integer("seed"));
+  std::string problem;
+  std::mutex lock;
+  cli::Progress progress("shared_study", table.cells.size(), "cells");
+  bench::for_each_job(table.cells.size(), static_cast<std::size_t>(args.integer("threads")), [&](std::size_t i) {
+    const Result<Draw> one = draw(table.cells[i], requests, seed);
+    for (std::size_t p = 0; one.ok() && p < table.columns.size(); ++p)
+      table.figures[i].push_back(measure(*one, table.columns[p].policy, seed,
+                                         static_cast<std::uint32_t>(args.integer("noise")), args.integer("off")));
+    const std::scoped_lock held(lock);
+    if (one.ok()) {
+      table.bound[i] = one->bound;
+    } else {
+      problem = one.error();
+    }
+    progress.add(1);
+  });
+  if (!problem.empty()) return cli::fail(kCommand.name, "--arrivals: " + problem);
+  if (args.given("json")) {
+    std::printf("%s\n", to_json(table).dump(1).c_str());
+  } else {
+    print(table);
+  }
+  return 0;
+}

@@ -1,0 +1,84 @@
+// A device behind the C ABI of engine/exec/device.h, on the driver's interface alone: its primary context and stream
+// (stream.cpp), memory (memory.cpp), pictures (pictures.cpp). Thread rule and ownership: as the ABI's. Inside, a failed
+// call throws Failed; entry.cpp turns it into a status and one line.
+#pragma once
+
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cuda/driver/driver.h"
+#include "engine/exec/device.h"
+
+namespace leat::cuda {
+
+struct Failed : std::runtime_error {
+  Failed(leat_device_status s, const std::string& text) : std::runtime_error(text), status(s) {}
+  leat_device_status status;
+};
+
+class Device {
+ public:
+  explicit Device(const leat_device_options& options);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  [[nodiscard]] const leat_device_info& info() const noexcept { return info_; }
+
+  leat_device_memory allocate(std::uint64_t bytes, bool shared);
+  int export_memory(const leat_device_memory& memory);
+  leat_device_memory import_memory(int fd, std::uint64_t bytes);
+  void release(leat_device_memory& memory) noexcept;
+  void* host_allocate(std::uint64_t bytes);
+  void host_release(void* at) noexcept;
+  void host_register(void* at, std::uint64_t bytes, bool read_only);
+  void host_unregister(void* at) noexcept;
+
+  void pictures(const leat_picture_target& target, std::span<const leat_picture_job> jobs);
+  void copy(void* to, const void* from, std::uint64_t bytes);
+  void fill(void* at, std::uint8_t byte, std::uint64_t bytes);
+  void enqueue(void (*function)(void*), void* argument);
+  void wait();
+
+ private:
+  struct Registered {
+    const std::uint8_t* at;
+    std::uint64_t bytes;
+    Address address;  // as the device reads it
+  };
+  struct Upload {
+    const std::uint8_t* slot;
+    std::uint64_t bytes, offset;  // in uploads_
+  };
+
+  void check(const char* call, Status status) const;
+  void choose(const char* uuid);
+  leat_device_memory map(Handle handle, std::uint64_t bytes);
+  AllocationProperties properties(bool shared) const noexcept;
+  void load_kernels();
+  void measure_picture_source();
+  void reserve_uploads(std::span<const leat_picture_job> jobs);
+  const std::uint8_t* readable(const leat_picture_job& job);  // the slot's first byte as the device reads it
+  const Registered* registered(const std::uint8_t* at, std::uint64_t bytes) const noexcept;
+
+  const Driver* cuda_ = nullptr;
+  Ordinal ordinal_ = 0;
+  Context context_ = nullptr;
+  Stream stream_ = nullptr;
+  Event event_ = nullptr;
+  std::size_t granularity_ = 0;
+  leat_device_info info_{};
+  std::vector<Registered> registered_;
+  Module module_ = nullptr;
+  Function picture_ = nullptr;
+  // Jobs between two waits: written in pinned memory, copied to the device's own.
+  leat_picture_job* jobs_ = nullptr;
+  leat_device_memory device_jobs_{}, uploads_{};
+  std::uint32_t job_count_ = 0;
+  std::vector<Upload> uploaded_;
+  std::uint64_t upload_end_ = 0;
+};
+
+}  // namespace leat::cuda

@@ -1,0 +1,130 @@
+// Pictures: jobs go to the device by one copy and run in one launch. A frame is read where it lies when its slot is
+// registered and that was measured faster, else uploaded once, however many jobs it has.
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "cuda/device/device.h"
+#include "cuda/device/picture_body.h"
+#include "engine/exec/executor.h"
+#include "leat/frame_format.h"
+
+namespace leat::cuda {
+// Kernels for every device served, or a single zero byte where the build had no nvcc (CMakeLists.txt).
+extern "C" const unsigned char leat_picture_image[];
+extern "C" const unsigned long leat_picture_image_bytes;
+
+static_assert(kNv12 == LEAT_FORMAT_nv12 && kI420 == LEAT_FORMAT_i420 && kRgb24 == LEAT_FORMAT_rgb24 &&
+              kBgr24 == LEAT_FORMAT_bgr24 && kGray8 == LEAT_FORMAT_gray8);
+static_assert(kFloat32 == LEAT_F32 && kFloat16 == LEAT_F16 && kBytes == LEAT_U8);
+
+namespace {
+constexpr std::uint32_t kBlockX = 32, kBlockY = 8;
+constexpr std::uint64_t kUploadAlignment = 256;
+constexpr std::uint64_t round_up(std::uint64_t bytes) {
+  return (bytes + kUploadAlignment - 1) / kUploadAlignment * kUploadAlignment;
+}
+}  // namespace
+
+void Device::load_kernels() {
+  if (leat_picture_image_bytes <= 1 && !cuda_->stand_in)
+    throw Failed(LEAT_DEVICE_FAILED,
+                 "this build has no picture kernels, because no nvcc was there; build it where a CUDA "
+                 "toolkit is installed");
+  check("cuModuleLoadData", cuda_->module_load(&module_, leat_picture_image));
+  check("cuModuleGetFunction", cuda_->function_get(&picture_, module_, "leat_picture"));
+  jobs_ = static_cast<leat_picture_job*>(host_allocate(LEAT_DEVICE_MAX_JOBS * sizeof(leat_picture_job)));
+  device_jobs_ = allocate(LEAT_DEVICE_MAX_JOBS * sizeof(leat_picture_job), false);
+}
+
+const std::uint8_t* Device::readable(const leat_picture_job& job) {
+  const Registered* const pinned = registered(job.slot, job.slot_bytes);
+  if (pinned != nullptr && info_.picture_source == LEAT_PICTURE_IN_PLACE)
+    return reinterpret_cast<const std::uint8_t*>(pinned->address) + (job.slot - pinned->at);
+  for (const Upload& u : uploaded_)
+    if (u.slot == job.slot && u.bytes == job.slot_bytes) return static_cast<std::uint8_t*>(uploads_.address) + u.offset;
+  auto* const to = static_cast<std::uint8_t*>(uploads_.address) + upload_end_;
+  copy(to, job.slot, job.slot_bytes);
+  uploaded_.push_back({job.slot, job.slot_bytes, upload_end_});
+  upload_end_ += round_up(job.slot_bytes);
+  return to;
+}
+
+// Room for all of them before the first is sent: what is on the stream points into it.
+void Device::reserve_uploads(std::span<const leat_picture_job> jobs) {
+  std::uint64_t needed = 0;
+  const std::uint8_t* last = nullptr;
+  for (const leat_picture_job& job : jobs) {
+    if (job.slot != std::exchange(last, job.slot)) needed += round_up(job.slot_bytes);
+  }
+  if (upload_end_ + needed <= uploads_.bytes) return;
+  wait();
+  release(uploads_);
+  uploads_ = allocate(needed, false);
+}
+
+void Device::pictures(const leat_picture_target& target, std::span<const leat_picture_job> jobs) {
+  if (jobs.empty()) return;
+  if (jobs.size() > LEAT_DEVICE_MAX_JOBS - job_count_)
+    throw Failed(LEAT_DEVICE_FAILED, "more than 256 pictures between two waits; lower the batch");
+  reserve_uploads(jobs);
+  leat_picture_job* const first = jobs_ + job_count_;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const std::uint8_t* const slot = readable(jobs[i]);
+    first[i] = jobs[i];
+    for (auto& plane : first[i].planes)
+      if (plane != nullptr) plane = slot + (plane - jobs[i].slot);
+  }
+  auto* on_device = static_cast<leat_picture_job*>(device_jobs_.address) + job_count_;
+  copy(on_device, first, jobs.size() * sizeof(leat_picture_job));
+  job_count_ += static_cast<std::uint32_t>(jobs.size());
+  leat_picture_target by_value = target;
+  void* arguments[] = {&on_device, &by_value};
+  check("cuLaunchKernel",
+        cuda_->launch(picture_, (target.width + kBlockX - 1) / kBlockX, (target.height + kBlockY - 1) / kBlockY,
+                      static_cast<unsigned>(jobs.size()), kBlockX, kBlockY, 1, 0, stream_, arguments, nullptr));
+}
+
+// One 1080p frame, the better of three runs of each way: the bus and the platform decide which.
+void Device::measure_picture_source() {
+  constexpr std::uint32_t kWidth = 1920, kHeight = 1080;
+  const std::uint32_t side = cuda_->stand_in ? 32 : 640;  // a loop on the host has nothing to measure
+  constexpr std::uint64_t kBytesOfFrame = std::uint64_t{kWidth} * kHeight * 3 / 2;
+  auto* const frame = static_cast<std::uint8_t*>(host_allocate(kBytesOfFrame));
+  leat_device_memory out{};
+  try {
+    std::memset(frame, 128, kBytesOfFrame);
+    out = allocate(std::uint64_t{3} * side * side * sizeof(float), false);
+    registered_.push_back({frame, kBytesOfFrame, reinterpret_cast<Address>(frame)});  // pinned by its allocation
+    leat_picture_job job{};
+    job.planes[0] = job.slot = frame;
+    job.planes[1] = frame + std::uint64_t{kWidth} * kHeight;
+    job.slot_bytes = kBytesOfFrame;
+    job.strides[0] = job.strides[1] = kWidth;
+    job.format = kNv12, job.width = kWidth, job.height = kHeight;
+    job.scale_x = job.scale_y = static_cast<float>(kWidth) / static_cast<float>(side);
+    job.window_width = side, job.window_height = side * 9 / 16;
+    job.out = out.address;
+    const leat_picture_target target{side, side, 3, kFloat32, LEAT_NCHW};
+    std::chrono::nanoseconds best[2] = {std::chrono::nanoseconds::max(), std::chrono::nanoseconds::max()};
+    for (int run = 0; run < 8; ++run) {  // the first of each is not counted
+      info_.picture_source = run % 2 == 0 ? LEAT_PICTURE_IN_PLACE : LEAT_PICTURE_UPLOADED;
+      const auto start = std::chrono::steady_clock::now();
+      pictures(target, {&job, 1});
+      wait();
+      if (run >= 2)
+        best[run % 2] = std::min<std::chrono::nanoseconds>(best[run % 2], std::chrono::steady_clock::now() - start);
+    }
+    info_.picture_source = best[0] <= best[1] ? LEAT_PICTURE_IN_PLACE : LEAT_PICTURE_UPLOADED;
+  } catch (...) {
+    release(out);
+    host_release(frame);
+    throw;
+  }
+  registered_.pop_back();
+  release(out);
+  host_release(frame);
+}
+
+}  // namespace leat::cuda

@@ -1,0 +1,135 @@
+// The device itself: which one, its primary context (shared with the libraries of this process), the stream, the wait.
+#include <cstdio>
+#include <cstring>
+
+#include "cuda/device/device.h"
+
+namespace leat::cuda {
+namespace {
+
+std::string text_of(const Uuid& uuid, const char* prefix) {
+  std::string out = prefix;
+  for (int i = 0; i < 16; ++i) {
+    char two[3];
+    std::snprintf(two, sizeof two, "%02x", uuid.bytes[i]);
+    if (i == 4 || i == 6 || i == 8 || i == 10) out += '-';
+    out += two;
+  }
+  return out;
+}
+
+template <std::size_t kRoom>
+void put(char (&to)[kRoom], const std::string& text) {
+  to[text.copy(to, kRoom - 1)] = '\0';
+}
+
+}  // namespace
+
+void Device::check(const char* call, Status status) const {
+  if (status == kSuccess) return;
+  if (is_lost(status)) throw Failed(LEAT_DEVICE_LOST, "the device is lost: " + cuda_->text(call, status));
+  std::string text = cuda_->text(call, status);
+  if (status == kOutOfMemory) text += "; lower batches, or give the partition fewer models";
+  if (status == kMpsMaxClientsReached) text += "; use fewer partitions on this GPU";
+  throw Failed(LEAT_DEVICE_FAILED, text);
+}
+
+void Device::choose(const char* uuid) {
+  int count = 0;
+  check("cuDeviceGetCount", cuda_->device_count(&count));
+  std::string seen;
+  for (int i = 0; i < count; ++i) {
+    Uuid id{};
+    char name[96] = "";
+    check("cuDeviceGet", cuda_->device_get(&ordinal_, i));
+    check("cuDeviceGetUuid", cuda_->device_uuid(&id, ordinal_));
+    check("cuDeviceGetName", cuda_->device_name(name, sizeof name, ordinal_));
+    // The driver does not say whether it is a MIG device's; whoever asks for one says so by the prefix.
+    const bool mig = uuid != nullptr && std::strncmp(uuid, "MIG-", 4) == 0;
+    const std::string here = text_of(id, mig ? "MIG-" : "GPU-");
+    if (uuid == nullptr || here == uuid) {
+      put(info_.uuid, here);
+      put(info_.name, name);
+      return;
+    }
+    seen += (seen.empty() ? "" : ", ") + here;
+  }
+  throw Failed(LEAT_DEVICE_FAILED, std::string("there is no device ") + (uuid != nullptr ? uuid : "at all") +
+                                       (seen.empty() ? "" : " among " + seen) + "; `leat-gpu list` shows them");
+}
+
+Device::Device(const leat_device_options& options) {
+  const auto loaded = driver();
+  if (!loaded) throw Failed(LEAT_DEVICE_FAILED, loaded.error());
+  cuda_ = *loaded;
+  choose(options.uuid);
+  int multiprocessors = 0, virtual_memory = 0, descriptors = 0, read_only = 0;
+  std::size_t memory = 0;
+  (void)cuda_->context_flags(ordinal_, kBlockingSync);  // refused where the process has used the context before
+  check("cuDevicePrimaryCtxRetain", cuda_->context_retain(&context_, ordinal_));
+  try {
+    check("cuCtxSetCurrent", cuda_->context_set(context_));
+    // After the context: a share's own number.
+    check("cuDeviceGetAttribute", cuda_->device_attribute(&multiprocessors, kMultiprocessors, ordinal_));
+    check("cuDeviceGetAttribute", cuda_->device_attribute(&virtual_memory, kVirtualMemory, ordinal_));
+    check("cuDeviceGetAttribute", cuda_->device_attribute(&descriptors, kDescriptorHandles, ordinal_));
+    if (cuda_->device_attribute(&read_only, kReadOnlyRegistration, ordinal_) != kSuccess) read_only = 0;
+    check("cuDeviceTotalMem", cuda_->device_memory(&memory, ordinal_));
+    if (virtual_memory == 0 || descriptors == 0)
+      throw Failed(LEAT_DEVICE_FAILED, std::string(info_.name) +
+                                           " has no virtual memory management with descriptors; "
+                                           "a GPU of compute capability 7.5 or later is needed");
+    info_.multiprocessors = static_cast<std::uint32_t>(multiprocessors);
+    info_.reads_read_only = read_only != 0;
+    info_.memory_bytes = memory;
+    info_.has_provider = !cuda_->stand_in;
+    check("cuStreamCreate", cuda_->stream_create(&stream_, kNonBlockingStream));
+    check("cuEventCreate", cuda_->event_create(&event_, kEventBlocking | kEventNoTiming));
+    info_.stream = stream_;
+    const AllocationProperties p = properties(true);
+    check("cuMemGetAllocationGranularity", cuda_->granularity(&granularity_, &p, kRecommendedGranularity));
+    load_kernels();
+    info_.picture_source = options.picture_source;
+    if (options.picture_source == LEAT_PICTURE_MEASURED) measure_picture_source();
+  } catch (...) {
+    (void)cuda_->context_release(ordinal_);  // takes what was made on it along
+    throw;
+  }
+}
+
+Device::~Device() {
+  try {
+    wait();
+  } catch (const Failed&) {  // lost: nothing runs any more
+  }
+  if (jobs_ != nullptr) host_release(jobs_);
+  release(device_jobs_);
+  release(uploads_);
+  if (module_ != nullptr) (void)cuda_->module_unload(module_);
+  (void)cuda_->event_destroy(event_);
+  (void)cuda_->stream_destroy(stream_);
+  (void)cuda_->context_release(ordinal_);
+}
+
+void Device::copy(void* to, const void* from, std::uint64_t bytes) {
+  check("cuMemcpyAsync", cuda_->copy(reinterpret_cast<Address>(to), reinterpret_cast<Address>(from), bytes, stream_));
+}
+
+void Device::fill(void* at, std::uint8_t byte, std::uint64_t bytes) {
+  check("cuMemsetD8Async", cuda_->fill(reinterpret_cast<Address>(at), byte, bytes, stream_));
+}
+
+void Device::enqueue(void (*function)(void*), void* argument) {
+  check("cuLaunchHostFunc", cuda_->host_function(stream_, function, argument));
+}
+
+// By a blocking event: the thread sleeps until the driver's interrupt, whatever flags the context has by others.
+void Device::wait() {
+  check("cuEventRecord", cuda_->event_record(event_, stream_));
+  check("cuEventSynchronize", cuda_->event_wait(event_));
+  job_count_ = 0;
+  uploaded_.clear();
+  upload_end_ = 0;
+}
+
+}  // namespace leat::cuda

@@ -1,0 +1,74 @@
+#include "cuda/driver/driver.h"
+
+#include <dlfcn.h>
+
+namespace leat::cuda {
+namespace {
+
+struct Loaded {
+  Driver driver;
+  std::string problem;
+};
+
+Loaded load() {
+  Loaded out;
+  void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    const char* why = ::dlerror();
+    out.problem = std::string("there is no NVIDIA driver here: ") +
+                  (why != nullptr ? why : "libcuda.so.1 cannot be opened") + "; install it, or use cpu partitions";
+    return out;
+  }
+  std::string missing;
+#define X(name, symbol, arguments)                                                          \
+  out.driver.name = reinterpret_cast<decltype(out.driver.name)>(::dlsym(library, #symbol)); \
+  if (out.driver.name == nullptr) missing += (missing.empty() ? "" : ", ") + std::string(#symbol);
+  LEAT_CUDA_FUNCTIONS(X)
+#undef X
+  out.driver.stand_in = ::dlsym(library, "leat_stand_in_driver") != nullptr;
+  if (!missing.empty()) {
+    out.problem = "the NVIDIA driver is too old, it lacks " + missing + "; install version 525 or later";
+  } else if (const Status status = out.driver.init(0); status != kSuccess) {
+    out.problem = out.driver.text("cuInit", status) + "; see nvidia-smi";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string Driver::text(const char* call, Status status) const {
+  const char *name = nullptr, *words = nullptr;
+  if (error_name != nullptr) (void)error_name(status, &name);
+  if (error_text != nullptr) (void)error_text(status, &words);
+  std::string out = std::string(call) + ": " + (name != nullptr ? name : "error " + std::to_string(status));
+  if (words != nullptr) out += std::string(" (") + words + ")";
+  return out;
+}
+
+Result<const Driver*> driver() {
+  static const Loaded kLoaded = load();
+  if (!kLoaded.problem.empty()) return Error{kLoaded.problem};
+  return &kLoaded.driver;
+}
+
+bool is_lost(Status status) noexcept {
+  switch (status) {
+    case kEccUncorrectable:
+    case kIllegalAddress:
+    case kHardwareStackError:
+    case kIllegalInstruction:
+    case kMisalignedAddress:
+    case kInvalidAddressSpace:
+    case kInvalidPc:
+    case kLaunchFailed:
+    case kMpsConnectionFailed:
+    case kMpsRpcFailure:
+    case kMpsServerNotReady:
+    case kMpsClientTerminated:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace leat::cuda

@@ -1,0 +1,28 @@
+// The driver's library, opened at run time, so that everything starts where there is none. Thread rule: as the
+// driver's; loading happens once a process. Errors: one line.
+#pragma once
+
+#include <string>
+
+#include "cuda/driver/api.h"
+#include "leat/result.hpp"
+
+namespace leat::cuda {
+
+struct Driver {
+#define X(name, symbol, arguments) Status(*name) arguments = nullptr;
+  LEAT_CUDA_FUNCTIONS(X)
+#undef X
+  bool stand_in = false;  // cuda/fake: streams of threads, device memory that the host can touch
+
+  // "cuMemMap: CUDA_ERROR_INVALID_VALUE (invalid argument)"
+  [[nodiscard]] std::string text(const char* call, Status status) const;
+};
+
+// Opened and initialised (cuInit). Error: why there is no usable driver, and what to do.
+Result<const Driver*> driver();
+
+// Whether nothing can be done on this device any more by this process.
+[[nodiscard]] bool is_lost(Status status) noexcept;
+
+}  // namespace leat::cuda

@@ -1,0 +1,88 @@
+// What several processes know of the GPUs that are not there: one file that all of them map. A test makes it
+// (Host::create), names it in LEAT_FAKE_GPUS for the processes it starts, and changes it while they run: faults, MIG
+// instances, delays. Without the variable a process has one A100 of its own.
+//
+// Thread rule: every field that changes is an atomic; instances change under the file's lock (flock).
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "cuda/fake/geometry.h"
+
+namespace leat::fake {
+
+inline constexpr unsigned kMaxGpus = 4, kMaxInstances = 8, kMaxCompute = 7, kMaxClients = 48;
+
+struct ComputeInstance {
+  std::atomic<std::uint32_t> there, slices, start;
+};
+struct Instance {
+  std::atomic<std::uint32_t> there, profile, start;
+  ComputeInstance compute[kMaxCompute];
+};
+struct Client {
+  std::atomic<std::int32_t> pid;
+  std::atomic<std::uint32_t> epoch;
+};
+struct Gpu {
+  std::uint32_t model;  // index in models()
+  std::atomic<std::uint32_t> mig, mig_pending;
+  std::atomic<std::uint32_t> fault_epoch;  // of its MPS clients: all of an older epoch are lost
+  std::atomic<std::uint64_t> memory_used;
+  Instance instances[kMaxInstances];
+  Client clients[kMaxClients];  // of MPS
+};
+struct State {
+  std::uint32_t magic, gpu_count;
+  std::atomic<std::uint64_t> seed;
+  std::atomic<std::uint32_t> longest_delay_us;  // before each piece of work of a stream
+  std::atomic<std::int32_t> fault_pid;          // this process's context is lost, nobody else's
+  std::atomic<std::uint32_t> fail_after;        // NVML: the process dies at its n-th change; 0: never
+  std::atomic<std::uint32_t> refuse_changes;    // NVML: no permission
+  Gpu gpus[kMaxGpus];
+};
+
+// A UUID's 16 bytes from what it names; compute 0xff: the whole GPU.
+void uuid_of(unsigned gpu, unsigned instance, unsigned compute, unsigned char out[16]) noexcept;
+std::string uuid_text(unsigned gpu, unsigned instance = 0xff, unsigned compute = 0xff);  // "GPU-...", "MIG-..."
+
+class Host {
+ public:
+  // A file with GPUs of these models, MIG off.
+  static std::unique_ptr<Host> create(const std::string& path, std::initializer_list<std::string_view> gpus);
+  // Of this process: LEAT_FAKE_GPUS, or one A100-40.
+  static Host& mine();
+  ~Host();
+
+  State& state() noexcept { return *state_; }
+  const Model& model(unsigned gpu) const noexcept { return models()[state_->gpus[gpu].model]; }
+  // Under the lock of the file.
+  template <class Act>
+  auto locked(Act act) {
+    const Lock lock(fd_);
+    return act();
+  }
+  // Adds an instance with one compute instance of all its slices; false: it does not fit there.
+  bool add_instance(unsigned gpu, unsigned profile, unsigned start);
+  bool fits(unsigned gpu, unsigned profile, unsigned start) const noexcept;
+  // A fault of one MPS client of this GPU: all of them are lost.
+  void fault_group(unsigned gpu) noexcept { state_->gpus[gpu].fault_epoch.fetch_add(1); }
+
+ private:
+  struct Lock {
+    explicit Lock(int fd) noexcept;
+    ~Lock();
+    int fd;
+  };
+  Host() = default;
+  int fd_ = -1;
+  State* state_ = nullptr;
+};
+
+}  // namespace leat::fake

@@ -1,0 +1,136 @@
+#include "cuda/partitions/gpus.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "cuda/driver/driver.h"
+#include "cuda/probe/nvml.h"
+
+namespace leat::partitions {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string text_of(const cuda::Uuid& uuid) {
+  std::string out = "GPU-";
+  for (int i = 0; i < 16; ++i) {
+    char two[3];
+    std::snprintf(two, sizeof two, "%02x", uuid.bytes[i]);
+    if (i == 4 || i == 6 || i == 8 || i == 10) out += '-';
+    out += two;
+  }
+  return out;
+}
+
+// "NVIDIA A100-SXM4-40GB MIG 1g.5gb" -> "1g.5gb"
+std::string profile_in(const std::string& name) {
+  const std::size_t at = name.rfind("MIG ");
+  return at == std::string::npos ? name : name.substr(at + 4);
+}
+
+void add_multiprocessors(const cuda::Driver& driver, std::vector<Gpu>& gpus) {
+  int count = 0;
+  (void)driver.device_count(&count);
+  for (int i = 0; i < count; ++i) {
+    cuda::Ordinal ordinal = 0;
+    cuda::Uuid uuid{};
+    int multiprocessors = 0;
+    std::size_t bytes = 0;
+    char name[96] = "";
+    if (driver.device_get(&ordinal, i) != cuda::kSuccess || driver.device_uuid(&uuid, ordinal) != cuda::kSuccess ||
+        driver.device_attribute(&multiprocessors, cuda::kMultiprocessors, ordinal) != cuda::kSuccess)
+      continue;
+    (void)driver.device_name(name, sizeof name, ordinal);
+    (void)driver.device_memory(&bytes, ordinal);
+    const std::string text = text_of(uuid);
+    Gpu* found = nullptr;
+    for (Gpu& g : gpus)
+      if (g.uuid == text) found = &g;
+    const bool instance = std::string(name).find(" MIG ") != std::string::npos;
+    if (found == nullptr && !instance && gpus.empty() == (i == 0))
+      found = &gpus.emplace_back(Gpu{.uuid = text, .name = name, .memory_mib = bytes >> 20});
+    if (found != nullptr) found->multiprocessors = static_cast<unsigned>(multiprocessors);
+  }
+}
+
+}  // namespace
+
+Result<std::vector<Gpu>> read_gpus() {
+  for (const char* name : {"CUDA_VISIBLE_DEVICES", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"}) ::unsetenv(name);
+  ::setenv("CUDA_MPS_PIPE_DIRECTORY", "/nonexistent", 1);  // a share would show its own multiprocessors alone
+  const auto driver = cuda::driver();
+  if (!driver.ok()) return Error{driver.error()};
+  std::vector<Gpu> out;
+  if (const auto nvml = probe::read_nvml(); nvml.ok()) {
+    for (const probe::NvmlDevice& d : nvml->devices) {
+      Gpu gpu{.uuid = d.uuid, .name = d.name, .memory_mib = d.memory_bytes >> 20, .mig = d.mig_on.value_or(false)};
+      for (const probe::NvmlMigInstance& i : d.instances)
+        gpu.instances.push_back({.uuid = i.uuid,
+                                 .profile = profile_in(i.name),
+                                 .gpu_instance = i.gpu_instance,
+                                 .compute_instance = i.compute_instance,
+                                 .multiprocessors = i.multiprocessors,
+                                 .memory_mib = i.memory_mib});
+      out.push_back(std::move(gpu));
+    }
+  }
+  add_multiprocessors(**driver, out);
+  return out;
+}
+
+std::string as_json(const std::vector<Gpu>& gpus) {
+  Json list = Json::array();
+  for (const Gpu& g : gpus) {
+    Json instances = Json::array();
+    for (const Instance& i : g.instances)
+      instances.push_back({{"uuid", i.uuid},
+                           {"profile", i.profile},
+                           {"gpu_instance", i.gpu_instance},
+                           {"compute_instance", i.compute_instance},
+                           {"multiprocessors", i.multiprocessors},
+                           {"memory_mib", i.memory_mib}});
+    list.push_back({{"uuid", g.uuid},
+                    {"name", g.name},
+                    {"multiprocessors", g.multiprocessors},
+                    {"memory_mib", g.memory_mib},
+                    {"mig", g.mig},
+                    {"instances", instances}});
+  }
+  return Json{{"gpus", list}}.dump(2) + "\n";
+}
+
+std::string as_host(const std::vector<Gpu>& gpus) {
+  Json list = Json::array();
+  for (std::size_t g = 0; g < gpus.size(); ++g) {
+    const Gpu& gpu = gpus[g];
+    const std::string name = "gpu" + std::to_string(g);
+    const auto bytes = [](std::uint64_t mib) { return mib << 20; };
+    if (!gpu.mig) {
+      list.push_back({{"name", name},
+                      {"kind", "gpu"},
+                      {"class", "gpu"},
+                      {"size", 1},
+                      {"price", 1},
+                      {"device", g},
+                      {"memory_bytes", bytes(gpu.memory_mib)},
+                      {"selector", gpu.uuid}});
+      continue;
+    }
+    for (const Instance& i : gpu.instances) {
+      const double size = gpu.multiprocessors == 0 ? 1 : static_cast<double>(i.multiprocessors) / gpu.multiprocessors;
+      list.push_back(
+          {{"name", name + "/mig" + std::to_string(i.gpu_instance) + "." + std::to_string(i.compute_instance)},
+           {"kind", "mig"},
+           {"class", "mig:" + i.profile},
+           {"size", size},
+           {"price", size},
+           {"device", g},
+           {"memory_bytes", bytes(i.memory_mib)},
+           {"selector", i.uuid}});
+    }
+  }
+  return Json{{"schema", "leat-host/1"}, {"partitions", list}}.dump(2) + "\n";
+}
+
+}  // namespace leat::partitions

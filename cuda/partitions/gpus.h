@@ -1,0 +1,33 @@
+// The GPUs of this host and how they are cut, from the driver and from NVML, both opened at run time. Reads only.
+// Thread rule: any. Errors: one line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "leat/result.hpp"
+
+namespace leat::partitions {
+
+struct Instance {
+  std::string uuid;     // "MIG-..."
+  std::string profile;  // "1g.10gb"
+  unsigned gpu_instance = 0, compute_instance = 0, multiprocessors = 0, memory_mib = 0;
+};
+struct Gpu {
+  std::string uuid, name;
+  unsigned multiprocessors = 0;  // 0: the driver shows its instances only
+  std::uint64_t memory_mib = 0;
+  bool mig = false;
+  std::vector<Instance> instances;
+};
+
+// In the driver's order. Takes this process's MPS and visibility settings out of the environment first.
+Result<std::vector<Gpu>> read_gpus();
+
+std::string as_json(const std::vector<Gpu>& gpus);
+// A host file for the planner (docs/plans.md): whole GPUs, or their MIG instances.
+std::string as_host(const std::vector<Gpu>& gpus);
+
+}  // namespace leat::partitions

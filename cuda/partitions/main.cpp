@@ -1,0 +1,28 @@
+// leat-gpu: GPUs and their shares. Each sub-command lives in its own file command_WORD.cpp.
+#include <exception>
+
+#include "tools/cli/command.h"
+
+namespace leat::partitions {
+
+extern const cli::Subcommand kGpuList;
+extern const cli::Subcommand kGpuKeep;
+
+namespace {
+
+const cli::Subcommand* const kSubcommands[] = {&kGpuList, &kGpuKeep};
+const cli::Program kProgram = {.name = "leat-gpu",
+                               .summary = "GPUs and their shares",
+                               .description = "Loads the driver in a process of its own, so that leatd does not.",
+                               .subcommands = kSubcommands};
+
+}  // namespace
+}  // namespace leat::partitions
+
+int main(int argc, char** argv) {
+  try {
+    return leat::cli::run_program(leat::partitions::kProgram, argc, argv);
+  } catch (const std::exception& e) {
+    return leat::cli::fail("leat-gpu", std::string("ran into an error of its own: ") + e.what());
+  }
+}

@@ -1,0 +1,390 @@
+// Batches: sent, started, moved from stage to stage, ended, lost.
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "engine/core/core.h"
+
+namespace leat::core {
+
+// ---- sent ----
+
+// The task is in the batch now, and its request has work that runs.
+void Scheduler::State::place(std::uint32_t batch, TaskId id) noexcept {
+  Task& t = tasks[id];
+  t.state = TaskState::placed;
+  t.batch = batch;
+  Batch& b = machine.change_batch(batch);
+  b.level = std::max(b.level, t.level);
+  Request& r = ledger.change(t.request);
+  ++r.placed;
+  r.started = true;
+}
+
+void Scheduler::State::hold(PartitionId p) noexcept {
+  ++machine.change(p).held;
+  ++ledger.count().partitions[p].running;
+  ++ledger.count().partitions[p].batches;
+  set_idle(p);
+}
+
+std::uint32_t Scheduler::State::start(LaneId lane, ServerId server, TimeNs start, const Path& path) noexcept {
+  Lane& from = plan->lanes.change(lane);
+  const Server& s = plan->lanes.server(server);
+  const RouteSpec& route = plan->model.topology().routes[s.route];
+  const Partition& first = machine.partition(path.partition[0]);
+  insist(s.lane == lane && path.partition[0] == s.partition, "a batch is started by another lane's server");
+  insist(from.forming.tasks > 0 && from.forming.items <= route.batch, "a batch is started with no task or too many");
+  insist(first.up && first.held <= policy.queue_ahead, "a batch is started on a partition that takes none");
+  const std::uint32_t id = machine.take_batch();
+  Batch& b = machine.change_batch(id);
+  b.route = s.route;
+  b.module = from.module;
+  b.stages = static_cast<std::uint32_t>(route.stages.size());
+  b.plan = plan_number;
+  ++plan->batches;
+  b.list = from.forming;
+  b.sent_ns = now;
+  b.start_ns = b.started_ns = start;
+  b.path = path.partition;
+  b.stage_end_ns = path.end_ns[0];
+  b.expected_end_ns = path.end_ns[b.stages - 1];
+  for (std::uint32_t k = 0; k < b.stages; ++k) machine.change(b.path[k]).free_ns = path.end_ns[k];
+  from.forming = TaskList{};
+  ModuleCounters& mc = ledger.count().modules[b.module];
+  for (TaskId t = b.list.first; t != kNone; t = tasks[t].next_in_batch) {
+    place(id, t);
+    const TimeNs queued = tasks[t].taken_ns - tasks[t].queued_ns;
+    mc.queue_ns_sum += static_cast<std::uint64_t>(queued);
+    if (plan->sense.samples())
+      plan->sense.leave({.module = b.module,
+                         .at_ns = now,
+                         .queue_ns = queued,
+                         .wait_ns = start - tasks[t].taken_ns,
+                         .run_ns = s.run_ns[std::min(b.list.items, route.batch)]});
+  }
+  of_module(b.module).started(id);
+  plan->sense.started(b);
+  ++mc.batches;
+  mc.items += b.list.items;
+  hold(b.path[0]);
+  Action a;
+  a.kind = ActionKind::dispatch;
+  a.batch = machine.handle(id);
+  actions.push(a);
+  return id;
+}
+
+std::uint32_t Scheduler::State::send(RouteId route, std::uint32_t stage, PartitionId partition,
+                                     std::span<const TaskId> members, TimeNs run) noexcept {
+  insist(machine.partition(partition).up && machine.partition(partition).held <= policy.queue_ahead,
+         "a batch is sent to a partition that takes none");
+  const std::uint32_t id = machine.take_batch();
+  Batch& b = machine.change_batch(id);
+  const RouteSpec& spec = plan->model.topology().routes[route];
+  b.route = route;
+  b.module = spec.module;
+  b.stage = stage;
+  b.stages = static_cast<std::uint32_t>(spec.stages.size());
+  b.plan = plan_number;
+  b.through = false;
+  ++plan->batches;
+  b.path[stage] = partition;
+  b.sent_ns = b.start_ns = b.started_ns = now;
+  b.stage_end_ns = b.expected_end_ns = now + run;
+  ModuleCounters& mc = ledger.count().modules[b.module];
+  for (TaskId t : members) {
+    insist(tasks[t].state == TaskState::booked, "a task is sent that is not booked");
+    place(id, t);
+    tasks[t].next_in_batch = kNone;
+    (b.list.last == kNone ? b.list.first : tasks[b.list.last].next_in_batch) = t;
+    b.list.last = t;
+    ++b.list.tasks;
+    b.list.items += tasks[t].items;
+    if (stage == 0) mc.queue_ns_sum += static_cast<std::uint64_t>(now - tasks[t].queued_ns);
+  }
+  ++mc.batches;
+  mc.items += b.list.items;
+  Partition& p = machine.change(partition);
+  p.free_ns = std::max(p.free_ns, now + run);
+  hold(partition);
+  of_module(b.module).started(id);
+  Action a;
+  a.kind = ActionKind::dispatch;
+  a.batch = machine.handle(id);
+  actions.push(a);
+  return id;
+}
+
+void Scheduler::State::transfer(TaskId task, RouteId route, std::uint32_t stage, PartitionId from, PartitionId to,
+                                TimeNs start) noexcept {
+  const std::uint32_t request = tasks[task].request;
+  Action a;
+  a.kind = ActionKind::transfer;
+  a.request = ledger.handle(request);
+  a.token = ledger.request(request).token;
+  a.route = route;
+  a.module = tasks[task].module;
+  a.first_stage = stage;
+  a.from = from;
+  a.to = to;
+  a.start_ns = start;
+  actions.push(a);
+}
+
+// ---- started, ended ----
+
+void Scheduler::State::stage_started(BatchHandle handle, std::uint32_t stage) noexcept {
+  if (!machine.valid(handle) || machine.batch(handle.index).stage != stage) {
+    ++ledger.count().stale_events;
+    return;
+  }
+  Batch& b = machine.change_batch(handle.index);
+  b.begun = true;
+  b.started_ns = now;
+  const StageSpec& spec = plan_of(b).model.topology().routes[b.route].stages[stage];
+  const TimeNs late = now + spec.latency.p50_ns[b.list.items - 1] - b.stage_end_ns;
+  b.stage_end_ns += late;
+  b.expected_end_ns += late;
+  if (b.through) plan->sense.moved(b, late);
+  Partition& p = machine.change(b.path[stage]);
+  p.free_ns = std::max(p.free_ns, b.stage_end_ns);  // feedback: reality is later than planned
+}
+
+bool Scheduler::State::stage_finished(BatchHandle handle, std::uint32_t stage,
+                                      std::span<const TaskResult> results) noexcept {
+  if (!machine.valid(handle) || machine.batch(handle.index).stage != stage) {
+    ++ledger.count().stale_events;
+    return false;
+  }
+  Batch& b = machine.change_batch(handle.index);
+  const PartitionId at = b.path[stage];
+  Partition& p = machine.change(at);
+  insist(p.held > 0, "a partition ends a batch it does not hold");
+  --p.held;
+  PartitionCounters& counted = ledger.count().partitions[at];
+  --counted.running;
+  if (p.held == 0) p.free_ns = now;
+  const TimeNs ran = std::max<TimeNs>(0, now - b.started_ns);
+  counted.busy_ns += static_cast<std::uint64_t>(ran);
+  ledger.count().modules[b.module].busy_ns += static_cast<std::uint64_t>(ran);
+  const RouteSpec& route = plan_of(b).model.topology().routes[b.route];
+  plan->sense.learn(b.module, route.stages[stage].latency.p50_ns[b.list.items - 1], ran);
+  if (Discipline* d = discipline_of(b)) d->ended(handle.index, ran);
+  set_idle(at);
+  mark_partition(at);
+  if (b.state == BatchState::condemned) {
+    give_back(handle.index);
+    return false;
+  }
+  if (stage + 1 == b.stages) {
+    finish_tasks(handle.index, results);
+    return false;
+  }
+  if (!b.through) {
+    pass_on(handle.index);
+    return false;
+  }
+  const PartitionId next = b.path[stage + 1];
+  if (!machine.partition(next).up) {
+    give_back(handle.index);
+    return false;
+  }
+  ++b.stage;
+  b.begun = false;
+  const TimeNs moved = plan_of(b).model.link_ns(route.stages[stage].transfer_bytes * b.list.items, at, next);
+  b.started_ns = now + moved;
+  b.stage_end_ns = now + moved + route.stages[b.stage].latency.p50_ns[b.list.items - 1];
+  Partition& to = machine.change(next);
+  to.free_ns = std::max(to.free_ns, b.stage_end_ns);
+  hold(next);
+  return true;
+}
+
+void Scheduler::State::finish_tasks(std::uint32_t id, std::span<const TaskResult> results) noexcept {
+  const ModuleId module = machine.batch(id).module;
+  std::size_t i = 0;
+  for (TaskId t = machine.batch(id).list.first; t != kNone; ++i) {
+    const TaskId next = tasks[t].next_in_batch;
+    const std::uint32_t request = tasks[t].request;
+    TaskResult result{};
+    if (i < results.size()) {
+      result = results[i];
+    } else if (!results.empty()) {
+      result = {.ok = false, .reason = Reason::model_error, .fan_out = 0};
+    }
+    --ledger.change(request).placed;
+    release(t);
+    ++ledger.count().modules[module].tasks_run;
+    const bool alive = ledger.request(request).doom == Outcome::pending;
+    if (alive && result.ok) {
+      Progress& p = progress(request, module);
+      p.made += result.fan_out;
+      if (--p.tasks_left == 0) {
+        const RequestHandle handle = ledger.handle(request);
+        complete_module(request, module, true);
+        if (ledger.valid(handle)) settle(request);
+      }
+    } else if (alive) {
+      drop_request(request, Outcome::failed, result.reason, module);
+    } else {
+      settle(request);
+    }
+    t = next;
+  }
+  free_batch(id);
+}
+
+// A stage that is not the last has ended, and its tasks go on one by one, where their discipline has booked them.
+void Scheduler::State::pass_on(std::uint32_t id) noexcept {
+  Discipline* discipline = discipline_of(machine.batch(id));
+  for (TaskId t = machine.batch(id).list.first; t != kNone;) {
+    Task& task = tasks[t];
+    const TaskId next = task.next_in_batch;
+    const std::uint32_t request = task.request;
+    --ledger.change(request).placed;
+    task.batch = kNone;
+    task.state = TaskState::booked;
+    const bool alive = ledger.request(request).doom == Outcome::pending;
+    const bool goes_on = discipline != nullptr && discipline->passed(t, id, alive);
+    if (!alive) {
+      if (discipline == nullptr) task.state = TaskState::placed;  // booked with nobody
+      release(t);
+      settle(request);
+    } else if (!goes_on) {
+      enqueue(t);  // its way was lost meanwhile: once more from the start
+    }
+    t = next;
+  }
+  free_batch(id);
+}
+
+void Scheduler::State::free_batch(std::uint32_t id) noexcept {
+  const Batch& b = machine.batch(id);
+  if (Discipline* d = discipline_of(b)) d->freed(id);
+  if (b.through) plan->sense.ended(b);
+  --plans[b.plan]->batches;
+  if (machine.batches_left() == 0) {  // whoever waited for a slot
+    for (LaneId l = 0; l < plan->lanes.size(); ++l) {
+      if (plan->lanes[l].tasks > 0) mark(l);
+    }
+  }
+  machine.free_batch(id);
+}
+
+// ---- lost ----
+
+// One of these requests may be what ended it. They are tried once more, each alone, so that the second loss convicts
+// one.
+void Scheduler::State::blame(const Batch& batch) noexcept {
+  for (TaskId t = batch.list.first; t != kNone; t = tasks[t].next_in_batch) {
+    Request& r = ledger.change(tasks[t].request);
+    if (std::exchange(r.death, losses) != losses) ++r.deaths;
+  }
+}
+
+void Scheduler::State::give_back(std::uint32_t id) noexcept {
+  const ModuleId module = machine.batch(id).module;
+  const ModuleModel& m = plan->model.module(module);
+  Discipline* discipline = discipline_of(machine.batch(id));
+  for (TaskId t = machine.batch(id).list.first; t != kNone;) {
+    const TaskId next = tasks[t].next_in_batch;
+    Task& task = tasks[t];
+    const std::uint32_t request = task.request;
+    --ledger.change(request).placed;
+    if (discipline != nullptr) discipline->forget(t);
+    const bool slack = task.give_up_ns == kNever || now + m.least_ns + m.after_least_ns <= task.give_up_ns;
+    const bool alive = ledger.request(request).doom == Outcome::pending;
+    const bool poison = ledger.request(request).deaths >= kMaxDeaths;
+    if (alive && task.retries < kMaxRetries && slack && !poison) {
+      ++task.retries;
+      ++ledger.count().retries;
+      enqueue(t);
+    } else {
+      release(t);
+      if (alive) {
+        drop_request(request, Outcome::failed, poison ? Reason::poison : Reason::partition_lost, module);
+      } else {
+        settle(request);
+      }
+    }
+    t = next;
+  }
+  free_batch(id);
+}
+
+void Scheduler::State::retry(TaskId t) noexcept {
+  ++ledger.count().retries;
+  if (++tasks[t].retries <= kMaxRetries) {
+    enqueue(t);
+  } else {
+    drop_request(tasks[t].request, Outcome::failed, Reason::partition_lost, tasks[t].module);
+  }
+}
+
+void Scheduler::State::partition_lost(PartitionId id) noexcept {
+  if (id >= machine.partitions() || !machine.partition(id).up) {
+    ++ledger.count().stale_events;
+    return;
+  }
+  Partition& p = machine.change(id);
+  p.up = false;
+  p.held = 0;
+  p.free_ns = now;
+  ++losses;
+  PartitionCounters& counted = ledger.count().partitions[id];
+  ++counted.lost;
+  counted.up = false;
+  counted.running = 0;
+  set_idle(id);
+  for (std::uint32_t i = 0; i < machine.batches(); ++i) {
+    Batch& b = machine.change_batch(i);
+    if (b.state == BatchState::free) continue;
+    const auto stage = b.path.begin() + b.stage, end = b.path.begin() + b.stages;
+    if (*stage == id) {
+      if (b.begun) blame(b);
+      give_back(i);
+    } else if (b.through && std::find(stage, end, id) != end) {
+      b.state = BatchState::condemned;  // another partition still works on it: its end must be proven first
+    }
+  }
+  const ComponentId c = plan->model.component_of_partition(id);
+  if (c == kNone) return;
+  plan->disciplines[c]->partition(id, false);
+  if (!plan->disciplines[c]->binds()) return;
+  for (ServerId s : plan->lanes.of_partition(id)) reassign(plan->lanes.server(s).lane);
+}
+
+void Scheduler::State::partition_ready(PartitionId id) noexcept {
+  if (id >= machine.partitions() || machine.partition(id).up) {
+    ++ledger.count().stale_events;
+    return;
+  }
+  Partition& p = machine.change(id);
+  p.up = true;
+  p.held = 0;
+  p.free_ns = now;
+  ledger.count().partitions[id].up = true;
+  set_idle(id);
+  mark_partition(id);
+  if (const ComponentId c = plan->model.component_of_partition(id); c != kNone)
+    plan->disciplines[c]->partition(id, true);
+}
+
+// All that waits in the lane is placed anew.
+void Scheduler::State::reassign(LaneId id) noexcept {
+  Lane& lane = plan->lanes.change(id);
+  for (TaskId t = lane.forming.first; t != kNone; t = lane.forming.first) {
+    lane.forming.first = tasks[t].next_in_batch;
+    enqueue(t);
+  }
+  lane.forming = TaskList{};
+  for (std::uint32_t n = lane.tasks; n > 0; --n) {
+    const auto top = static_cast<std::size_t>(std::bit_width(lane.classes) - 1);
+    const TaskId t = lane.arrivals[top].front();
+    dequeue(t);
+    enqueue(t);
+  }
+}
+
+}  // namespace leat::core

@@ -1,0 +1,149 @@
+// What stands behind the door (scheduler.h): the rooms, put together, and the flows from an event through them to
+// actions. Every flow is one way: event -> ledger -> queue -> the component's policy -> machine -> actions.
+//
+//   life.cpp      a request: submitted, its DAG, dropped, answered       batches.cpp   sent, moved on, ended, lost
+//   pump.cpp      who is asked, when, and the clock                      replace.cpp   another plan, under load
+//   scheduler.cpp the door
+//
+// Rooms:  model/ what a plan says      ledger/ streams, requests, answers      machine/ partitions, batches
+//         queue/ tasks in lanes        sense/  what is observed                policy/  who decides, behind one seam
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/core/ledger/actions.h"
+#include "engine/core/ledger/ledger.h"
+#include "engine/core/ledger/shares.h"
+#include "engine/core/machine/machine.h"
+#include "engine/core/model/model.h"
+#include "engine/core/policy/seam.h"
+#include "engine/core/queue/lanes.h"
+#include "engine/core/scheduler.h"
+#include "engine/core/sense/sense.h"
+
+namespace leat::core {
+
+inline constexpr std::uint8_t kMaxRetries = 3;
+inline constexpr std::uint8_t kMaxDeaths = 2;  // partitions lost while running one request, which is then poison
+
+// Everything that belongs to one plan. Made off the scheduler's thread; one of them is in force.
+struct InForce {
+  InForce(const Topology& topology, const Policy& policy, const Limits& limits, Scheduler::State& core);
+
+  Model model;
+  Lanes lanes;
+  Sense sense;
+  std::vector<std::unique_ptr<Discipline>> disciplines;  // by ComponentId
+  std::vector<LaneId> dirty_lanes;
+  std::uint32_t batches = 0;  // on their way that were formed under it
+};
+
+// Every plan speaks of as many partitions as the machine has.
+[[nodiscard]] Topology padded(Topology t, std::size_t partitions);
+
+struct Scheduler::State final : Verbs {
+  State(const Topology& topology, const Policy& policy, const Limits& limits);
+
+  // ---- life.cpp ----
+  RequestHandle submit(const Submission& s) noexcept;
+  void close_stream(StreamId id, Reason reason) noexcept;
+  [[nodiscard]] bool make_room(const Submission& s, TimeNs capture) noexcept;
+  void begin(std::uint32_t request) noexcept;
+  void activate(std::uint32_t request, ModuleId module) noexcept;
+  void complete_module(std::uint32_t request, ModuleId module, bool ran) noexcept;
+  [[nodiscard]] bool branch_taken(const Request& r, ModuleId module) const noexcept;
+  void drop_request(std::uint32_t request, Outcome outcome, Reason reason, ModuleId where) noexcept;
+  void settle(std::uint32_t request) noexcept;  // answers a doomed or complete request nothing of which runs
+  void enqueue(TaskId task) noexcept;
+  void dequeue(TaskId task) noexcept;
+  void release(TaskId task) noexcept;  // from whatever it is in; frees it
+  void watch() noexcept;               // answers what a discipline has left undecided far too long
+  [[nodiscard]] Progress& progress(std::uint32_t request, ModuleId module) noexcept {
+    return ledger.progress(request, plan->model.module(module).local);
+  }
+
+  // ---- batches.cpp ----
+  void stage_started(BatchHandle handle, std::uint32_t stage) noexcept;
+  bool stage_finished(BatchHandle handle, std::uint32_t stage, std::span<const TaskResult> results) noexcept;
+  void finish_tasks(std::uint32_t batch, std::span<const TaskResult> results) noexcept;
+  void pass_on(std::uint32_t batch) noexcept;
+  void partition_lost(PartitionId partition) noexcept;
+  void partition_ready(PartitionId partition) noexcept;
+  void reassign(LaneId lane) noexcept;
+  void blame(const Batch& batch) noexcept;       // its partition was lost while it ran there
+  void give_back(std::uint32_t batch) noexcept;  // a lost batch's tasks: retried while slack allows, else failed
+  void free_batch(std::uint32_t batch) noexcept;
+  void place(std::uint32_t batch, TaskId task) noexcept;
+  void hold(PartitionId partition) noexcept;
+  [[nodiscard]] const InForce& plan_of(const Batch& b) const noexcept { return *plans[b.plan]; }
+  [[nodiscard]] Discipline* discipline_of(const Batch& b) noexcept {  // nullptr: that plan is no longer in force
+    return b.plan == plan_number ? &of_module(b.module) : nullptr;
+  }
+
+  // ---- pump.cpp ----
+  void touch(TimeNs at) noexcept;
+  void advance() noexcept;
+  void pump() noexcept;
+  void expire(LaneId lane) noexcept;
+  void mark(LaneId lane) noexcept;
+  void mark_partition(PartitionId partition) noexcept;
+  void set_idle(PartitionId partition) noexcept;
+  void want_timer(TimeNs at) noexcept { timer = at < timer ? at : timer; }
+  [[nodiscard]] TimeNs earliest_timer() const noexcept;
+  [[nodiscard]] Discipline& of_module(ModuleId m) noexcept { return *plan->disciplines[plan->model.component_of(m)]; }
+
+  // ---- Verbs, in batches.cpp and pump.cpp ----
+  void drop(TaskId task, Reason reason) noexcept override;
+  void take(TaskId task) noexcept override;
+  std::uint32_t start(LaneId lane, ServerId server, TimeNs start, const Path& path) noexcept override;
+  void wake(LaneId lane, TimeNs at) noexcept override;
+  void wake_at(TimeNs at) noexcept override { want_timer(at); }
+  void keep_idle(PartitionId partition, TimeNs until) noexcept override;
+  void idled_on_purpose() noexcept override { ++ledger.count().idled_on_purpose; }
+  void ask(PartitionId partition) noexcept override { mark_partition(partition); }
+  void ask_lane(LaneId lane) noexcept override { mark(lane); }
+  void book(TaskId task) noexcept override;
+  void retry(TaskId task) noexcept override;
+  std::uint32_t send(RouteId route, std::uint32_t stage, PartitionId partition, std::span<const TaskId> tasks,
+                     TimeNs run) noexcept override;
+  void transfer(TaskId task, RouteId route, std::uint32_t stage, PartitionId from, PartitionId to,
+                TimeNs start) noexcept override;
+
+  // ---- replace.cpp ----
+  [[nodiscard]] bool replace(ReadyPlanPtr& next) noexcept;
+  void collect_unsent() noexcept;
+  void detach(TaskId task) noexcept;
+
+  // ---- scheduler.cpp ----
+  [[nodiscard]] bool next_action(Action& out) noexcept;
+  void check() const;
+
+  // ---- the rooms ----
+  const Policy policy;  // for the disciplines' constructors alone
+  const Limits limits;
+  TimeNs now = 0;
+  TimeNs timer = kNever;     // no planned moment is before this
+  TimeNs watch_ns = kNever;  // when watch() has something to look at
+  Actions actions;
+  Ledger ledger;
+  Machine machine;
+  Shares shares;
+  Pool<Task> tasks;
+  std::uint64_t serial = 0;
+  std::uint32_t losses = 0;    // of partitions
+  std::uint32_t deferred = 0;  // partitions that are kept idle
+
+  std::array<ReadyPlanPtr, 4> plans;  // the one in force, and those that batches still run under
+  std::uint32_t plan_number = 0;
+  InForce* plan = nullptr;
+
+  std::vector<PartitionId> dirty_partitions;
+  std::vector<std::uint8_t> partition_dirty;
+  std::vector<TaskRef> scratch_tasks;
+  std::vector<TaskId> unsent;  // while a plan is replaced
+};
+
+}  // namespace leat::core

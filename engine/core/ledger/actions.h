@@ -1,0 +1,33 @@
+// What the scheduler asks of its driver, in order: a ring of fixed size. Spans are filled when an action is taken.
+#pragma once
+
+#include <vector>
+
+#include "engine/core/insist.h"
+#include "engine/core/scheduler.h"
+
+namespace leat::core {
+
+class Actions {
+ public:
+  explicit Actions(std::size_t limit) : ring_(limit) {}
+  void push(const Action& action) noexcept {
+    insist(count_ < ring_.size(), "the driver does not take its actions");
+    const std::size_t at = first_ + count_;
+    ring_[at < ring_.size() ? at : at - ring_.size()] = action;
+    ++count_;
+  }
+  [[nodiscard]] bool pop(Action& out) noexcept {
+    if (count_ == 0) return false;
+    out = ring_[first_];
+    if (++first_ == ring_.size()) first_ = 0;
+    --count_;
+    return true;
+  }
+
+ private:
+  std::vector<Action> ring_;
+  std::size_t first_ = 0, count_ = 0;
+};
+
+}  // namespace leat::core

@@ -1,0 +1,164 @@
+// What a lane does with its tasks.
+#include <algorithm>
+#include <cmath>
+
+#include "engine/core/policy/reserved.h"
+
+namespace leat::core {
+namespace {
+
+constexpr std::uint32_t kGrowTries = 12;  // unsent batches looked at before a task is booked alone
+constexpr std::int64_t kLostTasks = 128;  // what a module loses is smoothed over so many tasks
+
+bool fits(const RouteSpec& route, std::uint32_t items) {
+  return std::all_of(route.stages.begin(), route.stages.end(),
+                     [&](const StageSpec& s) { return core::fits(s, items); });
+}
+
+}  // namespace
+
+// Books what waits there; then nobody is to be asked.
+ServerId Reserved::offer(LaneId id) noexcept {
+  const Lane& lane = view_.lanes[id];
+  const std::uint32_t least = kMaxStages * (kGrowItems + 1);
+  for (RouteId r : view_.topology().modules[lane.module].routes) {
+    for (const StageSpec& stage : view_.route(r).stages) {
+      for (PartitionId p : stage.pool) {
+        timelines_[p].expire(view_.now);
+        if (view_.topology().hosts.empty()) continue;
+        up_[view_.topology().partitions[p].host].expire(view_.now);
+        down_[view_.topology().partitions[p].host].expire(view_.now);
+      }
+    }
+  }
+  while (lane.tasks > 0 && bookings_.left() > std::max<std::uint32_t>(least, kMaxBatch)) {
+    const TaskId t = next_task(lane);
+    const TimeNs bound =
+        task(t).give_up_ns == kNever
+            ? kNever
+            : task(t).deadline_ns - view_.model.module(lane.module).after_least_ns - room_after(lane.module);
+    const Booked done = policy_.batch == Batching::search_down ? book_as_printed(id, t, bound)
+                        : policy_.batch == Batching::reactive  ? book_entry(lane, t, bound)
+                                                               : book_alone(lane, t, bound);
+    if (done == Booked::wait) return kNone;
+    std::int64_t& lost = lost_ppm_[lane.module];
+    lost += ((done == Booked::late ? 1'000'000 : 0) - lost) / kLostTasks;
+    if (done == Booked::late) can_.drop(t, Reason::unreachable);
+  }
+  return kNone;
+}
+
+// Ours: the task alone, on the route with the least waiting that is in time; before it would wait, a batch may grow.
+Reserved::Booked Reserved::book_alone(const Lane& lane, TaskId id, TimeNs bound) noexcept {
+  const std::uint32_t items = task(id).items;
+  PathPlan best;
+  bool any = false;
+  for (RouteId r : view_.topology().modules[lane.module].routes) {
+    if (!fits(view_.route(r), items)) continue;
+    any = true;
+    const PathPlan plan = probe_path(r, items, bound, true, true);
+    if (plan.end_ns == kNever) continue;
+    const bool in_time = plan.end_ns <= bound, had = best.end_ns <= bound;
+    if (best.end_ns == kNever || (in_time != had ? in_time : plan.wait_ns < best.wait_ns)) best = plan;
+  }
+  if (best.end_ns == kNever)
+    return any ? Booked::wait : Booked::late;  // nobody is up; or nobody can hold so many items
+  const TimeNs room = best.wait_ns > 0 && bound != kNever ? room_to_grow(best.route) : 0;
+  const bool late = best.end_ns + room > bound;
+  if (late || best.legs[0].start_ns > view_.now) {
+    if (grow_some(lane, id, bound)) return Booked::done;
+    if (!late)
+      best = probe_path(best.route, items, bound, true,
+                        true);  // as before, but a booking that was put back has another id
+  }
+  const bool through = view_.route(best.route).stages.size() > 2 && best.wait_ns > 0;
+  if (through ? !book_through(id, best, bound, bound - room) : late) return Booked::late;
+  can_.book(id);
+  if (!through) book_path(id, best, bound);
+  return Booked::done;
+}
+
+// Tries the unsent first-stage batches of the module, soonest first.
+bool Reserved::grow_some(const Lane& lane, TaskId id, TimeNs bound) noexcept {
+  for (RouteId r : view_.topology().modules[lane.module].routes) {
+    const StageSpec& stage = view_.route(r).stages.front();
+    TimeNs last_start = view_.now;
+    PartitionId last_partition = kNone;
+    for (std::uint32_t tries = 0; tries < kGrowTries; ++tries) {
+      BookingId soonest = kNone;
+      for (PartitionId p : stage.pool) {
+        if (!usable(p)) continue;
+        for (BookingId b = first_[p]; b != kNone; b = bookings_[b].next) {
+          const Booking& c = bookings_[b];
+          const bool after =
+              c.start_ns > last_start || (c.start_ns == last_start && last_partition != kNone && p > last_partition);
+          if (c.state != BookingState::planned || c.route != r || c.stage != 0 || c.start_ns <= view_.now || !after)
+            continue;
+          const std::uint32_t items = c.items + task(id).items;
+          if (!fits(stage, items) || may_grow_[r][items] == 0) continue;
+          const TimeNs end = c.start_ns + duration(view_.route(r), 0, items);
+          if (c.next != kNone && bookings_[c.next].start_ns < end) continue;  // another stands behind it
+          if (soonest == kNone || c.start_ns < bookings_[soonest].start_ns) soonest = b;
+          break;  // later ones of this partition come after
+        }
+      }
+      if (soonest == kNone) break;
+      last_start = bookings_[soonest].start_ns;
+      last_partition = bookings_[soonest].partition;
+      if (!grow({.partition = last_partition, .join = soonest}, id, bound)) continue;
+      can_.book(id);
+      return true;
+    }
+  }
+  return false;
+}
+
+// PPipe, Algorithm 1: the pipeline with the least waiting at its planned batch; then the largest batch from there down
+// that is in time for the oldest; then drop, wait or dispatch.
+Reserved::Booked Reserved::book_as_printed(LaneId at, TaskId head, TimeNs bound) noexcept {
+  const Lane& lane = view_.lanes[at];
+  PathPlan plan;
+  for (RouteId r : view_.topology().modules[lane.module].routes) {
+    const PathPlan p = probe_path(r, view_.route(r).batch, bound, false, false);
+    if (p.wait_ns < plan.wait_ns) plan = p;
+  }
+  if (plan.end_ns == kNever) return Booked::wait;
+  const RouteId route = plan.route;
+  std::uint32_t n = view_.route(route).batch;
+  if (n < task(head).items) return Booked::late;
+  while (plan.end_ns > bound) {
+    if (--n < task(head).items) return Booked::late;
+    plan = probe_path(route, n, bound, false, false);
+  }
+  if (lane.items < n) {
+    const PathPlan more = probe_path(route, lane.items + 1, bound, false, false);
+    const TimeNs last_safe = bound == kNever ? view_.now : view_.now + (bound - more.end_ns) + more.wait_ns;
+    if (last_safe > view_.now) {
+      can_.wake(at, last_safe);
+      return Booked::wait;
+    }
+    n = lane.items;
+    plan = probe_path(route, n, bound, false, false);
+    if (plan.end_ns > bound) return Booked::late;
+  }
+  const std::size_t stages = view_.route(route).stages.size();
+  std::array<TimeNs, kMaxStages> depart{}, each{};  // on the links the members follow one another
+  for (std::size_t k = 1; k < stages; ++k) {
+    depart[k] = plan.legs[k].depart_ns;
+    each[k] = (plan.legs[k].arrive_ns - plan.legs[k].depart_ns) / n;
+  }
+  std::uint32_t booked = 0;
+  for (TaskId t = head; t != kNone && booked + task(t).items <= n; t = next_task(lane)) {
+    for (std::size_t k = 0; k < stages; ++k) {
+      if (booked > 0) plan.legs[k].join = itineraries_[head].legs[k].booking;
+      plan.legs[k].depart_ns = depart[k];
+      plan.legs[k].arrive_ns = depart[k] += each[k] * task(t).items;
+    }
+    booked += task(t).items;
+    can_.book(t);
+    book_path(t, plan, bound);
+  }
+  return Booked::done;
+}
+
+}  // namespace leat::core

@@ -1,0 +1,224 @@
+#include "engine/core/policy/reserved.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace leat::core {
+namespace {
+
+constexpr std::int64_t kPaceReplanned = 30;  // permille: batches are planned again
+
+}  // namespace
+
+Reserved::Reserved(const View& view, Verbs& can, const Component& component, const Policy& policy, const Limits& limits)
+    : Discipline(view, can, component),
+      policy_(policy),
+      bookings_(limits.tasks),
+      itineraries_(limits.tasks),
+      booking_of_(limits.batches, kNone),
+      timelines_(view_.model, component_),
+      up_(view_.topology().hosts.size(), Timeline(kIntervals)),
+      down_(up_),
+      first_(view_.model, component_),
+      growth_ns_(view_.topology().routes.size()),
+      lost_ppm_(view_.model, component_),
+      planned_pace_(view_.model, component_) {
+  for (const RouteSpec& route : view_.topology().routes)
+    may_grow_.emplace_back(route.stages.front().latency.p50_ns.size() + 1, 0);
+  for (PartitionId p : component_.partitions) {
+    timelines_[p] = Timeline(kIntervals);
+    first_[p] = kNone;
+  }
+  for (ModuleId m : component_.modules) plan_growth(m);
+}
+
+TaskId Reserved::next_task(const Lane& lane) const noexcept {
+  if (lane.classes == 0) return kNone;
+  const std::uint8_t top = view_.top_class(lane);
+  return policy_.order == Order::fcfs ? lane.arrivals[top].front() : lane.queue[top].front();
+}
+
+// ---- sending, passing on, losing ----
+
+// Feedback: the partition will not be free before `at`. What is booked there until then moves back, so that its
+// timeline tells the truth and waiting batches can still grow.
+void Reserved::postpone(PartitionId p, TimeNs at) noexcept {
+  if (!books_ahead()) return;
+  Timeline& timeline = timelines_[p];
+  for (BookingId id = first_[p]; id != kNone; id = bookings_[id].next) {
+    Booking& b = bookings_[id];
+    if (b.state != BookingState::planned) continue;
+    if (b.start_ns >= at) return;
+    const TimeNs length = b.end_ns - b.start_ns;
+    insist(timeline.reserve(std::max(b.end_ns, at), at + length), "a timeline is full");
+    b.start_ns = at;
+    b.end_ns = at += length;
+  }
+}
+
+// Sends the first booking of the partition whose time has come and whose features are made; gives up what became too
+// late.
+bool Reserved::next(PartitionId p) noexcept {
+  for (BookingId id = first_[p]; id != kNone;) {
+    Booking& b = bookings_[id];
+    const BookingId next = b.next;
+    if (b.due_ns > view_.now) {
+      can_.wake_at(b.start_ns);
+      return false;
+    }
+    if (b.state == BookingState::sent && b.end_ns < view_.now && books_ahead()) {  // it runs over, who knows how long
+      move_end(b, view_.now + (b.end_ns - b.start_ns) / 8 + 1);
+      postpone(p, b.end_ns);
+    } else if (b.state == BookingState::planned) {
+      const std::uint32_t generation = bookings_.generation(id);
+      drop_late(id);
+      const bool live = bookings_.valid(id, generation);
+      if (live && b.unmade == 0 && view_.idle(p) && view_.machine.batches_left() > 0) {
+        send(id);
+        return false;  // the rest when that has ended
+      }
+      if (live && b.start_ns > view_.now) can_.wake_at(b.start_ns);
+      if (live && b.bound_ns > view_.now && b.bound_ns != kNever) can_.wake_at(b.bound_ns);
+    }
+    id = next;
+  }
+  return false;
+}
+
+void Reserved::drop_late(BookingId id) noexcept {
+  if (policy_.drop == Drop::none) return;
+  const Booking& b = bookings_[id];
+  const RouteSpec& route = view_.route(b.route);
+  TimeNs rest = 0;
+  for (std::size_t k = b.stage + 1; k < route.stages.size(); ++k) rest += duration(route, k, 1);
+  const std::uint32_t generation = bookings_.generation(id);
+  for (TaskId t = b.first; t != kNone;) {
+    const TimeNs end = view_.now + duration(route, b.stage, b.items) + rest;
+    // A task whose earlier stage still runs is looked at again when that has ended.
+    if (task(t).give_up_ns == kNever || task(t).state != TaskState::booked || end <= task(t).deadline_ns) {
+      t = itineraries_[t].legs[b.stage].next;
+      continue;
+    }
+    can_.drop(t, Reason::unreachable);
+    if (!bookings_.valid(id, generation)) return;  // it went with its last member
+    t = b.first;                                   // a request's other tasks went too
+  }
+}
+
+void Reserved::send(BookingId id) noexcept {
+  Booking& booking = bookings_[id];
+  const RouteSpec& route = view_.route(booking.route);
+  const TimeNs run = duration(route, booking.stage, booking.items), now = view_.now;
+  std::array<TaskId, kMaxBatch> members;  // they stand newest first; a batch is oldest first
+  std::size_t n = booking.tasks;
+  for (TaskId t = booking.first; t != kNone; t = itineraries_[t].legs[booking.stage].next) members[--n] = t;
+  booking.state = BookingState::sent;
+  const std::uint32_t batch =
+      can_.send(booking.route, booking.stage, booking.partition, {members.data(), booking.tasks}, run);
+  booking_of_[batch] = id;
+  if (booking.start_ns > now) {  // it had been postponed too far
+    insist(timelines_[booking.partition].release(booking.start_ns, booking.end_ns), "a timeline is full");
+    booking.start_ns = booking.end_ns = now;
+  }
+  if (now + run > booking.end_ns) move_end(booking, now + run);  // feedback: it starts later than booked
+  postpone(booking.partition, booking.end_ns);
+}
+
+// ---- what the core tells ----
+
+void Reserved::ended(std::uint32_t batch, TimeNs) noexcept {
+  const ModuleId m = view_.machine.batch(batch).module;
+  if (!policy_.forecast || std::abs(view_.sense.module(m).pace_permille - planned_pace_[m]) < kPaceReplanned) return;
+  plan_growth(m);
+}
+
+void Reserved::freed(std::uint32_t batch) noexcept {
+  if (booking_of_[batch] == kNone) return;
+  close_booking(booking_of_[batch]);
+  booking_of_[batch] = kNone;
+}
+
+void Reserved::forget(TaskId t) noexcept {
+  unbook(t, 0);
+  itineraries_[t] = Itinerary{};
+}
+
+// A stage that is not the last has ended: the task's features go where it is booked next.
+bool Reserved::passed(TaskId t, std::uint32_t id, bool alive) noexcept {
+  const Batch& batch = view_.machine.batch(id);
+  const std::uint32_t k = batch.stage;
+  itineraries_[t].legs[k] = Leg{};
+  const Leg& leg = itineraries_[t].legs[k + 1];
+  if (!alive) {
+    if (leg.booking != kNone) --bookings_[leg.booking].unmade;
+    return true;
+  }
+  const bool reactive = policy_.batch == Batching::reactive;
+  if (leg.booking == kNone && !(reactive && book_next(t, batch.route, k + 1))) return false;
+  Booking& to = bookings_[leg.booking];
+  if (--to.unmade == 0) can_.ask(to.partition);
+  can_.transfer(t, batch.route, k, batch.path[k], to.partition, std::max(view_.now, leg.depart_ns));
+  return true;
+}
+
+// What was booked on a partition that is gone starts again elsewhere while slack allows. Where one comes, everything
+// that waits is looked at: later stages have no servers of their own.
+void Reserved::partition(PartitionId p, bool up) noexcept {
+  if (up) {
+    const Partition& now_held = view_.machine.partition(p);  // by the plan before this one
+    if (now_held.held > 0) (void)timelines_[p].reserve(view_.now, now_held.free_ns);
+    for (ModuleId m : component_.modules) can_.ask_lane(view_.lanes.first(m));
+    return;
+  }
+  for (BookingId id = first_[p]; id != kNone;) {
+    if (bookings_[id].state != BookingState::planned) {
+      id = bookings_[id].next;
+      continue;
+    }
+    const TaskId t = bookings_[id].first;
+    unbook(t, 0);
+    id = first_[p];                                         // the list has changed
+    if (task(t).state == TaskState::booked) can_.retry(t);  // else an earlier stage of it runs: passed() finds it a way
+  }
+}
+
+void Reserved::advance() noexcept {
+  for (PartitionId p : component_.partitions) {
+    if (first_[p] != kNone) can_.ask(p);
+  }
+}
+
+TimeNs Reserved::next_timer() const noexcept {
+  TimeNs at = kNever;
+  for (PartitionId p : component_.partitions) {
+    for (BookingId id = first_[p]; id != kNone; id = bookings_[id].next) {
+      const Booking& b = bookings_[id];
+      if (b.start_ns > view_.now) {
+        at = std::min(at, b.start_ns);
+        break;
+      }
+      if (b.state == BookingState::planned && b.bound_ns > view_.now) at = std::min(at, b.bound_ns);
+    }
+  }
+  return at;
+}
+
+// Every booking stands in its partition's list and has the members that name it.
+void Reserved::check() const {
+  for (PartitionId p : component_.partitions) {
+    BookingId before = kNone;
+    for (BookingId id = first_[p]; id != kNone; before = id, id = bookings_[id].next) {
+      const Booking& b = bookings_[id];
+      insist(b.state != BookingState::free && b.partition == p && b.previous == before, "a partition's bookings");
+      if (b.state != BookingState::planned) continue;
+      std::uint32_t n = 0, items = 0;
+      for (TaskId t = b.first; t != kNone && n <= b.tasks; t = itineraries_[t].legs[b.stage].next, ++n) {
+        insist(itineraries_[t].legs[b.stage].booking == id && task(t).state != TaskState::free, "a booking's member");
+        items += task(t).items;
+      }
+      insist(n == b.tasks && n > 0 && items == b.items, "a booking's members");
+    }
+  }
+}
+
+}  // namespace leat::core

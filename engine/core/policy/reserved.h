@@ -1,0 +1,192 @@
+// Reservations: PPipe's data plane (section 5.4, appendix A.3, Algorithms 1-2), and ours, which commits early and
+// grows.
+//
+// A task gets, when it is queued, an itinerary: for each stage of one route a partition, a time there, and the links'
+// time between. A booking is one batch-to-be of one stage on one partition; it is sent to the worker when its time has
+// come and its members' features are made. Until then it may still change.
+//
+//   search_down (PPipe): a whole batch is booked on a whole path, as printed in Algorithm 1.
+//   any other batching (ours): each task is booked alone on arrival, then
+//     - the first stage's partition is the one whose uplink can have sent the features first;
+//     - GROW: an unsent first-stage batch takes one task more, where the route's rate gains by it (may_grow), and its
+//       members' later stages are booked anew. A batch may so be split after its first stage: nothing is gathered or
+//       copied.
+//     - JOIN: at a later stage an unsent batch takes one task more, if its features arrive before that batch starts; at
+//     an inner
+//       stage its members' later stages are booked anew.
+//     - ROOM: while a module loses tasks, who has to wait must be in time even when the batches on its way have grown.
+//     Else a queue
+//       filled up to the last moment consists of batches too late to grow, and stays so.
+//
+// Feedback correction: a batch that starts or ends elsewhen than booked moves its reservation; ours moves those behind
+// it too, and takes durations at the module's pace.
+// growth.cpp: what may grow; probe.cpp: where a task could go; booking.cpp: itineraries booked, changed, given back;
+// entry.cpp: what a lane does with its tasks; reactive.cpp: PPipe's ablation; reserved.cpp: the seam's operations.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "engine/core/policy/seam.h"
+#include "engine/core/policy/timeline.h"
+
+namespace leat::core {
+
+using BookingId = std::uint32_t;
+
+enum class BookingState : std::uint8_t { free, planned, sent };
+
+struct Booking {
+  BookingState state = BookingState::free;
+  RouteId route = 0;
+  std::uint32_t stage = 0;
+  PartitionId partition = 0;
+  TimeNs start_ns = 0, end_ns = 0;
+  TimeNs due_ns = 0;     // its start before it was postponed
+  TaskId first = kNone;  // members, by Leg::next
+  std::uint32_t tasks = 0, items = 0;
+  std::uint32_t unmade = 0;                  // members whose previous stage has not ended
+  TimeNs bound_ns = kNever;                  // the last stage must end by then for every member
+  BookingId previous = kNone, next = kNone;  // at its partition, by start
+};
+
+struct Leg {
+  BookingId booking = kNone;
+  TaskId next = kNone;                  // in the booking
+  TimeNs depart_ns = 0, arrive_ns = 0;  // its features on the links
+};
+
+struct Itinerary {
+  std::array<Leg, kMaxStages> legs{};
+};
+
+// A leg as probed: where it would be booked.
+struct LegPlan {
+  PartitionId partition = kNone;
+  BookingId join = kNone;  // kNone: a booking of its own
+  TimeNs depart_ns = 0, arrive_ns = 0, start_ns = 0, end_ns = 0;
+};
+struct PathPlan {
+  RouteId route = kNone;
+  TimeNs end_ns = kNever, wait_ns = kNever;
+  std::array<LegPlan, kMaxStages> legs{};
+};
+
+// Where a member's later stages were booked before its batch was to grow.
+struct KeptLegs {
+  TaskId task = kNone;
+  TimeNs bound_ns = kNever;
+  std::array<LegPlan, kMaxStages> legs{};  // partition, start, end, and on the links; from the stage after it on
+};
+
+inline constexpr std::uint32_t kGrowItems = 8;  // a grown batch has at most this many members
+
+// A stage's table reaches that far.
+[[nodiscard]] inline bool fits(const StageSpec& stage, std::uint32_t items) noexcept {
+  return items <= stage.latency.p50_ns.size();
+}
+
+// items + more in one batch, or items alone: at least 5 % more per second?
+[[nodiscard]] inline bool gains(const StageSpec& stage, std::uint32_t items, std::uint32_t more) noexcept {
+  return stage.latency.p50_ns[items - 1] * (items + more) * 100 >= stage.latency.p50_ns[items + more - 1] * items * 105;
+}
+
+class Reserved final : public Discipline {
+ public:
+  Reserved(const View& view, Verbs& can, const Component& component, const Policy& policy, const Limits& limits);
+
+  [[nodiscard]] bool keeps_late() const noexcept override { return policy_.drop == Drop::none; }
+  ServerId offer(LaneId lane) noexcept override;
+  bool next(PartitionId partition) noexcept override;
+  void ended(std::uint32_t batch, TimeNs ran) noexcept override;
+  void freed(std::uint32_t batch) noexcept override;
+  bool passed(TaskId task, std::uint32_t batch, bool alive) noexcept override;
+  void withdraw(TaskId task) noexcept override { unbook(task, 0); }
+  void forget(TaskId task) noexcept override;
+  void partition(PartitionId partition, bool up) noexcept override;
+  void advance() noexcept override;
+  [[nodiscard]] TimeNs next_timer() const noexcept override;
+  void check() const override;
+
+ private:
+  enum class Booked : std::uint8_t { done, late, wait };
+  static constexpr std::size_t kIntervals = 512;
+  static constexpr std::size_t kChanges = 64;  // one decision changes one timeline at most this often
+
+  [[nodiscard]] const Task& task(TaskId id) const noexcept { return view_.tasks[id]; }
+  [[nodiscard]] TimeNs free_ns(PartitionId p) const noexcept { return view_.machine.partition(p).free_ns; }
+  // Our reservations: neither PPipe's as printed nor its ablation.
+  [[nodiscard]] bool books_ahead() const noexcept {
+    return policy_.batch != Batching::search_down && policy_.batch != Batching::reactive;
+  }
+  [[nodiscard]] TimeNs duration(const RouteSpec& route, std::size_t k, std::uint32_t items) const noexcept {
+    const TimeNs run = route.stages[k].latency.p50_ns[items - 1];
+    return policy_.forecast ? view_.sense.module(route.module).paced(run) : run;
+  }
+
+  // growth.cpp
+  void plan_growth(ModuleId module) noexcept;
+  [[nodiscard]] TimeNs room_to_grow(RouteId route) const noexcept;
+  [[nodiscard]] TimeNs room_after(ModuleId module) const noexcept;
+
+  // probe.cpp: nothing changes
+  [[nodiscard]] TimeNs stage_link_ns(const RouteSpec& route, std::size_t k, std::uint32_t items) const noexcept;
+  [[nodiscard]] bool usable(PartitionId partition) const noexcept;
+  [[nodiscard]] bool booked_on(const Booking& booking) const noexcept;
+  void travel(const RouteSpec& route, std::size_t k, PartitionId from, TimeNs made, std::uint32_t items,
+              LegPlan& leg) const noexcept;
+  [[nodiscard]] bool extends(const Booking& booking, TimeNs end) const noexcept;
+  [[nodiscard]] LegPlan probe_entry(const RouteSpec& route, std::uint32_t items, bool by_uplink) const noexcept;
+  [[nodiscard]] LegPlan probe_leg(RouteId route, std::size_t k, PartitionId from, TimeNs made, std::uint32_t items,
+                                  TimeNs bound, bool join) const noexcept;
+  [[nodiscard]] PathPlan probe_path(RouteId route, std::uint32_t items, TimeNs bound, bool by_uplink,
+                                    bool join) const noexcept;
+
+  // entry.cpp
+  [[nodiscard]] Booked book_alone(const Lane& lane, TaskId task, TimeNs bound) noexcept;
+  [[nodiscard]] Booked book_as_printed(LaneId lane, TaskId head, TimeNs bound) noexcept;
+  [[nodiscard]] bool grow_some(const Lane& lane, TaskId task, TimeNs bound) noexcept;
+
+  // booking.cpp
+  void unbook(TaskId task, std::size_t from) noexcept;
+  void close_booking(BookingId booking) noexcept;
+  [[nodiscard]] bool grow(LegPlan leg, TaskId task, TimeNs bound) noexcept;
+  void put_back(const KeptLegs& kept, RouteId route, std::size_t from) noexcept;
+  [[nodiscard]] bool book_rest(std::span<const KeptLegs> group, RouteId route, std::size_t from) noexcept;
+  [[nodiscard]] bool book_through(TaskId task, const PathPlan& plan, TimeNs bound, TimeNs until) noexcept;
+  [[nodiscard]] bool join_inner(TaskId task, RouteId route, std::size_t k, TimeNs bound) noexcept;
+  void book_path(TaskId task, const PathPlan& plan, TimeNs bound) noexcept;
+  void book_leg(TaskId task, RouteId route, std::size_t k, const LegPlan& plan, TimeNs bound) noexcept;
+  [[nodiscard]] BookingId open_booking(RouteId route, std::size_t stage, const LegPlan& leg) noexcept;
+  void move_end(Booking& booking, TimeNs end) noexcept;
+  void use_links(const Leg& leg, PartitionId from, PartitionId to, bool reserve) noexcept;
+
+  // reactive.cpp
+  [[nodiscard]] TimeNs stage_bound(RouteId route, std::size_t k, TimeNs from, TimeNs until) const noexcept;
+  [[nodiscard]] LegPlan probe_pool(RouteId route, std::size_t k, std::uint32_t items, TimeNs ready,
+                                   TimeNs bound) const noexcept;
+  [[nodiscard]] Booked book_entry(const Lane& lane, TaskId task, TimeNs until) noexcept;
+  [[nodiscard]] bool book_next(TaskId task, RouteId route, std::size_t k) noexcept;
+
+  // reserved.cpp
+  [[nodiscard]] TaskId next_task(const Lane& lane) const noexcept;
+  void drop_late(BookingId booking) noexcept;
+  void send(BookingId booking) noexcept;
+  void postpone(PartitionId partition, TimeNs at) noexcept;
+
+  const Policy policy_;
+  Pool<Booking> bookings_;
+  std::vector<Itinerary> itineraries_;  // by task
+  std::vector<BookingId> booking_of_;   // by batch: what it was booked as
+  ByPartition<Timeline> timelines_;
+  std::vector<Timeline> up_, down_;  // of each host's links
+  ByPartition<BookingId> first_;     // by start
+  // [route]: what its stages take longer with the batches that carry its rate than with one item
+  std::vector<TimeNs> growth_ns_;
+  std::vector<std::vector<std::uint8_t>> may_grow_;  // [route][items]: a first-stage batch may grow to this many
+  ByModule<std::int64_t> lost_ppm_;                  // of its tasks, that could not be booked in time; smoothed
+  ByModule<std::int64_t> planned_pace_;              // its pace when may_grow_ and growth_ns_ were made
+};
+
+}  // namespace leat::core

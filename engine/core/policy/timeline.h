@@ -1,0 +1,125 @@
+// When a resource (a partition, one direction of a link) is reserved: PPipe's resource table (section 5.4, Algorithm
+// 2). A set of disjoint busy intervals, in order; touching intervals are one. Gaps between reservations are usable.
+//
+// Capacity is fixed at construction; a full table refuses a reservation. Invariants: begin < end, sorted, disjoint; an
+// empty interval changes nothing. Thread rule: one thread. O(n) to look up and to change, n being what is reserved
+// ahead (tens).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "engine/core/types.h"
+
+namespace leat::core {
+
+class Timeline {
+ public:
+  struct Interval {
+    TimeNs begin, end;
+  };
+
+  explicit Timeline(std::size_t capacity = 64) { busy_.resize(capacity); }
+
+  // Forgets what has ended by `now`. Call before the look-ups of one decision; keeps the table short.
+  void expire(TimeNs now) noexcept {
+    while (size_ > 0 && at(0).end <= now) {
+      head_ = (head_ + 1) % busy_.size();
+      --size_;
+    }
+  }
+
+  // Earliest t' >= t with [t', t' + length) free.
+  [[nodiscard]] TimeNs earliest(TimeNs t, TimeNs length) const noexcept {
+    for (std::size_t i = first_ending_after(t); i < size_; ++i) {
+      const Interval& busy = at(i);
+      if (busy.begin - t >= length) return t;
+      t = std::max(t, busy.end);
+    }
+    return t;
+  }
+
+  // Earliest t' >= t free on both: a transfer needs the sender's uplink and the receiver's downlink at once.
+  [[nodiscard]] static TimeNs earliest_on_both(const Timeline& a, const Timeline& b, TimeNs t, TimeNs length) noexcept {
+    for (;;) {
+      const TimeNs on_a = a.earliest(t, length);
+      t = b.earliest(on_a, length);
+      if (t == on_a) return t;
+    }
+  }
+
+  // Room for at least `changes` more reservations or releases, whatever they are.
+  [[nodiscard]] bool room(std::size_t changes) const noexcept { return size_ + changes <= busy_.size(); }
+
+  // Marks [begin, end) busy, whatever of it was busy before. False: the table is full and nothing changed.
+  [[nodiscard]] bool reserve(TimeNs begin, TimeNs end) noexcept {
+    if (begin >= end) return true;
+    const std::size_t first = first_ending_at_or_after(begin);
+    std::size_t last = first;
+    while (last < size_ && at(last).begin <= end) {
+      begin = std::min(begin, at(last).begin);
+      end = std::max(end, at(last).end);
+      ++last;
+    }
+    if (last == first) {
+      if (size_ == busy_.size()) return false;
+      open_gap(first);
+    } else {
+      close_gap(first + 1, last);
+    }
+    at(first) = {begin, end};
+    return true;
+  }
+
+  // Marks [begin, end) free (feedback correction: it ended early, moved, or its batch was cancelled).
+  // False: cutting one interval in two needs room that is not there; nothing changed, and the table stays pessimistic.
+  [[nodiscard]] bool release(TimeNs begin, TimeNs end) noexcept {
+    if (begin >= end) return true;
+    std::size_t i = first_ending_after(begin);
+    if (i < size_ && at(i).begin < begin && at(i).end > end) {
+      if (size_ == busy_.size()) return false;
+      open_gap(i);
+      at(i) = {at(i + 1).begin, begin};
+      at(i + 1).begin = end;
+      return true;
+    }
+    if (i < size_ && at(i).begin < begin) at(i++).end = begin;
+    std::size_t last = i;
+    while (last < size_ && at(last).end <= end) ++last;
+    close_gap(i, last);
+    if (i < size_ && at(i).begin < end) at(i).begin = end;
+    return true;
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] const Interval& operator[](std::size_t i) const noexcept { return at(i); }
+
+ private:
+  [[nodiscard]] const Interval& at(std::size_t i) const noexcept { return busy_[(head_ + i) % busy_.size()]; }
+  [[nodiscard]] Interval& at(std::size_t i) noexcept { return busy_[(head_ + i) % busy_.size()]; }
+
+  [[nodiscard]] std::size_t first_ending_after(TimeNs t) const noexcept {
+    std::size_t i = 0;  // tables are short and expired at the front: a scan beats a binary search
+    while (i < size_ && at(i).end <= t) ++i;
+    return i;
+  }
+  [[nodiscard]] std::size_t first_ending_at_or_after(TimeNs t) const noexcept {
+    std::size_t i = size_;
+    while (i > 0 && at(i - 1).end >= t) --i;
+    return i;
+  }
+  void open_gap(std::size_t i) noexcept {
+    for (std::size_t k = size_++; k > i; --k) at(k) = at(k - 1);
+  }
+  void close_gap(std::size_t from, std::size_t to) noexcept {  // removes [from, to)
+    if (from == to) return;
+    for (std::size_t k = to; k < size_; ++k) at(from + k - to) = at(k);
+    size_ -= to - from;
+  }
+
+  std::vector<Interval> busy_;
+  std::size_t head_ = 0, size_ = 0;
+};
+
+}  // namespace leat::core

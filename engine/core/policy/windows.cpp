@@ -1,0 +1,348 @@
+#include "engine/core/policy/windows.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/core/policy/path.h"
+
+namespace leat::core {
+namespace {
+
+constexpr double kGain = 1.0 / 32;     // of a batch on its module's pace
+constexpr double kAsProfiled = .005;   // a pace and a deviation this near to the profile are the profile
+constexpr std::size_t kChoices = 32;   // modules on one partition that are told apart in one decision
+constexpr std::uint32_t kOverdue = 4;  // of a batch, one in so many may be late already, where late is worth running
+
+// Items of later modules that b items here become.
+std::uint32_t items_of(std::uint32_t b, double ratio) noexcept {
+  return std::max(1u, static_cast<std::uint32_t>(b * ratio + .5));
+}
+
+}  // namespace
+
+TimeNs Windows::Step::run(std::uint32_t b) const noexcept {
+  const std::uint32_t items = items_of(b, ratio);
+  const TimeNs rest = items % batch == 0 ? 0 : run_ns[items % batch];
+  return static_cast<TimeNs>(items / batch) * run_ns[batch] + rest;
+}
+
+bool Windows::Choice::better(const Choice& o) const noexcept {
+  if (o.server == kNone || rank != o.rank) return o.server == kNone || rank > o.rank;
+  return worth != o.worth               ? worth > o.worth
+         : deadline_ns != o.deadline_ns ? deadline_ns < o.deadline_ns
+                                        : server < o.server;
+}
+
+Windows::Windows(const Making& from)
+    : Discipline(from.view, from.can, from.component),
+      policy_(from.policy),
+      periodic_(view_, can_, component_, policy_),
+      first_server_(static_cast<ServerId>(from.lanes.servers())),
+      fastest_(view_.model, component_),
+      pace_(view_.model, component_) {
+  for (ModuleId m : component_.modules) {  // fast partitions first
+    std::vector<Server> servers;
+    for (RouteId r : view_.topology().modules[m].routes) {
+      for (PartitionId p : view_.route(r).stages.front().pool) servers.push_back({.partition = p, .route = r});
+    }
+    std::ranges::stable_sort(servers, {}, [&](const Server& s) { return view_.model.run_ns(s.route)[1]; });
+    from.lanes.add(view_.model, m, servers);
+  }
+  make_ways();
+}
+
+// The way from each server to the end: later modules run on the same partition where it serves them, else on their
+// fastest one. Servers with the same way share it.
+void Windows::make_ways() {
+  const Topology& t = view_.topology();
+  for (ModuleId k : component_.modules) {
+    const ApplicationSpec& app = t.applications[view_.model.module(k).application];
+    std::array<bool, kMaxModulesPerApplication> after{};
+    after[k - app.modules.front()] = true;
+    for (ModuleId j : app.modules) {
+      for (ModuleId before : t.modules[j].before)
+        after[j - app.modules.front()] = after[j - app.modules.front()] || after[before - app.modules.front()];
+    }
+    const auto begin = static_cast<std::uint32_t>(ways_.size());
+    const Lane& l = lane(view_.lanes.first(k));
+    std::vector<std::uint32_t> count;
+    for (ServerId s = l.first_server; s < l.first_server + l.servers; ++s) {
+      Way w;
+      for (ModuleId j : app.modules) {
+        if (!after[j - app.modules.front()]) continue;
+        RouteId route = j == k ? server(s).route : server(lane(view_.lanes.first(j)).first_server).route;
+        for (ServerId mine : view_.lanes.of_partition(server(s).partition)) {
+          if (j != k && lane(server(mine).lane).module == j) route = server(mine).route;
+        }
+        w.steps.push_back({j, view_.model.run_ns(route), t.routes[route].batch,
+                           t.modules[j].items_per_request / t.modules[k].items_per_request});
+      }
+      w.ns.push_back(0);
+      for (std::uint32_t b = 1; b <= most(s); ++b) {
+        w.ns.push_back(0);
+        for (const Step& step : w.steps) w.ns[b] += step.run(b);
+      }
+      std::uint32_t id = begin;
+      while (id < ways_.size() && ways_[id].ns != w.ns) ++id;
+      if (id == ways_.size()) {
+        ways_.push_back(std::move(w));
+        count.push_back(0);
+      }
+      ++count[id - begin];
+      way_of_.push_back(id);
+    }
+    fastest_[k] = begin;
+    for (std::uint32_t id = begin; id < ways_.size(); ++id) {
+      if (ways_[id].ns[1] < ways_[fastest_[k]].ns[1]) fastest_[k] = id;
+      double speeds = 0;
+      for (std::uint32_t other = begin; other < ways_.size(); ++other)
+        speeds += count[other - begin] * static_cast<double>(ways_[id].ns[1]) / static_cast<double>(ways_[other].ns[1]);
+      ways_[id].speeds = speeds;
+    }
+  }
+}
+
+// T_k(b, p), with so many standard deviations on top.
+TimeNs Windows::to_end(const Way& w, std::uint32_t b, double deviations) const noexcept {
+  if (as_profiled_) return w.ns[b];
+  double mean = 0, variance = 0;
+  for (const Step& step : w.steps) {
+    const auto run = static_cast<double>(step.run(b));
+    const Pace& pace = pace_[step.module];
+    mean += pace.mean * run;
+    variance += pace.variance * run * run;
+  }
+  return static_cast<TimeNs>(mean + deviations * std::sqrt(variance));
+}
+
+// The largest batch that is carried to the end within `room`.
+std::uint32_t Windows::fit(ServerId s, TimeNs room) const noexcept {
+  const double z = policy_.risk_permille / 1000.0;
+  std::uint32_t low = 0, high = most(s);
+  while (low < high) {
+    const std::uint32_t b = (low + high + 1) / 2;
+    if (to_end(way(s), b, z) <= room) {
+      low = b;
+    } else {
+      high = b - 1;
+    }
+  }
+  return low;
+}
+
+// What could not be carried to the end alone by the fastest partition.
+void Windows::drop_hopeless(const Lane& l, TimeNs start) noexcept {
+  if (policy_.drop == Drop::none) return;
+  const TimeNs least = to_end(ways_[fastest_[l.module]], 1, 0);
+  for (std::uint32_t left = l.classes; left != 0; left &= left - 1) {
+    const DeadlineQueue& queue = l.queue[static_cast<std::size_t>(std::countr_zero(left))];
+    for (TaskId t = queue.front(); t != kNone && task(t).deadline_ns < start + least;) {
+      if (task(t).give_up_ns >= start + least) {
+        t = task(t).after;
+        continue;
+      }
+      can_.drop(t, task(t).give_up_ns > task(t).deadline_ns ? Reason::stale : Reason::unreachable);
+      t = queue.front();
+    }
+  }
+}
+
+// How many items at the queue's late end ride in a batch of `base` others, `most` together, each in time.
+std::uint32_t Windows::window(const DeadlineQueue& queue, const Way& w, TimeNs start, std::uint32_t base,
+                              std::uint32_t most) const noexcept {
+  const double z = policy_.risk_permille / 1000.0;
+  std::uint32_t items = 0, found = 0;
+  for (TaskId t = queue.back(); t != kNone; t = task(t).before) {
+    items += task(t).items;
+    if (base + items > most || task(t).deadline_ns < start + to_end(w, base + items, z)) break;
+    found = items;
+  }
+  return found;
+}
+
+// A batch may grow by lower levels as long as it would reach the end in three quarters of what its oldest has left: the
+// rest is for waiting on the way.
+std::uint32_t Windows::room_below(ServerId s, TimeNs left) const noexcept { return fit(s, left * 3 / 4); }
+
+// The best window of the lane's highest level, and what lower ones add to it.
+Windows::Choice Windows::look(ServerId s, TimeNs start) noexcept {
+  const Lane& l = lane(server(s).lane);
+  drop_hopeless(l, start);
+  if (l.classes == 0) return {};
+  const std::uint8_t top = view_.top_class(l);
+  const DeadlineQueue& queue = l.queue[top];
+  const Way& w = way(s);
+  const double z = policy_.risk_permille / 1000.0;
+  Choice choice{.rank = periodic_.rank_of(top), .server = s};
+  const bool alone = (l.classes & (l.classes - 1)) == 0;
+  if (alone && l.items <= most(s) && task(queue.front()).deadline_ns >= start + to_end(w, l.items, z)) {
+    choice.items = l.items;  // light load: all fit
+    choice.first = queue.front();
+  } else {
+    choice.items = window(queue, w, start, 0, most(s));
+    if (choice.items > 0) {
+      choice.first = queue.first_at_least(view_.tasks.data(), start + to_end(w, choice.items, z));
+    } else {
+      // Nobody is safe here. On the fastest kind of partition the head is tried alone, if it is in time as things
+      // usually go; and what is worth running although it is late, in any case.
+      const Task& head = task(queue.front());
+      const bool late_is_worth = head.give_up_ns > head.deadline_ns && head.deadline_ns < start + to_end(w, 1, 0);
+      const bool usual = way_of_[s - first_server_] == fastest_[l.module] && head.items <= most(s) &&
+                         head.deadline_ns >= start + to_end(w, std::min(head.items, most(s)), 0);
+      if (!late_is_worth && !usual) return {};
+      choice.items = head.items;
+      choice.first = queue.front();
+    }
+  }
+  choice.deadline_ns = task(choice.first).deadline_ns;
+  choice.total = choice.items;
+  const std::uint32_t room = alone ? 0 : room_below(s, choice.deadline_ns - start);
+  for (std::uint32_t c = top; c-- > 0 && choice.total < room;) {
+    if ((l.classes >> c & 1) != 0) choice.total += window(l.queue[c], w, start, choice.total, room);
+  }
+  const auto wait = static_cast<TimeNs>(static_cast<double>(to_end(w, choice.total, z)) / w.speeds);
+  const std::uint32_t full = std::max(choice.total, fit(s, choice.deadline_ns - start - wait));
+  choice.worth =
+      choice.total / view_.topology().modules[l.module].items_per_request / static_cast<double>(to_end(w, full, 0));
+  return choice;
+}
+
+// Classes come before worth. But what loses nothing by waiting lets a fuller batch of a lower class go first: after it,
+// twice as many of its own as now are still in time.
+Windows::Choice Windows::choose(std::span<const Choice> choices, TimeNs start) const noexcept {
+  Choice best;
+  for (const Choice& c : choices) best = c.better(best) ? c : best;
+  Choice fuller = best;
+  for (const Choice& c : choices) {
+    if (c.rank >= best.rank || c.worth <= fuller.worth) continue;
+    const TimeNs end = start + way(c.server).steps.front().run(c.total);
+    const bool harmless = std::ranges::all_of(choices, [&](const Choice& h) {
+      return h.rank <= c.rank || fit(h.server, h.deadline_ns - end) >= std::min(most(h.server), 2 * h.items);
+    });
+    if (harmless) fuller = c;
+  }
+  return fuller;
+}
+
+bool Windows::next(PartitionId id) noexcept {
+  if (!view_.idle(id) || view_.machine.batches_left() == 0) return false;
+  if (periodic_.active()) {
+    const Turn turn = periodic_.serve(id, *this);
+    if (turn != Turn::not_shared) return turn == Turn::started;
+  }
+  const Partition& p = view_.machine.partition(id);
+  const TimeNs start = std::max(view_.now, p.held > 0 ? p.free_ns : view_.now);
+  std::array<Choice, kChoices> choices;
+  std::size_t n = 0;
+  for (ServerId s : view_.lanes.of_partition(id)) {
+    if (lane(server(s).lane).tasks == 0) continue;
+    const Choice choice = look(s, start);
+    if (choice.server == kNone) continue;
+    // With more than can be told apart, the least good of them is not looked at.
+    if (n == kChoices &&
+        !choice.better(*std::ranges::min_element(choices, [](auto& a, auto& b) { return b.better(a); })))
+      continue;
+    (n < kChoices ? choices[n++] : *std::ranges::min_element(choices, [](auto& a, auto& b) { return b.better(a); })) =
+        choice;
+  }
+  if (n == 0) return false;
+  const Choice best = choose({choices.data(), n}, start);
+  fill(best, start);
+  launch(best.server, start);
+  return true;
+}
+
+// The window itself; with it, where late is worth running, some that are; and others of lower classes that fit.
+void Windows::fill(const Choice& choice, TimeNs start) noexcept {
+  const ServerId s = choice.server;
+  const Lane& l = lane(server(s).lane);
+  const DeadlineQueue& queue = l.queue[view_.top_class(l)];
+  const std::uint8_t top = view_.top_class(l);
+  TaskId next = choice.first;
+  for (TaskId t = next; t != kNone && l.forming.items < choice.items; t = next) {
+    next = task(t).after;
+    if (l.forming.items + task(t).items > choice.items && l.forming.tasks > 0) break;
+    if (view_.apart(l, t)) break;
+    can_.take(t);
+  }
+  const std::uint32_t room = room_below(s, choice.deadline_ns - start);
+  for (std::uint32_t n = choice.items / kOverdue + 1; n > 0 && (l.classes >> top & 1) != 0; --n) {
+    const TaskId t = queue.front();
+    if (task(t).deadline_ns >= start + to_end(way(s), 1, 0) || l.forming.items + task(t).items > room) break;
+    if (view_.apart(l, t)) break;
+    can_.take(t);
+  }
+  const double z = policy_.risk_permille / 1000.0;
+  for (std::uint32_t c = top; c-- > 0 && l.forming.items < room;) {
+    if ((l.classes >> c & 1) == 0) continue;
+    const std::uint32_t base = l.forming.items, more = window(l.queue[c], way(s), start, base, room);
+    if (more == 0) continue;
+    const TimeNs at = start + to_end(way(s), base + more, z);
+    for (TaskId t = l.queue[c].first_at_least(view_.tasks.data(), at); t != kNone; t = next) {
+      next = task(t).after;
+      if (l.forming.items + task(t).items > base + more || view_.apart(l, t)) break;
+      can_.take(t);
+    }
+  }
+}
+
+// Look-ahead has chosen: a batch that `lead` begins, and those behind it that come in time.
+void Windows::start_chosen(ServerId s, TaskId lead, std::uint32_t requests) noexcept {
+  const Lane& l = lane(server(s).lane);
+  const std::uint32_t target = std::min(most(s), std::max(requests, task(lead).items));
+  const TimeNs alone = to_end(way(s), std::min(task(lead).items, most(s)), 0);
+  if (task(lead).give_up_ns != kNever && policy_.drop != Drop::none && view_.now + alone > task(lead).give_up_ns) {
+    can_.drop(lead, task(lead).give_up_ns > task(lead).deadline_ns ? Reason::stale : Reason::unreachable);
+    return;
+  }
+  can_.take(lead);
+  const TimeNs end = view_.now + to_end(way(s), target, 0);
+  for (std::uint32_t left = l.classes; left != 0 && l.forming.items < target;) {
+    const auto c = static_cast<std::size_t>(std::bit_width(left) - 1);
+    left &= ~(1u << c);
+    TaskId next = kNone;
+    for (TaskId t = l.queue[c].front(); t != kNone && l.forming.items < target; t = next) {
+      next = task(t).after;
+      if (l.forming.items + task(t).items > target || view_.apart(l, t)) break;
+      if (task(t).give_up_ns == kNever || task(t).give_up_ns >= end) can_.take(t);
+    }
+  }
+  launch(s, view_.now);
+}
+
+void Windows::launch(ServerId id, TimeNs start) noexcept {
+  const Server& s = server(id);
+  const std::uint32_t items = lane(s.lane).forming.items;
+  (void)can_.start(s.lane, id, start, choose_path(view_, s.route, s.partition, items, start));
+  periodic_.promised(id, items, start);
+}
+
+// What one partition leaves alone, another may take: a faster one, or one that look-ahead does not keep.
+void Windows::leftover(LaneId id, ServerId refused) noexcept {
+  const Lane& l = lane(id);
+  for (ServerId s = l.first_server; refused != kNone && s < l.first_server + l.servers && l.tasks > 0; ++s) {
+    const bool other = periodic_.active() || way_of_[s - first_server_] != way_of_[refused - first_server_];
+    if (s != refused && other && view_.idle(server(s).partition)) (void)next(server(s).partition);
+  }
+}
+
+void Windows::started(std::uint32_t batch) noexcept {
+  const Batch& b = view_.machine.batch(batch);
+  if (class_of(b.level) == 0)
+    periodic_.spend_background(view_.model.run_ns(b.route)[std::min(b.list.items, view_.route(b.route).batch)]);
+}
+
+void Windows::ended(std::uint32_t batch, TimeNs ran) noexcept {
+  const Batch& b = view_.machine.batch(batch);
+  periodic_.learn(b, ran);
+  Pace& pace = pace_[b.module];
+  const double profiled = static_cast<double>(view_.route(b.route).stages[b.stage].latency.p50_ns[b.list.items - 1]);
+  const double off = std::clamp(static_cast<double>(ran) / profiled, .25, 4.0) - pace.mean;
+  pace.mean += kGain * off;
+  pace.variance += kGain * (off * off - pace.variance);
+  as_profiled_ = std::ranges::all_of(component_.modules, [&](ModuleId m) {
+    return std::abs(pace_[m].mean - 1) < kAsProfiled && pace_[m].variance < kAsProfiled * kAsProfiled;
+  });
+}
+
+}  // namespace leat::core

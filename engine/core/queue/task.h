@@ -1,0 +1,39 @@
+// One task: one sub-request at one module. Lives in a fixed table; everything that links tasks is an index into it.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/core/types.h"
+
+namespace leat::core {
+
+using TaskId = std::uint32_t;
+
+// booked: reserved or between two stages; in no queue and in no batch that was sent. loose: nowhere, while a plan is
+// replaced.
+enum class TaskState : std::uint8_t { free, queued, booked, placed, loose };
+
+struct Task {
+  TimeNs deadline_ns = 0;    // its request's
+  std::uint64_t serial = 0;  // breaks ties; grows with every enqueue, so equal deadlines keep arrival order
+  TimeNs give_up_ns = 0;     // worthless after this: the deadline, or capture + max_age; kNever for never_drop
+  TimeNs queued_ns = 0;      // t_r: when it reached its module
+  // Links of DeadlineQueue.
+  TaskId left = kNone, right = kNone, before = kNone, after = kNone;
+  // Links of ArrivalList.
+  TaskId older = kNone, newer = kNone;
+  std::uint32_t request = kNone;
+  std::uint32_t lane = kNone;
+  std::uint32_t batch = kNone;  // placed in it
+  TaskId next_in_batch = kNone;
+  TaskId next_of_request = kNone, previous_of_request = kNone;
+  TimeNs taken_ns = 0;  // t_b: when it was put into a batch
+  ModuleId module = 0;
+  std::uint32_t items = 1;
+  std::uint16_t item = 0;
+  std::uint8_t level = 0;  // class, and above all classes whether it is within its user's share (class_of)
+  std::uint8_t retries = 0;
+  TaskState state = TaskState::free;
+};
+
+}  // namespace leat::core

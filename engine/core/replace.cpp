@@ -1,0 +1,83 @@
+// Another plan, under load: swapped by pointer between two events.
+#include <algorithm>
+
+#include "engine/core/core.h"
+
+namespace leat::core {
+
+void ReadyPlan::operator()(InForce* plan) const noexcept { delete plan; }
+
+bool Scheduler::same_requests(const Topology& t) const noexcept {
+  const Topology& own = state_->plan->model.topology();
+  if (!t.problem().empty() || t.partitions.size() > state_->machine.partitions() ||
+      t.modules.size() != own.modules.size() || t.applications.size() != own.applications.size())
+    return false;
+  for (std::size_t a = 0; a < t.applications.size(); ++a) {
+    if (t.applications[a].modules != own.applications[a].modules) return false;
+  }
+  for (std::size_t m = 0; m < t.modules.size(); ++m) {
+    const ModuleSpec &x = t.modules[m], &y = own.modules[m];
+    if (x.before != y.before || x.after != y.after || x.fan_out_cap != y.fan_out_cap) return false;
+  }
+  return true;
+}
+
+// Tasks that have not been sent, in the order in which they came.
+void Scheduler::State::collect_unsent() noexcept {
+  unsent.clear();
+  for (StreamId s = 0; s < ledger.streams(); ++s) {
+    for (std::uint32_t r = ledger.stream(s).first; r != kNone; r = ledger.request(r).next) {
+      for (TaskId t = ledger.request(r).tasks; t != kNone; t = tasks[t].next_of_request) {
+        if (tasks[t].state != TaskState::placed) unsent.push_back(t);
+      }
+    }
+  }
+  std::ranges::sort(unsent, {}, [&](TaskId t) { return tasks[t].serial; });
+}
+
+// Out of its lane, its batch being formed or its bookings: those go with the old plan.
+void Scheduler::State::detach(TaskId id) noexcept {
+  Task& t = tasks[id];
+  if (t.state == TaskState::queued && t.lane != kNone) {
+    plan->lanes.erase(tasks, id);
+    --ledger.count().modules[t.module].queued;
+  }
+  t.lane = kNone;
+  t.state = TaskState::loose;
+}
+
+bool Scheduler::State::replace(ReadyPlanPtr& next) noexcept {
+  const auto slot = std::ranges::find_if(plans, [](const ReadyPlanPtr& p) { return p == nullptr; });
+  if (slot == plans.end()) return false;
+  collect_unsent();
+  for (TaskId t : unsent) detach(t);
+  const InForce& old = *plan;
+  *slot = std::move(next);
+  plan = slot->get();
+  plan_number = static_cast<std::uint32_t>(slot - plans.begin());
+  for (ModuleId m = 0; m < plan->model.topology().modules.size(); ++m) plan->sense.take_pace(m, old.sense.module(m));
+  for (std::uint32_t i = 0; i < machine.batches(); ++i) {
+    const Batch& b = machine.batch(i);
+    if (b.state != BatchState::free && b.through) plan->sense.started(b);
+  }
+  for (PartitionId p = 0; p < machine.partitions(); ++p) {
+    keep_idle(p, 0);
+    set_idle(p);
+    mark_partition(p);
+    const ComponentId c = plan->model.component_of_partition(p);
+    if (c != kNone && machine.partition(p).up) plan->disciplines[c]->partition(p, true);
+  }
+  for (TaskId t : unsent) {
+    if (tasks[t].state != TaskState::loose) continue;  // it went with its request
+    if (tasks[t].items > plan->model.module(tasks[t].module).max_items) {
+      drop_request(tasks[t].request, Outcome::failed, Reason::unschedulable, tasks[t].module);
+    } else {
+      enqueue(t);
+    }
+  }
+  pump();
+  timer = earliest_timer();
+  return true;
+}
+
+}  // namespace leat::core

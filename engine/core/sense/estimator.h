@@ -1,0 +1,47 @@
+// The State Planner of PARD (section 4.2), off the hot path: turns the scheduler's samples into Estimates.
+//
+// Every update: q_i, linearly weighted over the window; W_k = F^-1(lambda) of the sum of one independently drawn recent
+// batch wait per later module, maximum over the DAG's paths, from `draws` draws; and the recent worst latency of each
+// module. Thread rule: one thread at a time; add() and update() may run on another thread than the scheduler's when the
+// samples were copied out there. Deterministic for a seed. Allocates only in the constructor.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/core/policy.h"
+#include "engine/core/sense/estimates.h"
+#include "engine/core/sense/window.h"
+#include "engine/core/topology.h"
+
+namespace leat::core {
+
+class Estimator {
+ public:
+  Estimator(const Topology& topology, const Policy& policy, std::uint32_t draws = 10'000, std::uint64_t seed = 1);
+
+  // Whether the policy reads estimates at all; if not, the driver need not bother.
+  [[nodiscard]] static bool needed(const Policy& policy) noexcept;
+  void add(std::span<const Sample> samples) noexcept;
+  [[nodiscard]] const Estimates& update(TimeNs now) noexcept;
+
+ private:
+  static constexpr std::size_t kRecent = 4096;  // batch waits kept per module
+  struct Recent {
+    Window queue;
+    std::vector<Sample> ring;
+    std::size_t first = 0, count = 0;
+    std::vector<TimeNs> after;  // draws of the summed wait after this module
+  };
+  void draw(const ApplicationSpec& app) noexcept;
+
+  Topology topology_;
+  Policy policy_;
+  std::uint32_t draws_;
+  std::uint64_t random_;
+  std::vector<Recent> recent_;
+  Estimates estimates_;
+};
+
+}  // namespace leat::core

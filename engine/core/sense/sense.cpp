@@ -1,0 +1,86 @@
+#include "engine/core/sense/sense.h"
+
+namespace leat::core {
+namespace {
+
+constexpr std::size_t kSamples = 16384;
+constexpr std::int64_t kPaceBatches = 64;      // a module's pace forgets in so many batches
+constexpr std::int64_t kPaceIgnored = 20'000;  // ppm: so near to its profile it is taken at its word
+
+}  // namespace
+
+Sense::Sense(const Model& model, bool samples)
+    : modules_(model.topology().modules.size()), applications_(model.topology().applications.size()) {
+  for (ModuleId m = 0; m < modules_.size(); ++m) {
+    ApplicationSense& a = applications_[model.module(m).application];
+    a.gap_ns = std::max(a.gap_ns, model.module(m).least_ns);
+    application_of_.push_back(model.module(m).application);
+  }
+  if (samples) ring_.resize(kSamples);
+}
+
+void Sense::queued(const Model& model, ModuleId module, std::uint32_t items, TimeNs now) noexcept {
+  modules_[module].queued_items += items;
+  ApplicationSense& a = applications_[model.module(module).application];
+  if (a.queued_items == 0 && now - a.emptied_ns >= a.gap_ns) a.backlog_ns = now;
+  a.queued_items += items;
+}
+
+void Sense::unqueued(const Model& model, ModuleId module, std::uint32_t items, TimeNs now) noexcept {
+  modules_[module].queued_items -= items;
+  ApplicationSense& a = applications_[model.module(module).application];
+  a.queued_items -= items;
+  if (a.queued_items == 0) a.emptied_ns = now;
+}
+
+void Sense::started(const Batch& b) noexcept {
+  ModuleSense& m = modules_[b.module];
+  ++m.running;
+  m.running_items += b.list.items;
+  m.running_end_sum += b.expected_end_ns;
+}
+
+void Sense::ended(const Batch& b) noexcept {
+  ModuleSense& m = modules_[b.module];
+  --m.running;
+  m.running_items -= b.list.items;
+  m.running_end_sum -= b.expected_end_ns;
+}
+
+void Sense::learn(ModuleId module, TimeNs planned, TimeNs ran) noexcept {
+  ModuleSense& m = modules_[module];
+  m.pace_ppm += (std::clamp(ran, planned / 4, 4 * planned) * 1'000'000 / planned - m.pace_ppm) / kPaceBatches;
+  m.pace_permille = std::abs(m.pace_ppm - 1'000'000) < kPaceIgnored ? 1000 : m.pace_ppm / 1000;
+}
+
+void Sense::take_pace(ModuleId module, const ModuleSense& from) noexcept {
+  modules_[module].pace_ppm = from.pace_ppm;
+  modules_[module].pace_permille = from.pace_permille;
+}
+
+void Sense::leave(const Sample& sample) noexcept {
+  ring_[(first_ + count_) % ring_.size()] = sample;
+  if (count_ < ring_.size()) {
+    ++count_;
+  } else {
+    first_ = (first_ + 1) % ring_.size();
+  }
+}
+
+std::size_t Sense::take_samples(std::span<Sample> out) noexcept {
+  const std::size_t n = std::min(out.size(), count_);
+  if (n == 0) return 0;
+  for (std::size_t i = 0; i < n; ++i) out[i] = ring_[(first_ + i) % ring_.size()];
+  first_ = (first_ + n) % ring_.size();
+  count_ -= n;
+  return n;
+}
+
+void Sense::check() const {
+  std::vector<std::int64_t> waiting(applications_.size(), 0);
+  for (ModuleId m = 0; m < modules_.size(); ++m) waiting[application_of_[m]] += modules_[m].queued_items;
+  for (std::size_t a = 0; a < waiting.size(); ++a)
+    insist(waiting[a] == applications_[a].queued_items, "an application's queued items");
+}
+
+}  // namespace leat::core

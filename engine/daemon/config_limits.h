@@ -1,0 +1,16 @@
+// The part of the configuration that says how much: [limits], [limits.user] and the tables that override it. config.h
+// has the format.
+#pragma once
+
+#include "engine/daemon/config.h"
+#include "engine/daemon/toml_cursor.h"
+
+namespace leat::daemon {
+
+void read_limits(const TomlCursor& limits, LimitsConfig& out);
+
+// A number, or a name this host knows. Complains at `t` otherwise; nullopt then.
+std::optional<std::uint32_t> user_of(const TomlCursor& t, const std::string& name);
+std::optional<std::uint32_t> group_of(const TomlCursor& t, const std::string& name);
+
+}  // namespace leat::daemon

@@ -1,0 +1,44 @@
+// The door of the control socket: takes connections, and keeps calm where it cannot. With no descriptor left it spends
+// the one it keeps for that to tell the client so; when even that fails, or connections come faster than anybody
+// honest opens them, it closes for a moment, and those who wait go on waiting.
+//
+// Thread rule: the control thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "engine/daemon/counters_board.h"
+#include "engine/daemon/event_loop.h"
+#include "shm/src/limiters.h"
+#include "shm/src/listener.h"
+
+namespace leat::daemon {
+
+class Door {
+ public:
+  Door(shm::Listener& listener, EventLoop& loop, CountersBoard& board, std::uint64_t token);
+  Status open();  // watches the listener
+
+  // The listener is readable: hands over a bounded number of connections.
+  void on_ready(std::int64_t now_ns, const std::function<void(shm::Fd)>& accept);
+  [[nodiscard]] std::int64_t next_due() const noexcept { return closed_until_ns_; }  // INT64_MAX: it is open
+  void advance(std::int64_t now_ns);
+
+ private:
+  void no_descriptor(std::int64_t now_ns);
+  void say(const std::string& text, std::int64_t now_ns);
+  void close_for(std::int64_t ns, std::int64_t now_ns);
+
+  shm::Listener& listener_;
+  EventLoop& loop_;
+  CountersBoard& board_;
+  std::uint64_t token_;
+  shm::Fd spare_;
+  shm::TokenBucket rate_{2000, 500};
+  shm::LogLimit log_;
+  std::int64_t closed_until_ns_ = INT64_MAX;
+  std::int64_t back_off_ns_ = 0;
+};
+
+}  // namespace leat::daemon

@@ -1,0 +1,216 @@
+#include "engine/daemon/gpu_tool.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "engine/daemon/log.h"
+#include "planner/solver_process.h"
+
+extern char** environ;
+
+namespace leat::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kListLimit{20'000}, kStartLimit{20'000}, kEndLimit{8'000};
+
+// Reads a line, within the limit; empty: there was none.
+std::string first_line(int fd, milliseconds limit) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  std::string text;
+  while (true) {
+    const auto left = std::chrono::duration_cast<milliseconds>(end - std::chrono::steady_clock::now()).count();
+    pollfd ready{fd, POLLIN, 0};
+    if (left <= 0 || ::poll(&ready, 1, static_cast<int>(left)) <= 0) return {};
+    char byte;
+    if (::read(fd, &byte, 1) != 1) return {};
+    if (byte == '\n') return text;
+    text += byte;
+  }
+}
+
+std::string names(const json& gpus) {
+  std::string out;
+  for (const json& g : gpus) {
+    if (!g.at("mig").get<bool>()) out += (out.empty() ? "" : ", ") + g.at("uuid").get<std::string>();
+    for (const json& i : g.at("instances")) out += (out.empty() ? "" : ", ") + i.at("uuid").get<std::string>();
+  }
+  return out.empty() ? "none" : out;
+}
+
+// True: it is there.
+bool locate(const json& gpus, GpuConfig& gpu) {
+  for (const json& g : gpus) {
+    const std::string uuid = g.at("uuid");
+    if (uuid == gpu.uuid && !g.at("mig").get<bool>()) {
+      gpu.multiprocessors = g.at("multiprocessors");
+      return true;
+    }
+    for (const json& i : g.at("instances")) {
+      if (i.at("uuid") != gpu.uuid) continue;
+      gpu.multiprocessors = i.at("multiprocessors");
+      gpu.place = uuid + "/" + std::to_string(i.at("gpu_instance").get<unsigned>());
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string gpu_tool_path() {
+  if (const char* named = ::getenv("LEAT_GPU"); named != nullptr && *named != '\0') return named;
+  std::error_code none;
+  const auto self = fs::read_symlink("/proc/self/exe", none);
+  for (const char* beside : {"leat-gpu", "../../cuda/partitions/leat-gpu"}) {
+    const auto path = self.parent_path() / beside;
+    if (!none && ::access(path.c_str(), X_OK) == 0) return path.string();
+  }
+  return "leat-gpu";
+}
+
+Status locate_gpus(std::vector<PartitionConfig>& partitions) {
+  if (std::all_of(partitions.begin(), partitions.end(), [](const auto& p) { return p.gpu.uuid.empty(); }))
+    return Done{};
+  const planner::SolverRun run = planner::run_solver({gpu_tool_path(), "list", "--json"}, kListLimit);
+  if (run.end != planner::SolverRun::End::done) return Error{"the GPUs of this host cannot be listed: " + run.message};
+  try {
+    const json gpus = json::parse(run.output).at("gpus");
+    for (PartitionConfig& p : partitions)
+      if (!p.gpu.uuid.empty() && !locate(gpus, p.gpu))
+        return Error{"partition '" + p.partition.name + "': there is no device " + p.gpu.uuid + " on this host, only " +
+                     names(gpus) + "; `leat-gpu list` shows them"};
+  } catch (const json::exception& e) {
+    return Error{std::string("leat-gpu's list cannot be read: ") + e.what() +
+                 "; install leatd and leat-gpu of one release"};
+  }
+  return Done{};
+}
+
+Result<MpsKeeper> MpsKeeper::start(const std::string& uuid) {
+  MpsKeeper out;
+  out.uuid_ = uuid;
+  std::error_code none;
+  std::string folder = (fs::temp_directory_path(none) / "leatd-mps-XXXXXX").string();
+  constexpr std::size_t kLongestFolder = 80;  // sockets below it, whose paths end at 107 bytes
+  if (none || folder.size() > kLongestFolder) folder = "/tmp/leatd-mps-XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr) return Error{folder + ": " + std::strerror(errno) + "; set TMPDIR"};
+  int input[2], output[2];
+  if (::pipe2(input, O_CLOEXEC) != 0 || ::pipe2(output, O_CLOEXEC) != 0)
+    return Error{std::string("no pipe: ") + std::strerror(errno)};
+  const shm::Fd theirs(input[0]), said(output[0]);
+  out.input_ = shm::Fd(input[1]);
+  shm::Fd their_output(output[1]);
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&files);
+  posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_adddup2(&files, theirs.get(), STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&files, their_output.get(), STDOUT_FILENO);
+  sigset_t empty;
+  sigemptyset(&empty);
+  posix_spawnattr_setsigmask(&attributes, &empty);
+  posix_spawnattr_setpgroup(&attributes, 0);  // Ctrl-C is for leatd alone
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+  std::string tool = gpu_tool_path(), word = "keep", device = uuid;
+  char* argv[] = {tool.data(), word.data(), device.data(), folder.data(), nullptr};
+  const int failed = ::posix_spawnp(&out.pid_, argv[0], &files, &attributes, argv, environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  their_output = shm::Fd();
+  out.folder_ = folder;
+  if (failed != 0) {
+    out.pid_ = 0;
+    return Error{tool + ": cannot be started: " + std::strerror(failed) + "; install leat-gpu beside leatd"};
+  }
+  if (first_line(said.get(), kStartLimit) != "ready")
+    return Error{"the MPS daemon of " + uuid +
+                 " does not start; see the line above, and whether nvidia-cuda-mps-control is "
+                 "installed"};
+  return out;
+}
+
+MpsKeeper::MpsKeeper(MpsKeeper&& other) noexcept
+    : uuid_(std::move(other.uuid_)),
+      folder_(std::move(other.folder_)),
+      pid_(std::exchange(other.pid_, 0)),
+      input_(std::move(other.input_)) {}
+
+MpsKeeper::~MpsKeeper() {
+  input_ = shm::Fd();
+  if (pid_ == 0) return;
+  const auto end = std::chrono::steady_clock::now() + kEndLimit;
+  while (::waitpid(pid_, nullptr, WNOHANG) == 0) {
+    if (std::chrono::steady_clock::now() > end) {
+      (void)::kill(pid_, SIGKILL);
+      (void)::waitpid(pid_, nullptr, 0);
+      break;
+    }
+    constexpr timespec kLook{0, 2'000'000};
+    (void)::nanosleep(&kLook, nullptr);
+  }
+  std::error_code none;
+  fs::remove_all(folder_, none);
+}
+
+bool MpsKeeper::ended() noexcept {
+  if (pid_ == 0 || ::waitpid(pid_, nullptr, WNOHANG) == 0) return pid_ == 0;
+  pid_ = 0;
+  return true;
+}
+
+Status MpsKeepers::start(std::vector<worker::Setup>& setups) {
+  for (worker::Setup& setup : setups) {
+    worker::DeviceSetup& device = setup.device;
+    if (device.group.empty()) continue;
+    auto keeper =
+        std::find_if(keepers_.begin(), keepers_.end(), [&](const auto& k) { return k->uuid() == device.group; });
+    if (keeper == keepers_.end()) {
+      auto started = MpsKeeper::start(device.group);
+      if (!started.ok()) return Error{started.error()};
+      keepers_.push_back(std::make_unique<MpsKeeper>(std::move(*started)));
+      keeper = std::prev(keepers_.end());
+      log_info("MPS daemon of " + device.group + " runs (keeper " + std::to_string((*keeper)->pid()) + ")");
+    }
+    for (auto& [key, value] : device.environment)
+      if (key == "CUDA_MPS_PIPE_DIRECTORY") value = (*keeper)->pipe_directory();
+    device.environment.emplace_back("CUDA_MPS_LOG_DIRECTORY", (*keeper)->log_directory());
+  }
+  return Done{};
+}
+
+std::vector<MpsKeepers::Replaced> MpsKeepers::replace_ended() {
+  std::vector<Replaced> out;
+  for (auto& keeper : keepers_) {
+    if (!keeper->ended()) continue;
+    log_warning("the MPS daemon of " + keeper->uuid() + " has died; its workers start again with another");
+    auto started = MpsKeeper::start(keeper->uuid());
+    if (!started.ok()) {
+      log_error(started.error());  // its workers fail to start from now on, and say so
+      continue;
+    }
+    keeper = std::make_unique<MpsKeeper>(std::move(*started));
+    out.push_back(
+        {keeper->uuid(),
+         {{"CUDA_MPS_PIPE_DIRECTORY", keeper->pipe_directory()}, {"CUDA_MPS_LOG_DIRECTORY", keeper->log_directory()}}});
+  }
+  return out;
+}
+
+}  // namespace leat::daemon

@@ -1,0 +1,62 @@
+// What leatd asks of leat-gpu, a program of its own, so that no driver is loaded here: which devices there are, and one
+// MPS daemon for each GPU that is shared out. Control thread; start() and locate() block for seconds at most.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/daemon/config.h"
+#include "engine/worker/protocol.h"
+#include "leat/result.hpp"
+#include "shm/src/segment.h"
+
+namespace leat::daemon {
+
+// leat-gpu: $LEAT_GPU, beside the running program, where a build puts it, or its bare name, to be looked up in PATH.
+std::string gpu_tool_path();
+
+// Fills in place and multiprocessors of the partitions that have a GPU. Error: one names a device that is not there.
+Status locate_gpus(std::vector<PartitionConfig>& partitions);
+
+// An MPS daemon in a private folder. It ends with this object, and with this process however that ends.
+class MpsKeeper {
+ public:
+  static Result<MpsKeeper> start(const std::string& uuid);
+  MpsKeeper(MpsKeeper&& other) noexcept;
+  MpsKeeper& operator=(MpsKeeper&&) = delete;
+  ~MpsKeeper();
+
+  [[nodiscard]] std::string pipe_directory() const { return folder_ + "/pipe"; }
+  [[nodiscard]] std::string log_directory() const { return folder_ + "/log"; }
+  [[nodiscard]] const std::string& uuid() const noexcept { return uuid_; }
+  [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+  [[nodiscard]] bool ended() noexcept;  // without having been asked
+
+ private:
+  MpsKeeper() = default;
+  std::string uuid_, folder_;
+  pid_t pid_ = 0;
+  shm::Fd input_;  // its standard input: closed, it ends
+};
+
+// One for each GPU that is shared out.
+class MpsKeepers {
+ public:
+  // Starts them, and says in the workers' environment where they are.
+  Status start(std::vector<worker::Setup>& setups);
+  // A GPU whose MPS daemon has died gets another; its workers have to start again with these settings.
+  struct Replaced {
+    std::string uuid;
+    std::vector<std::pair<std::string, std::string>> environment;
+  };
+  std::vector<Replaced> replace_ended();
+
+ private:
+  std::vector<std::unique_ptr<MpsKeeper>> keepers_;
+};
+
+}  // namespace leat::daemon

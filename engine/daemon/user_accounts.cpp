@@ -1,0 +1,82 @@
+#include "engine/daemon/user_accounts.h"
+
+#include <algorithm>
+
+#include "engine/daemon/log.h"
+
+namespace leat::daemon {
+
+using shm::RecordKind;
+using shm::UserCounter;
+
+UserAccounts::UserAccounts(CountersBoard& board)
+    : board_(board), accounts_(shm::kMaxRecords[static_cast<std::size_t>(RecordKind::user)]) {
+  for (std::uint32_t i = 0; i < accounts_.size(); ++i) accounts_[i].index = i;
+}
+
+UserAccount* UserAccounts::of(const shm::Peer& peer, const UserLimits& limits, std::int64_t now_ns) {
+  auto found = std::find_if(accounts_.begin(), accounts_.end(),
+                            [&](const UserAccount& a) { return a.used && a.uid == peer.uid; });
+  const bool known = found != accounts_.end();
+  if (!known) {
+    // Free ones have been gone since the beginning.
+    found = std::min_element(accounts_.begin(), accounts_.end(), [](const UserAccount& a, const UserAccount& b) {
+      return std::pair(a.sessions != 0, a.seen_ns) < std::pair(b.sessions != 0, b.seen_ns);
+    });
+    if (found->sessions != 0) return nullptr;
+    const std::uint32_t index = found->index;
+    *found = UserAccount{};
+    found->used = true;
+    found->index = index;
+    found->uid = peer.uid;
+    (void)board_.writer().begin(RecordKind::user, index, "uid " + std::to_string(peer.uid));
+  }
+  found->seen_ns = now_ns;
+  shm::Record record = board_.of(RecordKind::user, found->index);
+  record.set(UserCounter::uid, peer.uid);
+  record.set(UserCounter::max_sessions, limits.sessions);
+  record.set(UserCounter::max_streams, limits.streams);
+  record.set(UserCounter::max_requests, limits.requests);
+  record.set(UserCounter::max_memory_bytes, limits.memory_bytes);
+  record.set(UserCounter::max_descriptors, limits.descriptors);
+  record.set(UserCounter::max_priority, limits.priority);
+  record.set(UserCounter::least_slo_ns, limits.least_slo_ns == UserLimits::kQuarterOfApplication
+                                            ? shm::kQuarterSlo
+                                            : static_cast<std::uint64_t>(limits.least_slo_ns));
+  record.set(UserCounter::overload_set, limits.overload_set);
+  if (!known) publish(*found);
+  return &*found;
+}
+
+void UserAccounts::publish(const UserAccount& a) {
+  shm::Record record = board_.of(RecordKind::user, a.index);
+  record.set(UserCounter::sessions, a.sessions);
+  record.set(UserCounter::clients, a.clients);
+  record.set(UserCounter::streams, a.streams);
+  record.set(UserCounter::requests, a.requests);
+  record.set(UserCounter::memory_bytes, a.memory_bytes);
+  record.set(UserCounter::descriptors, a.descriptors);
+}
+
+void UserAccounts::refused(UserAccount& a, shm::Refusal why, const std::string& text, std::int64_t now_ns) {
+  shm::Record record = board_.of(RecordKind::user, a.index);
+  record.add(UserCounter::refused);
+  record.cause(static_cast<std::uint32_t>(why));
+  record.set(UserCounter::last_refusal, static_cast<std::uint64_t>(why));
+  record.set(UserCounter::last_refusal_ns, static_cast<std::uint64_t>(now_ns));
+  if (why != shm::Refusal::not_ready) say(a, "refused: " + text, now_ns);  // whoever waits for the start tries again
+}
+
+void UserAccounts::violated(UserAccount& a, shm::Violation cause, const std::string& who, std::int64_t now_ns) {
+  shm::Record record = board_.of(RecordKind::user, a.index);
+  record.add(UserCounter::violated);
+  record.cause(shm::kViolationCauses + static_cast<std::uint32_t>(cause));
+  say(a, who + " is disconnected: " + std::string(text_of(cause)), now_ns);
+}
+
+void UserAccounts::say(UserAccount& a, const std::string& text, std::int64_t now_ns) {
+  const std::string line = a.log.line(now_ns, "user " + std::to_string(a.uid) + ": " + text);
+  if (!line.empty()) log_warning(line);
+}
+
+}  // namespace leat::daemon

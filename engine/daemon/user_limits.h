@@ -1,0 +1,53 @@
+// What one user may have and ask for. Authority belongs to the user the kernel names (SO_PEERCRED), not to a connection
+// or to what a client says: [limits.user] holds for everybody, [limits.groups.NAME] and [limits.users.NAME] override it
+// key by key. Root and leatd's own user (trusted) have everything unless a table of their own says otherwise.
+// Thread rule: values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "shm/src/listener.h"
+
+namespace leat::daemon {
+
+struct LimitsConfig;
+
+struct UserLimits {
+  std::uint32_t sessions = 0;     // connections: clients, observers, and who has not said hello
+  std::uint32_t streams = 0;      // open, of all his clients
+  std::uint32_t requests = 0;     // in flight: the depths of his streams together
+  std::uint32_t descriptors = 0;  // sent to him and not received yet
+  std::uint64_t memory_bytes = 0;
+  std::uint32_t priority = 0;      // highest, leat_priority
+  std::int64_t least_slo_ns = 0;   // kQuarterOfApplication: of the application's own
+  std::uint32_t overload_set = 0;  // bit 1 << leat_overload for each rule allowed
+
+  static constexpr std::int64_t kQuarterOfApplication = -1;
+  std::int64_t least_slo_of(std::int64_t application_slo_ns) const noexcept {
+    return least_slo_ns == kQuarterOfApplication ? application_slo_ns / 4 : least_slo_ns;
+  }
+};
+
+// What one table of the configuration says; a key that it does not name is empty.
+struct UserOverride {
+  std::optional<std::uint32_t> sessions, streams, requests, descriptors;
+  std::optional<std::uint64_t> memory_bytes;
+  std::optional<std::uint32_t> priority;
+  std::optional<std::int64_t> least_slo_ns;
+  std::optional<std::uint32_t> overload_set;
+};
+
+struct UserTables {
+  UserOverride everybody;
+  std::vector<std::pair<gid_t, UserOverride>> groups;
+  std::vector<std::pair<uid_t, UserOverride>> users;
+};
+
+// His own table before his groups' (of several the most generous, key by key) before everybody's before the built-in
+// defaults. Of a trusted user only his own table counts.
+UserLimits limits_of(const LimitsConfig& limits, const shm::Peer& peer, bool trusted);
+
+}  // namespace leat::daemon

@@ -1,0 +1,107 @@
+/* The device interface: a C ABI, so that what knows a GPU's driver is a plug-in loaded with dlopen (leat_device_entry).
+ *
+ * A worker opens one device: memory that other processes can map, host memory the device reads where it lies, picture
+ * kernels, copies, and one stream that orders all of it. Whatever returns LEAT_DEVICE_OK without waiting has only put
+ * work on the stream, in order; its memory belongs to the stream until wait() has returned.
+ *
+ * Thread rule: a device is used by the thread that opened it. Ownership: the caller owns every address it was given
+ * until it gives it back. Errors: a status other than LEAT_DEVICE_OK; `error` receives one line. LEAT_DEVICE_LOST: a
+ * fault, here or in another process that shares the device, has made every later call useless; the process ends.
+ */
+#ifndef LEAT_DEVICE_H
+#define LEAT_DEVICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LEAT_DEVICE_ABI 1u
+#define LEAT_DEVICE_MAX_JOBS 256u /* pictures between two waits */
+
+enum leat_device_status { LEAT_DEVICE_OK = 0, LEAT_DEVICE_FAILED = 1, LEAT_DEVICE_LOST = 2 };
+enum leat_picture_source { LEAT_PICTURE_MEASURED = 0, LEAT_PICTURE_IN_PLACE = 1, LEAT_PICTURE_UPLOADED = 2 };
+enum leat_picture_layout { LEAT_NCHW = 0, LEAT_NHWC = 1 };
+
+typedef struct leat_device leat_device;
+
+typedef struct leat_device_options {
+  const char* uuid;        /* of the GPU or MIG device, "GPU-..." or "MIG-..."; NULL: the first that is visible */
+  uint32_t picture_source; /* enum leat_picture_source */
+} leat_device_options;
+
+typedef struct leat_device_info {
+  char uuid[64], name[96];
+  uint32_t multiprocessors; /* that this process may use: fewer than the GPU's in an MPS share */
+  uint32_t picture_source;  /* in place or uploaded: as asked for, or as measured faster */
+  uint32_t has_provider;    /* 0: a stand-in driver, on which no library computes; host code may touch device memory */
+  uint32_t reads_read_only; /* host memory mapped read-only can be registered */
+  uint64_t memory_bytes;
+  void* stream; /* the driver's handle, for libraries that put work on it */
+} leat_device_info;
+
+typedef struct leat_device_memory {
+  void* address;
+  uint64_t bytes; /* usable: at least what was asked for */
+  uint64_t handle;
+} leat_device_memory;
+
+/* One picture: a rectangle of a frame into one row of a model's input. Geometry and colour as preprocess.h: target
+ * pixel i of the window lies at x0 + (i + 0.5) * scale_x - 0.5 in frame pixels; component c is clamp(factors[c][0..2] .
+ * source + factors[c][3], low[c], high[c]); outside of the window it is pad[c]. */
+typedef struct leat_picture_job {
+  const uint8_t* planes[3]; /* host addresses within [slot, slot + slot_bytes) */
+  const uint8_t* slot;
+  uint64_t slot_bytes;
+  uint32_t strides[3];
+  uint32_t format, width, height; /* leat_format; pixels of the frame */
+  float x0, y0, scale_x, scale_y;
+  uint32_t left, top, window_width, window_height; /* of the target */
+  float factors[3][4], low[3], high[3], pad[3];
+  void* out; /* device memory: the row */
+} leat_picture_job;
+
+typedef struct leat_picture_target {
+  uint32_t width, height, channels; /* 1 or 3 */
+  uint32_t dtype;                   /* LEAT_F32, LEAT_F16, or LEAT_U8: 0..1 becomes 0..255, rounded */
+  uint32_t layout;                  /* enum leat_picture_layout */
+} leat_picture_target;
+
+typedef struct leat_device_api {
+  uint32_t abi;     /* LEAT_DEVICE_ABI */
+  const char* name; /* "cuda" */
+  int (*open)(const leat_device_options* options, leat_device** out, char* error, size_t error_bytes);
+  void (*close)(leat_device* device); /* waits for the stream; everything given out is given back */
+  void (*info)(leat_device* device, leat_device_info* out);
+  /* Dense memory, zeroed. shared: export_memory() can make a descriptor of it. */
+  int (*allocate)(leat_device* device, uint64_t bytes, int shared, leat_device_memory* out, char* error,
+                  size_t error_bytes);
+  int (*export_memory)(leat_device* device, const leat_device_memory* memory, int* fd, char* error, size_t error_bytes);
+  /* Maps what another process exported; the descriptor stays the caller's and may be closed. */
+  int (*import_memory)(leat_device* device, int fd, uint64_t bytes, leat_device_memory* out, char* error,
+                       size_t error_bytes);
+  void (*release)(leat_device* device, leat_device_memory* memory); /* after wait(): nothing on the stream uses it */
+  /* Pinned host memory, for downloads. */
+  int (*host_allocate)(leat_device* device, uint64_t bytes, void** out, char* error, size_t error_bytes);
+  void (*host_release)(leat_device* device, void* at);
+  /* Pins whole pages of this process for the device; once for a client's slots, never for one frame. */
+  int (*host_register)(leat_device* device, void* at, uint64_t bytes, int read_only, char* error, size_t error_bytes);
+  void (*host_unregister)(leat_device* device, void* at); /* after wait(), before the pages are unmapped */
+  /* ---- on the stream ---- */
+  int (*pictures)(leat_device* device, const leat_picture_target* target, const leat_picture_job* jobs, uint32_t count,
+                  char* error, size_t error_bytes); /* all in one launch; unregistered slots are uploaded */
+  int (*copy)(leat_device* device, void* to, const void* from, uint64_t bytes, char* error, size_t error_bytes);
+  int (*enqueue)(leat_device* device, void (*function)(void*), void* argument, char* error, size_t error_bytes);
+  /* Returns when the stream is empty. The thread sleeps meanwhile. */
+  int (*wait)(leat_device* device, char* error, size_t error_bytes);
+} leat_device_api;
+
+/* The one symbol a device plug-in exports. */
+const leat_device_api* leat_device_entry(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,65 @@
+#include "engine/exec/module_device.h"
+
+namespace leat::exec {
+
+Status ModuleDevice::open_pictures(leat_tensor& in, const std::string& model, leat_picture_target* target) {
+  const auto channels = [&](int dimension) { return in.shape[dimension] == 1 || in.shape[dimension] == 3; };
+  if (in.rank != 4 || (!channels(1) && !channels(3)) ||
+      (in.dtype != LEAT_F32 && in.dtype != LEAT_F16 && in.dtype != LEAT_U8))
+    return Error{model +
+                 ": its input is no picture: float32, float16 or uint8, [n, channels, height, width] or "
+                 "[n, height, width, channels] with 1 or 3 channels; export it so"};
+  const bool planar = channels(1);
+  const auto side = [&](int dimension) { return static_cast<std::uint32_t>(in.shape[dimension]); };
+  target_ = {.width = side(planar ? 3 : 2),
+             .height = side(planar ? 2 : 1),
+             .channels = side(planar ? 1 : 3),
+             .dtype = in.dtype,
+             .layout = static_cast<std::uint32_t>(planar ? LEAT_NCHW : LEAT_NHWC)};
+  auto buffer = device_.allocate(in.bytes);
+  if (!buffer.ok()) return Error{buffer.error()};
+  input_ = std::move(*buffer);
+  in.data = input_.data();
+  *target = target_;
+  return Done{};
+}
+
+Status ModuleDevice::open_outputs(std::span<leat_tensor> outputs) {
+  for (leat_tensor& t : outputs) {
+    auto there = device_.allocate(t.bytes);
+    if (!there.ok()) return Error{there.error()};
+    auto here = device_.pinned(t.bytes);
+    if (!here.ok()) return Error{here.error()};
+    outputs_.push_back(std::move(*there));
+    pinned_.push_back(std::move(*here));
+    row_bytes_.push_back(t.bytes / static_cast<std::uint64_t>(t.shape[0]));
+    t.data = outputs_.back().data();
+  }
+  return Done{};
+}
+
+Status ModuleDevice::open_features(leat_tensor& output) {
+  auto there = device_.allocate(output.bytes);
+  if (!there.ok()) return Error{there.error()};
+  outputs_.push_back(std::move(*there));
+  output.data = outputs_.back().data();
+  return Done{};
+}
+
+void ModuleDevice::add(const leat_picture_job& job, void* out) noexcept {
+  job_list_[jobs_] = job;
+  job_list_[jobs_++].out = out;
+}
+
+bool ModuleDevice::download(std::span<leat_tensor> outputs, std::uint32_t rows) noexcept {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    leat_tensor& t = outputs[i];
+    const std::uint64_t bytes = row_bytes_[i] * rows;
+    if (!device_.copy(pinned_[i].data(), t.data, bytes)) return false;
+    t.data = pinned_[i].data();
+    t.memory = LEAT_MEMORY_HOST;
+  }
+  return true;
+}
+
+}  // namespace leat::exec

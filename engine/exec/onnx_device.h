@@ -1,0 +1,54 @@
+// What ONNX Runtime needs to run a session on a device: its provider, on our stream and over our memory, and which
+// nodes it would leave to the host. Control plane; errors are exceptions with one line, as onnx.cpp's own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/exec/device.h"
+
+struct OrtApi;
+struct OrtSessionOptions;
+struct OrtRunOptions;
+
+namespace leat::exec {
+
+inline constexpr const char* kDeviceMemory = "Cuda";  // ONNX Runtime's name of it
+
+// extra: tf32=1 (default 0), search=heuristic|default|exhaustive (default heuristic: the others time every new shape),
+// nhwc=1 (default 0). fallback false: a node left to the host makes the session fail.
+void add_device_provider(const OrtApi& api, OrtSessionOptions* options, void* stream, const char* extra, bool fallback);
+
+// A run only puts its work on the stream; whoever reads the outputs waits for it.
+OrtRunOptions* device_run_options(const OrtApi& api);
+
+// Whether this is what a session says that needed the host and was not allowed to.
+bool says_fallback_was_needed(std::string_view error);
+
+// Listens to where a session's nodes go.
+class Placements {
+ public:
+  void listen(const OrtApi& api, OrtSessionOptions* options);  // this outlives the session
+  void hear(std::string_view line);
+  // "Resize (/up/Resize), NonMaxSuppression (nms) and 3 more"
+  [[nodiscard]] std::string left_behind() const;
+
+ private:
+  bool on_host_ = false;
+  std::vector<std::string> nodes_;
+};
+
+// One input's row while a session is tried.
+struct DeviceRow {
+  DeviceRow(const leat_device_api* api, leat_device* device, std::uint64_t bytes);
+  DeviceRow(DeviceRow&& other) noexcept;
+  DeviceRow& operator=(DeviceRow&&) = delete;
+  ~DeviceRow();
+  const leat_device_api* api;
+  leat_device* device;
+  leat_device_memory memory{};
+};
+
+}  // namespace leat::exec

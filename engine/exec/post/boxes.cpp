@@ -1,0 +1,504 @@
+#include "engine/exec/post/boxes.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/exec/preprocess.h"
+#include "engine/exec/spec_line.h"
+
+namespace leat::exec {
+namespace {
+
+constexpr std::uint32_t kStrides[] = {8, 16, 32};
+constexpr std::size_t kMaxRowsFound = 1000;  // of an output whose rows are known only after a run
+
+float sigmoid(float v) noexcept { return 1 / (1 + std::exp(-v)); }
+
+Status no(const std::string& what) { return Error{"postprocess: boxes " + what}; }
+std::string all_of_them(const PostSetting& s) {
+  std::string out;
+  for (const ItemTensor& t : s.outputs) out += (out.empty() ? "" : ", ") + std::string(t.name) + " " + t.text();
+  return out;
+}
+
+// Intersection over union of upright boxes, or of the Gaussians of turned ones.
+template <class F>
+float upright_overlap(const F& a, const F& b) noexcept {
+  const float w = std::min(a.cx + a.w / 2, b.cx + b.w / 2) - std::max(a.cx - a.w / 2, b.cx - b.w / 2);
+  const float h = std::min(a.cy + a.h / 2, b.cy + b.h / 2) - std::max(a.cy - a.h / 2, b.cy - b.h / 2);
+  return w <= 0 || h <= 0 ? 0 : w * h / (a.w * a.h + b.w * b.h - w * h);
+}
+template <class F>
+float gaussian_overlap(const F& p, const F& q) noexcept {
+  constexpr double kTiny = 1e-7;
+  const auto covariance = [](const F& f, double* a, double* b, double* c) {
+    const double x = f.w * f.w / 12.0, y = f.h * f.h / 12.0, cosine = std::cos(f.angle), sine = std::sin(f.angle);
+    *a = x * cosine * cosine + y * sine * sine;
+    *b = x * sine * sine + y * cosine * cosine;
+    *c = (x - y) * cosine * sine;
+  };
+  double a1, b1, c1, a2, b2, c2;
+  covariance(p, &a1, &b1, &c1), covariance(q, &a2, &b2, &c2);
+  const double a = a1 + a2, b = b1 + b2, c = c1 + c2, dx = p.cx - q.cx, dy = p.cy - q.cy, det = a * b - c * c + kTiny;
+  const double t1 = (a * dy * dy + b * dx * dx) / det / 4, t2 = c * -dx * dy / det / 2;
+  const double first = std::max(a1 * b1 - c1 * c1, 0.0), second = std::max(a2 * b2 - c2 * c2, 0.0);
+  const double t3 = std::log((a * b - c * c) / (4 * std::sqrt(first * second) + kTiny) + kTiny) / 2;
+  const double distance = std::clamp(t1 + t2 + t3, kTiny, 100.0);
+  return static_cast<float>(1 - std::sqrt(1 - std::exp(-distance) + kTiny));
+}
+
+}  // namespace
+
+BoxesSpec BoxesPost::parse(const std::string& layout, SpecLine& words) {
+  BoxesSpec s;
+  constexpr std::pair<std::string_view, BoxesLayout> kLayouts[] = {
+      {"yolo8", BoxesLayout::yolo8},  {"yolo5", BoxesLayout::yolo5},     {"yolox", BoxesLayout::yolox},
+      {"split", BoxesLayout::split},  {"columns", BoxesLayout::columns}, {"query", BoxesLayout::query},
+      {"levels", BoxesLayout::levels}};
+  const auto found =
+      std::find_if(std::begin(kLayouts), std::end(kLayouts), [&](const auto& l) { return l.first == layout; });
+  if (found == std::end(kLayouts)) {
+    words.fail("layout=" + layout +
+               " is not known; write maps, rows, yolo8, yolo5, yolox, split, query, levels, or columns=");
+    return s;
+  }
+  s.layout = found->second;
+  if (const auto columns = words.text("columns")) {
+    for (std::size_t at = 0; at <= columns->size();) {
+      const std::size_t comma = std::min(columns->find(',', at), columns->size());
+      s.columns.push_back(columns->substr(at, comma - at));
+      at = comma + 1;
+    }
+  }
+  const bool done =
+      s.layout == BoxesLayout::columns || s.layout == BoxesLayout::split || s.layout == BoxesLayout::query;
+  if (done) s.overlap_most = 1;
+  if (s.layout == BoxesLayout::query) s.unit_one = true, s.order = BoxOrder::cxcywh;
+  const auto choose = [&](const char* key, std::initializer_list<const char*> known, auto set) {
+    const auto value = words.text(key);
+    if (!value) return;
+    int i = 0;
+    std::string list;
+    for (const char* word : known) {
+      if (*value == word) return set(i);
+      list += (i++ == 0 ? "" : ", ") + std::string(word);
+    }
+    words.fail(std::string(key) + "=" + *value + " is not known; write one of " + list);
+  };
+  choose("unit", {"px", "one"}, [&](int i) { s.unit_one = i == 1; });
+  choose("order", {"xyxy", "yxyx", "cxcywh"}, [&](int i) { s.order = static_cast<BoxOrder>(i); });
+  choose("act", {"none", "sigmoid", "softmax"}, [&](int i) { s.act = static_cast<Activation>(i); });
+  choose("extra", {"angle", "points"}, [&](int i) { s.angle = i == 0; });
+  words.whole("first", 0, 1, &s.first);
+  words.whole("points", 1, 200, &s.points);
+  words.number("score", 0, 1, &s.score_least);
+  words.number("overlap", 0, 1, &s.overlap_most);
+  return s;
+}
+
+Status BoxesPost::resolve_levels(const PostSetting& setting) {
+  const auto named = [&](const std::string& name) {
+    for (std::uint32_t i = 0; i < setting.outputs.size(); ++i)
+      if (setting.outputs[i].name == name) return i;
+    return UINT32_MAX;
+  };
+  yunet_ = named("cls_8") != UINT32_MAX;
+  const std::size_t n = setting.outputs.size();
+  if (!yunet_ && n != 6 && n != 9)
+    return no("layout=levels needs cls_8 .. kps_32, or scores, boxes and points of three strides; the model has " +
+              all_of_them(setting));
+  for (std::uint32_t l = 0; l < 3; ++l) {
+    Level level{
+        .scores = l, .objects = l, .boxes = 3 + l, .points = n == 9 ? 6 + l : UINT32_MAX, .stride = kStrides[l]};
+    if (yunet_) {
+      const std::string end = "_" + std::to_string(level.stride);
+      level.scores = named("cls" + end), level.objects = named("obj" + end), level.boxes = named("bbox" + end);
+      level.points = named("kps" + end);
+      if (std::max({level.scores, level.objects, level.boxes}) == UINT32_MAX)
+        return no("layout=levels: an output of stride " + std::to_string(level.stride) + " is missing");
+    }
+    level.columns = setting.input_width / level.stride;
+    const std::size_t cells = std::size_t{level.columns} * (setting.input_height / level.stride);
+    const std::size_t rows = setting.outputs[level.scores].count();
+    if (cells == 0 || rows % cells != 0 || setting.outputs[level.boxes].count() != 4 * rows)
+      return no("layout=levels contradicts the shapes " + all_of_them(setting));
+    level.anchors = static_cast<std::uint32_t>(rows / cells);
+    if (level.points != UINT32_MAX)
+      spec_.points = static_cast<std::uint32_t>(setting.outputs[level.points].count() / rows / 2);
+    levels_.push_back(level);
+  }
+  return Done{};
+}
+
+Status BoxesPost::resolve(const PostSetting& setting) {
+  const ItemTensor& t = setting.outputs[0];
+  const auto classes = static_cast<std::int64_t>(spec_.points * 3 + (spec_.angle ? 1 : 0));
+  switch (spec_.layout) {
+    case BoxesLayout::yolo8:
+      if (t.rank != 2 || t.shape[0] < 5 + classes || t.shape[1] < t.shape[0])
+        return no("layout=yolo8 needs an output [4 + C, m] with more columns than rows, and the first is " + t.text());
+      return Done{};
+    case BoxesLayout::yolo5:
+    case BoxesLayout::yolox: {
+      if (t.rank != 2 || t.shape[1] < 6 || t.shape[0] < t.shape[1])
+        return no("layout=yolo5 and yolox need an output [m, 5 + C] with more rows than columns, and the first is " +
+                  t.text());
+      std::int64_t cells = 0;
+      for (const auto s : kStrides) cells += std::int64_t{setting.input_width / s} * (setting.input_height / s);
+      if (spec_.layout == BoxesLayout::yolox && t.shape[0] != cells)
+        return no("layout=yolox: " + std::to_string(cells) + " cells in strides 8, 16, 32, and the output is " +
+                  t.text());
+      return Done{};
+    }
+    case BoxesLayout::columns: {
+      if (t.rank != 2 || t.shape[1] < static_cast<std::int64_t>(spec_.columns.size()))
+        return no("columns= names " + std::to_string(spec_.columns.size()) + " columns, and the output is " + t.text());
+      const auto has = [&](const char* c) {
+        return std::find(spec_.columns.begin(), spec_.columns.end(), c) != spec_.columns.end();
+      };
+      if (!has("s") ||
+          !((has("x0") && has("y0") && has("x1") && has("y1")) || (has("cx") && has("cy") && has("w") && has("h"))))
+        return no("columns= needs s and x0, y0, x1, y1 or cx, cy, w, h; known: b x0 y0 x1 y1 cx cy w h s c a -");
+      return Done{};
+    }
+    case BoxesLayout::split:
+      boxes_ = scores_ = UINT32_MAX;
+      for (std::uint32_t i = 0; i < setting.outputs.size(); ++i) {
+        const ItemTensor& o = setting.outputs[i];
+        const auto says = [&](const char* word) { return o.name.find(word) != std::string_view::npos; };
+        if (says("raw_")) continue;
+        if (says("num") || says("count")) {
+          count_ = i;
+        } else if (o.rank >= 2 && o.last() == 4) {
+          boxes_ = i;
+        } else if (o.rank == 2 && o.last() == 5) {  // boxes with their score
+          boxes_ = scores_ = i;
+        } else if (says("label") || says("class") || o.dtype == LEAT_I64 || o.dtype == LEAT_I32) {
+          labels_ = i;
+        } else if (o.rank <= 2) {
+          scores_ = i;
+        }
+      }
+      if (boxes_ == UINT32_MAX || scores_ == UINT32_MAX)
+        return no("layout=split needs boxes [k, 4] and scores [k]; the model has " + all_of_them(setting));
+      return Done{};
+    case BoxesLayout::query: {
+      boxes_ = scores_ = UINT32_MAX;
+      // Three classes and "nothing" make scores as wide as boxes: the name decides before the width.
+      const auto of_boxes = [&](const ItemTensor& o, bool by_name) {
+        const bool named = o.name.find("box") != std::string_view::npos || o.name == "dets";
+        return o.rank == 2 && o.last() == 4 && (named || !by_name);
+      };
+      for (const bool by_name : {true, false})
+        for (std::uint32_t i = 0; i < setting.outputs.size() && boxes_ == UINT32_MAX; ++i)
+          if (of_boxes(setting.outputs[i], by_name)) boxes_ = i;
+      for (std::uint32_t i = 0; i < setting.outputs.size() && scores_ == UINT32_MAX; ++i)
+        if (setting.outputs[i].rank == 2 && i != boxes_) scores_ = i;
+      if (boxes_ == UINT32_MAX || scores_ == UINT32_MAX ||
+          setting.outputs[boxes_].shape[0] != setting.outputs[scores_].shape[0])
+        return no("layout=query needs boxes [k, 4] and scores [k, C]; the model has " + all_of_them(setting));
+      return Done{};
+    }
+    case BoxesLayout::levels:
+      return resolve_levels(setting);
+  }
+  return Done{};
+}
+
+Result<std::unique_ptr<BoxesPost>> BoxesPost::open(const BoxesSpec& spec, const PostSetting& setting) {
+  auto out = std::make_unique<BoxesPost>();
+  out->spec_ = spec;
+  out->width_ = static_cast<float>(setting.input_width), out->height_ = static_cast<float>(setting.input_height);
+  if (auto status = out->resolve(setting); !status) return Error{status.error()};
+  std::size_t most = 0;
+  for (const ItemTensor& t : setting.outputs) most = std::max(most, t.count());
+  out->found_.resize(std::max(most, kMaxRowsFound));
+  const bool angle = spec.angle || std::find(spec.columns.begin(), spec.columns.end(), "a") != spec.columns.end();
+  out->spec_.angle = angle;
+  if (angle) {
+    PartSpec part{.kind = LEAT_PART_oriented, .rank = 1, .bytes = LEAT_MAX_DETECTIONS * sizeof(leat_oriented_box)};
+    part.dims[0] = LEAT_MAX_DETECTIONS, part.name = "boxes";
+    out->parts_.push_back(part);
+  }
+  if (out->spec_.points != 0) {
+    PartSpec part{.kind = LEAT_PART_keypoints, .rank = 2};
+    part.dims[0] = LEAT_MAX_DETECTIONS, part.dims[1] = out->spec_.points;
+    part.bytes = std::uint64_t{LEAT_MAX_DETECTIONS} * out->spec_.points * sizeof(leat_keypoint), part.name = "points";
+    out->parts_.push_back(part);
+  }
+  return out;
+}
+
+void BoxesPost::add(Found f) noexcept {
+  if (!(f.score >= spec_.score_least) || !(f.w > 0) || !(f.h > 0) || !std::isfinite(f.cx + f.cy + f.w + f.h + f.angle))
+    return;
+  if (found_count_ < found_.size()) found_[found_count_++] = f;
+}
+
+void BoxesPost::gather_yolo8(const ItemTensor& t) noexcept {
+  const auto m = static_cast<std::size_t>(t.shape[1]), rows = static_cast<std::size_t>(t.shape[0]);
+  const std::size_t classes = rows - 4 - 3 * spec_.points - (spec_.angle ? 1 : 0);
+  for (std::size_t i = 0; i < m; ++i) {
+    std::size_t best = 0;
+    float score = t.at(4 * m + i);
+    for (std::size_t c = 1; c < classes; ++c)
+      if (const float v = t.at((4 + c) * m + i); v > score) best = c, score = v;
+    if (!(score >= spec_.score_least)) continue;
+    add({t.at(i), t.at(m + i), t.at(2 * m + i), t.at(3 * m + i), spec_.angle ? t.at((rows - 1) * m + i) : 0, score,
+         static_cast<std::int32_t>(best), 0, static_cast<std::uint32_t>(i)});
+  }
+}
+
+void BoxesPost::gather_rows(const ItemTensor& t) noexcept {
+  const auto n = static_cast<std::size_t>(t.shape[1]);
+  std::size_t row = 0;
+  const auto take = [&](float stride, float x, float y) {
+    const std::size_t at = row++ * n;
+    const float object = t.at(at + 4);
+    if (!(object >= spec_.score_least)) return;
+    std::size_t best = 0;
+    for (std::size_t c = 1; c + 5 < n; ++c)
+      if (t.at(at + 5 + c) > t.at(at + 5 + best)) best = c;
+    Found f{t.at(at), t.at(at + 1), t.at(at + 2), t.at(at + 3)};
+    if (stride > 0) f = {(f.cx + x) * stride, (f.cy + y) * stride, std::exp(f.w) * stride, std::exp(f.h) * stride};
+    f.score = object * t.at(at + 5 + best), f.class_id = static_cast<std::int32_t>(best);
+    add(f);
+  };
+  if (spec_.layout == BoxesLayout::yolo5) {
+    while (row < static_cast<std::size_t>(t.shape[0])) take(0, 0, 0);
+    return;
+  }
+  for (const std::uint32_t stride : kStrides)
+    for (std::uint32_t y = 0; y < static_cast<std::uint32_t>(height_) / stride; ++y)
+      for (std::uint32_t x = 0; x < static_cast<std::uint32_t>(width_) / stride; ++x)
+        take(static_cast<float>(stride), static_cast<float>(x), static_cast<float>(y));
+}
+
+void BoxesPost::gather_columns(const ItemTensor& t) noexcept {
+  const auto n = static_cast<std::size_t>(std::max<std::int64_t>(t.last(), 1));
+  const float sx = spec_.unit_one ? width_ : 1, sy = spec_.unit_one ? height_ : 1;
+  for (std::size_t row = 0; row < t.count() / n; ++row) {
+    float x0 = 0, y0 = 0, x1 = 0, y1 = 0;
+    bool centred = false;
+    Found f;
+    for (std::size_t c = 0; c < spec_.columns.size(); ++c) {
+      const std::string& name = spec_.columns[c];
+      const float v = t.at(row * n + c);
+      if (name == "x0")
+        x0 = v;
+      else if (name == "y0")
+        y0 = v;
+      else if (name == "x1")
+        x1 = v;
+      else if (name == "y1")
+        y1 = v;
+      else if (name == "cx")
+        f.cx = v, centred = true;
+      else if (name == "cy")
+        f.cy = v;
+      else if (name == "w")
+        f.w = v;
+      else if (name == "h")
+        f.h = v;
+      else if (name == "a")
+        f.angle = v;
+      else if (name == "s")
+        f.score = v;
+      else if (name == "c")
+        f.class_id = static_cast<std::int32_t>(std::isfinite(v) ? v : 0) - static_cast<std::int32_t>(spec_.first);
+    }
+    if (!(f.score > 0)) continue;
+    if (!centred) f.cx = (x0 + x1) / 2, f.cy = (y0 + y1) / 2, f.w = x1 - x0, f.h = y1 - y0;
+    f.cx *= sx, f.w *= sx, f.cy *= sy, f.h *= sy;
+    add(f);
+  }
+}
+
+void BoxesPost::gather_split(std::span<const ItemTensor> outputs) noexcept {
+  const ItemTensor &boxes = outputs[boxes_], &scores = outputs[scores_];
+  const auto n = static_cast<std::size_t>(boxes.last());
+  std::size_t rows = boxes.count() / n;
+  if (scores_ != boxes_) rows = std::min(rows, scores.count());
+  if (count_ != UINT32_MAX && outputs[count_].count() > 0)
+    rows = std::min(rows, static_cast<std::size_t>(std::max(outputs[count_].at(0), 0.0f)));
+  const float sx = spec_.unit_one ? width_ : 1, sy = spec_.unit_one ? height_ : 1;
+  for (std::size_t i = 0; i < rows; ++i) {
+    float v[4];
+    for (std::size_t k = 0; k < 4; ++k) v[k] = boxes.at(i * n + k);
+    if (spec_.order == BoxOrder::yxyx) std::swap(v[0], v[1]), std::swap(v[2], v[3]);
+    Found f{(v[0] + v[2]) / 2, (v[1] + v[3]) / 2, v[2] - v[0], v[3] - v[1]};
+    if (spec_.order == BoxOrder::cxcywh) f = {v[0], v[1], v[2], v[3]};
+    f.cx *= sx, f.w *= sx, f.cy *= sy, f.h *= sy;
+    f.score = scores_ == boxes_ ? boxes.at(i * n + 4) : scores.at(i);
+    if (spec_.act == Activation::sigmoid) f.score = sigmoid(f.score);
+    if (labels_ != UINT32_MAX && i < outputs[labels_].count())
+      f.class_id = static_cast<std::int32_t>(outputs[labels_].at(i)) - static_cast<std::int32_t>(spec_.first);
+    add(f);
+  }
+}
+
+void BoxesPost::gather_query(std::span<const ItemTensor> outputs) noexcept {
+  const ItemTensor &boxes = outputs[boxes_], &scores = outputs[scores_];
+  const auto classes = static_cast<std::size_t>(scores.last());
+  const float sx = spec_.unit_one ? width_ : 1, sy = spec_.unit_one ? height_ : 1;
+  for (std::size_t i = 0; i < boxes.count() / 4 && i < scores.count() / classes; ++i) {
+    const std::size_t at = i * classes, used = spec_.act == Activation::softmax ? classes - 1 : classes;
+    float sum = 0, most = scores.at(at);
+    std::size_t best = 0;
+    for (std::size_t c = 0; c < classes; ++c) {
+      most = std::max(most, scores.at(at + c));
+      if (c < used && scores.at(at + c) > scores.at(at + best)) best = c;
+    }
+    float score = scores.at(at + best);
+    if (spec_.act == Activation::softmax) {
+      for (std::size_t c = 0; c < classes; ++c) sum += std::exp(scores.at(at + c) - most);
+      score = std::exp(score - most) / sum;
+    } else if (spec_.act == Activation::sigmoid) {
+      score = sigmoid(score);
+    }
+    float v[4];
+    for (std::size_t k = 0; k < 4; ++k) v[k] = boxes.at(4 * i + k);
+    Found f{v[0] * sx, v[1] * sy, v[2] * sx, v[3] * sy};
+    if (spec_.order == BoxOrder::xyxy)
+      f = {(v[0] + v[2]) / 2 * sx, (v[1] + v[3]) / 2 * sy, (v[2] - v[0]) * sx, (v[3] - v[1]) * sy};
+    f.score = score, f.class_id = static_cast<std::int32_t>(best) - static_cast<std::int32_t>(spec_.first);
+    add(f);
+  }
+}
+
+void BoxesPost::gather_levels(std::span<const ItemTensor> outputs) noexcept {
+  for (std::uint32_t l = 0; l < levels_.size(); ++l) {
+    const Level& level = levels_[l];
+    const auto stride = static_cast<float>(level.stride);
+    const std::size_t rows = outputs[level.scores].count();
+    for (std::size_t i = 0; i < rows; ++i) {
+      const std::size_t cell = i / level.anchors;
+      const float x = static_cast<float>(cell % level.columns), y = static_cast<float>(cell / level.columns);
+      Found f;
+      f.score = outputs[level.scores].at(i);
+      if (yunet_)
+        f.score = std::sqrt(std::clamp(f.score, 0.0f, 1.0f) * std::clamp(outputs[level.objects].at(i), 0.0f, 1.0f));
+      if (!(f.score >= spec_.score_least)) continue;
+      const ItemTensor& b = outputs[level.boxes];
+      const float v[4] = {b.at(4 * i), b.at(4 * i + 1), b.at(4 * i + 2), b.at(4 * i + 3)};
+      if (yunet_) {
+        f.cx = (x + v[0]) * stride, f.cy = (y + v[1]) * stride, f.w = std::exp(v[2]) * stride,
+        f.h = std::exp(v[3]) * stride;
+      } else {
+        f.cx = (x + (v[2] - v[0]) / 2) * stride, f.cy = (y + (v[3] - v[1]) / 2) * stride;
+        f.w = (v[0] + v[2]) * stride, f.h = (v[1] + v[3]) * stride;
+      }
+      f.output = l, f.source = static_cast<std::uint32_t>(i);
+      add(f);
+    }
+  }
+}
+
+leat_keypoint BoxesPost::point(std::span<const ItemTensor> outputs, const Found& f, std::uint32_t p) const noexcept {
+  if (spec_.layout == BoxesLayout::yolo8) {
+    const ItemTensor& t = outputs[0];
+    const auto m = static_cast<std::size_t>(t.shape[1]);
+    const std::size_t row = static_cast<std::size_t>(t.shape[0]) - 3 * spec_.points + 3 * p;
+    return {t.at(row * m + f.source), t.at((row + 1) * m + f.source), t.at((row + 2) * m + f.source)};
+  }
+  if (spec_.layout != BoxesLayout::levels) return {};
+  const Level& level = levels_[f.output];
+  const ItemTensor& t = outputs[level.points];
+  const std::size_t cell = f.source / level.anchors, at = (std::size_t{f.source} * spec_.points + p) * 2;
+  const auto stride = static_cast<float>(level.stride);
+  return {(static_cast<float>(cell % level.columns) + t.at(at)) * stride,
+          (static_cast<float>(cell / level.columns) + t.at(at + 1)) * stride, f.score};
+}
+
+void BoxesPost::gather(std::span<const ItemTensor> outputs) noexcept {
+  found_count_ = 0;
+  switch (spec_.layout) {
+    case BoxesLayout::yolo8:
+      return gather_yolo8(outputs[0]);
+    case BoxesLayout::yolo5:
+    case BoxesLayout::yolox:
+      return gather_rows(outputs[0]);
+    case BoxesLayout::columns:
+      return gather_columns(outputs[0]);
+    case BoxesLayout::split:
+      return gather_split(outputs);
+    case BoxesLayout::query:
+      return gather_query(outputs);
+    case BoxesLayout::levels:
+      return gather_levels(outputs);
+  }
+}
+
+void BoxesPost::suppress() noexcept {
+  const auto end = found_.begin() + static_cast<std::ptrdiff_t>(found_count_);
+  std::sort(found_.begin(), end, [](const Found& a, const Found& b) {
+    if (a.score != b.score) return a.score > b.score;
+    return a.output != b.output ? a.output < b.output : a.source < b.source;
+  });
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < found_count_ && kept < 4 * LEAT_MAX_DETECTIONS; ++i) {
+    const Found f = found_[i];
+    const bool hidden =
+        spec_.overlap_most < 1 &&
+        std::any_of(found_.begin(), found_.begin() + static_cast<std::ptrdiff_t>(kept), [&](const Found& k) {
+          return k.class_id == f.class_id &&
+                 (spec_.angle ? gaussian_overlap(k, f) : upright_overlap(k, f)) > spec_.overlap_most;
+        });
+    if (!hidden) found_[kept++] = f;
+  }
+  found_count_ = kept;
+}
+
+std::uint32_t BoxesPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
+  gather(outputs);
+  suppress();
+  const Placement& p = target.placement;
+  const float w = static_cast<float>(target.frame.width), h = static_cast<float>(target.frame.height);
+  leat_part* const oriented = spec_.angle && target.parts != nullptr ? target.parts : nullptr;
+  leat_part* const points =
+      spec_.points != 0 && target.parts != nullptr ? target.parts + (spec_.angle ? 1 : 0) : nullptr;
+  std::uint32_t kept = 0, left_out = 0;
+  for (std::size_t i = 0; i < found_count_; ++i) {
+    const Found& f = found_[i];
+    // A turned box is known by the upright one around it.
+    const float cosine = std::abs(std::cos(f.angle)), sine = std::abs(std::sin(f.angle));
+    const float half_w = (f.w * cosine + f.h * sine) / 2, half_h = (f.w * sine + f.h * cosine) / 2;
+    leat_detection d{};
+    d.x0 = std::max(p.offset_x + p.scale_x * (f.cx - half_w), 0.0f),
+    d.x1 = std::min(p.offset_x + p.scale_x * (f.cx + half_w), w);
+    d.y0 = std::max(p.offset_y + p.scale_y * (f.cy - half_h), 0.0f),
+    d.y1 = std::min(p.offset_y + p.scale_y * (f.cy + half_h), h);
+    if (!(d.x1 > d.x0) || !(d.y1 > d.y0)) continue;
+    if (kept == LEAT_MAX_DETECTIONS) {
+      ++left_out;
+      continue;
+    }
+    d.score = std::min(f.score, 1.0f), d.class_id = f.class_id;
+    target.result->detections[kept] = d;
+    if (oriented != nullptr) {
+      const leat_oriented_box o{p.offset_x + p.scale_x * f.cx,
+                                p.offset_y + p.scale_y * f.cy,
+                                p.scale_x * f.w,
+                                p.scale_y * f.h,
+                                f.angle,
+                                d.score,
+                                f.class_id,
+                                0};
+      reinterpret_cast<leat_oriented_box*>(place_of(target.result, *oriented, parts_[0], 0).array)[kept] = o;
+    }
+    for (std::uint32_t k = 0; points != nullptr && k < spec_.points; ++k) {
+      leat_keypoint q = point(outputs, f, k);
+      q.x = p.offset_x + p.scale_x * q.x, q.y = p.offset_y + p.scale_y * q.y;
+      reinterpret_cast<leat_keypoint*>(
+          place_of(target.result, *points, parts_.back(), 0).array)[kept * spec_.points + k] = q;
+    }
+    ++kept;
+  }
+  target.result->kind = LEAT_RESULT_DETECTIONS;
+  target.result->detection_count = kept, target.result->detections_left_out = left_out;
+  if (oriented != nullptr) wrote(*oriented, kept, kept * sizeof(leat_oriented_box));
+  if (points != nullptr) wrote(*points, kept, std::uint64_t{kept} * spec_.points * sizeof(leat_keypoint));
+  return kept;
+}
+
+}  // namespace leat::exec

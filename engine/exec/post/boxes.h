@@ -1,0 +1,89 @@
+// boxes layout=...: the published layouts of detectors beside `maps` and `rows` (postprocess.h), each decoded as its
+// authors' own code does; [..] is one item, without the batch. Coordinates are of the model's input.
+//   yolo8    one output [4 + C, m]: cx, cy, w, h, then C scores (Ultralytics v8 to 12, YOLOv9). extra=angle: the last
+//   row
+//            is an angle (obb); extra=points: K * 3 rows of x, y, score behind the scores (pose, with points=K);
+//   yolo5    one output [m, 5 + C]: cx, cy, w, h, objectness, C scores; score = objectness * class (YOLOv5, v6, v7)
+//   yolox    as yolo5, not decoded: centre = (p + cell) * stride, size = exp(p) * stride over strides 8, 16, 32
+//   (Megvii) columns=A,B,...   one output [k, n] with these columns: x0 y0 x1 y1, or cx cy w h; s score, c class, b the
+//   item
+//                     within the batch, - ignored, a angle. Rows whose score is 0 fill up
+//   split    outputs by name or type: boxes [k, 4], scores [k], labels [k] (classes), count (optional)
+//   query    two outputs [k, 4] and [k, C]: boxes cx, cy, w, h and class scores or logits (DETR, RF-DETR)
+//   levels   scores [k, 1], boxes [k, 4], points [k, 2 * P] for each of strides 8, 16, 32 (64): distances to the sides
+//            from the cell's corner in strides, two anchors a cell (SCRFD); or cls_8, obj_8, bbox_8, kps_8 .. (YuNet):
+//            score = sqrt(cls * obj), centre = (cell + d) * stride, size = exp * stride
+// unit=px|one   coordinates are pixels (default), or parts of the picture (default of query)
+// order=xyxy|yxyx|cxcywh   of split's and query's boxes
+// act=none|sigmoid|softmax what makes scores of the values; softmax drops the last class (DETR's "nothing")
+// first=0|1     number of the first class (split and columns)
+// score=, overlap=   kept at least and at most; overlap=1 keeps all (default where the graph has suppressed already)
+//
+// Oriented boxes are suppressed by the probabilistic intersection over union of Llerena, Zeni, Kristen and Jung,
+// "Gaussian Bounding Boxes and Probabilistic Intersection-over-Union for Object Detection", 2021.
+#pragma once
+
+#include "engine/exec/post/post.h"
+
+namespace leat::exec {
+
+enum class BoxesLayout : std::uint8_t { yolo8, yolo5, yolox, columns, split, query, levels };
+enum class BoxOrder : std::uint8_t { xyxy, yxyx, cxcywh };
+enum class Activation : std::uint8_t { none, sigmoid, softmax };
+
+struct BoxesSpec {
+  BoxesLayout layout = BoxesLayout::yolo8;
+  std::vector<std::string> columns;
+  bool unit_one = false;
+  BoxOrder order = BoxOrder::xyxy;
+  Activation act = Activation::none;
+  std::uint32_t first = 0, points = 0;
+  bool angle = false;
+  float score_least = 0.25f, overlap_most = 0.45f;
+};
+
+class BoxesPost final : public Post {
+ public:
+  // The words behind `boxes`, its layout taken already; fails `words` where they do not fit together.
+  static BoxesSpec parse(const std::string& layout, SpecLine& words);
+  static Result<std::unique_ptr<BoxesPost>> open(const BoxesSpec& spec, const PostSetting& setting);
+
+  [[nodiscard]] std::vector<PartSpec> parts() const override { return parts_; }
+  std::uint32_t run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override;
+
+ private:
+  // In pixels of the model's input.
+  struct Found {
+    float cx = 0, cy = 0, w = 0, h = 0, angle = 0, score = 0;
+    std::int32_t class_id = 0;
+    std::uint32_t output = 0, source = 0;  // where its points are
+  };
+  struct Level {  // outputs of one stride
+    std::uint32_t scores = 0, objects = 0, boxes = 0, points = UINT32_MAX;
+    std::uint32_t stride = 8, columns = 0, anchors = 1;
+  };
+  Status resolve(const PostSetting& setting);
+  Status resolve_levels(const PostSetting& setting);
+  void add(Found f) noexcept;
+  void gather(std::span<const ItemTensor> outputs) noexcept;
+  void gather_yolo8(const ItemTensor& t) noexcept;
+  void gather_rows(const ItemTensor& t) noexcept;  // yolo5, yolox
+  void gather_columns(const ItemTensor& t) noexcept;
+  void gather_split(std::span<const ItemTensor> outputs) noexcept;
+  void gather_query(std::span<const ItemTensor> outputs) noexcept;
+  void gather_levels(std::span<const ItemTensor> outputs) noexcept;
+  void suppress() noexcept;
+  [[nodiscard]] leat_keypoint point(std::span<const ItemTensor> outputs, const Found& f,
+                                    std::uint32_t p) const noexcept;
+
+  BoxesSpec spec_;
+  float width_ = 0, height_ = 0;
+  bool yunet_ = false;
+  std::uint32_t boxes_ = 0, scores_ = 0, labels_ = UINT32_MAX, count_ = UINT32_MAX;  // outputs
+  std::vector<Level> levels_;
+  std::vector<PartSpec> parts_;
+  std::vector<Found> found_;  // room for every cell
+  std::size_t found_count_ = 0;
+};
+
+}  // namespace leat::exec

@@ -1,0 +1,104 @@
+#include "engine/exec/post/map.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/exec/preprocess.h"
+#include "engine/exec/spec_line.h"
+
+namespace leat::exec {
+
+MapSpec MapPost::parse(SpecLine& words) {
+  MapSpec s;
+  if (words.word("value"))
+    s.what = MapSpec::What::value;
+  else if (words.word("matte"))
+    s.what = MapSpec::What::matte;
+  else if (!words.word("argmax"))
+    words.fail("map needs argmax, value or matte behind it");
+  if (const auto act = words.text("act")) {
+    s.sigmoid = *act == "sigmoid";
+    if (!s.sigmoid && *act != "none") words.fail("act=" + *act + " is not known; write none or sigmoid");
+  }
+  return s;
+}
+
+Result<std::unique_ptr<MapPost>> MapPost::open(const MapSpec& spec, const PostSetting& setting) {
+  const ItemTensor& t = setting.outputs[0];
+  const bool layers = t.rank == 3 && t.shape[0] > 1;
+  if (t.rank < 2 || t.rank > 3 || t.count() == 0 || (layers && spec.what != MapSpec::What::argmax) ||
+      (layers && t.shape[0] > 256))
+    return Error{
+        "postprocess: map needs an output [h, w], or [C, h, w] of at most 256 classes for argmax, and the "
+        "model's first is " +
+        t.text()};
+  auto out = std::make_unique<MapPost>();
+  out->spec_ = spec;
+  out->classes_ = layers ? static_cast<std::size_t>(t.shape[0]) : 1;
+  out->height_ = static_cast<std::size_t>(t.shape[t.rank - 2]), out->width_ = static_cast<std::size_t>(t.last());
+  out->input_width_ = static_cast<float>(setting.input_width),
+  out->input_height_ = static_cast<float>(setting.input_height);
+  const bool value = spec.what == MapSpec::What::value;
+  out->part_ = {.kind = LEAT_PART_map,
+                .dtype = static_cast<std::uint32_t>(value ? LEAT_F32 : LEAT_U8),
+                .rank = 2,
+                .dims = {static_cast<std::uint32_t>(out->height_), static_cast<std::uint32_t>(out->width_)}};
+  out->part_.bytes = out->height_ * out->width_ * (value ? 4 : 1), out->part_.name = t.name;
+  return out;
+}
+
+std::uint32_t MapPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
+  if (target.parts == nullptr) return 0;
+  const auto row = static_cast<std::uint32_t>(std::max(target.detection, 0));
+  std::byte* const to = place_of(target.result, *target.parts, part_, row).array;
+  if (to == nullptr) return 0;
+  const ItemTensor& t = outputs[0];
+  // The cells that the frame covers: all but what a letterbox filled.
+  const Placement& p = target.placement;
+  const auto range = [](float offset, float scale, float frame, float input, std::size_t cells, std::size_t* first) {
+    const float a = -offset / scale / input * static_cast<float>(cells),
+                b = (frame - offset) / scale / input * static_cast<float>(cells);
+    *first = static_cast<std::size_t>(std::clamp(std::round(a), 0.0f, static_cast<float>(cells - 1)));
+    const auto end =
+        static_cast<std::size_t>(std::clamp(std::round(b), static_cast<float>(*first + 1), static_cast<float>(cells)));
+    return end - *first;
+  };
+  std::size_t left = 0, top = 0, w = width_, h = height_;
+  if (target.detection < 0 && input_width_ > 0) {
+    w = range(p.offset_x, p.scale_x, static_cast<float>(target.frame.width), input_width_, width_, &left);
+    h = range(p.offset_y, p.scale_y, static_cast<float>(target.frame.height), input_height_, height_, &top);
+  }
+  float low = 0, most = 1;
+  if (spec_.what == MapSpec::What::matte && !spec_.sigmoid) {
+    low = INFINITY, most = -INFINITY;
+    for (std::size_t i = 0; i < width_ * height_; ++i) low = std::min(low, t.at(i)), most = std::max(most, t.at(i));
+  }
+  for (std::size_t y = 0; y < h; ++y) {
+    for (std::size_t x = 0; x < w; ++x) {
+      const std::size_t at = (top + y) * width_ + left + x, out = y * w + x;
+      float v = t.at(at);
+      if (spec_.what == MapSpec::What::value) {
+        reinterpret_cast<float*>(to)[out] = v;
+        continue;
+      }
+      if (spec_.what == MapSpec::What::argmax) {
+        std::size_t best = 0;
+        for (std::size_t c = 1; c < classes_; ++c)
+          if (const float other = t.at(c * width_ * height_ + at); other > v) best = c, v = other;
+        v = classes_ > 1 ? static_cast<float>(best) : v;
+      } else if (spec_.sigmoid) {
+        v = 255 / (1 + std::exp(-v));
+      } else {
+        v = most > low ? 255 * (v - low) / (most - low) : 0;
+      }
+      to[out] =
+          static_cast<std::byte>(std::isfinite(v) ? static_cast<int>(std::clamp(std::nearbyint(v), 0.0f, 255.0f)) : 0);
+    }
+  }
+  leat_part& part = *target.parts;
+  wrote(part, static_cast<std::uint32_t>(h), w * h * (spec_.what == MapSpec::What::value ? 4 : 1));
+  if (part.item == LEAT_ITEM_FRAME) part.dims[1] = static_cast<std::uint32_t>(w);
+  return 0;
+}
+
+}  // namespace leat::exec

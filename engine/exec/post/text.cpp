@@ -1,0 +1,92 @@
+#include "engine/exec/post/text.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+#include "engine/exec/spec_line.h"
+
+namespace leat::exec {
+namespace {
+
+constexpr std::size_t kMaxTextBytes = 1024;  // of one line
+
+}  // namespace
+
+TextSpec TextPost::parse(SpecLine& words) {
+  TextSpec s;
+  if (words.word("slots"))
+    s.slots = true;
+  else if (!words.word("ctc"))
+    words.fail("text needs ctc or slots behind it");
+  if (auto keys = words.text("keys"))
+    s.keys = *keys;
+  else
+    words.fail("text needs keys=FILE, a file with one character a line in the order of the model's classes");
+  if (auto none = words.text("none")) s.none = *none;
+  return s;
+}
+
+Result<std::unique_ptr<TextPost>> TextPost::open(const TextSpec& spec, const PostSetting& setting) {
+  auto out = std::make_unique<TextPost>();
+  out->spec_ = spec;
+  std::ifstream file(spec.keys, std::ios::binary);
+  if (!file) return Error{"postprocess: keys=" + spec.keys + " cannot be read; name a file with one character a line"};
+  if (!spec.slots) out->classes_.emplace_back();
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    out->classes_.push_back(line);
+  }
+  const ItemTensor& t = setting.outputs[0];
+  const auto have = static_cast<std::int64_t>(out->classes_.size());
+  const std::int64_t classes = spec.slots && t.rank == 1 ? have : t.last();
+  if (!spec.slots && classes == have + 1) out->classes_.emplace_back(" ");
+  if (classes != static_cast<std::int64_t>(out->classes_.size()) || t.rank > 2 || t.rank < 1 ||
+      t.count() % static_cast<std::size_t>(std::max<std::int64_t>(1, classes)) != 0)
+    return Error{"postprocess: keys=" + spec.keys + " has " + std::to_string(have - (spec.slots ? 0 : 1)) +
+                 " lines, and the model's output is " + t.text() +
+                 "; ctc needs as many classes, one for blank, and one more for a space or none"};
+  out->part_ = {.kind = LEAT_PART_text, .rank = 1, .dims = {1}, .bytes = sizeof(leat_text), .tail = kMaxTextBytes};
+  out->part_.name = "text";
+  return out;
+}
+
+std::uint32_t TextPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
+  if (target.parts == nullptr) return 0;
+  const auto row = static_cast<std::uint32_t>(std::max(target.detection, 0));
+  const PartPlace place = place_of(target.result, *target.parts, part_, row);
+  if (place.array == nullptr) return 0;
+  const ItemTensor& t = outputs[0];
+  const std::size_t classes = classes_.size();
+  leat_text line{};
+  float sum = 0;
+  std::uint32_t kept = 0;
+  std::size_t before = 0;
+  for (std::size_t step = 0; step < t.count() / classes; ++step) {
+    std::size_t best = 0;
+    for (std::size_t c = 1; c < classes; ++c)
+      if (t.at(step * classes + c) > t.at(step * classes + best)) best = c;
+    const std::string& text = classes_[best];
+    const bool taken = spec_.slots ? text != spec_.none : best != 0 && best != before;
+    before = best;
+    if (!taken) continue;
+    sum += t.at(step * classes + best), ++kept;
+    if (line.length + text.size() > kMaxTextBytes) continue;
+    std::memcpy(place.tail + line.length, text.data(), text.size());
+    line.length += static_cast<std::uint32_t>(text.size());
+  }
+  line.score = kept != 0 ? sum / static_cast<float>(kept) : 0;
+  line.offset = place.tail_offset;
+  float x0 = 0, y0 = 0, x1 = static_cast<float>(target.frame.width), y1 = static_cast<float>(target.frame.height);
+  if (target.detection >= 0) {
+    const leat_detection& d = target.result->detections[target.detection];
+    x0 = d.x0, y0 = d.y0, x1 = d.x1, y1 = d.y1;
+  }
+  const float quad[8] = {x0, y0, x1, y0, x1, y1, x0, y1};
+  std::copy_n(quad, 8, line.quad);
+  std::memcpy(place.array, &line, sizeof line);
+  wrote(*target.parts, 1, part_.bytes + part_.tail);
+  return 0;
+}
+
+}  // namespace leat::exec

@@ -1,0 +1,31 @@
+// text ctc|slots keys=FILE [none=_]: the line of text that the picture, or the detection that was cut out, shows.
+//   ctc    [T, V] scores: the best of each step, repeats and the first class (blank) dropped (Graves, Fernandez, Gomez
+//   and
+//          Schmidhuber, "Connectionist Temporal Classification", 2006); classes are blank, the file's lines, and a
+//          space where V is two more than the lines. Score: the mean over the steps that are kept
+//   slots  [S, V] scores, or [S * V] flat: the best of each slot; the character `none` is left out
+#pragma once
+
+#include "engine/exec/post/post.h"
+
+namespace leat::exec {
+
+struct TextSpec {
+  bool slots = false;
+  std::string keys, none = "_";
+};
+
+class TextPost final : public Post {
+ public:
+  static TextSpec parse(SpecLine& words);
+  static Result<std::unique_ptr<TextPost>> open(const TextSpec& spec, const PostSetting& setting);
+  [[nodiscard]] std::vector<PartSpec> parts() const override { return {part_}; }
+  std::uint32_t run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override;
+
+ private:
+  TextSpec spec_;
+  std::vector<std::string> classes_;
+  PartSpec part_;
+};
+
+}  // namespace leat::exec

@@ -1,0 +1,27 @@
+// A plan in which the modules share all partitions of a class in time, beside the one in which every partition has one
+// block range, and the better of the two by one model (waits.h). What leatd deploys without a plan is such a shared
+// plan, so that a plan by Leat's rules never promises less than none. Pure; any thread.
+#pragma once
+
+#include <vector>
+
+#include "planner/host_types.h"
+#include "planner/plan_io.h"
+#include "planner/profile.h"
+
+namespace leat::planner {
+
+struct Sharing {
+  bool better = false;        // `plan` carries more than the dedicated one
+  Plan plan;                  // complete, with its certificate, where better
+  double shared_rate = 0;     // z by the model: the least rate / weight
+  double dedicated_rate = 0;  // of `dedicated`, by the same model; 0: it can promise nothing
+};
+
+// `weights`: of the applications in z. profiles[a][m] belongs to the application's module. dedicated: null, or the plan
+// made by giving partitions to block ranges.
+Sharing consider_sharing(const std::vector<Application>& applications, const std::vector<double>& weights,
+                         const std::vector<std::vector<const Profile*>>& profiles, const Host& host,
+                         const HostTypes& types, const Plan* dedicated);
+
+}  // namespace leat::planner

@@ -1,0 +1,45 @@
+#include "planner/toml_text.h"
+
+namespace leat::planner {
+namespace {
+
+// The end of the string that begins at `at` with `quote`: behind it, at the line's end if it does not end before, or
+// the text's end.
+std::size_t behind_string(std::string_view text, std::size_t at) noexcept {
+  const char quote = text[at];
+  const std::string_view three = quote == '"' ? "\"\"\"" : "'''";
+  const bool lines = text.substr(at, 3) == three;
+  for (at += lines ? 3 : 1; at < text.size(); ++at) {
+    if (text[at] == '\\' && quote == '"') {
+      ++at;
+    } else if (text[at] == '\n' && !lines) {
+      return at;
+    } else if (text[at] == quote && (!lines || text.substr(at, 3) == three)) {
+      return at + (lines ? 3 : 1);
+    }
+  }
+  return text.size();
+}
+
+}  // namespace
+
+std::size_t stray_letter_line(std::string_view text) noexcept {
+  if (text.substr(0, 3) == "\xef\xbb\xbf") text.remove_prefix(3);  // a byte order mark is allowed there
+  std::size_t line = 1, counted = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == '#') {
+      while (at < text.size() && text[at] != '\n') ++at;
+    } else if (c == '"' || c == '\'') {
+      at = behind_string(text, at);
+    } else if (static_cast<unsigned char>(c) >= 0x80) {
+      for (; counted < at; ++counted) line += text[counted] == '\n';
+      return line;
+    } else {
+      ++at;
+    }
+  }
+  return 0;
+}
+
+}  // namespace leat::planner

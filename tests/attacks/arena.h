@@ -1,0 +1,102 @@
+// Where attacks are fought: a leatd of its own, an honest client beside, its status asked all the while, and an
+// assailant in a process and, where wanted, of a user of its own.
+//
+// fight() has the honest client alone and beside the attack by turns, and then expects what no attack may change:
+//   * each of the honest client's frames is answered, rightly;
+//   * its 99th percentile beside the attack is at most twice the one alone and 5 ms (not under a sanitizer);
+//   * leatd's status answers within a second;
+//   * no turn of the scheduler thread takes over 1 ms of its own CPU time (not under a sanitizer);
+//   * when the assailant is gone, so are its descriptors, memory, sessions and streams;
+//   * leatd ends when told, with nothing in flight.
+// Times are of one moment on a machine that others use too: a percentile is the median of several rounds', and each
+// figure is measured again, up to six times, until it is good. What the attack itself does to the others shows each
+// time. All who fight have one priority, by root's leave above the machine's other work. A round
+// takes 0.2 s; LEAT_ATTACK_SECONDS in the environment is for all rounds of an attack together.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "shm/src/client_port.h"
+#include "tests/daemon_fixture.h"
+
+namespace leat::test {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+inline constexpr std::uint32_t kOtherUser = 65534;
+
+enum class Setting : std::uint8_t {
+  same_user,
+  other_user,   // the assailant is kOtherUser
+  unprivileged  // leatd is kOtherUser, with 1024 descriptors at most
+};
+// What this process may set up: all for root, the first for others. The first alone under a sanitizer.
+std::vector<Setting> settings();
+std::string name_of(const testing::TestParamInfo<Setting>& setting);
+// leat_attacks(NAME): the tests of suite NAME in every setting.
+#define LEAT_ATTACKS(suite)                                  \
+  class suite : public ::testing::TestWithParam<Setting> {}; \
+  INSTANTIATE_TEST_SUITE_P(As, suite, ::testing::ValuesIn(settings()), name_of)
+
+// One round of an attack, in the assailant's process: until about `until_ns` (CLOCK_MONOTONIC). What it keeps from
+// round to round lives in what it captures. Returns what went otherwise than the attack supposes; empty: nothing.
+using Attack = std::function<std::string(const std::string& socket, std::int64_t until_ns)>;
+
+class Arena {
+ public:
+  // `limits`: more lines for [limits], and tables behind it. `more`: more TOML, behind the applications 'echo', which
+  // the honest client uses (a millisecond a batch), and 'bulk' (large batches that take next to no time). `daemon`:
+  // more lines for [daemon].
+  Arena(Setting setting, Attack attack, const std::string& limits = {}, const std::string& more = {},
+        const std::string& daemon = {});
+  ~Arena();
+  void fight();
+
+  Leatd& leatd() { return *leatd_; }
+  // Connections ended, by cause, over the whole fight; and counters of the daemon.
+  std::uint64_t violations(shm::Violation cause) const { return causes_.at(static_cast<std::size_t>(cause)); }
+  std::uint64_t counted(shm::DaemonCounter counter) const;
+  std::uint64_t late_cancels() const { return late_cancels_; }  // of the assailant's clients that were there last
+  std::uint32_t assailant_uid() const;
+  // What the assailant's user was refused, by cause, and ended for.
+  std::uint64_t refusals(shm::Refusal why) const;
+  std::uint64_t violations_of_user() const;
+  const std::string& last_log() const { return log_; }  // of the leatd that is ended
+  // What a [limits.users.UID] table of `lines` says for whoever attacks, in any setting.
+  static std::string limits_of_assailant(Setting setting, const std::string& lines);
+
+ private:
+  struct Assailant;
+  struct Honest;
+  struct Watcher;
+  struct Figures {
+    double alone_ms = 0, beside_ms = 0, status_ms = 0;
+    std::uint64_t own_stalls = 0;
+    double excess_ms() const { return beside_ms - (2 * alone_ms + 5); }
+    bool good() const { return excess_ms() <= 0 && status_ms <= 1000 && own_stalls == 0; }
+    void keep_best_of(const Figures& other);  // of each figure for itself
+  };
+  Figures measure(Honest& honest, Watcher& watcher, Assailant& assailant);
+  void expect_nothing_left(const Footprint& before);
+
+  Setting setting_;
+  Attack attack_;
+  std::unique_ptr<Leatd> leatd_;
+  std::vector<std::uint64_t> causes_;
+  std::optional<shm::RecordSnapshot> daemon_, user_;
+  std::uint64_t late_cancels_ = 0;
+  std::string log_;
+};
+
+}  // namespace leat::test

@@ -1,0 +1,35 @@
+// A client writes cancels of requests that were answered long ago, as fast as its ring takes them: well-formed, allowed
+// and useless. Each costs the scheduler thread a look; a turn looks at so many and no more.
+#include "tests/attacks/arena.h"
+#include "tests/attacks/raw_client.h"
+
+namespace leat::test {
+namespace {
+
+LEAT_ATTACKS(LateCancels);
+
+TEST_P(LateCancels, DoNotHoldTheSchedulerThread) {
+  RawClient client;
+  Arena arena(GetParam(), [&](const std::string& socket, std::int64_t until) -> std::string {
+    if (!client.bell && !(client.connect(socket) && client.hello() && client.open())) return "it is not let in";
+    shm::SubmissionDescriptor d;
+    d.kind = shm::SubmissionKind::cancel;
+    d.stream = static_cast<std::uint16_t>(client.stream);
+    std::uint64_t pushed = 0;
+    while (leat_now_ns() < until) {
+      d.generation = static_cast<std::uint32_t>(pushed);
+      if (client.push(d))
+        ++pushed;
+      else
+        client.ring();
+    }
+    if (client.hung_up()) return "a late cancel cost the connection";
+    return pushed > shm::kSubmissionRing ? "" : "leatd took next to nothing";
+  });
+  arena.fight();
+  EXPECT_EQ(arena.counted(shm::DaemonCounter::clients_violated), 0U);
+  EXPECT_GT(arena.late_cancels(), shm::kSubmissionRing) << "of the client, whose record names its user";
+}
+
+}  // namespace
+}  // namespace leat::test

@@ -1,0 +1,76 @@
+// When pictures are due, how far a feeder lags behind, and what it leaves out to stay live. Pure: times come in, and
+// decisions go out, so that tests can walk them. Times are nanoseconds since the feeder's start, but for picture times,
+// which are the source's own.
+#pragma once
+
+#include <cstdint>
+
+namespace leat::tools {
+
+class Pace {
+ public:
+  explicit Pace(double rate) : period_ns_(rate > 0 ? 1e9 / rate : 0) {}
+  // When a picture is due: by its own time, or by its place in the source where a rate was given.
+  std::int64_t due(std::int64_t picture_ns, std::uint64_t index) noexcept;
+  // A picture that the source passed over: as due(), for one that nobody waits for.
+  void passed(std::int64_t picture_ns, std::uint64_t index) noexcept { (void)due(picture_ns, index); }
+  // When the picture behind the last one should be due.
+  [[nodiscard]] std::int64_t next_due() const noexcept;
+  // The source's own time of what is due at `due_ns`: the inverse of due(), counted from the last picture.
+  [[nodiscard]] std::int64_t picture_time(std::int64_t due_ns) const noexcept;
+  // The source begins again: its times start from 0 once more, one step after the last picture.
+  void again() noexcept;
+  // A live source: this picture came at `now_ns`. The picture that came quickest after its own time says when all are
+  // due; as clocks drift, that is believed a little less with time (1 part in 1000).
+  void arrived(std::int64_t picture_ns, std::int64_t now_ns) noexcept;
+
+ private:
+  double period_ns_;
+  std::uint64_t rounds_ = 0;  // a rate was given: pictures of the source's earlier rounds
+  std::uint64_t index_ = 0;   // of the last picture
+  bool any_ = false;          // a picture has been due since the source's beginning
+  std::int64_t base_ = 0, last_ = 0, step_ = 33'333'333;
+  std::int64_t heard_ns_ = -1;  // live: when base_ was last looked at
+};
+
+// How long submissions have taken to be completed of late: the least, below which a deadline cannot be reached, and the
+// usual. Both are forgotten after two seconds without an answer, so that a stall cannot be believed for ever.
+class AnswerTime {
+ public:
+  void add(std::int64_t now_ns, std::int64_t took_ns) noexcept;
+  [[nodiscard]] std::int64_t least_ns(std::int64_t now_ns) const noexcept;
+  [[nodiscard]] std::int64_t usual_ns(std::int64_t now_ns) const noexcept;
+
+ private:
+  static constexpr std::int64_t kInterval = 1'000'000'000, kNone = INT64_MAX;
+  [[nodiscard]] bool fresh(std::int64_t now_ns) const noexcept { return now_ns - since_ < 2 * kInterval; }
+  std::int64_t since_ = INT64_MIN / 2, least_ = kNone, least_before_ = kNone, usual_ = 0;
+};
+
+// What a feeder that lags behind leaves out. thin: pictures to which no other refers; jump: everything up to a key
+// frame that is due about now, where the lag is not made good by decoding alone.
+enum class CatchUp : std::uint8_t { nothing, thin, jump };
+
+// How much lag a stream bears before it jumps is drawn anew after each jump: streams that share a processor lag alike,
+// and would all give up at once, and leave it idle until their next key frames, where it is enough that some do.
+class Liveness {
+ public:
+  explicit Liveness(std::uint64_t seed = 0) noexcept : state_(seed) { draw(); }
+  // lag_ns: how long ago the next picture was due. room_ns: how old a picture may be when it is submitted and still be
+  // answered in time, as answers usually go.
+  CatchUp decide(std::int64_t lag_ns, std::int64_t room_ns) noexcept;
+  [[nodiscard]] std::int64_t borne_permille() const noexcept { return borne_permille_; }  // of the room
+
+ private:
+  static constexpr std::int64_t kHopelessly = 4;  // times the lag that is borne: it jumps at once
+  static constexpr std::int64_t kTrialPictures = 3,
+                                kMostPictures = 12;  // to see whether it catches up; to have done so
+  void draw() noexcept;
+  bool catches_up(std::int64_t lag_ns, std::int64_t borne_ns) noexcept;
+  std::int64_t over_ = 0, first_lag_ns_ = 0;  // decisions since the lag was last borne, and the first lag of those
+  std::uint64_t state_;
+  std::int64_t borne_permille_ = 0;
+  bool thin_ = false;
+};
+
+}  // namespace leat::tools

@@ -1,0 +1,65 @@
+#include "tools/leat/try/model_config.h"
+
+#include <cctype>
+#include <filesystem>
+
+namespace leat::tools {
+namespace {
+
+// A basic string of TOML.
+std::string toml_text(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+std::string number(double value) {
+  std::string text = std::to_string(value);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+ModelWords model_words(const cli::Arguments& args, std::string model) {
+  return {.model = std::move(model),
+          .preprocess = args.text("preprocess"),
+          .postprocess = args.text("postprocess"),
+          .labels_file = args.text("labels"),
+          .cores = {}};
+}
+
+std::string name_of_model(const std::string& path) {
+  std::string name;
+  for (const char c : std::filesystem::path(path).stem().string()) {
+    const auto byte = static_cast<unsigned char>(c);
+    name += std::isalnum(byte) != 0 ? static_cast<char>(std::tolower(byte)) : c == '.' || c == '_' ? '_' : '-';
+  }
+  return name.empty() ? "model" : name.substr(0, 63);
+}
+
+std::string config_of_model(const ModelWords& words) {
+  const std::string name = name_of_model(words.model);
+  std::string text = "# Made from " + std::filesystem::path(words.model).filename().string() +
+                     "; docs/configuration.md says what each key means.\n";
+  if (words.cores.empty()) {
+    text += "cpu = \"auto\"\n";
+  } else {
+    text += "[[partition]]\nname = \"cpu\"\nkind = \"cpu\"\ncores = " + toml_text(words.cores) + "\n";
+  }
+  text += "\n[[application]]\nname = " + toml_text(name) + "\nslo_ms = " + number(words.slo_ms) + "\n";
+  text += "\n  [[application.module]]\n  name = " + toml_text(name) + "\n";
+  text += "  model = " + toml_text(std::filesystem::absolute(words.model).lexically_normal().string()) + "\n";
+  if (!words.preprocess.empty()) text += "  preprocess = " + toml_text(words.preprocess) + "\n";
+  if (!words.postprocess.empty()) text += "  postprocess = " + toml_text(words.postprocess) + "\n";
+  if (!words.labels_file.empty())
+    text +=
+        "  labels_file = " + toml_text(std::filesystem::absolute(words.labels_file).lexically_normal().string()) + "\n";
+  return text;
+}
+
+}  // namespace leat::tools

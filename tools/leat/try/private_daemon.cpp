@@ -1,0 +1,103 @@
+#include "tools/leat/try/private_daemon.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <utility>
+
+namespace leat::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of leatd's log the last line that is more than information, without its name and level.
+std::string complaint_in(const std::string& path) {
+  std::ifstream file(path);
+  std::string line, last;
+  while (std::getline(file, line)) {
+    if (line.rfind("leatd: ", 0) == 0) line.erase(0, 7);
+    if (line.empty() || line.rfind("info: ", 0) == 0 || line.rfind("debug: ", 0) == 0) continue;
+    for (const std::string_view level : {"warning: ", "error: ", "critical: "})
+      if (line.rfind(level, 0) == 0) line.erase(0, level.size());
+    last = line;
+  }
+  return last;
+}
+
+}  // namespace
+
+std::string leatd_program() {
+  std::error_code none;
+  const fs::path here = fs::read_symlink("/proc/self/exe", none).parent_path();
+  for (const fs::path& candidate : {here / "leatd", here / "../../engine/daemon/leatd"})
+    if (access(candidate.c_str(), X_OK) == 0) return candidate.lexically_normal().string();
+  return "leatd";
+}
+
+Result<std::string> text_behind_descriptor(const std::string& text) {
+  const int fd = memfd_create("leat-config", 0);
+  if (fd < 0 || write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return Error{std::string("no memory for the configuration: ") + std::strerror(errno)};
+  return "/proc/self/fd/" + std::to_string(fd);
+}
+
+Result<std::unique_ptr<PrivateDaemon>> PrivateDaemon::start(const std::string& config) {
+  const char* const scratch = std::getenv("TMPDIR");
+  std::string folder = std::string(scratch != nullptr && *scratch != '\0' ? scratch : "/tmp") + "/leat-try-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr)
+    return Error{"no folder can be made at " + folder + ": " + std::strerror(errno) + "; set TMPDIR"};
+  std::unique_ptr<PrivateDaemon> d(new PrivateDaemon);
+  d->folder_ = folder;
+  const std::string log = folder + "/log", leatd = leatd_program(), socket = d->socket();
+  int ready[2];
+  if (pipe2(ready, O_CLOEXEC) != 0) return Error{std::string("no pipe can be made: ") + std::strerror(errno)};
+  const int out = open(log.c_str(), O_CREAT | O_APPEND | O_WRONLY | O_CLOEXEC, 0600);
+  const std::string tell = std::to_string(ready[1]);
+  const pid_t parent = getpid();
+  d->pid_ = fork();
+  if (d->pid_ == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(127);
+    setpgid(0, 0);  // an interrupt is for leat, which then ends it
+    dup2(out, STDERR_FILENO);
+    dup2(out, STDOUT_FILENO);
+    fcntl(ready[1], F_SETFD, 0);  // under its own number: the configuration may be a descriptor too
+    execlp(leatd.c_str(), "leatd", "--trial", "--ready-fd", tell.c_str(), "--socket", socket.c_str(), config.c_str(),
+           nullptr);
+    _exit(127);
+  }
+  close(out);
+  close(ready[1]);
+  char line[8];
+  const bool serves = d->pid_ > 0 && read(ready[0], line, sizeof line) > 0;
+  close(ready[0]);
+  if (serves) return d;
+  int status = 0;
+  if (d->pid_ > 0) waitpid(std::exchange(d->pid_, -1), &status, 0);
+  std::string why = complaint_in(log);
+  if (why.empty()) why = leatd + " cannot be started; install leatd beside leat";
+  return Error{why};
+}
+
+PrivateDaemon::~PrivateDaemon() {
+  if (pid_ > 0) {
+    kill(pid_, SIGTERM);
+    waitpid(pid_, nullptr, 0);
+  }
+  std::error_code none;
+  fs::remove_all(folder_, none);
+}
+
+std::string PrivateDaemon::last_complaint() const { return complaint_in(folder_ + "/log"); }
+
+}  // namespace leat::tools

@@ -1,0 +1,247 @@
+// leat try: what a model, or an application, makes of some pictures, without a daemon to set up.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "engine/daemon/config.h"
+#include "leat/client.hpp"
+#include "tools/leat/commands.h"
+#include "tools/leat/feed/annotator.h"
+#include "tools/leat/feed/picture_source.h"
+#include "tools/leat/top/sample.h"
+#include "tools/leat/try/answer_text.h"
+#include "tools/leat/try/batch_times.h"
+#include "tools/leat/try/model_config.h"
+#include "tools/leat/try/picture_file.h"
+#include "tools/leat/try/private_daemon.h"
+
+namespace leat::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+constexpr cli::Option kOptions[] = {
+    LEAT_MODEL_OPTIONS,
+    {.name = "application",
+     .type = cli::Type::text,
+     .value = "NAME",
+     .help = "of a configuration with several; default: the first"},
+    {.name = "output",
+     .letter = 'o',
+     .type = cli::Type::path,
+     .value = "FILE",
+     .help = "draw what was found: a .png or .jpg (of the first picture), or a video (.mp4, .mkv)"},
+    {.name = "pictures",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "0",
+     .min = 0,
+     .max = 1e9,
+     .help = "at most so many of each source; 0: all"},
+    {.name = "json", .help = "print one JSON object instead of a table"},
+};
+constexpr cli::Positional kPositionals[] = {
+    {.name = "MODEL-or-CONFIG", .help = "an ONNX file, or a configuration of leatd (.toml)"},
+    {.name = "SOURCE", .help = "pictures, videos, devices or URLs", .least = 1, .most = 10000}};
+constexpr cli::Example kExamples[] = {
+    {.line = "leat try yolo11n.onnx street.jpg -o found.png", .text = "what the model finds in a picture, and where"},
+    {.line = "leat try leatd.toml camera.mp4 --pictures 100 --json", .text = "an application's answers as JSON"}};
+constexpr cli::Command kCommand = {
+    .name = "leat try",
+    .summary = "shows what a model or an application makes of some pictures",
+    .description =
+        "Starts a leatd of its own, heard by nobody else and ended with this command, on one partition of every core, "
+        "without deadlines and one picture at a time. Each picture's answer is printed with the milliseconds that its "
+        "parts took: decoding, each module, and the whole way from the frame to its answer.\n\n"
+        "What a model does not say of itself can be given in the words of docs/configuration.md; what cannot be known "
+        "is asked for.",
+    .options = kOptions,
+    .positionals = kPositionals,
+    .examples = kExamples,
+    .see_also = "leat-serve(1), leat-check(1), leatd(8)",
+    .exit_status = "0 when every picture was answered with a result, 1 when one was not, 2 on bad input.",
+};
+
+double ms_between(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double, std::milli>(to - from).count();
+}
+
+// What is done with each answer, besides keeping it for the JSON.
+class Output {
+ public:
+  explicit Output(std::string path) : path_(std::move(path)) {}
+
+  Status draw(const leat_answer& answer, const PictureFormat& format) {
+    if (path_.empty() || (is_picture_path(path_) && drawn_ > 0)) return Done{};
+    leat_frame frame;
+    if (leat_answer_frame(&answer, &frame) != LEAT_ERROR_ok) return Done{};
+    Canvas canvas = canvas_of(frame);
+    draw_answer(canvas, answer);
+    if (is_picture_path(path_)) {
+      ++drawn_;
+      return write_picture(path_, canvas);
+    }
+    if (!video_) {
+      auto opened = Annotator::open(path_, format.width, format.height, format.rate);
+      if (!opened.ok()) return Error{opened.error()};
+      video_ = std::move(*opened);
+    }
+    video_->add(drawn_++, std::move(canvas));
+    return Done{};
+  }
+  Status finish() {
+    if (!video_) return Done{};
+    const auto left_out = video_->finish();
+    return left_out.ok() ? Status(Done{}) : Status(Error{left_out.error()});
+  }
+
+ private:
+  std::string path_;
+  std::unique_ptr<Annotator> video_;
+  std::uint64_t drawn_ = 0;
+};
+
+class Trial {
+ public:
+  Trial(PrivateDaemon& daemon, Client client, BatchTimes times, std::string application, Output output)
+      : daemon_(daemon),
+        client_(std::move(client)),
+        times_(std::move(times)),
+        application_(std::move(application)),
+        output_(std::move(output)) {}
+
+  // Every picture of a source, at most `most` where that is not 0. Each is given to `show` as JSON.
+  template <class Show>
+  Status run(const std::string& name, std::uint64_t most, Show&& show) {
+    auto source = open_source(name, {});
+    if (!source.ok()) return Error{source.error()};
+    const PictureFormat format = (*source)->format();
+    StreamOptions options;
+    options.application = application_.c_str();
+    options.format = format.format;
+    options.width = format.width;
+    options.height = format.height;
+    options.depth = 1;
+    options.slots = 1;
+    options.overload = LEAT_OVERLOAD_never_drop;
+    auto stream = client_.open_stream(options);
+    if (!stream.ok()) return Error{stream.error()};
+    for (std::uint64_t n = 0; most == 0 || n < most; ++n) {
+      const auto begun = Clock::now();
+      auto time = (*source)->next();
+      if (!time.ok()) return Error{time.error()};
+      if (!time->has_value()) break;
+      auto frame = stream->acquire();
+      if (!frame) return Error{leat_last_error()};
+      const auto written = (*source)->write(frame->raw());
+      if (!written.ok()) return Error{written.error()};
+      if (!*written) break;
+      const auto decoded = Clock::now();
+      if (frame->submit() != LEAT_ERROR_ok) return Error{leat_last_error()};
+      const auto answer = client_.next_answer(std::chrono::hours(24));
+      const auto answered = Clock::now();
+      if (!answer) return Error{ended()};
+      Json json = {{"source", name}, {"picture", n}};
+      json.update(answer_json(answer->raw()));
+      json["ms"]["decode"] = ms_between(begun, decoded);
+      for (const auto& [module, ms] : times_.since_last()) json["ms"][module] = ms;
+      json["ms"]["answer"] = ms_between(decoded, answered);
+      if (answer->result() == nullptr) {
+        all_answered_ = false;
+        if (const std::string why = daemon_.last_complaint(); !why.empty()) json["log"] = why;
+      }
+      if (const Status drawn = output_.draw(answer->raw(), format); !drawn.ok()) return drawn;
+      show(json);
+    }
+    return Done{};
+  }
+  Status finish() { return output_.finish(); }
+  bool all_answered() const { return all_answered_; }
+
+ private:
+  std::string ended() const {
+    const std::string why = daemon_.last_complaint();
+    return why.empty() ? leat_last_error() : why;
+  }
+
+  PrivateDaemon& daemon_;
+  Client client_;
+  BatchTimes times_;
+  std::string application_;
+  Output output_;
+  bool all_answered_ = true;
+};
+
+void print(const Json& json) {
+  std::printf("%s, picture %llu: %.1f ms (", json["source"].get<std::string>().c_str(),
+              json["picture"].get<unsigned long long>(), json["ms"]["answer"].get<double>());
+  const char* comma = "";
+  for (const auto& [part, ms] : json["ms"].items()) {
+    if (part == "answer") continue;
+    std::printf("%s%s %.1f", comma, part.c_str(), ms.get<double>());
+    comma = ", ";
+  }
+  std::printf(")\n%s", answer_table(json).c_str());
+  if (json.contains("log")) std::printf("  %s\n", json["log"].get<std::string>().c_str());
+  std::fflush(stdout);
+}
+
+bool is_config(const std::string& path) { return std::filesystem::path(path).extension() == ".toml"; }
+
+int run(const cli::Arguments& args) {
+  const std::string& subject = args.positionals()[0];
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(subject, none))
+    return cli::fail(kCommand.name, "there is no file " + subject + "; name an ONNX model or a configuration");
+  std::string config = subject, application = args.text("application");
+  if (is_config(subject)) {
+    for (const char* word : {"preprocess", "postprocess", "labels"})
+      if (args.given(word))
+        return cli::fail(kCommand.name, "--" + std::string(word) + " is for a model; a configuration says its own");
+    auto read = daemon::read_config(subject);
+    if (!read.ok()) return cli::fail(kCommand.name, read.error());
+    if (application.empty()) application = read->applications.front().application.name;
+  } else {
+    const Result<std::string> text = text_behind_descriptor(config_of_model(model_words(args, subject)));
+    if (!text.ok()) return cli::fail(kCommand.name, text.error());
+    config = *text;
+    application = name_of_model(subject);
+  }
+  auto daemon = PrivateDaemon::start(config);
+  if (!daemon.ok()) return cli::fail(kCommand.name, daemon.error());
+  auto client = Client::connect((*daemon)->socket(), "leat try");
+  if (!client.ok()) return cli::fail(kCommand.name, client.error());
+  auto times = BatchTimes::connect((*daemon)->socket());
+  if (!times.ok()) return cli::fail(kCommand.name, times.error());
+
+  Trial trial(**daemon, std::move(*client), std::move(*times), application, Output(args.text("output")));
+  Json all = {{"subject", subject}, {"application", application}, {"pictures", Json::array()}};
+  const bool as_json = args.flag("json");
+  const auto most = static_cast<std::uint64_t>(args.integer("pictures"));
+  for (std::size_t i = 1; i < args.positionals().size(); ++i) {
+    const Status done = trial.run(args.positionals()[i], most, [&](const Json& json) {
+      if (as_json) {
+        all["pictures"].push_back(json);
+      } else {
+        print(json);
+      }
+    });
+    if (!done.ok()) return cli::fail(kCommand.name, done.error());
+  }
+  if (const Status finished = trial.finish(); !finished.ok()) return cli::fail(kCommand.name, finished.error());
+  if (as_json) std::printf("%s\n", all.dump(2).c_str());
+  return trial.all_answered() ? 0 : 1;
+}
+
+}  // namespace
+
+extern const cli::Subcommand kLeatTry;
+const cli::Subcommand kLeatTry = {.command = &kCommand, .run = run};
+
+}  // namespace leat::tools
