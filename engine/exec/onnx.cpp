@@ -25,7 +25,7 @@ using namespace ort;
 Session& of(leat_session* handle) { return *reinterpret_cast<Session*>(handle); }
 
 int open(const leat_session_options* options, leat_session** out, char* error, size_t error_bytes) {
-  const std::string path = options.model_path != nullptr ? options.model_path : "";
+  const std::string path = options->model_path != nullptr ? options->model_path : "";
   if (!onnx_library()) return executor_error(error, error_bytes, onnx_library().error());
   if (::access(path.c_str(), R_OK) != 0)
     return executor_error(error, error_bytes,
