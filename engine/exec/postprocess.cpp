@@ -55,8 +55,23 @@ bool softmax_sum(const float* logits, std::size_t count, std::size_t* best, floa
   return std::isfinite(*sum);
 }
 
+// The score of one of a head's values.
+float score_of(float value, Activation act, float largest, float sum) noexcept {
+  switch (act) {
+    case Activation::softmax:
+      return std::exp(value - largest) / sum;
+    case Activation::sigmoid:
+      return 1 / (1 + std::exp(-value));
+    case Activation::none:
+      break;
+  }
+  return value;
+}
+
 // Puts a head's label where that head has put one before (a batch that is run again), else where there is none yet. A
-// byte of `reserved` a label says whose it is, so that two workers never take the same place.
+// byte of `reserved` a label says whose it is, so that two workers never take the same place. Relaxed: these words only
+// share out the places among workers. Who reads the labels has them from the worker's report, whose release leatd's
+// loop acquires, and from the completion that leatd pushes with a release of its own (docs/transport.md).
 void label(leat_detection& d, const leat_label& given) noexcept {
   static_assert(LEAT_MAX_LABELS == sizeof d.reserved);
   const std::atomic_ref owners(d.reserved), count(d.label_count);
@@ -64,13 +79,15 @@ void label(leat_detection& d, const leat_label& given) noexcept {
   std::uint32_t seen = owners.load(std::memory_order_relaxed), place = 0;
   while (place < LEAT_MAX_LABELS) {
     const std::uint32_t owner = seen >> 8 * place & 0xff;
-    if (owner == mine || (owner == 0 && owners.compare_exchange_weak(seen, seen | mine << 8 * place))) break;
+    if (owner == mine ||
+        (owner == 0 && owners.compare_exchange_weak(seen, seen | mine << 8 * place, std::memory_order_relaxed)))
+      break;
     if (owner != 0) ++place;  // else somebody was faster: look there again
   }
   if (place == LEAT_MAX_LABELS) return;
   d.labels[place] = given;
   std::uint32_t had = count.load(std::memory_order_relaxed);
-  while (had <= place && !count.compare_exchange_weak(had, place + 1)) {
+  while (had <= place && !count.compare_exchange_weak(had, place + 1, std::memory_order_relaxed)) {
   }
 }
 
@@ -119,14 +136,17 @@ Result<PostprocessSpec> parse_postprocess(std::string_view line) {
     words.number("score", 0, 1, &spec.score_least);
     words.number("overlap", 0, 1, &spec.overlap_most);
   }
-  if (spec.answer == Answer::classes) words.whole("top", 1, LEAT_MAX_CLASSES, &spec.top);
+  if (spec.answer == Answer::classes) {
+    words.whole("top", 1, LEAT_MAX_CLASSES, &spec.top);
+    words.choice("act", {"none", "sigmoid", "softmax"}, [&](std::size_t i) { spec.act = static_cast<Activation>(i); });
+  }
   if (spec.answer == Answer::tensors) {
     auto tensors = TensorsPost::parse(words);
     if (!tensors) return Error{tensors.error()};
     spec.tensors = std::move(*tensors);
   }
   const auto status = words.finish(
-      "boxes [layout= stride= score= overlap=], classes [top=], points, map, text, embedding, tensors "
+      "boxes [layout= stride= score= overlap=], classes [top= act=], points, map, text, embedding, tensors "
       "[names= most=], checksum");
   if (!status) return Error{status.error()};
   return spec;
@@ -268,14 +288,15 @@ void Postprocessor::classes(std::span<const leat_tensor> outputs, std::uint32_t 
     if (!softmax_sum(logits, count, &best, &sum)) continue;
     if (detection >= 0) {
       label(result->detections[detection],
-            {first_head_ + static_cast<std::uint32_t>(head), static_cast<std::int32_t>(best), 1 / sum});
+            {first_head_ + static_cast<std::uint32_t>(head), static_cast<std::int32_t>(best),
+             score_of(logits[best], spec_.act, logits[best], sum)});
       continue;
     }
     // The best `top` by repeated search: top <= 16, and it needs no memory.
     const std::uint32_t most = std::min<std::uint32_t>(spec_.top, static_cast<std::uint32_t>(count));
     const float largest = logits[best];
     for (std::uint32_t k = 0; k < most; ++k) {
-      result->classes[k] = {static_cast<std::int32_t>(best), std::exp(logits[best] - largest) / sum};
+      result->classes[k] = {static_cast<std::int32_t>(best), score_of(logits[best], spec_.act, largest, sum)};
       const float last = logits[best];
       std::size_t next = count;
       for (std::size_t i = 0; i < count; ++i) {

@@ -9,9 +9,10 @@
 //       rows: one output [n, 4 + C, m] (YOLO's): centre x, centre y, width, height in input pixels, then C scores 0..1.
 //       Kept: score >= `score`, best first, none whose intersection over union with a better one of its class is above
 //       `overlap`.
-//   classes [top=5]
-//       every output is a head of logits [n, C]. Behind a fan-out: one label a head is appended to the detection (head
-//       = its place among the module's outputs). Otherwise the first head's best `top` classes. Scores are softmax.
+//   classes [top=5] [act=softmax|sigmoid|none]
+//       every output is a head [n, C]. Behind a fan-out: one label a head is appended to the detection (head = its
+//       place among the module's outputs). Otherwise the first head's best `top` classes. act: what makes scores of the
+//       model's values; none: they are scores already.
 //   boxes layout=yolo8|yolo5|yolox|columns|split|query|levels ...: post/boxes.h
 //   points heatmap|simcc|yxs: post/points.h          map argmax|value|matte: post/map.h
 //   text ctc|slots keys=FILE: post/text.h            embedding [unit]: post/embedding.h
@@ -46,6 +47,7 @@ struct PostprocessSpec {
   BoxLayout layout = BoxLayout::maps;
   float stride = 8, score_least = 0.3f, overlap_most = 0.6f;
   std::uint32_t top = 5;
+  Activation act = Activation::softmax;  // of classes
   TensorsSpec tensors;
   std::function<OpenedPost(const PostSetting&)> room;  // opens an answer that has a room of its own (post/)
 };

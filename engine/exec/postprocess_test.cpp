@@ -182,6 +182,33 @@ TEST(Classes, TopKIsSortedSoftmax) {
   EXPECT_NEAR(result.classes[2].score, std::exp(2.0) / sum, 1e-6);
 }
 
+// Scores that the model has made itself are not made again.
+TEST(Classes, ScoresAsTheModelMakesThem) {
+  const std::vector<std::pair<std::string, std::vector<float>>> cases = {
+      {"classes act=none", {0.1F, 0.7F, 0.2F}},
+      {"classes act=softmax", {std::exp(0.1F), std::exp(0.7F), std::exp(0.2F)}},
+      {"classes act=sigmoid", {1 / (1 + std::exp(-0.1F)), 1 / (1 + std::exp(-0.7F)), 1 / (1 + std::exp(-0.2F))}}};
+  for (const auto& [line, wanted] : cases) {
+    std::vector<float> data = {0.1F, 0.7F, 0.2F};
+    const leat_tensor output = tensor(data, {1, 3});
+    auto post = Postprocessor::open(*parse_postprocess(line), {&output, 1}, {});
+    leat_result result{};
+    post->run({&output, 1}, 0, {}, {.width = 8, .height = 8}, -1, &result);
+    ASSERT_EQ(result.class_count, 3u) << line;
+    const float all = line == "classes act=softmax" ? wanted[0] + wanted[1] + wanted[2] : 1;
+    for (std::size_t k = 0; k < 3; ++k) {
+      const std::size_t c = k == 0 ? 1 : k == 1 ? 2 : 0;
+      EXPECT_EQ(result.classes[k].class_id, static_cast<std::int32_t>(c)) << line;
+      EXPECT_NEAR(result.classes[k].score, wanted[c] / all, 1e-6F) << line;
+    }
+    leat_result labelled{};
+    labelled.detection_count = 1;
+    post->run({&output, 1}, 0, {}, {.width = 8, .height = 8}, 0, &labelled);
+    EXPECT_NEAR(labelled.detections[0].labels[0].score, wanted[1] / all, 1e-6F) << line;
+  }
+  EXPECT_FALSE(parse_postprocess("classes act=tanh").ok());
+}
+
 TEST(Classes, BehindAFanOutEveryHeadLabelsTheDetectionAndNothingElse) {
   std::vector<float> shape = {0, 5, 0}, colour = {0, 0, 0, 4};
   const leat_tensor outputs[] = {tensor(shape, {1, 3}), tensor(colour, {1, 4})};

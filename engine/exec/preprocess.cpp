@@ -85,10 +85,7 @@ Result<PreprocessSpec> parse_preprocess(std::string_view line) {
   spec.aspect = words.word("aspect");
   if (words.has("cover")) spec.fit = Fit::cover;
   words.number("cover", 0.1f, 1, &spec.cover);
-  if (const auto at = words.text("at")) {
-    spec.top_left = *at == "topleft";
-    if (!spec.top_left && *at != "centre") words.fail("at=" + *at + " is not known; write centre or topleft");
-  }
+  words.choice("at", {"centre", "topleft"}, [&](std::size_t i) { spec.top_left = i == 1; });
   if (const auto norm = words.text("norm")) set_norm(*norm, spec, words);
   words.number("crop", 0, 10, &spec.crop);
   words.number("pad", 0, 1, &spec.pad);

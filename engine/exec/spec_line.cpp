@@ -95,6 +95,18 @@ void SpecLine::whole(std::string_view key, std::uint32_t least, std::uint32_t mo
   *out = static_cast<std::uint32_t>(value);
 }
 
+void SpecLine::choice(std::string_view key, std::initializer_list<std::string_view> known,
+                      const std::function<void(std::size_t)>& set) {
+  const auto value = text(key);
+  if (!value) return;
+  std::string list;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    if (*value == known.begin()[i]) return set(i);
+    list += (i == 0 ? "" : i + 1 == known.size() ? " or " : ", ") + std::string(known.begin()[i]);
+  }
+  fail(std::string(key) + "=" + *value + " is not known; write " + list);
+}
+
 void SpecLine::size(std::string_view key, std::uint32_t* width, std::uint32_t* height) {
   const auto value = text(key);
   if (!value) return;

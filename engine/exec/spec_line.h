@@ -2,6 +2,8 @@
 // Control plane; any thread. A reader takes the words it knows; finish() reports the first fault in one line.
 #pragma once
 
+#include <functional>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,7 +25,10 @@ class SpecLine {
   std::optional<std::string> text(std::string_view key);                   // key=text
   void number(std::string_view key, float least, float most, float* out);  // key=number
   void whole(std::string_view key, std::uint32_t least, std::uint32_t most, std::uint32_t* out);
-  void numbers(std::string_view key, float least, float most, std::span<float> out);   // one for all, or one each
+  void numbers(std::string_view key, float least, float most, std::span<float> out);  // one for all, or one each
+  // key=WORD, one of `known`; set() takes its place among them.
+  void choice(std::string_view key, std::initializer_list<std::string_view> known,
+              const std::function<void(std::size_t)>& set);
   void size(std::string_view key, std::uint32_t* width, std::uint32_t* height);        // key=WxH or key=N, 1..16384
   std::vector<std::pair<std::string, std::string>> starting(std::string_view prefix);  // every PREFIXname=text
   void fail(std::string text);

@@ -74,21 +74,10 @@ BoxesSpec BoxesPost::parse(const std::string& layout, SpecLine& words) {
       s.layout == BoxesLayout::columns || s.layout == BoxesLayout::split || s.layout == BoxesLayout::query;
   if (done) s.overlap_most = 1;
   if (s.layout == BoxesLayout::query) s.unit_one = true, s.order = BoxOrder::cxcywh;
-  const auto choose = [&](const char* key, std::initializer_list<const char*> known, auto set) {
-    const auto value = words.text(key);
-    if (!value) return;
-    int i = 0;
-    std::string list;
-    for (const char* word : known) {
-      if (*value == word) return set(i);
-      list += (i++ == 0 ? "" : ", ") + std::string(word);
-    }
-    words.fail(std::string(key) + "=" + *value + " is not known; write one of " + list);
-  };
-  choose("unit", {"px", "one"}, [&](int i) { s.unit_one = i == 1; });
-  choose("order", {"xyxy", "yxyx", "cxcywh"}, [&](int i) { s.order = static_cast<BoxOrder>(i); });
-  choose("act", {"none", "sigmoid", "softmax"}, [&](int i) { s.act = static_cast<Activation>(i); });
-  choose("extra", {"angle", "points"}, [&](int i) { s.angle = i == 0; });
+  words.choice("unit", {"px", "one"}, [&](std::size_t i) { s.unit_one = i == 1; });
+  words.choice("order", {"xyxy", "yxyx", "cxcywh"}, [&](std::size_t i) { s.order = static_cast<BoxOrder>(i); });
+  words.choice("act", {"none", "sigmoid", "softmax"}, [&](std::size_t i) { s.act = static_cast<Activation>(i); });
+  words.choice("extra", {"angle", "points"}, [&](std::size_t i) { s.angle = i == 0; });
   words.whole("first", 0, 1, &s.first);
   words.whole("points", 1, 200, &s.points);
   words.number("score", 0, 1, &s.score_least);

@@ -29,7 +29,6 @@ namespace leat::exec {
 
 enum class BoxesLayout : std::uint8_t { yolo8, yolo5, yolox, columns, split, query, levels };
 enum class BoxOrder : std::uint8_t { xyxy, yxyx, cxcywh };
-enum class Activation : std::uint8_t { none, sigmoid, softmax };
 
 struct BoxesSpec {
   BoxesLayout layout = BoxesLayout::yolo8;

@@ -16,10 +16,7 @@ MapSpec MapPost::parse(SpecLine& words) {
     s.what = MapSpec::What::matte;
   else if (!words.word("argmax"))
     words.fail("map needs argmax, value or matte behind it");
-  if (const auto act = words.text("act")) {
-    s.sigmoid = *act == "sigmoid";
-    if (!s.sigmoid && *act != "none") words.fail("act=" + *act + " is not known; write none or sigmoid");
-  }
+  words.choice("act", {"none", "sigmoid"}, [&](std::size_t i) { s.sigmoid = i == 1; });
   return s;
 }
 

@@ -73,11 +73,4 @@ ItemTensor item_of(const leat_tensor& t, std::int32_t row) noexcept {
   return out;
 }
 
-const float* floats_of(const ItemTensor& t, std::vector<float>& scratch) noexcept {
-  if (t.dtype == LEAT_F32) return static_cast<const float*>(t.data);
-  const std::size_t count = std::min(t.count(), scratch.size());
-  for (std::size_t i = 0; i < count; ++i) scratch[i] = t.at(i);
-  return scratch.data();
-}
-
 }  // namespace leat::exec

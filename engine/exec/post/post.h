@@ -24,6 +24,9 @@ namespace leat::exec {
 class SpecLine;
 struct Placement;
 
+// What makes scores of a model's values (act=).
+enum class Activation : std::uint8_t { none, sigmoid, softmax };
+
 // One output as one item has it: without the batch.
 struct ItemTensor {
   const void* data = nullptr;
@@ -48,10 +51,6 @@ struct ItemTensor {
 // Item `row` of an output; row -1: its shape alone, as described. A tensor that is not batched belongs to the one item
 // of its run, and loses leading dimensions of 1 as long as more than two are left.
 ItemTensor item_of(const leat_tensor& tensor, std::int32_t row) noexcept;
-
-// Float values of an item's output: where they lie if they are float32, else converted into `scratch`, which is large
-// enough (open() saw to it).
-const float* floats_of(const ItemTensor& tensor, std::vector<float>& scratch) noexcept;
 
 // The picture that the model was given, and where the answer goes.
 struct PostTarget {
