@@ -167,7 +167,6 @@ std::uint32_t Windows::room_below(ServerId s, TimeNs left) const noexcept { retu
 // The best window of the lane's highest level, and what lower ones add to it.
 Windows::Choice Windows::look(ServerId s, TimeNs start) noexcept {
   const Lane& l = lane(server(s).lane);
-  drop_hopeless(l, start);
   if (l.classes == 0) return {};
   const std::uint8_t top = view_.top_class(l);
   const DeadlineQueue& queue = l.queue[top];
@@ -232,6 +231,8 @@ bool Windows::next(PartitionId id) noexcept {
   }
   const Partition& p = view_.machine.partition(id);
   const TimeNs start = std::max(view_.now, p.held > 0 ? p.free_ns : view_.now);
+  // First of all lanes, because a request goes with all its tasks, also those of a window already chosen.
+  for (ServerId s : view_.lanes.of_partition(id)) drop_hopeless(lane(server(s).lane), start);
   std::array<Choice, kChoices> choices;
   std::size_t n = 0;
   for (ServerId s : view_.lanes.of_partition(id)) {
