@@ -7,6 +7,7 @@
 
 #include "engine/exec/post/boxes.h"
 #include "engine/exec/post/embedding.h"
+#include "engine/exec/post/lines.h"
 #include "engine/exec/post/map.h"
 #include "engine/exec/post/points.h"
 #include "engine/exec/post/text.h"
@@ -115,6 +116,8 @@ Result<PostprocessSpec> parse_postprocess(std::string_view line) {
     spec.answer = Answer::tensors;
   else if (words.word("points"))
     set_room<PointsPost>(spec, PointsPost::parse(words));
+  else if (words.word("lines"))
+    set_room<LinesPost>(spec, LinesPost::parse(words));
   else if (words.word("map"))
     set_room<MapPost>(spec, MapPost::parse(words));
   else if (words.word("text"))
@@ -146,7 +149,7 @@ Result<PostprocessSpec> parse_postprocess(std::string_view line) {
     spec.tensors = std::move(*tensors);
   }
   const auto status = words.finish(
-      "boxes [layout= stride= score= overlap=], classes [top= act=], points, map, text, embedding, tensors "
+      "boxes [layout= stride= score= overlap=], classes [top= act=], points, map, lines, text, embedding, tensors "
       "[names= most=], checksum");
   if (!status) return Error{status.error()};
   return spec;

@@ -15,6 +15,7 @@
 //       model's values; none: they are scores already.
 //   boxes layout=yolo8|yolo5|yolox|columns|split|query|levels ...: post/boxes.h
 //   points heatmap|simcc|yxs: post/points.h          map argmax|value|matte: post/map.h
+//   lines [threshold= score= grow= side=]: post/lines.h
 //   text ctc|slots keys=FILE: post/text.h            embedding [unit]: post/embedding.h
 //   tensors [names=a,b] [most=1000]: post/tensors.h
 //   checksum

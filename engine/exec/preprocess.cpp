@@ -177,6 +177,7 @@ Placement Preprocessor::placement(const FrameView& frame, const Box* box) const 
   const Window w = window_of(frame, box);
   Placement p;
   p.scale_x = (w.x1 - w.x0) / static_cast<float>(w.width), p.scale_y = (w.y1 - w.y0) / static_cast<float>(w.height);
+  p.input_width = static_cast<float>(width_), p.input_height = static_cast<float>(height_);
   p.offset_x = w.x0 - static_cast<float>(w.left) * p.scale_x, p.offset_y = w.y0 - static_cast<float>(w.top) * p.scale_y;
   return p;
 }

@@ -55,6 +55,7 @@ Result<PreprocessSpec> parse_preprocess(std::string_view line);
 // frame = offset + scale * input, in pixels of each; what post-processing needs to give boxes in frame pixels.
 struct Placement {
   float offset_x = 0, offset_y = 0, scale_x = 1, scale_y = 1;
+  float input_width = 0, input_height = 0;  // of this item's picture; 0: as the model's, which is fixed
 };
 
 class Preprocessor {
