@@ -105,7 +105,7 @@ struct Outcomes {
   TimeNs first_ns = 0, last_ns = 0;   // first arrival, last answer
   TimeNs run_ns = 0, invalid_ns = 0;  // execution time of all tasks; of those whose request was not completed
   bool drained = true;                // liveness: nothing in flight at the end
-  double wall_seconds = 0;
+  double cpu_seconds = 0;             // of this thread, for the run itself
 
   [[nodiscard]] double goodput() const {  // completed over submitted
     return requests == 0 ? 1
