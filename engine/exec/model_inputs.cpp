@@ -158,12 +158,29 @@ Status ModelInputs::assign_roles() {
   return picture_ == SIZE_MAX ? Status(Error{"preprocess: no input of the model takes the picture"}) : Status(Done{});
 }
 
+// A model that fixes a side that varies is refused, unless that is the only size there would be.
+Status ModelInputs::settle_sizes(std::int64_t model_width, std::int64_t model_height) {
+  SizeRule& rule = spec_.sizes;
+  if (!rule.varies()) return Done{};
+  const Size most = rule.largest();
+  const bool one = rule.widths.size() == 1;
+  const bool width_fits = model_width < 1 || (one && model_width == most.width);
+  const bool height_fits = model_height < 1 || (rule.height != 0 && model_height == rule.height);
+  if (!width_fits || !height_fits)
+    return Error{"preprocess: longest=, height= and widths= let the picture's size vary, and the model's input " +
+                 described_as(inputs_[picture_].tensor) +
+                 " fixes it; leave them out, or export the model with open sizes"};
+  spec_.width = most.width, spec_.height = most.height;
+  return Done{};
+}
+
 Status ModelInputs::open_picture() {
   if (picture_ == SIZE_MAX) return Done{};
   Input& in = inputs_[picture_];
   const std::uint32_t first = first_dim(in.tensor);
   std::int64_t* const shape = in.tensor.shape + first;
   std::int64_t &c = shape[nhwc_ ? 2 : 0], &h = shape[nhwc_ ? 0 : 1], &w = shape[nhwc_ ? 1 : 2];
+  if (auto status = settle_sizes(w, h); !status) return status;
   const auto fixed = [](std::int64_t model, std::uint32_t asked) {
     return model > 0 && asked != 0 && model != static_cast<std::int64_t>(asked);
   };
@@ -176,7 +193,7 @@ Status ModelInputs::open_picture() {
   if (w < 1 || h < 1)
     return Error{"preprocess: the model's input " + described_as(in.tensor) +
                  " takes pictures of any size; say which "
-                 "with size=WxH (the size it was trained for)"};
+                 "with size=WxH (the size it was trained for), or let it vary with longest= or height="};
   if (!storable(in.tensor.dtype))
     return Error{"preprocess: the model's input " + described_as(in.tensor) +
                  " is of a type that pictures are not made "
@@ -193,14 +210,25 @@ Status ModelInputs::open_picture() {
   preprocessor_ = std::move(*opened);
   const std::size_t pixels = std::size_t{width_} * height_;
   if (nhwc_ || alpha || in.tensor.dtype != LEAT_F32) planar_.resize(pixels * channels_);
-  if (alpha)
-    std::fill(planar_.begin() + static_cast<std::ptrdiff_t>(3 * pixels), planar_.end(),
-              (1 - spec_.mean[3]) / spec_.deviation[3]);
+  set_size({width_, height_});
   return Done{};
 }
 
+void ModelInputs::set_size(Size size) noexcept {
+  if (size == size_) return;
+  size_ = size;
+  Input& in = inputs_[picture_];
+  std::int64_t* const shape = in.tensor.shape + first_dim(in.tensor);
+  shape[nhwc_ ? 0 : 1] = size.height, shape[nhwc_ ? 1 : 2] = size.width;
+  in.row_bytes = size.pixels() * channels_ * leat_dtype_bytes(in.tensor.dtype);
+  preprocessor_.set_size(size);
+  if (spec_.channels == Channels::rgba)
+    std::fill_n(planar_.begin() + static_cast<std::ptrdiff_t>(3 * size.pixels()), size.pixels(),
+                (1 - spec_.mean[3]) / spec_.deviation[3]);
+}
+
 void ModelInputs::pack(const float* planar, const Input& in, std::byte* out) noexcept {
-  const std::size_t pixels = std::size_t{width_} * height_;
+  const std::size_t pixels = size_.pixels();
   for (std::uint32_t c = 0; c < channels_; ++c) {
     for (std::size_t p = 0; p < pixels; ++p)
       store(in.tensor.dtype, out, nhwc_ ? p * channels_ + c : c * pixels + p, planar[c * pixels + p]);
@@ -240,7 +268,7 @@ bool ModelInputs::fill_tensors(const FrameView& frame, std::uint32_t row) noexce
   return true;
 }
 
-bool ModelInputs::fill(const FrameView& frame, const Box* box, std::uint32_t row) noexcept {
+bool ModelInputs::fill(const FrameView& frame, const Region& region, std::uint32_t row) noexcept {
   if (takes_tensors()) {
     if (fill_tensors(frame, row)) return true;
     if (row == 0)
@@ -253,15 +281,15 @@ bool ModelInputs::fill(const FrameView& frame, const Box* box, std::uint32_t row
       case Role::picture: {
         std::byte* const at = in.buffer.get() + (batched(in.tensor) ? row * in.row_bytes : 0);
         float* const planar = planar_.empty() ? reinterpret_cast<float*>(at) : planar_.data();
-        if (!preprocessor_.run(frame, box, planar)) return false;
+        if (!preprocessor_.run(frame, region, planar)) return false;
         if (!planar_.empty()) pack(planar, in, at);
         break;
       }
       case Role::wh:
-        put_numbers(in, row, static_cast<float>(width_), static_cast<float>(height_));
+        put_numbers(in, row, static_cast<float>(size_.width), static_cast<float>(size_.height));
         break;
       case Role::hw:
-        put_numbers(in, row, static_cast<float>(height_), static_cast<float>(width_));
+        put_numbers(in, row, static_cast<float>(size_.height), static_cast<float>(size_.width));
         break;
       case Role::frame_wh:
         put_numbers(in, row, static_cast<float>(frame.width), static_cast<float>(frame.height));
@@ -307,9 +335,9 @@ std::span<const leat_tensor> ModelInputs::tensors(std::uint32_t rows) noexcept {
   return {now_.data(), inputs_.size()};
 }
 
-Placement ModelInputs::placement(const FrameView& frame, const Box* box) const noexcept {
+Placement ModelInputs::placement(const FrameView& frame, const Region& region) const noexcept {
   if (picture_ == SIZE_MAX) return {};
-  return preprocessor_.placement(frame, box);
+  return preprocessor_.placement(frame, region);
 }
 
 std::vector<leat_tensor_shape> ModelInputs::shapes() const {

@@ -41,14 +41,24 @@ class ModelInputs {
   static Result<ModelInputs> open(const PreprocessSpec& spec, std::span<const leat_tensor> described,
                                   std::uint32_t batch_max);
 
-  // Row `row` of the next run. box: null for the whole frame.
-  bool fill(const FrameView& frame, const Box* box, std::uint32_t row) noexcept;
+  // Where the size varies: of what an item shows, and what the rows that follow are filled with; all of a run have one.
+  [[nodiscard]] bool varies() const noexcept { return spec_.sizes.varies() && picture_ != SIZE_MAX; }
+  [[nodiscard]] Size size_of(const FrameView& frame, const Region& region) const noexcept {
+    return preprocessor_.size_of(frame, region);
+  }
+  void set_size(Size size) noexcept;
+  // One for each cost class, smallest first; empty: the size is fixed.
+  [[nodiscard]] std::vector<Size> sizes() const { return varies() ? spec_.sizes.sizes() : std::vector<Size>(); }
+
+  // Row `row` of the next run.
+  bool fill(const FrameView& frame, const Region& region, std::uint32_t row) noexcept;
   // Repeats row `from` in row `to`; returns the bytes copied.
   std::uint64_t repeat(std::uint32_t from, std::uint32_t to) noexcept;
   // The inputs of a run of `rows` items that were filled; valid until the next fill().
   std::span<const leat_tensor> tensors(std::uint32_t rows) noexcept;
 
-  [[nodiscard]] Placement placement(const FrameView& frame, const Box* box) const noexcept;
+  [[nodiscard]] Placement placement(const FrameView& frame, const Region& region) const noexcept;
+  [[nodiscard]] const CropSpec& cut() const noexcept { return spec_.cut; }
   [[nodiscard]] bool takes_tensors() const noexcept { return spec_.fit == Fit::tensors; }
   [[nodiscard]] std::uint32_t width() const noexcept { return width_; }
   [[nodiscard]] std::uint32_t height() const noexcept { return height_; }
@@ -64,6 +74,7 @@ class ModelInputs {
     AlignedBuffer buffer;
   };
   Status assign_roles();
+  Status settle_sizes(std::int64_t model_width, std::int64_t model_height);
   Status open_picture();
   bool fill_tensors(const FrameView& frame, std::uint32_t row) noexcept;
   void pack(const float* planar, const Input& in, std::byte* out) noexcept;
@@ -75,8 +86,9 @@ class ModelInputs {
   std::uint32_t batch_max_ = 1;
   std::size_t picture_ = SIZE_MAX;
   bool nhwc_ = false;
-  std::uint32_t width_ = 0, height_ = 0, channels_ = 0;
-  std::vector<float> planar_;  // where the model does not take planes of float32 itself
+  std::uint32_t width_ = 0, height_ = 0, channels_ = 0;  // of the picture; its largest sides where they vary
+  Size size_;                                            // of the picture at present
+  std::vector<float> planar_;                            // where the model does not take planes of float32 itself
   Preprocessor preprocessor_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 
 #include "engine/exec/executor.h"
 #include "engine/exec/model_inputs.h"
@@ -42,6 +43,7 @@ class ExecutorModule final : public Module {
   std::vector<leat_tensor_shape> tensor_shapes() const override {
     return model_inputs_.takes_tensors() ? model_inputs_.shapes() : std::vector<leat_tensor_shape>();
   }
+  std::vector<Size> sizes() const override { return model_inputs_.sizes(); }
   std::string_view error() const noexcept override { return error_; }
   const ModuleSpec& spec() const noexcept override { return spec_; }
 
@@ -49,25 +51,34 @@ class ExecutorModule final : public Module {
   Status open_session();
   Status open_input();
   Status open_output();
-  bool box_of(const Item& item, Box* box) const noexcept;
-  bool fill_input(const Item& item, std::uint32_t row, ItemReport& report) noexcept;
-  bool run_together(std::span<const Item> items, std::span<ItemReport> reports, const std::byte* features_in,
-                    std::byte* features_out) noexcept;
+  Status learn_open_sizes();
+  bool try_size(Size size, std::uint32_t rows, std::span<leat_tensor> outputs) noexcept;
+  bool fill_input(const Item& item, const Region& region, std::uint32_t row, ItemReport& report) noexcept;
+  using Chosen = std::span<const std::uint8_t>;  // places of items that run together
+  bool run_together(std::span<const Item> items, std::span<ItemReport> reports, Chosen chosen,
+                    const std::byte* features_in, std::byte* features_out) noexcept;
+  bool run_by_size(std::span<const Item> items, std::span<ItemReport> reports) noexcept;
+  void answer(const Item& item, const Region& region, std::span<const leat_tensor> outputs, std::uint32_t row,
+              ItemReport& report) noexcept;
   int execute(std::span<const leat_tensor> inputs, std::span<leat_tensor> outputs, std::uint32_t rows,
               std::byte* features_out) noexcept;
-  bool fail_all(std::span<ItemReport> reports, std::string_view why, Reason reason = Reason::model_error) noexcept;
+  bool fail_all(std::span<ItemReport> reports, std::string_view why) noexcept;
 
   ModuleSpec spec_;
   const leat_executor* executor_ = nullptr;
   std::unique_ptr<ModuleDevice> device_;  // where the session runs; null: here
   std::unique_ptr<leat_session, SessionCloser> session_{nullptr, {nullptr}};
-  bool raw_ = false;    // the executor takes the frames where they are
-  bool alone_ = false;  // one item a run: rows that only a run tells, or outputs that go where each item wants them
+  bool raw_ = false;       // the executor takes the frames where they are
+  bool open_ = false;      // the model leaves its picture's size open; its outputs lie where the executor lends them
+  bool together_ = false;  // where it does: several items of one size run as a batch
+  bool alone_ = false;     // one item a run: rows that only a run tells, or outputs that go where each item wants them
   leat_tensor inputs_[kMaxModelTensors] = {}, outputs_[kMaxModelTensors] = {};  // at batch_max rows
   std::uint32_t input_count_ = 0, output_count_ = 0;
   std::vector<AlignedBuffer> output_buffers_;  // none where the executor lends
   leat_tensor raw_items_[kMaxRows] = {};
+  std::array<Region, kMaxRows> regions_;  // of the items of a batch
   ModelInputs model_inputs_;
+  CropSpec cut_;
   Preprocessor preprocessor_;  // on a device: it fills the input itself
   Postprocessor postprocessor_;
   char error_[kErrorBytes] = {};
@@ -130,6 +141,11 @@ Status ExecutorModule::open_input() {
   if (!spec) return Error{spec.error()};
   if (spec->fit == Fit::raw)
     return Error{"preprocess: 'raw' suits the executor 'emulated' only; write 'letterbox' or 'stretch' for a model"};
+  cut_ = spec->cut;
+  if (device_ != nullptr && (spec->cut.projected() || spec->sizes.varies()))
+    return Error{"preprocess: quad, align=, longest= and height= are not served on a device; use a partition of cores"};
+  if (spec->sizes.varies() && !(spec_.first_stage && spec_.last_stage))
+    return Error{"preprocess: longest= and height= need the whole model on one partition; leave it uncut"};
   if (device_ != nullptr && spec_.first_stage) {
     if (input_count_ != 1)
       return Error{spec_.model_path + ": has " + std::to_string(input_count_) +
@@ -159,6 +175,44 @@ Status ExecutorModule::open_input() {
   return Done{};
 }
 
+bool ExecutorModule::try_size(Size size, std::uint32_t rows, std::span<leat_tensor> outputs) noexcept {
+  if (model_inputs_.varies()) model_inputs_.set_size(size);
+  std::copy_n(outputs_, output_count_, outputs.begin());
+  return execute(model_inputs_.tensors(rows), outputs, rows, nullptr) == 0;
+}
+
+// Runs on nothing where the model leaves its picture's size open: it works from the smallest size to the largest, its
+// memory is there before the first frame, and the shapes that do not depend on the size are known. Items run together
+// if every output has a row for each of two.
+Status ExecutorModule::learn_open_sizes() {
+  const auto is_open = [](const leat_tensor& t) { return open_shape(t); };
+  open_ = !raw_ && device_ == nullptr && spec_.first_stage && spec_.last_stage && !model_inputs_.takes_tensors() &&
+          std::any_of(inputs_, inputs_ + input_count_, is_open);
+  if (!open_) return Done{};
+  const std::vector<Size> sizes = model_inputs_.sizes();
+  const Size low = sizes.empty() ? Size{model_inputs_.width(), model_inputs_.height()} : sizes.front(),
+             high = sizes.empty() ? low : sizes.back();
+  std::array<leat_tensor, kMaxModelTensors> once, twice, most;
+  for (const auto& [size, out] : {std::pair{low, &once}, std::pair{high, &most}}) {
+    if (!try_size(size, 1, *out))
+      return Error{spec_.model_path + ": cannot be run on a picture of " + std::to_string(size.width) + "x" +
+                   std::to_string(size.height) + " (" + error_ + "); write another size in preprocess"};
+  }
+  const auto unbatched = [](const leat_tensor& t) { return (t.flags & LEAT_TENSOR_UNBATCHED) != 0; };
+  together_ = spec_.batch_max > 1 && try_size(low, 2, twice) &&
+              std::none_of(once.begin(), once.begin() + output_count_, unbatched) &&
+              std::none_of(twice.begin(), twice.begin() + output_count_, unbatched);
+  for (std::uint32_t i = 0; i < output_count_; ++i) {
+    leat_tensor& t = outputs_[i];
+    const leat_tensor &a = once[i], &b = most[i];
+    t.rank = a.rank, t.flags = a.flags;
+    for (std::uint32_t d = 0; d < a.rank; ++d)
+      t.shape[d] = a.rank == b.rank && a.shape[d] == b.shape[d] && a.shape[d] > 0 ? a.shape[d] : -1;
+    if (!unbatched(t)) t.shape[0] = spec_.batch_max;
+  }
+  return Done{};
+}
+
 Status ExecutorModule::open_output() {
   if (!spec_.last_stage) {
     if (output_count_ != 1) return Error{spec_.model_path + ": a stage that hands features on has one output"};
@@ -170,14 +224,21 @@ Status ExecutorModule::open_output() {
                                     model_inputs_.width(), model_inputs_.height());
   if (!opened) return Error{opened.error()};
   postprocessor_ = std::move(*opened);
+  if (cut_.projected()) {
+    for (const PartSpec& part : postprocessor_.parts())
+      if (part.kind == LEAT_PART_keypoints || part.kind == LEAT_PART_oriented || part.kind == LEAT_PART_map)
+        return Error{
+            "postprocess: places in a crop made by quad or align= are not taken back to the frame; cut out the "
+            "upright box instead"};
+  }
   if (device_ != nullptr) return device_->open_outputs({outputs_, output_count_});
-  alone_ = postprocessor_.tensors() != nullptr;
+  alone_ = postprocessor_.tensors() != nullptr || (open_ && !together_);
   for (std::uint32_t i = 0; i < input_count_ && !raw_; ++i)
     alone_ = alone_ || (i == 0 && (inputs_[i].flags & LEAT_TENSOR_UNBATCHED) != 0);
-  for (std::uint32_t i = 0; i < output_count_; ++i)
+  for (std::uint32_t i = 0; i < output_count_ && !open_; ++i)
     alone_ = alone_ || open_shape(outputs_[i]) || (outputs_[i].flags & LEAT_TENSOR_UNBATCHED) != 0;
   for (std::uint32_t i = 0; i < output_count_; ++i) {
-    if (open_shape(outputs_[i])) {
+    if (open_ || open_shape(outputs_[i])) {
       output_buffers_.emplace_back();
       continue;
     }
@@ -195,24 +256,16 @@ Status ExecutorModule::open() {
     if (!known) return Error{known.error()};
     spec_.preprocess = known->preprocess, spec_.postprocess = known->postprocess;
   }
-  for (const auto step : {&ExecutorModule::open_session, &ExecutorModule::open_input, &ExecutorModule::open_output}) {
+  for (const auto step : {&ExecutorModule::open_session, &ExecutorModule::open_input, &ExecutorModule::learn_open_sizes,
+                          &ExecutorModule::open_output}) {
     if (const auto status = (this->*step)(); !status) return status;
   }
   return Done{};
 }
 
-// The detection that an item is. False: there is none such.
-bool ExecutorModule::box_of(const Item& item, Box* box) const noexcept {
-  if (item.result == nullptr || item.detection >= LEAT_MAX_DETECTIONS ||
-      static_cast<std::uint32_t>(item.detection) >= item.result->detection_count)
-    return false;
-  const leat_detection& d = item.result->detections[item.detection];
-  *box = {d.x0, d.y0, d.x1, d.y1};
-  return true;
-}
-
 // False: the item's own frame or box is unusable.
-bool ExecutorModule::fill_input(const Item& item, std::uint32_t row, ItemReport& report) noexcept {
+bool ExecutorModule::fill_input(const Item& item, const Region& region, std::uint32_t row,
+                                ItemReport& report) noexcept {
   if (raw_) {
     const bool usable = problem_of(item.frame).empty();
     for (std::uint32_t r = row; r < row + item.rows; ++r) {
@@ -226,17 +279,15 @@ bool ExecutorModule::fill_input(const Item& item, std::uint32_t row, ItemReport&
     }
     return usable;
   }
-  Box box;
-  if (item.detection >= 0 && !box_of(item, &box)) return false;
   if (device_ != nullptr) {
     leat_picture_job job;
-    if (!preprocessor_.job(item.frame, item.detection >= 0 ? &box : nullptr, &job)) return false;
+    if (!preprocessor_.job(item.frame, region.whole ? nullptr : &region.box, &job)) return false;
     const std::uint64_t bytes = row_bytes(inputs_[0]);
     for (std::uint32_t r = row; r < row + item.rows; ++r)
       device_->add(job, static_cast<std::byte*>(inputs_[0].data) + r * bytes);
     return true;
   }
-  if (!model_inputs_.fill(item.frame, item.detection >= 0 ? &box : nullptr, row)) return false;
+  if (!model_inputs_.fill(item.frame, region, row)) return false;
   for (std::uint32_t r = 1; r < item.rows && !alone_; ++r)
     report.pixel_bytes_copied += model_inputs_.repeat(row, row + r);
   return true;
@@ -263,9 +314,9 @@ int ExecutorModule::execute(std::span<const leat_tensor> inputs, std::span<leat_
   return good && ran && finished ? 0 : 1;
 }
 
-bool ExecutorModule::fail_all(std::span<ItemReport> reports, std::string_view why, Reason reason) noexcept {
-  if (!why.empty()) error_[why.copy(error_, kErrorBytes - 1)] = '\0';
-  std::fill(reports.begin(), reports.end(), ItemReport{.reason = reason});
+bool ExecutorModule::fail_all(std::span<ItemReport> reports, std::string_view why) noexcept {
+  error_[why.copy(error_, kErrorBytes - 1)] = '\0';
+  std::fill(reports.begin(), reports.end(), ItemReport{.reason = Reason::model_error});
   return false;
 }
 
@@ -277,23 +328,56 @@ bool ExecutorModule::run(std::span<const Item> items, std::span<ItemReport> repo
     return fail_all(reports, "the batch is empty or larger than this module's batch");
   if ((features_in == nullptr) != spec_.first_stage || (features_out == nullptr) != spec_.last_stage)
     return fail_all(reports, "features were given to a stage that has none, or none to one that has");
-  if (!alone_ || features_in != nullptr) return run_together(items, reports, features_in, features_out);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const bool there = region_of(items[i].result, items[i].detection, cut_, &regions_[i]);
+    reports[i] = {.reason = there || raw_ || !spec_.first_stage ? Reason::none : Reason::bad_frame};
+  }
+  if (model_inputs_.varies()) return run_by_size(items, reports);
+  std::array<std::uint8_t, kMaxRows> all;
+  std::iota(all.begin(), all.end(), std::uint8_t{0});
+  const Chosen chosen(all.data(), items.size());
+  if (!alone_ || features_in != nullptr) return run_together(items, reports, chosen, features_in, features_out);
   bool good = true;  // an item that fails does so alone
   for (std::size_t i = 0; i < items.size(); ++i)
-    good = run_together(items.subspan(i, 1), reports.subspan(i, 1), features_in, features_out) && good;
+    good = run_together(items, reports, chosen.subspan(i, 1), features_in, features_out) && good;
   return good;
 }
 
-bool ExecutorModule::run_together(std::span<const Item> items, std::span<ItemReport> reports,
+// Items of one size together, in the order of each size's first.
+bool ExecutorModule::run_by_size(std::span<const Item> items, std::span<ItemReport> reports) noexcept {
+  std::array<Size, kMaxRows> sizes;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (reports[i].reason == Reason::none) sizes[i] = model_inputs_.size_of(items[i].frame, regions_[i]);
+    if (sizes[i] == Size{}) reports[i].reason = Reason::bad_frame;
+  }
+  bool good = true;
+  for (std::size_t first = 0; first < items.size(); ++first) {
+    const Size size = sizes[first];
+    if (size == Size{}) continue;  // unusable, or has run with another
+    std::array<std::uint8_t, kMaxRows> together;
+    std::size_t count = 0;
+    for (std::size_t i = first; i < items.size(); ++i) {
+      if (sizes[i] != size || (alone_ && count == 1)) continue;
+      together[count++] = static_cast<std::uint8_t>(i);
+      sizes[i] = {};
+    }
+    model_inputs_.set_size(size);
+    good = run_together(items, reports, {together.data(), count}, nullptr, nullptr) && good;
+  }
+  return good;
+}
+
+bool ExecutorModule::run_together(std::span<const Item> items, std::span<ItemReport> reports, Chosen chosen,
                                   const std::byte* features_in, std::byte* features_out) noexcept {
   std::uint32_t rows = 0;
   if (device_ != nullptr) device_->begin();
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    reports[i] = {};
-    if (spec_.first_stage && !fill_input(items[i], rows, reports[i])) reports[i].reason = Reason::bad_frame;
+  for (const std::uint8_t i : chosen) {
+    if (spec_.first_stage && reports[i].reason == Reason::none && !fill_input(items[i], regions_[i], rows, reports[i]))
+      reports[i].reason = Reason::bad_frame;
     rows += alone_ ? 1 : items[i].rows;
   }
-  if (alone_ && reports[0].reason != Reason::none) return true;
+  const Item& lead = items[chosen[0]];
+  if (alone_ && reports[chosen[0]].reason != Reason::none) return true;
   leat_tensor features = inputs_[0], outputs[kMaxModelTensors];
   std::span<const leat_tensor> inputs(&features, 1);
   if (!spec_.first_stage) {
@@ -309,33 +393,35 @@ bool ExecutorModule::run_together(std::span<const Item> items, std::span<ItemRep
   for (std::uint32_t i = 0; i < output_count_; ++i) {
     outputs[i] = outputs_[i];
     if ((outputs[i].flags & LEAT_TENSOR_UNBATCHED) == 0 && outputs[i].rank > 0) outputs[i].shape[0] = rows;
-    if (tensors == nullptr || device_ != nullptr || items[0].result == nullptr) continue;
+    if (tensors == nullptr || device_ != nullptr || lead.result == nullptr) continue;
     std::uint64_t room = 0;
-    const PostTarget target{none, items[0].frame, items[0].detection, items[0].result, items[0].parts};
+    const PostTarget target{none, lead.frame, lead.detection, lead.result, nullptr, lead.parts};
     if (std::byte* const at = tensors->place(i, target, &room); at != nullptr)
       outputs[i].data = at, outputs[i].bytes = room;
   }
-  if (const int code = execute(inputs, {outputs, output_count_}, rows, features_out); code != 0)
-    return fail_all(reports, {}, code == LEAT_RUN_TOO_LARGE ? Reason::result_too_large : Reason::model_error);
+  if (const int code = execute(inputs, {outputs, output_count_}, rows, features_out); code != 0) {
+    for (const std::uint8_t i : chosen)
+      reports[i] = {.reason = code == LEAT_RUN_TOO_LARGE ? Reason::result_too_large : Reason::model_error};
+    return false;
+  }
   if (!spec_.last_stage) return true;
-
   std::uint32_t row = 0;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    const Item& item = items[i];
-    if (reports[i].reason == Reason::none && item.result != nullptr) {
-      Box box;
-      const bool boxed = item.detection >= 0 && box_of(item, &box);
-      const Box* const inside = boxed ? &box : nullptr;
-      const Placement placement = raw_ ? Placement{}
-                                  : device_ != nullptr && spec_.first_stage
-                                      ? preprocessor_.placement(item.frame, inside)
-                                      : model_inputs_.placement(item.frame, inside);
-      reports[i].fan_out = postprocessor_.run({outputs, output_count_}, row, placement, item.frame, item.detection,
-                                              item.result, item.parts);
-    }
-    row += item.rows;
+  for (const std::uint8_t i : chosen) {
+    if (reports[i].reason == Reason::none && items[i].result != nullptr)
+      answer(items[i], regions_[i], {outputs, output_count_}, row, reports[i]);
+    row += items[i].rows;
   }
   return true;
+}
+
+void ExecutorModule::answer(const Item& item, const Region& region, std::span<const leat_tensor> outputs,
+                            std::uint32_t row, ItemReport& report) noexcept {
+  const Placement placement = raw_                                      ? Placement{}
+                              : device_ != nullptr && spec_.first_stage ? preprocessor_.placement(item.frame, region)
+                                                                        : model_inputs_.placement(item.frame, region);
+  const Quad corners = region.projected ? region.corners() : Quad{};
+  report.fan_out = postprocessor_.run(outputs, row, placement, item.frame, item.detection, item.result, item.parts,
+                                      region.projected ? &corners : nullptr);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@
 
 #include "engine/exec/frame_view.h"
 #include "engine/exec/part.h"
+#include "engine/exec/sizes.h"
 #include "leat/outcome.h"
 #include "leat/result.hpp"
 #include "leat/result_types.h"
@@ -88,6 +89,9 @@ class Module {
   virtual std::uint64_t feature_bytes_out() const noexcept = 0;      // 0: this stage ends with results
   virtual std::vector<PartSpec> parts() const = 0;                   // of the result's directory, that one item needs
   virtual std::vector<leat_tensor_shape> tensor_shapes() const = 0;  // what its frames must be; empty: pictures
+  // Where the size of its pictures varies: one for each cost class, smallest first (sizes.h). Items of one size run
+  // together; a batch of several is run as several, one behind the other.
+  virtual std::vector<Size> sizes() const = 0;
   virtual bool on_device() const noexcept = 0;
   virtual std::string_view error() const noexcept = 0;
   virtual const ModuleSpec& spec() const noexcept = 0;

@@ -244,6 +244,7 @@ std::uint32_t Postprocessor::boxes(const leat_tensor& output, std::uint32_t row,
   const bool maps = spec_.layout == BoxLayout::maps;
   const std::size_t cells = candidates_.size(), columns = maps ? static_cast<std::size_t>(output.shape[3]) : cells,
                     classes = values / cells - 4;
+  if (values < 5 * cells) return 0;  // not the shape that was announced
   // For maps the classes come first and are logits: compared before the sigmoid, which only the kept ones need.
   const float* scores = maps ? data : data + 4 * cells;
   const float* sides = maps ? data + classes * cells : data;
@@ -318,8 +319,8 @@ void Postprocessor::classes(std::span<const leat_tensor> outputs, std::uint32_t 
 }
 
 std::uint32_t Postprocessor::run(std::span<const leat_tensor> outputs, std::uint32_t row, const Placement& placement,
-                                 const FrameView& frame, std::int32_t detection, leat_result* result,
-                                 leat_part* parts) noexcept {
+                                 const FrameView& frame, std::int32_t detection, leat_result* result, leat_part* parts,
+                                 const Quad* corners) noexcept {
   if (room_) {
     std::array<ItemTensor, 16> items;
     const std::size_t count = std::min(outputs.size(), items.size());
@@ -329,7 +330,7 @@ std::uint32_t Postprocessor::run(std::span<const leat_tensor> outputs, std::uint
       result->frame_width = frame.width, result->frame_height = frame.height;
       if (result->kind == LEAT_RESULT_NONE) result->kind = LEAT_RESULT_PARTS;
     }
-    return room_->run({items.data(), count}, {placement, frame, detection, result, parts});
+    return room_->run({items.data(), count}, {placement, frame, detection, result, corners, parts});
   }
   if (detection >= 0) {
     if (spec_.answer == Answer::classes) classes(outputs, row, detection, result);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "engine/exec/spec_line.h"
+#include "engine/exec/warp.h"
 #include "shm/src/layout.h"
 
 namespace leat::exec {
@@ -72,7 +73,8 @@ Result<PreprocessSpec> parse_preprocess(std::string_view line) {
   SpecLine words("preprocess", line);
   if (words.word("raw")) spec.fit = Fit::raw;
   if (words.word("tensors")) spec.fit = Fit::tensors;
-  if (words.word("letterbox")) spec.fit = Fit::letterbox;
+  const bool letterbox = words.word("letterbox");
+  if (letterbox) spec.fit = Fit::letterbox;
   if (words.word("stretch")) spec.fit = Fit::stretch;
   if (words.word("rgb")) spec.channels = Channels::rgb;
   if (words.word("bgr")) spec.channels = Channels::bgr;
@@ -93,10 +95,24 @@ Result<PreprocessSpec> parse_preprocess(std::string_view line) {
   words.numbers("std", 1e-6f, 1000, std::span(spec.deviation).first(3));
   spec.feeds = words.starting("feed.");
   words.size("size", &spec.width, &spec.height);
+  spec.cut.quad = words.word("quad");
+  words.number("flip", 0, 1, &spec.cut.flip);
+  words.choice("align", {"face5"}, [&](std::size_t) { spec.cut.face = true; });
+  spec.sizes = parse_sizes(words, letterbox);
+  if (spec.sizes.varies()) {
+    if (spec.width != 0) words.fail("size= is one size, longest= and height= let it vary; write either");
+    if (spec.fit != Fit::letterbox && spec.fit != Fit::stretch)
+      words.fail("longest= and height= do not suit " +
+                 std::string(spec.fit == Fit::cover ? "cover=" : "raw and tensors"));
+    spec.fit = spec.sizes.height != 0 ? Fit::line : letterbox ? Fit::letterbox : Fit::stretch;
+    spec.top_left = true;
+  }
+  if (spec.cut.quad && spec.cut.face) words.fail("quad and align= are two ways to cut; write either");
+  if (spec.cut.flip <= 1 && !spec.cut.quad) words.fail("flip= needs quad beside it");
   const auto status = words.finish(
       "raw, letterbox, stretch, cover=, rgb, bgr, gray, rgba, bt601, bt709, limited, full, crop=, aspect, at=, pad=, "
       "norm=, mean=, std=, size=WxH, "
-      "tensors, feed.INPUT=");
+      "longest=, shortest=, multiple=, height=, widths=, quad, flip=, align=, tensors, feed.INPUT=");
   if (!status) return Error{status.error()};
   return spec;
 }
@@ -139,15 +155,22 @@ Result<Preprocessor> Preprocessor::open(const PreprocessSpec& spec, std::uint32_
   return out;
 }
 
-Preprocessor::Window Preprocessor::window_of(const FrameView& frame, const Box* box) const noexcept {
+// The rectangle that is read: of the frame, or of the region's own picture.
+Preprocessor::Window Preprocessor::source_of(const FrameView& frame, const Region& region) const noexcept {
   const float w = static_cast<float>(frame.width), h = static_cast<float>(frame.height);
   Window out{.x0 = 0, .y0 = 0, .x1 = w, .y1 = h, .width = width_, .height = height_};
-  if (box != nullptr) {
+  if (!region.whole) {
+    const Box around{0, 0, region.width, region.height};
+    const Box* const box = region.projected ? &around : &region.box;
     float mx = spec_.crop * (box->x1 - box->x0), my = spec_.crop * (box->y1 - box->y0);
     if (spec_.aspect) {
       const float bw = box->x1 - box->x0 + 2 * mx, bh = box->y1 - box->y0 + 2 * my;
       const float ratio = static_cast<float>(width_) / static_cast<float>(height_);
       mx += std::max(bh * ratio - bw, 0.0f) / 2, my += std::max(bw / ratio - bh, 0.0f) / 2;
+    }
+    if (region.projected) {
+      out.x0 = -mx, out.y0 = -my, out.x1 = region.width + mx, out.y1 = region.height + my;
+      return out;
     }
     // Comparisons are written so that a value that is not a number becomes the frame's edge; at least one pixel is
     // left.
@@ -155,6 +178,21 @@ Preprocessor::Window Preprocessor::window_of(const FrameView& frame, const Box* 
     const auto high = [](float v, float least, float most) { return v < most ? std::max(v, least) : most; };
     out.x0 = low(box->x0 - mx, w - 1), out.y0 = low(box->y0 - my, h - 1);
     out.x1 = high(box->x1 + mx, out.x0 + 1, w), out.y1 = high(box->y1 + my, out.y0 + 1, h);
+  }
+  return out;
+}
+
+Size Preprocessor::size_of(const FrameView& frame, const Region& region) const noexcept {
+  const Window s = source_of(frame, region);
+  return spec_.sizes.size_of(s.x1 - s.x0, s.y1 - s.y0);
+}
+
+Preprocessor::Window Preprocessor::window_of(const FrameView& frame, const Region& region) const noexcept {
+  Window out = source_of(frame, region);
+  if (spec_.fit == Fit::line) {
+    std::uint32_t content = width_;
+    (void)spec_.sizes.size_of(out.x1 - out.x0, out.y1 - out.y0, &content);
+    out.width = std::min(content, width_);
   }
   if (spec_.fit == Fit::cover) {  // the middle that the input's proportions leave, and of it this part of the side
     const float sw = out.x1 - out.x0, sh = out.y1 - out.y0,
@@ -173,8 +211,8 @@ Preprocessor::Window Preprocessor::window_of(const FrameView& frame, const Box* 
   return out;
 }
 
-Placement Preprocessor::placement(const FrameView& frame, const Box* box) const noexcept {
-  const Window w = window_of(frame, box);
+Placement Preprocessor::placement(const FrameView& frame, const Region& region) const noexcept {
+  const Window w = window_of(frame, region);
   Placement p;
   p.scale_x = (w.x1 - w.x0) / static_cast<float>(w.width), p.scale_y = (w.y1 - w.y0) / static_cast<float>(w.height);
   p.input_width = static_cast<float>(width_), p.input_height = static_cast<float>(height_);
@@ -229,7 +267,7 @@ void Preprocessor::fill_pad(const Window& w, float* out) const noexcept {
 
 bool Preprocessor::job(const FrameView& frame, const Box* box, leat_picture_job* out) noexcept {
   if (!problem_of(frame).empty()) return false;
-  const Window w = window_of(frame, box);
+  const Window w = window_of(frame, region_of(box));
   if (frame.format != laid_format_) {
     set_coefficients(frame.format);
     laid_window_ = {};  // its taps were not laid
@@ -251,11 +289,34 @@ bool Preprocessor::job(const FrameView& frame, const Box* box, leat_picture_job*
   return true;
 }
 
-bool Preprocessor::run(const FrameView& frame, const Box* box, float* out) noexcept {
+void Preprocessor::warp_into(const FrameView& frame, const Region& region, const Window& w, float* out) const noexcept {
+  WarpJob job{.frame = &frame,
+              .to_frame = region.to_frame,
+              .x0 = w.x0,
+              .y0 = w.y0,
+              .scale_x = (w.x1 - w.x0) / static_cast<float>(w.width),
+              .scale_y = (w.y1 - w.y0) / static_cast<float>(w.height),
+              .colour = &colour_,
+              .channels = channel_count_,
+              .width = w.width,
+              .height = w.height,
+              .stride = width_};
+  for (std::uint32_t c = 0; c < channel_count_; ++c)
+    job.out[c] = out + c * std::size_t{width_} * height_ + std::size_t{w.top} * width_ + w.left;
+  warp(job);
+}
+
+bool Preprocessor::run(const FrameView& frame, const Region& region, float* out) noexcept {
   if (frame.format == LEAT_FORMAT_tensors || !problem_of(frame).empty()) return false;
-  const Window window = window_of(frame, box);
+  const Window window = window_of(frame, region);
   const bool other_format = frame.format != laid_format_;
   if (other_format) set_coefficients(frame.format);
+  if (region.projected) {
+    if (other_format) laid_window_ = {};  // its taps were not laid
+    fill_pad(window, out);
+    warp_into(frame, region, window, out);
+    return true;
+  }
   if (other_format || window != laid_window_ || frame.width != laid_width_ || frame.height != laid_height_)
     lay_taps(frame, window);
   fill_pad(window, out);

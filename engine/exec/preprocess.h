@@ -9,6 +9,7 @@
 //   std=A[,B,C]   value = (pixel / 255 - mean) / std (default 0 and 1) pad=V                  pixel / 255 of the filled
 //   part (default 0.5) bt601 | bt709          matrix of nv12 and i420 frames (default bt601); limited | full: their
 //   range (default limited)
+//   quad, flip=, align=face5: crop.h   longest=, shortest=, multiple=, height=, widths=: sizes.h
 //
 // Geometry: the source rectangle [x0, x1) x [y0, y1) is the frame, or the box widened and clipped to the frame. Target
 // pixel i lies at x0 + (i + 0.5) * scale - 0.5 in frame pixels; bilinear between the four pixels (each plane's own)
@@ -25,14 +26,16 @@
 #include <utility>
 #include <vector>
 
+#include "engine/exec/crop.h"
 #include "engine/exec/device.h"
 #include "engine/exec/frame_view.h"
 #include "engine/exec/resample.h"
+#include "engine/exec/sizes.h"
 #include "leat/result.hpp"
 
 namespace leat::exec {
 
-enum class Fit : std::uint8_t { raw, tensors, letterbox, stretch, cover };
+enum class Fit : std::uint8_t { raw, tensors, letterbox, stretch, cover, line };  // line: of fixed height, at the left
 enum class Channels : std::uint8_t { rgb, bgr, gray, rgba };
 enum class Matrix : std::uint8_t { bt601, bt709 };
 enum class Range : std::uint8_t { limited, full };
@@ -48,6 +51,8 @@ struct PreprocessSpec {
   std::array<float, 4> mean = {0, 0, 0, 0}, deviation = {1, 1, 1, 1};
   float pad = 0.5f;
   std::uint32_t width = 0, height = 0;  // of the model's input, where the model leaves it open; 0: the model's
+  CropSpec cut;
+  SizeRule sizes;
   std::vector<std::pair<std::string, std::string>> feeds;  // input, word (model_inputs.h)
 };
 Result<PreprocessSpec> parse_preprocess(std::string_view line);
@@ -61,16 +66,27 @@ struct Placement {
 class Preprocessor {
  public:
   Preprocessor() = default;
-  // width, height, channel_count: of the model's input. Error: channel_count does not suit spec.channels.
+  // width, height, channel_count: of the model's input, the largest where it varies. Error: channel_count does not suit
+  // spec.channels.
   static Result<Preprocessor> open(const PreprocessSpec& spec, std::uint32_t channel_count, std::uint32_t width,
                                    std::uint32_t height);
 
-  // box: null for the whole frame. out: channel_count planes of height x width floats. No allocation.
-  bool run(const FrameView& frame, const Box* box, float* out) noexcept;
+  // Where it varies: the size that this picture of the frame is given; {0, 0}: it has no sides. Calls that follow give
+  // pictures of the size that was set.
+  [[nodiscard]] Size size_of(const FrameView& frame, const Region& region) const noexcept;
+  void set_size(Size size) noexcept { width_ = size.width, height_ = size.height; }
+
+  // out: channel_count planes of height x width floats. No allocation.
+  bool run(const FrameView& frame, const Region& region, float* out) noexcept;
+  // The same for upright boxes; null for the whole frame.
+  bool run(const FrameView& frame, const Box* box, float* out) noexcept { return run(frame, region_of(box), out); }
   // The same as a device's job: everything but `out`. Planes and slot stay host addresses.
   bool job(const FrameView& frame, const Box* box, leat_picture_job* out) noexcept;
   // The same geometry without touching a pixel.
-  [[nodiscard]] Placement placement(const FrameView& frame, const Box* box) const noexcept;
+  [[nodiscard]] Placement placement(const FrameView& frame, const Region& region) const noexcept;
+  [[nodiscard]] Placement placement(const FrameView& frame, const Box* box) const noexcept {
+    return placement(frame, region_of(box));
+  }
 
   [[nodiscard]] const PreprocessSpec& spec() const noexcept { return spec_; }
 
@@ -80,7 +96,12 @@ class Preprocessor {
     std::uint32_t left = 0, top = 0, width = 0, height = 0;  // of the target that it fills
     bool operator==(const Window&) const = default;
   };
-  Window window_of(const FrameView& frame, const Box* box) const noexcept;
+  static Region region_of(const Box* box) noexcept {
+    return box != nullptr ? Region{.whole = false, .box = *box} : Region{};
+  }
+  Window source_of(const FrameView& frame, const Region& region) const noexcept;
+  Window window_of(const FrameView& frame, const Region& region) const noexcept;
+  void warp_into(const FrameView& frame, const Region& region, const Window& window, float* out) const noexcept;
   void lay_taps(const FrameView& frame, const Window& window) noexcept;
   void fill_pad(const Window& window, float* out) const noexcept;
   void set_coefficients(std::uint32_t format) noexcept;

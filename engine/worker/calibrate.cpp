@@ -21,9 +21,16 @@ std::int64_t clock_ns() {
   return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
 }
 
-Picture picture_for(const exec::Module& module, bool crops) {
-  std::vector<leat_tensor_shape> tensors = module.tensor_shapes();
-  return tensors.empty() ? Picture(crops) : Picture(std::move(tensors));
+// One for each size that the module's pictures have; one where they have one size.
+std::vector<Picture> pictures_for(const exec::Module& module, bool crops) {
+  std::vector<Picture> out;
+  if (std::vector<leat_tensor_shape> tensors = module.tensor_shapes(); !tensors.empty()) {
+    out.emplace_back(std::move(tensors));
+    return out;
+  }
+  for (const exec::Size size : module.sizes()) out.push_back(Picture::of_size(crops, size));
+  if (out.empty()) out.emplace_back(crops);
+  return out;
 }
 
 // A stage in the middle of a route is given features of nothing.
@@ -58,7 +65,7 @@ Result<planner::Latency> measure(exec::Module& module, Picture& picture, std::ui
 }  // namespace
 
 Result<std::vector<planner::Latency>> calibrate(exec::Module& module, std::uint32_t batch, bool crops) {
-  Picture picture = picture_for(module, crops);
+  Picture picture = std::move(pictures_for(module, crops).back());  // the largest: no batch takes longer
   std::vector<std::uint32_t> sizes;
   for (std::uint32_t b = 1; b < batch; b *= 2) sizes.push_back(b);
   sizes.push_back(batch);
@@ -83,7 +90,7 @@ Result<std::vector<planner::Latency>> calibrate(exec::Module& module, std::uint3
 }
 
 Status warm_up(exec::Module& module, std::uint32_t batch, bool crops) {
-  Picture picture = picture_for(module, crops);
+  std::vector<Picture> pictures = pictures_for(module, crops);
   const std::uint64_t bytes_in = module.feature_bytes_in() * batch, bytes_out = module.feature_bytes_out() * batch;
   std::vector<std::byte> in, out;
   exec::DeviceBuffer in_there, out_there;
@@ -104,9 +111,11 @@ Status warm_up(exec::Module& module, std::uint32_t batch, bool crops) {
     return status;
   // Libraries of a device choose and allocate anew for each shape, so each is run once; a host needs the extremes
   // alone.
-  for (std::uint32_t b = 1; b <= batch; b = device != nullptr || b == batch ? b + 1 : batch) {
-    auto t = run_once(module, picture, b, from, to);
-    if (!t.ok()) return Error{t.error()};
+  for (Picture& picture : pictures) {
+    for (std::uint32_t b = 1; b <= batch; b = device != nullptr || b == batch ? b + 1 : batch) {
+      auto t = run_once(module, picture, b, from, to);
+      if (!t.ok()) return Error{t.error()};
+    }
   }
   return Done{};
 }

@@ -2,6 +2,7 @@
 // covers its middle; for modules that take tensors, tensors of zeros. Thread rule: one thread.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -18,8 +19,21 @@ class Picture {
       : crops_(crops),
         width_(width),
         height_(height),
+        box_width_(static_cast<float>(width) / 2),
+        box_height_(static_cast<float>(height) / 2),
         pixels_(std::size_t{width} * height * 3 / 2, 128),
         results_(exec::kMaxRows) {}
+
+  // For a module whose pictures vary in size: what is given that size.
+  static Picture of_size(bool crops, exec::Size size) {
+    const auto even = [](std::uint32_t n) { return (n + 1) / 2 * 2; };
+    if (!crops) return Picture(false, even(size.width), even(size.height));
+    Picture out(true);
+    const float w = static_cast<float>(size.width), h = static_cast<float>(size.height);
+    const float scale = std::min({1.0f, static_cast<float>(out.width_) / w, static_cast<float>(out.height_) / h});
+    out.box_width_ = scale * w, out.box_height_ = scale * h;
+    return out;
+  }
 
   // For a module that takes tensors of these shapes.
   explicit Picture(std::vector<leat_tensor_shape> tensors)
@@ -39,10 +53,9 @@ class Picture {
       r.frame_width = width_;
       r.frame_height = height_;
       r.detection_count = 1;
-      r.detections[0].x0 = static_cast<float>(width_) / 4;
-      r.detections[0].y0 = static_cast<float>(height_) / 4;
-      r.detections[0].x1 = static_cast<float>(width_) * 3 / 4;
-      r.detections[0].y1 = static_cast<float>(height_) * 3 / 4;
+      const float w = static_cast<float>(width_), h = static_cast<float>(height_);
+      r.detections[0].x0 = (w - box_width_) / 2, r.detections[0].x1 = (w + box_width_) / 2;
+      r.detections[0].y0 = (h - box_height_) / 2, r.detections[0].y1 = (h + box_height_) / 2;
       exec::FrameView f;
       if (!tensors_.empty()) {
         f.planes[0] = pixels_.data();
@@ -67,6 +80,7 @@ class Picture {
  private:
   bool crops_;
   std::uint32_t width_, height_;  // even
+  float box_width_ = 0, box_height_ = 0;
   std::vector<leat_tensor_shape> tensors_;
   std::vector<std::uint8_t> pixels_;
   std::vector<leat_result> results_;

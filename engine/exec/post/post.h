@@ -15,6 +15,7 @@
 
 #include "engine/exec/executor.h"
 #include "engine/exec/frame_view.h"
+#include "engine/exec/geometry.h"
 #include "engine/exec/part.h"
 #include "leat/result.hpp"
 #include "leat/result_types.h"
@@ -58,6 +59,7 @@ struct PostTarget {
   const FrameView& frame;
   std::int32_t detection = -1;    // >= 0: the item is that detection
   leat_result* result = nullptr;  // never null
+  const Quad* corners = nullptr;  // of what the picture shows, from its top left on; null: the frame or the box
   leat_part* parts = nullptr;     // this module's entries of the directory, as many as parts() are; null: none
 };
 

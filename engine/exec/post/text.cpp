@@ -82,8 +82,8 @@ std::uint32_t TextPost::run(std::span<const ItemTensor> outputs, const PostTarge
     const leat_detection& d = target.result->detections[target.detection];
     x0 = d.x0, y0 = d.y0, x1 = d.x1, y1 = d.y1;
   }
-  const float quad[8] = {x0, y0, x1, y0, x1, y1, x0, y1};
-  std::copy_n(quad, 8, line.quad);
+  const Quad quad = target.corners != nullptr ? *target.corners : Quad{{{x0, y0}, {x1, y0}, {x1, y1}, {x0, y1}}};
+  for (std::size_t i = 0; i < quad.size(); ++i) line.quad[2 * i] = quad[i].x, line.quad[2 * i + 1] = quad[i].y;
   std::memcpy(place.array, &line, sizeof line);
   wrote(*target.parts, 1, part_.bytes + part_.tail);
   return 0;

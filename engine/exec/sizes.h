@@ -1,0 +1,52 @@
+// How large the picture is that a model is given, where the model leaves that open and the line of `preprocess` lets it
+// vary. What is cut out of a frame has proportions; they decide:
+//   longest=L [shortest=S] [multiple=M]   larger pictures are made smaller until no side is above L (with shortest=,
+//                     smaller ones larger until no side is below S first); each side is then the nearest multiple of M
+//                     (default 1), up with `letterbox`. Without `letterbox` the picture is stretched to that, as
+//                     PP-OCR's detectors do
+//   height=H widths=A,B,...   height H, and the narrowest of these widths that the picture fits into in its
+//                     proportions; what is wider than the last is squeezed into it. The rest is filled with pad
+//   height=H longest=L [multiple=M]   height H, and any width up to L, rounded up to a multiple of M
+// Items of one size run in one batch. A size's cost class is the first of sizes() that has at least as many pixels:
+// profiles have a row for each class.
+//
+// Plain data and functions; any thread. Errors: parse() fails the line.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "engine/exec/spec_line.h"
+
+namespace leat::exec {
+
+inline constexpr std::size_t kMaxSizeClasses = 16;
+
+struct Size {
+  std::uint32_t width = 0, height = 0;
+  bool operator==(const Size&) const = default;
+  [[nodiscard]] std::uint64_t pixels() const noexcept { return std::uint64_t{width} * height; }
+};
+
+struct SizeRule {
+  std::uint32_t longest = 0, shortest = 0, multiple = 1, height = 0;  // 0: not said
+  std::vector<std::uint32_t> widths;                                  // ascending
+  bool fill = true;                                                   // stretch; else the picture keeps its proportions
+
+  [[nodiscard]] bool varies() const noexcept { return longest != 0 || height != 0; }
+  // Of a picture of these sides. {0, 0}: they are not positive numbers. `content`: the columns that the picture fills
+  // where the height is fixed.
+  [[nodiscard]] Size size_of(float width, float height_of_picture, std::uint32_t* content = nullptr) const noexcept;
+  [[nodiscard]] Size largest() const noexcept;
+  // One for each cost class, smallest first.
+  [[nodiscard]] std::vector<Size> sizes() const;
+};
+
+// Takes its words; `letterbox`: that word stood in the line.
+SizeRule parse_sizes(SpecLine& words, bool letterbox);
+
+// The place of its cost class among `sizes`; the last where it is larger than all.
+[[nodiscard]] std::uint32_t class_of(const std::vector<Size>& sizes, Size size) noexcept;
+
+}  // namespace leat::exec
