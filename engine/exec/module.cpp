@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <numeric>
 
 #include "engine/exec/executor.h"
@@ -220,8 +221,9 @@ Status ExecutorModule::open_output() {
   }
   const auto spec = parse_postprocess(spec_.postprocess);
   if (!spec) return Error{spec.error()};
-  auto opened = Postprocessor::open(*spec, {outputs_, output_count_}, spec_.labels, spec_.first_head,
-                                    model_inputs_.width(), model_inputs_.height());
+  auto opened =
+      Postprocessor::open(*spec, {outputs_, output_count_}, spec_.labels, spec_.first_head, model_inputs_.width(),
+                          model_inputs_.height(), std::filesystem::path(spec_.model_path).parent_path().string());
   if (!opened) return Error{opened.error()};
   postprocessor_ = std::move(*opened);
   if (cut_.projected()) {

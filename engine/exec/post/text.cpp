@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "engine/exec/spec_line.h"
@@ -30,8 +31,11 @@ TextSpec TextPost::parse(SpecLine& words) {
 Result<std::unique_ptr<TextPost>> TextPost::open(const TextSpec& spec, const PostSetting& setting) {
   auto out = std::make_unique<TextPost>();
   out->spec_ = spec;
-  std::ifstream file(spec.keys, std::ios::binary);
-  if (!file) return Error{"postprocess: keys=" + spec.keys + " cannot be read; name a file with one character a line"};
+  const std::string path = (std::filesystem::path(setting.folder) / spec.keys).string();
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return Error{"postprocess: keys=" + spec.keys + ": there is no " + path +
+                 " to read; name a file with one character a line, by its path or relative to the model's folder"};
   if (!spec.slots) out->classes_.emplace_back();
   for (std::string line; std::getline(file, line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();

@@ -1,4 +1,5 @@
-// text ctc|slots keys=FILE [none=_]: the line of text that the picture, or the detection that was cut out, shows.
+// text ctc|slots keys=FILE [none=_]: the line of text that the picture, or the detection that was cut out, shows. FILE:
+// a path, or relative to the model's folder.
 //   ctc    [T, V] scores: the best of each step, repeats and the first class (blank) dropped (Graves, Fernandez, Gomez
 //   and
 //          Schmidhuber, "Connectionist Temporal Classification", 2006); classes are blank, the file's lines, and a

@@ -1,0 +1,83 @@
+// Sixty lines of text, each in a font, a size and colours of its own, in turn.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "tests/rendered_text.h"
+
+namespace leat::test {
+
+struct OcrLine {
+  std::string_view text, font;
+  std::uint32_t pixels;
+  Colour ink, paper;
+};
+
+inline constexpr std::string_view kOcrFonts[] = {"Sans",     "Serif",      "Sans-Bold",
+                                                 "SansMono", "Serif-Bold", "SansMono-Bold"};
+
+inline constexpr OcrLine kOcrLines[] = {
+    {"Invoice No. 2024-0187", "Sans", 20, {0, 0, 0}, {255, 255, 255}},
+    {"Gate B12 closes at 18:45", "Serif", 24, {30, 30, 90}, {240, 240, 230}},
+    {"The quick brown fox jumps", "Sans-Bold", 28, {255, 255, 255}, {40, 60, 50}},
+    {"over the lazy dog", "SansMono", 32, {90, 20, 20}, {250, 240, 200}},
+    {"Total: 1,249.90 EUR", "Serif-Bold", 36, {60, 60, 60}, {220, 220, 220}},
+    {"Speed limit 50 km/h", "SansMono-Bold", 40, {0, 0, 0}, {255, 255, 255}},
+    {"Emergency exit", "Sans", 44, {30, 30, 90}, {240, 240, 230}},
+    {"Platform 9, track 3", "Serif", 20, {255, 255, 255}, {40, 60, 50}},
+    {"Keep refrigerated", "Sans-Bold", 24, {90, 20, 20}, {250, 240, 200}},
+    {"Best before 14.03.2026", "SansMono", 28, {60, 60, 60}, {220, 220, 220}},
+    {"Serial number X7K-2290-41", "Serif-Bold", 32, {0, 0, 0}, {255, 255, 255}},
+    {"Please do not touch", "SansMono-Bold", 36, {30, 30, 90}, {240, 240, 230}},
+    {"Meeting room 204", "Sans", 40, {255, 255, 255}, {40, 60, 50}},
+    {"Departure 07:32 Hamburg", "Serif", 44, {90, 20, 20}, {250, 240, 200}},
+    {"Licence plate MK 4471", "Sans-Bold", 20, {60, 60, 60}, {220, 220, 220}},
+    {"Open daily 9 to 17", "SansMono", 24, {0, 0, 0}, {255, 255, 255}},
+    {"Temperature 21.5 C", "Serif-Bold", 28, {30, 30, 90}, {240, 240, 230}},
+    {"Handle with care", "SansMono-Bold", 32, {255, 255, 255}, {40, 60, 50}},
+    {"Made in Portugal", "Sans", 36, {90, 20, 20}, {250, 240, 200}},
+    {"Order 88213 shipped", "Serif", 40, {60, 60, 60}, {220, 220, 220}},
+    {"Fragile, this side up", "Sans-Bold", 44, {0, 0, 0}, {255, 255, 255}},
+    {"Customer copy", "SansMono", 20, {30, 30, 90}, {240, 240, 230}},
+    {"Balance due 310.00", "Serif-Bold", 24, {255, 255, 255}, {40, 60, 50}},
+    {"Printed on recycled paper", "SansMono-Bold", 28, {90, 20, 20}, {250, 240, 200}},
+    {"Channel 7 evening news", "Sans", 32, {60, 60, 60}, {220, 220, 220}},
+    {"Exit only", "Serif", 36, {0, 0, 0}, {255, 255, 255}},
+    {"No parking", "Sans-Bold", 40, {30, 30, 90}, {240, 240, 230}},
+    {"Parcel 14 of 20", "SansMono", 44, {255, 255, 255}, {40, 60, 50}},
+    {"Battery 3.7 V 2600 mAh", "Serif-Bold", 20, {90, 20, 20}, {250, 240, 200}},
+    {"Pressure 101.3 kPa", "SansMono-Bold", 24, {60, 60, 60}, {220, 220, 220}},
+    {"Net weight 500 g", "Sans", 28, {0, 0, 0}, {255, 255, 255}},
+    {"Ingredients: water, sugar", "Serif", 32, {30, 30, 90}, {240, 240, 230}},
+    {"Conference badge", "Sans-Bold", 36, {255, 255, 255}, {40, 60, 50}},
+    {"Room temperature", "SansMono", 40, {90, 20, 20}, {250, 240, 200}},
+    {"Server rack 42", "Serif-Bold", 44, {60, 60, 60}, {220, 220, 220}},
+    {"Firmware 2.10.4", "SansMono-Bold", 20, {0, 0, 0}, {255, 255, 255}},
+    {"Copyright 1998", "Sans", 24, {30, 30, 90}, {240, 240, 230}},
+    {"All rights reserved", "Serif", 28, {255, 255, 255}, {40, 60, 50}},
+    {"Second floor left", "Sans-Bold", 32, {90, 20, 20}, {250, 240, 200}},
+    {"Library closes at noon", "SansMono", 36, {60, 60, 60}, {220, 220, 220}},
+    {"Ticket 00491827", "Serif-Bold", 40, {0, 0, 0}, {255, 255, 255}},
+    {"Bus 145 to Central Station", "SansMono-Bold", 44, {30, 30, 90}, {240, 240, 230}},
+    {"Maximum load 630 kg", "Sans", 20, {255, 255, 255}, {40, 60, 50}},
+    {"Caution: hot surface", "Serif", 24, {90, 20, 20}, {250, 240, 200}},
+    {"Push to open", "Sans-Bold", 28, {60, 60, 60}, {220, 220, 220}},
+    {"Return to sender", "SansMono", 32, {0, 0, 0}, {255, 255, 255}},
+    {"Signature required", "Serif-Bold", 36, {30, 30, 90}, {240, 240, 230}},
+    {"Chapter eleven", "SansMono-Bold", 40, {255, 255, 255}, {40, 60, 50}},
+    {"Figure 3: results", "Sans", 44, {90, 20, 20}, {250, 240, 200}},
+    {"Mean and deviation", "Serif", 20, {60, 60, 60}, {220, 220, 220}},
+    {"Latitude 52.5200", "Sans-Bold", 24, {0, 0, 0}, {255, 255, 255}},
+    {"Elevation 1,032 m", "SansMono", 28, {30, 30, 90}, {240, 240, 230}},
+    {"Part 77-A-09", "Serif-Bold", 32, {255, 255, 255}, {40, 60, 50}},
+    {"Do not bend", "SansMono-Bold", 36, {90, 20, 20}, {250, 240, 200}},
+    {"Insert coin", "Sans", 40, {60, 60, 60}, {220, 220, 220}},
+    {"Thank you for waiting", "Serif", 44, {0, 0, 0}, {255, 255, 255}},
+    {"Wednesday 24 July", "Sans-Bold", 20, {30, 30, 90}, {240, 240, 230}},
+    {"Windows and doors", "SansMono", 24, {255, 255, 255}, {40, 60, 50}},
+    {"Approved by inspector 16", "Serif-Bold", 28, {90, 20, 20}, {250, 240, 200}},
+    {"End of document", "SansMono-Bold", 32, {60, 60, 60}, {220, 220, 220}},
+};
+
+}  // namespace leat::test
