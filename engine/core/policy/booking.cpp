@@ -34,6 +34,7 @@ BookingId Reserved::open_booking(RouteId route, std::size_t stage, const LegPlan
   if (at != kNone) bookings_[at].previous = id;
   can_.wake_at(b.start_ns);
   if (b.start_ns <= view_.now) can_.ask(leg.partition);
+  look_again(leg.partition);
   return id;
 }
 
@@ -41,12 +42,14 @@ void Reserved::move_end(Booking& b, TimeNs end) noexcept {
   Timeline& t = timelines_[b.partition];
   insist(end >= b.end_ns ? t.reserve(b.end_ns, end) : t.release(end, b.end_ns), "a timeline is full");
   b.end_ns = end;
+  look_again(b.partition);
 }
 
 void Reserved::use_links(const Leg& leg, PartitionId from, PartitionId to, bool reserve) noexcept {
   const TimeNs begin = reserve ? leg.depart_ns : std::max(leg.depart_ns, view_.now);
   if (begin >= leg.arrive_ns || view_.topology().hosts.empty()) return;
   for (Timeline* t : {&up_[view_.topology().partitions[from].host], &down_[view_.topology().partitions[to].host]}) {
+    t->expire(view_.now);
     insist(reserve ? t->reserve(begin, leg.arrive_ns) : t->release(begin, leg.arrive_ns), "a link's timeline is full");
   }
 }
@@ -103,6 +106,7 @@ void Reserved::close_booking(BookingId id) noexcept {
   (b.previous == kNone ? first_[b.partition] : bookings_[b.previous].next) = b.next;
   if (b.next != kNone) bookings_[b.next].previous = b.previous;
   b.state = BookingState::free;
+  look_again(b.partition);
   bookings_.give(id);
 }
 
@@ -151,6 +155,7 @@ bool Reserved::grow(LegPlan leg, TaskId id, TimeNs bound) noexcept {
   for (std::size_t i = 1; i < n; ++i) unbook(group[i].task, k + 1);
   for (std::size_t i = 1; i < n; ++i) put_back(group[i], b.route, k + 1);
   b.bound_ns = old_bound;
+  look_again(b.partition);
   return false;
 }
 
@@ -213,7 +218,7 @@ bool Reserved::join_inner(TaskId id, RouteId route, std::size_t k, TimeNs bound)
   const TimeNs made = before.end_ns;
   std::uint32_t tries = 0;
   for (PartitionId p : stage.pool) {
-    if (!usable(p)) continue;
+    if (glances_[p].planned == 0 || !usable(p)) continue;
     for (BookingId b = first_[p]; b != kNone && tries < kJoinTries; b = bookings_[b].next) {
       const Booking& c = bookings_[b];
       if (c.state != BookingState::planned || c.route != route || c.stage != k ||

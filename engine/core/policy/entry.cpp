@@ -21,16 +21,7 @@ bool fits(const RouteSpec& route, std::uint32_t items) {
 ServerId Reserved::offer(LaneId id) noexcept {
   const Lane& lane = view_.lanes[id];
   const std::uint32_t least = kMaxStages * (kGrowItems + 1);
-  for (RouteId r : view_.topology().modules[lane.module].routes) {
-    for (const StageSpec& stage : view_.route(r).stages) {
-      for (PartitionId p : stage.pool) {
-        timelines_[p].expire(view_.now);
-        if (view_.topology().hosts.empty()) continue;
-        up_[view_.topology().partitions[p].host].expire(view_.now);
-        down_[view_.topology().partitions[p].host].expire(view_.now);
-      }
-    }
-  }
+  forget_past();
   while (lane.tasks > 0 && bookings_.left() > std::max<std::uint32_t>(least, kMaxBatch)) {
     const TaskId t = next_task(lane);
     const TimeNs bound =
@@ -82,25 +73,28 @@ Reserved::Booked Reserved::book_alone(const Lane& lane, TaskId id, TimeNs bound)
 bool Reserved::grow_some(const Lane& lane, TaskId id, TimeNs bound) noexcept {
   for (RouteId r : view_.topology().modules[lane.module].routes) {
     const StageSpec& stage = view_.route(r).stages.front();
+    candidates_.clear();  // a batch that was tried in vain is put back as it was: one pass finds them all
+    for (PartitionId p : stage.pool) {
+      if (glances_[p].planned == 0 || !usable(p)) continue;
+      for (BookingId b = first_[p]; b != kNone && candidates_.size() < kCandidates; b = bookings_[b].next) {
+        const Booking& c = bookings_[b];
+        if (c.state != BookingState::planned || c.route != r || c.stage != 0 || c.start_ns <= view_.now) continue;
+        const std::uint32_t items = c.items + task(id).items;
+        if (!fits(stage, items) || may_grow_[r][items] == 0) continue;
+        const TimeNs end = c.start_ns + duration(view_.route(r), 0, items);
+        if (c.next != kNone && bookings_[c.next].start_ns < end) continue;  // another stands behind it
+        candidates_.push_back(b);
+      }
+    }
     TimeNs last_start = view_.now;
     PartitionId last_partition = kNone;
     for (std::uint32_t tries = 0; tries < kGrowTries; ++tries) {
       BookingId soonest = kNone;
-      for (PartitionId p : stage.pool) {
-        if (!usable(p)) continue;
-        for (BookingId b = first_[p]; b != kNone; b = bookings_[b].next) {
-          const Booking& c = bookings_[b];
-          const bool after =
-              c.start_ns > last_start || (c.start_ns == last_start && last_partition != kNone && p > last_partition);
-          if (c.state != BookingState::planned || c.route != r || c.stage != 0 || c.start_ns <= view_.now || !after)
-            continue;
-          const std::uint32_t items = c.items + task(id).items;
-          if (!fits(stage, items) || may_grow_[r][items] == 0) continue;
-          const TimeNs end = c.start_ns + duration(view_.route(r), 0, items);
-          if (c.next != kNone && bookings_[c.next].start_ns < end) continue;  // another stands behind it
-          if (soonest == kNone || c.start_ns < bookings_[soonest].start_ns) soonest = b;
-          break;  // later ones of this partition come after
-        }
+      for (BookingId b : candidates_) {
+        const Booking& c = bookings_[b];
+        const bool after = c.start_ns > last_start ||
+                           (c.start_ns == last_start && last_partition != kNone && c.partition > last_partition);
+        if (after && (soonest == kNone || c.start_ns < bookings_[soonest].start_ns)) soonest = b;
       }
       if (soonest == kNone) break;
       last_start = bookings_[soonest].start_ns;

@@ -29,7 +29,8 @@ LegPlan Reserved::probe_entry(const RouteSpec& route, std::uint32_t items, bool 
   LegPlan best;
   TimeNs least = kNever;
   for (PartitionId p : stage.pool) {
-    if (!usable(p)) continue;
+    const TimeNs no_earlier = std::max(view_.now, glances_[p].gap_ns) + run + move;
+    if (no_earlier > least || (no_earlier == least && free_ns(p) >= free_ns(best.partition)) || !usable(p)) continue;
     const TimeNs start = timelines_[p].earliest(view_.now, run);
     TimeNs key = start + run;
     if (move > 0) key = up_[view_.topology().partitions[p].host].earliest(key, move) + move;
@@ -70,8 +71,15 @@ LegPlan Reserved::probe_leg(RouteId id, std::size_t k, PartitionId from, TimeNs 
   for (std::size_t j = k + 1; j < route.stages.size(); ++j)
     rest += stage_link_ns(route, j, items) + duration(route, j, items);
   LegPlan best{.end_ns = kNever};
+  const std::uint32_t here = view_.topology().partitions[from].host;
+  TimeNs far = -1;  // on the links to another host, where they are all alike
   for (PartitionId p : stage.pool) {
-    if (!usable(p)) continue;
+    TimeNs soonest = made;
+    if (equal_links_ && view_.topology().partitions[p].host != here) {
+      if (far < 0) far = view_.model.link_ns(route.stages[k - 1].transfer_bytes * items, from, p);
+      soonest += far;
+    }
+    if (std::max(soonest, glances_[p].gap_ns) + run >= best.end_ns || !usable(p)) continue;
     LegPlan leg{.partition = p};
     travel(route, k, from, made, items, leg);
     if (leg.arrive_ns + run >= best.end_ns) continue;
@@ -83,7 +91,7 @@ LegPlan Reserved::probe_leg(RouteId id, std::size_t k, PartitionId from, TimeNs 
   if (!join || (in_time && best.start_ns == best.arrive_ns)) return best;
   LegPlan joined{.end_ns = kNever};
   for (PartitionId p : stage.pool) {
-    if (!usable(p)) continue;
+    if (glances_[p].planned == 0 || !usable(p)) continue;
     for (BookingId b = first_[p]; b != kNone; b = bookings_[b].next) {
       const Booking& booking = bookings_[b];
       if (booking.state != BookingState::planned || booking.route != id || booking.stage != k ||

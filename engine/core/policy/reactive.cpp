@@ -30,13 +30,15 @@ LegPlan Reserved::probe_pool(RouteId id, std::size_t k, std::uint32_t items, Tim
                              TimeNs bound) const noexcept {
   const StageSpec& stage = view_.route(id).stages[k];
   LegPlan best{.end_ns = kNever}, joined{.end_ns = kNever};
+  const TimeNs run = duration(view_.route(id), k, items);
   for (PartitionId p : stage.pool) {
     if (!usable(p)) continue;
-    const TimeNs start = timelines_[p].earliest(ready, duration(view_.route(id), k, items));
+    const TimeNs start = timelines_[p].earliest(ready, run);
     const bool idler = best.partition != kNone && start == best.start_ns && free_ns(p) < free_ns(best.partition);
     if (start < best.start_ns || best.partition == kNone || idler) {
-      best = {.partition = p, .start_ns = start, .end_ns = start + duration(view_.route(id), k, items)};
+      best = {.partition = p, .start_ns = start, .end_ns = start + run};
     }
+    if (glances_[p].planned == 0) continue;
     for (BookingId b = first_[p]; b != kNone; b = bookings_[b].next) {
       const Booking& booking = bookings_[b];
       if (booking.state != BookingState::planned || booking.route != id || booking.stage != k ||

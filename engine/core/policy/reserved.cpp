@@ -19,12 +19,19 @@ Reserved::Reserved(const View& view, Verbs& can, const Component& component, con
       timelines_(view_.model, component_),
       up_(view_.topology().hosts.size(), Timeline(kIntervals)),
       down_(up_),
+      glances_(view_.model, component_),
       first_(view_.model, component_),
       growth_ns_(view_.topology().routes.size()),
       lost_ppm_(view_.model, component_),
       planned_pace_(view_.model, component_) {
   for (const RouteSpec& route : view_.topology().routes)
     may_grow_.emplace_back(route.stages.front().latency.p50_ns.size() + 1, 0);
+  const auto& hosts = view_.topology().hosts;
+  for (const LinkSpec& h : hosts) {
+    equal_links_ = equal_links_ && h.up_bytes_per_ns == hosts.front().up_bytes_per_ns &&
+                   h.down_bytes_per_ns == hosts.front().down_bytes_per_ns;
+  }
+  candidates_.reserve(kCandidates);
   for (PartitionId p : component_.partitions) {
     timelines_[p] = Timeline(kIntervals);
     first_[p] = kNone;
@@ -48,12 +55,13 @@ void Reserved::postpone(PartitionId p, TimeNs at) noexcept {
   for (BookingId id = first_[p]; id != kNone; id = bookings_[id].next) {
     Booking& b = bookings_[id];
     if (b.state != BookingState::planned) continue;
-    if (b.start_ns >= at) return;
+    if (b.start_ns >= at) break;
     const TimeNs length = b.end_ns - b.start_ns;
     insist(timeline.reserve(std::max(b.end_ns, at), at + length), "a timeline is full");
     b.start_ns = at;
     b.end_ns = at += length;
   }
+  look_again(p);
 }
 
 // Sends the first booking of the partition whose time has come and whose features are made; gives up what became too
@@ -120,6 +128,7 @@ void Reserved::send(BookingId id) noexcept {
     insist(timelines_[booking.partition].release(booking.start_ns, booking.end_ns), "a timeline is full");
     booking.start_ns = booking.end_ns = now;
   }
+  look_again(booking.partition);
   if (now + run > booking.end_ns) move_end(booking, now + run);  // feedback: it starts later than booked
   postpone(booking.partition, booking.end_ns);
 }
@@ -167,6 +176,7 @@ void Reserved::partition(PartitionId p, bool up) noexcept {
   if (up) {
     const Partition& now_held = view_.machine.partition(p);  // by the plan before this one
     if (now_held.held > 0) (void)timelines_[p].reserve(view_.now, now_held.free_ns);
+    look_again(p);
     for (ModuleId m : component_.modules) can_.ask_lane(view_.lanes.first(m));
     return;
   }
@@ -180,27 +190,6 @@ void Reserved::partition(PartitionId p, bool up) noexcept {
     id = first_[p];                                         // the list has changed
     if (task(t).state == TaskState::booked) can_.retry(t);  // else an earlier stage of it runs: passed() finds it a way
   }
-}
-
-void Reserved::advance() noexcept {
-  for (PartitionId p : component_.partitions) {
-    if (first_[p] != kNone) can_.ask(p);
-  }
-}
-
-TimeNs Reserved::next_timer() const noexcept {
-  TimeNs at = kNever;
-  for (PartitionId p : component_.partitions) {
-    for (BookingId id = first_[p]; id != kNone; id = bookings_[id].next) {
-      const Booking& b = bookings_[id];
-      if (b.start_ns > view_.now) {
-        at = std::min(at, b.start_ns);
-        break;
-      }
-      if (b.state == BookingState::planned && b.bound_ns > view_.now) at = std::min(at, b.bound_ns);
-    }
-  }
-  return at;
 }
 
 // Every booking stands in its partition's list and has the members that name it.
@@ -218,6 +207,10 @@ void Reserved::check() const {
       }
       insist(n == b.tasks && n > 0 && items == b.items, "a booking's members");
     }
+    const Glance& g = glances_[p];
+    insist(g.gap_ns <= timelines_[p].earliest(std::min(view_.now, g.gap_ns), 1),
+           "a partition has a gap before its gap");
+    insist(g.timer_ns <= view_.now || g.timer_ns == timer_of(p), "a partition's timer");
   }
 }
 

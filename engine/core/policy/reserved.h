@@ -112,7 +112,16 @@ class Reserved final : public Discipline {
  private:
   enum class Booked : std::uint8_t { done, late, wait };
   static constexpr std::size_t kIntervals = 512;
-  static constexpr std::size_t kChanges = 64;  // one decision changes one timeline at most this often
+  static constexpr std::size_t kCandidates = 4096;  // unsent batches that one search compares at most
+  static constexpr std::size_t kChanges = 64;       // one decision changes one timeline at most this often
+
+  // Of each partition what every search over a pool looks at first, side by side, so that it looks closely at few.
+  struct Glance {
+    TimeNs gap_ns = 0;          // its timeline has no gap before
+    TimeNs look_ns = kNever;    // next() has nothing to do before
+    TimeNs timer_ns = kNever;   // the first moment to come that next_timer() is to name
+    std::uint32_t planned = 0;  // bookings that have not been sent
+  };
 
   [[nodiscard]] const Task& task(TaskId id) const noexcept { return view_.tasks[id]; }
   [[nodiscard]] TimeNs free_ns(PartitionId p) const noexcept { return view_.machine.partition(p).free_ns; }
@@ -129,6 +138,11 @@ class Reserved final : public Discipline {
   void plan_growth(ModuleId module) noexcept;
   [[nodiscard]] TimeNs room_to_grow(RouteId route) const noexcept;
   [[nodiscard]] TimeNs room_after(ModuleId module) const noexcept;
+
+  // glance.cpp
+  void look_again(PartitionId partition) noexcept;
+  void forget_past() noexcept;
+  [[nodiscard]] TimeNs timer_of(PartitionId partition) const noexcept;
 
   // probe.cpp: nothing changes
   [[nodiscard]] TimeNs stage_link_ns(const RouteSpec& route, std::size_t k, std::uint32_t items) const noexcept;
@@ -181,7 +195,11 @@ class Reserved final : public Discipline {
   std::vector<BookingId> booking_of_;   // by batch: what it was booked as
   ByPartition<Timeline> timelines_;
   std::vector<Timeline> up_, down_;  // of each host's links
-  ByPartition<BookingId> first_;     // by start
+  bool equal_links_ = true;          // a transfer takes as long between any two hosts
+  ByPartition<Glance> glances_;
+  TimeNs forgot_ns_ = INT64_MIN / 2;   // when all timelines last forgot what is over
+  std::vector<BookingId> candidates_;  // of one search, in the pool's order
+  ByPartition<BookingId> first_;       // by start
   // [route]: what its stages take longer with the batches that carry its rate than with one item
   std::vector<TimeNs> growth_ns_;
   std::vector<std::vector<std::uint8_t>> may_grow_;  // [route][items]: a first-stage batch may grow to this many

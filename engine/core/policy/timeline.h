@@ -25,7 +25,7 @@ class Timeline {
   // Forgets what has ended by `now`. Call before the look-ups of one decision; keeps the table short.
   void expire(TimeNs now) noexcept {
     while (size_ > 0 && at(0).end <= now) {
-      head_ = (head_ + 1) % busy_.size();
+      head_ = place(1);
       --size_;
     }
   }
@@ -96,8 +96,12 @@ class Timeline {
   [[nodiscard]] const Interval& operator[](std::size_t i) const noexcept { return at(i); }
 
  private:
-  [[nodiscard]] const Interval& at(std::size_t i) const noexcept { return busy_[(head_ + i) % busy_.size()]; }
-  [[nodiscard]] Interval& at(std::size_t i) noexcept { return busy_[(head_ + i) % busy_.size()]; }
+  [[nodiscard]] std::size_t place(std::size_t i) const noexcept {  // i <= size_; no division
+    const std::size_t at = head_ + i;
+    return at < busy_.size() ? at : at - busy_.size();
+  }
+  [[nodiscard]] const Interval& at(std::size_t i) const noexcept { return busy_[place(i)]; }
+  [[nodiscard]] Interval& at(std::size_t i) noexcept { return busy_[place(i)]; }
 
   [[nodiscard]] std::size_t first_ending_after(TimeNs t) const noexcept {
     std::size_t i = 0;  // tables are short and expired at the front: a scan beats a binary search
