@@ -35,6 +35,7 @@ BookingId Reserved::open_booking(RouteId route, std::size_t stage, const LegPlan
   can_.wake_at(b.start_ns);
   if (b.start_ns <= view_.now) can_.ask(leg.partition);
   look_again(leg.partition);
+  list_unsent(id);
   return id;
 }
 
@@ -105,6 +106,7 @@ void Reserved::close_booking(BookingId id) noexcept {
   if (from < b.end_ns) insist(timelines_[b.partition].release(from, b.end_ns), "a timeline is full");
   (b.previous == kNone ? first_[b.partition] : bookings_[b.previous].next) = b.next;
   if (b.next != kNone) bookings_[b.next].previous = b.previous;
+  if (b.state == BookingState::planned) unlist(id);
   b.state = BookingState::free;
   look_again(b.partition);
   bookings_.give(id);
@@ -218,7 +220,7 @@ bool Reserved::join_inner(TaskId id, RouteId route, std::size_t k, TimeNs bound)
   const TimeNs made = before.end_ns;
   std::uint32_t tries = 0;
   for (PartitionId p : stage.pool) {
-    if (glances_[p].planned == 0 || !usable(p)) continue;
+    if (glances_[p].planned_ns == kNever || !usable(p)) continue;
     for (BookingId b = first_[p]; b != kNone && tries < kJoinTries; b = bookings_[b].next) {
       const Booking& c = bookings_[b];
       if (c.state != BookingState::planned || c.route != route || c.stage != k ||

@@ -73,32 +73,22 @@ Reserved::Booked Reserved::book_alone(const Lane& lane, TaskId id, TimeNs bound)
 bool Reserved::grow_some(const Lane& lane, TaskId id, TimeNs bound) noexcept {
   for (RouteId r : view_.topology().modules[lane.module].routes) {
     const StageSpec& stage = view_.route(r).stages.front();
-    candidates_.clear();  // a batch that was tried in vain is put back as it was: one pass finds them all
-    for (PartitionId p : stage.pool) {
-      if (glances_[p].planned == 0 || !usable(p)) continue;
-      for (BookingId b = first_[p]; b != kNone && candidates_.size() < kCandidates; b = bookings_[b].next) {
-        const Booking& c = bookings_[b];
-        if (c.state != BookingState::planned || c.route != r || c.stage != 0 || c.start_ns <= view_.now) continue;
-        const std::uint32_t items = c.items + task(id).items;
-        if (!fits(stage, items) || may_grow_[r][items] == 0) continue;
-        const TimeNs end = c.start_ns + duration(view_.route(r), 0, items);
-        if (c.next != kNone && bookings_[c.next].start_ns < end) continue;  // another stands behind it
-        candidates_.push_back(b);
-      }
-    }
+    const auto& list = unsent(r, 0).list;
     TimeNs last_start = view_.now;
     PartitionId last_partition = kNone;
-    for (std::uint32_t tries = 0; tries < kGrowTries; ++tries) {
-      BookingId soonest = kNone;
-      for (BookingId b : candidates_) {
-        const Booking& c = bookings_[b];
-        const bool after = c.start_ns > last_start ||
-                           (c.start_ns == last_start && last_partition != kNone && c.partition > last_partition);
-        if (after && (soonest == kNone || c.start_ns < bookings_[soonest].start_ns)) soonest = b;
-      }
-      if (soonest == kNone) break;
-      last_start = bookings_[soonest].start_ns;
-      last_partition = bookings_[soonest].partition;
+    std::uint32_t tries = 0;
+    for (std::size_t at = 0; at < list.size() && tries < kGrowTries; ++at) {
+      const BookingId soonest = list[at].id;
+      const Booking& c = bookings_[soonest];
+      const bool after = c.start_ns > last_start ||
+                         (c.start_ns == last_start && last_partition != kNone && c.partition > last_partition);
+      const std::uint32_t items = c.items + task(id).items;
+      if (!after || !fits(stage, items) || may_grow_[r][items] == 0 || !usable(c.partition)) continue;
+      const TimeNs end = c.start_ns + duration(view_.route(r), 0, items);
+      if (c.next != kNone && bookings_[c.next].start_ns < end) continue;  // another stands behind it
+      last_start = c.start_ns;
+      last_partition = c.partition;
+      ++tries;
       if (!grow({.partition = last_partition, .join = soonest}, id, bound)) continue;
       can_.book(id);
       return true;

@@ -17,12 +17,17 @@ void Reserved::look_again(PartitionId p) noexcept {
   timeline.expire(view_.now);
   Glance& g = glances_[p];
   g = {.timer_ns = timer_of(p)};
-  if (timeline.size() > 0 && timeline[0].begin <= view_.now) g.gap_ns = timeline[0].end;
+  if (timeline.size() > 0) {
+    if (timeline[0].begin <= view_.now) g.gap_ns = timeline[0].end;
+    g.last_begin_ns = timeline[timeline.size() - 1].begin;
+    g.last_ns = timeline[timeline.size() - 1].end;
+  }
   for (BookingId id = first_[p]; id != kNone; id = bookings_[id].next) {
     const Booking& b = bookings_[id];
     if (b.state == BookingState::planned) {
-      if (g.planned++ == 0) g.look_ns = std::min(g.look_ns, b.due_ns);
-    } else if (g.planned == 0 && books_ahead()) {
+      if (g.planned_ns == kNever) g.look_ns = std::min(g.look_ns, b.due_ns);
+      g.planned_ns = std::min(g.planned_ns, b.start_ns);
+    } else if (g.planned_ns == kNever && books_ahead()) {
       g.look_ns = std::min(g.look_ns, b.end_ns + 1);  // it may run over
     }
   }
@@ -36,6 +41,40 @@ TimeNs Reserved::timer_of(PartitionId p) const noexcept {
     if (b.state == BookingState::planned && b.bound_ns > view_.now) at = std::min(at, b.bound_ns);
   }
   return at;
+}
+
+void Reserved::make_unsent() {
+  unsent_.resize(view_.topology().routes.size() * kMaxStages);
+  for (ModuleId m : component_.modules) {
+    for (RouteId r : view_.topology().modules[m].routes) {
+      for (std::size_t k = 0; k < view_.route(r).stages.size(); ++k) {
+        Unsent& u = unsent_[r * kMaxStages + k];
+        u.list.reserve(kCandidates);
+        u.place.resize(component_.partitions.size());
+        const auto& pool = view_.route(r).stages[k].pool;
+        for (std::uint32_t i = 0; i < pool.size(); ++i) u.place[view_.model.slot_of_partition(pool[i])] = i;
+      }
+    }
+  }
+}
+
+Reserved::Unsent::Entry Reserved::entry_of(BookingId id) const noexcept {
+  const Booking& b = bookings_[id];
+  return {b.start_ns, unsent(b.route, b.stage).place[view_.model.slot_of_partition(b.partition)], id};
+}
+
+void Reserved::list_unsent(BookingId id) noexcept {
+  auto& list = unsent_[bookings_[id].route * kMaxStages + bookings_[id].stage].list;
+  if (list.size() == kCandidates) return;
+  const Unsent::Entry entry = entry_of(id);
+  list.insert(std::ranges::upper_bound(list, entry), entry);
+}
+
+// Before its start changes.
+void Reserved::unlist(BookingId id) noexcept {
+  auto& list = unsent_[bookings_[id].route * kMaxStages + bookings_[id].stage].list;
+  const auto at = std::ranges::lower_bound(list, entry_of(id));
+  if (at != list.end() && at->id == id) list.erase(at);
 }
 
 void Reserved::forget_past() noexcept {

@@ -29,7 +29,7 @@ LegPlan Reserved::probe_entry(const RouteSpec& route, std::uint32_t items, bool 
   LegPlan best;
   TimeNs least = kNever;
   for (PartitionId p : stage.pool) {
-    const TimeNs no_earlier = std::max(view_.now, glances_[p].gap_ns) + run + move;
+    const TimeNs no_earlier = glances_[p].soonest(view_.now, run) + run + move;
     if (no_earlier > least || (no_earlier == least && free_ns(p) >= free_ns(best.partition)) || !usable(p)) continue;
     const TimeNs start = timelines_[p].earliest(view_.now, run);
     TimeNs key = start + run;
@@ -73,43 +73,60 @@ LegPlan Reserved::probe_leg(RouteId id, std::size_t k, PartitionId from, TimeNs 
   LegPlan best{.end_ns = kNever};
   const std::uint32_t here = view_.topology().partitions[from].host;
   TimeNs far = -1;  // on the links to another host, where they are all alike
-  for (PartitionId p : stage.pool) {
-    TimeNs soonest = made;
-    if (equal_links_ && view_.topology().partitions[p].host != here) {
-      if (far < 0) far = view_.model.link_ns(route.stages[k - 1].transfer_bytes * items, from, p);
-      soonest += far;
-    }
-    if (std::max(soonest, glances_[p].gap_ns) + run >= best.end_ns || !usable(p)) continue;
+  const auto no_earlier = [&](PartitionId p) {
+    if (!equal_links_ || view_.topology().partitions[p].host == here) return glances_[p].soonest(made, run) + run;
+    if (far < 0) far = view_.model.link_ns(route.stages[k - 1].transfer_bytes * items, from, p);
+    return glances_[p].soonest(made + far, run) + run;
+  };
+  const auto exactly = [&](PartitionId p) {
     LegPlan leg{.partition = p};
     travel(route, k, from, made, items, leg);
-    if (leg.arrive_ns + run >= best.end_ns) continue;
     leg.start_ns = timelines_[p].earliest(leg.arrive_ns, run);
     leg.end_ns = leg.start_ns + run;
+    return leg;
+  };
+  // The most promising first: what it can do is a bound for all others. Of equals the pool's first one is taken.
+  PartitionId promising = kNone;
+  TimeNs least = kNever;
+  for (PartitionId p : stage.pool) {
+    const TimeNs end = no_earlier(p);
+    if (end < least && usable(p)) {
+      least = end;
+      promising = p;
+    }
+  }
+  const LegPlan enough = promising != kNone ? exactly(promising) : best;
+  if (enough.end_ns == least) best = enough;  // nobody before it in the pool can do as well, nobody at all better
+  for (std::size_t i = 0; enough.end_ns > least && i < stage.pool.size(); ++i) {
+    const PartitionId p = stage.pool[i];
+    const TimeNs end = no_earlier(p);
+    if (end > enough.end_ns || end >= best.end_ns || !usable(p)) continue;
+    const LegPlan leg = exactly(p);
     if (leg.end_ns < best.end_ns) best = leg;
   }
   const bool in_time = best.partition != kNone && best.end_ns + rest <= bound;
   if (!join || (in_time && best.start_ns == best.arrive_ns)) return best;
   LegPlan joined{.end_ns = kNever};
-  for (PartitionId p : stage.pool) {
-    if (glances_[p].planned == 0 || !usable(p)) continue;
-    for (BookingId b = first_[p]; b != kNone; b = bookings_[b].next) {
-      const Booking& booking = bookings_[b];
-      if (booking.state != BookingState::planned || booking.route != id || booking.stage != k ||
-          booking.start_ns <= view_.now)
-        continue;
-      if (!fits(stage, booking.items + items) || (in_time && !gains(stage, booking.items, items))) continue;
-      LegPlan leg{.partition = p,
-                  .join = b,
-                  .start_ns = booking.start_ns,
-                  .end_ns = booking.start_ns + duration(route, k, booking.items + items)};
-      if (leg.end_ns >= joined.end_ns || leg.end_ns + rest > std::min(bound, booking.bound_ns) ||
-          !extends(booking, leg.end_ns))
-        continue;
-      if (k + 1 < route.stages.size() && booked_on(booking))
-        continue;  // its members would have to be booked anew: grow()
-      travel(route, k, from, made, items, leg);
-      if (leg.arrive_ns <= booking.start_ns) joined = leg;
-    }
+  std::uint32_t place = kNone;
+  const auto& list = unsent(id, k).list;
+  for (auto at = std::ranges::upper_bound(list, std::max(view_.now, made - 1), {}, &Unsent::Entry::start_ns);
+       at != list.end() && at->start_ns + shortest(id, k) <= std::min(joined.end_ns, bound - rest); ++at) {
+    const Booking& booking = bookings_[at->id];
+    if (!fits(stage, booking.items + items) || (in_time && !gains(stage, booking.items, items))) continue;
+    LegPlan leg{.partition = booking.partition,
+                .join = at->id,
+                .start_ns = booking.start_ns,
+                .end_ns = booking.start_ns + duration(route, k, booking.items + items)};
+    const bool before = leg.end_ns < joined.end_ns || (leg.end_ns == joined.end_ns && at->place < place);
+    if (!before || leg.end_ns + rest > std::min(bound, booking.bound_ns) || !usable(leg.partition) ||
+        !extends(booking, leg.end_ns))
+      continue;
+    if (k + 1 < route.stages.size() && booked_on(booking))
+      continue;  // its members would have to be booked anew: grow()
+    travel(route, k, from, made, items, leg);
+    if (leg.arrive_ns > booking.start_ns) continue;
+    joined = leg;
+    place = at->place;
   }
   return joined.partition != kNone ? joined : best;
 }

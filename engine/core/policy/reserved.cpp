@@ -31,7 +31,12 @@ Reserved::Reserved(const View& view, Verbs& can, const Component& component, con
     equal_links_ = equal_links_ && h.up_bytes_per_ns == hosts.front().up_bytes_per_ns &&
                    h.down_bytes_per_ns == hosts.front().down_bytes_per_ns;
   }
-  candidates_.reserve(kCandidates);
+  for (const RouteSpec& route : view_.topology().routes) {
+    least_ns_.emplace_back();
+    for (std::size_t k = 0; k < route.stages.size(); ++k)
+      least_ns_.back()[k] = *std::ranges::min_element(route.stages[k].latency.p50_ns);
+  }
+  make_unsent();
   for (PartitionId p : component_.partitions) {
     timelines_[p] = Timeline(kIntervals);
     first_[p] = kNone;
@@ -58,8 +63,10 @@ void Reserved::postpone(PartitionId p, TimeNs at) noexcept {
     if (b.start_ns >= at) break;
     const TimeNs length = b.end_ns - b.start_ns;
     insist(timeline.reserve(std::max(b.end_ns, at), at + length), "a timeline is full");
+    unlist(id);
     b.start_ns = at;
     b.end_ns = at += length;
+    list_unsent(id);
   }
   look_again(p);
 }
@@ -120,6 +127,7 @@ void Reserved::send(BookingId id) noexcept {
   std::array<TaskId, kMaxBatch> members;  // they stand newest first; a batch is oldest first
   std::size_t n = booking.tasks;
   for (TaskId t = booking.first; t != kNone; t = itineraries_[t].legs[booking.stage].next) members[--n] = t;
+  unlist(id);
   booking.state = BookingState::sent;
   const std::uint32_t batch =
       can_.send(booking.route, booking.stage, booking.partition, {members.data(), booking.tasks}, run);
@@ -206,6 +214,8 @@ void Reserved::check() const {
         items += task(t).items;
       }
       insist(n == b.tasks && n > 0 && items == b.items, "a booking's members");
+      const Unsent& u = unsent(b.route, b.stage);
+      insist(u.list.size() == kCandidates || std::ranges::binary_search(u.list, entry_of(id)), "an unsent booking");
     }
     const Glance& g = glances_[p];
     insist(g.gap_ns <= timelines_[p].earliest(std::min(view_.now, g.gap_ns), 1),

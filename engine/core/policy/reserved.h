@@ -117,10 +117,29 @@ class Reserved final : public Discipline {
 
   // Of each partition what every search over a pool looks at first, side by side, so that it looks closely at few.
   struct Glance {
-    TimeNs gap_ns = 0;          // its timeline has no gap before
-    TimeNs look_ns = kNever;    // next() has nothing to do before
-    TimeNs timer_ns = kNever;   // the first moment to come that next_timer() is to name
-    std::uint32_t planned = 0;  // bookings that have not been sent
+    TimeNs gap_ns = 0;                      // its timeline has no gap before
+    TimeNs last_begin_ns = 0, last_ns = 0;  // its last reservation
+    TimeNs look_ns = kNever;                // next() has nothing to do before
+    TimeNs timer_ns = kNever;               // the first moment to come that next_timer() is to name
+    TimeNs planned_ns = kNever;             // start of the first booking that has not been sent; kNever: there is none
+    // No stage of that length that is ready at `from` starts there before.
+    [[nodiscard]] TimeNs soonest(TimeNs from, TimeNs run) const noexcept {
+      from = from > gap_ns ? from : gap_ns;
+      return from < last_ns && from + run > last_begin_ns ? last_ns : from;
+    }
+  };
+
+  // The unsent bookings of one stage of one route, by start, then as the pool stands. At most kCandidates: what is
+  // beyond is no batch to join.
+  struct Unsent {
+    struct Entry {
+      TimeNs start_ns;
+      std::uint32_t place;  // in the pool
+      BookingId id;
+      auto operator<=>(const Entry&) const = default;
+    };
+    std::vector<Entry> list;
+    std::vector<std::uint32_t> place;  // by the partition's slot
   };
 
   [[nodiscard]] const Task& task(TaskId id) const noexcept { return view_.tasks[id]; }
@@ -141,8 +160,19 @@ class Reserved final : public Discipline {
 
   // glance.cpp
   void look_again(PartitionId partition) noexcept;
+  void make_unsent();
+  [[nodiscard]] const Unsent& unsent(RouteId route, std::size_t k) const noexcept {
+    return unsent_[route * kMaxStages + k];
+  }
+  [[nodiscard]] Unsent::Entry entry_of(BookingId id) const noexcept;
+  void list_unsent(BookingId id) noexcept;
+  void unlist(BookingId id) noexcept;
   void forget_past() noexcept;
   [[nodiscard]] TimeNs timer_of(PartitionId partition) const noexcept;
+  [[nodiscard]] TimeNs shortest(RouteId route, std::size_t k) const noexcept {
+    const TimeNs run = least_ns_[route][k];
+    return policy_.forecast ? view_.sense.module(view_.route(route).module).paced(run) : run;
+  }
 
   // probe.cpp: nothing changes
   [[nodiscard]] TimeNs stage_link_ns(const RouteSpec& route, std::size_t k, std::uint32_t items) const noexcept;
@@ -197,14 +227,15 @@ class Reserved final : public Discipline {
   std::vector<Timeline> up_, down_;  // of each host's links
   bool equal_links_ = true;          // a transfer takes as long between any two hosts
   ByPartition<Glance> glances_;
-  TimeNs forgot_ns_ = INT64_MIN / 2;   // when all timelines last forgot what is over
-  std::vector<BookingId> candidates_;  // of one search, in the pool's order
-  ByPartition<BookingId> first_;       // by start
+  TimeNs forgot_ns_ = INT64_MIN / 2;  // when all timelines last forgot what is over
+  std::vector<Unsent> unsent_;        // [route * kMaxStages + stage]
+  ByPartition<BookingId> first_;      // by start
   // [route]: what its stages take longer with the batches that carry its rate than with one item
   std::vector<TimeNs> growth_ns_;
-  std::vector<std::vector<std::uint8_t>> may_grow_;  // [route][items]: a first-stage batch may grow to this many
-  ByModule<std::int64_t> lost_ppm_;                  // of its tasks, that could not be booked in time; smoothed
-  ByModule<std::int64_t> planned_pace_;              // its pace when may_grow_ and growth_ns_ were made
+  std::vector<std::array<TimeNs, kMaxStages>> least_ns_;  // [route][stage]: the shortest run, as profiled
+  std::vector<std::vector<std::uint8_t>> may_grow_;       // [route][items]: a first-stage batch may grow to this many
+  ByModule<std::int64_t> lost_ppm_;                       // of its tasks, that could not be booked in time; smoothed
+  ByModule<std::int64_t> planned_pace_;                   // its pace when may_grow_ and growth_ns_ were made
 };
 
 }  // namespace leat::core
