@@ -15,13 +15,16 @@
 #include "engine/exec/registry.h"
 #include "leat/result_parts.h"
 #include "tests/daemon_fixture.h"
-#include "tests/ocr_lines.h"
-#include "tests/rendered_text.h"
+#include "tools/scene/ocr_pictures.h"
 
 namespace leat::test {
 namespace {
 
 using namespace std::chrono_literals;
+using scene::kOcrLines;
+using scene::kOcrPage;
+using scene::TextPainter;
+using scene::TextPicture;
 
 std::string models() { return LEAT_OCR_MODELS; }
 
@@ -29,7 +32,7 @@ class Ocr : public testing::Test {
  protected:
   void SetUp() override {
     if (!std::ifstream(models() + "/keys.txt")) GTEST_SKIP() << "tools/setup --example ocr fetches the models";
-    for (const std::string_view font : kOcrFonts)
+    for (const std::string_view font : scene::kOcrFonts)
       if (!TextPainter::has_font(font)) GTEST_SKIP() << "the package fonts-dejavu-core is not installed";
   }
 };
@@ -171,7 +174,7 @@ Read read_lines(const std::vector<TextPicture>& pictures, const std::string& siz
 TEST_F(Ocr, SixtyLines) {
   const TextPainter painter;
   std::vector<TextPicture> pictures;
-  for (const OcrLine& l : kOcrLines)
+  for (const scene::OcrLine& l : kOcrLines)
     pictures.push_back(painter.line(l.text, {.font = l.font, .pixels = l.pixels, .ink = l.ink}, l.pixels / 5, l.paper));
   const Read exact = read_lines(pictures, "height=48 longest=1600", 1);
   const Read buckets = read_lines(pictures, "height=48 widths=96,160,240,320,480,640,960,1600", 8);
@@ -191,23 +194,6 @@ TEST_F(Ocr, SixtyLines) {
 
 // ---- a page ----
 
-struct PageText {
-  const char* text;
-  TextPainter::Style style;
-  double x, y;
-};
-constexpr PageText kPage[] = {
-    {"Quarterly Report 2024", {.font = "Sans-Bold", .pixels = 44}, 400, 60},
-    {"Prepared for the board", {.font = "Serif", .pixels = 26}, 250, 140},
-    {"Revenue 1,284,000 EUR", {.font = "Sans", .pixels = 28}, 240, 220},
-    {"Costs 917,350 EUR", {.font = "SansMono", .pixels = 24}, 620, 220},
-    {"Draft, not for circulation", {.font = "Sans", .pixels = 24, .degrees = 17, .ink = {160, 0, 0}}, 580, 360},
-    {"Approved by M. Keller", {.font = "Serif-Bold", .pixels = 28}, 230, 420},
-    {"Page 1 of 12", {.font = "Sans", .pixels = 22}, 400, 560},
-    {"Upside down note", {.font = "Sans", .pixels = 28, .degrees = 180, .ink = {0, 0, 120}}, 220, 500},
-    {"ref: A7-443-KX", {.font = "SansMono-Bold", .pixels = 24, .ink = {60, 60, 60}}, 630, 480},
-};
-
 std::string served(const std::string& partition) {
   std::ifstream file(models() + "/ocr.toml");
   std::stringstream text;
@@ -222,8 +208,7 @@ std::string served(const std::string& partition) {
 
 TEST_F(Ocr, APageThroughLeatd) {
   const TextPainter painter;
-  TextPicture page(800, 600);
-  for (const PageText& t : kPage) painter.draw(page, t.text, t.x, t.y, t.style);
+  const TextPicture page = ocr_page(painter);
   Leatd leatd(served("[[partition]]\nname = \"p\"\ncores = \"0\""));
   auto client = Client::connect(leatd.socket(), "page");
   ASSERT_TRUE(client.ok()) << leatd.log();
@@ -252,7 +237,7 @@ TEST_F(Ocr, APageThroughLeatd) {
   EXPECT_EQ(texts.item, static_cast<std::uint32_t>(LEAT_ITEM_EACH));
   ASSERT_EQ(texts.dims[0], result->detection_count);
   std::size_t found = 0, exact = 0;
-  for (const PageText& t : kPage) {
+  for (const scene::OcrPageText& t : kOcrPage) {
     std::string said = "(not found)";
     for (std::uint32_t i = 0; i < result->detection_count; ++i) {
       const leat_detection& d = result->detections[i];

@@ -1,12 +1,13 @@
-// Sixty lines of text, each in a font, a size and colours of its own, in turn.
+// Sixty lines of text, each in a font, a size and colours of its own, in turn; and a page of nine texts, one of them
+// turned by 17 degrees, one upside down.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
-#include "tests/rendered_text.h"
+#include "tools/scene/rendered_text.h"
 
-namespace leat::test {
+namespace leat::scene {
 
 struct OcrLine {
   std::string_view text, font;
@@ -80,4 +81,27 @@ inline constexpr OcrLine kOcrLines[] = {
     {"End of document", "SansMono-Bold", 32, {60, 60, 60}, {220, 220, 220}},
 };
 
-}  // namespace leat::test
+struct OcrPageText {
+  const char* text;
+  TextPainter::Style style;
+  double x, y;
+};
+inline constexpr OcrPageText kOcrPage[] = {
+    {"Quarterly Report 2024", {.font = "Sans-Bold", .pixels = 44}, 400, 60},
+    {"Prepared for the board", {.font = "Serif", .pixels = 26}, 250, 140},
+    {"Revenue 1,284,000 EUR", {.font = "Sans", .pixels = 28}, 240, 220},
+    {"Costs 917,350 EUR", {.font = "SansMono", .pixels = 24}, 620, 220},
+    {"Draft, not for circulation", {.font = "Sans", .pixels = 24, .degrees = 17, .ink = {160, 0, 0}}, 580, 360},
+    {"Approved by M. Keller", {.font = "Serif-Bold", .pixels = 28}, 230, 420},
+    {"Page 1 of 12", {.font = "Sans", .pixels = 22}, 400, 560},
+    {"Upside down note", {.font = "Sans", .pixels = 28, .degrees = 180, .ink = {0, 0, 120}}, 220, 500},
+    {"ref: A7-443-KX", {.font = "SansMono-Bold", .pixels = 24, .ink = {60, 60, 60}}, 630, 480},
+};
+
+inline TextPicture ocr_page(const TextPainter& painter) {
+  TextPicture page(800, 600);
+  for (const OcrPageText& t : kOcrPage) painter.draw(page, t.text, t.x, t.y, t.style);
+  return page;
+}
+
+}  // namespace leat::scene

@@ -1,4 +1,4 @@
-#include "tests/rendered_text.h"
+#include "tools/scene/rendered_text.h"
 
 #include <ft2build.h>
 #include FT_FREETYPE_H
@@ -10,7 +10,7 @@
 #include <memory>
 #include <stdexcept>
 
-namespace leat::test {
+namespace leat::scene {
 namespace {
 
 std::string path_of(std::string_view font) {
@@ -120,4 +120,4 @@ TextPicture TextPainter::line(std::string_view text, const Style& style, std::ui
   return out;
 }
 
-}  // namespace leat::test
+}  // namespace leat::scene

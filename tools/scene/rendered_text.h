@@ -12,7 +12,7 @@
 
 struct FT_LibraryRec_;
 
-namespace leat::test {
+namespace leat::scene {
 
 using Colour = std::array<std::uint8_t, 3>;
 
@@ -46,4 +46,4 @@ class TextPainter {
   FT_LibraryRec_* library_ = nullptr;
 };
 
-}  // namespace leat::test
+}  // namespace leat::scene
