@@ -1,0 +1,375 @@
+#include "engine/core/streams/coordinator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace leat::core::streams {
+namespace {
+
+constexpr TimeNs kLeastPeriod = 4'000'000, kMostPeriod = 2'000'000'000;
+constexpr double kAdmit = 1, kHold = 0.8;  // of the margin, that a plan must leave alone
+constexpr int kTrims = 2;
+constexpr double kTrimKept = 0.9;     // from tick to tick
+constexpr std::size_t kEntries = 64;  // planned frames of one stream, in the mean
+
+}  // namespace
+
+Coordinator::Coordinator(std::vector<std::vector<TimeNs>> batch_ns, const CoordinatorSettings& settings)
+    : batch_ns_(std::move(batch_ns)),
+      settings_(settings),
+      curve_(settings.bend),
+      shared_(settings.margin),
+      streams_(settings.streams),
+      load_(batch_ns_.size()),
+      free_ns_(batch_ns_.size()),
+      tallies_(settings.streams),
+      packing_(settings.streams, settings.streams * kEntries) {
+  in_.reserve(settings.streams);
+  order_.reserve(settings.streams);
+  waiting_.reserve(settings.streams);
+  candidates_.reserve(settings.streams);
+  for (auto* each : {&batches_, &kept_}) each->reserve(settings.streams * kEntries);
+  for (auto* each : {&members_, &kept_members_}) each->reserve(settings.streams * kEntries);
+}
+
+double Coordinator::prior_slope() const noexcept {
+  return slope_weight_ > 0 ? slope_sum_ / slope_weight_ : settings_.estimator.prior_slope;
+}
+
+std::uint32_t Coordinator::open(TimeNs now, const CoordinatedStream& spec) noexcept {
+  const auto free =
+      std::find_if(streams_.begin(), streams_.end(), [](const Stream& s) { return s.standing == Standing::none; });
+  if (free == streams_.end()) return kNone;
+  const auto id = static_cast<std::uint32_t>(free - streams_.begin());
+  EstimatorSettings estimator = settings_.estimator;
+  estimator.prior_slope = spec.prior_slope > 0 ? spec.prior_slope : prior_slope();
+  *free = Stream{.standing = Standing::waiting, .spec = spec, .estimator = DropEstimator(estimator)};
+  free->heard_ns = free->since_ns = now;
+  free->probed_ns = now - settings_.probe_ns;  // its first frame is a probe
+  free->phase_ns = now;
+  free->turn = ++turns_;
+  waiting_.push_back(id);
+  if (next_tick_ns_ == 0) next_tick_ns_ = now;
+  return id;
+}
+
+double Coordinator::margin_of(const Stream& s) const noexcept {
+  return s.margin.value(shared_, s.estimator.slope(), s.estimator.slope_error(), s.estimator.settled(),
+                        settings_.margin);
+}
+
+void Coordinator::leave(std::uint32_t id, Standing to) noexcept {
+  Stream& s = streams_[id];
+  std::erase(s.standing == Standing::admitted ? in_ : waiting_, id);
+  s.standing = to;
+  s.partition = kNone;
+  s.sent_ns = INT64_MIN;
+  s.meter.restart();
+  if (to == Standing::waiting) {
+    s.turn = ++turns_;
+    waiting_.push_back(id);
+  }
+}
+
+void Coordinator::close(TimeNs, std::uint32_t id) noexcept {
+  if (id < streams_.size() && streams_[id].standing != Standing::none) leave(id, Standing::none);
+}
+
+void Coordinator::frame_clock(std::uint32_t id, TimeNs last_capture_ns, TimeNs period_ns) noexcept {
+  if (id >= streams_.size() || streams_[id].standing == Standing::none) return;
+  if (period_ns < kLeastPeriod || period_ns > kMostPeriod) return;
+  streams_[id].phase_ns = last_capture_ns;
+  streams_[id].spec.pace.period_ns = period_ns;
+}
+
+void Coordinator::answered(TimeNs now, std::uint32_t id, TimeNs capture_ns) noexcept {
+  if (id >= streams_.size() || streams_[id].standing == Standing::none) return;
+  Stream& s = streams_[id];
+  s.heard_ns = now;
+  if (s.standing == Standing::silent) {  // it is back
+    s.standing = Standing::none;
+    leave(id, Standing::waiting);
+    return;
+  }
+  if (capture_ns <= s.meter.source_ns() || capture_ns > now) return;
+  if (s.reference <= 0) return;  // never planned
+  const auto mean = s.meter.answered(now, capture_ns, s.spec.pace.period_ns, s.reference, curve_);
+  if (!mean) return;
+  s.measured_drop = *mean;
+  if (s.spendthrift) return;
+  const bool broken = *mean > s.spec.sla_drop;
+  s.margin.measured(broken, settings_.margin);
+  shared_.measured(broken, in_.size(), settings_.margin);
+}
+
+bool Coordinator::observe(TimeNs now, std::uint32_t id, std::uint32_t stride, double drop) noexcept {
+  if (id >= streams_.size() || streams_[id].standing == Standing::none) return false;
+  if (stride == 0 || stride > kLongestStride || !(drop >= 0 && drop <= 1)) return false;
+  Stream& s = streams_[id];
+  s.estimator.observe(now, stride, drop, curve_);
+  s.meter.observed(stride, drop, s.estimator.jitter(), curve_);
+  slope_sum_ = slope_sum_ * 0.995 + s.estimator.slope();
+  slope_weight_ = slope_weight_ * 0.995 + 1;
+  return true;
+}
+
+// The setting by its present slope, on its partition.
+void Coordinator::choose(std::uint32_t id) noexcept {
+  Stream& s = streams_[id];
+  const std::vector<TimeNs>& batch_ns = batch_ns_[s.partition == kNone ? 0 : s.partition];
+  const double margin = margin_of(s);
+  const double budget = s.spec.sla_drop * (1 - margin) / s.estimator.slope() - s.trim;
+  s.reference = reference_mean(batch_ns[0], s.spec.pace, settings_.grace, curve_);
+  Pace pace = s.spec.pace;
+  pace.any_phase = settings_.any_phase;
+  s.setting = best_setting(batch_ns, pace, settings_.grace, budget, curve_);
+  s.spendthrift = s.setting.load > s.spec.max_share;
+  if (!s.spendthrift) return;
+  const double longer = std::ceil(s.setting.interval * s.setting.load / s.spec.max_share);
+  s.setting.load *= s.setting.interval / longer;
+  s.setting.interval = static_cast<std::uint32_t>(longer);
+}
+
+// First-fit by load, those that have a place first.
+void Coordinator::place_all() noexcept {
+  std::fill(load_.begin(), load_.end(), 0.0);
+  for (const std::uint32_t id : in_)
+    if (streams_[id].partition != kNone) load_[streams_[id].partition] += streams_[id].setting.load;
+  for (const std::uint32_t id : in_) {
+    Stream& s = streams_[id];
+    if (s.partition != kNone && load_[s.partition] <= 1) continue;
+    const auto least = static_cast<PartitionId>(std::min_element(load_.begin(), load_.end()) - load_.begin());
+    if (s.partition != kNone) {
+      if (load_[least] + s.setting.load >= load_[s.partition]) continue;  // it would be no better there
+      load_[s.partition] -= s.setting.load;
+    }
+    s.partition = least;
+    load_[least] += s.setting.load;
+  }
+}
+
+double Coordinator::spare() const noexcept {
+  double spare = static_cast<double>(load_.size());
+  for (const double each : load_) spare -= each;
+  return spare;
+}
+
+// What starts before now + overlap stays as it is; what has ended is forgotten.
+void Coordinator::keep_near(TimeNs now) noexcept {
+  const TimeNs until = now + settings_.overlap_ns;
+  kept_.clear();
+  kept_members_.clear();
+  for (const PlannedBatch& b : batches_) {
+    if (b.start_ns >= until) continue;
+    PlannedBatch kept = b;
+    kept.first = static_cast<std::uint32_t>(kept_members_.size());
+    kept.count = 0;
+    std::uint32_t before = kNone;
+    for (const std::uint32_t id : members(b)) {
+      if (!admitted(id)) continue;
+      if (id == before) streams_[id].probed_ns = std::max(streams_[id].probed_ns, b.start_ns);
+      before = id;
+      kept_members_.push_back(id);
+      ++kept.count;
+      Stream& s = streams_[id];
+      if (b.start_ns > s.sent_ns) {
+        s.sent_ns = b.start_ns;
+        s.serves_ns = b.end_ns + s.spec.pace.path_ns;
+      }
+    }
+    if (kept.count > 0 && b.end_ns > now) kept_.push_back(kept);
+  }
+}
+
+bool Coordinator::plan(TimeNs now, double limit) noexcept {
+  const TimeNs near = now + settings_.overlap_ns;
+  for (const std::uint32_t id : in_) choose(id);
+  place_all();
+  batches_.assign(kept_.begin(), kept_.end());
+  members_.assign(kept_members_.begin(), kept_members_.end());
+  std::fill(free_ns_.begin(), free_ns_.end(), near);
+  for (const PlannedBatch& b : kept_) {
+    const TimeNs free = b.end_ns + static_cast<TimeNs>(settings_.grace * static_cast<double>(b.end_ns - b.start_ns));
+    free_ns_[b.partition] = std::max(free_ns_[b.partition], free);
+  }
+  for (PartitionId p = 0; p < batch_ns_.size(); ++p) {
+    candidates_.clear();
+    for (const std::uint32_t id : in_) {
+      const Stream& s = streams_[id];
+      if (s.partition != p) continue;
+      const TimeNs interval = s.setting.interval * s.spec.pace.period_ns;
+      const TimeNs next = s.sent_ns == INT64_MIN ? near : std::max(near, s.sent_ns + interval);
+      const bool probe = settings_.probe_ns > 0 && now - s.probed_ns >= settings_.probe_ns;
+      candidates_.push_back(
+          {.stream = id, .next_ns = next, .interval_ns = interval, .batch = s.setting.batch, .probe = probe});
+    }
+    packing_.pack(candidates_, batch_ns_[p], p, free_ns_[p], now + settings_.horizon_ns, settings_.grace,
+                  waiting_.empty() ? settings_.reach : std::numeric_limits<double>::infinity(), batches_, members_);
+  }
+  return verify(now, limit);
+}
+
+// The mean drop that each stream's estimate gives the plan, from now + overlap until its last planned answer serves.
+bool Coordinator::verify(TimeNs now, double limit) noexcept {
+  const auto frame_of = [](const Stream& s, TimeNs at) {
+    return static_cast<double>(at - s.phase_ns) / static_cast<double>(s.spec.pace.period_ns);
+  };
+  const auto first_frame = [&](const Stream& s, TimeNs at) {
+    return static_cast<std::int64_t>(std::ceil(frame_of(s, at) - 1e-6));
+  };
+  const auto newest_frame = [&](const Stream& s, TimeNs at) {
+    return static_cast<std::int64_t>(std::floor(frame_of(s, at) + 1e-6));
+  };
+  for (const std::uint32_t id : in_) {
+    const Stream& s = streams_[id];
+    Tally& t = tallies_[id] = {};
+    if (s.sent_ns == INT64_MIN) {  // it has nothing to track yet; its first answer begins the count
+      t.source = INT64_MIN;
+      continue;
+    }
+    t.source = newest_frame(s, s.sent_ns);
+    // Counted from where the next answer would serve if its frame came at its time: what is lost until then is past
+    // help, what is lost from then on because the partition is busy is the plan's.
+    const TimeNs run = batch_ns_[s.partition][s.setting.batch - 1];
+    const TimeNs next = std::max(now + settings_.overlap_ns, s.sent_ns + s.setting.interval * s.spec.pace.period_ns);
+    t.shown = first_frame(s, next + run + s.spec.pace.path_ns);
+  }
+  for (std::size_t i = kept_.size(); i < batches_.size(); ++i) {
+    const PlannedBatch& b = batches_[i];
+    for (const std::uint32_t id : members(b)) {
+      const Stream& s = streams_[id];
+      Tally& t = tallies_[id];
+      const std::int64_t shown = first_frame(s, b.end_ns + s.spec.pace.path_ns);
+      if (t.source != INT64_MIN && shown > t.shown) {
+        t.x += curve_.sum(static_cast<std::uint32_t>(std::max<std::int64_t>(0, t.shown - t.source)),
+                          static_cast<std::uint32_t>(shown - 1 - t.source));
+        t.frames += static_cast<std::uint32_t>(shown - t.shown);
+      }
+      t.source = newest_frame(s, b.start_ns);
+      t.shown = shown;
+    }
+  }
+  bool good = true;
+  for (const std::uint32_t id : in_) {
+    Stream& s = streams_[id];
+    const Tally& t = tallies_[id];
+    s.over = 0;
+    if (t.frames == 0) {
+      // Fewer than two frames within the horizon: right where its interval is nearly as long.
+      const TimeNs every = s.setting.interval * s.spec.pace.period_ns;
+      good = good && (2 * every >= settings_.horizon_ns || s.spendthrift);
+      continue;
+    }
+    s.planned_drop = std::max(0.0, s.estimator.slope() * (t.x / t.frames - s.reference));
+    const double margin = margin_of(s);
+    const double over = s.planned_drop - s.spec.sla_drop * (1 - margin * limit);
+    if (over <= 0 || s.spendthrift) continue;
+    good = false;
+    s.over = over / s.estimator.slope();
+  }
+  return good;
+}
+
+void Coordinator::evict(TimeNs now) noexcept {
+  order_.assign(in_.begin(), in_.end());
+  const auto cost = [this](std::uint32_t id) { return streams_[id].setting.load / streams_[id].spec.weight; };
+  std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return cost(a) != cost(b) ? cost(a) > cost(b) : streams_[a].turn > streams_[b].turn;
+  });
+  // The fewest of the costliest without which the plan holds: by doubling, then halving.
+  const auto without = [&](std::size_t n) {
+    in_.assign(order_.begin() + static_cast<std::ptrdiff_t>(n), order_.end());
+    return plan(now, kHold);
+  };
+  // Never more than a quarter at once.
+  const std::size_t most = (order_.size() + 3) / 4;
+  std::size_t low = 0, high = 1;
+  while (high < most && !without(high)) {
+    low = high;
+    high = std::min(most, high * 2);
+  }
+  while (high - low > 1) {
+    const std::size_t middle = (low + high) / 2;
+    (without(middle) ? high : low) = middle;
+  }
+  in_.assign(order_.begin(), order_.end());
+  for (std::size_t n = 0; n < high; ++n) {
+    ++streams_[order_[n]].evictions;
+    leave(order_[n], Standing::waiting);
+  }
+  evicted_ns_ = now;
+  static_cast<void>(plan(now, kHold));
+}
+
+void Coordinator::admit(TimeNs now) noexcept {
+  std::sort(waiting_.begin(), waiting_.end(), [this](std::uint32_t a, std::uint32_t b) {
+    const Stream &x = streams_[a], &y = streams_[b];
+    return x.spec.weight != y.spec.weight ? x.spec.weight > y.spec.weight : x.turn < y.turn;
+  });
+  // As many of the first as the plan holds: twice as many each time, until it does not.
+  std::size_t tried = 1;
+  while (!waiting_.empty()) {
+    const std::size_t before = in_.size();
+    tried = std::min(tried, waiting_.size());
+    for (std::size_t n = 0; n < tried; ++n) {
+      Stream& s = streams_[waiting_[n]];
+      s.standing = Standing::admitted;
+      s.sent_ns = INT64_MIN;
+      s.since_ns = s.heard_ns = now;
+      in_.push_back(waiting_[n]);
+    }
+    bool holds = plan(now, kAdmit);
+    holds = holds && spare() >= settings_.admit_room * static_cast<double>(load_.size());
+    if (holds) {
+      waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(tried));
+      tried *= 2;
+      continue;
+    }
+    for (std::size_t n = before; n < in_.size(); ++n) {
+      streams_[in_[n]].standing = Standing::waiting;
+      streams_[in_[n]].partition = kNone;
+    }
+    in_.resize(before);
+    if (tried == 1) break;
+    tried = 1;
+  }
+  static_cast<void>(plan(now, kHold));
+}
+
+void Coordinator::tick(TimeNs now) noexcept {
+  next_tick_ns_ = now + settings_.tick_ns;
+  for (std::size_t n = in_.size(); n-- > 0;)
+    if (now - std::max(streams_[in_[n]].heard_ns, streams_[in_[n]].since_ns) > settings_.silent_ns)
+      leave(in_[n], Standing::silent);
+  keep_near(now);
+  for (const std::uint32_t id : in_) streams_[id].trim *= kTrimKept;
+  bool holds = plan(now, kHold);
+  // Where there is room, a stream over its SLA is asked for more frames.
+  for (int round = 0; !holds && round < kTrims && spare() > 0; ++round) {
+    for (const std::uint32_t id : in_) streams_[id].trim += 1.5 * streams_[id].over;
+    holds = plan(now, kHold);
+  }
+  if (!holds) {
+    evict(now);
+  } else if (!waiting_.empty() && now - evicted_ns_ >= settings_.settle_ns) {
+    admit(now);
+  }
+}
+
+StreamView Coordinator::view(std::uint32_t id) const noexcept {
+  if (id >= streams_.size()) return {};
+  const Stream& s = streams_[id];
+  StreamView v{.standing = s.standing,
+               .setting = s.setting,
+               .partition = s.partition,
+               .slope = s.estimator.slope(),
+               .jitter = s.estimator.jitter(),
+               .margin = margin_of(s),
+               .planned_drop = s.planned_drop,
+               .measured_drop = s.measured_drop,
+               .evictions = s.evictions};
+  return v;
+}
+
+}  // namespace leat::core::streams

@@ -1,0 +1,162 @@
+// Coordinated streams (ARISE, thesis chapter 3): the server decides when each stream sends a frame, so that every
+// stream keeps its accuracy SLA with as few detections as that takes, and they come when they fit into a batch.
+//
+// Every tick (200 ms): estimate -> settings -> simulate -> adjust -> verify -> apply. What is planned to start before
+// now + overlap is not touched, so that no client is told two things. Where the plan would break a stream's SLA, the
+// stream that costs most for its weight is evicted; where it keeps everybody's with room to spare, streams that wait
+// are admitted, by weight and then by turn.
+//
+// The drop is relative to a reference: the stream alone on a partition, one frame after the other. What a client says
+// about its drops only moves its own setting, and never beyond `max_share` of a partition; from there on its SLA is its
+// own affair.
+//
+// Sans-I/O: events and a time in, a plan out. Nothing allocates after construction. One thread. Unknown numbers are
+// ignored.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/core/streams/estimator.h"
+#include "engine/core/streams/margin.h"
+#include "engine/core/streams/meter.h"
+#include "engine/core/streams/packing.h"
+#include "engine/core/streams/settings.h"
+#include "engine/core/streams/strides.h"
+#include "engine/core/types.h"
+
+namespace leat::core::streams {
+
+struct CoordinatorSettings {
+  TimeNs tick_ns = 200'000'000;
+  TimeNs overlap_ns = 60'000'000;
+  TimeNs horizon_ns = 1'000'000'000;
+  double grace = 0.1;     // of a batch's run time, left between batches for frames that come late
+  double reach = 0.5;     // of an interval that a frame may come early (packing.h), while nobody waits to be admitted;
+                          // without bound when somebody does, and in the thesis always
+  bool any_phase = true;  // settings.h; the thesis's: false
+  double bend = 0.006;    // of the curve of drops (strides.h); the thesis's: 0
+  EstimatorSettings estimator;
+  MarginSettings margin;
+  TimeNs probe_ns = 1'500'000'000;   // from one pair of successive frames to the next; 0: none
+  double admit_room = 0.05;          // of the load, kept free when a stream is admitted
+  TimeNs settle_ns = 1'000'000'000;  // after an eviction nobody is admitted
+  TimeNs silent_ns = 2'000'000'000;  // a stream that has sent nothing for so long is planned no more
+  std::uint32_t streams = 256;       // at most, waiting ones included
+};
+
+struct CoordinatedStream {
+  double sla_drop = 0.06;  // mean over a second of frames, above the reference
+  Pace pace;
+  double weight = 1;
+  double max_share = 1;    // of one partition
+  double prior_slope = 0;  // 0: what the others of the coordinator show, or the estimator's
+};
+
+enum class Standing : std::uint8_t { none, waiting, admitted, silent };
+
+// What became of a stream in the plan.
+struct StreamView {
+  Standing standing = Standing::none;
+  Setting setting;
+  PartitionId partition = kNone;
+  double slope = 0, jitter = 0, margin = 0;
+  double planned_drop = 0;   // of the plan, by the estimate
+  double measured_drop = 0;  // of the last whole second, by what the client reported
+  std::uint32_t evictions = 0;
+  TimeNs next_ns = kNever;  // when its next frame is wanted
+};
+
+class Coordinator {
+ public:
+  // batch_ns[p][b-1]: run time of a batch of b on partition p; all with the same number of batch sizes, at least 1.
+  Coordinator(std::vector<std::vector<TimeNs>> batch_ns, const CoordinatorSettings& settings);
+
+  // ---- events ----
+  [[nodiscard]] std::uint32_t open(TimeNs now, const CoordinatedStream& stream) noexcept;  // kNone: no room
+  void close(TimeNs now, std::uint32_t stream) noexcept;
+  // When its camera took its last frame, and how often it does. Periods outside 4 ms..2 s are ignored.
+  void frame_clock(std::uint32_t stream, TimeNs last_capture_ns, TimeNs period_ns) noexcept;
+  // The client has an answer for the frame taken at capture_ns, since now.
+  void answered(TimeNs now, std::uint32_t stream, TimeNs capture_ns) noexcept;
+  // The distance between what tracking made of the frame before last answered and the answer of this one, `stride`
+  // frames later. False: out of range, ignored.
+  bool observe(TimeNs now, std::uint32_t stream, std::uint32_t stride, double drop) noexcept;
+  // Plans anew. Call when next_tick() has come.
+  void tick(TimeNs now) noexcept;
+  [[nodiscard]] TimeNs next_tick() const noexcept { return next_tick_ns_; }
+
+  // ---- the plan ----
+  // In order of time within each partition, what was kept of the plan before first. Until the next tick, which leaves
+  // out what has ended. A member that is there twice sends two successive frames (a probe).
+  [[nodiscard]] std::span<const PlannedBatch> batches() const noexcept { return batches_; }
+  [[nodiscard]] std::span<const std::uint32_t> members(const PlannedBatch& b) const noexcept {
+    return std::span(members_).subspan(b.first, b.count);
+  }
+  [[nodiscard]] bool admitted(std::uint32_t stream) const noexcept {
+    return stream < streams_.size() && streams_[stream].standing == Standing::admitted;
+  }
+  [[nodiscard]] StreamView view(std::uint32_t stream) const noexcept;
+  [[nodiscard]] std::uint32_t admitted_streams() const noexcept { return static_cast<std::uint32_t>(in_.size()); }
+  [[nodiscard]] const CoordinatorSettings& settings() const noexcept { return settings_; }
+  [[nodiscard]] const StrideCurve& curve() const noexcept { return curve_; }
+
+ private:
+  struct Stream {
+    Standing standing = Standing::none;
+    CoordinatedStream spec;
+    DropEstimator estimator;
+    Margin margin;
+    TimeNs phase_ns = 0;   // of its camera
+    double reference = 0;  // mean x of the reference
+    Setting setting;
+    PartitionId partition = kNone;
+    double trim = 0, over = 0;  // x that its setting leaves alone because plans came out later than that; by how much
+    bool spendthrift = false;   // wants more than its share: what it gets is not held against the plan
+    // Its last frame that is not to be planned any more: when it is sent, when its answer serves.
+    TimeNs sent_ns = INT64_MIN, serves_ns = INT64_MIN;
+    TimeNs heard_ns = 0, since_ns = 0, probed_ns = 0;
+    DropMeter meter;
+    double measured_drop = 0;
+    double planned_drop = 0;
+    std::uint32_t evictions = 0;
+    std::uint64_t turn = 0;  // among those that wait
+  };
+  struct Tally {  // of a stream while a plan is verified
+    double x = 0;
+    std::uint32_t frames = 0;
+    std::int64_t source = 0, shown = 0;  // frames of its camera
+  };
+  [[nodiscard]] bool plan(TimeNs now, double limit) noexcept;
+  void keep_near(TimeNs now) noexcept;
+  void choose(std::uint32_t stream) noexcept;
+  void place_all() noexcept;
+  [[nodiscard]] bool verify(TimeNs now, double limit) noexcept;
+  void evict(TimeNs now) noexcept;
+  void admit(TimeNs now) noexcept;
+  void leave(std::uint32_t stream, Standing to) noexcept;
+  [[nodiscard]] double margin_of(const Stream& s) const noexcept;
+  [[nodiscard]] double spare() const noexcept;  // partitions that the settings leave idle
+  [[nodiscard]] double prior_slope() const noexcept;
+
+  const std::vector<std::vector<TimeNs>> batch_ns_;
+  const CoordinatorSettings settings_;
+  const StrideCurve curve_;
+  SharedMargin shared_;
+  std::vector<Stream> streams_;
+  std::vector<std::uint32_t> in_, order_;  // admitted; scratch
+  std::vector<std::uint32_t> waiting_;
+  std::vector<double> load_;     // by partition
+  std::vector<TimeNs> free_ns_;  // by partition: what is kept of the last plan ends
+  std::vector<Candidate> candidates_;
+  std::vector<Tally> tallies_;
+  std::vector<PlannedBatch> batches_, kept_;
+  std::vector<std::uint32_t> members_, kept_members_;
+  Packing packing_;
+  TimeNs next_tick_ns_ = 0, evicted_ns_ = INT64_MIN / 2;
+  double slope_sum_ = 0, slope_weight_ = 0;  // of all streams, forgotten slowly
+  std::uint64_t turns_ = 0;
+};
+
+}  // namespace leat::core::streams

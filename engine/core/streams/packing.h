@@ -1,0 +1,54 @@
+// Simulate and adjust (thesis, section 3.4.4, step 2, Algorithm 2) for one partition: when would the streams' next
+// frames come by themselves, and in which batches do they come instead. Batches follow each other without gaps, every
+// one as large as its most particular member allows, and each member's frame is the newest at the batch's start.
+//
+// `reach`: how much of its interval a frame may come before its time to fill a batch or a gap. The thesis has no bound
+// (infinity), so a partition is never idle while there is a stream; a small one saves detections where there is room.
+// No allocation beyond the vectors' capacity. One thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/core/types.h"
+
+namespace leat::core::streams {
+
+struct Candidate {           // a stream, as packing sees it
+  std::uint32_t stream = 0;  // the caller's own number
+  TimeNs next_ns = 0;        // when its next frame would come by itself
+  TimeNs interval_ns = 0;    // and from then on
+  std::uint32_t batch = 1;   // the largest that it may ride in
+  bool probe = false;        // its first frame comes with the one before it: twice in the members, one after the other
+};
+
+struct PlannedBatch {
+  TimeNs start_ns = 0;
+  TimeNs end_ns = 0;        // start + run time; the next one waits for the grace too
+  std::uint32_t first = 0;  // its members: members[first .. first+count)
+  std::uint32_t count = 0;
+  PartitionId partition = 0;
+};
+
+class Packing {
+ public:
+  Packing(std::size_t streams, std::size_t requests);
+
+  // Appends batches that start before `until`, the first not before `free_ns`, to `batches` and their members' numbers
+  // to `members`, neither beyond its capacity. batch_ns[b-1]: run time of a batch of b.
+  void pack(std::span<const Candidate> candidates, std::span<const TimeNs> batch_ns, PartitionId partition,
+            TimeNs free_ns, TimeNs until, double grace, double reach, std::vector<PlannedBatch>& batches,
+            std::vector<std::uint32_t>& members);
+
+ private:
+  struct Request {
+    TimeNs at_ns;
+    std::uint32_t candidate;
+  };
+  std::vector<Request> requests_;
+  std::vector<std::uint32_t> taken_;  // by candidate: the batch that it is in already
+  std::size_t limit_;
+};
+
+}  // namespace leat::core::streams

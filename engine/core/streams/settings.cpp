@@ -1,0 +1,70 @@
+#include "engine/core/streams/settings.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace leat::core::streams {
+
+std::uint32_t frames_until_answer(TimeNs batch_ns, const Pace& pace, double grace) noexcept {
+  const double ns = static_cast<double>(batch_ns) * (1 + grace) + static_cast<double>(pace.path_ns);
+  // What rounding adds to a whole number of frames is no frame.
+  const double frames = std::ceil(ns / static_cast<double>(pace.period_ns) - 1e-6);
+  return static_cast<std::uint32_t>(std::clamp(frames, 1.0, static_cast<double>(kLongestStride)));
+}
+
+double reference_mean(TimeNs single_ns, const Pace& pace, double grace, const StrideCurve& curve) noexcept {
+  const std::uint32_t k = frames_until_answer(single_ns, pace, grace);
+  return curve.mean(k, k);
+}
+
+double first_stride(TimeNs batch_ns, const Pace& pace, double grace) noexcept {
+  if (!pace.any_phase) return frames_until_answer(batch_ns, pace, grace);
+  const auto ns = static_cast<double>(batch_ns + pace.path_ns);  // the grace is for late frames, not for every batch
+  return std::min<double>(kLongestStride, ns / static_cast<double>(pace.period_ns) + 1);
+}
+
+std::uint32_t longest_interval(double k, double most, const StrideCurve& curve) noexcept {
+  if (curve.bend() == 0) {
+    const double oi = std::floor(2 * (most - k) + 1 + 1e-9);
+    return oi < 1 ? 0 : static_cast<std::uint32_t>(std::min<double>(oi, kLongestInterval));
+  }
+  const auto whole = static_cast<std::uint32_t>(k);
+  const double part = k - whole;
+  const auto mean = [&](std::uint32_t interval) {
+    const double at = curve.mean(whole, interval);
+    return part == 0 ? at : at + part * (curve.mean(whole + 1, interval) - at);
+  };
+  if (mean(1) > most) return 0;
+  // The stride at which the curve reaches `most` would be in the middle of a straight interval. On a concave curve the
+  // mean lies below its middle, so the interval is at least as long: a few steps from there.
+  const double left = 1 - curve.bend() * most;
+  const double middle = left <= 0 ? kLongestStride : most / left;
+  std::uint32_t fits = static_cast<std::uint32_t>(std::clamp(2 * (middle - k), 1.0, double{kLongestInterval}));
+  while (fits > 1 && mean(fits) > most) --fits;
+  while (fits < kLongestInterval && mean(fits + 1) <= most) ++fits;
+  return fits;
+}
+
+Setting best_setting(std::span<const TimeNs> batch_ns, const Pace& pace, double grace, double budget,
+                     const StrideCurve& curve) noexcept {
+  const double most = budget + reference_mean(batch_ns[0], pace, grace, curve);
+  Setting best;
+  double streams = 0;
+  for (std::uint32_t b = 1; b <= batch_ns.size(); ++b) {
+    const std::uint32_t interval = longest_interval(first_stride(batch_ns[b - 1], pace, grace), most, curve);
+    if (interval == 0) break;  // larger batches take longer
+    const double each_ns = static_cast<double>(batch_ns[b - 1]) * (1 + grace) / b;
+    const double every_ns = static_cast<double>(interval) * static_cast<double>(pace.period_ns);
+    if (every_ns / each_ns <= streams) continue;
+    streams = every_ns / each_ns;
+    best = {.interval = interval, .batch = b, .load = 1 / streams};
+  }
+  if (streams == 0) {  // not even alone: as often as it can, by itself
+    const std::uint32_t k = frames_until_answer(batch_ns[0], pace, grace);
+    best = {.interval = k, .batch = 1};
+    best.load = static_cast<double>(batch_ns[0]) * (1 + grace) / (k * static_cast<double>(pace.period_ns));
+  }
+  return best;
+}
+
+}  // namespace leat::core::streams

@@ -1,0 +1,434 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "engine/core/streams/coordinator.h"
+#include "engine/core/streams/group.h"
+
+namespace leat::core::streams {
+namespace {
+
+using testing::DoubleNear;
+using testing::ElementsAre;
+
+constexpr TimeNs kFrame = 1'000'000;  // the figures count in frames: one is a millisecond here
+
+// ---- estimator ----
+
+TEST(Estimator, TellsTheDetectorsFlickerFromTheTrackersLossAndTheThesissDoesNot) {
+  const StrideCurve straight;
+  DropEstimator line, ratio({.kind = Estimation::ratio});
+  TimeNs now = 0;
+  for (int i = 0; i < 40; ++i) {
+    now += 130'000'000;
+    const std::uint32_t stride = i % 10 == 0 ? 1 : 8;
+    for (DropEstimator* each : {&line, &ratio}) each->observe(now, stride, 0.05 + 0.006 * stride, straight);
+  }
+  EXPECT_THAT(line.slope(), DoubleNear(0.006, 0.0003));
+  EXPECT_THAT(line.jitter(), DoubleNear(0.05, 0.003));
+  EXPECT_THAT(ratio.slope(), DoubleNear(0.05 / 8 + 0.006, 1e-9));
+}
+
+TEST(Estimator, FollowsContentThatChangesWithinASecondAndBeginsWithItsPrior) {
+  const StrideCurve curve(0.012);
+  DropEstimator e({.prior_slope = 0.004});
+  EXPECT_EQ(e.slope(), 0.004);
+  e.observe(0, 0, 0.5, curve);  // says nothing
+  EXPECT_EQ(e.observations(), 0u);
+  TimeNs now = 0;
+  const auto run = [&](double slope, int answers) {
+    for (int i = 0; i < answers; ++i) {
+      now += 133'000'000;
+      const std::uint32_t stride = i % 10 == 0 ? 1 : 8;
+      e.observe(now, stride, 0.05 + slope * curve.at(stride), curve);
+    }
+  };
+  run(0.003, 40);
+  EXPECT_THAT(e.slope(), DoubleNear(0.003, 0.0003));
+  const double before = e.slope();
+  run(0.012, 16);  // two seconds, the half-life
+  EXPECT_GT(e.slope(), (before + 0.012) / 2);
+  EXPECT_GT(e.slope_error(), 0);
+}
+
+// ---- settings ----
+
+TEST(Settings, TheClosedFormIsTheSearchOfTheEquation) {
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 2000; ++i) {
+    const StrideCurve curve(i % 2 == 0 ? 0 : 0.02 * static_cast<double>(random() % 100) / 100);
+    const auto k = static_cast<std::uint32_t>(1 + random() % 20);
+    const double most = static_cast<double>(random() % 4000) / 100;
+    std::uint32_t longest = 0;
+    for (std::uint32_t oi = 1; oi <= kLongestInterval; ++oi)
+      if (curve.mean(k, oi) <= most + 1e-9) longest = oi;
+    EXPECT_EQ(longest_interval(k, most, curve), longest) << k << " " << most << " " << curve.bend();
+  }
+}
+
+TEST(Settings, WeighTheBatchAgainstTheInterval) {
+  // 6 + 1.5 b ms, 60 frames a second, drop .005 a frame, SLA .06: reference strides 1..1, budget 12 frames.
+  std::vector<TimeNs> batch_ns;
+  for (int b = 1; b <= 16; ++b) batch_ns.push_back(6'000'000 + b * 1'500'000);
+  const StrideCurve straight;
+  const Setting s = best_setting(batch_ns, {}, 0, 12, straight);
+  double most = 0;
+  for (std::uint32_t b = 1; b <= 16; ++b) {
+    const std::uint32_t k = frames_until_answer(batch_ns[b - 1], {}, 0);
+    const double oi = std::min<double>(kLongestInterval, std::floor(2 * (13 - static_cast<double>(k)) + 1));
+    most = std::max(most, oi * 16'666'667.0 * b / static_cast<double>(batch_ns[b - 1]));
+  }
+  EXPECT_THAT(1 / s.load, DoubleNear(most, 1e-6));
+  // Nothing is left for it: as often as it can, alone.
+  EXPECT_EQ(best_setting(batch_ns, {}, 0, -3, straight).batch, 1u);
+  EXPECT_EQ(best_setting(batch_ns, {}, 0, -3, straight).interval, 1u);
+}
+
+// ---- the thesis's figures ----
+
+struct Packed {
+  std::vector<double> starts;                      // frames
+  std::vector<std::vector<std::uint32_t>> riders;  // of each batch
+};
+Packed packed(const std::vector<Candidate>& c, const std::vector<TimeNs>& batch_ns, double from, double until,
+              double reach) {
+  Packing packing(8, 64);
+  std::vector<PlannedBatch> batches;
+  std::vector<std::uint32_t> members;
+  batches.reserve(64);
+  members.reserve(64);
+  const auto at = [](double frames) { return static_cast<TimeNs>(frames * kFrame); };
+  packing.pack(c, batch_ns, 0, at(from), at(until), 0, reach, batches, members);
+  Packed out;
+  for (const PlannedBatch& b : batches) {
+    out.starts.push_back(static_cast<double>(b.start_ns) / kFrame);
+    out.riders.emplace_back(members.begin() + b.first, members.begin() + b.first + b.count);
+  }
+  return out;
+}
+
+// Figure 3.4. Batches of 1, 2, 3 take 1.5, 2, 2.5 frames. Clients 1-3 may send every 8th frame and ride in pairs or
+// every 4th and ride in threes; client 4 every 4th, client 5 every 8th or 4th, both alone. (The figure's table is lost
+// for the last two; with these the text's counts come out, and the last plan fills its 8 frames exactly.)
+constexpr double kThird = 1.5 * kFrame;
+const std::vector<TimeNs> kFigure34 = {static_cast<TimeNs>(kThird), 2 * kFrame, 5 * kFrame / 2};
+
+// Whether all of the first n clients, with these settings, are served once in every interval of theirs.
+bool holds(std::uint32_t n, std::uint32_t every, std::uint32_t batch, std::uint32_t fourth, std::uint32_t fifth) {
+  std::vector<Candidate> c;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const std::uint32_t interval = i < 3 ? every : i == 3 ? fourth : fifth;
+    c.push_back({.stream = i, .next_ns = 0, .interval_ns = interval * kFrame, .batch = i < 3 ? batch : 1});
+  }
+  const Packed p = packed(c, kFigure34, 0, 64, 0);
+  std::vector<std::vector<double>> starts(n);
+  for (std::size_t b = 0; b < p.starts.size(); ++b)
+    for (const std::uint32_t i : p.riders[b]) starts[i].push_back(p.starts[b]);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const double interval = static_cast<double>(c[i].interval_ns) / kFrame;
+    if (static_cast<double>(starts[i].size()) < 64 / interval) return false;
+    if (starts[i].back() - starts[i].front() > interval * static_cast<double>(starts[i].size() - 1) + 8) return false;
+  }
+  return true;
+}
+
+TEST(Figure3_4, TimingHoldsFourClientsAndFrequencyTheFifth) {
+  // Generic serving: all five come at once every 4th frame; a batch of three ends at 2.5, and the others, which must be
+  // answered 1.5 frames after they were sent, are too late: three are held.
+  EXPECT_GT(2.5 + 1.5, 1.5);
+  EXPECT_TRUE(holds(3, 4, 3, 4, 4));
+  // Timing: client 4 is asked for a frame at 2.5 instead.
+  const Packed four = packed(
+      {{0, 0, 4 * kFrame, 3}, {1, 0, 4 * kFrame, 3}, {2, 0, 4 * kFrame, 3}, {3, 0, 4 * kFrame, 1}}, kFigure34, 0, 8, 0);
+  EXPECT_THAT(four.starts, ElementsAre(0, 2.5, 4, 6.5));
+  EXPECT_THAT(four.riders[1], ElementsAre(3));
+  EXPECT_TRUE(holds(4, 4, 3, 4, 4));
+  EXPECT_FALSE(holds(5, 4, 3, 4, 4));
+  // Frequency too: clients 1-3 every 8th frame, in pairs.
+  EXPECT_TRUE(holds(5, 8, 2, 4, 8));
+}
+
+// Figure 3.10: client 1 sends every third frame and rides in pairs, its frame 6 came at 8; pairs take four frames. By
+// themselves the next would come at 11, 14, 17 and 17; packed they start at 11 and 15.
+TEST(Figure3_10, PackedBatchesStartAt11And15) {
+  const std::vector<TimeNs> batch_ns = {3 * kFrame, 4 * kFrame};
+  const Packed p =
+      packed({{1, (8 + 3) * kFrame, 6 * kFrame, 2}, {2, 17 * kFrame, 6 * kFrame, 2}, {3, 14 * kFrame, 9 * kFrame, 2}},
+             batch_ns, 11, 19, 1e9);
+  EXPECT_THAT(p.starts, ElementsAre(11, 15));
+  EXPECT_THAT(p.riders[0], ElementsAre(1, 3));
+  EXPECT_THAT(p.riders[1], ElementsAre(1, 2));  // both were due at 17
+}
+
+// Figure 2.5: horizon 4, both latencies 2, frame k-4 offloaded for task 1 and k-2 for task 2.
+TEST(Figure2_5, ThePlansAreThoseFourAndCostWhatTheFigureSays) {
+  const double r1 = 0.01, r2 = 0.02, d1 = 0.055, d2 = 0.05;
+  const GroupTask tasks[] = {{.slope = r1, .local = d1, .latency = 2, .age = 4},
+                             {.slope = r2, .local = d2, .latency = 2, .age = 2}};
+  const auto m = [](double a, double b) { return std::min(a, b); };
+  // Plan 2010: at k+2 the answer of frame k serves task 2.
+  const double plan_2010 = m(4 * r1, d1) + m(5 * r1, d1) + m(6 * r1, d1) + m(7 * r1, d1) +  //
+                           m(2 * r2, d2) + m(3 * r2, d2) + m(2 * r2, d2) + m(3 * r2, d2);
+  const double plan_1010 = m(4 * r1, d1) + m(5 * r1, d1) + m(2 * r1, d1) + m(3 * r1, d1) +  //
+                           m(2 * r2, d2) + m(3 * r2, d2) + m(4 * r2, d2) + m(5 * r2, d2);
+  GroupPlanner planner;
+  const std::uint32_t first = planner.next(tasks, 4);
+  EXPECT_THAT(planner.cost(), DoubleNear(std::min(plan_2010, plan_1010), 1e-12));
+  EXPECT_EQ(first, plan_2010 < plan_1010 ? 1u : 0u);
+  // 1010, 1020, 2010 and 2020: two first moves, and two behind each.
+  EXPECT_EQ(planner.transitions(), 6u);
+}
+
+// ---- the program against enumeration ----
+
+struct Case {
+  std::vector<GroupTask> tasks;
+  std::uint32_t horizon;
+};
+double enumerate(const Case& c, std::uint32_t at, std::vector<std::int64_t> last, std::uint32_t* best = nullptr) {
+  if (at >= c.horizon) return 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::uint32_t task = 0; task < c.tasks.size(); ++task) {
+    const std::uint32_t back = std::min(at + c.tasks[task].latency, c.horizon);
+    double cost = 0;
+    for (std::size_t i = 0; i < c.tasks.size(); ++i)
+      for (std::uint32_t t = at; t < back; ++t)
+        cost += c.tasks[i].weight * std::min(c.tasks[i].slope * static_cast<double>(t - last[i]), c.tasks[i].local);
+    std::vector<std::int64_t> next = last;
+    next[task] = at;
+    cost += enumerate(c, back, next);
+    if (cost < least - 1e-12) {
+      least = cost;
+      if (best != nullptr) *best = task;
+    }
+  }
+  return least;
+}
+
+TEST(GroupPlanner, IsEnumerationInAThousandCases) {
+  std::mt19937_64 random(3);
+  const auto draw = [&](double most) { return most * static_cast<double>(random() % 10000) / 10000; };
+  GroupPlanner planner;
+  for (int i = 0; i < 1000; ++i) {
+    Case c;
+    c.horizon = static_cast<std::uint32_t>(4 + random() % 11);
+    const std::size_t tasks = 2 + random() % 2;
+    std::vector<std::int64_t> last;
+    for (std::size_t n = 0; n < tasks; ++n) {
+      GroupTask t{.slope = draw(0.05),
+                  .weight = 0.5 + draw(2),
+                  .latency = static_cast<std::uint32_t>(1 + random() % 4),
+                  .age = static_cast<std::uint32_t>(1 + random() % 12)};
+      if (random() % 2 == 0) t.local = draw(0.2);
+      if (tasks == 3) t.latency = std::max(2u, t.latency);
+      last.push_back(-static_cast<std::int64_t>(t.age));
+      c.tasks.push_back(t);
+    }
+    std::uint32_t task = 0;
+    const double cost = enumerate(c, 0, last, &task);
+    const std::uint32_t found = planner.next(c.tasks, c.horizon);
+    ASSERT_THAT(planner.cost(), DoubleNear(cost, 1e-9)) << "case " << i;
+    ASSERT_EQ(found, task) << "case " << i;
+  }
+}
+
+TEST(GroupPlanner, TakesAsManyTransitionsAsTheStudyCountsAndGivesUpCheaply) {
+  GroupPlanner planner;
+  const auto group = [](std::vector<std::uint32_t> latencies) {
+    std::vector<GroupTask> tasks;
+    for (const std::uint32_t l : latencies)
+      tasks.push_back({.slope = 0.01 / l, .latency = l, .age = l + static_cast<std::uint32_t>(tasks.size())});
+    return tasks;
+  };
+  static_cast<void>(planner.next(group({4, 4}), 30));
+  EXPECT_LE(planner.transitions(), 200u);
+  static_cast<void>(planner.next(group({2, 2, 2}), 30));
+  EXPECT_LE(planner.transitions(), 9000u);
+  GroupPlanner small(16);
+  std::vector<GroupTask> tasks = group({2, 2, 2});
+  tasks[1].slope = 1;  // it loses most
+  EXPECT_EQ(small.next(tasks, 30), 1u);
+}
+
+// ---- the coordinator ----
+
+std::vector<TimeNs> profile(double base_ms, double each_ms, int largest = 32) {
+  std::vector<TimeNs> out;
+  for (int b = 1; b <= largest; ++b) out.push_back(static_cast<TimeNs>(1e6 * (base_ms + each_ms * b)));
+  return out;
+}
+
+// Clients whose drop is exactly a line, and a server that does what the plan says.
+struct World {
+  World(std::size_t partitions, const CoordinatorSettings& s) : c({partitions, profile(6, 1.5)}, s) {}
+  std::uint32_t add(double slope, const CoordinatedStream& spec) {
+    const std::uint32_t id = c.open(now, spec);
+    if (id != kNone) {
+      slopes.resize(std::max<std::size_t>(slopes.size(), id + 1));
+      sources.resize(slopes.size(), INT64_MIN);
+      slopes[id] = slope;
+    }
+    return id;
+  }
+  void run(TimeNs until) {
+    while (now < until) {
+      const TimeNs stop = std::min(until, c.next_tick());
+      for (const PlannedBatch& b : c.batches()) {
+        if (b.start_ns < now || b.start_ns >= stop) continue;
+        EXPECT_LE(b.count, 32u);
+        for (const std::uint32_t id : c.members(b)) answers.push_back({b.end_ns, b.start_ns, id});
+        detections += b.count;
+      }
+      std::sort(answers.begin(), answers.end(), [](const Answer& x, const Answer& y) { return x.at < y.at; });
+      while (!answers.empty() && answers.front().at <= stop) {
+        const Answer a = answers.front();
+        answers.erase(answers.begin());
+        if (sources[a.id] == a.capture) {  // the second of a probe: one frame before
+          c.observe(a.at, a.id, 1, 0.05 + slopes[a.id] * c.curve().at(1));
+          continue;
+        }
+        if (sources[a.id] != INT64_MIN) {
+          const auto stride = static_cast<std::uint32_t>((a.capture - sources[a.id] + 8'000'000) / 16'666'667);
+          c.observe(a.at, a.id, stride,
+                    std::min(1.0, 0.05 + (lying == a.id ? 0.9 : slopes[a.id] * c.curve().at(stride))));
+        }
+        c.answered(a.at, a.id, a.capture);
+        sources[a.id] = a.capture;
+      }
+      now = stop;
+      if (now >= c.next_tick()) c.tick(now);
+    }
+  }
+  struct Answer {
+    TimeNs at, capture;
+    std::uint32_t id;
+  };
+  Coordinator c;
+  TimeNs now = 1'000'000'000;
+  std::vector<double> slopes;
+  std::vector<TimeNs> sources;
+  std::vector<Answer> answers;
+  std::uint64_t detections = 0;
+  std::uint32_t lying = kNone;
+};
+
+TEST(Coordinator, SendsFarFewerFramesThanThereAreAndKeepsTheSla) {
+  World w(1, {});
+  for (int i = 0; i < 10; ++i) w.add(0.004, {.sla_drop = 0.06});
+  w.run(11'000'000'000);
+  EXPECT_EQ(w.c.admitted_streams(), 10u);
+  EXPECT_LT(w.detections, 10u * 600 / 4);
+  for (std::uint32_t i = 0; i < 10; ++i) {
+    const StreamView v = w.c.view(i);
+    EXPECT_THAT(v.slope, DoubleNear(0.004, 0.0004));
+    EXPECT_LE(v.planned_drop, 0.06);
+    EXPECT_GT(v.measured_drop, 0.01);
+    EXPECT_LE(v.measured_drop, 0.06);
+    EXPECT_EQ(v.evictions, 0u);
+  }
+}
+
+TEST(Coordinator, AdmitsAsManyAsItHoldsByWeightAndLeavesThemAlone) {
+  World w(2, {});
+  std::vector<std::uint32_t> heavy;
+  for (int i = 0; i < 150; ++i) w.add(0.006, {.sla_drop = 0.03, .weight = i >= 140 ? 5.0 : 1.0});
+  w.run(16'000'000'000);
+  const std::uint32_t held = w.c.admitted_streams();
+  EXPECT_GT(held, 20u);
+  EXPECT_LT(held, 140u);
+  std::uint32_t evictions = 0;
+  for (std::uint32_t i = 0; i < 150; ++i) evictions += w.c.view(i).evictions;
+  for (std::uint32_t i = 140; i < 150; ++i) EXPECT_TRUE(w.c.admitted(i)) << i;
+  EXPECT_LE(evictions, 25u);  // content that does not change: no coming and going
+  w.run(26'000'000'000);
+  EXPECT_NEAR(w.c.admitted_streams(), held, 3);
+}
+
+TEST(Coordinator, AStreamThatBecomesHardCostsTheFewestOthersTheirPlace) {
+  World w(1, {});
+  for (int i = 0; i < 40; ++i) w.add(0.004, {.sla_drop = 0.03});
+  w.run(9'000'000'000);
+  const std::uint32_t before = w.c.admitted_streams();
+  std::uint32_t hard = 0;
+  while (!w.c.admitted(hard)) ++hard;
+  w.slopes[hard] = 0.03;
+  w.run(14'000'000'000);
+  EXPECT_GE(w.c.admitted_streams() + 4, before);
+  EXPECT_GT(w.c.view(hard).slope, 0.006);
+}
+
+TEST(Coordinator, ALiarSpendsItsOwnShareAndDisturbsNobody) {
+  World w(1, {});
+  for (int i = 0; i < 8; ++i) w.add(0.004, {.sla_drop = 0.06, .max_share = 0.2});
+  w.lying = 3;
+  w.run(12'000'000'000);
+  EXPECT_EQ(w.c.admitted_streams(), 8u);
+  EXPECT_LE(w.c.view(3).setting.load, 0.2 + 1e-9);
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    if (i != 3) {
+      EXPECT_LE(w.c.view(i).measured_drop, 0.06);
+    }
+  }
+}
+
+TEST(Coordinator, HostileEventsAreIgnored) {
+  World w(1, {});
+  const std::uint32_t id = w.add(0.004, {});
+  EXPECT_FALSE(w.c.observe(w.now, id, 0, 0.1));
+  EXPECT_FALSE(w.c.observe(w.now, id, 256, 0.1));
+  EXPECT_FALSE(w.c.observe(w.now, id, 4, 1.01));
+  EXPECT_FALSE(w.c.observe(w.now, id, 4, -0.01));
+  EXPECT_FALSE(w.c.observe(w.now, id, 4, std::nan("")));
+  EXPECT_FALSE(w.c.observe(w.now, 77, 4, 0.1));
+  EXPECT_FALSE(w.c.observe(w.now, kNone, 4, 0.1));
+  w.c.frame_clock(id, 5, 1);  // one nanosecond
+  w.c.frame_clock(id, 5, INT64_MAX);
+  w.c.answered(w.now, id, w.now + 1'000'000'000);  // of the future
+  w.c.answered(w.now, 99, 0);
+  w.c.close(w.now, 99);
+  w.run(2'000'000'000);
+  EXPECT_TRUE(w.c.admitted(id));
+  EXPECT_EQ(w.c.view(id).setting.interval, w.c.view(id).setting.interval);
+}
+
+TEST(Coordinator, AStreamThatStopsIsPlannedNoMoreUntilItSpeaks) {
+  World w(1, {});
+  const std::uint32_t a = w.add(0.004, {}), b = w.add(0.004, {});
+  w.run(3'000'000'000);
+  w.c.close(w.now, b);
+  EXPECT_EQ(w.c.view(b).standing, Standing::none);
+  // Nobody answers for it any more.
+  for (TimeNs t = w.now; t < 8'000'000'000; t += 200'000'000) w.c.tick(t);
+  EXPECT_EQ(w.c.view(a).standing, Standing::silent);
+  w.c.answered(8'100'000'000, a, 8'050'000'000);
+  EXPECT_EQ(w.c.view(a).standing, Standing::waiting);
+  w.c.tick(8'200'000'000);
+  EXPECT_TRUE(w.c.admitted(a));
+}
+
+TEST(Coordinator, WhatStartsSoonIsNotPlannedAnew) {
+  World w(1, {});
+  for (int i = 0; i < 12; ++i) w.add(0.005, {.sla_drop = 0.04});
+  std::size_t seen = 0;
+  w.run(1'100'000'000);
+  for (int tick = 0; tick < 20; ++tick) {
+    const TimeNs at = w.c.next_tick();
+    w.run(at - 1);
+    const auto soon = [&] {
+      std::vector<std::pair<TimeNs, std::uint32_t>> out;
+      for (const PlannedBatch& p : w.c.batches())
+        if (p.start_ns >= at && p.start_ns < at + 60'000'000) out.emplace_back(p.start_ns, p.count);
+      return out;
+    };
+    const auto before = soon();
+    seen += before.size();
+    w.run(at);
+    EXPECT_EQ(soon(), before);
+  }
+  EXPECT_GT(seen, 4u);
+}
+
+}  // namespace
+}  // namespace leat::core::streams
