@@ -7,12 +7,12 @@
 #include <bit>
 #include <chrono>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "engine/sim/random.h"
 #include "tools/cli/command.h"
+#include "tools/json/json.h"
 
 namespace {
 
@@ -153,7 +153,7 @@ constexpr cli::Command kCommand = {
 int main(int argc, char** argv) {
   const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
   const auto operations = static_cast<std::uint64_t>(args.integer("operations"));
-  nlohmann::ordered_json out = {{"operations", operations}};
+  Json out = {{"operations", operations}};
   if (!args.flag("json"))
     std::printf("ns per removal and insertion\n%-26s %8s %8s %8s %8s\n", "removals", "tasks", "treap", "heap", "ratio");
   for (const Mix& mix : kMixes) {

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <vector>
@@ -23,6 +22,7 @@
 #include "planner/harpagon_workloads.h"
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
+#include "tools/json/json.h"
 
 namespace {
 
@@ -216,20 +216,20 @@ int main(int argc, char** argv) {
        .at_least = false,
        .where = ""}};
   if (args.flag("json")) {
-    const nlohmann::ordered_json out = {{"seed", seed},
-                                        {"workloads", workloads},
-                                        {"several_tuples", study.multi_tuple},
-                                        {"unfinished", study.broken},
-                                        {"tc_above_bound", study.tc_above},
-                                        {"overdemanded", study.overdemanded},
-                                        {"tc_above_bound_gaps_max", study.worst_excess_gaps},
-                                        {"tc_over_bound_mean", mean(study.tc_over_bound)},
-                                        {"tc_over_bound_max", most(study.tc_over_bound)},
-                                        {"rr_over_2d_least", least(study.rr_over_bound)},
-                                        {"rr_over_2d_mean", mean(study.rr_over_bound)},
-                                        {"rr_over_2d_max", most(study.rr_over_bound)},
-                                        {"rr_over_tc_mean", mean(study.rr_over_tc)},
-                                        {"bars", bench::to_json(bars)}};
+    const Json out = {{"seed", seed},
+                      {"workloads", workloads},
+                      {"several_tuples", study.multi_tuple},
+                      {"unfinished", study.broken},
+                      {"tc_above_bound", study.tc_above},
+                      {"overdemanded", study.overdemanded},
+                      {"tc_above_bound_gaps_max", study.worst_excess_gaps},
+                      {"tc_over_bound_mean", mean(study.tc_over_bound)},
+                      {"tc_over_bound_max", most(study.tc_over_bound)},
+                      {"rr_over_2d_least", least(study.rr_over_bound)},
+                      {"rr_over_2d_mean", mean(study.rr_over_bound)},
+                      {"rr_over_2d_max", most(study.rr_over_bound)},
+                      {"rr_over_tc_mean", mean(study.rr_over_tc)},
+                      {"bars", bench::to_json(bars)}};
     std::printf("%s\n", out.dump(1).c_str());
   } else {
     std::printf("seed %llu, %u single-module workloads, %u with several tuples, %u unfinished\n",

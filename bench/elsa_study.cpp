@@ -5,7 +5,6 @@
 // rate at which 95 % of all requests are answered within the SLA (p95 <= SLA; what is dropped or late misses it).
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include "planner/paris_workloads.h"
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
+#include "tools/json/json.h"
 
 namespace {
 
@@ -181,7 +181,7 @@ std::vector<double> drawn_shares(std::uint64_t seed) {
 }
 
 // leat at or above both others, in every cell. None where one of the three was not run.
-std::vector<bench::Bar> bars_of(const nlohmann::ordered_json& models) {
+std::vector<bench::Bar> bars_of(const Json& models) {
   double least = 1e9;
   std::string where = "no cell";
   for (const auto& [model, study] : models.items()) {
@@ -203,8 +203,7 @@ std::vector<bench::Bar> bars_of(const nlohmann::ordered_json& models) {
            .where = where}};
 }
 
-nlohmann::ordered_json study_model(const AnalyticModel& model, const LayoutSpace& space, std::uint32_t gpus,
-                                   Bench bench) {
+Json study_model(const AnalyticModel& model, const LayoutSpace& space, std::uint32_t gpus, Bench bench) {
   bench.model = model;
   bench.compute = space.compute_of_sizes();
   const std::vector<double> share = drawn_shares(bench.seed);
@@ -221,9 +220,9 @@ nlohmann::ordered_json study_model(const AnalyticModel& model, const LayoutSpace
   const ParisResult wanted = paris(paris_problem(model, share, bench.compute, 7.0 * gpus));
   add("paris", space.nearest_layout(wanted.instances, demand));
   add("exact", space.best_layout(demand));
-  nlohmann::ordered_json out = {{"sla_ms", 1e3 * bench.sla_s}};
+  Json out = {{"sla_ms", 1e3 * bench.sla_s}};
   for (const Server& server : servers) {
-    nlohmann::ordered_json row = {{"counts", server.counts}, {"served_rps", server.served_rps}};
+    Json row = {{"counts", server.counts}, {"served_rps", server.served_rps}};
     for (const auto& [policy, settings] : bench.policies) {
       row["bounded_rps"][policy] = bounded_throughput(bench, server, settings);
       for (double load : kLoads) {
@@ -238,7 +237,7 @@ nlohmann::ordered_json study_model(const AnalyticModel& model, const LayoutSpace
   return out;
 }
 
-void print(const std::string& model, const nlohmann::ordered_json& study) {
+void print(const std::string& model, const Json& study) {
   std::printf(
       "%s, SLA %.1f ms: latency-bounded throughput, requests/s; p95 over the SLA at 0.7 and 0.9 of the served load\n",
       model.c_str(), study["sla_ms"].get<double>());
@@ -246,7 +245,7 @@ void print(const std::string& model, const nlohmann::ordered_json& study) {
   const auto width = [](const std::string& policy) {
     return static_cast<int>(std::max<std::size_t>(8, policy.size()));
   };
-  const auto& first = study["partitionings"].front()["bounded_rps"];
+  const auto& first = study["partitionings"].items().front().value["bounded_rps"];
   for (const auto& [policy, rps] : first.items()) std::printf(" %*s", width(policy), policy.c_str());
   for (const auto& [policy, rps] : first.items()) std::printf(" | %*s", std::max(11, width(policy)), policy.c_str());
   std::printf("\n");
@@ -279,7 +278,7 @@ int main(int argc, char** argv) {
   bench.requests = static_cast<std::uint32_t>(args.integer("requests"));
   const MigGeometry& geometry = *mig_table("A100-40");
   const LayoutSpace space(geometry, profiles_for(geometry, 0), gpus);
-  nlohmann::ordered_json out = {{"seed", bench.seed}, {"gpus", gpus}, {"requests", bench.requests}, {"loads", kLoads}};
+  Json out = {{"seed", bench.seed}, {"gpus", gpus}, {"requests", bench.requests}, {"loads", kLoads}};
   {
     cli::Progress progress("elsa study", analytic_models().size(), "models");
     for (const AnalyticModel& model : analytic_models()) {

@@ -6,10 +6,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "tools/json/json.h"
 
 namespace leat::bench {
 
@@ -32,8 +33,8 @@ struct Bar {
   [[nodiscard]] bool reached() const { return at_least ? value >= bar : value <= bar; }
 };
 
-inline nlohmann::ordered_json to_json(const std::vector<Bar>& bars) {
-  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+inline Json to_json(const std::vector<Bar>& bars) {
+  Json out = Json::array();
   for (const Bar& b : bars) {
     out.push_back({{"name", b.name},
                    {"value", b.value},

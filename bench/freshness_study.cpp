@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include "engine/core/schedulable.h"
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
+#include "tools/json/json.h"
 
 namespace {
 
@@ -249,13 +249,13 @@ void print(const std::vector<Cell>& cells, std::uint64_t seed) {
   }
 }
 
-nlohmann::ordered_json to_json(const std::vector<Cell>& cells, std::uint64_t seed) {
-  nlohmann::ordered_json out = {{"seed", seed}, {"cells", nlohmann::ordered_json::array()}};
+Json to_json(const std::vector<Cell>& cells, std::uint64_t seed) {
+  Json out = {{"seed", seed}, {"cells", Json::array()}};
   for (const Cell& c : cells) {
     const auto u = c.of(&Freshness::uncovered_permille);
-    nlohmann::ordered_json cell = {{"scenario", c.scenario->name},     {"policy", c.ours ? "leat" : "priority queue"},
-                                   {"stream", c.source->name},         {"uncovered_permille", u[0]},
-                                   {"uncovered_permille_least", u[1]}, {"uncovered_permille_largest", u[2]}};
+    Json cell = {{"scenario", c.scenario->name},     {"policy", c.ours ? "leat" : "priority queue"},
+                 {"stream", c.source->name},         {"uncovered_permille", u[0]},
+                 {"uncovered_permille_least", u[1]}, {"uncovered_permille_largest", u[2]}};
     const auto add = [&](const char* key, double Freshness::*field) { cell[key] = c.of(field)[0]; };
     add("view_uncovered_permille", &Freshness::view_permille);
     add("no_result_permille", &Freshness::no_result_permille);
@@ -271,7 +271,7 @@ nlohmann::ordered_json to_json(const std::vector<Cell>& cells, std::uint64_t see
     cell["uncovered_permille_cap_1"] = Cell::spread(c.by_cap[0])[0];
     cell["uncovered_permille_cap_8"] = Cell::spread(c.by_cap[1])[0];
     if (c.source->background) cell["jobs_per_minute"] = c.of(&Freshness::answers)[0] * 60 / c.seconds;
-    nlohmann::ordered_json refused = nlohmann::ordered_json::object();
+    Json refused = Json::object();
     for (std::size_t k = 0; k < kReasonCount; ++k) {
       if (c.refused[k] > 0) refused[std::string(name_of(static_cast<Reason>(k)))] = c.refused[k];
     }

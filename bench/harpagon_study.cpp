@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "planner/harpagon_workloads.h"
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
+#include "tools/json/json.h"
 
 namespace {
 
@@ -106,27 +106,26 @@ struct Study {
   }
 };
 
-nlohmann::ordered_json to_json(const Study& study, std::uint64_t seed, std::uint32_t workloads) {
-  nlohmann::ordered_json out = {
-      {"seed", seed},
-      {"workloads", workloads},
-      {"impossible", study.impossible},
-      {"brute_force",
-       {{"ms_mean", mean(study.brute_milliseconds)}, {"ms_max", quantile(study.brute_milliseconds, 1)}}}};
+Json to_json(const Study& study, std::uint64_t seed, std::uint32_t workloads) {
+  Json out = {{"seed", seed},
+              {"workloads", workloads},
+              {"impossible", study.impossible},
+              {"brute_force",
+               {{"ms_mean", mean(study.brute_milliseconds)}, {"ms_max", quantile(study.brute_milliseconds, 1)}}}};
   const auto all = harpagon_systems();
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Measured& m = study.systems[i];
-    nlohmann::ordered_json row = {{"no_plan", m.no_plan},
-                                  {"at_optimum", share_within(m.excess)},
-                                  {"excess_mean", mean(m.excess)},
-                                  {"excess_worst", quantile(m.excess, 1)},
-                                  {"over_leat_mean", mean(m.over_leat)},
-                                  {"over_leat_worst", quantile(m.over_leat, 1)},
-                                  {"over_harpagon_mean", mean(m.over_harpagon)},
-                                  {"over_harpagon_worst", quantile(m.over_harpagon, 1)},
-                                  {"ms_mean", mean(m.milliseconds)},
-                                  {"ms_p99", quantile(m.milliseconds, 0.99)},
-                                  {"ms_max", quantile(m.milliseconds, 1)}};
+    Json row = {{"no_plan", m.no_plan},
+                {"at_optimum", share_within(m.excess)},
+                {"excess_mean", mean(m.excess)},
+                {"excess_worst", quantile(m.excess, 1)},
+                {"over_leat_mean", mean(m.over_leat)},
+                {"over_leat_worst", quantile(m.over_leat, 1)},
+                {"over_harpagon_mean", mean(m.over_harpagon)},
+                {"over_harpagon_worst", quantile(m.over_harpagon, 1)},
+                {"ms_mean", mean(m.milliseconds)},
+                {"ms_p99", quantile(m.milliseconds, 0.99)},
+                {"ms_max", quantile(m.milliseconds, 1)}};
     if (all[i].paper_extra_cost >= 0) row["paper_over_harpagon_mean"] = all[i].paper_extra_cost;
     if (all[i].splitter == Splitter::exact) row["unproven"] = m.unproven;
     out["systems"][std::string(all[i].name)] = row;

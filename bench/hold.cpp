@@ -9,13 +9,14 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "tools/json/json.h"
+
 namespace {
 
-using Json = nlohmann::json;
+using leat::Json;
 
 constexpr int kKept = 0, kMissed = 1, kUnknown = 77;
 
@@ -34,9 +35,9 @@ Bar parse(const std::string& text) {
   for (const char* const sign : {"<=", ">=", "=="}) {
     const auto at = text.find(sign);
     if (at == std::string::npos) continue;
-    Json value = Json::parse(text.substr(at + 2), nullptr, false);
-    if (value.is_discarded()) break;
-    return {text, text.substr(0, at), sign[0], std::move(value)};
+    auto value = Json::try_parse(text.substr(at + 2));
+    if (!value) break;
+    return {text, text.substr(0, at), sign[0], *std::move(value)};
   }
   die("'" + text + "' is no bar; write KEY<=NUMBER, KEY>=NUMBER or KEY==VALUE");
 }
@@ -47,7 +48,10 @@ void find(const Json& in, const std::string& key, std::vector<const Json*>& out)
   const auto dot = key.find('.');
   const std::string name = key.substr(0, dot), rest = dot == std::string::npos ? "" : key.substr(dot + 1);
   if (name == "*") {
-    for (const Json& each : in) find(each, rest, out);
+    if (in.is_array())
+      for (const Json& each : in) find(each, rest, out);
+    if (in.is_object())
+      for (const auto& [each, value] : in.items()) find(value, rest, out);
   } else if (in.is_array() && name.find_first_not_of("0123456789") == std::string::npos) {
     if (const std::size_t at = std::stoul(name); at < in.size()) find(in.at(at), rest, out);
   } else if (in.is_object() && in.contains(name)) {
@@ -116,16 +120,16 @@ int main(int argc, char** argv) {
   if (status != 0)
     die(std::string(argv[i + 1]) + " failed with " +
         (WIFEXITED(status) ? "status " + std::to_string(WEXITSTATUS(status)) : "a signal"));
-  const Json figures = Json::parse(text, nullptr, false);
-  if (figures.is_discarded()) die(std::string(argv[i + 1]) + " printed no JSON");
+  const auto figures = Json::try_parse(text);
+  if (!figures) die(std::string(argv[i + 1]) + " printed no JSON");
   int worst = kKept;
   for (const Bar& bar : bars) {
-    const int verdict = judge(bar, figures, true);
+    const int verdict = judge(bar, *figures, true);
     if (verdict == kMissed || worst == kKept) worst = verdict;
   }
   if (worst == kMissed)
     for (const Bar& excuse : excuses)
-      if (judge(excuse, figures, false) == kKept) {
+      if (judge(excuse, *figures, false) == kKept) {
         std::printf("hold: UNKNOWN, because %s\n", excuse.text.c_str());
         return kUnknown;
       }

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "leat/client.hpp"
 #include "leat/result_parts.h"
 #include "tools/cli/command.h"
+#include "tools/json/json.h"
 #include "tools/scene/ocr_pictures.h"
 
 namespace {
@@ -263,16 +263,16 @@ int main(int argc, char** argv) {
              fp = bench::figure(by_processor);
   if (args.flag("json")) {
     const auto json = [](const bench::Figure& f) {
-      return nlohmann::json{{"median", f.median}, {"p10", f.low}, {"p90", f.high}, {"rounds", f.rounds}};
+      return Json{{"median", f.median}, {"p10", f.low}, {"p90", f.high}, {"rounds", f.rounds}};
     };
-    const nlohmann::json j = {{"pages_per_second_over_loop", c.median},
-                              {"pages_per_cpu_second_over_loop", p.median},
-                              {"wrong", wrong},
-                              {"spread",
-                               {{"clock", json(c)},
-                                {"processor", json(p)},
-                                {"pages_per_second", json(fc)},
-                                {"pages_per_cpu_second", json(fp)}}}};
+    const Json j = {{"pages_per_second_over_loop", c.median},
+                    {"pages_per_cpu_second_over_loop", p.median},
+                    {"wrong", wrong},
+                    {"spread",
+                     {{"clock", json(c)},
+                      {"processor", json(p)},
+                      {"pages_per_second", json(fc)},
+                      {"pages_per_cpu_second", json(fp)}}}};
     std::printf("%s\n", j.dump(2).c_str());
     return 0;
   }

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
 
@@ -19,6 +18,7 @@
 #include "engine/exec/registry.h"
 #include "leat/client.hpp"
 #include "tools/cli/command.h"
+#include "tools/json/json.h"
 #include "tools/scene/scene.h"
 
 namespace {
@@ -289,8 +289,8 @@ Result<Figures> measure(const Cores& cores, double seconds, const std::string& l
 }
 
 // No undisturbed round: unknown, not zero.
-nlohmann::json median(const Figure& f) { return f.rounds == 0 ? nlohmann::json() : nlohmann::json(f.median); }
-nlohmann::json to_json(const Figure& f) {
+Json median(const Figure& f) { return f.rounds == 0 ? Json() : Json(f.median); }
+Json to_json(const Figure& f) {
   if (f.rounds == 0) return nullptr;
   return {{"median", f.median}, {"p10", f.low}, {"p90", f.high}, {"rounds", f.rounds}};
 }
@@ -309,15 +309,15 @@ int main(int argc, char** argv) {
                          args.text("model"));
   if (!f) return cli::fail("overhead", f.error());
   if (args.flag("json")) {
-    const nlohmann::json j = {{"throughput_over_bare", median(f->over_bare)},
-                              {"throughput_over_executor", median(f->over_executor)},
-                              {"rounds_dropped", f->dropped},
-                              {"spread",
-                               {{"throughput_over_bare", to_json(f->over_bare)},
-                                {"throughput_over_executor", to_json(f->over_executor)},
-                                {"leatd_fps", to_json(f->leatd_fps)},
-                                {"bare_fps", to_json(f->bare_fps)},
-                                {"executor_fps", to_json(f->executor_fps)}}}};
+    const Json j = {{"throughput_over_bare", median(f->over_bare)},
+                    {"throughput_over_executor", median(f->over_executor)},
+                    {"rounds_dropped", f->dropped},
+                    {"spread",
+                     {{"throughput_over_bare", to_json(f->over_bare)},
+                      {"throughput_over_executor", to_json(f->over_executor)},
+                      {"leatd_fps", to_json(f->leatd_fps)},
+                      {"bare_fps", to_json(f->bare_fps)},
+                      {"executor_fps", to_json(f->executor_fps)}}}};
     std::printf("%s\n", j.dump(2).c_str());
     return 0;
   }

@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -23,12 +22,12 @@
 #include "leat/client.hpp"
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
+#include "tools/json/json.h"
 #include "tools/scene/scene.h"
 
 namespace {
 
 using namespace leat;
-using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 constexpr std::uint32_t kCameras = 4, kWidth = 1280, kHeight = 720, kRate = 30;
@@ -172,9 +171,9 @@ Result<Json> feed(const bench::LeatdChild& daemon, unsigned streams, double seco
   if (pid < 0 || ::waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
     return Error{"leat feed failed with " + std::to_string(streams) + " streams; is " + all[0] + " built?"};
   std::ifstream file(out);
-  Json json = Json::parse(file, nullptr, false);
-  if (json.is_discarded()) return Error{"leat feed printed no JSON"};
-  return json["total"];
+  const auto json = Json::try_parse(std::string(std::istreambuf_iterator<char>(file), {}));
+  if (!json) return Error{"leat feed printed no JSON"};
+  return json->at("total");
 }
 
 struct Folder {

@@ -14,7 +14,6 @@
 #include <fstream>
 #include <map>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
@@ -24,13 +23,13 @@
 #include "engine/sim/simulator.h"
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
+#include "tools/json/json.h"
 
 namespace {
 
 using namespace leat;
 using bench::Bar;
 using core::TimeNs;
-using Json = nlohmann::ordered_json;
 
 constexpr double kMs = 1e6;
 constexpr std::uint32_t kLargestBatch = 32;

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdio>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "planner/paris_workloads.h"
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
+#include "tools/json/json.h"
 
 namespace {
 
@@ -120,14 +120,14 @@ int main(int argc, char** argv) {
   }
   const char* const names[] = {"exact", "paris+", "paris", "homogeneous", "random"};
   if (args.flag("json")) {
-    nlohmann::ordered_json out = {{"seed", seed},
-                                  {"workloads", workloads},
-                                  {"layouts_checked", study.layouts},
-                                  {"layouts_invalid", study.invalid},
-                                  {"exact_over_homogeneous_mean", mean(study.over_homogeneous)},
-                                  {"exact_over_homogeneous_least", least(study.over_homogeneous)},
-                                  {"exact_over_homogeneous_most", most(study.over_homogeneous)},
-                                  {"homogeneous_cannot_serve", study.homogeneous_cannot}};
+    Json out = {{"seed", seed},
+                {"workloads", workloads},
+                {"layouts_checked", study.layouts},
+                {"layouts_invalid", study.invalid},
+                {"exact_over_homogeneous_mean", mean(study.over_homogeneous)},
+                {"exact_over_homogeneous_least", least(study.over_homogeneous)},
+                {"exact_over_homogeneous_most", most(study.over_homogeneous)},
+                {"homogeneous_cannot_serve", study.homogeneous_cannot}};
     for (const char* name : names) {
       const auto& share = study.share[name];
       out["methods"][name] = {{"of_bound_mean", mean(share)},

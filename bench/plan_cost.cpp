@@ -4,12 +4,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "bench/figures.h"
 #include "engine/core/streams/coordinator.h"
 #include "tools/cli/command.h"
+#include "tools/json/json.h"
 
 namespace {
 std::uint64_t allocations = 0;  // this program has one thread
@@ -45,7 +45,7 @@ constexpr cli::Option kOptions[] = {
 constexpr cli::Command kCommand = {
     .name = "plan_cost", .summary = "time and allocations of one plan for coordinated streams", .options = kOptions};
 
-nlohmann::ordered_json measure(std::uint32_t streams, std::uint32_t ticks) {
+Json measure(std::uint32_t streams, std::uint32_t ticks) {
   std::vector<TimeNs> batch_ns;
   for (int b = 1; b <= 32; ++b) batch_ns.push_back(static_cast<TimeNs>(1e6 * (6 + 1.5 * b)));
   core::streams::CoordinatorSettings settings;
@@ -86,7 +86,7 @@ nlohmann::ordered_json measure(std::uint32_t streams, std::uint32_t ticks) {
 
 int main(int argc, char** argv) {
   const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
-  nlohmann::ordered_json out;
+  Json out;
   const std::string list = args.text("streams");
   for (std::size_t at = 0; at < list.size();) {
     const std::size_t comma = std::min(list.find(',', at), list.size());

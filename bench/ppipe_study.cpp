@@ -13,7 +13,6 @@
 #include <cstdio>
 #include <map>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -24,6 +23,7 @@
 #include "planner/scenario_io.h"
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
+#include "tools/json/json.h"
 
 namespace {
 
@@ -429,15 +429,15 @@ constexpr Bar kBars[] = {
     {"ablation", "poisson", "reactive", 0, 0.68, 0.74, "within .03 of the paper's .71"},
 };
 
-nlohmann::ordered_json bars(const nlohmann::ordered_json& figures, const std::string& family, double grid) {
-  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+Json bars(const Json& figures, const std::string& family, double grid) {
+  Json out = Json::array();
   const auto judge = [&](const std::string& name, const std::string& meaning, double value, bool reached) {
     out.push_back({{"figure", name}, {"bar", meaning}, {"value", value}, {"reached", reached}});
   };
   for (const Bar& bar : kBars) {
     if (family != bar.family || (bar.grid > 0 && std::abs(bar.grid - grid) > 1e-9)) continue;
     if (!figures.contains(bar.load) || !figures[bar.load].contains(bar.contender)) continue;
-    const double value = figures[bar.load][bar.contender];
+    const auto value = figures[bar.load][bar.contender].get<double>();
     judge(std::string(bar.load) + "." + bar.contender, bar.meaning, value, value >= bar.least && value <= bar.most);
   }
   for (const auto& [load, of] : figures.items()) {
@@ -504,9 +504,9 @@ int main(int argc, char** argv) {
     });
   }
 
-  nlohmann::ordered_json json = {{"family", args.text("family")},  {"scenarios", scenarios.size()},
-                                 {"seeds", args.integer("seeds")}, {"grid", args.real("grid")},
-                                 {"cv", args.real("cv")},          {"load_1.0", "the rate of PPipe's own plan"}};
+  Json json = {{"family", args.text("family")},  {"scenarios", scenarios.size()},
+               {"seeds", args.integer("seeds")}, {"grid", args.real("grid")},
+               {"cv", args.real("cv")},          {"load_1.0", "the rate of PPipe's own plan"}};
   for (std::size_t l = 0; l < loads.size(); ++l) {
     if (!args.flag("json"))
       std::printf(

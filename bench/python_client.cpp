@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "bench/transport_peers.h"
 #include "leat/client.hpp"
 #include "tools/cli/command.h"
+#include "tools/json/json.h"
 
 namespace {
 
@@ -117,8 +117,8 @@ bool pump_python(const std::string& socket, std::int64_t rate, double seconds, R
   char block[512];
   while (pipe && std::fgets(block, sizeof block, pipe)) text += block;
   if (!pipe || pclose(pipe) != 0) return std::fprintf(stderr, "python_client: the Python client failed\n"), false;
-  const auto j = nlohmann::json::parse(text);
-  out = {j["completed_fps"], j["cpu_us_per_frame"]};
+  const auto j = Json::parse(text);
+  out = {j["completed_fps"].get<double>(), j["cpu_us_per_frame"].get<double>()};
   return true;
 }
 
@@ -149,7 +149,7 @@ int main(int argc, char** argv) {
   const double c = bench::figure(c_fps).median, python = bench::figure(python_fps).median;
   const double c_us = bench::figure(c_cpu).median, python_us = bench::figure(python_cpu).median;
   if (args.flag("json")) {
-    const nlohmann::json j = {
+    const Json j = {
         {"python_over_c", ratio.median}, {"python_over_c_low", ratio.low}, {"c_fps", c},
         {"python_fps", python},          {"c_cpu_us_per_frame", c_us},     {"python_cpu_us_per_frame", python_us}};
     std::printf("%s\n", j.dump(2).c_str());

@@ -9,11 +9,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
-#include <nlohmann/json.hpp>
 
 #include "bench/scheduler_cases.h"
 #include "engine/core/policy_words.h"
 #include "tools/cli/command.h"
+#include "tools/json/json.h"
 
 [[gnu::noinline]] void* operator new(std::size_t n) {
   ++leat::bench::allocations;
@@ -28,7 +28,6 @@ namespace {
 using namespace leat;
 using namespace leat::bench;
 using core::TimeNs;
-using Json = nlohmann::ordered_json;
 
 constexpr cli::Option kOptions[] = {
     {.name = "requests",

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "bench/scheduler_cases.h"
+#include "tools/json/json.h"
 
 namespace leat::bench {
 namespace {
@@ -81,9 +82,8 @@ Weighing weigh(std::uint32_t streams, bool look_ahead, TimeNs length) {
 
 }  // namespace
 
-nlohmann::ordered_json look_ahead_cost(std::uint32_t streams, TimeNs length, std::int64_t repeats,
-                                       std::uint64_t& in_core) {
-  nlohmann::ordered_json row;
+Json look_ahead_cost(std::uint32_t streams, TimeNs length, std::int64_t repeats, std::uint64_t& in_core) {
+  Json row;
   for (const bool look_ahead : {false, true}) {
     std::vector<double> least;  // the runs are the same, event by event
     for (std::int64_t i = 0; i < repeats; ++i) {

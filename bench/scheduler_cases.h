@@ -4,10 +4,10 @@
 
 #include <ctime>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "engine/sim/simulator.h"
+#include "tools/json/json.h"
 
 namespace leat::bench {
 
@@ -51,7 +51,7 @@ struct Swap {
 };
 [[nodiscard]] Swap swap(const core::Policy& policy);
 
-[[nodiscard]] nlohmann::ordered_json look_ahead_cost(std::uint32_t streams, core::TimeNs length, std::int64_t repeats,
-                                                     std::uint64_t& in_core);
+[[nodiscard]] Json look_ahead_cost(std::uint32_t streams, core::TimeNs length, std::int64_t repeats,
+                                   std::uint64_t& in_core);
 
 }  // namespace leat::bench

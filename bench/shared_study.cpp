@@ -18,12 +18,12 @@
 #include "engine/sim/workload.h"
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
+#include "tools/json/json.h"
 
 namespace {
 
 using namespace leat;
 using core::TimeNs;
-using Json = nlohmann::ordered_json;
 
 constexpr double kMs = 1e6;
 constexpr std::uint32_t kBatch = 32;

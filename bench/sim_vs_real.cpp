@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
 
@@ -22,12 +21,12 @@
 #include "shm/src/protocol.h"
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
+#include "tools/json/json.h"
 
 namespace {
 
 using namespace leat;
 using core::TimeNs;
-using Json = nlohmann::ordered_json;
 
 constexpr double kMs = 1e6;
 // As many streams, each as deep, as leatd allows a client, and enough clients for all that can be in flight.

@@ -1,11 +1,11 @@
 // What the transport costs, as ratios to floors and peers measured in the same run.
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "bench/leatd_child.h"
 #include "bench/transport_relay.h"
 #include "bench/transport_rings.h"
 #include "tools/cli/command.h"
+#include "tools/json/json.h"
 
 namespace {
 
@@ -37,11 +37,11 @@ constexpr cli::Command kCommand = {
     .options = kOptions};
 
 // No undisturbed round: unknown, not zero.
-nlohmann::json to_json(const bench::Figure& f) {
+Json to_json(const bench::Figure& f) {
   if (f.rounds == 0) return nullptr;
   return {{"median", f.median}, {"p10", f.low}, {"p90", f.high}, {"rounds", f.rounds}};
 }
-nlohmann::json median(const bench::Figure& f) { return f.rounds == 0 ? nlohmann::json() : nlohmann::json(f.median); }
+Json median(const bench::Figure& f) { return f.rounds == 0 ? Json() : Json(f.median); }
 
 void print_line(const char* what, const bench::Figure& f, double scale, const char* unit, const char* bar) {
   if (f.rounds == 0)
@@ -69,13 +69,12 @@ void print_table(const bench::RingFigures& r, const Result<bench::PathFigures>& 
 }
 
 void print_json(const bench::RingFigures& r, const Result<bench::PathFigures>& p) {
-  nlohmann::json j;
+  Json j;
   const bool floor = r.rtt_over_floor.rounds != 0;
-  j["floor_rtt_ns"] = {floor ? nlohmann::json(r.floor_rtt_ns[0]) : nullptr,
-                       floor ? nlohmann::json(r.floor_rtt_ns[1]) : nullptr};
+  j["floor_rtt_ns"] = {floor ? Json(r.floor_rtt_ns[0]) : nullptr, floor ? Json(r.floor_rtt_ns[1]) : nullptr};
   j["ring_rtt_over_floor"] = median(r.rtt_over_floor);
   j["ring_throughput_over_boost"] = median(r.throughput_over_boost);
-  j["path_rtt_over_relay"] = p ? median(p->path_over_relay) : nlohmann::json();
+  j["path_rtt_over_relay"] = p ? median(p->path_over_relay) : Json();
   auto& spread = j["spread"];
   spread["ring_rtt_over_floor"] = to_json(r.rtt_over_floor);
   spread["ring_throughput_over_boost"] = to_json(r.throughput_over_boost);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "planner/scenario_io.h"
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
+#include "tools/json/json.h"
 
 namespace leat::planner {
 namespace {
@@ -97,19 +97,17 @@ void run_scenario(const Scenario& s, bool leat, const PooledEffort& effort, int 
   add("np", std::move(np));
 }
 
-nlohmann::ordered_json to_json(const Row& r) {
+Json to_json(const Row& r) {
   const Certificate& c = r.solution.certificate;
-  nlohmann::ordered_json out = {{"id", r.id}, {"family", r.family}, {"method", r.method}, {"objective", c.objective}};
-  out["reference"] = r.reference > 0 ? nlohmann::ordered_json(r.reference) : nlohmann::ordered_json(nullptr);
+  Json out = {{"id", r.id}, {"family", r.family}, {"method", r.method}, {"objective", c.objective}};
+  out["reference"] = r.reference > 0 ? Json(r.reference) : Json(nullptr);
   const bool bounded = c.upper_bound > 0;
-  out["upper_bound"] = bounded ? nlohmann::ordered_json(c.upper_bound) : nlohmann::ordered_json(nullptr);
-  out["gap"] = bounded ? nlohmann::ordered_json(c.gap) : nlohmann::ordered_json(nullptr);
+  out["upper_bound"] = bounded ? Json(c.upper_bound) : Json(nullptr);
+  out["gap"] = bounded ? Json(c.gap) : Json(nullptr);
   out["seconds"] = c.seconds;
-  out["lp_bound"] =
-      r.solution.lp_bound > 0 ? nlohmann::ordered_json(r.solution.lp_bound) : nlohmann::ordered_json(nullptr);
+  out["lp_bound"] = r.solution.lp_bound > 0 ? Json(r.solution.lp_bound) : Json(nullptr);
   out["whole_gpu_objective"] = r.solution.whole_gpu_objective;
-  out["reference_seconds"] =
-      r.reference_seconds > 0 ? nlohmann::ordered_json(r.reference_seconds) : nlohmann::ordered_json(nullptr);
+  out["reference_seconds"] = r.reference_seconds > 0 ? Json(r.reference_seconds) : Json(nullptr);
   out["certificate"] = c.method;
   out["binding"] = c.binding;
   return out;
@@ -165,7 +163,7 @@ int run(const cli::Arguments& args) {
     }
   }
   if (args.flag("json")) {
-    nlohmann::ordered_json out = {{"scenarios", nlohmann::ordered_json::array()}};
+    Json out = {{"scenarios", Json::array()}};
     for (const Row& r : rows) out["scenarios"].push_back(to_json(r));
     std::printf("%s\n", out.dump(1).c_str());
     return 0;

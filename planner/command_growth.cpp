@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "planner/growth.h"
 #include "planner/pooled_checker.h"
@@ -12,6 +11,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/svg.h"
+#include "tools/json/json.h"
 
 namespace leat::planner {
 namespace {
@@ -89,7 +89,7 @@ int run(const cli::Arguments& args) {
       progress.add(1);
     }
   }
-  nlohmann::ordered_json json = {{"points", nlohmann::ordered_json::array()}};
+  Json json = {{"points", Json::array()}};
   for (const auto& [axis, sizes] : points) {
     for (const auto& [size, p] : sizes) {
       json["points"].push_back({{"axis", axis},

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "planner/application_io.h"
@@ -10,6 +9,7 @@
 #include "planner/harpagon_system.h"
 #include "planner/profile_io.h"
 #include "tools/cli/command.h"
+#include "tools/json/json.h"
 
 namespace leat::planner {
 namespace {
@@ -60,20 +60,19 @@ bool parse_price(const std::string& text, PricedClass& out) {
   return true;
 }
 
-nlohmann::ordered_json to_json(const HarpagonProblem& problem, const HarpagonPlan& plan,
-                               const std::vector<PricedClass>& classes) {
-  nlohmann::ordered_json out = {{"application", problem.name}, {"slo_s", problem.slo_s}, {"feasible", plan.feasible()}};
+Json to_json(const HarpagonProblem& problem, const HarpagonPlan& plan, const std::vector<PricedClass>& classes) {
+  Json out = {{"application", problem.name}, {"slo_s", problem.slo_s}, {"feasible", plan.feasible()}};
   if (!plan.feasible()) return out;
   out["cost"] = plan.cost;
   out["latency_s"] = plan.latency_s;
   out["proven"] = plan.proven;
   for (std::size_t m = 0; m < plan.modules.size(); ++m) {
     const ModuleSchedule& s = plan.modules[m];
-    nlohmann::ordered_json module = {{"module", problem.modules[m].name},
-                                     {"rate_rps", problem.modules[m].rate_rps},
-                                     {"dummy_rps", s.dummy_rps},
-                                     {"latency_s", s.latency_s},
-                                     {"cost", s.cost}};
+    Json module = {{"module", problem.modules[m].name},
+                   {"rate_rps", problem.modules[m].rate_rps},
+                   {"dummy_rps", s.dummy_rps},
+                   {"latency_s", s.latency_s},
+                   {"cost", s.cost}};
     for (const Tuple& t : s.tuples)
       module["tuples"].push_back({{"class", classes[t.configuration.hardware].partition_class},
                                   {"batch", t.configuration.batch},
@@ -124,7 +123,7 @@ int run(const cli::Arguments& args) {
   if (args.given("output") && applications->size() != 1)
     return cli::fail("leat-plan",
                      "--output: one application only; this file has " + std::to_string(applications->size()));
-  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  Json all = Json::array();
   for (const Application& application : *applications) {
     const auto problem = harpagon_problem(application, *profiles, classes);
     if (!problem) return cli::fail("leat-plan", problem.error());

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "planner/mig_change.h"
@@ -12,6 +11,7 @@
 #include "planner/paris_workloads.h"
 #include "planner/profile_io.h"
 #include "tools/cli/command.h"
+#include "tools/json/json.h"
 
 namespace leat::planner {
 namespace {
@@ -229,11 +229,10 @@ struct Answer {
   MigChange change;
 };
 
-nlohmann::ordered_json to_json(const Question& q, const Answer& a) {
-  nlohmann::ordered_json out = {
-      {"gpu", q.host.geometry.gpu},        {"geometry_from", q.host.geometry.from_driver ? "driver" : "table"},
-      {"sla_ms", q.demand.sla_s * 1e3},    {"served_before_rps", a.change.served_before_rps},
-      {"served_rps", a.change.served_rps}, {"most_rps", a.best.bound_rps}};
+Json to_json(const Question& q, const Answer& a) {
+  Json out = {{"gpu", q.host.geometry.gpu},        {"geometry_from", q.host.geometry.from_driver ? "driver" : "table"},
+              {"sla_ms", q.demand.sla_s * 1e3},    {"served_before_rps", a.change.served_before_rps},
+              {"served_rps", a.change.served_rps}, {"most_rps", a.best.bound_rps}};
   for (std::size_t k = 0; k < q.profiles.size(); ++k)
     out["sizes"].push_back({{"profile", q.host.geometry.profiles[q.profiles[k]].name},
                             {"knee_batch", a.paris.knee_batch[k]},
@@ -241,12 +240,12 @@ nlohmann::ordered_json to_json(const Question& q, const Answer& a) {
                             {"instances", a.change.counts[k]}});
   for (std::size_t g = 0; g < q.host.gpus.size(); ++g) {
     const auto place = [&](const MigPlacement& p) {
-      return nlohmann::ordered_json{{"profile", q.host.geometry.profiles[p.profile].name}, {"start", p.start}};
+      return Json{{"profile", q.host.geometry.profiles[p.profile].name}, {"start", p.start}};
     };
-    nlohmann::ordered_json gpu = {{"index", q.host.gpus[g].index},
-                                  {"kept", nlohmann::ordered_json::array()},
-                                  {"destroyed", nlohmann::ordered_json::array()},
-                                  {"created", nlohmann::ordered_json::array()}};
+    Json gpu = {{"index", q.host.gpus[g].index},
+                {"kept", Json::array()},
+                {"destroyed", Json::array()},
+                {"created", Json::array()}};
     for (const MigInstance& i : a.change.gpus[g].kept) gpu["kept"].push_back(place(i.placement));
     for (const MigInstance& i : a.change.gpus[g].destroyed) {
       gpu["destroyed"].push_back(place(i.placement));

@@ -1,6 +1,5 @@
 // leat-plan plan: applications, a host and profiles in; a plan out, with what it proves and what would change it.
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "planner/application_io.h"
@@ -10,6 +9,7 @@
 #include "planner/profile_io.h"
 #include "planner/text_file.h"
 #include "tools/cli/command.h"
+#include "tools/json/json.h"
 
 namespace leat::planner {
 namespace {
@@ -78,8 +78,6 @@ constexpr cli::Command kCommand = {
         "exit status is 1.",
     .options = kOptions,
     .exit_status = "0: a plan; 1: no plan meets an SLO or carries the rates; 2: bad input"};
-
-using Json = nlohmann::ordered_json;
 
 Goal goal_of(const std::string& word) {
   return word == "partitions" ? Goal::partitions

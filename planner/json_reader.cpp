@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <sstream>
 // Every file of a program must include toml++ with the same setting: parts of it have one name under both.
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
 #include "planner/toml_text.h"
+#include "tools/json/json.h"
 
 namespace leat::planner {
 namespace {
@@ -22,22 +22,20 @@ std::string plain(double value) {
 // "line 3, column 7" of a byte offset.
 std::string place(std::string_view text, std::size_t offset) {
   offset = std::min(offset, text.size());
-  const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(offset), '\n');
-  const std::size_t start = text.rfind('\n', offset == 0 ? 0 : offset - 1);
-  const std::size_t column = start == std::string_view::npos ? offset : offset - start;
-  return "line " + std::to_string(line) + ", column " + std::to_string(std::max<std::size_t>(column, 1));
+  const std::string_view before = text.substr(0, offset);
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const std::size_t column = offset - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
+  return "line " + std::to_string(line) + ", column " + std::to_string(column);
 }
 
 }  // namespace
 
-JsonDocument::JsonDocument(std::string name, std::string_view text)
-    : name_(std::move(name)), root_(std::make_unique<nlohmann::json>()) {
-  try {
-    *root_ = nlohmann::json::parse(text);
-  } catch (const nlohmann::json::parse_error& e) {
-    error_ = name_ + ": " + place(text, e.byte) + ": not valid JSON; correct the syntax there";
-  } catch (const nlohmann::json::exception&) {
-    error_ = name_ + ": not valid JSON (a number is out of range); correct it";
+JsonDocument::JsonDocument(std::string name, std::string_view text) : name_(std::move(name)) {
+  JsonError why("");
+  if (auto json = Json::try_parse(text, &why)) {
+    root_ = *std::move(json);
+  } else {
+    error_ = name_ + ": " + place(text, why.byte) + ": not valid JSON; correct the syntax there";
   }
 }
 
@@ -63,7 +61,7 @@ std::unique_ptr<JsonDocument> JsonDocument::from_toml(std::string name, std::str
   return document;
 }
 
-JsonCursor JsonDocument::root() { return {this, failed() ? nullptr : root_.get(), ""}; }
+JsonCursor JsonDocument::root() { return {this, failed() ? nullptr : &root_, ""}; }
 
 void JsonCursor::fail(const std::string& what) const {
   if (document_->error_.empty()) {
@@ -72,7 +70,7 @@ void JsonCursor::fail(const std::string& what) const {
 }
 
 bool JsonCursor::has(std::string_view key) const {
-  return node_ != nullptr && node_->is_object() && node_->contains(std::string(key));
+  return node_ != nullptr && node_->is_object() && node_->contains(key);
 }
 
 JsonCursor JsonCursor::at(std::string_view key) const {
@@ -82,8 +80,7 @@ JsonCursor JsonCursor::at(std::string_view key) const {
     fail("must be a table of keys");
     return {document_, nullptr, path};
   }
-  const auto it = node_->find(std::string(key));
-  if (it != node_->end()) return {document_, &*it, path};
+  if (const Json* const found = node_->find(key)) return {document_, found, path};
   JsonCursor missing(document_, nullptr, path);
   missing.fail("missing; add it");
   return missing;
@@ -119,10 +116,7 @@ double JsonCursor::number(double least, double most) const {
 
 std::int64_t JsonCursor::integer(std::int64_t least, std::int64_t most) const {
   if (node_ == nullptr) return least;
-  const bool fits =
-      node_->is_number_integer() &&
-      !(node_->is_number_unsigned() && node_->get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX));
-  if (!fits) {
+  if (!node_->is_integer()) {
     fail("must be a whole number");
     return least;
   }
@@ -169,11 +163,11 @@ std::string JsonCursor::text_or(std::string_view key, std::string_view otherwise
 void JsonCursor::only(std::initializer_list<std::string_view> keys) const {
   if (node_ == nullptr) return;
   if (!node_->is_object()) return fail("must be a table of keys");
-  for (auto it = node_->begin(); it != node_->end(); ++it) {
-    if (std::find(keys.begin(), keys.end(), it.key()) != keys.end()) continue;
+  for (const auto& [name, value] : node_->items()) {
+    if (std::find(keys.begin(), keys.end(), name) != keys.end()) continue;
     std::string known;
     for (const auto key : keys) known += (known.empty() ? "" : ", ") + std::string(key);
-    return fail("unknown key '" + it.key() + "'; known here: " + known);
+    return fail("unknown key '" + name + "'; known here: " + known);
   }
 }
 

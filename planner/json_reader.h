@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "leat/result.hpp"
+#include "tools/json/json.h"
 
 namespace leat::planner {
 
@@ -39,10 +39,10 @@ class JsonCursor {
 
  private:
   friend class JsonDocument;
-  JsonCursor(JsonDocument* document, const nlohmann::json* node, std::string path)
+  JsonCursor(JsonDocument* document, const Json* node, std::string path)
       : document_(document), node_(node), path_(std::move(path)) {}
   JsonDocument* document_;
-  const nlohmann::json* node_;  // null after an error
+  const Json* node_;  // null after an error
   std::string path_;
 };
 
@@ -64,7 +64,7 @@ class JsonDocument {
   friend class JsonCursor;
   std::string name_;
   std::string error_;
-  std::unique_ptr<nlohmann::json> root_;
+  Json root_;
 };
 
 }  // namespace leat::planner

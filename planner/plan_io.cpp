@@ -1,18 +1,18 @@
 #include "planner/plan_io.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "planner/application_io.h"
 #include "planner/json_reader.h"
 #include "planner/text_file.h"
+#include "tools/json/json.h"
 
 namespace leat::planner {
 namespace {
 
-using Json = nlohmann::ordered_json;
 constexpr const char* kSchema = "leat-plan/1";
 constexpr std::int64_t kMany = 1'000'000'000;
 constexpr double kHuge = 1e15;

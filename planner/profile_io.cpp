@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "planner/json_reader.h"
 #include "planner/ppipe_csv.h"
 #include "planner/text_file.h"
+#include "tools/json/json.h"
 
 namespace leat::planner {
 namespace {
 
-using Json = nlohmann::ordered_json;
 constexpr const char* kSchema = "leat-profile/1";
 
 Latency latency_from(const JsonCursor& c) {

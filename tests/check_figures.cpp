@@ -3,7 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <nlohmann/json.hpp>
+
+#include "tools/json/json.h"
 
 namespace {
 
@@ -15,9 +16,9 @@ void expect(bool good, const std::string& text) {
   ++faults;
 }
 
-std::uint64_t count(const nlohmann::json& row, const char* key) { return row.at(key).get<std::uint64_t>(); }
+std::uint64_t count(const leat::Json& row, const char* key) { return row.at(key).get<std::uint64_t>(); }
 
-void check_ledger(const nlohmann::json& row, const std::string& name) {
+void check_ledger(const leat::Json& row, const std::string& name) {
   std::uint64_t sum = 0;
   for (const char* key : {"completed", "late", "dropped", "failed", "rejected", "in_flight"}) sum += count(row, key);
   expect(sum == count(row, "submitted"),
@@ -42,7 +43,7 @@ int main(int argc, char** argv) {
   if (argc != 3) return 2;
   try {
     std::ifstream file(argv[1]);
-    const auto json = nlohmann::json::parse(file);
+    const auto json = leat::Json::parse(std::string(std::istreambuf_iterator<char>(file), {}));
     check_ledger(json.at("total"), "total");
     expect(json.at("streams").size() == std::strtoul(argv[2], nullptr, 10),
            "the number of streams is " + std::to_string(json.at("streams").size()));

@@ -14,12 +14,12 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
 
 #include "engine/exec/checksum.h"
 #include "shm/src/protocol.h"
+#include "tools/json/json.h"
 
 extern char** environ;
 
@@ -158,7 +158,7 @@ std::vector<pid_t> Leatd::workers() const {
   std::vector<pid_t> out;
   const std::string text = status_json();
   if (text.empty()) return out;
-  const auto status = nlohmann::json::parse(text);
+  const auto status = Json::parse(text);
   for (const auto& p : status.at("partitions")) out.push_back(p.at("state") == "up" ? p.at("pid").get<pid_t>() : 0);
   return out;
 }

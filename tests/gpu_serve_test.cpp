@@ -7,17 +7,16 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "cuda/fake/state.h"
 #include "tests/daemon_fixture.h"
 #include "tests/shapes_answers.h"
+#include "tools/json/json.h"
 
 namespace leat::test {
 namespace {
 
-using nlohmann::json;
 using shm::EdgeCounter;
 using shm::RecordKind;
 using shm::StreamCounter;
@@ -64,7 +63,7 @@ std::string partition(const std::string& name, const std::string& kind, unsigned
 struct Split {
   ScratchFolder folder;
   std::string profiles = folder.path() + "/profiles";
-  json plan;
+  Json plan;
 
   Split() {
     std::filesystem::create_directory(profiles);
@@ -76,44 +75,45 @@ struct Split {
                      60s);
       EXPECT_EQ(e.status, 0) << e.err;
     }
-    const json profile = json::parse(text_of(profiles + "/detect.json"));
+    const Json profile = Json::parse(text_of(profiles + "/detect.json"));
     const auto bytes = profile.at("boundary_bytes");
-    json latency = json::array();
+    Json latency = Json::array();
     for (int b = 1; b <= 4; ++b)
       latency.push_back({{"p50_ns", 8'000'000 * b}, {"p99_ns", 10'000'000 * b}, {"samples", 9}});
-    const auto stage = [&](int first, int end, json pool, std::int64_t transfer) {
-      return json{{"first_block", first},
+    const auto stage = [&](int first, int end, Json pool, std::int64_t transfer) {
+      return Json{{"first_block", first},
                   {"end_block", end},
                   {"pool", pool},
                   {"transfer_bytes", transfer},
                   {"latency_by_batch", latency}};
     };
-    const auto route = [](int module, json stages) {
-      return json{{"application", 0}, {"module", module}, {"batch", 4}, {"rate_rps", 50}, {"stages", stages}};
+    const auto route = [](int module, Json stages) {
+      return Json{{"application", 0}, {"module", module}, {"batch", 4}, {"rate_rps", 50}, {"stages", stages}};
     };
-    plan = {
-        {"schema", "leat-plan/1"},
-        {"applications",
-         {{{"name", "shapes"},
-           {"slo_ns", 200'000'000},
-           {"rate_rps", 10},
-           {"weight", 1},
-           {"module",
-            {{{"name", "detect"}, {"model", "detect"}},
-             {{"name", "classify"},
-              {"model", "classify"},
-              {"after", {"detect"}},
-              {"items_per_request", 9},
-              {"fan_out_cap", 16}}}}}}},
-        {"partitions", json::array()},
-        {"hosts", json::array()},
-        {"routes", {route(0, {stage(0, 1, {0}, bytes[0]), stage(1, 3, {1}, 0)}), route(1, {stage(0, 2, {0, 1}, 0)})}},
-        {"budget_ns", json::array()},
-        {"certificate",
-         {{"objective", 1}, {"upper_bound", 1}, {"gap", 0}, {"binding", ""}, {"method", ""}, {"seconds", 0}}}};
+    plan = {{"schema", "leat-plan/1"},
+            {"applications",
+             {{{"name", "shapes"},
+               {"slo_ns", 200'000'000},
+               {"rate_rps", 10},
+               {"weight", 1},
+               {"module",
+                {{{"name", "detect"}, {"model", "detect"}},
+                 {{"name", "classify"},
+                  {"model", "classify"},
+                  {"after", {"detect"}},
+                  {"items_per_request", 9},
+                  {"fan_out_cap", 16}}}}}}},
+            {"partitions", Json::array()},
+            {"hosts", Json::array()},
+            {"routes",
+             {route(0, {stage(0, 1, {0}, bytes[0].get<std::int64_t>()), stage(1, 3, {1}, 0)}),
+              route(1, {stage(0, 2, {0, 1}, 0)})}},
+            {"budget_ns", Json::array()},
+            {"certificate",
+             {{"objective", 1}, {"upper_bound", 1}, {"gap", 0}, {"binding", ""}, {"method", ""}, {"seconds", 0}}}};
   }
   std::string write(const std::string& kind) {
-    plan["partitions"] = json::array();
+    plan["partitions"] = Json::array();
     for (const char* name : {"left", "right"})
       plan["partitions"].push_back({{"name", name},
                                     {"kind", kind},

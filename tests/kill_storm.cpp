@@ -15,7 +15,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
@@ -23,6 +22,7 @@
 #include "tests/daemon_fixture.h"
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
+#include "tools/json/json.h"
 
 extern char** environ;
 
@@ -379,7 +379,7 @@ class Storm {
     std::vector<pid_t> out;
     const std::string text = leatd.status_json();
     if (text.empty()) return out;
-    const auto status = nlohmann::json::parse(text);
+    const auto status = Json::parse(text);
     for (const auto& p : status.at("partitions")) out.push_back(p.at("pid").get<pid_t>());
     return out;
   }
@@ -451,12 +451,12 @@ void print(bool as_json, bool passed) {
   const double median = f.back_ms.empty() ? 0 : f.back_ms[f.back_ms.size() / 2];
   const double worst = f.back_ms.empty() ? 0 : f.back_ms.back();
   if (as_json) {
-    const nlohmann::json out = {{"seed", g_settings.seed},
-                                {"passed", passed},
-                                {"seconds", f.seconds},
-                                {"kills", {{"clients", f.clients}, {"workers", f.workers}, {"daemons", f.daemons}}},
-                                {"answers", f.answers},
-                                {"worker_back_ms", {{"p50", median}, {"max", worst}, {"samples", f.back_ms.size()}}}};
+    const Json out = {{"seed", g_settings.seed},
+                      {"passed", passed},
+                      {"seconds", f.seconds},
+                      {"kills", {{"clients", f.clients}, {"workers", f.workers}, {"daemons", f.daemons}}},
+                      {"answers", f.answers},
+                      {"worker_back_ms", {{"p50", median}, {"max", worst}, {"samples", f.back_ms.size()}}}};
     std::printf("%s\n", out.dump(2).c_str());
     return;
   }

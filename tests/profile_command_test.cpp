@@ -11,11 +11,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "engine/exec/test_models.h"
 #include "planner/profile_io.h"
 #include "tests/daemon_fixture.h"
+#include "tools/json/json.h"
 
 namespace leat::test {
 namespace {
@@ -117,15 +117,16 @@ TEST(LeatProfile, SaysItInJsonAndVerifies) {
   const Exit e = leat({"profile", model, "-o", folder.path() + "/m.json", "--blocks", "2", "--group", "bytes",
                        "--balance", "3", "--batches", "2", "--samples", "5", "--verify", "--json"});
   ASSERT_EQ(e.status, 0) << e.err;
-  const auto json = nlohmann::json::parse(e.err.substr(e.err.find('{')), nullptr, false);
-  ASSERT_FALSE(json.is_discarded()) << e.err;
+  const auto parsed = Json::try_parse(e.err.substr(e.err.find('{')));
+  ASSERT_TRUE(parsed) << e.err;
+  const Json& json = *parsed;
   EXPECT_EQ(json["model"], "m");
   EXPECT_GE(json["segment_ns"].size(), 2u);
   EXPECT_EQ(json["rows"].size(), 2u) << "batch 1 is always measured";
   EXPECT_EQ(json["rows"][1]["block_p50_ns"].size(), 2u);
-  EXPECT_GE(json["rows"][0]["imbalance"], 1.0);
-  EXPECT_LE(json["verified"]["difference"], 1e-4);
-  EXPECT_LE(json["verified"]["difference_random_weights"], 1e-4);
+  EXPECT_GE(json["rows"][0]["imbalance"].get<double>(), 1.0);
+  EXPECT_LE(json["verified"]["difference"].get<double>(), 1e-4);
+  EXPECT_LE(json["verified"]["difference_random_weights"].get<double>(), 1e-4);
 }
 
 constexpr const char* kApplication = R"([[application]]
@@ -213,7 +214,7 @@ TEST(LeatProfile, BlocksArePlannedByTheirNumbers) {
                              folder.write("host.json", kHost), "--profiles", profiles, "-o", plan});
   ASSERT_EQ(planned.status, 0) << planned.err;
   EXPECT_EQ(run_to_end({LEAT_PLAN_BINARY, "check", plan, "--profiles", profiles}, 20s).status, 0);
-  const auto json = nlohmann::json::parse(text_of(plan));
+  const auto json = Json::parse(text_of(plan));
   const auto profile = planner::read_profile(profiles + "/detect.json");
   ASSERT_TRUE(profile.ok()) << profile.error();
   EXPECT_THAT(profile->provenance.method,

@@ -11,16 +11,15 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "tests/daemon_fixture.h"
 #include "tests/executors/misbehaving.h"
+#include "tools/json/json.h"
 
 namespace leat::test {
 namespace {
 
 using namespace std::chrono_literals;
-using nlohmann::json;
 using shm::StreamCounter;
 
 constexpr const char* kRefused[] = {"open_socket", "write_file", "remove_file", "start_program",
@@ -102,7 +101,7 @@ slo_ms = 60000
     EXPECT_EQ(told.outcome, Outcome::failed) << static_cast<int>(what);
     EXPECT_EQ(told.reason, Reason::model_error) << static_cast<int>(what) << " " << name_of(told.reason);
   }
-  json partition() const { return json::parse(leatd_.status_json()).at("partitions")[0]; }
+  Json partition() const { return Json::parse(leatd_.status_json()).at("partitions")[0]; }
   Leatd& leatd() { return leatd_; }
   std::string file() const { return folder_.path() + "/made"; }
 
@@ -268,7 +267,7 @@ slo_ms = 60000
         EXPECT_EQ(answer->outcome(), Outcome::completed) << name_of(answer->reason());
       }
     }
-    EXPECT_EQ(json::parse(leatd.status_json()).at("partitions")[0].at("sandbox"), sandbox);
+    EXPECT_EQ(Json::parse(leatd.status_json()).at("partitions")[0].at("sandbox"), sandbox);
     EXPECT_EQ(leatd.stop(), 0) << leatd.log();
   }
 }

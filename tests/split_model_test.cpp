@@ -8,16 +8,15 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "tests/daemon_fixture.h"
 #include "tests/shapes_answers.h"
+#include "tools/json/json.h"
 
 namespace leat::test {
 namespace {
 
 using namespace std::chrono_literals;
-using nlohmann::json;
 
 constexpr const char* kApplication = R"([[application]]
 name = "shapes"
@@ -49,11 +48,11 @@ std::string shapes_on_three(const std::string& more, const std::string& profiles
 }
 
 // The plan with the module behind the detector in two stages as well: one task a detection.
-json with_classify_split(json plan) {
-  for (json& route : plan["routes"]) {
+Json with_classify_split(Json plan) {
+  for (Json& route : plan["routes"]) {
     if (route["module"] != 1) continue;
-    json first = route["stages"][0], last = first;
-    for (json& l : first["latency_by_batch"]) l["p50_ns"] = l["p99_ns"] = l["p99_ns"].get<std::int64_t>() / 2 + 1;
+    Json first = route["stages"][0], last = first;
+    for (Json& l : first["latency_by_batch"]) l["p50_ns"] = l["p99_ns"] = l["p99_ns"].get<std::int64_t>() / 2 + 1;
     last["latency_by_batch"] = first["latency_by_batch"];
     first["end_block"] = last["first_block"] = 1;
     first["transfer_bytes"] = 8192;
@@ -76,20 +75,20 @@ TEST(SplitModel, AnswersAsTheWholeModel) {
     ASSERT_NO_FATAL_FAILURE(leat({"profile", LEAT_MODELS "/" + model + ".onnx", "--config", LEAT_MODELS "/shapes.toml",
                                   "--frame", "640x360", "-o", profiles + "/" + model + ".json", "--blocks",
                                   model == "detect" ? "3" : "2", "--batches", "1,2,4", "--samples", "5"}));
-  const json profile = json::parse(text_of(profiles + "/detect.json"));
+  const Json profile = Json::parse(text_of(profiles + "/detect.json"));
   std::int64_t whole_bytes = 0, largest = 0;
-  for (const json& b : profile.at("block_memory_bytes")) {
+  for (const Json& b : profile.at("block_memory_bytes")) {
     whole_bytes += b.get<std::int64_t>();
     largest = std::max(largest, b.get<std::int64_t>());
   }
   ASSERT_LT(largest + 1, whole_bytes);
-  json host = {{"schema", "leat-host/1"}, {"partitions", json::array()}};
+  Json host = {{"schema", "leat-host/1"}, {"partitions", Json::array()}};
   for (const char* name : {"left", "right", "third"})
     host["partitions"].push_back(
         {{"name", name}, {"kind", "cpu"}, {"class", "cpu:1"}, {"memory_bytes", (largest + whole_bytes) / 2}});
   ASSERT_NO_FATAL_FAILURE(leat({"plan", "--application", folder.write("app.toml", kApplication), "--host",
                                 folder.write("host.json", host.dump()), "--profiles", profiles, "-o", plan}));
-  json planned = json::parse(text_of(plan));
+  Json planned = Json::parse(text_of(plan));
   std::size_t split_route = planned.at("routes").size();
   for (std::size_t r = 0; r < planned.at("routes").size(); ++r)
     if (planned["routes"][r]["stages"].size() > 1) split_route = r;

@@ -4,16 +4,15 @@
 #include <signal.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "engine/exec/checksum.h"
 #include "tests/daemon_fixture.h"
+#include "tools/json/json.h"
 
 namespace leat::test {
 namespace {
 
 using namespace std::chrono_literals;
-using nlohmann::json;
 using shm::EdgeCounter;
 using shm::RecordKind;
 using shm::StreamCounter;
@@ -27,11 +26,11 @@ struct Shape {
   std::int64_t slo_ms = 1000;
 };
 
-json plan_of(const Shape& shape) {
+Json plan_of(const Shape& shape) {
   const auto [stages, width, fixed_ms, last_ms, slo_ms] = shape;
-  json partitions = json::array(), list = json::array();
+  Json partitions = Json::array(), list = Json::array();
   for (std::uint32_t s = 0; s < stages; ++s) {
-    json pool = json::array(), latency = json::array();
+    Json pool = Json::array(), latency = Json::array();
     for (std::uint32_t i = 0; i < width; ++i) {
       pool.push_back(partitions.size());
       partitions.push_back({{"name", "s" + std::to_string(s) + std::to_string(i)},
@@ -62,16 +61,16 @@ json plan_of(const Shape& shape) {
              {"weight", 1},
              {"module", {{{"name", "sum"}, {"model", "sum"}}}}}}},
           {"partitions", partitions},
-          {"hosts", json::array()},
+          {"hosts", Json::array()},
           {"routes", {{{"application", 0}, {"module", 0}, {"batch", kBatch}, {"rate_rps", 100}, {"stages", list}}}},
-          {"budget_ns", json::array()},
+          {"budget_ns", Json::array()},
           {"certificate",
            {{"objective", 100}, {"upper_bound", 100}, {"gap", 0}, {"binding", ""}, {"method", ""}, {"seconds", 0}}}};
 }
 
-std::string config_of(const json& plan, const std::string& plan_path, const std::string& preset) {
+std::string config_of(const Json& plan, const std::string& plan_path, const std::string& preset) {
   std::string text = "[daemon]\nplan = \"" + plan_path + "\"\n[policy]\npreset = \"" + preset + "\"\n";
-  for (const json& p : plan.at("partitions"))
+  for (const Json& p : plan.at("partitions"))
     text += "[[partition]]\nname = " + p.at("name").dump() + "\nclass = " + p.at("class").dump() +
             "\nkind = \"emulated\"\n";
   return text + "[[application]]\nname = \"pipe\"\nslo_ms = " +
@@ -181,7 +180,7 @@ class Pipeline {
  private:
   std::uint32_t stages_;
   ScratchFolder folder_;
-  json plan_;
+  Json plan_;
   Leatd leatd_;
   std::optional<Client> client_;
   std::optional<Stream> stream_;
@@ -319,11 +318,11 @@ TEST(Stages, StatusShowsThem) {
   Pipeline p({.stages = 2, .width = 2, .slo_ms = slo_ms("leat")}, "leat");
   ASSERT_NO_FATAL_FAILURE(p.open());
   ASSERT_NO_FATAL_FAILURE(p.pump(10));
-  const json status = json::parse(p.leatd().status_json());
-  const json& route = status.at("applications")[0].at("modules")[0].at("routes")[0];
-  EXPECT_EQ(route.at("stages")[1].at("partitions"), (json{"s10", "s11"}));
-  EXPECT_EQ(route.at("stages")[1].at("blocks"), (json{1, 2}));
-  const json& edge = status.at("edges")[0];
+  const Json status = Json::parse(p.leatd().status_json());
+  const Json& route = status.at("applications")[0].at("modules")[0].at("routes")[0];
+  EXPECT_EQ(route.at("stages")[1].at("partitions"), (Json{"s10", "s11"}));
+  EXPECT_EQ(route.at("stages")[1].at("blocks"), (Json{1, 2}));
+  const Json& edge = status.at("edges")[0];
   EXPECT_EQ(edge.at("name"), "pipe/sum cut 1");
   EXPECT_EQ(edge.at("item_bytes"), kItemBytes);
   EXPECT_EQ(edge.at("bytes_in_place").get<std::uint64_t>() + edge.at("bytes_copied").get<std::uint64_t>(),

@@ -4,9 +4,9 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "tests/daemon_fixture.h"
+#include "tools/json/json.h"
 #include "tools/scene/scene.h"
 
 namespace leat::test {
@@ -35,14 +35,14 @@ TEST(Try, AnApplicationFindsWhatIsInAPictureAndDrawsIt) {
   const std::string drawn = folder.path() + "/found.png";
   const Exit e = leat({"try", LEAT_SHAPES, picture(folder), "-o", drawn, "--json"});
   ASSERT_EQ(e.status, 0) << e.err;
-  const auto json = nlohmann::json::parse(e.err);
+  const auto json = Json::parse(e.err);
   ASSERT_EQ(json["pictures"].size(), 1U);
   const auto& answer = json["pictures"][0];
   EXPECT_EQ(answer["outcome"], "completed");
   ASSERT_FALSE(answer["detections"].empty());
   EXPECT_EQ(answer["detections"][0]["labels"].size(), 2U) << answer.dump();
   for (const char* part : {"decode", "shapes/detect", "shapes/classify", "answer"})
-    EXPECT_GT(answer["ms"][part], 0.0) << part;
+    EXPECT_GT(answer["ms"][part].get<double>(), 0.0) << part;
   EXPECT_GT(std::filesystem::file_size(drawn), 1000U);
 }
 
@@ -81,7 +81,7 @@ TEST(Serve, PrintsAConfigurationThatIsSound) {
   ASSERT_EQ(printed.status, 0) << printed.err;
   const Exit checked = leat({"check", folder.write("leatd.toml", printed.err), "--json"});
   ASSERT_EQ(checked.status, 0) << checked.err;
-  const auto json = nlohmann::json::parse(checked.err);
+  const auto json = Json::parse(checked.err);
   EXPECT_EQ(json["applications"][0]["name"], "detect");
   EXPECT_EQ(json["applications"][0]["slo_ms"], 250.0);
 }

@@ -2,15 +2,13 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "cuda/driver/driver.h"
 #include "cuda/probe/nvml.h"
+#include "tools/json/json.h"
 
 namespace leat::partitions {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string text_of(const cuda::Uuid& uuid) {
   std::string out = "GPU-";

@@ -1,16 +1,11 @@
 // The JSON form of the report, in both directions, and its schema. docs/gpu-probe.md describes the same fields.
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "cuda/probe/report.h"
+#include "tools/json/json.h"
 
 namespace leat::probe {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-// Notes may quote what a driver or a daemon printed; bytes that are no UTF-8 must not cost the report.
-constexpr auto kReplace = Json::error_handler_t::replace;
 
 Json json_of(const Summary& s) {
   return {{"n", s.count}, {"min", s.min}, {"p25", s.p25}, {"median", s.median},
@@ -46,21 +41,21 @@ struct Check {
   std::string where;
   std::set<std::string> known = {};
 
-  bool has(const char* field, Json::value_t type, bool required = true) {
+  bool has(const char* field, Json::Type type, bool required = true) {
     known.insert(field);
-    const auto found = object.find(field);
-    if (found == object.end()) {
+    const Json* const found = object.find(field);
+    if (found == nullptr) {
       if (required) problems.push_back(where + ": '" + field + "' is missing");
       return false;
     }
-    const bool both_numbers = type == Json::value_t::number_float && found->is_number();
+    const bool both_numbers = type == Json::Type::real && found->is_number();
     if (found->type() != type && !both_numbers) {
       problems.push_back(where + ": '" + field + "' is a " + found->type_name());
       return false;
     }
     return true;
   }
-  void text(const char* field) { has(field, Json::value_t::string); }
+  void text(const char* field) { has(field, Json::Type::text); }
   void nothing_else() {
     for (const auto& [name, value] : object.items()) {
       if (!known.contains(name)) problems.push_back(where + ": '" + name + "' is unknown");
@@ -72,12 +67,12 @@ void check_spread(std::vector<std::string>& problems, const Json& spread, const 
   Check check{problems, spread, where + ".spread"};
   double last = -1e300;
   for (const char* field : {"min", "p25", "median", "p75", "max"}) {
-    if (!check.has(field, Json::value_t::number_float)) return;
+    if (!check.has(field, Json::Type::real)) return;
     if (spread[field].get<double>() < last) problems.push_back(check.where + ": '" + field + "' is out of order");
     last = spread[field].get<double>();
   }
-  check.has("p99", Json::value_t::number_float);
-  check.has("n", Json::value_t::number_unsigned);
+  check.has("p99", Json::Type::real);
+  check.has("n", Json::Type::integer);
   check.nothing_else();
 }
 
@@ -88,19 +83,19 @@ void check_answer(std::vector<std::string>& problems, const Json& answer, const 
   }
   Check check{problems, answer, where};
   for (const char* field : {"group", "id", "question", "text", "how", "note", "device"}) check.text(field);
-  if (check.has("conditions", Json::value_t::object)) {
+  if (check.has("conditions", Json::Type::object)) {
     for (const auto& [name, value] : answer["conditions"].items()) {
       if (!value.is_string()) problems.push_back(where + ".conditions: '" + name + "' is not text");
     }
   }
-  const bool is_number = check.has("answer", Json::value_t::string) && answer["answer"] == "number";
+  const bool is_number = check.has("answer", Json::Type::text) && answer["answer"] == "number";
   if (answer.contains("answer") && answer["answer"].is_string() &&
       !verdict_named(answer["answer"].get<std::string>())) {
     problems.push_back(where + ": answer '" + answer["answer"].get<std::string>() + "' is unknown");
   }
-  check.has("value", Json::value_t::number_float, is_number);
-  check.has("unit", Json::value_t::string, is_number);
-  if (check.has("spread", Json::value_t::object, is_number)) check_spread(problems, answer["spread"], where);
+  check.has("value", Json::Type::real, is_number);
+  check.has("unit", Json::Type::text, is_number);
+  if (check.has("spread", Json::Type::object, is_number)) check_spread(problems, answer["spread"], where);
   check.nothing_else();
 }
 
@@ -115,7 +110,7 @@ void check_unique(std::vector<std::string>& problems, const Json& answers) {
 
 }  // namespace
 
-std::string to_json(const Answer& answer) { return json_of(answer).dump(-1, ' ', false, kReplace); }
+std::string to_json(const Answer& answer) { return json_of(answer).dump(); }
 
 std::string to_json(const Report& report) {
   Json devices = Json::array();
@@ -138,7 +133,7 @@ std::string to_json(const Report& report) {
                      {"problem", report.problem},
                      {"counts", counts},
                      {"answers", answers}};
-  return json.dump(1, ' ', false, kReplace) + "\n";
+  return json.dump(1) + "\n";
 }
 
 Result<Answer> answer_from_json(std::string_view text) {
@@ -159,24 +154,25 @@ Result<Answer> answer_from_json(std::string_view text) {
                   .device = json.at("device").get<std::string>()};
     if (json.contains("spread")) answer.number = summary_of(json.at("spread"));
     return answer;
-  } catch (const nlohmann::json::exception& problem) {
+  } catch (const JsonError& problem) {
     return Error{std::string("answer: ") + problem.what()};
   }
 }
 
 std::vector<std::string> schema_problems(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) return {"not JSON"};
+  const auto parsed = Json::try_parse(text);
+  if (!parsed) return {"not JSON"};
+  const Json& json = *parsed;
   if (!json.is_object()) return {"not an object"};
   std::vector<std::string> problems;
   Check check{problems, json, "report"};
-  check.has("leat_gpu_probe", Json::value_t::number_unsigned);
+  check.has("leat_gpu_probe", Json::Type::integer);
   if (json.value("leat_gpu_probe", Json(0)) != Json(kReportVersion)) problems.push_back("report: another version");
   for (const char* field : {"started_utc", "host", "driver", "cuda_driver", "cuda_build", "problem"}) check.text(field);
-  check.has("duration_s", Json::value_t::number_float);
-  check.has("quick", Json::value_t::boolean);
-  check.has("counts", Json::value_t::object);
-  if (check.has("devices", Json::value_t::array)) {
+  check.has("duration_s", Json::Type::real);
+  check.has("quick", Json::Type::boolean);
+  check.has("counts", Json::Type::object);
+  if (check.has("devices", Json::Type::array)) {
     for (const Json& device : json["devices"]) {
       Check inner{problems, device, "device"};
       inner.text("uuid");
@@ -184,7 +180,7 @@ std::vector<std::string> schema_problems(std::string_view text) {
       inner.nothing_else();
     }
   }
-  if (check.has("answers", Json::value_t::array)) {
+  if (check.has("answers", Json::Type::array)) {
     for (std::size_t i = 0; i < json["answers"].size(); ++i) {
       check_answer(problems, json["answers"][i], "answers[" + std::to_string(i) + "]");
     }

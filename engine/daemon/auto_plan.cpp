@@ -4,18 +4,16 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "planner/profile_io.h"
 #include "planner/solver_process.h"
 #include "planner/text_file.h"
+#include "tools/json/json.h"
 
 namespace leat::daemon {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
 // A directory that is gone with its owner.
 struct Folder {
   std::string path;

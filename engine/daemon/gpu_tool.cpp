@@ -13,11 +13,11 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "engine/daemon/log.h"
 #include "planner/solver_process.h"
+#include "tools/json/json.h"
 
 extern char** environ;
 
@@ -25,7 +25,6 @@ namespace leat::daemon {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kListLimit{20'000}, kStartLimit{20'000}, kEndLimit{8'000};
@@ -45,26 +44,26 @@ std::string first_line(int fd, milliseconds limit) {
   }
 }
 
-std::string names(const json& gpus) {
+std::string names(const Json& gpus) {
   std::string out;
-  for (const json& g : gpus) {
+  for (const Json& g : gpus) {
     if (!g.at("mig").get<bool>()) out += (out.empty() ? "" : ", ") + g.at("uuid").get<std::string>();
-    for (const json& i : g.at("instances")) out += (out.empty() ? "" : ", ") + i.at("uuid").get<std::string>();
+    for (const Json& i : g.at("instances")) out += (out.empty() ? "" : ", ") + i.at("uuid").get<std::string>();
   }
   return out.empty() ? "none" : out;
 }
 
 // True: it is there.
-bool locate(const json& gpus, GpuConfig& gpu) {
-  for (const json& g : gpus) {
-    const std::string uuid = g.at("uuid");
+bool locate(const Json& gpus, GpuConfig& gpu) {
+  for (const Json& g : gpus) {
+    const auto uuid = g.at("uuid").get<std::string>();
     if (uuid == gpu.uuid && !g.at("mig").get<bool>()) {
-      gpu.multiprocessors = g.at("multiprocessors");
+      g.at("multiprocessors").get_to(gpu.multiprocessors);
       return true;
     }
-    for (const json& i : g.at("instances")) {
+    for (const Json& i : g.at("instances")) {
       if (i.at("uuid") != gpu.uuid) continue;
-      gpu.multiprocessors = i.at("multiprocessors");
+      i.at("multiprocessors").get_to(gpu.multiprocessors);
       gpu.place = uuid + "/" + std::to_string(i.at("gpu_instance").get<unsigned>());
       return true;
     }
@@ -91,12 +90,12 @@ Status locate_gpus(std::vector<PartitionConfig>& partitions) {
   const planner::SolverRun run = planner::run_solver({gpu_tool_path(), "list", "--json"}, kListLimit);
   if (run.end != planner::SolverRun::End::done) return Error{"the GPUs of this host cannot be listed: " + run.message};
   try {
-    const json gpus = json::parse(run.output).at("gpus");
+    const Json gpus = Json::parse(run.output).at("gpus");
     for (PartitionConfig& p : partitions)
       if (!p.gpu.uuid.empty() && !locate(gpus, p.gpu))
         return Error{"partition '" + p.partition.name + "': there is no device " + p.gpu.uuid + " on this host, only " +
                      names(gpus) + "; `leat-gpu list` shows them"};
-  } catch (const json::exception& e) {
+  } catch (const JsonError& e) {
     return Error{std::string("leat-gpu's list cannot be read: ") + e.what() +
                  "; install leatd and leat-gpu of one release"};
   }

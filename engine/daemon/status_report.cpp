@@ -2,30 +2,28 @@
 
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include "engine/worker/affinity.h"
 #include "planner/plan_io.h"
+#include "tools/json/json.h"
 
 namespace leat::daemon {
 
-using nlohmann::json;
 namespace {
 
-json ms_by_batch(const planner::Stage& stage) {
-  json list = json::array();
+Json ms_by_batch(const planner::Stage& stage) {
+  Json list = Json::array();
   for (const auto& l : stage.latency_by_batch) list.push_back(static_cast<double>(l.p50_ns) / 1e6);
   return list;
 }
 
-json names_of(const Deployment& d, const std::vector<std::uint32_t>& partitions) {
-  json list = json::array();
+Json names_of(const Deployment& d, const std::vector<std::uint32_t>& partitions) {
+  Json list = Json::array();
   for (const auto p : partitions) list.push_back(d.partitions[p].partition.name);
   return list;
 }
 
-json stages_of(const Deployment& d, const planner::Route& route) {
-  json list = json::array();
+Json stages_of(const Deployment& d, const planner::Route& route) {
+  Json list = Json::array();
   for (const planner::Stage& s : route.stages) {
     list.push_back({{"blocks", {s.first_block, s.end_block}},
                     {"partitions", names_of(d, s.pool)},
@@ -34,9 +32,9 @@ json stages_of(const Deployment& d, const planner::Route& route) {
   return list;
 }
 
-json edges_of(const StatusFacts& f) {
+Json edges_of(const StatusFacts& f) {
   using shm::EdgeCounter;
-  json list = json::array();
+  Json list = Json::array();
   for (std::uint32_t e = 0; e < f.deployment.edges.size(); ++e) {
     const FeatureEdge& edge = f.deployment.edges[e];
     const shm::Record record = f.board.of(shm::RecordKind::edge, e);
@@ -58,7 +56,7 @@ json edges_of(const StatusFacts& f) {
 
 std::string status_report(const StatusFacts& f) {
   static constexpr const char* kStates[] = {"down", "starting", "up", "lost"};
-  json partitions = json::array();
+  Json partitions = Json::array();
   for (std::uint32_t p = 0; p < f.supervisor.count(); ++p) {
     const auto& partition = f.deployment.partitions[p];
     partitions.push_back({{"name", partition.partition.name},
@@ -73,12 +71,12 @@ std::string status_report(const StatusFacts& f) {
                           {"last_end", f.supervisor.last_end(p)},
                           {"sandbox", worker::name_of(f.supervisor.sandbox(p))}});
   }
-  json applications = json::array();
+  Json applications = Json::array();
   for (std::uint32_t a = 0; a < f.config.applications.size(); ++a) {
     const auto& app = f.config.applications[a];
-    json modules = json::array();
+    Json modules = Json::array();
     for (std::uint32_t m = 0; m < app.modules.size(); ++m) {
-      json latency = json::object(), routes = json::array();
+      Json latency = Json::object(), routes = Json::array();
       for (const auto& r : f.deployment.plan.routes) {
         if (r.application != a || r.module != m) continue;
         if (r.stages.size() > 1)
@@ -97,7 +95,7 @@ std::string status_report(const StatusFacts& f) {
                             {"slo_ms", static_cast<double>(app.application.slo_ns) / 1e6},
                             {"modules", modules}});
   }
-  const json out = {
+  const Json out = {
       {"version", LEAT_VERSION},
       {"pid", getpid()},
       {"phase", f.phase},

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <type_traits>
 
 #include "engine/worker/channel.h"
+#include "tools/json/json.h"
 
 namespace leat::worker {
 namespace {
-
-using nlohmann::json;
 
 constexpr std::int64_t kLongestBatchNs = 3'600'000'000'000;
 
@@ -20,23 +18,24 @@ std::vector<std::byte> packet_of(ControlType type, const void* body, std::size_t
   if (bytes != 0) std::memcpy(packet.data() + sizeof(type), body, bytes);
   return packet;
 }
-std::vector<std::byte> packet_of(ControlType type, const json& body) {
+std::vector<std::byte> packet_of(ControlType type, const Json& body) {
   const std::string text = body.dump();
   return packet_of(type, text.data(), text.size());
 }
 
-json to_json(const std::vector<planner::Latency>& list) {
-  json out = json::array();
+Json to_json(const std::vector<planner::Latency>& list) {
+  Json out = Json::array();
   for (const auto& l : list) out.push_back({l.p50_ns, l.p99_ns, l.samples});
   return out;
 }
-std::vector<planner::Latency> latencies(const json& list) {
+std::vector<planner::Latency> latencies(const Json& list) {
   std::vector<planner::Latency> out;
-  for (const auto& l : list) out.push_back({l.at(0), l.at(1), l.at(2)});
+  for (const auto& l : list)
+    out.push_back({l.at(0).get<std::int64_t>(), l.at(1).get<std::int64_t>(), l.at(2).get<std::uint32_t>()});
   return out;
 }
 
-Sandbox sandbox_of(const json& value) {
+Sandbox sandbox_of(const Json& value) {
   const auto number = value.get<std::uint64_t>();
   return number <= static_cast<std::uint64_t>(Sandbox::off) ? static_cast<Sandbox>(number) : Sandbox::off;
 }
@@ -45,9 +44,9 @@ Sandbox sandbox_of(const json& value) {
 template <class T, class Read>
 Result<T> from_json(const std::vector<std::byte>& packet, const char* what, Read read) {
   try {
-    const auto* text = reinterpret_cast<const char*>(packet.data()) + sizeof(ControlType);
-    return read(json::parse(text, text + (packet.size() - sizeof(ControlType))));
-  } catch (const json::exception& e) {
+    const std::string_view text(reinterpret_cast<const char*>(packet.data()), packet.size());
+    return read(Json::parse(text.substr(sizeof(ControlType))));
+  } catch (const JsonError& e) {
     return Error{std::string("control message '") + what + "' does not parse: " + e.what() +
                  "; install leatd and leat-worker of one release"};
   }
@@ -67,8 +66,10 @@ Result<T> fixed(const std::vector<std::byte>& packet, const char* what) {
 }  // namespace
 
 std::vector<std::byte> encode(const Setup& s) {
-  json modules = json::array();
+  Json modules = Json::array();
   for (const auto& m : s.modules) {
+    Json extra = Json::array();
+    for (const auto& [key, value] : m.extra) extra.push_back({key, value});
     modules.push_back({{"application", m.application},
                        {"name", m.name},
                        {"index", m.index},
@@ -81,14 +82,14 @@ std::vector<std::byte> encode(const Setup& s) {
                        {"batch", m.batch},
                        {"after_fan_out", m.after_fan_out},
                        {"latency_by_batch", to_json(m.latency_by_batch)},
-                       {"extra", m.extra},
+                       {"extra", extra},
                        {"first_block", m.first_block},
                        {"end_block", m.end_block},
                        {"cuts", m.cuts},
                        {"edge_in", m.edge_in},
                        {"edge_out", m.edge_out}});
   }
-  json edges = json::array();
+  Json edges = Json::array();
   for (const auto& e : s.edges)
     edges.push_back({{"edge", e.edge},
                      {"writes", e.writes},
@@ -97,7 +98,7 @@ std::vector<std::byte> encode(const Setup& s) {
                      {"rows", e.spec.rows},
                      {"scrap", e.spec.scrap},
                      {"row_bytes", e.spec.row_bytes}});
-  return packet_of(ControlType::setup, json{{"partition", s.partition},
+  return packet_of(ControlType::setup, Json{{"partition", s.partition},
                                             {"cores", s.cores},
                                             {"threads", s.threads},
                                             {"yields", s.yields},
@@ -115,21 +116,21 @@ std::vector<std::byte> encode(const Setup& s) {
 }
 
 std::vector<std::byte> encode(const Ready& r) {
-  json list = json::array();
+  Json list = Json::array();
   for (const auto& l : r.latency_by_batch) list.push_back(to_json(l));
-  json parts = json::array(), tensors = json::array();
+  Json parts = Json::array(), tensors = Json::array();
   for (const auto& module : r.parts) {
-    json of_module = json::array();
+    Json of_module = Json::array();
     for (const exec::PartSpec& p : module)
       of_module.push_back({p.kind, p.dtype, p.rank, p.dims, p.bytes, p.tail, p.name});
     parts.push_back(of_module);
   }
   for (const auto& module : r.tensors) {
-    json of_module = json::array();
+    Json of_module = Json::array();
     for (const leat_tensor_shape& t : module) of_module.push_back({t.dtype, t.rank, t.dims});
     tensors.push_back(of_module);
   }
-  return packet_of(ControlType::ready, json{{"latency_by_batch", list},
+  return packet_of(ControlType::ready, Json{{"latency_by_batch", list},
                                             {"sandbox", r.sandbox},
                                             {"not_enclosed", r.not_enclosed},
                                             {"parts", parts},
@@ -163,7 +164,7 @@ Result<ControlType> type_of(const std::vector<std::byte>& packet) {
 }
 
 Result<Setup> decode_setup(const std::vector<std::byte>& packet) {
-  return from_json<Setup>(packet, "setup", [](const json& j) {
+  return from_json<Setup>(packet, "setup", [](const Json& j) {
     Setup s;
     j.at("partition").get_to(s.partition);
     j.at("cores").get_to(s.cores);
@@ -172,14 +173,22 @@ Result<Setup> decode_setup(const std::vector<std::byte>& packet) {
     j.at("calibrate").get_to(s.calibrate);
     j.at("user").get_to(s.user);
     s.sandbox = sandbox_of(j.at("sandbox"));
-    const json& device = j.at("device");
-    s.device = {device.at("plugin"), device.at("uuid"), device.at("least"), device.at("most"), device.at("group"), {}};
-    for (const auto& e : j.at("edges"))
-      s.edges.push_back({e.at("edge"),
-                         e.at("writes"),
-                         e.at("device"),
-                         e.at("make"),
-                         {.rows = e.at("rows"), .scrap = e.at("scrap"), .row_bytes = e.at("row_bytes")}});
+    const Json& device = j.at("device");
+    device.at("plugin").get_to(s.device.plugin);
+    device.at("uuid").get_to(s.device.uuid);
+    device.at("least").get_to(s.device.multiprocessors_least);
+    device.at("most").get_to(s.device.multiprocessors_most);
+    device.at("group").get_to(s.device.group);
+    for (const auto& e : j.at("edges")) {
+      auto& out = s.edges.emplace_back();
+      e.at("edge").get_to(out.edge);
+      e.at("writes").get_to(out.writes);
+      e.at("device").get_to(out.device);
+      e.at("make").get_to(out.make);
+      e.at("rows").get_to(out.spec.rows);
+      e.at("scrap").get_to(out.spec.scrap);
+      e.at("row_bytes").get_to(out.spec.row_bytes);
+    }
     for (const auto& m : j.at("modules")) {
       ModuleSetup out;
       m.at("application").get_to(out.application);
@@ -194,7 +203,8 @@ Result<Setup> decode_setup(const std::vector<std::byte>& packet) {
       m.at("batch").get_to(out.batch);
       m.at("after_fan_out").get_to(out.after_fan_out);
       out.latency_by_batch = latencies(m.at("latency_by_batch"));
-      m.at("extra").get_to(out.extra);
+      for (const Json& e : m.at("extra"))
+        out.extra.emplace_back(e.at(0).get<std::string>(), e.at(1).get<std::string>());
       m.at("first_block").get_to(out.first_block);
       m.at("end_block").get_to(out.end_block);
       m.at("cuts").get_to(out.cuts);
@@ -207,7 +217,7 @@ Result<Setup> decode_setup(const std::vector<std::byte>& packet) {
 }
 
 Result<Ready> decode_ready(const std::vector<std::byte>& packet) {
-  return from_json<Ready>(packet, "ready", [](const json& j) -> Result<Ready> {
+  return from_json<Ready>(packet, "ready", [](const Json& j) -> Result<Ready> {
     Ready r;
     for (const auto& l : j.at("latency_by_batch")) r.latency_by_batch.push_back(latencies(l));
     r.sandbox = sandbox_of(j.at("sandbox"));
@@ -221,21 +231,24 @@ Result<Ready> decode_ready(const std::vector<std::byte>& packet) {
     if (!sound) return Error{"its worker reports latencies that cannot be; look at the executors it loads"};
     for (const auto& module : j.at("parts")) {
       r.parts.emplace_back();
-      for (const auto& p : module)
-        r.parts.back().push_back({.kind = p.at(0),
-                                  .dtype = p.at(1),
-                                  .rank = p.at(2),
-                                  .dims = p.at(3),
-                                  .bytes = p.at(4),
-                                  .tail = p.at(5),
-                                  .name = p.at(6)});
+      for (const auto& p : module) {
+        auto& out = r.parts.back().emplace_back();
+        p.at(0).get_to(out.kind);
+        p.at(1).get_to(out.dtype);
+        p.at(2).get_to(out.rank);
+        p.at(3).get_to(out.dims);
+        p.at(4).get_to(out.bytes);
+        p.at(5).get_to(out.tail);
+        p.at(6).get_to(out.name);
+      }
     }
     for (const auto& module : j.at("tensors")) {
       r.tensors.emplace_back();
       for (const auto& t : module) {
-        leat_tensor_shape shape{.dtype = t.at(0), .rank = t.at(1), .dims = {}};
-        for (std::size_t d = 0; d < LEAT_MAX_TENSOR_RANK; ++d) shape.dims[d] = t.at(2).at(d);
-        r.tensors.back().push_back(shape);
+        auto& shape = r.tensors.back().emplace_back();
+        t.at(0).get_to(shape.dtype);
+        t.at(1).get_to(shape.rank);
+        for (std::size_t d = 0; d < LEAT_MAX_TENSOR_RANK; ++d) t.at(2).at(d).get_to(shape.dims[d]);
       }
     }
     j.at("device").get_to(r.device);

@@ -2,7 +2,6 @@
 // what leatd would try before it serves; models are loaded in workers of its own.
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "engine/daemon/config.h"
 #include "engine/daemon/daemon.h"
@@ -11,12 +10,11 @@
 #include "engine/daemon/worker_binary.h"
 #include "engine/worker/affinity.h"
 #include "planner/plan_io.h"
+#include "tools/json/json.h"
 #include "tools/leat/commands.h"
 
 namespace leat::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr cli::Option kOptions[] = {
     {.name = "json", .help = "print what was found as JSON"},

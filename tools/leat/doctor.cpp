@@ -1,7 +1,7 @@
 // leat doctor: is this machine fit to serve, and if not, why and what to do.
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "tools/json/json.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/doctor_checks.h"
 
@@ -29,7 +29,7 @@ constexpr cli::Command kCommand = {
 
 int run(const cli::Arguments& args) {
   bool fault = false;
-  nlohmann::ordered_json findings = nlohmann::ordered_json::array();
+  Json findings = Json::array();
   for (const DoctorCheck check : doctor_checks()) {
     const Finding finding = check();
     fault = fault || finding.health == Health::fault;
@@ -48,7 +48,7 @@ int run(const cli::Arguments& args) {
     std::fflush(stdout);
   }
   if (args.flag("json")) {
-    std::printf("%s\n", nlohmann::ordered_json{{"fit", !fault}, {"findings", findings}}.dump(2).c_str());
+    std::printf("%s\n", Json{{"fit", !fault}, {"findings", findings}}.dump(2).c_str());
   } else {
     std::printf("%s\n", fault ? "This machine cannot serve yet: see the faults above." : "This machine can serve.");
   }

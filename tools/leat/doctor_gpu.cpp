@@ -7,14 +7,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 
+#include "tools/json/json.h"
 #include "tools/leat/library_search.h"
 
 namespace leat::tools {
 namespace {
-
-using Json = nlohmann::json;
 
 Finding note(std::string found, std::string cause, std::string cure) {
   return {.subject = kGpuProbeSubject,
@@ -81,7 +79,7 @@ std::string output_of(const std::string& command) {
 Finding finding_from_probe(std::string_view report) {
   try {
     const Json json = Json::parse(report);
-    if (const std::string problem = json.at("problem"); !problem.empty()) {
+    if (const auto problem = json.at("problem").get<std::string>(); !problem.empty()) {
       return note("could not ask the GPU", problem,
                   "install the driver's libraries of the same version as its kernel module");
     }
@@ -104,7 +102,7 @@ Finding finding_from_probe(std::string_view report) {
       finding.cure = "run leat-gpu-probe for the whole report; is the driver of the same version as its libraries?";
     }
     return finding;
-  } catch (const Json::exception& problem) {
+  } catch (const JsonError& problem) {
     return note("its report cannot be read", problem.what(), "install leat and leat-gpu-probe of the same version");
   }
 }

@@ -1,7 +1,7 @@
 // leat status: what a daemon is and what it serves, as it says itself.
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "tools/json/json.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/top/sample.h"
 #include "tools/leat/top/users.h"
@@ -10,7 +10,6 @@ namespace leat::tools {
 namespace {
 
 using cli::Type;
-using Json = nlohmann::ordered_json;
 
 constexpr cli::Option kOptions[] = {
     {.name = "json", .help = "print everything as JSON"},
@@ -37,15 +36,15 @@ constexpr cli::Command kCommand = {
 
 // The text of a member, whatever its type; "-" when it is not there.
 std::string text_of(const Json& object, const char* key) {
-  const auto it = object.find(key);
-  if (it == object.end() || it->is_null()) return "-";
+  const Json* const it = object.find(key);
+  if (it == nullptr || it->is_null()) return "-";
   return it->is_string() ? it->get<std::string>() : it->dump();
 }
 
 const Json& list_of(const Json& object, const char* key) {
   static const Json kEmpty = Json::array();
-  const auto it = object.find(key);
-  return it != object.end() && it->is_array() ? *it : kEmpty;
+  const Json* const it = object.find(key);
+  return it != nullptr && it->is_array() ? *it : kEmpty;
 }
 
 std::string words_of(const Json& object, const char* key) {
@@ -108,13 +107,13 @@ int run(const cli::Arguments& args) {
   }
   auto text = watch->status_json();
   if (!text.ok()) return cli::fail(kCommand.name, text.error());
-  const Json status = Json::parse(*text, nullptr, false);
-  if (!status.is_object())
+  const auto status = Json::try_parse(*text);
+  if (!status || !status->is_object())
     return cli::fail(kCommand.name, "leatd's answer is not JSON; install the same release of leat and leatd");
   if (args.flag("json")) {
-    std::printf("%s\n", status.dump(2).c_str());
+    std::printf("%s\n", status->dump(2).c_str());
   } else {
-    print(status);
+    print(*status);
   }
   return 0;
 }

@@ -1,19 +1,20 @@
 #include "tools/leat/feed/decoder_place.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "engine/worker/affinity.h"
+#include "tools/json/json.h"
 
 namespace leat::tools {
 
 std::optional<std::vector<std::uint32_t>> partition_cores(const std::string& status) {
-  const auto json = nlohmann::json::parse(status, nullptr, false);
-  if (!json.is_object() || !json.contains("partitions") || !json["partitions"].is_array()) return std::nullopt;
+  const auto json = Json::try_parse(status);
+  const Json* const partitions = json ? json->find("partitions") : nullptr;
+  if (partitions == nullptr || !partitions->is_array()) return std::nullopt;
   std::vector<std::uint32_t> taken;
-  for (const auto& partition : json["partitions"]) {
-    const auto text = partition.is_object() ? partition.find("cores") : partition.end();
-    if (text == partition.end() || !text->is_string() || text->get<std::string>().empty()) continue;
+  for (const Json& partition : *partitions) {
+    const Json* const text = partition.find("cores");
+    if (text == nullptr || !text->is_string() || text->get<std::string>().empty()) continue;
     const auto cores = worker::parse_cores(text->get<std::string>());
     if (!cores.ok()) return std::nullopt;
     taken.insert(taken.end(), cores->begin(), cores->end());

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <numeric>
+
+#include "tools/json/json.h"
 
 namespace leat::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr Outcome kAnswers[] = {Outcome::completed, Outcome::late, Outcome::dropped, Outcome::failed,
                                 Outcome::rejected};

@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <random>
+
+#include "tools/json/json.h"
 
 namespace leat::tools {
 namespace {
@@ -30,7 +31,7 @@ TEST(Ledger, SumsExactlyWhateverTheOrder) {
   EXPECT_EQ(ledger.submitted_count(), 20000U);
   EXPECT_GT(ledger.in_flight(), 1500U);
   const auto json =
-      nlohmann::json::parse(report_json({.streams = {{.name = "a", .ledger = ledger, .seconds = 10}}, .seconds = 10}));
+      Json::parse(report_json({.streams = {{.name = "a", .ledger = ledger, .seconds = 10}}, .seconds = 10}));
   const auto& total = json["total"];
   EXPECT_EQ(total["submitted"].get<std::uint64_t>(),
             total["completed"].get<std::uint64_t>() + total["late"].get<std::uint64_t>() +
@@ -61,7 +62,7 @@ TEST(Ledger, QuantilesAreWithinHalfAPerCent) {
 }
 
 TEST(Report, SaysNullWhereNothingIsKnown) {
-  const auto json = nlohmann::json::parse(report_json({.streams = {{.name = "a", .ledger = {}}}}));
+  const auto json = Json::parse(report_json({.streams = {{.name = "a", .ledger = {}}}}));
   EXPECT_TRUE(json["total"]["latency_ms_p50"].is_null());
   EXPECT_TRUE(json["total"]["goodput_fps"].is_null());
   EXPECT_TRUE(json["bytes_copied_per_frame"].is_null());
@@ -80,9 +81,9 @@ TEST(Report, TableNamesEveryReasonThatOccurred) {
   EXPECT_THAT(table, ::testing::HasSubstr("dropped (superseded): 1"));
   EXPECT_THAT(table, ::testing::HasSubstr("camera"));
   EXPECT_THAT(table, ::testing::HasSubstr("skipped (passed_over): 7"));
-  const auto json = nlohmann::json::parse(report_json({.streams = {{.name = "camera", .ledger = ledger}}}));
+  const auto json = Json::parse(report_json({.streams = {{.name = "camera", .ledger = ledger}}}));
   EXPECT_EQ(json["streams"][0]["skipped"], 8);
-  EXPECT_EQ(json["total"]["skipped_by_reason"], (nlohmann::json{{"hopeless", 1}, {"passed_over", 7}}));
+  EXPECT_EQ(json["total"]["skipped_by_reason"], (Json{{"hopeless", 1}, {"passed_over", 7}}));
   EXPECT_EQ(json["total"]["submitted_past_deadline"], 0);
 }
 

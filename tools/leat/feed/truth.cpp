@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <fstream>
-#include <nlohmann/json.hpp>
+
+#include "tools/json/json.h"
 
 namespace leat::tools {
 namespace {
@@ -14,7 +15,7 @@ std::int32_t index_of(const Names& names, const std::string& name) {
   return static_cast<std::int32_t>(it - names.begin());
 }
 
-scene::Object object_of(const nlohmann::json& json) {
+scene::Object object_of(const Json& json) {
   const auto& box = json.at("box");
   return {.x0 = box.at(0).get<float>(),
           .y0 = box.at(1).get<float>(),
@@ -36,7 +37,7 @@ Result<Truth> load_truth(const std::string& path) {
   for (std::string line; std::getline(file, line);) {
     ++number;
     try {
-      const auto json = nlohmann::json::parse(line);
+      const auto json = Json::parse(line);
       truth.width = json.at("width").get<std::uint32_t>();
       truth.height = json.at("height").get<std::uint32_t>();
       std::vector<scene::Object> objects;

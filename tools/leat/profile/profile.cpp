@@ -2,20 +2,19 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "engine/daemon/config.h"
 #include "engine/exec/module.h"
 #include "engine/worker/affinity.h"
 #include "planner/profile_io.h"
+#include "tools/json/json.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/profile/profiler.h"
 
 namespace leat::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
 constexpr int kBlocksDiffer = 1;
 constexpr double kWideSpread = 0.25;
 constexpr unsigned kMostPixels = 16384;  // of a frame's side

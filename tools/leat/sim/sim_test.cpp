@@ -6,9 +6,9 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tools/json/json.h"
 #include "tools/leat/commands.h"
 
 namespace leat::tools {
@@ -17,7 +17,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
-using Json = nlohmann::json;
 
 class SimCommand : public testing::Test {
  protected:
@@ -143,7 +142,7 @@ TEST_F(SimCommand, JsonAddsUp) {
     EXPECT_LE(run["p50_ms"].get<double>(), run["p99_ms"].get<double>());
     EXPECT_TRUE(run["drained"].get<bool>());
   }
-  EXPECT_GT(j["presets"]["pard"]["in_time"], j["presets"]["naive"]["in_time"]);
+  EXPECT_GT(j["presets"]["pard"]["in_time"].get<double>(), j["presets"]["naive"]["in_time"].get<double>());
 }
 
 TEST_F(SimCommand, AReportIsAFolderOfPictures) {
@@ -196,7 +195,7 @@ TEST_F(SimCommand, AnApplicationFileChangesTheSlo) {
         "[[application]]\nname = 'app'\nslo_ms = 20\n[[application.module]]\nname = 'a'\n[[application.module]]\nname "
         "= 'b'\nafter = ['a']\n");
   ASSERT_EQ(sim({"--application", path("tight.toml"), "--load", "0.2", "--json", "-"}), 0) << err_;
-  EXPECT_LT(Json::parse(out_)["presets"]["leat"]["in_time"], 0.99);
+  EXPECT_LT(Json::parse(out_)["presets"]["leat"]["in_time"].get<double>(), 0.99);
   write("other.toml", "[[application]]\nname = 'app'\nslo_ms = 20\n[[application.module]]\nname = 'a'\n");
   refused({"--application", path("other.toml")}, "other modules than in the plan");
 }

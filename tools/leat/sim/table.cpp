@@ -1,15 +1,13 @@
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "engine/sim/random.h"
+#include "tools/json/json.h"
 #include "tools/leat/sim/results.h"
 
 namespace leat::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 [[gnu::format(printf, 1, 2)]] std::string words(const char* format, ...) {
   char text[256];

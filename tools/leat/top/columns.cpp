@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "tools/json/json.h"
 #include "tools/leat/top/users.h"
 
 namespace leat::tools {
@@ -286,30 +286,29 @@ constexpr Column kUsers[] = {
     {"overload", "", "overload rules allowed", Unit::text, 0, 0, user_rules},
 };
 
-nlohmann::ordered_json row_json(Pane pane, const Window& window, const RecordSnapshot& record) {
-  nlohmann::ordered_json row;
+Json row_json(Pane pane, const Window& window, const RecordSnapshot& record) {
+  Json row;
   const RecordSnapshot* before = earlier(window, record);
   for (const Column& column : columns_of(pane)) {
     const Value value = column.value(window, record, before);
     auto& cell = row[std::string(column.name)];
     if (const auto* number = std::get_if<double>(&value)) {
-      cell =
-          column.unit == Unit::count ? nlohmann::ordered_json(std::llround(*number)) : nlohmann::ordered_json(*number);
+      cell = column.unit == Unit::count ? Json(std::llround(*number)) : Json(*number);
     } else if (const auto* text = std::get_if<std::string>(&value)) {
       cell = *text;
     }
   }
   if (pane == Pane::users) {
-    auto& refusals = row["refusals"] = nlohmann::ordered_json::object();
+    auto& refusals = row["refusals"] = Json::object();
     for (const ReasonCount& r : user_refusals(record)) refusals[std::string(r.name)] = r.count;
-    auto& violations = row["violations"] = nlohmann::ordered_json::object();
+    auto& violations = row["violations"] = Json::object();
     for (const ReasonCount& r : user_violations(record)) violations[std::string(r.name)] = r.count;
   }
   return row;
 }
 
-nlohmann::ordered_json table_json(Pane pane, const Window& window) {
-  auto list = nlohmann::ordered_json::array();
+Json table_json(Pane pane, const Window& window) {
+  auto list = Json::array();
   for (const RecordSnapshot& record : records_of(pane, window.now)) list.push_back(row_json(pane, window, record));
   return list;
 }
@@ -414,14 +413,14 @@ std::vector<ReasonCount> reasons(const Sample& sample) {
 }
 
 std::string top_json(const Window& window) {
-  nlohmann::ordered_json json;
+  Json json;
   json["window_seconds"] = window.seconds();
   for (const Pane pane : {Pane::daemon, Pane::total}) {
     auto& object = json[std::string(name_of(pane))];
     for (const RecordSnapshot& record : records_of(pane, window.now)) object = row_json(pane, window, record);
   }
   if (json["total"].is_object()) {
-    auto& by_reason = json["total"]["reasons"] = nlohmann::ordered_json::object();
+    auto& by_reason = json["total"]["reasons"] = Json::object();
     for (const ReasonCount& reason : reasons(window.now)) by_reason[std::string(reason.name)] = reason.count;
   }
   for (const Pane pane : kTables) json[std::string(name_of(pane))] = table_json(pane, window);

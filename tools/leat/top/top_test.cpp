@@ -2,12 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 
 #include "leat/leat.h"
 #include "shm/src/client_port.h"
+#include "tools/json/json.h"
 #include "tools/leat/top/page.h"
 #include "tools/leat/top/users.h"
 
@@ -168,15 +168,15 @@ TEST(Users, TextAndJsonNameWhoHasWhatAndWhyHeWasRefused) {
   window.now.clients.push_back(client);
   for (RecordSnapshot& stream : window.now.streams) set(stream, shm::StreamCounter::client, 5);
 
-  const auto json = nlohmann::json::parse(users_json(window));
+  const auto json = Json::parse(users_json(window));
   ASSERT_EQ(json.size(), 1u);
   EXPECT_EQ(json[0]["name"], "4000000001") << "a user this host does not know is shown by number";
   EXPECT_EQ(json[0]["sessions"], 3);
   EXPECT_EQ(json[0]["in_flight"], 1) << "of both streams: 0 and 1";
   EXPECT_TRUE(json[0]["max_streams"].is_null()) << "no limit is not a number";
-  EXPECT_EQ(json[0]["refusals"], (nlohmann::json{{"priority", 7}}));
-  EXPECT_EQ(json[0]["violations"], (nlohmann::json{{"bad_slot", 2}}));
-  EXPECT_EQ(json, nlohmann::json::parse(top_json(window))["users"]);
+  EXPECT_EQ(json[0]["refusals"], (Json{{"priority", 7}}));
+  EXPECT_EQ(json[0]["violations"], (Json{{"bad_slot", 2}}));
+  EXPECT_EQ(json, Json::parse(top_json(window))["users"]);
   const std::string text = users_text(window);
   for (const char* words : {"3 of 16 connections", "priority high", "a quarter of the application's", "fifo latest",
                             "refused 7 x priority", "disconnected 2 x bad_slot"})
@@ -211,7 +211,7 @@ TEST(Page, AClientsNameCannotSpeakToTheTerminal) {
 
 TEST(Figures, AreOfTheWindowAndUnknownIsNotZero) {
   const Window window = example(2, 1, 1);
-  const auto json = nlohmann::json::parse(top_json(window));
+  const auto json = Json::parse(top_json(window));
   EXPECT_DOUBLE_EQ(json["window_seconds"].get<double>(), 2);
   EXPECT_EQ(json["daemon"]["pid"], 4321);
   EXPECT_DOUBLE_EQ(json["daemon"]["loops_per_second"].get<double>(), 500);
@@ -224,7 +224,7 @@ TEST(Figures, AreOfTheWindowAndUnknownIsNotZero) {
   EXPECT_DOUBLE_EQ(json["partitions"][0]["busy_percent"].get<double>(), 75);
   EXPECT_EQ(json["total"]["reasons"]["expired"], 14);
   EXPECT_TRUE(json["modules"][0]["tasks_per_second"].is_number());
-  const auto first = nlohmann::json::parse(top_json({.before = {}, .now = window.now}));
+  const auto first = Json::parse(top_json({.before = {}, .now = window.now}));
   EXPECT_TRUE(first["streams"][0]["submitted_per_second"].is_null()) << "one sample gives no rate";
   EXPECT_TRUE(first["streams"][0]["latency_ms_p50"].is_null());
 }
@@ -233,7 +233,7 @@ TEST(Figures, ScreenAndJsonShowTheSame) {
   const Window window = example(3, 1, 1);
   std::string screen;
   for (const Line& line : top_page(window, {}, 40, 300)) screen += line.text + "\n";
-  const auto json = nlohmann::json::parse(top_json(window));
+  const auto json = Json::parse(top_json(window));
   for (const Pane pane : kTables) {
     for (const auto& row : json[std::string(name_of(pane))]) {
       for (const Column& column : columns_of(pane)) {
@@ -248,7 +248,7 @@ TEST(Figures, ScreenAndJsonShowTheSame) {
 TEST(Figures, ARecordBegunAnewHasNoRate) {
   Window window = example(1, 0, 0);
   window.now.streams[0].epoch = 2;
-  EXPECT_TRUE(nlohmann::json::parse(top_json(window))["streams"][0]["submitted_per_second"].is_null());
+  EXPECT_TRUE(Json::parse(top_json(window))["streams"][0]["submitted_per_second"].is_null());
 }
 
 TEST(Keys, SortScrollAndQuit) {

@@ -5,16 +5,14 @@
 #include <cstdio>
 #include <cstring>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "leat/outcome.h"
 #include "leat/result_parts.h"
+#include "tools/json/json.h"
 
 namespace leat::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 double rounded(float value, double unit) { return std::round(static_cast<double>(value) / unit) * unit; }
 
@@ -131,7 +129,7 @@ std::string word(const Json& value) { return value.is_string() ? value.get<std::
 
 }  // namespace
 
-nlohmann::ordered_json answer_json(const leat_answer& answer) {
+Json answer_json(const leat_answer& answer) {
   Json json = {{"outcome", std::string(leat::name_of(static_cast<Outcome>(answer.outcome)))}};
   if (answer.reason != 0) {
     const auto reason = static_cast<Reason>(answer.reason);
@@ -157,7 +155,7 @@ nlohmann::ordered_json answer_json(const leat_answer& answer) {
   return json;
 }
 
-std::string answer_table(const nlohmann::ordered_json& answer) {
+std::string answer_table(const Json& answer) {
   std::string out;
   char line[256];
   if (answer.contains("reason"))

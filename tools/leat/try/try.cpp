@@ -4,12 +4,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
 #include "engine/daemon/config.h"
 #include "leat/client.hpp"
+#include "tools/json/json.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/feed/annotator.h"
 #include "tools/leat/feed/picture_source.h"
@@ -23,7 +23,6 @@
 namespace leat::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 constexpr cli::Option kOptions[] = {
