@@ -5,7 +5,7 @@
 // other partition runs at half speed. Everything runs in the simulator, on the daemon's core.
 #include <cmath>
 #include <cstdio>
-#include <fstream>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <sstream>
@@ -114,6 +114,7 @@ double rate_of(const Cell& c, std::size_t application) {
 
 struct Figures {
   double in_time = 0, invalid = 0;
+  std::vector<double> of_application;  // in time
 };
 
 struct Draw {
@@ -164,7 +165,13 @@ Figures measure(const Draw& d, const core::Policy& policy, std::uint64_t seed, s
   }
   if (off_percent != 0) s.reality = &real;
   const sim::Outcomes out = sim::run(s);
-  return {out.goodput(), out.invalid_rate()};
+  Figures f{out.goodput(), out.invalid_rate(), {}};
+  for (std::size_t a = 0; a < d.streams.size(); ++a) {
+    const core::RequestCounters& c = out.counters.streams[a];
+    f.of_application.push_back(static_cast<double>(c.of(Outcome::completed)) /
+                               static_cast<double>(std::max<std::uint64_t>(1, c.submitted)));
+  }
+  return f;
 }
 
 std::string load_name(double load) {
@@ -172,6 +179,17 @@ std::string load_name(double load) {
   std::snprintf(text, sizeof text, "%.1f", load);
   return text;
 }
+
+// A trace of the folder whose name begins with the word, or the word itself.
+std::string in_folder(const std::string& word, const std::string& folder) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().filename().string().starts_with(word)) return entry.path().string();
+  }
+  return word;
+}
+
+std::string arrivals_name(const std::string& arrivals) { return std::filesystem::path(arrivals).stem().string(); }
 
 std::vector<std::string> split(const std::string& list) {
   std::vector<std::string> out;
@@ -196,7 +214,12 @@ constexpr cli::Option kOptions[] = {
      .type = cli::Type::text,
      .value = "LIST",
      .fallback = "poisson,gamma:1.4",
-     .help = "processes or traces, as 'leat sim' reads them"},
+     .help = "processes or traces, as 'leat sim' reads them, or the beginning of a name in --traces"},
+    {.name = "traces",
+     .type = cli::Type::text,
+     .value = "DIR",
+     .fallback = "../shared/data/traces",
+     .help = "where traces lie that are named without a folder"},
     {.name = "policies",
      .type = cli::Type::text,
      .value = "LIST",
@@ -244,11 +267,54 @@ constexpr cli::Command kCommand = {
     .options = kOptions};
 
 struct Table {
+  bool as_profiled = true;  // no noise, profiles right
   std::vector<core::NamedPolicy> columns;
   std::vector<Cell> cells;
   std::vector<double> bound;
   std::vector<std::vector<Figures>> figures;  // [cell][column]
 };
+
+std::string name_of(const Cell& c) {
+  return std::string(c.pipeline->name) + ", " + std::to_string(c.partitions) + (c.unequal ? " unequal, " : " equal, ") +
+         arrivals_name(c.arrivals) + ", " + load_name(c.load);
+}
+
+// What `leat`, where it is a column, must show in the cells that were run.
+std::vector<bench::Bar> bars(const Table& t) {
+  const auto leat = std::ranges::find(t.columns, "leat", &core::NamedPolicy::name) - t.columns.begin();
+  std::vector<bench::Bar> out;
+  if (leat == static_cast<std::ptrdiff_t>(t.columns.size())) return out;
+  std::vector<double> gaps, invalid;
+  bench::Bar behind{.name = "points behind the best other preset, worst cell", .bar = .2, .at_least = false};
+  for (std::size_t i = 0; i < t.cells.size(); ++i) {
+    const Cell& c = t.cells[i];
+    const Figures& own = t.figures[i][static_cast<std::size_t>(leat)];
+    gaps.push_back(100 * (t.bound[i] - own.in_time));
+    invalid.push_back(100 * own.invalid);
+    for (const Figures& other : t.figures[i]) {
+      if (100 * (other.in_time - own.in_time) <= behind.value) continue;
+      behind.value = 100 * (other.in_time - own.in_time);
+      behind.where = name_of(c);
+    }
+    if (std::string_view(c.pipeline->name) != "lv" || c.partitions != 8 || c.unequal || c.arrivals != "poisson" ||
+        !t.as_profiled)
+      continue;
+    const double bar = c.load <= 1 ? 99.5 : c.load <= 1.2 ? 91 : c.load <= 1.5 ? 73.5 : 55.5;
+    out.push_back({.name = "in time, " + name_of(c), .value = 100 * own.in_time, .bar = bar, .where = {}});
+  }
+  if (t.columns.size() > 1) out.push_back(behind);
+  out.push_back({.name = "points to the bound, mean",
+                 .value = bench::mean(gaps),
+                 .bar = t.as_profiled ? 3.2 : 5,
+                 .at_least = false,
+                 .where = {}});
+  out.push_back({.name = "execution time spent for nothing, %, mean",
+                 .value = bench::mean(invalid),
+                 .bar = t.as_profiled ? .5 : 1,
+                 .at_least = false,
+                 .where = {}});
+  return out;
+}
 
 Json to_json(const Table& t) {
   Json out;
@@ -259,13 +325,14 @@ Json to_json(const Table& t) {
     Json row{{"pipeline", c.pipeline->name},
              {"partitions", c.partitions},
              {"speeds", c.unequal ? "unequal" : "equal"},
-             {"arrivals", c.arrivals},
+             {"arrivals", arrivals_name(c.arrivals)},
              {"load", c.load},
              {"bound", t.bound[i]}};
     for (std::size_t p = 0; p < t.columns.size(); ++p) {
       const Figures& f = t.figures[i][p];
       row["in_time"][t.columns[p].name] = f.in_time;
       row["invalid"][t.columns[p].name] = f.invalid;
+      if (f.of_application.size() > 1) row["in_time_of_application"][t.columns[p].name] = f.of_application;
       gaps[t.columns[p].name].push_back(100 * (t.bound[i] - f.in_time));
       invalid[t.columns[p].name].push_back(100 * f.invalid);
       if (poisson)
@@ -281,6 +348,7 @@ Json to_json(const Table& t) {
     out["gap_points_worst"][p.name] = bench::most(gaps[p.name]);
     out["invalid_percent_mean"][p.name] = bench::mean(invalid[p.name]);
   }
+  out["bars"] = bench::to_json(bars(t));
   return out;
 }
 
@@ -290,7 +358,7 @@ void print(const Table& t) {
   for (std::size_t i = 0; i < t.cells.size(); ++i) {
     const Cell& c = t.cells[i];
     std::printf("\n%-6s %3u %-8s %-14.14s %4.1f   %7.2f", c.pipeline->name, c.partitions,
-                c.unequal ? "unequal" : "equal", c.arrivals.c_str(), c.load, 100 * t.bound[i]);
+                c.unequal ? "unequal" : "equal", arrivals_name(c.arrivals).c_str(), c.load, 100 * t.bound[i]);
     for (const Figures& f : t.figures[i]) std::printf(" %10.2f (%5.2f)", 100 * f.in_time, 100 * f.invalid);
   }
   std::printf("\n");
@@ -300,17 +368,20 @@ void print(const Table& t) {
                 all["gap_points_mean"][p.name].get<double>(), all["gap_points_worst"][p.name].get<double>(),
                 all["invalid_percent_mean"][p.name].get<double>());
   }
+  bench::print(bars(t));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
-  Table table;
+  Table table{.as_profiled = args.integer("noise") == 0 && args.integer("off") == 0};
   Result<std::vector<core::NamedPolicy>> columns = core::read_policies(args.text("policies"));
   if (!columns) return cli::fail(kCommand.name, "--policies: " + columns.error());
   table.columns = std::move(*columns);
   const std::vector<Pipeline> all = pipelines();
+  std::vector<std::string> processes = split(args.text("arrivals"));
+  for (std::string& word : processes) word = in_folder(word, args.text("traces"));
   for (const std::string& name : split(args.text("pipelines"))) {
     const auto found = std::ranges::find_if(all, [&](const Pipeline& p) { return p.name == name; });
     if (found == all.end())
@@ -318,7 +389,7 @@ int main(int argc, char** argv) {
     for (const std::string& n : split(args.text("partitions"))) {
       for (const bool unequal : {false, true}) {
         if (args.text("speeds") == (unequal ? "equal" : "unequal") || (unequal && std::atoi(n.c_str()) < 2)) continue;
-        for (const std::string& arrivals : split(args.text("arrivals"))) {
+        for (const std::string& arrivals : processes) {
           for (const std::string& load : split(args.text("loads"))) {
             const int partitions = std::atoi(n.c_str());
             const double factor = std::atof(load.c_str());

@@ -161,7 +161,7 @@ std::uint32_t Windows::window(const DeadlineQueue& queue, const Way& w, TimeNs s
 }
 
 // A batch may grow by lower levels as long as it would reach the end in three quarters of what its oldest has left: the
-// rest is for waiting on the way.
+// rest is for waiting on the way. (Classes alone need none of it; users' shares do.)
 std::uint32_t Windows::room_below(ServerId s, TimeNs left) const noexcept { return fit(s, left * 3 / 4); }
 
 // The best window of the lane's highest level, and what lower ones add to it.
@@ -206,8 +206,9 @@ Windows::Choice Windows::look(ServerId s, TimeNs start) noexcept {
   return choice;
 }
 
-// Classes come before worth. But what loses nothing by waiting lets a fuller batch of a lower class go first: after it,
-// twice as many of its own as now are still in time.
+// Classes come before worth. But what loses nothing by waiting lets a fuller batch of a lower class go first: after it
+// all that wait now are still in time; and what lies within its user's share keeps room for as many again, so that
+// others' overload costs it nothing.
 Windows::Choice Windows::choose(std::span<const Choice> choices, TimeNs start) const noexcept {
   Choice best;
   for (const Choice& c : choices) best = c.better(best) ? c : best;
@@ -216,7 +217,9 @@ Windows::Choice Windows::choose(std::span<const Choice> choices, TimeNs start) c
     if (c.rank >= best.rank || c.worth <= fuller.worth) continue;
     const TimeNs end = start + way(c.server).steps.front().run(c.total);
     const bool harmless = std::ranges::all_of(choices, [&](const Choice& h) {
-      return h.rank <= c.rank || fit(h.server, h.deadline_ns - end) >= std::min(most(h.server), 2 * h.items);
+      const bool share = h.rank >= 2 * kPriorities && c.rank < 2 * kPriorities;
+      return h.rank <= c.rank ||
+             fit(h.server, h.deadline_ns - end) >= std::min(most(h.server), share ? 2 * h.items : h.items);
     });
     if (harmless) fuller = c;
   }
