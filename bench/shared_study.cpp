@@ -181,6 +181,8 @@ constexpr cli::Command kCommand = {
     .summary = "every module on every partition: requests in time under each preset, and the most that is possible",
     .options = kOptions};
 
+constexpr std::size_t kWholeGrid = 500;  // cells, at least
+
 struct Table {
   bool as_profiled = true;  // no noise, profiles right
   std::vector<core::NamedPolicy> columns;
@@ -218,6 +220,7 @@ std::vector<bench::Bar> bars(const Table& t) {
     out.push_back({.name = "in time, " + name_of(c), .value = 100 * own.in_time, .bar = bar, .where = {}});
   }
   if (t.columns.size() > 1) out.push_back(behind);
+  if (t.as_profiled && t.cells.size() < kWholeGrid) return out;  // means of a part say nothing
   out.push_back({.name = "points to the bound, mean",
                  .value = bench::mean(gaps),
                  .bar = t.as_profiled ? 3.2 : 5,
