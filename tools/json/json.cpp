@@ -22,6 +22,8 @@ Json::Json(std::string text) : value_(std::move(text)) {}
 Json::Json(std::string_view text) : value_(std::string(text)) {}
 Json::Json(Elements elements) : value_(std::move(elements)) {}
 Json::Json(Members members) : value_(std::move(members)) {}
+Json Json::array() { return Json(Elements{}); }
+Json Json::object() { return Json(Members{}); }
 Json::Json(const Json&) = default;
 Json::Json(Json&&) noexcept = default;
 Json& Json::operator=(const Json&) = default;

@@ -62,8 +62,8 @@ class Json {
   Json(const T& container);
   template <class T, std::size_t N>
   requires(!std::is_same_v<T, char>) Json(const T (&values)[N]);
-  static Json array() { return Json(Elements{}); }
-  static Json object() { return Json(Members{}); }
+  static Json array();
+  static Json object();
 
   Json(const Json&);
   Json(Json&&) noexcept;
