@@ -61,6 +61,7 @@ struct Process {
   unsigned context_gpu = 0;
   std::uint32_t epoch = 0;
   Client* client = nullptr;
+  User* user = nullptr;
   std::map<Handle, Memory> memory;
   Handle next_handle = 1;
   std::map<const void*, std::size_t> registered;
@@ -80,15 +81,22 @@ bool lost() {
   if (host().state().fault_pid == ::getpid()) return true;
   return p.client != nullptr && host().state().gpus[p.context_gpu].fault_epoch != p.epoch;
 }
+// Whoever is told so takes what the streams use away.
+bool settled_and_lost() {
+  if (!lost()) return false;
+  fake::Stream::settle();
+  return true;
+}
 #define LEAT_UNLESS_LOST()                                          \
   if (!process().initialised) return ::leat::cuda::kNotInitialized; \
-  if (lost()) return ::leat::cuda::kLaunchFailed
+  if (settled_and_lost()) return ::leat::cuda::kLaunchFailed
 
 std::uint32_t delay() { return host().state().longest_delay_us; }
 
 bool is_client_of_mps() {
   const char* pipe = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
-  return pipe != nullptr && *pipe != '\0' && ::access((std::string(pipe) + "/control").c_str(), F_OK) == 0;
+  return host().state().mps_unreachable == 0 && pipe != nullptr && *pipe != '\0' &&
+         ::access((std::string(pipe) + "/control").c_str(), F_OK) == 0;
 }
 
 // Every device there is: whole GPUs without MIG, and every compute instance with it.
@@ -159,6 +167,20 @@ Status join(unsigned gpu) {
     p.client = room;
     p.epoch = epoch;
     return cuda::kSuccess;
+  });
+}
+
+// Shown by NVML among the device's processes; entries of processes that are gone are taken over.
+void enter(const Visible& device) {
+  host().locked([&] {
+    for (User& u : host().state().gpus[device.gpu].users) {
+      if (u.pid != 0 && (::kill(u.pid, 0) == 0 || errno == EPERM)) continue;
+      u.instance = device.instance;
+      u.compute = device.compute;
+      u.pid = ::getpid();
+      process().user = &u;
+      return;
+    }
   });
 }
 
@@ -246,8 +268,12 @@ LEAT_EXPORT Status cuDeviceGet(Ordinal* device, int ordinal) {
   return kSuccess;
 }
 LEAT_EXPORT Status cuDeviceGetName(char* name, int bytes, Ordinal device) {
-  std::snprintf(name, static_cast<std::size_t>(bytes), "stand-in %s",
-                host().model(process().visible[static_cast<std::size_t>(device)].gpu).name);
+  const Visible& v = process().visible[static_cast<std::size_t>(device)];
+  const Model& model = host().model(v.gpu);
+  const auto* const profile =
+      v.instance == kWhole ? nullptr : find_profile(model, host().state().gpus[v.gpu].instances[v.instance].profile);
+  std::snprintf(name, static_cast<std::size_t>(bytes), "stand-in %s%s%s", model.name, profile ? " MIG " : "",
+                profile ? profile->name : "");
   return kSuccess;
 }
 LEAT_EXPORT Status cuDeviceGetUuid_v2(Uuid* uuid, Ordinal device) {
@@ -287,6 +313,7 @@ LEAT_EXPORT Status cuDevicePrimaryCtxRetain(Context* context, Ordinal device) {
     std::swap(p.visible[0], p.visible[static_cast<std::size_t>(device)]);  // current() is the device in use
     if (p.mps)
       if (const Status status = join(p.context_gpu); status != kSuccess) return status;
+    enter(current());
   }
   ++p.retained;
   *context = reinterpret_cast<Context>(&context_tag);
@@ -295,10 +322,11 @@ LEAT_EXPORT Status cuDevicePrimaryCtxRetain(Context* context, Ordinal device) {
 LEAT_EXPORT Status cuDevicePrimaryCtxRelease_v2(Ordinal) {
   Process& p = process();
   const std::lock_guard lock(p.mutex);
-  if (--p.retained == 0 && p.client != nullptr) {
-    p.client->pid = 0;
-    p.client = nullptr;
-  }
+  if (--p.retained != 0) return kSuccess;
+  if (p.client != nullptr) p.client->pid = 0;
+  if (p.user != nullptr) p.user->pid = 0;
+  p.client = nullptr;
+  p.user = nullptr;
   return kSuccess;
 }
 LEAT_EXPORT Status cuCtxSetCurrent(Context) { return kSuccess; }
@@ -334,7 +362,7 @@ LEAT_EXPORT Status cuEventSynchronize(leat::cuda::Event event) {
   const auto* const e = reinterpret_cast<leat::fake::Event*>(event);
   if (waits_seen++ == wait_to_forget) return kSuccess;
   if (e->stream != nullptr && !e->stream->wait_for(e->ticket)) return kLaunchFailed;
-  return lost() ? kLaunchFailed : kSuccess;
+  return settled_and_lost() ? kLaunchFailed : kSuccess;
 }
 LEAT_EXPORT Status cuLaunchHostFunc(leat::cuda::Stream stream, void (*function)(void*), void* argument) {
   LEAT_UNLESS_LOST();
@@ -418,9 +446,13 @@ LEAT_EXPORT Status cuMemAddressReserve(Address* out, std::size_t bytes, std::siz
   *out = reinterpret_cast<Address>(at);
   return kSuccess;
 }
-LEAT_EXPORT Status cuMemAddressFree(Address at, std::size_t bytes) {
-  return ::munmap(reinterpret_cast<void*>(at), bytes) == 0 ? kSuccess : kInvalidValue;
+LEAT_EXPORT Status cuMemUnmap(Address at, std::size_t bytes) {
+  void* const got = ::mmap(reinterpret_cast<void*>(at), bytes, PROT_NONE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  return got == MAP_FAILED ? kInvalidValue : kSuccess;
 }
+// An address is never given out again, so that work that comes too late faults and does not find something else there.
+LEAT_EXPORT Status cuMemAddressFree(Address at, std::size_t bytes) { return cuMemUnmap(at, bytes); }
 LEAT_EXPORT Status cuMemMap(Address at, std::size_t bytes, std::size_t offset, Handle handle, unsigned long long) {
   LEAT_UNLESS_LOST();
   const std::lock_guard lock(process().mutex);
@@ -429,11 +461,6 @@ LEAT_EXPORT Status cuMemMap(Address at, std::size_t bytes, std::size_t offset, H
   void* const got = ::mmap(reinterpret_cast<void*>(at), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, found->second.fd,
                            static_cast<off_t>(offset));
   return got == MAP_FAILED ? kOutOfMemory : kSuccess;
-}
-LEAT_EXPORT Status cuMemUnmap(Address at, std::size_t bytes) {
-  void* const got = ::mmap(reinterpret_cast<void*>(at), bytes, PROT_NONE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
-  return got == MAP_FAILED ? kInvalidValue : kSuccess;
 }
 LEAT_EXPORT Status cuMemSetAccess(Address at, std::size_t bytes, const AccessDescription* access, std::size_t) {
   if (access->flags != kReadWrite) return kNotSupported;

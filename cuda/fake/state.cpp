@@ -1,10 +1,13 @@
 #include "cuda/fake/state.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -99,21 +102,34 @@ bool Host::fits(unsigned gpu, unsigned profile, unsigned start) const noexcept {
   return same < wanted->count;
 }
 
-bool Host::add_instance(unsigned gpu, unsigned profile, unsigned start) {
+int Host::add_instance(unsigned gpu, unsigned profile, unsigned start, unsigned computes) {
   return locked([&] {
-    if (!fits(gpu, profile, start)) return false;
+    if (!fits(gpu, profile, start)) return -1;
     for (Instance& i : state_->gpus[gpu].instances) {
       if (i.there != 0) continue;
       i.profile = profile;
       i.start = start;
-      i.compute[0].slices = find_profile(model(gpu), profile)->slices;
-      i.compute[0].start = 0;
-      i.compute[0].there = 1;
+      const unsigned slices = find_profile(model(gpu), profile)->slices / std::max(1u, computes);
+      for (unsigned c = 0; c < kMaxCompute; ++c) {
+        i.compute[c].slices = slices;
+        i.compute[c].start = c * slices;
+        i.compute[c].there = c < computes ? 1 : 0;
+      }
       i.there = 1;
-      return true;
+      return static_cast<int>(&i - state_->gpus[gpu].instances);
     }
-    return false;
+    return -1;
   });
+}
+
+std::vector<int> Host::users_of(unsigned gpu, unsigned instance, unsigned compute) const {
+  std::vector<int> out;
+  for (const User& u : state_->gpus[gpu].users) {
+    if (u.pid == 0 || (::kill(u.pid, 0) != 0 && errno != EPERM)) continue;
+    if ((instance == kWhole || u.instance == instance) && (compute == kWhole || u.compute == compute))
+      out.push_back(u.pid);
+  }
+  return out;
 }
 
 }  // namespace leat::fake

@@ -12,12 +12,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cuda/fake/geometry.h"
 
 namespace leat::fake {
 
-inline constexpr unsigned kMaxGpus = 4, kMaxInstances = 8, kMaxCompute = 7, kMaxClients = 48;
+inline constexpr unsigned kMaxGpus = 8, kMaxInstances = 8, kMaxCompute = 7, kMaxClients = 48, kMaxUsers = 64;
 
 struct ComputeInstance {
   std::atomic<std::uint32_t> there, slices, start;
@@ -30,13 +31,17 @@ struct Client {
   std::atomic<std::int32_t> pid;
   std::atomic<std::uint32_t> epoch;
 };
+struct User {  // a process with a context
+  std::atomic<std::int32_t> pid;
+  std::atomic<std::uint32_t> instance, compute;  // 0xff: the whole GPU
+};
 struct Gpu {
   std::uint32_t model;  // index in models()
   std::atomic<std::uint32_t> mig, mig_pending;
   std::atomic<std::uint32_t> fault_epoch;  // of its MPS clients: all of an older epoch are lost
-  std::atomic<std::uint64_t> memory_used;
   Instance instances[kMaxInstances];
   Client clients[kMaxClients];  // of MPS
+  User users[kMaxUsers];
 };
 struct State {
   std::uint32_t magic, gpu_count;
@@ -45,6 +50,8 @@ struct State {
   std::atomic<std::int32_t> fault_pid;          // this process's context is lost, nobody else's
   std::atomic<std::uint32_t> fail_after;        // NVML: the process dies at its n-th change; 0: never
   std::atomic<std::uint32_t> refuse_changes;    // NVML: no permission
+  std::atomic<std::uint32_t>
+      mps_unreachable;  // processes find no daemon whatever their folder holds, and do not say so
   Gpu gpus[kMaxGpus];
 };
 
@@ -68,8 +75,10 @@ class Host {
     const Lock lock(fd_);
     return act();
   }
-  // Adds an instance with one compute instance of all its slices; false: it does not fit there.
-  bool add_instance(unsigned gpu, unsigned profile, unsigned start);
+  // Adds an instance whose slices `computes` compute instances share evenly; its index, -1: it does not fit there.
+  int add_instance(unsigned gpu, unsigned profile, unsigned start, unsigned computes = 1);
+  // Living processes with a context on this instance; 0xff: on any of the GPU.
+  std::vector<int> users_of(unsigned gpu, unsigned instance, unsigned compute = 0xff) const;
   bool fits(unsigned gpu, unsigned profile, unsigned start) const noexcept;
   // A fault of one MPS client of this GPU: all of them are lost.
   void fault_group(unsigned gpu) noexcept { state_->gpus[gpu].fault_epoch.fetch_add(1); }

@@ -2,9 +2,18 @@
 
 #include <time.h>
 
+#include <atomic>
 #include <chrono>
 
 namespace leat::fake {
+namespace {
+std::atomic<int> running{0};  // pieces of work, of all streams; raised before a stream looks whether it is dead
+}
+
+void Stream::settle() {
+  constexpr timespec kLook{0, 50'000};
+  while (running.load() != 0) (void)::nanosleep(&kLook, nullptr);
+}
 
 Stream::Stream(std::uint64_t seed, std::function<std::uint32_t()> longest_us, std::function<bool()> dead)
     : longest_us_(std::move(longest_us)), dead_(std::move(dead)), random_(seed), thread_([this] { run(); }) {}
@@ -34,7 +43,11 @@ bool Stream::wait_for(std::uint64_t ticket) {
   constexpr std::chrono::milliseconds kLook{5};  // a fault of another process rings no bell here
   std::unique_lock lock(mutex_);
   while (!ended_.wait_until(lock, std::chrono::system_clock::now() + kLook, [&] { return done_ >= ticket; }))
-    if (dead_()) return false;
+    if (dead_()) {
+      lock.unlock();
+      settle();
+      return false;
+    }
   return true;
 }
 
@@ -51,7 +64,9 @@ void Stream::run() {
       const timespec pause{us / 1'000'000, us % 1'000'000 * 1000};
       (void)::nanosleep(&pause, nullptr);
     }
+    ++running;
     if (!dead_()) work();
+    --running;
     lock.lock();
     ++done_;
     ended_.notify_all();

@@ -20,6 +20,8 @@ class Stream {
 
   std::uint64_t push(std::function<void()> work);  // its ticket: done when that many pieces have ended
   bool wait_for(std::uint64_t ticket);             // false: dead first, the work will never end
+  // Once dead: returns when no stream of this process touches memory any more.
+  static void settle();
 
  private:
   void run();
