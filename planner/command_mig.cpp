@@ -1,6 +1,9 @@
 // leat-plan mig: which MIG instances the mix of request sizes wants, the commands that would make them, and what they
-// would stop. It changes nothing.
+// would stop. It changes nothing, but for --here --apply, where leat-gpu makes the difference.
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +13,7 @@
 #include "planner/paris.h"
 #include "planner/paris_workloads.h"
 #include "planner/profile_io.h"
+#include "planner/solver_process.h"
 #include "tools/cli/command.h"
 #include "tools/json/json.h"
 
@@ -21,6 +25,8 @@ constexpr cli::Option kOptions[] = {
      .type = cli::Type::path,
      .value = "FILE",
      .help = "host file with the driver's geometry and the instances in force"},
+    {.name = "here", .help = "instead of a file: ask this machine's GPUs, and whether they could be changed so"},
+    {.name = "apply", .help = "with --here: make the change; MIG mode and instances in use stay as they are"},
     {.name = "gpu",
      .type = cli::Type::text,
      .value = "TABLE",
@@ -87,9 +93,10 @@ constexpr cli::Option kOptions[] = {
 };
 constexpr cli::Command kCommand = {
     .name = "leat-plan mig",
-    .summary = "MIG instances for a mix of request sizes; prints, changes nothing (PARIS)",
+    .summary = "MIG instances for a mix of request sizes (PARIS); changes nothing without --apply",
     .options = kOptions,
-    .exit_status = "0: a layout; 1: no layout meets the SLA; 2: bad input"};
+    .see_also = "leat-gpu(1)",
+    .exit_status = "0: a layout; 1: no layout meets the SLA, or --apply ended in the middle; 2: bad input, or refused"};
 
 bool parse_batches(const std::string& text, std::vector<double>& share) {
   double sum = 0;
@@ -148,6 +155,8 @@ Result<std::vector<double>> latencies_of(const Profile& profile, const std::stri
   return out;
 }
 
+constexpr std::chrono::milliseconds kToolLimit{300'000};  // a driver takes seconds for an instance
+
 struct Question {
   MigHost host;
   std::vector<std::uint32_t> profiles;
@@ -202,11 +211,19 @@ Status fill_demand(const cli::Arguments& args, Question& q) {
   return Done{};
 }
 
+Result<MigHost> host_here() {
+  const SolverRun run = run_solver({gpu_tool_path(), "mig"}, kToolLimit);
+  if (run.end != SolverRun::End::done) return Error{run.message};
+  return parse_mig_host(run.output, "leat-gpu mig");
+}
+
 Result<Question> question_of(const cli::Arguments& args) {
   Question q;
-  if (args.given("host") == args.given("gpu")) return Error{"give either --host FILE or --gpu TABLE"};
-  if (args.given("host")) {
-    auto host = read_mig_host(args.text("host"));
+  if (args.given("host") + args.given("gpu") + args.flag("here") != 1)
+    return Error{"give one of --host FILE, --here and --gpu TABLE"};
+  if (args.flag("apply") && !args.flag("here")) return Error{"--apply changes this machine's GPUs: it needs --here"};
+  if (!args.given("gpu")) {
+    auto host = args.flag("here") ? host_here() : read_mig_host(args.text("host"));
     if (!host) return Error{host.error()};
     q.host = std::move(*host);
   } else {
@@ -284,7 +301,7 @@ void print(const Question& q, const Answer& a) {
     std::printf("GPU %u  [%s]  keeps %zu, stops %zu, creates %zu\n", q.host.gpus[g].index,
                 picture(q.host.geometry, a.change.gpus[g]).c_str(), a.change.gpus[g].kept.size(),
                 a.change.gpus[g].destroyed.size(), a.change.gpus[g].created.size());
-  std::printf("nothing was changed; the commands would be:\n");
+  std::printf("the commands would be:\n");
   for (const std::string& line : commands_for(q.host, a.change)) std::printf("  %s\n", line.c_str());
 }
 
@@ -311,6 +328,40 @@ int infeasible(const Question& q) {
   return 1;
 }
 
+// What is to be there, for leat-gpu.
+std::string layout_text(const Question& q, const Answer& a) {
+  Json gpus = Json::array();
+  for (std::size_t g = 0; g < q.host.gpus.size(); ++g) {
+    Json instances = Json::array();
+    const auto add = [&](const MigPlacement& p) {
+      instances.push_back({{"profile", q.host.geometry.profiles[p.profile].name}, {"start", p.start}});
+    };
+    for (const MigInstance& i : a.change.gpus[g].kept) add(i.placement);
+    for (const MigPlacement& p : a.change.gpus[g].created) add(p);
+    if (a.change.gpus[g].any()) gpus.push_back({{"uuid", q.host.gpus[g].uuid}, {"instances", instances}});
+  }
+  return Json{{"schema", "leat-mig-layout/1"}, {"gpus", gpus}}.dump(2) + "\n";
+}
+
+// leat-gpu says what it would do or does it, and refuses what may not be. Exit status.
+int hand_over(const cli::Arguments& args, const Question& q, const Answer& a) {
+  char path[] = "/tmp/leat-layout-XXXXXX";
+  const int fd = ::mkstemp(path);
+  const std::string text = layout_text(q, a);
+  const bool written = fd >= 0 && ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if (fd >= 0) ::close(fd);
+  std::vector<std::string> words = {gpu_tool_path(), "mig", "--layout", path};
+  if (args.flag("apply")) words.push_back("--apply");
+  SolverRun run;
+  if (written) run = run_solver(words, kToolLimit);
+  (void)::unlink(path);
+  if (!written) return cli::fail("leat-plan", std::string(path) + ": cannot be written");
+  std::fputs(run.output.c_str(), args.flag("json") ? stderr : stdout);
+  if (run.end == SolverRun::End::done) return 0;
+  (void)cli::fail("leat-plan", run.message);
+  return run.end == SolverRun::End::infeasible ? 1 : 2;
+}
+
 int run(const cli::Arguments& args) {
   const auto q = question_of(args);
   if (!q) return cli::fail("leat-plan", q.error());
@@ -327,7 +378,7 @@ int run(const cli::Arguments& args) {
     std::printf("%s\n", to_json(*q, a).dump(1).c_str());
   else
     print(*q, a);
-  return 0;
+  return args.flag("here") ? hand_over(args, *q, a) : 0;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -95,14 +96,26 @@ void judge(int status, const std::string& errors, SolverRun& run) {
 
 }  // namespace
 
-std::string solver_path() {
+namespace {
+
+// Beside the running program, in one of `folders` seen from it, or by its bare name.
+std::string program_near(const char* name, std::initializer_list<const char*> folders) {
   std::error_code none;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", none);
-  for (const char* beside : {"leat-plan", "../planner/leat-plan", "../../planner/leat-plan"}) {
-    const auto path = self.parent_path() / beside;
+  for (const char* folder : folders) {
+    const auto path = self.parent_path() / folder / name;
     if (!none && ::access(path.c_str(), X_OK) == 0) return path.string();
   }
-  return "leat-plan";
+  return name;
+}
+
+}  // namespace
+
+std::string solver_path() { return program_near("leat-plan", {"", "../planner", "../../planner"}); }
+
+std::string gpu_tool_path() {
+  if (const char* named = ::getenv("LEAT_GPU"); named != nullptr && *named != '\0') return named;
+  return program_near("leat-gpu", {"", "../cuda/partitions", "../../cuda/partitions"});
 }
 
 SolverRun run_solver(const std::vector<std::string>& command, std::chrono::milliseconds limit) {

@@ -29,5 +29,7 @@ SolverRun run_solver(const std::vector<std::string>& command, std::chrono::milli
 
 // leat-plan: beside the running program, where a build puts it, or its bare name, to be looked up in PATH.
 std::string solver_path();
+// leat-gpu: $LEAT_GPU, else as above.
+std::string gpu_tool_path();
 
 }  // namespace leat::planner

@@ -1,5 +1,6 @@
 #include "cuda/partitions/gpus.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -70,6 +71,9 @@ Result<std::vector<Gpu>> read_gpus() {
                                  .compute_instance = i.compute_instance,
                                  .multiprocessors = i.multiprocessors,
                                  .memory_mib = i.memory_mib});
+      // Of a GPU in MIG mode the driver shows the instances alone; its largest profile has all that MIG leaves.
+      for (const probe::NvmlMigProfile& p : d.profiles)
+        if (gpu.mig) gpu.multiprocessors = std::max(gpu.multiprocessors, p.multiprocessors);
       out.push_back(std::move(gpu));
     }
   }

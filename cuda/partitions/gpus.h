@@ -17,7 +17,7 @@ struct Instance {
 };
 struct Gpu {
   std::string uuid, name;
-  unsigned multiprocessors = 0;  // 0: the driver shows its instances only
+  unsigned multiprocessors = 0;  // in MIG mode: of all instances together; 0: not known
   std::uint64_t memory_mib = 0;
   bool mig = false;
   std::vector<Instance> instances;

@@ -6,11 +6,12 @@
 namespace leat::partitions {
 
 extern const cli::Subcommand kGpuList;
+extern const cli::Subcommand kGpuMig;
 extern const cli::Subcommand kGpuKeep;
 
 namespace {
 
-const cli::Subcommand* const kSubcommands[] = {&kGpuList, &kGpuKeep};
+const cli::Subcommand* const kSubcommands[] = {&kGpuList, &kGpuMig, &kGpuKeep};
 const cli::Program kProgram = {.name = "leat-gpu",
                                .summary = "GPUs and their shares",
                                .description = "Loads the driver in a process of its own, so that leatd does not.",

@@ -73,21 +73,10 @@ bool locate(const Json& gpus, GpuConfig& gpu) {
 
 }  // namespace
 
-std::string gpu_tool_path() {
-  if (const char* named = ::getenv("LEAT_GPU"); named != nullptr && *named != '\0') return named;
-  std::error_code none;
-  const auto self = fs::read_symlink("/proc/self/exe", none);
-  for (const char* beside : {"leat-gpu", "../../cuda/partitions/leat-gpu"}) {
-    const auto path = self.parent_path() / beside;
-    if (!none && ::access(path.c_str(), X_OK) == 0) return path.string();
-  }
-  return "leat-gpu";
-}
-
 Status locate_gpus(std::vector<PartitionConfig>& partitions) {
   if (std::all_of(partitions.begin(), partitions.end(), [](const auto& p) { return p.gpu.uuid.empty(); }))
     return Done{};
-  const planner::SolverRun run = planner::run_solver({gpu_tool_path(), "list", "--json"}, kListLimit);
+  const planner::SolverRun run = planner::run_solver({planner::gpu_tool_path(), "list", "--json"}, kListLimit);
   if (run.end != planner::SolverRun::End::done) return Error{"the GPUs of this host cannot be listed: " + run.message};
   try {
     const Json gpus = Json::parse(run.output).at("gpus");
@@ -127,7 +116,7 @@ Result<MpsKeeper> MpsKeeper::start(const std::string& uuid) {
   posix_spawnattr_setsigmask(&attributes, &empty);
   posix_spawnattr_setpgroup(&attributes, 0);  // Ctrl-C is for leatd alone
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-  std::string tool = gpu_tool_path(), word = "keep", device = uuid;
+  std::string tool = planner::gpu_tool_path(), word = "keep", device = uuid;
   char* argv[] = {tool.data(), word.data(), device.data(), folder.data(), nullptr};
   const int failed = ::posix_spawnp(&out.pid_, argv[0], &files, &attributes, argv, environ);
   posix_spawnattr_destroy(&attributes);

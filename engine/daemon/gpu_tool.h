@@ -16,9 +16,6 @@
 
 namespace leat::daemon {
 
-// leat-gpu: $LEAT_GPU, beside the running program, where a build puts it, or its bare name, to be looked up in PATH.
-std::string gpu_tool_path();
-
 // Fills in place and multiprocessors of the partitions that have a GPU. Error: one names a device that is not there.
 Status locate_gpus(std::vector<PartitionConfig>& partitions);
 

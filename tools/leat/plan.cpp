@@ -44,7 +44,9 @@ constexpr cli::Option kOptions[] = {
     {.name = "mig",
      .help = "the MIG instances that a mix of request sizes wants instead: where they lie, the commands that would "
              "make them, what these would stop; "
-             "takes --host and the options below; changes nothing"},
+             "takes --host and the options below; changes nothing without --apply"},
+    {.name = "here", .help = "with --mig: this machine's GPUs instead of a host file"},
+    {.name = "apply", .help = "with --mig --here: make the change; MIG mode and what is in use stay as they are"},
     {.name = "gpu", .type = cli::Type::text, .value = "TABLE", .help = "with --mig: a GPU's table instead of a host"},
     {.name = "gpus", .type = cli::Type::integer, .value = "N", .help = "with --mig and --gpu: how many"},
     {.name = "profile",
