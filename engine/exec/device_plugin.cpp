@@ -59,13 +59,15 @@ Result<const leat_device_api*> find_device(const std::string& plugin) {
                "; install Leat whole, or name it by path"};
 }
 
-Result<std::unique_ptr<Device>> Device::open(const std::string& plugin, const std::string& uuid) {
+Result<std::unique_ptr<Device>> Device::open(const std::string& plugin, const std::string& uuid, bool* lost) {
   const auto api = find_device(plugin);
   if (!api) return Error{api.error()};
   const leat_device_options options{uuid.empty() ? nullptr : uuid.c_str(), LEAT_PICTURE_MEASURED};
   leat_device* device = nullptr;
   char error[512] = "";
-  if ((*api)->open(&options, &device, error, sizeof error) != LEAT_DEVICE_OK) return Error{error};
+  const int status = (*api)->open(&options, &device, error, sizeof error);
+  if (lost != nullptr) *lost = status == LEAT_DEVICE_LOST;
+  if (status != LEAT_DEVICE_OK) return Error{error};
   return std::unique_ptr<Device>(new Device(*api, device));
 }
 

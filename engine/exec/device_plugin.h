@@ -63,7 +63,8 @@ class PinnedBuffer {
 class Device {
  public:
   // plugin: "cuda", or a plug-in's path (it holds a '/'). uuid: empty for the first that is visible.
-  static Result<std::unique_ptr<Device>> open(const std::string& plugin, const std::string& uuid);
+  // *lost, where it is asked for: it cannot be had until every process that shares it has ended.
+  static Result<std::unique_ptr<Device>> open(const std::string& plugin, const std::string& uuid, bool* lost = nullptr);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;

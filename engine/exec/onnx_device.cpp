@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "engine/exec/cuda_libraries.h"
+#include "engine/exec/onnx_library.h"
 #include "engine/exec/registry.h"
 
 namespace leat::exec {
@@ -63,6 +65,30 @@ void add_device_provider(const OrtApi& api, OrtSessionOptions* options, void* st
   check(api, api.UpdateCUDAProviderOptionsWithValue(provider.get(), "user_compute_stream", stream));
   check(api, api.SessionOptionsAppendExecutionProvider_CUDA_V2(options, provider.get()));
   if (!fallback) check(api, api.AddSessionConfigEntry(options, "session.disable_cpu_ep_fallback", "1"));
+}
+
+Status try_cuda_provider() {
+  const auto& library = onnx_library();
+  if (!library.ok()) return Error{library.error()};
+  if (auto loaded = load_cuda_libraries(library->path); !loaded.ok()) return loaded;
+  const OrtApi& api = *library->api;
+  const auto release = [&api](OrtSessionOptions* p) { api.ReleaseSessionOptions(p); };
+  try {
+    OrtEnv* env = nullptr;
+    check(api, api.CreateEnv(ORT_LOGGING_LEVEL_FATAL, "leat", &env));
+    check(api, api.DisableTelemetryEvents(env));
+    OrtSessionOptions* raw = nullptr;
+    check(api, api.CreateSessionOptions(&raw));
+    const std::unique_ptr<OrtSessionOptions, decltype(release)> options(raw, release);
+    OrtCUDAProviderOptionsV2* settings = nullptr;
+    check(api, api.CreateCUDAProviderOptions(&settings));
+    const auto release_settings = [&api](OrtCUDAProviderOptionsV2* p) { api.ReleaseCUDAProviderOptions(p); };
+    const std::unique_ptr<OrtCUDAProviderOptionsV2, decltype(release_settings)> held(settings, release_settings);
+    check(api, api.SessionOptionsAppendExecutionProvider_CUDA_V2(options.get(), settings));
+  } catch (const std::exception& e) {
+    return Error{"ONNX Runtime " + library->version + " (" + library->path + "): " + e.what()};
+  }
+  return Done{};
 }
 
 OrtRunOptions* device_run_options(const OrtApi& api) {

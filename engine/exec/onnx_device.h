@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/exec/device.h"
+#include "leat/result.hpp"
 
 struct OrtApi;
 struct OrtSessionOptions;
@@ -20,6 +21,10 @@ inline constexpr const char* kDeviceMemory = "Cuda";  // ONNX Runtime's name of 
 // extra: tf32=1 (default 0), search=heuristic|default|exhaustive (default heuristic: the others time every new shape),
 // nhwc=1 (default 0). fallback false: a node left to the host makes the session fail.
 void add_device_provider(const OrtApi& api, OrtSessionOptions* options, void* stream, const char* extra, bool fallback);
+
+// Whether ONNX Runtime's CUDA provider loads here: its library, CUDA's, the driver, and the provider itself. Nothing
+// runs on a device. For a process of its own: what is loaded stays, and a broken library may end it.
+Status try_cuda_provider();
 
 // A run only puts its work on the stream; whoever reads the outputs waits for it.
 OrtRunOptions* device_run_options(const OrtApi& api);

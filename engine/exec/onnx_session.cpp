@@ -3,6 +3,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "engine/exec/cuda_libraries.h"
 #include "engine/exec/onnx_split.h"
 
 namespace leat::exec::ort {
@@ -287,6 +288,7 @@ void open_session(const leat_session_options& o, Session& s) {
     s.device_api = o.device_api, s.device = o.device;
     s.provider = info.has_provider != 0;
     if (s.provider) {
+      if (auto loaded = load_cuda_libraries(onnx_library()->path); !loaded.ok()) throw Refused{loaded.error()};
       stream = info.stream;
       s.run_options.reset(device_run_options(api()));
     }

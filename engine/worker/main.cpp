@@ -33,8 +33,10 @@ int main(int argc, char** argv) {
   // Ctrl-C goes to the whole group, and a service manager's SIGTERM too: leatd decides when its workers end.
   (void)signal(SIGINT, SIG_IGN);
   (void)signal(SIGTERM, SIG_IGN);
-  auto worker = leat::worker::Worker::start(leat::shm::Fd(leat::worker::kControlFd));
-  if (!worker.ok()) return leat::cli::kBadInput;  // leatd has been sent the line, and says it once
+  bool device_lost = false;
+  auto worker = leat::worker::Worker::start(leat::shm::Fd(leat::worker::kControlFd), &device_lost);
+  // leatd has been sent the line, and says it once.
+  if (!worker.ok()) return device_lost ? leat::worker::kDeviceLost : leat::cli::kBadInput;
   (*worker)->run();
   return (*worker)->exit_status();
 }

@@ -43,7 +43,7 @@ Status add_picture(exec::ModuleSpec& spec) {
 
 // ---- start ----
 
-Result<std::unique_ptr<Worker>> Worker::start(shm::Fd control) {
+Result<std::unique_ptr<Worker>> Worker::start(shm::Fd control, bool* device_lost) {
   std::unique_ptr<Worker> w(new Worker(std::move(control)));
   Ready ready;
   Status status = w->receive_setup();
@@ -59,6 +59,7 @@ Result<std::unique_ptr<Worker>> Worker::start(shm::Fd control) {
     if (!enclosed.ok()) ready.not_enclosed = enclosed.error();
   }
   if (!status.ok()) {
+    *device_lost = w->never_had_device_ || w->exit_status() == kDeviceLost;
     (void)shm::send_bytes(w->control_.get(), encode_failed(status.error()), {});
     return Error{status.error()};
   }
@@ -104,7 +105,7 @@ Status Worker::receive_setup() {
 Status Worker::open_device(Ready& ready) {
   const DeviceSetup& wanted = setup_.device;
   if (wanted.plugin.empty()) return Done{};
-  auto device = exec::Device::open(wanted.plugin, wanted.uuid);
+  auto device = exec::Device::open(wanted.plugin, wanted.uuid, &never_had_device_);
   if (!device.ok()) return Error{device.error()};
   device_ = std::move(*device);
   const leat_device_info& info = device_->info();

@@ -31,8 +31,9 @@ namespace leat::worker {
 class Worker {
  public:
   // Receives the setup over `control`, pins itself, becomes its user, opens every module, measures if asked to, closes
-  // its sandbox (sandbox.h) and reports ready. An error was reported to leatd as well.
-  static Result<std::unique_ptr<Worker>> start(shm::Fd control);
+  // its sandbox (sandbox.h) and reports ready. An error was reported to leatd as well; *device_lost: it is that its
+  // device is lost, or was before.
+  static Result<std::unique_ptr<Worker>> start(shm::Fd control, bool* device_lost);
 
   // Until leatd says stop or is gone.
   void run();
@@ -80,6 +81,7 @@ class Worker {
   shm::RingProducer<ReportCell> reports_;
   shm::SleepWord* sleep_ = nullptr;
   shm::Waker daemon_waker_;
+  bool never_had_device_ = false;         // it was lost before this process could have it
   std::unique_ptr<exec::Device> device_;  // outlives what lies on it
   std::vector<exec::DeviceBuffer> edge_memory_;
   std::vector<std::unique_ptr<exec::Module>> modules_;

@@ -1,0 +1,109 @@
+// ONNX Runtime does what it is asked to and nothing else: no thread, file or socket beyond what a session needs, in a
+// process of its own with a home of its own. Releases from 1.29 on carry telemetry, which the loader switches off
+// before it loads them. And: what the CUDA provider misses is said in one line.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "engine/exec/cuda_libraries.h"
+#include "engine/exec/executor.h"
+#include "engine/exec/onnx_library.h"
+#include "engine/exec/registry.h"
+
+namespace leat::exec {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::size_t entries(const fs::path& folder) {
+  std::size_t out = 0;
+  std::error_code none;
+  for (auto i = fs::recursive_directory_iterator(folder, none); i != fs::end(i); ++i) ++out;
+  return out;
+}
+std::size_t threads() {
+  std::size_t out = 0;
+  for ([[maybe_unused]] const auto& t : fs::directory_iterator("/proc/self/task")) ++out;
+  return out;
+}
+// Descriptors that are sockets, or files below `home`.
+std::size_t sockets_and_files(const std::string& home) {
+  std::size_t out = 0;
+  std::error_code none;
+  for (const auto& fd : fs::directory_iterator("/proc/self/fd")) {
+    const std::string to = fs::read_symlink(fd.path(), none).string();
+    out += to.starts_with("socket:") || to.starts_with(home) ? 1 : 0;
+  }
+  return out;
+}
+
+// 0: nothing was seen.
+int quiet_session(const std::string& home) {
+  ::setenv("HOME", home.c_str(), 1);
+  ::setenv("XDG_CACHE_HOME", (home + "/cache").c_str(), 1);
+  ::setenv("TMPDIR", home.c_str(), 1);
+  const std::size_t before = threads();
+  const std::size_t inherited = sockets_and_files(home);
+  const leat_executor* const onnx = *find_executor("onnx");
+  const leat_session_options options{.model_path = LEAT_MODELS "/classify.onnx",
+                                     .first_block = 0,
+                                     .end_block = UINT32_MAX,
+                                     .batch_max = 1,
+                                     .threads = 1,
+                                     .extra = ""};
+  leat_session* session = nullptr;
+  char error[512] = "";
+  if (onnx->open(&options, &session, error, sizeof error) != 0) return std::fprintf(stderr, "%s\n", error), 1;
+  const bool more_threads = threads() != before, more_sockets = sockets_and_files(home) != inherited;
+  onnx->close(session);
+  const bool files = entries(home) != 0;
+  if (more_threads || more_sockets || files)
+    std::fprintf(stderr, "threads %d, sockets %d, files %d\n", more_threads, more_sockets, files);
+  return more_threads ? 2 : more_sockets ? 3 : files ? 4 : 0;
+}
+
+TEST(OnnxRuntime, SessionLeavesNoThreadNoSocketAndNoFile) {
+  const std::string home = fs::temp_directory_path() / ("leat-quiet-" + std::to_string(::getpid()));
+  fs::create_directory(home);
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(quiet_session(home));
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(entries(home), 0U);
+  fs::remove_all(home);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(CudaLibraries, NeedsOfALibraryAreRead) {
+  ASSERT_TRUE(onnx_library().ok()) << onnx_library().error();
+  const auto needed = needed_by(onnx_library()->path);
+  ASSERT_TRUE(needed.ok()) << needed.error();
+  EXPECT_NE(std::find(needed->begin(), needed->end(), "libc.so.6"), needed->end());
+}
+
+TEST(CudaLibraries, WhatIsNoLibraryIsOneLine) {
+  const std::string folder = fs::temp_directory_path() / ("leat-cuda-" + std::to_string(::getpid()));
+  fs::create_directory(folder);
+  const std::string provider = folder + "/libonnxruntime_providers_cuda.so";
+  const auto said = [&] {
+    const Status status = load_cuda_libraries(folder + "/libonnxruntime.so.1");
+    return status.ok() ? std::string() : status.error();
+  };
+  EXPECT_NE(said().find("tools/setup --gpu"), std::string::npos) << said();
+  for (const std::string& content :
+       {std::string(), std::string("no library"), std::string("\177ELF\2\1\1") + std::string(200, '\xff')}) {
+    std::ofstream(provider, std::ios::binary) << content;
+    EXPECT_NE(said().find("is no shared library"), std::string::npos) << said();
+    EXPECT_EQ(said().find('\n'), std::string::npos);
+  }
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace leat::exec
