@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -202,6 +203,24 @@ TEST(Device, MemoryOutlivesItsMaker) {
   plugin()->release(device.d, &memory);
   ::close(pair[0]);
   ::close(pair[1]);
+}
+
+TEST(Device, DescriptorsExhaustedIsOneLineAndPasses) {
+  Device device;
+  auto memory = device.memory(4096, true);
+  rlimit was{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &was), 0);
+  const rlimit none{3, was.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  int fd = -1;
+  leat_device_memory more{};
+  EXPECT_EQ(plugin()->export_memory(device.d, &memory, &fd, device.error, sizeof device.error), LEAT_DEVICE_FAILED);
+  EXPECT_STRNE(device.error, "");
+  EXPECT_EQ(plugin()->allocate(device.d, 4096, 1, &more, device.error, sizeof device.error), LEAT_DEVICE_FAILED);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &was), 0);
+  EXPECT_EQ(plugin()->export_memory(device.d, &memory, &fd, device.error, sizeof device.error), LEAT_DEVICE_OK);
+  ::close(fd);
+  plugin()->release(device.d, &memory);
 }
 
 TEST(Device, WhatIsNoDevicesMemoryIsRefused) {

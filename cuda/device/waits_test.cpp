@@ -1,0 +1,231 @@
+// Each place that waits for the stream, left out once: the stand-in obeys all waits but one, and what then happens must
+// not be what happens otherwise. A scenario ends a process of its own: 0 all was as it should be, 1 something was not;
+// a signal says as much, since unmapped memory was touched. Every wait of an action is listed: a new one fails the
+// count.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include "cuda/fake/state.h"
+#include "engine/exec/device_plugin.h"
+#include "engine/exec/module.h"
+#include "leat/frame_format.h"
+
+namespace leat {
+namespace {
+
+constexpr std::uint32_t kDelayUs = 20'000;
+constexpr int kObeyAll = -1;
+
+struct StandIn {
+  void (*forget_wait)(int);
+  int (*waits)();
+};
+// In the scenario's own process.
+StandIn stand_in() {
+  void* const library = ::dlopen(LEAT_FAKE_CUDA, RTLD_NOW | RTLD_GLOBAL);
+  if (library == nullptr) std::abort();
+  return {reinterpret_cast<void (*)(int)>(::dlsym(library, "leat_stand_in_forget_wait")),
+          reinterpret_cast<int (*)()>(::dlsym(library, "leat_stand_in_waits"))};
+}
+
+void need(bool good) {
+  if (!good) ::_exit(1);
+}
+
+class Scenario {
+ public:
+  explicit Scenario(std::uint32_t source = LEAT_PICTURE_UPLOADED) : driver(stand_in()) {
+    host_ = fake::Host::create(path_, {"A100-40"});
+    ::setenv("LEAT_FAKE_GPUS", path_.c_str(), 1);
+    const auto found = exec::find_device(LEAT_DEVICE_PLUGIN);
+    need(found.ok());
+    api = *found;
+    if (source == LEAT_PICTURE_MEASURED) return;  // opening is the action
+    d = open(source);
+    host_->state().longest_delay_us = kDelayUs;
+  }
+  ~Scenario() { ::unlink(path_.c_str()); }
+  leat_device* open(std::uint32_t source) const {
+    const leat_device_options options{nullptr, source};
+    leat_device* out = nullptr;
+    need(api->open(&options, &out, nullptr, 0) == LEAT_DEVICE_OK);
+    return out;
+  }
+  leat_device_memory memory(std::uint64_t bytes) const {
+    leat_device_memory m{};
+    need(api->allocate(d, bytes, 1, &m, nullptr, 0) == LEAT_DEVICE_OK);
+    return m;
+  }
+  void delays(std::uint32_t us) const { host_->state().longest_delay_us = us; }
+  // From here on waits are counted, and this one is not obeyed.
+  void mutate(int wait) const { driver.forget_wait(wait); }
+  void end(int waits) const {
+    if (driver.waits() != waits) ::_exit(2);
+    driver.forget_wait(kObeyAll);
+  }
+
+  StandIn driver;
+  const leat_device_api* api = nullptr;
+  leat_device* d = nullptr;
+
+ private:
+  std::string path_ = std::filesystem::temp_directory_path() / ("leat-waits-" + std::to_string(::getpid()));
+  std::unique_ptr<fake::Host> host_;
+};
+
+// Memory is zeroed before its descriptor can reach another process, which may write at once.
+void memory_is_zeroed_first(int forgotten) {
+  Scenario s;
+  s.mutate(forgotten);
+  const leat_device_memory m = s.memory(1 << 20);
+  s.end(1);
+  int fd = -1;
+  leat_device_memory theirs{};
+  need(s.api->export_memory(s.d, &m, &fd, nullptr, 0) == LEAT_DEVICE_OK);
+  need(s.api->import_memory(s.d, fd, m.bytes, &theirs, nullptr, 0) == LEAT_DEVICE_OK);
+  std::memset(theirs.address, 7, 4096);
+  need(s.api->wait(s.d, nullptr, 0) == LEAT_DEVICE_OK);
+  need(static_cast<const char*>(m.address)[4095] == 7);
+}
+
+leat_picture_job picture_of(const std::vector<std::uint8_t>& slot, std::uint32_t side, void* out) {
+  leat_picture_job job{};
+  job.planes[0] = job.slot = slot.data();
+  job.slot_bytes = slot.size(), job.strides[0] = side, job.format = LEAT_FORMAT_gray8, job.width = job.height = side;
+  job.scale_x = job.scale_y = static_cast<float>(side) / 16, job.window_width = job.window_height = 16;
+  job.factors[0][0] = 1, job.high[0] = 255, job.out = out;
+  return job;
+}
+
+// A larger upload between two waits: what is on its way still needs the smaller room.
+void room_for_uploads_grows(int forgotten) {
+  Scenario s;
+  const leat_picture_target target{16, 16, 1, LEAT_F32, LEAT_NCHW};
+  const leat_device_memory out = s.memory(1 << 20);
+  const std::vector<std::uint8_t> small(64 * 64, 9), large(2048 * 2048, 11);
+  const leat_picture_job first = picture_of(small, 64, out.address),
+                         second = picture_of(large, 2048, static_cast<char*>(out.address) + 4096);
+  need(s.api->pictures(s.d, &target, &first, 1, nullptr, 0) == LEAT_DEVICE_OK);
+  need(s.api->wait(s.d, nullptr, 0) == LEAT_DEVICE_OK);
+  need(s.api->pictures(s.d, &target, &first, 1, nullptr, 0) == LEAT_DEVICE_OK);
+  s.mutate(forgotten);
+  need(s.api->pictures(s.d, &target, &second, 1, nullptr, 0) == LEAT_DEVICE_OK);
+  s.end(2);  // its own, and that of the larger room, which is memory_is_zeroed_first's
+  need(s.api->wait(s.d, nullptr, 0) == LEAT_DEVICE_OK);
+  need(static_cast<const float*>(out.address)[255] == 9 && static_cast<const float*>(out.address)[1024 + 255] == 11);
+}
+
+// The ways to read a picture are timed; then what they used is given back.
+void measurement_ends_before_its_memory(int forgotten) {
+  Scenario s(LEAT_PICTURE_MEASURED);
+  s.delays(200);
+  s.mutate(forgotten);
+  s.d = s.open(LEAT_PICTURE_MEASURED);
+  // One for the jobs, one for the target, two for the first upload's room, and eight runs.
+  s.end(12);
+  leat_device_info info{};
+  s.api->info(s.d, &info);
+  const leat_device_memory again = s.memory(1 << 20);
+  need(s.api->wait(s.d, nullptr, 0) == LEAT_DEVICE_OK && again.address != nullptr);
+}
+
+// Whoever closes has what it put on the stream before.
+void closing_ends_what_was_begun(int forgotten) {
+  Scenario s;
+  const leat_device_memory m = s.memory(1 << 20);
+  std::memset(m.address, 5, 4096);
+  // Of several: a stream that is destroyed ends what it is at, and drops the rest.
+  std::vector<std::vector<char>> back(4, std::vector<char>(4096));
+  for (auto& to : back) need(s.api->copy(s.d, to.data(), m.address, to.size(), nullptr, 0) == LEAT_DEVICE_OK);
+  s.mutate(forgotten);
+  s.api->close(s.d);
+  s.end(1);
+  need(back.back()[4095] == 5);
+}
+
+// A batch's answers are read, and its frames and features change hands, after it.
+void batch_ends_before_its_answers(int forgotten) {
+  Scenario s;
+  s.api->close(s.d);
+  auto device = exec::Device::open(LEAT_DEVICE_PLUGIN, "");
+  need(device.ok());
+  exec::ModuleSpec spec;
+  spec.name = "waits/classify";
+  spec.executor = "onnx";
+  spec.model_path = LEAT_MODELS "/classify.onnx";
+  spec.preprocess = "stretch mean=0.5 std=0.5";
+  spec.postprocess = "classes";
+  spec.batch_max = 2;
+  spec.device = device->get();
+  auto module = exec::Module::open(spec);
+  if (!module.ok()) std::fprintf(stderr, "%s\n", module.error().c_str());
+  need(module.ok());
+  std::vector<std::uint8_t> pixels(64 * 64 * 3);
+  std::array<exec::Item, 2> items{};
+  std::array<leat_result, 2> answers{}, clean{};
+  std::array<exec::ItemReport, 2> reports{};
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    items[i].frame.planes[0] = pixels.data();
+    items[i].frame.strides[0] = 64 * 3;
+    items[i].frame.format = LEAT_FORMAT_rgb24;
+    items[i].frame.width = items[i].frame.height = 64;
+    items[i].frame.bytes = pixels.size();
+  }
+  const auto run = [&](std::uint8_t grey, std::array<leat_result, 2>& into) {
+    for (std::size_t p = 0; p < pixels.size(); ++p)
+      pixels[p] = static_cast<std::uint8_t>(p % 5 == 0 ? grey : 255 - grey);
+    for (std::size_t i = 0; i < items.size(); ++i) into[i] = {}, items[i].result = &into[i];
+    return (*module)->run(items, reports, nullptr, nullptr);
+  };
+  need(run(0, clean) && run(200, clean));
+  const std::array<leat_result, 2> wanted = clean;
+  need(run(0, clean) && std::memcmp(&clean, &wanted, sizeof wanted) != 0);
+  s.mutate(forgotten);
+  const bool ran = run(200, answers);
+  std::fill(pixels.begin(), pixels.end(), std::uint8_t{0});  // the slot is the client's again
+  s.end(1);
+  need(ran && std::memcmp(&answers, &wanted, sizeof wanted) == 0);
+}
+
+// 0: as it should be.
+int ended_with(void (*scenario)(int), int forgotten) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (forgotten != kObeyAll) (void)::dup2(nowhere, STDERR_FILENO);  // a sanitizer's report of what was meant
+    scenario(forgotten);
+    ::_exit(0);
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+struct Wait {
+  const char* name;
+  void (*scenario)(int);
+  int index;  // among the action's waits
+};
+class LeftOut : public testing::TestWithParam<Wait> {};
+TEST_P(LeftOut, IsNoticed) {
+  EXPECT_EQ(ended_with(GetParam().scenario, kObeyAll), 0);
+  EXPECT_NE(ended_with(GetParam().scenario, GetParam().index), 0) << "nobody missed this wait";
+}
+INSTANTIATE_TEST_SUITE_P(EachWait, LeftOut,
+                         testing::Values(Wait{"MemoryIsZeroedFirst", memory_is_zeroed_first, 0},
+                                         Wait{"RoomForUploadsGrows", room_for_uploads_grows, 0},
+                                         Wait{"MeasurementEndsBeforeItsMemory", measurement_ends_before_its_memory, 11},
+                                         Wait{"ClosingEndsWhatWasBegun", closing_ends_what_was_begun, 0},
+                                         Wait{"BatchEndsBeforeItsAnswers", batch_ends_before_its_answers, 0}),
+                         [](const auto& p) { return std::string(p.param.name); });
+
+}  // namespace
+}  // namespace leat
