@@ -45,11 +45,23 @@ Json edges_of(const StatusFacts& f) {
                     {"slots", edge.spec.rows},
                     {"memory_bytes", edge.spec.bytes()},
                     {"slots_in_use", record.value(EdgeCounter::slots_in_use)},
+                    {"memory", edge.place.empty() ? "host" : "device"},
                     {"transfers", record.value(EdgeCounter::transfers)},
                     {"bytes_in_place", record.value(EdgeCounter::bytes_in_place)},
                     {"bytes_copied", record.value(EdgeCounter::bytes_copied)}});
   }
   return list;
+}
+
+// Null: it has none.
+Json gpu_of(const GpuConfig& gpu) {
+  if (gpu.uuid.empty()) return nullptr;
+  const std::size_t slash = gpu.place.find('/');  // "GPU-.../3": a GPU instance
+  return Json{{"uuid", gpu.uuid},
+          {"device", gpu.place.substr(0, slash)},
+          {"instance", slash == std::string::npos ? Json() : Json(std::stoul(gpu.place.substr(slash + 1)))},
+          {"share_percent", gpu.percent == 0 ? 100 : gpu.percent},
+          {"multiprocessors", gpu.multiprocessors * (gpu.percent == 0 ? 100 : gpu.percent) / 100}};
 }
 
 }  // namespace
@@ -63,6 +75,7 @@ std::string status_report(const StatusFacts& f) {
                           {"kind", planner::name_of(partition.partition.kind)},
                           {"class", partition.partition.partition_class},
                           {"cores", worker::cores_text(partition.cores)},
+                          {"gpu", gpu_of(partition.gpu)},
                           {"state", kStates[static_cast<std::size_t>(f.supervisor.state(p))]},
                           {"pid", f.supervisor.pid(p)},
                           {"restarts", f.supervisor.restarts(p)},

@@ -257,9 +257,9 @@ Finding gpu() {
 }  // namespace
 
 std::span<const DoctorCheck> doctor_checks() {
-  static constexpr DoctorCheck kChecks[] = {kernel,        memfd,  pidfd,    kernel_ring,  open_files,
-                                            locked_memory, memory, cores,    clock_source, onnx_runtime,
-                                            socket_place,  gpu,    gpu_probe};
+  static constexpr DoctorCheck kChecks[] = {kernel,        memfd,  pidfd,         kernel_ring,  open_files,
+                                            locked_memory, memory, cores,         clock_source, onnx_runtime,
+                                            socket_place,  gpu,    cuda_provider, gpu_probe};
   return kChecks;
 }
 

@@ -1,5 +1,7 @@
 #include "tools/leat/doctor_gpu.h"
 
+#include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -8,11 +10,14 @@
 #include <filesystem>
 #include <memory>
 
+#include "engine/exec/onnx_device.h"
 #include "tools/json/json.h"
 #include "tools/leat/library_search.h"
 
 namespace leat::tools {
 namespace {
+
+constexpr unsigned kProviderSeconds = 60;
 
 Finding note(std::string found, std::string cause, std::string cure) {
   return {.subject = kGpuProbeSubject,
@@ -105,6 +110,39 @@ Finding finding_from_probe(std::string_view report) {
   } catch (const JsonError& problem) {
     return note("its report cannot be read", problem.what(), "install leat and leat-gpu-probe of the same version");
   }
+}
+
+Finding cuda_provider() {
+  Finding finding{.subject = "CUDA provider"};
+  int pipe[2];
+  if (::pipe2(pipe, O_CLOEXEC) != 0) return finding.found = "not asked: no pipe", finding;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);  // libraries talk
+    if (::dup2(nowhere, STDERR_FILENO) < 0) ::_exit(1);
+    (void)::alarm(kProviderSeconds);
+    const Status status = exec::try_cuda_provider();
+    const std::string text = status.ok() ? "loads" : status.error();
+    ::_exit(::write(pipe[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1);
+  }
+  ::close(pipe[1]);
+  std::string text;
+  std::array<char, 4096> chunk{};
+  for (ssize_t got = 0; child > 0 && (got = ::read(pipe[0], chunk.data(), chunk.size())) > 0;)
+    text.append(chunk.data(), static_cast<std::size_t>(got));
+  ::close(pipe[0]);
+  if (child > 0) (void)::waitpid(child, nullptr, 0);
+  if (text == "loads") return finding.found = "loads", finding;
+  if (text.empty()) text = "it ended the process that tried";
+  if (find_gpus().count == 0) {
+    finding.found = "does not load, and there is no GPU to need it: " + text;
+    return finding;
+  }
+  finding.health = Health::note;
+  finding.found = "does not load; GPU partitions cannot serve";
+  finding.cause = text;
+  finding.cure = "see the cause; tools/setup --gpu brings the provider, not CUDA's own libraries";
+  return finding;
 }
 
 Finding gpu_probe() {

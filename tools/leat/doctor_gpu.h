@@ -13,6 +13,9 @@ inline constexpr std::string_view kGpuProbeSubject = "GPU probe";
 // From the JSON that `leat-gpu-probe --json -` printed (docs/gpu-probe.md). A text that is no such report is a note.
 [[nodiscard]] Finding finding_from_probe(std::string_view report);
 
+// Whether ONNX Runtime's CUDA provider loads, and why not, tried in a process of its own. Nothing runs on a GPU.
+[[nodiscard]] Finding cuda_provider();
+
 // Runs `leat-gpu-probe --quick` where there is a GPU: the program that LEAT_GPU_PROBE names, else the one beside this
 // program, else the one on PATH. Its progress goes to stderr; it takes up to a few minutes.
 [[nodiscard]] Finding gpu_probe();

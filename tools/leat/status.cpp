@@ -86,12 +86,15 @@ void print(const Json& status) {
                 text_of(partition, "kind").c_str(), text_of(partition, "state").c_str(),
                 text_of(partition, "cores").c_str(), text_of(partition, "pid").c_str(),
                 text_of(partition, "restarts").c_str());
+    if (const std::string gpu = gpu_text(partition); !gpu.empty()) std::printf("  on %s\n", gpu.c_str());
   }
   for (const Json& edge : list_of(status, "edges")) {
-    std::printf("edge %s from %s to %s: %s slots of %s bytes; %s moves, %s bytes read in place, %s copied\n",
-                text_of(edge, "name").c_str(), words_of(edge, "from").c_str(), words_of(edge, "to").c_str(),
-                text_of(edge, "slots").c_str(), text_of(edge, "item_bytes").c_str(), text_of(edge, "transfers").c_str(),
-                text_of(edge, "bytes_in_place").c_str(), text_of(edge, "bytes_copied").c_str());
+    std::printf(
+        "edge %s from %s to %s, in %s memory: %s slots of %s bytes; %s moves, %s bytes read in place, %s copied\n",
+        text_of(edge, "name").c_str(), words_of(edge, "from").c_str(), words_of(edge, "to").c_str(),
+        text_of(edge, "memory").c_str(), text_of(edge, "slots").c_str(), text_of(edge, "item_bytes").c_str(),
+        text_of(edge, "transfers").c_str(), text_of(edge, "bytes_in_place").c_str(),
+        text_of(edge, "bytes_copied").c_str());
   }
   for (const Json& warning : list_of(status, "warnings"))
     std::printf("warning: %s\n", warning.is_string() ? warning.get<std::string>().c_str() : warning.dump().c_str());

@@ -73,6 +73,7 @@ std::size_t append(const leat_tensor& t, const std::byte* at, std::vector<double
 Result<Chain> Chain::open(const ChainSpec& spec, cli::Progress* progress) {
   Chain out;
   out.executor_ = exec::onnx_executor();
+  out.device_ = spec.device;
   const auto blocks = static_cast<std::uint32_t>(spec.cuts.size()) + 1;
   const std::string extra = spec.cuts.empty() ? "" : "cuts=" + exec::join_cuts(spec.cuts) + "\n";
   for (std::uint32_t b = 0; b < blocks; ++b) {
@@ -81,7 +82,9 @@ Result<Chain> Chain::open(const ChainSpec& spec, cli::Progress* progress) {
                                        .end_block = spec.cuts.empty() ? UINT32_MAX : b + 1,
                                        .batch_max = spec.batch_max,
                                        .threads = spec.threads,
-                                       .extra = extra.c_str()};
+                                       .extra = extra.c_str(),
+                                       .device_api = spec.device != nullptr ? spec.device->api() : nullptr,
+                                       .device = spec.device != nullptr ? spec.device->handle() : nullptr};
     leat_session* session = nullptr;
     char error[kErrorBytes] = "";
     if (out.executor_->open(&options, &session, error, sizeof error) != 0) return Error{error};
@@ -90,6 +93,21 @@ Result<Chain> Chain::open(const ChainSpec& spec, cli::Progress* progress) {
     if (progress != nullptr) progress->add(1);
   }
   return out;
+}
+
+// Buffers for these tensors, on the device with what is in `host`.
+Status Chain::place(std::vector<leat_tensor>& tensors, std::vector<std::vector<std::byte>>& host, Stage& stage) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    tensors[i].data = host[i].data();
+    if (device_ == nullptr) continue;
+    auto made = device_->allocate(tensors[i].bytes);
+    if (!made.ok()) return Error{made.error()};
+    if (!device_->copy(made->data(), host[i].data(), host[i].size()) || !device_->wait())
+      return Error{device_->error()};
+    tensors[i].data = made->data();
+    stage.there.push_back(std::move(*made));
+  }
+  return Done{};
 }
 
 Status Chain::prepare(std::uint32_t batch, std::uint64_t seed) {
@@ -106,10 +124,9 @@ Status Chain::prepare(std::uint32_t batch, std::uint64_t seed) {
     stage.inputs.assign(inputs, inputs + input_count);
     stage.outputs.assign(outputs, outputs + output_count);
     stage.output_buffers.resize(output_count);
-    for (std::uint32_t i = 0; i < output_count; ++i) {
-      stage.output_buffers[i].assign(outputs[i].bytes, std::byte{0});
-      stage.outputs[i].data = stage.output_buffers[i].data();
-    }
+    for (std::uint32_t i = 0; i < output_count; ++i) stage.output_buffers[i].assign(outputs[i].bytes, std::byte{0});
+    stage.there.clear();
+    if (auto placed = place(stage.outputs, stage.output_buffers, stage); !placed) return placed;
     if (b > 0) {  // one tensor crosses each cut
       stage.inputs[0].data = stages_[b - 1].outputs[0].data;
       continue;
@@ -118,8 +135,8 @@ Status Chain::prepare(std::uint32_t batch, std::uint64_t seed) {
     for (std::uint32_t i = 0; i < input_count; ++i) {
       input_buffers_[i].resize(inputs[i].bytes);
       draw(input_buffers_[i], inputs[i].dtype, random);
-      stage.inputs[i].data = input_buffers_[i].data();
     }
+    if (auto placed = place(stage.inputs, input_buffers_, stage); !placed) return placed;
   }
   return Done{};
 }
@@ -132,6 +149,8 @@ Status Chain::run(std::span<std::int64_t> ns) {
     if (executor_->run(s.session.get(), batch_, s.inputs.data(), static_cast<std::uint32_t>(s.inputs.size()),
                        s.outputs.data(), static_cast<std::uint32_t>(s.outputs.size()), error, sizeof error) != 0)
       return Error{error};
+    if (device_ != nullptr && !device_->wait()) return Error{device_->error()};
+    if (device_ != nullptr && executor_->finish(s.session.get(), error, sizeof error) != 0) return Error{error};
     ns[b] = clock_ns() - start;
   }
   return Done{};
@@ -164,9 +183,16 @@ Result<ModuleChain> ModuleChain::open(const ChainSpec& spec, cli::Progress* prog
     m.first_stage = b == 0, m.last_stage = b == last;
     m.picture_width = around.picture_width, m.picture_height = around.picture_height;
     m.extra = around.extra;
+    m.device = spec.device;
     auto module = exec::Module::open(m);
     if (!module) return Error{module.error()};
-    out.features_.emplace_back((*module)->feature_bytes_out() * spec.batch_max);
+    const std::uint64_t bytes = (*module)->feature_bytes_out() * spec.batch_max;
+    out.features_.emplace_back(spec.device == nullptr ? bytes : 0);
+    if (spec.device != nullptr) {
+      auto there = spec.device->allocate(bytes);
+      if (!there.ok()) return Error{there.error()};
+      out.features_there_.push_back(std::move(*there));
+    }
     out.stages_.push_back(std::move(*module));
     if (progress != nullptr) progress->add(1);
   }
@@ -181,10 +207,13 @@ Status ModuleChain::prepare(std::uint32_t batch, std::uint64_t) {
 Status ModuleChain::run(std::span<std::int64_t> ns) {
   std::array<exec::ItemReport, exec::kMaxRows> reports;
   const auto items = picture_->items(batch_);
+  const auto features = [&](std::size_t b) {
+    return features_there_.empty() ? features_[b].data() : features_there_[b].data();
+  };
   for (std::size_t b = 0; b < stages_.size(); ++b) {
     const std::int64_t start = clock_ns();
-    if (!stages_[b]->run(items, {reports.data(), batch_}, b == 0 ? nullptr : features_[b - 1].data(),
-                         b + 1 == stages_.size() ? nullptr : features_[b].data()))
+    if (!stages_[b]->run(items, {reports.data(), batch_}, b == 0 ? nullptr : features(b - 1),
+                         b + 1 == stages_.size() ? nullptr : features(b)))
       return Error{std::string(stages_[b]->error())};
     ns[b] = clock_ns() - start;
   }

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/exec/device_plugin.h"
 #include "engine/exec/executor.h"
 #include "engine/exec/module.h"
 #include "engine/worker/picture.h"
@@ -38,6 +39,7 @@ struct ChainSpec {
   std::uint32_t batch_max = 1;
   std::uint32_t threads = 1;
   std::optional<ModuleAround> around;
+  exec::Device* device = nullptr;  // where the blocks run; null: here. It outlives the runner
 };
 
 class Runner {
@@ -60,7 +62,7 @@ class Chain final : public Runner {
   Status prepare(std::uint32_t batch, std::uint64_t seed) override;
   Status run(std::span<std::int64_t> ns) override;
   std::uint32_t blocks() const override { return static_cast<std::uint32_t>(stages_.size()); }
-  // Of the last run, all outputs behind each other, as numbers.
+  // Of the last run here, all outputs behind each other, as numbers; never of one on a device.
   std::vector<double> answer() const;
 
  private:
@@ -72,7 +74,10 @@ class Chain final : public Runner {
     std::unique_ptr<leat_session, Closer> session{nullptr, {nullptr}};
     std::vector<leat_tensor> inputs, outputs;  // data points into buffers
     std::vector<std::vector<std::byte>> output_buffers;
+    std::vector<exec::DeviceBuffer> there;  // on a device: what the tensors' data points into
   };
+  Status place(std::vector<leat_tensor>& tensors, std::vector<std::vector<std::byte>>& host, Stage& stage);
+  exec::Device* device_ = nullptr;
   std::vector<Stage> stages_;
   std::vector<std::vector<std::byte>> input_buffers_;
   std::uint32_t batch_ = 0;
@@ -89,7 +94,8 @@ class ModuleChain final : public Runner {
 
  private:
   std::vector<std::unique_ptr<exec::Module>> stages_;
-  std::vector<std::vector<std::byte>> features_;  // [b]: from block b to the next
+  std::vector<std::vector<std::byte>> features_;    // [b]: from block b to the next
+  std::vector<exec::DeviceBuffer> features_there_;  // the same on a device
   std::unique_ptr<worker::Picture> picture_;
   std::uint32_t batch_ = 1;
 };

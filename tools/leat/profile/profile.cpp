@@ -1,10 +1,13 @@
 // leat profile: measures an ONNX model on this host's partitions and writes the profile that plans are made of.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <numeric>
 
 #include "engine/daemon/config.h"
+#include "engine/daemon/gpu_tool.h"
+#include "engine/exec/device_plugin.h"
 #include "engine/exec/module.h"
 #include "engine/worker/affinity.h"
 #include "planner/profile_io.h"
@@ -26,6 +29,12 @@ constexpr cli::Option kOptions[] = {
      .value = "N,...",
      .fallback = "1",
      .help = "classes of partition to measure: cores of a CPU partition each (class cpu:N)"},
+    {.name = "gpu",
+     .type = cli::Type::text,
+     .value = "UUID[:PERCENT]",
+     .help =
+         "instead of cores: a GPU, a MIG device, or a share of one's multiprocessors; measures the class gpu, mig or "
+         "mps:PERCENT"},
     {.name = "batches",
      .letter = 'b',
      .type = cli::Type::text,
@@ -133,6 +142,8 @@ constexpr cli::Example kExamples[] = {
     {.line = "leat profile tools/models/shapes/detect.onnx --config tools/models/shapes/shapes.toml -o "
              "profiles/detect.json",
      .text = "as leatd runs it, from the frame to its boxes"},
+    {.line = "leat profile detect.onnx --gpu GPU-...:25 -o profiles/detect.json",
+     .text = "on a quarter of a GPU's multiprocessors; class mps:25"},
     {.line = "leat plan --application street.toml --host auto --profiles profiles/ -o plan.json",
      .text = "what to do with profiles"},
 };
@@ -240,7 +251,59 @@ Result<ProfileJob> job_from(const cli::Arguments& args) {
                  ": says something only with --config; add the configuration, or leave it out"};
   }
   if (args.given("write-blocks")) job.blocks_folder = args.text("write-blocks");
+  if (!args.given("gpu")) return job;
+  for (const char* other : {"partitions", "shares", "neighbours"})
+    if (args.given(other)) return Error{std::string("--") + other + ": is for cores; leave it out with --gpu"};
+  job.cores = {1};
+  job.neighbours = 0;
+  job.shares = {1};
   return job;
+}
+
+// A device of this process, and the MPS daemon that a share of it needs. Both are gone with it.
+struct ProfiledGpu {
+  std::unique_ptr<daemon::MpsKeeper> keeper;
+  std::unique_ptr<exec::Device> device;
+};
+
+// Sets what the driver reads before it is loaded.
+Result<ProfiledGpu> open_gpu(const std::string& text, ProfileJob& job) {
+  const std::size_t colon = text.find(':');
+  daemon::PartitionConfig partition;
+  partition.partition.name = "--gpu";
+  partition.gpu.uuid = text.substr(0, colon);
+  const bool mig = partition.gpu.uuid.starts_with("MIG-");
+  if (!mig && !partition.gpu.uuid.starts_with("GPU-"))
+    return Error{"--gpu: '" + text + "' is no UUID of a GPU or MIG device; `leat-gpu list` shows them"};
+  job.device_class = mig ? "mig" : "gpu";
+  if (colon != std::string::npos) {
+    const auto percent = parse_numbers("--gpu", text.substr(colon + 1), 1, 100);
+    if (!percent) return Error{percent.error()};
+    partition.gpu.percent = percent->front();
+    job.device_class = "mps:" + std::to_string(partition.gpu.percent);
+  }
+  std::vector<daemon::PartitionConfig> partitions = {partition};
+  if (auto found = daemon::locate_gpus(partitions); !found) return Error{found.error()};
+  ProfiledGpu out;
+  ::setenv("CUDA_VISIBLE_DEVICES", partition.gpu.uuid.c_str(), 1);
+  ::setenv("CUDA_MPS_PIPE_DIRECTORY", "/nonexistent", 1);
+  if (partition.gpu.percent != 0) {
+    auto keeper = daemon::MpsKeeper::start(partition.gpu.uuid);
+    if (!keeper.ok()) return Error{keeper.error()};
+    out.keeper = std::make_unique<daemon::MpsKeeper>(std::move(*keeper));
+    ::setenv("CUDA_MPS_PIPE_DIRECTORY", out.keeper->pipe_directory().c_str(), 1);
+    ::setenv("CUDA_MPS_LOG_DIRECTORY", out.keeper->log_directory().c_str(), 1);
+    ::setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", std::to_string(partition.gpu.percent).c_str(), 1);
+  }
+  auto device = exec::Device::open("cuda", partition.gpu.uuid);
+  if (!device.ok()) return Error{device.error()};
+  const std::uint32_t all = partitions[0].gpu.multiprocessors, seen = (*device)->info().multiprocessors;
+  if (partition.gpu.percent != 0 && partition.gpu.percent < 93 && all != 0 && seen >= all)
+    return Error{"a share of " + std::to_string(partition.gpu.percent) + " % sees all " + std::to_string(all) +
+                 " multiprocessors: it does not reach its MPS daemon"};
+  out.device = std::move(*device);
+  job.device = out.device.get();
+  return out;
 }
 
 struct RowSum {
@@ -341,8 +404,14 @@ void print(const ProfileJob& job, const ProfileRun& run) {
 }
 
 int run(const cli::Arguments& args) {
-  const auto job = job_from(args);
+  auto job = job_from(args);
   if (!job) return cli::fail(kCommand.name, job.error());
+  ProfiledGpu gpu;
+  if (args.given("gpu")) {
+    auto opened = open_gpu(args.text("gpu"), *job);
+    if (!opened.ok()) return cli::fail(kCommand.name, opened.error());
+    gpu = std::move(*opened);
+  }
   const auto result = run_profile(*job);
   if (!result) return cli::fail(kCommand.name, result.error());
   const auto& v = result->verified;

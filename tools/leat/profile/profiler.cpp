@@ -36,8 +36,6 @@ constexpr std::uint32_t kVerifyRuns = 2;  // inputs drawn for each batch and set
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-std::string class_of(std::uint32_t cores) { return "cpu:" + std::to_string(cores); }
-
 std::string machine() {
   std::string cpu = "unknown processor", line;
   for (std::ifstream info("/proc/cpuinfo"); std::getline(info, line);) {
@@ -102,6 +100,9 @@ class Profiler {
   Result<std::vector<std::vector<std::int64_t>>> sample(Runner& chain, std::uint32_t batch, std::uint32_t samples,
                                                         double seconds, cli::Progress& progress, std::uint64_t done);
   bool measured(std::uint32_t cores, std::uint32_t share, std::uint32_t batch) const;
+  std::string class_of(std::uint32_t cores) const {
+    return job_.device != nullptr ? job_.device_class : "cpu:" + std::to_string(cores);
+  }
   Error wrong(const std::string& text) const { return Error{job_.model_path + ": " + text}; }
 
   ProfileJob job_;
@@ -208,7 +209,8 @@ Status Profiler::cut_anew() {
                             .cuts = names,
                             .batch_max = job_.batches.back(),
                             .threads = cores,
-                            .around = job_.around},
+                            .around = job_.around,
+                            .device = job_.device},
                            &progress);
   if (!chain) return Error{chain.error()};
   auto times = sample(**chain, job_.batches.back(), kSegmentSamples, kSegmentSeconds, progress, names.size() + 1);
@@ -246,7 +248,7 @@ Status Profiler::choose_cuts() {
   planner::Profile& p = out_.profile;
   p.model = job_.model;
   p.blocks = job_.blocks;
-  p.provenance = {.machine = machine(),
+  p.provenance = {.machine = machine() + (job_.device != nullptr ? std::string(", ") + job_.device->info().name : ""),
                   .libraries = "ONNX Runtime " + exec::onnx_library()->version + ", Leat " LEAT_VERSION,
                   .date = today(),
                   .method = "",
@@ -359,7 +361,8 @@ Status Profiler::measure_class(std::uint32_t cores, std::uint32_t share, cli::Pr
                        .cuts = out_.profile.cuts,
                        .batch_max = job_.batches.back(),
                        .threads = cores,
-                       .around = job_.around};
+                       .around = job_.around,
+                       .device = job_.device};
   auto chain = open_runner(spec);
   if (!chain) return Error{chain.error()};
   std::vector<std::vector<std::uint32_t>> busy(share - 1, {mine.begin(), mine.end()});

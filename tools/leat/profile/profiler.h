@@ -35,6 +35,9 @@ struct ProfileJob {
   std::uint64_t seed = 1;
   std::string blocks_folder;           // sub-models are written there; empty: nowhere
   std::optional<ModuleAround> around;  // pre- and post-processing to be measured with the model
+  // Instead of cores: a device that this process sees already, and what its class is called. cores is {1} then.
+  exec::Device* device = nullptr;
+  std::string device_class;  // "gpu", "mig", "mps:25"
 };
 
 // Chained blocks against the whole model: the largest difference relative to the largest value of the answer.

@@ -98,6 +98,10 @@ Value label(const Window&, const RecordSnapshot& record, const RecordSnapshot*) 
 Value event_loop(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
   return word<DaemonCounter::event_loop>(record, {"epoll", "io_uring"});
 }
+Value partition_device(const Window& window, const RecordSnapshot& record, const RecordSnapshot*) {
+  const auto found = window.devices.find(std::string(record.label));
+  return found != window.devices.end() ? Value(found->second) : Value();
+}
 Value partition_state(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
   return word<PartitionCounter::state>(record, {"down", "starting", "up", "lost"});
 }
@@ -228,6 +232,7 @@ constexpr Column kModules[] = {
 constexpr Column kPartitions[] = {
     {"name", "partition", "name", Unit::text, 16, 0, label},
     {"kind", "kind", "cpu, mig, mps, gpu or emulated", Unit::text, 8, 3, partition_kind},
+    {"device", "GPU", "GPU or MIG device, share, multiprocessors", Unit::text, 24, 3, partition_device},
     {"state", "state", "down, starting, up or lost", Unit::text, 8, 0, partition_state},
     {"pid", "pid", "its worker", Unit::count, 8, 4, count<PartitionCounter::pid>},
     {"cores", "cores", "cores it runs on", Unit::count, 5, 5, count<PartitionCounter::cores>},

@@ -21,6 +21,27 @@ const shm::RecordSnapshot* earlier(const Window& window, const shm::RecordSnapsh
   return nullptr;
 }
 
+std::string gpu_text(const Json& partition) {
+  const Json* const gpu = partition.find("gpu");
+  if (gpu == nullptr || !gpu->is_object()) return {};
+  const Json* const instance = gpu->find("instance");
+  std::string out = gpu->value("uuid", "?");
+  if (instance != nullptr && instance->is_number()) out += " instance " + instance->dump();
+  if (const int share = gpu->value("share_percent", 100); share != 100) out += ", " + std::to_string(share) + " %";
+  if (const int count = gpu->value("multiprocessors", 0); count != 0)
+    out += ", " + std::to_string(count) + " multiprocessors";
+  return out;
+}
+
+std::map<std::string, std::string> devices_in(const std::string& status_json) {
+  std::map<std::string, std::string> out;
+  const auto status = Json::try_parse(status_json);
+  if (!status || !status->contains("partitions")) return out;
+  for (const Json& partition : status->at("partitions"))
+    if (std::string text = gpu_text(partition); !text.empty()) out[partition.value("name", "")] = std::move(text);
+  return out;
+}
+
 Result<Watch> Watch::connect(const std::string& socket) {
   leat_error error{};
   auto observer = shm::Observer::connect(socket.empty() ? ::leat_default_socket() : socket, &error);

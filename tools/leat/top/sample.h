@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "leat/result.hpp"
 #include "shm/src/counters.h"
 #include "shm/src/protocol.h"
+#include "tools/json/json.h"
 
 namespace leat::tools {
 
@@ -22,6 +24,7 @@ struct Sample {
 // Two samples of the same daemon; everything shown is computed from them. `before` empty: no rates and no window yet.
 struct Window {
   Sample before, now;
+  std::map<std::string, std::string> devices{};  // of partitions that have one, by their names: gpu_text()
   [[nodiscard]] double seconds() const noexcept {
     return before.at_ns > 0 ? static_cast<double>(now.at_ns - before.at_ns) / 1e9 : 0;
   }
@@ -29,6 +32,11 @@ struct Window {
 
 // The same record in the earlier sample; nullptr when it was not there or has begun anew since.
 [[nodiscard]] const shm::RecordSnapshot* earlier(const Window& window, const shm::RecordSnapshot& record);
+
+// "GPU-... instance 3, 25 %, 27 multiprocessors", of an entry of leatd's partitions; empty: it has no GPU.
+[[nodiscard]] std::string gpu_text(const Json& partition);
+// Of every partition that has one.
+[[nodiscard]] std::map<std::string, std::string> devices_in(const std::string& status_json);
 
 class Watch {
  public:

@@ -53,8 +53,14 @@ constexpr cli::Command kCommand = {
 constexpr int kTextColumns = 200;  // of --once where no terminal tells
 constexpr int kKeyWait = 50;       // ms
 
+// Which devices the partitions have does not change while a daemon lives.
+std::map<std::string, std::string> devices_of(Watch& watch) {
+  const auto status = watch.status_json();
+  return status.ok() ? devices_in(*status) : std::map<std::string, std::string>();
+}
+
 int once(Watch& watch, double delay, bool json) {
-  Window window{.before = watch.sample(), .now = {}};
+  Window window{.before = watch.sample(), .now = {}, .devices = devices_of(watch)};
   std::this_thread::sleep_for(std::chrono::duration<double>(delay));
   window.now = watch.sample();
   if (json) {
@@ -81,7 +87,7 @@ int screen(Watch watch, const std::string& socket, double delay, bool colours) {
   if (!terminal.ok()) return cli::fail(kCommand.name, terminal.error());
   using Clock = std::chrono::steady_clock;
   TopChoice choice;
-  Window window{.before = {}, .now = watch.sample()};
+  Window window{.before = {}, .now = watch.sample(), .devices = devices_of(watch)};
   auto next = Clock::now() + std::chrono::milliseconds(200);  // the first rates soon
   int rows = 0, columns = 0;
   bool redraw = true;
@@ -91,7 +97,7 @@ int screen(Watch watch, const std::string& socket, double delay, bool colours) {
         choice.notice = "leatd is gone; waiting for it at its socket   q quit";
         if (auto again = Watch::connect(socket); again.ok()) {
           watch = std::move(*again);
-          window = {.before = {}, .now = watch.sample()};
+          window = {.before = {}, .now = watch.sample(), .devices = devices_of(watch)};
           choice.notice.clear();
         }
       } else {
