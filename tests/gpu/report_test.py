@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""report.py on two small reports, and tests/gpu/run without a GPU."""
+"""report.py on two small reports; tests/gpu/run without a GPU and over the stand-in drivers."""
 import copy
 import json
 import os
@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PROGRAM = os.environ.get("LEAT_GPU_PROBE", "")
+BUILD = os.environ.get("BUILD", "")
 
 
 def number(median, conditions):
@@ -78,23 +78,45 @@ class Report(unittest.TestCase):
             self.assertEqual(done.returncode, 2)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
-    @unittest.skipUnless(PROGRAM, "LEAT_GPU_PROBE is not set")
-    def test_run_without_a_driver_ends_with_three(self):
-        os.makedirs(self.path("build/gpu"))
-        os.makedirs(self.path("none"))
-        self.write("none/libcuda.so.1", "no library")  # found before any real driver, and refused
-        os.symlink(PROGRAM, self.path("build/gpu/leat-gpu-probe"))
-        environment = {**os.environ, "BUILD": self.path("build"), "LD_LIBRARY_PATH": self.path("none")}
-        done = subprocess.run([HERE + "/run", "--probe", "--quick", "--out", self.path("out")], env=environment,
+    def test_thin_provider_refuses_what_is_no_library(self):
+        done = subprocess.run([sys.executable, HERE + "/thin_provider.py", self.write("x.so", "no library"), self.path("y"), "90"],
                               capture_output=True, text=True)
-        self.assertEqual(done.returncode, 3, done.stderr)
-        self.assertIn("leat-gpu-probe: no NVIDIA driver", done.stderr)
-        with open(self.path("out/probe-1.json")) as file:
-            self.assertIn("no NVIDIA driver", json.load(file)["problem"])
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
 
     def test_run_refuses_what_it_does_not_know(self):
-        for words in ([], ["--prob"], ["--probe", "--out"]):
+        for words in (["--prob"], ["--only", "nothing"], ["--out"]):
             self.assertEqual(subprocess.run([HERE + "/run", *words], capture_output=True).returncode, 2)
+
+    @unittest.skipUnless(BUILD, "BUILD is not set")
+    def test_run_without_a_driver_ends_with_three_and_says_why(self):
+        os.makedirs(self.path("none"))
+        for library in ("libcuda.so.1", "libnvidia-ml.so.1"):
+            self.write("none/" + library, "no library")  # found before any real driver, and refused
+        environment = {**os.environ, "LD_LIBRARY_PATH": self.path("none")}
+        done = subprocess.run([HERE + "/run", "--quick", "--out", self.path("out")], env=environment, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        with open(self.path("out/environment.json")) as file:
+            self.assertIn("no NVIDIA driver", json.load(file)["problem"])
+
+    # The first steps over the stand-in drivers: the program works. The others take minutes: tests/gpu/run --stand-ins.
+    @unittest.skipUnless(BUILD, "BUILD is not set")
+    def test_run_over_the_stand_ins_writes_each_step_and_the_page(self):
+        steps = ["memory", "pictures", "model-classify", "serve-cpu", "mps-split", "mig"]
+        done = subprocess.run([HERE + "/run", "--stand-ins", "--quick", "--out", self.path("out"), "--only", ",".join(steps)],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for step in ["environment", *steps]:
+            with open(self.path(f"out/{step}.json")) as file:
+                answer = json.load(file)
+            self.assertEqual(answer["status"], "failed" if step == "mig" else "good", answer)
+        with open(self.path("out/mps-split.json")) as file:
+            values = json.load(file)["answer"]["values"]
+        self.assertEqual(values["bytes_copied"], 0)
+        self.assertGreater(values["bytes_in_place"], 0)
+        with open(self.path("out/gpu-results.md")) as file:
+            page = file.read()
+        self.assertIn("nothing about a GPU", page)
+        self.assertIn("not run: no MIG instance", page)
 
 
 if __name__ == "__main__":
