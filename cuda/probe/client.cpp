@@ -1,6 +1,7 @@
 #include "cuda/probe/client.h"
 
 #include <array>
+#include <cstdlib>
 #include <memory>
 #include <sstream>
 
@@ -13,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr int kBatch = 8;
+constexpr int kBatch = 64;  // several waves of blocks on the largest device there is
 constexpr std::size_t kCopyBytes = 128 * kMiB, kUploadBytes = 32 * kMiB;
 
 Child started(const Environment& environment) {
@@ -30,6 +31,7 @@ std::vector<double> run_work(const std::string& work, int repeats) {
     const FixedConvolution convolution(kBatch);
     return time_us(stream, repeats, [&] { convolution.launch(stream); });
   }
+  if (work == "wake_by_stream" || work == "wake_by_event") return wake_after_word(work == "wake_by_event", repeats);
   if (work == "copy") {
     const Buffer from(kCopyBytes), to(kCopyBytes);
     return time_us(stream, repeats, [&] { LEAT_CUDA(kernels::copy(to.as(), from.as(), kCopyBytes, stream)); });
@@ -44,13 +46,22 @@ Received run_load(Channel& channel) {
   const FixedConvolution convolution(kBatch);
   const Stream stream;
   bool told = false;
-  for (;;) {
+  // Two batches are queued, so that the device never runs dry while this thread waits and looks for a message.
+  const Event ended[2];
+  const auto launch = [&](int batch) {
     for (int i = 0; i < 4; ++i) convolution.launch(stream);
-    stream.wait();
+    LEAT_CUDA(cudaEventRecord(ended[batch], stream));
+  };
+  launch(0);
+  for (int now = 0;; now = 1 - now) {
+    launch(1 - now);
+    LEAT_CUDA(cudaEventSynchronize(ended[now]));
     if (!told && !channel.send("busy")) return {};
     told = true;
     Received received = channel.receive(Clock::now());
-    if (received.receipt != Receipt::timed_out) return received;
+    if (received.receipt == Receipt::timed_out) continue;
+    stream.wait();
+    return received;
   }
 }
 
@@ -99,6 +110,9 @@ std::string answer_to(const Message& message) {
 
 int run_gpu_client(Channel& channel, std::span<const std::string>) {
   LEAT_DRIVER(cuInit, 0);
+  // How its threads wait is settled before there is a context.
+  if (const char* flags = std::getenv(kScheduleVariable))
+    LEAT_CUDA(cudaSetDeviceFlags(static_cast<unsigned>(std::atoi(flags))));
   const auto begin = Clock::now();
   open_device();
   const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
@@ -157,9 +171,9 @@ std::string Client::check() {
   }
 }
 
-Ending Client::end() {
-  if (auto sent = child_.channel().send("leave"); !sent) child_.kill();
-  return child_.wait(after(seconds(10)));
+Client::~Client() {
+  if (ended_) return;
+  if (auto sent = child_.channel().send("leave"); sent) (void)child_.wait(after(seconds(10)));
 }
 
 }  // namespace leat::probe

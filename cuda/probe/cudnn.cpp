@@ -210,6 +210,8 @@ CudnnConvolution::CudnnConvolution(std::shared_ptr<Cudnn> library, Precision pre
   state_->set(state_->x, State::kInput);
   state_->set(state_->w, State::kWeight);
   state_->set(state_->b, State::kBias);
+  LEAT_CUDA(
+      cudaDeviceSynchronize());  // copies of pageable memory may be under way, and the convolution's stream is another
   state_->describe();
   state_->choose();
 }

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <thread>
 
+#include "cuda/probe/client.h"
 #include "cuda/probe/gpu.h"
 #include "cuda/probe/groups.h"
 
@@ -129,29 +130,61 @@ void ask_round_trip(Asker& asker) {
                });
 }
 
-// How much later than a thread that spins on a pinned word does a thread wake up that waits by other means? Both wait
-// for the end of the same kernel, which writes the word last.
-Samples wake_after_word(int repeats, const std::function<void(const Stream&, const Event&)>& wait,
-                        unsigned event_flags) {
+void ask_wake_up(Asker& asker) {
+  struct Way {
+    const char* name;
+    unsigned flags;
+    const char* work;
+  };
+  constexpr Way ways[] = {{"stream, spinning", cudaDeviceScheduleSpin, "wake_by_stream"},
+                          {"stream, yielding", cudaDeviceScheduleYield, "wake_by_stream"},
+                          {"stream, blocking", cudaDeviceScheduleBlockingSync, "wake_by_stream"},
+                          {"event, blocking", cudaDeviceScheduleSpin, "wake_by_event"}};
+  for (const Way& way : ways) {
+    asker.number({"clocks.wake_up",
+                  "How much later than one spinning on a pinned word does a waiting thread wake up?",
+                  "host clock in both threads, in a process for each way; the kernel writes the word as its last act",
+                  {{"wait", way.name}}},
+                 "us", [&] {
+                   if (std::thread::hardware_concurrency() < 2) throw NotApplicable("needs two CPUs");
+                   Client client({{kScheduleVariable, std::to_string(way.flags)}});
+                   return Samples{client.measure(way.work, asker.repeats(300))};
+                 });
+  }
+}
+
+}  // namespace
+
+// Both threads wait for the end of the same kernel, which writes the word last. The spinner is under way before the
+// kernel starts.
+std::vector<double> wake_after_word(bool by_event, int repeats) {
   const Buffer words(kKiB, Buffer::Where::host);
   auto* word = words.as<std::uint32_t>();
   std::atomic_ref<std::uint32_t> seen(*word);
   seen.store(0, std::memory_order_relaxed);
   const Stream stream;
-  const Event done(event_flags);
-  Samples samples;
+  const Event done(by_event ? cudaEventBlockingSync : cudaEventDefault);
+  std::vector<double> samples;
   for (int i = 1; i <= repeats + 3; ++i) {
     const auto round = static_cast<std::uint32_t>(i);
-    LEAT_CUDA(kernels::post(word, round, 500'000, stream));
-    LEAT_CUDA(cudaEventRecord(done, stream));
     Clock::time_point by_word;
+    std::atomic<bool> spinning{false};
     std::thread spinner([&] {
+      spinning.store(true, std::memory_order_release);
       while (seen.load(std::memory_order_acquire) != round) {  // pairs with the kernel's write and its system fence
       }
       by_word = Clock::now();
     });
     try {
-      wait(stream, done);
+      while (!spinning.load(std::memory_order_acquire)) {
+      }
+      LEAT_CUDA(kernels::post(word, round, 500'000, stream));
+      LEAT_CUDA(cudaEventRecord(done, stream));
+      if (by_event) {
+        LEAT_CUDA(cudaEventSynchronize(done));
+      } else {
+        stream.wait();
+      }
     } catch (...) {
       seen.store(round, std::memory_order_release);
       spinner.join();
@@ -159,44 +192,10 @@ Samples wake_after_word(int repeats, const std::function<void(const Stream&, con
     }
     const auto by_wait = Clock::now();
     spinner.join();
-    if (i > 3) samples.values.push_back(std::chrono::duration<double, std::micro>(by_wait - by_word).count());
+    if (i > 3) samples.push_back(std::chrono::duration<double, std::micro>(by_wait - by_word).count());
   }
   return samples;
 }
-
-void ask_wake_up(Asker& asker) {
-  struct Way {
-    const char* name;
-    unsigned device_flags, event_flags;
-    bool by_event;
-  };
-  constexpr Way ways[] = {{"stream, spinning", cudaDeviceScheduleSpin, cudaEventDefault, false},
-                          {"stream, yielding", cudaDeviceScheduleYield, cudaEventDefault, false},
-                          {"stream, blocking", cudaDeviceScheduleBlockingSync, cudaEventDefault, false},
-                          {"event, blocking", cudaDeviceScheduleSpin, cudaEventBlockingSync, true}};
-  for (const Way& way : ways) {
-    asker.number({"clocks.wake_up",
-                  "How much later than one spinning on a pinned word does a waiting thread wake up?",
-                  "host clock in both threads; the kernel writes the word as its last act",
-                  {{"wait", way.name}}},
-                 "us", [&] {
-                   if (std::thread::hardware_concurrency() < 2) throw NotApplicable("needs two CPUs");
-                   LEAT_CUDA(cudaSetDeviceFlags(way.device_flags));
-                   return wake_after_word(
-                       asker.repeats(300),
-                       [&](const Stream& stream, const Event& done) {
-                         if (way.by_event) {
-                           LEAT_CUDA(cudaEventSynchronize(done));
-                         } else {
-                           stream.wait();
-                         }
-                       },
-                       way.event_flags);
-                 });
-  }
-}
-
-}  // namespace
 
 void ask_clocks(Asker& asker) {
   open_device();

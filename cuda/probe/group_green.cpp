@@ -8,7 +8,7 @@
 namespace leat::probe {
 namespace {
 
-constexpr int kBatch = 8;
+constexpr int kBatch = 64;  // several waves of blocks on the largest device there is
 
 CUdevResource all_sms() {
   CUdevResource resource{};

@@ -46,7 +46,7 @@ void ask_client(Asker& asker, const Environment& environment) {
 void ask_work(Asker& asker, Client& client, const std::string& work, const Conditions& conditions) {
   asker.number(
       {"mps.time_by_share", "How long does fixed work take at this share?",
-       "events in the client; convolution: 3x3, 64 to 64 channels, 56x56, batch 8, fp32; copy: 128 MiB by a kernel; "
+       "events in the client; convolution: 3x3, 64 to 64 channels, 56x56, batch 64, fp32; copy: 128 MiB by a kernel; "
        "upload: 32 MiB from pinned memory. Busy: another client runs the convolution with the rest",
        [&] {
          Conditions all = conditions;

@@ -29,6 +29,10 @@ void ask_frames(Asker& asker);
 void ask_cudnn(Asker& asker);
 void ask_clocks(Asker& asker);
 
+// Microseconds by which a thread that waits for its stream, or for a blocking event, wakes up later than one that spins
+// on a pinned word. Of clients' processes alone: how they wait is settled before their context.
+std::vector<double> wake_after_word(bool by_event, int repeats);
+
 // Roles of the processes that the groups start.
 inline constexpr std::string_view kGroupRole = "group", kPeerRole = "handover_peer", kClientRole = "gpu_client";
 int run_group(Channel& channel, std::span<const std::string> arguments);  // NAME full|quick

@@ -45,19 +45,23 @@ class HostWord {
       LEAT_CUDA(registered);
     }
     void* address = nullptr;
-    LEAT_CUDA(cudaHostGetDevicePointer(&address, page_, 0));
+    if (const cudaError_t found = cudaHostGetDevicePointer(&address, page_, 0); found != cudaSuccess) {
+      release();
+      LEAT_CUDA(found);
+    }
     device_ = reinterpret_cast<CUdeviceptr>(address);
   }
   HostWord(const HostWord&) = delete;
-  ~HostWord() {
-    (void)cudaHostUnregister(page_);
-    ::munmap(page_, kBytes);
-  }
+  ~HostWord() { release(); }
   [[nodiscard]] CUdeviceptr device() const noexcept { return device_; }
   void reset() const { std::atomic_ref(*static_cast<std::uint32_t*>(page_)).store(0, std::memory_order_release); }
 
  private:
   static constexpr std::size_t kBytes = 4096;
+  void release() noexcept {
+    (void)cudaHostUnregister(page_);
+    ::munmap(page_, kBytes);
+  }
   void* page_ = nullptr;
   CUdeviceptr device_ = 0;
 };

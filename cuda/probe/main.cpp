@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -84,8 +85,11 @@ std::optional<std::vector<std::string>> group_names(const std::string& text) {
 int write_json(const std::string& path, const Report& report) {
   const std::string text = to_json(report);
   if (path == "-") return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() ? 0 : cli::kBadInput;
-  std::ofstream file(path);
-  if (!(file << text) || !file.flush()) {
+  std::error_code none;
+  const bool special = std::filesystem::exists(path, none) && !std::filesystem::is_regular_file(path, none);
+  const std::string beside = special ? path : path + ".new";  // what was there stays until all of this is
+  std::ofstream file(beside);
+  if (!(file << text) || !file.flush() || (!special && std::rename(beside.c_str(), path.c_str()) != 0)) {
     return cli::fail("leat-gpu-probe", path + ": " + std::strerror(errno));
   }
   return 0;
@@ -103,12 +107,14 @@ int main(int argc, char** argv) {
                        .groups = *groups,
                        .device = arguments.text("device"),
                        .mps_control = arguments.text("mps-control"),
-                       .progress = {}};
+                       .progress = {},
+                       .partial = {}};
   std::optional<cli::Progress> progress;
   options.progress = [&](std::size_t done, std::size_t total, std::string_view name) {
     if (!progress) progress.emplace("probing", total, "groups");
     progress->set(done, name);
   };
+  if (!json.empty() && json != "-") options.partial = [&](const Report& now) { (void)write_json(json, now); };
   const Report report = run_probe(options);
   progress.reset();
   if (!report.problem.empty()) std::fprintf(stderr, "leat-gpu-probe: %s\n", report.problem.c_str());

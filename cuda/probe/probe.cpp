@@ -73,13 +73,12 @@ class Run {
   explicit Run(const ProbeOptions& options) : options_(options) {}
 
   Report go() {
-    const auto begin = Clock::now();
     report_.started_utc = utc_now();
     report_.quick = options_.quick;
     report_.host = host_text();
     report_.cuda_build = version_text(CUDART_VERSION);
     if (enumerate()) ask_all();
-    report_.duration_s = std::chrono::duration<double>(Clock::now() - begin).count();
+    report_.duration_s = std::chrono::duration<double>(Clock::now() - begin_).count();
     return std::move(report_);
   }
 
@@ -88,7 +87,7 @@ class Run {
     Environment environment;
     if (!options_.device.empty()) environment.emplace_back("CUDA_VISIBLE_DEVICES", options_.device);
     // A daemon of somebody else must not make clients of processes that are to run without MPS.
-    if (keeper_) environment.emplace_back("CUDA_MPS_PIPE_DIRECTORY", keeper_->directory() + "/none");
+    environment.emplace_back("CUDA_MPS_PIPE_DIRECTORY", keeper_ ? keeper_->directory() + "/none" : "/nonexistent");
     return environment;
   }
 
@@ -120,11 +119,11 @@ class Run {
 
   void ask_all() {
     auto keeper = Keeper::start();
-    if (!keeper) {
-      report_.problem = keeper.error();
-      return;
-    }
-    keeper_.emplace(std::move(*keeper));
+    // Without it only what needs MPS cannot be asked.
+    if (keeper)
+      keeper_.emplace(std::move(*keeper));
+    else
+      no_keeper_ = keeper.error();
     const auto used_before = memory_in_use();
     std::vector<const Group*> chosen;
     for (const Group& group : groups()) {
@@ -134,6 +133,8 @@ class Run {
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       if (options_.progress) options_.progress(i, chosen.size(), chosen[i]->name);
       ask(*chosen[i]);
+      report_.duration_s = std::chrono::duration<double>(Clock::now() - begin_).count();
+      if (options_.partial) options_.partial(report_);
     }
     tidy(used_before);
   }
@@ -183,6 +184,7 @@ class Run {
   }
 
   Status start_daemon(const std::string& argument_lines, std::string& body) {
+    if (!keeper_) return Error{no_keeper_};
     DaemonOptions daemon;
     daemon.program = options_.mps_control.empty() ? find_mps_control() : options_.mps_control;
     if (daemon.program.empty()) return Error{"nvidia-cuda-mps-control was not found on PATH or beside the driver"};
@@ -198,7 +200,7 @@ class Run {
 
   Status stop_daemon() {
     daemon_up_ = false;
-    return keeper_->stop_daemon();
+    return keeper_ ? keeper_->stop_daemon() : Status(Done{});
   }
 
   static std::map<std::string, std::uint64_t> memory_in_use() {
@@ -211,7 +213,7 @@ class Run {
 
   // What this run leaves behind: nothing, and that is checked.
   void tidy(const std::map<std::string, std::uint64_t>& used_before) {
-    const Status tidied = keeper_->tidy();
+    const Status tidied = keeper_ ? keeper_->tidy() : Status(Error{no_keeper_});
     report_.answers.push_back(own_answer("cleanup.processes", "Was everything the probe started ended and removed?",
                                          "keeper's ending, processes below the probe, its private directory",
                                          tidied ? Verdict::yes : Verdict::failed, tidied ? "" : tidied.error()));
@@ -251,6 +253,8 @@ class Run {
   const ProbeOptions& options_;
   Report report_;
   std::optional<Keeper> keeper_;
+  std::string no_keeper_;  // why there is none
+  const Clock::time_point begin_ = Clock::now();
   bool daemon_up_ = false;
 };
 

@@ -18,6 +18,8 @@ struct ProbeOptions {
   std::string mps_control;          // program; empty: looked for on PATH and beside the driver
   // Called as the groups go by: which of how many, and its name.
   std::function<void(std::size_t, std::size_t, std::string_view)> progress;
+  // Called after each group with what there is: whoever ends the probe in the middle keeps that.
+  std::function<void(const Report&)> partial;
 };
 
 // Never fails as a whole: what broke is in the report. report.problem says why nothing could be asked at all.
