@@ -3,12 +3,12 @@
 
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "engine/exec/device_plugin.h"
 #include "tools/cli/command.h"
+#include "tools/json/json.h"
 
 namespace leat::check {
 
@@ -19,12 +19,12 @@ class Answers {
   void verdict(const std::string& name, bool good, const std::string& why = {});
   // Median, worst and count of what was measured, in `unit`.
   void figure(const std::string& name, std::vector<double> values, const std::string& unit);
-  void value(const std::string& name, const nlohmann::ordered_json& value) { json_["values"][name] = value; }
+  void value(const std::string& name, const Json& value) { json_["values"][name] = value; }
   // Prints it; the exit status: 0 all good, 1 something was not.
   int print();
 
  private:
-  nlohmann::ordered_json json_;
+  Json json_;
   bool good_ = true;
 };
 

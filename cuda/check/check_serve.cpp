@@ -24,7 +24,6 @@ extern char** environ;
 namespace leat::check {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using namespace std::chrono_literals;
 
 constexpr cli::Option kOptions[] = {
@@ -107,7 +106,7 @@ class Daemon {
     auto observer = shm::Observer::connect(socket(), &error);
     if (!observer.ok()) return {};
     const auto text = observer->status(&error);
-    return text.ok() ? Json::parse(*text, nullptr, false) : Json();
+    return text.ok() ? Json::try_parse(*text).value_or(Json()) : Json();
   }
 
  private:
