@@ -99,26 +99,27 @@ struct Split {
     const auto route = [](int module, Json stages) {
       return Json{{"application", 0}, {"module", module}, {"batch", 4}, {"rate_rps", 50}, {"stages", stages}};
     };
-    plan = {
-        {"schema", "leat-plan/1"},
-        {"applications",
-         {{{"name", "shapes"},
-           {"slo_ns", 200'000'000},
-           {"rate_rps", 10},
-           {"weight", 1},
-           {"module",
-            {{{"name", "detect"}, {"model", "detect"}},
-             {{"name", "classify"},
-              {"model", "classify"},
-              {"after", {"detect"}},
-              {"items_per_request", 9},
-              {"fan_out_cap", 16}}}}}}},
-        {"partitions", Json::array()},
-        {"hosts", Json::array()},
-        {"routes", {route(0, {stage(0, 1, {0}, bytes[0].get<std::int64_t>()), stage(1, 3, {1}, 0)}), route(1, {stage(0, 2, {0, 1}, 0)})}},
-        {"budget_ns", Json::array()},
-        {"certificate",
-         {{"objective", 1}, {"upper_bound", 1}, {"gap", 0}, {"binding", ""}, {"method", ""}, {"seconds", 0}}}};
+    plan = {{"schema", "leat-plan/1"},
+            {"applications",
+             {{{"name", "shapes"},
+               {"slo_ns", 200'000'000},
+               {"rate_rps", 10},
+               {"weight", 1},
+               {"module",
+                {{{"name", "detect"}, {"model", "detect"}},
+                 {{"name", "classify"},
+                  {"model", "classify"},
+                  {"after", {"detect"}},
+                  {"items_per_request", 9},
+                  {"fan_out_cap", 16}}}}}}},
+            {"partitions", Json::array()},
+            {"hosts", Json::array()},
+            {"routes",
+             {route(0, {stage(0, 1, {0}, bytes[0].get<std::int64_t>()), stage(1, 3, {1}, 0)}),
+              route(1, {stage(0, 2, {0, 1}, 0)})}},
+            {"budget_ns", Json::array()},
+            {"certificate",
+             {{"objective", 1}, {"upper_bound", 1}, {"gap", 0}, {"binding", ""}, {"method", ""}, {"seconds", 0}}}};
   }
   // The first stage on `producers` partitions p0, p1, ..., the second on the one behind them, the classifier on all.
   std::string write(const std::string& kind, int producers) {

@@ -97,13 +97,14 @@ std::vector<std::string> text_of(const MigGpu& gpu, const MigSteps& steps) {
 Result<std::vector<MigWanted>> parse_layout(const std::string& text) {
   try {
     const Json json = Json::parse(text);
-    if (json.at("schema").get<std::string>() != "leat-mig-layout/1") return Error{"schema: expected \"leat-mig-layout/1\""};
+    if (json.at("schema").get<std::string>() != "leat-mig-layout/1")
+      return Error{"schema: expected \"leat-mig-layout/1\""};
     std::vector<MigWanted> out;
     for (const Json& gpu : json.at("gpus")) {
       MigWanted wanted{gpu.at("uuid").get<std::string>(), {}};
       for (const MigWanted& other : out)
         if (other.uuid == wanted.uuid) return Error{"GPU " + wanted.uuid + " is named twice"};
-      for (const Json& i : gpu.at("instances")) 
+      for (const Json& i : gpu.at("instances"))
         wanted.instances.push_back({i.at("profile").get<std::string>(), i.at("start").get<unsigned>()});
       out.push_back(std::move(wanted));
     }

@@ -58,10 +58,10 @@ Json gpu_of(const GpuConfig& gpu) {
   if (gpu.uuid.empty()) return nullptr;
   const std::size_t slash = gpu.place.find('/');  // "GPU-.../3": a GPU instance
   return Json{{"uuid", gpu.uuid},
-          {"device", gpu.place.substr(0, slash)},
-          {"instance", slash == std::string::npos ? Json() : Json(std::stoul(gpu.place.substr(slash + 1)))},
-          {"share_percent", gpu.percent == 0 ? 100 : gpu.percent},
-          {"multiprocessors", gpu.multiprocessors * (gpu.percent == 0 ? 100 : gpu.percent) / 100}};
+              {"device", gpu.place.substr(0, slash)},
+              {"instance", slash == std::string::npos ? Json() : Json(std::stoul(gpu.place.substr(slash + 1)))},
+              {"share_percent", gpu.percent == 0 ? 100 : gpu.percent},
+              {"multiprocessors", gpu.multiprocessors * (gpu.percent == 0 ? 100 : gpu.percent) / 100}};
 }
 
 }  // namespace
