@@ -110,6 +110,10 @@ void Json::push_back(Json element) {
   std::get<Elements>(value_).push_back(std::move(element));
 }
 
+void Json::add(std::string key, Json value) {
+  std::get<Members>(value_).emplace_back(Member{std::move(key), std::move(value)});
+}
+
 void Json::update(const Json& object) {
   for (const Member& m : object.items()) (*this)[m.key] = m.value;
 }

@@ -1,7 +1,7 @@
 // JSON: a value, read from text and written as text. Objects keep the order in which their keys came.
 //
-// Everything is compiled once, behind this small header: half the programs of the house print JSON, and what a header
-// brings is compiled in every one of them.
+// nlohmann's library reads and writes. It is compiled once, behind this small header: half the programs of the house
+// print JSON, and what a header brings is compiled in every one of them.
 //
 // Errors: what reads a value that is of another type, or is not there, throws JsonError; so does parse() on what is no
 // JSON. Thread rule: a value is one thread's, as a container is; many may read one that nobody changes.
@@ -72,8 +72,8 @@ class Json {
   ~Json();
 
   // ---- text ----
-  // RFC 8259, nested at most 100 deep; a key that stands twice in one object, bytes that are not UTF-8, and a number
-  // that no double holds are errors.
+  // RFC 8259, nested at most 100 deep; also a key that stands twice in one object, bytes that are not UTF-8, and a
+  // number that no double holds are errors.
   static Json parse(std::string_view text);
   static std::optional<Json> try_parse(std::string_view text, JsonError* why = nullptr);
   // indent < 0: one line. Bytes that are not UTF-8 become U+FFFD; NaN and infinities become null.
@@ -145,12 +145,11 @@ class Json {
   [[nodiscard]] double as_number() const;
   [[nodiscard]] const std::string& as_text() const;
   [[nodiscard]] const Elements& elements() const;
-  [[nodiscard]] Elements& elements();
   void add(std::string key, Json value);  // to an object that lacks the key
 
   // The unsigned number only where the signed does not hold the value.
   std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string, Elements, Members> value_;
-  friend class JsonReader;
+  friend class JsonBuilder;
   friend class JsonWriter;
 };
 

@@ -1,19 +1,16 @@
+// Reading: nlohmann's parser finds the values, this file puts them together.
 #include <algorithm>
-#include <charconv>
+#include <nlohmann/json.hpp>
 
 #include "tools/json/json.h"
-#include "tools/json/utf8.h"
 
 namespace leat {
 namespace {
 
-constexpr int kDeepest = 100;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr std::size_t kDeepest = 100;
 
 // Sorted, so that a hostile object does not cost its length squared.
-template <class Members>
-bool has_twice(const Members& members) {
+bool has_twice(const Json::Members& members) {
   std::vector<std::string_view> keys;
   keys.reserve(members.size());
   for (const auto& m : members) keys.push_back(m.key);
@@ -23,200 +20,88 @@ bool has_twice(const Members& members) {
 
 }  // namespace
 
-class JsonReader {
+// What nlohmann::json_sax asks for. A false ends the reading.
+class JsonBuilder {
  public:
-  explicit JsonReader(std::string_view text) : text_(text) {
-    if (text.substr(0, 3) == "\xef\xbb\xbf") at_ = 3;  // a byte order mark
-  }
+  using number_integer_t = std::int64_t;
+  using number_unsigned_t = std::uint64_t;
+  using number_float_t = double;
+  using string_t = std::string;
+  using binary_t = nlohmann::json::binary_t;
 
-  // Null where the text is wrong.
-  Json document() {
-    Json out = value(0);
-    space();
-    if (at_ != text_.size()) return fail("something stands behind the value");
-    return out;
-  }
-  // What is wrong; null: nothing. And where.
-  [[nodiscard]] const char* wrong() const { return wrong_; }
-  [[nodiscard]] std::size_t where() const { return where_; }
-
- private:
-  // The first is kept. Nothing is left to read after it, so that every loop ends.
-  Json fail(const char* what) {
-    if (wrong_ == nullptr) {
-      wrong_ = what;
-      where_ = at_;
-    }
-    at_ = text_.size();
-    return {};
-  }
-  [[nodiscard]] char next() const { return at_ < text_.size() ? text_[at_] : '\0'; }
-  void space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\r' || text_[at_] == '\t'))
-      ++at_;
-  }
-  bool took(char c) {
-    if (next() != c) return false;
-    ++at_;
+  bool null() { return put({}); }
+  bool boolean(bool value) { return put(value); }
+  bool number_integer(std::int64_t value) { return put(value); }
+  bool number_unsigned(std::uint64_t value) { return put(value); }
+  bool number_float(double value, const std::string&) { return put(value); }
+  bool string(std::string& value) { return put(std::move(value)); }
+  bool binary(binary_t&) { return false; }  // no JSON text has one
+  bool start_array(std::size_t) { return open(Json::array()); }
+  bool start_object(std::size_t) { return open(Json::object()); }
+  bool key(std::string& name) {
+    open_.back().key = std::move(name);
     return true;
   }
-  Json word(std::string_view word, Json meant) {
-    if (text_.substr(at_, word.size()) != word) return fail("a value is expected");
-    at_ += word.size();
-    return meant;
+  bool end_array() { return close(); }
+  bool end_object() {
+    if (has_twice(open_.back().value.items())) return refuse("a key stands twice in an object");
+    return close();
+  }
+  bool parse_error(std::size_t read, const std::string&, const nlohmann::json::exception& e) {
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: its own words"
+    std::string_view text = e.what();
+    for (const std::string_view before : {"] ", ": "})
+      if (const auto at = text.find(before); at != text.npos) text.remove_prefix(at + before.size());
+    byte_ = read > 0 ? read - 1 : 0;
+    return refuse(std::string(text));
   }
 
-  Json value(int depth) {
-    if (depth > kDeepest) return fail("nested too deep");
-    space();
-    switch (next()) {
-      case '{':
-        return object(depth);
-      case '[':
-        return array(depth);
-      case '"':
-        return Json(string());
-      case 't':
-        return word("true", Json(true));
-      case 'f':
-        return word("false", Json(false));
-      case 'n':
-        return word("null", Json());
-      default:
-        return number();
-    }
+  [[nodiscard]] Json take() { return std::move(root_); }
+  [[nodiscard]] JsonError error() const {
+    const std::string place = byte_ ? "parse error at byte " + std::to_string(*byte_) : std::string("parse error");
+    return JsonError(place + ": " + wrong_, byte_.value_or(0));
   }
 
-  Json array(int depth) {
-    ++at_;
-    Json::Elements out;
-    space();
-    if (took(']')) return Json(std::move(out));
-    for (;;) {
-      out.push_back(value(depth + 1));
-      space();
-      if (took(']')) return Json(std::move(out));
-      if (!took(',')) return fail("',' or ']' is expected");
-    }
+ private:
+  struct Open {
+    Json value;
+    std::string key;  // of the member that is read
+  };
+
+  bool refuse(std::string why) {
+    wrong_ = std::move(why);
+    return false;
+  }
+  bool open(Json empty) {
+    if (open_.size() > kDeepest) return refuse("nested too deep");
+    open_.push_back({std::move(empty), {}});
+    return true;
+  }
+  bool close() {
+    Json done = std::move(open_.back().value);
+    open_.pop_back();
+    return put(std::move(done));
+  }
+  bool put(Json value) {
+    if (open_.empty())
+      root_ = std::move(value);
+    else if (open_.back().value.is_array())
+      open_.back().value.push_back(std::move(value));
+    else
+      open_.back().value.add(std::move(open_.back().key), std::move(value));
+    return true;
   }
 
-  Json object(int depth) {
-    ++at_;
-    Json::Members out;
-    space();
-    if (took('}')) return Json(std::move(out));
-    for (;;) {
-      space();
-      if (next() != '"') return fail("a key in quotes is expected");
-      std::string key = string();
-      space();
-      if (!took(':')) return fail("':' is expected");
-      out.push_back({std::move(key), value(depth + 1)});
-      space();
-      if (took('}')) break;
-      if (!took(',')) return fail("',' or '}' is expected");
-    }
-    if (has_twice(out)) return fail("a key stands twice in this object");
-    return Json(std::move(out));
-  }
-
-  std::string string() {
-    ++at_;
-    std::string out;
-    while (at_ < text_.size()) {
-      const auto c = static_cast<unsigned char>(text_[at_]);
-      if (c == '"') {
-        ++at_;
-        return out;
-      }
-      if (c == '\\') {
-        escape(out);
-      } else if (c < 0x20) {
-        fail("a control character stands in a text; write it as an escape");
-      } else if (const std::size_t bytes = utf8_length(text_.substr(at_)); bytes != 0) {
-        out.append(text_, at_, bytes);
-        at_ += bytes;
-      } else {
-        fail("not UTF-8");
-      }
-    }
-    fail("a text does not end");
-    return out;
-  }
-
-  void escape(std::string& out) {
-    ++at_;
-    constexpr std::string_view kNames = "\"\\/bfnrt", kMeant = "\"\\/\b\f\n\r\t";
-    if (const auto i = kNames.find(next()); i != std::string_view::npos) {
-      out += kMeant[i];
-      ++at_;
-    } else if (!took('u')) {
-      fail("an unknown escape");
-    } else if (const auto code = character()) {
-      append_utf8(out, *code);
-    } else {
-      fail("\\u needs four digits, and a pair of them beyond U+FFFF");
-    }
-  }
-  // What follows "\u".
-  std::optional<unsigned> character() {
-    const auto high = unit();
-    if (!high || *high < 0xd800 || *high > 0xdfff) return high;
-    if (*high > 0xdbff || !took('\\') || !took('u')) return std::nullopt;
-    const auto low = unit();
-    if (!low || *low < 0xdc00 || *low > 0xdfff) return std::nullopt;
-    return 0x10000 + ((*high - 0xd800) << 10 | (*low - 0xdc00));
-  }
-  std::optional<unsigned> unit() {
-    unsigned code = 0;
-    const std::string_view digits = text_.substr(at_, 4);
-    const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), code, 16);
-    if (digits.size() != 4 || read.ptr != digits.data() + 4) return std::nullopt;
-    at_ += 4;
-    return code;
-  }
-
-  Json number() {
-    const std::size_t begin = at_;
-    const bool negative = took('-');
-    if (!is_digit(next())) return fail(negative ? "a digit is expected" : "a value is expected");
-    if (!took('0')) digits();
-    bool whole = true;
-    if (took('.')) {
-      whole = false;
-      digits();
-    }
-    if (took('e') || took('E')) {
-      whole = false;
-      if (!took('+')) took('-');
-      digits();
-    }
-    if (wrong_ != nullptr) return {};
-    const char *const from = text_.data() + begin, *const to = text_.data() + at_;
-    if (whole) {
-      if (std::int64_t value = 0; std::from_chars(from, to, value).ec == std::errc{}) return Json(value);
-      if (std::uint64_t value = 0; std::from_chars(from, to, value).ec == std::errc{}) return Json(value);
-    }
-    double value = 0;
-    if (std::from_chars(from, to, value).ec != std::errc{}) return fail("a number that is out of range");
-    return Json(value);
-  }
-  void digits() {
-    if (!is_digit(next())) fail("a digit is expected");
-    while (is_digit(next())) ++at_;
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0, where_ = 0;
-  const char* wrong_ = nullptr;
+  Json root_;
+  std::vector<Open> open_;
+  std::string wrong_;
+  std::optional<std::size_t> byte_;
 };
 
 std::optional<Json> Json::try_parse(std::string_view text, JsonError* why) {
-  JsonReader reader(text);
-  Json out = reader.document();
-  if (reader.wrong() == nullptr) return out;
-  if (why != nullptr)
-    *why = JsonError("parse error at byte " + std::to_string(reader.where()) + ": " + reader.wrong(), reader.where());
+  JsonBuilder builder;
+  if (nlohmann::json::sax_parse(text.begin(), text.end(), &builder)) return builder.take();
+  if (why != nullptr) *why = builder.error();
   return std::nullopt;
 }
 
