@@ -109,7 +109,7 @@ struct Totals {
 CoordinatorSettings arise_settings(Estimation estimation) {
   CoordinatorSettings s;
   s.reach = std::numeric_limits<double>::infinity();
-  s.bend = 0;
+  s.bend = s.hidden = 0;
   s.any_phase = false;
   s.margin.on = false;
   s.estimator.kind = estimation;
@@ -121,7 +121,7 @@ CoordinatorSettings arise_settings(Estimation estimation) {
 AriseResult run_coordinated(const AriseCase& c, const CoordinatorSettings& wanted) {
   World w(c);
   CoordinatorSettings settings = wanted;
-  const StrideCurve curve(settings.bend);
+  const StrideCurve curve(settings.bend, settings.hidden);
   // As many as a server of the closed form would hold at the video's mean slope, half as many again.
   const double slope = std::max(0.0005, (c.table->mean_extra(24) - c.table->mean_extra(4)) / 20);
   const Setting best = best_setting(c.batch_ns, {.period_ns = kPeriod}, 0.1, c.sla_most / slope, curve);
@@ -221,13 +221,10 @@ AriseResult run_coordinated(const AriseCase& c, const CoordinatorSettings& wante
 
 namespace {
 
-struct Fixed {
-  std::uint32_t interval = 0, batch = 0;  // 0: decided by the estimate
-};
-
 AriseResult serve(const AriseCase& c, Reactive policy, Estimation estimation, std::uint32_t clients, Fixed fixed) {
   World w(c);
-  const StrideCurve curve(estimation == Estimation::ratio ? 0 : CoordinatorSettings{}.bend);
+  const CoordinatorSettings ours;
+  const StrideCurve curve = estimation == Estimation::ratio ? StrideCurve() : StrideCurve(ours.bend, ours.hidden);
   const Pace pace{.period_ns = kPeriod};
   EstimatorSettings estimator{.kind = estimation};
   std::vector<Camera> cameras(clients);
@@ -362,13 +359,13 @@ AriseResult serve(const AriseCase& c, Reactive policy, Estimation estimation, st
 
 }  // namespace
 
-AriseResult run_reactive(const AriseCase& c, Reactive policy, Estimation estimation) {
-  std::vector<Fixed> choices = {{}};
-  if (policy == Reactive::static_ || policy == Reactive::clipper) {
+AriseResult run_reactive(const AriseCase& c, Reactive policy, Estimation estimation, Fixed& chosen) {
+  std::vector<Fixed> choices = {chosen};
+  if (chosen.interval == 0 && (policy == Reactive::static_ || policy == Reactive::clipper)) {
     choices.clear();
-    for (const std::uint32_t interval : {3u, 4u, 5u, 6u, 8u, 10u, 12u, 15u, 18u, 22u, 27u, 33u, 40u}) {
+    for (const std::uint32_t interval : {3u, 4u, 6u, 8u, 12u, 18u, 27u}) {
       if (policy == Reactive::clipper) choices.push_back({interval, 0});
-      for (const std::uint32_t batch : {1u, 2u, 4u, 6u, 8u, 12u, 16u, 24u, 32u})
+      for (const std::uint32_t batch : {2u, 4u, 8u, 16u})
         if (policy == Reactive::static_ && batch <= c.batch_ns.size()) choices.push_back({interval, batch});
     }
   }
@@ -381,6 +378,7 @@ AriseResult run_reactive(const AriseCase& c, Reactive policy, Estimation estimat
       if (holds && n > most) {
         most = n;
         best = std::move(r);
+        chosen = fixed;
       }
       return holds;
     };
@@ -401,6 +399,33 @@ AriseResult run_reactive(const AriseCase& c, Reactive policy, Estimation estimat
     }
   }
   return best;
+}
+
+double estimator_error(const DropTable& table, Estimation estimation) {
+  const CoordinatorSettings ours;
+  const StrideCurve curve = estimation == Estimation::ratio ? StrideCurve() : StrideCurve(ours.bend, ours.hidden);
+  constexpr std::uint32_t kIntervals[] = {4, 8, 12, 16, 24}, kFirst = 2, kProbe = 90;
+  double error = 0;
+  for (const std::uint32_t interval : kIntervals) {
+    DropEstimator e({.kind = estimation});
+    double estimated = 0, lost = 0;
+    std::uint32_t answers = 0;
+    for (std::uint64_t f = 0, probe = 0; f + interval < 3 * table.frames; f += interval) {
+      const auto now = static_cast<TimeNs>(f + interval) * kPeriod;
+      e.observe(now, interval, std::clamp(table.observed(f, interval), 0.0, 1.0), curve);
+      if (estimation == Estimation::line && f >= probe) {
+        e.observe(now, 1, std::clamp(table.observed(f + interval - 1, 1), 0.0, 1.0), curve);
+        probe = f + kProbe;
+      }
+      if (f < table.frames) continue;  // it has to learn first
+      ++answers;
+      estimated += e.slope() * (curve.mean(kFirst, interval) - curve.at(1));
+      for (std::uint32_t s = kFirst; s < kFirst + interval; ++s)
+        lost += (table.extra(f, s) - table.extra(f + s - 1, 1)) / interval;
+    }
+    error += std::abs(estimated - lost) / answers / static_cast<double>(std::size(kIntervals));
+  }
+  return error;
 }
 
 }  // namespace leat::bench

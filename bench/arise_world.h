@@ -25,7 +25,7 @@ struct AriseCase {
   std::uint32_t partitions = 1;
   double sla_least = 0.06, sla_most = 0.06;  // drawn between them, for each client
   std::uint64_t seed = 1;
-  double seconds = 20, warm_up_s = 5;
+  double seconds = 30, warm_up_s = 10;
 };
 
 struct AriseResult {
@@ -38,12 +38,22 @@ struct AriseResult {
   std::vector<double> drops_over_sla;        // of every client's or stay's whole time
 };
 
+struct Fixed {
+  std::uint32_t interval = 0, batch = 0;  // frames, requests; 0: by the estimate
+};
+
 enum class Reactive : std::uint8_t { static_, clipper, chameleon, arise_a };
 
 // Clients on offer: half as many again as the server would hold at best, by the closed form.
 [[nodiscard]] AriseResult run_coordinated(const AriseCase& c, const core::streams::CoordinatorSettings& settings);
-// With the number of clients found by search, and for static_ and clipper the interval (and batch) too.
-[[nodiscard]] AriseResult run_reactive(const AriseCase& c, Reactive policy, core::streams::Estimation estimation);
+// With the number of clients found by search, and for static_ and clipper the interval (and batch) too, if `fixed` does
+// not say them; afterwards it does.
+[[nodiscard]] AriseResult run_reactive(const AriseCase& c, Reactive policy, core::streams::Estimation estimation,
+                                       Fixed& fixed);
+
+// Mean over intervals of 4 to 24 frames of how far the mean drop that an estimator gives a schedule is from the one
+// that it has, on one video.
+[[nodiscard]] double estimator_error(const DropTable& table, core::streams::Estimation estimation);
 
 // The thesis's coordinator: its estimator or ours, no margin, no bound on how early a frame may be asked for.
 [[nodiscard]] core::streams::CoordinatorSettings arise_settings(core::streams::Estimation estimation);

@@ -18,7 +18,7 @@ constexpr std::size_t kEntries = 64;  // planned frames of one stream, in the me
 Coordinator::Coordinator(std::vector<std::vector<TimeNs>> batch_ns, const CoordinatorSettings& settings)
     : batch_ns_(std::move(batch_ns)),
       settings_(settings),
-      curve_(settings.bend),
+      curve_(settings.bend, settings.hidden),
       shared_(settings.margin),
       streams_(settings.streams),
       load_(batch_ns_.size()),

@@ -36,7 +36,7 @@ struct CoordinatorSettings {
   double reach = 0.5;     // of an interval that a frame may come early (packing.h), while nobody waits to be admitted;
                           // without bound when somebody does, and in the thesis always
   bool any_phase = true;  // settings.h; the thesis's: false
-  double bend = 0.006;    // of the curve of drops (strides.h); the thesis's: 0
+  double bend = 0.006, hidden = 3;  // of the curve of drops (strides.h); the thesis's: 0, 0
   EstimatorSettings estimator;
   MarginSettings margin;
   TimeNs probe_ns = 1'500'000'000;   // from one pair of successive frames to the next; 0: none

@@ -4,9 +4,11 @@
 
 namespace leat::core::streams {
 
-double loss_now(const GroupTask& task) noexcept { return task.weight * std::min(task.slope * task.age, task.local); }
+double loss_now(const GroupTask& task, const StrideCurve& curve) noexcept {
+  return task.weight * std::min(task.slope * curve.at(task.age), task.local);
+}
 
-GroupPlanner::GroupPlanner(std::size_t states) : cells_(states) {}
+GroupPlanner::GroupPlanner(const StrideCurve& curve, std::size_t states) : curve_(curve), cells_(states) {}
 
 std::uint32_t GroupPlanner::next(std::span<const GroupTask> tasks, std::uint32_t horizon) noexcept {
   tasks_ = tasks.first(std::min<std::size_t>(tasks.size(), kGroupTasks));
@@ -19,7 +21,7 @@ std::uint32_t GroupPlanner::next(std::span<const GroupTask> tasks, std::uint32_t
     // Strides that occur: those from its age on, and those from 0 on.
     for (std::uint32_t s = 0; s < upto_[i].size(); ++s) {
       upto_[i][s] = sum;
-      sum += task.weight * std::min(task.slope * s, task.local);
+      sum += task.weight * std::min(task.slope * curve_.at(s), task.local);
     }
   }
   std::uint32_t best = 0;
@@ -32,9 +34,11 @@ std::uint32_t GroupPlanner::next(std::span<const GroupTask> tasks, std::uint32_t
       best = task;
     }
   }
+  for (std::uint32_t task = 0; task < tasks_.size(); ++task)
+    if (tasks_[task].age > tasks_[task].oldest) return task;
   if (used_ < cells_.size()) return best;
   for (std::uint32_t task = best = 0; task < tasks_.size(); ++task)
-    if (loss_now(tasks_[task]) > loss_now(tasks_[best])) best = task;
+    if (loss_now(tasks_[task], curve_) > loss_now(tasks_[best], curve_)) best = task;
   return best;
 }
 

@@ -1,7 +1,7 @@
 // AccuMO (thesis, section 2.5.5): which of a client's tasks gets the next offloading, exactly. One offloading is under
 // way at a time; the next begins when the last answer is back. The cost of a frame is, for every task,
 //
-//   weight * min(slope * stride, local)
+//   weight * min(slope * x(stride), local)
 //
 // where `local` is what the task loses when a local algorithm runs instead of the tracker. Algorithm 1 enumerates all
 // valid plans of the horizon; here the same minimum is found by dynamic programming over (time, last offloaded frame of
@@ -16,6 +16,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/core/streams/strides.h"
+
 namespace leat::core::streams {
 
 inline constexpr std::uint32_t kGroupTasks = 4;
@@ -27,11 +29,13 @@ struct GroupTask {
   double weight = 1;
   std::uint32_t latency = 1;  // frames from offloading until its answer serves, at least 1
   std::uint32_t age = 0;      // frames since the frame that its newest answer is of, now
+  // An answer older than this is renewed first, whatever the plan: an estimate lives on answers.
+  std::uint32_t oldest = 60;
 };
 
 class GroupPlanner {
  public:
-  explicit GroupPlanner(std::size_t states = 1u << 14);
+  explicit GroupPlanner(const StrideCurve& curve = StrideCurve(), std::size_t states = 1u << 14);
 
   // The task that the current frame is offloaded for, by the plan of least cost over the next `horizon` frames; the
   // lower number among equals. A group of which every state does not fit the table gets the task that loses most now.
@@ -51,6 +55,7 @@ class GroupPlanner {
   double rest(std::uint32_t at, const Last& last) noexcept;
   double after(std::uint32_t task, std::uint32_t at, const Last& last) noexcept;
 
+  const StrideCurve curve_;
   std::vector<Cell> cells_;
   std::span<const GroupTask> tasks_;
   // Of task i shown at stride s for one frame, summed up from 0.
@@ -60,6 +65,6 @@ class GroupPlanner {
 };
 
 // What a task loses per frame by now; the fall-back, and what a greedy rule goes by.
-[[nodiscard]] double loss_now(const GroupTask& task) noexcept;
+[[nodiscard]] double loss_now(const GroupTask& task, const StrideCurve& curve) noexcept;
 
 }  // namespace leat::core::streams

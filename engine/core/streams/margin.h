@@ -13,12 +13,12 @@ namespace leat::core::streams {
 
 struct MarginSettings {
   bool on = true;  // off: the thesis's, none
-  double miss = 0.01;
-  double shared_step = 1.5;  // of the shared one, for the seconds of all streams together
-  double own_step = 0.3;
-  double first = 1.5;  // of the shared one
-  double most = 4;     // of either
-  double errors = 0;   // how many of the estimator's own standard errors are added
+  double miss = 0.02;
+  double shared_step = 3;  // of the shared one, for the seconds of all streams together
+  double own_step = 0.5;
+  double first = 1;   // of the shared one
+  double most = 4;    // of either
+  double errors = 0;  // how many of the estimator's own standard errors are added
 };
 
 class SharedMargin {

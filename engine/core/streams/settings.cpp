@@ -24,7 +24,7 @@ double first_stride(TimeNs batch_ns, const Pace& pace, double grace) noexcept {
 }
 
 std::uint32_t longest_interval(double k, double most, const StrideCurve& curve) noexcept {
-  if (curve.bend() == 0) {
+  if (curve.straight()) {
     const double oi = std::floor(2 * (most - k) + 1 + 1e-9);
     return oi < 1 ? 0 : static_cast<std::uint32_t>(std::min<double>(oi, kLongestInterval));
   }
@@ -35,13 +35,12 @@ std::uint32_t longest_interval(double k, double most, const StrideCurve& curve) 
     return part == 0 ? at : at + part * (curve.mean(whole + 1, interval) - at);
   };
   if (mean(1) > most) return 0;
-  // The stride at which the curve reaches `most` would be in the middle of a straight interval. On a concave curve the
-  // mean lies below its middle, so the interval is at least as long: a few steps from there.
-  const double left = 1 - curve.bend() * most;
-  const double middle = left <= 0 ? kLongestStride : most / left;
-  std::uint32_t fits = static_cast<std::uint32_t>(std::clamp(2 * (middle - k), 1.0, double{kLongestInterval}));
-  while (fits > 1 && mean(fits) > most) --fits;
-  while (fits < kLongestInterval && mean(fits + 1) <= most) ++fits;
+  // The mean grows with the interval: by halving.
+  std::uint32_t fits = 1, over = kLongestInterval + 1;
+  while (over - fits > 1) {
+    const std::uint32_t middle = (fits + over) / 2;
+    (mean(middle) <= most ? fits : over) = middle;
+  }
   return fits;
 }
 

@@ -4,7 +4,7 @@
 //   max over bs of  bs / lat(bs) * oi     where oi is the longest interval with   mean x(k .. k+oi-1) <= budget
 //
 // k is the end-to-end latency in frames. For the straight curve oi has a closed form, because the mean stride is
-// k + (oi-1)/2; for a bent one it is a few steps from it, over sums made once. O(B). Pure functions.
+// k + (oi-1)/2; for a bent one it is found by halving, over sums made once. O(B), or O(B log 60). Pure functions.
 #pragma once
 
 #include <cstdint>

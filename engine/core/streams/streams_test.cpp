@@ -58,13 +58,13 @@ TEST(Estimator, FollowsContentThatChangesWithinASecondAndBeginsWithItsPrior) {
 TEST(Settings, TheClosedFormIsTheSearchOfTheEquation) {
   std::mt19937_64 random(7);
   for (int i = 0; i < 2000; ++i) {
-    const StrideCurve curve(i % 2 == 0 ? 0 : 0.02 * static_cast<double>(random() % 100) / 100);
+    const StrideCurve curve(i % 2 == 0 ? 0 : 0.02 * static_cast<double>(random() % 100) / 100, i % 4 == 3 ? 4 : 0);
     const auto k = static_cast<std::uint32_t>(1 + random() % 20);
     const double most = static_cast<double>(random() % 4000) / 100;
     std::uint32_t longest = 0;
     for (std::uint32_t oi = 1; oi <= kLongestInterval; ++oi)
       if (curve.mean(k, oi) <= most + 1e-9) longest = oi;
-    EXPECT_EQ(longest_interval(k, most, curve), longest) << k << " " << most << " " << curve.bend();
+    EXPECT_EQ(longest_interval(k, most, curve), longest) << k << " " << most << " " << i;
   }
 }
 
@@ -246,7 +246,7 @@ TEST(GroupPlanner, TakesAsManyTransitionsAsTheStudyCountsAndGivesUpCheaply) {
   EXPECT_LE(planner.transitions(), 200u);
   static_cast<void>(planner.next(group({2, 2, 2}), 30));
   EXPECT_LE(planner.transitions(), 9000u);
-  GroupPlanner small(16);
+  GroupPlanner small(StrideCurve(), 16);
   std::vector<GroupTask> tasks = group({2, 2, 2});
   tasks[1].slope = 1;  // it loses most
   EXPECT_EQ(small.next(tasks, 30), 1u);
@@ -343,7 +343,7 @@ TEST(Coordinator, AdmitsAsManyAsItHoldsByWeightAndLeavesThemAlone) {
   for (std::uint32_t i = 140; i < 150; ++i) EXPECT_TRUE(w.c.admitted(i)) << i;
   EXPECT_LE(evictions, 25u);  // content that does not change: no coming and going
   w.run(26'000'000'000);
-  EXPECT_NEAR(w.c.admitted_streams(), held, 3);
+  EXPECT_GE(w.c.admitted_streams() + 3, held);  // it may find out that it holds more, not fewer
 }
 
 TEST(Coordinator, AStreamThatBecomesHardCostsTheFewestOthersTheirPlace) {
