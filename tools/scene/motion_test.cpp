@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "leat/block_tracker.hpp"
+#include "leat/tracked_stream.hpp"
 
 namespace leat::scene {
 namespace {
@@ -79,6 +80,59 @@ TEST(BlockTracker, OddFramesAndBoxesDoNoHarm) {
   tracker.step({flat.data(), 4, 4, 64});
   ASSERT_EQ(tracker.boxes().size(), 4u);
   EXPECT_EQ(tracker.boxes()[2].x0, 10);  // without texture it stays
+}
+
+// Answers for every eighth frame, three frames late: what is shown is far better than the last answer held, and what
+// the client reports is the distance it would have measured with the truth.
+TEST(TrackedStream, CatchesUpShowsAndReports) {
+  Video v("walk");
+  TrackedStream<BlockTracker> tracked(16);
+  std::vector<std::vector<TrackedBox>> truth;
+  double shown = 0, held = 0;
+  int reports = 0, frames = 0;
+  std::vector<TrackedBox> last;
+  for (std::uint64_t f = 0; f < 120; ++f) {
+    truth.push_back(v.frame(f));
+    tracked.frame(f, v.grey());
+    if (f >= 3 && (f - 3) % 8 == 0) {
+      const auto report = tracked.answer(f - 3, truth[f - 3]);
+      EXPECT_EQ(report.has_value(), f > 3);
+      if (report) {
+        EXPECT_EQ(report->stride, 8u);
+        EXPECT_LT(report->drop, 0.5);
+        ++reports;
+      }
+      last = truth[f - 3];
+    }
+    if (f < 4) continue;
+    shown += distance(tracked.boxes(), truth[f]);
+    held += distance(last, truth[f]);
+    ++frames;
+  }
+  EXPECT_EQ(reports, 14);
+  EXPECT_LT(shown, 0.8 * held);
+}
+
+TEST(TrackedStream, IgnoresAnswersOfOldUnknownAndFutureFrames) {
+  Video v("easy");
+  TrackedStream<BlockTracker> tracked(4);
+  EXPECT_FALSE(tracked.answer(0, {}));
+  std::vector<std::vector<TrackedBox>> truth;
+  for (std::uint64_t f = 0; f < 10; ++f) {
+    truth.push_back(v.frame(f));
+    tracked.frame(f, v.grey());
+  }
+  EXPECT_FALSE(tracked.answer(2, truth[2]));  // kept no longer
+  EXPECT_FALSE(tracked.answer(50, truth[2]));
+  EXPECT_TRUE(tracked.boxes().empty());
+  EXPECT_FALSE(tracked.answer(8, truth[8]));  // the first: nothing to compare with
+  EXPECT_EQ(tracked.boxes().size(), truth[8].size());
+  EXPECT_FALSE(tracked.answer(7, truth[7]));  // older than what is shown
+  tracked.frame(3, v.grey());                 // a number that does not grow
+  const auto report = tracked.answer(9, truth[9]);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->stride, 1u);
+  EXPECT_LT(report->drop, 0.1);
 }
 
 TEST(Distance, IsOneMinusTheOverlapOfBothSets) {
