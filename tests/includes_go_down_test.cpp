@@ -12,10 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "tests/source_files.h"
+
 namespace {
 
 namespace fs = std::filesystem;
-const fs::path kRoot = LEAT_SOURCE_DIR;
+using leat::test::kRoot;
+using leat::test::sources;
 
 struct Room {
   int rank = 0;
@@ -61,24 +64,6 @@ const Room* room_of(const std::vector<Room>& table, const std::string& path) {
     if (path.starts_with(room.folder) && (best == nullptr || room.folder.size() > best->folder.size())) best = &room;
   }
   return best;
-}
-
-bool is_source(const fs::path& path) {
-  static const std::set<std::string> kEndings{".h", ".hpp", ".c", ".cc", ".cpp", ".cu", ".cuh"};
-  return kEndings.contains(path.extension().string());
-}
-
-// Every source file below the top-level folders, as a path from the root.
-std::vector<std::string> sources() {
-  std::vector<std::string> files;
-  for (const char* top : {"engine", "shm", "cuda", "planner", "tools", "tests", "bench"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(kRoot / top)) {
-      if (entry.is_regular_file() && is_source(entry.path()))
-        files.push_back(fs::relative(entry.path(), kRoot).generic_string());
-    }
-  }
-  std::sort(files.begin(), files.end());
-  return files;
 }
 
 struct Include {
