@@ -4,7 +4,6 @@
 // round-robin with the local algorithm; rates of an oracle and the bound of constant rates beside. Errors are means
 // over frames and tasks, beyond a detection of every frame.
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/svg.h"
+#include "tools/json/json.h"
 
 namespace {
 
@@ -111,7 +111,7 @@ int main(int argc, char** argv) {
     progress.add(kinds.size());
   }
   const auto rate = [&](std::size_t i) { return tables[i].mean_extra(12) / 12; };
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  Json rows = Json::array();
   // Least over all pairs, ratios and latencies of `best baseline - leat`, each with what the client has; mean gains of
   // the program with the local algorithm over the best baseline without, and over round-robin with it.
   double least_gain = 1, least_local_gain = 1;
@@ -167,12 +167,12 @@ int main(int argc, char** argv) {
       {.name = "mean gain over round-robin with one, swing content, ratio >= 10",
        .value = mean(swing_rr),
        .bar = 0.04}};
-  nlohmann::ordered_json out = {{"frames", frames},
-                                {"seeds", seeds},
-                                {"gain_over_best_baseline", std::min(least_gain, least_local_gain)},
-                                {"gain_over_without_local", mean(without_local)},
-                                {"gain_over_rr_la_swing", mean(swing_rr)},
-                                {"gain_of_oracle_over_without_local", mean(oracle)}};
+  Json out = {{"frames", frames},
+              {"seeds", seeds},
+              {"gain_over_best_baseline", std::min(least_gain, least_local_gain)},
+              {"gain_over_without_local", mean(without_local)},
+              {"gain_over_rr_la_swing", mean(swing_rr)},
+              {"gain_of_oracle_over_without_local", mean(oracle)}};
   for (std::size_t r = 0; r < std::size(kRatios); ++r) {
     out["gain_over_round_robin"][std::to_string(kRatios[r])] = {
         {"unlike", mean(by_ratio[r])},

@@ -5,7 +5,6 @@
 // of a crowd of clients that is half as large again as the server holds.
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/svg.h"
+#include "tools/json/json.h"
 
 namespace {
 
@@ -161,10 +161,10 @@ int main(int argc, char** argv) {
     });
     progress.add(jobs.size());
   }
-  nlohmann::ordered_json out = {{"videos", videos},
-                                {"seeds", seeds},
-                                {"partitions", args.integer("partitions")},
-                                {"seconds", args.integer("seconds")}};
+  Json out = {{"videos", videos},
+              {"seeds", seeds},
+              {"partitions", args.integer("partitions")},
+              {"seconds", args.integer("seconds")}};
   double clients[2][std::size(kSlas)] = {};  // of the first profile: leat, the better arise-a
   double least_within = 1;
   for (std::size_t p = 0; p < profiles; ++p) {
@@ -185,16 +185,15 @@ int main(int argc, char** argv) {
         const auto at = [&](double q) {
           return drops.empty() ? 0 : drops[static_cast<std::size_t>(q * static_cast<double>(drops.size() - 1))];
         };
-        nlohmann::ordered_json row = {
-            {"clients", mean(n)},
-            {"within_sla_share", within.empty() ? 1 : mean(within)},
-            {"seconds_within_share", seconds_within.empty() ? 1 : mean(seconds_within)},
-            {"batch", mean(batch)},
-            {"idle", mean(idle)},
-            {"interval_frames", mean(interval)},
-            {"start_error_ms", mean(start_error)},
-            {"evictions_per_s", mean(evictions)},
-            {"drop_over_sla", {{"p10", at(.1)}, {"p50", at(.5)}, {"p90", at(.9)}, {"p99", at(.99)}}}};
+        Json row = {{"clients", mean(n)},
+                    {"within_sla_share", within.empty() ? 1 : mean(within)},
+                    {"seconds_within_share", seconds_within.empty() ? 1 : mean(seconds_within)},
+                    {"batch", mean(batch)},
+                    {"idle", mean(idle)},
+                    {"interval_frames", mean(interval)},
+                    {"start_error_ms", mean(start_error)},
+                    {"evictions_per_s", mean(evictions)},
+                    {"drop_over_sla", {{"p10", at(.1)}, {"p50", at(.5)}, {"p90", at(.9)}, {"p99", at(.99)}}}};
         out["profiles"][kProfiles[p].name][kSlas[s].name][policies[k]] = row;
         if (p > 0) continue;
         out["clients"][kSlas[s].name][policies[k]] = row["clients"];
