@@ -56,6 +56,7 @@ std::uint32_t Scheduler::State::start(LaneId lane, ServerId server, TimeNs start
     place(id, t);
     const TimeNs queued = tasks[t].taken_ns - tasks[t].queued_ns;
     mc.queue_ns_sum += static_cast<std::uint64_t>(queued);
+    mc.items += tasks[t].rows;
     if (plan->sense.samples())
       plan->sense.leave({.module = b.module,
                          .at_ns = now,
@@ -66,7 +67,6 @@ std::uint32_t Scheduler::State::start(LaneId lane, ServerId server, TimeNs start
   of_module(b.module).started(id);
   plan->sense.started(b);
   ++mc.batches;
-  mc.items += b.list.items;
   hold(b.path[0]);
   Action a;
   a.kind = ActionKind::dispatch;
@@ -101,10 +101,10 @@ std::uint32_t Scheduler::State::send(RouteId route, std::uint32_t stage, Partiti
     b.list.last = t;
     ++b.list.tasks;
     b.list.items += tasks[t].items;
+    mc.items += tasks[t].rows;
     if (stage == 0) mc.queue_ns_sum += static_cast<std::uint64_t>(now - tasks[t].queued_ns);
   }
   ++mc.batches;
-  mc.items += b.list.items;
   Partition& p = machine.change(partition);
   p.free_ns = std::max(p.free_ns, now + run);
   hold(partition);

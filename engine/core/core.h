@@ -124,6 +124,7 @@ struct Scheduler::State final : Verbs {
   // ---- the rooms ----
   const Policy policy;  // for the disciplines' constructors alone
   const Limits limits;
+  const TaskSizes* sizes = nullptr;
   TimeNs now = 0;
   TimeNs timer = kNever;     // no planned moment is before this
   TimeNs watch_ns = kNever;  // when watch() has something to look at

@@ -170,7 +170,9 @@ void Scheduler::State::activate(std::uint32_t request, ModuleId module) noexcept
     t.request = request;
     t.module = module;
     t.item = static_cast<std::uint16_t>(i);
-    t.items = spec.before.empty() ? r.items : 1;
+    t.rows = t.items = spec.before.empty() ? r.items : 1;
+    if (sizes != nullptr)
+      t.items = std::min(t.rows * std::max(sizes->units(r.token, module, i), 1u), plan->model.module(module).max_items);
     t.level =
         static_cast<std::uint8_t>(ledger.priority_of(ledger.stream(r.stream)) + (r.within_share ? kPriorities : 0));
     t.retries = 0;

@@ -66,7 +66,8 @@ bool Scheduler::State::next_action(Action& out) noexcept {
       scratch_tasks[n++] = {.request = ledger.handle(task.request),
                             .token = ledger.request(task.request).token,
                             .item = task.item,
-                            .items = task.items};
+                            .items = task.rows,
+                            .units = task.items};
     }
     out.tasks = {scratch_tasks.data(), n};
     out.first_stage = b.through ? 0 : b.stage;
@@ -117,6 +118,7 @@ void Scheduler::State::check() const {
 Scheduler::Scheduler(const Topology& topology, const Policy& policy, const Limits& limits)
     : state_(std::make_unique<State>(topology, policy, limits)) {}
 Scheduler::~Scheduler() = default;
+void Scheduler::measure_tasks(const TaskSizes& sizes) noexcept { state_->sizes = &sizes; }
 
 StreamId Scheduler::open_stream(TimeNs now, const StreamConfig& config) noexcept {
   state_->touch(now);

@@ -68,6 +68,7 @@ struct TaskRef {
   std::uint64_t token = 0;
   std::uint32_t item = 0;   // which of its request's sub-requests at this module (0 without fan-out)
   std::uint32_t items = 1;  // ELSA's n: how many rows of the batch it fills
+  std::uint32_t units = 1;  // what it takes of its module's latency tables: as many, or more (TaskSizes)
 };
 
 enum class ActionKind : std::uint8_t { dispatch, answer, transfer };
@@ -106,6 +107,16 @@ struct TaskResult {
       1;  // after the last stage: sub-requests this task makes for the modules behind it (0: they are skipped)
 };
 
+// How much of its module's batches one item of a task takes, where items differ: a line of text takes as much as it is
+// wide. In the units that the module's latency tables and batch sizes count, 1 or more; where there is none of this,
+// every item is one. The core asks once, when the task comes into being.
+class TaskSizes {
+ public:
+  virtual ~TaskSizes() = default;
+  [[nodiscard]] virtual std::uint32_t units(std::uint64_t token, ModuleId module,
+                                            std::uint32_t item) const noexcept = 0;
+};
+
 struct InForce;  // a plan, made ready to take over (core.h)
 struct ReadyPlan {
   void operator()(InForce* plan) const noexcept;
@@ -118,6 +129,8 @@ class Scheduler {
   // Takes copies. Precondition: topology.problem().empty().
   Scheduler(const Topology& topology, const Policy& policy, const Limits& limits = {});
   ~Scheduler();
+  // Set-up; outlives this.
+  void measure_tasks(const TaskSizes& sizes) noexcept;
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 

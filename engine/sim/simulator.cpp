@@ -64,7 +64,7 @@ struct Unit {  // what executes on one partition
   std::int64_t slow_permille = 1000;
 };
 
-class Run {
+class Run final : private core::TaskSizes {
  public:
   explicit Run(const Scenario& s);
   Outcomes execute();
@@ -96,6 +96,10 @@ class Run {
   void take_samples();
   [[nodiscard]] TimeNs duration(const SimBatch& b, PartitionId partition);
   [[nodiscard]] std::span<const core::TaskResult> results(const SimBatch& b);
+  [[nodiscard]] std::uint32_t units(std::uint64_t token, core::ModuleId module,
+                                    std::uint32_t item) const noexcept override {
+    return scenario_.size(static_cast<std::size_t>(token), module, item);
+  }
 
   const Scenario& scenario_;
   const core::Topology* plan_;  // in force
@@ -139,6 +143,7 @@ Run::Run(const Scenario& s)
       fans_out_(s.topology.modules.size(), 0),
       results_(core::kMaxBatch),
       samples_(4096) {
+  if (s.size) core_.measure_tasks(*this);
   for (const core::ModuleSpec& m : s.topology.modules) {
     if (m.fan_out_cap <= 1) continue;
     for (core::ModuleId before : m.before) fans_out_[before] = 1;
@@ -319,7 +324,7 @@ void Run::sent(const core::Action& a) {
   std::copy(a.path.begin(), a.path.end(), b.path.begin() + a.first_stage);
   for (std::size_t i = 0; i < a.tasks.size(); ++i) {
     arrival_of_[std::size_t{a.batch.index} * core::kMaxBatch + i] = static_cast<std::uint32_t>(a.tasks[i].token);
-    b.items += a.tasks[i].items;
+    b.items += a.tasks[i].units;
   }
   note(3, a.path[0], b.tasks);
   if (b.start_ns < now_) unsafe("a start is reserved in the past", now_);

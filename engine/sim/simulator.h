@@ -89,6 +89,8 @@ struct Scenario {
   std::uint32_t estimate_draws = 10'000;     // M
   std::uint32_t check_every = 0;
   TimeNs drain_ns = 60'000'000'000;  // after the last arrival; what is still in flight then breaks liveness
+  // Optional. How much of a batch an item takes (core::TaskSizes), by its arrival; 1 or more.
+  std::function<std::uint32_t(std::size_t arrival, core::ModuleId module, std::uint32_t item)> size;
   // Optional. The duration of one execution, before slowness; and what one wants to see.
   std::function<TimeNs(const Execution&)> duration;
   std::function<void(const AnswerEvent&)> on_answer;

@@ -177,7 +177,7 @@ void Model::measure_costs() {
       std::uint32_t most = 1;
       for (RouteId r : t.modules[m].routes) most = std::max(most, t.routes[r].batch);
       const std::uint32_t b = std::min(batch, most);
-      work[groups.root(m - first)] += t.modules[m].items_per_request * mean_run(m, b) / b;
+      work[groups.root(m - first)] += t.modules[m].units_per_request() * mean_run(m, b) / b;
       size[groups.root(m - first)] += static_cast<double>(pool[m - first].size());
     }
     double cost = 1;

@@ -68,11 +68,11 @@ void Queued::search_caps(std::uint32_t application, const Caps& largest, Caps& b
   // X is bounded by some module at some batch: those are the candidates.
   for (ModuleId candidate : app.modules) {
     for (std::uint32_t b = 1; b <= largest[candidate - first]; ++b) {
-      const double rate = throughput(candidate, b) / t.modules[candidate].items_per_request;
+      const double rate = throughput(candidate, b) / t.modules[candidate].units_per_request();
       if (rate <= best_rate && !policy_.ramp) continue;
       bool fits = true;
       for (ModuleId m : app.modules) {
-        const double need = rate * t.modules[m].items_per_request * (1 - 1e-12);
+        const double need = rate * t.modules[m].units_per_request() * (1 - 1e-12);
         std::uint32_t n = 1;
         while (n <= largest[m - first] && throughput(m, n) < need) ++n;
         fits = fits && n <= largest[m - first];
@@ -106,7 +106,7 @@ void Queued::search_caps(std::uint32_t application, const Caps& largest, Caps& b
     for (ModuleId m : app.modules) {
       cap[m - first] = std::min(b, largest[m - first]);
       d[m - first] = planned_run(m, cap[m - first]);
-      work += t.modules[m].items_per_request * static_cast<double>(d[m - first]) / cap[m - first] /
+      work += t.modules[m].units_per_request() * static_cast<double>(d[m - first]) / cap[m - first] /
               static_cast<double>(modules_[m].server_count);
     }
     const TimeNs latency = longest_path(t, app, d);

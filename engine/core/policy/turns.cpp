@@ -22,7 +22,7 @@ TimeNs Queued::collects_ns(ModuleId module, ServerId s) const noexcept {
 void Queued::plan_turns() noexcept {
   for (ModuleId m : component_.modules) {
     const ModuleSpec& spec = view_.topology().modules[m];
-    const double real_per_ns = application(m).rate_rps * spec.items_per_request * 1e-9;
+    const double real_per_ns = application(m).rate_rps * spec.units_per_request() * 1e-9;
     const auto per_ns = [&](ServerId v) {  // as planned; a plan may leave the rate out: then all it can do
       const RouteSpec& route = view_.route(server(v).route);
       const double most = servers_[v].cap / static_cast<double>(server(v).run_ns[servers_[v].cap]),

@@ -75,7 +75,7 @@ void Windows::make_ways() {
           if (j != k && lane(server(mine).lane).module == j) route = server(mine).route;
         }
         w.steps.push_back({j, view_.model.run_ns(route), t.routes[route].batch,
-                           t.modules[j].items_per_request / t.modules[k].items_per_request});
+                           t.modules[j].units_per_request() / t.modules[k].units_per_request()});
       }
       w.ns.push_back(0);
       for (std::uint32_t b = 1; b <= most(s); ++b) {
@@ -202,7 +202,7 @@ Windows::Choice Windows::look(ServerId s, TimeNs start) noexcept {
   const auto wait = static_cast<TimeNs>(static_cast<double>(to_end(w, choice.total, z)) / w.speeds);
   const std::uint32_t full = std::max(choice.total, fit(s, choice.deadline_ns - start - wait));
   choice.worth =
-      choice.total / view_.topology().modules[l.module].items_per_request / static_cast<double>(to_end(w, full, 0));
+      choice.total / view_.topology().modules[l.module].units_per_request() / static_cast<double>(to_end(w, full, 0));
   return choice;
 }
 

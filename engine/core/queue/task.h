@@ -29,7 +29,8 @@ struct Task {
   TaskId next_of_request = kNone, previous_of_request = kNone;
   TimeNs taken_ns = 0;  // t_b: when it was put into a batch
   ModuleId module = 0;
-  std::uint32_t items = 1;
+  std::uint32_t items = 1;  // what it takes of a batch: its rows, or more where rows differ (TaskSizes)
+  std::uint32_t rows = 1;
   std::uint16_t item = 0;
   std::uint8_t level = 0;  // class, and above all classes whether it is within its user's share (class_of)
   std::uint8_t retries = 0;
