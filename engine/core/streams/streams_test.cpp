@@ -242,10 +242,14 @@ TEST(GroupPlanner, TakesAsManyTransitionsAsTheStudyCountsAndGivesUpCheaply) {
       tasks.push_back({.slope = 0.01 / l, .latency = l, .age = l + static_cast<std::uint32_t>(tasks.size())});
     return tasks;
   };
-  static_cast<void>(planner.next(group({4, 4}), 30));
-  EXPECT_LE(planner.transitions(), 200u);
-  static_cast<void>(planner.next(group({2, 2, 2}), 30));
-  EXPECT_LE(planner.transitions(), 9000u);
+  const auto transitions = [&](const std::vector<std::uint32_t>& latencies) {
+    static_cast<void>(planner.next(group(latencies), 30));
+    return planner.transitions();
+  };
+  EXPECT_EQ(transitions({4, 4}), 114u);
+  EXPECT_EQ(transitions({2, 2}), 422u);
+  EXPECT_EQ(transitions({3, 3, 3}), 2244u);
+  EXPECT_EQ(transitions({2, 2, 2}), 8319u);
   GroupPlanner small(StrideCurve(), 16);
   std::vector<GroupTask> tasks = group({2, 2, 2});
   tasks[1].slope = 1;  // it loses most
