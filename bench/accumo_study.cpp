@@ -10,6 +10,7 @@
 #include "bench/accumo_world.h"
 #include "bench/figures.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/svg.h"
 #include "tools/json/json.h"
@@ -49,7 +50,7 @@ constexpr cli::Option kOptions[] = {
      .max = 256,
      .help = "to record with"},
     {.name = "plot", .type = cli::Type::path, .value = "FILE", .help = "writes the gains as SVG"},
-    {.name = "json", .help = "print JSON instead of a table"},
+    cli::json_option(),
 };
 constexpr cli::Command kCommand = {
     .name = "accumo_study",
@@ -207,10 +208,8 @@ int main(int argc, char** argv) {
     std::fputs(cli::plot_svg(plot).c_str(), file);
     std::fclose(file);
   }
-  if (args.flag("json")) {
-    std::printf("%s\n", out.dump(1).c_str());
-    return 0;
-  }
+  const cli::JsonOutput json(args);
+  if (const int failed = json.write(out.dump(1)); failed != 0 || json.alone()) return failed;
   std::printf(
       "gain over round-robin without local algorithms, by ratio of the rates (unlike videos, swing content, bound of "
       "constant rates)\n");

@@ -11,6 +11,7 @@
 #include "bench/arise_world.h"
 #include "bench/figures.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/svg.h"
 #include "tools/json/json.h"
@@ -78,7 +79,7 @@ constexpr cli::Option kOptions[] = {
      .max = 256,
      .help = "to use"},
     {.name = "plot", .type = cli::Type::path, .value = "FILE", .help = "writes clients by SLA as SVG"},
-    {.name = "json", .help = "print JSON instead of tables"},
+    cli::json_option(),
 };
 constexpr cli::Command kCommand = {
     .name = "arise_study",
@@ -244,10 +245,8 @@ int main(int argc, char** argv) {
     std::fputs(cli::bars_svg(plot).c_str(), file);
     std::fclose(file);
   }
-  if (args.flag("json")) {
-    std::printf("%s\n", out.dump(1).c_str());
-    return 0;
-  }
+  const cli::JsonOutput json(args);
+  if (const int failed = json.write(out.dump(1)); failed != 0 || json.alone()) return failed;
   for (const auto& [profile, slas] : out["profiles"].items()) {
     std::printf("batches of b take %s ms: clients (share of them within, share of seconds within, batch, idle)\n",
                 profile.c_str());

@@ -12,6 +12,7 @@
 
 #include "engine/sim/random.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/json/json.h"
 
 namespace {
@@ -143,7 +144,7 @@ constexpr cli::Option kOptions[] = {
      .min = 1,
      .max = 100,
      .help = "the least time of so many counts"},
-    {.name = "json", .help = "print JSON instead of a table"},
+    cli::json_option(),
 };
 constexpr cli::Command kCommand = {
     .name = "deadline_queue", .summary = "the treap of the deadline queue against a min-max heap", .options = kOptions};
@@ -154,7 +155,8 @@ int main(int argc, char** argv) {
   const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
   const auto operations = static_cast<std::uint64_t>(args.integer("operations"));
   Json out = {{"operations", operations}};
-  if (!args.flag("json"))
+  const cli::JsonOutput json(args);
+  if (!json.alone())
     std::printf("ns per removal and insertion\n%-26s %8s %8s %8s %8s\n", "removals", "tasks", "treap", "heap", "ratio");
   for (const Mix& mix : kMixes) {
     for (const std::uint32_t size : kSizes) {
@@ -180,9 +182,8 @@ int main(int argc, char** argv) {
         heap = std::min(heap, b.ns);
       }
       out["ns"][mix.name][std::to_string(size)] = {{"treap", treap}, {"heap", heap}};
-      if (!args.flag("json")) std::printf("%-26s %8u %8.1f %8.1f %8.2f\n", mix.name, size, treap, heap, treap / heap);
+      if (!json.alone()) std::printf("%-26s %8u %8.1f %8.1f %8.2f\n", mix.name, size, treap, heap, treap / heap);
     }
   }
-  if (args.flag("json")) std::printf("%s\n", out.dump(1).c_str());
-  return 0;
+  return json.write(out.dump(1));
 }

@@ -21,6 +21,7 @@
 #include "planner/harpagon_plan.h"
 #include "planner/harpagon_workloads.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
 #include "tools/json/json.h"
 
@@ -46,7 +47,7 @@ constexpr cli::Option kOptions[] = {
      .min = 1,
      .max = 1e5,
      .help = "how many"},
-    {.name = "json", .help = "print JSON instead of a table"},
+    cli::json_option(),
 };
 constexpr cli::Command kCommand = {
     .name = "dispatch_study",
@@ -215,23 +216,8 @@ int main(int argc, char** argv) {
        .bar = .1,
        .at_least = false,
        .where = ""}};
-  if (args.flag("json")) {
-    const Json out = {{"seed", seed},
-                      {"workloads", workloads},
-                      {"several_tuples", study.multi_tuple},
-                      {"unfinished", study.broken},
-                      {"tc_above_bound", study.tc_above},
-                      {"overdemanded", study.overdemanded},
-                      {"tc_above_bound_gaps_max", study.worst_excess_gaps},
-                      {"tc_over_bound_mean", mean(study.tc_over_bound)},
-                      {"tc_over_bound_max", most(study.tc_over_bound)},
-                      {"rr_over_2d_least", least(study.rr_over_bound)},
-                      {"rr_over_2d_mean", mean(study.rr_over_bound)},
-                      {"rr_over_2d_max", most(study.rr_over_bound)},
-                      {"rr_over_tc_mean", mean(study.rr_over_tc)},
-                      {"bars", bench::to_json(bars)}};
-    std::printf("%s\n", out.dump(1).c_str());
-  } else {
+  const cli::JsonOutput json(args);
+  if (!json.alone()) {
     std::printf("seed %llu, %u single-module workloads, %u with several tuples, %u unfinished\n",
                 static_cast<unsigned long long>(seed), workloads, study.multi_tuple, study.broken);
     std::printf(
@@ -250,5 +236,20 @@ int main(int argc, char** argv) {
         mean(study.rr_over_tc));
     bench::print(bars);
   }
+  const Json out = {{"seed", seed},
+                    {"workloads", workloads},
+                    {"several_tuples", study.multi_tuple},
+                    {"unfinished", study.broken},
+                    {"tc_above_bound", study.tc_above},
+                    {"overdemanded", study.overdemanded},
+                    {"tc_above_bound_gaps_max", study.worst_excess_gaps},
+                    {"tc_over_bound_mean", mean(study.tc_over_bound)},
+                    {"tc_over_bound_max", most(study.tc_over_bound)},
+                    {"rr_over_2d_least", least(study.rr_over_bound)},
+                    {"rr_over_2d_mean", mean(study.rr_over_bound)},
+                    {"rr_over_2d_max", most(study.rr_over_bound)},
+                    {"rr_over_tc_mean", mean(study.rr_over_tc)},
+                    {"bars", bench::to_json(bars)}};
+  if (const int failed = json.write(out.dump(1)); failed != 0) return failed;
   return study.broken == 0 ? 0 : 1;
 }

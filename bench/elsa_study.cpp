@@ -16,6 +16,7 @@
 #include "planner/paris.h"
 #include "planner/paris_workloads.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
 #include "tools/json/json.h"
 
@@ -57,7 +58,7 @@ constexpr cli::Option kOptions[] = {
      .value = "LIST",
      .fallback = "fifs,elsa,leat",
      .help = "presets with settings (leat:batch=single), separated by commas"},
-    {.name = "json", .help = "print JSON instead of tables"},
+    cli::json_option(),
 };
 constexpr cli::Command kCommand = {
     .name = "elsa_study",
@@ -289,10 +290,8 @@ int main(int argc, char** argv) {
   }
   const std::vector<bench::Bar> bars = bars_of(out["models"]);
   out["bars"] = bench::to_json(bars);
-  if (args.flag("json")) {
-    std::printf("%s\n", out.dump(1).c_str());
-    return 0;
-  }
+  const cli::JsonOutput json(args);
+  if (const int failed = json.write(out.dump(1)); failed != 0 || json.alone()) return failed;
   std::printf("seed %llu, %u GPUs of 7 slices, sizes 1 to 32 log-normal (median %.0f, sigma %.1f)\n",
               static_cast<unsigned long long>(bench.seed), gpus, kMedian, kSigma);
   for (const auto& [name, study] : out["models"].items()) print(name, study);

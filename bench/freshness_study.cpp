@@ -8,12 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "bench/figures.h"
 #include "bench/freshness_bound.h"
 #include "bench/freshness_metric.h"
 #include "bench/freshness_scenarios.h"
 #include "engine/core/policy_words.h"
 #include "engine/core/schedulable.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
 #include "tools/json/json.h"
 
@@ -58,7 +60,7 @@ constexpr cli::Option kOptions[] = {
      .fallback = "leat",
      .help = "preset to compare with the queue"},
     {.name = "strict", .help = "exit status 1 when a bar is missed"},
-    {.name = "json", .help = "print JSON instead of tables"},
+    cli::json_option(),
 };
 constexpr cli::Command kCommand = {
     .name = "freshness_study",
@@ -129,8 +131,7 @@ struct Cell {
     return spread(v);
   }
   static std::array<double, 3> spread(std::vector<double> v) {
-    std::sort(v.begin(), v.end());
-    return {v[v.size() / 2], v.front(), v.back()};
+    return {bench::median(v), bench::least(v), bench::most(v)};
   }
   std::string verdict() const {  // "": no bar
     const double uncovered = of(&Freshness::uncovered_permille)[0], gap = of(&Freshness::longest_gap_ms)[0];
@@ -304,11 +305,9 @@ int main(int argc, char** argv) {
                 [&](const bench::Scenario& s) { return s.name.find(args.text("scenario")) == std::string::npos; });
   const std::vector<Cell> cells = study(scenarios, ours, seed, static_cast<std::uint32_t>(args.integer("repeats")),
                                         static_cast<double>(args.integer("seconds")));
-  if (args.flag("json")) {
-    std::printf("%s\n", to_json(cells, seed).dump(1).c_str());
-  } else {
-    print(cells, seed);
-  }
+  const cli::JsonOutput json(args);
+  if (!json.alone()) print(cells, seed);
+  if (const int failed = json.write(to_json(cells, seed).dump(1)); failed != 0) return failed;
   const bool missed = std::any_of(cells.begin(), cells.end(),
                                   [](const Cell& c) { return c.ours && c.verdict().starts_with("missed"); });
   return args.flag("strict") && missed ? 1 : 0;

@@ -11,6 +11,7 @@
 #include "planner/harpagon_system.h"
 #include "planner/harpagon_workloads.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
 #include "tools/json/json.h"
 
@@ -19,6 +20,7 @@ namespace {
 using namespace leat;
 using namespace leat::planner;
 using bench::mean;
+using bench::quantile;
 using Clock = std::chrono::steady_clock;
 
 constexpr cli::Option kOptions[] = {
@@ -36,7 +38,7 @@ constexpr cli::Option kOptions[] = {
      .min = 1,
      .max = 1e6,
      .help = "how many"},
-    {.name = "json", .help = "print JSON instead of tables"},
+    cli::json_option(),
 };
 constexpr cli::Command kCommand = {
     .name = "harpagon_study",
@@ -53,11 +55,6 @@ struct Measured {
   std::uint32_t no_plan = 0, unproven = 0;
 };
 
-double quantile(std::vector<double> v, double q) {
-  if (v.empty()) return 0;
-  std::sort(v.begin(), v.end());
-  return v[static_cast<std::size_t>(q * static_cast<double>(v.size() - 1))];
-}
 // Of costs over a reference, the share that is no higher.
 double share_within(const std::vector<double>& excess) {
   const auto at = std::count_if(excess.begin(), excess.end(), [](double e) { return e <= kEqual; });
@@ -183,9 +180,7 @@ int main(int argc, char** argv) {
       progress.add(1);
     }
   }
-  if (args.flag("json"))
-    std::printf("%s\n", to_json(study, seed, workloads).dump(1).c_str());
-  else
-    print(study, seed, workloads);
-  return 0;
+  const cli::JsonOutput json(args);
+  if (!json.alone()) print(study, seed, workloads);
+  return json.write(to_json(study, seed, workloads).dump(1));
 }

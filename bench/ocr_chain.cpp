@@ -15,6 +15,7 @@
 #include "leat/client.hpp"
 #include "leat/result_parts.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/json/json.h"
 #include "tools/scene/ocr_pictures.h"
 
@@ -40,7 +41,7 @@ constexpr cli::Option kOptions[] = {
      .min = 1,
      .max = 1000,
      .help = "pages of a round, beyond the six in flight"},
-    {.name = "json", .help = "print one JSON object instead of a table"},
+    cli::json_option(),
 };
 constexpr cli::Command kCommand = {
     .name = "ocr_chain",
@@ -261,21 +262,19 @@ int main(int argc, char** argv) {
   }
   const auto c = bench::figure(clock), p = bench::figure(processor), fc = bench::figure(by_clock),
              fp = bench::figure(by_processor);
-  if (args.flag("json")) {
-    const auto json = [](const bench::Figure& f) {
-      return Json{{"median", f.median}, {"p10", f.low}, {"p90", f.high}, {"rounds", f.rounds}};
-    };
-    const Json j = {{"pages_per_second_over_loop", c.median},
+  const auto spread = [](const bench::Figure& f) {
+    return Json{{"median", f.median}, {"p10", f.low}, {"p90", f.high}, {"rounds", f.rounds}};
+  };
+  const Json out = {{"pages_per_second_over_loop", c.median},
                     {"pages_per_cpu_second_over_loop", p.median},
                     {"wrong", wrong},
                     {"spread",
-                     {{"clock", json(c)},
-                      {"processor", json(p)},
-                      {"pages_per_second", json(fc)},
-                      {"pages_per_cpu_second", json(fp)}}}};
-    std::printf("%s\n", j.dump(2).c_str());
-    return 0;
-  }
+                     {{"clock", spread(c)},
+                      {"processor", spread(p)},
+                      {"pages_per_second", spread(fc)},
+                      {"pages_per_cpu_second", spread(fp)}}}};
+  const cli::JsonOutput json(args);
+  if (const int failed = json.write(out.dump(2)); failed != 0 || json.alone()) return failed;
   std::printf("pages a second through leatd            %6.2f  (p10 %.2f, p90 %.2f, %zu rounds)\n", fc.median, fc.low,
               fc.high, fc.rounds);
   std::printf("  over the plain loop, by the clock     %6.3f  (p10 %.3f, p90 %.3f)  bar: >= 0.95\n", c.median, c.low,

@@ -18,6 +18,7 @@
 #include "engine/exec/registry.h"
 #include "leat/client.hpp"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/json/json.h"
 #include "tools/scene/scene.h"
 
@@ -52,7 +53,7 @@ constexpr cli::Option kOptions[] = {
      .type = cli::Type::path,
      .value = "FILE",
      .help = "the daemon; default: the one built beside this program"},
-    {.name = "json", .help = "print one JSON object instead of a table"},
+    cli::json_option(),
 };
 constexpr cli::Command kCommand = {
     .name = "overhead",
@@ -308,8 +309,8 @@ int main(int argc, char** argv) {
   const auto f = measure(cores, args.real("seconds"), args.given("leatd") ? args.text("leatd") : bench::leatd_beside(),
                          args.text("model"));
   if (!f) return cli::fail("overhead", f.error());
-  if (args.flag("json")) {
-    const Json j = {{"throughput_over_bare", median(f->over_bare)},
+  const cli::JsonOutput json(args);
+  const Json out = {{"throughput_over_bare", median(f->over_bare)},
                     {"throughput_over_executor", median(f->over_executor)},
                     {"rounds_dropped", f->dropped},
                     {"spread",
@@ -318,9 +319,7 @@ int main(int argc, char** argv) {
                       {"leatd_fps", to_json(f->leatd_fps)},
                       {"bare_fps", to_json(f->bare_fps)},
                       {"executor_fps", to_json(f->executor_fps)}}}};
-    std::printf("%s\n", j.dump(2).c_str());
-    return 0;
-  }
+  if (const int failed = json.write(out.dump(2)); failed != 0 || json.alone()) return failed;
   const auto line = [](const char* what, const Figure& x, const char* unit, const char* bar) {
     if (x.rounds == 0)
       std::printf("%-44s unknown: other programs took the core in every round\n", what);

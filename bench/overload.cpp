@@ -21,6 +21,7 @@
 #include "engine/worker/affinity.h"
 #include "leat/client.hpp"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
 #include "tools/json/json.h"
 #include "tools/scene/scene.h"
@@ -28,6 +29,7 @@
 namespace {
 
 using namespace leat;
+using bench::median;
 namespace fs = std::filesystem;
 
 constexpr std::uint32_t kCameras = 4, kWidth = 1280, kHeight = 720, kRate = 30;
@@ -67,7 +69,7 @@ constexpr cli::Option kOptions[] = {
      .min = 30,
      .max = 3000,
      .help = "of each camera that is drawn anew"},
-    {.name = "json", .help = "print one JSON object instead of a table"},
+    cli::json_option(),
 };
 constexpr cli::Command kCommand = {.name = "overload",
                                    .summary = "measures what is left of the goodput as streams are added",
@@ -229,11 +231,6 @@ Status write_raw(const std::string& path) {
   return file ? Status(Done{}) : Status(Error{path + ": cannot be written"});
 }
 
-double median(std::vector<double> v) {
-  if (v.empty()) return 0;
-  std::sort(v.begin(), v.end());
-  return v.size() % 2 == 1 ? v[v.size() / 2] : (v[v.size() / 2 - 1] + v[v.size() / 2]) / 2;
-}
 Json spread(const std::vector<double>& v) { return {bench::least(v), bench::most(v)}; }
 
 using Samples = std::map<unsigned, std::vector<double>>;  // goodput by streams
@@ -305,11 +302,11 @@ int run(const cli::Arguments& args) {
 
   double best = 0, least_of_best = 1, least_of_possible = 1, least_of_hand = 1e9;
   for (const auto& [n, v] : study.coded) best = std::max(best, median(v));
-  Json goodput, over_best, over_possible, range, raw_fps, over_hand, raw_range;
+  Json goodput, offered, over_best, over_possible, range, raw_fps, over_hand, raw_range;
   for (const auto& [n, v] : study.coded) {
     const std::string key = std::to_string(n);
     const double possible = std::min<double>(best, n * kRate);
-    goodput[key] = median(v), range[key] = spread(v);
+    goodput[key] = median(v), range[key] = spread(v), offered[key] = n * kRate;
     over_best[key] = best > 0 ? median(v) / best : 0;
     over_possible[key] = possible > 0 ? median(v) / possible : 0;
     least_of_best = std::min(least_of_best, over_best[key].get<double>());
@@ -338,22 +335,21 @@ int run(const cli::Arguments& args) {
        .value = least_of_hand,
        .bar = kShareOfHand},
   };
-  if (args.flag("json")) {
-    Json skipped;
-    for (const auto& [n, json] : study.skipped) skipped[std::to_string(n)] = json;
-    const Json out = {{"goodput_fps", goodput},
-                      {"goodput_range", range},
-                      {"goodput_over_best", over_best},
-                      {"goodput_over_possible", over_possible},
-                      {"skipped_by_reason", skipped},
-                      {"submitted_past_deadline", study.past_deadline},
-                      {"raw_fps", raw_fps},
-                      {"raw_range", raw_range},
-                      {"raw_default_over_best_by_hand", over_hand},
-                      {"bars", bench::to_json(bars)}};
-    std::printf("%s\n", out.dump(1).c_str());
-    return 0;
-  }
+  const cli::JsonOutput json(args);
+  Json skipped;
+  for (const auto& [n, reasons] : study.skipped) skipped[std::to_string(n)] = reasons;
+  const Json out = {{"goodput_fps", goodput},
+                    {"goodput_range", range},
+                    {"offered_fps", offered},
+                    {"goodput_over_best", over_best},
+                    {"goodput_over_possible", over_possible},
+                    {"skipped_by_reason", skipped},
+                    {"submitted_past_deadline", study.past_deadline},
+                    {"raw_fps", raw_fps},
+                    {"raw_range", raw_range},
+                    {"raw_default_over_best_by_hand", over_hand},
+                    {"bars", bench::to_json(bars)}};
+  if (const int failed = json.write(out.dump(1)); failed != 0 || json.alone()) return failed;
   std::printf("H.264 cameras, 30 pictures a second each: completed in time per second, median [least, most]\n");
   for (const auto& [n, v] : study.coded)
     std::printf("  %3u streams %7.1f [%.1f, %.1f]  %.2f of the best, %.2f of what they could have; skipped: %s\n", n,

@@ -22,6 +22,7 @@
 #include "engine/sim/bound.h"
 #include "engine/sim/simulator.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
 #include "tools/json/json.h"
 
@@ -501,7 +502,7 @@ constexpr cli::Option kOptions[] = {
      .min = 1,
      .max = 64,
      .help = "simulations at a time"},
-    {.name = "json", .type = cli::Type::path, .value = "FILE", .help = "write the results"},
+    cli::json_option(),
 };
 constexpr cli::Command kCommand = {
     .name = "pard_study",
@@ -535,7 +536,8 @@ std::vector<Cell> make_cells(const std::vector<Series>& series, const cli::Argum
 
 int main(int argc, char** argv) {
   const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
-  std::printf("seed %lld\n", static_cast<long long>(args.integer("seed")));
+  const cli::JsonOutput json(args);
+  if (!json.alone()) std::printf("seed %lld\n", static_cast<long long>(args.integer("seed")));
   Table table;
   Result<std::vector<Contender>> columns = contenders(args.text("policies"));
   if (!columns.ok()) return cli::fail(kCommand.name, "--policies: " + columns.error());
@@ -555,7 +557,6 @@ int main(int argc, char** argv) {
   for (Cell& cell : table.cells) cell.outcomes.resize(table.columns.size());
   run(table, static_cast<std::uint32_t>(args.integer("noise")), args.integer("threads"));
   const std::vector<Bar> bars = bars_of(table);
-  print(table, bars);
-  if (args.given("json")) std::ofstream(args.text("json")) << to_json(table, bars, args).dump(1) << "\n";
-  return 0;
+  if (!json.alone()) print(table, bars);
+  return json.write(to_json(table, bars, args).dump(1));
 }

@@ -13,6 +13,7 @@
 #include "planner/paris.h"
 #include "planner/paris_workloads.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
 #include "tools/json/json.h"
 
@@ -39,7 +40,7 @@ constexpr cli::Option kOptions[] = {
      .min = 1,
      .max = 1e6,
      .help = "how many"},
-    {.name = "json", .help = "print JSON instead of a table"},
+    cli::json_option(),
 };
 constexpr cli::Command kCommand = {
     .name = "paris_study",
@@ -119,26 +120,24 @@ int main(int argc, char** argv) {
     }
   }
   const char* const names[] = {"exact", "paris+", "paris", "homogeneous", "random"};
-  if (args.flag("json")) {
-    Json out = {{"seed", seed},
-                {"workloads", workloads},
-                {"layouts_checked", study.layouts},
-                {"layouts_invalid", study.invalid},
-                {"exact_over_homogeneous_mean", mean(study.over_homogeneous)},
-                {"exact_over_homogeneous_least", least(study.over_homogeneous)},
-                {"exact_over_homogeneous_most", most(study.over_homogeneous)},
-                {"homogeneous_cannot_serve", study.homogeneous_cannot}};
-    for (const char* name : names) {
-      const auto& share = study.share[name];
-      out["methods"][name] = {{"of_bound_mean", mean(share)},
-                              {"of_bound_least", least(share)},
-                              {"within_3_percent", within(share, 0.97)},
-                              {"ms_mean", mean(study.milliseconds[name])},
-                              {"ms_max", most(study.milliseconds[name])}};
-    }
-    std::printf("%s\n", out.dump(1).c_str());
-    return 0;
+  const cli::JsonOutput json(args);
+  Json out = {{"seed", seed},
+              {"workloads", workloads},
+              {"layouts_checked", study.layouts},
+              {"layouts_invalid", study.invalid},
+              {"exact_over_homogeneous_mean", mean(study.over_homogeneous)},
+              {"exact_over_homogeneous_least", least(study.over_homogeneous)},
+              {"exact_over_homogeneous_most", most(study.over_homogeneous)},
+              {"homogeneous_cannot_serve", study.homogeneous_cannot}};
+  for (const char* name : names) {
+    const auto& share = study.share[name];
+    out["methods"][name] = {{"of_bound_mean", mean(share)},
+                            {"of_bound_least", least(share)},
+                            {"within_3_percent", within(share, 0.97)},
+                            {"ms_mean", mean(study.milliseconds[name])},
+                            {"ms_max", most(study.milliseconds[name])}};
   }
+  if (const int failed = json.write(out.dump(1)); failed != 0 || json.alone()) return failed;
   std::printf("seed %llu, %u workloads on 1 to 8 GPUs; %u layouts checked, %u invalid\n",
               static_cast<unsigned long long>(seed), workloads, study.layouts, study.invalid);
   std::printf("%-12s %10s %10s %12s %9s %9s\n", "method", "of bound", "least", "within 3 %", "ms", "worst");

@@ -9,6 +9,7 @@
 #include "bench/figures.h"
 #include "engine/core/streams/coordinator.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/json/json.h"
 
 namespace {
@@ -40,7 +41,7 @@ constexpr cli::Option kOptions[] = {
      .min = 10,
      .max = 1e6,
      .help = "timed"},
-    {.name = "json", .help = "print JSON"},
+    cli::json_option(),
 };
 constexpr cli::Command kCommand = {
     .name = "plan_cost", .summary = "time and allocations of one plan for coordinated streams", .options = kOptions};
@@ -97,10 +98,8 @@ int main(int argc, char** argv) {
         measure(static_cast<std::uint32_t>(streams), static_cast<std::uint32_t>(args.integer("ticks")));
     at = comma + 1;
   }
-  if (args.flag("json")) {
-    std::printf("%s\n", out.dump(1).c_str());
-    return 0;
-  }
+  const cli::JsonOutput json(args);
+  if (const int failed = json.write(out.dump(1)); failed != 0 || json.alone()) return failed;
   for (const auto& [streams, row] : out["streams"].items())
     std::printf("%6s streams (%u admitted): %8.1f us in the median, %8.1f at p99, %llu allocations\n", streams.c_str(),
                 row["admitted"].get<unsigned>(), row["us_median"].get<double>(), row["us_p99"].get<double>(),

@@ -22,6 +22,7 @@
 #include "planner/profile_table.h"
 #include "planner/scenario_io.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
 #include "tools/json/json.h"
 
@@ -102,7 +103,7 @@ constexpr cli::Option kOptions[] = {
      .max = 256,
      .help = "scenarios at a time"},
     {.name = "verbose", .help = "a line for every DNN"},
-    {.name = "json", .help = "print JSON instead of tables"},
+    cli::json_option(),
 };
 constexpr cli::Command kCommand = {
     .name = "ppipe_study", .summary = "the load PPipe's plans carry under each scheduler", .options = kOptions};
@@ -504,11 +505,12 @@ int main(int argc, char** argv) {
     });
   }
 
+  const cli::JsonOutput output(args);
   Json json = {{"family", args.text("family")},  {"scenarios", scenarios.size()},
                {"seeds", args.integer("seeds")}, {"grid", args.real("grid")},
                {"cv", args.real("cv")},          {"load_1.0", "the rate of PPipe's own plan"}};
   for (std::size_t l = 0; l < loads.size(); ++l) {
-    if (!args.flag("json"))
+    if (!output.alone())
       std::printf(
           "%s, CV %.1f: mean largest load factor with >= 99 %% in time (spread over seeds), attainment at load 1.0\n",
           loads[l].name, loads[l].cv);
@@ -520,7 +522,7 @@ int main(int argc, char** argv) {
         for (std::size_t d = 0; d < job.result.size(); ++d) {
           for (std::size_t s = 0; s < by_seed.size(); ++s) by_seed[s].push_back(job.result[d].factor[s]);
           at_full.push_back(mean(job.result[d].attainment_at_full));
-          if (args.flag("verbose") && !args.flag("json")) {
+          if (args.flag("verbose") && !output.alone()) {
             std::printf("    %-22s %-32.32s %.3f  at 1.0: %.4f\n", scenarios[job.scenario]->id.c_str(),
                         scenarios[job.scenario]->problem.dnns[d].profile->model.c_str(), mean(job.result[d].factor),
                         at_full.back());
@@ -533,20 +535,18 @@ int main(int argc, char** argv) {
       json["mean_load_factor"][loads[l].name][contenders[c]->name] = mean(means);
       json["spread"][loads[l].name][contenders[c]->name] = {*low, *high};
       json["attainment_at_full_load"][loads[l].name][contenders[c]->name] = mean(at_full);
-      if (!args.flag("json"))
+      if (!output.alone())
         std::printf("  %-12s %.4f  (%.4f to %.4f)  %.4f\n", contenders[c]->name, mean(means), *low, *high,
                     mean(at_full));
     }
   }
   json["bars"] = bars(json["mean_load_factor"], args.text("family"), args.real("grid"));
-  if (args.flag("json")) {
-    std::printf("%s\n", json.dump(1).c_str());
-  } else {
+  if (!output.alone()) {
     for (const auto& bar : json["bars"]) {
       std::printf("bar %-32s %-32s %.4f  %s\n", bar["figure"].get<std::string>().c_str(),
                   bar["bar"].get<std::string>().c_str(), bar["value"].get<double>(),
                   bar["reached"].get<bool>() ? "reached" : "NOT reached");
     }
   }
-  return 0;
+  return output.write(json.dump(1));
 }

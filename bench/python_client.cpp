@@ -12,6 +12,7 @@
 #include "bench/transport_peers.h"
 #include "leat/client.hpp"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/json/json.h"
 
 namespace {
@@ -43,7 +44,7 @@ constexpr cli::Option kOptions[] = {
      .min = 1,
      .max = 50,
      .help = "rounds of each client, in turn"},
-    {.name = "json", .help = "print one JSON object instead of a table"},
+    cli::json_option(),
 };
 constexpr cli::Command kCommand = {
     .name = "python_client",
@@ -148,15 +149,14 @@ int main(int argc, char** argv) {
   const bench::Figure ratio = bench::figure(ratios);
   const double c = bench::figure(c_fps).median, python = bench::figure(python_fps).median;
   const double c_us = bench::figure(c_cpu).median, python_us = bench::figure(python_cpu).median;
-  if (args.flag("json")) {
-    const Json j = {
-        {"python_over_c", ratio.median}, {"python_over_c_low", ratio.low}, {"c_fps", c},
-        {"python_fps", python},          {"c_cpu_us_per_frame", c_us},     {"python_cpu_us_per_frame", python_us}};
-    std::printf("%s\n", j.dump(2).c_str());
-  } else {
+  const cli::JsonOutput json(args);
+  if (!json.alone()) {
     std::printf("C++ %.0f frames/s, %.0f us of processor a frame\nPython %.0f frames/s, %.0f us\n", c, c_us, python,
                 python_us);
     std::printf("Python over C++ %.3f (%.3f - %.3f), bar 0.8\n", ratio.median, ratio.low, ratio.high);
   }
-  return 0;
+  const Json out = {
+      {"python_over_c", ratio.median}, {"python_over_c_low", ratio.low}, {"c_fps", c},
+      {"python_fps", python},          {"c_cpu_us_per_frame", c_us},     {"python_cpu_us_per_frame", python_us}};
+  return json.write(out.dump(2));
 }

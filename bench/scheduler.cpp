@@ -13,6 +13,7 @@
 #include "bench/scheduler_cases.h"
 #include "engine/core/policy_words.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/json/json.h"
 
 [[gnu::noinline]] void* operator new(std::size_t n) {
@@ -49,7 +50,7 @@ constexpr cli::Option kOptions[] = {
      .min = 1,
      .max = 100,
      .help = "the least time of so many counts"},
-    {.name = "json", .type = cli::Type::flag, .help = "print JSON instead of a table"},
+    cli::json_option(),
 };
 constexpr cli::Command kCommand = {
     .name = "scheduler", .summary = "cost of a scheduling decision and of the simulator", .options = kOptions};
@@ -182,9 +183,10 @@ void Measuring::swaps(const core::Policy& leat) {
 
 int main(int argc, char** argv) {
   const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
+  const cli::JsonOutput json(args);
   Measuring m{.requests = static_cast<std::size_t>(args.integer("requests")),
               .repeats = args.integer("repeats"),
-              .table = !args.flag("json")};
+              .table = !json.alone()};
   m.root = {{"requests", m.requests}, {"batch", kBatch}};
   const Result<std::vector<core::NamedPolicy>> presets = core::read_policies(args.text("presets"));
   if (!presets.ok()) return cli::fail(kCommand.name, "--presets: " + presets.error());
@@ -204,8 +206,6 @@ int main(int argc, char** argv) {
   if (m.table) {
     std::printf("simulator, leat, 5 modules on 64 partitions: %.0f requests/s\nallocations after set-up: %llu\n", best,
                 static_cast<unsigned long long>(m.in_core));
-  } else {
-    std::printf("%s\n", m.root.dump(1).c_str());
   }
-  return 0;
+  return json.write(m.root.dump(1));
 }

@@ -18,6 +18,7 @@
 #include "engine/sim/simulator.h"
 #include "engine/sim/workload.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
 #include "tools/json/json.h"
 
@@ -174,7 +175,7 @@ constexpr cli::Option kOptions[] = {
      .min = 1,
      .max = 64,
      .help = "cells at a time"},
-    {.name = "json", .help = "print JSON instead of a table"},
+    cli::json_option(),
 };
 constexpr cli::Command kCommand = {
     .name = "shared_study",
@@ -340,10 +341,7 @@ int main(int argc, char** argv) {
     progress.add(1);
   });
   if (!problem.empty()) return cli::fail(kCommand.name, "--arrivals: " + problem);
-  if (args.given("json")) {
-    std::printf("%s\n", to_json(table).dump(1).c_str());
-  } else {
-    print(table);
-  }
-  return 0;
+  const cli::JsonOutput json(args);
+  if (!json.alone()) print(table);
+  return json.write(to_json(table).dump(1));
 }

@@ -20,6 +20,7 @@
 #include "shm/src/counters.h"
 #include "shm/src/protocol.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
 #include "tools/json/json.h"
 
@@ -80,7 +81,7 @@ constexpr cli::Option kOptions[] = {
      .type = cli::Type::path,
      .value = "FILE",
      .help = "the daemon; default: the one built beside this program"},
-    {.name = "json", .help = "print JSON instead of a table"},
+    cli::json_option(),
 };
 constexpr cli::Command kCommand = {
     .name = "sim_vs_real",
@@ -495,7 +496,8 @@ int main(int argc, char** argv) {
     if (!core::preset(preset, policy))
       return fail("--presets: there is no preset '" + preset + "'; there are " + std::string(core::preset_names()));
   }
-  if (!args.flag("json")) std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+  const cli::JsonOutput json(args);
+  if (!json.alone()) std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   std::fflush(stdout);
 
   std::vector<std::pair<Case, sim::Study>> studies;
@@ -530,10 +532,6 @@ int main(int argc, char** argv) {
       }
     }
   }
-  if (args.flag("json")) {
-    std::printf("%s\n", to_json(all, seed).dump(1).c_str());
-  } else {
-    print(all);
-  }
-  return 0;
+  if (!json.alone()) print(all);
+  return json.write(to_json(all, seed).dump(1));
 }

@@ -5,6 +5,7 @@
 #include "bench/transport_relay.h"
 #include "bench/transport_rings.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/json/json.h"
 
 namespace {
@@ -23,7 +24,7 @@ constexpr cli::Option kOptions[] = {
      .type = cli::Type::path,
      .value = "FILE",
      .help = "the daemon; default: the one built beside this program"},
-    {.name = "json", .help = "print one JSON object instead of a table"},
+    cli::json_option(),
 };
 constexpr cli::Command kCommand = {
     .name = "transport",
@@ -68,7 +69,7 @@ void print_table(const bench::RingFigures& r, const Result<bench::PathFigures>& 
   print_line("path over relay", p->path_over_relay, 1, "x", "  bar: <= 1.3");
 }
 
-void print_json(const bench::RingFigures& r, const Result<bench::PathFigures>& p) {
+Json to_json(const bench::RingFigures& r, const Result<bench::PathFigures>& p) {
   Json j;
   const bool floor = r.rtt_over_floor.rounds != 0;
   j["floor_rtt_ns"] = {floor ? Json(r.floor_rtt_ns[0]) : nullptr, floor ? Json(r.floor_rtt_ns[1]) : nullptr};
@@ -89,7 +90,7 @@ void print_json(const bench::RingFigures& r, const Result<bench::PathFigures>& p
   } else {
     j["path_unknown_because"] = p.error();
   }
-  std::printf("%s\n", j.dump(2).c_str());
+  return j;
 }
 
 }  // namespace
@@ -107,6 +108,7 @@ int main(int argc, char** argv) {
   const double third = args.real("seconds") / 3;
   const bench::RingFigures r = bench::measure_rings(cores, 2 * third);
   const auto p = bench::measure_path(cores, third, args.given("leatd") ? args.text("leatd") : bench::leatd_beside());
-  args.flag("json") ? print_json(r, p) : print_table(r, p);
-  return 0;
+  const cli::JsonOutput json(args);
+  if (!json.alone()) print_table(r, p);
+  return json.write(to_json(r, p).dump(2));
 }

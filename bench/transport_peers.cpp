@@ -12,6 +12,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "bench/figures.h"
+
 namespace leat::bench {
 
 Cores choose_cores() {
@@ -73,11 +75,6 @@ Shared::Shared(std::uint64_t bytes) : bytes_(bytes) {
 }
 Shared::~Shared() { munmap(data_, bytes_); }
 
-double quantile(std::vector<double> samples, double q) {
-  if (samples.empty()) return 0;
-  std::sort(samples.begin(), samples.end());
-  return samples[static_cast<std::size_t>(q * static_cast<double>(samples.size() - 1))];
-}
 Figure figure(std::vector<double> samples) {
   return {quantile(samples, 0.5), quantile(samples, 0.1), quantile(samples, 0.9), samples.size()};
 }

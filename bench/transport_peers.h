@@ -73,6 +73,5 @@ struct Figure {
   std::size_t rounds = 0;
 };
 Figure figure(std::vector<double> samples);
-double quantile(std::vector<double> samples, double q);
 
 }  // namespace leat::bench

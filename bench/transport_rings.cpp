@@ -10,6 +10,7 @@
 #include <memory>
 #include <new>
 
+#include "bench/figures.h"
 #include "shm/src/descriptors.h"
 #include "shm/src/ring.h"
 

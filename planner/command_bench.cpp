@@ -12,6 +12,7 @@
 #include "planner/pooled_solver.h"
 #include "planner/scenario_io.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
 #include "tools/json/json.h"
 
@@ -43,7 +44,7 @@ constexpr cli::Option kOptions[] = {
      .min = 0,
      .max = 600'000,
      .help = "also solve the whole-GPU program with GLPK, each within MS milliseconds"},
-    {.name = "json", .help = "print JSON instead of a table"},
+    cli::json_option(),
 };
 constexpr cli::Command kCommand = {
     .name = "leat-plan bench",
@@ -162,12 +163,10 @@ int run(const cli::Arguments& args) {
       progress.add(1);
     }
   }
-  if (args.flag("json")) {
-    Json out = {{"scenarios", Json::array()}};
-    for (const Row& r : rows) out["scenarios"].push_back(to_json(r));
-    std::printf("%s\n", out.dump(1).c_str());
-    return 0;
-  }
+  const cli::JsonOutput json(args);
+  Json out = {{"scenarios", Json::array()}};
+  for (const Row& r : rows) out["scenarios"].push_back(to_json(r));
+  if (const int failed = json.write(out.dump(1)); failed != 0 || json.alone()) return failed;
   std::printf("%-64s %-7s %12s %12s %10s %9s %9s %9s\n", "scenario", "method", "objective", "reference", "ratio", "gap",
               "seconds", "reference");
   for (const Row& r : rows) {

@@ -9,6 +9,7 @@
 #include "planner/pooled_solver.h"
 #include "planner/text_file.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/svg.h"
 #include "tools/json/json.h"
@@ -23,7 +24,7 @@ constexpr cli::Option kOptions[] = {
      .required = true,
      .help = "PPipe's data, as leat-plan bench reads it"},
     {.name = "svg", .type = cli::Type::path, .value = "FILE", .help = "draw the plot"},
-    {.name = "json", .help = "print JSON instead of a table"},
+    cli::json_option(),
 };
 constexpr cli::Command kCommand = {.name = "leat-plan growth",
                                    .summary = "how the solver's time grows with GPUs, GPU types, blocks and DNNs",
@@ -89,17 +90,18 @@ int run(const cli::Arguments& args) {
       progress.add(1);
     }
   }
-  Json json = {{"points", Json::array()}};
+  const cli::JsonOutput json(args);
+  Json out = {{"points", Json::array()}};
   for (const auto& [axis, sizes] : points) {
     for (const auto& [size, p] : sizes) {
-      json["points"].push_back({{"axis", axis},
-                                {"size", size},
-                                {"problems", p.count},
-                                {"proven", p.proven},
-                                {"widest_gap", p.gap},
-                                {"seconds_geometric_mean", p.mean()},
-                                {"seconds_worst", p.worst}});
-      if (!args.flag("json")) {
+      out["points"].push_back({{"axis", axis},
+                               {"size", size},
+                               {"problems", p.count},
+                               {"proven", p.proven},
+                               {"widest_gap", p.gap},
+                               {"seconds_geometric_mean", p.mean()},
+                               {"seconds_worst", p.worst}});
+      if (!json.alone()) {
         std::printf(
             "%-7s %8.0f: %2zu problems, %2zu proven optimal, widest gap %.6f, seconds: geometric mean %.4f, worst "
             "%.4f\n",
@@ -107,7 +109,7 @@ int run(const cli::Arguments& args) {
       }
     }
   }
-  if (args.flag("json")) std::printf("%s\n", json.dump(1).c_str());
+  if (const int failed = json.write(out.dump(1)); failed != 0) return failed;
   if (args.given("svg")) {
     if (const Status s = write_text_file(args.text("svg"), draw(points)); !s) return cli::fail("leat-plan", s.error());
   }

@@ -9,6 +9,7 @@
 #include "planner/harpagon_system.h"
 #include "planner/profile_io.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/json/json.h"
 
 namespace leat::planner {
@@ -37,7 +38,7 @@ constexpr cli::Option kOptions[] = {
      .type = cli::Type::path,
      .value = "FILE",
      .help = "write the plan of the only application there ('-': standard output)"},
-    {.name = "json", .help = "print JSON instead of text"},
+    cli::json_option(),
 };
 constexpr cli::Command kCommand = {.name = "leat-plan harpagon",
                                    .summary = "the cheapest machines that serve a rate within an SLO (Harpagon)",
@@ -123,20 +124,20 @@ int run(const cli::Arguments& args) {
   if (args.given("output") && applications->size() != 1)
     return cli::fail("leat-plan",
                      "--output: one application only; this file has " + std::to_string(applications->size()));
+  const cli::JsonOutput json(args);
   Json all = Json::array();
   for (const Application& application : *applications) {
     const auto problem = harpagon_problem(application, *profiles, classes);
     if (!problem) return cli::fail("leat-plan", problem.error());
     const HarpagonPlan plan = plan_with(*system, *problem);
     all.push_back(to_json(*problem, plan, classes));
-    if (!args.flag("json")) print(*problem, plan, classes);
+    if (!json.alone()) print(*problem, plan, classes);
     if (!args.given("output")) continue;
     if (!plan.feasible()) return cli::fail("leat-plan", application.name + ": infeasible: no plan written");
     const Status written = write_plan(args.text("output"), harpagon_plan_file(application, *problem, plan, classes));
     if (!written) return cli::fail("leat-plan", written.error());
   }
-  if (args.flag("json")) std::printf("%s\n", all.dump(1).c_str());
-  return 0;
+  return json.write(all.dump(1));
 }
 
 }  // namespace

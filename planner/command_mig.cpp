@@ -12,89 +12,20 @@
 #include "planner/mig_change.h"
 #include "planner/paris.h"
 #include "planner/paris_workloads.h"
+#include "planner/plan_options.h"
 #include "planner/profile_io.h"
 #include "planner/solver_process.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/json/json.h"
 
 namespace leat::planner {
 namespace {
 
-constexpr cli::Option kOptions[] = {
-    {.name = "host",
-     .type = cli::Type::path,
-     .value = "FILE",
-     .help = "host file with the driver's geometry and the instances in force"},
-    {.name = "here", .help = "instead of a file: ask this machine's GPUs, and whether they could be changed so"},
-    {.name = "apply", .help = "with --here: make the change; MIG mode and instances in use stay as they are"},
-    {.name = "gpu",
-     .type = cli::Type::text,
-     .value = "TABLE",
-     .help = "instead of a host: the table of A30, A100-40, A100-80, H100-80 or H200-141"},
-    {.name = "gpus",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "1",
-     .min = 1,
-     .max = kMostMigGpus,
-     .help = "with --gpu: how many"},
-    {.name = "profile",
-     .type = cli::Type::path,
-     .value = "FILE",
-     .help = "the model's profile, with rows of the classes mig:PROFILE"},
-    {.name = "model",
-     .type = cli::Type::choice,
-     .value = "NAME",
-     .choices = "light|medium|heavy",
-     .help = "instead of a profile: an analytic model"},
-    {.name = "batches",
-     .type = cli::Type::text,
-     .value = "B:SHARE,...",
-     .help = "distribution of request sizes, for example 1:0.5,4:0.3,8:0.2"},
-    {.name = "lognormal",
-     .type = cli::Type::text,
-     .value = "MU,SIGMA,MAX",
-     .fallback = "1.1,0.9,32",
-     .help = "instead of --batches: a log-normal one, cut at MAX"},
-    {.name = "sla-ms",
-     .type = cli::Type::real,
-     .value = "MS",
-     .min = 0.001,
-     .max = 1e7,
-     .help = "latency objective; default: 1.5 times the largest partition's at the largest size"},
-    {.name = "knee",
-     .type = cli::Type::real,
-     .value = "U",
-     .fallback = "0.8",
-     .min = 0.05,
-     .max = 1,
-     .help = "PARIS's utilisation knee"},
-    {.name = "memory-mib",
-     .type = cli::Type::integer,
-     .value = "MIB",
-     .fallback = "0",
-     .min = 0,
-     .max = 1e7,
-     .help = "what the model needs; smaller profiles are not used"},
-    {.name = "method",
-     .type = cli::Type::choice,
-     .value = "NAME",
-     .choices = "exact|paris",
-     .fallback = "exact",
-     .help = "exact: the layout that serves most; paris: the one nearest to PARIS's numbers"},
-    {.name = "tolerance",
-     .type = cli::Type::real,
-     .value = "SHARE",
-     .fallback = "0.02",
-     .min = 0,
-     .max = 1,
-     .help = "leave off further changes once this close to the most"},
-    {.name = "json", .help = "print JSON instead of text"},
-};
 constexpr cli::Command kCommand = {
     .name = "leat-plan mig",
     .summary = "MIG instances for a mix of request sizes (PARIS); changes nothing without --apply",
-    .options = kOptions,
+    .options = kMigOptions,
     .see_also = "leat-gpu(1)",
     .exit_status = "0: a layout; 1: no layout meets the SLA, or --apply ended in the middle; 2: bad input, or refused"};
 
@@ -356,7 +287,7 @@ int hand_over(const cli::Arguments& args, const Question& q, const Answer& a) {
   if (written) run = run_solver(words, kToolLimit);
   (void)::unlink(path);
   if (!written) return cli::fail("leat-plan", std::string(path) + ": cannot be written");
-  std::fputs(run.output.c_str(), args.flag("json") ? stderr : stdout);
+  std::fputs(run.output.c_str(), cli::JsonOutput(args).alone() ? stderr : stdout);
   if (run.end == SolverRun::End::done) return 0;
   (void)cli::fail("leat-plan", run.message);
   return run.end == SolverRun::End::infeasible ? 1 : 2;
@@ -374,10 +305,9 @@ int run(const cli::Arguments& args) {
   a.change = follow_paris
                  ? change_to(space, q->host, space.nearest_layout(a.paris.instances, q->demand).layouts, q->demand)
                  : least_change(space, q->host, a.best, args.real("tolerance"), q->demand);
-  if (args.flag("json"))
-    std::printf("%s\n", to_json(*q, a).dump(1).c_str());
-  else
-    print(*q, a);
+  const cli::JsonOutput json(args);
+  if (!json.alone()) print(*q, a);
+  if (const int failed = json.write(to_json(*q, a).dump(1)); failed != 0) return failed;
   return args.flag("here") ? hand_over(args, *q, a) : 0;
 }
 

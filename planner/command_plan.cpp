@@ -5,10 +5,12 @@
 #include "planner/application_io.h"
 #include "planner/build_plan.h"
 #include "planner/plan_checker.h"
+#include "planner/plan_options.h"
 #include "planner/plan_svg.h"
 #include "planner/profile_io.h"
 #include "planner/text_file.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/json/json.h"
 
 namespace leat::planner {
@@ -16,67 +18,13 @@ namespace {
 
 constexpr int kInfeasible = 1;
 
-constexpr cli::Option kOptions[] = {
-    {.name = "application",
-     .letter = 'a',
-     .type = cli::Type::path,
-     .value = "FILE",
-     .required = true,
-     .help = "applications, TOML or JSON (docs/plans.md)"},
-    {.name = "host",
-     .type = cli::Type::text,
-     .value = "auto|FILE",
-     .fallback = "auto",
-     .help = "what there is to plan on: this machine's cores, or a file"},
-    {.name = "cores",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "1",
-     .min = 1,
-     .max = 4096,
-     .help = "with --host auto: cores of each partition (class cpu:N)"},
-    {.name = "profiles", .type = cli::Type::path, .value = "DIR", .required = true, .help = "directory of profiles"},
-    {.name = "output",
-     .letter = 'o',
-     .type = cli::Type::path,
-     .value = "FILE",
-     .help = "write the plan there ('-': standard output)"},
-    {.name = "rules",
-     .type = cli::Type::choice,
-     .choices = "leat|ppipe",
-     .fallback = "leat",
-     .help = "leat: more stages, shares packed over all routes, or partitions shared in time where that carries more; "
-             "ppipe: PPipe's problem exactly"},
-    {.name = "goal",
-     .type = cli::Type::choice,
-     .choices = "throughput|partitions|cost|power",
-     .fallback = "throughput",
-     .help = "raise the smallest rate / weight, or carry the stated rates with the least of something"},
-    {.name = "margin",
-     .type = cli::Type::real,
-     .value = "PART",
-     .fallback = "0.4",
-     .min = 0,
-     .max = 0.95,
-     .help = "part of every SLO kept for waiting"},
-    {.name = "stages",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "2",
-     .min = 1,
-     .max = 4,
-     .help = "most stages of a route by ppipe's rules; leat's go to 3 or N"},
-    {.name = "explain", .help = "what each SLO costs, which pools bind, what one more partition would bring"},
-    {.name = "svg", .type = cli::Type::path, .value = "FILE", .help = "draw the plan"},
-    {.name = "json", .help = "print the summary as JSON"},
-};
 constexpr cli::Command kCommand = {
     .name = "leat-plan plan",
     .summary = "from applications, a host and profiles to partitions, blocks, routes and budgets",
     .description =
         "An SLO or a rate that cannot be met is a result, not a failure: the nearest feasible one is printed, and the "
         "exit status is 1.",
-    .options = kOptions,
+    .options = kPlanOptions,
     .exit_status = "0: a plan; 1: no plan meets an SLO or carries the rates; 2: bad input"};
 
 Goal goal_of(const std::string& word) {
@@ -185,10 +133,9 @@ int run(const cli::Arguments& args) {
     if (!broken.empty()) return cli::fail("leat-plan", "the plan breaks its own promise: " + broken);
     if (args.flag("explain")) explain(request, *outcome);
   }
-  if (args.flag("json"))
-    std::printf("%s\n", to_json(*outcome).dump(1).c_str());
-  else if (args.text("output") != "-")
-    print(request, *outcome);
+  const cli::JsonOutput json(args);
+  if (!json.alone() && args.text("output") != "-") print(request, *outcome);
+  if (const int failed = json.write(to_json(*outcome).dump(1)); failed != 0) return failed;
   if (!outcome->feasible) return kInfeasible;
   if (args.given("output")) {
     if (const Status s = write_plan(args.text("output"), outcome->file); !s) return cli::fail("leat-plan", s.error());

@@ -4,7 +4,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <iostream>
+
+#include "tools/words/whole_file.h"
 
 namespace leat::planner {
 namespace {
@@ -32,21 +33,8 @@ Result<std::string> read_text_file(const std::string& path) {
 }
 
 Status write_text_file(const std::string& path, std::string_view text) {
-  if (path == "-") {
-    std::cout << text << std::flush;
-    return std::cout ? Status(Done{}) : Status(Error{"standard output: cannot be written"});
-  }
-  const std::string temporary = path + ".tmp";
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
-  if (file == nullptr)
-    return Error{path + ": cannot be written: " + std::strerror(errno) + "; check the folder and its permissions"};
-  const bool whole = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (std::fclose(file) != 0 || !whole || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const std::string why = std::strerror(errno);
-    std::remove(temporary.c_str());
-    return Error{path + ": cannot be written: " + why + "; check the space left on the disk"};
-  }
-  return Done{};
+  const std::string wrong = words::write_whole_file(path, text);
+  return wrong.empty() ? Status(Done{}) : Status(Error{wrong});
 }
 
 }  // namespace leat::planner

@@ -99,6 +99,20 @@ TEST(BadConfig, ACheckEndsThoughAModelNeverLoads) {
   EXPECT_NE(line.find("longer than 1 s"), std::string::npos) << line;
 }
 
+TEST(BadConfig, AWorkerThatLoadsForTooLongIsEnded) {
+  const ScratchFolder folder;
+  const std::string hangs =
+      replaced(sound_model_config(LEAT_MODELS),
+               "model = ", "executor = \"" FAILING_EXECUTOR "\"\n  options = { open = \"hang\" }\n  model = ");
+  const std::string file = folder.write("c.toml", hangs + "\n[workers]\nload_ms = 300\n");
+  const Exit e =
+      run_to_end({LEATD_BINARY, "--socket", folder.path() + "/s.sock", "--worker", LEAT_WORKER_BINARY, file}, 60s);
+  EXPECT_EQ(e.status, 2) << e.err;
+  const std::string line = verdict(last_line(e.err), "leatd");
+  EXPECT_EQ(line.rfind(file + ":12: application.module.model: ", 0), 0U) << line;
+  EXPECT_NE(line.find("loading for 300 ms"), std::string::npos) << line;
+}
+
 TEST(BadConfig, ASecondDaemonIsRefusedAndTheFirstServesOn) {
   Leatd first(kGood);
   const ScratchFolder folder;

@@ -3,9 +3,11 @@
 // descriptor, mapping, socket or name in /dev/shm. tools/test runs a few hundred kills; `kill_storm --kills 10000` as
 // many as you like.
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +23,7 @@
 #include "shm/src/protocol.h"
 #include "tests/daemon_fixture.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
 #include "tools/json/json.h"
 
@@ -179,10 +182,12 @@ class Victims {
   ~Victims() {
     for (const auto pid : pids_) end(pid);
   }
-  void kill_one(std::uint64_t which) {
+  // False: there was nobody alive to be killed.
+  bool kill_one(std::uint64_t which) {
     auto& pid = pids_[which % kVictims];
-    end(pid);
+    const bool killed = end(pid);
     pid = spawn();
+    return killed;
   }
   void kill_all() {
     for (auto& pid : pids_) end(std::exchange(pid, 0));
@@ -195,15 +200,24 @@ class Victims {
     pid_t pid = 0;
     return posix_spawn(&pid, self.c_str(), nullptr, nullptr, argv, environ) == 0 ? pid : 0;
   }
-  static void end(pid_t pid) {
-    if (pid == 0) return;
+  // Whether it was our signal that ended it.
+  static bool end(pid_t pid) {
+    int status = 0;
+    if (pid == 0) return false;
     (void)::kill(pid, SIGKILL);
-    (void)waitpid(pid, nullptr, 0);
+    return waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
   }
   std::string socket_;
   std::uint64_t seed_;
   std::array<pid_t, kVictims> pids_{};
 };
+
+// kill -9 of a process that is not ours. False: it was gone before, or is a process that has ended already.
+bool kill_stranger(pid_t pid) {
+  const shm::Fd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  pollfd ended{process.get(), POLLIN, 0};
+  return process && poll(&ended, 1, 0) == 0 && syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0) == 0;
+}
 
 // What a survivor counted is what leatd counted for its stream.
 void expect_same_ledger(const Leatd& leatd, const Survivor& survivor) {
@@ -254,7 +268,7 @@ constexpr cli::Option kOptions[] = {
      .fallback = "300",
      .min = 1,
      .max = 1e9,
-     .help = "how many in all"},
+     .help = "processes to kill, each alive until then"},
     {.name = "daemon-every",
      .type = cli::Type::integer,
      .value = "N",
@@ -270,7 +284,7 @@ constexpr cli::Option kOptions[] = {
      .max = 1e9,
      .help = "stop after so long, whatever was killed until then; 0: no limit"},
     {.name = "seed", .type = cli::Type::integer, .value = "N", .min = 0, .help = "repeats a run; random by default"},
-    {.name = "json", .help = "print the figures as one JSON object"}};
+    cli::json_option("print the figures as one JSON object in place of text")};
 constexpr cli::Command kCommand = {
     .name = "kill_storm",
     .summary = "kills clients, workers and leatd at random and checks that nothing is lost or left",
@@ -283,7 +297,8 @@ struct Settings {
 };
 
 struct Figures {
-  int clients = 0, workers = 0, daemons = 0;
+  int clients = 0, workers = 0, daemons = 0;  // processes that lived until we killed them
+  [[nodiscard]] int kills() const { return clients + workers + daemons; }
   std::uint64_t answers = 0;
   double seconds = 0;
   std::vector<double> back_ms;
@@ -314,17 +329,18 @@ class Storm {
     Victims victims(leatd.socket(), settings_.seed);
     for (std::uint64_t i = 0; i < kSurvivors; ++i) survivors_.push_back(std::make_unique<Survivor>(leatd.socket(), i));
     cli::Progress progress("kill_storm", static_cast<std::uint64_t>(settings_.kills), "kills");
-    for (int i = 1; i <= settings_.kills && !testing::Test::HasFailure(); ++i) {
+    while (figures_.kills() < settings_.kills && !testing::Test::HasFailure()) {
       if (settings_.seconds > 0 && std::chrono::duration<double>(Clock::now() - start).count() > settings_.seconds)
         break;
       std::this_thread::sleep_for(std::chrono::microseconds(random_() % 10000));
-      if (i % settings_.daemon_every == 0) {
+      if (figures_.kills() / settings_.daemon_every > figures_.daemons) {
         kill_daemon(leatd);
       } else if (random_() % 2 == 0 || !kill_worker(leatd, static_cast<std::uint32_t>(random_() % kPartitions))) {
-        ++figures_.clients;
-        victims.kill_one(random_());
+        const bool killed = victims.kill_one(random_());
+        EXPECT_TRUE(killed) << "a victim ended before it was killed, or could not be started";
+        figures_.clients += killed;
       }
-      progress.set(static_cast<std::uint64_t>(i));
+      progress.set(static_cast<std::uint64_t>(figures_.kills()));
     }
     calm_down(leatd, victims, fresh);
   }
@@ -335,12 +351,13 @@ class Storm {
   }
 
   void kill_daemon(Leatd& leatd) {
-    ++figures_.daemons;
     check_ledgers(leatd);
     for (auto& s : survivors_) s->resume();
     std::this_thread::sleep_for(std::chrono::microseconds(random_() % 10000));  // frames are in flight again
     const auto workers = leatd.workers();
+    EXPECT_TRUE(leatd.alive()) << leatd.log();
     leatd.kill();
+    ++figures_.daemons;
     for (const auto pid : workers)
       EXPECT_TRUE(pid == 0 || eventually([&] { return ::kill(pid, 0) != 0; }, kPatience))
           << "worker " << pid << " outlives leatd";
@@ -360,9 +377,9 @@ class Storm {
     if (before.size() != kPartitions) return false;
     for (std::uint32_t i = 0; i < kPartitions && before[partition] == 0; ++i) partition = (partition + 1) % kPartitions;
     if (before[partition] == 0) return false;
-    ++figures_.workers;
     const auto killed = Clock::now();
-    (void)::kill(before[partition], SIGKILL);
+    if (!kill_stranger(before[partition])) return false;  // killed a moment ago, and leatd has not noticed yet
+    ++figures_.workers;
     if (figures_.workers % kWaitEvery != 0) return true;
     EXPECT_TRUE(eventually(
         [&] {
@@ -446,25 +463,27 @@ TEST(Kill, RandomKillsLeaveLedgersExactAndNothingBehind) {
   g_figures = storm.figures();
 }
 
-void print(bool as_json, bool passed) {
+// Exit status.
+int print(const cli::JsonOutput& json, bool passed) {
   const Figures& f = g_figures;
   const double median = f.back_ms.empty() ? 0 : f.back_ms[f.back_ms.size() / 2];
   const double worst = f.back_ms.empty() ? 0 : f.back_ms.back();
-  if (as_json) {
-    const Json out = {{"seed", g_settings.seed},
-                      {"passed", passed},
-                      {"seconds", f.seconds},
-                      {"kills", {{"clients", f.clients}, {"workers", f.workers}, {"daemons", f.daemons}}},
-                      {"answers", f.answers},
-                      {"worker_back_ms", {{"p50", median}, {"max", worst}, {"samples", f.back_ms.size()}}}};
-    std::printf("%s\n", out.dump(2).c_str());
-    return;
+  if (!json.alone()) {
+    std::printf(
+        "killed: %d processes (%d clients, %d workers, %d daemons) in %.0f s; %llu answers checked; a worker is back "
+        "after %.0f ms "
+        "(median), %.0f ms (worst of %zu)\n",
+        f.kills(), f.clients, f.workers, f.daemons, f.seconds, static_cast<unsigned long long>(f.answers), median,
+        worst, f.back_ms.size());
   }
-  std::printf(
-      "killed: %d clients, %d workers, %d daemons in %.0f s; %llu answers checked; a worker is back after %.0f ms "
-      "(median), %.0f ms (worst of %zu)\n",
-      f.clients, f.workers, f.daemons, f.seconds, static_cast<unsigned long long>(f.answers), median, worst,
-      f.back_ms.size());
+  const Json out = {
+      {"seed", g_settings.seed},
+      {"passed", passed},
+      {"seconds", f.seconds},
+      {"kills", {{"all", f.kills()}, {"clients", f.clients}, {"workers", f.workers}, {"daemons", f.daemons}}},
+      {"answers", f.answers},
+      {"worker_back_ms", {{"p50", median}, {"max", worst}, {"samples", f.back_ms.size()}}}};
+  return json.write(out.dump(2));
 }
 
 }  // namespace
@@ -480,14 +499,15 @@ int main(int argc, char** argv) {
       .daemon_every = static_cast<int>(arguments.integer("daemon-every")),
       .seconds = arguments.real("seconds"),
       .seed = arguments.given("seed") ? static_cast<std::uint64_t>(arguments.integer("seed")) : std::random_device{}()};
-  const bool as_json = arguments.flag("json");
-  if (!as_json) std::printf("seed %llu (--seed repeats it)\n", static_cast<unsigned long long>(test::g_settings.seed));
+  const cli::JsonOutput json(arguments);
+  if (!json.alone())
+    std::printf("seed %llu (--seed repeats it)\n", static_cast<unsigned long long>(test::g_settings.seed));
   int words = 1;
   testing::InitGoogleTest(&words, argv);
-  if (as_json)
+  if (json.alone())
     delete testing::UnitTest::GetInstance()->listeners().Release(
         testing::UnitTest::GetInstance()->listeners().default_result_printer());
   const int failed = RUN_ALL_TESTS();
-  test::print(as_json, failed == 0);
-  return failed;
+  const int unwritten = test::print(json, failed == 0);
+  return failed != 0 ? failed : unwritten;
 }

@@ -3,11 +3,12 @@
 
 #include "cuda/partitions/gpus.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 
 namespace leat::partitions {
 namespace {
 
-constexpr cli::Option kOptions[] = {{.name = "json", .help = "as JSON"},
+constexpr cli::Option kOptions[] = {cli::json_option(),
                                     {.name = "host", .help = "as a host file for leat plan --host"}};
 constexpr cli::Command kCommand = {
     .name = "leat-gpu list",
@@ -19,8 +20,12 @@ constexpr cli::Command kCommand = {
 int run(const cli::Arguments& arguments) {
   const auto gpus = read_gpus();
   if (!gpus.ok()) return cli::fail("leat-gpu list", gpus.error());
-  if (arguments.flag("json") || arguments.flag("host")) {
-    std::fputs((arguments.flag("host") ? as_host(*gpus) : as_json(*gpus)).c_str(), stdout);
+  const cli::JsonOutput json(arguments);
+  if (json.wanted()) {
+    if (const int failed = json.write(as_json(*gpus)); failed != 0 || json.alone()) return failed;
+  }
+  if (arguments.flag("host")) {
+    std::fputs(as_host(*gpus).c_str(), stdout);
     return 0;
   }
   for (const Gpu& g : *gpus) {

@@ -1,9 +1,5 @@
 // leat-gpu-probe: asks a GPU and its driver what Leat's design wants to know. See docs/gpu-probe.md.
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <sstream>
 
@@ -11,6 +7,7 @@
 #include "cuda/probe/keeper.h"
 #include "cuda/probe/probe.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
 
 namespace {
@@ -19,10 +16,7 @@ using namespace leat;
 using namespace leat::probe;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "json",
-     .type = cli::Type::path,
-     .value = "FILE",
-     .help = "write the report as JSON; - means stdout, and then nothing else is printed there"},
+    cli::json_option("print the report as JSON in place of text"),
     {.name = "quick", .help = "fewer sizes and repetitions, for `leat doctor`"},
     {.name = "only",
      .type = cli::Type::text,
@@ -40,7 +34,7 @@ constexpr cli::Option kOptions[] = {
 constexpr cli::Example kExamples[] = {
     {.line = "leat-gpu-probe --json report.json",
      .text = "everything, for people on stdout and for programs in report.json"},
-    {.line = "leat-gpu-probe --quick --json -", .text = "the short form, JSON on stdout"},
+    {.line = "leat-gpu-probe --quick --json", .text = "the short form, JSON on stdout"},
     {.line = "leat-gpu-probe --only handover,mps", .text = "two groups of questions"},
 };
 constexpr cli::Command kCommand = {
@@ -82,19 +76,6 @@ std::optional<std::vector<std::string>> group_names(const std::string& text) {
   return names;
 }
 
-int write_json(const std::string& path, const Report& report) {
-  const std::string text = to_json(report);
-  if (path == "-") return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() ? 0 : cli::kBadInput;
-  std::error_code none;
-  const bool special = std::filesystem::exists(path, none) && !std::filesystem::is_regular_file(path, none);
-  const std::string beside = special ? path : path + ".new";  // what was there stays until all of this is
-  std::ofstream file(beside);
-  if (!(file << text) || !file.flush() || (!special && std::rename(beside.c_str(), path.c_str()) != 0)) {
-    return cli::fail("leat-gpu-probe", path + ": " + std::strerror(errno));
-  }
-  return 0;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -102,7 +83,7 @@ int main(int argc, char** argv) {
   const cli::Arguments arguments = cli::parse_or_exit(kCommand, argc, argv);
   const auto groups = group_names(arguments.text("only"));
   if (!groups) return cli::kBadInput;
-  const std::string json = arguments.text("json");
+  const cli::JsonOutput json(arguments);
   ProbeOptions options{.quick = arguments.flag("quick"),
                        .groups = *groups,
                        .device = arguments.text("device"),
@@ -114,13 +95,13 @@ int main(int argc, char** argv) {
     if (!progress) progress.emplace("probing", total, "groups");
     progress->set(done, name);
   };
-  if (!json.empty() && json != "-") options.partial = [&](const Report& now) { (void)write_json(json, now); };
+  if (json.wanted() && !json.alone()) options.partial = [&](const Report& now) { (void)json.write(to_json(now)); };
   const Report report = run_probe(options);
   progress.reset();
   if (!report.problem.empty()) std::fprintf(stderr, "leat-gpu-probe: %s\n", report.problem.c_str());
-  if (!json.empty()) {
-    if (const int failed = write_json(json, report); failed != 0) return failed;
+  if (json.wanted()) {
+    if (const int failed = json.write(to_json(report)); failed != 0) return failed;
   }
-  if (json != "-" && report.problem.empty()) std::fputs(to_text(report).c_str(), stdout);
+  if (!json.alone() && report.problem.empty()) std::fputs(to_text(report).c_str(), stdout);
   return exit_status(report);
 }

@@ -82,7 +82,7 @@ void read_daemon(const TomlCursor& t, const Reading& reading, Config& out) {
 }
 
 void read_workers(const TomlCursor& t, WorkersConfig& out) {
-  t.only({"sandbox", "user", "longest_backoff_ms"});
+  t.only({"sandbox", "user", "longest_backoff_ms", "load_ms"});
   const std::string sandbox = t.choice("sandbox", "on", {"on", "devices", "off"});
   out.sandbox = sandbox == "on"    ? worker::Sandbox::on
                 : sandbox == "off" ? worker::Sandbox::off
@@ -92,6 +92,7 @@ void read_workers(const TomlCursor& t, WorkersConfig& out) {
     t.at("user").fail("there is no user '" + out.user + "' on this host; make it, or name another");
   out.longest_backoff_ns =
       t.integer("longest_backoff_ms", out.longest_backoff_ns / 1'000'000, 0, 3'600'000) * 1'000'000;
+  out.longest_load_ns = t.integer("load_ms", out.longest_load_ns / 1'000'000, 10, 86'400'000) * 1'000'000;
 }
 
 void read_policy(const TomlCursor& t, Config& out) {

@@ -21,7 +21,8 @@
 //   [limits.users.camera]                  # the same keys, for one user
 //   [policy]                               # preset = "leat"; any key of the policy table overrides the preset
 //
-//   [workers]                              # sandbox = "on" | "devices" | "off", user, longest_backoff_ms
+//   [workers]                              # sandbox = "on" | "devices" | "off", user, longest_backoff_ms,
+//                                          # load_ms
 //
 //   cpu = "auto"                           # top level: one partition a core, but for the scheduler's
 //   [[partition]]                          # or partition by partition
@@ -132,8 +133,9 @@ struct LimitsConfig {
 
 struct WorkersConfig {
   worker::Sandbox sandbox = worker::Sandbox::on;
-  std::string user;                                 // empty: leatd's own
-  std::int64_t longest_backoff_ns = 5'000'000'000;  // before one that dies soon after its start is started again
+  std::string user;                                  // empty: leatd's own
+  std::int64_t longest_backoff_ns = 5'000'000'000;   // before one that dies soon after its start is started again
+  std::int64_t longest_load_ns = 1'800'000'000'000;  // for models and their calibration; then it is ended
 };
 
 struct Config {

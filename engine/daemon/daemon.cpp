@@ -213,7 +213,8 @@ Status Daemon::Impl::run() {
   }
   if (auto status = keepers_.start(deployment_.setups); !status) return status;
   supervisor_ = std::make_unique<Supervisor>(*loop_, *this, kSocket, options_.worker_binary, deployment_.setups,
-                                             features_, scheduler_bell_.fd(), config_.workers.longest_backoff_ns);
+                                             features_, scheduler_bell_.fd(), config_.workers.longest_backoff_ns,
+                                             config_.workers.longest_load_ns);
   std::vector<ServedApplication> served;
   for (std::size_t a = 0; a < config_.applications.size(); ++a) {
     const auto& app = config_.applications[a];
@@ -279,7 +280,7 @@ Status Daemon::Impl::run() {
   for (const auto& [fd, token] :
        {std::pair{signals_.get(), kSignals}, std::pair{notices_bell_.fd(), kNotices}, std::pair{pools_->fd(), kPools}})
     if (auto status = loop_->watch(fd, token); !status) return status;
-  if (auto status = supervisor_->start_all(); !status) return status;
+  if (auto status = supervisor_->start_all(started_ns_); !status) return status;
   for (std::uint32_t p = 0; p < supervisor_->count(); ++p) publish_worker(p);
 
   std::array<Readiness, 64> events;

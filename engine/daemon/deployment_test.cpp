@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "planner/cpu_host.h"
 #include "planner/plan_io.h"
@@ -71,6 +72,27 @@ TEST(Deployment, ARouteForEachModuleAndClass) {
   EXPECT_EQ(d->plan.routes.size(), 4U);
   EXPECT_EQ(core::Topology::from(d->plan, d->applications).problem(), "");
   EXPECT_TRUE(unschedulable(*d).empty());
+}
+
+// The names of head h are list 1 + h of the application's: the detector's list is the first, then the modules' in their
+// order, named ones first; each module that names nothing has as many numbers as a detection has labels.
+TEST(Deployment, LabellingHeadsAreNumberedOverTheModules) {
+  const std::string modules[][2] = {{"boxes", "labels = [[\"car\", \"bus\"]]"},
+                                    {"unnamed", "after = [\"boxes\"]"},
+                                    {"shapes", "after = [\"boxes\"]\n  labels = [[\"a\", \"b\"], [\"c\"]]"},
+                                    {"mute", "after = [\"boxes\"]"},
+                                    {"colours", "after = [\"boxes\"]\n  labels = [[\"red\"]]"}};
+  std::string text = "[[partition]]\nname = \"p\"\nkind = \"emulated\"\n[[application]]\nname = \"a\"\nslo_ms = 50\n";
+  for (const auto& [name, lines] : modules)
+    text += "  [[application.module]]\n  name = \"" + name + "\"\n  latency_ms = [1.0]\n  " + lines + "\n";
+  const Config config = parsed(text);
+  const std::uint32_t cores[] = {0, 1};
+  const auto d = deploy(config, cores);
+  ASSERT_TRUE(d.ok()) << d.error();
+  std::map<std::string, std::uint32_t> first;
+  for (const auto& m : d->setups[0].modules) first[m.name] = m.first_head;
+  EXPECT_EQ(first, (std::map<std::string, std::uint32_t>{
+                       {"boxes", 0}, {"shapes", 0}, {"colours", 2}, {"unnamed", 3}, {"mute", 3 + LEAT_MAX_LABELS}}));
 }
 
 TEST(Deployment, BatchesThatAProfileLeavesOutAreFilledIn) {

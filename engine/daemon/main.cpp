@@ -1,4 +1,6 @@
 // leatd CONFIG: the daemon.
+#include <unistd.h>
+
 #include "engine/daemon/config.h"
 #include "engine/daemon/daemon.h"
 #include "engine/daemon/log.h"
@@ -58,6 +60,8 @@ constexpr leat::cli::Command kCommand = {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // What leatd was given is not for its workers: a configuration behind a descriptor, the pipe that tells it is ready.
+  (void)::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
   const auto arguments = leat::cli::parse_or_exit(kCommand, argc, argv);
   auto config = leat::daemon::read_config(arguments.positionals()[0]);
   if (!config.ok()) return leat::cli::fail("leatd", config.error());

@@ -19,8 +19,8 @@ using shm::RecordKind;
 // many clients hurry. Who came last in one turn comes first in the next.
 constexpr std::uint32_t kLooksPerClient = 64;
 constexpr std::uint32_t kLooksPerTurn = 256;
-constexpr std::uint32_t kCommandsPerTurn = 64;
-constexpr std::uint32_t kClosesPerTurn = 2;  // of streams: each may drop what all its slots hold
+constexpr std::uint32_t kCommandsPerTurn = 8;  // a client that comes or goes costs two system calls
+constexpr std::uint32_t kClosesPerTurn = 2;    // of streams: each may drop what all its slots hold
 constexpr int kAheadNice = -10;
 constexpr std::uint32_t kSampleBlocksPerTurn = 16;
 constexpr std::int64_t kEstimatesNs = 1'000'000'000;  // PARD's period

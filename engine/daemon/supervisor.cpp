@@ -36,14 +36,15 @@ std::string how_it_ended(int status) {
 
 Supervisor::Supervisor(EventLoop& loop, Listener& listener, std::uint64_t first_token, std::string binary,
                        std::vector<worker::Setup> setups, std::span<const shm::FeaturePool> features, int daemon_bell,
-                       std::int64_t longest_backoff_ns)
+                       std::int64_t longest_backoff_ns, std::int64_t longest_load_ns)
     : loop_(loop),
       listener_(listener),
       first_token_(first_token),
       binary_(std::move(binary)),
       features_(features),
       daemon_bell_(daemon_bell),
-      longest_backoff_ns_(longest_backoff_ns) {
+      longest_backoff_ns_(longest_backoff_ns),
+      longest_load_ns_(longest_load_ns) {
   workers_.resize(setups.size());
   for (std::size_t i = 0; i < setups.size(); ++i) workers_[i].setup = std::move(setups[i]);
   edge_memory_.resize(features_.size());
@@ -58,9 +59,9 @@ Supervisor::~Supervisor() {
   }
 }
 
-Status Supervisor::start_all() {
+Status Supervisor::start_all(std::int64_t now) {
   for (std::uint32_t i = 0; i < count(); ++i)
-    if (auto status = start(i); !status) return status;
+    if (auto status = start(i, now); !status) return status;
   return Done{};
 }
 
@@ -74,7 +75,7 @@ void Supervisor::calibrated() noexcept {
   for (auto& w : workers_) w.setup.calibrate = false;
 }
 
-Status Supervisor::start(std::uint32_t i) {
+Status Supervisor::start(std::uint32_t i, std::int64_t now) {
   Worker& w = workers_[i];
   const auto trouble = [&](const std::string& what) { return Error{"partition '" + w.setup.partition + "': " + what}; };
   auto port = WorkerPort::create();
@@ -87,6 +88,7 @@ Status Supervisor::start(std::uint32_t i) {
   if (auto status = spawn(w, child.get()); !status) return trouble(status.error());
   w.port = std::move(*port);
   w.state = WorkerState::starting;
+  w.ready_by_ns = now + longest_load_ns_;
   w.due_ns = INT64_MAX;
   w.outbox.clear();
   w.ready.reset();
@@ -300,6 +302,7 @@ void Supervisor::announce_ready(std::uint32_t i, std::int64_t now) {
   if (!w.ready || !w.outbox.empty()) return;
   const worker::Ready ready = *std::exchange(w.ready, std::nullopt);
   w.state = WorkerState::up;
+  w.ready_by_ns = INT64_MAX;
   w.ready_ns = now;
   w.sandbox = ready.sandbox;
   listener_.worker_ready(i, w.port.get(), ready);
@@ -322,6 +325,7 @@ void Supervisor::on_exit(std::uint32_t i, int status, std::int64_t now) {
   w.ready.reset();
   w.resend_ns = INT64_MAX;
   w.pid = 0;
+  w.ready_by_ns = INT64_MAX;
   const bool was_up = w.state == WorkerState::up;
   w.state = WorkerState::lost;
   w.last_end = how_it_ended(status);
@@ -394,7 +398,8 @@ void Supervisor::kill(std::uint32_t i) {
 std::int64_t Supervisor::next_due() const noexcept {
   std::int64_t due = INT64_MAX;
   for (const auto& w : workers_)
-    due = std::min({due, lost_groups_.contains(w.setup.device.group) ? INT64_MAX : w.due_ns, w.resend_ns});
+    due =
+        std::min({due, lost_groups_.contains(w.setup.device.group) ? INT64_MAX : w.due_ns, w.resend_ns, w.ready_by_ns});
   return due;
 }
 
@@ -403,10 +408,16 @@ void Supervisor::advance(std::int64_t now) {
     Worker& w = workers_[i];
     if (w.resend_ns <= now) flush(i);
     announce_ready(i, now);
+    if (w.ready_by_ns <= now) {
+      w.ready_by_ns = INT64_MAX;
+      w.last_line = "its worker has been loading for " + std::to_string(longest_load_ns_ / 1'000'000) +
+                    " ms and is not ready; look whether the model loads at all, or raise load_ms in [workers]";
+      kill(i);
+    }
     if (w.due_ns > now || lost_groups_.contains(w.setup.device.group)) continue;
     w.due_ns = INT64_MAX;
     ++w.restarts;
-    if (auto status = start(i); !status) {
+    if (auto status = start(i, now); !status) {
       w.backoff_ns = backoff_after(++w.failures);
       kill(i);
       listener_.worker_failed(i, status.error());

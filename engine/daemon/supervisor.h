@@ -46,13 +46,14 @@ class Supervisor {
   };
   // The event loop's token of partition i's socket is first_token + i. setups[i] is partition i's; its edges are
   // indexes of `features`, which outlive this. `daemon_bell`: what workers ring. `binary`: leat-worker.
-  // `longest_backoff_ns`: what the time before a new start grows to.
+  // `longest_backoff_ns`: what the time before a new start grows to. `longest_load_ns`: a worker that is not ready by
+  // then is ended, and has failed.
   Supervisor(EventLoop& loop, Listener& listener, std::uint64_t first_token, std::string binary,
              std::vector<worker::Setup> setups, std::span<const shm::FeaturePool> features, int daemon_bell,
-             std::int64_t longest_backoff_ns);
+             std::int64_t longest_backoff_ns, std::int64_t longest_load_ns);
   ~Supervisor();  // kills what still runs, waits for it
 
-  Status start_all();
+  Status start_all(std::int64_t now);
   void calibrated() noexcept;  // from now on workers start without calibration
 
   void on_socket(std::uint32_t partition, const Readiness& ready, std::int64_t now);
@@ -63,7 +64,7 @@ class Supervisor {
   void released(std::uint32_t partition, std::int64_t now);  // nobody uses the lost worker's port any more
   void kill(std::uint32_t partition);                        // SIGKILL; its end is noticed like any other
   [[nodiscard]] std::int64_t next_due() const noexcept;      // when advance() should be called; INT64_MAX: never
-  void advance(std::int64_t now);                            // starts what is due
+  void advance(std::int64_t now);                            // starts what is due, ends what loads for too long
   void stop_all();                                           // asks everybody to leave; no restarts from now on
 
   // `pool` stays valid until forget_pool. Workers that start later get it too.
@@ -111,9 +112,10 @@ class Supervisor {
     worker::Sandbox sandbox = worker::Sandbox::off;
     std::uint32_t restarts = 0, failures = 0;  // failures: in a row; a long life ends the row
     std::int64_t ready_ns = 0, backoff_ns = 0, due_ns = INT64_MAX;
+    std::int64_t ready_by_ns = INT64_MAX;  // while it starts
   };
 
-  Status start(std::uint32_t partition);
+  Status start(std::uint32_t partition, std::int64_t now);
   Status spawn(Worker& w, int child_socket);
   Status send_edges(std::uint32_t partition);
   void choose_makers(Worker& w);
@@ -137,7 +139,7 @@ class Supervisor {
   std::string binary_;
   std::span<const shm::FeaturePool> features_;
   int daemon_bell_;
-  std::int64_t longest_backoff_ns_;
+  std::int64_t longest_backoff_ns_, longest_load_ns_;
   std::vector<Worker> workers_;
   std::vector<Pool> pools_;
   std::vector<shm::Fd> edge_memory_;   // [edge] in device memory: what its maker sent, for all others

@@ -71,8 +71,9 @@ TEST(Emulated, TakesTheProfilesTimeAsleep) {
   for (std::size_t n = 1; n <= 3; ++n) {
     const std::int64_t wall = now_ns(CLOCK_MONOTONIC), cpu = now_ns(CLOCK_THREAD_CPUTIME_ID);
     ASSERT_TRUE((*module)->run({items, n}, reports));
-    EXPECT_GE(now_ns(CLOCK_MONOTONIC) - wall, expected[n - 1]);
-    EXPECT_LT(now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu, 2'000'000);
+    const std::int64_t took = now_ns(CLOCK_MONOTONIC) - wall;
+    EXPECT_GE(took, expected[n - 1]);
+    EXPECT_LT(now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu, took / 2) << "it waits, and does not spin";
   }
 }
 

@@ -252,6 +252,23 @@ TEST(Classes, ABatchRunAgainLabelsADetectionOnce) {
   EXPECT_EQ(d.labels[2].head, 2u);
 }
 
+TEST(Classes, HeadsAreNumberedFromTheModulesFirst) {
+  std::vector<float> shape = {0, 5, 0}, colour = {0, 0, 0, 4};
+  const leat_tensor outputs[] = {tensor(shape, {1, 3}), tensor(colour, {1, 4})};
+  for (const std::uint32_t first : {0u, 3u, 253u}) {
+    auto post = Postprocessor::open(*parse_postprocess("classes"), outputs, {}, first);
+    ASSERT_TRUE(post.ok()) << post.error();
+    leat_result result{};
+    post->run(outputs, 0, {}, {}, 0, &result);
+    const leat_detection& d = result.detections[0];
+    ASSERT_EQ(d.label_count, 2u);
+    EXPECT_EQ(d.labels[0].head, first);
+    EXPECT_EQ(d.labels[0].class_id, 1);
+    EXPECT_EQ(d.labels[1].head, first + 1);
+    EXPECT_EQ(d.labels[1].class_id, 3);
+  }
+}
+
 TEST(Classes, ModulesThatLabelADetectionAtOnceLoseNothing) {
   std::vector<float> logits = {1, 0};
   const leat_tensor output = tensor(logits, {1, 2});

@@ -57,6 +57,7 @@ Result<std::unique_ptr<ClientPort>> ClientPort::create() {
   p->client_bell_ = std::move(bells->client);
   const Mapping& u = p->uplink_.memory();
   const Mapping& d = p->downlink_.memory();
+  for (std::uint16_t& r : p->free_records_) r = static_cast<std::uint16_t>(p->free_count_++);
   p->submissions_ = {u.at<SubmissionDescriptor>(kUp.cells_offset), kUp.capacity, d.at<IndexLine>(kDown.index_offset)};
   p->completions_ = {d.at<CompletionDescriptor>(kDown.cells_offset), kDown.capacity, u.at<IndexLine>(kUp.index_offset)};
   p->sleep_ = d.at<SleepWord>(kDown.sleep_offset);
@@ -81,32 +82,34 @@ Status ClientPort::secure() {
 
 bool ClientPort::attach(std::uint32_t index, std::unique_ptr<StreamPool> pool) noexcept {
   const std::uint32_t slots = pool->spec().slots;
-  if (index >= kMaxStreamsPerClient || streams_[index] || slots_total_ + slots > kMaxSlotsPerClient) return false;
-  auto stream = std::make_unique<Stream>();
-  stream->slots = FrameSlots(uplink_.memory().at<SlotWord>(kUp.stream_words(index)), slots, index);
-  stream->slots.reset();
-  stream->pool = std::move(pool);
-  streams_[index] = std::move(stream);
-  slots_total_ += slots;
+  if (index >= kMaxStreamsPerClient || streams_[index].pool || slots > std::min(free_count_, kMaxSlotsPerStream))
+    return false;
+  Stream& stream = streams_[index];
+  stream.slots = FrameSlots(uplink_.memory().at<SlotWord>(kUp.stream_words(index)), slots, index);
+  stream.slots.reset();
+  for (std::uint32_t i = 0; i < slots; ++i) {
+    stream.slot[i] = free_records_[--free_count_];
+    record(stream, i) = {};
+  }
+  stream.pool = std::move(pool);
   return true;
 }
 
 bool ClientPort::attached(std::uint32_t index) const noexcept {
-  return index < kMaxStreamsPerClient && streams_[index];
+  return index < kMaxStreamsPerClient && streams_[index].pool;
 }
 StreamPool* ClientPort::pool(std::uint32_t index) noexcept {
-  return attached(index) ? streams_[index]->pool.get() : nullptr;
+  return attached(index) ? streams_[index].pool.get() : nullptr;
 }
 std::uint32_t ClientPort::busy(std::uint32_t index) const noexcept {
-  return attached(index) ? streams_[index]->busy : 0;
+  return attached(index) ? streams_[index].busy : 0;
 }
 
 std::unique_ptr<StreamPool> ClientPort::detach(std::uint32_t index) noexcept {
-  require(attached(index) && streams_[index]->busy == 0);
-  std::unique_ptr<StreamPool> pool = std::move(streams_[index]->pool);
-  slots_total_ -= pool->spec().slots;
-  streams_[index].reset();
-  return pool;
+  require(attached(index) && streams_[index].busy == 0);
+  Stream& stream = streams_[index];
+  for (std::uint32_t i = 0; i < stream.slots.count(); ++i) free_records_[free_count_++] = stream.slot[i];
+  return std::move(stream.pool);
 }
 
 std::uint32_t ClientPort::take(std::int64_t now_ns, std::span<Taken> out, std::uint32_t* looked) noexcept {
@@ -130,11 +133,11 @@ void ClientPort::violate(Violation cause) noexcept {
 Violation ClientPort::check(const SubmissionDescriptor& d) const noexcept {
   if (d.kind != SubmissionKind::submit && d.kind != SubmissionKind::cancel) return Violation::bad_kind;
   if (!attached(d.stream)) return Violation::bad_stream;
-  const Stream& stream = *streams_[d.stream];
+  const Stream& stream = streams_[d.stream];
   if (d.slot >= stream.slots.count()) return Violation::bad_slot;
   if (d.reserved != 0) return Violation::bad_reserved;
   if (d.kind == SubmissionKind::cancel) return Violation::none;
-  const Slot& slot = stream.slot[d.slot];
+  const Slot& slot = records_[stream.slot[d.slot]];
   if (slot.busy) return Violation::slot_busy;
   // Generations only grow (an abandoned slot skips one); half the range behind is "older".
   if (d.generation - slot.generation > UINT32_MAX / 2) return Violation::bad_generation;
@@ -152,8 +155,8 @@ bool ClientPort::admit(const SubmissionDescriptor& d, std::int64_t now_ns, Taken
     violate(cause);
     return false;
   }
-  Stream& stream = *streams_[d.stream];
-  Slot& slot = stream.slot[d.slot];
+  Stream& stream = streams_[d.stream];
+  Slot& slot = record(stream, d.slot);
   if (d.kind == SubmissionKind::cancel) {
     if (!slot.busy || slot.answered || slot.generation != d.generation) return false;
   } else {
@@ -181,22 +184,22 @@ bool ClientPort::admit(const SubmissionDescriptor& d, std::int64_t now_ns, Taken
 }
 
 void ClientPort::hold(std::uint32_t stream, std::uint32_t slot) noexcept {
-  require(attached(stream) && slot < streams_[stream]->slots.count() && streams_[stream]->slot[slot].busy);
-  ++streams_[stream]->slot[slot].holds;
+  require(attached(stream) && slot < streams_[stream].slots.count() && record(streams_[stream], slot).busy);
+  ++record(streams_[stream], slot).holds;
 }
 
 void ClientPort::unhold(std::uint32_t stream, std::uint32_t slot) noexcept {
-  require(attached(stream) && slot < streams_[stream]->slots.count());
-  Stream& s = *streams_[stream];
-  Slot& held = s.slot[slot];
+  require(attached(stream) && slot < streams_[stream].slots.count());
+  Stream& s = streams_[stream];
+  Slot& held = record(s, slot);
   require(held.holds > 0);
   if (--held.holds == 0 && held.answered) finish(s, held);
 }
 
 void ClientPort::answer(const PortAnswer& answer) noexcept {
-  require(attached(answer.stream) && answer.slot < streams_[answer.stream]->slots.count());
-  Stream& stream = *streams_[answer.stream];
-  Slot& slot = stream.slot[answer.slot];
+  require(attached(answer.stream) && answer.slot < streams_[answer.stream].slots.count());
+  Stream& stream = streams_[answer.stream];
+  Slot& slot = record(stream, answer.slot);
   require(slot.busy && !slot.answered);
   slot.answered = true;
   slot.answer = answer;
@@ -248,12 +251,6 @@ void ClientPort::orphan() noexcept {
   bell_.hang_up();
 }
 
-bool ClientPort::drained() const noexcept {
-  for (const auto& stream : streams_)
-    if (stream)
-      for (std::uint32_t i = 0; i < stream->slots.count(); ++i)
-        if (stream->slot[i].busy || stream->slot[i].holds != 0) return false;
-  return true;
-}
+bool ClientPort::drained() const noexcept { return busy_total_ == 0; }
 
 }  // namespace leat::shm

@@ -7,8 +7,8 @@
 //
 // Threads: create(), the *_for_client() descriptors and the destructor belong on the control thread (they map and fault
 // memory); everything else on the scheduler thread, one call at a time. Streams' pools are made by the control thread
-// and handed over with attach(). Hot calls (take, answer, flush, hold, unhold) neither allocate nor lock; only flush()
-// may make a system call (the wake).
+// and handed over with attach(). No call on the scheduler thread allocates, frees or locks: what is known of slots lies
+// in a table made with the port. Only flush() and orphan() may make a system call (the wake, the hang-up).
 //
 // Memory the client cannot take away: of what it can write, the scheduler thread touches the uplink alone, and that
 // only once it is secured: sealed, when the client had mapped it, against holes, and every page of it there. Frames the
@@ -152,7 +152,7 @@ class ClientPort {
   // accepted and forgotten.
   void orphan() noexcept;
   bool orphaned() const noexcept { return orphaned_; }
-  [[nodiscard]] bool drained() const noexcept;  // no request unanswered, no slot held: may be destroyed
+  [[nodiscard]] bool drained() const noexcept;  // no request unanswered, so no slot held: may be destroyed
 
  private:
   friend struct PortTestAccess;  // hostile_test.cpp
@@ -167,11 +167,12 @@ class ClientPort {
     PortAnswer answer;
   };
   struct Stream {
-    std::unique_ptr<StreamPool> pool;
+    std::unique_ptr<StreamPool> pool;  // none: not attached
     FrameSlots slots;
     std::uint32_t busy = 0;
-    std::array<Slot, kMaxSlotsPerStream> slot;
+    std::array<std::uint16_t, kMaxSlotsPerStream> slot{};  // where its slots' records lie
   };
+  Slot& record(const Stream& stream, std::uint32_t slot) noexcept { return records_[stream.slot[slot]]; }
   bool admit(const SubmissionDescriptor& d, std::int64_t now_ns, Taken* out) noexcept;
   Violation check(const SubmissionDescriptor& d) const noexcept;
   void finish(Stream& stream, Slot& slot) noexcept;
@@ -184,8 +185,10 @@ class ClientPort {
   RingProducer<CompletionDescriptor> completions_;
   SleepWord* sleep_ = nullptr;  // ours, in the downlink
   Waker client_waker_;
-  std::array<std::unique_ptr<Stream>, kMaxStreamsPerClient> streams_;
-  std::uint32_t slots_total_ = 0;
+  std::array<Stream, kMaxStreamsPerClient> streams_;
+  std::array<Slot, kMaxSlotsPerClient> records_;
+  std::array<std::uint16_t, kMaxSlotsPerClient> free_records_;  // the first free_count_ of it
+  std::uint32_t free_count_ = 0;
   std::uint32_t busy_total_ = 0;
   Violation violation_ = Violation::none;
   bool orphaned_ = false;

@@ -10,7 +10,7 @@ endfunction()
 
 file(REMOVE_RECURSE ${WORK})
 run("cmake --install" ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
-foreach(file bin/leat bin/leatd bin/leat-worker bin/leat-plan include/leat/leat.h include/leat/client.hpp share/man/man1/leat.1 share/man/man1/leat-feed.1)
+foreach(file bin/leat bin/leatd bin/leat-worker bin/leat-plan include/leat/leat.h include/leat/client.hpp include/leat/executor.h share/man/man1/leat.1 share/man/man1/leat-feed.1)
   if(NOT EXISTS ${WORK}/prefix/${file})
     message(FATAL_ERROR "${file} was not installed")
   endif()

@@ -7,6 +7,7 @@
 
 #include "tools/cli/standard.h"
 #include "tools/words/nearest.h"
+#include "tools/words/whole_file.h"
 
 namespace leat::cli {
 namespace {
@@ -102,6 +103,12 @@ struct Parser {
     return result;
   }
 
+  // Whether the word behind an output option is its file.
+  bool names_output(const std::string& word) const {
+    if (command.positionals.empty()) return word == "-" || !word.starts_with("-");
+    return word.ends_with(".json") && !word.starts_with("-");
+  }
+
   // True: the option was taken; `i` stands on its last word.
   bool take(const Option& option, std::string_view shown, const std::string* inline_value, std::size_t& i) {
     auto& values = result.arguments.values_[std::string(option.name)];
@@ -113,6 +120,8 @@ struct Parser {
     std::string value;
     if (inline_value != nullptr) {
       value = *inline_value;
+    } else if (option.type == Type::output) {
+      value = i + 1 < words.size() && names_output(words[i + 1]) ? words[++i] : "-";
     } else {
       const bool next_is_option = i + 1 < words.size() && words[i + 1].starts_with("--") &&
                                   by_name(command, std::string_view(words[i + 1]).substr(2)) != nullptr;
@@ -198,6 +207,9 @@ struct Parser {
                      "' is missing: " + std::string(option.help)),
                false;
       }
+      if (option.type != Type::output || !result.arguments.given(option.name)) continue;
+      if (const std::string wrong = words::unwritable(result.arguments.text(option.name)); !wrong.empty())
+        return error(wrong), false;
     }
     std::size_t least = 0, most = 0;
     for (const Positional& positional : command.positionals) {

@@ -26,7 +26,10 @@ namespace leat::cli {
 
 inline constexpr int kBadInput = 2;  // exit status of every "one line that says what and what to do"
 
-enum class Type : std::uint8_t { flag, text, integer, real, choice, path };
+// output: a file to write, whose name may be left out for standard output ("-"): `--json`, `--json FILE`,
+// `--json=FILE`. Where the command takes words of its own, the word behind it is FILE only if it ends in ".json", so
+// that no input is taken for an output. That the file can be written is checked with the rest of the line.
+enum class Type : std::uint8_t { flag, text, integer, real, choice, path, output };
 
 struct Option {
   std::string_view name = {};  // long name without the dashes
@@ -74,7 +77,7 @@ class Arguments {
   [[nodiscard]] bool given(std::string_view name) const;  // on the command line, whatever its default
   [[nodiscard]] bool flag(std::string_view name) const;
   [[nodiscard]] std::string text(
-      std::string_view name) const;  // text, choice, path: the last one given, or the default
+      std::string_view name) const;  // text, choice, path, output: the last one given, or the default
   [[nodiscard]] std::vector<std::string> texts(std::string_view name) const;
   [[nodiscard]] std::int64_t integer(std::string_view name) const;
   [[nodiscard]] double real(std::string_view name) const;

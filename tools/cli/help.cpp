@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kHelpColumn = 26, kHelpWidth = 96;
 
 std::string value_word(const Option& option) {
+  if (option.type == Type::output) return "[" + std::string(option.value) + "]";
   return std::string(option.type == Type::choice ? option.choices : option.value);
 }
 
@@ -68,8 +69,13 @@ std::string option_head(const Option& option) {
   return head;
 }
 
-std::string option_text(const Option& option) {
+std::string option_text(const Command& command, const Option& option) {
   std::string text(option.help);
+  if (option.type == Type::output) {
+    text += "; with FILE, write it there and print the text as ever";
+    if (!command.positionals.empty())
+      text += " (FILE ends in .json here; any other name is written --" + std::string(option.name) + "=FILE)";
+  }
   if (option.repeat) text += " (may be repeated)";
   if (option.required) text += " (required)";
   if (!option.fallback.empty()) text += " (default: " + std::string(option.fallback) + ")";
@@ -144,8 +150,8 @@ std::string help_text(const Command& command) {
   if (!command.positionals.empty()) out += "\nArguments:\n";
   for (const Positional& positional : command.positionals) entry(out, std::string(positional.name), positional.help);
   out += "\nOptions:\n";
-  for (const Option& option : command.options) entry(out, option_head(option), option_text(option));
-  for (const Option& option : kStandardOptions) entry(out, option_head(option), option_text(option));
+  for (const Option& option : command.options) entry(out, option_head(option), option_text(command, option));
+  for (const Option& option : kStandardOptions) entry(out, option_head(option), option_text(command, option));
   if (!command.examples.empty()) out += "\nExamples:\n";
   for (const Example& example : command.examples) {
     out += "  " + std::string(example.line) + "\n" + std::string(6, ' ');
@@ -172,7 +178,7 @@ std::string man_page(const Command& command) {
     if (option.letter != 0) out += std::string("\\fB\\-") + option.letter + "\\fR, ";
     out += "\\fB\\-\\-" + roff(option.name) + "\\fR";
     if (option.type != Type::flag) out += " \\fI" + roff(value_word(option)) + "\\fR";
-    out += "\n" + roff(option_text(option)) + "\n";
+    out += "\n" + roff(option_text(command, option)) + "\n";
   };
   for (const Option& option : command.options) option_entry(option);
   for (const Option& option : kStandardOptions) option_entry(option);

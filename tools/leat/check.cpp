@@ -10,6 +10,7 @@
 #include "engine/daemon/worker_binary.h"
 #include "engine/worker/affinity.h"
 #include "planner/plan_io.h"
+#include "tools/cli/json_output.h"
 #include "tools/json/json.h"
 #include "tools/leat/commands.h"
 
@@ -17,7 +18,7 @@ namespace leat::tools {
 namespace {
 
 constexpr cli::Option kOptions[] = {
-    {.name = "json", .help = "print what was found as JSON"},
+    cli::json_option("print what was found as JSON in place of text, an object for each sound configuration"),
     {.name = "seconds",
      .type = cli::Type::integer,
      .value = "S",
@@ -192,18 +193,20 @@ Result<Json> judge(const std::string& file, const cli::Arguments& args) {
 
 int run(const cli::Arguments& args) {
   daemon::start_log("error");
+  const cli::JsonOutput json(args);
+  std::string objects;
   int exit_status = 0;
   for (const std::string& file : args.positionals()) {
     const Result<Json> found = judge(file, args);
     if (!found.ok()) {
       exit_status = cli::fail(kCommand.name, found.error());
-    } else if (args.flag("json")) {
-      std::printf("%s\n", found->dump(2).c_str());
-    } else {
-      print(*found);
+      continue;
     }
+    if (!json.alone()) print(*found);
+    objects += found->dump(2) + "\n";
   }
-  return exit_status;
+  const int failed = objects.empty() ? 0 : json.write(objects);
+  return failed != 0 ? failed : exit_status;
 }
 
 }  // namespace

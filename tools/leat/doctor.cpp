@@ -1,6 +1,7 @@
 // leat doctor: is this machine fit to serve, and if not, why and what to do.
 #include <cstdio>
 
+#include "tools/cli/json_output.h"
 #include "tools/json/json.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/doctor_checks.h"
@@ -9,7 +10,7 @@ namespace leat::tools {
 namespace {
 
 constexpr cli::Option kOptions[] = {
-    {.name = "json", .help = "print the findings as JSON"},
+    cli::json_option(),
 };
 constexpr cli::Example kExamples[] = {{.line = "leat doctor", .text = "looks at everything and says what to do"}};
 constexpr cli::Command kCommand = {
@@ -28,30 +29,28 @@ constexpr cli::Command kCommand = {
 };
 
 int run(const cli::Arguments& args) {
+  const cli::JsonOutput json(args);
   bool fault = false;
   Json findings = Json::array();
   for (const DoctorCheck check : doctor_checks()) {
     const Finding finding = check();
     fault = fault || finding.health == Health::fault;
-    if (args.flag("json")) {
-      findings.push_back({{"subject", finding.subject},
-                          {"health", name_of(finding.health)},
-                          {"found", finding.found},
-                          {"cause", finding.cause},
-                          {"cure", finding.cure}});
-      continue;
-    }
+    findings.push_back({{"subject", finding.subject},
+                        {"health", name_of(finding.health)},
+                        {"found", finding.found},
+                        {"cause", finding.cause},
+                        {"cure", finding.cure}});
+    if (json.alone()) continue;
     std::printf("%-5s  %-14.*s %s\n", std::string(name_of(finding.health)).c_str(),
                 static_cast<int>(finding.subject.size()), finding.subject.data(), finding.found.c_str());
     if (!finding.cause.empty())
       std::printf("%-22scause: %s\n%-22scure:  %s\n", "", finding.cause.c_str(), "", finding.cure.c_str());
     std::fflush(stdout);
   }
-  if (args.flag("json")) {
-    std::printf("%s\n", Json{{"fit", !fault}, {"findings", findings}}.dump(2).c_str());
-  } else {
+  if (!json.alone())
     std::printf("%s\n", fault ? "This machine cannot serve yet: see the faults above." : "This machine can serve.");
-  }
+  const Json out = {{"fit", !fault}, {"findings", findings}};
+  if (const int failed = json.write(out.dump(2)); failed != 0) return failed;
   return fault ? cli::kBadInput : 0;
 }
 

@@ -148,7 +148,7 @@ Finding cuda_provider() {
 Finding gpu_probe() {
   if (find_gpus().count == 0) return {.subject = kGpuProbeSubject, .found = "not asked, as there is no GPU"};
   const std::string program = probe_program();
-  const std::string report = output_of(quoted(program) + " --quick --only devices,handover,frames,cudnn --json -");
+  const std::string report = output_of(quoted(program) + " --quick --only devices,handover,frames,cudnn --json");
   if (report.empty()) {
     return note("could not be asked", program + " cannot be started",
                 "build with a CUDA toolkit, or name the program with LEAT_GPU_PROBE; without it, hand-over goes "

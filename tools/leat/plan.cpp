@@ -1,85 +1,52 @@
 // leat plan: hands over to `leat-plan plan`, the program that links the solvers. It stands beside this one, or in PATH.
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include "planner/plan_options.h"
 #include "planner/solver_process.h"
 #include "tools/leat/commands.h"
 
 namespace leat::tools {
 namespace {
 
-constexpr cli::Option kOptions[] = {
-    {.name = "application",
-     .letter = 'a',
-     .type = cli::Type::path,
-     .value = "FILE",
-     .help = "applications, TOML or JSON"},
-    {.name = "host",
-     .type = cli::Type::text,
-     .value = "auto|FILE",
-     .help = "what there is to plan on: this machine's cores, or a file"},
-    {.name = "cores", .type = cli::Type::integer, .value = "N", .help = "with --host auto: cores of each partition"},
-    {.name = "profiles", .type = cli::Type::path, .value = "DIR", .help = "directory of profiles"},
-    {.name = "output",
-     .letter = 'o',
-     .type = cli::Type::path,
-     .value = "FILE",
-     .help = "write the plan there ('-': standard output)"},
-    {.name = "rules",
-     .type = cli::Type::choice,
-     .choices = "leat|ppipe",
-     .help = "Leat's own rules, or PPipe's problem exactly"},
-    {.name = "goal",
-     .type = cli::Type::choice,
-     .choices = "throughput|partitions|cost|power",
-     .help = "what is made largest or least"},
-    {.name = "margin", .type = cli::Type::real, .value = "PART", .help = "part of every SLO kept for waiting"},
-    {.name = "stages", .type = cli::Type::integer, .value = "N", .help = "most stages of a route"},
-    {.name = "explain", .help = "what each SLO costs, which pools bind, what one more partition would bring"},
-    {.name = "svg", .type = cli::Type::path, .value = "FILE", .help = "draw the plan"},
-    {.name = "mig",
-     .help = "the MIG instances that a mix of request sizes wants instead: where they lie, the commands that would "
-             "make them, what these would stop; "
-             "takes --host and the options below; changes nothing without --apply"},
-    {.name = "here", .help = "with --mig: this machine's GPUs instead of a host file"},
-    {.name = "apply", .help = "with --mig --here: make the change; MIG mode and what is in use stay as they are"},
-    {.name = "gpu", .type = cli::Type::text, .value = "TABLE", .help = "with --mig: a GPU's table instead of a host"},
-    {.name = "gpus", .type = cli::Type::integer, .value = "N", .help = "with --mig and --gpu: how many"},
-    {.name = "profile",
-     .type = cli::Type::path,
-     .value = "FILE",
-     .help = "with --mig: the model's profile, with rows of the classes mig:PROFILE"},
-    {.name = "model",
-     .type = cli::Type::choice,
-     .value = "NAME",
-     .choices = "light|medium|heavy",
-     .help = "with --mig: an analytic model instead of a profile"},
-    {.name = "batches",
-     .type = cli::Type::text,
-     .value = "B:SHARE,...",
-     .help = "with --mig: distribution of request sizes"},
-    {.name = "lognormal",
-     .type = cli::Type::text,
-     .value = "MU,SIGMA,MAX",
-     .help = "with --mig: a log-normal distribution of request sizes"},
-    {.name = "sla-ms", .type = cli::Type::real, .value = "MS", .help = "with --mig: latency objective"},
-    {.name = "knee", .type = cli::Type::real, .value = "U", .help = "with --mig: PARIS's utilisation knee"},
-    {.name = "memory-mib", .type = cli::Type::integer, .value = "MIB", .help = "with --mig: what the model needs"},
-    {.name = "method",
-     .type = cli::Type::choice,
-     .value = "NAME",
-     .choices = "exact|paris",
-     .help = "with --mig: the layout that serves most, or the one nearest to PARIS's numbers"},
-    {.name = "tolerance",
-     .type = cli::Type::real,
-     .value = "SHARE",
-     .help = "with --mig: leave off further changes once this close to the most"},
-    {.name = "json", .help = "print the summary as JSON"},
-};
+constexpr cli::Option kMig = {
+    .name = "mig",
+    .help =
+        "the MIG instances that a mix of request sizes wants instead: where they lie, the commands that would make "
+        "them, what these would stop; takes --host, --json and the options below; changes nothing without --apply"};
+
+constexpr bool of_plan(const cli::Option& option) {
+  return std::any_of(std::begin(planner::kPlanOptions), std::end(planner::kPlanOptions),
+                     [&](const cli::Option& other) { return other.name == option.name; });
+}
+
+// leat-plan judges: what is missing, and what is out of bounds.
+constexpr cli::Option unjudged(cli::Option option) {
+  option.required = false;
+  option.min = -std::numeric_limits<double>::infinity();
+  option.max = std::numeric_limits<double>::infinity();
+  return option;
+}
+
+constexpr auto kOptions = [] {
+  constexpr std::size_t kOwn = std::count_if(std::begin(planner::kMigOptions), std::end(planner::kMigOptions),
+                                             [](const cli::Option& o) { return !of_plan(o); });
+  std::array<cli::Option, std::size(planner::kPlanOptions) + 1 + kOwn> out;
+  std::size_t count = 0;
+  for (const cli::Option& option : planner::kPlanOptions) out[count++] = unjudged(option);
+  out[count++] = kMig;
+  for (const cli::Option& option : planner::kMigOptions)
+    if (!of_plan(option)) out[count++] = unjudged(option);
+  return out;
+}();
 constexpr cli::Example kExamples[] = {
     {.line = "leat plan --application street.toml --host auto --profiles profiles/ -o plan.json",
      .text = "a plan for this machine's cores"},

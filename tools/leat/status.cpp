@@ -1,6 +1,7 @@
 // leat status: what a daemon is and what it serves, as it says itself.
 #include <cstdio>
 
+#include "tools/cli/json_output.h"
 #include "tools/json/json.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/top/sample.h"
@@ -12,7 +13,7 @@ namespace {
 using cli::Type;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "json", .help = "print everything as JSON"},
+    cli::json_option("print everything as JSON in place of text"),
     {.name = "users", .help = "who has what of it, what he may have, and what was refused him"},
     {.name = "socket",
      .type = Type::path,
@@ -101,24 +102,21 @@ void print(const Json& status) {
 }
 
 int run(const cli::Arguments& args) {
+  const cli::JsonOutput json(args);
   auto watch = Watch::connect(args.text("socket"));
   if (!watch.ok()) return cli::fail(kCommand.name, watch.error());
   if (args.flag("users")) {
     const Window window{.before = {}, .now = watch->sample()};
-    std::fputs((args.flag("json") ? users_json(window) : users_text(window)).c_str(), stdout);
-    return 0;
+    if (!json.alone()) std::fputs(users_text(window).c_str(), stdout);
+    return json.write(users_json(window));
   }
   auto text = watch->status_json();
   if (!text.ok()) return cli::fail(kCommand.name, text.error());
   const auto status = Json::try_parse(*text);
   if (!status || !status->is_object())
     return cli::fail(kCommand.name, "leatd's answer is not JSON; install the same release of leat and leatd");
-  if (args.flag("json")) {
-    std::printf("%s\n", status->dump(2).c_str());
-  } else {
-    print(*status);
-  }
-  return 0;
+  if (!json.alone()) print(*status);
+  return json.write(status->dump(2));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "engine/worker/affinity.h"
 #include "shm/src/counters.h"
 #include "shm/src/protocol.h"
+#include "tools/cli/json_output.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/feed/decoder_place.h"
 #include "tools/leat/feed/feeder.h"
@@ -101,7 +102,7 @@ constexpr cli::Option kOptions[] = {
      .type = Type::path,
      .value = "PATH",
      .help = "the daemon's socket (default: $LEAT_SOCKET, else the usual place)"},
-    {.name = "json", .help = "print the figures as JSON on standard output; the table goes to standard error"},
+    cli::json_option("print the figures as JSON, and the table on standard error"),
     {.name = "quiet", .letter = 'q', .help = "no live figures"},
 };
 constexpr cli::Positional kPositionals[] = {
@@ -331,9 +332,9 @@ int run(const cli::Arguments& args) {
     report.classification = accuracy.classification;
     report.judged_frames = accuracy.frames;
   }
-  std::fputs(report_table(report).c_str(), args.flag("json") ? stderr : stdout);
-  if (args.flag("json")) std::fputs(report_json(report).c_str(), stdout);
-  int status = 0;
+  const cli::JsonOutput json(args);
+  std::fputs(report_table(report).c_str(), json.alone() ? stderr : stdout);
+  int status = json.write(report_json(report));
   for (const Status& end : ends) {
     if (!end.ok()) status = cli::fail(kCommand.name, end.error());
   }

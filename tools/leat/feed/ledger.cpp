@@ -183,6 +183,15 @@ std::string report_table(const FeedReport& report) {
     const std::uint64_t n = total.skipped_count(word.skip);
     if (n > 0) out += std::string("skipped (") + word.name + "): " + std::to_string(n) + ": " + word.text + "\n";
   }
+  for (const NamedLedger& stream : report.streams) {
+    if (report.streams.size() == 1 || stream.ledger.skipped_count() == 0) continue;
+    std::string why;
+    for (const SkipWord& word : kSkips) {
+      const std::uint64_t n = stream.ledger.skipped_count(word.skip);
+      if (n > 0) why += (why.empty() ? "" : ", ") + std::string(word.name) + " " + std::to_string(n);
+    }
+    out += "skipped of " + stream.name + ": " + why + "\n";
+  }
   if (report.bytes_copied_per_frame >= 0) {
     std::snprintf(line, sizeof line, "bytes copied per frame after the producer's write: %.0f\n",
                   report.bytes_copied_per_frame);

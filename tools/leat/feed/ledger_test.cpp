@@ -87,5 +87,21 @@ TEST(Report, TableNamesEveryReasonThatOccurred) {
   EXPECT_EQ(json["total"]["submitted_past_deadline"], 0);
 }
 
+TEST(Report, SaysOfEachStreamWhatWasSkippedAndWhy) {
+  Ledger first, second;
+  first.skipped(Skip::hopeless);
+  first.skipped(Skip::passed_over, 7);
+  second.skipped(Skip::no_slot, 2);
+  const FeedReport report = {
+      .streams = {{.name = "a", .ledger = first}, {.name = "b", .ledger = second}, {.name = "c", .ledger = {}}}};
+  const std::string table = report_table(report);
+  EXPECT_THAT(table, ::testing::HasSubstr("skipped of a: hopeless 1, passed_over 7\n"));
+  EXPECT_THAT(table, ::testing::HasSubstr("skipped of b: no_slot 2\n"));
+  EXPECT_THAT(table, ::testing::Not(::testing::HasSubstr("skipped of c")));
+  const auto json = Json::parse(report_json(report));
+  EXPECT_EQ(json["streams"][0]["skipped_by_reason"], (Json{{"hopeless", 1}, {"passed_over", 7}}));
+  EXPECT_EQ(json["streams"][1]["skipped_by_reason"], (Json{{"no_slot", 2}}));
+}
+
 }  // namespace
 }  // namespace leat::tools

@@ -11,6 +11,7 @@
 #include "engine/exec/module.h"
 #include "engine/worker/affinity.h"
 #include "planner/profile_io.h"
+#include "tools/cli/json_output.h"
 #include "tools/json/json.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/profile/profiler.h"
@@ -131,7 +132,7 @@ constexpr cli::Option kOptions[] = {
      .type = cli::Type::path,
      .value = "DIR",
      .help = "write each block as an ONNX model of its own, DIR/NAME.blockK.onnx"},
-    {.name = "json", .help = "print the summary as JSON"},
+    cli::json_option("print the summary as JSON in place of text"),
 };
 constexpr cli::Positional kPositionals[] = {{.name = "MODEL.onnx", .help = "the model"}};
 constexpr cli::Example kExamples[] = {
@@ -424,11 +425,9 @@ int run(const cli::Arguments& args) {
     (void)cli::fail(kCommand.name, job->model_path + text);
     return kBlocksDiffer;
   }
-  if (args.flag("json"))
-    std::printf("%s\n", to_json(*job, *result).dump(1).c_str());
-  else
-    print(*job, *result);
-  return 0;
+  const cli::JsonOutput json(args);
+  if (!json.alone()) print(*job, *result);
+  return json.write(to_json(*job, *result).dump(1));
 }
 
 }  // namespace

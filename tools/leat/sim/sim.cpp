@@ -11,6 +11,7 @@
 #include "planner/application_io.h"
 #include "planner/profile_io.h"
 #include "planner/text_file.h"
+#include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/sim/results.h"
@@ -140,10 +141,7 @@ constexpr cli::Option kOptions[] = {
      .max = 1e7,
      .help = "where the report's partition timeline begins; default: at the worst second"},
     {.name = "report", .type = cli::Type::path, .value = "DIR", .help = "write pictures (SVG) and index.html there"},
-    {.name = "json",
-     .type = cli::Type::path,
-     .value = "FILE",
-     .help = "write all figures ('-': standard output, instead of the table)"},
+    cli::json_option("print all figures as JSON in place of the table"),
 };
 constexpr cli::Example kExamples[] = {
     {.line = "leat sim --plan plan.json --trace twitter_bursty_30min_1s_a.csv --presets leat,pard,nexus --load 0.9 "
@@ -386,9 +384,6 @@ Status prepare_outputs(const cli::Arguments& args, const sim::Study& study) {
                   args.real("timeline-at"), seconds);
     return Error{text};
   }
-  if (args.given("json") && args.text("json") != "-") {
-    if (const auto status = planner::write_text_file(args.text("json"), ""); !status) return status;
-  }
   return args.given("report") ? prepare_report(args.text("report")) : Done{};
 }
 
@@ -411,14 +406,14 @@ int run(const cli::Arguments& args) {
                      .bounded = study->items.largest == 1};
   for (const std::string& t : args.texts("trace")) results.trace += (results.trace.empty() ? "" : ", ") + t;
   for (const core::NamedPolicy& p : *presets) results.presets.push_back({.name = p.name, .policy = p.policy});
-  const bool table = !(args.given("json") && args.text("json") == "-");
+  const cli::JsonOutput json(args);
+  const bool table = !json.alone();
   if (table) std::printf("seed %llu\n", static_cast<unsigned long long>(results.first_seed));
   std::fflush(stdout);
   run_all(args, *study, results);
   if (table) std::printf("%s", table_text(results).c_str());
-  if (args.given("json")) {
-    if (const auto status = planner::write_text_file(args.text("json"), json_text(results, *study)); !status)
-      return cli::fail(kCommand.name, status.error());
+  if (json.wanted()) {
+    if (const int failed = json.write(json_text(results, *study)); failed != 0) return failed;
   }
   if (args.given("report")) {
     const TimeNs at = args.given("timeline-at") ? static_cast<TimeNs>(args.real("timeline-at") * 1e9) : -1;

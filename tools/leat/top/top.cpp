@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "tools/cli/json_output.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/top/terminal.h"
 
@@ -18,7 +19,7 @@ using cli::Type;
 
 constexpr cli::Option kOptions[] = {
     {.name = "once", .help = "print the figures once and leave; rates and percentiles are of --delay seconds"},
-    {.name = "json", .help = "with --once: the same figures as JSON"},
+    cli::json_option("with --once: print the same figures as JSON in place of text"),
     {.name = "delay",
      .letter = 'd',
      .type = Type::real,
@@ -59,14 +60,11 @@ std::map<std::string, std::string> devices_of(Watch& watch) {
   return status.ok() ? devices_in(*status) : std::map<std::string, std::string>();
 }
 
-int once(Watch& watch, double delay, bool json) {
+int once(Watch& watch, double delay, const cli::JsonOutput& json) {
   Window window{.before = watch.sample(), .now = {}, .devices = devices_of(watch)};
   std::this_thread::sleep_for(std::chrono::duration<double>(delay));
   window.now = watch.sample();
-  if (json) {
-    std::fputs(top_json(window).c_str(), stdout);
-    return 0;
-  }
+  if (json.alone()) return json.write(top_json(window));
   TopCounts counts{.reasons = static_cast<int>(reasons(window.now).size())};
   int rows = kHeadLines + 1 + 2 * static_cast<int>(std::size(kTables) + 1) + counts.reasons;
   for (const Pane pane : kTables) rows += static_cast<int>(records_of(pane, window.now).size());
@@ -79,7 +77,7 @@ int once(Watch& watch, double delay, bool json) {
     const std::size_t end = line.text.find_last_not_of(' ');
     std::printf("%.*s\n", end == std::string::npos ? 0 : static_cast<int>(end + 1), line.text.c_str());
   }
-  return 0;
+  return json.write(top_json(window));
 }
 
 int screen(Watch watch, const std::string& socket, double delay, bool colours) {
@@ -129,11 +127,12 @@ int run(const cli::Arguments& args) {
     std::fputs(column_help().c_str(), stdout);
     return 0;
   }
-  if (args.flag("json") && !args.flag("once")) return cli::fail(kCommand.name, "--json goes with --once");
+  const cli::JsonOutput json(args);
+  if (json.wanted() && !args.flag("once")) return cli::fail(kCommand.name, "--json goes with --once");
   const std::string socket = args.text("socket");
   auto watch = Watch::connect(socket);
   if (!watch.ok()) return cli::fail(kCommand.name, watch.error());
-  if (args.flag("once")) return once(*watch, args.real("delay"), args.flag("json"));
+  if (args.flag("once")) return once(*watch, args.real("delay"), json);
   return screen(std::move(*watch), socket, args.real("delay"),
                 !args.flag("no-colour") && std::getenv("NO_COLOR") == nullptr);
 }

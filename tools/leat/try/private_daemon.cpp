@@ -15,6 +15,8 @@
 #include <string_view>
 #include <utility>
 
+#include "shm/src/segment.h"
+
 namespace leat::tools {
 namespace {
 
@@ -45,10 +47,10 @@ std::string leatd_program() {
 }
 
 Result<std::string> text_behind_descriptor(const std::string& text) {
-  const int fd = memfd_create("leat-config", 0);
-  if (fd < 0 || write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+  shm::Fd fd(memfd_create("leat-config", 0));
+  if (!fd || write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     return Error{std::string("no memory for the configuration: ") + std::strerror(errno)};
-  return "/proc/self/fd/" + std::to_string(fd);
+  return "/proc/self/fd/" + std::to_string(fd.release());
 }
 
 Result<std::unique_ptr<PrivateDaemon>> PrivateDaemon::start(const std::string& config) {

@@ -9,6 +9,7 @@
 
 #include "engine/daemon/config.h"
 #include "leat/client.hpp"
+#include "tools/cli/json_output.h"
 #include "tools/json/json.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/feed/annotator.h"
@@ -43,7 +44,7 @@ constexpr cli::Option kOptions[] = {
      .min = 0,
      .max = 1e9,
      .help = "at most so many of each source; 0: all"},
-    {.name = "json", .help = "print one JSON object instead of a table"},
+    cli::json_option("print one JSON object in place of the table"),
 };
 constexpr cli::Positional kPositionals[] = {
     {.name = "MODEL-or-CONFIG", .help = "an ONNX file, or a configuration of leatd (.toml)"},
@@ -221,20 +222,17 @@ int run(const cli::Arguments& args) {
 
   Trial trial(**daemon, std::move(*client), std::move(*times), application, Output(args.text("output")));
   Json all = {{"subject", subject}, {"application", application}, {"pictures", Json::array()}};
-  const bool as_json = args.flag("json");
+  const cli::JsonOutput output(args);
   const auto most = static_cast<std::uint64_t>(args.integer("pictures"));
   for (std::size_t i = 1; i < args.positionals().size(); ++i) {
     const Status done = trial.run(args.positionals()[i], most, [&](const Json& json) {
-      if (as_json) {
-        all["pictures"].push_back(json);
-      } else {
-        print(json);
-      }
+      all["pictures"].push_back(json);
+      if (!output.alone()) print(json);
     });
     if (!done.ok()) return cli::fail(kCommand.name, done.error());
   }
   if (const Status finished = trial.finish(); !finished.ok()) return cli::fail(kCommand.name, finished.error());
-  if (as_json) std::printf("%s\n", all.dump(2).c_str());
+  if (const int failed = output.write(all.dump(2)); failed != 0) return failed;
   return trial.all_answered() ? 0 : 1;
 }
 
