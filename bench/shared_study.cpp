@@ -105,7 +105,9 @@ std::string in_folder(const std::string& word, const std::string& folder) {
   return word;
 }
 
-std::string arrivals_name(const std::string& arrivals) { return std::filesystem::path(arrivals).stem().string(); }
+std::string arrivals_name(const std::string& arrivals) {  // a trace's without its folder
+  return arrivals.find('/') == std::string::npos ? arrivals : std::filesystem::path(arrivals).stem().string();
+}
 
 std::vector<std::string> split(const std::string& list) {
   std::vector<std::string> out;
