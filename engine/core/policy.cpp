@@ -55,17 +55,9 @@ constexpr Policy leat() {
   Policy p;
   p.order = Order::backlog;
   p.drop = Drop::proactive;
-  p.wait =
-      WaitEstimate::lower;  // late binding: a batch starts when it is formed, so there is no batch wait to estimate
-  p.exact_duration = true;
-  p.live_queues = true;
   p.forecast = true;
-  p.residual_permille = 500;
   p.shrink_permille = 700;
-  p.backlog_permille = 1000;
   p.kappa_permille = 850;
-  p.ramp = true;
-  p.young_permille = 3000;
   p.look_ahead = true;
   p.background_budget_ns = 100'000'000;
   p.reserve_pipelines = true;

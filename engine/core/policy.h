@@ -77,11 +77,11 @@ struct Policy {
   WaitEstimate wait = WaitEstimate::quantile;
   std::uint32_t lambda_permille = 100;
   TimeNs window_ns = 5'000'000'000;  // of q, of the smoothed rate and of observed batch waits
-  bool exact_duration = false;       // d of the batch about to run, instead of the planned batch
+  bool exact_duration = false;       // d of the batch about to run, instead of the planned batch; with forecast always
   bool live_queues = false;          // q_i from the core's own window at every bin, instead of the estimator's
   bool forecast = false;  // L_sub from what is queued and running downstream now (forecast.cpp), instead of averages
   std::uint32_t residual_permille =
-      0;  // forecast: how much of what busy servers will have left at the batch's start is believed
+      500;  // forecast: how much of what busy servers will have left at the batch's start is believed
   std::uint32_t shrink_permille =
       1000;  // after the entry: rather than lose a task, cut the batch to at least this part
   // split
@@ -92,10 +92,10 @@ struct Policy {
 
   // Batch caps per module: 0: the plan's; else maximise the chain's rate with sum of d(cap) <= kappa x SLO.
   std::uint32_t kappa_permille = 0;
-  bool ramp = false;                     // with kappa: caps grow with the age of the backlog (ramp.cpp)
-  std::uint32_t backlog_permille = 850;  // order backlog
+  bool ramp = true;                       // with kappa: caps grow with the age of the backlog (ramp.cpp)
+  std::uint32_t backlog_permille = 1000;  // order backlog
   std::uint32_t young_permille =
-      0;  // order backlog: of the SLO; a backlog counts in proportion to its age until it is that old
+      3000;  // order backlog, in a burst: of the SLO; a backlog counts in proportion to its age until it is that old
 
   // elsa, equations 1-2
   std::uint32_t alpha_permille = 1000, beta_permille = 1000;

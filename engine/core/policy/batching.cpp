@@ -80,7 +80,8 @@ std::uint32_t Queued::shrink(const Lane& l, ServerId s, TimeNs start, std::uint3
 void Queued::form(const Lane& l, ServerId s, TimeNs start, std::uint32_t target) noexcept {
   const bool high_first = choose_order(l, s);
   const TimeNs d = paced(
-      l.module, server(s).run_ns[policy_.exact_duration ? std::clamp(target, 1u, servers_[s].cap) : servers_[s].cap]);
+      l.module, server(s).run_ns[(policy_.exact_duration || policy_.forecast) ? std::clamp(target, 1u, servers_[s].cap)
+                                                                              : servers_[s].cap]);
   if (policy_.drop == Drop::window) slide_window(l, s, start);
   while (l.forming.items < target) {
     const TaskId id = next_task(l, high_first);

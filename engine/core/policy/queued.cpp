@@ -12,7 +12,7 @@ Queued::Queued(const View& view, Verbs& can, const Component& component, const P
       policy_(policy),
       follows_load_(policy.order == Order::adaptive || policy.order == Order::instant ||
                     (policy.live_queues && !policy.forecast)),
-      follows_delay_(policy.live_queues || policy.drop == Drop::overload_control),
+      follows_delay_((policy.live_queues && !policy.forecast) || policy.drop == Drop::overload_control),
       periodic_(view_, can, component_, policy),
       modules_(view.model, component),
       lanes_(static_cast<LaneId>(lanes.size())),
@@ -186,7 +186,7 @@ bool Queued::try_server(ServerId id) noexcept {
   if (l.tasks == 0 && l.forming.tasks == 0) return false;
   const Partition& p = view_.machine.partition(s.partition);
   const TimeNs start = std::max(view_.now, p.held > 0 ? p.free_ns : view_.now);
-  if (policy_.ramp) ramp(fixed(l.module).application);
+  if (policy_.ramp && policy_.kappa_permille > 0) ramp(fixed(l.module).application);
   const std::uint32_t target = batch_target(s.lane, id, start);
   if (target == 0) return false;
   if (policy_.forecast)

@@ -18,7 +18,7 @@ Estimator::Estimator(const Topology& topology, const Policy& policy, std::uint32
 
 bool Estimator::needed(const Policy& policy) noexcept {
   if (policy.drop == Drop::dynamic_split) return true;
-  return policy.drop == Drop::proactive && policy.downstream == Downstream::all &&
+  return policy.drop == Drop::proactive && policy.downstream == Downstream::all && !policy.forecast &&
          (!policy.live_queues || policy.wait == WaitEstimate::quantile);
 }
 
