@@ -13,10 +13,10 @@
 
 #include "bench/leatd_child.h"
 #include "bench/transport_peers.h"
-#include "engine/exec/executor.h"
 #include "engine/exec/module.h"
 #include "engine/exec/registry.h"
 #include "leat/client.hpp"
+#include "leat/executor.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_output.h"
 #include "tools/json/json.h"

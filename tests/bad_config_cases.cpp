@@ -62,6 +62,8 @@ std::vector<BadCase> faults_of_reading() {
       {"a cap of nothing", module("  fan_out_cap = 0"), {":10", "fan_out_cap"}},
       {"no items", module("  items_per_request = 0"), {":10", "items_per_request"}},
       {"labels that are no list", module("  labels = \"circle\""), {":10", "labels", "list"}},
+      {"names of nowhere", module("  labels_file = \"none.txt\""), {":10", "labels_file", "none.txt"}},
+      {"names twice", module("  labels = [\"a\"]\n  labels_file = \"x.txt\""), {":11", "labels_file", "leave one"}},
       {"options that are lists", module("  options = { a = [1] }"), {":10", "options.a", "word"}},
       {"missing model", replaced(good, "latency_ms = [0.5]", "model = \"none.onnx\""), {":9", "none.onnx", "no file"}},
       {"missing profile", module("  profile = \"none.json\""), {":10", "profile", "none.json"}},

@@ -1,10 +1,15 @@
 // `leat try` and `leat serve` as a user types them: the demo's application on a rendered picture, what is drawn, and
 // what is said of bad input.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
+#include "engine/exec/test_families.h"
+#include "leat/result_parts.h"
 #include "tests/daemon_fixture.h"
 #include "tools/json/json.h"
 #include "tools/scene/scene.h"
@@ -84,6 +89,124 @@ TEST(Serve, PrintsAConfigurationThatIsSound) {
   const auto json = Json::parse(checked.err);
   EXPECT_EQ(json["applications"][0]["name"], "detect");
   EXPECT_EQ(json["applications"][0]["slo_ms"], 250.0);
+}
+
+// The families whose files say everything, each in a folder of its own.
+struct SavedModel {
+  std::string path;
+  exec::FamilyModel family;
+};
+std::vector<SavedModel> models_that_say_all(const ScratchFolder& folder) {
+  std::vector<SavedModel> out;
+  for (exec::FamilyModel& f : exec::family_models()) {
+    if (f.asked || !f.refused.empty()) continue;
+    const std::string path = exec::save(f, folder.path() + "/" + std::to_string(out.size()));
+    out.push_back({path, std::move(f)});
+  }
+  return out;
+}
+
+// A gray picture of a model's own size.
+std::string plain_picture(const ScratchFolder& folder, std::uint32_t width, std::uint32_t height) {
+  std::string text = "P6\n" + std::to_string(width) + " " + std::to_string(height) + "\n255\n";
+  text.append(std::size_t{3} * width * height, '\x80');
+  return folder.write("plain.ppm", text);
+}
+
+TEST(Try, ModelsThatSayWhatTheyAreNeedNoWords) {
+  const ScratchFolder folder;
+  const auto models = models_that_say_all(folder);
+  ASSERT_GE(models.size(), 10U);
+  const std::string drawn = folder.path() + "/found.png";
+  for (const auto& [path, family] : models) {
+    SCOPED_TRACE(family.name);
+    const Exit e = leat({"try", path, plain_picture(folder, family.width, family.height), "--json", "-o", drawn});
+    ASSERT_EQ(e.status, 0) << e.err;
+    const auto json = Json::parse(e.err);
+    const auto& answer = json["pictures"][0];
+    EXPECT_EQ(answer["outcome"], "completed");
+    if (!family.postprocess.starts_with("boxes")) continue;
+    ASSERT_FALSE(answer["detections"].empty()) << answer.dump();
+    EXPECT_NEAR(answer["detections"][0]["score"].get<double>(), family.answer[4], 1e-3);
+    const auto& name = answer["detections"][0]["class"];
+    EXPECT_EQ(name.is_string(), !family.labels.empty()) << "names of the model's own file: " << name;
+  }
+}
+
+// `leat serve MODEL` as a process of its own, ended by SIGTERM.
+class Serving {
+ public:
+  Serving(const std::string& model, std::string socket) : socket_(std::move(socket)) {
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::freopen("/dev/null", "w", stdout);
+      ::freopen("/dev/null", "w", stderr);
+      ::execl(LEAT_BINARY, "leat", "serve", model.c_str(), "--socket", socket_.c_str(), "--slo-ms", "20000", nullptr);
+      ::_exit(127);
+    }
+  }
+  ~Serving() {
+    ::kill(pid_, SIGTERM);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  Serving(const Serving&) = delete;
+  Serving& operator=(const Serving&) = delete;
+  // Waits until it serves.
+  Result<Client> client() const {
+    Result<Client> got = Error{"it was not asked"};
+    (void)eventually([&] { return (got = Client::connect(socket_, "try_test")).ok(); }, 60s);
+    return got;
+  }
+
+ private:
+  std::string socket_;
+  pid_t pid_ = 0;
+};
+
+TEST(Serve, ModelsThatSayWhatTheyAreNeedNoWords) {
+  const ScratchFolder folder;
+  for (const auto& [path, family] : models_that_say_all(folder)) {
+    SCOPED_TRACE(family.name);
+    const Serving leatd(path, folder.path() + "/s");
+    auto client = leatd.client();
+    ASSERT_TRUE(client.ok()) << client.error();
+    StreamOptions options;
+    options.application = "model";
+    options.format = LEAT_FORMAT_rgb24;
+    options.width = family.width, options.height = family.height;
+    options.depth = options.slots = 1;
+    auto stream = client->open_stream(options);
+    ASSERT_TRUE(stream.ok()) << stream.error();
+    auto frame = stream->acquire();
+    ASSERT_TRUE(frame);
+    for (std::uint32_t y = 0; y < family.height; ++y)
+      std::memset(frame->raw().planes[0] + std::size_t{y} * frame->raw().strides[0], 0x80, 3 * family.width);
+    ASSERT_EQ(frame->submit(), LEAT_ERROR_ok);
+    const auto answer = client->next_answer(30s);
+    ASSERT_TRUE(answer);
+    ASSERT_EQ(answer->outcome(), Outcome::completed) << name_of(answer->reason());
+    if (!family.postprocess.starts_with("boxes")) continue;
+    ASSERT_GE(answer->result()->detection_count, 1U);
+    const leat_detection& first = answer->result()->detections[0];
+    EXPECT_NEAR(first.score, family.answer[4], 1e-4);
+    EXPECT_NEAR(first.x0, family.answer[0], 1e-3);
+    const char* const name = leat_class_name(answer->raw().stream, 0, first.class_id);
+    if (family.labels.empty()) continue;
+    ASSERT_NE(name, nullptr);
+    EXPECT_NE(family.labels.find(name), std::string::npos);
+  }
+}
+
+TEST(Serve, SaysWhatItConcludedAndFromWhat) {
+  const ScratchFolder folder;
+  const auto models = models_that_say_all(folder);
+  const Exit printed = leat({"serve", "--print", models[0].path, "--cores", "0"});
+  ASSERT_EQ(printed.status, 0) << printed.err;
+  const Exit checked = leat({"check", folder.write("leatd.toml", printed.err)});
+  ASSERT_EQ(checked.status, 0) << checked.err;
+  for (const char* const line :
+       {"postprocess: boxes layout=yolo8 (from its metadata (task detect))", "labels: 3 names, the first 'ant'"})
+    EXPECT_NE(checked.err.find(line), std::string::npos) << checked.err;
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "cuda/check/check.h"
-#include "engine/exec/executor.h"
 #include "engine/exec/registry.h"
+#include "leat/executor.h"
 
 namespace leat::check {
 namespace {

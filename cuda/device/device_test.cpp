@@ -19,8 +19,8 @@
 
 #include "cuda/device/picture_body.h"
 #include "cuda/fake/state.h"
-#include "engine/exec/executor.h"
 #include "engine/exec/preprocess.h"
+#include "leat/executor.h"
 #include "leat/frame_format.h"
 #include "shm/src/layout.h"
 

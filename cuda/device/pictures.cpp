@@ -7,7 +7,7 @@
 
 #include "cuda/device/device.h"
 #include "cuda/device/picture_body.h"
-#include "engine/exec/executor.h"
+#include "leat/executor.h"
 #include "leat/frame_format.h"
 
 namespace leat::cuda {

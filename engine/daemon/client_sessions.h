@@ -41,7 +41,7 @@ namespace leat::daemon {
 struct ServedApplication {
   std::string name;
   std::int64_t slo_ns = 0;
-  std::string class_names;                      // StreamOpened's tail
+  std::string class_names = {};                 // StreamOpened's tail; known once its models are loaded
   ResultLayout results = {};                    // known once its models are loaded
   std::vector<leat_tensor_shape> tensors = {};  // what its frames must be; empty: pictures
 };
@@ -64,7 +64,9 @@ class ClientSessions {
   ~ClientSessions();
 
   // Before anything is served: what the models turned out to need.
-  void settle(std::uint32_t application, ResultLayout results, std::vector<leat_tensor_shape> tensors) {
+  void settle(std::uint32_t application, ResultLayout results, std::vector<leat_tensor_shape> tensors,
+              std::string class_names) {
+    env_.applications[application].class_names = std::move(class_names);
     env_.applications[application].results = std::move(results);
     env_.applications[application].tensors = std::move(tensors);
   }

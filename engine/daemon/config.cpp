@@ -14,6 +14,7 @@
 #include "engine/core/policy_words.h"
 #include "engine/daemon/config_limits.h"
 #include "engine/daemon/toml_cursor.h"
+#include "engine/exec/class_names.h"
 #include "engine/worker/affinity.h"
 #include "engine/worker/channel.h"
 #include "leat/leat.h"
@@ -191,9 +192,24 @@ void read_partition(const TomlCursor& t, std::set<std::string>& names, Config& o
   if (out.partitions.size() > kMaxPartitions) t.fail("more than 128 partitions; leave some out");
 }
 
-void read_labels(const TomlCursor& t, ModuleConfig& out) {
+void read_labels(const TomlCursor& t, const Reading& reading, ModuleConfig& out) {
   const TomlCursor list = t.at("labels");
+  if (t.has("labels_file")) {
+    if (list) return t.at("labels_file").fail("stands beside labels; leave one of them out");
+    const auto names = exec::names_in_file(reading.path_of(t.text("labels_file", "")));
+    if (!names.ok()) return t.at("labels_file").fail(names.error());
+    out.labels = {exec::joined(*names)};
+    return;
+  }
   if (!list) return;
+  if (const auto preset = list.scalar()) {
+    const exec::ClassNames names = exec::preset_names(*preset);
+    if (names.empty())
+      return list.fail("'" + *preset + "' is no list of names that Leat has; write " + std::string(exec::kNamePresets) +
+                       ", a list, or labels_file = \"FILE\"");
+    out.labels = {exec::joined(names)};
+    return;
+  }
   const auto join = [](const std::vector<std::string>& names) {
     std::string text;
     for (const auto& n : names) text += (text.empty() ? "" : "\t") + n;
@@ -224,13 +240,18 @@ void read_latency(const TomlCursor& t, const Reading& reading, ModuleConfig& out
 
 void read_module(const TomlCursor& t, const Reading& reading, planner::Module& module, ModuleConfig& out) {
   t.only({"name", "model", "after", "items_per_request", "fan_out_cap", "executor", "preprocess", "postprocess",
-          "batch", "profile", "latency_ms", "labels", "options"});
-  out.places = {
-      t.place(),         t.place("model"),   t.place("executor"), t.place("preprocess"), t.place("postprocess"),
-      t.place("labels"), t.place("profile"), t.place("batch")};
+          "batch", "profile", "latency_ms", "labels", "labels_file", "options"});
+  out.places = {t.place(),
+                t.place("model"),
+                t.place("executor"),
+                t.place("preprocess"),
+                t.place("postprocess"),
+                t.place(t.has("labels_file") ? "labels_file" : "labels"),
+                t.place("profile"),
+                t.place("batch")};
   module.name = t.needed_text("name");
   out.executor = t.text("executor", t.has("latency_ms") ? "emulated" : "onnx");
-  if (out.executor.find('/') != std::string::npos) {  // a plug-in (engine/exec/executor.h)
+  if (out.executor.find('/') != std::string::npos) {  // a plug-in (leat/executor.h)
     out.executor = reading.path_of(out.executor);
     if (!fs::is_regular_file(out.executor))
       t.at("executor").fail("there is no file " + out.executor + "; name the plug-in's library");
@@ -243,7 +264,7 @@ void read_module(const TomlCursor& t, const Reading& reading, planner::Module& m
       t.integer("fan_out_cap", static_cast<std::int64_t>(std::ceil(module.items_per_request)), 1, 64));
   out.preprocess = t.text("preprocess", "");
   out.postprocess = t.text("postprocess", "");
-  read_labels(t, out);
+  read_labels(t, reading, out);
   if (out.executor == "onnx") {
     out.model_path = reading.path_of(t.needed_text("model"));
     if (!out.model_path.empty() && !fs::is_regular_file(out.model_path))

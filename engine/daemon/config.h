@@ -39,7 +39,7 @@
 //     [[application.module]]
 //     name = "detect"   model = "detect.onnx"   executor = "onnx"   preprocess = "..."   postprocess = "..."
 //     batch = 8   after = ["..."]   fan_out_cap = 8   items_per_request = 1.0   profile = "detect.profile.json"
-//     labels = ["circle", "square"]        # or a list of lists, one a head
+//     labels = ["circle", "square"]        # or a list of lists, one a head; "coco-80"; or labels_file = "names.txt"
 //     latency_ms = [4.0, 6.5]              # executor "emulated": time of a batch of 1, 2, ... (or a profile)
 //     options = { key = "value" }          # the executor's own
 //     [[application.stream]]               # streams to be expected, for `leat check` and the warnings at start

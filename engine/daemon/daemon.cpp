@@ -22,6 +22,7 @@
 #include "engine/daemon/event_loop.h"
 #include "engine/daemon/gpu_tool.h"
 #include "engine/daemon/log.h"
+#include "engine/daemon/model_words.h"
 #include "engine/daemon/pool_builder.h"
 #include "engine/daemon/recorder.h"
 #include "engine/daemon/scheduler_loop.h"
@@ -51,8 +52,8 @@ std::int64_t clock_ns() {
 }
 
 // Latencies of a worker that was not asked to measure: the plan made of them is looked at, not used.
-worker::Ready stand_in(const worker::Setup& setup) {
-  worker::Ready out;
+worker::Ready stand_in(const worker::Setup& setup, worker::Ready out) {
+  out.latency_by_batch.clear();
   for (const auto& m : setup.modules)
     out.latency_by_batch.emplace_back(m.batch, planner::Latency{1'000'000, 1'000'000, 1});
   return out;
@@ -75,6 +76,7 @@ class Daemon::Impl final : public Supervisor::Listener {
 
   Status create();
   Status run();
+  const std::vector<std::vector<exec::Recognised>>& recognised() const { return recognised_; }
 
   void worker_ready(std::uint32_t partition, WorkerPort* port, const worker::Ready& ready) override;
   void worker_lost(std::uint32_t partition, const std::string& how) override;
@@ -127,6 +129,7 @@ class Daemon::Impl final : public Supervisor::Listener {
   std::thread thread_;
   std::vector<worker::Ready> ready_;  // [partition], until serving
   std::vector<WorkerPort*> ready_ports_;
+  std::vector<std::vector<exec::Recognised>> recognised_;  // [application][module], from serving on
   std::vector<shm::LogLimit> partition_log_;
   Phase phase_ = Phase::starting;
   bool sandbox_said_ = false;
@@ -216,13 +219,8 @@ Status Daemon::Impl::run() {
                                              features_, scheduler_bell_.fd(), config_.workers.longest_backoff_ns,
                                              config_.workers.longest_load_ns);
   std::vector<ServedApplication> served;
-  for (std::size_t a = 0; a < config_.applications.size(); ++a) {
-    const auto& app = config_.applications[a];
-    std::string names;
-    for (const auto& m : app.modules)
-      for (const auto& head : m.labels) names += (names.empty() ? "" : "\n") + head;
-    served.push_back({app.application.name, app.application.slo_ns, names});
-  }
+  for (const auto& app : config_.applications)
+    served.push_back({.name = app.application.name, .slo_ns = app.application.slo_ns});
   auto pools = PoolBuilder::create();
   if (!pools.ok()) return Error{pools.error()};
   pools_ = std::move(*pools);
@@ -341,7 +339,7 @@ void Daemon::Impl::worker_ready(std::uint32_t p, WorkerPort* port, const worker:
     if (scheduler_) scheduler_->command({.kind = Command::Kind::worker_ready, .partition = p, .worker = port});
     return;
   }
-  ready_[p] = checking() ? stand_in(deployment_.setups[p]) : ready;
+  ready_[p] = checking() ? stand_in(deployment_.setups[p], ready) : ready;
   ready_ports_[p] = port;
   if (std::find(ready_ports_.begin(), ready_ports_.end(), nullptr) != ready_ports_.end()) return;
   if (auto status = start_serving(); !status) {
@@ -469,10 +467,12 @@ Status Daemon::Impl::settle_results() {
     const planner::Application& application = config_.applications[a].application;
     std::vector<std::vector<exec::PartSpec>> needs(application.modules.size());
     std::vector<leat_tensor_shape> tensors;
+    std::vector<exec::Recognised>& known = recognised_.emplace_back(application.modules.size());
     for (std::uint32_t p = 0; p < deployment_.setups.size(); ++p) {
       const auto& sessions = deployment_.setups[p].modules;
       for (std::size_t s = 0; s < sessions.size() && s < ready_[p].parts.size(); ++s) {
         if (sessions[s].application != application.name) continue;
+        if (s < ready_[p].recognised.size()) merge(ready_[p].recognised[s], known[sessions[s].index]);
         if (!ready_[p].parts[s].empty()) needs[sessions[s].index] = ready_[p].parts[s];
         if (application.modules[sessions[s].index].after.empty() && !ready_[p].tensors[s].empty())
           tensors = ready_[p].tensors[s];
@@ -480,7 +480,7 @@ Status Daemon::Impl::settle_results() {
     }
     auto layout = result_layout(application, needs);
     if (!layout.ok()) return Error{config_.file + ": " + layout.error()};
-    sessions_->settle(a, std::move(*layout), std::move(tensors));
+    sessions_->settle(a, std::move(*layout), std::move(tensors), class_names(config_.applications[a], known));
   }
   return Done{};
 }
@@ -579,9 +579,9 @@ void Daemon::Impl::end_scheduler() {
 
 std::string Daemon::Impl::status_json() const {
   static constexpr const char* kPhases[] = {"starting", "serving", "draining", "stopping", "done"};
-  return status_report({config_, deployment_, *supervisor_, *board_, kPhases[static_cast<std::size_t>(phase_)],
-                        loop_note_, std::string(loop_->name()), sessions_->clients(),
-                        (clock_ns() - started_ns_) / 1'000'000});
+  return status_report({config_, deployment_, *supervisor_, *board_, recognised_,
+                        kPhases[static_cast<std::size_t>(phase_)], loop_note_, std::string(loop_->name()),
+                        sessions_->clients(), (clock_ns() - started_ns_) / 1'000'000});
 }
 
 // ---- the door ----
@@ -596,5 +596,6 @@ Result<std::unique_ptr<Daemon>> Daemon::create(Config config, DaemonOptions opti
 }
 
 Status Daemon::run() { return impl_->run(); }
+const std::vector<std::vector<exec::Recognised>>& Daemon::recognised() const { return impl_->recognised(); }
 
 }  // namespace leat::daemon

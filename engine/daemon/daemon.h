@@ -13,8 +13,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/daemon/config.h"
+#include "engine/exec/recognise/recognise.h"
 #include "leat/result.hpp"
 
 namespace leat::daemon {
@@ -37,6 +39,8 @@ class Daemon {
   ~Daemon();
   // Serves until a signal ends it; an error when it could not start. Blocks SIGTERM, SIGINT and SIGUSR1 in this thread.
   Status run();
+  // [application][module]: the words that it serves with, and what they were concluded from. Behind run().
+  [[nodiscard]] const std::vector<std::vector<exec::Recognised>>& recognised() const;
 
  private:
   class Impl;

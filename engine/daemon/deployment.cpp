@@ -91,19 +91,6 @@ std::int32_t choose_scheduler_core(const Config& config, std::span<const Partiti
   return -1;
 }
 
-// Labelling heads are numbered over the modules of an application, those with names first: the names of head h are the
-// list 1 + h of the application's, whose first is the detector's own.
-std::uint32_t first_head(const ApplicationConfig& app, std::size_t m) {
-  const bool named = !app.modules[m].labels.empty();
-  std::size_t head = 0;
-  for (std::size_t i = 0; i < app.modules.size(); ++i) {
-    const std::size_t names = app.modules[i].labels.size();
-    if (i < m || !named) head += names;
-    if (i < m && !named && names == 0) head += LEAT_MAX_LABELS;
-  }
-  return static_cast<std::uint32_t>(head > 0 ? head - 1 : 0);
-}
-
 worker::ModuleSetup module_setup(const ApplicationConfig& app, std::size_t m, const PartitionConfig& partition,
                                  BlockRange blocks) {
   const ModuleConfig& config = app.modules[m];
@@ -374,6 +361,17 @@ Result<Deployment> deploy(const Config& config, std::span<const std::uint32_t> c
   d.tiny_hops = true;
   if (auto status = make_setups(config, d); !status) return Error{status.error()};
   return d;
+}
+
+std::uint32_t first_head(const ApplicationConfig& app, std::size_t m) {
+  const bool named = !app.modules[m].labels.empty();
+  std::size_t head = 0;
+  for (std::size_t i = 0; i < app.modules.size(); ++i) {
+    const std::size_t names = app.modules[i].labels.size();
+    if (i < m || !named) head += names;
+    if (i < m && !named && names == 0) head += LEAT_MAX_LABELS;
+  }
+  return static_cast<std::uint32_t>(head > 0 ? head - 1 : 0);
 }
 
 std::uint32_t session(const Deployment& d, std::uint32_t partition, std::uint32_t application, std::uint32_t module,

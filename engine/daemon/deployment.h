@@ -51,6 +51,10 @@ std::vector<planner::Latency> profiled(const ModuleConfig& module, const planner
 [[nodiscard]] std::uint32_t session(const Deployment& deployment, std::uint32_t partition, std::uint32_t application,
                                     std::uint32_t module, BlockRange blocks);
 
+// Labelling heads are numbered over the modules of an application, those with names first: the names of head h are the
+// list 1 + h of the application's, whose first is the detector's own.
+std::uint32_t first_head(const ApplicationConfig& app, std::size_t module);
+
 // Where in the configuration the fault lies that a worker found when it opened a module, by how its line begins
 // (engine/exec names the key: "preprocess: ...").
 [[nodiscard]] Place place_of(const Config& config, const worker::ModuleSetup& module, const std::string& line);

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "engine/daemon/model_words.h"
 #include "engine/worker/affinity.h"
 #include "planner/plan_io.h"
 #include "tools/json/json.h"
@@ -103,6 +104,7 @@ std::string status_report(const StatusFacts& f) {
                          {"batch", app.modules[m].batch},
                          {"latency_ms", latency},
                          {"routes", routes}});
+      if (a < f.recognised.size()) modules.back().update(words_of(f.recognised[a][m], app.modules[m]));
     }
     applications.push_back({{"name", app.application.name},
                             {"slo_ms", static_cast<double>(app.application.slo_ns) / 1e6},

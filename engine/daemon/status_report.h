@@ -2,7 +2,8 @@
 //
 // {"version", "pid", "phase", "uptime_ms", "config", "socket", "event_loop", "event_loop_note", "preset", "clients",
 //  "scheduler": {"cores", "alone"}, "partitions": [{"name", "kind", "class", "cores", "state", "pid", "restarts"}],
-//  "applications": [{"name", "slo_ms", "modules": [{"name", "executor", "model", "batch", "latency_ms", "routes"}]}],
+//  "applications": [{"name", "slo_ms", "modules": [{"name", "executor", "model", "batch", "latency_ms", "routes",
+//  "preprocess", "postprocess": {"words", "from"}, "labels": {"count", "first", "from"}}]}],
 //  "edges": [{"name", "from", "to", "item_bytes", "slots", "memory_bytes", "slots_in_use", "transfers",
 //  "bytes_in_place", "bytes_copied"}], "warnings": [...]}
 // "latency_ms" is by partition class, of routes of one stage; "routes" are those of several: [{"batch", "stages":
@@ -11,11 +12,13 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "engine/daemon/config.h"
 #include "engine/daemon/counters_board.h"
 #include "engine/daemon/deployment.h"
 #include "engine/daemon/supervisor.h"
+#include "engine/exec/recognise/recognise.h"
 
 namespace leat::daemon {
 
@@ -24,6 +27,7 @@ struct StatusFacts {
   const Deployment& deployment;
   const Supervisor& supervisor;
   CountersBoard& board;
+  const std::vector<std::vector<exec::Recognised>>& recognised;  // [application][module]; empty until serving
   std::string phase, event_loop_note, event_loop;
   std::uint32_t clients = 0;
   std::int64_t uptime_ms = 0;

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "engine/exec/executor.h"
 #include "engine/exec/registry.h"
+#include "leat/executor.h"
 
 namespace leat::exec {
 

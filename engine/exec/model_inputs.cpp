@@ -102,6 +102,7 @@ Result<ModelInputs> ModelInputs::open(const PreprocessSpec& spec, std::span<cons
   if (auto status = out.assign_roles(); !status) return Error{status.error()};
   if (auto status = out.open_picture(); !status) return Error{status.error()};
   for (Input& in : out.inputs_) {
+    if (in.row_bytes == 0) out.fit_to_picture(in);
     if (in.row_bytes == 0)
       return Error{"the model's input " + described_as(in.tensor) +
                    " leaves dimensions open; fix them with size=WxH in "
@@ -225,6 +226,16 @@ void ModelInputs::set_size(Size size) noexcept {
   if (spec_.channels == Channels::rgba)
     std::fill_n(planar_.begin() + static_cast<std::ptrdiff_t>(3 * size.pixels()), size.pixels(),
                 (1 - spec_.mean[3]) / spec_.deviation[3]);
+}
+
+// A mask beside a picture is as large as the picture, where the model leaves both open.
+void ModelInputs::fit_to_picture(Input& in) const {
+  if ((in.role != Role::ones && in.role != Role::zeros) || spec_.sizes.varies()) return;
+  std::int64_t sides[] = {height_, width_};
+  std::size_t next = 0;
+  for (std::uint32_t d = first_dim(in.tensor); d < in.tensor.rank; ++d)
+    if (in.tensor.shape[d] < 1 && next < std::size(sides)) in.tensor.shape[d] = sides[next++];
+  in.row_bytes = item_of(in.tensor, -1).count() * leat_dtype_bytes(in.tensor.dtype);
 }
 
 void ModelInputs::pack(const float* planar, const Input& in, std::byte* out) noexcept {

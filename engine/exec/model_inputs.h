@@ -20,9 +20,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/exec/executor.h"
 #include "engine/exec/frame_view.h"
 #include "engine/exec/preprocess.h"
+#include "leat/executor.h"
 #include "leat/result.hpp"
 
 namespace leat::exec {
@@ -76,6 +76,7 @@ class ModelInputs {
   Status assign_roles();
   Status settle_sizes(std::int64_t model_width, std::int64_t model_height);
   Status open_picture();
+  void fit_to_picture(Input& in) const;
   bool fill_tensors(const FrameView& frame, std::uint32_t row) noexcept;
   void pack(const float* planar, const Input& in, std::byte* out) noexcept;
   void put_numbers(Input& in, std::uint32_t row, float first, float second) noexcept;

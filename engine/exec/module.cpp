@@ -6,14 +6,13 @@
 #include <filesystem>
 #include <numeric>
 
-#include "engine/exec/executor.h"
 #include "engine/exec/model_inputs.h"
 #include "engine/exec/module_device.h"
 #include "engine/exec/onnx_split.h"
 #include "engine/exec/postprocess.h"
 #include "engine/exec/preprocess.h"
-#include "engine/exec/recognise.h"
 #include "engine/exec/registry.h"
+#include "leat/executor.h"
 
 namespace leat::exec {
 namespace {
@@ -47,8 +46,10 @@ class ExecutorModule final : public Module {
   std::vector<Size> sizes() const override { return model_inputs_.sizes(); }
   std::string_view error() const noexcept override { return error_; }
   const ModuleSpec& spec() const noexcept override { return spec_; }
+  const Recognised& recognised() const noexcept override { return recognised_; }
 
  private:
+  Status ask_model();
   Status open_session();
   Status open_input();
   Status open_output();
@@ -66,6 +67,7 @@ class ExecutorModule final : public Module {
   bool fail_all(std::span<ItemReport> reports, std::string_view why) noexcept;
 
   ModuleSpec spec_;
+  Recognised recognised_;
   const leat_executor* executor_ = nullptr;
   std::unique_ptr<ModuleDevice> device_;  // where the session runs; null: here
   std::unique_ptr<leat_session, SessionCloser> session_{nullptr, {nullptr}};
@@ -221,9 +223,15 @@ Status ExecutorModule::open_output() {
   }
   const auto spec = parse_postprocess(spec_.postprocess);
   if (!spec) return Error{spec.error()};
-  auto opened =
-      Postprocessor::open(*spec, {outputs_, output_count_}, spec_.labels, spec_.first_head, model_inputs_.width(),
-                          model_inputs_.height(), std::filesystem::path(spec_.model_path).parent_path().string());
+  const auto open = [&] {
+    return Postprocessor::open(*spec, {outputs_, output_count_}, spec_.labels, spec_.first_head, model_inputs_.width(),
+                               model_inputs_.height(), std::filesystem::path(spec_.model_path).parent_path().string());
+  };
+  auto opened = open();
+  if (!opened && !recognised_.labels.words.empty()) {  // names that do not fit are nobody's fault
+    recognised_.labels = {}, spec_.labels.clear();
+    opened = open();
+  }
   if (!opened) return Error{opened.error()};
   postprocessor_ = std::move(*opened);
   if (cut_.projected()) {
@@ -251,13 +259,23 @@ Status ExecutorModule::open_output() {
   return Done{};
 }
 
+// Whatever the configuration does not say. A stage that writes features needs no answer, but the same picture.
+Status ExecutorModule::ask_model() {
+  recognised_.preprocess.words = spec_.preprocess, recognised_.postprocess.words = spec_.postprocess;
+  const bool pictured = !spec_.preprocess.empty() || !spec_.first_stage;
+  const bool answered = !spec_.postprocess.empty() && !spec_.labels.empty();
+  if (spec_.executor != "onnx" || (pictured && (answered || !spec_.last_stage))) return Done{};
+  auto known = recognise(spec_.model_path, {spec_.preprocess, spec_.postprocess, !spec_.labels.empty()});
+  if (!known) return Error{known.error()};
+  recognised_ = std::move(*known);
+  spec_.preprocess = recognised_.preprocess.words, spec_.postprocess = recognised_.postprocess.words;
+  if (!recognised_.labels.words.empty()) spec_.labels = {recognised_.labels.words};
+  return Done{};
+}
+
 Status ExecutorModule::open() {
   if (const std::string_view wrong = what_is_wrong_with(spec_); !wrong.empty()) return Error{std::string(wrong)};
-  if (spec_.executor == "onnx" && spec_.postprocess.empty() && spec_.last_stage) {
-    const auto known = recognise(spec_.model_path, spec_.preprocess);
-    if (!known) return Error{known.error()};
-    spec_.preprocess = known->preprocess, spec_.postprocess = known->postprocess;
-  }
+  if (auto status = ask_model(); !status) return status;
   for (const auto step : {&ExecutorModule::open_session, &ExecutorModule::open_input, &ExecutorModule::learn_open_sizes,
                           &ExecutorModule::open_output}) {
     if (const auto status = (this->*step)(); !status) return status;

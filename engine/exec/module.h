@@ -22,6 +22,7 @@
 
 #include "engine/exec/frame_view.h"
 #include "engine/exec/part.h"
+#include "engine/exec/recognise/recognise.h"
 #include "engine/exec/sizes.h"
 #include "leat/outcome.h"
 #include "leat/result.hpp"
@@ -37,9 +38,9 @@ struct ModuleSpec {
   std::string name;               // for messages
   std::string executor = "onnx";  // a built-in ("onnx", "emulated"), an installed plug-in ("cuda"), or a plug-in's path
   std::string model_path;         // `onnx`: an ONNX file; `emulated`: a profile (docs/profiles.md) or empty
-  std::string preprocess;         // preprocess.h's one line; empty: the frame's bytes as they are ("raw")
-  std::string postprocess;        // postprocess.h's one line; empty: "checksum"
-  std::vector<std::string> labels;  // one entry a head, names separated by tabs; empty: not checked
+  std::string preprocess;         // preprocess.h's one line; empty: concluded from the model (`onnx`), or "raw"
+  std::string postprocess;        // postprocess.h's one line; empty: concluded from the model (`onnx`), or "checksum"
+  std::vector<std::string> labels;  // one entry a head, names separated by tabs; empty: as the model says
   std::uint32_t first_head = 0;     // what its first output is called in the labels it gives: below 255 with all others
   std::uint32_t batch_max = 1;      // rows, 1..kMaxRows
   std::uint32_t threads = 1;        // compute threads; the process is pinned already
@@ -94,7 +95,9 @@ class Module {
   virtual std::vector<Size> sizes() const = 0;
   virtual bool on_device() const noexcept = 0;
   virtual std::string_view error() const noexcept = 0;
+  // With the words that were concluded from the model where none were given; recognised() says from what.
   virtual const ModuleSpec& spec() const noexcept = 0;
+  virtual const Recognised& recognised() const noexcept = 0;
 };
 
 }  // namespace leat::exec

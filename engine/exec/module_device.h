@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "engine/exec/device_plugin.h"
-#include "engine/exec/executor.h"
 #include "engine/exec/frame_view.h"
 #include "engine/exec/module.h"
 #include "engine/exec/preprocess.h"
+#include "leat/executor.h"
 
 namespace leat::exec {
 

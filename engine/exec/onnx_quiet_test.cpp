@@ -11,9 +11,9 @@
 #include <string>
 
 #include "engine/exec/cuda_libraries.h"
-#include "engine/exec/executor.h"
 #include "engine/exec/onnx_library.h"
 #include "engine/exec/registry.h"
+#include "leat/executor.h"
 
 namespace leat::exec {
 namespace {

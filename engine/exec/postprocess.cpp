@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/exec/class_names.h"
 #include "engine/exec/post/boxes.h"
 #include "engine/exec/post/embedding.h"
 #include "engine/exec/post/lines.h"
@@ -42,10 +43,6 @@ std::string shape_text(const leat_tensor& t) {
   std::string out = "[n";
   for (std::uint32_t d = 1; d < t.rank; ++d) out += ", " + std::to_string(t.shape[d]);
   return out + "]";
-}
-
-std::size_t names_in(const std::string& list) {
-  return static_cast<std::size_t>(std::count(list.begin(), list.end(), '\t')) + 1;
 }
 
 // Chances of a head's logits: their sum of exponentials relative to the largest. False: not finite.
@@ -229,12 +226,8 @@ Result<Postprocessor> Postprocessor::open(const PostprocessSpec& spec, std::span
     return Error{"labels: " + std::to_string(labels.size()) + " lists are given for " + std::to_string(classes.size()) +
                  " outputs; write one list of names an output"};
   }
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    if (names_in(labels[i]) != classes[i]) {
-      return Error{"labels: '" + labels[i] + "' has " + std::to_string(names_in(labels[i])) +
-                   " names and the model's output " + std::to_string(classes[i]) + " classes; write one name a class"};
-    }
-  }
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    if (auto status = fits(labels[i], classes[i]); !status) return Error{status.error()};
   return out;
 }
 

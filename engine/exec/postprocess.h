@@ -32,9 +32,9 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/exec/executor.h"
 #include "engine/exec/post/tensors.h"
 #include "engine/exec/preprocess.h"
+#include "leat/executor.h"
 #include "leat/result.hpp"
 #include "leat/result_types.h"
 

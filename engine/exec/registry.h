@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "engine/exec/executor.h"
+#include "leat/executor.h"
 #include "leat/result.hpp"
 
 namespace leat::exec {

@@ -118,7 +118,7 @@ std::vector<std::byte> encode(const Setup& s) {
 std::vector<std::byte> encode(const Ready& r) {
   Json list = Json::array();
   for (const auto& l : r.latency_by_batch) list.push_back(to_json(l));
-  Json parts = Json::array(), tensors = Json::array();
+  Json parts = Json::array(), tensors = Json::array(), recognised = Json::array();
   for (const auto& module : r.parts) {
     Json of_module = Json::array();
     for (const exec::PartSpec& p : module)
@@ -130,11 +130,18 @@ std::vector<std::byte> encode(const Ready& r) {
     for (const leat_tensor_shape& t : module) of_module.push_back({t.dtype, t.rank, t.dims});
     tensors.push_back(of_module);
   }
+  for (const exec::Recognised& m : r.recognised) {
+    Json of_module = Json::array();
+    for (const exec::Concluded* c : {&m.preprocess, &m.postprocess, &m.labels})
+      of_module.push_back({c->words, c->from});
+    recognised.push_back(of_module);
+  }
   return packet_of(ControlType::ready, Json{{"latency_by_batch", list},
                                             {"sandbox", r.sandbox},
                                             {"not_enclosed", r.not_enclosed},
                                             {"parts", parts},
                                             {"tensors", tensors},
+                                            {"recognised", recognised},
                                             {"device", r.device},
                                             {"multiprocessors", r.multiprocessors}});
 }
@@ -250,6 +257,12 @@ Result<Ready> decode_ready(const std::vector<std::byte>& packet) {
         t.at(1).get_to(shape.rank);
         for (std::size_t d = 0; d < LEAT_MAX_TENSOR_RANK; ++d) t.at(2).at(d).get_to(shape.dims[d]);
       }
+    }
+    for (const auto& m : j.at("recognised")) {
+      exec::Recognised& out = r.recognised.emplace_back();
+      std::size_t i = 0;
+      for (exec::Concluded* c : {&out.preprocess, &out.postprocess, &out.labels})
+        m.at(i).at(0).get_to(c->words), m.at(i).at(1).get_to(c->from), ++i;
     }
     j.at("device").get_to(r.device);
     j.at("multiprocessors").get_to(r.multiprocessors);

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "engine/exec/part.h"
+#include "engine/exec/recognise/recognise.h"
 #include "engine/worker/sandbox.h"
 #include "leat/result.hpp"
 #include "planner/profile.h"
@@ -87,6 +88,7 @@ struct Ready {
   std::string not_enclosed;                                     // why that is less than was asked for
   std::vector<std::vector<exec::PartSpec>> parts;               // [module]: what its answer about one item needs
   std::vector<std::vector<leat_tensor_shape>> tensors;          // [module]: the frames it takes; empty: pictures
+  std::vector<exec::Recognised> recognised;                     // [module]: its words, and what they come from
   std::string device;                                           // its name; empty: it has none
   std::uint32_t multiprocessors = 0;                            // of the device, for this process
 };

@@ -233,6 +233,7 @@ Status Worker::open_modules(Ready& ready) {
     features_.push_back(std::move(*features));
     ready.parts.push_back(opened.parts());
     ready.tensors.push_back(opened.tensor_shapes());
+    ready.recognised.push_back(opened.recognised());
     has_parts_.push_back(!ready.parts.back().empty());
     ready.latency_by_batch.emplace_back();
     if (setup_.calibrate && m.latency_by_batch.empty()) {

@@ -362,7 +362,8 @@ int64_t leat_stream_slo_ns(const leat_stream* stream) { return stream->slo_ns; }
 const char* leat_class_name(const leat_stream* stream, uint32_t head, int32_t class_id) {
   if (head >= stream->names.size() || class_id < 0 || static_cast<std::size_t>(class_id) >= stream->names[head].size())
     return nullptr;
-  return stream->names[head][static_cast<std::size_t>(class_id)].c_str();
+  const std::string& name = stream->names[head][static_cast<std::size_t>(class_id)];
+  return name.empty() ? nullptr : name.c_str();  // a gap in the numbers
 }
 
 leat_error leat_acquire(leat_stream* stream, leat_frame* out) {

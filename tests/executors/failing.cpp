@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "engine/exec/executor.h"
+#include "leat/executor.h"
 
 namespace {
 

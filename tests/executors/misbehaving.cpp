@@ -20,7 +20,7 @@
 #include <string>
 #include <thread>
 
-#include "engine/exec/executor.h"
+#include "leat/executor.h"
 
 extern char** environ;
 

@@ -1,5 +1,6 @@
 """Runs the built examples against the installed leatd: usage examples.py PREFIX EXAMPLES_SOURCE EXAMPLES_BUILD CONFIG"""
 
+import json
 import os
 import select
 import subprocess
@@ -42,3 +43,17 @@ with tempfile.TemporaryDirectory(prefix="leat-examples-") as folder:
     finally:
         leatd.terminate()
         leatd.wait(60)
+
+# The plug-in, in a configuration that names it, on a dark picture and a bright one.
+with tempfile.TemporaryDirectory(prefix="leat-examples-") as folder:
+    for word, value in (("dark", 40), ("bright", 200)):
+        picture = Path(folder) / f"{word}.ppm"
+        picture.write_bytes(b"P6\n64 48\n255\n" + bytes([value]) * (64 * 48 * 3))
+        done = subprocess.run(
+            [prefix / "bin/leat", "try", build / "executor.toml", picture, "--json"], capture_output=True, text=True, timeout=120
+        )
+        if done.returncode != 0:
+            sys.exit(f"leat try with the example executor ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        answer = json.loads(done.stdout)["pictures"][0]
+        if answer["classes"][0]["class"] != word or answer["classes"][0]["score"] != 1:
+            sys.exit(f"the example executor calls a {word} picture {answer}")

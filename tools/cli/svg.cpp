@@ -208,6 +208,13 @@ void Svg::text(double x, double y, std::string_view words, double size, Anchor a
            ">" + escaped(words) + "</text>\n";
 }
 
+void Svg::cells(double x, double y, std::string_view words, double cell, std::string_view colour, bool bold) {
+  body_ += "<text" + attribute("x", x) + attribute("y", y) + attribute("font-size", cell / 0.6) +
+           attribute("fill", colour) + attribute("font-family", "monospace") + attribute("xml:space", "preserve") +
+           attribute("textLength", cell * static_cast<double>(words.size())) +
+           (bold ? attribute("font-weight", "bold") : "") + ">" + escaped(words) + "</text>\n";
+}
+
 std::string Svg::str() const {
   return "<svg xmlns=\"http://www.w3.org/2000/svg\"" + attribute("width", width_) + attribute("height", height_) +
          " font-family=\"sans-serif\">\n" + body_ + "</svg>\n";

@@ -24,6 +24,8 @@ class Svg {
   enum class Anchor { start, middle, end };
   void text(double x, double y, std::string_view words, double size = 12, Anchor anchor = Anchor::start,
             std::string_view colour = "#222", bool bold = false, double turned = 0);
+  // A line of a terminal: every character as wide as every other, blanks kept; `cell` is that width.
+  void cells(double x, double y, std::string_view words, double cell, std::string_view colour, bool bold = false);
   // The whole document.
   [[nodiscard]] std::string str() const;
 

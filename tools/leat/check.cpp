@@ -7,12 +7,14 @@
 #include "engine/daemon/daemon.h"
 #include "engine/daemon/deployment.h"
 #include "engine/daemon/log.h"
+#include "engine/daemon/model_words.h"
 #include "engine/daemon/worker_binary.h"
 #include "engine/worker/affinity.h"
 #include "planner/plan_io.h"
 #include "tools/cli/json_output.h"
 #include "tools/json/json.h"
 #include "tools/leat/commands.h"
+#include "tools/leat/words_text.h"
 
 namespace leat::tools {
 namespace {
@@ -85,7 +87,8 @@ std::string door_of(const daemon::Config& config) {
   return text;
 }
 
-Json describe(const daemon::Config& config, const daemon::Deployment& deployment) {
+Json describe(const daemon::Config& config, const daemon::Deployment& deployment,
+              const std::vector<std::vector<exec::Recognised>>& recognised) {
   Json json = {{"file", config.file}, {"sound", true}, {"socket", config.socket}, {"preset", config.preset}};
   json["door"] = door_of(config);
   json["scheduler"] = {{"cores", worker::cores_text(deployment.scheduler_cores)},
@@ -115,6 +118,7 @@ Json describe(const daemon::Config& config, const daemon::Deployment& deployment
            {"latency", deployment.planned                             ? "from the plan"
                        : measured(application.modules[m], deployment) ? "profiled"
                                                                       : "measured when leatd starts"}});
+      entry["modules"].back().update(daemon::words_of(recognised[a][m], application.modules[m]));
     }
     json["applications"].push_back(entry);
   }
@@ -150,6 +154,7 @@ void print(const Json& json) {
       std::printf("    module %-14s %s %s, batches up to %u, latency %s\n", module["name"].get<std::string>().c_str(),
                   module["executor"].get<std::string>().c_str(), module["model"].get<std::string>().c_str(),
                   module["batch"].get<unsigned>(), module["latency"].get<std::string>().c_str());
+      std::fputs(words_text(module).c_str(), stdout);
     }
   }
   for (const Json& edge : json["edges"]) {
@@ -161,14 +166,16 @@ void print(const Json& json) {
   for (const Json& warning : json["warnings"]) std::printf("  warning: %s\n", warning.get<std::string>().c_str());
 }
 
-// As leatd would start, up to where it would serve.
-Status try_to_start(const daemon::Config& config, const cli::Arguments& args) {
+// As leatd would start, up to where it would serve. What the models say of themselves.
+Result<std::vector<std::vector<exec::Recognised>>> try_to_start(const daemon::Config& config,
+                                                                const cli::Arguments& args) {
   daemon::DaemonOptions options;
   options.worker_binary = args.given("worker") ? args.text("worker") : daemon::find_worker();
   options.check_ns = args.integer("seconds") * 1'000'000'000;
   auto daemon = daemon::Daemon::create(config, options);
   if (!daemon.ok()) return Error{daemon.error()};
-  return (*daemon)->run();
+  if (auto status = (*daemon)->run(); !status.ok()) return Error{status.error()};
+  return (*daemon)->recognised();
 }
 
 Result<Json> judge(const std::string& file, const cli::Arguments& args) {
@@ -178,7 +185,8 @@ Result<Json> judge(const std::string& file, const cli::Arguments& args) {
     config->socket = args.text("socket");
     config->socket_place.clear();
   }
-  if (auto status = try_to_start(*config, args); !status) return Error{status.error()};
+  const auto recognised = try_to_start(*config, args);
+  if (!recognised.ok()) return Error{recognised.error()};
   auto cores = worker::usable_cores();
   if (!cores.ok()) return Error{cores.error()};
   auto deployment = daemon::deploy(*config, *cores);
@@ -188,7 +196,7 @@ Result<Json> judge(const std::string& file, const cli::Arguments& args) {
     const std::vector<worker::Ready> none(deployment->partitions.size());
     if (auto status = daemon::complete_plan(*config, *deployment, none); !status) return Error{status.error()};
   }
-  return describe(*config, *deployment);
+  return describe(*config, *deployment, *recognised);
 }
 
 int run(const cli::Arguments& args) {

@@ -6,6 +6,7 @@
 #include "tools/leat/commands.h"
 #include "tools/leat/top/sample.h"
 #include "tools/leat/top/users.h"
+#include "tools/leat/words_text.h"
 
 namespace leat::tools {
 namespace {
@@ -68,6 +69,7 @@ void print(const Json& status) {
       std::printf("  module %-14s %s %s, batches up to %s\n", text_of(module, "name").c_str(),
                   text_of(module, "executor").c_str(), text_of(module, "model").c_str(),
                   text_of(module, "batch").c_str());
+      std::fputs(words_text(module).c_str(), stdout);
       const Json latency = module.value("latency_ms", Json::object());
       for (const auto& [partition_class, list] : latency.items()) {
         std::printf("    on %-14s ms by batch: %s\n", partition_class.c_str(), list.dump().c_str());

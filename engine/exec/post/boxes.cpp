@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/exec/class_names.h"
 #include "engine/exec/preprocess.h"
 #include "engine/exec/spec_line.h"
 
@@ -126,6 +127,7 @@ Status BoxesPost::resolve(const PostSetting& setting) {
     case BoxesLayout::yolo8:
       if (t.rank != 2 || t.shape[0] < 5 + classes || t.shape[1] < t.shape[0])
         return no("layout=yolo8 needs an output [4 + C, m] with more columns than rows, and the first is " + t.text());
+      classes_ = static_cast<std::size_t>(t.shape[0] - 4 - classes);
       return Done{};
     case BoxesLayout::yolo5:
     case BoxesLayout::yolox: {
@@ -137,11 +139,13 @@ Status BoxesPost::resolve(const PostSetting& setting) {
       if (spec_.layout == BoxesLayout::yolox && t.shape[0] != cells)
         return no("layout=yolox: " + std::to_string(cells) + " cells in strides 8, 16, 32, and the output is " +
                   t.text());
+      classes_ = static_cast<std::size_t>(t.shape[1] - 5);
       return Done{};
     }
     case BoxesLayout::columns: {
-      if (t.rank != 2 || t.shape[1] < static_cast<std::int64_t>(spec_.columns.size()))
-        return no("columns= names " + std::to_string(spec_.columns.size()) + " columns, and the output is " + t.text());
+      const auto columns = static_cast<std::int64_t>(spec_.columns.size() + 3 * spec_.points);
+      if (t.rank != 2 || t.shape[1] < columns)
+        return no("columns= and points= need " + std::to_string(columns) + " columns, and the output is " + t.text());
       const auto has = [&](const char* c) {
         return std::find(spec_.columns.begin(), spec_.columns.end(), c) != spec_.columns.end();
       };
@@ -173,6 +177,11 @@ Status BoxesPost::resolve(const PostSetting& setting) {
       return Done{};
     case BoxesLayout::query: {
       boxes_ = scores_ = UINT32_MAX;
+      if (setting.outputs.size() == 1 && t.rank == 2 && t.last() > 4) {
+        boxes_ = scores_ = 0;
+        classes_ = static_cast<std::size_t>(t.last() - 4);
+        return Done{};
+      }
       // Three classes and "nothing" make scores as wide as boxes: the name decides before the width.
       const auto of_boxes = [&](const ItemTensor& o, bool by_name) {
         const bool named = o.name.find("box") != std::string_view::npos || o.name == "dets";
@@ -185,7 +194,10 @@ Status BoxesPost::resolve(const PostSetting& setting) {
         if (setting.outputs[i].rank == 2 && i != boxes_) scores_ = i;
       if (boxes_ == UINT32_MAX || scores_ == UINT32_MAX ||
           setting.outputs[boxes_].shape[0] != setting.outputs[scores_].shape[0])
-        return no("layout=query needs boxes [k, 4] and scores [k, C]; the model has " + all_of_them(setting));
+        return no("layout=query needs boxes [k, 4] and scores [k, C], or [k, 4 + C]; the model has " +
+                  all_of_them(setting));
+      classes_ = static_cast<std::size_t>(setting.outputs[scores_].last());
+      classes_ -= std::min<std::size_t>(classes_, spec_.act == Activation::softmax ? 1 : spec_.first);
       return Done{};
     }
     case BoxesLayout::levels:
@@ -199,6 +211,8 @@ Result<std::unique_ptr<BoxesPost>> BoxesPost::open(const BoxesSpec& spec, const 
   out->spec_ = spec;
   out->width_ = static_cast<float>(setting.input_width), out->height_ = static_cast<float>(setting.input_height);
   if (auto status = out->resolve(setting); !status) return Error{status.error()};
+  if (out->classes_ != 0 && !setting.labels.empty())
+    if (auto status = fits(setting.labels[0], out->classes_); !status) return Error{status.error()};
   std::size_t most = 0;
   for (const ItemTensor& t : setting.outputs) most = std::max(most, t.count());
   out->found_.resize(std::max(most, kMaxRowsFound));
@@ -297,6 +311,7 @@ void BoxesPost::gather_columns(const ItemTensor& t) noexcept {
         f.class_id = static_cast<std::int32_t>(std::isfinite(v) ? v : 0) - static_cast<std::int32_t>(spec_.first);
     }
     if (!(f.score > 0)) continue;
+    f.source = static_cast<std::uint32_t>(row);
     if (!centred) f.cx = (x0 + x1) / 2, f.cy = (y0 + y1) / 2, f.w = x1 - x0, f.h = y1 - y0;
     f.cx *= sx, f.w *= sx, f.cy *= sy, f.h *= sy;
     add(f);
@@ -328,15 +343,17 @@ void BoxesPost::gather_split(std::span<const ItemTensor> outputs) noexcept {
 
 void BoxesPost::gather_query(std::span<const ItemTensor> outputs) noexcept {
   const ItemTensor &boxes = outputs[boxes_], &scores = outputs[scores_];
-  const auto classes = static_cast<std::size_t>(scores.last());
+  const std::size_t together = boxes_ == scores_ ? 4 : 0,
+                    width = together == 0 ? 4 : static_cast<std::size_t>(boxes.last());
+  const auto all = static_cast<std::size_t>(scores.last()), classes = all - together;
   const float sx = spec_.unit_one ? width_ : 1, sy = spec_.unit_one ? height_ : 1;
-  for (std::size_t i = 0; i < boxes.count() / 4 && i < scores.count() / classes; ++i) {
-    const std::size_t at = i * classes, used = spec_.act == Activation::softmax ? classes - 1 : classes;
+  for (std::size_t i = 0; i < boxes.count() / width && i < scores.count() / all; ++i) {
+    const std::size_t at = i * all + together, used = spec_.act == Activation::softmax ? classes - 1 : classes;
     float sum = 0, most = scores.at(at);
-    std::size_t best = 0;
+    std::size_t best = spec_.first;
     for (std::size_t c = 0; c < classes; ++c) {
       most = std::max(most, scores.at(at + c));
-      if (c < used && scores.at(at + c) > scores.at(at + best)) best = c;
+      if (c >= spec_.first && c < used && scores.at(at + c) > scores.at(at + best)) best = c;
     }
     float score = scores.at(at + best);
     if (spec_.act == Activation::softmax) {
@@ -346,7 +363,7 @@ void BoxesPost::gather_query(std::span<const ItemTensor> outputs) noexcept {
       score = sigmoid(score);
     }
     float v[4];
-    for (std::size_t k = 0; k < 4; ++k) v[k] = boxes.at(4 * i + k);
+    for (std::size_t k = 0; k < 4; ++k) v[k] = boxes.at(width * i + k);
     Found f{v[0] * sx, v[1] * sy, v[2] * sx, v[3] * sy};
     if (spec_.order == BoxOrder::xyxy)
       f = {(v[0] + v[2]) / 2 * sx, (v[1] + v[3]) / 2 * sy, (v[2] - v[0]) * sx, (v[3] - v[1]) * sy};
@@ -389,6 +406,12 @@ leat_keypoint BoxesPost::point(std::span<const ItemTensor> outputs, const Found&
     const auto m = static_cast<std::size_t>(t.shape[1]);
     const std::size_t row = static_cast<std::size_t>(t.shape[0]) - 3 * spec_.points + 3 * p;
     return {t.at(row * m + f.source), t.at((row + 1) * m + f.source), t.at((row + 2) * m + f.source)};
+  }
+  if (spec_.layout == BoxesLayout::columns) {
+    const ItemTensor& t = outputs[0];
+    const float sx = spec_.unit_one ? width_ : 1, sy = spec_.unit_one ? height_ : 1;
+    const std::size_t at = f.source * static_cast<std::size_t>(t.last()) + spec_.columns.size() + 3 * p;
+    return {t.at(at) * sx, t.at(at + 1) * sy, t.at(at + 2)};
   }
   if (spec_.layout != BoxesLayout::levels) return {};
   const Level& level = levels_[f.output];

@@ -7,16 +7,18 @@
 //   yolox    as yolo5, not decoded: centre = (p + cell) * stride, size = exp(p) * stride over strides 8, 16, 32
 //   (Megvii) columns=A,B,...   one output [k, n] with these columns: x0 y0 x1 y1, or cx cy w h; s score, c class, b the
 //   item
-//                     within the batch, - ignored, a angle. Rows whose score is 0 fill up
+//                     within the batch, - ignored, a angle. Rows whose score is 0 fill up. extra=points: K * 3 columns
+//                     behind them
 //   split    outputs by name or type: boxes [k, 4], scores [k], labels [k] (classes), count (optional)
-//   query    two outputs [k, 4] and [k, C]: boxes cx, cy, w, h and class scores or logits (DETR, RF-DETR)
+//   query    two outputs [k, 4] and [k, C]: boxes cx, cy, w, h and class scores or logits (DETR, RF-DETR); or one
+//            [k, 4 + C] (RT-DETR as Ultralytics exports it)
 //   levels   scores [k, 1], boxes [k, 4], points [k, 2 * P] for each of strides 8, 16, 32 (64): distances to the sides
 //            from the cell's corner in strides, two anchors a cell (SCRFD); or cls_8, obj_8, bbox_8, kps_8 .. (YuNet):
 //            score = sqrt(cls * obj), centre = (cell + d) * stride, size = exp * stride
 // unit=px|one   coordinates are pixels (default), or parts of the picture (default of query)
 // order=xyxy|yxyx|cxcywh   of split's and query's boxes
 // act=none|sigmoid|softmax what makes scores of the values; softmax drops the last class (DETR's "nothing")
-// first=0|1     number of the first class (split and columns)
+// first=0|1     number of the first class; the columns of query before it are no class
 // score=, overlap=   kept at least and at most; overlap=1 keeps all (default where the graph has suppressed already)
 //
 // Oriented boxes are suppressed by the probabilistic intersection over union of Llerena, Zeni, Kristen and Jung,
@@ -78,6 +80,7 @@ class BoxesPost final : public Post {
   BoxesSpec spec_;
   float width_ = 0, height_ = 0;
   bool yunet_ = false;
+  std::size_t classes_ = 0;  // that scores are of; 0: the outputs number them themselves
   std::uint32_t boxes_ = 0, scores_ = 0, labels_ = UINT32_MAX, count_ = UINT32_MAX;  // outputs
   std::vector<Level> levels_;
   std::vector<PartSpec> parts_;

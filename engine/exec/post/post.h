@@ -13,10 +13,10 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/exec/executor.h"
 #include "engine/exec/frame_view.h"
 #include "engine/exec/geometry.h"
 #include "engine/exec/part.h"
+#include "leat/executor.h"
 #include "leat/result.hpp"
 #include "leat/result_types.h"
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "engine/exec/class_names.h"
 #include "engine/exec/spec_line.h"
 
 namespace leat::exec {
@@ -37,7 +38,13 @@ Result<std::unique_ptr<TextPost>> TextPost::open(const TextSpec& spec, const Pos
     return Error{"postprocess: keys=" + spec.keys + ": there is no " + path +
                  " to read; name a file with one character a line, by its path or relative to the model's folder"};
   if (!spec.slots) out->classes_.emplace_back();
-  for (std::string line; std::getline(file, line);) {
+  const bool listed = path.ends_with(".yml") || path.ends_with(".yaml");
+  if (listed) {
+    auto keys = names_in_file(path);
+    if (!keys.ok()) return Error{"postprocess: keys=" + spec.keys + ": " + keys.error()};
+    out->classes_.insert(out->classes_.end(), keys->begin(), keys->end());
+  }
+  for (std::string line; !listed && std::getline(file, line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     out->classes_.push_back(line);
   }

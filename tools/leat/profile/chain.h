@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "engine/exec/device_plugin.h"
-#include "engine/exec/executor.h"
 #include "engine/exec/module.h"
 #include "engine/worker/picture.h"
+#include "leat/executor.h"
 #include "leat/result.hpp"
 #include "tools/cli/progress.h"
 

@@ -10,6 +10,7 @@
 
 #include "tools/cli/json_output.h"
 #include "tools/leat/commands.h"
+#include "tools/leat/top/picture.h"
 #include "tools/leat/top/terminal.h"
 
 namespace leat::tools {
@@ -20,6 +21,7 @@ using cli::Type;
 constexpr cli::Option kOptions[] = {
     {.name = "once", .help = "print the figures once and leave; rates and percentiles are of --delay seconds"},
     cli::json_option("with --once: print the same figures as JSON in place of text"),
+    {.name = "svg", .help = "with --once: print the same page as a picture in place of text"},
     {.name = "delay",
      .letter = 'd',
      .type = Type::real,
@@ -60,7 +62,7 @@ std::map<std::string, std::string> devices_of(Watch& watch) {
   return status.ok() ? devices_in(*status) : std::map<std::string, std::string>();
 }
 
-int once(Watch& watch, double delay, const cli::JsonOutput& json) {
+int once(Watch& watch, double delay, const cli::JsonOutput& json, bool picture) {
   Window window{.before = watch.sample(), .now = {}, .devices = devices_of(watch)};
   std::this_thread::sleep_for(std::chrono::duration<double>(delay));
   window.now = watch.sample();
@@ -73,6 +75,10 @@ int once(Watch& watch, double delay, const cli::JsonOutput& json) {
   auto lines = top_page(window, {}, rows, columns);
   lines.pop_back();  // the keys
   while (!lines.empty() && lines.back().text.find_first_not_of(' ') == std::string::npos) lines.pop_back();
+  if (picture) {
+    std::fputs(top_picture(lines).c_str(), stdout);
+    return json.write(top_json(window));
+  }
   for (const Line& line : lines) {
     const std::size_t end = line.text.find_last_not_of(' ');
     std::printf("%.*s\n", end == std::string::npos ? 0 : static_cast<int>(end + 1), line.text.c_str());
@@ -129,10 +135,11 @@ int run(const cli::Arguments& args) {
   }
   const cli::JsonOutput json(args);
   if (json.wanted() && !args.flag("once")) return cli::fail(kCommand.name, "--json goes with --once");
+  if (args.flag("svg") && !args.flag("once")) return cli::fail(kCommand.name, "--svg goes with --once");
   const std::string socket = args.text("socket");
   auto watch = Watch::connect(socket);
   if (!watch.ok()) return cli::fail(kCommand.name, watch.error());
-  if (args.flag("once")) return once(*watch, args.real("delay"), json);
+  if (args.flag("once")) return once(*watch, args.real("delay"), json, args.flag("svg"));
   return screen(std::move(*watch), socket, args.real("delay"),
                 !args.flag("no-colour") && std::getenv("NO_COLOR") == nullptr);
 }

@@ -9,6 +9,7 @@
 #include "shm/src/client_port.h"
 #include "tools/json/json.h"
 #include "tools/leat/top/page.h"
+#include "tools/leat/top/picture.h"
 #include "tools/leat/top/users.h"
 
 namespace leat::tools {
@@ -207,6 +208,15 @@ TEST(Page, AClientsNameCannotSpeakToTheTerminal) {
   for (const Line& line : top_page(window, {}, 20, 120)) {
     for (const char c : line.text) EXPECT_TRUE(c >= ' ' && c <= '~');
   }
+}
+
+TEST(Page, AsAPictureHasEveryLineAndNothingUnescaped) {
+  const std::string svg =
+      top_picture({{"leatd <b>  2", Style::title}, {"   ", Style::plain}, {"stream  a&b", Style::bad}});
+  EXPECT_THAT(svg, HasSubstr("leatd &lt;b&gt;  2</text>"));
+  EXPECT_THAT(svg, HasSubstr("stream  a&amp;b</text>"));
+  EXPECT_THAT(svg, HasSubstr("xml:space=\"preserve\""));
+  EXPECT_EQ(svg.find("<b>"), std::string::npos);
 }
 
 TEST(Figures, AreOfTheWindowAndUnknownIsNotZero) {

@@ -47,7 +47,7 @@ typedef struct leat_session_options {
   uint32_t batch_max;
   uint32_t threads;  /* compute threads; the caller has pinned the process already */
   const char* extra; /* executor-specific key=value lines, may be NULL */
-  /* Where to run (device.h); NULL: this host. An executor that can uses the device's memory and stream then, which
+  /* Where to run; NULL: this host. An executor that can uses the device's memory and stream then, which
    * describe() says by LEAT_MEMORY_DEVICE; one that cannot stays on the host. */
   const struct leat_device_api* device_api;
   struct leat_device* device;

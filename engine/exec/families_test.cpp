@@ -1,0 +1,202 @@
+// Every family of models that people bring, as a real ONNX file of its exact layout: what its file lets be concluded,
+// or the question that is asked; what is decoded, against numbers that were put into the model; and that no family
+// passes for another. Prints a table.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <set>
+
+#include "engine/exec/module.h"
+#include "engine/exec/recognise/recognise.h"
+#include "engine/exec/test_families.h"
+#include "engine/exec/test_slot.h"
+
+namespace leat::exec {
+namespace {
+
+class Families : public testing::Test {
+ protected:
+  Families() {
+    char name[] = "/tmp/leat_families_XXXXXX";
+    folder_ = ::mkdtemp(name);
+  }
+  ~Families() override { std::filesystem::remove_all(folder_); }
+
+  std::string path_of(const FamilyModel& f, std::size_t i) { return save(f, folder_ + "/" + std::to_string(i)); }
+  static std::string with_keys(std::string words, const std::string& model) {
+    if (const std::size_t at = words.find("FILE"); at != std::string::npos)
+      words.replace(at, 4, std::filesystem::path(model).replace_filename("keys.txt").string());
+    return words;
+  }
+  std::string folder_;
+};
+
+Result<std::unique_ptr<Module>> open(const std::string& path, const std::string& pre, const std::string& post) {
+  return Module::open({.name = "m",
+                       .model_path = path,
+                       .preprocess = pre,
+                       .postprocess = post,
+                       .labels = {},
+                       .cuts = {},
+                       .emulated_ns = {},
+                       .extra = {}});
+}
+
+// Every number of the answer to one picture of the model's own size, in the order of FamilyModel::answer.
+// typed: with the kind and type of each part before it.
+std::vector<double> read(Module& module, std::uint32_t width, std::uint32_t height, bool typed = false) {
+  std::vector<std::uint8_t> pixels(std::size_t{3} * width * height);
+  for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(i * 7 % 251);
+  FrameView f;
+  f.planes[0] = pixels.data(), f.strides[0] = 3 * width, f.format = LEAT_FORMAT_rgb24, f.width = width,
+  f.height = height, f.bytes = pixels.size();
+  Slot slot(module);
+  Item item{.frame = f, .result = slot.result()};
+  item.parts = parts_of(slot.result(), 0);
+  ItemReport report;
+  EXPECT_TRUE(module.run({&item, 1}, {&report, 1})) << module.error();
+  std::vector<double> out;
+  const leat_result& r = *slot.result();
+  for (std::uint32_t i = 0; i < r.detection_count; ++i) {
+    const leat_detection& d = r.detections[i];
+    for (const float v : {d.x0, d.y0, d.x1, d.y1, d.score}) out.push_back(static_cast<double>(v));
+    out.push_back(d.class_id);
+  }
+  for (std::uint32_t i = 0; i < r.class_count; ++i)
+    out.insert(out.end(), {static_cast<double>(r.classes[i].class_id), static_cast<double>(r.classes[i].score)});
+  for (std::uint32_t i = 0; i < r.part_count; ++i) {
+    const leat_part_view part = slot.part(i);
+    if (typed) out.insert(out.end(), {static_cast<double>(part.kind), static_cast<double>(part.dtype)});
+    if (part.kind == LEAT_PART_text) {
+      for (std::uint32_t t = 0; t < part.count; ++t) {
+        leat_text line;
+        const char* const bytes = leat_text_at(&part, t, &line);
+        for (std::uint32_t c = 0; c < line.length; ++c) out.push_back(bytes[c]);
+        out.push_back(static_cast<double>(line.score));
+      }
+    } else if (part.kind == LEAT_PART_oriented) {
+      for (const leat_oriented_box& b : slot.values<leat_oriented_box>(i)) {
+        for (const float v : {b.cx, b.cy, b.width, b.height, b.angle, b.score}) out.push_back(static_cast<double>(v));
+        out.push_back(b.class_id);
+      }
+    } else if (part.dtype == LEAT_U8 && part.kind == LEAT_PART_map) {
+      for (const std::uint8_t v : slot.values<std::uint8_t>(i)) out.push_back(v);
+    } else {
+      for (std::uint64_t n = 0; n < part.bytes / sizeof(float); ++n) {
+        float v = 0;
+        std::memcpy(&v, static_cast<const std::byte*>(part.data) + n * sizeof v, sizeof v);
+        out.push_back(static_cast<double>(v));
+      }
+    }
+  }
+  return out;
+}
+
+bool close(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (!(std::abs(a[i] - b[i]) <= 1e-4 * std::max(1.0, std::abs(b[i])))) return false;
+  return true;
+}
+
+std::string shown(const std::vector<double>& v) {
+  std::string out;
+  char text[32];
+  for (std::size_t i = 0; i < std::min<std::size_t>(v.size(), 40); ++i) {
+    std::snprintf(text, sizeof text, "%.5g ", v[i]);
+    out += text;
+  }
+  return out + "(" + std::to_string(v.size()) + ")";
+}
+
+TEST_F(Families, EachIsRecognisedOrAskedForAndDecoded) {
+  const std::vector<FamilyModel> all = family_models();
+  std::size_t alone = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const FamilyModel& f = all[i];
+    SCOPED_TRACE(f.name);
+    const std::string path = path_of(f, i);
+    const auto known = recognise(path, {});
+    const char* how = f.refused.empty() ? f.asked ? "asked for" : "by itself" : "refused";
+    std::printf("%-28s %-10s %-58s %s\n", f.name.c_str(), how, f.postprocess.c_str(), f.preprocess.c_str());
+    if (!f.refused.empty()) {
+      ASSERT_FALSE(known.ok());
+      EXPECT_NE(known.error().find(f.refused), std::string::npos) << known.error();
+      EXPECT_NE(known.error().find("tensors"), std::string::npos) << known.error();
+      continue;
+    }
+    if (f.asked) {
+      ASSERT_FALSE(known.ok());
+      const bool size_alone = known.error().find("leaves the picture's size") != std::string::npos;
+      if (!size_alone) {
+        EXPECT_NE(known.error().find("\"" + f.postprocess + "\""), std::string::npos) << known.error();
+      }
+      if (known.error().find("likely preprocess") != std::string::npos) {
+        EXPECT_NE(known.error().find("\"" + f.preprocess + "\""), std::string::npos) << known.error();
+      }
+    } else {
+      ASSERT_TRUE(known.ok()) << known.error();
+      EXPECT_EQ(known->preprocess.words, f.preprocess);
+      EXPECT_EQ(known->postprocess.words, f.postprocess);
+      EXPECT_EQ(known->labels.words, f.labels);
+      EXPECT_FALSE(known->preprocess.from.empty() || known->postprocess.from.empty());
+      ++alone;
+    }
+    auto module = f.asked ? open(path, f.preprocess, with_keys(f.postprocess, path)) : open(path, "", "");
+    ASSERT_TRUE(module.ok()) << module.error();
+    const std::vector<double> answer = read(**module, f.width, f.height);
+    EXPECT_TRUE(close(answer, f.answer)) << shown(answer) << "\ninstead of\n" << shown(f.answer);
+  }
+  std::printf("%zu families, %zu without a word of configuration\n", all.size(), alone);
+  EXPECT_GE(alone, 10U);
+}
+
+// The reading that words stand for, without the limits beside it: what may give the same answer by right.
+std::string reading_of(const std::string& words) {
+  static constexpr const char* kLimits[] = {"score=", "overlap=", "threshold=", "grow="};
+  std::string out;
+  for (std::size_t at = 0; at < words.size();) {
+    const std::size_t end = std::min(words.find(' ', at), words.size());
+    const std::string word = words.substr(at, end - at);
+    const bool limit =
+        std::any_of(std::begin(kLimits), std::end(kLimits), [&](const char* l) { return word.starts_with(l); });
+    if (!limit) out += word + " ";
+    at = end + 1;
+  }
+  return out;
+}
+
+TEST_F(Families, NonePassesForAnother) {
+  const std::vector<FamilyModel> all = family_models();
+  std::set<std::string> readings;
+  for (const FamilyModel& f : all)
+    if (!f.postprocess.empty()) readings.insert(reading_of(f.postprocess));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const FamilyModel& f = all[i];
+    if (!f.refused.empty()) continue;
+    const std::string path = path_of(f, i), own = reading_of(f.postprocess);
+    auto right = open(path, f.preprocess, with_keys(f.postprocess, path));
+    ASSERT_TRUE(right.ok()) << right.error();
+    const std::vector<double> answer = read(**right, f.width, f.height, true);
+    int refused = 0, differ = 0;
+    for (const std::string& other : readings) {
+      if (other == own) continue;
+      auto module = open(path, f.preprocess, with_keys(other, path));
+      if (!module.ok()) {
+        ++refused;
+        continue;
+      }
+      EXPECT_FALSE(close(read(**module, f.width, f.height, true), answer))
+          << f.name << " reads the same as " << other << ": " << shown(answer);
+      ++differ;
+    }
+    std::printf("%-28s refused by %2d readings, visibly different by %2d\n", f.name.c_str(), refused, differ);
+  }
+}
+
+}  // namespace
+}  // namespace leat::exec

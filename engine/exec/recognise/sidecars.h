@@ -1,0 +1,26 @@
+// Files that exporters and trainers put beside a model: Hugging Face's preprocessor_config.json and config.json (also
+// one folder up), timm's config.json, mmdeploy's pipeline.json, data.yaml and labels.txt. What they say becomes the
+// words of docs/configuration.md. Control plane; any thread; files are read, nothing is written. A file that is not
+// what its name says is passed over.
+#pragma once
+
+#include <string>
+
+#include "engine/exec/class_names.h"
+#include "engine/exec/recognise/facts.h"
+
+namespace leat::exec {
+
+struct Sidecars {
+  std::string preprocess, preprocess_from;  // words and the file's name; empty: no file says
+  std::string postprocess, postprocess_from;
+  std::string size;                     // "size=1066x800" that a file makes likely where the model leaves it open
+  std::string architecture, task_from;  // "SegformerForSemanticSegmentation", and the file that says it
+  ClassNames names;
+  std::string names_from;
+  bool names_certain = false;  // the file is about this model; else its names count only if they are as many as classes
+};
+
+Sidecars read_sidecars(const ModelFacts& facts);
+
+}  // namespace leat::exec

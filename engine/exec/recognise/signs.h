@@ -1,0 +1,28 @@
+// What the names of a model's inputs and outputs, and then their shapes, say about its family. Pure.
+#pragma once
+
+#include <string>
+
+#include "engine/exec/recognise/facts.h"
+
+namespace leat::exec {
+
+struct Sign {
+  std::string seen;           // "outputs cls_8 .. kps_32 (YuNet)"; empty: nothing is known
+  std::string post;           // postprocess; empty: `ask`
+  std::string ask;            // what to choose among, where the sign has several meanings
+  std::string pre;            // preprocess, where the family has only one; else `likely`
+  std::string likely;         // what such models mostly want
+  std::int64_t classes = -1;  // that its scores are of; -1: not known from shapes
+};
+
+// architecture: what a file beside the model calls it ("SegformerForSemanticSegmentation"), or empty: it settles what
+// names and shapes leave open.
+Sign sign_of(const ModelFacts& facts, const std::string& architecture);
+
+// The number of cells of a detector with strides 8, 16 and 32; 0: the input's size is open.
+std::int64_t cells_of(const ModelFacts& facts);
+
+inline constexpr const char* kLetterboxWords = "letterbox rgb norm=unit pad=114/255";
+
+}  // namespace leat::exec
