@@ -76,7 +76,7 @@ class Daemon::Impl final : public Supervisor::Listener {
 
   Status create();
   Status run();
-  const std::vector<std::vector<exec::Recognised>>& recognised() const { return recognised_; }
+  std::vector<std::vector<exec::Recognised>> recognised;  // [application][module], from serving on
 
   void worker_ready(std::uint32_t partition, WorkerPort* port, const worker::Ready& ready) override;
   void worker_lost(std::uint32_t partition, const std::string& how) override;
@@ -129,7 +129,6 @@ class Daemon::Impl final : public Supervisor::Listener {
   std::thread thread_;
   std::vector<worker::Ready> ready_;  // [partition], until serving
   std::vector<WorkerPort*> ready_ports_;
-  std::vector<std::vector<exec::Recognised>> recognised_;  // [application][module], from serving on
   std::vector<shm::LogLimit> partition_log_;
   Phase phase_ = Phase::starting;
   bool sandbox_said_ = false;
@@ -467,7 +466,7 @@ Status Daemon::Impl::settle_results() {
     const planner::Application& application = config_.applications[a].application;
     std::vector<std::vector<exec::PartSpec>> needs(application.modules.size());
     std::vector<leat_tensor_shape> tensors;
-    std::vector<exec::Recognised>& known = recognised_.emplace_back(application.modules.size());
+    std::vector<exec::Recognised>& known = recognised.emplace_back(application.modules.size());
     for (std::uint32_t p = 0; p < deployment_.setups.size(); ++p) {
       const auto& sessions = deployment_.setups[p].modules;
       for (std::size_t s = 0; s < sessions.size() && s < ready_[p].parts.size(); ++s) {
@@ -579,7 +578,7 @@ void Daemon::Impl::end_scheduler() {
 
 std::string Daemon::Impl::status_json() const {
   static constexpr const char* kPhases[] = {"starting", "serving", "draining", "stopping", "done"};
-  return status_report({config_, deployment_, *supervisor_, *board_, recognised_,
+  return status_report({config_, deployment_, *supervisor_, *board_, recognised,
                         kPhases[static_cast<std::size_t>(phase_)], loop_note_, std::string(loop_->name()),
                         sessions_->clients(), (clock_ns() - started_ns_) / 1'000'000});
 }
@@ -596,6 +595,6 @@ Result<std::unique_ptr<Daemon>> Daemon::create(Config config, DaemonOptions opti
 }
 
 Status Daemon::run() { return impl_->run(); }
-const std::vector<std::vector<exec::Recognised>>& Daemon::recognised() const { return impl_->recognised(); }
+const std::vector<std::vector<exec::Recognised>>& Daemon::recognised() const { return impl_->recognised; }
 
 }  // namespace leat::daemon
