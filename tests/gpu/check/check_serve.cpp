@@ -14,9 +14,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "cuda/check/check.h"
 #include "leat/client.hpp"
 #include "shm/src/protocol.h"
+#include "tests/gpu/check/check.h"
 #include "tools/scene/scene.h"
 
 extern char** environ;

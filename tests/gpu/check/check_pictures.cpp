@@ -3,10 +3,10 @@
 #include <cmath>
 #include <random>
 
-#include "cuda/check/check.h"
 #include "engine/exec/preprocess.h"
 #include "leat/frame_format.h"
 #include "shm/src/layout.h"
+#include "tests/gpu/check/check.h"
 
 namespace leat::check {
 namespace {

@@ -8,8 +8,8 @@
 
 #include <cstring>
 
-#include "cuda/check/check.h"
 #include "shm/src/protocol.h"
+#include "tests/gpu/check/check.h"
 
 namespace leat::check {
 namespace {

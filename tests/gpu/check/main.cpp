@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <exception>
 
-#include "cuda/check/check.h"
+#include "tests/gpu/check/check.h"
 
 namespace leat::check {
 

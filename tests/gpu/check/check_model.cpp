@@ -5,9 +5,9 @@
 #include <random>
 #include <sstream>
 
-#include "cuda/check/check.h"
 #include "engine/exec/registry.h"
 #include "leat/executor.h"
+#include "tests/gpu/check/check.h"
 
 namespace leat::check {
 namespace {
