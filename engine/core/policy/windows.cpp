@@ -185,7 +185,8 @@ Windows::Choice Windows::look(ServerId s, TimeNs start) noexcept {
       // Nobody is safe here. On the fastest kind of partition the head is tried alone, if it is in time as things
       // usually go; and what is worth running although it is late, in any case.
       const Task& head = task(queue.front());
-      const bool late_is_worth = head.give_up_ns > head.deadline_ns && head.deadline_ns < start + to_end(w, 1, 0);
+      const bool late_is_worth =
+          head.give_up_ns > head.deadline_ns && head.deadline_ns < start + to_end(w, std::min(head.items, most(s)), 0);
       const bool usual = way_of_[s - first_server_] == fastest_[l.module] && head.items <= most(s) &&
                          head.deadline_ns >= start + to_end(w, std::min(head.items, most(s)), 0);
       if (!late_is_worth && !usual) return {};

@@ -38,5 +38,20 @@ TEST(Windows, ARequestGivenUpAtOneBranchIsNotStartedAtTheOther) {
   EXPECT_TRUE(b.core.idle());
 }
 
+// A head whose items are too late together, though one of them alone would not be, is late: where late is worth running
+// it runs at once, and nobody has to come by to wake it.
+TEST(Windows, WhetherAHeadIsLateIsAskedOfAllItsItems) {
+  Topology t = chain(2, 1, 8, 5 * kMs, 5 * kMs, 50 * kMs);
+  t.partitions.resize(1);
+  t.routes[1].stages[0].pool = {0};
+  Policy leat;
+  ASSERT_TRUE(preset("leat", leat));
+  Bench b(t, leat);
+  b.submit(b.open({.supersede = Supersede::never_drop}), 1, 8);
+  b.run_to(1000 * kMs);
+  EXPECT_EQ(b.answers[1].outcome, Outcome::late);
+  EXPECT_LE(b.answers[1].at, 56 * kMs);  // eight items, then the one that they become
+}
+
 }  // namespace
 }  // namespace leat::core
