@@ -114,7 +114,7 @@ int obey(const Session& session, Ask ask) {
 }
 
 int open_session(const leat_session_options* options, leat_session** out, char*, size_t) {
-  *out = reinterpret_cast<leat_session*>(new Session{option(options->extra, "file")};
+  *out = reinterpret_cast<leat_session*>(new Session{option(options->extra, "file")});
   return 0;
 }
 
