@@ -26,8 +26,9 @@ struct Piece {
   std::uint32_t users = 0;  // descriptors and mappings
 };
 
+// Lives as long as the process: what an input leaves behind is given back after main().
 std::vector<Piece>& pieces() {
-  static std::vector<Piece> all;
+  static auto& all = *new std::vector<Piece>;
   return all;
 }
 Piece& piece_of(int fd) { return pieces().at(static_cast<std::size_t>(fd - kFirst)); }
