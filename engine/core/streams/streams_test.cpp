@@ -151,7 +151,8 @@ TEST(Figure3_4, TimingHoldsFourClientsAndFrequencyTheFifth) {
 }
 
 // Figure 3.10: client 1 sends every third frame and rides in pairs, its frame 6 came at 8; pairs take four frames. By
-// themselves the next would come at 11, 14, 17 and 17; packed they start at 11 and 15.
+// themselves the next would come at 11, 14, 17 and 17; packed they start at 11 and 15. The figure's table is lost: what
+// clients 2 and 3 send, and that client 1 comes again after 6 frames, is chosen here so that those four moments result.
 TEST(Figure3_10, PackedBatchesStartAt11And15) {
   const std::vector<TimeNs> batch_ns = {3 * kFrame, 4 * kFrame};
   const Packed p =
