@@ -43,9 +43,9 @@ const leat_device_api* plugin() {
   return kApi;
 }
 fake::Host& host() {
-  static fake::Host* const kHost = [] {
+  static const std::unique_ptr<fake::Host> kHost = [] {
     const std::string path = std::filesystem::temp_directory_path() / ("leat-fake-" + std::to_string(::getpid()));
-    auto* h = fake::Host::create(path, {"A100-40"}).release();
+    auto h = fake::Host::create(path, {"A100-40"});
     ::setenv("LEAT_FAKE_GPUS", path.c_str(), 1);
     h->state().longest_delay_us = kDelayUs;
     return h;

@@ -62,6 +62,8 @@ Host::Lock::~Lock() { (void)::flock(fd, LOCK_UN); }
 
 std::unique_ptr<Host> Host::create(const std::string& path, std::initializer_list<std::string_view> gpus) {
   std::unique_ptr<Host> out(new Host);
+  out->made_ = path;
+  out->maker_ = ::getpid();
   out->fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (out->fd_ < 0 || ::ftruncate(out->fd_, sizeof(State)) != 0) std::abort();
   out->state_ = map(out->fd_);
@@ -87,6 +89,7 @@ Host& Host::mine() {
 Host::~Host() {
   if (state_ != nullptr) (void)::munmap(state_, sizeof(State));
   if (fd_ >= 0) (void)::close(fd_);
+  if (maker_ == ::getpid()) (void)::unlink(made_.c_str());
 }
 
 bool Host::fits(unsigned gpu, unsigned profile, unsigned start) const noexcept {

@@ -90,6 +90,8 @@ class Host {
     int fd;
   };
   Host() = default;
+  std::string made_;  // create(): the file, which goes with the process that made it
+  pid_t maker_ = 0;
   int fd_ = -1;
   State* state_ = nullptr;
 };

@@ -24,9 +24,9 @@ constexpr const char* kModels[] = {"A30", "A100-40", "A100-80", "H100-80", "H200
 constexpr unsigned kA100 = 1;
 
 fake::Host& host() {
-  static fake::Host* const kHost = [] {
+  static const std::unique_ptr<fake::Host> kHost = [] {
     const std::string path = std::filesystem::temp_directory_path() / ("leat-partitions-" + std::to_string(::getpid()));
-    auto* h = fake::Host::create(path, {kModels[0], kModels[1], kModels[2], kModels[3], kModels[4]}).release();
+    auto h = fake::Host::create(path, {kModels[0], kModels[1], kModels[2], kModels[3], kModels[4]});
     ::setenv("LEAT_FAKE_GPUS", path.c_str(), 1);
     for (const char* library : {"libnvidia-ml.so.1", "libcuda.so.1"})  // found by their names from now on
       EXPECT_NE(::dlopen((std::string(LEAT_FAKE_DRIVERS "/") + library).c_str(), RTLD_NOW | RTLD_GLOBAL), nullptr);

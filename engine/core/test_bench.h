@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/core/scheduler.h"
@@ -12,6 +14,17 @@
 namespace leat::core::test {
 
 inline constexpr TimeNs kMs = 1'000'000;
+
+inline std::vector<std::string> presets() {
+  std::vector<std::string> list;
+  std::string_view names = preset_names();
+  for (std::size_t comma = 0; comma != std::string_view::npos; names.remove_prefix(comma + 2)) {
+    comma = names.find(", ");
+    list.emplace_back(names.substr(0, comma));
+    if (comma == std::string_view::npos) break;
+  }
+  return list;
+}
 
 // d(b) = base + per_item * b, for b = 1..batch.
 inline LatencyTable affine(TimeNs base, TimeNs per_item, std::uint32_t batch) {

@@ -17,17 +17,7 @@ namespace {
 using core::test::affine;
 using core::test::chain;
 using core::test::kMs;
-
-std::vector<std::string> presets() {
-  std::vector<std::string> list;
-  std::string_view names = core::preset_names();
-  for (std::size_t comma = 0; comma != std::string_view::npos; names.remove_prefix(comma + 2)) {
-    comma = names.find(", ");
-    list.emplace_back(names.substr(0, comma));
-    if (comma == std::string_view::npos) break;
-  }
-  return list;
-}
+using core::test::presets;
 
 // PARD's chain `lv`, each module on its own partitions, or all on all of them.
 core::Topology lv(std::size_t partitions, bool shared) {
