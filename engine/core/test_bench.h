@@ -155,7 +155,7 @@ class Bench {
                 .start = 0};
       for (const TaskRef& t : a.tasks) {
         r.tokens.push_back(t.token);
-        items[t.token] = t.items;
+        items[t.token] = t.units;
       }
       sent.push_back(r);
       begin(r);

@@ -77,5 +77,32 @@ TEST(TaskSizes, OverloadIsSeenWhereTasksAreLarge) {
   EXPECT_TRUE(few.drained && many.drained);
 }
 
+// Two partitions, of which one takes batches of a quarter: whatever the policy, what is large goes where it fits, and
+// everything is answered.
+TEST(TaskSizes, EveryPresetPutsLargeTasksWhereTheyFit) {
+  std::string_view names = core::preset_names();
+  while (!names.empty()) {
+    const std::string name(names.substr(0, names.find(", ")));
+    names.remove_prefix(std::min(names.size(), name.size() + 2));
+    for (const double rate : {20., 150.}) {
+      Scenario s = lines(rate, 300, mixed);
+      ASSERT_TRUE(core::preset(name, s.policy));
+      core::Topology& t = s.topology;
+      t.partitions.resize(3);
+      core::RouteSpec small = t.routes[1];
+      small.batch = 4, small.stages[0].pool = {2};
+      small.stages[0].latency.p50_ns.resize(4), small.stages[0].latency.p99_ns.resize(4);
+      t.routes.push_back(small);
+      t.modules[1].routes.push_back(2);
+      ASSERT_EQ(t.problem(), "");
+      std::uint32_t most = 0;
+      s.on_run = [&](const RunEvent& e) { most = std::max(most, e.route == 2 ? e.items : 0); };
+      const Outcomes out = run(s);
+      EXPECT_TRUE(out.drained) << name;
+      EXPECT_LE(most, 4U) << name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace leat::sim

@@ -259,8 +259,11 @@ Turn Periodic::serve(PartitionId id, Starter& starter) noexcept {
     }
     return Turn::idle;
   }
+  const ServerId server = known.server[move.source];
+  if (view_.tasks[known.task[move.source]].items > view_.route(view_.lanes.server(server).route).batch)
+    return Turn::not_shared;  // this partition cannot hold it
   can_.keep_idle(id, 0);
-  starter.start_chosen(known.server[move.source], known.task[move.source], move.requests);
+  starter.start_chosen(server, known.task[move.source], move.requests);
   return Turn::started;
 }
 

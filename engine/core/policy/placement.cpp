@@ -63,6 +63,19 @@ LaneId Queued::place(ModuleId module, const Task& t) noexcept {
   return best != kNone ? best : first;  // nobody is up: it waits there until somebody is, or expires
 }
 
+// The same place, or, where it cannot hold so many items, one that can: the next that is up, or else any.
+LaneId Queued::holding(LaneId chosen, const Task& t) const noexcept {
+  const LaneId first = view_.lanes.first(t.module), count = view_.lanes.count(t.module);
+  LaneId any = chosen;
+  for (LaneId i = 0; i < count; ++i) {
+    const LaneId l = first + (chosen - first + i) % count;
+    if (room(server(lane(l).first_server)) < t.items) continue;
+    if (i == 0 || up(l)) return l;
+    any = l;
+  }
+  return any;
+}
+
 Path choose_path(const View& view, RouteId id, PartitionId first, std::uint32_t items, TimeNs start) noexcept {
   const RouteSpec& route = view.route(id);
   const std::size_t size = std::min(items, route.batch) - 1;

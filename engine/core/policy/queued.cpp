@@ -96,7 +96,7 @@ LaneId Queued::enqueue(TaskId id) noexcept {
     if (m.arrivals.roll(view_.now)) update_load(t.module);
     m.arrivals.add(0, t.items);
   }
-  const LaneId at = view_.lanes.count(t.module) == 1 ? view_.lanes.first(t.module) : place(t.module, t);
+  const LaneId at = view_.lanes.count(t.module) == 1 ? view_.lanes.first(t.module) : holding(place(t.module, t), t);
   if (policy_.binding == Binding::early) {
     const Server& s = server(lane(at).first_server);
     lanes_[at].queued_run_ns += s.run_ns[std::min(t.items, room(s))];

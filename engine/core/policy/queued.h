@@ -153,6 +153,7 @@ class Queued final : public Discipline, private Starter {
 
   // placement.cpp
   [[nodiscard]] LaneId place(ModuleId module, const Task& task) noexcept;
+  [[nodiscard]] LaneId holding(LaneId chosen, const Task& task) const noexcept;
 
   // turns.cpp
   void plan_turns() noexcept;

@@ -58,6 +58,7 @@ Reserved::Booked Reserved::book_entry(const Lane& lane, TaskId id, TimeNs until)
   LegPlan best{.start_ns = kNever};
   RouteId route = kNone;
   for (RouteId r : view_.topology().modules[lane.module].routes) {
+    if (task(id).items > view_.route(r).batch) continue;
     const LegPlan leg = probe_pool(r, 0, task(id).items, view_.now, stage_bound(r, 0, task(id).queued_ns, until));
     if (leg.partition == kNone || leg.start_ns >= best.start_ns) continue;
     best = leg;

@@ -12,6 +12,7 @@ constexpr double kGain = 1.0 / 32;     // of a batch on its module's pace
 constexpr double kAsProfiled = .005;   // a pace and a deviation this near to the profile are the profile
 constexpr std::size_t kChoices = 32;   // modules on one partition that are told apart in one decision
 constexpr std::uint32_t kOverdue = 4;  // of a batch, one in so many may be late already, where late is worth running
+constexpr std::uint32_t kSkips = 16;   // tasks too large for what is left of a batch that smaller ones may go past
 
 // Items of later modules that b items here become.
 std::uint32_t items_of(std::uint32_t b, double ratio) noexcept {
@@ -130,13 +131,19 @@ std::uint32_t Windows::fit(ServerId s, TimeNs room) const noexcept {
   return low;
 }
 
-// What could not be carried to the end alone by the fastest partition.
+// What could not be carried to the end alone by the fastest partition. (A large one is asked when it is the first.)
 void Windows::drop_hopeless(const Lane& l, TimeNs start) noexcept {
   if (policy_.drop == Drop::none) return;
-  const TimeNs least = to_end(ways_[fastest_[l.module]], 1, 0);
+  const Way& fastest = ways_[fastest_[l.module]];
+  const TimeNs of_one = to_end(fastest, 1, 0);
+  const auto needs = [&](TaskId t) {
+    return task(t).items == 1 ? of_one : to_end(fastest, std::min(task(t).items, fastest.most()), 0);
+  };
   for (std::uint32_t left = l.classes; left != 0; left &= left - 1) {
     const DeadlineQueue& queue = l.queue[static_cast<std::size_t>(std::countr_zero(left))];
-    for (TaskId t = queue.front(); t != kNone && task(t).deadline_ns < start + least;) {
+    for (TaskId t = queue.front(); t != kNone;) {
+      const TimeNs least = needs(t);
+      if (task(t).deadline_ns >= start + least) break;
       if (task(t).give_up_ns >= start + least) {
         t = task(t).after;
         continue;
@@ -151,13 +158,24 @@ void Windows::drop_hopeless(const Lane& l, TimeNs start) noexcept {
 std::uint32_t Windows::window(const DeadlineQueue& queue, const Way& w, TimeNs start, std::uint32_t base,
                               std::uint32_t most) const noexcept {
   const double z = policy_.risk_permille / 1000.0;
-  std::uint32_t items = 0, found = 0;
-  for (TaskId t = queue.back(); t != kNone; t = task(t).before) {
-    items += task(t).items;
-    if (base + items > most || task(t).deadline_ns < start + to_end(w, base + items, z)) break;
-    found = items;
+  std::uint32_t items = 0, skips = 0;
+  for (TaskId t = queue.back(); t != kNone && base + items < most; t = task(t).before) {
+    const std::uint32_t with = base + items + task(t).items;
+    if (with <= most && task(t).deadline_ns >= start + to_end(w, with, z)) {
+      items += task(t).items;
+    } else if (task(t).items == 1 || ++skips > kSkips) {
+      break;
+    }
   }
-  return found;
+  return items;
+}
+
+// The first that a batch of this server can hold.
+TaskId Windows::head(const DeadlineQueue& queue, ServerId s) const noexcept {
+  TaskId t = queue.front();
+  for (std::uint32_t skips = 0; t != kNone && task(t).items > most(s); t = task(t).after)
+    if (++skips > kSkips) return kNone;
+  return t;
 }
 
 // A batch may grow by lower levels as long as it would reach the end in three quarters of what its oldest has left: the
@@ -184,14 +202,13 @@ Windows::Choice Windows::look(ServerId s, TimeNs start) noexcept {
     } else {
       // Nobody is safe here. On the fastest kind of partition the head is tried alone, if it is in time as things
       // usually go; and what is worth running although it is late, in any case.
-      const Task& head = task(queue.front());
-      const bool late_is_worth =
-          head.give_up_ns > head.deadline_ns && head.deadline_ns < start + to_end(w, std::min(head.items, most(s)), 0);
-      const bool usual = way_of_[s - first_server_] == fastest_[l.module] && head.items <= most(s) &&
-                         head.deadline_ns >= start + to_end(w, std::min(head.items, most(s)), 0);
-      if (!late_is_worth && !usual) return {};
+      choice.first = head(queue, s);
+      if (choice.first == kNone) return {};
+      const Task& head = task(choice.first);
+      const bool in_time = head.deadline_ns >= start + to_end(w, head.items, 0);
+      const bool late_is_worth = head.give_up_ns > head.deadline_ns && !in_time;
+      if (!late_is_worth && !(in_time && way_of_[s - first_server_] == fastest_[l.module])) return {};
       choice.items = head.items;
-      choice.first = queue.front();
     }
   }
   choice.deadline_ns = task(choice.first).deadline_ns;
@@ -263,10 +280,14 @@ void Windows::fill(const Choice& choice, TimeNs start) noexcept {
   const Lane& l = lane(server(s).lane);
   const DeadlineQueue& queue = l.queue[view_.top_class(l)];
   const std::uint8_t top = view_.top_class(l);
+  std::uint32_t skips = 0;
   TaskId next = choice.first;
   for (TaskId t = next; t != kNone && l.forming.items < choice.items; t = next) {
     next = task(t).after;
-    if (l.forming.items + task(t).items > choice.items && l.forming.tasks > 0) break;
+    if (l.forming.items + task(t).items > choice.items) {
+      if (++skips > kSkips) break;
+      continue;
+    }
     if (view_.apart(l, t)) break;
     can_.take(t);
   }

@@ -46,6 +46,7 @@ class Windows final : public Discipline, private Starter {
     std::vector<Step> steps;
     std::vector<TimeNs> ns;  // [b], as profiled
     double speeds = 1;       // all partitions of the module, in units of this kind
+    [[nodiscard]] std::uint32_t most() const noexcept { return static_cast<std::uint32_t>(ns.size() - 1); }
   };
   struct Pace {  // run time / profile
     double mean = 1, variance = 0;
@@ -71,6 +72,7 @@ class Windows final : public Discipline, private Starter {
   void drop_hopeless(const Lane& lane, TimeNs start) noexcept;
   [[nodiscard]] std::uint32_t window(const DeadlineQueue& queue, const Way& way, TimeNs start, std::uint32_t base,
                                      std::uint32_t most) const noexcept;
+  [[nodiscard]] TaskId head(const DeadlineQueue& queue, ServerId s) const noexcept;
   [[nodiscard]] std::uint32_t room_below(ServerId s, TimeNs left) const noexcept;
   [[nodiscard]] Choice look(ServerId s, TimeNs start) noexcept;
   [[nodiscard]] Choice choose(std::span<const Choice> choices, TimeNs start) const noexcept;
