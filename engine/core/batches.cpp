@@ -337,6 +337,7 @@ void Scheduler::State::partition_lost(PartitionId id) noexcept {
   counted.up = false;
   counted.running = 0;
   set_idle(id);
+  if (coordination != nullptr) coordination->partition(id, false);
   for (std::uint32_t i = 0; i < machine.batches(); ++i) {
     Batch& b = machine.change_batch(i);
     if (b.state == BatchState::free) continue;
@@ -367,6 +368,7 @@ void Scheduler::State::partition_ready(PartitionId id) noexcept {
   ledger.count().partitions[id].up = true;
   set_idle(id);
   mark_partition(id);
+  if (coordination != nullptr) coordination->partition(id, true);
   if (const ComponentId c = plan->model.component_of_partition(id); c != kNone)
     plan->disciplines[c]->partition(id, true);
 }

@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/core/coordination.h"
 #include "engine/core/ledger/actions.h"
 #include "engine/core/ledger/ledger.h"
 #include "engine/core/ledger/shares.h"
@@ -60,6 +61,7 @@ struct Scheduler::State final : Verbs {
   void enqueue(TaskId task) noexcept;
   void dequeue(TaskId task) noexcept;
   void release(TaskId task) noexcept;  // from whatever it is in; frees it
+  void bring(TaskId task) noexcept;    // a new one: to its lane, or held until its planned batch begins
   void watch() noexcept;               // answers what a discipline has left undecided far too long
   [[nodiscard]] Progress& progress(std::uint32_t request, ModuleId module) noexcept {
     return ledger.progress(request, plan->model.module(module).local);
@@ -86,6 +88,7 @@ struct Scheduler::State final : Verbs {
   // ---- pump.cpp ----
   void touch(TimeNs at) noexcept;
   void advance() noexcept;
+  void coordinate() noexcept;
   void pump() noexcept;
   void expire(LaneId lane) noexcept;
   void mark(LaneId lane) noexcept;
@@ -132,6 +135,7 @@ struct Scheduler::State final : Verbs {
   Ledger ledger;
   Machine machine;
   Shares shares;
+  std::unique_ptr<Coordination> coordination;  // nullptr: no stream can be coordinated
   Pool<Task> tasks;
   std::uint64_t serial = 0;
   std::uint32_t losses = 0;    // of partitions

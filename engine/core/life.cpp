@@ -80,7 +80,9 @@ bool Scheduler::State::make_room(const Submission& s, TimeNs capture) noexcept {
           ledger.refuse(s, Outcome::dropped, Reason::superseded);
           return false;
         }
-        if (!request.started) drop_request(r, Outcome::dropped, Reason::superseded, kNone);
+        // What is held is one of a pair, and asked for.
+        const bool held = request.tasks != kNone && tasks[request.tasks].state == TaskState::held;
+        if (!request.started && !held) drop_request(r, Outcome::dropped, Reason::superseded, kNone);
       }
       r = next;
     }
@@ -96,6 +98,7 @@ void Scheduler::State::close_stream(StreamId id, Reason reason) noexcept {
     return;
   }
   ledger.close_stream(id);
+  if (coordination != nullptr) coordination->close(now, id);
   for (std::uint32_t r = ledger.stream(id).first; r != kNone;) {
     const std::uint32_t next = ledger.request(r).next;
     drop_request(r, Outcome::dropped, reason, kNone);
@@ -181,7 +184,7 @@ void Scheduler::State::activate(std::uint32_t request, ModuleId module) noexcept
     t.next_of_request = r.tasks;
     if (r.tasks != kNone) tasks[r.tasks].previous_of_request = id;
     r.tasks = id;
-    enqueue(id);
+    bring(id);
   }
   ledger.count().modules[module].tasks += n;
 }
@@ -237,6 +240,7 @@ void Scheduler::State::settle(std::uint32_t request) noexcept {
   if (r.doom != Outcome::pending) {
     ledger.answer(request, r.doom, r.doom_reason, r.doom_where, now);
   } else if (r.modules_left == 0) {
+    if (coordination != nullptr && coordination->has(r.stream)) coordination->answered(now, r.stream, r.capture_ns);
     ledger.answer(request, now <= r.deadline_ns ? Outcome::completed : Outcome::late, Reason::none, kNone, now);
   }
 }
@@ -264,6 +268,23 @@ void Scheduler::State::watch() noexcept {
 
 // ---- tasks ----
 
+void Scheduler::State::bring(TaskId id) noexcept {
+  Task& t = tasks[id];
+  const Request& r = ledger.request(t.request);
+  if (coordination == nullptr || !coordination->has(r.stream)) return enqueue(id);
+  switch (coordination->arrived(now, r.stream, r.capture_ns, id)) {
+    case Coordination::Way::hold:
+      t.serial = ++serial;
+      t.state = TaskState::held;
+      return;
+    case Coordination::Way::background:
+      t.level = 0;
+      [[fallthrough]];
+    case Coordination::Way::queue:
+      enqueue(id);
+  }
+}
+
 void Scheduler::State::enqueue(TaskId id) noexcept {
   Task& t = tasks[id];
   t.serial = ++serial;
@@ -289,6 +310,8 @@ void Scheduler::State::release(TaskId id) noexcept {
   Task& t = tasks[id];
   if (t.state == TaskState::booked) {
     of_module(t.module).withdraw(id);
+  } else if (t.state == TaskState::held) {
+    coordination->withdrawn(ledger.request(t.request).stream, id);
   } else if (t.state == TaskState::queued && t.lane != kNone) {
     dequeue(id);
   } else if (t.state == TaskState::queued) {

@@ -17,6 +17,9 @@ void Scheduler::State::touch(TimeNs at) noexcept {
 // Looks at whatever became free or got tasks since the last event, until nothing more can start. Called once at the end
 // of each event, so that a whole upstream batch has arrived before a partition chooses.
 void Scheduler::State::pump() noexcept {
+  if (coordination != nullptr) {
+    for (const TaskId task : coordination->due(now)) enqueue(task);
+  }
   for (;;) {
     if (!plan->dirty_lanes.empty()) {
       const LaneId id = plan->dirty_lanes.back();
@@ -44,7 +47,19 @@ void Scheduler::State::pump() noexcept {
   }
 }
 
+// Every coordinated stream whose plan is new is told.
+void Scheduler::State::coordinate() noexcept {
+  coordination->tick(now);
+  for (const StreamId stream : coordination->changed()) {
+    Action told;
+    told.kind = ActionKind::schedule;
+    told.stream = stream;
+    actions.push(told);
+  }
+}
+
 void Scheduler::State::advance() noexcept {
+  if (coordination != nullptr) coordinate();
   if (watch_ns <= now) watch();
   if (timer > now) {  // only the watch was due
     pump();

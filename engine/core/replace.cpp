@@ -41,6 +41,8 @@ void Scheduler::State::detach(TaskId id) noexcept {
   if (t.state == TaskState::queued && t.lane != kNone) {
     plan->lanes.erase(tasks, id);
     --ledger.count().modules[t.module].queued;
+  } else if (t.state == TaskState::held) {
+    coordination->withdrawn(ledger.request(t.request).stream, id);
   }
   t.lane = kNone;
   t.state = TaskState::loose;

@@ -40,10 +40,11 @@ Scheduler::State::State(const Topology& t, const Policy& p, const Limits& l)
     : policy(p),
       limits(l),
       // One event can answer every request and send every batch; each submission besides can be answered at once.
-      actions(std::max<std::size_t>(l.actions, std::size_t{l.requests} + l.batches + 1)),
+      actions(std::max<std::size_t>(l.actions, std::size_t{l.requests} + l.batches + 1) + l.streams),
       ledger(l, t, actions),
       machine(std::max<std::size_t>(t.partitions.size(), l.partitions), l.batches),
       shares(l.streams),
+      coordination(l.coordinated > 0 ? std::make_unique<Coordination>(t, l) : nullptr),
       tasks(l.tasks),
       partition_dirty(machine.partitions()) {
   insist(t.problem().empty(), "the topology is not valid");
@@ -124,7 +125,14 @@ StreamId Scheduler::open_stream(TimeNs now, const StreamConfig& config) noexcept
   state_->touch(now);
   const auto& applications = state_->plan->model.topology().applications;
   if (config.application >= applications.size()) return kNone;
-  return state_->ledger.open_stream(config, applications[config.application]);
+  if (config.terms.sla_drop <= 0) return state_->ledger.open_stream(config, applications[config.application]);
+  if (!can_coordinate(config.application)) return kNone;
+  StreamConfig asked = config;
+  asked.period_ns = 0;  // look-ahead would wait for a frame each period
+  const StreamId stream = state_->ledger.open_stream(asked, applications[config.application]);
+  if (stream == kNone || state_->coordination->open(now, stream, config)) return stream;
+  state_->ledger.close_stream(stream);
+  return kNone;
 }
 void Scheduler::close_stream(TimeNs now, StreamId stream, Reason reason) noexcept {
   state_->touch(now);
@@ -145,6 +153,16 @@ void Scheduler::cancel(TimeNs now, RequestHandle request) noexcept {
   }
   state_->drop_request(request.index, Outcome::dropped, Reason::cancelled, kNone);
   state_->pump();
+}
+bool Scheduler::observe(TimeNs now, StreamId stream, const Observation& seen) noexcept {
+  state_->touch(now);
+  return state_->coordination != nullptr && state_->coordination->observe(state_->now, stream, seen);
+}
+StreamSchedule Scheduler::schedule(StreamId stream) const noexcept {
+  return state_->coordination == nullptr ? StreamSchedule{} : state_->coordination->schedule(stream);
+}
+bool Scheduler::can_coordinate(std::uint32_t application) const noexcept {
+  return state_->coordination != nullptr && state_->coordination->serves(application);
 }
 void Scheduler::stage_started(TimeNs now, BatchHandle batch, std::uint32_t stage) noexcept {
   state_->touch(now);
@@ -177,7 +195,10 @@ void Scheduler::advance(TimeNs now) noexcept {
 }
 std::size_t Scheduler::take_samples(std::span<Sample> out) noexcept { return state_->plan->sense.take_samples(out); }
 bool Scheduler::next_action(Action& out) noexcept { return state_->next_action(out); }
-TimeNs Scheduler::next_timer() const noexcept { return idle() ? kNever : std::min(state_->timer, state_->watch_ns); }
+TimeNs Scheduler::next_timer() const noexcept {
+  const TimeNs at = idle() ? kNever : std::min(state_->timer, state_->watch_ns);
+  return state_->coordination == nullptr ? at : std::min(at, state_->coordination->next_timer());
+}
 ReadyPlanPtr Scheduler::prepare(const Topology& topology) const {
   return ReadyPlanPtr(
       new InForce(padded(topology, state_->machine.partitions()), state_->policy, state_->limits, *state_));

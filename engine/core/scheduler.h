@@ -19,6 +19,7 @@
 
 #include "engine/core/counters.h"
 #include "engine/core/policy.h"
+#include "engine/core/schedule.h"
 #include "engine/core/sense/estimates.h"
 #include "engine/core/topology.h"
 #include "engine/core/types.h"
@@ -32,6 +33,7 @@ struct Limits {
   std::uint32_t batches = 1024;
   std::uint32_t partitions = 0;   // of all plans to come; 0: those of the first
   std::uint32_t actions = 16384;  // waiting to be taken; the driver drains after every event
+  std::uint32_t coordinated = 0;  // of an application's streams, at most, may be coordinated (schedule.h)
   bool samples = false;           // leave samples even where the policy looks at no estimates
 };
 
@@ -50,6 +52,7 @@ struct StreamConfig {
   std::uint32_t user_weight = 1000;  // the same in all streams of a user
   std::uint32_t miss_window = 0,
                 miss_allowed = 0;  // weakly hard: at most `allowed` misses in any `window` requests; 0: off
+  Terms terms;                     // coordinated: the server says when it wants a frame; period_ns is not looked at
 };
 
 struct Submission {
@@ -71,7 +74,7 @@ struct TaskRef {
   std::uint32_t units = 1;  // what it takes of its module's latency tables: as many, or more (TaskSizes)
 };
 
-enum class ActionKind : std::uint8_t { dispatch, answer, transfer };
+enum class ActionKind : std::uint8_t { dispatch, answer, transfer, schedule };
 
 struct Action {
   ActionKind kind = ActionKind::answer;
@@ -90,6 +93,7 @@ struct Action {
   // transfer (reservations only): the features that `request` made at stage first_stage of `route` go from one
   // partition to another, not before start_ns.
   PartitionId from = kNone, to = kNone;
+  // schedule: that of `stream` is new; schedule() has it.
   // answer (and transfer: request and token)
   RequestHandle request;
   std::uint64_t token = 0;
@@ -135,13 +139,16 @@ class Scheduler {
   Scheduler& operator=(const Scheduler&) = delete;
 
   // ---- events ----
-  [[nodiscard]] StreamId open_stream(TimeNs now,
-                                     const StreamConfig& config) noexcept;  // kNone: no room or unknown application
+  // kNone: no room, unknown application, or terms for one that cannot be coordinated (can_coordinate).
+  [[nodiscard]] StreamId open_stream(TimeNs now, const StreamConfig& config) noexcept;
   void close_stream(TimeNs now, StreamId stream,
                     Reason reason) noexcept;  // answers what waits; what runs is answered at its end
   // Exactly one answer follows for each call, at once (rejected) or later. The handle is invalid when rejected at once.
   RequestHandle submit(TimeNs now, const Submission& submission) noexcept;
   void cancel(TimeNs now, RequestHandle request) noexcept;
+  // A coordinated stream's client says what tracking had lost at an answer. False: not coordinated, out of range, or
+  // there was no answer to speak of; ignored.
+  bool observe(TimeNs now, StreamId stream, const Observation& seen) noexcept;
   void stage_started(TimeNs now, BatchHandle batch, std::uint32_t stage) noexcept;
   // A batch's partition is free only now: the end of its work is proven. Results only count at the last stage; there an
   // empty span means that all tasks went well and none fans out to more than one.
@@ -178,8 +185,11 @@ class Scheduler {
 
   // ---- actions and what the driver needs to wait ----
   [[nodiscard]] bool next_action(Action& out) noexcept;  // false: none left
-  [[nodiscard]] TimeNs next_timer() const noexcept;      // call advance() at or after this; kNever: nothing planned
-  [[nodiscard]] bool idle() const noexcept;              // nothing in flight
+  // When a coordinated stream's next frames are wanted, and how it stands.
+  [[nodiscard]] StreamSchedule schedule(StreamId stream) const noexcept;
+  [[nodiscard]] bool can_coordinate(std::uint32_t application) const noexcept;
+  [[nodiscard]] TimeNs next_timer() const noexcept;  // call advance() at or after this; kNever: nothing planned
+  [[nodiscard]] bool idle() const noexcept;          // nothing in flight
   [[nodiscard]] const Counters& counters() const noexcept;
   // Aborts if an invariant is broken: ledger, queue links, partition occupancy. O(n); tests and safety runs call it.
   void check() const;

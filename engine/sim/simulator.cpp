@@ -79,6 +79,11 @@ class Run final : private core::TaskSizes {
   }
   [[nodiscard]] TimeNs clock() const { return now_ + step_ns_; }
   void submit(std::size_t arrival);
+  void send_frame();
+  void scheduled(core::StreamId stream);
+  [[nodiscard]] const Arrival& arrival(std::size_t i) const {
+    return i < scenario_.arrivals.size() ? scenario_.arrivals[i] : sent_[i - scenario_.arrivals.size()];
+  }
   void handle(const Event& e);
   void fault(const Fault& f);
   void replace(const Replacement& r);
@@ -105,6 +110,10 @@ class Run final : private core::TaskSizes {
   const core::Topology* plan_;  // in force
   core::Scheduler core_;
   core::Estimator estimator_;
+  Cameras cameras_;
+  std::vector<Arrival> sent_;             // by cameras
+  std::vector<Cameras::Sent> frames_;     // the same
+  std::vector<std::uint32_t> camera_of_;  // by StreamId; kNone
   bool estimating_;
   std::vector<core::StreamId> streams_;
   std::vector<Event> heap_;
@@ -125,11 +134,18 @@ class Run final : private core::TaskSizes {
   Outcomes out_;
 };
 
+std::vector<TimeNs> periods_of(const Scenario& s) {
+  std::vector<TimeNs> out;
+  for (const Camera& c : s.cameras) out.push_back(s.streams[c.stream].terms.period_ns);
+  return out;
+}
+
 Run::Run(const Scenario& s)
     : scenario_(s),
       plan_(&s.topology),
       core_(s.topology, s.policy, s.limits),
       estimator_(s.topology, s.policy, s.estimate_draws, s.seed),
+      cameras_(s.cameras, periods_of(s)),
       estimating_(core::Estimator::needed(s.policy)),
       batches_(s.limits.batches),
       arrival_of_(std::size_t{s.limits.batches} * core::kMaxBatch),
@@ -154,6 +170,8 @@ Run::Run(const Scenario& s)
     streams_.push_back(core_.open_stream(0, config));
     if (streams_.back() == kNone) unsafe("a stream cannot be opened", 0);
   }
+  camera_of_.resize(s.limits.streams, kNone);
+  for (std::uint32_t c = 0; c < s.cameras.size(); ++c) camera_of_[streams_[s.cameras[c].stream]] = c;
   if (estimating_) plan(s.estimate_every_ns, EventKind::estimate, 0, 0);
 }
 
@@ -170,9 +188,11 @@ Outcomes Run::execute() {
     const TimeNs at_timer = timer == kNever ? kNever : std::max(now_, timer - step_ns_);
     const TimeNs at_plan =
         next_plan < scenario_.replacements.size() ? std::max(now_, scenario_.replacements[next_plan].at_ns) : kNever;
-    if (at_arrival == kNever && at_fault == kNever && core_.idle()) break;
-    const TimeNs at = std::min({at_arrival, at_event, at_fault, at_timer, at_plan});
-    if (at == kNever || at > last_arrival + scenario_.drain_ns) {
+    const bool filming = !scenario_.cameras.empty() && now_ < scenario_.cameras_until_ns;
+    const TimeNs at_frame = filming && cameras_.next() < scenario_.cameras_until_ns ? cameras_.next() : kNever;
+    if (at_arrival == kNever && at_fault == kNever && core_.idle() && !filming) break;
+    const TimeNs at = std::min({at_arrival, at_event, at_fault, at_timer, at_plan, at_frame});
+    if (at == kNever || at > std::max(last_arrival, scenario_.cameras_until_ns) + scenario_.drain_ns) {
       out_.drained = core_.idle();
       break;
     }
@@ -188,6 +208,8 @@ Outcomes Run::execute() {
       replace(scenario_.replacements[next_plan++]);
     } else if (at_timer == at) {
       core_.advance(clock());
+    } else if (at_frame == at) {
+      send_frame();
     } else {
       submit(next++);
     }
@@ -198,15 +220,33 @@ Outcomes Run::execute() {
   take_samples();
   core_.check();
   out_.counters = core_.counters();
-  out_.requests = arrivals.size();
+  out_.requests = arrivals.size() + sent_.size();
   out_.trace_hash = hash_;
   out_.first_ns = arrivals.empty() ? 0 : arrivals.front().at_ns;
   out_.cpu_seconds = cpu_seconds() - started;
   return std::move(out_);
 }
 
+void Run::send_frame() {
+  frames_.push_back(cameras_.send());
+  const Cameras::Sent& sent = frames_.back();
+  sent_.push_back({.at_ns = now_, .capture_ns = sent.capture_ns, .stream = scenario_.cameras[sent.camera].stream});
+  for (auto* each : {&spent_, &arrives_, &deadline_}) each->push_back(0);
+  answered_.push_back(0);
+  submit(scenario_.arrivals.size() + sent_.size() - 1);
+}
+
+void Run::scheduled(core::StreamId stream) {
+  const std::uint32_t camera = camera_of_[stream];
+  if (camera == kNone) return;
+  core::StreamSchedule s = core_.schedule(stream);
+  for (std::uint32_t i = 0; i < s.count; ++i) s.frames[i].at_ns -= step_ns_;
+  if (scenario_.on_schedule) scenario_.on_schedule(now_, camera, s);
+  cameras_.told(now_, camera, s);
+}
+
 void Run::submit(std::size_t i) {
-  const Arrival& a = scenario_.arrivals[i];
+  const Arrival& a = arrival(i);
   note(1, a.stream, i);
   const core::StreamConfig& config = scenario_.streams[a.stream];
   const TimeNs slo = config.slo_ns > 0 ? config.slo_ns : scenario_.topology.applications[config.application].slo_ns;
@@ -300,6 +340,8 @@ void Run::drain() {
       answered(a);
     } else if (a.kind == core::ActionKind::transfer) {
       transfer(a);
+    } else if (a.kind == core::ActionKind::schedule) {
+      scheduled(a.stream);
     } else {
       sent(a);
     }
@@ -336,7 +378,7 @@ void Run::sent(const core::Action& a) {
 // Features leave at the reserved time; the links serve transfers one after the other.
 void Run::transfer(const core::Action& a) {
   const auto i = static_cast<std::uint32_t>(a.token);
-  const std::int64_t bytes = plan_->routes[a.route].stages[a.first_stage].transfer_bytes * scenario_.arrivals[i].items;
+  const std::int64_t bytes = plan_->routes[a.route].stages[a.first_stage].transfer_bytes * arrival(i).items;
   const TimeNs takes = link_ns(bytes, a.from, a.to);
   const TimeNs at = std::max(now_, a.start_ns - step_ns_);
   note(6, a.from, a.to);
@@ -391,6 +433,10 @@ void Run::answered(const core::Action& a) {
   out_.run_ns += spent_[i];
   out_.last_ns = now_;
   if (scenario_.on_answer) scenario_.on_answer({now_, i, a.outcome, a.reason, a.where});
+  if (i < scenario_.arrivals.size() || (a.outcome != Outcome::completed && a.outcome != Outcome::late)) return;
+  const Cameras::Sent& shown = frames_[i - scenario_.arrivals.size()];
+  if (scenario_.on_shown) scenario_.on_shown({now_, shown.camera, shown.frame});
+  if (const auto seen = cameras_.answered(shown.camera, shown.frame)) (void)core_.observe(clock(), a.stream, *seen);
 }
 
 void Run::reach(std::uint32_t id) {

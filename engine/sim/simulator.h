@@ -26,6 +26,7 @@
 #include "engine/core/counters.h"
 #include "engine/core/scheduler.h"
 #include "engine/sim/arrivals.h"
+#include "engine/sim/cameras.h"
 
 namespace leat::sim {
 
@@ -55,7 +56,7 @@ struct Execution {
 
 struct AnswerEvent {
   TimeNs at_ns = 0;
-  std::size_t arrival = 0;  // index into Scenario::arrivals
+  std::size_t arrival = 0;  // index into Scenario::arrivals; behind them, what cameras sent, in that order
   Outcome outcome = Outcome::pending;
   Reason reason = Reason::none;
   core::ModuleId where = core::kNone;
@@ -72,6 +73,12 @@ struct Replacement {  // another plan takes over: the same applications and modu
   core::Topology topology;
 };
 
+struct ShownEvent {  // a coordinated stream's answer has come: from now on its client tracks from there
+  TimeNs at_ns = 0;
+  std::uint32_t camera = 0;  // index into Scenario::cameras
+  std::uint64_t frame = 0;
+};
+
 struct Scenario {
   core::Topology topology;
   core::Policy policy;
@@ -80,6 +87,8 @@ struct Scenario {
   std::vector<Arrival> arrivals;          // sorted by at_ns
   std::vector<Fault> faults;              // sorted by at_ns
   std::vector<Replacement> replacements;  // sorted by at_ns; with Scenario::reality only where routes stay the same
+  std::vector<Camera> cameras;            // clients of coordinated streams: they send what they are asked for
+  TimeNs cameras_until_ns = 0;            // no camera sends anything from then on
   std::uint64_t seed = 1;
   std::uint32_t noise_permille = 0;  // standard deviation of a batch's duration around its plan
   // What stages really take, where it differs from what the scheduler believes: the same topology with other latencies
@@ -95,6 +104,8 @@ struct Scenario {
   std::function<TimeNs(const Execution&)> duration;
   std::function<void(const AnswerEvent&)> on_answer;
   std::function<void(const RunEvent&)> on_run;
+  std::function<void(const ShownEvent&)> on_shown;
+  std::function<void(TimeNs, std::uint32_t camera, const core::StreamSchedule&)> on_schedule;
   std::function<void(const core::Sample&)>
       on_sample;  // queueing delays, in the order of dispatch; needs limits.samples
 };

@@ -10,8 +10,8 @@ namespace leat::core {
 using TaskId = std::uint32_t;
 
 // booked: reserved or between two stages; in no queue and in no batch that was sent. loose: nowhere, while a plan is
-// replaced.
-enum class TaskState : std::uint8_t { free, queued, booked, placed, loose };
+// replaced. held: until its planned batch begins (coordination.h).
+enum class TaskState : std::uint8_t { free, queued, booked, placed, loose, held };
 
 struct Task {
   TimeNs deadline_ns = 0;    // its request's

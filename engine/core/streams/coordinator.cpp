@@ -10,6 +10,7 @@ namespace {
 constexpr TimeNs kLeastPeriod = 4'000'000, kMostPeriod = 2'000'000'000;
 constexpr double kAdmit = 1, kHold = 0.8;  // of the margin, that a plan must leave alone
 constexpr int kTrims = 2;
+constexpr double kDown = 1e6;         // load of a partition that is not up
 constexpr double kTrimKept = 0.9;     // from tick to tick
 constexpr std::size_t kEntries = 64;  // planned frames of one stream, in the mean
 
@@ -21,6 +22,7 @@ Coordinator::Coordinator(std::vector<std::vector<TimeNs>> batch_ns, const Coordi
       curve_(settings.bend, settings.hidden),
       shared_(settings.margin),
       streams_(settings.streams),
+      up_(batch_ns_.size(), 1),
       load_(batch_ns_.size()),
       free_ns_(batch_ns_.size()),
       tallies_(settings.streams),
@@ -50,7 +52,7 @@ std::uint32_t Coordinator::open(TimeNs now, const CoordinatedStream& spec) noexc
   free->phase_ns = now;
   free->turn = ++turns_;
   waiting_.push_back(id);
-  if (next_tick_ns_ == 0) next_tick_ns_ = now;
+  if (open_++ == 0) next_tick_ns_ = now;
   return id;
 }
 
@@ -73,12 +75,26 @@ void Coordinator::leave(std::uint32_t id, Standing to) noexcept {
 }
 
 void Coordinator::close(TimeNs, std::uint32_t id) noexcept {
-  if (id < streams_.size() && streams_[id].standing != Standing::none) leave(id, Standing::none);
+  if (id >= streams_.size() || streams_[id].standing == Standing::none) return;
+  leave(id, Standing::none);
+  if (--open_ == 0) {
+    batches_.clear();
+    members_.clear();
+  }
+}
+
+bool Coordinator::period_ok(TimeNs period_ns) noexcept { return period_ns >= kLeastPeriod && period_ns <= kMostPeriod; }
+
+void Coordinator::spoke(TimeNs now, std::uint32_t id) noexcept {
+  if (id >= streams_.size() || streams_[id].standing != Standing::silent) return;
+  streams_[id].heard_ns = now;
+  streams_[id].standing = Standing::none;
+  leave(id, Standing::waiting);
 }
 
 void Coordinator::frame_clock(std::uint32_t id, TimeNs last_capture_ns, TimeNs period_ns) noexcept {
   if (id >= streams_.size() || streams_[id].standing == Standing::none) return;
-  if (period_ns < kLeastPeriod || period_ns > kMostPeriod) return;
+  if (!period_ok(period_ns)) return;
   streams_[id].phase_ns = last_capture_ns;
   streams_[id].spec.pace.period_ns = period_ns;
 }
@@ -87,11 +103,7 @@ void Coordinator::answered(TimeNs now, std::uint32_t id, TimeNs capture_ns) noex
   if (id >= streams_.size() || streams_[id].standing == Standing::none) return;
   Stream& s = streams_[id];
   s.heard_ns = now;
-  if (s.standing == Standing::silent) {  // it is back
-    s.standing = Standing::none;
-    leave(id, Standing::waiting);
-    return;
-  }
+  if (s.standing == Standing::silent) return spoke(now, id);
   if (capture_ns <= s.meter.source_ns() || capture_ns > now) return;
   if (s.reference <= 0) return;  // never planned
   const auto mean = s.meter.answered(now, capture_ns, s.spec.pace.period_ns, s.reference, curve_);
@@ -133,9 +145,12 @@ void Coordinator::choose(std::uint32_t id) noexcept {
 
 // First-fit by load, those that have a place first.
 void Coordinator::place_all() noexcept {
-  std::fill(load_.begin(), load_.end(), 0.0);
-  for (const std::uint32_t id : in_)
-    if (streams_[id].partition != kNone) load_[streams_[id].partition] += streams_[id].setting.load;
+  for (PartitionId p = 0; p < load_.size(); ++p) load_[p] = up_[p] != 0 ? 0 : kDown;
+  for (const std::uint32_t id : in_) {
+    Stream& s = streams_[id];
+    if (s.partition != kNone && up_[s.partition] == 0) s.partition = kNone;
+    if (s.partition != kNone) load_[s.partition] += s.setting.load;
+  }
   for (const std::uint32_t id : in_) {
     Stream& s = streams_[id];
     if (s.partition != kNone && load_[s.partition] <= 1) continue;
@@ -150,8 +165,8 @@ void Coordinator::place_all() noexcept {
 }
 
 double Coordinator::spare() const noexcept {
-  double spare = static_cast<double>(load_.size());
-  for (const double each : load_) spare -= each;
+  double spare = 0;
+  for (const double each : load_) spare += each < kDown ? 1 - each : 0;
   return spare;
 }
 
@@ -194,6 +209,7 @@ bool Coordinator::plan(TimeNs now, double limit) noexcept {
     free_ns_[b.partition] = std::max(free_ns_[b.partition], free);
   }
   for (PartitionId p = 0; p < batch_ns_.size(); ++p) {
+    if (up_[p] == 0) continue;
     candidates_.clear();
     for (const std::uint32_t id : in_) {
       const Stream& s = streams_[id];
@@ -343,6 +359,11 @@ void Coordinator::tick(TimeNs now) noexcept {
     if (now - std::max(streams_[in_[n]].heard_ns, streams_[in_[n]].since_ns) > settings_.silent_ns)
       leave(in_[n], Standing::silent);
   keep_near(now);
+  if (std::find(up_.begin(), up_.end(), 1) == up_.end()) {  // nothing can be planned, and nobody is to blame
+    batches_.clear();
+    members_.clear();
+    return;
+  }
   for (const std::uint32_t id : in_) streams_[id].trim *= kTrimKept;
   bool holds = plan(now, kHold);
   // Where there is room, a stream over its SLA is asked for more frames.

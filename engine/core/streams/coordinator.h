@@ -83,6 +83,11 @@ class Coordinator {
   // The distance between what tracking made of the frame before last answered and the answer of this one, `stride`
   // frames later. False: out of range, ignored.
   bool observe(TimeNs now, std::uint32_t stream, std::uint32_t stride, double drop) noexcept;
+  // It has sent something: one that was silent waits to be admitted again.
+  void spoke(TimeNs now, std::uint32_t stream) noexcept;
+  // All are up at first. Nothing is planned on one that is not.
+  void partition(PartitionId partition, bool up) noexcept { up_[partition] = up ? 1 : 0; }
+  [[nodiscard]] static bool period_ok(TimeNs period_ns) noexcept;
   // Plans anew. Call when next_tick() has come.
   void tick(TimeNs now) noexcept;
   [[nodiscard]] TimeNs next_tick() const noexcept { return next_tick_ns_; }
@@ -98,6 +103,8 @@ class Coordinator {
     return stream < streams_.size() && streams_[stream].standing == Standing::admitted;
   }
   [[nodiscard]] StreamView view(std::uint32_t stream) const noexcept;
+  [[nodiscard]] std::size_t most_batches() const noexcept { return batches_.capacity(); }
+  [[nodiscard]] bool any() const noexcept { return open_ > 0; }  // streams
   [[nodiscard]] std::uint32_t admitted_streams() const noexcept { return static_cast<std::uint32_t>(in_.size()); }
   [[nodiscard]] const CoordinatorSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] const StrideCurve& curve() const noexcept { return curve_; }
@@ -147,8 +154,9 @@ class Coordinator {
   std::vector<Stream> streams_;
   std::vector<std::uint32_t> in_, order_;  // admitted; scratch
   std::vector<std::uint32_t> waiting_;
-  std::vector<double> load_;     // by partition
-  std::vector<TimeNs> free_ns_;  // by partition: what is kept of the last plan ends
+  std::vector<std::uint8_t> up_;  // by partition
+  std::vector<double> load_;      // by partition
+  std::vector<TimeNs> free_ns_;   // by partition: what is kept of the last plan ends
   std::vector<Candidate> candidates_;
   std::vector<Tally> tallies_;
   std::vector<PlannedBatch> batches_, kept_;
@@ -157,6 +165,7 @@ class Coordinator {
   TimeNs next_tick_ns_ = 0, evicted_ns_ = INT64_MIN / 2;
   double slope_sum_ = 0, slope_weight_ = 0;  // of all streams, forgotten slowly
   std::uint64_t turns_ = 0;
+  std::uint32_t open_ = 0;
 };
 
 }  // namespace leat::core::streams

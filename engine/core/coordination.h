@@ -1,0 +1,96 @@
+// Coordinated streams behind the door: asks the coordinator of each application (streams/coordinator.h) for its plan
+// every 200 ms, tells each stream when its frames are wanted, and makes the planned batches of the requests that come.
+//
+// A coordinated request is a request like any other: ledger, deadline, drop rules and batches are everybody's. What is
+// added stands in front of the lanes, the gate: its task is held until all members of its planned batch are there, or
+// the batch should have begun the grace ago; then they are queued together, so that any scheduler finds them as one
+// batch. A task that comes after that is queued at once. One that no plan has asked for is queued as background work:
+// who sends more than he was asked for disturbs nobody who waits for his turn.
+//
+// Applications of one module whose routes have one stage can be coordinated. No allocation after construction. One
+// thread, the scheduler's. Unknown streams are ignored.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/core/queue/task.h"
+#include "engine/core/schedule.h"
+#include "engine/core/scheduler.h"
+
+namespace leat::core {
+
+class Coordination {
+ public:
+  Coordination(const Topology& topology, const Limits& limits);
+
+  [[nodiscard]] bool serves(std::uint32_t application) const noexcept { return applications_[application] != nullptr; }
+  // False: no room.
+  [[nodiscard]] bool open(TimeNs now, StreamId stream, const StreamConfig& config) noexcept;
+  void close(TimeNs now, StreamId stream) noexcept;
+  [[nodiscard]] bool has(StreamId stream) const noexcept { return seats_[stream].application != kNone; }
+
+  // ---- requests ----
+  // A request's task has come into being. What is to become of it.
+  enum class Way : std::uint8_t { queue, hold, background };
+  [[nodiscard]] Way arrived(TimeNs now, StreamId stream, TimeNs capture_ns, TaskId task) noexcept;
+  void withdrawn(StreamId stream, TaskId task) noexcept;  // a held one is gone
+  // Tasks whose time has come, in the order of their batches: to be queued. Valid until the next call.
+  [[nodiscard]] std::span<const TaskId> due(TimeNs now) noexcept;
+  void answered(TimeNs now, StreamId stream, TimeNs capture_ns) noexcept;
+  bool observe(TimeNs now, StreamId stream, const Observation& seen) noexcept;
+  void partition(PartitionId partition, bool up) noexcept;
+
+  // ---- plans ----
+  // Plans anew where it is time. Streams whose schedule may differ now are in changed().
+  void tick(TimeNs now) noexcept;
+  [[nodiscard]] std::span<const StreamId> changed() const noexcept { return changed_; }
+  [[nodiscard]] TimeNs next_timer() const noexcept;  // of tick() and due()
+  [[nodiscard]] StreamSchedule schedule(StreamId stream) const noexcept;
+
+ private:
+  static constexpr std::size_t kHeld = 2;  // of a stream: the two frames of a probe
+  struct Entry {
+    ScheduledFrame frame;
+    std::uint32_t gate = 0;  // of its application
+    std::uint8_t wanted = 1, came = 0;
+  };
+  struct Seat {                         // of a stream
+    std::uint32_t application = kNone;  // kNone: not coordinated
+    std::uint32_t number = 0;           // the coordinator's
+    TimeNs period_ns = 0, capture_ns = 0;
+    std::uint32_t unobserved = 0;  // answers that it may still report on
+    std::uint32_t entries = 0;
+    std::array<Entry, kScheduledFrames> entry{};
+    std::array<TaskId, kHeld> held{};
+    std::array<std::uint32_t, kHeld> held_for{};  // gate; kNone: its batch is no longer planned
+    std::uint32_t holds = 0;
+  };
+  struct Gate {  // before a planned batch
+    TimeNs start_ns = 0, latest_ns = 0;
+    PartitionId partition = 0;
+    std::uint32_t wanted = 0, came = 0;
+    bool open = false;
+    std::uint32_t next = kNone;  // the same batch's in the next plan
+    [[nodiscard]] TimeNs due_ns() const noexcept { return came >= wanted ? start_ns : latest_ns; }
+  };
+  struct Application {
+    Application(std::vector<std::vector<TimeNs>> batch_ns, const streams::CoordinatorSettings& settings)
+        : coordinator(std::move(batch_ns), settings), stream_of(settings.streams, kNone) {}
+    streams::Coordinator coordinator;
+    std::vector<PartitionId> partitions;
+    std::vector<StreamId> stream_of;  // by the coordinator's number
+    std::vector<Gate> gates, before;  // by batch of the plan
+    TimeNs next_gate_ns = kNever;
+  };
+  void apply(TimeNs now, Application& a) noexcept;
+
+  std::vector<std::unique_ptr<Application>> applications_;  // nullptr: not to be coordinated
+  std::vector<Seat> seats_;                                 // by StreamId
+  std::vector<TaskId> due_;
+  std::vector<StreamId> changed_;
+};
+
+}  // namespace leat::core

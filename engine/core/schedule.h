@@ -1,0 +1,40 @@
+// What is agreed with a coordinated stream, what it says, and what it is told: when the server wants a frame. Plain
+// values; times are nanoseconds of the driver's clock.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "engine/core/streams/coordinator.h"
+#include "engine/core/types.h"
+
+namespace leat::core {
+
+struct Terms {
+  double sla_drop = 0;   // accuracy that may be lost, 0..1, in the mean over a second; 0: not coordinated
+  TimeNs period_ns = 0;  // of its camera, until it says better; needed
+  double weight = 1;     // who costs most for its weight is evicted first
+  double max_share = 1;  // of a partition
+};
+
+// What a client says at an answer: how far its tracking was from the answer, after how many frames.
+struct Observation {
+  std::uint32_t stride = 0;  // 1..255
+  double drop = 0;           // 0..1
+  TimeNs period_ns = 0;      // of its camera, as it sees it; 0: no news
+};
+
+inline constexpr std::size_t kScheduledFrames = 24;  // told ahead; far more than until the next plan
+
+struct ScheduledFrame {
+  TimeNs at_ns = 0;    // the newest frame taken until then
+  bool probe = false;  // and the one before it
+};
+
+struct StreamSchedule {
+  streams::StreamView view;
+  std::uint32_t count = 0;
+  std::array<ScheduledFrame, kScheduledFrames> frames{};  // the first `count`, in order of time
+};
+
+}  // namespace leat::core
