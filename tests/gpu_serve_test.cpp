@@ -68,6 +68,44 @@ INSTANTIATE_TEST_SUITE_P(Pairs, Split2,
                                          Pair{"TwoGpus", "gpu", fake::uuid_text(0), fake::uuid_text(1), 0, false}),
                          [](const auto& p) { return std::string(p.param.name); });
 
+// What each worker took of its device, and which batches it runs as graphs, by status and log. The stand-in is slow to
+// launch, so that graphs win where nothing disturbs the host.
+TEST(GpuServe, SaysItsMemoryAndItsGraphs) {
+  (void)gpus();
+  gpus().state().launch_us = 5000;
+  Leatd leatd(shapes_on(partition_on("whole", "gpu", 0), "", ""));
+  gpus().state().launch_us = 0;
+  const auto gpu = [&] { return Json::parse(leatd.status_json()).at("partitions").at(0).at("gpu"); };
+  const Json before = gpu();
+  EXPECT_EQ(before.at("multiprocessors").get<int>(), 108);
+  EXPECT_EQ(before.at("memory_bytes").get<std::uint64_t>() >> 30, 40U);
+  std::uint64_t of_modules = 0;
+  int graphs = 0;
+  for (const Json& module : before.at("modules")) {
+    of_modules += module.at("memory_bytes").get<std::uint64_t>();
+    EXPECT_EQ(module.at("graphs").at("batches").size(), module.at("name") == "shapes/detect" ? 4U : 16U);
+    for (const Json& batch : module.at("graphs").at("batches")) {
+      const bool graph = batch.at("graph_ms").get<double>() < batch.at("ms").get<double>();
+      EXPECT_EQ(batch.at("graph").get<bool>(), graph);
+      graphs += graph ? 1 : 0;
+    }
+  }
+  EXPECT_GT(graphs, 10);
+  EXPECT_GT(of_modules, 0U);
+  EXPECT_GE(before.at("allocated_bytes").get<std::uint64_t>(), of_modules);
+  EXPECT_NE(leatd.log().find("CUDA graphs at batch 1 ("), std::string::npos) << leatd.log();
+  const auto pinned = [&] { return gpu().at("pinned_bytes").get<std::uint64_t>(); };
+  const std::uint64_t least = pinned();
+  {
+    Camera camera(leatd, "pinned");
+    ASSERT_NO_FATAL_FAILURE(camera.pump(2));
+    EXPECT_TRUE(eventually([&] { return pinned() > least; })) << "frames of a stream are pinned";
+    ASSERT_NO_FATAL_FAILURE(camera.drain());
+  }
+  EXPECT_TRUE(eventually([&] { return pinned() == least; })) << "and forgotten with it";
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
 // From the measurement of a share to a plan for two of them, and the answers of that: nothing names a class by hand.
 TEST(GpuServe, ProfiledOnAShareAndPlannedAtStart) {
   (void)gpus();

@@ -1,11 +1,13 @@
 // A device behind the C ABI of engine/exec/device.h, on the driver's interface alone: its primary context and stream
-// (stream.cpp), memory (memory.cpp), pictures (pictures.cpp). Thread rule and ownership: as the ABI's. Inside, a failed
-// call throws Failed; entry.cpp turns it into a status and one line.
+// (stream.cpp), memory (memory.cpp), pictures (pictures.cpp), graphs and times (graphs.cpp). Thread rule and ownership:
+// as the ABI's. Inside, a failed call throws Failed; entry.cpp turns it into a status and one line.
 #pragma once
 
+#include <array>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cuda/driver/driver.h"
@@ -40,7 +42,12 @@ class Device {
   void copy(void* to, const void* from, std::uint64_t bytes);
   void fill(void* at, std::uint8_t byte, std::uint64_t bytes);
   void enqueue(void (*function)(void*), void* argument);
+  void enqueue_graph(std::uint32_t& graph, void (*function)(void*), void* argument);
+  void end_capture() noexcept;
+  void stamp(std::uint32_t which);
   void wait();
+  std::uint64_t elapsed_ns() const;
+  leat_device_usage usage() const;
 
  private:
   struct Registered {
@@ -55,7 +62,9 @@ class Device {
 
   void check(const char* call, Status status) const;
   void choose(const char* uuid);
-  leat_device_memory map(Handle handle, std::uint64_t bytes);
+  leat_device_memory map(Handle handle, std::uint64_t bytes, bool imported);
+  GraphRun capture(void (*function)(void*), void* argument);
+  void release_graphs() noexcept;
   AllocationProperties properties(bool shared) const noexcept;
   void load_kernels();
   void measure_picture_source();
@@ -68,8 +77,17 @@ class Device {
   Context context_ = nullptr;
   Stream stream_ = nullptr;
   Event event_ = nullptr;
+  std::array<Event, 2> stamps_{};
+  std::vector<GraphRun> graphs_;  // [name - 1]
   std::size_t granularity_ = 0;
   leat_device_info info_{};
+  struct Mapped {
+    Handle handle;
+    std::uint64_t bytes;
+    bool imported;
+  };
+  std::vector<Mapped> mapped_;
+  std::vector<std::pair<void*, std::uint64_t>> pinned_;
   std::vector<Registered> registered_;
   Module module_ = nullptr;
   Function picture_ = nullptr;

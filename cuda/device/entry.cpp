@@ -67,6 +67,22 @@ int copy(leat_device* d, void* to, const void* from, std::uint64_t bytes, char* 
 int enqueue(leat_device* d, void (*function)(void*), void* argument, char* error, std::size_t room) {
   return guarded(error, room, [&] { d->device.enqueue(function, argument); });
 }
+int enqueue_graph(leat_device* d, std::uint32_t* graph, void (*function)(void*), void* argument, char* error,
+                  std::size_t room) {
+  return guarded(error, room, [&] { d->device.enqueue_graph(*graph, function, argument); });
+}
+int end_capture(leat_device* d, char* error, std::size_t room) {
+  return guarded(error, room, [&] { d->device.end_capture(); });
+}
+int stamp(leat_device* d, std::uint32_t which, char* error, std::size_t room) {
+  return guarded(error, room, [&] { d->device.stamp(which); });
+}
+int elapsed(leat_device* d, std::uint64_t* nanoseconds, char* error, std::size_t room) {
+  return guarded(error, room, [&] { *nanoseconds = d->device.elapsed_ns(); });
+}
+int usage(leat_device* d, leat_device_usage* out, char* error, std::size_t room) {
+  return guarded(error, room, [&] { *out = d->device.usage(); });
+}
 int wait(leat_device* d, char* error, std::size_t room) {
   return guarded(error, room, [&] { d->device.wait(); });
 }
@@ -77,8 +93,9 @@ int wait(leat_device* d, char* error, std::size_t room) {
 extern "C" __attribute__((visibility("default"))) const leat_device_api* leat_device_entry(void) {
   using namespace leat::cuda;
   static constexpr leat_device_api kApi = {
-      LEAT_DEVICE_ABI, "cuda",        open,    close,         info,         allocate,
-      export_memory,   import_memory, release, host_allocate, host_release, host_register,
-      host_unregister, pictures,      copy,    enqueue,       wait};
+      LEAT_DEVICE_ABI, "cuda",        open,    close,         info,          allocate,
+      export_memory,   import_memory, release, host_allocate, host_release,  host_register,
+      host_unregister, pictures,      copy,    enqueue,       enqueue_graph, end_capture,
+      stamp,           wait,          elapsed, usage};
   return &kApi;
 }

@@ -14,7 +14,7 @@ AllocationProperties Device::properties(bool shared) const noexcept {
   return p;
 }
 
-leat_device_memory Device::map(Handle handle, std::uint64_t bytes) {
+leat_device_memory Device::map(Handle handle, std::uint64_t bytes, bool imported) {
   leat_device_memory out{.address = nullptr, .bytes = bytes, .handle = handle};
   Address address = 0;
   bool mapped = false;
@@ -31,6 +31,7 @@ leat_device_memory Device::map(Handle handle, std::uint64_t bytes) {
     throw;
   }
   out.address = reinterpret_cast<void*>(address);
+  mapped_.push_back({handle, bytes, imported});
   return out;
 }
 
@@ -39,7 +40,7 @@ leat_device_memory Device::allocate(std::uint64_t bytes, bool shared) {
   const AllocationProperties p = properties(shared);
   Handle handle = 0;
   check("cuMemCreate", cuda_->memory_create(&handle, rounded, &p, 0));
-  leat_device_memory out = map(handle, rounded);
+  leat_device_memory out = map(handle, rounded, false);
   try {
     fill(out.address, 0, rounded);
     wait();
@@ -61,7 +62,7 @@ leat_device_memory Device::import_memory(int fd, std::uint64_t bytes) {
   Handle handle = 0;
   check("cuMemImportFromShareableHandle",
         cuda_->memory_import(&handle, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)), kFileDescriptor));
-  return map(handle, rounded);
+  return map(handle, rounded, true);
 }
 
 void Device::release(leat_device_memory& memory) noexcept {
@@ -70,16 +71,21 @@ void Device::release(leat_device_memory& memory) noexcept {
   (void)cuda_->memory_unmap(address, memory.bytes);
   (void)cuda_->address_free(address, memory.bytes);
   (void)cuda_->memory_release(memory.handle);
+  std::erase_if(mapped_, [&](const Mapped& m) { return m.handle == memory.handle; });
   memory = {};
 }
 
 void* Device::host_allocate(std::uint64_t bytes) {
   void* out = nullptr;
   check("cuMemHostAlloc", cuda_->host_allocate(&out, bytes, kRegisterPortable | kRegisterDeviceMap));
+  pinned_.emplace_back(out, bytes);
   return out;
 }
 
-void Device::host_release(void* at) noexcept { (void)cuda_->host_free(at); }
+void Device::host_release(void* at) noexcept {
+  (void)cuda_->host_free(at);
+  std::erase_if(pinned_, [at](const auto& p) { return p.first == at; });
+}
 
 void Device::host_register(void* at, std::uint64_t bytes, bool read_only) {
   const bool marked = read_only && info_.reads_read_only != 0;
@@ -99,6 +105,17 @@ void Device::host_unregister(void* at) noexcept {
   if (found == registered_.end()) return;
   (void)cuda_->host_unregister(at);
   registered_.erase(found);
+}
+
+leat_device_usage Device::usage() const {
+  leat_device_usage out{};
+  for (const Mapped& m : mapped_) (m.imported ? out.imported_bytes : out.allocated_bytes) += m.bytes;
+  for (const auto& [at, bytes] : pinned_) out.pinned_bytes += bytes;
+  for (const Registered& r : registered_) out.pinned_bytes += r.bytes;
+  std::size_t free = 0, all = 0;
+  check("cuMemGetInfo", cuda_->memory_info(&free, &all));
+  out.free_bytes = free;
+  return out;
 }
 
 const Device::Registered* Device::registered(const std::uint8_t* at, std::uint64_t bytes) const noexcept {

@@ -85,6 +85,7 @@ Device::Device(const leat_device_options& options) {
     info_.has_provider = !cuda_->stand_in;
     check("cuStreamCreate", cuda_->stream_create(&stream_, kNonBlockingStream));
     check("cuEventCreate", cuda_->event_create(&event_, kEventBlocking | kEventNoTiming));
+    for (Event& stamp : stamps_) check("cuEventCreate", cuda_->event_create(&stamp, kEventBlocking));
     info_.stream = stream_;
     const AllocationProperties p = properties(true);
     check("cuMemGetAllocationGranularity", cuda_->granularity(&granularity_, &p, kRecommendedGranularity));
@@ -106,6 +107,8 @@ Device::~Device() {
   release(device_jobs_);
   release(uploads_);
   if (module_ != nullptr) (void)cuda_->module_unload(module_);
+  release_graphs();
+  for (const Event stamp : stamps_) (void)cuda_->event_destroy(stamp);
   (void)cuda_->event_destroy(event_);
   (void)cuda_->stream_destroy(stream_);
   (void)cuda_->context_release(ordinal_);

@@ -16,11 +16,15 @@ struct StreamTag;
 struct EventTag;
 struct ModuleTag;
 struct FunctionTag;
+struct GraphTag;
+struct GraphRunTag;
 using Context = ContextTag*;
 using Stream = StreamTag*;
 using Event = EventTag*;
 using Module = ModuleTag*;
 using Function = FunctionTag*;
+using Graph = GraphTag*;
+using GraphRun = GraphRunTag*;  // CUgraphExec
 
 enum : Status {
   kSuccess = 0,
@@ -50,6 +54,8 @@ enum : Status {
   kMpsServerNotReady = 807,
   kMpsMaxClientsReached = 808,
   kMpsClientTerminated = 810,
+  kCaptureUnsupported = 900,
+  kCaptureInvalidated = 901,
 };
 
 enum Attribute : int {
@@ -68,6 +74,7 @@ inline constexpr int kFileDescriptor = 1;    // CU_MEM_HANDLE_TYPE_POSIX_FILE_DE
 inline constexpr int kDeviceLocation = 1;    // CU_MEM_LOCATION_TYPE_DEVICE
 inline constexpr int kReadWrite = 3;         // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
 inline constexpr int kRecommendedGranularity = 1, kMinimumGranularity = 0;
+inline constexpr int kCaptureOfThread = 1;  // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
 
 struct Uuid {
   unsigned char bytes[16];
@@ -114,6 +121,14 @@ struct AccessDescription {
   X(event_destroy, cuEventDestroy_v2, (Event))                                                               \
   X(event_record, cuEventRecord, (Event, Stream))                                                            \
   X(event_wait, cuEventSynchronize, (Event))                                                                 \
+  X(event_elapsed, cuEventElapsedTime, (float*, Event, Event))                                               \
+  X(capture_begin, cuStreamBeginCapture_v2, (Stream, int))                                                   \
+  X(capture_end, cuStreamEndCapture, (Stream, Graph*))                                                       \
+  X(graph_instantiate, cuGraphInstantiateWithFlags, (GraphRun*, Graph, unsigned long long))                  \
+  X(graph_launch, cuGraphLaunch, (GraphRun, Stream))                                                         \
+  X(graph_run_destroy, cuGraphExecDestroy, (GraphRun))                                                       \
+  X(graph_destroy, cuGraphDestroy, (Graph))                                                                  \
+  X(memory_info, cuMemGetInfo_v2, (std::size_t*, std::size_t*))                                              \
   X(granularity, cuMemGetAllocationGranularity, (std::size_t*, const AllocationProperties*, int))            \
   X(memory_create, cuMemCreate, (Handle*, std::size_t, const AllocationProperties*, unsigned long long))     \
   X(memory_release, cuMemRelease, (Handle))                                                                  \

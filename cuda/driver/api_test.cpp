@@ -43,6 +43,10 @@ static_assert(offsetof(AllocationProperties, flags) == offsetof(CUmemAllocationP
 static_assert(sizeof(AccessDescription) == sizeof(CUmemAccessDesc));
 static_assert(sizeof(Address) == sizeof(CUdeviceptr) && sizeof(Handle) == sizeof(CUmemGenericAllocationHandle));
 
+static_assert(kCaptureUnsupported == +CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+static_assert(kCaptureInvalidated == +CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+static_assert(kCaptureOfThread == +CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+
 #define LEAT_TEXT(name) LEAT_TEXT_OF(name)
 #define LEAT_TEXT_OF(name) #name
 
@@ -55,8 +59,12 @@ TEST(CudaApi, NamesAreTheHeadersVersions) {
   EXPECT_STREQ(LEAT_TEXT(cuDevicePrimaryCtxSetFlags), "cuDevicePrimaryCtxSetFlags_v2");
   EXPECT_STREQ(LEAT_TEXT(cuMemHostRegister), "cuMemHostRegister_v2");
   EXPECT_STREQ(LEAT_TEXT(cuMemHostGetDevicePointer), "cuMemHostGetDevicePointer_v2");
+  EXPECT_STREQ(LEAT_TEXT(cuStreamBeginCapture), "cuStreamBeginCapture_v2");
+  EXPECT_STREQ(LEAT_TEXT(cuMemGetInfo), "cuMemGetInfo_v2");
   for (const char* plain : {LEAT_TEXT(cuMemcpyAsync), LEAT_TEXT(cuMemsetD8Async), LEAT_TEXT(cuLaunchHostFunc),
-                            LEAT_TEXT(cuLaunchKernel), LEAT_TEXT(cuStreamCreate), LEAT_TEXT(cuEventRecord)})
+                            LEAT_TEXT(cuLaunchKernel), LEAT_TEXT(cuStreamCreate), LEAT_TEXT(cuEventRecord),
+                            LEAT_TEXT(cuStreamEndCapture), LEAT_TEXT(cuGraphInstantiateWithFlags),
+                            LEAT_TEXT(cuGraphLaunch), LEAT_TEXT(cuGraphExecDestroy), LEAT_TEXT(cuGraphDestroy)})
     EXPECT_EQ(std::string(plain).find('_'), std::string::npos) << plain;
 }
 

@@ -14,9 +14,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -50,6 +52,11 @@ struct Memory {
 struct Event {
   fake::Stream* stream = nullptr;
   std::uint64_t ticket = 0;
+  // Written when the stream comes to it; shared with that, since the event may be gone by then.
+  std::shared_ptr<std::atomic<std::int64_t>> at_ns = std::make_shared<std::atomic<std::int64_t>>(0);
+};
+struct Graph {
+  std::vector<std::function<void()>> work;
 };
 
 struct Process {
@@ -204,6 +211,12 @@ void run_pictures(const leat_picture_job* jobs, const leat_picture_target& targe
       for (std::uint32_t x = 0; x < target.width; ++x) cuda::picture_pixel(jobs[z], target, x, y);
 }
 
+void spend(std::uint32_t us) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(us);
+  while (us != 0 && std::chrono::steady_clock::now() < end) {
+  }
+}
+
 fake::Stream* stream_of(cuda::Stream s) { return reinterpret_cast<fake::Stream*>(s); }
 
 }  // namespace
@@ -246,6 +259,7 @@ LEAT_EXPORT Status cuGetErrorName(Status status, const char** name) {
       {kLaunchFailed, "CUDA_ERROR_LAUNCH_FAILED"},
       {kMpsServerNotReady, "CUDA_ERROR_MPS_SERVER_NOT_READY"},
       {kMpsMaxClientsReached, "CUDA_ERROR_MPS_MAX_CLIENTS_REACHED"},
+      {kCaptureUnsupported, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"},
       {kHostMemoryAlreadyRegistered, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED"}};
   const auto found = kNames.find(status);
   *name = found != kNames.end() ? found->second : "CUDA_ERROR_OF_THE_STAND_IN";
@@ -354,7 +368,8 @@ LEAT_EXPORT Status cuEventRecord(leat::cuda::Event event, leat::cuda::Stream str
   LEAT_UNLESS_LOST();
   auto* const e = reinterpret_cast<leat::fake::Event*>(event);
   e->stream = stream_of(stream);
-  e->ticket = e->stream->push([] {});
+  e->ticket = e->stream->push(
+      [at = e->at_ns] { *at = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); });
   return kSuccess;
 }
 LEAT_EXPORT Status cuEventSynchronize(leat::cuda::Event event) {
@@ -364,9 +379,56 @@ LEAT_EXPORT Status cuEventSynchronize(leat::cuda::Event event) {
   if (e->stream != nullptr && !e->stream->wait_for(e->ticket)) return kLaunchFailed;
   return settled_and_lost() ? kLaunchFailed : kSuccess;
 }
+LEAT_EXPORT Status cuEventElapsedTime(float* milliseconds, leat::cuda::Event first, leat::cuda::Event second) {
+  const auto at = [](leat::cuda::Event e) { return reinterpret_cast<leat::fake::Event*>(e)->at_ns->load(); };
+  if (at(first) == 0 || at(second) == 0) return kNotReady;
+  *milliseconds = static_cast<float>(static_cast<double>(at(second) - at(first)) / 1e6);
+  return kSuccess;
+}
 LEAT_EXPORT Status cuLaunchHostFunc(leat::cuda::Stream stream, void (*function)(void*), void* argument) {
   LEAT_UNLESS_LOST();
-  (void)stream_of(stream)->push([=] { function(argument); });
+  leat::fake::Stream* const to = stream_of(stream);
+  (void)to->push([=, us = to->capturing() ? 0 : host().state().launch_us.load()] {
+    spend(us);
+    function(argument);
+  });
+  return kSuccess;
+}
+
+// ---- graphs: what was collected is one piece of work when it is launched ----
+
+LEAT_EXPORT Status cuStreamBeginCapture_v2(leat::cuda::Stream stream, int) {
+  LEAT_UNLESS_LOST();
+  if (host().state().refuse_capture != 0) return kCaptureUnsupported;
+  return stream_of(stream)->begin_capture() ? kSuccess : kCaptureUnsupported;
+}
+LEAT_EXPORT Status cuStreamEndCapture(leat::cuda::Stream stream, leat::cuda::Graph* graph) {
+  auto collected = std::make_unique<leat::fake::Graph>();
+  if (!stream_of(stream)->end_capture(&collected->work)) return kInvalidValue;
+  *graph = reinterpret_cast<leat::cuda::Graph>(collected.release());
+  return kSuccess;
+}
+LEAT_EXPORT Status cuGraphInstantiateWithFlags(leat::cuda::GraphRun* run, leat::cuda::Graph graph, unsigned long long) {
+  LEAT_UNLESS_LOST();
+  *run =
+      reinterpret_cast<leat::cuda::GraphRun>(new leat::fake::Graph(*reinterpret_cast<const leat::fake::Graph*>(graph)));
+  return kSuccess;
+}
+LEAT_EXPORT Status cuGraphLaunch(leat::cuda::GraphRun run, leat::cuda::Stream stream) {
+  LEAT_UNLESS_LOST();
+  (void)stream_of(stream)->push(
+      [work = reinterpret_cast<const leat::fake::Graph*>(run)->work, us = host().state().graph_launch_us.load()] {
+        spend(us);
+        for (const auto& piece : work) piece();
+      });
+  return kSuccess;
+}
+LEAT_EXPORT Status cuGraphExecDestroy(leat::cuda::GraphRun run) {
+  delete reinterpret_cast<leat::fake::Graph*>(run);
+  return kSuccess;
+}
+LEAT_EXPORT Status cuGraphDestroy(leat::cuda::Graph graph) {
+  delete reinterpret_cast<leat::fake::Graph*>(graph);
   return kSuccess;
 }
 LEAT_EXPORT Status cuMemcpyAsync(Address to, Address from, std::size_t bytes, leat::cuda::Stream stream) {
@@ -385,6 +447,15 @@ LEAT_EXPORT Status cuMemsetD8Async(Address at, unsigned char byte, std::size_t b
 
 LEAT_EXPORT Status cuMemGetAllocationGranularity(std::size_t* bytes, const AllocationProperties*, int) {
   *bytes = kGranularity;
+  return kSuccess;
+}
+LEAT_EXPORT Status cuMemGetInfo_v2(std::size_t* free, std::size_t* all) {
+  LEAT_UNLESS_LOST();
+  (void)cuDeviceTotalMem_v2(all, 0);
+  std::uint64_t taken = 0;
+  const std::lock_guard lock(process().mutex);
+  for (const auto& [handle, memory] : process().memory) taken += memory.bytes;
+  *free = *all - std::min<std::uint64_t>(*all, taken);
   return kSuccess;
 }
 LEAT_EXPORT Status cuMemCreate(Handle* handle, std::size_t bytes, const AllocationProperties* p, unsigned long long) {

@@ -46,10 +46,12 @@ struct Gpu {
 struct State {
   std::uint32_t magic, gpu_count;
   std::atomic<std::uint64_t> seed;
-  std::atomic<std::uint32_t> longest_delay_us;  // before each piece of work of a stream
-  std::atomic<std::int32_t> fault_pid;          // this process's context is lost, nobody else's
-  std::atomic<std::uint32_t> fail_after;        // NVML: the process dies at its n-th change; 0: never
-  std::atomic<std::uint32_t> refuse_changes;    // NVML: no permission
+  std::atomic<std::uint32_t> longest_delay_us;            // before each piece of work of a stream
+  std::atomic<std::uint32_t> launch_us, graph_launch_us;  // of each plain host function, and of each graph
+  std::atomic<std::uint32_t> refuse_capture;              // no stream can be captured
+  std::atomic<std::int32_t> fault_pid;                    // this process's context is lost, nobody else's
+  std::atomic<std::uint32_t> fail_after;                  // NVML: the process dies at its n-th change; 0: never
+  std::atomic<std::uint32_t> refuse_changes;              // NVML: no permission
   std::atomic<std::uint32_t>
       mps_unreachable;  // processes find no daemon whatever their folder holds, and do not say so
   Gpu gpus[kMaxGpus];

@@ -28,8 +28,24 @@ Stream::~Stream() {
   thread_.join();
 }
 
+bool Stream::begin_capture() {
+  if (captured_) return false;
+  captured_.emplace();
+  return true;
+}
+bool Stream::end_capture(std::vector<std::function<void()>>* collected) {
+  if (!captured_) return false;
+  *collected = std::move(*captured_);
+  captured_.reset();
+  return true;
+}
+
 std::uint64_t Stream::push(std::function<void()> work) {
   std::uint64_t ticket = 0;
+  if (captured_) {
+    captured_->push_back(std::move(work));
+    return 0;
+  }
   {
     const std::lock_guard lock(mutex_);
     work_.push_back(std::move(work));

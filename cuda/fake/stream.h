@@ -7,8 +7,11 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace leat::fake {
 
@@ -20,6 +23,10 @@ class Stream {
 
   std::uint64_t push(std::function<void()> work);  // its ticket: done when that many pieces have ended
   bool wait_for(std::uint64_t ticket);             // false: dead first, the work will never end
+  // Between the two, push() only collects. False: it is so already, or was not.
+  bool begin_capture();
+  [[nodiscard]] bool capturing() const noexcept { return captured_.has_value(); }
+  bool end_capture(std::vector<std::function<void()>>* collected);
   // Once dead: returns when no stream of this process touches memory any more.
   static void settle();
 
@@ -32,6 +39,7 @@ class Stream {
   std::mutex mutex_;
   std::condition_variable pushed_, ended_;
   std::deque<std::function<void()>> work_;
+  std::optional<std::vector<std::function<void()>>> captured_;  // by the thread that pushes
   std::uint64_t given_ = 0, done_ = 0;
   bool ending_ = false;
   std::thread thread_;

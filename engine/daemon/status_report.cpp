@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "engine/daemon/model_words.h"
 #include "engine/worker/affinity.h"
 #include "planner/plan_io.h"
@@ -54,15 +56,41 @@ Json edges_of(const StatusFacts& f) {
   return list;
 }
 
+// Of each module that the worker serves: its memory there, and which of its batches are graphs.
+Json modules_of(const worker::DeviceFacts& device, const worker::Setup& setup) {
+  Json list = Json::array();
+  for (std::size_t m = 0; m < std::min(device.modules.size(), setup.modules.size()); ++m) {
+    const worker::DeviceFacts::Module& module = device.modules[m];
+    Json batches = Json::array();
+    for (const exec::GraphTiming& t : module.graphs.batches)
+      batches.push_back({{"batch", t.batch},
+                         {"graph", t.graph()},
+                         {"ms", static_cast<double>(t.plain_ns) / 1e6},
+                         {"graph_ms", t.graph_ns == 0 ? Json() : Json(static_cast<double>(t.graph_ns) / 1e6)}});
+    list.push_back({{"name", setup.modules[m].application + "/" + setup.modules[m].name},
+                    {"memory_bytes", module.bytes},
+                    {"provider_bytes", module.provider_bytes},
+                    {"graphs", {{"text", exec::text_of(module.graphs)}, {"batches", batches}}}});
+  }
+  return list;
+}
+
 // Null: it has none.
-Json gpu_of(const GpuConfig& gpu) {
+Json gpu_of(const GpuConfig& gpu, const worker::DeviceFacts& device, const worker::Setup& setup) {
   if (gpu.uuid.empty()) return nullptr;
   const std::size_t slash = gpu.place.find('/');  // "GPU-.../3": a GPU instance
   return Json{{"uuid", gpu.uuid},
               {"device", gpu.place.substr(0, slash)},
               {"instance", slash == std::string::npos ? Json() : Json(std::stoul(gpu.place.substr(slash + 1)))},
               {"share_percent", gpu.percent == 0 ? 100 : gpu.percent},
-              {"multiprocessors", gpu.multiprocessors * (gpu.percent == 0 ? 100 : gpu.percent) / 100}};
+              {"multiprocessors", device.multiprocessors != 0
+                                      ? device.multiprocessors
+                                      : gpu.multiprocessors * (gpu.percent == 0 ? 100 : gpu.percent) / 100},
+              {"memory_bytes", device.memory_bytes},
+              {"allocated_bytes", device.memory.allocated},
+              {"imported_bytes", device.memory.imported},
+              {"pinned_bytes", device.memory.pinned},
+              {"modules", modules_of(device, setup)}};
 }
 
 }  // namespace
@@ -76,7 +104,7 @@ std::string status_report(const StatusFacts& f) {
                           {"kind", planner::name_of(partition.partition.kind)},
                           {"class", partition.partition.partition_class},
                           {"cores", worker::cores_text(partition.cores)},
-                          {"gpu", gpu_of(partition.gpu)},
+                          {"gpu", gpu_of(partition.gpu, f.supervisor.device(p), f.supervisor.setup(p))},
                           {"state", kStates[static_cast<std::size_t>(f.supervisor.state(p))]},
                           {"pid", f.supervisor.pid(p)},
                           {"restarts", f.supervisor.restarts(p)},

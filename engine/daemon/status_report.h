@@ -6,6 +6,9 @@
 //  "preprocess", "postprocess": {"words", "from"}, "labels": {"count", "first", "from"}}]}],
 //  "edges": [{"name", "from", "to", "item_bytes", "slots", "memory_bytes", "slots_in_use", "transfers",
 //  "bytes_in_place", "bytes_copied"}], "warnings": [...]}
+// A partition's "gpu", where it has one: {"uuid", "device", "instance", "share_percent", "multiprocessors",
+// "memory_bytes" (of the device), "allocated_bytes", "imported_bytes", "pinned_bytes" (this worker's), "modules":
+// [{"name", "memory_bytes", "provider_bytes", "graphs": {"text", "batches": [{"batch", "graph", "ms", "graph_ms"}]}}]}.
 // "latency_ms" is by partition class, of routes of one stage; "routes" are those of several: [{"batch", "stages":
 // [{"blocks", "partitions", "latency_ms"}]}].
 #pragma once

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "engine/daemon/log.h"
 #include "leat/leat.h"
 #include "shm/src/protocol.h"
 
@@ -287,6 +288,12 @@ void Supervisor::handle(std::uint32_t i, const std::vector<std::byte>& packet, s
       return announce_ready(i, now);
     }
   }
+  if (type.ok() && type.value() == worker::ControlType::memory && w.state == WorkerState::up) {
+    if (const auto memory = worker::decode_memory(packet); memory.ok()) {
+      w.device.memory = *memory;
+      return;
+    }
+  }
   w.last_line = "its worker sent a message leatd does not understand; install leatd and leat-worker of one release";
   if (type.ok() && type.value() == worker::ControlType::edge_made && w.state == WorkerState::starting) {
     const Status made = edge_made(i, packet, std::move(fds));
@@ -305,7 +312,13 @@ void Supervisor::announce_ready(std::uint32_t i, std::int64_t now) {
   w.ready_by_ns = INT64_MAX;
   w.ready_ns = now;
   w.sandbox = ready.sandbox;
+  w.device = ready.device;
   listener_.worker_ready(i, w.port.get(), ready);
+  if (w.restarts != 0) return;  // a frame can end a worker: what it says of its device is said once
+  for (std::size_t m = 0; m < std::min(ready.device.modules.size(), w.setup.modules.size()); ++m)
+    if (const std::string text = exec::text_of(ready.device.modules[m].graphs); !text.empty())
+      log_info("partition '" + w.setup.partition + "': " + w.setup.modules[m].application + "/" +
+               w.setup.modules[m].name + ": " + text);
 }
 
 // Signals of several children may come as one.
@@ -329,6 +342,7 @@ void Supervisor::on_exit(std::uint32_t i, int status, std::int64_t now) {
   const bool was_up = w.state == WorkerState::up;
   w.state = WorkerState::lost;
   w.last_end = how_it_ended(status);
+  w.device = {};
   if (was_up && now - w.ready_ns >= kSettledNs) w.failures = 0;
   ++w.failures;
   w.backoff_ns = backoff_after(was_up ? w.failures - 1 : w.failures);

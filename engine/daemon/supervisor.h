@@ -83,6 +83,9 @@ class Supervisor {
   std::int64_t backoff_ns(std::uint32_t partition) const noexcept {  // how long it waits before it starts again
     return workers_[partition].state == WorkerState::lost ? workers_[partition].backoff_ns : 0;
   }
+  // As its worker said last; no name: it has none, or is not up.
+  const worker::DeviceFacts& device(std::uint32_t partition) const noexcept { return workers_[partition].device; }
+  const worker::Setup& setup(std::uint32_t partition) const noexcept { return workers_[partition].setup; }
   const std::string& last_end(std::uint32_t partition) const noexcept { return workers_[partition].last_end; }
   worker::Sandbox sandbox(std::uint32_t partition) const noexcept { return workers_[partition].sandbox; }
   bool all_down() const noexcept;
@@ -110,6 +113,7 @@ class Supervisor {
     std::string last_line;                 // what it said before it failed
     std::string last_end;                  // how its last process ended
     worker::Sandbox sandbox = worker::Sandbox::off;
+    worker::DeviceFacts device;
     std::uint32_t restarts = 0, failures = 0;  // failures: in a row; a long life ends the row
     std::int64_t ready_ns = 0, backoff_ns = 0, due_ns = INT64_MAX;
     std::int64_t ready_by_ns = INT64_MAX;  // while it starts

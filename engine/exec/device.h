@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#define LEAT_DEVICE_ABI 1u
+#define LEAT_DEVICE_ABI 2u
 #define LEAT_DEVICE_MAX_JOBS 256u /* pictures between two waits */
 
 enum leat_device_status { LEAT_DEVICE_OK = 0, LEAT_DEVICE_FAILED = 1, LEAT_DEVICE_LOST = 2 };
@@ -47,6 +47,14 @@ typedef struct leat_device_memory {
   uint64_t bytes; /* usable: at least what was asked for */
   uint64_t handle;
 } leat_device_memory;
+
+/* Of this process. What a library takes for itself is not in it: free_bytes shows that, with everybody else's. */
+typedef struct leat_device_usage {
+  uint64_t allocated_bytes; /* device memory made here, as the driver rounds it */
+  uint64_t imported_bytes;  /* made by others and mapped here */
+  uint64_t pinned_bytes;    /* of the host: allocated or registered */
+  uint64_t free_bytes;      /* of the whole device, now */
+} leat_device_usage;
 
 /* One picture: a rectangle of a frame into one row of a model's input. Geometry and colour as preprocess.h: target
  * pixel i of the window lies at x0 + (i + 0.5) * scale_x - 0.5 in frame pixels; component c is clamp(factors[c][0..2] .
@@ -94,8 +102,19 @@ typedef struct leat_device_api {
                   char* error, size_t error_bytes); /* all in one launch; unregistered slots are uploaded */
   int (*copy)(leat_device* device, void* to, const void* from, uint64_t bytes, char* error, size_t error_bytes);
   int (*enqueue)(leat_device* device, void (*function)(void*), void* argument, char* error, size_t error_bytes);
+  /* enqueue() as a graph: where *graph is 0 it is captured and named there; replayed by each call, whatever function
+   * and argument are then. The device keeps it to its end. LEAT_DEVICE_FAILED: it cannot be captured. */
+  int (*enqueue_graph)(leat_device* device, uint32_t* graph, void (*function)(void*), void* argument, char* error,
+                       size_t error_bytes);
+  /* Drops what a library has left half captured on the stream. */
+  int (*end_capture)(leat_device* device, char* error, size_t error_bytes);
+  /* Notes the device's time, as the first (0) or the second (1) of a pair. */
+  int (*stamp)(leat_device* device, uint32_t which, char* error, size_t error_bytes);
   /* Returns when the stream is empty. The thread sleeps meanwhile. */
   int (*wait)(leat_device* device, char* error, size_t error_bytes);
+  /* After wait(): from the first stamp to the second. */
+  int (*elapsed)(leat_device* device, uint64_t* nanoseconds, char* error, size_t error_bytes);
+  int (*usage)(leat_device* device, leat_device_usage* out, char* error, size_t error_bytes);
 } leat_device_api;
 
 /* The one symbol a device plug-in exports. */

@@ -8,6 +8,7 @@
 
 #include "engine/exec/model_inputs.h"
 #include "engine/exec/module_device.h"
+#include "engine/exec/onnx_graphs.h"
 #include "engine/exec/onnx_split.h"
 #include "engine/exec/postprocess.h"
 #include "engine/exec/preprocess.h"
@@ -39,6 +40,10 @@ class ExecutorModule final : public Module {
   std::uint64_t feature_bytes_in() const noexcept override { return spec_.first_stage ? 0 : row_bytes(inputs_[0]); }
   std::uint64_t feature_bytes_out() const noexcept override { return spec_.last_stage ? 0 : row_bytes(outputs_[0]); }
   bool on_device() const noexcept override { return device_ != nullptr; }
+  GraphReport graphs() const override {
+    const bool known = device_ != nullptr && executor_ == onnx_executor();
+    return known ? onnx_graph_report(session_.get()) : GraphReport{};
+  }
   std::vector<PartSpec> parts() const override { return postprocessor_.parts(); }
   std::vector<leat_tensor_shape> tensor_shapes() const override {
     return model_inputs_.takes_tensors() ? model_inputs_.shapes() : std::vector<leat_tensor_shape>();
@@ -110,6 +115,8 @@ Status ExecutorModule::open_session() {
     if (bytes != 0) extra += key + std::to_string(bytes) + '\n';
   if (!spec_.cuts.empty()) extra += "cuts=" + join_cuts(spec_.cuts) + "\n";
   for (const auto& [key, value] : spec_.extra) extra += key + "=" + value + "\n";
+  const bool fixed = spec_.device != nullptr && spec_.first_stage && (spec_.last_stage || spec_.host_features_out);
+  if (fixed && spec_.executor == "onnx") extra += "fixed_buffers=1\n";
   const leat_session_options options{.model_path = spec_.model_path.c_str(),
                                      .first_block = spec_.first_block,
                                      .end_block = spec_.end_block,

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "engine/exec/frame_view.h"
+#include "engine/exec/graph_report.h"
 #include "engine/exec/part.h"
 #include "engine/exec/recognise/recognise.h"
 #include "engine/exec/sizes.h"
@@ -94,6 +95,7 @@ class Module {
   // together; a batch of several is run as several, one behind the other.
   virtual std::vector<Size> sizes() const = 0;
   virtual bool on_device() const noexcept = 0;
+  virtual GraphReport graphs() const = 0;  // on a device: which batches run as graphs, of those that have run
   virtual std::string_view error() const noexcept = 0;
   // With the words that were concluded from the model where none were given; recognised() says from what.
   virtual const ModuleSpec& spec() const noexcept = 0;

@@ -7,8 +7,10 @@
 // the caller gives shapes to run(). Outputs whose shape the model knows only after a run are made by the runtime and
 // copied into the caller's room, or lent (executor.h); all others are written where the caller wants them.
 //
-// extra: optimization=off|basic|extended|all (default all); unbatched=1; cuts=NAME<tab>NAME...: the tensors that the
-// model's blocks meet at (a profile's `cuts`), needed where a block range is less than the model.
+// extra: optimization=off|basic|extended|all (default all); unbatched=1; on a device graphs=0|1 (default 1: a batch
+// runs as a CUDA graph where that was measured faster) and fixed_buffers=1, which the module says of itself;
+// cuts=NAME<tab>NAME...: the tensors that the model's blocks meet at (a profile's `cuts`), needed where a block range
+// is less than the model.
 #include <unistd.h>
 
 #include <cerrno>
@@ -72,6 +74,8 @@ Binding& binding_for(Session& s, std::uint32_t batch, void* const* data) {
   }
   Binding& b = s.bindings[s.oldest];
   s.oldest = (s.oldest + 1) % s.bindings.size();
+  // A graph holds the addresses of the buffers it was captured with: what takes another's place has none.
+  b.way = b.batch == 0 ? Binding::Way::untried : Binding::Way::plain;
   b.batch = 0;  // not found by a later run if what follows fails
   b.values.clear();
   for (std::size_t i = 0; i < count; ++i) {
@@ -88,24 +92,53 @@ Binding& binding_for(Session& s, std::uint32_t batch, void* const* data) {
   return b;
 }
 
-void run_binding(Session& s, const Binding& b) {
-  check(api().Run(s.session.get(), s.run_options.get(), s.input_names.data(), b.inputs, s.inputs.size(),
-                  s.output_names.data(), s.outputs.size(), const_cast<OrtValue**>(b.outputs)));
+void run_binding(Session& s, const Binding& b, const OrtRunOptions* options) {
+  check(api().Run(s.session.get(), options, s.input_names.data(), b.inputs, s.inputs.size(), s.output_names.data(),
+                  s.outputs.size(), const_cast<OrtValue**>(b.outputs)));
 }
 
-void run_deferred(void* argument) {
-  const auto& d = *static_cast<Deferred*>(argument);
+void run_on_stand_in(void* argument) {
+  const auto& b = *static_cast<Binding*>(argument);
   try {
-    run_binding(*d.session, *d.binding);
+    run_binding(*b.session, b, nullptr);
   } catch (const std::exception& e) {
-    const std::lock_guard lock(d.session->failure_mutex);
-    d.session->failure = e.what();
+    const std::lock_guard lock(b.session->failure_mutex);
+    b.session->failure = e.what();
   }
+}
+
+// On the device's stream.
+void put(Session& s, Binding& b, bool graph) {
+  if (s.provider) return run_binding(s, b, graph ? b.graph_run.get() : s.run_options.get());
+  char error[512] = "";
+  const int status =
+      graph ? s.device_api->enqueue_graph(s.device, &b.stand_in_graph, run_on_stand_in, &b, error, sizeof error)
+            : s.device_api->enqueue(s.device, run_on_stand_in, &b, error, sizeof error);
+  if (status != LEAT_DEVICE_OK) throw std::runtime_error(error);
+}
+
+// A batch's first run: with and without a graph, by the device's time. What cannot be captured ends it for all batches,
+// since nothing is known of a session that has failed half-way: it is opened anew.
+void choose_way(Session& s, Binding& b) {
+  GraphTiming timing{.batch = b.batch};
+  timing.plain_ns = time_on_device(*s.device_api, s.device, [&] { put(s, b, false); });
+  try {
+    b.graph_run.reset(device_run_options(api(), false, static_cast<int>(&b - s.bindings.data()) + 1));
+    timing.graph_ns = time_on_device(*s.device_api, s.device, [&] { put(s, b, true); });
+  } catch (const std::runtime_error& e) {
+    s.graphs = false;
+    s.report.why_not = e.what();
+    (void)s.device_api->end_capture(s.device, nullptr, 0);
+    for (GraphTiming& t : s.report.batches) t.graph_ns = 0;
+    for (Binding& other : s.bindings) other.way = Binding::Way::plain;
+    s.without_graphs();
+  }
+  s.report.batches.push_back(timing);
+  b.way = timing.graph() ? Binding::Way::graph : Binding::Way::plain;
 }
 
 int finish(leat_session* handle, char* error, size_t error_bytes) {
   Session& s = of(handle);
-  s.deferred.clear();
   const std::lock_guard lock(s.failure_mutex);
   if (s.failure.empty()) return 0;
   return executor_error(error, error_bytes, "onnx: " + std::exchange(s.failure, {}));
@@ -131,8 +164,7 @@ void tell(const Port& port, std::uint32_t batch, leat_tensor& out) {
   out.bytes = (port.batched() ? batch : 1) * port.row_bytes;
 }
 
-int run_settled(Session& s, std::uint32_t batch, const leat_tensor* inputs, leat_tensor* outputs, char* error,
-                size_t error_bytes) {
+int run_settled(Session& s, std::uint32_t batch, const leat_tensor* inputs, leat_tensor* outputs) {
   const std::size_t in = s.inputs.size(), count = in + s.outputs.size();
   const auto port_of = [&](std::size_t i) -> const Port& { return i < in ? s.inputs[i] : s.outputs[i - in]; };
   const std::uint32_t rows = s.group == 0 ? batch : s.group;
@@ -152,14 +184,11 @@ int run_settled(Session& s, std::uint32_t batch, const leat_tensor* inputs, leat
       data[i] = s.staged[i].data();
     }
     Binding& b = binding_for(s, rows, data);
-    if (s.device == nullptr || s.provider) {
-      run_binding(s, b);
-    } else {
-      if (s.deferred.size() == s.deferred.capacity()) throw std::runtime_error("more runs than rows before a wait");
-      s.deferred.push_back({&s, &b});
-      if (s.device_api->enqueue(s.device, run_deferred, &s.deferred.back(), error, error_bytes) != LEAT_DEVICE_OK)
-        return 1;
-    }
+    if (s.graphs && b.way == Binding::Way::untried) choose_way(s, b);
+    if (s.device == nullptr)
+      run_binding(s, b, nullptr);
+    else
+      put(s, b, b.way == Binding::Way::graph);
     for (std::size_t o = 0; o < s.outputs.size() && here < rows; ++o) {
       const Port& port = s.outputs[o];
       if (port.batched())
@@ -251,14 +280,17 @@ int run(leat_session* handle, std::uint32_t batch, const leat_tensor* inputs, st
       return executor_error(error, error_bytes, "onnx: output '" + port.name + "' has too little room");
   }
   try {
-    return settled ? run_settled(s, batch, inputs, outputs, error, error_bytes)
-                   : run_open(s, batch, inputs, outputs, error, error_bytes);
+    return settled ? run_settled(s, batch, inputs, outputs) : run_open(s, batch, inputs, outputs, error, error_bytes);
   } catch (const std::exception& e) {
     return executor_error(error, error_bytes, std::string("onnx: ") + e.what());
   }
 }
 
 }  // namespace
+
+const GraphReport& onnx_graph_report(const leat_session* session) {
+  return reinterpret_cast<const Session*>(session)->report;
+}
 
 const leat_executor* onnx_executor() {
   static constexpr leat_executor kExecutor = {LEAT_EXECUTOR_ABI, "onnx", open, close, describe, run, finish};

@@ -42,8 +42,8 @@ void ORT_API_CALL on_log(void* placements, OrtLoggingLevel, const char*, const c
 
 }  // namespace
 
-void add_device_provider(const OrtApi& api, OrtSessionOptions* options, void* stream, const char* extra,
-                         bool fallback) {
+void add_device_provider(const OrtApi& api, OrtSessionOptions* options, void* stream, const char* extra, bool fallback,
+                         bool graphs) {
   OrtCUDAProviderOptionsV2* raw = nullptr;
   check(api, api.CreateCUDAProviderOptions(&raw));
   const auto release = [&api](OrtCUDAProviderOptionsV2* p) { api.ReleaseCUDAProviderOptions(p); };
@@ -57,6 +57,7 @@ void add_device_provider(const OrtApi& api, OrtSessionOptions* options, void* st
                                                           {"cudnn_conv_algo_search", search.c_str()},
                                                           {"cudnn_conv_use_max_workspace", "1"},
                                                           {"do_copy_in_default_stream", "1"},
+                                                          {"enable_cuda_graph", graphs ? "1" : "0"},
                                                           {"use_tf32", tf32.c_str()},
                                                           {"prefer_nhwc", nhwc.c_str()}};
   std::vector<const char*> keys, values;
@@ -91,10 +92,11 @@ Status try_cuda_provider() {
   return Done{};
 }
 
-OrtRunOptions* device_run_options(const OrtApi& api) {
+OrtRunOptions* device_run_options(const OrtApi& api, bool waits, int graph) {
   OrtRunOptions* out = nullptr;
   check(api, api.CreateRunOptions(&out));
-  check(api, api.AddRunConfigEntry(out, "disable_synchronize_execution_providers", "1"));
+  if (!waits) check(api, api.AddRunConfigEntry(out, "disable_synchronize_execution_providers", "1"));
+  check(api, api.AddRunConfigEntry(out, "gpu_graph_id", std::to_string(graph).c_str()));
   return out;
 }
 

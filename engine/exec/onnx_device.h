@@ -18,16 +18,20 @@ namespace leat::exec {
 
 inline constexpr const char* kDeviceMemory = "Cuda";  // ONNX Runtime's name of it
 
+// graphs: its runs may be captured (device_run_options says which).
 // extra: tf32=1 (default 0), search=heuristic|default|exhaustive (default heuristic: the others time every new shape),
 // nhwc=1 (default 0). fallback false: a node left to the host makes the session fail.
-void add_device_provider(const OrtApi& api, OrtSessionOptions* options, void* stream, const char* extra, bool fallback);
+void add_device_provider(const OrtApi& api, OrtSessionOptions* options, void* stream, const char* extra, bool fallback,
+                         bool graphs);
 
 // Whether ONNX Runtime's CUDA provider loads here: its library, CUDA's, the driver, and the provider itself. Nothing
 // runs on a device. For a process of its own: what is loaded stays, and a broken library may end it.
 Status try_cuda_provider();
 
-// A run only puts its work on the stream; whoever reads the outputs waits for it.
-OrtRunOptions* device_run_options(const OrtApi& api);
+// waits false: a run only puts its work on the stream; whoever reads the outputs waits for it. graph: the run is
+// captured under this number, 1 and more, or replayed; kNoGraph: neither.
+inline constexpr int kNoGraph = -1;
+OrtRunOptions* device_run_options(const OrtApi& api, bool waits, int graph);
 
 // Whether this is what a session says that needed the host and was not allowed to.
 bool says_fallback_was_needed(std::string_view error);

@@ -158,7 +158,8 @@ std::vector<leat_tensor> try_once(Session& s, std::uint32_t rows) {
     values.emplace_back(value_over(s, port, rows, data));
     inputs[values.size() - 1] = values.back().get();
   }
-  check(api().Run(s.session.get(), nullptr, s.input_names.data(), inputs, s.inputs.size(), s.output_names.data(),
+  const Owned<OrtRunOptions> waits(s.provider ? device_run_options(api(), true, kNoGraph) : nullptr);
+  check(api().Run(s.session.get(), waits.get(), s.input_names.data(), inputs, s.inputs.size(), s.output_names.data(),
                   s.outputs.size(), outputs));
   std::vector<leat_tensor> shapes;
   for (std::size_t i = 0; i < s.outputs.size(); ++i) {
@@ -207,7 +208,7 @@ void learn_outputs(Session& s) {
 }
 
 // provider: the device's computes; fallback: nodes that it cannot take go to the host's processors.
-Owned<OrtSessionOptions> options_for(const leat_session_options& o, void* stream, bool fallback) {
+Owned<OrtSessionOptions> options_for(const leat_session_options& o, void* stream, bool fallback, bool graphs) {
   OrtSessionOptions* raw = nullptr;
   check(api().CreateSessionOptions(&raw));
   Owned<OrtSessionOptions> out(raw);
@@ -226,7 +227,7 @@ Owned<OrtSessionOptions> options_for(const leat_session_options& o, void* stream
     check(api().SetSessionGraphOptimizationLevel(raw, ORT_DISABLE_ALL));
   else
     throw std::runtime_error("optimization=" + level + " is not known; write off, basic, extended or all");
-  if (stream != nullptr) add_device_provider(api(), raw, stream, o.extra, fallback);
+  if (stream != nullptr) add_device_provider(api(), raw, stream, o.extra, fallback, graphs);
   return out;
 }
 
@@ -241,9 +242,9 @@ Owned<OrtSession> session_from(const leat_session_options& o, const std::string*
 }
 
 // On a device a node that would run on the host's processors is refused by name, unless fallback=cpu allows it.
-Owned<OrtSession> session_of(const leat_session_options& o, void* stream) {
+Owned<OrtSession> session_of(const leat_session_options& o, void* stream, bool graphs) {
   const bool fallback = extra_value(o.extra, "fallback") == "cpu";
-  const auto options = options_for(o, stream, fallback);
+  const auto options = options_for(o, stream, fallback, graphs);
   const auto cuts = parse_cuts(extra_value(o.extra, "cuts"));
   const std::uint32_t end = o.end_block == UINT32_MAX ? static_cast<std::uint32_t>(cuts.size()) + 1 : o.end_block;
   std::string part;
@@ -270,11 +271,33 @@ Owned<OrtSession> session_of(const leat_session_options& o, void* stream) {
     if (!says_fallback_was_needed(e.what())) throw;
   }
   Placements placements;
-  const auto telling = options_for(o, stream, true);
+  const auto telling = options_for(o, stream, true, false);
   placements.listen(api(), telling.get());
   (void)session_from(o, block, telling.get());
   throw std::runtime_error("the device cannot run " + placements.left_behind() +
                            "; export the model without, or allow it with the option fallback = \"cpu\"");
+}
+
+// Where graphs are asked for and the runtime refuses them at once, without.
+void open_runtime_session(const leat_session_options& o, void* stream, Session& s) {
+  if (!s.graphs) {
+    s.session = session_of(o, stream, false);
+    return;
+  }
+  try {
+    s.session = session_of(o, stream, true);
+  } catch (const std::runtime_error& e) {
+    s.graphs = false;
+    s.report.why_not = e.what();
+    s.session = session_of(o, stream, false);
+    return;
+  }
+  s.without_graphs = [&s, again = leat_session_options(o), stream, path = std::string(o.model_path),
+                      extra = std::string(o.extra)]() mutable {
+    again.model_path = path.c_str();
+    again.extra = extra.c_str();
+    s.session = session_of(again, stream, false);
+  };
 }
 
 }  // namespace
@@ -290,14 +313,21 @@ void open_session(const leat_session_options& o, Session& s) {
     if (s.provider) {
       if (auto loaded = load_cuda_libraries(onnx_library()->path); !loaded.ok()) throw Refused{loaded.error()};
       stream = info.stream;
-      s.run_options.reset(device_run_options(api()));
+      s.run_options.reset(device_run_options(api(), false, kNoGraph));
     }
-    s.deferred.reserve(std::max(o.batch_max, 1u));
+    const std::string graphs = extra_value(o.extra, "graphs");
+    if (!graphs.empty() && graphs != "0" && graphs != "1")
+      throw std::runtime_error("graphs=" + graphs + " is not known; write 0, or 1: where they are measured faster");
+    s.graphs = graphs != "0" && extra_value(o.extra, "fixed_buffers") == "1";
+    if (s.graphs && extra_value(o.extra, "fallback") == "cpu") {
+      s.graphs = false;
+      s.report.why_not = "nodes may run on the host (fallback = cpu)";
+    }
   }
   check(s.provider ? api().CreateMemoryInfo(kDeviceMemory, OrtDeviceAllocator, 0, OrtMemTypeDefault, &memory)
                    : api().CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &memory));
   s.memory.reset(memory);
-  s.session = session_of(o, stream);
+  open_runtime_session(o, stream, s);
   s.inputs = ports_of(s.session.get(), true);
   s.outputs = ports_of(s.session.get(), false);
   for (const Port& p : s.inputs) s.input_names.push_back(p.name.c_str());
@@ -313,7 +343,7 @@ void open_session(const leat_session_options& o, Session& s) {
   s.lent.resize(s.outputs.size());
   s.staged.resize(s.inputs.size() + s.outputs.size());
   s.bindings.resize(kMaxBindings);
-  for (Binding& b : s.bindings) b.values.reserve(s.inputs.size() + s.outputs.size());
+  for (Binding& b : s.bindings) b.session = &s, b.values.reserve(s.inputs.size() + s.outputs.size());
 }
 
 }  // namespace leat::exec::ort

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -17,6 +18,7 @@
 
 #include "engine/exec/device_plugin.h"
 #include "engine/exec/onnx_device.h"
+#include "engine/exec/onnx_graphs.h"
 #include "engine/exec/onnx_library.h"
 #include "engine/exec/registry.h"
 
@@ -70,20 +72,19 @@ struct Port {
   [[nodiscard]] bool batched() const { return (tensor.flags & LEAT_TENSOR_UNBATCHED) == 0; }
 };
 
-// Values over one set of buffers at one batch.
+// Values over one set of buffers at one batch. On a stand-in's stream, where host code plays the model's part, it is
+// what a run is given.
+struct Session;
 struct Binding {
+  Session* session = nullptr;
   std::uint32_t batch = 0;
+  enum class Way : std::uint8_t { untried, plain, graph } way = Way::untried;
+  std::uint32_t stand_in_graph = 0;
+  Owned<OrtRunOptions> graph_run;
   void* data[2 * kMaxTensors] = {};
   std::vector<Owned<OrtValue>> values;  // inputs, then outputs
   const OrtValue* inputs[kMaxTensors] = {};
   OrtValue* outputs[kMaxTensors] = {};
-};
-
-// One run on a stand-in's stream, where host code plays the model's part.
-struct Session;
-struct Deferred {
-  Session* session;
-  const Binding* binding;
 };
 
 // Behind the handle that executor.h calls a leat_session. That name belongs to no executor: two types of it in one
@@ -105,7 +106,9 @@ struct Session {
   leat_device* device = nullptr;
   bool provider = false;  // ONNX Runtime computes there; else a stand-in's stream runs the host's code
   Owned<OrtRunOptions> run_options;
-  std::vector<Deferred> deferred;  // since the last wait; room for one a row
+  bool graphs = false;  // a batch that has not run yet is tried as a graph
+  GraphReport report;
+  std::function<void()> without_graphs;  // opens the session anew
   std::mutex failure_mutex;
   std::string failure;  // of a deferred run
 };

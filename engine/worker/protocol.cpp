@@ -142,8 +142,12 @@ std::vector<std::byte> encode(const Ready& r) {
                                             {"parts", parts},
                                             {"tensors", tensors},
                                             {"recognised", recognised},
-                                            {"device", r.device},
-                                            {"multiprocessors", r.multiprocessors}});
+                                            {"device", as_json(r.device)}});
+}
+
+std::vector<std::byte> encode(const DeviceMemory& memory) { return packet_of(ControlType::memory, as_json(memory)); }
+Result<DeviceMemory> decode_memory(const std::vector<std::byte>& packet) {
+  return from_json<DeviceMemory>(packet, "memory", [](const Json& j) { return device_memory_from(j); });
 }
 
 std::vector<std::byte> encode(const AddPool& add) { return packet_of(ControlType::add_pool, &add, sizeof(add)); }
@@ -264,8 +268,9 @@ Result<Ready> decode_ready(const std::vector<std::byte>& packet) {
       for (exec::Concluded* c : {&out.preprocess, &out.postprocess, &out.labels})
         m.at(i).at(0).get_to(c->words), m.at(i).at(1).get_to(c->from), ++i;
     }
-    j.at("device").get_to(r.device);
-    j.at("multiprocessors").get_to(r.multiprocessors);
+    r.device = device_facts_from(j.at("device"));
+    if (r.device.modules.size() > kMaxModules)
+      return Error{"its worker reports more modules than there are; look at the executors it loads"};
     return r;
   });
 }

@@ -6,6 +6,7 @@
 //   worker -> leatd  EdgeMade {memory} for each of Setup::edges that it makes, before it waits for the others;
 //   worker -> leatd  Opening before each module, so that leatd knows which one ended it or takes too long;
 //                    Ready with the latencies measured, or Failed with one line; both once
+//   worker -> leatd  Memory, once ready, whenever what it has of its device's memory has changed
 //
 // Order: a worker reads messages in the order sent, and reads at least DispatchCell::control of them before it runs
 // that cell, so a pool is always known before its frames come. A forgotten pool is one no dispatched batch names any
@@ -19,6 +20,7 @@
 
 #include "engine/exec/part.h"
 #include "engine/exec/recognise/recognise.h"
+#include "engine/worker/device_facts.h"
 #include "engine/worker/sandbox.h"
 #include "leat/result.hpp"
 #include "planner/profile.h"
@@ -89,8 +91,7 @@ struct Ready {
   std::vector<std::vector<exec::PartSpec>> parts;               // [module]: what its answer about one item needs
   std::vector<std::vector<leat_tensor_shape>> tensors;          // [module]: the frames it takes; empty: pictures
   std::vector<exec::Recognised> recognised;                     // [module]: its words, and what they come from
-  std::string device;                                           // its name; empty: it has none
-  std::uint32_t multiprocessors = 0;                            // of the device, for this process
+  DeviceFacts device;
 };
 
 struct AddPool {
@@ -110,7 +111,8 @@ enum class ControlType : std::uint32_t {
   ready = 16,
   failed = 17,
   opening = 18,
-  edge_made = 19
+  edge_made = 19,
+  memory = 20
 };
 
 // Packets. decode_* return one line on a packet that is not what it should be.
@@ -123,12 +125,14 @@ std::vector<std::byte> encode_edge_made(std::uint32_t index);
 std::vector<std::byte> encode_stop();
 std::vector<std::byte> encode_failed(const std::string& line);
 std::vector<std::byte> encode_opening(std::uint32_t module);
+std::vector<std::byte> encode(const DeviceMemory& memory);
 
 Result<ControlType> type_of(const std::vector<std::byte>& packet);
 Result<Setup> decode_setup(const std::vector<std::byte>& packet);
 Result<Ready> decode_ready(const std::vector<std::byte>& packet);
 Result<AddPool> decode_add_pool(const std::vector<std::byte>& packet);
 Result<ForgetPool> decode_forget_pool(const std::vector<std::byte>& packet);
+Result<DeviceMemory> decode_memory(const std::vector<std::byte>& packet);
 Result<std::uint32_t> decode_opening(const std::vector<std::byte>& packet);
 std::string decode_failed(const std::vector<std::byte>& packet);          // one line, whatever it holds
 Result<std::uint32_t> decode_edge(const std::vector<std::byte>& packet);  // edge and edge_made

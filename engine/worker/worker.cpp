@@ -109,14 +109,41 @@ Status Worker::open_device(Ready& ready) {
   if (!device.ok()) return Error{device.error()};
   device_ = std::move(*device);
   const leat_device_info& info = device_->info();
-  ready.device = info.name;
-  ready.multiprocessors = info.multiprocessors;
+  ready.device.name = info.name;
+  ready.device.multiprocessors = info.multiprocessors;
+  ready.device.memory_bytes = info.memory_bytes;
   if (info.multiprocessors < wanted.multiprocessors_least || info.multiprocessors > wanted.multiprocessors_most)
     return Error{"sees " + std::to_string(info.multiprocessors) + " multiprocessors of " + std::string(info.name) +
                  ", its share has " + std::to_string(wanted.multiprocessors_least) + " to " +
                  std::to_string(wanted.multiprocessors_most) +
                  "; is it a client of leatd's own MPS daemon? see leatd's log"};
   return Done{};
+}
+
+leat_device_usage Worker::usage() const {
+  leat_device_usage out{};
+  if (device_) device_->note(device_->api()->usage(device_->handle(), &out, nullptr, 0));
+  return out;
+}
+
+// After a module was opened and warmed.
+void Worker::note_device(const leat_device_usage& before, const exec::Module& module, Ready& ready) {
+  if (!device_) return;
+  const leat_device_usage now = usage();
+  const std::uint64_t own = now.allocated_bytes - std::min(now.allocated_bytes, before.allocated_bytes),
+                      taken = before.free_bytes - std::min(before.free_bytes, now.free_bytes);
+  const bool provider = device_->info().has_provider != 0;
+  ready.device.modules.push_back(
+      {.graphs = module.graphs(), .bytes = own, .provider_bytes = provider ? taken - std::min(taken, own) : 0});
+  ready.device.memory = memory_ = {now.allocated_bytes, now.imported_bytes, now.pinned_bytes};
+}
+
+void Worker::report_memory() {
+  const leat_device_usage now = usage();
+  const DeviceMemory memory{now.allocated_bytes, now.imported_bytes, now.pinned_bytes};
+  if (memory == memory_) return;
+  memory_ = memory;
+  (void)shm::send_bytes(control_.get(), encode(memory), {});  // leatd gone: the loop notices
 }
 
 // What others wait for comes before what this one waits for: makers of two edges may each read the other's.
@@ -224,6 +251,7 @@ Status Worker::open_modules(Ready& ready) {
     if (in != nullptr && out == nullptr && m.executor != "emulated") {
       if (auto status = add_picture(spec); !status) return status;
     }
+    const leat_device_usage before = usage();
     auto module = exec::Module::open(spec);
     if (!module.ok()) return Error{module.error()};
     modules_.push_back(std::move(*module));
@@ -236,14 +264,18 @@ Status Worker::open_modules(Ready& ready) {
     ready.recognised.push_back(opened.recognised());
     has_parts_.push_back(!ready.parts.back().empty());
     ready.latency_by_batch.emplace_back();
-    if (setup_.calibrate && m.latency_by_batch.empty()) {
-      auto measured = calibrate(opened, m.batch, m.after_fan_out);
-      if (!measured.ok()) return Error{spec.name + ": " + measured.error()};
-      ready.latency_by_batch.back() = std::move(*measured);
-    } else if (m.executor != "emulated") {
+    const bool measures = setup_.calibrate && m.latency_by_batch.empty();
+    // On a device every batch has run before any is measured: its first run chooses how the others run.
+    if (m.executor != "emulated" && (!measures || opened.on_device())) {
       if (auto status = warm_up(opened, m.batch, m.after_fan_out); !status)
         return Error{spec.name + ": " + status.error()};
     }
+    if (measures) {
+      auto measured = calibrate(opened, m.batch, m.after_fan_out);
+      if (!measured.ok()) return Error{spec.name + ": " + measured.error()};
+      ready.latency_by_batch.back() = std::move(*measured);
+    }
+    note_device(before, opened, ready);
   }
   return Done{};
 }
@@ -288,6 +320,7 @@ void Worker::obey(const std::vector<std::byte>& packet, std::vector<shm::Fd>& fd
     const auto forget = decode_forget_pool(packet);
     if (forget.ok() && forget->pool < pools_.size()) {
       if (pools_[forget->pool].generation == forget->generation) forget_pool(pools_[forget->pool]);
+      report_memory();
       return;
     }
   }
@@ -314,6 +347,7 @@ Status Worker::add_pool(const AddPool& add, std::vector<shm::Fd>& fds) {
   const auto frames = pool.view.frames();
   const Status pinned = device_->register_host(frames.data(), frames.size(), true);
   pool.registered = pinned.ok();
+  report_memory();
   return pinned;
 }
 

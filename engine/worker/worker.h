@@ -57,6 +57,9 @@ class Worker {
   Status become_user();
   Status take_edge(shm::Fd fd, std::uint32_t index);
   Status open_modules(Ready& ready);
+  leat_device_usage usage() const;
+  void note_device(const leat_device_usage& before, const exec::Module& module, Ready& ready);
+  void report_memory();              // to leatd, where it has changed
   bool read_control(bool blocking);  // one message; false: none
   void obey(const std::vector<std::byte>& packet, std::vector<shm::Fd>& fds);
   Status add_pool(const AddPool& add, std::vector<shm::Fd>& fds);
@@ -83,6 +86,7 @@ class Worker {
   shm::Waker daemon_waker_;
   bool never_had_device_ = false;         // it was lost before this process could have it
   std::unique_ptr<exec::Device> device_;  // outlives what lies on it
+  DeviceMemory memory_;                   // of it, as leatd knows
   std::vector<exec::DeviceBuffer> edge_memory_;
   std::vector<std::unique_ptr<exec::Module>> modules_;
   std::vector<bool> has_parts_;                         // [module]

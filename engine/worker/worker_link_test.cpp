@@ -69,6 +69,20 @@ TEST(Protocol, SetupSurvivesTheWay) {
   EXPECT_EQ(back->edges[1].spec.row_bytes, std::uint64_t{1} << 33);
 }
 
+TEST(Protocol, WhatAWorkerSaysOfItsDeviceComesThrough) {
+  Ready ready;
+  ready.device = {.name = "a GPU",
+                  .multiprocessors = 27,
+                  .memory_bytes = std::uint64_t{1} << 35,
+                  .memory = {1, 2, 3},
+                  .modules = {{.graphs = {{{1, 20, 10}, {2, 30, 40}}, "it said no"}, .bytes = 5, .provider_bytes = 6}}};
+  const auto back = decode_ready(encode(ready));
+  ASSERT_TRUE(back.ok()) << back.error();
+  EXPECT_EQ(back->device, ready.device);
+  EXPECT_EQ(*decode_memory(encode(DeviceMemory{7, 8, 9})), (DeviceMemory{7, 8, 9}));
+  EXPECT_FALSE(decode_memory(encode_opening(1)).ok());
+}
+
 TEST(Protocol, NonsenseIsOneLine) {
   EXPECT_FALSE(type_of({}).ok());
   auto packet = encode(Ready{});

@@ -90,6 +90,11 @@ void print(const Json& status) {
                 text_of(partition, "cores").c_str(), text_of(partition, "pid").c_str(),
                 text_of(partition, "restarts").c_str());
     if (const std::string gpu = gpu_text(partition); !gpu.empty()) std::printf("  on %s\n", gpu.c_str());
+    if (const Json* const gpu = partition.find("gpu"); gpu != nullptr && gpu->is_object())
+      for (const Json& module : list_of(*gpu, "modules"))
+        std::printf("    %s: %s bytes of its memory, and %s of ONNX Runtime's; %s\n", text_of(module, "name").c_str(),
+                    text_of(module, "memory_bytes").c_str(), text_of(module, "provider_bytes").c_str(),
+                    text_of(module.value("graphs", Json::object()), "text").c_str());
   }
   for (const Json& edge : list_of(status, "edges")) {
     std::printf(

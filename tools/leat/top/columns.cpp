@@ -100,7 +100,12 @@ Value event_loop(const Window&, const RecordSnapshot& record, const RecordSnapsh
 }
 Value partition_device(const Window& window, const RecordSnapshot& record, const RecordSnapshot*) {
   const auto found = window.devices.find(std::string(record.label));
-  return found != window.devices.end() ? Value(found->second) : Value();
+  return found != window.devices.end() ? Value(found->second.uuid) : Value();
+}
+template <double GpuFacts::*Member>
+Value partition_gpu(const Window& window, const RecordSnapshot& record, const RecordSnapshot*) {
+  const auto found = window.devices.find(std::string(record.label));
+  return found != window.devices.end() && found->second.*Member >= 0 ? Value(found->second.*Member) : Value();
 }
 Value partition_state(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
   return word<PartitionCounter::state>(record, {"down", "starting", "up", "lost"});
@@ -232,7 +237,15 @@ constexpr Column kModules[] = {
 constexpr Column kPartitions[] = {
     {"name", "partition", "name", Unit::text, 16, 0, label},
     {"kind", "kind", "cpu, mig, mps, gpu or emulated", Unit::text, 8, 3, partition_kind},
-    {"device", "GPU", "GPU or MIG device, share, multiprocessors", Unit::text, 24, 3, partition_device},
+    {"device", "GPU", "GPU or MIG device", Unit::text, 24, 3, partition_device},
+    {"gpu_instance", "inst", "GPU instance, where it is a MIG device", Unit::count, 4, 7,
+     partition_gpu<&GpuFacts::instance>},
+    {"share_percent", "share %", "of the device's multiprocessors that it may use", Unit::count, 7, 5,
+     partition_gpu<&GpuFacts::share_percent>},
+    {"multiprocessors", "SMs", "multiprocessors that its worker sees", Unit::count, 4, 4,
+     partition_gpu<&GpuFacts::multiprocessors>},
+    {"device_bytes", "GPU mem", "device memory its worker has made, by its own account", Unit::bytes, 8, 3,
+     partition_gpu<&GpuFacts::memory_bytes>},
     {"state", "state", "down, starting, up or lost", Unit::text, 8, 0, partition_state},
     {"pid", "pid", "its worker", Unit::count, 8, 4, count<PartitionCounter::pid>},
     {"cores", "cores", "cores it runs on", Unit::count, 5, 5, count<PartitionCounter::cores>},

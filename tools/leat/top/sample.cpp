@@ -30,15 +30,32 @@ std::string gpu_text(const Json& partition) {
   if (const int share = gpu->value("share_percent", 100); share != 100) out += ", " + std::to_string(share) + " %";
   if (const int count = gpu->value("multiprocessors", 0); count != 0)
     out += ", " + std::to_string(count) + " multiprocessors";
+  const auto mib = [&](const char* key) { return std::to_string(gpu->value(key, std::uint64_t{0}) >> 20); };
+  if (gpu->value("memory_bytes", std::uint64_t{0}) != 0)
+    out += ", " + mib("allocated_bytes") + " of " + mib("memory_bytes") + " MiB made here";
   return out;
 }
 
-std::map<std::string, std::string> devices_in(const std::string& status_json) {
-  std::map<std::string, std::string> out;
+GpuFacts gpu_facts(const Json& partition) {
+  const Json& gpu = partition.at("gpu");
+  const auto number = [&](const char* key) {
+    const Json* const value = gpu.find(key);
+    return value != nullptr && value->is_number() ? value->get<double>() : -1;
+  };
+  return {.uuid = gpu.value("uuid", ""),
+          .instance = number("instance"),
+          .share_percent = number("share_percent"),
+          .multiprocessors = number("multiprocessors"),
+          .memory_bytes = number("allocated_bytes"),
+          .text = gpu_text(partition)};
+}
+
+std::map<std::string, GpuFacts> devices_in(const std::string& status_json) {
+  std::map<std::string, GpuFacts> out;
   const auto status = Json::try_parse(status_json);
   if (!status || !status->contains("partitions")) return out;
   for (const Json& partition : status->at("partitions"))
-    if (std::string text = gpu_text(partition); !text.empty()) out[partition.value("name", "")] = std::move(text);
+    if (!gpu_text(partition).empty()) out[partition.value("name", "")] = gpu_facts(partition);
   return out;
 }
 

@@ -15,6 +15,13 @@
 
 namespace leat::tools {
 
+// The device of a partition, as leatd's status says. Unknown: -1.
+struct GpuFacts {
+  std::string uuid;
+  double instance = -1, share_percent = -1, multiprocessors = -1, memory_bytes = -1;  // memory: its worker's own
+  std::string text;                                                                   // gpu_text()
+};
+
 struct Sample {
   std::int64_t at_ns = 0;  // CLOCK_MONOTONIC
   std::optional<shm::RecordSnapshot> daemon, total;
@@ -24,7 +31,7 @@ struct Sample {
 // Two samples of the same daemon; everything shown is computed from them. `before` empty: no rates and no window yet.
 struct Window {
   Sample before, now;
-  std::map<std::string, std::string> devices{};  // of partitions that have one, by their names: gpu_text()
+  std::map<std::string, GpuFacts> devices{};  // of partitions that have one, by their names
   [[nodiscard]] double seconds() const noexcept {
     return before.at_ns > 0 ? static_cast<double>(now.at_ns - before.at_ns) / 1e9 : 0;
   }
@@ -33,10 +40,11 @@ struct Window {
 // The same record in the earlier sample; nullptr when it was not there or has begun anew since.
 [[nodiscard]] const shm::RecordSnapshot* earlier(const Window& window, const shm::RecordSnapshot& record);
 
-// "GPU-... instance 3, 25 %, 27 multiprocessors", of an entry of leatd's partitions; empty: it has no GPU.
+// "GPU-... instance 3, 25 %, 27 multiprocessors, 120 of 40192 MiB made here", of an entry of leatd's partitions; empty:
+// it has no GPU.
 [[nodiscard]] std::string gpu_text(const Json& partition);
 // Of every partition that has one.
-[[nodiscard]] std::map<std::string, std::string> devices_in(const std::string& status_json);
+[[nodiscard]] std::map<std::string, GpuFacts> devices_in(const std::string& status_json);
 
 class Watch {
  public:

@@ -56,16 +56,17 @@ constexpr cli::Command kCommand = {
 constexpr int kTextColumns = 200;  // of --once where no terminal tells
 constexpr int kKeyWait = 50;       // ms
 
-// Which devices the partitions have does not change while a daemon lives.
-std::map<std::string, std::string> devices_of(Watch& watch) {
+// Which devices the partitions have does not change while a daemon lives; what they hold does.
+std::map<std::string, GpuFacts> devices_of(Watch& watch) {
   const auto status = watch.status_json();
-  return status.ok() ? devices_in(*status) : std::map<std::string, std::string>();
+  return status.ok() ? devices_in(*status) : std::map<std::string, GpuFacts>();
 }
 
 int once(Watch& watch, double delay, const cli::JsonOutput& json, bool picture) {
   Window window{.before = watch.sample(), .now = {}, .devices = devices_of(watch)};
   std::this_thread::sleep_for(std::chrono::duration<double>(delay));
   window.now = watch.sample();
+  if (!window.devices.empty()) window.devices = devices_of(watch);
   if (json.alone()) return json.write(top_json(window));
   TopCounts counts{.reasons = static_cast<int>(reasons(window.now).size())};
   int rows = kHeadLines + 1 + 2 * static_cast<int>(std::size(kTables) + 1) + counts.reasons;
@@ -107,6 +108,7 @@ int screen(Watch watch, const std::string& socket, double delay, bool colours) {
       } else {
         window.before = std::move(window.now);
         window.now = watch.sample();
+        if (!window.devices.empty()) window.devices = devices_of(watch);
       }
       next = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(delay));
       redraw = true;

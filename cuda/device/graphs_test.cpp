@@ -1,0 +1,187 @@
+// Whether a batch runs as a CUDA graph, over the stand-in driver: what is captured is replayed, the faster way by the
+// device's own time is taken for each batch, and what cannot be captured runs without and says so once. ONNX Runtime's
+// own capture (enable_cuda_graph) is not in it: host code plays the model's part.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <vector>
+
+#include "cuda/fake/state.h"
+#include "engine/exec/device_plugin.h"
+#include "engine/exec/module.h"
+#include "engine/exec/onnx_graphs.h"
+#include "leat/frame_format.h"
+
+namespace leat {
+namespace {
+
+// The stand-in's state is read once a process, so each case has one of its own. 0: all was as it should be.
+int in_own_process(const std::function<bool(fake::Host&, exec::Device&)>& act) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::string path = std::filesystem::temp_directory_path() / ("leat-graphs-" + std::to_string(::getpid()));
+    if (::dlopen(LEAT_FAKE_CUDA, RTLD_NOW | RTLD_GLOBAL) == nullptr) ::_exit(2);
+    auto host = fake::Host::create(path, {"A100-40"});
+    ::setenv("LEAT_FAKE_GPUS", path.c_str(), 1);
+    auto device = exec::Device::open(LEAT_DEVICE_PLUGIN, "");
+    const bool good = device.ok() && act(*host, **device);
+    host.reset();
+    ::_exit(good ? 0 : 1);
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+#define NEED(condition)                                                               \
+  do {                                                                                \
+    if (!(condition)) return std::fprintf(stderr, "not so: %s\n", #condition), false; \
+  } while (false)
+
+TEST(Graph, IsCapturedOnceReplayedAndTimed) {
+  EXPECT_EQ(
+      in_own_process([](fake::Host& host, exec::Device& device) {
+        const leat_device_api& api = *device.api();
+        int count = 0, other = 0;
+        const auto add = [](void* to) { ++*static_cast<int*>(to); };
+        std::uint32_t graph = 0;
+        for (int i = 0; i < 3; ++i)
+          NEED(api.enqueue_graph(device.handle(), &graph, add, i == 0 ? &count : &other, nullptr, 0) == LEAT_DEVICE_OK);
+        NEED(device.wait() && graph == 1 && count == 3 && other == 0);
+        host.state().graph_launch_us = 3000;
+        const std::uint64_t slow = exec::time_on_device(api, device.handle(), [&] {
+          (void)api.enqueue_graph(device.handle(), &graph, nullptr, nullptr, nullptr, 0);
+        });
+        NEED(slow >= 3'000'000 && slow < 3'000'000'000);
+        std::uint32_t none = 7;
+        NEED(api.enqueue_graph(device.handle(), &none, add, &count, nullptr, 0) == LEAT_DEVICE_FAILED);
+        NEED(api.end_capture(device.handle(), nullptr, 0) == LEAT_DEVICE_OK);  // nothing is being captured
+        leat_device_usage usage{};
+        NEED(api.usage(device.handle(), &usage, nullptr, 0) == LEAT_DEVICE_OK);
+        const std::uint64_t before = usage.allocated_bytes;
+        {
+          auto memory = device.allocate(5 << 20);
+          NEED(memory.ok());
+          NEED(api.usage(device.handle(), &usage, nullptr, 0) == LEAT_DEVICE_OK);
+          NEED(usage.allocated_bytes == before + (6 << 20) && usage.imported_bytes == 0);
+        }
+        NEED(api.usage(device.handle(), &usage, nullptr, 0) == LEAT_DEVICE_OK);
+        NEED(usage.allocated_bytes == before);
+        return true;
+      }),
+      0);
+}
+
+#ifndef __SANITIZE_THREAD__  // ONNX Runtime is not instrumented
+
+struct Classifier {
+  explicit Classifier(exec::Device& device, std::vector<std::pair<std::string, std::string>> extra = {}) {
+    exec::ModuleSpec spec;
+    spec.name = "graphs/classify";
+    spec.model_path = LEAT_MODELS "/classify.onnx";
+    spec.preprocess = "stretch mean=0.5 std=0.5";
+    spec.postprocess = "classes";
+    spec.batch_max = 4;
+    spec.device = &device;
+    spec.extra = std::move(extra);
+    auto opened = exec::Module::open(spec);
+    if (opened.ok())
+      module = std::move(*opened);
+    else
+      std::fprintf(stderr, "%s\n", opened.error().c_str());
+  }
+  // The answers to `batch` pictures of this seed.
+  std::vector<leat_result> run(std::uint32_t batch, std::uint8_t seed) {
+    std::vector<std::uint8_t> pixels(64 * 64 * 3);
+    for (std::size_t p = 0; p < pixels.size(); ++p) pixels[p] = static_cast<std::uint8_t>(p * seed / 7);
+    std::vector<leat_result> answers(batch);
+    std::vector<exec::Item> items(batch);
+    std::vector<exec::ItemReport> reports(batch);
+    for (std::uint32_t i = 0; i < batch; ++i) {
+      items[i].frame.planes[0] = pixels.data();
+      items[i].frame.strides[0] = 64 * 3;
+      items[i].frame.format = LEAT_FORMAT_rgb24;
+      items[i].frame.width = items[i].frame.height = 64;
+      items[i].frame.bytes = pixels.size();
+      items[i].result = &answers[i];
+    }
+    if (!module->run(items, reports)) return {};
+    return answers;
+  }
+  std::unique_ptr<exec::Module> module;
+};
+
+bool same(const std::vector<leat_result>& a, const std::vector<leat_result>& b) {
+  return !a.empty() && a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof a[0]) == 0;
+}
+
+// Each batch once, then answers with and without: equal, whatever was chosen.
+bool chooses(exec::Device& device, bool graph) {
+  Classifier with(device), without(device, {{"graphs", "0"}});
+  NEED(with.module && without.module);
+  for (const std::uint32_t batch : {1U, 4U})
+    for (const std::uint8_t seed : {std::uint8_t{3}, std::uint8_t{11}})
+      NEED(same(with.run(batch, seed), without.run(batch, seed)));
+  NEED(without.module->graphs() == exec::GraphReport{});
+  const exec::GraphReport report = with.module->graphs();
+  NEED(report.why_not.empty() && report.batches.size() == 2);
+  for (const exec::GraphTiming& t : report.batches) NEED(t.graph_ns != 0 && t.plain_ns != 0 && t.graph() == graph);
+  const std::string text = exec::text_of(report);
+  NEED(text.starts_with(graph ? "CUDA graphs at batch 1 (" : "no CUDA graph at batch 1 ("));
+  return true;
+}
+
+TEST(GraphChoice, FasterWithIsTaken) {
+  EXPECT_EQ(in_own_process([](fake::Host& host, exec::Device& device) {
+              host.state().launch_us = 20'000;
+              return chooses(device, true);
+            }),
+            0);
+}
+
+TEST(GraphChoice, FasterWithoutIsTaken) {
+  EXPECT_EQ(in_own_process([](fake::Host& host, exec::Device& device) {
+              host.state().graph_launch_us = 20'000;
+              return chooses(device, false);
+            }),
+            0);
+}
+
+// From the batch on at which it stops working: the one before was a graph, and is none any more.
+TEST(GraphChoice, WhatCannotBeCapturedRunsWithoutAndSaysSoInOneLine) {
+  EXPECT_EQ(in_own_process([](fake::Host& host, exec::Device& device) {
+              host.state().launch_us = 20'000;
+              Classifier with(device), without(device, {{"graphs", "0"}});
+              NEED(same(with.run(1, 3), without.run(1, 3)));
+              NEED(with.module->graphs().batches.at(0).graph());
+              host.state().refuse_capture = 1;
+              for (const std::uint32_t batch : {2U, 3U, 1U, 2U}) NEED(same(with.run(batch, 5), without.run(batch, 5)));
+              const exec::GraphReport report = with.module->graphs();
+              for (const exec::GraphTiming& t : report.batches) NEED(!t.graph());
+              NEED(report.batches.size() == 2);  // nobody asked again
+              const std::string text = exec::text_of(report);
+              NEED(text.find("CAPTURE_UNSUPPORTED") != std::string::npos && text.find('\n') == std::string::npos);
+              return true;
+            }),
+            0);
+}
+
+TEST(GraphChoice, AnotherWordThanZeroAndOneIsRefused) {
+  EXPECT_EQ(in_own_process([](fake::Host&, exec::Device& device) {
+              NEED(Classifier(device, {{"graphs", "always"}}).module == nullptr);
+              NEED(Classifier(device, {{"graphs", "1"}}).module != nullptr);
+              return true;
+            }),
+            0);
+}
+
+#endif
+
+}  // namespace
+}  // namespace leat
