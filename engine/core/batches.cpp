@@ -313,6 +313,8 @@ void Scheduler::State::give_back(std::uint32_t id) noexcept {
   free_batch(id);
 }
 
+void Scheduler::State::unbook(TaskId t) noexcept { enqueue(t); }
+
 void Scheduler::State::retry(TaskId t) noexcept {
   ++ledger.count().retries;
   if (++tasks[t].retries <= kMaxRetries) {

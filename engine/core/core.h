@@ -109,6 +109,7 @@ struct Scheduler::State final : Verbs {
   void ask(PartitionId partition) noexcept override { mark_partition(partition); }
   void ask_lane(LaneId lane) noexcept override { mark(lane); }
   void book(TaskId task) noexcept override;
+  void unbook(TaskId task) noexcept override;
   void retry(TaskId task) noexcept override;
   std::uint32_t send(RouteId route, std::uint32_t stage, PartitionId partition, std::span<const TaskId> tasks,
                      TimeNs run) noexcept override;

@@ -52,14 +52,17 @@ RequestHandle Scheduler::State::submit(const Submission& s) noexcept {
     return {};
   }
   const RequestHandle handle = ledger.handle(id);
-  ledger.change(id).within_share = shares.within({.component = plan->model.component_of(app.modules.front()),
-                                                  .user = config.user,
-                                                  .application = app.weight > 0 ? config.application : kNone,
-                                                  .user_weight = config.user_weight,
-                                                  .application_weight = app.weight > 0 ? app.weight : 1000,
-                                                  .cost_ns = plan->model.cost_ns(config.application),
-                                                  .slo_ns = config.slo_ns},
-                                                 now);
+  const bool within = shares.within({.component = plan->model.component_of(app.modules.front()),
+                                     .user = config.user,
+                                     .application = app.weight > 0 ? config.application : kNone,
+                                     .user_weight = config.user_weight,
+                                     .application_weight = app.weight > 0 ? app.weight : 1000,
+                                     .cost_ns = plan->model.cost_ns(config.application),
+                                     .slo_ns = config.slo_ns},
+                                    now);
+  ledger.change(id).within_share = within;
+  ledger.count().total.within_share += within ? 1 : 0;
+  ledger.count().streams[s.stream].within_share += within ? 1 : 0;
   watch_ns = std::min(watch_ns, overdue_ns(ledger.request(id)));
   begin(id);
   return ledger.valid(handle) ? handle : RequestHandle{};

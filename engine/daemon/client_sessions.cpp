@@ -204,6 +204,7 @@ void ClientSessions::open_stream(Session& s, const std::vector<std::byte>& packe
   e.open.config.supersede = static_cast<core::Supersede>(m.overload);
   e.open.config.priority = static_cast<core::Priority>(m.priority);
   e.open.config.user = s.peer.uid;
+  e.open.config.user_weight = s.limits.share_permille;
   e.open.record = e.open.pool = free;
   e.open.pool_generation = ++pool_generation_[free];
   e.open.frame_bytes = layout.frame_bytes;

@@ -333,7 +333,7 @@ ExpectedStream read_stream(const TomlCursor& t, std::int64_t slo_ns) {
 }
 
 void read_application(const TomlCursor& t, const Reading& reading, Config& out) {
-  t.only({"name", "slo_ms", "rate_rps", "weight", "module", "stream"});
+  t.only({"name", "slo_ms", "rate_rps", "weight", "share", "module", "stream"});
   ApplicationConfig app;
   app.application.name = t.needed_text("name");
   for (const auto& other : out.applications)
@@ -344,6 +344,7 @@ void read_application(const TomlCursor& t, const Reading& reading, Config& out) 
   app.application.slo_ns = std::llround(t.number("slo_ms", 1, 1e-3, kLongestMs) * 1e6);
   app.application.rate_rps = t.number("rate_rps", 0, 0, 1e9);
   app.application.weight = t.number("weight", 1, 1e-9, 1e9);
+  if (t.has("share")) app.share_permille = read_share(t);
   std::vector<std::vector<std::string>> after;
   for (const auto& m : t.tables("module")) {
     app.application.modules.emplace_back();

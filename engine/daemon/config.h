@@ -16,7 +16,8 @@
 //   [limits]                               # clients, streams, requests, memory_mib, client_memory_mib, feature_mib,
 //                                          # batch_ms, hello_ms
 //   [limits.user]                          # one user: sessions, streams, requests, memory_mib, descriptors,
-//                                          # priority = "normal", least_slo_ms = 50, overload = ["latest", "fifo"]
+//                                          # priority = "normal", least_slo_ms = 50, overload = ["latest", "fifo"],
+//                                          # share = 2
 //   [limits.groups.video]                  # the same keys, for the members of a group, by name or number
 //   [limits.users.camera]                  # the same keys, for one user
 //   [policy]                               # preset = "leat"; any key of the policy table overrides the preset
@@ -35,7 +36,7 @@
 //   "MIG-...")
 //
 //   [[application]]
-//   name = "shapes"   slo_ms = 200   rate_rps = 120
+//   name = "shapes"   slo_ms = 200   rate_rps = 120   share = 2
 //     [[application.module]]
 //     name = "detect"   model = "detect.onnx"   executor = "onnx"   preprocess = "..."   postprocess = "..."
 //     batch = 8   after = ["..."]   fan_out_cap = 8   items_per_request = 1.0   profile = "detect.profile.json"
@@ -114,6 +115,7 @@ struct ExpectedStream {
 
 struct ApplicationConfig {
   planner::Application application;
+  std::uint32_t share_permille = 0;  // weight of its part of each user's share; 0: it has none of its own
   std::vector<ExpectedStream> expected;
   std::vector<ModuleConfig> modules;
 };

@@ -30,7 +30,8 @@ std::uint32_t rule_bit(const TomlCursor& t, const std::string& word) {
 }
 
 void read_user(const TomlCursor& t, UserOverride& out) {
-  t.only({"sessions", "streams", "requests", "memory_mib", "descriptors", "priority", "least_slo_ms", "overload"});
+  t.only({"sessions", "streams", "requests", "memory_mib", "descriptors", "priority", "least_slo_ms", "overload",
+          "share"});
   const auto count = [&](std::string_view key, std::int64_t least, std::optional<std::uint32_t>& into) {
     if (t.has(key)) into = static_cast<std::uint32_t>(t.integer(key, least, least, 65536));
   };
@@ -47,6 +48,7 @@ void read_user(const TomlCursor& t, UserOverride& out) {
                                         : LEAT_PRIORITY_PROTECTED;
   }
   if (t.has("least_slo_ms")) out.least_slo_ns = std::llround(t.number("least_slo_ms", 0, 0, kLongestMs) * 1e6);
+  if (t.has("share")) out.share_permille = read_share(t);
   if (t.has("overload")) {
     out.overload_set = 0;
     for (const auto& word : t.texts("overload")) *out.overload_set |= rule_bit(t.at("overload"), word);
@@ -63,6 +65,10 @@ std::optional<std::uint32_t> number_of(const std::string& name) {
 }
 
 }  // namespace
+
+std::uint32_t read_share(const TomlCursor& t) {
+  return static_cast<std::uint32_t>(std::lround(t.number("share", 1, .001, 1000) * 1000));
+}
 
 std::optional<std::uint32_t> user_of(const TomlCursor& t, const std::string& name) {
   if (const auto id = number_of(name)) return id;

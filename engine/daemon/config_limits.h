@@ -13,4 +13,7 @@ void read_limits(const TomlCursor& limits, LimitsConfig& out);
 std::optional<std::uint32_t> user_of(const TomlCursor& t, const std::string& name);
 std::optional<std::uint32_t> group_of(const TomlCursor& t, const std::string& name);
 
+// The key `share`: a weight, in thousandths.
+std::uint32_t read_share(const TomlCursor& t);
+
 }  // namespace leat::daemon

@@ -31,6 +31,10 @@ class CountersBoard {
                 std::int64_t now_ns) noexcept;
   void event(shm::EventKind kind, std::int64_t now_ns, std::uint32_t stream, std::uint64_t token, std::uint64_t a = 0,
              std::uint64_t b = 0, std::uint64_t c = 0) noexcept;
+  void within_share(std::uint32_t stream, std::uint64_t of_stream, std::uint64_t of_all) noexcept {
+    of(shm::RecordKind::stream, stream).set(shm::StreamCounter::within_share, of_stream);
+    total_.set(shm::StreamCounter::within_share, of_all);
+  }
   void copied(std::uint64_t pixel_bytes) noexcept { total_.add(shm::StreamCounter::bytes_copied, pixel_bytes); }
   std::uint64_t in_flight() const noexcept { return in_flight_total_; }
 

@@ -424,7 +424,7 @@ Status Daemon::Impl::start_serving() {
   if (auto status = settle_results(); !status) return status;
   supervisor_->calibrated();
   for (const auto& line : unschedulable(deployment_)) log_warning(line);
-  const core::Topology topology = core::Topology::from(deployment_.plan, deployment_.applications);
+  const core::Topology topology = topology_of(config_, deployment_);
   if (const std::string problem = topology.problem(); !problem.empty()) return Error{config_.file + ": " + problem};
   LoopOptions options;
   options.limits.streams = config_.limits.streams;

@@ -64,6 +64,9 @@ std::uint32_t first_head(const ApplicationConfig& app, std::size_t module);
 // file.
 Status complete_plan(const Config& config, Deployment& deployment, std::span<const worker::Ready> ready);
 
+// What the core schedules over; the deployment's plan is complete. Not checked (Topology::problem).
+[[nodiscard]] core::Topology topology_of(const Config& config, const Deployment& deployment);
+
 // Applications whose SLO no route can meet even on an idle host, and expected streams that cannot all be kept fresh
 // (engine/core/schedulable.h): one line each, for the log and `leat check`.
 std::vector<std::string> unschedulable(const Deployment& deployment);

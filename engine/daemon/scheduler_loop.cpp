@@ -254,6 +254,8 @@ void SchedulerLoop::answer(const core::Action& action, std::int64_t now) noexcep
   client.dirty = true;
   ++client.completions;
   board_.answered(stream.record, action.outcome, action.reason, now - slot.capture_ns, now);
+  board_.within_share(stream.record, core_->counters().streams[stream.core].within_share,
+                      core_->counters().total.within_share);
   board_.event(EventKind::answered, now, stream.record, action.token, static_cast<std::uint64_t>(action.outcome),
                static_cast<std::uint64_t>(action.reason), static_cast<std::uint64_t>(now - slot.capture_ns));
   if (action.where != core::kNone) {

@@ -44,6 +44,7 @@ UserAccount* UserAccounts::of(const shm::Peer& peer, const UserLimits& limits, s
                                             ? shm::kQuarterSlo
                                             : static_cast<std::uint64_t>(limits.least_slo_ns));
   record.set(UserCounter::overload_set, limits.overload_set);
+  record.set(UserCounter::share_permille, limits.share_permille);
   if (!known) publish(*found);
   return &*found;
 }

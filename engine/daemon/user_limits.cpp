@@ -38,6 +38,7 @@ void apply(const UserOverride& from, UserLimits& to) {
   take(from.priority, to.priority);
   take(from.least_slo_ns, to.least_slo_ns);
   take(from.overload_set, to.overload_set);
+  take(from.share_permille, to.share_permille);
 }
 
 // The more generous of both, key by key.
@@ -51,6 +52,7 @@ void widen(const UserOverride& from, UserOverride& to) {
   larger(from.descriptors, to.descriptors);
   larger(from.memory_bytes, to.memory_bytes);
   larger(from.priority, to.priority);
+  larger(from.share_permille, to.share_permille);
   if (from.least_slo_ns)
     to.least_slo_ns = to.least_slo_ns ? std::min(*to.least_slo_ns, *from.least_slo_ns) : *from.least_slo_ns;
   if (from.overload_set) to.overload_set = to.overload_set.value_or(0) | *from.overload_set;

@@ -21,9 +21,10 @@ struct UserLimits {
   std::uint32_t requests = 0;     // in flight: the depths of his streams together
   std::uint32_t descriptors = 0;  // sent to him and not received yet
   std::uint64_t memory_bytes = 0;
-  std::uint32_t priority = 0;      // highest, leat_priority
-  std::int64_t least_slo_ns = 0;   // kQuarterOfApplication: of the application's own
-  std::uint32_t overload_set = 0;  // bit 1 << leat_overload for each rule allowed
+  std::uint32_t priority = 0;           // highest, leat_priority
+  std::int64_t least_slo_ns = 0;        // kQuarterOfApplication: of the application's own
+  std::uint32_t overload_set = 0;       // bit 1 << leat_overload for each rule allowed
+  std::uint32_t share_permille = 1000;  // weight beside other users' where they compete for partitions
 
   static constexpr std::int64_t kQuarterOfApplication = -1;
   std::int64_t least_slo_of(std::int64_t application_slo_ns) const noexcept {
@@ -37,7 +38,7 @@ struct UserOverride {
   std::optional<std::uint64_t> memory_bytes;
   std::optional<std::uint32_t> priority;
   std::optional<std::int64_t> least_slo_ns;
-  std::optional<std::uint32_t> overload_set;
+  std::optional<std::uint32_t> overload_set, share_permille;
 };
 
 struct UserTables {

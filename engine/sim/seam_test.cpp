@@ -89,7 +89,7 @@ TEST(Seam, WhatASchedulerForgetsIsAnswered) {
 
 // ---- fair shares ----
 
-// Five modules, all on all of eight partitions, or each on eight of its own; two users of one application.
+// Five modules, all on all of eight partitions, or each on eight of its own.
 core::Topology five(bool shared) {
   core::Topology t = chain(5, 8, 32, 8 * kMs, 3 * kMs, 500 * kMs);
   for (core::RouteSpec& r : t.routes) {
@@ -100,12 +100,19 @@ core::Topology five(bool shared) {
 }
 
 TEST(Shares, OneUsersOverloadCostsAnotherNothingBeyondItsShare) {
-  for (const bool shared : {true, false}) {
-    SCOPED_TRACE(shared ? "shared partitions" : "partitions of their own");
+  for (const char* layout : {"shared", "own", "cut"}) {
+    SCOPED_TRACE(layout);
+    const bool shared = layout == std::string("shared");
     // What batches of ten carry: 38 ms each.
     const double full = 8 / .038 * 10 / (shared ? 5 : 1);
     Scenario s;
     s.topology = five(shared);
+    if (layout == std::string("cut")) {  // the last module over two sets of partitions
+      s.topology.routes[4].stages.push_back(s.topology.routes[4].stages[0]);
+      for (core::PartitionId& p : s.topology.routes[4].stages[1].pool) p += 8;
+      s.topology.partitions.resize(48);
+      for (core::RouteSpec& r : s.topology.routes) r.rate_rps = full;
+    }
     ASSERT_TRUE(core::preset("leat", s.policy));
     s.streams = {{.depth = 16384, .user = 1}, {.depth = 16384, .user = 2}};
     const std::vector<Arrival> lists[] = {to_stream(poisson(.15 * full, 20'000 * kMs, 1), 0),
@@ -118,6 +125,74 @@ TEST(Shares, OneUsersOverloadCostsAnotherNothingBeyondItsShare) {
     const double all = static_cast<double>(run(s).counters.total.of(Outcome::completed));
     EXPECT_GE(static_cast<double>(greedy.of(Outcome::completed)),
               .95 * (all - static_cast<double>(modest.of(Outcome::completed))));
+  }
+}
+
+// The same without users: a stream of a high class beside too much of a low one, where places are reserved on arrival.
+TEST(Shares, ReservationsLetAHigherClassGoFirst) {
+  Scenario s;
+  s.topology = chain(1, 8, 32, 8 * kMs, 3 * kMs, 300 * kMs);
+  s.topology.routes[0].stages.push_back(s.topology.routes[0].stages[0]);
+  for (core::PartitionId& p : s.topology.routes[0].stages[1].pool) p += 8;
+  s.topology.partitions.resize(16);
+  s.topology.routes[0].rate_rps = 1000;
+  ASSERT_TRUE(core::preset("leat", s.policy));
+  s.check_every = 16;
+  s.streams = {{.depth = 16384, .priority = core::Priority::protected_},
+               {.depth = 16384, .priority = core::Priority::background}};
+  const std::vector<Arrival> lists[] = {to_stream(poisson(300, 10'000 * kMs, 1), 0),
+                                        to_stream(poisson(3000, 10'000 * kMs, 2), 1)};
+  s.arrivals = merged(lists);
+  const Outcomes out = run(s);
+  const core::RequestCounters& high = out.counters.streams[0];
+  EXPECT_GE(static_cast<double>(high.of(Outcome::completed)), .999 * static_cast<double>(high.submitted));
+  EXPECT_GE(out.counters.streams[1].of(Outcome::completed), 4000u);
+}
+
+// Twice what the partitions carry, of each of two users or of two applications of one: each gets its weight's part, and
+// what one does not use the other has.
+TEST(Shares, WeightsDivideTheTimeAmongUsersAndApplications) {
+  const double full = 8 / .038 * 10 / 5;
+  for (const bool applications : {false, true}) {
+    SCOPED_TRACE(applications ? "applications" : "users");
+    const auto goodput = [&](double first, std::uint32_t weight) {
+      Scenario s;
+      s.topology = five(true);
+      if (applications) {
+        core::Topology other = five(true);
+        s.topology.applications[0].weight = weight;
+        other.applications[0].weight = 1000;
+        for (core::ModuleId& m : other.applications[0].modules) m += 5;
+        for (core::ModuleSpec& m : other.modules) {
+          m.application = 1;
+          for (core::ModuleId& before : m.before) before += 5;
+          for (core::ModuleId& after : m.after) after += 5;
+          for (core::RouteId& route : m.routes) route += 5;
+        }
+        for (core::RouteSpec& r : other.routes) r.module += 5;
+        s.topology.applications.push_back(other.applications[0]);
+        s.topology.modules.insert(s.topology.modules.end(), other.modules.begin(), other.modules.end());
+        s.topology.routes.insert(s.topology.routes.end(), other.routes.begin(), other.routes.end());
+      }
+      EXPECT_EQ(s.topology.problem(), "");
+      EXPECT_TRUE(core::preset("leat", s.policy));
+      s.streams = {{.depth = 16384, .user = 1, .user_weight = applications ? 1000 : weight},
+                   {.application = applications ? 1u : 0u, .depth = 16384, .user = applications ? 1u : 2u}};
+      const std::vector<Arrival> lists[] = {to_stream(poisson(first * full, 20'000 * kMs, 1), 0),
+                                            to_stream(poisson(2 * full, 20'000 * kMs, 2), 1)};
+      s.arrivals = merged(lists);
+      const Outcomes out = run(s);
+      const auto part = [&](std::size_t i) {
+        return static_cast<double>(out.counters.streams[i].of(Outcome::completed)) / (20 * full);
+      };
+      return std::pair(part(0), part(1));
+    };
+    const auto [threefold, one] = goodput(2, 3000);
+    EXPECT_NEAR(threefold / one, 3, .45);
+    EXPECT_GE(threefold + one, .9);
+    const auto [idle, all] = goodput(.02, 3000);
+    EXPECT_GE(idle, .0195);
+    EXPECT_GE(all, .9);
   }
 }
 

@@ -26,26 +26,27 @@
 #include "shm/src/segment.h"
 
 // X(name, gauge, text): gauge 1 = a current value, 0 = counts up since the record began.
-#define LEAT_STREAM_COUNTERS(X)                                           \
-  X(submitted, 0, "requests taken from the client")                       \
-  X(completed, 0, "answered by their deadline")                           \
-  X(late, 0, "answered after their deadline")                             \
-  X(dropped, 0, "given up; by reason in the causes")                      \
-  X(failed, 0, "started and not finished; by reason in the causes")       \
-  X(rejected, 0, "never admitted; by reason in the causes")               \
-  X(in_flight, 1, "submitted and not answered")                           \
-  X(bytes_in, 0, "bytes of the frames submitted")                         \
-  X(bytes_copied, 0, "bytes of frames copied after the producer's write") \
-  X(wakes_sent, 0, "system calls made to wake the client")                \
-  X(slots, 1, "frame slots of the stream")                                \
-  X(depth, 1, "requests that may wait or run at once")                    \
-  X(slo_ns, 1, "objective, from capture to answer")                       \
-  X(period_ns, 1, "declared period")                                      \
-  X(client, 1, "index of the client's record")                            \
-  X(width, 1, "pixels")                                                   \
-  X(height, 1, "pixels")                                                  \
-  X(format, 1, "leat_format")                                             \
-  X(first_answer_ns, 1, "time of the first answer, CLOCK_MONOTONIC")      \
+#define LEAT_STREAM_COUNTERS(X)                                                 \
+  X(submitted, 0, "requests taken from the client")                             \
+  X(completed, 0, "answered by their deadline")                                 \
+  X(late, 0, "answered after their deadline")                                   \
+  X(dropped, 0, "given up; by reason in the causes")                            \
+  X(failed, 0, "started and not finished; by reason in the causes")             \
+  X(rejected, 0, "never admitted; by reason in the causes")                     \
+  X(in_flight, 1, "submitted and not answered")                                 \
+  X(within_share, 0, "requests within their user's share, where users compete") \
+  X(bytes_in, 0, "bytes of the frames submitted")                               \
+  X(bytes_copied, 0, "bytes of frames copied after the producer's write")       \
+  X(wakes_sent, 0, "system calls made to wake the client")                      \
+  X(slots, 1, "frame slots of the stream")                                      \
+  X(depth, 1, "requests that may wait or run at once")                          \
+  X(slo_ns, 1, "objective, from capture to answer")                             \
+  X(period_ns, 1, "declared period")                                            \
+  X(client, 1, "index of the client's record")                                  \
+  X(width, 1, "pixels")                                                         \
+  X(height, 1, "pixels")                                                        \
+  X(format, 1, "leat_format")                                                   \
+  X(first_answer_ns, 1, "time of the first answer, CLOCK_MONOTONIC")            \
   X(last_answer_ns, 1, "time of the latest answer, CLOCK_MONOTONIC")
 
 #define LEAT_CLIENT_COUNTERS(X)                       \
@@ -76,6 +77,7 @@
   X(max_priority, 1, "highest priority, leat_priority")                            \
   X(least_slo_ns, 1, "shortest SLO; kQuarterSlo: a quarter of the application's")  \
   X(overload_set, 1, "bit 1 << leat_overload for each rule allowed")               \
+  X(share_permille, 1, "weight of his share of the partitions, in thousandths")    \
   X(refused, 0, "requests and connections refused; by Refusal in the causes")      \
   X(violated, 0, "connections ended for a violation; by Violation in the causes")  \
   X(last_refusal, 1, "Refusal of the latest")                                      \

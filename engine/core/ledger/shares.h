@@ -7,11 +7,12 @@
 // within the share, and goes before all that are beyond one, whatever their class. Within and beyond, the policy
 // decides as ever. With one user and one application alone nothing is marked, and nothing changes.
 //
-// An account is active for a second after its last request; guaranteed rates are those among the active ones. O(1) a
-// request, but for a look at all accounts every few milliseconds.
+// An account is active for a second after its last request; guaranteed rates are those among the active ones. A
+// bisection a request, and a pass over all accounts every few milliseconds.
 #pragma once
 
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include "engine/core/types.h"
@@ -20,7 +21,7 @@ namespace leat::core {
 
 class Shares {
  public:
-  // `components` and `accounts`: at most so many; requests of accounts beyond are never within a share.
+  // At most so many accounts; requests of those beyond are never within a share.
   explicit Shares(std::uint32_t accounts) { accounts_.reserve(accounts); }
 
   struct Request {
@@ -38,12 +39,13 @@ class Shares {
     TimeNs seen_ns = 0;
     double level_ns = 0;  // of its bucket
     double share = 1;     // of the component's time; 1: nobody competes
+    [[nodiscard]] auto key() const noexcept { return std::tuple(component, user, application); }
   };
+  [[nodiscard]] Account* find_or_add(const Request& r, TimeNs now) noexcept;
   void divide(TimeNs now) noexcept;
 
-  std::vector<Account> accounts_;
-  TimeNs divided_ns_ = INT64_MIN / 2;
-  std::size_t known_ = 0;  // accounts when that was
+  std::vector<Account> accounts_;       // by key
+  TimeNs divide_again_ns_ = INT64_MIN;  // guaranteed shares hold until then
 };
 
 }  // namespace leat::core

@@ -65,6 +65,7 @@ void Reserved::book_leg(TaskId id, RouteId route, std::size_t k, const LegPlan& 
   leg.next = b.first;
   b.first = id;
   ++b.tasks;
+  ++unsent_of_[task(id).level];
   b.items += task(id).items;
   b.unmade += k > 0 ? 1 : 0;
   b.bound_ns = std::min(b.bound_ns, bound);
@@ -88,6 +89,7 @@ void Reserved::unbook(TaskId id, std::size_t from) noexcept {
     while (*link != id) link = &itineraries_[*link].legs[k].next;
     *link = leg.next;
     --b.tasks;
+    --unsent_of_[task(id).level];
     b.items -= task(id).items;
     b.unmade -= before != kNone ? 1 : 0;
     const BookingId left = leg.booking;

@@ -8,6 +8,8 @@ namespace leat::core {
 namespace {
 
 constexpr std::uint32_t kGrowTries = 12;  // unsent batches looked at before a task is booked alone
+constexpr std::uint32_t kEvicted = 8;     // tasks that make room for one at a later stage
+constexpr std::uint32_t kPlaces = 64;     // unsent batches looked at for somebody lower
 constexpr std::int64_t kLostTasks = 128;  // what a module loses is smoothed over so many tasks
 
 bool fits(const RouteSpec& route, std::uint32_t items) {
@@ -55,15 +57,21 @@ Reserved::Booked Reserved::book_alone(const Lane& lane, TaskId id, TimeNs bound)
   if (best.end_ns == kNever)
     return any ? Booked::wait : Booked::late;  // nobody is up; or nobody can hold so many items
   const TimeNs room = best.wait_ns > 0 && bound != kNever ? room_to_grow(best.route) : 0;
-  const bool late = best.end_ns + room > bound;
-  if (late || best.legs[0].start_ns > view_.now) {
+  if (best.wait_ns > 0 && any_lower(id)) {
+    if (take_place(lane, id, best.end_ns + room > bound ? kNever : best.legs[0].start_ns, bound)) return Booked::done;
+    best = probe_path(best.route, items, bound, true, true);
+    for (std::uint32_t n = 0; n < kEvicted && best.end_ns + room > bound && evict(best, id); ++n)
+      best = probe_path(best.route, items, bound, true, true);
+  }
+  const auto late = [&] { return best.end_ns + room > bound; };
+  if (late() || best.legs[0].start_ns > view_.now) {
     if (grow_some(lane, id, bound)) return Booked::done;
-    if (!late)
+    if (!late())
       best = probe_path(best.route, items, bound, true,
                         true);  // as before, but a booking that was put back has another id
   }
   const bool through = view_.route(best.route).stages.size() > 2 && best.wait_ns > 0;
-  if (through ? !book_through(id, best, bound, bound - room) : late) return Booked::late;
+  if (through ? !book_through(id, best, bound, bound - room) : late()) return Booked::late;
   can_.book(id);
   if (!through) book_path(id, best, bound);
   return Booked::done;
@@ -95,6 +103,64 @@ bool Reserved::grow_some(const Lane& lane, TaskId id, TimeNs bound) noexcept {
     }
   }
   return false;
+}
+
+// Whether some task of a lower level may lose its place.
+bool Reserved::any_lower(TaskId id) const noexcept {
+  return std::any_of(unsent_of_.begin(), unsent_of_.begin() + task(id).level, [](std::uint32_t n) { return n > 0; });
+}
+
+// Where a later stage is the narrow one, what was begun stands in the way: drops the first lower task that is booked
+// there no sooner than this one could come.
+bool Reserved::evict(const PathPlan& plan, TaskId id) noexcept {
+  for (std::size_t k = view_.route(plan.route).stages.size(); k-- > 1;) {
+    const auto& list = unsent(plan.route, k).list;
+    auto at = std::ranges::lower_bound(list, plan.legs[k].arrive_ns, {}, &Unsent::Entry::start_ns);
+    for (std::uint32_t n = 0; n < kPlaces && at != list.end() && at->start_ns < plan.legs[k].start_ns; ++n, ++at) {
+      for (TaskId t = bookings_[at->id].first; t != kNone; t = itineraries_[t].legs[k].next) {
+        if (task(t).level >= task(id).level || task(t).items < task(id).items || task(t).state != TaskState::booked)
+          continue;
+        can_.drop(t, Reason::overload);
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// The place of the first lower task that starts before `start`; of the lowest among them.
+bool Reserved::take_place(const Lane& lane, TaskId id, TimeNs start, TimeNs bound) noexcept {
+  TaskId lower = kNone;
+  for (RouteId r : view_.topology().modules[lane.module].routes) {
+    const auto& list = unsent(r, 0).list;
+    auto at = std::ranges::upper_bound(list, view_.now, {}, &Unsent::Entry::start_ns);
+    for (std::uint32_t n = 0; n < kPlaces && at != list.end() && at->start_ns < start; ++n, ++at) {
+      for (TaskId t = bookings_[at->id].first; t != kNone; t = itineraries_[t].legs[0].next) {
+        const bool can =
+            task(t).level < task(id).level && task(t).items >= task(id).items && task(t).state == TaskState::booked;
+        if (can && (lower == kNone || task(t).level < task(lower).level)) lower = t;
+      }
+    }
+  }
+  if (lower == kNone) return false;
+  const BookingId place = itineraries_[lower].legs[0].booking;
+  const std::uint32_t generation = bookings_.generation(place);
+  const Booking was = bookings_[place];
+  unbook(lower, 0);
+  bool done = false;
+  if (bookings_.valid(place, generation)) {
+    done = grow({.partition = was.partition, .join = place}, id, bound);
+    if (done) can_.book(id);
+  } else {
+    const PathPlan plan = probe_path(was.route, task(id).items, bound, true, true);
+    done = plan.end_ns <= bound;
+    if (done) {
+      can_.book(id);
+      book_path(id, plan, bound);
+    }
+  }
+  can_.unbook(lower);
+  return done;
 }
 
 // PPipe, Algorithm 1: the pipeline with the least waiting at its planned batch; then the largest batch from there down

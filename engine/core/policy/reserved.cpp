@@ -126,7 +126,10 @@ void Reserved::send(BookingId id) noexcept {
   const TimeNs run = duration(route, booking.stage, booking.items), now = view_.now;
   std::array<TaskId, kMaxBatch> members;  // they stand newest first; a batch is oldest first
   std::size_t n = booking.tasks;
-  for (TaskId t = booking.first; t != kNone; t = itineraries_[t].legs[booking.stage].next) members[--n] = t;
+  for (TaskId t = booking.first; t != kNone; t = itineraries_[t].legs[booking.stage].next) {
+    members[--n] = t;
+    --unsent_of_[task(t).level];
+  }
   unlist(id);
   booking.state = BookingState::sent;
   const std::uint32_t batch =
@@ -202,6 +205,7 @@ void Reserved::partition(PartitionId p, bool up) noexcept {
 
 // Every booking stands in its partition's list and has the members that name it.
 void Reserved::check() const {
+  std::array<std::uint32_t, kLevels> unsent_tasks{};
   for (PartitionId p : component_.partitions) {
     BookingId before = kNone;
     for (BookingId id = first_[p]; id != kNone; before = id, id = bookings_[id].next) {
@@ -212,6 +216,7 @@ void Reserved::check() const {
       for (TaskId t = b.first; t != kNone && n <= b.tasks; t = itineraries_[t].legs[b.stage].next, ++n) {
         insist(itineraries_[t].legs[b.stage].booking == id && task(t).state != TaskState::free, "a booking's member");
         items += task(t).items;
+        ++unsent_tasks[task(t).level];
       }
       insist(n == b.tasks && n > 0 && items == b.items, "a booking's members");
       const Unsent& u = unsent(b.route, b.stage);
@@ -222,6 +227,7 @@ void Reserved::check() const {
            "a partition has a gap before its gap");
     insist(g.timer_ns <= view_.now || g.timer_ns == timer_of(p), "a partition's timer");
   }
+  insist(unsent_tasks == unsent_of_, "how many tasks of a level are booked");
 }
 
 }  // namespace leat::core

@@ -17,6 +17,9 @@
 //     - ROOM: while a module loses tasks, who has to wait must be in time even when the batches on its way have grown.
 //     Else a queue
 //       filled up to the last moment consists of batches too late to grow, and stays so.
+//     - PLACE: a task that would wait takes the place of the first of a lower level (a class, or beyond its user's
+//     share) of
+//       which nothing has been sent; that one is booked anew.
 //
 // Feedback correction: a batch that starts or ends elsewhen than booked moves its reservation; ours moves those behind
 // it too, and takes durations at the module's pace.
@@ -191,6 +194,9 @@ class Reserved final : public Discipline {
   [[nodiscard]] Booked book_alone(const Lane& lane, TaskId task, TimeNs bound) noexcept;
   [[nodiscard]] Booked book_as_printed(LaneId lane, TaskId head, TimeNs bound) noexcept;
   [[nodiscard]] bool grow_some(const Lane& lane, TaskId task, TimeNs bound) noexcept;
+  [[nodiscard]] bool any_lower(TaskId task) const noexcept;
+  [[nodiscard]] bool evict(const PathPlan& plan, TaskId task) noexcept;
+  [[nodiscard]] bool take_place(const Lane& lane, TaskId task, TimeNs start, TimeNs bound) noexcept;
 
   // booking.cpp
   void unbook(TaskId task, std::size_t from) noexcept;
@@ -234,6 +240,7 @@ class Reserved final : public Discipline {
   std::vector<TimeNs> growth_ns_;
   std::vector<std::array<TimeNs, kMaxStages>> least_ns_;  // [route][stage]: the shortest run, as profiled
   std::vector<std::vector<std::uint8_t>> may_grow_;       // [route][items]: a first-stage batch may grow to this many
+  std::array<std::uint32_t, kLevels> unsent_of_{};        // tasks in unsent bookings
   ByModule<std::int64_t> lost_ppm_;                       // of its tasks, that could not be booked in time; smoothed
   ByModule<std::int64_t> planned_pace_;                   // its pace when may_grow_ and growth_ns_ were made
 };

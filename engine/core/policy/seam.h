@@ -90,8 +90,9 @@ class Verbs {
   virtual void ask_lane(LaneId lane) noexcept = 0;                           // offer() is wanted there
 
   // ---- for disciplines that reserve ahead ----
-  virtual void book(TaskId task) noexcept = 0;   // out of its lane; nobody's but the discipline's until sent
-  virtual void retry(TaskId task) noexcept = 0;  // a booked task whose partition is gone: to a lane again, or failed
+  virtual void book(TaskId task) noexcept = 0;    // out of its lane; nobody's but the discipline's until sent
+  virtual void unbook(TaskId task) noexcept = 0;  // a booked task that has lost its place: to a lane again
+  virtual void retry(TaskId task) noexcept = 0;   // a booked task whose partition is gone: to a lane again, or failed
   // Booked tasks, linked by next_in_batch, as stage k of the route on one partition, from now on for `run`.
   virtual std::uint32_t send(RouteId route, std::uint32_t stage, PartitionId partition, std::span<const TaskId> tasks,
                              TimeNs run) noexcept = 0;

@@ -29,6 +29,7 @@ TimeNs Windows::Step::run(std::uint32_t b) const noexcept {
 
 bool Windows::Choice::better(const Choice& o) const noexcept {
   if (o.server == kNone || rank != o.rank) return o.server == kNone || rank > o.rank;
+  if (within_share() && deadline_ns != o.deadline_ns) return deadline_ns < o.deadline_ns;
   return worth != o.worth               ? worth > o.worth
          : deadline_ns != o.deadline_ns ? deadline_ns < o.deadline_ns
                                         : server < o.server;
@@ -211,6 +212,7 @@ Windows::Choice Windows::look(ServerId s, TimeNs start) noexcept {
       choice.items = head.items;
     }
   }
+  choice.all = choice.first == queue.front();
   choice.deadline_ns = task(choice.first).deadline_ns;
   choice.total = choice.items;
   const std::uint32_t room = alone ? 0 : room_below(s, choice.deadline_ns - start);
@@ -224,20 +226,23 @@ Windows::Choice Windows::look(ServerId s, TimeNs start) noexcept {
   return choice;
 }
 
-// Classes come before worth. But what loses nothing by waiting lets a fuller batch of a lower class go first: after it
-// all that wait now are still in time; and what lies within its user's share keeps room for as many again, so that
-// others' overload costs it nothing.
+// Classes come before worth; what lies within users' shares is never too much, and goes by deadline. But what loses
+// nothing by waiting lets a fuller batch go first: of a lower class, if after it all that wait now are still in time;
+// and what lies within its user's share keeps room for as many again, so that others' overload costs it nothing.
 Windows::Choice Windows::choose(std::span<const Choice> choices, TimeNs start) const noexcept {
   Choice best;
   for (const Choice& c : choices) best = c.better(best) ? c : best;
   Choice fuller = best;
+  const auto goes_before = [](const Choice& h, const Choice& c) {
+    return h.rank > c.rank || (h.rank == c.rank && h.within_share());
+  };
   for (const Choice& c : choices) {
-    if (c.rank >= best.rank || c.worth <= fuller.worth) continue;
+    if (!goes_before(best, c) || c.worth <= fuller.worth) continue;
     const TimeNs end = start + way(c.server).steps.front().run(c.total);
     const bool harmless = std::ranges::all_of(choices, [&](const Choice& h) {
-      const bool share = h.rank >= 2 * kPriorities && c.rank < 2 * kPriorities;
-      return h.rank <= c.rank ||
-             fit(h.server, h.deadline_ns - end) >= std::min(most(h.server), share ? 2 * h.items : h.items);
+      return h.server == c.server || !goes_before(h, c) ||
+             (h.all &&
+              fit(h.server, h.deadline_ns - end) >= std::min(most(h.server), h.within_share() ? 2 * h.items : h.items));
     });
     if (harmless) fuller = c;
   }

@@ -59,6 +59,8 @@ class Windows final : public Discipline, private Starter {
     std::uint32_t items = 0;  // of the highest level
     std::uint32_t total = 0;  // with lower ones that ride along
     TaskId first = kNone;
+    bool all = false;  // of that level: none is left out for the others' sake
+    [[nodiscard]] bool within_share() const noexcept { return rank >= 2 * kPriorities; }  // of its user
     [[nodiscard]] bool better(const Choice& o) const noexcept;
   };
 

@@ -213,6 +213,8 @@ constexpr Column kStreams[] = {
     {"height", "height", "pixels", Unit::count, 0, 0, count<StreamCounter::height>},
     {"slots", "slots", "frame slots", Unit::count, 0, 0, count<StreamCounter::slots>},
     {"depth", "depth", "requests that may wait or run at once", Unit::count, 0, 0, count<StreamCounter::depth>},
+    {"within_share", "", "requests within their user's share, where users compete", Unit::count, 0, 0,
+     count<StreamCounter::within_share>},
 };
 #undef LEAT_STREAM_FIGURES
 
@@ -302,6 +304,10 @@ constexpr Column kUsers[] = {
     {"max_priority", "", "highest priority", Unit::text, 0, 0, user_priority},
     {"least_slo", "", "shortest SLO", Unit::text, 0, 0, user_least_slo},
     {"overload", "", "overload rules allowed", Unit::text, 0, 0, user_rules},
+    {"share", "share", "weight of his share of the partitions, beside others'", Unit::rate, 6, 2,
+     scaled<UserCounter::share_permille, 1000>},
+    {"within_share", "within", "requests of his open streams that were within it, where users compete", Unit::count, 8,
+     3, user_within_share},
 };
 
 Json row_json(Pane pane, const Window& window, const RecordSnapshot& record) {

@@ -159,6 +159,7 @@ TEST(Users, TextAndJsonNameWhoHasWhatAndWhyHeWasRefused) {
   set(user, UserCounter::max_priority, LEAT_PRIORITY_HIGH);
   set(user, UserCounter::least_slo_ns, shm::kQuarterSlo);
   set(user, UserCounter::overload_set, 1u << LEAT_OVERLOAD_fifo | 1u << LEAT_OVERLOAD_latest);
+  set(user, UserCounter::share_permille, 2500);
   set(user, UserCounter::refused, 7);
   set(user, UserCounter::last_refusal, static_cast<std::uint64_t>(shm::Refusal::priority));
   user.causes[static_cast<std::size_t>(shm::Refusal::priority)] = 7;
@@ -167,20 +168,25 @@ TEST(Users, TextAndJsonNameWhoHasWhatAndWhyHeWasRefused) {
   RecordSnapshot client = record(shm::RecordKind::client, 5, "camera");
   set(client, shm::ClientCounter::uid, 4'000'000'001u);
   window.now.clients.push_back(client);
-  for (RecordSnapshot& stream : window.now.streams) set(stream, shm::StreamCounter::client, 5);
+  for (RecordSnapshot& stream : window.now.streams) {
+    set(stream, shm::StreamCounter::client, 5);
+    set(stream, shm::StreamCounter::within_share, 40);
+  }
 
   const auto json = Json::parse(users_json(window));
   ASSERT_EQ(json.size(), 1u);
   EXPECT_EQ(json[0]["name"], "4000000001") << "a user this host does not know is shown by number";
   EXPECT_EQ(json[0]["sessions"], 3);
   EXPECT_EQ(json[0]["in_flight"], 1) << "of both streams: 0 and 1";
+  EXPECT_EQ(json[0]["share"], 2.5);
+  EXPECT_EQ(json[0]["within_share"], 80) << "of both streams";
   EXPECT_TRUE(json[0]["max_streams"].is_null()) << "no limit is not a number";
   EXPECT_EQ(json[0]["refusals"], (Json{{"priority", 7}}));
   EXPECT_EQ(json[0]["violations"], (Json{{"bad_slot", 2}}));
   EXPECT_EQ(json, Json::parse(top_json(window))["users"]);
   const std::string text = users_text(window);
   for (const char* words : {"3 of 16 connections", "priority high", "a quarter of the application's", "fifo latest",
-                            "refused 7 x priority", "disconnected 2 x bad_slot"})
+                            "counts 2.50; 80 requests", "refused 7 x priority", "disconnected 2 x bad_slot"})
     EXPECT_THAT(text, HasSubstr(words));
   std::string page;
   for (const Line& line : top_page(window, {}, 60, 200)) page += line.text + "\n";

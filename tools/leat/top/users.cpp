@@ -36,6 +36,19 @@ std::string used_of(std::uint64_t used, std::uint64_t most, const std::string& w
 
 std::string text_of(const Value& value) { return shown(value, Unit::text); }
 
+// Of a user's open streams together.
+double of_streams(const Window& window, const RecordSnapshot& user, shm::StreamCounter counter) {
+  double sum = 0;
+  for (const RecordSnapshot& stream : window.now.streams) {
+    const auto client = stream.value(shm::StreamCounter::client);
+    const auto owner = std::find_if(window.now.clients.begin(), window.now.clients.end(),
+                                    [&](const RecordSnapshot& c) { return client && c.index == *client; });
+    if (owner != window.now.clients.end() && owner->value(shm::ClientCounter::uid) == user.value(UserCounter::uid))
+      sum += static_cast<double>(stream.value(counter).value_or(0));
+  }
+  return sum;
+}
+
 }  // namespace
 
 Value user_name(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
@@ -46,15 +59,11 @@ Value user_name(const Window&, const RecordSnapshot& record, const RecordSnapsho
 }
 
 Value user_in_flight(const Window& window, const RecordSnapshot& record, const RecordSnapshot*) {
-  double sum = 0;
-  for (const RecordSnapshot& stream : window.now.streams) {
-    const auto client = stream.value(shm::StreamCounter::client);
-    const auto owner = std::find_if(window.now.clients.begin(), window.now.clients.end(),
-                                    [&](const RecordSnapshot& c) { return client && c.index == *client; });
-    if (owner != window.now.clients.end() && owner->value(shm::ClientCounter::uid) == record.value(UserCounter::uid))
-      sum += static_cast<double>(stream.value(shm::StreamCounter::in_flight).value_or(0));
-  }
-  return sum;
+  return of_streams(window, record, shm::StreamCounter::in_flight);
+}
+
+Value user_within_share(const Window& window, const RecordSnapshot& record, const RecordSnapshot*) {
+  return of_streams(window, record, shm::StreamCounter::within_share);
 }
 
 Value user_last_refusal(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
@@ -109,7 +118,9 @@ std::string users_text(const Window& window) {
                 "descriptors sent and not received\n") +
         "  may ask for priority " + text_of(user_priority(window, r, nullptr)) + ", an SLO of " +
         text_of(user_least_slo(window, r, nullptr)) + ", and the overload rules " +
-        text_of(user_rules(window, r, nullptr)) + "\n";
+        text_of(user_rules(window, r, nullptr)) + "\n  where users compete his share of the partitions counts " +
+        shown(static_cast<double>(number(r, UserCounter::share_permille)) / 1000, Unit::rate) + "; " +
+        shown(user_within_share(window, r, nullptr), Unit::count) + " requests of his open streams were within it\n";
     for (const auto& [what, list] :
          {std::pair{"refused", user_refusals(r)}, std::pair{"disconnected", user_violations(r)}})
       for (const ReasonCount& reason : list)

@@ -10,6 +10,8 @@ namespace leat::tools {
 
 [[nodiscard]] Value user_name(const Window& window, const shm::RecordSnapshot& record, const shm::RecordSnapshot*);
 [[nodiscard]] Value user_in_flight(const Window& window, const shm::RecordSnapshot& record, const shm::RecordSnapshot*);
+[[nodiscard]] Value user_within_share(const Window& window, const shm::RecordSnapshot& record,
+                                      const shm::RecordSnapshot*);
 [[nodiscard]] Value user_last_refusal(const Window& window, const shm::RecordSnapshot& record,
                                       const shm::RecordSnapshot*);
 [[nodiscard]] Value user_priority(const Window& window, const shm::RecordSnapshot& record, const shm::RecordSnapshot*);
