@@ -98,6 +98,11 @@ ClientSessions::Objection ClientSessions::objection_to(const Session& s, const s
     return {LEAT_ERROR_not_permitted, Refusal::overload,
             user + "not use the overload rule '" + kRules[m.overload] +
                 "'; use another, or add it to overload in [limits.user]"};
+  if (m.sla_drop_ppm != 0 && s.limits.coordinated_share <= 0)
+    return {LEAT_ERROR_not_permitted, Refusal::accuracy,
+            user +
+                "have no coordinated streams; open it without an accuracy, or raise coordinated_share in "
+                "[limits.user]"};
   const std::int64_t slo_ns = m.slo_ns > 0 ? m.slo_ns : application.slo_ns;
   const std::int64_t asked_ns = m.max_age_ns > 0 ? std::min(slo_ns, m.max_age_ns) : slo_ns;
   if (const std::int64_t least_ns = s.limits.least_slo_of(application.slo_ns); asked_ns < least_ns)
@@ -209,6 +214,9 @@ void ClientSessions::open_stream(Session& s, const std::vector<std::byte>& packe
   e.open.pool_generation = ++pool_generation_[free];
   e.open.frame_bytes = layout.frame_bytes;
   e.open.slo_ns = e.slo_ns;
+  e.open.sla_drop_ppm = m.sla_drop_ppm;
+  e.open.config.terms = {
+      .sla_drop = 1e-6 * m.sla_drop_ppm, .period_ns = m.period_ns, .max_share = s.limits.coordinated_share};
   PoolJob job;
   job.user = s.peer.uid;
   job.session = s.serial;

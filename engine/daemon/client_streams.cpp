@@ -166,7 +166,10 @@ void ClientSessions::on_notice(const Notice& n) {
     case Notice::Kind::stream_refused:
       if (s->connected)
         refuse(*s, s->stream[n.stream].request, LEAT_ERROR_no_room, shm::Refusal::streams,
-               "leatd serves as many streams as it may; raise [limits] streams");
+               s->stream[n.stream].open.sla_drop_ppm == 0
+                   ? "leatd serves as many streams as it may; raise [limits] streams"
+                   : "leatd coordinates streams of applications that are one uncut module, as many as [limits] "
+                     "streams; open it without an accuracy");
       [[fallthrough]];
     case Notice::Kind::stream_closed:
       env_.supervisor.forget_pool(s->stream[n.stream].pool_id);

@@ -31,7 +31,7 @@ std::uint32_t rule_bit(const TomlCursor& t, const std::string& word) {
 
 void read_user(const TomlCursor& t, UserOverride& out) {
   t.only({"sessions", "streams", "requests", "memory_mib", "descriptors", "priority", "least_slo_ms", "overload",
-          "share"});
+          "share", "coordinated_share"});
   const auto count = [&](std::string_view key, std::int64_t least, std::optional<std::uint32_t>& into) {
     if (t.has(key)) into = static_cast<std::uint32_t>(t.integer(key, least, least, 65536));
   };
@@ -47,6 +47,7 @@ void read_user(const TomlCursor& t, UserOverride& out) {
                    : word == "high"     ? LEAT_PRIORITY_HIGH
                                         : LEAT_PRIORITY_PROTECTED;
   }
+  if (t.has("coordinated_share")) out.coordinated_share = t.number("coordinated_share", 0, 0, 1);
   if (t.has("least_slo_ms")) out.least_slo_ns = std::llround(t.number("least_slo_ms", 0, 0, kLongestMs) * 1e6);
   if (t.has("share")) out.share_permille = read_share(t);
   if (t.has("overload")) {

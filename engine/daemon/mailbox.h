@@ -23,6 +23,7 @@ struct OpenStreamCommand {
   std::uint32_t pool = 0, pool_generation = 0;
   std::uint64_t frame_bytes = 0;
   std::int64_t slo_ns = 0;  // as granted
+  std::uint32_t sla_drop_ppm = 0;
 };
 
 struct Command {

@@ -43,6 +43,7 @@ SchedulerLoop::SchedulerLoop(const core::Topology& topology, const core::Policy&
       board_(board),
       notices_bell_(notices_bell),
       streams_(options_.limits.streams),
+      stream_of_core_(options_.limits.streams, core::kNone),
       clients_(options_.clients),
       batches_(options_.limits.batches),
       partitions_(topology.partitions.size()),
@@ -186,6 +187,7 @@ void SchedulerLoop::submit(Client& client, const shm::Taken& taken, std::int64_t
   Stream& stream = streams_[s];
   Slot& slot = stream.slots[taken.slot];
   const std::uint64_t token = std::uint64_t{s} << kSlotBits | taken.slot;
+  if (taken.kind == shm::SubmissionKind::observe) return observe(stream, taken, now);
   if (taken.kind == shm::SubmissionKind::cancel) {
     board_.event(EventKind::cancelled, now, stream.record, token);
     core_->cancel(now, slot.handle);
@@ -228,6 +230,8 @@ void SchedulerLoop::drain_actions(std::int64_t now) noexcept {
       dispatch(action, now);
     else if (action.kind == core::ActionKind::answer)
       answer(action, now);
+    else if (action.kind == core::ActionKind::schedule)
+      tell_schedule(action.stream);
     // A transfer moves nothing here: features are made where the next stage reads them (feature_slots.h), whatever time
     // the plan gives their way.
   }
@@ -346,6 +350,8 @@ void SchedulerLoop::open_stream(const Command& command, std::int64_t now) noexce
   free->record = command.open.record;
   free->frame_bytes = command.open.frame_bytes;
   free->slo_ns = command.open.slo_ns;
+  free->sla_drop_ppm = command.open.sla_drop_ppm;
+  stream_of_core_[core_stream] = s;
   client.stream[command.stream] = s;
   open_streams_.push_back(s);
   // The control thread has checked the limits attach() looks at.
@@ -360,6 +366,7 @@ void SchedulerLoop::close_stream(std::uint32_t s, Reason reason, std::int64_t no
   streams_[s].mark = clients_[streams_[s].client].port->mark();
   ++closing_;
   core_->close_stream(now, streams_[s].core, reason);
+  stream_of_core_[streams_[s].core] = core::kNone;
   drain_actions(now);
 }
 

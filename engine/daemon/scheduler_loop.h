@@ -93,6 +93,7 @@ class SchedulerLoop {
     std::uint32_t pool = 0, pool_generation = 0, record = 0;
     std::uint64_t frame_bytes = 0;
     std::int64_t slo_ns = 0;
+    std::uint32_t sla_drop_ppm = 0;  // 0: not coordinated
     std::array<Slot, shm::kMaxSlotsPerStream> slots;
   };
   struct Client {
@@ -156,6 +157,9 @@ class SchedulerLoop {
                            std::int64_t now) noexcept;  // how many it looked at
   void tell_violation(std::uint32_t client, std::int64_t now) noexcept;
   void submit(Client& client, const shm::Taken& taken, std::int64_t now) noexcept;
+  // Coordinated streams: scheduler_coordinated.cpp.
+  void tell_schedule(core::StreamId stream) noexcept;
+  void observe(const Stream& stream, const shm::Taken& taken, std::int64_t now) noexcept;
   // Batches: scheduler_batches.cpp.
   bool report(std::uint32_t partition, const worker::ReportCell& cell, std::int64_t now) noexcept;
   void count_end(const Batch& batch, const worker::ReportCell& cell, std::int64_t now) noexcept;
@@ -198,6 +202,7 @@ class SchedulerLoop {
   std::atomic<std::uint32_t> asleep_{0};  // for command(); the peers have words of their own
   shm::Fd poll_;                          // epoll: bell_ and the clients' bells
   std::vector<Stream> streams_;
+  std::vector<std::uint32_t> stream_of_core_;  // of streams_, by the core's number
   std::vector<Client> clients_;
   std::vector<Batch> batches_;
   std::vector<Partition> partitions_;

@@ -23,7 +23,8 @@ UserLimits defaults(const LimitsConfig& all, bool trusted) {
           .memory_bytes = part(all.memory_bytes),
           .priority = trusted ? LEAT_PRIORITY_PROTECTED : LEAT_PRIORITY_NORMAL,
           .least_slo_ns = trusted ? 0 : UserLimits::kQuarterOfApplication,
-          .overload_set = trusted ? kAllRules : kAllRules & ~(1u << LEAT_OVERLOAD_never_drop)};
+          .overload_set = trusted ? kAllRules : kAllRules & ~(1u << LEAT_OVERLOAD_never_drop),
+          .coordinated_share = trusted ? 1.0 : 0.5};
 }
 
 void apply(const UserOverride& from, UserLimits& to) {
@@ -39,6 +40,7 @@ void apply(const UserOverride& from, UserLimits& to) {
   take(from.least_slo_ns, to.least_slo_ns);
   take(from.overload_set, to.overload_set);
   take(from.share_permille, to.share_permille);
+  take(from.coordinated_share, to.coordinated_share);
 }
 
 // The more generous of both, key by key.
@@ -53,6 +55,7 @@ void widen(const UserOverride& from, UserOverride& to) {
   larger(from.memory_bytes, to.memory_bytes);
   larger(from.priority, to.priority);
   larger(from.share_permille, to.share_permille);
+  larger(from.coordinated_share, to.coordinated_share);
   if (from.least_slo_ns)
     to.least_slo_ns = to.least_slo_ns ? std::min(*to.least_slo_ns, *from.least_slo_ns) : *from.least_slo_ns;
   if (from.overload_set) to.overload_set = to.overload_set.value_or(0) | *from.overload_set;

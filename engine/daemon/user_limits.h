@@ -25,6 +25,7 @@ struct UserLimits {
   std::int64_t least_slo_ns = 0;        // kQuarterOfApplication: of the application's own
   std::uint32_t overload_set = 0;       // bit 1 << leat_overload for each rule allowed
   std::uint32_t share_permille = 1000;  // weight beside other users' where they compete for partitions
+  double coordinated_share = 1;  // of a partition, that each coordinated stream of his may ask for; 0: he may have none
 
   static constexpr std::int64_t kQuarterOfApplication = -1;
   std::int64_t least_slo_of(std::int64_t application_slo_ns) const noexcept {
@@ -39,6 +40,7 @@ struct UserOverride {
   std::optional<std::uint32_t> priority;
   std::optional<std::int64_t> least_slo_ns;
   std::optional<std::uint32_t> overload_set, share_permille;
+  std::optional<double> coordinated_share;
 };
 
 struct UserTables {

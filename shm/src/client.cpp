@@ -2,12 +2,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <deque>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <string>
 #include <utility>
@@ -15,49 +12,12 @@
 
 #include "leat/leat.h"
 #include "shm/src/client_errors.h"
-#include "shm/src/descriptors.h"
-#include "shm/src/doorbell.h"
+#include "shm/src/client_state.h"
 #include "shm/src/protocol.h"
-#include "shm/src/ring.h"
-#include "shm/src/stream_pool.h"
 #include "shm/src/wait_policy.h"
 
 using namespace leat::shm;
 using leat::Result;
-
-struct leat_stream {
-  leat_client* client = nullptr;
-  std::uint32_t index = 0;
-  std::int64_t slo_ns = 0;
-  StreamView view;
-  std::vector<std::vector<std::string>> names;  // by head
-};
-
-struct leat_client {
-  // Control exchanges; the hot paths touch none of these.
-  std::mutex control;
-  Fd socket;
-  std::uint32_t request = 1;
-  std::int64_t timeout_ns = 0;
-  std::string path;
-
-  Mapping uplink, downlink;
-  BellSocket bell;
-  std::array<std::unique_ptr<leat_stream>, kMaxStreamsPerClient> streams;
-  std::atomic<bool> disconnected{false};  // relaxed: a hint that saves system calls, nothing is published with it
-
-  // Submitting thread.
-  RingProducer<SubmissionDescriptor> submissions;
-  Waker daemon_waker;
-  bool unflushed = false;
-
-  // Answering thread.
-  RingConsumer<CompletionDescriptor> completions;
-  SleepWord* sleep = nullptr;
-  WaitPolicy wait;
-  bool fd_used = false;
-  std::deque<CompletionDescriptor> kept;  // answers of other streams found while one was closing
-};
 
 namespace {
 
@@ -240,7 +200,7 @@ leat_error open_stream(leat_client* c, const leat_stream_options& o, leat_stream
     return fail(LEAT_ERROR_invalid_argument, "application: a name has at most 63 bytes");
   set_text(m.application, o.application);
   m.pool = {o.format, o.width, o.height, {o.strides[0], o.strides[1], o.strides[2]}, 0, o.memory};
-  if (o.tensor_count > LEAT_MAX_TENSORS || (o.tensor_count != 0 && o.tensors == nullptr) || o.reserved1 != 0)
+  if (o.tensor_count > LEAT_MAX_TENSORS || (o.tensor_count != 0 && o.tensors == nullptr))
     return fail(LEAT_ERROR_invalid_argument, "tensors: 1..8 shapes are needed with the format tensors");
   m.pool.tensor_count = o.tensor_count;
   std::copy_n(o.tensors, o.tensor_count, m.pool.tensors);
@@ -251,6 +211,7 @@ leat_error open_stream(leat_client* c, const leat_stream_options& o, leat_stream
   m.slo_ns = o.slo_ns;
   m.max_age_ns = o.max_age_ns;
   m.period_ns = o.period_ns;
+  m.sla_drop_ppm = o.sla_drop_ppm;
   if (const char* text = problem(m)) return fail(LEAT_ERROR_invalid_argument, text);
 
   StreamOpened opened;
@@ -278,6 +239,8 @@ leat_error open_stream(leat_client* c, const leat_stream_options& o, leat_stream
   s->slo_ns = opened.slo_ns;
   s->view = std::move(view).value();
   s->names = split_names(tail);
+  if (m.sla_drop_ppm != 0) s->schedule = c->downlink.at<SchedulePage>(downlink_layout().schedule(opened.stream));
+  s->clock = FrameClock(m.period_ns);
   *out = s.get();
   c->streams[opened.stream] = std::move(s);
   return LEAT_ERROR_ok;

@@ -92,6 +92,7 @@ bool ClientPort::attach(std::uint32_t index, std::unique_ptr<StreamPool> pool) n
     record(stream, i) = {};
   }
   stream.pool = std::move(pool);
+  schedule(index, {});
   return true;
 }
 
@@ -131,8 +132,13 @@ void ClientPort::violate(Violation cause) noexcept {
 
 // Everything a descriptor can say wrongly, except what only moving its slot can tell. `d` is our copy.
 Violation ClientPort::check(const SubmissionDescriptor& d) const noexcept {
-  if (d.kind != SubmissionKind::submit && d.kind != SubmissionKind::cancel) return Violation::bad_kind;
+  if (d.kind != SubmissionKind::submit && d.kind != SubmissionKind::cancel && d.kind != SubmissionKind::observe)
+    return Violation::bad_kind;
   if (!attached(d.stream)) return Violation::bad_stream;
+  if (d.kind == SubmissionKind::observe) {  // it speaks of no slot
+    const std::uint64_t unused = d.reserved | d.cookie | d.bytes | d.slot | d.generation | d.memory;
+    return unused == 0 && d.capture_ns == 0 ? Violation::none : Violation::bad_reserved;
+  }
   const Stream& stream = streams_[d.stream];
   if (d.slot >= stream.slots.count()) return Violation::bad_slot;
   if (d.reserved != 0) return Violation::bad_reserved;
@@ -154,6 +160,10 @@ bool ClientPort::admit(const SubmissionDescriptor& d, std::int64_t now_ns, Taken
   if (const Violation cause = check(d); cause != Violation::none) {
     violate(cause);
     return false;
+  }
+  if (d.kind == SubmissionKind::observe) {
+    *out = {.kind = d.kind, .stream = d.stream, .deadline_ns = d.deadline_ns, .key = d.key, .items = d.items};
+    return true;
   }
   Stream& stream = streams_[d.stream];
   Slot& slot = record(stream, d.slot);
@@ -204,6 +214,11 @@ void ClientPort::answer(const PortAnswer& answer) noexcept {
   slot.answered = true;
   slot.answer = answer;
   if (slot.holds == 0) finish(stream, slot);
+}
+
+void ClientPort::schedule(std::uint32_t stream, const Schedule& schedule) noexcept {
+  require(attached(stream));
+  downlink_.memory().at<SchedulePage>(kDown.schedule(stream))->write(schedule);
 }
 
 // Hands the slot back and pushes its completion; the one place where a request stops being busy.

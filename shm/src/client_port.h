@@ -74,6 +74,7 @@ struct Taken {
   std::uint32_t key = 0;
   std::uint32_t items = 1;  // 1..kMaxItems
   std::uint64_t bytes = 0;  // used in the slot
+  // observe: key, items and deadline_ns as in SubmissionDescriptor, not looked at; slot and the rest are 0.
 };
 
 struct PortAnswer {
@@ -137,6 +138,8 @@ class ClientPort {
   void unhold(std::uint32_t stream, std::uint32_t slot) noexcept;
   // Exactly once per submit taken. Visible to a polling client at once; a sleeping one is woken by flush().
   void answer(const PortAnswer& answer) noexcept;
+  // A coordinated stream's schedule is new. It wakes nobody: its client looks when it has taken a frame.
+  void schedule(std::uint32_t stream, const Schedule& schedule) noexcept;
   // Once per batch of answers. True: a wake was sent.
   bool flush() noexcept;
 

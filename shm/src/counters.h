@@ -47,7 +47,15 @@
   X(height, 1, "pixels")                                                        \
   X(format, 1, "leat_format")                                                   \
   X(first_answer_ns, 1, "time of the first answer, CLOCK_MONOTONIC")            \
-  X(last_answer_ns, 1, "time of the latest answer, CLOCK_MONOTONIC")
+  X(last_answer_ns, 1, "time of the latest answer, CLOCK_MONOTONIC")            \
+  X(standing, 1, "coordinated: leat_standing")                                  \
+  X(interval, 1, "coordinated: frames from one sent to the next")               \
+  X(sla_drop_ppm, 1, "coordinated: accuracy it may lose, millionths")           \
+  X(planned_drop_ppm, 1, "coordinated: what the plan loses, estimated")         \
+  X(measured_drop_ppm, 1, "coordinated: lost in the last second")               \
+  X(evictions, 1, "coordinated: times it had to make room")                     \
+  X(observations, 0, "reports of what tracking lost")                           \
+  X(observations_ignored, 0, "reports out of range, or without an answer to speak of")
 
 #define LEAT_CLIENT_COUNTERS(X)                       \
   X(pid, 1, "process, as the kernel told at connect") \
@@ -103,7 +111,8 @@
   X(no_files, 15, "leatd has few file descriptors left")                                     \
   X(no_memory, 16, "memory could not be had")                                                \
   X(not_ready, 17, "leatd was starting or stopping")                                         \
-  X(repeated, 18, "asked twice for what a connection gets once")
+  X(repeated, 18, "asked twice for what a connection gets once")                             \
+  X(accuracy, 19, "a coordinated stream, where limits.user coordinated_share is 0")
 
 #define LEAT_MODULE_COUNTERS(X)                                \
   X(queued, 1, "tasks waiting")                                \

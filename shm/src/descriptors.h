@@ -9,7 +9,9 @@
 
 namespace leat::shm {
 
-enum class SubmissionKind : std::uint8_t { submit = 1, cancel = 2 };
+// observe: what a coordinated stream's tracking had lost at an answer. key: after how many frames; items: the drop,
+// millionths; deadline_ns: its camera's period. It is a hint and wakes nobody.
+enum class SubmissionKind : std::uint8_t { submit = 1, cancel = 2, observe = 3 };
 
 struct alignas(64) SubmissionDescriptor {
   std::uint32_t sequence = 0;  // ring.h

@@ -97,6 +97,7 @@ TEST(HostileDescriptors, EachCauseIsNamed) {
     return r.port->violation();
   };
   EXPECT_EQ(cause([](auto& d, Rig&) { d.kind = SubmissionKind{9}; }), Violation::bad_kind);
+  EXPECT_EQ(cause([](auto& d, Rig&) { d.kind = SubmissionKind::observe; }), Violation::bad_reserved);  // and a frame
   EXPECT_EQ(cause([](auto& d, Rig&) { d.stream = 3; }), Violation::bad_stream);
   EXPECT_EQ(cause([](auto& d, Rig&) { d.stream = 65535; }), Violation::bad_stream);
   EXPECT_EQ(cause([](auto& d, Rig&) { d.slot = kSpec.slots; }), Violation::bad_slot);
@@ -134,6 +135,22 @@ TEST(HostileDescriptors, SlotSubmittedTwiceWhileInUse) {
   Taken t[2];
   EXPECT_EQ(r.port->take(5000, t), 1u);
   EXPECT_EQ(r.port->violation(), Violation::slot_busy);
+}
+
+TEST(HostileDescriptors, AReportIsHandedOnAsItIsAndNeedsNoAnswer) {
+  Rig r;
+  SubmissionDescriptor d;
+  d.kind = SubmissionKind::observe;
+  d.stream = 2;
+  d.key = d.items = UINT32_MAX;  // nonsense is for the core to ignore
+  d.deadline_ns = INT64_MIN;
+  ASSERT_TRUE(r.producer.push(d));
+  Taken t;
+  ASSERT_EQ(r.port->take(5000, std::span(&t, 1)), 1u);
+  EXPECT_EQ(t.kind, SubmissionKind::observe);
+  EXPECT_EQ(t.items, UINT32_MAX);
+  EXPECT_TRUE(r.port->drained());
+  EXPECT_EQ(r.port->violation(), Violation::none);
 }
 
 TEST(HostileDescriptors, SlotWordTornWhileInUse) {

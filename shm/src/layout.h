@@ -6,9 +6,9 @@
 //   uplink    one per client; client and daemon write. Submission ring, client's consumer index, client's sleep word,
 //             slot words of all its streams
 //   downlink  one per client; daemon writes, client reads. Completion ring, daemon's consumer index, daemon's sleep
-//   word frames    one per stream; client writes, workers read. Pixels; the daemon itself never looks at it results one
-//   per stream; workers write, client reads. One result slot per slot features  one per edge between two stages; the
-//   workers before it write, those behind it read (feature_slots.h)
+//   word, a schedule page of each stream frames    one per stream; client writes, workers read. Pixels; the daemon
+//   itself never looks at it results one per stream; workers write, client reads. One result slot per slot features one
+//   per edge between two stages; the workers before it write, those behind it read (feature_slots.h)
 // Fixed-width, trivially copyable, host byte order (both ends are on one host); change kLayoutVersion with any of it.
 #pragma once
 
@@ -18,12 +18,13 @@
 
 #include "leat/frame_format.h"
 #include "leat/result_types.h"
+#include "shm/src/schedule_page.h"
 
 namespace leat::shm {
 
 inline constexpr std::size_t kLine = 64;
 inline constexpr std::size_t kPage = 4096;
-inline constexpr std::uint32_t kLayoutVersion = 3;
+inline constexpr std::uint32_t kLayoutVersion = 4;
 inline constexpr std::uint64_t kMagic = 0x3174'7661'656cull << 16;  // "leat" and room for the version
 
 // Named maxima of this room.
@@ -94,12 +95,16 @@ struct LinkLayout {
       index_offset;  // IndexLine of the *opposite* ring's consumer: uplink holds the client's, downlink the daemon's
   std::uint64_t sleep_offset;  // SleepWord of the segment's writer: uplink the client's, downlink the daemon's
   std::uint64_t cells_offset;  // ring of 64-byte descriptors
-  std::uint64_t words_offset;  // uplink: SlotWord[kMaxStreamsPerClient][kMaxSlotsPerStream], a line each
+  std::uint64_t words_offset;  // uplink: SlotWord[kMaxStreamsPerClient][kMaxSlotsPerStream], a line each; downlink:
+                               // SchedulePage[kMaxStreamsPerClient]
   std::uint32_t capacity;      // cells, a power of two
   std::uint64_t bytes;
 
   constexpr std::uint64_t stream_words(std::uint32_t stream) const noexcept {
     return words_offset + std::uint64_t{stream} * kMaxSlotsPerStream * kLine;
+  }
+  constexpr std::uint64_t schedule(std::uint32_t stream) const noexcept {
+    return words_offset + std::uint64_t{stream} * sizeof(SchedulePage);
   }
 };
 constexpr LinkLayout link_layout(std::uint32_t capacity, std::uint32_t words) noexcept {
@@ -115,7 +120,9 @@ constexpr LinkLayout link_layout(std::uint32_t capacity, std::uint32_t words) no
 constexpr LinkLayout uplink_layout() noexcept {
   return link_layout(kSubmissionRing, kMaxStreamsPerClient * kMaxSlotsPerStream);
 }
-constexpr LinkLayout downlink_layout() noexcept { return link_layout(kCompletionRing, 0); }
+constexpr LinkLayout downlink_layout() noexcept {
+  return link_layout(kCompletionRing, kMaxStreamsPerClient * (sizeof(SchedulePage) / kLine));
+}
 static_assert(is_power_of_two(kSubmissionRing) && is_power_of_two(kCompletionRing));
 static_assert(kCompletionRing >= kMaxSlotsPerClient + kCompletionRing / 4);
 static_assert(kSubmissionRing >= 2 * kMaxSlotsPerClient + kSubmissionRing / 4);

@@ -19,6 +19,8 @@ bool printable(const char (&text)[N]) noexcept {
 }
 
 constexpr std::int64_t kMaxSpanNs = 24ll * 3600 * 1'000'000'000;  // a day: SLO, age and period beyond it are mistakes
+constexpr std::uint32_t kMostDropPpm = 500'000;
+constexpr std::int64_t kLeastCameraNs = 4'000'000, kMostCameraNs = 2'000'000'000;
 bool span_ok(std::int64_t ns) noexcept { return ns >= 0 && ns <= kMaxSpanNs; }
 
 }  // namespace
@@ -56,7 +58,9 @@ const char* problem(const OpenStream& m) noexcept {
   if (m.priority > LEAT_PRIORITY_PROTECTED) return "open_stream: unknown priority";
   if (!span_ok(m.slo_ns) || !span_ok(m.max_age_ns) || !span_ok(m.period_ns))
     return "open_stream: slo, max_age and period must be 0 to one day";
-  if (m.reserved != 0) return "open_stream: a reserved field is not zero";
+  if (m.sla_drop_ppm > kMostDropPpm) return "open_stream: an accuracy of over 0.5 can be spared by nobody";
+  if (m.sla_drop_ppm != 0 && (m.period_ns < kLeastCameraNs || m.period_ns > kMostCameraNs))
+    return "open_stream: a coordinated stream needs its camera's period, 4 ms to 2 s";
   return nullptr;
 }
 

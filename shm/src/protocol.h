@@ -31,7 +31,7 @@
 namespace leat::shm {
 
 inline constexpr std::uint32_t kProtocolMagic = 0x7461'656c;  // "leat"
-inline constexpr std::uint16_t kProtocolVersion = 3;
+inline constexpr std::uint16_t kProtocolVersion = 4;
 inline constexpr std::size_t kMaxMessage = 128 * 1024;
 
 enum class MessageType : std::uint16_t {
@@ -82,9 +82,9 @@ struct OpenStream {
   char application[64] = {};
   PoolSpec pool;  // slots as wanted
   std::uint32_t depth = 0;
-  std::uint32_t overload = 0;  // leat_overload
-  std::uint32_t priority = 0;  // leat_priority
-  std::uint32_t reserved = 0;
+  std::uint32_t overload = 0;      // leat_overload
+  std::uint32_t priority = 0;      // leat_priority
+  std::uint32_t sla_drop_ppm = 0;  // coordinated: accuracy that may be lost, millionths; 0: not
   std::int64_t slo_ns = 0;
   std::int64_t max_age_ns = 0;
   std::int64_t period_ns = 0;

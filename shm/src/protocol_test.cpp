@@ -64,7 +64,9 @@ TEST(Protocol, EveryFieldIsChecked) {
   EXPECT_NE(with([](OpenStream& m) { m.priority = 4; }), nullptr);
   EXPECT_NE(with([](OpenStream& m) { m.slo_ns = -1; }), nullptr);
   EXPECT_NE(with([](OpenStream& m) { m.max_age_ns = INT64_MAX; }), nullptr);
-  EXPECT_NE(with([](OpenStream& m) { m.reserved = 1; }), nullptr);
+  EXPECT_NE(with([](OpenStream& m) { m.sla_drop_ppm = 60'000; }), nullptr);  // of a camera without a period
+  EXPECT_NE(with([](OpenStream& m) { m.sla_drop_ppm = 600'000, m.period_ns = 20'000'000; }), nullptr);
+  EXPECT_EQ(with([](OpenStream& m) { m.sla_drop_ppm = 60'000, m.period_ns = 20'000'000; }), nullptr);
   EXPECT_NE(with([](OpenStream& m) { m.header.magic = 0; }), nullptr);
   EXPECT_EQ(std::string_view(with([](OpenStream& m) { m.header.version = kProtocolVersion + 1; })), kVersionProblem);
 }

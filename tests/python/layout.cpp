@@ -39,7 +39,7 @@ int main() {
   MEMBER(leat_tensor_shape, dims);
   MEMBER(leat_stream_options, tensors);
   MEMBER(leat_stream_options, tensor_count);
-  MEMBER(leat_stream_options, reserved1);
+  MEMBER(leat_stream_options, sla_drop_ppm);
   MEMBER(leat_frame, plane_count);
   MEMBER(leat_frame, tensor_count);
   MEMBER(leat_frame, reserved);

@@ -13,12 +13,12 @@
  *                                   leat_release(&answer);
  *
  * Times: `_ns` are nanoseconds; points in time are CLOCK_MONOTONIC (leat_now_ns).
- * Thread rule, per client: one thread may submit (acquire, abandon, submit, cancel, flush) while another takes answers
- * (next_answer, release); opening and closing streams and disconnecting exclude both. Different clients are
- * independent. Errors: functions return a leat_error; leat_last_error() is one line about the calling thread's last
- * failed call: what went wrong and what to do. After LEAT_ERROR_disconnected every call on that client fails alike:
- * disconnect and connect anew. ABI: structs only grow at their end; leat_abi_version() tells the library's,
- * LEAT_ABI_VERSION the header's. */
+ * Thread rule, per client: one thread may submit (acquire, abandon, submit, cancel, flush, and all of coordinated
+ * streams) while another takes answers (next_answer, release); opening and closing streams and disconnecting exclude
+ * both. Different clients are independent. Errors: functions return a leat_error; leat_last_error() is one line about
+ * the calling thread's last failed call: what went wrong and what to do. After LEAT_ERROR_disconnected every call on
+ * that client fails alike: disconnect and connect anew. ABI: structs only grow at their end; leat_abi_version() tells
+ * the library's, LEAT_ABI_VERSION the header's. */
 #ifndef LEAT_LEAT_H
 #define LEAT_LEAT_H
 
@@ -140,7 +140,7 @@ typedef struct leat_stream_options {
   uint32_t reserved;                 /* 0 */
   const leat_tensor_shape* tensors;  /* format tensors: the inputs, in the model's order; read by leat_open_stream */
   uint32_t tensor_count;             /* 1..8 with that format, else 0; width and height may be 0 then */
-  uint32_t reserved1;                /* 0 */
+  uint32_t sla_drop_ppm; /* coordinated: accuracy it can spare, millionths, to 500000; needs period_ns. 0: not */
 } leat_stream_options;
 
 /* Zeroes everything, then overload = latest and priority = normal. */
@@ -195,6 +195,37 @@ LEAT_API leat_error leat_submit(leat_frame* frame, const leat_submit_options* op
 LEAT_API leat_error leat_flush(leat_client* client);
 /* Asks for an early end; the one answer says whether it came in time (`dropped(cancelled)`) or not. */
 LEAT_API leat_error leat_cancel(leat_stream* stream, uint64_t ticket);
+
+/* ---- coordinated streams (docs/coordinated-streams.md) ----
+ * A stream opened with sla_drop_ppm tracks its boxes by itself (leat/tracked_stream.hpp) and sends only the frames that
+ * leatd asks for, so that it loses no more than that beside a stream with a partition of its own. All on the submitting
+ * thread. */
+typedef enum leat_standing {
+  LEAT_STANDING_NONE = 0,     /* not coordinated, or not told yet */
+  LEAT_STANDING_WAITING = 1,  /* no room: nothing is asked for until there is; also after an eviction */
+  LEAT_STANDING_ADMITTED = 2, /* frames are asked for */
+  LEAT_STANDING_SILENT = 3    /* nothing came for two seconds: it is asked for one frame a second until it speaks */
+} leat_standing;
+
+typedef struct leat_schedule {
+  uint32_t standing; /* leat_standing */
+  uint32_t interval; /* frames from one that is asked for to the next */
+  uint32_t evictions;
+  uint32_t reserved;
+  int64_t next_ns;      /* a frame is asked for then; 0: none */
+  double sla_drop;      /* accuracy, 0..1, that it may lose */
+  double planned_drop;  /* that the plan loses, as estimated */
+  double measured_drop; /* that was lost in the last second, by what it reported */
+} leat_schedule;
+
+/* For each frame in the order in which they are taken: 1, it is to be submitted now; 0, it is not. Always 1 for a
+ * stream that is not coordinated. No system call; some 10 ns. */
+LEAT_API int leat_should_submit(leat_stream* stream, int64_t capture_ns);
+/* At an answer: the distance (leat/tracking.hpp, 0..1) between it and what tracking had made of the same frame,
+ * `stride` frames (1..255) after the answer before. At most one report an answer counts. It only moves what this stream
+ * is asked for, and leatd reads it when it is awake. LEAT_ERROR_ring_full: left out, which does no harm. */
+LEAT_API leat_error leat_observe(leat_stream* stream, uint32_t stride, double drop);
+LEAT_API leat_error leat_schedule_of(leat_stream* stream, leat_schedule* out);
 
 /* ---- answers ---- */
 typedef struct leat_answer {

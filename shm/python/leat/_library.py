@@ -49,7 +49,7 @@ class StreamOptions(Structure):
         ("reserved", c_uint32),
         ("tensors", POINTER(TensorShape)),
         ("tensor_count", c_uint32),
-        ("reserved1", c_uint32),
+        ("sla_drop_ppm", c_uint32),
     ]
 
 

@@ -1,0 +1,275 @@
+// Coordinated streams through a whole leatd with emulated partitions: clients with cameras of 60 frames a second whose
+// tracking loses what a curve says, against the same clients uncoordinated and against the simulator; and clients that
+// lie, stop or die among others.
+#include <gtest/gtest.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "engine/core/streams/strides.h"
+#include "engine/sim/shown.h"
+#include "engine/sim/simulator.h"
+#include "tests/daemon_fixture.h"
+
+namespace leat::test {
+namespace {
+
+using shm::StreamCounter;
+
+constexpr std::int64_t kPeriod = 16'666'667, kSecond = 1'000'000'000, kMs = 1'000'000;
+constexpr double kFlicker = 0.05, kSlope = 0.004, kSla = 0.06;
+constexpr std::uint32_t kPartitions = 2, kBatch = 16;
+
+double lost(std::uint32_t stride) {
+  static const core::streams::StrideCurve curve(0.006, 3);
+  return kSlope * curve.at(stride);
+}
+
+std::string config() {
+  std::string latency;
+  for (std::uint32_t b = 1; b <= kBatch; ++b) latency += (b == 1 ? "" : ", ") + std::to_string(6 + 1.5 * b);
+  return R"(
+[[partition]]
+name = "p"
+kind = "emulated"
+count = )" +
+         std::to_string(kPartitions) + R"(
+[[application]]
+name = "boxes"
+slo_ms = 150
+  [[application.module]]
+  name = "detect"
+  executor = "emulated"
+  batch = 16
+  latency_ms = [)" +
+         latency + "]\n";
+}
+
+void sleep_until(std::int64_t at) {
+  const timespec t{at / kSecond, at % kSecond};
+  (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr);
+}
+
+enum class Manner { honest, liar, stops, dies };
+
+// A client with a camera.
+struct Filming {
+  Filming(const Leatd& leatd, std::uint32_t number, bool coordinated, std::int64_t start, Manner how = Manner::honest)
+      : manner(how), phase(start + number * 1'234'567 % kPeriod), shown({.phase_ns = phase,
+                                                                         .period_ns = kPeriod,
+                                                                         .sla_drop = kSla,
+                                                                         .from_ns = start + 3 * kSecond,
+                                                                         .extra = [](std::uint64_t, std::uint32_t s) {
+                                                                           return lost(s);
+                                                                         }}) {
+    auto connected = Client::connect(leatd.socket(), "camera");
+    EXPECT_TRUE(connected.ok()) << connected.error();
+    client = std::make_unique<Client>(std::move(*connected));
+    StreamOptions o;
+    o.application = "boxes";
+    o.format = LEAT_FORMAT_gray8;
+    o.width = 64;
+    o.height = 16;
+    o.depth = 4;
+    o.period_ns = coordinated ? kPeriod : 0;
+    o.sla_drop_ppm = coordinated ? static_cast<std::uint32_t>(kSla * 1e6) : 0;
+    auto opened = client->open_stream(o);
+    EXPECT_TRUE(opened.ok()) << opened.error();
+    stream = std::move(*opened);
+  }
+  [[nodiscard]] std::int64_t next() const { return phase + static_cast<std::int64_t>(frame) * kPeriod; }
+  void take_frame() {
+    const std::uint64_t number = frame++;
+    const std::int64_t capture = phase + static_cast<std::int64_t>(number) * kPeriod;
+    if (leat_should_submit(stream.raw(), capture) == 0) return;
+    auto slot = stream.acquire();
+    if (!slot) return;
+    leat_submit_options options{};
+    options.capture_ns = capture;
+    options.cookie = number;
+    if (slot->submit(options) == LEAT_ERROR_ok) ++sent;
+  }
+  void take_answers() {
+    while (auto answer = client->next_answer()) {
+      if (answer->result() == nullptr) continue;
+      ++answers;
+      const std::uint64_t number = answer->raw().cookie;
+      shown.answer(answer->raw().answered_ns, number);
+      if (source && number > *source) {
+        const auto stride = static_cast<std::uint32_t>(std::min<std::uint64_t>(number - *source, 255));
+        (void)leat_observe(stream.raw(), stride, std::min(1.0, manner == Manner::liar ? 0.1 * stride : kFlicker + lost(stride)));
+      }
+      if (!source || number > *source) source = number;
+    }
+  }
+  [[nodiscard]] leat_schedule schedule() {
+    leat_schedule s{};
+    EXPECT_EQ(leat_schedule_of(stream.raw(), &s), LEAT_ERROR_ok);
+    return s;
+  }
+  Manner manner;
+  std::int64_t phase;
+  sim::Shown shown;
+  std::unique_ptr<Client> client;
+  Stream stream;
+  std::uint64_t frame = 0, sent = 0, answers = 0;
+  std::optional<std::uint64_t> source;
+};
+
+struct Seen {
+  double kept = 0, detections_per_s = 0;
+};
+
+// All cameras, each in its own time, on one thread.
+Seen film(std::vector<std::unique_ptr<Filming>>& cameras, std::int64_t start, double seconds) {
+  const std::int64_t end = start + static_cast<std::int64_t>(seconds * 1e9);
+  for (;;) {
+    Filming* first = nullptr;
+    for (auto& c : cameras) {
+      if (c->client == nullptr || (c->manner == Manner::stops && c->next() > start + 4 * kSecond)) continue;
+      if (c->manner == Manner::dies && c->next() > start + 4 * kSecond) {
+        c->stream = Stream();
+        c->client.reset();
+        continue;
+      }
+      if (first == nullptr || c->next() < first->next()) first = c.get();
+    }
+    if (first == nullptr || first->next() >= end) break;
+    sleep_until(first->next());
+    first->take_frame();
+    for (auto& c : cameras)
+      if (c->client != nullptr) c->take_answers();
+  }
+  double kept = 0, all = 0, answers = 0;
+  for (auto& c : cameras) {
+    if (c->manner != Manner::honest) continue;
+    c->shown.show(end);
+    kept += c->shown.kept();
+    all += c->shown.seconds();
+    answers += static_cast<double>(c->answers);
+  }
+  return {all == 0 ? 0 : kept / all, answers / seconds};
+}
+
+Seen simulated(std::uint32_t clients, double seconds) {
+  sim::Scenario s;
+  s.topology.partitions.resize(kPartitions);
+  core::RouteSpec route{.module = 0, .batch = kBatch, .stages = {core::StageSpec{}}};
+  for (std::uint32_t b = 1; b <= kBatch; ++b) {
+    route.stages[0].latency.p50_ns.push_back(6 * kMs + b * 3 * kMs / 2);
+    route.stages[0].latency.p99_ns.push_back(6 * kMs + b * 3 * kMs / 2);
+  }
+  for (std::uint32_t p = 0; p < kPartitions; ++p) route.stages[0].pool.push_back(p);
+  s.topology.routes.push_back(route);
+  s.topology.modules.push_back({.application = 0, .routes = {0}});
+  s.topology.applications.push_back({.slo_ns = 150 * kMs, .modules = {0}});
+  EXPECT_TRUE(core::preset("leat", s.policy));
+  s.limits.coordinated = 64;
+  s.streams.clear();
+  s.cameras_until_ns = static_cast<std::int64_t>(seconds * 1e9);
+  std::vector<sim::Shown> shown;
+  for (std::uint32_t i = 0; i < clients; ++i) {
+    s.streams.push_back({.depth = 4,
+                         .supersede = core::Supersede::latest,
+                         .terms = {.sla_drop = kSla, .period_ns = kPeriod}});
+    const std::int64_t phase = i * 1'234'567 % kPeriod;
+    s.cameras.push_back({.stream = i, .phase_ns = phase, .seen = [](std::uint64_t, std::uint32_t stride) {
+                           return kFlicker + lost(stride);
+                         }});
+    shown.emplace_back(sim::Shown::Film{.phase_ns = phase,
+                                        .period_ns = kPeriod,
+                                        .sla_drop = kSla,
+                                        .from_ns = 3 * kSecond,
+                                        .extra = [](std::uint64_t, std::uint32_t stride) { return lost(stride); }});
+  }
+  std::uint64_t answers = 0;
+  s.on_shown = [&](const sim::ShownEvent& e) {
+    ++answers;
+    shown[e.camera].answer(e.at_ns, e.frame);
+  };
+  (void)sim::run(s);
+  double kept = 0, all = 0;
+  for (sim::Shown& each : shown) {
+    each.show(s.cameras_until_ns);
+    kept += each.kept();
+    all += each.seconds();
+  }
+  return {kept / all, static_cast<double>(answers) / seconds};
+}
+
+std::vector<std::unique_ptr<Filming>> crew(const Leatd& leatd, std::uint32_t clients, bool coordinated,
+                                           std::int64_t* start) {
+  std::vector<std::unique_ptr<Filming>> cameras;
+  *start = leat_now_ns() + kSecond / 2;  // when all are connected
+  for (std::uint32_t i = 0; i < clients; ++i) cameras.push_back(std::make_unique<Filming>(leatd, i, coordinated, *start));
+  return cameras;
+}
+
+TEST(CoordinatedServe, TwelveClientsKeepTheirSlaWithFarFewerDetections) {
+  const Leatd leatd(config());
+  std::int64_t start = 0;
+  auto cameras = crew(leatd, 12, true, &start);
+  const Seen real = film(cameras, start, 8);
+  for (auto& c : cameras) EXPECT_EQ(c->schedule().standing, LEAT_STANDING_ADMITTED);
+  EXPECT_GT(cameras[0]->schedule().interval, 5u);
+  EXPECT_NEAR(cameras[0]->schedule().sla_drop, kSla, 1e-6);
+  const auto record = leatd.record(shm::RecordKind::stream, 0);
+  ASSERT_TRUE(record.has_value());
+  EXPECT_GT(value(*record, StreamCounter::observations), 20u);
+  EXPECT_EQ(value(*record, StreamCounter::observations_ignored), 0u);
+  EXPECT_EQ(value(*record, StreamCounter::sla_drop_ppm), 60'000u);
+  EXPECT_TRUE(balances(*leatd.total()));
+  cameras.clear();
+  auto all = crew(leatd, 12, false, &start);
+  const Seen every = film(all, start, 4.5);
+  const Seen model = simulated(12, 8);
+  std::printf("within SLA: coordinated %.3f, simulated %.3f, uncoordinated %.3f; detections/s %.1f, %.1f, %.1f\n",
+              real.kept, model.kept, every.kept, real.detections_per_s, model.detections_per_s, every.detections_per_s);
+  EXPECT_GE(real.kept, model.kept - 0.03);
+  EXPECT_LE(real.kept, model.kept + 0.03);
+  EXPECT_LE(std::abs(real.detections_per_s / model.detections_per_s - 1), 0.25);
+  EXPECT_LT(3 * real.detections_per_s, every.detections_per_s);
+}
+
+TEST(CoordinatedServe, ClientsThatLieStopOrDieDisturbNobody) {
+  const Leatd leatd(config());
+  std::int64_t start = 0;
+  auto cameras = crew(leatd, 10, true, &start);
+  cameras[7]->manner = Manner::liar;
+  cameras[8]->manner = Manner::stops;
+  cameras[9]->manner = Manner::dies;
+  const Seen real = film(cameras, start, 7.5);
+  EXPECT_GE(real.kept, 0.97);
+  EXPECT_GT(cameras[7]->sent, 2 * cameras[0]->sent);  // it spends its own share
+  EXPECT_EQ(cameras[8]->schedule().standing, LEAT_STANDING_SILENT);
+  for (std::size_t i = 0; i < 7; ++i) EXPECT_EQ(cameras[i]->schedule().standing, LEAT_STANDING_ADMITTED) << i;
+  EXPECT_TRUE(balances(*leatd.total()));
+}
+
+TEST(CoordinatedServe, TermsThatCannotBeKeptAreRefusedInOneLine) {
+  const Leatd leatd(config() + "[[application]]\nname = \"chain\"\nslo_ms = 500\n"
+                               "  [[application.module]]\n  name = \"a\"\n  executor = \"emulated\"\n  latency_ms = [1]\n"
+                               "  [[application.module]]\n  name = \"b\"\n  after = [\"a\"]\n  executor = \"emulated\"\n"
+                               "  latency_ms = [1]\n");
+  auto client = Client::connect(leatd.socket(), "asks");
+  ASSERT_TRUE(client.ok()) << client.error();
+  StreamOptions o;
+  o.application = "chain";
+  o.format = LEAT_FORMAT_gray8;
+  o.width = o.height = 16;
+  o.period_ns = kPeriod;
+  o.sla_drop_ppm = 60'000;
+  const auto refused = client->open_stream(o);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().find("uncut module"), std::string::npos) << refused.error();
+  o.application = "boxes";
+  o.period_ns = 0;
+  EXPECT_FALSE(client->open_stream(o).ok());
+  o.period_ns = kPeriod;
+  EXPECT_TRUE(client->open_stream(o).ok());
+}
+
+}  // namespace
+}  // namespace leat::test
