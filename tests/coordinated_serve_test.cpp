@@ -57,13 +57,13 @@ enum class Manner { honest, liar, stops, dies };
 // A client with a camera.
 struct Filming {
   Filming(const Leatd& leatd, std::uint32_t number, bool coordinated, std::int64_t start, Manner how = Manner::honest)
-      : manner(how), phase(start + number * 1'234'567 % kPeriod), shown({.phase_ns = phase,
-                                                                         .period_ns = kPeriod,
-                                                                         .sla_drop = kSla,
-                                                                         .from_ns = start + 3 * kSecond,
-                                                                         .extra = [](std::uint64_t, std::uint32_t s) {
-                                                                           return lost(s);
-                                                                         }}) {
+      : manner(how),
+        phase(start + number * 1'234'567 % kPeriod),
+        shown({.phase_ns = phase,
+               .period_ns = kPeriod,
+               .sla_drop = kSla,
+               .from_ns = start + 3 * kSecond,
+               .extra = [](std::uint64_t, std::uint32_t s) { return lost(s); }}) {
     auto connected = Client::connect(leatd.socket(), "camera");
     EXPECT_TRUE(connected.ok()) << connected.error();
     client = std::make_unique<Client>(std::move(*connected));
@@ -99,7 +99,8 @@ struct Filming {
       shown.answer(answer->raw().answered_ns, number);
       if (source && number > *source) {
         const auto stride = static_cast<std::uint32_t>(std::min<std::uint64_t>(number - *source, 255));
-        (void)leat_observe(stream.raw(), stride, std::min(1.0, manner == Manner::liar ? 0.1 * stride : kFlicker + lost(stride)));
+        (void)leat_observe(stream.raw(), stride,
+                           std::min(1.0, manner == Manner::liar ? 0.1 * stride : kFlicker + lost(stride)));
       }
       if (!source || number > *source) source = number;
     }
@@ -171,9 +172,8 @@ Seen simulated(std::uint32_t clients, double seconds) {
   s.cameras_until_ns = static_cast<std::int64_t>(seconds * 1e9);
   std::vector<sim::Shown> shown;
   for (std::uint32_t i = 0; i < clients; ++i) {
-    s.streams.push_back({.depth = 4,
-                         .supersede = core::Supersede::latest,
-                         .terms = {.sla_drop = kSla, .period_ns = kPeriod}});
+    s.streams.push_back(
+        {.depth = 4, .supersede = core::Supersede::latest, .terms = {.sla_drop = kSla, .period_ns = kPeriod}});
     const std::int64_t phase = i * 1'234'567 % kPeriod;
     s.cameras.push_back({.stream = i, .phase_ns = phase, .seen = [](std::uint64_t, std::uint32_t stride) {
                            return kFlicker + lost(stride);
@@ -203,7 +203,8 @@ std::vector<std::unique_ptr<Filming>> crew(const Leatd& leatd, std::uint32_t cli
                                            std::int64_t* start) {
   std::vector<std::unique_ptr<Filming>> cameras;
   *start = leat_now_ns() + kSecond / 2;  // when all are connected
-  for (std::uint32_t i = 0; i < clients; ++i) cameras.push_back(std::make_unique<Filming>(leatd, i, coordinated, *start));
+  for (std::uint32_t i = 0; i < clients; ++i)
+    cameras.push_back(std::make_unique<Filming>(leatd, i, coordinated, *start));
   return cameras;
 }
 
@@ -249,10 +250,11 @@ TEST(CoordinatedServe, ClientsThatLieStopOrDieDisturbNobody) {
 }
 
 TEST(CoordinatedServe, TermsThatCannotBeKeptAreRefusedInOneLine) {
-  const Leatd leatd(config() + "[[application]]\nname = \"chain\"\nslo_ms = 500\n"
-                               "  [[application.module]]\n  name = \"a\"\n  executor = \"emulated\"\n  latency_ms = [1]\n"
-                               "  [[application.module]]\n  name = \"b\"\n  after = [\"a\"]\n  executor = \"emulated\"\n"
-                               "  latency_ms = [1]\n");
+  const Leatd leatd(config() +
+                    "[[application]]\nname = \"chain\"\nslo_ms = 500\n"
+                    "  [[application.module]]\n  name = \"a\"\n  executor = \"emulated\"\n  latency_ms = [1]\n"
+                    "  [[application.module]]\n  name = \"b\"\n  after = [\"a\"]\n  executor = \"emulated\"\n"
+                    "  latency_ms = [1]\n");
   auto client = Client::connect(leatd.socket(), "asks");
   ASSERT_TRUE(client.ok()) << client.error();
   StreamOptions o;

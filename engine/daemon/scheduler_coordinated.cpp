@@ -1,5 +1,6 @@
 // Coordinated streams on the scheduler thread: what the core has planned goes to the client's page, what the client
-// reports goes to the core. Both are a copy of a few hundred bytes; the plan itself is made within Scheduler::advance().
+// reports goes to the core. Both are a copy of a few hundred bytes; the plan itself is made within
+// Scheduler::advance().
 #include <cmath>
 
 #include "engine/daemon/scheduler_loop.h"
