@@ -215,8 +215,10 @@ void ClientSessions::open_stream(Session& s, const std::vector<std::byte>& packe
   e.open.frame_bytes = layout.frame_bytes;
   e.open.slo_ns = e.slo_ns;
   e.open.sla_drop_ppm = m.sla_drop_ppm;
-  e.open.config.terms = {
-      .sla_drop = 1e-6 * m.sla_drop_ppm, .period_ns = m.period_ns, .max_share = s.limits.coordinated_share};
+  e.open.config.terms = {.sla_drop = 1e-6 * m.sla_drop_ppm,
+                         .period_ns = m.period_ns,
+                         .weight = 1e-3 * s.limits.share_permille,
+                         .max_share = s.limits.coordinated_share};
   PoolJob job;
   job.user = s.peer.uid;
   job.session = s.serial;
