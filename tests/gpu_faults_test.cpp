@@ -9,6 +9,7 @@
 #include <fstream>
 #include <random>
 #include <sstream>
+#include <thread>
 
 #include "tests/gpu_fixture.h"
 
@@ -106,6 +107,64 @@ TEST(GroupFault, EndsAllSharesAndStartsThemTogether) {
   ASSERT_NO_FATAL_FAILURE(camera.drain());
   expect_exact_ledger(leatd, camera.sent);
   EXPECT_NE(leatd.log().find("were lost with their device"), std::string::npos) << leatd.log();
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+// A process outside of leatd that shares the GPU and takes its time to end after a fault: until so many newcomers have
+// been refused.
+pid_t slow_to_die(unsigned gpu, std::uint32_t refusals) {
+  fake::Gpu& shared = gpus().state().gpus[gpu];
+  const std::uint32_t until = shared.refused_joins + refusals;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    while (shared.refused_joins < until) {
+      constexpr timespec kLook{0, 1'000'000};
+      (void)::nanosleep(&kLook, nullptr);
+    }
+    ::_exit(0);
+  }
+  fake::Client& entry = shared.clients[fake::kMaxClients - 1];
+  entry.epoch = shared.fault_epoch.load();
+  entry.pid = child;
+  return child;
+}
+
+TEST(GroupFault, IsOverOnceAClientThatDiesSlowlyIsGone) {
+  (void)gpus();
+  Leatd leatd(three_shares());
+  Camera camera(leatd, "slow");
+  ASSERT_NO_FATAL_FAILURE(camera.pump(5));
+  const auto before = leatd.workers();
+  const pid_t other = slow_to_die(0, 6);
+  gpus().fault_group(0);
+  ASSERT_TRUE(eventually([&] { return camera.pump(1), ::waitpid(other, nullptr, WNOHANG) == other; }, 60s))
+      << leatd.log();
+  ASSERT_TRUE(eventually(
+      [&] {
+        return camera.pump(1), replaced(leatd, before, {true, true, true});
+      },
+      60s))
+      << leatd.log();
+  ASSERT_NO_FATAL_FAILURE(camera.serves_again());
+  ASSERT_NO_FATAL_FAILURE(camera.drain());
+  expect_exact_ledger(leatd, camera.sent);
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+// leatd starts into it.
+TEST(GroupFault, OfOthersBeforeTheStartIsWaitedFor) {
+  (void)gpus();
+  (void)split();
+  const pid_t other = slow_to_die(0, 6);
+  gpus().fault_group(0);
+  std::thread buries([other] { EXPECT_EQ(::waitpid(other, nullptr, 0), other); });
+  Leatd leatd(three_shares());
+  buries.join();
+  Camera camera(leatd, "after");
+  ASSERT_NO_FATAL_FAILURE(camera.serves_again());
+  ASSERT_NO_FATAL_FAILURE(camera.drain());
+  expect_exact_ledger(leatd, camera.sent);
+  EXPECT_NE(leatd.log().find("MPS_SERVER_NOT_READY"), std::string::npos) << leatd.log();
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
 

@@ -68,6 +68,63 @@ INSTANTIATE_TEST_SUITE_P(Pairs, Split2,
                                          Pair{"TwoGpus", "gpu", fake::uuid_text(0), fake::uuid_text(1), 0, false}),
                          [](const auto& p) { return std::string(p.param.name); });
 
+// Between two GPUs by what was measured of this very pair: rows through the host where the mapping is refused, or reads
+// something else than was written; one copy out of the other GPU's memory where it works. Answers are the CPU's each
+// time.
+struct Way {
+  const char* name;
+  fake::Peer there, back;  // from the first GPU to the second, which is the features' way, and the other way round
+  std::string way, said;
+};
+class BetweenTwoGpus : public testing::TestWithParam<Way> {};
+TEST_P(BetweenTwoGpus, ThePairIsMeasuredAndItsWayTaken) {
+  const Way& w = GetParam();
+  auto& peer = gpus().state().peer;
+  peer[0][1] = w.there, peer[1][0] = w.back;
+  std::array<std::uint64_t, 2> handed_over{};
+  std::uint64_t copied = 0;
+  std::string status, log;
+  const auto answers = answers_of(shapes_on(partition_on("p0", "gpu", 0) + partition_on("p1", "gpu", 1),
+                                            with_plan("gpu", "pard"), split().profiles),
+                                  &handed_over, &copied, [&](Leatd& leatd) {
+                                    status = leatd.status_json();
+                                    log = leatd.log();
+                                  });
+  peer[0][1] = peer[1][0] = fake::kPeerRefused;
+  EXPECT_GT(expect_equal(on_the_cpu(), answers), answers.size());
+  EXPECT_EQ(copied, handed_over[0]);
+  const Json edge = Json::parse(status).at("edges").at(0);
+  EXPECT_EQ(edge.at("memory").get<std::string>(), w.way == "peer" ? "device" : "host");
+  ASSERT_EQ(edge.at("ways").size(), 1U);
+  const Json& way = edge.at("ways").at(0);
+  EXPECT_EQ(way.at("way").get<std::string>(), w.way);
+  EXPECT_EQ(way.at("from").get<std::string>(), fake::uuid_text(0));
+  EXPECT_GT(way.at("host_gbps").get<double>(), 0);
+  EXPECT_EQ(way.at("gbps").get<double>() > 0, w.way == "peer");
+  EXPECT_NE(way.at("why_not").get<std::string>().find(w.said), std::string::npos) << way.dump();
+  EXPECT_NE(log.find("features from " + fake::uuid_text(0) + " to " + fake::uuid_text(1) + ": " + w.way),
+            std::string::npos)
+      << log;
+}
+INSTANTIATE_TEST_SUITE_P(Ways, BetweenTwoGpus,
+                         testing::Values(Way{"Works", fake::kPeerWorks, fake::kPeerRefused, "peer", ""},
+                                         Way{"Refused", fake::kPeerRefused, fake::kPeerWorks, "host", "INVALID_DEVICE"},
+                                         Way{"Lies", fake::kPeerLies, fake::kPeerWorks, "host", "it maps, but"}),
+                         [](const auto& p) { return std::string(p.param.name); });
+
+// Memory inside one GPU that another process maps and does not see: rows through the host.
+TEST(GpuServe, AMappingInPlaceThatLiesIsNotUsed) {
+  gpus().state().in_place_lies = 1;
+  std::array<std::uint64_t, 2> handed_over{};
+  std::uint64_t copied = 0;
+  const auto answers = answers_of(shapes_on(partition_on("p0", "gpu", 0) + partition_on("p1", "gpu", 0),
+                                            with_plan("gpu", "pard"), split().profiles),
+                                  &handed_over, &copied);
+  gpus().state().in_place_lies = 0;
+  EXPECT_GT(expect_equal(on_the_cpu(), answers), answers.size());
+  EXPECT_EQ(copied, handed_over[0]);
+}
+
 // What each worker took of its device, and which batches it runs as graphs, by status and log. The stand-in is slow to
 // launch, so that graphs win where nothing disturbs the host.
 TEST(GpuServe, SaysItsMemoryAndItsGraphs) {

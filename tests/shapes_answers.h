@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -26,9 +27,10 @@ inline std::string text_of(const std::string& path) {
 }
 
 // Whole frames of unseen cameras, in order, one after the other and then several at once.
-// handed_over: bytes over each edge.
+// handed_over: bytes over each edge. look: before leatd is stopped.
 inline std::vector<leat_result> answers_of(const std::string& config, std::array<std::uint64_t, 2>* handed_over,
-                                           std::uint64_t* copied = nullptr) {
+                                           std::uint64_t* copied = nullptr,
+                                           const std::function<void(Leatd&)>& look = {}) {
   std::vector<leat_result> out(2 * kFrames);
   Leatd leatd(config);
   auto client = Client::connect(leatd.socket(), "split");
@@ -81,6 +83,7 @@ inline std::vector<leat_result> answers_of(const std::string& config, std::array
     EXPECT_EQ(edge->value(shm::EdgeCounter::slots_in_use), 0U);
   }
   EXPECT_TRUE(balances(*leatd.total()));
+  if (look) look(leatd);
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
   return out;
 }

@@ -165,7 +165,10 @@ Status join(unsigned gpu) {
     Client* room = nullptr;
     for (Client& c : shared.clients) {
       const bool alive = c.pid != 0 && (::kill(c.pid, 0) == 0 || errno == EPERM);
-      if (alive && c.epoch != epoch) return cuda::kMpsServerNotReady;  // until everybody of before has left
+      if (alive && c.epoch != epoch) {  // until everybody of before has left
+        ++shared.refused_joins;
+        return cuda::kMpsServerNotReady;
+      }
       if (!alive && room == nullptr) room = &c;
     }
     if (room == nullptr) return cuda::kMpsMaxClientsReached;
@@ -196,7 +199,21 @@ bool origin_of(int fd, unsigned* gpu, unsigned* instance) {
   char path[64], target[128] = "";
   std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
   if (::readlink(path, target, sizeof target - 1) <= 0) return false;
-  return std::sscanf(target, "/memfd:leat-fake-%u-%u ", gpu, instance) == 2;
+  return std::sscanf(target, "/memfd:leat-fake-%u-%u-", gpu, instance) == 2;
+}
+
+// Whose memory it is: the memfd's name ends with it.
+pid_t maker_of(int fd) {
+  char path[64], target[128] = "";
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  unsigned gpu = 0, instance = 0;
+  int pid = 0;
+  if (::readlink(path, target, sizeof target - 1) <= 0) return 0;
+  return std::sscanf(target, "/memfd:leat-fake-%u-%u-%d", &gpu, &instance, &pid) == 3 ? pid : 0;
+}
+int somewhere_else(off_t bytes) {
+  const int fd = ::memfd_create("leat-fake-elsewhere", MFD_CLOEXEC);
+  return fd >= 0 && ::ftruncate(fd, bytes) == 0 ? fd : -1;
 }
 
 const Visible& current() { return process().visible[0]; }
@@ -465,7 +482,7 @@ LEAT_EXPORT Status cuMemCreate(Handle* handle, std::size_t bytes, const Allocati
   (void)cuDeviceTotalMem_v2(&all, 0);
   if (bytes > all) return kOutOfMemory;
   char name[64];
-  std::snprintf(name, sizeof name, "leat-fake-%u-%u", current().gpu, current().instance);
+  std::snprintf(name, sizeof name, "leat-fake-%u-%u-%d", current().gpu, current().instance, ::getpid());
   const int fd = ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) return kOutOfMemory;
   if (::ftruncate(fd, static_cast<off_t>(bytes)) != 0 ||
@@ -502,9 +519,19 @@ LEAT_EXPORT Status cuMemImportFromShareableHandle(Handle* handle, void* os_handl
   unsigned gpu = 0, instance = 0;
   struct stat facts {};
   if (type != kFileDescriptor || ::fstat(fd, &facts) != 0 || !origin_of(fd, &gpu, &instance)) return kInvalidValue;
-  if (gpu != current().gpu) return kInvalidDevice;           // no peer access here
-  if (instance != current().instance) return kNotSupported;  // never across GPU instances
-  const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  bool lies = false;
+  if (gpu != current().gpu) {
+    const auto& all = process().visible;
+    const bool seen = std::any_of(all.begin(), all.end(), [&](const Visible& v) { return v.gpu == gpu; });
+    const std::uint32_t peer = gpu < kMaxGpus ? host().state().peer[gpu][current().gpu].load() : kPeerRefused;
+    if (!seen || peer == kPeerRefused) return kInvalidDevice;
+    lies = peer == kPeerLies;
+  } else if (instance != current().instance) {
+    return kNotSupported;  // never across GPU instances
+  } else {
+    lies = host().state().in_place_lies != 0 && ::getpid() != maker_of(fd);
+  }
+  const int copy = lies ? somewhere_else(facts.st_size) : ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return kOutOfMemory;
   const std::lock_guard lock(process().mutex);
   *handle = process().next_handle++;

@@ -18,6 +18,9 @@
 
 namespace leat::fake {
 
+// What happens when a process on one place maps another's memory.
+enum Peer : std::uint32_t { kPeerRefused = 0, kPeerWorks = 1, kPeerLies = 2 };  // lies: maps, and reads something else
+
 inline constexpr unsigned kMaxGpus = 8, kMaxInstances = 8, kMaxCompute = 7, kMaxClients = 48, kMaxUsers = 64;
 
 struct ComputeInstance {
@@ -40,7 +43,8 @@ struct Gpu {
   std::atomic<std::uint32_t> mig, mig_pending;
   std::atomic<std::uint32_t> fault_epoch;  // of its MPS clients: all of an older epoch are lost
   Instance instances[kMaxInstances];
-  Client clients[kMaxClients];  // of MPS
+  Client clients[kMaxClients];               // of MPS
+  std::atomic<std::uint32_t> refused_joins;  // of MPS clients, while others of before a fault were still there
   User users[kMaxUsers];
 };
 struct State {
@@ -54,6 +58,8 @@ struct State {
   std::atomic<std::uint32_t> refuse_changes;              // NVML: no permission
   std::atomic<std::uint32_t>
       mps_unreachable;  // processes find no daemon whatever their folder holds, and do not say so
+  std::atomic<std::uint32_t> peer[kMaxGpus][kMaxGpus];  // [whose memory][who maps it]: Peer, of different GPUs
+  std::atomic<std::uint32_t> in_place_lies;             // within one GPU
   Gpu gpus[kMaxGpus];
 };
 

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "cuda/partitions/gpus.h"
+#include "cuda/partitions/peers.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_output.h"
 
@@ -9,7 +10,8 @@ namespace leat::partitions {
 namespace {
 
 constexpr cli::Option kOptions[] = {cli::json_option(),
-                                    {.name = "host", .help = "as a host file for leat plan --host"}};
+                                    {.name = "host", .help = "as a host file for leat plan --host"},
+                                    {.name = "peers", .help = "with --host: measures what passes between devices"}};
 constexpr cli::Command kCommand = {
     .name = "leat-gpu list",
     .summary = "shows GPUs, MIG instances, multiprocessors and memory",
@@ -25,7 +27,13 @@ int run(const cli::Arguments& arguments) {
     if (const int failed = json.write(as_json(*gpus)); failed != 0 || json.alone()) return failed;
   }
   if (arguments.flag("host")) {
-    std::fputs(as_host(*gpus).c_str(), stdout);
+    double gbps = 0;
+    if (arguments.flag("peers")) {
+      const auto pairs = ask_all_pairs();
+      if (!pairs.ok()) return cli::fail("leat-gpu list", pairs.error());
+      gbps = handover_gbps(*pairs);
+    }
+    std::fputs(as_host(*gpus, gbps).c_str(), stdout);
     return 0;
   }
   for (const Gpu& g : *gpus) {

@@ -102,7 +102,7 @@ std::string as_json(const std::vector<Gpu>& gpus) {
   return Json{{"gpus", list}}.dump(2) + "\n";
 }
 
-std::string as_host(const std::vector<Gpu>& gpus) {
+std::string as_host(const std::vector<Gpu>& gpus, double handover_gbps) {
   Json list = Json::array();
   for (std::size_t g = 0; g < gpus.size(); ++g) {
     const Gpu& gpu = gpus[g];
@@ -132,7 +132,9 @@ std::string as_host(const std::vector<Gpu>& gpus) {
            {"selector", i.uuid}});
     }
   }
-  return Json{{"schema", "leat-host/1"}, {"partitions", list}}.dump(2) + "\n";
+  Json out = {{"schema", "leat-host/1"}, {"partitions", list}};
+  if (handover_gbps > 0) out["handover_gbps"] = handover_gbps;
+  return out.dump(2) + "\n";
 }
 
 }  // namespace leat::partitions

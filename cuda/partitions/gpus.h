@@ -27,7 +27,8 @@ struct Gpu {
 Result<std::vector<Gpu>> read_gpus();
 
 std::string as_json(const std::vector<Gpu>& gpus);
-// A host file for the planner (docs/plans.md): whole GPUs, or their MIG instances.
-std::string as_host(const std::vector<Gpu>& gpus);
+// A host file for the planner (docs/plans.md): whole GPUs, or their MIG instances. handover_gbps: of the slowest way
+// between two of them (peers.h); 0: not measured, or there is one alone.
+std::string as_host(const std::vector<Gpu>& gpus, double handover_gbps = 0);
 
 }  // namespace leat::partitions

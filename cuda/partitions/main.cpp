@@ -1,6 +1,7 @@
 // leat-gpu: GPUs and their shares. Each sub-command lives in its own file command_WORD.cpp.
 #include <exception>
 
+#include "cuda/partitions/peers.h"
 #include "tools/cli/command.h"
 
 namespace leat::partitions {
@@ -8,10 +9,11 @@ namespace leat::partitions {
 extern const cli::Subcommand kGpuList;
 extern const cli::Subcommand kGpuMig;
 extern const cli::Subcommand kGpuKeep;
+extern const cli::Subcommand kGpuPeers;
 
 namespace {
 
-const cli::Subcommand* const kSubcommands[] = {&kGpuList, &kGpuMig, &kGpuKeep};
+const cli::Subcommand* const kSubcommands[] = {&kGpuList, &kGpuMig, &kGpuPeers, &kGpuKeep};
 const cli::Program kProgram = {.name = "leat-gpu",
                                .summary = "GPUs and their shares",
                                .description = "Loads the driver in a process of its own, so that leatd does not.",
@@ -22,6 +24,8 @@ const cli::Program kProgram = {.name = "leat-gpu",
 
 int main(int argc, char** argv) {
   try {
+    if (const int status = leat::probe::run_role(argc, argv, leat::partitions::peer_roles()); status >= 0)
+      return status;
     return leat::cli::run_program(leat::partitions::kProgram, argc, argv);
   } catch (const std::exception& e) {
     return leat::cli::fail("leat-gpu", std::string("ran into an error of its own: ") + e.what());

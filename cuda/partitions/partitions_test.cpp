@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <random>
 
 #include "cuda/fake/state.h"
@@ -339,6 +340,44 @@ TEST_F(Mig, PlanChangesNothingWithoutApplyAndTheDifferenceWithIt) {
   EXPECT_EQ(cut(0), after);
   ::unlink(layout.c_str());
   ::unsetenv("LD_LIBRARY_PATH");
+}
+
+std::string output_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
+  std::string out;
+  for (char chunk[4096]; pipe && std::fgets(chunk, sizeof chunk, pipe.get()) != nullptr;) out += chunk;
+  return out;
+}
+
+// Four ordered pairs of two GPUs and a GPU instance of a third: what is refused, and what lies, goes through the host.
+TEST_F(Mig, PairsAreAskedOneByOneAndTheSlowestIsThePlanners) {
+  for (const unsigned g : {1U, 3U}) host().state().gpus[g].mig = 0;
+  ASSERT_TRUE(apply(0, wanted(0, {{"1g.6gb", 0}, {"1g.6gb", 1}})).ok());
+  host().state().peer[1][3] = fake::kPeerWorks, host().state().peer[3][1] = fake::kPeerLies;
+  ::setenv("LD_LIBRARY_PATH", LEAT_FAKE_DRIVERS, 1);
+  const Json pairs = Json::parse(output_of(LEAT_GPU_BINARY " peers --json")).at("pairs");
+  const std::string plan_host = output_of(LEAT_GPU_BINARY " list --host --peers");
+  EXPECT_EQ(std::system(LEAT_GPU_BINARY " peers nonsense 2> /dev/null") >> 8, 2);
+  ::unsetenv("LD_LIBRARY_PATH");
+  host().state().peer[1][3] = host().state().peer[3][1] = fake::kPeerRefused;
+  ASSERT_EQ(pairs.size(), 16U);
+  const std::string a = fake::uuid_text(1), b = fake::uuid_text(3);
+  double least = 1e300;
+  for (const Json& p : pairs) {
+    const auto from = p.at("from").get<std::string>(), to = p.at("to").get<std::string>(),
+               way = p.at("way").get<std::string>(), why = p.at("why_not").get<std::string>();
+    EXPECT_EQ(way, from == to             ? "in_place"
+                   : from == a && to == b ? "peer"
+                                          : "host")
+        << from << " to " << to << " " << why;
+    EXPECT_EQ(why.empty(), way != "host");
+    EXPECT_GT(p.at("host_gbps").get<double>(), 0);
+    const bool said = why.find("words read are not what was written") != std::string::npos;
+    EXPECT_EQ(said, from == b && to == a) << why;
+    if (from != to) least = std::min(least, p.at(way == "host" ? "host_gbps" : "gbps").get<double>());
+  }
+  EXPECT_GT(Json::parse(plan_host).at("handover_gbps").get<double>(), 0) << plan_host;
+  EXPECT_LT(least, 1e300);
 }
 #endif
 

@@ -97,6 +97,11 @@ std::string answer_to(const Message& message) {
     check_here();
     return {};
   }
+  if (message.kind == "register") {
+    const std::size_t comma = message.body.find(' ');
+    register_and_read(message.body.substr(comma + 1), std::stoull(message.body.substr(0, comma)));
+    return {};
+  }
   if (message.kind == "idle") return {};  // a load that had ended already
   std::istringstream words(message.body);
   int repeats = 0;
@@ -161,6 +166,15 @@ void Client::begin_load() { ask("busy", "", seconds(15)); }
 void Client::end_load() { ask("idle", "", seconds(15)); }
 
 std::string Client::fault() { return ask("fault", "", seconds(20)); }
+
+std::string Client::register_host(const std::string& way, std::size_t bytes) {
+  try {
+    ask("register", std::to_string(bytes) + " " + way, seconds(30));
+    return {};
+  } catch (const ProbeFailed& problem) {
+    return problem.what();
+  }
+}
 
 std::string Client::check() {
   try {

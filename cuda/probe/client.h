@@ -35,6 +35,8 @@ class Client {
   void end_load();
   // An error's name after a write to a bad address; the process's context is then lost.
   std::string fault();
+  // Pins a memfd's mapping and reads it by a kernel (groups.h, register_and_read): empty, or the error's text.
+  std::string register_host(const std::string& way, std::size_t bytes);
   // Runs and verifies a kernel: empty, or the error's text. Ends within the limit even when the client hangs.
   std::string check();
   void kill() {

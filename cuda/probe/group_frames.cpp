@@ -95,6 +95,16 @@ void check_read(const Segment& segment, const std::uint8_t* device) {
     throw ProbeFailed("the kernel read other bytes than the client wrote");
 }
 
+}  // namespace
+
+void register_and_read(const std::string& way, std::size_t bytes) {
+  const Segment segment(bytes, way == "writable");
+  const Registered registered(segment, way == "read-only, marked" ? kReadOnly : kWritable);
+  check_read(segment, registered.device());
+}
+
+namespace {
+
 void ask_registration(Asker& asker) {
   struct Way {
     const char* mapping;

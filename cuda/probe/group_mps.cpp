@@ -5,6 +5,7 @@
 
 #include "cuda/probe/client.h"
 #include "cuda/probe/driver.h"
+#include "cuda/probe/gpu.h"
 #include "cuda/probe/groups.h"
 
 namespace leat::probe {
@@ -123,6 +124,28 @@ void ask_client_limit(Asker& asker, const Environment& environment) {
                });
 }
 
+// ---- clients' frames ----
+
+// As frames.register, by a client of MPS; 512 MiB are more than many a container's /dev/shm, which MPS was said to
+// need.
+void ask_registration(Asker& asker, const Environment& environment) {
+  for (const char* way : {"writable", "read-only", "read-only, marked"}) {
+    for (const std::size_t mib : {std::size_t{16}, std::size_t{512}}) {
+      asker.yes_no(
+          {"mps.register",
+           "Can a client register a mapping of a sealed memfd, and a kernel read it?",
+           "cudaHostRegister in a client with half of the device, then a kernel adds up all words; compared with "
+           "the host's sum",
+           {{"mapping", way}, {"size_mib", std::to_string(mib)}}},
+          [&] {
+            Client client(with_share(environment, 50));
+            const std::string trouble = client.register_host(way, mib * kMiB);
+            return YesNo{trouble.empty(), trouble};
+          });
+    }
+  }
+}
+
 // ---- faults ----
 
 // One client writes to a bad address; what do the others see, and does a fresh group of clients work?
@@ -233,6 +256,7 @@ void ask_mps(Asker& asker) {
       asker.quick() ? std::span<const int>(kQuickShares) : std::span<const int>(kShares);
   for (int share : shares) ask_share(asker, *environment, share);
   ask_client_limit(asker, *environment);
+  ask_registration(asker, *environment);
   ask_kill(asker, *environment);
   ask_fault(asker, *environment, "on");
   if (auto stopped = asker.stop_mps(); !stopped) throw ProbeFailed(stopped.error());

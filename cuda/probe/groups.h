@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "cuda/probe/ask.h"
@@ -32,6 +33,10 @@ void ask_clocks(Asker& asker);
 // Microseconds by which a thread that waits for its stream, or for a blocking event, wakes up later than one that spins
 // on a pinned word. Of clients' processes alone: how they wait is settled before their context.
 std::vector<double> wake_after_word(bool by_event, int repeats);
+
+// Registers a memfd's mapping of so many bytes and lets a kernel add up its words. way: "writable", "read-only"
+// (registered as if it could be written) or "read-only, marked". Throws where it is refused, or other bytes are read.
+void register_and_read(const std::string& way, std::size_t bytes);
 
 // Roles of the processes that the groups start.
 inline constexpr std::string_view kGroupRole = "group", kPeerRole = "handover_peer", kClientRole = "gpu_client";

@@ -147,7 +147,7 @@ Status Daemon::Impl::create() {
   if (auto status = locate_gpus(config_.partitions); !status) return Error{config_.file + ": " + status.error()};
   auto deployment = deploy(config_, *cores);
   if (!deployment.ok()) return Error{deployment.error()};
-  deployment_ = std::move(*deployment);
+  deployment_ = checking() ? std::move(*deployment) : with_device_pairs(config_, *cores, std::move(*deployment));
   if (config_.plan_auto) ask_planner(*cores);
   if (checking()) {
     if (auto status = shm::Listener::possible(config_.socket); !status)
@@ -372,10 +372,10 @@ std::string Daemon::Impl::in_a_while(std::uint32_t p) const {
 
 void Daemon::Impl::worker_lost(std::uint32_t p, const std::string& how) {
   if (phase_ == Phase::starting) {
-    failure_ = "partition '" + deployment_.partitions[p].partition.name + "': its worker was " + how +
-               " while leatd was starting; see the lines above";
-    supervisor_->released(p, clock_ns());
-    return begin_stop();
+    ready_ports_[p] = nullptr;
+    if (!supervisor_->waits_for_device(p, clock_ns()))
+      failure_ = about(p, "its worker was " + how + " while leatd was starting; see the lines above"), begin_stop();
+    return supervisor_->released(p, clock_ns());
   }
   if (phase_ == Phase::serving || phase_ == Phase::draining)
     say(LogLevel::warning, p, "its worker was " + how + "; starting it again" + in_a_while(p));
@@ -394,6 +394,7 @@ void Daemon::Impl::worker_failed(std::uint32_t p, const std::string& line) {
   if (phase_ == Phase::serving || phase_ == Phase::draining)
     return say(LogLevel::error, p, line + "; trying again" + in_a_while(p));
   if (phase_ != Phase::starting) return;
+  if (supervisor_->waits_for_device(p, clock_ns())) return say(LogLevel::warning, p, line + "; trying again");
   if (failure_.empty()) failure_ = about(p, line);
   begin_stop();
 }

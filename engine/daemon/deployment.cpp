@@ -115,7 +115,8 @@ worker::ModuleSetup module_setup(const ApplicationConfig& app, std::size_t m, co
 }
 
 // Which partitions of a plan file run which module; refuses what this host or this engine has not.
-Status adopt_plan(const Config& config, const planner::PlanFile* file, Deployment& d) {
+Status adopt_plan(const Config& config, const planner::PlanFile* file, std::span<const DevicePair> pairs,
+                  Deployment& d) {
   const auto trouble = [&](const std::string& text) {
     return Error{(config.plan_path.empty() ? "the plan: " : config.plan_place + config.plan_path + ": ") + text};
   };
@@ -187,7 +188,7 @@ Status adopt_plan(const Config& config, const planner::PlanFile* file, Deploymen
       edges_of(config, d.plan, config.plan_path.empty() ? "the plan: " : config.plan_place + config.plan_path + ": ");
   if (!edges.ok()) return Error{edges.error()};
   d.edges = std::move(*edges);
-  place_edges(config, d.partitions, d.edges);
+  place_edges(config, d.partitions, pairs, d.edges);
   d.planned = true;
   return Done{};
 }
@@ -227,7 +228,15 @@ std::uint32_t local_edge(const Deployment& d, worker::Setup& setup, std::uint32_
   for (std::uint32_t i = 0; i < setup.edges.size(); ++i)
     if (setup.edges[i].edge == edge && setup.edges[i].writes == writes) return i;
   const FeatureEdge& e = d.edges[edge];
-  setup.edges.push_back({edge, writes, !e.place.empty(), false, e.spec});  // who makes it is decided at each start
+  const PartitionConfig& here = d.partitions[d.setups.size()];
+  const bool peer = !e.place.empty() && here.gpu.place != e.place;
+  // Who makes it is decided at each start.
+  setup.edges.push_back({.edge = edge, .writes = writes, .device = !e.place.empty(), .peer = peer, .spec = e.spec});
+  if (!peer) return static_cast<std::uint32_t>(setup.edges.size() - 1);
+  for (const std::uint32_t p : e.from)  // memory of a device that is not visible cannot be mapped
+    for (auto& [key, value] : setup.device.environment)
+      if (key == "CUDA_VISIBLE_DEVICES" && value.find(d.partitions[p].gpu.uuid) == std::string::npos)
+        value += "," + d.partitions[p].gpu.uuid;
   return static_cast<std::uint32_t>(setup.edges.size() - 1);
 }
 
@@ -313,7 +322,8 @@ std::vector<planner::Latency> profiled(const ModuleConfig& module, const planner
   return {module.latency_by_batch.begin(), module.latency_by_batch.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
-Result<Deployment> deploy(const Config& config, std::span<const std::uint32_t> cores, const planner::PlanFile* plan) {
+Result<Deployment> deploy(const Config& config, std::span<const std::uint32_t> cores, const planner::PlanFile* plan,
+                          std::span<const DevicePair> pairs) {
   Deployment d;
   const auto usable = [&](std::uint32_t core) { return std::find(cores.begin(), cores.end(), core) != cores.end(); };
   for (const auto& p : config.partitions)
@@ -357,7 +367,7 @@ Result<Deployment> deploy(const Config& config, std::span<const std::uint32_t> c
     return Error{config.file + ": more than 64 modules; split the applications over several leatd"};
   for (const auto& p : d.partitions) d.plan.partitions.push_back(p.partition);
   if (plan != nullptr)
-    if (auto status = adopt_plan(config, plan, d); !status) return Error{status.error()};
+    if (auto status = adopt_plan(config, plan, pairs, d); !status) return Error{status.error()};
   d.tiny_hops = true;
   if (auto status = make_setups(config, d); !status) return Error{status.error()};
   return d;

@@ -39,8 +39,9 @@ struct Deployment {
 };
 
 // `cores`: those this host offers (worker::usable_cores()). `plan`: instead of the file that the configuration names.
+// `pairs`: of the devices that features pass between.
 Result<Deployment> deploy(const Config& config, std::span<const std::uint32_t> cores,
-                          const planner::PlanFile* plan = nullptr);
+                          const planner::PlanFile* plan = nullptr, std::span<const DevicePair> pairs = {});
 
 // Latency by batch of a module, or of some of its blocks, on a partition: from its profile, or (the whole) the emulated
 // executor's list; empty: to be measured.

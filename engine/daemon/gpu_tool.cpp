@@ -91,6 +91,35 @@ Status locate_gpus(std::vector<PartitionConfig>& partitions) {
   return Done{};
 }
 
+Deployment with_device_pairs(const Config& config, std::span<const std::uint32_t> cores, Deployment deployment) {
+  std::vector<std::pair<std::string, std::string>> wishes;
+  for (const FeatureEdge& edge : deployment.edges) {
+    for (const DevicePair& way : edge.ways) {
+      const auto part = [&](const std::string& uuid) -> const GpuConfig& {
+        return std::find_if(deployment.partitions.begin(), deployment.partitions.end(),
+                            [&](const auto& p) { return p.gpu.uuid == uuid; })
+            ->gpu;
+      };
+      const bool shares = part(way.from).percent != 0 || part(way.to).percent != 0;
+      if (shares && part(way.from).place != part(way.to).place) continue;  // each sees its own GPU alone
+      const std::pair wish(way.from, way.to);
+      if (std::find(wishes.begin(), wishes.end(), wish) == wishes.end()) wishes.push_back(wish);
+    }
+  }
+  if (wishes.empty()) return deployment;
+  const auto pairs = measure_device_pairs(wishes);
+  if (!pairs.ok()) {
+    log_warning("how features pass between devices cannot be measured: " + pairs.error());
+    return deployment;
+  }
+  for (const DevicePair& p : *pairs) {
+    const std::string line = "features from " + p.from + " to " + p.to + ": " + text_of(p);
+    p.why_not.empty() ? log_info(line) : log_warning(line);
+  }
+  auto again = deploy(config, cores, nullptr, *pairs);
+  return again.ok() ? std::move(*again) : std::move(deployment);
+}
+
 Result<MpsKeeper> MpsKeeper::start(const std::string& uuid) {
   MpsKeeper out;
   out.uuid_ = uuid;

@@ -5,11 +5,13 @@
 #include <sys/types.h>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/daemon/config.h"
+#include "engine/daemon/deployment.h"
 #include "engine/worker/protocol.h"
 #include "leat/result.hpp"
 #include "shm/src/segment.h"
@@ -18,6 +20,10 @@ namespace leat::daemon {
 
 // Fills in place and multiprocessors of the partitions that have a GPU. Error: one names a device that is not there.
 Status locate_gpus(std::vector<PartitionConfig>& partitions);
+
+// The deployment with what leat-gpu measures of the devices that its features pass between, which is logged; as it is
+// where they pass between none.
+Deployment with_device_pairs(const Config& config, std::span<const std::uint32_t> cores, Deployment deployment);
 
 // An MPS daemon in a private folder. It ends with this object, and with this process however that ends.
 class MpsKeeper {

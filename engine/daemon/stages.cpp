@@ -114,16 +114,23 @@ Result<std::vector<FeatureEdge>> edges_of(const Config& config, const planner::P
 }
 
 void place_edges(const Config& config, const std::vector<PartitionConfig>& partitions,
-                 std::vector<FeatureEdge>& edges) {
+                 std::span<const DevicePair> pairs, std::vector<FeatureEdge>& edges) {
   constexpr std::uint64_t kRowAlignment = 16;  // what a device's libraries ask of an address
   for (FeatureEdge& edge : edges) {
     const std::string& place = partitions[edge.from[0]].gpu.place;
-    const auto elsewhere = [&](std::uint32_t p) { return partitions[p].gpu.place != place; };
-    if (edge.spec.row_bytes % kRowAlignment != 0 || std::any_of(edge.from.begin(), edge.from.end(), elsewhere) ||
-        std::any_of(edge.to.begin(), edge.to.end(), elsewhere) ||
-        config.applications[edge.application].modules[edge.module].executor != "onnx")
-      continue;
-    edge.place = place;
+    bool mapped = !place.empty() && edge.spec.row_bytes % kRowAlignment == 0 &&
+                  config.applications[edge.application].modules[edge.module].executor == "onnx";
+    for (const std::uint32_t from : edge.from) {
+      mapped = mapped && partitions[from].gpu.place == place;
+      for (const std::uint32_t to : edge.to) {
+        DevicePair way = handover(partitions[from], partitions[to], pairs);
+        mapped = mapped && way.way != Handover::host;
+        const bool known = std::any_of(edge.ways.begin(), edge.ways.end(),
+                                       [&](const DevicePair& w) { return w.from == way.from && w.to == way.to; });
+        if (!known && !way.from.empty() && !way.to.empty()) edge.ways.push_back(std::move(way));
+      }
+    }
+    if (mapped) edge.place = place;
   }
 }
 

@@ -9,10 +9,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "engine/daemon/config.h"
+#include "engine/daemon/device_pairs.h"
 #include "leat/result.hpp"
 #include "planner/plan.h"
 #include "shm/src/feature_slots.h"
@@ -31,6 +33,7 @@ struct FeatureEdge {
   shm::FeatureSpec spec;
   std::vector<std::uint32_t> from, to;  // partitions
   std::string place;                    // of the device memory it lies in; empty: host memory
+  std::vector<DevicePair> ways;         // of each (from, to) with a device, once: what was found out about it
 };
 
 // What is wrong with a route's stages for this module; empty: nothing. Precondition: its block ranges follow one
@@ -40,9 +43,10 @@ struct FeatureEdge {
 // The edges of a plan's routes. `where`: what the message begins with.
 Result<std::vector<FeatureEdge>> edges_of(const Config& config, const planner::Plan& plan, const std::string& where);
 
-// Device memory for the edges whose partitions all share a place, whose modules run there, and whose rows a device can
-// take where they lie.
-void place_edges(const Config& config, const std::vector<PartitionConfig>& partitions, std::vector<FeatureEdge>& edges);
+// Device memory for the edges whose producers share a place that every consumer can map, whose modules run there, and
+// whose rows a device can take where they lie.
+void place_edges(const Config& config, const std::vector<PartitionConfig>& partitions,
+                 std::span<const DevicePair> pairs, std::vector<FeatureEdge>& edges);
 
 // Index of an edge; UINT32_MAX: there is none (the model begins or ends there).
 [[nodiscard]] std::uint32_t edge_at(const std::vector<FeatureEdge>& edges, std::uint32_t application,

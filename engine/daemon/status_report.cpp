@@ -35,6 +35,18 @@ Json stages_of(const Deployment& d, const planner::Route& route) {
   return list;
 }
 
+Json ways_of(const FeatureEdge& edge) {
+  Json list = Json::array();
+  for (const DevicePair& w : edge.ways)
+    list.push_back({{"from", w.from},
+                    {"to", w.to},
+                    {"way", name_of(w.way)},
+                    {"gbps", w.gbps},
+                    {"host_gbps", w.host_gbps},
+                    {"why_not", w.why_not}});
+  return list;
+}
+
 Json edges_of(const StatusFacts& f) {
   using shm::EdgeCounter;
   Json list = Json::array();
@@ -49,6 +61,7 @@ Json edges_of(const StatusFacts& f) {
                     {"memory_bytes", edge.spec.bytes()},
                     {"slots_in_use", record.value(EdgeCounter::slots_in_use)},
                     {"memory", edge.place.empty() ? "host" : "device"},
+                    {"ways", ways_of(edge)},
                     {"transfers", record.value(EdgeCounter::transfers)},
                     {"bytes_in_place", record.value(EdgeCounter::bytes_in_place)},
                     {"bytes_copied", record.value(EdgeCounter::bytes_copied)}});

@@ -5,7 +5,8 @@
 //  "applications": [{"name", "slo_ms", "modules": [{"name", "executor", "model", "batch", "latency_ms", "routes",
 //  "preprocess", "postprocess": {"words", "from"}, "labels": {"count", "first", "from"}}]}],
 //  "edges": [{"name", "from", "to", "item_bytes", "slots", "memory_bytes", "slots_in_use", "transfers",
-//  "bytes_in_place", "bytes_copied"}], "warnings": [...]}
+//  "bytes_in_place", "bytes_copied", "ways": [{"from", "to", "way", "gbps", "host_gbps", "why_not"}]}], "warnings":
+//  [...]}
 // A partition's "gpu", where it has one: {"uuid", "device", "instance", "share_percent", "multiprocessors",
 // "memory_bytes" (of the device), "allocated_bytes", "imported_bytes", "pinned_bytes" (this worker's), "modules":
 // [{"name", "memory_bytes", "provider_bytes", "graphs": {"text", "batches": [{"batch", "graph", "ms", "graph_ms"}]}}]}.

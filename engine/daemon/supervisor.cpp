@@ -382,9 +382,17 @@ void Supervisor::replace_environment(const std::string& group,
 // A fault in one share has made the device useless for all of them.
 void Supervisor::lose_group(const std::string& group, std::int64_t now) {
   if (group.empty() || !lost_groups_.insert(group).second) return;
+  first_lost_ns_.emplace(group, now);
   for (std::uint32_t i = 0; i < count(); ++i)
     if (workers_[i].setup.device.group == group) kill(i);
   end_lost_group(group, now);
+}
+
+bool Supervisor::waits_for_device(std::uint32_t i, std::int64_t now) const noexcept {
+  const std::string& group = workers_[i].setup.device.group;
+  if (!lost_groups_.contains(group)) return false;
+  const auto first = first_lost_ns_.find(group);
+  return first != first_lost_ns_.end() && now - first->second < longest_load_ns_;
 }
 
 void Supervisor::end_lost_group(const std::string& group, std::int64_t now) {
@@ -399,6 +407,7 @@ void Supervisor::end_lost_group(const std::string& group, std::int64_t now) {
     w.due_ns = std::max(w.due_ns == INT64_MAX ? now : w.due_ns, now);
   }
   for (const std::uint32_t edge : edges) {
+    if (!edge_memory_[edge]) continue;  // it was lost before, or never came about
     edge_memory_[edge] = shm::Fd();
     listener_.features_lost(edge);
   }

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -83,6 +84,9 @@ class Supervisor {
   std::int64_t backoff_ns(std::uint32_t partition) const noexcept {  // how long it waits before it starts again
     return workers_[partition].state == WorkerState::lost ? workers_[partition].backoff_ns : 0;
   }
+  // Its end is that of a device that others still hold after a fault: it starts again with all that share it, and has
+  // not failed. For longest_load_ns from the first time on.
+  [[nodiscard]] bool waits_for_device(std::uint32_t partition, std::int64_t now) const noexcept;
   // As its worker said last; no name: it has none, or is not up.
   const worker::DeviceFacts& device(std::uint32_t partition) const noexcept { return workers_[partition].device; }
   const worker::Setup& setup(std::uint32_t partition) const noexcept { return workers_[partition].setup; }
@@ -146,8 +150,9 @@ class Supervisor {
   std::int64_t longest_backoff_ns_, longest_load_ns_;
   std::vector<Worker> workers_;
   std::vector<Pool> pools_;
-  std::vector<shm::Fd> edge_memory_;   // [edge] in device memory: what its maker sent, for all others
-  std::set<std::string> lost_groups_;  // of devices: no member starts until all have ended
+  std::vector<shm::Fd> edge_memory_;                   // [edge] in device memory: what its maker sent, for all others
+  std::set<std::string> lost_groups_;                  // of devices: no member starts until all have ended
+  std::map<std::string, std::int64_t> first_lost_ns_;  // [group] that was lost at all
   bool stopping_ = false;
 };
 

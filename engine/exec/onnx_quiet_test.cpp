@@ -1,16 +1,21 @@
 // ONNX Runtime does what it is asked to and nothing else: no thread, file or socket beyond what a session needs, in a
 // process of its own with a home of its own. Releases from 1.29 on carry telemetry, which the loader switches off
 // before it loads them. And: what the CUDA provider misses is said in one line.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "engine/exec/cuda_libraries.h"
+#include "engine/exec/device.h"
 #include "engine/exec/onnx_library.h"
 #include "engine/exec/registry.h"
 #include "leat/executor.h"
@@ -103,6 +108,54 @@ TEST(CudaLibraries, WhatIsNoLibraryIsOneLine) {
     EXPECT_EQ(said().find('\n'), std::string::npos);
   }
   fs::remove_all(folder);
+}
+
+// The provider itself, as far as a driver without a device lets it come: its libraries load, the session is refused,
+// and why is one line. In a process of its own, where a session on the host then serves as ever.
+TEST(CudaProvider, WithoutADeviceIsRefusedInOneLine) {
+  constexpr const char* kStub = "/usr/local/cuda/lib64/stubs/libcuda.so";
+  ASSERT_TRUE(onnx_library().ok()) << onnx_library().error();
+  const fs::path provider = fs::path(onnx_library()->path).parent_path() / "libonnxruntime_providers_cuda.so";
+  if (!fs::exists(provider)) GTEST_SKIP() << "this ONNX Runtime has no CUDA provider (tools/setup --gpu)";
+  if (!fs::exists(kStub)) GTEST_SKIP() << "there is no toolkit with a stub of the driver";
+  int pipe[2];
+  ASSERT_EQ(::pipe(pipe), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::dlopen(kStub, RTLD_NOW | RTLD_GLOBAL) == nullptr) ::_exit(1);  // it names itself libcuda.so.1
+    leat_device_api api{};
+    api.info = [](leat_device*, leat_device_info* out) {
+      *out = {};
+      out->has_provider = 1;
+      out->stream = out;
+    };
+    char error[512] = "", unused[512] = "";
+    leat_session* session = nullptr;
+    leat_session_options options{.model_path = LEAT_MODELS "/classify.onnx",
+                                 .first_block = 0,
+                                 .end_block = UINT32_MAX,
+                                 .batch_max = 2,
+                                 .threads = 1,
+                                 .extra = "fixed_buffers=1\n",
+                                 .device_api = &api,
+                                 .device = reinterpret_cast<leat_device*>(pipe)};
+    const bool refused = onnx_executor()->open(&options, &session, error, sizeof error) != 0;
+    options.device_api = nullptr, options.device = nullptr;
+    const bool here = onnx_executor()->open(&options, &session, unused, sizeof unused) == 0;
+    (void)!::write(pipe[1], error, std::strlen(error));
+    ::_exit(refused && here ? 0 : 2);
+  }
+  ::close(pipe[1]);
+  std::string said(512, '\0');
+  const ssize_t got = ::read(pipe[0], said.data(), said.size());
+  said.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  ::close(pipe[0]);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status << " " << said;
+  EXPECT_NE(said.find("classify.onnx: "), std::string::npos) << said;
+  EXPECT_EQ(said.find('\n'), std::string::npos) << said;
+  std::printf("%s\n", said.c_str());
 }
 
 }  // namespace

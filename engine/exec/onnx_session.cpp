@@ -303,6 +303,7 @@ void open_runtime_session(const leat_session_options& o, void* stream, Session& 
 }  // namespace
 
 void open_session(const leat_session_options& o, Session& s) {
+  (void)environment();  // a device's provider logs through it from its options on
   OrtMemoryInfo* memory = nullptr;
   void* stream = nullptr;
   if (o.device != nullptr) {

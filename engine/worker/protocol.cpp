@@ -95,6 +95,7 @@ std::vector<std::byte> encode(const Setup& s) {
                      {"writes", e.writes},
                      {"device", e.device},
                      {"make", e.make},
+                     {"peer", e.peer},
                      {"rows", e.spec.rows},
                      {"scrap", e.spec.scrap},
                      {"row_bytes", e.spec.row_bytes}});
@@ -196,6 +197,7 @@ Result<Setup> decode_setup(const std::vector<std::byte>& packet) {
       e.at("writes").get_to(out.writes);
       e.at("device").get_to(out.device);
       e.at("make").get_to(out.make);
+      e.at("peer").get_to(out.peer);
       e.at("rows").get_to(out.spec.rows);
       e.at("scrap").get_to(out.spec.scrap);
       e.at("row_bytes").get_to(out.spec.row_bytes);

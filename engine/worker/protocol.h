@@ -55,6 +55,7 @@ struct EdgeSetup {
   bool writes = false;     // else it reads
   bool device = false;     // in the memory of the partition's device
   bool make = false;       // this worker makes that memory and sends its descriptor
+  bool peer = false;       // it is another device's, mapped here: batches are copied out of it
   shm::FeatureSpec spec;
 };
 

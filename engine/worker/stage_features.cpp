@@ -16,7 +16,7 @@ Status agrees(const exec::Module& module, const shm::FeatureView* view, std::uin
 }  // namespace
 
 Result<StageFeatures> StageFeatures::open(const exec::Module& module, const shm::FeatureView* in,
-                                          const shm::FeatureView* out) {
+                                          const shm::FeatureView* out, bool in_is_peer) {
   if (const Status status = agrees(module, in, module.feature_bytes_in(), "before"); !status)
     return Error{status.error()};
   if (const Status status = agrees(module, out, module.feature_bytes_out(), "behind"); !status)
@@ -24,6 +24,7 @@ Result<StageFeatures> StageFeatures::open(const exec::Module& module, const shm:
   StageFeatures features;
   features.in_ = in;
   features.out_ = out;
+  features.in_is_peer_ = in_is_peer;
   for (const shm::FeatureView* view : {in, out})
     if (view != nullptr && view->on_device() && !module.on_device())
       return Error{module.spec().name + ": its features are in device memory, but its executor runs on the host"};
@@ -45,7 +46,7 @@ const std::byte* StageFeatures::input(std::span<const DispatchCell> cells, std::
     together = together && c.row_in == next;
     next = c.row_in + c.items;
   }
-  if (together && in_->on_device() == (device_ != nullptr)) return in_->row(cells[0].row_in);
+  if (together && !in_is_peer_ && in_->on_device() == (device_ != nullptr)) return in_->row(cells[0].row_in);
   std::byte* const gathered = device_ != nullptr ? gathered_there_.data() : gathered_.get();
   std::byte* at = gathered;
   for (const DispatchCell& c : cells) {

@@ -18,10 +18,10 @@ namespace leat::worker {
 
 class StageFeatures {
  public:
-  // Null where the stage takes frames, or ends with results. An error where leatd and the model disagree about an
-  // item's bytes.
-  static Result<StageFeatures> open(const exec::Module& module, const shm::FeatureView* in,
-                                    const shm::FeatureView* out);
+  // Null where the stage takes frames, or ends with results. in_is_peer: `in` is another device's memory, which is slow
+  // to read twice: a batch is copied out of it. An error where leatd and the model disagree about an item's bytes.
+  static Result<StageFeatures> open(const exec::Module& module, const shm::FeatureView* in, const shm::FeatureView* out,
+                                    bool in_is_peer = false);
 
   // Null on the first stage. Cells of one batch, as they came; rows that had to be copied are counted in *rows_copied.
   // On a device the copies are work on its stream, and rows in host memory are always copied.
@@ -34,6 +34,7 @@ class StageFeatures {
 
  private:
   const shm::FeatureView* in_ = nullptr;
+  bool in_is_peer_ = false;
   const shm::FeatureView* out_ = nullptr;
   std::unique_ptr<std::byte[]> gathered_;  // a batch, side by side
   exec::Device* device_ = nullptr;         // where the stage runs

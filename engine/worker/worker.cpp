@@ -256,7 +256,7 @@ Status Worker::open_modules(Ready& ready) {
     if (!module.ok()) return Error{module.error()};
     modules_.push_back(std::move(*module));
     exec::Module& opened = *modules_.back();
-    auto features = StageFeatures::open(opened, in, out);
+    auto features = StageFeatures::open(opened, in, out, in != nullptr && setup_.edges[m.edge_in].peer);
     if (!features.ok()) return Error{features.error()};
     features_.push_back(std::move(*features));
     ready.parts.push_back(opened.parts());

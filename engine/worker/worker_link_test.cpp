@@ -42,8 +42,8 @@ TEST(Protocol, SetupSurvivesTheWay) {
   m.end_block = 5;
   m.cuts = {"a", "b"};
   m.edge_in = 1;
-  setup.edges = {{7, true, true, true, {.rows = 5, .scrap = 4, .row_bytes = 1000}},
-                 {6, false, false, false, {.rows = 50, .scrap = 4, .row_bytes = std::uint64_t{1} << 33}}};
+  setup.edges = {{7, true, true, true, true, {.rows = 5, .scrap = 4, .row_bytes = 1000}},
+                 {6, false, false, false, false, {.rows = 50, .scrap = 4, .row_bytes = std::uint64_t{1} << 33}}};
   setup.modules.push_back(m);
   const auto packet = encode(setup);
   EXPECT_EQ(*type_of(packet), ControlType::setup);
@@ -64,7 +64,7 @@ TEST(Protocol, SetupSurvivesTheWay) {
   EXPECT_EQ(back->modules[0].edge_in, 1U);
   EXPECT_EQ(back->modules[0].edge_out, kNoEdge);
   ASSERT_EQ(back->edges.size(), 2U);
-  EXPECT_TRUE(back->edges[0].writes);
+  EXPECT_TRUE(back->edges[0].writes && back->edges[0].peer && !back->edges[1].peer);
   EXPECT_EQ(back->edges[1].edge, 6U);
   EXPECT_EQ(back->edges[1].spec.row_bytes, std::uint64_t{1} << 33);
 }

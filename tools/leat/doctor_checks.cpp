@@ -259,7 +259,7 @@ Finding gpu() {
 std::span<const DoctorCheck> doctor_checks() {
   static constexpr DoctorCheck kChecks[] = {kernel,        memfd,  pidfd,         kernel_ring,  open_files,
                                             locked_memory, memory, cores,         clock_source, onnx_runtime,
-                                            socket_place,  gpu,    cuda_provider, gpu_probe};
+                                            socket_place,  gpu,    cuda_provider, device_pairs, gpu_probe};
   return kChecks;
 }
 

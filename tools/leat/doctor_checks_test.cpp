@@ -65,5 +65,21 @@ TEST(Doctor, ReadsKernelReleases) {
   EXPECT_FALSE(kernel_at_least("unknown", 5, 4));
 }
 
+TEST(DoctorGpu, PairsAreOneFindingAndOneGpuThatCannotShareIsANote) {
+  const auto pair = [](const char* from, const char* to, const char* way, const char* why) {
+    return std::string(R"({"from": ")") + from + R"(", "to": ")" + to + R"(", "way": ")" + way +
+           R"(", "gbps": 200.5, "host_gbps": 90, "why_not": ")" + why + "\"}";
+  };
+  const Finding good = finding_from_pairs("{\"pairs\": [" + pair("GPU-a", "GPU-b", "peer", "") + ", " +
+                                          pair("GPU-b", "GPU-a", "host", "refused") + "]}");
+  EXPECT_EQ(good.health, Health::good);
+  EXPECT_NE(good.found.find("GPU-a to GPU-b: peer, 200 Gbit/s, host rows 90"), std::string::npos) << good.found;
+  EXPECT_NE(good.found.find("host"), std::string::npos);
+  const Finding bad = finding_from_pairs("{\"pairs\": [" + pair("GPU-a", "GPU-a", "host", "it maps, but") + "]}");
+  EXPECT_EQ(bad.health, Health::note);
+  EXPECT_NE(bad.cause.find("it maps, but"), std::string::npos);
+  EXPECT_EQ(finding_from_pairs("no driver").health, Health::note);
+}
+
 }  // namespace
 }  // namespace leat::tools

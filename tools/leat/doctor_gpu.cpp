@@ -5,12 +5,15 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 
+#include "engine/daemon/device_pairs.h"
 #include "engine/exec/onnx_device.h"
+#include "planner/solver_process.h"
 #include "tools/json/json.h"
 #include "tools/leat/library_search.h"
 
@@ -143,6 +146,35 @@ Finding cuda_provider() {
   finding.cause = text;
   finding.cure = "see the cause; tools/setup --gpu brings the provider, not CUDA's own libraries";
   return finding;
+}
+
+Finding finding_from_pairs(std::string_view json) {
+  Finding finding{.subject = "between GPUs"};
+  const auto pairs = daemon::parse_device_pairs(json);
+  if (!pairs.ok()) {
+    finding.health = Health::note;
+    finding.found = "could not be asked";
+    finding.cause = pairs.error();
+    finding.cure = "run leat-gpu peers";
+    return finding;
+  }
+  for (const daemon::DevicePair& p : *pairs) {
+    finding.found += (finding.found.empty() ? "" : "; ") + p.from + " to " + p.to + ": " + daemon::text_of(p);
+    // One GPU whose processes cannot share its memory is no matter of wiring.
+    if (p.from != p.to || p.way == daemon::Handover::in_place) continue;
+    finding.health = Health::note;
+    finding.cause = "on " + p.from + " one process does not see what another writes: " + p.why_not;
+    finding.cure = "features go through the host there; is the driver of the same version as its libraries?";
+  }
+  if (pairs->empty()) finding.found = "no device";
+  return finding;
+}
+
+Finding device_pairs() {
+  if (find_gpus().count == 0) return {.subject = "between GPUs", .found = "not asked, as there is no GPU"};
+  constexpr std::chrono::milliseconds kLimit{300'000};
+  const planner::SolverRun run = planner::run_solver({planner::gpu_tool_path(), "peers", "--json"}, kLimit);
+  return finding_from_pairs(run.end == planner::SolverRun::End::done ? run.output : run.message);
 }
 
 Finding gpu_probe() {

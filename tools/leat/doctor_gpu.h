@@ -20,4 +20,10 @@ inline constexpr std::string_view kGpuProbeSubject = "GPU probe";
 // program, else the one on PATH. Its progress goes to stderr; it takes up to a few minutes.
 [[nodiscard]] Finding gpu_probe();
 
+// By which way features get from one device to another and how fast: what `leat-gpu peers --json` printed, as one
+// finding.
+[[nodiscard]] Finding finding_from_pairs(std::string_view json);
+// Runs it where there is a GPU. Seconds for each ordered pair; no kernel runs.
+[[nodiscard]] Finding device_pairs();
+
 }  // namespace leat::tools

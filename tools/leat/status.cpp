@@ -103,6 +103,7 @@ void print(const Json& status) {
         text_of(edge, "memory").c_str(), text_of(edge, "slots").c_str(), text_of(edge, "item_bytes").c_str(),
         text_of(edge, "transfers").c_str(), text_of(edge, "bytes_in_place").c_str(),
         text_of(edge, "bytes_copied").c_str());
+    for (const Json& way : list_of(edge, "ways")) std::printf("  %s\n", way_text(way).c_str());
   }
   for (const Json& warning : list_of(status, "warnings"))
     std::printf("warning: %s\n", warning.is_string() ? warning.get<std::string>().c_str() : warning.dump().c_str());

@@ -2,9 +2,11 @@
 // blocks as a plan cuts it, and how long a batch takes.
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <random>
 #include <sstream>
 
+#include "engine/exec/onnx_graphs.h"
 #include "engine/exec/registry.h"
 #include "leat/executor.h"
 #include "tests/gpu/check/check.h"
@@ -17,6 +19,17 @@ constexpr cli::Option kOptions[] = {
     kRunsOption,
     {.name = "batches", .type = cli::Type::text, .value = "N,N,...", .fallback = "1,4,16", .help = "batch sizes"},
     {.name = "options", .type = cli::Type::text, .value = "K=V,...", .help = "of the executor: nhwc=1, tf32=1"},
+    {.name = "cut",
+     .type = cli::Type::text,
+     .value = "TENSOR",
+     .help = "runs it in two parts that meet at this tensor"},
+    {.name = "threads",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "1",
+     .min = 1,
+     .max = 256,
+     .help = "of the host's processors"},
     {.name = "tolerance",
      .type = cli::Type::real,
      .value = "X",
@@ -42,13 +55,15 @@ struct Session {
   std::uint32_t input_count = 16, output_count = 16;
   char error[512] = "";
 
-  Session(const std::string& path, const std::string& extra, std::uint32_t batch, exec::Device* on) : device(on) {
+  Session(const std::string& path, const std::string& extra, std::uint32_t batch, exec::Device* on,
+          std::uint32_t threads = 1, std::uint32_t first_block = 0, std::uint32_t end_block = UINT32_MAX)
+      : device(on) {
     onnx = *exec::find_executor("onnx");
     const leat_session_options options{.model_path = path.c_str(),
-                                       .first_block = 0,
-                                       .end_block = UINT32_MAX,
+                                       .first_block = first_block,
+                                       .end_block = end_block,
                                        .batch_max = batch,
-                                       .threads = 1,
+                                       .threads = threads,
                                        .extra = extra.c_str(),
                                        .device_api = on != nullptr ? on->api() : nullptr,
                                        .device = on != nullptr ? on->handle() : nullptr};
@@ -94,6 +109,25 @@ struct Session {
   }
 };
 
+// The model on the device: whole, or in two parts, the second reading where the first has written.
+struct OnDevice {
+  std::unique_ptr<Session> first, second;
+  OnDevice(const std::string& path, const std::string& extra, const std::string& cut, std::uint32_t batch,
+           exec::Device* device) {
+    if (cut.empty()) {
+      first = std::make_unique<Session>(path, extra, batch, device);
+      return;
+    }
+    const std::string cuts = extra + "cuts=" + cut + "\n";
+    first = std::make_unique<Session>(path, cuts, batch, device, 1, 0, 1);
+    second = std::make_unique<Session>(path, cuts, batch, device, 1, 1, 2);
+    if (first->outputs[0].bytes != second->inputs[0].bytes) throw std::runtime_error("its parts do not meet");
+    second->inputs[0].data = first->outputs[0].data;
+  }
+  [[nodiscard]] Session& last() const { return second ? *second : *first; }
+  bool run(std::uint32_t batch) const { return first->run(batch) && (!second || second->run(batch)); }
+};
+
 int run(const cli::Arguments& arguments) {
   Answers answers("model");
   const std::string path = arguments.positionals()[0];
@@ -108,16 +142,18 @@ int run(const cli::Arguments& arguments) {
   std::istringstream words(arguments.text("batches"));
   for (std::string word; std::getline(words, word, ',');) {
     const auto batch = static_cast<std::uint32_t>(std::stoul(word));
-    Session there(path, extra, batch, device->get()), here(path, {}, batch, nullptr);
+    const OnDevice device_side(path, extra, arguments.text("cut"), batch, device->get());
+    Session &into = *device_side.first, &there = device_side.last();
+    Session here(path, {}, batch, nullptr, static_cast<std::uint32_t>(arguments.integer("threads")));
     if (here.inputs[0].dtype != LEAT_F32) throw std::runtime_error(path + ": its input is not float32");
     std::mt19937 random(batch);
     std::normal_distribution<float> normal;
     for (std::uint64_t i = 0; i < here.host_in.size() / sizeof(float); ++i)
       reinterpret_cast<float*>(here.host_in.data())[i] = normal(random);
-    there.host_in = here.host_in;
-    there.upload();
+    into.host_in = here.host_in;
+    into.upload();
     here.need(here.run(batch));
-    there.need(there.run(batch));
+    if (!device_side.run(batch)) throw std::runtime_error(std::string(into.error) + " " + there.error);
     there.download();
     float largest = 0, worst = 0;
     for (std::uint32_t o = 0; o < here.output_count; ++o) {
@@ -132,7 +168,10 @@ int run(const cli::Arguments& arguments) {
     const float difference = largest > 0 ? worst / largest : worst;
     answers.value("difference_batch_" + word, difference);
     answers.verdict("equal_to_the_host_batch_" + word, difference <= arguments.real("tolerance"));
-    answers.figure("device_batch_" + word, time_us(arguments.integer("runs"), [&] { return there.run(batch); }), "us");
+    answers.figure("device_batch_" + word, time_us(arguments.integer("runs"), [&] { return device_side.run(batch); }),
+                   "us");
+    if (const exec::GraphReport& graphs = exec::onnx_graph_report(into.session); !exec::text_of(graphs).empty())
+      answers.value("graph_batch_" + word, exec::text_of(graphs));  // of the first part; by the device's own time
   }
   return answers.print();
 }

@@ -102,6 +102,10 @@ Value partition_device(const Window& window, const RecordSnapshot& record, const
   const auto found = window.devices.find(std::string(record.label));
   return found != window.devices.end() ? Value(found->second.uuid) : Value();
 }
+Value edge_way(const Window& window, const RecordSnapshot& record, const RecordSnapshot*) {
+  const auto found = window.ways.find(std::string(record.label));
+  return found != window.ways.end() && !found->second.empty() ? Value(found->second) : Value();
+}
 template <double GpuFacts::*Member>
 Value partition_gpu(const Window& window, const RecordSnapshot& record, const RecordSnapshot*) {
   const auto found = window.devices.find(std::string(record.label));
@@ -272,6 +276,7 @@ constexpr Column kEdges[] = {
     {"name", "edge", "from stage to stage", Unit::text, 16, 0, label},
     {"transfers_per_second", "moves/s", "batches handed over per second", Unit::rate, 8, 0,
      rate<EdgeCounter::transfers>},
+    {"way", "way", "between devices: in place, peer or host, as measured", Unit::text, 8, 1, edge_way},
     {"bytes_in_place", "in place", "bytes the next stage read where they were", Unit::bytes, 9, 0,
      count<EdgeCounter::bytes_in_place>},
     {"bytes_copied", "copied", "bytes copied on the way", Unit::bytes, 9, 0, count<EdgeCounter::bytes_copied>},

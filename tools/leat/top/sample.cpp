@@ -2,6 +2,8 @@
 
 #include <poll.h>
 
+#include <cstdio>
+
 namespace leat::tools {
 
 const shm::RecordSnapshot* earlier(const Window& window, const shm::RecordSnapshot& record) {
@@ -56,6 +58,30 @@ std::map<std::string, GpuFacts> devices_in(const std::string& status_json) {
   if (!status || !status->contains("partitions")) return out;
   for (const Json& partition : status->at("partitions"))
     if (!gpu_text(partition).empty()) out[partition.value("name", "")] = gpu_facts(partition);
+  return out;
+}
+
+std::string way_text(const Json& way) {
+  char figures[96] = "";
+  const double gbps = way.value("gbps", 0.0), host = way.value("host_gbps", 0.0);
+  if (gbps > 0) (void)std::snprintf(figures, sizeof figures, ", %.3g Gbit/s", gbps);
+  std::string out = way.value("from", "?") + " to " + way.value("to", "?") + ": " + way.value("way", "?") + figures;
+  if (host > 0) (void)std::snprintf(figures, sizeof figures, ", host rows %.3g Gbit/s", host), out += figures;
+  const auto why = way.value("why_not", "");
+  return why.empty() ? out : out + "; " + why;
+}
+
+std::map<std::string, std::string> ways_in(const std::string& status_json) {
+  std::map<std::string, std::string> out;
+  const auto status = Json::try_parse(status_json);
+  if (!status || !status->contains("edges")) return out;
+  for (const Json& edge : status->at("edges")) {
+    std::string& text = out[edge.value("name", "")];
+    for (const Json& way : edge.value("ways", Json::array())) {
+      const auto word = way.value("way", "");
+      if (text.find(word) == std::string::npos) text += (text.empty() ? "" : ", ") + word;
+    }
+  }
   return out;
 }
 

@@ -32,6 +32,7 @@ struct Sample {
 struct Window {
   Sample before, now;
   std::map<std::string, GpuFacts> devices{};  // of partitions that have one, by their names
+  std::map<std::string, std::string> ways{};  // of edges between devices: ways_in()
   [[nodiscard]] double seconds() const noexcept {
     return before.at_ns > 0 ? static_cast<double>(now.at_ns - before.at_ns) / 1e9 : 0;
   }
@@ -43,6 +44,10 @@ struct Window {
 // "GPU-... instance 3, 25 %, 27 multiprocessors, 120 of 40192 MiB made here", of an entry of leatd's partitions; empty:
 // it has no GPU.
 [[nodiscard]] std::string gpu_text(const Json& partition);
+// "GPU-... to GPU-...: peer, 210 Gbit/s, host rows 92", of one of an edge's ways.
+[[nodiscard]] std::string way_text(const Json& way);
+// Of every edge between devices, by its name: "in place", "peer", "host", or several.
+[[nodiscard]] std::map<std::string, std::string> ways_in(const std::string& status_json);
 // Of every partition that has one.
 [[nodiscard]] std::map<std::string, GpuFacts> devices_in(const std::string& status_json);
 

@@ -57,16 +57,18 @@ constexpr int kTextColumns = 200;  // of --once where no terminal tells
 constexpr int kKeyWait = 50;       // ms
 
 // Which devices the partitions have does not change while a daemon lives; what they hold does.
-std::map<std::string, GpuFacts> devices_of(Watch& watch) {
+void ask_devices(Watch& watch, Window& window) {
   const auto status = watch.status_json();
-  return status.ok() ? devices_in(*status) : std::map<std::string, GpuFacts>();
+  if (!status.ok()) return;
+  window.devices = devices_in(*status);
+  window.ways = ways_in(*status);
 }
 
 int once(Watch& watch, double delay, const cli::JsonOutput& json, bool picture) {
-  Window window{.before = watch.sample(), .now = {}, .devices = devices_of(watch)};
+  Window window{.before = watch.sample(), .now = {}};
   std::this_thread::sleep_for(std::chrono::duration<double>(delay));
   window.now = watch.sample();
-  if (!window.devices.empty()) window.devices = devices_of(watch);
+  ask_devices(watch, window);
   if (json.alone()) return json.write(top_json(window));
   TopCounts counts{.reasons = static_cast<int>(reasons(window.now).size())};
   int rows = kHeadLines + 1 + 2 * static_cast<int>(std::size(kTables) + 1) + counts.reasons;
@@ -92,7 +94,8 @@ int screen(Watch watch, const std::string& socket, double delay, bool colours) {
   if (!terminal.ok()) return cli::fail(kCommand.name, terminal.error());
   using Clock = std::chrono::steady_clock;
   TopChoice choice;
-  Window window{.before = {}, .now = watch.sample(), .devices = devices_of(watch)};
+  Window window{.before = {}, .now = watch.sample()};
+  ask_devices(watch, window);
   auto next = Clock::now() + std::chrono::milliseconds(200);  // the first rates soon
   int rows = 0, columns = 0;
   bool redraw = true;
@@ -102,13 +105,14 @@ int screen(Watch watch, const std::string& socket, double delay, bool colours) {
         choice.notice = "leatd is gone; waiting for it at its socket   q quit";
         if (auto again = Watch::connect(socket); again.ok()) {
           watch = std::move(*again);
-          window = {.before = {}, .now = watch.sample(), .devices = devices_of(watch)};
+          window = {.before = {}, .now = watch.sample()};
+          ask_devices(watch, window);
           choice.notice.clear();
         }
       } else {
         window.before = std::move(window.now);
         window.now = watch.sample();
-        if (!window.devices.empty()) window.devices = devices_of(watch);
+        if (!window.devices.empty()) ask_devices(watch, window);
       }
       next = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(delay));
       redraw = true;
