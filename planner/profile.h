@@ -23,6 +23,14 @@ struct ProfileRow {
   std::vector<Latency> blocks;  // one per block; a stage's latency is the sum over its blocks
 };
 
+// One picture of a size of a model whose pictures vary; the largest is that of the rows.
+struct SizeRow {
+  std::string partition_class;
+  std::uint32_t share = 1;
+  std::uint32_t width = 0, height = 0;
+  Latency latency;  // of the whole model
+};
+
 struct Provenance {
   std::string machine, libraries, date, method;
   std::string model_sha256;  // of the model's file; empty: not known
@@ -38,6 +46,7 @@ struct Profile {
   std::vector<std::int64_t>
       block_memory_bytes;  // weights and work space of each block; empty: not known, no limit applies
   std::vector<ProfileRow> rows;
+  std::vector<SizeRow> sizes;  // of each (class, share) all, smallest first, or none
   Provenance provenance;
 };
 

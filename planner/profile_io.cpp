@@ -35,6 +35,17 @@ ProfileRow row_from(const JsonCursor& c) {
   return row;
 }
 
+SizeRow size_from(const JsonCursor& c) {
+  c.only({"class", "share", "width", "height", "latency"});
+  SizeRow row;
+  row.partition_class = c.at("class").text();
+  row.share = static_cast<std::uint32_t>(c.integer_or("share", 1, 1, 4096));
+  row.width = static_cast<std::uint32_t>(c.at("width").integer(1, 1 << 16));
+  row.height = static_cast<std::uint32_t>(c.at("height").integer(1, 1 << 16));
+  row.latency = latency_from(c.at("latency"));
+  return row;
+}
+
 std::vector<std::int64_t> bytes_from(const JsonCursor& root, const char* key) {
   std::vector<std::int64_t> out;
   if (!root.has(key)) return out;
@@ -86,6 +97,11 @@ std::string problem_of(const Profile& p) {
     const auto [it, fresh] = seen.emplace(std::make_tuple(row.partition_class, row.share, row.batch), i);
     if (!fresh) return where + "stands twice, first as rows[" + std::to_string(it->second) + "]; keep one";
   }
+  for (const SizeRow& row : p.sizes) {
+    if (row.partition_class.empty() || row.latency.p50_ns <= 0 || row.latency.p99_ns < row.latency.p50_ns)
+      return "sizes (" + std::to_string(row.width) + "x" + std::to_string(row.height) +
+             "): needs a class, and latencies that are positive with p99 not below p50; measure again";
+  }
   for (const auto& [key, index] : seen) {
     if (seen.count(std::make_tuple(std::get<0>(key), std::get<1>(key), 1u)) != 0) continue;
     return "rows: class '" + std::get<0>(key) + "', share " + std::to_string(std::get<1>(key)) +
@@ -99,7 +115,8 @@ Result<Profile> parse_profile(std::string_view json, const std::string& name) {
   const JsonCursor root = document.root();
   const std::string schema = root.at("schema").text();
   if (schema != kSchema) root.at("schema").fail("is '" + schema + "'; this program reads " + kSchema);
-  root.only({"schema", "model", "blocks", "boundary_bytes", "cuts", "block_memory_bytes", "rows", "provenance"});
+  root.only(
+      {"schema", "model", "blocks", "boundary_bytes", "cuts", "block_memory_bytes", "rows", "sizes", "provenance"});
   Profile p;
   p.model = root.at("model").text();
   p.blocks = static_cast<std::uint32_t>(root.at("blocks").integer(1, 4096));
@@ -109,6 +126,9 @@ Result<Profile> parse_profile(std::string_view json, const std::string& name) {
   }
   p.block_memory_bytes = bytes_from(root, "block_memory_bytes");
   for (const auto& item : root.at("rows").items()) p.rows.push_back(row_from(item));
+  if (root.has("sizes")) {
+    for (const auto& item : root.at("sizes").items()) p.sizes.push_back(size_from(item));
+  }
   if (root.has("provenance")) {
     const JsonCursor c = root.at("provenance");
     c.only({"machine", "libraries", "date", "method", "model_sha256"});
@@ -127,6 +147,16 @@ Result<Profile> read_profile(const std::string& path) {
   return parse_profile(*text, path);
 }
 
+namespace {
+
+Json json_of(const Latency& l) {
+  Json out = {{"p50_ns", l.p50_ns}, {"p99_ns", l.p99_ns}, {"samples", l.samples}};
+  if (l.spread_ns > 0) out["spread_ns"] = l.spread_ns;
+  return out;
+}
+
+}  // namespace
+
 std::string profile_to_json(const Profile& p) {
   Json out = {{"schema", kSchema}, {"model", p.model}, {"blocks", p.blocks}, {"boundary_bytes", p.boundary_bytes}};
   if (!p.cuts.empty()) out["cuts"] = p.cuts;
@@ -134,13 +164,16 @@ std::string profile_to_json(const Profile& p) {
   out["rows"] = Json::array();
   for (const ProfileRow& row : p.rows) {
     Json blocks = Json::array();
-    for (const Latency& l : row.blocks) {
-      blocks.push_back({{"p50_ns", l.p50_ns}, {"p99_ns", l.p99_ns}, {"samples", l.samples}});
-      if (l.spread_ns > 0) blocks.back()["spread_ns"] = l.spread_ns;
-    }
+    for (const Latency& l : row.blocks) blocks.push_back(json_of(l));
     out["rows"].push_back(
         {{"class", row.partition_class}, {"share", row.share}, {"batch", row.batch}, {"blocks", blocks}});
   }
+  for (const SizeRow& row : p.sizes)
+    out["sizes"].push_back({{"class", row.partition_class},
+                            {"share", row.share},
+                            {"width", row.width},
+                            {"height", row.height},
+                            {"latency", json_of(row.latency)}});
   out["provenance"] = {{"machine", p.provenance.machine},
                        {"libraries", p.provenance.libraries},
                        {"date", p.provenance.date},

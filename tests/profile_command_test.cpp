@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "engine/exec/test_graph.h"
 #include "engine/exec/test_models.h"
 #include "planner/profile_io.h"
 #include "tests/daemon_fixture.h"
@@ -66,6 +67,35 @@ TEST(LeatProfile, GoesOnAfterAKill) {
     for (std::size_t b = 0; b < 3; ++b)
       EXPECT_EQ(after->rows[r].blocks[b].p50_ns, before->rows[r].blocks[b].p50_ns) << "measured once is enough";
   }
+}
+
+// A module whose pictures vary: a row for each size, and batches of the largest.
+TEST(LeatProfile, SizesHaveRows) {
+  const ScratchFolder folder;
+  exec::TestGraph g;
+  g.input("x", exec::TestGraph::f32, {"n", 3, 32, "w"});
+  const std::string w = g.constant("w", {16, 3, 3, 3}, std::vector<float>(432, .01F));
+  g.output(g.op("Flatten", {g.op("GlobalAveragePool", {g.op("Conv", {"x", w}, "", {{"pads", {1, 1, 1, 1}}})})}, "y"),
+           exec::TestGraph::f32, {"n", 16});
+  const std::string model = folder.path() + "/wide.onnx", output = folder.path() + "/p.json";
+  g.save(model);
+  const std::string config =
+      folder.write("leatd.toml",
+                   "[[partition]]\nname = \"p\"\ncores = \"0\"\n[[application]]\nname = \"t\"\n"
+                   "slo_ms = 100\n[[application.module]]\nname = \"m\"\nmodel = \"" +
+                       model + "\"\npreprocess = \"letterbox height=32 widths=32,640 norm=unit rgb\"\n" +
+                       "postprocess = \"tensors\"\n");
+  const Exit made = leat(
+      {"profile", model, "--config", config, "-o", output, "--batches", "1,2", "--samples", "20", "--seconds", "0.5"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  const auto profile = planner::read_profile(output);
+  ASSERT_TRUE(profile.ok()) << profile.error();
+  ASSERT_EQ(profile->rows.size(), 2U);
+  ASSERT_EQ(profile->sizes.size(), 2U);
+  EXPECT_EQ(profile->sizes[0].width, 32U);
+  EXPECT_EQ(profile->sizes[1].width, 640U);
+  EXPECT_LT(2 * profile->sizes[0].latency.p50_ns, profile->sizes[1].latency.p50_ns) << "a twentieth of the pixels";
+  EXPECT_LT(2 * profile->sizes[0].latency.p50_ns, profile->rows[0].blocks[0].p50_ns) << "rows are of the largest";
 }
 
 TEST(LeatProfile, BadInputIsOneLineAndStatusTwo) {

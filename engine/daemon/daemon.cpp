@@ -53,7 +53,7 @@ std::int64_t clock_ns() {
 
 // Latencies of a worker that was not asked to measure: the plan made of them is looked at, not used.
 worker::Ready stand_in(const worker::Setup& setup, worker::Ready out) {
-  out.latency_by_batch.clear();
+  out.latency_by_batch.clear(), out.latency_by_size.clear();
   for (const auto& m : setup.modules)
     out.latency_by_batch.emplace_back(m.batch, planner::Latency{1'000'000, 1'000'000, 1});
   return out;
@@ -438,7 +438,7 @@ Status Daemon::Impl::start_serving() {
   options.cores = deployment_.scheduler_cores;
   options.ahead = !deployment_.scheduler_alone;
   number_stages(options);
-  options.first_module = deployment_.first_module;
+  options.first_module = deployment_.first_module, options.sizes = deployment_.sizes;
   options.samples = core::Estimator::needed(config_.policy);
   if (options.samples) estimator_ = std::make_unique<core::Estimator>(topology, config_.policy);
   auto scheduler = SchedulerLoop::create(topology, config_.policy, std::move(options), *board_, notices_bell_,

@@ -414,25 +414,59 @@ Place place_of(const Config& config, const worker::ModuleSetup& module, const st
   return config.file + ": ";
 }
 
+namespace {
+
+// One module's latencies on one partition, from its profile or as the worker measured them.
+MeasuredSizes measured(const ModuleConfig& module, const planner::Partition& partition, const worker::Ready& ready,
+                       std::uint32_t session) {
+  MeasuredSizes out;
+  out.rows = profiled(module, partition);
+  for (const planner::SizeRow& row : module.profile.sizes)
+    if (!out.rows.empty() && row.partition_class == partition.partition_class && row.share == partition.share)
+      out.by_size.push_back(row.latency);
+  if (!out.rows.empty() || session >= ready.latency_by_batch.size()) return out;
+  out.rows = ready.latency_by_batch[session];
+  if (session < ready.latency_by_size.size()) out.by_size = ready.latency_by_size[session];
+  return out;
+}
+
+// The words in force: the configuration's, or those that the model's own file says.
+const std::string& preprocess_of(const ModuleConfig& module, const worker::Ready& ready, std::uint32_t session) {
+  const bool known = session < ready.recognised.size() && !ready.recognised[session].preprocess.words.empty();
+  return known ? ready.recognised[session].preprocess.words : module.preprocess;
+}
+
+}  // namespace
+
 Status complete_plan(const Config& config, Deployment& d, std::span<const worker::Ready> ready) {
-  if (d.planned) return Done{};
+  d.sizes.clear();
   for (std::uint32_t a = 0; a < config.applications.size(); ++a) {
     const auto& app = config.applications[a];
     for (std::uint32_t m = 0; m < app.modules.size(); ++m) {
-      std::map<std::string, planner::Route> by_class;  // the slowest partition speaks for its class
+      ModuleSizes& sizes = d.sizes.emplace_back();
+      if (d.planned) continue;
+      std::vector<MeasuredSizes> known;
+      std::vector<std::uint32_t> pool;
+      const std::string* words = &app.modules[m].preprocess;
       for (std::uint32_t p = 0; p < d.partitions.size(); ++p) {
         const std::uint32_t session = d.session_of[p][d.first_module[a] + m];
         if (session == UINT32_MAX) continue;
-        auto latency = profiled(app.modules[m], d.partitions[p].partition);
-        if (latency.empty() && session < ready[p].latency_by_batch.size()) latency = ready[p].latency_by_batch[session];
-        if (latency.empty())
+        known.push_back(measured(app.modules[m], d.partitions[p].partition, ready[p], session));
+        pool.push_back(p);
+        words = &preprocess_of(app.modules[m], ready[p], session);
+        if (known.back().rows.empty())
           return Error{app.modules[m].places.profile + "partition '" + d.partitions[p].partition.name +
                        "' has no latency of module '" + app.application.modules[m].name +
                        "': name a profile that has its class '" + d.partitions[p].partition.partition_class + "'"};
-        planner::Route& route = by_class[d.partitions[p].partition.partition_class];
+      }
+      sizes = divide_sizes(*words, !app.application.modules[m].after.empty(), known);
+      std::map<std::string, planner::Route> by_class;  // the slowest partition speaks for its class
+      for (std::size_t i = 0; i < pool.size(); ++i) {
+        planner::Route& route = by_class[d.partitions[pool[i]].partition.partition_class];
         if (route.stages.empty()) route.stages.resize(1);
         planner::Stage& stage = route.stages[0];
-        stage.pool.push_back(p);
+        stage.pool.push_back(pool[i]);
+        const std::vector<planner::Latency> latency = sizes.table(known[i]);
         stage.latency_by_batch.resize(std::max(stage.latency_by_batch.size(), latency.size()));
         for (std::size_t b = 0; b < latency.size(); ++b) {
           planner::Latency& into = stage.latency_by_batch[b];
@@ -446,8 +480,8 @@ Status complete_plan(const Config& config, Deployment& d, std::span<const worker
         route.module = m;
         route.batch = static_cast<std::uint32_t>(route.stages[0].latency_by_batch.size());
         const auto& last = route.stages[0].latency_by_batch.back();
-        route.rate_rps = static_cast<double>(route.batch) * 1e9 / static_cast<double>(last.p50_ns) *
-                         static_cast<double>(route.stages[0].pool.size());
+        route.rate_rps = static_cast<double>(route.batch) / sizes.mean_units() * 1e9 /
+                         static_cast<double>(last.p50_ns) * static_cast<double>(route.stages[0].pool.size());
         d.plan.routes.push_back(std::move(route));
       }
     }

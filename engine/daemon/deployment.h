@@ -11,6 +11,7 @@
 #include "engine/core/topology.h"
 #include "engine/daemon/config.h"
 #include "engine/daemon/stages.h"
+#include "engine/daemon/task_sizes.h"
 #include "engine/worker/protocol.h"
 #include "leat/result.hpp"
 #include "planner/plan.h"
@@ -32,6 +33,7 @@ struct Deployment {
   std::vector<FeatureEdge> edges;              // between the stages of planned routes
   std::vector<std::uint32_t> first_module;     // [application]: module id of its module 0
   bool planned = false;                        // `plan` came from a file, or from leat-plan
+  std::vector<ModuleSizes> sizes;              // [module of all applications], made with the plan
   planner::Plan plan;                          // complete when planned, else made by complete_plan()
   std::vector<std::uint32_t> scheduler_cores;  // empty: not pinned
   bool scheduler_alone = false;                // no partition is on its core
@@ -61,8 +63,8 @@ std::uint32_t first_head(const ApplicationConfig& app, std::size_t module);
 [[nodiscard]] Place place_of(const Config& config, const worker::ModuleSetup& module, const std::string& line);
 
 // Adds the routes: per module and partition class one, all partitions of the class its pool, latencies from the profile
-// or as measured (`ready[partition]`, of workers that were asked to calibrate). Nothing to do when the plan came from a
-// file.
+// or as measured (`ready[partition]`, of workers that were asked to calibrate); where pictures vary in size, batches
+// and latencies count units (task_sizes.h). Nothing to do when the plan came from a file.
 Status complete_plan(const Config& config, Deployment& deployment, std::span<const worker::Ready> ready);
 
 // What the core schedules over; the deployment's plan is complete. Not checked (Topology::problem).

@@ -50,6 +50,8 @@ SchedulerLoop::SchedulerLoop(const core::Topology& topology, const core::Policy&
       features_(options_.edges, options_.limits.tasks),
       meter_(board) {
   for (auto& c : clients_) c.stream.fill(core::kNone);
+  if (std::any_of(options_.sizes.begin(), options_.sizes.end(), [](const auto& m) { return !m.sizes.empty(); }))
+    core_->measure_tasks(*this);
   open_streams_.reserve(streams_.size());
   live_clients_.reserve(clients_.size());
 }
@@ -221,6 +223,18 @@ void SchedulerLoop::submit(Client& client, const shm::Taken& taken, std::int64_t
   drain_actions(now);
 }
 
+// A frame's own size is its stream's; a detection's is read where the worker that found it wrote it, which its report
+// made visible (shm/src/ring.h).
+std::uint32_t SchedulerLoop::units(std::uint64_t token, core::ModuleId module, std::uint32_t item) const noexcept {
+  const ModuleSizes& sizes = options_.sizes[module];
+  if (sizes.sizes.empty()) return 1;
+  const Stream& stream = streams_[token >> kSlotBits];
+  const shm::PoolSpec& frames = stream.slots_of->spec();
+  const auto slot = static_cast<std::uint32_t>(token & ((1u << kSlotBits) - 1));
+  const std::uint64_t room = std::max<std::uint64_t>(frames.result_bytes, sizeof(leat_result));
+  return sizes.units_of(frames.width, frames.height, stream.slots_of->result(slot), room, item);
+}
+
 // ---- actions ----
 
 void SchedulerLoop::drain_actions(std::int64_t now) noexcept {
@@ -352,6 +366,7 @@ void SchedulerLoop::open_stream(const Command& command, std::int64_t now) noexce
   free->slo_ns = command.open.slo_ns;
   free->sla_drop_ppm = command.open.sla_drop_ppm;
   stream_of_core_[core_stream] = s;
+  free->slots_of = command.pool;
   client.stream[command.stream] = s;
   open_streams_.push_back(s);
   // The control thread has checked the limits attach() looks at.

@@ -22,6 +22,7 @@
 #include "engine/daemon/counters_board.h"
 #include "engine/daemon/feature_ledger.h"
 #include "engine/daemon/mailbox.h"
+#include "engine/daemon/task_sizes.h"
 #include "engine/daemon/turn_meter.h"
 #include "engine/daemon/worker_port.h"
 #include "engine/worker/channel.h"
@@ -52,10 +53,11 @@ struct LoopOptions {
   std::vector<shm::FeatureSpec> edges;
   std::vector<std::uint32_t> first_module;       // [application]: core module id of its module 0
   std::int64_t batch_limit_ns = 10'000'000'000;  // one batch of a worker that does not hang
+  std::vector<ModuleSizes> sizes;                // by core module id
   bool samples = false;  // the policy reads estimates: leave the core's samples for the control thread
 };
 
-class SchedulerLoop {
+class SchedulerLoop final : private core::TaskSizes {
  public:
   // `notices_bell`: rung when a notice was pushed; the control thread watches it. `bell`: workers ring it. Both
   // references outlive the loop.
@@ -93,7 +95,8 @@ class SchedulerLoop {
     std::uint32_t pool = 0, pool_generation = 0, record = 0;
     std::uint64_t frame_bytes = 0;
     std::int64_t slo_ns = 0;
-    std::uint32_t sla_drop_ppm = 0;  // 0: not coordinated
+    std::uint32_t sla_drop_ppm = 0;             // 0: not coordinated
+    const shm::StreamPool* slots_of = nullptr;  // the port's, while open
     std::array<Slot, shm::kMaxSlotsPerStream> slots;
   };
   struct Client {
@@ -140,6 +143,7 @@ class SchedulerLoop {
   SchedulerLoop(const core::Topology& topology, const core::Policy& policy, LoopOptions options, CountersBoard& board,
                 const shm::Doorbell& notices_bell);
   static std::int64_t clock_ns() noexcept;  // CLOCK_MONOTONIC
+  std::uint32_t units(std::uint64_t token, core::ModuleId module, std::uint32_t item) const noexcept override;
   Status open_poll();
 
   // Each returns how much it did.

@@ -13,9 +13,21 @@ namespace leat::daemon {
 
 namespace {
 
-Json ms_by_batch(const planner::Stage& stage) {
+double ms(const planner::Latency& l) { return static_cast<double>(l.p50_ns) / 1e6; }
+
+// each: units of one item of the largest size.
+Json ms_by_batch(const planner::Stage& stage, std::uint32_t each = 1) {
   Json list = Json::array();
-  for (const auto& l : stage.latency_by_batch) list.push_back(static_cast<double>(l.p50_ns) / 1e6);
+  for (std::size_t u = each; u <= stage.latency_by_batch.size(); u += each)
+    list.push_back(ms(stage.latency_by_batch[u - 1]));
+  return list;
+}
+
+// What one item of each size takes, of the units that one of the largest is.
+Json sizes_of(const ModuleSizes& sizes) {
+  Json list = Json::array();
+  for (std::size_t c = 0; c < sizes.sizes.size(); ++c)
+    list.push_back({{"width", sizes.sizes[c].width}, {"height", sizes.sizes[c].height}, {"units", sizes.units[c]}});
   return list;
 }
 
@@ -131,13 +143,17 @@ std::string status_report(const StatusFacts& f) {
     const auto& app = f.config.applications[a];
     Json modules = Json::array();
     for (std::uint32_t m = 0; m < app.modules.size(); ++m) {
+      static const ModuleSizes kOne;
+      const std::size_t id = f.deployment.first_module[a] + m;
+      const ModuleSizes& sizes = id < f.deployment.sizes.size() ? f.deployment.sizes[id] : kOne;
       Json latency = Json::object(), routes = Json::array();
       for (const auto& r : f.deployment.plan.routes) {
         if (r.application != a || r.module != m) continue;
         if (r.stages.size() > 1)
           routes.push_back({{"batch", r.batch}, {"stages", stages_of(f.deployment, r)}});
         else
-          latency[f.deployment.partitions[r.stages[0].pool[0]].partition.partition_class] = ms_by_batch(r.stages[0]);
+          latency[f.deployment.partitions[r.stages[0].pool[0]].partition.partition_class] =
+              ms_by_batch(r.stages[0], sizes.each());
       }
       modules.push_back({{"name", app.application.modules[m].name},
                          {"executor", app.modules[m].executor},
@@ -145,6 +161,7 @@ std::string status_report(const StatusFacts& f) {
                          {"batch", app.modules[m].batch},
                          {"latency_ms", latency},
                          {"routes", routes}});
+      if (!sizes.sizes.empty()) modules.back()["sizes"] = sizes_of(sizes);
       if (a < f.recognised.size()) modules.back().update(words_of(f.recognised[a][m], app.modules[m]));
     }
     applications.push_back({{"name", app.application.name},

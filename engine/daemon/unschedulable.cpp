@@ -36,9 +36,11 @@ void add_demands(const Deployment& d, std::uint32_t a, std::uint32_t m, const Ex
         demand.run_ns = one.p50_ns;
         demand.safe_ns = one.p99_ns;
       }
-      for (std::size_t b = 0; b < stage.latency_by_batch.size() && (b == 0 || static_cast<double>(b) < demand.count);
-           ++b) {
-        demand.item_ns = std::min(demand.item_ns, stage.latency_by_batch[b].p50_ns / static_cast<std::int64_t>(b + 1));
+      const double units = d.sizes.empty() ? 1 : d.sizes[d.first_module[a] + m].mean_units();
+      const double most = units * demand.count;
+      for (std::size_t b = 0; b < stage.latency_by_batch.size() && (b == 0 || static_cast<double>(b) < most); ++b) {
+        const auto each = static_cast<double>(stage.latency_by_batch[b].p50_ns) / static_cast<double>(b + 1);
+        demand.item_ns = std::min(demand.item_ns, static_cast<std::int64_t>(units * each));
       }
     }
   }

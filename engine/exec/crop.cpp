@@ -15,14 +15,14 @@ constexpr std::array<Point, 5> kFace = {
 
 float length(const Point& a, const Point& b) noexcept { return std::hypot(b.x - a.x, b.y - a.y); }
 
-// Row `row` of the first part of a kind that has it; `each`: entries of a row. leatd laid the slot out, so its room is
-// as the directory says.
+// Row `row` of the first part of a kind that has it; `each`: entries of a row.
 template <class T>
-const T* row_of(const leat_result* result, std::uint32_t kind, std::uint32_t each, std::uint32_t row) noexcept {
+const T* row_of(const leat_result* result, std::uint64_t slot_bytes, std::uint32_t kind, std::uint32_t each,
+                std::uint32_t row) noexcept {
   leat_part_view view;
-  for (std::uint32_t i = 0; leat_next_part(result, UINT64_MAX, &i, &view) != 0;) {
-    const bool wide = kind != LEAT_PART_keypoints || (view.rank == 2 && view.dims[1] == each);
-    if (view.kind == kind && wide && row < view.dims[0])
+  for (std::uint32_t i = 0; leat_next_part(result, slot_bytes, &i, &view) != 0;) {
+    const bool rows = each == 1 ? view.rank == 1 : view.rank == 2 && view.dims[1] == each;
+    if (view.kind == kind && rows && row < view.dims[0])
       return static_cast<const T*>(view.data) + std::size_t{row} * each;
   }
   return nullptr;
@@ -33,8 +33,9 @@ bool upside_down(const leat_detection& d, float surer_than) noexcept {
                      [&](const leat_label& l) { return l.class_id == 1 && l.score > surer_than; });
 }
 
-bool take_quad(const leat_result* result, std::uint32_t detection, float flip, Region* out) noexcept {
-  const auto* const turned = row_of<leat_oriented_box>(result, LEAT_PART_oriented, 1, detection);
+bool take_quad(const leat_result* result, std::uint64_t slot_bytes, std::uint32_t detection, float flip,
+               Region* out) noexcept {
+  const auto* const turned = row_of<leat_oriented_box>(result, slot_bytes, LEAT_PART_oriented, 1, detection);
   const Box& b = out->box;
   Quad q = turned != nullptr ? corners_of(*turned) : Quad{{{b.x0, b.y0}, {b.x1, b.y0}, {b.x1, b.y1}, {b.x0, b.y1}}};
   const auto sides = [&] {
@@ -57,7 +58,8 @@ Quad Region::corners() const noexcept {
   return {{to_frame.of(0, 0), to_frame.of(width, 0), to_frame.of(width, height), to_frame.of(0, height)}};
 }
 
-bool region_of(const leat_result* result, std::int32_t detection, const CropSpec& spec, Region* out) noexcept {
+bool region_of(const leat_result* result, std::int32_t detection, const CropSpec& spec, Region* out,
+               std::uint64_t slot_bytes) noexcept {
   *out = {};
   if (detection < 0) return true;
   const auto at = static_cast<std::uint32_t>(detection);
@@ -67,8 +69,8 @@ bool region_of(const leat_result* result, std::int32_t detection, const CropSpec
   out->box = {d.x0, d.y0, d.x1, d.y1};
   if (!spec.projected()) return true;
   out->projected = true;
-  if (spec.quad) return take_quad(result, at, spec.flip, out);
-  const auto* const points = row_of<leat_keypoint>(result, LEAT_PART_keypoints, kFace.size(), at);
+  if (spec.quad) return take_quad(result, slot_bytes, at, spec.flip, out);
+  const auto* const points = row_of<leat_keypoint>(result, slot_bytes, LEAT_PART_keypoints, kFace.size(), at);
   if (points == nullptr) return false;
   std::array<Point, kFace.size()> face;
   for (std::size_t i = 0; i < face.size(); ++i) face[i] = {points[i].x, points[i].y};

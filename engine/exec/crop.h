@@ -38,7 +38,8 @@ struct Region {
 };
 
 // Detection `detection` of a result, or the frame where that is below 0. False: there is none such, or nothing of what
-// the spec needs was found for it.
-bool region_of(const leat_result* result, std::int32_t detection, const CropSpec& spec, Region* out) noexcept;
+// the spec needs was found for it. slot_bytes: of the result's slot, for who does not trust those that write it.
+bool region_of(const leat_result* result, std::int32_t detection, const CropSpec& spec, Region* out,
+               std::uint64_t slot_bytes = UINT64_MAX) noexcept;
 
 }  // namespace leat::exec

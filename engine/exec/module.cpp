@@ -351,7 +351,9 @@ bool ExecutorModule::run(std::span<const Item> items, std::span<ItemReport> repo
                          std::byte* features_out) noexcept {
   std::uint32_t rows = 0;
   for (const Item& item : items) rows += item.rows;
-  if (rows == 0 || rows > spec_.batch_max || reports.size() < items.size())
+  // Where sizes vary more small pictures come than large ones; those of a size run batch_max at a time.
+  const std::uint32_t most = model_inputs_.varies() ? kMaxRows : spec_.batch_max;
+  if (rows == 0 || rows > most || reports.size() < items.size())
     return fail_all(reports, "the batch is empty or larger than this module's batch");
   if ((features_in == nullptr) != spec_.first_stage || (features_out == nullptr) != spec_.last_stage)
     return fail_all(reports, "features were given to a stage that has none, or none to one that has");
@@ -375,6 +377,7 @@ bool ExecutorModule::run_by_size(std::span<const Item> items, std::span<ItemRepo
   std::array<Size, kMaxRows> sizes;
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (reports[i].reason == Reason::none) sizes[i] = model_inputs_.size_of(items[i].frame, regions_[i]);
+    if (!alone_ && items[i].rows > spec_.batch_max) sizes[i] = {};
     if (sizes[i] == Size{}) reports[i].reason = Reason::bad_frame;
   }
   bool good = true;
@@ -383,9 +386,11 @@ bool ExecutorModule::run_by_size(std::span<const Item> items, std::span<ItemRepo
     if (size == Size{}) continue;  // unusable, or has run with another
     std::array<std::uint8_t, kMaxRows> together;
     std::size_t count = 0;
+    std::uint32_t rows = 0;
     for (std::size_t i = first; i < items.size(); ++i) {
-      if (sizes[i] != size || (alone_ && count == 1)) continue;
+      if (sizes[i] != size || (alone_ ? count == 1 : rows + items[i].rows > spec_.batch_max)) continue;
       together[count++] = static_cast<std::uint8_t>(i);
+      rows += items[i].rows;
       sizes[i] = {};
     }
     model_inputs_.set_size(size);

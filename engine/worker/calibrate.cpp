@@ -12,8 +12,9 @@ namespace leat::worker {
 namespace {
 
 constexpr int kRuns = 9, kLeastRuns = 3;
-constexpr std::int64_t kBudgetNs = 250'000'000;  // of one batch size; slow models get kLeastRuns
-constexpr double kTailFactor = 1.15;             // the worst of a few runs stands in for p99
+constexpr std::int64_t kBudgetNs = 250'000'000;     // of one batch size; slow models get kLeastRuns
+constexpr std::int64_t kLongestNs = 1'000'000'000;  // then the runs that there were must do
+constexpr double kTailFactor = 1.15;                // the worst of a few runs stands in for p99
 
 std::int64_t clock_ns() {
   timespec t;
@@ -49,7 +50,11 @@ Result<planner::Latency> measure(exec::Module& module, Picture& picture, std::ui
   std::vector<std::int64_t> times;
   const std::int64_t start = clock_ns();
   if (auto first = run_once(module, picture, batch); !first.ok()) return Error{first.error()};  // not counted
-  for (int i = 0; i < kRuns && (i < kLeastRuns || clock_ns() - start < kBudgetNs); ++i) {
+  const auto goes_on = [&](int done) {
+    const std::int64_t took = clock_ns() - start;
+    return done < kRuns && (done == 0 || took < kBudgetNs || (done < kLeastRuns && took < kLongestNs));
+  };
+  for (int i = 0; goes_on(i); ++i) {
     auto t = run_once(module, picture, batch);
     if (!t.ok()) return Error{t.error()};
     times.push_back(*t);
@@ -64,12 +69,15 @@ Result<planner::Latency> measure(exec::Module& module, Picture& picture, std::ui
 
 }  // namespace
 
-Result<std::vector<planner::Latency>> calibrate(exec::Module& module, std::uint32_t batch, bool crops) {
-  Picture picture = std::move(pictures_for(module, crops).back());  // the largest: no batch takes longer
+Result<Calibration> calibrate(exec::Module& module, std::uint32_t batch, bool crops) {
+  std::vector<Picture> pictures = pictures_for(module, crops);
+  Picture& picture = pictures.back();  // the largest: no batch takes longer
+  Calibration calibration;
   std::vector<std::uint32_t> sizes;
   for (std::uint32_t b = 1; b < batch; b *= 2) sizes.push_back(b);
   sizes.push_back(batch);
-  std::vector<planner::Latency> out(batch);
+  std::vector<planner::Latency>& out = calibration.latency_by_batch;
+  out.resize(batch);
   std::uint32_t before = 0;
   for (const auto b : sizes) {
     auto measured = measure(module, picture, b);
@@ -86,7 +94,13 @@ Result<std::vector<planner::Latency>> calibrate(exec::Module& module, std::uint3
     }
     before = b;
   }
-  return out;
+  for (std::size_t c = 0; c + 1 < pictures.size(); ++c) {
+    auto measured = measure(module, pictures[c], 1);
+    if (!measured.ok()) return Error{measured.error()};
+    calibration.latency_by_size.push_back(*measured);
+  }
+  if (pictures.size() > 1) calibration.latency_by_size.push_back(out.front());
+  return calibration;
 }
 
 Status warm_up(exec::Module& module, std::uint32_t batch, bool crops) {

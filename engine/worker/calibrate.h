@@ -10,8 +10,13 @@
 
 namespace leat::worker {
 
-// `crops`: the module takes crops of detections. [b-1], b = 1..batch; an error is the module's own line.
-Result<std::vector<planner::Latency>> calibrate(exec::Module& module, std::uint32_t batch, bool crops);
+struct Calibration {
+  std::vector<planner::Latency> latency_by_batch;  // [b-1], b = 1..batch, of the largest pictures
+  std::vector<planner::Latency> latency_by_size;   // [class] (Module::sizes()): one picture; empty: the size is fixed
+};
+
+// `crops`: the module takes crops of detections. An error is the module's own line.
+Result<Calibration> calibrate(exec::Module& module, std::uint32_t batch, bool crops);
 
 // Loads caches and lets the runtime allocate what it allocates late.
 Status warm_up(exec::Module& module, std::uint32_t batch, bool crops);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "engine/exec/sizes.h"
 #include "engine/worker/channel.h"
 #include "tools/json/json.h"
 
@@ -118,7 +119,9 @@ std::vector<std::byte> encode(const Setup& s) {
 
 std::vector<std::byte> encode(const Ready& r) {
   Json list = Json::array();
+  Json by_size = Json::array();
   for (const auto& l : r.latency_by_batch) list.push_back(to_json(l));
+  for (const auto& l : r.latency_by_size) by_size.push_back(to_json(l));
   Json parts = Json::array(), tensors = Json::array(), recognised = Json::array();
   for (const auto& module : r.parts) {
     Json of_module = Json::array();
@@ -138,6 +141,7 @@ std::vector<std::byte> encode(const Ready& r) {
     recognised.push_back(of_module);
   }
   return packet_of(ControlType::ready, Json{{"latency_by_batch", list},
+                                            {"latency_by_size", by_size},
                                             {"sandbox", r.sandbox},
                                             {"not_enclosed", r.not_enclosed},
                                             {"parts", parts},
@@ -236,11 +240,16 @@ Result<Ready> decode_ready(const std::vector<std::byte>& packet) {
     r.sandbox = sandbox_of(j.at("sandbox"));
     j.at("not_enclosed").get_to(r.not_enclosed);
     // The worker has opened models by now: what it measured becomes the plan only if it can be true.
-    bool sound = r.latency_by_batch.size() <= kMaxModules;
-    for (const auto& list : r.latency_by_batch) {
-      sound = sound && list.size() <= kMaxBatch;
-      for (const auto& l : list) sound = sound && l.p50_ns > 0 && l.p50_ns <= l.p99_ns && l.p99_ns <= kLongestBatchNs;
-    }
+    for (const auto& l : j.at("latency_by_size")) r.latency_by_size.push_back(latencies(l));
+    bool sound = r.latency_by_batch.size() <= kMaxModules &&
+                 (r.latency_by_size.empty() || r.latency_by_size.size() == r.latency_by_batch.size());
+    const auto can_be = [](const std::vector<planner::Latency>& list, std::size_t most) {
+      return list.size() <= most && std::all_of(list.begin(), list.end(), [](const planner::Latency& l) {
+               return l.p50_ns > 0 && l.p50_ns <= l.p99_ns && l.p99_ns <= kLongestBatchNs;
+             });
+    };
+    for (const auto& list : r.latency_by_batch) sound = sound && can_be(list, kMaxBatch);
+    for (const auto& list : r.latency_by_size) sound = sound && can_be(list, exec::kMaxSizeClasses);
     if (!sound) return Error{"its worker reports latencies that cannot be; look at the executors it loads"};
     for (const auto& module : j.at("parts")) {
       r.parts.emplace_back();

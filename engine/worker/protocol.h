@@ -87,6 +87,7 @@ struct Setup {
 
 struct Ready {
   std::vector<std::vector<planner::Latency>> latency_by_batch;  // [module][b-1]; empty unless calibrated
+  std::vector<std::vector<planner::Latency>> latency_by_size;   // [module][class]: Calibration's; empty: one size
   Sandbox sandbox = Sandbox::off;                               // in force
   std::string not_enclosed;                                     // why that is less than was asked for
   std::vector<std::vector<exec::PartSpec>> parts;               // [module]: what its answer about one item needs

@@ -264,6 +264,7 @@ Status Worker::open_modules(Ready& ready) {
     ready.recognised.push_back(opened.recognised());
     has_parts_.push_back(!ready.parts.back().empty());
     ready.latency_by_batch.emplace_back();
+    ready.latency_by_size.emplace_back();
     const bool measures = setup_.calibrate && m.latency_by_batch.empty();
     // On a device every batch has run before any is measured: its first run chooses how the others run.
     if (m.executor != "emulated" && (!measures || opened.on_device())) {
@@ -273,7 +274,8 @@ Status Worker::open_modules(Ready& ready) {
     if (measures) {
       auto measured = calibrate(opened, m.batch, m.after_fan_out);
       if (!measured.ok()) return Error{spec.name + ": " + measured.error()};
-      ready.latency_by_batch.back() = std::move(*measured);
+      ready.latency_by_batch.back() = std::move(measured->latency_by_batch);
+      ready.latency_by_size.back() = std::move(measured->latency_by_size);
     }
     note_device(before, opened, ready);
   }

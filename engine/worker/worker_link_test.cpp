@@ -1,6 +1,7 @@
 // What leatd and its workers share: control messages, core lists, the channel's layout.
 #include <gtest/gtest.h>
 
+#include "engine/exec/sizes.h"
 #include "engine/worker/affinity.h"
 #include "engine/worker/channel.h"
 #include "engine/worker/protocol.h"
@@ -96,13 +97,21 @@ TEST(Protocol, NonsenseIsOneLine) {
 
 TEST(Protocol, LatenciesThatCannotBeAreRefused) {
   const auto reports = [](std::vector<planner::Latency> list) {
-    return decode_ready(encode(Ready{.latency_by_batch = {std::move(list)}, .not_enclosed = ""}));
+    return decode_ready(
+        encode(Ready{.latency_by_batch = {std::move(list)}, .latency_by_size = {{}}, .not_enclosed = ""}));
+  };
+  const auto by_size = [](std::vector<std::vector<planner::Latency>> list) {
+    return decode_ready(encode(Ready{.latency_by_batch = {{{1, 2, 3}}}, .latency_by_size = list, .not_enclosed = ""}));
   };
   EXPECT_TRUE(reports({{1, 2, 3}}).ok());
   EXPECT_FALSE(reports({{0, 2, 3}}).ok());
   EXPECT_FALSE(reports({{3, 2, 3}}).ok());
   EXPECT_FALSE(reports({{1, INT64_MAX, 3}}).ok());
   EXPECT_FALSE(reports(std::vector<planner::Latency>(kMaxBatch + 1, {1, 2, 3})).ok());
+  EXPECT_TRUE(by_size({{{1, 2, 3}, {2, 2, 3}}}).ok());
+  EXPECT_FALSE(by_size({{{1, 2, 3}, {0, 2, 3}}}).ok());
+  EXPECT_FALSE(by_size({{{1, 2, 3}}, {{1, 2, 3}}}).ok()) << "of a module that there is not";
+  EXPECT_FALSE(by_size({std::vector<planner::Latency>(exec::kMaxSizeClasses + 1, {1, 2, 3})}).ok());
 }
 
 TEST(Channel, PartsDoNotOverlap) {

@@ -50,6 +50,7 @@ std::vector<std::string> seeds() {
   setup.modules = {module};
   worker::Ready ready;
   ready.latency_by_batch = {{{10, 20, 3, 0}, {15, 20, 3, 0}}, {}};
+  ready.latency_by_size = {{{5, 6, 3, 0}, {10, 20, 3, 0}}, {}};
   worker::AddPool add;
   add.spec = {LEAT_FORMAT_nv12, 64, 32, {}, 4, LEAT_SLOT_HOST};
   return {text_of(worker::encode(setup)),       text_of(worker::encode(ready)),

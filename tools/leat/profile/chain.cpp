@@ -168,6 +168,7 @@ std::vector<double> Chain::answer() const {
 Result<ModuleChain> ModuleChain::open(const ChainSpec& spec, cli::Progress* progress) {
   const ModuleAround& around = *spec.around;
   ModuleChain out;
+  out.crops_ = around.crops;
   out.picture_ = std::make_unique<worker::Picture>(around.crops, around.frame_width, around.frame_height);
   const auto last = static_cast<std::uint32_t>(spec.cuts.size());
   for (std::uint32_t b = 0; b <= last; ++b) {
@@ -201,7 +202,12 @@ Result<ModuleChain> ModuleChain::open(const ChainSpec& spec, cli::Progress* prog
 
 Status ModuleChain::prepare(std::uint32_t batch, std::uint64_t) {
   batch_ = batch;
+  if (const auto all = sizes(); !all.empty()) show(all.back());
   return Done{};
+}
+
+void ModuleChain::show(exec::Size size) {
+  picture_ = std::make_unique<worker::Picture>(worker::Picture::of_size(crops_, size));
 }
 
 Status ModuleChain::run(std::span<std::int64_t> ns) {

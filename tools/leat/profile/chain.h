@@ -50,6 +50,10 @@ class Runner {
   // One batch through all blocks; ns[b]: time of block b. ns: blocks() entries.
   virtual Status run(std::span<std::int64_t> ns) = 0;
   virtual std::uint32_t blocks() const = 0;
+  // Of a module whose pictures vary, smallest first; prepare() shows the largest. show(): the runs to come see this
+  // one.
+  [[nodiscard]] virtual std::vector<exec::Size> sizes() const { return {}; }
+  virtual void show(exec::Size) {}
 };
 
 // A ModuleChain where spec.around stands, else a Chain. progress: one more for each block opened; may be null.
@@ -91,12 +95,15 @@ class ModuleChain final : public Runner {
   Status prepare(std::uint32_t batch, std::uint64_t seed) override;  // the seed does not matter: a grey frame
   Status run(std::span<std::int64_t> ns) override;
   std::uint32_t blocks() const override { return static_cast<std::uint32_t>(stages_.size()); }
+  [[nodiscard]] std::vector<exec::Size> sizes() const override { return stages_.front()->sizes(); }
+  void show(exec::Size size) override;
 
  private:
   std::vector<std::unique_ptr<exec::Module>> stages_;
   std::vector<std::vector<std::byte>> features_;    // [b]: from block b to the next
   std::vector<exec::DeviceBuffer> features_there_;  // the same on a device
   std::unique_ptr<worker::Picture> picture_;
+  bool crops_ = false;
   std::uint32_t batch_ = 1;
 };
 

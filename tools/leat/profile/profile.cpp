@@ -365,6 +365,12 @@ Json to_json(const ProfileJob& job, const ProfileRun& run) {
                            {"imbalance", imbalance(sum.block_ns)},
                            {"items_per_second", row.batch * 1e9 / static_cast<double>(sum.p50_ns)}});
   }
+  for (const auto& row : p.sizes)
+    out["sizes"].push_back({{"class", row.partition_class},
+                            {"share", row.share},
+                            {"width", row.width},
+                            {"height", row.height},
+                            {"p50_ns", row.latency.p50_ns}});
   return out;
 }
 
@@ -399,6 +405,9 @@ void print(const ProfileJob& job, const ProfileRun& run) {
     if (p.blocks > 1) std::printf("(%.3f)", imbalance(sum.block_ns));
     std::printf("\n");
   }
+  for (const auto& row : p.sizes)
+    std::printf("  %-8s %5u       %10.3f  one picture of %ux%u\n", row.partition_class.c_str(), row.share,
+                static_cast<double>(row.latency.p50_ns) / 1e6, row.width, row.height);
   if (const std::string doubt = doubt_about(p); !doubt.empty()) std::printf("  warning: %s\n", doubt.c_str());
   std::printf("%s: %zu measured, %zu kept from before, %.1f s\n", job.output.c_str(), run.measured, run.kept,
               run.seconds);

@@ -97,8 +97,11 @@ class Profiler {
   Result<double> difference(const std::string& model_path, cli::Progress& progress);
   Status measure();
   Status measure_class(std::uint32_t cores, std::uint32_t share, cli::Progress& progress, std::uint64_t& done);
+  Status measure_sizes(Runner& chain, std::uint32_t cores, std::uint32_t share, cli::Progress& progress,
+                       std::uint64_t done);
   Result<std::vector<std::vector<std::int64_t>>> sample(Runner& chain, std::uint32_t batch, std::uint32_t samples,
-                                                        double seconds, cli::Progress& progress, std::uint64_t done);
+                                                        double seconds, cli::Progress& progress, std::uint64_t done,
+                                                        exec::Size size = {});
   bool measured(std::uint32_t cores, std::uint32_t share, std::uint32_t batch) const;
   std::string class_of(std::uint32_t cores) const {
     return job_.device != nullptr ? job_.device_class : "cpu:" + std::to_string(cores);
@@ -184,7 +187,7 @@ Status Profiler::resume() {
   if (was.libraries != is.libraries) return differs("the libraries", was.libraries, is.libraries);
   if (was.method != is.method) return differs("the method", was.method, is.method);
   out_.profile.cuts = old->cuts;
-  out_.profile.rows = std::move(old->rows);
+  out_.profile.rows = std::move(old->rows), out_.profile.sizes = std::move(old->sizes);
   out_.kept = out_.profile.rows.size();
   return Done{};
 }
@@ -338,8 +341,10 @@ bool Profiler::measured(std::uint32_t cores, std::uint32_t share, std::uint32_t 
 // [block][sample], after the warm runs.
 Result<std::vector<std::vector<std::int64_t>>> Profiler::sample(Runner& chain, std::uint32_t batch,
                                                                 std::uint32_t samples, double seconds,
-                                                                cli::Progress& progress, std::uint64_t done) {
+                                                                cli::Progress& progress, std::uint64_t done,
+                                                                exec::Size size) {
   if (auto s = chain.prepare(batch, job_.seed); !s) return Error{s.error()};
+  if (size != exec::Size{}) chain.show(size);
   std::vector<std::vector<std::int64_t>> out(chain.blocks());
   std::vector<std::int64_t> ns(chain.blocks());
   for (std::uint32_t i = 0; i < kWarmRuns; ++i) {
@@ -371,6 +376,8 @@ Status Profiler::measure_class(std::uint32_t cores, std::uint32_t share, cli::Pr
     if (measured(cores, share, batch)) continue;
     BusyNeighbours neighbours;
     if (auto started = neighbours.start(spec, batch, busy); !started) return started;
+    if (batch == 1)
+      if (auto status = measure_sizes(**chain, cores, share, progress, done); !status) return status;
     auto times = sample(**chain, batch, job_.samples, job_.seconds, progress, done);
     if (!times) return Error{times.error()};
     progress.set(done += job_.samples, class_of(cores) + " batch " + std::to_string(batch));
@@ -380,6 +387,26 @@ Status Profiler::measure_class(std::uint32_t cores, std::uint32_t share, cli::Pr
     ++out_.measured;
     if (job_.output.empty()) continue;
     if (auto written = planner::write_profile(job_.output, out_.profile); !written) return written;
+  }
+  return Done{};
+}
+
+// One picture of each size, beside the same neighbours; nothing where there is one size.
+Status Profiler::measure_sizes(Runner& chain, std::uint32_t cores, std::uint32_t share, cli::Progress& progress,
+                               std::uint64_t done) {
+  auto& rows = out_.profile.sizes;
+  std::erase_if(rows, [&](const auto& r) { return r.partition_class == class_of(cores) && r.share == share; });
+  for (const exec::Size size : chain.sizes()) {
+    auto times = sample(chain, 1, job_.samples, job_.seconds, progress, done, size);
+    if (!times) return Error{times.error()};
+    std::vector<std::int64_t> whole(times->front().size(), 0);
+    for (const auto& block : *times)
+      for (std::size_t i = 0; i < whole.size(); ++i) whole[i] += block[i];
+    rows.push_back({.partition_class = class_of(cores),
+                    .share = share,
+                    .width = size.width,
+                    .height = size.height,
+                    .latency = share > 1 ? summary_of_share(std::move(whole)) : summary(std::move(whole))});
   }
   return Done{};
 }

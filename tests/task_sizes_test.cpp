@@ -1,0 +1,187 @@
+// Pictures of varying size through a real leatd: what a narrow one is charged, what that does to what is served in
+// time, and a worker's claim that cannot be.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "engine/exec/test_graph.h"
+#include "leat/client.hpp"
+#include "shm/src/counters.h"
+#include "tests/daemon_fixture.h"
+#include "tools/json/json.h"
+
+namespace leat::test {
+namespace {
+
+using namespace std::chrono_literals;
+using G = exec::TestGraph;
+
+constexpr std::uint32_t kNarrow = 32, kWide = 256, kHeight = 32;
+
+// Convolutions over a picture of open width: its cost is its width's. Answers [n, channels].
+void save_model(const std::string& path) {
+  constexpr std::int64_t kChannels = 24;
+  constexpr int kLayers = 12;
+  G g;
+  g.input("x", G::f32, {"n", 3, std::int64_t{kHeight}, "w"});
+  std::string at = "x";
+  for (int l = 0; l < kLayers; ++l) {
+    const std::int64_t from = l == 0 ? 3 : kChannels;
+    const std::vector<float> weights(static_cast<std::size_t>(kChannels * from * 9),
+                                     1.0F / static_cast<float>(from * 9));
+    const std::string w = g.constant("w" + std::to_string(l), {kChannels, from, 3, 3}, weights);
+    at = g.op("Conv", {at, w}, "", {{"pads", {1, 1, 1, 1}}});
+  }
+  g.output(g.op("Flatten", {g.op("GlobalAveragePool", {at})}, "y"), G::f32, {"n", kChannels});
+  g.save(path);
+}
+
+std::string config_of(const std::string& model, const std::string& more = "") {
+  return "[[partition]]\nname = \"p\"\ncores = \"0\"\n[[application]]\nname = \"t\"\nslo_ms = 20000\n"
+         "[[application.module]]\nname = \"m\"\nbatch = 4\nmodel = \"" +
+         model +
+         "\"\npreprocess = \"letterbox height=32 widths=32,64,256 norm=unit rgb\"\npostprocess = \"tensors\"\n" + more;
+}
+
+// One after the other, `count` frames of this width, each with so long to be answered: the part that was in time.
+double goodput(Client& client, std::uint32_t width, double slo_ms, int count) {
+  leat_stream_options o;
+  leat_stream_options_init(&o);
+  o.application = "t";
+  o.format = LEAT_FORMAT_rgb24;
+  o.width = width, o.height = kHeight;
+  o.slo_ns = std::llround(slo_ms * 1e6);
+  auto stream = client.open_stream(o);
+  EXPECT_TRUE(stream.ok()) << stream.error();
+  int good = 0;
+  for (int i = 0; stream.ok() && i < count; ++i) {
+    auto frame = stream->acquire();
+    if (!frame) return -1;
+    std::memset(frame->raw().planes[0], 90, std::size_t{kHeight} * frame->raw().row_bytes[0]);
+    if (frame->submit() != LEAT_ERROR_ok) return -1;
+    const auto answer = client.next_answer(30s);
+    if (!answer) return -1;
+    good += answer->outcome() == Outcome::completed ? 1 : 0;
+  }
+  return static_cast<double>(good) / count;
+}
+
+struct Known {
+  std::vector<std::uint32_t> units;
+  std::vector<double> ms;  // by batch
+};
+Known known(const Leatd& leatd) {
+  Known out;
+  const Json status = Json::parse(leatd.status_json());
+  const Json& module = status.at("applications").at(0).at("modules").at(0);
+  if (module.contains("sizes"))
+    for (const Json& s : module.at("sizes")) out.units.push_back(s.at("units").get<std::uint32_t>());
+  for (const auto& [name, list] : module.at("latency_ms").items()) list.get_to(out.ms);
+  return out;
+}
+
+TEST(TaskSizes, ANarrowPictureIsChargedWhatItTakes) {
+  ScratchFolder folder;
+  const std::string model = folder.path() + "/m.onnx";
+  save_model(model);
+  Known sizes;
+  double measured_narrow = 0, measured_wide = 0;
+  {
+    Leatd leatd(config_of(model));
+    sizes = known(leatd);
+    ASSERT_EQ(sizes.units.size(), 3U) << leatd.status_json();
+    EXPECT_EQ(sizes.units.back(), 8U);
+    EXPECT_LE(sizes.units[0], 3U) << "an eighth of the pixels";
+    EXPECT_LT(sizes.units[1], 6U) << "a quarter of them";
+    EXPECT_LE(sizes.units[0], sizes.units[1]);
+    ASSERT_EQ(sizes.ms.size(), 4U) << "rows of the largest, as the configuration counts them";
+    auto client = Client::connect(leatd.socket(), "sizes");
+    ASSERT_TRUE(client.ok()) << leatd.log();
+    measured_narrow = goodput(*client, kNarrow, std::max(2.0, sizes.ms[0] * .6), 60);
+    measured_wide = goodput(*client, kWide, std::max(2.0, sizes.ms[0] * .6), 60);
+    EXPECT_GT(goodput(*client, kWide, 20 * sizes.ms[3], 8), .99);
+    const auto total = leatd.total();
+    ASSERT_TRUE(total);
+    EXPECT_TRUE(balances(*total));
+    EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+  }
+  EXPECT_GT(measured_narrow, .8);
+  EXPECT_LT(measured_wide, .3);
+  // The same latencies without the sizes: every picture is charged as the largest, and given up at once.
+  Json profile = {{"schema", "leat-profile/1"}, {"model", "m"}, {"blocks", 1}, {"boundary_bytes", Json::array()}};
+  for (std::size_t b = 1; b <= sizes.ms.size(); ++b)
+    profile["rows"].push_back({{"class", "cpu:1"},
+                               {"share", 1},
+                               {"batch", b},
+                               {"blocks", {{{"p50_ns", std::llround(sizes.ms[b - 1] * 1e6)}}}}});
+  const auto with_profile = [&](const char* name) {
+    return config_of(model, "profile = \"" + folder.write(name, profile.dump()) + "\"\n");
+  };
+  {
+    Leatd leatd(with_profile("plain.json"));
+    EXPECT_TRUE(known(leatd).units.empty());
+    auto client = Client::connect(leatd.socket(), "sizes");
+    ASSERT_TRUE(client.ok()) << leatd.log();
+    EXPECT_LT(goodput(*client, kNarrow, std::max(2.0, sizes.ms[0] * .6), 60), .2);
+    EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+  }
+  // With rows for each size the profile says what calibration found.
+  for (const auto& [width, part] : {std::pair{kNarrow, .125}, {64U, .25}, {kWide, 1.0}})
+    profile["sizes"].push_back({{"class", "cpu:1"},
+                                {"width", width},
+                                {"height", kHeight},
+                                {"latency", {{"p50_ns", std::llround(sizes.ms[0] * part * 1e6)}}}});
+  Leatd leatd(with_profile("sized.json"));
+  EXPECT_EQ(known(leatd).units, (std::vector<std::uint32_t>{1, 2, 8}));
+  auto client = Client::connect(leatd.socket(), "sizes");
+  ASSERT_TRUE(client.ok()) << leatd.log();
+  EXPECT_GT(goodput(*client, kNarrow, std::max(2.0, sizes.ms[0] * .6), 60), .8);
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+// A burst of narrow and wide frames, many more narrow ones in a batch than the module's rows: all are answered.
+TEST(TaskSizes, ABurstOfBothIsServed) {
+  ScratchFolder folder;
+  const std::string model = folder.path() + "/m.onnx";
+  save_model(model);
+  Leatd leatd(config_of(model));
+  auto client = Client::connect(leatd.socket(), "sizes");
+  ASSERT_TRUE(client.ok()) << leatd.log();
+  std::vector<Stream> streams;
+  for (const std::uint32_t width : {kNarrow, kWide}) {
+    leat_stream_options o;
+    leat_stream_options_init(&o);
+    o.application = "t";
+    o.format = LEAT_FORMAT_rgb24;
+    o.width = width, o.height = kHeight;
+    o.depth = o.slots = 48;
+    o.overload = LEAT_OVERLOAD_never_drop;
+    auto stream = client->open_stream(o);
+    ASSERT_TRUE(stream.ok()) << stream.error();
+    streams.push_back(std::move(*stream));
+  }
+  std::uint32_t sent = 0;
+  for (std::uint32_t i = 0; i < 48; ++i) {
+    for (Stream& s : streams) {
+      if (&s == &streams[1] && i % 8 != 0) continue;
+      auto frame = s.acquire();
+      ASSERT_TRUE(frame);
+      std::memset(frame->raw().planes[0], 90, std::size_t{kHeight} * frame->raw().row_bytes[0]);
+      leat_submit_options options{};
+      options.items = i % 16 == 0 ? 2 : 1;
+      ASSERT_EQ(frame->submit(options), LEAT_ERROR_ok);
+      ++sent;
+    }
+  }
+  for (std::uint32_t i = 0; i < sent; ++i) {
+    const auto answer = client->next_answer(30s);
+    ASSERT_TRUE(answer) << leat_last_error() << leatd.log();
+    EXPECT_EQ(answer->outcome(), Outcome::completed) << name_of(answer->reason()) << leatd.log();
+  }
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+}  // namespace
+}  // namespace leat::test
