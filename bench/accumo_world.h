@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "bench/drop_table.h"
 #include "engine/core/streams/group.h"
+#include "tools/scene/drop_table.h"
 
 namespace leat::bench {
+
+using scene::DropTable;
 
 struct AccumoTask {
   const DropTable* table = nullptr;

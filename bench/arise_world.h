@@ -14,10 +14,13 @@
 #include <string>
 #include <vector>
 
-#include "bench/drop_table.h"
 #include "engine/core/streams/coordinator.h"
+#include "tools/scene/drop_table.h"
 
 namespace leat::bench {
+
+using scene::DropTable;
+using scene::record_drops;
 
 struct AriseCase {
   const DropTable* table = nullptr;

@@ -6,12 +6,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 
 #include "engine/core/streams/strides.h"
 #include "engine/sim/shown.h"
 #include "engine/sim/simulator.h"
 #include "tests/daemon_fixture.h"
+#include "tools/json/json.h"
 
 namespace leat::test {
 namespace {
@@ -247,6 +250,36 @@ TEST(CoordinatedServe, ClientsThatLieStopOrDieDisturbNobody) {
   EXPECT_EQ(cameras[8]->schedule().standing, LEAT_STANDING_SILENT);
   for (std::size_t i = 0; i < 7; ++i) EXPECT_EQ(cameras[i]->schedule().standing, LEAT_STANDING_ADMITTED) << i;
   EXPECT_TRUE(balances(*leatd.total()));
+}
+
+TEST(CoordinatedServe, LeatFeedSendsWhatIsAskedForAndDrawsEveryPicture) {
+  const Leatd leatd(config());
+  const ScratchFolder folder;
+  const std::string film = folder.path() + "/film.gray8", video = folder.path() + "/out.mkv";
+  {
+    std::ofstream out(film, std::ios::binary);
+    for (int f = 0; f < 60; ++f) {
+      std::string picture(160 * 96, '\0');
+      for (std::size_t i = 0; i < picture.size(); ++i) picture[i] = static_cast<char>((i % 160 + f) * (i / 160 + 3));
+      out << picture;
+    }
+  }
+  const std::string figures = folder.path() + "/figures.json";
+  const Exit end = run_to_end(
+      {LEAT_BINARY, "feed",       "--socket", leatd.socket(), "--application", "boxes",    "--raw", "gray8",
+       "--size",    "160x96",     "--rate",   "60",           "--loop",        "--frames", "240",   "--accuracy",
+       "0.06",      "--annotate", video,      "--quiet",      "--json",        figures,    film},
+      std::chrono::milliseconds(30000));
+  ASSERT_EQ(end.status, 0) << end.err;
+  std::ifstream in(figures);
+  const Json json = Json::parse(std::string(std::istreambuf_iterator<char>(in), {}));
+  const Json& stream = json["streams"][0];
+  EXPECT_EQ(stream["coordinated"]["frames"].get<int>(), 240);
+  EXPECT_EQ(stream["coordinated"]["standing"].get<std::string>(), "admitted");
+  EXPECT_GT(stream["submitted"].get<int>(), 5);
+  EXPECT_LT(stream["coordinated"]["sent_share"].get<double>(), 0.5);
+  EXPECT_EQ(stream["submitted"].get<int>(), stream["completed"].get<int>());
+  EXPECT_GT(std::filesystem::file_size(video), 1000u);
 }
 
 TEST(CoordinatedServe, TermsThatCannotBeKeptAreRefusedInOneLine) {

@@ -97,7 +97,17 @@ constexpr cli::Option kOptions[] = {
     {.name = "annotate",
      .type = Type::path,
      .value = "FILE",
-     .help = "write the first stream with boxes and labels as a video (.mp4, .mkv)"},
+     .help =
+         "write the first stream with boxes and labels as a video (.mp4, .mkv); with --accuracy every picture of it"},
+    {.name = "accuracy",
+     .type = Type::real,
+     .value = "DROP",
+     .min = 0,
+     .max = 0.5,
+     .help =
+         "coordinated streams: how much accuracy each may lose between answers, in the mean over a second, such as "
+         "0.06. leatd says which pictures it wants, boxes are tracked over all others, and the table says what that "
+         "saved and lost; needs --realtime, --rate or a camera"},
     {.name = "socket",
      .type = Type::path,
      .value = "PATH",
@@ -156,6 +166,7 @@ Result<std::vector<FeederOptions>> plan_streams(const cli::Arguments& args, cons
   base.depth = static_cast<std::uint32_t>(args.integer("depth"));
   base.rate = args.real("rate");
   base.realtime = args.flag("realtime");
+  base.accuracy = args.real("accuracy");
   base.cores = decoders.cores;
   base.yields = decoders.yields;
   base.turns = turns;

@@ -61,6 +61,13 @@ Status Feeder::open() {
   options.priority = options_.priority;
   options.slo_ns = options_.slo_ns;
   options.period_ns = own_time && rate > 0 ? std::llround(1e9 / rate) : 0;
+  options.sla_drop_ppm = static_cast<std::uint32_t>(std::lround(options_.accuracy * 1e6));
+  if (options_.accuracy > 0) {
+    if (options.period_ns == 0 || !Follower::takes(format))
+      return Error{"'" + options_.source +
+                   "': --accuracy needs pictures that come in their own time; give --realtime or --rate"};
+    follower_ = std::make_unique<Follower>(format, options_.truth);
+  }
   auto stream = client_->open_stream(options);
   if (!stream.ok()) return Error{stream.error()};
   stream_.emplace(std::move(*stream));
@@ -95,6 +102,7 @@ NamedLedger Feeder::figures() const {
   const std::lock_guard lock(mutex_);
   return {.name = options_.name,
           .ledger = ledger_,
+          .followed = followed_,
           .seconds = first > 0 && last > first ? static_cast<double>(last - first) / 1e9 : 0};
 }
 
@@ -117,8 +125,12 @@ bool Feeder::take_answer(std::int64_t timeout_ns) {
     answer_time_.add(raw.answered_ns, raw.answered_ns - submitted_ns_[(raw.cookie >> 32) % submitted_ns_.size()]);
   if (options_.judge != nullptr && raw.result != nullptr && picture < options_.truth->pictures.size())
     options_.judge->add(options_.truth->pictures[picture], *raw.result);
+  if (follower_ && raw.result != nullptr) {
+    const auto seen = follower_->answered(number_of_[(raw.cookie >> 32) % number_of_.size()], picture, raw);
+    if (seen && seen->stride <= 255) (void)::leat_observe(stream_->raw(), std::max(1u, seen->stride), seen->drop);
+  }
   leat_frame frame;
-  if (annotator_ && ::leat_answer_frame(&raw, &frame) == LEAT_ERROR_ok) {
+  if (annotator_ && !follower_ && ::leat_answer_frame(&raw, &frame) == LEAT_ERROR_ok) {
     Canvas canvas = canvas_of(frame);
     draw_answer(canvas, raw);
     annotator_->add(raw.cookie >> 32, std::move(canvas));
@@ -155,6 +167,7 @@ Result<std::optional<std::int64_t>> Feeder::next_picture() {
   if (!time.ok() || !options_.loop || next_index_ == 0) return time;
   if (const Status rewound = source_->rewind(); !rewound.ok()) return Error{rewound.error()};
   pace_.again();
+  rounds_before_ += next_index_;
   next_index_ = 0;
   return source_->next();
 }
@@ -233,6 +246,7 @@ Result<Feeder::Step> Feeder::feed_one(std::int64_t start_ns, const std::atomic<b
     if (options_.run_ns > 0 && capture_ns >= start_ns + options_.run_ns) return Step::ended;
     take_answers_until(capture_ns, stop);
     if (stop.load(std::memory_order_relaxed)) return Step::ended;
+    if (follower_) return follow_one(capture_ns, picture);
     if (hopeless(capture_ns)) {
       skip(Skip::hopeless);
       return Step::skipped;
@@ -249,6 +263,46 @@ Result<Feeder::Step> Feeder::feed_one(std::int64_t start_ns, const std::atomic<b
   auto written = source_->write(frame->raw());
   if (!written.ok()) return Error{written.error()};
   if (!*written) return Step::ended;
+  if (timed && hopeless(capture_ns)) {  // writing took long, or this thread had to wait
+    skip(Skip::hopeless);
+    return Step::skipped;
+  }
+  if (const Status sent = submit(*frame, capture_ns, picture); !sent.ok()) return Error{sent.error()};
+  return Step::fed;
+}
+
+Result<Feeder::Step> Feeder::follow_one(std::int64_t capture_ns, std::uint32_t picture) {
+  auto written = source_->write(follower_->picture());
+  if (!written.ok()) return Error{written.error()};
+  if (!*written) return Step::ended;
+  number_ = rounds_before_ + source_->index() + 1;
+  while (take_answer(0)) {
+  }
+  if (!client_->connected()) return Error{lost().error()};
+  (void)follower_->show(number_, picture);
+  if (annotator_) {
+    Canvas canvas = canvas_of(follower_->picture());
+    follower_->draw(canvas);
+    annotator_->add(number_ - 1, std::move(canvas));
+  }
+  const bool wanted = ::leat_should_submit(stream_->raw(), capture_ns) != 0;
+  (void)::leat_schedule_of(stream_->raw(), &follower_->figures().schedule);
+  {
+    const std::lock_guard lock(mutex_);
+    followed_ = follower_->figures();
+  }
+  if (!wanted) return Step::fed;
+  auto frame = stream_->acquire();
+  if (!frame) {
+    skip(Skip::no_slot);
+    return Step::skipped;
+  }
+  follower_->copy_to(frame->raw());
+  if (const Status sent = submit(*frame, capture_ns, picture); !sent.ok()) return Error{sent.error()};
+  return Step::fed;
+}
+
+Status Feeder::submit(Frame& frame, std::int64_t capture_ns, std::uint32_t picture) {
   const leat_submit_options submit{.capture_ns = capture_ns,
                                    .deadline_ns = 0,
                                    .cookie = cookie_of(static_cast<std::uint32_t>(fed_), picture),
@@ -256,17 +310,14 @@ Result<Feeder::Step> Feeder::feed_one(std::int64_t start_ns, const std::atomic<b
                                    .items = 0,
                                    .flags = 0,
                                    .reserved = 0};
-  if (timed && hopeless(capture_ns)) {  // writing took long, or this thread had to wait
-    skip(Skip::hopeless);
-    return Step::skipped;
-  }
   {
     // Counted before it can be answered.
     const std::lock_guard lock(mutex_);
     ledger_.submitted();
   }
   submitted_ns_[fed_ % submitted_ns_.size()] = ::leat_now_ns();
-  if (frame->submit(submit) != LEAT_ERROR_ok)
+  number_of_[fed_ % number_of_.size()] = number_;
+  if (frame.submit(submit) != LEAT_ERROR_ok)
     return Error{std::string("'") + options_.name + "': a frame was not taken: " + ::leat_last_error()};
   if (::leat_now_ns() >= capture_ns + slo_ns_) {
     const std::lock_guard lock(mutex_);
@@ -274,7 +325,7 @@ Result<Feeder::Step> Feeder::feed_one(std::int64_t start_ns, const std::atomic<b
   }
   if (fed_++ == 0) first_submit_ns_.store(capture_ns, std::memory_order_relaxed);
   ++in_flight_;
-  return Step::fed;
+  return Done{};
 }
 
 void Feeder::drain() {
@@ -289,7 +340,8 @@ Status Feeder::run(std::int64_t start_ns, const std::atomic<bool>& stop) {
   if (!options_.cores.empty()) (void)worker::pin_thread(options_.cores);
   if (options_.yields) (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kYieldingNice);
   while (!stop.load(std::memory_order_relaxed)) {
-    if (options_.pictures_most > 0 && fed_ >= options_.pictures_most) break;
+    const std::uint64_t pictures = follower_ ? follower_->figures().frames : fed_;
+    if (options_.pictures_most > 0 && pictures >= options_.pictures_most) break;
     if (options_.run_ns > 0 && ::leat_now_ns() >= start_ns + options_.run_ns) break;
     const auto step = feed_one(start_ns, stop);
     if (!step.ok()) status = Error{step.error()};

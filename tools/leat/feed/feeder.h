@@ -12,6 +12,7 @@
 #include "leat/client.hpp"
 #include "tools/leat/feed/annotator.h"
 #include "tools/leat/feed/decode_turns.h"
+#include "tools/leat/feed/follower.h"
 #include "tools/leat/feed/ledger.h"
 #include "tools/leat/feed/pace.h"
 #include "tools/leat/feed/picture_source.h"
@@ -40,6 +41,7 @@ struct FeederOptions {
   const Truth* truth = nullptr;
   Judge* judge = nullptr;
   std::string annotate;  // video file to write; empty: none
+  double accuracy = 0;   // coordinated: what may be lost between answers, 0..0.5; 0: every picture is sent
 };
 
 class Feeder {
@@ -62,6 +64,9 @@ class Feeder {
  private:
   enum class Step : std::uint8_t { fed, skipped, ended };
   Result<Step> feed_one(std::int64_t start_ns, const std::atomic<bool>& stop);
+  // Coordinated: shows every picture, sends those that are asked for.
+  Result<Step> follow_one(std::int64_t capture_ns, std::uint32_t picture);
+  Status submit(Frame& frame, std::int64_t capture_ns, std::uint32_t picture);
   Result<std::optional<std::int64_t>> next_picture();
   // Decodes the next picture that there is still time for; waits for its turn to do so.
   Result<std::optional<std::int64_t>> decode_next(std::int64_t start_ns);
@@ -85,6 +90,9 @@ class Feeder {
   std::optional<Client> client_;
   std::optional<Stream> stream_;  // after client_: it must go first
   std::unique_ptr<Annotator> annotator_;
+  std::unique_ptr<Follower> follower_;            // coordinated
+  std::uint64_t rounds_before_ = 0, number_ = 0;  // pictures of the rounds of --loop before this one; the newest
+  std::array<std::uint64_t, 256> number_of_{};    // by the how manyth submission
   Pace pace_{0};
   Liveness liveness_;
   AnswerTime answer_time_;
@@ -98,8 +106,9 @@ class Feeder {
   std::uint64_t passed_ = 0;      // pictures passed over on the way to the next one
   std::uint64_t in_flight_ = 0;
   std::array<std::int64_t, 256> submitted_ns_{};  // by the how manyth submission; more than can be in flight
-  mutable std::mutex mutex_;                      // guards ledger_ between this feeder's thread and figures()
+  mutable std::mutex mutex_;  // guards ledger_ and followed_ between this feeder's thread and figures()
   Ledger ledger_;
+  std::optional<FollowerFigures> followed_;
   std::atomic<std::int64_t> first_submit_ns_{0},
       last_answer_ns_{0};  // relaxed: figures for display, and read after the join
 };

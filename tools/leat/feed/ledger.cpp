@@ -55,6 +55,50 @@ Json ledger_json(const Ledger& ledger, double seconds) {
   return json;
 }
 
+double ratio(double sum, std::uint64_t n) { return n == 0 ? -1 : sum / static_cast<double>(n); }
+
+constexpr const char* kStandings[] = {"not told", "waiting", "admitted", "silent"};
+
+// What was lost of the truth: how far what was shown was from it, less how far answers were from that of their own
+// picture. < 0 may be chance; -1 alone is unknown.
+Json coordinated_json(const NamedLedger& stream) {
+  const FollowerFigures& f = *stream.followed;
+  const double off = ratio(f.off_truth_sum, f.judged), detector = ratio(f.detector_off_sum, f.answers_judged);
+  return {{"standing", kStandings[f.schedule.standing % 4]},
+          {"interval", f.schedule.interval},
+          {"evictions", f.schedule.evictions},
+          {"sla_drop", f.schedule.sla_drop},
+          {"planned_drop", f.schedule.planned_drop},
+          {"measured_drop", f.schedule.measured_drop},
+          {"seen_at_answers", known(ratio(f.seen_sum, f.reports))},
+          {"frames", f.frames},
+          {"sent_share", known(ratio(static_cast<double>(stream.ledger.submitted_count()), f.frames))},
+          {"off_truth", known(off)},
+          {"detector_off_truth", known(detector)},
+          {"lost_of_truth", off < 0 || detector < 0 ? Json(nullptr) : Json(off - detector)},
+          {"tracking_ms", known(1e3 * ratio(f.tracking_cpu_s, f.frames))}};
+}
+
+std::string coordinated_line(const NamedLedger& stream) {
+  const Json j = coordinated_json(stream);
+  const auto number = [&](const char* key, const char* format) {
+    char text[48];
+    if (j[key].is_null()) return std::string("-");
+    std::snprintf(text, sizeof text, format, j[key].get<double>());
+    return std::string(text);
+  };
+  std::string line = "coordinated " + stream.name + ": " + j["standing"].get<std::string>() + ", every " +
+                     number("interval", "%.0f") + " pictures, " + number("frames", "%.0f") + " shown and " +
+                     std::to_string(stream.ledger.submitted_count()) + " sent; may lose " + number("sla_drop", "%.3f") +
+                     ", planned " + number("planned_drop", "%.3f") + ", measured " + number("measured_drop", "%.3f") +
+                     "; tracking " + number("tracking_ms", "%.2f") + " ms a picture, evicted " +
+                     number("evictions", "%.0f") + " times";
+  if (!j["lost_of_truth"].is_null())
+    line += "; against the truth " + number("off_truth", "%.3f") + ", answers themselves " +
+            number("detector_off_truth", "%.3f") + ", so " + number("lost_of_truth", "%.3f") + " was lost";
+  return line + "\n";
+}
+
 std::string cell(double value) {
   if (value < 0) return "-";
   char text[32];
@@ -150,6 +194,7 @@ std::string report_json(const FeedReport& report) {
   for (const NamedLedger& stream : report.streams) {
     Json entry = {{"name", stream.name}};
     entry.update(ledger_json(stream.ledger, stream.seconds));
+    if (stream.followed) entry["coordinated"] = coordinated_json(stream);
     json["streams"].push_back(entry);
   }
   json["bytes_copied_per_frame"] = known(report.bytes_copied_per_frame);
@@ -192,6 +237,8 @@ std::string report_table(const FeedReport& report) {
     }
     out += "skipped of " + stream.name + ": " + why + "\n";
   }
+  for (const NamedLedger& stream : report.streams)
+    if (stream.followed) out += coordinated_line(stream);
   if (report.bytes_copied_per_frame >= 0) {
     std::snprintf(line, sizeof line, "bytes copied per frame after the producer's write: %.0f\n",
                   report.bytes_copied_per_frame);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "leat/outcome.h"
+#include "tools/leat/feed/follower.h"
 
 namespace leat::tools {
 
@@ -63,7 +64,8 @@ class Ledger {
 struct NamedLedger {
   std::string name;  // of the stream
   Ledger ledger;
-  double seconds = 0;  // from its first submission to its last answer
+  std::optional<FollowerFigures> followed = std::nullopt;  // coordinated
+  double seconds = 0;                                      // from its first submission to its last answer
 };
 
 struct FeedReport {
@@ -77,7 +79,9 @@ struct FeedReport {
 // Two shapes of the same figures. JSON: total.{submitted, completed, late, dropped, failed, rejected, in_flight,
 // skipped, skipped_by_reason, submitted_past_deadline, dropped_by_reason, rejected_by_reason, failed_by_reason,
 // latency_ms_p50, _p95, _p99, goodput_fps}, streams[] alike with name, seconds, bytes_copied_per_frame,
-// accuracy.{map50, detection_ap50, classification, frames}. What is unknown is null.
+// accuracy.{map50, detection_ap50, classification, frames}; streams[].coordinated.{standing, interval, evictions,
+// sla_drop, planned_drop, measured_drop, seen_at_answers, frames, sent_share, off_truth, detector_off_truth,
+// lost_of_truth, tracking_ms}. What is unknown is null.
 [[nodiscard]] std::string report_json(const FeedReport& report);
 [[nodiscard]] std::string report_table(const FeedReport& report);
 

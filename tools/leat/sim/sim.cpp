@@ -14,6 +14,7 @@
 #include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
 #include "tools/leat/commands.h"
+#include "tools/leat/sim/coordinated.h"
 #include "tools/leat/sim/results.h"
 
 namespace leat::tools {
@@ -57,6 +58,27 @@ constexpr cli::Option kOptions[] = {
      .min = 0,
      .max = 1e7,
      .help = "what load 1 is, for every application; 0: the plan's rates"},
+    {.name = "coordinated",
+     .type = cli::Type::integer,
+     .value = "N",
+     .min = 1,
+     .max = 4096,
+     .help = "instead of arrivals: N clients with cameras of 60 frames/s whose streams the server coordinates, by the "
+             "first preset, on the plan's first application"},
+    {.name = "accuracy",
+     .type = cli::Type::real,
+     .value = "DROP",
+     .fallback = "0.06",
+     .min = 0.001,
+     .max = 0.5,
+     .help = "with --coordinated: what each may lose of its accuracy"},
+    {.name = "video",
+     .type = cli::Type::text,
+     .value = "LIST",
+     .fallback = "easy,walk,shaky,fast,crowd,phases",
+     .help =
+         "with --coordinated: what they film, in turn: generated videos, on which the tracker's losses are recorded "
+         "first"},
     {.name = "sweep",
      .type = cli::Type::text,
      .value = "LOW:HIGH:STEP",
@@ -397,6 +419,7 @@ int run(const cli::Arguments& args) {
   const auto study = read_study(args, loads);
   if (!study) return cli::fail(kCommand.name, study.error());
 
+  if (args.given("coordinated")) return simulate_coordinated(args, *study, presets->front().policy);
   if (const auto status = prepare_outputs(args, *study); !status) return cli::fail(kCommand.name, status.error());
 
   SimResults results{.plan = args.text("plan"),

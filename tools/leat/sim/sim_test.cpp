@@ -229,6 +229,28 @@ TEST_F(SimCommand, BadInputIsOneLineAndStatus2) {
   refused({"--trace", path("x_1s_a.csv")}, ":2:");
 }
 
+TEST_F(SimCommand, CoordinatedClientsKeepTheirAccuracyAndSendFewFrames) {
+  refused({"--coordinated", "4"}, "one uncut module");  // the plan's application has two modules
+  plan_["applications"][0]["module"] = Json::array();
+  plan_["applications"][0]["module"].push_back({{"name", "a"}, {"model", "a"}});
+  const Json first_route = plan_["routes"][0];
+  plan_["routes"] = Json::array();
+  plan_["routes"].push_back(first_route);
+  write("plan.json", plan_.dump());
+  refused({"--coordinated", "4", "--video", "cats"}, "there is no video 'cats'");
+  const std::vector<std::string> words{"--coordinated", "6", "--video", "easy", "--json"};
+  ASSERT_EQ(sim(words), 0) << err_;
+  const Json figures = Json::parse(out_);
+  EXPECT_EQ(figures["admitted"].get<int>(), 6);
+  EXPECT_GE(figures["seconds_within_sla_share"].get<double>(), 0.95);
+  EXPECT_LT(figures["detections_per_second"].get<double>(), figures["frames_per_second"].get<double>() / 8);
+  EXPECT_EQ(figures["goodput"].get<double>(), 1);
+  EXPECT_EQ(figures["per_client"].size(), 6u);
+  const std::string first = out_;
+  ASSERT_EQ(sim(words), 0);
+  EXPECT_EQ(out_, first);
+}
+
 TEST_F(SimCommand, GarbagePlansAreRefused) {
   const std::string good = plan_.dump();
   for (std::size_t cut = 0; cut < good.size(); cut += 37) {

@@ -60,7 +60,7 @@ Value quantile(const Window&, const RecordSnapshot& record, const RecordSnapshot
   const auto ns = window_quantile_ns(record, before, W, Percent / 100.0);
   return ns ? Value(*ns / NsPerUnit) : Value();
 }
-constexpr int kMs = 1'000'000, kUs = 1'000;
+constexpr int kMs = 1'000'000, kUs = 1'000, kPercent = 10'000;
 
 // Part of the window, in per cent: `Counter` holds nanoseconds.
 template <auto Counter>
@@ -135,6 +135,12 @@ Value client_name(const Window& window, const RecordSnapshot& record, const Reco
     if (index && client.index == *index) return client.label;
   }
   return {};
+}
+
+Value standing(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
+  static constexpr const char* kWords[] = {"-", "waiting", "admitted", "silent"};
+  const auto value = record.value(StreamCounter::standing);
+  return value && *value > 0 && *value < std::size(kWords) ? Value(std::string(kWords[*value])) : Value();
 }
 
 // Of a limit: unknown where there is none.
@@ -219,6 +225,22 @@ constexpr Column kStreams[] = {
     {"depth", "depth", "requests that may wait or run at once", Unit::count, 0, 0, count<StreamCounter::depth>},
     {"within_share", "", "requests within their user's share, where users compete", Unit::count, 0, 0,
      count<StreamCounter::within_share>},
+    {"standing", "coordinated", "coordinated: waiting (evicted or not yet admitted), admitted or silent", Unit::text,
+     11, 9, standing},
+    {"interval", "every", "coordinated: frames from one that is sent to the next", Unit::count, 5, 9,
+     count<StreamCounter::interval>},
+    {"sla_drop_percent", "SLA %", "coordinated: accuracy that it may lose", Unit::percent, 5, 10,
+     scaled<StreamCounter::sla_drop_ppm, kPercent>},
+    {"planned_drop_percent", "plan %", "coordinated: accuracy that the plan loses, as estimated", Unit::percent, 6, 10,
+     scaled<StreamCounter::planned_drop_ppm, kPercent>},
+    {"measured_drop_percent", "lost %", "coordinated: accuracy lost in the last second, by what its client reported",
+     Unit::percent, 6, 10, scaled<StreamCounter::measured_drop_ppm, kPercent>},
+    {"evictions", "evicted", "coordinated: times it had to make room", Unit::count, 7, 10,
+     count<StreamCounter::evictions>},
+    {"observations", "", "coordinated: reports of what tracking lost", Unit::count, 0, 0,
+     count<StreamCounter::observations>},
+    {"observations_ignored", "", "coordinated: reports out of range, or without an answer to speak of", Unit::count, 0,
+     0, count<StreamCounter::observations_ignored>},
 };
 #undef LEAT_STREAM_FIGURES
 

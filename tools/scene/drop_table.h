@@ -14,7 +14,7 @@
 
 #include "tools/scene/motion.h"
 
-namespace leat::bench {
+namespace leat::scene {
 
 struct DropTable {
   static constexpr std::uint32_t kStrides = 64;  // 0..63; longer ones are taken as 63
@@ -33,7 +33,7 @@ struct DropTable {
   [[nodiscard]] double mean_observed(std::uint32_t stride) const;
 };
 
-[[nodiscard]] DropTable record_drops(const scene::MotionKind& kind, std::uint64_t seed, std::uint32_t frames,
+[[nodiscard]] DropTable record_drops(const MotionKind& kind, std::uint64_t seed, std::uint32_t frames,
                                      std::uint32_t every);
 
-}  // namespace leat::bench
+}  // namespace leat::scene

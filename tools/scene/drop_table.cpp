@@ -1,11 +1,11 @@
-#include "bench/drop_table.h"
+#include "tools/scene/drop_table.h"
 
 #include <ctime>
 
 #include "leat/block_tracker.hpp"
 #include "tools/scene/random.h"
 
-namespace leat::bench {
+namespace leat::scene {
 namespace {
 
 constexpr double kFlicker = 0.8 / 2;  // of a frame 320 wide
@@ -16,7 +16,7 @@ double cpu_us() {
   return 1e6 * static_cast<double>(t.tv_sec) + 1e-3 * static_cast<double>(t.tv_nsec);
 }
 
-double normal(scene::Random& r) {  // twelve unit numbers
+double normal(Random& r) {  // twelve unit numbers
   double sum = -6;
   for (int i = 0; i < 12; ++i) sum += r.unit();
   return sum;
@@ -34,9 +34,9 @@ double mean_of(const DropTable& t, const std::vector<float>& v, std::uint32_t st
 double DropTable::mean_extra(std::uint32_t stride) const { return mean_of(*this, drop, stride); }
 double DropTable::mean_observed(std::uint32_t stride) const { return mean_of(*this, seen, stride); }
 
-DropTable record_drops(const scene::MotionKind& kind, std::uint64_t seed, std::uint32_t frames, std::uint32_t every) {
-  const scene::MotionOptions options{.seed = seed};
-  scene::MotionScene scene(kind, options);
+DropTable record_drops(const MotionKind& kind, std::uint64_t seed, std::uint32_t frames, std::uint32_t every) {
+  const MotionOptions options{.seed = seed};
+  MotionScene scene(kind, options);
   const std::uint32_t all = frames + DropTable::kStrides;
   const std::size_t bytes = std::size_t{options.width} * options.height;
   std::vector<std::uint8_t> video(all * bytes);
@@ -46,9 +46,9 @@ DropTable record_drops(const scene::MotionKind& kind, std::uint64_t seed, std::u
     return GreyFrame{video.data() + f * bytes, options.width, options.height, options.width};
   };
   for (std::uint32_t f = 0; f < all; ++f) {
-    for (const scene::MovingObject& o : scene.render(f, video.data() + f * bytes, options.width)) {
+    for (const MovingObject& o : scene.render(f, video.data() + f * bytes, options.width)) {
       if (o.visible < 0.5f) continue;
-      scene::Random r(scene::mix(seed * 1'000'003 + f, static_cast<std::uint64_t>(o.id)));
+      Random r(mix(seed * 1'000'003 + f, static_cast<std::uint64_t>(o.id)));
       truth[f].push_back({o.x0, o.y0, o.x1, o.y1, o.id});
       TrackedBox d = truth[f].back();
       for (float* side : {&d.x0, &d.y0, &d.x1, &d.y1}) *side += static_cast<float>(kFlicker * normal(r));
@@ -76,4 +76,4 @@ DropTable record_drops(const scene::MotionKind& kind, std::uint64_t seed, std::u
   return table;
 }
 
-}  // namespace leat::bench
+}  // namespace leat::scene

@@ -1,0 +1,159 @@
+#include "tools/leat/feed/follower.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+namespace leat::tools {
+namespace {
+
+constexpr std::uint32_t kWidest = 320;
+constexpr std::size_t kKept = 128;  // pictures: two seconds of a fast camera
+constexpr std::size_t kMostNames = 4096;
+
+double cpu_s() {
+  timespec t{};
+  (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+std::string name_of(const leat_detection& found, const leat_stream* stream) {
+  const auto name = [&](std::uint32_t head, std::int32_t id) {
+    const char* text = ::leat_class_name(stream, head, id);
+    return text != nullptr ? std::string(text) : std::to_string(id);
+  };
+  std::string text;
+  for (std::uint32_t l = std::min<std::uint32_t>(found.label_count, LEAT_MAX_LABELS); l-- > 0;)
+    text += (text.empty() ? "" : " ") + name(1 + found.labels[l].head, found.labels[l].class_id);
+  return text.empty() ? name(0, found.class_id) : text;
+}
+
+}  // namespace
+
+bool Follower::takes(const PictureFormat& format) noexcept {
+  return raw_layout(format.format, format.width, format.height).planes > 0;
+}
+
+Follower::Follower(const PictureFormat& format, const Truth* truth) : truth_(truth), tracked_(kKept) {
+  const RawLayout layout = raw_layout(format.format, format.width, format.height);
+  frame_.format = static_cast<std::uint32_t>(format.format);
+  frame_.width = format.width;
+  frame_.height = format.height;
+  frame_.plane_count = layout.planes;
+  frame_.bytes = layout.bytes;
+  pixels_.resize(layout.bytes);
+  std::uint64_t at = 0;
+  for (std::uint32_t p = 0; p < layout.planes; ++p) {
+    frame_.planes[p] = pixels_.data() + at;
+    frame_.strides[p] = frame_.row_bytes[p] = layout.row_bytes[p];
+    frame_.rows[p] = layout.rows[p];
+    at += std::uint64_t{layout.row_bytes[p]} * layout.rows[p];
+  }
+  scale_ = (format.width + kWidest - 1) / kWidest;
+  grey_width_ = format.width / scale_;
+  grey_height_ = format.height / scale_;
+  grey_.resize(std::size_t{grey_width_} * grey_height_);
+}
+
+// Means of scale x scale pixels.
+void Follower::grey() {
+  const bool colours = frame_.format == LEAT_FORMAT_rgb24 || frame_.format == LEAT_FORMAT_bgr24;
+  const std::uint32_t red = frame_.format == LEAT_FORMAT_rgb24 ? 77 : 29, blue = 106 - red;
+  std::vector<std::uint32_t> sums(grey_width_);
+  for (std::uint32_t y = 0; y < grey_height_; ++y) {
+    std::fill(sums.begin(), sums.end(), 0U);
+    for (std::uint32_t v = 0; v < scale_; ++v) {
+      const std::uint8_t* row = frame_.planes[0] + std::size_t{y * scale_ + v} * frame_.strides[0];
+      for (std::uint32_t x = 0; x < grey_width_; ++x) {
+        for (std::uint32_t u = 0; u < scale_; ++u) {
+          const std::size_t i = x * scale_ + u;
+          sums[x] += colours ? (red * row[3 * i] + 150U * row[3 * i + 1] + blue * row[3 * i + 2]) >> 8 : row[i];
+        }
+      }
+    }
+    for (std::uint32_t x = 0; x < grey_width_; ++x)
+      grey_[std::size_t{y} * grey_width_ + x] = static_cast<std::uint8_t>(sums[x] / (scale_ * scale_));
+  }
+}
+
+std::optional<std::vector<TrackedBox>> Follower::truth_at(std::uint64_t index) const {
+  if (truth_ == nullptr || index >= truth_->pictures.size()) return std::nullopt;
+  std::vector<TrackedBox> boxes;
+  for (const scene::Object& o : truth_->pictures[index])
+    if (!o.ignore) boxes.push_back({o.x0, o.y0, o.x1, o.y1});
+  return boxes;
+}
+
+std::span<const TrackedBox> Follower::show(std::uint64_t number, std::uint64_t index) {
+  const double before = cpu_s();
+  grey();
+  const auto boxes = tracked_.frame(number, {grey_.data(), grey_width_, grey_height_, grey_width_});
+  shown_.assign(boxes.begin(), boxes.end());
+  figures_.tracking_cpu_s += cpu_s() - before;
+  const auto s = static_cast<float>(scale_);
+  for (TrackedBox& b : shown_) b.x0 *= s, b.y0 *= s, b.x1 *= s, b.y1 *= s;
+  newest_ = number;
+  ++figures_.frames;
+  if (!any_) return shown_;
+  ++figures_.followed;
+  if (const auto truth = truth_at(index)) {
+    ++figures_.judged;
+    figures_.off_truth_sum += distance(shown_, *truth);
+  }
+  return shown_;
+}
+
+void Follower::copy_to(const leat_frame& slot) const {
+  for (std::uint32_t p = 0; p < frame_.plane_count; ++p)
+    for (std::uint32_t y = 0; y < frame_.rows[p]; ++y)
+      std::memcpy(slot.planes[p] + std::size_t{y} * slot.strides[p],
+                  frame_.planes[p] + std::size_t{y} * frame_.strides[p], frame_.row_bytes[p]);
+}
+
+std::optional<TrackingReport> Follower::answered(std::uint64_t number, std::uint64_t index, const leat_answer& answer) {
+  const leat_result& result = *answer.result;
+  std::vector<TrackedBox> boxes;
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(result.detection_count, LEAT_MAX_DETECTIONS); ++i) {
+    const leat_detection& d = result.detections[i];
+    const std::string name = name_of(d, answer.stream);
+    auto at = std::find(names_.begin(), names_.end(), name);
+    if (at == names_.end() && names_.size() < kMostNames) at = names_.insert(names_.end(), name);
+    boxes.push_back({d.x0, d.y0, d.x1, d.y1, static_cast<std::int32_t>(at - names_.begin())});
+  }
+  if (const auto truth = truth_at(index)) {
+    ++figures_.answers_judged;
+    figures_.detector_off_sum += distance(boxes, *truth);
+  }
+  const float s = 1 / static_cast<float>(scale_);
+  for (TrackedBox& b : boxes) b.x0 *= s, b.y0 *= s, b.x1 *= s, b.y1 *= s;
+  const double before = cpu_s();
+  const auto report = tracked_.answer(number, boxes);
+  figures_.tracking_cpu_s += cpu_s() - before;
+  any_ = true;
+  source_ = std::max(source_, number);
+  if (report) {
+    ++figures_.reports;
+    figures_.seen_sum += report->drop;
+  }
+  return report;
+}
+
+void Follower::draw(Canvas& canvas) const {
+  const int scale = canvas.height >= 600 ? 2 : 1;
+  const Ink fresh = ink_of_rgb(255, 255, 255), carried = ink_of_rgb(120, 220, 255);
+  for (const TrackedBox& b : shown_) {
+    const Ink ink = newest_ == source_ ? fresh : carried;
+    draw_box(canvas, b.x0, b.y0, b.x1, b.y1, scale + 1, ink);
+    if (b.label >= 0 && static_cast<std::size_t>(b.label) < names_.size())
+      draw_text(canvas, static_cast<int>(b.x0), static_cast<int>(b.y0) - text_height(scale),
+                names_[static_cast<std::size_t>(b.label)], scale, ink);
+  }
+  char text[64];
+  std::snprintf(text, sizeof text, any_ ? "%zu boxes, %llu frames after their answer" : "no answer yet", shown_.size(),
+                static_cast<unsigned long long>(newest_ - std::min(source_, newest_)));
+  draw_text(canvas, 4, 4, text, scale, fresh);
+}
+
+}  // namespace leat::tools
