@@ -62,6 +62,17 @@ TEST_F(StageFeaturesTest, ApartIsGatheredAndCounted) {
     EXPECT_EQ(std::memcmp(in + i * kSpec.row_bytes, view_.row(expected[i]), kSpec.row_bytes), 0) << i;
 }
 
+// Another device's memory is read once: what lies together is copied too.
+TEST_F(StageFeaturesTest, APeersRowsAreCopiedAlthoughTheyLieTogether) {
+  auto features = StageFeatures::open(*module_, &view_, nullptr, true);
+  ASSERT_TRUE(features.ok());
+  std::uint32_t copied = 0;
+  const std::byte* in = features->input(cells({{3, 1}, {4, 2}}), &copied);
+  EXPECT_EQ(copied, 3U);
+  ASSERT_NE(in, view_.row(3));
+  EXPECT_EQ(std::memcmp(in, view_.row(3), 3 * kSpec.row_bytes), 0);
+}
+
 TEST_F(StageFeaturesTest, AModelOfOtherBytesIsOneLine) {
   auto module = exec::Module::open(
       {.name = "other", .executor = "emulated", .first_block = 1, .first_stage = false, .emulated_in = 96});

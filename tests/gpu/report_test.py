@@ -98,10 +98,24 @@ class Report(unittest.TestCase):
         with open(self.path("out/environment.json")) as file:
             self.assertIn("no NVIDIA driver", json.load(file)["problem"])
 
+    # As many parameters as the published ones, with batch normalisation folded into the convolution before it, which leaves one
+    # of its two numbers for each channel.
+    @unittest.skipUnless(BUILD, "BUILD is not set")
+    def test_structures_are_the_published_ones(self):
+        for name, published, folded in (("resnet18", 11689512, 4800), ("resnet50", 25557032, 26560),
+                                        ("mobilenetv2", 3504872, 17056), ("squeezenet", 1235496, 0)):
+            done = subprocess.run([BUILD + "/tests/gpu/check/leat-gpu-check", "structure", name, "--out", self.folder.name],
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(done.stdout)["values"]["parameters"], published - folded, name)
+            with open(self.path(name + ".json")) as file:
+                numbers = sum(layer["weights"] + layer["biases"] for layer in json.load(file)["layers"])
+            self.assertEqual(os.path.getsize(self.path(name + ".bin")), 4 * numbers)
+
     # The first steps over the stand-in drivers: the program works. The others take minutes: tests/gpu/run --stand-ins.
     @unittest.skipUnless(BUILD, "BUILD is not set")
     def test_run_over_the_stand_ins_writes_each_step_and_the_page(self):
-        steps = ["memory", "pictures", "model-classify", "serve-cpu", "mps-split", "mig"]
+        steps = ["memory", "peers", "pictures", "model-classify", "serve-cpu", "mps-split", "mig"]
         done = subprocess.run([HERE + "/run", "--stand-ins", "--quick", "--out", self.path("out"), "--only", ",".join(steps)],
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -23,6 +23,10 @@ constexpr cli::Option kOptions[] = {
      .type = cli::Type::text,
      .value = "TENSOR",
      .help = "runs it in two parts that meet at this tensor"},
+    {.name = "reference",
+     .type = cli::Type::path,
+     .value = "MODEL",
+     .help = "what the host runs instead: the same model in float32"},
     {.name = "threads",
      .type = cli::Type::integer,
      .value = "N",
@@ -144,7 +148,10 @@ int run(const cli::Arguments& arguments) {
     const auto batch = static_cast<std::uint32_t>(std::stoul(word));
     const OnDevice device_side(path, extra, arguments.text("cut"), batch, device->get());
     Session &into = *device_side.first, &there = device_side.last();
-    Session here(path, {}, batch, nullptr, static_cast<std::uint32_t>(arguments.integer("threads")));
+    const std::string reference = arguments.text("reference").empty() ? path : arguments.text("reference");
+    Session here(reference, {}, batch, nullptr, static_cast<std::uint32_t>(arguments.integer("threads")));
+    if (here.host_in.size() != into.host_in.size() || here.output_count != there.output_count)
+      throw std::runtime_error(reference + ": has other inputs or outputs");
     if (here.inputs[0].dtype != LEAT_F32) throw std::runtime_error(path + ": its input is not float32");
     std::mt19937 random(batch);
     std::normal_distribution<float> normal;
