@@ -1,5 +1,6 @@
 // What leatd costs a cascade: pages a second of docs/examples/ocr.toml (find, turn, read) through leatd against the
 // same three modules called one after the other in a plain loop, on the same core, round by round in turn.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -41,6 +42,13 @@ constexpr cli::Option kOptions[] = {
      .min = 1,
      .max = 1000,
      .help = "pages of a round, beyond the six in flight"},
+    {.name = "seconds",
+     .type = cli::Type::real,
+     .value = "S",
+     .fallback = "10",
+     .min = 1,
+     .max = 600,
+     .help = "how long pages come at the loop's own pace"},
     cli::json_option(),
 };
 constexpr cli::Command kCommand = {
@@ -51,6 +59,8 @@ constexpr cli::Command kCommand = {
         "a "
         "leatd whose one partition is that core, with six pages in flight, nothing ever dropped. By the clock, and by "
         "the processor time that the loop and the worker took, which other programs on the machine do not change. "
+        "Then a camera of pages at the loop's own pace, whether leatd keeps up or not, each with six times the loop's "
+        "time for one: what comes in time, and how long it took. "
         "`tools/setup --example ocr` fetches the models.",
     .options = kOptions};
 
@@ -79,6 +89,11 @@ pid_t worker_of(pid_t daemon) {
 
 struct Rate {
   double by_clock = 0, by_processor = 0;  // pages a second
+};
+struct Camera {
+  std::vector<double> took_ms;  // of each page in time, from its moment to its answer
+  int offered = 0;
+  double seconds = 0;
 };
 
 std::string all_text(const leat_result* result, std::uint64_t room) {
@@ -213,6 +228,36 @@ class Served {
     return Rate{pages * 1e9 / static_cast<double>(now_ns() - start),
                 pages * 1e9 / static_cast<double>(ran_ns(worker) - ran)};
   }
+  // Pages that come every period_ns, as `leat feed --fps` sends them; one for which there is no slot is lost.
+  std::optional<Camera> camera(std::int64_t period_ns, double seconds) {
+    Camera out;
+    const std::int64_t start = now_ns(), end = start + static_cast<std::int64_t>(seconds * 1e9);
+    std::int64_t due = start;
+    int in_flight = 0;
+    while (due < end || in_flight > 0) {
+      for (; due < end && due <= now_ns(); due += period_ns) {
+        ++out.offered;
+        auto frame = stream_->acquire();
+        if (!frame) continue;
+        leat_submit_options options{};
+        options.capture_ns = due;
+        options.deadline_ns = due + kInFlight * period_ns;
+        if (frame->submit(options) != LEAT_ERROR_ok) return std::nullopt;
+        ++in_flight;
+      }
+      const std::int64_t wait = due < end ? std::max<std::int64_t>(0, due - now_ns()) : 100'000'000'000;
+      const auto answer = client_->next_answer(std::chrono::nanoseconds(wait));
+      if (!answer) {
+        if (!client_->connected()) return std::nullopt;
+        continue;
+      }
+      --in_flight;
+      if (answer->outcome() == Outcome::completed)
+        out.took_ms.push_back(static_cast<double>(now_ns() - answer->raw().capture_ns) / 1e6);
+    }
+    out.seconds = static_cast<double>(end - start) / 1e9;
+    return out;
+  }
 
  private:
   std::unique_ptr<bench::LeatdChild> daemon_;
@@ -246,7 +291,7 @@ int main(int argc, char** argv) {
   if (const auto status = served.open(cores, page); !status) return cli::fail("ocr_chain", status.error());
   const int pages = static_cast<int>(args.integer("pages")), rounds = static_cast<int>(args.integer("rounds"));
   int wrong = 0;
-  std::vector<double> clock, processor, by_clock, by_processor;
+  std::vector<double> clock, processor, by_clock, by_processor, paces;
   (void)served.rate(static_cast<int>(kInFlight), expected, &wrong);  // warm
   for (int r = 0; r < rounds; ++r) {
     bench::pin(cores.near);
@@ -256,10 +301,19 @@ int main(int argc, char** argv) {
     bench::pin(cores.near);
     const auto after = loop.rate(pages);
     if (!before || !through || !after) return cli::fail("ocr_chain", "a page was not completed; look at leatd's log");
+    paces.push_back(before->by_clock), paces.push_back(after->by_clock);
     by_clock.push_back(through->by_clock), by_processor.push_back(through->by_processor);
     clock.push_back(2 * through->by_clock / (before->by_clock + after->by_clock));
     processor.push_back(2 * through->by_processor / (before->by_processor + after->by_processor));
   }
+  bench::pin(cores.far);
+  const double pace = bench::figure(paces).median;
+  const auto camera = served.camera(static_cast<std::int64_t>(1e9 / pace), args.real("seconds"));
+  if (!camera || camera->took_ms.empty()) return cli::fail("ocr_chain", "no page of the camera came in time");
+  std::vector<double> took = camera->took_ms;
+  std::sort(took.begin(), took.end());
+  const double in_time = static_cast<double>(took.size()) / camera->seconds,
+               p99 = took[std::min(took.size() - 1, took.size() * 99 / 100)];
   const auto c = bench::figure(clock), p = bench::figure(processor), fc = bench::figure(by_clock),
              fp = bench::figure(by_processor);
   const auto spread = [](const bench::Figure& f) {
@@ -267,6 +321,14 @@ int main(int argc, char** argv) {
   };
   const Json out = {{"pages_per_second_over_loop", c.median},
                     {"pages_per_cpu_second_over_loop", p.median},
+                    {"camera",
+                     {{"offered_per_second", pace},
+                      {"in_time_per_second", in_time},
+                      {"in_time_over_loop", in_time / pace},
+                      {"pages", camera->offered},
+                      {"p50_ms", took[took.size() / 2]},
+                      {"p99_ms", p99},
+                      {"loop_ms", 1e3 / pace}}},
                     {"wrong", wrong},
                     {"spread",
                      {{"clock", spread(c)},
@@ -280,6 +342,11 @@ int main(int argc, char** argv) {
   std::printf("  over the plain loop, by the clock     %6.3f  (p10 %.3f, p90 %.3f)  bar: >= 0.95\n", c.median, c.low,
               c.high);
   std::printf("  over the plain loop, by processor time%6.3f  (p10 %.3f, p90 %.3f)\n", p.median, p.low, p.high);
+  std::printf("a camera at the loop's pace, in time     %6.2f of %.2f a second: %.3f  bar: >= 0.95\n", in_time, pace,
+              in_time / pace);
+  std::printf(
+      "  from its moment to its answer          %6.0f ms half of them, %.0f ms 99 of 100; the loop takes %.0f\n",
+      took[took.size() / 2], p99, 1e3 / pace);
   std::printf("answers that differ from the loop's     %6d\n", wrong);
   return 0;
 }

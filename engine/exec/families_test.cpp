@@ -78,6 +78,16 @@ std::vector<double> read(Module& module, std::uint32_t width, std::uint32_t heig
         for (std::uint32_t c = 0; c < line.length; ++c) out.push_back(bytes[c]);
         out.push_back(static_cast<double>(line.score));
       }
+    } else if (part.kind == LEAT_PART_masks) {
+      for (std::uint32_t m = 0; m < part.count; ++m) {
+        leat_mask mask;
+        const std::uint8_t* const bits = leat_mask_at(&part, m, &mask);
+        for (const float v : {mask.x0, mask.y0, mask.x1, mask.y1}) out.push_back(static_cast<double>(v));
+        out.insert(out.end(), {static_cast<double>(mask.width), static_cast<double>(mask.height)});
+        for (std::uint32_t y = 0; y < mask.height && bits != nullptr; ++y)
+          for (std::uint32_t x = 0; x < mask.width; ++x)
+            out.push_back(bits[y * ((mask.width + 7) / 8) + x / 8] >> x % 8 & 1);
+      }
     } else if (part.kind == LEAT_PART_oriented) {
       for (const leat_oriented_box& b : slot.values<leat_oriented_box>(i)) {
         for (const float v : {b.cx, b.cy, b.width, b.height, b.angle, b.score}) out.push_back(static_cast<double>(v));

@@ -148,6 +148,45 @@ void add_yolo(std::vector<FamilyModel>& out) {
       {.postprocess = "boxes columns=x0,y0,x1,y1,s,c extra=points points=3",
        .labels = "person",
        .answer = with_points(boxes(true))});
+  // Prototypes 0 to 3 of -seg's 32 are the left half, the upper half, everything and a stripe; the rest are noise that
+  // no box uses.
+  std::vector<float> prototypes(32 * 256);
+  for (std::size_t k = 0; k < 32; ++k)
+    for (std::size_t y = 0; y < 16; ++y)
+      for (std::size_t x = 0; x < 16; ++x)
+        prototypes[(k * 16 + y) * 16 + x] = k == 0   ? (x < 8 ? 1.F : 0.F)
+                                            : k == 1 ? (y < 6 ? 1.F : 0.F)
+                                            : k == 2 ? 1.F
+                                            : k == 3 ? (x + y) % 3 == 0 ? 1.F : 0.F
+                                                     : f(std::sin(double(k * 31 + y * 7 + x)));
+  std::vector<std::vector<double>> coefficients(2, std::vector<double>(32, 0));
+  coefficients[0][0] = 1, coefficients[0][2] = -.5;                             // the left half
+  coefficients[1][1] = -2, coefficients[1][3] = .75, coefficients[1][2] = -.1;  // below, the stripe
+  const auto masked = [&](std::vector<double> answer) {
+    for (const Object& b : kObjects) {  // cells of 4 x 4 pixels whose corner is in the box
+      const double x0 = std::ceil((b.cx - b.w / 2) / 4), x1 = std::ceil((b.cx + b.w / 2) / 4);
+      const double y0 = std::ceil((b.cy - b.h / 2) / 4), y1 = std::ceil((b.cy + b.h / 2) / 4);
+      answer.insert(answer.end(), {4 * x0, 4 * y0, 4 * x1, 4 * y1, x1 - x0, y1 - y0});
+      for (double y = y0; y < y1; ++y)
+        for (double x = x0; x < x1; ++x) answer.push_back(b.label == 1 ? x < 8 : std::fmod(x + y, 3) == 0);
+    }
+    return answer;
+  };
+  for (const bool done : {false, true}) {
+    Builder b("images", G::f32, square());
+    if (done)
+      b.put("output0", {1, 300, 38}, corner_rows(300, "ltrbsc", coefficients));
+    else
+      b.put("output0", {1, 39, cells}, columns_of(3, coefficients));
+    b.put("output1", {1, 32, 16, 16}, prototypes);
+    ultralytics(b.g, "segment", kNames, done);
+    out.push_back({.name = done ? "YOLO seg, end to end" : "YOLO seg",
+                   .graph = std::move(b.g),
+                   .preprocess = kLetterbox,
+                   .postprocess = done ? "boxes columns=x0,y0,x1,y1,s,c extra=mask" : "boxes layout=yolo8 extra=mask",
+                   .labels = kLabels,
+                   .answer = masked(boxes())});
+  }
   put("YOLO obb", "output0", {1, 8, cells}, columns_of(3, {{kAngles[0]}, {kAngles[1]}}), task("obb"),
       {.postprocess = "boxes layout=yolo8 extra=angle", .labels = kLabels, .answer = oriented()});
   put("YOLO obb, end to end", "output0", {1, 300, 7}, corner_rows(300, "xywhsc", {{kAngles[0]}, {kAngles[1]}}),

@@ -78,7 +78,7 @@ BoxesSpec BoxesPost::parse(const std::string& layout, SpecLine& words) {
   words.choice("unit", {"px", "one"}, [&](std::size_t i) { s.unit_one = i == 1; });
   words.choice("order", {"xyxy", "yxyx", "cxcywh"}, [&](std::size_t i) { s.order = static_cast<BoxOrder>(i); });
   words.choice("act", {"none", "sigmoid", "softmax"}, [&](std::size_t i) { s.act = static_cast<Activation>(i); });
-  words.choice("extra", {"angle", "points"}, [&](std::size_t i) { s.angle = i == 0; });
+  words.choice("extra", {"angle", "points", "mask"}, [&](std::size_t i) { s.angle = i == 0, s.mask = i == 2; });
   words.whole("first", 0, 1, &s.first);
   words.whole("points", 1, 200, &s.points);
   words.number("score", 0, 1, &s.score_least);
@@ -122,7 +122,14 @@ Status BoxesPost::resolve_levels(const PostSetting& setting) {
 
 Status BoxesPost::resolve(const PostSetting& setting) {
   const ItemTensor& t = setting.outputs[0];
-  const auto classes = static_cast<std::int64_t>(spec_.points * 3 + (spec_.angle ? 1 : 0));
+  if (spec_.mask) {
+    if (spec_.layout != BoxesLayout::yolo8 && spec_.layout != BoxesLayout::columns)
+      return no("extra=mask suits layout=yolo8 and columns=");
+    auto masks = Masks::open(setting.outputs, 0);
+    if (!masks.ok()) return no(masks.error() + "; the model has " + all_of_them(setting));
+    masks_ = std::move(*masks);
+  }
+  const auto classes = static_cast<std::int64_t>(rows_behind());
   switch (spec_.layout) {
     case BoxesLayout::yolo8:
       if (t.rank != 2 || t.shape[0] < 5 + classes || t.shape[1] < t.shape[0])
@@ -143,9 +150,11 @@ Status BoxesPost::resolve(const PostSetting& setting) {
       return Done{};
     }
     case BoxesLayout::columns: {
-      const auto columns = static_cast<std::int64_t>(spec_.columns.size() + 3 * spec_.points);
+      const auto columns =
+          static_cast<std::int64_t>(spec_.columns.size() + 3 * spec_.points + (masks_ ? masks_->coefficients() : 0));
       if (t.rank != 2 || t.shape[1] < columns)
-        return no("columns= and points= need " + std::to_string(columns) + " columns, and the output is " + t.text());
+        return no("columns=, points= and extra= need " + std::to_string(columns) + " columns, and the output is " +
+                  t.text());
       const auto has = [&](const char* c) {
         return std::find(spec_.columns.begin(), spec_.columns.end(), c) != spec_.columns.end();
       };
@@ -229,6 +238,7 @@ Result<std::unique_ptr<BoxesPost>> BoxesPost::open(const BoxesSpec& spec, const 
     part.bytes = std::uint64_t{LEAT_MAX_DETECTIONS} * out->spec_.points * sizeof(leat_keypoint), part.name = "points";
     out->parts_.push_back(part);
   }
+  if (out->masks_) out->parts_.push_back(out->masks_->part());
   return out;
 }
 
@@ -240,7 +250,7 @@ void BoxesPost::add(Found f) noexcept {
 
 void BoxesPost::gather_yolo8(const ItemTensor& t) noexcept {
   const auto m = static_cast<std::size_t>(t.shape[1]), rows = static_cast<std::size_t>(t.shape[0]);
-  const std::size_t classes = rows - 4 - 3 * spec_.points - (spec_.angle ? 1 : 0);
+  const std::size_t classes = rows - 4 - rows_behind();
   for (std::size_t i = 0; i < m; ++i) {
     std::size_t best = 0;
     float score = t.at(4 * m + i);
@@ -400,6 +410,14 @@ void BoxesPost::gather_levels(std::span<const ItemTensor> outputs) noexcept {
   }
 }
 
+float BoxesPost::behind(const ItemTensor& t, const Found& f, std::size_t from_end) const noexcept {
+  if (spec_.layout == BoxesLayout::columns) {
+    const std::size_t first = spec_.columns.size() + 3 * spec_.points + masks_->coefficients() - from_end;
+    return t.at(f.source * static_cast<std::size_t>(t.last()) + first);
+  }
+  return t.at((static_cast<std::size_t>(t.shape[0]) - from_end) * static_cast<std::size_t>(t.shape[1]) + f.source);
+}
+
 leat_keypoint BoxesPost::point(std::span<const ItemTensor> outputs, const Found& f, std::uint32_t p) const noexcept {
   if (spec_.layout == BoxesLayout::yolo8) {
     const ItemTensor& t = outputs[0];
@@ -469,6 +487,8 @@ std::uint32_t BoxesPost::run(std::span<const ItemTensor> outputs, const PostTarg
   leat_part* const oriented = spec_.angle && target.parts != nullptr ? target.parts : nullptr;
   leat_part* const points =
       spec_.points != 0 && target.parts != nullptr ? target.parts + (spec_.angle ? 1 : 0) : nullptr;
+  leat_part* const masks = masks_ && target.parts != nullptr ? target.parts + parts_.size() - 1 : nullptr;
+  if (masks != nullptr) masks_->begin(target, *masks);
   std::uint32_t kept = 0, left_out = 0;
   for (std::size_t i = 0; i < found_count_; ++i) {
     const Found& f = found_[i];
@@ -502,10 +522,17 @@ std::uint32_t BoxesPost::run(std::span<const ItemTensor> outputs, const PostTarg
       leat_keypoint q = point(outputs, f, k);
       q.x = p.offset_x + p.scale_x * q.x, q.y = p.offset_y + p.scale_y * q.y;
       reinterpret_cast<leat_keypoint*>(
-          place_of(target.result, *points, parts_.back(), 0).array)[kept * spec_.points + k] = q;
+          place_of(target.result, *points, parts_[spec_.angle ? 1 : 0], 0).array)[kept * spec_.points + k] = q;
+    }
+    if (masks != nullptr) {
+      const Box box{(d.x0 - p.offset_x) / p.scale_x, (d.y0 - p.offset_y) / p.scale_y, (d.x1 - p.offset_x) / p.scale_x,
+                    (d.y1 - p.offset_y) / p.scale_y};
+      const std::size_t k = masks_->coefficients();
+      masks_->add(outputs, box, width_, height_, [&](std::size_t n) { return behind(outputs[0], f, k - n); });
     }
     ++kept;
   }
+  if (masks != nullptr) masks_->end();
   target.result->kind = LEAT_RESULT_DETECTIONS;
   target.result->detection_count = kept, target.result->detections_left_out = left_out;
   if (oriented != nullptr) wrote(*oriented, kept, kept * sizeof(leat_oriented_box));

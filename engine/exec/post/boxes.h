@@ -3,6 +3,7 @@
 //   yolo8    one output [4 + C, m]: cx, cy, w, h, then C scores (Ultralytics v8 to 12, YOLOv9). extra=angle: the last
 //   row
 //            is an angle (obb); extra=points: K * 3 rows of x, y, score behind the scores (pose, with points=K);
+//            extra=mask: K coefficients behind the scores, and prototypes (masks.h; seg)
 //   yolo5    one output [m, 5 + C]: cx, cy, w, h, objectness, C scores; score = objectness * class (YOLOv5, v6, v7)
 //   yolox    as yolo5, not decoded: centre = (p + cell) * stride, size = exp(p) * stride over strides 8, 16, 32
 //   (Megvii) columns=A,B,...   one output [k, n] with these columns: x0 y0 x1 y1, or cx cy w h; s score, c class, b the
@@ -25,6 +26,9 @@
 // "Gaussian Bounding Boxes and Probabilistic Intersection-over-Union for Object Detection", 2021.
 #pragma once
 
+#include <optional>
+
+#include "engine/exec/post/masks.h"
 #include "engine/exec/post/post.h"
 
 namespace leat::exec {
@@ -39,7 +43,7 @@ struct BoxesSpec {
   BoxOrder order = BoxOrder::xyxy;
   Activation act = Activation::none;
   std::uint32_t first = 0, points = 0;
-  bool angle = false;
+  bool angle = false, mask = false;
   float score_least = 0.25f, overlap_most = 0.45f;
 };
 
@@ -74,6 +78,11 @@ class BoxesPost final : public Post {
   void gather_query(std::span<const ItemTensor> outputs) noexcept;
   void gather_levels(std::span<const ItemTensor> outputs) noexcept;
   void suppress() noexcept;
+  // Numbers that stand with a box behind its scores, in the last rows (yolo8) or columns.
+  [[nodiscard]] float behind(const ItemTensor& t, const Found& f, std::size_t from_end) const noexcept;
+  [[nodiscard]] std::size_t rows_behind() const noexcept {
+    return 3 * spec_.points + (spec_.angle ? 1 : 0) + (masks_ ? masks_->coefficients() : 0);
+  }
   [[nodiscard]] leat_keypoint point(std::span<const ItemTensor> outputs, const Found& f,
                                     std::uint32_t p) const noexcept;
 
@@ -83,6 +92,7 @@ class BoxesPost final : public Post {
   std::size_t classes_ = 0;  // that scores are of; 0: the outputs number them themselves
   std::uint32_t boxes_ = 0, scores_ = 0, labels_ = UINT32_MAX, count_ = UINT32_MAX;  // outputs
   std::vector<Level> levels_;
+  std::optional<Masks> masks_;
   std::vector<PartSpec> parts_;
   std::vector<Found> found_;  // room for every cell
   std::size_t found_count_ = 0;

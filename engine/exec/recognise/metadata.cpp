@@ -44,6 +44,8 @@ std::string ultralytics_words(const ModelFacts& f, const std::string& task, std:
     return std::string(done ? "boxes columns=x0,y0,x1,y1,s,c" : "boxes layout=yolo8") +
            " extra=points points=" + std::to_string(shape[0]);
   }
+  if (task == "segment" && f.outputs.size() == 2)
+    return std::string(done ? "boxes columns=x0,y0,x1,y1,s,c" : "boxes layout=yolo8") + " extra=mask";
   return {};
 }
 
@@ -54,6 +56,7 @@ Status agree(const ModelFacts& f, const std::string& words, std::size_t names) {
   if (const std::size_t at = words.find("points="); at != std::string::npos)
     extra = 3 * std::atoi(words.c_str() + at + 7);
   if (words.find("extra=angle") != std::string::npos) extra = 1;
+  if (words.find("extra=mask") != std::string::npos) extra = f.outputs[1].dim(1);
   if (words.find("layout=yolo8") != std::string::npos && out.dim(1) > 0) classes = out.dim(1) - 4 - extra;
   if (words.starts_with("classes") && out.rank() == 2) classes = out.dim(1);
   if (classes < 0 || classes == static_cast<std::int64_t>(names)) return Done{};
