@@ -208,5 +208,34 @@ TEST_F(Families, NonePassesForAnother) {
   }
 }
 
+// One session, pictures of several sizes: maps are as large as each picture, and boxes in parts of it are of its size.
+TEST_F(Families, PicturesThatVaryInSize) {
+  TestGraph g;
+  g.input("x", TestGraph::f32, {"n", 3, "h", "w"});
+  g.output(g.op("ReduceMean", {"x"}, "depth", {{"axes", {1}}}, {{"keepdims", 1}}), TestGraph::f32, {"n", 1, "h", "w"});
+  const std::string path = folder_ + "/map.onnx";
+  g.save(path);
+  auto map = open(path, "longest=64 multiple=16 rgb norm=unit", "map value");
+  ASSERT_TRUE(map.ok()) << map.error();
+  for (const auto& [width, height, cells] :
+       {std::array<std::uint32_t, 3>{128, 64, 64 * 32}, {40, 80, 32 * 64}, {64, 64, 64 * 64}, {16, 16, 16 * 16}}) {
+    const std::vector<double> values = read(**map, width, height);
+    ASSERT_EQ(values.size(), cells) << width;
+    for (const double v : values) EXPECT_TRUE(v >= 0 && v <= 1) << v;
+  }
+  const std::vector<FamilyModel> all = family_models();
+  const auto detr = std::find_if(all.begin(), all.end(), [](const FamilyModel& f) { return f.name == "DETR"; });
+  ASSERT_NE(detr, all.end());
+  auto module = open(path_of(*detr, 1), "", "");
+  ASSERT_TRUE(module.ok()) << module.error();
+  for (const auto& [width, height] : {std::pair{85U, 64U}, {300U, 50U}, {64U, 640U}, {85U, 64U}}) {
+    std::vector<double> expected = detr->answer;
+    for (const std::size_t x : {0U, 2U}) expected[x] *= width / 85.0;
+    for (const std::size_t y : {1U, 3U}) expected[y] *= height / 64.0;
+    const std::vector<double> found = read(**module, width, height);
+    EXPECT_TRUE(close(found, expected)) << width << ": " << shown(found) << "\ninstead of\n" << shown(expected);
+  }
+}
+
 }  // namespace
 }  // namespace leat::exec

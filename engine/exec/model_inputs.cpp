@@ -223,6 +223,11 @@ void ModelInputs::set_size(Size size) noexcept {
   shape[nhwc_ ? 0 : 1] = size.height, shape[nhwc_ ? 1 : 2] = size.width;
   in.row_bytes = size.pixels() * channels_ * leat_dtype_bytes(in.tensor.dtype);
   preprocessor_.set_size(size);
+  for (Input& beside : inputs_) {
+    if (beside.width_at == UINT32_MAX) continue;
+    beside.tensor.shape[beside.height_at] = size.height, beside.tensor.shape[beside.width_at] = size.width;
+    beside.row_bytes = item_of(beside.tensor, -1).count() * leat_dtype_bytes(beside.tensor.dtype);
+  }
   if (spec_.channels == Channels::rgba)
     std::fill_n(planar_.begin() + static_cast<std::ptrdiff_t>(3 * size.pixels()), size.pixels(),
                 (1 - spec_.mean[3]) / spec_.deviation[3]);
@@ -230,11 +235,12 @@ void ModelInputs::set_size(Size size) noexcept {
 
 // A mask beside a picture is as large as the picture, where the model leaves both open.
 void ModelInputs::fit_to_picture(Input& in) const {
-  if ((in.role != Role::ones && in.role != Role::zeros) || spec_.sizes.varies()) return;
-  std::int64_t sides[] = {height_, width_};
+  if (in.role != Role::ones && in.role != Role::zeros) return;
+  const std::int64_t sides[] = {height_, width_};
+  std::uint32_t* const at[] = {&in.height_at, &in.width_at};
   std::size_t next = 0;
   for (std::uint32_t d = first_dim(in.tensor); d < in.tensor.rank; ++d)
-    if (in.tensor.shape[d] < 1 && next < std::size(sides)) in.tensor.shape[d] = sides[next++];
+    if (in.tensor.shape[d] < 1 && next < std::size(sides)) *at[next] = d, in.tensor.shape[d] = sides[next++];
   in.row_bytes = item_of(in.tensor, -1).count() * leat_dtype_bytes(in.tensor.dtype);
 }
 

@@ -71,6 +71,7 @@ class ModelInputs {
     leat_tensor tensor{};  // shape of one item, dimension 0 the batch where it is batched
     Role role = Role::tensor;
     std::uint64_t row_bytes = 0;
+    std::uint32_t height_at = UINT32_MAX, width_at = UINT32_MAX;  // dimensions that are the picture's, where it varies
     AlignedBuffer buffer;
   };
   Status assign_roles();

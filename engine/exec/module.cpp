@@ -232,7 +232,7 @@ Status ExecutorModule::open_output() {
   if (!spec) return Error{spec.error()};
   const auto open = [&] {
     return Postprocessor::open(*spec, {outputs_, output_count_}, spec_.labels, spec_.first_head, model_inputs_.width(),
-                               model_inputs_.height(), std::filesystem::path(spec_.model_path).parent_path().string());
+                               model_inputs_.height(), spec_.model_path);
   };
   auto opened = open();
   if (!opened && !recognised_.labels.words.empty()) {  // names that do not fit are nobody's fault

@@ -173,14 +173,14 @@ std::uint32_t suppress(std::span<Candidate> candidates, float overlap_most, std:
 Result<Postprocessor> Postprocessor::open(const PostprocessSpec& spec, std::span<const leat_tensor> outputs,
                                           std::span<const std::string> labels, std::uint32_t first_head,
                                           std::uint32_t input_width, std::uint32_t input_height,
-                                          std::string_view folder) {
+                                          std::string_view model) {
   Postprocessor out;
   out.spec_ = spec;
   out.first_head_ = first_head;
   if (outputs.empty()) return Error{"postprocess: the model has no output"};
   std::vector<ItemTensor> items;
   for (const leat_tensor& t : outputs) items.push_back(item_of(t, -1));
-  const PostSetting setting{items, input_width, input_height, labels, folder};
+  const PostSetting setting{items, input_width, input_height, labels, model};
   if (spec.room) {
     auto opened = spec.room(setting);
     if (!opened) return Error{opened.error()};

@@ -68,11 +68,11 @@ class Postprocessor {
  public:
   Postprocessor() = default;
   // outputs: what the session describes at its largest batch. labels: ModuleSpec::labels, checked against their shapes.
-  // first_head: ModuleSpec::first_head. input_width, input_height: of the model's picture. folder: PostSetting's.
+  // first_head: ModuleSpec::first_head. input_width, input_height: of the model's picture. model: PostSetting's.
   static Result<Postprocessor> open(const PostprocessSpec& spec, std::span<const leat_tensor> outputs,
                                     std::span<const std::string> labels, std::uint32_t first_head = 0,
                                     std::uint32_t input_width = 0, std::uint32_t input_height = 0,
-                                    std::string_view folder = {});
+                                    std::string_view model = {});
 
   // Writes item `row` of the outputs into `result`. detection >= 0: labels that detection and nothing else. A head has
   // one label there however often it runs, and workers of several modules may label one detection at once.

@@ -112,7 +112,7 @@ Result<PreprocessSpec> parse_preprocess(std::string_view line) {
   const auto status = words.finish(
       "raw, letterbox, stretch, cover=, rgb, bgr, gray, rgba, bt601, bt709, limited, full, crop=, aspect, at=, pad=, "
       "norm=, mean=, std=, size=WxH, "
-      "longest=, shortest=, multiple=, height=, widths=, quad, flip=, align=, tensors, feed.INPUT=");
+      "longest=, shortest=, edge=, multiple=, height=, widths=, quad, flip=, align=, tensors, feed.INPUT=");
   if (!status) return Error{status.error()};
   return spec;
 }

@@ -29,6 +29,12 @@ Size SizeRule::size_of(float width, float height_of_picture, std::uint32_t* cont
   }
   float scale = 1;
   const float low = std::min(width, height_of_picture), high = std::max(width, height_of_picture);
+  if (edge != 0) {
+    scale = std::min(static_cast<float>(edge) / low, static_cast<float>(longest) / high);
+    const std::uint32_t less = rounded(scale * low, multiple, false, longest),
+                        more = rounded(std::floor(scale * high + 1e-3f), multiple, false, longest);
+    return width < height_of_picture ? Size{less, more} : Size{more, less};
+  }
   if (shortest != 0 && low < static_cast<float>(shortest)) scale = static_cast<float>(shortest) / low;
   if (scale * high > static_cast<float>(longest)) scale = static_cast<float>(longest) / high;
   return {rounded(scale * width, multiple, !fill, longest),
@@ -62,6 +68,7 @@ SizeRule parse_sizes(SpecLine& words, bool letterbox) {
   rule.fill = !letterbox;
   words.whole("longest", 1, kMaxSide, &rule.longest);
   words.whole("shortest", 1, kMaxSide, &rule.shortest);
+  words.whole("edge", 1, kMaxSide, &rule.edge);
   words.whole("multiple", 1, 1024, &rule.multiple);
   words.whole("height", 1, kMaxSide, &rule.height);
   if (const auto list = words.text("widths")) {
@@ -83,8 +90,10 @@ SizeRule parse_sizes(SpecLine& words, bool letterbox) {
   }
   if (rule.height != 0 && rule.longest == 0 && rule.widths.empty())
     words.fail("height= needs widths=A,B,... or longest= beside it, so that the largest picture is known");
-  if (rule.height == 0 && rule.longest == 0 && (rule.shortest != 0 || rule.multiple != 1))
-    words.fail("shortest= and multiple= need longest= beside them, so that the largest picture is known");
+  if (rule.height == 0 && rule.longest == 0 && (rule.shortest != 0 || rule.edge != 0 || rule.multiple != 1))
+    words.fail("shortest=, edge= and multiple= need longest= beside them, so that the largest picture is known");
+  if (rule.edge != 0 && (rule.shortest != 0 || rule.height != 0))
+    words.fail("edge= says the shorter side; shortest= and height= contradict it");
   return rule;
 }
 

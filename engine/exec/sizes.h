@@ -4,6 +4,10 @@
 //                     smaller ones larger until no side is below S first); each side is then the nearest multiple of M
 //                     (default 1), up with `letterbox`. Without `letterbox` the picture is stretched to that, as
 //                     PP-OCR's detectors do
+//   edge=S longest=L   the shorter side becomes S, and the longer what the proportions make of it, but at most L: then
+//   it
+//                     is L and the shorter one follows (DETR's, `shortest_edge` in Hugging Face's processors; the
+//                     longer side loses its fraction)
 //   height=H widths=A,B,...   height H, and the narrowest of these widths that the picture fits into in its
 //                     proportions; what is wider than the last is squeezed into it. The rest is filled with pad
 //   height=H longest=L [multiple=M]   height H, and any width up to L, rounded up to a multiple of M
@@ -30,9 +34,9 @@ struct Size {
 };
 
 struct SizeRule {
-  std::uint32_t longest = 0, shortest = 0, multiple = 1, height = 0;  // 0: not said
-  std::vector<std::uint32_t> widths;                                  // ascending
-  bool fill = true;                                                   // stretch; else the picture keeps its proportions
+  std::uint32_t longest = 0, shortest = 0, edge = 0, multiple = 1, height = 0;  // 0: not said
+  std::vector<std::uint32_t> widths;                                            // ascending
+  bool fill = true;  // stretch; else the picture keeps its proportions
 
   [[nodiscard]] bool varies() const noexcept { return longest != 0 || height != 0; }
   // Of a picture of these sides. {0, 0}: they are not positive numbers. `content`: the columns that the picture fills

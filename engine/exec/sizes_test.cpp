@@ -42,6 +42,20 @@ TEST(Sizes, LongestAsPublished) {
   EXPECT_EQ(detr.largest(), size(1333, 1333));
 }
 
+// The numbers of transformers' get_size_with_aspect_ratio(), worked out by hand.
+TEST(Sizes, ShortestEdgeAsPublished) {
+  const SizeRule r = rule("stretch edge=800 longest=1333");
+  EXPECT_EQ(r.size_of(640, 480), size(1066, 800));  // 1066.67
+  EXPECT_EQ(r.size_of(480, 640), size(800, 1066));
+  EXPECT_EQ(r.size_of(1200, 1000), size(960, 800));  // made smaller, though no side is too long
+  EXPECT_EQ(r.size_of(1920, 1080), size(1333, 750));
+  EXPECT_EQ(r.size_of(500, 500), size(800, 800));
+  EXPECT_EQ(r.size_of(4000, 10), size(1333, 3));
+  EXPECT_EQ(r.largest(), size(1333, 1333));
+  EXPECT_NE(refusal("stretch edge=800"), "");
+  EXPECT_NE(refusal("stretch edge=800 shortest=800 longest=1333"), "");
+}
+
 TEST(Sizes, HeightWithWidths) {
   const SizeRule r = rule("height=48 widths=96,160,320,960");
   std::uint32_t content = 0;

@@ -304,6 +304,20 @@ void add_text(std::vector<FamilyModel>& out) {
                    .answer = {'A', 'A' + 37, .8}});
   }
   {
+    Builder b("x", G::f32, square("batch"));
+    std::vector<float> steps(8 * 40);
+    for (std::size_t s = 0; s < 8; ++s) steps[s * 40 + (s < 4 ? 38 : 39)] = .6F;
+    b.put("softmax_11.tmp_0", {"batch", 8, 40}, steps);
+    std::string keys;
+    for (int i = 0; i < 38; ++i) keys += (i == 0 ? "" : "\n") + std::string(1, static_cast<char>('0' + i));
+    b.g.metadata("character", keys);
+    out.push_back({.name = "RapidOCR rec",
+                   .graph = std::move(b.g),
+                   .preprocess = "letterbox at=topleft pad=0.5 bgr norm=half",
+                   .postprocess = "text ctc keys=model",
+                   .answer = {'0' + 37, ' ', .6}});
+  }
+  {
     Builder b("x", G::f32, {1, 3, 64, 64});
     std::vector<float> steps(8 * 40);
     const std::size_t best[] = {1, 1, 0, 1, 2, 2, 0, 39};  // a a - a b b - space, of blank, 38 characters and a space

@@ -361,8 +361,8 @@ void add_split(std::vector<FamilyModel>& out) {
     b.g.input("pixel_mask", G::i64, {"batch", "height", "width"});
     b.put("logits", {"batch", 100, 4}, logits(100, 4, true));
     b.put("pred_boxes", {"batch", 100, 4}, lone_boxes(100, "xywh", 64));
-    const std::string words = std::string("stretch rgb norm=imagenet") + (sized ? " size=64x64" : "") +
-                              " feed.pixel_mask=ones" + (sized ? "" : " size=85x64");
+    const std::string words = std::string("stretch rgb norm=imagenet") +
+                              (sized ? " size=64x64" : " edge=64 longest=107") + " feed.pixel_mask=ones";
     out.push_back(
         {.name = sized ? "DETR (sized)" : "DETR",
          .graph = std::move(b.g),
@@ -372,8 +372,7 @@ void add_split(std::vector<FamilyModel>& out) {
                                                       : R"("size": {"shortest_edge": 64, "longest_edge": 107}})")}},
          .preprocess = words,
          .postprocess = "boxes layout=query act=softmax score=0.7",
-         .asked = !sized,
-         .labels = sized ? kLabels : "",
+         .labels = kLabels,
          .width = sized ? 64U : 85U,
          .answer = {}});
     std::vector<double> all = boxes();

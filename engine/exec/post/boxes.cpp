@@ -480,9 +480,10 @@ void BoxesPost::suppress() noexcept {
 }
 
 std::uint32_t BoxesPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
+  const Placement& p = target.placement;
+  if (p.input_width > 0) width_ = p.input_width, height_ = p.input_height;  // where it varies, this item's
   gather(outputs);
   suppress();
-  const Placement& p = target.placement;
   const float w = static_cast<float>(target.frame.width), h = static_cast<float>(target.frame.height);
   leat_part* const oriented = spec_.angle && target.parts != nullptr ? target.parts : nullptr;
   leat_part* const points =

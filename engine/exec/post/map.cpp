@@ -23,7 +23,9 @@ MapSpec MapPost::parse(SpecLine& words) {
 Result<std::unique_ptr<MapPost>> MapPost::open(const MapSpec& spec, const PostSetting& setting) {
   const ItemTensor& t = setting.outputs[0];
   const bool layers = t.rank == 3 && t.shape[0] > 1;
-  if (t.rank < 2 || t.rank > 3 || t.count() == 0 || (layers && spec.what != MapSpec::What::argmax) ||
+  const bool grows = t.rank >= 2 && (t.last() < 1 || t.shape[t.rank - 2] < 1);  // with its picture: at most as large
+  const bool known = grows ? setting.input_width != 0 && (t.rank == 2 || t.shape[0] > 0) : t.count() != 0;
+  if (t.rank < 2 || t.rank > 3 || !known || (layers && spec.what != MapSpec::What::argmax) ||
       (layers && t.shape[0] > 256))
     return Error{
         "postprocess: map needs an output [h, w], or [C, h, w] of at most 256 classes for argmax, and the "
@@ -32,7 +34,8 @@ Result<std::unique_ptr<MapPost>> MapPost::open(const MapSpec& spec, const PostSe
   auto out = std::make_unique<MapPost>();
   out->spec_ = spec;
   out->classes_ = layers ? static_cast<std::size_t>(t.shape[0]) : 1;
-  out->height_ = static_cast<std::size_t>(t.shape[t.rank - 2]), out->width_ = static_cast<std::size_t>(t.last());
+  out->height_ = grows ? setting.input_height : static_cast<std::size_t>(t.shape[t.rank - 2]);
+  out->width_ = grows ? setting.input_width : static_cast<std::size_t>(t.last());
   out->input_width_ = static_cast<float>(setting.input_width),
   out->input_height_ = static_cast<float>(setting.input_height);
   const bool value = spec.what == MapSpec::What::value;
@@ -50,6 +53,8 @@ std::uint32_t MapPost::run(std::span<const ItemTensor> outputs, const PostTarget
   std::byte* const to = place_of(target.result, *target.parts, part_, row).array;
   if (to == nullptr) return 0;
   const ItemTensor& t = outputs[0];
+  const auto width = static_cast<std::size_t>(t.last()), height = static_cast<std::size_t>(t.shape[t.rank - 2]);
+  if (width == 0 || height == 0 || width > width_ || height > height_) return 0;  // larger than its picture
   // The cells that the frame covers: all but what a letterbox filled.
   const Placement& p = target.placement;
   const auto range = [](float offset, float scale, float frame, float input, std::size_t cells, std::size_t* first) {
@@ -60,19 +65,23 @@ std::uint32_t MapPost::run(std::span<const ItemTensor> outputs, const PostTarget
         static_cast<std::size_t>(std::clamp(std::round(b), static_cast<float>(*first + 1), static_cast<float>(cells)));
     return end - *first;
   };
-  std::size_t left = 0, top = 0, w = width_, h = height_;
+  std::size_t left = 0, top = 0, w = width, h = height;
+  const bool own = p.input_width > 0;
   if (target.detection < 0 && input_width_ > 0) {
-    w = range(p.offset_x, p.scale_x, static_cast<float>(target.frame.width), input_width_, width_, &left);
-    h = range(p.offset_y, p.scale_y, static_cast<float>(target.frame.height), input_height_, height_, &top);
+    w = range(p.offset_x, p.scale_x, static_cast<float>(target.frame.width), own ? p.input_width : input_width_, width,
+              &left);
+    h = range(p.offset_y, p.scale_y, static_cast<float>(target.frame.height), own ? p.input_height : input_height_,
+              height, &top);
   }
+  if (target.parts->item == LEAT_ITEM_EACH && (w != width_ || h != height_)) return 0;  // rows are of one size
   float low = 0, most = 1;
   if (spec_.what == MapSpec::What::matte && !spec_.sigmoid) {
     low = INFINITY, most = -INFINITY;
-    for (std::size_t i = 0; i < width_ * height_; ++i) low = std::min(low, t.at(i)), most = std::max(most, t.at(i));
+    for (std::size_t i = 0; i < width * height; ++i) low = std::min(low, t.at(i)), most = std::max(most, t.at(i));
   }
   for (std::size_t y = 0; y < h; ++y) {
     for (std::size_t x = 0; x < w; ++x) {
-      const std::size_t at = (top + y) * width_ + left + x, out = y * w + x;
+      const std::size_t at = (top + y) * width + left + x, out = y * w + x;
       float v = t.at(at);
       if (spec_.what == MapSpec::What::value) {
         reinterpret_cast<float*>(to)[out] = v;
@@ -81,7 +90,7 @@ std::uint32_t MapPost::run(std::span<const ItemTensor> outputs, const PostTarget
       if (spec_.what == MapSpec::What::argmax) {
         std::size_t best = 0;
         for (std::size_t c = 1; c < classes_; ++c)
-          if (const float other = t.at(c * width_ * height_ + at); other > v) best = c, v = other;
+          if (const float other = t.at(c * width * height + at); other > v) best = c, v = other;
         v = classes_ > 1 ? static_cast<float>(best) : v;
       } else if (spec_.sigmoid) {
         v = 255 / (1 + std::exp(-v));

@@ -3,6 +3,7 @@
 //   value   [h, w]: the values as they are, float32 (depth)
 //   matte   [h, w]: 0..255, uint8; without act stretched from the least to the most (U2-Net's own code), with
 //           act=sigmoid of the value itself
+// Where the model leaves h and w open, they are at most the picture's; behind a detector they must be as large as it.
 #pragma once
 
 #include "engine/exec/post/post.h"

@@ -68,7 +68,7 @@ struct PostSetting {
   std::span<const ItemTensor> outputs;              // shapes of one item
   std::uint32_t input_width = 0, input_height = 0;  // of the model's picture; 0: none, or it varies
   std::span<const std::string> labels;
-  std::string_view folder;  // the model's: what a relative path is relative to
+  std::string_view model;  // its file: what a relative path stands beside
 };
 
 class Post {

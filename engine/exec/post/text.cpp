@@ -4,8 +4,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "engine/exec/class_names.h"
+#include "engine/exec/recognise/facts.h"
 #include "engine/exec/spec_line.h"
 
 namespace leat::exec {
@@ -24,30 +26,48 @@ TextSpec TextPost::parse(SpecLine& words) {
   if (auto keys = words.text("keys"))
     s.keys = *keys;
   else
-    words.fail("text needs keys=FILE, a file with one character a line in the order of the model's classes");
+    words.fail(
+        "text needs keys=FILE, a file with one character a line in the order of the model's classes, or keys=model");
   if (auto none = words.text("none")) s.none = *none;
   return s;
+}
+
+// The characters in the order of the model's classes, of a file or of the model's own metadata.
+Result<std::vector<std::string>> TextPost::keys_of(const std::string& name, std::string_view model) {
+  const auto trouble = [&](const std::string& what) { return Error{"postprocess: keys=" + name + ": " + what}; };
+  std::vector<std::string> out;
+  const auto take = [&](std::istream& lines) {
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.empty() && line.back() == '\r') line.pop_back();
+      out.push_back(line);
+    }
+  };
+  if (name == "model") {
+    const auto facts = read_facts(std::string(model));
+    if (!facts.ok()) return trouble(facts.error());
+    std::istringstream lines(facts->meta("character"));
+    take(lines);
+    if (out.empty()) return trouble("the model's metadata has no 'character'; name a file with one character a line");
+    return out;
+  }
+  const std::string path = (std::filesystem::path(model).parent_path() / name).string();
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return trouble("there is no " + path +
+                   " to read; name a file with one character a line, by its path or relative to the model's folder");
+  if (!path.ends_with(".yml") && !path.ends_with(".yaml")) return take(file), out;
+  auto keys = names_in_file(path);
+  if (!keys.ok()) return trouble(keys.error());
+  return std::vector<std::string>(keys->begin(), keys->end());
 }
 
 Result<std::unique_ptr<TextPost>> TextPost::open(const TextSpec& spec, const PostSetting& setting) {
   auto out = std::make_unique<TextPost>();
   out->spec_ = spec;
-  const std::string path = (std::filesystem::path(setting.folder) / spec.keys).string();
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return Error{"postprocess: keys=" + spec.keys + ": there is no " + path +
-                 " to read; name a file with one character a line, by its path or relative to the model's folder"};
+  const auto keys = keys_of(spec.keys, setting.model);
+  if (!keys.ok()) return Error{keys.error()};
   if (!spec.slots) out->classes_.emplace_back();
-  const bool listed = path.ends_with(".yml") || path.ends_with(".yaml");
-  if (listed) {
-    auto keys = names_in_file(path);
-    if (!keys.ok()) return Error{"postprocess: keys=" + spec.keys + ": " + keys.error()};
-    out->classes_.insert(out->classes_.end(), keys->begin(), keys->end());
-  }
-  for (std::string line; !listed && std::getline(file, line);) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    out->classes_.push_back(line);
-  }
+  out->classes_.insert(out->classes_.end(), keys->begin(), keys->end());
   const ItemTensor& t = setting.outputs[0];
   const auto have = static_cast<std::int64_t>(out->classes_.size());
   const std::int64_t classes = spec.slots && t.rank == 1 ? have : t.last();

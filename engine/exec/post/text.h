@@ -1,5 +1,5 @@
 // text ctc|slots keys=FILE [none=_]: the line of text that the picture, or the detection that was cut out, shows. FILE:
-// a path, or relative to the model's folder.
+// a path, or relative to the model's folder; keys=model: the lines of `character` in the model's metadata (RapidOCR).
 //   ctc    [T, V] scores: the best of each step, repeats and the first class (blank) dropped (Graves, Fernandez, Gomez
 //   and
 //          Schmidhuber, "Connectionist Temporal Classification", 2006); classes are blank, the file's lines, and a
@@ -24,6 +24,7 @@ class TextPost final : public Post {
   std::uint32_t run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override;
 
  private:
+  static Result<std::vector<std::string>> keys_of(const std::string& name, std::string_view model);
   TextSpec spec_;
   std::vector<std::string> classes_;
   PartSpec part_;

@@ -66,8 +66,20 @@ Status agree(const ModelFacts& f, const std::string& words, std::size_t names) {
 
 }  // namespace
 
+std::string words_for_lines(const ModelFacts& f, const std::string& order) {
+  const std::string height = std::to_string(f.height() > 0 ? f.height() : 48);
+  return (f.width() < 0 ? "height=" + height + " widths=96,160,240,320,480,640,960 "
+                        : "letterbox at=topleft pad=0.5 ") +
+         order + " norm=half";
+}
+
 Result<FromMetadata> read_metadata(const ModelFacts& f) {
   FromMetadata out;
+  if (!f.meta("character").empty() && f.outputs.size() == 1 && f.outputs[0].rank() == 3) {
+    out.seen = "its metadata (character, as RapidOCR writes it)";
+    out.preprocess = words_for_lines(f, "bgr"), out.postprocess = "text ctc keys=model";
+    return out;
+  }
   out.names = names_in_literal(f.meta("names"));
   const std::string task = f.meta("task");
   if (out.names.empty() || f.outputs.empty()) return out;

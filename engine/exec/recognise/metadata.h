@@ -1,5 +1,5 @@
 // What exporters of the YOLO family write into a model's metadata (Ultralytics: task, names, imgsz, kpt_shape, args;
-// YOLOv5 and YOLOv9: stride and names), as words. Pure.
+// YOLOv5 and YOLOv9: stride and names), and RapidOCR into its recognisers' (character), as words. Pure.
 #pragma once
 
 #include "engine/exec/class_names.h"
@@ -12,6 +12,9 @@ struct FromMetadata {
   std::string preprocess, postprocess;  // empty: it does not say
   ClassNames names;
 };
+
+// How pictures of single lines of text are prepared, as PaddleOCR and RapidOCR do: 48 high unless the model fixes it.
+std::string words_for_lines(const ModelFacts& facts, const std::string& order);
 
 // Error: one line; its metadata says what is not served, or contradicts the shapes.
 Result<FromMetadata> read_metadata(const ModelFacts& facts);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/exec/recognise/metadata.h"
 #include "tools/json/json.h"
 
 namespace leat::exec {
@@ -127,6 +128,10 @@ void from_processor(const ModelFacts& f, const File& file, Sidecars& out) {
   const auto target = crop ? crop : sides(j, "size");
   if (target) {
     words += size_words(f, target->second, target->first);
+  } else if (const double longest = size != nullptr && size->is_object() ? number_of(*size, "longest_edge", 0)
+                                                                         : number_of(j, "max_size", 0);
+             shortest > 0 && longest >= shortest && f.width() < 0 && f.height() < 0) {
+    words += " edge=" + shown(shortest) + " longest=" + shown(longest);
   } else if (shortest > 0) {  // the picture's own proportions: no size is the model's
     out.size = size_words(f, std::round(shortest * 4 / 3), shortest);
   }
@@ -249,10 +254,7 @@ void from_paddle(const ModelFacts& f, const fs::path& folder, Sidecars& out) {
                      order + norm_words(mean, deviation);
   } else if (answers("CTCLabelDecode")) {
     out.postprocess = "text ctc keys=" + file;
-    const std::size_t height = f.height() > 0 ? static_cast<std::size_t>(f.height()) : 48;
-    out.preprocess =
-        f.width() < 0 ? "height=" + std::to_string(height) + " widths=96,160,240,320,480,640,960" + order + "norm=half"
-                      : "letterbox at=topleft pad=0.5" + order + "norm=half";
+    out.preprocess = words_for_lines(f, order == " bgr " ? "bgr" : "rgb");
   } else {
     return;
   }

@@ -143,12 +143,14 @@ _PROTOTYPES = {
 
 
 def _candidates() -> list[str]:
-    """Where libleat may lie: named, beside this package, in the prefix it was installed into, where the linker looks."""
+    """Where libleat may lie: named, beside this package, in the build or the prefix it belongs to, where the linker looks."""
     named = os.environ.get("LEAT_LIBRARY")
     if named:
         return [named]
     here = Path(__file__).resolve().parent
     found = [str(path) for path in sorted(here.glob("libleat.so*"))[:1]]
+    if (built := here.parents[2] / "build" / "shm" / "libleat.so.0").exists():  # this is shm/python of the sources
+        found.append(str(built))
     for prefix in here.parents:
         for folder in ("lib", "lib64", *(f"lib/{entry.name}" for entry in prefix.glob("lib/*-linux-gnu"))):
             path = prefix / folder / "libleat.so.0"
