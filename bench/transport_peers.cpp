@@ -42,12 +42,6 @@ void unpin() {
   sched_setaffinity(0, sizeof set, &set);  // the kernel takes away what may not be used
 }
 
-std::int64_t now_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * 1'000'000'000ll + t.tv_nsec;
-}
-
 Child::Child(int core, const std::function<void()>& run) {
   std::fflush(nullptr);
   pid_ = fork();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "leat/result.hpp"
+#include "shm/src/clock.h"
 #include "shm/src/doorbell.h"
 #include "shm/src/layout.h"
 #include "shm/src/segment.h"
@@ -27,7 +28,6 @@ Cores choose_cores();
 void prefer();  // ahead of other programs, where that is allowed; children inherit it
 void pin(int core);
 void unpin();  // to every core of the host, for programs that choose their own
-std::int64_t now_ns();
 
 // A child that ends with its parent (or when killed by end()).
 class Child {

@@ -127,13 +127,13 @@ class RelayClient {
     std::vector<double> trips(kTrips);
     for (double& trip : trips) {
       SubmissionDescriptor d;
-      d.capture_ns = now_ns();
+      d.capture_ns = shm::monotonic_ns();
       static_cast<void>(submissions_.push(d));
       if (scheduler_.should_ring()) r_.scheduler.bell.ring();
       waiter_.reset();
       while (!answers_.pop(d))
         if (waiter_.should_park(true)) r_.client.park([&] { return answers_.empty(); });
-      trip = static_cast<double>(now_ns() - d.capture_ns);
+      trip = static_cast<double>(shm::monotonic_ns() - d.capture_ns);
     }
     return middle_mean(std::move(trips));
   }
@@ -163,7 +163,7 @@ struct PathClient {
   // Tries until leatd serves; it needs a moment to start its worker.
   Status open(LeatdChild& daemon) {
     const std::string socket = daemon.socket();
-    const std::int64_t until = now_ns() + 20'000'000'000;
+    const std::int64_t until = shm::monotonic_ns() + 20'000'000'000;
     leat_connect_options c{};
     c.socket = socket.c_str();
     c.wait = LEAT_WAIT_YIELD;
@@ -173,7 +173,7 @@ struct PathClient {
     o.width = 16;
     o.height = 4;
     o.overload = LEAT_OVERLOAD_fifo;
-    while (daemon.alive() && now_ns() < until) {
+    while (daemon.alive() && shm::monotonic_ns() < until) {
       if (client == nullptr) static_cast<void>(leat_connect(&c, &client));
       if (client != nullptr && stream == nullptr) static_cast<void>(leat_open_stream(client, &o, &stream));
       if (stream != nullptr && trip().has_value()) return Done{};
@@ -186,11 +186,11 @@ struct PathClient {
     leat_frame frame;
     if (leat_acquire(stream, &frame) != LEAT_ERROR_ok) return std::nullopt;
     leat_submit_options o{};
-    o.capture_ns = now_ns();
+    o.capture_ns = shm::monotonic_ns();
     if (leat_submit(&frame, &o, nullptr) != LEAT_ERROR_ok) return std::nullopt;
     leat_answer answer;
     if (leat_next_answer(client, 5'000'000'000, &answer) != LEAT_ERROR_ok) return std::nullopt;
-    const auto rtt = static_cast<double>(now_ns() - o.capture_ns);
+    const auto rtt = static_cast<double>(shm::monotonic_ns() - o.capture_ns);
     const bool completed = answer.outcome == LEAT_OUTCOME_completed;
     leat_release(&answer);
     return completed ? std::optional(rtt) : std::nullopt;
@@ -226,13 +226,13 @@ Result<PathFigures> measure_path(const Cores& cores, double seconds, const std::
   PathFigures f;
   std::vector<double> relays, paths, over;
   bare.round();
-  const std::int64_t until = now_ns() + static_cast<std::int64_t>(seconds * 1e9);
+  const std::int64_t until = shm::monotonic_ns() + static_cast<std::int64_t>(seconds * 1e9);
   double before = bare.round();
-  while (now_ns() < until || over.empty()) {
+  while (shm::monotonic_ns() < until || over.empty()) {
     const Result<double> here = path.round();
     if (!here) return Error{here.error()};
     const double after = bare.round();
-    if (std::max(before, after) <= 1.25 * std::min(before, after) || (now_ns() >= until && over.empty())) {
+    if (std::max(before, after) <= 1.25 * std::min(before, after) || (shm::monotonic_ns() >= until && over.empty())) {
       relays.push_back((before + after) / 2);
       paths.push_back(*here);
       over.push_back(paths.back() / relays.back());

@@ -80,13 +80,13 @@ void far_floor(Pair& p) {
   }
 }
 double near_floor(Pair& p) {
-  const std::int64_t start = now_ns();
+  const std::int64_t start = shm::monotonic_ns();
   for (std::uint32_t i = 0; i < kTrips; ++i) {
     p.floor->value.store(2 * i + 1, std::memory_order_release);
     while (p.floor->value.load(std::memory_order_acquire) != 2 * i + 2) {
     }
   }
-  const double rtt = static_cast<double>(now_ns() - start) / kTrips;
+  const double rtt = static_cast<double>(shm::monotonic_ns() - start) / kTrips;
   p.floor->value.store(0, std::memory_order_relaxed);
   return rtt;
 }
@@ -102,7 +102,7 @@ void far_trips(End& e) {
 }
 double near_trips(End& e) {
   SubmissionDescriptor d;
-  const std::int64_t start = now_ns();
+  const std::int64_t start = shm::monotonic_ns();
   for (std::uint32_t i = 0; i < kTrips; ++i) {
     d.cookie = i;
     while (!e.producer.push(d)) {
@@ -110,7 +110,7 @@ double near_trips(End& e) {
     while (!e.consumer.pop(d)) {
     }
   }
-  return static_cast<double>(now_ns() - start) / kTrips;
+  return static_cast<double>(shm::monotonic_ns() - start) / kTrips;
 }
 
 // The consumer waits for a batch to be complete before it touches the lines, as ring.h advises.
@@ -223,12 +223,12 @@ class Near {
   bool undisturbed() { return std::exchange(disturbed_, false) == false; }
   double throughput(Phase phase) {
     begin(phase);
-    const std::int64_t start = now_ns();
+    const std::int64_t start = shm::monotonic_ns();
     if (phase == Phase::batches) near_batches(e_);
     if (phase == Phase::single) near_single(e_);
     if (phase == Phase::boost) near_boost(*p_.queue);
     finish();
-    return static_cast<double>(kMessages) * 1e9 / static_cast<double>(now_ns() - start);
+    return static_cast<double>(kMessages) * 1e9 / static_cast<double>(shm::monotonic_ns() - start);
   }
 
  private:
@@ -274,8 +274,8 @@ RingFigures measure_rings(const Cores& cores, double seconds) {
 
   RingFigures f;
   std::vector<double> before, after, ratio, batches, single, boost, over;
-  const std::int64_t start = now_ns(), half = static_cast<std::int64_t>(seconds * 0.5e9);
-  while (now_ns() < start + half) {
+  const std::int64_t start = shm::monotonic_ns(), half = static_cast<std::int64_t>(seconds * 0.5e9);
+  while (shm::monotonic_ns() < start + half) {
     const double a = near.floor(), rtt = near.rtt(), b = near.floor();
     if (!sound(a, b, near)) {
       ++f.dropped;
@@ -285,7 +285,7 @@ RingFigures measure_rings(const Cores& cores, double seconds) {
     after.push_back(b);
     ratio.push_back(rtt / ((a + b) / 2));
   }
-  while (now_ns() < start + 2 * half) {
+  while (shm::monotonic_ns() < start + 2 * half) {
     const double a = near.floor(), ours = near.throughput(Phase::batches), theirs = near.throughput(Phase::boost),
                  one = near.throughput(Phase::single), b = near.floor();
     if (!sound(a, b, near)) {

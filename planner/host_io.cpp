@@ -11,7 +11,7 @@
 namespace leat::planner {
 namespace {
 
-constexpr const char* kSchema = "leat-host/1";
+constexpr const char* kHostSchema = "leat-host/1";
 constexpr double kHuge = 1e15;
 
 PartitionKind kind_from(const JsonCursor& c) {
@@ -30,7 +30,7 @@ Result<Host> parse_host(std::string_view json, const std::string& name) {
   JsonDocument document(name, json);
   const JsonCursor root = document.root();
   root.only({"schema", "handover_gbps", "partitions"});
-  if (root.at("schema").text() != kSchema) root.at("schema").fail(std::string("this program reads ") + kSchema);
+  if (root.at("schema").text() != kHostSchema) root.at("schema").fail(std::string("this program reads ") + kHostSchema);
   Host host;
   host.handover_gbps = root.number_or("handover_gbps", 0, 0, kHuge);
   std::uint32_t device = 0;

@@ -7,13 +7,14 @@
 
 #include "planner/application_io.h"
 #include "planner/json_reader.h"
+#include "planner/latency_io.h"
 #include "planner/text_file.h"
 #include "tools/json/json.h"
 
 namespace leat::planner {
 namespace {
 
-constexpr const char* kSchema = "leat-plan/1";
+constexpr const char* kPlanSchema = "leat-plan/1";
 constexpr std::int64_t kMany = 1'000'000'000;
 constexpr double kHuge = 1e15;
 constexpr std::array<const char*, 5> kKinds = {"cpu", "mig", "mps", "gpu", "emulated"};
@@ -41,15 +42,6 @@ Partition partition_from(const JsonCursor& c) {
   p.host = u32(c.integer_or("host", 0, 0, kMany));
   p.selector = c.text_or("selector", "");
   return p;
-}
-
-Latency latency_from(const JsonCursor& c) {
-  c.only({"p50_ns", "p99_ns", "samples"});
-  Latency l;
-  l.p50_ns = c.at("p50_ns").integer(1, INT64_MAX);
-  l.p99_ns = c.integer_or("p99_ns", l.p50_ns, 1, INT64_MAX);
-  l.samples = u32(c.integer_or("samples", 0, 0, kMany));
-  return l;
 }
 
 Stage stage_from(const JsonCursor& c) {
@@ -252,7 +244,7 @@ Result<PlanFile> parse_plan(std::string_view json, const std::string& name) {
   const JsonCursor root = document.root();
   root.only({"schema", "applications", "partitions", "hosts", "routes", "budget_ns", "certificate"});
   const std::string schema = root.at("schema").text();
-  if (schema != kSchema) root.at("schema").fail("is '" + schema + "'; this program reads " + kSchema);
+  if (schema != kPlanSchema) root.at("schema").fail("is '" + schema + "'; this program reads " + kPlanSchema);
   PlanFile file;
   file.applications = applications_from(root.at("applications"));
   file.plan = plan_from(root);
@@ -269,7 +261,7 @@ Result<PlanFile> read_plan(const std::string& path) {
 }
 
 std::string plan_to_json(const PlanFile& file) {
-  Json out = {{"schema", kSchema}};
+  Json out = {{"schema", kPlanSchema}};
   out["applications"] = Json::array();
   for (const auto& a : file.applications) out["applications"].push_back(to_json(a));
   out["partitions"] = Json::array();

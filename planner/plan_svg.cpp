@@ -1,22 +1,15 @@
 #include "planner/plan_svg.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 
 #include "tools/cli/svg.h"
+#include "tools/words/formatted.h"
 
 namespace leat::planner {
 namespace {
 
 constexpr double kLeft = 190, kBoxWidth = 236, kBoxHeight = 66, kGap = 56, kRow = 86, kTop = 74;
-
-template <class... Values>
-std::string words(const char* format, Values... values) {
-  char text[160];
-  std::snprintf(text, sizeof text, format, values...);
-  return text;
-}
 
 // "V100 1/2 x 4"
 std::string pool_words(const Plan& plan, const Stage& stage) {
@@ -25,7 +18,7 @@ std::string pool_words(const Plan& plan, const Stage& stage) {
   std::string out;
   for (const auto& [key, count] : counts) {
     if (!out.empty()) out += ", ";
-    out += key.first + (key.second > 1 ? words(" 1/%u", key.second) : "") + words(" x %d", count);
+    out += key.first + (key.second > 1 ? formatted(" 1/%u", key.second) : "") + formatted(" x %d", count);
   }
   return out;
 }
@@ -33,8 +26,8 @@ std::string pool_words(const Plan& plan, const Stage& stage) {
 std::string blocks_words(const Route& route, std::size_t s) {
   if (route.stages.size() == 1) return "the whole model";
   const Stage& stage = route.stages[s];
-  if (stage.first_block + 1 == stage.end_block) return words("block %u", stage.first_block);
-  return words("blocks %u to %u", stage.first_block, stage.end_block - 1);
+  if (stage.first_block + 1 == stage.end_block) return formatted("block %u", stage.first_block);
+  return formatted("blocks %u to %u", stage.first_block, stage.end_block - 1);
 }
 
 // "after detect, 9 a request": where the module stands in its application.
@@ -43,7 +36,7 @@ std::string where_words(const Application& app, const Module& module) {
   for (std::size_t k = 0; k < module.after.size(); ++k)
     out += (k == 0 ? "after " : " and ") + app.modules[module.after[k]].name;
   if (module.items_per_request != 1)
-    out += words("%s%.3g a request", out.empty() ? "" : ", ", module.items_per_request);
+    out += formatted("%s%.3g a request", out.empty() ? "" : ", ", module.items_per_request);
   return out;
 }
 
@@ -57,15 +50,16 @@ void draw_route(cli::Svg& svg, const PlanFile& file, const Route& route, double 
     const double rate = static_cast<double>(stage.pool.size()) * route.batch * 1e9 / static_cast<double>(l.p50_ns);
     svg.box(x, y, kBoxWidth, kBoxHeight, "#eef4fa", std::string(cli::series_colour(route.application)));
     svg.text(x + 8, y + 18, pool_words(file.plan, stage), 12, cli::Svg::Anchor::start, "#222", true);
-    svg.text(x + 8, y + 36, blocks_words(route, s) + words(", batch %u", route.batch), 11);
+    svg.text(x + 8, y + 36, blocks_words(route, s) + formatted(", batch %u", route.batch), 11);
     svg.text(x + 8, y + 54,
-             words("%.2f ms (p99 %.2f), up to %.1f/s", static_cast<double>(l.p50_ns) / 1e6,
-                   static_cast<double>(l.p99_ns) / 1e6, rate),
+             formatted("%.2f ms (p99 %.2f), up to %.1f/s", static_cast<double>(l.p50_ns) / 1e6,
+                       static_cast<double>(l.p99_ns) / 1e6, rate),
              11);
     if (s + 1 < route.stages.size()) {
       svg.arrow(x + kBoxWidth, y + kBoxHeight / 2, x + kBoxWidth + kGap, y + kBoxHeight / 2, "#555");
       svg.text(x + kBoxWidth + kGap / 2, y + kBoxHeight / 2 - 8,
-               words("%.2f MB", static_cast<double>(stage.transfer_bytes) / 1e6), 10, cli::Svg::Anchor::middle, "#555");
+               formatted("%.2f MB", static_cast<double>(stage.transfer_bytes) / 1e6), 10, cli::Svg::Anchor::middle,
+               "#555");
     }
     x += kBoxWidth + kGap;
   }
@@ -74,11 +68,12 @@ void draw_route(cli::Svg& svg, const PlanFile& file, const Route& route, double 
   svg.text(12, line, module.name, 12, cli::Svg::Anchor::start, "#222", true);
   if (const std::string where = where_words(app, module); !where.empty())
     svg.text(12, line += 15, where, 10, cli::Svg::Anchor::start, "#555");
-  svg.text(12, line + 17, words("%.1f %s/s", route.rate_rps, module.items_per_request == 1 ? "requests" : "items"), 11);
+  svg.text(12, line + 17, formatted("%.1f %s/s", route.rate_rps, module.items_per_request == 1 ? "requests" : "items"),
+           11);
   const auto& budgets = file.plan.budget_ns;
   if (budgets.empty()) return;
-  svg.text(12, line + 33, words("within %.1f ms", static_cast<double>(budgets[route.application][route.module]) / 1e6),
-           11);
+  svg.text(12, line + 33,
+           formatted("within %.1f ms", static_cast<double>(budgets[route.application][route.module]) / 1e6), 11);
 }
 
 }  // namespace
@@ -91,15 +86,15 @@ std::string plan_svg(const PlanFile& file) {
   const double width = std::max(720.0, kLeft + static_cast<double>(stages) * (kBoxWidth + kGap));
   cli::Svg svg(width, height);
   const Certificate& c = file.plan.certificate;
-  svg.text(12, 24, words("%zu routes over %zu partitions", file.plan.routes.size(), file.plan.partitions.size()), 15,
-           cli::Svg::Anchor::start, "#222", true);
-  svg.text(12, 44, words("objective %.6g, at most %.6g (gap %.3g)", c.objective, c.upper_bound, c.gap), 12);
+  svg.text(12, 24, formatted("%zu routes over %zu partitions", file.plan.routes.size(), file.plan.partitions.size()),
+           15, cli::Svg::Anchor::start, "#222", true);
+  svg.text(12, 44, formatted("objective %.6g, at most %.6g (gap %.3g)", c.objective, c.upper_bound, c.gap), 12);
   svg.text(12, 60, c.binding, 11, cli::Svg::Anchor::start, "#555");
   double y = kTop;
   for (std::uint32_t a = 0; a < file.applications.size(); ++a) {
     svg.text(12, y + 16,
-             words("%s: SLO %.1f ms", file.applications[a].name.c_str(),
-                   static_cast<double>(file.applications[a].slo_ns) / 1e6),
+             formatted("%s: SLO %.1f ms", file.applications[a].name.c_str(),
+                       static_cast<double>(file.applications[a].slo_ns) / 1e6),
              13, cli::Svg::Anchor::start, cli::series_colour(a), true);
     y += 26;
     for (const Route& r : file.plan.routes) {

@@ -43,7 +43,8 @@ std::vector<LpColumn> columns_of(const PooledProblem& problem, const Slots& slot
   return out;
 }
 
-double objective_of(const PooledProblem& problem, const std::vector<PooledDnnPlan>& plan) {
+// By the rates that the plan states; pooled_checker.h computes them anew.
+double stated_objective(const PooledProblem& problem, const std::vector<PooledDnnPlan>& plan) {
   double z = INFINITY;
   for (std::size_t i = 0; i < plan.size(); ++i) z = std::min(z, plan[i].rps / problem.dnns[i].weight);
   return z;
@@ -234,7 +235,7 @@ class Solver {
     const std::uint64_t taken = std::min(budget, search.steps_taken() - before);
     budget -= taken;
     steps_ -= std::min(steps_, taken);
-    if (answer == Answer::yes) plan = std::move(found), reached = std::max(z, objective_of(problem_, plan));
+    if (answer == Answer::yes) plan = std::move(found), reached = std::max(z, stated_objective(problem_, plan));
     if (answer == Answer::no) top = std::min(top, z);
     return answer;
   }
@@ -305,7 +306,7 @@ void certify(const PooledProblem& problem, const PooledLp& lp, const Solver& bes
   out.lp_bound = lp.bound();
   Certificate& c = out.certificate;
   const bool proven = best.bound <= best.reached * (1 + kProof);
-  c.objective = out.feasible ? objective_of(problem, out.dnns) : 0;
+  c.objective = out.feasible ? stated_objective(problem, out.dnns) : 0;
   c.upper_bound = proven ? c.objective : best.bound;
   c.gap = proven || best.bound <= 0 ? 0 : (best.bound - c.objective) / best.bound;
   c.binding = binding_of(problem, lp);

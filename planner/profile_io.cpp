@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "planner/json_reader.h"
+#include "planner/latency_io.h"
 #include "planner/ppipe_csv.h"
 #include "planner/text_file.h"
 #include "tools/json/json.h"
@@ -13,17 +14,7 @@
 namespace leat::planner {
 namespace {
 
-constexpr const char* kSchema = "leat-profile/1";
-
-Latency latency_from(const JsonCursor& c) {
-  c.only({"p50_ns", "p99_ns", "samples", "spread_ns"});
-  Latency l;
-  l.p50_ns = c.at("p50_ns").integer(1, INT64_MAX);
-  l.p99_ns = c.integer_or("p99_ns", l.p50_ns, 1, INT64_MAX);
-  l.samples = static_cast<std::uint32_t>(c.integer_or("samples", 0, 0, UINT32_MAX));
-  l.spread_ns = c.integer_or("spread_ns", 0, 0, INT64_MAX);
-  return l;
-}
+constexpr const char* kProfileSchema = "leat-profile/1";
 
 ProfileRow row_from(const JsonCursor& c) {
   c.only({"class", "share", "batch", "blocks"});
@@ -114,7 +105,7 @@ Result<Profile> parse_profile(std::string_view json, const std::string& name) {
   JsonDocument document(name, json);
   const JsonCursor root = document.root();
   const std::string schema = root.at("schema").text();
-  if (schema != kSchema) root.at("schema").fail("is '" + schema + "'; this program reads " + kSchema);
+  if (schema != kProfileSchema) root.at("schema").fail("is '" + schema + "'; this program reads " + kProfileSchema);
   root.only(
       {"schema", "model", "blocks", "boundary_bytes", "cuts", "block_memory_bytes", "rows", "sizes", "provenance"});
   Profile p;
@@ -158,7 +149,8 @@ Json json_of(const Latency& l) {
 }  // namespace
 
 std::string profile_to_json(const Profile& p) {
-  Json out = {{"schema", kSchema}, {"model", p.model}, {"blocks", p.blocks}, {"boundary_bytes", p.boundary_bytes}};
+  Json out = {
+      {"schema", kProfileSchema}, {"model", p.model}, {"blocks", p.blocks}, {"boundary_bytes", p.boundary_bytes}};
   if (!p.cuts.empty()) out["cuts"] = p.cuts;
   if (!p.block_memory_bytes.empty()) out["block_memory_bytes"] = p.block_memory_bytes;
   out["rows"] = Json::array();

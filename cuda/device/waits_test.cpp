@@ -21,7 +21,7 @@
 namespace leat {
 namespace {
 
-constexpr std::uint32_t kDelayUs = 20'000;
+constexpr std::uint32_t kWaitDelayUs = 20'000;
 constexpr int kObeyAll = -1;
 
 struct StandIn {
@@ -50,7 +50,7 @@ class Scenario {
     api = *found;
     if (source == LEAT_PICTURE_MEASURED) return;  // opening is the action
     d = open(source);
-    host_->state().longest_delay_us = kDelayUs;
+    host_->state().longest_delay_us = kWaitDelayUs;
   }
   leat_device* open(std::uint32_t source) const {
     const leat_device_options options{nullptr, source};

@@ -38,7 +38,6 @@ using cuda::Handle;
 using cuda::Ordinal;
 using cuda::Status;
 
-constexpr unsigned kWhole = 0xff;
 constexpr std::size_t kGranularity = std::size_t{2} << 20;
 constexpr unsigned kSmStep = 2;  // a share is rounded down to so many multiprocessors
 

@@ -16,7 +16,6 @@ namespace {
 
 using namespace nvml;
 
-constexpr unsigned kWhole = 0xff;
 constexpr unsigned kFirstId = 100;  // a profile's id is not its index, so that nobody takes one for the other
 
 struct Named {

@@ -16,7 +16,6 @@ namespace leat::fake {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x6c656174;
-constexpr unsigned char kWhole = 0xff;
 
 State* map(int fd) {
   void* const at = ::mmap(nullptr, sizeof(State), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -63,9 +63,11 @@ struct State {
   Gpu gpus[kMaxGpus];
 };
 
-// A UUID's 16 bytes from what it names; compute 0xff: the whole GPU.
+inline constexpr unsigned kWhole = 0xff;  // no instance of it: the whole one
+
+// A UUID's 16 bytes from what it names; compute kWhole: the whole GPU.
 void uuid_of(unsigned gpu, unsigned instance, unsigned compute, unsigned char out[16]) noexcept;
-std::string uuid_text(unsigned gpu, unsigned instance = 0xff, unsigned compute = 0xff);  // "GPU-...", "MIG-..."
+std::string uuid_text(unsigned gpu, unsigned instance = kWhole, unsigned compute = kWhole);  // "GPU-...", "MIG-..."
 
 class Host {
  public:

@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/core/test_bench.h"
+
 namespace leat::core {
 namespace {
 
-constexpr TimeNs kUs = 1000, kMs = 1'000'000;
+using test::kMs;
+using test::kUs;
 
 // A detector, a pose and a depth model with a large language model beside them.
 std::vector<Demand> scene(std::vector<PartitionId> large = {0}) {

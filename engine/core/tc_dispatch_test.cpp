@@ -7,6 +7,7 @@ namespace {
 
 using test::Bench;
 using test::kMs;
+using test::kUs;
 
 constexpr TimeNs kGap = 125 * kMs, kBound = 2750 * kMs;  // 8 per second; 2.0 + 6 / 8 s
 
@@ -73,7 +74,7 @@ TEST(TcDispatch, AShortBatchEndsItsTurn) {
 // Eight machines filled in a row would leave the ninth without a request for longer than it may collect: they are
 // spread.
 TEST(TcDispatch, MachinesOfARouteAreSpreadWhereARowWouldStarveAnother) {
-  constexpr TimeNs kUs = 1000, kSlow = 123'000 * kUs, kQuick = 52'500 * kUs, kBudget = 136'454 * kUs,
+  constexpr TimeNs kSlow = 123'000 * kUs, kQuick = 52'500 * kUs, kBudget = 136'454 * kUs,
                    kApart = 1'681'803;  // 594.6 per second
   Topology t;
   t.applications = {{.slo_ns = kBudget, .rate_rps = 594.6, .modules = {0}}};

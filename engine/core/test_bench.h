@@ -13,7 +13,7 @@
 
 namespace leat::core::test {
 
-inline constexpr TimeNs kMs = 1'000'000;
+inline constexpr TimeNs kUs = 1'000, kMs = 1'000'000;
 
 inline std::vector<std::string> presets() {
   std::vector<std::string> list;

@@ -47,9 +47,9 @@ std::size_t first_ended(const std::vector<Run>& runs, TimeNs now) {
 
 // ---- the twin ----
 
-class Twin {
+class NaiveTwin {
  public:
-  Twin(const Topology& t, const Policy& p) : topology_(t), policy_(p), modules_(t.modules.size()) {
+  NaiveTwin(const Topology& t, const Policy& p) : topology_(t), policy_(p), modules_(t.modules.size()) {
     for (std::size_t m = modules_.size(); m-- > 0;) {
       modules_[m].idle = static_cast<std::uint32_t>(t.routes[m].stages[0].pool.size());
       if (m + 1 == modules_.size()) continue;
@@ -345,7 +345,7 @@ TEST(Twin, EveryAnswerAndEveryBatchIsTheSame) {
     p.exact_duration = below(2) == 0;
     const std::vector<Request> requests =
         draw_requests(random, slo, static_cast<TimeNs>(1 + below(15)) * kMs, std::min<std::uint32_t>(batch, 3));
-    const History twin = play(Twin(t, p), requests), core = play(Core(t, p), requests);
+    const History twin = play(NaiveTwin(t, p), requests), core = play(Core(t, p), requests);
     EXPECT_EQ(core.answers.size(), requests.size()) << "seed " << seed;
     for (const Request& r : requests) {
       if (!core.answers.contains(r.token) || !twin.answers.contains(r.token)) {

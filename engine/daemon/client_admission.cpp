@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "engine/daemon/client_sessions.h"
+#include "shm/src/clock.h"
 
 namespace leat::daemon {
 namespace {
@@ -22,12 +23,6 @@ constexpr std::uint32_t kKeptSessions = 8;  // for root and leatd's own user
 constexpr std::uint32_t kMessagesPerTurn = 8;    // of one session, so that nobody starves the others
 constexpr std::uint64_t kKeptDescriptors = 64;   // for workers that start again and for root and leatd's own user
 constexpr std::int64_t kSettleNs = 100'000'000;  // between two looks whether descriptors were read
-
-std::int64_t clock_ns() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
-}
 
 }  // namespace
 
@@ -109,7 +104,7 @@ bool ClientSessions::make_room(const UserAccount& account, const shm::Peer& peer
 }
 
 void ClientSessions::accept(shm::Fd connection) {
-  const std::int64_t now = clock_ns();
+  const std::int64_t now = shm::monotonic_ns();
   const auto peer = shm::peer_of(connection.get());
   if (!peer.ok()) return;
   const bool trusted = peer->uid == 0 || peer->uid == getuid();
@@ -150,7 +145,8 @@ void ClientSessions::on_ready(std::uint32_t index, const Readiness&) {
   std::vector<std::byte> packet;
   std::string text;
   for (std::uint32_t i = 0; i < kMessagesPerTurn && s.used && s.connected; ++i) {
-    if (const std::int64_t now = clock_ns(); !s.messages.take(now)) {  // they wait in the socket, and so does who sends
+    if (const std::int64_t now = shm::monotonic_ns();
+        !s.messages.take(now)) {  // they wait in the socket, and so does who sends
       env_.loop.unwatch(s.socket.get());
       s.waits_until_ns = s.messages.ready_ns(kMessagesPerTurn);
       due_ns_ = std::min(due_ns_, s.waits_until_ns);
@@ -216,7 +212,7 @@ void ClientSessions::hello(Session& s, const std::vector<std::byte>& packet) {
   shm::Record record = env_.board.writer().begin(RecordKind::client, s.client, s.name);
   record.set(ClientCounter::pid, static_cast<std::uint64_t>(s.peer.pid));
   record.set(ClientCounter::uid, s.peer.uid);
-  record.set(ClientCounter::connected_ns, static_cast<std::uint64_t>(clock_ns()));
+  record.set(ClientCounter::connected_ns, static_cast<std::uint64_t>(shm::monotonic_ns()));
   env_.board.daemon().add(DaemonCounter::clients_accepted);
   publish(s);
   s.links = Links::unmapped;
@@ -265,7 +261,7 @@ bool ClientSessions::deliver(Session& s, std::uint32_t request, std::span<const 
       s.account->descriptors += count;
       descriptors_out_ += count;
       if (count != 0) accounts_.publish(*s.account);
-      if (count != 0) due_ns_ = std::min(due_ns_, clock_ns() + kSettleNs);
+      if (count != 0) due_ns_ = std::min(due_ns_, shm::monotonic_ns() + kSettleNs);
       return true;
     case shm::Sent::full:
       violate(s, shm::Violation::control_flood);
@@ -286,7 +282,7 @@ bool ClientSessions::deliver(Session& s, std::uint32_t request, std::span<const 
 }
 
 void ClientSessions::refuse(Session& s, std::uint32_t request, leat_error error, Refusal why, const std::string& text) {
-  if (why != Refusal::none) accounts_.refused(*s.account, why, text, clock_ns());
+  if (why != Refusal::none) accounts_.refused(*s.account, why, text, shm::monotonic_ns());
   shm::Refused m;
   m.header.request = request;
   m.error = static_cast<std::uint32_t>(error);
@@ -302,7 +298,7 @@ void ClientSessions::violate(Session& s, shm::Violation cause) {
   daemon.add(DaemonCounter::clients_violated);
   daemon.cause(static_cast<std::uint32_t>(cause));
   const std::string who = s.greeted ? (s.observer ? "observer '" : "client '") + s.name + "'" : "a connection";
-  accounts_.violated(*s.account, cause, who + " of process " + std::to_string(s.peer.pid), clock_ns());
+  accounts_.violated(*s.account, cause, who + " of process " + std::to_string(s.peer.pid), shm::monotonic_ns());
   disconnect(s);
 }
 

@@ -27,7 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kLongestMs = 1e7;
 constexpr std::int64_t kMost = INT32_MAX;
 constexpr std::uint32_t kMaxPartitions = 128;  // records in the counters segment
 

@@ -13,7 +13,6 @@ namespace leat::daemon {
 namespace {
 
 constexpr std::int64_t kMostMib = 1 << 24;
-constexpr double kLongestMs = 1e7;
 
 template <class T>
 void read_mib(const TomlCursor& t, std::string_view key, T& out) {

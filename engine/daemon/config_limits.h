@@ -7,6 +7,8 @@
 
 namespace leat::daemon {
 
+inline constexpr double kLongestMs = 1e7;  // of any time in a configuration
+
 void read_limits(const TomlCursor& limits, LimitsConfig& out);
 
 // A number, or a name this host knows. Complains at `t` otherwise; nullopt then.

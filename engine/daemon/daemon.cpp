@@ -30,6 +30,7 @@
 #include "engine/daemon/supervisor.h"
 #include "engine/worker/affinity.h"
 #include "planner/solver_process.h"
+#include "shm/src/clock.h"
 #include "shm/src/limiters.h"
 #include "shm/src/listener.h"
 #include "shm/src/protocol.h"
@@ -44,12 +45,6 @@ using shm::RecordKind;
 constexpr std::uint32_t kCoresToSpare = 4;
 
 enum Token : std::uint64_t { kListener = 0, kSignals = 1, kNotices = 2, kPools = 3, kSocket = 2000, kSession = 3000 };
-
-std::int64_t clock_ns() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
-}
 
 // Latencies of a worker that was not asked to measure: the plan made of them is looked at, not used.
 worker::Ready stand_in(const worker::Setup& setup, worker::Ready out) {
@@ -195,11 +190,11 @@ void Daemon::Impl::ask_planner(const std::vector<std::uint32_t>& cores) {
 void Daemon::Impl::look_after_keepers() {
   if (phase_ == Phase::stopping || phase_ == Phase::done) return;
   for (const MpsKeepers::Replaced& r : keepers_.replace_ended())
-    supervisor_->replace_environment(r.uuid, r.environment, clock_ns());
+    supervisor_->replace_environment(r.uuid, r.environment, shm::monotonic_ns());
 }
 
 Status Daemon::Impl::run() {
-  started_ns_ = clock_ns();
+  started_ns_ = shm::monotonic_ns();
   sigset_t set;
   sigemptyset(&set);
   for (const int s : {SIGTERM, SIGINT, SIGUSR1, SIGCHLD}) sigaddset(&set, s);
@@ -284,7 +279,7 @@ Status Daemon::Impl::run() {
   while (phase_ != Phase::done) {
     const std::size_t count = loop_->wait(timeout_ns(), events);
     for (std::size_t i = 0; i < count && phase_ != Phase::done; ++i) on_event(events[i]);
-    const std::int64_t now = clock_ns();
+    const std::int64_t now = shm::monotonic_ns();
     supervisor_->advance(now);
     sessions_->advance(now);
     door_->advance(now);
@@ -305,18 +300,19 @@ Status Daemon::Impl::run() {
 
 std::int64_t Daemon::Impl::timeout_ns() const {
   const std::int64_t due = std::min({supervisor_->next_due(), sessions_->next_due(), door_->next_due(), deadline_ns_});
-  return due == INT64_MAX ? -1 : std::max<std::int64_t>(0, due - clock_ns());
+  return due == INT64_MAX ? -1 : std::max<std::int64_t>(0, due - shm::monotonic_ns());
 }
 
 void Daemon::Impl::on_event(const Readiness& ready) {
   if (ready.token == kListener)
-    return door_->on_ready(clock_ns(), [this](shm::Fd connection) { sessions_->accept(std::move(connection)); });
+    return door_->on_ready(shm::monotonic_ns(),
+                           [this](shm::Fd connection) { sessions_->accept(std::move(connection)); });
   if (ready.token == kSignals) return on_signals();
   if (ready.token == kNotices) return on_notices();
   if (ready.token == kPools) return sessions_->on_pools();
   if (ready.token >= kSession) return sessions_->on_ready(static_cast<std::uint32_t>(ready.token - kSession), ready);
   if (ready.token >= kSocket)
-    return supervisor_->on_socket(static_cast<std::uint32_t>(ready.token - kSocket), ready, clock_ns());
+    return supervisor_->on_socket(static_cast<std::uint32_t>(ready.token - kSocket), ready, shm::monotonic_ns());
 }
 
 // ---- workers ----
@@ -330,7 +326,8 @@ void Daemon::Impl::publish_worker(std::uint32_t p) {
 }
 
 void Daemon::Impl::worker_ready(std::uint32_t p, WorkerPort* port, const worker::Ready& ready) {
-  board_->of(RecordKind::partition, p).set(PartitionCounter::started_ns, static_cast<std::uint64_t>(clock_ns()));
+  board_->of(RecordKind::partition, p)
+      .set(PartitionCounter::started_ns, static_cast<std::uint64_t>(shm::monotonic_ns()));
   publish_worker(p);
   say(LogLevel::info, p, "ready (process " + std::to_string(supervisor_->pid(p)) + ")");
   say_sandbox(ready);
@@ -349,8 +346,8 @@ void Daemon::Impl::worker_ready(std::uint32_t p, WorkerPort* port, const worker:
 
 // A frame can end a worker, so a client can cause these.
 void Daemon::Impl::say(LogLevel level, std::uint32_t p, const std::string& what) {
-  const std::string line =
-      partition_log_[p].line(clock_ns(), "partition '" + deployment_.partitions[p].partition.name + "': " + what);
+  const std::string line = partition_log_[p].line(
+      shm::monotonic_ns(), "partition '" + deployment_.partitions[p].partition.name + "': " + what);
   if (!line.empty()) log(level, line);
 }
 
@@ -373,16 +370,16 @@ std::string Daemon::Impl::in_a_while(std::uint32_t p) const {
 void Daemon::Impl::worker_lost(std::uint32_t p, const std::string& how) {
   if (phase_ == Phase::starting) {
     ready_ports_[p] = nullptr;
-    if (!supervisor_->waits_for_device(p, clock_ns()))
+    if (!supervisor_->waits_for_device(p, shm::monotonic_ns()))
       failure_ = about(p, "its worker was " + how + " while leatd was starting; see the lines above"), begin_stop();
-    return supervisor_->released(p, clock_ns());
+    return supervisor_->released(p, shm::monotonic_ns());
   }
   if (phase_ == Phase::serving || phase_ == Phase::draining)
     say(LogLevel::warning, p, "its worker was " + how + "; starting it again" + in_a_while(p));
   if (scheduler_)
     scheduler_->command({.kind = Command::Kind::worker_lost, .partition = p});
   else
-    supervisor_->released(p, clock_ns());
+    supervisor_->released(p, shm::monotonic_ns());
 }
 
 void Daemon::Impl::features_lost(std::uint32_t edge) {
@@ -394,7 +391,7 @@ void Daemon::Impl::worker_failed(std::uint32_t p, const std::string& line) {
   if (phase_ == Phase::serving || phase_ == Phase::draining)
     return say(LogLevel::error, p, line + "; trying again" + in_a_while(p));
   if (phase_ != Phase::starting) return;
-  if (supervisor_->waits_for_device(p, clock_ns())) return say(LogLevel::warning, p, line + "; trying again");
+  if (supervisor_->waits_for_device(p, shm::monotonic_ns())) return say(LogLevel::warning, p, line + "; trying again");
   if (failure_.empty()) failure_ = about(p, line);
   begin_stop();
 }
@@ -508,7 +505,7 @@ void Daemon::Impl::on_notices() {
   for (int i = 0; scheduler_ && scheduler_->notice(n); ++i) {
     switch (n.kind) {
       case Notice::Kind::worker_released:
-        supervisor_->released(n.partition, clock_ns());
+        supervisor_->released(n.partition, shm::monotonic_ns());
         publish_worker(n.partition);
         break;
       case Notice::Kind::worker_broken:
@@ -532,14 +529,14 @@ void Daemon::Impl::on_notices() {
 void Daemon::Impl::update_estimates() {
   core::Sample sample;  // a mailbox full at most: more come while these are taken
   for (std::uint32_t i = 0; i < kMailboxRoom && scheduler_->sample(sample); ++i) estimator_->add(std::span(&sample, 1));
-  scheduler_->command({.kind = Command::Kind::set_estimates, .estimates = &estimator_->update(clock_ns())});
+  scheduler_->command({.kind = Command::Kind::set_estimates, .estimates = &estimator_->update(shm::monotonic_ns())});
 }
 
 void Daemon::Impl::on_signals() {
   signalfd_siginfo info;  // of each kind one waits at most
   for (int i = 0; i < 4 && read(signals_.get(), &info, sizeof(info)) == sizeof(info); ++i) {
     if (info.ssi_signo == SIGCHLD) {
-      supervisor_->on_child(clock_ns());
+      supervisor_->on_child(shm::monotonic_ns());
       look_after_keepers();
       for (std::uint32_t p = 0; p < supervisor_->count(); ++p) publish_worker(p);
     } else if (info.ssi_signo == SIGUSR1) {
@@ -557,7 +554,7 @@ void Daemon::Impl::on_signals() {
 void Daemon::Impl::begin_drain() {
   log_info("finishing what is in flight");
   phase_ = Phase::draining;
-  deadline_ns_ = clock_ns() + options_.drain_ns;
+  deadline_ns_ = shm::monotonic_ns() + options_.drain_ns;
   scheduler_->command({.kind = Command::Kind::drain});
 }
 
@@ -565,7 +562,7 @@ void Daemon::Impl::begin_stop() {
   if (phase_ == Phase::stopping || phase_ == Phase::done) return;
   constexpr std::int64_t kStopNs = 2'000'000'000;  // then workers are killed
   phase_ = Phase::stopping;
-  deadline_ns_ = clock_ns() + kStopNs;
+  deadline_ns_ = shm::monotonic_ns() + kStopNs;
   sessions_->close_all();
   supervisor_->stop_all();
 }
@@ -581,7 +578,7 @@ std::string Daemon::Impl::status_json() const {
   static constexpr const char* kPhases[] = {"starting", "serving", "draining", "stopping", "done"};
   return status_report({config_, deployment_, *supervisor_, *board_, recognised,
                         kPhases[static_cast<std::size_t>(phase_)], loop_note_, std::string(loop_->name()),
-                        sessions_->clients(), (clock_ns() - started_ns_) / 1'000'000});
+                        sessions_->clients(), (shm::monotonic_ns() - started_ns_) / 1'000'000});
 }
 
 // ---- the door ----

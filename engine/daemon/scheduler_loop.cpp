@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "engine/worker/affinity.h"
+#include "shm/src/clock.h"
 
 namespace leat::daemon {
 namespace {
@@ -65,11 +66,11 @@ void SchedulerLoop::run() {
   if (options_.ahead) (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kAheadNice);
   shm::Waiter waiter(options_.wait);
   shm::Record daemon = board_.daemon();
-  std::int64_t now = clock_ns();
+  std::int64_t now = shm::monotonic_ns();
   meter_.begin(now);
   while (!stopped_) {
     const bool worked = turn(now) != 0;
-    const std::int64_t end = clock_ns();
+    const std::int64_t end = shm::monotonic_ns();
     meter_.turned(now, end, worked);
     now = end;
     if (worked) {
@@ -81,7 +82,7 @@ void SchedulerLoop::run() {
       park();
       waiter.reset();
     }
-    now = clock_ns();  // it has yielded or slept
+    now = shm::monotonic_ns();  // it has yielded or slept
   }
 }
 

@@ -142,7 +142,6 @@ class SchedulerLoop final : private core::TaskSizes {
 
   SchedulerLoop(const core::Topology& topology, const core::Policy& policy, LoopOptions options, CountersBoard& board,
                 const shm::Doorbell& notices_bell);
-  static std::int64_t clock_ns() noexcept;  // CLOCK_MONOTONIC
   std::uint32_t units(std::uint64_t token, core::ModuleId module, std::uint32_t item) const noexcept override;
   Status open_poll();
 

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "engine/daemon/scheduler_loop.h"
+#include "shm/src/clock.h"
 
 namespace leat::daemon {
 namespace {
@@ -34,12 +35,6 @@ int wait_for_events(int poll, std::span<epoll_event> events, std::int64_t wait_n
 }
 
 }  // namespace
-
-std::int64_t SchedulerLoop::clock_ns() noexcept {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
-}
 
 Status SchedulerLoop::open_poll() {
   poll_ = shm::Fd(epoll_create1(EPOLL_CLOEXEC));
@@ -89,7 +84,7 @@ void SchedulerLoop::park() noexcept {
   for (const auto c : live_clients_) clients_[c].port->announce_sleep();
   shm::full_fence();  // our words before our look; partners: Waker::should_ring() of clients and workers, command()
   const std::int64_t timer = std::min(core_->next_timer(), next_look_ns_);
-  const std::int64_t wait_ns = timer == core::kNever ? -1 : timer - clock_ns();
+  const std::int64_t wait_ns = timer == core::kNever ? -1 : timer - shm::monotonic_ns();
   if (!anything() && (timer == core::kNever || wait_ns > 0)) {
     std::array<epoll_event, 32> events;
     const int count = wait_for_events(poll_.get(), events, timer == core::kNever ? -1 : wait_ns);

@@ -3,34 +3,9 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
+#include "engine/exec/near_program.h"
 
 namespace leat::exec {
-namespace {
-
-constexpr int kParentsTried = 5;  // a build's programs lie a few folders deep
-
-std::vector<std::string> candidates_for(const std::string& plugin) {
-  if (plugin.find('/') != std::string::npos) return {plugin};
-  const std::string file = "libleat_device_" + plugin + ".so";
-  std::vector<std::string> out;
-  if (const char* folder = std::getenv("LEAT_PLUGINS"); folder != nullptr && *folder != '\0')
-    out.push_back(std::string(folder) + "/" + file);
-  std::error_code failed;
-  auto folder = std::filesystem::read_symlink("/proc/self/exe", failed).parent_path();
-  if (!failed) {
-    out.push_back((folder / file).string());
-    out.push_back((folder.parent_path() / "lib" / "leat" / file).string());
-    for (int i = 0; i < kParentsTried && folder.has_relative_path(); ++i, folder = folder.parent_path())
-      if (const auto path = folder / plugin / "device" / file; std::filesystem::exists(path, failed))
-        out.push_back(path.string());
-  }
-  out.push_back(file);
-  return out;
-}
-
-}  // namespace
 
 DeviceBuffer::~DeviceBuffer() {
   if (device_ != nullptr) device_->api()->release(device_->handle(), &memory_);
@@ -41,7 +16,7 @@ PinnedBuffer::~PinnedBuffer() {
 
 Result<const leat_device_api*> find_device(const std::string& plugin) {
   std::string why;
-  for (const std::string& path : candidates_for(plugin)) {
+  for (const std::string& path : plugin_candidates("device", plugin)) {
     void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
       const char* text = ::dlerror();

@@ -16,6 +16,7 @@
 #include "engine/exec/registry.h"
 #include "planner/profile_io.h"
 #include "planner/profile_table.h"
+#include "shm/src/clock.h"
 
 namespace leat::exec {
 namespace {
@@ -31,12 +32,6 @@ struct Emulation {
 };
 
 Emulation& of(leat_session* handle) { return *reinterpret_cast<Emulation*>(handle); }
-
-std::int64_t now_ns() noexcept {
-  timespec t;
-  ::clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * 1'000'000'000 + t.tv_nsec;
-}
 
 void sleep_until(std::int64_t deadline_ns) noexcept {
   const timespec t{.tv_sec = deadline_ns / 1'000'000'000, .tv_nsec = deadline_ns % 1'000'000'000};
@@ -141,7 +136,7 @@ std::int64_t latency_of(const Emulation& s, std::uint32_t batch) noexcept {
 int run(leat_session* handle, std::uint32_t batch, const leat_tensor* inputs, std::uint32_t input_count,
         leat_tensor* outputs, std::uint32_t output_count, char* error, size_t error_bytes) {
   const Emulation& session = of(handle);
-  const std::int64_t latency_ns = latency_of(session, batch), start_ns = latency_ns > 0 ? now_ns() : 0;
+  const std::int64_t latency_ns = latency_of(session, batch), start_ns = latency_ns > 0 ? shm::monotonic_ns() : 0;
   const bool raw = session.bytes_in == 0;
   if (output_count != 1 || input_count != (raw ? batch : 1))
     return executor_error(error, error_bytes, "emulated: run() takes one input an item and one output");

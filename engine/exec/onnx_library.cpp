@@ -8,12 +8,13 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "engine/exec/near_program.h"
+
 namespace leat::exec {
 namespace {
 
 constexpr const char* kFile = "libonnxruntime.so.1";
 constexpr std::uint32_t kApiVersion = 21;  // what this code uses; later libraries still serve it
-constexpr int kParentsTried = 5;           // a build's programs lie a few folders deep
 
 Result<OnnxLibrary> load() {
   ::setenv("ORT_DISABLE_TELEMETRY", "1", 1);  // read when the library is loaded
@@ -50,13 +51,11 @@ std::vector<std::string> onnx_library_candidates() {
   if (const char* root = std::getenv("ONNXRUNTIME_ROOT"); root != nullptr && *root != '\0')
     out.push_back(std::string(root) + "/lib/" + kFile);
   std::error_code failed;
-  auto folder = std::filesystem::read_symlink("/proc/self/exe", failed).parent_path();
-  if (!failed) {
-    out.push_back((folder.parent_path() / "lib" / "leat" / kFile).string());
-    for (int i = 0; i < kParentsTried && folder.has_relative_path(); ++i, folder = folder.parent_path()) {
-      const auto path = folder / "deps" / "onnxruntime" / "lib" / kFile;
-      if (std::filesystem::exists(path, failed)) out.push_back(path.string());
-    }
+  const auto folders = folders_above_program();
+  if (!folders.empty()) out.push_back((folders.front().parent_path() / "lib" / "leat" / kFile).string());
+  for (const auto& folder : folders) {
+    const auto path = folder / "deps" / "onnxruntime" / "lib" / kFile;
+    if (std::filesystem::exists(path, failed)) out.push_back(path.string());
   }
   out.emplace_back(LEAT_ONNXRUNTIME_BUILD_LIBRARY);
   out.emplace_back(kFile);

@@ -13,7 +13,7 @@
 namespace leat::exec {
 namespace {
 
-constexpr std::uint32_t kSeed = 77;
+constexpr std::uint32_t kBoxesSeed = 77;
 
 leat_tensor tensor(std::vector<float>& data, std::initializer_list<std::int64_t> shape) {
   leat_tensor t{};
@@ -33,8 +33,8 @@ double iou(const Box& a, const Box& b) {
 }
 
 TEST(Suppress, AgreesWithTheNaiveDefinition) {
-  std::printf("seed %u\n", kSeed);
-  std::mt19937 random(kSeed);
+  std::printf("seed %u\n", kBoxesSeed);
+  std::mt19937 random(kBoxesSeed);
   std::uniform_real_distribution<float> unit(0, 1);
   for (int round = 0; round < 50; ++round) {
     std::vector<Candidate> candidates(random() % 60);

@@ -10,8 +10,6 @@
 namespace leat::exec {
 namespace {
 
-constexpr std::uint32_t kMaxSide = 16384;
-
 constexpr bool subsampled(std::uint32_t format) { return format == LEAT_FORMAT_nv12 || format == LEAT_FORMAT_i420; }
 constexpr Arrangement arrangement_of(std::uint32_t format) {
   switch (format) {

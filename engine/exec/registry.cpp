@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <string_view>
 #include <vector>
+
+#include "engine/exec/near_program.h"
 
 namespace leat::exec {
 namespace {
@@ -26,29 +26,13 @@ Result<const leat_executor*> entry_of(void* library, const std::string& path) {
   return executor;
 }
 
-std::vector<std::string> candidates_for(const std::string& name) {
-  if (name.find('/') != std::string::npos) return {name};
-  const std::string file = "libleat_executor_" + name + ".so";
-  std::vector<std::string> out;
-  if (const char* folder = std::getenv("LEAT_PLUGINS"); folder != nullptr && *folder != '\0')
-    out.push_back(std::string(folder) + "/" + file);
-  std::error_code failed;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", failed);
-  if (!failed) {
-    out.push_back((program.parent_path() / file).string());
-    out.push_back((program.parent_path().parent_path() / "lib" / "leat" / file).string());
-  }
-  out.push_back(file);
-  return out;
-}
-
 }  // namespace
 
 Result<const leat_executor*> find_executor(const std::string& name) {
   if (name == "emulated") return emulated_executor();
   if (name == "onnx") return onnx_executor();
   std::string why;
-  for (const std::string& path : candidates_for(name)) {
+  for (const std::string& path : plugin_candidates("executor", name)) {
     if (void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); library != nullptr)
       return entry_of(library, path);
     const char* text = ::dlerror();

@@ -6,8 +6,6 @@
 namespace leat::exec {
 namespace {
 
-constexpr std::uint32_t kMaxSide = 16384;
-
 std::uint32_t rounded(float side, std::uint32_t multiple, bool up, std::uint32_t most) noexcept {
   const auto m = static_cast<float>(multiple);
   const float steps = up ? std::ceil(side / m - 1e-4f) : std::nearbyint(side / m);

@@ -26,6 +26,7 @@
 namespace leat::exec {
 
 inline constexpr std::size_t kMaxSizeClasses = 16;
+inline constexpr std::uint32_t kMaxSide = 16384;  // of any picture, in pixels
 
 struct Size {
   std::uint32_t width = 0, height = 0;

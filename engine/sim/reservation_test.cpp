@@ -4,13 +4,14 @@
 
 #include <algorithm>
 
+#include "engine/core/test_bench.h"
 #include "engine/sim/random.h"
 #include "engine/sim/simulator.h"
 
 namespace leat::sim {
 namespace {
 
-constexpr TimeNs kMs = 1'000'000;
+using core::test::kMs;
 
 core::LatencyTable table(const std::vector<TimeNs>& ms_by_batch) {
   core::LatencyTable t;

@@ -2,6 +2,7 @@
 // and take the time of that.
 #include <gtest/gtest.h>
 
+#include "engine/core/test_bench.h"
 #include "engine/sim/simulator.h"
 
 namespace leat::sim {
@@ -9,7 +10,7 @@ namespace {
 
 using core::TimeNs;
 
-constexpr TimeNs kMs = 1'000'000;
+using core::test::kMs;
 
 // Lines of text: a request makes four, of one unit or of eight. A batch holds 16 units, 1 ms each and 1 ms in all.
 Scenario lines(double rate_per_s, std::size_t requests, std::uint32_t (*size)(std::size_t, std::uint32_t)) {

@@ -8,7 +8,7 @@
 namespace leat::sim {
 namespace {
 
-constexpr double kSecond = 1e9;
+constexpr double kSecondNs = 1e9;
 
 bool number(std::string_view text, double& out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
@@ -30,7 +30,7 @@ Result<ArrivalProcess> read_mmpp(const std::string& word) {
                    "' is no RATE/SECONDS; write for example mmpp:1/10,4/2"};
     }
     p.relative_rates.push_back(rate);
-    p.dwell_ns.push_back(static_cast<TimeNs>(seconds * kSecond));
+    p.dwell_ns.push_back(static_cast<TimeNs>(seconds * kSecondNs));
     sum += rate;
   }
   if (p.relative_rates.size() < 2 || sum <= 0)
@@ -60,7 +60,7 @@ Result<ArrivalProcess> read_process(const std::string& word) {
 TimeNs own_length(const ArrivalProcess& process, double rate_rps, TimeNs bin_ns) {
   if (process.kind != ProcessKind::trace) return 0;
   if (process.trace.per_request)
-    return static_cast<TimeNs>(static_cast<double>(process.trace.values.size()) / rate_rps * kSecond) + 1;
+    return static_cast<TimeNs>(static_cast<double>(process.trace.values.size()) / rate_rps * kSecondNs) + 1;
   return static_cast<TimeNs>(process.trace.values.size()) * (bin_ns > 0 ? bin_ns : process.trace.bin_ns);
 }
 

@@ -7,6 +7,7 @@
 
 #include "engine/exec/device_plugin.h"
 #include "engine/worker/picture.h"
+#include "shm/src/clock.h"
 
 namespace leat::worker {
 namespace {
@@ -15,12 +16,6 @@ constexpr int kRuns = 9, kLeastRuns = 3;
 constexpr std::int64_t kBudgetNs = 250'000'000;     // of one batch size; slow models get kLeastRuns
 constexpr std::int64_t kLongestNs = 1'000'000'000;  // then the runs that there were must do
 constexpr double kTailFactor = 1.15;                // the worst of a few runs stands in for p99
-
-std::int64_t clock_ns() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
-}
 
 // One for each size that the module's pictures have; one where they have one size.
 std::vector<Picture> pictures_for(const exec::Module& module, bool crops) {
@@ -39,19 +34,19 @@ Result<std::int64_t> run_once(exec::Module& module, Picture& picture, std::uint3
                               std::span<std::byte> out = {}) {
   std::array<exec::ItemReport, exec::kMaxRows> reports;
   const auto items = picture.items(batch);
-  const std::int64_t start = clock_ns();
+  const std::int64_t start = shm::monotonic_ns();
   if (!module.run(items, std::span(reports.data(), batch), in.empty() ? nullptr : in.data(),
                   out.empty() ? nullptr : out.data()))
     return Error{std::string(module.error())};
-  return clock_ns() - start;
+  return shm::monotonic_ns() - start;
 }
 
 Result<planner::Latency> measure(exec::Module& module, Picture& picture, std::uint32_t batch) {
   std::vector<std::int64_t> times;
-  const std::int64_t start = clock_ns();
+  const std::int64_t start = shm::monotonic_ns();
   if (auto first = run_once(module, picture, batch); !first.ok()) return Error{first.error()};  // not counted
   const auto goes_on = [&](int done) {
-    const std::int64_t took = clock_ns() - start;
+    const std::int64_t took = shm::monotonic_ns() - start;
     return done < kRuns && (done == 0 || took < kBudgetNs || (done < kLeastRuns && took < kLongestNs));
   };
   for (int i = 0; goes_on(i); ++i) {

@@ -17,16 +17,11 @@
 #include "engine/exec/onnx_split.h"
 #include "engine/worker/affinity.h"
 #include "engine/worker/calibrate.h"
+#include "shm/src/clock.h"
 #include "shm/src/protocol.h"
 
 namespace leat::worker {
 namespace {
-
-std::int64_t clock_ns() noexcept {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
-}
 
 // The picture that the whole model takes: what a last stage's post-processing needs to know of the first.
 Status add_picture(exec::ModuleSpec& spec) {
@@ -330,7 +325,7 @@ void Worker::obey(const std::vector<std::byte>& packet, std::vector<shm::Fd>& fd
 }
 
 void Worker::complain(std::string_view text) {
-  const std::string line = complaints_.line(clock_ns(), std::string(text));
+  const std::string line = complaints_.line(shm::monotonic_ns(), std::string(text));
   if (!line.empty()) std::fprintf(stderr, "leat-worker %s: %s\n", setup_.partition.c_str(), line.c_str());
 }
 
@@ -418,7 +413,7 @@ void Worker::prepare(const DispatchCell& cell, exec::Item& item, exec::ItemRepor
 }
 
 void Worker::run_batch(std::span<const DispatchCell> cells) {
-  const std::int64_t started = clock_ns();
+  const std::int64_t started = shm::monotonic_ns();
   std::uint32_t count = 0;
   std::uint64_t copied = 0;
   for (std::uint32_t i = 0; i < cells.size(); ++i) {
@@ -450,7 +445,7 @@ void Worker::run_batch(std::span<const DispatchCell> cells) {
                                     static_cast<std::uint8_t>(detections ? std::min(reports[i].fan_out, 255u) : 1u)};
     }
   }
-  const std::int64_t ended = clock_ns();
+  const std::int64_t ended = shm::monotonic_ns();
   send_report(cells, started, ended, copied, rows_copied);
 }
 

@@ -9,8 +9,6 @@
 namespace leat::planner {
 namespace {
 
-constexpr std::uint32_t kCohorts[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
-
 class Judge {
  public:
   Judge(const SharedProblem& p, const std::vector<Application>& applications, const std::vector<double>& pools,

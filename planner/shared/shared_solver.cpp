@@ -14,7 +14,6 @@ namespace {
 
 constexpr double kUtilisations[] = {.5, .6, .7, .78, .85, .9, .94, .97, .985};
 constexpr double kRunLadder[] = {1, .7, .5, .35, .25, .18, .12, .08, .05};
-constexpr std::uint32_t kCohorts[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 constexpr int kMostColumns = 400, kMostFixedPoints = 30;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 

@@ -19,6 +19,9 @@
 
 namespace leat::planner {
 
+// Cohorts that routes are tried with.
+inline constexpr std::uint32_t kCohorts[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+
 // D, for one application.
 inline double backlog_us(double utilisation, double requests_per_second, std::uint32_t classes) noexcept {
   return 1e6 * classes * std::log(100.0) / 2 * utilisation * utilisation / ((1 - utilisation) * requests_per_second);

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <utility>
 
+#include "shm/src/clock.h"
 #include "shm/src/listener.h"
 
 namespace leat::shm {
@@ -59,11 +60,7 @@ const char* leat_outcome_name(uint8_t outcome) { return leat::name_of(static_cas
 const char* leat_reason_name(uint8_t reason) { return leat::name_of(static_cast<leat::Reason>(reason)).data(); }
 const char* leat_reason_text(uint8_t reason) { return leat::text_of(static_cast<leat::Reason>(reason)).data(); }
 
-int64_t leat_now_ns(void) {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * 1'000'000'000ll + t.tv_nsec;
-}
+int64_t leat_now_ns(void) { return leat::shm::monotonic_ns(); }
 
 const char* leat_default_socket(void) {
   static const std::string path = [] {

@@ -11,21 +11,15 @@
 #include <cerrno>
 #include <ctime>
 
+#include "shm/src/clock.h"
 #include "shm/src/protocol.h"
+#include "shm/src/system_text.h"
 
 namespace leat::shm {
 
 namespace {
 
 constexpr std::size_t kMaxFds = 4;
-
-std::string system_text(const std::string& what, int error) { return what + ": " + std::strerror(error); }
-
-std::int64_t now_ns() noexcept {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * 1'000'000'000ll + t.tv_nsec;
-}
 
 Result<sockaddr_un> address_of(const std::string& path) {
   sockaddr_un address{};
@@ -151,12 +145,12 @@ Result<Fd> connect_to(const std::string& path, leat_error* error, std::int64_t t
     const timeval limit{ns / 1'000'000'000, ns / 1'000 % 1'000'000};
     (void)setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   };
-  const std::int64_t until = now_ns() + timeout_ns;
+  const std::int64_t until = monotonic_ns() + timeout_ns;
   int connected = 0;
   do {
-    set_limit(std::max<std::int64_t>(until - now_ns(), 1'000));
+    set_limit(std::max<std::int64_t>(until - monotonic_ns(), 1'000));
     connected = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof(sockaddr_un));
-  } while (connected != 0 && errno == EINTR && now_ns() < until);
+  } while (connected != 0 && errno == EINTR && monotonic_ns() < until);
   if (connected == 0) {
     set_limit(0);
     *error = LEAT_ERROR_ok;
@@ -184,9 +178,9 @@ Result<Fd> connect_to(const std::string& path, leat_error* error, std::int64_t t
 }
 
 Result<Reply> await_reply(int socket, std::uint32_t request, std::int64_t timeout_ns, leat_error* error) {
-  const std::int64_t until = now_ns() + timeout_ns;
+  const std::int64_t until = monotonic_ns() + timeout_ns;
   for (;;) {
-    const std::int64_t left = std::max<std::int64_t>(until - now_ns(), 0);
+    const std::int64_t left = std::max<std::int64_t>(until - monotonic_ns(), 0);
     pollfd p{socket, POLLIN, 0};
     const timespec t{left / 1'000'000'000, left % 1'000'000'000};
     const int ready = ppoll(&p, 1, &t, nullptr);

@@ -14,14 +14,13 @@
 #include <utility>
 
 #include "shm/src/protocol.h"
+#include "shm/src/system_text.h"
 
 namespace leat::shm {
 namespace {
 
 constexpr int kBacklog = 128;
 constexpr int kAcceptAttempts = 16;  // connections that ended before they were accepted
-
-std::string system_text(const std::string& what, int error) { return what + ": " + std::strerror(error); }
 
 // A killed leatd's listening socket may outlive it for a moment: the kernel ends its io_uring, which holds the socket,
 // after the process. Whoever is really there keeps the connection; a dead one's is reset, and the next attempt is

@@ -13,12 +13,15 @@
 #include <fstream>
 #include <string>
 
+#include "shm/src/layout.h"
+#include "shm/src/system_text.h"
+
 namespace leat::shm {
 namespace bip = boost::interprocess;
 
 namespace {
 
-Error system_error(const std::string& what, int error) { return {what + ": " + std::strerror(error)}; }
+Error system_error(const std::string& what, int error) { return {system_text(what, error)}; }
 
 // What mapped_region wants to know about a descriptor.
 struct MappableFd {
@@ -40,7 +43,6 @@ std::uint64_t available_bytes() {
 }
 
 constexpr std::uint64_t kHugePageBytes = 2 << 20;
-constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t to) { return (value + to - 1) / to * to; }
 
 // A free address at which huge pages of the segment can be mapped as such; null: no wish. Only a wish: another thread
 // may take the place first, and mapped_region then refuses it.

@@ -18,10 +18,11 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr Option kOptions[] = {json_option(), {.name = "all", .letter = 'a', .help = "everything"}};
-constexpr Positional kPositionals[] = {{.name = "SOURCE", .help = "an input", .least = 0, .most = 3}};
-constexpr Command kStudy = {.name = "study", .summary = "measures", .options = kOptions};
-constexpr Command kFeed = {.name = "feed", .summary = "feeds", .options = kOptions, .positionals = kPositionals};
+constexpr Option kJsonOptions[] = {json_option(), {.name = "all", .letter = 'a', .help = "everything"}};
+constexpr Positional kJsonPositionals[] = {{.name = "SOURCE", .help = "an input", .least = 0, .most = 3}};
+constexpr Command kStudy = {.name = "study", .summary = "measures", .options = kJsonOptions};
+constexpr Command kJsonFeed = {
+    .name = "feed", .summary = "feeds", .options = kJsonOptions, .positionals = kJsonPositionals};
 
 class Json : public ::testing::Test {
  protected:
@@ -61,15 +62,15 @@ TEST_F(Json, FileMayBeLeftOut) {
   EXPECT_EQ(file_of(kStudy, {"--json=" + x}), x);
   EXPECT_EQ(file_of(kStudy, {"--json="}), "!");
   EXPECT_EQ(file_of(kStudy, {"--json", "--json"}), "!");
-  EXPECT_EQ(file_of(kFeed, {"--json", x_json, "a.mp4"}), x_json);
+  EXPECT_EQ(file_of(kJsonFeed, {"--json", x_json, "a.mp4"}), x_json);
 }
 
 TEST_F(Json, AnInputIsNeverTakenForTheFile) {
-  const Parse parsed = parse(kFeed, std::vector<std::string>{"--json", "a.mp4", "-"});
+  const Parse parsed = parse(kJsonFeed, std::vector<std::string>{"--json", "a.mp4", "-"});
   ASSERT_EQ(parsed.exit_status, -1) << parsed.err;
   EXPECT_EQ(parsed.arguments.text("json"), "-");
   EXPECT_EQ(parsed.arguments.positionals(), (std::vector<std::string>{"a.mp4", "-"}));
-  EXPECT_EQ(file_of(kFeed, {"--json=" + path("a.txt"), "a.mp4"}), path("a.txt"));
+  EXPECT_EQ(file_of(kJsonFeed, {"--json=" + path("a.txt"), "a.mp4"}), path("a.txt"));
 }
 
 TEST_F(Json, WhatCannotBeWrittenIsSaidBeforeTheWork) {
@@ -105,9 +106,9 @@ TEST_F(Json, IsWrittenWholeOrNotAtAll) {
 TEST_F(Json, HelpAndManualShowTheOptionalFile) {
   EXPECT_THAT(help_text(kStudy), HasSubstr("--json [FILE]"));
   EXPECT_THAT(help_text(kStudy), Not(HasSubstr("--json=FILE")));
-  EXPECT_THAT(help_text(kFeed), HasSubstr("--json=FILE"));
-  EXPECT_THAT(man_page(kFeed), HasSubstr("\\fI[FILE]\\fR"));
-  EXPECT_EQ(table_problem(kFeed), "");
+  EXPECT_THAT(help_text(kJsonFeed), HasSubstr("--json=FILE"));
+  EXPECT_THAT(man_page(kJsonFeed), HasSubstr("\\fI[FILE]\\fR"));
+  EXPECT_EQ(table_problem(kJsonFeed), "");
 }
 
 }  // namespace

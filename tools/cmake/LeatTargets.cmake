@@ -1,6 +1,7 @@
 # The few shapes a target of this project may have. Every folder's CMakeLists.txt is made of these.
 set(LEAT_SANITIZE "" CACHE STRING "empty, 'address' (with undefined behaviour), 'thread', or 'fuzzer' (clang's, with both of the first)")
 option(LEAT_WERROR "treat warnings as errors" OFF)
+option(LEAT_UNITY "compile the sources of a target together: a build from nothing takes a third of the time" OFF)
 set(ONNXRUNTIME_ROOT "${PROJECT_BINARY_DIR}/deps/onnxruntime" CACHE PATH "holds include/onnxruntime_c_api.h; tools/setup fills the default")
 
 find_package(Threads REQUIRED)
@@ -28,6 +29,11 @@ elseif(LEAT_SANITIZE STREQUAL "fuzzer")
 elseif(LEAT_SANITIZE STREQUAL "thread")
   target_compile_options(leat_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=thread -g1>)
   target_link_options(leat_options INTERFACE -fsanitize=thread)
+endif()
+
+if(LEAT_UNITY)
+  set(CMAKE_UNITY_BUILD ON)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
 endif()
 
 # programs: what a user runs, without tests. sanitized_tests: in a sanitizer build, the tests labelled for it.

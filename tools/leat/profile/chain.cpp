@@ -11,6 +11,7 @@
 #include "engine/exec/onnx_split.h"
 #include "engine/exec/registry.h"
 #include "engine/worker/affinity.h"
+#include "shm/src/clock.h"
 
 namespace leat::tools {
 namespace {
@@ -18,12 +19,6 @@ namespace {
 constexpr std::uint32_t kMaxTensors = 16;
 constexpr std::size_t kErrorBytes = 512;
 constexpr std::uint16_t kHalfOne = 0x3c00;
-
-std::int64_t clock_ns() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
-}
 
 // Floats from a standard normal distribution; halves of size one, of either sign; whole numbers zero: indexes that
 // every model takes.
@@ -145,13 +140,13 @@ Status Chain::run(std::span<std::int64_t> ns) {
   char error[kErrorBytes] = "";
   for (std::size_t b = 0; b < stages_.size(); ++b) {
     Stage& s = stages_[b];
-    const std::int64_t start = clock_ns();
+    const std::int64_t start = shm::monotonic_ns();
     if (executor_->run(s.session.get(), batch_, s.inputs.data(), static_cast<std::uint32_t>(s.inputs.size()),
                        s.outputs.data(), static_cast<std::uint32_t>(s.outputs.size()), error, sizeof error) != 0)
       return Error{error};
     if (device_ != nullptr && !device_->wait()) return Error{device_->error()};
     if (device_ != nullptr && executor_->finish(s.session.get(), error, sizeof error) != 0) return Error{error};
-    ns[b] = clock_ns() - start;
+    ns[b] = shm::monotonic_ns() - start;
   }
   return Done{};
 }
@@ -217,11 +212,11 @@ Status ModuleChain::run(std::span<std::int64_t> ns) {
     return features_there_.empty() ? features_[b].data() : features_there_[b].data();
   };
   for (std::size_t b = 0; b < stages_.size(); ++b) {
-    const std::int64_t start = clock_ns();
+    const std::int64_t start = shm::monotonic_ns();
     if (!stages_[b]->run(items, {reports.data(), batch_}, b == 0 ? nullptr : features(b - 1),
                          b + 1 == stages_.size() ? nullptr : features(b)))
       return Error{std::string(stages_[b]->error())};
-    ns[b] = clock_ns() - start;
+    ns[b] = shm::monotonic_ns() - start;
   }
   return Done{};
 }

@@ -1,12 +1,11 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdarg>
-#include <cstdio>
 #include <filesystem>
 
 #include "planner/text_file.h"
 #include "tools/cli/svg.h"
 #include "tools/leat/sim/results.h"
+#include "tools/words/formatted.h"
 
 namespace leat::tools {
 namespace {
@@ -17,15 +16,6 @@ constexpr double kWidth = 920;
 constexpr std::size_t kRowsMost = 48;  // partitions of a timeline
 constexpr double kRowHeight = 18, kNamesWidth = 130, kTimelineTop = 56;
 constexpr double kSlosShown = 5;  // length of a timeline, in the longest SLO
-
-[[gnu::format(printf, 1, 2)]] std::string words(const char* format, ...) {
-  char text[256];
-  va_list values;
-  va_start(values, format);
-  std::vsnprintf(text, sizeof text, format, values);
-  va_end(values);
-  return text;
-}
 
 // Names with settings hold characters that a link would read as something else.
 std::string file_word(std::string name) {
@@ -187,7 +177,8 @@ void draw_ticks(cli::Svg& svg, const Window& w, double floor) {
   for (int i = 0; i <= 5; ++i) {
     const TimeNs at = w.from_ns + w.length_ns * i / 5;
     svg.line(w.x(at), kTimelineTop - 6, w.x(at), floor, "#e4e4e4");
-    svg.text(w.x(at), floor + 16, words("%.2f s", static_cast<double>(at) / 1e9), 11, cli::Svg::Anchor::middle, "#555");
+    svg.text(w.x(at), floor + 16, formatted("%.2f s", static_cast<double>(at) / 1e9), 11, cli::Svg::Anchor::middle,
+             "#555");
   }
 }
 
@@ -197,7 +188,7 @@ std::string timeline_svg(const SimPreset& preset, const sim::Study& study, const
   cli::Svg svg(kWidth, floor + 34);
   svg.text(12, 20,
            preset.name + ": what runs where" +
-               (rows < partitions ? words(" (the first %zu of %zu partitions)", rows, partitions) : ""),
+               (rows < partitions ? formatted(" (the first %zu of %zu partitions)", rows, partitions) : ""),
            14, cli::Svg::Anchor::start, "#222", true);
   double x = 12;
   for (std::size_t m = 0; const std::string& name : module_names(study)) {
@@ -223,7 +214,7 @@ std::string timeline_svg(const SimPreset& preset, const sim::Study& study, const
     svg.box(from, y + 2, std::max(0.5, width - 0.8), kRowHeight - 4,
             cli::series_colour(study.believed.routes[run.route].module), "none", 2);
     if (width > (run.items < 10 ? 9 : 15))
-      svg.text(from + width / 2, y + 13, words("%u", run.items), 10, cli::Svg::Anchor::middle, "#ffffff");
+      svg.text(from + width / 2, y + 13, formatted("%u", run.items), 10, cli::Svg::Anchor::middle, "#ffffff");
   }
   return svg.str();
 }
@@ -244,8 +235,8 @@ std::string escaped(const std::string& text) {
 std::string seed_words(const SimResults& results) {
   const auto first = static_cast<unsigned long long>(results.first_seed);
   const std::size_t seeds = results.presets.front().runs.size();
-  return seeds == 1 ? words("seed %llu", first)
-                    : words("seeds %llu to %llu; over time and timelines: the first", first, first + seeds - 1);
+  return seeds == 1 ? formatted("seed %llu", first)
+                    : formatted("seeds %llu to %llu; over time and timelines: the first", first, first + seeds - 1);
 }
 
 }  // namespace
@@ -274,7 +265,7 @@ Status write_report(const SimResults& results, const sim::Study& study, const st
   std::string html =
       "<!doctype html><meta charset=\"utf-8\"><title>leat sim</title><body "
       "style=\"font-family:sans-serif;margin:24px\">\n<h1>" +
-      escaped(results.plan) + "</h1>\n<p>" + escaped(results.trace) + words(", load %g, ", results.load) +
+      escaped(results.plan) + "</h1>\n<p>" + escaped(results.trace) + formatted(", load %g, ", results.load) +
       seed_words(results) + "</p>\n<pre>" + escaped(table_text(results)) + "</pre>\n";
   for (const auto& [name, text] : files) {
     if (const auto status = planner::write_text_file(folder + "/" + name, text); !status) return status;
@@ -282,7 +273,7 @@ Status write_report(const SimResults& results, const sim::Study& study, const st
   }
   return planner::write_text_file(
       folder + "/index.html",
-      html + words("<p>trace hash %016llx</p>\n", static_cast<unsigned long long>(trace_hash(results))));
+      html + formatted("<p>trace hash %016llx</p>\n", static_cast<unsigned long long>(trace_hash(results))));
 }
 
 }  // namespace leat::tools

@@ -1,22 +1,12 @@
 #include <cmath>
-#include <cstdarg>
-#include <cstdio>
 
 #include "engine/sim/random.h"
 #include "tools/json/json.h"
 #include "tools/leat/sim/results.h"
+#include "tools/words/formatted.h"
 
 namespace leat::tools {
 namespace {
-
-[[gnu::format(printf, 1, 2)]] std::string words(const char* format, ...) {
-  char text[256];
-  va_list values;
-  va_start(values, format);
-  std::vsnprintf(text, sizeof text, format, values);
-  va_end(values);
-  return text;
-}
 
 template <class F>
 Spread percent(const SimPreset& p, F&& share) {
@@ -24,7 +14,7 @@ Spread percent(const SimPreset& p, F&& share) {
 }
 
 // One latency cell: nothing was delivered in some run: no figure.
-std::string milliseconds(double ms) { return std::isfinite(ms) ? words("%9.1f", ms) : words("%9s", "-"); }
+std::string milliseconds(double ms) { return std::isfinite(ms) ? formatted("%9.1f", ms) : formatted("%9s", "-"); }
 
 Json finite(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
 
@@ -64,7 +54,7 @@ Json to_json(const SimRun& run, bool bounded) {
           {"drops_by_module", drops},
           {"queue_ms_by_module", queue},
           {"drained", m.outcomes.drained},
-          {"trace_hash", words("%016llx", static_cast<unsigned long long>(m.outcomes.trace_hash))}};
+          {"trace_hash", formatted("%016llx", static_cast<unsigned long long>(m.outcomes.trace_hash))}};
 }
 
 }  // namespace
@@ -84,44 +74,45 @@ std::uint64_t trace_hash(const SimResults& results) {
 }
 
 std::string table_text(const SimResults& results) {
-  std::string out = words("%-12s %10s %9s %9s %9s %9s %9s %9s %9s\n", "preset", "goodput/s", "in time %", "of bound %",
-                          "dropped %", "late %", "invalid %", "p50 ms", "p99 ms");
+  std::string out = formatted("%-12s %10s %9s %9s %9s %9s %9s %9s %9s\n", "preset", "goodput/s", "in time %",
+                              "of bound %", "dropped %", "late %", "invalid %", "p50 ms", "p99 ms");
   for (const SimPreset& p : results.presets) {
     const Spread in_time = percent(p, [](const sim::Measured& m) { return m.outcomes.goodput(); });
     const double late = percent(p, [](const sim::Measured& m) { return m.share(Outcome::late); }).mean;
-    out += words("%-12s %10.2f %9.2f ", p.name.c_str(),
-                 spread(p.runs, [](const SimRun& r) { return r.measured.goodput_rps(); }).mean, in_time.mean);
-    out += results.bounded ? words("%10.2f", percent(p, [](const sim::Measured& m) { return m.bound_share; }).mean)
-                           : words("%10s", "-");
-    out += words(" %9.2f %9.2f %9.2f ", 100 - in_time.mean - late, late,
-                 percent(p, [](const sim::Measured& m) { return m.outcomes.invalid_rate(); }).mean);
+    out += formatted("%-12s %10.2f %9.2f ", p.name.c_str(),
+                     spread(p.runs, [](const SimRun& r) { return r.measured.goodput_rps(); }).mean, in_time.mean);
+    out += results.bounded ? formatted("%10.2f", percent(p, [](const sim::Measured& m) { return m.bound_share; }).mean)
+                           : formatted("%10s", "-");
+    out += formatted(" %9.2f %9.2f %9.2f ", 100 - in_time.mean - late, late,
+                     percent(p, [](const sim::Measured& m) { return m.outcomes.invalid_rate(); }).mean);
     out += milliseconds(spread(p.runs, [](const SimRun& r) { return r.measured.p50_ms; }).mean) + " " +
            milliseconds(spread(p.runs, [](const SimRun& r) { return r.measured.p99_ms; }).mean);
-    if (p.runs.size() > 1) out += words("   in time +- %.2f", in_time.half_range);
+    if (p.runs.size() > 1) out += formatted("   in time +- %.2f", in_time.half_range);
     out += "\n";
   }
   out += "\nnot in time, in % of the requests, by reason\n";
   for (const SimPreset& p : results.presets) {
-    out += words("%-12s", p.name.c_str());
+    out += formatted("%-12s", p.name.c_str());
     bool any = false;
     const double late = percent(p, [](const sim::Measured& m) { return m.share(Outcome::late); }).mean;
-    if (late > 0) out += words(" late %.2f", late), any = true;
+    if (late > 0) out += formatted(" late %.2f", late), any = true;
     for (std::size_t r = 1; r < kReasonCount; ++r) {
       const auto reason = static_cast<Reason>(r);
       const double share = percent(p, [&](const sim::Measured& m) { return m.share(reason); }).mean;
       if (share > 0)
-        out += words("%s %s %.2f", any ? "," : "", std::string(name_of(reason)).c_str(), share), any = true;
+        out += formatted("%s %s %.2f", any ? "," : "", std::string(name_of(reason)).c_str(), share), any = true;
     }
     out += any ? "\n" : " none\n";
   }
   if (results.sweep_loads.empty()) return out;
-  out += words("\nin time, in %% of the requests, over load\n%-12s", "load");
-  for (const double load : results.sweep_loads) out += words(" %6.2f", load);
+  out += formatted("\nin time, in %% of the requests, over load\n%-12s", "load");
+  for (const double load : results.sweep_loads) out += formatted(" %6.2f", load);
   out += "\n";
   for (const SimPreset& p : results.presets) {
-    out += words("%-12s", p.name.c_str());
+    out += formatted("%-12s", p.name.c_str());
     for (const auto& seeds : p.sweep)
-      out += words(" %6.2f", spread(seeds, [](const SimRun& r) { return 100 * r.measured.outcomes.goodput(); }).mean);
+      out +=
+          formatted(" %6.2f", spread(seeds, [](const SimRun& r) { return 100 * r.measured.outcomes.goodput(); }).mean);
     out += "\n";
   }
   return out;
@@ -154,7 +145,7 @@ std::string json_text(const SimResults& results, const sim::Study& study) {
       for (const SimRun& run : seeds) entry["sweep"].push_back(to_json(run, results.bounded));
     }
   }
-  root["trace_hash"] = words("%016llx", static_cast<unsigned long long>(trace_hash(results)));
+  root["trace_hash"] = formatted("%016llx", static_cast<unsigned long long>(trace_hash(results)));
   return root.dump(1) + "\n";
 }
 
