@@ -10,6 +10,7 @@
 #include "engine/core/test_bench.h"
 #include "engine/sim/random.h"
 #include "engine/sim/simulator.h"
+#include "tools/words/sanitized.h"
 
 namespace leat::sim {
 namespace {
@@ -211,8 +212,10 @@ Hashes recorded() {
 
 TEST(Golden, EveryPresetDecidesAsRecorded) {
   Hashes now;
+  std::size_t turn = 0;
   for (const Named& named : kScenarios) {
     for (const std::string& preset : presets()) {
+      if (kSanitized && turn++ % 4 != 0) continue;
       Scenario s = named.make();
       const std::uint32_t ahead = s.policy.queue_ahead;
       ASSERT_TRUE(core::preset(preset, s.policy));
@@ -227,7 +230,9 @@ TEST(Golden, EveryPresetDecidesAsRecorded) {
     return;
   }
   const Hashes before = recorded();
-  EXPECT_EQ(before.size(), now.size()) << "record them: LEAT_RECORD=1";
+  if (!kSanitized) {
+    EXPECT_EQ(before.size(), now.size()) << "record them: LEAT_RECORD=1";
+  }
   for (const auto& [name, hash] : now) EXPECT_EQ(hash, before.contains(name) ? before.at(name) : "none") << name;
 }
 

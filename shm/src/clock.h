@@ -1,9 +1,8 @@
 // The one clock of every time in a segment and on a socket.
 #pragma once
 
-#include <ctime>
-
 #include <cstdint>
+#include <ctime>
 
 namespace leat::shm {
 

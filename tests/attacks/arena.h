@@ -28,14 +28,9 @@
 
 #include "shm/src/client_port.h"
 #include "tests/daemon_fixture.h"
+#include "tools/words/sanitized.h"
 
 namespace leat::test {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
 
 inline constexpr std::uint32_t kOtherUser = 65534;
 
