@@ -19,8 +19,8 @@ namespace leat::bench {
 namespace {
 
 using shm::SubmissionDescriptor;
-constexpr std::uint32_t kCapacity = 256;
-constexpr std::uint32_t kTrips = 300;  // a round
+constexpr std::uint32_t kRelayCapacity = 256;
+constexpr std::uint32_t kRelayTrips = 300;  // a round
 
 // The mean of the middle eighty percent: a trip takes one yield more or one less by chance, so a median jumps between
 // the two, while a mean over all would show whatever else the host does.
@@ -35,9 +35,9 @@ double middle_mean(std::vector<double> trips) {
 // One direction between two processes.
 struct Hop {
   explicit Hop(Shared& memory)
-      : cells(memory.take<SubmissionDescriptor>(kCapacity)), index(memory.take<shm::IndexLine>()) {}
-  shm::RingProducer<SubmissionDescriptor> producer() const { return {cells, kCapacity, index}; }
-  shm::RingConsumer<SubmissionDescriptor> consumer() const { return {cells, kCapacity, index}; }
+      : cells(memory.take<SubmissionDescriptor>(kRelayCapacity)), index(memory.take<shm::IndexLine>()) {}
+  shm::RingProducer<SubmissionDescriptor> producer() const { return {cells, kRelayCapacity, index}; }
+  shm::RingConsumer<SubmissionDescriptor> consumer() const { return {cells, kRelayCapacity, index}; }
   SubmissionDescriptor* cells;
   shm::IndexLine* index;
 };
@@ -124,7 +124,7 @@ class RelayClient {
         scheduler_(r.scheduler.word),
         waiter_(policy) {}
   double round() {
-    std::vector<double> trips(kTrips);
+    std::vector<double> trips(kRelayTrips);
     for (double& trip : trips) {
       SubmissionDescriptor d;
       d.capture_ns = shm::monotonic_ns();
@@ -197,7 +197,7 @@ struct PathClient {
   }
   Result<double> round() {
     std::vector<double> trips;
-    for (std::uint32_t i = 0; i < kTrips; ++i) {
+    for (std::uint32_t i = 0; i < kRelayTrips; ++i) {
       const auto rtt = trip();
       if (!rtt) return Error{std::string("a frame was not completed by leatd: ") + leat_last_error()};
       trips.push_back(*rtt);

@@ -34,6 +34,7 @@ endif()
 if(LEAT_UNITY)
   set(CMAKE_UNITY_BUILD ON)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
+  target_compile_options(leat_options INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)  # asks whether a type stands in the main file
 endif()
 
 # programs: what a user runs, without tests. sanitized_tests: in a sanitizer build, the tests labelled for it.

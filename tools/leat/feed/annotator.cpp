@@ -9,6 +9,8 @@
 #include <mutex>
 #include <thread>
 
+#include "tools/leat/feed/av_text.h"
+
 extern "C" {
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
@@ -20,12 +22,6 @@ namespace {
 
 constexpr std::size_t kQueue = 48;    // pictures waiting for the encoder
 constexpr std::size_t kReorder = 16;  // an answer may overtake this many earlier ones
-
-std::string av_text(int error) {
-  char text[AV_ERROR_MAX_STRING_SIZE] = {};
-  ::av_strerror(error, text, sizeof text);
-  return text;
-}
 
 class Writer : public Annotator {
  public:

@@ -259,7 +259,7 @@ TEST(Video, WhatTheAnnotatorWritesTheSourceReads) {
 // A video with a key frame every eight pictures, and pictures between that no other refers to.
 TEST(Video, LagsAreMadeUpByThinningOutAndByJumping) {
   const std::string path = temporary("gops") + ".mp4";
-  constexpr int kPictures = 48, kKeyEvery = 8;
+  constexpr int kInFile = 48, kKeyEvery = 8;
   const std::string command =
       "ffmpeg -v error -nostdin -y -f lavfi -i 'color=gray:s=64x48:r=20,geq=lum=40+4*N:cb=128:cr=128' -frames:v 48 "
       "-threads 1 -c:v libx264 -x264-params keyint=8:min-keyint=8:scenecut=0:bframes=1:b-adapt=0:b-pyramid=none "
@@ -295,7 +295,7 @@ TEST(Video, LagsAreMadeUpByThinningOutAndByJumping) {
       EXPECT_NEAR(static_cast<double>(**next), static_cast<double>((*source)->index()) * 50e6, 1e6);
       EXPECT_NEAR(grey_of(**source), 40 + 4 * static_cast<double>((*source)->index()), 5);
     }
-    EXPECT_LT(got, kPictures - 24 - 6) << "about every second picture is one that no other refers to";
+    EXPECT_LT(got, kInFile - 24 - 6) << "about every second picture is one that no other refers to";
     EXPECT_GT(got, 6);
     (*source)->thin_out(false);
     ASSERT_TRUE((*source)->rewind().ok());

@@ -16,18 +16,13 @@ extern "C" {
 #include <libswscale/swscale.h>
 }
 
+#include "tools/leat/feed/av_text.h"
 #include "tools/leat/feed/picture_source.h"
 
 namespace leat::tools {
 namespace {
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-
-std::string av_text(int error) {
-  char text[AV_ERROR_MAX_STRING_SIZE] = {};
-  ::av_strerror(error, text, sizeof text);
-  return text;
-}
 
 // Formats that a slot can hold as the decoder made them; LEAT_FORMAT_unknown: convert to i420.
 leat_format same_format(AVPixelFormat format) {
