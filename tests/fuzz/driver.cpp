@@ -16,7 +16,9 @@
 
 #include "tests/fuzz/harness.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
+#include "tools/words/formatted.h"
 
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 
@@ -40,7 +42,7 @@ constexpr cli::Option kOptions[] = {
      .type = cli::Type::path,
      .value = "DIR",
      .help = "write the seeds there, for libFuzzer, and end"},
-    {.name = "json", .help = "print the figures as one JSON object"}};
+    cli::json_option("print the figures as one JSON object")};
 constexpr cli::Positional kPositionals[] = {{.name = "INPUT",
                                              .help = "files to run instead of mutations, as a crash left them",
                                              .least = 0,
@@ -199,12 +201,12 @@ int run(const cli::Arguments& arguments) {
       progress.set(static_cast<std::uint64_t>(past * 1000));
     }
   }
-  if (arguments.flag("json"))
-    std::printf("{\"executions\": %llu, \"seconds\": %.3f, \"seed\": %llu}\n",
-                static_cast<unsigned long long>(executions), seconds(), static_cast<unsigned long long>(seed));
-  else
-    std::printf("%llu executions in %.1f s, nothing found\n", static_cast<unsigned long long>(executions), seconds());
-  return 0;
+  const cli::JsonOutput json(arguments);
+  const double took = seconds();
+  const auto count = static_cast<unsigned long long>(executions);
+  if (!json.alone()) std::printf("%llu executions in %.1f s, nothing found\n", count, took);
+  return json.write(formatted("{\"executions\": %llu, \"seconds\": %.3f, \"seed\": %llu}", count, took,
+                              static_cast<unsigned long long>(seed)));
 }
 
 }  // namespace

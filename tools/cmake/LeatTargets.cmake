@@ -86,7 +86,7 @@ function(leat_test name)
   endif()
   add_test(NAME ${test} COMMAND ${command})
   set_tests_properties(${test} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${A_LABELS}" SKIP_RETURN_CODE 77)
-  if(A_SERIAL)
+  if(A_SERIAL AND NOT LEAT_SANITIZE)  # nothing is timed in instrumented code
     set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
   endif()
 endfunction()
