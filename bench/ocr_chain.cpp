@@ -23,7 +23,6 @@
 namespace {
 
 using namespace leat;
-using bench::now_ns;
 
 constexpr std::uint32_t kBatch = 8, kInFlight = 6;
 
@@ -154,10 +153,10 @@ class Loop {
   }
   std::string text() const { return all_text(reinterpret_cast<const leat_result*>(slot_.data()), slot_.size()); }
   std::optional<Rate> rate(int pages) {
-    const std::int64_t start = now_ns(), ran = ran_ns(getpid());
+    const std::int64_t start = shm::monotonic_ns(), ran = ran_ns(getpid());
     for (int i = 0; i < pages; ++i)
       if (!once()) return std::nullopt;
-    return Rate{pages * 1e9 / static_cast<double>(now_ns() - start),
+    return Rate{pages * 1e9 / static_cast<double>(shm::monotonic_ns() - start),
                 pages * 1e9 / static_cast<double>(ran_ns(getpid()) - ran)};
   }
 
@@ -190,8 +189,8 @@ class Served {
     o.width = page.width, o.height = page.height;
     o.depth = o.slots = kInFlight;
     o.overload = LEAT_OVERLOAD_never_drop;
-    const std::int64_t until = now_ns() + 200'000'000'000;
-    while (daemon_->alive() && now_ns() < until && !stream_) {
+    const std::int64_t until = shm::monotonic_ns() + 200'000'000'000;
+    while (daemon_->alive() && shm::monotonic_ns() < until && !stream_) {
       if (auto client = Client::connect(daemon_->socket(), "ocr_chain"); client) {
         if (auto stream = client->open_stream(o); stream) {
           client_.emplace(std::move(*client));
@@ -213,7 +212,7 @@ class Served {
   }
   std::optional<Rate> rate(int pages, const std::string& expected, int* wrong) {
     const pid_t worker = worker_of(daemon_->pid());
-    const std::int64_t start = now_ns(), ran = ran_ns(worker);
+    const std::int64_t start = shm::monotonic_ns(), ran = ran_ns(worker);
     int submitted = 0;
     for (int answered = 0; answered < pages; ++answered) {
       for (; submitted < pages; ++submitted) {
@@ -225,7 +224,7 @@ class Served {
       if (!answer || answer->outcome() != Outcome::completed) return std::nullopt;
       if (all_text(answer->result(), answer->raw().result_bytes) != expected) ++*wrong;
     }
-    return Rate{pages * 1e9 / static_cast<double>(now_ns() - start),
+    return Rate{pages * 1e9 / static_cast<double>(shm::monotonic_ns() - start),
                 pages * 1e9 / static_cast<double>(ran_ns(worker) - ran)};
   }
   // Pages that come every period_ns, as `leat feed --fps` sends them; one for which there is no slot is lost.

@@ -27,7 +27,6 @@ namespace {
 using namespace leat;
 using bench::Cores;
 using bench::Figure;
-using bench::now_ns;
 
 constexpr std::uint32_t kWidth = 1280, kHeight = 720;
 constexpr std::uint32_t kFrames = 6;  // different frames, and the stream's slots: both loops read as much memory
@@ -102,10 +101,10 @@ std::vector<Pixels> street() {
 template <class F>
 double rate(F&& once, bool* good, pid_t pid, std::int64_t* waited_ns) {
   const std::int64_t waited_before = kept_waiting_ns(pid);
-  const std::int64_t start = now_ns(), end = start + static_cast<std::int64_t>(kRoundSeconds * 1e9);
+  const std::int64_t start = shm::monotonic_ns(), end = start + static_cast<std::int64_t>(kRoundSeconds * 1e9);
   std::uint64_t calls = 0;
   std::int64_t now = start;
-  for (; now < end && *good; now = now_ns()) *good = once(), ++calls;
+  for (; now < end && *good; now = shm::monotonic_ns()) *good = once(), ++calls;
   *waited_ns += kept_waiting_ns(pid) - waited_before;
   return static_cast<double>(calls) * 1e9 / static_cast<double>(now - start);
 }
@@ -182,14 +181,14 @@ class ThroughLeatd {
                    "\"\nbatch = 1\n");
     if (!daemon) return Error{daemon.error()};
     daemon_ = std::move(*daemon);
-    const std::int64_t until = now_ns() + 30'000'000'000;
+    const std::int64_t until = shm::monotonic_ns() + 30'000'000'000;
     StreamOptions o;
     o.application = "model";
     o.format = LEAT_FORMAT_nv12;
     o.width = kWidth, o.height = kHeight;
     o.depth = o.slots = kFrames;
     o.overload = LEAT_OVERLOAD_never_drop;
-    while (daemon_->alive() && now_ns() < until && !stream_) {
+    while (daemon_->alive() && shm::monotonic_ns() < until && !stream_) {
       if (auto client = Client::connect(daemon_->socket(), "overhead"); client) {
         if (auto stream = client->open_stream(o); stream) {
           client_.emplace(std::move(*client));
@@ -265,10 +264,10 @@ Result<Figures> measure(const Cores& cores, double seconds, const std::string& l
   std::size_t dropped = 0;
   std::int64_t waited_ns = 0;
   static_cast<void>(path.module_rate(&good, &waited_ns));  // warm
-  const std::int64_t end = now_ns() + static_cast<std::int64_t>(seconds * 1e9);
-  while (good && (now_ns() < end || with.size() + dropped < kRoundsLeast)) {
+  const std::int64_t end = shm::monotonic_ns() + static_cast<std::int64_t>(seconds * 1e9);
+  while (good && (shm::monotonic_ns() < end || with.size() + dropped < kRoundsLeast)) {
     waited_ns = 0;
-    const std::int64_t start = now_ns();
+    const std::int64_t start = shm::monotonic_ns();
     bench::pin(cores.near);
     const double before = bare.module_rate(frames, &good, &waited_ns);
     const double executor = bare.executor_rate(&good, &waited_ns);
@@ -277,7 +276,7 @@ Result<Figures> measure(const Cores& cores, double seconds, const std::string& l
     bench::pin(cores.near);
     const double mean =
         (before + bare.module_rate(frames, &good, &waited_ns)) / 2;  // what slows the host for a while meets both
-    if (static_cast<double>(waited_ns) > kDisturbedShare * static_cast<double>(now_ns() - start)) {
+    if (static_cast<double>(waited_ns) > kDisturbedShare * static_cast<double>(shm::monotonic_ns() - start)) {
       ++dropped;
       continue;
     }

@@ -18,7 +18,6 @@
 namespace {
 
 using namespace leat;
-using bench::now_ns;
 
 constexpr std::uint32_t kWidth = 640, kHeight = 360;
 
@@ -84,11 +83,11 @@ bool pump(const std::string& socket, std::int64_t rate, double seconds, Round& o
   if (!stream) return std::fprintf(stderr, "python_client: %s\n", stream.error().c_str()), false;
   const std::vector<std::uint8_t> picture(kWidth * kHeight * 3);
   const std::int64_t period = 1'000'000'000 / rate;
-  std::int64_t due = now_ns(), in_flight = 0, completed = 0;
+  std::int64_t due = shm::monotonic_ns(), in_flight = 0, completed = 0;
   const std::int64_t end = due + static_cast<std::int64_t>(seconds * 1e9);
   const double cpu = cpu_seconds();
   while (due < end || in_flight > 0) {
-    for (const std::int64_t now = now_ns(); due <= now && due < end; due += period) {
+    for (const std::int64_t now = shm::monotonic_ns(); due <= now && due < end; due += period) {
       auto frame = stream->acquire();
       if (!frame) continue;
       for (std::uint32_t y = 0; y < kHeight; ++y)
@@ -96,7 +95,7 @@ bool pump(const std::string& socket, std::int64_t rate, double seconds, Round& o
                     picture.data() + std::size_t{y} * kWidth * 3, kWidth * 3);
       if (frame->submit() == LEAT_ERROR_ok) ++in_flight;
     }
-    std::int64_t wait = due < end ? std::max<std::int64_t>(0, due - now_ns()) : 5'000'000'000;
+    std::int64_t wait = due < end ? std::max<std::int64_t>(0, due - shm::monotonic_ns()) : 5'000'000'000;
     while (auto answer = client->next_answer(std::chrono::nanoseconds(wait))) {
       --in_flight;
       completed += answer->outcome() == Outcome::completed && answer->result()->checksum != 0;

@@ -186,7 +186,7 @@ class Feeder {
   // Waits until leatd serves.
   static Result<std::unique_ptr<Feeder>> open(bench::LeatdChild& daemon, const std::string& application) {
     std::unique_ptr<Feeder> f(new Feeder);
-    const std::int64_t until = bench::now_ns() + 60'000'000'000;
+    const std::int64_t until = shm::monotonic_ns() + 60'000'000'000;
     StreamOptions o;
     o.application = application.c_str();
     o.format = LEAT_FORMAT_gray8;
@@ -200,7 +200,7 @@ class Feeder {
       auto stream = f->client_ ? f->client_->open_stream(o) : Result<Stream>(Error{leat_last_error()});
       if (stream) {
         f->streams_.push_back(std::move(*stream));
-      } else if (!f->streams_.empty() || !daemon.alive() || bench::now_ns() > until) {
+      } else if (!f->streams_.empty() || !daemon.alive() || shm::monotonic_ns() > until) {
         return Error{"leatd did not serve: " + stream.error()};
       } else {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -215,11 +215,12 @@ class Feeder {
                 const std::function<void(std::uint64_t)>& progress) {
     std::size_t next = 0;
     while (next < arrivals.size() || in_flight_ > 0) {
-      for (; next < arrivals.size() && start + arrivals[next].at_ns <= bench::now_ns(); ++next) {
+      for (; next < arrivals.size() && start + arrivals[next].at_ns <= shm::monotonic_ns(); ++next) {
         if (const auto status = submit(arrivals[next], start + arrivals[next].at_ns); !status) return status;
       }
-      const std::int64_t until = next < arrivals.size() ? start + arrivals[next].at_ns : bench::now_ns() + kPatienceNs;
-      std::int64_t wait = std::max<std::int64_t>(0, until - bench::now_ns());
+      const std::int64_t until =
+          next < arrivals.size() ? start + arrivals[next].at_ns : shm::monotonic_ns() + kPatienceNs;
+      std::int64_t wait = std::max<std::int64_t>(0, until - shm::monotonic_ns());
       std::uint64_t taken = 0;
       for (; const auto answer = client_->next_answer(std::chrono::nanoseconds(wait)); wait = 0) {
         note(*answer);
@@ -239,7 +240,7 @@ class Feeder {
   static constexpr std::int64_t kPatienceNs = 30'000'000'000;
   Feeder() = default;
   Status submit(const sim::Arrival& a, std::int64_t due) {
-    late_us.push_back(static_cast<double>(bench::now_ns() - due) / 1e3);
+    late_us.push_back(static_cast<double>(shm::monotonic_ns() - due) / 1e3);
     auto frame = streams_[a.stream % kStreamsEach].acquire();
     if (!frame) return Done{};  // as many in flight as the stream holds: refused
     if (frame->submit({.capture_ns = due}) != LEAT_ERROR_ok) return Error{leat_last_error()};
@@ -271,7 +272,7 @@ Result<Answered> replay(bench::LeatdChild& daemon, const std::string& applicatio
   std::vector<Status> ends(kClients, Done{});
   std::vector<std::thread> threads;
   std::mutex lock;
-  const std::int64_t start = bench::now_ns() + 100'000'000;
+  const std::int64_t start = shm::monotonic_ns() + 100'000'000;
   for (std::uint32_t c = 0; c < kClients; ++c) {
     threads.emplace_back([&, c] {
       ends[c] = feeders[c]->replay(parts[c], start, [&](std::uint64_t more) {

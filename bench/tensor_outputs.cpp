@@ -26,7 +26,6 @@ namespace {
 using namespace leat;
 using bench::Cores;
 using bench::Figure;
-using bench::now_ns;
 using Graph = exec::TestGraph;
 
 constexpr std::int64_t kRows = 96, kInner = 256, kColumns = 8192;  // 96 x 8192 float32: 3 MiB
@@ -87,10 +86,10 @@ float read(const float* y) {
 
 template <class F>
 double rate(F&& once, bool* good) {
-  const std::int64_t start = now_ns(), end = start + static_cast<std::int64_t>(kRoundSeconds * 1e9);
+  const std::int64_t start = shm::monotonic_ns(), end = start + static_cast<std::int64_t>(kRoundSeconds * 1e9);
   std::uint64_t calls = 0;
   std::int64_t now = start;
-  for (; now < end && *good; now = now_ns()) *good = once(calls++);
+  for (; now < end && *good; now = shm::monotonic_ns()) *good = once(calls++);
   return static_cast<double>(calls) * 1e9 / static_cast<double>(now - start);
 }
 
@@ -152,8 +151,8 @@ class ThroughLeatd {
     o.overload = LEAT_OVERLOAD_never_drop;
     o.depth = o.slots = kInFlight;
     o.tensors = &shape, o.tensor_count = 1;
-    const std::int64_t until = now_ns() + 30'000'000'000;
-    while (daemon_->alive() && now_ns() < until && !stream_) {
+    const std::int64_t until = shm::monotonic_ns() + 30'000'000'000;
+    while (daemon_->alive() && shm::monotonic_ns() < until && !stream_) {
       if (auto client = Client::connect(daemon_->socket(), "tensors"); client) {
         if (auto stream = client->open_stream(o); stream) {
           client_.emplace(std::move(*client)), stream_.emplace(std::move(*stream));
@@ -229,8 +228,8 @@ int main(int argc, char** argv) {
   std::vector<double> leatd, loop, over_loop, over_run;
   bool good = true;
   (void)path.loop(&good);  // warm
-  const std::int64_t end = now_ns() + static_cast<std::int64_t>(args.real("seconds") * 1e9);
-  while (good && (now_ns() < end || loop.size() < kRoundsLeast)) {
+  const std::int64_t end = shm::monotonic_ns() + static_cast<std::int64_t>(args.real("seconds") * 1e9);
+  while (good && (shm::monotonic_ns() < end || loop.size() < kRoundsLeast)) {
     bench::pin(cores.near);
     const double before = plain.loop(&good), alone = plain.run_alone(&good);
     bench::pin(cores.far);
