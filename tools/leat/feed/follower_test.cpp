@@ -11,25 +11,25 @@
 namespace leat::tools {
 namespace {
 
-constexpr std::uint32_t kWidth = 320, kHeight = 180;
+constexpr std::uint32_t kWide = 320, kHigh = 180;
 
 struct Film {
   explicit Film(leat_format format = LEAT_FORMAT_gray8, std::uint32_t times = 1) : scale(times) {
-    shape = {.format = format, .width = kWidth * scale, .height = kHeight * scale, .rate = 60};
+    shape = {.format = format, .width = kWide * scale, .height = kHigh * scale, .rate = 60};
     truth.width = shape.width;
     truth.height = shape.height;
   }
   // Renders picture f into the follower's memory and keeps its truth.
   void take(Follower& follower, std::uint64_t f) {
-    std::vector<std::uint8_t> grey(std::size_t{kWidth} * kHeight);
-    const auto& objects = scene.render(f, grey.data(), kWidth);
+    std::vector<std::uint8_t> grey(std::size_t{kWide} * kHigh);
+    const auto& objects = scene.render(f, grey.data(), kWide);
     const leat_frame& to = follower.picture();
     const std::uint32_t bytes = shape.format == LEAT_FORMAT_rgb24 ? 3 : 1;
     for (std::uint32_t y = 0; y < shape.height; ++y)
       for (std::uint32_t x = 0; x < shape.width; ++x)
         for (std::uint32_t c = 0; c < bytes; ++c)
           to.planes[0][std::size_t{y} * to.strides[0] + x * bytes + c] =
-              grey[std::size_t{y / scale} * kWidth + x / scale];
+              grey[std::size_t{y / scale} * kWide + x / scale];
     truth.pictures.resize(std::max<std::size_t>(truth.pictures.size(), f + 1));
     truth.pictures[f].clear();
     const auto s = static_cast<float>(scale);
@@ -85,13 +85,13 @@ TEST(Follower, APictureForTheServerIsTheOneShown) {
   Film film;
   Follower follower(film.shape, nullptr);
   film.take(follower, 5);
-  std::vector<std::uint8_t> memory(std::size_t{kHeight} * 384);
+  std::vector<std::uint8_t> memory(std::size_t{kHigh} * 384);
   leat_frame slot = follower.picture();
   slot.planes[0] = memory.data();
   slot.strides[0] = 384;
   follower.copy_to(slot);
-  for (std::uint32_t y = 0; y < kHeight; ++y)
-    ASSERT_EQ(std::memcmp(memory.data() + y * 384, follower.picture().planes[0] + y * kWidth, kWidth), 0) << y;
+  for (std::uint32_t y = 0; y < kHigh; ++y)
+    ASSERT_EQ(std::memcmp(memory.data() + y * 384, follower.picture().planes[0] + y * kWide, kWide), 0) << y;
 }
 
 TEST(Follower, WithoutAnAnswerNothingIsShownAndTensorsAreNotTaken) {
