@@ -230,11 +230,11 @@ class Served {
   // Pages that come every period_ns, as `leat feed --fps` sends them; one for which there is no slot is lost.
   std::optional<Camera> camera(std::int64_t period_ns, double seconds) {
     Camera out;
-    const std::int64_t start = now_ns(), end = start + static_cast<std::int64_t>(seconds * 1e9);
+    const std::int64_t start = shm::monotonic_ns(), end = start + static_cast<std::int64_t>(seconds * 1e9);
     std::int64_t due = start;
     int in_flight = 0;
     while (due < end || in_flight > 0) {
-      for (; due < end && due <= now_ns(); due += period_ns) {
+      for (; due < end && due <= shm::monotonic_ns(); due += period_ns) {
         ++out.offered;
         auto frame = stream_->acquire();
         if (!frame) continue;
@@ -244,7 +244,7 @@ class Served {
         if (frame->submit(options) != LEAT_ERROR_ok) return std::nullopt;
         ++in_flight;
       }
-      const std::int64_t wait = due < end ? std::max<std::int64_t>(0, due - now_ns()) : 100'000'000'000;
+      const std::int64_t wait = due < end ? std::max<std::int64_t>(0, due - shm::monotonic_ns()) : 100'000'000'000;
       const auto answer = client_->next_answer(std::chrono::nanoseconds(wait));
       if (!answer) {
         if (!client_->connected()) return std::nullopt;
@@ -252,7 +252,7 @@ class Served {
       }
       --in_flight;
       if (answer->outcome() == Outcome::completed)
-        out.took_ms.push_back(static_cast<double>(now_ns() - answer->raw().capture_ns) / 1e6);
+        out.took_ms.push_back(static_cast<double>(shm::monotonic_ns() - answer->raw().capture_ns) / 1e6);
     }
     out.seconds = static_cast<double>(end - start) / 1e9;
     return out;
