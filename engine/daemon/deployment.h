@@ -70,8 +70,9 @@ Status complete_plan(const Config& config, Deployment& deployment, std::span<con
 // What the core schedules over; the deployment's plan is complete. Not checked (Topology::problem).
 [[nodiscard]] core::Topology topology_of(const Config& config, const Deployment& deployment);
 
-// Applications whose SLO no route can meet even on an idle host, and expected streams that cannot all be kept fresh
-// (engine/core/schedulable.h): one line each, for the log and `leat check`.
+// Applications whose SLO no route can meet even on an idle host, expected rates that the partitions cannot carry
+// (capacity.h), and expected streams that cannot all be kept fresh (engine/core/schedulable.h): one line each, for the
+// log and `leat check`.
 std::vector<std::string> unschedulable(const Deployment& deployment);
 
 }  // namespace leat::daemon

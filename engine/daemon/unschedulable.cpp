@@ -1,9 +1,11 @@
-// What a deployment cannot keep, said before it starts: SLOs that no route meets, and expected streams that no schedule
-// serves.
+// What a deployment cannot keep, said before it starts: SLOs that no route meets, rates that the partitions cannot
+// carry, and expected streams that no schedule serves.
 #include <algorithm>
+#include <cmath>
 
 #include "engine/core/policy.h"
 #include "engine/core/schedulable.h"
+#include "engine/daemon/capacity.h"
 #include "engine/daemon/deployment.h"
 
 namespace leat::daemon {
@@ -53,17 +55,33 @@ std::int64_t shortest(const planner::Route& route) {
   return sum;
 }
 
-std::vector<std::string> crowded(const Deployment& d) {
+// Empty: as far as work goes the expected rates can be carried.
+std::string too_much(const Deployment& d) {
+  const Capacity c = capacity(d);
+  if (c.load <= 1) return {};
+  const auto percent = [](double part) { return std::to_string(std::llround(100 * part)) + " %"; };
+  std::string where, parts;
+  for (const std::uint32_t p : c.partitions) where += (where.empty() ? "" : ", ") + d.partitions[p].partition.name;
+  for (std::size_t a = 0; a < c.part.size(); ++a) {
+    if (c.part[a] < .005) continue;
+    parts += (parts.empty() ? "'" : ", '") + d.applications[a].name + "' " + percent(c.part[a]);
+  }
+  return "unschedulable: the expected rates take at least " + percent(c.load) + " of the time of " +
+         (c.partitions.size() == 1 ? "partition " : "partitions ") + where + " (" + parts +
+         "), in the largest batches that the SLOs permit; at most " + percent(1 / c.load) +
+         " of the requests can be in time: lower a rate, raise an SLO, use smaller models or more partitions";
+}
+
+std::vector<core::Finding> crowded(const Deployment& d) {
   std::vector<core::Demand> demands;
-  std::vector<std::string> names, out;
+  std::vector<std::string> names;
   for (const auto& p : d.partitions) names.push_back(p.partition.name);
   for (std::uint32_t a = 0; a < d.expected.size(); ++a) {
     for (const ExpectedStream& stream : d.expected[a]) {
       for (std::uint32_t m = 0; m < d.applications[a].modules.size(); ++m) add_demands(d, a, m, stream, demands);
     }
   }
-  for (const core::Finding& f : core::obstacles(demands, names, core::Policy{}.margin_permille)) out.push_back(f.text);
-  return out;
+  return core::obstacles(demands, names, core::Policy{}.margin_permille);
 }
 
 }  // namespace
@@ -86,7 +104,11 @@ std::vector<std::string> unschedulable(const Deployment& d) {
                     " us on an idle host, more than its SLO of " + std::to_string(d.applications[a].slo_ns / 1000) +
                     " us; raise slo_ms, use faster partitions or a smaller model");
   }
-  for (auto& line : crowded(d)) out.push_back(std::move(line));
+  const std::vector<core::Finding> findings = crowded(d);
+  const bool said =
+      std::ranges::any_of(findings, [](const core::Finding& f) { return f.obstacle == core::Obstacle::overload; });
+  if (std::string line = said ? "" : too_much(d); !line.empty()) out.push_back(std::move(line));
+  for (const core::Finding& f : findings) out.push_back(f.text);
   return out;
 }
 

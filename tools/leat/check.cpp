@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "engine/daemon/capacity.h"
 #include "engine/daemon/config.h"
 #include "engine/daemon/daemon.h"
 #include "engine/daemon/deployment.h"
@@ -131,6 +132,8 @@ Json describe(const daemon::Config& config, const daemon::Deployment& deployment
   json["plan"] = deployment.planned ? config.plan_path
                  : config.plan_auto ? "asked of leat-plan when leatd starts"
                                     : "made from the profiles when leatd starts";
+  const daemon::Capacity capacity = daemon::capacity(deployment);
+  json["load"] = capacity.load > 0 ? Json(capacity.load) : Json();
   json["warnings"] = daemon::unschedulable(deployment);
   return json;
 }
@@ -163,6 +166,9 @@ void print(const Json& json) {
                 edge["memory_bytes"].get<unsigned long long>() / 1024);
   }
   std::printf("  plan %s\n", json["plan"].get<std::string>().c_str());
+  if (!json["load"].is_null())
+    std::printf("  the expected rates take at least %.0f %% of the partitions' time\n",
+                100 * json["load"].get<double>());
   for (const Json& warning : json["warnings"]) std::printf("  warning: %s\n", warning.get<std::string>().c_str());
 }
 
