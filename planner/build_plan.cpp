@@ -32,18 +32,13 @@ class Builder {
     estimate_rates();
     solve();
     out_.dedicated_objective = out_.solution.certificate.objective;
-    if (out_.solution.feasible)
+    if (out_.solution.feasible) {
       out_.file = routes_of(request_.applications, request_.host, types_, out_.problem, out_.solution);
+      add_budgets();
+    }
     if (request_.rules == Rules::leat && request_.goal == Goal::throughput) share();
     if (!out_.solution.feasible) return std::move(out_);
     out_.feasible = !rates_given_ || out_.carried >= 1 - 1e-9;
-    if (out_.shared) return std::move(out_);
-    for (std::size_t a = 0, d = 0; a < request_.applications.size(); ++a) {
-      out_.file.plan.budget_ns.emplace_back();
-      for (std::size_t m = 0; m < request_.applications[a].modules.size(); ++m, ++d) {
-        out_.file.plan.budget_ns[a].push_back(static_cast<std::int64_t>(budgets_[d] * 1000 / (1 - request_.margin)));
-      }
-    }
     return std::move(out_);
   }
 
@@ -130,6 +125,15 @@ class Builder {
     for (std::size_t d = 0; d < budgets.size(); ++d) out_.problem.dnns[d].budget_us = budgets[d];
   }
 
+  void add_budgets() {
+    for (std::size_t a = 0, d = 0; a < request_.applications.size(); ++a) {
+      out_.file.plan.budget_ns.emplace_back();
+      for (std::size_t m = 0; m < request_.applications[a].modules.size(); ++m, ++d) {
+        out_.file.plan.budget_ns[a].push_back(static_cast<std::int64_t>(budgets_[d] * 1000 / (1 - request_.margin)));
+      }
+    }
+  }
+
   // In proportion to the least latencies first; then one module's part at a time is made larger or smaller while the
   // bound rises. The bound follows the optimum closely and costs a tenth of it.
   void choose_budgets() {
@@ -213,7 +217,18 @@ class Builder {
                                        out_.solution.feasible ? &out_.file.plan : nullptr);
     out_.shared_rate = sharing.shared_rate;
     out_.dedicated_rate = sharing.dedicated_rate;
+    const auto other = [&](Plan plan, double z) {
+      OtherPlan& o = out_.others.emplace_back();
+      o.file.applications = request_.applications;
+      o.file.plan = std::move(plan);
+      o.z = z;
+    };
+    if (sharing.shared_rate > 0)
+      other(std::move(sharing.unplanned), std::max(sharing.shared_rate, sharing.dedicated_rate));
+    if (!sharing.better && sharing.shared_rate > 0 && out_.solution.feasible)
+      other(std::move(sharing.plan), sharing.shared_rate);
     if (!sharing.better) return;
+    if (out_.solution.feasible) out_.others.push_back({std::move(out_.file), out_.solution.certificate.objective});
     out_.shared = true;
     out_.solution = {};
     out_.solution.feasible = true;

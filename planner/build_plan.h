@@ -46,6 +46,12 @@ struct Marginal {
   double objective = 0;
 };
 
+// Another way to do the same, which promises less, or nothing that can be compared.
+struct OtherPlan {
+  PlanFile file;
+  double z = 0;  // by Leat's model of waits; of the plan of every module everywhere the best there is
+};
+
 struct PlanOutcome {
   bool feasible = false;
   std::vector<Shortfall> slos;  // SLOs no route can meet; the plan is then empty
@@ -59,6 +65,7 @@ struct PlanOutcome {
   // Leat's rules, throughput: both kinds of plan by one model of waits (planner/shared/waits.h); 0: not compared.
   bool shared = false;  // the modules share partitions in time; `solution` then holds the certificate alone
   double shared_rate = 0, dedicated_rate = 0;
+  std::vector<OtherPlan> others;
   std::vector<std::string> explanation;  // lines
   std::vector<Marginal> marginals;       // filled by explain()
 };

@@ -30,8 +30,7 @@ std::vector<std::vector<std::int64_t>> rooms(const Deployment& d) {
     for (std::size_t m = modules.size(); m-- > 0;)
       for (const std::uint32_t p : modules[m].after) after[p] = std::max(after[p], after[m] + least[m]);
     out.emplace_back();
-    for (std::size_t m = 0; m < modules.size(); ++m)
-      out[a].push_back(d.applications[a].slo_ns - before[m] - after[m]);
+    for (std::size_t m = 0; m < modules.size(); ++m) out[a].push_back(d.applications[a].slo_ns - before[m] - after[m]);
   }
   return out;
 }
@@ -125,9 +124,10 @@ Capacity capacity(const Deployment& d) {
     modules += static_cast<std::uint32_t>(d.applications[a].modules.size());
     any += expected_rps(d, a);
   }
-  const auto n = static_cast<std::uint32_t>(sets.members.size()), routes = static_cast<std::uint32_t>(d.plan.routes.size());
-  const std::uint32_t rows = n + modules + static_cast<std::uint32_t>(route_of.size()),
-                      first_column = 1 + routes, width = first_column + static_cast<std::uint32_t>(columns.size());
+  const auto n = static_cast<std::uint32_t>(sets.members.size()),
+             routes = static_cast<std::uint32_t>(d.plan.routes.size());
+  const std::uint32_t rows = n + modules + static_cast<std::uint32_t>(route_of.size()), first_column = 1 + routes,
+                      width = first_column + static_cast<std::uint32_t>(columns.size());
   if (any <= 0 || std::size_t{rows} * width > kLargestProgram) return {};
   planner::SmallLp lp = planner::SmallLp::empty(rows, width);
   for (std::uint32_t g = 0; g < n; ++g) lp.right[g] = static_cast<double>(sets.members[g].size());

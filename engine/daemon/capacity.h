@@ -13,9 +13,9 @@ namespace leat::daemon {
 // what is left and counts nothing. 0: unknown.
 [[nodiscard]] double expected_rps(const Deployment& deployment, std::size_t application);
 
-// What the expected rates take at least of the partitions' time, each module in its cheapest batches that leave the rest
-// of its path its least times, spread over the partitions as well as can be: a linear program over sets of partitions
-// with the same routes. The deployment's plan is complete.
+// What the expected rates take at least of the partitions' time, each module in its cheapest batches that leave the
+// rest of its path its least times, spread over the partitions as well as can be: a linear program over sets of
+// partitions with the same routes. The deployment's plan is complete.
 struct Capacity {
   double load = 0;  // above 1 no scheduler carries the rates; 0: none is stated, or there are too many sets to look at
   std::vector<std::uint32_t> partitions;  // those that are in the way

@@ -41,8 +41,8 @@ TEST(Capacity, ModulesThatShareASetTakeEachOthersTime) {
   EXPECT_NEAR(c.part[0], .8, 1e-6);
   EXPECT_TRUE(unschedulable(d).empty());
 
-  const auto lines = unschedulable(deployed(partitions(2) + application("a", 40, "[10]", "[30]") +
-                                            application("b", 30, "[10]", "[10]")));
+  const auto lines = unschedulable(
+      deployed(partitions(2) + application("a", 40, "[10]", "[30]") + application("b", 30, "[10]", "[10]")));
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_THAT(lines[0], HasSubstr("at least 110 % of the time of partitions p0, p1 ('a' 80 %, 'b' 30 %)"));
 }

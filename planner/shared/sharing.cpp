@@ -35,8 +35,9 @@ class Sharer {
     if (dedicated != nullptr) out.dedicated_rate = rate_of(*dedicated);
     const SharedSolution shared = solve_shared(problem_);
     out.shared_rate = shared.z;
-    if (!shared.feasible || shared.z <= out.dedicated_rate * (1 + 1e-6)) return out;
-    out.better = true;
+    if (!shared.feasible) return out;
+    out.better = shared.z > out.dedicated_rate * (1 + 1e-6);
+    out.unplanned = unplanned(std::max(shared.z, out.dedicated_rate), shared.bound);
     out.plan = plan_of(shared);
     Certificate& c = out.plan.certificate;
     c.objective = shared.z;
@@ -151,6 +152,35 @@ class Sharer {
       return std::tie(x.application, x.module, x.of_class) < std::tie(y.application, y.module, y.of_class);
     });
     return routes_of_ways(ways);
+  }
+
+  // The rates stand where work is cheapest.
+  Plan unplanned(double z, double bound) const {
+    std::vector<Way> ways;
+    for (std::uint32_t a = 0; a < applications_.size(); ++a) {
+      for (std::uint32_t m = 0; m < applications_[a].modules.size(); ++m) {
+        const SharedModule& module = problem_.applications[a].modules[m];
+        std::vector<double> capacity(types_.types.size(), 0);
+        double all = 0;
+        for (std::uint32_t c = 0; c < capacity.size(); ++c) {
+          const std::vector<double>& run = module.run_us[c];
+          if (!run.empty()) capacity[c] = problem_.count[c] * static_cast<double>(run.size()) / run.back();
+          all += capacity[c];
+        }
+        const double items = z * problem_.applications[a].weight * module.items;
+        for (std::uint32_t c = 0; c < capacity.size(); ++c)
+          if (capacity[c] > 0)
+            ways.push_back({a, m, c, static_cast<std::uint32_t>(module.run_us[c].size()), items * capacity[c] / all});
+      }
+    }
+    Plan plan = routes_of_ways(ways);
+    plan.certificate = {.objective = z,
+                        .upper_bound = std::max(bound, z),
+                        .gap = 1 - z / std::max(bound, z),
+                        .binding = "partitions, shared in time",
+                        .method = "every module on every partition, as without a plan",
+                        .seconds = 0};
+    return plan;
   }
 
   static bool known(const std::vector<Way>& ways, std::uint32_t a, std::uint32_t m, std::uint32_t c) {

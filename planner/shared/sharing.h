@@ -12,8 +12,10 @@
 namespace leat::planner {
 
 struct Sharing {
-  bool better = false;        // `plan` carries more than the dedicated one
-  Plan plan;                  // complete, with its certificate, where better
+  bool better = false;        // `plan` promises more than the dedicated one
+  Plan plan;                  // complete, with its certificate, where shared_rate > 0
+  Plan unplanned;             // every module on every partition in any batch: what leatd deploys without a plan; at the
+                              // larger of both promises
   double shared_rate = 0;     // z by the model: the least rate / weight
   double dedicated_rate = 0;  // of `dedicated`, by the same model; 0: it can promise nothing
 };

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "planner/plan_options.h"
 #include "planner/solver_process.h"
 #include "tools/leat/commands.h"
+#include "tools/plan/plan_options.h"
 
 namespace leat::tools {
 namespace {

@@ -12,12 +12,12 @@
 #include "planner/mig_change.h"
 #include "planner/paris.h"
 #include "planner/paris_workloads.h"
-#include "planner/plan_options.h"
 #include "planner/profile_io.h"
 #include "planner/solver_process.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_output.h"
 #include "tools/json/json.h"
+#include "tools/plan/plan_options.h"
 
 namespace leat::planner {
 namespace {

@@ -5,13 +5,14 @@
 #include "planner/application_io.h"
 #include "planner/build_plan.h"
 #include "planner/plan_checker.h"
-#include "planner/plan_options.h"
-#include "planner/plan_svg.h"
 #include "planner/profile_io.h"
 #include "planner/text_file.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_output.h"
 #include "tools/json/json.h"
+#include "tools/plan/plan_options.h"
+#include "tools/plan/plan_svg.h"
+#include "tools/plan/tried_plan.h"
 
 namespace leat::planner {
 namespace {
@@ -34,7 +35,7 @@ Goal goal_of(const std::string& word) {
                               : Goal::throughput;
 }
 
-Json to_json(const PlanOutcome& o) {
+Json to_json(const PlanOutcome& o, const Trial& trial) {
   const Certificate& c = o.solution.certificate;
   Json out = {{"feasible", o.feasible},
               {"objective", c.objective},
@@ -48,6 +49,9 @@ Json to_json(const PlanOutcome& o) {
               {"dedicated_objective", o.dedicated_objective}};
   if (o.shared_rate > 0) out["rate_shared"] = o.shared_rate, out["rate_dedicated"] = o.dedicated_rate;
   if (o.carried > 0) out["rates_carried"] = o.carried;
+  if (trial.tried)
+    out["tried"] = {
+        {"in_time_at_promise", trial.promised}, {"kept", trial.kept}, {"most", trial.most}, {"plans", trial.plans}};
   for (const Shortfall& s : o.slos)
     out["slo_not_met"].push_back(
         {{"application", s.application}, {"slo_ms", s.slo_ms}, {"nearest_feasible_ms", s.needed_ms}});
@@ -70,7 +74,20 @@ void print_routes(const PlanFile& file) {
   }
 }
 
-void print(const PlanRequest& request, const PlanOutcome& o) {
+void print(const Trial& trial) {
+  if (!trial.tried) return;
+  if (trial.kept >= 1) {
+    std::printf("tried: in the simulator %.2f %% are in time at that rate, and 99 %% up to %.3g times it\n",
+                100 * trial.promised, trial.most);
+  } else if (trial.kept > 0) {
+    std::printf("tried: in the simulator only %.2f %% would be in time at what was planned; lowered to %.1f %% of it\n",
+                100 * trial.promised, 100 * trial.kept);
+  } else {
+    std::printf("tried: in the simulator 99 %% are in time at no rate; a longer SLO or smaller batches are needed\n");
+  }
+}
+
+void print(const PlanRequest& request, const PlanOutcome& o, const Trial& trial) {
   for (const Shortfall& s : o.slos) {
     std::printf(
         "infeasible: application '%s': SLO %.2f ms; the fastest routes need %.2f ms with the margin of %.0f %%: %.2f "
@@ -98,6 +115,7 @@ void print(const PlanRequest& request, const PlanOutcome& o) {
                 o.strict_objective);
   }
   std::printf("binding: %s\n", c.binding.c_str());
+  print(trial);
   print_routes(o.file);
   for (const Marginal& m : o.marginals)
     std::printf("  %-40s %.6g (%+.2f %%)\n", m.what.c_str(), m.objective,
@@ -127,6 +145,9 @@ int run(const cli::Arguments& args) {
   request.max_stages = static_cast<std::uint32_t>(args.integer("stages"));
   auto outcome = build_plan(request);
   if (!outcome) return cli::fail("leat-plan", outcome.error());
+  Trial trial;
+  if (request.rules == Rules::leat && request.goal == Goal::throughput)
+    trial = try_plan(request, *outcome, static_cast<std::uint64_t>(args.integer("try")));
   if (outcome->solution.feasible) {
     const std::string wrong = problem_of(outcome->file);
     const std::string broken = wrong.empty() ? broken_promise(outcome->file, request.profiles) : wrong;
@@ -134,8 +155,8 @@ int run(const cli::Arguments& args) {
     if (args.flag("explain")) explain(request, *outcome);
   }
   const cli::JsonOutput json(args);
-  if (!json.alone() && args.text("output") != "-") print(request, *outcome);
-  if (const int failed = json.write(to_json(*outcome).dump(1)); failed != 0) return failed;
+  if (!json.alone() && args.text("output") != "-") print(request, *outcome, trial);
+  if (const int failed = json.write(to_json(*outcome, trial).dump(1)); failed != 0) return failed;
   if (!outcome->feasible) return kInfeasible;
   if (args.given("output")) {
     if (const Status s = write_plan(args.text("output"), outcome->file); !s) return cli::fail("leat-plan", s.error());

@@ -1,4 +1,4 @@
-#include "planner/plan_svg.h"
+#include "tools/plan/plan_svg.h"
 
 #include <algorithm>
 #include <map>
