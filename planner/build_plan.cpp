@@ -223,8 +223,7 @@ class Builder {
       o.file.plan = std::move(plan);
       o.z = z;
     };
-    if (sharing.shared_rate > 0)
-      other(std::move(sharing.unplanned), std::max(sharing.shared_rate, sharing.dedicated_rate));
+    if (const double z = sharing.unplanned.certificate.objective; z > 0) other(std::move(sharing.unplanned), z);
     if (!sharing.better && sharing.shared_rate > 0 && out_.solution.feasible)
       other(std::move(sharing.plan), sharing.shared_rate);
     if (!sharing.better) return;

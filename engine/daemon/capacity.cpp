@@ -132,8 +132,11 @@ Capacity capacity(const Deployment& d) {
   planner::SmallLp lp = planner::SmallLp::empty(rows, width);
   for (std::uint32_t g = 0; g < n; ++g) lp.right[g] = static_cast<double>(sets.members[g].size());
   for (std::size_t a = 0; a < d.applications.size(); ++a) {
-    for (std::uint32_t m = 0; m < d.applications[a].modules.size(); ++m)
-      lp.at(n + first_module[a] + m, 0) = expected_rps(d, a) * d.applications[a].modules[m].items_per_request;
+    for (std::uint32_t m = 0; m < d.applications[a].modules.size(); ++m) {
+      const std::uint32_t id = first_module[a] + m;
+      lp.at(n + id, 0) = expected_rps(d, a) * d.applications[a].modules[m].items_per_request *
+                         (id < d.sizes.size() ? d.sizes[id].mean_units() : 1);
+    }
   }
   for (std::uint32_t r = 0; r < routes; ++r)
     lp.at(n + first_module[d.plan.routes[r].application] + d.plan.routes[r].module, 1 + r) = -1;

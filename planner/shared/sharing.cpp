@@ -35,9 +35,11 @@ class Sharer {
     if (dedicated != nullptr) out.dedicated_rate = rate_of(*dedicated);
     const SharedSolution shared = solve_shared(problem_);
     out.shared_rate = shared.z;
+    const double own = dedicated != nullptr ? dedicated->certificate.objective : 0;
+    const double most = std::max({shared.feasible ? shared.z : 0, out.dedicated_rate, own});
+    if (most > 0) out.unplanned = unplanned(most, std::max(most, shared.bound));
     if (!shared.feasible) return out;
     out.better = shared.z > out.dedicated_rate * (1 + 1e-6);
-    out.unplanned = unplanned(std::max(shared.z, out.dedicated_rate), shared.bound);
     out.plan = plan_of(shared);
     Certificate& c = out.plan.certificate;
     c.objective = shared.z;
@@ -175,8 +177,8 @@ class Sharer {
     }
     Plan plan = routes_of_ways(ways);
     plan.certificate = {.objective = z,
-                        .upper_bound = std::max(bound, z),
-                        .gap = 1 - z / std::max(bound, z),
+                        .upper_bound = bound,
+                        .gap = 1 - z / bound,
                         .binding = "partitions, shared in time",
                         .method = "every module on every partition, as without a plan",
                         .seconds = 0};

@@ -15,13 +15,13 @@ struct Sharing {
   bool better = false;        // `plan` promises more than the dedicated one
   Plan plan;                  // complete, with its certificate, where shared_rate > 0
   Plan unplanned;             // every module on every partition in any batch: what leatd deploys without a plan; at the
-                              // larger of both promises
+                              // largest of all promises; without routes where there is none
   double shared_rate = 0;     // z by the model: the least rate / weight
   double dedicated_rate = 0;  // of `dedicated`, by the same model; 0: it can promise nothing
 };
 
 // `weights`: of the applications in z. profiles[a][m] belongs to the application's module. dedicated: null, or the plan
-// made by giving partitions to block ranges.
+// made by giving partitions to block ranges, which promises the z of its certificate by its own rules.
 Sharing consider_sharing(const std::vector<Application>& applications, const std::vector<double>& weights,
                          const std::vector<std::vector<const Profile*>>& profiles, const Host& host,
                          const HostTypes& types, const Plan* dedicated);
