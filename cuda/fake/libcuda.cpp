@@ -29,6 +29,7 @@
 #include "cuda/driver/api.h"
 #include "cuda/fake/state.h"
 #include "cuda/fake/stream.h"
+#include "cuda/fake/visible.h"
 
 namespace leat::fake {
 namespace {
@@ -41,9 +42,6 @@ using cuda::Status;
 constexpr std::size_t kGranularity = std::size_t{2} << 20;
 constexpr unsigned kSmStep = 2;  // a share is rounded down to so many multiprocessors
 
-struct Visible {
-  unsigned gpu = 0, instance = kWhole, compute = kWhole;
-};
 struct Memory {
   int fd = -1;
   std::uint64_t bytes = 0;
@@ -103,42 +101,6 @@ bool is_client_of_mps() {
   const char* pipe = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
   return host().state().mps_unreachable == 0 && pipe != nullptr && *pipe != '\0' &&
          ::access((std::string(pipe) + "/control").c_str(), F_OK) == 0;
-}
-
-// Every device there is: whole GPUs without MIG, and every compute instance with it.
-std::vector<Visible> everything() {
-  std::vector<Visible> out;
-  for (unsigned g = 0; g < host().state().gpu_count; ++g) {
-    const Gpu& gpu = host().state().gpus[g];
-    if (gpu.mig == 0) {
-      out.push_back({g, kWhole, kWhole});
-      continue;
-    }
-    for (unsigned i = 0; i < kMaxInstances; ++i)
-      for (unsigned c = 0; gpu.instances[i].there != 0 && c < kMaxCompute; ++c)
-        if (gpu.instances[i].compute[c].there != 0) out.push_back({g, i, c});
-  }
-  return out;
-}
-
-std::vector<Visible> visible_devices() {
-  const auto all = everything();
-  const char* const wanted = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (wanted == nullptr) return all;
-  std::vector<Visible> out;
-  std::string rest = wanted;
-  while (!rest.empty()) {
-    const std::size_t comma = std::min(rest.find(','), rest.size());
-    const std::string word = rest.substr(0, comma);
-    rest.erase(0, std::min(comma + 1, rest.size()));
-    bool found = false;
-    for (std::size_t i = 0; i < all.size() && !found; ++i) {
-      found = word == std::to_string(i) || word == uuid_text(all[i].gpu, all[i].instance, all[i].compute);
-      if (found) out.push_back(all[i]);
-    }
-    if (!found) break;  // as the driver: what follows a wrong entry is not visible
-  }
-  return out;
 }
 
 unsigned multiprocessors(const Visible& v) {

@@ -21,7 +21,7 @@ double cpu_s() {
 
 std::string name_of(const leat_detection& found, const leat_stream* stream) {
   const auto name = [&](std::uint32_t head, std::int32_t id) {
-    const char* text = ::leat_class_name(stream, head, id);
+    const char* text = stream != nullptr ? ::leat_class_name(stream, head, id) : nullptr;
     return text != nullptr ? std::string(text) : std::to_string(id);
   };
   std::string text;

@@ -61,9 +61,10 @@ constexpr cli::Option kOptions[] = {
     {.name = "coordinated",
      .type = cli::Type::integer,
      .value = "N",
-     .min = 1,
+     .fallback = "0",
+     .min = 0,
      .max = 4096,
-     .help = "instead of arrivals: N clients with cameras of 60 frames/s whose streams the server coordinates, by the "
+     .help = "0: none; else, instead of arrivals, N clients with cameras of 60 frames/s whose streams the server coordinates, by the "
              "first preset, on the plan's first application"},
     {.name = "accuracy",
      .type = cli::Type::real,
@@ -419,7 +420,7 @@ int run(const cli::Arguments& args) {
   const auto study = read_study(args, loads);
   if (!study) return cli::fail(kCommand.name, study.error());
 
-  if (args.given("coordinated")) return simulate_coordinated(args, *study, presets->front().policy);
+  if (args.integer("coordinated") > 0) return simulate_coordinated(args, *study, presets->front().policy);
   if (const auto status = prepare_outputs(args, *study); !status) return cli::fail(kCommand.name, status.error());
 
   SimResults results{.plan = args.text("plan"),
