@@ -64,7 +64,8 @@ constexpr cli::Option kOptions[] = {
      .fallback = "0",
      .min = 0,
      .max = 4096,
-     .help = "0: none; else, instead of arrivals, N clients with cameras of 60 frames/s whose streams the server coordinates, by the "
+     .help = "0: none; else, instead of arrivals, N clients with cameras of 60 frames/s whose streams the server "
+             "coordinates, by the "
              "first preset, on the plan's first application"},
     {.name = "accuracy",
      .type = cli::Type::real,
