@@ -425,7 +425,8 @@ Status Daemon::Impl::start_serving() {
   const core::Topology topology = topology_of(config_, deployment_);
   if (const std::string problem = topology.problem(); !problem.empty()) return Error{config_.file + ": " + problem};
   LoopOptions options;
-  options.limits.streams = options.limits.coordinated = config_.limits.streams;
+  options.limits.streams = config_.limits.streams;
+  options.limits.coordinated = std::min(config_.limits.streams, kMostCoordinated);
   options.limits.requests = config_.limits.requests;
   options.clients = config_.limits.clients;
   options.batch_limit_ns = config_.limits.batch_ns;
