@@ -222,9 +222,9 @@ void Feeder::count_left_out() {
   next_index_ = index + 1;
 }
 
-bool Feeder::hopeless(std::int64_t capture_ns) const {
-  const std::int64_t now_ns = ::leat_now_ns();
-  return !every_one_ && now_ns + answer_time_.least_ns(now_ns) >= capture_ns + slo_ns_;
+bool Feeder::hopeless(std::int64_t capture_ns, std::int64_t now_ns) const {
+  constexpr std::int64_t kLeast = 1'000'000;  // nothing is decoded, sent and answered in less
+  return !every_one_ && now_ns + std::max(kLeast, answer_time_.least_ns(now_ns)) >= capture_ns + slo_ns_;
 }
 
 void Feeder::skip(Skip why, std::uint64_t pictures) {
@@ -247,7 +247,7 @@ Result<Feeder::Step> Feeder::feed_one(std::int64_t start_ns, const std::atomic<b
     take_answers_until(capture_ns, stop);
     if (stop.load(std::memory_order_relaxed)) return Step::ended;
     if (follower_) return follow_one(capture_ns, picture);
-    if (hopeless(capture_ns)) {
+    if (hopeless(capture_ns, ::leat_now_ns())) {
       skip(Skip::hopeless);
       return Step::skipped;
     }
@@ -263,12 +263,7 @@ Result<Feeder::Step> Feeder::feed_one(std::int64_t start_ns, const std::atomic<b
   auto written = source_->write(frame->raw());
   if (!written.ok()) return Error{written.error()};
   if (!*written) return Step::ended;
-  if (timed && hopeless(capture_ns)) {  // writing took long, or this thread had to wait
-    skip(Skip::hopeless);
-    return Step::skipped;
-  }
-  if (const Status sent = submit(*frame, capture_ns, picture); !sent.ok()) return Error{sent.error()};
-  return Step::fed;
+  return submit(*frame, capture_ns, picture, timed);
 }
 
 Result<Feeder::Step> Feeder::follow_one(std::int64_t capture_ns, std::uint32_t picture) {
@@ -298,11 +293,10 @@ Result<Feeder::Step> Feeder::follow_one(std::int64_t capture_ns, std::uint32_t p
     return Step::skipped;
   }
   follower_->copy_to(frame->raw());
-  if (const Status sent = submit(*frame, capture_ns, picture); !sent.ok()) return Error{sent.error()};
-  return Step::fed;
+  return submit(*frame, capture_ns, picture, false);
 }
 
-Status Feeder::submit(Frame& frame, std::int64_t capture_ns, std::uint32_t picture) {
+Result<Feeder::Step> Feeder::submit(Frame& frame, std::int64_t capture_ns, std::uint32_t picture, bool timed) {
   const leat_submit_options submit{.capture_ns = capture_ns,
                                    .deadline_ns = 0,
                                    .cookie = cookie_of(static_cast<std::uint32_t>(fed_), picture),
@@ -310,22 +304,29 @@ Status Feeder::submit(Frame& frame, std::int64_t capture_ns, std::uint32_t pictu
                                    .items = 0,
                                    .flags = 0,
                                    .reserved = 0};
-  {
-    // Counted before it can be answered.
-    const std::lock_guard lock(mutex_);
-    ledger_.submitted();
-  }
-  submitted_ns_[fed_ % submitted_ns_.size()] = ::leat_now_ns();
   number_of_[fed_ % number_of_.size()] = number_;
+  bool late = false;
+  {
+    // Counted before it can be answered. Looked at under the lock, for which this thread may have had to wait.
+    const std::lock_guard lock(mutex_);
+    late = timed && hopeless(capture_ns, ::leat_now_ns());  // writing took long
+    if (late) {
+      ledger_.skipped(Skip::hopeless, 1);
+    } else {
+      ledger_.submitted();
+    }
+  }
+  if (late) return Step::skipped;
+  const std::int64_t submitted_ns = submitted_ns_[fed_ % submitted_ns_.size()] = ::leat_now_ns();
   if (frame.submit(submit) != LEAT_ERROR_ok)
     return Error{std::string("'") + options_.name + "': a frame was not taken: " + ::leat_last_error()};
-  if (::leat_now_ns() >= capture_ns + slo_ns_) {
+  if (submitted_ns >= capture_ns + slo_ns_) {
     const std::lock_guard lock(mutex_);
     ledger_.past_deadline();
   }
   if (fed_++ == 0) first_submit_ns_.store(capture_ns, std::memory_order_relaxed);
   ++in_flight_;
-  return Done{};
+  return Step::fed;
 }
 
 void Feeder::drain() {

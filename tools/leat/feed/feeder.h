@@ -66,7 +66,8 @@ class Feeder {
   Result<Step> feed_one(std::int64_t start_ns, const std::atomic<bool>& stop);
   // Coordinated: shows every picture, sends those that are asked for.
   Result<Step> follow_one(std::int64_t capture_ns, std::uint32_t picture);
-  Status submit(Frame& frame, std::int64_t capture_ns, std::uint32_t picture);
+  // timed: what is hopeless by now is skipped, not sent.
+  Result<Step> submit(Frame& frame, std::int64_t capture_ns, std::uint32_t picture, bool timed);
   Result<std::optional<std::int64_t>> next_picture();
   // Decodes the next picture that there is still time for; waits for its turn to do so.
   Result<std::optional<std::int64_t>> decode_next(std::int64_t start_ns);
@@ -74,7 +75,7 @@ class Feeder {
   [[nodiscard]] std::int64_t room_ns(std::int64_t now_ns) const noexcept;
   Result<bool> jump(std::int64_t start_ns);  // false: nothing to pass over
   void count_left_out();
-  [[nodiscard]] bool hopeless(std::int64_t capture_ns) const;
+  [[nodiscard]] bool hopeless(std::int64_t capture_ns, std::int64_t now_ns) const;
   void skip(Skip why, std::uint64_t pictures = 1);
   [[nodiscard]] bool keeps_time() const noexcept {
     return options_.realtime || options_.rate > 0 || source_->format().live;
