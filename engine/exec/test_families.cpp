@@ -358,6 +358,7 @@ std::vector<FamilyModel> family_models() {
   add_yolo(out);
   add_split(out);
   add_faces(out);
+  add_priors(out);
   add_classifiers(out);
   add_maps_and_points(out);
   add_text(out);

@@ -337,14 +337,6 @@ void add_split(std::vector<FamilyModel>& out) {
                    .answer = boxes()});
   }
   {
-    Builder b("input", G::f32, square());
-    int name = 900;
-    for (const std::int64_t c : {720, 36})
-      for (const std::int64_t n : {8, 4, 2, 1, 1})
-        b.put(std::to_string(name++), {1, c, n, n}, zeros(static_cast<std::size_t>(c * n * n)));
-    out.push_back({.name = "RetinaNet (onnx/models)", .graph = std::move(b.g), .refused = "prior boxes"});
-  }
-  {
     Builder b("image_arrays", G::u8, nhwc());
     b.put("detections", {1, 100, 7}, corner_rows(100, "-tlbrsc", {}, 1));
     out.push_back({.name = "EfficientDet",
@@ -479,13 +471,6 @@ void add_faces(std::vector<FamilyModel>& out) {
                    .preprocess = "letterbox at=topleft bgr norm=raw pad=0",
                    .postprocess = "boxes layout=levels score=0.6 overlap=0.3",
                    .answer = answer});
-  }
-  {
-    Builder b("input0", G::f32, {1, 3, "h", "w"});
-    b.put("loc", {1, 168, 4}, zeros(168 * 4));
-    b.put("conf", {1, 168, 2}, zeros(168 * 2));
-    b.put("landms", {1, 168, 10}, zeros(1680));
-    out.push_back({.name = "RetinaFace", .graph = std::move(b.g), .refused = "prior boxes"});
   }
   {
     Builder b("input", G::f32, square());

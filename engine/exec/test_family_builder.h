@@ -81,5 +81,6 @@ inline void ultralytics(G& g, const std::string& task, const std::string& names 
 void add_yolo(std::vector<FamilyModel>& out);
 void add_split(std::vector<FamilyModel>& out);
 void add_faces(std::vector<FamilyModel>& out);
+void add_priors(std::vector<FamilyModel>& out);
 
 }  // namespace leat::exec::families

@@ -53,14 +53,14 @@ float gaussian_overlap(const F& p, const F& q) noexcept {
 BoxesSpec BoxesPost::parse(const std::string& layout, SpecLine& words) {
   BoxesSpec s;
   constexpr std::pair<std::string_view, BoxesLayout> kLayouts[] = {
-      {"yolo8", BoxesLayout::yolo8},  {"yolo5", BoxesLayout::yolo5},     {"yolox", BoxesLayout::yolox},
-      {"split", BoxesLayout::split},  {"columns", BoxesLayout::columns}, {"query", BoxesLayout::query},
-      {"levels", BoxesLayout::levels}};
+      {"yolo8", BoxesLayout::yolo8},   {"yolo5", BoxesLayout::yolo5},     {"yolox", BoxesLayout::yolox},
+      {"split", BoxesLayout::split},   {"columns", BoxesLayout::columns}, {"query", BoxesLayout::query},
+      {"levels", BoxesLayout::levels}, {"priors", BoxesLayout::priors}};
   const auto found =
       std::find_if(std::begin(kLayouts), std::end(kLayouts), [&](const auto& l) { return l.first == layout; });
   if (found == std::end(kLayouts)) {
     words.fail("layout=" + layout +
-               " is not known; write maps, rows, yolo8, yolo5, yolox, split, query, levels, or columns=");
+               " is not known; write maps, rows, yolo8, yolo5, yolox, split, query, levels, priors, or columns=");
     return s;
   }
   s.layout = found->second;
@@ -75,6 +75,14 @@ BoxesSpec BoxesPost::parse(const std::string& layout, SpecLine& words) {
       s.layout == BoxesLayout::columns || s.layout == BoxesLayout::split || s.layout == BoxesLayout::query;
   if (done) s.overlap_most = 1;
   if (s.layout == BoxesLayout::query) s.unit_one = true, s.order = BoxOrder::cxcywh;
+  if (s.layout == BoxesLayout::priors) {
+    bool said = false;
+    words.choice("set", {"retinaface", "retinanet", "blazeface"},
+                 [&](std::size_t i) { s.set = static_cast<PriorSet>(i), said = true; });
+    if (!said) words.fail("layout=priors needs set=retinaface, set=retinanet or set=blazeface");
+    if (s.set == PriorSet::retinaface) s.first = 1;
+    if (s.set == PriorSet::blazeface) s.act = Activation::sigmoid;
+  }
   words.choice("unit", {"px", "one"}, [&](std::size_t i) { s.unit_one = i == 1; });
   words.choice("order", {"xyxy", "yxyx", "cxcywh"}, [&](std::size_t i) { s.order = static_cast<BoxOrder>(i); });
   words.choice("act", {"none", "sigmoid", "softmax"}, [&](std::size_t i) { s.act = static_cast<Activation>(i); });
@@ -211,6 +219,16 @@ Status BoxesPost::resolve(const PostSetting& setting) {
     }
     case BoxesLayout::levels:
       return resolve_levels(setting);
+    case BoxesLayout::priors: {
+      auto priors = Priors::open(spec_.set, setting);
+      if (!priors.ok()) return no(priors.error());
+      priors_ = std::move(*priors);
+      spec_.points = priors_->points();
+      if (priors_->classes() <= spec_.first)
+        return no("layout=priors: first=" + std::to_string(spec_.first) + " leaves no class; write first=0");
+      classes_ = priors_->classes() - spec_.first;
+      return Done{};
+    }
   }
   return Done{};
 }
@@ -410,6 +428,30 @@ void BoxesPost::gather_levels(std::span<const ItemTensor> outputs) noexcept {
   }
 }
 
+void BoxesPost::gather_priors(std::span<const ItemTensor> outputs) noexcept {
+  priors_->for_each(outputs, width_, height_, [&](const Priors::Prior& p) {
+    const std::size_t classes = priors_->classes();
+    std::size_t best = spec_.first;
+    float score = priors_->score(outputs, p, best), most = score;
+    for (std::size_t c = 0; c < classes; ++c) {
+      const float v = priors_->score(outputs, p, c);
+      most = std::max(most, v);
+      if (c > spec_.first && v > score) best = c, score = v;
+    }
+    if (spec_.act == Activation::sigmoid) {
+      score = sigmoid(score);
+    } else if (spec_.act == Activation::softmax) {
+      float sum = 0;
+      for (std::size_t c = 0; c < classes; ++c) sum += std::exp(priors_->score(outputs, p, c) - most);
+      score = std::exp(score - most) / sum;
+    }
+    if (!(score >= spec_.score_least)) return;
+    const Priors::Box b = priors_->box(outputs, p);
+    add({b.cx, b.cy, b.w, b.h, 0, score, static_cast<std::int32_t>(best) - static_cast<std::int32_t>(spec_.first),
+         p.level, p.row});
+  });
+}
+
 float BoxesPost::behind(const ItemTensor& t, const Found& f, std::size_t from_end) const noexcept {
   if (spec_.layout == BoxesLayout::columns) {
     const std::size_t first = spec_.columns.size() + 3 * spec_.points + masks_->coefficients() - from_end;
@@ -431,6 +473,8 @@ leat_keypoint BoxesPost::point(std::span<const ItemTensor> outputs, const Found&
     const std::size_t at = f.source * static_cast<std::size_t>(t.last()) + spec_.columns.size() + 3 * p;
     return {t.at(at) * sx, t.at(at + 1) * sy, t.at(at + 2)};
   }
+  if (spec_.layout == BoxesLayout::priors)
+    return priors_->point(outputs, priors_->prior(f.output, f.source, width_, height_), p, f.score);
   if (spec_.layout != BoxesLayout::levels) return {};
   const Level& level = levels_[f.output];
   const ItemTensor& t = outputs[level.points];
@@ -456,6 +500,8 @@ void BoxesPost::gather(std::span<const ItemTensor> outputs) noexcept {
       return gather_query(outputs);
     case BoxesLayout::levels:
       return gather_levels(outputs);
+    case BoxesLayout::priors:
+      return gather_priors(outputs);
   }
 }
 

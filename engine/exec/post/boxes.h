@@ -16,6 +16,7 @@
 //   levels   scores [k, 1], boxes [k, 4], points [k, 2 * P] for each of strides 8, 16, 32 (64): distances to the sides
 //            from the cell's corner in strides, two anchors a cell (SCRFD); or cls_8, obj_8, bbox_8, kps_8 .. (YuNet):
 //            score = sqrt(cls * obj), centre = (cell + d) * stride, size = exp * stride
+//   priors   set=retinaface|retinanet|blazeface: relative to prior boxes (priors.h)
 // unit=px|one   coordinates are pixels (default), or parts of the picture (default of query)
 // order=xyxy|yxyx|cxcywh   of split's and query's boxes
 // act=none|sigmoid|softmax what makes scores of the values; softmax drops the last class (DETR's "nothing")
@@ -30,10 +31,11 @@
 
 #include "engine/exec/post/masks.h"
 #include "engine/exec/post/post.h"
+#include "engine/exec/post/priors.h"
 
 namespace leat::exec {
 
-enum class BoxesLayout : std::uint8_t { yolo8, yolo5, yolox, columns, split, query, levels };
+enum class BoxesLayout : std::uint8_t { yolo8, yolo5, yolox, columns, split, query, levels, priors };
 enum class BoxOrder : std::uint8_t { xyxy, yxyx, cxcywh };
 
 struct BoxesSpec {
@@ -41,6 +43,7 @@ struct BoxesSpec {
   std::vector<std::string> columns;
   bool unit_one = false;
   BoxOrder order = BoxOrder::xyxy;
+  PriorSet set = PriorSet::retinaface;
   Activation act = Activation::none;
   std::uint32_t first = 0, points = 0;
   bool angle = false, mask = false;
@@ -77,6 +80,7 @@ class BoxesPost final : public Post {
   void gather_split(std::span<const ItemTensor> outputs) noexcept;
   void gather_query(std::span<const ItemTensor> outputs) noexcept;
   void gather_levels(std::span<const ItemTensor> outputs) noexcept;
+  void gather_priors(std::span<const ItemTensor> outputs) noexcept;
   void suppress() noexcept;
   // Numbers that stand with a box behind its scores, in the last rows (yolo8) or columns.
   [[nodiscard]] float behind(const ItemTensor& t, const Found& f, std::size_t from_end) const noexcept;
@@ -93,6 +97,7 @@ class BoxesPost final : public Post {
   std::uint32_t boxes_ = 0, scores_ = 0, labels_ = UINT32_MAX, count_ = UINT32_MAX;  // outputs
   std::vector<Level> levels_;
   std::optional<Masks> masks_;
+  std::optional<Priors> priors_;
   std::vector<PartSpec> parts_;
   std::vector<Found> found_;  // room for every cell
   std::size_t found_count_ = 0;

@@ -6,8 +6,6 @@ namespace leat::exec {
 namespace {
 
 constexpr const char* kImagenet = "stretch rgb norm=imagenet";
-constexpr const char* kPriors =
-    "boxes relative to prior boxes are not decoded here; write postprocess = \"tensors\" to have them as they are";
 constexpr const char* kClassifier = "cover=0.875 rgb norm=imagenet";
 
 bool whole(const ModelPort& p) { return p.dtype == LEAT_I64 || p.dtype == LEAT_I32; }
@@ -92,7 +90,13 @@ Sign by_names(const ModelFacts& f, const std::string& architecture) {
     return {.seen = "output detections [k, 7] of an NHWC input (EfficientDet)",
             .post = "boxes columns=b,y0,x0,y1,x1,s,c first=1",
             .likely = "letterbox at=topleft rgb norm=raw pad=0"};
-  if (has(f, {"loc", "conf", "landms"})) return {.seen = "outputs loc, conf and landms (RetinaFace)", .ask = kPriors};
+  if (has(f, {"loc", "conf", "landms"})) {
+    const std::string size = f.width() > 0 && f.height() > 0 ? "" : " size=640x640";  // any; its authors' own test's
+    return {.seen = "outputs loc, conf and landms (RetinaFace)",
+            .post = "boxes layout=priors set=retinaface score=0.5 overlap=0.4",
+            .likely = "letterbox at=topleft bgr mean=104/255,117/255,123/255 std=1/255 pad=0" + size,
+            .classes = f.output("conf")->dim(-1) - 1};
+  }
   if (has(f, {"predicted_depth"})) return {.seen = "output predicted_depth", .post = "map value", .likely = kImagenet};
   if (has(f, {"image_embeds"}))
     return {.seen = "output image_embeds (CLIP)", .post = "embedding unit", .likely = "cover=1 rgb norm=clip"};
@@ -165,7 +169,19 @@ Sign by_shapes(const ModelFacts& f) {
             .likely = "letterbox at=topleft bgr mean=102.98/255,115.95/255,122.77/255 std=1/255 pad=0"};
   if (f.outputs.size() == 10 &&
       std::all_of(f.outputs.begin(), f.outputs.end(), [](const ModelPort& p) { return p.rank() == 4; }))
-    return {.seen = "10 outputs of anchors (RetinaNet)", .ask = kPriors};
+    return {.seen = "10 outputs of anchors (RetinaNet)",
+            .post = "boxes layout=priors set=retinanet score=0.3 overlap=0.5",
+            .likely = "letterbox at=topleft rgb norm=imagenet pad=0",
+            .classes = out.dim(1) / 9};
+  // MediaPipe's, whatever a converter called its outputs.
+  constexpr std::int64_t kBlazeBoxes = 896;
+  if (f.outputs.size() == 2 &&
+      std::all_of(f.outputs.begin(), f.outputs.end(), [](const ModelPort& p) { return p.dim(1) == kBlazeBoxes; }) &&
+      std::max(out.dim(-1), f.outputs[1].dim(-1)) == 16 && std::min(out.dim(-1), f.outputs[1].dim(-1)) == 1)
+    return {.seen = "outputs [896, 16] and [896, 1] (BlazeFace)",
+            .post = "boxes layout=priors set=blazeface score=0.5 overlap=0.3",
+            .likely = "letterbox rgb norm=half pad=0",
+            .classes = 1};
   if (out.rank() == 3 && cells > 0) {
     const std::int64_t a = out.dim(1), b = out.dim(2);
     if (b == cells && a > 4)
