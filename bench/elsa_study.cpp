@@ -12,9 +12,11 @@
 #include "engine/core/policy_words.h"
 #include "engine/core/topology.h"
 #include "engine/sim/simulator.h"
+#include "planner/measured_sizes.h"
 #include "planner/mig_layout.h"
 #include "planner/paris.h"
 #include "planner/paris_workloads.h"
+#include "planner/profile_io.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
@@ -53,6 +55,11 @@ constexpr cli::Option kOptions[] = {
      .choices = "all|light|medium|heavy",
      .fallback = "all",
      .help = "which model"},
+    {.name = "profile",
+     .type = cli::Type::path,
+     .value = "FILE",
+     .help = "a measured model in their place: classes mig:NAME of an A100-40, or mps:14, 29, 43, 57 and 100; batches "
+             "to 32"},
     {.name = "policies",
      .type = cli::Type::text,
      .value = "LIST",
@@ -77,8 +84,8 @@ struct Server {
 
 struct Bench {
   std::vector<core::NamedPolicy> policies;
-  AnalyticModel model;
-  std::vector<double> compute;  // of sizes
+  std::vector<std::vector<double>> latency_s;  // [size][batch - 1]
+  std::vector<double> compute;                 // of sizes
   double sla_s = 0;
   std::uint64_t seed = 1;
   std::uint32_t requests = 0;
@@ -93,7 +100,7 @@ core::Topology topology_of(const Bench& bench, const Server& server) {
     route.batch = kLargest;
     core::StageSpec stage{};
     for (std::uint32_t b = 1; b <= kLargest; ++b) {
-      stage.latency.p50_ns.push_back(static_cast<core::TimeNs>(1e9 * bench.model.latency_s(bench.compute[k], b)));
+      stage.latency.p50_ns.push_back(static_cast<core::TimeNs>(1e9 * bench.latency_s[k][b - 1]));
       stage.latency.p99_ns.push_back(stage.latency.p50_ns.back());
     }
     for (std::uint32_t i = 0; i < server.counts[k]; ++i) {
@@ -149,7 +156,7 @@ double most_rps(const Bench& bench, const Server& server) {
   double items = 0, mean = 0;
   for (std::size_t k = 0; k < server.counts.size(); ++k) {
     double best = 0;
-    for (std::uint32_t b = 1; b <= kLargest; ++b) best = std::max(best, b / bench.model.latency_s(bench.compute[k], b));
+    for (std::uint32_t b = 1; b <= kLargest; ++b) best = std::max(best, b / bench.latency_s[k][b - 1]);
     items += server.counts[k] * best;
   }
   constexpr int kDraws = 10000;
@@ -204,11 +211,38 @@ std::vector<bench::Bar> bars_of(const Json& models) {
            .where = where}};
 }
 
-Json study_model(const AnalyticModel& model, const LayoutSpace& space, std::uint32_t gpus, Bench bench) {
-  bench.model = model;
+// What is asked of a server, and the same as PARIS takes it.
+struct Model {
+  SizeDemand demand;
+  ParisProblem problem;
+};
+
+Model analytic(const AnalyticModel& model, const LayoutSpace& space, std::uint32_t gpus, std::uint64_t seed) {
+  const std::vector<double> share = drawn_shares(seed), compute = space.compute_of_sizes();
+  return {size_demand(model, share, compute, 1.5), paris_problem(model, share, compute, 7.0 * gpus)};
+}
+
+// With the same rules, by a profile of the geometry's sizes, or of shares in their place.
+Result<Model> measured(const Profile& profile, const MigGeometry& geometry, const std::vector<std::uint32_t>& sizes,
+                       std::uint32_t gpus, std::uint64_t seed) {
+  Model out;
+  out.demand.batch_share = out.problem.batch_share = drawn_shares(seed);
+  out.problem.total_compute = 7.0 * gpus;
+  for (const std::uint32_t s : sizes) {
+    const MigProfile& size = geometry.profiles[s];
+    const auto latency = class_latency_s(profile, class_for(profile, geometry, size), kLargest);
+    if (!latency) return Error{latency.error()};
+    out.problem.sizes.push_back(measured_size(size.compute, *latency));
+    out.demand.latency_s.push_back(*latency);
+  }
+  out.demand.sla_s = 1.5 * out.demand.latency_s.back().back();
+  return out;
+}
+
+Json study_model(const Model& model, const LayoutSpace& space, Bench bench) {
+  const SizeDemand& demand = model.demand;
+  bench.latency_s = demand.latency_s;
   bench.compute = space.compute_of_sizes();
-  const std::vector<double> share = drawn_shares(bench.seed);
-  const SizeDemand demand = size_demand(model, share, bench.compute, 1.5);
   bench.sla_s = demand.sla_s;
   std::vector<Server> servers;
   for (std::uint32_t k = 0; k < bench.compute.size(); ++k) {
@@ -218,7 +252,7 @@ Json study_model(const AnalyticModel& model, const LayoutSpace& space, std::uint
   }
   const auto add = [&](const char* name, const LayoutChoice& c) { servers.push_back({name, c.counts, c.served_rps}); };
   add("random", space.random(bench.seed, demand));
-  const ParisResult wanted = paris(paris_problem(model, share, bench.compute, 7.0 * gpus));
+  const ParisResult wanted = paris(model.problem);
   add("paris", space.nearest_layout(wanted.instances, demand));
   add("exact", space.best_layout(demand));
   Json out = {{"sla_ms", 1e3 * bench.sla_s}};
@@ -278,13 +312,20 @@ int main(int argc, char** argv) {
   bench.seed = static_cast<std::uint64_t>(args.integer("seed"));
   bench.requests = static_cast<std::uint32_t>(args.integer("requests"));
   const MigGeometry& geometry = *mig_table("A100-40");
-  const LayoutSpace space(geometry, profiles_for(geometry, 0), gpus);
+  const std::vector<std::uint32_t> sizes = profiles_for(geometry, 0);
+  const LayoutSpace space(geometry, sizes, gpus);
   Json out = {{"seed", bench.seed}, {"gpus", gpus}, {"requests", bench.requests}, {"loads", kLoads}};
-  {
+  if (args.given("profile")) {
+    const auto profile = read_profile(args.text("profile"));
+    if (!profile) return cli::fail(kCommand.name, profile.error());
+    const auto model = measured(*profile, geometry, sizes, gpus, bench.seed);
+    if (!model) return cli::fail(kCommand.name, model.error());
+    out["models"][profile->model] = study_model(*model, space, bench);
+  } else {
     cli::Progress progress("elsa study", analytic_models().size(), "models");
     for (const AnalyticModel& model : analytic_models()) {
       if (args.text("model") == "all" || args.text("model") == model.name)
-        out["models"][model.name] = study_model(model, space, gpus, bench);
+        out["models"][model.name] = study_model(analytic(model, space, gpus, bench.seed), space, bench);
       progress.add(1);
     }
   }

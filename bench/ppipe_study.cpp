@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "bench/figures.h"
+#include "bench/ppipe_profiles.h"
 #include "engine/sim/simulator.h"
 #include "planner/profile_table.h"
 #include "planner/scenario_io.h"
@@ -36,8 +37,16 @@ constexpr cli::Option kOptions[] = {
     {.name = "data",
      .type = cli::Type::path,
      .value = "DIR",
-     .required = true,
      .help = "scenarios.json, reference_plans.json and profiles, as PPipe's planning data"},
+    {.name = "profiles",
+     .type = cli::Type::path,
+     .value = "DIR",
+     .help = "in its place: measured models; what the plans carry by the planners alone"},
+    {.name = "classes",
+     .type = cli::Type::text,
+     .value = "A,B",
+     .fallback = "mps:100,mps:43",
+     .help = "with --profiles: the faster and the slower class, 4 and 8 of them"},
     {.name = "family",
      .type = cli::Type::text,
      .value = "NAME",
@@ -451,8 +460,31 @@ Json bars(const Json& figures, const std::string& family, double grid) {
 
 }  // namespace
 
+namespace {
+
+int plan_profiles(const cli::Arguments& args) {
+  const std::string classes = args.text("classes");
+  const std::size_t comma = classes.find(',');
+  if (comma == std::string::npos) return cli::fail("ppipe_study", "--classes: write two classes, A,B");
+  const auto plans = bench::plans_of_profiles(
+      args.text("profiles"),
+      {.fast_class = classes.substr(0, comma), .slow_class = classes.substr(comma + 1), .fast = 4, .slow = 8});
+  if (!plans) return cli::fail("ppipe_study", plans.error());
+  const cli::JsonOutput output(args);
+  if (const int failed = output.write(plans->dump(1)); failed != 0 || output.alone()) return failed;
+  for (const auto& [name, plan] : plans->items())
+    std::printf("%-8s %10.1f requests/s of each model, gap %.2g\n", name.c_str(), plan.at("rps").get<double>(),
+                plan.at("gap").get<double>());
+  return 0;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
+  if (args.given("data") == args.given("profiles"))
+    return cli::fail("ppipe_study", "give one of --data and --profiles");
+  if (args.given("profiles")) return plan_profiles(args);
   const auto set = planner::read_scenarios(args.text("data"));
   if (!set) return cli::fail("ppipe_study", set.error());
   std::vector<const planner::Scenario*> scenarios;

@@ -67,6 +67,7 @@ class Builder {
     types_ = types_of(request_.host);
     out_.problem.types = types_.types;
     out_.problem.bandwidth_gbps = request_.host.handover_gbps;
+    out_.problem.pair_gbps = types_.pair_gbps;
     out_.problem.max_stages = request_.max_stages;
     out_.problem.budget_by_p99 = request_.rules == Rules::leat;
     for (const Application& a : request_.applications) {

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "planner/host_types.h"
 #include "planner/packing.h"
 #include "planner/plan_checker.h"
+#include "planner/pooled_checker.h"
 
 namespace leat::planner {
 namespace {
@@ -61,6 +63,58 @@ TEST(Packing, FillsDevicesWheneverTheSumFits) {
           for (const int f : full) ASSERT_LE(f, 12);
         }
   EXPECT_TRUE(pack_shares({2, 2, 3}, 1).empty());
+}
+
+// Four GPUs of one class, of which the first two and the last two hand over to each other 100 times as fast as across:
+// a model that is too large for one of them is cut, and its two stages lie side by side.
+TEST(BuildPlan, TheOrderedPairsOfAHostDecideWhereStagesLie) {
+  PlanRequest r = request();
+  r.profiles = {profile("detector", 4, 2)};
+  r.profiles[0].boundary_bytes.assign(3, 4'000'000);
+  r.applications = {{"traffic", 40'000'000, 0, 1, {{"detect", "detector", {}, 1, 1}}}};
+  const auto host_of = [](const std::string& pairs) {
+    auto host = parse_host(R"({"schema": "leat-host/1", "handover_gbps": 2, "handover": [)" + pairs +
+                               R"(], "partitions": [
+      {"kind": "gpu", "class": "gpu", "name": "a", "count": 4, "memory_bytes": 25000000}]})",
+                           "host.json");
+    EXPECT_TRUE(host.ok()) << host.error();
+    return *host;
+  };
+  r.host = host_of("");
+  const auto slow = build_plan(r);
+  ASSERT_TRUE(slow.ok()) << slow.error();
+  EXPECT_EQ(types_of(r.host).types.size(), 1u);
+  EXPECT_TRUE(types_of(r.host).pair_gbps.empty());
+  const auto pair = [](int from, int to) {
+    return R"({"from": "a/)" + std::to_string(from) + R"(", "to": "a/)" + std::to_string(to) + R"(", "gbps": )" +
+           std::to_string(190 + 10 * from) + "}";
+  };
+  r.host = host_of(pair(0, 1) + "," + pair(1, 0) + "," + pair(2, 3) + "," + pair(3, 2));
+  const HostTypes types = types_of(r.host);
+  EXPECT_EQ(types.members, (std::vector<std::vector<std::uint32_t>>{{0, 1}, {2, 3}}));
+  EXPECT_EQ(types.pair_gbps, (std::vector<double>{190, 2, 2, 210}));
+  const auto fast = build_plan(r);
+  ASSERT_TRUE(fast.ok()) << fast.error();
+  ASSERT_TRUE(fast->feasible);
+  EXPECT_EQ(problem_of(fast->problem, fast->solution.dnns, {}), "");
+  EXPECT_GT(fast->strict_objective, 1.5 * slow->strict_objective);
+  int cut = 0;
+  for (const Route& route : fast->file.plan.routes) {
+    if (route.stages.size() != 2) continue;
+    ++cut;
+    const auto half = [&](const Stage& s) { return fast->file.plan.partitions[s.pool[0]].device / 2; };
+    EXPECT_EQ(half(route.stages[0]), half(route.stages[1]));
+  }
+  EXPECT_GT(cut, 0);
+  EXPECT_GE(fast->file.plan.hosts.at(0).up_gbps, 190);
+}
+
+TEST(BuildPlan, APairOfAHostThatNamesNobodyIsRefused) {
+  const auto host = parse_host(R"({"schema": "leat-host/1", "handover": [{"from": "a", "to": "b", "gbps": 3}],
+    "partitions": [{"kind": "gpu", "class": "gpu", "name": "a"}]})",
+                               "host.json");
+  ASSERT_FALSE(host.ok());
+  EXPECT_THAT(host.error(), HasSubstr("no partition 'b'"));
 }
 
 TEST(BuildPlan, APlanKeepsItsPromiseAndLeatIsNeverBelowPpipe) {

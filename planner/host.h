@@ -19,9 +19,17 @@ struct HostPartition {
   std::uint32_t max_share = 1;  // largest v it may be cut into
 };
 
+struct Handover {
+  std::uint32_t from = 0, to = 0;  // of Host::partitions
+  double gbps = 0;                 // 0: in place
+};
+
 struct Host {
   std::vector<HostPartition> partitions;
-  double handover_gbps = 0;  // between two partitions; 0: handed over in place, free
+  double handover_gbps = 0;         // between two partitions; 0: handed over in place, free
+  std::vector<Handover> handovers;  // ordered pairs of which more is known; then a partition to itself is in place
+
+  [[nodiscard]] double gbps(std::uint32_t from, std::uint32_t to) const;
 };
 
 // Error: one line naming file and key.

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "planner/cpu_host.h"
 #include "planner/host.h"
@@ -26,10 +26,17 @@ PartitionKind kind_from(const JsonCursor& c) {
 
 }  // namespace
 
+double Host::gbps(std::uint32_t from, std::uint32_t to) const {
+  if (from == to && !handovers.empty()) return 0;
+  const auto known =
+      std::find_if(handovers.begin(), handovers.end(), [&](const Handover& h) { return h.from == from && h.to == to; });
+  return known != handovers.end() ? known->gbps : handover_gbps;
+}
+
 Result<Host> parse_host(std::string_view json, const std::string& name) {
   JsonDocument document(name, json);
   const JsonCursor root = document.root();
-  root.only({"schema", "handover_gbps", "partitions"});
+  root.only({"schema", "handover_gbps", "handover", "partitions"});
   if (root.at("schema").text() != kHostSchema) root.at("schema").fail(std::string("this program reads ") + kHostSchema);
   Host host;
   host.handover_gbps = root.number_or("handover_gbps", 0, 0, kHuge);
@@ -61,10 +68,21 @@ Result<Host> parse_host(std::string_view json, const std::string& name) {
     }
   }
   if (host.partitions.empty()) root.at("partitions").fail("a host needs at least one partition");
-  std::set<std::string> names;
-  for (const HostPartition& h : host.partitions) {
-    if (!names.insert(h.partition.name).second)
-      root.at("partitions").fail("two partitions are named '" + h.partition.name + "'; rename one");
+  std::map<std::string, std::uint32_t> names;
+  for (std::uint32_t k = 0; k < host.partitions.size(); ++k) {
+    const std::string& own = host.partitions[k].partition.name;
+    if (!names.emplace(own, k).second) root.at("partitions").fail("two partitions are named '" + own + "'; rename one");
+  }
+  if (root.has("handover")) {
+    const auto named = [&names](const JsonCursor& c) {
+      const auto found = names.find(c.text());
+      if (found == names.end()) c.fail("there is no partition '" + c.text() + "'; name one of this file");
+      return found == names.end() ? 0 : found->second;
+    };
+    for (const auto& c : root.at("handover").items()) {
+      c.only({"from", "to", "gbps"});
+      host.handovers.push_back({named(c.at("from")), named(c.at("to")), c.at("gbps").number(0, kHuge)});
+    }
   }
   if (document.failed()) return document.error();
   return host;

@@ -1,5 +1,5 @@
 // A host's partitions grouped into the pooled problem's GPU types: those that profiles, memory, price and size cannot
-// tell apart.
+// tell apart, nor how features pass between them and each other one: GPUs with a fast way between them are a type.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@ namespace leat::planner {
 struct HostTypes {
   std::vector<GpuType> types;
   std::vector<std::vector<std::uint32_t>> members;  // [type]: indexes into Host::partitions
+  std::vector<double> pair_gbps;                    // PooledProblem's: between any two members of two types
 };
 
 // In order of first appearance.

@@ -13,19 +13,23 @@ double build_us(const PooledProblem& problem, const PooledDnn& dnn, std::uint32_
   return dnn.est_rps > 0 ? problem.batch_build_factor * 1e6 * (batch - 1) / dnn.est_rps : 0;
 }
 
-// Microseconds one item needs through the network card at cut c (0 and the last: input and result, free).
-double item_us(const PooledProblem& problem, const Profile& profile, std::uint32_t cut) {
-  if (problem.bandwidth_gbps <= 0 || cut == 0 || cut == profile.blocks) return 0;
-  return static_cast<double>(profile.boundary_bytes[cut - 1]) * 8 / (problem.bandwidth_gbps * 1000);
+// Microseconds one item needs between these types at cut c (0 and the last: input and result, free).
+double item_us(const PooledProblem& problem, const Profile& profile, std::uint32_t cut, std::uint32_t from,
+               std::uint32_t to) {
+  const double gbps =
+      problem.pair_gbps.empty() ? problem.bandwidth_gbps : problem.pair_gbps[from * problem.types.size() + to];
+  if (gbps <= 0 || cut == 0 || cut == profile.blocks) return 0;
+  return static_cast<double>(profile.boundary_bytes[cut - 1]) * 8 / (gbps * 1000);
 }
 
-// Requests per second that one of the server's v * h vGPUs may move through its end of the cut.
-double link_cap(const PooledProblem& problem, const Profile& profile, const GpuType& type, std::uint32_t share,
-                std::uint32_t cut) {
-  if (problem.bandwidth_gbps <= 0) return 1e18;
-  const double sharers = share * type.gpus_per_server;
-  const double us = item_us(problem, profile, cut);
-  if (cut == 0 || cut == profile.blocks) return 1e6 / sharers;  // the artifact's own constant for the open ends
+// Requests per second that one of the vGPUs at an end of a cut may move through it: the v * h of a server share its
+// card, the v of a device its link. `type` is the vGPU's, and from or to.
+double link_cap(const PooledProblem& problem, const Profile& profile, std::uint32_t type, std::uint32_t share,
+                std::uint32_t cut, std::uint32_t from, std::uint32_t to) {
+  const double sharers = share * (problem.pair_gbps.empty() ? problem.types[type].gpus_per_server : 1);
+  if (cut == 0 || cut == profile.blocks)  // the artifact's own constant for the open ends
+    return problem.bandwidth_gbps > 0 && problem.pair_gbps.empty() ? 1e6 / sharers : 1e18;
+  const double us = item_us(problem, profile, cut, from, to);
   return us > 0 ? 1e6 / us / sharers : 1e18;
 }
 
@@ -52,8 +56,15 @@ class Enumerator {
  public:
   Enumerator(const PooledProblem& problem, const PooledDnn& dnn, std::uint32_t largest_share)
       : problem_(problem), dnn_(dnn), profile_(*dnn.profile), table_(*dnn.profile), largest_share_(largest_share) {
-    for (std::uint32_t cut = 0; cut <= profile_.blocks; ++cut) item_us_.push_back(item_us(problem, profile_, cut));
-    for (const GpuType& t : problem.types) types_.push_back(shares_of(t));
+    const auto types = static_cast<std::uint32_t>(problem.types.size());
+    for (std::uint32_t from = 0; from < types; ++from) {
+      types_.push_back(shares_of(from));
+      for (std::uint32_t to = 0; to < types; ++to) {
+        auto& us = item_us_.emplace_back();
+        for (std::uint32_t cut = 0; cut <= profile_.blocks; ++cut)
+          us.push_back(item_us(problem, profile_, cut, from, to));
+      }
+    }
   }
 
   std::vector<Slot> slots() {
@@ -76,26 +87,31 @@ class Enumerator {
     return out;
   }
 
-  // Shortest way through the blocks: least[s][k], microseconds to the end of block k with s + 1 stages.
+  // Shortest way through the blocks: least[type][k], microseconds until the features behind block k are where a next
+  // stage of this type begins, with s stages behind them; the end counts as every type.
   double least_latency_us() const {
     const std::uint32_t blocks = profile_.blocks;
-    std::vector<double> least(blocks + 1, INFINITY);
-    least[0] = 0;
+    const auto types = static_cast<std::uint32_t>(types_.size());
+    std::vector<std::vector<double>> least(types, std::vector<double>(blocks + 1, INFINITY));
+    for (auto& of_type : least) of_type[0] = 0;
     double best = INFINITY;
     for (std::uint32_t s = 0; s < problem_.max_stages; ++s) {
-      std::vector<double> next(blocks + 1, INFINITY);
-      for (const auto& of_type : types_) {
-        for (const Share& share : of_type) {
+      std::vector<std::vector<double>> next(types, std::vector<double>(blocks + 1, INFINITY));
+      for (std::uint32_t t = 0; t < types; ++t) {
+        std::vector<double> ended(blocks + 1, INFINITY);
+        for (const Share& share : types_[t]) {
           const auto& tail = share.tail_us[0];
           for (std::uint32_t from = 0; from < blocks; ++from) {
-            for (std::uint32_t to = from + 1; to <= blocks && fits(share, from, to); ++to) {
-              next[to] = std::min(next[to], least[from] + tail[to] - tail[from] + item_us_[to]);
-            }
+            for (std::uint32_t to = from + 1; to <= blocks && fits(share, from, to); ++to)
+              ended[to] = std::min(ended[to], least[t][from] + tail[to] - tail[from]);
           }
         }
+        for (std::uint32_t u = 0; u < types; ++u)
+          for (std::uint32_t k = 1; k <= blocks; ++k)
+            next[u][k] = std::min(next[u][k], ended[k] + item_us_[t * types + u][k]);
       }
       least = std::move(next);
-      best = std::min(best, least[blocks]);
+      best = std::min(best, least[0][blocks]);
     }
     return best;
   }
@@ -105,15 +121,15 @@ class Enumerator {
     std::uint32_t share, largest_batch;
     std::vector<std::vector<double>> before_us;  // [batch - 1][block]: median latency of the blocks before
     std::vector<std::vector<double>> tail_us;    // the same for the budget
-    std::vector<double> cap;                     // [cut]
     std::int64_t memory_bytes;                   // 0: no limit
   };
 
-  std::vector<Share> shares_of(const GpuType& type) const {
+  std::vector<Share> shares_of(std::uint32_t index) const {
+    const GpuType& type = problem_.types[index];
     std::vector<Share> out;
     for (std::uint32_t v = 1; v <= std::min(type.max_share, largest_share_); ++v) {
       const std::uint32_t share = type.share_of(v);
-      Share s{v, table_.largest_batch(type.name, share), {}, {}, {}, type.memory_bytes / v};
+      Share s{v, table_.largest_batch(type.name, share), {}, {}, type.memory_bytes / v};
       if (s.largest_batch == 0) continue;
       for (std::uint32_t b = 1; b <= s.largest_batch; ++b) {
         s.before_us.emplace_back();
@@ -125,8 +141,6 @@ class Enumerator {
               static_cast<double>(problem_.budget_by_p99 ? table_.p99_ns(type.name, share, b, 0, k) : p50) / 1000);
         }
       }
-      for (std::uint32_t cut = 0; cut <= profile_.blocks; ++cut)
-        s.cap.push_back(link_cap(problem_, profile_, type, v, cut));
       out.push_back(std::move(s));
     }
     return out;
@@ -153,17 +167,22 @@ class Enumerator {
   // Appends every way to place blocks [first, M) on stages s, s+1, ... within `budget`.
   void extend(Candidate& c, std::uint32_t s, std::uint32_t first, double budget) {
     if (s == kMostStages) return;
+    const std::uint32_t type = slot_.types[s], before_it = s == 0 ? type : slot_.types[s - 1],
+                        behind = s + 1 < std::min(slot_.stages, kMostStages) ? slot_.types[s + 1] : type;
+    const auto& item_us_behind = item_us_[type * types_.size() + behind];
     for (const Share& share : types_[slot_.types[s]]) {
       if (c.batch > share.largest_batch) continue;
       const auto& before = share.before_us[c.batch - 1];
       const auto& tail = share.tail_us[c.batch - 1];
       for (std::uint32_t end = first + 1; end <= profile_.blocks; ++end) {
         const double latency = before[end] - before[first];
-        const double left = budget - (tail[end] - tail[first]) - c.batch * item_us_[end];
+        const double left = budget - (tail[end] - tail[first]) - c.batch * item_us_behind[end];
         if (budget < tail[end] - tail[first] || !fits(share, first, end)) break;
         if (left < 0 || (end == profile_.blocks) != (s + 1 == slot_.stages)) continue;
-        c.stage[s] = {static_cast<std::uint16_t>(share.share), static_cast<std::uint16_t>(end),
-                      std::min({1e6 * c.batch / latency, share.cap[first], share.cap[end]})};
+        c.stage[s] = {
+            static_cast<std::uint16_t>(share.share), static_cast<std::uint16_t>(end),
+            std::min({1e6 * c.batch / latency, link_cap(problem_, profile_, type, share.share, first, before_it, type),
+                      link_cap(problem_, profile_, type, share.share, end, type, behind)})};
         if (end == profile_.blocks) {
           c.stages = s + 1;
           slot_.candidates.push_back(c);
@@ -186,7 +205,7 @@ class Enumerator {
   const Profile& profile_;
   ProfileTable table_;
   std::uint32_t largest_share_;
-  std::vector<double> item_us_;
+  std::vector<std::vector<double>> item_us_;  // [from * types + to][cut]
   std::vector<std::vector<Share>> types_;
   Slot slot_;
 };
@@ -209,17 +228,18 @@ double least_latency_us(const PooledProblem& problem, const PooledDnn& dnn) {
   return Enumerator(problem, dnn, UINT32_MAX).least_latency_us();
 }
 
-PooledStage describe_stage(const PooledProblem& problem, const PooledDnn& dnn, std::uint32_t type, std::uint32_t share,
+PooledStage describe_stage(const PooledProblem& problem, const PooledDnn& dnn, Neighbours at, std::uint32_t share,
                            std::uint32_t batch, std::uint32_t first_block, std::uint32_t end_block) {
   const Profile& profile = *dnn.profile;
-  const GpuType& gpu = problem.types[type];
-  PooledStage s{type, share, first_block, end_block, 0, 0, 0, 0};
+  const GpuType& gpu = problem.types[at.type];
+  PooledStage s{at.type, share, first_block, end_block, 0, 0, 0, 0};
   s.latency_us =
       static_cast<double>(ProfileTable(profile).p50_ns(gpu.name, gpu.share_of(share), batch, first_block, end_block)) /
       1000;
-  s.transfer_us = batch * item_us(problem, profile, end_block);
-  s.rps_per_vgpu = std::min({1e6 * batch / s.latency_us, link_cap(problem, profile, gpu, share, first_block),
-                             link_cap(problem, profile, gpu, share, end_block)});
+  s.transfer_us = batch * item_us(problem, profile, end_block, at.type, at.behind);
+  s.rps_per_vgpu =
+      std::min({1e6 * batch / s.latency_us, link_cap(problem, profile, at.type, share, first_block, at.before, at.type),
+                link_cap(problem, profile, at.type, share, end_block, at.type, at.behind)});
   return s;
 }
 

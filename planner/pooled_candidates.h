@@ -42,8 +42,12 @@ void keep_best_for_whole_gpus(std::vector<Slot>& slots);
 // fits.
 double least_latency_us(const PooledProblem& problem, const PooledDnn& dnn);
 
+// A stage's type, and those of the stages before and behind it; its own where there is none.
+struct Neighbours {
+  std::uint32_t before, type, behind;
+};
 // Latency and rate of one stage; what the checker must agree with, derived on its own there.
-PooledStage describe_stage(const PooledProblem& problem, const PooledDnn& dnn, std::uint32_t type, std::uint32_t share,
+PooledStage describe_stage(const PooledProblem& problem, const PooledDnn& dnn, Neighbours at, std::uint32_t share,
                            std::uint32_t batch, std::uint32_t first_block, std::uint32_t end_block);
 
 }  // namespace leat::planner

@@ -31,8 +31,18 @@ class Checker {
   }
 
   // Rate of one vGPU, from the profile's rows and the two link ends.
-  double vgpu_rps(const PooledDnn& dnn, const PooledPipeline& p, const PooledStage& s) const {
+  double vgpu_rps(const PooledDnn& dnn, const PooledPipeline& p, std::size_t k) const {
+    const PooledStage& s = p.stages[k];
     double rps = 1e6 * p.batch / latency_us(dnn, p, s);
+    if (!problem_.pair_gbps.empty()) {
+      for (const std::size_t next : {k, k + 1}) {
+        if (next == 0 || next == p.stages.size()) continue;
+        const std::uint32_t cut = p.stages[next].first_block;
+        const double us = transfer_us(dnn, p.stages[next - 1], p.stages[next], cut);
+        if (us > 0) rps = std::min(rps, 1e6 / us / s.share);
+      }
+      return rps;
+    }
     if (problem_.bandwidth_gbps <= 0) return rps;
     const GpuType& type = problem_.types[s.type];
     for (const std::uint32_t cut : {s.first_block, s.end_block}) {
@@ -48,6 +58,13 @@ class Checker {
   }
 
  private:
+  // Of one item between two stages.
+  double transfer_us(const PooledDnn& dnn, const PooledStage& a, const PooledStage& b, std::uint32_t cut) const {
+    const double gbps = problem_.pair_gbps.empty() ? problem_.bandwidth_gbps
+                                                   : problem_.pair_gbps.at(a.type * problem_.types.size() + b.type);
+    return gbps > 0 ? 8.0 * static_cast<double>(dnn.profile->boundary_bytes[cut - 1]) / (gbps * 1000) : 0;
+  }
+
   std::ostringstream& fail(const std::string& where) {
     problem_text_ = where + ": ";
     return text_;
@@ -113,11 +130,9 @@ class Checker {
         return;
       }
       spent += latency;
-      if (at < dnn.profile->blocks && problem_.bandwidth_gbps > 0) {
-        spent +=
-            p.batch * 8.0 * static_cast<double>(dnn.profile->boundary_bytes[at - 1]) / (problem_.bandwidth_gbps * 1000);
-      }
-      rps = std::min(rps, static_cast<double>(s.vgpus) * vgpu_rps(dnn, p, s));
+      if (at < dnn.profile->blocks && k + 1 < p.stages.size())
+        spent += p.batch * transfer_us(dnn, s, p.stages[k + 1], at);
+      rps = std::min(rps, static_cast<double>(s.vgpus) * vgpu_rps(dnn, p, k));
     }
     if (at != dnn.profile->blocks)
       fail(where) << "ends at block " << at << " of " << dnn.profile->blocks;
@@ -205,8 +220,8 @@ double objective_of(const PooledProblem& problem, const std::vector<PooledDnnPla
     double rate = 0;
     for (const PooledPipeline& p : plan[i].pipelines) {
       double rps = INFINITY;
-      for (const PooledStage& s : p.stages)
-        rps = std::min(rps, static_cast<double>(s.vgpus) * checker.vgpu_rps(problem.dnns[i], p, s));
+      for (std::size_t s = 0; s < p.stages.size(); ++s)
+        rps = std::min(rps, static_cast<double>(p.stages[s].vgpus) * checker.vgpu_rps(problem.dnns[i], p, s));
       rate += rps;
     }
     z = std::min(z, rate / problem.dnns[i].weight);

@@ -43,6 +43,9 @@ struct PooledProblem {
   std::vector<GpuType> types;
   std::vector<PooledDnn> dnns;
   double bandwidth_gbps = 0;  // of a server's card, each direction; 0: links cost nothing
+  // [type that hands over][type that takes], row by row, where it differs: of the slowest such pair of devices, each
+  // with a link of its own that a device's virtual GPUs share; 0: in place, free. Empty: bandwidth_gbps for all.
+  std::vector<double> pair_gbps;
   double batch_build_factor = 1.3;
   std::uint32_t max_stages = 2;  // D
   bool budget_by_p99 = false;    // hold the budget with p99 latencies; rates always come from p50

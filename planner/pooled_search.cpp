@@ -360,7 +360,7 @@ Answer PooledSearch::reaches(double z, std::uint64_t steps, Reach reach, std::ve
 Answer PooledSearch::look(double z, std::vector<PooledDnnPlan>& plan) {
   const double slack = lp_.bound() - z;
   if (slack < -kLoose * z) return Answer::no;
-  const double limit = std::max(0.0, slack) + kLoose * z;
+  const double limit = std::max(0.0, slack) + kLoose * lp_.bound();  // a plan of all GPUs wastes all of the slack
   options_.assign(dnns_, {});
   std::vector<double> unavoidable(dnns_, 0), searched(dnns_, -1);
   least_gpus_.assign(dnns_, std::vector<double>(types_, 0));
@@ -449,8 +449,9 @@ std::vector<PooledDnnPlan> PooledSearch::describe(const std::vector<const Option
       p.rps = INFINITY;
       std::uint32_t first = 0;
       for (std::uint32_t s = 0; s < c.stages; ++s) {
-        PooledStage stage = describe_stage(problem_, problem_.dnns[i], slot.types[s], c.stage[s].share, c.batch, first,
-                                           c.stage[s].end_block);
+        const Neighbours at{slot.types[s == 0 ? 0 : s - 1], slot.types[s], slot.types[s + 1 < c.stages ? s + 1 : s]};
+        PooledStage stage =
+            describe_stage(problem_, problem_.dnns[i], at, c.stage[s].share, c.batch, first, c.stage[s].end_block);
         stage.vgpus = std::uint64_t{pick.label.count[s]} * (unit_ == 1 ? c.stage[s].share : 1);
         p.rps = std::min(p.rps, static_cast<double>(stage.vgpus) * stage.rps_per_vgpu);
         p.stages.push_back(stage);

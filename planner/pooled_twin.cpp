@@ -28,12 +28,21 @@ double row_us(const Profile& p, const std::string& type, std::uint32_t share, st
 std::vector<std::vector<Stage>> pipelines(const PooledProblem& problem, const PooledDnn& dnn) {
   const Profile& p = *dnn.profile;
   std::vector<std::vector<Stage>> out;
-  const auto bits_us = [&](std::uint32_t cut) {
-    return static_cast<double>(p.boundary_bytes[cut - 1]) * 8 / (problem.bandwidth_gbps * 1000);
+  const bool pairs = !problem.pair_gbps.empty();
+  const auto gbps = [&](std::uint32_t from, std::uint32_t to) {
+    return pairs ? problem.pair_gbps[from * problem.types.size() + to] : problem.bandwidth_gbps;
   };
-  const auto cap = [&](std::uint32_t cut, std::uint32_t share, std::uint32_t type) {
-    const double sharers = share * problem.types[type].gpus_per_server;
-    return cut == 0 || cut == p.blocks ? 1e6 / sharers : 1e6 / bits_us(cut) / sharers;
+  const auto bits_us = [&](std::uint32_t cut, std::uint32_t from, std::uint32_t to) {
+    return gbps(from, to) > 0 ? static_cast<double>(p.boundary_bytes[cut - 1]) * 8 / (gbps(from, to) * 1000) : 0;
+  };
+  // Of a virtual GPU of this type at a cut that is an open end, or between two types.
+  const auto open_cap = [&](std::uint32_t share, std::uint32_t type) {
+    return pairs ? INFINITY : 1e6 / (share * problem.types[type].gpus_per_server);
+  };
+  const auto cap = [&](std::uint32_t cut, std::uint32_t share, std::uint32_t type, std::uint32_t from,
+                       std::uint32_t to) {
+    const double us = bits_us(cut, from, to);
+    return us > 0 ? 1e6 / us / (share * (pairs ? 1 : problem.types[type].gpus_per_server)) : INFINITY;
   };
   for (std::uint32_t batch = 1; batch <= 4; ++batch) {
     const double build = problem.batch_build_factor * 1e6 * (batch - 1) / dnn.est_rps;
@@ -42,16 +51,16 @@ std::vector<std::vector<Stage>> pipelines(const PooledProblem& problem, const Po
         for (std::uint32_t cut = 1; cut <= p.blocks; ++cut) {
           const double first = row_us(p, problem.types[a].name, v, batch, 0, cut);
           if (first < 0) continue;
-          const Stage one{a, v, std::min({1e6 * batch / first, cap(0, v, a), cap(cut, v, a)})};
           if (cut == p.blocks) {
-            if (build + first <= dnn.budget_us) out.push_back({one});
+            if (build + first <= dnn.budget_us) out.push_back({{a, v, std::min(1e6 * batch / first, open_cap(v, a))}});
             continue;
           }
           for (std::uint32_t b = 0; b < problem.types.size(); ++b) {
             for (std::uint32_t w = 1; w <= problem.types[b].max_share; ++w) {
               const double second = row_us(p, problem.types[b].name, w, batch, cut, p.blocks);
-              if (second < 0 || build + first + batch * bits_us(cut) + second > dnn.budget_us) continue;
-              out.push_back({one, {b, w, std::min({1e6 * batch / second, cap(cut, w, b), cap(p.blocks, w, b)})}});
+              if (second < 0 || build + first + batch * bits_us(cut, a, b) + second > dnn.budget_us) continue;
+              out.push_back({{a, v, std::min({1e6 * batch / first, open_cap(v, a), cap(cut, v, a, a, b)})},
+                             {b, w, std::min({1e6 * batch / second, open_cap(w, b), cap(cut, w, b, a, b)})}});
             }
           }
         }

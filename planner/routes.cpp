@@ -45,6 +45,21 @@ Stage stage_of(const Profile& profile, const GpuType& type, const PooledPipeline
   return out;
 }
 
+// What a plan says of its links: one figure, so the slowest that its features take.
+double slowest_used(const Host& host, const PooledProblem& problem, const PooledSolution& solution) {
+  if (problem.pair_gbps.empty()) return host.handover_gbps;
+  double least = 0;
+  for (const PooledDnnPlan& dnn : solution.dnns) {
+    for (const PooledPipeline& pipe : dnn.pipelines) {
+      for (std::size_t s = 0; s + 1 < pipe.stages.size(); ++s) {
+        const double gbps = problem.pair_gbps[pipe.stages[s].type * problem.types.size() + pipe.stages[s + 1].type];
+        if (gbps > 0 && (least == 0 || gbps < least)) least = gbps;
+      }
+    }
+  }
+  return least;
+}
+
 }  // namespace
 
 PlanFile routes_of(const std::vector<Application>& applications, const Host& host, const HostTypes& types,
@@ -79,10 +94,10 @@ PlanFile routes_of(const std::vector<Application>& applications, const Host& hos
       plan.partitions.push_back(cut(device, items[t][k].share, number));
     }
   }
-  if (host.handover_gbps > 0) {
+  if (const double gbps = slowest_used(host, problem, solution); gbps > 0) {
     std::uint32_t hosts = 1;
     for (const Partition& p : plan.partitions) hosts = std::max(hosts, p.host + 1);
-    plan.hosts.assign(hosts, {host.handover_gbps, host.handover_gbps});
+    plan.hosts.assign(hosts, {gbps, gbps});
   }
   plan.certificate = solution.certificate;
   return file;

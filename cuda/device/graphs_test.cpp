@@ -16,6 +16,7 @@
 #include "engine/exec/device_plugin.h"
 #include "engine/exec/module.h"
 #include "engine/exec/onnx_graphs.h"
+#include "engine/exec/onnx_split.h"
 #include "leat/frame_format.h"
 
 namespace leat {
@@ -80,6 +81,24 @@ TEST(Graph, IsCapturedOnceReplayedAndTimed) {
 
 #ifndef __SANITIZE_THREAD__  // ONNX Runtime is not instrumented
 
+struct Batch {
+  Batch(std::uint32_t batch, std::uint8_t seed) : pixels(64 * 64 * 3), answers(batch), items(batch), reports(batch) {
+    for (std::size_t p = 0; p < pixels.size(); ++p) pixels[p] = static_cast<std::uint8_t>(p * seed / 7);
+    for (std::uint32_t i = 0; i < batch; ++i) {
+      items[i].frame.planes[0] = pixels.data();
+      items[i].frame.strides[0] = 64 * 3;
+      items[i].frame.format = LEAT_FORMAT_rgb24;
+      items[i].frame.width = items[i].frame.height = 64;
+      items[i].frame.bytes = pixels.size();
+      items[i].result = &answers[i];
+    }
+  }
+  std::vector<std::uint8_t> pixels;
+  std::vector<leat_result> answers;
+  std::vector<exec::Item> items;
+  std::vector<exec::ItemReport> reports;
+};
+
 struct Classifier {
   explicit Classifier(exec::Device& device, std::vector<std::pair<std::string, std::string>> extra = {}) {
     exec::ModuleSpec spec;
@@ -98,23 +117,61 @@ struct Classifier {
   }
   // The answers to `batch` pictures of this seed.
   std::vector<leat_result> run(std::uint32_t batch, std::uint8_t seed) {
-    std::vector<std::uint8_t> pixels(64 * 64 * 3);
-    for (std::size_t p = 0; p < pixels.size(); ++p) pixels[p] = static_cast<std::uint8_t>(p * seed / 7);
-    std::vector<leat_result> answers(batch);
-    std::vector<exec::Item> items(batch);
-    std::vector<exec::ItemReport> reports(batch);
-    for (std::uint32_t i = 0; i < batch; ++i) {
-      items[i].frame.planes[0] = pixels.data();
-      items[i].frame.strides[0] = 64 * 3;
-      items[i].frame.format = LEAT_FORMAT_rgb24;
-      items[i].frame.width = items[i].frame.height = 64;
-      items[i].frame.bytes = pixels.size();
-      items[i].result = &answers[i];
-    }
-    if (!module->run(items, reports)) return {};
-    return answers;
+    Batch items(batch, seed);
+    if (!module->run(items.items, items.reports)) return {};
+    return items.answers;
   }
   std::unique_ptr<exec::Module> module;
+};
+
+// The same in two stages whose features lie in rows of device memory that move from batch to batch.
+struct TwoStages {
+  TwoStages(exec::Device& device, std::vector<std::pair<std::string, std::string>> extra = {}) : device_(device) {
+    const auto graph = exec::OnnxGraph::read(LEAT_MODELS "/classify.onnx");
+    if (!graph.ok() || graph->cuts().empty()) return;
+    const exec::OnnxCut& cut = graph->cuts()[graph->cuts().size() / 2];
+    row_bytes_ = cut.item_bytes;
+    auto memory = device.allocate(kRows * row_bytes_);
+    if (!memory.ok()) return;
+    rows_ = std::move(*memory);
+    for (const bool last : {false, true}) {
+      exec::ModuleSpec spec;
+      spec.name = last ? "graphs/last" : "graphs/first";
+      spec.model_path = LEAT_MODELS "/classify.onnx";
+      spec.preprocess = "stretch mean=0.5 std=0.5";
+      spec.postprocess = last ? "classes" : "";
+      spec.batch_max = 4;
+      spec.device = &device;
+      spec.extra = extra;
+      spec.cuts = {cut.tensor};
+      spec.first_block = last ? 1 : 0, spec.end_block = last ? 2 : 1;
+      spec.first_stage = !last, spec.last_stage = last;
+      spec.picture_width = spec.picture_height = 64;
+      auto opened = exec::Module::open(spec);
+      if (opened.ok())
+        module[last ? 1 : 0] = std::move(*opened);
+      else
+        std::fprintf(stderr, "%s\n", opened.error().c_str());
+    }
+  }
+  // Features from this row on.
+  std::vector<leat_result> run(std::uint32_t batch, std::uint8_t seed, std::uint32_t row) {
+    std::byte* const at = rows_.data() + row * row_bytes_;
+    Batch items(batch, seed);
+    // Whatever lay in the rows before is not what is read.
+    const std::vector<std::byte> old(batch * row_bytes_, std::byte{0x7f});
+    if (!device_.copy(at, old.data(), old.size()) || !device_.wait()) return {};
+    if (!module[0]->run(items.items, items.reports, nullptr, at)) return {};
+    if (!module[1]->run(items.items, items.reports, at, nullptr)) return {};
+    return items.answers;
+  }
+  static constexpr std::uint32_t kRows = 16;
+  std::array<std::unique_ptr<exec::Module>, 2> module;
+
+ private:
+  exec::Device& device_;
+  exec::DeviceBuffer rows_;
+  std::uint64_t row_bytes_ = 0;
 };
 
 bool same(const std::vector<leat_result>& a, const std::vector<leat_result>& b) {
@@ -135,6 +192,59 @@ bool chooses(exec::Device& device, bool graph) {
   const std::string text = exec::text_of(report);
   NEED(text.starts_with(graph ? "CUDA graphs at batch 1 (" : "no CUDA graph at batch 1 ("));
   return true;
+}
+
+// Rows that move: a graph is captured over buffers that do not, once for each batch, and answers stay what they are.
+bool stages_choose(exec::Device& device, bool graph) {
+  TwoStages with(device), without(device, {{"graphs", "0"}});
+  Classifier whole(device, {{"graphs", "0"}});
+  NEED(with.module[1] && without.module[1] && whole.module);
+  for (const std::uint32_t row : {0U, 5U, 12U, 3U})
+    for (const std::uint32_t batch : {1U, 4U}) {
+      const auto seed = static_cast<std::uint8_t>(3 + 2 * row);
+      const auto answers = with.run(batch, seed, row);
+      NEED(same(answers, without.run(batch, seed, row)) && same(answers, whole.run(batch, seed)));
+    }
+  for (const auto& module : with.module) {
+    const exec::GraphReport report = module->graphs();
+    NEED(report.why_not.empty() && report.batches.size() == 2);
+    for (const exec::GraphTiming& t : report.batches) NEED(t.graph_ns != 0 && t.graph() == graph);
+  }
+  for (const auto& module : without.module) NEED(module->graphs() == exec::GraphReport{});
+  return true;
+}
+
+TEST(GraphChoice, OfAStageWhoseRowsMoveFasterWithIsTaken) {
+  EXPECT_EQ(in_own_process([](fake::Host& host, exec::Device& device) {
+              host.state().launch_us = 20'000;
+              return stages_choose(device, true);
+            }),
+            0);
+}
+
+TEST(GraphChoice, OfAStageWhoseRowsMoveFasterWithoutIsTaken) {
+  EXPECT_EQ(in_own_process([](fake::Host& host, exec::Device& device) {
+              host.state().graph_launch_us = 20'000;
+              return stages_choose(device, false);
+            }),
+            0);
+}
+
+// One stage's graph is refused in service, at a batch it has not run: both go on.
+TEST(GraphChoice, OfAStageWhoseRowsMoveRefusedRunsWithout) {
+  EXPECT_EQ(in_own_process([](fake::Host& host, exec::Device& device) {
+              host.state().launch_us = 20'000;
+              TwoStages with(device);
+              Classifier whole(device, {{"graphs", "0"}});
+              NEED(with.module[1] && whole.module);
+              NEED(same(with.run(1, 3, 0), whole.run(1, 3)));
+              host.state().refuse_capture = 1;
+              for (const std::uint32_t batch : {2U, 1U, 4U}) NEED(same(with.run(batch, 9, batch), whole.run(batch, 9)));
+              for (const auto& module : with.module)
+                NEED(exec::text_of(module->graphs()).find("CAPTURE_UNSUPPORTED") != std::string::npos);
+              return true;
+            }),
+            0);
 }
 
 TEST(GraphChoice, FasterWithIsTaken) {

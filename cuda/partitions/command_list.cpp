@@ -11,7 +11,7 @@ namespace {
 
 constexpr cli::Option kOptions[] = {cli::json_option(),
                                     {.name = "host", .help = "as a host file for leat plan --host"},
-                                    {.name = "peers", .help = "with --host: measures what passes between devices"}};
+                                    {.name = "peers", .help = "with --host: measures every ordered pair of devices"}};
 constexpr cli::Command kCommand = {
     .name = "leat-gpu list",
     .summary = "shows GPUs, MIG instances, multiprocessors and memory",
@@ -27,13 +27,13 @@ int run(const cli::Arguments& arguments) {
     if (const int failed = json.write(as_json(*gpus)); failed != 0 || json.alone()) return failed;
   }
   if (arguments.flag("host")) {
-    double gbps = 0;
+    std::vector<Pair> pairs;
     if (arguments.flag("peers")) {
-      const auto pairs = ask_all_pairs();
-      if (!pairs.ok()) return cli::fail("leat-gpu list", pairs.error());
-      gbps = handover_gbps(*pairs);
+      auto asked = ask_all_pairs();
+      if (!asked.ok()) return cli::fail("leat-gpu list", asked.error());
+      pairs = std::move(*asked);
     }
-    std::fputs(as_host(*gpus, gbps).c_str(), stdout);
+    std::fputs(as_host(*gpus, pairs).c_str(), stdout);
     return 0;
   }
   for (const Gpu& g : *gpus) {

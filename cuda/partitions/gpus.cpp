@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "cuda/driver/driver.h"
+#include "cuda/partitions/peers.h"
 #include "cuda/probe/nvml.h"
 #include "tools/json/json.h"
 
@@ -102,7 +103,14 @@ std::string as_json(const std::vector<Gpu>& gpus) {
   return Json{{"gpus", list}}.dump(2) + "\n";
 }
 
-std::string as_host(const std::vector<Gpu>& gpus, double handover_gbps) {
+std::string place_of(const std::vector<Gpu>& gpus, const std::string& uuid) {
+  for (const Gpu& g : gpus)
+    for (const Instance& i : g.instances)
+      if (i.uuid == uuid) return g.uuid + "/" + std::to_string(i.gpu_instance);
+  return uuid;
+}
+
+std::string as_host(const std::vector<Gpu>& gpus, const std::vector<Pair>& pairs) {
   Json list = Json::array();
   for (std::size_t g = 0; g < gpus.size(); ++g) {
     const Gpu& gpu = gpus[g];
@@ -133,7 +141,21 @@ std::string as_host(const std::vector<Gpu>& gpus, double handover_gbps) {
     }
   }
   Json out = {{"schema", "leat-host/1"}, {"partitions", list}};
-  if (handover_gbps > 0) out["handover_gbps"] = handover_gbps;
+  if (const double slowest = handover_gbps(pairs); slowest > 0) out["handover_gbps"] = slowest;
+  // A pair stands for every two partitions of its two places; in place is 0.
+  for (const Pair& p : pairs) {
+    const std::string there = place_of(gpus, p.from), here = place_of(gpus, p.to);
+    const double gbps = p.mapped && p.in_place ? 0 : p.best_gbps();
+    if (gbps <= 0 && !p.mapped) continue;
+    const auto lies = [&gpus](const Json& partition) {
+      return place_of(gpus, partition.at("selector").get<std::string>());
+    };
+    for (const Json& a : list) {
+      for (const Json& b : list)
+        if (a != b && lies(a) == there && lies(b) == here)
+          out["handover"].push_back({{"from", a.at("name")}, {"to", b.at("name")}, {"gbps", gbps}});
+    }
+  }
   return out.dump(2) + "\n";
 }
 

@@ -10,6 +10,7 @@
 
 namespace leat::partitions {
 
+struct Pair;
 struct Instance {
   std::string uuid;     // "MIG-..."
   std::string profile;  // "1g.10gb"
@@ -27,8 +28,10 @@ struct Gpu {
 Result<std::vector<Gpu>> read_gpus();
 
 std::string as_json(const std::vector<Gpu>& gpus);
-// A host file for the planner (docs/plans.md): whole GPUs, or their MIG instances. handover_gbps: of the slowest way
-// between two of them (peers.h); 0: not measured, or there is one alone.
-std::string as_host(const std::vector<Gpu>& gpus, double handover_gbps = 0);
+// A host file for the planner (docs/plans.md): whole GPUs, or their MIG instances. pairs: of places() (peers.h), one
+// entry for each two partitions, and the slowest for all others; none: nothing is said of them.
+std::string as_host(const std::vector<Gpu>& gpus, const std::vector<Pair>& pairs);
+// Where a device's memory is shared: its GPU, or its GPU instance.
+std::string place_of(const std::vector<Gpu>& gpus, const std::string& uuid);
 
 }  // namespace leat::partitions

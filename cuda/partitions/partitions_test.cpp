@@ -15,6 +15,8 @@
 #include "cuda/fake/state.h"
 #include "cuda/partitions/gpus.h"
 #include "cuda/partitions/mig.h"
+#include "cuda/partitions/peers.h"
+#include "planner/host.h"
 #include "planner/mig_change.h"
 #include "tools/json/json.h"
 
@@ -306,7 +308,7 @@ TEST_F(Mig, ListShowsGpusInstancesComputeInstancesMultiprocessorsAndMemory) {
   EXPECT_EQ(instances[1].at("multiprocessors"), 14);
   EXPECT_EQ(instances[3].at("multiprocessors"), 28);
   EXPECT_EQ(instances[3].at("memory_mib"), 9856);
-  const auto file = Json::parse(as_host(*gpus));
+  const auto file = Json::parse(as_host(*gpus, {}));
   EXPECT_EQ(file.at("schema"), "leat-host/1");
   double size = 0;
   for (const Json& p : file.at("partitions"))
@@ -349,10 +351,12 @@ std::string output_of(const std::string& command) {
   return out;
 }
 
-// Four ordered pairs of two GPUs and a GPU instance of a third: what is refused, and what lies, goes through the host.
-TEST_F(Mig, PairsAreAskedOneByOneAndTheSlowestIsThePlanners) {
+// The ordered pairs of two GPUs and of two GPU instances of a third: what is refused, and what lies, goes through the
+// host.
+TEST_F(Mig, PairsAreAskedAndReachThePlannerOneByOne) {
   for (const unsigned g : {1U, 3U}) host().state().gpus[g].mig = 0;
-  ASSERT_TRUE(apply(0, wanted(0, {{"1g.6gb", 0}, {"1g.6gb", 1}})).ok());
+  host().add_instance(0, 1, 0, 2);  // 2g.12gb in two compute instances, between which features pass in place
+  host().add_instance(0, 0, 2);
   host().state().peer[1][3] = fake::kPeerWorks, host().state().peer[3][1] = fake::kPeerLies;
   ::setenv("LD_LIBRARY_PATH", LEAT_FAKE_DRIVERS, 1);
   const Json pairs = Json::parse(output_of(LEAT_GPU_BINARY " peers --json")).at("pairs");
@@ -376,7 +380,15 @@ TEST_F(Mig, PairsAreAskedOneByOneAndTheSlowestIsThePlanners) {
     EXPECT_EQ(said, from == b && to == a) << why;
     if (from != to) least = std::min(least, p.at(way == "host" ? "host_gbps" : "gbps").get<double>());
   }
-  EXPECT_GT(Json::parse(plan_host).at("handover_gbps").get<double>(), 0) << plan_host;
+  const auto read = planner::parse_host(plan_host, "host.json");
+  ASSERT_TRUE(read.ok()) << read.error();
+  EXPECT_GT(read->handover_gbps, 0) << plan_host;
+  std::map<std::string, std::uint32_t> at;
+  for (std::uint32_t k = 0; k < read->partitions.size(); ++k) at[read->partitions[k].partition.selector] = k;
+  ASSERT_EQ(at.size(), 5U) << plan_host;
+  EXPECT_EQ(read->handovers.size(), 20U);
+  EXPECT_EQ(read->gbps(at[fake::uuid_text(0, 0, 0)], at[fake::uuid_text(0, 0, 1)]), 0) << "in place";
+  for (const planner::Handover& h : read->handovers) EXPECT_GE(h.gbps == 0 ? 1e300 : h.gbps, read->handover_gbps);
   EXPECT_LT(least, 1e300);
 }
 #endif

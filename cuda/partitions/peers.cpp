@@ -156,14 +156,6 @@ void ask(Pair& pair, std::uint64_t seed) {
   }
 }
 
-// Where a device's memory is shared: its GPU, or its GPU instance.
-std::string place_of(const std::vector<Gpu>& gpus, const std::string& uuid) {
-  for (const Gpu& g : gpus)
-    for (const Instance& i : g.instances)
-      if (i.uuid == uuid) return g.uuid + "/" + std::to_string(i.gpu_instance);
-  return uuid;
-}
-
 }  // namespace
 
 Result<std::vector<std::string>> places() {
@@ -211,7 +203,7 @@ double handover_gbps(const std::vector<Pair>& pairs) {
   double least = 0;
   for (const Pair& p : pairs) {
     if (p.from == p.to) continue;
-    const double best = p.mapped ? p.gbps : p.host_gbps;
+    const double best = p.best_gbps();
     if (best <= 0) return 0;
     least = least == 0 ? best : std::min(least, best);
   }

@@ -20,6 +20,7 @@ struct Pair {
   double gbps = 0;        // of a copy out of the mapping, 1e9 bit/s; 0: not mapped
   double host_gbps = 0;   // down to pinned host memory and up again; 0: not measured
   std::string why_not;    // not mapped: one line
+  [[nodiscard]] double best_gbps() const { return mapped ? gbps : host_gbps; }
 };
 
 // Everything that shares no memory with another: whole GPUs, and one compute instance of each GPU instance.
@@ -28,8 +29,8 @@ Result<std::vector<std::string>> places();
 std::vector<Pair> ask_pairs(const std::vector<std::pair<std::string, std::string>>& wishes);
 // Of every ordered pair of places().
 Result<std::vector<Pair>> ask_all_pairs();
-// What the planner reckons with between two partitions: the slowest ordered pair of different devices, each by its
-// better way; 0: there is none, or not all of them could be measured.
+// What the planner reckons with between two partitions of which nothing else is said: the slowest ordered pair of
+// different devices, each by its better way; 0: there is none, or not all of them could be measured.
 double handover_gbps(const std::vector<Pair>& pairs);
 std::string as_json(const std::vector<Pair>& pairs);
 [[nodiscard]] std::string text_of(const Pair& pair);  // "peer, 210 Gbit/s; by the host 92"

@@ -115,8 +115,12 @@ Status ExecutorModule::open_session() {
     if (bytes != 0) extra += key + std::to_string(bytes) + '\n';
   if (!spec_.cuts.empty()) extra += "cuts=" + join_cuts(spec_.cuts) + "\n";
   for (const auto& [key, value] : spec_.extra) extra += key + "=" + value + "\n";
-  const bool fixed = spec_.device != nullptr && spec_.first_stage && (spec_.last_stage || spec_.host_features_out);
-  if (fixed && spec_.executor == "onnx") extra += "fixed_buffers=1\n";
+  if (spec_.device != nullptr && spec_.executor == "onnx") {  // rows of an edge move from batch to batch
+    const bool moves_out = !spec_.last_stage && !spec_.host_features_out;
+    if (!spec_.first_stage) extra += "moving_inputs=1\n";
+    if (moves_out) extra += "moving_outputs=1\n";
+    if (spec_.first_stage && !moves_out) extra += "fixed_buffers=1\n";
+  }
   const leat_session_options options{.model_path = spec_.model_path.c_str(),
                                      .first_block = spec_.first_block,
                                      .end_block = spec_.end_block,

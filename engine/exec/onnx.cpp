@@ -8,7 +8,8 @@
 // copied into the caller's room, or lent (executor.h); all others are written where the caller wants them.
 //
 // extra: optimization=off|basic|extended|all (default all); unbatched=1; on a device graphs=0|1 (default 1: a batch
-// runs as a CUDA graph where that was measured faster) and fixed_buffers=1, which the module says of itself;
+// runs as a CUDA graph where that was measured faster), and, which the module says of itself, fixed_buffers=1, or
+// moving_inputs=1 and moving_outputs=1: graphs are then captured over buffers of the session's, and copied to and from;
 // cuts=NAME<tab>NAME...: the tensors that the model's blocks meet at (a profile's `cuts`), needed where a block range
 // is less than the model.
 #include <unistd.h>
@@ -66,16 +67,8 @@ int describe(leat_session* handle, std::uint32_t batch, leat_tensor* inputs, std
   return 0;
 }
 
-// The values over these buffers: remembered from an earlier run, or made now in place of the oldest.
-Binding& binding_for(Session& s, std::uint32_t batch, void* const* data) {
+void bind(Session& s, Binding& b, std::uint32_t batch, void* const* data) {
   const std::size_t count = s.inputs.size() + s.outputs.size();
-  for (Binding& b : s.bindings) {
-    if (b.batch == batch && std::equal(data, data + count, b.data)) return b;
-  }
-  Binding& b = s.bindings[s.oldest];
-  s.oldest = (s.oldest + 1) % s.bindings.size();
-  // A graph holds the addresses of the buffers it was captured with: what takes another's place has none.
-  b.way = b.batch == 0 ? Binding::Way::untried : Binding::Way::plain;
   b.batch = 0;  // not found by a later run if what follows fails
   b.values.clear();
   for (std::size_t i = 0; i < count; ++i) {
@@ -89,6 +82,32 @@ Binding& binding_for(Session& s, std::uint32_t batch, void* const* data) {
   }
   std::copy_n(data, count, b.data);
   b.batch = batch;
+}
+
+// The values over these buffers: remembered from an earlier run, or made now in place of the oldest.
+Binding& binding_for(Session& s, std::uint32_t batch, void* const* data) {
+  const std::size_t count = s.inputs.size() + s.outputs.size();
+  for (Binding& b : s.bindings) {
+    if (b.batch == batch && std::equal(data, data + count, b.data)) return b;
+  }
+  Binding& b = s.bindings[s.oldest];
+  s.oldest = (s.oldest + 1) % s.bindings.size();
+  // A graph holds the addresses of the buffers it was captured with: what takes another's place has none.
+  b.way = b.batch == 0 ? Binding::Way::untried : Binding::Way::plain;
+  bind(s, b, batch, data);
+  return b;
+}
+
+// Where buffers move: the values that this batch's graph is captured over, which are the session's own in place of
+// those.
+Binding& still_binding(Session& s, std::uint32_t batch, void* const* data) {
+  Binding& b = s.graph_bindings.at(batch - 1);
+  if (b.batch != 0) return b;
+  void* still[2 * kMaxTensors];
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < s.inputs.size() + s.outputs.size(); ++i)
+    still[i] = (i < s.inputs.size() ? s.moves_in : s.moves_out) ? s.still[next++].memory.address : data[i];
+  bind(s, b, batch, still);
   return b;
 }
 
@@ -117,20 +136,40 @@ void put(Session& s, Binding& b, bool graph) {
   if (status != LEAT_DEVICE_OK) throw std::runtime_error(error);
 }
 
-// A batch's first run: with and without a graph, by the device's time. What cannot be captured ends it for all batches,
-// since nothing is known of a session that has failed half-way: it is opened anew.
-void choose_way(Session& s, Binding& b) {
+void copy_on_device(const Session& s, void* to, const void* from, std::uint64_t bytes) {
+  char error[512] = "";
+  if (s.device_api->copy(s.device, to, from, bytes, error, sizeof error) != LEAT_DEVICE_OK)
+    throw std::runtime_error(error);
+}
+
+// As a graph: what it holds other buffers for is copied there before, and from there behind it.
+void put_graph(Session& s, Binding& graph, void* const* data) {
+  const auto rows = [&](const Port& port) { return (port.batched() ? graph.batch : 1) * port.row_bytes; };
+  const std::size_t in = s.inputs.size();
+  for (std::size_t i = 0; i < in; ++i)
+    if (graph.data[i] != data[i]) copy_on_device(s, graph.data[i], data[i], rows(s.inputs[i]));
+  put(s, graph, true);
+  for (std::size_t o = 0; o < s.outputs.size(); ++o)
+    if (graph.data[in + o] != data[in + o]) copy_on_device(s, data[in + o], graph.data[in + o], rows(s.outputs[o]));
+}
+
+// A batch's first run: with and without a graph, by the device's time, copies included. What cannot be captured ends it
+// for all batches, since nothing is known of a session that has failed half-way: it is opened anew.
+void choose_way(Session& s, Binding& plain, Binding& b) {
   GraphTiming timing{.batch = b.batch};
-  timing.plain_ns = time_on_device(*s.device_api, s.device, [&] { put(s, b, false); });
+  timing.plain_ns = time_on_device(*s.device_api, s.device, [&] { put(s, plain, false); });
   try {
-    b.graph_run.reset(device_run_options(api(), false, static_cast<int>(&b - s.bindings.data()) + 1));
-    timing.graph_ns = time_on_device(*s.device_api, s.device, [&] { put(s, b, true); });
+    const bool moves = &plain != &b;
+    const std::ptrdiff_t at = moves ? &b - s.graph_bindings.data() : &b - s.bindings.data();
+    b.graph_run.reset(device_run_options(api(), false, static_cast<int>(at) + 1));
+    timing.graph_ns = time_on_device(*s.device_api, s.device, [&] { put_graph(s, b, plain.data); });
   } catch (const std::runtime_error& e) {
     s.graphs = false;
     s.report.why_not = e.what();
     (void)s.device_api->end_capture(s.device, nullptr, 0);
     for (GraphTiming& t : s.report.batches) t.graph_ns = 0;
-    for (Binding& other : s.bindings) other.way = Binding::Way::plain;
+    for (auto* const all : {&s.bindings, &s.graph_bindings})
+      for (Binding& other : *all) other.way = Binding::Way::plain;
     s.without_graphs();
   }
   s.report.batches.push_back(timing);
@@ -164,6 +203,16 @@ void tell(const Port& port, std::uint32_t batch, leat_tensor& out) {
   out.bytes = (port.batched() ? batch : 1) * port.row_bytes;
 }
 
+void put_on_device(Session& s, std::uint32_t rows, void* const* data) {
+  const bool moves = !s.graph_bindings.empty();
+  Binding& b = moves ? still_binding(s, rows, data) : binding_for(s, rows, data);
+  if (s.graphs && b.way == Binding::Way::untried) choose_way(s, moves ? binding_for(s, rows, data) : b, b);
+  if (b.way == Binding::Way::graph)
+    put_graph(s, b, data);
+  else
+    put(s, moves ? binding_for(s, rows, data) : b, false);
+}
+
 int run_settled(Session& s, std::uint32_t batch, const leat_tensor* inputs, leat_tensor* outputs) {
   const std::size_t in = s.inputs.size(), count = in + s.outputs.size();
   const auto port_of = [&](std::size_t i) -> const Port& { return i < in ? s.inputs[i] : s.outputs[i - in]; };
@@ -183,12 +232,10 @@ int run_settled(Session& s, std::uint32_t batch, const leat_tensor* inputs, leat
       if (i < in) std::memcpy(s.staged[i].data(), at, here * port.row_bytes);
       data[i] = s.staged[i].data();
     }
-    Binding& b = binding_for(s, rows, data);
-    if (s.graphs && b.way == Binding::Way::untried) choose_way(s, b);
     if (s.device == nullptr)
-      run_binding(s, b, nullptr);
+      run_binding(s, binding_for(s, rows, data), nullptr);
     else
-      put(s, b, b.way == Binding::Way::graph);
+      put_on_device(s, rows, data);
     for (std::size_t o = 0; o < s.outputs.size() && here < rows; ++o) {
       const Port& port = s.outputs[o];
       if (port.batched())

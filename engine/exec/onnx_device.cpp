@@ -40,10 +40,29 @@ void ORT_API_CALL on_log(void* placements, OrtLoggingLevel, const char*, const c
   static_cast<Placements*>(placements)->hear(message);
 }
 
+// Its engines are built when the session opens, and kept nowhere: what a worker would write it may not write.
+void add_tensorrt(const OrtApi& api, OrtSessionOptions* options, void* stream) {
+  OrtTensorRTProviderOptionsV2* raw = nullptr;
+  check(api, api.CreateTensorRTProviderOptions(&raw));
+  const auto release = [&api](OrtTensorRTProviderOptionsV2* p) { api.ReleaseTensorRTProviderOptions(p); };
+  const std::unique_ptr<OrtTensorRTProviderOptionsV2, decltype(release)> provider(raw, release);
+  const char* const keys[] = {"device_id", "trt_engine_cache_enable", "trt_timing_cache_enable"};
+  const char* const values[] = {"0", "0", "0"};
+  check(api, api.UpdateTensorRTProviderOptions(provider.get(), keys, values, std::size(keys)));
+  check(api, api.UpdateTensorRTProviderOptionsWithValue(provider.get(), "user_compute_stream", stream));
+  check(api, api.SessionOptionsAppendExecutionProvider_TensorRT_V2(options, provider.get()));
+}
+
 }  // namespace
+
+DeviceProvider device_provider_of(const char* extra) {
+  return one_of(extra, "provider", "cuda", {"cuda", "tensorrt"}) == "cuda" ? DeviceProvider::cuda
+                                                                           : DeviceProvider::tensorrt;
+}
 
 void add_device_provider(const OrtApi& api, OrtSessionOptions* options, void* stream, const char* extra, bool fallback,
                          bool graphs) {
+  if (device_provider_of(extra) == DeviceProvider::tensorrt) add_tensorrt(api, options, stream);
   OrtCUDAProviderOptionsV2* raw = nullptr;
   check(api, api.CreateCUDAProviderOptions(&raw));
   const auto release = [&api](OrtCUDAProviderOptionsV2* p) { api.ReleaseCUDAProviderOptions(p); };

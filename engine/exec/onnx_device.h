@@ -19,8 +19,12 @@ namespace leat::exec {
 inline constexpr const char* kDeviceMemory = "Cuda";  // ONNX Runtime's name of it
 
 // graphs: its runs may be captured (device_run_options says which).
-// extra: tf32=1 (default 0), search=heuristic|default|exhaustive (default heuristic: the others time every new shape),
-// nhwc=1 (default 0). fallback false: a node left to the host makes the session fail.
+// extra: provider=cuda|tensorrt (default cuda): with TensorRT before it, where ONNX Runtime has that provider and the
+// loader finds TensorRT's libraries; what it leaves goes to CUDA's. tf32=1 (default 0),
+// search=heuristic|default|exhaustive (default heuristic: the others time every new shape), nhwc=1 (default 0).
+// fallback false: a node left to the host makes the session fail.
+enum class DeviceProvider : std::uint8_t { cuda, tensorrt };
+DeviceProvider device_provider_of(const char* extra);  // throws where the word is another
 void add_device_provider(const OrtApi& api, OrtSessionOptions* options, void* stream, const char* extra, bool fallback,
                          bool graphs);
 

@@ -1,6 +1,8 @@
 // Whether a batch runs as a CUDA graph: measured where the batch is first run, by the device's own time, against the
 // same batch without one. ONNX Runtime captures and replays (enable_cuda_graph, gpu_graph_id); a graph holds the
-// addresses it was captured with, so only sessions whose buffers stay where they are are asked (extra fixed_buffers=1).
+// addresses it was captured with: where a run's buffers stay where they are (extra fixed_buffers=1), those; where they
+// are rows that move from run to run (moving_inputs=1, moving_outputs=1), buffers of the session's own, and the copies
+// to and from them are part of what is measured. Otherwise none is asked.
 // Thread rule: the session's. Errors: what cannot be captured runs without, and why_not says why, in one line.
 #pragma once
 

@@ -140,6 +140,12 @@ TEST(CudaProvider, WithoutADeviceIsRefusedInOneLine) {
                                  .device_api = &api,
                                  .device = reinterpret_cast<leat_device*>(pipe)};
     const bool refused = onnx_executor()->open(&options, &session, error, sizeof error) != 0;
+    // TensorRT's libraries are in no package: that its provider was asked for is seen by who refuses.
+    options.extra = "fixed_buffers=1\nprovider=tensorrt\n";
+    char other[512] = "";
+    if (onnx_executor()->open(&options, &session, other, sizeof other) == 0 || std::strchr(other, '\n') != nullptr ||
+        std::strstr(other, "ensor") == nullptr)
+      ::_exit(3);
     options.device_api = nullptr, options.device = nullptr;
     const bool here = onnx_executor()->open(&options, &session, unused, sizeof unused) == 0;
     (void)!::write(pipe[1], error, std::strlen(error));
@@ -156,6 +162,26 @@ TEST(CudaProvider, WithoutADeviceIsRefusedInOneLine) {
   EXPECT_NE(said.find("classify.onnx: "), std::string::npos) << said;
   EXPECT_EQ(said.find('\n'), std::string::npos) << said;
   std::printf("%s\n", said.c_str());
+}
+
+TEST(CudaProvider, OtherWordsThanCudaAndTensorrtAreRefused) {
+  ASSERT_TRUE(onnx_library().ok()) << onnx_library().error();
+  leat_device_api api{};
+  api.info = [](leat_device*, leat_device_info* out) { *out = {}; };
+  char error[512] = "";
+  leat_session* session = nullptr;
+  int handle = 0;
+  const leat_session_options options{.model_path = LEAT_MODELS "/classify.onnx",
+                                     .first_block = 0,
+                                     .end_block = UINT32_MAX,
+                                     .batch_max = 1,
+                                     .threads = 1,
+                                     .extra = "provider=rocm\n",
+                                     .device_api = &api,
+                                     .device = reinterpret_cast<leat_device*>(&handle)};
+  ASSERT_NE(onnx_executor()->open(&options, &session, error, sizeof error), 0);
+  EXPECT_NE(std::string(error).find("provider=rocm is not known; write one of cuda, tensorrt"), std::string::npos)
+      << error;
 }
 
 }  // namespace

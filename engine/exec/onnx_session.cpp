@@ -300,6 +300,19 @@ void open_runtime_session(const leat_session_options& o, void* stream, Session& 
   };
 }
 
+// Room for what moves. Captured work holds addresses, so it reads and writes here.
+void hold_still(Session& s) {
+  const std::uint32_t most = std::max(s.batch_max, s.group);
+  const auto room = [&](const std::vector<Port>& ports, bool moves) {
+    for (const Port& p : ports)
+      if (moves) s.still.emplace_back(s.device_api, s.device, (p.batched() ? most : 1) * p.row_bytes);
+  };
+  room(s.inputs, s.moves_in);
+  room(s.outputs, s.moves_out);
+  s.graph_bindings.resize(most);
+  for (Binding& b : s.graph_bindings) b.session = &s, b.values.reserve(s.inputs.size() + s.outputs.size());
+}
+
 }  // namespace
 
 void open_session(const leat_session_options& o, Session& s) {
@@ -311,6 +324,7 @@ void open_session(const leat_session_options& o, Session& s) {
     o.device_api->info(o.device, &info);
     s.device_api = o.device_api, s.device = o.device;
     s.provider = info.has_provider != 0;
+    const bool tensorrt = device_provider_of(o.extra) == DeviceProvider::tensorrt;
     if (s.provider) {
       if (auto loaded = load_cuda_libraries(onnx_library()->path); !loaded.ok()) throw Refused{loaded.error()};
       stream = info.stream;
@@ -319,10 +333,15 @@ void open_session(const leat_session_options& o, Session& s) {
     const std::string graphs = extra_value(o.extra, "graphs");
     if (!graphs.empty() && graphs != "0" && graphs != "1")
       throw std::runtime_error("graphs=" + graphs + " is not known; write 0, or 1: where they are measured faster");
-    s.graphs = graphs != "0" && extra_value(o.extra, "fixed_buffers") == "1";
+    s.moves_in = extra_value(o.extra, "moving_inputs") == "1",
+    s.moves_out = extra_value(o.extra, "moving_outputs") == "1";
+    s.graphs = graphs != "0" && (s.moves_in || s.moves_out || extra_value(o.extra, "fixed_buffers") == "1");
     if (s.graphs && extra_value(o.extra, "fallback") == "cpu") {
       s.graphs = false;
       s.report.why_not = "nodes may run on the host (fallback = cpu)";
+    } else if (s.graphs && tensorrt) {
+      s.graphs = false;
+      s.report.why_not = "TensorRT computes (provider = tensorrt)";
     }
   }
   check(s.provider ? api().CreateMemoryInfo(kDeviceMemory, OrtDeviceAllocator, 0, OrtMemTypeDefault, &memory)
@@ -345,6 +364,7 @@ void open_session(const leat_session_options& o, Session& s) {
   s.staged.resize(s.inputs.size() + s.outputs.size());
   s.bindings.resize(kMaxBindings);
   for (Binding& b : s.bindings) b.session = &s, b.values.reserve(s.inputs.size() + s.outputs.size());
+  if (s.graphs && (s.moves_in || s.moves_out)) hold_still(s);
 }
 
 }  // namespace leat::exec::ort

@@ -106,7 +106,10 @@ struct Session {
   leat_device* device = nullptr;
   bool provider = false;  // ONNX Runtime computes there; else a stand-in's stream runs the host's code
   Owned<OrtRunOptions> run_options;
-  bool graphs = false;  // a batch that has not run yet is tried as a graph
+  bool graphs = false;                       // a batch that has not run yet is tried as a graph
+  bool moves_in = false, moves_out = false;  // a run's buffers are others than the one's before
+  std::vector<DeviceRow> still;              // [input, then output] that moves: buffers that a graph is captured over
+  std::vector<Binding> graph_bindings;       // [batch - 1] over those
   GraphReport report;
   std::function<void()> without_graphs;  // opens the session anew
   std::mutex failure_mutex;

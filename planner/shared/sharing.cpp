@@ -97,8 +97,8 @@ class Sharer {
           use.run_us.push_back(static_cast<double>(l.p50_ns) / 1000);
           use.slow_us.push_back(static_cast<double>(l.p99_ns) / 1000);
         }
-        if (host_.handover_gbps > 0)
-          use.transfer_us = static_cast<double>(s.transfer_bytes) * 8 * r.batch / (host_.handover_gbps * 1000);
+        if (!plan.hosts.empty() && plan.hosts[0].up_gbps > 0)
+          use.transfer_us = static_cast<double>(s.transfer_bytes) * 8 * r.batch / (plan.hosts[0].up_gbps * 1000);
         uses.push_back(std::move(use));
       }
     }

@@ -115,7 +115,7 @@ class Report(unittest.TestCase):
     # The first steps over the stand-in drivers: the program works. The others take minutes: tests/gpu/run --stand-ins.
     @unittest.skipUnless(BUILD, "BUILD is not set")
     def test_run_over_the_stand_ins_writes_each_step_and_the_page(self):
-        steps = ["memory", "peers", "pictures", "model-classify", "serve-cpu", "mps-split", "mig"]
+        steps = ["memory", "peers", "pictures", "model-classify", "serve-cpu", "mps-split", "by-share", "studies", "mig"]
         done = subprocess.run([HERE + "/run", "--stand-ins", "--quick", "--out", self.path("out"), "--only", ",".join(steps)],
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -127,6 +127,10 @@ class Report(unittest.TestCase):
             values = json.load(file)["answer"]["values"]
         self.assertEqual(values["bytes_copied"], 0)
         self.assertGreater(values["bytes_in_place"], 0)
+        with open(self.path("out/studies.json")) as file:
+            figures = json.load(file)["answer"]["figures"]
+        for words in ("detect on paris ", "classify on exact ", "shares of 43 %, ppipe", "shares of 43 %, leat"):
+            self.assertTrue(any(words in name for name in figures), figures)
         with open(self.path("out/gpu-results.md")) as file:
             page = file.read()
         self.assertIn("nothing about a GPU", page)

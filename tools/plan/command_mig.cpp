@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "planner/measured_sizes.h"
 #include "planner/mig_change.h"
 #include "planner/paris.h"
 #include "planner/paris_workloads.h"
@@ -59,33 +60,6 @@ bool parse_lognormal(const std::string& text, std::vector<double>& share) {
   return true;
 }
 
-// p99 of one whole model on a class, by batch; straight lines between measured batches.
-Result<std::vector<double>> latencies_of(const Profile& profile, const std::string& name, std::size_t batches) {
-  std::vector<std::pair<std::uint32_t, double>> known;
-  for (const ProfileRow& row : profile.rows) {
-    if (row.partition_class != name || row.share != 1) continue;
-    double ns = 0;
-    for (const Latency& b : row.blocks) ns += static_cast<double>(b.p99_ns);
-    known.emplace_back(row.batch, ns * 1e-9);
-  }
-  std::sort(known.begin(), known.end());
-  if (known.empty() || known.back().first < batches)
-    return Error{"profile of '" + profile.model + "': class " + name + " must be measured up to batch " +
-                 std::to_string(batches)};
-  std::vector<double> out;
-  std::size_t i = 0;
-  for (std::uint32_t b = 1; b <= batches; ++b) {
-    while (known[i].first < b) ++i;
-    if (known[i].first == b || i == 0) {
-      out.push_back(known[i].second);
-      continue;
-    }
-    const double part = static_cast<double>(b - known[i - 1].first) / (known[i].first - known[i - 1].first);
-    out.push_back(known[i - 1].second + part * (known[i].second - known[i - 1].second));
-  }
-  return out;
-}
-
 constexpr std::chrono::milliseconds kToolLimit{300'000};  // a driver takes seconds for an instance
 
 struct Question {
@@ -95,18 +69,6 @@ struct Question {
   ParisProblem problem;
   SizeDemand demand;
 };
-
-// Utilisation is not in a profile: its place is taken by throughput in items over the most that the partition reaches.
-ParisSize size_from(double compute, const std::vector<double>& latency_s) {
-  ParisSize size{compute, {}, {}};
-  double most = 0;
-  for (std::size_t b = 0; b < latency_s.size(); ++b) most = std::max(most, static_cast<double>(b + 1) / latency_s[b]);
-  for (std::size_t b = 0; b < latency_s.size(); ++b) {
-    size.throughput_qps.push_back(1 / latency_s[b]);
-    size.utilisation.push_back(static_cast<double>(b + 1) / latency_s[b] / most);
-  }
-  return size;
-}
 
 Status fill_demand(const cli::Arguments& args, Question& q) {
   std::vector<double> share;
@@ -122,10 +84,11 @@ Status fill_demand(const cli::Arguments& args, Question& q) {
     q.problem.batch_share = share;
     q.problem.total_compute = total;
     for (std::size_t k = 0; k < q.profiles.size(); ++k) {
-      const auto latency = latencies_of(*profile, "mig:" + q.host.geometry.profiles[q.profiles[k]].name, share.size());
+      const auto latency = class_latency_s(
+          *profile, class_for(*profile, q.host.geometry, q.host.geometry.profiles[q.profiles[k]]), share.size());
       if (!latency) return Error{latency.error()};
       q.demand.latency_s.push_back(*latency);
-      q.problem.sizes.push_back(size_from(q.compute[k], *latency));
+      q.problem.sizes.push_back(measured_size(q.compute[k], *latency));
     }
     q.demand.sla_s = 1.5 * q.demand.latency_s.back().back();
   } else {

@@ -177,6 +177,11 @@ int run(const cli::Arguments& arguments) {
     answers.verdict("equal_to_the_host_batch_" + word, difference <= arguments.real("tolerance"));
     answers.figure("device_batch_" + word, time_us(arguments.integer("runs"), [&] { return device_side.run(batch); }),
                    "us");
+    for (const auto& [part, name] :
+         {std::pair{&device_side.first, " first"}, std::pair{&device_side.second, " second"}})
+      if (device_side.second)
+        answers.figure("device_batch_" + word + name,
+                       time_us(arguments.integer("runs"), [&] { return (*part)->run(batch); }), "us");
     if (const exec::GraphReport& graphs = exec::onnx_graph_report(into.session); !exec::text_of(graphs).empty())
       answers.value("graph_batch_" + word, exec::text_of(graphs));  // of the first part; by the device's own time
   }
