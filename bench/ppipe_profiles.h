@@ -1,5 +1,5 @@
-// What PPipe's plans, its baselines' and Leat's carry of measured models on a pool of two partition classes, a faster and
-// a slower one: by the planners alone, nothing is simulated.
+// What PPipe's plans, its baselines' and Leat's carry of measured models on a pool of two partition classes, a faster
+// and a slower one: by the planners alone, nothing is simulated.
 #pragma once
 
 #include <string>

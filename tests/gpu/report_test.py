@@ -115,7 +115,7 @@ class Report(unittest.TestCase):
     # The first steps over the stand-in drivers: the program works. The others take minutes: tests/gpu/run --stand-ins.
     @unittest.skipUnless(BUILD, "BUILD is not set")
     def test_run_over_the_stand_ins_writes_each_step_and_the_page(self):
-        steps = ["memory", "peers", "pictures", "model-classify", "serve-cpu", "mps-split", "by-share", "studies", "mig"]
+        steps = ["memory", "peers", "pictures", "model-classify", "serve-cpu", "mps-split", "mig"]
         done = subprocess.run([HERE + "/run", "--stand-ins", "--quick", "--out", self.path("out"), "--only", ",".join(steps)],
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -127,14 +127,24 @@ class Report(unittest.TestCase):
             values = json.load(file)["answer"]["values"]
         self.assertEqual(values["bytes_copied"], 0)
         self.assertGreater(values["bytes_in_place"], 0)
-        with open(self.path("out/studies.json")) as file:
-            figures = json.load(file)["answer"]["figures"]
-        for words in ("detect on paris ", "classify on exact ", "shares of 43 %, ppipe", "shares of 43 %, leat"):
-            self.assertTrue(any(words in name for name in figures), figures)
         with open(self.path("out/gpu-results.md")) as file:
             page = file.read()
         self.assertIn("nothing about a GPU", page)
         self.assertIn("not run: no MIG instance", page)
+
+
+class Studies(unittest.TestCase):
+    # From times by share over the stand-in drivers to profiles, and from those to the studies' figures.
+    @unittest.skipUnless(BUILD, "BUILD is not set")
+    def test_they_read_what_was_measured_by_share(self):
+        with tempfile.TemporaryDirectory() as out:
+            done = subprocess.run([HERE + "/run", "--stand-ins", "--quick", "--out", out, "--only", "by-share,studies"],
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(out + "/studies.json") as file:
+                figures = json.load(file)["answer"]["figures"]
+        for words in ("detect on paris ", "classify on exact ", "shares of 43 %, ppipe", "shares of 43 %, leat"):
+            self.assertTrue(any(words in name for name in figures), figures)
 
 
 if __name__ == "__main__":
