@@ -163,6 +163,43 @@ TEST(GpuServe, SaysItsMemoryAndItsGraphs) {
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
 
+// What there is to see of it: `leat top` has, of each partition, device, share, multiprocessors, memory and busy time,
+// and of the edge between them the way and both counts of bytes; `leat status` says the same in words.
+TEST(GpuServe, TopAndStatusShowDevicesAndEdges) {
+  (void)gpus();
+  Leatd leatd(shapes_on(partition_on("p0", "mps", 0, 50) + partition_on("p1", "mps", 0, 50), with_plan("mps", "pard"),
+                        split().profiles));
+  Camera camera(leatd, "seen");
+  ASSERT_NO_FATAL_FAILURE(camera.pump(10));
+  ASSERT_NO_FATAL_FAILURE(camera.drain());
+  const ScratchFolder folder;
+  const auto said = [&](const std::string& words) {
+    const std::string file = folder.path() + "/out";
+    const Exit e = run_to_end(
+        {"/bin/sh", "-c", std::string(LEAT_BINARY) + " " + words + " --socket " + leatd.socket() + " > " + file}, 60s);
+    EXPECT_EQ(e.status, 0) << e.err;
+    return text_of(file);
+  };
+  const Json seen = Json::parse(said("top --once --json --delay 0.1"));
+  ASSERT_EQ(seen.at("partitions").size(), 2U);
+  for (const Json& p : seen.at("partitions")) {
+    EXPECT_EQ(p.at("device").get<std::string>(), fake::uuid_text(0));
+    EXPECT_EQ(p.at("share_percent").get<double>(), 50);
+    EXPECT_EQ(p.at("multiprocessors").get<double>(), 54);
+    EXPECT_GT(p.at("device_bytes").get<double>(), 0);
+    EXPECT_TRUE(p.at("busy_percent").is_number()) << p.dump();
+  }
+  const Json& edge = seen.at("edges").at(0);
+  EXPECT_EQ(edge.at("way").get<std::string>(), "in place");
+  EXPECT_GT(edge.at("bytes_in_place").get<double>(), 0);
+  EXPECT_EQ(edge.at("bytes_copied").get<double>(), 0);
+  const std::string status = said("status");
+  for (const std::string& words :
+       {fake::uuid_text(0) + ", 50 %, 54 multiprocessors", std::string("MiB made here"), std::string("in place")})
+    EXPECT_NE(status.find(words), std::string::npos) << words << "\n" << status;
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
 // From the measurement of a share to a plan for two of them, and the answers of that: nothing names a class by hand.
 TEST(GpuServe, ProfiledOnAShareAndPlannedAtStart) {
   (void)gpus();
