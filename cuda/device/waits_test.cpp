@@ -16,6 +16,7 @@
 #include "cuda/fake/state.h"
 #include "engine/exec/device_plugin.h"
 #include "engine/exec/module.h"
+#include "engine/exec/onnx_graphs.h"
 #include "leat/frame_format.h"
 
 namespace leat {
@@ -151,6 +152,23 @@ void closing_ends_what_was_begun(int forgotten) {
   need(back.back()[4095] == 5);
 }
 
+// What a run takes is read off stamps that the device has reached.
+void timing_ends_before_it_is_read(int forgotten) {
+  Scenario s;
+  s.mutate(forgotten);
+  int runs = 0;
+  const auto add = [](void* to) { ++*static_cast<int*>(to); };
+  std::uint64_t took = 0;
+  try {
+    took =
+        exec::time_on_device(*s.api, s.d, [&] { need(s.api->enqueue(s.d, add, &runs, nullptr, 0) == LEAT_DEVICE_OK); });
+  } catch (const std::runtime_error&) {
+    need(false);
+  }
+  s.end(5);
+  need(took > 0 && runs == 6);
+}
+
 // A batch's answers are read, and its frames and features change hands, after it.
 [[maybe_unused]] void batch_ends_before_its_answers(int forgotten) {
   Scenario s;
@@ -223,7 +241,8 @@ INSTANTIATE_TEST_SUITE_P(EachWait, LeftOut,
                          testing::Values(Wait{"MemoryIsZeroedFirst", memory_is_zeroed_first, 0},
                                          Wait{"RoomForUploadsGrows", room_for_uploads_grows, 0},
                                          Wait{"MeasurementEndsBeforeItsMemory", measurement_ends_before_its_memory, 11},
-                                         Wait{"ClosingEndsWhatWasBegun", closing_ends_what_was_begun, 0}),
+                                         Wait{"ClosingEndsWhatWasBegun", closing_ends_what_was_begun, 0},
+                                         Wait{"TimingEndsBeforeItIsRead", timing_ends_before_it_is_read, 0}),
                          [](const auto& p) { return std::string(p.param.name); });
 
 #ifndef __SANITIZE_THREAD__  // ONNX Runtime is not instrumented
