@@ -3,14 +3,18 @@
 namespace leat::planner {
 namespace {
 
-// The end of the string that begins at `at` with `quote`: behind it, at the line's end if it does not end before, or
-// the text's end.
+bool foreign(char c) noexcept { return static_cast<unsigned char>(c) >= 0x80; }
+
+// The end of the string that begins at `at` with `quote`: behind it, at the line's end if it does not end before, the
+// text's end, or a letter beyond ASCII that a backslash stands before, blanks and line ends between or not.
 std::size_t behind_string(std::string_view text, std::size_t at) noexcept {
   const char quote = text[at];
   const std::string_view three = quote == '"' ? "\"\"\"" : "'''";
   const bool lines = text.substr(at, 3) == three;
   for (at += lines ? 3 : 1; at < text.size(); ++at) {
     if (text[at] == '\\' && quote == '"') {
+      const std::size_t next = text.find_first_not_of(" \t\r\n", at + 1);
+      if (next != std::string_view::npos && foreign(text[next])) return next;
       ++at;
     } else if (text[at] == '\n' && !lines) {
       return at;
@@ -32,7 +36,7 @@ std::size_t stray_letter_line(std::string_view text) noexcept {
       while (at < text.size() && text[at] != '\n') ++at;
     } else if (c == '"' || c == '\'') {
       at = behind_string(text, at);
-    } else if (static_cast<unsigned char>(c) >= 0x80) {
+    } else if (foreign(c)) {
       for (; counted < at; ++counted) line += text[counted] == '\n';
       return line;
     } else {
