@@ -14,7 +14,8 @@ namespace leat::planner {
 [[nodiscard]] std::size_t stray_letter_line(std::string_view toml) noexcept;
 
 inline constexpr const char* kStrayLetter =
-    "is not valid TOML: a letter that is not ASCII stands outside of quotes and remarks, or behind a backslash; put quotes "
+    "is not valid TOML: a letter that is not ASCII stands outside of quotes and remarks, or behind a backslash; put "
+    "quotes "
     "around it, or take the backslash away";
 
 }  // namespace leat::planner
