@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -120,6 +121,22 @@ TEST(Device, WorkRunsInOrderAndTheWaitIsTheEnd) {
   }
   plugin()->release(device.d, &a);
   plugin()->release(device.d, &b);
+}
+
+// The stand-in burns a core for whoever does not ask it to sleep, as a driver does.
+TEST(Device, TheWaitSleeps) {
+  Device device;
+  static constexpr timespec kLong{0, 50'000'000};
+  const auto sleeps = [](void*) { (void)::nanosleep(&kLong, nullptr); };
+  const auto cpu_ns = [] {
+    timespec t{};
+    (void)::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec * 1'000'000'000L + t.tv_nsec;
+  };
+  const long before = cpu_ns();
+  for (int i = 0; i < 4; ++i) ASSERT_EQ(plugin()->enqueue(device.d, sleeps, nullptr, nullptr, 0), LEAT_DEVICE_OK);
+  ASSERT_EQ(device.wait(), LEAT_DEVICE_OK);
+  EXPECT_LT(cpu_ns() - before, kLong.tv_nsec) << "of four times that";
 }
 
 TEST(Device, EnqueuedWorkTakesItsTurn) {

@@ -67,6 +67,11 @@ bool Stream::wait_for(std::uint64_t ticket) {
   return true;
 }
 
+bool Stream::done(std::uint64_t ticket) {
+  const std::lock_guard lock(mutex_);
+  return done_ >= ticket;
+}
+
 void Stream::run() {
   std::unique_lock lock(mutex_);
   while (true) {

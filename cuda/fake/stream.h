@@ -23,6 +23,7 @@ class Stream {
 
   std::uint64_t push(std::function<void()> work);  // its ticket: done when that many pieces have ended
   bool wait_for(std::uint64_t ticket);             // false: dead first, the work will never end
+  bool done(std::uint64_t ticket);
   // Between the two, push() only collects. False: it is so already, or was not.
   bool begin_capture();
   [[nodiscard]] bool capturing() const noexcept { return captured_.has_value(); }
