@@ -81,5 +81,17 @@ TEST(DoctorGpu, PairsAreOneFindingAndOneGpuThatCannotShareIsANote) {
   EXPECT_EQ(finding_from_pairs("no driver").health, Health::note);
 }
 
+// Whatever this host has: it loads, or one line says what is missing.
+TEST(DoctorGpu, WhetherTheCudaProviderLoadsIsOneLine) {
+  const Finding finding = cuda_provider();
+  const std::string said = finding.found + finding.cause;
+  EXPECT_EQ(said.find('\n'), std::string::npos) << said;
+  EXPECT_EQ(said.find("it ended the process"), std::string::npos) << said;
+  if (finding.found == "loads") return;
+  EXPECT_TRUE(said.find("libonnxruntime") != std::string::npos || said.find("libcu") != std::string::npos ||
+              said.find("driver") != std::string::npos)
+      << said;
+}
+
 }  // namespace
 }  // namespace leat::tools
