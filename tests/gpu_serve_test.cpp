@@ -163,6 +163,33 @@ TEST(GpuServe, SaysItsMemoryAndItsGraphs) {
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
 
+// Stages on either side of an edge, whose rows are others for each batch, run as graphs where launches are slow;
+// nothing leaves the device for it, and answers are the CPU's.
+TEST(GpuServe, StagesBesideAnEdgeRunAsGraphs) {
+  (void)gpus();
+  gpus().state().launch_us = 5000;
+  std::array<std::uint64_t, 2> handed_over{};
+  std::uint64_t copied = 0;
+  std::string status;
+  const auto answers = answers_of(shapes_on(partition_on("p0", "mps", 0, 50) + partition_on("p1", "mps", 0, 50),
+                                            with_plan("mps", "pard"), split().profiles),
+                                  &handed_over, &copied, [&](Leatd& leatd) { status = leatd.status_json(); });
+  gpus().state().launch_us = 0;
+  EXPECT_GT(expect_equal(on_the_cpu(), answers), answers.size());
+  EXPECT_GT(handed_over[0], 0U);
+  EXPECT_EQ(copied, 0U);
+  int graphs = 0, batches = 0;
+  const Json partitions = Json::parse(status).at("partitions");
+  for (const Json& partition : partitions)
+    for (const Json& module : partition.at("gpu").at("modules")) {
+      if (module.at("name") != "shapes/detect") continue;
+      for (const Json& batch : module.at("graphs").at("batches"))
+        ++batches, graphs += batch.at("graph").get<bool>() ? 1 : 0;
+    }
+  EXPECT_EQ(batches, 2 * 4) << status;
+  EXPECT_GT(graphs, 4) << status;
+}
+
 // What there is to see of it: `leat top` has, of each partition, device, share, multiprocessors, memory and busy time,
 // and of the edge between them the way and both counts of bytes; `leat status` says the same in words.
 TEST(GpuServe, TopAndStatusShowDevicesAndEdges) {
