@@ -1,11 +1,10 @@
 #include "planner/toml_text.h"
 
-#include <cstring>
-
 namespace leat::planner {
 namespace {
 
-constexpr const char* kBefore = " \t\r\n=[{,.";  // what a string may stand behind; elsewhere a quote is a stray itself
+constexpr std::string_view kBefore =
+    " \t\r\n=[{,.";  // what a string may stand behind; elsewhere a quote is a stray itself
 
 bool foreign(char c) noexcept { return static_cast<unsigned char>(c) >= 0x80; }
 
@@ -38,7 +37,7 @@ std::size_t stray_letter_line(std::string_view text) noexcept {
     const char c = text[at];
     if (c == '#') {
       while (at < text.size() && text[at] != '\n') ++at;
-    } else if ((c == '"' || c == '\'') && (at == 0 || std::strchr(kBefore, text[at - 1]) != nullptr)) {
+    } else if ((c == '"' || c == '\'') && (at == 0 || kBefore.find(text[at - 1]) != std::string_view::npos)) {
       at = behind_string(text, at);
     } else if (foreign(c)) {
       for (; counted < at; ++counted) line += text[counted] == '\n';

@@ -16,21 +16,26 @@ void Reserved::look_again(PartitionId p) noexcept {
   Timeline& timeline = timelines_[p];
   timeline.expire(view_.now);
   Glance& g = glances_[p];
-  g = {.timer_ns = timer_of(p)};
+  g = {.bound = {.host = view_.topology().partitions[p].host}};
+  TimeNs look = kNever;
   if (timeline.size() > 0) {
-    if (timeline[0].begin <= view_.now) g.gap_ns = timeline[0].end;
-    g.last_begin_ns = timeline[timeline.size() - 1].begin;
-    g.last_ns = timeline[timeline.size() - 1].end;
+    if (timeline[0].begin <= view_.now) g.bound.gap_ns = timeline[0].end;
+    g.bound.last_begin_ns = timeline[timeline.size() - 1].begin;
+    g.bound.last_ns = timeline[timeline.size() - 1].end;
   }
   for (BookingId id = first_[p]; id != kNone; id = bookings_[id].next) {
     const Booking& b = bookings_[id];
     if (b.state == BookingState::planned) {
-      if (g.planned_ns == kNever) g.look_ns = std::min(g.look_ns, b.due_ns);
+      if (g.planned_ns == kNever) look = std::min(look, b.due_ns);
       g.planned_ns = std::min(g.planned_ns, b.start_ns);
     } else if (g.planned_ns == kNever && books_ahead()) {
-      g.look_ns = std::min(g.look_ns, b.end_ns + 1);  // it may run over
+      look = std::min(look, b.end_ns + 1);  // it may run over
     }
   }
+  for (const Place& place : places_[p]) unsent_[place.stage].bounds[place.at] = g.bound;
+  const std::uint32_t slot = view_.model.slot_of_partition(p);
+  looks_.set(slot, look);
+  timers_.set(slot, timer_of(p));
 }
 
 TimeNs Reserved::timer_of(PartitionId p) const noexcept {
@@ -52,7 +57,12 @@ void Reserved::make_unsent() {
         u.list.reserve(kCandidates);
         u.place.resize(component_.partitions.size());
         const auto& pool = view_.route(r).stages[k].pool;
-        for (std::uint32_t i = 0; i < pool.size(); ++i) u.place[view_.model.slot_of_partition(pool[i])] = i;
+        u.bounds.resize(pool.size());
+        for (std::uint32_t i = 0; i < pool.size(); ++i) {
+          u.place[view_.model.slot_of_partition(pool[i])] = i;
+          u.bounds[i].host = view_.topology().partitions[pool[i]].host;
+          places_[pool[i]].push_back({static_cast<std::uint32_t>(r * kMaxStages + k), i});
+        }
       }
     }
   }
@@ -86,18 +96,12 @@ void Reserved::forget_past() noexcept {
 }
 
 void Reserved::advance() noexcept {
-  for (PartitionId p : component_.partitions) {
-    if (glances_[p].look_ns <= view_.now) can_.ask(p);
-  }
+  looks_.for_each_by(view_.now, [&](std::size_t slot) { can_.ask(component_.partitions[slot]); });
 }
 
 TimeNs Reserved::next_timer() const noexcept {
-  TimeNs at = kNever;
-  for (PartitionId p : component_.partitions) {
-    const TimeNs kept = glances_[p].timer_ns;
-    at = std::min(at, kept > view_.now ? kept : timer_of(p));
-  }
-  return at;
+  timers_.for_each_by(view_.now, [&](std::size_t slot) { timers_.set(slot, timer_of(component_.partitions[slot])); });
+  return timers_.least();
 }
 
 }  // namespace leat::core

@@ -21,15 +21,18 @@ bool Reserved::usable(PartitionId p) const noexcept {
 
 // The entry's partition: of all that can run it, the one whose features would have left it first (Algorithm 2 looks at
 // the end of the stage alone, and then waits for that partition's uplink).
-LegPlan Reserved::probe_entry(const RouteSpec& route, std::uint32_t items, bool by_uplink) const noexcept {
+LegPlan Reserved::probe_entry(RouteId id, std::uint32_t items, bool by_uplink) const noexcept {
+  const RouteSpec& route = view_.route(id);
   const StageSpec& stage = route.stages.front();
   const TimeNs run = duration(route, 0, items);
   const bool sends = by_uplink && route.stages.size() > 1 && !view_.topology().hosts.empty();
   const TimeNs move = sends ? stage_link_ns(route, 1, items) : 0;
   LegPlan best;
   TimeNs least = kNever;
-  for (PartitionId p : stage.pool) {
-    const TimeNs no_earlier = glances_[p].soonest(view_.now, run) + run + move;
+  const auto& bound = bounds(id, 0);
+  for (std::size_t i = 0; i < bound.size(); ++i) {
+    const PartitionId p = stage.pool[i];
+    const TimeNs no_earlier = bound[i].soonest(view_.now, run) + run + move;
     if (no_earlier > least || (no_earlier == least && free_ns(p) >= free_ns(best.partition)) || !usable(p)) continue;
     const TimeNs start = timelines_[p].earliest(view_.now, run);
     TimeNs key = start + run;
@@ -73,10 +76,12 @@ LegPlan Reserved::probe_leg(RouteId id, std::size_t k, PartitionId from, TimeNs 
   LegPlan best{.end_ns = kNever};
   const std::uint32_t here = view_.topology().partitions[from].host;
   TimeNs far = -1;  // on the links to another host, where they are all alike
-  const auto no_earlier = [&](PartitionId p) {
-    if (!equal_links_ || view_.topology().partitions[p].host == here) return glances_[p].soonest(made, run) + run;
-    if (far < 0) far = view_.model.link_ns(route.stages[k - 1].transfer_bytes * items, from, p);
-    return glances_[p].soonest(made + far, run) + run;
+  const auto& bounds_of = bounds(id, k);
+  const auto no_earlier = [&](std::size_t i) {
+    const Bound& b = bounds_of[i];
+    if (!equal_links_ || b.host == here) return b.soonest(made, run) + run;
+    if (far < 0) far = view_.model.link_ns(route.stages[k - 1].transfer_bytes * items, from, stage.pool[i]);
+    return b.soonest(made + far, run) + run;
   };
   const auto exactly = [&](PartitionId p) {
     LegPlan leg{.partition = p};
@@ -88,18 +93,18 @@ LegPlan Reserved::probe_leg(RouteId id, std::size_t k, PartitionId from, TimeNs 
   // The most promising first: what it can do is a bound for all others. Of equals the pool's first one is taken.
   PartitionId promising = kNone;
   TimeNs least = kNever;
-  for (PartitionId p : stage.pool) {
-    const TimeNs end = no_earlier(p);
-    if (end < least && usable(p)) {
+  for (std::size_t i = 0; i < stage.pool.size(); ++i) {
+    const TimeNs end = no_earlier(i);
+    if (end < least && usable(stage.pool[i])) {
       least = end;
-      promising = p;
+      promising = stage.pool[i];
     }
   }
   const LegPlan enough = promising != kNone ? exactly(promising) : best;
   if (enough.end_ns == least) best = enough;  // nobody before it in the pool can do as well, nobody at all better
   for (std::size_t i = 0; enough.end_ns > least && i < stage.pool.size(); ++i) {
     const PartitionId p = stage.pool[i];
-    const TimeNs end = no_earlier(p);
+    const TimeNs end = no_earlier(i);
     if (end > enough.end_ns || end >= best.end_ns || !usable(p)) continue;
     const LegPlan leg = exactly(p);
     if (leg.end_ns < best.end_ns) best = leg;
@@ -140,7 +145,7 @@ bool Reserved::extends(const Booking& booking, TimeNs end) const noexcept {
 PathPlan Reserved::probe_path(RouteId id, std::uint32_t items, TimeNs bound, bool by_uplink, bool join) const noexcept {
   const RouteSpec& route = view_.route(id);
   PathPlan plan{.route = id};
-  plan.legs[0] = probe_entry(route, items, by_uplink);
+  plan.legs[0] = probe_entry(id, items, by_uplink);
   if (plan.legs[0].partition == kNone) return plan;
   TimeNs service = duration(route, 0, items);
   for (std::size_t k = 1; k < route.stages.size(); ++k) {

@@ -20,6 +20,9 @@ Reserved::Reserved(const View& view, Verbs& can, const Component& component, con
       up_(view_.topology().hosts.size(), Timeline(kIntervals)),
       down_(up_),
       glances_(view_.model, component_),
+      places_(view_.model, component_),
+      looks_(component_.partitions.size()),
+      timers_(component_.partitions.size()),
       first_(view_.model, component_),
       growth_ns_(view_.topology().routes.size()),
       lost_ppm_(view_.model, component_),
@@ -223,9 +226,10 @@ void Reserved::check() const {
       insist(u.list.size() == kCandidates || std::ranges::binary_search(u.list, entry_of(id)), "an unsent booking");
     }
     const Glance& g = glances_[p];
-    insist(g.gap_ns <= timelines_[p].earliest(std::min(view_.now, g.gap_ns), 1),
+    insist(g.bound.gap_ns <= timelines_[p].earliest(std::min(view_.now, g.bound.gap_ns), 1),
            "a partition has a gap before its gap");
-    insist(g.timer_ns <= view_.now || g.timer_ns == timer_of(p), "a partition's timer");
+    const TimeNs timer = timers_[view_.model.slot_of_partition(p)];
+    insist(timer <= view_.now || timer == timer_of(p), "a partition's timer");
   }
   insist(unsent_tasks == unsent_of_, "how many tasks of a level are booked");
 }

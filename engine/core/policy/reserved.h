@@ -31,6 +31,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/core/policy/min_tree.h"
 #include "engine/core/policy/seam.h"
 #include "engine/core/policy/timeline.h"
 
@@ -118,18 +119,26 @@ class Reserved final : public Discipline {
   static constexpr std::size_t kCandidates = 4096;  // unsent batches that one search compares at most
   static constexpr std::size_t kChanges = 64;       // one decision changes one timeline at most this often
 
-  // Of each partition what every search over a pool looks at first, side by side, so that it looks closely at few.
-  struct Glance {
+  // When a partition has time, from below.
+  struct Bound {
     TimeNs gap_ns = 0;                      // its timeline has no gap before
     TimeNs last_begin_ns = 0, last_ns = 0;  // its last reservation
-    TimeNs look_ns = kNever;                // next() has nothing to do before
-    TimeNs timer_ns = kNever;               // the first moment to come that next_timer() is to name
-    TimeNs planned_ns = kNever;             // start of the first booking that has not been sent; kNever: there is none
+    std::uint32_t host = 0;
     // No stage of that length that is ready at `from` starts there before.
     [[nodiscard]] TimeNs soonest(TimeNs from, TimeNs run) const noexcept {
       from = from > gap_ns ? from : gap_ns;
       return from < last_ns && from + run > last_begin_ns ? last_ns : from;
     }
+  };
+  // What else is kept of each partition beside its bookings.
+  struct Glance {
+    Bound bound;
+    TimeNs planned_ns = kNever;  // start of the first booking that has not been sent; kNever: there is none
+  };
+  // Where a partition stands among a stage's.
+  struct Place {
+    std::uint32_t stage;  // route * kMaxStages + stage
+    std::uint32_t at;     // in the pool
   };
 
   // The unsent bookings of one stage of one route, by start, then as the pool stands. At most kCandidates: what is
@@ -143,6 +152,7 @@ class Reserved final : public Discipline {
     };
     std::vector<Entry> list;
     std::vector<std::uint32_t> place;  // by the partition's slot
+    std::vector<Bound> bounds;         // of the pool, in its order: a search over it reads them one after the other
   };
 
   [[nodiscard]] const Task& task(TaskId id) const noexcept { return view_.tasks[id]; }
@@ -164,6 +174,9 @@ class Reserved final : public Discipline {
   // glance.cpp
   void look_again(PartitionId partition) noexcept;
   void make_unsent();
+  [[nodiscard]] const std::vector<Bound>& bounds(RouteId route, std::size_t k) const noexcept {
+    return unsent_[route * kMaxStages + k].bounds;
+  }
   [[nodiscard]] const Unsent& unsent(RouteId route, std::size_t k) const noexcept {
     return unsent_[route * kMaxStages + k];
   }
@@ -184,7 +197,7 @@ class Reserved final : public Discipline {
   void travel(const RouteSpec& route, std::size_t k, PartitionId from, TimeNs made, std::uint32_t items,
               LegPlan& leg) const noexcept;
   [[nodiscard]] bool extends(const Booking& booking, TimeNs end) const noexcept;
-  [[nodiscard]] LegPlan probe_entry(const RouteSpec& route, std::uint32_t items, bool by_uplink) const noexcept;
+  [[nodiscard]] LegPlan probe_entry(RouteId id, std::uint32_t items, bool by_uplink) const noexcept;
   [[nodiscard]] LegPlan probe_leg(RouteId route, std::size_t k, PartitionId from, TimeNs made, std::uint32_t items,
                                   TimeNs bound, bool join) const noexcept;
   [[nodiscard]] PathPlan probe_path(RouteId route, std::uint32_t items, TimeNs bound, bool by_uplink,
@@ -233,6 +246,9 @@ class Reserved final : public Discipline {
   std::vector<Timeline> up_, down_;  // of each host's links
   bool equal_links_ = true;          // a transfer takes as long between any two hosts
   ByPartition<Glance> glances_;
+  ByPartition<std::vector<Place>> places_;
+  MinTree looks_;                     // by slot: next() has nothing to do before
+  mutable MinTree timers_;            // by slot: timer_of(); what is over is renewed when somebody asks
   TimeNs forgot_ns_ = INT64_MIN / 2;  // when all timelines last forgot what is over
   std::vector<Unsent> unsent_;        // [route * kMaxStages + stage]
   ByPartition<BookingId> first_;      // by start
