@@ -10,9 +10,10 @@ namespace {
 constexpr TimeNs kLeastPeriod = 4'000'000, kMostPeriod = 2'000'000'000;
 constexpr double kAdmit = 1, kHold = 0.8;  // of the margin, that a plan must leave alone
 constexpr int kTrims = 2;
-constexpr double kDown = 1e6;         // load of a partition that is not up
-constexpr double kTrimKept = 0.9;     // from tick to tick
-constexpr std::size_t kEntries = 64;  // planned frames of one stream, in the mean
+constexpr double kDown = 1e6;                 // load of a partition that is not up
+constexpr std::size_t kPlannedAtOnce = 1200;  // streams, over all plans of a tick that it need not make
+constexpr double kTrimKept = 0.9;             // from tick to tick
+constexpr std::size_t kEntries = 64;          // planned frames of one stream, in the mean
 
 }  // namespace
 
@@ -120,7 +121,7 @@ bool Coordinator::observe(TimeNs now, std::uint32_t id, std::uint32_t stride, do
   if (stride == 0 || stride > kLongestStride || !(drop >= 0 && drop <= 1)) return false;
   Stream& s = streams_[id];
   s.estimator.observe(now, stride, drop, curve_);
-  s.meter.observed(stride, drop, s.estimator.jitter(), curve_);
+  s.meter.observed(stride, s.estimator.loss(drop), curve_);
   slope_sum_ = slope_sum_ * 0.995 + s.estimator.slope();
   slope_weight_ = slope_weight_ * 0.995 + 1;
   return true;
@@ -197,7 +198,10 @@ void Coordinator::keep_near(TimeNs now) noexcept {
   }
 }
 
+bool Coordinator::may_plan() const noexcept { return planned_ + 2 * in_.size() <= kPlannedAtOnce; }
+
 bool Coordinator::plan(TimeNs now, double limit) noexcept {
+  planned_ += in_.size();
   const TimeNs near = now + settings_.overlap_ns;
   for (const std::uint32_t id : in_) choose(id);
   place_all();
@@ -298,14 +302,24 @@ void Coordinator::evict(TimeNs now) noexcept {
     in_.assign(order_.begin() + static_cast<std::ptrdiff_t>(n), order_.end());
     return plan(now, kHold);
   };
-  // Never more than a quarter at once.
+  // Never more than a quarter at once, and no fewer than whose load there is no room for.
   const std::size_t most = (order_.size() + 3) / 4;
   std::size_t low = 0, high = 1;
-  while (high < most && !without(high)) {
+  double over = -spare();
+  for (std::size_t n = 0; n < most && over > 0; ++n) {
+    over -= streams_[order_[n]].setting.load;
+    low = n;
+    high = n + 1;
+  }
+  bool enough = high >= most;
+  while (!enough && high < most && may_plan()) {
+    if ((enough = without(high))) break;
     low = high;
     high = std::min(most, high * 2);
   }
-  while (high - low > 1) {
+  // Where there was no time to find out, as many as are known not to be too many; the next tick goes on.
+  if (!enough) high = std::max<std::size_t>(1, low);
+  while (high > low + 1 && may_plan()) {
     const std::size_t middle = (low + high) / 2;
     (without(middle) ? high : low) = middle;
   }
@@ -323,11 +337,12 @@ void Coordinator::admit(TimeNs now) noexcept {
     const Stream &x = streams_[a], &y = streams_[b];
     return x.spec.weight != y.spec.weight ? x.spec.weight > y.spec.weight : x.turn < y.turn;
   });
-  // As many of the first as the plan holds: twice as many each time, until it does not.
-  std::size_t tried = 1;
-  while (!waiting_.empty()) {
+  // As many of the first as the plan holds: twice as many each time, until it does not; where this tick has no time for
+  // more, the next one goes on. One try is always made.
+  bool stale = false;
+  for (bool first = true; !waiting_.empty() && (first || may_plan()); first = false) {
     const std::size_t before = in_.size();
-    tried = std::min(tried, waiting_.size());
+    const std::size_t tried = std::min(admitting_, waiting_.size());
     for (std::size_t n = 0; n < tried; ++n) {
       Stream& s = streams_[waiting_[n]];
       s.standing = Standing::admitted;
@@ -339,22 +354,25 @@ void Coordinator::admit(TimeNs now) noexcept {
     holds = holds && spare() >= settings_.admit_room * static_cast<double>(load_.size());
     if (holds) {
       waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(tried));
-      tried *= 2;
+      admitting_ = 2 * tried;
+      stale = false;
       continue;
     }
+    stale = true;
+    admitting_ = 1;
     for (std::size_t n = before; n < in_.size(); ++n) {
       streams_[in_[n]].standing = Standing::waiting;
       streams_[in_[n]].partition = kNone;
     }
     in_.resize(before);
     if (tried == 1) break;
-    tried = 1;
   }
-  static_cast<void>(plan(now, kHold));
+  if (stale) static_cast<void>(plan(now, kHold));
 }
 
 void Coordinator::tick(TimeNs now) noexcept {
   next_tick_ns_ = now + settings_.tick_ns;
+  planned_ = 0;
   for (std::size_t n = in_.size(); n-- > 0;)
     if (now - std::max(streams_[in_[n]].heard_ns, streams_[in_[n]].since_ns) > settings_.silent_ns)
       leave(in_[n], Standing::silent);
@@ -367,7 +385,7 @@ void Coordinator::tick(TimeNs now) noexcept {
   for (const std::uint32_t id : in_) streams_[id].trim *= kTrimKept;
   bool holds = plan(now, kHold);
   // Where there is room, a stream over its SLA is asked for more frames.
-  for (int round = 0; !holds && round < kTrims && spare() > 0; ++round) {
+  for (int round = 0; !holds && round < kTrims && spare() > 0 && may_plan(); ++round) {
     for (const std::uint32_t id : in_) streams_[id].trim += 1.5 * streams_[id].over;
     holds = plan(now, kHold);
   }

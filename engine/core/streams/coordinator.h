@@ -4,7 +4,7 @@
 // Every tick (200 ms): estimate -> settings -> simulate -> adjust -> verify -> apply. What is planned to start before
 // now + overlap is not touched, so that no client is told two things. Where the plan would break a stream's SLA, the
 // stream that costs most for its weight is evicted; where it keeps everybody's with room to spare, streams that wait
-// are admitted, by weight and then by turn.
+// are admitted, by weight and then by turn. A tick makes only so many plans; what is left to do the next one does.
 //
 // The drop is relative to a reference: the stream alone on a partition, one frame after the other. What a client says
 // about its drops only moves its own setting, and never beyond `max_share` of a partition; from there on its SLA is its
@@ -39,7 +39,7 @@ struct CoordinatorSettings {
   double bend = 0.006, hidden = 3;  // of the curve of drops (strides.h); the thesis's: 0, 0
   EstimatorSettings estimator;
   MarginSettings margin;
-  TimeNs probe_ns = 1'500'000'000;   // from one pair of successive frames to the next; 0: none
+  TimeNs probe_ns = 1'250'000'000;   // from one pair of successive frames to the next; 0: none
   double admit_room = 0.05;          // of the load, kept free when a stream is admitted
   TimeNs settle_ns = 1'000'000'000;  // after an eviction nobody is admitted
   TimeNs silent_ns = 2'000'000'000;  // a stream that has sent nothing for so long is planned no more
@@ -136,6 +136,8 @@ class Coordinator {
     std::int64_t source = 0, shown = 0;  // frames of its camera
   };
   [[nodiscard]] bool plan(TimeNs now, double limit) noexcept;
+  // There is time in this tick to plan once more beside what it must.
+  [[nodiscard]] bool may_plan() const noexcept;
   void keep_near(TimeNs now) noexcept;
   void choose(std::uint32_t stream) noexcept;
   void place_all() noexcept;
@@ -166,6 +168,8 @@ class Coordinator {
   double slope_sum_ = 0, slope_weight_ = 0;  // of all streams, forgotten slowly
   std::uint64_t turns_ = 0;
   std::uint32_t open_ = 0;
+  std::size_t planned_ = 0;    // streams, over all plans of this tick
+  std::size_t admitting_ = 1;  // how many that wait are tried next
 };
 
 }  // namespace leat::core::streams
