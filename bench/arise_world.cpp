@@ -326,7 +326,7 @@ AriseResult serve(const AriseCase& c, Reactive policy, Estimation estimation, st
         const auto [stride, drop] = w.compare(cam, r.frame);
         if (stride > 0) {
           cam.estimator.observe(e.at_ns, stride, drop, curve);
-          cam.meter.observed(stride, cam.estimator.loss(drop), curve);
+          cam.meter.observed(stride, drop, cam.estimator.jitter(), curve);
         }
         if (const auto lost = cam.meter.answered(e.at_ns, cam.taken(r.frame), kPeriod, reference, curve)) {
           cam.margin.measured(*lost > cam.sla, margins);
@@ -404,7 +404,7 @@ AriseResult run_reactive(const AriseCase& c, Reactive policy, Estimation estimat
 double estimator_error(const DropTable& table, Estimation estimation) {
   const CoordinatorSettings ours;
   const StrideCurve curve = estimation == Estimation::ratio ? StrideCurve() : StrideCurve(ours.bend, ours.hidden);
-  constexpr std::uint32_t kIntervals[] = {4, 8, 12, 16, 24}, kFirst = 2, kProbe = 75;
+  constexpr std::uint32_t kIntervals[] = {4, 8, 12, 16, 24}, kFirst = 2, kProbe = 90;
   double error = 0;
   for (const std::uint32_t interval : kIntervals) {
     DropEstimator e({.kind = estimation});

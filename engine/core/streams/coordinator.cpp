@@ -121,7 +121,7 @@ bool Coordinator::observe(TimeNs now, std::uint32_t id, std::uint32_t stride, do
   if (stride == 0 || stride > kLongestStride || !(drop >= 0 && drop <= 1)) return false;
   Stream& s = streams_[id];
   s.estimator.observe(now, stride, drop, curve_);
-  s.meter.observed(stride, s.estimator.loss(drop), curve_);
+  s.meter.observed(stride, drop, s.estimator.jitter(), curve_);
   slope_sum_ = slope_sum_ * 0.995 + s.estimator.slope();
   slope_weight_ = slope_weight_ * 0.995 + 1;
   return true;

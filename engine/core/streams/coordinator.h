@@ -39,7 +39,7 @@ struct CoordinatorSettings {
   double bend = 0.006, hidden = 3;  // of the curve of drops (strides.h); the thesis's: 0, 0
   EstimatorSettings estimator;
   MarginSettings margin;
-  TimeNs probe_ns = 1'250'000'000;   // from one pair of successive frames to the next; 0: none
+  TimeNs probe_ns = 1'500'000'000;   // from one pair of successive frames to the next; 0: none
   double admit_room = 0.05;          // of the load, kept free when a stream is admitted
   TimeNs settle_ns = 1'000'000'000;  // after an eviction nobody is admitted
   TimeNs silent_ns = 2'000'000'000;  // a stream that has sent nothing for so long is planned no more

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 namespace leat::core::streams {
 namespace {
@@ -22,29 +21,22 @@ void DropEstimator::observe(TimeNs now, std::uint32_t stride, double drop, const
     ++seen_;
     return;
   }
-  const double x = curve.at(stride), y = jitter_ + loss(drop);
+  const double x = curve.at(stride);
   if (seen_ > 0) {
     const double fast = fading(now - last_ns_, settings_.slope_half_life_ns);
     fast_.fade(fast);
     slow_.fade(fading(now - last_ns_, settings_.jitter_half_life_ns));
     residual_ *= fast;
     residual_weight_ *= fast;
-    const double off = y - jitter_ - slope_ * x;  // against what was believed before it came
+    const double off = drop - jitter_ - slope_ * x;  // against what was believed before it came
     residual_ += off * off;
     residual_weight_ += 1;
   }
   last_ns_ = std::max(last_ns_, now);
   ++seen_;
-  fast_.add(x, y);
-  slow_.add(x, y);
+  fast_.add(x, drop);
+  slow_.add(x, drop);
   fit(curve);
-}
-
-double DropEstimator::loss(double seen) const noexcept {
-  const double f = jitter_ / std::numbers::sqrt2;
-  // Below the jitter, as steep as there: what is less by chance must weigh as much as what is more.
-  if (seen <= jitter_) return (seen - jitter_) * std::numbers::sqrt2;
-  return std::sqrt(seen * seen - f * f) - f;
 }
 
 void DropEstimator::fit(const StrideCurve& curve) noexcept {

@@ -1,13 +1,7 @@
 // What one frame of tracking costs a stream in accuracy, from what its client reports at answers: the distance between
 // the tracked result and the new answer of the same frame, at a known stride.
 //
-// Detections flicker, that which is tracked as much as that which it is compared with, so that a client sees
-// sqrt(drift^2 + 2 f^2), which is jitter = sqrt(2) f where nothing has drifted; what it loses beside a detection of the
-// same frame is sqrt(drift^2 + f^2) - f, which is more than what it sees above the jitter. loss() is the one from the
-// other:  sqrt(seen^2 - f^2) - f.
-//
-//   line    jitter + slope * x(stride), of jitter + loss(seen), by regression with two memories: the jitter (what the
-//   detector itself flickers,
+//   line    jitter + slope * x(stride), by regression with two memories: the jitter (what the detector itself flickers,
 //           which is no loss of tracking) is forgotten slowly, the slope quickly, because content changes within a
 //           second. Before there is anything to go by: the prior of the application.
 //   ratio   the thesis's d / L of the last observation (section 3.4.3). It takes the detector's flicker for loss.
@@ -27,7 +21,7 @@ enum class Estimation : std::uint8_t { line, ratio };
 struct EstimatorSettings {
   Estimation kind = Estimation::line;
   TimeNs slope_half_life_ns = 2'000'000'000;
-  TimeNs jitter_half_life_ns = 4'000'000'000;
+  TimeNs jitter_half_life_ns = 6'000'000'000;
   double prior_slope = 0.005;  // per frame
   double prior_jitter = 0.05;
   double prior_stride = 4;  // the prior of the slope weighs as much as one observation at this stride
@@ -47,8 +41,6 @@ class DropEstimator {
   [[nodiscard]] double slope() const noexcept { return slope_; }      // per unit of x, never below kLeastSlope
   [[nodiscard]] double settled() const noexcept { return settled_; }  // over the memory of the jitter
   [[nodiscard]] double jitter() const noexcept { return jitter_; }    // 0 with Estimation::ratio
-  // What was lost beside a detection of the same frame where `seen` is the distance to it; below 0 by chance.
-  [[nodiscard]] double loss(double seen) const noexcept;
   // How far the slope itself may be off: the spread of single observations of it, over the number remembered.
   [[nodiscard]] double slope_error() const noexcept { return slope_error_; }
   [[nodiscard]] std::uint32_t observations() const noexcept { return seen_; }

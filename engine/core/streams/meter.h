@@ -1,5 +1,6 @@
-// What a stream has lost in each second, by what its client reports at answers: the slope of what was lost, times how
-// far its strides were above the reference. It is what closes the loop of the margin, and what a user is shown.
+// What a stream has lost in each second, by what its client reports at answers: the slope between jitter and distance,
+// times how far its strides were above the reference. It is what closes the loop of the margin, and what a user is
+// shown.
 //
 // O(1), plain data. One thread.
 #pragma once
@@ -16,8 +17,8 @@ namespace leat::core::streams {
 
 class DropMeter {
  public:
-  void observed(std::uint32_t stride, double loss, const StrideCurve& curve) noexcept {  // DropEstimator::loss()
-    drop_ += loss;
+  void observed(std::uint32_t stride, double drop, double jitter, const StrideCurve& curve) noexcept {
+    drop_ += drop - jitter;
     x_ += curve.at(stride);
   }
 
