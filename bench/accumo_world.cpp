@@ -17,6 +17,9 @@ struct Shown {
   std::int64_t source = -1;  // frame of the newest answer
   std::int64_t probe_at = 0;
   DropEstimator estimator{{.slope_half_life_ns = 1'000'000'000, .prior_slope = 0.005}};
+  // The slope of the moment, held up by its long mean: a slope that looks like nothing for a moment would leave the
+  // task without answers, and so without anything to see it by.
+  [[nodiscard]] double slope() const { return (estimator.slope() + 2 * estimator.settled()) / 3; }
 };
 
 }  // namespace
@@ -71,9 +74,7 @@ double run_accumo(const AccumoCase& c, const AccumoPolicy& policy) {
     if (way.empty()) {
       for (std::size_t i = 0; i < c.tasks.size(); ++i) {
         const AccumoTask& t = c.tasks[i];
-        // The slope of the moment, held up by its long mean: a slope that looks like nothing for a moment would leave
-        // the task without answers, and so without anything to see it by.
-        group[i] = {.slope = (shown[i].estimator.slope() + 2 * shown[i].estimator.settled()) / 3 + kLeastSlope,
+        group[i] = {.slope = shown[i].slope() + kLeastSlope,
                     .latency = t.latency,
                     .age = static_cast<std::uint32_t>(now - shown[i].source)};
         if (policy.local && t.local > 0) group[i].local = t.local;
@@ -102,8 +103,8 @@ double run_accumo(const AccumoCase& c, const AccumoPolicy& policy) {
       const auto stride = static_cast<std::uint64_t>(now - shown[i].source);
       const double tracked = extra(i, shown[i].source, stride);
       const double local = c.tasks[i].local;
-      const bool instead = policy.local && local > 0 &&
-                           shown[i].estimator.slope() * curve.at(static_cast<std::uint32_t>(stride)) > local;
+      const bool instead =
+          policy.local && local > 0 && shown[i].slope() * curve.at(static_cast<std::uint32_t>(stride)) > local;
       lost += instead ? local : tracked;
     }
   }

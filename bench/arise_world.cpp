@@ -104,6 +104,15 @@ struct Totals {
   }
 };
 
+// As many clients as a server of the closed form would hold at the video's mean slope, half as many again.
+std::uint32_t crowd(const AriseCase& c) {
+  const CoordinatorSettings ours;
+  const double slope = std::max(0.0005, (c.table->mean_extra(24) - c.table->mean_extra(4)) / 20);
+  const Setting best =
+      best_setting(c.batch_ns, {.period_ns = kPeriod}, 0.1, c.sla_most / slope, StrideCurve(ours.bend, ours.hidden));
+  return static_cast<std::uint32_t>(c.partitions * 1.5 / best.load) + 8;
+}
+
 }  // namespace
 
 CoordinatorSettings arise_settings(Estimation estimation) {
@@ -111,6 +120,7 @@ CoordinatorSettings arise_settings(Estimation estimation) {
   s.reach = std::numeric_limits<double>::infinity();
   s.bend = s.hidden = 0;
   s.any_phase = false;
+  s.common_batch = false;
   s.margin.on = false;
   s.estimator.kind = estimation;
   s.admit_room = 0;
@@ -121,11 +131,7 @@ CoordinatorSettings arise_settings(Estimation estimation) {
 AriseResult run_coordinated(const AriseCase& c, const CoordinatorSettings& wanted) {
   World w(c);
   CoordinatorSettings settings = wanted;
-  const StrideCurve curve(settings.bend, settings.hidden);
-  // As many as a server of the closed form would hold at the video's mean slope, half as many again.
-  const double slope = std::max(0.0005, (c.table->mean_extra(24) - c.table->mean_extra(4)) / 20);
-  const Setting best = best_setting(c.batch_ns, {.period_ns = kPeriod}, 0.1, c.sla_most / slope, curve);
-  settings.streams = static_cast<std::uint32_t>(c.partitions * 1.5 / best.load) + 8;
+  settings.streams = crowd(c);
   Coordinator coordinator(std::vector(c.partitions, c.batch_ns), settings);
   std::vector<Camera> cameras(settings.streams);
   std::vector<std::uint8_t> in(settings.streams);
@@ -249,25 +255,25 @@ AriseResult serve(const AriseCase& c, Reactive policy, Estimation estimation, st
   const double reference = reference_mean(c.batch_ns[0], pace, 0.1, curve);
   const auto choose = [&](std::uint32_t i) {
     Camera& cam = cameras[i];
-    const double margin =
-        cam.margin.value(shared, cam.estimator.slope(), cam.estimator.slope_error(), cam.estimator.settled(), margins);
+    const double margin = cam.margin.value(shared, cam.estimator.slope(), cam.estimator.settled(), margins);
     const double budget = cam.sla * (1 - margin) / cam.estimator.slope();
     const auto most = static_cast<std::uint32_t>(c.batch_ns.size());
     Setting s;
     switch (policy) {
       case Reactive::static_:
-        s = {fixed.interval, std::min(most, fixed.batch), 0};
+        s = {static_cast<double>(fixed.interval), std::min(most, fixed.batch), 0};
         break;
       case Reactive::clipper: {
-        s = {fixed.interval, 1, 0};
+        s = {static_cast<double>(fixed.interval), 1, 0};
         while (s.batch < most && longest_interval(frames_until_answer(c.batch_ns[s.batch], pace, 0), budget + reference,
                                                   curve) >= fixed.interval)
           ++s.batch;
         break;
       }
       case Reactive::chameleon:
-        s = {std::max(1u, longest_interval(frames_until_answer(c.batch_ns[0], pace, 0), budget + reference, curve)), 1,
-             0};
+        s = {std::max(1.0, static_cast<double>(longest_interval(frames_until_answer(c.batch_ns[0], pace, 0),
+                                                                budget + reference, curve))),
+             1, 0};
         break;
       case Reactive::arise_a:
         s = best_setting(c.batch_ns, pace, 0, budget, curve);
@@ -312,7 +318,7 @@ AriseResult serve(const AriseCase& c, Reactive policy, Estimation estimation, st
         waits = true;
       }
       if (!waits) queue.push_back({e.who, frame});
-      events.push({cameras[e.who].taken(frame + settings[e.who].interval), 1, e.who});
+      events.push({cameras[e.who].taken(frame + static_cast<std::int64_t>(settings[e.who].interval)), 1, e.who});
     } else {
       if (w.warm(began[e.who])) {
         busy += static_cast<double>(e.at_ns - began[e.who]);
@@ -326,11 +332,10 @@ AriseResult serve(const AriseCase& c, Reactive policy, Estimation estimation, st
         const auto [stride, drop] = w.compare(cam, r.frame);
         if (stride > 0) {
           cam.estimator.observe(e.at_ns, stride, drop, curve);
-          cam.meter.observed(stride, drop, cam.estimator.jitter(), curve);
+          cam.meter.observed(stride, cam.estimator.loss(drop), curve);
         }
         if (const auto lost = cam.meter.answered(e.at_ns, cam.taken(r.frame), kPeriod, reference, curve)) {
-          cam.margin.measured(*lost > cam.sla, margins);
-          shared.measured(*lost > cam.sla, clients, margins);
+          cam.margin.measured(shared, lost->slope, cam.estimator.slope(), cam.estimator.settled(), margins);
         }
         if (cam.source < 0) cam.next = std::max(cam.next, cam.first_at(e.at_ns));
         cam.source = r.frame;
@@ -382,10 +387,12 @@ AriseResult run_reactive(const AriseCase& c, Reactive policy, Estimation estimat
       }
       return holds;
     };
-    // Few clients are few seconds: one number may fail by chance where a larger one holds, so three must fail in a row.
-    // Only what beats the best choice so far is of interest.
+    // Few clients are few seconds, and a crowd may hold an interval down that runs away where there is room: one number
+    // may fail where a larger one holds, so three must fail in a row, and all up to the crowd that ours are offered
+    // where there are no fixed settings to try. Only what beats the best choice so far is of interest.
     std::uint32_t low = most, high = 0, failed = 0;
-    for (std::uint32_t n = most + 1; failed < 3 && n < 4000; n += std::max(1u, n / 4)) {
+    for (std::uint32_t n = most + 1; (failed < 3 || (choices.size() == 1 && n < crowd(c))) && n < 4000;
+         n += std::max(1u, n / 4)) {
       if (held(n)) {
         low = n;
         failed = 0;

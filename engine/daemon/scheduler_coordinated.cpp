@@ -31,7 +31,9 @@ void SchedulerLoop::tell_schedule(core::StreamId id) noexcept {
   const core::StreamSchedule plan = core_->schedule(id);
   shm::Schedule told;
   told.standing = static_cast<std::uint32_t>(plan.view.standing);
-  told.interval = plan.view.standing == Standing::admitted ? plan.view.setting.interval : 0;
+  told.interval = plan.view.standing == Standing::admitted
+                      ? static_cast<std::uint32_t>(std::lround(plan.view.setting.interval))
+                      : 0;
   told.count = plan.count;
   told.evictions = plan.view.evictions;
   told.sla_ppm = stream.sla_drop_ppm;

@@ -15,7 +15,7 @@ namespace leat::daemon {
 
 // Coordinated streams of an application, at most: a turn that plans for all of them several times over (some come, some
 // go) must not keep the others waiting. bench/plan_cost measures one plan.
-inline constexpr std::uint32_t kMostCoordinated = 64;
+inline constexpr std::uint32_t kMostCoordinated = 256;
 
 struct LimitsConfig;
 

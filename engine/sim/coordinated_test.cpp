@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "engine/core/streams/strides.h"
 #include "engine/sim/shown.h"
 #include "engine/sim/simulator.h"
@@ -12,7 +14,7 @@ namespace {
 using core::PartitionId;
 
 constexpr TimeNs kMs = 1'000'000, kPeriod = 16'666'667, kSecond = 1'000'000'000;
-constexpr double kFlicker = 0.05;
+constexpr double kFlicker = 0.035;  // of detections, each way
 
 const core::streams::StrideCurve& curve() {
   static const core::streams::StrideCurve c(0.006, 3);
@@ -54,10 +56,11 @@ struct Play {
     for (std::uint32_t i = 0; i < clients; ++i) {
       s.streams.push_back(
           {.depth = 8, .supersede = core::Supersede::latest, .terms = {.sla_drop = sla, .period_ns = kPeriod}});
-      s.cameras.push_back(
-          {.stream = i,
-           .phase_ns = static_cast<TimeNs>(i) * 1'234'567 % kPeriod,
-           .seen = [slope](std::uint64_t, std::uint32_t stride) { return kFlicker + slope * curve().at(stride); }});
+      s.cameras.push_back({.stream = i,
+                           .phase_ns = static_cast<TimeNs>(i) * 1'234'567 % kPeriod,
+                           .seen = [slope](std::uint64_t, std::uint32_t stride) {
+                             return std::hypot(kFlicker + slope * curve().at(stride), kFlicker);
+                           }});
     }
     slopes.assign(clients, slope);
   }

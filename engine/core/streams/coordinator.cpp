@@ -8,7 +8,9 @@ namespace leat::core::streams {
 namespace {
 
 constexpr TimeNs kLeastPeriod = 4'000'000, kMostPeriod = 2'000'000'000;
-constexpr double kAdmit = 1, kHold = 0.8;  // of the margin, that a plan must leave alone
+// Of the SLA: how far into its margin a plan may go that holds streams, so that who was admitted just so may stay. As a
+// share of the margin, and at least so much where the margin is large enough.
+constexpr double kAdmit = 0, kHold = 0.08, kHoldShare = 0.2;
 constexpr int kTrims = 2;
 constexpr double kDown = 1e6;                 // load of a partition that is not up
 constexpr std::size_t kPlannedAtOnce = 1200;  // streams, over all plans of a tick that it need not make
@@ -25,6 +27,7 @@ Coordinator::Coordinator(std::vector<std::vector<TimeNs>> batch_ns, const Coordi
       streams_(settings.streams),
       up_(batch_ns_.size(), 1),
       load_(batch_ns_.size()),
+      batch_(batch_ns_.size()),
       free_ns_(batch_ns_.size()),
       tallies_(settings.streams),
       packing_(settings.streams, settings.streams * kEntries) {
@@ -58,8 +61,7 @@ std::uint32_t Coordinator::open(TimeNs now, const CoordinatedStream& spec) noexc
 }
 
 double Coordinator::margin_of(const Stream& s) const noexcept {
-  return s.margin.value(shared_, s.estimator.slope(), s.estimator.slope_error(), s.estimator.settled(),
-                        settings_.margin);
+  return s.margin.value(shared_, s.estimator.slope(), s.estimator.settled(), settings_.margin);
 }
 
 void Coordinator::leave(std::uint32_t id, Standing to) noexcept {
@@ -107,13 +109,11 @@ void Coordinator::answered(TimeNs now, std::uint32_t id, TimeNs capture_ns) noex
   if (s.standing == Standing::silent) return spoke(now, id);
   if (capture_ns <= s.meter.source_ns() || capture_ns > now) return;
   if (s.reference <= 0) return;  // never planned
-  const auto mean = s.meter.answered(now, capture_ns, s.spec.pace.period_ns, s.reference, curve_);
-  if (!mean) return;
-  s.measured_drop = *mean;
+  const auto second = s.meter.answered(now, capture_ns, s.spec.pace.period_ns, s.reference, curve_);
+  if (!second) return;
+  s.measured_drop = second->drop;
   if (s.spendthrift) return;
-  const bool broken = *mean > s.spec.sla_drop;
-  s.margin.measured(broken, settings_.margin);
-  shared_.measured(broken, in_.size(), settings_.margin);
+  s.margin.measured(shared_, second->slope, s.estimator.slope(), s.estimator.settled(), settings_.margin);
 }
 
 bool Coordinator::observe(TimeNs now, std::uint32_t id, std::uint32_t stride, double drop) noexcept {
@@ -121,27 +121,69 @@ bool Coordinator::observe(TimeNs now, std::uint32_t id, std::uint32_t stride, do
   if (stride == 0 || stride > kLongestStride || !(drop >= 0 && drop <= 1)) return false;
   Stream& s = streams_[id];
   s.estimator.observe(now, stride, drop, curve_);
-  s.meter.observed(stride, drop, s.estimator.jitter(), curve_);
+  s.meter.observed(stride, s.estimator.loss(drop), curve_);
   slope_sum_ = slope_sum_ * 0.995 + s.estimator.slope();
   slope_weight_ = slope_weight_ * 0.995 + 1;
   return true;
 }
 
-// The setting by its present slope, on its partition.
-void Coordinator::choose(std::uint32_t id) noexcept {
+// What its present slope leaves it, on its partition.
+void Coordinator::budget(std::uint32_t id) noexcept {
   Stream& s = streams_[id];
   const std::vector<TimeNs>& batch_ns = batch_ns_[s.partition == kNone ? 0 : s.partition];
-  const double margin = margin_of(s);
-  const double budget = s.spec.sla_drop * (1 - margin) / s.estimator.slope() - s.trim;
   s.reference = reference_mean(batch_ns[0], s.spec.pace, settings_.grace, curve_);
+  s.most = s.spec.sla_drop * (1 - margin_of(s)) / s.estimator.slope() - s.trim + s.reference;
+}
+
+Setting Coordinator::setting_of(const Stream& s, PartitionId partition, std::uint32_t batch) const noexcept {
+  const std::vector<TimeNs>& batch_ns = batch_ns_[partition];
   Pace pace = s.spec.pace;
   pace.any_phase = settings_.any_phase;
-  s.setting = best_setting(batch_ns, pace, settings_.grace, budget, curve_);
+  const auto period = static_cast<double>(pace.period_ns);
+  for (; batch > 0; --batch) {
+    const double interval = fitting_interval(first_stride(batch_ns[batch - 1], pace, settings_.grace), s.most, curve_);
+    if (interval < 1) continue;
+    const double each_ns = static_cast<double>(batch_ns[batch - 1]) * (1 + settings_.grace) / batch;
+    return {.interval = interval, .batch = batch, .load = each_ns / (interval * period)};
+  }
+  return best_setting(batch_ns, pace, settings_.grace, s.most - s.reference, curve_);
+}
+
+// Downhill from what it was.
+void Coordinator::choose_batch(PartitionId p) noexcept {
+  const auto load = [&](std::uint32_t batch) {
+    double sum = 0;
+    for (const std::uint32_t id : in_) {
+      const Stream& s = streams_[id];
+      if (s.partition == p || (s.partition == kNone && p == 0)) sum += setting_of(s, p, batch).load;
+    }
+    return sum;
+  };
+  if (batch_[p] == 0) batch_[p] = 1;
+  double least = load(batch_[p]);
+  for (const std::int32_t step : {1, -1}) {
+    while (batch_[p] + step >= 1 && batch_[p] + step <= batch_ns_[p].size()) {
+      const double there = load(batch_[p] + step);
+      if (there >= least) break;
+      least = there;
+      batch_[p] += step;
+    }
+  }
+}
+
+// Its setting, on its partition.
+void Coordinator::choose(std::uint32_t id) noexcept {
+  Stream& s = streams_[id];
+  const PartitionId p = s.partition == kNone ? 0 : s.partition;
+  Pace pace = s.spec.pace;
+  pace.any_phase = settings_.any_phase;
+  s.setting = settings_.common_batch ? setting_of(s, p, batch_[p])
+                                     : best_setting(batch_ns_[p], pace, settings_.grace, s.most - s.reference, curve_);
   s.spendthrift = s.setting.load > s.spec.max_share;
   if (!s.spendthrift) return;
   const double longer = std::ceil(s.setting.interval * s.setting.load / s.spec.max_share);
   s.setting.load *= s.setting.interval / longer;
-  s.setting.interval = static_cast<std::uint32_t>(longer);
+  s.setting.interval = longer;
 }
 
 // First-fit by load, those that have a place first.
@@ -200,9 +242,12 @@ void Coordinator::keep_near(TimeNs now) noexcept {
 
 bool Coordinator::may_plan() const noexcept { return planned_ + 2 * in_.size() <= kPlannedAtOnce; }
 
-bool Coordinator::plan(TimeNs now, double limit) noexcept {
+bool Coordinator::plan(TimeNs now, double slack) noexcept {
   planned_ += in_.size();
   const TimeNs near = now + settings_.overlap_ns;
+  for (const std::uint32_t id : in_) budget(id);
+  if (settings_.common_batch)
+    for (PartitionId p = 0; p < batch_.size(); ++p) choose_batch(p);
   for (const std::uint32_t id : in_) choose(id);
   place_all();
   batches_.assign(kept_.begin(), kept_.end());
@@ -218,7 +263,7 @@ bool Coordinator::plan(TimeNs now, double limit) noexcept {
     for (const std::uint32_t id : in_) {
       const Stream& s = streams_[id];
       if (s.partition != p) continue;
-      const TimeNs interval = s.setting.interval * s.spec.pace.period_ns;
+      const TimeNs interval = interval_ns(s);
       const TimeNs next = s.sent_ns == INT64_MIN ? near : std::max(near, s.sent_ns + interval);
       const bool probe = settings_.probe_ns > 0 && now - s.probed_ns >= settings_.probe_ns;
       candidates_.push_back(
@@ -227,11 +272,11 @@ bool Coordinator::plan(TimeNs now, double limit) noexcept {
     packing_.pack(candidates_, batch_ns_[p], p, free_ns_[p], now + settings_.horizon_ns, settings_.grace,
                   waiting_.empty() ? settings_.reach : std::numeric_limits<double>::infinity(), batches_, members_);
   }
-  return verify(now, limit);
+  return verify(now, slack);
 }
 
 // The mean drop that each stream's estimate gives the plan, from now + overlap until its last planned answer serves.
-bool Coordinator::verify(TimeNs now, double limit) noexcept {
+bool Coordinator::verify(TimeNs now, double slack) noexcept {
   const auto frame_of = [](const Stream& s, TimeNs at) {
     return static_cast<double>(at - s.phase_ns) / static_cast<double>(s.spec.pace.period_ns);
   };
@@ -252,7 +297,7 @@ bool Coordinator::verify(TimeNs now, double limit) noexcept {
     // Counted from where the next answer would serve if its frame came at its time: what is lost until then is past
     // help, what is lost from then on because the partition is busy is the plan's.
     const TimeNs run = batch_ns_[s.partition][s.setting.batch - 1];
-    const TimeNs next = std::max(now + settings_.overlap_ns, s.sent_ns + s.setting.interval * s.spec.pace.period_ns);
+    const TimeNs next = std::max(now + settings_.overlap_ns, s.sent_ns + interval_ns(s));
     t.shown = first_frame(s, next + run + s.spec.pace.path_ns);
   }
   for (std::size_t i = kept_.size(); i < batches_.size(); ++i) {
@@ -277,13 +322,13 @@ bool Coordinator::verify(TimeNs now, double limit) noexcept {
     s.over = 0;
     if (t.frames == 0) {
       // Fewer than two frames within the horizon: right where its interval is nearly as long.
-      const TimeNs every = s.setting.interval * s.spec.pace.period_ns;
-      good = good && (2 * every >= settings_.horizon_ns || s.spendthrift);
+      good = good && (2 * interval_ns(s) >= settings_.horizon_ns || s.spendthrift);
       continue;
     }
     s.planned_drop = std::max(0.0, s.estimator.slope() * (t.x / t.frames - s.reference));
     const double margin = margin_of(s);
-    const double over = s.planned_drop - s.spec.sla_drop * (1 - margin * limit);
+    const double into = slack > 0 ? std::min(margin, std::max(slack, kHoldShare * margin)) : 0;
+    const double over = s.planned_drop - s.spec.sla_drop * (1 - margin + into);
     if (over <= 0 || s.spendthrift) continue;
     good = false;
     s.over = over / s.estimator.slope();

@@ -36,6 +36,9 @@ struct CoordinatorSettings {
   double reach = 0.5;     // of an interval that a frame may come early (packing.h), while nobody waits to be admitted;
                           // without bound when somebody does, and in the thesis always
   bool any_phase = true;  // settings.h; the thesis's: false
+  // All streams of a partition are planned for batches of the size that makes their load the least, so that no batch
+  // is kept small by one member; the thesis's: false, each for its own.
+  bool common_batch = true;
   double bend = 0.006, hidden = 3;  // of the curve of drops (strides.h); the thesis's: 0, 0
   EstimatorSettings estimator;
   MarginSettings margin;
@@ -117,6 +120,7 @@ class Coordinator {
     Margin margin;
     TimeNs phase_ns = 0;   // of its camera
     double reference = 0;  // mean x of the reference
+    double most = 0;       // mean x that its SLA and margin leave
     Setting setting;
     PartitionId partition = kNone;
     double trim = 0, over = 0;  // x that its setting leaves alone because plans came out later than that; by how much
@@ -135,16 +139,23 @@ class Coordinator {
     std::uint32_t frames = 0;
     std::int64_t source = 0, shown = 0;  // frames of its camera
   };
-  [[nodiscard]] bool plan(TimeNs now, double limit) noexcept;
+  [[nodiscard]] bool plan(TimeNs now, double slack) noexcept;
   // There is time in this tick to plan once more beside what it must.
   [[nodiscard]] bool may_plan() const noexcept;
   void keep_near(TimeNs now) noexcept;
+  void budget(std::uint32_t stream) noexcept;
   void choose(std::uint32_t stream) noexcept;
+  void choose_batch(PartitionId partition) noexcept;
+  // Of a stream in batches of at most `batch`.
+  [[nodiscard]] Setting setting_of(const Stream& s, PartitionId partition, std::uint32_t batch) const noexcept;
   void place_all() noexcept;
-  [[nodiscard]] bool verify(TimeNs now, double limit) noexcept;
+  [[nodiscard]] bool verify(TimeNs now, double slack) noexcept;
   void evict(TimeNs now) noexcept;
   void admit(TimeNs now) noexcept;
   void leave(std::uint32_t stream, Standing to) noexcept;
+  [[nodiscard]] static TimeNs interval_ns(const Stream& s) noexcept {
+    return static_cast<TimeNs>(s.setting.interval * static_cast<double>(s.spec.pace.period_ns));
+  }
   [[nodiscard]] double margin_of(const Stream& s) const noexcept;
   [[nodiscard]] double spare() const noexcept;  // partitions that the settings leave idle
   [[nodiscard]] double prior_slope() const noexcept;
@@ -156,9 +167,10 @@ class Coordinator {
   std::vector<Stream> streams_;
   std::vector<std::uint32_t> in_, order_;  // admitted; scratch
   std::vector<std::uint32_t> waiting_;
-  std::vector<std::uint8_t> up_;  // by partition
-  std::vector<double> load_;      // by partition
-  std::vector<TimeNs> free_ns_;   // by partition: what is kept of the last plan ends
+  std::vector<std::uint8_t> up_;      // by partition
+  std::vector<double> load_;          // by partition
+  std::vector<std::uint32_t> batch_;  // by partition: what its streams are planned for; 0: not known yet
+  std::vector<TimeNs> free_ns_;       // by partition: what is kept of the last plan ends
   std::vector<Candidate> candidates_;
   std::vector<Tally> tallies_;
   std::vector<PlannedBatch> batches_, kept_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 namespace leat::core::streams {
 namespace {
@@ -21,22 +22,23 @@ void DropEstimator::observe(TimeNs now, std::uint32_t stride, double drop, const
     ++seen_;
     return;
   }
-  const double x = curve.at(stride);
+  const double x = curve.at(stride), y = jitter_ + loss(drop);
   if (seen_ > 0) {
-    const double fast = fading(now - last_ns_, settings_.slope_half_life_ns);
-    fast_.fade(fast);
+    fast_.fade(fading(now - last_ns_, settings_.slope_half_life_ns));
     slow_.fade(fading(now - last_ns_, settings_.jitter_half_life_ns));
-    residual_ *= fast;
-    residual_weight_ *= fast;
-    const double off = drop - jitter_ - slope_ * x;  // against what was believed before it came
-    residual_ += off * off;
-    residual_weight_ += 1;
   }
   last_ns_ = std::max(last_ns_, now);
   ++seen_;
-  fast_.add(x, drop);
-  slow_.add(x, drop);
+  fast_.add(x, y);
+  slow_.add(x, y);
   fit(curve);
+}
+
+double DropEstimator::loss(double seen) const noexcept {
+  const double f = jitter_ / std::numbers::sqrt2;
+  // Below the jitter, as steep as there: what is less by chance must weigh as much as what is more.
+  if (seen <= jitter_) return (seen - jitter_) * std::numbers::sqrt2;
+  return std::sqrt(seen * seen - f * f) - f;
 }
 
 void DropEstimator::fit(const StrideCurve& curve) noexcept {
@@ -52,7 +54,6 @@ void DropEstimator::fit(const StrideCurve& curve) noexcept {
   // The slope now, through that jitter; what it has been for a while is worth one observation at prior_stride.
   const double weight = fast_.xx + prior_x * prior_x;
   slope_ = std::max(kLeastSlope, (fast_.xy - jitter_ * fast_.x + settled_ * prior_x * prior_x) / weight);
-  slope_error_ = residual_weight_ > 0 ? std::sqrt(residual_ / residual_weight_ / weight) : slope_;
 }
 
 }  // namespace leat::core::streams

@@ -1,9 +1,14 @@
 // What one frame of tracking costs a stream in accuracy, from what its client reports at answers: the distance between
 // the tracked result and the new answer of the same frame, at a known stride.
 //
-//   line    jitter + slope * x(stride), by regression with two memories: the jitter (what the detector itself flickers,
-//           which is no loss of tracking) is forgotten slowly, the slope quickly, because content changes within a
-//           second. Before there is anything to go by: the prior of the application.
+// Detections flicker, that which is tracked as much as that which it is compared with, so that a client sees
+// sqrt(drift^2 + 2 f^2), which is jitter = sqrt(2) f where nothing has drifted; what it loses beside a detection of the
+// same frame is sqrt(drift^2 + f^2) - f, which is more than what it sees above the jitter. loss() is the one from the
+// other:  sqrt(seen^2 - f^2) - f.
+//
+//   line    jitter + slope * x(stride), of jitter + loss(seen), by regression with two memories: the jitter (what the
+//           detector itself flickers, which is no loss of tracking) is forgotten slowly, the slope quickly, because
+//           content changes within a second. Before there is anything to go by: the prior of the application.
 //   ratio   the thesis's d / L of the last observation (section 3.4.3). It takes the detector's flicker for loss.
 //
 // O(1) per observation, no allocation. One thread.
@@ -21,7 +26,7 @@ enum class Estimation : std::uint8_t { line, ratio };
 struct EstimatorSettings {
   Estimation kind = Estimation::line;
   TimeNs slope_half_life_ns = 2'000'000'000;
-  TimeNs jitter_half_life_ns = 6'000'000'000;
+  TimeNs jitter_half_life_ns = 20'000'000'000;
   double prior_slope = 0.005;  // per frame
   double prior_jitter = 0.05;
   double prior_stride = 4;  // the prior of the slope weighs as much as one observation at this stride
@@ -41,8 +46,8 @@ class DropEstimator {
   [[nodiscard]] double slope() const noexcept { return slope_; }      // per unit of x, never below kLeastSlope
   [[nodiscard]] double settled() const noexcept { return settled_; }  // over the memory of the jitter
   [[nodiscard]] double jitter() const noexcept { return jitter_; }    // 0 with Estimation::ratio
-  // How far the slope itself may be off: the spread of single observations of it, over the number remembered.
-  [[nodiscard]] double slope_error() const noexcept { return slope_error_; }
+  // What was lost beside a detection of the same frame where `seen` is the distance to it; below 0 by chance.
+  [[nodiscard]] double loss(double seen) const noexcept;
   [[nodiscard]] std::uint32_t observations() const noexcept { return seen_; }
 
   static constexpr double kLeastSlope = 1e-5;
@@ -57,8 +62,7 @@ class DropEstimator {
 
   EstimatorSettings settings_;
   Sums fast_, slow_;
-  double residual_ = 0, residual_weight_ = 0;  // squared, of drop
-  double slope_, jitter_, settled_, slope_error_ = 0;
+  double slope_, jitter_, settled_;
   TimeNs last_ns_ = 0;
   std::uint32_t seen_ = 0;
 };

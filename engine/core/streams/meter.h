@@ -1,6 +1,5 @@
-// What a stream has lost in each second, by what its client reports at answers: the slope between jitter and distance,
-// times how far its strides were above the reference. It is what closes the loop of the margin, and what a user is
-// shown.
+// What a stream has lost in each second, by what its client reports at answers: the slope of what was lost, times how
+// far its strides were above the reference. It is what closes the loop of the margin, and what a user is shown.
 //
 // O(1), plain data. One thread.
 #pragma once
@@ -17,14 +16,18 @@ namespace leat::core::streams {
 
 class DropMeter {
  public:
-  void observed(std::uint32_t stride, double drop, double jitter, const StrideCurve& curve) noexcept {
-    drop_ += drop - jitter;
+  void observed(std::uint32_t stride, double loss, const StrideCurve& curve) noexcept {  // DropEstimator::loss()
+    drop_ += loss;
     x_ += curve.at(stride);
   }
 
   // An answer for the frame of `capture_ns` serves from now on. The mean drop of the second that it ends, if it ends
   // one in which something was observed.
-  std::optional<double> answered(TimeNs now, TimeNs capture_ns, TimeNs period_ns, double reference,
+  struct Second {
+    double drop = 0;   // mean
+    double slope = 0;  // of what was lost
+  };
+  std::optional<Second> answered(TimeNs now, TimeNs capture_ns, TimeNs period_ns, double reference,
                                  const StrideCurve& curve) noexcept {
     const auto period = static_cast<double>(period_ns);
     if (source_ns_ != INT64_MIN) {  // the frames that the answer before has served
@@ -40,11 +43,14 @@ class DropMeter {
     }
     source_ns_ = capture_ns;
     shown_ns_ = now;
-    std::optional<double> mean;
-    if (frames_ * period < 1e9) return mean;
-    if (x_ > 0) mean = std::max(0.0, drop_ / x_) * lost_x_ / frames_;
+    std::optional<Second> second;
+    if (frames_ * period < 1e9) return second;
+    if (x_ > 0) {
+      const double slope = std::max(0.0, drop_ / x_);
+      second = {.drop = slope * lost_x_ / frames_, .slope = slope};
+    }
     clear();
-    return mean;
+    return second;
   }
   [[nodiscard]] TimeNs source_ns() const noexcept { return source_ns_; }
   void restart() noexcept {  // what it showed before no longer counts

@@ -23,25 +23,37 @@ double first_stride(TimeNs batch_ns, const Pace& pace, double grace) noexcept {
   return std::min<double>(kLongestStride, ns / static_cast<double>(pace.period_ns) + 1);
 }
 
+namespace {
+
+// Over strides k .. k+interval-1.
+double mean_from(double k, std::uint32_t interval, const StrideCurve& curve) noexcept {
+  const auto whole = static_cast<std::uint32_t>(k);
+  const double part = k - whole, at = curve.mean(whole, interval);
+  return part == 0 ? at : at + part * (curve.mean(whole + 1, interval) - at);
+}
+
+}  // namespace
+
 std::uint32_t longest_interval(double k, double most, const StrideCurve& curve) noexcept {
   if (curve.straight()) {
     const double oi = std::floor(2 * (most - k) + 1 + 1e-9);
     return oi < 1 ? 0 : static_cast<std::uint32_t>(std::min<double>(oi, kLongestInterval));
   }
-  const auto whole = static_cast<std::uint32_t>(k);
-  const double part = k - whole;
-  const auto mean = [&](std::uint32_t interval) {
-    const double at = curve.mean(whole, interval);
-    return part == 0 ? at : at + part * (curve.mean(whole + 1, interval) - at);
-  };
-  if (mean(1) > most) return 0;
+  if (mean_from(k, 1, curve) > most) return 0;
   // The mean grows with the interval: by halving.
   std::uint32_t fits = 1, over = kLongestInterval + 1;
   while (over - fits > 1) {
     const std::uint32_t middle = (fits + over) / 2;
-    (mean(middle) <= most ? fits : over) = middle;
+    (mean_from(k, middle, curve) <= most ? fits : over) = middle;
   }
   return fits;
+}
+
+double fitting_interval(double k, double most, const StrideCurve& curve) noexcept {
+  const std::uint32_t fits = longest_interval(k, most, curve);
+  if (fits == 0 || fits == kLongestInterval) return fits;
+  const double at = mean_from(k, fits, curve), after = mean_from(k, fits + 1, curve);
+  return after > at ? fits + std::clamp((most - at) / (after - at), 0.0, 1.0) : fits;
 }
 
 Setting best_setting(std::span<const TimeNs> batch_ns, const Pace& pace, double grace, double budget,
@@ -56,11 +68,11 @@ Setting best_setting(std::span<const TimeNs> batch_ns, const Pace& pace, double 
     const double every_ns = static_cast<double>(interval) * static_cast<double>(pace.period_ns);
     if (every_ns / each_ns <= streams) continue;
     streams = every_ns / each_ns;
-    best = {.interval = interval, .batch = b, .load = 1 / streams};
+    best = {.interval = static_cast<double>(interval), .batch = b, .load = 1 / streams};
   }
   if (streams == 0) {  // not even alone: as often as it can, by itself
     const std::uint32_t k = frames_until_answer(batch_ns[0], pace, grace);
-    best = {.interval = k, .batch = 1};
+    best = {.interval = static_cast<double>(k), .batch = 1};
     best.load = static_cast<double>(batch_ns[0]) * (1 + grace) / (k * static_cast<double>(pace.period_ns));
   }
   return best;

@@ -18,9 +18,9 @@ namespace leat::core::streams {
 inline constexpr std::uint32_t kLongestInterval = 60;  // frames
 
 struct Setting {
-  std::uint32_t interval = 1;  // frames from one offloaded frame to the next
-  std::uint32_t batch = 1;     // the largest batch that it may ride in
-  double load = 0;             // of one partition, in batches of that size
+  double interval = 1;      // frames from one offloaded frame to the next, in the mean
+  std::uint32_t batch = 1;  // the largest batch that it may ride in
+  double load = 0;          // of one partition, in batches of that size
 };
 
 struct Pace {                     // of a stream
@@ -45,6 +45,10 @@ struct Pace {                     // of a stream
 // The longest interval whose mean over strides k .. k+interval-1 stays within `most`; 0: not even one frame does.
 // Between two whole numbers k means that often the one and that often the other.
 [[nodiscard]] std::uint32_t longest_interval(double k, double most, const StrideCurve& curve) noexcept;
+
+// The same where an interval need not be whole: with 4.5, four and five frames take turns. Below 1 where not even one
+// frame does, and then it only says by how little.
+[[nodiscard]] double fitting_interval(double k, double most, const StrideCurve& curve) noexcept;
 
 // batch_ns[b-1]: run time of a batch of b. `budget`: mean of x above the reference that the SLA leaves,
 // theta(1-m)/slope.

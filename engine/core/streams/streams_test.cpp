@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
 #include <random>
 
 #include "engine/core/streams/coordinator.h"
@@ -9,6 +10,13 @@
 
 namespace leat::core::streams {
 namespace {
+
+// What a client sees where that much is lost beside a detection of the same frame, and detections flicker
+// (estimator.h).
+double seen(double lost) {
+  const double f = 0.05 / std::numbers::sqrt2;
+  return std::hypot(lost + f, f);
+}
 
 using testing::DoubleNear;
 using testing::ElementsAre;
@@ -24,11 +32,11 @@ TEST(Estimator, TellsTheDetectorsFlickerFromTheTrackersLossAndTheThesissDoesNot)
   for (int i = 0; i < 40; ++i) {
     now += 130'000'000;
     const std::uint32_t stride = i % 10 == 0 ? 1 : 8;
-    for (DropEstimator* each : {&line, &ratio}) each->observe(now, stride, 0.05 + 0.006 * stride, straight);
+    for (DropEstimator* each : {&line, &ratio}) each->observe(now, stride, seen(0.006 * stride), straight);
   }
   EXPECT_THAT(line.slope(), DoubleNear(0.006, 0.0003));
   EXPECT_THAT(line.jitter(), DoubleNear(0.05, 0.003));
-  EXPECT_THAT(ratio.slope(), DoubleNear(0.05 / 8 + 0.006, 1e-9));
+  EXPECT_THAT(ratio.slope(), DoubleNear(seen(0.048) / 8, 1e-9));
 }
 
 TEST(Estimator, FollowsContentThatChangesWithinASecondAndBeginsWithItsPrior) {
@@ -42,7 +50,7 @@ TEST(Estimator, FollowsContentThatChangesWithinASecondAndBeginsWithItsPrior) {
     for (int i = 0; i < answers; ++i) {
       now += 133'000'000;
       const std::uint32_t stride = i % 10 == 0 ? 1 : 8;
-      e.observe(now, stride, 0.05 + slope * curve.at(stride), curve);
+      e.observe(now, stride, seen(slope * curve.at(stride)), curve);
     }
   };
   run(0.003, 40);
@@ -50,7 +58,6 @@ TEST(Estimator, FollowsContentThatChangesWithinASecondAndBeginsWithItsPrior) {
   const double before = e.slope();
   run(0.012, 16);  // two seconds, the half-life
   EXPECT_GT(e.slope(), (before + 0.012) / 2);
-  EXPECT_GT(e.slope_error(), 0);
 }
 
 // ---- settings ----
@@ -291,13 +298,12 @@ struct World {
         const Answer a = answers.front();
         answers.erase(answers.begin());
         if (sources[a.id] == a.capture) {  // the second of a probe: one frame before
-          c.observe(a.at, a.id, 1, 0.05 + slopes[a.id] * c.curve().at(1));
+          c.observe(a.at, a.id, 1, seen(slopes[a.id] * c.curve().at(1)));
           continue;
         }
         if (sources[a.id] != INT64_MIN) {
           const auto stride = static_cast<std::uint32_t>((a.capture - sources[a.id] + 8'000'000) / 16'666'667);
-          c.observe(a.at, a.id, stride,
-                    std::min(1.0, 0.05 + (lying == a.id ? 0.9 : slopes[a.id] * c.curve().at(stride))));
+          c.observe(a.at, a.id, stride, std::min(1.0, seen(lying == a.id ? 0.9 : slopes[a.id] * c.curve().at(stride))));
         }
         c.answered(a.at, a.id, a.capture);
         sources[a.id] = a.capture;
