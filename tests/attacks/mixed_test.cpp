@@ -1,8 +1,7 @@
-// All attacks at random, for as long as wanted: `mixed_test --seconds 30`, or LEAT_ATTACK_SECONDS. LEAT_SEED repeats
-// one.
+// All attacks at random, for as long as wanted: `LEAT_ATTACK_SECONDS=30 attacks_test --gtest_filter=*Mixed*`. LEAT_SEED
+// repeats one.
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #include "tests/attacks/arena.h"
 #include "tests/attacks/moves.h"
@@ -34,14 +33,3 @@ TEST_P(Mixed, HarmNobody) {
 
 }  // namespace
 }  // namespace leat::test
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  if (argc == 3 && std::strcmp(argv[1], "--seconds") == 0) {
-    setenv("LEAT_ATTACK_SECONDS", argv[2], 1);
-  } else if (argc != 1) {
-    std::fprintf(stderr, "mixed_test: %s: unknown; use --seconds S, or GoogleTest's options\n", argv[1]);
-    return 2;
-  }
-  return RUN_ALL_TESTS();
-}

@@ -12,7 +12,7 @@
 namespace leat::test {
 namespace {
 
-constexpr shm::PoolSpec kLarge{LEAT_FORMAT_gray8, 4096, 1024, {}, 16, LEAT_SLOT_HOST};  // 64 MiB
+constexpr shm::PoolSpec kPunched{LEAT_FORMAT_gray8, 4096, 1024, {}, 16, LEAT_SLOT_HOST};  // 64 MiB
 
 bool punch(int fd, std::uint64_t bytes) {
   return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) == 0;
@@ -25,9 +25,9 @@ TEST_P(PunchedMemory, MakesNobodyWait) {
   Arena arena(
       GetParam(),
       [&](const std::string& socket, std::int64_t until) -> std::string {
-        const std::uint64_t bytes = shm::pool_layout(kLarge).frames_bytes;
+        const std::uint64_t bytes = shm::pool_layout(kPunched).frames_bytes;
         if (!client.bell && !(client.connect(socket) && client.hello())) return "it is not let in";
-        if (!client.open_unmapped(kLarge, "bulk")) return "a large stream is refused";
+        if (!client.open_unmapped(kPunched, "bulk")) return "a large stream is refused";
         if (!punch(client.frames.get(), bytes)) return "nothing was punched before the memory was sealed";
         // Goes on punching while leatd seals it.
         std::atomic<bool> ending{false};

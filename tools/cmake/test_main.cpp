@@ -8,9 +8,13 @@ int main(int argc, char** argv) {
   constexpr int kSkipped = 77;  // SKIP_RETURN_CODE of leat_test()
   testing::InitGoogleMock(&argc, argv);
   const int failed = RUN_ALL_TESTS();
-  const int skipped = testing::UnitTest::GetInstance()->skipped_test_count();
+  const testing::UnitTest& all = *testing::UnitTest::GetInstance();
+  if (all.test_to_run_count() == 0 && !testing::GTEST_FLAG(list_tests)) {
+    std::printf("no test of this name\n");
+    return 1;
+  }
+  const int skipped = all.skipped_test_count();
   if (failed != 0 || skipped == 0) return failed;
-  std::printf("%d of %d tests skipped, the others passed\n", skipped,
-              testing::UnitTest::GetInstance()->test_to_run_count());
+  std::printf("%d of %d tests skipped, the others passed\n", skipped, all.test_to_run_count());
   return kSkipped;
 }
