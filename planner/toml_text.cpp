@@ -3,8 +3,14 @@
 namespace leat::planner {
 namespace {
 
-constexpr std::string_view kBefore =
-    " \t\r\n=[{,.";  // what a string may stand behind; elsewhere a quote is a stray itself
+// Whether a string may begin here: elsewhere a quote is a stray itself. A dot joins keys, which stand before a line's
+// first "=" but in inline tables, where a letter beyond ASCII is not worth a parser.
+bool begins_string(std::string_view text, std::size_t at) noexcept {
+  constexpr std::string_view kBefore = " \t\r\n=[{,";
+  if (at == 0 || kBefore.find(text[at - 1]) != std::string_view::npos) return true;
+  const std::size_t last = text.find_last_of("=\n", at);
+  return text[at - 1] == '.' && (last == std::string_view::npos || text[last] == '\n');
+}
 
 bool foreign(char c) noexcept { return static_cast<unsigned char>(c) >= 0x80; }
 
@@ -37,7 +43,7 @@ std::size_t stray_letter_line(std::string_view text) noexcept {
     const char c = text[at];
     if (c == '#') {
       while (at < text.size() && text[at] != '\n') ++at;
-    } else if ((c == '"' || c == '\'') && (at == 0 || kBefore.find(text[at - 1]) != std::string_view::npos)) {
+    } else if ((c == '"' || c == '\'') && begins_string(text, at)) {
       at = behind_string(text, at);
     } else if (foreign(c)) {
       for (; counted < at; ++counted) line += text[counted] == '\n';
