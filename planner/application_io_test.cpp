@@ -45,6 +45,20 @@ TEST(ApplicationIo, ModulesComeInTopologicalOrder) {
   EXPECT_EQ(m[3].after, (std::vector<std::uint32_t>{1, 2}));
 }
 
+// What toml++ 3.3 alone does not survive (planner/toml.h).
+TEST(ApplicationIo, LettersBeyondAsciiStandInTextAndNowhereElse) {
+  const std::string rest = "\nslo_ms = 10\n[[application.module]]\nname = 'a'\n";
+  const auto a = parse_applications("[[application]]\nname = \"\"\"a\\\n  \u03fe\"\"\"" + rest, "a.toml");
+  ASSERT_TRUE(a.ok()) << a.error();
+  EXPECT_EQ((*a)[0].name, "a\u03fe");
+  for (const std::string stray :
+       {"\u03fe = 1", "x = 45_.\"\ufe90", "x = 4'''\u3046", "x = ['''0p\u0157*pp'", "\u00e9"}) {
+    const auto bad = parse_applications("\n" + stray + "\n", "a.toml");
+    ASSERT_FALSE(bad.ok()) << stray;
+    EXPECT_THAT(bad.error(), HasSubstr("a.toml: line ")) << stray;
+  }
+}
+
 std::string error_of(const std::string& text) {
   const auto a = parse_applications(text, "a.toml");
   EXPECT_FALSE(a.ok()) << text;

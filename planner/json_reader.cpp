@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <sstream>
-// Every file of a program must include toml++ with the same setting: parts of it have one name under both.
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
 
-#include "planner/toml_text.h"
+#include "planner/toml.h"
 #include "tools/json/json.h"
 
 namespace leat::planner {
@@ -42,11 +39,6 @@ JsonDocument::JsonDocument(std::string name, std::string_view text) : name_(std:
 JsonDocument::~JsonDocument() = default;
 
 std::unique_ptr<JsonDocument> JsonDocument::from_toml(std::string name, std::string_view text) {
-  if (const std::size_t line = stray_letter_line(text); line != 0) {
-    auto refused = std::make_unique<JsonDocument>(name, "null");
-    refused->error_ = name + ": line " + std::to_string(line) + ": " + kStrayLetter;
-    return refused;
-  }
   const toml::parse_result parsed = toml::parse(text);
   if (parsed) {
     std::ostringstream json;

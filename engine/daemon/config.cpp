@@ -20,7 +20,6 @@
 #include "leat/leat.h"
 #include "planner/application_io.h"
 #include "planner/profile_io.h"
-#include "planner/toml_text.h"
 
 namespace leat::daemon {
 namespace {
@@ -362,8 +361,6 @@ void read_application(const TomlCursor& t, const Reading& reading, Config& out) 
 
 Result<Config> parse_config(std::string_view text, const std::string& file) {
   Reading reading{{file, {}}, fs::absolute(fs::path(file)).parent_path()};
-  if (const std::size_t line = planner::stray_letter_line(text); line != 0)
-    return Error{file + ":" + std::to_string(line) + ": " + planner::kStrayLetter};
   const toml::parse_result parsed = toml::parse(text, file);
   if (!parsed) {
     const auto& e = parsed.error();

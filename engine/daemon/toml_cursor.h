@@ -10,8 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
+#include "planner/toml.h"
 
 namespace leat::daemon {
 
