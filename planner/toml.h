@@ -1,8 +1,8 @@
 // toml++ without a hole that 3.3 has: its table of white space has no answer for many letters (Latin with accents,
 // Greek, Cyrillic, kana), which it declares never to be asked for, and asks wherever a blank may stand: behind a
 // backslash in a string of several lines, which is valid, and in any text that is not. Here they are no blanks, and no
-// letters of bare keys, as in TOML 1.0. Include this in the place of <toml++/toml.h>: every file of a program must include
-// it with the same settings, since parts of it have one name under both.
+// letters of bare keys, as in TOML 1.0. Include this in the place of <toml++/toml.h>: every file of a program must
+// include it with the same settings, since parts of it have one name under both.
 #pragma once
 
 #define TOML_EXCEPTIONS 0

@@ -14,9 +14,7 @@ std::vector<BadCase> faults_of_reading() {
   const auto module = [&](const std::string& keys) { return good + keys + "\n"; };
   return {
       {"not TOML", "[[partition\n", {":1", "TOML"}},
-      {"a letter outside of quotes",
-       "# gr\u00f6\u00dfer\n[limits]\nrequests\u00e9 = 4\n",
-       {":3", "TOML"}},
+      {"a letter outside of quotes", "# gr\u00f6\u00dfer\n[limits]\nrequests\u00e9 = 4\n", {":3", "TOML"}},
       {"a key twice", replaced(good, "slo_ms = 500", "slo_ms = 500\nslo_ms = 400"), {":7", "TOML"}},
       {"an empty file", "", {"names no partition"}},
       {"unknown key", replaced(good, "slo_ms", "slo_mss"), {":6", "slo_mss", "did you mean 'slo_ms'?"}},
