@@ -154,7 +154,7 @@ void draw_line(Canvas& canvas, float x0, float y0, float x1, float y1, int thick
 void draw_mask(Canvas& canvas, const leat_mask& mask, const std::uint8_t* bits, Ink ink) {
   if (!(mask.x1 > mask.x0 && mask.y1 > mask.y0 && mask.x1 < 1e5F && mask.y1 < 1e5F) || mask.width == 0) return;
   const std::size_t row_bytes = (mask.width + 7) / 8;
-  const auto first = [](float v) { return std::max(0, static_cast<int>(v)); };
+  const auto first = [](float v) { return v > 0 ? static_cast<int>(v) : 0; };
   const int right = std::min(static_cast<int>(canvas.width), static_cast<int>(mask.x1));
   const int bottom = std::min(static_cast<int>(canvas.height), static_cast<int>(mask.y1));
   for (int y = first(mask.y0); y < bottom; ++y) {

@@ -52,6 +52,27 @@ TEST(Drawing, ABoxIsHollowAndHasItsColour) {
   EXPECT_EQ(canvas.v[5 * 32 + 15], 30);
 }
 
+TEST(Drawing, AMaskIsAVeilOverItsSetCells) {
+  // 10 cells by 2 over 40 x 8 pixels from (4, 4): a row begins with a byte of its own.
+  const std::uint8_t bits[] = {0b0000'0010, 0b0000'0010, 0b1000'0000, 0b0000'0000};  // cells 1 and 9, then cell 7
+  leat_mask mask{.x0 = 4, .y0 = 4, .x1 = 44, .y1 = 12, .width = 10, .height = 2, .offset = 0, .bytes = sizeof bits};
+  Canvas canvas = grey(64, 64);
+  draw_mask(canvas, mask, bits, Ink{.y = 200});
+  for (std::uint32_t y = 0; y < 64; ++y) {
+    for (std::uint32_t x = 0; x < 64; ++x) {
+      const bool top = y >= 4 && y < 8, bottom = y >= 8 && y < 12;
+      const bool set = (top && ((x >= 8 && x < 12) || (x >= 40 && x < 44))) || (bottom && x >= 32 && x < 36);
+      EXPECT_EQ(canvas.y[y * 64 + x], set && (x + y) % 2 == 0 ? 200 : 50) << x << ", " << y;
+    }
+  }
+  // Of what reaches beyond the canvas, its part within; of what is no box, nothing.
+  const std::vector<std::uint8_t> all(std::size_t{2} * 16, 255);
+  mask.x0 = mask.y0 = -1e30F, mask.x1 = mask.y1 = 99'000;
+  draw_mask(canvas, mask, all.data(), Ink{.y = 210});
+  mask.x0 = std::numeric_limits<float>::quiet_NaN();
+  draw_mask(canvas, mask, all.data(), Ink{.y = 210});
+}
+
 TEST(Drawing, LettersDiffer) {
   std::vector<std::vector<std::uint8_t>> pictures;
   for (const char letter : std::string("abcdefghijklmnopqrstuvwxyz0123456789.:%-_/(),#")) {
