@@ -222,7 +222,7 @@ bool Reserved::join_inner(TaskId id, RouteId route, std::size_t k, TimeNs bound)
   const TimeNs made = before.end_ns;
   std::uint32_t tries = 0;
   for (PartitionId p : stage.pool) {
-    if (glances_[p].planned_ns == kNever || !usable(p)) continue;
+    if (planned_ns_[p] == kNever || !usable(p)) continue;
     for (BookingId b = first_[p]; b != kNone && tries < kJoinTries; b = bookings_[b].next) {
       const Booking& c = bookings_[b];
       if (c.state != BookingState::planned || c.route != route || c.stage != k ||

@@ -15,24 +15,24 @@ constexpr TimeNs kForgetEvery = 20'000'000;  // what is over is skipped anyway; 
 void Reserved::look_again(PartitionId p) noexcept {
   Timeline& timeline = timelines_[p];
   timeline.expire(view_.now);
-  Glance& g = glances_[p];
-  g = {.bound = {.host = view_.topology().partitions[p].host}};
-  TimeNs look = kNever;
+  Bound bound{.host = view_.topology().partitions[p].host};
   if (timeline.size() > 0) {
-    if (timeline[0].begin <= view_.now) g.bound.gap_ns = timeline[0].end;
-    g.bound.last_begin_ns = timeline[timeline.size() - 1].begin;
-    g.bound.last_ns = timeline[timeline.size() - 1].end;
+    if (timeline[0].begin <= view_.now) bound.gap_ns = timeline[0].end;
+    bound.last_begin_ns = timeline[timeline.size() - 1].begin;
+    bound.last_ns = timeline[timeline.size() - 1].end;
   }
+  TimeNs look = kNever, planned = kNever;
   for (BookingId id = first_[p]; id != kNone; id = bookings_[id].next) {
     const Booking& b = bookings_[id];
     if (b.state == BookingState::planned) {
-      if (g.planned_ns == kNever) look = std::min(look, b.due_ns);
-      g.planned_ns = std::min(g.planned_ns, b.start_ns);
-    } else if (g.planned_ns == kNever && books_ahead()) {
+      if (planned == kNever) look = std::min(look, b.due_ns);
+      planned = std::min(planned, b.start_ns);
+    } else if (planned == kNever && books_ahead()) {
       look = std::min(look, b.end_ns + 1);  // it may run over
     }
   }
-  for (const Place& place : places_[p]) unsent_[place.stage].bounds[place.at] = g.bound;
+  planned_ns_[p] = planned;
+  for (const Place& place : places_[p]) unsent_[place.stage].bounds[place.at] = bound;
   const std::uint32_t slot = view_.model.slot_of_partition(p);
   looks_.set(slot, look);
   timers_.set(slot, timer_of(p));

@@ -1,5 +1,5 @@
-// The least of n times that change one at a time, and all that have come: a tournament in an array. Which are not
-// looked at one by one costs nothing where hundreds of partitions wait.
+// The least of n times that change one at a time, and which of them have come: a tournament in an array, so that
+// hundreds of partitions that wait are not looked at one by one.
 //
 // Capacity is fixed at construction; all begin at kNever. Thread rule: one thread. set() O(log n), least() O(1),
 // for_each_by() O(k log n) for k that are found.

@@ -29,10 +29,10 @@ LegPlan Reserved::probe_entry(RouteId id, std::uint32_t items, bool by_uplink) c
   const TimeNs move = sends ? stage_link_ns(route, 1, items) : 0;
   LegPlan best;
   TimeNs least = kNever;
-  const auto& bound = bounds(id, 0);
-  for (std::size_t i = 0; i < bound.size(); ++i) {
+  const std::vector<Bound>& bounds = unsent(id, 0).bounds;
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
     const PartitionId p = stage.pool[i];
-    const TimeNs no_earlier = bound[i].soonest(view_.now, run) + run + move;
+    const TimeNs no_earlier = bounds[i].soonest(view_.now, run) + run + move;
     if (no_earlier > least || (no_earlier == least && free_ns(p) >= free_ns(best.partition)) || !usable(p)) continue;
     const TimeNs start = timelines_[p].earliest(view_.now, run);
     TimeNs key = start + run;
@@ -76,9 +76,9 @@ LegPlan Reserved::probe_leg(RouteId id, std::size_t k, PartitionId from, TimeNs 
   LegPlan best{.end_ns = kNever};
   const std::uint32_t here = view_.topology().partitions[from].host;
   TimeNs far = -1;  // on the links to another host, where they are all alike
-  const auto& bounds_of = bounds(id, k);
+  const std::vector<Bound>& bounds = unsent(id, k).bounds;
   const auto no_earlier = [&](std::size_t i) {
-    const Bound& b = bounds_of[i];
+    const Bound& b = bounds[i];
     if (!equal_links_ || b.host == here) return b.soonest(made, run) + run;
     if (far < 0) far = view_.model.link_ns(route.stages[k - 1].transfer_bytes * items, from, stage.pool[i]);
     return b.soonest(made + far, run) + run;

@@ -38,7 +38,7 @@ LegPlan Reserved::probe_pool(RouteId id, std::size_t k, std::uint32_t items, Tim
     if (start < best.start_ns || best.partition == kNone || idler) {
       best = {.partition = p, .start_ns = start, .end_ns = start + run};
     }
-    if (glances_[p].planned_ns == kNever) continue;
+    if (planned_ns_[p] == kNever) continue;
     for (BookingId b = first_[p]; b != kNone; b = bookings_[b].next) {
       const Booking& booking = bookings_[b];
       if (booking.state != BookingState::planned || booking.route != id || booking.stage != k ||

@@ -19,7 +19,7 @@ Reserved::Reserved(const View& view, Verbs& can, const Component& component, con
       timelines_(view_.model, component_),
       up_(view_.topology().hosts.size(), Timeline(kIntervals)),
       down_(up_),
-      glances_(view_.model, component_),
+      planned_ns_(view_.model, component_),
       places_(view_.model, component_),
       looks_(component_.partitions.size()),
       timers_(component_.partitions.size()),
@@ -43,6 +43,7 @@ Reserved::Reserved(const View& view, Verbs& can, const Component& component, con
   for (PartitionId p : component_.partitions) {
     timelines_[p] = Timeline(kIntervals);
     first_[p] = kNone;
+    planned_ns_[p] = kNever;
   }
   for (ModuleId m : component_.modules) plan_growth(m);
 }
@@ -225,9 +226,10 @@ void Reserved::check() const {
       const Unsent& u = unsent(b.route, b.stage);
       insist(u.list.size() == kCandidates || std::ranges::binary_search(u.list, entry_of(id)), "an unsent booking");
     }
-    const Glance& g = glances_[p];
-    insist(g.bound.gap_ns <= timelines_[p].earliest(std::min(view_.now, g.bound.gap_ns), 1),
-           "a partition has a gap before its gap");
+    for (const Place& place : places_[p]) {
+      const TimeNs gap = unsent_[place.stage].bounds[place.at].gap_ns;
+      insist(gap <= timelines_[p].earliest(std::min(view_.now, gap), 1), "a partition has a gap before its gap");
+    }
     const TimeNs timer = timers_[view_.model.slot_of_partition(p)];
     insist(timer <= view_.now || timer == timer_of(p), "a partition's timer");
   }

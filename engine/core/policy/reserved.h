@@ -130,11 +130,6 @@ class Reserved final : public Discipline {
       return from < last_ns && from + run > last_begin_ns ? last_ns : from;
     }
   };
-  // What else is kept of each partition beside its bookings.
-  struct Glance {
-    Bound bound;
-    TimeNs planned_ns = kNever;  // start of the first booking that has not been sent; kNever: there is none
-  };
   // Where a partition stands among a stage's.
   struct Place {
     std::uint32_t stage;  // route * kMaxStages + stage
@@ -174,9 +169,6 @@ class Reserved final : public Discipline {
   // glance.cpp
   void look_again(PartitionId partition) noexcept;
   void make_unsent();
-  [[nodiscard]] const std::vector<Bound>& bounds(RouteId route, std::size_t k) const noexcept {
-    return unsent_[route * kMaxStages + k].bounds;
-  }
   [[nodiscard]] const Unsent& unsent(RouteId route, std::size_t k) const noexcept {
     return unsent_[route * kMaxStages + k];
   }
@@ -245,7 +237,7 @@ class Reserved final : public Discipline {
   ByPartition<Timeline> timelines_;
   std::vector<Timeline> up_, down_;  // of each host's links
   bool equal_links_ = true;          // a transfer takes as long between any two hosts
-  ByPartition<Glance> glances_;
+  ByPartition<TimeNs> planned_ns_;   // start of the first booking that has not been sent; kNever: there is none
   ByPartition<std::vector<Place>> places_;
   MinTree looks_;                     // by slot: next() has nothing to do before
   mutable MinTree timers_;            // by slot: timer_of(); what is over is renewed when somebody asks

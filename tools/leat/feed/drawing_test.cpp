@@ -66,11 +66,19 @@ TEST(Drawing, AMaskIsAVeilOverItsSetCells) {
     }
   }
   // Of what reaches beyond the canvas, its part within; of what is no box, nothing.
-  const std::vector<std::uint8_t> all(std::size_t{2} * 16, 255);
-  mask.x0 = mask.y0 = -1e30F, mask.x1 = mask.y1 = 99'000;
-  draw_mask(canvas, mask, all.data(), Ink{.y = 210});
-  mask.x0 = std::numeric_limits<float>::quiet_NaN();
-  draw_mask(canvas, mask, all.data(), Ink{.y = 210});
+  const std::uint8_t all[] = {255, 255, 255, 255};
+  mask.x0 = mask.y0 = -64, mask.x1 = mask.y1 = 128;
+  draw_mask(canvas, mask, all, Ink{.y = 210});
+  for (std::uint32_t y = 0; y < 64; ++y)
+    for (std::uint32_t x = y % 2; x < 64; x += 2) EXPECT_EQ(canvas.y[y * 64 + x], 210) << x << ", " << y;
+  const std::vector<std::uint8_t> before = canvas.y;
+  for (const float wild : {std::numeric_limits<float>::quiet_NaN(), 1e30F}) {
+    mask.x0 = wild;
+    draw_mask(canvas, mask, all, Ink{.y = 220});
+  }
+  mask.x0 = -1e30F, mask.x1 = std::numeric_limits<float>::infinity();
+  draw_mask(canvas, mask, all, Ink{.y = 220});
+  EXPECT_EQ(canvas.y, before);
 }
 
 TEST(Drawing, LettersDiffer) {

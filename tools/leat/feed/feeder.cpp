@@ -223,8 +223,8 @@ void Feeder::count_left_out() {
 }
 
 bool Feeder::hopeless(std::int64_t capture_ns, std::int64_t now_ns) const {
-  constexpr std::int64_t kLeast = 1'000'000;  // nothing is decoded, sent and answered in less
-  return !every_one_ && now_ns + std::max(kLeast, answer_time_.least_ns(now_ns)) >= capture_ns + slo_ns_;
+  const std::int64_t least_ns = std::max(slo_ns_ / 64, answer_time_.least_ns(now_ns));  // sending takes time too
+  return !every_one_ && now_ns + least_ns >= capture_ns + slo_ns_;
 }
 
 void Feeder::skip(Skip why, std::uint64_t pictures) {
