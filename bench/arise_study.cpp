@@ -71,6 +71,11 @@ constexpr cli::Option kOptions[] = {
      .choices = "all|arise-a|none",
      .fallback = "all",
      .help = "which are searched"},
+    {.name = "tracker",
+     .type = cli::Type::choice,
+     .choices = scene::kTrackers,
+     .fallback = "blocks",
+     .help = "of the clients; lk needs OpenCV"},
     {.name = "threads",
      .type = cli::Type::integer,
      .value = "N",
@@ -133,9 +138,16 @@ int main(int argc, char** argv) {
   const auto threads = static_cast<std::size_t>(args.integer("threads"));
   const auto profiles = static_cast<std::size_t>(args.integer("profiles"));
   const std::vector<std::string> policies = policies_of(args.text("baselines"));
+  std::vector<scene::AnyTracker> trackers;
+  for (std::size_t i = 0; i < videos; ++i) {
+    auto tracker = scene::AnyTracker::make(args.text("tracker"));
+    if (!tracker.ok()) return cli::fail(kCommand.name, tracker.error());
+    trackers.push_back(std::move(*tracker));
+  }
   std::vector<DropTable> tables(videos);
   for_each_job(videos, threads, [&](std::size_t i) {
-    tables[i] = record_drops(scene::kMotionKinds[i], 1, static_cast<std::uint32_t>(args.integer("frames")), 3);
+    tables[i] = record_drops(scene::kMotionKinds[i], 1, static_cast<std::uint32_t>(args.integer("frames")), 3,
+                             std::move(trackers[i]));
   });
   struct Job {
     std::size_t profile, sla, policy, video;

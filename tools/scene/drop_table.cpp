@@ -2,7 +2,6 @@
 
 #include <ctime>
 
-#include "leat/block_tracker.hpp"
 #include "tools/scene/random.h"
 
 namespace leat::scene {
@@ -34,7 +33,8 @@ double mean_of(const DropTable& t, const std::vector<float>& v, std::uint32_t st
 double DropTable::mean_extra(std::uint32_t stride) const { return mean_of(*this, drop, stride); }
 double DropTable::mean_observed(std::uint32_t stride) const { return mean_of(*this, seen, stride); }
 
-DropTable record_drops(const MotionKind& kind, std::uint64_t seed, std::uint32_t frames, std::uint32_t every) {
+DropTable record_drops(const MotionKind& kind, std::uint64_t seed, std::uint32_t frames, std::uint32_t every,
+                       AnyTracker tracker) {
   const MotionOptions options{.seed = seed};
   MotionScene scene(kind, options);
   const std::uint32_t all = frames + DropTable::kStrides;
@@ -57,7 +57,6 @@ DropTable record_drops(const MotionKind& kind, std::uint64_t seed, std::uint32_t
     detector[f] = distance(detected[f], truth[f]);
   }
   DropTable table{.video = std::string(kind.name), .frames = frames, .every = every};
-  BlockTracker tracker;
   double tracking = 0;
   std::uint64_t steps = 0;
   for (std::uint32_t f = 0; f < frames; f += every) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/scene/any_tracker.h"
 #include "tools/scene/motion.h"
 
 namespace leat::scene {
@@ -34,6 +35,6 @@ struct DropTable {
 };
 
 [[nodiscard]] DropTable record_drops(const MotionKind& kind, std::uint64_t seed, std::uint32_t frames,
-                                     std::uint32_t every);
+                                     std::uint32_t every, AnyTracker tracker = AnyTracker::blocks());
 
 }  // namespace leat::scene

@@ -1,6 +1,6 @@
 // A tracker without libraries (tracking.hpp): small blocks of each box are looked for near where they should be in the
-// next frame, by the least sum of absolute differences; their displacements, without those that disagree, move and
-// scale the box. It costs about 20 microseconds a box and step.
+// next frame, by the least sum of absolute differences; their displacements move and scale the box. It costs about 20
+// microseconds a box and step.
 #pragma once
 
 #include <array>
@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "leat/box_motion.hpp"
 #include "leat/tracking.hpp"
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -35,12 +36,7 @@ class BlockTracker {
   static constexpr int kSide = 8, kReach = 7, kGrid = 4;
   static constexpr std::uint32_t kFlat = 24 * kSide;  // sum of differences to neighbours below which nothing is seen
   static constexpr float kFar = 1e5f;                 // no frame is as large
-  struct Move {
-    float x = 0, y = 0;  // of the last step
-  };
-  struct Match {
-    float x, y, dx, dy;  // where, and by how much
-  };
+  static_assert(kGrid * kGrid <= kMostMatches);
 
   void keep(const GreyFrame& frame) {
     width_ = frame.width;
@@ -83,7 +79,7 @@ class BlockTracker {
 
   // Where the block at (x, y) of the frame before is now, looked for around (x, y) + guess. False: out of the frame, or
   // at the edge of what was looked at.
-  bool find(const GreyFrame& frame, int x, int y, int guess_x, int guess_y, Match& out) const {
+  bool find(const GreyFrame& frame, int x, int y, int guess_x, int guess_y, PointMatch& out) const {
     const int w = static_cast<int>(width_), h = static_cast<int>(height_);
     if (x < 1 || y < 1 || x + kSide >= w || y + kSide >= h) return false;
     const std::uint8_t* block = before_.data() + static_cast<std::size_t>(y) * width_ + static_cast<std::size_t>(x);
@@ -113,16 +109,9 @@ class BlockTracker {
     return true;
   }
 
-  static float middle(std::array<float, kGrid * kGrid>& v, std::size_t n) {
-    std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(n / 2),
-                     v.begin() + static_cast<std::ptrdiff_t>(n));
-    return v[n / 2];
-  }
-
-  void follow(const GreyFrame& frame, TrackedBox& box, Move& move) const {
+  void follow(const GreyFrame& frame, TrackedBox& box, BoxMove& move) const {
     const float w = box.x1 - box.x0, h = box.y1 - box.y0;
-    std::array<Match, kGrid * kGrid> found;
-    std::array<float, kGrid * kGrid> xs, ys;
+    std::array<PointMatch, kGrid * kGrid> found;
     std::size_t n = 0;
     for (int v = 0; v < kGrid; ++v) {
       for (int u = 0; u < kGrid; ++u) {
@@ -130,54 +119,16 @@ class BlockTracker {
         const float cx = box.x0 + w * (0.2f + 0.6f * (static_cast<float>(u) + 0.5f) / kGrid);
         const float cy = box.y0 + h * (0.2f + 0.6f * (static_cast<float>(v) + 0.5f) / kGrid);
         if (!(std::abs(cx) < kFar && std::abs(cy) < kFar)) continue;
-        if (!find(frame, static_cast<int>(cx) - kSide / 2, static_cast<int>(cy) - kSide / 2,
-                  static_cast<int>(std::lround(move.x)), static_cast<int>(std::lround(move.y)), found[n]))
-          continue;
-        xs[n] = found[n].dx;
-        ys[n] = found[n].dy;
-        ++n;
+        if (find(frame, static_cast<int>(cx) - kSide / 2, static_cast<int>(cy) - kSide / 2,
+                 static_cast<int>(std::lround(move.x)), static_cast<int>(std::lround(move.y)), found[n]))
+          ++n;
       }
     }
-    if (n < 3) {  // nothing to hold on to: on as before
-      shift(box, move.x, move.y, 1);
-      return;
-    }
-    const float mx = middle(xs, n), my = middle(ys, n);
-    // Those that agree, as a shift and a growth around their middle.
-    float x = 0, y = 0, dx = 0, dy = 0, kept = 0;
-    const auto agrees = [&](const Match& m) { return std::abs(m.dx - mx) < 2 && std::abs(m.dy - my) < 2; };
-    for (std::size_t i = 0; i < n; ++i) {
-      if (!agrees(found[i])) continue;
-      x += found[i].x, y += found[i].y, dx += found[i].dx, dy += found[i].dy, kept += 1;
-    }
-    if (kept < 3) {
-      shift(box, mx, my, 1);
-      move = {mx, my};
-      return;
-    }
-    x /= kept, y /= kept, dx /= kept, dy /= kept;
-    float along = 0, spread = 1;
-    for (std::size_t i = 0; i < n; ++i) {
-      if (!agrees(found[i])) continue;
-      const float ax = found[i].x - x, ay = found[i].y - y;
-      along += ax * (found[i].dx - dx) + ay * (found[i].dy - dy);
-      spread += ax * ax + ay * ay;
-    }
-    const float growth = std::clamp(along / spread, -0.05f, 0.05f);
-    // The box's middle need not be the blocks': growth moves it.
-    const float cx = (box.x0 + box.x1) / 2, cy = (box.y0 + box.y1) / 2;
-    shift(box, dx + growth * (cx - x), dy + growth * (cy - y), 1 + growth);
-    move = {dx, dy};
-  }
-
-  static void shift(TrackedBox& box, float dx, float dy, float by) {
-    const float cx = (box.x0 + box.x1) / 2 + dx, cy = (box.y0 + box.y1) / 2 + dy;
-    const float w = (box.x1 - box.x0) * by / 2, h = (box.y1 - box.y0) * by / 2;
-    box.x0 = cx - w, box.x1 = cx + w, box.y0 = cy - h, box.y1 = cy + h;
+    move_box(box, move, std::span(found.data(), n));
   }
 
   std::vector<TrackedBox> boxes_;
-  std::vector<Move> moved_;
+  std::vector<BoxMove> moved_;
   std::vector<std::uint8_t> before_;
   std::uint32_t width_ = 0, height_ = 0;
 };

@@ -108,6 +108,12 @@ constexpr cli::Option kOptions[] = {
          "coordinated streams: how much accuracy each may lose between answers, in the mean over a second, such as "
          "0.06. leatd says which pictures it wants, boxes are tracked over all others, and the table says what that "
          "saved and lost; needs --realtime, --rate or a camera"},
+    {.name = "tracker",
+     .type = Type::choice,
+     .choices = scene::kTrackers,
+     .fallback = "blocks",
+     .help = "with --accuracy, what carries boxes from picture to picture: blocks, which needs no library, or lk, the "
+             "tracker of Lucas and Kanade, where this was built with OpenCV"},
     {.name = "socket",
      .type = Type::path,
      .value = "PATH",
@@ -167,6 +173,7 @@ Result<std::vector<FeederOptions>> plan_streams(const cli::Arguments& args, cons
   base.rate = args.real("rate");
   base.realtime = args.flag("realtime");
   base.accuracy = args.real("accuracy");
+  base.tracker = args.text("tracker");
   base.cores = decoders.cores;
   base.yields = decoders.yields;
   base.turns = turns;

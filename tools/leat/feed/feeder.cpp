@@ -66,7 +66,9 @@ Status Feeder::open() {
     if (options.period_ns == 0 || !Follower::takes(format))
       return Error{"'" + options_.source +
                    "': --accuracy needs pictures that come in their own time; give --realtime or --rate"};
-    follower_ = std::make_unique<Follower>(format, options_.truth);
+    auto tracker = scene::AnyTracker::make(options_.tracker);
+    if (!tracker.ok()) return Error{tracker.error()};
+    follower_ = std::make_unique<Follower>(format, options_.truth, std::move(*tracker));
   }
   auto stream = client_->open_stream(options);
   if (!stream.ok()) return Error{stream.error()};

@@ -40,8 +40,9 @@ struct FeederOptions {
   std::int64_t run_ns = 0;          // 0: no limit
   const Truth* truth = nullptr;
   Judge* judge = nullptr;
-  std::string annotate;  // video file to write; empty: none
-  double accuracy = 0;   // coordinated: what may be lost between answers, 0..0.5; 0: every picture is sent
+  std::string annotate;            // video file to write; empty: none
+  double accuracy = 0;             // coordinated: what may be lost between answers, 0..0.5; 0: every picture is sent
+  std::string tracker = "blocks";  // coordinated: scene::kTrackers
 };
 
 class Feeder {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 namespace leat::tools {
 namespace {
@@ -36,7 +37,8 @@ bool Follower::takes(const PictureFormat& format) noexcept {
   return raw_layout(format.format, format.width, format.height).planes > 0;
 }
 
-Follower::Follower(const PictureFormat& format, const Truth* truth) : truth_(truth), tracked_(kKept) {
+Follower::Follower(const PictureFormat& format, const Truth* truth, scene::AnyTracker tracker)
+    : truth_(truth), figures_{.tracker = tracker.name()}, tracked_(kKept, std::move(tracker)) {
   const RawLayout layout = raw_layout(format.format, format.width, format.height);
   frame_.format = static_cast<std::uint32_t>(format.format);
   frame_.width = format.width;

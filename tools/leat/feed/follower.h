@@ -10,16 +10,17 @@
 #include <string>
 #include <vector>
 
-#include "leat/block_tracker.hpp"
 #include "leat/leat.h"
 #include "leat/tracked_stream.hpp"
 #include "tools/leat/feed/drawing.h"
 #include "tools/leat/feed/picture_source.h"
 #include "tools/leat/feed/truth.h"
+#include "tools/scene/any_tracker.h"
 
 namespace leat::tools {
 
 struct FollowerFigures {
+  std::string_view tracker;    // its name
   std::uint64_t frames = 0;    // shown, with what there was to show
   std::uint64_t followed = 0;  // of them behind some answer
   double tracking_cpu_s = 0;   // grey copy, tracking and catching up
@@ -35,7 +36,7 @@ struct FollowerFigures {
 class Follower {
  public:
   // truth may be nullptr; outlives this. Precondition: takes(format).
-  Follower(const PictureFormat& format, const Truth* truth);
+  Follower(const PictureFormat& format, const Truth* truth, scene::AnyTracker tracker);
   [[nodiscard]] static bool takes(const PictureFormat& format) noexcept;  // pixels, not tensors
 
   // Memory for the next picture, for PictureSource::write.
@@ -57,12 +58,12 @@ class Follower {
   std::vector<std::uint8_t> pixels_, grey_;
   std::uint32_t scale_ = 1, grey_width_ = 0, grey_height_ = 0;
   const Truth* truth_;
-  TrackedStream<BlockTracker> tracked_;
+  FollowerFigures figures_;
+  TrackedStream<scene::AnyTracker> tracked_;
   std::vector<TrackedBox> shown_;
   std::vector<std::string> names_;  // by TrackedBox::label
   std::uint64_t source_ = 0, newest_ = 0;
   bool any_ = false;  // answer
-  FollowerFigures figures_;
 };
 
 }  // namespace leat::tools

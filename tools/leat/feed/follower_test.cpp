@@ -59,7 +59,7 @@ struct Film {
 TEST(Follower, BoxesStayOnTheirObjectsBetweenAnswersOfEveryTenthPicture) {
   for (const leat_format format : {LEAT_FORMAT_gray8, LEAT_FORMAT_rgb24}) {
     Film film(format, format == LEAT_FORMAT_rgb24 ? 2 : 1);
-    Follower follower(film.shape, &film.truth);
+    Follower follower(film.shape, &film.truth, scene::AnyTracker::blocks());
     for (std::uint64_t f = 0; f < 120; ++f) {
       film.take(follower, f);
       (void)follower.show(f + 1, f);
@@ -83,7 +83,7 @@ TEST(Follower, BoxesStayOnTheirObjectsBetweenAnswersOfEveryTenthPicture) {
 
 TEST(Follower, APictureForTheServerIsTheOneShown) {
   Film film;
-  Follower follower(film.shape, nullptr);
+  Follower follower(film.shape, nullptr, scene::AnyTracker::blocks());
   film.take(follower, 5);
   std::vector<std::uint8_t> memory(std::size_t{kHigh} * 384);
   leat_frame slot = follower.picture();
@@ -96,7 +96,7 @@ TEST(Follower, APictureForTheServerIsTheOneShown) {
 
 TEST(Follower, WithoutAnAnswerNothingIsShownAndTensorsAreNotTaken) {
   Film film;
-  Follower follower(film.shape, &film.truth);
+  Follower follower(film.shape, &film.truth, scene::AnyTracker::blocks());
   film.take(follower, 0);
   EXPECT_TRUE(follower.show(1, 0).empty());
   EXPECT_EQ(follower.figures().followed, 0u);

@@ -76,6 +76,7 @@ Json coordinated_json(const NamedLedger& stream) {
           {"off_truth", known(off)},
           {"detector_off_truth", known(detector)},
           {"lost_of_truth", off < 0 || detector < 0 ? Json(nullptr) : Json(off - detector)},
+          {"tracker", std::string(f.tracker)},
           {"tracking_ms", known(1e3 * ratio(f.tracking_cpu_s, f.frames))}};
 }
 
@@ -91,8 +92,8 @@ std::string coordinated_line(const NamedLedger& stream) {
                      number("interval", "%.0f") + " pictures, " + number("frames", "%.0f") + " shown and " +
                      std::to_string(stream.ledger.submitted_count()) + " sent; may lose " + number("sla_drop", "%.3f") +
                      ", planned " + number("planned_drop", "%.3f") + ", measured " + number("measured_drop", "%.3f") +
-                     "; tracking " + number("tracking_ms", "%.2f") + " ms a picture, evicted " +
-                     number("evictions", "%.0f") + " times";
+                     "; tracking (" + j["tracker"].get<std::string>() + ") " + number("tracking_ms", "%.2f") +
+                     " ms a picture, evicted " + number("evictions", "%.0f") + " times";
   if (!j["lost_of_truth"].is_null())
     line += "; against the truth " + number("off_truth", "%.3f") + ", answers themselves " +
             number("detector_off_truth", "%.3f") + ", so " + number("lost_of_truth", "%.3f") + " was lost";
