@@ -3,11 +3,13 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
+#include "tools/scene/motion_film.h"
 #include "tools/scene/scene.h"
 
 namespace {
@@ -80,6 +82,12 @@ constexpr leat::cli::Option kOptions[] = {
      .min = 0.01,
      .max = 10000,
      .help = "frames a second of the scene's own time"},
+    {.name = "motion",
+     .letter = 'm',
+     .type = Type::choice,
+     .choices = "street|easy|walk|shaky|fast|crowd|phases|zoom|noisy|swing|counter-swing",
+     .fallback = "street",
+     .help = "what moves: the street, or a video to measure trackers with, of textured ellipses"},
     {.name = "format",
      .letter = 'f',
      .type = Type::choice,
@@ -103,6 +111,9 @@ constexpr leat::cli::Example kExamples[] = {
      .text = "twenty seconds of video"},
     {.line = "leat-scene --format nv12 --output street.nv12 --truth street.jsonl",
      .text = "raw frames with their ground truth"},
+    {.line = "leat-scene --motion zoom --fps 60 --width 640 --height 360 --truth zoom.jsonl -o zoom.rgb",
+     .text = "objects that turn and grow; 'leat feed --accuracy 0.06 --rate 60 --raw rgb24 --size 640x360 --truth "
+             "zoom.jsonl zoom.rgb' says what following them loses"},
 };
 constexpr leat::cli::Command kCommand = {
     .name = "leat-scene",
@@ -111,7 +122,11 @@ constexpr leat::cli::Command kCommand = {
         "Coloured shapes move and overlap before a busy background. The same seed, camera, frame and size give the "
         "same picture. "
         "Objects less than 60 % visible, or with a side under 1/22 of the frame's height, are marked \"ignore\" in the "
-        "truth.",
+        "truth.\n\n"
+        "With --motion the video is of a kind that trackers are measured on: easy, walk and fast differ in speed; in "
+        "shaky the camera shakes; crowd is many objects that hide each other; in phases, and more so in swing and "
+        "counter-swing, slow and fast seconds take turns; in zoom objects turn and grow; noisy has a noisy sensor. "
+        "Their ellipses are labelled circles.",
     .options = kOptions,
     .examples = kExamples,
 };
@@ -144,17 +159,24 @@ int main(int argc, char** argv) {
   if (options.width % 2 != 0 || options.height % 2 != 0)
     return leat::cli::fail("leat-scene", "--width and --height must be even");
   const bool nv12 = args.text("format") == "nv12";
+  const auto motion = leat::scene::motion_kind(args.text("motion"));  // none: the street
   leat::cli::Progress progress("scene", static_cast<std::uint64_t>(frames * cameras), "frames");
   std::vector<std::uint8_t> rgb, yuv;
   for (std::int64_t c = 0; c < cameras; ++c, ++options.camera) {
-    leat::scene::Scene scene(options);
-    rgb.resize(scene.rgb_bytes());
-    yuv.resize(nv12 ? scene.nv12_bytes() : 0);
+    std::optional<leat::scene::MotionFilm> film;
+    std::optional<leat::scene::Scene> street;
+    if (motion)
+      film.emplace(*motion, options);
+    else
+      street.emplace(options);
+    const std::size_t pixels = std::size_t{options.width} * options.height;
+    rgb.resize(3 * pixels);
+    yuv.resize(nv12 ? 3 * pixels / 2 : 0);
     for (std::int64_t i = 0; i < frames; ++i) {
       const auto index = static_cast<std::uint64_t>(args.integer("start") + i * args.integer("every"));
-      const auto& objects = scene.render(index, rgb.data(), std::size_t{3} * options.width);
-      if (nv12)
-        leat::scene::to_nv12(rgb.data(), std::size_t{3} * options.width, options.width, options.height, yuv.data());
+      const std::size_t stride = std::size_t{3} * options.width;
+      const auto& objects = film ? film->render(index, rgb.data(), stride) : street->render(index, rgb.data(), stride);
+      if (nv12) leat::scene::to_nv12(rgb.data(), stride, options.width, options.height, yuv.data());
       const auto& bytes = nv12 ? yuv : rgb;
       // A frame's truth is out before the frame, so that a reader of both never waits for the truth.
       if (truth && std::fprintf(truth.get(), "%s\n", leat::scene::truth_line(options, index, objects).c_str()) < 0)

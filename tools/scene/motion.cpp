@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "tools/scene/paint.h"
 #include "tools/scene/random.h"
 
 namespace leat::scene {
@@ -130,12 +131,13 @@ const std::vector<MovingObject>& MotionScene::render(std::uint64_t frame, std::u
         if (u * u + v * v > 1) continue;
         const double g = sample(texture_, o.texture_x + u * o.radius_x * 1.3, o.texture_y + v * o.radius_y * 1.3);
         grey[y * stride + x] = static_cast<std::uint8_t>(std::clamp(g + o.bright, 0.0, 255.0));
-        owner_[std::size_t{y} * options_.width + x] = static_cast<std::uint8_t>(i + 1);
+        owner_[std::size_t{y} * options_.width + x] =
+            static_cast<std::uint8_t>(i + 1) | (u * u + v * v > kInner * kInner ? kRim : std::uint8_t{0});
       }
     }
   }
   std::vector<double> shown(objects_.size() + 1);
-  for (const std::uint8_t o : owner_) ++shown[o];
+  for (const std::uint8_t o : owner_) ++shown[o & ~kRim];
   for (std::size_t i = 0; i < objects_.size(); ++i) {
     all[i].visible = static_cast<float>(std::min(1.0, shown[i + 1] / areas_[i]));
     if (shown[i + 1] > 0) seen_.push_back(all[i]);

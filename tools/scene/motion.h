@@ -52,6 +52,11 @@ class MotionScene {
   // Grey rows of `stride` bytes. Objects of which nothing is visible are left out.
   const std::vector<MovingObject>& render(std::uint64_t frame, std::uint8_t* grey, std::size_t stride);
   [[nodiscard]] const MotionOptions& options() const { return options_; }
+  // Of the frame rendered last, by pixel: 1 + id of the object that is seen there, with kRim where it is its rim;
+  // 0: none.
+  [[nodiscard]] const std::vector<std::uint8_t>& owners() const { return owner_; }
+  static constexpr std::uint8_t kRim = 0x80;
+  [[nodiscard]] std::size_t objects() const { return objects_.size(); }
 
  private:
   struct Object {

@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "tools/scene/background.h"
+#include "tools/scene/paint.h"
 #include "tools/scene/random.h"
 
 namespace leat::scene {
@@ -16,7 +17,6 @@ namespace {
 
 constexpr std::size_t kOutlineMost = 40;  // vertices
 constexpr double kTurn = 2 * std::numbers::pi;
-constexpr double kInner = 0.86;  // the part of an object inside its dark rim
 
 struct Point {
   double x, y;
@@ -48,18 +48,6 @@ std::size_t outline_of(std::int32_t shape, Point* out) {
       return std::size(cross);
     }
   }
-}
-
-struct Rgb {
-  double r, g, b;
-};
-Rgb rgb_of(std::int32_t colour, double hue_shift, double saturation, double value) {
-  constexpr double kHues[] = {0, 120, 225, 55, 305, 180};
-  const double h = std::fmod(kHues[colour] + hue_shift + 360, 360) / 60, c = value * saturation, m = value - c;
-  const double x = c * (1 - std::abs(std::fmod(h, 2) - 1));
-  const Rgb sextants[] = {{c, x, 0}, {x, c, 0}, {0, c, x}, {0, x, c}, {x, 0, c}, {c, 0, x}};
-  const Rgb s = sextants[static_cast<int>(h) % 6];
-  return {255 * (s.r + m), 255 * (s.g + m), 255 * (s.b + m)};
 }
 
 double area_of(const Point* p, std::size_t n) {
@@ -94,8 +82,6 @@ void scan(const Point* p, std::size_t n, int width, int height, Span&& span) {
     }
   }
 }
-
-std::uint8_t byte(double v) { return static_cast<std::uint8_t>(std::clamp(v, 0.0, 255.0)); }
 
 }  // namespace
 
@@ -170,7 +156,7 @@ void Scene::draw(const Body& body, std::uint8_t id, std::uint8_t* rgb, std::size
                   static_cast<std::size_t>(last - first));
     };
   };
-  scan(body.outline, body.points, width, height, fill(0.55));
+  scan(body.outline, body.points, width, height, fill(kRimLight));
   scan(body.inner, body.points, width, height, fill(1.0));
 }
 
@@ -194,7 +180,6 @@ const std::vector<Object>& Scene::render(std::uint64_t index, std::uint8_t* rgb,
     areas_.push_back(area_of(body.outline, body.points));
     objects_.push_back(o);
   }
-  const float side_least = static_cast<float>(kSideLeast * height);
   for (std::size_t i = 0; i < objects_.size(); ++i) {
     Object& o = objects_[i];
     const auto first = static_cast<std::ptrdiff_t>(o.x0), last = static_cast<std::ptrdiff_t>(std::ceil(o.x1));
@@ -204,7 +189,7 @@ const std::vector<Object>& Scene::render(std::uint64_t index, std::uint8_t* rgb,
       seen += static_cast<std::size_t>(std::count(row + first, row + last, static_cast<std::uint8_t>(i + 1)));
     }
     o.visible = static_cast<float>(std::min(1.0, static_cast<double>(seen) / areas_[i]));
-    o.ignore = o.visible < kVisibleLeast || std::min(o.x1 - o.x0, o.y1 - o.y0) < side_least;
+    o.ignore = does_not_count(o, options_.height);
   }
   std::erase_if(objects_, [](const Object& o) { return o.visible <= 0; });
   return objects_;

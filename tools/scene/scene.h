@@ -11,6 +11,7 @@
 // Thread rule: a Scene is used by one thread. Errors: none; sizes outside of kSideMin..kSideMax are clamped.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -33,6 +34,12 @@ struct Object {
   float visible = 0;        // 0..1
   bool ignore = false;
 };
+
+// Object::ignore of a frame so high.
+inline bool does_not_count(const Object& o, std::uint32_t height) {
+  return static_cast<double>(o.visible) < kVisibleLeast ||
+         std::min(o.x1 - o.x0, o.y1 - o.y0) < static_cast<float>(kSideLeast * height);
+}
 
 struct SceneOptions {
   std::uint64_t seed = 1;
