@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "bench/figures.h"
-#include "planner/harpagon_brute.h"
-#include "planner/harpagon_system.h"
-#include "planner/harpagon_workloads.h"
+#include "planner/harpagon/system.h"
+#include "planner/test/harpagon_brute.h"
+#include "planner/test/harpagon_workloads.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "bench/figures.h"
-#include "planner/mig_layout.h"
-#include "planner/paris.h"
-#include "planner/paris_workloads.h"
+#include "planner/mig/layout.h"
+#include "planner/mig/paris.h"
+#include "planner/test/paris_workloads.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"

@@ -10,7 +10,7 @@
 #include "bench/figures.h"
 #include "engine/sim/kept_rate.h"
 #include "engine/sim/random.h"
-#include "planner/build_plan.h"
+#include "planner/build/build_plan.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"

@@ -1,8 +1,8 @@
 #include "bench/ppipe_profiles.h"
 
-#include "planner/pooled_baselines.h"
-#include "planner/pooled_solver.h"
-#include "planner/profile_io.h"
+#include "planner/io/profile_io.h"
+#include "planner/pooled/baselines.h"
+#include "planner/pooled/solver.h"
 #include "planner/profile_table.h"
 
 namespace leat::bench {

@@ -14,7 +14,7 @@
 
 #include "engine/exec/test_graph.h"
 #include "engine/exec/test_models.h"
-#include "planner/profile_io.h"
+#include "planner/io/profile_io.h"
 #include "tests/daemon_fixture.h"
 #include "tools/json/json.h"
 

@@ -17,7 +17,7 @@
 #include "cuda/partitions/mig.h"
 #include "cuda/partitions/peers.h"
 #include "planner/host.h"
-#include "planner/mig_change.h"
+#include "planner/mig/change.h"
 #include "tools/json/json.h"
 
 namespace leat::partitions {

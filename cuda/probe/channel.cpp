@@ -18,8 +18,8 @@ constexpr std::size_t kPrefixBytes = sizeof(std::uint32_t);
 
 std::string errno_text(const char* call) { return std::string(call) + ": " + std::strerror(errno); }
 
-std::vector<UniqueFd> take_fds(msghdr& header) {
-  std::vector<UniqueFd> fds;
+std::vector<Fd> take_fds(msghdr& header) {
+  std::vector<Fd> fds;
   for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(&header, part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
     const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -57,7 +57,7 @@ Result<std::pair<Channel, Channel>> Channel::pair() {
     const int bytes = 4 * static_cast<int>(kMaxMessageBytes);
     if (::setsockopt(end, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes) != 0) return Error{errno_text("setsockopt")};
   }
-  return std::pair{Channel(UniqueFd(ends[0])), Channel(UniqueFd(ends[1]))};
+  return std::pair{Channel(Fd(ends[0])), Channel(Fd(ends[1]))};
 }
 
 Status Channel::send(std::string_view kind, std::string_view body, std::span<const int> fds) {

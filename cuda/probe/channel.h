@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "cuda/probe/unique_fd.h"
 #include "shm/include/leat/result.hpp"
+#include "tools/words/fd.h"
 
 namespace leat::probe {
 
@@ -25,7 +25,7 @@ inline constexpr std::size_t kMaxFds = 4;
 struct Message {
   std::string kind;
   std::string body;
-  std::vector<UniqueFd> fds;  // close-on-exec
+  std::vector<Fd> fds;  // close-on-exec
 };
 
 enum class Receipt : unsigned char { message, timed_out, closed, broken };
@@ -39,7 +39,7 @@ struct Received {
 class Channel {
  public:
   Channel() = default;
-  explicit Channel(UniqueFd socket) noexcept : socket_(std::move(socket)) {}
+  explicit Channel(Fd socket) noexcept : socket_(std::move(socket)) {}
 
   // Two connected ends, both close-on-exec.
   static Result<std::pair<Channel, Channel>> pair();
@@ -54,10 +54,10 @@ class Channel {
   [[nodiscard]] int fd() const noexcept { return socket_.get(); }
   explicit operator bool() const noexcept { return static_cast<bool>(socket_); }
   void close() noexcept { socket_.reset(); }
-  [[nodiscard]] UniqueFd take() noexcept { return std::move(socket_); }
+  [[nodiscard]] Fd take() noexcept { return std::move(socket_); }
 
  private:
-  UniqueFd socket_;
+  Fd socket_;
 };
 
 }  // namespace leat::probe

@@ -156,7 +156,7 @@ int run_role(int argc, char** argv, std::span<const Role> roles) {
     std::fprintf(stderr, "leat-gpu-probe: %s is for the probe's own use\n", kRoleFlag);
     return 2;
   }
-  Channel channel{UniqueFd(kChannelFd)};
+  Channel channel{Fd(kChannelFd)};
   const std::vector<std::string> arguments(argv + 3, argv + argc);
   try {
     return role->run(channel, arguments);

@@ -20,13 +20,13 @@ namespace {
 constexpr std::size_t kMaxOutputBytes = 64 * 1024;
 
 struct Pipe {
-  UniqueFd read, write;
+  Fd read, write;
 };
 
 Result<Pipe> make_pipe() {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return Error{std::string("pipe: ") + std::strerror(errno)};
-  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+  return Pipe{Fd(ends[0]), Fd(ends[1])};
 }
 
 std::string last_line(const std::string& text) {

@@ -23,7 +23,7 @@ constexpr int kQuickBatches[] = {1, 8};
 class Segment {
  public:
   Segment(std::size_t bytes, bool writable) : bytes_((bytes + 4095) / 4096 * 4096) {
-    const UniqueFd fd(::memfd_create("leat-probe-frames", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    const Fd fd(::memfd_create("leat-probe-frames", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(bytes_)) != 0 ||
         ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) {
       throw ProbeFailed(std::string("memfd: ") + std::strerror(errno));

@@ -79,7 +79,7 @@ class Vmm final : public SharedMemory {
   Export share() override {
     int fd = -1;
     LEAT_DRIVER(cuMemExportToShareableHandle, &fd, handle_, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
-    return {{}, UniqueFd(fd)};
+    return {{}, Fd(fd)};
   }
 
  private:
@@ -141,7 +141,7 @@ class PoolExport final : public SharedMemory {
   Export share() override {
     int fd = -1;
     LEAT_CUDA(cudaMemPoolExportToShareableHandle(&fd, pool_, cudaMemHandleTypePosixFileDescriptor, 0));
-    UniqueFd owned(fd);
+    Fd owned(fd);
     cudaMemPoolPtrExportData data{};
     LEAT_CUDA(cudaMemPoolExportPointer(&data, start_));
     return {to_blob(data), std::move(owned)};

@@ -30,7 +30,7 @@ inline constexpr Mechanism kMechanisms[] = {Mechanism::legacy_ipc, Mechanism::vm
 
 struct Export {
   std::string blob;
-  UniqueFd fd;  // where the mechanism has one
+  Fd fd;  // where the mechanism has one
 };
 
 class SharedMemory {

@@ -34,8 +34,8 @@ std::string expect(Channel& channel, std::string_view kind, std::chrono::millise
 }
 
 // One page for the host word, which both sides map and register.
-UniqueFd make_word_page() {
-  UniqueFd page(::memfd_create("leat-probe-word", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+Fd make_word_page() {
+  Fd page(::memfd_create("leat-probe-word", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!page || ::ftruncate(page.get(), 4096) != 0 ||
       ::fcntl(page.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) {
     throw ProbeFailed(std::string("memfd: ") + std::strerror(errno));
@@ -72,7 +72,7 @@ HandoverPair::HandoverPair(const Environment& exporter, const Environment& impor
     : exporter_(start_peer("exporter", exporter)), importer_(start_peer("importer", importer)) {
   auto between = Channel::pair();
   if (!between) throw ProbeFailed(between.error());
-  const UniqueFd page = make_word_page();
+  const Fd page = make_word_page();
   const std::array<int, 2> first{between->first.fd(), page.get()}, second{between->second.fd(), page.get()};
   send(exporter_.channel(), "peer", {}, first);
   send(importer_.channel(), "peer", {}, second);

@@ -68,7 +68,7 @@ class HostWord {
 
 struct Peer {
   Channel channel;  // to the other side
-  UniqueFd page;
+  Fd page;
   const Stream stream{};
 };
 

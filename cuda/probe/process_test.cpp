@@ -30,9 +30,9 @@ constexpr auto kSoon = seconds(20);
 const std::string kFake = LEAT_FAKE_MPS;
 
 // Becomes readable when the process ends. Invalid: there is no such process (any more).
-UniqueFd watch(pid_t pid) { return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
+Fd watch(pid_t pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
 
-bool ended(const UniqueFd& watched) {
+bool ended(const Fd& watched) {
   if (!watched) return true;
   pollfd waiting{.fd = watched.get(), .events = POLLIN, .revents = 0};
   return ::poll(&waiting, 1, 20'000) == 1;
@@ -57,7 +57,7 @@ int echo(Channel& channel, std::span<const std::string> arguments) {
     Received received = channel.receive(after(kSoon));
     if (received.receipt != Receipt::message) return 0;
     std::vector<int> fds;
-    for (const UniqueFd& fd : received.message.fds) fds.push_back(fd.get());
+    for (const Fd& fd : received.message.fds) fds.push_back(fd.get());
     const char* value = std::getenv("LEAT_PROBE_TEST");
     const std::string body =
         received.message.kind == "environment" ? (value == nullptr ? "unset" : value) : received.message.body;
@@ -118,7 +118,7 @@ Child start(const std::string& role, std::vector<std::string> arguments = {}, En
 
 TEST(Channel, CarriesKindBodyAndDescriptors) {
   Child child = start("echo", {"!"});
-  UniqueFd memory(::memfd_create("probe test", MFD_CLOEXEC));
+  Fd memory(::memfd_create("probe test", MFD_CLOEXEC));
   ASSERT_EQ(::ftruncate(memory.get(), 12345), 0);
   const int fds[] = {memory.get()};
   const std::string body(60'000, 'x');
@@ -195,7 +195,7 @@ TEST(Child, KilledChildIsSeenAsClosedAndTakesItsOwnChildrenAlong) {
   Child child = start("nested");
   auto grandchild = child.channel().expect("grandchild", after(kSoon));
   ASSERT_TRUE(grandchild.ok()) << grandchild.error();
-  const UniqueFd watched = watch(std::stoi(grandchild->body));
+  const Fd watched = watch(std::stoi(grandchild->body));
   ::kill(child.pid(), SIGKILL);
   EXPECT_EQ(child.channel().receive(after(kSoon)).receipt, Receipt::closed);
   EXPECT_THAT(child.wait(after(kSoon)).text(), HasSubstr("signal 9"));
@@ -222,7 +222,7 @@ struct Family {
   Child probe;
   std::string directory;
   pid_t keeper = 0;
-  std::vector<UniqueFd> watched;  // keeper, child, daemon, server
+  std::vector<Fd> watched;  // keeper, child, daemon, server
 
   explicit Family(std::vector<std::string> arguments = {}) : probe(start("fake_probe", std::move(arguments))) {
     auto up = probe.channel().expect("up", after(kSoon));
@@ -234,8 +234,7 @@ struct Family {
     for (pid_t pid : numbers(up->body + " " + contents(directory + "/log/pids"))) watched.push_back(watch(pid));
   }
   bool all_watched() const {
-    return watched.size() == 4 &&
-           std::all_of(watched.begin(), watched.end(), [](const UniqueFd& w) { return bool(w); });
+    return watched.size() == 4 && std::all_of(watched.begin(), watched.end(), [](const Fd& w) { return bool(w); });
   }
   void expect_all_gone() {
     for (std::size_t i = 0; i < watched.size(); ++i) EXPECT_TRUE(ended(watched[i])) << "process " << i << " is left";

@@ -150,7 +150,7 @@ class Killed : public Program {
  protected:
   void start() {
     ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
-    UniqueFd fifo(::open(path("fifo").c_str(), O_RDWR | O_CLOEXEC));
+    Fd fifo(::open(path("fifo").c_str(), O_RDWR | O_CLOEXEC));
     const Environment with = environment(kFakeCuda, {{"LEAT_FAKE_CUDA_HANG", path("fifo")}});
     probe_ = ::fork();
     ASSERT_GE(probe_, 0);
@@ -184,14 +184,14 @@ class Killed : public Program {
     return status;
   }
   void expect_all_gone() const {
-    for (const UniqueFd& one : watched_) {
+    for (const Fd& one : watched_) {
       pollfd waiting{.fd = one.get(), .events = POLLIN, .revents = 0};
       EXPECT_EQ(::poll(&waiting, 1, 60'000), 1) << "a process is left";
     }
   }
 
   pid_t probe_ = 0, keeper_ = 0, group_ = 0;
-  std::vector<UniqueFd> watched_;
+  std::vector<Fd> watched_;
 };
 
 TEST_F(Killed, ProbeLeavesNothing) {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "planner/profile_io.h"
-#include "planner/solver_process.h"
-#include "planner/text_file.h"
+#include "planner/child/solver_process.h"
+#include "planner/io/profile_io.h"
+#include "planner/io/text_file.h"
 #include "tools/json/json.h"
 
 namespace leat::daemon {

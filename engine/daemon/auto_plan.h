@@ -11,7 +11,7 @@
 
 #include "engine/daemon/deployment.h"
 #include "leat/result.hpp"
-#include "planner/plan_io.h"
+#include "planner/io/plan_io.h"
 
 namespace leat::daemon {
 

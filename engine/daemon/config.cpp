@@ -18,8 +18,9 @@
 #include "engine/worker/affinity.h"
 #include "engine/worker/channel.h"
 #include "leat/leat.h"
-#include "planner/application_io.h"
-#include "planner/profile_io.h"
+#include "planner/dag.h"
+#include "planner/io/application_io.h"
+#include "planner/io/profile_io.h"
 
 namespace leat::daemon {
 namespace {
@@ -285,35 +286,17 @@ void read_module(const TomlCursor& t, const Reading& reading, planner::Module& m
 }
 
 // Puts the modules into topological order, file order among equals, and turns names into indexes.
-void order_modules(const TomlCursor& t, std::vector<std::vector<std::string>> after, ApplicationConfig& app) {
+void order_modules(const TomlCursor& t, const std::vector<std::vector<std::string>>& after, ApplicationConfig& app) {
   const auto modules = std::exchange(app.application.modules, {});
   const auto configs = std::exchange(app.modules, {});
-  std::vector<std::uint32_t> position(modules.size(), UINT32_MAX);
-  const auto index_of = [&](const std::string& name) {
-    return static_cast<std::size_t>(
-        std::find_if(modules.begin(), modules.end(), [&](const auto& m) { return m.name == name; }) - modules.begin());
-  };
-  for (std::size_t i = 0; i < modules.size(); ++i) {
-    if (index_of(modules[i].name) != i) return t.fail("two modules are named '" + modules[i].name + "'; rename one");
-    for (const auto& name : after[i])
-      if (index_of(name) == modules.size())
-        return t.fail("module '" + modules[i].name + "' comes after '" + name +
-                      "', which does not exist; name a module of this application");
-  }
-  while (app.modules.size() < modules.size()) {
-    const std::size_t before = app.modules.size();
-    for (std::size_t i = 0; i < modules.size() && app.modules.size() == before; ++i) {
-      const bool free = position[i] == UINT32_MAX && std::all_of(after[i].begin(), after[i].end(), [&](const auto& n) {
-                          return position[index_of(n)] != UINT32_MAX;
-                        });
-      if (!free) continue;
-      position[i] = static_cast<std::uint32_t>(app.modules.size());
-      app.application.modules.push_back(modules[i]);
-      for (const auto& n : after[i]) app.application.modules.back().after.push_back(position[index_of(n)]);
-      app.modules.push_back(configs[i]);
-    }
-    if (app.modules.size() == before)
-      return t.fail("its modules wait for each other in a cycle; an application must be a DAG");
+  std::vector<std::string> names;
+  for (const auto& module : modules) names.push_back(module.name);
+  planner::NamedOrder order = planner::order_of(names, after);
+  if (!order.problem.empty()) return t.fail(order.problem);
+  for (std::size_t k = 0; k < order.order.size(); ++k) {
+    app.application.modules.push_back(modules[order.order[k]]);
+    app.application.modules.back().after = std::move(order.after[k]);
+    app.modules.push_back(configs[order.order[k]]);
   }
 }
 

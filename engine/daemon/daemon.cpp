@@ -29,7 +29,7 @@
 #include "engine/daemon/status_report.h"
 #include "engine/daemon/supervisor.h"
 #include "engine/worker/affinity.h"
-#include "planner/solver_process.h"
+#include "planner/child/solver_process.h"
 #include "shm/src/clock.h"
 #include "shm/src/limiters.h"
 #include "shm/src/listener.h"

@@ -5,8 +5,8 @@
 
 #include "engine/worker/affinity.h"
 #include "engine/worker/channel.h"
-#include "planner/cpu_host.h"
-#include "planner/plan_io.h"
+#include "planner/build/cpu_host.h"
+#include "planner/io/plan_io.h"
 #include "planner/profile_table.h"
 
 namespace leat::daemon {

@@ -10,8 +10,8 @@
 #include <fstream>
 #include <map>
 
-#include "planner/cpu_host.h"
-#include "planner/plan_io.h"
+#include "planner/build/cpu_host.h"
+#include "planner/io/plan_io.h"
 
 namespace leat::daemon {
 namespace {

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdio>
 
-#include "planner/solver_process.h"
+#include "planner/child/solver_process.h"
 #include "tools/json/json.h"
 
 namespace leat::daemon {

@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "engine/daemon/log.h"
-#include "planner/solver_process.h"
+#include "planner/child/solver_process.h"
 #include "tools/json/json.h"
 
 extern char** environ;

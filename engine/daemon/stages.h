@@ -37,7 +37,7 @@ struct FeatureEdge {
 };
 
 // What is wrong with a route's stages for this module; empty: nothing. Precondition: its block ranges follow one
-// another (planner/plan_io.h refuses a plan where they do not).
+// another (planner/io/plan_io.h refuses a plan where they do not).
 [[nodiscard]] std::string problem_of_stages(const planner::Route& route, const ModuleConfig& module);
 
 // The edges of a plan's routes. `where`: what the message begins with.

@@ -6,7 +6,7 @@
 
 #include "engine/daemon/model_words.h"
 #include "engine/worker/affinity.h"
-#include "planner/plan_io.h"
+#include "planner/io/plan_io.h"
 #include "tools/json/json.h"
 
 namespace leat::daemon {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "planner/toml.h"
+#include "planner/io/toml.h"
 
 namespace leat::daemon {
 

@@ -14,7 +14,7 @@
 
 #include "engine/exec/checksum.h"
 #include "engine/exec/registry.h"
-#include "planner/profile_io.h"
+#include "planner/io/profile_io.h"
 #include "planner/profile_table.h"
 #include "shm/src/clock.h"
 

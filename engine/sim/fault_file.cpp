@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "planner/json_reader.h"
-#include "planner/text_file.h"
+#include "planner/io/json_reader.h"
+#include "planner/io/text_file.h"
 
 namespace leat::sim {
 namespace {

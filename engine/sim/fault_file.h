@@ -19,7 +19,7 @@
 #include "engine/sim/simulator.h"
 #include "engine/sim/workload.h"
 #include "leat/result.hpp"
-#include "planner/plan_io.h"
+#include "planner/io/plan_io.h"
 
 namespace leat::sim {
 

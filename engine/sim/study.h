@@ -15,7 +15,7 @@
 #include "engine/sim/fault_file.h"
 #include "engine/sim/simulator.h"
 #include "engine/sim/workload.h"
-#include "planner/plan_io.h"
+#include "planner/io/plan_io.h"
 #include "planner/profile.h"
 
 namespace leat::sim {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "leat/result.hpp"
-#include "planner/cpu_host.h"
+#include "planner/build/cpu_host.h"
 
 namespace leat::worker {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "planner/latency_budget.h"
+#include "planner/build/latency_budget.h"
 #include "planner/shared/shared_problem.h"
 #include "planner/shared/waits.h"
 

@@ -5,8 +5,8 @@
 #include <functional>
 #include <random>
 
-#include "planner/build_plan.h"
-#include "planner/plan_checker.h"
+#include "planner/build/build_plan.h"
+#include "planner/build/plan_checker.h"
 #include "planner/shared/shared_problem.h"
 #include "planner/shared/waits.h"
 

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <map>
 
-#include "planner/latency_budget.h"
+#include "planner/build/latency_budget.h"
 #include "planner/profile_table.h"
 #include "planner/shared/shared_problem.h"
 

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "planner/host_types.h"
-#include "planner/plan_io.h"
+#include "planner/build/host_types.h"
+#include "planner/io/plan_io.h"
 #include "planner/profile.h"
 
 namespace leat::planner {

@@ -85,10 +85,6 @@ int make_memfd(const char* label) {
 
 }  // namespace
 
-Fd::~Fd() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 Result<Fd> duplicate(int fd) {
   const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return system_error("cannot duplicate a descriptor (raise the limit of open files: ulimit -n)", errno);

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "leat/result.hpp"
+#include "tools/words/fd.h"
 
 namespace boost::interprocess {
 class mapped_region;
@@ -23,24 +24,7 @@ class mapped_region;
 
 namespace leat::shm {
 
-// A file descriptor with one owner.
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) noexcept : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Fd();  // close()
-  int get() const noexcept { return fd_; }
-  explicit operator bool() const noexcept { return fd_ >= 0; }
-  int release() noexcept { return std::exchange(fd_, -1); }
-
- private:
-  int fd_ = -1;
-};
+using leat::Fd;
 Result<Fd> duplicate(int fd);
 
 enum class Access : std::uint8_t { read_only, read_write };

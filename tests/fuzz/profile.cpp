@@ -1,6 +1,6 @@
 // Profiles: any text is a profile that says the same when written and read again, or an error; its table answers for
 // every class and batch it has.
-#include "planner/profile_io.h"
+#include "planner/io/profile_io.h"
 #include "planner/profile_table.h"
 #include "tests/fuzz/harness.h"
 

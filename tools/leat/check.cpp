@@ -11,7 +11,7 @@
 #include "engine/daemon/model_words.h"
 #include "engine/daemon/worker_binary.h"
 #include "engine/worker/affinity.h"
-#include "planner/plan_io.h"
+#include "planner/io/plan_io.h"
 #include "tools/cli/json_output.h"
 #include "tools/json/json.h"
 #include "tools/leat/commands.h"

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "engine/daemon/config.h"
-#include "planner/application_io.h"
+#include "planner/io/application_io.h"
 
 namespace leat::tools {
 namespace {

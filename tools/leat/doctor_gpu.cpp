@@ -13,7 +13,7 @@
 
 #include "engine/daemon/device_pairs.h"
 #include "engine/exec/onnx_device.h"
-#include "planner/solver_process.h"
+#include "planner/child/solver_process.h"
 #include "tools/json/json.h"
 #include "tools/leat/library_search.h"
 

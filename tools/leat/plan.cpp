@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "planner/solver_process.h"
+#include "planner/child/solver_process.h"
 #include "tools/leat/commands.h"
 #include "tools/plan/plan_options.h"
 

@@ -1,9 +1,9 @@
 // leat-plan check PLAN: is this file a plan?
 #include <cstdio>
 
-#include "planner/plan_checker.h"
-#include "planner/plan_io.h"
-#include "planner/profile_io.h"
+#include "planner/build/plan_checker.h"
+#include "planner/io/plan_io.h"
+#include "planner/io/profile_io.h"
 #include "tools/cli/command.h"
 
 namespace leat::planner {

@@ -4,10 +4,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "planner/application_io.h"
-#include "planner/harpagon_plan.h"
-#include "planner/harpagon_system.h"
-#include "planner/profile_io.h"
+#include "planner/harpagon/plan.h"
+#include "planner/harpagon/system.h"
+#include "planner/io/application_io.h"
+#include "planner/io/profile_io.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_output.h"
 #include "tools/json/json.h"

@@ -9,12 +9,12 @@
 #include <cstdlib>
 #include <string>
 
-#include "planner/measured_sizes.h"
-#include "planner/mig_change.h"
-#include "planner/paris.h"
-#include "planner/paris_workloads.h"
-#include "planner/profile_io.h"
-#include "planner/solver_process.h"
+#include "planner/child/solver_process.h"
+#include "planner/io/profile_io.h"
+#include "planner/mig/analytic.h"
+#include "planner/mig/change.h"
+#include "planner/mig/measured_sizes.h"
+#include "planner/mig/paris.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_output.h"
 #include "tools/json/json.h"

@@ -2,11 +2,11 @@
 #include <cstdio>
 #include <string>
 
-#include "planner/application_io.h"
-#include "planner/build_plan.h"
-#include "planner/plan_checker.h"
-#include "planner/profile_io.h"
-#include "planner/text_file.h"
+#include "planner/build/build_plan.h"
+#include "planner/build/plan_checker.h"
+#include "planner/io/application_io.h"
+#include "planner/io/profile_io.h"
+#include "planner/io/text_file.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_output.h"
 #include "tools/json/json.h"

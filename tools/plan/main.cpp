@@ -8,15 +8,12 @@ namespace leat::planner {
 
 extern const cli::Subcommand kPlanPlan;
 extern const cli::Subcommand kPlanCheck;
-extern const cli::Subcommand kPlanBench;
-extern const cli::Subcommand kPlanGrowth;
 extern const cli::Subcommand kPlanHarpagon;
 extern const cli::Subcommand kPlanMig;
 
 namespace {
 
-const cli::Subcommand* const kSubcommands[] = {&kPlanPlan,     &kPlanCheck, &kPlanMig,
-                                               &kPlanHarpagon, &kPlanBench, &kPlanGrowth};
+const cli::Subcommand* const kSubcommands[] = {&kPlanPlan, &kPlanCheck, &kPlanMig, &kPlanHarpagon};
 
 const cli::Program kProgram = {.name = "leat-plan",
                                .summary = "applications and profiles in, plans out",

@@ -1,7 +1,7 @@
 // The options of `leat-plan plan` and `leat-plan mig`, which `leat plan` has too: one table each.
 #pragma once
 
-#include "planner/mig_change.h"
+#include "planner/mig/change.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_output.h"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "planner/plan_io.h"
+#include "planner/io/plan_io.h"
 
 namespace leat::planner {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "planner/build_plan.h"
+#include "planner/build/build_plan.h"
 
 namespace leat::planner {
 

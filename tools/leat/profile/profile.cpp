@@ -10,7 +10,7 @@
 #include "engine/exec/device_plugin.h"
 #include "engine/exec/module.h"
 #include "engine/worker/affinity.h"
-#include "planner/profile_io.h"
+#include "planner/io/profile_io.h"
 #include "tools/cli/json_output.h"
 #include "tools/json/json.h"
 #include "tools/leat/commands.h"

@@ -13,7 +13,7 @@
 #include "engine/exec/onnx_split.h"
 #include "engine/exec/test_models.h"
 #include "engine/worker/affinity.h"
-#include "planner/profile_io.h"
+#include "planner/io/profile_io.h"
 #include "tools/leat/profile/profiler.h"
 #include "tools/leat/profile/sha256.h"
 

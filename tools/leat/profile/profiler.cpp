@@ -17,8 +17,8 @@
 #include "engine/exec/onnx_library.h"
 #include "engine/exec/onnx_split.h"
 #include "engine/worker/affinity.h"
-#include "planner/profile_io.h"
-#include "planner/text_file.h"
+#include "planner/io/profile_io.h"
+#include "planner/io/text_file.h"
 #include "tools/cli/progress.h"
 #include "tools/leat/profile/sha256.h"
 

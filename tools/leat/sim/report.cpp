@@ -2,7 +2,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "planner/text_file.h"
+#include "planner/io/text_file.h"
 #include "tools/cli/svg.h"
 #include "tools/leat/sim/results.h"
 #include "tools/words/formatted.h"

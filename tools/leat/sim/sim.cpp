@@ -8,9 +8,9 @@
 #include <thread>
 
 #include "engine/core/policy_words.h"
-#include "planner/application_io.h"
-#include "planner/profile_io.h"
-#include "planner/text_file.h"
+#include "planner/io/application_io.h"
+#include "planner/io/profile_io.h"
+#include "planner/io/text_file.h"
 #include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
 #include "tools/leat/commands.h"

@@ -1,0 +1,13 @@
+// A measured latency as plans and profiles write it.
+#pragma once
+
+#include "planner/io/json_reader.h"
+#include "planner/profile.h"
+
+namespace leat::planner {
+
+// {"p50_ns", "p99_ns", "samples", "spread_ns"}; all but the first may be left out. What is wrong is told to the
+// document.
+Latency latency_from(const JsonCursor& c);
+
+}  // namespace leat::planner

@@ -1,0 +1,32 @@
+#include "planner/test/paris_workloads.h"
+
+#include <cmath>
+#include <random>
+
+#include "planner/mig/geometry.h"
+
+namespace leat::planner {
+namespace {
+
+double uniform(std::mt19937_64& random, double low, double high) {
+  return low + (high - low) * static_cast<double>(random() >> 11) * 0x1.0p-53;
+}
+
+}  // namespace
+
+ParisWorkload paris_workload(std::uint64_t seed, std::uint32_t index) {
+  std::mt19937_64 random(seed * 0x9E3779B97F4A7C15ull + index);
+  ParisWorkload out;
+  const std::vector<std::string> names = mig_table_names();
+  out.geometry = names[random() % names.size()];
+  out.gpus = 1 + static_cast<std::uint32_t>(random() % 8);
+  out.model.name = "random";
+  out.model.fixed_s = uniform(random, 0.001, 0.006);
+  out.model.work_s = 0.0008 * std::pow(40.0, uniform(random, 0, 1));  // 0.8 to 32 ms, log-uniform
+  const std::uint32_t most = 8u << (random() % 3);                    // 8, 16 or 32
+  out.batch_share = lognormal_batches(uniform(random, 0.0, 2.2), uniform(random, 0.5, 1.3), most);
+  out.sla_factor = uniform(random, 1.2, 3.0);
+  return out;
+}
+
+}  // namespace leat::planner

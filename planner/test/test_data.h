@@ -1,0 +1,49 @@
+// Where the tests that need PPipe's data look for it, and random small problems. Tests only.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <string>
+
+#include "planner/pooled/problem.h"
+
+namespace leat::planner {
+
+// LEAT_DATA, else ../shared/data beside the source tree; empty: not here.
+inline std::string ppipe_data() {
+  const char* given = std::getenv("LEAT_DATA");
+  const std::string root = given != nullptr ? given : std::string(LEAT_SOURCE_DIR) + "/../shared/data";
+  const std::string path = root + "/ppipe";
+  return std::filesystem::exists(path + "/scenarios.json") ? path : "";
+}
+
+// A model of `blocks` blocks on classes "A" (fast) and "B" (slow), shares 1..2, batches 1..2; latencies drawn.
+inline Profile random_profile(std::mt19937_64& random, std::uint32_t blocks) {
+  Profile p;
+  p.model = "m" + std::to_string(random() % 100000);
+  p.blocks = blocks;
+  std::uniform_int_distribution<std::int64_t> bytes(1000, 400000), us(800, 9000);
+  for (std::uint32_t k = 1; k < blocks; ++k) p.boundary_bytes.push_back(bytes(random));
+  std::vector<std::int64_t> base;
+  for (std::uint32_t k = 0; k < blocks; ++k) base.push_back(us(random));
+  for (const char* type : {"A", "B"}) {
+    std::vector<double> factor;  // some blocks suit the slow class
+    for (std::uint32_t k = 0; k < blocks; ++k)
+      factor.push_back(type[0] == 'A' ? 1 : 1.2 + static_cast<double>(random() % 30) / 10);
+    for (std::uint32_t share = 1; share <= 2; ++share) {
+      for (std::uint32_t batch = 1; batch <= 2; ++batch) {
+        ProfileRow row{type, share, batch, {}};
+        for (std::uint32_t k = 0; k < blocks; ++k) {
+          const double ns =
+              1000.0 * static_cast<double>(base[k]) * factor[k] * (share == 1 ? 1 : 1.7) * (batch == 1 ? 1 : 1.8);
+          row.blocks.push_back({static_cast<std::int64_t>(ns), static_cast<std::int64_t>(ns), 1});
+        }
+        p.rows.push_back(std::move(row));
+      }
+    }
+  }
+  return p;
+}
+
+}  // namespace leat::planner
