@@ -38,8 +38,7 @@ NamedOrder order_of(std::span<const std::string> names, const std::vector<std::v
       for (std::size_t i = 0; i < names.size(); ++i) {
         if (position[i] == UINT32_MAX) out.problem += (out.problem.empty() ? "" : ", ") + names[i];
       }
-      out.problem =
-          "these modules wait for each other in a cycle: " + out.problem + "; an application must be a DAG";
+      out.problem = "these modules wait for each other in a cycle: " + out.problem + "; an application must be a DAG";
       return out;
     }
     position[next] = static_cast<std::uint32_t>(out.order.size());
