@@ -411,18 +411,20 @@ AriseResult run_reactive(const AriseCase& c, Reactive policy, Estimation estimat
 double estimator_error(const DropTable& table, Estimation estimation) {
   const CoordinatorSettings ours;
   const StrideCurve curve = estimation == Estimation::ratio ? StrideCurve() : StrideCurve(ours.bend, ours.hidden);
-  constexpr std::uint32_t kIntervals[] = {4, 8, 12, 16, 24}, kFirst = 2, kProbe = 90;
+  constexpr std::uint32_t kIntervals[] = {4, 8, 12, 16, 24}, kFirst = 2;
+  const auto period = static_cast<TimeNs>(1e9 / table.fps);
+  const auto probe_every = static_cast<std::uint64_t>(1.5 * table.fps);
   double error = 0;
   for (const std::uint32_t interval : kIntervals) {
     DropEstimator e({.kind = estimation});
     double estimated = 0, lost = 0;
     std::uint32_t answers = 0;
     for (std::uint64_t f = 0, probe = 0; f + interval < 3 * table.frames; f += interval) {
-      const auto now = static_cast<TimeNs>(f + interval) * kPeriod;
+      const auto now = static_cast<TimeNs>(f + interval) * period;
       e.observe(now, interval, std::clamp(table.observed(f, interval), 0.0, 1.0), curve);
       if (estimation == Estimation::line && f >= probe) {
         e.observe(now, 1, std::clamp(table.observed(f + interval - 1, 1), 0.0, 1.0), curve);
-        probe = f + kProbe;
+        probe = f + probe_every;
       }
       if (f < table.frames) continue;  // it has to learn first
       ++answers;

@@ -17,9 +17,22 @@
 
 namespace leat::scene {
 
+// A video in grey with what is there and what a detector says, frame by frame.
+struct Footage {
+  std::string video;
+  std::uint32_t width = 0, height = 0;
+  double fps = 60;
+  std::vector<std::uint8_t> pixels;                      // of all frames, tight
+  std::vector<std::vector<TrackedBox>> truth, detected;  // one each
+  [[nodiscard]] GreyFrame frame(std::size_t f) const {
+    return {pixels.data() + f * width * height, width, height, width};
+  }
+};
+
 struct DropTable {
   static constexpr std::uint32_t kStrides = 64;  // 0..63; longer ones are taken as 63
   std::string video;
+  double fps = 60;
   std::uint32_t frames = 0, every = 1;  // a source stands for itself and the every - 1 frames after it
   std::vector<float> drop, seen;        // [source / every][stride]
   double step_us = 0;                   // CPU time of one step of the tracker, mean
@@ -34,6 +47,8 @@ struct DropTable {
   [[nodiscard]] double mean_observed(std::uint32_t stride) const;
 };
 
+// Of all frames but the last kStrides. Precondition: more than kStrides frames.
+[[nodiscard]] DropTable record_drops(const Footage& footage, std::uint32_t every, AnyTracker tracker);
 [[nodiscard]] DropTable record_drops(const MotionKind& kind, std::uint64_t seed, std::uint32_t frames,
                                      std::uint32_t every, AnyTracker tracker = AnyTracker::blocks());
 
