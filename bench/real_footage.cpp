@@ -17,7 +17,7 @@ constexpr std::uint32_t kWidest = 400;
 using Boxes = std::vector<TrackedBox>;
 
 // The first plane of every picture, in means of scale x scale pixels.
-Status read_grey(const std::string& path, scene::Footage& to) {
+[[maybe_unused]] Status read_grey(const std::string& path, scene::Footage& to) {
   auto source = tools::open_source(path, {});
   if (!source.ok()) return Error{source.error()};
   const tools::PictureFormat& format = (*source)->format();
