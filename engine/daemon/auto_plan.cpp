@@ -113,7 +113,7 @@ Result<planner::PlanFile> auto_plan(const Config& config, const Deployment& depl
   const std::string plan = folder.path + "/plan.json";
   const planner::SolverRun run = planner::run_solver(
       {solver, "plan", "--application", folder.path + "/applications.json", "--host", folder.path + "/host.json",
-       "--profiles", folder.path + "/profiles", "--rules", "ppipe", "--stages", "1", "-o", plan},
+       "--profiles", folder.path + "/profiles", "--rules", "leat", "-o", plan},
       limit);
   if (run.end != planner::SolverRun::End::done) return Error{run.message};
   return planner::read_plan(plan);

@@ -1,5 +1,6 @@
 // `plan = "auto"`: leatd asks leat-plan for a plan when it starts, as a child under a time limit, and does without
-// where that ends in any other way: every partition then runs every module, as with no plan at all.
+// where that ends in any other way: every partition then runs every module, as with no plan at all. By Leat's rules, so
+// that partitions shared in time and running without a plan are among what leat-plan tries in the simulator.
 //
 // What the child is given: a directory of its own with the applications, the partitions and each module's latencies,
 // one block each (leatd runs unsplit models). It is removed afterwards. Blocks the caller for the limit at most. Any

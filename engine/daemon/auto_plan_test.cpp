@@ -85,6 +85,41 @@ TEST_F(AutoPlan, IsDeployed) {
   }
 }
 
+// A core for each module would leave the second idle: both run both, as without a plan.
+TEST_F(AutoPlan, PartitionsAreSharedWhereThatCarriesMore) {
+  auto config = parse_config(R"(
+[daemon]
+plan = "auto"
+[[partition]]
+name = "core"
+kind = "emulated"
+class = "L"
+count = 2
+[[application]]
+name = "street"
+slo_ms = 100
+  [[application.module]]
+  name = "detect"
+  latency_ms = [1.35, 2.7, 4.05, 5.4]
+  [[application.module]]
+  name = "classify"
+  after = ["detect"]
+  items_per_request = 9
+  fan_out_cap = 16
+  latency_ms = [0.01, 0.013, 0.016, 0.019]
+)",
+                             "test.toml");
+  ASSERT_TRUE(config.ok()) << config.error();
+  const auto deployment = deploy(*config, cores_);
+  ASSERT_TRUE(deployment.ok()) << deployment.error();
+  const auto plan = auto_plan(*config, *deployment, LEAT_PLAN_BINARY, milliseconds(60'000));
+  ASSERT_TRUE(plan.ok()) << plan.error();
+  EXPECT_GT(plan->plan.certificate.objective, 1000 / 1.35);  // what one core can detect
+  const auto d = deploy(*config, cores_, &*plan);
+  ASSERT_TRUE(d.ok()) << d.error();
+  for (const planner::Route& r : d->plan.routes) EXPECT_EQ(r.stages.at(0).pool.size(), 2U);
+}
+
 TEST_F(AutoPlan, AnSloThatNobodyMeetsIsSaidWithTheNearestOne) {
   config_.applications[0].application.slo_ns = 2'000'000;
   const auto plan = auto_plan(config_, deployment_, LEAT_PLAN_BINARY, milliseconds(60'000));

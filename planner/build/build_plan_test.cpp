@@ -117,6 +117,27 @@ TEST(BuildPlan, APairOfAHostThatNamesNobodyIsRefused) {
   EXPECT_THAT(host.error(), HasSubstr("no partition 'b'"));
 }
 
+// What leatd would do without a plan is one of the plans that are tried: its rates are ones that fit.
+TEST(BuildPlan, EveryOtherWayKeepsItsPromiseToo) {
+  PlanRequest r = request();
+  r.profiles.push_back(profile("small", 1, .3));
+  r.applications = {{"street",
+                     120'000'000,
+                     0,
+                     1,
+                     {{"a", "small", {}, 1, 1},
+                      {"b", "ocr", {0}, 2, 8},
+                      {"c", "detector", {0}, 1, 1},
+                      {"d", "small", {1, 2}, 1, 1}}}};
+  const auto o = build_plan(r);
+  ASSERT_TRUE(o.ok()) << o.error();
+  ASSERT_FALSE(o->others.empty());
+  for (const OtherPlan& other : o->others) {
+    EXPECT_GT(other.z, 0);
+    EXPECT_EQ(broken_promise(other.file, r.profiles), "");
+  }
+}
+
 TEST(BuildPlan, APlanKeepsItsPromiseAndLeatIsNeverBelowPpipe) {
   for (const Rules rules : {Rules::leat, Rules::ppipe}) {
     PlanRequest r = request();

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "planner/build/latency_budget.h"
+#include "planner/pooled/lp.h"
 #include "planner/profile_table.h"
 #include "planner/shared/shared_problem.h"
 
@@ -156,24 +157,32 @@ class Sharer {
     return routes_of_ways(ways);
   }
 
-  // The rates stand where work is cheapest.
+  // Largest batches; the rates stand where together they leave the busiest class the least work.
   Plan unplanned(double z, double bound) const {
     std::vector<Way> ways;
+    std::vector<double> weights;
+    std::vector<LpColumn> columns;
     for (std::uint32_t a = 0; a < applications_.size(); ++a) {
       for (std::uint32_t m = 0; m < applications_[a].modules.size(); ++m) {
         const SharedModule& module = problem_.applications[a].modules[m];
-        std::vector<double> capacity(types_.types.size(), 0);
-        double all = 0;
-        for (std::uint32_t c = 0; c < capacity.size(); ++c) {
+        for (std::uint32_t c = 0; c < types_.types.size(); ++c) {
           const std::vector<double>& run = module.run_us[c];
-          if (!run.empty()) capacity[c] = problem_.count[c] * static_cast<double>(run.size()) / run.back();
-          all += capacity[c];
+          if (run.empty()) continue;
+          ways.push_back({a, m, c, static_cast<std::uint32_t>(run.size()), 0});
+          LpColumn& column = columns.emplace_back(LpColumn{static_cast<std::uint32_t>(weights.size()), c, {}});
+          column.gpus_per_rps.assign(types_.types.size(), 0);
+          column.gpus_per_rps[c] = run.back() / 1e6 / static_cast<double>(run.size());
         }
-        const double items = z * problem_.applications[a].weight * module.items;
-        for (std::uint32_t c = 0; c < capacity.size(); ++c)
-          if (capacity[c] > 0)
-            ways.push_back({a, m, c, static_cast<std::uint32_t>(module.run_us[c].size()), items * capacity[c] / all});
+        weights.push_back(problem_.applications[a].weight * module.items);
       }
+    }
+    const PooledLp least(problem_.count, weights, std::move(columns));
+    z = std::min(z, least.bound());  // no more than there is time for
+    std::size_t way = 0;
+    for (std::size_t d = 0; d < weights.size(); ++d) {
+      double all = 0;
+      for (const LpColumn& column : least.columns()[d]) all += column.rps;
+      for (const LpColumn& column : least.columns()[d]) ways[way++].rate = z * weights[d] * column.rps / all;
     }
     Plan plan = routes_of_ways(ways);
     plan.certificate = {.objective = z,

@@ -107,7 +107,7 @@ void print(const PlanRequest& request, const PlanOutcome& o, const Trial& trial)
         o.carried * 100, c.upper_bound * 100, o.carried, c.binding.c_str());
   }
   if (o.shared) {
-    std::printf("modules share the partitions in time: %.6g, waits included", o.shared_rate);
+    std::printf("modules share the partitions in time: %.6g, waits included", c.objective);
     if (o.dedicated_rate > 0) std::printf("; partitions of their own would carry %.6g", o.dedicated_rate);
     std::printf("; the work alone allows %.6g\n", c.upper_bound);
   } else {
