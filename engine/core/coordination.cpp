@@ -55,7 +55,10 @@ bool Coordination::open(TimeNs now, StreamId stream, const StreamConfig& config)
   const std::uint32_t number = a.coordinator.open(now, {.sla_drop = terms.sla_drop,
                                                         .pace = {.period_ns = terms.period_ns},
                                                         .weight = terms.weight,
-                                                        .max_share = terms.max_share});
+                                                        .max_share = terms.max_share,
+                                                        .group = terms.group,
+                                                        .task_weight = terms.task_weight,
+                                                        .local = terms.local});
   if (number == kNone) return false;
   a.stream_of[number] = stream;
   seats_[stream] = {.application = config.application, .number = number, .period_ns = terms.period_ns};

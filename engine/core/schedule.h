@@ -15,6 +15,11 @@ struct Terms {
   TimeNs period_ns = 0;  // of its camera, until it says better; needed
   double weight = 1;     // who costs most for its weight is evicted first
   double max_share = 1;  // of a partition
+  // Streams of one application with the same group are tasks of one client: one at a time is asked for a frame, which
+  // one the least weighted loss of all of them decides. 0: by itself.
+  std::uint64_t group = 0;
+  double task_weight = 1;  // above 0
+  double local = 1;        // what the task loses where a local algorithm runs in the tracker's place; 1: it has none
 };
 
 // What a client says at an answer: how far its tracking was from the answer, after how many frames.

@@ -21,7 +21,8 @@ Coordinator::Coordinator(std::vector<std::vector<TimeNs>> batch_ns, const Coordi
       batch_(batch_ns_.size()),
       free_ns_(batch_ns_.size()),
       tallies_(settings.streams),
-      packing_(settings.streams, settings.streams * kEntries) {
+      packing_(settings.streams, settings.streams * kEntries),
+      program_(curve_) {
   in_.reserve(settings.streams);
   order_.reserve(settings.streams);
   waiting_.reserve(settings.streams);
@@ -34,24 +35,35 @@ double Coordinator::prior_slope() const noexcept {
   return slope_weight_ > 0 ? slope_sum_ / slope_weight_ : settings_.estimator.prior_slope;
 }
 
-std::uint32_t Coordinator::open(TimeNs now, const CoordinatedStream& spec) noexcept {
+std::uint32_t Coordinator::make(TimeNs now, const CoordinatedStream& spec) noexcept {
   const auto free =
       std::find_if(streams_.begin(), streams_.end(), [](const Stream& s) { return s.standing == Standing::none; });
   if (free == streams_.end()) return kNone;
-  const auto id = static_cast<std::uint32_t>(free - streams_.begin());
   EstimatorSettings estimator = settings_.estimator;
   estimator.prior_slope = spec.prior_slope > 0 ? spec.prior_slope : prior_slope();
   *free = Stream{.standing = Standing::waiting, .spec = spec, .estimator = DropEstimator(estimator)};
   free->heard_ns = free->since_ns = now;
   free->probed_ns = now - settings_.probe_ns;  // its first frame is a probe
   free->phase_ns = now;
-  free->turn = ++turns_;
-  waiting_.push_back(id);
+  return static_cast<std::uint32_t>(free - streams_.begin());
+}
+
+std::uint32_t Coordinator::open(TimeNs now, const CoordinatedStream& spec) noexcept {
+  const std::uint32_t id = make(now, spec);
+  if (id == kNone) return kNone;
+  if (spec.group == 0) {
+    streams_[id].turn = ++turns_;
+    waiting_.push_back(id);
+  } else if (!join(now, id)) {
+    streams_[id].standing = Standing::none;
+    return kNone;
+  }
   if (open_++ == 0) next_tick_ns_ = now;
   return id;
 }
 
 double Coordinator::margin_of(const Stream& s) const noexcept {
+  if (s.tasks > 0) return s.left;
   return s.margin.value(shared_, s.estimator.slope(), s.estimator.settled(), settings_.margin);
 }
 
@@ -62,6 +74,10 @@ void Coordinator::leave(std::uint32_t id, Standing to) noexcept {
   s.partition = kNone;
   s.sent_ns = INT64_MIN;
   s.meter.restart();
+  for (std::uint32_t i = 0; i < s.tasks; ++i) {
+    streams_[s.task[i]].sent_ns = INT64_MIN;
+    streams_[s.task[i]].meter.restart();
+  }
   if (to == Standing::waiting) {
     s.turn = ++turns_;
     waiting_.push_back(id);
@@ -70,7 +86,10 @@ void Coordinator::leave(std::uint32_t id, Standing to) noexcept {
 
 void Coordinator::close(TimeNs, std::uint32_t id) noexcept {
   if (id >= streams_.size() || streams_[id].standing == Standing::none) return;
-  leave(id, Standing::none);
+  if (streams_[id].lead == kNone)
+    leave(id, Standing::none);
+  else
+    part(id);
   if (--open_ == 0) {
     batches_.clear();
     members_.clear();
@@ -80,7 +99,8 @@ void Coordinator::close(TimeNs, std::uint32_t id) noexcept {
 bool Coordinator::period_ok(TimeNs period_ns) noexcept { return period_ns >= kLeastPeriod && period_ns <= kMostPeriod; }
 
 void Coordinator::spoke(TimeNs now, std::uint32_t id) noexcept {
-  if (id >= streams_.size() || streams_[id].standing != Standing::silent) return;
+  if (id >= streams_.size() || planned(id).standing != Standing::silent) return;
+  if (streams_[id].lead != kNone) id = streams_[id].lead;
   streams_[id].heard_ns = now;
   streams_[id].standing = Standing::none;
   leave(id, Standing::waiting);
@@ -91,19 +111,20 @@ void Coordinator::frame_clock(std::uint32_t id, TimeNs last_capture_ns, TimeNs p
   if (!period_ok(period_ns)) return;
   streams_[id].phase_ns = last_capture_ns;
   streams_[id].spec.pace.period_ns = period_ns;
+  if (streams_[id].lead != kNone) sum_up(streams_[id].lead);
 }
 
 void Coordinator::answered(TimeNs now, std::uint32_t id, TimeNs capture_ns) noexcept {
   if (id >= streams_.size() || streams_[id].standing == Standing::none) return;
-  Stream& s = streams_[id];
-  s.heard_ns = now;
-  if (s.standing == Standing::silent) return spoke(now, id);
+  Stream &s = streams_[id], &plan = planned(id);
+  plan.heard_ns = now;
+  if (plan.standing == Standing::silent) return spoke(now, id);
   if (capture_ns <= s.meter.source_ns() || capture_ns > now) return;
-  if (s.reference <= 0) return;  // never planned
-  const auto second = s.meter.answered(now, capture_ns, s.spec.pace.period_ns, s.reference, curve_);
+  if (plan.reference <= 0) return;  // never planned
+  const auto second = s.meter.answered(now, capture_ns, s.spec.pace.period_ns, plan.reference, curve_);
   if (!second) return;
   s.measured_drop = second->drop;
-  if (s.spendthrift) return;
+  if (plan.spendthrift) return;
   s.margin.measured(shared_, second->slope, s.estimator.slope(), s.estimator.settled(), settings_.margin);
 }
 
@@ -120,16 +141,16 @@ bool Coordinator::observe(TimeNs now, std::uint32_t id, std::uint32_t stride, do
 
 StreamView Coordinator::view(std::uint32_t id) const noexcept {
   if (id >= streams_.size()) return {};
-  const Stream& s = streams_[id];
-  StreamView v{.standing = s.standing,
-               .setting = s.setting,
-               .partition = s.partition,
+  const Stream &s = streams_[id], &plan = planned(id);
+  StreamView v{.standing = s.standing == Standing::none ? Standing::none : plan.standing,
+               .setting = plan.setting,
+               .partition = plan.partition,
                .slope = s.estimator.slope(),
                .jitter = s.estimator.jitter(),
-               .margin = margin_of(s),
-               .planned_drop = s.planned_drop,
+               .margin = margin_of(plan),
+               .planned_drop = plan.planned_drop,
                .measured_drop = s.measured_drop,
-               .evictions = s.evictions};
+               .evictions = plan.evictions};
   return v;
 }
 

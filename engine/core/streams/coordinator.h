@@ -10,15 +10,23 @@
 // about its drops only moves its own setting, and never beyond `max_share` of a partition; from there on its SLA is its
 // own affair.
 //
+// Tasks of one client (AccuMO) that name the same group are planned as one stream, whose slots they take in turns as
+// group.h decides: never two at once, since a stream is planned on one partition. Its slope is what the best turns for
+// slopes that do not change would leave, (sum of sqrt(weight slope))^2 / sum of weights, its SLA the weighted mean of
+// theirs, and so is the drop that it is planned for.
+//
 // Sans-I/O: events and a time in, a plan out. Nothing allocates after construction. One thread. Unknown numbers are
 // ignored.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
 #include "engine/core/streams/estimator.h"
+#include "engine/core/streams/group.h"
 #include "engine/core/streams/margin.h"
 #include "engine/core/streams/meter.h"
 #include "engine/core/streams/packing.h"
@@ -55,6 +63,10 @@ struct CoordinatedStream {
   double weight = 1;
   double max_share = 1;    // of one partition
   double prior_slope = 0;  // 0: what the others of the coordinator show, or the estimator's
+  // Of a task in a group of at most kGroupTasks; 0: a stream by itself.
+  std::uint64_t group = 0;
+  double task_weight = 1;
+  double local = 1;  // drop of its local algorithm; none: 1
 };
 
 enum class Standing : std::uint8_t { none, waiting, admitted, silent };
@@ -103,7 +115,7 @@ class Coordinator {
     return std::span(members_).subspan(b.first, b.count);
   }
   [[nodiscard]] bool admitted(std::uint32_t stream) const noexcept {
-    return stream < streams_.size() && streams_[stream].standing == Standing::admitted;
+    return stream < streams_.size() && planned(stream).standing == Standing::admitted;
   }
   [[nodiscard]] StreamView view(std::uint32_t stream) const noexcept;
   [[nodiscard]] std::size_t most_batches() const noexcept { return batches_.capacity(); }
@@ -133,6 +145,16 @@ class Coordinator {
     double planned_drop = 0;
     std::uint32_t evictions = 0;
     std::uint64_t turn = 0;  // among those that wait
+    // A task is planned as the group that is its lead; its own standing only says that it is open.
+    std::uint32_t lead = kNone;
+    // A group, a stream of nobody's own.
+    std::array<std::uint32_t, kGroupTasks> task{};
+    std::uint32_t tasks = 0;
+    double slope = 0, left = 0;  // of all of them; the share of the SLA that is left alone
+    // While slots are handed out: of a task its last one; of a group how many there are, the first and the last.
+    TimeNs asked_ns = INT64_MIN;
+    std::uint32_t slots = 0;
+    TimeNs first_slot_ns = 0, last_slot_ns = 0;
   };
   struct Tally {  // of a stream while a plan is verified
     double x = 0;
@@ -156,6 +178,20 @@ class Coordinator {
   [[nodiscard]] static TimeNs interval_ns(const Stream& s) noexcept {
     return static_cast<TimeNs>(s.setting.interval * static_cast<double>(s.spec.pace.period_ns));
   }
+  [[nodiscard]] const Stream& planned(std::uint32_t stream) const noexcept {
+    return streams_[streams_[stream].lead == kNone ? stream : streams_[stream].lead];
+  }
+  [[nodiscard]] Stream& planned(std::uint32_t stream) noexcept {
+    return streams_[streams_[stream].lead == kNone ? stream : streams_[stream].lead];
+  }
+  [[nodiscard]] static double slope_of(const Stream& s) noexcept { return s.tasks > 0 ? s.slope : s.estimator.slope(); }
+  [[nodiscard]] std::uint32_t make(TimeNs now, const CoordinatedStream& spec) noexcept;
+  [[nodiscard]] bool join(TimeNs now, std::uint32_t task) noexcept;
+  void part(std::uint32_t task) noexcept;
+  void sum_up(std::uint32_t lead) noexcept;
+  void hand_out() noexcept;
+  [[nodiscard]] std::uint32_t next_task(const Stream& lead, TimeNs at, bool by_program) noexcept;
+  [[nodiscard]] static std::uint32_t slots_apart(const Stream& lead) noexcept;
   [[nodiscard]] double margin_of(const Stream& s) const noexcept;
   [[nodiscard]] double spare() const noexcept;  // partitions that the settings leave idle
   [[nodiscard]] double prior_slope() const noexcept;
@@ -176,6 +212,7 @@ class Coordinator {
   std::vector<PlannedBatch> batches_, kept_;
   std::vector<std::uint32_t> members_, kept_members_;
   Packing packing_;
+  GroupPlanner program_;
   TimeNs next_tick_ns_ = 0, evicted_ns_ = INT64_MIN / 2;
   double slope_sum_ = 0, slope_weight_ = 0;  // of all streams, forgotten slowly
   std::uint64_t turns_ = 0;

@@ -23,7 +23,7 @@ void Coordinator::budget(std::uint32_t id) noexcept {
   Stream& s = streams_[id];
   const std::vector<TimeNs>& batch_ns = batch_ns_[s.partition == kNone ? 0 : s.partition];
   s.reference = reference_mean(batch_ns[0], s.spec.pace, settings_.grace, curve_);
-  s.most = s.spec.sla_drop * (1 - margin_of(s)) / s.estimator.slope() - s.trim + s.reference;
+  s.most = s.spec.sla_drop * (1 - margin_of(s)) / slope_of(s) - s.trim + s.reference;
 }
 
 Setting Coordinator::setting_of(const Stream& s, PartitionId partition, std::uint32_t batch) const noexcept {
@@ -117,11 +117,12 @@ void Coordinator::keep_near(TimeNs now) noexcept {
     std::uint32_t before = kNone;
     for (const std::uint32_t id : members(b)) {
       if (!admitted(id)) continue;
-      if (id == before) streams_[id].probed_ns = std::max(streams_[id].probed_ns, b.start_ns);
+      Stream& s = planned(id);
+      if (id == before) s.probed_ns = std::max(s.probed_ns, b.start_ns);
       before = id;
       kept_members_.push_back(id);
       ++kept.count;
-      Stream& s = streams_[id];
+      if (streams_[id].lead != kNone) streams_[id].sent_ns = std::max(streams_[id].sent_ns, b.start_ns);
       if (b.start_ns > s.sent_ns) {
         s.sent_ns = b.start_ns;
         s.serves_ns = b.end_ns + s.spec.pace.path_ns;
@@ -156,7 +157,8 @@ bool Coordinator::plan(TimeNs now, double slack) noexcept {
       if (s.partition != p) continue;
       const TimeNs interval = interval_ns(s);
       const TimeNs next = s.sent_ns == INT64_MIN ? near : std::max(near, s.sent_ns + interval);
-      const bool probe = settings_.probe_ns > 0 && now - s.probed_ns >= settings_.probe_ns;
+      // A group has as many probes as its tasks would.
+      const bool probe = settings_.probe_ns > 0 && now - s.probed_ns >= settings_.probe_ns / std::max(1u, s.tasks);
       candidates_.push_back(
           {.stream = id, .next_ns = next, .interval_ns = interval, .batch = s.setting.batch, .probe = probe});
     }
@@ -216,13 +218,13 @@ bool Coordinator::verify(TimeNs now, double slack) noexcept {
       good = good && (2 * interval_ns(s) >= settings_.horizon_ns || s.spendthrift);
       continue;
     }
-    s.planned_drop = std::max(0.0, s.estimator.slope() * (t.x / t.frames - s.reference));
+    s.planned_drop = std::max(0.0, slope_of(s) * (t.x / t.frames - s.reference));
     const double margin = margin_of(s);
     const double into = slack > 0 ? std::min(margin, std::max(slack, kHoldShare * margin)) : 0;
     const double over = s.planned_drop - s.spec.sla_drop * (1 - margin + into);
     if (over <= 0 || s.spendthrift) continue;
     good = false;
-    s.over = over / s.estimator.slope();
+    s.over = over / slope_of(s);
   }
   return good;
 }
@@ -309,6 +311,9 @@ void Coordinator::admit(TimeNs now) noexcept {
 void Coordinator::tick(TimeNs now) noexcept {
   next_tick_ns_ = now + settings_.tick_ns;
   planned_ = 0;
+  for (const auto* list : {&in_, &waiting_})
+    for (const std::uint32_t id : *list)
+      if (streams_[id].tasks > 0) sum_up(id);
   for (std::size_t n = in_.size(); n-- > 0;)
     if (now - std::max(streams_[in_[n]].heard_ns, streams_[in_[n]].since_ns) > settings_.silent_ns)
       leave(in_[n], Standing::silent);
@@ -330,6 +335,7 @@ void Coordinator::tick(TimeNs now) noexcept {
   } else if (!waiting_.empty() && now - evicted_ns_ >= settings_.settle_ns) {
     admit(now);
   }
+  hand_out();
 }
 
 }  // namespace leat::core::streams

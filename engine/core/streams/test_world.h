@@ -1,0 +1,88 @@
+// For tests of the coordinator: clients whose drop is exactly a line, and a server that does what the plan says.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "engine/core/streams/coordinator.h"
+
+namespace leat::core::streams {
+
+// What a client sees where that much is lost beside a detection of the same frame, and detections flicker
+// (estimator.h).
+inline double seen(double lost) {
+  const double f = 0.05 / std::numbers::sqrt2;
+  return std::hypot(lost + f, f);
+}
+
+inline std::vector<TimeNs> profile(double base_ms, double each_ms, int largest = 32) {
+  std::vector<TimeNs> out;
+  for (int b = 1; b <= largest; ++b) out.push_back(static_cast<TimeNs>(1e6 * (base_ms + each_ms * b)));
+  return out;
+}
+
+struct World {
+  World(std::size_t partitions, const CoordinatorSettings& s) : c({partitions, profile(6, 1.5)}, s) {}
+  std::uint32_t add(double slope, const CoordinatedStream& spec) {
+    const std::uint32_t id = c.open(now, spec);
+    if (id != kNone) {
+      slopes.resize(std::max<std::size_t>(slopes.size(), id + 1));
+      sources.resize(slopes.size(), INT64_MIN);
+      slopes[id] = slope;
+    }
+    return id;
+  }
+  void run(TimeNs until) {
+    while (now < until) {
+      const TimeNs stop = std::min(until, c.next_tick());
+      for (const PlannedBatch& b : c.batches()) {
+        if (b.start_ns < now || b.start_ns >= stop) continue;
+        EXPECT_LE(b.count, 32u);
+        for (const std::uint32_t id : c.members(b)) {
+          answers.push_back({b.end_ns, b.start_ns, id});
+          slots.push_back({b.start_ns, b.end_ns, id});
+        }
+        detections += b.count;
+      }
+      std::sort(answers.begin(), answers.end(), [](const Answer& x, const Answer& y) { return x.at < y.at; });
+      while (!answers.empty() && answers.front().at <= stop) {
+        const Answer a = answers.front();
+        answers.erase(answers.begin());
+        if (sources[a.id] == a.capture) {  // the second of a probe: one frame before
+          c.observe(a.at, a.id, 1, seen(slopes[a.id] * c.curve().at(1)));
+          continue;
+        }
+        if (sources[a.id] != INT64_MIN) {
+          const auto stride = static_cast<std::uint32_t>((a.capture - sources[a.id] + 8'000'000) / 16'666'667);
+          c.observe(a.at, a.id, stride, std::min(1.0, seen(lying == a.id ? 0.9 : slopes[a.id] * c.curve().at(stride))));
+        }
+        c.answered(a.at, a.id, a.capture);
+        sources[a.id] = a.capture;
+      }
+      now = stop;
+      if (now >= c.next_tick()) c.tick(now);
+    }
+  }
+  struct Answer {
+    TimeNs at, capture;
+    std::uint32_t id;
+  };
+  Coordinator c;
+  TimeNs now = 1'000'000'000;
+  std::vector<double> slopes;
+  std::vector<TimeNs> sources;
+  std::vector<Answer> answers;
+  std::uint64_t detections = 0;
+  struct Slot {  // what was planned and sent
+    TimeNs start, end;
+    std::uint32_t id;
+  };
+  std::vector<Slot> slots;
+  std::uint32_t lying = kNone;
+};
+
+}  // namespace leat::core::streams
