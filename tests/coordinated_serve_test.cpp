@@ -8,12 +8,14 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 
 #include "engine/core/streams/strides.h"
 #include "engine/sim/shown.h"
 #include "engine/sim/simulator.h"
 #include "tests/daemon_fixture.h"
+#include "tests/two_tasks.h"
 #include "tools/json/json.h"
 
 namespace leat::test {
@@ -127,7 +129,10 @@ struct Seen {
 };
 
 // All cameras, each in its own time, on one thread.
-Seen film(std::vector<std::unique_ptr<Filming>>& cameras, std::int64_t start, double seconds) {
+// also(t): whatever else is to be done by then.
+Seen film(
+    std::vector<std::unique_ptr<Filming>>& cameras, std::int64_t start, double seconds,
+    const std::function<void(std::int64_t)>& also = [](std::int64_t) {}) {
   const std::int64_t end = start + static_cast<std::int64_t>(seconds * 1e9);
   for (;;) {
     Filming* first = nullptr;
@@ -142,6 +147,7 @@ Seen film(std::vector<std::unique_ptr<Filming>>& cameras, std::int64_t start, do
     }
     if (first == nullptr || first->next() >= end) break;
     sleep_until(first->next());
+    also(first->next());
     first->take_frame();
     for (auto& c : cameras)
       if (c->client != nullptr) c->take_answers();
@@ -237,19 +243,37 @@ TEST(CoordinatedServe, TwelveClientsKeepTheirSlaWithFarFewerDetections) {
   EXPECT_LT(3 * real.detections_per_s, every.detections_per_s);
 }
 
-TEST(CoordinatedServe, ClientsThatLieStopOrDieDisturbNobody) {
+TEST(CoordinatedServe, ClientsThatLieStopDieOrHaveTwoTasksDisturbNobody) {
   const Leatd leatd(config());
   std::int64_t start = 0;
   auto cameras = crew(leatd, 10, true, &start);
   cameras[7]->manner = Manner::liar;
   cameras[8]->manner = Manner::stops;
   cameras[9]->manner = Manner::dies;
-  const Seen real = film(cameras, start, 7.5);
+  TwoTasks tasks(leatd, start);
+  auto dies = std::make_unique<TwoTasks>(leatd, start);
+  const Seen real = film(cameras, start, 7.5, [&](std::int64_t now) {
+    if (now > start + 3 * kSecond) dies.reset();
+    for (TwoTasks* each : {&tasks, dies.get()})
+      if (each != nullptr) each->go_on(now);
+  });
   EXPECT_GE(real.kept, 0.97);
   EXPECT_GT(cameras[7]->sent, 2 * cameras[0]->sent);  // it spends its own share
   EXPECT_EQ(cameras[8]->schedule().standing, LEAT_STANDING_SILENT);
   for (std::size_t i = 0; i < 7; ++i) EXPECT_EQ(cameras[i]->schedule().standing, LEAT_STANDING_ADMITTED) << i;
   EXPECT_TRUE(balances(*leatd.total()));
+  expect_turns_by_the_program(tasks);
+  // Four are enough, and another client's group of the same number is another one.
+  Stream more[2];
+  for (Stream& each : more) {
+    auto opened = tasks.open(7);
+    ASSERT_TRUE(opened.ok()) << opened.error();
+    each = std::move(*opened);
+  }
+  const auto fifth = tasks.open(7);
+  ASSERT_FALSE(fifth.ok());
+  EXPECT_NE(fifth.error().find("four tasks"), std::string::npos) << fifth.error();
+  TwoTasks other(leatd, start);
 }
 
 TEST(CoordinatedServe, LeatFeedSendsWhatIsAskedForAndDrawsEveryPicture) {

@@ -37,6 +37,11 @@ std::string problem_of_tensors(const shm::PoolSpec& pool, const std::vector<leat
   return same ? std::string() : "takes other tensors: " + shapes;
 }
 
+// Of a session, so that nobody can join another client's.
+std::uint64_t group_of(std::uint64_t serial, const shm::OpenStream& m) {
+  return m.task_group == 0 ? 0 : (serial + 1) << 32 | m.task_group;
+}
+
 }  // namespace
 
 // ---- messages ----
@@ -103,6 +108,11 @@ ClientSessions::Objection ClientSessions::objection_to(const Session& s, const s
             user +
                 "have no coordinated streams; open it without an accuracy, or raise coordinated_share in "
                 "[limits.user]"};
+  const std::uint64_t group = group_of(s.serial, m);
+  if (group != 0 && std::count_if(s.stream.begin(), s.stream.end(), [&](const StreamEntry& e) {
+                      return e.state != StreamState::none && e.open.config.terms.group == group;
+                    }) >= core::streams::kGroupTasks)
+    return {LEAT_ERROR_no_room, Refusal::bad_stream, "a group has four tasks at most; give others another task_group"};
   const std::int64_t slo_ns = m.slo_ns > 0 ? m.slo_ns : application.slo_ns;
   const std::int64_t asked_ns = m.max_age_ns > 0 ? std::min(slo_ns, m.max_age_ns) : slo_ns;
   if (const std::int64_t least_ns = s.limits.least_slo_of(application.slo_ns); asked_ns < least_ns)
@@ -218,7 +228,10 @@ void ClientSessions::open_stream(Session& s, const std::vector<std::byte>& packe
   e.open.config.terms = {.sla_drop = 1e-6 * m.sla_drop_ppm,
                          .period_ns = m.period_ns,
                          .weight = 1e-3 * s.limits.share_permille,
-                         .max_share = s.limits.coordinated_share};
+                         .max_share = s.limits.coordinated_share,
+                         .group = group_of(s.serial, m),
+                         .task_weight = m.task_weight == 0 ? 1 : 1e-3 * m.task_weight,
+                         .local = m.local_drop_ppm == 0 ? 1 : 1e-6 * m.local_drop_ppm};
   PoolJob job;
   job.user = s.peer.uid;
   job.session = s.serial;

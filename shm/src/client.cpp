@@ -212,6 +212,9 @@ leat_error open_stream(leat_client* c, const leat_stream_options& o, leat_stream
   m.max_age_ns = o.max_age_ns;
   m.period_ns = o.period_ns;
   m.sla_drop_ppm = o.sla_drop_ppm;
+  m.task_group = o.task_group;
+  m.task_weight = o.task_weight;
+  m.local_drop_ppm = o.local_drop_ppm;
   if (const char* text = problem(m)) return fail(LEAT_ERROR_invalid_argument, text);
 
   StreamOpened opened;

@@ -20,6 +20,7 @@ bool printable(const char (&text)[N]) noexcept {
 
 constexpr std::int64_t kMaxSpanNs = 24ll * 3600 * 1'000'000'000;  // a day: SLO, age and period beyond it are mistakes
 constexpr std::uint32_t kMostDropPpm = 500'000;
+constexpr std::uint32_t kMostTaskWeight = 1'000'000;  // thousandths
 constexpr std::int64_t kLeastCameraNs = 4'000'000, kMostCameraNs = 2'000'000'000;
 bool span_ok(std::int64_t ns) noexcept { return ns >= 0 && ns <= kMaxSpanNs; }
 
@@ -61,6 +62,11 @@ const char* problem(const OpenStream& m) noexcept {
   if (m.sla_drop_ppm > kMostDropPpm) return "open_stream: an accuracy of over 0.5 can be spared by nobody";
   if (m.sla_drop_ppm != 0 && (m.period_ns < kLeastCameraNs || m.period_ns > kMostCameraNs))
     return "open_stream: a coordinated stream needs its camera's period, 4 ms to 2 s";
+  if (m.sla_drop_ppm == 0 && (m.task_group != 0 || m.task_weight != 0 || m.local_drop_ppm != 0))
+    return "open_stream: only coordinated streams are tasks of a group; give sla_drop_ppm too";
+  if (m.task_weight > kMostTaskWeight || m.local_drop_ppm > 1'000'000)
+    return "open_stream: a task's weight is 1000000 thousandths at most, its local algorithm loses 1000000 millionths "
+           "at most";
   return nullptr;
 }
 

@@ -31,7 +31,7 @@
 namespace leat::shm {
 
 inline constexpr std::uint32_t kProtocolMagic = 0x7461'656c;  // "leat"
-inline constexpr std::uint16_t kProtocolVersion = 4;
+inline constexpr std::uint16_t kProtocolVersion = 5;
 inline constexpr std::size_t kMaxMessage = 128 * 1024;
 
 enum class MessageType : std::uint16_t {
@@ -88,6 +88,10 @@ struct OpenStream {
   std::int64_t slo_ns = 0;
   std::int64_t max_age_ns = 0;
   std::int64_t period_ns = 0;
+  std::uint32_t task_group = 0;      // coordinated: of this client's; 0: by itself
+  std::uint32_t task_weight = 0;     // thousandths; 0: 1000
+  std::uint32_t local_drop_ppm = 0;  // 0: no local algorithm
+  std::uint32_t reserved = 0;
 };
 struct StreamOpened {  // descriptors: frames, results. Tail: class names, one line per head, names separated by tabs
   static constexpr MessageType kType = MessageType::stream_opened;

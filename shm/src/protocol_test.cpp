@@ -67,6 +67,16 @@ TEST(Protocol, EveryFieldIsChecked) {
   EXPECT_NE(with([](OpenStream& m) { m.sla_drop_ppm = 60'000; }), nullptr);  // of a camera without a period
   EXPECT_NE(with([](OpenStream& m) { m.sla_drop_ppm = 600'000, m.period_ns = 20'000'000; }), nullptr);
   EXPECT_EQ(with([](OpenStream& m) { m.sla_drop_ppm = 60'000, m.period_ns = 20'000'000; }), nullptr);
+  EXPECT_NE(with([](OpenStream& m) { m.task_group = 1; }), nullptr);  // of a stream that is not coordinated
+  const auto task = [&](std::uint32_t weight, std::uint32_t local) {
+    return with([&](OpenStream& m) {
+      m.sla_drop_ppm = 60'000, m.period_ns = 20'000'000, m.task_group = 7;
+      m.task_weight = weight, m.local_drop_ppm = local;
+    });
+  };
+  EXPECT_EQ(task(3000, 100'000), nullptr);
+  EXPECT_NE(task(1'000'001, 0), nullptr);
+  EXPECT_NE(task(0, 1'000'001), nullptr);
   EXPECT_NE(with([](OpenStream& m) { m.header.magic = 0; }), nullptr);
   EXPECT_EQ(std::string_view(with([](OpenStream& m) { m.header.version = kProtocolVersion + 1; })), kVersionProblem);
 }

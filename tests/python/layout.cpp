@@ -40,6 +40,10 @@ int main() {
   MEMBER(leat_stream_options, tensors);
   MEMBER(leat_stream_options, tensor_count);
   MEMBER(leat_stream_options, sla_drop_ppm);
+  MEMBER(leat_stream_options, task_group);
+  MEMBER(leat_stream_options, task_weight);
+  MEMBER(leat_stream_options, local_drop_ppm);
+  MEMBER(leat_stream_options, reserved2);
   MEMBER(leat_frame, plane_count);
   MEMBER(leat_frame, tensor_count);
   MEMBER(leat_frame, reserved);

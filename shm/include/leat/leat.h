@@ -34,7 +34,7 @@
 extern "C" {
 #endif
 
-#define LEAT_ABI_VERSION 2u
+#define LEAT_ABI_VERSION 3u
 
 #if defined(__GNUC__)
 #define LEAT_API __attribute__((visibility("default")))
@@ -141,6 +141,14 @@ typedef struct leat_stream_options {
   const leat_tensor_shape* tensors;  /* format tensors: the inputs, in the model's order; read by leat_open_stream */
   uint32_t tensor_count;             /* 1..8 with that format, else 0; width and height may be 0 then */
   uint32_t sla_drop_ppm; /* coordinated: accuracy it can spare, millionths, to 500000; needs period_ns. 0: not */
+  /* Coordinated streams of one client and application with the same task_group, at most 4, are tasks that take turns:
+   * one of them at a time is asked for a frame, so that the weighted sum of what they lose is the least. 0: by itself
+   */
+  uint32_t task_group;
+  uint32_t task_weight; /* of that sum, thousandths, to 1000000; 0: 1000 */
+  uint32_t
+      local_drop_ppm; /* what is lost where a local algorithm takes the tracker's place, millionths; 0: it has none */
+  uint32_t reserved2; /* 0 */
 } leat_stream_options;
 
 /* Zeroes everything, then overload = latest and priority = normal. */

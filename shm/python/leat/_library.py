@@ -11,7 +11,7 @@ import os
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
-ABI_VERSION = 2
+ABI_VERSION = 3
 MAX_PLANES = 3
 MAX_TENSORS = 8
 MAX_TENSOR_RANK = 8
@@ -50,6 +50,10 @@ class StreamOptions(Structure):
         ("tensors", POINTER(TensorShape)),
         ("tensor_count", c_uint32),
         ("sla_drop_ppm", c_uint32),
+        ("task_group", c_uint32),
+        ("task_weight", c_uint32),
+        ("local_drop_ppm", c_uint32),
+        ("reserved2", c_uint32),
     ]
 
 

@@ -57,7 +57,8 @@ int simulate_coordinated(const cli::Arguments& args, const sim::Study& study, co
   s.check_every = study.check_every;
   s.faults = study.faults.faults;
   const auto count = static_cast<std::uint32_t>(args.integer("coordinated"));
-  s.limits.streams = s.limits.coordinated = count;
+  const auto tasks = static_cast<std::uint32_t>(args.integer("tasks"));
+  s.limits.streams = s.limits.coordinated = tasks > 1 ? count + (count + tasks - 1) / tasks : count;
   if (core::Scheduler probe(s.topology, s.policy, s.limits); !probe.can_coordinate(0))
     return cli::fail("leat sim",
                      "--coordinated: the plan's first application is not one uncut module; only such ones are "
@@ -77,8 +78,9 @@ int simulate_coordinated(const cli::Arguments& args, const sim::Study& study, co
     const scene::DropTable* table = &(*tables)[i % tables->size()];
     const std::uint64_t offset = random.below(table->frames);
     const auto phase = static_cast<TimeNs>(random.below(kPeriod));
-    s.streams.push_back(
-        {.depth = 4, .supersede = core::Supersede::latest, .terms = {.sla_drop = sla, .period_ns = kPeriod}});
+    s.streams.push_back({.depth = 4,
+                         .supersede = core::Supersede::latest,
+                         .terms = {.sla_drop = sla, .period_ns = kPeriod, .group = tasks > 1 ? 1 + i / tasks : 0}});
     s.cameras.push_back(
         {.stream = i, .phase_ns = phase, .seen = [table, offset](std::uint64_t f, std::uint32_t stride) {
            return table->observed(offset + f, stride);

@@ -81,6 +81,13 @@ constexpr cli::Option kOptions[] = {
      .help =
          "with --coordinated: what they film, in turn: generated videos, on which the tracker's losses are recorded "
          "first"},
+    {.name = "tasks",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "1",
+     .min = 1,
+     .max = 4,
+     .help = "with --coordinated: so many of the streams are tasks of one client each, which take turns"},
     {.name = "sweep",
      .type = cli::Type::text,
      .value = "LOW:HIGH:STEP",
