@@ -231,6 +231,21 @@ TEST(CoordinatedServe, TwelveClientsKeepTheirSlaWithFarFewerDetections) {
   EXPECT_EQ(value(*record, StreamCounter::observations_ignored), 0u);
   EXPECT_EQ(value(*record, StreamCounter::sla_drop_ppm), 60'000u);
   EXPECT_TRUE(balances(*leatd.total()));
+  const ScratchFolder folder;
+  const std::string file = folder.path() + "/status.json";
+  const Exit status =
+      run_to_end({LEAT_BINARY, "status", "--json", file, "--socket", leatd.socket()}, std::chrono::milliseconds(20000));
+  ASSERT_EQ(status.status, 0) << status.err;
+  std::ifstream in(file);
+  const Json coordinated = Json::parse(std::string(std::istreambuf_iterator<char>(in), {}))["coordinated"];
+  ASSERT_EQ(coordinated.size(), 12u);
+  for (const Json& each : coordinated) {
+    EXPECT_EQ(each["standing"].get<std::string>(), "admitted");
+    EXPECT_NEAR(each["sla_drop_percent"].get<double>(), 100 * kSla, 1e-6);
+    EXPECT_GT(each["margin_percent"].get<double>(), 1);
+    EXPECT_GT(each["measured_drop_percent"].get<double>(), 0);
+    EXPECT_TRUE(each["task_group"].is_null());
+  }
   cameras.clear();
   auto all = crew(leatd, 12, false, &start);
   const Seen every = film(all, start, 4.5);

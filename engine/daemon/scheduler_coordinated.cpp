@@ -51,6 +51,8 @@ void SchedulerLoop::tell_schedule(core::StreamId id) noexcept {
   record.set(StreamCounter::planned_drop_ppm, told.planned_ppm);
   record.set(StreamCounter::measured_drop_ppm, told.measured_ppm);
   record.set(StreamCounter::evictions, told.evictions);
+  record.set(StreamCounter::margin_ppm, ppm(plan.view.margin));
+  if (stream.task_group != 0) record.set(StreamCounter::task_group, stream.task_group);
 }
 
 // Everything in it is the client's word: the core checks what it takes, and takes no more than it has answered.

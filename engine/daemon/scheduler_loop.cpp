@@ -366,6 +366,7 @@ void SchedulerLoop::open_stream(const Command& command, std::int64_t now) noexce
   free->frame_bytes = command.open.frame_bytes;
   free->slo_ns = command.open.slo_ns;
   free->sla_drop_ppm = command.open.sla_drop_ppm;
+  free->task_group = static_cast<std::uint32_t>(command.open.config.terms.group);  // the session is above it
   stream_of_core_[core_stream] = s;
   free->slots_of = command.pool;
   client.stream[command.stream] = s;

@@ -96,6 +96,7 @@ class SchedulerLoop final : private core::TaskSizes {
     std::uint64_t frame_bytes = 0;
     std::int64_t slo_ns = 0;
     std::uint32_t sla_drop_ppm = 0;             // 0: not coordinated
+    std::uint32_t task_group = 0;               // the client's number of it; 0: by itself
     const shm::StreamPool* slots_of = nullptr;  // the port's, while open
     std::array<Slot, shm::kMaxSlotsPerStream> slots;
   };

@@ -55,7 +55,9 @@
   X(measured_drop_ppm, 1, "coordinated: lost in the last second")               \
   X(evictions, 1, "coordinated: times it had to make room")                     \
   X(observations, 0, "reports of what tracking lost")                           \
-  X(observations_ignored, 0, "reports out of range, or without an answer to speak of")
+  X(observations_ignored, 0, "reports out of range, or without an answer")      \
+  X(margin_ppm, 1, "coordinated: share of the SLA that is left alone")          \
+  X(task_group, 1, "coordinated: its client's number of the group of tasks")
 
 #define LEAT_CLIENT_COUNTERS(X)                       \
   X(pid, 1, "process, as the kernel told at connect") \

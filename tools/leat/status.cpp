@@ -4,6 +4,7 @@
 #include "tools/cli/json_output.h"
 #include "tools/json/json.h"
 #include "tools/leat/commands.h"
+#include "tools/leat/top/columns.h"
 #include "tools/leat/top/sample.h"
 #include "tools/leat/top/users.h"
 #include "tools/leat/words_text.h"
@@ -30,7 +31,7 @@ constexpr cli::Command kCommand = {
     .description =
         "One question to the daemon, one answer: phase, event loop, applications with their modules and measured "
         "latencies, partitions with their "
-        "workers, warnings. Figures that move are leat-top(1)'s.",
+        "workers, warnings; and how each coordinated stream stands. Other figures that move are leat-top(1)'s.",
     .options = kOptions,
     .examples = kExamples,
     .see_also = "leat-top(1), leat-check(1), leatd(8)",
@@ -105,8 +106,41 @@ void print(const Json& status) {
         text_of(edge, "bytes_copied").c_str());
     for (const Json& way : list_of(edge, "ways")) std::printf("  %s\n", way_text(way).c_str());
   }
+  for (const Json& stream : list_of(status, "coordinated")) {
+    const auto figure = [&](const char* key) {
+      const Json* const value = stream.find(key);
+      char text[32] = "-";
+      if (value != nullptr && value->is_number()) std::snprintf(text, sizeof text, "%.1f", value->get<double>());
+      return std::string(text);
+    };
+    std::printf(
+        "coordinated %s of %s: %s, every %s frames; may lose %s %%, planned %s %% with %s %% of it left alone, lost %s "
+        "%% "
+        "in the last second; evicted %s times\n",
+        text_of(stream, "name").c_str(), text_of(stream, "client").c_str(), text_of(stream, "standing").c_str(),
+        text_of(stream, "interval").c_str(), figure("sla_drop_percent").c_str(), figure("planned_drop_percent").c_str(),
+        figure("margin_percent").c_str(), figure("measured_drop_percent").c_str(),
+        text_of(stream, "evictions").c_str());
+  }
   for (const Json& warning : list_of(status, "warnings"))
     std::printf("warning: %s\n", warning.is_string() ? warning.get<std::string>().c_str() : warning.dump().c_str());
+}
+
+// How each coordinated stream stands: some of the figures of leat top, by the same names.
+Json coordinated_of(const Window& window) {
+  Json out = Json::array();
+  const auto all = Json::try_parse(top_json(window));
+  if (!all) return out;
+  for (const Json& stream : list_of(*all, "streams")) {
+    if (text_of(stream, "standing") == "-") continue;
+    Json row = Json::object();
+    for (const char* key :
+         {"name", "client", "task_group", "standing", "interval", "sla_drop_percent", "planned_drop_percent",
+          "margin_percent", "measured_drop_percent", "evictions", "observations", "observations_ignored"})
+      row[key] = stream.value(key, Json());
+    out.push_back(row);
+  }
+  return out;
 }
 
 int run(const cli::Arguments& args) {
@@ -120,9 +154,10 @@ int run(const cli::Arguments& args) {
   }
   auto text = watch->status_json();
   if (!text.ok()) return cli::fail(kCommand.name, text.error());
-  const auto status = Json::try_parse(*text);
+  auto status = Json::try_parse(*text);
   if (!status || !status->is_object())
     return cli::fail(kCommand.name, "leatd's answer is not JSON; install the same release of leat and leatd");
+  (*status)["coordinated"] = coordinated_of({.before = {}, .now = watch->sample()});
   if (!json.alone()) print(*status);
   return json.write(status->dump(2));
 }
