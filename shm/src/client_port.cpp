@@ -183,13 +183,15 @@ bool ClientPort::admit(const SubmissionDescriptor& d, std::int64_t now_ns, Taken
     slot.answered = false;
     slot.generation = d.generation;
     slot.cookie = d.cookie;
-    slot.capture_ns = std::min(d.capture_ns, now_ns);
+    slot.capture_ns = d.capture_ns;  // goes back as the client said it
     ++stream.busy;
     ++busy_total_;
   }
-  *out = {
-      d.kind,          d.stream,      d.slot, d.generation, slot.cookie,
-      slot.capture_ns, d.deadline_ns, d.key,  d.items,      d.bytes != 0 ? d.bytes : stream.pool->layout().frame_bytes};
+  *out = {d.kind,        d.stream,
+          d.slot,        d.generation,
+          slot.cookie,   std::min(slot.capture_ns, now_ns),
+          d.deadline_ns, d.key,
+          d.items,       d.bytes != 0 ? d.bytes : stream.pool->layout().frame_bytes};
   return true;
 }
 

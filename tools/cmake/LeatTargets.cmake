@@ -1,7 +1,8 @@
 # The few shapes a target of this project may have. Every folder's CMakeLists.txt is made of these.
 set(LEAT_SANITIZE "" CACHE STRING "empty, 'address' (with undefined behaviour), 'thread', or 'fuzzer' (clang's, with both of the first)")
 option(LEAT_WERROR "treat warnings as errors" OFF)
-option(LEAT_UNITY "build from nothing in a quarter of the time: sources of a target compiled together, headers once, what is not hot at -O1" OFF)
+option(LEAT_UNITY "build from nothing in a quarter of the time: sources of a target compiled together, headers once, -O2, and -Og for what is not hot" OFF)
+option(LEAT_TWICE "tests labelled asan are built without a sanitizer too" ON)
 set(ONNXRUNTIME_ROOT "${PROJECT_BINARY_DIR}/deps/onnxruntime" CACHE PATH "holds include/onnxruntime_c_api.h; tools/setup fills the default")
 
 find_package(Threads REQUIRED)
@@ -19,12 +20,16 @@ endif()
 # -Og: instrumented code is optimised as far as it stays quick to compile; -O3 takes five times as long under sanitizers.
 if(LEAT_SANITIZE)
   string(REGEX REPLACE "-O[0-9]" "-Og" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
+elseif(LEAT_UNITY)
+  string(REGEX REPLACE "-O[0-9]" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 endif()
 if(LEAT_SANITIZE STREQUAL "address")
   target_compile_options(leat_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined -fno-sanitize=object-size,vptr -fno-sanitize-recover=all -fno-omit-frame-pointer -g1>)
   # A check before every access makes a third of what is compiled. The address sanitizer stops at null by itself; that
   # something is aligned is asked where memory of others is read (leat_reads_others).
   target_compile_options(leat_options INTERFACE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<BOOL:$<TARGET_PROPERTY:LEAT_READS_OTHERS>>>>:-fno-sanitize=null,alignment>)
+  # Checks as calls are a fifth less to compile, and run two and a half times slower: not where tests compute (leat_computes).
+  target_compile_options(leat_options INTERFACE $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<NOT:$<BOOL:$<TARGET_PROPERTY:LEAT_COMPUTES>>>>:--param=asan-instrumentation-with-call-threshold=0>)
   target_link_options(leat_options INTERFACE -fsanitize=address,undefined)
 elseif(LEAT_SANITIZE STREQUAL "fuzzer")
   target_compile_options(leat_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -Wno-unknown-warning-option -O1 -g1>)
@@ -75,10 +80,15 @@ function(leat_reads_others)
   set_target_properties(${ARGN} PROPERTIES LEAT_READS_OTHERS ON)
 endfunction()
 
-# Nothing in target NAME is hot: with LEAT_UNITY it is compiled at -O1, in two thirds of the time.
+# Targets whose own code is what their sanitized tests spend their time in.
+function(leat_computes)
+  set_target_properties(${ARGN} PROPERTIES LEAT_COMPUTES ON)
+endfunction()
+
+# Nothing in target NAME is hot: with LEAT_UNITY it is compiled at -Og, in half the time.
 function(leat_cold name)
   if(LEAT_UNITY AND NOT LEAT_SANITIZE)
-    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O1>)
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Og>)
   endif()
 endfunction()
 
@@ -88,7 +98,7 @@ function(leat_library name)
   add_library(${name} STATIC ${A_SOURCES})
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(${name} PUBLIC leat_options ${A_LIBS})
-  if(LEAT_SANITIZE)
+  if(LEAT_SANITIZE OR A_COLD)  # at -O2 the warnings that precompiled headers cost are worth more
     leat_precompiled(${name} leat_precompiled_library)
   endif()
   if(A_COLD)
@@ -106,13 +116,19 @@ if(BUILD_TESTING)
   endif()
 endif()
 
-# leat_test(NAME SOURCES... LIBS... [TIMEOUT s] [LABELS ...] [ARGS ...] [SUITES ...] [SERIAL]): a GoogleTest program, run
-# whole by ctest; SUITES: each of these by itself, as NAME.SUITE. SERIAL: it measures time or kills processes, so nothing
-# else runs beside it. LABELS asan, tsan: it is small enough to be built and run once more under that sanitizer; only such
-# tests exist in a sanitizer build.
+# A test that watches the clock or kills processes: one of them at a time, and one other test beside it at most.
+set(leat_timed RESOURCE_LOCK clock PROCESSORS 2)
+
+# leat_test(NAME SOURCES... LIBS... [TIMEOUT s] [LABELS ...] [ARGS ...] [SUITES ...] [TIMED] [TWICE]): a GoogleTest program,
+# run whole by ctest; SUITES: each of these by itself, as NAME.SUITE. TIMED: see leat_timed. LABELS asan, tsan: it is built
+# and run under that sanitizer; only such tests exist in a sanitizer build. What is labelled asan runs only there where
+# LEAT_TWICE is off, unless it says TWICE: it does more, or something else, without a sanitizer.
 function(leat_test name)
-  cmake_parse_arguments(A "SERIAL" "TIMEOUT" "SOURCES;LIBS;LABELS;ARGS;SUITES" ${ARGN})
+  cmake_parse_arguments(A "TIMED;TWICE" "TIMEOUT" "SOURCES;LIBS;LABELS;ARGS;SUITES" ${ARGN})
   if(NOT BUILD_TESTING OR (LEAT_SANITIZE AND NOT leat_sanitizer IN_LIST A_LABELS))
+    return()
+  endif()
+  if(NOT LEAT_SANITIZE AND NOT LEAT_TWICE AND NOT A_TWICE AND asan IN_LIST A_LABELS)
     return()
   endif()
   add_executable(${name} ${A_SOURCES})
@@ -142,8 +158,8 @@ function(leat_test name)
     add_test(NAME ${tests} COMMAND ${command})
   endif()
   set_tests_properties(${tests} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${A_LABELS}" SKIP_RETURN_CODE 77)
-  if(A_SERIAL AND NOT LEAT_SANITIZE)  # nothing is timed in instrumented code
-    set_tests_properties(${tests} PROPERTIES RUN_SERIAL ON)
+  if(A_TIMED AND NOT LEAT_SANITIZE)  # nothing is timed in instrumented code
+    set_tests_properties(${tests} PROPERTIES ${leat_timed})
   endif()
 endfunction()
 
