@@ -235,7 +235,8 @@ Result<std::vector<Contender>> contenders(const std::string& which) {
   if (which == "main" || which == "all") words = "leat,pard,pard+,nexus,clipper++,clipper++d,naive";
   if (which == "all")
     words +=
-        ",pard-back,pard-sf,pard-oc,pard-split,pard-wcl,pard-lower,pard-upper,pard-fcfs,pard-hbf,pard-lbf,pard-instant";
+        ",nexus-local,pard-back,pard-sf,pard-oc,pard-split,pard-wcl,pard-lower,pard-upper,pard-fcfs,pard-hbf,pard-lbf,"
+        "pard-instant";
   std::vector<Contender> list;
   std::istringstream stream(words);
   for (std::string word; std::getline(stream, word, ',');) {
@@ -268,6 +269,7 @@ sim::Outcomes simulate(const Workload& w, const Contender& c, std::uint32_t nois
   if (c.kappas.empty()) consider(w.free, policy);
   for (std::uint32_t kappa : c.kappas) {
     policy.kappa_permille = kappa;
+    policy.shrink_permille = 1000;  // other plans; the rest stays PARD's
     consider(kappa == 0 ? w.pard : w.free, policy);
   }
   return best;
@@ -542,6 +544,8 @@ int main(int argc, char** argv) {
   Result<std::vector<Contender>> columns = contenders(args.text("policies"));
   if (!columns.ok()) return cli::fail(kCommand.name, "--policies: " + columns.error());
   table.columns = std::move(*columns);
+  for (Contender& c : table.columns)
+    c.policy.window_ns /= args.integer("compress");  // what looks back, in the trace's time
   const Result<std::vector<Series>> series = find_series(args.text("traces"));
   if (!series.ok()) {
     std::fprintf(stderr, "pard_study: %s\n", series.error().c_str());

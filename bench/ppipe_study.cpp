@@ -56,7 +56,7 @@ constexpr cli::Option kOptions[] = {
      .type = cli::Type::text,
      .value = "LIST",
      .fallback = "np,dart_r,ppipe,leat",
-     .help = "comma-separated: np, dart_r, ppipe, reactive, leat, leat-packed"},
+     .help = "comma-separated: np, dart_r, ppipe, ppipe-spread, reactive, leat, leat-packed"},
     {.name = "seeds",
      .type = cli::Type::integer,
      .value = "N",
@@ -124,10 +124,13 @@ struct Contender {
   bool chains;  // every pipeline is n chains of one partition a stage (DART)
   bool spread;
 };
-constexpr Contender kContenders[] = {
-    {"np", "np", "ppipe", false, false},       {"dart_r", "dart_r", "ppipe", true, false},
-    {"ppipe", "ppipe", "ppipe", false, false}, {"reactive", "ppipe", "reactive", false, false},
-    {"leat", "ppipe", "leat", false, true},    {"leat-packed", "ppipe", "leat", false, false}};
+constexpr Contender kContenders[] = {{"np", "np", "ppipe", false, false},
+                                     {"dart_r", "dart_r", "ppipe", true, false},
+                                     {"ppipe", "ppipe", "ppipe", false, false},
+                                     {"reactive", "ppipe", "reactive", false, false},
+                                     {"leat", "ppipe", "leat", false, true},
+                                     {"leat-packed", "ppipe", "leat", false, false},
+                                     {"ppipe-spread", "ppipe", "ppipe", false, true}};
 
 // One physical GPU that a plan uses, and what it puts on its server's links.
 struct UsedGpu {

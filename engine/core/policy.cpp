@@ -56,10 +56,8 @@ constexpr Policy leat() {
   p.order = Order::backlog;
   p.drop = Drop::proactive;
   p.forecast = true;
-  p.shrink_permille = 700;
   p.kappa_permille = 850;
   p.look_ahead = true;
-  p.background_budget_ns = 100'000'000;
   p.reserve_pipelines = true;
   p.fit = true;
   p.windows = WindowRule::shared;
@@ -102,6 +100,14 @@ constexpr std::array kPresets{
                              p.batch = Batching::fill;
                              p.binding = Binding::early;
                            })},
+    Named{"harpagon-printed", with(Policy{},
+                                   [](Policy& p) {
+                                     p.order = Order::fcfs;
+                                     p.drop = Drop::none;
+                                     p.place = Place::tc_rates;
+                                     p.batch = Batching::fill;
+                                     p.binding = Binding::early;
+                                   })},
     Named{"reactive", with(Policy{},
                            [](Policy& p) {
                              p.order = Order::fcfs;
@@ -109,6 +115,7 @@ constexpr std::array kPresets{
                              p.batch = Batching::reactive;
                            })},
     Named{"nexus", with(worker_queues(), [](Policy& p) { p.drop = Drop::window; })},
+    Named{"nexus-local", with(worker_queues(), [](Policy& p) { p.drop = Drop::window_local; })},
     Named{"clipper++", with(worker_queues(), [](Policy& p) { p.drop = Drop::split; })},
     Named{"clipper++d", with(worker_queues(),
                              [](Policy& p) {
@@ -125,7 +132,11 @@ constexpr std::array kPresets{
     // PARD's ablations, Table 1.
     Named{"pard-back", with(pard(), [](Policy& p) { p.downstream = Downstream::none; })},
     Named{"pard-sf", with(pard(), [](Policy& p) { p.downstream = Downstream::execution; })},
-    Named{"pard-oc", with(pard(), [](Policy& p) { p.drop = Drop::overload_control; })},
+    Named{"pard-oc", with(pard(),
+                          [](Policy& p) {
+                            p.drop = Drop::overload_control;
+                            p.window_ns = 500'000'000;  // it acts ten times a second, on what has been so until now
+                          })},
     Named{"pard-split", with(pard(),
                              [](Policy& p) {
                                p.drop = Drop::split;

@@ -15,12 +15,14 @@ namespace leat::core {
 // freshest budget.
 #define LEAT_ORDERS(X) X(fcfs) X(lbf) X(hbf) X(adaptive) X(instant) X(backlog)
 // When a waiting task is given up. none: never; expired: once its deadline has passed (Clipper); split: once its share
-// of the SLO is used up (Clipper++); dynamic_split: shares by recent worst latency (PARD-WCL); window: Nexus;
-// proactive: PARD eq. 3; overload_control: DAGOR as PARD-oc describes it.
-#define LEAT_DROPS(X) X(none) X(expired) X(split) X(dynamic_split) X(window) X(proactive) X(overload_control)
-// Where a task or a batch goes. fifs: first idle partition; elsa: ELSA Algorithm 2; tc, rr: Harpagon's dispatch
-// policies; reservation: PPipe Algorithms 1-2.
-#define LEAT_PLACES(X) X(fifs) X(random) X(elsa) X(least_wait) X(tc) X(rr) X(reservation)
+// of the SLO is used up (Clipper++); dynamic_split: shares by recent worst latency (PARD-WCL); window: Nexus by the
+// deadline; window_local: Nexus by the module's share of the SLO; proactive: PARD eq. 3; overload_control: DAGOR as
+// PARD-oc describes it.
+#define LEAT_DROPS(X) \
+  X(none) X(expired) X(split) X(dynamic_split) X(window) X(window_local) X(proactive) X(overload_control)
+// Where a task or a batch goes. fifs: first idle partition; elsa: ELSA Algorithm 2; tc, tc_rates, rr: Harpagon's
+// dispatch policies (turns.cpp); reservation: PPipe Algorithms 1-2.
+#define LEAT_PLACES(X) X(fifs) X(random) X(elsa) X(least_wait) X(tc) X(tc_rates) X(rr) X(reservation)
 // How large a batch is. greedy: what waits, up to the cap; fill: wait for a full batch until the last safe moment;
 // fixed: only full batches (or what is left at the deadline); single: one request, whatever its items (ELSA);
 // search_down: the largest that ends in time, from the plan's downwards (PPipe step 2); reactive: the largest that fits
@@ -76,14 +78,13 @@ struct Policy {
   Downstream downstream = Downstream::all;
   WaitEstimate wait = WaitEstimate::quantile;
   std::uint32_t lambda_permille = 100;
-  TimeNs window_ns = 5'000'000'000;  // of q, of the smoothed rate and of observed batch waits
-  bool exact_duration = false;       // d of the batch about to run, instead of the planned batch; with forecast always
-  bool live_queues = false;          // q_i from the core's own window at every bin, instead of the estimator's
+  TimeNs window_ns =
+      5'000'000'000;  // of q, of the smoothed rate (the present one is over a fifth) and of observed batch waits
+  bool exact_duration = false;  // d of the batch about to run, instead of the planned batch; with forecast always
+  bool live_queues = false;     // q_i from the core's own window at every bin, instead of the estimator's
   bool forecast = false;  // L_sub from what is queued and running downstream now (forecast.cpp), instead of averages
   std::uint32_t residual_permille =
       500;  // forecast: how much of what busy servers will have left at the batch's start is believed
-  std::uint32_t shrink_permille =
-      1000;  // after the entry: rather than lose a task, cut the batch to at least this part
   // split
   SplitReading split_reading = SplitReading::elapsed;
   // overload_control: a module whose mean queueing delay exceeds the threshold cuts the rate that its entry admits
@@ -92,6 +93,8 @@ struct Policy {
 
   // Batch caps per module: 0: the plan's; else maximise the chain's rate with sum of d(cap) <= kappa x SLO.
   std::uint32_t kappa_permille = 0;
+  std::uint32_t shrink_permille =
+      700;  // with kappa, after the entry: rather than lose a task, cut the batch to at least this part; 1000: never
   bool ramp = true;                       // with kappa: caps grow with the age of the backlog (ramp.cpp)
   std::uint32_t backlog_permille = 1000;  // order backlog
   std::uint32_t young_permille =
@@ -104,8 +107,8 @@ struct Policy {
   std::uint32_t margin_permille = 1100, margin_min_permille = 1100, margin_max_permille = 3000;
   std::uint32_t margin_up_permille = 100, margin_down_permille = 1;
   bool look_ahead = false;  // where periodic streams share a partition with another class: weigh moves, idle on purpose
-  TimeNs look_ahead_ns = 100'000'000;  // how far at most
-  TimeNs background_budget_ns = 0;     // least run time of background streams in each window; 0: none
+  TimeNs look_ahead_ns = 100'000'000;         // how far at most
+  TimeNs background_budget_ns = 100'000'000;  // with look_ahead: least run time of background streams in each window
   TimeNs background_window_ns = 1'000'000'000;
 
   std::uint64_t seed = 1;  // place random

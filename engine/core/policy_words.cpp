@@ -71,7 +71,8 @@ constexpr Key kKeys[] = {
     // With late binding a task has no server until one is idle: nothing is placed.
     WORD(place, place_names,
          WHERE(!queues(p) || p.binding == Binding::early ||
-               (p.place != Place::tc && p.place != Place::rr && p.place != Place::least_wait))),
+               (p.place != Place::tc && p.place != Place::tc_rates && p.place != Place::rr &&
+                p.place != Place::least_wait))),
     WORD(batch, batch_names, always),
     WORD(binding, binding_names, queues),
     FLAG(form_ahead, early),
@@ -91,7 +92,7 @@ constexpr Key kKeys[] = {
     FLAG(live_queues, averages),
     FLAG(forecast, WHERE(proactive(p) || p.kappa_permille > 0 || !queues(p))),
     WHOLE(residual_permille, WHERE(p.forecast)),
-    WHOLE(shrink_permille, queues),
+    WHOLE(shrink_permille, WHERE(queues(p) && p.kappa_permille > 0)),
     WORD(split_reading, split_reading_names, WHERE(p.drop == Drop::split)),
     SPAN(oc_threshold_ms, oc_threshold_ns, WHERE(p.drop == Drop::overload_control)),
     WHOLE(oc_alpha_permille, WHERE(p.drop == Drop::overload_control)),
@@ -108,8 +109,8 @@ constexpr Key kKeys[] = {
     WHOLE(margin_down_permille, WHERE(p.look_ahead)),
     FLAG(look_ahead, queues),
     SPAN(look_ahead_ms, look_ahead_ns, WHERE(p.look_ahead)),
-    SPAN(background_budget_ms, background_budget_ns, queues),
-    SPAN(background_window_ms, background_window_ns, WHERE(p.background_budget_ns > 0)),
+    SPAN(background_budget_ms, background_budget_ns, WHERE(p.look_ahead)),
+    SPAN(background_window_ms, background_window_ns, WHERE(p.look_ahead&& p.background_budget_ns > 0)),
 };
 #undef WORD
 #undef FLAG

@@ -56,6 +56,29 @@ TEST(TcDispatch, Figure4) {
   }
 }
 
+// As section III-B prints it: the first sixteen as in the figure, and so on every two seconds.
+TEST(TcDispatch, Figure4AsPrinted) {
+  Policy p;
+  ASSERT_TRUE(preset("harpagon-printed", p));
+  Bench b(figure4(), p);
+  const StreamId s = b.open({.depth = 100});
+  const std::uint64_t requests = 160;
+  for (std::uint64_t i = 1; i <= requests; ++i) {
+    b.run_to(1 + kGap * static_cast<TimeNs>(i));
+    b.submit(s, i);
+  }
+  b.run_to(kGap * static_cast<TimeNs>(requests) + 20'000 * kMs);
+  std::vector<PartitionId> where(requests + 1);
+  for (const test::Running& r : b.sent)
+    for (std::uint64_t token : r.tokens) where[token] = r.path[0];
+  for (std::uint64_t i = 1; i <= requests; ++i) {
+    const std::uint64_t turn = (i - 1) % 16;
+    EXPECT_EQ(where[i], turn < 6 ? 0u : turn < 12 ? 1u : 2u) << i;
+    ASSERT_TRUE(b.answers.contains(i));
+    EXPECT_LE(b.answers[i].at - kGap * static_cast<TimeNs>(i), kBound + 1) << i;
+  }
+}
+
 // A batch sent short at its last safe moment ends its turn: the next one starts a batch of its own.
 TEST(TcDispatch, AShortBatchEndsItsTurn) {
   Policy p;

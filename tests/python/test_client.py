@@ -19,6 +19,8 @@ from daemon import TENSORS_CONFIG, Daemon
 import leat
 from leat import _library
 
+PATIENCE = 30.0  # seconds; the machine may have other work
+
 
 def checksum(data: bytes) -> int:
     """What the emulated executor answers for these bytes (engine/exec/checksum.h)."""
@@ -47,7 +49,7 @@ class WithDaemon(unittest.TestCase):
         cls.daemon.__exit__()
 
     def connect(self) -> leat.Client:
-        client = leat.connect(self.daemon.socket, "test")
+        client = leat.connect(self.daemon.socket, "test", timeout=PATIENCE)
         self.addCleanup(client.close)
         return client
 
@@ -153,7 +155,7 @@ class Tensors(unittest.TestCase):
     """Raw outputs, for pictures and for tensors that the client prepared itself: the same numbers."""
 
     def test_outputs_as_they_are(self) -> None:
-        with Daemon(text=TENSORS_CONFIG, model=os.environ["LEAT_DETECT"]) as daemon, leat.connect(daemon.socket) as client:
+        with Daemon(text=TENSORS_CONFIG, model=os.environ["LEAT_DETECT"]) as daemon, leat.connect(daemon.socket, timeout=PATIENCE) as client:
             stream = client.open_stream("pictures", "rgb24", 640, 360)
             shape = None
             with stream.acquire() as frame:
@@ -192,7 +194,7 @@ class Tensors(unittest.TestCase):
 
 class Lives(WithDaemon):
     def test_views_keep_what_they_look_at(self) -> None:
-        client = leat.connect(self.daemon.socket)
+        client = leat.connect(self.daemon.socket, timeout=PATIENCE)
         stream = client.open_stream("echo", "gray8", 64, 16)
         frame = stream.acquire()
         frame.array[:] = 3
@@ -283,7 +285,7 @@ class Errors(WithDaemon):
 
     def test_a_killed_daemon_raises(self) -> None:
         with Daemon("[60000]") as daemon:
-            client = leat.connect(daemon.socket)
+            client = leat.connect(daemon.socket, timeout=PATIENCE)
             stream = client.open_stream("echo", "gray8", 16, 16, slo_ns=100_000_000_000)
             stream.acquire().submit()
             threading.Timer(0.05, daemon.kill).start()
@@ -340,7 +342,7 @@ class Signals(unittest.TestCase):
             child.send_signal(signal.SIGINT)
             self.assertEqual(child.communicate(timeout=60)[0], "interrupted\n")
             self.assertEqual(child.returncode, 0)
-            with leat.connect(daemon.socket) as client:  # leatd serves on
+            with leat.connect(daemon.socket, timeout=PATIENCE) as client:  # leatd serves on
                 client.open_stream("echo", "gray8", 16, 16).close()
 
 

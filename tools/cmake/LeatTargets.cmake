@@ -116,8 +116,9 @@ if(BUILD_TESTING)
   endif()
 endif()
 
-# A test that watches the clock or kills processes: one of them at a time, and one other test beside it at most.
-set(leat_timed RESOURCE_LOCK clock PROCESSORS 2)
+# A test that watches the clock or kills processes: one of them at a time, few others beside it, and begun early, since they
+# stand in line.
+set(leat_timed RESOURCE_LOCK clock PROCESSORS 2 COST 100)
 
 # leat_test(NAME SOURCES... LIBS... [TIMEOUT s] [LABELS ...] [ARGS ...] [SUITES ...] [TIMED] [TWICE]): a GoogleTest program,
 # run whole by ctest; SUITES: each of these by itself, as NAME.SUITE. TIMED: see leat_timed. LABELS asan, tsan: it is built

@@ -82,7 +82,7 @@ void Queued::form(const Lane& l, ServerId s, TimeNs start, std::uint32_t target)
   const TimeNs d = paced(
       l.module, server(s).run_ns[(policy_.exact_duration || policy_.forecast) ? std::clamp(target, 1u, servers_[s].cap)
                                                                               : servers_[s].cap]);
-  if (policy_.drop == Drop::window) slide_window(l, s, start);
+  if (policy_.drop == Drop::window || policy_.drop == Drop::window_local) slide_window(l, s, start);
   while (l.forming.items < target) {
     const TaskId id = next_task(l, high_first);
     if (id == kNone || l.forming.items + task(id).items > room(server(s))) break;

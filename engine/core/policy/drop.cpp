@@ -25,7 +25,8 @@ Reason Queued::judge(const Task& t, TimeNs start, TimeNs d) const noexcept {
     case Drop::dynamic_split:
       return start + d - t.queued_ns > m.share_ns ? Reason::unreachable : Reason::none;
     case Drop::window:
-      return start + d > t.give_up_ns ? Reason::window : Reason::none;
+    case Drop::window_local:
+      return start + d > window_end(t) ? Reason::window : Reason::none;
     case Drop::proactive:
       // PARD eq. 3: L(k) = (t_e - t_s) + d_k + L_sub > SLO.
       return start + d + m.after_ns > t.give_up_ns ? late : Reason::none;
@@ -44,6 +45,13 @@ bool Queued::probe(const Task& t, TimeNs start, TimeNs d) noexcept {
   return true;
 }
 
+// By when Nexus wants a task to leave its module: by its deadline, or within the module's own latency budget
+// (section 5.1 of PARD speaks of the current module's).
+TimeNs Queued::window_end(const Task& t) const noexcept {
+  if (policy_.drop != Drop::window_local) return t.give_up_ns;
+  return std::min(t.give_up_ns, t.queued_ns + modules_[t.module].share_ns);
+}
+
 // Nexus: the first window of a batch's length, in arrival order, all of which ends in time; what is before it goes.
 void Queued::slide_window(const Lane& l, ServerId s, TimeNs start) noexcept {
   if (l.classes == 0) return;
@@ -55,7 +63,7 @@ void Queued::slide_window(const Lane& l, ServerId s, TimeNs start) noexcept {
     TaskId last_late = kNone;
     TaskId t = l.arrivals[top].front();
     for (std::uint32_t items = 0; t != kNone && items < size; items += task(t).items, t = task(t).newer) {
-      if (end > task(t).give_up_ns) last_late = t;
+      if (end > window_end(task(t))) last_late = t;
     }
     if (last_late == kNone) return;
     for (bool done = false; !done;) {

@@ -52,7 +52,7 @@ bool Queued::choose_order(const Lane& l, ServerId s) const noexcept {
 void Queued::update_load(ModuleId id) noexcept {
   ModuleRules& m = modules_[id];
   if (policy_.order == Order::adaptive || policy_.order == Order::instant) {
-    const std::int64_t in = m.arrivals.rate_millihertz(m.arrivals.bins_per(1'000'000'000));
+    const std::int64_t in = m.arrivals.rate_millihertz(m.arrivals.bins_per(policy_.window_ns / 5));
     const std::int64_t smooth = m.arrivals.smooth_millihertz();
     const std::int64_t mu = in * 1000 / std::max<std::int64_t>(1, m.capacity_mhz);
     std::int64_t eps = 0;

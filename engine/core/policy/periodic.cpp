@@ -41,7 +41,8 @@ Periodic::Periodic(const View& view, Verbs& can, const Component& component, con
       policy_(policy),
       promised_ns_(view.model, component),
       margin_permille_(policy.margin_permille),
-      background_credit_ns_(policy.background_budget_ns) {
+      budget_ns_(policy.look_ahead ? policy.background_budget_ns : 0),
+      background_credit_ns_(budget_ns_) {
   streams_.reserve(policy.look_ahead ? view.ledger.streams() : 0);
 }
 
@@ -63,8 +64,7 @@ bool Periodic::active() noexcept {
 // Credit for background work flows in steadily, up to the budget of one window; what is started is paid at once, as
 // planned.
 void Periodic::spend_background(TimeNs run) noexcept {
-  const TimeNs budget = policy_.background_budget_ns,
-               window = std::max<TimeNs>(policy_.background_window_ns, 1'000'000);
+  const TimeNs budget = budget_ns_, window = std::max<TimeNs>(policy_.background_window_ns, 1'000'000);
   if (budget == 0) return;
   const TimeNs credit = std::min(view_.now - background_ns_, 2 * window) / 1000 * budget / (window / 1000);
   if (credit > 0 || run != 0) {
@@ -76,7 +76,7 @@ void Periodic::spend_background(TimeNs run) noexcept {
 // Background work that is owed some of its budget stands between normal and high.
 std::uint32_t Periodic::rank_of(std::uint8_t level) noexcept {
   const std::uint32_t share = level - class_of(level);
-  if (class_of(level) == 0 && policy_.background_budget_ns > 0) {
+  if (class_of(level) == 0 && budget_ns_ > 0) {
     spend_background(0);
     if (background_credit_ns_ > 0) return 2 * share + kOwed;
   }

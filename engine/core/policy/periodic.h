@@ -52,6 +52,7 @@ class Periodic {
   std::vector<StreamId> streams_;    // the component's periodic ones
   std::uint64_t seen_version_ = 0;   // of the ledger's list
   std::uint32_t margin_permille_;
+  const TimeNs budget_ns_;       // of background work in each window
   TimeNs background_credit_ns_;  // run time that background work is owed; below 0: it has had more
   TimeNs background_ns_ = 0;     // when that was
   Starter* starter_ = nullptr;   // while serve() runs

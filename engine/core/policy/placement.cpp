@@ -38,6 +38,8 @@ LaneId Queued::place(ModuleId module, const Task& t) noexcept {
     }
     case Place::tc:
       return next_by_window(module, t);
+    case Place::tc_rates:
+      return next_by_rate(module, t);
     case Place::rr:
       return next_in_turn(module, t);
     case Place::random: {

@@ -26,6 +26,7 @@ Queued::Queued(const View& view, Verbs& can, const Component& component, const P
   make_lanes(lanes);
   for (std::uint32_t a : component.applications) plan_caps(a);
   if (policy_.place == Place::tc && policy_.binding == Binding::early) plan_turns();
+  if (policy_.place == Place::tc_rates && policy_.binding == Binding::early) plan_rates();
   for (std::uint32_t a : component.applications) update_downstream(a);
 }
 
@@ -62,7 +63,8 @@ void Queued::make_lanes(Lanes& lanes) {
       if (policy_.place == Place::elsa)
         return t.partitions[a.server.partition].size < t.partitions[b.server.partition].size;
       if (fitting) return a.least_ns > b.least_ns;
-      if (policy_.place == Place::tc || policy_.place == Place::rr) return a.ratio > b.ratio;
+      if (policy_.place == Place::tc || policy_.place == Place::tc_rates || policy_.place == Place::rr)
+        return a.ratio > b.ratio;
       return false;
     };
     std::stable_sort(list.begin(), list.end(), before);
@@ -195,7 +197,8 @@ bool Queued::try_server(ServerId id) noexcept {
   if (lanes_[s.lane].mixed || (policy_.fit && l.items > l.tasks)) {  // unequal partitions, or unequal requests
     form_fitting(l, id, start, target);
   } else {
-    form(l, id, start, policy_.shrink_permille < 1000 ? shrink(l, id, start, target) : target);
+    const bool shrinks = policy_.kappa_permille > 0 && policy_.shrink_permille < 1000;
+    form(l, id, start, shrinks ? shrink(l, id, start, target) : target);
   }
   if (l.forming.tasks == 0) return false;
   launch(s.lane, id, start);
@@ -234,7 +237,8 @@ void Queued::launch(LaneId lane_id, ServerId id, TimeNs start) noexcept {
   const Lane& l = lane(lane_id);
   const std::uint32_t items = l.forming.items;
   (void)can_.start(lane_id, id, start, choose_path(view_, s.route, s.partition, items, start));
-  if (policy_.place == Place::tc && l.items == 0 && items < servers_[id].cap) {
+  const bool by_batches = policy_.place == Place::tc || policy_.place == Place::tc_rates;
+  if (by_batches && l.items == 0 && items < servers_[id].cap) {
     lanes_[lane_id].block_left = 0;  // sent short of its size: the next task begins another batch
     lanes_[lane_id].next_start_ns = view_.machine.partition(s.partition).free_ns;
   }

@@ -78,14 +78,16 @@ class Queued final : public Discipline, private Starter {
     bool mixed = false;            // its servers differ in speed, and fit.cpp says who takes what
     TimeNs queued_run_ns = 0;      // ELSA eq. 1: expected run time of what is queued here
     TimeNs next_start_ns = 0;      // tc, rr: when its server can start the batch after those assigned
-    std::uint32_t block_left = 0;  // tc, rr: items still to come in this turn
+    std::uint32_t block_left = 0;  // tc, tc_rates, rr: items still to come in this turn
     TimeNs block_from_ns = 0;      // tc: when its first came
+    std::int64_t due_nano = 0;     // tc_rates: billionths of an item that its rate has earned and no turn has used
   };
   struct ServerRules {
-    std::uint32_t cap = 1;   // items per batch
-    std::int64_t ratio = 0;  // Harpagon's throughput-cost ratio, scaled
-    TimeNs spacing_ns = 0;   // tc: from a start on this route to the first of a server that stood idle; 0: none
-    bool padded = false;     // tc: its window brings no full batch; the plan counts on dummies
+    std::uint32_t cap = 1;        // items per batch
+    std::int64_t ratio = 0;       // Harpagon's throughput-cost ratio, scaled
+    TimeNs spacing_ns = 0;        // tc: from a start on this route to the first of a server that stood idle; 0: none
+    bool padded = false;          // tc: its window brings no full batch; the plan counts on dummies
+    std::int64_t earns_nano = 0;  // tc_rates: of an item that comes to its module, its part
   };
   struct ApplicationRules {
     std::vector<CapLevel> levels;  // empty: caps do not change
@@ -141,6 +143,7 @@ class Queued final : public Discipline, private Starter {
   // drop.cpp
   [[nodiscard]] Reason judge(const Task& task, TimeNs start, TimeNs d) const noexcept;
   [[nodiscard]] bool probe(const Task& task, TimeNs start, TimeNs d) noexcept;
+  [[nodiscard]] TimeNs window_end(const Task& task) const noexcept;
   void slide_window(const Lane& lane, ServerId server, TimeNs start) noexcept;
   void purge_low_end(const Lane& lane, TimeNs start, TimeNs d) noexcept;
 
@@ -159,6 +162,9 @@ class Queued final : public Discipline, private Starter {
   void plan_turns() noexcept;
   [[nodiscard]] LaneId next_in_turn(ModuleId module, const Task& task) noexcept;
   [[nodiscard]] LaneId next_by_window(ModuleId module, const Task& task) noexcept;
+  [[nodiscard]] LaneId next_by_rate(ModuleId module, const Task& task) noexcept;
+  void plan_rates() noexcept;
+  [[nodiscard]] double planned_per_ns(ServerId server) const noexcept;
   [[nodiscard]] TimeNs collects_ns(ModuleId module, ServerId server) const noexcept;
 
   // fit.cpp
