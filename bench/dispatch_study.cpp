@@ -20,6 +20,7 @@
 #include "engine/sim/simulator.h"
 #include "planner/harpagon/plan.h"
 #include "planner/test/harpagon_workloads.h"
+#include "planner/test/uniform.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
@@ -61,10 +62,6 @@ struct Case {
   ModuleSchedule schedule;
   double round_robin_bound_s = 0;  // 2 d of the slowest batch
 };
-
-double uniform(std::mt19937_64& random, double low, double high) {
-  return low + (high - low) * static_cast<double>(random() >> 11) * 0x1.0p-53;
-}
 
 // A module of a generated workload with a budget drawn between its quickest and its cheapest schedule.
 Case draw(std::uint64_t seed, std::uint32_t index) {

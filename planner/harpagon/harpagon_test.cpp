@@ -12,6 +12,7 @@
 #include "planner/harpagon/system.h"
 #include "planner/test/harpagon_brute.h"
 #include "planner/test/harpagon_workloads.h"
+#include "planner/test/uniform.h"
 
 namespace leat::planner {
 namespace {
@@ -136,10 +137,6 @@ TEST(HarpagonExamples, CostDirectTakesTheLargerSaving) {
 }
 
 // ---- the exact planner ----
-
-double uniform(std::mt19937_64& random, double low, double high) {
-  return low + (high - low) * static_cast<double>(random() >> 11) * 0x1.0p-53;
-}
 
 HarpagonProblem small_problem(std::uint64_t seed) {
   std::mt19937_64 random(seed);

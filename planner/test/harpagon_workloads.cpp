@@ -6,6 +6,7 @@
 #include <random>
 
 #include "planner/dag.h"
+#include "planner/test/uniform.h"
 
 namespace leat::planner {
 namespace {
@@ -50,11 +51,6 @@ const std::vector<Shape>& shapes() {
        {{"ssd-person", 1, {}}, {"track", 1.5, {0}}, {"reid", 1.5, {0}}, {"action", 0.8, {1, 2}}, {"merge", 1, {3}}}},
   };
   return all;
-}
-
-// std::uniform_real_distribution may differ between libraries; this does not.
-double uniform(std::mt19937_64& random, double low, double high) {
-  return low + (high - low) * static_cast<double>(random() >> 11) * 0x1.0p-53;
 }
 
 HarpagonModule module_of(const Node& node, double rate_rps, std::mt19937_64& random) {

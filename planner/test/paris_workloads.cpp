@@ -4,15 +4,9 @@
 #include <random>
 
 #include "planner/mig/geometry.h"
+#include "planner/test/uniform.h"
 
 namespace leat::planner {
-namespace {
-
-double uniform(std::mt19937_64& random, double low, double high) {
-  return low + (high - low) * static_cast<double>(random() >> 11) * 0x1.0p-53;
-}
-
-}  // namespace
 
 ParisWorkload paris_workload(std::uint64_t seed, std::uint32_t index) {
   std::mt19937_64 random(seed * 0x9E3779B97F4A7C15ull + index);
