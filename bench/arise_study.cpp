@@ -5,6 +5,7 @@
 // of a crowd of clients that is half as large again as the server holds.
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "tools/cli/progress.h"
 #include "tools/cli/svg.h"
 #include "tools/json/json.h"
+#include "tools/words/whole_file.h"
 
 namespace {
 
@@ -83,7 +85,16 @@ constexpr cli::Option kOptions[] = {
      .min = 1,
      .max = 256,
      .help = "to use"},
-    {.name = "plot", .type = cli::Type::path, .value = "FILE", .help = "writes clients by SLA as SVG"},
+    {.name = "plot", .type = cli::Type::path, .value = "FILE", .help = "writes a picture (SVG)"},
+    {.name = "plot-of",
+     .type = cli::Type::choice,
+     .choices = "clients|drop|batch|idle|start-error|tracking",
+     .fallback = "clients",
+     .help =
+         "what of: clients within their SLA; the distribution of clients' drops over their SLA; mean batch; share of "
+         "time that partitions idle; how far batches start from their plan, ms; CPU that a client pays for tracking, "
+         "us "
+         "a frame, by video"},
     cli::json_option(),
 };
 constexpr cli::Command kCommand = {
@@ -125,6 +136,50 @@ AriseResult run(const std::string& policy, const AriseCase& c, Fixed& fixed) {
   if (name == "arise-a") return run_reactive(c, Reactive::arise_a, estimation, fixed);
   if (name == "chameleon") return run_reactive(c, Reactive::chameleon, estimation, fixed);
   return run_reactive(c, name == "clipper" ? Reactive::clipper : Reactive::static_, estimation, fixed);
+}
+
+using Curves = std::map<std::string, std::vector<cli::Series>>;  // by SLA
+
+// Of the first profile; `arise+line` keeps no SLA: its numbers mean nothing.
+std::string picture(const std::string& what, const Json& out, const std::vector<std::string>& policies,
+                    const Curves& curves) {
+  if (what == "drop") {
+    std::vector<cli::Plot> plots;
+    for (const Sla& s : kSlas) {
+      cli::Plot plot{.title = std::string("SLA ") + s.name,
+                     .x_label = "drop of a client over its SLA",
+                     .y_label = "share of clients",
+                     .from_zero = true,
+                     .legend_beside = true};
+      for (const cli::Series& each : curves.at(s.name))
+        if (each.name != "arise+line" && !each.points.empty()) plot.series.push_back(each);
+      plot.series.push_back({.name = "the SLA", .points = {{1, 0}, {1, 1}}, .dashed = true});
+      plots.push_back(std::move(plot));
+    }
+    return cli::plots_svg(plots);
+  }
+  cli::Bars bars;
+  if (what == "tracking") {
+    bars = {.title = "CPU of a client for tracking", .y_label = "us a frame"};
+    std::vector<double> heights;
+    for (const auto& [video, us] : out["tracking_us"].items())
+      bars.groups.push_back(video), heights.push_back(us.get<double>());
+    bars.bars.emplace_back("tracking", heights);
+    return cli::bars_svg(bars);
+  }
+  const std::string key = what == "start-error" ? "start_error_ms" : what;
+  bars.title = what == "clients" ? "Clients within their SLA, by SLA"
+               : what == "batch" ? "Frames in a batch, by SLA"
+               : what == "idle"  ? "Partitions' idle time, by SLA"
+                                 : "How far planned batches start from their plan, by SLA";
+  bars.y_label = what == "clients" ? "clients" : what == "batch" ? "frames" : what == "idle" ? "share" : "ms";
+  for (const Sla& s : kSlas) bars.groups.emplace_back(s.name);
+  for (const std::string& policy : policies) {
+    std::vector<double> heights;
+    for (const Sla& s : kSlas) heights.push_back(out["profiles"][kProfiles[0].name][s.name][policy][key].get<double>());
+    if (policy != "arise+line") bars.bars.emplace_back(policy, heights);
+  }
+  return cli::bars_svg(bars);
 }
 
 double ratio(double a, double b) { return b > 0 ? a / b : 0; }
@@ -178,6 +233,7 @@ int main(int argc, char** argv) {
               {"seeds", seeds},
               {"partitions", args.integer("partitions")},
               {"seconds", args.integer("seconds")}};
+  Curves curves;                             // the drop's distribution
   double clients[2][std::size(kSlas)] = {};  // of the first profile: leat, the better arise-a
   double least_within = 1;
   for (std::size_t p = 0; p < profiles; ++p) {
@@ -209,6 +265,12 @@ int main(int argc, char** argv) {
                     {"drop_over_sla", {{"p10", at(.1)}, {"p50", at(.5)}, {"p90", at(.9)}, {"p99", at(.99)}}}};
         out["profiles"][kProfiles[p].name][kSlas[s].name][policies[k]] = row;
         if (p > 0) continue;
+        cli::Series curve{.name = policies[k]};
+        for (int q = 0; q <= 100 && !drops.empty(); ++q)
+          curve.points.emplace_back(std::min(at(q / 100.0), 3.0), q / 100.0);
+        Json& percentiles = out["drop_over_sla_percentiles"][kSlas[s].name][policies[k]] = Json::array();
+        for (const auto& [drop, share] : curve.points) percentiles.push_back(drop);
+        curves[kSlas[s].name].push_back(std::move(curve));
         out["clients"][kSlas[s].name][policies[k]] = row["clients"];
         out["within_sla_share"][kSlas[s].name][policies[k]] = row["within_sla_share"];
         out["seconds_within_share"][kSlas[s].name][policies[k]] = row["seconds_within_share"];
@@ -223,6 +285,7 @@ int main(int argc, char** argv) {
     leat_error.push_back(estimator_error(t, Estimation::line));
     thesis_error.push_back(estimator_error(t, Estimation::ratio));
     step_us.push_back(t.step_us);
+    out["tracking_us"][t.video] = t.step_us;
     out["drop_curves"][t.video] = {{"1", t.mean_extra(1)},   {"4", t.mean_extra(4)},   {"8", t.mean_extra(8)},
                                    {"16", t.mean_extra(16)}, {"24", t.mean_extra(24)}, {"36", t.mean_extra(36)}};
   }
@@ -244,18 +307,9 @@ int main(int argc, char** argv) {
                   .at_least = false});
   out["bars"] = to_json(bars);
   if (args.given("plot")) {
-    cli::Bars plot{.title = "Clients within their SLA, by SLA", .y_label = "clients"};
-    for (const Sla& s : kSlas) plot.groups.emplace_back(s.name);
-    for (const std::string& policy : policies) {
-      std::vector<double> heights;
-      for (const Sla& s : kSlas) heights.push_back(out["clients"][s.name][policy].get<double>());
-      if (policy != "arise+line") plot.bars.emplace_back(policy, heights);  // it keeps no SLA: its number means nothing
-    }
-    std::FILE* const file = std::fopen(args.text("plot").c_str(), "w");
-    if (file == nullptr)
-      return cli::fail(kCommand.name, "cannot write " + args.text("plot") + "; name a file in a folder that exists");
-    std::fputs(cli::bars_svg(plot).c_str(), file);
-    std::fclose(file);
+    const std::string failed =
+        words::write_whole_file(args.text("plot"), picture(args.text("plot-of"), out, policies, curves));
+    if (!failed.empty()) return cli::fail(kCommand.name, failed);
   }
   const cli::JsonOutput json(args);
   if (const int failed = json.write(out.dump(1)); failed != 0 || json.alone()) return failed;
