@@ -249,6 +249,13 @@ TEST_F(SimCommand, CoordinatedClientsKeepTheirAccuracyAndSendFewFrames) {
   const std::string first = out_;
   ASSERT_EQ(sim(words), 0);
   EXPECT_EQ(out_, first);
+  // As tasks of two clients: the quicker one gets more turns.
+  ASSERT_EQ(sim({"--coordinated", "4", "--tasks", "2", "--video", "easy,fast", "--json"}), 0) << err_;
+  const Json tasks = Json::parse(out_);
+  EXPECT_EQ(tasks["admitted"].get<int>(), 4);
+  for (const std::size_t quick : {1u, 3u})
+    EXPECT_GT(tasks["per_client"][quick]["detections_per_second"].get<double>(),
+              tasks["per_client"][quick - 1]["detections_per_second"].get<double>());
 }
 
 TEST_F(SimCommand, GarbagePlansAreRefused) {
