@@ -1,7 +1,8 @@
 // Is what is simulated what ships? The same arrivals, plan and preset through the simulator and through a running leatd
 // whose partitions are real worker processes that sleep as long as the plan says. The simulator runs twice: by the plan
-// alone, and told how long a batch holds its partition beyond the plan (wake-up, sleeping past the end, report), one
-// mean of the daemon's own counters: what `leat sim --overhead-us` takes. Nothing else is fitted.
+// alone, and told how long a batch holds its partition beyond the plan (wake-up, sleeping past the end, report): one
+// mean of the daemon's own counters, or a figure given beforehand, as `leat sim --overhead-us` takes. Nothing else is
+// fitted.
 #include <time.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -40,7 +42,8 @@ constexpr cli::Option kOptions[] = {
      .type = cli::Type::text,
      .value = "LIST",
      .fallback = "wide,pipeline",
-     .help = "wide: one module on 56 partitions; pipeline: three modules; stages: one model in two stages"},
+     .help = "wide: one module on 56 partitions; pipeline: three modules; stages: one model in two stages; "
+             "shared: five modules, all on 8 partitions"},
     {.name = "presets",
      .type = cli::Type::text,
      .value = "LIST",
@@ -70,6 +73,12 @@ constexpr cli::Option kOptions[] = {
      .min = 0.05,
      .max = 100,
      .help = "all times that much longer, all rates that much lower"},
+    {.name = "overhead-us",
+     .type = cli::Type::real,
+     .value = "US",
+     .min = 0,
+     .max = 1e6,
+     .help = "what a batch costs beyond the plan, known beforehand; default: what this daemon counted"},
     {.name = "seed",
      .type = cli::Type::integer,
      .value = "N",
@@ -99,15 +108,36 @@ struct Case {
   const char* name;
   double slo_ms;
   std::vector<ModuleCase> modules;
+  std::uint32_t batch = 4;
   bool stages = false;  // they are stages of one module
+  bool shared = false;  // every module on all of the first one's partitions
 };
-constexpr std::uint32_t kBatch = 4;
 constexpr std::int64_t kFeatureBytes = 100'000;
 
 std::vector<Case> all_cases() {
-  return {{"wide", 400, {{"work", 40, 15, 56}}},
-          {"pipeline", 500, {{"object", 30, 10, 8}, {"face", 25, 8, 7}, {"text", 35, 12, 8}}},
-          {"stages", 400, {{"front", 30, 10, 12}, {"back", 20, 8, 9}}, true}};
+  return {
+      {"wide", 400, {{"work", 40, 15, 56}}},
+      {"pipeline", 500, {{"object", 30, 10, 8}, {"face", 25, 8, 7}, {"text", 35, 12, 8}}},
+      {"stages", 400, {{"front", 30, 10, 12}, {"back", 20, 8, 9}}, 4, true},
+      // `lv` of the study of shared partitions (bench/shared_cells.cpp): d(b) = d (1 - f + f b).
+      {"shared",
+       500,
+       {{"m0", 12.6, 5.4, 8}, {"m1", 7.5, 2.5, 0}, {"m2", 6.4, 1.6, 0}, {"m3", 6.75, 2.25, 0}, {"m4", 14.3, 7.7, 0}},
+       32,
+       false,
+       true}};
+}
+
+double run_ms(const ModuleCase& m, std::uint32_t batch) { return m.fixed_ms + m.each_ms * batch; }
+
+// What the plan's batches carry; on shared partitions, what batches of ten do.
+double full_rate_rps(const Case& c, double scale) {
+  double least = 1e300, ms_of_ten = 0;
+  for (const ModuleCase& m : c.modules) {
+    least = std::min(least, m.partitions * c.batch * 1e3 / run_ms(m, c.batch));
+    ms_of_ten += run_ms(m, 10) / 10;
+  }
+  return (c.shared ? c.modules[0].partitions * 1e3 / ms_of_ten : least) / scale;
 }
 
 planner::PlanFile plan_of(const Case& c, double scale) {
@@ -119,25 +149,25 @@ planner::PlanFile plan_of(const Case& c, double scale) {
     if (begins) {
       app.modules.push_back({.name = module.name, .model = module.name});
       if (m > 0) app.modules.back().after = {m - 1};
-      file.plan.routes.push_back({.application = 0, .module = m, .batch = kBatch, .rate_rps = 1e300, .stages = {}});
+      file.plan.routes.push_back(
+          {.application = 0, .module = m, .batch = c.batch, .rate_rps = full_rate_rps(c, scale), .stages = {}});
     }
     planner::Route& route = file.plan.routes.back();
     const auto s = static_cast<std::uint32_t>(route.stages.size());
     planner::Stage stage{.first_block = s,
                          .end_block = s + 1,
                          .transfer_bytes = c.stages && m + 1 < c.modules.size() ? kFeatureBytes : 0};
-    for (std::uint32_t b = 1; b <= kBatch; ++b) {
-      const auto ns = static_cast<TimeNs>((module.fixed_ms + module.each_ms * b) * scale * kMs);
+    for (std::uint32_t b = 1; b <= c.batch; ++b) {
+      const auto ns = static_cast<TimeNs>(run_ms(module, b) * scale * kMs);
       stage.latency_by_batch.push_back({.p50_ns = ns, .p99_ns = ns});
     }
+    for (std::uint32_t i = 0; c.shared && m > 0 && i < c.modules[0].partitions; ++i) stage.pool.push_back(i);
     for (std::uint32_t i = 0; i < module.partitions; ++i) {
       const auto p = static_cast<std::uint32_t>(file.plan.partitions.size());
       stage.pool.push_back(p);
       file.plan.partitions.push_back(
           {.name = module.name + std::to_string(i), .partition_class = module.name, .device = p});
     }
-    route.rate_rps = std::min(
-        route.rate_rps, module.partitions * kBatch * 1e9 / static_cast<double>(stage.latency_by_batch.back().p50_ns));
     route.stages.push_back(std::move(stage));
   }
   file.applications.push_back(std::move(app));
@@ -148,9 +178,11 @@ std::string config_of(const Case& c, const planner::PlanFile& plan, const std::s
                       const std::string& plan_path) {
   std::string text = "plan = \"" + plan_path + "\"\n[limits]\nstreams = " + std::to_string(kStreams) +
                      "\n[policy]\npreset = \"" + preset + "\"\n";
-  for (const ModuleCase& m : c.modules)
+  for (const ModuleCase& m : c.modules) {
+    if (m.partitions == 0) continue;
     text += std::string("[[partition]]\nname = \"") + m.name +
             "\"\nkind = \"emulated\"\ncount = " + std::to_string(m.partitions) + "\n";
+  }
   const planner::Application& app = plan.applications[0];
   text += "[[application]]\nname = \"" + app.name +
           "\"\nslo_ms = " + std::to_string(static_cast<double>(app.slo_ns) / kMs) + "\n";
@@ -307,6 +339,9 @@ Status read_overhead(const std::string& socket, const Case& c, double scale, Ove
   if (!reader) return Error{reader.error()};
   std::uint32_t p = 0;
   double beyond_ms = 0, batches = 0;
+  const auto planned_ms = [&](std::uint32_t m, double n, double items) {
+    return scale * (c.modules[m].fixed_ms * n + c.modules[m].each_ms * items);
+  };
   for (std::uint32_t m = 0; m < c.modules.size(); ++m) {
     for (std::uint32_t i = 0; i < c.modules[m].partitions; ++i, ++p) {
       const auto record = reader->snapshot(shm::RecordKind::partition, p);
@@ -315,10 +350,14 @@ Status read_overhead(const std::string& socket, const Case& c, double scale, Ove
                  items = static_cast<double>(record->value(shm::PartitionCounter::items).value_or(0));
       const auto held = record->value(shm::PartitionCounter::busy_ns).value_or(0) +
                         record->value(shm::PartitionCounter::overhead_ns).value_or(0);
-      beyond_ms += static_cast<double>(held) / kMs - scale * (c.modules[m].fixed_ms * n + c.modules[m].each_ms * items);
+      beyond_ms += static_cast<double>(held) / kMs;
+      if (!c.shared) beyond_ms -= planned_ms(m, n, items);
       batches += n;
     }
     const auto module = reader->snapshot(shm::RecordKind::module, c.stages ? 0 : m);
+    if (c.shared && module)  // a partition does not count by module; here every task is one item
+      beyond_ms -= planned_ms(m, static_cast<double>(module->value(shm::ModuleCounter::batches).value_or(0)),
+                              static_cast<double>(module->value(shm::ModuleCounter::tasks).value_or(0)));
     out.wake_us_p50 =
         std::max(out.wake_us_p50, module ? module->quantile_ns(shm::Which::first, 0.5).value_or(0) / 1e3 : 0);
     out.wake_us_p99 =
@@ -368,8 +407,8 @@ Answered simulate(const sim::Study& study, const sim::Load& load, const std::str
 }
 
 Result<Comparison> compare(const Case& c, const sim::Study& study, double factor, std::uint64_t seed,
-                           const std::string& preset, double scale, const std::string& leatd,
-                           const std::function<void(std::uint64_t)>& progress) {
+                           const std::string& preset, double scale, std::optional<double> overhead_us,
+                           const std::string& leatd, const std::function<void(std::uint64_t)>& progress) {
   const sim::Load load = sim::make_load(study, factor, seed);
   Comparison out{.name = c.name,
                  .preset = preset,
@@ -393,7 +432,7 @@ Result<Comparison> compare(const Case& c, const sim::Study& study, double factor
   std::filesystem::remove_all(folder, none);
   if (!status) return Error{status.error()};
   sim::Study longer = study;
-  sim::add_overhead(longer.reality, static_cast<TimeNs>(out.overhead.batch_us * 1e3));
+  sim::add_overhead(longer.reality, static_cast<TimeNs>(overhead_us.value_or(out.overhead.batch_us) * 1e3));
   out.with_overhead = simulate(longer, load, preset);
   return out;
 }
@@ -483,6 +522,7 @@ int main(int argc, char** argv) {
   const auto fail = [](const std::string& text) { return cli::fail(kCommand.name, text); };
   const auto seed = static_cast<std::uint64_t>(args.integer("seed"));
   const double scale = args.real("scale");
+  const auto overhead_us = args.given("overhead-us") ? std::optional(args.real("overhead-us")) : std::nullopt;
   const auto process = sim::read_process(args.text("trace"));
   if (!process) return fail("--trace: " + process.error());
   std::vector<double> loads;
@@ -506,7 +546,7 @@ int main(int argc, char** argv) {
   for (const std::string& name : words_of(args.text("cases"))) {
     const std::vector<Case> cases = all_cases();
     const auto it = std::find_if(cases.begin(), cases.end(), [&](const Case& c) { return name == c.name; });
-    if (it == cases.end()) return fail("--cases: there is no '" + name + "'; there are wide, pipeline, stages");
+    if (it == cases.end()) return fail("--cases: there is no '" + name + "'; there are wide, pipeline, stages, shared");
     sim::Study study{.plan = plan_of(*it, scale)};
     study.believed = study.reality = core::Topology::from(study.plan.plan, study.plan.applications);
     study.processes = {*process};
@@ -524,7 +564,7 @@ int main(int argc, char** argv) {
     for (const auto& [c, study] : studies) {
       for (const std::string& preset : words_of(args.text("presets"))) {
         for (const double load : loads) {
-          auto comparison = compare(c, study, load, seed, preset, scale,
+          auto comparison = compare(c, study, load, seed, preset, scale, overhead_us,
                                     args.given("leatd") ? args.text("leatd") : bench::leatd_beside(),
                                     [&](std::uint64_t more) { progress.add(more); });
           if (!comparison) return fail(comparison.error());
