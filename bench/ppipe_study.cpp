@@ -56,7 +56,7 @@ constexpr cli::Option kOptions[] = {
      .type = cli::Type::text,
      .value = "LIST",
      .fallback = "np,dart_r,ppipe,leat",
-     .help = "comma-separated: np, dart_r, ppipe, ppipe-spread, reactive, leat, leat-packed"},
+     .help = "comma-separated: np, dart_r, ppipe, ppipe-append, ppipe-spread, reactive, leat, leat-packed"},
     {.name = "seeds",
      .type = cli::Type::integer,
      .value = "N",
@@ -130,7 +130,8 @@ constexpr Contender kContenders[] = {{"np", "np", "ppipe", false, false},
                                      {"reactive", "ppipe", "reactive", false, false},
                                      {"leat", "ppipe", "leat", false, true},
                                      {"leat-packed", "ppipe", "leat", false, false},
-                                     {"ppipe-spread", "ppipe", "ppipe", false, true}};
+                                     {"ppipe-spread", "ppipe", "ppipe", false, true},
+                                     {"ppipe-append", "ppipe", "ppipe-append", false, false}};
 
 // One physical GPU that a plan uses, and what it puts on its server's links.
 struct UsedGpu {

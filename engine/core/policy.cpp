@@ -92,6 +92,13 @@ constexpr std::array kPresets{
                           p.place = Place::reservation;
                           p.batch = Batching::search_down;
                         })},
+    Named{"ppipe-append", with(Policy{},
+                               [](Policy& p) {
+                                 p.order = Order::fcfs;
+                                 p.place = Place::reservation;
+                                 p.batch = Batching::search_down;
+                                 p.append_only = true;
+                               })},
     Named{"harpagon", with(Policy{},
                            [](Policy& p) {
                              p.order = Order::fcfs;

@@ -68,7 +68,8 @@ struct Policy {
   bool form_ahead = false;  // early binding: the next batch is collected while the last one runs (PARD, figure 3b)
   std::uint32_t queue_ahead = 0;  // batches a partition may hold behind the one it runs
 
-  bool fit = false;  // late binding, unequal partitions: each takes only what ends in time there (fit.cpp)
+  bool fit = false;          // late binding, unequal partitions: each takes only what ends in time there (fit.cpp)
+  bool append_only = false;  // reservations, printed or reactive: nothing is booked before what is booked already
   bool reserve_pipelines = false;  // routes of several stages are reserved ahead, whatever `place` says
 
   WindowRule windows = WindowRule::none;

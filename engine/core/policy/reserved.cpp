@@ -17,7 +17,7 @@ Reserved::Reserved(const View& view, Verbs& can, const Component& component, con
       itineraries_(limits.tasks),
       booking_of_(limits.batches, kNone),
       timelines_(view_.model, component_),
-      up_(view_.topology().hosts.size(), Timeline(kIntervals)),
+      up_(view_.topology().hosts.size(), Timeline(kIntervals, policy.append_only)),
       down_(up_),
       planned_ns_(view_.model, component_),
       places_(view_.model, component_),
@@ -41,7 +41,7 @@ Reserved::Reserved(const View& view, Verbs& can, const Component& component, con
   }
   make_unsent();
   for (PartitionId p : component_.partitions) {
-    timelines_[p] = Timeline(kIntervals);
+    timelines_[p] = Timeline(kIntervals, policy_.append_only);
     first_[p] = kNone;
     planned_ns_[p] = kNever;
   }

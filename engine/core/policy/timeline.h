@@ -1,5 +1,6 @@
 // When a resource (a partition, one direction of a link) is reserved: PPipe's resource table (section 5.4, Algorithm
-// 2). A set of disjoint busy intervals, in order; touching intervals are one. Gaps between reservations are usable.
+// 2). A set of disjoint busy intervals, in order; touching intervals are one. Gaps between reservations are usable,
+// unless the table only appends, as the authors' simulator keeps it.
 //
 // Capacity is fixed at construction; a full table refuses a reservation. Invariants: begin < end, sorted, disjoint; an
 // empty interval changes nothing. Thread rule: one thread. O(n) to look up and to change, n being what is reserved
@@ -20,7 +21,9 @@ class Timeline {
     TimeNs begin, end;
   };
 
-  explicit Timeline(std::size_t capacity = 64) { busy_.resize(capacity); }
+  explicit Timeline(std::size_t capacity = 64, bool append_only = false) : append_only_(append_only) {
+    busy_.resize(capacity);
+  }
 
   // Forgets what has ended by `now`. Call before the look-ups of one decision; keeps the table short.
   void expire(TimeNs now) noexcept {
@@ -30,8 +33,9 @@ class Timeline {
     }
   }
 
-  // Earliest t' >= t with [t', t' + length) free.
+  // Earliest t' >= t with [t', t' + length) free, and behind all that is reserved where the table only appends.
   [[nodiscard]] TimeNs earliest(TimeNs t, TimeNs length) const noexcept {
+    if (append_only_) return size_ > 0 ? std::max(t, at(size_ - 1).end) : t;
     for (std::size_t i = first_ending_after(t); i < size_; ++i) {
       const Interval& busy = at(i);
       if (busy.begin - t >= length) return t;
@@ -124,6 +128,7 @@ class Timeline {
 
   std::vector<Interval> busy_;
   std::size_t head_ = 0, size_ = 0;
+  bool append_only_ = false;
 };
 
 }  // namespace leat::core

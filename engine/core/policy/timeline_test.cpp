@@ -41,6 +41,17 @@ TEST(Timeline, FillsGapsAndMergesNeighbours) {
   EXPECT_EQ(t.size(), 1u);
 }
 
+TEST(Timeline, OneThatOnlyAppendsLeavesItsGaps) {
+  Timeline t(8, true);
+  EXPECT_EQ(t.earliest(5, 1), 5);
+  ASSERT_TRUE(t.reserve(10, 20));
+  ASSERT_TRUE(t.reserve(30, 40));
+  EXPECT_EQ(t.earliest(0, 1), 40);
+  EXPECT_EQ(t.earliest(50, 1), 50);
+  ASSERT_TRUE(t.release(30, 40));
+  EXPECT_EQ(t.earliest(0, 1), 20);
+}
+
 TEST(Timeline, FullTableRefusesAndKeepsItsContent) {
   Timeline t(2);
   ASSERT_TRUE(t.reserve(0, 10));
