@@ -1,6 +1,7 @@
 // pooled_study: every scenario of a directory in PPipe's format, by PPipe's rules and its baselines, against the
 // stored reference.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -9,7 +10,7 @@
 #include "planner/io/scenario_io.h"
 #include "planner/pooled/baselines.h"
 #include "planner/pooled/checker.h"
-#include "planner/pooled/glpk_pooled.h"
+#include "planner/pooled/milp.h"
 #include "planner/pooled/solver.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_output.h"
@@ -43,7 +44,8 @@ constexpr cli::Option kOptions[] = {
      .fallback = "0",
      .min = 0,
      .max = 600'000,
-     .help = "also solve the whole-GPU program with GLPK, each within MS milliseconds"},
+     .help = "also solve the whole-GPU program with GLPK, each within MS milliseconds; with --leat, what the search "
+             "leaves unproven, beyond its plan"},
     cli::json_option(),
 };
 constexpr cli::Command kCommand = {
@@ -61,18 +63,20 @@ struct Row {
   double reference = 0, reference_seconds = 0;
 };
 
-// GLPK's answer to the problem with whole GPUs, as far as a certificate goes: it gives no plan.
-PooledSolution by_glpk(const PooledProblem& problem, int limit_ms) {
-  const GlpkAnswer answer = solve_with_glpk(problem, limit_ms);
+// GLPK's certificate of the problem with whole GPUs, or by Leat's rules beyond what the search has found.
+PooledSolution by_glpk(const PooledProblem& problem, const MilpRules& rules, int limit_ms) {
+  MilpAnswer answer = solve_milp(problem, rules, {}, std::chrono::milliseconds(limit_ms));
   PooledSolution out;
-  out.feasible = answer.objective > 0;
+  out.feasible = answer.feasible;
   out.lp_bound = answer.lp_bound;
-  out.whole_gpu_objective = answer.objective;
-  out.certificate = {answer.objective,
+  const double objective = std::max(answer.objective, rules.known);
+  if (rules.whole) out.whole_gpu_objective = answer.objective;
+  out.dnns = std::move(answer.dnns);
+  out.certificate = {objective,
                      answer.bound,
-                     answer.bound > 0 ? (answer.bound - answer.objective) / answer.bound : 0,
+                     answer.bound > 0 && std::isfinite(answer.bound) ? (answer.bound - objective) / answer.bound : 1,
                      "",
-                     "GLPK, whole GPUs, Gomory and MIR cuts",
+                     "GLPK, Gomory and MIR cuts, " + std::to_string(answer.columns) + " columns",
                      answer.seconds};
   return out;
 }
@@ -80,14 +84,19 @@ PooledSolution by_glpk(const PooledProblem& problem, int limit_ms) {
 void run_scenario(const Scenario& s, bool leat, const PooledEffort& effort, int glpk_ms, std::vector<Row>& rows) {
   const auto add = [&](const char* method, PooledSolution solution) {
     const auto reference =
-        s.reference.find(std::string(method) == "leat" || std::string(method) == "glpk" ? "ppipe" : method);
+        s.reference.find(std::string(method) == "glpk" || std::string(method).starts_with("leat") ? "ppipe" : method);
     const auto seconds = s.reference_seconds.find(method);
     rows.push_back({s.id, s.family, method, std::move(solution), reference == s.reference.end() ? 0 : reference->second,
                     seconds == s.reference_seconds.end() ? 0 : seconds->second});
   };
   add("ppipe", solve_pooled(s.problem, effort));
-  if (leat) add("leat", solve_free(s.problem, effort));
-  if (glpk_ms > 0) add("glpk", by_glpk(s.problem, glpk_ms));
+  if (glpk_ms > 0) add("glpk", by_glpk(s.problem, {.whole = true}, glpk_ms));
+  if (leat) {
+    PooledSolution free = solve_free(s.problem, effort);
+    const Certificate c = free.certificate;
+    add("leat", std::move(free));
+    if (glpk_ms > 0 && c.gap > 0) add("leat, GLPK", by_glpk(s.problem, {.free = true, .known = c.objective}, glpk_ms));
+  }
   if (s.family == "ablation") return;  // its stored np follows other rules (no link caps, any batch)
   PooledSolution np = solve_whole_models(s.problem);
   const auto stored = s.plans.find("np");
@@ -152,9 +161,9 @@ int run(const cli::Arguments& args) {
       run_scenario(*s, args.flag("leat"), {.steps = static_cast<std::uint64_t>(args.integer("steps"))},
                    static_cast<int>(args.integer("glpk")), rows);
       for (std::size_t r = first; r < rows.size(); ++r) {
-        if (rows[r].method == "glpk") continue;  // gives no plan
+        if (rows[r].solution.dnns.empty()) continue;
         const PooledProblem& solved = rows[r].method == "np" ? whole_models_only(s->problem) : s->problem;
-        const std::string wrong = rows[r].method == "leat"
+        const std::string wrong = rows[r].method.starts_with("leat")
                                       ? problem_of_free(s->problem, rows[r].solution.dnns, {})
                                       : problem_of(solved, rows[r].solution.dnns, {}, rows[r].method == "dart_r");
         if (!wrong.empty())
@@ -167,19 +176,20 @@ int run(const cli::Arguments& args) {
   Json out = {{"scenarios", Json::array()}};
   for (const Row& r : rows) out["scenarios"].push_back(to_json(r));
   if (const int failed = json.write(out.dump(1)); failed != 0 || json.alone()) return failed;
-  std::printf("%-64s %-7s %12s %12s %10s %9s %9s %9s\n", "scenario", "method", "objective", "reference", "ratio", "gap",
-              "seconds", "reference");
+  std::printf("%-64s %-10s %12s %12s %10s %9s %9s %9s\n", "scenario", "method", "objective", "reference", "ratio",
+              "gap", "seconds", "reference");
   for (const Row& r : rows) {
     const Certificate& c = r.solution.certificate;
-    std::printf("%-64s %-7s %12.3f %12.3f %10.6f %9s %9.4f %9.2f\n", r.id.c_str(), r.method.c_str(), c.objective,
+    std::printf("%-64s %-10s %12.3f %12.3f %10.6f %9s %9.4f %9.2f\n", r.id.c_str(), r.method.c_str(), c.objective,
                 r.reference, r.reference > 0 ? c.objective / r.reference : 0,
                 c.upper_bound > 0 ? std::to_string(c.gap).c_str() : "-", c.seconds, r.reference_seconds);
   }
-  for (const char* method : {"ppipe", "leat", "glpk", "np", "dart_r"}) {
+  for (const char* method : {"ppipe", "leat", "leat, GLPK", "glpk", "np", "dart_r"}) {
     const Summary s = summarise(rows, method);
     if (s.count == 0) continue;
     std::printf(
-        "%-7s %3zu plans, %zu proven optimal, widest gap %.5f, worst below its reference %.2g, seconds: geometric mean "
+        "%-10s %3zu plans, %zu proven optimal, widest gap %.5f, worst below its reference %.2g, seconds: geometric "
+        "mean "
         "%.4f, worst %.4f\n",
         method, s.count, s.proven, s.widest_gap, s.worst_below, std::exp(s.log_seconds / static_cast<double>(s.count)),
         s.worst_seconds);

@@ -6,12 +6,14 @@
 #include <numeric>
 #include <tuple>
 
+#include "planner/build/constraint_rows.h"
 #include "planner/build/host_types.h"
 #include "planner/build/latency_budget.h"
 #include "planner/build/least_cost.h"
 #include "planner/build/routes.h"
 #include "planner/pooled/baselines.h"
 #include "planner/pooled/candidates.h"
+#include "planner/pooled/checker.h"
 #include "planner/shared/sharing.h"
 
 namespace leat::planner {
@@ -21,7 +23,7 @@ constexpr int kBudgetTrials = 48;
 
 class Builder {
  public:
-  Builder(const PlanRequest& request) : request_(request) {}
+  Builder(const PlanRequest& request) : request_(request), host_(request.host) {}
 
   Result<PlanOutcome> build() {
     if (const std::string wrong = prepare(); !wrong.empty()) return Error{wrong};
@@ -33,10 +35,13 @@ class Builder {
     solve();
     out_.dedicated_objective = out_.solution.certificate.objective;
     if (out_.solution.feasible) {
-      out_.file = routes_of(request_.applications, request_.host, types_, out_.problem, out_.solution);
+      out_.file = routes_of(request_.applications, host_, types_, out_.problem, out_.solution);
       add_budgets();
     }
-    if (request_.rules == Rules::leat && request_.goal == Goal::throughput) share();
+    // Partitions shared in time would put every model beside every other one.
+    if (request_.rules == Rules::leat && request_.goal == Goal::throughput && rows_.empty() &&
+        request_.constraints.memory.empty())
+      share();
     if (!out_.solution.feasible) return std::move(out_);
     out_.feasible = !rates_given_ || out_.carried >= 1 - 1e-9;
     return std::move(out_);
@@ -64,9 +69,17 @@ class Builder {
     }
     if (!rates_given_ && request_.goal != Goal::throughput)
       return "a goal other than throughput needs rate_rps of every application; state it";
-    types_ = types_of(request_.host);
+    if (const Status limited = limit_memory(request_.constraints, host_); !limited) return limited.error();
+    types_ = types_of(host_);
+    auto rows = rows_of(request_.constraints, request_.applications, types_);
+    if (!rows) return rows.error();
+    rows_ = std::move(*rows);
+    if (!rows_.empty() && !request_.milp)
+      return first_place() + ": the search keeps limits of memory only; add --solver glpk, or leave it out";
+    if (request_.milp && request_.goal != Goal::throughput)
+      return "GLPK is asked for the goal of throughput alone; leave out --solver glpk, or --goal";
     out_.problem.types = types_.types;
-    out_.problem.bandwidth_gbps = request_.host.handover_gbps;
+    out_.problem.bandwidth_gbps = host_.handover_gbps;
     out_.problem.pair_gbps = types_.pair_gbps;
     out_.problem.max_stages = request_.max_stages;
     out_.problem.budget_by_p99 = request_.rules == Rules::leat;
@@ -183,11 +196,13 @@ class Builder {
     const PooledSolution strict = solve_pooled(out_.problem, request_.effort);
     out_.strict_objective = strict.certificate.objective;
     out_.solution = request_.rules == Rules::leat ? best(out_.problem) : strict;
+    out_.search_bound = out_.solution.certificate.upper_bound;
+    if (request_.milp) ask_milp();
     out_.carried = rates_given_ ? out_.solution.certificate.objective : 0;
     if (request_.goal == Goal::throughput || out_.carried < 1 - 1e-9) return;
     std::vector<double> cost;
     for (std::size_t t = 0; t < types_.types.size(); ++t) {
-      const Partition& p = request_.host.partitions[types_.members[t][0]].partition;
+      const Partition& p = host_.partitions[types_.members[t][0]].partition;
       cost.push_back(request_.goal == Goal::partitions ? 1
                      : request_.goal == Goal::cost     ? p.price
                      : p.watts > 0                     ? p.watts
@@ -204,6 +219,43 @@ class Builder {
     c.binding = "the stated rates; " + c.binding;
   }
 
+  // With rows GLPK's plan is the plan; without, the better of the two. The lower bound of both holds for either.
+  void ask_milp() {
+    Certificate& c = out_.solution.certificate;
+    const bool bound_by_rows = !rows_.empty();
+    const MilpRules rules{.free = request_.rules == Rules::leat, .known = bound_by_rows ? 0 : c.objective};
+    out_.milp = request_.milp(out_.problem, rules, rows_);
+    MilpAnswer& milp = out_.milp;
+    const bool better = milp.feasible && (bound_by_rows || milp.objective > c.objective) && packs(milp.dnns);
+    const double bound = std::min(c.upper_bound, milp.bound);
+    if (better) {
+      out_.solution.dnns = std::move(milp.dnns);
+      c.objective = milp.objective;
+      c.method = "GLPK, within its limit";
+    } else if (bound_by_rows) {
+      out_.solution.feasible = false;
+      out_.solution.dnns.clear();
+      c.objective = 0;
+      c.binding = !milp.problem.empty() ? milp.problem
+                  : milp.proven         ? "no plan keeps the constraints; loosen one"
+                                : "GLPK found no plan that keeps the constraints within its limit; raise --limit";
+    }
+    c.upper_bound = std::max(bound, c.objective);
+    c.gap = c.upper_bound > 0 ? (c.upper_bound - c.objective) / c.upper_bound : 0;
+  }
+
+  // By Leat's rules shares below 1/4 can fit in sum and not one by one.
+  bool packs(const std::vector<PooledDnnPlan>& plan) const {
+    PooledProblem freer = out_.problem;
+    const std::string wrong = request_.rules == Rules::leat ? problem_of_free(freer, plan, {}) : std::string();
+    return wrong.empty();
+  }
+
+  std::string first_place() const {
+    const PlanConstraints& c = request_.constraints;
+    return c.apart.empty() ? c.rows.front().place : c.apart.front().place;
+  }
+
   // Where the modules in turns on all partitions carry more than each on its own, that is the plan.
   void share() {
     std::vector<double> weights;
@@ -214,7 +266,7 @@ class Builder {
       for (std::size_t m = 0; m < request_.applications[a].modules.size(); ++m, ++d)
         profiles[a].push_back(out_.problem.dnns[d].profile);
     }
-    Sharing sharing = consider_sharing(request_.applications, weights, profiles, request_.host, types_,
+    Sharing sharing = consider_sharing(request_.applications, weights, profiles, host_, types_,
                                        out_.solution.feasible ? &out_.file.plan : nullptr);
     out_.shared_rate = sharing.shared_rate;
     out_.dedicated_rate = sharing.dedicated_rate;
@@ -240,6 +292,8 @@ class Builder {
   }
 
   const PlanRequest& request_;
+  Host host_;  // the request's, its memory within the constraints
+  std::vector<MilpRow> rows_;
   PlanOutcome out_;
   HostTypes types_;
   bool rates_given_ = false;

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "leat/result.hpp"
+#include "planner/constraints.h"
 #include "planner/host.h"
 #include "planner/io/plan_io.h"
+#include "planner/pooled/milp.h"
 #include "planner/pooled/problem.h"
 #include "planner/pooled/solver.h"
 
@@ -31,6 +33,11 @@ struct PlanRequest {
   double margin = 0.4;           // of every SLO, kept for waiting and for what profiles do not see (PPipe section 5)
   std::uint32_t max_stages = 2;  // PPipe's D; Leat's rules go to three
   PooledEffort effort;
+  // Besides the search, for the goal of throughput: solve_milp within a limit, or empty. Both bounds stand in the
+  // outcome.
+  MilpSolver milp;
+  // Kept by the search where they are limits of memory; anything else needs `milp`, whose plan is then the plan.
+  PlanConstraints constraints;
 };
 
 // What stands in the way of an SLO, or of the rates.
@@ -63,7 +70,9 @@ struct PlanOutcome {
   double strict_objective = 0;     // by PPipe's own rules on the same problem
   double dedicated_objective = 0;  // by the chosen rules, every partition with one block range of its own
   // Leat's rules, throughput: both kinds of plan by one model of waits (planner/shared/waits.h); 0: not compared.
-  bool shared = false;  // the modules share partitions in time; `solution` then holds the certificate alone
+  MilpAnswer milp;          // where it was asked: its objective, bound and seconds; its plan is moved out
+  double search_bound = 0;  // of the search, which knows no rows
+  bool shared = false;      // the modules share partitions in time; `solution` then holds the certificate alone
   double shared_rate = 0, dedicated_rate = 0;
   std::vector<OtherPlan> others;
   std::vector<std::string> explanation;  // lines

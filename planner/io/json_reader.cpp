@@ -25,6 +25,16 @@ std::string place(std::string_view text, std::size_t offset) {
   return "line " + std::to_string(line) + ", column " + std::to_string(column);
 }
 
+// The line of each key and each entry of a list.
+void note_lines(const toml::node& node, const std::string& path, std::map<std::string, std::uint32_t>& lines) {
+  lines[path] = node.source().begin.line;
+  if (const auto* table = node.as_table())
+    for (const auto& [key, value] : *table)
+      note_lines(value, path.empty() ? std::string(key.str()) : path + "." + std::string(key.str()), lines);
+  if (const auto* list = node.as_array())
+    for (std::size_t i = 0; i < list->size(); ++i) note_lines((*list)[i], path + "[" + std::to_string(i) + "]", lines);
+}
+
 }  // namespace
 
 JsonDocument::JsonDocument(std::string name, std::string_view text) : name_(std::move(name)) {
@@ -43,7 +53,9 @@ std::unique_ptr<JsonDocument> JsonDocument::from_toml(std::string name, std::str
   if (parsed) {
     std::ostringstream json;
     json << toml::json_formatter{parsed.table()};
-    return std::make_unique<JsonDocument>(std::move(name), json.str());
+    auto document = std::make_unique<JsonDocument>(std::move(name), json.str());
+    note_lines(parsed.table(), "", document->lines_);
+    return document;
   }
   const toml::parse_error& e = parsed.error();
   auto document = std::make_unique<JsonDocument>(name, "null");
@@ -56,9 +68,16 @@ std::unique_ptr<JsonDocument> JsonDocument::from_toml(std::string name, std::str
 JsonCursor JsonDocument::root() { return {this, failed() ? nullptr : &root_, ""}; }
 
 void JsonCursor::fail(const std::string& what) const {
-  if (document_->error_.empty()) {
-    document_->error_ = document_->name_ + ": " + (path_.empty() ? "" : path_ + ": ") + what;
-  }
+  if (document_->error_.empty()) document_->error_ = place() + ": " + what;
+}
+
+std::string JsonCursor::place() const {
+  std::string out = document_->name_;
+  auto line = document_->lines_.find(path_);
+  if (line == document_->lines_.end() && path_.rfind('.') != std::string::npos)  // a key that is missing
+    line = document_->lines_.find(path_.substr(0, path_.rfind('.')));
+  if (line != document_->lines_.end() && !path_.empty()) out += ": line " + std::to_string(line->second);
+  return path_.empty() ? out : out + ": " + path_;
 }
 
 bool JsonCursor::has(std::string_view key) const {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,8 +34,10 @@ class JsonCursor {
   std::string text_or(std::string_view key, std::string_view otherwise) const;
   // Error for a key that is not listed: a misspelt key must not be a silent default.
   void only(std::initializer_list<std::string_view> keys) const;
-  // Records "FILE: KEY: what" unless an earlier error stands.
+  // Records "FILE: KEY: what" unless an earlier error stands; from TOML "FILE: line 3: KEY: what".
   void fail(const std::string& what) const;
+  // "FILE: line 3: KEY", for messages of those who use what was read.
+  std::string place() const;
   const std::string& path() const { return path_; }
 
  private:
@@ -50,7 +53,7 @@ class JsonDocument {
  public:
   // `name` (a file's path) opens every error. Syntax errors name line and column.
   JsonDocument(std::string name, std::string_view text);
-  // The same document from TOML; syntax errors name line and column, others the key.
+  // The same document from TOML; syntax errors name line and column, others line and key.
   static std::unique_ptr<JsonDocument> from_toml(std::string name, std::string_view text);
   ~JsonDocument();
   JsonDocument(const JsonDocument&) = delete;
@@ -65,6 +68,7 @@ class JsonDocument {
   std::string name_;
   std::string error_;
   Json root_;
+  std::map<std::string, std::uint32_t> lines_;  // by path; empty where it was JSON
 };
 
 }  // namespace leat::planner

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "planner/profile_table.h"
 
@@ -221,6 +222,21 @@ void keep_best_for_whole_gpus(std::vector<Slot>& slots) {
     keep_best(slot.candidates,
               [](const Candidate& a, const Candidate& b, std::uint32_t s) { return a.gpu_rps(s) >= b.gpu_rps(s); });
     slot.copies = std::min(slot.copies, static_cast<std::uint32_t>(slot.candidates.size()));
+  }
+}
+
+void give_slots(std::vector<PooledPipeline>& pipelines, const PooledProblem& problem) {
+  const auto types = static_cast<std::uint32_t>(problem.types.size());
+  std::set<std::uint32_t> taken;
+  for (std::uint32_t stages = problem.max_stages; stages >= 1; --stages) {
+    std::uint32_t leaves = 1;
+    for (std::uint32_t s = stages; s < problem.max_stages; ++s) leaves *= types;
+    for (PooledPipeline& p : pipelines) {
+      if (p.stages.size() != stages) continue;
+      p.slot = 0;
+      for (const PooledStage& s : p.stages) p.slot = p.slot * types + s.type;
+      for (p.slot *= leaves; !taken.insert(p.slot).second;) ++p.slot;
+    }
   }
 }
 

@@ -38,6 +38,10 @@ std::vector<Slot> enumerate_slots(const PooledProblem& problem, const PooledDnn&
 // Leaves out what another candidate of the slot beats when every stage takes whole GPUs.
 void keep_best_for_whole_gpus(std::vector<Slot>& slots);
 
+// Pipelines of all D stages first, then ever shorter ones, each into the first free slot that begins with its types:
+// which of them makes no difference to shorter ones.
+void give_slots(std::vector<PooledPipeline>& pipelines, const PooledProblem& problem);
+
 // Budget the fastest pipeline of batch 1 would use up: no smaller one is enough. Infinite where nothing is profiled or
 // fits.
 double least_latency_us(const PooledProblem& problem, const PooledDnn& dnn);

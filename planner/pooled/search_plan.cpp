@@ -1,32 +1,10 @@
 // From options of each DNN to a plan: one option a DNN within the counts.
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "planner/pooled/search.h"
 
 namespace leat::planner {
-namespace {
-
-// Pipelines of all D stages first, then ever shorter ones, each into the first free slot that begins with its types:
-// which of them makes no difference to shorter ones.
-void give_slots(std::vector<PooledPipeline>& pipelines, const PooledProblem& problem) {
-  const auto types = static_cast<std::uint32_t>(problem.types.size());
-  std::set<std::uint32_t> taken;
-  for (std::uint32_t stages = problem.max_stages; stages >= 1; --stages) {
-    std::uint32_t leaves = 1;
-    for (std::uint32_t s = stages; s < problem.max_stages; ++s) leaves *= types;
-    for (PooledPipeline& p : pipelines) {
-      if (p.stages.size() != stages) continue;
-      p.slot = 0;
-      for (const PooledStage& s : p.stages) p.slot = p.slot * types + s.type;
-      for (p.slot *= leaves; !taken.insert(p.slot).second;) ++p.slot;
-    }
-  }
-}
-
-}  // namespace
-
 struct PooledSearch::Chain {
   std::vector<std::uint32_t> gpus;
   double waste = 0;

@@ -46,4 +46,21 @@ inline Profile random_profile(std::mt19937_64& random, std::uint32_t blocks) {
   return p;
 }
 
+// A few devices of both classes for these models; D = 2. Points into `profiles`.
+inline PooledProblem small_problem(std::mt19937_64& random, std::vector<Profile>& profiles) {
+  PooledProblem p;
+  p.types = {{"A", static_cast<std::uint32_t>(1 + random() % 3), static_cast<double>(1 + random() % 2),
+              static_cast<std::uint32_t>(1 + random() % 2)},
+             {"B", static_cast<std::uint32_t>(1 + random() % 3), 1, static_cast<std::uint32_t>(1 + random() % 2)}};
+  p.bandwidth_gbps = 0.5 + static_cast<double>(random() % 20);
+  p.max_stages = 2;
+  for (const Profile& f : profiles) {
+    std::int64_t whole = 0;
+    for (const Latency& l : f.rows[0].blocks) whole += l.p50_ns;
+    p.dnns.push_back({&f, static_cast<double>(whole) / 1000 * (1.5 + static_cast<double>(random() % 30) / 10),
+                      0.2 + static_cast<double>(random() % 10) / 10, 200});
+  }
+  return p;
+}
+
 }  // namespace leat::planner

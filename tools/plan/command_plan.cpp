@@ -1,4 +1,7 @@
 // leat-plan plan: applications, a host and profiles in; a plan out, with what it proves and what would change it.
+#include <chrono>
+#include <cinttypes>
+#include <cmath>
 #include <cstdio>
 #include <string>
 
@@ -7,6 +10,7 @@
 #include "planner/io/application_io.h"
 #include "planner/io/profile_io.h"
 #include "planner/io/text_file.h"
+#include "planner/pooled/milp.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_output.h"
 #include "tools/json/json.h"
@@ -48,6 +52,15 @@ Json to_json(const PlanOutcome& o, const Trial& trial) {
               {"shared", o.shared},
               {"dedicated_objective", o.dedicated_objective}};
   if (o.shared_rate > 0) out["rate_shared"] = o.shared_rate, out["rate_dedicated"] = o.dedicated_rate;
+  if (o.milp.seconds > 0) {
+    out["bounds"] = {{"search", o.search_bound}, {"glpk", std::isfinite(o.milp.bound) ? Json(o.milp.bound) : Json()}};
+    out["glpk"] = {{"objective", o.milp.objective},
+                   {"proven", o.milp.proven},
+                   {"columns", o.milp.columns},
+                   {"rows", o.milp.rows},
+                   {"seconds", o.milp.seconds}};
+    if (!o.milp.problem.empty()) out["glpk"]["problem"] = o.milp.problem;
+  }
   if (o.carried > 0) out["rates_carried"] = o.carried;
   if (trial.tried)
     out["tried"] = {
@@ -87,6 +100,17 @@ void print(const Trial& trial) {
   }
 }
 
+void print(const MilpAnswer& milp, double search_bound) {
+  if (!(milp.seconds > 0)) return;
+  std::printf("bounds: the search's %.6g, GLPK's ", search_bound);
+  if (std::isfinite(milp.bound)) {
+    std::printf("%.6g%s, after %.1f s\n", milp.bound, milp.proven ? ", proven" : "", milp.seconds);
+  } else {
+    std::printf("none after %.1f s (%" PRIu64 " columns, %" PRIu64 " rows)%s%s\n", milp.seconds, milp.columns,
+                milp.rows, milp.problem.empty() ? "" : ": ", milp.problem.c_str());
+  }
+}
+
 void print(const PlanRequest& request, const PlanOutcome& o, const Trial& trial) {
   for (const Shortfall& s : o.slos) {
     std::printf(
@@ -97,7 +121,12 @@ void print(const PlanRequest& request, const PlanOutcome& o, const Trial& trial)
   const Certificate& c = o.solution.certificate;
   if (!o.slos.empty()) return;
   if (!o.solution.feasible) {
-    std::printf("infeasible: the host has too few partitions for every module to get one; %s\n", c.binding.c_str());
+    if (o.milp.seconds > 0 && o.strict_objective > 0) {
+      std::printf("infeasible: %s\n", c.binding.c_str());
+    } else {
+      std::printf("infeasible: the host has too few partitions for every module to get one; %s\n", c.binding.c_str());
+    }
+    print(o.milp, o.search_bound);
     return;
   }
   if (o.carried > 0 && o.carried < 1 - 1e-9) {
@@ -115,6 +144,7 @@ void print(const PlanRequest& request, const PlanOutcome& o, const Trial& trial)
                 o.strict_objective);
   }
   std::printf("binding: %s\n", c.binding.c_str());
+  print(o.milp, o.search_bound);
   print(trial);
   print_routes(o.file);
   for (const Marginal& m : o.marginals)
@@ -142,6 +172,17 @@ int run(const cli::Arguments& args) {
   request.goal = goal_of(args.text("goal"));
   request.rules = args.text("rules") == "ppipe" ? Rules::ppipe : Rules::leat;
   request.margin = args.real("margin");
+  if (args.given("constraints")) {
+    auto constraints = read_constraints(args.text("constraints"));
+    if (!constraints) return cli::fail("leat-plan", constraints.error());
+    request.constraints = std::move(*constraints);
+  }
+  if (args.text("solver") == "glpk") {
+    const std::chrono::milliseconds limit(std::llround(args.real("limit") * 1000));
+    request.milp = [limit](const PooledProblem& problem, const MilpRules& rules, std::span<const MilpRow> rows) {
+      return solve_milp(problem, rules, rows, limit);
+    };
+  }
   request.max_stages = static_cast<std::uint32_t>(args.integer("stages"));
   auto outcome = build_plan(request);
   if (!outcome) return cli::fail("leat-plan", outcome.error());
