@@ -1,5 +1,5 @@
-// A user's constraints in the words of the pooled problem: limits of memory on the host, linear rows over its variables.
-// Pure; any thread.
+// A user's constraints in the words of the pooled problem: limits of memory on the host, linear rows over its
+// variables. Pure; any thread.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-#include "planner/constraints.h"
-
 #include <gtest/gtest.h>
+
+#include "planner/constraints.h"
 
 namespace leat::planner {
 namespace {

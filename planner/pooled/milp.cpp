@@ -134,8 +134,8 @@ class Statement {
   int seats(std::uint32_t i, const Slot& slot, std::uint32_t length) {
     int& r = seats_[{i, std::vector<std::uint32_t>(slot.types, slot.types + length)}];
     if (r == 0)
-      r = row(-kInfinity, std::pow(static_cast<double>(problem_.types.size()),
-                                   static_cast<double>(problem_.max_stages - length)));
+      r = row(-kInfinity,
+              std::pow(static_cast<double>(problem_.types.size()), static_cast<double>(problem_.max_stages - length)));
     return r;
   }
 
@@ -215,8 +215,8 @@ void run_glpk(Statement& statement, std::chrono::milliseconds limit, int out) {
   Report report;
   const auto end = Clock::now() + limit;
   const auto left = [&] {
-    return static_cast<int>(std::max<std::int64_t>(
-        1, std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count()));
+    return static_cast<int>(
+        std::max<std::int64_t>(1, std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count()));
   };
   glp_smcp simplex;
   glp_init_smcp(&simplex);

@@ -15,8 +15,8 @@
 
 namespace leat::planner {
 
-// What a row speaks of, for one DNN: partitions or whole devices that it holds of a type; whether it holds any (0 or 1);
-// its requests per second (of all types, `type` is not looked at).
+// What a row speaks of, for one DNN: partitions or whole devices that it holds of a type; whether it holds any (0 or
+// 1); its requests per second (of all types, `type` is not looked at).
 struct MilpTerm {
   enum class Of : std::uint8_t { partitions, devices, used, rate };
   Of of = Of::partitions;
@@ -35,23 +35,22 @@ struct MilpRules {
 };
 
 struct MilpAnswer {
-  bool feasible = false;           // `dnns` is a plan that keeps every row
+  bool feasible = false;  // `dnns` is a plan that keeps every row
   std::vector<PooledDnnPlan> dnns;
   double objective = 0;
-  double bound = 0;     // no plan has a larger z; infinite where the limit came before any bound
-  double lp_bound = 0;  // of the relaxation
-  bool proven = false;  // it ended by itself: `objective`, or without a plan `known`, is the optimum
+  double bound = 0;                     // no plan has a larger z; infinite where the limit came before any bound
+  double lp_bound = 0;                  // of the relaxation
+  bool proven = false;                  // it ended by itself: `objective`, or without a plan `known`, is the optimum
   std::uint64_t columns = 0, rows = 0;  // of the program
   double seconds = 0;
   std::string problem;  // one line where the child failed; else empty
 };
 
-// Exact over the same candidates as the search. Any share combination whose sum fits is taken for one that packs, as the
-// free search does.
+// Exact over the same candidates as the search. Any share combination whose sum fits is taken for one that packs, as
+// the free search does.
 MilpAnswer solve_milp(const PooledProblem& problem, const MilpRules& rules, std::span<const MilpRow> rows,
                       std::chrono::milliseconds limit);
-using MilpSolver =
-    std::function<MilpAnswer(const PooledProblem&, const MilpRules&, std::span<const MilpRow>)>;
+using MilpSolver = std::function<MilpAnswer(const PooledProblem&, const MilpRules&, std::span<const MilpRow>)>;
 
 // Empty, or how a plan breaks one of the rows (to 1e-6, relative).
 std::string broken_row(const std::vector<PooledDnnPlan>& plan, std::span<const MilpRow> rows);
