@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-Profile profile(const std::string& model, std::uint32_t blocks, double ms) {
+Profile whole_devices(const std::string& model, std::uint32_t blocks, double ms) {
   Profile p;
   p.model = model;
   p.blocks = blocks;
@@ -28,7 +28,7 @@ Profile profile(const std::string& model, std::uint32_t blocks, double ms) {
 
 PlanRequest request(const std::string& constraints, bool glpk) {
   PlanRequest r;
-  r.profiles = {profile("detector", 2, 2), profile("ocr", 2, 1)};
+  r.profiles = {whole_devices("detector", 2, 2), whole_devices("ocr", 2, 1)};
   r.applications = {{"traffic", 100'000'000, 0, 1, {{"detect", "detector", {}, 1, 1}, {"plate", "ocr", {0}, 2, 4}}}};
   auto host = parse_host(R"({"schema": "leat-host/1", "partitions": [
     {"kind": "gpu", "class": "gpu", "name": "gpu", "count": 3}, {"kind": "cpu", "class": "cpu:1", "count": 4}]})",

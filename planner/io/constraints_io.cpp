@@ -7,8 +7,6 @@
 namespace leat::planner {
 namespace {
 
-constexpr double kHuge = 1e15;
-
 Selection selection(const JsonCursor& c) {
   return {.application = c.text_or("application", ""),
           .module = c.text_or("module", ""),

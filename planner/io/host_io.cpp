@@ -12,7 +12,6 @@ namespace leat::planner {
 namespace {
 
 constexpr const char* kHostSchema = "leat-host/1";
-constexpr double kHuge = 1e15;
 
 PartitionKind kind_from(const JsonCursor& c) {
   const std::string text = c.text();

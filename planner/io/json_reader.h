@@ -16,6 +16,8 @@
 
 namespace leat::planner {
 
+inline constexpr double kHuge = 1e15;  // no quantity in a file is larger
+
 class JsonDocument;
 
 class JsonCursor {

@@ -16,7 +16,6 @@ namespace {
 
 constexpr const char* kPlanSchema = "leat-plan/1";
 constexpr std::int64_t kMany = 1'000'000'000;
-constexpr double kHuge = 1e15;
 constexpr std::array<const char*, 5> kKinds = {"cpu", "mig", "mps", "gpu", "emulated"};
 
 std::uint32_t u32(std::int64_t value) { return static_cast<std::uint32_t>(value); }

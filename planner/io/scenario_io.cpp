@@ -10,8 +10,6 @@
 namespace leat::planner {
 namespace {
 
-constexpr double kHuge = 1e15;
-
 void read_problem(const JsonCursor& c, const std::vector<Profile>& profiles, PooledProblem& p) {
   for (const auto& g : c.at("gpus").items()) {
     p.types.push_back({g.at("type").text(), static_cast<std::uint32_t>(g.at("count").integer(1, 100'000'000)),
