@@ -118,7 +118,7 @@ endif()
 
 # A test that watches the clock or kills processes: one of them at a time, few others beside it, and begun early, since they
 # stand in line.
-set(leat_timed RESOURCE_LOCK clock PROCESSORS 2 COST 100)
+set(leat_timed RESOURCE_LOCK clock PROCESSORS 2 COST 1000)
 
 # leat_test(NAME SOURCES... LIBS... [TIMEOUT s] [LABELS ...] [ARGS ...] [SUITES ...] [TIMED] [TWICE]): a GoogleTest program,
 # run whole by ctest; SUITES: each of these by itself, as NAME.SUITE. TIMED: see leat_timed. LABELS asan, tsan: it is built
@@ -158,16 +158,18 @@ function(leat_test name)
     set(tests ${name}${suffix})
     add_test(NAME ${tests} COMMAND ${command})
   endif()
-  set_tests_properties(${tests} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${A_LABELS}" SKIP_RETURN_CODE 77)
+  # What may take long is begun first: nothing is left to run alone at the end.
+  set_tests_properties(${tests} PROPERTIES TIMEOUT ${A_TIMEOUT} COST ${A_TIMEOUT} LABELS "${A_LABELS}" SKIP_RETURN_CODE 77)
   if(A_TIMED AND NOT LEAT_SANITIZE)  # nothing is timed in instrumented code
     set_tests_properties(${tests} PROPERTIES ${leat_timed})
   endif()
 endfunction()
 
-# leat_bench_test(NAME BARS bar... COMMAND program argument... [UNLESS bar] [SERIAL] [TIMEOUT s]): a small run of a program
-# that prints JSON, held to bars on what it measures (bench/hold.cpp says how a bar is written). Not under sanitizers.
+# leat_bench_test(NAME BARS bar... COMMAND program argument... [UNLESS bar] [SERIAL | TIMED] [TIMEOUT s]): a small run of a
+# program that prints JSON, held to bars on what it measures (bench/hold.cpp says how a bar is written). SERIAL: it compares
+# speeds by the clock, so nothing else runs beside it. Not under sanitizers.
 function(leat_bench_test name)
-  cmake_parse_arguments(A "SERIAL" "TIMEOUT;UNLESS" "BARS;COMMAND" ${ARGN})
+  cmake_parse_arguments(A "SERIAL;TIMED" "TIMEOUT;UNLESS" "BARS;COMMAND" ${ARGN})
   if(NOT BUILD_TESTING OR LEAT_SANITIZE)
     return()
   endif()
@@ -182,6 +184,8 @@ function(leat_bench_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS bench SKIP_RETURN_CODE 77)
   if(A_SERIAL)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+  elseif(A_TIMED)
+    set_tests_properties(${name} PROPERTIES ${leat_timed})
   endif()
 endfunction()
 
