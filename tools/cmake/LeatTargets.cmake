@@ -160,8 +160,11 @@ function(leat_test name)
   endif()
   # What may take long is begun first: nothing is left to run alone at the end.
   set_tests_properties(${tests} PROPERTIES TIMEOUT ${A_TIMEOUT} COST ${A_TIMEOUT} LABELS "${A_LABELS}" SKIP_RETURN_CODE 77)
-  if(A_TIMED AND NOT LEAT_SANITIZE)  # nothing is timed in instrumented code
+  if(A_TIMED)
     set_tests_properties(${tests} PROPERTIES ${leat_timed})
+    if(LEAT_SANITIZE)  # little is timed in instrumented code: a line of its own, beside the other
+      set_tests_properties(${tests} PROPERTIES RESOURCE_LOCK sanitized_clock COST 500)
+    endif()
   endif()
 endfunction()
 
