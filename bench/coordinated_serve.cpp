@@ -76,10 +76,7 @@ constexpr cli::Option kOptions[] = {
      .value = "LEAST",
      .fallback = "0.4",
      .help = "of a detection that is answered; the demo has 0.2"},
-    {.name = "leatd",
-     .type = cli::Type::path,
-     .value = "FILE",
-     .help = "the daemon; default: the one built beside this program"},
+    bench::kLeatdOption,
     cli::json_option(),
 };
 constexpr cli::Command kCommand = {
@@ -289,8 +286,7 @@ int main(int argc, char** argv) {
       args.text("score") +
       " overlap=0.6\"\n"
       "  labels = [\"object\"]\n  batch = 4\n";
-  auto daemon = bench::LeatdChild::start(args.given("leatd") ? args.text("leatd") : bench::leatd_beside(), config,
-                                         "cpu = \"auto\"\n");
+  auto daemon = bench::LeatdChild::start(bench::leatd_of(args), config, "cpu = \"auto\"\n");
   if (!daemon.ok()) return cli::fail(kCommand.name, daemon.error());
   std::vector<Clip> clips;
   for (const char* kind : {"walk", "shaky"}) clips.push_back(film(kind, args.real("rate")));

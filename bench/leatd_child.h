@@ -7,6 +7,7 @@
 #include <string>
 
 #include "leat/result.hpp"
+#include "tools/cli/command.h"
 
 namespace leat::bench {
 
@@ -35,5 +36,14 @@ class LeatdChild {
 std::string built(const std::string& path);
 // The leatd that the build left for this program.
 std::string leatd_beside();
+
+// --leatd, and what it comes to.
+inline constexpr cli::Option kLeatdOption = {.name = "leatd",
+                                             .type = cli::Type::path,
+                                             .value = "FILE",
+                                             .help = "the daemon; default: the one built beside this program"};
+inline std::string leatd_of(const cli::Arguments& args) {
+  return args.given("leatd") ? args.text("leatd") : leatd_beside();
+}
 
 }  // namespace leat::bench

@@ -48,10 +48,7 @@ constexpr cli::Option kOptions[] = {
      .value = "FILE",
      .fallback = LEAT_MODELS "/detect.onnx",
      .help = "a detector with this repository's kind of outputs"},
-    {.name = "leatd",
-     .type = cli::Type::path,
-     .value = "FILE",
-     .help = "the daemon; default: the one built beside this program"},
+    bench::kLeatdOption,
     cli::json_option(),
 };
 constexpr cli::Command kCommand = {
@@ -305,8 +302,7 @@ int main(int argc, char** argv) {
                      "only one core may be used here, and leatd's scheduler needs another than the model's; give it "
                      "two (taskset, cgroup)");
   bench::prefer();
-  const auto f = measure(cores, args.real("seconds"), args.given("leatd") ? args.text("leatd") : bench::leatd_beside(),
-                         args.text("model"));
+  const auto f = measure(cores, args.real("seconds"), bench::leatd_of(args), args.text("model"));
   if (!f) return cli::fail("overhead", f.error());
   const cli::JsonOutput json(args);
   const Json out = {{"throughput_over_bare", median(f->over_bare)},

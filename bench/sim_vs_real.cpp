@@ -86,10 +86,7 @@ constexpr cli::Option kOptions[] = {
      .min = 0,
      .max = 1e15,
      .help = "of the arrivals"},
-    {.name = "leatd",
-     .type = cli::Type::path,
-     .value = "FILE",
-     .help = "the daemon; default: the one built beside this program"},
+    bench::kLeatdOption,
     cli::json_option(),
 };
 constexpr cli::Command kCommand = {
@@ -564,8 +561,7 @@ int main(int argc, char** argv) {
     for (const auto& [c, study] : studies) {
       for (const std::string& preset : words_of(args.text("presets"))) {
         for (const double load : loads) {
-          auto comparison = compare(c, study, load, seed, preset, scale, overhead_us,
-                                    args.given("leatd") ? args.text("leatd") : bench::leatd_beside(),
+          auto comparison = compare(c, study, load, seed, preset, scale, overhead_us, bench::leatd_of(args),
                                     [&](std::uint64_t more) { progress.add(more); });
           if (!comparison) return fail(comparison.error());
           all.push_back(std::move(*comparison));

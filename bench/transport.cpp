@@ -20,10 +20,7 @@ constexpr cli::Option kOptions[] = {
      .min = 0.3,
      .max = 240,
      .help = "time to measure, all parts together"},
-    {.name = "leatd",
-     .type = cli::Type::path,
-     .value = "FILE",
-     .help = "the daemon; default: the one built beside this program"},
+    bench::kLeatdOption,
     cli::json_option(),
 };
 constexpr cli::Command kCommand = {
@@ -107,7 +104,7 @@ int main(int argc, char** argv) {
   bench::prefer();
   const double third = args.real("seconds") / 3;
   const bench::RingFigures r = bench::measure_rings(cores, 2 * third);
-  const auto p = bench::measure_path(cores, third, args.given("leatd") ? args.text("leatd") : bench::leatd_beside());
+  const auto p = bench::measure_path(cores, third, bench::leatd_of(args));
   const cli::JsonOutput json(args);
   if (!json.alone()) print_table(r, p);
   return json.write(to_json(r, p).dump(2));

@@ -51,6 +51,24 @@ constexpr Policy pard() {
   return p;
 }
 
+constexpr Policy ppipe() {
+  Policy p;
+  p.order = Order::fcfs;
+  p.place = Place::reservation;
+  p.batch = Batching::search_down;
+  return p;
+}
+
+constexpr Policy harpagon() {
+  Policy p;
+  p.order = Order::fcfs;
+  p.drop = Drop::none;
+  p.place = Place::tc;
+  p.batch = Batching::fill;
+  p.binding = Binding::early;
+  return p;
+}
+
 constexpr Policy leat() {
   Policy p;
   p.order = Order::backlog;
@@ -86,41 +104,11 @@ constexpr std::array kPresets{
                          p.batch = Batching::single;
                          p.binding = Binding::early;
                        })},
-    Named{"ppipe", with(Policy{},
-                        [](Policy& p) {
-                          p.order = Order::fcfs;
-                          p.place = Place::reservation;
-                          p.batch = Batching::search_down;
-                        })},
-    Named{"ppipe-append", with(Policy{},
-                               [](Policy& p) {
-                                 p.order = Order::fcfs;
-                                 p.place = Place::reservation;
-                                 p.batch = Batching::search_down;
-                                 p.append_only = true;
-                               })},
-    Named{"harpagon", with(Policy{},
-                           [](Policy& p) {
-                             p.order = Order::fcfs;
-                             p.drop = Drop::none;
-                             p.place = Place::tc;
-                             p.batch = Batching::fill;
-                             p.binding = Binding::early;
-                           })},
-    Named{"harpagon-printed", with(Policy{},
-                                   [](Policy& p) {
-                                     p.order = Order::fcfs;
-                                     p.drop = Drop::none;
-                                     p.place = Place::tc_rates;
-                                     p.batch = Batching::fill;
-                                     p.binding = Binding::early;
-                                   })},
-    Named{"reactive", with(Policy{},
-                           [](Policy& p) {
-                             p.order = Order::fcfs;
-                             p.place = Place::reservation;
-                             p.batch = Batching::reactive;
-                           })},
+    Named{"ppipe", ppipe()},
+    Named{"ppipe-append", with(ppipe(), [](Policy& p) { p.append_only = true; })},
+    Named{"harpagon", harpagon()},
+    Named{"harpagon-printed", with(harpagon(), [](Policy& p) { p.place = Place::tc_rates; })},
+    Named{"reactive", with(ppipe(), [](Policy& p) { p.batch = Batching::reactive; })},
     Named{"nexus", with(worker_queues(), [](Policy& p) { p.drop = Drop::window; })},
     Named{"nexus-local", with(worker_queues(), [](Policy& p) { p.drop = Drop::window_local; })},
     Named{"clipper++", with(worker_queues(), [](Policy& p) { p.drop = Drop::split; })},

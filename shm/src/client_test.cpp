@@ -95,6 +95,21 @@ TEST_F(ClientTest, EveryFrameIsAnsweredOnceWithItsOwnChecksum) {
   EXPECT_EQ(daemon->violations(), 0u);
 }
 
+TEST_F(ClientTest, ACaptureTimeComesBackAsItWasSaid) {
+  Client c = connect();
+  Stream s = open(c);
+  for (const std::int64_t from_now : {-1'000'000'000LL, 3'600'000'000'000LL}) {  // one that leatd counts as now
+    auto f = s.acquire();
+    ASSERT_TRUE(f) << leat_last_error();
+    leat_submit_options o{};
+    o.capture_ns = leat_now_ns() + from_now;
+    ASSERT_EQ(f->submit(o), LEAT_ERROR_ok);
+    auto a = c.next_answer(std::chrono::seconds(5));
+    ASSERT_TRUE(a) << leat_last_error();
+    EXPECT_EQ((*a)->capture_ns, o.capture_ns);
+  }
+}
+
 TEST_F(ClientTest, FullIsAnAnswer) {
   options.answer_now = [](const Taken&) { return false; };
   start();

@@ -53,6 +53,7 @@ const char* problem(const OpenStream& m) noexcept {
     return "open_stream: application is not a printable name";
   if (const char* text = problem(m.pool)) return text;
   if (m.pool.result_bytes != 0) return "open_stream: the size of results is not the client's to choose";
+  if (m.reserved != 0) return "open_stream: a reserved field is not zero";
   if (m.depth == 0 || m.depth > kMaxDepth) return "open_stream: depth must be 1..64";
   if (m.pool.slots < m.depth) return "open_stream: fewer slots than depth";
   if (m.overload > LEAT_OVERLOAD_never_drop) return "open_stream: unknown overload rule";

@@ -182,7 +182,8 @@ typedef struct leat_frame {
 } leat_frame;
 
 typedef struct leat_submit_options {
-  int64_t capture_ns;  /* when the picture was taken; 0: now. Later than now is taken as now */
+  int64_t
+      capture_ns; /* when the picture was taken; 0: now. Later than now counts as now; the answer repeats it as it is */
   int64_t deadline_ns; /* 0: capture + SLO; otherwise may only tighten it */
   uint64_t cookie;     /* the caller's own; comes back in the answer */
   uint32_t key;        /* for latest_per_key */
