@@ -1,7 +1,5 @@
-// Batches: sent, started, moved from stage to stage, ended, lost.
+// Batches: sent, started, moved from stage to stage, ended.
 #include <algorithm>
-#include <bit>
-#include <utility>
 
 #include "engine/core/core.h"
 
@@ -14,11 +12,19 @@ void Scheduler::State::place(std::uint32_t batch, TaskId id) noexcept {
   Task& t = tasks[id];
   t.state = TaskState::placed;
   t.batch = batch;
+  unsent.erase(id);
   Batch& b = machine.change_batch(batch);
   b.level = std::max(b.level, t.level);
   Request& r = ledger.change(t.request);
   ++r.placed;
   r.started = true;
+}
+
+// What the end of a batch looks at is scattered over memory: asked for at once, it comes while the first is worked on.
+void Scheduler::State::fetch(const Batch& b) const noexcept {
+  const std::size_t n = std::min<std::size_t>(b.list.tasks, kFetched);
+  for (std::size_t i = 0; i < n; ++i) __builtin_prefetch(&tasks[b.first[i]].request);
+  for (std::size_t i = 0; i < n; ++i) ledger.fetch(tasks[b.first[i]].request);
 }
 
 void Scheduler::State::hold(PartitionId p) noexcept {
@@ -52,8 +58,10 @@ std::uint32_t Scheduler::State::start(LaneId lane, ServerId server, TimeNs start
   for (std::uint32_t k = 0; k < b.stages; ++k) machine.change(b.path[k]).free_ns = path.end_ns[k];
   from.forming = TaskList{};
   ModuleCounters& mc = ledger.count().modules[b.module];
-  for (TaskId t = b.list.first; t != kNone; t = tasks[t].next_in_batch) {
+  std::size_t n = 0;
+  for (TaskId t = b.list.first; t != kNone; t = tasks[t].next_in_batch, ++n) {
     place(id, t);
+    if (n < kFetched) b.first[n] = t;
     const TimeNs queued = tasks[t].taken_ns - tasks[t].queued_ns;
     mc.queue_ns_sum += static_cast<std::uint64_t>(queued);
     mc.items += tasks[t].rows;
@@ -93,6 +101,7 @@ std::uint32_t Scheduler::State::send(RouteId route, std::uint32_t stage, Partiti
   b.sent_ns = b.start_ns = b.started_ns = now;
   b.stage_end_ns = b.expected_end_ns = now + run;
   ModuleCounters& mc = ledger.count().modules[b.module];
+  std::copy_n(members.begin(), std::min(members.size(), kFetched), b.first.begin());
   for (TaskId t : members) {
     insist(tasks[t].state == TaskState::booked, "a task is sent that is not booked");
     place(id, t);
@@ -158,6 +167,7 @@ bool Scheduler::State::stage_finished(BatchHandle handle, std::uint32_t stage,
     return false;
   }
   Batch& b = machine.change_batch(handle.index);
+  fetch(b);
   const PartitionId at = b.path[stage];
   Partition& p = machine.change(at);
   insist(p.held > 0, "a partition ends a batch it does not hold");
@@ -245,6 +255,7 @@ void Scheduler::State::pass_on(std::uint32_t id) noexcept {
     --ledger.change(request).placed;
     task.batch = kNone;
     task.state = TaskState::booked;
+    unsent.insert(t);
     const bool alive = ledger.request(request).doom == Outcome::pending;
     const bool goes_on = discipline != nullptr && discipline->passed(t, id, alive);
     if (!alive) {
@@ -270,125 +281,6 @@ void Scheduler::State::free_batch(std::uint32_t id) noexcept {
     }
   }
   machine.free_batch(id);
-}
-
-// ---- lost ----
-
-// One of these requests may be what ended it. They are tried once more, each alone, so that the second loss convicts
-// one.
-void Scheduler::State::blame(const Batch& batch) noexcept {
-  for (TaskId t = batch.list.first; t != kNone; t = tasks[t].next_in_batch) {
-    Request& r = ledger.change(tasks[t].request);
-    if (std::exchange(r.death, losses) != losses) ++r.deaths;
-  }
-}
-
-void Scheduler::State::give_back(std::uint32_t id) noexcept {
-  const ModuleId module = machine.batch(id).module;
-  const ModuleModel& m = plan->model.module(module);
-  Discipline* discipline = discipline_of(machine.batch(id));
-  for (TaskId t = machine.batch(id).list.first; t != kNone;) {
-    const TaskId next = tasks[t].next_in_batch;
-    Task& task = tasks[t];
-    const std::uint32_t request = task.request;
-    --ledger.change(request).placed;
-    if (discipline != nullptr) discipline->forget(t);
-    const bool slack = task.give_up_ns == kNever || now + m.least_ns + m.after_least_ns <= task.give_up_ns;
-    const bool alive = ledger.request(request).doom == Outcome::pending;
-    const bool poison = ledger.request(request).deaths >= kMaxDeaths;
-    if (alive && task.retries < kMaxRetries && slack && !poison) {
-      ++task.retries;
-      ++ledger.count().retries;
-      enqueue(t);
-    } else {
-      release(t);
-      if (alive) {
-        drop_request(request, Outcome::failed, poison ? Reason::poison : Reason::partition_lost, module);
-      } else {
-        settle(request);
-      }
-    }
-    t = next;
-  }
-  free_batch(id);
-}
-
-void Scheduler::State::unbook(TaskId t) noexcept { enqueue(t); }
-
-void Scheduler::State::retry(TaskId t) noexcept {
-  ++ledger.count().retries;
-  if (++tasks[t].retries <= kMaxRetries) {
-    enqueue(t);
-  } else {
-    drop_request(tasks[t].request, Outcome::failed, Reason::partition_lost, tasks[t].module);
-  }
-}
-
-void Scheduler::State::partition_lost(PartitionId id) noexcept {
-  if (id >= machine.partitions() || !machine.partition(id).up) {
-    ++ledger.count().stale_events;
-    return;
-  }
-  Partition& p = machine.change(id);
-  p.up = false;
-  p.held = 0;
-  p.free_ns = now;
-  ++losses;
-  PartitionCounters& counted = ledger.count().partitions[id];
-  ++counted.lost;
-  counted.up = false;
-  counted.running = 0;
-  set_idle(id);
-  if (coordination != nullptr) coordination->partition(id, false);
-  for (std::uint32_t i = 0; i < machine.batches(); ++i) {
-    Batch& b = machine.change_batch(i);
-    if (b.state == BatchState::free) continue;
-    const auto stage = b.path.begin() + b.stage, end = b.path.begin() + b.stages;
-    if (*stage == id) {
-      if (b.begun) blame(b);
-      give_back(i);
-    } else if (b.through && std::find(stage, end, id) != end) {
-      b.state = BatchState::condemned;  // another partition still works on it: its end must be proven first
-    }
-  }
-  const ComponentId c = plan->model.component_of_partition(id);
-  if (c == kNone) return;
-  plan->disciplines[c]->partition(id, false);
-  if (!plan->disciplines[c]->binds()) return;
-  for (ServerId s : plan->lanes.of_partition(id)) reassign(plan->lanes.server(s).lane);
-}
-
-void Scheduler::State::partition_ready(PartitionId id) noexcept {
-  if (id >= machine.partitions() || machine.partition(id).up) {
-    ++ledger.count().stale_events;
-    return;
-  }
-  Partition& p = machine.change(id);
-  p.up = true;
-  p.held = 0;
-  p.free_ns = now;
-  ledger.count().partitions[id].up = true;
-  set_idle(id);
-  mark_partition(id);
-  if (coordination != nullptr) coordination->partition(id, true);
-  if (const ComponentId c = plan->model.component_of_partition(id); c != kNone)
-    plan->disciplines[c]->partition(id, true);
-}
-
-// All that waits in the lane is placed anew.
-void Scheduler::State::reassign(LaneId id) noexcept {
-  Lane& lane = plan->lanes.change(id);
-  for (TaskId t = lane.forming.first; t != kNone; t = lane.forming.first) {
-    lane.forming.first = tasks[t].next_in_batch;
-    enqueue(t);
-  }
-  lane.forming = TaskList{};
-  for (std::uint32_t n = lane.tasks; n > 0; --n) {
-    const auto top = static_cast<std::size_t>(std::bit_width(lane.classes) - 1);
-    const TaskId t = lane.arrivals[top].front();
-    dequeue(t);
-    enqueue(t);
-  }
 }
 
 }  // namespace leat::core

@@ -1,9 +1,9 @@
 // What stands behind the door (scheduler.h): the rooms, put together, and the flows from an event through them to
 // actions. Every flow is one way: event -> ledger -> queue -> the component's policy -> machine -> actions.
 //
-//   life.cpp      a request: submitted, its DAG, dropped, answered       batches.cpp   sent, moved on, ended, lost
-//   pump.cpp      who is asked, when, and the clock                      replace.cpp   another plan, under load
-//   scheduler.cpp the door
+//   life.cpp      a request: submitted, its DAG, dropped, answered       batches.cpp   sent, moved on, ended
+//   pump.cpp      who is asked, when, and the clock                      lost.cpp      partitions lost, and back
+//   replace.cpp   another plan, under load                               scheduler.cpp the door
 //
 // Rooms:  model/ what a plan says      ledger/ streams, requests, answers      machine/ partitions, batches
 //         queue/ tasks in lanes        sense/  what is observed                policy/  who decides, behind one seam
@@ -22,6 +22,7 @@
 #include "engine/core/model/model.h"
 #include "engine/core/policy/seam.h"
 #include "engine/core/queue/lanes.h"
+#include "engine/core/queue/task_set.h"
 #include "engine/core/scheduler.h"
 #include "engine/core/sense/sense.h"
 
@@ -72,18 +73,21 @@ struct Scheduler::State final : Verbs {
   bool stage_finished(BatchHandle handle, std::uint32_t stage, std::span<const TaskResult> results) noexcept;
   void finish_tasks(std::uint32_t batch, std::span<const TaskResult> results) noexcept;
   void pass_on(std::uint32_t batch) noexcept;
+  void free_batch(std::uint32_t batch) noexcept;
+  void place(std::uint32_t batch, TaskId task) noexcept;
+  void hold(PartitionId partition) noexcept;
+  void fetch(const Batch& batch) const noexcept;
+  [[nodiscard]] const InForce& plan_of(const Batch& b) const noexcept { return *plans[b.plan]; }
+  [[nodiscard]] Discipline* discipline_of(const Batch& b) noexcept {  // nullptr: that plan is no longer in force
+    return b.plan == plan_number ? &of_module(b.module) : nullptr;
+  }
+
+  // ---- lost.cpp ----
   void partition_lost(PartitionId partition) noexcept;
   void partition_ready(PartitionId partition) noexcept;
   void reassign(LaneId lane) noexcept;
   void blame(const Batch& batch) noexcept;       // its partition was lost while it ran there
   void give_back(std::uint32_t batch) noexcept;  // a lost batch's tasks: retried while slack allows, else failed
-  void free_batch(std::uint32_t batch) noexcept;
-  void place(std::uint32_t batch, TaskId task) noexcept;
-  void hold(PartitionId partition) noexcept;
-  [[nodiscard]] const InForce& plan_of(const Batch& b) const noexcept { return *plans[b.plan]; }
-  [[nodiscard]] Discipline* discipline_of(const Batch& b) noexcept {  // nullptr: that plan is no longer in force
-    return b.plan == plan_number ? &of_module(b.module) : nullptr;
-  }
 
   // ---- pump.cpp ----
   void touch(TimeNs at) noexcept;
@@ -98,7 +102,7 @@ struct Scheduler::State final : Verbs {
   [[nodiscard]] TimeNs earliest_timer() const noexcept;
   [[nodiscard]] Discipline& of_module(ModuleId m) noexcept { return *plan->disciplines[plan->model.component_of(m)]; }
 
-  // ---- Verbs, in batches.cpp and pump.cpp ----
+  // ---- Verbs, in batches.cpp, lost.cpp and pump.cpp ----
   void drop(TaskId task, Reason reason) noexcept override;
   void take(TaskId task) noexcept override;
   std::uint32_t start(LaneId lane, ServerId server, TimeNs start, const Path& path) noexcept override;
@@ -138,6 +142,7 @@ struct Scheduler::State final : Verbs {
   Shares shares;
   std::unique_ptr<Coordination> coordination;  // nullptr: no stream can be coordinated
   Pool<Task> tasks;
+  TaskSet unsent;  // those that exist and are not placed
   std::uint64_t serial = 0;
   std::uint32_t losses = 0;    // of partitions
   std::uint32_t deferred = 0;  // partitions that are kept idle
@@ -149,7 +154,7 @@ struct Scheduler::State final : Verbs {
   std::vector<PartitionId> dirty_partitions;
   std::vector<std::uint8_t> partition_dirty;
   std::vector<TaskRef> scratch_tasks;
-  std::vector<TaskId> unsent;  // while a plan is replaced
+  std::vector<TaskId> moving;  // while a plan is replaced
 };
 
 }  // namespace leat::core

@@ -187,6 +187,7 @@ void Scheduler::State::activate(std::uint32_t request, ModuleId module) noexcept
     t.next_of_request = r.tasks;
     if (r.tasks != kNone) tasks[r.tasks].previous_of_request = id;
     r.tasks = id;
+    unsent.insert(id);
     bring(id);
   }
   ledger.count().modules[module].tasks += n;
@@ -324,6 +325,7 @@ void Scheduler::State::release(TaskId id) noexcept {
   (t.previous_of_request == kNone ? r.tasks : tasks[t.previous_of_request].next_of_request) = t.next_of_request;
   if (t.next_of_request != kNone) tasks[t.next_of_request].previous_of_request = t.previous_of_request;
   t.state = TaskState::free;
+  unsent.erase(id);
   tasks.give(id);
 }
 

@@ -24,15 +24,9 @@ bool Scheduler::same_requests(const Topology& t) const noexcept {
 
 // Tasks that have not been sent, in the order in which they came.
 void Scheduler::State::collect_unsent() noexcept {
-  unsent.clear();
-  for (StreamId s = 0; s < ledger.streams(); ++s) {
-    for (std::uint32_t r = ledger.stream(s).first; r != kNone; r = ledger.request(r).next) {
-      for (TaskId t = ledger.request(r).tasks; t != kNone; t = tasks[t].next_of_request) {
-        if (tasks[t].state != TaskState::placed) unsent.push_back(t);
-      }
-    }
-  }
-  std::ranges::sort(unsent, {}, [&](TaskId t) { return tasks[t].serial; });
+  moving.clear();
+  unsent.for_each([&](TaskId t) { moving.push_back(t); });
+  std::ranges::sort(moving, {}, [&](TaskId t) { return tasks[t].serial; });
 }
 
 // Out of its lane, its batch being formed or its bookings: those go with the old plan.
@@ -52,16 +46,12 @@ bool Scheduler::State::replace(ReadyPlanPtr& next) noexcept {
   const auto slot = std::ranges::find_if(plans, [](const ReadyPlanPtr& p) { return p == nullptr; });
   if (slot == plans.end()) return false;
   collect_unsent();
-  for (TaskId t : unsent) detach(t);
+  for (TaskId t : moving) detach(t);
   const InForce& old = *plan;
   *slot = std::move(next);
   plan = slot->get();
   plan_number = static_cast<std::uint32_t>(slot - plans.begin());
-  for (ModuleId m = 0; m < plan->model.topology().modules.size(); ++m) plan->sense.take_pace(m, old.sense.module(m));
-  for (std::uint32_t i = 0; i < machine.batches(); ++i) {
-    const Batch& b = machine.batch(i);
-    if (b.state != BatchState::free && b.through) plan->sense.started(b);
-  }
+  plan->sense.take_over(old.sense);
   for (PartitionId p = 0; p < machine.partitions(); ++p) {
     keep_idle(p, 0);
     set_idle(p);
@@ -69,7 +59,7 @@ bool Scheduler::State::replace(ReadyPlanPtr& next) noexcept {
     const ComponentId c = plan->model.component_of_partition(p);
     if (c != kNone && machine.partition(p).up) plan->disciplines[c]->partition(p, true);
   }
-  for (TaskId t : unsent) {
+  for (TaskId t : moving) {
     if (tasks[t].state != TaskState::loose) continue;  // it went with its request
     if (tasks[t].items > plan->model.module(tasks[t].module).max_items) {
       drop_request(tasks[t].request, Outcome::failed, Reason::unschedulable, tasks[t].module);

@@ -46,13 +46,14 @@ Scheduler::State::State(const Topology& t, const Policy& p, const Limits& l)
       shares(l.streams),
       coordination(l.coordinated > 0 ? std::make_unique<Coordination>(t, l) : nullptr),
       tasks(l.tasks),
+      unsent(l.tasks),
       partition_dirty(machine.partitions()) {
   insist(t.problem().empty(), "the topology is not valid");
   plans[0] = ReadyPlanPtr(new InForce(padded(t, machine.partitions()), policy, limits, *this));
   plan = plans[0].get();
   dirty_partitions.reserve(machine.partitions());
   scratch_tasks.resize(kMaxBatch);
-  unsent.reserve(limits.tasks);
+  moving.reserve(limits.tasks);
   ledger.count().partitions.resize(machine.partitions());
 }
 
@@ -92,17 +93,23 @@ void Scheduler::State::check() const {
       std::uint32_t placed = 0, open = 0;
       for (TaskId t = ledger.request(r).tasks; t != kNone; t = tasks[t].next_of_request, ++open) {
         insist(tasks[t].request == r && tasks[t].state != TaskState::free, "a request's list of tasks");
+        insist(unsent.has(t) == (tasks[t].state != TaskState::placed), "which tasks have not been sent");
         placed += tasks[t].state == TaskState::placed ? 1 : 0;
       }
       insist(placed == ledger.request(r).placed, "a request's number of placed tasks");
       insist(open > 0, "a request in flight has nothing to wait for");
     }
   }
+  std::uint32_t waiting = 0, live = 0;
+  unsent.for_each([&](TaskId t) { waiting += tasks[t].state != TaskState::free ? 1 : 0, ++live; });
+  insist(waiting == live, "a task that is gone has not been sent");
+  std::vector<ModuleSense> running(plan->model.topology().modules.size());
   std::vector<std::uint32_t> held(machine.partitions(), 0);
   for (std::uint32_t i = 0; i < machine.batches(); ++i) {
     const Batch& b = machine.batch(i);
     if (b.state == BatchState::free) continue;
     ++held[b.path[b.stage]];
+    if (b.through) running[b.module].started(b);
     std::uint32_t items = 0;
     for (TaskId t = b.list.first; t != kNone; t = tasks[t].next_in_batch) {
       insist(tasks[t].state == TaskState::placed && tasks[t].batch == i, "a batch's tasks");
@@ -113,6 +120,8 @@ void Scheduler::State::check() const {
            "a batch's size");
   }
   for (PartitionId p = 0; p < held.size(); ++p) insist(held[p] == machine.partition(p).held, "a partition's batches");
+  for (ModuleId m = 0; m < running.size(); ++m)
+    insist(running[m].same_running(plan->sense.module(m)), "what runs of a module");
   for (const auto& discipline : plan->disciplines) discipline->check();
 }
 

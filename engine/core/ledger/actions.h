@@ -20,7 +20,7 @@ class Actions {
   [[nodiscard]] bool pop(Action& out) noexcept {
     if (count_ == 0) return false;
     out = ring_[first_];
-    if (++first_ == ring_.size()) first_ = 0;
+    if (++first_ == ring_.size() || count_ == 1) first_ = 0;  // empty: the same memory again
     --count_;
     return true;
   }

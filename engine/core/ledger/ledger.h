@@ -34,11 +34,9 @@ struct Stream {
   std::uint64_t misses = 0;          // weakly hard: the last 64 requests, bit set: missed
 };
 
-struct Request {
+// What is looked at while it is on its way stands in the first of its two cache lines.
+struct alignas(64) Request {
   StreamId stream = kNone;
-  std::uint64_t token = 0, branch_draw = 0;
-  TimeNs capture_ns = 0, deadline_ns = 0, give_up_ns = 0;
-  std::uint32_t items = 1, key = 0;
   std::uint32_t tasks = kNone;                   // list of its live tasks
   std::uint32_t placed = 0;                      // of them in a batch that was sent
   std::uint32_t previous = kNone, next = kNone;  // of its stream
@@ -46,10 +44,15 @@ struct Request {
   bool started = false;             // some task was sent
   bool within_share = false;        // of its user, where users compete
   std::uint8_t deaths = 0;          // partitions lost while they ran some task of it; from the first on it runs alone
-  std::uint32_t death = 0;          // which loss was the last
   Outcome doom = Outcome::pending;  // decided, answered once nothing of it runs any more
   Reason doom_reason = Reason::none;
   ModuleId doom_where = kNone;
+  TimeNs capture_ns = 0, deadline_ns = 0, give_up_ns = 0;
+  std::uint64_t token = 0;
+
+  std::uint64_t branch_draw = 0;
+  std::uint32_t items = 1, key = 0;
+  std::uint32_t death = 0;  // which loss was the last
 };
 
 struct Progress {                 // of one request at one module of its application
@@ -92,6 +95,11 @@ class Ledger {
   void doom(std::uint32_t request, Outcome outcome, Reason reason, ModuleId where) noexcept;  // the first doom stays
   [[nodiscard]] Progress& progress(std::uint32_t request, std::uint32_t local) noexcept {
     return progress_[std::size_t{request} * stride_ + local];
+  }
+  // Asks for what its tasks' ends will look at.
+  void fetch(std::uint32_t request) const noexcept {
+    __builtin_prefetch(&requests_[request]);
+    __builtin_prefetch(&progress_[std::size_t{request} * stride_]);
   }
   [[nodiscard]] Request& change(std::uint32_t request) noexcept { return requests_[request]; }
   [[nodiscard]] Counters& count() noexcept { return counters_; }

@@ -2,7 +2,7 @@
 // all schedulers: what one has sent, every other sees here.
 //
 // A partition is up (takes work), draining (a new plan has no use for it: it ends what it holds and takes nothing), or
-// down. Only the scheduler's own flows (batches.cpp) change the machine; a policy sees it constant.
+// down. Only the scheduler's own flows (batches.cpp, lost.cpp) change the machine; a policy sees it constant.
 #pragma once
 
 #include <array>
@@ -41,6 +41,8 @@ enum class BatchState : std::uint8_t {
   condemned  // lost, but another partition still works on it
 };
 
+inline constexpr std::size_t kFetched = 16;  // tasks of a batch, whose memory is asked for at once when it ends
+
 struct Batch {
   BatchState state = BatchState::free;
   RouteId route = 0;
@@ -54,6 +56,7 @@ struct Batch {
   std::uint8_t level = 0;  // the highest of its tasks
   TimeNs sent_ns = 0, started_ns = 0, start_ns = 0, expected_end_ns = 0, stage_end_ns = 0;
   std::array<PartitionId, kMaxStages> path{};
+  std::array<TaskId, kFetched> first{};  // of `list`
 };
 
 class Machine {

@@ -34,8 +34,6 @@ BookingId Reserved::open_booking(RouteId route, std::size_t stage, const LegPlan
   if (at != kNone) bookings_[at].previous = id;
   can_.wake_at(b.start_ns);
   if (b.start_ns <= view_.now) can_.ask(leg.partition);
-  look_again(leg.partition);
-  list_unsent(id);
   return id;
 }
 
@@ -67,6 +65,10 @@ void Reserved::book_leg(TaskId id, RouteId route, std::size_t k, const LegPlan& 
   ++b.tasks;
   ++unsent_of_[task(id).level];
   b.items += task(id).items;
+  if (plan.join == kNone)
+    list_unsent(leg.booking);
+  else
+    resized(leg.booking, b.items - task(id).items);
   b.unmade += k > 0 ? 1 : 0;
   b.bound_ns = std::min(b.bound_ns, bound);
   move_end(b, plan.end_ns);
@@ -88,9 +90,10 @@ void Reserved::unbook(TaskId id, std::size_t from) noexcept {
     TaskId* link = &b.first;
     while (*link != id) link = &itineraries_[*link].legs[k].next;
     *link = leg.next;
-    --b.tasks;
     --unsent_of_[task(id).level];
+    if (--b.tasks == 0) unlist(leg.booking);
     b.items -= task(id).items;
+    if (b.tasks > 0) resized(leg.booking, b.items + task(id).items);
     b.unmade -= before != kNone ? 1 : 0;
     const BookingId left = leg.booking;
     leg = Leg{};
@@ -108,8 +111,7 @@ void Reserved::close_booking(BookingId id) noexcept {
   if (from < b.end_ns) insist(timelines_[b.partition].release(from, b.end_ns), "a timeline is full");
   (b.previous == kNone ? first_[b.partition] : bookings_[b.previous].next) = b.next;
   if (b.next != kNone) bookings_[b.next].previous = b.previous;
-  if (b.state == BookingState::planned) unlist(id);
-  b.state = BookingState::free;
+  b.state = BookingState::free;  // its last member took it off the list, or its sending
   look_again(b.partition);
   bookings_.give(id);
 }
@@ -134,7 +136,9 @@ bool Reserved::grow(LegPlan leg, TaskId id, TimeNs bound) noexcept {
   if (leg.end_ns + least > std::min(b.bound_ns, bound) || (k + 1 < stages && b.tasks >= kGrowItems)) return false;
   std::array<KeptLegs, kGrowItems> group;
   std::size_t n = 0;
-  group[n++] = {.task = id, .bound_ns = bound, .legs = {}};
+  group[0].task = id;
+  group[0].bound_ns = bound;
+  ++n;
   for (TaskId t = b.first; t != kNone && k + 1 < stages; t = itineraries_[t].legs[k].next, ++n) {
     group[n].task = t;
     for (std::size_t j = k + 1; j < stages; ++j) {
@@ -166,7 +170,12 @@ bool Reserved::grow(LegPlan leg, TaskId id, TimeNs bound) noexcept {
 // Into the same bookings as before: with those who stayed there or are back already, or alone.
 void Reserved::put_back(const KeptLegs& kept, RouteId route, std::size_t from) noexcept {
   for (std::size_t k = from; k < view_.route(route).stages.size(); ++k) {
-    LegPlan leg = kept.legs[k];
+    const KeptLegs::Kept& was = kept.legs[k];
+    LegPlan leg{.partition = was.partition,
+                .depart_ns = was.depart_ns,
+                .arrive_ns = was.arrive_ns,
+                .start_ns = was.start_ns,
+                .end_ns = was.end_ns};
     for (BookingId other = first_[leg.partition]; other != kNone && bookings_[other].start_ns <= leg.start_ns;
          other = bookings_[other].next) {
       const Booking& shared = bookings_[other];
@@ -230,7 +239,8 @@ bool Reserved::join_inner(TaskId id, RouteId route, std::size_t k, TimeNs bound)
         continue;
       if (!fits(stage, c.items + task(id).items) || !gains(stage, c.items, task(id).items)) continue;
       LegPlan leg{.partition = p, .join = b};
-      travel(view_.route(route), k, from, made, task(id).items, leg);
+      const std::uint32_t items = task(id).items;
+      travel(view_.route(route), k, from, items, departure(route, k, from, made, items), leg);
       if (leg.arrive_ns > c.start_ns ||
           !extends(c, c.start_ns + duration(view_.route(route), k, c.items + task(id).items)))
         continue;

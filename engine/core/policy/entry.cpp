@@ -81,7 +81,7 @@ Reserved::Booked Reserved::book_alone(const Lane& lane, TaskId id, TimeNs bound)
 bool Reserved::grow_some(const Lane& lane, TaskId id, TimeNs bound) noexcept {
   for (RouteId r : view_.topology().modules[lane.module].routes) {
     const StageSpec& stage = view_.route(r).stages.front();
-    const auto& list = unsent(r, 0).list;
+    const auto& list = book(r, 0).unsent.list();
     TimeNs last_start = view_.now;
     PartitionId last_partition = kNone;
     std::uint32_t tries = 0;
@@ -114,7 +114,7 @@ bool Reserved::any_lower(TaskId id) const noexcept {
 // there no sooner than this one could come.
 bool Reserved::evict(const PathPlan& plan, TaskId id) noexcept {
   for (std::size_t k = view_.route(plan.route).stages.size(); k-- > 1;) {
-    const auto& list = unsent(plan.route, k).list;
+    const auto& list = book(plan.route, k).unsent.list();
     auto at = std::ranges::lower_bound(list, plan.legs[k].arrive_ns, {}, &Unsent::Entry::start_ns);
     for (std::uint32_t n = 0; n < kPlaces && at != list.end() && at->start_ns < plan.legs[k].start_ns; ++n, ++at) {
       for (TaskId t = bookings_[at->id].first; t != kNone; t = itineraries_[t].legs[k].next) {
@@ -132,7 +132,7 @@ bool Reserved::evict(const PathPlan& plan, TaskId id) noexcept {
 bool Reserved::take_place(const Lane& lane, TaskId id, TimeNs start, TimeNs bound) noexcept {
   TaskId lower = kNone;
   for (RouteId r : view_.topology().modules[lane.module].routes) {
-    const auto& list = unsent(r, 0).list;
+    const auto& list = book(r, 0).unsent.list();
     auto at = std::ranges::upper_bound(list, view_.now, {}, &Unsent::Entry::start_ns);
     for (std::uint32_t n = 0; n < kPlaces && at != list.end() && at->start_ns < start; ++n, ++at) {
       for (TaskId t = bookings_[at->id].first; t != kNone; t = itineraries_[t].legs[0].next) {

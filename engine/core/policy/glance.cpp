@@ -15,7 +15,7 @@ constexpr TimeNs kForgetEvery = 20'000'000;  // what is over is skipped anyway; 
 void Reserved::look_again(PartitionId p) noexcept {
   Timeline& timeline = timelines_[p];
   timeline.expire(view_.now);
-  Bound bound{.host = view_.topology().partitions[p].host};
+  StartBound bound;
   if (timeline.size() > 0) {
     if (timeline[0].begin <= view_.now) bound.gap_ns = timeline[0].end;
     bound.last_begin_ns = timeline[timeline.size() - 1].begin;
@@ -32,7 +32,7 @@ void Reserved::look_again(PartitionId p) noexcept {
     }
   }
   planned_ns_[p] = planned;
-  for (const Place& place : places_[p]) unsent_[place.stage].bounds[place.at] = bound;
+  for (const Place& place : places_[p]) books_[place.stage].bounds.set(place.at, bound);
   const std::uint32_t slot = view_.model.slot_of_partition(p);
   looks_.set(slot, look);
   timers_.set(slot, timer_of(p));
@@ -48,43 +48,60 @@ TimeNs Reserved::timer_of(PartitionId p) const noexcept {
   return at;
 }
 
-void Reserved::make_unsent() {
-  unsent_.resize(view_.topology().routes.size() * kMaxStages);
+void Reserved::make_books() {
+  books_.resize(view_.topology().routes.size() * kMaxStages);
   for (ModuleId m : component_.modules) {
     for (RouteId r : view_.topology().modules[m].routes) {
       for (std::size_t k = 0; k < view_.route(r).stages.size(); ++k) {
-        Unsent& u = unsent_[r * kMaxStages + k];
-        u.list.reserve(kCandidates);
-        u.place.resize(component_.partitions.size());
-        const auto& pool = view_.route(r).stages[k].pool;
-        u.bounds.resize(pool.size());
-        for (std::uint32_t i = 0; i < pool.size(); ++i) {
-          u.place[view_.model.slot_of_partition(pool[i])] = i;
-          u.bounds[i].host = view_.topology().partitions[pool[i]].host;
-          places_[pool[i]].push_back({static_cast<std::uint32_t>(r * kMaxStages + k), i});
+        const StageSpec& stage = view_.route(r).stages[k];
+        StageBook& book = books_[r * kMaxStages + k];
+        book.unsent = Unsent(kCandidates, k > 0 ? static_cast<std::uint32_t>(stage.latency.p50_ns.size()) : 0);
+        book.place.resize(component_.partitions.size());
+        std::vector<std::uint32_t> hosts;
+        for (const PartitionId p : stage.pool) {
+          const auto at = static_cast<std::uint32_t>(hosts.size());
+          hosts.push_back(view_.topology().partitions[p].host);
+          book.place[view_.model.slot_of_partition(p)] = at;
+          if (hosts[at] != hosts[0]) book.other = at;
+          places_[p].push_back({static_cast<std::uint32_t>(r * kMaxStages + k), at});
         }
+        book.bounds = PoolBounds(hosts);
       }
     }
   }
 }
 
-Reserved::Unsent::Entry Reserved::entry_of(BookingId id) const noexcept {
+Unsent::Entry Reserved::entry_of(BookingId id) const noexcept {
   const Booking& b = bookings_[id];
-  return {b.start_ns, unsent(b.route, b.stage).place[view_.model.slot_of_partition(b.partition)], id};
+  return {b.start_ns, book(b.route, b.stage).place[view_.model.slot_of_partition(b.partition)], id};
 }
 
 void Reserved::list_unsent(BookingId id) noexcept {
-  auto& list = unsent_[bookings_[id].route * kMaxStages + bookings_[id].stage].list;
-  if (list.size() == kCandidates) return;
-  const Unsent::Entry entry = entry_of(id);
-  list.insert(std::ranges::upper_bound(list, entry), entry);
+  const Booking& b = bookings_[id];
+  books_[b.route * kMaxStages + b.stage].unsent.add(entry_of(id), b.items);
 }
 
 // Before its start changes.
 void Reserved::unlist(BookingId id) noexcept {
-  auto& list = unsent_[bookings_[id].route * kMaxStages + bookings_[id].stage].list;
-  const auto at = std::ranges::lower_bound(list, entry_of(id));
-  if (at != list.end() && at->id == id) list.erase(at);
+  const Booking& b = bookings_[id];
+  books_[b.route * kMaxStages + b.stage].unsent.remove(entry_of(id), b.items);
+}
+
+void Reserved::resized(BookingId id, std::uint32_t was) noexcept {
+  const Booking& b = bookings_[id];
+  books_[b.route * kMaxStages + b.stage].unsent.resize(entry_of(id), was, b.items);
+}
+
+// When features made on `from` at `made` can be at stage k, from below: their host's uplink is the same for all.
+Reserved::Departure Reserved::departure(RouteId id, std::size_t k, PartitionId from, TimeNs made,
+                                        std::uint32_t items) const noexcept {
+  const auto host = [&](PartitionId p) { return view_.topology().partitions[p].host; };
+  const StageSpec& stage = view_.route(id).stages[k];
+  const std::uint32_t here = host(from);
+  if (!equal_links_) return {{made, made, here}};
+  const PartitionId there = host(stage.pool.front()) != here ? stage.pool.front() : stage.pool[book(id, k).other];
+  const TimeNs move = view_.model.link_ns(view_.route(id).stages[k - 1].transfer_bytes * items, from, there);
+  return {{made, move == 0 ? made : up_[here].earliest(made, move) + move, here}, move};
 }
 
 void Reserved::forget_past() noexcept {

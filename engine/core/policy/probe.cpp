@@ -12,13 +12,6 @@ TimeNs Reserved::stage_link_ns(const RouteSpec& route, std::size_t k, std::uint3
                              route.stages[k].pool.front());
 }
 
-bool Reserved::usable(PartitionId p) const noexcept {
-  if (!view_.machine.partition(p).up || !timelines_[p].room(kChanges)) return false;
-  if (view_.topology().hosts.empty()) return true;
-  const std::uint32_t h = view_.topology().partitions[p].host;
-  return up_[h].room(kChanges) && down_[h].room(kChanges);
-}
-
 // The entry's partition: of all that can run it, the one whose features would have left it first (Algorithm 2 looks at
 // the end of the stage alone, and then waits for that partition's uplink).
 LegPlan Reserved::probe_entry(RouteId id, std::uint32_t items, bool by_uplink) const noexcept {
@@ -29,11 +22,12 @@ LegPlan Reserved::probe_entry(RouteId id, std::uint32_t items, bool by_uplink) c
   const TimeNs move = sends ? stage_link_ns(route, 1, items) : 0;
   LegPlan best;
   TimeNs least = kNever;
-  const std::vector<Bound>& bounds = unsent(id, 0).bounds;
-  for (std::size_t i = 0; i < bounds.size(); ++i) {
+  book(id, 0).bounds.search({view_.now, view_.now}, run, kNever, [&](std::size_t i, TimeNs soonest) {
     const PartitionId p = stage.pool[i];
-    const TimeNs no_earlier = bounds[i].soonest(view_.now, run) + run + move;
-    if (no_earlier > least || (no_earlier == least && free_ns(p) >= free_ns(best.partition)) || !usable(p)) continue;
+    const TimeNs no_earlier = soonest + run + move;
+    const auto limit = [&] { return least == kNever ? kNever : least - run - move; };
+    if (no_earlier > least || (no_earlier == least && free_ns(p) >= free_ns(best.partition)) || !usable(p))
+      return limit();
     const TimeNs start = timelines_[p].earliest(view_.now, run);
     TimeNs key = start + run;
     if (move > 0) key = up_[view_.topology().partitions[p].host].earliest(key, move) + move;
@@ -41,18 +35,23 @@ LegPlan Reserved::probe_entry(RouteId id, std::uint32_t items, bool by_uplink) c
       least = key;
       best = {.partition = p, .start_ns = start, .end_ns = start + run};
     }
-  }
+    return limit();
+  });
   return best;
 }
 
-// When the features that `from` has made by `made` can be on the leg's partition.
-void Reserved::travel(const RouteSpec& route, std::size_t k, PartitionId from, TimeNs made, std::uint32_t items,
-                      LegPlan& leg) const noexcept {
-  const TimeNs move = view_.model.link_ns(route.stages[k - 1].transfer_bytes * items, from, leg.partition);
-  leg.depart_ns = move == 0
-                      ? made
-                      : Timeline::earliest_on_both(up_[view_.topology().partitions[from].host],
-                                                   down_[view_.topology().partitions[leg.partition].host], made, move);
+// When the features that `from` has made can be on the leg's partition.
+void Reserved::travel(const RouteSpec& route, std::size_t k, PartitionId from, std::uint32_t items,
+                      const Departure& when, LegPlan& leg) const noexcept {
+  const std::uint32_t there = view_.topology().partitions[leg.partition].host;
+  TimeNs move = when.move_ns, soonest = when.far_ns - move;
+  if (!equal_links_) {
+    move = view_.model.link_ns(route.stages[k - 1].transfer_bytes * items, from, leg.partition);
+    soonest = when.near_ns;
+  } else if (there == when.here) {
+    move = 0;
+  }
+  leg.depart_ns = move == 0 ? when.near_ns : Timeline::earliest_on_both(up_[when.here], down_[there], soonest, move);
   leg.arrive_ns = leg.depart_ns + move;
 }
 
@@ -64,80 +63,83 @@ bool Reserved::booked_on(const Booking& booking) const noexcept {
   return false;
 }
 
-// Stage k after the features were made on `from` at `made`: the partition that ends first, or an unsent batch to join.
-LegPlan Reserved::probe_leg(RouteId id, std::size_t k, PartitionId from, TimeNs made, std::uint32_t items, TimeNs bound,
-                            bool join) const noexcept {
+// Stage k after the features were made on `from`, in a booking of its own: the partition that ends first, of
+// equals the pool's first one.
+LegPlan Reserved::probe_own(RouteId id, std::size_t k, PartitionId from, std::uint32_t items,
+                            const Departure& when) const noexcept {
   const RouteSpec& route = view_.route(id);
   const StageSpec& stage = route.stages[k];
   const TimeNs run = duration(route, k, items);
-  TimeNs rest = 0;
-  for (std::size_t j = k + 1; j < route.stages.size(); ++j)
-    rest += stage_link_ns(route, j, items) + duration(route, j, items);
-  LegPlan best{.end_ns = kNever};
-  const std::uint32_t here = view_.topology().partitions[from].host;
-  TimeNs far = -1;  // on the links to another host, where they are all alike
-  const std::vector<Bound>& bounds = unsent(id, k).bounds;
-  const auto no_earlier = [&](std::size_t i) {
-    const Bound& b = bounds[i];
-    if (!equal_links_ || b.host == here) return b.soonest(made, run) + run;
-    if (far < 0) far = view_.model.link_ns(route.stages[k - 1].transfer_bytes * items, from, stage.pool[i]);
-    return b.soonest(made + far, run) + run;
-  };
+  const PoolBounds& bounds = book(id, k).bounds;
   const auto exactly = [&](PartitionId p) {
     LegPlan leg{.partition = p};
-    travel(route, k, from, made, items, leg);
+    travel(route, k, from, items, when, leg);
     leg.start_ns = timelines_[p].earliest(leg.arrive_ns, run);
     leg.end_ns = leg.start_ns + run;
     return leg;
   };
-  // The most promising first: what it can do is a bound for all others. Of equals the pool's first one is taken.
+  // The most promising first: what it can do is a bound for all others.
+  LegPlan best{.end_ns = kNever};
   PartitionId promising = kNone;
-  TimeNs least = kNever;
-  for (std::size_t i = 0; i < stage.pool.size(); ++i) {
-    const TimeNs end = no_earlier(i);
-    if (end < least && usable(stage.pool[i])) {
-      least = end;
-      promising = stage.pool[i];
-    }
-  }
-  const LegPlan enough = promising != kNone ? exactly(promising) : best;
-  if (enough.end_ns == least) best = enough;  // nobody before it in the pool can do as well, nobody at all better
-  for (std::size_t i = 0; enough.end_ns > least && i < stage.pool.size(); ++i) {
+  TimeNs soonest = kNever;
+  bounds.search(when, run, kNever - 1, [&](std::size_t i, TimeNs start) {
     const PartitionId p = stage.pool[i];
-    const TimeNs end = no_earlier(i);
-    if (end > enough.end_ns || end >= best.end_ns || !usable(p)) continue;
+    if (usable(p) && (start = timelines_[p].earliest(start, run)) < soonest) {
+      soonest = start;
+      promising = p;
+    }
+    return soonest - 1;
+  });
+  if (promising == kNone) return best;
+  const LegPlan enough = exactly(promising);
+  if (enough.start_ns == soonest) return enough;  // nobody before it in the pool can do as well, nobody at all better
+  bounds.search(when, run, enough.start_ns, [&](std::size_t i, TimeNs start) {
+    const PartitionId p = stage.pool[i];
+    const TimeNs limit = best.partition == kNone ? enough.start_ns : std::min(enough.start_ns, best.start_ns - 1);
+    if (!usable(p) || timelines_[p].earliest(start, run) > limit) return limit;
     const LegPlan leg = exactly(p);
     if (leg.end_ns < best.end_ns) best = leg;
-  }
-  const bool in_time = best.partition != kNone && best.end_ns + rest <= bound;
-  if (!join || (in_time && best.start_ns == best.arrive_ns)) return best;
-  LegPlan joined{.end_ns = kNever};
-  std::uint32_t place = kNone;
-  const auto& list = unsent(id, k).list;
-  for (auto at = std::ranges::upper_bound(list, std::max(view_.now, made - 1), {}, &Unsent::Entry::start_ns);
-       at != list.end() && at->start_ns + shortest(id, k) <= std::min(joined.end_ns, bound - rest); ++at) {
-    const Booking& booking = bookings_[at->id];
-    if (!fits(stage, booking.items + items) || (in_time && !gains(stage, booking.items, items))) continue;
-    LegPlan leg{.partition = booking.partition,
-                .join = at->id,
-                .start_ns = booking.start_ns,
-                .end_ns = booking.start_ns + duration(route, k, booking.items + items)};
-    const bool before = leg.end_ns < joined.end_ns || (leg.end_ns == joined.end_ns && at->place < place);
-    if (!before || leg.end_ns + rest > std::min(bound, booking.bound_ns) || !usable(leg.partition) ||
-        !extends(booking, leg.end_ns))
-      continue;
-    if (k + 1 < route.stages.size() && booked_on(booking))
-      continue;  // its members would have to be booked anew: grow()
-    travel(route, k, from, made, items, leg);
-    if (leg.arrive_ns > booking.start_ns) continue;
-    joined = leg;
-    place = at->place;
-  }
-  return joined.partition != kNone ? joined : best;
+    return std::min(limit, best.start_ns - 1);
+  });
+  return best;
+}
+
+// The same, made at `made`, or an unsent batch to join.
+LegPlan Reserved::probe_leg(RouteId id, std::size_t k, PartitionId from, TimeNs made, std::uint32_t items, TimeNs bound,
+                            bool join) const noexcept {
+  const RouteSpec& route = view_.route(id);
+  const StageSpec& stage = route.stages[k];
+  TimeNs rest = 0;
+  for (std::size_t j = k + 1; j < route.stages.size(); ++j)
+    rest += stage_link_ns(route, j, items) + duration(route, j, items);
+  const Departure when = departure(id, k, from, made, items);
+  const LegPlan own = probe_own(id, k, from, items, when);
+  const bool in_time = own.partition != kNone && own.end_ns + rest <= bound;
+  if (!join || (in_time && own.start_ns == own.arrive_ns)) return own;
+  LegPlan joined;
+  const auto run = [&](std::uint32_t held) -> TimeNs {
+    if (!fits(stage, held + items) || (in_time && !gains(stage, held, items))) return -1;
+    return duration(route, k, held + items);
+  };
+  const BookingId found = book(id, k).unsent.first_to_end(
+      std::max(view_.now, made - 1) + 1, bound - rest, run, [&](BookingId at, TimeNs end) {
+        const Booking& booking = bookings_[at];
+        const bool near = view_.topology().partitions[booking.partition].host == when.here;
+        if (booking.start_ns < (near ? when.near_ns : when.far_ns)) return false;
+        if (end + rest > booking.bound_ns || !usable(booking.partition) || !extends(booking, end)) return false;
+        if (k + 1 < route.stages.size() && booked_on(booking))
+          return false;  // its members would have to be booked anew: grow()
+        joined = {.partition = booking.partition, .join = at, .start_ns = booking.start_ns, .end_ns = end};
+        travel(route, k, from, items, when, joined);
+        return joined.arrive_ns <= booking.start_ns;
+      });
+  return found != kNone ? joined : own;
 }
 
 // The booking's end may move to `end` without touching what is booked behind it.
 bool Reserved::extends(const Booking& booking, TimeNs end) const noexcept {
+  if (booking.next != kNone && bookings_[booking.next].start_ns < std::min(end, bookings_[booking.next].end_ns))
+    return end <= booking.end_ns;
   return end <= booking.end_ns ||
          timelines_[booking.partition].earliest(booking.end_ns, end - booking.end_ns) == booking.end_ns;
 }

@@ -34,12 +34,7 @@ Reserved::Reserved(const View& view, Verbs& can, const Component& component, con
     equal_links_ = equal_links_ && h.up_bytes_per_ns == hosts.front().up_bytes_per_ns &&
                    h.down_bytes_per_ns == hosts.front().down_bytes_per_ns;
   }
-  for (const RouteSpec& route : view_.topology().routes) {
-    least_ns_.emplace_back();
-    for (std::size_t k = 0; k < route.stages.size(); ++k)
-      least_ns_.back()[k] = *std::ranges::min_element(route.stages[k].latency.p50_ns);
-  }
-  make_unsent();
+  make_books();
   for (PartitionId p : component_.partitions) {
     timelines_[p] = Timeline(kIntervals, policy_.append_only);
     first_[p] = kNone;
@@ -223,11 +218,11 @@ void Reserved::check() const {
         ++unsent_tasks[task(t).level];
       }
       insist(n == b.tasks && n > 0 && items == b.items, "a booking's members");
-      const Unsent& u = unsent(b.route, b.stage);
-      insist(u.list.size() == kCandidates || std::ranges::binary_search(u.list, entry_of(id)), "an unsent booking");
+      const auto& list = book(b.route, b.stage).unsent.list();
+      insist(list.size() == kCandidates || std::ranges::binary_search(list, entry_of(id)), "an unsent booking");
     }
     for (const Place& place : places_[p]) {
-      const TimeNs gap = unsent_[place.stage].bounds[place.at].gap_ns;
+      const TimeNs gap = books_[place.stage].bounds[place.at].gap_ns;
       insist(gap <= timelines_[p].earliest(std::min(view_.now, gap), 1), "a partition has a gap before its gap");
     }
     const TimeNs timer = timers_[view_.model.slot_of_partition(p)];

@@ -23,6 +23,8 @@
 //
 // Feedback correction: a batch that starts or ends elsewhen than booked moves its reservation; ours moves those behind
 // it too, and takes durations at the module's pace.
+// What a search over hundreds of partitions or batches looks at: pool_bounds.h (who could start first), unsent.h (which
+// batch to join), min_tree.h (who has something to do).
 // growth.cpp: what may grow; probe.cpp: where a task could go; booking.cpp: itineraries booked, changed, given back;
 // entry.cpp: what a lane does with its tasks; reactive.cpp: PPipe's ablation; reserved.cpp: the seam's operations.
 #pragma once
@@ -32,12 +34,12 @@
 #include <vector>
 
 #include "engine/core/policy/min_tree.h"
+#include "engine/core/policy/pool_bounds.h"
 #include "engine/core/policy/seam.h"
 #include "engine/core/policy/timeline.h"
+#include "engine/core/policy/unsent.h"
 
 namespace leat::core {
-
-using BookingId = std::uint32_t;
 
 enum class BookingState : std::uint8_t { free, planned, sent };
 
@@ -79,9 +81,13 @@ struct PathPlan {
 
 // Where a member's later stages were booked before its batch was to grow.
 struct KeptLegs {
-  TaskId task = kNone;
-  TimeNs bound_ns = kNever;
-  std::array<LegPlan, kMaxStages> legs{};  // partition, start, end, and on the links; from the stage after it on
+  struct Kept {
+    PartitionId partition;
+    TimeNs depart_ns, arrive_ns, start_ns, end_ns;
+  };
+  TaskId task;
+  TimeNs bound_ns;
+  std::array<Kept, kMaxStages> legs;  // only from the stage after it on
 };
 
 inline constexpr std::uint32_t kGrowItems = 8;  // a grown batch has at most this many members
@@ -119,35 +125,24 @@ class Reserved final : public Discipline {
   static constexpr std::size_t kCandidates = 4096;  // unsent batches that one search compares at most
   static constexpr std::size_t kChanges = 64;       // one decision changes one timeline at most this often
 
-  // When a partition has time, from below.
-  struct Bound {
-    TimeNs gap_ns = 0;                      // its timeline has no gap before
-    TimeNs last_begin_ns = 0, last_ns = 0;  // its last reservation
-    std::uint32_t host = 0;
-    // No stage of that length that is ready at `from` starts there before.
-    [[nodiscard]] TimeNs soonest(TimeNs from, TimeNs run) const noexcept {
-      from = from > gap_ns ? from : gap_ns;
-      return from < last_ns && from + run > last_begin_ns ? last_ns : from;
-    }
-  };
   // Where a partition stands among a stage's.
   struct Place {
     std::uint32_t stage;  // route * kMaxStages + stage
     std::uint32_t at;     // in the pool
   };
 
-  // The unsent bookings of one stage of one route, by start, then as the pool stands. At most kCandidates: what is
-  // beyond is no batch to join.
-  struct Unsent {
-    struct Entry {
-      TimeNs start_ns;
-      std::uint32_t place;  // in the pool
-      BookingId id;
-      auto operator<=>(const Entry&) const = default;
-    };
-    std::vector<Entry> list;
-    std::vector<std::uint32_t> place;  // by the partition's slot
-    std::vector<Bound> bounds;         // of the pool, in its order: a search over it reads them one after the other
+  // One stage of one route.
+  struct StageBook {
+    Unsent unsent;
+    std::vector<std::uint32_t> place;  // in the pool, by the partition's slot
+    PoolBounds bounds;
+    std::uint32_t other = 0;  // place of a partition that is not on the first one's host; 0: there is none
+  };
+
+  // Features that go to a stage: when they can be where, from below, and how long they take to another host, where that
+  // is the same for all.
+  struct Departure : PoolBounds::Ready {
+    TimeNs move_ns = 0;
   };
 
   [[nodiscard]] const Task& task(TaskId id) const noexcept { return view_.tasks[id]; }
@@ -168,28 +163,34 @@ class Reserved final : public Discipline {
 
   // glance.cpp
   void look_again(PartitionId partition) noexcept;
-  void make_unsent();
-  [[nodiscard]] const Unsent& unsent(RouteId route, std::size_t k) const noexcept {
-    return unsent_[route * kMaxStages + k];
+  void make_books();
+  [[nodiscard]] const StageBook& book(RouteId route, std::size_t k) const noexcept {
+    return books_[route * kMaxStages + k];
   }
   [[nodiscard]] Unsent::Entry entry_of(BookingId id) const noexcept;
   void list_unsent(BookingId id) noexcept;
   void unlist(BookingId id) noexcept;
+  void resized(BookingId id, std::uint32_t was) noexcept;
+  [[nodiscard]] Departure departure(RouteId id, std::size_t k, PartitionId from, TimeNs made,
+                                    std::uint32_t items) const noexcept;
   void forget_past() noexcept;
   [[nodiscard]] TimeNs timer_of(PartitionId partition) const noexcept;
-  [[nodiscard]] TimeNs shortest(RouteId route, std::size_t k) const noexcept {
-    const TimeNs run = least_ns_[route][k];
-    return policy_.forecast ? view_.sense.module(view_.route(route).module).paced(run) : run;
-  }
 
   // probe.cpp: nothing changes
   [[nodiscard]] TimeNs stage_link_ns(const RouteSpec& route, std::size_t k, std::uint32_t items) const noexcept;
-  [[nodiscard]] bool usable(PartitionId partition) const noexcept;
+  [[nodiscard]] bool usable(PartitionId p) const noexcept {
+    if (!view_.machine.partition(p).up || !timelines_[p].room(kChanges)) return false;
+    if (up_.empty()) return true;
+    const std::uint32_t h = view_.topology().partitions[p].host;
+    return up_[h].room(kChanges) && down_[h].room(kChanges);
+  }
   [[nodiscard]] bool booked_on(const Booking& booking) const noexcept;
-  void travel(const RouteSpec& route, std::size_t k, PartitionId from, TimeNs made, std::uint32_t items,
+  void travel(const RouteSpec& route, std::size_t k, PartitionId from, std::uint32_t items, const Departure& when,
               LegPlan& leg) const noexcept;
   [[nodiscard]] bool extends(const Booking& booking, TimeNs end) const noexcept;
   [[nodiscard]] LegPlan probe_entry(RouteId id, std::uint32_t items, bool by_uplink) const noexcept;
+  [[nodiscard]] LegPlan probe_own(RouteId route, std::size_t k, PartitionId from, std::uint32_t items,
+                                  const Departure& when) const noexcept;
   [[nodiscard]] LegPlan probe_leg(RouteId route, std::size_t k, PartitionId from, TimeNs made, std::uint32_t items,
                                   TimeNs bound, bool join) const noexcept;
   [[nodiscard]] PathPlan probe_path(RouteId route, std::uint32_t items, TimeNs bound, bool by_uplink,
@@ -242,15 +243,14 @@ class Reserved final : public Discipline {
   MinTree looks_;                     // by slot: next() has nothing to do before
   mutable MinTree timers_;            // by slot: timer_of(); what is over is renewed when somebody asks
   TimeNs forgot_ns_ = INT64_MIN / 2;  // when all timelines last forgot what is over
-  std::vector<Unsent> unsent_;        // [route * kMaxStages + stage]
+  std::vector<StageBook> books_;      // [route * kMaxStages + stage]
   ByPartition<BookingId> first_;      // by start
   // [route]: what its stages take longer with the batches that carry its rate than with one item
   std::vector<TimeNs> growth_ns_;
-  std::vector<std::array<TimeNs, kMaxStages>> least_ns_;  // [route][stage]: the shortest run, as profiled
-  std::vector<std::vector<std::uint8_t>> may_grow_;       // [route][items]: a first-stage batch may grow to this many
-  std::array<std::uint32_t, kLevels> unsent_of_{};        // tasks in unsent bookings
-  ByModule<std::int64_t> lost_ppm_;                       // of its tasks, that could not be booked in time; smoothed
-  ByModule<std::int64_t> planned_pace_;                   // its pace when may_grow_ and growth_ns_ were made
+  std::vector<std::vector<std::uint8_t>> may_grow_;  // [route][items]: a first-stage batch may grow to this many
+  std::array<std::uint32_t, kLevels> unsent_of_{};   // tasks in unsent bookings
+  ByModule<std::int64_t> lost_ppm_;                  // of its tasks, that could not be booked in time; smoothed
+  ByModule<std::int64_t> planned_pace_;              // its pace when may_grow_ and growth_ns_ were made
 };
 
 }  // namespace leat::core

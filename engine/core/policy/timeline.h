@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <vector>
 
@@ -21,9 +22,8 @@ class Timeline {
     TimeNs begin, end;
   };
 
-  explicit Timeline(std::size_t capacity = 64, bool append_only = false) : append_only_(append_only) {
-    busy_.resize(capacity);
-  }
+  explicit Timeline(std::size_t capacity = 64, bool append_only = false)
+      : busy_(std::bit_ceil(std::max<std::size_t>(capacity, 1))), capacity_(capacity), append_only_(append_only) {}
 
   // Forgets what has ended by `now`. Call before the look-ups of one decision; keeps the table short.
   void expire(TimeNs now) noexcept {
@@ -36,8 +36,9 @@ class Timeline {
   // Earliest t' >= t with [t', t' + length) free, and behind all that is reserved where the table only appends.
   [[nodiscard]] TimeNs earliest(TimeNs t, TimeNs length) const noexcept {
     if (append_only_) return size_ > 0 ? std::max(t, at(size_ - 1).end) : t;
-    for (std::size_t i = first_ending_after(t); i < size_; ++i) {
-      const Interval& busy = at(i);
+    const Interval* const ring = busy_.data();
+    for (std::size_t i = first_ending_after(t) + head_; i < size_ + head_; ++i) {
+      const Interval busy = ring[i & mask_];
       if (busy.begin - t >= length) return t;
       t = std::max(t, busy.end);
     }
@@ -54,7 +55,7 @@ class Timeline {
   }
 
   // Room for at least `changes` more reservations or releases, whatever they are.
-  [[nodiscard]] bool room(std::size_t changes) const noexcept { return size_ + changes <= busy_.size(); }
+  [[nodiscard]] bool room(std::size_t changes) const noexcept { return size_ + changes <= capacity_; }
 
   // Marks [begin, end) busy, whatever of it was busy before. False: the table is full and nothing changed.
   [[nodiscard]] bool reserve(TimeNs begin, TimeNs end) noexcept {
@@ -67,7 +68,7 @@ class Timeline {
       ++last;
     }
     if (last == first) {
-      if (size_ == busy_.size()) return false;
+      if (size_ == capacity_) return false;
       open_gap(first);
     } else {
       close_gap(first + 1, last);
@@ -82,7 +83,7 @@ class Timeline {
     if (begin >= end) return true;
     std::size_t i = first_ending_after(begin);
     if (i < size_ && at(i).begin < begin && at(i).end > end) {
-      if (size_ == busy_.size()) return false;
+      if (size_ == capacity_) return false;
       open_gap(i);
       at(i) = {at(i + 1).begin, begin};
       at(i + 1).begin = end;
@@ -100,17 +101,25 @@ class Timeline {
   [[nodiscard]] const Interval& operator[](std::size_t i) const noexcept { return at(i); }
 
  private:
-  [[nodiscard]] std::size_t place(std::size_t i) const noexcept {  // i <= size_; no division
-    const std::size_t at = head_ + i;
-    return at < busy_.size() ? at : at - busy_.size();
-  }
+  static constexpr std::size_t kScan = 6;  // so few are looked at one by one
+
+  [[nodiscard]] std::size_t place(std::size_t i) const noexcept { return (head_ + i) & mask_; }
   [[nodiscard]] const Interval& at(std::size_t i) const noexcept { return busy_[place(i)]; }
   [[nodiscard]] Interval& at(std::size_t i) noexcept { return busy_[place(i)]; }
 
   [[nodiscard]] std::size_t first_ending_after(TimeNs t) const noexcept {
-    std::size_t i = 0;  // tables are short and expired at the front: a scan beats a binary search
-    while (i < size_ && at(i).end <= t) ++i;
-    return i;
+    const Interval* const ring = busy_.data();
+    std::size_t i = head_, behind = head_ + size_;
+    while (behind - i > kScan) {
+      const std::size_t middle = i + (behind - i) / 2;
+      if (ring[middle & mask_].end <= t) {
+        i = middle + 1;
+      } else {
+        behind = middle;
+      }
+    }
+    while (i < behind && ring[i & mask_].end <= t) ++i;  // most tables are short and expired at the front
+    return i - head_;
   }
   [[nodiscard]] std::size_t first_ending_at_or_after(TimeNs t) const noexcept {
     std::size_t i = size_;
@@ -126,8 +135,8 @@ class Timeline {
     size_ -= to - from;
   }
 
-  std::vector<Interval> busy_;
-  std::size_t head_ = 0, size_ = 0;
+  std::vector<Interval> busy_;  // a ring; its size is a power of two
+  std::size_t capacity_, mask_ = busy_.size() - 1, head_ = 0, size_ = 0;
   bool append_only_ = false;
 };
 

@@ -13,21 +13,23 @@ using TaskId = std::uint32_t;
 // replaced. held: until its planned batch begins (coordination.h).
 enum class TaskState : std::uint8_t { free, queued, booked, placed, loose, held };
 
-struct Task {
+// Two cache lines: the queues' first, and what a batch on its way needs second.
+struct alignas(64) Task {
   TimeNs deadline_ns = 0;    // its request's
   std::uint64_t serial = 0;  // breaks ties; grows with every enqueue, so equal deadlines keep arrival order
   TimeNs give_up_ns = 0;     // worthless after this: the deadline, or capture + max_age; kNever for never_drop
-  TimeNs queued_ns = 0;      // t_r: when it reached its module
   // Links of DeadlineQueue.
   TaskId left = kNone, right = kNone, before = kNone, after = kNone;
   // Links of ArrivalList.
   TaskId older = kNone, newer = kNone;
-  std::uint32_t request = kNone;
-  std::uint32_t lane = kNone;
-  std::uint32_t batch = kNone;  // placed in it
+
+  alignas(64) std::uint32_t request = kNone;
   TaskId next_in_batch = kNone;
   TaskId next_of_request = kNone, previous_of_request = kNone;
-  TimeNs taken_ns = 0;  // t_b: when it was put into a batch
+  std::uint32_t lane = kNone;
+  std::uint32_t batch = kNone;  // placed in it
+  TimeNs queued_ns = 0;         // t_r: when it reached its module
+  TimeNs taken_ns = 0;          // t_b: when it was put into a batch
   ModuleId module = 0;
   std::uint32_t items = 1;  // what it takes of a batch: its rows, or more where rows differ (TaskSizes)
   std::uint32_t rows = 1;

@@ -33,13 +33,6 @@ void Sense::unqueued(const Model& model, ModuleId module, std::uint32_t items, T
   if (a.queued_items == 0) a.emptied_ns = now;
 }
 
-void Sense::started(const Batch& b) noexcept {
-  ModuleSense& m = modules_[b.module];
-  ++m.running;
-  m.running_items += b.list.items;
-  m.running_end_sum += b.expected_end_ns;
-}
-
 void Sense::ended(const Batch& b) noexcept {
   ModuleSense& m = modules_[b.module];
   --m.running;
@@ -53,9 +46,12 @@ void Sense::learn(ModuleId module, TimeNs planned, TimeNs ran) noexcept {
   m.pace_permille = std::abs(m.pace_ppm - 1'000'000) < kPaceIgnored ? 1000 : m.pace_ppm / 1000;
 }
 
-void Sense::take_pace(ModuleId module, const ModuleSense& from) noexcept {
-  modules_[module].pace_ppm = from.pace_ppm;
-  modules_[module].pace_permille = from.pace_permille;
+void Sense::take_over(const Sense& from) noexcept {
+  for (ModuleId m = 0; m < modules_.size(); ++m) {
+    const std::int64_t queued = modules_[m].queued_items;
+    modules_[m] = from.modules_[m];
+    modules_[m].queued_items = queued;
+  }
 }
 
 void Sense::leave(const Sample& sample) noexcept {

@@ -21,6 +21,14 @@ struct ModuleSense {
   std::uint32_t running = 0;          // batches
   std::int64_t running_items = 0, queued_items = 0;
   TimeNs running_end_sum = 0;  // expected ends of those batches
+  void started(const Batch& b) noexcept {
+    ++running;
+    running_items += b.list.items;
+    running_end_sum += b.expected_end_ns;
+  }
+  [[nodiscard]] bool same_running(const ModuleSense& o) const noexcept {
+    return running == o.running && running_items == o.running_items && running_end_sum == o.running_end_sum;
+  }
   [[nodiscard]] TimeNs paced(TimeNs ns) const noexcept {
     return pace_permille == 1000 ? ns : ns * pace_permille / 1000;
   }
@@ -45,11 +53,11 @@ class Sense {
   // ---- to change ----
   void queued(const Model& model, ModuleId module, std::uint32_t items, TimeNs now) noexcept;
   void unqueued(const Model& model, ModuleId module, std::uint32_t items, TimeNs now) noexcept;
-  void started(const Batch& b) noexcept;
+  void started(const Batch& b) noexcept { modules_[b.module].started(b); }
   void moved(const Batch& b, TimeNs later) noexcept { modules_[b.module].running_end_sum += later; }
   void ended(const Batch& b) noexcept;
-  void learn(ModuleId module, TimeNs planned, TimeNs ran) noexcept;   // one batch's run
-  void take_pace(ModuleId module, const ModuleSense& from) noexcept;  // of the plan before this one
+  void learn(ModuleId module, TimeNs planned, TimeNs ran) noexcept;  // one batch's run
+  void take_over(const Sense& from) noexcept;                        // of the plan before this one: pace, what runs
   void leave(const Sample& sample) noexcept;
   [[nodiscard]] std::size_t take_samples(std::span<Sample> out) noexcept;
 
