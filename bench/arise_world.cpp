@@ -121,6 +121,7 @@ CoordinatorSettings arise_settings(Estimation estimation) {
   s.bend = s.hidden = 0;
   s.any_phase = false;
   s.common_batch = false;
+  s.even = false;
   s.margin.on = false;
   s.estimator.kind = estimation;
   s.admit_room = 0;

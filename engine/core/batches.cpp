@@ -180,6 +180,8 @@ bool Scheduler::State::stage_finished(BatchHandle handle, std::uint32_t stage,
   ledger.count().modules[b.module].busy_ns += static_cast<std::uint64_t>(ran);
   const RouteSpec& route = plan_of(b).model.topology().routes[b.route];
   plan->sense.learn(b.module, route.stages[stage].latency.p50_ns[b.list.items - 1], ran);
+  if (coordination != nullptr)
+    coordination->ran(plan_of(b).model.topology().modules[b.module].application, at, b.list.items, ran);
   if (Discipline* d = discipline_of(b)) d->ended(handle.index, ran);
   set_idle(at);
   mark_partition(at);

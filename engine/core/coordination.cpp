@@ -166,6 +166,13 @@ void Coordination::partition(PartitionId partition, bool up) noexcept {
   }
 }
 
+void Coordination::ran(std::uint32_t application, PartitionId partition, std::uint32_t items, TimeNs run_ns) noexcept {
+  if (!serves(application)) return;
+  Application& a = *applications_[application];
+  const auto at = std::find(a.partitions.begin(), a.partitions.end(), partition);
+  if (at != a.partitions.end()) a.coordinator.ran(static_cast<PartitionId>(at - a.partitions.begin()), items, run_ns);
+}
+
 // ---- plans ----
 
 void Coordination::tick(TimeNs now) noexcept {

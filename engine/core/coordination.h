@@ -42,6 +42,8 @@ class Coordination {
   void answered(TimeNs now, StreamId stream, TimeNs capture_ns) noexcept;
   bool observe(TimeNs now, StreamId stream, const Observation& seen) noexcept;
   void partition(PartitionId partition, bool up) noexcept;
+  // A batch of an application's module has taken so long.
+  void ran(std::uint32_t application, PartitionId partition, std::uint32_t items, TimeNs run_ns) noexcept;
 
   // ---- plans ----
   // Plans anew where it is time. Streams whose schedule may differ now are in changed().

@@ -1,17 +1,22 @@
 #include "engine/core/streams/coordinator.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace leat::core::streams {
 namespace {
 
 constexpr TimeNs kLeastPeriod = 4'000'000, kMostPeriod = 2'000'000'000;
 constexpr std::size_t kEntries = 64;  // planned frames of one stream, in the mean
+// Of what a partition's batches take: how far each moves it, what is no difference, and how far off a profile may be.
+constexpr double kRunStep = 0.04, kRunSame = 0.02, kMostSlower = 32;
 
 }  // namespace
 
 Coordinator::Coordinator(std::vector<std::vector<TimeNs>> batch_ns, const CoordinatorSettings& settings)
-    : batch_ns_(std::move(batch_ns)),
+    : profile_ns_(std::move(batch_ns)),
+      batch_ns_(profile_ns_),
+      slower_(profile_ns_.size(), 1),
       settings_(settings),
       curve_(settings.bend, settings.hidden),
       shared_(settings.margin),
@@ -21,7 +26,7 @@ Coordinator::Coordinator(std::vector<std::vector<TimeNs>> batch_ns, const Coordi
       batch_(batch_ns_.size()),
       free_ns_(batch_ns_.size()),
       tallies_(settings.streams),
-      packing_(settings.streams, settings.streams * kEntries),
+      packing_(settings.streams),
       program_(curve_) {
   in_.reserve(settings.streams);
   order_.reserve(settings.streams);
@@ -94,6 +99,15 @@ void Coordinator::close(TimeNs, std::uint32_t id) noexcept {
     batches_.clear();
     members_.clear();
   }
+}
+
+// Up for each that took longer and down for each that did not: one of many that was held up says nothing.
+void Coordinator::ran(PartitionId p, std::uint32_t batch, TimeNs run_ns) noexcept {
+  if (p >= slower_.size() || batch == 0 || batch > profile_ns_[p].size()) return;
+  const double now = static_cast<double>(run_ns) / static_cast<double>(profile_ns_[p][batch - 1]);
+  double& usual = slower_[p];
+  if (std::abs(now / usual - 1) <= kRunSame) return;
+  usual = std::clamp(now > usual ? usual * (1 + kRunStep) : usual / (1 + kRunStep), 1 / kMostSlower, kMostSlower);
 }
 
 bool Coordinator::period_ok(TimeNs period_ns) noexcept { return period_ns >= kLeastPeriod && period_ns <= kMostPeriod; }

@@ -43,6 +43,7 @@ struct CoordinatorSettings {
   double grace = 0.1;     // of a batch's run time, left between batches for frames that come late
   double reach = 0.5;     // of an interval that a frame may come early (packing.h), while nobody waits to be admitted;
                           // without bound when somebody does, and in the thesis always
+  bool even = true;       // packing.h, while somebody waits; the thesis's: false
   bool any_phase = true;  // settings.h; the thesis's: false
   // All streams of a partition are planned for batches of the size that makes their load the least, so that no batch
   // is kept small by one member; the thesis's: false, each for its own.
@@ -85,7 +86,8 @@ struct StreamView {
 
 class Coordinator {
  public:
-  // batch_ns[p][b-1]: run time of a batch of b on partition p; all with the same number of batch sizes, at least 1.
+  // batch_ns[p][b-1]: run time of a batch of b on partition p, as long as ran() says nothing else; all with the same
+  // number of batch sizes, at least 1.
   Coordinator(std::vector<std::vector<TimeNs>> batch_ns, const CoordinatorSettings& settings);
 
   // ---- events ----
@@ -100,6 +102,9 @@ class Coordinator {
   bool observe(TimeNs now, std::uint32_t stream, std::uint32_t stride, double drop) noexcept;
   // It has sent something: one that was silent waits to be admitted again.
   void spoke(TimeNs now, std::uint32_t stream) noexcept;
+  // A batch of `batch` has taken so long on a partition. Plans go by what batches have taken lately: how many times
+  // their run time of the constructor, in the median, the same number for all sizes.
+  void ran(PartitionId partition, std::uint32_t batch, TimeNs run_ns) noexcept;
   // All are up at first. Nothing is planned on one that is not.
   void partition(PartitionId partition, bool up) noexcept { up_[partition] = up ? 1 : 0; }
   [[nodiscard]] static bool period_ok(TimeNs period_ns) noexcept;
@@ -196,7 +201,9 @@ class Coordinator {
   [[nodiscard]] double spare() const noexcept;  // partitions that the settings leave idle
   [[nodiscard]] double prior_slope() const noexcept;
 
-  const std::vector<std::vector<TimeNs>> batch_ns_;
+  const std::vector<std::vector<TimeNs>> profile_ns_;
+  std::vector<std::vector<TimeNs>> batch_ns_;  // what plans go by
+  std::vector<double> slower_;                 // by partition: than its profile
   const CoordinatorSettings settings_;
   const StrideCurve curve_;
   SharedMargin shared_;

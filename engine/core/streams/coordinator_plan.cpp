@@ -159,11 +159,18 @@ bool Coordinator::plan(TimeNs now, double slack) noexcept {
       const TimeNs next = s.sent_ns == INT64_MIN ? near : std::max(near, s.sent_ns + interval);
       // A group has as many probes as its tasks would.
       const bool probe = settings_.probe_ns > 0 && now - s.probed_ns >= settings_.probe_ns / std::max(1u, s.tasks);
-      candidates_.push_back(
-          {.stream = id, .next_ns = next, .interval_ns = interval, .batch = s.setting.batch, .probe = probe});
+      candidates_.push_back({.stream = id,
+                             .next_ns = next,
+                             .interval_ns = interval,
+                             .batch = s.setting.batch,
+                             .probe = probe,
+                             .apart_ns = s.spec.pace.period_ns});
     }
+    // While somebody waits partitions are never idle, and what is idle otherwise is shared out evenly.
+    const bool full = !waiting_.empty();
     packing_.pack(candidates_, batch_ns_[p], p, free_ns_[p], now + settings_.horizon_ns, settings_.grace,
-                  waiting_.empty() ? settings_.reach : std::numeric_limits<double>::infinity(), batches_, members_);
+                  full ? std::numeric_limits<double>::infinity() : settings_.reach, full && settings_.even, batches_,
+                  members_);
   }
   return verify(now, slack);
 }
@@ -311,6 +318,9 @@ void Coordinator::admit(TimeNs now) noexcept {
 void Coordinator::tick(TimeNs now) noexcept {
   next_tick_ns_ = now + settings_.tick_ns;
   planned_ = 0;
+  for (PartitionId p = 0; p < slower_.size(); ++p)
+    for (std::size_t b = 0; b < batch_ns_[p].size(); ++b)
+      batch_ns_[p][b] = static_cast<TimeNs>(slower_[p] * static_cast<double>(profile_ns_[p][b]));
   for (const auto* list : {&in_, &waiting_})
     for (const std::uint32_t id : *list)
       if (streams_[id].tasks > 0) sum_up(id);

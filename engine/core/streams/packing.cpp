@@ -4,61 +4,65 @@
 
 namespace leat::core::streams {
 
-Packing::Packing(std::size_t streams, std::size_t requests) : limit_(requests) {
-  requests_.reserve(requests);
+Packing::Packing(std::size_t streams) {
+  next_.reserve(streams);
   taken_.reserve(streams);
 }
 
 void Packing::pack(std::span<const Candidate> candidates, std::span<const TimeNs> batch_ns, PartitionId partition,
-                   TimeNs free_ns, TimeNs until, double grace, double reach, std::vector<PlannedBatch>& batches,
-                   std::vector<std::uint32_t>& members) {
-  // Simulate. With `reach` a frame may come before its time, so those of a while after `until` count as well.
-  requests_.clear();
-  for (std::uint32_t c = 0; c < candidates.size(); ++c) {
-    const Candidate& each = candidates[c];
-    const TimeNs ahead = static_cast<TimeNs>(std::min(reach, 1.0) * static_cast<double>(each.interval_ns));
-    for (TimeNs at = each.next_ns; at < until + ahead && requests_.size() < limit_; at += each.interval_ns)
-      requests_.push_back({at, c});
-  }
-  std::sort(requests_.begin(), requests_.end(), [](const Request& a, const Request& b) {
-    return a.at_ns != b.at_ns ? a.at_ns < b.at_ns : a.candidate < b.candidate;
-  });
+                   TimeNs free_ns, TimeNs until, double grace, double reach, bool even,
+                   std::vector<PlannedBatch>& batches, std::vector<std::uint32_t>& members) {
+  const auto later = [](const Request& a, const Request& b) {
+    return a.at_ns != b.at_ns ? a.at_ns > b.at_ns : a.candidate > b.candidate;
+  };
+  // With `reach` a frame may come before its time, so those of a while after `until` count as well.
+  const auto counts = [&](const Request& r) {
+    const auto interval = static_cast<double>(candidates[r.candidate].interval_ns);
+    return r.at_ns < until + static_cast<TimeNs>(std::min(reach, 1.0) * interval);
+  };
+  // The earliest that it may start.
+  const auto earliest = [&](const Request& r) {
+    const Candidate& c = candidates[r.candidate];
+    const double early = reach * static_cast<double>(c.interval_ns);
+    const TimeNs most = even ? c.interval_ns - c.apart_ns : c.interval_ns * 1'000'000;
+    return r.at_ns - (early < static_cast<double>(most) ? static_cast<TimeNs>(early) : most);
+  };
+  next_.clear();
+  for (std::uint32_t c = 0; c < candidates.size(); ++c)
+    if (const Request r{candidates[c].next_ns, c}; counts(r)) next_.push_back(r);
+  std::make_heap(next_.begin(), next_.end(), later);
   taken_.assign(candidates.size(), 0);
-  // Adjust.
   std::uint32_t number = 0;
-  TimeNs t = free_ns;
-  for (std::size_t i = 0; i < requests_.size();) {
-    const auto reaches = [&](const Request& r, TimeNs start) {
-      return static_cast<double>(r.at_ns - start) <= reach * static_cast<double>(candidates[r.candidate].interval_ns);
-    };
-    const Request& first = requests_[i];
-    TimeNs start = t;
-    if (!reaches(first, t))
-      start = first.at_ns - static_cast<TimeNs>(reach * static_cast<double>(candidates[first.candidate].interval_ns));
+  for (TimeNs t = free_ns; !next_.empty();) {
+    const TimeNs start = std::max(t, earliest(next_.front()));
     if (start >= until || batches.size() == batches.capacity()) return;
     ++number;
     std::uint32_t count = 0, most = static_cast<std::uint32_t>(batch_ns.size());
     const auto begin = static_cast<std::uint32_t>(members.size());
-    std::size_t next = i;
-    for (; next < requests_.size(); ++next) {
-      const Request& r = requests_[next];
+    while (!next_.empty()) {
+      const Request r = next_.front();
       const Candidate& c = candidates[r.candidate];
       // A probe takes two places; a stream that else rides alone gives way to itself.
       const bool probes = c.probe && taken_[r.candidate] == 0;
       most = std::min(most, probes && count == 0 && batch_ns.size() > 1 ? std::max(2u, c.batch) : c.batch);
-      if (count + 1 > most || taken_[r.candidate] == number || !reaches(r, start) ||
+      if (count + 1 > most || taken_[r.candidate] == number || earliest(r) > start ||
           members.size() == members.capacity())
         break;
       const bool twice = probes && count + 2 <= most && members.size() + 2 <= members.capacity();
       taken_[r.candidate] = number;
       count += twice ? 2 : 1;
       members.insert(members.end(), twice ? 2 : 1, c.stream);
+      std::pop_heap(next_.begin(), next_.end(), later);
+      next_.back().at_ns = (even ? start : r.at_ns) + c.interval_ns;
+      if (counts(next_.back()))
+        std::push_heap(next_.begin(), next_.end(), later);
+      else
+        next_.pop_back();
     }
     if (count == 0) return;  // no room for members
     const TimeNs run = batch_ns[count - 1];
     batches.push_back(
         {.start_ns = start, .end_ns = start + run, .first = begin, .count = count, .partition = partition});
-    i = next;
     t = start + run + static_cast<TimeNs>(grace * static_cast<double>(run));
   }
 }

@@ -4,6 +4,10 @@
 //
 // `reach`: how much of its interval a frame may come before its time to fill a batch or a gap. The thesis has no bound
 // (infinity), so a partition is never idle while there is a stream; a small one saves detections where there is room.
+//
+// `even`: a stream's next frame is due an interval after its last was planned, and two are never closer than apart_ns.
+// Otherwise (the thesis), an interval after its last was due: its rate stays what it was, but behind a frame that came
+// early there is a long gap.
 // No allocation beyond the vectors' capacity. One thread.
 #pragma once
 
@@ -21,6 +25,7 @@ struct Candidate {           // a stream, as packing sees it
   TimeNs interval_ns = 0;    // and from then on
   std::uint32_t batch = 1;   // the largest that it may ride in
   bool probe = false;        // its first frame comes with the one before it: twice in the members, one after the other
+  TimeNs apart_ns = 0;       // from one to the next at least, with `even`
 };
 
 struct PlannedBatch {
@@ -33,12 +38,12 @@ struct PlannedBatch {
 
 class Packing {
  public:
-  Packing(std::size_t streams, std::size_t requests);
+  explicit Packing(std::size_t streams);
 
   // Appends batches that start before `until`, the first not before `free_ns`, to `batches` and their members' numbers
   // to `members`, neither beyond its capacity. batch_ns[b-1]: run time of a batch of b.
   void pack(std::span<const Candidate> candidates, std::span<const TimeNs> batch_ns, PartitionId partition,
-            TimeNs free_ns, TimeNs until, double grace, double reach, std::vector<PlannedBatch>& batches,
+            TimeNs free_ns, TimeNs until, double grace, double reach, bool even, std::vector<PlannedBatch>& batches,
             std::vector<std::uint32_t>& members);
 
  private:
@@ -46,9 +51,8 @@ class Packing {
     TimeNs at_ns;
     std::uint32_t candidate;
   };
-  std::vector<Request> requests_;
+  std::vector<Request> next_;         // a heap: of each candidate its next one, the first on top
   std::vector<std::uint32_t> taken_;  // by candidate: the batch that it is in already
-  std::size_t limit_;
 };
 
 }  // namespace leat::core::streams

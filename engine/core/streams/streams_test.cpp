@@ -93,14 +93,14 @@ struct Packed {
   std::vector<std::vector<std::uint32_t>> riders;  // of each batch
 };
 Packed packed(const std::vector<Candidate>& c, const std::vector<TimeNs>& batch_ns, double from, double until,
-              double reach) {
-  Packing packing(8, 64);
+              double reach, bool even = false) {
+  Packing packing(8);
   std::vector<PlannedBatch> batches;
   std::vector<std::uint32_t> members;
   batches.reserve(64);
   members.reserve(64);
   const auto at = [](double frames) { return static_cast<TimeNs>(frames * kFrame); };
-  packing.pack(c, batch_ns, 0, at(from), at(until), 0, reach, batches, members);
+  packing.pack(c, batch_ns, 0, at(from), at(until), 0, reach, even, batches, members);
   Packed out;
   for (const PlannedBatch& b : batches) {
     out.starts.push_back(static_cast<double>(b.start_ns) / kFrame);
@@ -161,6 +161,20 @@ TEST(Figure3_10, PackedBatchesStartAt11And15) {
   EXPECT_THAT(p.starts, ElementsAre(11, 15));
   EXPECT_THAT(p.riders[0], ElementsAre(1, 3));
   EXPECT_THAT(p.riders[1], ElementsAre(1, 2));  // both were due at 17
+}
+
+TEST(Packing, SlotsAreAnIntervalApartAndNeverTwoInAFrame) {
+  // A partition that is quick, and nothing to wait for: the thesis has all slots at once.
+  const std::vector<TimeNs> batch_ns = {kFrame / 8};
+  const std::vector<Candidate> one = {{.stream = 0, .interval_ns = 5 * kFrame, .apart_ns = kFrame}};
+  EXPECT_THAT(packed(one, batch_ns, 0, 20, 1e9).starts.back(), testing::Lt(1));
+  const Packed often = packed(one, batch_ns, 0, 20, 1e9, true);
+  ASSERT_EQ(often.starts.size(), 20u);
+  for (std::size_t i = 0; i < often.starts.size(); ++i) EXPECT_NEAR(often.starts[i], static_cast<double>(i), 1e-6);
+  // One that comes early to fill a batch comes again an interval later.
+  const std::vector<TimeNs> pairs = {kFrame, kFrame};
+  const std::vector<Candidate> two = {{0, 4 * kFrame, 8 * kFrame, 2}, {1, 7 * kFrame, 8 * kFrame, 2}};
+  EXPECT_THAT(packed(two, pairs, 4, 30, 0.5, true).starts, ElementsAre(4, 8, 12, 16, 20, 24, 28));
 }
 
 // Figure 2.5: horizon 4, both latencies 2, frame k-4 offloaded for task 1 and k-2 for task 2.
@@ -273,6 +287,30 @@ TEST(Coordinator, SendsFarFewerFramesThanThereAreAndKeepsTheSla) {
     EXPECT_LE(v.measured_drop, 0.06);
     EXPECT_EQ(v.evictions, 0u);
   }
+}
+
+TEST(Coordinator, AloneOnAQuickPartitionIsAdmittedAtAnyPhaseOfItsCamera) {
+  for (TimeNs phase = 0; phase < 16'000'000; phase += 1'000'000) {
+    World w(1, {}, profile(0.4, 1.9, 4));
+    w.c.frame_clock(w.add(0.004, {.sla_drop = 0.06}), w.now - phase, 16'666'667);
+    w.run(1'500'000'000);
+    EXPECT_EQ(w.c.admitted_streams(), 1u) << phase;
+  }
+}
+
+TEST(Coordinator, GoesByWhatBatchesTakeNow) {
+  std::uint32_t held[3] = {};
+  std::size_t n = 0;
+  for (const double slower : {0.25, 1.0, 2.0}) {
+    World w(1, {});
+    w.slower = slower;
+    for (int i = 0; i < 160; ++i) w.add(0.012, {.sla_drop = 0.03});
+    w.run(12'000'000'000);
+    held[n++] = w.c.admitted_streams();
+  }
+  EXPECT_GT(held[0], held[1] * 3 / 2);
+  EXPECT_LT(held[2], held[1] * 3 / 4);
+  EXPECT_GT(held[2], 1u);
 }
 
 TEST(Coordinator, AdmitsAsManyAsItHoldsByWeightAndLeavesThemAlone) {

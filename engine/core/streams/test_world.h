@@ -26,7 +26,8 @@ inline std::vector<TimeNs> profile(double base_ms, double each_ms, int largest =
 }
 
 struct World {
-  World(std::size_t partitions, const CoordinatorSettings& s) : c({partitions, profile(6, 1.5)}, s) {}
+  World(std::size_t partitions, const CoordinatorSettings& s, const std::vector<TimeNs>& batch_ns = profile(6, 1.5))
+      : c({partitions, batch_ns}, s) {}
   std::uint32_t add(double slope, const CoordinatedStream& spec) {
     const std::uint32_t id = c.open(now, spec);
     if (id != kNone) {
@@ -42,8 +43,13 @@ struct World {
       for (const PlannedBatch& b : c.batches()) {
         if (b.start_ns < now || b.start_ns >= stop) continue;
         EXPECT_LE(b.count, 32u);
+        const TimeNs start = std::max(b.start_ns, free_ns);
+        const TimeNs end =
+            start + (slower > 0 ? static_cast<TimeNs>(slower * static_cast<double>(profile_ns[b.count - 1]))
+                                : b.end_ns - b.start_ns);
+        if (slower > 0) c.ran(b.partition, b.count, end - start), free_ns = end;
         for (const std::uint32_t id : c.members(b)) {
-          answers.push_back({b.end_ns, b.start_ns, id});
+          answers.push_back({end, b.start_ns, id});
           slots.push_back({b.start_ns, b.end_ns, id});
         }
         detections += b.count;
@@ -83,6 +89,9 @@ struct World {
   };
   std::vector<Slot> slots;
   std::uint32_t lying = kNone;
+  double slower = 0;  // than profile_ns batches run, on one partition; 0: as planned
+  std::vector<TimeNs> profile_ns = profile(6, 1.5);
+  TimeNs free_ns = 0;
 };
 
 }  // namespace leat::core::streams
