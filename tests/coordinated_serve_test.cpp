@@ -5,11 +5,13 @@
 #include <time.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <thread>
 
 #include "engine/core/streams/strides.h"
 #include "engine/sim/shown.h"
@@ -291,18 +293,79 @@ TEST(CoordinatedServe, ClientsThatLieStopDieOrHaveTwoTasksDisturbNobody) {
   TwoTasks other(leatd, start);
 }
 
+// A second of gray8 pictures of 160x96.
+void write_film(const std::string& path) {
+  std::ofstream out(path, std::ios::binary);
+  for (int f = 0; f < 60; ++f) {
+    std::string picture(160 * 96, '\0');
+    for (std::size_t i = 0; i < picture.size(); ++i) picture[i] = static_cast<char>((i % 160 + f) * (i / 160 + 3));
+    out << picture;
+  }
+}
+
+Json read_json(const std::string& path) {
+  std::ifstream in(path);
+  return Json::parse(std::string(std::istreambuf_iterator<char>(in), {}));
+}
+
+TEST(CoordinatedServe, LeatFeedsTasksTakeTurns) {
+  const Leatd leatd(config());
+  const ScratchFolder folder;
+  const std::string film = folder.path() + "/film.gray8", video = folder.path() + "/out.mkv";
+  write_film(film);
+  const auto feed = [&](const std::string& figures, const std::vector<std::string>& tasks) {
+    std::vector<std::string> line = {LEAT_BINARY, "feed",     "--socket", leatd.socket(), "--application", "boxes",
+                                     "--raw",     "gray8",    "--size",   "160x96",       "--rate",        "60",
+                                     "--loop",    "--frames", "240",      "--accuracy",   "0.06",          "--annotate",
+                                     video,       "--quiet",  "--json",   figures};
+    for (const std::string& task : tasks) line.insert(line.end(), {"--task", task});
+    line.push_back(film);
+    return run_to_end(line, std::chrono::milliseconds(30000));
+  };
+  const std::string figures = folder.path() + "/figures.json", status = folder.path() + "/status.json";
+  EXPECT_NE(feed(figures, {"all"}).err.find("two to four"), std::string::npos);
+  EXPECT_NE(feed(figures, {"all", "80x96+81+0"}).err.find("even pixels"), std::string::npos);
+  const Exit beyond = feed(figures, {"all", "80x96+100+0"});
+  EXPECT_NE(beyond.err.find("not within the picture"), std::string::npos) << beyond.err;
+  std::atomic<bool> ended{false};
+  Exit end;
+  std::thread feeding([&] {
+    end = feed(figures, {"80x96+0+0:3", "80x96+80+0"});
+    ended = true;
+  });
+  std::size_t grouped = 0;
+  while (!ended && grouped < 2) {  // until both are seen
+    const Exit asked =
+        run_to_end({LEAT_BINARY, "status", "--json", status, "--socket", leatd.socket()}, std::chrono::seconds(20));
+    grouped = 0;
+    EXPECT_EQ(asked.status, 0) << asked.err;
+    const Json told = asked.status == 0 ? read_json(status) : Json{{"coordinated", Json::array()}};
+    for (const Json& each : told["coordinated"])
+      grouped += each["task_group"] == 1 && each["standing"] == "admitted" ? 1 : 0;
+  }
+  feeding.join();
+  EXPECT_EQ(grouped, 2u);
+  ASSERT_EQ(end.status, 0) << end.err;
+  const Json streams = read_json(figures)["streams"];
+  ASSERT_EQ(streams.size(), 2u);
+  for (const Json& each : streams) {
+    EXPECT_EQ(each["coordinated"]["frames"].get<int>(), 240);
+    EXPECT_EQ(each["coordinated"]["standing"].get<std::string>(), "admitted");
+    EXPECT_GT(each["submitted"].get<int>(), 2);
+    EXPECT_EQ(each["submitted"].get<int>(), each["completed"].get<int>());
+    EXPECT_LT(each["coordinated"]["sent_share"].get<double>(), 0.5);
+  }
+  EXPECT_EQ(streams[0]["coordinated"]["task_weight"].get<double>(), 3);
+  EXPECT_EQ(streams[1]["coordinated"]["task_weight"].get<double>(), 1);
+  EXPECT_NE(streams[1]["name"].get<std::string>().find("80x96+80+0"), std::string::npos);
+  EXPECT_GT(std::filesystem::file_size(video), 1000u);
+}
+
 TEST(CoordinatedServe, LeatFeedSendsWhatIsAskedForAndDrawsEveryPicture) {
   const Leatd leatd(config());
   const ScratchFolder folder;
   const std::string film = folder.path() + "/film.gray8", video = folder.path() + "/out.mkv";
-  {
-    std::ofstream out(film, std::ios::binary);
-    for (int f = 0; f < 60; ++f) {
-      std::string picture(160 * 96, '\0');
-      for (std::size_t i = 0; i < picture.size(); ++i) picture[i] = static_cast<char>((i % 160 + f) * (i / 160 + 3));
-      out << picture;
-    }
-  }
+  write_film(film);
   const std::string figures = folder.path() + "/figures.json";
   const Exit end = run_to_end(
       {LEAT_BINARY, "feed",       "--socket", leatd.socket(), "--application", "boxes",    "--raw", "gray8",
@@ -310,8 +373,7 @@ TEST(CoordinatedServe, LeatFeedSendsWhatIsAskedForAndDrawsEveryPicture) {
        "0.06",      "--annotate", video,      "--quiet",      "--json",        figures,    film},
       std::chrono::milliseconds(30000));
   ASSERT_EQ(end.status, 0) << end.err;
-  std::ifstream in(figures);
-  const Json json = Json::parse(std::string(std::istreambuf_iterator<char>(in), {}));
+  const Json json = read_json(figures);
   const Json& stream = json["streams"][0];
   EXPECT_EQ(stream["coordinated"]["frames"].get<int>(), 240);
   EXPECT_EQ(stream["coordinated"]["standing"].get<std::string>(), "admitted");

@@ -108,6 +108,14 @@ constexpr cli::Option kOptions[] = {
          "coordinated streams: how much accuracy each may lose between answers, in the mean over a second, such as "
          "0.06. leatd says which pictures it wants, boxes are tracked over all others, and the table says what that "
          "saved and lost; needs --realtime, --rate or a camera"},
+    {.name = "task",
+     .type = Type::text,
+     .value = "PART",
+     .repeat = true,
+     .help =
+         "with --accuracy, a part of every picture that is looked at by itself: WIDTHxHEIGHT+X+Y in even pixels, or "
+         "'all', and with ':2' behind it what it loses weighs twice. Two to four tasks take turns: one of them at a "
+         "time is asked for, so that all together lose the least, and --accuracy is for their weighted mean"},
     {.name = "tracker",
      .type = Type::choice,
      .choices = scene::kTrackers,
@@ -126,6 +134,9 @@ constexpr cli::Positional kPositionals[] = {
 constexpr cli::Example kExamples[] = {
     {.line = "leat feed --realtime street.mp4 rtsp://camera/main", .text = "a file and a camera, each in its own time"},
     {.line = "ffmpeg -i in.mkv -f yuv4mpegpipe - | leat feed --stdin", .text = "whatever ffmpeg can read"},
+    {.line =
+         "leat feed --realtime --accuracy 0.06 --task 640x360+0+0:2 --task 640x360+640+0 --annotate out.mp4 road.mp4",
+     .text = "two views of one camera that take turns, the left one weighing twice"},
     {.line = "leat feed --raw nv12 --size 1280x720 --rate 100 --loop frames.nv12",
      .text = "raw pictures, read into the slots by the kernel"},
 };
@@ -174,6 +185,15 @@ Result<std::vector<FeederOptions>> plan_streams(const cli::Arguments& args, cons
   base.realtime = args.flag("realtime");
   base.accuracy = args.real("accuracy");
   base.tracker = args.text("tracker");
+  for (const std::string& text : args.texts("task")) {
+    auto task = parse_task(text);
+    if (!task.ok()) return Error{task.error()};
+    base.tasks.push_back(std::move(*task));
+  }
+  if (!base.tasks.empty() && base.accuracy <= 0)
+    return Error{"--task is for streams whose boxes are tracked; give --accuracy too"};
+  if (base.tasks.size() == 1 || base.tasks.size() > kMostTasks)
+    return Error{"tasks take turns, so there must be two to four of them; give --task as often"};
   base.cores = decoders.cores;
   base.yields = decoders.yields;
   base.turns = turns;
@@ -263,7 +283,7 @@ FeedReport report_of(const std::vector<std::unique_ptr<Feeder>>& feeders) {
   FeedReport report;
   std::int64_t first = 0, last = 0;
   for (const auto& feeder : feeders) {
-    report.streams.push_back(feeder->figures());
+    for (NamedLedger& stream : feeder->figures()) report.streams.push_back(std::move(stream));
     const std::int64_t from = feeder->first_submit_ns();
     if (from > 0) first = first == 0 ? from : std::min(first, from);
     last = std::max(last, feeder->last_answer_ns());

@@ -62,23 +62,20 @@ Status Feeder::open() {
   options.slo_ns = options_.slo_ns;
   options.period_ns = own_time && rate > 0 ? std::llround(1e9 / rate) : 0;
   options.sla_drop_ppm = static_cast<std::uint32_t>(std::lround(options_.accuracy * 1e6));
-  if (options_.accuracy > 0) {
-    if (options.period_ns == 0 || !Follower::takes(format))
-      return Error{"'" + options_.source +
-                   "': --accuracy needs pictures that come in their own time; give --realtime or --rate"};
-    auto tracker = scene::AnyTracker::make(options_.tracker);
-    if (!tracker.ok()) return Error{tracker.error()};
-    follower_ = std::make_unique<Follower>(format, options_.truth, std::move(*tracker));
-  }
-  auto stream = client_->open_stream(options);
-  if (!stream.ok()) return Error{stream.error()};
-  stream_.emplace(std::move(*stream));
-  slo_ns_ = ::leat_stream_slo_ns(stream_->raw());
+  if (options_.accuracy > 0 && (options.period_ns == 0 || !Follower::takes(format)))
+    return Error{"'" + options_.source +
+                 "': --accuracy needs pictures that come in their own time; give --realtime or --rate"};
+  lanes_.resize(std::max<std::size_t>(1, options_.tasks.size()));
+  for (std::size_t i = 0; i < options_.tasks.size(); ++i) lanes_[i].part = options_.tasks[i];
+  if (lanes_.size() > 1) whole_ = std::make_unique<OwnPicture>(format);
+  for (Lane& lane : lanes_)
+    if (const Status opened = open_lane(lane, options); !opened.ok()) return opened;
+  slo_ns_ = ::leat_stream_slo_ns(lanes_.front().stream->raw());
   every_one_ = !own_time || (options_.overload_chosen && options_.overload == LEAT_OVERLOAD_never_drop);
 
   // Every slot is taken once, so that a source may register its memory with the kernel, and given back.
   std::vector<Frame> slots;
-  while (auto frame = stream_->acquire()) slots.push_back(std::move(*frame));
+  while (auto frame = lanes_.front().stream->acquire()) slots.push_back(std::move(*frame));
   std::vector<leat_frame> raw;
   for (const Frame& frame : slots) raw.push_back(frame.raw());
   source_->use_slots(raw);
@@ -91,6 +88,34 @@ Status Feeder::open() {
   return Done{};
 }
 
+Status Feeder::open_lane(Lane& lane, StreamOptions options) {
+  const PictureFormat& whole = source_->format();
+  const PictureFormat format = lane.part.of(whole);
+  if (!lane.part.within(whole))
+    return Error{"the task '" + lane.part.name + "' is not within the picture of '" + options_.source +
+                 "', which has " + std::to_string(whole.width) + "x" + std::to_string(whole.height) + " pixels"};
+  lane.truth = options_.truth;
+  if (options_.truth != nullptr && lanes_.size() > 1) {
+    lane.truth_of_part = truth_of(*options_.truth, lane.part);
+    lane.truth = &lane.truth_of_part;
+  }
+  if (options_.accuracy > 0) {
+    auto tracker = scene::AnyTracker::make(options_.tracker);
+    if (!tracker.ok()) return Error{tracker.error()};
+    lane.follower = std::make_unique<Follower>(format, lane.truth, std::move(*tracker));
+  }
+  options.width = format.width;
+  options.height = format.height;
+  if (lanes_.size() > 1) {
+    options.task_group = 1;
+    options.task_weight = static_cast<std::uint32_t>(std::lround(1000 * lane.part.weight));
+  }
+  auto stream = client_->open_stream(options);
+  if (!stream.ok()) return Error{stream.error()};
+  lane.stream.emplace(std::move(*stream));
+  return Done{};
+}
+
 std::string Feeder::describe() const {
   const PictureFormat& format = source_->format();
   char text[96];
@@ -99,13 +124,17 @@ std::string Feeder::describe() const {
   return options_.source + text;
 }
 
-NamedLedger Feeder::figures() const {
+std::vector<NamedLedger> Feeder::figures() const {
   const std::int64_t first = first_submit_ns(), last = last_answer_ns();
   const std::lock_guard lock(mutex_);
-  return {.name = options_.name,
-          .ledger = ledger_,
-          .followed = followed_,
-          .seconds = first > 0 && last > first ? static_cast<double>(last - first) / 1e9 : 0};
+  std::vector<NamedLedger> out;
+  for (const Lane& lane : lanes_)
+    out.push_back({.name = options_.name + (lane.part.name.empty() ? "" : " " + lane.part.name),
+                   .ledger = lane.ledger,
+                   .followed = lane.followed,
+                   .seconds = first > 0 && last > first ? static_cast<double>(last - first) / 1e9 : 0,
+                   .task_weight = lanes_.size() > 1 ? lane.part.weight : 0});
+  return out;
 }
 
 Status Feeder::lost() const {
@@ -118,21 +147,24 @@ bool Feeder::take_answer(std::int64_t timeout_ns) {
   --in_flight_;
   const leat_answer& raw = answer->raw();
   const auto picture = static_cast<std::uint32_t>(raw.cookie);
+  const auto of =
+      std::find_if(lanes_.begin(), lanes_.end(), [&](const Lane& l) { return l.stream->raw() == raw.stream; });
+  Lane& lane = of == lanes_.end() ? lanes_.front() : *of;
   {
     const std::lock_guard lock(mutex_);
-    ledger_.answered(answer->outcome(), answer->reason(), raw.answered_ns - raw.capture_ns);
+    lane.ledger.answered(answer->outcome(), answer->reason(), raw.answered_ns - raw.capture_ns);
   }
   last_answer_ns_.store(raw.answered_ns, std::memory_order_relaxed);
   if (answer->outcome() == Outcome::completed || answer->outcome() == Outcome::late)
     answer_time_.add(raw.answered_ns, raw.answered_ns - submitted_ns_[(raw.cookie >> 32) % submitted_ns_.size()]);
-  if (options_.judge != nullptr && raw.result != nullptr && picture < options_.truth->pictures.size())
-    options_.judge->add(options_.truth->pictures[picture], *raw.result);
-  if (follower_ && raw.result != nullptr) {
-    const auto seen = follower_->answered(number_of_[(raw.cookie >> 32) % number_of_.size()], picture, raw);
-    if (seen && seen->stride <= 255) (void)::leat_observe(stream_->raw(), std::max(1u, seen->stride), seen->drop);
+  if (options_.judge != nullptr && raw.result != nullptr && picture < lane.truth->pictures.size())
+    options_.judge->add(lane.truth->pictures[picture], *raw.result);
+  if (lane.follower && raw.result != nullptr) {
+    const auto seen = lane.follower->answered(number_of_[(raw.cookie >> 32) % number_of_.size()], picture, raw);
+    if (seen && seen->stride <= 255) (void)::leat_observe(lane.stream->raw(), std::max(1u, seen->stride), seen->drop);
   }
   leat_frame frame;
-  if (annotator_ && !follower_ && ::leat_answer_frame(&raw, &frame) == LEAT_ERROR_ok) {
+  if (annotator_ && !lane.follower && ::leat_answer_frame(&raw, &frame) == LEAT_ERROR_ok) {
     Canvas canvas = canvas_of(frame);
     draw_answer(canvas, raw);
     annotator_->add(raw.cookie >> 32, std::move(canvas));
@@ -154,7 +186,7 @@ std::optional<Frame> Feeder::slot(bool wait, const std::atomic<bool>& stop) {
   }
   while (client_->connected() && !stop.load(std::memory_order_relaxed)) {
     if (!wait || in_flight_ < depth_) {
-      if (auto frame = stream_->acquire()) return frame;
+      if (auto frame = lanes_.front().stream->acquire()) return frame;
     }
     if (!wait) break;
     (void)take_answer(kLongestWait);
@@ -229,9 +261,9 @@ bool Feeder::hopeless(std::int64_t capture_ns, std::int64_t now_ns) const {
   return !every_one_ && now_ns + least_ns >= capture_ns + slo_ns_;
 }
 
-void Feeder::skip(Skip why, std::uint64_t pictures) {
+void Feeder::skip(Lane& lane, Skip why, std::uint64_t pictures) {
   const std::lock_guard lock(mutex_);
-  ledger_.skipped(why, pictures);
+  lane.ledger.skipped(why, pictures);
 }
 
 Result<Feeder::Step> Feeder::feed_one(std::int64_t start_ns, const std::atomic<bool>& stop) {
@@ -248,7 +280,7 @@ Result<Feeder::Step> Feeder::feed_one(std::int64_t start_ns, const std::atomic<b
     if (options_.run_ns > 0 && capture_ns >= start_ns + options_.run_ns) return Step::ended;
     take_answers_until(capture_ns, stop);
     if (stop.load(std::memory_order_relaxed)) return Step::ended;
-    if (follower_) return follow_one(capture_ns, picture);
+    if (follows()) return follow_one(capture_ns, picture);
     if (hopeless(capture_ns, ::leat_now_ns())) {
       skip(Skip::hopeless);
       return Step::skipped;
@@ -265,40 +297,53 @@ Result<Feeder::Step> Feeder::feed_one(std::int64_t start_ns, const std::atomic<b
   auto written = source_->write(frame->raw());
   if (!written.ok()) return Error{written.error()};
   if (!*written) return Step::ended;
-  return submit(*frame, capture_ns, picture, timed);
+  return submit(lanes_.front(), *frame, capture_ns, picture, timed);
 }
 
 Result<Feeder::Step> Feeder::follow_one(std::int64_t capture_ns, std::uint32_t picture) {
-  auto written = source_->write(follower_->picture());
+  const leat_frame& whole = whole_ ? whole_->frame : lanes_.front().follower->picture();
+  auto written = source_->write(whole);
   if (!written.ok()) return Error{written.error()};
   if (!*written) return Step::ended;
   number_ = rounds_before_ + source_->index() + 1;
   while (take_answer(0)) {
   }
   if (!client_->connected()) return Error{lost().error()};
-  (void)follower_->show(number_, picture);
+  for (Lane& lane : lanes_) {
+    if (whole_) copy_part(whole, lane.part, lane.follower->picture());
+    (void)lane.follower->show(number_, picture);
+  }
   if (annotator_) {
-    Canvas canvas = canvas_of(follower_->picture());
-    follower_->draw(canvas);
+    Canvas canvas = canvas_of(whole);
+    for (const Lane& lane : lanes_) lane.follower->draw(canvas, lane.part.x, lane.part.y);
     annotator_->add(number_ - 1, std::move(canvas));
   }
-  const bool wanted = ::leat_should_submit(stream_->raw(), capture_ns) != 0;
-  (void)::leat_schedule_of(stream_->raw(), &follower_->figures().schedule);
-  {
-    const std::lock_guard lock(mutex_);
-    followed_ = follower_->figures();
+  for (Lane& lane : lanes_) {
+    const auto step = follow_lane(lane, capture_ns, picture);
+    if (!step.ok() || lanes_.size() == 1) return step;
   }
-  if (!wanted) return Step::fed;
-  auto frame = stream_->acquire();
-  if (!frame) {
-    skip(Skip::no_slot);
-    return Step::skipped;
-  }
-  follower_->copy_to(frame->raw());
-  return submit(*frame, capture_ns, picture, false);
+  return Step::fed;
 }
 
-Result<Feeder::Step> Feeder::submit(Frame& frame, std::int64_t capture_ns, std::uint32_t picture, bool timed) {
+Result<Feeder::Step> Feeder::follow_lane(Lane& lane, std::int64_t capture_ns, std::uint32_t picture) {
+  const bool wanted = ::leat_should_submit(lane.stream->raw(), capture_ns) != 0;
+  (void)::leat_schedule_of(lane.stream->raw(), &lane.follower->figures().schedule);
+  {
+    const std::lock_guard lock(mutex_);
+    lane.followed = lane.follower->figures();
+  }
+  if (!wanted) return Step::fed;
+  auto frame = lane.stream->acquire();
+  if (!frame) {
+    skip(lane, Skip::no_slot);
+    return Step::skipped;
+  }
+  lane.follower->copy_to(frame->raw());
+  return submit(lane, *frame, capture_ns, picture, false);
+}
+
+Result<Feeder::Step> Feeder::submit(Lane& lane, Frame& frame, std::int64_t capture_ns, std::uint32_t picture,
+                                    bool timed) {
   const leat_submit_options submit{.capture_ns = capture_ns,
                                    .deadline_ns = 0,
                                    .cookie = cookie_of(static_cast<std::uint32_t>(fed_), picture),
@@ -313,9 +358,9 @@ Result<Feeder::Step> Feeder::submit(Frame& frame, std::int64_t capture_ns, std::
     const std::lock_guard lock(mutex_);
     late = timed && hopeless(capture_ns, ::leat_now_ns());  // writing took long
     if (late) {
-      ledger_.skipped(Skip::hopeless, 1);
+      lane.ledger.skipped(Skip::hopeless, 1);
     } else {
-      ledger_.submitted();
+      lane.ledger.submitted();
     }
   }
   if (late) return Step::skipped;
@@ -324,7 +369,7 @@ Result<Feeder::Step> Feeder::submit(Frame& frame, std::int64_t capture_ns, std::
     return Error{std::string("'") + options_.name + "': a frame was not taken: " + ::leat_last_error()};
   if (submitted_ns >= capture_ns + slo_ns_) {
     const std::lock_guard lock(mutex_);
-    ledger_.past_deadline();
+    lane.ledger.past_deadline();
   }
   if (fed_++ == 0) first_submit_ns_.store(capture_ns, std::memory_order_relaxed);
   ++in_flight_;
@@ -332,7 +377,7 @@ Result<Feeder::Step> Feeder::submit(Frame& frame, std::int64_t capture_ns, std::
 }
 
 void Feeder::drain() {
-  std::int64_t patience_ns = ::leat_now_ns() + ::leat_stream_slo_ns(stream_->raw()) + kDrainPatience;
+  std::int64_t patience_ns = ::leat_now_ns() + slo_ns_ + kDrainPatience;
   while (in_flight_ > 0 && client_->connected() && ::leat_now_ns() < patience_ns) {
     if (take_answer(kLongestWait)) patience_ns = ::leat_now_ns() + kDrainPatience;
   }
@@ -343,7 +388,7 @@ Status Feeder::run(std::int64_t start_ns, const std::atomic<bool>& stop) {
   if (!options_.cores.empty()) (void)worker::pin_thread(options_.cores);
   if (options_.yields) (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kYieldingNice);
   while (!stop.load(std::memory_order_relaxed)) {
-    const std::uint64_t pictures = follower_ ? follower_->figures().frames : fed_;
+    const std::uint64_t pictures = follows() ? lanes_.front().follower->figures().frames : fed_;
     if (options_.pictures_most > 0 && pictures >= options_.pictures_most) break;
     if (options_.run_ns > 0 && ::leat_now_ns() >= start_ns + options_.run_ns) break;
     const auto step = feed_one(start_ns, stop);

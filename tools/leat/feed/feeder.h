@@ -1,4 +1,5 @@
-// One source fed into one stream: its own connection, its own thread, no lock on the way of a frame.
+// One source fed into one stream, or into one for each task: its own connection, its own thread, no lock on the way of
+// a frame.
 #pragma once
 
 #include <array>
@@ -16,6 +17,7 @@
 #include "tools/leat/feed/ledger.h"
 #include "tools/leat/feed/pace.h"
 #include "tools/leat/feed/picture_source.h"
+#include "tools/leat/feed/task_part.h"
 #include "tools/leat/feed/truth.h"
 
 namespace leat::tools {
@@ -43,6 +45,7 @@ struct FeederOptions {
   std::string annotate;            // video file to write; empty: none
   double accuracy = 0;             // coordinated: what may be lost between answers, 0..0.5; 0: every picture is sent
   std::string tracker = "blocks";  // coordinated: scene::kTrackers
+  std::vector<TaskPart> tasks;     // coordinated: that take turns; empty: one stream of the whole picture
 };
 
 class Feeder {
@@ -53,8 +56,8 @@ class Feeder {
   // Feeds until the source ends, a limit is reached or `stop` is set, then waits for the answers still due.
   // start_ns: leat_now_ns() at which picture 0 is due. One call, on any thread.
   Status run(std::int64_t start_ns, const std::atomic<bool>& stop);
-  // A copy of the figures so far; any thread.
-  [[nodiscard]] NamedLedger figures() const;
+  // A copy of the figures so far, of each stream; any thread.
+  [[nodiscard]] std::vector<NamedLedger> figures() const;
   [[nodiscard]] std::int64_t first_submit_ns() const noexcept {
     return first_submit_ns_.load(std::memory_order_relaxed);
   }
@@ -65,10 +68,21 @@ class Feeder {
  private:
   enum class Step : std::uint8_t { fed, skipped, ended };
   Result<Step> feed_one(std::int64_t start_ns, const std::atomic<bool>& stop);
+  struct Lane {  // a stream and what belongs to it
+    TaskPart part;
+    std::optional<Stream> stream;
+    std::unique_ptr<Follower> follower;  // coordinated
+    Truth truth_of_part;
+    const Truth* truth = nullptr;
+    Ledger ledger;
+    std::optional<FollowerFigures> followed;
+  };
+  Status open_lane(Lane& lane, StreamOptions options);
   // Coordinated: shows every picture, sends those that are asked for.
   Result<Step> follow_one(std::int64_t capture_ns, std::uint32_t picture);
+  Result<Step> follow_lane(Lane& lane, std::int64_t capture_ns, std::uint32_t picture);
   // timed: what is hopeless by now is skipped, not sent.
-  Result<Step> submit(Frame& frame, std::int64_t capture_ns, std::uint32_t picture, bool timed);
+  Result<Step> submit(Lane& lane, Frame& frame, std::int64_t capture_ns, std::uint32_t picture, bool timed);
   Result<std::optional<std::int64_t>> next_picture();
   // Decodes the next picture that there is still time for; waits for its turn to do so.
   Result<std::optional<std::int64_t>> decode_next(std::int64_t start_ns);
@@ -77,7 +91,9 @@ class Feeder {
   Result<bool> jump(std::int64_t start_ns);  // false: nothing to pass over
   void count_left_out();
   [[nodiscard]] bool hopeless(std::int64_t capture_ns, std::int64_t now_ns) const;
-  void skip(Skip why, std::uint64_t pictures = 1);
+  void skip(Skip why, std::uint64_t pictures = 1) { skip(lanes_.front(), why, pictures); }
+  void skip(Lane& lane, Skip why, std::uint64_t pictures = 1);
+  [[nodiscard]] bool follows() const noexcept { return lanes_.front().follower != nullptr; }
   [[nodiscard]] bool keeps_time() const noexcept {
     return options_.realtime || options_.rate > 0 || source_->format().live;
   }
@@ -90,9 +106,9 @@ class Feeder {
   FeederOptions options_;
   std::unique_ptr<PictureSource> source_;
   std::optional<Client> client_;
-  std::optional<Stream> stream_;  // after client_: it must go first
+  std::vector<Lane> lanes_;  // after client_: streams must go first; no fewer than one once opened
   std::unique_ptr<Annotator> annotator_;
-  std::unique_ptr<Follower> follower_;            // coordinated
+  std::unique_ptr<OwnPicture> whole_;             // of which tasks have their parts
   std::uint64_t rounds_before_ = 0, number_ = 0;  // pictures of the rounds of --loop before this one; the newest
   std::array<std::uint64_t, 256> number_of_{};    // by the how manyth submission
   Pace pace_{0};
@@ -108,9 +124,7 @@ class Feeder {
   std::uint64_t passed_ = 0;      // pictures passed over on the way to the next one
   std::uint64_t in_flight_ = 0;
   std::array<std::int64_t, 256> submitted_ns_{};  // by the how manyth submission; more than can be in flight
-  mutable std::mutex mutex_;  // guards ledger_ and followed_ between this feeder's thread and figures()
-  Ledger ledger_;
-  std::optional<FollowerFigures> followed_;
+  mutable std::mutex mutex_;  // guards the lanes' figures between this feeder's thread and figures()
   std::atomic<std::int64_t> first_submit_ns_{0},
       last_answer_ns_{0};  // relaxed: figures for display, and read after the join
 };

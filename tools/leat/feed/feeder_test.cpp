@@ -64,7 +64,7 @@ TEST_F(Feeding, EveryPictureOnceAsFastAsAnswersCome) {
   ASSERT_TRUE(opened.ok()) << opened.error();
   const Status ran = feeder.run(::leat_now_ns(), stop_);
   ASSERT_TRUE(ran.ok()) << ran.error();
-  const Ledger ledger = feeder.figures().ledger;
+  const Ledger ledger = feeder.figures().front().ledger;
   EXPECT_EQ(ledger.submitted_count(), kPictures);
   EXPECT_EQ(ledger.count(Outcome::completed), kPictures);
   EXPECT_EQ(ledger.in_flight(), 0U);
@@ -82,7 +82,7 @@ TEST_F(Feeding, LoopsInItsOwnTimeUntilTheLimit) {
   ASSERT_TRUE(feeder.open().ok());
   const std::int64_t start_ns = ::leat_now_ns();
   ASSERT_TRUE(feeder.run(start_ns, stop_).ok());
-  const Ledger ledger = feeder.figures().ledger;
+  const Ledger ledger = feeder.figures().front().ledger;
   EXPECT_EQ(ledger.submitted_count(), wanted.pictures_most);
   EXPECT_EQ(sum(ledger), ledger.submitted_count());
   EXPECT_EQ(ledger.in_flight(), 0U);
@@ -101,7 +101,7 @@ TEST_F(Feeding, AFeederThatLagsKeepsToTheNewestPicture) {
   Feeder feeder(wanted);
   ASSERT_TRUE(feeder.open().ok());
   ASSERT_TRUE(feeder.run(::leat_now_ns() - 10'000'000'000, stop_).ok());
-  const Ledger ledger = feeder.figures().ledger;
+  const Ledger ledger = feeder.figures().front().ledger;
   EXPECT_EQ(ledger.submitted_count(), 20U);
   EXPECT_EQ(sum(ledger), 20U);
   EXPECT_EQ(ledger.past_deadline_count(), 0U);
@@ -119,7 +119,7 @@ TEST_F(Feeding, NeverDropSkipsNothingForBeingLate) {
   Feeder feeder(wanted);
   ASSERT_TRUE(feeder.open().ok());
   ASSERT_TRUE(feeder.run(::leat_now_ns() - 10'000'000'000, stop_).ok());
-  const Ledger ledger = feeder.figures().ledger;
+  const Ledger ledger = feeder.figures().front().ledger;
   EXPECT_EQ(ledger.submitted_count() + ledger.skipped_count(Skip::no_slot), kPictures);
   EXPECT_EQ(ledger.skipped_count(), ledger.skipped_count(Skip::no_slot));
   EXPECT_EQ(ledger.past_deadline_count(), ledger.submitted_count());
@@ -157,14 +157,14 @@ TEST_F(Feeding, AStopWaitsForWhatIsStillDue) {
   Feeder feeder(wanted);
   ASSERT_TRUE(feeder.open().ok());
   std::thread other([&] {
-    while (feeder.figures().ledger.submitted_count() < 3) std::this_thread::yield();
+    while (feeder.figures().front().ledger.submitted_count() < 3) std::this_thread::yield();
     stop_ = true;
-    while (feeder.figures().ledger.in_flight() > 0)
+    while (feeder.figures().front().ledger.in_flight() > 0)
       daemon_->release_held();  // a frame may not have been taken yet at the first
   });
   EXPECT_TRUE(feeder.run(::leat_now_ns(), stop_).ok());
   other.join();
-  const Ledger ledger = feeder.figures().ledger;
+  const Ledger ledger = feeder.figures().front().ledger;
   EXPECT_EQ(ledger.submitted_count(), 3U) << "no more than the depth may be out";
   EXPECT_EQ(ledger.count(Outcome::completed), 3U);
 }
@@ -175,14 +175,14 @@ TEST_F(Feeding, ADaemonThatEndsIsOneLineAndTheLedgerStaysExact) {
   Feeder feeder(options());
   ASSERT_TRUE(feeder.open().ok());
   std::thread other([&] {
-    while (feeder.figures().ledger.submitted_count() < 2) std::this_thread::yield();
+    while (feeder.figures().front().ledger.submitted_count() < 2) std::this_thread::yield();
     daemon_.reset();
   });
   const Status ran = feeder.run(::leat_now_ns(), stop_);
   other.join();
   ASSERT_FALSE(ran.ok());
   EXPECT_EQ(ran.error().find('\n'), std::string::npos);
-  const Ledger ledger = feeder.figures().ledger;
+  const Ledger ledger = feeder.figures().front().ledger;
   EXPECT_EQ(sum(ledger), ledger.submitted_count());
   EXPECT_GE(ledger.in_flight(), 2U);
 }

@@ -37,22 +37,25 @@ bool Follower::takes(const PictureFormat& format) noexcept {
   return raw_layout(format.format, format.width, format.height).planes > 0;
 }
 
-Follower::Follower(const PictureFormat& format, const Truth* truth, scene::AnyTracker tracker)
-    : truth_(truth), figures_{.tracker = tracker.name()}, tracked_(kKept, std::move(tracker)) {
+OwnPicture::OwnPicture(const PictureFormat& format) {
   const RawLayout layout = raw_layout(format.format, format.width, format.height);
-  frame_.format = static_cast<std::uint32_t>(format.format);
-  frame_.width = format.width;
-  frame_.height = format.height;
-  frame_.plane_count = layout.planes;
-  frame_.bytes = layout.bytes;
-  pixels_.resize(layout.bytes);
+  frame.format = static_cast<std::uint32_t>(format.format);
+  frame.width = format.width;
+  frame.height = format.height;
+  frame.plane_count = layout.planes;
+  frame.bytes = layout.bytes;
+  pixels.resize(layout.bytes);
   std::uint64_t at = 0;
   for (std::uint32_t p = 0; p < layout.planes; ++p) {
-    frame_.planes[p] = pixels_.data() + at;
-    frame_.strides[p] = frame_.row_bytes[p] = layout.row_bytes[p];
-    frame_.rows[p] = layout.rows[p];
+    frame.planes[p] = pixels.data() + at;
+    frame.strides[p] = frame.row_bytes[p] = layout.row_bytes[p];
+    frame.rows[p] = layout.rows[p];
     at += std::uint64_t{layout.row_bytes[p]} * layout.rows[p];
   }
+}
+
+Follower::Follower(const PictureFormat& format, const Truth* truth, scene::AnyTracker tracker)
+    : own_(format), truth_(truth), figures_{.tracker = tracker.name()}, tracked_(kKept, std::move(tracker)) {
   scale_ = (format.width + kWidest - 1) / kWidest;
   grey_width_ = format.width / scale_;
   grey_height_ = format.height / scale_;
@@ -142,20 +145,24 @@ std::optional<TrackingReport> Follower::answered(std::uint64_t number, std::uint
   return report;
 }
 
-void Follower::draw(Canvas& canvas) const {
+void Follower::draw(Canvas& canvas, std::uint32_t x, std::uint32_t y) const {
   const int scale = canvas.height >= 600 ? 2 : 1;
   const Ink fresh = ink_of_rgb(255, 255, 255), carried = ink_of_rgb(120, 220, 255);
+  const auto right = static_cast<float>(x), down = static_cast<float>(y);
   for (const TrackedBox& b : shown_) {
     const Ink ink = newest_ == source_ ? fresh : carried;
-    draw_box(canvas, b.x0, b.y0, b.x1, b.y1, scale + 1, ink);
+    draw_box(canvas, right + b.x0, down + b.y0, right + b.x1, down + b.y1, scale + 1, ink);
     if (b.label >= 0 && static_cast<std::size_t>(b.label) < names_.size())
-      draw_text(canvas, static_cast<int>(b.x0), static_cast<int>(b.y0) - text_height(scale),
+      draw_text(canvas, static_cast<int>(right + b.x0), static_cast<int>(down + b.y0) - text_height(scale),
                 names_[static_cast<std::size_t>(b.label)], scale, ink);
   }
+  if (frame_.width < canvas.width || frame_.height < canvas.height)
+    draw_box(canvas, right, down, right + static_cast<float>(frame_.width), down + static_cast<float>(frame_.height), 1,
+             fresh);
   char text[64];
   std::snprintf(text, sizeof text, any_ ? "%zu boxes, %llu frames after their answer" : "no answer yet", shown_.size(),
                 static_cast<unsigned long long>(newest_ - std::min(source_, newest_)));
-  draw_text(canvas, 4, 4, text, scale, fresh);
+  draw_text(canvas, static_cast<int>(x) + 4, static_cast<int>(y) + 4, text, scale, fresh);
 }
 
 }  // namespace leat::tools

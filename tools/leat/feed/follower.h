@@ -33,6 +33,15 @@ struct FollowerFigures {
   leat_schedule schedule{};     // as it stands
 };
 
+// Memory for one picture, tight.
+struct OwnPicture {
+  explicit OwnPicture(const PictureFormat& format);
+  OwnPicture(const OwnPicture&) = delete;
+  OwnPicture& operator=(const OwnPicture&) = delete;
+  leat_frame frame{};
+  std::vector<std::uint8_t> pixels;
+};
+
 class Follower {
  public:
   // truth may be nullptr; outlives this. Precondition: takes(format).
@@ -40,22 +49,24 @@ class Follower {
   [[nodiscard]] static bool takes(const PictureFormat& format) noexcept;  // pixels, not tensors
 
   // Memory for the next picture, for PictureSource::write.
-  [[nodiscard]] const leat_frame& picture() const noexcept { return frame_; }
+  [[nodiscard]] const leat_frame& picture() const noexcept { return own_.frame; }
   // That picture has been written: its boxes. Numbers grow; `index` is the picture's place in its source.
   std::span<const TrackedBox> show(std::uint64_t number, std::uint64_t index);
   void copy_to(const leat_frame& slot) const;  // of the same format and size
   // An answer for picture `number`, at `index` of its source. What to report, if there was something to compare.
   std::optional<TrackingReport> answered(std::uint64_t number, std::uint64_t index, const leat_answer& answer);
 
-  void draw(Canvas& canvas) const;  // what was shown last
+  // What was shown last, with that pixel of the canvas as the picture's first.
+  void draw(Canvas& canvas, std::uint32_t x = 0, std::uint32_t y = 0) const;
   [[nodiscard]] FollowerFigures& figures() noexcept { return figures_; }
 
  private:
   void grey();
   [[nodiscard]] std::optional<std::vector<TrackedBox>> truth_at(std::uint64_t index) const;
 
-  leat_frame frame_{};
-  std::vector<std::uint8_t> pixels_, grey_;
+  OwnPicture own_;
+  const leat_frame& frame_ = own_.frame;
+  std::vector<std::uint8_t> grey_;
   std::uint32_t scale_ = 1, grey_width_ = 0, grey_height_ = 0;
   const Truth* truth_;
   FollowerFigures figures_;

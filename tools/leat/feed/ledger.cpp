@@ -77,7 +77,8 @@ Json coordinated_json(const NamedLedger& stream) {
           {"detector_off_truth", known(detector)},
           {"lost_of_truth", off < 0 || detector < 0 ? Json(nullptr) : Json(off - detector)},
           {"tracker", std::string(f.tracker)},
-          {"tracking_ms", known(1e3 * ratio(f.tracking_cpu_s, f.frames))}};
+          {"tracking_ms", known(1e3 * ratio(f.tracking_cpu_s, f.frames))},
+          {"task_weight", stream.task_weight > 0 ? Json(stream.task_weight) : Json(nullptr)}};
 }
 
 std::string coordinated_line(const NamedLedger& stream) {
@@ -94,6 +95,7 @@ std::string coordinated_line(const NamedLedger& stream) {
                      ", planned " + number("planned_drop", "%.3f") + ", measured " + number("measured_drop", "%.3f") +
                      "; tracking (" + j["tracker"].get<std::string>() + ") " + number("tracking_ms", "%.2f") +
                      " ms a picture, evicted " + number("evictions", "%.0f") + " times";
+  if (stream.task_weight > 0) line += "; a task that takes turns, weight " + number("task_weight", "%.3g");
   if (!j["lost_of_truth"].is_null())
     line += "; against the truth " + number("off_truth", "%.3f") + ", answers themselves " +
             number("detector_off_truth", "%.3f") + ", so " + number("lost_of_truth", "%.3f") + " was lost";

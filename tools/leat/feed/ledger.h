@@ -66,6 +66,7 @@ struct NamedLedger {
   Ledger ledger;
   std::optional<FollowerFigures> followed = std::nullopt;  // coordinated
   double seconds = 0;                                      // from its first submission to its last answer
+  double task_weight = 0;                                  // of a task among several; 0: a stream by itself
 };
 
 struct FeedReport {
@@ -81,7 +82,7 @@ struct FeedReport {
 // latency_ms_p50, _p95, _p99, goodput_fps}, streams[] alike with name, seconds, bytes_copied_per_frame,
 // accuracy.{map50, detection_ap50, classification, frames}; streams[].coordinated.{standing, interval, evictions,
 // sla_drop, planned_drop, measured_drop, seen_at_answers, frames, sent_share, off_truth, detector_off_truth,
-// lost_of_truth, tracking_ms}. What is unknown is null.
+// lost_of_truth, tracking_ms, task_weight}. What is unknown is null.
 [[nodiscard]] std::string report_json(const FeedReport& report);
 [[nodiscard]] std::string report_table(const FeedReport& report);
 
