@@ -27,6 +27,19 @@ void Packing::pack(std::span<const Candidate> candidates, std::span<const TimeNs
     const TimeNs most = even ? c.interval_ns - c.apart_ns : c.interval_ns * 1'000'000;
     return r.at_ns - (early < static_cast<double>(most) ? static_cast<TimeNs>(early) : most);
   };
+  // The heap's top has become later: half of what std's pop and push take.
+  const auto sink = [&] {
+    if (next_.empty()) return;
+    const Request r = next_.front();
+    std::size_t at = 0;
+    for (std::size_t below = 1; below < next_.size(); below = 2 * at + 1) {
+      if (below + 1 < next_.size() && later(next_[below], next_[below + 1])) ++below;
+      if (!later(r, next_[below])) break;
+      next_[at] = next_[below];
+      at = below;
+    }
+    next_[at] = r;
+  };
   next_.clear();
   for (std::uint32_t c = 0; c < candidates.size(); ++c)
     if (const Request r{candidates[c].next_ns, c}; counts(r)) next_.push_back(r);
@@ -52,12 +65,12 @@ void Packing::pack(std::span<const Candidate> candidates, std::span<const TimeNs
       taken_[r.candidate] = number;
       count += twice ? 2 : 1;
       members.insert(members.end(), twice ? 2 : 1, c.stream);
-      std::pop_heap(next_.begin(), next_.end(), later);
-      next_.back().at_ns = (even ? start : r.at_ns) + c.interval_ns;
-      if (counts(next_.back()))
-        std::push_heap(next_.begin(), next_.end(), later);
-      else
+      next_.front().at_ns = (even ? start : r.at_ns) + c.interval_ns;
+      if (!counts(next_.front())) {
+        next_.front() = next_.back();
         next_.pop_back();
+      }
+      sink();
     }
     if (count == 0) return;  // no room for members
     const TimeNs run = batch_ns[count - 1];

@@ -42,8 +42,8 @@ void copy_part(const leat_frame& from, const TaskPart& part, const leat_frame& t
     const std::size_t right = std::uint64_t{part.x} * from.row_bytes[p] / from.width;
     const std::size_t down = std::uint64_t{part.y} * from.rows[p] / from.height;
     for (std::uint32_t y = 0; y < to.rows[p]; ++y)
-      std::memcpy(to.planes[p] + std::size_t{y} * to.strides[p],
-                  from.planes[p] + (down + y) * from.strides[p] + right, to.row_bytes[p]);
+      std::memcpy(to.planes[p] + std::size_t{y} * to.strides[p], from.planes[p] + (down + y) * from.strides[p] + right,
+                  to.row_bytes[p]);
   }
 }
 

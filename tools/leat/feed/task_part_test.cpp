@@ -50,10 +50,10 @@ TEST(TaskPart, PixelsAreThoseOfItsPlaceInEveryPlane) {
 TEST(TaskPart, TruthIsWhatIsInIt) {
   const TaskPart part{.x = 100, .y = 50, .width = 200, .height = 100};
   Truth whole{.width = 400, .height = 200};
-  whole.pictures.push_back({{.x0 = 120, .y0 = 60, .x1 = 140, .y1 = 80},    // inside
-                            {.x0 = 0, .y0 = 60, .x1 = 20, .y1 = 80},       // outside
-                            {.x0 = 94, .y0 = 60, .x1 = 114, .y1 = 80},     // more than half inside
-                            {.x0 = 86, .y0 = 60, .x1 = 106, .y1 = 80}});   // less
+  whole.pictures.push_back({{.x0 = 120, .y0 = 60, .x1 = 140, .y1 = 80},   // inside
+                            {.x0 = 0, .y0 = 60, .x1 = 20, .y1 = 80},      // outside
+                            {.x0 = 94, .y0 = 60, .x1 = 114, .y1 = 80},    // more than half inside
+                            {.x0 = 86, .y0 = 60, .x1 = 106, .y1 = 80}});  // less
   const Truth cut = truth_of(whole, part);
   ASSERT_EQ(cut.pictures.at(0).size(), 3u);
   EXPECT_EQ(cut.width, 200u);
