@@ -1,6 +1,6 @@
 // What is left of the goodput as streams are added: the demo's cameras through `leat feed` and leatd's defaults, first
-// as H.264, where decoding wants the partitions' cores, then as raw pictures, beside the best division of the cores by
-// hand.
+// as H.264, where decoding wants the partitions' cores, then as raw pictures, beside a plan that leatd asks for and the
+// best division of the cores by hand.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -34,7 +35,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint32_t kCameras = 4, kWidth = 1280, kHeight = 720, kRate = 30;
 constexpr std::uint32_t kRawPictures = 30;
-constexpr double kShareOfBest = .7, kShareOfHand = .95;
+constexpr double kShareOfBest = .7, kShareOfHand = .95, kShareOfNone = .97;
 
 constexpr cli::Option kOptions[] = {
     {.name = "seconds",
@@ -71,17 +72,18 @@ constexpr cli::Option kOptions[] = {
      .help = "of each camera that is drawn anew"},
     cli::json_option(),
 };
-constexpr cli::Command kCommand = {.name = "overload",
-                                   .summary = "measures what is left of the goodput as streams are added",
-                                   .description =
-                                       "H.264: as tools/demo feeds them, 30 pictures a second each, an SLO of 200 ms. "
-                                       "A count's goodput is set against the "
-                                       "best count's, and against what it could have at most: the best, or the "
-                                       "pictures its cameras take. Raw: the same "
-                                       "pictures undecoded, with leatd's cpu = \"auto\" and with the cores divided by "
-                                       "hand; the runs of a round follow each "
-                                       "other, the ratio is of the medians of all rounds.",
-                                   .options = kOptions};
+constexpr cli::Command kCommand = {
+    .name = "overload",
+    .summary = "measures what is left of the goodput as streams are added",
+    .description =
+        "H.264: as tools/demo feeds them, 30 pictures a second each, an SLO of 200 ms. "
+        "A count's goodput is set against the "
+        "best count's, and against what it could have at most: the best, or the "
+        "pictures its cameras take. Raw: the same "
+        "pictures undecoded, with leatd's cpu = \"auto\", with plan = \"auto\" beside it "
+        "(the models profiled first), and with the cores divided by hand; the runs of a "
+        "count follow each other, the ratio is of the medians of all rounds.",
+    .options = kOptions};
 
 std::vector<unsigned> counts_of(const std::string& list) {
   std::vector<unsigned> out;
@@ -94,9 +96,13 @@ std::vector<unsigned> counts_of(const std::string& list) {
   return out;
 }
 
-// One way of dividing the cores: TOML before and behind [daemon].
+constexpr const char* kDefault = "default";
+constexpr const char* kPlanned = "plan = \"auto\"";
+
+// One way of dividing the cores: TOML before and behind [daemon]; by hand unless it is one of the two above.
 struct Division {
   std::string name, first, config;
+  [[nodiscard]] bool by_hand() const { return name != kDefault && name != kPlanned; }
 };
 
 std::string partition_toml(const std::string& cores) {
@@ -117,14 +123,19 @@ std::vector<Division> by_hand(const std::vector<std::uint32_t>& cores) {
   return {every, but_one, one};
 }
 
-// The demo's application, its models found from anywhere.
-Result<std::string> application() {
+// The demo's application, its models found from anywhere; with their profiles, where a folder of them is named.
+Result<std::string> application(const std::string& profiles = "") {
   std::ifstream file(LEAT_MODELS "/shapes.toml");
   std::string text, line;
   while (std::getline(file, line)) {
     if (line.starts_with("cpu ")) continue;
     const std::size_t at = line.find("model = \"");
-    if (at != std::string::npos) line.insert(at + 9, LEAT_MODELS "/");
+    const std::size_t name = at + 9, end = line.find(".onnx");
+    if (at != std::string::npos) {
+      const std::string model = line.substr(name, end - name);
+      line.insert(name, LEAT_MODELS "/");
+      if (!profiles.empty()) line += "\n  profile = \"" + profiles + "/" + model + ".json\"";
+    }
     text += line + "\n";
   }
   if (text.empty()) return Error{LEAT_MODELS "/shapes.toml cannot be read"};
@@ -140,27 +151,11 @@ Status serves(bench::LeatdChild& daemon) {
   return Error{"leatd did not become ready; run it by hand with tools/models/shapes/shapes.toml"};
 }
 
-// `leat feed` against the daemon; its figures.
-Result<Json> feed(const bench::LeatdChild& daemon, unsigned streams, double seconds, std::vector<std::string> words) {
-  const std::string out = daemon.folder() + "/feed.json";
-  std::vector<std::string> all = {bench::built("tools/leat/leat"),
-                                  "feed",
-                                  "--socket",
-                                  daemon.socket(),
-                                  "--quiet",
-                                  "--json",
-                                  "--loop",
-                                  "--overload",
-                                  "fifo",
-                                  "--depth",
-                                  "6",
-                                  "--streams",
-                                  std::to_string(streams),
-                                  "--seconds",
-                                  std::to_string(seconds)};
-  all.insert(all.end(), words.begin(), words.end());
+// Runs the built `leat`; what it prints goes to `out`.
+bool run_leat(std::vector<std::string> words, const std::string& out) {
+  words.insert(words.begin(), bench::built("tools/leat/leat"));
   std::vector<char*> argv;
-  for (std::string& w : all) argv.push_back(w.data());
+  for (std::string& w : words) argv.push_back(w.data());
   argv.push_back(nullptr);
   const pid_t pid = ::fork();
   if (pid == 0) {
@@ -170,8 +165,38 @@ Result<Json> feed(const bench::LeatdChild& daemon, unsigned streams, double seco
     ::_exit(127);
   }
   int status = 0;
-  if (pid < 0 || ::waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    return Error{"leat feed failed with " + std::to_string(streams) + " streams; is " + all[0] + " built?"};
+  return pid > 0 && ::waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+// Both models as leatd runs them on one core, as somebody would who wants plan = "auto".
+Status profile(const std::string& folder) {
+  const auto app = application();
+  if (!app.ok()) return Error{app.error()};
+  const std::string config = folder + "/profile.toml";
+  std::ofstream(config) << "cpu = \"auto\"\n" << *app;
+  for (const auto& [model, batches] : {std::pair{"detect", "1,2,4"}, std::pair{"classify", "1,2,4,8,16"}})
+    if (!run_leat({"profile", std::string(LEAT_MODELS "/") + model + ".onnx", "--config", config, "--batches", batches,
+                   "--seconds", "1", "-o", folder + "/" + model + ".json"},
+                  folder + "/profile.out"))
+      return Error{std::string("leat profile failed with ") + model + ".onnx; is " + bench::built("tools/leat/leat") +
+                   " built?"};
+  return Done{};
+}
+
+// `leat feed` against the daemon; its figures.
+Result<Json> feed(const bench::LeatdChild& daemon, unsigned streams, double seconds, std::vector<std::string> words) {
+  const std::string out = daemon.folder() + "/feed.json";
+  std::vector<std::string> all = {"feed",          "--socket",
+                                  daemon.socket(), "--quiet",
+                                  "--json",        "--loop",
+                                  "--overload",    "fifo",
+                                  "--depth",       "6",
+                                  "--streams",     std::to_string(streams),
+                                  "--seconds",     std::to_string(seconds)};
+  all.insert(all.end(), words.begin(), words.end());
+  if (!run_leat(std::move(all), out))
+    return Error{"leat feed failed with " + std::to_string(streams) + " streams; is " +
+                 bench::built("tools/leat/leat") + " built?"};
   std::ifstream file(out);
   const auto json = Json::try_parse(std::string(std::istreambuf_iterator<char>(file), {}));
   if (!json) return Error{"leat feed printed no JSON"};
@@ -240,7 +265,7 @@ struct Study {
   std::map<unsigned, Json> skipped;  // of the last round
   std::uint64_t past_deadline = 0;
   std::map<std::string, Samples> raw;  // by division
-  std::vector<std::string> divisions;  // the first: leatd's default
+  std::vector<Division> divisions;
 };
 
 Status measure(const cli::Arguments& args, const std::vector<unsigned>& coded, const std::vector<unsigned>& raw,
@@ -254,9 +279,14 @@ Status measure(const cli::Arguments& args, const std::vector<unsigned>& coded, c
   if (!cores.ok()) return Error{cores.error()};
   const auto app = application();
   if (!app.ok()) return Error{app.error()};
-  std::vector<Division> divisions = {{.name = "default", .first = "cpu = \"auto\"\n", .config = ""}};
+  if (const Status profiled = profile(folder.path); !profiled) return profiled;
+  const auto planned = application(folder.path);
+  if (!planned.ok()) return Error{planned.error()};
+  const std::string whole = "cpu = \"auto\"\n";
+  std::vector<Division> divisions = {{.name = kDefault, .first = whole, .config = ""},
+                                     {.name = kPlanned, .first = whole, .config = "plan = \"auto\"\n"}};
   for (Division& d : by_hand(*cores)) divisions.push_back(std::move(d));
-  for (const Division& d : divisions) study.divisions.push_back(d.name);
+  study.divisions = divisions;
 
   const double seconds = args.real("seconds");
   const auto repeats = static_cast<std::uint64_t>(args.integer("repeats"));
@@ -264,29 +294,33 @@ Status measure(const cli::Arguments& args, const std::vector<unsigned>& coded, c
   std::uint64_t done = 0;
   const std::string size = std::to_string(kWidth) + "x" + std::to_string(kHeight);
   for (std::uint64_t round = 0; round < repeats; ++round) {
+    std::vector<std::unique_ptr<bench::LeatdChild>> daemons;  // all at a time, one of them at work
     for (const Division& d : divisions) {
-      auto daemon = bench::LeatdChild::start(bench::leatd_beside(), d.config + *app, d.first);
+      auto daemon =
+          bench::LeatdChild::start(bench::leatd_beside(), d.config + (d.name == kPlanned ? *planned : *app), d.first);
       if (!daemon.ok()) return Error{daemon.error()};
       if (const Status ready = serves(**daemon); !ready) return ready;
-      for (const unsigned n : raw) {
+      daemons.push_back(std::move(*daemon));
+    }
+    for (const unsigned n : raw) {
+      for (std::size_t d = 0; d < divisions.size(); ++d) {
         const auto total =
-            feed(**daemon, n, seconds, {"--rate", std::to_string(kRate), "--raw", "nv12", "--size", size, pictures});
+            feed(*daemons[d], n, seconds, {"--rate", std::to_string(kRate), "--raw", "nv12", "--size", size, pictures});
         if (!total.ok()) return Error{total.error()};
-        study.raw[d.name][n].push_back(total->value("completed", 0.0) / seconds);
+        study.raw[divisions[d].name][n].push_back(total->value("completed", 0.0) / seconds);
         study.past_deadline += total->value("submitted_past_deadline", std::uint64_t{0});
         progress.set(++done);
       }
-      if (d.name != "default") continue;
-      for (const unsigned n : coded) {
-        std::vector<std::string> words = {"--realtime"};
-        for (std::size_t v = 0; v < std::min<std::size_t>(n, videos->size()); ++v) words.push_back((*videos)[v]);
-        const auto total = feed(**daemon, n, seconds, words);
-        if (!total.ok()) return Error{total.error()};
-        study.coded[n].push_back(total->value("completed", 0.0) / seconds);
-        study.skipped[n] = (*total)["skipped_by_reason"];
-        study.past_deadline += total->value("submitted_past_deadline", std::uint64_t{0});
-        progress.set(++done);
-      }
+    }
+    for (const unsigned n : coded) {
+      std::vector<std::string> words = {"--realtime"};
+      for (std::size_t v = 0; v < std::min<std::size_t>(n, videos->size()); ++v) words.push_back((*videos)[v]);
+      const auto total = feed(*daemons.front(), n, seconds, words);
+      if (!total.ok()) return Error{total.error()};
+      study.coded[n].push_back(total->value("completed", 0.0) / seconds);
+      study.skipped[n] = (*total)["skipped_by_reason"];
+      study.past_deadline += total->value("submitted_past_deadline", std::uint64_t{0});
+      progress.set(++done);
     }
   }
   return Done{};
@@ -300,9 +334,9 @@ int run(const cli::Arguments& args) {
   if (const Status measured = measure(args, coded, raw, study); !measured)
     return cli::fail(kCommand.name, measured.error());
 
-  double best = 0, least_of_best = 1, least_of_possible = 1, least_of_hand = 1e9;
+  double best = 0, least_of_best = 1, least_of_possible = 1, least_of_hand = 1e9, least_of_none = 1e9;
   for (const auto& [n, v] : study.coded) best = std::max(best, median(v));
-  Json goodput, offered, over_best, over_possible, range, raw_fps, over_hand, raw_range;
+  Json goodput, offered, over_best, over_possible, range, raw_fps, over_hand, over_none, raw_range;
   for (const auto& [n, v] : study.coded) {
     const std::string key = std::to_string(n);
     const double possible = std::min<double>(best, n * kRate);
@@ -315,13 +349,16 @@ int run(const cli::Arguments& args) {
   for (const unsigned n : raw) {
     const std::string key = std::to_string(n);
     double hand = 0;
-    for (const std::string& name : study.divisions) {
-      const std::vector<double>& v = study.raw[name][n];
-      raw_fps[key][name] = median(v), raw_range[key][name] = spread(v);
-      if (name != "default") hand = std::max(hand, median(v));
+    for (const Division& d : study.divisions) {
+      const std::vector<double>& v = study.raw[d.name][n];
+      raw_fps[key][d.name] = median(v), raw_range[key][d.name] = spread(v);
+      if (d.by_hand()) hand = std::max(hand, median(v));
     }
-    over_hand[key] = hand > 0 ? raw_fps[key]["default"].get<double>() / hand : 0;
+    const double none = median(study.raw[kDefault][n]), planned = median(study.raw[kPlanned][n]);
+    over_hand[key] = hand > 0 ? none / hand : 0;
+    over_none[key] = none > 0 ? planned / none : 0;
     least_of_hand = std::min(least_of_hand, over_hand[key].get<double>());
+    least_of_none = std::min(least_of_none, over_none[key].get<double>());
   }
   const std::vector<bench::Bar> bars = {
       {.name = "H.264: goodput over what the count could have, at the worst count",
@@ -334,6 +371,9 @@ int run(const cli::Arguments& args) {
       {.name = "raw: goodput by default over the best division by hand, at the worst count",
        .value = least_of_hand,
        .bar = kShareOfHand},
+      {.name = "raw: goodput with plan = \"auto\" over the default's, at the worst count",
+       .value = least_of_none,
+       .bar = kShareOfNone},
   };
   const cli::JsonOutput json(args);
   Json skipped;
@@ -348,6 +388,7 @@ int run(const cli::Arguments& args) {
                     {"raw_fps", raw_fps},
                     {"raw_range", raw_range},
                     {"raw_default_over_best_by_hand", over_hand},
+                    {"raw_planned_over_default", over_none},
                     {"bars", bench::to_json(bars)}};
   if (const int failed = json.write(out.dump(1)); failed != 0 || json.alone()) return failed;
   std::printf("H.264 cameras, 30 pictures a second each: completed in time per second, median [least, most]\n");
@@ -358,9 +399,9 @@ int run(const cli::Arguments& args) {
   std::printf("raw cameras\n");
   for (const unsigned n : raw) {
     std::printf("  %3u streams", n);
-    for (const std::string& name : study.divisions) {
-      const std::vector<double>& v = study.raw[name][n];
-      std::printf("%s %s %.1f [%.1f, %.1f]", name == "default" ? "" : ",", name.c_str(), median(v), bench::least(v),
+    for (const Division& d : study.divisions) {
+      const std::vector<double>& v = study.raw[d.name][n];
+      std::printf("%s %s %.1f [%.1f, %.1f]", d.name == kDefault ? "" : ",", d.name.c_str(), median(v), bench::least(v),
                   bench::most(v));
     }
     std::printf("\n");
