@@ -10,8 +10,10 @@ find_package(GTest REQUIRED)
 find_package(PkgConfig REQUIRED)
 
 add_library(leat_options INTERFACE)
-target_compile_options(leat_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
-  -Wno-missing-field-initializers -Wno-restrict>)  # designated initialisers leave members out on purpose; GCC 12 errs on string +
+if(NOT LEAT_SANITIZE)  # warnings are held by the plain build; GCC errs about instrumented code
+  target_compile_options(leat_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
+    -Wno-missing-field-initializers -Wno-restrict>)  # designated initialisers leave members out on purpose; GCC 12 errs on string +
+endif()
 target_include_directories(leat_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_link_libraries(leat_options INTERFACE Threads::Threads)
 if(LEAT_WERROR)
@@ -162,7 +164,10 @@ function(leat_test name)
   set_tests_properties(${tests} PROPERTIES TIMEOUT ${A_TIMEOUT} COST ${A_TIMEOUT} LABELS "${A_LABELS}" SKIP_RETURN_CODE 77)
   if(A_TIMED)
     set_tests_properties(${tests} PROPERTIES ${leat_timed})
-    if(LEAT_SANITIZE)  # little is timed in instrumented code: a line of its own, beside the other
+  endif()
+  if(LEAT_SANITIZE)
+    set_tests_properties(${tests} PROPERTIES FIXTURES_REQUIRED built.${leat_sanitizer})
+    if(A_TIMED)  # little is timed in instrumented code: a line of its own, beside the other
       set_tests_properties(${tests} PROPERTIES RESOURCE_LOCK sanitized_clock COST 500)
     endif()
   endif()
