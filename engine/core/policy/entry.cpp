@@ -1,5 +1,6 @@
 // What a lane does with its tasks.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "engine/core/policy/reserved.h"
@@ -26,13 +27,10 @@ ServerId Reserved::offer(LaneId id) noexcept {
   forget_past();
   while (lane.tasks > 0 && bookings_.left() > std::max<std::uint32_t>(least, kMaxBatch)) {
     const TaskId t = next_task(lane);
-    const TimeNs bound =
-        task(t).give_up_ns == kNever
-            ? kNever
-            : task(t).deadline_ns - view_.model.module(lane.module).after_least_ns - room_after(lane.module);
+    const TimeNs bound = bound_of(lane.module, t);
     const Booked done = policy_.batch == Batching::search_down ? book_as_printed(id, t, bound)
                         : policy_.batch == Batching::reactive  ? book_entry(lane, t, bound)
-                                                               : book_alone(lane, t, bound);
+                                                               : book_early(id, t, bound);
     if (done == Booked::wait) return kNone;
     std::int64_t& lost = lost_ppm_[lane.module];
     lost += ((done == Booked::late ? 1'000'000 : 0) - lost) / kLostTasks;
@@ -41,21 +39,31 @@ ServerId Reserved::offer(LaneId id) noexcept {
   return kNone;
 }
 
-// Ours: the task alone, on the route with the least waiting that is in time; before it would wait, a batch may grow.
-Reserved::Booked Reserved::book_alone(const Lane& lane, TaskId id, TimeNs bound) noexcept {
+// The end of this module's stages by which the task can still be in time.
+TimeNs Reserved::bound_of(ModuleId module, TaskId id) const noexcept {
+  if (task(id).give_up_ns == kNever) return kNever;
+  return task(id).deadline_ns - view_.model.module(module).after_least_ns - room_after(module);
+}
+
+// Ours: on the route with the least waiting that is in time, with others where that is how it is entered, else the task
+// alone; before it would wait, a batch may grow.
+Reserved::Booked Reserved::book_early(LaneId at, TaskId id, TimeNs bound) noexcept {
+  const Lane& lane = view_.lanes[at];
   const std::uint32_t items = task(id).items;
-  PathPlan best;
-  bool any = false;
-  for (RouteId r : view_.topology().modules[lane.module].routes) {
-    if (!fits(view_.route(r), items)) continue;
-    any = true;
-    const PathPlan plan = probe_path(r, items, bound, true, true);
-    if (plan.end_ns == kNever) continue;
-    const bool in_time = plan.end_ns <= bound, had = best.end_ns <= bound;
-    if (best.end_ns == kNever || (in_time != had ? in_time : plan.wait_ns < best.wait_ns)) best = plan;
+  // Among levels tasks take each other's places, one by one.
+  const bool together = together_[lane.module] != 0 && items == 1 && bound != kNever &&
+                        std::has_single_bit(lane.classes) && !any_lower(id);
+  PathPlan best = least_wait(lane.module, items, bound, together);
+  const bool squeezed = together && best.end_ns > bound;  // only alone it could still be in time
+  if (together && !squeezed) {
+    if (const Booked done = book_whole(at, id, best, bound); done != Booked::late) return done;
   }
-  if (best.end_ns == kNever)
-    return any ? Booked::wait : Booked::late;  // nobody is up; or nobody can hold so many items
+  if (squeezed) best = least_wait(lane.module, items, bound, false);
+  if (best.end_ns == kNever) {  // nobody is up; or nobody can hold so many items
+    const auto& routes = view_.topology().modules[lane.module].routes;
+    return std::ranges::any_of(routes, [&](RouteId r) { return fits(view_.route(r), items); }) ? Booked::wait
+                                                                                               : Booked::late;
+  }
   const TimeNs room = best.wait_ns > 0 && bound != kNever ? room_to_grow(best.route) : 0;
   if (best.wait_ns > 0 && any_lower(id)) {
     if (take_place(lane, id, best.end_ns + room > bound ? kNever : best.legs[0].start_ns, bound)) return Booked::done;
@@ -70,10 +78,49 @@ Reserved::Booked Reserved::book_alone(const Lane& lane, TaskId id, TimeNs bound)
       best = probe_path(best.route, items, bound, true,
                         true);  // as before, but a booking that was put back has another id
   }
+  if (squeezed && whole_[best.route].items > items) return Booked::late;  // it would take more time than its share
   const bool through = view_.route(best.route).stages.size() > 2 && best.wait_ns > 0;
   if (through ? !book_through(id, best, bound, bound - room) : late()) return Booked::late;
   can_.book(id);
   if (!through) book_path(id, best, bound);
+  return Booked::done;
+}
+
+// The route with the least waiting that is in time, for so many items or for the batch that it is entered with.
+PathPlan Reserved::least_wait(ModuleId module, std::uint32_t items, TimeNs bound, bool whole) const noexcept {
+  PathPlan best;
+  for (RouteId r : view_.topology().modules[module].routes) {
+    const std::uint32_t n = whole ? std::max(items, whole_[r].items) : items;
+    if (!fits(view_.route(r), n)) continue;
+    const PathPlan plan = probe_path(r, n, bound, true, n == items, n > items);
+    if (plan.end_ns == kNever) continue;
+    const bool in_time = plan.end_ns <= bound, had = best.end_ns <= bound;
+    if (best.end_ns == kNever || (in_time != had ? in_time : plan.wait_ns < best.wait_ns)) best = plan;
+  }
+  return best;
+}
+
+// Where single tasks would not carry the route's rate: as many as it needs together. Who comes alone waits for the
+// others, no longer than is safe. Booked::late: alone, on the path that `plan` is then.
+Reserved::Booked Reserved::book_whole(LaneId at, TaskId head, PathPlan& plan, TimeNs bound) noexcept {
+  const Lane& lane = view_.lanes[at];
+  const RouteId route = plan.route;
+  std::uint32_t n = whole_[route].items;
+  if (n == 1) return Booked::late;
+  if (lane.items < n) {
+    // Until its partition is free waiting costs nothing.
+    const TimeNs idle = view_.now + plan.wait_ns;
+    const TimeNs last =
+        std::min(std::max(task(head).queued_ns + whole_[route].wait_ns, idle), idle + bound - plan.end_ns);
+    if (last > view_.now) {
+      can_.wake(at, last);
+      return Booked::wait;
+    }
+    n = lane.items;
+    plan = probe_path(route, n, bound, true, n == 1, n > 1);
+    if (n == 1) return Booked::late;
+  }
+  book_together(lane, head, plan, n);
   return Booked::done;
 }
 
@@ -191,7 +238,13 @@ Reserved::Booked Reserved::book_as_printed(LaneId at, TaskId head, TimeNs bound)
     plan = probe_path(route, n, bound, false, false);
     if (plan.end_ns > bound) return Booked::late;
   }
-  const std::size_t stages = view_.route(route).stages.size();
+  book_together(lane, head, plan, n);
+  return Booked::done;
+}
+
+// `n` items of the lane in one batch, on the whole path.
+void Reserved::book_together(const Lane& lane, TaskId head, PathPlan plan, std::uint32_t n) noexcept {
+  const std::size_t stages = view_.route(plan.route).stages.size();
   std::array<TimeNs, kMaxStages> depart{}, each{};  // on the links the members follow one another
   for (std::size_t k = 1; k < stages; ++k) {
     depart[k] = plan.legs[k].depart_ns;
@@ -199,16 +252,24 @@ Reserved::Booked Reserved::book_as_printed(LaneId at, TaskId head, TimeNs bound)
   }
   std::uint32_t booked = 0;
   for (TaskId t = head; t != kNone && booked + task(t).items <= n; t = next_task(lane)) {
+    if (books_ahead() && task(t).items > 1) break;  // its features travel in one piece
     for (std::size_t k = 0; k < stages; ++k) {
-      if (booked > 0) plan.legs[k].join = itineraries_[head].legs[k].booking;
-      plan.legs[k].depart_ns = depart[k];
-      plan.legs[k].arrive_ns = depart[k] += each[k] * task(t).items;
+      LegPlan& leg = plan.legs[k];
+      if (booked > 0) leg.join = itineraries_[head].legs[k].booking;
+      if (k > 0 && leg.each_ns > 0) {  // between what is booked, as travel_each() found
+        const Timeline &up = up_[view_.topology().partitions[plan.legs[k - 1].partition].host],
+                       &down = down_[view_.topology().partitions[leg.partition].host];
+        depart[k] = Timeline::earliest_on_both(up, down, depart[k], leg.each_ns);
+        each[k] = leg.each_ns;
+      }
+      leg.depart_ns = depart[k];
+      leg.arrive_ns = depart[k] += each[k] * task(t).items;
     }
     booked += task(t).items;
+    const TimeNs bound = bound_of(lane.module, t);
     can_.book(t);
     book_path(t, plan, bound);
   }
-  return Booked::done;
 }
 
 }  // namespace leat::core

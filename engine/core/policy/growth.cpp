@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::int64_t kLostLittle = 100'000;  // ppm: up to here bursts are taken as they come
 constexpr std::int64_t kLostMuch = 150'000;    // from here on a waiting batch is left all its room to grow
+constexpr double kCarried = 0.98e-9;           // part of a route's planned rate that is to be carried, per ns
 constexpr std::int64_t kLostAfter = 20'000;    // from here on of a later module, those before it leave it all it needs
 
 }  // namespace
@@ -17,6 +18,7 @@ constexpr std::int64_t kLostAfter = 20'000;    // from here on of a later module
 // (rate - load), at least doubles: a larger batch also eats the slack that absorbs bursts.
 void Reserved::plan_growth(ModuleId module) noexcept {
   planned_pace_[module] = view_.sense.module(module).pace_permille;
+  together_[module] = 0;
   for (RouteId id : view_.topology().modules[module].routes) {
     const RouteSpec& route = view_.route(id);
     const StageSpec& entry = route.stages.front();
@@ -46,7 +48,7 @@ void Reserved::plan_growth(ModuleId module) noexcept {
         }
       }
     }
-    const double load = route.rate_rps * 0.98e-9;
+    const double load = route.rate_rps * kCarried;
     const TimeNs slo = view_.topology().applications[view_.topology().modules[route.module].application].slo_ns;
     const auto rate = [&](std::uint32_t n) {
       return std::min(cap, static_cast<double>(entry.pool.size()) * n / static_cast<double>(duration(route, 0, n)));
@@ -78,7 +80,37 @@ void Reserved::plan_growth(ModuleId module) noexcept {
         ++n;
       growth_ns_[id] += duration(route, k, n) - duration(route, k, 1);
     }
+    plan_whole(id);
+    if (whole_[id].items > 1) together_[module] = 1;
   }
+}
+
+// The smallest batch, up to the plan's, with which every stage carries the route's rate: where the SLO does not leave
+// the time of a run beside it. With more slack tasks may queue, and batches grow as they wait; with less a queue is too
+// late to grow. Waiting for the others costs no more than it saves, and no more than the plan's rate makes likely.
+void Reserved::plan_whole(RouteId id) noexcept {
+  const RouteSpec& route = view_.route(id);
+  Whole& whole = whole_[id] = {};
+  if (!books_ahead()) return;
+  const auto short_of = [&](std::size_t k, std::uint32_t n) {
+    return static_cast<double>(route.stages[k].pool.size()) * n / static_cast<double>(duration(route, k, n)) <
+           route.rate_rps * kCarried;
+  };
+  std::uint32_t n = 1;
+  const std::uint32_t most = std::min(route.batch, kGrowItems);  // each member is a change of the links' timelines
+  for (std::size_t k = 0; k < route.stages.size(); ++k)
+    while (n < most && short_of(k, n)) ++n;
+  for (std::size_t k = 0; k < route.stages.size(); ++k)
+    if (most < route.batch && short_of(k, n)) return;  // it needs more
+  TimeNs saved = 0, longest = 0;
+  TimeNs slack = view_.topology().applications[view_.topology().modules[route.module].application].slo_ns;
+  for (std::size_t k = 0; k < route.stages.size(); ++k) {
+    saved = std::max(saved, n * duration(route, k, 1) - duration(route, k, n));
+    longest = std::max(longest, duration(route, k, n));
+    slack -= duration(route, k, n) + (k > 0 ? stage_link_ns(route, k, n) : 0);
+  }
+  if (n > 1 && slack < longest)
+    whole = {.items = n, .wait_ns = std::min(saved, static_cast<TimeNs>(2e9 * (n - 1) / route.rate_rps))};
 }
 
 // What later modules need beside their least time for their batches to grow, and for one batch to be ahead; as far as

@@ -1,6 +1,7 @@
 // Presets and their words; rules that one preset alone has.
 #include <algorithm>
 
+#include "engine/core/policy/registry.h"
 #include "engine/core/policy_words.h"
 #include "engine/core/test_bench.h"
 
@@ -10,6 +11,20 @@ namespace {
 using test::Bench;
 using test::chain;
 using test::kMs;
+
+// What shares partitions is never a queue's: its caps and forecasts may count a module's partitions as its own.
+TEST(Leat, QueuesServeModulesWithPartitionsOfTheirOwnOnly) {
+  Policy leat;
+  ASSERT_TRUE(preset("leat", leat));
+  Component component;
+  EXPECT_STREQ(scheduler_for(leat, component).name, "queues");
+  component.shared = true;
+  EXPECT_STREQ(scheduler_for(leat, component).name, "windows");
+  component.pipelined = true;
+  EXPECT_STREQ(scheduler_for(leat, component).name, "reservations");
+  component.shared = false;
+  EXPECT_STREQ(scheduler_for(leat, component).name, "reservations");
+}
 
 // PARIS and ELSA, figure 10: the large partition is busy, the small one idle. FIFS puts A on the small one, where it
 // violates its SLA; ELSA waits for the large one.

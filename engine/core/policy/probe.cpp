@@ -55,6 +55,22 @@ void Reserved::travel(const RouteSpec& route, std::size_t k, PartitionId from, s
   leg.arrive_ns = leg.depart_ns + move;
 }
 
+// The same of a batch's members, each on its own: they fit between what is booked where all together would wait.
+void Reserved::travel_each(const RouteSpec& route, std::size_t k, PartitionId from, TimeNs made, std::uint32_t members,
+                           LegPlan& leg) const noexcept {
+  const TimeNs all = view_.model.link_ns(route.stages[k - 1].transfer_bytes * members, from, leg.partition);
+  leg.depart_ns = leg.arrive_ns = made;
+  if (all == 0) return;
+  leg.each_ns = (all + members - 1) / members;
+  const Timeline &up = up_[view_.topology().partitions[from].host],
+                 &down = down_[view_.topology().partitions[leg.partition].host];
+  for (std::uint32_t i = 0; i < members; ++i) {
+    const TimeNs at = Timeline::earliest_on_both(up, down, leg.arrive_ns, leg.each_ns);
+    if (i == 0) leg.depart_ns = at;
+    leg.arrive_ns = at + leg.each_ns;
+  }
+}
+
 // Whether a member of this unsent batch has its next stage already.
 bool Reserved::booked_on(const Booking& booking) const noexcept {
   for (TaskId t = booking.first; t != kNone; t = itineraries_[t].legs[booking.stage].next) {
@@ -65,15 +81,19 @@ bool Reserved::booked_on(const Booking& booking) const noexcept {
 
 // Stage k after the features were made on `from`, in a booking of its own: the partition that ends first, of
 // equals the pool's first one.
-LegPlan Reserved::probe_own(RouteId id, std::size_t k, PartitionId from, std::uint32_t items,
-                            const Departure& when) const noexcept {
+LegPlan Reserved::probe_own(RouteId id, std::size_t k, PartitionId from, std::uint32_t items, const Departure& when,
+                            bool apart) const noexcept {
   const RouteSpec& route = view_.route(id);
   const StageSpec& stage = route.stages[k];
   const TimeNs run = duration(route, k, items);
   const PoolBounds& bounds = book(id, k).bounds;
   const auto exactly = [&](PartitionId p) {
     LegPlan leg{.partition = p};
-    travel(route, k, from, items, when, leg);
+    if (apart && items > 1) {
+      travel_each(route, k, from, when.near_ns, items, leg);
+    } else {
+      travel(route, k, from, items, when, leg);
+    }
     leg.start_ns = timelines_[p].earliest(leg.arrive_ns, run);
     leg.end_ns = leg.start_ns + run;
     return leg;
@@ -106,14 +126,14 @@ LegPlan Reserved::probe_own(RouteId id, std::size_t k, PartitionId from, std::ui
 
 // The same, made at `made`, or an unsent batch to join.
 LegPlan Reserved::probe_leg(RouteId id, std::size_t k, PartitionId from, TimeNs made, std::uint32_t items, TimeNs bound,
-                            bool join) const noexcept {
+                            bool join, bool apart) const noexcept {
   const RouteSpec& route = view_.route(id);
   const StageSpec& stage = route.stages[k];
   TimeNs rest = 0;
   for (std::size_t j = k + 1; j < route.stages.size(); ++j)
     rest += stage_link_ns(route, j, items) + duration(route, j, items);
   const Departure when = departure(id, k, from, made, items);
-  const LegPlan own = probe_own(id, k, from, items, when);
+  const LegPlan own = probe_own(id, k, from, items, when, apart);
   const bool in_time = own.partition != kNone && own.end_ns + rest <= bound;
   if (!join || (in_time && own.start_ns == own.arrive_ns)) return own;
   LegPlan joined;
@@ -144,14 +164,15 @@ bool Reserved::extends(const Booking& booking, TimeNs end) const noexcept {
          timelines_[booking.partition].earliest(booking.end_ns, end - booking.end_ns) == booking.end_ns;
 }
 
-PathPlan Reserved::probe_path(RouteId id, std::uint32_t items, TimeNs bound, bool by_uplink, bool join) const noexcept {
+PathPlan Reserved::probe_path(RouteId id, std::uint32_t items, TimeNs bound, bool by_uplink, bool join,
+                              bool apart) const noexcept {
   const RouteSpec& route = view_.route(id);
   PathPlan plan{.route = id};
   plan.legs[0] = probe_entry(id, items, by_uplink);
   if (plan.legs[0].partition == kNone) return plan;
   TimeNs service = duration(route, 0, items);
   for (std::size_t k = 1; k < route.stages.size(); ++k) {
-    plan.legs[k] = probe_leg(id, k, plan.legs[k - 1].partition, plan.legs[k - 1].end_ns, items, bound, join);
+    plan.legs[k] = probe_leg(id, k, plan.legs[k - 1].partition, plan.legs[k - 1].end_ns, items, bound, join, apart);
     if (plan.legs[k].partition == kNone) return plan;
     service += duration(route, k, items) + plan.legs[k].arrive_ns - plan.legs[k].depart_ns;
   }

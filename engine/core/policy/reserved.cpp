@@ -25,6 +25,8 @@ Reserved::Reserved(const View& view, Verbs& can, const Component& component, con
       timers_(component_.partitions.size()),
       first_(view_.model, component_),
       growth_ns_(view_.topology().routes.size()),
+      whole_(view_.topology().routes.size()),
+      together_(view_.model, component_),
       lost_ppm_(view_.model, component_),
       planned_pace_(view_.model, component_) {
   for (const RouteSpec& route : view_.topology().routes)

@@ -14,6 +14,10 @@
 //     - JOIN: at a later stage an unsent batch takes one task more, if its features arrive before that batch starts; at
 //     an inner
 //       stage its members' later stages are booked anew.
+//     - WHOLE: where a route's rate needs batches and the SLO leaves less than a run beside them (plan_whole), waiting
+//     tasks
+//       are too late to grow: they are booked together, as many as the rate needs, and the first waits for the others.
+//       What is not in time so is not squeezed in alone. Members travel one by one, between what is on the links.
 //     - ROOM: while a module loses tasks, who has to wait must be in time even when the batches on its way have grown.
 //     Else a queue
 //       filled up to the last moment consists of batches too late to grow, and stays so.
@@ -72,6 +76,7 @@ struct LegPlan {
   PartitionId partition = kNone;
   BookingId join = kNone;  // kNone: a booking of its own
   TimeNs depart_ns = 0, arrive_ns = 0, start_ns = 0, end_ns = 0;
+  TimeNs each_ns = 0;  // of a batch whose members travel on their own: each on the links
 };
 struct PathPlan {
   RouteId route = kNone;
@@ -125,6 +130,11 @@ class Reserved final : public Discipline {
   static constexpr std::size_t kCandidates = 4096;  // unsent batches that one search compares at most
   static constexpr std::size_t kChanges = 64;       // one decision changes one timeline at most this often
 
+  // What a route is entered with where single tasks would not carry its rate, and how long the first waits for it.
+  struct Whole {
+    std::uint32_t items = 1;
+    TimeNs wait_ns = 0;
+  };
   // Where a partition stands among a stage's.
   struct Place {
     std::uint32_t stage;  // route * kMaxStages + stage
@@ -158,6 +168,7 @@ class Reserved final : public Discipline {
 
   // growth.cpp
   void plan_growth(ModuleId module) noexcept;
+  void plan_whole(RouteId route) noexcept;
   [[nodiscard]] TimeNs room_to_grow(RouteId route) const noexcept;
   [[nodiscard]] TimeNs room_after(ModuleId module) const noexcept;
 
@@ -187,18 +198,24 @@ class Reserved final : public Discipline {
   [[nodiscard]] bool booked_on(const Booking& booking) const noexcept;
   void travel(const RouteSpec& route, std::size_t k, PartitionId from, std::uint32_t items, const Departure& when,
               LegPlan& leg) const noexcept;
+  void travel_each(const RouteSpec& route, std::size_t k, PartitionId from, TimeNs made, std::uint32_t members,
+                   LegPlan& leg) const noexcept;
   [[nodiscard]] bool extends(const Booking& booking, TimeNs end) const noexcept;
   [[nodiscard]] LegPlan probe_entry(RouteId id, std::uint32_t items, bool by_uplink) const noexcept;
   [[nodiscard]] LegPlan probe_own(RouteId route, std::size_t k, PartitionId from, std::uint32_t items,
-                                  const Departure& when) const noexcept;
+                                  const Departure& when, bool apart) const noexcept;
   [[nodiscard]] LegPlan probe_leg(RouteId route, std::size_t k, PartitionId from, TimeNs made, std::uint32_t items,
-                                  TimeNs bound, bool join) const noexcept;
-  [[nodiscard]] PathPlan probe_path(RouteId route, std::uint32_t items, TimeNs bound, bool by_uplink,
-                                    bool join) const noexcept;
+                                  TimeNs bound, bool join, bool apart = false) const noexcept;
+  [[nodiscard]] PathPlan probe_path(RouteId route, std::uint32_t items, TimeNs bound, bool by_uplink, bool join,
+                                    bool apart = false) const noexcept;
 
   // entry.cpp
-  [[nodiscard]] Booked book_alone(const Lane& lane, TaskId task, TimeNs bound) noexcept;
+  [[nodiscard]] TimeNs bound_of(ModuleId module, TaskId task) const noexcept;
+  [[nodiscard]] Booked book_early(LaneId lane, TaskId task, TimeNs bound) noexcept;
+  [[nodiscard]] PathPlan least_wait(ModuleId module, std::uint32_t items, TimeNs bound, bool whole) const noexcept;
+  [[nodiscard]] Booked book_whole(LaneId lane, TaskId head, PathPlan& plan, TimeNs bound) noexcept;
   [[nodiscard]] Booked book_as_printed(LaneId lane, TaskId head, TimeNs bound) noexcept;
+  void book_together(const Lane& lane, TaskId head, PathPlan plan, std::uint32_t items) noexcept;
   [[nodiscard]] bool grow_some(const Lane& lane, TaskId task, TimeNs bound) noexcept;
   [[nodiscard]] bool any_lower(TaskId task) const noexcept;
   [[nodiscard]] bool evict(const PathPlan& plan, TaskId task) noexcept;
@@ -247,6 +264,8 @@ class Reserved final : public Discipline {
   ByPartition<BookingId> first_;      // by start
   // [route]: what its stages take longer with the batches that carry its rate than with one item
   std::vector<TimeNs> growth_ns_;
+  std::vector<Whole> whole_;
+  ByModule<std::uint8_t> together_;                  // some route of it is entered by several at a time
   std::vector<std::vector<std::uint8_t>> may_grow_;  // [route][items]: a first-stage batch may grow to this many
   std::array<std::uint32_t, kLevels> unsent_of_{};   // tasks in unsent bookings
   ByModule<std::int64_t> lost_ppm_;                  // of its tasks, that could not be booked in time; smoothed
