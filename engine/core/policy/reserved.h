@@ -12,18 +12,15 @@
 //       members' later stages are booked anew. A batch may so be split after its first stage: nothing is gathered or
 //       copied.
 //     - JOIN: at a later stage an unsent batch takes one task more, if its features arrive before that batch starts; at
-//     an inner
-//       stage its members' later stages are booked anew.
+//       an inner stage its members' later stages are booked anew.
 //     - WHOLE: where a route's rate needs batches and the SLO leaves less than a run beside them (plan_whole), waiting
-//     tasks
-//       are too late to grow: they are booked together, as many as the rate needs, and the first waits for the others.
-//       What is not in time so is not squeezed in alone. Members travel one by one, between what is on the links.
+//       tasks are too late to grow: they are booked together, as many as the rate needs, and the first waits for the
+//       others. What is not in time so is not squeezed in alone. Members travel one by one, between what is on the
+//       links.
 //     - ROOM: while a module loses tasks, who has to wait must be in time even when the batches on its way have grown.
-//     Else a queue
-//       filled up to the last moment consists of batches too late to grow, and stays so.
+//       Else a queue filled up to the last moment consists of batches too late to grow, and stays so.
 //     - PLACE: a task that would wait takes the place of the first of a lower level (a class, or beyond its user's
-//     share) of
-//       which nothing has been sent; that one is booked anew.
+//       share) of which nothing has been sent; that one is booked anew.
 //
 // Feedback correction: a batch that starts or ends elsewhen than booked moves its reservation; ours moves those behind
 // it too, and takes durations at the module's pace.
