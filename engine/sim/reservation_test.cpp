@@ -82,6 +82,29 @@ TEST(Reservation, PlansThatNeedBatchesGetThem) {
   EXPECT_GT(pairs, printed);
 }
 
+// On links that are busy the members of such a batch fit in between others where all of them together would have to
+// wait: what a search excludes by must not be later than what it then finds.
+TEST(Reservation, MembersTravelBetweenOthers) {
+  for (const double bytes_per_ns : {0.5, 0.7, 1.0}) {
+    for (std::uint64_t seed = 1; seed <= (kSanitized ? 2 : 6); ++seed) {
+      SCOPED_TRACE(std::to_string(bytes_per_ns) + " bytes a ns, seed " + std::to_string(seed));
+      Scenario s = pipeline("leat", 800, seed);
+      core::RouteSpec& route = s.topology.routes[0];
+      for (core::LinkSpec& link : s.topology.hosts)
+        link = {.up_bytes_per_ns = bytes_per_ns, .down_bytes_per_ns = bytes_per_ns};
+      s.topology.applications[0].slo_ns = 32 * kMs;
+      route.rate_rps = 800, route.batch = 4;
+      route.stages[0].latency = table({10, 13, 16, 19});
+      route.stages[1].latency = table({4, 5, 6, 7});
+      s.check_every = 16;
+      const Outcomes out = run(s);
+      EXPECT_TRUE(out.drained);
+      EXPECT_EQ(done(out, Outcome::late) + done(out, Outcome::failed), 0u);
+      EXPECT_EQ(done(out, Outcome::completed) + done(out, Outcome::dropped), s.arrivals.size());
+    }
+  }
+}
+
 TEST(Reservation, SafeUnderFaultsThenDrains) {
   for (const char* preset : {"ppipe", "leat", "reactive"}) {
     for (std::uint64_t seed = 1; seed <= (kSanitized ? 2 : 20); ++seed) {

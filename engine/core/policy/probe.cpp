@@ -87,6 +87,8 @@ LegPlan Reserved::probe_own(RouteId id, std::size_t k, PartitionId from, std::ui
   const StageSpec& stage = route.stages[k];
   const TimeNs run = duration(route, k, items);
   const PoolBounds& bounds = book(id, k).bounds;
+  PoolBounds::Ready ready = when;
+  if (apart) ready.far_ns = std::min(ready.far_ns, ready.near_ns + when.move_ns);  // they fit in where all would wait
   const auto exactly = [&](PartitionId p) {
     LegPlan leg{.partition = p};
     if (apart && items > 1) {
@@ -102,7 +104,7 @@ LegPlan Reserved::probe_own(RouteId id, std::size_t k, PartitionId from, std::ui
   LegPlan best{.end_ns = kNever};
   PartitionId promising = kNone;
   TimeNs soonest = kNever;
-  bounds.search(when, run, kNever - 1, [&](std::size_t i, TimeNs start) {
+  bounds.search(ready, run, kNever - 1, [&](std::size_t i, TimeNs start) {
     const PartitionId p = stage.pool[i];
     if (usable(p) && (start = timelines_[p].earliest(start, run)) < soonest) {
       soonest = start;
@@ -113,7 +115,7 @@ LegPlan Reserved::probe_own(RouteId id, std::size_t k, PartitionId from, std::ui
   if (promising == kNone) return best;
   const LegPlan enough = exactly(promising);
   if (enough.start_ns == soonest) return enough;  // nobody before it in the pool can do as well, nobody at all better
-  bounds.search(when, run, enough.start_ns, [&](std::size_t i, TimeNs start) {
+  bounds.search(ready, run, enough.start_ns, [&](std::size_t i, TimeNs start) {
     const PartitionId p = stage.pool[i];
     const TimeNs limit = best.partition == kNone ? enough.start_ns : std::min(enough.start_ns, best.start_ns - 1);
     if (!usable(p) || timelines_[p].earliest(start, run) > limit) return limit;
