@@ -437,7 +437,7 @@ struct Bar {
 constexpr Bar kBars[] = {
     {"maf19", "poisson", "ppipe", 0.05, 0.945, 0.985, "within .02 of the paper's .965"},
     {"maf19", "poisson", "leat", 0.05, 0.970, 1, "at least .970"},
-    {"maf19", "bursty", "leat", 0.05, 0.917, 1, "at least .917"},
+    {"maf19", "bursty", "leat", 0.05, 0.92, 1, "at least .920"},
     {"maf19", "poisson", "leat", 0.01, 0.983, 1, "at least .983 on the fine grid"},
     {"maf19", "bursty", "leat", 0.01, 0.928, 1, "at least .928 on the fine grid"},
     {"ablation", "poisson", "reactive", 0, 0.68, 0.74, "within .03 of the paper's .71"},

@@ -161,6 +161,33 @@ TEST(BuildPlan, APlanKeepsItsPromiseAndLeatIsNeverBelowPpipe) {
   }
 }
 
+// What shares partitions may run larger batches than the planned one, also where the profile shows these as dearer: no
+// promise is broken by a batch that nobody has to run.
+TEST(BuildPlan, ABatchThatIsAllowedAndDearBreaksNoPromise) {
+  PlanRequest r = request();
+  for (Profile& p : r.profiles) {
+    p.rows.clear();
+    const std::int64_t unit_ns = p.model == "ocr" ? 500'000 : 1'000'000;  // unequal, so that sharing carries more
+    const std::int64_t units[] = {10, 14, 27, 48};
+    for (std::uint32_t b = 1; b <= 4; ++b) {
+      const std::int64_t ns = units[b - 1] * unit_ns / p.blocks;
+      p.rows.push_back({"cpu:1", 1, b, std::vector<Latency>(p.blocks, {ns, ns * 11 / 10, 100})});
+    }
+  }
+  r.applications[0].modules[1].items_per_request = 1;
+  auto host = parse_host(R"({"schema": "leat-host/1", "handover_gbps": 20, "partitions": [
+    {"kind": "cpu", "class": "cpu:1", "count": 2, "price": 1, "watts": 10}]})",
+                         "host.json");
+  ASSERT_TRUE(host.ok()) << host.error();
+  r.host = std::move(*host);
+  r.rules = Rules::leat;
+  const auto o = build_plan(r);
+  ASSERT_TRUE(o.ok()) << o.error();
+  ASSERT_TRUE(o->shared);
+  for (const Route& route : o->file.plan.routes) EXPECT_GT(route.batch, 2u);
+  EXPECT_EQ(broken_promise(o->file, r.profiles), "");
+}
+
 TEST(BuildPlan, AnImpossibleSloNamesTheNearestFeasibleOneAndThatOneIsFeasible) {
   PlanRequest r = request();
   r.applications[0].slo_ns = 5'000'000;

@@ -63,13 +63,11 @@ class PromiseChecker {
     for (std::size_t s = 0; s < route.stages.size(); ++s) {
       const Stage& stage = route.stages[s];
       for (const auto p : stage.pool) {
-        work_[p] += route.rate_rps * static_cast<double>(stage.latency_by_batch.back().p50_ns) / 1e9 / route.batch /
-                    static_cast<double>(stage.pool.size());
+        work_[p] += route.rate_rps * request_ns(route, stage) / 1e9 / static_cast<double>(stage.pool.size());
         check_stage(where + ", stage " + std::to_string(s), profile, route, stage, file_.plan.partitions[p]);
         if (!text_.str().empty()) return;
       }
-      const double rate = static_cast<double>(stage.pool.size()) * route.batch * 1e9 /
-                          static_cast<double>(stage.latency_by_batch.back().p50_ns);
+      const double rate = static_cast<double>(stage.pool.size()) * 1e9 / request_ns(route, stage);
       if (rate < route.rate_rps * (1 - 1e-6)) {
         text_ << where << ", stage " << s << ": carries " << rate << " of " << route.rate_rps << " requests per second";
         return;
@@ -81,6 +79,15 @@ class PromiseChecker {
     }
     double& worst = slowest_us_[{route.application, route.module}];
     worst = std::max(worst, latency_us);
+  }
+
+  // What a request takes of a partition's time. A module that runs whole may run any batch up to the route's, so also
+  // the one that costs least; the stages of a pipeline run what the first of them has formed.
+  static double request_ns(const Route& route, const Stage& stage) {
+    double least = static_cast<double>(stage.latency_by_batch.back().p50_ns) / route.batch;
+    for (std::uint32_t b = 1; b < route.batch && route.stages.size() == 1; ++b)
+      least = std::min(least, static_cast<double>(stage.latency_by_batch[b - 1].p50_ns) / b);
+    return least;
   }
 
   void check_stage(const std::string& where, const Profile& profile, const Route& route, const Stage& stage,
