@@ -8,6 +8,7 @@
 
 #include <fstream>
 #include <random>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -54,6 +55,20 @@ bool alive(pid_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
   return std::getline(stat, line) && line.compare(line.rfind(')') + 2, 1, "Z") != 0;
+}
+
+// Leat's segments that a process maps, by inode.
+std::set<unsigned long> segments_of(pid_t pid) {
+  std::set<unsigned long> out;
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::string range, rights, offset, device;
+    unsigned long inode = 0;
+    if (line.find("memfd:leat") != std::string::npos &&
+        std::istringstream(line) >> range >> rights >> offset >> device >> inode)
+      out.insert(inode);
+  }
+  return out;
 }
 
 // In a folder for temporary ones that is this test's alone: others run beside it.
@@ -287,26 +302,37 @@ TEST(ClientKilled, WhileItsFramesArePinnedIsForgottenByEveryWorker) {
   Leatd leatd(three_shares());
   Camera camera(leatd, "stays");
   ASSERT_NO_FATAL_FAILURE(camera.pump(5));
-  std::vector<Footprint> before;
-  for (const pid_t w : leatd.workers()) before.push_back(footprint(w));
+  const std::set<unsigned long> others = segments_of(::getpid());  // a fork maps them too
+  int report[2];
+  ASSERT_EQ(::pipe(report), 0);
   const pid_t client = ::fork();
   if (client == 0) {
     Camera dies(leatd, "dies");
     dies.pump(6);
+    for (const unsigned long segment : segments_of(::getpid()))
+      if (!others.contains(segment) && ::write(report[1], &segment, sizeof segment) != sizeof segment) break;
     ::kill(::getpid(), SIGKILL);
   }
+  ::close(report[1]);
+  std::set<unsigned long> its;
+  for (unsigned long segment = 0; ::read(report[0], &segment, sizeof segment) == sizeof segment;) its.insert(segment);
+  ::close(report[0]);
   int status = 0;
   ASSERT_EQ(::waitpid(client, &status, 0), client);
   ASSERT_TRUE(WIFSIGNALED(status)) << status;
-  ASSERT_TRUE(eventually(
+  ASSERT_FALSE(its.empty());
+  const auto maps_its = [&](pid_t process) {
+    const auto mapped = segments_of(process);
+    return std::any_of(its.begin(), its.end(), [&](unsigned long segment) { return mapped.contains(segment); });
+  };
+  EXPECT_TRUE(eventually(
       [&] {
         camera.pump(1);  // a worker reads its messages between batches
         const auto workers = leatd.workers();
-        for (std::size_t w = 0; w < workers.size(); ++w)
-          if (footprint(workers[w]).mappings > before[w].mappings) return false;
-        return true;
+        return std::none_of(workers.begin(), workers.end(), maps_its) && !maps_its(leatd.pid());
       },
-      60s));
+      60s))
+      << leatd.log();
   ASSERT_NO_FATAL_FAILURE(camera.drain());
   EXPECT_TRUE(eventually([&] { return value(*leatd.total(), StreamCounter::in_flight) == 0; }));
   EXPECT_TRUE(balances(*leatd.total()));
