@@ -23,8 +23,8 @@ namespace {
 constexpr std::int64_t kFirstBackoffNs = 100'000'000;
 constexpr std::int64_t kSettledNs = 10'000'000'000;  // who has served for so long did not die of its start
 constexpr std::int64_t kResendNs = 20'000'000;
-constexpr int kMessagesPerTurn = 16;  // of one worker
-constexpr int kSpareFd = 100;         // where the child's end waits until it is moved to worker::kControlFd
+constexpr int kMessagesPerWorkerTurn = 16;  // of one worker
+constexpr int kSpareFd = 100;               // where the child's end waits until it is moved to worker::kControlFd
 
 std::string how_it_ended(int status) {
   if (WIFSIGNALED(status))
@@ -255,7 +255,7 @@ void Supervisor::on_socket(std::uint32_t i, const Readiness& ready, std::int64_t
   if (ready.writable) flush(i);
   std::vector<std::byte> packet;
   std::string text;
-  for (int n = 0; n < kMessagesPerTurn; ++n) {
+  for (int n = 0; n < kMessagesPerWorkerTurn; ++n) {
     std::vector<shm::Fd> fds;
     const bool takes = w.state == WorkerState::starting && !w.setup.device.plugin.empty();
     const shm::Got got = shm::receive(w.socket.get(), false, &packet, takes ? &fds : nullptr, &text);

@@ -48,19 +48,26 @@ if(LEAT_UNITY)
 endif()
 
 # With LEAT_UNITY, what most sources include is parsed once: the standard library for programs, GoogleTest besides for tests.
-# leat_precompiled(NAME TARGET): NAME's sources start from what TARGET has. GCC does not count precompiled headers as the
-# system's and errs about them; what libraries are warned of stays as it is: they start from one in sanitizer builds alone.
+# leat_precompiled(NAME TARGET): NAME's sources start from what TARGET has; in a sanitizer build all start from the tests',
+# which are most of it. GCC does not count precompiled headers as the system's and errs about them; what hot libraries are
+# warned of stays as it is: they start from one in sanitizer builds alone.
 set(leat_std_headers <algorithm> <array> <atomic> <charconv> <chrono> <cmath> <condition_variable> <cstdint> <cstring> <deque> <filesystem>
   <fstream> <functional> <limits> <map> <memory> <mutex> <numeric> <optional> <random> <set> <span> <sstream> <string> <string_view>
   <thread> <unordered_map> <utility> <variant> <vector>)
 function(leat_precompiled name target)
   if(LEAT_UNITY)
+    if(LEAT_SANITIZE)
+      set(target leat_test_main)
+      target_compile_options(${name} PRIVATE $<TARGET_PROPERTY:GTest::gtest,INTERFACE_COMPILE_OPTIONS>)  # or GCC refuses it
+    endif()
     target_precompile_headers(${name} REUSE_FROM ${target})
     target_compile_options(${name} PRIVATE
       $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-stringop-overread>)
   endif()
 endfunction()
-if(LEAT_UNITY)
+if(LEAT_SANITIZE)
+  target_compile_options(leat_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fPIC>)  # or programs and libraries could not share one
+elseif(LEAT_UNITY)
   foreach(target leat_precompiled_program leat_precompiled_library)
     add_library(${target} OBJECT EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/precompiled.cpp)
     target_link_libraries(${target} PRIVATE leat_options)
@@ -94,9 +101,19 @@ function(leat_cold name)
   endif()
 endfunction()
 
-# leat_library(NAME SOURCES... LIBS... [COLD]): a static library; other rooms link it by NAME. COLD: nothing in it is hot.
+# leat_library(NAME SOURCES... LIBS... [COLD] [ALONE]): a static library; other rooms link it by NAME. COLD: nothing in it is
+# hot. ALONE: what it works on is never another thread's; the thread sanitizer's build takes it from the plain one
+# (LEAT_PLAIN_BUILD) where that is said.
+set(LEAT_PLAIN_BUILD "" CACHE PATH "with LEAT_SANITIZE=thread: a build without sanitizers, already made, whose libraries marked ALONE are linked")
 function(leat_library name)
-  cmake_parse_arguments(A "COLD" "" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(A "ALONE;COLD" "" "SOURCES;LIBS" ${ARGN})
+  if(A_ALONE AND LEAT_SANITIZE STREQUAL "thread" AND LEAT_PLAIN_BUILD)
+    file(RELATIVE_PATH folder ${PROJECT_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR})
+    add_library(${name} STATIC IMPORTED GLOBAL)
+    set_target_properties(${name} PROPERTIES IMPORTED_LOCATION ${LEAT_PLAIN_BUILD}/${folder}/lib${name}.a)
+    target_link_libraries(${name} INTERFACE leat_options ${A_LIBS})
+    return()
+  endif()
   add_library(${name} STATIC ${A_SOURCES})
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(${name} PUBLIC leat_options ${A_LIBS})
@@ -110,7 +127,7 @@ endfunction()
 
 # The main() of every test program. It ends with status 77 when nothing failed but something was skipped: ctest's summary
 # shows such a program as skipped.
-if(BUILD_TESTING)
+if(BUILD_TESTING OR LEAT_SANITIZE)
   add_library(leat_test_main STATIC ${CMAKE_CURRENT_LIST_DIR}/test_main.cpp)
   target_link_libraries(leat_test_main PUBLIC leat_options GTest::gtest GTest::gmock)
   if(LEAT_UNITY)
