@@ -106,6 +106,7 @@ constexpr std::array kPresets{
                        })},
     Named{"ppipe", ppipe()},
     Named{"ppipe-append", with(ppipe(), [](Policy& p) { p.append_only = true; })},
+    Named{"ppipe-simulator", with(ppipe(), [](Policy& p) { p.append_only = p.as_simulated = true; })},
     Named{"harpagon", harpagon()},
     Named{"harpagon-printed", with(harpagon(), [](Policy& p) { p.place = Place::tc_rates; })},
     Named{"reactive", with(ppipe(), [](Policy& p) { p.batch = Batching::reactive; })},

@@ -70,6 +70,10 @@ struct Policy {
 
   bool fit = false;          // late binding, unequal partitions: each takes only what ends in time there (fit.cpp)
   bool append_only = false;  // reservations, printed or reactive: nothing is booked before what is booked already
+  // Printed reservations by what PPipe's authors' simulator does beyond Algorithm 1 (with append_only: all of it): the
+  // entry's partition is the one whose uplink could send first, of equals the pool's first; who is not in time with the
+  // planned batch when first looked at is dropped; routes of single tasks that are late are the last choice.
+  bool as_simulated = false;
   bool reserve_pipelines = false;  // routes of several stages are reserved ahead, whatever `place` says
 
   WindowRule windows = WindowRule::none;

@@ -79,6 +79,7 @@ constexpr Key kKeys[] = {
     WHOLE(queue_ahead, always),
     FLAG(fit, WHERE(queues(p) && p.binding == Binding::late)),
     FLAG(append_only, WHERE(!queues(p) && (p.batch == Batching::search_down || p.batch == Batching::reactive))),
+    FLAG(as_simulated, WHERE(!queues(p) && p.batch == Batching::search_down)),
     FLAG(reserve_pipelines, queues),
     WORD(windows, windows_names, queues),
     WHOLE(risk_permille, WHERE(queues(p) && p.windows != WindowRule::none)),

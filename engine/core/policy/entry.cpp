@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "engine/core/policy/reserved.h"
 
@@ -211,31 +212,44 @@ bool Reserved::take_place(const Lane& lane, TaskId id, TimeNs start, TimeNs boun
 }
 
 // PPipe, Algorithm 1: the pipeline with the least waiting at its planned batch; then the largest batch from there down
-// that is in time for the oldest; then drop, wait or dispatch.
+// that is in time for the oldest; then drop, wait or dispatch. `as_simulated`: as its authors' simulator does it.
 Reserved::Booked Reserved::book_as_printed(LaneId at, TaskId head, TimeNs bound) noexcept {
   const Lane& lane = view_.lanes[at];
+  const bool simulated = policy_.as_simulated;
+  const auto probe = [&](RouteId r, std::uint32_t n) { return probe_path(r, n, bound, simulated, false); };
   PathPlan plan;
+  TimeNs least = kNever;
   for (RouteId r : view_.topology().modules[lane.module].routes) {
-    const PathPlan p = probe_path(r, view_.route(r).batch, bound, false, false);
-    if (p.wait_ns < plan.wait_ns) plan = p;
+    const PathPlan p = probe(r, view_.route(r).batch);
+    if (p.end_ns == kNever) continue;
+    const bool last = simulated && view_.route(r).batch == 1 && p.end_ns > bound;
+    const TimeNs waits =
+        p.wait_ns +
+        (last ? view_.topology().applications[view_.topology().modules[lane.module].application].slo_ns : 0);
+    if (waits >= least) continue;
+    least = waits;
+    plan = p;
   }
   if (plan.end_ns == kNever) return Booked::wait;
+  if (simulated && std::exchange(looked_at_[lane.module], task(head).serial + 1) != task(head).serial + 1 &&
+      plan.end_ns > bound)
+    return Booked::late;
   const RouteId route = plan.route;
   std::uint32_t n = view_.route(route).batch;
   if (n < task(head).items) return Booked::late;
   while (plan.end_ns > bound) {
     if (--n < task(head).items) return Booked::late;
-    plan = probe_path(route, n, bound, false, false);
+    plan = probe(route, n);
   }
   if (lane.items < n) {
-    const PathPlan more = probe_path(route, lane.items + 1, bound, false, false);
+    const PathPlan more = probe(route, lane.items + 1);
     const TimeNs last_safe = bound == kNever ? view_.now : view_.now + (bound - more.end_ns) + more.wait_ns;
     if (last_safe > view_.now) {
       can_.wake(at, last_safe);
       return Booked::wait;
     }
     n = lane.items;
-    plan = probe_path(route, n, bound, false, false);
+    plan = probe(route, n);
     if (plan.end_ns > bound) return Booked::late;
   }
   book_together(lane, head, plan, n);

@@ -26,12 +26,12 @@ LegPlan Reserved::probe_entry(RouteId id, std::uint32_t items, bool by_uplink) c
     const PartitionId p = stage.pool[i];
     const TimeNs no_earlier = soonest + run + move;
     const auto limit = [&] { return least == kNever ? kNever : least - run - move; };
-    if (no_earlier > least || (no_earlier == least && free_ns(p) >= free_ns(best.partition)) || !usable(p))
-      return limit();
+    const auto idle_longer = [&] { return !policy_.as_simulated && free_ns(p) < free_ns(best.partition); };
+    if (no_earlier > least || (no_earlier == least && !idle_longer()) || !usable(p)) return limit();
     const TimeNs start = timelines_[p].earliest(view_.now, run);
     TimeNs key = start + run;
     if (move > 0) key = up_[view_.topology().partitions[p].host].earliest(key, move) + move;
-    if (key < least || (key == least && free_ns(p) < free_ns(best.partition))) {
+    if (key < least || (key == least && idle_longer())) {
       least = key;
       best = {.partition = p, .start_ns = start, .end_ns = start + run};
     }

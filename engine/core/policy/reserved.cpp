@@ -28,6 +28,7 @@ Reserved::Reserved(const View& view, Verbs& can, const Component& component, con
       whole_(view_.topology().routes.size()),
       together_(view_.model, component_),
       lost_ppm_(view_.model, component_),
+      looked_at_(view_.model, component_),
       planned_pace_(view_.model, component_) {
   for (const RouteSpec& route : view_.topology().routes)
     may_grow_.emplace_back(route.stages.front().latency.p50_ns.size() + 1, 0);

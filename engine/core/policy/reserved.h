@@ -266,6 +266,7 @@ class Reserved final : public Discipline {
   std::vector<std::vector<std::uint8_t>> may_grow_;  // [route][items]: a first-stage batch may grow to this many
   std::array<std::uint32_t, kLevels> unsent_of_{};   // tasks in unsent bookings
   ByModule<std::int64_t> lost_ppm_;                  // of its tasks, that could not be booked in time; smoothed
+  ByModule<std::uint64_t> looked_at_;                // as_simulated: 1 + the serial of the last head looked at
   ByModule<std::int64_t> planned_pace_;              // its pace when may_grow_ and growth_ns_ were made
 };
 
