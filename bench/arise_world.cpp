@@ -7,6 +7,7 @@
 
 #include "engine/core/streams/settings.h"
 #include "engine/sim/random.h"
+#include "leat/look_back.hpp"
 
 namespace leat::bench {
 namespace {
@@ -26,6 +27,7 @@ struct Camera {
   DropEstimator estimator;  // of reactive policies, with what closes the loop of ours
   Margin margin;
   DropMeter meter;
+  LookBack look;                       // of coordinated ones
   std::int64_t source = -1, next = 0;  // frame that its answers are of; first frame not shown yet
   std::uint32_t in_window = 0;
   double lost = 0;
@@ -75,13 +77,12 @@ struct World {
       cam.in_window = 0;
     }
   }
-  // What the client sees at an answer: the stride, and the distance to what tracking had made of that frame. 0: no
-  // frame before it was answered.
-  std::pair<std::uint32_t, double> compare(const Camera& cam, std::int64_t frame) const {
-    if (cam.source < 0 || frame <= cam.source) return {0, 0};
-    const auto stride = static_cast<std::uint32_t>(std::min<std::int64_t>(frame - cam.source, kLongestStride));
-    return {stride,
-            std::clamp(c.table->observed(cam.offset + static_cast<std::uint64_t>(cam.source), stride), 0.0, 1.0)};
+  // What the client sees at an answer: the stride from frame `source`, and the distance to what tracking from there
+  // makes of this frame. 0: no frame before it was answered.
+  std::pair<std::uint32_t, double> compare(const Camera& cam, std::int64_t source, std::int64_t frame) const {
+    if (source < 0 || frame <= source) return {0, 0};
+    const auto stride = static_cast<std::uint32_t>(std::min<std::int64_t>(frame - source, kLongestStride));
+    return {stride, std::clamp(c.table->observed(cam.offset + static_cast<std::uint64_t>(source), stride), 0.0, 1.0)};
   }
   [[nodiscard]] bool warm(TimeNs at) const { return at >= static_cast<TimeNs>(1e9 * c.warm_up_s); }
 
@@ -133,6 +134,7 @@ AriseResult run_coordinated(const AriseCase& c, const CoordinatorSettings& wante
   World w(c);
   CoordinatorSettings settings = wanted;
   settings.streams = crowd(c);
+  const bool ours = settings.estimator.kind == Estimation::line;  // the thesis's looks back over one answer
   Coordinator coordinator(std::vector(c.partitions, c.batch_ns), settings);
   std::vector<Camera> cameras(settings.streams);
   std::vector<std::uint8_t> in(settings.streams);
@@ -168,6 +170,7 @@ AriseResult run_coordinated(const AriseCase& c, const CoordinatorSettings& wante
       if (w.warm(now)) out.evictions += 1;
       Camera& cam = cameras[id];
       cam.source = -1;
+      cam.look = {};
       cam.in_window = cam.windows = cam.kept = 0;
       cam.lost = cam.lost_whole = 0;
     }
@@ -199,8 +202,12 @@ AriseResult run_coordinated(const AriseCase& c, const CoordinatorSettings& wante
       Camera& cam = cameras[a.stream];
       if (in[a.stream] == 0 || a.frame <= cam.source) continue;
       w.show(cam, a.at_ns);
-      const auto [stride, drop] = w.compare(cam, a.frame);
+      const auto [stride, drop] = w.compare(cam, cam.source, a.frame);
       if (stride > 0) coordinator.observe(a.at_ns, a.stream, stride, drop);
+      if (const auto from = cam.look.answered(static_cast<std::uint64_t>(a.frame)); from && ours) {
+        const auto [far_stride, far_drop] = w.compare(cam, static_cast<std::int64_t>(*from), a.frame);
+        coordinator.observe(a.at_ns, a.stream, far_stride, far_drop, true);
+      }
       coordinator.answered(a.at_ns, a.stream, cam.taken(a.frame));
       if (cam.source < 0) cam.next = std::max(cam.next, cam.first_at(a.at_ns));
       cam.source = a.frame;
@@ -330,7 +337,7 @@ AriseResult serve(const AriseCase& c, Reactive policy, Estimation estimation, st
         Camera& cam = cameras[r.client];
         if (r.frame <= cam.source) continue;
         w.show(cam, e.at_ns);
-        const auto [stride, drop] = w.compare(cam, r.frame);
+        const auto [stride, drop] = w.compare(cam, cam.source, r.frame);
         if (stride > 0) {
           cam.estimator.observe(e.at_ns, stride, drop, curve);
           cam.meter.observed(stride, cam.estimator.loss(drop), curve);

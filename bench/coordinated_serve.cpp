@@ -21,6 +21,7 @@
 #include "bench/leatd_child.h"
 #include "engine/sim/shown.h"
 #include "leat/client.hpp"
+#include "leat/look_back.hpp"
 #include "tools/cli/command.h"
 #include "tools/cli/json_output.h"
 #include "tools/json/json.h"
@@ -156,6 +157,17 @@ struct Camera {
     admitted = in;
     admitted_frames += in ? 1 : 0;
   }
+  // An answer of that frame, later than any before.
+  void report(std::uint64_t number) {
+    const auto drop = [&](std::uint64_t from) {
+      return std::clamp(clip->table.observed(from, number - from), 0.0, 1.0);
+    };
+    if (source)
+      (void)leat_observe(stream->raw(), static_cast<std::uint32_t>(std::min<std::uint64_t>(number - *source, 255)),
+                         drop(*source));
+    if (const auto from = look.answered(number))
+      (void)leat_observe_far(stream->raw(), static_cast<std::uint32_t>(number - *from), drop(*from));
+  }
   const Clip* clip = nullptr;
   bool admitted = false;
   std::uint64_t admitted_frames = 0, evictions = 0;
@@ -164,6 +176,7 @@ struct Camera {
   std::int64_t phase_ns = 0, period_ns = 0;
   std::uint64_t next = 0, answers = 0;
   std::optional<std::uint64_t> source;
+  LookBack look;
   std::optional<sim::Shown> shown;
 };
 
@@ -245,13 +258,9 @@ Result<Round> play(const std::string& socket, const std::vector<Clip>& clips, co
         ++c->answers;
         const std::uint64_t number = answer->raw().cookie;
         if (c->admitted || !coordinated) c->shown->answer(answer->raw().answered_ns, number);
-        if (c->source && number > *c->source) {
-          const auto stride = static_cast<std::uint32_t>(std::min<std::uint64_t>(number - *c->source, 255));
-          if (coordinated)
-            (void)leat_observe(c->stream->raw(), stride,
-                               std::clamp(c->clip->table.observed(*c->source, stride), 0.0, 1.0));
-        }
-        if (!c->source || number > *c->source) c->source = number;
+        if (c->source && number <= *c->source) continue;
+        if (coordinated) c->report(number);
+        c->source = number;
       }
     }
     const std::uint64_t number = first->next++;

@@ -16,6 +16,7 @@
 #include "engine/core/streams/strides.h"
 #include "engine/sim/shown.h"
 #include "engine/sim/simulator.h"
+#include "leat/look_back.hpp"
 #include "tests/daemon_fixture.h"
 #include "tests/two_tasks.h"
 #include "tools/json/json.h"
@@ -104,12 +105,19 @@ struct Filming {
       ++answers;
       const std::uint64_t number = answer->raw().cookie;
       shown.answer(answer->raw().answered_ns, number);
-      if (source && number > *source) {
+      if (source && number <= *source) continue;
+      const auto drop = [&](std::uint32_t stride) {
+        return std::min(1.0, manner == Manner::liar ? 0.1 * stride : kFlicker + lost(stride));
+      };
+      if (source) {
         const auto stride = static_cast<std::uint32_t>(std::min<std::uint64_t>(number - *source, 255));
-        (void)leat_observe(stream.raw(), stride,
-                           std::min(1.0, manner == Manner::liar ? 0.1 * stride : kFlicker + lost(stride)));
+        (void)leat_observe(stream.raw(), stride, drop(stride));
       }
-      if (!source || number > *source) source = number;
+      if (const auto from = look.answered(number)) {
+        const auto stride = static_cast<std::uint32_t>(number - *from);
+        (void)leat_observe_far(stream.raw(), stride, drop(stride));
+      }
+      source = number;
     }
   }
   [[nodiscard]] leat_schedule schedule() {
@@ -124,6 +132,7 @@ struct Filming {
   Stream stream;
   std::uint64_t frame = 0, sent = 0, answers = 0;
   std::optional<std::uint64_t> source;
+  LookBack look;
 };
 
 struct Seen {

@@ -7,6 +7,7 @@ namespace leat::core {
 namespace {
 
 constexpr std::uint32_t kMostUnobserved = 4;  // answers that a client may still report on
+constexpr std::uint32_t kAnswersAFar = 4;     // that must have come for each far report
 
 // Of every partition that serves the module alone, batch by batch; empty: it cannot be coordinated.
 std::vector<std::vector<TimeNs>> batch_times(const Topology& t, const ApplicationSpec& application,
@@ -144,18 +145,23 @@ void Coordination::answered(TimeNs now, StreamId stream, TimeNs capture_ns) noex
   Seat& s = seats_[stream];
   applications_[s.application]->coordinator.answered(now, s.number, capture_ns);
   s.unobserved = std::min(s.unobserved + 1, kMostUnobserved);
+  s.since_far = std::min(s.since_far + 1, kAnswersAFar);
 }
 
 bool Coordination::observe(TimeNs now, StreamId stream, const Observation& seen) noexcept {
-  if (stream >= seats_.size() || !has(stream) || seats_[stream].unobserved == 0) return false;
+  if (stream >= seats_.size() || !has(stream)) return false;
   Seat& s = seats_[stream];
-  --s.unobserved;
+  if (seen.far ? s.since_far < kAnswersAFar : s.unobserved == 0) return false;
+  if (seen.far)
+    s.since_far = 0;
+  else
+    --s.unobserved;
   streams::Coordinator& c = applications_[s.application]->coordinator;
   if (streams::Coordinator::period_ok(seen.period_ns)) {
     s.period_ns = seen.period_ns;
     c.frame_clock(s.number, s.capture_ns, s.period_ns);
   }
-  return c.observe(now, s.number, seen.stride, seen.drop);
+  return c.observe(now, s.number, seen.stride, seen.drop, seen.far);
 }
 
 void Coordination::partition(PartitionId partition, bool up) noexcept {

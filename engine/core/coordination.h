@@ -64,6 +64,7 @@ class Coordination {
     std::uint32_t number = 0;           // the coordinator's
     TimeNs period_ns = 0, capture_ns = 0;
     std::uint32_t unobserved = 0;  // answers that it may still report on
+    std::uint32_t since_far = 0;   // answers since its last far report
     std::uint32_t entries = 0;
     std::array<Entry, kScheduledFrames> entry{};
     std::array<TaskId, kHeld> held{};

@@ -27,6 +27,7 @@ struct Observation {
   std::uint32_t stride = 0;  // 1..255
   double drop = 0;           // 0..1
   TimeNs period_ns = 0;      // of its camera, as it sees it; 0: no news
+  bool far = false;          // from an older answer than the one before (leat/look_back.hpp)
 };
 
 inline constexpr std::size_t kScheduledFrames = 24;  // told ahead; far more than until the next plan

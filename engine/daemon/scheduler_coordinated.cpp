@@ -59,7 +59,10 @@ void SchedulerLoop::tell_schedule(core::StreamId id) noexcept {
 void SchedulerLoop::observe(const Stream& stream, const shm::Taken& taken, std::int64_t now) noexcept {
   if (draining_ || stream.closing) return;
   const bool used = core_->observe(now, stream.core,
-                                   {.stride = taken.key, .drop = 1e-6 * taken.items, .period_ns = taken.deadline_ns});
+                                   {.stride = taken.key & ~shm::kObserveFar,
+                                    .drop = 1e-6 * taken.items,
+                                    .period_ns = taken.deadline_ns,
+                                    .far = (taken.key & shm::kObserveFar) != 0});
   board_.of(shm::RecordKind::stream, stream.record)
       .add(used ? StreamCounter::observations : StreamCounter::observations_ignored);
 }

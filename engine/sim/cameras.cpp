@@ -65,14 +65,17 @@ Cameras::Sent Cameras::send() {
   return out;
 }
 
-std::optional<core::Observation> Cameras::answered(std::uint32_t camera, std::uint64_t frame) {
+Cameras::Reports Cameras::answered(std::uint32_t camera, std::uint64_t frame) {
   State& s = state_[camera];
-  if (s.source && frame <= *s.source) return std::nullopt;
-  std::optional<core::Observation> out;
-  if (s.source) {
-    const auto stride = static_cast<std::uint32_t>(std::min<std::uint64_t>(frame - *s.source, 255));
-    out = core::Observation{stride, std::clamp(cameras_[camera].seen(*s.source, stride), 0.0, 1.0), 0};
-  }
+  Reports out;
+  if (s.source && frame <= *s.source) return out;
+  const auto report = [&](std::uint64_t source, bool far) {
+    const auto stride = static_cast<std::uint32_t>(std::min<std::uint64_t>(frame - source, 255));
+    const double drop = std::clamp(cameras_[camera].seen(source, stride), 0.0, 1.0);
+    return core::Observation{.stride = stride, .drop = drop, .far = far};
+  };
+  if (s.source) out.last = report(*s.source, false);
+  if (const auto from = s.look.answered(frame)) out.far = report(*from, true);
   s.source = frame;
   return out;
 }

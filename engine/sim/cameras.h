@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/core/schedule.h"
+#include "leat/look_back.hpp"
 
 namespace leat::sim {
 
@@ -39,7 +40,10 @@ class Cameras {
   [[nodiscard]] TimeNs next() const noexcept { return next_ns_; }  // when a frame is sent; kNever
   [[nodiscard]] Sent send();                                       // precondition: next() != kNever
   // An answer has come for that frame: what the client reports, if it had something to compare it with.
-  std::optional<core::Observation> answered(std::uint32_t camera, std::uint64_t frame);
+  struct Reports {
+    std::optional<core::Observation> last, far;
+  };
+  Reports answered(std::uint32_t camera, std::uint64_t frame);
   // The frame that is carried on, newest answered.
   [[nodiscard]] std::optional<std::uint64_t> source(std::uint32_t camera) const { return state_[camera].source; }
 
@@ -50,6 +54,7 @@ class Cameras {
     bool older = false;          // of a probe: its older frame has been sent
     TimeNs done_ns = INT64_MIN;  // scheduled time of the last one sent
     std::optional<std::uint64_t> sent, source;
+    LookBack look;
     TimeNs next_ns = core::kNever;
   };
   void look(TimeNs now, std::uint32_t camera);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "engine/core/coordination.h"
 #include "engine/core/streams/strides.h"
 #include "engine/sim/shown.h"
 #include "engine/sim/simulator.h"
@@ -193,6 +194,27 @@ TEST(Coordinated, StreamsThatCannotBeCoordinatedAreRefused) {
   core::Scheduler without(t, leat());
   EXPECT_EQ(without.open_stream(0, asks), core::kNone);
   EXPECT_EQ(without.next_timer(), core::kNever);
+}
+
+// One report of what tracking lost since the answer before for each answer, one of longer ago for four.
+TEST(Coordinated, ReportsCountOnlyForAnswersThatCame) {
+  core::Coordination c(machine(1), {.coordinated = 1});
+  ASSERT_TRUE(c.open(0, 0, {.terms = {.sla_drop = 0.06, .period_ns = kPeriod}}));
+  const core::Observation near{.stride = 4, .drop = 0.1}, far{.stride = 20, .drop = 0.2, .far = true};
+  EXPECT_FALSE(c.observe(1, 0, near));
+  EXPECT_FALSE(c.observe(1, 0, far));
+  for (int i = 1; i < 4; ++i) {
+    c.answered(i * kPeriod, 0, i * kPeriod - 1);
+    EXPECT_TRUE(c.observe(i * kPeriod, 0, near));
+    EXPECT_FALSE(c.observe(i * kPeriod, 0, near));
+    EXPECT_FALSE(c.observe(i * kPeriod, 0, far));
+  }
+  c.answered(4 * kPeriod, 0, 4 * kPeriod - 1);
+  EXPECT_TRUE(c.observe(4 * kPeriod, 0, far));
+  EXPECT_FALSE(c.observe(4 * kPeriod, 0, far));
+  for (int i = 5; i < 30; ++i) c.answered(i * kPeriod, 0, i * kPeriod - 1);
+  EXPECT_TRUE(c.observe(30 * kPeriod, 0, far));
+  EXPECT_FALSE(c.observe(30 * kPeriod, 0, far));  // not saved up
 }
 
 TEST(Coordinated, AnotherPlanTakesWhatIsHeldAlong) {

@@ -436,7 +436,9 @@ void Run::answered(const core::Action& a) {
   if (i < scenario_.arrivals.size() || (a.outcome != Outcome::completed && a.outcome != Outcome::late)) return;
   const Cameras::Sent& shown = frames_[i - scenario_.arrivals.size()];
   if (scenario_.on_shown) scenario_.on_shown({now_, shown.camera, shown.frame});
-  if (const auto seen = cameras_.answered(shown.camera, shown.frame)) (void)core_.observe(clock(), a.stream, *seen);
+  const Cameras::Reports seen = cameras_.answered(shown.camera, shown.frame);
+  if (seen.last) (void)core_.observe(clock(), a.stream, *seen.last);
+  if (seen.far) (void)core_.observe(clock(), a.stream, *seen.far);
 }
 
 void Run::reach(std::uint32_t id) {

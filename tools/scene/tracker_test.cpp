@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "leat/block_tracker.hpp"
 #include "leat/tracked_stream.hpp"
@@ -140,6 +142,75 @@ TEST(TrackedStream, IgnoresAnswersOfOldUnknownAndFutureFrames) {
   ASSERT_TRUE(report);
   EXPECT_EQ(report->stride, 1u);
   EXPECT_LT(report->drop, 0.1);
+}
+
+TEST(LookBack, EveryNinetySixFramesAndOnlyWhereNoOtherComparisonReachesSoFar) {
+  const auto looks = [](std::uint64_t interval, std::uint64_t end) {
+    LookBack look;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> out;
+    for (std::uint64_t f = 0; f < end; f += interval)
+      if (const auto from = look.answered(f)) out.emplace_back(*from, f);
+    return out;
+  };
+  using Looks = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+  EXPECT_EQ(looks(1, 250), (Looks{{0, 16}, {96, 112}, {192, 208}}));
+  EXPECT_EQ(looks(6, 250), (Looks{{0, 18}, {96, 114}, {192, 210}}));
+  EXPECT_EQ(looks(15, 250), (Looks{{0, 30}, {105, 135}, {210, 240}}));
+  EXPECT_EQ(looks(16, 4000), Looks{});  // the answer before is old enough
+  LookBack look;                        // nothing is asked for a while
+  for (const std::uint64_t f : {0, 4, 8, 500, 504, 512}) EXPECT_FALSE(look.answered(f)) << f;
+  EXPECT_EQ(look.answered(516), 500u);
+}
+
+// Follows nothing: each step moves all boxes to the right by as much as it was told to.
+struct Scripted {
+  float drift = 0;
+  std::vector<TrackedBox> now;
+  void start(const GreyFrame&, std::span<const TrackedBox> boxes) { now.assign(boxes.begin(), boxes.end()); }
+  void step(const GreyFrame&) {
+    for (TrackedBox& b : now) b.x0 += drift, b.x1 += drift;
+  }
+  [[nodiscard]] std::span<const TrackedBox> boxes() const { return now; }
+};
+
+// Things stand still, tracking drifts by one in a hundred a frame; answers for every fourth frame, two frames late.
+TEST(TrackedStream, LooksBackOverAnOlderAnswerOnceInAWhile) {
+  const auto lost = [](double frames) { return 1 - (100 - frames) / (100 + frames); };
+  const std::vector<TrackedBox> there = {{0, 0, 100, 10, 7}};
+  const std::uint8_t pixel = 0;
+  TrackedStream<Scripted> tracked(64, Scripted{.drift = 1});
+  std::vector<std::uint64_t> far;
+  for (std::uint64_t f = 0; f < 200; ++f) {
+    const auto shown = tracked.frame(f, {&pixel, 1, 1, 1});
+    if (f > 2) {
+      EXPECT_EQ(shown.front().x0, static_cast<float>(3 + (f - 3) % 4)) << f;
+    }
+    if (f % 4 != 2) continue;
+    const auto report = tracked.answer(f - 2, there);
+    EXPECT_EQ(report.has_value(), f > 2);
+    EXPECT_EQ(tracked.boxes().front().x0, 2) << "what is shown is not what was looked back for";
+    if (!report) continue;
+    EXPECT_EQ(report->stride, 4u);
+    EXPECT_NEAR(report->drop, lost(4), 1e-6);
+    if (report->far_stride == 0) continue;
+    far.push_back(f - 2);
+    EXPECT_EQ(report->far_stride, 16u);
+    EXPECT_NEAR(report->far_drop, lost(16), 1e-6);
+  }
+  EXPECT_EQ(far, (std::vector<std::uint64_t>{16, 112}));
+}
+
+TEST(TrackedStream, LooksBackNoFurtherThanItKeepsFrames) {
+  const std::vector<TrackedBox> there = {{0, 0, 100, 10, 7}};
+  const std::uint8_t pixel = 0;
+  TrackedStream<Scripted> tracked(12, Scripted{.drift = 1});
+  for (std::uint64_t f = 0; f < 200; ++f) {
+    tracked.frame(f, {&pixel, 1, 1, 1});
+    if (f % 4 != 2) continue;
+    const auto report = tracked.answer(f - 2, there);
+    EXPECT_TRUE(!report || report->far_stride == 0);
+    EXPECT_EQ(tracked.boxes().front().x0, 2);
+  }
 }
 
 TEST(Distance, IsOneMinusTheOverlapOfBothSets) {

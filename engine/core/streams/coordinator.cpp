@@ -142,12 +142,12 @@ void Coordinator::answered(TimeNs now, std::uint32_t id, TimeNs capture_ns) noex
   s.margin.measured(shared_, second->slope, s.estimator.slope(), s.estimator.settled(), settings_.margin);
 }
 
-bool Coordinator::observe(TimeNs now, std::uint32_t id, std::uint32_t stride, double drop) noexcept {
+bool Coordinator::observe(TimeNs now, std::uint32_t id, std::uint32_t stride, double drop, bool far) noexcept {
   if (id >= streams_.size() || streams_[id].standing == Standing::none) return false;
   if (stride == 0 || stride > kLongestStride || !(drop >= 0 && drop <= 1)) return false;
   Stream& s = streams_[id];
   s.estimator.observe(now, stride, drop, curve_);
-  s.meter.observed(stride, s.estimator.loss(drop), curve_);
+  if (!far) s.meter.observed(stride, s.estimator.loss(drop), curve_);
   slope_sum_ = slope_sum_ * 0.995 + s.estimator.slope();
   slope_weight_ = slope_weight_ * 0.995 + 1;
   return true;

@@ -98,8 +98,9 @@ class Coordinator {
   // The client has an answer for the frame taken at capture_ns, since now.
   void answered(TimeNs now, std::uint32_t stream, TimeNs capture_ns) noexcept;
   // The distance between what tracking made of the frame before last answered and the answer of this one, `stride`
-  // frames later. False: out of range, ignored.
-  bool observe(TimeNs now, std::uint32_t stream, std::uint32_t stride, double drop) noexcept;
+  // frames later. `far`: of a frame answered longer ago (leat/look_back.hpp), which says what a stride costs but not
+  // what was shown. False: out of range, ignored.
+  bool observe(TimeNs now, std::uint32_t stream, std::uint32_t stride, double drop, bool far = false) noexcept;
   // It has sent something: one that was silent waits to be admitted again.
   void spoke(TimeNs now, std::uint32_t stream) noexcept;
   // A batch of `batch` has taken so long on a partition. Plans go by what batches have taken lately: how many times

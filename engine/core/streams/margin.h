@@ -16,7 +16,7 @@ namespace leat::core::streams {
 
 struct MarginSettings {
   bool on = true;  // off: the thesis's, none
-  double miss = 0.04;
+  double miss = 0.035;
   double first = 1;             // before anything was measured
   double weight = 30;           // seconds
   double own_seconds = 60;      // that a stream remembers, and

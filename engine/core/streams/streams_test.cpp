@@ -53,6 +53,28 @@ TEST(Estimator, FollowsContentThatChangesWithinASecondAndBeginsWithItsPrior) {
   EXPECT_GT(e.slope(), (before + 0.012) / 2);
 }
 
+// Flicker that lasts for some frames: from short strides alone drift looks over eight times as steep as it is, with a
+// look over 18 frames now and then a third of that.
+TEST(Estimator, LongStridesTellFlickerThatLastsFromDrift) {
+  const StrideCurve curve(0.006, 3);
+  constexpr double kLost = 0.003;
+  const auto client_sees = [&](std::uint32_t stride) {
+    const double f = 0.05 + 0.1 * (1 - std::exp(-0.6 * stride));
+    return std::hypot(kLost * curve.at(stride) + f, f);
+  };
+  DropEstimator near, far;
+  TimeNs now = 0;
+  for (int i = 0; i < 300; ++i) {
+    now += 67'000'000;
+    const std::uint32_t stride = i % 22 == 0 ? 1 : 3 + i % 3;
+    for (DropEstimator* each : {&near, &far}) each->observe(now, stride, client_sees(stride), curve);
+    if (i % 24 == 0) far.observe(now, 18, client_sees(18), curve);
+  }
+  EXPECT_GT(near.slope(), 8 * kLost);
+  EXPECT_LT(far.slope(), 2.5 * kLost);
+  EXPECT_GT(far.slope(), 0.8 * kLost);
+}
+
 // ---- settings ----
 
 TEST(Settings, TheClosedFormIsTheSearchOfTheEquation) {
@@ -366,6 +388,11 @@ TEST(Coordinator, HostileEventsAreIgnored) {
   EXPECT_FALSE(w.c.observe(w.now, id, 4, std::nan("")));
   EXPECT_FALSE(w.c.observe(w.now, 77, 4, 0.1));
   EXPECT_FALSE(w.c.observe(w.now, kNone, 4, 0.1));
+  for (const bool far : {false, true}) {
+    EXPECT_FALSE(w.c.observe(w.now, id, UINT32_MAX, 0.1, far));
+    EXPECT_FALSE(w.c.observe(w.now, id, 20, INFINITY, far));
+    EXPECT_FALSE(w.c.observe(w.now, id, 0, 0, far));
+  }
   w.c.frame_clock(id, 5, 1);  // one nanosecond
   w.c.frame_clock(id, 5, INT64_MAX);
   w.c.answered(w.now, id, w.now + 1'000'000'000);  // of the future

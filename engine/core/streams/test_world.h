@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/core/streams/coordinator.h"
+#include "leat/look_back.hpp"
 
 namespace leat::core::streams {
 
@@ -33,6 +34,7 @@ struct World {
     if (id != kNone) {
       slopes.resize(std::max<std::size_t>(slopes.size(), id + 1));
       sources.resize(slopes.size(), INT64_MIN);
+      looks.resize(slopes.size());
       slopes[id] = slope;
     }
     return id;
@@ -62,10 +64,14 @@ struct World {
           c.observe(a.at, a.id, 1, seen(slopes[a.id] * c.curve().at(1)));
           continue;
         }
-        if (sources[a.id] != INT64_MIN) {
-          const auto stride = static_cast<std::uint32_t>((a.capture - sources[a.id] + 8'000'000) / 16'666'667);
-          c.observe(a.at, a.id, stride, std::min(1.0, seen(lying == a.id ? 0.9 : slopes[a.id] * c.curve().at(stride))));
-        }
+        const auto observe = [&](std::uint32_t stride, bool far) {
+          const double lost = lying == a.id ? 0.9 : slopes[a.id] * c.curve().at(stride);
+          c.observe(a.at, a.id, stride, std::min(1.0, seen(lost)), far);
+        };
+        if (sources[a.id] != INT64_MIN)
+          observe(static_cast<std::uint32_t>((a.capture - sources[a.id] + 8'000'000) / 16'666'667), false);
+        const auto frame = static_cast<std::uint64_t>((a.capture + 8'000'000) / 16'666'667);
+        if (const auto from = looks[a.id].answered(frame)) observe(static_cast<std::uint32_t>(frame - *from), true);
         c.answered(a.at, a.id, a.capture);
         sources[a.id] = a.capture;
       }
@@ -81,6 +87,7 @@ struct World {
   TimeNs now = 1'000'000'000;
   std::vector<double> slopes;
   std::vector<TimeNs> sources;
+  std::vector<LookBack> looks;
   std::vector<Answer> answers;
   std::uint64_t detections = 0;
   struct Slot {  // what was planned and sent

@@ -1,14 +1,17 @@
 // Boxes on every frame from answers to a few: keeps the frames since the one that was last answered, follows their
 // boxes with any tracker, catches up when an answer comes that is several frames old, and says what tracking had lost
-// by then.
+// by then. Every 96 frames (look_back.hpp) an answer is also compared with what would still be tracked from an older
+// one, which is followed up to it then: 16 to 31 steps of the tracker, within answer().
 //
 //   leat::TrackedStream<leat::BlockTracker> tracked;
 //   for each frame:   boxes = tracked.frame(number, grey);           what to show
 //   for each answer:  auto seen = tracked.answer(number, boxes);      of the frame of that number
-//                     if (seen) ... seen->stride, seen->drop          what was lost: the client's report
+//                     if (seen) ... seen->stride, seen->drop          what was lost: the client's report,
+//                     and far_stride, far_drop where far_stride > 0   leat_observe and leat_observe_far
 //
 // Frames are numbered upwards. One older than the last `depth` frames cannot be caught up with any more: its answer is
-// not used. Thread rule: one thread. Errors: none; allocates until all frames have had their size once.
+// not used. With fewer than 32 kept, answers are seldom compared with older ones. Thread rule: one thread. Errors:
+// none; allocates until all frames have had their size once.
 #pragma once
 
 #include <cstring>
@@ -16,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "leat/look_back.hpp"
 #include "leat/tracking.hpp"
 
 namespace leat {
@@ -23,6 +27,9 @@ namespace leat {
 struct TrackingReport {
   std::uint32_t stride = 0;  // frames that tracking had gone on for
   double drop = 0;           // distance between what it had made of the frame and the answer, 0..1
+  // The same of the frames since an older answer; stride 0: not compared this time.
+  std::uint32_t far_stride = 0;
+  double far_drop = 0;
 };
 
 template <Tracker T>
@@ -52,15 +59,15 @@ class TrackedStream {
   // something; then the answer is carried on to the newest frame.
   std::optional<TrackingReport> answer(std::uint64_t number, std::span<const TrackedBox> boxes) {
     if (source_ && number <= *source_) return std::nullopt;  // older than what is shown
-    std::size_t at = kept_.size();
-    for (std::size_t i = 0; i < kept_.size(); ++i)
-      if (kept_[i].used && kept_[i].number == number) at = i;
+    std::size_t at = find(number);
     if (at == kept_.size()) return std::nullopt;
     std::optional<TrackingReport> report;
     if (source_) {
       report = TrackingReport{static_cast<std::uint32_t>(number - *source_), distance(kept_[at].boxes, boxes)};
     }
     source_ = number;
+    if (const auto from = look_.answered(number); from && report) look_back(*from, at, boxes, *report);
+    if (look_.from() == number) from_boxes_.assign(boxes.begin(), boxes.end());
     tracker_.start(view(kept_[at]), boxes);
     shown(kept_[at]);
     while ((at = (at + 1) % kept_.size()) != next_) {  // the ring is in order of numbers
@@ -81,6 +88,20 @@ class TrackedStream {
     std::vector<TrackedBox> boxes;  // what was shown on it
   };
   static GreyFrame view(const Kept& k) { return {k.pixels.data(), k.width, k.height, k.width}; }
+  [[nodiscard]] std::size_t find(std::uint64_t number) const {  // kept_.size(): kept no longer, or never
+    for (std::size_t i = 0; i < kept_.size(); ++i)
+      if (kept_[i].used && kept_[i].number == number) return i;
+    return kept_.size();
+  }
+  // With the one tracker, which is started anew behind it anyway.
+  void look_back(std::uint64_t from, std::size_t to, std::span<const TrackedBox> boxes, TrackingReport& report) {
+    std::size_t at = find(from);
+    if (at == kept_.size()) return;
+    tracker_.start(view(kept_[at]), from_boxes_);
+    while (at != to) tracker_.step(view(kept_[at = (at + 1) % kept_.size()]));
+    report.far_stride = static_cast<std::uint32_t>(kept_[to].number - from);
+    report.far_drop = distance(tracker_.boxes(), boxes);
+  }
   void shown(Kept& k) const {
     const std::span<const TrackedBox> now = tracker_.boxes();
     k.boxes.assign(now.begin(), now.end());
@@ -91,6 +112,8 @@ class TrackedStream {
   std::size_t next_ = 0;                 // oldest of the ring once it is full
   std::optional<std::uint64_t> newest_;  // frame
   std::optional<std::uint64_t> source_;  // frame that is answered and carried on
+  LookBack look_;
+  std::vector<TrackedBox> from_boxes_;  // the answer of look_.from()
 };
 
 }  // namespace leat

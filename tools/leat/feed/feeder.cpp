@@ -162,6 +162,7 @@ bool Feeder::take_answer(std::int64_t timeout_ns) {
   if (lane.follower && raw.result != nullptr) {
     const auto seen = lane.follower->answered(number_of_[(raw.cookie >> 32) % number_of_.size()], picture, raw);
     if (seen && seen->stride <= 255) (void)::leat_observe(lane.stream->raw(), std::max(1u, seen->stride), seen->drop);
+    if (seen && seen->far_stride > 0) (void)::leat_observe_far(lane.stream->raw(), seen->far_stride, seen->far_drop);
   }
   leat_frame frame;
   if (annotator_ && !lane.follower && ::leat_answer_frame(&raw, &frame) == LEAT_ERROR_ok) {
