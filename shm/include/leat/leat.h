@@ -112,7 +112,7 @@ typedef enum leat_wait {
 typedef struct leat_connect_options {
   const char* socket; /* NULL: leat_default_socket() */
   const char* name;   /* shown by `leat top`; NULL: the program's name. At most 31 bytes are kept */
-  int64_t timeout_ns; /* to be let in, and for each control exchange with leatd; 0: two seconds */
+  int64_t timeout_ns; /* to be let in, and for each control exchange with leatd; 0: ten seconds */
   uint32_t wait;      /* how leat_next_answer waits: leat_wait */
   uint32_t reserved;  /* 0 */
 } leat_connect_options;
