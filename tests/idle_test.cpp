@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -73,8 +74,15 @@ slo_ms = 500
           return std::exchange(before, sum()) == before;
         },
         20000ms));
-    std::this_thread::sleep_for(10s);  // the measurement itself
-    EXPECT_EQ(sum(), before) << "event loop " << loop;
+    // The measurement itself. On a busy host a page that was read from disk again is a switch too, now and then; what
+    // wakes by itself does so in every window.
+    std::uint64_t least = ~0ull;
+    for (int window = 0; window < 3 && least != 0; ++window) {
+      before = sum();
+      std::this_thread::sleep_for(10s);
+      least = std::min(least, sum() - before);
+    }
+    EXPECT_EQ(least, 0u) << "event loop " << loop;
     streams.clear();
     clients.clear();
     EXPECT_EQ(leatd.stop(), 0);
