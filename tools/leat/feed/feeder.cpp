@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint32_t kDefaultDepth = 4;
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kLongestWait = 50 * kMillisecond;  // so that a stop is seen
-constexpr int kYieldingNice = 10;
+constexpr int kYieldingNice = 5;  // at 10, beside other programs at work, no picture was decoded in time
 constexpr std::int64_t kServed = 2'000 * kMillisecond;         // how long a stream's decoding comes before newcomers'
 constexpr std::int64_t kDrainPatience = 3'000 * kMillisecond;  // beyond the SLO, without any answer
 
