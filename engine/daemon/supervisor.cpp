@@ -23,8 +23,8 @@ namespace {
 constexpr std::int64_t kFirstBackoffNs = 100'000'000;
 constexpr std::int64_t kSettledNs = 10'000'000'000;  // who has served for so long did not die of its start
 constexpr std::int64_t kResendNs = 20'000'000;
-constexpr int kMessagesPerWorkerTurn = 16;  // of one worker
-constexpr int kSpareFd = 100;               // where the child's end waits until it is moved to worker::kControlFd
+constexpr int kMessagesPerWorkerTurn = 16;
+constexpr int kSpareFd = 100;  // where the child's end waits until it is moved to worker::kControlFd
 
 std::string how_it_ended(int status) {
   if (WIFSIGNALED(status))

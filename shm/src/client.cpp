@@ -21,8 +21,8 @@ using leat::Result;
 
 namespace {
 
-constexpr std::int64_t kDefaultTimeoutNs =
-    10'000'000'000;  // a host with ten times the work that it can do still answers
+// A host with ten times the work that it can do still answers.
+constexpr std::int64_t kDefaultTimeoutNs = 10'000'000'000;
 
 leat_error disconnected(leat_client* c) {
   c->disconnected.store(true, std::memory_order_relaxed);
