@@ -99,8 +99,17 @@ Counted send(const std::string& socket, double rate) {
     const auto due = begin + std::chrono::nanoseconds(static_cast<std::int64_t>(at * 1e9));
     for (auto now = std::chrono::steady_clock::now(); now < due; now = std::chrono::steady_clock::now())
       wait(due - now);
+    // Whoever is behind takes answers too: their slots are needed.
     auto frame = streams[out.submitted % streams.size()].acquire();
-    if (!frame || frame->submit() != LEAT_ERROR_ok) return {};
+    for (const auto limit = std::chrono::steady_clock::now() + 10s;
+         !frame && std::chrono::steady_clock::now() < limit;) {
+      wait(10ms);
+      frame = streams[out.submitted % streams.size()].acquire();
+    }
+    if (!frame || frame->submit() != LEAT_ERROR_ok) {
+      std::fprintf(stderr, "a frame is not taken\n");
+      return {};
+    }
     ++out.submitted;
   }
   for (const auto end = std::chrono::steady_clock::now() + 10s;

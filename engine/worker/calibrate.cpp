@@ -15,6 +15,7 @@ namespace {
 constexpr int kRuns = 9, kLeastRuns = 3;
 constexpr std::int64_t kBudgetNs = 250'000'000;     // of one batch size; slow models get kLeastRuns
 constexpr std::int64_t kLongestNs = 1'000'000'000;  // then the runs that there were must do
+constexpr std::int64_t kModuleNs = 2'000'000'000;   // of one module; what comes after runs once
 constexpr double kTailFactor = 1.15;                // the worst of a few runs stands in for p99
 
 // One for each size that the module's pictures have; one where they have one size.
@@ -41,15 +42,19 @@ Result<std::int64_t> run_once(exec::Module& module, Picture& picture, std::uint3
   return shm::monotonic_ns() - start;
 }
 
-Result<planner::Latency> measure(exec::Module& module, Picture& picture, std::uint32_t batch) {
+// At least one run is counted; the first is not, but once `until_ns` has passed.
+Result<planner::Latency> measure(exec::Module& module, Picture& picture, std::uint32_t batch, std::int64_t until_ns) {
   std::vector<std::int64_t> times;
   const std::int64_t start = shm::monotonic_ns();
-  if (auto first = run_once(module, picture, batch); !first.ok()) return Error{first.error()};  // not counted
+  auto first = run_once(module, picture, batch);
+  if (!first.ok()) return Error{first.error()};
+  if (start >= until_ns) times.push_back(*first);
   const auto goes_on = [&](int done) {
     const std::int64_t took = shm::monotonic_ns() - start;
-    return done < kRuns && (done == 0 || took < kBudgetNs || (done < kLeastRuns && took < kLongestNs));
+    return done == 0 ||
+           (start < until_ns && done < kRuns && (took < kBudgetNs || (done < kLeastRuns && took < kLongestNs)));
   };
-  for (int i = 0; goes_on(i); ++i) {
+  while (goes_on(static_cast<int>(times.size()))) {
     auto t = run_once(module, picture, batch);
     if (!t.ok()) return Error{t.error()};
     times.push_back(*t);
@@ -68,6 +73,7 @@ Result<Calibration> calibrate(exec::Module& module, std::uint32_t batch, bool cr
   std::vector<Picture> pictures = pictures_for(module, crops);
   Picture& picture = pictures.back();  // the largest: no batch takes longer
   Calibration calibration;
+  const std::int64_t until = shm::monotonic_ns() + kModuleNs;
   std::vector<std::uint32_t> sizes;
   for (std::uint32_t b = 1; b < batch; b *= 2) sizes.push_back(b);
   sizes.push_back(batch);
@@ -75,7 +81,7 @@ Result<Calibration> calibrate(exec::Module& module, std::uint32_t batch, bool cr
   out.resize(batch);
   std::uint32_t before = 0;
   for (const auto b : sizes) {
-    auto measured = measure(module, picture, b);
+    auto measured = measure(module, picture, b, until);
     if (!measured.ok()) return Error{measured.error()};
     planner::Latency& here = out[b - 1] = *measured;
     if (before != 0) {  // a larger batch is not faster; between two sizes a straight line
@@ -90,7 +96,7 @@ Result<Calibration> calibrate(exec::Module& module, std::uint32_t batch, bool cr
     before = b;
   }
   for (std::size_t c = 0; c + 1 < pictures.size(); ++c) {
-    auto measured = measure(module, pictures[c], 1);
+    auto measured = measure(module, pictures[c], 1, until);
     if (!measured.ok()) return Error{measured.error()};
     calibration.latency_by_size.push_back(*measured);
   }

@@ -21,6 +21,7 @@ struct RawClient {
   shm::Mapping uplink, downlink;
   shm::StreamView view;  // of the stream opened last
   std::uint32_t stream = 0, request = 0;
+  std::string refusal;  // why ask() had no reply last, or what came with it was no use
   shm::RingProducer<shm::SubmissionDescriptor> producer;
   shm::RingConsumer<shm::CompletionDescriptor> consumer;
 
@@ -47,9 +48,16 @@ struct RawClient {
   std::optional<shm::Reply> ask(M message) {
     message.header.request = ++request;
     leat_error error{};
-    if (!shm::send(socket.get(), message).ok()) return std::nullopt;
+    refusal.clear();
+    if (const auto sent = shm::send(socket.get(), message); !sent.ok()) {
+      refusal = sent.error();
+      return std::nullopt;
+    }
     auto reply = shm::await_reply(socket.get(), request, 5'000'000'000, &error);
-    if (!reply.ok()) return std::nullopt;
+    if (!reply.ok()) {
+      refusal = reply.error();
+      return std::nullopt;
+    }
     return std::move(*reply);
   }
 };
