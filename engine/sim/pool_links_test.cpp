@@ -33,6 +33,7 @@ Scenario two_stages(const char* preset, const std::vector<std::uint32_t>& server
   t.hosts.assign(1 + *std::max_element(servers.begin(), servers.end()), kLink);
   t.routes = {route};
   EXPECT_TRUE(core::preset(preset, s.policy));
+  s.limits = {.streams = 4, .requests = 1024, .tasks = 4096, .batches = 512, .actions = 4096};  // many are made
   return s;
 }
 
