@@ -12,11 +12,9 @@
 namespace leat::worker {
 namespace {
 
-constexpr int kRuns = 9, kLeastRuns = 3;
-constexpr std::int64_t kBudgetNs = 250'000'000;     // of one batch size; slow models get kLeastRuns
-constexpr std::int64_t kLongestNs = 1'000'000'000;  // then the runs that there were must do
-constexpr std::int64_t kModuleNs = 2'000'000'000;   // of one module; what comes after runs once
-constexpr double kTailFactor = 1.15;                // the worst of a few runs stands in for p99
+constexpr int kRuns = 9, kLeastRuns = 3;                                       // that count, of each case
+constexpr std::int64_t kBudgetNs = 1'000'000'000, kLongestNs = 3'000'000'000;  // then kLeastRuns, or the first, must do
+constexpr double kTailFactor = 1.15;  // the worst of a few runs stands in for p99
 
 // One for each size that the module's pictures have; one where they have one size.
 std::vector<Picture> pictures_for(const exec::Module& module, bool crops) {
@@ -42,48 +40,55 @@ Result<std::int64_t> run_once(exec::Module& module, Picture& picture, std::uint3
   return shm::monotonic_ns() - start;
 }
 
-// At least one run is counted; the first is not, but once `until_ns` has passed.
-Result<planner::Latency> measure(exec::Module& module, Picture& picture, std::uint32_t batch, std::int64_t until_ns) {
+// A picture and how many of it are run together.
+struct Case {
+  Picture* picture;
+  std::uint32_t batch;
   std::vector<std::int64_t> times;
-  const std::int64_t start = shm::monotonic_ns();
-  auto first = run_once(module, picture, batch);
-  if (!first.ok()) return Error{first.error()};
-  if (start >= until_ns) times.push_back(*first);
-  const auto goes_on = [&](int done) {
-    const std::int64_t took = shm::monotonic_ns() - start;
-    return done == 0 ||
-           (start < until_ns && done < kRuns && (took < kBudgetNs || (done < kLeastRuns && took < kLongestNs)));
-  };
-  while (goes_on(static_cast<int>(times.size()))) {
-    auto t = run_once(module, picture, batch);
-    if (!t.ok()) return Error{t.error()};
-    times.push_back(*t);
+
+  [[nodiscard]] planner::Latency latency() {
+    if (times.size() > 1) times.erase(times.begin());  // what the runtime allocates late
+    std::sort(times.begin(), times.end());
+    planner::Latency out;
+    out.p50_ns = std::max<std::int64_t>(1, times[times.size() / 2]);
+    out.p99_ns = std::max(out.p50_ns, static_cast<std::int64_t>(static_cast<double>(times.back()) * kTailFactor));
+    out.samples = static_cast<std::uint32_t>(times.size());
+    return out;
   }
-  std::sort(times.begin(), times.end());
-  planner::Latency out;
-  out.p50_ns = std::max<std::int64_t>(1, times[times.size() / 2]);
-  out.p99_ns = std::max(out.p50_ns, static_cast<std::int64_t>(static_cast<double>(times.back()) * kTailFactor));
-  out.samples = static_cast<std::uint32_t>(times.size());
-  return out;
+};
+
+// In turns, so that what else the machine does for a while is not one case's alone.
+Status measure(exec::Module& module, std::span<Case> cases) {
+  const std::int64_t start = shm::monotonic_ns();
+  for (int done = 0; done <= kRuns; ++done) {
+    if (done > 0 && shm::monotonic_ns() - start >= (done > kLeastRuns ? kBudgetNs : kLongestNs)) break;
+    for (Case& c : cases) {
+      auto t = run_once(module, *c.picture, c.batch);
+      if (!t.ok()) return Error{t.error()};
+      c.times.push_back(*t);
+    }
+  }
+  return Done{};
 }
 
 }  // namespace
 
 Result<Calibration> calibrate(exec::Module& module, std::uint32_t batch, bool crops) {
   std::vector<Picture> pictures = pictures_for(module, crops);
-  Picture& picture = pictures.back();  // the largest: no batch takes longer
+  std::vector<Case> cases;  // batches of the largest, since no others take longer; then one of each smaller size
+  for (std::uint32_t b = 1; b < batch; b *= 2) cases.push_back({&pictures.back(), b, {}});
+  cases.push_back({&pictures.back(), batch, {}});
+  const std::size_t batches = cases.size();
+  for (std::size_t c = 0; c + 1 < pictures.size(); ++c) cases.push_back({&pictures[c], 1, {}});
+  if (auto status = measure(module, cases); !status) return Error{status.error()};
+
   Calibration calibration;
-  const std::int64_t until = shm::monotonic_ns() + kModuleNs;
-  std::vector<std::uint32_t> sizes;
-  for (std::uint32_t b = 1; b < batch; b *= 2) sizes.push_back(b);
-  sizes.push_back(batch);
   std::vector<planner::Latency>& out = calibration.latency_by_batch;
   out.resize(batch);
   std::uint32_t before = 0;
-  for (const auto b : sizes) {
-    auto measured = measure(module, picture, b, until);
-    if (!measured.ok()) return Error{measured.error()};
-    planner::Latency& here = out[b - 1] = *measured;
+  for (Case& c : std::span(cases).first(batches)) {
+    const std::uint32_t b = c.batch;
+    planner::Latency& here = out[b - 1] = c.latency();
     if (before != 0) {  // a larger batch is not faster; between two sizes a straight line
       const planner::Latency& low = out[before - 1];
       here.p50_ns = std::max(here.p50_ns, low.p50_ns);
@@ -95,11 +100,7 @@ Result<Calibration> calibrate(exec::Module& module, std::uint32_t batch, bool cr
     }
     before = b;
   }
-  for (std::size_t c = 0; c + 1 < pictures.size(); ++c) {
-    auto measured = measure(module, pictures[c], 1, until);
-    if (!measured.ok()) return Error{measured.error()};
-    calibration.latency_by_size.push_back(*measured);
-  }
+  for (Case& c : std::span(cases).subspan(batches)) calibration.latency_by_size.push_back(c.latency());
   if (pictures.size() > 1) calibration.latency_by_size.push_back(out.front());
   return calibration;
 }

@@ -1,5 +1,6 @@
 // A quick measurement of a module on this very partition, for hosts without a profile: a few runs at some batch sizes
-// on a grey frame, straight lines between them. `leat profile` measures better; this makes a fresh host serve at once.
+// on a grey frame, straight lines between them; a second, three for slow models, or one run of each size where that
+// takes longer. `leat profile` measures better; this makes a fresh host serve at once.
 // Uses the module alone: call it before serving, on the thread that will serve.
 #pragma once
 
