@@ -22,13 +22,6 @@ inline double mean(const std::vector<double>& v) {
 }
 inline double least(const std::vector<double>& v) { return v.empty() ? 0 : *std::min_element(v.begin(), v.end()); }
 inline double most(const std::vector<double>& v) { return v.empty() ? 0 : *std::max_element(v.begin(), v.end()); }
-// The q-quantile, a value of the list (the lower of two); 0 of an empty list.
-inline double quantile(std::vector<double> v, double q) {
-  if (v.empty()) return 0;
-  const auto at = v.begin() + static_cast<std::ptrdiff_t>(q * static_cast<double>(v.size() - 1));
-  std::nth_element(v.begin(), at, v.end());
-  return *at;
-}
 // The middle one, or between the two in the middle; 0 of an empty list.
 inline double median(std::vector<double> v) {
   if (v.empty()) return 0;

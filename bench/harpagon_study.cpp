@@ -14,13 +14,13 @@
 #include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
 #include "tools/json/json.h"
+#include "tools/words/quantile.h"
 
 namespace {
 
 using namespace leat;
 using namespace leat::planner;
 using bench::mean;
-using bench::quantile;
 using Clock = std::chrono::steady_clock;
 
 constexpr cli::Option kOptions[] = {

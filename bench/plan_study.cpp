@@ -16,6 +16,7 @@
 #include "tools/cli/progress.h"
 #include "tools/json/json.h"
 #include "tools/plan/tried_plan.h"
+#include "tools/words/quantile.h"
 
 namespace {
 
@@ -226,7 +227,7 @@ int run(const cli::Arguments& args) {
         feasible, n, lowered, bench::median(kept), bench::least(kept), feasible - kept_promises);
     std::printf("no plan above it by more than .2 points in %zu, at most %.2f points\n", worse, bench::most(below));
     std::printf("over dedicated (%zu with two modules or more): p10 %.2f, median %.2f, p90 %.2f, least of all %.3f\n",
-                ratio.size(), bench::quantile(ratio, .1), bench::median(ratio), bench::quantile(ratio, .9), lowest);
+                ratio.size(), quantile(ratio, .1), bench::median(ratio), quantile(ratio, .9), lowest);
     bench::print(bars);
   }
   Json out = {{"planned", feasible},
@@ -236,9 +237,9 @@ int run(const cli::Arguments& args) {
               {"no_plan_above_points", bench::most(below)},
               {"no_plan_above", worse},
               {"over_dedicated",
-               {{"p10", bench::quantile(ratio, .1)},
+               {{"p10", quantile(ratio, .1)},
                 {"median", bench::median(ratio)},
-                {"p90", bench::quantile(ratio, .9)},
+                {"p90", quantile(ratio, .9)},
                 {"least", lowest > 1e8 ? 0 : lowest}}},
               {"bars", bench::to_json(bars)}};
   for (std::size_t i = 0; i < n; ++i)

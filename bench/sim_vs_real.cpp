@@ -25,6 +25,7 @@
 #include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
 #include "tools/json/json.h"
+#include "tools/words/quantile.h"
 
 namespace {
 
@@ -319,11 +320,11 @@ Result<Answered> replay(bench::LeatdChild& daemon, const std::string& applicatio
     late_us.insert(late_us.end(), feeders[c]->late_us.begin(), feeders[c]->late_us.end());
     in_time += static_cast<double>(feeders[c]->in_time);
   }
-  overhead.client_us_p50 = sim::quantile(late_us, 0.5);
-  overhead.client_us_p99 = sim::quantile(late_us, 0.99);
+  overhead.client_us_p50 = quantile(late_us, 0.5);
+  overhead.client_us_p99 = quantile(late_us, 0.99);
   const auto n = static_cast<double>(load.arrivals.size());
-  return Answered{in_time / n, (n - static_cast<double>(latency_ms.size())) / n, sim::quantile(latency_ms, 0.5),
-                  sim::quantile(latency_ms, 0.99)};
+  return Answered{in_time / n, (n - static_cast<double>(latency_ms.size())) / n, quantile(latency_ms, 0.5),
+                  quantile(latency_ms, 0.99)};
 }
 
 Status read_overhead(const std::string& socket, const Case& c, double scale, Overhead& out) {

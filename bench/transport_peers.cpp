@@ -13,6 +13,7 @@
 #include <cstdlib>
 
 #include "bench/figures.h"
+#include "tools/words/quantile.h"
 
 namespace leat::bench {
 

@@ -13,6 +13,7 @@
 #include "bench/figures.h"
 #include "shm/src/descriptors.h"
 #include "shm/src/ring.h"
+#include "tools/words/quantile.h"
 
 namespace leat::bench {
 namespace {

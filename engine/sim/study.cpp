@@ -8,6 +8,7 @@
 #include "engine/sim/bound.h"
 #include "engine/sim/random.h"
 #include "planner/profile_table.h"
+#include "tools/words/quantile.h"
 
 namespace leat::sim {
 namespace {
@@ -249,14 +250,6 @@ Measured measure(const Study& study, const Load& load, const core::Policy& polic
                                           static_cast<double>(load.bound);
   recorder.end();
   return out;
-}
-
-double quantile(std::vector<double>& values, double q) {
-  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
-  const auto rank = static_cast<std::size_t>(std::ceil(q * static_cast<double>(values.size())));
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(std::clamp<std::size_t>(rank, 1, values.size()) - 1);
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
 }
 
 }  // namespace leat::sim

@@ -95,7 +95,4 @@ struct Measured {
 [[nodiscard]] Measured measure(const Study& study, const Load& load, const core::Policy& policy, bool with_history,
                                const std::function<void(std::uint64_t)>& progress = {});
 
-// The q-quantile of unsorted values (nearest rank, as a percentile is usually told); NaN of none.
-[[nodiscard]] double quantile(std::vector<double>& values, double q);
-
 }  // namespace leat::sim

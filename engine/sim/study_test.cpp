@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "engine/sim/random.h"
+#include "tools/words/quantile.h"
 
 namespace leat::sim {
 namespace {
