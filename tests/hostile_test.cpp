@@ -61,8 +61,9 @@ class Assault {
 
   void run() {
     static constexpr void (Assault::*kTricks[])(RawClient&) = {
-        &Assault::mutate,     &Assault::mutate,    &Assault::mutate, &Assault::cancels,     &Assault::replay,
-        &Assault::tear_words, &Assault::lie_index, &Assault::vanish, &Assault::hammer_bell, &Assault::unknown_kind};
+        &Assault::mutate,      &Assault::mutate,      &Assault::mutate,      &Assault::cancels,
+        &Assault::replay,      &Assault::tear_words,  &Assault::lie_index,   &Assault::vanish,
+        &Assault::hammer_bell, &Assault::wrong_field, &Assault::wrong_field, &Assault::wrong_field};
     for (std::uint64_t round = 0; pushed_ < wanted_; ++round) {
       RawClient a;
       if (!a.connect(path_)) continue;
@@ -112,9 +113,19 @@ class Assault {
       if (i % 64 == 0) a.ring();
     }
   }
-  void unknown_kind(RawClient& a) {
+  void wrong_field(RawClient& a) {
     SubmissionDescriptor d = a.good();
-    d.kind = static_cast<shm::SubmissionKind>(200 + random_() % 50);
+    switch (wrong_++ % 3) {
+      case 0:
+        d.kind = static_cast<shm::SubmissionKind>(200 + random_() % 50);
+        break;
+      case 1:
+        d.stream = static_cast<std::uint16_t>(a.stream + 1 + random_() % 10'000);
+        break;
+      default:
+        d.slot += 1000 + static_cast<std::uint32_t>(random_() % 1'000'000);
+        break;
+    }
     push(a, d);
     a.ring();
     expect_end(a);
@@ -218,7 +229,7 @@ class Assault {
 
   std::string path_;
   std::mt19937_64 random_;
-  std::uint64_t wanted_, pushed_ = 0, sessions_ = 0;
+  std::uint64_t wanted_, pushed_ = 0, sessions_ = 0, wrong_ = 0;
 };
 
 // Serves itself all the while and counts what is wrong.
