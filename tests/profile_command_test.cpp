@@ -196,7 +196,7 @@ TEST(LeatProfile, ShapesFromModelsOverAPlanToAServingDaemon) {
     ASSERT_EQ(e.status, 0) << e.err;
   }
   const Exit planned = leat({"plan", "--application", folder.write("app.toml", kApplication), "--host",
-                             folder.write("host.json", kHost), "--profiles", profiles, "-o", plan});
+                             folder.write("host.json", kHost), "--profiles", profiles, "-o", plan, "--try", "500"});
   ASSERT_EQ(planned.status, 0) << planned.err;
 
   const Exit checked = leat({"check", folder.write("shapes.toml", shapes_by(plan))});
@@ -241,7 +241,7 @@ TEST(LeatProfile, BlocksArePlannedByTheirNumbers) {
     ASSERT_EQ(e.status, 0) << e.err;
   }
   const Exit planned = leat({"plan", "--application", folder.write("app.toml", kApplication), "--host",
-                             folder.write("host.json", kHost), "--profiles", profiles, "-o", plan});
+                             folder.write("host.json", kHost), "--profiles", profiles, "-o", plan, "--try", "500"});
   ASSERT_EQ(planned.status, 0) << planned.err;
   EXPECT_EQ(run_to_end({LEAT_PLAN_BINARY, "check", plan, "--profiles", profiles}, 20s).status, 0);
   const auto json = Json::parse(text_of(plan));

@@ -86,8 +86,9 @@ TEST(SplitModel, AnswersAsTheWholeModel) {
   for (const char* name : {"left", "right", "third"})
     host["partitions"].push_back(
         {{"name", name}, {"kind", "cpu"}, {"class", "cpu:1"}, {"memory_bytes", (largest + whole_bytes) / 2}});
-  ASSERT_NO_FATAL_FAILURE(leat({"plan", "--application", folder.write("app.toml", kApplication), "--host",
-                                folder.write("host.json", host.dump()), "--profiles", profiles, "-o", plan}));
+  ASSERT_NO_FATAL_FAILURE(
+      leat({"plan", "--application", folder.write("app.toml", kApplication), "--host",
+            folder.write("host.json", host.dump()), "--profiles", profiles, "-o", plan, "--try", "500"}));
   Json planned = Json::parse(text_of(plan));
   std::size_t split_route = planned.at("routes").size();
   for (std::size_t r = 0; r < planned.at("routes").size(); ++r)
