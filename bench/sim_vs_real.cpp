@@ -2,7 +2,7 @@
 // whose partitions are real worker processes that sleep as long as the plan says. The simulator runs twice: by the plan
 // alone, and told how long a batch holds its partition beyond the plan (wake-up, sleeping past the end, report): one
 // mean of the daemon's own counters, or a figure given beforehand, as `leat sim --overhead-us` takes. Nothing else is
-// fitted.
+// fitted. A run that differs while other programs took the cores is made again, kTries times in all.
 #include <time.h>
 
 #include <algorithm>
@@ -35,6 +35,7 @@ using core::TimeNs;
 constexpr double kMs = 1e6;
 // As many streams, each as deep, as leatd allows a client, and enough clients for all that can be in flight.
 constexpr std::uint32_t kClients = 3, kStreamsEach = 8, kDepth = 64, kStreams = kClients * kStreamsEach;
+constexpr int kTries = 3;
 constexpr double kDisturbedUs = 5000;  // of the client's or a worker's 99th percentile: other programs took the cores
 constexpr double kGoodputPoints = 3, kDropPoints = 3, kP99Percent = 15;
 
@@ -382,6 +383,7 @@ struct Comparison {
   [[nodiscard]] bool disturbed() const {
     return overhead.client_us_p99 > kDisturbedUs || overhead.wake_us_p99 > kDisturbedUs;
   }
+  [[nodiscard]] bool agrees() const;
 };
 
 // leatd less simulated.
@@ -396,6 +398,8 @@ struct Difference {
            std::abs(p99_percent) <= kP99Percent;
   }
 };
+
+bool Comparison::agrees() const { return Difference(real, with_overhead).agree(); }
 
 Answered simulate(const sim::Study& study, const sim::Load& load, const std::string& preset) {
   core::Policy policy;
@@ -478,10 +482,11 @@ void print(const std::vector<Comparison>& all) {
 
 Json to_json(const std::vector<Comparison>& all, std::uint64_t seed) {
   Json root{{"seed", seed}, {"comparisons", Json::array()}};
-  bool agree = true;
+  bool agree = true, unexplained = false;  // one differs; one differs that was not disturbed
   for (const Comparison& c : all) {
     const Difference by_plan(c.real, c.by_plan), with_overhead(c.real, c.with_overhead);
-    agree = agree && with_overhead.agree();
+    agree = agree && c.agrees();
+    unexplained = unexplained || (!c.agrees() && !c.disturbed());
     root["comparisons"].push_back(
         {{"case", c.name},
          {"preset", c.preset},
@@ -501,6 +506,7 @@ Json to_json(const std::vector<Comparison>& all, std::uint64_t seed) {
          {"disturbed", c.disturbed()}});
   }
   root["agree"] = agree;
+  root["excused"] = !agree && !unexplained;
   return root;
 }
 
@@ -562,8 +568,13 @@ int main(int argc, char** argv) {
     for (const auto& [c, study] : studies) {
       for (const std::string& preset : words_of(args.text("presets"))) {
         for (const double load : loads) {
-          auto comparison = compare(c, study, load, seed, preset, scale, overhead_us, bench::leatd_of(args),
-                                    [&](std::uint64_t more) { progress.add(more); });
+          const auto once = [&] {
+            return compare(c, study, load, seed, preset, scale, overhead_us, bench::leatd_of(args),
+                           [&](std::uint64_t more) { progress.add(more); });
+          };
+          auto comparison = once();
+          for (int tries = 1; tries < kTries && comparison && comparison->disturbed() && !comparison->agrees(); ++tries)
+            comparison = once();
           if (!comparison) return fail(comparison.error());
           all.push_back(std::move(*comparison));
         }

@@ -1,7 +1,6 @@
 #include "engine/sim/study.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 

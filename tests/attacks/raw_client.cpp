@@ -58,8 +58,10 @@ bool RawClient::open_unmapped(const shm::PoolSpec& spec, const std::string& appl
   auto made = shm::StreamView::map_for_client(
       opened.pool, std::move(reply->fds[0]), std::move(reply->fds[1]),
       shm::FrameSlots(uplink.at<shm::SlotWord>(shm::uplink_layout().stream_words(stream)), opened.pool.slots, stream));
-  if (!made.ok()) refusal = made.error();
-  if (!made.ok()) return false;
+  if (!made.ok()) {
+    refusal = made.error();
+    return false;
+  }
   view = std::move(*made);
   return true;
 }
