@@ -135,7 +135,7 @@ AriseResult run_coordinated(const AriseCase& c, const CoordinatorSettings& wante
   CoordinatorSettings settings = wanted;
   settings.streams = crowd(c);
   const bool ours = settings.estimator.kind == Estimation::line;  // the thesis's looks back over one answer
-  Coordinator coordinator(std::vector(c.partitions, c.batch_ns), settings);
+  Coordinator coordinator({std::vector(c.partitions, c.batch_ns)}, settings);
   std::vector<Camera> cameras(settings.streams);
   std::vector<std::uint8_t> in(settings.streams);
   for (Camera& cam : cameras) {

@@ -53,7 +53,7 @@ Json measure(std::uint32_t streams, std::uint32_t ticks) {
   core::streams::CoordinatorSettings settings;
   settings.streams = streams;
   const std::uint32_t partitions = (streams + 49) / 50;
-  core::streams::Coordinator c(std::vector(partitions, batch_ns), settings);
+  core::streams::Coordinator c({std::vector(partitions, batch_ns)}, settings);
   for (std::uint32_t i = 0; i < streams; ++i) static_cast<void>(c.open(0, {.sla_drop = 0.06}));
   std::vector<double> us;
   us.reserve(ticks);

@@ -35,17 +35,11 @@ double lost(std::uint32_t stride) {
   return kSlope * curve.at(stride);
 }
 
-std::string config() {
+// An application of one module on all partitions.
+std::string application(const std::string& name) {
   std::string latency;
   for (std::uint32_t b = 1; b <= kBatch; ++b) latency += (b == 1 ? "" : ", ") + std::to_string(6 + 1.5 * b);
-  return R"(
-[[partition]]
-name = "p"
-kind = "emulated"
-count = )" +
-         std::to_string(kPartitions) + R"(
-[[application]]
-name = "boxes"
+  return "[[application]]\nname = \"" + name + R"("
 slo_ms = 150
   [[application.module]]
   name = "detect"
@@ -53,6 +47,11 @@ slo_ms = 150
   batch = 16
   latency_ms = [)" +
          latency + "]\n";
+}
+
+std::string config() {
+  return "[[partition]]\nname = \"p\"\nkind = \"emulated\"\ncount = " + std::to_string(kPartitions) + "\n" +
+         application("boxes");
 }
 
 void sleep_until(std::int64_t at) {
@@ -337,8 +336,8 @@ void expect_answers(const Json& stream) {
   EXPECT_GE(2 * count("completed"), count("submitted"));
 }
 
-TEST(CoordinatedServe, LeatFeedsTasksTakeTurns) {
-  const Leatd leatd(config());
+TEST(CoordinatedServe, LeatFeedsTasksOfTwoModelsShareTheirSla) {
+  const Leatd leatd(config() + application("faces"));
   const ScratchFolder folder;
   const std::string film = folder.path() + "/film.gray8", video = folder.path() + "/out.mkv";
   write_film(film);
@@ -359,11 +358,11 @@ TEST(CoordinatedServe, LeatFeedsTasksTakeTurns) {
   std::atomic<bool> ended{false};
   Exit end;
   std::thread feeding([&] {
-    end = feed(figures, {"80x96+0+0:3", "80x96+80+0"});
+    end = feed(figures, {"80x96+0+0:3", "80x96+80+0", "all@faces"});
     ended = true;
   });
   std::size_t grouped = 0;
-  while (!ended && grouped < 2) {  // until both are seen
+  while (!ended && grouped < 3) {  // until all are seen
     const Exit asked =
         run_to_end({LEAT_BINARY, "status", "--json", status, "--socket", leatd.socket()}, std::chrono::seconds(20));
     grouped = 0;
@@ -373,10 +372,10 @@ TEST(CoordinatedServe, LeatFeedsTasksTakeTurns) {
       grouped += each["task_group"] == 1 && each["standing"] == "admitted" ? 1 : 0;
   }
   feeding.join();
-  EXPECT_EQ(grouped, 2u);
+  EXPECT_EQ(grouped, 3u);
   ASSERT_EQ(end.status, 0) << end.err;
   const Json streams = read_json(figures)["streams"];
-  ASSERT_EQ(streams.size(), 2u);
+  ASSERT_EQ(streams.size(), 3u);
   for (const Json& each : streams) {
     EXPECT_EQ(each["coordinated"]["frames"].get<int>(), 240);
     EXPECT_EQ(each["coordinated"]["standing"].get<std::string>(), "admitted");
@@ -387,6 +386,7 @@ TEST(CoordinatedServe, LeatFeedsTasksTakeTurns) {
   EXPECT_EQ(streams[0]["coordinated"]["task_weight"].get<double>(), 3);
   EXPECT_EQ(streams[1]["coordinated"]["task_weight"].get<double>(), 1);
   EXPECT_NE(streams[1]["name"].get<std::string>().find("80x96+80+0"), std::string::npos);
+  EXPECT_NE(streams[2]["name"].get<std::string>().find("all@faces"), std::string::npos);
   EXPECT_GT(std::filesystem::file_size(video), 1000u);
 }
 

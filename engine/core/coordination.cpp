@@ -9,69 +9,96 @@ namespace {
 constexpr std::uint32_t kMostUnobserved = 4;  // answers that a client may still report on
 constexpr std::uint32_t kAnswersAFar = 4;     // that must have come for each far report
 
-// Of every partition that serves the module alone, batch by batch; empty: it cannot be coordinated.
-std::vector<std::vector<TimeNs>> batch_times(const Topology& t, const ApplicationSpec& application,
-                                             std::vector<PartitionId>& partitions) {
-  std::vector<std::vector<TimeNs>> times;
-  if (application.modules.size() != 1) return times;
+// An application's only module, by partition and batch; empty where it does not run. Nothing: it cannot be coordinated.
+streams::BatchTimes batch_times(const Topology& t, const ApplicationSpec& application) {
+  if (application.modules.size() != 1) return {};
+  streams::BatchTimes times(t.partitions.size());
   std::size_t batch = SIZE_MAX;
   for (const RouteId id : t.modules[application.modules.front()].routes) {
     const RouteSpec& route = t.routes[id];
     if (route.stages.size() != 1) return {};
     const std::vector<TimeNs>& run = route.stages.front().latency.p50_ns;
     batch = std::min({batch, run.size(), std::size_t{route.batch}});
-    for (const PartitionId p : route.stages.front().pool) {
-      if (std::find(partitions.begin(), partitions.end(), p) != partitions.end()) continue;
-      partitions.push_back(p);
-      times.push_back(run);
-    }
+    for (const PartitionId p : route.stages.front().pool)
+      if (times[p].empty()) times[p] = run;
   }
-  for (auto& each : times) each.resize(batch);
+  if (batch == 0 || batch == SIZE_MAX) return {};
+  for (auto& each : times) each.resize(std::min(batch, each.size()));
   return times;
+}
+
+// They have a partition in common.
+bool meet(const streams::BatchTimes& a, const streams::BatchTimes& b) {
+  for (std::size_t p = 0; p < a.size(); ++p)
+    if (!a[p].empty() && !b[p].empty()) return true;
+  return false;
 }
 
 }  // namespace
 
-Coordination::Coordination(const Topology& topology, const Limits& limits) : seats_(limits.streams) {
-  streams::CoordinatorSettings settings;
-  settings.streams = limits.coordinated;
-  for (const ApplicationSpec& application : topology.applications) {
+Coordination::Coordination(const Topology& topology, const Limits& limits)
+    : place_(topology.applications.size()), seats_(limits.streams) {
+  std::vector<streams::BatchTimes> times;
+  for (const ApplicationSpec& application : topology.applications) times.push_back(batch_times(topology, application));
+  std::size_t streams = 0;
+  for (std::uint32_t first = 0; first < times.size(); ++first) {
+    if (times[first].empty() || place_[first].plan != kNone) continue;
+    // Who shares partitions with one of them belongs to them.
+    std::vector<std::uint32_t> members = {first};
+    const auto number = static_cast<std::uint32_t>(plans_.size());
+    place_[first] = {.plan = number, .module = 0};
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      for (std::uint32_t other = 0; other < times.size(); ++other) {
+        if (times[other].empty() || place_[other].plan != kNone || !meet(times[members[i]], times[other])) continue;
+        place_[other] = {.plan = number, .module = static_cast<std::uint32_t>(members.size())};
+        members.push_back(other);
+      }
+    }
     std::vector<PartitionId> partitions;
-    auto times = batch_times(topology, application, partitions);
-    applications_.push_back(nullptr);
-    if (times.empty()) continue;
-    applications_.back() = std::make_unique<Application>(std::move(times), settings);
-    Application& a = *applications_.back();
-    a.partitions = std::move(partitions);
-    for (std::uint32_t p = 0; p < a.partitions.size(); ++p) a.coordinator.partition(p, false);  // until it is ready
-    for (auto* gates : {&a.gates, &a.before}) gates->reserve(a.coordinator.most_batches());
+    for (PartitionId p = 0; p < topology.partitions.size(); ++p)
+      if (std::any_of(members.begin(), members.end(), [&](std::uint32_t m) { return !times[m][p].empty(); }))
+        partitions.push_back(p);
+    std::vector<streams::BatchTimes> batch_ns(members.size());
+    for (std::size_t m = 0; m < members.size(); ++m)
+      for (const PartitionId p : partitions) batch_ns[m].push_back(times[members[m]][p]);
+    streams::CoordinatorSettings settings;
+    settings.streams = limits.coordinated * static_cast<std::uint32_t>(members.size());
+    streams += settings.streams;
+    plans_.push_back(std::make_unique<Plan>(std::move(batch_ns), settings));
+    Plan& plan = *plans_.back();
+    plan.partitions = std::move(partitions);
+    for (std::uint32_t p = 0; p < plan.partitions.size(); ++p)
+      plan.coordinator.partition(p, false);  // until it is ready
+    for (auto* gates : {&plan.gates, &plan.before}) gates->reserve(plan.coordinator.most_batches());
   }
-  due_.reserve(std::size_t{limits.coordinated} * kHeld);
-  changed_.reserve(std::size_t{limits.coordinated} * topology.applications.size());
+  due_.reserve(streams * kHeld);
+  changed_.reserve(streams);
 }
 
 bool Coordination::open(TimeNs now, StreamId stream, const StreamConfig& config) noexcept {
-  Application& a = *applications_[config.application];
+  const Place& place = place_[config.application];
+  Plan& plan = *plans_[place.plan];
   const Terms& terms = config.terms;
-  const std::uint32_t number = a.coordinator.open(now, {.sla_drop = terms.sla_drop,
-                                                        .pace = {.period_ns = terms.period_ns},
-                                                        .weight = terms.weight,
-                                                        .max_share = terms.max_share,
-                                                        .group = terms.group,
-                                                        .task_weight = terms.task_weight,
-                                                        .local = terms.local});
+  const std::uint32_t number = plan.coordinator.open(now, {.sla_drop = terms.sla_drop,
+                                                           .pace = {.period_ns = terms.period_ns},
+                                                           .module = place.module,
+                                                           .weight = terms.weight,
+                                                           .max_share = terms.max_share,
+                                                           .group = terms.group,
+                                                           .task_weight = terms.task_weight,
+                                                           .local = terms.local});
   if (number == kNone) return false;
-  a.stream_of[number] = stream;
-  seats_[stream] = {.application = config.application, .number = number, .period_ns = terms.period_ns};
+  plan.stream_of[number] = stream;
+  seats_[stream] = {.plan = place.plan, .number = number, .period_ns = terms.period_ns};
   return true;
 }
 
 void Coordination::close(TimeNs now, StreamId stream) noexcept {
   Seat& s = seats_[stream];
-  if (s.application == kNone) return;
-  Application& a = *applications_[s.application];
-  a.coordinator.close(now, s.number);
-  a.stream_of[s.number] = kNone;
+  if (s.plan == kNone) return;
+  Plan& plan = *plans_[s.plan];
+  plan.coordinator.close(now, s.number);
+  plan.stream_of[s.number] = kNone;
   s = Seat{};
 }
 
@@ -79,9 +106,9 @@ void Coordination::close(TimeNs now, StreamId stream) noexcept {
 
 Coordination::Way Coordination::arrived(TimeNs now, StreamId stream, TimeNs capture_ns, TaskId task) noexcept {
   Seat& s = seats_[stream];
-  Application& a = *applications_[s.application];
-  a.coordinator.spoke(now, s.number);
-  if (capture_ns > s.capture_ns) a.coordinator.frame_clock(s.number, s.capture_ns = capture_ns, s.period_ns);
+  Plan& plan = *plans_[s.plan];
+  plan.coordinator.spoke(now, s.number);
+  if (capture_ns > s.capture_ns) plan.coordinator.frame_clock(s.number, s.capture_ns = capture_ns, s.period_ns);
   Entry* chosen = nullptr;
   for (Entry* e = s.entry.data(); e != s.entry.data() + s.entries; ++e) {
     // A client sends its frame when it has taken it, which is up to a period before the batch; the older one of a probe
@@ -90,16 +117,16 @@ Coordination::Way Coordination::arrived(TimeNs now, StreamId stream, TimeNs capt
     if (now + lead < e->frame.at_ns) break;
     if (e->came >= e->wanted) continue;
     chosen = e;
-    if (!a.gates[e->gate].open) break;
+    if (!plan.gates[e->gate].open) break;
   }
   if (chosen == nullptr) return Way::background;
-  Gate& g = a.gates[chosen->gate];
+  Gate& g = plan.gates[chosen->gate];
   ++chosen->came;
   ++g.came;
   if (g.open || g.latest_ns <= now || s.holds == kHeld) return Way::queue;
   s.held[s.holds] = task;
   s.held_for[s.holds++] = chosen->gate;
-  a.next_gate_ns = std::min(a.next_gate_ns, g.due_ns());
+  plan.next_gate_ns = std::min(plan.next_gate_ns, g.due_ns());
   return Way::hold;
 }
 
@@ -116,22 +143,22 @@ void Coordination::withdrawn(StreamId stream, TaskId task) noexcept {
 
 std::span<const TaskId> Coordination::due(TimeNs now) noexcept {
   due_.clear();
-  for (const auto& each : applications_) {
-    if (each == nullptr || each->next_gate_ns > now) continue;
-    Application& a = *each;
-    a.next_gate_ns = kNever;
-    for (const StreamId stream : a.stream_of) {
+  for (const auto& each : plans_) {
+    if (each->next_gate_ns > now) continue;
+    Plan& plan = *each;
+    plan.next_gate_ns = kNever;
+    for (const StreamId stream : plan.stream_of) {
       if (stream == kNone) continue;
       Seat& s = seats_[stream];
       std::uint32_t kept = 0;
       for (std::uint32_t i = 0; i < s.holds; ++i) {
-        Gate* g = s.held_for[i] == kNone ? nullptr : &a.gates[s.held_for[i]];
+        Gate* g = s.held_for[i] == kNone ? nullptr : &plan.gates[s.held_for[i]];
         if (g == nullptr || g->open || g->due_ns() <= now) {
           if (g != nullptr) g->open = true;
           due_.push_back(s.held[i]);
           continue;
         }
-        a.next_gate_ns = std::min(a.next_gate_ns, g->due_ns());
+        plan.next_gate_ns = std::min(plan.next_gate_ns, g->due_ns());
         s.held[kept] = s.held[i];
         s.held_for[kept++] = s.held_for[i];
       }
@@ -143,7 +170,7 @@ std::span<const TaskId> Coordination::due(TimeNs now) noexcept {
 
 void Coordination::answered(TimeNs now, StreamId stream, TimeNs capture_ns) noexcept {
   Seat& s = seats_[stream];
-  applications_[s.application]->coordinator.answered(now, s.number, capture_ns);
+  plans_[s.plan]->coordinator.answered(now, s.number, capture_ns);
   s.unobserved = std::min(s.unobserved + 1, kMostUnobserved);
   s.since_far = std::min(s.since_far + 1, kAnswersAFar);
 }
@@ -156,7 +183,7 @@ bool Coordination::observe(TimeNs now, StreamId stream, const Observation& seen)
     s.since_far = 0;
   else
     --s.unobserved;
-  streams::Coordinator& c = applications_[s.application]->coordinator;
+  streams::Coordinator& c = plans_[s.plan]->coordinator;
   if (streams::Coordinator::period_ok(seen.period_ns)) {
     s.period_ns = seen.period_ns;
     c.frame_clock(s.number, s.capture_ns, s.period_ns);
@@ -165,66 +192,68 @@ bool Coordination::observe(TimeNs now, StreamId stream, const Observation& seen)
 }
 
 void Coordination::partition(PartitionId partition, bool up) noexcept {
-  for (const auto& a : applications_) {
-    if (a == nullptr) continue;
-    for (std::uint32_t p = 0; p < a->partitions.size(); ++p)
-      if (a->partitions[p] == partition) a->coordinator.partition(p, up);
+  for (const auto& plan : plans_) {
+    for (std::uint32_t p = 0; p < plan->partitions.size(); ++p)
+      if (plan->partitions[p] == partition) plan->coordinator.partition(p, up);
   }
 }
 
 void Coordination::ran(std::uint32_t application, PartitionId partition, std::uint32_t items, TimeNs run_ns) noexcept {
   if (!serves(application)) return;
-  Application& a = *applications_[application];
-  const auto at = std::find(a.partitions.begin(), a.partitions.end(), partition);
-  if (at != a.partitions.end()) a.coordinator.ran(static_cast<PartitionId>(at - a.partitions.begin()), items, run_ns);
+  Plan& plan = *plans_[place_[application].plan];
+  const auto at = std::find(plan.partitions.begin(), plan.partitions.end(), partition);
+  if (at == plan.partitions.end()) return;
+  const auto p = static_cast<PartitionId>(at - plan.partitions.begin());
+  plan.coordinator.ran(place_[application].module, p, items, run_ns);
 }
 
 // ---- plans ----
 
 void Coordination::tick(TimeNs now) noexcept {
   changed_.clear();
-  for (const auto& a : applications_) {
-    if (a == nullptr || !a->coordinator.any() || a->coordinator.next_tick() > now) continue;
-    a->coordinator.tick(now);
-    apply(now, *a);
+  for (const auto& plan : plans_) {
+    if (!plan->coordinator.any() || plan->coordinator.next_tick() > now) continue;
+    plan->coordinator.tick(now);
+    apply(now, *plan);
   }
 }
 
 // The plan's batches as gates, and each stream's part of them. What was kept of the plan before keeps who has come.
-void Coordination::apply(TimeNs now, Application& a) noexcept {
-  const streams::Coordinator& c = a.coordinator;
-  std::swap(a.gates, a.before);
-  a.gates.clear();
-  for (Gate& g : a.before) g.next = kNone;
+void Coordination::apply(TimeNs now, Plan& plan) noexcept {
+  const streams::Coordinator& c = plan.coordinator;
+  std::swap(plan.gates, plan.before);
+  plan.gates.clear();
+  for (Gate& g : plan.before) g.next = kNone;
   const TimeNs near = now + c.settings().overlap_ns;
   for (const streams::PlannedBatch& b : c.batches()) {
     const auto grace = static_cast<TimeNs>(c.settings().grace * static_cast<double>(b.end_ns - b.start_ns));
-    a.gates.push_back(
+    plan.gates.push_back(
         {.start_ns = b.start_ns, .latest_ns = b.start_ns + grace, .partition = b.partition, .wanted = b.count});
     if (b.start_ns >= near) continue;
-    for (Gate& old : a.before) {
+    for (Gate& old : plan.before) {
       if (old.start_ns != b.start_ns || old.partition != b.partition) continue;
-      old.next = static_cast<std::uint32_t>(a.gates.size() - 1);
-      a.gates.back().came = old.came;
-      a.gates.back().open = old.open;
+      old.next = static_cast<std::uint32_t>(plan.gates.size() - 1);
+      plan.gates.back().came = old.came;
+      plan.gates.back().open = old.open;
       break;
     }
   }
-  a.next_gate_ns = kNever;
-  for (const StreamId stream : a.stream_of) {
+  plan.next_gate_ns = kNever;
+  for (const StreamId stream : plan.stream_of) {
     if (stream == kNone) continue;
     Seat& s = seats_[stream];
     std::uint32_t kept = 0;
     for (std::uint32_t i = 0; i < s.entries; ++i) {
-      const std::uint32_t gate = a.before[s.entry[i].gate].next;
+      const std::uint32_t gate = plan.before[s.entry[i].gate].next;
       if (gate == kNone || !c.admitted(s.number)) continue;
       s.entry[kept] = s.entry[i];
       s.entry[kept++].gate = gate;
     }
     s.entries = kept;
     for (std::uint32_t i = 0; i < s.holds; ++i) {
-      if (s.held_for[i] != kNone) s.held_for[i] = a.before[s.held_for[i]].next;
-      a.next_gate_ns = std::min(a.next_gate_ns, s.held_for[i] == kNone ? now : a.gates[s.held_for[i]].due_ns());
+      if (s.held_for[i] != kNone) s.held_for[i] = plan.before[s.held_for[i]].next;
+      plan.next_gate_ns =
+          std::min(plan.next_gate_ns, s.held_for[i] == kNone ? now : plan.gates[s.held_for[i]].due_ns());
     }
     changed_.push_back(stream);
   }
@@ -234,7 +263,7 @@ void Coordination::apply(TimeNs now, Application& a) noexcept {
     if (b.start_ns < near) continue;
     std::uint32_t before = kNone;
     for (const std::uint32_t number : c.members(b)) {
-      Seat& s = seats_[a.stream_of[number]];
+      Seat& s = seats_[plan.stream_of[number]];
       if (number == before) {
         if (s.entries > 0 && s.entry[s.entries - 1].gate == at) {
           s.entry[s.entries - 1].wanted = 2;
@@ -250,9 +279,9 @@ void Coordination::apply(TimeNs now, Application& a) noexcept {
 
 TimeNs Coordination::next_timer() const noexcept {
   TimeNs at = kNever;
-  for (const auto& a : applications_) {
-    if (a == nullptr || !a->coordinator.any()) continue;
-    at = std::min({at, a->coordinator.next_tick(), a->next_gate_ns});
+  for (const auto& plan : plans_) {
+    if (!plan->coordinator.any()) continue;
+    at = std::min({at, plan->coordinator.next_tick(), plan->next_gate_ns});
   }
   return at;
 }
@@ -261,7 +290,7 @@ StreamSchedule Coordination::schedule(StreamId stream) const noexcept {
   StreamSchedule out;
   if (stream >= seats_.size() || !has(stream)) return out;
   const Seat& s = seats_[stream];
-  out.view = applications_[s.application]->coordinator.view(s.number);
+  out.view = plans_[s.plan]->coordinator.view(s.number);
   for (; out.count < s.entries; ++out.count) out.frames[out.count] = s.entry[out.count].frame;
   return out;
 }

@@ -1,5 +1,5 @@
-// Coordinated streams behind the door: asks the coordinator of each application (streams/coordinator.h) for its plan
-// every 200 ms, tells each stream when its frames are wanted, and makes the planned batches of the requests that come.
+// Coordinated streams behind the door: asks each coordinator (streams/coordinator.h) for its plan every 200 ms, tells
+// each stream when its frames are wanted, and makes the planned batches of the requests that come.
 //
 // A coordinated request is a request like any other: ledger, deadline, drop rules and batches are everybody's. What is
 // added stands in front of the lanes, the gate: its task is held until all members of its planned batch are there, or
@@ -7,8 +7,9 @@
 // batch. A task that comes after that is queued at once. One that no plan has asked for is queued as background work:
 // who sends more than he was asked for disturbs nobody who waits for his turn.
 //
-// Applications of one module whose routes have one stage can be coordinated. No allocation after construction. One
-// thread, the scheduler's. Unknown streams are ignored.
+// Applications of one module whose routes have one stage can be coordinated. Those that share partitions, directly or
+// through others, have one plan. No allocation after construction. One thread, the scheduler's. Unknown streams are
+// ignored.
 #pragma once
 
 #include <array>
@@ -26,11 +27,11 @@ class Coordination {
  public:
   Coordination(const Topology& topology, const Limits& limits);
 
-  [[nodiscard]] bool serves(std::uint32_t application) const noexcept { return applications_[application] != nullptr; }
+  [[nodiscard]] bool serves(std::uint32_t application) const noexcept { return place_[application].plan != kNone; }
   // False: no room.
   [[nodiscard]] bool open(TimeNs now, StreamId stream, const StreamConfig& config) noexcept;
   void close(TimeNs now, StreamId stream) noexcept;
-  [[nodiscard]] bool has(StreamId stream) const noexcept { return seats_[stream].application != kNone; }
+  [[nodiscard]] bool has(StreamId stream) const noexcept { return seats_[stream].plan != kNone; }
 
   // ---- requests ----
   // A request's task has come into being. What is to become of it.
@@ -56,12 +57,12 @@ class Coordination {
   static constexpr std::size_t kHeld = 2;  // of a stream: the two frames of a probe
   struct Entry {
     ScheduledFrame frame;
-    std::uint32_t gate = 0;  // of its application
+    std::uint32_t gate = 0;  // of its plan
     std::uint8_t wanted = 1, came = 0;
   };
-  struct Seat {                         // of a stream
-    std::uint32_t application = kNone;  // kNone: not coordinated
-    std::uint32_t number = 0;           // the coordinator's
+  struct Seat {                  // of a stream
+    std::uint32_t plan = kNone;  // kNone: not coordinated
+    std::uint32_t number = 0;    // the coordinator's
     TimeNs period_ns = 0, capture_ns = 0;
     std::uint32_t unobserved = 0;  // answers that it may still report on
     std::uint32_t since_far = 0;   // answers since its last far report
@@ -79,19 +80,23 @@ class Coordination {
     std::uint32_t next = kNone;  // the same batch's in the next plan
     [[nodiscard]] TimeNs due_ns() const noexcept { return came >= wanted ? start_ns : latest_ns; }
   };
-  struct Application {
-    Application(std::vector<std::vector<TimeNs>> batch_ns, const streams::CoordinatorSettings& settings)
+  struct Plan {  // of applications that share partitions
+    Plan(std::vector<streams::BatchTimes> batch_ns, const streams::CoordinatorSettings& settings)
         : coordinator(std::move(batch_ns), settings), stream_of(settings.streams, kNone) {}
     streams::Coordinator coordinator;
-    std::vector<PartitionId> partitions;
-    std::vector<StreamId> stream_of;  // by the coordinator's number
-    std::vector<Gate> gates, before;  // by batch of the plan
+    std::vector<PartitionId> partitions;  // by the coordinator's number
+    std::vector<StreamId> stream_of;      // by the coordinator's number
+    std::vector<Gate> gates, before;      // by batch of the plan
     TimeNs next_gate_ns = kNever;
   };
-  void apply(TimeNs now, Application& a) noexcept;
+  struct Place {  // of an application
+    std::uint32_t plan = kNone, module = 0;
+  };
+  void apply(TimeNs now, Plan& plan) noexcept;
 
-  std::vector<std::unique_ptr<Application>> applications_;  // nullptr: not to be coordinated
-  std::vector<Seat> seats_;                                 // by StreamId
+  std::vector<std::unique_ptr<Plan>> plans_;
+  std::vector<Place> place_;  // by application
+  std::vector<Seat> seats_;   // by StreamId
   std::vector<TaskId> due_;
   std::vector<StreamId> changed_;
 };

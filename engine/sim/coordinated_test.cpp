@@ -47,16 +47,18 @@ core::Policy leat() {
 }
 
 struct Play {
-  Play(std::uint32_t clients, double slope, double sla, std::uint32_t partitions = 1) {
-    s.topology = machine(partitions);
+  Play(std::uint32_t clients, double slope, double sla, std::uint32_t partitions = 1, std::uint32_t applications = 1) {
+    s.topology = machine(partitions, applications);
     s.policy = leat();
     s.limits.streams = s.limits.coordinated = 160;
     s.streams.clear();
     s.noise_permille = 10;
     s.check_every = 1;
     for (std::uint32_t i = 0; i < clients; ++i) {
-      s.streams.push_back(
-          {.depth = 8, .supersede = core::Supersede::latest, .terms = {.sla_drop = sla, .period_ns = kPeriod}});
+      s.streams.push_back({.application = i % applications,
+                           .depth = 8,
+                           .supersede = core::Supersede::latest,
+                           .terms = {.sla_drop = sla, .period_ns = kPeriod}});
       s.cameras.push_back({.stream = i,
                            .phase_ns = static_cast<TimeNs>(i) * 1'234'567 % kPeriod,
                            .seen = [slope](std::uint64_t, std::uint32_t stride) {
@@ -76,9 +78,9 @@ struct Play {
                       .from_ns = 3 * kSecond,
                       .extra = [slope](std::uint64_t, std::uint32_t stride) { return slope * curve().at(stride); }});
     }
-    s.on_shown = [this](const ShownEvent& e) {
+    s.on_shown = [this, &in](const ShownEvent& e) {
       ++detections;
-      shown[e.camera].answer(e.at_ns, e.frame);
+      if (in[e.camera] != 0) shown[e.camera].answer(e.at_ns, e.frame);  // not what was under way when it was evicted
     };
     s.on_schedule = [this, &in](TimeNs at, std::uint32_t camera, const core::StreamSchedule& told) {
       const bool is = told.view.standing == core::streams::Standing::admitted;
@@ -130,6 +132,19 @@ TEST(Coordinated, FramesMeetInFullBatchesWhereThePartitionIsScarce) {
   for (const auto& each : p.last) admitted += each.view.standing == core::streams::Standing::admitted ? 1 : 0;
   EXPECT_GE(admitted, 30u);
   EXPECT_LT(admitted, 120u);
+}
+
+TEST(Coordinated, ApplicationsThatShareAPartitionShareItsTime) {
+  Play together(120, 0.006, 0.03, 1, 2);
+  const Outcomes out = together.run(13);
+  EXPECT_GE(together.kept(), 0.97);
+  EXPECT_GE(out.goodput(), 0.99);
+  std::array<std::uint32_t, 2> admitted{};
+  for (std::uint32_t c = 0; c < together.last.size(); ++c)
+    admitted[c % 2] += together.last[c].view.standing == core::streams::Standing::admitted ? 1 : 0;
+  std::printf("admitted %u and %u, kept %.4f\n", admitted[0], admitted[1], together.kept());
+  EXPECT_GE(admitted[0], 10u);
+  EXPECT_GE(admitted[1], 10u);
 }
 
 TEST(Coordinated, ALiarAndOneThatStopsDisturbNobody) {

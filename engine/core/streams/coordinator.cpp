@@ -13,21 +13,25 @@ constexpr double kRunStep = 0.04, kRunSame = 0.02, kMostSlower = 32;
 
 }  // namespace
 
-Coordinator::Coordinator(std::vector<std::vector<TimeNs>> batch_ns, const CoordinatorSettings& settings)
+Coordinator::Coordinator(std::vector<BatchTimes> batch_ns, const CoordinatorSettings& settings)
     : profile_ns_(std::move(batch_ns)),
       batch_ns_(profile_ns_),
-      slower_(profile_ns_.size(), 1),
+      slower_(profile_ns_.size(), std::vector(profile_ns_.front().size(), 1.0)),
       settings_(settings),
       curve_(settings.bend, settings.hidden),
       shared_(settings.margin),
       streams_(settings.streams),
-      up_(batch_ns_.size(), 1),
-      load_(batch_ns_.size()),
-      batch_(batch_ns_.size()),
-      free_ns_(batch_ns_.size()),
+      up_(batch_ns_.front().size(), 1),
+      load_(up_.size()),
+      batch_(batch_ns_.size(), std::vector(up_.size(), 1u)),
+      free_ns_(up_.size()),
       tallies_(settings.streams),
-      packing_(settings.streams),
+      packing_(settings.streams, batch_ns_.size()),
       program_(curve_) {
+  for (const BatchTimes& each : batch_ns_) {
+    const auto served = std::find_if(each.begin(), each.end(), [](const auto& runs) { return !runs.empty(); });
+    first_.push_back(static_cast<PartitionId>(served - each.begin()));
+  }
   in_.reserve(settings.streams);
   order_.reserve(settings.streams);
   waiting_.reserve(settings.streams);
@@ -46,7 +50,8 @@ std::uint32_t Coordinator::make(TimeNs now, const CoordinatedStream& spec) noexc
   if (free == streams_.end()) return kNone;
   EstimatorSettings estimator = settings_.estimator;
   estimator.prior_slope = spec.prior_slope > 0 ? spec.prior_slope : prior_slope();
-  *free = Stream{.standing = Standing::waiting, .spec = spec, .estimator = DropEstimator(estimator)};
+  *free = Stream{
+      .standing = Standing::waiting, .spec = spec, .estimator = DropEstimator(estimator), .sla_drop = spec.sla_drop};
   free->heard_ns = free->since_ns = now;
   free->probed_ns = now - settings_.probe_ns;  // its first frame is a probe
   free->phase_ns = now;
@@ -54,7 +59,7 @@ std::uint32_t Coordinator::make(TimeNs now, const CoordinatedStream& spec) noexc
 }
 
 std::uint32_t Coordinator::open(TimeNs now, const CoordinatedStream& spec) noexcept {
-  const std::uint32_t id = make(now, spec);
+  const std::uint32_t id = spec.module < batch_ns_.size() ? make(now, spec) : kNone;
   if (id == kNone) return kNone;
   if (spec.group == 0) {
     streams_[id].turn = ++turns_;
@@ -102,10 +107,10 @@ void Coordinator::close(TimeNs, std::uint32_t id) noexcept {
 }
 
 // Up for each that took longer and down for each that did not: one of many that was held up says nothing.
-void Coordinator::ran(PartitionId p, std::uint32_t batch, TimeNs run_ns) noexcept {
-  if (p >= slower_.size() || batch == 0 || batch > profile_ns_[p].size()) return;
-  const double now = static_cast<double>(run_ns) / static_cast<double>(profile_ns_[p][batch - 1]);
-  double& usual = slower_[p];
+void Coordinator::ran(std::uint32_t m, PartitionId p, std::uint32_t batch, TimeNs run_ns) noexcept {
+  if (m >= slower_.size() || p >= up_.size() || batch == 0 || batch > profile_ns_[m][p].size()) return;
+  const double now = static_cast<double>(run_ns) / static_cast<double>(profile_ns_[m][p][batch - 1]);
+  double& usual = slower_[m][p];
   if (std::abs(now / usual - 1) <= kRunSame) return;
   usual = std::clamp(now > usual ? usual * (1 + kRunStep) : usual / (1 + kRunStep), 1 / kMostSlower, kMostSlower);
 }

@@ -10,10 +10,14 @@
 // about its drops only moves its own setting, and never beyond `max_share` of a partition; from there on its SLA is its
 // own affair.
 //
-// Tasks of one client (AccuMO) that name the same group are planned as one stream, whose slots they take in turns as
-// group.h decides: never two at once, since a stream is planned on one partition. Its slope is what the best turns for
-// slopes that do not change would leave, (sum of sqrt(weight slope))^2 / sum of weights, its SLA the weighted mean of
-// theirs, and so is the drop that it is planned for.
+// One coordinator plans all modules that share partitions: a batch is of one module, a partition's time everybody's.
+//
+// Tasks of one client (AccuMO) that name the same group and the same module are planned as one stream, their lead,
+// whose slots they take in turns as group.h decides: never two at once, since a stream is planned on one partition. Its
+// slope is what the best turns for slopes that do not change would leave, (sum of sqrt(weight slope))^2 / sum of
+// weights. A group of several modules has a lead for each. The group's SLA, the weighted mean of its tasks', holds for
+// the weighted mean of their drops: each lead has a share of it (shares.h), and all of them are admitted and evicted
+// together.
 //
 // Sans-I/O: events and a time in, a plan out. Nothing allocates after construction. One thread. Unknown numbers are
 // ignored.
@@ -31,6 +35,7 @@
 #include "engine/core/streams/meter.h"
 #include "engine/core/streams/packing.h"
 #include "engine/core/streams/settings.h"
+#include "engine/core/streams/sla_shares.h"
 #include "engine/core/streams/strides.h"
 #include "engine/core/types.h"
 
@@ -61,6 +66,7 @@ struct CoordinatorSettings {
 struct CoordinatedStream {
   double sla_drop = 0.06;  // mean over a second of frames, above the reference
   Pace pace;
+  std::uint32_t module = 0;  // the coordinator's number of it
   double weight = 1;
   double max_share = 1;    // of one partition
   double prior_slope = 0;  // 0: what the others of the coordinator show, or the estimator's
@@ -86,9 +92,8 @@ struct StreamView {
 
 class Coordinator {
  public:
-  // batch_ns[p][b-1]: run time of a batch of b on partition p, as long as ran() says nothing else; all with the same
-  // number of batch sizes, at least 1.
-  Coordinator(std::vector<std::vector<TimeNs>> batch_ns, const CoordinatorSettings& settings);
+  // By module, each for the same partitions and served by one at least, as long as ran() says nothing else.
+  Coordinator(std::vector<BatchTimes> batch_ns, const CoordinatorSettings& settings);
 
   // ---- events ----
   [[nodiscard]] std::uint32_t open(TimeNs now, const CoordinatedStream& stream) noexcept;  // kNone: no room
@@ -103,9 +108,9 @@ class Coordinator {
   bool observe(TimeNs now, std::uint32_t stream, std::uint32_t stride, double drop, bool far = false) noexcept;
   // It has sent something: one that was silent waits to be admitted again.
   void spoke(TimeNs now, std::uint32_t stream) noexcept;
-  // A batch of `batch` has taken so long on a partition. Plans go by what batches have taken lately: how many times
-  // their run time of the constructor, in the median, the same number for all sizes.
-  void ran(PartitionId partition, std::uint32_t batch, TimeNs run_ns) noexcept;
+  // A batch of `batch` of a module has taken so long on a partition. Plans go by what batches have taken lately: how
+  // many times their run time of the constructor, in the median, the same number for all sizes.
+  void ran(std::uint32_t module, PartitionId partition, std::uint32_t batch, TimeNs run_ns) noexcept;
   // All are up at first. Nothing is planned on one that is not.
   void partition(PartitionId partition, bool up) noexcept { up_[partition] = up ? 1 : 0; }
   [[nodiscard]] static bool period_ok(TimeNs period_ns) noexcept;
@@ -137,10 +142,12 @@ class Coordinator {
     DropEstimator estimator;
     Margin margin;
     TimeNs phase_ns = 0;   // of its camera
+    double sla_drop = 0;   // that it is planned for: its own, or a lead's share
     double reference = 0;  // mean x of the reference
     double most = 0;       // mean x that its SLA and margin leave
     Setting setting;
     PartitionId partition = kNone;
+    double cost = 0;            // to the others for its weight, with all of its group
     double trim = 0, over = 0;  // x that its setting leaves alone because plans came out later than that; by how much
     bool spendthrift = false;   // wants more than its share: what it gets is not held against the plan
     // Its last frame that is not to be planned any more: when it is sent, when its answer serves.
@@ -153,11 +160,13 @@ class Coordinator {
     std::uint64_t turn = 0;  // among those that wait
     // A task is planned as the group that is its lead; its own standing only says that it is open.
     std::uint32_t lead = kNone;
-    // A group, a stream of nobody's own.
+    // A lead, a stream of nobody's own. The leads of a group are a ring.
+    std::uint32_t sibling = kNone;
     std::array<std::uint32_t, kGroupTasks> task{};
     std::uint32_t tasks = 0;
-    double slope = 0, left = 0;  // of all of them; the share of the SLA that is left alone
-    // While slots are handed out: of a task its last one; of a group how many there are, the first and the last.
+    double slope = 0, left = 0;            // of all of them; the share of the SLA that is left alone
+    double task_weights = 0, locally = 1;  // sum; what their local algorithms lose
+    // While slots are handed out: of a task its last one; of a lead how many there are, the first and the last.
     TimeNs asked_ns = INT64_MIN;
     std::uint32_t slots = 0;
     TimeNs first_slot_ns = 0, last_slot_ns = 0;
@@ -173,7 +182,12 @@ class Coordinator {
   void keep_near(TimeNs now) noexcept;
   void budget(std::uint32_t stream) noexcept;
   void choose(std::uint32_t stream) noexcept;
-  void choose_batch(PartitionId partition) noexcept;
+  void choose_batch(std::uint32_t module, PartitionId partition) noexcept;
+  // Run times on its partition; until it has one, on the first that serves its module.
+  [[nodiscard]] const std::vector<TimeNs>& runs(const Stream& s) const noexcept;
+  [[nodiscard]] bool serves(PartitionId partition, const Stream& s) const noexcept {
+    return !batch_ns_[s.spec.module][partition].empty();
+  }
   // Of a stream in batches of at most `batch`.
   [[nodiscard]] Setting setting_of(const Stream& s, PartitionId partition, std::uint32_t batch) const noexcept;
   void place_all() noexcept;
@@ -195,6 +209,18 @@ class Coordinator {
   [[nodiscard]] bool join(TimeNs now, std::uint32_t task) noexcept;
   void part(std::uint32_t task) noexcept;
   void sum_up(std::uint32_t lead) noexcept;
+  void share_sla(std::uint32_t lead) noexcept;
+  // The leads of a group follow each other in a list that is in order. `end`, or the end of the group that it parts.
+  [[nodiscard]] std::size_t whole(std::span<const std::uint32_t> list, std::size_t end) const noexcept;
+  // All leads of its group, itself last; of a stream by itself that one.
+  template <class Do>
+  void each_lead(std::uint32_t id, const Do& run) const noexcept {
+    std::uint32_t at = id;
+    do {
+      at = streams_[at].sibling == kNone ? at : streams_[at].sibling;
+      run(at);
+    } while (at != id);
+  }
   void hand_out() noexcept;
   [[nodiscard]] std::uint32_t next_task(const Stream& lead, TimeNs at, bool by_program) noexcept;
   [[nodiscard]] static std::uint32_t slots_apart(const Stream& lead) noexcept;
@@ -202,19 +228,20 @@ class Coordinator {
   [[nodiscard]] double spare() const noexcept;  // partitions that the settings leave idle
   [[nodiscard]] double prior_slope() const noexcept;
 
-  const std::vector<std::vector<TimeNs>> profile_ns_;
-  std::vector<std::vector<TimeNs>> batch_ns_;  // what plans go by
-  std::vector<double> slower_;                 // by partition: than its profile
+  const std::vector<BatchTimes> profile_ns_;
+  std::vector<BatchTimes> batch_ns_;         // what plans go by
+  std::vector<std::vector<double>> slower_;  // by module and partition: than its profile
+  std::vector<PartitionId> first_;           // by module: that serves it
   const CoordinatorSettings settings_;
   const StrideCurve curve_;
   SharedMargin shared_;
   std::vector<Stream> streams_;
   std::vector<std::uint32_t> in_, order_;  // admitted; scratch
   std::vector<std::uint32_t> waiting_;
-  std::vector<std::uint8_t> up_;      // by partition
-  std::vector<double> load_;          // by partition
-  std::vector<std::uint32_t> batch_;  // by partition: what its streams are planned for; 0: not known yet
-  std::vector<TimeNs> free_ns_;       // by partition: what is kept of the last plan ends
+  std::vector<std::uint8_t> up_;                   // by partition
+  std::vector<double> load_;                       // by partition
+  std::vector<std::vector<std::uint32_t>> batch_;  // by module and partition: what its streams are planned for
+  std::vector<TimeNs> free_ns_;                    // by partition: what is kept of the last plan ends
   std::vector<Candidate> candidates_;
   std::vector<Tally> tallies_;
   std::vector<PlannedBatch> batches_, kept_;

@@ -1,6 +1,7 @@
 // Groups of tasks (coordinator.h): who belongs to one, what it is planned for, and whose turn each of its slots is.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "engine/core/streams/coordinator.h"
 
@@ -13,19 +14,26 @@ constexpr std::uint32_t kNeverAsked = 900;  // frames; older than anything
 
 }  // namespace
 
-// False: its group is full, or there is no room for a new one.
+// False: its group is full, or there is no room for a new lead.
 bool Coordinator::join(TimeNs now, std::uint32_t task) noexcept {
   const CoordinatedStream& spec = streams_[task].spec;
-  std::uint32_t lead = 0;
-  while (lead < streams_.size() && (streams_[lead].tasks == 0 || streams_[lead].spec.group != spec.group)) ++lead;
-  if (lead == streams_.size()) {
-    lead = make(now, spec);
-    if (lead == kNone) return false;
-    streams_[lead].turn = ++turns_;
+  std::uint32_t any = 0, lead = kNone, tasks = 0;
+  while (any < streams_.size() && (streams_[any].tasks == 0 || streams_[any].spec.group != spec.group)) ++any;
+  const bool is_first = any == streams_.size();
+  if (!is_first) {
+    each_lead(any, [&](std::uint32_t id) {
+      tasks += streams_[id].tasks;
+      if (streams_[id].spec.module == spec.module) lead = id;
+    });
+  }
+  if (tasks == kGroupTasks) return false;
+  if (lead == kNone) {
+    if ((lead = make(now, spec)) == kNone) return false;
+    streams_[lead].turn = is_first ? ++turns_ : streams_[any].turn;
+    streams_[lead].sibling = is_first ? lead : std::exchange(streams_[any].sibling, lead);
     waiting_.push_back(lead);
   }
   Stream& g = streams_[lead];
-  if (g.tasks == kGroupTasks) return false;
   g.task[g.tasks++] = task;
   streams_[task].lead = lead;
   sum_up(lead);
@@ -36,10 +44,14 @@ void Coordinator::part(std::uint32_t task) noexcept {
   Stream& t = streams_[task];
   Stream& g = streams_[t.lead];
   static_cast<void>(std::remove(g.task.begin(), g.task.begin() + g.tasks, task));
-  if (--g.tasks > 0)
+  if (--g.tasks > 0) {
     sum_up(t.lead);
-  else
+  } else {
+    std::uint32_t before = t.lead;
+    while (streams_[before].sibling != t.lead) before = streams_[before].sibling;
+    streams_[before].sibling = g.sibling;
     leave(t.lead, Standing::none);
+  }
   t.standing = Standing::none;
   t.lead = kNone;
 }
@@ -48,7 +60,7 @@ void Coordinator::part(std::uint32_t task) noexcept {
 // weighted sum is least where p goes with sqrt(w r), and then it is that of one stream with the slope below.
 void Coordinator::sum_up(std::uint32_t lead) noexcept {
   Stream& g = streams_[lead];
-  double weights = 0, sla = 0, slopes = 0, planned = 0, priority = 0, share = 0;
+  double weights = 0, sla = 0, slopes = 0, planned = 0, priority = 0, share = 0, local = 0;
   const Stream* quickest = nullptr;
   for (std::uint32_t i = 0; i < g.tasks; ++i) {
     const Stream& t = streams_[g.task[i]];
@@ -60,6 +72,7 @@ void Coordinator::sum_up(std::uint32_t lead) noexcept {
     const double of_lead =
         static_cast<double>(quickest->spec.pace.period_ns) / static_cast<double>(t.spec.pace.period_ns);
     weights += w;
+    local += w * t.spec.local;
     sla += w * t.spec.sla_drop;
     slopes += std::sqrt(w * t.estimator.slope() * of_lead);
     planned += std::sqrt(w * t.estimator.slope() / (1 - margin_of(t)) * of_lead);
@@ -73,6 +86,32 @@ void Coordinator::sum_up(std::uint32_t lead) noexcept {
   g.phase_ns = quickest->phase_ns;
   g.slope = slopes * slopes / weights;
   g.left = 1 - slopes * slopes / (planned * planned);
+  g.task_weights = weights;
+  g.locally = local / weights;
+}
+
+// Among the leads of its group, which also go by one weight.
+void Coordinator::share_sla(std::uint32_t lead) noexcept {
+  std::array<SlaPart, kGroupTasks> parts;
+  std::uint32_t n = 0, tasks = 0;
+  double budget = 0, priority = 0;
+  each_lead(lead, [&](std::uint32_t id) {
+    const Stream& g = streams_[id];
+    const std::uint32_t batch = batch_[g.spec.module][g.partition == kNone ? first_[g.spec.module] : g.partition];
+    parts[n++] = {.weight = g.task_weights,
+                  .slope = g.slope / (1 - g.left),
+                  .cost = static_cast<double>(runs(g)[batch - 1]) / batch / static_cast<double>(g.spec.pace.period_ns),
+                  .local = g.locally};
+    budget += g.task_weights * g.spec.sla_drop;
+    priority += g.tasks * g.spec.weight;
+    tasks += g.tasks;
+  });
+  const auto drops = streams::share_sla(std::span(parts).first(n), budget);
+  n = 0;
+  each_lead(lead, [&](std::uint32_t id) {
+    streams_[id].sla_drop = drops[n++];
+    streams_[id].spec.weight = priority / tasks;
+  });
 }
 
 // Frames, in the mean of this plan: slots come early where that fills batches.

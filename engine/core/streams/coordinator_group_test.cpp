@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
+#include <random>
 
 #include "engine/core/streams/test_world.h"
 
@@ -149,6 +151,118 @@ TEST(Groups, OneThatStopsIsPlannedNoMoreUntilOneOfItsTasksSpeaks) {
   EXPECT_EQ(w.c.view(a).standing, Standing::waiting);
   w.c.tick(w.now += 200'000'000);
   EXPECT_EQ(w.c.view(a).standing, Standing::admitted);
+}
+
+// ---- several modules ----
+
+TEST(Modules, ShareAPartitionsTimeInBatchesOfOneEach) {
+  World w(std::vector<BatchTimes>{{profile(6, 1.5)}, {profile(12, 3)}}, {});
+  std::vector<std::uint32_t> ids;
+  for (std::uint32_t i = 0; i < 24; ++i) ids.push_back(w.add(0.004, {.sla_drop = 0.06, .module = i % 2}));
+  w.run(12 * kSecond);
+  std::sort(w.slots.begin(), w.slots.end(), [](const auto& a, const auto& b) { return a.start < b.start; });
+  for (std::size_t i = 1; i < w.slots.size(); ++i) {
+    if (w.slots[i].start == w.slots[i - 1].start)
+      EXPECT_EQ(w.slots[i].id % 2, w.slots[i - 1].id % 2);
+    else
+      EXPECT_GE(w.slots[i].start, w.slots[i - 1].end);
+  }
+  for (const std::uint32_t id : ids) {
+    EXPECT_EQ(w.c.view(id).standing, Standing::admitted) << id;
+    EXPECT_GT(w.c.view(id).measured_drop, 0) << id;
+    EXPECT_LE(w.c.view(id).measured_drop, 0.06) << id;
+  }
+}
+
+TEST(Modules, RunWhereTheyAreServedAndOneThatIsNowhereUpCostsNobody) {
+  const std::vector<TimeNs> here = profile(6, 1.5);
+  World w(std::vector<BatchTimes>{{here, here}, {{}, here}, {here, {}}}, {});
+  std::vector<std::uint32_t> ids;
+  for (std::uint32_t i = 0; i < 12; ++i) ids.push_back(w.add(0.004, {.sla_drop = 0.06, .module = i % 3}));
+  EXPECT_EQ(w.add(0.004, {.module = 3}), kNone);
+  w.run(6 * kSecond);
+  w.c.partition(1, false);
+  w.run(12 * kSecond);
+  std::map<std::uint32_t, int> late;
+  for (const World::Slot& s : w.slots) {
+    EXPECT_TRUE(s.id % 3 == 0 || s.partition == (s.id % 3 == 1 ? 1u : 0u)) << s.id;
+    if (s.start > 7 * kSecond) ++late[s.id % 3];
+  }
+  EXPECT_EQ(late[1], 0);
+  EXPECT_GT(late[0], 20);
+  EXPECT_GT(late[2], 20);
+  for (const std::uint32_t id : ids) EXPECT_EQ(w.c.view(id).evictions, 0u) << id;
+  w.c.partition(1, true);
+  for (const std::uint32_t id : ids) w.c.spoke(w.now, id);
+  w.run(15 * kSecond);
+  for (const std::uint32_t id : ids) EXPECT_EQ(w.c.view(id).standing, Standing::admitted) << id;
+}
+
+// Two models on one camera: a quick one whose answers age fast, a slow one whose answers keep.
+TEST(Modules, TheTasksOfAGroupDivideItsSlaSoThatItCostsTheLeast) {
+  const std::vector<BatchTimes> times = {{profile(4, 1)}, {profile(40, 10)}};
+  const auto run = [&](bool grouped) {
+    auto w = std::make_unique<World>(times, CoordinatorSettings{});
+    const std::uint64_t group = grouped ? 5 : 0;
+    const std::uint32_t quick = w->add(0.006, {.sla_drop = 0.06, .module = 0, .group = group});
+    const std::uint32_t slow = w->add(0.002, {.sla_drop = 0.06, .module = 1, .group = group});
+    w->run(20 * kSecond);
+    EXPECT_EQ(w->c.view(quick).standing, Standing::admitted);
+    EXPECT_EQ(w->c.view(slow).standing, Standing::admitted);
+    EXPECT_LE((w->c.view(quick).measured_drop + w->c.view(slow).measured_drop) / 2, 0.06);
+    return w->c.view(quick).setting.load + w->c.view(slow).setting.load;
+  };
+  const double together = run(true), apart = run(false);
+  std::printf("load %.4f as a group, %.4f apart\n", together, apart);
+  EXPECT_LT(together, apart);
+}
+
+TEST(Modules, TheTasksOfAGroupComeAndGoTogether) {
+  // There is room for about one group.
+  World w(std::vector<BatchTimes>{{profile(10, 5)}, {profile(20, 10)}}, {});
+  std::vector<std::uint32_t> ids;
+  for (std::uint32_t i = 0; i < 16; ++i)
+    ids.push_back(w.add(0.012, {.sla_drop = 0.04, .module = i % 2, .group = 1 + i / 2}));
+  std::uint32_t together = 0;
+  for (int tick = 0; tick < 60; ++tick) {
+    w.run(w.now + 200'000'000);
+    for (std::size_t i = 0; i < ids.size(); i += 2) {
+      EXPECT_EQ(w.c.view(ids[i]).standing, w.c.view(ids[i + 1]).standing) << i;
+      together += w.c.view(ids[i]).standing == Standing::admitted ? 1 : 0;
+    }
+  }
+  EXPECT_GT(together, 30u);
+  EXPECT_LT(w.c.admitted_streams(), 16u);
+  for (const std::uint32_t id : ids) w.c.close(w.now, id);
+  EXPECT_EQ(w.c.admitted_streams(), 0u);
+}
+
+TEST(SlaShares, AreWhatEnumerationFinds) {
+  std::mt19937 random(7);
+  const auto draw = [&](double least, double most) {
+    return std::exp(std::uniform_real_distribution(std::log(least), std::log(most))(random));
+  };
+  for (int round = 0; round < 200; ++round) {
+    std::array<SlaPart, 2> parts;
+    for (SlaPart& p : parts)
+      p = {.weight = draw(0.2, 5), .slope = draw(0.001, 0.05), .cost = draw(0.1, 10), .local = draw(0.01, 1)};
+    const double budget = 0.06 * (parts[0].weight + parts[1].weight);
+    const auto cost = [&](std::size_t i, double drop) {
+      return drop >= parts[i].local ? 0 : parts[i].cost * parts[i].slope / (2 * drop);
+    };
+    // What it loses: its drop, or where that is allowed no more than its local algorithm's.
+    const auto got = share_sla(parts, budget);
+    double spent = 0;
+    for (std::size_t i = 0; i < 2; ++i) spent += parts[i].weight * std::min(got[i], parts[i].local);
+    EXPECT_LE(spent, budget * (1 + 1e-9)) << round;
+    double least = std::numeric_limits<double>::infinity();
+    for (int n = 1; n < 2000; ++n) {
+      const double first = budget * n / 2000 / parts[0].weight;
+      const double rest = (budget - parts[0].weight * std::min(first, parts[0].local)) / parts[1].weight;
+      least = std::min(least, cost(0, first) + cost(1, rest));
+    }
+    EXPECT_LE(cost(0, got[0]) + cost(1, got[1]), least + 1e-9) << round;
+  }
 }
 
 }  // namespace

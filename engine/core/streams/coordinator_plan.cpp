@@ -18,16 +18,19 @@ constexpr double kTrimKept = 0.9;             // from tick to tick
 
 }  // namespace
 
+const std::vector<TimeNs>& Coordinator::runs(const Stream& s) const noexcept {
+  return batch_ns_[s.spec.module][s.partition == kNone ? first_[s.spec.module] : s.partition];
+}
+
 // What its present slope leaves it, on its partition.
 void Coordinator::budget(std::uint32_t id) noexcept {
   Stream& s = streams_[id];
-  const std::vector<TimeNs>& batch_ns = batch_ns_[s.partition == kNone ? 0 : s.partition];
-  s.reference = reference_mean(batch_ns[0], s.spec.pace, settings_.grace, curve_);
-  s.most = s.spec.sla_drop * (1 - margin_of(s)) / slope_of(s) - s.trim + s.reference;
+  s.reference = reference_mean(runs(s)[0], s.spec.pace, settings_.grace, curve_);
+  s.most = s.sla_drop * (1 - margin_of(s)) / slope_of(s) - s.trim + s.reference;
 }
 
 Setting Coordinator::setting_of(const Stream& s, PartitionId partition, std::uint32_t batch) const noexcept {
-  const std::vector<TimeNs>& batch_ns = batch_ns_[partition];
+  const std::vector<TimeNs>& batch_ns = batch_ns_[s.spec.module][partition];
   Pace pace = s.spec.pace;
   pace.any_phase = settings_.any_phase;
   const auto period = static_cast<double>(pace.period_ns);
@@ -41,23 +44,24 @@ Setting Coordinator::setting_of(const Stream& s, PartitionId partition, std::uin
 }
 
 // Downhill from what it was.
-void Coordinator::choose_batch(PartitionId p) noexcept {
+void Coordinator::choose_batch(std::uint32_t m, PartitionId p) noexcept {
   const auto load = [&](std::uint32_t batch) {
     double sum = 0;
     for (const std::uint32_t id : in_) {
       const Stream& s = streams_[id];
-      if (s.partition == p || (s.partition == kNone && p == 0)) sum += setting_of(s, p, batch).load;
+      if (s.spec.module == m && (s.partition == p || (s.partition == kNone && p == first_[m])))
+        sum += setting_of(s, p, batch).load;
     }
     return sum;
   };
-  if (batch_[p] == 0) batch_[p] = 1;
-  double least = load(batch_[p]);
+  std::uint32_t& batch = batch_[m][p];
+  double least = load(batch);
   for (const std::int32_t step : {1, -1}) {
-    while (batch_[p] + step >= 1 && batch_[p] + step <= batch_ns_[p].size()) {
-      const double there = load(batch_[p] + step);
+    while (batch + step >= 1 && batch + step <= batch_ns_[m][p].size()) {
+      const double there = load(batch + step);
       if (there >= least) break;
       least = there;
-      batch_[p] += step;
+      batch += step;
     }
   }
 }
@@ -65,11 +69,11 @@ void Coordinator::choose_batch(PartitionId p) noexcept {
 // Its setting, on its partition.
 void Coordinator::choose(std::uint32_t id) noexcept {
   Stream& s = streams_[id];
-  const PartitionId p = s.partition == kNone ? 0 : s.partition;
+  const PartitionId p = s.partition == kNone ? first_[s.spec.module] : s.partition;
   Pace pace = s.spec.pace;
   pace.any_phase = settings_.any_phase;
-  s.setting = settings_.common_batch ? setting_of(s, p, batch_[p])
-                                     : best_setting(batch_ns_[p], pace, settings_.grace, s.most - s.reference, curve_);
+  s.setting = settings_.common_batch ? setting_of(s, p, batch_[s.spec.module][p])
+                                     : best_setting(runs(s), pace, settings_.grace, s.most - s.reference, curve_);
   s.spendthrift = s.setting.load > s.spec.max_share;
   if (!s.spendthrift) return;
   const double longer = std::ceil(s.setting.interval * s.setting.load / s.spec.max_share);
@@ -88,7 +92,9 @@ void Coordinator::place_all() noexcept {
   for (const std::uint32_t id : in_) {
     Stream& s = streams_[id];
     if (s.partition != kNone && load_[s.partition] <= 1) continue;
-    const auto least = static_cast<PartitionId>(std::min_element(load_.begin(), load_.end()) - load_.begin());
+    PartitionId least = first_[s.spec.module];
+    for (PartitionId p = least + 1; p < load_.size(); ++p)
+      if (serves(p, s) && load_[p] < load_[least]) least = p;
     if (s.partition != kNone) {
       if (load_[least] + s.setting.load >= load_[s.partition]) continue;  // it would be no better there
       load_[s.partition] -= s.setting.load;
@@ -139,7 +145,9 @@ bool Coordinator::plan(TimeNs now, double slack) noexcept {
   const TimeNs near = now + settings_.overlap_ns;
   for (const std::uint32_t id : in_) budget(id);
   if (settings_.common_batch)
-    for (PartitionId p = 0; p < batch_.size(); ++p) choose_batch(p);
+    for (std::uint32_t m = 0; m < batch_.size(); ++m)
+      for (PartitionId p = 0; p < batch_[m].size(); ++p)
+        if (!batch_ns_[m][p].empty()) choose_batch(m, p);
   for (const std::uint32_t id : in_) choose(id);
   place_all();
   batches_.assign(kept_.begin(), kept_.end());
@@ -149,7 +157,7 @@ bool Coordinator::plan(TimeNs now, double slack) noexcept {
     const TimeNs free = b.end_ns + static_cast<TimeNs>(settings_.grace * static_cast<double>(b.end_ns - b.start_ns));
     free_ns_[b.partition] = std::max(free_ns_[b.partition], free);
   }
-  for (PartitionId p = 0; p < batch_ns_.size(); ++p) {
+  for (PartitionId p = 0; p < up_.size(); ++p) {
     if (up_[p] == 0) continue;
     candidates_.clear();
     for (const std::uint32_t id : in_) {
@@ -157,18 +165,19 @@ bool Coordinator::plan(TimeNs now, double slack) noexcept {
       if (s.partition != p) continue;
       const TimeNs interval = interval_ns(s);
       const TimeNs next = s.sent_ns == INT64_MIN ? near : std::max(near, s.sent_ns + interval);
-      // A group has as many probes as its tasks would.
+      // A lead has as many probes as its tasks would.
       const bool probe = settings_.probe_ns > 0 && now - s.probed_ns >= settings_.probe_ns / std::max(1u, s.tasks);
       candidates_.push_back({.stream = id,
                              .next_ns = next,
                              .interval_ns = interval,
                              .batch = s.setting.batch,
                              .probe = probe,
-                             .apart_ns = s.spec.pace.period_ns});
+                             .apart_ns = s.spec.pace.period_ns,
+                             .module = s.spec.module});
     }
     // While somebody waits partitions are never idle, and what is idle otherwise is shared out evenly.
     const bool full = !waiting_.empty();
-    packing_.pack(candidates_, batch_ns_[p], p, free_ns_[p], now + settings_.horizon_ns, settings_.grace,
+    packing_.pack(candidates_, batch_ns_, p, free_ns_[p], now + settings_.horizon_ns, settings_.grace,
                   full ? std::numeric_limits<double>::infinity() : settings_.reach, full && settings_.even, batches_,
                   members_);
   }
@@ -196,7 +205,7 @@ bool Coordinator::verify(TimeNs now, double slack) noexcept {
     t.source = newest_frame(s, s.sent_ns);
     // Counted from where the next answer would serve if its frame came at its time: what is lost until then is past
     // help, what is lost from then on because the partition is busy is the plan's.
-    const TimeNs run = batch_ns_[s.partition][s.setting.batch - 1];
+    const TimeNs run = runs(s)[s.setting.batch - 1];
     const TimeNs next = std::max(now + settings_.overlap_ns, s.sent_ns + interval_ns(s));
     t.shown = first_frame(s, next + run + s.spec.pace.path_ns);
   }
@@ -220,6 +229,7 @@ bool Coordinator::verify(TimeNs now, double slack) noexcept {
     Stream& s = streams_[id];
     const Tally& t = tallies_[id];
     s.over = 0;
+    if (up_[s.partition] == 0) continue;  // none that serves it is
     if (t.frames == 0) {
       // Fewer than two frames within the horizon: right where its interval is nearly as long.
       good = good && (2 * interval_ns(s) >= settings_.horizon_ns || s.spendthrift);
@@ -228,7 +238,7 @@ bool Coordinator::verify(TimeNs now, double slack) noexcept {
     s.planned_drop = std::max(0.0, slope_of(s) * (t.x / t.frames - s.reference));
     const double margin = margin_of(s);
     const double into = slack > 0 ? std::min(margin, std::max(slack, kHoldShare * margin)) : 0;
-    const double over = s.planned_drop - s.spec.sla_drop * (1 - margin + into);
+    const double over = s.planned_drop - s.sla_drop * (1 - margin + into);
     if (over <= 0 || s.spendthrift) continue;
     good = false;
     s.over = over / slope_of(s);
@@ -236,15 +246,32 @@ bool Coordinator::verify(TimeNs now, double slack) noexcept {
   return good;
 }
 
+std::size_t Coordinator::whole(std::span<const std::uint32_t> list, std::size_t end) const noexcept {
+  const auto parted = [&] {
+    const Stream &a = streams_[list[end - 1]], &b = streams_[list[end]];
+    return a.tasks > 0 && b.tasks > 0 && a.spec.group == b.spec.group;
+  };
+  while (end > 0 && end < list.size() && parted()) ++end;
+  return end;
+}
+
 void Coordinator::evict(TimeNs now) noexcept {
   order_.assign(in_.begin(), in_.end());
-  const auto cost = [this](std::uint32_t id) { return streams_[id].setting.load / streams_[id].spec.weight; };
+  for (const std::uint32_t id : order_) {
+    double load = 0;
+    each_lead(id, [&](std::uint32_t lead) {
+      const Stream& s = streams_[lead];
+      load += s.standing == Standing::admitted ? s.setting.load : 0;
+    });
+    streams_[id].cost = load / streams_[id].spec.weight;
+  }
   std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return cost(a) != cost(b) ? cost(a) > cost(b) : streams_[a].turn > streams_[b].turn;
+    const Stream &x = streams_[a], &y = streams_[b];
+    return x.cost != y.cost ? x.cost > y.cost : x.turn > y.turn;
   });
   // The fewest of the costliest without which the plan holds: by doubling, then halving.
   const auto without = [&](std::size_t n) {
-    in_.assign(order_.begin() + static_cast<std::ptrdiff_t>(n), order_.end());
+    in_.assign(order_.begin() + static_cast<std::ptrdiff_t>(whole(order_, n)), order_.end());
     return plan(now, kHold);
   };
   // Never more than a quarter at once, and no fewer than whose load there is no room for.
@@ -269,6 +296,7 @@ void Coordinator::evict(TimeNs now) noexcept {
     (without(middle) ? high : low) = middle;
   }
   in_.assign(order_.begin(), order_.end());
+  high = whole(order_, high);
   for (std::size_t n = 0; n < high; ++n) {
     ++streams_[order_[n]].evictions;
     leave(order_[n], Standing::waiting);
@@ -287,7 +315,8 @@ void Coordinator::admit(TimeNs now) noexcept {
   bool stale = false;
   for (bool first = true; !waiting_.empty() && (first || may_plan()); first = false) {
     const std::size_t before = in_.size();
-    const std::size_t tried = std::min(admitting_, waiting_.size());
+    const bool least = admitting_ == 1;
+    const std::size_t tried = whole(waiting_, std::min(admitting_, waiting_.size()));
     for (std::size_t n = 0; n < tried; ++n) {
       Stream& s = streams_[waiting_[n]];
       s.standing = Standing::admitted;
@@ -310,7 +339,7 @@ void Coordinator::admit(TimeNs now) noexcept {
       streams_[in_[n]].partition = kNone;
     }
     in_.resize(before);
-    if (tried == 1) break;
+    if (least) break;
   }
   if (stale) static_cast<void>(plan(now, kHold));
 }
@@ -318,12 +347,16 @@ void Coordinator::admit(TimeNs now) noexcept {
 void Coordinator::tick(TimeNs now) noexcept {
   next_tick_ns_ = now + settings_.tick_ns;
   planned_ = 0;
-  for (PartitionId p = 0; p < slower_.size(); ++p)
-    for (std::size_t b = 0; b < batch_ns_[p].size(); ++b)
-      batch_ns_[p][b] = static_cast<TimeNs>(slower_[p] * static_cast<double>(profile_ns_[p][b]));
+  for (std::uint32_t m = 0; m < slower_.size(); ++m)
+    for (PartitionId p = 0; p < up_.size(); ++p)
+      for (std::size_t b = 0; b < batch_ns_[m][p].size(); ++b)
+        batch_ns_[m][p][b] = static_cast<TimeNs>(slower_[m][p] * static_cast<double>(profile_ns_[m][p][b]));
   for (const auto* list : {&in_, &waiting_})
     for (const std::uint32_t id : *list)
       if (streams_[id].tasks > 0) sum_up(id);
+  for (const auto* list : {&in_, &waiting_})
+    for (const std::uint32_t id : *list)
+      if (streams_[id].tasks > 0) share_sla(id);
   for (std::size_t n = in_.size(); n-- > 0;)
     if (now - std::max(streams_[in_[n]].heard_ns, streams_[in_[n]].since_ns) > settings_.silent_ns)
       leave(in_[n], Standing::silent);

@@ -1,15 +1,16 @@
 #include "engine/core/streams/packing.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace leat::core::streams {
 
-Packing::Packing(std::size_t streams) {
-  next_.reserve(streams);
+Packing::Packing(std::size_t streams, std::size_t modules) : next_(modules) {
+  for (auto& each : next_) each.reserve(streams);
   taken_.reserve(streams);
 }
 
-void Packing::pack(std::span<const Candidate> candidates, std::span<const TimeNs> batch_ns, PartitionId partition,
+void Packing::pack(std::span<const Candidate> candidates, std::span<const BatchTimes> batch_ns, PartitionId partition,
                    TimeNs free_ns, TimeNs until, double grace, double reach, bool even,
                    std::vector<PlannedBatch>& batches, std::vector<std::uint32_t>& members) {
   const auto later = [](const Request& a, const Request& b) {
@@ -28,36 +29,46 @@ void Packing::pack(std::span<const Candidate> candidates, std::span<const TimeNs
     return r.at_ns - (early < static_cast<double>(most) ? static_cast<TimeNs>(early) : most);
   };
   // The heap's top has become later: half of what std's pop and push take.
-  const auto sink = [&] {
-    if (next_.empty()) return;
-    const Request r = next_.front();
+  const auto sink = [&](std::vector<Request>& next) {
+    if (next.empty()) return;
+    const Request r = next.front();
     std::size_t at = 0;
-    for (std::size_t below = 1; below < next_.size(); below = 2 * at + 1) {
-      if (below + 1 < next_.size() && later(next_[below], next_[below + 1])) ++below;
-      if (!later(r, next_[below])) break;
-      next_[at] = next_[below];
+    for (std::size_t below = 1; below < next.size(); below = 2 * at + 1) {
+      if (below + 1 < next.size() && later(next[below], next[below + 1])) ++below;
+      if (!later(r, next[below])) break;
+      next[at] = next[below];
       at = below;
     }
-    next_[at] = r;
+    next[at] = r;
   };
-  next_.clear();
+  for (auto& each : next_) each.clear();
   for (std::uint32_t c = 0; c < candidates.size(); ++c)
-    if (const Request r{candidates[c].next_ns, c}; counts(r)) next_.push_back(r);
-  std::make_heap(next_.begin(), next_.end(), later);
+    if (const Request r{candidates[c].next_ns, c}; counts(r)) next_[candidates[c].module].push_back(r);
+  for (auto& each : next_) std::make_heap(each.begin(), each.end(), later);
   taken_.assign(candidates.size(), 0);
   std::uint32_t number = 0;
-  for (TimeNs t = free_ns; !next_.empty();) {
-    const TimeNs start = std::max(t, earliest(next_.front()));
+  for (TimeNs t = free_ns;;) {
+    TimeNs start = until;
+    std::optional<std::size_t> module;
+    for (std::size_t m = 0; m < next_.size(); ++m) {
+      if (next_[m].empty()) continue;
+      const TimeNs here = std::max(t, earliest(next_[m].front()));
+      if (here > start || (here == start && module && !later(next_[*module].front(), next_[m].front()))) continue;
+      start = here;
+      module = m;
+    }
     if (start >= until || batches.size() == batches.capacity()) return;
+    std::vector<Request>& next = next_[*module];
+    const std::vector<TimeNs>& runs = batch_ns[*module][partition];
     ++number;
-    std::uint32_t count = 0, most = static_cast<std::uint32_t>(batch_ns.size());
+    std::uint32_t count = 0, most = static_cast<std::uint32_t>(runs.size());
     const auto begin = static_cast<std::uint32_t>(members.size());
-    while (!next_.empty()) {
-      const Request r = next_.front();
+    while (!next.empty()) {
+      const Request r = next.front();
       const Candidate& c = candidates[r.candidate];
       // A probe takes two places; a stream that else rides alone gives way to itself.
       const bool probes = c.probe && taken_[r.candidate] == 0;
-      most = std::min(most, probes && count == 0 && batch_ns.size() > 1 ? std::max(2u, c.batch) : c.batch);
+      most = std::min(most, probes && count == 0 && runs.size() > 1 ? std::max(2u, c.batch) : c.batch);
       if (count + 1 > most || taken_[r.candidate] == number || earliest(r) > start ||
           members.size() == members.capacity())
         break;
@@ -65,15 +76,15 @@ void Packing::pack(std::span<const Candidate> candidates, std::span<const TimeNs
       taken_[r.candidate] = number;
       count += twice ? 2 : 1;
       members.insert(members.end(), twice ? 2 : 1, c.stream);
-      next_.front().at_ns = (even ? start : r.at_ns) + c.interval_ns;
-      if (!counts(next_.front())) {
-        next_.front() = next_.back();
-        next_.pop_back();
+      next.front().at_ns = (even ? start : r.at_ns) + c.interval_ns;
+      if (!counts(next.front())) {
+        next.front() = next.back();
+        next.pop_back();
       }
-      sink();
+      sink(next);
     }
     if (count == 0) return;  // no room for members
-    const TimeNs run = batch_ns[count - 1];
+    const TimeNs run = runs[count - 1];
     batches.push_back(
         {.start_ns = start, .end_ns = start + run, .first = begin, .count = count, .partition = partition});
     t = start + run + static_cast<TimeNs>(grace * static_cast<double>(run));

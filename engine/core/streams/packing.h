@@ -1,6 +1,7 @@
 // Simulate and adjust (thesis, section 3.4.4, step 2, Algorithm 2) for one partition: when would the streams' next
 // frames come by themselves, and in which batches do they come instead. Batches follow each other without gaps, every
-// one as large as its most particular member allows, and each member's frame is the newest at the batch's start.
+// one as large as its most particular member allows, and each member's frame is the newest at the batch's start. A
+// batch is of one module, of those that could start first the one whose frame is due first.
 //
 // `reach`: how much of its interval a frame may come before its time to fill a batch or a gap. The thesis has no bound
 // (infinity), so a partition is never idle while there is a stream; a small one saves detections where there is room.
@@ -26,6 +27,7 @@ struct Candidate {           // a stream, as packing sees it
   std::uint32_t batch = 1;   // the largest that it may ride in
   bool probe = false;        // its first frame comes with the one before it: twice in the members, one after the other
   TimeNs apart_ns = 0;       // from one to the next at least, with `even`
+  std::uint32_t module = 0;
 };
 
 struct PlannedBatch {
@@ -36,13 +38,17 @@ struct PlannedBatch {
   PartitionId partition = 0;
 };
 
+// Of a module: [p][b-1] is the run time of a batch of b on partition p. All partitions that serve it have the same
+// number of batch sizes, at least 1, those that do not have none.
+using BatchTimes = std::vector<std::vector<TimeNs>>;
+
 class Packing {
  public:
-  explicit Packing(std::size_t streams);
+  explicit Packing(std::size_t streams, std::size_t modules = 1);
 
   // Appends batches that start before `until`, the first not before `free_ns`, to `batches` and their members' numbers
-  // to `members`, neither beyond its capacity. batch_ns[b-1]: run time of a batch of b.
-  void pack(std::span<const Candidate> candidates, std::span<const TimeNs> batch_ns, PartitionId partition,
+  // to `members`, neither beyond its capacity. batch_ns[m][partition][b-1]: run time of a batch of b of module m.
+  void pack(std::span<const Candidate> candidates, std::span<const BatchTimes> batch_ns, PartitionId partition,
             TimeNs free_ns, TimeNs until, double grace, double reach, bool even, std::vector<PlannedBatch>& batches,
             std::vector<std::uint32_t>& members);
 
@@ -51,8 +57,8 @@ class Packing {
     TimeNs at_ns;
     std::uint32_t candidate;
   };
-  std::vector<Request> next_;         // a heap: of each candidate its next one, the first on top
-  std::vector<std::uint32_t> taken_;  // by candidate: the batch that it is in already
+  std::vector<std::vector<Request>> next_;  // by module a heap: of each candidate its next one, the first on top
+  std::vector<std::uint32_t> taken_;        // by candidate: the batch that it is in already
 };
 
 }  // namespace leat::core::streams

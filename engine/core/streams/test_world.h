@@ -28,7 +28,8 @@ inline std::vector<TimeNs> profile(double base_ms, double each_ms, int largest =
 
 struct World {
   World(std::size_t partitions, const CoordinatorSettings& s, const std::vector<TimeNs>& batch_ns = profile(6, 1.5))
-      : c({partitions, batch_ns}, s) {}
+      : World(std::vector<BatchTimes>{BatchTimes(partitions, batch_ns)}, s) {}
+  World(std::vector<BatchTimes> batch_ns, const CoordinatorSettings& s) : c(std::move(batch_ns), s) {}
   std::uint32_t add(double slope, const CoordinatedStream& spec) {
     const std::uint32_t id = c.open(now, spec);
     if (id != kNone) {
@@ -49,10 +50,10 @@ struct World {
         const TimeNs end =
             start + (slower > 0 ? static_cast<TimeNs>(slower * static_cast<double>(profile_ns[b.count - 1]))
                                 : b.end_ns - b.start_ns);
-        if (slower > 0) c.ran(b.partition, b.count, end - start), free_ns = end;
+        if (slower > 0) c.ran(0, b.partition, b.count, end - start), free_ns = end;
         for (const std::uint32_t id : c.members(b)) {
           answers.push_back({end, b.start_ns, id});
-          slots.push_back({b.start_ns, b.end_ns, id});
+          slots.push_back({b.start_ns, b.end_ns, id, b.partition});
         }
         detections += b.count;
       }
@@ -93,6 +94,7 @@ struct World {
   struct Slot {  // what was planned and sent
     TimeNs start, end;
     std::uint32_t id;
+    PartitionId partition = 0;
   };
   std::vector<Slot> slots;
   std::uint32_t lying = kNone;

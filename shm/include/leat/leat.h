@@ -141,8 +141,9 @@ typedef struct leat_stream_options {
   const leat_tensor_shape* tensors;  /* format tensors: the inputs, in the model's order; read by leat_open_stream */
   uint32_t tensor_count;             /* 1..8 with that format, else 0; width and height may be 0 then */
   uint32_t sla_drop_ppm; /* coordinated: accuracy it can spare, millionths, to 500000; needs period_ns. 0: not */
-  /* Coordinated streams of one client and application with the same task_group, at most 4, are tasks that take turns:
-   * one of them at a time is asked for a frame, so that the weighted sum of what they lose is the least. 0: by itself
+  /* Coordinated streams of one client with the same task_group, at most 4, are tasks that share what is asked for, so
+   * that the weighted sum of what they lose is the least for its cost; those of one application take turns. 0: by
+   * itself
    */
   uint32_t task_group;
   uint32_t task_weight; /* of that sum, thousandths, to 1000000; 0: 1000 */

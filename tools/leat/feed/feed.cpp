@@ -114,8 +114,9 @@ constexpr cli::Option kOptions[] = {
      .repeat = true,
      .help =
          "with --accuracy, a part of every picture that is looked at by itself: WIDTHxHEIGHT+X+Y in even pixels, or "
-         "'all', and with ':2' behind it what it loses weighs twice. Two to four tasks take turns: one of them at a "
-         "time is asked for, so that all together lose the least, and --accuracy is for their weighted mean"},
+         "'all'; with '@NAME' behind it that application takes it, and with ':2' at the end what it loses weighs "
+         "twice. Two to four tasks share what is asked for, so that all together lose the least, and --accuracy is for "
+         "their weighted mean; those of one application take turns"},
     {.name = "tracker",
      .type = Type::choice,
      .choices = scene::kTrackers,

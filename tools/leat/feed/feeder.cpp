@@ -106,6 +106,7 @@ Status Feeder::open_lane(Lane& lane, StreamOptions options) {
   }
   options.width = format.width;
   options.height = format.height;
+  if (!lane.part.application.empty()) options.application = lane.part.application.c_str();
   if (lanes_.size() > 1) {
     options.task_group = 1;
     options.task_weight = static_cast<std::uint32_t>(std::lround(1000 * lane.part.weight));

@@ -15,16 +15,19 @@ PictureFormat TaskPart::of(const PictureFormat& whole) const {
 Result<TaskPart> parse_task(const std::string& text) {
   const auto wrong = [&] {
     return Error{"'--task' is '" + text +
-                 "', but must be WIDTHxHEIGHT+X+Y in even pixels, or 'all', and may end with a weight from 0.001 to "
-                 "1000, such as 640x360+320+0:2"};
+                 "', but must be WIDTHxHEIGHT+X+Y in even pixels, or 'all', then @APPLICATION where another one "
+                 "takes it, then a weight from 0.001 to 1000 if it has one, such as 640x360+320+0@faces:2"};
   };
   TaskPart part;
   const std::size_t colon = text.find(':');
   part.name = text.substr(0, colon);
-  if (part.name != "all") {
+  const std::size_t at = part.name.find('@');
+  const std::string pixels = part.name.substr(0, at);
+  if (at != std::string::npos && (part.application = part.name.substr(at + 1)).empty()) return wrong();
+  if (pixels != "all") {
     int end = 0;
-    if (std::sscanf(part.name.c_str(), "%5ux%5u+%5u+%5u%n", &part.width, &part.height, &part.x, &part.y, &end) != 4 ||
-        static_cast<std::size_t>(end) != part.name.size() || part.width == 0 || part.height == 0 ||
+    if (std::sscanf(pixels.c_str(), "%5ux%5u+%5u+%5u%n", &part.width, &part.height, &part.x, &part.y, &end) != 4 ||
+        static_cast<std::size_t>(end) != pixels.size() || part.width == 0 || part.height == 0 ||
         (part.width | part.height | part.x | part.y) % 2 != 0)
       return wrong();
   }

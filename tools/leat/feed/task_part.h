@@ -1,4 +1,5 @@
-// Tasks of one camera (leat feed --task): the parts of its picture that are looked at by themselves, in turns.
+// Tasks of one camera (leat feed --task): the parts of its picture that are looked at by themselves, each by an
+// application of its own if it has one.
 // Thread rule: values.
 #pragma once
 
@@ -18,6 +19,7 @@ struct TaskPart {
   std::string name;                     // as it was asked for; empty: the only one
   std::uint32_t x = 0, y = 0;           // pixels of the picture, even
   std::uint32_t width = 0, height = 0;  // 0: all of it
+  std::string application;              // empty: that of all others
   double weight = 1;                    // of what it loses
 
   [[nodiscard]] PictureFormat of(const PictureFormat& whole) const;
@@ -26,7 +28,7 @@ struct TaskPart {
   }
 };
 
-// "640x360+0+0", "all", each with ":WEIGHT" or without. Errors: one line.
+// "640x360+0+0", "all", each with "@APPLICATION" and then ":WEIGHT" or without. Errors: one line.
 [[nodiscard]] Result<TaskPart> parse_task(const std::string& text);
 
 // The part's pixels. Precondition: `to` is of the part's size, and it is within `from`.

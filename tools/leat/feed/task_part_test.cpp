@@ -22,8 +22,15 @@ TEST(TaskPart, SaysWhatItIsOrWhatIsWrong) {
   ASSERT_TRUE(all.ok());
   EXPECT_EQ(all->of({.width = 64, .height = 48}).width, 64u);
   EXPECT_DOUBLE_EQ(all->weight, 1);
-  for (const char* text : {"", "640x360", "640x360+0", "641x360+0+0", "640x360+0+3", "0x360+0+0", "640x360+0+0x",
-                           "640x360+0+0:", "all:0", "all:-1", "all:nan", "all:2x", "all:1e9", "part"})
+  const auto faces = parse_task("64x36+0+2@faces:3");
+  ASSERT_TRUE(faces.ok()) << faces.error();
+  EXPECT_EQ(faces->name, "64x36+0+2@faces");
+  EXPECT_EQ(faces->application, "faces");
+  EXPECT_EQ(faces->y, 2u);
+  EXPECT_DOUBLE_EQ(faces->weight, 3);
+  EXPECT_EQ(part->application, "");
+  for (const char* text : {"", "all@", "all@:2", "640x360", "640x360+0", "641x360+0+0", "640x360+0+3", "0x360+0+0",
+                           "640x360+0+0x", "640x360+0+0:", "all:0", "all:-1", "all:nan", "all:2x", "all:1e9", "part"})
     EXPECT_FALSE(parse_task(text).ok()) << text;
 }
 

@@ -97,12 +97,13 @@ int simulate_coordinated(const cli::Arguments& args, const sim::Study& study, co
                                 return table->extra(offset + f, stride);
                               }})});
   }
+  using core::streams::Standing;
   s.on_shown = [&](const sim::ShownEvent& e) {
-    ++clients[e.camera].answers;
-    clients[e.camera].shown.answer(e.at_ns, e.frame);
+    Client& c = clients[e.camera];
+    ++c.answers;  // what was under way when it was evicted is shown to nobody who counts
+    if (c.schedule.view.standing == Standing::admitted) c.shown.answer(e.at_ns, e.frame);
   };
   s.on_schedule = [&](TimeNs at, std::uint32_t camera, const core::StreamSchedule& told) {
-    using core::streams::Standing;
     Client& c = clients[camera];
     if (c.schedule.view.standing == Standing::admitted && told.view.standing != Standing::admitted) c.shown.evicted(at);
     c.schedule = told;
