@@ -126,6 +126,7 @@ CoordinatorSettings arise_settings(Estimation estimation) {
   s.margin.on = false;
   s.estimator.kind = estimation;
   s.admit_room = 0;
+  s.least_grace = s.grace;
   if (estimation == Estimation::ratio) s.probe_ns = 0;
   return s;
 }
@@ -153,6 +154,12 @@ AriseResult run_coordinated(const AriseCase& c, const CoordinatorSettings& wante
   };
   std::priority_queue<Answer, std::vector<Answer>, std::greater<>> answers;
   std::vector<TimeNs> free_ns(c.partitions);
+  struct Run {
+    core::PartitionId partition;
+    std::uint32_t count;
+    TimeNs end_ns, run_ns, late_ns;
+  };
+  std::vector<Run> runs;  // that have not been reported yet
   Totals totals;
   AriseResult out;
   double busy = 0, batches = 0, items = 0, errors = 0, offloaded = 0, admitted_s = 0;
@@ -183,6 +190,7 @@ AriseResult run_coordinated(const AriseCase& c, const CoordinatorSettings& wante
     for (const PlannedBatch& b : due) {
       const TimeNs start = std::max(b.start_ns, free_ns[b.partition]), end = start + w.run_ns(b.count);
       free_ns[b.partition] = end;
+      runs.push_back({b.partition, b.count, end, end - start, start - b.start_ns});
       std::uint32_t before = core::kNone;
       for (const std::uint32_t id : coordinator.members(b)) {
         const std::int64_t newest = cameras[id].newest(b.start_ns);
@@ -213,6 +221,11 @@ AriseResult run_coordinated(const AriseCase& c, const CoordinatorSettings& wante
       cam.source = a.frame;
       if (w.warm(a.at_ns)) offloaded += 1;
     }
+    std::erase_if(runs, [&](const Run& r) {
+      if (r.end_ns > stop) return false;
+      coordinator.ran(0, r.partition, r.count, r.run_ns, r.late_ns);
+      return true;
+    });
     now = stop;
   }
   for (std::uint32_t id = 0; id < cameras.size(); ++id) {

@@ -35,13 +35,18 @@ struct Figures {
 
 struct Draw {
   core::Topology topology;
+  core::Topology reality;  // what batches really take
   std::vector<sim::Arrival> arrivals;
   std::vector<core::StreamConfig> streams;
   double bound = 0;
 };
 
-Result<Draw> draw(const Cell& c, std::uint64_t requests, std::uint64_t seed) {
-  Draw d{.topology = topology_of(c), .arrivals = {}, .streams = {}};
+Result<Draw> draw(const Cell& c, std::uint64_t requests, std::uint64_t seed, std::int64_t off_percent) {
+  Draw d{.topology = topology_of(c), .reality = topology_of(c), .arrivals = {}, .streams = {}};
+  for (core::RouteSpec& r : d.reality.routes) {  // every module's profile is off by so much, up or down by turns
+    const std::int64_t by = r.module % 2 == 0 ? off_percent : -off_percent;
+    for (TimeNs& ns : r.stages[0].latency.p50_ns) ns += ns / 100 * by;
+  }
   const Result<sim::ArrivalProcess> process = sim::read_process(c.arrivals);
   if (!process) return Error{process.error()};
   std::vector<std::vector<sim::Arrival>> lists;
@@ -58,14 +63,13 @@ Result<Draw> draw(const Cell& c, std::uint64_t requests, std::uint64_t seed) {
   d.arrivals = sim::merged(lists);
   const std::vector<double> weights(lists.size(), 1);
   double total = 0;
-  for (std::uint64_t n : bench::shared_bound(d.topology, c.speeds(), d.arrivals, weights))
+  for (std::uint64_t n : bench::shared_bound(d.reality, c.speeds(), d.arrivals, weights))
     total += static_cast<double>(n);
   d.bound = total / static_cast<double>(d.arrivals.size());
   return d;
 }
 
-Figures measure(const Draw& d, const core::Policy& policy, std::uint64_t seed, std::uint32_t noise,
-                std::int64_t off_percent) {
+Figures measure(const Draw& d, const core::Policy& policy, std::uint64_t seed, std::uint32_t noise) {
   sim::Scenario s;
   s.topology = d.topology;
   s.policy = policy;
@@ -74,12 +78,7 @@ Figures measure(const Draw& d, const core::Policy& policy, std::uint64_t seed, s
   s.streams = d.streams;
   s.arrivals = d.arrivals;
   s.estimate_draws = 1000;
-  core::Topology real = d.topology;
-  for (core::RouteSpec& r : real.routes) {  // every module's profile is off by so much, up or down by turns
-    const std::int64_t by = r.module % 2 == 0 ? off_percent : -off_percent;
-    for (TimeNs& ns : r.stages[0].latency.p50_ns) ns += ns / 100 * by;
-  }
-  if (off_percent != 0) s.reality = &real;
+  s.reality = &d.reality;
   const sim::Outcomes out = sim::run(s);
   Figures f{out.goodput(), out.invalid_rate(), {}};
   for (std::size_t a = 0; a < d.streams.size(); ++a) {
@@ -330,10 +329,10 @@ int main(int argc, char** argv) {
   std::mutex lock;
   cli::Progress progress("shared_study", table.cells.size(), "cells");
   bench::for_each_job(table.cells.size(), static_cast<std::size_t>(args.integer("threads")), [&](std::size_t i) {
-    const Result<Draw> one = draw(table.cells[i], requests, seed);
+    const Result<Draw> one = draw(table.cells[i], requests, seed, args.integer("off"));
     for (std::size_t p = 0; one.ok() && p < table.columns.size(); ++p)
-      table.figures[i].push_back(measure(*one, table.columns[p].policy, seed,
-                                         static_cast<std::uint32_t>(args.integer("noise")), args.integer("off")));
+      table.figures[i].push_back(
+          measure(*one, table.columns[p].policy, seed, static_cast<std::uint32_t>(args.integer("noise"))));
     const std::scoped_lock held(lock);
     if (one.ok()) {
       table.bound[i] = one->bound;

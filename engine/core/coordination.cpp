@@ -1,6 +1,7 @@
 #include "engine/core/coordination.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace leat::core {
 
@@ -154,7 +155,10 @@ std::span<const TaskId> Coordination::due(TimeNs now) noexcept {
       for (std::uint32_t i = 0; i < s.holds; ++i) {
         Gate* g = s.held_for[i] == kNone ? nullptr : &plan.gates[s.held_for[i]];
         if (g == nullptr || g->open || g->due_ns() <= now) {
-          if (g != nullptr) g->open = true;
+          if (g != nullptr) {
+            g->open = true;
+            plan.late_ns[g->partition] = std::max<TimeNs>(0, now - g->start_ns);
+          }
           due_.push_back(s.held[i]);
           continue;
         }
@@ -204,7 +208,7 @@ void Coordination::ran(std::uint32_t application, PartitionId partition, std::ui
   const auto at = std::find(plan.partitions.begin(), plan.partitions.end(), partition);
   if (at == plan.partitions.end()) return;
   const auto p = static_cast<PartitionId>(at - plan.partitions.begin());
-  plan.coordinator.ran(place_[application].module, p, items, run_ns);
+  plan.coordinator.ran(place_[application].module, p, items, run_ns, std::exchange(plan.late_ns[p], 0));
 }
 
 // ---- plans ----
@@ -226,7 +230,7 @@ void Coordination::apply(TimeNs now, Plan& plan) noexcept {
   for (Gate& g : plan.before) g.next = kNone;
   const TimeNs near = now + c.settings().overlap_ns;
   for (const streams::PlannedBatch& b : c.batches()) {
-    const auto grace = static_cast<TimeNs>(c.settings().grace * static_cast<double>(b.end_ns - b.start_ns));
+    const auto grace = static_cast<TimeNs>(c.grace(b.partition) * static_cast<double>(b.end_ns - b.start_ns));
     plan.gates.push_back(
         {.start_ns = b.start_ns, .latest_ns = b.start_ns + grace, .partition = b.partition, .wanted = b.count});
     if (b.start_ns >= near) continue;

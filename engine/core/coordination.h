@@ -82,7 +82,10 @@ class Coordination {
   };
   struct Plan {  // of applications that share partitions
     Plan(std::vector<streams::BatchTimes> batch_ns, const streams::CoordinatorSettings& settings)
-        : coordinator(std::move(batch_ns), settings), stream_of(settings.streams, kNone) {}
+        : late_ns(batch_ns.front().size()),
+          coordinator(std::move(batch_ns), settings),
+          stream_of(settings.streams, kNone) {}
+    std::vector<TimeNs> late_ns;  // by the coordinator's number of a partition: how late its last batch was let through
     streams::Coordinator coordinator;
     std::vector<PartitionId> partitions;  // by the coordinator's number
     std::vector<StreamId> stream_of;      // by the coordinator's number

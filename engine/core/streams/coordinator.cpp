@@ -8,15 +8,17 @@ namespace {
 
 constexpr TimeNs kLeastPeriod = 4'000'000, kMostPeriod = 2'000'000'000;
 constexpr std::size_t kEntries = 64;  // planned frames of one stream, in the mean
-// Of what a partition's batches take: how far each moves it, what is no difference, and how far off a profile may be.
-constexpr double kRunStep = 0.04, kRunSame = 0.02, kMostSlower = 32;
+// Of what a partition's batches take: how far each moves it, and how far off a profile may be.
+constexpr double kLeastStep = 0.005, kMostStep = 0.08, kMostSlower = 32;
+constexpr double kGraceShare = 0.95, kGraceStep = 0.004;  // of batches, that the grace is enough for; a batch moves it
 
 }  // namespace
 
 Coordinator::Coordinator(std::vector<BatchTimes> batch_ns, const CoordinatorSettings& settings)
     : profile_ns_(std::move(batch_ns)),
       batch_ns_(profile_ns_),
-      slower_(profile_ns_.size(), std::vector(profile_ns_.front().size(), 1.0)),
+      usual_(profile_ns_.size(), std::vector<Usual>(profile_ns_.front().size())),
+      grace_(profile_ns_.front().size(), settings.grace),
       settings_(settings),
       curve_(settings.bend, settings.hidden),
       shared_(settings.margin),
@@ -107,12 +109,17 @@ void Coordinator::close(TimeNs, std::uint32_t id) noexcept {
 }
 
 // Up for each that took longer and down for each that did not: one of many that was held up says nothing.
-void Coordinator::ran(std::uint32_t m, PartitionId p, std::uint32_t batch, TimeNs run_ns) noexcept {
-  if (m >= slower_.size() || p >= up_.size() || batch == 0 || batch > profile_ns_[m][p].size()) return;
-  const double now = static_cast<double>(run_ns) / static_cast<double>(profile_ns_[m][p][batch - 1]);
-  double& usual = slower_[m][p];
-  if (std::abs(now / usual - 1) <= kRunSame) return;
-  usual = std::clamp(now > usual ? usual * (1 + kRunStep) : usual / (1 + kRunStep), 1 / kMostSlower, kMostSlower);
+void Coordinator::ran(std::uint32_t m, PartitionId p, std::uint32_t batch, TimeNs run_ns, TimeNs late_ns) noexcept {
+  if (m >= usual_.size() || p >= up_.size() || batch == 0 || batch > profile_ns_[m][p].size()) return;
+  const auto run = static_cast<double>(run_ns), profile = static_cast<double>(profile_ns_[m][p][batch - 1]);
+  Usual& u = usual_[m][p];
+  const bool up = run > u.times * profile;
+  u.step = std::clamp(up == u.up ? u.step * 1.5 : u.step / 2, kLeastStep, kMostStep);
+  u.up = up;
+  const double needed = (run + static_cast<double>(late_ns)) / (u.times * profile) - 1;
+  u.times = std::clamp(up ? u.times * (1 + u.step) : u.times / (1 + u.step), 1 / kMostSlower, kMostSlower);
+  grace_[p] = std::clamp(grace_[p] + kGraceStep * (needed > grace_[p] ? kGraceShare : kGraceShare - 1),
+                         std::min(settings_.least_grace, settings_.grace), settings_.grace);
 }
 
 bool Coordinator::period_ok(TimeNs period_ns) noexcept { return period_ns >= kLeastPeriod && period_ns <= kMostPeriod; }

@@ -35,12 +35,13 @@ Setting Coordinator::setting_of(const Stream& s, PartitionId partition, std::uin
   pace.any_phase = settings_.any_phase;
   const auto period = static_cast<double>(pace.period_ns);
   for (; batch > 0; --batch) {
-    const double interval = fitting_interval(first_stride(batch_ns[batch - 1], pace, settings_.grace), s.most, curve_);
+    const double interval =
+        fitting_interval(first_stride(batch_ns[batch - 1], pace, grace_[partition]), s.most, curve_);
     if (interval < 1) continue;
-    const double each_ns = static_cast<double>(batch_ns[batch - 1]) * (1 + settings_.grace) / batch;
+    const double each_ns = static_cast<double>(batch_ns[batch - 1]) * (1 + grace_[partition]) / batch;
     return {.interval = interval, .batch = batch, .load = each_ns / (interval * period)};
   }
-  return best_setting(batch_ns, pace, settings_.grace, s.most - s.reference, curve_);
+  return best_setting(batch_ns, pace, grace_[partition], s.most - s.reference, curve_);
 }
 
 // Downhill from what it was.
@@ -73,7 +74,7 @@ void Coordinator::choose(std::uint32_t id) noexcept {
   Pace pace = s.spec.pace;
   pace.any_phase = settings_.any_phase;
   s.setting = settings_.common_batch ? setting_of(s, p, batch_[s.spec.module][p])
-                                     : best_setting(runs(s), pace, settings_.grace, s.most - s.reference, curve_);
+                                     : best_setting(runs(s), pace, grace_[p], s.most - s.reference, curve_);
   s.spendthrift = s.setting.load > s.spec.max_share;
   if (!s.spendthrift) return;
   const double longer = std::ceil(s.setting.interval * s.setting.load / s.spec.max_share);
@@ -154,7 +155,8 @@ bool Coordinator::plan(TimeNs now, double slack) noexcept {
   members_.assign(kept_members_.begin(), kept_members_.end());
   std::fill(free_ns_.begin(), free_ns_.end(), near);
   for (const PlannedBatch& b : kept_) {
-    const TimeNs free = b.end_ns + static_cast<TimeNs>(settings_.grace * static_cast<double>(b.end_ns - b.start_ns));
+    const TimeNs free =
+        b.end_ns + static_cast<TimeNs>(grace_[b.partition] * static_cast<double>(b.end_ns - b.start_ns));
     free_ns_[b.partition] = std::max(free_ns_[b.partition], free);
   }
   for (PartitionId p = 0; p < up_.size(); ++p) {
@@ -177,7 +179,7 @@ bool Coordinator::plan(TimeNs now, double slack) noexcept {
     }
     // While somebody waits partitions are never idle, and what is idle otherwise is shared out evenly.
     const bool full = !waiting_.empty();
-    packing_.pack(candidates_, batch_ns_, p, free_ns_[p], now + settings_.horizon_ns, settings_.grace,
+    packing_.pack(candidates_, batch_ns_, p, free_ns_[p], now + settings_.horizon_ns, grace_[p],
                   full ? std::numeric_limits<double>::infinity() : settings_.reach, full && settings_.even, batches_,
                   members_);
   }
@@ -347,10 +349,10 @@ void Coordinator::admit(TimeNs now) noexcept {
 void Coordinator::tick(TimeNs now) noexcept {
   next_tick_ns_ = now + settings_.tick_ns;
   planned_ = 0;
-  for (std::uint32_t m = 0; m < slower_.size(); ++m)
+  for (std::uint32_t m = 0; m < usual_.size(); ++m)
     for (PartitionId p = 0; p < up_.size(); ++p)
       for (std::size_t b = 0; b < batch_ns_[m][p].size(); ++b)
-        batch_ns_[m][p][b] = static_cast<TimeNs>(slower_[m][p] * static_cast<double>(profile_ns_[m][p][b]));
+        batch_ns_[m][p][b] = static_cast<TimeNs>(usual_[m][p].times * static_cast<double>(profile_ns_[m][p][b]));
   for (const auto* list : {&in_, &waiting_})
     for (const std::uint32_t id : *list)
       if (streams_[id].tasks > 0) sum_up(id);

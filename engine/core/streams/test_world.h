@@ -50,7 +50,7 @@ struct World {
         const TimeNs end =
             start + (slower > 0 ? static_cast<TimeNs>(slower * static_cast<double>(profile_ns[b.count - 1]))
                                 : b.end_ns - b.start_ns);
-        if (slower > 0) c.ran(0, b.partition, b.count, end - start), free_ns = end;
+        if (slower > 0) c.ran(0, b.partition, b.count, end - start, start - b.start_ns), free_ns = end;
         for (const std::uint32_t id : c.members(b)) {
           answers.push_back({end, b.start_ns, id});
           slots.push_back({b.start_ns, b.end_ns, id, b.partition});
