@@ -7,7 +7,7 @@ namespace leat::core::streams {
 namespace {
 
 constexpr TimeNs kLeastPeriod = 4'000'000, kMostPeriod = 2'000'000'000;
-constexpr std::size_t kEntries = 64;  // planned frames of one stream, in the mean
+constexpr std::size_t kEntries = 64;  // planned frames of one stream, in the mean, and as many for trials
 // Of what a partition's batches take: how far each moves it, and how far off a profile may be.
 constexpr double kLeastStep = 0.005, kMostStep = 0.08, kMostSlower = 32;
 constexpr double kGraceShare = 0.95, kGraceStep = 0.004;  // of batches, that the grace is enough for; a batch moves it
@@ -18,15 +18,12 @@ Coordinator::Coordinator(std::vector<BatchTimes> batch_ns, const CoordinatorSett
     : profile_ns_(std::move(batch_ns)),
       batch_ns_(profile_ns_),
       usual_(profile_ns_.size(), std::vector<Usual>(profile_ns_.front().size())),
-      grace_(profile_ns_.front().size(), settings.grace),
       settings_(settings),
       curve_(settings.bend, settings.hidden),
       shared_(settings.margin),
       streams_(settings.streams),
-      up_(batch_ns_.front().size(), 1),
-      load_(up_.size()),
-      batch_(batch_ns_.size(), std::vector(up_.size(), 1u)),
-      free_ns_(up_.size()),
+      parts_(profile_ns_.front().size(), Partition{.grace = settings.grace}),
+      batch_(profile_ns_.size(), std::vector(parts_.size(), 1u)),
       tallies_(settings.streams),
       packing_(settings.streams, batch_ns_.size()),
       program_(curve_) {
@@ -38,8 +35,8 @@ Coordinator::Coordinator(std::vector<BatchTimes> batch_ns, const CoordinatorSett
   order_.reserve(settings.streams);
   waiting_.reserve(settings.streams);
   candidates_.reserve(settings.streams);
-  for (auto* each : {&batches_, &kept_}) each->reserve(settings.streams * kEntries);
-  for (auto* each : {&members_, &kept_members_}) each->reserve(settings.streams * kEntries);
+  for (auto* each : {&batches_, &kept_}) each->reserve(settings.streams * kEntries * 2);
+  for (auto* each : {&members_, &kept_members_}) each->reserve(settings.streams * kEntries * 2);
 }
 
 double Coordinator::prior_slope() const noexcept {
@@ -110,7 +107,7 @@ void Coordinator::close(TimeNs, std::uint32_t id) noexcept {
 
 // Up for each that took longer and down for each that did not: one of many that was held up says nothing.
 void Coordinator::ran(std::uint32_t m, PartitionId p, std::uint32_t batch, TimeNs run_ns, TimeNs late_ns) noexcept {
-  if (m >= usual_.size() || p >= up_.size() || batch == 0 || batch > profile_ns_[m][p].size()) return;
+  if (m >= usual_.size() || p >= parts_.size() || batch == 0 || batch > profile_ns_[m][p].size()) return;
   const auto run = static_cast<double>(run_ns), profile = static_cast<double>(profile_ns_[m][p][batch - 1]);
   Usual& u = usual_[m][p];
   const bool up = run > u.times * profile;
@@ -118,8 +115,9 @@ void Coordinator::ran(std::uint32_t m, PartitionId p, std::uint32_t batch, TimeN
   u.up = up;
   const double needed = (run + static_cast<double>(late_ns)) / (u.times * profile) - 1;
   u.times = std::clamp(up ? u.times * (1 + u.step) : u.times / (1 + u.step), 1 / kMostSlower, kMostSlower);
-  grace_[p] = std::clamp(grace_[p] + kGraceStep * (needed > grace_[p] ? kGraceShare : kGraceShare - 1),
-                         std::min(settings_.least_grace, settings_.grace), settings_.grace);
+  double& grace = parts_[p].grace;
+  grace = std::clamp(grace + kGraceStep * (needed > grace ? kGraceShare : kGraceShare - 1),
+                     std::min(settings_.least_grace, settings_.grace), settings_.grace);
 }
 
 bool Coordinator::period_ok(TimeNs period_ns) noexcept { return period_ns >= kLeastPeriod && period_ns <= kMostPeriod; }

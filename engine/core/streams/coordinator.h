@@ -2,9 +2,10 @@
 // stream keeps its accuracy SLA with as few detections as that takes, and they come when they fit into a batch.
 //
 // Every tick (200 ms): estimate -> settings -> simulate -> adjust -> verify -> apply. What is planned to start before
-// now + overlap is not touched, so that no client is told two things. Where the plan would break a stream's SLA, the
-// stream that costs most for its weight is evicted; where it keeps everybody's with room to spare, streams that wait
-// are admitted, by weight and then by turn. A tick makes only so many plans; what is left to do the next one does.
+// now + overlap is not touched, so that no client is told two things. Where a partition's plan would break a stream's
+// SLA, the stream that costs most for its weight there is evicted; where it keeps everybody's with room to spare,
+// streams that wait are admitted, by weight and then by turn. A tick makes only so many plans; what is left to do the
+// next one does.
 //
 // The drop is relative to a reference: the stream alone on a partition, one frame after the other. What a client says
 // about its drops only moves its own setting, and never beyond `max_share` of a partition; from there on its SLA is its
@@ -59,8 +60,8 @@ struct CoordinatorSettings {
   EstimatorSettings estimator;
   MarginSettings margin;
   TimeNs probe_ns = 4'000'000'000;   // from one pair of successive frames to the next; 0: none
-  double admit_room = 0.05;          // of the load, kept free when a stream is admitted
-  TimeNs settle_ns = 1'000'000'000;  // after an eviction nobody is admitted
+  double admit_room = 0.05;          // of a partition, kept free when a stream is admitted
+  TimeNs settle_ns = 1'000'000'000;  // after an eviction a partition admits nobody
   TimeNs silent_ns = 2'000'000'000;  // a stream that has sent nothing for so long is planned no more
   std::uint32_t streams = 256;       // at most, waiting ones included
 };
@@ -114,9 +115,9 @@ class Coordinator {
   // what batches have taken lately: how many times their run time of the constructor, in the median, the same number
   // for all sizes.
   void ran(std::uint32_t module, PartitionId partition, std::uint32_t batch, TimeNs run_ns, TimeNs late_ns) noexcept;
-  [[nodiscard]] double grace(PartitionId partition) const noexcept { return grace_[partition]; }
+  [[nodiscard]] double grace(PartitionId partition) const noexcept { return parts_[partition].grace; }
   // All are up at first. Nothing is planned on one that is not.
-  void partition(PartitionId partition, bool up) noexcept { up_[partition] = up ? 1 : 0; }
+  void partition(PartitionId partition, bool up) noexcept { parts_[partition].up = up; }
   [[nodiscard]] static bool period_ok(TimeNs period_ns) noexcept;
   // Plans anew. Call when next_tick() has come.
   void tick(TimeNs now) noexcept;
@@ -175,6 +176,18 @@ class Coordinator {
     std::uint32_t slots = 0;
     TimeNs first_slot_ns = 0, last_slot_ns = 0;
   };
+  struct Partition {
+    bool up = true;
+    double grace = 0;
+    double load = 0;            // of its streams
+    std::uint32_t streams = 0;  // that are planned on it
+    TimeNs free_ns = 0;         // what is kept of the last plan ends
+    bool holds = true;          // every SLA, in the last plan of it
+    TimeNs evicted_ns = INT64_MIN / 2;
+    std::size_t admitting = 1;  // that wait, at once
+    // In this tick: nobody more is admitted, somebody is being tried, it is to be planned again.
+    bool full = false, tried = false, changed = false;
+  };
   struct Usual {  // how many times what its profile says a batch takes: the median, by steps that shrink where it is
                   // near
     double times = 1, step = 0.04;
@@ -185,9 +198,13 @@ class Coordinator {
     std::uint32_t frames = 0;
     std::int64_t source = 0, shown = 0;  // frames of its camera
   };
-  [[nodiscard]] bool plan(TimeNs now, double slack) noexcept;
-  // There is time in this tick to plan once more beside what it must.
-  [[nodiscard]] bool may_plan() const noexcept;
+  // Plans the streams of all partitions, or those of one behind what is there. False: an SLA is broken, by more than
+  // `slack`.
+  [[nodiscard]] bool plan(TimeNs now, double slack, PartitionId only = kNone) noexcept;
+  [[nodiscard]] bool try_out(TimeNs now, double slack, PartitionId partition) noexcept;
+  // There is time in this tick to try plans of so many streams more.
+  [[nodiscard]] bool may_try(std::size_t streams) const noexcept;
+  void settle(TimeNs now) noexcept;
   void keep_near(TimeNs now) noexcept;
   void budget(std::uint32_t stream) noexcept;
   void choose(std::uint32_t stream) noexcept;
@@ -199,10 +216,14 @@ class Coordinator {
   }
   // Of a stream in batches of at most `batch`.
   [[nodiscard]] Setting setting_of(const Stream& s, PartitionId partition, std::uint32_t batch) const noexcept;
-  void place_all() noexcept;
-  [[nodiscard]] bool verify(TimeNs now, double slack) noexcept;
-  void evict(TimeNs now) noexcept;
+  void add_up() noexcept;  // the partitions' loads and numbers of streams
+  void move() noexcept;
+  void pack(TimeNs now, PartitionId partition) noexcept;
+  [[nodiscard]] bool verify(TimeNs now, double slack, PartitionId only, std::size_t from) noexcept;
+  void mend(TimeNs now, PartitionId partition) noexcept;
+  void evict(TimeNs now, PartitionId partition) noexcept;
   void admit(TimeNs now) noexcept;
+  [[nodiscard]] PartitionId least_loaded(const Stream& s) const noexcept;
   void leave(std::uint32_t stream, Standing to) noexcept;
   [[nodiscard]] static TimeNs interval_ns(const Stream& s) noexcept {
     return static_cast<TimeNs>(s.setting.interval * static_cast<double>(s.spec.pace.period_ns));
@@ -234,13 +255,11 @@ class Coordinator {
   [[nodiscard]] std::uint32_t next_task(const Stream& lead, TimeNs at, bool by_program) noexcept;
   [[nodiscard]] static std::uint32_t slots_apart(const Stream& lead) noexcept;
   [[nodiscard]] double margin_of(const Stream& s) const noexcept;
-  [[nodiscard]] double spare() const noexcept;  // partitions that the settings leave idle
   [[nodiscard]] double prior_slope() const noexcept;
 
   const std::vector<BatchTimes> profile_ns_;
   std::vector<BatchTimes> batch_ns_;       // what plans go by
   std::vector<std::vector<Usual>> usual_;  // by module and partition
-  std::vector<double> grace_;              // by partition
   std::vector<PartitionId> first_;         // by module: that serves it
   const CoordinatorSettings settings_;
   const StrideCurve curve_;
@@ -248,22 +267,19 @@ class Coordinator {
   std::vector<Stream> streams_;
   std::vector<std::uint32_t> in_, order_;  // admitted; scratch
   std::vector<std::uint32_t> waiting_;
-  std::vector<std::uint8_t> up_;                   // by partition
-  std::vector<double> load_;                       // by partition
+  std::vector<Partition> parts_;
   std::vector<std::vector<std::uint32_t>> batch_;  // by module and partition: what its streams are planned for
-  std::vector<TimeNs> free_ns_;                    // by partition: what is kept of the last plan ends
   std::vector<Candidate> candidates_;
   std::vector<Tally> tallies_;
   std::vector<PlannedBatch> batches_, kept_;
   std::vector<std::uint32_t> members_, kept_members_;
   Packing packing_;
   GroupPlanner program_;
-  TimeNs next_tick_ns_ = 0, evicted_ns_ = INT64_MIN / 2;
+  TimeNs next_tick_ns_ = 0;
   double slope_sum_ = 0, slope_weight_ = 0;  // of all streams, forgotten slowly
   std::uint64_t turns_ = 0;
   std::uint32_t open_ = 0;
-  std::size_t planned_ = 0;    // streams, over all plans of this tick
-  std::size_t admitting_ = 1;  // how many that wait are tried next
+  std::size_t tried_ = 0;  // streams, over all trials of this tick
 };
 
 }  // namespace leat::core::streams

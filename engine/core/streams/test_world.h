@@ -13,6 +13,8 @@
 
 namespace leat::core::streams {
 
+inline constexpr TimeNs kSecond = 1'000'000'000;
+
 // What a client sees where that much is lost beside a detection of the same frame, and detections flicker
 // (estimator.h).
 inline double seen(double lost) {
