@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <numeric>
 
 #include "engine/sim/random.h"
 #include "engine/sim/shown.h"
@@ -37,7 +38,25 @@ Result<std::vector<scene::DropTable>> record(const std::string& list, std::uint6
   return tables;
 }
 
+// One uncut module each.
+std::vector<std::uint32_t> coordinated_applications(const sim::Scenario& s) {
+  std::vector<std::uint32_t> out;
+  const core::Scheduler probe(s.topology, s.policy, s.limits);
+  for (std::uint32_t a = 0; a < s.topology.applications.size(); ++a)
+    if (probe.can_coordinate(a)) out.push_back(a);
+  return out;
+}
+
+// Of one frame by itself, on the quickest of its partitions.
+TimeNs single_ns(const core::Topology& t, std::uint32_t application) {
+  TimeNs single = core::kNever;
+  for (const core::RouteId r : t.modules[t.applications[application].modules[0]].routes)
+    single = std::min(single, t.routes[r].stages[0].latency.p50_ns[0]);
+  return single;
+}
+
 struct Client {
+  std::uint32_t application = 0;
   const scene::DropTable* table = nullptr;
   std::uint64_t offset = 0;
   sim::Shown shown;
@@ -59,10 +78,10 @@ int simulate_coordinated(const cli::Arguments& args, const sim::Study& study, co
   const auto count = static_cast<std::uint32_t>(args.integer("coordinated"));
   const auto tasks = static_cast<std::uint32_t>(args.integer("tasks"));
   s.limits.streams = s.limits.coordinated = tasks > 1 ? count + (count + tasks - 1) / tasks : count;
-  if (core::Scheduler probe(s.topology, s.policy, s.limits); !probe.can_coordinate(0))
+  const std::vector<std::uint32_t> applications = coordinated_applications(s);
+  if (applications.empty())
     return cli::fail("leat sim",
-                     "--coordinated: the plan's first application is not one uncut module; only such ones are "
-                     "coordinated");
+                     "--coordinated: no application of the plan is one uncut module; only such ones are coordinated");
   const auto tables = record(args.text("video"), static_cast<std::uint64_t>(args.integer("seed")));
   if (!tables) return cli::fail("leat sim", tables.error());
   const double sla = args.real("accuracy"),
@@ -70,32 +89,34 @@ int simulate_coordinated(const cli::Arguments& args, const sim::Study& study, co
   s.cameras_until_ns = static_cast<TimeNs>(1e9 * seconds);
   s.streams.clear();
   sim::Random random(s.seed * 7919 + 17);
-  TimeNs single = core::kNever;
-  for (const core::RouteId r : s.topology.modules[s.topology.applications[0].modules[0]].routes)
-    single = std::min(single, s.topology.routes[r].stages[0].latency.p50_ns[0]);
   std::vector<Client> clients;
   for (std::uint32_t i = 0; i < count; ++i) {
+    // Every video with every application: each round of them begins with the next.
+    const std::size_t turn = i + i / std::lcm(tables->size(), applications.size());
+    const std::uint32_t application = applications[turn % applications.size()];
     const scene::DropTable* table = &(*tables)[i % tables->size()];
     const std::uint64_t offset = random.below(table->frames);
     const auto phase = static_cast<TimeNs>(random.below(kPeriod));
-    s.streams.push_back({.depth = 4,
+    s.streams.push_back({.application = application,
+                         .depth = 4,
                          .supersede = core::Supersede::latest,
                          .terms = {.sla_drop = sla, .period_ns = kPeriod, .group = tasks > 1 ? 1 + i / tasks : 0}});
     s.cameras.push_back(
         {.stream = i, .phase_ns = phase, .seen = [table, offset](std::uint64_t f, std::uint32_t stride) {
            return table->observed(offset + f, stride);
          }});
-    clients.push_back(
-        {.table = table,
-         .offset = offset,
-         .shown = sim::Shown({.phase_ns = phase,
-                              .period_ns = kPeriod,
-                              .sla_drop = sla,
-                              .single = core::streams::frames_until_answer(single, {.period_ns = kPeriod}, 0.1),
-                              .from_ns = static_cast<TimeNs>(1e9 * kWarmUp),
-                              .extra = [table, offset](std::uint64_t f, std::uint32_t stride) {
-                                return table->extra(offset + f, stride);
-                              }})});
+    clients.push_back({.application = application,
+                       .table = table,
+                       .offset = offset,
+                       .shown = sim::Shown({.phase_ns = phase,
+                                            .period_ns = kPeriod,
+                                            .sla_drop = sla,
+                                            .single = core::streams::frames_until_answer(
+                                                single_ns(s.topology, application), {.period_ns = kPeriod}, 0.1),
+                                            .from_ns = static_cast<TimeNs>(1e9 * kWarmUp),
+                                            .extra = [table, offset](std::uint64_t f, std::uint32_t stride) {
+                                              return table->extra(offset + f, stride);
+                                            }})});
   }
   using core::streams::Standing;
   s.on_shown = [&](const sim::ShownEvent& e) {
@@ -124,7 +145,8 @@ int simulate_coordinated(const cli::Arguments& args, const sim::Study& study, co
     const core::streams::StreamView& v = c.schedule.view;
     admitted += v.standing == core::streams::Standing::admitted ? 1 : 0;
     evictions += v.evictions;
-    list.push_back({{"video", c.table->video},
+    list.push_back({{"application", study.plan.applications[c.application].name},
+                    {"video", c.table->video},
                     {"admitted", v.standing == core::streams::Standing::admitted},
                     {"evictions", v.evictions},
                     {"interval", v.setting.interval},
@@ -156,21 +178,33 @@ int simulate_coordinated(const cli::Arguments& args, const sim::Study& study, co
               count, sla, admitted, all / (seconds - kWarmUp), all == 0 ? 0 : 100 * kept / all);
   std::printf("%.1f detections/s of %.0f frames/s, %.1f in a batch; %.0f evictions in %.0f s\n", answers / seconds,
               count * 1e9 / static_cast<double>(kPeriod), batches == 0 ? 0 : items / batches, evictions, seconds);
-  std::printf("%-14s %8s %9s %8s %8s %9s\n", "video", "clients", "admitted", "every", "lost", "within %");
-  for (const scene::DropTable& t : *tables) {
+  const auto table = [&](const char* of, std::size_t width) {
+    std::printf("%-*s %8s %9s %8s %8s %9s\n", static_cast<int>(width), of, "clients", "admitted", "every", "lost",
+                "within %");
+  };
+  const auto row = [&](const std::string& name, std::size_t width, const auto& belongs) {
     double n = 0, in = 0, every = 0, lost = 0, held = 0, second = 0;
     for (const Client& c : clients) {
-      if (c.table != &t) continue;
+      if (!belongs(c)) continue;
       n += 1;
       second += c.shown.seconds();
       held += c.shown.kept();
       lost += c.shown.mean_drop() * c.shown.seconds();
-      if (c.schedule.view.standing != core::streams::Standing::admitted) continue;
+      if (c.schedule.view.standing != Standing::admitted) continue;
       in += 1;
       every += c.schedule.view.setting.interval;
     }
-    std::printf("%-14s %8.0f %9.0f %8.1f %8.3f %9.1f\n", t.video.c_str(), n, in, in == 0 ? 0 : every / in,
-                second == 0 ? 0 : lost / second, second == 0 ? 0 : 100 * held / second);
+    std::printf("%-*s %8.0f %9.0f %8.1f %8.3f %9.1f\n", static_cast<int>(width), name.c_str(), n, in,
+                in == 0 ? 0 : every / in, second == 0 ? 0 : lost / second, second == 0 ? 0 : 100 * held / second);
+  };
+  std::size_t width = 14;
+  for (const std::uint32_t a : applications) width = std::max(width, study.plan.applications[a].name.size());
+  table("video", width);
+  for (const scene::DropTable& t : *tables) row(t.video, width, [&](const Client& c) { return c.table == &t; });
+  if (applications.size() > 1) {
+    table("application", width);
+    for (const std::uint32_t a : applications)
+      row(study.plan.applications[a].name, width, [&](const Client& c) { return c.application == a; });
   }
   std::printf("trace hash %016llx\n", static_cast<unsigned long long>(out.trace_hash));
   return 0;

@@ -65,8 +65,7 @@ constexpr cli::Option kOptions[] = {
      .min = 0,
      .max = 4096,
      .help = "0: none; else, instead of arrivals, N clients with cameras of 60 frames/s whose streams the server "
-             "coordinates, by the "
-             "first preset, on the plan's first application"},
+             "coordinates, by the first preset, on the plan's applications of one uncut module in turn"},
     {.name = "accuracy",
      .type = cli::Type::real,
      .value = "DROP",
@@ -87,7 +86,8 @@ constexpr cli::Option kOptions[] = {
      .fallback = "1",
      .min = 1,
      .max = 4,
-     .help = "with --coordinated: so many of the streams are tasks of one client each, which take turns"},
+     .help = "with --coordinated: so many of the streams are tasks of one client each, which take turns, of several "
+             "models where the plan has them"},
     {.name = "sweep",
      .type = cli::Type::text,
      .value = "LOW:HIGH:STEP",

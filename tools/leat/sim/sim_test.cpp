@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "tools/json/json.h"
@@ -15,7 +16,9 @@ namespace leat::tools {
 extern const cli::Subcommand kLeatSim;
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Pair;
 using testing::StartsWith;
 
 class SimCommand : public testing::Test {
@@ -256,6 +259,37 @@ TEST_F(SimCommand, CoordinatedClientsKeepTheirAccuracyAndSendFewFrames) {
   for (const std::size_t quick : {1u, 3u})
     EXPECT_GT(tasks["per_client"][quick]["detections_per_second"].get<double>(),
               tasks["per_client"][quick - 1]["detections_per_second"].get<double>());
+}
+
+TEST_F(SimCommand, CoordinatedClientsAreOfAllApplicationsThatCanBeCoordinated) {
+  const Json of_two = plan_["applications"][0];  // of two modules: not one of them
+  plan_["applications"] = Json::array();
+  plan_["applications"].push_back(of_two);
+  Json routes = plan_["routes"];
+  for (int a = 1; a <= 2; ++a) {  // one module each, on the same two partitions
+    Json single = of_two;
+    single["name"] = "single" + std::to_string(a);
+    single["module"] = Json::array();
+    single["module"].push_back({{"name", "a"}, {"model", "a"}});
+    plan_["applications"].push_back(single);
+    Json route = plan_["routes"][0];
+    route["application"] = a;
+    routes.push_back(route);
+  }
+  plan_["routes"] = routes;
+  write("plan.json", plan_.dump());
+  for (const char* tasks : {"1", "2"}) {
+    ASSERT_EQ(sim({"--coordinated", "8", "--tasks", tasks, "--video", "easy", "--json"}), 0) << err_;
+    const Json figures = Json::parse(out_);
+    EXPECT_EQ(figures["admitted"].get<int>(), 8) << tasks;
+    EXPECT_GE(figures["seconds_within_sla_share"].get<double>(), 0.95) << tasks;
+    std::map<std::string, int> clients;
+    for (const Json& each : figures["per_client"]) ++clients[each["application"].get<std::string>()];
+    EXPECT_THAT(clients, ElementsAre(Pair("single1", 4), Pair("single2", 4)));
+  }
+  ASSERT_EQ(sim({"--coordinated", "8", "--video", "easy"}), 0);
+  EXPECT_THAT(out_, HasSubstr("application"));
+  EXPECT_THAT(out_, HasSubstr("single2"));
 }
 
 TEST_F(SimCommand, GarbagePlansAreRefused) {
