@@ -160,10 +160,10 @@ void Coordinator::admit(TimeNs now) noexcept {
       parts_[there].tried = true;
       in_.push_back(waiting_[n]);
     }
-    bool holds = placed;
-    for (PartitionId q = 0; q < parts_.size() && holds; ++q)
-      if (parts_[q].tried) holds = try_out(now, kAdmit, q) && parts_[q].load <= 1 - settings_.admit_room;
-    if (holds) {
+    PartitionId failed = kNone;
+    for (PartitionId q = 0; q < parts_.size() && placed && failed == kNone; ++q)
+      if (parts_[q].tried && !(try_out(now, kAdmit, q) && parts_[q].load <= 1 - settings_.admit_room)) failed = q;
+    if (placed && failed == kNone) {
       std::erase_if(waiting_, [&](std::uint32_t id) { return streams_[id].standing == Standing::admitted; });
       parts_[p].admitting = 2 * (end - at);
       continue;
@@ -173,8 +173,11 @@ void Coordinator::admit(TimeNs now) noexcept {
       streams_[in_[n]].partition = kNone;
     }
     in_.resize(before);
-    parts_[p].full = end == one;
     parts_[p].admitting = 1;
+    if (!placed)
+      at = one;  // a group whose other models have no room keeps nobody else waiting
+    else if (end == one)
+      parts_[failed].full = true;
   }
 }
 

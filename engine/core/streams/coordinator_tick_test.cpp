@@ -39,6 +39,23 @@ TEST(Tick, FourPartitionsHoldFourTimesWhatOneDoes) {
   EXPECT_GE(held[1] + 4, 4 * held[0]);
 }
 
+TEST(Tick, AGroupThatHasNoRoomForOneOfItsModelsKeepsNobodyElseWaiting) {
+  World w(std::vector<BatchTimes>{{profile(6, 1.5), {}}, {{}, profile(6, 1.5)}}, {});
+  for (int i = 0; i < 120; ++i) w.add(0.008, {.sla_drop = 0.03, .module = 1});
+  w.run(8 * kSecond);
+  std::vector<std::uint32_t> tasks;
+  for (std::uint64_t group = 1; group <= 6; ++group) {  // whichever of its models is looked at first
+    const std::uint32_t first = group % 2;
+    for (const std::uint32_t module : {first, 1 - first})
+      tasks.push_back(w.add(0.02, {.sla_drop = 0.03, .module = module, .weight = 5, .group = group}));
+  }
+  w.run(w.now + 400'000'000);
+  for (const std::uint32_t each : tasks) ASSERT_FALSE(w.c.admitted(each)) << each;
+  const std::uint32_t single = w.add(0.004, {.sla_drop = 0.03, .module = 0});
+  w.run(w.now + 400'000'000);
+  EXPECT_TRUE(w.c.admitted(single));
+}
+
 // Of an interval nearly as long as a plan only the end may be counted, where most is lost.
 TEST(Tick, LongIntervalsAreJudgedAsAWhole) {
   World w(1, {}, profile(12, 4));
