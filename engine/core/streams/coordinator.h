@@ -181,7 +181,6 @@ class Coordinator {
     double grace = 0;
     double load = 0;            // of its streams
     std::uint32_t streams = 0;  // that are planned on it
-    TimeNs free_ns = 0;         // what is kept of the last plan ends
     bool holds = true;          // every SLA, in the last plan of it
     TimeNs evicted_ns = INT64_MIN / 2;
     std::size_t admitting = 1;  // that wait, at once

@@ -53,7 +53,6 @@ TEST(Coordinator, GoesByWhatBatchesTakeNow) {
 
 TEST(Coordinator, AdmitsAsManyAsItHoldsByWeightAndLeavesThemAlone) {
   World w(2, {});
-  std::vector<std::uint32_t> heavy;
   for (int i = 0; i < 150; ++i) w.add(0.006, {.sla_drop = 0.03, .weight = i >= 140 ? 5.0 : 1.0});
   w.run(16'000'000'000);
   const std::uint32_t held = w.c.admitted_streams();
@@ -116,7 +115,10 @@ TEST(Coordinator, HostileEventsAreIgnored) {
   w.c.close(w.now, 99);
   w.run(2'000'000'000);
   EXPECT_TRUE(w.c.admitted(id));
-  EXPECT_EQ(w.c.view(id).setting.interval, w.c.view(id).setting.interval);
+  const StreamView v = w.c.view(id);
+  EXPECT_GE(v.setting.interval, 1);
+  EXPECT_LE(v.setting.interval, kLongestInterval);
+  EXPECT_THAT(v.slope, DoubleNear(0.004, 0.001));
 }
 
 TEST(Coordinator, AStreamThatStopsIsPlannedNoMoreUntilItSpeaks) {
