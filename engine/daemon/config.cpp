@@ -344,15 +344,12 @@ void read_application(const TomlCursor& t, const Reading& reading, Config& out) 
 
 Result<Config> parse_config(std::string_view text, const std::string& file) {
   Reading reading{{file, {}}, fs::absolute(fs::path(file)).parent_path()};
-  const toml::parse_result parsed = toml::parse(text, file);
-  if (!parsed) {
-    const auto& e = parsed.error();
-    return Error{file + ":" + std::to_string(e.source().begin.line) +
-                 ": is not valid TOML: " + std::string(e.description())};
-  }
+  const ParsedToml parsed = parse_toml(text);
+  if (!parsed.error.empty())
+    return Error{file + ":" + std::to_string(parsed.line) + ": is not valid TOML: " + parsed.error};
   Config out;
   out.file = file;
-  const TomlCursor root(reading.document, &parsed.table(), "");
+  const TomlCursor root(reading.document, &parsed.root, "");
   root.only({"daemon", "limits", "workers", "policy", "cpu", "partition", "application"});
   read_daemon(root.at("daemon"), reading, out);
   read_limits(root.at("limits"), out.limits);

@@ -1,4 +1,3 @@
-#define TOML_IMPLEMENTATION
 #include "engine/daemon/toml_cursor.h"
 
 #include <algorithm>

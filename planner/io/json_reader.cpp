@@ -49,19 +49,17 @@ JsonDocument::JsonDocument(std::string name, std::string_view text) : name_(std:
 JsonDocument::~JsonDocument() = default;
 
 std::unique_ptr<JsonDocument> JsonDocument::from_toml(std::string name, std::string_view text) {
-  const toml::parse_result parsed = toml::parse(text);
-  if (parsed) {
+  const ParsedToml parsed = parse_toml(text);
+  if (parsed.error.empty()) {
     std::ostringstream json;
-    json << toml::json_formatter{parsed.table()};
+    json << toml::json_formatter{parsed.root};
     auto document = std::make_unique<JsonDocument>(std::move(name), json.str());
-    note_lines(parsed.table(), "", document->lines_);
+    note_lines(parsed.root, "", document->lines_);
     return document;
   }
-  const toml::parse_error& e = parsed.error();
   auto document = std::make_unique<JsonDocument>(name, "null");
-  document->error_ = name + ": line " + std::to_string(e.source().begin.line) + ", column " +
-                     std::to_string(e.source().begin.column) + ": not valid TOML: " + std::string(e.description());
-  std::replace(document->error_.begin(), document->error_.end(), '\n', ' ');
+  document->error_ = name + ": line " + std::to_string(parsed.line) + ", column " + std::to_string(parsed.column) +
+                     ": not valid TOML: " + parsed.error;
   return document;
 }
 
