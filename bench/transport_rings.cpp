@@ -27,7 +27,7 @@ constexpr std::uint32_t kBatch = 32;
 
 using BoostQueue = boost::lockfree::spsc_queue<SubmissionDescriptor, boost::lockfree::capacity<kCapacity>>;
 
-enum class Phase : std::uint32_t { none, floor, trips, batches, single, boost };
+enum class Phase : std::uint32_t { none, floor, one_line, trips, batches, single, boost };
 
 struct alignas(64) Line {
   std::atomic<std::uint32_t> value;
@@ -43,14 +43,15 @@ struct Pair {
   explicit Pair(Shared& memory)
       : phase(memory.take<Line>()),
         ready(memory.take<Line>()),
-        floor(memory.take<Line>()),
+        there_line(memory.take<Line>()),
+        back_line(memory.take<Line>()),
         done(memory.take<Line>()),
         preempted(memory.take<Line>()) {
     for (RingMemory* r : {&there, &back})
       *r = {memory.take<SubmissionDescriptor>(kCapacity), memory.take<shm::IndexLine>()};
     queue = new (memory.take<BoostQueue>()) BoostQueue;
   }
-  Line *phase, *ready, *floor, *done;
+  Line *phase, *ready, *there_line, *back_line, *done;
   Line* preempted;  // how often the far end lost its core in the phase
   RingMemory there, back;
   BoostQueue* queue;
@@ -71,34 +72,44 @@ std::uint32_t preemptions() {
   return static_cast<std::uint32_t>(usage.ru_nivcsw);
 }
 
-inline void relax() { __builtin_ia32_pause(); }
+// Between two looks, in every wait: two ends that share a core's pipelines would take them from one another.
+inline void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
 
-void far_floor(Pair& p) {
+void await(const Line& line, std::uint32_t value) {
+  while (line.value.load(std::memory_order_acquire) != value) relax();
+}
+
+// The least that can carry a message each way: a line that one end writes and the other reads, and one back. `there`
+// and `back` may be one line, which both ends write then: it shows what a line costs that changes hands whole.
+void far_floor(Line& there, Line& back) {
   for (std::uint32_t i = 0; i < kTrips; ++i) {
-    while (p.floor->value.load(std::memory_order_acquire) != 2 * i + 1) {
-    }
-    p.floor->value.store(2 * i + 2, std::memory_order_release);
+    await(there, 2 * i + 1);
+    back.value.store(2 * i + 2, std::memory_order_release);
   }
 }
-double near_floor(Pair& p) {
+double near_floor(Line& there, Line& back) {
   const std::int64_t start = shm::monotonic_ns();
   for (std::uint32_t i = 0; i < kTrips; ++i) {
-    p.floor->value.store(2 * i + 1, std::memory_order_release);
-    while (p.floor->value.load(std::memory_order_acquire) != 2 * i + 2) {
-    }
+    there.value.store(2 * i + 1, std::memory_order_release);
+    await(back, 2 * i + 2);
   }
   const double rtt = static_cast<double>(shm::monotonic_ns() - start) / kTrips;
-  p.floor->value.store(0, std::memory_order_relaxed);
+  there.value.store(0, std::memory_order_relaxed);
+  back.value.store(0, std::memory_order_relaxed);
   return rtt;
 }
 
 void far_trips(End& e) {
   SubmissionDescriptor d;
   for (std::uint32_t i = 0; i < kTrips; ++i) {
-    while (!e.consumer.pop(d)) {
-    }
-    while (!e.producer.push(d)) {
-    }
+    while (!e.consumer.pop(d)) relax();
+    while (!e.producer.push(d)) relax();
   }
 }
 double near_trips(End& e) {
@@ -106,10 +117,8 @@ double near_trips(End& e) {
   const std::int64_t start = shm::monotonic_ns();
   for (std::uint32_t i = 0; i < kTrips; ++i) {
     d.cookie = i;
-    while (!e.producer.push(d)) {
-    }
-    while (!e.consumer.pop(d)) {
-    }
+    while (!e.producer.push(d)) relax();
+    while (!e.consumer.pop(d)) relax();
   }
   return static_cast<double>(shm::monotonic_ns() - start) / kTrips;
 }
@@ -193,7 +202,10 @@ void run_far(Pair& p, const shm::Doorbell& bell) {
       case Phase::none:
         return;
       case Phase::floor:
-        far_floor(p);
+        far_floor(*p.there_line, *p.back_line);
+        break;
+      case Phase::one_line:
+        far_floor(*p.there_line, *p.there_line);
         break;
       case Phase::trips:
         far_trips(e);
@@ -219,6 +231,7 @@ class Near {
  public:
   Near(Pair& p, const shm::Doorbell& bell) : p_(p), bell_(bell), e_(p.there, p.back) {}
   double floor() { return trips(Phase::floor); }
+  double one_line() { return trips(Phase::one_line); }
   double rtt() { return trips(Phase::trips); }
   // Since the last call neither end was preempted.
   bool undisturbed() { return std::exchange(disturbed_, false) == false; }
@@ -235,7 +248,9 @@ class Near {
  private:
   double trips(Phase phase) {
     begin(phase);
-    const double rtt = phase == Phase::floor ? near_floor(p_) : near_trips(e_);
+    const double rtt = phase == Phase::trips   ? near_trips(e_)
+                       : phase == Phase::floor ? near_floor(*p_.there_line, *p_.back_line)
+                                               : near_floor(*p_.there_line, *p_.there_line);
     finish();
     return rtt;
   }
@@ -274,16 +289,17 @@ RingFigures measure_rings(const Cores& cores, double seconds) {
   Near near(pair, bell);
 
   RingFigures f;
-  std::vector<double> before, after, ratio, batches, single, boost, over;
+  std::vector<double> before, after, lines, ratio, batches, single, boost, over, single_over;
   const std::int64_t start = shm::monotonic_ns(), half = static_cast<std::int64_t>(seconds * 0.5e9);
   while (shm::monotonic_ns() < start + half) {
-    const double a = near.floor(), rtt = near.rtt(), b = near.floor();
+    const double a = near.floor(), rtt = near.rtt(), b = near.floor(), line = near.one_line();
     if (!sound(a, b, near)) {
       ++f.dropped;
       continue;
     }
     before.push_back(a);
     after.push_back(b);
+    lines.push_back(line);
     ratio.push_back(rtt / ((a + b) / 2));
   }
   while (shm::monotonic_ns() < start + 2 * half) {
@@ -297,14 +313,18 @@ RingFigures measure_rings(const Cores& cores, double seconds) {
     boost.push_back(theirs);
     single.push_back(one);
     over.push_back(ours / theirs);
+    single_over.push_back(one / theirs);
   }
   f.floor_rtt_ns[0] = quantile(before, 0.5);
   f.floor_rtt_ns[1] = quantile(after, 0.5);
+  f.one_line_rtt_ns = quantile(lines, 0.5);
   f.rtt_over_floor = figure(ratio);
+  f.messages = kMessages;
   f.throughput = figure(batches);
   f.throughput_single = figure(single);
   f.throughput_boost = figure(boost);
   f.throughput_over_boost = figure(over);
+  f.single_over_boost = figure(single_over);
   return f;
 }
 

@@ -1,11 +1,11 @@
 #include "engine/daemon/scheduler_loop.h"
 
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "engine/daemon/goes_first.h"
 #include "engine/worker/affinity.h"
 #include "shm/src/clock.h"
 
@@ -22,7 +22,6 @@ constexpr std::uint32_t kLooksPerClient = 64;
 constexpr std::uint32_t kLooksPerTurn = 256;
 constexpr std::uint32_t kCommandsPerTurn = 8;  // a client that comes or goes costs two system calls
 constexpr std::uint32_t kClosesPerTurn = 2;    // of streams: each may drop what all its slots hold
-constexpr int kAheadNice = -10;
 constexpr std::uint32_t kSampleBlocksPerTurn = 16;
 constexpr std::int64_t kEstimatesNs = 1'000'000'000;  // PARD's period
 
@@ -63,7 +62,7 @@ SchedulerLoop::~SchedulerLoop() = default;
 
 void SchedulerLoop::run() {
   if (!options_.cores.empty()) (void)worker::pin_thread(options_.cores);
-  if (options_.ahead) (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kAheadNice);
+  if (options_.ahead) go_first();
   shm::Waiter waiter(options_.wait);
   shm::Record daemon = board_.daemon();
   std::int64_t now = shm::monotonic_ns();

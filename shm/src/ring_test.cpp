@@ -2,6 +2,12 @@
 #include "shm/src/ring.h"
 
 #include <gtest/gtest.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <deque>
 #include <memory>
@@ -9,6 +15,8 @@
 #include <vector>
 
 #include "shm/src/descriptors.h"
+#include "shm/src/segment.h"
+#include "tools/words/sanitized.h"
 
 namespace leat::shm {
 namespace {
@@ -141,6 +149,66 @@ TEST(Ring, AgainstTwin) {
     }
     ASSERT_FALSE(r.producer.corrupt());
   }
+}
+
+// The producer may write cells alone, the consumer its index alone: each end has the other's page read-only, as in the
+// segments of a client and the daemon, so that a write beyond ends the test.
+TEST(Ring, EachEndWritesItsOwnLinesOnly) {
+  constexpr std::uint32_t kCapacity = 64;
+  constexpr std::size_t kPage = 4096;
+  static_assert(kCapacity * sizeof(SubmissionDescriptor) == kPage);
+  const Fd memory(memfd_create("ring", MFD_CLOEXEC));
+  ASSERT_EQ(ftruncate(memory.get(), 2 * kPage), 0);
+  const auto map = [&](std::size_t page, int protection) {
+    void* at = mmap(nullptr, kPage, protection, MAP_SHARED, memory.get(), static_cast<off_t>(page * kPage));
+    return at == MAP_FAILED ? nullptr : at;
+  };
+  auto* written = static_cast<SubmissionDescriptor*>(map(0, PROT_READ | PROT_WRITE));
+  auto* read = static_cast<SubmissionDescriptor*>(map(0, PROT_READ));
+  auto* published = static_cast<IndexLine*>(map(1, PROT_READ | PROT_WRITE));
+  auto* seen = static_cast<IndexLine*>(map(1, PROT_READ));
+  ASSERT_TRUE(written != nullptr && read != nullptr && published != nullptr && seen != nullptr);
+  RingProducer<SubmissionDescriptor> producer(written, kCapacity, seen);
+  RingConsumer<SubmissionDescriptor> consumer(read, kCapacity, published);
+  constexpr std::uint32_t kLaps = 20;
+  std::uint32_t publications = 0, last = 0;
+  SubmissionDescriptor d;
+  for (std::uint64_t i = 0; i < kLaps * kCapacity; ++i) {
+    ASSERT_TRUE(producer.push(item(i)));
+    ASSERT_TRUE(consumer.pop(d));
+    ASSERT_EQ(d.cookie, i);
+    publications += published->value != last ? 1 : 0;
+    last = published->value;
+  }
+  EXPECT_LE(publications, 4 * kLaps) << "the index's line crosses more often than once a quarter of the ring";
+  EXPECT_GE(publications, 3 * kLaps);
+  for (void* at :
+       {static_cast<void*>(written), static_cast<void*>(read), static_cast<void*>(published), static_cast<void*>(seen)})
+    munmap(at, kPage);
+}
+
+TEST(Ring, CallsTheKernelForNothing) {
+  if (kSanitized) GTEST_SKIP() << "instrumented code has calls of its own";
+  Ring r(64);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
+      _exit(2);  // from here on any call but this one ends the process
+    SubmissionDescriptor d;
+    bool good = true;
+    for (std::uint64_t i = 0; i < 10'000; ++i) {
+      while (r.producer.push(item(i))) {
+      }
+      while (r.consumer.pop(d)) good = good && d.reserved == ~d.cookie;
+      r.consumer.publish();
+    }
+    syscall(SYS_exit, good ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 2) GTEST_SKIP() << "this kernel has no seccomp";
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
 }
 
 }  // namespace
