@@ -15,6 +15,11 @@ std::vector<fs::path> folders_above_program(int most) {
   return out;
 }
 
+fs::path installed_libraries() {
+  const auto folders = folders_above_program(1);
+  return folders.empty() ? fs::path() : folders.front().parent_path() / LEAT_LIBRARY_FOLDER / "leat";
+}
+
 std::vector<std::string> plugin_candidates(std::string_view kind, const std::string& name) {
   if (name.find('/') != std::string::npos) return {name};
   const std::string file = "libleat_" + std::string(kind) + "_" + name + ".so";
@@ -24,7 +29,7 @@ std::vector<std::string> plugin_candidates(std::string_view kind, const std::str
   const auto folders = folders_above_program();
   if (!folders.empty()) {
     out.push_back((folders.front() / file).string());
-    out.push_back((folders.front().parent_path() / "lib" / "leat" / file).string());
+    out.push_back((installed_libraries() / file).string());
   }
   std::error_code failed;
   for (const auto& folder : folders)

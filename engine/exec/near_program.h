@@ -12,6 +12,10 @@ namespace leat::exec {
 // than `most`. Empty where /proc does not tell. Any thread.
 std::vector<std::filesystem::path> folders_above_program(int most = 5);
 
+// The folder of libraries that are Leat's alone (lib/leat), of the installation that the running program lies in; empty
+// where /proc does not tell. It need not exist. Any thread.
+std::filesystem::path installed_libraries();
+
 // Where "libleat_KIND_NAME.so" may lie, best first: $LEAT_PLUGINS, beside the program, lib/leat of an installation, a
 // build's NAME/KIND, the loader's own places. A name with a slash is the path itself. Any thread.
 std::vector<std::string> plugin_candidates(std::string_view kind, const std::string& name);

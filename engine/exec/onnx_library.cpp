@@ -52,12 +52,11 @@ std::vector<std::string> onnx_library_candidates() {
     out.push_back(std::string(root) + "/lib/" + kFile);
   std::error_code failed;
   const auto folders = folders_above_program();
-  if (!folders.empty()) out.push_back((folders.front().parent_path() / "lib" / "leat" / kFile).string());
+  if (const auto folder = installed_libraries(); !folder.empty()) out.push_back((folder / kFile).string());
   for (const auto& folder : folders) {
     const auto path = folder / "deps" / "onnxruntime" / "lib" / kFile;
     if (std::filesystem::exists(path, failed)) out.push_back(path.string());
   }
-  out.emplace_back(LEAT_ONNXRUNTIME_BUILD_LIBRARY);
   out.emplace_back(kFile);
   return out;
 }

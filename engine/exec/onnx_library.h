@@ -1,7 +1,7 @@
 // ONNX Runtime, loaded at run time, so that one binary serves every library from 1.21 on. Looked for in this order:
-// $ONNXRUNTIME_ROOT/lib, deps/onnxruntime/lib of the build folder that the program lies in (or lib/leat beside an
-// installed bin), the build's own ONNXRUNTIME_ROOT, then where the loader looks. Its telemetry is switched off before
-// it is loaded. Control plane; any thread; stays loaded until the process ends.
+// $ONNXRUNTIME_ROOT/lib, lib/leat beside an installed bin, deps/onnxruntime/lib of the build folder that the program
+// lies in, then where the loader looks. No path of the machine that built the program is kept in it. Its telemetry is
+// switched off before it is loaded. Control plane; any thread; stays loaded until the process ends.
 #pragma once
 
 #include <string>

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <memory>
 
+#include "engine/exec/onnx_library.h"
+
 namespace leat::tools {
 namespace {
 
@@ -37,20 +39,15 @@ OnnxRuntimeFound find_onnx_runtime() {
   // Loading the library may start its telemetry where a release carries it; the variable must stand before.
   ::setenv("ORT_DISABLE_TELEMETRY", "1", 1);
   OnnxRuntimeFound found;
-  std::string named;
-  if (const char* root = std::getenv("ONNXRUNTIME_ROOT"); root != nullptr)
-    named = std::string(root) + "/lib/libonnxruntime.so.1";
-  const char* const candidates[] = {named.c_str(), LEAT_ONNXRUNTIME_BUILD_LIBRARY, "libonnxruntime.so.1"};
-  for (const char* candidate : candidates) {
-    if (*candidate == '\0') continue;
-    const Library library(::dlopen(candidate, RTLD_LAZY | RTLD_LOCAL));
+  for (const std::string& candidate : exec::onnx_library_candidates()) {
+    const Library library(::dlopen(candidate.c_str(), RTLD_LAZY | RTLD_LOCAL));
     if (!library) {
       found.problem = last_loader_error();
       continue;
     }
     const auto get_base = symbol<const ApiBase* (*)()>(library, "OrtGetApiBase");
     if (get_base == nullptr) {
-      found.problem = std::string(candidate) + " has no OrtGetApiBase: it is not ONNX Runtime";
+      found.problem = candidate + " has no OrtGetApiBase: it is not ONNX Runtime";
       continue;
     }
     const link_map* map = nullptr;
