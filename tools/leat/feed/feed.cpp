@@ -89,6 +89,8 @@ constexpr cli::Option kOptions[] = {
      .choices = "nv12|i420|rgb24|bgr24|gray8",
      .help = "sources are raw pictures of this format, read straight into the frame slots"},
     {.name = "size", .type = Type::text, .value = "WIDTHxHEIGHT", .help = "of raw pictures"},
+    {.name = "as-stored",
+     .help = "do not turn pictures and videos as they say they are to be shown (EXIF's orientation, a display matrix)"},
     {.name = "truth",
      .type = Type::path,
      .value = "FILE",
@@ -202,6 +204,7 @@ Result<std::vector<FeederOptions>> plan_streams(const cli::Arguments& args, cons
   base.pictures_most = static_cast<std::uint64_t>(args.integer("frames"));
   base.run_ns = static_cast<std::int64_t>(args.real("seconds") * 1e9);
   base.source_options.raw_format = args.text("raw");
+  base.source_options.as_stored = args.flag("as-stored");
   base.source_options.rate = base.rate;
   if (const std::string size = args.text("size");
       !size.empty() &&

@@ -113,7 +113,7 @@ Result<std::unique_ptr<PictureSource>> open_source(const std::string& name, cons
   const bool url = name.find("://") != std::string::npos;
   if (!url && ::stat(name.c_str(), &info) != 0) return Error{"'" + name + "' cannot be opened: there is no such file"};
   if (!url && S_ISDIR(info.st_mode)) return Error{"'" + name + "' is a folder; name a video file, a device or a URL"};
-  return open_video(name);
+  return open_video(name, options.as_stored);
 }
 
 }  // namespace leat::tools

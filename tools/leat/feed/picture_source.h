@@ -57,13 +57,14 @@ struct SourceOptions {
   std::string raw_format;               // "": not raw; "nv12", "i420", "rgb24", "bgr24", "gray8"
   std::uint32_t width = 0, height = 0;  // of raw pictures
   double rate = 0;                      // pictures per second of raw and y4m pictures; 0: as the head says, else 30
+  bool as_stored = false;               // pictures and videos are not turned as their files say (upright.h)
 };
 
 // `name`: a path, a device (/dev/video0), a URL, or "-" for standard input (y4m, or raw when raw_format is given).
 Result<std::unique_ptr<PictureSource>> open_source(const std::string& name, const SourceOptions& options);
 
 // The parts open_source chooses from.
-Result<std::unique_ptr<PictureSource>> open_video(const std::string& name);
+Result<std::unique_ptr<PictureSource>> open_video(const std::string& name, bool as_stored);
 Result<std::unique_ptr<PictureSource>> open_raw_file(const std::string& path, const SourceOptions& options);
 Result<std::unique_ptr<PictureSource>> open_pipe(int fd, const SourceOptions& options);
 

@@ -6,11 +6,13 @@
 #include <cmath>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 extern "C" {
 #include <libavcodec/avcodec.h>
 #include <libavdevice/avdevice.h>
 #include <libavformat/avformat.h>
+#include <libavutil/display.h>
 #include <libavutil/imgutils.h>
 #include <libavutil/pixdesc.h>
 #include <libswscale/swscale.h>
@@ -18,6 +20,7 @@ extern "C" {
 
 #include "tools/leat/feed/av_text.h"
 #include "tools/leat/feed/picture_source.h"
+#include "tools/leat/feed/upright.h"
 
 namespace leat::tools {
 namespace {
@@ -43,10 +46,32 @@ leat_format same_format(AVPixelFormat format) {
   }
 }
 
+// How a file or a stream says that its pictures are to be turned.
+Turn turn_of_stream(const AVStream& stream) {
+#if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(60, 31, 102)
+  const AVPacketSideData* data = ::av_packet_side_data_get(
+      stream.codecpar->coded_side_data, stream.codecpar->nb_coded_side_data, AV_PKT_DATA_DISPLAYMATRIX);
+  const std::uint8_t* matrix = data != nullptr && data->size >= 9 * sizeof(std::int32_t) ? data->data : nullptr;
+#else
+  std::size_t bytes = 0;
+  const std::uint8_t* matrix = ::av_stream_get_side_data(&stream, AV_PKT_DATA_DISPLAYMATRIX, &bytes);
+  if (bytes < 9 * sizeof(std::int32_t)) matrix = nullptr;
+#endif
+  return matrix != nullptr ? turn_of(reinterpret_cast<const std::int32_t*>(matrix)) : Turn{};
+}
+// How a still picture says it: its decoder finds EXIF's orientation.
+Turn turn_of_picture(const AVFrame& picture) {
+  const AVFrameSideData* data = ::av_frame_get_side_data(&picture, AV_FRAME_DATA_DISPLAYMATRIX);
+  if (data == nullptr || data->size < 9 * sizeof(std::int32_t)) return {};
+  return turn_of(reinterpret_cast<const std::int32_t*>(data->data));
+}
+
 class Video : public PictureSource {
  public:
+  explicit Video(bool as_stored) : as_stored_(as_stored) {}
   ~Video() override {
     ::sws_freeContext(scaler_);
+    ::av_frame_free(&lying_);
     ::av_frame_free(&picture_);
     ::av_packet_free(&packet_);
     ::avcodec_free_context(&decoder_);
@@ -86,10 +111,14 @@ class Video : public PictureSource {
     describe(device || (input_->iformat->flags & AVFMT_NOFILE) != 0 || name.find("rtsp://") == 0 ||
              name.find("udp://") == 0 || name.find("srt://") == 0);
     if (format_.width == 0 || format_.height == 0) return Error{"'" + name + "' does not say its size"};
-    return Done{};
+    return as_stored_ ? Done{} : turn_upright();
   }
 
   Result<std::optional<std::int64_t>> next() override {
+    if (held_) return *std::exchange(held_, std::nullopt);
+    return decode_next();
+  }
+  Result<std::optional<std::int64_t>> decode_next() {
     for (;;) {
       const int got = ::avcodec_receive_frame(decoder_, picture_);
       if (got == 0) return std::optional<std::int64_t>(made_ready());
@@ -143,11 +172,13 @@ class Video : public PictureSource {
   }
 
   Result<bool> write(const leat_frame& slot) override {
-    if (static_cast<std::uint32_t>(picture_->width) < format_.width ||
-        static_cast<std::uint32_t>(picture_->height) < format_.height) {
+    const bool swapped = turn_.swaps_sides();
+    if (static_cast<std::uint32_t>(picture_->width) < (swapped ? format_.height : format_.width) ||
+        static_cast<std::uint32_t>(picture_->height) < (swapped ? format_.width : format_.height)) {
       return Error{"'" + name_ + "' changed its size to " + std::to_string(picture_->width) + "x" +
                    std::to_string(picture_->height) + "; start anew"};
     }
+    if (!turn_.nothing()) return write_upright(slot);
     if (same_format(static_cast<AVPixelFormat>(picture_->format)) == format_.format) {
       for (std::uint32_t p = 0; p < slot.plane_count; ++p) {
         const std::uint8_t* from = picture_->data[p];
@@ -171,6 +202,7 @@ class Video : public PictureSource {
   }
 
   Status rewind() override {
+    held_.reset();
     if (format_.live) return Error{"'" + name_ + "' is live and cannot be played again; leave --loop out"};
     ::avcodec_flush_buffers(decoder_);
     if (const int error = ::avformat_seek_file(input_, stream_, INT64_MIN, 0, 0, 0); error < 0)
@@ -184,6 +216,52 @@ class Video : public PictureSource {
   }
 
  private:
+  // Finds out whether pictures are to be turned, and says their size as it is to be seen. A still picture's orientation
+  // is known once it is decoded: it is held then.
+  Status turn_upright() {
+    turn_ = turn_of_stream(*input_->streams[stream_]);
+    const std::string_view demuxer = input_->iformat->name;
+    const bool still = demuxer.find("image2") != demuxer.npos || demuxer.find("_pipe") != demuxer.npos;
+    if (turn_.nothing() && still && !format_.live) {
+      auto first = decode_next();
+      if (!first.ok()) return Error{first.error()};
+      if (*first) turn_ = turn_of_picture(*picture_);
+      held_ = *first;
+    }
+    if (turn_.nothing()) return Done{};
+    format_.format = LEAT_FORMAT_i420;
+    format_.width &= ~1U;
+    format_.height &= ~1U;
+    if (turn_.swaps_sides()) std::swap(format_.width, format_.height);
+    upright_ = Upright(turn_);
+    return Done{};
+  }
+  Result<bool> write_upright(const leat_frame& slot) {
+    const AVFrame* from = picture_;
+    if (same_format(static_cast<AVPixelFormat>(picture_->format)) != LEAT_FORMAT_i420) {
+      scaler_ = ::sws_getCachedContext(scaler_, picture_->width, picture_->height,
+                                       static_cast<AVPixelFormat>(picture_->format), picture_->width, picture_->height,
+                                       AV_PIX_FMT_YUV420P, SWS_BILINEAR, nullptr, nullptr, nullptr);
+      if (lying_ == nullptr) lying_ = ::av_frame_alloc();
+      if (lying_->width != picture_->width || lying_->height != picture_->height) {
+        ::av_frame_unref(lying_);
+        lying_->format = AV_PIX_FMT_YUV420P;
+        lying_->width = picture_->width;
+        lying_->height = picture_->height;
+        if (::av_frame_get_buffer(lying_, 0) < 0) return Error{"'" + name_ + "': no memory to turn its pictures"};
+      }
+      if (scaler_ == nullptr) return Error{"'" + name_ + "': pictures of this pixel format cannot be converted"};
+      ::sws_scale(scaler_, picture_->data, picture_->linesize, 0, picture_->height, lying_->data, lying_->linesize);
+      from = lying_;
+    }
+    upright_.write({.planes = {from->data[0], from->data[1], from->data[2]},
+                    .strides = {from->linesize[0], from->linesize[1], from->linesize[2]},
+                    .width = from->width,
+                    .height = from->height},
+                   slot);
+    return true;
+  }
+
   void describe(bool live) {
     const AVStream* stream = input_->streams[stream_];
     const AVRational rate = ::av_guess_frame_rate(input_, input_->streams[stream_], nullptr);
@@ -240,9 +318,14 @@ class Video : public PictureSource {
   AVFormatContext* input_ = nullptr;
   AVCodecContext* decoder_ = nullptr;
   AVFrame* picture_ = nullptr;
+  AVFrame* lying_ = nullptr;  // converted, before it is turned
   AVPacket* packet_ = nullptr;
   SwsContext* scaler_ = nullptr;
   int stream_ = -1;
+  bool as_stored_ = false;
+  Turn turn_;
+  Upright upright_{Turn{}};
+  std::optional<std::optional<std::int64_t>> held_;  // what next() answers without decoding
   std::int64_t first_time_ = AV_NOPTS_VALUE;
   std::uint64_t at_ = 0, index_ = 0;
   bool counted_ = true;       // every picture so far was made ready
@@ -251,8 +334,8 @@ class Video : public PictureSource {
 
 }  // namespace
 
-Result<std::unique_ptr<PictureSource>> open_video(const std::string& name) {
-  auto video = std::make_unique<Video>();
+Result<std::unique_ptr<PictureSource>> open_video(const std::string& name, bool as_stored) {
+  auto video = std::make_unique<Video>(as_stored);
   if (const Status opened = video->open(name); !opened.ok()) return Error{opened.error()};
   return std::unique_ptr<PictureSource>(std::move(video));
 }
