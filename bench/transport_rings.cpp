@@ -291,7 +291,7 @@ RingFigures measure_rings(const Cores& cores, double seconds) {
   RingFigures f;
   std::vector<double> before, after, lines, ratio, batches, single, boost, over, single_over;
   const std::int64_t start = shm::monotonic_ns(), half = static_cast<std::int64_t>(seconds * 0.5e9);
-  while (shm::monotonic_ns() < start + half) {
+  do {
     const double a = near.floor(), rtt = near.rtt(), b = near.floor(), line = near.one_line();
     if (!sound(a, b, near)) {
       ++f.dropped;
@@ -301,10 +301,11 @@ RingFigures measure_rings(const Cores& cores, double seconds) {
     after.push_back(b);
     lines.push_back(line);
     ratio.push_back(rtt / ((a + b) / 2));
-  }
-  while (shm::monotonic_ns() < start + 2 * half) {
+  } while (shm::monotonic_ns() < start + half);
+  do {
     const double a = near.floor(), ours = near.throughput(Phase::batches), theirs = near.throughput(Phase::boost),
                  one = near.throughput(Phase::single), b = near.floor();
+    f.messages += 3 * kMessages;
     if (!sound(a, b, near)) {
       ++f.dropped;
       continue;
@@ -314,12 +315,11 @@ RingFigures measure_rings(const Cores& cores, double seconds) {
     single.push_back(one);
     over.push_back(ours / theirs);
     single_over.push_back(one / theirs);
-  }
+  } while (shm::monotonic_ns() < start + 2 * half);
   f.floor_rtt_ns[0] = quantile(before, 0.5);
   f.floor_rtt_ns[1] = quantile(after, 0.5);
   f.one_line_rtt_ns = quantile(lines, 0.5);
   f.rtt_over_floor = figure(ratio);
-  f.messages = kMessages;
   f.throughput = figure(batches);
   f.throughput_single = figure(single);
   f.throughput_boost = figure(boost);

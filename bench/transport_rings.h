@@ -17,7 +17,7 @@ struct RingFigures {
   Figure throughput_single;  // ours, one by one
   Figure throughput_boost;   // boost::lockfree::spsc_queue, one by one: its default use
   Figure throughput_over_boost, single_over_boost;
-  std::uint64_t messages = 0;  // carried and checked in each round of a throughput
+  std::uint64_t messages = 0;  // carried and checked in all rounds of a throughput
   std::size_t dropped = 0;     // rounds in which the floor moved by more than 25 % or an end lost its core
 };
 

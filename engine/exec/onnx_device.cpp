@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/exec/cuda_libraries.h"
+#include "engine/exec/onnx_environment.h"
 #include "engine/exec/onnx_library.h"
 #include "engine/exec/registry.h"
 
@@ -95,8 +96,7 @@ Status try_cuda_provider() {
   const auto release = [&api](OrtSessionOptions* p) { api.ReleaseSessionOptions(p); };
   try {
     OrtEnv* env = nullptr;
-    check(api, api.CreateEnv(ORT_LOGGING_LEVEL_FATAL, "leat", &env));
-    check(api, api.DisableTelemetryEvents(env));
+    check(api, create_environment(api, ORT_LOGGING_LEVEL_FATAL, &env));
     OrtSessionOptions* raw = nullptr;
     check(api, api.CreateSessionOptions(&raw));
     const std::unique_ptr<OrtSessionOptions, decltype(release)> options(raw, release);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "engine/exec/cuda_libraries.h"
+#include "engine/exec/onnx_environment.h"
 #include "engine/exec/onnx_split.h"
 
 namespace leat::exec::ort {
@@ -13,8 +14,7 @@ namespace {
 OrtEnv* environment() {
   static OrtEnv* const kEnvironment = [] {
     OrtEnv* env = nullptr;
-    check(api().CreateEnv(ORT_LOGGING_LEVEL_ERROR, "leat", &env));
-    check(api().DisableTelemetryEvents(env));
+    check(create_environment(api(), ORT_LOGGING_LEVEL_ERROR, &env));
     return env;
   }();
   return kEnvironment;

@@ -217,7 +217,10 @@ class Lives(WithDaemon):
         client = self.connect()
         stream = client.open_stream("echo", "gray8", 16, 16, depth=16, slots=16, overload="fifo")
 
+        completed = 0
+
         def pump(count: int) -> None:
+            nonlocal completed
             sent = 0
             while sent < count or client.in_flight:
                 while sent < count:
@@ -229,7 +232,8 @@ class Lives(WithDaemon):
                     frame.submit()
                     sent += 1
                 with client.next_answer(30) as answer:
-                    _ = answer.result.checksum
+                    if answer.result is not None:  # a busy machine may have some of them dropped
+                        completed += answer.result.checksum is not None
 
         pump(2000)
         gc.collect()
@@ -243,6 +247,7 @@ class Lives(WithDaemon):
             pump(frames // 3)
             gc.collect()
             grown.append((len(gc.get_objects()) - objects, sys.getallocatedblocks() - blocks))
+        self.assertGreater(completed, frames // 2)
         self.assertLessEqual(min(objects for objects, _ in grown), 20, grown)
         self.assertLessEqual(min(blocks for _, blocks in grown), 200, grown)
         self.assertEqual((sys.getrefcount(stream._channel), sys.getrefcount(stream), sys.getrefcount(client)), references)
