@@ -43,11 +43,11 @@ endif()
 
 if(LEAT_UNITY)
   set(CMAKE_UNITY_BUILD ON)
-  # GCC 13 and later take it at -O2 and not at -Og, and use no precompiled header across the two unless it is said.
+  # GCC 13 and later take these at -O2 and not at -Og, and use no precompiled header across the two unless they are said.
   include(CheckCXXCompilerFlag)
   check_cxx_compiler_flag(-munroll-only-small-loops LEAT_HAS_SMALL_LOOPS)
   if(LEAT_HAS_SMALL_LOOPS)
-    target_compile_options(leat_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-munroll-only-small-loops>)
+    target_compile_options(leat_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-munroll-only-small-loops -mvzeroupper>)
   endif()
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
   target_compile_options(leat_options INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)  # asks whether a type stands in the main file
