@@ -112,7 +112,7 @@ class Daemon::Impl final : public Supervisor::Listener {
   shm::Listener listener_;
   shm::Fd signals_;
   shm::Doorbell notices_bell_;
-  shm::Doorbell scheduler_bell_;            // rung by workers and the control thread; handed to the loop
+  shm::Doorbell scheduler_bell_;            // rung by the control thread; handed to the loop
   std::vector<shm::FeaturePool> features_;  // [edge]
   MpsKeepers keepers_;                      // of the GPUs that are shared out; end after the workers
   std::unique_ptr<Supervisor> supervisor_;
@@ -209,9 +209,9 @@ Status Daemon::Impl::run() {
     for (auto& setup : deployment_.setups) setup.calibrate = false;  // that a model runs is seen without measuring it
   }
   if (auto status = keepers_.start(deployment_.setups); !status) return status;
-  supervisor_ = std::make_unique<Supervisor>(*loop_, *this, kSocket, options_.worker_binary, deployment_.setups,
-                                             features_, scheduler_bell_.fd(), config_.workers.longest_backoff_ns,
-                                             config_.workers.longest_load_ns);
+  supervisor_ =
+      std::make_unique<Supervisor>(*loop_, *this, kSocket, options_.worker_binary, deployment_.setups, features_,
+                                   config_.workers.longest_backoff_ns, config_.workers.longest_load_ns);
   std::vector<ServedApplication> served;
   for (const auto& app : config_.applications)
     served.push_back({.name = app.application.name, .slo_ns = app.application.slo_ns});

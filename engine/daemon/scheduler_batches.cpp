@@ -138,6 +138,7 @@ void SchedulerLoop::give_up(std::uint32_t p) noexcept {
   if (!partition.broken) notify({.kind = Notice::Kind::worker_broken, .partition = p});
   partition.broken = true;
   partition.hangs_at_ns = core::kNever;
+  unwatch_worker(p);
 }
 
 std::uint32_t SchedulerLoop::look_for_hung(std::int64_t now) noexcept {

@@ -117,7 +117,9 @@ void SchedulerLoop::flush(std::int64_t now) noexcept {
   for (auto& p : partitions_) {
     if (!p.dirty) continue;
     p.dirty = false;
-    if (p.port != nullptr) wakes += p.port->flush();
+    if (p.port == nullptr || p.broken) continue;
+    wakes += p.port->flush();
+    if (p.port->dear()) give_up(static_cast<std::uint32_t>(&p - partitions_.data()));
   }
   for (const auto c : live_clients_) {
     Client& client = clients_[c];
@@ -320,6 +322,7 @@ void SchedulerLoop::obey(const Command& command, std::int64_t now) noexcept {
     case Command::Kind::worker_ready:
       partitions_[command.partition] = {};
       partitions_[command.partition].port = command.worker;
+      watch_worker(command.partition);
       board_.event(EventKind::worker_ready, now, UINT32_MAX, 0, command.partition);
       core_->partition_ready(now, command.partition);
       return drain_actions(now);
@@ -404,6 +407,7 @@ void SchedulerLoop::worker_lost(std::uint32_t p, std::int64_t now) noexcept {
   for (std::uint32_t i = 0; i < count && !partition.broken; ++i) partition.broken = !report(p, cells[i], now);
   for (auto& batch : batches_)  // also one that could not be pushed
     if (batch.live && batch.partition() == p) release(batch);
+  unwatch_worker(p);
   partition = {};
   board_.of(RecordKind::partition, p).set(shm::PartitionCounter::queued, 0);
   board_.event(EventKind::worker_lost, now, UINT32_MAX, 0, p);

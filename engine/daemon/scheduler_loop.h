@@ -59,8 +59,8 @@ struct LoopOptions {
 
 class SchedulerLoop final : private core::TaskSizes {
  public:
-  // `notices_bell`: rung when a notice was pushed; the control thread watches it. `bell`: workers ring it. Both
-  // references outlive the loop.
+  // `notices_bell`: rung when a notice was pushed; the control thread watches it and it outlives the loop. `bell`: rung
+  // by command(). Workers and clients have bells of their own.
   static Result<std::unique_ptr<SchedulerLoop>> create(const core::Topology& topology, const core::Policy& policy,
                                                        LoopOptions options, CountersBoard& board,
                                                        const shm::Doorbell& notices_bell, shm::Doorbell bell);
@@ -133,7 +133,7 @@ class SchedulerLoop final : private core::TaskSizes {
   };
   struct Partition {
     WorkerPort* port = nullptr;
-    bool dirty = false, broken = false;
+    bool dirty = false, broken = false, bell_watched = false;
     std::uint32_t first_waiting = core::kNone,
                   last_waiting = core::kNone;  // batches that came over their path while the ring was full
     std::uint32_t queued = 0;                  // batches sent and not finished
@@ -145,6 +145,9 @@ class SchedulerLoop final : private core::TaskSizes {
                 const shm::Doorbell& notices_bell);
   std::uint32_t units(std::uint64_t token, core::ModuleId module, std::uint32_t item) const noexcept override;
   Status open_poll();
+  void watch_worker(std::uint32_t partition) noexcept;
+  void unwatch_worker(std::uint32_t partition) noexcept;
+  void drain_bell(std::uint64_t token) noexcept;
 
   // Each returns how much it did.
   std::uint32_t take_commands(std::int64_t now) noexcept;
@@ -204,7 +207,7 @@ class SchedulerLoop final : private core::TaskSizes {
   Mailbox<core::Sample> samples_;
   shm::Doorbell bell_;
   std::atomic<std::uint32_t> asleep_{0};  // for command(); the peers have words of their own
-  shm::Fd poll_;                          // epoll: bell_ and the clients' bells
+  shm::Fd poll_;                          // epoll: bell_ and the bells of clients and workers
   std::vector<Stream> streams_;
   std::vector<std::uint32_t> stream_of_core_;  // of streams_, by the core's number
   std::vector<Client> clients_;

@@ -17,7 +17,9 @@
 namespace leat::daemon {
 namespace {
 
-constexpr std::uint64_t kOwnBell = UINT64_MAX;  // token in the epoll set; clients have their index
+// Tokens in the epoll set: clients have their index, workers their partition's behind all of these.
+constexpr std::uint64_t kOwnBell = UINT64_MAX;
+constexpr std::uint64_t kFirstWorkerBell = std::uint64_t{1} << 32;
 
 // epoll_pwait2 where the kernel has it (Linux 5.11), else epoll_wait, whose milliseconds are rounded up: to wait too
 // short would be to spin. wait_ns < 0: for ever.
@@ -45,6 +47,39 @@ Status SchedulerLoop::open_poll() {
     return Error{std::string("the scheduler thread cannot wait: ") + std::strerror(errno) +
                  "; raise the limit on open files"};
   return Done{};
+}
+
+// Without room for it, what its worker reports is seen at the next turn that something else begins.
+void SchedulerLoop::watch_worker(std::uint32_t p) noexcept {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = kFirstWorkerBell + p;
+  Partition& partition = partitions_[p];
+  partition.bell_watched = epoll_ctl(poll_.get(), EPOLL_CTL_ADD, partition.port->bell_fd(), &event) == 0;
+}
+
+void SchedulerLoop::unwatch_worker(std::uint32_t p) noexcept {
+  Partition& partition = partitions_[p];
+  if (partition.bell_watched) (void)epoll_ctl(poll_.get(), EPOLL_CTL_DEL, partition.port->bell_fd(), nullptr);
+  partition.bell_watched = false;
+}
+
+// Who has hung up would be readable for ever. The control thread hears of the end: of a client's by its socket, of a
+// worker's by SIGCHLD.
+void SchedulerLoop::drain_bell(std::uint64_t token) noexcept {
+  if (token == kOwnBell) return bell_.drain();
+  if (token >= kFirstWorkerBell) {
+    const auto p = static_cast<std::uint32_t>(token - kFirstWorkerBell);
+    WorkerPort* const port = partitions_[p].port;
+    if (port == nullptr) return;
+    if (!port->drain_bell()) unwatch_worker(p);
+    if (port->dear()) give_up(p);
+    return;
+  }
+  Client& client = clients_[token];
+  if (client.port == nullptr || client.port->drain_bell()) return;
+  (void)epoll_ctl(poll_.get(), EPOLL_CTL_DEL, client.port->bell_fd(), nullptr);
+  client.bell_watched = false;
 }
 
 void SchedulerLoop::command(const Command& command) noexcept {
@@ -88,18 +123,7 @@ void SchedulerLoop::park() noexcept {
   if (!anything() && (timer == core::kNever || wait_ns > 0)) {
     std::array<epoll_event, 32> events;
     const int count = wait_for_events(poll_.get(), events, timer == core::kNever ? -1 : wait_ns);
-    for (int i = 0; i < count; ++i) {
-      const std::uint64_t token = events[static_cast<std::size_t>(i)].data.u64;
-      if (token == kOwnBell) {
-        bell_.drain();
-        continue;
-      }
-      Client& client = clients_[token];
-      if (client.port == nullptr || client.port->drain_bell()) continue;
-      // Hung up: it would be readable for ever. The control thread hears of the end by the client's socket.
-      (void)epoll_ctl(poll_.get(), EPOLL_CTL_DEL, client.port->bell_fd(), nullptr);
-      client.bell_watched = false;
-    }
+    for (int i = 0; i < count; ++i) drain_bell(events[static_cast<std::size_t>(i)].data.u64);
   }
   asleep_.store(0, std::memory_order_relaxed);
   for (auto& p : partitions_)

@@ -36,14 +36,13 @@ std::string how_it_ended(int status) {
 }  // namespace
 
 Supervisor::Supervisor(EventLoop& loop, Listener& listener, std::uint64_t first_token, std::string binary,
-                       std::vector<worker::Setup> setups, std::span<const shm::FeaturePool> features, int daemon_bell,
+                       std::vector<worker::Setup> setups, std::span<const shm::FeaturePool> features,
                        std::int64_t longest_backoff_ns, std::int64_t longest_load_ns)
     : loop_(loop),
       listener_(listener),
       first_token_(first_token),
       binary_(std::move(binary)),
       features_(features),
-      daemon_bell_(daemon_bell),
       longest_backoff_ns_(longest_backoff_ns),
       longest_load_ns_(longest_load_ns) {
   workers_.resize(setups.size());
@@ -99,11 +98,10 @@ Status Supervisor::start(std::uint32_t i, std::int64_t now) {
   if (auto status = loop_.watch(w.socket.get(), first_token_ + i); !status) return status;
   choose_makers(w);
   Message setup{worker::encode(w.setup), {}};
-  for (const int fd : {w.port->channel_fd(), w.port->bell_fd(), daemon_bell_}) {
-    auto copy = shm::duplicate(fd);
-    if (!copy) return trouble(copy.error());
-    setup.fds.push_back(std::move(*copy));
-  }
+  auto channel = shm::duplicate(w.port->channel_fd());
+  if (!channel) return trouble(channel.error());
+  setup.fds.push_back(std::move(*channel));
+  setup.fds.push_back(w.port->take_worker_bell());
   send(i, std::move(setup));
   if (auto status = send_edges(i); !status) return trouble(status.error());
   for (const auto& pool : pools_) send(i, pool_message(pool));

@@ -46,11 +46,11 @@ class Supervisor {
     virtual void worker_failed(std::uint32_t partition, const std::string& line) = 0;  // before it was ready
   };
   // The event loop's token of partition i's socket is first_token + i. setups[i] is partition i's; its edges are
-  // indexes of `features`, which outlive this. `daemon_bell`: what workers ring. `binary`: leat-worker.
+  // indexes of `features`, which outlive this. `binary`: leat-worker.
   // `longest_backoff_ns`: what the time before a new start grows to. `longest_load_ns`: a worker that is not ready by
   // then is ended, and has failed.
   Supervisor(EventLoop& loop, Listener& listener, std::uint64_t first_token, std::string binary,
-             std::vector<worker::Setup> setups, std::span<const shm::FeaturePool> features, int daemon_bell,
+             std::vector<worker::Setup> setups, std::span<const shm::FeaturePool> features,
              std::int64_t longest_backoff_ns, std::int64_t longest_load_ns);
   ~Supervisor();  // kills what still runs, waits for it
 
@@ -146,7 +146,6 @@ class Supervisor {
   std::uint64_t first_token_;
   std::string binary_;
   std::span<const shm::FeaturePool> features_;
-  int daemon_bell_;
   std::int64_t longest_backoff_ns_, longest_load_ns_;
   std::vector<Worker> workers_;
   std::vector<Pool> pools_;

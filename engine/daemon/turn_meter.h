@@ -17,12 +17,11 @@ class TurnMeter {
   explicit TurnMeter(CountersBoard& board) noexcept : board_(board) {}
   void begin(std::int64_t now) noexcept;  // on the thread, before its first turn
   void turned(std::int64_t from_ns, std::int64_t to_ns, bool worked) noexcept;
+  static std::int64_t own_ns() noexcept;  // CPU time of the calling thread
 
  private:
   static constexpr std::int64_t kStallNs = 1'000'000;
   static constexpr std::int64_t kCheckpointNs = 100'000;
-
-  static std::int64_t own_ns() noexcept;  // CPU time of this thread
 
   CountersBoard& board_;
   std::int64_t longest_ns_ = 0, longest_own_ns_ = 0;

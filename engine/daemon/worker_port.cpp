@@ -6,11 +6,12 @@ Result<std::unique_ptr<WorkerPort>> WorkerPort::create() {
   constexpr worker::ChannelLayout kLayout = worker::channel_layout();
   auto segment = shm::Segment::create("leat:channel", kLayout.bytes, shm::Seal::size);
   if (!segment) return Error{segment.error()};
-  auto bell = shm::Doorbell::create();
+  auto bell = worker::Bell::create();
   if (!bell) return Error{bell.error()};
   std::unique_ptr<WorkerPort> port(new WorkerPort());
   port->segment_ = std::move(*segment);
-  port->bell_ = std::move(*bell);
+  port->bell_ = std::move(bell->daemon);
+  port->worker_bell_ = std::move(bell->worker);
   const shm::Mapping& m = port->segment_.memory();
   port->dispatches_ = {m.at<worker::DispatchCell>(kLayout.dispatch_cells), worker::kDispatchRing,
                        m.at<shm::IndexLine>(kLayout.dispatch_index)};
@@ -33,8 +34,14 @@ bool WorkerPort::push(std::span<worker::DispatchCell> cells) noexcept {
 
 bool WorkerPort::flush() noexcept {
   if (!waker_.should_ring()) return false;
-  bell_.ring();
+  calls_.timed([this] { bell_.ring(); });
   return true;
+}
+
+bool WorkerPort::drain_bell() noexcept {
+  bool there = true;
+  calls_.timed([&] { there = bell_.drain(); });
+  return there;
 }
 
 void WorkerPort::announce_sleep() noexcept {

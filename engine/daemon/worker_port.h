@@ -10,6 +10,8 @@
 #include <memory>
 #include <span>
 
+#include "engine/daemon/dear_calls.h"
+#include "engine/worker/bell.h"
 #include "engine/worker/channel.h"
 #include "leat/result.hpp"
 #include "shm/src/doorbell.h"
@@ -23,7 +25,7 @@ class WorkerPort {
 
   // ---- control thread ----
   int channel_fd() const noexcept { return segment_.fd(); }
-  int bell_fd() const noexcept { return bell_.fd(); }
+  [[nodiscard]] shm::Fd take_worker_bell() noexcept { return std::move(worker_bell_); }  // to be passed on, once
   // A control message was sent or queued: cells pushed after this are run after it was read.
   void control_sent() noexcept {
     control_.fetch_add(1, std::memory_order_relaxed);
@@ -33,6 +35,10 @@ class WorkerPort {
   // The cells of one batch. False: no room; the worker is stuck or broken.
   [[nodiscard]] bool push(std::span<worker::DispatchCell> cells) noexcept;
   bool flush() noexcept;  // one wake for all pushed since the last; true: a system call was made
+  int bell_fd() const noexcept { return bell_.fd(); }  // readable when the worker rings
+  bool drain_bell() noexcept;                          // false: the worker has hung up
+  // It makes the calls that wake it and that take its rings dear to leatd: it polls its bell thousands of times.
+  [[nodiscard]] bool dear() const noexcept { return calls_.too_dear(); }
   [[nodiscard]] std::uint32_t take(std::span<worker::ReportCell> out) noexcept { return reports_.pop(out); }
   [[nodiscard]] bool has_reports() const noexcept { return !reports_.empty(); }
   void announce_sleep() noexcept;
@@ -41,7 +47,9 @@ class WorkerPort {
  private:
   WorkerPort() = default;
   shm::Segment segment_;
-  shm::Doorbell bell_;
+  worker::Bell bell_;
+  shm::Fd worker_bell_;
+  DearCalls calls_;
   shm::RingProducer<worker::DispatchCell> dispatches_;
   shm::RingConsumer<worker::ReportCell> reports_;
   shm::SleepWord* sleep_ = nullptr;

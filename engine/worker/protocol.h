@@ -1,8 +1,8 @@
 // What leatd and a worker say to each other over the socket pair the worker is born with: one message a packet.
 // Both ends are the same release and trust each other's format; a message that does not parse ends the worker.
 //
-//   leatd -> worker  Setup {channel, worker's bell, leatd's bell}, once; then Edge {features} for each of Setup::edges
-//                    that it does not make itself; AddPool {frames, results} and ForgetPool, Stop
+//   leatd -> worker  Setup {channel, bell}, once; then Edge {features} for each of Setup::edges that it does not make
+//                    itself; AddPool {frames, results} and ForgetPool, Stop
 //   worker -> leatd  EdgeMade {memory} for each of Setup::edges that it makes, before it waits for the others;
 //   worker -> leatd  Opening before each module, so that leatd knows which one ended it or takes too long;
 //                    Ready with the latencies measured, or Failed with one line; both once

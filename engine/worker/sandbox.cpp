@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,7 +21,8 @@ namespace {
 enum class Ban : std::uint8_t {
   always,   // EPERM
   no_call,  // ENOSYS: the C library then uses the older call, whose arguments can be seen
-  files     // EPERM, but not where devices are opened later (Sandbox::devices)
+  files,    // EPERM, but not where devices are opened later (Sandbox::devices)
+  drivers   // the same, of what a device's driver may do behind our back
 };
 
 struct Call {
@@ -38,6 +40,8 @@ constexpr Call kCalls[] = {
     {"listen"},
     {"accept"},
     {"accept4"},
+    {"sendmsg", Ban::drivers},  // what it has to say needs no descriptors beside it: leatd would have to close them
+    {"sendmmsg", Ban::drivers},
     // other programs and processes; threads go on (clone below)
     {"execve"},
     {"execveat"},
@@ -56,6 +60,12 @@ constexpr Call kCalls[] = {
     {"pidfd_getfd"},
     {"pidfd_send_signal"},
     {"tkill"},
+    // the scheduler's favour; where its threads run was settled before, and sched_setaffinity is below
+    {"sched_setscheduler"},
+    {"sched_setparam"},
+    {"sched_setattr"},
+    {"setpriority"},
+    {"ioprio_set"},
     // files: whatever writes, makes, renames or removes one by its name; openat and open below
     {"openat2", Ban::no_call},
     {"creat", Ban::files},
@@ -164,12 +174,17 @@ constexpr int kYoungCalls[] = {452,   // fchmodat2
                                467,   // open_tree_attr
                                469};  // file_setattr
 
+// Younger than some headers this is built with.
+constexpr std::uint64_t kPrSchedCore = 62;         // linux/prctl.h
+constexpr std::uint64_t kNewUserfaultfd = 0xAA00;  // linux/userfaultfd.h: USERFAULTFD_IOC_NEW
+
 struct Condition {
   const char* name;
   unsigned argument;
   scmp_compare comparison;
   std::uint64_t mask, value;  // SCMP_CMP_MASKED_EQ: argument & mask == value; else argument OP mask
   Ban ban = Ban::always;
+  std::uint64_t next_has = 0;  // and the argument behind it has these bits
 };
 
 struct FilterDeleter {
@@ -177,7 +192,9 @@ struct FilterDeleter {
 };
 using Filter = std::unique_ptr<void, FilterDeleter>;
 
-bool wanted(Ban ban, Sandbox sandbox) noexcept { return ban != Ban::files || sandbox != Sandbox::devices; }
+bool wanted(Ban ban, Sandbox sandbox) noexcept {
+  return sandbox != Sandbox::devices || (ban != Ban::files && ban != Ban::drivers);
+}
 std::uint32_t action(Ban ban) noexcept { return SCMP_ACT_ERRNO(ban == Ban::no_call ? ENOSYS : EPERM); }
 
 // 0, or the negative error of libseccomp. A rule that this architecture has no call for is none.
@@ -200,10 +217,27 @@ int add_rules(scmp_filter_ctx filter, Sandbox sandbox) {
       {"tgkill", 0, SCMP_CMP_NE, self, 0},
       {"rt_sigqueueinfo", 0, SCMP_CMP_NE, self, 0},
       {"rt_tgsigqueueinfo", 0, SCMP_CMP_NE, self, 0},
+      {"sched_setaffinity", 0, SCMP_CMP_NE, 0, 0},
+      {"sched_setaffinity", 0, SCMP_CMP_EQ, 0, 0, Ban::drivers},
+      {"move_pages", 0, SCMP_CMP_NE, 0, 0},  // 0: its own
+      {"migrate_pages", 0, SCMP_CMP_NE, 0, 0},
+      {"fcntl", 1, SCMP_CMP_MASKED_EQ, UINT32_MAX, F_SETOWN},  // whom a shared socket signals, and with what
+      {"fcntl", 1, SCMP_CMP_MASKED_EQ, UINT32_MAX, F_SETOWN_EX},
+      {"fcntl", 1, SCMP_CMP_MASKED_EQ, UINT32_MAX, F_SETSIG},
+      {"fcntl", 1, SCMP_CMP_MASKED_EQ, UINT32_MAX, F_SETFL, Ban::always, O_ASYNC},
+      {"fcntl", 1, SCMP_CMP_MASKED_EQ, UINT32_MAX, F_NOTIFY},
+      {"fcntl", 1, SCMP_CMP_MASKED_EQ, UINT32_MAX, F_SETLEASE},        // whoever opens the file waits
+      {"fcntl", 1, SCMP_CMP_MASKED_EQ, UINT32_MAX, F_ADD_SEALS},       // of memory that leatd seals
       {"prlimit64", 2, SCMP_CMP_NE, 0, 0},                             // limits, of others too; reading them is free
       {"madvise", 2, SCMP_CMP_MASKED_EQ, UINT32_MAX, MADV_REMOVE},     // fallocate by another name
       {"prctl", 0, SCMP_CMP_MASKED_EQ, UINT32_MAX, PR_SET_PDEATHSIG},  // it dies with leatd
+      {"prctl", 0, SCMP_CMP_MASKED_EQ, UINT32_MAX, kPrSchedCore},      // keeps others from its core's siblings
       {"ioctl", 1, SCMP_CMP_MASKED_EQ, UINT32_MAX, TIOCSTI},           // typing into leatd's terminal
+      {"ioctl", 1, SCMP_CMP_MASKED_EQ, UINT32_MAX, TIOCLINUX},
+      {"ioctl", 1, SCMP_CMP_MASKED_EQ, UINT32_MAX, FIOASYNC},  // as F_SETOWN
+      {"ioctl", 1, SCMP_CMP_MASKED_EQ, UINT32_MAX, FIOSETOWN},
+      {"ioctl", 1, SCMP_CMP_MASKED_EQ, UINT32_MAX, SIOCSPGRP},
+      {"ioctl", 1, SCMP_CMP_MASKED_EQ, UINT32_MAX, kNewUserfaultfd},  // by way of /dev/userfaultfd
   };
   const auto add = [&](int call, Ban ban, unsigned count, const scmp_arg_cmp* argument) {
     if (call == __NR_SCMP_ERROR || !wanted(ban, sandbox)) return 0;
@@ -215,8 +249,11 @@ int add_rules(scmp_filter_ctx filter, Sandbox sandbox) {
   for (const int call : kYoungCalls)
     if (const int error = add(call, Ban::always, 0, nullptr); error != 0) return error;
   for (const Condition& c : conditions) {
-    const scmp_arg_cmp argument{c.argument, c.comparison, c.mask, c.value};
-    if (const int error = add(seccomp_syscall_resolve_name(c.name), c.ban, 1, &argument); error != 0) return error;
+    const scmp_arg_cmp arguments[] = {{c.argument, c.comparison, c.mask, c.value},
+                                      {c.argument + 1, SCMP_CMP_MASKED_EQ, c.next_has, c.next_has}};
+    if (const int error = add(seccomp_syscall_resolve_name(c.name), c.ban, c.next_has == 0 ? 1 : 2, arguments);
+        error != 0)
+      return error;
   }
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <pwd.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include "engine/exec/onnx_split.h"
 #include "engine/worker/affinity.h"
 #include "engine/worker/calibrate.h"
+#include "engine/worker/confine.h"
 #include "shm/src/clock.h"
 #include "shm/src/protocol.h"
 
@@ -43,8 +45,12 @@ Result<std::unique_ptr<Worker>> Worker::start(shm::Fd control, bool* device_lost
   Ready ready;
   Status status = w->receive_setup();
   if (status.ok() && !w->setup_.cores.empty()) status = pin_process(w->setup_.cores);
+  const Confinement confinement(w->setup_.sandbox, !w->setup_.device.plugin.empty());
+  if (status.ok()) confinement.begin();
   if (status.ok() && !w->setup_.user.empty()) status = w->become_user();
+  if (status.ok()) confinement.settle();
   if (status.ok()) status = w->open_device(ready);
+  if (status.ok()) confinement.device_opened();
   if (status.ok()) status = w->make_edges();
   if (status.ok()) status = w->map_edges();
   if (status.ok()) status = w->open_modules(ready);
@@ -58,8 +64,16 @@ Result<std::unique_ptr<Worker>> Worker::start(shm::Fd control, bool* device_lost
     (void)shm::send_bytes(w->control_.get(), encode_failed(status.error()), {});
     return Error{status.error()};
   }
-  if (auto sent = shm::send_bytes(w->control_.get(), encode(ready), {}); !sent) return Error{sent.error()};
+  if (auto told = w->tell(encode(ready)); !told) return Error{told.error()};
   return w;
+}
+
+Status Worker::tell(const std::vector<std::byte>& packet) const {
+  ssize_t n;
+  do n = ::send(control_.get(), packet.data(), packet.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  while (n < 0 && errno == EINTR);
+  if (n >= 0) return Done{};
+  return Error{std::string("cannot send a control message: ") + std::strerror(errno)};
 }
 
 Status Worker::next_message() {
@@ -79,14 +93,13 @@ Status Worker::receive_setup() {
   auto setup = decode_setup(packet_);
   if (!setup.ok()) return Error{setup.error()};
   setup_ = std::move(*setup);
-  if (fds_.size() != 3)
+  if (fds_.size() != 2)
     return Error{"the setup came without its channel; install leatd and leat-worker of one release"};
   constexpr ChannelLayout kLayout = channel_layout();
   auto mapping = shm::Mapping::map(fds_[0].get(), kLayout.bytes, shm::Access::read_write, true);
   if (!mapping.ok()) return Error{mapping.error()};
   channel_ = std::move(*mapping);
-  bell_ = shm::Doorbell(std::move(fds_[1]));
-  daemon_bell_ = shm::Doorbell(std::move(fds_[2]));
+  bell_ = Bell(std::move(fds_[1]));
   dispatches_ = {channel_.at<DispatchCell>(kLayout.dispatch_cells), kDispatchRing,
                  channel_.at<shm::IndexLine>(kLayout.dispatch_index)};
   reports_ = {channel_.at<ReportCell>(kLayout.report_cells), kReportRing,
@@ -138,7 +151,7 @@ void Worker::report_memory() {
   const DeviceMemory memory{now.allocated_bytes, now.imported_bytes, now.pinned_bytes};
   if (memory == memory_) return;
   memory_ = memory;
-  (void)shm::send_bytes(control_.get(), encode(memory), {});  // leatd gone: the loop notices
+  (void)tell(encode(memory));  // leatd gone: the loop notices
 }
 
 // What others wait for comes before what this one waits for: makers of two edges may each read the other's.
@@ -469,7 +482,7 @@ void Worker::send_report(std::span<const DispatchCell> cells, std::int64_t start
       (void)read_control(false);
     }
   }
-  if (daemon_waker_.should_ring()) daemon_bell_.ring();
+  if (daemon_waker_.should_ring()) bell_.ring();
 }
 
 void Worker::park() {
@@ -479,7 +492,7 @@ void Worker::park() {
   if (dispatches_.empty()) {
     pollfd fds[2] = {{bell_.fd(), POLLIN, 0}, {control_.get(), POLLIN, 0}};
     (void)poll(fds, 2, -1);
-    if (fds[0].revents != 0) bell_.drain();
+    if (fds[0].revents != 0 && !bell_.drain()) ending_ = true;  // leatd is gone
     if (fds[1].revents != 0) {
       shm::announce_awake(*sleep_);
       (void)read_control(false);

@@ -16,6 +16,7 @@
 
 #include "engine/exec/device_plugin.h"
 #include "engine/exec/module.h"
+#include "engine/worker/bell.h"
 #include "engine/worker/channel.h"
 #include "engine/worker/protocol.h"
 #include "engine/worker/stage_features.h"
@@ -71,6 +72,7 @@ class Worker {
   void send_report(std::span<const DispatchCell> cells, std::int64_t started_ns, std::int64_t ended_ns,
                    std::uint64_t pixel_bytes_copied, std::uint32_t rows_copied);
   void park();
+  Status tell(const std::vector<std::byte>& packet) const;  // leatd; also from inside the sandbox
   void complain(std::string_view text);  // to leatd's log; what a frame or a stream can cause is limited
 
   shm::Fd control_;
@@ -79,7 +81,7 @@ class Worker {
   std::uint32_t messages_ = 0;  // read so far; DispatchCell::control counts the same
   bool ending_ = false;
   shm::Mapping channel_;
-  shm::Doorbell bell_, daemon_bell_;
+  Bell bell_;
   shm::RingConsumer<DispatchCell> dispatches_;
   shm::RingProducer<ReportCell> reports_;
   shm::SleepWord* sleep_ = nullptr;

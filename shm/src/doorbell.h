@@ -8,7 +8,7 @@
 //
 // The waker never writes the word, so it may lie in memory that is read-only to the waker.
 //
-// Two kinds of bell. Doorbell (an eventfd) between our own threads and processes. BellSocket (a socket pair) between
+// Two kinds of bell. Doorbell (an eventfd) between threads of one process. BellSocket (a socket pair) between
 // the daemon and a client: O_NONBLOCK lives in the file description a hostile peer shares, so an eventfd could be made
 // to block the daemon; send and recv with MSG_DONTWAIT cannot. It also hangs up when the peer dies.
 #pragma once
@@ -35,7 +35,8 @@ inline void announce_awake(SleepWord& word) noexcept {
   if (now & 1u) value.store(now + 1, std::memory_order_relaxed);
 }
 
-// An eventfd: any number of rings until drained are one wake. For trusted peers.
+// An eventfd: any number of rings until drained are one wake. Between threads of one process: whoever holds it may
+// change its flags and make others wait.
 class Doorbell {
  public:
   static Result<Doorbell> create();
