@@ -128,7 +128,8 @@ void ClientSessions::stream_secured(Session& s, PoolJob job) {
     discard(s, job.stream, std::move(job.pool));
     return violate(s, shm::Violation::unsealed);
   }
-  env_.supervisor.add_pool(e.pool_id, e.open.pool_generation, *job.pool);
+  env_.supervisor.add_pool(e.pool_id, e.open.pool_generation, *job.pool,
+                           env_.applications[e.open.config.application].name);
   e.state = StreamState::announced;
   e.pool = std::move(job.pool);
   ++announced_;

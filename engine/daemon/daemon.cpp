@@ -209,9 +209,9 @@ Status Daemon::Impl::run() {
     for (auto& setup : deployment_.setups) setup.calibrate = false;  // that a model runs is seen without measuring it
   }
   if (auto status = keepers_.start(deployment_.setups); !status) return status;
-  supervisor_ =
-      std::make_unique<Supervisor>(*loop_, *this, kSocket, options_.worker_binary, deployment_.setups, features_,
-                                   config_.workers.longest_backoff_ns, config_.workers.longest_load_ns);
+  supervisor_ = std::make_unique<Supervisor>(
+      *loop_, *this, kSocket, options_.worker_binary, deployment_.setups, features_, config_.workers.longest_backoff_ns,
+      config_.workers.longest_load_ns, (worker::kMaxQueuedBatches + 1) * config_.limits.batch_ns);
   std::vector<ServedApplication> served;
   for (const auto& app : config_.applications)
     served.push_back({.name = app.application.name, .slo_ns = app.application.slo_ns});
@@ -311,8 +311,7 @@ void Daemon::Impl::on_event(const Readiness& ready) {
   if (ready.token == kNotices) return on_notices();
   if (ready.token == kPools) return sessions_->on_pools();
   if (ready.token >= kSession) return sessions_->on_ready(static_cast<std::uint32_t>(ready.token - kSession), ready);
-  if (ready.token >= kSocket)
-    return supervisor_->on_socket(static_cast<std::uint32_t>(ready.token - kSocket), ready, shm::monotonic_ns());
+  if (ready.token >= kSocket) return supervisor_->on_ready(ready, shm::monotonic_ns());
 }
 
 // ---- workers ----

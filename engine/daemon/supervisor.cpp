@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "engine/daemon/log.h"
+#include "engine/worker/kernel_features.h"
 #include "leat/leat.h"
 #include "shm/src/protocol.h"
 
@@ -37,14 +38,15 @@ std::string how_it_ended(int status) {
 
 Supervisor::Supervisor(EventLoop& loop, Listener& listener, std::uint64_t first_token, std::string binary,
                        std::vector<worker::Setup> setups, std::span<const shm::FeaturePool> features,
-                       std::int64_t longest_backoff_ns, std::int64_t longest_load_ns)
+                       std::int64_t longest_backoff_ns, std::int64_t longest_load_ns, std::int64_t longest_unread_ns)
     : loop_(loop),
       listener_(listener),
       first_token_(first_token),
       binary_(std::move(binary)),
       features_(features),
       longest_backoff_ns_(longest_backoff_ns),
-      longest_load_ns_(longest_load_ns) {
+      longest_load_ns_(longest_load_ns),
+      longest_unread_ns_(longest_unread_ns) {
   workers_.resize(setups.size());
   for (std::size_t i = 0; i < setups.size(); ++i) workers_[i].setup = std::move(setups[i]);
   edge_memory_.resize(features_.size());
@@ -54,8 +56,10 @@ Supervisor::~Supervisor() {
   for (auto& w : workers_) {
     if (w.pid == 0) continue;
     loop_.unwatch(w.socket.get());
+    if (w.output.fd() >= 0) loop_.unwatch(w.output.fd());
     (void)::kill(w.pid, SIGKILL);
     (void)waitpid(w.pid, nullptr, 0);
+    w.output.close(leat_now_ns());
   }
 }
 
@@ -85,17 +89,21 @@ Status Supervisor::start(std::uint32_t i, std::int64_t now) {
     return trouble(std::string("no socket pair: ") + std::strerror(errno));
   w.socket = shm::Fd(pair[0]);
   shm::Fd child(pair[1]);
-  if (auto status = spawn(w, child.get()); !status) return trouble(status.error());
+  if (w.setup.device.plugin.empty()) (void)worker::refuse_descriptors(w.socket.get());  // who has a device makes edges
+  auto output = w.output.open();
+  if (!output) return trouble(output.error());
+  if (auto status = spawn(w, child.get(), output->get()); !status) return trouble(status.error());
   w.port = std::move(*port);
   w.state = WorkerState::starting;
   w.ready_by_ns = now + longest_load_ns_;
   w.due_ns = INT64_MAX;
   w.outbox.clear();
   w.ready.reset();
-  w.resend_ns = INT64_MAX;
+  w.resend_ns = w.read_by_ns = INT64_MAX;
   w.last_line.clear();
   w.opening.reset();
   if (auto status = loop_.watch(w.socket.get(), first_token_ + i); !status) return status;
+  if (auto status = loop_.watch(w.output.fd(), first_token_ + count() + i); !status) return status;
   choose_makers(w);
   Message setup{worker::encode(w.setup), {}};
   auto channel = shm::duplicate(w.port->channel_fd());
@@ -104,7 +112,8 @@ Status Supervisor::start(std::uint32_t i, std::int64_t now) {
   setup.fds.push_back(w.port->take_worker_bell());
   send(i, std::move(setup));
   if (auto status = send_edges(i); !status) return trouble(status.error());
-  for (const auto& pool : pools_) send(i, pool_message(pool));
+  for (const auto& pool : pools_)
+    if (serves(w, pool.application)) send(i, pool_message(pool));
   return Done{};
 }
 
@@ -173,12 +182,15 @@ Status Supervisor::edge_made(std::uint32_t i, const std::vector<std::byte>& pack
   return Done{};
 }
 
-Status Supervisor::spawn(Worker& w, int child_socket) {
-  shm::Fd spare(fcntl(child_socket, F_DUPFD_CLOEXEC, kSpareFd));
+// Of leatd's own descriptors it gets none.
+Status Supervisor::spawn(Worker& w, int child_socket, int output) {
+  shm::Fd spare(fcntl(child_socket, F_DUPFD_CLOEXEC, kSpareFd)), printed(fcntl(output, F_DUPFD_CLOEXEC, kSpareFd));
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
   posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) posix_spawn_file_actions_adddup2(&actions, printed.get(), fd);
   posix_spawn_file_actions_adddup2(&actions, spare.get(), worker::kControlFd);
   sigset_t none, all;
   sigemptyset(&none);
@@ -234,17 +246,37 @@ shm::Sent Supervisor::send_first(Worker& w) {
 void Supervisor::flush(std::uint32_t i) {
   Worker& w = workers_[i];
   w.resend_ns = INT64_MAX;
+  bool full = false;
   while (!w.outbox.empty()) {
     const shm::Sent sent = send_first(w);
     if (sent != shm::Sent::sent) {
       // The socket stays writable where descriptors are what is missing: to wait for that would be to spin.
       if (sent == shm::Sent::exhausted) w.resend_ns = leat_now_ns() + kResendNs;
+      full = sent == shm::Sent::full;
       break;  // full, or the worker has died: SIGCHLD tells
     }
     w.port->control_sent();  // cells pushed from now on are run after it was read
     w.outbox.pop_front();
+    w.read_by_ns = INT64_MAX;
   }
+  if (full && w.read_by_ns == INT64_MAX) w.read_by_ns = leat_now_ns() + longest_unread_ns_;
   (void)loop_.watch(w.socket.get(), first_token_ + i, !w.outbox.empty() && w.resend_ns == INT64_MAX);
+}
+
+void Supervisor::on_ready(const Readiness& ready, std::int64_t now) {
+  const auto which = static_cast<std::uint32_t>(ready.token - first_token_);
+  if (which < count()) return on_socket(which, ready, now);
+  if (which < 2 * count()) on_output(which - count(), now);
+}
+
+// A worker that prints without end is looked at now and then.
+void Supervisor::on_output(std::uint32_t i, std::int64_t now) {
+  WorkerOutput& output = workers_[i].output;
+  if (output.fd() < 0) return;
+  const int fd = output.fd();
+  const bool paused = output.next_ns() != INT64_MAX, goes_on = output.pass_on(now);
+  if (output.fd() < 0 || (!goes_on && !paused)) loop_.unwatch(fd);
+  if (output.fd() >= 0 && goes_on && paused) (void)loop_.watch(fd, first_token_ + count() + i);
 }
 
 void Supervisor::on_socket(std::uint32_t i, const Readiness& ready, std::int64_t now) {
@@ -332,9 +364,11 @@ void Supervisor::on_exit(std::uint32_t i, int status, std::int64_t now) {
   on_socket(i, {}, now);  // its last words
   loop_.unwatch(w.socket.get());
   w.socket = shm::Fd();
+  if (w.output.fd() >= 0) loop_.unwatch(w.output.fd());
+  w.output.close(now);
   w.outbox.clear();
   w.ready.reset();
-  w.resend_ns = INT64_MAX;
+  w.resend_ns = w.read_by_ns = INT64_MAX;
   w.pid = 0;
   w.ready_by_ns = INT64_MAX;
   const bool was_up = w.state == WorkerState::up;
@@ -419,8 +453,8 @@ void Supervisor::kill(std::uint32_t i) {
 std::int64_t Supervisor::next_due() const noexcept {
   std::int64_t due = INT64_MAX;
   for (const auto& w : workers_)
-    due =
-        std::min({due, lost_groups_.contains(w.setup.device.group) ? INT64_MAX : w.due_ns, w.resend_ns, w.ready_by_ns});
+    due = std::min({due, lost_groups_.contains(w.setup.device.group) ? INT64_MAX : w.due_ns, w.resend_ns, w.ready_by_ns,
+                    w.state == WorkerState::up ? w.read_by_ns : INT64_MAX, w.output.next_ns()});
   return due;
 }
 
@@ -428,13 +462,9 @@ void Supervisor::advance(std::int64_t now) {
   for (std::uint32_t i = 0; i < count(); ++i) {
     Worker& w = workers_[i];
     if (w.resend_ns <= now) flush(i);
+    if (w.output.next_ns() <= now) on_output(i, now);
     announce_ready(i, now);
-    if (w.ready_by_ns <= now) {
-      w.ready_by_ns = INT64_MAX;
-      w.last_line = "its worker has been loading for " + std::to_string(longest_load_ns_ / 1'000'000) +
-                    " ms and is not ready; look whether the model loads at all, or raise load_ms in [workers]";
-      kill(i);
-    }
+    end_late(i, now);
     if (w.due_ns > now || lost_groups_.contains(w.setup.device.group)) continue;
     w.due_ns = INT64_MAX;
     ++w.restarts;
@@ -444,6 +474,21 @@ void Supervisor::advance(std::int64_t now) {
       listener_.worker_failed(i, status.error());
       if (w.pid == 0) released(i, now);
     }
+  }
+}
+
+void Supervisor::end_late(std::uint32_t i, std::int64_t now) {
+  Worker& w = workers_[i];
+  if (w.ready_by_ns <= now) {
+    w.ready_by_ns = INT64_MAX;
+    w.last_line = "its worker has been loading for " + std::to_string(longest_load_ns_ / 1'000'000) +
+                  " ms and is not ready; look whether the model loads at all, or raise load_ms in [workers]";
+    kill(i);
+  }
+  if (w.state == WorkerState::up && w.read_by_ns <= now) {
+    w.read_by_ns = INT64_MAX;
+    log_error("partition '" + w.setup.partition + "': its worker reads no messages; killing it");
+    kill(i);
   }
 }
 
@@ -465,10 +510,16 @@ Supervisor::Message Supervisor::pool_message(const Pool& pool) {
   return {worker::encode(worker::AddPool{pool.id, pool.generation, pool.pool->spec()}), {}, pool};
 }
 
-void Supervisor::add_pool(std::uint32_t id, std::uint32_t generation, const shm::StreamPool& pool) {
-  pools_.push_back({id, generation, &pool});
+bool Supervisor::serves(const Worker& w, const std::string& application) noexcept {
+  return std::any_of(w.setup.modules.begin(), w.setup.modules.end(),
+                     [&](const worker::ModuleSetup& m) { return m.application == application; });
+}
+
+void Supervisor::add_pool(std::uint32_t id, std::uint32_t generation, const shm::StreamPool& pool,
+                          const std::string& application) {
+  pools_.push_back({id, generation, &pool, application});
   for (std::uint32_t i = 0; i < count(); ++i)
-    if (workers_[i].pid != 0) send(i, pool_message(pools_.back()));
+    if (workers_[i].pid != 0 && serves(workers_[i], application)) send(i, pool_message(pools_.back()));
 }
 
 void Supervisor::forget_pool(std::uint32_t id) {
@@ -476,7 +527,7 @@ void Supervisor::forget_pool(std::uint32_t id) {
   if (it == pools_.end()) return;
   for (std::uint32_t i = 0; i < count(); ++i) {
     Worker& w = workers_[i];
-    if (w.pid == 0) continue;
+    if (w.pid == 0 || !serves(w, it->application)) continue;
     const auto of_it = [&](const Message& m) { return m.pool && m.pool->id == id; };
     if (std::erase_if(w.outbox, of_it) == 0)  // else it never heard of it
       send(i, {worker::encode(worker::ForgetPool{id, it->generation}), {}});

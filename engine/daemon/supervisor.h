@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "engine/daemon/event_loop.h"
+#include "engine/daemon/worker_output.h"
 #include "engine/daemon/worker_port.h"
 #include "engine/worker/protocol.h"
 #include "shm/src/protocol.h"
@@ -45,20 +46,21 @@ class Supervisor {
     virtual void features_lost(std::uint32_t edge) = 0;
     virtual void worker_failed(std::uint32_t partition, const std::string& line) = 0;  // before it was ready
   };
-  // The event loop's token of partition i's socket is first_token + i. setups[i] is partition i's; its edges are
-  // indexes of `features`, which outlive this. `binary`: leat-worker.
+  // The event loop's token of partition i's socket is first_token + i, of its output first_token + count() + i.
+  // setups[i] is partition i's; its edges are indexes of `features`, which outlive this. `binary`: leat-worker.
   // `longest_backoff_ns`: what the time before a new start grows to. `longest_load_ns`: a worker that is not ready by
-  // then is ended, and has failed.
+  // then is ended, and has failed. `longest_unread_ns`: as is one that is ready and leaves its messages unread for so
+  // long, while streams wait to be opened.
   Supervisor(EventLoop& loop, Listener& listener, std::uint64_t first_token, std::string binary,
              std::vector<worker::Setup> setups, std::span<const shm::FeaturePool> features,
-             std::int64_t longest_backoff_ns, std::int64_t longest_load_ns);
+             std::int64_t longest_backoff_ns, std::int64_t longest_load_ns, std::int64_t longest_unread_ns);
   ~Supervisor();  // kills what still runs, waits for it
 
   Status start_all(std::int64_t now);
   void calibrated() noexcept;  // from now on workers start without calibration
 
-  void on_socket(std::uint32_t partition, const Readiness& ready, std::int64_t now);
-  void on_child(std::int64_t now);  // a child has ended, or may have
+  void on_ready(const Readiness& ready, std::int64_t now);  // one of its descriptors, by token
+  void on_child(std::int64_t now);                          // a child has ended, or may have
   // Of the processes of a group of shares: all are ended, and start with these.
   void replace_environment(const std::string& group, const std::vector<std::pair<std::string, std::string>>& settings,
                            std::int64_t now);
@@ -68,10 +70,12 @@ class Supervisor {
   void advance(std::int64_t now);                            // starts what is due, ends what loads for too long
   void stop_all();                                           // asks everybody to leave; no restarts from now on
 
-  // `pool` stays valid until forget_pool. Workers that start later get it too.
-  void add_pool(std::uint32_t id, std::uint32_t generation, const shm::StreamPool& pool);
+  // `pool` stays valid until forget_pool. Only workers that serve its stream's application get it, those too that start
+  // later: one that serves none of its frames has nothing to read or to write there.
+  void add_pool(std::uint32_t id, std::uint32_t generation, const shm::StreamPool& pool,
+                const std::string& application);
   void forget_pool(std::uint32_t id);
-  // Every worker there is has been told of it: frames in it may be sent to them.
+  // Every worker that gets it has been told of it: frames in it may be sent to them.
   [[nodiscard]] bool pool_known(std::uint32_t id) const noexcept;
 
   std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(workers_.size()); }
@@ -98,6 +102,7 @@ class Supervisor {
   struct Pool {
     std::uint32_t id, generation;
     const shm::StreamPool* pool;
+    std::string application;
   };
   struct Message {
     std::vector<std::byte> packet;
@@ -109,11 +114,13 @@ class Supervisor {
     WorkerState state = WorkerState::down;
     pid_t pid = 0;
     shm::Fd socket;
+    WorkerOutput output;
     std::unique_ptr<WorkerPort> port;
     std::deque<Message> outbox;
     std::optional<std::uint32_t> opening;  // the module it opens, or opened last
     std::optional<worker::Ready> ready;    // it is, and is announced once the outbox is empty
     std::int64_t resend_ns = INT64_MAX;    // its first message could not be sent for want of descriptors
+    std::int64_t read_by_ns = INT64_MAX;   // the socket is full: it must read by then
     std::string last_line;                 // what it said before it failed
     std::string last_end;                  // how its last process ended
     worker::Sandbox sandbox = worker::Sandbox::off;
@@ -124,7 +131,11 @@ class Supervisor {
   };
 
   Status start(std::uint32_t partition, std::int64_t now);
-  Status spawn(Worker& w, int child_socket);
+  Status spawn(Worker& w, int child_socket, int output);
+  void on_socket(std::uint32_t partition, const Readiness& ready, std::int64_t now);
+  void on_output(std::uint32_t partition, std::int64_t now);
+  void end_late(std::uint32_t partition, std::int64_t now);
+  static bool serves(const Worker& w, const std::string& application) noexcept;
   Status send_edges(std::uint32_t partition);
   void choose_makers(Worker& w);
   Status send_edge_memory(std::uint32_t partition, std::uint32_t index);
@@ -146,7 +157,7 @@ class Supervisor {
   std::uint64_t first_token_;
   std::string binary_;
   std::span<const shm::FeaturePool> features_;
-  std::int64_t longest_backoff_ns_, longest_load_ns_;
+  std::int64_t longest_backoff_ns_, longest_load_ns_, longest_unread_ns_;
   std::vector<Worker> workers_;
   std::vector<Pool> pools_;
   std::vector<shm::Fd> edge_memory_;                   // [edge] in device memory: what its maker sent, for all others

@@ -1,0 +1,70 @@
+#include "engine/daemon/worker_output.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "engine/worker/kernel_features.h"
+
+namespace leat::daemon {
+namespace {
+
+constexpr double kBytesPerSecond = 1024, kBurstBytes = 64 << 10;
+constexpr std::size_t kPieceBytes = 4096;
+constexpr int kPiecesAtOnce = 16;
+constexpr std::int64_t kPauseNs = 10'000'000;
+
+}  // namespace
+
+WorkerOutput::WorkerOutput() noexcept : allowance_(kBytesPerSecond, kBurstBytes) {}
+
+Result<Fd> WorkerOutput::open() {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return Error{std::string("cannot create a socket pair: ") + std::strerror(errno)};
+  fd_ = Fd(ends[0]);
+  next_ns_ = INT64_MAX;
+  (void)worker::refuse_descriptors(ends[0]);
+  (void)shutdown(ends[0], SHUT_WR);
+  return Fd(ends[1]);
+}
+
+bool WorkerOutput::pass_on(std::int64_t now_ns) {
+  next_ns_ = INT64_MAX;
+  char piece[kPieceBytes];
+  for (int i = 0; i < kPiecesAtOnce; ++i) {
+    const ssize_t n = recv(fd_.get(), piece, sizeof piece, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+    if (n <= 0) {  // it has closed its end
+      fd_.reset();
+      return true;
+    }
+    print(piece, static_cast<std::size_t>(n), now_ns);
+  }
+  next_ns_ = now_ns + kPauseNs;
+  return false;
+}
+
+void WorkerOutput::close(std::int64_t now_ns) {
+  if (fd_) (void)pass_on(now_ns);
+  fd_.reset();
+  next_ns_ = INT64_MAX;
+}
+
+void WorkerOutput::print(const char* text, std::size_t bytes, std::int64_t now_ns) {
+  if (!allowance_.take(now_ns, static_cast<double>(bytes))) {
+    left_out_ += bytes;
+    return;
+  }
+  if (const std::uint64_t n = std::exchange(left_out_, 0); n != 0) {
+    const std::string note = "\nleatd: " + std::to_string(n) + " bytes of what a worker printed were left out here\n";
+    (void)!write(STDERR_FILENO, note.data(), note.size());
+  }
+  (void)!write(STDERR_FILENO, text, bytes);
+}
+
+}  // namespace leat::daemon
