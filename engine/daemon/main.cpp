@@ -4,6 +4,7 @@
 #include "engine/daemon/config.h"
 #include "engine/daemon/daemon.h"
 #include "engine/daemon/log.h"
+#include "engine/daemon/self_guard.h"
 #include "engine/daemon/trial.h"
 #include "engine/daemon/worker_binary.h"
 #include "engine/worker/affinity.h"
@@ -75,6 +76,7 @@ int main(int argc, char** argv) {
     leat::daemon::as_trial(*config, std::move(*cores));
   }
   leat::daemon::start_log(arguments.flag("check") ? "error" : config->log_level);
+  leat::daemon::guard_itself(*config);
   leat::daemon::DaemonOptions options;
   options.worker_binary = arguments.given("worker") ? arguments.text("worker") : leat::daemon::find_worker();
   options.ready_fd = static_cast<int>(arguments.integer("ready-fd"));

@@ -14,6 +14,12 @@ using shm::EdgeCounter;
 using shm::EventKind;
 using shm::RecordKind;
 
+namespace {
+
+constexpr std::int64_t kTurnNs = 1'000'000;  // a report may be younger than the turn that takes it
+
+}  // namespace
+
 // ---- sending ----
 
 void SchedulerLoop::dispatch(const core::Action& action, std::int64_t now) noexcept {
@@ -198,8 +204,11 @@ bool SchedulerLoop::report(std::uint32_t p, const worker::ReportCell& cell, std:
 }
 
 void SchedulerLoop::count_end(const Batch& batch, const worker::ReportCell& cell, std::int64_t now) noexcept {
-  board_.copied(cell.pixel_bytes_copied);
-  const std::int64_t ran = std::max<std::int64_t>(0, cell.ended_ns - cell.started_ns);
+  board_.copied(std::min(cell.pixel_bytes_copied, batch.items * shm::kMaxTensorBytes));
+  // As the worker says, within what we have seen ourselves.
+  const std::int64_t latest = std::max(now, batch.dispatched_ns) + kTurnNs;
+  const std::int64_t started = std::clamp(cell.started_ns, batch.dispatched_ns, latest);
+  const std::int64_t ran = std::clamp(cell.ended_ns, started, latest) - started;
   shm::Record partition = board_.of(RecordKind::partition, batch.partition());
   partition.observe(shm::Which::first, ran);
   partition.add(shm::PartitionCounter::busy_ns, static_cast<std::uint64_t>(ran));
@@ -208,7 +217,7 @@ void SchedulerLoop::count_end(const Batch& batch, const worker::ReportCell& cell
   partition.add(shm::PartitionCounter::batches);
   partition.add(shm::PartitionCounter::items, batch.items);
   shm::Record module = board_.of(RecordKind::module, batch.module);
-  module.observe(shm::Which::first, std::max<std::int64_t>(0, cell.started_ns - batch.dispatched_ns));
+  module.observe(shm::Which::first, started - batch.dispatched_ns);
   module.observe(shm::Which::second, ran);
   const LoopOptions::StageEdges& edges = edges_of(batch);
   if (edges.out == core::kNone) {  // the module's last stage

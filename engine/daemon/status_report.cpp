@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/daemon/model_words.h"
+#include "engine/daemon/self_guard.h"
 #include "engine/worker/affinity.h"
 #include "planner/io/plan_io.h"
 #include "tools/json/json.h"
@@ -178,6 +179,7 @@ std::string status_report(const StatusFacts& f) {
       {"event_loop", f.event_loop},
       {"event_loop_note", f.event_loop_note},
       {"preset", f.config.preset},
+      {"workers_are_root", workers_are_root(f.config)},
       {"clients", f.clients},
       {"scheduler",
        {{"cores", worker::cores_text(f.deployment.scheduler_cores)}, {"alone", f.deployment.scheduler_alone}}},

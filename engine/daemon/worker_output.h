@@ -15,12 +15,12 @@ namespace leat::daemon {
 class WorkerOutput {
  public:
   WorkerOutput() noexcept;
-  Result<Fd> open();  // the worker's end: its standard output and standard error
+  Result<Fd> open();                             // the worker's end: its standard output and standard error
   int fd() const noexcept { return fd_.get(); }  // readable when it has printed; < 0: not open
   // Passes on what is there, as far as its allowance goes, and leaves out the rest. False: look again only at
   // next_ns().
   [[nodiscard]] bool pass_on(std::int64_t now_ns);
-  void close(std::int64_t now_ns);  // the last of it
+  void close(std::int64_t now_ns);                                          // the last of it
   [[nodiscard]] std::int64_t next_ns() const noexcept { return next_ns_; }  // INT64_MAX: when fd() is readable
 
  private:

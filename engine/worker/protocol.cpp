@@ -53,6 +53,32 @@ Result<T> from_json(const std::vector<std::byte>& packet, const char* what, Read
   }
 }
 
+// Text that a worker wrote, fit for a line of leatd's log.
+std::string one_line(std::string text) {
+  constexpr std::size_t kLongestLine = 1000;
+  text.resize(std::min(text.size(), kLongestLine));
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
+  return text;
+}
+
+// By now the worker has opened models: what leatd makes tables and copies of must be in their bounds.
+bool can_be(const Ready& r) {
+  const auto part = [](const exec::PartSpec& p) {
+    return p.rank <= p.dims.size() && p.bytes <= shm::kMaxResultBytes && p.tail <= shm::kMaxResultBytes;
+  };
+  const auto parts = [&](const std::vector<exec::PartSpec>& list) {
+    return list.size() <= LEAT_MAX_PARTS && std::all_of(list.begin(), list.end(), part);
+  };
+  const auto tensors = [](const std::vector<leat_tensor_shape>& list) {
+    return list.size() <= LEAT_MAX_TENSORS &&
+           std::all_of(list.begin(), list.end(), [](const auto& t) { return t.rank <= LEAT_MAX_TENSOR_RANK; });
+  };
+  return r.parts.size() <= kMaxModules && r.tensors.size() == r.parts.size() && r.recognised.size() <= kMaxModules &&
+         r.device.modules.size() <= kMaxModules && std::all_of(r.parts.begin(), r.parts.end(), parts) &&
+         std::all_of(r.tensors.begin(), r.tensors.end(), tensors);
+}
+
 template <class T>
 Result<T> fixed(const std::vector<std::byte>& packet, const char* what) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -152,6 +178,8 @@ std::vector<std::byte> encode(const Ready& r) {
 
 std::vector<std::byte> encode(const DeviceMemory& memory) { return packet_of(ControlType::memory, as_json(memory)); }
 Result<DeviceMemory> decode_memory(const std::vector<std::byte>& packet) {
+  constexpr std::size_t kMostBytes = 256;  // it comes while others are served: no time for a long one
+  if (packet.size() > kMostBytes) return Error{"control message 'memory' is too long"};
   return from_json<DeviceMemory>(packet, "memory", [](const Json& j) { return device_memory_from(j); });
 }
 
@@ -238,18 +266,18 @@ Result<Ready> decode_ready(const std::vector<std::byte>& packet) {
     Ready r;
     for (const auto& l : j.at("latency_by_batch")) r.latency_by_batch.push_back(latencies(l));
     r.sandbox = sandbox_of(j.at("sandbox"));
-    j.at("not_enclosed").get_to(r.not_enclosed);
+    r.not_enclosed = one_line(j.at("not_enclosed").get<std::string>());
     // The worker has opened models by now: what it measured becomes the plan only if it can be true.
     for (const auto& l : j.at("latency_by_size")) r.latency_by_size.push_back(latencies(l));
     bool sound = r.latency_by_batch.size() <= kMaxModules &&
                  (r.latency_by_size.empty() || r.latency_by_size.size() == r.latency_by_batch.size());
-    const auto can_be = [](const std::vector<planner::Latency>& list, std::size_t most) {
+    const auto measured = [](const std::vector<planner::Latency>& list, std::size_t most) {
       return list.size() <= most && std::all_of(list.begin(), list.end(), [](const planner::Latency& l) {
                return l.p50_ns > 0 && l.p50_ns <= l.p99_ns && l.p99_ns <= kLongestBatchNs;
              });
     };
-    for (const auto& list : r.latency_by_batch) sound = sound && can_be(list, kMaxBatch);
-    for (const auto& list : r.latency_by_size) sound = sound && can_be(list, exec::kMaxSizeClasses);
+    for (const auto& list : r.latency_by_batch) sound = sound && measured(list, kMaxBatch);
+    for (const auto& list : r.latency_by_size) sound = sound && measured(list, exec::kMaxSizeClasses);
     if (!sound) return Error{"its worker reports latencies that cannot be; look at the executors it loads"};
     for (const auto& module : j.at("parts")) {
       r.parts.emplace_back();
@@ -280,8 +308,9 @@ Result<Ready> decode_ready(const std::vector<std::byte>& packet) {
         m.at(i).at(0).get_to(c->words), m.at(i).at(1).get_to(c->from), ++i;
     }
     r.device = device_facts_from(j.at("device"));
-    if (r.device.modules.size() > kMaxModules)
-      return Error{"its worker reports more modules than there are; look at the executors it loads"};
+    r.device.name = one_line(std::move(r.device.name));
+    for (DeviceFacts::Module& m : r.device.modules) m.graphs.why_not = one_line(std::move(m.graphs.why_not));
+    if (!can_be(r)) return Error{"its worker reports modules that cannot be; look at the executors it loads"};
     return r;
   });
 }
@@ -297,13 +326,9 @@ Result<std::uint32_t> decode_opening(const std::vector<std::byte>& packet) {
 Result<std::uint32_t> decode_edge(const std::vector<std::byte>& packet) { return fixed<std::uint32_t>(packet, "edge"); }
 
 std::string decode_failed(const std::vector<std::byte>& packet) {
-  constexpr std::size_t kLongestLine = 1000;
   if (packet.size() < sizeof(ControlType)) return {};
-  std::string line(reinterpret_cast<const char*>(packet.data()) + sizeof(ControlType),
-                   std::min(packet.size() - sizeof(ControlType), kLongestLine));
-  for (char& c : line)
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
-  return line;
+  return one_line(std::string(reinterpret_cast<const char*>(packet.data()) + sizeof(ControlType),
+                              packet.size() - sizeof(ControlType)));
 }
 
 }  // namespace leat::worker

@@ -114,6 +114,29 @@ TEST(Protocol, LatenciesThatCannotBeAreRefused) {
   EXPECT_FALSE(by_size({std::vector<planner::Latency>(exec::kMaxSizeClasses + 1, {1, 2, 3})}).ok());
 }
 
+TEST(Protocol, PartsAndTensorsThatCannotBeAreRefused) {
+  Ready ready;
+  ready.parts = {{{.rank = 4, .bytes = 100}}};
+  ready.tensors = {{}};
+  EXPECT_TRUE(decode_ready(encode(ready)).ok());
+  ready.parts[0][0].rank = 5;  // its dimensions would be copied beyond their array
+  EXPECT_FALSE(decode_ready(encode(ready)).ok());
+  ready.parts[0][0] = {.bytes = shm::kMaxResultBytes + std::uint64_t{1}};
+  EXPECT_FALSE(decode_ready(encode(ready)).ok());
+  ready.parts = {std::vector<exec::PartSpec>(LEAT_MAX_PARTS + 1)};
+  EXPECT_FALSE(decode_ready(encode(ready)).ok());
+  ready.parts = {{}, {}};
+  EXPECT_FALSE(decode_ready(encode(ready)).ok()) << "tensors of a module that there is not";
+  ready.tensors = {{{.rank = LEAT_MAX_TENSOR_RANK + 1}}, {}};
+  EXPECT_FALSE(decode_ready(encode(ready)).ok());
+}
+
+TEST(Protocol, WhatGoesToTheLogIsOneLine) {
+  Ready ready;
+  ready.not_enclosed = "two\nlines";
+  EXPECT_EQ(decode_ready(encode(ready))->not_enclosed, "two lines");
+}
+
 TEST(Channel, PartsDoNotOverlap) {
   constexpr ChannelLayout l = channel_layout();
   EXPECT_LE(l.daemon_sleep + shm::kLine, l.dispatch_cells);

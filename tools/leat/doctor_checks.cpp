@@ -16,6 +16,7 @@
 
 #include "leat/leat.h"
 #include "tools/leat/doctor_gpu.h"
+#include "tools/leat/doctor_workers.h"
 #include "tools/leat/library_search.h"
 
 namespace leat::tools {
@@ -257,9 +258,9 @@ Finding gpu() {
 }  // namespace
 
 std::span<const DoctorCheck> doctor_checks() {
-  static constexpr DoctorCheck kChecks[] = {kernel,        memfd,  pidfd,         kernel_ring,  open_files,
-                                            locked_memory, memory, cores,         clock_source, onnx_runtime,
-                                            socket_place,  gpu,    cuda_provider, device_pairs, gpu_probe};
+  static constexpr DoctorCheck kChecks[] = {kernel,   memfd, pidfd,         kernel_ring,  open_files,   locked_memory,
+                                            memory,   cores, clock_source,  onnx_runtime, socket_place, workers_user,
+                                            landlock, gpu,   cuda_provider, device_pairs, gpu_probe};
   return kChecks;
 }
 

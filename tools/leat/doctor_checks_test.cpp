@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tools/leat/doctor_gpu.h"
+#include "tools/leat/doctor_workers.h"
 
 namespace leat::tools {
 namespace {
@@ -19,6 +20,14 @@ TEST(Doctor, EveryFindingSaysWhatItFoundAndHowToCureIt) {
     EXPECT_EQ(finding.health == Health::good, finding.cure.empty()) << finding.subject << ": " << finding.cure;
   }
   EXPECT_TRUE(subjects.contains("ONNX Runtime") && subjects.contains("GPU") && subjects.contains("io_uring"));
+}
+
+TEST(Doctor, WorkersThatAreRootAreANote) {
+  const Finding root = finding_from_status(R"({"workers_are_root": true})", "/s");
+  EXPECT_EQ(root.health, Health::note);
+  EXPECT_NE(root.cure.find("[workers] user"), std::string::npos) << root.cure;
+  for (const char* text : {"", R"({"workers_are_root": false})", "{}", "nothing"})
+    EXPECT_EQ(finding_from_status(text, "/s").health, Health::good) << text;
 }
 
 std::string probe_report(const std::string& problem, const std::string& answers) {
