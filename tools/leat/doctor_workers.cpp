@@ -44,7 +44,8 @@ Finding landlock() {
   finding.health = Health::note;
   finding.found = "not there; workers can see which other processes run";
   finding.cause = "the kernel is older than 5.13, or was booted without it (lsm=)";
-  finding.cure = "add landlock to lsm= on the kernel's command line; meanwhile [workers] user keeps workers from the rest";
+  finding.cure =
+      "add landlock to lsm= on the kernel's command line; meanwhile [workers] user keeps workers from the rest";
   return finding;
 }
 
