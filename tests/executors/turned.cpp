@@ -250,6 +250,8 @@ int look_into(Turn turn) {
       return read_file(of_leatd("mem"), false);
     case Turn::maps:
       return read_file(of_leatd("maps"));
+    case Turn::command_line:
+      return read_file(of_leatd("cmdline"));
     case Turn::environment:
       return read_file(of_leatd("environ"), false);
     case Turn::descriptors:
