@@ -5,6 +5,7 @@
 #include <linux/capability.h>
 #include <linux/landlock.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -29,6 +30,10 @@ struct Ruleset {
 constexpr std::uint64_t kScopeSignals = 1U << 1;
 constexpr int kAbiOfScopes = 6;
 constexpr std::size_t kBytesBeforeScopes = 8;
+
+// Of a worker without a device, which leatd may have raised far beyond what it needs: who polls a descriptor makes its
+// peer's wakes the dearer the more of them it may list.
+constexpr rlim_t kMostDescriptors = 1024;
 
 constexpr std::uint64_t kRead = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
 constexpr std::uint64_t kWrite = LANDLOCK_ACCESS_FS_WRITE_FILE;
@@ -99,6 +104,12 @@ void Confinement::device_opened() const {
 
 void Confinement::settle() const {
   if (!any_) return;
+  rlimit files{};
+  if (!device_ && getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = std::min(files.rlim_cur, kMostDescriptors);
+    files.rlim_max = std::min(files.rlim_max, kMostDescriptors);
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+  }
   give_up_power();
   become_opaque(Sandbox::on);
 }

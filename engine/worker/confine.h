@@ -7,6 +7,7 @@
 //   * other processes, where the kernel has Landlock: it can neither trace them nor read them, nothing below /proc that
 //     is another's can be opened, and /sys and the rest of /proc cannot be written; from Linux 6.12 on no signal
 //     leaves it. All other files stay as its user has them;
+//   * descriptors beyond the first thousand, without a device;
 //   * root's power, where leatd is root and gives it no user of its own: of the capabilities it keeps the one to read
 //     files, and with a device the one to pin memory. Without them it has no power over leatd, which has them all.
 //

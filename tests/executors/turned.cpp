@@ -15,6 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -34,6 +35,8 @@ using leat::test::Turn;
 
 constexpr int kMostDescriptors = 256;
 constexpr int kStandardDescriptors = 3;
+constexpr int kPollThreads = 8;
+constexpr std::size_t kPollPlaces = 20'000;
 
 int error_of(long result) { return result < 0 ? errno : 0; }
 
@@ -158,6 +161,14 @@ void storm() {
       (void)send(fd, junk, sizeof junk, MSG_DONTWAIT | MSG_NOSIGNAL);
     }
   });
+  rlimit limit{};
+  (void)getrlimit(RLIMIT_NOFILE, &limit);
+  const std::size_t places = std::min<std::size_t>(limit.rlim_cur, kPollPlaces);
+  for (int thread = 0; thread < kPollThreads; ++thread)
+    for_all([places](int fd) {  // a wake of whom so many places poll walks them all
+      std::vector<pollfd> list(places, pollfd{fd, POLLPRI, 0});
+      (void)poll(list.data(), list.size(), 20);
+    });
 }
 
 // The scheduler's.
