@@ -238,7 +238,8 @@ shm::Sent Supervisor::send_first(Worker& w) {
   }
   std::vector<int> fds;
   for (const auto& fd : message.fds) fds.push_back(fd.get());
-  const shm::Sent sent = shm::send_packet(w.socket.get(), message.packet, fds);
+  shm::Sent sent{};
+  w.calls.timed([&] { sent = shm::send_packet(w.socket.get(), message.packet, fds); });
   if (message.pool) message.fds.clear();
   return sent;
 }
@@ -274,7 +275,9 @@ void Supervisor::on_output(std::uint32_t i, std::int64_t now) {
   WorkerOutput& output = workers_[i].output;
   if (output.fd() < 0) return;
   const int fd = output.fd();
-  const bool paused = output.next_ns() != INT64_MAX, goes_on = output.pass_on(now);
+  const bool paused = output.next_ns() != INT64_MAX;
+  bool goes_on = false;
+  workers_[i].calls.timed([&] { goes_on = output.pass_on(now); });
   if (output.fd() < 0 || (!goes_on && !paused)) loop_.unwatch(fd);
   if (output.fd() >= 0 && goes_on && paused) (void)loop_.watch(fd, first_token_ + count() + i);
 }
@@ -288,7 +291,8 @@ void Supervisor::on_socket(std::uint32_t i, const Readiness& ready, std::int64_t
   for (int n = 0; n < kMessagesPerWorkerTurn; ++n) {
     std::vector<shm::Fd> fds;
     const bool takes = w.state == WorkerState::starting && !w.setup.device.plugin.empty();
-    const shm::Got got = shm::receive(w.socket.get(), false, &packet, takes ? &fds : nullptr, &text);
+    shm::Got got{};
+    w.calls.timed([&] { got = shm::receive(w.socket.get(), false, &packet, takes ? &fds : nullptr, &text); });
     if (got == shm::Got::message) {
       handle(i, packet, std::move(fds), now);
       continue;
@@ -465,6 +469,7 @@ void Supervisor::advance(std::int64_t now) {
     if (w.output.next_ns() <= now) on_output(i, now);
     announce_ready(i, now);
     end_late(i, now);
+    end_dear(i);
     if (w.due_ns > now || lost_groups_.contains(w.setup.device.group)) continue;
     w.due_ns = INT64_MAX;
     ++w.restarts;
@@ -490,6 +495,15 @@ void Supervisor::end_late(std::uint32_t i, std::int64_t now) {
     log_error("partition '" + w.setup.partition + "': its worker reads no messages; killing it");
     kill(i);
   }
+}
+
+// It polls its sockets from so many places that to write to them, or to read, takes leatd's time.
+void Supervisor::end_dear(std::uint32_t i) {
+  Worker& w = workers_[i];
+  if (!w.calls.too_dear()) return;
+  w.calls = {};
+  log_error("partition '" + w.setup.partition + "': its worker makes it dear to talk to it; killing it");
+  kill(i);
 }
 
 void Supervisor::stop_all() {

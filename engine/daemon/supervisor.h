@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/daemon/dear_calls.h"
 #include "engine/daemon/event_loop.h"
 #include "engine/daemon/worker_output.h"
 #include "engine/daemon/worker_port.h"
@@ -115,6 +116,7 @@ class Supervisor {
     pid_t pid = 0;
     shm::Fd socket;
     WorkerOutput output;
+    DearCalls calls;  // on its two sockets
     std::unique_ptr<WorkerPort> port;
     std::deque<Message> outbox;
     std::optional<std::uint32_t> opening;  // the module it opens, or opened last
@@ -135,6 +137,7 @@ class Supervisor {
   void on_socket(std::uint32_t partition, const Readiness& ready, std::int64_t now);
   void on_output(std::uint32_t partition, std::int64_t now);
   void end_late(std::uint32_t partition, std::int64_t now);
+  void end_dear(std::uint32_t partition);
   static bool serves(const Worker& w, const std::string& application) noexcept;
   Status send_edges(std::uint32_t partition);
   void choose_makers(Worker& w);

@@ -6,8 +6,9 @@
 // is allowed would have to name whatever the C library, ONNX Runtime, a CUDA driver and the models' own operators call
 // today, and would end a sound worker the day one of them calls something newer: it would be switched off. What gives a
 // process authority it did not have is known and changes slowly: reaching somebody (sockets), leaving something behind
-// (files, IPC names), becoming or starting another program, touching other processes, and changing the machine. Ways
-// around the filter itself (io_uring, other system call tables) are on the list as well.
+// (files, IPC names), becoming or starting another program, touching other processes (their memory, their signals,
+// where and when they run), and changing the machine. Ways around the filter itself (io_uring, other system call
+// tables) are on the list as well. What a worker gives up before it loads anything stands in confine.h.
 //
 // A refused call fails with EPERM, so that the batch that made it fails and the worker lives; calls that the C library
 // has an older substitute for (clone3, openat2) fail with ENOSYS, because the filter cannot see their arguments.
