@@ -22,7 +22,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -78,12 +78,16 @@ int its_descriptors() {
   return error;
 }
 
-// Workers are born near each other.
+// Workers are born near each other. Where their names can be seen, only they are looked at: other processes of one user
+// are open to each other on an older kernel.
 int memory_of_others() {
   int error = ENOENT;
   for (int pid = getpid() - 64; pid < getpid() + 64; ++pid) {
     if (pid <= 1 || pid == getpid() || pid == getppid()) continue;
-    const int here = read_file("/proc/" + std::to_string(pid) + "/mem", false);
+    const std::string process = "/proc/" + std::to_string(pid);
+    std::string name;
+    if (std::ifstream(process + "/comm") >> name && name != "leat-worker") continue;
+    const int here = read_file(process + "/mem", false);
     if (here == 0) return 0;
     if (here != ENOENT) error = here;
   }
