@@ -28,7 +28,7 @@ struct Ruleset {
   std::uint64_t files = 0, network = 0, scoped = 0;
 };
 constexpr std::uint64_t kScopeSignals = 1U << 1;
-constexpr int kAbiOfScopes = 6;
+constexpr int kAbiOfMoves = 2, kAbiOfScopes = 6;  // without the first no file moves from one folder to another
 constexpr std::size_t kBytesBeforeScopes = 8;
 
 // Of a worker without a device, which leatd may have raised far beyond what it needs: who polls a descriptor makes its
@@ -69,12 +69,13 @@ bool is_process(std::string_view name) {
 void forbid_other_processes() {
   const int abi = landlock_abi();
   if (abi == 0) return;
-  const Ruleset rules{.files = kRead | kWrite, .scoped = abi >= kAbiOfScopes ? kScopeSignals : 0};
+  const std::uint64_t all = kRead | kWrite | (abi >= kAbiOfMoves ? LANDLOCK_ACCESS_FS_REFER : 0);
+  const Ruleset rules{.files = all, .scoped = abi >= kAbiOfScopes ? kScopeSignals : 0};
   const Fd ruleset(static_cast<int>(
       ::syscall(SYS_landlock_create_ruleset, &rules, abi >= kAbiOfScopes ? sizeof rules : kBytesBeforeScopes, 0)));
   if (!ruleset) return;
-  permit_entries(ruleset.get(), "/", [](std::string_view name) {
-    return name == "proc" ? 0 : name == "sys" ? kRead : kRead | kWrite;
+  permit_entries(ruleset.get(), "/", [all](std::string_view name) {
+    return name == "proc" ? 0 : name == "sys" ? kRead : all;
   });
   permit_entries(ruleset.get(), "/proc", [](std::string_view name) {
     return is_process(name) ? 0 : name == "driver" ? kRead | kWrite : kRead;
