@@ -343,6 +343,7 @@ void Supervisor::announce_ready(std::uint32_t i, std::int64_t now) {
   if (!w.ready || !w.outbox.empty()) return;
   const worker::Ready ready = *std::exchange(w.ready, std::nullopt);
   w.state = WorkerState::up;
+  (void)worker::refuse_descriptors(w.socket.get());  // what edges it makes are made
   w.ready_by_ns = INT64_MAX;
   w.ready_ns = now;
   w.sandbox = ready.sandbox;
