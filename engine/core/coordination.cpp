@@ -85,6 +85,8 @@ bool Coordination::open(TimeNs now, StreamId stream, const StreamConfig& config)
                                                            .module = place.module,
                                                            .weight = terms.weight,
                                                            .max_share = terms.max_share,
+                                                           .user = config.user,
+                                                           .user_weight = 1e-3 * config.user_weight,
                                                            .group = terms.group,
                                                            .task_weight = terms.task_weight,
                                                            .local = terms.local});

@@ -20,7 +20,7 @@ Coordinator::Coordinator(std::vector<BatchTimes> batch_ns, const CoordinatorSett
       usual_(profile_ns_.size(), std::vector<Usual>(profile_ns_.front().size())),
       settings_(settings),
       curve_(settings.bend, settings.hidden),
-      shared_(settings.margin),
+      users_(settings.streams, settings.margin),
       streams_(settings.streams),
       parts_(profile_ns_.front().size(), Partition{.grace = settings.grace}),
       batch_(profile_ns_.size(), std::vector(parts_.size(), 1u)),
@@ -35,22 +35,27 @@ Coordinator::Coordinator(std::vector<BatchTimes> batch_ns, const CoordinatorSett
   order_.reserve(settings.streams);
   waiting_.reserve(settings.streams);
   candidates_.reserve(settings.streams);
+  portions_.reserve(settings.streams);
+  claimants_.reserve(settings.streams);
   for (auto* each : {&batches_, &kept_}) each->reserve(settings.streams * kEntries * 2);
   for (auto* each : {&members_, &kept_members_}) each->reserve(settings.streams * kEntries * 2);
-}
-
-double Coordinator::prior_slope() const noexcept {
-  return slope_weight_ > 0 ? slope_sum_ / slope_weight_ : settings_.estimator.prior_slope;
 }
 
 std::uint32_t Coordinator::make(TimeNs now, const CoordinatedStream& spec) noexcept {
   const auto free =
       std::find_if(streams_.begin(), streams_.end(), [](const Stream& s) { return s.standing == Standing::none; });
   if (free == streams_.end()) return kNone;
+  const std::uint32_t user = users_.of(spec.user, spec.user_weight);
+  if (users_[user].places >= std::max(1.0, std::floor(spec.max_share * settings_.streams))) return kNone;
+  ++users_[user].places;
   EstimatorSettings estimator = settings_.estimator;
-  estimator.prior_slope = spec.prior_slope > 0 ? spec.prior_slope : prior_slope();
-  *free = Stream{
-      .standing = Standing::waiting, .spec = spec, .estimator = DropEstimator(estimator), .sla_drop = spec.sla_drop};
+  estimator.prior_slope =
+      spec.prior_slope > 0 ? spec.prior_slope : users_[user].prior_slope(settings_.estimator.prior_slope);
+  *free = Stream{.standing = Standing::waiting,
+                 .spec = spec,
+                 .user = user,
+                 .estimator = DropEstimator(estimator),
+                 .sla_drop = spec.sla_drop};
   free->heard_ns = free->since_ns = now;
   free->probed_ns = now - settings_.probe_ns;  // its first frame is a probe
   free->phase_ns = now;
@@ -64,7 +69,7 @@ std::uint32_t Coordinator::open(TimeNs now, const CoordinatedStream& spec) noexc
     streams_[id].turn = ++turns_;
     waiting_.push_back(id);
   } else if (!join(now, id)) {
-    streams_[id].standing = Standing::none;
+    release(streams_[id]);
     return kNone;
   }
   if (open_++ == 0) next_tick_ns_ = now;
@@ -73,14 +78,24 @@ std::uint32_t Coordinator::open(TimeNs now, const CoordinatedStream& spec) noexc
 
 double Coordinator::margin_of(const Stream& s) const noexcept {
   if (s.tasks > 0) return s.left;
-  return s.margin.value(shared_, s.estimator.slope(), s.estimator.settled(), settings_.margin);
+  return s.margin.value(user_of(s).margin, s.estimator.slope(), s.estimator.settled(), settings_.margin);
+}
+
+// Its place.
+void Coordinator::release(Stream& s) noexcept {
+  s.standing = Standing::none;
+  --user_of(s).places;
 }
 
 void Coordinator::leave(std::uint32_t id, Standing to) noexcept {
   Stream& s = streams_[id];
   std::erase(s.standing == Standing::admitted ? in_ : waiting_, id);
-  s.standing = to;
+  if (to == Standing::none)
+    release(s);
+  else
+    s.standing = to;
   s.partition = kNone;
+  s.usual = 0;
   s.sent_ns = INT64_MIN;
   s.meter.restart();
   for (std::uint32_t i = 0; i < s.tasks; ++i) {
@@ -149,7 +164,7 @@ void Coordinator::answered(TimeNs now, std::uint32_t id, TimeNs capture_ns) noex
   if (!second) return;
   s.measured_drop = second->drop;
   if (plan.spendthrift) return;
-  s.margin.measured(shared_, second->slope, s.estimator.slope(), s.estimator.settled(), settings_.margin);
+  s.margin.measured(user_of(s).margin, second->slope, s.estimator.slope(), s.estimator.settled(), settings_.margin);
 }
 
 bool Coordinator::observe(TimeNs now, std::uint32_t id, std::uint32_t stride, double drop, bool far) noexcept {
@@ -158,8 +173,7 @@ bool Coordinator::observe(TimeNs now, std::uint32_t id, std::uint32_t stride, do
   Stream& s = streams_[id];
   s.estimator.observe(now, stride, drop, curve_);
   if (!far) s.meter.observed(stride, s.estimator.loss(drop), curve_);
-  slope_sum_ = slope_sum_ * 0.995 + s.estimator.slope();
-  slope_weight_ = slope_weight_ * 0.995 + 1;
+  user_of(s).showed(s.estimator.slope());
   return true;
 }
 

@@ -38,6 +38,7 @@
 #include "engine/core/streams/settings.h"
 #include "engine/core/streams/sla_shares.h"
 #include "engine/core/streams/strides.h"
+#include "engine/core/streams/users.h"
 #include "engine/core/types.h"
 
 namespace leat::core::streams {
@@ -71,8 +72,10 @@ struct CoordinatedStream {
   Pace pace;
   std::uint32_t module = 0;  // the coordinator's number of it
   double weight = 1;
-  double max_share = 1;    // of one partition
-  double prior_slope = 0;  // 0: what the others of the coordinator show, or the estimator's
+  double max_share = 1;    // of one partition; and of the coordinator's places, what its user may have
+  double prior_slope = 0;  // 0: what others of its user show, or the estimator's
+  std::uint32_t user = 0;  // whose it is: users divide partitions by their weights
+  double user_weight = 1;  // the same in all streams of a user
   // Of a task in a group of at most kGroupTasks; 0: a stream by itself.
   std::uint64_t group = 0;
   double task_weight = 1;
@@ -144,6 +147,7 @@ class Coordinator {
   struct Stream {
     Standing standing = Standing::none;
     CoordinatedStream spec;
+    std::uint32_t user = 0;  // the table's number
     DropEstimator estimator;
     Margin margin;
     TimeNs phase_ns = 0;   // of its camera
@@ -153,11 +157,15 @@ class Coordinator {
     Setting setting;
     PartitionId partition = kNone;
     double cost = 0;            // to the others for its weight, with all of its group
+    double wants = 0;           // load, if its user had more than enough
+    double usual = 0;           // load since it was admitted, in a slow mean; 0: it was not planned yet
+    double mark = 0;            // its user's load for his weight: while it waits with it, else before it would go
     double trim = 0, over = 0;  // x that its setting leaves alone because plans came out later than that; by how much
+    bool broken = false;        // its SLA, by the last plan that was no trial of an admission
     bool spendthrift = false;   // wants more than its share: what it gets is not held against the plan
     // Its last frame that is not to be planned any more: when it is sent, when its answer serves.
     TimeNs sent_ns = INT64_MIN, serves_ns = INT64_MIN;
-    TimeNs heard_ns = 0, since_ns = 0, probed_ns = 0;
+    TimeNs heard_ns = 0, since_ns = 0, probed_ns = 0, refused_ns = INT64_MIN / 2, wait_ns = 1'000'000'000;
     DropMeter meter;
     double measured_drop = 0;
     double planned_drop = 0;
@@ -179,13 +187,20 @@ class Coordinator {
   struct Partition {
     bool up = true;
     double grace = 0;
-    double load = 0;            // of its streams
-    std::uint32_t streams = 0;  // that are planned on it
-    bool holds = true;          // every SLA, in the last plan of it
+    double load = 0;                                         // of its streams
+    double level = std::numeric_limits<double>::infinity();  // of users' loads for their weights (users.h)
+    std::uint32_t streams = 0;                               // that are planned on it
+    bool holds = true;                                       // every SLA, in the last plan of it
     TimeNs evicted_ns = INT64_MIN / 2;
     std::size_t admitting = 1;  // that wait, at once
     // In this tick: nobody more is admitted, somebody is being tried, it is to be planned again.
     bool full = false, tried = false, changed = false;
+  };
+  // Whose admission is tried where users compete: what others' streams lose holds up nobody where it is no worse than
+  // it was, or, `alone`, where it is for the user's own share.
+  struct Trial {
+    std::uint32_t user = kNone;
+    bool alone = false;
   };
   struct Usual {  // how many times what its profile says a batch takes: the median, by steps that shrink where it is
                   // near
@@ -215,13 +230,30 @@ class Coordinator {
   }
   // Of a stream in batches of at most `batch`.
   [[nodiscard]] Setting setting_of(const Stream& s, PartitionId partition, std::uint32_t batch) const noexcept;
+  // Of the SLA: how far into its margin a plan may go that holds streams, so that who was admitted just so may stay.
+  static constexpr double kAdmit = 0, kHold = 0.08;
   void add_up() noexcept;  // the partitions' loads and numbers of streams
   void move() noexcept;
   void pack(TimeNs now, PartitionId partition) noexcept;
   [[nodiscard]] bool verify(TimeNs now, double slack, PartitionId only, std::size_t from) noexcept;
   void mend(TimeNs now, PartitionId partition) noexcept;
   void evict(TimeNs now, PartitionId partition) noexcept;
+  void by_cost() noexcept;
+  void send_away(std::size_t first) noexcept;
   void admit(TimeNs now) noexcept;
+  // ---- users ----
+  void weigh() noexcept;
+  void add_up_users() noexcept;
+  [[nodiscard]] double level(PartitionId partition) noexcept;
+  void line_up() noexcept;
+  void mark_down() noexcept;
+  [[nodiscard]] std::size_t blame(PartitionId partition, bool rich) noexcept;
+  [[nodiscard]] bool settling(TimeNs now, const Stream& s) const noexcept;
+  void claim(TimeNs now) noexcept;
+  [[nodiscard]] bool claim_on(TimeNs now, std::size_t at, PartitionId partition) noexcept;
+  [[nodiscard]] double claimants(TimeNs now, std::size_t at, PartitionId partition, std::size_t most) noexcept;
+  [[nodiscard]] bool make_room(PartitionId partition, std::uint32_t user, double wants) noexcept;
+  [[nodiscard]] bool try_claim(TimeNs now, PartitionId partition) noexcept;
   [[nodiscard]] PartitionId least_loaded(const Stream& s) const noexcept;
   void leave(std::uint32_t stream, Standing to) noexcept;
   [[nodiscard]] static TimeNs interval_ns(const Stream& s) noexcept {
@@ -254,7 +286,12 @@ class Coordinator {
   [[nodiscard]] std::uint32_t next_task(const Stream& lead, TimeNs at, bool by_program) noexcept;
   [[nodiscard]] static std::uint32_t slots_apart(const Stream& lead) noexcept;
   [[nodiscard]] double margin_of(const Stream& s) const noexcept;
-  [[nodiscard]] double prior_slope() const noexcept;
+  [[nodiscard]] User& user_of(const Stream& s) noexcept { return users_[s.user]; }
+  [[nodiscard]] const User& user_of(const Stream& s) const noexcept { return users_[s.user]; }
+  [[nodiscard]] static bool same_group(const Stream& a, const Stream& b) noexcept {
+    return a.tasks > 0 && b.tasks > 0 && a.user == b.user && a.spec.group == b.spec.group;
+  }
+  void release(Stream& s) noexcept;
 
   const std::vector<BatchTimes> profile_ns_;
   std::vector<BatchTimes> batch_ns_;       // what plans go by
@@ -262,7 +299,7 @@ class Coordinator {
   std::vector<PartitionId> first_;         // by module: that serves it
   const CoordinatorSettings settings_;
   const StrideCurve curve_;
-  SharedMargin shared_;
+  Users users_;
   std::vector<Stream> streams_;
   std::vector<std::uint32_t> in_, order_;  // admitted; scratch
   std::vector<std::uint32_t> waiting_;
@@ -275,10 +312,17 @@ class Coordinator {
   Packing packing_;
   GroupPlanner program_;
   TimeNs next_tick_ns_ = 0;
-  double slope_sum_ = 0, slope_weight_ = 0;  // of all streams, forgotten slowly
+  std::vector<Portion> portions_;  // scratch, by user
+  std::vector<std::uint32_t> claimants_;
+  std::size_t victims_ = 0;  // the first of order_
+  bool exhausted_ = false;   // nobody else may go
+  Trial trial_;
+  double equal_ = 0;      // what each would have for his weight if all wanted more
+  bool compete_ = false;  // several users have streams that are planned or wait
   std::uint64_t turns_ = 0;
   std::uint32_t open_ = 0;
   std::size_t tried_ = 0;  // streams, over all trials of this tick
+  std::size_t tries_ = 0;  // of them, at most, for now
 };
 
 }  // namespace leat::core::streams

@@ -9,7 +9,7 @@ namespace leat::core::streams {
 namespace {
 
 constexpr std::uint32_t kSlotsAhead = 6;    // that the program looks at
-constexpr std::uint32_t kPrograms = 32;     // of a tick, for all groups; later slots go to who loses most by then
+constexpr std::uint32_t kPrograms = 32;     // of a tick, for all users; later slots go to who loses most by then
 constexpr std::uint32_t kNeverAsked = 900;  // frames; older than anything
 
 }  // namespace
@@ -17,8 +17,11 @@ constexpr std::uint32_t kNeverAsked = 900;  // frames; older than anything
 // False: its group is full, or there is no room for a new lead.
 bool Coordinator::join(TimeNs now, std::uint32_t task) noexcept {
   const CoordinatedStream& spec = streams_[task].spec;
+  const auto same_lead = [&](const Stream& s) {
+    return s.tasks > 0 && s.user == streams_[task].user && s.spec.group == spec.group;
+  };
   std::uint32_t any = 0, lead = kNone, tasks = 0;
-  while (any < streams_.size() && (streams_[any].tasks == 0 || streams_[any].spec.group != spec.group)) ++any;
+  while (any < streams_.size() && !same_lead(streams_[any])) ++any;
   const bool is_first = any == streams_.size();
   if (!is_first) {
     each_lead(any, [&](std::uint32_t id) {
@@ -52,7 +55,7 @@ void Coordinator::part(std::uint32_t task) noexcept {
     streams_[before].sibling = g.sibling;
     leave(t.lead, Standing::none);
   }
-  t.standing = Standing::none;
+  release(t);
   t.lead = kNone;
 }
 
@@ -150,6 +153,8 @@ void Coordinator::hand_out() noexcept {
     g.slots = 0;
     for (std::uint32_t i = 0; i < g.tasks; ++i) streams_[g.task[i]].asked_ns = streams_[g.task[i]].sent_ns;
   }
+  const auto users = static_cast<std::uint32_t>(std::ranges::count_if(users_, &User::here));
+  const std::uint32_t most = std::max(1u, kPrograms / std::max(1u, users));
   for (std::size_t i = kept_.size(); i < batches_.size(); ++i) {
     const PlannedBatch& b = batches_[i];
     for (const std::uint32_t id : members(b)) {
@@ -159,14 +164,14 @@ void Coordinator::hand_out() noexcept {
       g.last_slot_ns = b.start_ns;
     }
   }
-  std::uint32_t programs = 0;
   for (std::size_t i = kept_.size(); i < batches_.size(); ++i) {
     const PlannedBatch& b = batches_[i];
     std::uint32_t lead = kNone, task = kNone;
     for (std::uint32_t m = b.first; m < b.first + b.count; ++m) {
       const std::uint32_t id = members_[m];
       if (streams_[id].tasks == 0) continue;
-      if (id != lead) task = next_task(streams_[lead = id], b.start_ns, programs++ < kPrograms);  // else of a probe
+      if (id != lead)
+        task = next_task(streams_[lead = id], b.start_ns, user_of(streams_[id]).programs++ < most);  // else of a probe
       members_[m] = task;
       streams_[task].asked_ns = b.start_ns;
     }

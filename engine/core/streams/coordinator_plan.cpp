@@ -69,9 +69,11 @@ void Coordinator::choose(std::uint32_t id) noexcept {
   pace.any_phase = settings_.any_phase;
   s.setting = settings_.common_batch ? setting_of(s, p, batch_[s.spec.module][p])
                                      : best_setting(runs(s), pace, parts_[p].grace, s.most - s.reference, curve_);
-  s.spendthrift = s.setting.load > s.spec.max_share;
+  s.wants = std::min(s.setting.load, s.spec.max_share);
+  const double most = std::min(s.spec.max_share, user_of(s).weight * parts_[p].level);
+  s.spendthrift = s.setting.load > most;
   if (!s.spendthrift) return;
-  const double longer = std::ceil(s.setting.interval * s.setting.load / s.spec.max_share);
+  const double longer = std::ceil(s.setting.interval * s.setting.load / most);
   s.setting.load *= s.setting.interval / longer;
   s.setting.interval = longer;
 }
@@ -189,7 +191,8 @@ void Coordinator::pack(TimeNs now, PartitionId p) noexcept {
                            .module = s.spec.module});
   }
   // While somebody waits partitions are never idle, and what is idle otherwise is shared out evenly.
-  const bool full = !waiting_.empty();
+  const auto comes_here = [&](std::uint32_t id) { return !compete_ || serves(p, streams_[id]); };
+  const bool full = std::any_of(waiting_.begin(), waiting_.end(), comes_here);
   packing_.pack(candidates_, batch_ns_, p, free, now + settings_.horizon_ns, parts_[p].grace,
                 full ? std::numeric_limits<double>::infinity() : settings_.reach, full && settings_.even, batches_,
                 members_);
@@ -256,12 +259,18 @@ bool Coordinator::verify(TimeNs now, double slack, PartitionId only, std::size_t
       const double x = (t.x + rest * s.most) / (t.frames + rest);
       s.planned_drop = std::max(0.0, slope_of(s) * (x - s.reference));
       const double margin = margin_of(s);
-      const double into = slack > 0 ? std::min(margin, std::max(slack, kHoldShare * margin)) : 0;
+      const double here_slack = trial_.user == kNone || trial_.user == s.user ? slack : kHold;
+      const double into = here_slack > 0 ? std::min(margin, std::max(here_slack, kHoldShare * margin)) : 0;
       const double over = s.planned_drop - s.sla_drop * (1 - margin + into);
       good = over <= 0;
       if (!good && !s.spendthrift) s.over = over / slope_of(s);
     }
-    if (good || s.spendthrift) continue;
+    good = good || s.spendthrift;
+    if (trial_.user == kNone)
+      s.broken = !good;
+    else if (trial_.user != s.user)
+      good = good || s.broken || trial_.alone || user_of(s).load > user_of(s).weight * parts_[s.partition].level;
+    if (good) continue;
     all = parts_[s.partition].holds = false;
   }
   return all;

@@ -7,15 +7,15 @@
 namespace leat::core::streams {
 namespace {
 
-// Of the SLA: how far into its margin a plan may go that holds streams, so that who was admitted just so may stay.
-constexpr double kAdmit = 0, kHold = 0.08;
 constexpr int kTrims = 2;
-constexpr double kTrimKept = 0.9;           // from tick to tick
+constexpr double kTrimKept = 0.9;  // from tick to tick
+constexpr TimeNs kSteady = 10'000'000'000, kLongestWait = 60'000'000'000;
 constexpr std::size_t kTriedAtOnce = 1200;  // streams, over all trials of a tick
+constexpr std::size_t kKept = 400;          // of them, for claims where users compete
 
 }  // namespace
 
-bool Coordinator::may_try(std::size_t streams) const noexcept { return tried_ + streams <= kTriedAtOnce; }
+bool Coordinator::may_try(std::size_t streams) const noexcept { return tried_ + streams <= tries_; }
 
 // What a partition's plan would be, behind the one that there is.
 bool Coordinator::try_out(TimeNs now, double slack, PartitionId p) noexcept {
@@ -39,10 +39,7 @@ void Coordinator::settle(TimeNs now) noexcept {
 }
 
 std::size_t Coordinator::whole(std::span<const std::uint32_t> list, std::size_t end) const noexcept {
-  const auto parted = [&] {
-    const Stream &a = streams_[list[end - 1]], &b = streams_[list[end]];
-    return a.tasks > 0 && b.tasks > 0 && a.spec.group == b.spec.group;
-  };
+  const auto parted = [&] { return same_group(streams_[list[end - 1]], streams_[list[end]]); };
   while (end > 0 && end < list.size() && parted()) ++end;
   return end;
 }
@@ -69,10 +66,7 @@ void Coordinator::evict(TimeNs now, PartitionId p) noexcept {
     streams_[id].cost = load / streams_[id].spec.weight;
     order_.push_back(id);
   }
-  std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
-    const Stream &x = streams_[a], &y = streams_[b];
-    return x.cost != y.cost ? x.cost > y.cost : x.turn > y.turn;
-  });
+  by_cost();
   // The fewest of the costliest without which the plan holds: by doubling, then halving.
   const auto without = [&](std::size_t n) {
     n = whole(order_, n);
@@ -82,7 +76,11 @@ void Coordinator::evict(TimeNs now, PartitionId p) noexcept {
     return holds;
   };
   // Never more than a quarter at once, and no fewer than whose load there is no room for.
-  const std::size_t most = (order_.size() + 3) / 4;
+  std::size_t most = (order_.size() + 3) / 4;
+  if (compete_) {
+    const std::size_t rich = std::min(most, blame(p, true));
+    most = rich > 0 && may_try(order_.size()) && without(rich) ? rich : std::min(most, blame(p, false));
+  }
   std::size_t low = 0, high = 1;
   double over = parts_[p].load - 1;
   for (std::size_t n = 0; n < most && over > 0; ++n) {
@@ -90,6 +88,7 @@ void Coordinator::evict(TimeNs now, PartitionId p) noexcept {
     low = n;
     high = n + 1;
   }
+  const std::size_t least = low;
   bool enough = high >= most;
   while (!enough && high < most && may_try(order_.size())) {
     if ((enough = without(high))) break;
@@ -97,12 +96,24 @@ void Coordinator::evict(TimeNs now, PartitionId p) noexcept {
     high = std::min(most, high * 2);
   }
   // Where there was no time to find out, as many as are known not to be too many; the next tick goes on.
-  if (!enough) high = std::max<std::size_t>(1, low);
+  if (!enough) high = std::max<std::size_t>(1, compete_ ? least : low);
   while (high > low + 1 && may_try(order_.size())) {
     const std::size_t middle = (low + high) / 2;
     (without(middle) ? high : low) = middle;
   }
-  for (std::size_t n = 0; n < std::min(high, order_.size()); ++n) {
+  high = std::min(high, order_.size());
+  for (std::size_t n = 0; n < high; ++n) {
+    Stream& s = streams_[order_[n]];
+    user_of(s).evicted_ns = s.refused_ns = now;
+    s.wait_ns = now - s.since_ns < kSteady ? std::min(2 * s.wait_ns, kLongestWait) : settings_.settle_ns;
+  }
+  send_away(high);
+  parts_[p].evicted_ns = now;
+}
+
+// The first of order_, with all of their groups.
+void Coordinator::send_away(std::size_t first) noexcept {
+  for (std::size_t n = 0; n < first; ++n) {
     each_lead(order_[n], [&](std::uint32_t lead) {
       if (streams_[lead].standing != Standing::admitted) return;
       ++streams_[lead].evictions;
@@ -110,18 +121,20 @@ void Coordinator::evict(TimeNs now, PartitionId p) noexcept {
       leave(lead, Standing::waiting);
     });
   }
-  parts_[p].evicted_ns = now;
+}
+
+bool Coordinator::settling(TimeNs now, const Stream& s) const noexcept {
+  return compete_ && (now - user_of(s).evicted_ns < settings_.settle_ns ||
+                      now - s.refused_ns < std::max(s.wait_ns, settings_.settle_ns));
 }
 
 // The first of those that wait, as many at once as went well before, where there is most room; twice as many each time,
 // until a partition does not hold them; and so on until none takes any more.
 void Coordinator::admit(TimeNs now) noexcept {
-  std::sort(waiting_.begin(), waiting_.end(), [this](std::uint32_t a, std::uint32_t b) {
-    const Stream &x = streams_[a], &y = streams_[b];
-    return x.spec.weight != y.spec.weight ? x.spec.weight > y.spec.weight : x.turn < y.turn;
-  });
+  line_up();
   for (Partition& each : parts_)
-    each.full = !each.up || now - each.evicted_ns < settings_.settle_ns || each.load > 1 - settings_.admit_room;
+    each.full =
+        !each.up || (!compete_ && now - each.evicted_ns < settings_.settle_ns) || each.load > 1 - settings_.admit_room;
   const auto roomiest = [&](const Stream& s) {
     PartitionId best = kNone;
     for (PartitionId p = first_[s.spec.module]; p < parts_.size(); ++p)
@@ -131,14 +144,17 @@ void Coordinator::admit(TimeNs now) noexcept {
   for (std::size_t at = 0; at < waiting_.size();) {
     const PartitionId p = roomiest(streams_[waiting_[at]]);
     const std::size_t one = whole(waiting_, at + 1);
-    if (p == kNone) {
+    const std::uint32_t user = streams_[waiting_[at]].user;
+    if (p == kNone || users_[user].refused || settling(now, streams_[waiting_[at]])) {
       at = one;
       continue;
     }
     std::size_t end = one;
     while (end < waiting_.size() && end - at < parts_[p].admitting) {
       const std::size_t next = whole(waiting_, end + 1);
-      const auto here = [&](std::uint32_t id) { return serves(p, streams_[id]); };
+      const auto here = [&](std::uint32_t id) {
+        return serves(p, streams_[id]) && streams_[id].user == user && !settling(now, streams_[id]);
+      };
       if (!std::all_of(waiting_.begin() + static_cast<std::ptrdiff_t>(end),
                        waiting_.begin() + static_cast<std::ptrdiff_t>(next), here))
         break;
@@ -161,8 +177,11 @@ void Coordinator::admit(TimeNs now) noexcept {
       in_.push_back(waiting_[n]);
     }
     PartitionId failed = kNone;
+    trial_ = {.user = compete_ ? user : kNone};
+    if (compete_) add_up_users();
     for (PartitionId q = 0; q < parts_.size() && placed && failed == kNone; ++q)
       if (parts_[q].tried && !(try_out(now, kAdmit, q) && parts_[q].load <= 1 - settings_.admit_room)) failed = q;
+    trial_ = {};
     if (placed && failed == kNone) {
       std::erase_if(waiting_, [&](std::uint32_t id) { return streams_[id].standing == Standing::admitted; });
       parts_[p].admitting = 2 * (end - at);
@@ -177,7 +196,7 @@ void Coordinator::admit(TimeNs now) noexcept {
     if (!placed)
       at = one;  // a group whose other models have no room keeps nobody else waiting
     else if (end == one)
-      parts_[failed].full = true;
+      (compete_ ? users_[user].refused : parts_[failed].full) = true;
   }
 }
 
@@ -203,11 +222,22 @@ void Coordinator::tick(TimeNs now) noexcept {
     members_.clear();
     return;
   }
+  weigh();
   for (const std::uint32_t id : in_) streams_[id].trim *= kTrimKept;
-  if (!plan(now, kHold))
-    for (PartitionId p = 0; p < parts_.size(); ++p)
-      if (!parts_[p].holds) mend(now, p);
+  const std::size_t tries = compete_ ? kTriedAtOnce - kKept : kTriedAtOnce;
+  tries_ = tries;
+  if (!plan(now, kHold)) {
+    auto left = static_cast<std::size_t>(std::ranges::count_if(parts_, [](const Partition& p) { return !p.holds; }));
+    for (PartitionId p = 0; p < parts_.size(); ++p) {
+      if (parts_[p].holds) continue;
+      if (compete_) tries_ = tried_ + (tries - std::min(tried_, tries)) / left--;  // one cannot spend another's
+      mend(now, p);
+    }
+  }
+  tries_ = tries;
   if (!waiting_.empty()) admit(now);
+  tries_ = kTriedAtOnce;
+  if (compete_) claim(now);
   settle(now);
   hand_out();
 }

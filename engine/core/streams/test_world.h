@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <set>
 #include <vector>
 
 #include "engine/core/streams/coordinator.h"
@@ -59,7 +60,7 @@ struct World {
         }
         detections += b.count;
       }
-      std::sort(answers.begin(), answers.end(), [](const Answer& x, const Answer& y) { return x.at < y.at; });
+      std::stable_sort(answers.begin(), answers.end(), [](const Answer& x, const Answer& y) { return x.at < y.at; });
       while (!answers.empty() && answers.front().at <= stop) {
         const Answer a = answers.front();
         answers.erase(answers.begin());
@@ -68,7 +69,7 @@ struct World {
           continue;
         }
         const auto observe = [&](std::uint32_t stride, bool far) {
-          const double lost = lying == a.id ? 0.9 : slopes[a.id] * c.curve().at(stride);
+          const double lost = lying == a.id || liars.contains(a.id) ? 0.9 : slopes[a.id] * c.curve().at(stride);
           c.observe(a.at, a.id, stride, std::min(1.0, seen(lost)), far);
         };
         if (sources[a.id] != INT64_MIN)
@@ -100,6 +101,7 @@ struct World {
   };
   std::vector<Slot> slots;
   std::uint32_t lying = kNone;
+  std::set<std::uint32_t> liars;
   double slower = 0;  // than profile_ns batches run, on one partition; 0: as planned
   std::vector<TimeNs> profile_ns = profile(6, 1.5);
   TimeNs free_ns = 0;
