@@ -196,10 +196,11 @@ class Coordinator {
     // In this tick: nobody more is admitted, somebody is being tried, it is to be planned again.
     bool full = false, tried = false, changed = false;
   };
-  // Whose admission is tried where users compete: what others' streams lose holds up nobody where it is no worse than
-  // it was, or, `alone`, where it is for the user's own share.
+  // An admission is tried where users compete. Of one user's streams: what others' lose holds it up only where they are
+  // within their share and did not lose it before, or, `alone`, not at all.
   struct Trial {
-    std::uint32_t user = kNone;
+    bool on = false;
+    std::uint32_t user = kNone;  // kNone: of several
     bool alone = false;
   };
   struct Usual {  // how many times what its profile says a batch takes: the median, by steps that shrink where it is
@@ -232,6 +233,9 @@ class Coordinator {
   [[nodiscard]] Setting setting_of(const Stream& s, PartitionId partition, std::uint32_t batch) const noexcept;
   // Of the SLA: how far into its margin a plan may go that holds streams, so that who was admitted just so may stay.
   static constexpr double kAdmit = 0, kHold = 0.08;
+  // Streams, over all trials of a tick. Where users compete there is more to do beside: so many with those that are
+  // planned, but never fewer than the least; the last of them are kept for claims.
+  static constexpr std::size_t kTriedAtOnce = 1200, kTriedBeside = 900, kLeastTried = 400, kKept = 200;
   void add_up() noexcept;  // the partitions' loads and numbers of streams
   void move() noexcept;
   void pack(TimeNs now, PartitionId partition) noexcept;

@@ -266,9 +266,9 @@ bool Coordinator::verify(TimeNs now, double slack, PartitionId only, std::size_t
       if (!good && !s.spendthrift) s.over = over / slope_of(s);
     }
     good = good || s.spendthrift;
-    if (trial_.user == kNone)
+    if (!trial_.on)
       s.broken = !good;
-    else if (trial_.user != s.user)
+    else if (trial_.user != kNone && trial_.user != s.user)
       good = good || s.broken || trial_.alone || user_of(s).load > user_of(s).weight * parts_[s.partition].level;
     if (good) continue;
     all = parts_[s.partition].holds = false;

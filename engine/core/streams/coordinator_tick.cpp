@@ -10,8 +10,6 @@ namespace {
 constexpr int kTrims = 2;
 constexpr double kTrimKept = 0.9;  // from tick to tick
 constexpr TimeNs kSteady = 10'000'000'000, kLongestWait = 60'000'000'000;
-constexpr std::size_t kTriedAtOnce = 1200;  // streams, over all trials of a tick
-constexpr std::size_t kKept = 400;          // of them, for claims where users compete
 
 }  // namespace
 
@@ -152,9 +150,7 @@ void Coordinator::admit(TimeNs now) noexcept {
     std::size_t end = one;
     while (end < waiting_.size() && end - at < parts_[p].admitting) {
       const std::size_t next = whole(waiting_, end + 1);
-      const auto here = [&](std::uint32_t id) {
-        return serves(p, streams_[id]) && streams_[id].user == user && !settling(now, streams_[id]);
-      };
+      const auto here = [&](std::uint32_t id) { return serves(p, streams_[id]) && !settling(now, streams_[id]); };
       if (!std::all_of(waiting_.begin() + static_cast<std::ptrdiff_t>(end),
                        waiting_.begin() + static_cast<std::ptrdiff_t>(next), here))
         break;
@@ -177,7 +173,7 @@ void Coordinator::admit(TimeNs now) noexcept {
       in_.push_back(waiting_[n]);
     }
     PartitionId failed = kNone;
-    trial_ = {.user = compete_ ? user : kNone};
+    trial_ = {.on = compete_, .user = compete_ && end == one ? user : kNone};
     if (compete_) add_up_users();
     for (PartitionId q = 0; q < parts_.size() && placed && failed == kNone; ++q)
       if (parts_[q].tried && !(try_out(now, kAdmit, q) && parts_[q].load <= 1 - settings_.admit_room)) failed = q;
@@ -224,7 +220,9 @@ void Coordinator::tick(TimeNs now) noexcept {
   }
   weigh();
   for (const std::uint32_t id : in_) streams_[id].trim *= kTrimKept;
-  const std::size_t tries = compete_ ? kTriedAtOnce - kKept : kTriedAtOnce;
+  const std::size_t all =
+      compete_ ? std::max(kLeastTried, kTriedBeside - std::min(kTriedBeside, in_.size())) : kTriedAtOnce;
+  const std::size_t tries = compete_ ? all - kKept : all;
   tries_ = tries;
   if (!plan(now, kHold)) {
     auto left = static_cast<std::size_t>(std::ranges::count_if(parts_, [](const Partition& p) { return !p.holds; }));
@@ -236,7 +234,7 @@ void Coordinator::tick(TimeNs now) noexcept {
   }
   tries_ = tries;
   if (!waiting_.empty()) admit(now);
-  tries_ = kTriedAtOnce;
+  tries_ = all;
   if (compete_) claim(now);
   settle(now);
   hand_out();

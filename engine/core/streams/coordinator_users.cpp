@@ -12,7 +12,7 @@ constexpr double kNeedy =
     0.5;  // of his share: who has less gets it, even if that is more than the plan can hold of others
 constexpr double kSurge = 1.5;   // times its usual load, from which on a stream is to blame
 constexpr double kUsual = 0.02;  // that a tick adds to what is usual
-constexpr int kClaims = 16;      // that are looked at in a tick
+constexpr int kClaims = 6;       // that are looked at in a tick
 constexpr int kTrials = 3;       // of one
 
 }  // namespace
@@ -191,6 +191,7 @@ bool Coordinator::make_room(PartitionId p, std::uint32_t user, double wants) noe
   const double beyond = after <= equal_ ? std::min(equal_, parts_[p].level) : parts_[p].level;
   const double least = within ? parts_[p].load + wants - (1 - settings_.admit_room) : wants;
   const double need = std::max(least, u.pressure * wants);
+  const double exchanged = std::max(least, std::min(u.pressure, 1.0) * wants);
   order_.clear();
   victims_ = 0;
   for (const std::uint32_t id : in_) {
@@ -211,7 +212,7 @@ bool Coordinator::make_room(PartitionId p, std::uint32_t user, double wants) noe
     const std::size_t end = whole(order_, at + 1);
     double load = 0;
     for (std::size_t n = at; n < end; ++n) load += streams_[order_[n]].setting.load;
-    const bool goes = (made < least && s.mark - load / user_of(s).weight >= after) || (within && s.mark > beyond);
+    const bool goes = (made < exchanged && s.mark - load / user_of(s).weight >= after) || (within && s.mark > beyond);
     for (; at < end; ++at)
       if (goes) order_[victims_++] = order_[at];
     if (goes) made += load;
@@ -233,7 +234,7 @@ bool Coordinator::try_claim(TimeNs now, PartitionId p) noexcept {
   }
   add_up_users();  // with what they want
   const User& u = user_of(streams_[claimants_.front()]);
-  trial_ = {.user = streams_[claimants_.front()].user, .alone = u.load <= kNeedy * u.weight * equal_};
+  trial_ = {.on = true, .user = streams_[claimants_.front()].user, .alone = u.load <= kNeedy * u.weight * equal_};
   const bool held = try_out(now, kAdmit, p) && parts_[p].load <= room;
   trial_ = {};
   for (std::size_t n = 0; n < victims_; ++n) streams_[order_[n]].partition = p;
