@@ -1,8 +1,12 @@
 // Coordinated streams through a whole leatd with emulated partitions: clients with cameras of 60 frames a second whose
 // tracking loses what a curve says, against the same clients uncoordinated and against the simulator; and clients that
 // lie, stop or die among others.
+#include <grp.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -12,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "engine/core/streams/strides.h"
 #include "engine/sim/shown.h"
@@ -61,6 +66,18 @@ void sleep_until(std::int64_t at) {
 
 enum class Manner { honest, liar, stops, dies };
 
+StreamOptions options_of(bool coordinated) {
+  StreamOptions o;
+  o.application = "boxes";
+  o.format = LEAT_FORMAT_gray8;
+  o.width = 64;
+  o.height = 16;
+  o.depth = 4;
+  o.period_ns = coordinated ? kPeriod : 0;
+  o.sla_drop_ppm = coordinated ? static_cast<std::uint32_t>(kSla * 1e6) : 0;
+  return o;
+}
+
 // A client with a camera.
 struct Filming {
   Filming(const Leatd& leatd, std::uint32_t number, bool coordinated, std::int64_t start, Manner how = Manner::honest)
@@ -74,15 +91,7 @@ struct Filming {
     auto connected = Client::connect(leatd.socket(), "camera");
     EXPECT_TRUE(connected.ok()) << connected.error();
     client = std::make_unique<Client>(std::move(*connected));
-    StreamOptions o;
-    o.application = "boxes";
-    o.format = LEAT_FORMAT_gray8;
-    o.width = 64;
-    o.height = 16;
-    o.depth = 4;
-    o.period_ns = coordinated ? kPeriod : 0;
-    o.sla_drop_ppm = coordinated ? static_cast<std::uint32_t>(kSla * 1e6) : 0;
-    auto opened = client->open_stream(o);
+    auto opened = client->open_stream(options_of(coordinated));
     EXPECT_TRUE(opened.ok()) << opened.error();
     stream = std::move(*opened);
   }
@@ -311,6 +320,91 @@ TEST(CoordinatedServe, ClientsThatLieStopDieOrHaveTwoTasksDisturbNobody) {
   ASSERT_FALSE(fifth.ok());
   EXPECT_NE(fifth.error().find("four tasks"), std::string::npos) << fifth.error();
   TwoTasks other(leatd, start);
+}
+
+constexpr std::uint32_t kOtherUser = 65534;
+
+// A process of another user with many streams whose content is beyond tracking, as it says.
+class GreedyUser {
+ public:
+  GreedyUser(const std::string& socket, std::uint32_t streams) {
+    if (pipe(words_) != 0) return;
+    pid_ = fork();
+    if (pid_ != 0) {
+      close(std::exchange(words_[1], -1));
+      return;
+    }
+    if (setgroups(0, nullptr) == 0 && setresuid(kOtherUser, kOtherUser, kOtherUser) == 0) film(socket, streams);
+    _exit(0);
+  }
+  ~GreedyUser() {
+    if (pid_ > 0) ::kill(pid_, SIGKILL), (void)waitpid(pid_, nullptr, 0);
+    for (const int fd : words_)
+      if (fd >= 0) close(fd);
+  }
+  GreedyUser(const GreedyUser&) = delete;
+  GreedyUser& operator=(const GreedyUser&) = delete;
+  // They have what they want.
+  [[nodiscard]] bool films() const {
+    char word = 0;
+    return read(words_[0], &word, 1) == 1;
+  }
+
+ private:
+  void film(const std::string& socket, std::uint32_t count) const {
+    auto client = Client::connect(socket, "greedy");
+    std::vector<Stream> streams;
+    while (client.ok() && streams.size() < count) {
+      auto opened = client->open_stream(options_of(true));
+      if (!opened.ok()) return (void)std::fprintf(stderr, "%s\n", opened.error().c_str());
+      streams.push_back(std::move(*opened));
+    }
+    std::vector<std::uint64_t> source(count);
+    const std::int64_t start = leat_now_ns();
+    for (std::uint64_t frame = 1; !streams.empty() && frame < 60 * 60; ++frame) {
+      leat_submit_options options{};
+      options.capture_ns = start + static_cast<std::int64_t>(frame) * kPeriod;
+      sleep_until(options.capture_ns);
+      for (std::size_t i = 0; i < count; ++i) {
+        options.cookie = frame * count + i;
+        if (leat_should_submit(streams[i].raw(), options.capture_ns) == 0) continue;
+        if (auto slot = streams[i].acquire()) (void)slot->submit(options);
+      }
+      while (auto answer = client->next_answer()) {
+        if (answer->result() == nullptr) continue;
+        const std::uint64_t of = answer->raw().cookie / count, i = answer->raw().cookie % count;
+        const auto stride = static_cast<std::uint32_t>(std::min<std::uint64_t>(of - std::min(of, source[i]), 255));
+        if (source[i] != 0) (void)leat_observe(streams[i].raw(), stride, std::min(1.0, 0.1 * stride));
+        source[i] = std::max(source[i], of);
+      }
+      if (frame == 120) (void)!write(words_[1], "!", 1);
+    }
+  }
+  int words_[2] = {-1, -1};
+  pid_t pid_ = -1;
+};
+
+TEST(CoordinatedServe, EightCamerasComeInBesideAHundredAndTwentyOfAnotherUser) {
+  if (getuid() != 0) GTEST_SKIP() << "only root can become another user";
+  const Leatd leatd("[daemon]\nsocket_mode = \"0666\"\n[limits]\nstreams = 256\n" + config());
+  ASSERT_EQ(chmod(leatd.socket().substr(0, leatd.socket().rfind('/')).c_str(), 0755), 0);
+  const GreedyUser greedy[] = {{leatd.socket(), 40}, {leatd.socket(), 40}, {leatd.socket(), 40}};
+  for (const GreedyUser& each : greedy) ASSERT_TRUE(each.films());
+  std::int64_t start = 0;
+  auto cameras = crew(leatd, 8, true, &start);
+  std::vector<std::int64_t> came(cameras.size());
+  const Seen seen = film(cameras, start, 6, [&](std::int64_t now) {
+    for (std::size_t i = 0; i < cameras.size(); ++i)
+      if (came[i] == 0 && cameras[i]->schedule().standing == LEAT_STANDING_ADMITTED) came[i] = now - start;
+  });
+  for (std::size_t i = 0; i < cameras.size(); ++i) {
+    EXPECT_TRUE(came[i] != 0 && came[i] <= 5 * kSecond) << i << ": " << came[i];
+    EXPECT_EQ(cameras[i]->schedule().standing, LEAT_STANDING_ADMITTED) << i;
+    EXPECT_GT(cameras[i]->answers, 5u) << i;
+  }
+  std::printf("the last came in after %.1f s; %.3f of the seconds within SLA\n",
+              static_cast<double>(*std::ranges::max_element(came)) / 1e9, seen.kept);
+  EXPECT_TRUE(balances(*leatd.total()));
 }
 
 // A second of gray8 pictures of 160x96.
