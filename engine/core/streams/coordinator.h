@@ -11,6 +11,10 @@
 // about its drops only moves its own setting, and never beyond `max_share` of a partition; from there on its SLA is its
 // own affair.
 //
+// Users share partitions by weight, over all streams of each (users.h). Where there are several, whoever has more than
+// his share makes room for whoever has less, and goes first where a plan does not hold. What one reports is a prior for
+// his own streams alone. With one user none of this happens.
+//
 // One coordinator plans all modules that share partitions: a batch is of one module, a partition's time everybody's.
 //
 // Tasks of one client (AccuMO) that name the same group and the same module are planned as one stream, their lead,

@@ -2,7 +2,7 @@
 // many times the stream's own long mean is added to the slope of the moment. The number comes from how the seconds
 // before went: each that was measured says how much would have been right for it, (its slope - the slope of the moment
 // when it began) / long mean, and the number is what was right for all but a share `miss` of them. What all streams of
-// a coordinator showed is where a stream begins, and counts as `weight` seconds of its own. Both forget.
+// its user showed is where a stream begins, and counts as `weight` seconds of its own. Both forget.
 //
 // What is added, and not multiplied, keeps a slope that looks like nothing for a moment from being believed.
 #pragma once
