@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "engine/daemon/client_sessions.h"
+#include "engine/daemon/log.h"
 #include "shm/src/clock.h"
 
 namespace leat::daemon {
@@ -20,14 +21,19 @@ using shm::Refusal;
 
 constexpr std::uint32_t kObservers = 32;    // sessions beside the clients': observers, and who has not said hello yet
 constexpr std::uint32_t kKeptSessions = 8;  // for root and leatd's own user
-constexpr std::uint32_t kMessagesPerTurn = 8;    // of one session, so that nobody starves the others
+constexpr std::uint32_t kMessagesPerTurn = 8;  // of one session, so that nobody starves the others
+static_assert(UserAccounts::kAccounts > 64 + kObservers + kKeptSessions);  // limits.clients is 64 at most
 constexpr std::uint64_t kKeptDescriptors = 64;   // for workers that start again and for root and leatd's own user
 constexpr std::int64_t kSettleNs = 100'000'000;  // between two looks whether descriptors were read
 
 }  // namespace
 
 ClientSessions::ClientSessions(Environment environment, std::uint64_t first_token)
-    : env_(std::move(environment)), first_token_(first_token), accounts_(env_.board) {
+    : env_(std::move(environment)),
+      first_token_(first_token),
+      accounts_(env_.board),
+      subordinates_(env_.config.subuid_file, getuid()),
+      views_(env_.board.writer(), UserAccounts::kAccounts) {
   const LimitsConfig& limits = env_.config.limits;
   sessions_.resize(limits.clients + kObservers + kKeptSessions);
   session_of_.assign(limits.clients, UINT32_MAX);
@@ -46,6 +52,14 @@ bool ClientSessions::allowed(const shm::Peer& peer) const {
          std::any_of(c.allow_gids.begin(), c.allow_gids.end(), [&](const auto gid) { return peer.in_group(gid); });
 }
 
+bool ClientSessions::sees_all(const Session& s) const {
+  const Config& c = env_.config;
+  return s.trusted || c.observers_see_all ||
+         std::find(c.observer_uids.begin(), c.observer_uids.end(), s.peer.uid) != c.observer_uids.end() ||
+         std::any_of(c.observer_gids.begin(), c.observer_gids.end(),
+                     [&](const auto gid) { return s.peer.in_group(gid); });
+}
+
 // ---- accepting ----
 
 // The kernel gives the lowest number that is free, so a number near the limit says that few are left.
@@ -55,9 +69,10 @@ bool ClientSessions::few_descriptors(int any, bool trusted) const {
   return !probe || static_cast<std::uint64_t>(probe.get()) + kept >= open_files_;
 }
 
-ClientSessions::Objection ClientSessions::objection_to(const shm::Peer& peer, const UserAccount& account,
-                                                       const UserLimits& limits, bool trusted, int connection) {
-  const std::string user = "user " + std::to_string(peer.uid) + " may ";
+ClientSessions::Objection ClientSessions::objection_to(const shm::Peer& peer, const Login& login,
+                                                       const UserAccount& account, const UserLimits& limits,
+                                                       bool trusted, int connection) {
+  const std::string user = "user " + login.who + " may ";
   if (!trusted && !allowed(peer))
     return {LEAT_ERROR_not_permitted, Refusal::not_allowed,
             user + "not use this leatd; add it to allow_uids, or a group of it to allow_gids, in the configuration"};
@@ -97,8 +112,7 @@ bool ClientSessions::make_room(const UserAccount& account, const shm::Peer& peer
   }
   if (goes == nullptr) return false;
   refuse(*goes, 0, LEAT_ERROR_no_room, Refusal::displaced,
-         "user " + std::to_string(goes->peer.uid) +
-             " has as many connections as he may; this one gave way to a newer one");
+         "user " + goes->login.who + " has as many connections as he may; this one gave way to a newer one");
   disconnect(*goes);
   return !goes->used;
 }
@@ -108,14 +122,16 @@ void ClientSessions::accept(shm::Fd connection) {
   const auto peer = shm::peer_of(connection.get());
   if (!peer.ok()) return;
   const bool trusted = peer->uid == 0 || peer->uid == getuid();
-  const UserLimits limits = limits_of(env_.config.limits, *peer, trusted);
-  UserAccount* account = accounts_.of(*peer, limits, now);
-  const Objection no = account == nullptr ? Objection{LEAT_ERROR_no_room, Refusal::table_full,
-                                                      "leatd has no room for another user; try again"}
-                                          : objection_to(*peer, *account, limits, trusted, connection.get());
+  subordinates_.look(now);
+  Login login = subordinates_.login_of(peer->uid);
+  shm::Peer counted = *peer;
+  counted.uid = login.uid;
+  const UserLimits limits = limits_of(env_.config.limits, counted, trusted);
+  UserAccount& account = accounts_.of(login.uid, limits, now);
+  const Objection no = objection_to(*peer, login, account, limits, trusted, connection.get());
   if (no.error != LEAT_ERROR_ok) {
     env_.board.daemon().add(DaemonCounter::clients_refused);
-    if (account != nullptr) accounts_.refused(*account, no.why, no.text, now);
+    accounts_.refused(account, no.why, no.text, now);
     (void)shm::refuse(connection.get(), 0, no.error, no.text);
     return;
   }
@@ -125,15 +141,16 @@ void ClientSessions::accept(shm::Fd connection) {
   free->trusted = trusted;
   free->peer = *peer;
   free->limits = limits;
-  free->account = account;
+  free->login = std::move(login);
+  free->account = &account;
   free->serial = ++serial_;
   free->accepted_ns = now;
   free->socket = std::move(connection);
   due_ns_ = std::min(due_ns_, now + env_.config.limits.hello_ns);
   ++used_;
-  ++account->sessions;
+  ++account.sessions;
   env_.board.daemon().set(DaemonCounter::sessions, used_);
-  accounts_.publish(*account);
+  accounts_.publish(account);
   if (!env_.loop.watch(free->socket.get(), first_token_ + static_cast<std::uint64_t>(free - sessions_.begin())).ok())
     disconnect(*free);
 }
@@ -185,12 +202,12 @@ void ClientSessions::hello(Session& s, const std::vector<std::byte>& packet) {
     env_.board.daemon().add(DaemonCounter::clients_refused);
     refuse(s, request, LEAT_ERROR_no_room, why, text);
   };
-  const std::uint32_t kept = s.trusted ? 0 : env_.config.limits.clients / 16;
+  const std::uint32_t kept = s.trusted ? 0 : kept_of(env_.config.limits.clients);
   const auto slot = std::find(session_of_.begin(), session_of_.end(), UINT32_MAX);
   if (slot == session_of_.end() || clients_ + kept >= session_of_.size())
     return no_room(Refusal::clients, "leatd serves as many clients as it may; raise [limits] clients");
   if (!may_send(s, 3))
-    return no_room(Refusal::descriptors, "user " + std::to_string(s.peer.uid) +
+    return no_room(Refusal::descriptors, "user " + s.login.who +
                                              " has not received the descriptors sent to him before; read "
                                              "the replies, or raise descriptors in [limits.user]");
   auto port = shm::ClientPort::create();
@@ -212,6 +229,7 @@ void ClientSessions::hello(Session& s, const std::vector<std::byte>& packet) {
   shm::Record record = env_.board.writer().begin(RecordKind::client, s.client, s.name);
   record.set(ClientCounter::pid, static_cast<std::uint64_t>(s.peer.pid));
   record.set(ClientCounter::uid, s.peer.uid);
+  record.set(ClientCounter::user, s.account->index);
   record.set(ClientCounter::connected_ns, static_cast<std::uint64_t>(shm::monotonic_ns()));
   env_.board.daemon().add(DaemonCounter::clients_accepted);
   publish(s);
@@ -250,7 +268,7 @@ bool ClientSessions::deliver(Session& s, std::uint32_t request, std::span<const 
   const auto count = static_cast<std::uint32_t>(fds.size());
   if (count != 0 && !may_send(s, count)) {
     refuse(s, request, LEAT_ERROR_no_room, Refusal::descriptors,
-           "user " + std::to_string(s.peer.uid) +
+           "user " + s.login.who +
                " has not received the descriptors sent to him before; read the "
                "replies, or raise descriptors in [limits.user]");
     return false;
@@ -298,7 +316,10 @@ void ClientSessions::violate(Session& s, shm::Violation cause) {
   daemon.add(DaemonCounter::clients_violated);
   daemon.cause(static_cast<std::uint32_t>(cause));
   const std::string who = s.greeted ? (s.observer ? "observer '" : "client '") + s.name + "'" : "a connection";
-  accounts_.violated(*s.account, cause, who + " of process " + std::to_string(s.peer.pid), shm::monotonic_ns());
+  accounts_.violated(
+      *s.account, cause,
+      who + " of process " + std::to_string(s.peer.pid) + (s.login.uid == s.peer.uid ? "" : " of " + s.login.who),
+      shm::monotonic_ns());
   disconnect(s);
 }
 
@@ -306,6 +327,7 @@ void ClientSessions::disconnect(Session& s) {
   if (!s.connected) return;
   env_.loop.unwatch(s.socket.get());
   s.connected = false;
+  stop_viewing(s);
   settle_descriptors(s);
   // Descriptors not read are in flight until the other side reads or closes; who ends connections must not get rid of
   // their count. Of those whose count is leatd's own anyway nobody waits for.
@@ -319,6 +341,10 @@ void ClientSessions::disconnect(Session& s) {
     leave(s);  // its port is destroyed once drained
   else
     release(s);
+}
+
+void ClientSessions::stop_viewing(Session& s) {
+  if (std::exchange(s.viewing, false)) views_.ended(s.account->index, shm::monotonic_ns());
 }
 
 // Frees the session, unless something of it is still to come.
@@ -341,10 +367,14 @@ void ClientSessions::close_all() {
 
 // ---- time ----
 
-std::int64_t ClientSessions::next_due() const noexcept { return due_ns_; }
+std::int64_t ClientSessions::next_due() const noexcept {
+  return std::min({due_ns_, views_.next_due(), left_out_due_ns()});
+}
 
 void ClientSessions::advance(std::int64_t now) {
   status_.clear();
+  log_left_out(now);
+  views_.advance(now);
   for (std::size_t i = 0; announced_ != 0 && i < sessions_.size(); ++i) open_announced(sessions_[i]);
   if (now < due_ns_) return;
   due_ns_ = INT64_MAX;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "shm/src/clock.h"
+
 namespace leat::daemon {
 namespace {
 
@@ -88,7 +90,7 @@ ClientSessions::Objection ClientSessions::objection_to(const Session& s, const s
   static constexpr const char* kRules[] = {"fifo", "latest", "latest_per_key", "never_drop"};
   using shm::Refusal;
   const LimitsConfig& limits = env_.config.limits;
-  const std::string user = "user " + std::to_string(s.peer.uid) + " may ";
+  const std::string user = "user " + s.login.who + " may ";
   const auto mib = [](std::uint64_t b) { return std::to_string((b + (1u << 20) - 1) >> 20) + " MiB"; };
   if (const char* why = env_.not_ready()) return {LEAT_ERROR_not_ready, Refusal::not_ready, why};
   if (s.slots + m.pool.slots > shm::kMaxSlotsPerClient)
@@ -125,12 +127,16 @@ ClientSessions::Objection ClientSessions::objection_to(const Session& s, const s
     return {
         LEAT_ERROR_no_room, Refusal::streams,
         user + "have " + std::to_string(s.limits.streams) + " streams; close one, or raise streams in [limits.user]"};
-  if (streams_ >= limits.streams)
+  if (streams_ + (s.trusted ? 0 : kept_of(limits.streams)) >= limits.streams)
     return {LEAT_ERROR_no_room, Refusal::streams, "leatd serves as many streams as it may; raise [limits] streams"};
   if (m.depth > s.limits.requests - std::min(s.limits.requests, s.account->requests))
     return {LEAT_ERROR_no_room, Refusal::requests,
             user + "have " + std::to_string(s.limits.requests) + " requests in flight and has streams for " +
                 std::to_string(s.account->requests) + "; open shallower streams, or raise requests in [limits.user]"};
+  if (!limits.memory_capped_by.empty() && bytes_ + bytes > limits.memory_bytes)
+    return {LEAT_ERROR_no_memory, Refusal::no_memory,
+            "its slots need " + mib(bytes) + " and " + limits.memory_capped_by + " leaves " + mib(limits.memory_bytes) +
+                " for all clients; lower slots or frame size, or raise that limit"};
   if (s.account->memory_bytes + bytes > s.limits.memory_bytes)
     return {LEAT_ERROR_no_memory, Refusal::memory,
             "its slots need " + mib(bytes) + " and " + user + "hold " + mib(s.limits.memory_bytes) +
@@ -218,7 +224,7 @@ void ClientSessions::open_stream(Session& s, const std::vector<std::byte>& packe
   e.open.config.depth = m.depth;
   e.open.config.supersede = static_cast<core::Supersede>(m.overload);
   e.open.config.priority = static_cast<core::Priority>(m.priority);
-  e.open.config.user = s.peer.uid;
+  e.open.config.user = s.login.uid;
   e.open.config.user_weight = s.limits.share_permille;
   e.open.record = e.open.pool = free;
   e.open.pool_generation = ++pool_generation_[free];
@@ -233,7 +239,7 @@ void ClientSessions::open_stream(Session& s, const std::vector<std::byte>& packe
                          .task_weight = m.task_weight == 0 ? 1 : 1e-3 * m.task_weight,
                          .local = m.local_drop_ppm == 0 ? 1 : 1e-6 * m.local_drop_ppm};
   PoolJob job;
-  job.user = s.peer.uid;
+  job.user = s.login.uid;
   job.session = s.serial;
   job.stream = index;
   job.spec = m.pool;
@@ -245,12 +251,23 @@ void ClientSessions::observe(Session& s, std::uint32_t request) {
   if (s.counters_given)
     return refuse(s, request, LEAT_ERROR_no_room, shm::Refusal::repeated,
                   "this connection has the counters already; read them there");
-  auto fd = env_.board.writer().share();
-  if (!fd.ok()) return refuse(s, request, LEAT_ERROR_no_memory, shm::Refusal::no_files, fd.error());
+  const bool all = sees_all(s);
+  const auto give = [&]() -> Result<ObserverViews::Given> {
+    if (!all) return views_.given(s.account->index, shm::monotonic_ns());
+    auto fd = env_.board.writer().share();
+    if (!fd.ok()) return Error{fd.error()};
+    return ObserverViews::Given{std::move(*fd), env_.board.writer().bytes()};
+  };
+  const auto given = give();
+  if (!given.ok())
+    return refuse(s, request, LEAT_ERROR_no_memory, all ? shm::Refusal::no_files : shm::Refusal::no_memory,
+                  given.error());
+  s.viewing = !all;
+  s.counters_given = true;
   shm::Observed m;
-  m.bytes = env_.board.writer().bytes();
-  const int fds[] = {fd->get()};
-  s.counters_given = reply(s, m, request, fds);
+  m.bytes = given->bytes;
+  const int fds[] = {given->fd.get()};
+  if (!reply(s, m, request, fds)) stop_viewing(s);
 }
 
 void ClientSessions::status(Session& s, std::uint32_t request) {

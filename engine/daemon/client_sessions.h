@@ -17,6 +17,7 @@
 // Thread rule: the control thread. Nothing here blocks.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -27,8 +28,10 @@
 #include "engine/daemon/counters_board.h"
 #include "engine/daemon/event_loop.h"
 #include "engine/daemon/mailbox.h"
+#include "engine/daemon/observer_views.h"
 #include "engine/daemon/pool_builder.h"
 #include "engine/daemon/result_layout.h"
+#include "engine/daemon/subordinate_uids.h"
 #include "engine/daemon/supervisor.h"
 #include "engine/daemon/user_accounts.h"
 #include "shm/src/client_port.h"
@@ -109,9 +112,10 @@ class ClientSessions {
   struct Session {
     bool used = false, trusted = false, greeted = false, observer = false;
     bool connected = false;  // false: the connection has ended, the port is being drained or the session lingers
-    bool counters_given = false;
+    bool counters_given = false, viewing = false;  // viewing: they are a view of his own records
     shm::Fd socket;
-    shm::Peer peer;
+    shm::Peer peer;  // as the kernel says
+    Login login;     // whom all it has and asks for is counted for
     UserLimits limits;
     UserAccount* account = nullptr;
     std::uint64_t serial = 0;  // the older, the lower
@@ -136,9 +140,12 @@ class ClientSessions {
     std::string text;
   };
 
+  // Of a table's places, those that are kept for root and leatd's own user.
+  static std::uint32_t kept_of(std::uint32_t places) { return places < 2 ? 0 : std::max(places / 16, 1u); }
   bool allowed(const shm::Peer& peer) const;
-  Objection objection_to(const shm::Peer& peer, const UserAccount& account, const UserLimits& limits, bool trusted,
-                         int connection);
+  bool sees_all(const Session& s) const;
+  Objection objection_to(const shm::Peer& peer, const Login& login, const UserAccount& account,
+                         const UserLimits& limits, bool trusted, int connection);
   bool make_room(const UserAccount& account, const shm::Peer& peer, bool trusted);
   bool few_descriptors(int any, bool trusted) const;
   void settle_descriptors(Session& s);
@@ -150,6 +157,7 @@ class ClientSessions {
   void open_stream(Session& s, const std::vector<std::byte>& packet);
   void close_stream(Session& s, const std::vector<std::byte>& packet);
   void observe(Session& s, std::uint32_t request);
+  void stop_viewing(Session& s);
   void status(Session& s, std::uint32_t request);
   void mapped(Session& s, const std::vector<std::byte>& packet);
   void links_secured(Session& s, const std::string& error);
@@ -183,6 +191,8 @@ class ClientSessions {
   Environment env_;
   std::uint64_t first_token_;
   UserAccounts accounts_;
+  SubordinateUids subordinates_;
+  ObserverViews views_;
   std::uint64_t open_files_ = 0;  // this process may have
   std::uint64_t serial_ = 0;
   std::uint32_t announced_ = 0;            // streams

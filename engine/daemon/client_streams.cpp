@@ -25,7 +25,7 @@ void ClientSessions::mapped(Session& s, const std::vector<std::byte>& packet) {
   shm::Mapped m;
   if (shm::decode(packet, &m)) return violate(s, shm::Violation::control_message);
   PoolJob job;
-  job.user = s.peer.uid;
+  job.user = s.login.uid;
   job.session = s.serial;
   if (m.stream == shm::kLinks) {
     if (s.links != Links::unmapped) return violate(s, shm::Violation::control_order);
@@ -195,7 +195,7 @@ void ClientSessions::discard(Session& s, std::uint32_t index, std::unique_ptr<sh
   s.stream[index].state = StreamState::discarding;
   PoolJob job;
   job.work = PoolJob::Work::discard;
-  job.user = s.peer.uid;
+  job.user = s.login.uid;
   job.session = s.serial;
   job.stream = index;
   job.pool = std::move(pool);

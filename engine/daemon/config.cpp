@@ -41,8 +41,8 @@ struct Reading {
 };
 
 void read_daemon(const TomlCursor& t, const Reading& reading, Config& out) {
-  t.only({"socket", "socket_mode", "socket_group", "allow_uids", "allow_gids", "event_loop", "log_level",
-          "scheduler_core", "plan", "recorder"});
+  t.only({"socket", "socket_mode", "socket_group", "allow_uids", "allow_gids", "subuid_file", "observers",
+          "observer_uids", "observer_gids", "event_loop", "log_level", "scheduler_core", "plan", "recorder"});
   out.socket = t.text("socket", leat_default_socket());
   if (out.socket.empty()) t.at("socket").fail("must not be empty");
   if (out.socket.size() > 107)
@@ -57,10 +57,14 @@ void read_daemon(const TomlCursor& t, const Reading& reading, Config& out) {
     const std::string group = t.needed_text("socket_group");
     if (!group.empty()) out.socket_group = group_of(t.at("socket_group"), group);
   }
-  for (const auto id : t.integers("allow_uids", 0, UINT32_MAX - 1))
-    out.allow_uids.push_back(static_cast<std::uint32_t>(id));
-  for (const auto id : t.integers("allow_gids", 0, UINT32_MAX - 1))
-    out.allow_gids.push_back(static_cast<std::uint32_t>(id));
+  for (const auto& [key, list] :
+       {std::pair{"allow_uids", &out.allow_uids}, std::pair{"allow_gids", &out.allow_gids},
+        std::pair{"observer_uids", &out.observer_uids}, std::pair{"observer_gids", &out.observer_gids}})
+    for (const auto id : t.integers(key, 0, UINT32_MAX - 1)) list->push_back(static_cast<std::uint32_t>(id));
+  out.subuid_file = reading.path_of(t.text("subuid_file", "/etc/subuid"));
+  if (t.has("subuid_file") && !out.subuid_file.empty() && !fs::is_regular_file(out.subuid_file))
+    t.at("subuid_file").fail("there is no file " + out.subuid_file + "; correct the path, or write \"\" for none");
+  out.observers_see_all = t.choice("observers", "own", {"own", "all"}) == "all";
   const std::string loop = t.choice("event_loop", "auto", {"auto", "io_uring", "epoll"});
   out.event_loop = loop == "auto"    ? EventLoopKind::automatic
                    : loop == "epoll" ? EventLoopKind::epoll

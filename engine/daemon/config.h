@@ -7,10 +7,12 @@
 //   socket_group = "video"                 # its group, by name or number; default: leatd's own
 //   allow_uids = [1000]                    # of those whom the mode lets in; default: everybody when both lists are
 //   allow_gids = [44]                      # empty; root and leatd's own user always. Supplementary groups count
-//   event_loop = "auto"                    # auto | io_uring | epoll
-//   log_level = "info"                     # debug | info | warning | error
-//   scheduler_core = 1                     # default: a core without a partition, if there is one
-//   plan = "plan.json"                     # optional: made by leat-plan; "auto": asked for at start
+//   subuid_file = "/etc/subuid"            # subordinate uids count as the login that owns them; "": they do not
+//   observers = "own"                      # what ordinary users see of the counters: "own" records and totals, or
+//   "all" observer_uids = [1000]                 # who sees all of them besides root and leatd's own user observer_gids
+//   = [44] event_loop = "auto"                    # auto | io_uring | epoll log_level = "info"                     #
+//   debug | info | warning | error scheduler_core = 1                     # default: a core without a partition, if
+//   there is one plan = "plan.json"                     # optional: made by leat-plan; "auto": asked for at start
 //   recorder = "flight.bin"                # optional: the flight recorder is saved here at the end and on SIGUSR1
 //
 //   [limits]                               # clients, streams, requests, memory_mib, client_memory_mib, feature_mib,
@@ -122,9 +124,10 @@ struct ApplicationConfig {
 
 struct LimitsConfig {
   std::uint32_t clients = 64;
-  std::uint32_t streams = 256;                                 // all clients together
-  std::uint32_t requests = 4096;                               // in flight, all streams
-  std::uint64_t memory_bytes = std::uint64_t{2} << 30;         // slots of all clients
+  std::uint32_t streams = 256;                          // all clients together
+  std::uint32_t requests = 4096;                        // in flight, all streams
+  std::uint64_t memory_bytes = std::uint64_t{2} << 30;  // slots of all clients
+  std::string memory_capped_by;  // file of the memory cgroup that leaves no more than that; empty: as configured
   std::uint64_t client_memory_bytes = std::uint64_t{1} << 30;  // slots of one client
   std::uint64_t feature_bytes = std::uint64_t{1} << 30;        // features between stages, all edges
   std::int64_t batch_ns =
@@ -146,6 +149,9 @@ struct Config {
   std::uint32_t socket_mode = 0660;
   std::optional<std::uint32_t> socket_group;  // none: leatd's own
   std::vector<std::uint32_t> allow_uids, allow_gids;
+  std::string subuid_file;         // whose subordinate a uid is; empty: nobody's
+  bool observers_see_all = false;  // else root, leatd's own user and those named next
+  std::vector<std::uint32_t> observer_uids, observer_gids;
   EventLoopKind event_loop = EventLoopKind::automatic;
   std::string log_level = "info";
   Place socket_place, scheduler_core_place, plan_place;

@@ -3,13 +3,10 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -33,7 +30,6 @@
 #include "shm/src/clock.h"
 #include "shm/src/limiters.h"
 #include "shm/src/listener.h"
-#include "shm/src/protocol.h"
 
 namespace leat::daemon {
 namespace {
@@ -125,6 +121,7 @@ class Daemon::Impl final : public Supervisor::Listener {
   std::vector<worker::Ready> ready_;  // [partition], until serving
   std::vector<WorkerPort*> ready_ports_;
   std::vector<shm::LogLimit> partition_log_;
+  shm::LogLimit features_log_;
   Phase phase_ = Phase::starting;
   bool sandbox_said_ = false;
   std::string failure_;                   // why it could not start
@@ -343,11 +340,10 @@ void Daemon::Impl::worker_ready(std::uint32_t p, WorkerPort* port, const worker:
   }
 }
 
-// A frame can end a worker, so a client can cause these.
+// A frame can end a worker, so a client can cause these once leatd serves.
 void Daemon::Impl::say(LogLevel level, std::uint32_t p, const std::string& what) {
-  const std::string line = partition_log_[p].line(
-      shm::monotonic_ns(), "partition '" + deployment_.partitions[p].partition.name + "': " + what);
-  if (!line.empty()) log(level, line);
+  const std::string line = "partition '" + deployment_.partitions[p].partition.name + "': " + what;
+  log_caused(level, line, partition_log_[p], shm::monotonic_ns(), phase_ != Phase::starting);
 }
 
 // What is in force is said once; a kernel that refuses, as well.
@@ -382,7 +378,9 @@ void Daemon::Impl::worker_lost(std::uint32_t p, const std::string& how) {
 }
 
 void Daemon::Impl::features_lost(std::uint32_t edge) {
-  log_warning("the features of " + name_of(deployment_.edges[edge], config_) + " were lost with their device");
+  log_caused(LogLevel::warning,
+             "the features of " + name_of(deployment_.edges[edge], config_) + " were lost with their device",
+             features_log_, shm::monotonic_ns());
   if (scheduler_) scheduler_->command({.kind = Command::Kind::features_lost, .edge = edge});
 }
 
@@ -420,6 +418,8 @@ Status Daemon::Impl::start_serving() {
   if (auto status = complete_plan(config_, deployment_, ready_); !status) return status;
   if (auto status = settle_results(); !status) return status;
   supervisor_->calibrated();
+  if (const auto line = cap_memory(config_.limits, shm::available_memory().room_in_group()); !line.empty())
+    log_warning(line);
   for (const auto& line : unschedulable(deployment_)) log_warning(line);
   const core::Topology topology = topology_of(config_, deployment_);
   if (const std::string problem = topology.problem(); !problem.empty()) return Error{config_.file + ": " + problem};

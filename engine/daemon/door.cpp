@@ -63,9 +63,7 @@ void Door::no_descriptor(std::int64_t now_ns) {
   close_for(back_off_ns_, now_ns);
 }
 
-void Door::say(const std::string& text, std::int64_t now_ns) {
-  if (const std::string line = log_.line(now_ns, text); !line.empty()) log_error(line);
-}
+void Door::say(const std::string& text, std::int64_t now_ns) { log_caused(LogLevel::error, text, log_, now_ns); }
 
 void Door::close_for(std::int64_t ns, std::int64_t now_ns) {
   loop_.unwatch(listener_.fd());

@@ -20,6 +20,11 @@ spdlog::level::level_enum level_of(LogLevel level) {
   return spdlog::level::info;
 }
 
+shm::LineAllowance& caused_lines() {
+  static shm::LineAllowance lines;
+  return lines;
+}
+
 }  // namespace
 
 void start_log(const std::string& level) {
@@ -32,5 +37,19 @@ void start_log(const std::string& level) {
 }
 
 void log(LogLevel level, const std::string& line) { spdlog::log(level_of(level), "{}", line); }
+
+void log_caused(LogLevel level, const std::string& text, shm::LogLimit& own, std::int64_t now_ns, bool shared) {
+  if (shared && !caused_lines().take(now_ns)) return;
+  if (const std::string line = own.line(now_ns, text); !line.empty())
+    log(level, line);
+  else if (shared)
+    caused_lines().give_back();
+}
+
+void log_left_out(std::int64_t now_ns) {
+  if (const std::string line = caused_lines().summary(now_ns); !line.empty()) log_warning(line);
+}
+
+std::int64_t left_out_due_ns() { return caused_lines().due_ns(); }
 
 }  // namespace leat::daemon

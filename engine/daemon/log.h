@@ -2,7 +2,10 @@
 // thread never logs. Any thread.
 #pragma once
 
+#include <cstdint>
 #include <string>
+
+#include "shm/src/limiters.h"
 
 namespace leat::daemon {
 
@@ -14,5 +17,13 @@ void log(LogLevel level, const std::string& line);
 inline void log_info(const std::string& line) { log(LogLevel::info, line); }
 inline void log_warning(const std::string& line) { log(LogLevel::warning, line); }
 inline void log_error(const std::string& line) { log(LogLevel::error, line); }
+
+// A line that a client can cause, also by way of a worker: where its own limit lets it, and as long as there are not
+// too many of all such lines together (shm::LineAllowance). The control thread, for these three. `shared` false: its
+// own limit alone decides.
+void log_caused(LogLevel level, const std::string& line, shm::LogLimit& own, std::int64_t now_ns, bool shared = true);
+// Says how many were left out when that is due; INT64_MAX: none was.
+void log_left_out(std::int64_t now_ns);
+std::int64_t left_out_due_ns();
 
 }  // namespace leat::daemon

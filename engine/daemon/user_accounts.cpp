@@ -9,31 +9,29 @@ namespace leat::daemon {
 using shm::RecordKind;
 using shm::UserCounter;
 
-UserAccounts::UserAccounts(CountersBoard& board)
-    : board_(board), accounts_(shm::kMaxRecords[static_cast<std::size_t>(RecordKind::user)]) {
+UserAccounts::UserAccounts(CountersBoard& board) : board_(board), accounts_(kAccounts) {
   for (std::uint32_t i = 0; i < accounts_.size(); ++i) accounts_[i].index = i;
 }
 
-UserAccount* UserAccounts::of(const shm::Peer& peer, const UserLimits& limits, std::int64_t now_ns) {
-  auto found = std::find_if(accounts_.begin(), accounts_.end(),
-                            [&](const UserAccount& a) { return a.used && a.uid == peer.uid; });
+UserAccount& UserAccounts::of(uid_t uid, const UserLimits& limits, std::int64_t now_ns) {
+  auto found =
+      std::find_if(accounts_.begin(), accounts_.end(), [&](const UserAccount& a) { return a.used && a.uid == uid; });
   const bool known = found != accounts_.end();
   if (!known) {
     // Free ones have been gone since the beginning.
     found = std::min_element(accounts_.begin(), accounts_.end(), [](const UserAccount& a, const UserAccount& b) {
       return std::pair(a.sessions != 0, a.seen_ns) < std::pair(b.sessions != 0, b.seen_ns);
     });
-    if (found->sessions != 0) return nullptr;
     const std::uint32_t index = found->index;
     *found = UserAccount{};
     found->used = true;
     found->index = index;
-    found->uid = peer.uid;
-    (void)board_.writer().begin(RecordKind::user, index, "uid " + std::to_string(peer.uid));
+    found->uid = uid;
+    (void)board_.writer().begin(RecordKind::user, index, "uid " + std::to_string(uid));
   }
   found->seen_ns = now_ns;
   shm::Record record = board_.of(RecordKind::user, found->index);
-  record.set(UserCounter::uid, peer.uid);
+  record.set(UserCounter::uid, uid);
   record.set(UserCounter::max_sessions, limits.sessions);
   record.set(UserCounter::max_streams, limits.streams);
   record.set(UserCounter::max_requests, limits.requests);
@@ -46,7 +44,7 @@ UserAccount* UserAccounts::of(const shm::Peer& peer, const UserLimits& limits, s
   record.set(UserCounter::overload_set, limits.overload_set);
   record.set(UserCounter::share_permille, limits.share_permille);
   if (!known) publish(*found);
-  return &*found;
+  return *found;
 }
 
 void UserAccounts::publish(const UserAccount& a) {
@@ -76,8 +74,7 @@ void UserAccounts::violated(UserAccount& a, shm::Violation cause, const std::str
 }
 
 void UserAccounts::say(UserAccount& a, const std::string& text, std::int64_t now_ns) {
-  const std::string line = a.log.line(now_ns, "user " + std::to_string(a.uid) + ": " + text);
-  if (!line.empty()) log_warning(line);
+  log_caused(LogLevel::warning, "user " + std::to_string(a.uid) + ": " + text, a.log, now_ns);
 }
 
 }  // namespace leat::daemon

@@ -1,6 +1,7 @@
-// What each user has of leatd, and what was refused him: one account a uid, shown in the counters segment. An account
-// outlives its connections, so that a user who is refused everything is still named; where there is no room for another
-// user, the one who has been gone longest gives way.
+// What each user has of leatd, and what was refused him: one account a login (subordinate_uids.h), shown in the
+// counters segment. An account outlives its connections, so that a user who is refused everything is still named. There
+// are more accounts than connections, so a newcomer always gets one: of those who are not connected the one who has
+// been gone longest gives way.
 //
 // Thread rule: the control thread.
 #pragma once
@@ -30,9 +31,11 @@ class UserAccounts {
  public:
   explicit UserAccounts(CountersBoard& board);
 
-  // The peer's account; nullptr when every account belongs to a user who is connected. The limits shown are those of
-  // this peer: another process of his may be in other groups.
-  UserAccount* of(const shm::Peer& peer, const UserLimits& limits, std::int64_t now_ns);
+  static constexpr std::uint32_t kAccounts = shm::kMaxRecords[static_cast<std::size_t>(shm::RecordKind::user)];
+
+  // A login's account. The limits shown are those of the connection it is asked for: another process of his may be in
+  // other groups.
+  UserAccount& of(uid_t uid, const UserLimits& limits, std::int64_t now_ns);
   void publish(const UserAccount& account);
 
   // One more refusal or violation, counted, and logged where the log's limit allows: "user 1000: TEXT".

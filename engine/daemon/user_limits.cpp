@@ -78,4 +78,14 @@ UserLimits limits_of(const LimitsConfig& limits, const shm::Peer& peer, bool tru
   return out;
 }
 
+std::string cap_memory(LimitsConfig& limits, const shm::MemoryRoom& room) {
+  if (room.bytes >= limits.memory_bytes) return {};
+  const std::uint64_t wanted_mib = limits.memory_bytes >> 20;
+  limits.memory_bytes = std::max<std::uint64_t>(room.bytes >> 20, 1) << 20;
+  limits.memory_capped_by = room.where;
+  return "frames of all clients may take " + std::to_string(limits.memory_bytes >> 20) +
+         " MiB, not memory_mib = " + std::to_string(wanted_mib) + ": " + room.where +
+         " leaves no more; raise that limit, or lower memory_mib in [limits]";
+}
+
 }  // namespace leat::daemon

@@ -6,9 +6,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "shm/src/available_memory.h"
 #include "shm/src/listener.h"
 
 namespace leat::daemon {
@@ -56,5 +58,9 @@ struct UserTables {
 // His own table before his groups' (of several the most generous, key by key) before everybody's before the built-in
 // defaults. Of a trusted user only his own table counts.
 UserLimits limits_of(const LimitsConfig& limits, const shm::Peer& peer, bool trusted);
+
+// What clients may hold together is no more than there is room for, where a memory cgroup is smaller than the
+// configuration thinks. The line that says so; empty: it fits.
+std::string cap_memory(LimitsConfig& limits, const shm::MemoryRoom& room);
 
 }  // namespace leat::daemon

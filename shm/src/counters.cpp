@@ -196,7 +196,7 @@ std::optional<double> RecordSnapshot::quantile_ns(Which which, double q) const {
 }
 
 Result<CountersReader> CountersReader::map(Fd fd, std::uint64_t bytes) {
-  if (bytes != kLayout.bytes)
+  if (bytes != kLayout.bytes && bytes != kLayout.events)
     return Error{"the counters are of another layout; install the same release of leatd and its tools"};
   Result<Mapping> mapping = Mapping::map(fd.get(), bytes, Access::read_only, false);
   if (!mapping) return Error{mapping.error()};

@@ -59,18 +59,20 @@
   X(margin_ppm, 1, "coordinated: share of the SLA that is left alone")          \
   X(task_group, 1, "coordinated: its client's number of the group of tasks")
 
-#define LEAT_CLIENT_COUNTERS(X)                       \
-  X(pid, 1, "process, as the kernel told at connect") \
-  X(uid, 1, "user, as the kernel told at connect")    \
-  X(streams, 1, "open streams")                       \
-  X(memory_bytes, 1, "shared memory held for it")     \
-  X(submissions, 0, "descriptors taken")              \
-  X(late_cancels, 0, "cancels of what was answered")  \
-  X(completions, 0, "answers given")                  \
-  X(connected_ns, 1, "time of connection, CLOCK_MONOTONIC")
+#define LEAT_CLIENT_COUNTERS(X)                             \
+  X(pid, 1, "process, as the kernel told at connect")       \
+  X(uid, 1, "user, as the kernel told at connect")          \
+  X(streams, 1, "open streams")                             \
+  X(memory_bytes, 1, "shared memory held for it")           \
+  X(submissions, 0, "descriptors taken")                    \
+  X(late_cancels, 0, "cancels of what was answered")        \
+  X(completions, 0, "answers given")                        \
+  X(connected_ns, 1, "time of connection, CLOCK_MONOTONIC") \
+  X(user, 1, "index of the record of the user it counts as")
 
-// A user (uid). What he has, what he may have (max_*), and what was refused him: the causes of his record hold refusals
-// (Refusal) and, from kViolationCauses on, the violations his connections were ended for.
+// A user (uid; subordinate uids count as their login). What he has, what he may have (max_*), and what was refused him:
+// the causes of his record hold refusals (Refusal) and, from kViolationCauses on, the violations his connections were
+// ended for.
 #define LEAT_USER_COUNTERS(X)                                                      \
   X(uid, 1, "user, as the kernel told at connect")                                 \
   X(sessions, 1, "connections: clients, observers, and who has not said hello")    \
@@ -194,7 +196,7 @@ inline constexpr std::uint32_t kViolationCauses = 32;  // where the violations b
 enum class RecordKind : std::uint8_t { daemon, total, client, stream, module, partition, edge, user, count_ };
 inline constexpr std::uint32_t kRecordKinds = static_cast<std::uint32_t>(RecordKind::count_);
 // Most records of each kind, in the order of RecordKind. `total` has the streams' counters, over all streams ever.
-inline constexpr std::array<std::uint32_t, kRecordKinds> kMaxRecords = {1, 1, 64, 256, 128, 128, 128, 64};
+inline constexpr std::array<std::uint32_t, kRecordKinds> kMaxRecords = {1, 1, 64, 256, 128, 128, 128, 128};
 
 struct CounterName {
   std::string_view name;
@@ -374,9 +376,9 @@ class CountersWriter {
 
   Result<Fd> share() const { return segment_.share_read_only(); }
   std::uint64_t bytes() const noexcept { return segment_.bytes(); }
+  RecordLayout* at(RecordKind kind, std::uint32_t index) const noexcept;  // where it lies; null: out of range
 
  private:
-  RecordLayout* at(RecordKind kind, std::uint32_t index) const noexcept;
   Segment segment_;
 };
 
@@ -406,7 +408,7 @@ struct RecordSnapshot {
 class CountersReader {
  public:
   CountersReader() = default;
-  // `bytes` as told over the socket. Refuses another layout version.
+  // `bytes` as told over the socket. Refuses another layout version. A view (counters_view.h) has no events.
   static Result<CountersReader> map(Fd fd, std::uint64_t bytes);
   // Empty: the record was never used.
   std::optional<RecordSnapshot> snapshot(RecordKind kind, std::uint32_t index) const;

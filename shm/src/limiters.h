@@ -1,6 +1,5 @@
-// Two small bounds on what others can make leatd and its workers do: how often a line is logged, and how fast a user is
-// served.
-// Thread rule: values; one thread each.
+// Three small bounds on what others can make leatd and its workers do: how often a line is logged, and how fast a user
+// is served. Thread rule: values; one thread each.
 #pragma once
 
 #include <algorithm>
@@ -52,6 +51,32 @@ class LogLimit {
  private:
   TokenBucket bucket_;
   std::uint64_t left_out_ = 0;
+};
+
+// For all lines together that clients can cause, whoever they are: each limit above is one of many. Five in a second
+// and four more at once; how many were left out is said once in ten seconds.
+class LineAllowance {
+ public:
+  [[nodiscard]] bool take(std::int64_t now_ns) {
+    if (bucket_.take(now_ns)) return true;
+    if (left_out_++ == 0) due_ns_ = std::max(now_ns + kSecondNs, due_ns_);
+    return false;
+  }
+  void give_back() noexcept { bucket_.charge(-1); }  // it was not used
+  [[nodiscard]] std::int64_t due_ns() const noexcept { return left_out_ == 0 ? INT64_MAX : due_ns_; }
+  // The line that says how many; empty: not now.
+  [[nodiscard]] std::string summary(std::int64_t now_ns) {
+    if (now_ns < due_ns()) return {};
+    due_ns_ = now_ns + 10 * kSecondNs;
+    return std::to_string(std::exchange(left_out_, 0)) +
+           " lines that clients caused were left out; `leat status --users` has the counts of all";
+  }
+
+ private:
+  static constexpr std::int64_t kSecondNs = 1'000'000'000;
+  TokenBucket bucket_{5, 4};
+  std::uint64_t left_out_ = 0;
+  std::int64_t due_ns_ = 0;
 };
 
 }  // namespace leat::shm

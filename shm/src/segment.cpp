@@ -10,9 +10,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <string>
 
+#include "shm/src/available_memory.h"
 #include "shm/src/layout.h"
 #include "shm/src/system_text.h"
 
@@ -29,17 +29,10 @@ struct MappableFd {
   bip::mapping_handle_t get_mapping_handle() const { return bip::ipcdetail::mapping_handle_from_file_handle(fd); }
 };
 
-// Memory that can be had without swapping or killing anybody, as the kernel estimates it; 0: unknown.
-std::uint64_t available_bytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string word;
-  while (file >> word)
-    if (word == "MemAvailable:") {
-      std::uint64_t kib = 0;
-      file >> kib;
-      return kib * 1024;
-    }
-  return 0;
+Error no_memory(std::uint64_t bytes, const MemoryRoom& room) {
+  return {"no memory for a shared segment of " + std::to_string(bytes >> 20) +
+          " MiB: " + std::to_string(room.bytes >> 20) + " MiB are available (" + room.where +
+          "); lower the depth or the frame size, or free memory"};
 }
 
 constexpr std::uint64_t kHugePageBytes = 2 << 20;
@@ -127,11 +120,7 @@ Result<Mapping> Mapping::map(int fd, std::uint64_t bytes, Access access, bool pr
 }
 
 Result<Segment> Segment::reserve(const char* label, std::uint64_t bytes) {
-  const std::uint64_t available = available_bytes();
-  if (available != 0 && bytes > available - available / 16)
-    return Error{"no memory for a shared segment of " + std::to_string(bytes >> 20) +
-                 " MiB: " + std::to_string(available >> 20) +
-                 " MiB are available; lower the depth or the frame size, or free memory"};
+  if (MemoryRoom room; !available_memory().fits(bytes, &room)) return no_memory(bytes, room);
   Segment s;
   s.fd_ = Fd(make_memfd(label));
   if (!s.fd_) return system_error("cannot create a shared segment (memfd_create)", errno);
@@ -148,6 +137,8 @@ Result<Segment> Segment::reserve(const char* label, std::uint64_t bytes) {
 }
 
 Status Segment::allocate(std::uint64_t from, std::uint64_t count) {
+  // Others may have taken since what there was when it was reserved, and the kernel kills where a cgroup is full.
+  if (MemoryRoom room; !available_memory().fits(count, &room)) return no_memory(bytes(), room);
   if (fallocate(fd_.get(), 0, static_cast<off_t>(from), static_cast<off_t>(count)) != 0)
     return system_error("no memory for a shared segment of " + std::to_string(bytes() >> 20) +
                             " MiB; lower the depth or the frame size, or free memory",

@@ -166,7 +166,8 @@ TEST(Users, TextAndJsonNameWhoHasWhatAndWhyHeWasRefused) {
   user.causes[shm::kViolationCauses + static_cast<std::size_t>(shm::Violation::bad_slot)] = 2;
   window.now.users.push_back(user);
   RecordSnapshot client = record(shm::RecordKind::client, 5, "camera");
-  set(client, shm::ClientCounter::uid, 4'000'000'001u);
+  set(client, shm::ClientCounter::uid, 4'000'100'001u);  // a subordinate of the user's
+  set(client, shm::ClientCounter::user, 0);
   window.now.clients.push_back(client);
   for (RecordSnapshot& stream : window.now.streams) {
     set(stream, shm::StreamCounter::client, 5);

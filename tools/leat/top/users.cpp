@@ -43,7 +43,7 @@ double of_streams(const Window& window, const RecordSnapshot& user, shm::StreamC
     const auto client = stream.value(shm::StreamCounter::client);
     const auto owner = std::find_if(window.now.clients.begin(), window.now.clients.end(),
                                     [&](const RecordSnapshot& c) { return client && c.index == *client; });
-    if (owner != window.now.clients.end() && owner->value(shm::ClientCounter::uid) == user.value(UserCounter::uid))
+    if (owner != window.now.clients.end() && owner->value(shm::ClientCounter::user) == user.index)
       sum += static_cast<double>(stream.value(counter).value_or(0));
   }
   return sum;
