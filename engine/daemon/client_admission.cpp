@@ -361,6 +361,7 @@ void ClientSessions::release(Session& s) {
 }
 
 void ClientSessions::close_all() {
+  log_left_out(shm::monotonic_ns());
   for (auto& s : sessions_)
     if (s.used) disconnect(s);
 }
@@ -373,7 +374,7 @@ std::int64_t ClientSessions::next_due() const noexcept {
 
 void ClientSessions::advance(std::int64_t now) {
   status_.clear();
-  log_left_out(now);
+  if (now >= left_out_due_ns()) log_left_out(now);
   views_.advance(now);
   for (std::size_t i = 0; announced_ != 0 && i < sessions_.size(); ++i) open_announced(sessions_[i]);
   if (now < due_ns_) return;

@@ -22,7 +22,7 @@ inline void log_error(const std::string& line) { log(LogLevel::error, line); }
 // too many of all such lines together (shm::LineAllowance). The control thread, for these three. `shared` false: its
 // own limit alone decides.
 void log_caused(LogLevel level, const std::string& line, shm::LogLimit& own, std::int64_t now_ns, bool shared = true);
-// Says how many were left out when that is due; INT64_MAX: none was.
+// Says how many were left out; when that should be, INT64_MAX: none was.
 void log_left_out(std::int64_t now_ns);
 std::int64_t left_out_due_ns();
 

@@ -64,9 +64,9 @@ class LineAllowance {
   }
   void give_back() noexcept { bucket_.charge(-1); }  // it was not used
   [[nodiscard]] std::int64_t due_ns() const noexcept { return left_out_ == 0 ? INT64_MAX : due_ns_; }
-  // The line that says how many; empty: not now.
+  // The line that says how many; empty: none was. When it is to be said is due_ns().
   [[nodiscard]] std::string summary(std::int64_t now_ns) {
-    if (now_ns < due_ns()) return {};
+    if (left_out_ == 0) return {};
     due_ns_ = now_ns + 10 * kSecondNs;
     return std::to_string(std::exchange(left_out_, 0)) +
            " lines that clients caused were left out; `leat status --users` has the counts of all";

@@ -44,5 +44,27 @@ TEST(LogLimit, LogsAFewAndSaysHowManyItLeftOut) {
   EXPECT_EQ(limit.line(now + 21 * kSecond, "x"), "x") << "what was told is not told again";
 }
 
+TEST(LineAllowance, AllTogetherHaveTenLinesASecondAndTheRestIsCounted) {
+  constexpr std::int64_t kSecondNs = 1'000'000'000;
+  LineAllowance all;
+  std::int64_t now = kSecondNs;
+  EXPECT_EQ(all.due_ns(), INT64_MAX);
+  std::uint64_t lines = 0, said = 0;
+  for (int ms = 0; ms < 30'000; ms += 5) {
+    now += 5'000'000;
+    lines += all.take(now);
+    if (now >= all.due_ns()) {
+      EXPECT_NE(all.summary(now).find(" lines that clients caused were left out"), std::string::npos);
+      ++said;
+    }
+    ASSERT_LE(lines + said, static_cast<std::uint64_t>(10 * (1 + ms / 1000))) << ms;
+  }
+  EXPECT_GE(lines, 150U);
+  EXPECT_EQ(said, 3U);
+  EXPECT_NE(all.summary(now), "");
+  EXPECT_EQ(all.summary(now), "");  // all of it was said
+  EXPECT_EQ(all.due_ns(), INT64_MAX);
+}
+
 }  // namespace
 }  // namespace leat::shm

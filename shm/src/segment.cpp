@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/interprocess/mapped_region.hpp>
 #include <cerrno>
 #include <cstdio>
@@ -137,8 +138,13 @@ Result<Segment> Segment::reserve(const char* label, std::uint64_t bytes) {
 }
 
 Status Segment::allocate(std::uint64_t from, std::uint64_t count) {
-  // Others may have taken since what there was when it was reserved, and the kernel kills where a cgroup is full.
-  if (MemoryRoom room; !available_memory().fits(count, &room)) return no_memory(bytes(), room);
+  // Others may have taken since what there was when it was reserved, and the kernel kills where a cgroup is full. What
+  // it has already it needs no more.
+  struct stat info {};
+  if (fstat(fd_.get(), &info) != 0) return system_error("cannot look at a shared segment", errno);
+  const std::uint64_t missing = bytes() - std::min(bytes(), static_cast<std::uint64_t>(info.st_blocks) * 512);
+  if (MemoryRoom room; missing != 0 && !available_memory().fits(std::min(count, missing), &room))
+    return no_memory(bytes(), room);
   if (fallocate(fd_.get(), 0, static_cast<off_t>(from), static_cast<off_t>(count)) != 0)
     return system_error("no memory for a shared segment of " + std::to_string(bytes() >> 20) +
                             " MiB; lower the depth or the frame size, or free memory",

@@ -71,8 +71,8 @@ std::string config_of(const std::string& limits, const std::string& more, const 
   return "[daemon]\nsocket_mode = \"0666\"\n" + daemon + R"(
 [limits]
 streams = 64
-clients = )" +
-         std::to_string(kClients) + "\n" + limits +
+)" + (limits.starts_with("clients") ? "" : "clients = " + std::to_string(kClients) + "\n") +
+         limits +
          R"(
 [[partition]]
 name = "p"
