@@ -81,6 +81,8 @@ std::vector<BadCase> faults_of_reading() {
       {"users that are words", daemon("allow_uids = [\"me\"]"), {":2", "allow_uids", "whole numbers"}},
       {"unknown event loop", daemon("event_loop = \"kqueue\""), {":2", "'kqueue'", "epoll"}},
       {"unknown log level", daemon("log_level = \"loud\""), {":2", "'loud'"}},
+      {"ranges of subordinate uids in no file", daemon("subuid_file = \"none/subuid\""), {":2", "subuid_file", "none"}},
+      {"observers of a third kind", daemon("observers = \"some\""), {":2", "observers", "own", "all"}},
       {"a recorder without its folder", daemon("recorder = \"none/flight.bin\""), {":2", "recorder", "none"}},
       {"missing plan", daemon("plan = \"none.json\""), {":2", "none.json", "leat-plan"}},
       {"a limit of nothing", limits("clients = 0"), {":2", "limits.clients"}},

@@ -103,5 +103,17 @@ TEST(UserLimits, ATableMayNameAUserOfThisHost) {
   EXPECT_EQ(all.user.groups[0].first, 0u);
 }
 
+TEST(UserLimits, ASmallMemoryCgroupCapsWhatAllMayHold) {
+  LimitsConfig all = limits("[limits]\nmemory_mib = 512\n");
+  EXPECT_EQ(cap_memory(all, {}), "");  // nobody knows of a limit
+  EXPECT_EQ(cap_memory(all, {512u << 20, "/sys/fs/cgroup/memory.max"}), "");
+  EXPECT_EQ(all.memory_capped_by, "");
+  const std::string line = cap_memory(all, {(300u << 20) + 5, "/sys/fs/cgroup/memory.max"});
+  EXPECT_NE(line.find("300 MiB, not memory_mib = 512: /sys/fs/cgroup/memory.max"), std::string::npos) << line;
+  EXPECT_EQ(all.memory_bytes, 300u << 20);
+  EXPECT_EQ(limits_of(all, {1, kUser, kGroup, {}}, false).memory_bytes, 150u << 20);
+  EXPECT_NE(all.memory_capped_by, "");
+}
+
 }  // namespace
 }  // namespace leat::daemon

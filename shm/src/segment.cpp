@@ -145,6 +145,10 @@ Status Segment::allocate(std::uint64_t from, std::uint64_t count) {
   const std::uint64_t missing = bytes() - std::min(bytes(), static_cast<std::uint64_t>(info.st_blocks) * 512);
   if (MemoryRoom room; missing != 0 && !available_memory().fits(std::min(count, missing), &room))
     return no_memory(bytes(), room);
+  return bring(from, count);
+}
+
+Status Segment::bring(std::uint64_t from, std::uint64_t count) {
   if (fallocate(fd_.get(), 0, static_cast<off_t>(from), static_cast<off_t>(count)) != 0)
     return system_error("no memory for a shared segment of " + std::to_string(bytes() >> 20) +
                             " MiB; lower the depth or the frame size, or free memory",
@@ -173,7 +177,7 @@ void Segment::fault_in() { populate(data(), bytes(), Access::read_write); }
 Result<Segment> Segment::create(const char* label, std::uint64_t bytes, Seal seal) {
   Result<Segment> s = reserve(label, bytes);
   if (!s) return s;
-  if (auto status = s->allocate(0, bytes); !status) return Error{status.error()};
+  if (auto status = s->bring(0, bytes); !status) return Error{status.error()};
   s->fault_in();
   if (seal == Seal::size && fcntl(s->fd(), F_ADD_SEALS, F_SEAL_SEAL) != 0)
     return system_error("cannot seal a shared segment", errno);

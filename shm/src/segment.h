@@ -87,6 +87,7 @@ class Segment {
   std::uint64_t bytes() const noexcept { return memory_.bytes(); }
 
  private:
+  Status bring(std::uint64_t from, std::uint64_t bytes);  // allocate() without looking whether there is room
   Fd fd_;
   Mapping memory_;
 };
