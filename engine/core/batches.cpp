@@ -179,10 +179,14 @@ bool Scheduler::State::stage_finished(BatchHandle handle, std::uint32_t stage,
   counted.busy_ns += static_cast<std::uint64_t>(ran);
   ledger.count().modules[b.module].busy_ns += static_cast<std::uint64_t>(ran);
   const RouteSpec& route = plan_of(b).model.topology().routes[b.route];
-  plan->sense.learn(b.module, route.stages[stage].latency.p50_ns[b.list.items - 1], ran);
-  if (coordination != nullptr)
+  charge(b, ran);
+  // What one user's frames take beyond the plan and beyond others' says nothing of what others' will.
+  const TimeNs planned = route.stages[stage].latency.p50_ns[b.list.items - 1];
+  const bool dear = !shares.empty() && ledger.request(tasks[b.list.first].request).dear;
+  if (!dear) plan->sense.learn(b.module, planned, ran);
+  if (coordination != nullptr && !dear)
     coordination->ran(plan_of(b).model.topology().modules[b.module].application, at, b.list.items, ran);
-  if (Discipline* d = discipline_of(b)) d->ended(handle.index, ran);
+  if (Discipline* d = discipline_of(b)) d->ended(handle.index, ran, !dear);
   set_idle(at);
   mark_partition(at);
   if (b.state == BatchState::condemned) {

@@ -3,6 +3,7 @@
 //
 //   life.cpp      a request: submitted, its DAG, dropped, answered       batches.cpp   sent, moved on, ended
 //   pump.cpp      who is asked, when, and the clock                      lost.cpp      partitions lost, and back
+//   costs.cpp     what users are charged                                 gated.cpp     whose tasks pass one at a time
 //   replace.cpp   another plan, under load                               scheduler.cpp the door
 //
 // Rooms:  model/ what a plan says      ledger/ streams, requests, answers      machine/ partitions, batches
@@ -17,10 +18,12 @@
 #include "engine/core/coordination.h"
 #include "engine/core/ledger/actions.h"
 #include "engine/core/ledger/ledger.h"
+#include "engine/core/ledger/quarantine.h"
 #include "engine/core/ledger/shares.h"
 #include "engine/core/machine/machine.h"
 #include "engine/core/model/model.h"
 #include "engine/core/policy/seam.h"
+#include "engine/core/queue/gate.h"
 #include "engine/core/queue/lanes.h"
 #include "engine/core/queue/task_set.h"
 #include "engine/core/scheduler.h"
@@ -83,11 +86,27 @@ struct Scheduler::State final : Verbs {
   }
 
   // ---- lost.cpp ----
-  void partition_lost(PartitionId partition) noexcept;
+  bool partition_lost(PartitionId partition) noexcept;
   void partition_ready(PartitionId partition) noexcept;
   void reassign(LaneId lane) noexcept;
-  void blame(const Batch& batch) noexcept;       // its partition was lost while it ran there
+  [[nodiscard]] bool blame(const Batch& batch) noexcept;  // its partition was lost while it ran; true: convicts a user
   void give_back(std::uint32_t batch) noexcept;  // a lost batch's tasks: retried while slack allows, else failed
+
+  // ---- costs.cpp ----
+  void enter_share(std::uint32_t request, const ApplicationSpec& app) noexcept;
+  void charge(const Batch& batch, TimeNs ran) noexcept;
+  void correct_share(const Request& request, bool done) noexcept;
+  [[nodiscard]] std::uint32_t user_of(const Request& r) const noexcept { return ledger.stream(r.stream).config.user; }
+  [[nodiscard]] TimeNs longer_ns(const Request& r, ModuleId module) noexcept;  // than planned, for one of its tasks
+  [[nodiscard]] Shares::Key account_of(const Request& r) const noexcept;
+
+  // ---- gated.cpp ----
+  void enter_gate(TaskId task) noexcept;  // to its lane, or before the gate until it is its turn
+  bool open_gate() noexcept;              // true: a task has passed
+  void expire_gate() noexcept;
+  [[nodiscard]] bool gate_opens(TaskId task) const noexcept;
+  [[nodiscard]] TimeNs gate_timer() const noexcept;
+  void drop_waiting(std::uint32_t user) noexcept;
 
   // ---- pump.cpp ----
   void touch(TimeNs at) noexcept;
@@ -140,6 +159,8 @@ struct Scheduler::State final : Verbs {
   Ledger ledger;
   Machine machine;
   Shares shares;
+  Quarantine quarantine;
+  Gate gate;
   std::unique_ptr<Coordination> coordination;  // nullptr: no stream can be coordinated
   Pool<Task> tasks;
   TaskSet unsent;  // those that exist and are not placed

@@ -323,13 +323,13 @@ TEST(Margin, GrowsWhenAPromiseIsBrokenAndComesDownSlowly) {
   Batch b;
   b.list.items = 1;
   EXPECT_EQ(periodic.margin_permille(), 1100U);
-  periodic.learn(b, 11 * kMs);  // within p99 x 1.1
+  periodic.learn(b, 11 * kMs, true);  // within p99 x 1.1
   EXPECT_EQ(periodic.margin_permille(), 1100U);
-  periodic.learn(b, 11 * kMs + 1);
+  periodic.learn(b, 11 * kMs + 1, true);
   EXPECT_EQ(periodic.margin_permille(), 1200U);
-  for (int i = 0; i < 60; ++i) periodic.learn(b, 10 * kMs);
+  for (int i = 0; i < 60; ++i) periodic.learn(b, 10 * kMs, true);
   EXPECT_EQ(periodic.margin_permille(), 1140U);
-  for (int i = 0; i < 100; ++i) periodic.learn(b, 1000 * kMs);
+  for (int i = 0; i < 100; ++i) periodic.learn(b, 1000 * kMs, true);
   EXPECT_EQ(periodic.margin_permille(), 3000U);
 }
 

@@ -38,6 +38,10 @@ RequestHandle Scheduler::State::submit(const Submission& s) noexcept {
     ledger.refuse(s, Outcome::rejected, Reason::stream_closed);
     return {};
   }
+  if (quarantine.refused(config.user, now)) {
+    ledger.refuse(s, Outcome::rejected, Reason::poison);
+    return {};
+  }
   const TimeNs capture = s.capture_ns > now || s.capture_ns <= 0 ? now : s.capture_ns;
   // Look-ahead plans requests that end with their first module; a pipeline's are batched and ordered like any other's.
   ledger.expect_next(s.stream, capture, now, app.modules.size() == 1);
@@ -52,17 +56,7 @@ RequestHandle Scheduler::State::submit(const Submission& s) noexcept {
     return {};
   }
   const RequestHandle handle = ledger.handle(id);
-  const bool within = shares.within({.component = plan->model.component_of(app.modules.front()),
-                                     .user = config.user,
-                                     .application = app.weight > 0 ? config.application : kNone,
-                                     .user_weight = config.user_weight,
-                                     .application_weight = app.weight > 0 ? app.weight : 1000,
-                                     .cost_ns = plan->model.cost_ns(config.application),
-                                     .slo_ns = config.slo_ns},
-                                    now);
-  ledger.change(id).within_share = within;
-  ledger.count().total.within_share += within ? 1 : 0;
-  ledger.count().streams[s.stream].within_share += within ? 1 : 0;
+  enter_share(id, app);
   watch_ns = std::min(watch_ns, overdue_ns(ledger.request(id)));
   begin(id);
   return ledger.valid(handle) ? handle : RequestHandle{};
@@ -167,11 +161,13 @@ void Scheduler::State::activate(std::uint32_t request, ModuleId module) noexcept
     return;
   }
   p.tasks_left = static_cast<std::uint16_t>(n);
+  // What takes longer than planned must begin sooner to be in time.
+  const TimeNs longer = r.dear ? longer_ns(r, module) : 0;
   for (std::uint32_t i = 0; i < n; ++i) {
     const TaskId id = tasks.take();
     Task& t = tasks[id];
-    t.deadline_ns = r.deadline_ns;
-    t.give_up_ns = r.give_up_ns;
+    t.deadline_ns = r.deadline_ns - longer;
+    t.give_up_ns = r.give_up_ns == kNever ? kNever : r.give_up_ns - longer;
     t.queued_ns = now;
     t.request = request;
     t.module = module;
@@ -241,6 +237,7 @@ void Scheduler::State::drop_request(std::uint32_t request, Outcome outcome, Reas
 void Scheduler::State::settle(std::uint32_t request) noexcept {
   const Request& r = ledger.request(request);
   if (r.placed > 0) return;
+  if (r.doom != Outcome::pending || r.modules_left == 0) correct_share(r, r.doom == Outcome::pending);
   if (r.doom != Outcome::pending) {
     ledger.answer(request, r.doom, r.doom_reason, r.doom_where, now);
   } else if (r.modules_left == 0) {
@@ -275,7 +272,7 @@ void Scheduler::State::watch() noexcept {
 void Scheduler::State::bring(TaskId id) noexcept {
   Task& t = tasks[id];
   const Request& r = ledger.request(t.request);
-  if (coordination == nullptr || !coordination->has(r.stream)) return enqueue(id);
+  if (coordination == nullptr || !coordination->has(r.stream)) return enter_gate(id);
   switch (coordination->arrived(now, r.stream, r.capture_ns, id)) {
     case Coordination::Way::hold:
       t.serial = ++serial;
@@ -285,7 +282,7 @@ void Scheduler::State::bring(TaskId id) noexcept {
       t.level = 0;
       [[fallthrough]];
     case Coordination::Way::queue:
-      enqueue(id);
+      enter_gate(id);
   }
 }
 
@@ -316,6 +313,8 @@ void Scheduler::State::release(TaskId id) noexcept {
     of_module(t.module).withdraw(id);
   } else if (t.state == TaskState::held) {
     coordination->withdrawn(ledger.request(t.request).stream, id);
+  } else if (t.state == TaskState::gated) {
+    gate.withdraw(tasks, id);
   } else if (t.state == TaskState::queued && t.lane != kNone) {
     dequeue(id);
   } else if (t.state == TaskState::queued) {
@@ -325,6 +324,7 @@ void Scheduler::State::release(TaskId id) noexcept {
   (t.previous_of_request == kNone ? r.tasks : tasks[t.previous_of_request].next_of_request) = t.next_of_request;
   if (t.next_of_request != kNone) tasks[t.next_of_request].previous_of_request = t.previous_of_request;
   t.state = TaskState::free;
+  gate.over(id);
   unsent.erase(id);
   tasks.give(id);
 }

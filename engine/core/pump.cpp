@@ -18,7 +18,7 @@ void Scheduler::State::touch(TimeNs at) noexcept {
 // of each event, so that a whole upstream batch has arrived before a partition chooses.
 void Scheduler::State::pump() noexcept {
   if (coordination != nullptr) {
-    for (const TaskId task : coordination->due(now)) enqueue(task);
+    for (const TaskId task : coordination->due(now)) enter_gate(task);
   }
   for (;;) {
     if (!plan->dirty_lanes.empty()) {
@@ -41,7 +41,7 @@ void Scheduler::State::pump() noexcept {
       const ComponentId c = plan->model.component_of_partition(id);
       while (c != kNone && plan->disciplines[c]->next(id)) {
       }
-    } else {
+    } else if (!open_gate()) {
       return;
     }
   }
@@ -65,6 +65,7 @@ void Scheduler::State::advance() noexcept {
     pump();
     return;
   }
+  expire_gate();
   for (LaneId id = 0; id < plan->lanes.size(); ++id) {
     Lane& lane = plan->lanes.change(id);
     if (lane.classes != 0) expire(id);
@@ -85,7 +86,7 @@ void Scheduler::State::advance() noexcept {
 }
 
 TimeNs Scheduler::State::earliest_timer() const noexcept {
-  TimeNs at = kNever;
+  TimeNs at = gate_timer();
   for (LaneId l = 0; l < plan->lanes.size(); ++l) {
     const Lane& lane = plan->lanes[l];
     at = std::min(at, lane.wake_ns);

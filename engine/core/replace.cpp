@@ -37,6 +37,8 @@ void Scheduler::State::detach(TaskId id) noexcept {
     --ledger.count().modules[t.module].queued;
   } else if (t.state == TaskState::held) {
     coordination->withdrawn(ledger.request(t.request).stream, id);
+  } else if (t.state == TaskState::gated) {
+    gate.withdraw(tasks, id);
   }
   t.lane = kNone;
   t.state = TaskState::loose;
@@ -64,7 +66,7 @@ bool Scheduler::State::replace(ReadyPlanPtr& next) noexcept {
     if (tasks[t].items > plan->model.module(tasks[t].module).max_items) {
       drop_request(tasks[t].request, Outcome::failed, Reason::unschedulable, tasks[t].module);
     } else {
-      enqueue(t);
+      enter_gate(t);
     }
   }
   pump();

@@ -44,6 +44,7 @@ Scheduler::State::State(const Topology& t, const Policy& p, const Limits& l)
       ledger(l, t, actions),
       machine(std::max<std::size_t>(t.partitions.size(), l.partitions), l.batches),
       shares(l.streams),
+      quarantine(l.streams, machine.partitions()),
       coordination(l.coordinated > 0 ? std::make_unique<Coordination>(t, l) : nullptr),
       tasks(l.tasks),
       unsent(l.tasks),
@@ -184,10 +185,11 @@ bool Scheduler::stage_finished(TimeNs now, BatchHandle batch, std::uint32_t stag
   state_->pump();
   return goes_on;
 }
-void Scheduler::partition_lost(TimeNs now, PartitionId partition) noexcept {
+bool Scheduler::partition_lost(TimeNs now, PartitionId partition) noexcept {
   state_->touch(now);
-  state_->partition_lost(partition);
+  const bool convicts = state_->partition_lost(partition);
   state_->pump();
+  return convicts;
 }
 void Scheduler::partition_ready(TimeNs now, PartitionId partition) noexcept {
   state_->touch(now);

@@ -155,8 +155,9 @@ class Scheduler {
   // True: the batch goes on, the driver moves it to the next stage of its path. False: it is over here (last stage, or
   // given back).
   bool stage_finished(TimeNs now, BatchHandle batch, std::uint32_t stage, std::span<const TaskResult> results) noexcept;
-  void partition_lost(TimeNs now,
-                      PartitionId partition) noexcept;  // batches there are retried while slack allows, else failed
+  // Batches there are retried while slack allows, else failed. True: frames of a user who has ended others before have
+  // ended it, so that it is no fault of the partition.
+  bool partition_lost(TimeNs now, PartitionId partition) noexcept;
   void partition_ready(TimeNs now, PartitionId partition) noexcept;  // all partitions start lost
   void set_estimates(TimeNs now,
                      const Estimates& estimates) noexcept;  // plain data made off the hot path (estimates.h)

@@ -71,6 +71,7 @@ class Daemon::Impl final : public Supervisor::Listener {
 
   void worker_ready(std::uint32_t partition, WorkerPort* port, const worker::Ready& ready) override;
   void worker_lost(std::uint32_t partition, const std::string& how) override;
+  void worker_released(std::uint32_t partition, bool excused);
   void worker_failed(std::uint32_t partition, const std::string& line) override;
   void features_lost(std::uint32_t edge) override;
 
@@ -94,7 +95,6 @@ class Daemon::Impl final : public Supervisor::Listener {
   void publish_worker(std::uint32_t partition);
   void say(LogLevel level, std::uint32_t partition, const std::string& what);
   void say_sandbox(const worker::Ready& ready);
-  std::string in_a_while(std::uint32_t partition) const;
   void update_estimates();
   std::string status_json() const;
   std::int64_t timeout_ns() const;
@@ -356,25 +356,28 @@ void Daemon::Impl::say_sandbox(const worker::Ready& ready) {
                 "; they serve all the same ([workers] sandbox = \"off\" says so)");
 }
 
-// " in 0.4 s", or nothing.
-std::string Daemon::Impl::in_a_while(std::uint32_t p) const {
-  const std::int64_t ms = supervisor_->backoff_ns(p) / 1'000'000;
-  return ms == 0 ? std::string() : " in " + std::to_string(ms) + " ms";
-}
-
 void Daemon::Impl::worker_lost(std::uint32_t p, const std::string& how) {
   if (phase_ == Phase::starting) {
     ready_ports_[p] = nullptr;
     if (!supervisor_->waits_for_device(p, shm::monotonic_ns()))
       failure_ = about(p, "its worker was " + how + " while leatd was starting; see the lines above"), begin_stop();
-    return supervisor_->released(p, shm::monotonic_ns());
+    return supervisor_->released(p, false, shm::monotonic_ns());
   }
-  if (phase_ == Phase::serving || phase_ == Phase::draining)
-    say(LogLevel::warning, p, "its worker was " + how + "; starting it again" + in_a_while(p));
   if (scheduler_)
     scheduler_->command({.kind = Command::Kind::worker_lost, .partition = p});
   else
-    supervisor_->released(p, shm::monotonic_ns());
+    worker_released(p, false);
+}
+
+// The scheduler thread has given up what ran there, and knows whose frames they were.
+void Daemon::Impl::worker_released(std::uint32_t p, bool excused) {
+  supervisor_->released(p, excused, shm::monotonic_ns());
+  if (phase_ == Phase::serving || phase_ == Phase::draining)
+    say(LogLevel::warning, p,
+        "its worker was " + supervisor_->last_end(p) +
+            (excused ? " by frames of a user whose frames have ended others" : "") + "; starting it again" +
+            supervisor_->in_a_while(p));
+  publish_worker(p);
 }
 
 void Daemon::Impl::features_lost(std::uint32_t edge) {
@@ -386,7 +389,7 @@ void Daemon::Impl::features_lost(std::uint32_t edge) {
 
 void Daemon::Impl::worker_failed(std::uint32_t p, const std::string& line) {
   if (phase_ == Phase::serving || phase_ == Phase::draining)
-    return say(LogLevel::error, p, line + "; trying again" + in_a_while(p));
+    return say(LogLevel::error, p, line + "; trying again" + supervisor_->in_a_while(p));
   if (phase_ != Phase::starting) return;
   if (supervisor_->waits_for_device(p, shm::monotonic_ns())) return say(LogLevel::warning, p, line + "; trying again");
   if (failure_.empty()) failure_ = about(p, line);
@@ -505,8 +508,7 @@ void Daemon::Impl::on_notices() {
   for (int i = 0; scheduler_ && scheduler_->notice(n); ++i) {
     switch (n.kind) {
       case Notice::Kind::worker_released:
-        supervisor_->released(n.partition, shm::monotonic_ns());
-        publish_worker(n.partition);
+        worker_released(n.partition, n.excused);
         break;
       case Notice::Kind::worker_broken:
         say(LogLevel::error, n.partition,

@@ -55,7 +55,7 @@ struct Notice {
     stream_opened,    // client, stream
     stream_refused,   // client, stream, pool: the core has no room
     stream_closed,    // client, stream, pool
-    worker_released,  // partition: its port may be destroyed
+    worker_released,  // partition: its port may be destroyed; excused: frames of one user are known to end workers
     worker_broken,    // partition: it reported nonsense, does not take batches or does not end one; kill it
     samples,          // the core's samples of the last second are in the sample queue
     drained           // nothing is in flight any more
@@ -63,6 +63,7 @@ struct Notice {
   Kind kind = Kind::drained;
   std::uint32_t client = 0, stream = 0, partition = 0;
   shm::Violation violation = shm::Violation::none;
+  bool excused = false;
   shm::StreamPool* pool = nullptr;
 };
 

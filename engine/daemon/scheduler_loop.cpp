@@ -411,9 +411,9 @@ void SchedulerLoop::worker_lost(std::uint32_t p, std::int64_t now) noexcept {
   partition = {};
   board_.of(RecordKind::partition, p).set(shm::PartitionCounter::queued, 0);
   board_.event(EventKind::worker_lost, now, UINT32_MAX, 0, p);
-  core_->partition_lost(now, p);
+  const bool excused = core_->partition_lost(now, p);
   drain_actions(now);
-  notify({.kind = Notice::Kind::worker_released, .partition = p});
+  notify({.kind = Notice::Kind::worker_released, .partition = p, .excused = excused});
 }
 
 std::uint32_t SchedulerLoop::settle(std::int64_t now) noexcept {

@@ -75,6 +75,11 @@ std::int64_t Supervisor::backoff_after(std::uint32_t failures) const noexcept {
   return std::min(kFirstBackoffNs << std::min(failures - 1, 20u), longest_backoff_ns_);
 }
 
+std::string Supervisor::in_a_while(std::uint32_t i) const {
+  const std::int64_t ms = backoff_ns(i) / 1'000'000;
+  return ms == 0 ? std::string() : " in " + std::to_string(ms) + " ms";
+}
+
 void Supervisor::calibrated() noexcept {
   for (auto& w : workers_) w.setup.calibrate = false;
 }
@@ -390,12 +395,16 @@ void Supervisor::on_exit(std::uint32_t i, int status, std::int64_t now) {
       i, w.last_line.empty()
              ? "its worker " + w.last_end + " before it was ready; the model, its executor or the runtime ended it"
              : w.last_line);
-  released(i, now);
+  released(i, false, now);
 }
 
-void Supervisor::released(std::uint32_t i, std::int64_t now) {
+void Supervisor::released(std::uint32_t i, bool excused, std::int64_t now) {
   Worker& w = workers_[i];
   w.port.reset();
+  if (excused) {
+    w.failures -= std::min(w.failures, 1u);
+    w.backoff_ns = 0;
+  }
   if (stopping_) {
     w.state = WorkerState::down;
     return;
@@ -478,7 +487,7 @@ void Supervisor::advance(std::int64_t now) {
       w.backoff_ns = backoff_after(++w.failures);
       kill(i);
       listener_.worker_failed(i, status.error());
-      if (w.pid == 0) released(i, now);
+      if (w.pid == 0) released(i, false, now);
     }
   }
 }

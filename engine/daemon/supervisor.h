@@ -65,11 +65,13 @@ class Supervisor {
   // Of the processes of a group of shares: all are ended, and start with these.
   void replace_environment(const std::string& group, const std::vector<std::pair<std::string, std::string>>& settings,
                            std::int64_t now);
-  void released(std::uint32_t partition, std::int64_t now);  // nobody uses the lost worker's port any more
-  void kill(std::uint32_t partition);                        // SIGKILL; its end is noticed like any other
-  [[nodiscard]] std::int64_t next_due() const noexcept;      // when advance() should be called; INT64_MAX: never
-  void advance(std::int64_t now);                            // starts what is due, ends what loads for too long
-  void stop_all();                                           // asks everybody to leave; no restarts from now on
+  // Nobody uses the lost worker's port any more. excused: its end was no fault of the partition, which waits no longer
+  // for it.
+  void released(std::uint32_t partition, bool excused, std::int64_t now);
+  void kill(std::uint32_t partition);                    // SIGKILL; its end is noticed like any other
+  [[nodiscard]] std::int64_t next_due() const noexcept;  // when advance() should be called; INT64_MAX: never
+  void advance(std::int64_t now);                        // starts what is due, ends what loads for too long
+  void stop_all();                                       // asks everybody to leave; no restarts from now on
 
   // `pool` stays valid until forget_pool. Only workers that serve its stream's application get it, those too that start
   // later: one that serves none of its frames has nothing to read or to write there.
@@ -89,6 +91,7 @@ class Supervisor {
   std::int64_t backoff_ns(std::uint32_t partition) const noexcept {  // how long it waits before it starts again
     return workers_[partition].state == WorkerState::lost ? workers_[partition].backoff_ns : 0;
   }
+  std::string in_a_while(std::uint32_t partition) const;  // " in 400 ms", when that is; or nothing
   // Its end is that of a device that others still hold after a fault: it starts again with all that share it, and has
   // not failed. For longest_load_ns from the first time on.
   [[nodiscard]] bool waits_for_device(std::uint32_t partition, std::int64_t now) const noexcept;

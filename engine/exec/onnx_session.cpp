@@ -216,6 +216,7 @@ Owned<OrtSessionOptions> options_for(const leat_session_options& o, void* stream
       raw, static_cast<int>(std::max(o.threads, 1u))));  // the default ignores the affinity mask
   check(api().SetInterOpNumThreads(raw, 1));
   check(api().AddSessionConfigEntry(raw, "session.intra_op.allow_spinning", "0"));
+  check(api().AddSessionConfigEntry(raw, "session.set_denormal_as_zero", "1"));  // denormals.h says why
   const std::string level = extra_value(o.extra, "optimization");
   if (level.empty() || level == "all")
     check(api().SetSessionGraphOptimizationLevel(raw, ORT_ENABLE_ALL));

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "engine/exec/denormals.h"
 #include "engine/worker/worker.h"
 #include "tools/cli/command.h"
 
@@ -24,6 +25,7 @@ constexpr leat::cli::Command kCommand = {
 }  // namespace
 
 int main(int argc, char** argv) {
+  leat::exec::take_denormals_for_zero();
   // Dies with leatd, also if that is killed. If it was gone before this line, the control socket says so.
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   const auto arguments = leat::cli::parse_or_exit(kCommand, argc, argv);

@@ -11,6 +11,7 @@
 
 #include "engine/core/counters.h"
 #include "engine/core/ledger/actions.h"
+#include "engine/core/ledger/quarantine.h"
 #include "engine/core/queue/pool.h"
 #include "engine/core/queue/task.h"
 #include "engine/core/scheduler.h"
@@ -41,8 +42,9 @@ struct alignas(64) Request {
   std::uint32_t placed = 0;                      // of them in a batch that was sent
   std::uint32_t previous = kNone, next = kNone;  // of its stream
   std::uint16_t modules_left = 0;
-  bool started = false;             // some task was sent
-  bool within_share = false;        // of its user, where users compete
+  bool started = false;       // some task was sent
+  bool within_share = false;  // of its user, where users compete
+  Company company = Company::anybody;
   std::uint8_t deaths = 0;          // partitions lost while they ran some task of it; from the first on it runs alone
   Outcome doom = Outcome::pending;  // decided, answered once nothing of it runs any more
   Reason doom_reason = Reason::none;
@@ -53,6 +55,11 @@ struct alignas(64) Request {
   std::uint64_t branch_draw = 0;
   std::uint32_t items = 1, key = 0;
   std::uint32_t death = 0;  // which loss was the last
+  bool competes = false;    // what it takes is counted for its user (shares.h)
+  bool dear = false;        // its user's take more than planned
+  bool gated = false;       // its tasks pass one at a time (queue/gate.h)
+  TimeNs charged_ns = 0;    // to its user's share when it came
+  double spent_ns = 0;      // what its batches took, in the same measure
 };
 
 struct Progress {                 // of one request at one module of its application

@@ -1,64 +1,126 @@
 #include "engine/core/ledger/shares.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace leat::core {
 namespace {
 
 constexpr TimeNs kActive = 1'000'000'000;
+constexpr TimeNs kThere = 10'000'000'000;
 constexpr TimeNs kDivideEvery = 10'000'000;
+constexpr double kPaceGain = 1.0 / 8;         // of a batch on its account's pace
+constexpr double kLeastPace = .25;            // less is not believed
+constexpr double kDear = 1.5, kCheap = 1.25;  // times the others' pace: dear from the one on, until below the other
 
 }  // namespace
 
-bool Shares::within(const Request& r, TimeNs now) noexcept {
-  Account* const account = find_or_add(r, now);
-  if (account == nullptr) return false;
+Shares::Standing Shares::enter(const Request& r, TimeNs now) noexcept {
+  Account* const account = find_or_add(r.key, now);
+  if (account == nullptr) return {};
   account->user_weight = r.user_weight;
   account->application_weight = r.application_weight;
   account->level_ns = std::max(0.0, account->level_ns - account->share * static_cast<double>(now - account->seen_ns));
   account->seen_ns = now;
   if (now >= divide_again_ns_) divide(now);
-  if (account->share >= 1) return false;
-  const auto cost = static_cast<double>(r.cost_ns);
-  if (account->level_ns + cost > account->share * static_cast<double>(r.slo_ns)) return false;
+  if (account->share >= 1) return {};
+  Standing standing{.competes = true, .dear = account->dear};
+  standing.found_dear = account->dear && !account->told;
+  account->told = account->dear;
+  const double cost = static_cast<double>(account->dear ? r.lone_cost_ns : r.cost_ns) * account->pace;
+  if (account->level_ns + cost > account->share * static_cast<double>(r.slo_ns)) return standing;
   account->level_ns += cost;
-  return true;
+  standing.within = true;
+  standing.charged_ns = static_cast<TimeNs>(cost);
+  return standing;
 }
 
-Shares::Account* Shares::find_or_add(const Request& r, TimeNs now) noexcept {
-  const std::tuple key(r.component, r.user, r.application);
-  const auto place = [&] { return std::ranges::lower_bound(accounts_, key, {}, &Account::key); };
-  if (const auto found = place(); found != accounts_.end() && found->key() == key) return &*found;
+bool Shares::others(const Key& key, TimeNs now) const noexcept {
+  return std::ranges::any_of(accounts_, [&](const Account& a) {
+    return a.key.component == key.component && a.key.user != key.user && now - a.seen_ns < kThere;
+  });
+}
+
+double Shares::pace(const Key& key) noexcept {
+  const Account* const account = find(key);
+  return account == nullptr ? 1 : account->pace;
+}
+
+void Shares::learn(const Key& key, double off) noexcept {
+  if (Account* const account = find(key); account != nullptr)
+    account->pace = std::max(kLeastPace, account->pace + kPaceGain * off);
+}
+
+void Shares::correct(const Key& key, double more_ns) noexcept {
+  if (Account* const account = find(key); account != nullptr)
+    account->level_ns = std::max(0.0, account->level_ns + more_ns);
+}
+
+Shares::Account* Shares::find(const Key& key) noexcept {
+  const auto found = std::ranges::lower_bound(accounts_, key, {}, &Account::key);
+  return found != accounts_.end() && found->key == key ? &*found : nullptr;
+}
+
+Shares::Account* Shares::find_or_add(const Key& key, TimeNs now) noexcept {
+  if (Account* const found = find(key); found != nullptr) return found;
   if (accounts_.size() == accounts_.capacity()) {  // the place of whoever has been idle longest
     const auto longest = std::ranges::min_element(accounts_, {}, &Account::seen_ns);
     if (longest == accounts_.end() || now - longest->seen_ns < kActive) return nullptr;
     accounts_.erase(longest);
   }
   divide_again_ns_ = now;
-  return &*accounts_.insert(place(),
-                            {.component = r.component, .user = r.user, .application = r.application, .seen_ns = now});
+  const auto place = std::ranges::lower_bound(accounts_, key, {}, &Account::key);
+  return &*accounts_.insert(place, {.key = key, .seen_ns = now});
 }
 
-// Guaranteed shares among those that are active: by user, then by application.
 void Shares::divide(TimeNs now) noexcept {
   divide_again_ns_ = now + kDivideEvery;
-  const auto active = [&](const Account& a) { return now - a.seen_ns < kActive; };
   for (auto component = accounts_.begin(); component != accounts_.end();) {
-    const auto other =
-        std::find_if(component, accounts_.end(), [&](const Account& a) { return a.component != component->component; });
-    double users = 0;
-    for (const bool known : {false, true}) {  // first the sum of the users' weights
-      for (auto user = component; user != other;) {
-        double mine = 0;
-        auto next = user;
-        for (; next != other && next->user == user->user; ++next) mine += active(*next) ? next->application_weight : 0;
-        for (auto a = user; known && a != next; ++a)
-          a->share = a->user_weight / std::max(1.0, users) * a->application_weight / std::max(1.0, mine);
-        if (!known && mine > 0) users += user->user_weight;
-        user = next;
-      }
-    }
+    const auto other = std::find_if(component, accounts_.end(),
+                                    [&](const Account& a) { return a.key.component != component->key.component; });
+    divide(component, other, now);
+    judge(component, other, now);
     component = other;
+  }
+}
+
+// Guaranteed shares of one component among those that are active: by user, then by application.
+void Shares::divide(Place first, Place last, TimeNs now) noexcept {
+  const auto active = [&](const Account& a) { return now - a.seen_ns < kActive; };
+  double users = 0;
+  for (const bool known : {false, true}) {  // first the sum of the users' weights
+    for (auto user = first; user != last;) {
+      double mine = 0;
+      auto next = user;
+      for (; next != last && next->key.user == user->key.user; ++next)
+        mine += active(*next) ? next->application_weight : 0;
+      for (auto a = user; known && a != next; ++a)
+        a->share = a->user_weight / std::max(1.0, users) * a->application_weight / std::max(1.0, mine);
+      if (!known && mine > 0) users += user->user_weight;
+      user = next;
+    }
+  }
+}
+
+// Dear is who takes more than planned and more than others do here: a machine that is slower than its profile is so for
+// all, and frames that take less than planned make nobody else's dear.
+void Shares::judge(Place first, Place last, TimeNs now) noexcept {
+  constexpr double kNobody = std::numeric_limits<double>::max();
+  double least = kNobody, next = kNobody;  // of the cheapest user, and of the others
+  std::uint32_t cheapest = 0;
+  for (auto a = first; a != last; ++a) {
+    if (now - a->seen_ns >= kActive) continue;
+    if (a->pace < least) {
+      if (least == kNobody || a->key.user != cheapest) next = least;
+      least = a->pace;
+      cheapest = a->key.user;
+    } else if (a->key.user != cheapest) {
+      next = std::min(next, a->pace);
+    }
+  }
+  for (auto a = first; a != last; ++a) {
+    const double others = a->key.user == cheapest ? next : least;
+    a->dear = others != kNobody && a->pace > (a->dear ? kCheap : kDear) * std::max(1.0, others);
   }
 }
 

@@ -2,13 +2,18 @@
 // weight, and within a user each of its applications that has a weight (the others are one). A share that is not used
 // goes to the others.
 //
-// Every request is counted with the partition time that it costs in the plan's batches. An account (one user's of one
-// application) is a bucket that drains at its guaranteed rate and holds one SLO of it; a request that finds room is
-// within the share, and goes before all that are beyond one, whatever their class. Within and beyond, the policy
-// decides as ever. With one user and one application alone nothing is marked, and nothing changes.
+// Every request is counted with the partition time that it is expected to cost, and when it is answered with what its
+// batches took. An account (one user's of one application) is a bucket that drains at its guaranteed rate and holds one
+// SLO of it; a request that finds room is within the share, and goes before all that are beyond one, whatever their
+// class. Within and beyond, the policy decides as ever. With one user and one application alone nothing is marked, and
+// nothing changes.
+//
+// What is expected is the plan's cost at the account's pace: what its batches took of the times planned for them. Who
+// takes half as long again as planned, and as the cheapest of the others does, is dear: his requests run alone, so that
+// they delay nobody's, and nothing is learned from them for others.
 //
 // An account is active for a second after its last request; guaranteed rates are those among the active ones. A
-// bisection a request, and a pass over all accounts every few milliseconds.
+// bisection a request and a task of a batch, and a pass over all accounts every few milliseconds.
 #pragma once
 
 #include <cstdint>
@@ -24,25 +29,50 @@ class Shares {
   // At most so many accounts; requests of those beyond are never within a share.
   explicit Shares(std::uint32_t accounts) { accounts_.reserve(accounts); }
 
-  struct Request {
+  struct Key {
     std::uint32_t component = 0, user = 0, application = 0;
+    [[nodiscard]] auto operator<=>(const Key&) const noexcept = default;
+  };
+  struct Request {
+    Key key;
     std::uint32_t user_weight = 1000, application_weight = 1000;
-    TimeNs cost_ns = 0;  // of the component's time, as if it were one partition
+    TimeNs cost_ns = 0;       // of the component's time, as if it were one partition, by the plan
+    TimeNs lone_cost_ns = 0;  // the same in batches of its own
     TimeNs slo_ns = 0;
   };
-  // False: beyond its share, or nobody competes.
-  [[nodiscard]] bool within(const Request& r, TimeNs now) noexcept;
+  struct Standing {
+    bool competes = false;  // with others, and so counted
+    bool within = false;    // its share; else it is beyond it, or nobody competes
+    bool dear = false;
+    bool found_dear = false;  // only now
+    TimeNs charged_ns = 0;    // what the account was charged; 0: nothing, it is not within
+  };
+  [[nodiscard]] bool empty() const noexcept { return accounts_.size() < 2; }  // there is nobody to compete with
+  [[nodiscard]] Standing enter(const Request& r, TimeNs now) noexcept;
+  // Other users have sent requests there within the last ten seconds.
+  [[nodiscard]] bool others(const Key& key, TimeNs now) const noexcept;
+  // What the account's batches take of the time planned for them; 1 for one that is unknown.
+  [[nodiscard]] double pace(const Key& key) noexcept;
+  void learn(const Key& key, double off) noexcept;  // a batch was so far off the account's pace
+  // A request that was charged has taken so much more, or less.
+  void correct(const Key& key, double more_ns) noexcept;
 
  private:
   struct Account {
-    std::uint32_t component = 0, user = 0, application = 0, user_weight = 0, application_weight = 0;
+    Key key;
+    std::uint32_t user_weight = 0, application_weight = 0;
     TimeNs seen_ns = 0;
     double level_ns = 0;  // of its bucket
     double share = 1;     // of the component's time; 1: nobody competes
-    [[nodiscard]] auto key() const noexcept { return std::tuple(component, user, application); }
+    double pace = 1;
+    bool dear = false, told = false;
   };
-  [[nodiscard]] Account* find_or_add(const Request& r, TimeNs now) noexcept;
+  using Place = std::vector<Account>::iterator;
+  [[nodiscard]] Account* find(const Key& key) noexcept;  // nullptr: there is none
+  [[nodiscard]] Account* find_or_add(const Key& key, TimeNs now) noexcept;
   void divide(TimeNs now) noexcept;
+  void divide(Place first, Place last, TimeNs now) noexcept;
+  static void judge(Place first, Place last, TimeNs now) noexcept;
 
   std::vector<Account> accounts_;       // by key
   TimeNs divide_again_ns_ = INT64_MIN;  // guaranteed shares hold until then

@@ -160,6 +160,11 @@ void Model::measure_costs() {
       fits = 2 * longest_path(t, app, d) <= app.slo_ns;
       batch += fits ? 1 : 0;
     }
+    const auto batch_of = [&](ModuleId m) {
+      std::uint32_t most = 1;
+      for (RouteId r : t.modules[m].routes) most = std::max(most, t.routes[r].batch);
+      return std::min(batch, most);
+    };
     Unions groups(app.modules.size());
     std::vector<std::size_t> user(t.partitions.size(), app.modules.size());
     std::vector<std::vector<PartitionId>> pool(app.modules.size());
@@ -172,17 +177,28 @@ void Model::measure_costs() {
         }
       }
     }
-    std::vector<double> work(app.modules.size(), 0), size(app.modules.size(), 0);
+    std::vector<double> work(app.modules.size(), 0), size(app.modules.size(), 0), unit(app.modules.size(), 0);
     for (ModuleId m : app.modules) {
-      std::uint32_t most = 1;
-      for (RouteId r : t.modules[m].routes) most = std::max(most, t.routes[r].batch);
-      const std::uint32_t b = std::min(batch, most);
-      work[groups.root(m - first)] += t.modules[m].units_per_request() * mean_run(m, b) / b;
+      const std::uint32_t b = batch_of(m);
+      unit[m - first] = mean_run(m, b) / b;
+      work[groups.root(m - first)] += t.modules[m].units_per_request() * unit[m - first];
       size[groups.root(m - first)] += static_cast<double>(pool[m - first].size());
     }
     double cost = 1;
     for (std::size_t g = 0; g < work.size(); ++g) cost = size[g] > 0 ? std::max(cost, work[g] / size[g]) : cost;
     cost_.push_back(static_cast<TimeNs>(cost));
+    // Divided among the modules by what each takes of its own partitions.
+    double all = 0, lone = 0;
+    for (ModuleId m : app.modules) {
+      unit[m - first] /= std::max(1.0, size[groups.root(m - first)]);
+      all += t.modules[m].units_per_request() * unit[m - first];
+    }
+    for (ModuleId m : app.modules) {
+      modules_[m].unit_ns = all > 0 ? unit[m - first] * cost / all : 0;
+      modules_[m].lone_ns = modules_[m].unit_ns * mean_run(m, 1) * batch_of(m) / mean_run(m, batch_of(m));
+      lone += t.modules[m].units_per_request() * modules_[m].lone_ns;
+    }
+    lone_cost_.push_back(static_cast<TimeNs>(lone));
   }
 }
 

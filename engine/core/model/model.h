@@ -24,6 +24,8 @@ struct ModuleModel {
   std::uint32_t max_items = 1;           // the largest batch of its routes
   TimeNs least_ns = 0;                   // d(1) on its fastest partition
   TimeNs after_least_ns = 0;             // the same for all that comes after it, maximum over paths
+  double unit_ns = 0;                    // its part of its application's cost_ns(), by item
+  double lone_ns = 0;                    // the same in batches of one
 };
 
 struct Component {
@@ -45,6 +47,7 @@ class Model {
   [[nodiscard]] ComponentId component_of_partition(PartitionId p) const noexcept { return of_partition_[p]; }  // kNone
   // What a request takes of its component's time, as if that were one partition, in batches that use half of the SLO.
   [[nodiscard]] TimeNs cost_ns(std::uint32_t application) const noexcept { return cost_[application]; }
+  [[nodiscard]] TimeNs lone_cost_ns(std::uint32_t application) const noexcept { return lone_cost_[application]; }
   [[nodiscard]] std::uint32_t slot_of_partition(PartitionId p) const noexcept { return slot_of_partition_[p]; }
   // [b]: a whole route, transfers included, with a batch of b; b = 0 is b = 1.
   [[nodiscard]] const TimeNs* run_ns(RouteId r) const noexcept { return table_.data() + run_[r]; }
@@ -63,7 +66,7 @@ class Model {
   std::vector<Component> components_;
   std::vector<ComponentId> of_application_, of_partition_;
   std::vector<std::uint32_t> slot_of_partition_;  // index within its component
-  std::vector<TimeNs> cost_;                      // by application
+  std::vector<TimeNs> cost_, lone_cost_;          // by application
   std::vector<TimeNs> table_;                     // run_ns and safe_ns of all routes
   std::vector<std::uint32_t> run_, safe_;
 };

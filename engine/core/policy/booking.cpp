@@ -65,6 +65,7 @@ void Reserved::book_leg(TaskId id, RouteId route, std::size_t k, const LegPlan& 
   ++b.tasks;
   ++unsent_of_[task(id).level];
   b.items += task(id).items;
+  b.lone = view_.lone(id);
   if (plan.join == kNone)
     list_unsent(leg.booking);
   else
@@ -126,6 +127,7 @@ void Reserved::book_path(TaskId id, const PathPlan& plan, TimeNs bound) noexcept
 // be late, all is put back.
 bool Reserved::grow(LegPlan leg, TaskId id, TimeNs bound) noexcept {
   Booking& b = bookings_[leg.join];
+  if (b.lone || view_.lone(id)) return false;
   const RouteSpec& route = view_.route(b.route);
   const std::size_t k = b.stage, stages = route.stages.size();
   leg.start_ns = b.start_ns;
@@ -194,8 +196,8 @@ bool Reserved::book_rest(std::span<const KeptLegs> group, RouteId route, std::si
   for (std::size_t k = from; k < view_.route(route).stages.size(); ++k) {
     for (const KeptLegs& member : group) {
       const Booking& before = bookings_[itineraries_[member.task].legs[k - 1].booking];
-      const LegPlan leg =
-          probe_leg(route, k, before.partition, before.end_ns, task(member.task).items, member.bound_ns, true);
+      const LegPlan leg = probe_leg(route, k, before.partition, before.end_ns, task(member.task).items, member.bound_ns,
+                                    !view_.lone(member.task));
       if (leg.partition == kNone || leg.end_ns > member.bound_ns) return false;
       book_leg(member.task, route, k, leg, member.bound_ns);
     }
@@ -212,7 +214,8 @@ bool Reserved::book_through(TaskId id, const PathPlan& plan, TimeNs bound, TimeN
   book_leg(id, plan.route, 0, plan.legs[0], bound);
   for (std::size_t k = 1; k < stages; ++k) {
     const Booking& before = bookings_[itinerary.legs[k - 1].booking];
-    const LegPlan leg = probe_leg(plan.route, k, before.partition, before.end_ns, task(id).items, bound, true);
+    const LegPlan leg =
+        probe_leg(plan.route, k, before.partition, before.end_ns, task(id).items, bound, !view_.lone(id));
     const bool in_time = leg.partition != kNone && leg.end_ns <= bound;
     if (k + 1 < stages && (!in_time || leg.start_ns > leg.arrive_ns) && join_inner(id, plan.route, k, bound)) break;
     if (!in_time) break;

@@ -52,14 +52,15 @@ Reserved::Booked Reserved::book_early(LaneId at, TaskId id, TimeNs bound) noexce
   const Lane& lane = view_.lanes[at];
   const std::uint32_t items = task(id).items;
   // Among levels tasks take each other's places, one by one.
-  const bool together = together_[lane.module] != 0 && items == 1 && bound != kNever &&
+  const bool joins = !view_.lone(id);
+  const bool together = together_[lane.module] != 0 && joins && items == 1 && bound != kNever &&
                         std::has_single_bit(lane.classes) && !any_lower(id);
-  PathPlan best = least_wait(lane.module, items, bound, together);
+  PathPlan best = least_wait(lane.module, items, bound, together, joins);
   const bool squeezed = together && best.end_ns > bound;  // only alone it could still be in time
   if (together && !squeezed) {
     if (const Booked done = book_whole(at, id, best, bound); done != Booked::late) return done;
   }
-  if (squeezed) best = least_wait(lane.module, items, bound, false);
+  if (squeezed) best = least_wait(lane.module, items, bound, false, joins);
   if (best.end_ns == kNever) {  // nobody is up; or nobody can hold so many items
     const auto& routes = view_.topology().modules[lane.module].routes;
     return std::ranges::any_of(routes, [&](RouteId r) { return fits(view_.route(r), items); }) ? Booked::wait
@@ -68,16 +69,16 @@ Reserved::Booked Reserved::book_early(LaneId at, TaskId id, TimeNs bound) noexce
   const TimeNs room = best.wait_ns > 0 && bound != kNever ? room_to_grow(best.route) : 0;
   if (best.wait_ns > 0 && any_lower(id)) {
     if (take_place(lane, id, best.end_ns + room > bound ? kNever : best.legs[0].start_ns, bound)) return Booked::done;
-    best = probe_path(best.route, items, bound, true, true);
+    best = probe_path(best.route, items, bound, true, joins);
     for (std::uint32_t n = 0; n < kEvicted && best.end_ns + room > bound && evict(best, id); ++n)
-      best = probe_path(best.route, items, bound, true, true);
+      best = probe_path(best.route, items, bound, true, joins);
   }
   const auto late = [&] { return best.end_ns + room > bound; };
   if (late() || best.legs[0].start_ns > view_.now) {
     if (grow_some(lane, id, bound)) return Booked::done;
     if (!late())
       best = probe_path(best.route, items, bound, true,
-                        true);  // as before, but a booking that was put back has another id
+                        joins);  // as before, but a booking that was put back has another id
   }
   if (squeezed && whole_[best.route].items > items) return Booked::late;  // it would take more time than its share
   const bool through = view_.route(best.route).stages.size() > 2 && best.wait_ns > 0;
@@ -88,12 +89,13 @@ Reserved::Booked Reserved::book_early(LaneId at, TaskId id, TimeNs bound) noexce
 }
 
 // The route with the least waiting that is in time, for so many items or for the batch that it is entered with.
-PathPlan Reserved::least_wait(ModuleId module, std::uint32_t items, TimeNs bound, bool whole) const noexcept {
+PathPlan Reserved::least_wait(ModuleId module, std::uint32_t items, TimeNs bound, bool whole,
+                              bool joins) const noexcept {
   PathPlan best;
   for (RouteId r : view_.topology().modules[module].routes) {
     const std::uint32_t n = whole ? std::max(items, whole_[r].items) : items;
     if (!fits(view_.route(r), n)) continue;
-    const PathPlan plan = probe_path(r, n, bound, true, n == items, n > items);
+    const PathPlan plan = probe_path(r, n, bound, true, joins && n == items, n > items);
     if (plan.end_ns == kNever) continue;
     const bool in_time = plan.end_ns <= bound, had = best.end_ns <= bound;
     if (best.end_ns == kNever || (in_time != had ? in_time : plan.wait_ns < best.wait_ns)) best = plan;
@@ -200,7 +202,7 @@ bool Reserved::take_place(const Lane& lane, TaskId id, TimeNs start, TimeNs boun
     done = grow({.partition = was.partition, .join = place}, id, bound);
     if (done) can_.book(id);
   } else {
-    const PathPlan plan = probe_path(was.route, task(id).items, bound, true, true);
+    const PathPlan plan = probe_path(was.route, task(id).items, bound, true, !view_.lone(id));
     done = plan.end_ns <= bound;
     if (done) {
       can_.book(id);
@@ -266,6 +268,7 @@ void Reserved::book_together(const Lane& lane, TaskId head, PathPlan plan, std::
   }
   std::uint32_t booked = 0;
   for (TaskId t = head; t != kNone && booked + task(t).items <= n; t = next_task(lane)) {
+    if (t != head && (view_.lone(head) || view_.lone(t))) break;
     if (books_ahead() && task(t).items > 1) break;  // its features travel in one piece
     for (std::size_t k = 0; k < stages; ++k) {
       LegPlan& leg = plan.legs[k];

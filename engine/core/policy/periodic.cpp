@@ -88,9 +88,10 @@ void Periodic::promised(ServerId id, std::uint32_t items, TimeNs start) noexcept
   promised_ns_[s.partition] = start + s.safe_ns[std::min(items, view_.route(s.route).batch)] * margin_permille_ / 1000;
 }
 
-void Periodic::learn(const Batch& b, TimeNs ran) noexcept {
+void Periodic::learn(const Batch& b, TimeNs ran, bool usual) noexcept {
   const StageSpec& stage = view_.route(b.route).stages[b.stage];
   if (class_of(b.level) == 0) spend_background(ran - stage.latency.p50_ns[b.list.items - 1]);
+  if (!usual) return;
   const TimeNs promised = stage.latency.p99_ns[b.list.items - 1] * margin_permille_ / 1000;
   if (ran > promised) {
     margin_permille_ = std::min(margin_permille_ + policy_.margin_up_permille, policy_.margin_max_permille);

@@ -36,7 +36,8 @@ class Periodic {
   void spend_background(TimeNs run) noexcept;
   void promised(ServerId server, std::uint32_t items, TimeNs start) noexcept;                // a batch has been sent
   [[nodiscard]] std::uint32_t margin_permille() const noexcept { return margin_permille_; }  // of promises
-  void learn(const Batch& batch, TimeNs ran) noexcept;  // the margin of promises, and what background work has had
+  // What background work has had; and the margin of promises, from a batch that is as others may be.
+  void learn(const Batch& batch, TimeNs ran, bool usual) noexcept;
 
  private:
   struct Known;

@@ -146,6 +146,7 @@ LegPlan Reserved::probe_leg(RouteId id, std::size_t k, PartitionId from, TimeNs 
   const BookingId found = book(id, k).unsent.first_to_end(
       std::max(view_.now, made - 1) + 1, bound - rest, run, [&](BookingId at, TimeNs end) {
         const Booking& booking = bookings_[at];
+        if (booking.lone) return false;
         const bool near = view_.topology().partitions[booking.partition].host == when.here;
         if (booking.start_ns < (near ? when.near_ns : when.far_ns)) return false;
         if (end + rest > booking.bound_ns || !usable(booking.partition) || !extends(booking, end)) return false;

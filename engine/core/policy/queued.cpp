@@ -257,7 +257,9 @@ void Queued::started(std::uint32_t batch) noexcept {
     periodic_.spend_background(view_.model.run_ns(b.route)[std::min(b.list.items, view_.route(b.route).batch)]);
 }
 
-void Queued::ended(std::uint32_t batch, TimeNs ran) noexcept { periodic_.learn(view_.machine.batch(batch), ran); }
+void Queued::ended(std::uint32_t batch, TimeNs ran, bool usual) noexcept {
+  periodic_.learn(view_.machine.batch(batch), ran, usual);
+}
 
 void Queued::estimates(const Estimates& estimates) noexcept {
   for (ModuleId m : component_.modules) {

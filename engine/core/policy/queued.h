@@ -55,7 +55,7 @@ class Queued final : public Discipline, private Starter {
   bool next(PartitionId partition) noexcept override;
   void leftover(LaneId lane, ServerId refused) noexcept override;
   void started(std::uint32_t batch) noexcept override;
-  void ended(std::uint32_t batch, TimeNs ran) noexcept override;
+  void ended(std::uint32_t batch, TimeNs ran, bool usual) noexcept override;
   void estimates(const Estimates& estimates) noexcept override;
 
  private:

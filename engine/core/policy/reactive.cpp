@@ -26,8 +26,8 @@ TimeNs Reserved::stage_bound(RouteId id, std::size_t k, TimeNs from, TimeNs unti
 }
 
 // Stage k on the pool's partition that can start first, or in an unsent batch that still keeps the pool's objective.
-LegPlan Reserved::probe_pool(RouteId id, std::size_t k, std::uint32_t items, TimeNs ready,
-                             TimeNs bound) const noexcept {
+LegPlan Reserved::probe_pool(RouteId id, std::size_t k, std::uint32_t items, TimeNs ready, TimeNs bound,
+                             bool joins) const noexcept {
   const StageSpec& stage = view_.route(id).stages[k];
   LegPlan best{.end_ns = kNever}, joined{.end_ns = kNever};
   const TimeNs run = duration(view_.route(id), k, items);
@@ -38,11 +38,11 @@ LegPlan Reserved::probe_pool(RouteId id, std::size_t k, std::uint32_t items, Tim
     if (start < best.start_ns || best.partition == kNone || idler) {
       best = {.partition = p, .start_ns = start, .end_ns = start + run};
     }
-    if (planned_ns_[p] == kNever) continue;
+    if (!joins || planned_ns_[p] == kNever) continue;
     for (BookingId b = first_[p]; b != kNone; b = bookings_[b].next) {
       const Booking& booking = bookings_[b];
       if (booking.state != BookingState::planned || booking.route != id || booking.stage != k ||
-          booking.start_ns < ready)
+          booking.start_ns < ready || booking.lone)
         continue;
       if (!fits(stage, booking.items + items)) continue;
       const TimeNs end = booking.start_ns + duration(view_.route(id), k, booking.items + items);
@@ -59,7 +59,8 @@ Reserved::Booked Reserved::book_entry(const Lane& lane, TaskId id, TimeNs until)
   RouteId route = kNone;
   for (RouteId r : view_.topology().modules[lane.module].routes) {
     if (task(id).items > view_.route(r).batch) continue;
-    const LegPlan leg = probe_pool(r, 0, task(id).items, view_.now, stage_bound(r, 0, task(id).queued_ns, until));
+    const LegPlan leg =
+        probe_pool(r, 0, task(id).items, view_.now, stage_bound(r, 0, task(id).queued_ns, until), !view_.lone(id));
     if (leg.partition == kNone || leg.start_ns >= best.start_ns) continue;
     best = leg;
     route = r;
@@ -79,7 +80,8 @@ bool Reserved::book_next(TaskId id, RouteId route, std::size_t k) noexcept {
   const Task& t = task(id);
   const TimeNs until = t.give_up_ns == kNever ? kNever : t.deadline_ns - view_.model.module(t.module).after_least_ns;
   const TimeNs bound = stage_bound(route, k, t.queued_ns, until);
-  const LegPlan leg = probe_pool(route, k, t.items, view_.now + stage_link_ns(view_.route(route), k, t.items), bound);
+  const LegPlan leg =
+      probe_pool(route, k, t.items, view_.now + stage_link_ns(view_.route(route), k, t.items), bound, !view_.lone(id));
   if (leg.partition == kNone || bookings_.left() == 0) return false;
   book_leg(id, route, k, leg, bound);
   return true;

@@ -148,7 +148,7 @@ void Reserved::send(BookingId id) noexcept {
 
 // ---- what the core tells ----
 
-void Reserved::ended(std::uint32_t batch, TimeNs) noexcept {
+void Reserved::ended(std::uint32_t batch, TimeNs, bool) noexcept {
   const ModuleId m = view_.machine.batch(batch).module;
   if (!policy_.forecast || std::abs(view_.sense.module(m).pace_permille - planned_pace_[m]) < kPaceReplanned) return;
   plan_growth(m);

@@ -53,6 +53,7 @@ struct Booking {
   TimeNs due_ns = 0;     // its start before it was postponed
   TaskId first = kNone;  // members, by Leg::next
   std::uint32_t tasks = 0, items = 0;
+  bool lone = false;                         // its one member rides with nobody
   std::uint32_t unmade = 0;                  // members whose previous stage has not ended
   TimeNs bound_ns = kNever;                  // the last stage must end by then for every member
   BookingId previous = kNone, next = kNone;  // at its partition, by start
@@ -111,7 +112,7 @@ class Reserved final : public Discipline {
   [[nodiscard]] bool keeps_late() const noexcept override { return policy_.drop == Drop::none; }
   ServerId offer(LaneId lane) noexcept override;
   bool next(PartitionId partition) noexcept override;
-  void ended(std::uint32_t batch, TimeNs ran) noexcept override;
+  void ended(std::uint32_t batch, TimeNs ran, bool usual) noexcept override;
   void freed(std::uint32_t batch) noexcept override;
   bool passed(TaskId task, std::uint32_t batch, bool alive) noexcept override;
   void withdraw(TaskId task) noexcept override { unbook(task, 0); }
@@ -209,7 +210,8 @@ class Reserved final : public Discipline {
   // entry.cpp
   [[nodiscard]] TimeNs bound_of(ModuleId module, TaskId task) const noexcept;
   [[nodiscard]] Booked book_early(LaneId lane, TaskId task, TimeNs bound) noexcept;
-  [[nodiscard]] PathPlan least_wait(ModuleId module, std::uint32_t items, TimeNs bound, bool whole) const noexcept;
+  [[nodiscard]] PathPlan least_wait(ModuleId module, std::uint32_t items, TimeNs bound, bool whole,
+                                    bool joins) const noexcept;
   [[nodiscard]] Booked book_whole(LaneId lane, TaskId head, PathPlan& plan, TimeNs bound) noexcept;
   [[nodiscard]] Booked book_as_printed(LaneId lane, TaskId head, TimeNs bound) noexcept;
   void book_together(const Lane& lane, TaskId head, PathPlan plan, std::uint32_t items) noexcept;
@@ -234,8 +236,8 @@ class Reserved final : public Discipline {
 
   // reactive.cpp
   [[nodiscard]] TimeNs stage_bound(RouteId route, std::size_t k, TimeNs from, TimeNs until) const noexcept;
-  [[nodiscard]] LegPlan probe_pool(RouteId route, std::size_t k, std::uint32_t items, TimeNs ready,
-                                   TimeNs bound) const noexcept;
+  [[nodiscard]] LegPlan probe_pool(RouteId route, std::size_t k, std::uint32_t items, TimeNs ready, TimeNs bound,
+                                   bool joins) const noexcept;
   [[nodiscard]] Booked book_entry(const Lane& lane, TaskId task, TimeNs until) noexcept;
   [[nodiscard]] bool book_next(TaskId task, RouteId route, std::size_t k) noexcept;
 

@@ -54,12 +54,26 @@ struct View {
 
   [[nodiscard]] const Topology& topology() const noexcept { return model.topology(); }
   [[nodiscard]] const RouteSpec& route(RouteId r) const noexcept { return model.topology().routes[r]; }
-  // Some task of its request was running when a partition was lost: such ones run alone, so that the next loss convicts
-  // one.
-  [[nodiscard]] bool suspect(TaskId t) const noexcept { return ledger.request(tasks[t].request).deaths > 0; }
+  // With whom a task may share a batch: those that take more than planned, and those of users who have ended
+  // partitions, ride apart from others' (ledger/shares.h, quarantine.h). So does a request that was running when a
+  // partition was lost, so that the next loss convicts one.
+  [[nodiscard]] Company company(TaskId t) const noexcept {
+    const Request& r = ledger.request(tasks[t].request);
+    return r.deaths > 0 ? Company::nobody : r.company;
+  }
+  [[nodiscard]] std::uint32_t user(TaskId t) const noexcept {
+    return ledger.stream(ledger.request(tasks[t].request).stream).config.user;
+  }
+  // Its bookings are its own. (Reservations look at users alone: with one, they book as ever.)
+  [[nodiscard]] bool lone(TaskId t) const noexcept {
+    return ledger.request(tasks[t].request).company != Company::anybody;
+  }
   // The task may not ride in the batch that forms there.
   [[nodiscard]] bool apart(const Lane& lane, TaskId t) const noexcept {
-    return lane.forming.tasks > 0 && (suspect(t) || suspect(lane.forming.first));
+    if (lane.forming.tasks == 0) return false;
+    const Company mine = company(t), theirs = company(lane.forming.first);
+    if (mine == Company::anybody && theirs == Company::anybody) return false;
+    return mine != theirs || mine == Company::nobody || user(t) != user(lane.forming.first);
   }
   // Takes a batch: it is up, and holds no more than it may.
   [[nodiscard]] bool idle(PartitionId p) const noexcept {
@@ -121,17 +135,19 @@ class Discipline {
   virtual ServerId offer(LaneId lane) noexcept { return view_.lanes.idle_server(view_.lanes[lane]); }
   // Starts at most one batch on the partition. False: nothing (more) to start.
   virtual bool next(PartitionId partition) noexcept = 0;
-  virtual void leftover(LaneId, ServerId) noexcept {}    // the server that did not want it, or kNone
-  virtual void started(std::uint32_t) noexcept {}        // a batch; called by start() and send()
-  virtual void ended(std::uint32_t, TimeNs) noexcept {}  // a batch's stage, and how long it ran
-  virtual void freed(std::uint32_t) noexcept {}          // a batch is over, whatever became of it
+  virtual void leftover(LaneId, ServerId) noexcept {}  // the server that did not want it, or kNone
+  virtual void started(std::uint32_t) noexcept {}      // a batch; called by start() and send()
+  // A batch's stage, how long it ran, and whether others' may be expected to run like it.
+  virtual void ended(std::uint32_t, TimeNs, bool) noexcept {}
+  virtual void freed(std::uint32_t) noexcept {}  // a batch is over, whatever became of it
   // A task's stage, not its last, has ended in that batch. False: it has nowhere to go and begins anew in a lane.
   virtual bool passed(TaskId, std::uint32_t, bool) noexcept { return false; }
   virtual void withdraw(TaskId) noexcept {}
   virtual void forget(TaskId) noexcept {}  // a task of a batch that was lost
   virtual void partition(PartitionId, bool) noexcept {}
   virtual void estimates(const Estimates&) noexcept {}
-  virtual void advance() noexcept {}  // time has passed
+  virtual void forget_pace() noexcept {}  // what batches took was one user's doing: as profiled
+  virtual void advance() noexcept {}      // time has passed
   [[nodiscard]] virtual TimeNs next_timer() const noexcept { return kNever; }
   virtual void check() const {}  // tests: its own invariants
 

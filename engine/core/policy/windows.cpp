@@ -363,9 +363,15 @@ void Windows::started(std::uint32_t batch) noexcept {
     periodic_.spend_background(view_.model.run_ns(b.route)[std::min(b.list.items, view_.route(b.route).batch)]);
 }
 
-void Windows::ended(std::uint32_t batch, TimeNs ran) noexcept {
+void Windows::forget_pace() noexcept {
+  for (ModuleId m : component_.modules) pace_[m] = {};
+  as_profiled_ = true;
+}
+
+void Windows::ended(std::uint32_t batch, TimeNs ran, bool usual) noexcept {
   const Batch& b = view_.machine.batch(batch);
-  periodic_.learn(b, ran);
+  periodic_.learn(b, ran, usual);
+  if (!usual) return;
   Pace& pace = pace_[b.module];
   const double profiled = static_cast<double>(view_.route(b.route).stages[b.stage].latency.p50_ns[b.list.items - 1]);
   const double off = std::clamp(static_cast<double>(ran) / profiled, .25, 4.0) - pace.mean;

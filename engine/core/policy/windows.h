@@ -32,7 +32,8 @@ class Windows final : public Discipline, private Starter {
   bool next(PartitionId partition) noexcept override;
   void leftover(LaneId lane, ServerId refused) noexcept override;
   void started(std::uint32_t batch) noexcept override;
-  void ended(std::uint32_t batch, TimeNs ran) noexcept override;
+  void forget_pace() noexcept override;
+  void ended(std::uint32_t batch, TimeNs ran, bool usual) noexcept override;
 
  private:
   struct Step {  // one module of the way from k to the end

@@ -10,8 +10,8 @@ namespace leat::core {
 using TaskId = std::uint32_t;
 
 // booked: reserved or between two stages; in no queue and in no batch that was sent. loose: nowhere, while a plan is
-// replaced. held: until its planned batch begins (coordination.h).
-enum class TaskState : std::uint8_t { free, queued, booked, placed, loose, held };
+// replaced. held: until its planned batch begins (coordination.h). gated: until another of its kind is over (gate.h).
+enum class TaskState : std::uint8_t { free, queued, booked, placed, loose, held, gated };
 
 // Two cache lines: the queues' first, and what a batch on its way needs second.
 struct alignas(64) Task {

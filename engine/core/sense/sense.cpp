@@ -46,6 +46,11 @@ void Sense::learn(ModuleId module, TimeNs planned, TimeNs ran) noexcept {
   m.pace_permille = std::abs(m.pace_ppm - 1'000'000) < kPaceIgnored ? 1000 : m.pace_ppm / 1000;
 }
 
+void Sense::forget_pace(ModuleId module) noexcept {
+  modules_[module].pace_ppm = 1'000'000;
+  modules_[module].pace_permille = 1000;
+}
+
 void Sense::take_over(const Sense& from) noexcept {
   for (ModuleId m = 0; m < modules_.size(); ++m) {
     const std::int64_t queued = modules_[m].queued_items;

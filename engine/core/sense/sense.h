@@ -57,6 +57,7 @@ class Sense {
   void moved(const Batch& b, TimeNs later) noexcept { modules_[b.module].running_end_sum += later; }
   void ended(const Batch& b) noexcept;
   void learn(ModuleId module, TimeNs planned, TimeNs ran) noexcept;  // one batch's run
+  void forget_pace(ModuleId module) noexcept;                        // as profiled, until it is learned again
   void take_over(const Sense& from) noexcept;                        // of the plan before this one: pace, what runs
   void leave(const Sample& sample) noexcept;
   [[nodiscard]] std::size_t take_samples(std::span<Sample> out) noexcept;

@@ -1,0 +1,92 @@
+// What users are charged: what the plan expects when a request comes, and what its batches took when it is answered.
+//
+// Who is dear has batches of one; they are all his. What a batch took is leatd's own measure, from its dispatch or its
+// predecessor's end to the report: what a worker says of its times is not looked at. It is divided among the members by
+// the units that they were planned with.
+#include <algorithm>
+
+#include "engine/core/core.h"
+
+namespace leat::core {
+namespace {
+
+constexpr double kMostOff = 4;  // times what was expected: more is not learned from one batch
+
+}  // namespace
+
+Shares::Key Scheduler::State::account_of(const Request& r) const noexcept {
+  const StreamConfig& config = ledger.stream(r.stream).config;
+  const ApplicationSpec& app = plan->model.topology().applications[config.application];
+  return {.component = plan->model.component_of(app.modules.front()),
+          .user = config.user,
+          .application = app.weight > 0 ? config.application : kNone};
+}
+
+// The request is charged, and told with whom it may run.
+void Scheduler::State::enter_share(std::uint32_t id, const ApplicationSpec& app) noexcept {
+  Request& r = ledger.change(id);
+  const StreamConfig& config = ledger.stream(r.stream).config;
+  const Shares::Key key = account_of(r);
+  const Shares::Standing standing = shares.enter({.key = key,
+                                                  .user_weight = config.user_weight,
+                                                  .application_weight = app.weight > 0 ? app.weight : 1000,
+                                                  .cost_ns = plan->model.cost_ns(config.application),
+                                                  .lone_cost_ns = plan->model.lone_cost_ns(config.application),
+                                                  .slo_ns = config.slo_ns},
+                                                 now);
+  r.competes = standing.competes;
+  r.within_share = standing.within;
+  r.charged_ns = standing.charged_ns;
+  r.dear = standing.dear;
+  if (standing.dear) r.company = Company::nobody;
+  if (standing.found_dear) {  // while he was alone, his frames were what the paces were learned from
+    for (ModuleId m : plan->model.components()[key.component].modules) plan->sense.forget_pace(m);
+    plan->disciplines[key.component]->forget_pace();
+  }
+  if (!quarantine.empty()) {
+    r.company = std::max(r.company, quarantine.company(config.user, now));
+    r.gated = quarantine.struck(config.user, now);
+  }
+  ledger.count().total.within_share += standing.within ? 1 : 0;
+  ledger.count().streams[r.stream].within_share += standing.within ? 1 : 0;
+}
+
+TimeNs Scheduler::State::longer_ns(const Request& r, ModuleId module) noexcept {
+  const double more = std::max(0.0, shares.pace(account_of(r)) - 1);
+  return static_cast<TimeNs>(more * static_cast<double>(plan->model.module(module).least_ns));
+}
+
+// A batch's stage has ended, or its partition was lost while it ran.
+void Scheduler::State::charge(const Batch& b, TimeNs ran) noexcept {
+  if (shares.empty()) return;
+  const Model& model = plan_of(b).model;
+  const RouteSpec& route = model.topology().routes[b.route];
+  const double items = b.list.items, took = static_cast<double>(ran);
+  double expected = 0;
+  bool counted = false;
+  for (TaskId t = b.list.first; t != kNone; t = tasks[t].next_in_batch) {
+    const Request& r = ledger.request(tasks[t].request);
+    expected += tasks[t].items / items * (r.competes ? shares.pace(account_of(r)) : 1);
+    counted = counted || r.competes;
+  }
+  if (!counted) return;
+  const double pace = took / static_cast<double>(route.stages[b.stage].latency.p50_ns[b.list.items - 1]);
+  const double of_route = took / static_cast<double>(model.run_ns(b.route)[std::min(b.list.items, route.batch)]);
+  const double off = std::clamp(pace, expected / kMostOff, expected * kMostOff) - expected;
+  for (TaskId t = b.list.first; t != kNone; t = tasks[t].next_in_batch) {
+    Request& r = ledger.change(tasks[t].request);
+    if (!r.competes) continue;
+    const ModuleModel& m = model.module(b.module);
+    r.spent_ns += (r.dear ? m.lone_ns : m.unit_ns) * tasks[t].items * of_route;
+    shares.learn(account_of(r), off * tasks[t].items / items);
+  }
+}
+
+// What was not run to its end has cost at least what was charged for it: others might have come in its place.
+void Scheduler::State::correct_share(const Request& r, bool done) noexcept {
+  if (shares.empty() || !r.within_share) return;
+  const double more = r.spent_ns - static_cast<double>(r.charged_ns);
+  if (done || more > 0) shares.correct(account_of(r), more);
+}
+
+}  // namespace leat::core
