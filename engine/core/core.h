@@ -95,8 +95,14 @@ struct Scheduler::State final : Verbs {
   // ---- costs.cpp ----
   void enter_share(std::uint32_t request, const ApplicationSpec& app) noexcept;
   void charge(const Batch& batch, TimeNs ran) noexcept;
+  void part(const Request& r) noexcept;
+  void mark_dear(std::uint32_t user) noexcept;
   void correct_share(const Request& request, bool done) noexcept;
   [[nodiscard]] std::uint32_t user_of(const Request& r) const noexcept { return ledger.stream(r.stream).config.user; }
+  static void hasten(Task& task, TimeNs longer) noexcept {  // so that it can be in time
+    task.deadline_ns -= longer;
+    if (task.give_up_ns != kNever) task.give_up_ns -= longer;
+  }
   [[nodiscard]] TimeNs longer_ns(const Request& r, ModuleId module) noexcept;  // than planned, for one of its tasks
   [[nodiscard]] Shares::Key account_of(const Request& r) const noexcept;
 

@@ -10,7 +10,8 @@
 namespace leat::core {
 namespace {
 
-constexpr double kMostOff = 4;  // times what was expected: more is not learned from one batch
+constexpr double kSlow = 1.5;   // times what was expected: who of its users is dear is to be found out
+constexpr double kMostOff = 3;  // times what was expected: more is not learned from one batch
 
 }  // namespace
 
@@ -38,17 +39,52 @@ void Scheduler::State::enter_share(std::uint32_t id, const ApplicationSpec& app)
   r.within_share = standing.within;
   r.charged_ns = standing.charged_ns;
   r.dear = standing.dear;
+  if (standing.apart) r.company = Company::own_user;
   if (standing.dear) r.company = Company::nobody;
+  r.gated = standing.dear && plan->disciplines[key.component]->books();
   if (standing.found_dear) {  // while he was alone, his frames were what the paces were learned from
     for (ModuleId m : plan->model.components()[key.component].modules) plan->sense.forget_pace(m);
     plan->disciplines[key.component]->forget_pace();
+    mark_dear(config.user);
   }
   if (!quarantine.empty()) {
     r.company = std::max(r.company, quarantine.company(config.user, now));
-    r.gated = quarantine.struck(config.user, now);
+    r.gated = r.gated || quarantine.struck(config.user, now);
   }
   ledger.count().total.within_share += standing.within ? 1 : 0;
   ledger.count().streams[r.stream].within_share += standing.within ? 1 : 0;
+}
+
+// What its user sends, and has waiting, rides with his own alone for a while.
+void Scheduler::State::part(const Request& r) noexcept {
+  const std::uint32_t user = user_of(r);
+  shares.part(account_of(r), now);
+  for (StreamId s = 0; s < ledger.streams(); ++s) {
+    if (ledger.stream(s).config.user != user) continue;
+    for (std::uint32_t w = ledger.stream(s).first; w != kNone; w = ledger.request(w).next)
+      if (ledger.request(w).placed == 0)
+        ledger.change(w).company = std::max(ledger.request(w).company, Company::own_user);
+  }
+}
+
+// What he has waiting already is worth as much as what comes now: beyond his share, and alone.
+void Scheduler::State::mark_dear(std::uint32_t user) noexcept {
+  for (StreamId s = 0; s < ledger.streams(); ++s) {
+    if (ledger.stream(s).config.user != user) continue;
+    for (std::uint32_t r = ledger.stream(s).first; r != kNone; r = ledger.request(r).next) {
+      Request& waiting = ledger.change(r);
+      if (!waiting.competes || waiting.placed > 0) continue;
+      waiting.dear = true;
+      waiting.company = Company::nobody;
+      for (TaskId t = waiting.tasks; t != kNone; t = tasks[t].next_of_request) {
+        if (tasks[t].state != TaskState::queued || tasks[t].lane == kNone) continue;
+        dequeue(t);
+        tasks[t].level = class_of(tasks[t].level);
+        hasten(tasks[t], longer_ns(waiting, tasks[t].module));
+        enqueue(t);
+      }
+    }
+  }
 }
 
 TimeNs Scheduler::State::longer_ns(const Request& r, ModuleId module) noexcept {
@@ -62,12 +98,14 @@ void Scheduler::State::charge(const Batch& b, TimeNs ran) noexcept {
   const Model& model = plan_of(b).model;
   const RouteSpec& route = model.topology().routes[b.route];
   const double items = b.list.items, took = static_cast<double>(ran);
+  const std::uint32_t user = user_of(ledger.request(tasks[b.list.first].request));
   double expected = 0;
-  bool counted = false;
+  bool counted = false, several = false;
   for (TaskId t = b.list.first; t != kNone; t = tasks[t].next_in_batch) {
     const Request& r = ledger.request(tasks[t].request);
     expected += tasks[t].items / items * (r.competes ? shares.pace(account_of(r)) : 1);
     counted = counted || r.competes;
+    several = several || user_of(r) != user;
   }
   if (!counted) return;
   const double pace = took / static_cast<double>(route.stages[b.stage].latency.p50_ns[b.list.items - 1]);
@@ -79,6 +117,7 @@ void Scheduler::State::charge(const Batch& b, TimeNs ran) noexcept {
     const ModuleModel& m = model.module(b.module);
     r.spent_ns += (r.dear ? m.lone_ns : m.unit_ns) * tasks[t].items * of_route;
     shares.learn(account_of(r), off * tasks[t].items / items);
+    if (several && pace > kSlow * expected) part(r);
   }
 }
 

@@ -1,4 +1,5 @@
-// Whose tasks pass one at a time (ledger/quarantine.h, queue/gate.h), and what else becomes of what they have waiting.
+// Whose tasks pass one at a time (ledger/quarantine.h, queue/gate.h, Discipline::books), and what else becomes of what
+// they have waiting.
 #include <algorithm>
 
 #include "engine/core/core.h"
@@ -14,13 +15,14 @@ void Scheduler::State::enter_gate(TaskId id) noexcept {
 
 // With one partition there is no other to keep for the others.
 bool Scheduler::State::gate_opens(TaskId id) const noexcept {
+  if (!quarantine.struck(user_of(ledger.request(tasks[id].request)), now)) return true;
   const Component& c = plan->model.components()[plan->model.component_of(tasks[id].module)];
   const auto up = std::ranges::count_if(c.partitions, [&](PartitionId p) { return machine.partition(p).up; });
   return up >= 2 || c.partitions.size() == 1;
 }
 
 bool Scheduler::State::open_gate() noexcept {
-  const TaskId id = gate.front();
+  const TaskId id = gate.next();
   if (id == kNone || !gate.free() || !gate_opens(id)) return false;
   gate.withdraw(tasks, id);
   gate.pass(id);

@@ -166,8 +166,9 @@ void Scheduler::State::activate(std::uint32_t request, ModuleId module) noexcept
   for (std::uint32_t i = 0; i < n; ++i) {
     const TaskId id = tasks.take();
     Task& t = tasks[id];
-    t.deadline_ns = r.deadline_ns - longer;
-    t.give_up_ns = r.give_up_ns == kNever ? kNever : r.give_up_ns - longer;
+    t.deadline_ns = r.deadline_ns;
+    t.give_up_ns = r.give_up_ns;
+    if (r.dear) hasten(t, longer);
     t.queued_ns = now;
     t.request = request;
     t.module = module;

@@ -76,9 +76,11 @@ struct Running {
   std::vector<std::uint64_t> tokens;
   RouteId route;
   TimeNs start;
+  std::uint32_t first_stage = 0;
+  PartitionId at() const { return path[stage - first_stage]; }
 };
 
-// Runs every batch for exactly its planned time, one after another on each partition.
+// Runs every batch for exactly its planned time and what `extra` says, one after another on each partition.
 class Bench {
  public:
   Bench(const Topology& t, const Policy& p, const Limits& l = {}) : topology(t), core(t, p, l) {
@@ -122,16 +124,16 @@ class Bench {
     running.erase(running.begin() + static_cast<std::ptrdiff_t>(which));
     std::vector<TaskResult> results(r.tokens.size());
     for (TaskResult& result : results) result.fan_out = fan_out;
-    core.stage_finished(now, r.batch, r.stage, results);
-    if (r.stage + 1 < topology.routes[r.route].stages.size()) {
+    if (core.stage_finished(now, r.batch, r.stage, results)) {
       ++r.stage;
       begin(r);
     }
   }
   void begin(Running r) {
-    TimeNs& free = busy_until[r.path[r.stage]];
+    TimeNs& free = busy_until[r.at()];
     r.start = std::max(now, free);
     r.end = free = r.start + topology.routes[r.route].stages[r.stage].latency.p50_ns[items_of(r) - 1];
+    for (std::uint64_t token : r.tokens) r.end = free += extra.contains(token) ? extra.at(token) : 0;
     running.push_back(r);
   }
   std::size_t items_of(const Running& r) const {
@@ -146,13 +148,15 @@ class Bench {
         answers[a.token] = {now, a.outcome, a.reason};
         continue;
       }
+      if (a.kind != ActionKind::dispatch) continue;
       Running r{.batch = a.batch,
                 .end = 0,
-                .stage = 0,
+                .stage = a.first_stage,
                 .path = {a.path.begin(), a.path.end()},
                 .tokens = {},
                 .route = a.route,
-                .start = 0};
+                .start = 0,
+                .first_stage = a.first_stage};
       for (const TaskRef& t : a.tasks) {
         r.tokens.push_back(t.token);
         items[t.token] = t.units;
@@ -169,6 +173,7 @@ class Bench {
   std::vector<Running> running, sent;
   std::map<std::uint64_t, Answer> answers;
   std::map<std::uint64_t, std::uint32_t> items;
+  std::map<std::uint64_t, TimeNs> extra;  // of a token, beyond the plan
   std::map<PartitionId, TimeNs> busy_until;
 };
 

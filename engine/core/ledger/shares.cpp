@@ -7,9 +7,10 @@ namespace leat::core {
 namespace {
 
 constexpr TimeNs kActive = 1'000'000'000;
+constexpr TimeNs kApart = 1'000'000'000;
 constexpr TimeNs kThere = 10'000'000'000;
 constexpr TimeNs kDivideEvery = 10'000'000;
-constexpr double kPaceGain = 1.0 / 8;         // of a batch on its account's pace
+constexpr double kPaceGain = 1.0 / 4;         // of a batch on its account's pace
 constexpr double kLeastPace = .25;            // less is not believed
 constexpr double kDear = 1.5, kCheap = 1.25;  // times the others' pace: dear from the one on, until below the other
 
@@ -24,7 +25,7 @@ Shares::Standing Shares::enter(const Request& r, TimeNs now) noexcept {
   account->seen_ns = now;
   if (now >= divide_again_ns_) divide(now);
   if (account->share >= 1) return {};
-  Standing standing{.competes = true, .dear = account->dear};
+  Standing standing{.competes = true, .dear = account->dear, .apart = now < account->apart_until_ns};
   standing.found_dear = account->dear && !account->told;
   account->told = account->dear;
   const double cost = static_cast<double>(account->dear ? r.lone_cost_ns : r.cost_ns) * account->pace;
@@ -44,6 +45,10 @@ bool Shares::others(const Key& key, TimeNs now) const noexcept {
 double Shares::pace(const Key& key) noexcept {
   const Account* const account = find(key);
   return account == nullptr ? 1 : account->pace;
+}
+
+void Shares::part(const Key& key, TimeNs now) noexcept {
+  if (Account* const account = find(key); account != nullptr) account->apart_until_ns = now + kApart;
 }
 
 void Shares::learn(const Key& key, double off) noexcept {

@@ -112,6 +112,7 @@ class Reserved final : public Discipline {
   [[nodiscard]] bool keeps_late() const noexcept override { return policy_.drop == Drop::none; }
   ServerId offer(LaneId lane) noexcept override;
   bool next(PartitionId partition) noexcept override;
+  [[nodiscard]] bool books() const noexcept override { return true; }
   void ended(std::uint32_t batch, TimeNs ran, bool usual) noexcept override;
   void freed(std::uint32_t batch) noexcept override;
   bool passed(TaskId task, std::uint32_t batch, bool alive) noexcept override;

@@ -128,6 +128,9 @@ class Discipline {
   virtual bool admit(std::uint32_t application) noexcept { return application != kNone; }  // all that exist
   // Whether a task that cannot be in time any more is worth running. Default: no, the core answers it.
   [[nodiscard]] virtual bool keeps_late() const noexcept { return false; }
+  // Whether it promises the partitions' time ahead, by the plan. Who does not keep to the plan then has one task at a
+  // time there.
+  [[nodiscard]] virtual bool books() const noexcept { return false; }
   // Whether a lane's tasks are bound to its one server. Default: no; then a lost server's tasks just wait.
   [[nodiscard]] virtual bool binds() const noexcept { return false; }
   virtual LaneId enqueue(TaskId task) noexcept { return view_.lanes.first(view_.tasks[task].module); }

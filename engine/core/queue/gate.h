@@ -1,5 +1,6 @@
 // Before the lanes: tasks of users who have ended partitions (ledger/quarantine.h) pass one at a time, whatever
-// scheduler is in force behind it. Who waits stands by deadline.
+// scheduler is in force behind it, and those of dear ones (shares.h) where time is promised ahead. Who waits stands by
+// deadline.
 #pragma once
 
 #include "engine/core/queue/deadline_queue.h"
@@ -10,6 +11,7 @@ namespace leat::core {
 class Gate {
  public:
   [[nodiscard]] TaskId front() const noexcept { return waiting_.front(); }  // kNone: nobody waits
+  [[nodiscard]] TaskId next() const noexcept { return waiting_.back(); }    // the one with the most time left
   [[nodiscard]] bool free() const noexcept { return through_ == kNone; }
   [[nodiscard]] TaskId through() const noexcept { return through_; }  // has passed, and is not over
 
