@@ -164,6 +164,12 @@ TEST(Sandbox, WithoutSeccompWorkersServeAndTheLogSaysItOnce) {
   EXPECT_EQ(times(a.leatd().log(), "workers are not sandboxed"), 1U) << a.leatd().log();
 }
 
+TEST(Workers, DenormalsAreZeroOnEveryThread) {
+  Asker a("");
+  ASSERT_NO_FATAL_FAILURE(a.open());
+  a.expect_done(Ask::denormals);
+}
+
 TEST(Workers, HaveAUserOfTheirOwn) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can start workers as somebody else";
   Asker a("user = \"nobody\"");

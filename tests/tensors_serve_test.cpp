@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 
 #include "engine/exec/test_graph.h"
 #include "leat/client.hpp"
@@ -75,6 +76,31 @@ TEST(TensorStreams, ThreeMegabytesInPlace) {
   EXPECT_EQ(*total->value(shm::StreamCounter::bytes_copied), 0U);
   EXPECT_TRUE(balances(*total));
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+// They would cost many times the others, and whoever sends a frame can put them there.
+TEST(TensorStreams, DenormalFloatsAreZero) {
+  ScratchFolder folder;
+  G g;
+  g.input("x", G::f32, {"n", 8});
+  g.output(g.op("Mul", {"x", g.constant("", {1}, {2})}, "y"), G::f32, {"n", 8});
+  g.save(folder.path() + "/m.onnx");
+  Leatd leatd(config_of(folder.path() + "/m.onnx"));
+  auto client = Client::connect(leatd.socket(), "tensors");
+  ASSERT_TRUE(client.ok()) << leatd.log();
+  const leat_tensor_shape shape[] = {{LEAT_F32, 1, {8}}};
+  auto stream = client->open_stream(options_for(shape));
+  ASSERT_TRUE(stream.ok()) << stream.error();
+  auto frame = stream->acquire();
+  ASSERT_TRUE(frame);
+  const float least = std::numeric_limits<float>::min();
+  for (int i = 0; i < 8; ++i) static_cast<float*>(frame->raw().tensors[0])[i] = i < 4 ? least / 4 : least;
+  ASSERT_EQ(frame->submit(), LEAT_ERROR_ok);
+  const auto answer = client->next_answer(30s);
+  ASSERT_TRUE(answer) << leat_last_error() << leatd.log();
+  leat_part_view y;
+  ASSERT_TRUE(leat_find_part(answer->result(), answer->raw().result_bytes, LEAT_PART_tensor, "y", &y));
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(static_cast<const float*>(y.data)[i], i < 4 ? 0 : 2 * least) << i;
 }
 
 TEST(TensorStreams, OtherShapesAreRefusedAndAbsurdOnesCostNothing) {

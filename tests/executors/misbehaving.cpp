@@ -60,6 +60,17 @@ int work() {
   return error;
 }
 
+// A float too small for all its digits, computed on a thread that is made here. 0: it is taken for zero.
+int compute_denormals() {
+  bool zero = false;
+  std::thread([&zero] {
+    volatile float least = 1.5e-38F, tenth = .1F;
+    const volatile float denormal = least * tenth;
+    zero = denormal == 0;
+  }).join();
+  return zero ? 0 : ERANGE;
+}
+
 int start_program() {
   char name[] = "true";
   char* argv[] = {name, nullptr};
@@ -103,6 +114,8 @@ int obey(const Session& session, Ask ask) {
     }
     case Ask::work:
       return work();
+    case Ask::denormals:
+      return compute_denormals();
     case Ask::crash:
       std::abort();
     case Ask::hang:

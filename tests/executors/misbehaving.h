@@ -16,7 +16,8 @@ enum class Ask : std::uint8_t {
   io_uring = 7,
   work = 8,   // what serving needs
   crash = 9,  // ends the worker
-  hang = 10
+  hang = 10,
+  denormals = 11  // computes with some on a thread of its own
 };
 
 }  // namespace leat::test

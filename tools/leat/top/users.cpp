@@ -37,16 +37,29 @@ std::string used_of(std::uint64_t used, std::uint64_t most, const std::string& w
 std::string text_of(const Value& value) { return shown(value, Unit::text); }
 
 // Of a user's open streams together.
-double of_streams(const Window& window, const RecordSnapshot& user, shm::StreamCounter counter) {
+template <class Count>
+double of_streams(const Window& window, const RecordSnapshot& user, Count&& count) {
   double sum = 0;
   for (const RecordSnapshot& stream : window.now.streams) {
     const auto client = stream.value(shm::StreamCounter::client);
     const auto owner = std::find_if(window.now.clients.begin(), window.now.clients.end(),
                                     [&](const RecordSnapshot& c) { return client && c.index == *client; });
     if (owner != window.now.clients.end() && owner->value(shm::ClientCounter::user) == user.index)
-      sum += static_cast<double>(stream.value(counter).value_or(0));
+      sum += static_cast<double>(count(stream));
   }
   return sum;
+}
+
+double of_streams(const Window& window, const RecordSnapshot& user, shm::StreamCounter counter) {
+  return of_streams(window, user, [&](const RecordSnapshot& stream) { return stream.value(counter).value_or(0); });
+}
+
+// Frames of his open streams that ended workers, or were refused for that.
+double poison_of(const Window& window, const RecordSnapshot& user) {
+  return of_streams(window, user, [](const RecordSnapshot& stream) {
+    const std::uint64_t n = stream.causes[static_cast<std::size_t>(Reason::poison)];
+    return n == shm::kUnknown ? 0 : n;
+  });
 }
 
 }  // namespace
@@ -121,6 +134,9 @@ std::string users_text(const Window& window) {
         text_of(user_rules(window, r, nullptr)) + "\n  where users compete his share of the partitions counts " +
         shown(static_cast<double>(number(r, UserCounter::share_permille)) / 1000, Unit::rate) + "; " +
         shown(user_within_share(window, r, nullptr), Unit::count) + " requests of his open streams were within it\n";
+    if (const double poison = poison_of(window, r); poison > 0)
+      out += "  " + shown(poison, Unit::count) +
+             " of their frames ended a worker, or were refused because others had (poison)\n";
     for (const auto& [what, list] :
          {std::pair{"refused", user_refusals(r)}, std::pair{"disconnected", user_violations(r)}})
       for (const ReasonCount& reason : list)
