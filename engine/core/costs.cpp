@@ -10,7 +10,7 @@
 namespace leat::core {
 namespace {
 
-constexpr double kSlow = 1.5;   // times what was expected: who of its users is dear is to be found out
+constexpr double kSlow = 2.5;   // times what was expected: who of its users is dear is to be found out
 constexpr double kMostOff = 3;  // times what was expected: more is not learned from one batch
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace leat::core {
 namespace {
 
 constexpr TimeNs kActive = 1'000'000'000;
-constexpr TimeNs kApart = 1'000'000'000;
+constexpr TimeNs kApart = 500'000'000;
 constexpr TimeNs kThere = 10'000'000'000;
 constexpr TimeNs kDivideEvery = 10'000'000;
 constexpr double kPaceGain = 1.0 / 4;         // of a batch on its account's pace

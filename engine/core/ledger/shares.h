@@ -11,7 +11,7 @@
 // What is expected is the plan's cost at the account's pace: what its batches took of the times planned for them. Who
 // takes half as long again as planned, and as the cheapest of the others does, is dear: his requests run alone, so that
 // they delay nobody's, and nothing is learned from them for others. While several users ride together it does not show
-// whose take long: after a batch that did, each rides with his own alone for a second.
+// whose take long: after a batch that did, each rides with his own alone for half a second.
 //
 // An account is active for a second after its last request; guaranteed rates are those among the active ones. A
 // bisection a request and a task of a batch, and a pass over all accounts every few milliseconds.
