@@ -363,10 +363,8 @@ void Daemon::Impl::worker_lost(std::uint32_t p, const std::string& how) {
       failure_ = about(p, "its worker was " + how + " while leatd was starting; see the lines above"), begin_stop();
     return supervisor_->released(p, false, shm::monotonic_ns());
   }
-  if (scheduler_)
-    scheduler_->command({.kind = Command::Kind::worker_lost, .partition = p});
-  else
-    worker_released(p, false);
+  if (!scheduler_) return worker_released(p, false);
+  scheduler_->command({.kind = Command::Kind::worker_lost, .partition = p});
 }
 
 // The scheduler thread has given up what ran there, and knows whose frames they were.
