@@ -48,9 +48,7 @@ struct Bed {
       : word(memory.take<shm::SleepWord>()), bell(std::move(shm::Doorbell::create()).value()) {}
   template <class Empty>
   void park(const Empty& empty) const {
-    shm::announce_sleep(*word);
-    shm::full_fence();  // our word before our look; partner: Waker::should_ring
-    if (empty()) {
+    if (shm::may_sleep([this] { shm::announce_sleep(*word); }, empty)) {
       pollfd p{bell.fd(), POLLIN, 0};
       static_cast<void>(::poll(&p, 1, -1));
       bell.drain();

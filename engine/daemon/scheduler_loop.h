@@ -206,8 +206,9 @@ class SchedulerLoop final : private core::TaskSizes {
   Mailbox<Notice> notices_;
   Mailbox<core::Sample> samples_;
   shm::Doorbell bell_;
-  std::atomic<std::uint32_t> asleep_{0};  // for command(); the peers have words of their own
-  shm::Fd poll_;                          // epoll: bell_ and the bells of clients and workers
+  shm::SleepWord sleep_{};              // for command(); the peers have words of their own
+  shm::Waker commands_waker_{&sleep_};  // the control thread's
+  shm::Fd poll_;                        // epoll: bell_ and the bells of clients and workers
   std::vector<Stream> streams_;
   std::vector<std::uint32_t> stream_of_core_;  // of streams_, by the core's number
   std::vector<Client> clients_;

@@ -87,8 +87,7 @@ void SchedulerLoop::command(const Command& command) noexcept {
     bell_.ring();
     std::this_thread::yield();
   }
-  shm::full_fence();  // the push before the look; partner: the fence in park()
-  if (asleep_.load(std::memory_order_relaxed) != 0) bell_.ring();
+  if (commands_waker_.should_ring()) bell_.ring();
 }
 
 void SchedulerLoop::notify(const Notice& notice) noexcept {
@@ -110,22 +109,24 @@ bool SchedulerLoop::anything() const noexcept {
 }
 
 void SchedulerLoop::park() noexcept {
-  asleep_.store(1, std::memory_order_relaxed);
-  next_look_ns_ = core::kNever;  // a worker that ended its batches wakes nobody
-  for (auto& p : partitions_) {
-    next_look_ns_ = std::min(next_look_ns_, p.hangs_at_ns);
-    if (p.port != nullptr) p.port->announce_sleep();
-  }
-  for (const auto c : live_clients_) clients_[c].port->announce_sleep();
-  shm::full_fence();  // our words before our look; partners: Waker::should_ring() of clients and workers, command()
+  const auto announce = [this] {
+    shm::announce_sleep(sleep_);
+    next_look_ns_ = core::kNever;  // a worker that ended its batches wakes nobody
+    for (auto& p : partitions_) {
+      next_look_ns_ = std::min(next_look_ns_, p.hangs_at_ns);
+      if (p.port != nullptr) p.port->announce_sleep();
+    }
+    for (const auto c : live_clients_) clients_[c].port->announce_sleep();
+  };
+  const bool idle = shm::may_sleep(announce, [this] { return !anything(); });
   const std::int64_t timer = std::min(core_->next_timer(), next_look_ns_);
   const std::int64_t wait_ns = timer == core::kNever ? -1 : timer - shm::monotonic_ns();
-  if (!anything() && (timer == core::kNever || wait_ns > 0)) {
+  if (idle && (timer == core::kNever || wait_ns > 0)) {
     std::array<epoll_event, 32> events;
     const int count = wait_for_events(poll_.get(), events, timer == core::kNever ? -1 : wait_ns);
     for (int i = 0; i < count; ++i) drain_bell(events[static_cast<std::size_t>(i)].data.u64);
   }
-  asleep_.store(0, std::memory_order_relaxed);
+  shm::announce_awake(sleep_);
   for (auto& p : partitions_)
     if (p.port != nullptr) p.port->announce_awake();
   for (const auto c : live_clients_) clients_[c].port->announce_awake();

@@ -486,10 +486,11 @@ void Worker::send_report(std::span<const DispatchCell> cells, std::int64_t start
 }
 
 void Worker::park() {
-  dispatches_.publish();
-  shm::announce_sleep(*sleep_);
-  shm::full_fence();  // our word before our look; partner: Waker::should_ring() in the daemon
-  if (dispatches_.empty()) {
+  const auto announce = [this] {
+    dispatches_.publish();
+    shm::announce_sleep(*sleep_);
+  };
+  if (shm::may_sleep(announce, [this] { return dispatches_.empty(); })) {
     pollfd fds[2] = {{bell_.fd(), POLLIN, 0}, {control_.get(), POLLIN, 0}};
     (void)poll(fds, 2, -1);
     if (fds[0].revents != 0 && !bell_.drain()) ending_ = true;  // leatd is gone

@@ -168,12 +168,19 @@ bool pop_answer(leat_client* c, leat_answer* out) {
   return false;
 }
 
+// True: no answer slipped in.
+bool asleep(leat_client* c) {
+  return may_sleep(
+      [c] {
+        c->completions.publish();
+        announce_sleep(*c->sleep);
+      },
+      [c] { return c->completions.empty(); });
+}
+
 // Sleeps until rung or `until_ns` (< 0: for ever). Returns at once when an answer slipped in.
 void park(leat_client* c, std::int64_t until_ns) {
-  c->completions.publish();
-  announce_sleep(*c->sleep);
-  full_fence();  // our word before our look at the ring; partner: Waker::should_ring in the daemon
-  if (c->completions.empty()) {
+  if (asleep(c)) {
     const std::int64_t left = until_ns < 0 ? -1 : until_ns - leat_now_ns();
     if (until_ns < 0 || left > 0) c->bell.wait(left);
   }
@@ -186,10 +193,7 @@ void park(leat_client* c, std::int64_t until_ns) {
 bool arm_fd(leat_client* c) {
   announce_awake(*c->sleep);
   if (!c->bell.drain()) c->disconnected.store(true, std::memory_order_relaxed);
-  c->completions.publish();
-  announce_sleep(*c->sleep);
-  full_fence();  // as in park()
-  return c->completions.empty();
+  return asleep(c);
 }
 
 // leatd brings large pools step by step, beside those of others.

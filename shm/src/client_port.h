@@ -143,8 +143,7 @@ class ClientPort {
   // Once per batch of answers. True: a wake was sent.
   bool flush() noexcept;
 
-  // ---- sleep (doorbell.h): announce_sleep() on all ports, full_fence(), has_submissions() on all ports, then block
-  // ----
+  // ---- sleep: may_sleep() of doorbell.h, with announce_sleep() and has_submissions() of all ports ----
   void announce_sleep() noexcept;
   void announce_awake() noexcept;
   int bell_fd() const noexcept;  // readable when the client rings, hung up when it is gone

@@ -29,7 +29,7 @@ bool in_range(RecordKind kind, std::uint32_t index) noexcept {
   return kind < RecordKind::count_ && index < kMaxRecords[static_cast<std::size_t>(kind)];
 }
 
-std::uint64_t load(std::uint64_t& value) noexcept { return std::atomic_ref(value).load(std::memory_order_relaxed); }
+std::uint64_t load(std::uint64_t& value) noexcept { return atomic_ref(value).load(std::memory_order_relaxed); }
 
 }  // namespace
 
@@ -129,26 +129,26 @@ Record CountersWriter::begin(RecordKind kind, std::uint32_t index, std::string_v
     Record::Update together(record);
     const auto names = counter_names(kind);
     for (std::size_t i = 0; i < kMaxValues; ++i)
-      std::atomic_ref(r->values[i])
-          .store(i < names.size() && !names[i].gauge ? 0 : kUnknown, std::memory_order_relaxed);
-    for (auto& cause : r->causes) std::atomic_ref(cause).store(0, std::memory_order_relaxed);
+      atomic_ref(r->values[i]).store(i < names.size() && !names[i].gauge ? 0 : kUnknown, std::memory_order_relaxed);
+    for (auto& cause : r->causes) atomic_ref(cause).store(0, std::memory_order_relaxed);
     for (auto& histogram : r->buckets)
-      for (auto& bucket : histogram) std::atomic_ref(bucket).store(0, std::memory_order_relaxed);
+      for (auto& bucket : histogram) atomic_ref(bucket).store(0, std::memory_order_relaxed);
     for (std::size_t i = 0; i < sizeof r->label; ++i)
-      std::atomic_ref(r->label[i])
+      atomic_ref(r->label[i])
           .store(i < label.size() && i + 1 < sizeof r->label ? label[i] : '\0', std::memory_order_relaxed);
-    std::atomic_ref epoch(r->epoch);
+    atomic_ref epoch(r->epoch);
     epoch.store(epoch.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
-  // release: label and zeroed values before "live"; partner: the acquire in CountersReader::snapshot.
-  std::atomic_ref(r->state).store(static_cast<std::uint32_t>(RecordState::live), std::memory_order_release);
+  // release: label and zeroed values before "live", also for a snapshot that is not together; partner: the acquire in
+  // CountersReader::snapshot.
+  atomic_ref(r->state).store(static_cast<std::uint32_t>(RecordState::live), std::memory_order_release);
   return record;
 }
 
 void CountersWriter::end(RecordKind kind, std::uint32_t index) noexcept {
+  // release: the last values before "ended"; partner: snapshot.
   if (RecordLayout* r = at(kind, index))
-    std::atomic_ref(r->state).store(static_cast<std::uint32_t>(RecordState::ended),
-                                    std::memory_order_release);  // partner: snapshot
+    atomic_ref(r->state).store(static_cast<std::uint32_t>(RecordState::ended), std::memory_order_release);
 }
 
 Record CountersWriter::record(RecordKind kind, std::uint32_t index) noexcept { return Record(at(kind, index)); }
@@ -157,9 +157,9 @@ void CountersWriter::event(const Event& event) noexcept {
   auto& head = *segment_.memory().at<std::uint64_t>(kLayout.events_head);
   const std::uint64_t n = load(head);
   Event* cell = segment_.memory().at<Event>(kLayout.events) + (n & (kEvents - 1));
-  std::atomic_ref(cell->sequence).store(0, std::memory_order_relaxed);
+  atomic_ref(cell->sequence).store(0, std::memory_order_relaxed);
   release_fence();  // "being written" before the body; partner: the acquire fence in CountersReader::events
-  const auto put = [](auto& to, auto value) { std::atomic_ref(to).store(value, std::memory_order_relaxed); };
+  const auto put = [](auto& to, auto value) { atomic_ref(to).store(value, std::memory_order_relaxed); };
   put(cell->at_ns, event.at_ns);
   put(cell->kind, event.kind);
   put(cell->stream, event.stream);
@@ -167,9 +167,9 @@ void CountersWriter::event(const Event& event) noexcept {
   put(cell->a, event.a);
   put(cell->b, event.b);
   put(cell->c, event.c);
-  std::atomic_ref(cell->sequence)
-      .store(n + 1, std::memory_order_release);                   // partner: the first load in CountersReader::events
-  std::atomic_ref(head).store(n + 1, std::memory_order_release);  // partner: the load of the head there
+  put(cell->sequence, n + 1);
+  // release: the whole event before it is counted; partner: the load of the head in CountersReader::events.
+  atomic_ref(head).store(n + 1, std::memory_order_release);
 }
 
 std::uint64_t RecordSnapshot::observations(Which which) const {
@@ -207,31 +207,30 @@ Result<CountersReader> CountersReader::map(Fd fd, std::uint64_t bytes) {
   return reader;
 }
 
-std::optional<RecordSnapshot> CountersReader::snapshot(RecordKind kind, std::uint32_t index) const {
+std::optional<RecordSnapshot> CountersReader::snapshot(RecordKind kind, std::uint32_t index, int tries) const {
   if (!in_range(kind, index)) return std::nullopt;
   auto* r = memory_.at<RecordLayout>(record_offset(kind, index));
   RecordSnapshot s;
   s.kind = kind;
   s.index = index;
   for (auto& histogram : s.buckets) histogram.resize(kBuckets);
-  for (int attempt = 0; attempt < 1000; ++attempt) {
+  for (int attempt = 0; attempt < tries; ++attempt) {
     // acquire: pairs with the release stores of `state` in begin() and end().
-    const auto state = static_cast<RecordState>(std::atomic_ref(r->state).load(std::memory_order_acquire));
+    const auto state = static_cast<RecordState>(atomic_ref(r->state).load(std::memory_order_acquire));
     if (state == RecordState::unused) return std::nullopt;
     s.live = state == RecordState::live;
     // acquire: pairs with the release store that ends an Update.
-    const std::uint32_t before = std::atomic_ref(r->version).load(std::memory_order_acquire);
+    const std::uint32_t before = atomic_ref(r->version).load(std::memory_order_acquire);
     for (std::size_t i = 0; i < kMaxValues; ++i) s.values[i] = load(r->values[i]);
     for (std::size_t i = 0; i < kMaxCauses; ++i) s.causes[i] = load(r->causes[i]);
     for (std::size_t h = 0; h < 2; ++h)
       for (std::size_t b = 0; b < kBuckets; ++b) s.buckets[h][b] = load(r->buckets[h][b]);
     char label[sizeof r->label];
-    for (std::size_t i = 0; i < sizeof label; ++i)
-      label[i] = std::atomic_ref(r->label[i]).load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < sizeof label; ++i) label[i] = atomic_ref(r->label[i]).load(std::memory_order_relaxed);
     s.label.assign(label, strnlen(label, sizeof label));
-    s.epoch = std::atomic_ref(r->epoch).load(std::memory_order_relaxed);
+    s.epoch = atomic_ref(r->epoch).load(std::memory_order_relaxed);
     acquire_fence();  // the values before the second look; partner: the release fence that begins an Update
-    const std::uint32_t after = std::atomic_ref(r->version).load(std::memory_order_relaxed);
+    const std::uint32_t after = atomic_ref(r->version).load(std::memory_order_relaxed);
     s.together = before == after && (before & 1u) == 0;
     if (s.together) break;
   }
@@ -249,14 +248,14 @@ std::vector<RecordSnapshot> CountersReader::live(RecordKind kind) const {
 std::uint32_t CountersReader::events(std::uint64_t from, std::span<Event> out, std::uint64_t* next) const {
   // acquire: the events counted are complete; partner: the release store of the head in event().
   const std::uint64_t head =
-      std::atomic_ref(*memory_.at<std::uint64_t>(kLayout.events_head)).load(std::memory_order_acquire);
+      atomic_ref(*memory_.at<std::uint64_t>(kLayout.events_head)).load(std::memory_order_acquire);
   std::uint64_t at = std::max(from, head > kEvents ? head - kEvents : 0);
   std::uint32_t count = 0;
   for (; at < head && count < out.size(); ++at) {
     Event* cell = memory_.at<Event>(kLayout.events) + (at & (kEvents - 1));
-    // acquire: the body; partner: the release store of the sequence in event().
-    if (std::atomic_ref(cell->sequence).load(std::memory_order_acquire) != at + 1) continue;
-    const auto get = [](auto& value) { return std::atomic_ref(value).load(std::memory_order_relaxed); };
+    const auto get = [](auto& value) { return atomic_ref(value).load(std::memory_order_relaxed); };
+    // relaxed: the head has brought the events it counts; a later one in the same cell has another sequence.
+    if (get(cell->sequence) != at + 1) continue;
     Event e{at + 1,
             get(cell->at_ns),
             get(cell->kind),

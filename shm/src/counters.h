@@ -311,13 +311,13 @@ class Record {
   }
   template <class Counter>
   void set(Counter c, std::uint64_t value) noexcept {
-    if (r_) std::atomic_ref(r_->values[static_cast<std::size_t>(c)]).store(value, std::memory_order_relaxed);
+    if (r_) atomic_ref(r_->values[static_cast<std::size_t>(c)]).store(value, std::memory_order_relaxed);
   }
   // As it is now, for the process that writes it; 0 when unknown.
   template <class Counter>
   [[nodiscard]] std::uint64_t value(Counter c) const noexcept {
     const std::uint64_t v =
-        r_ ? std::atomic_ref(r_->values[static_cast<std::size_t>(c)]).load(std::memory_order_relaxed) : kUnknown;
+        r_ ? atomic_ref(r_->values[static_cast<std::size_t>(c)]).load(std::memory_order_relaxed) : kUnknown;
     return v == kUnknown ? 0 : v;
   }
   void cause(std::uint32_t index, std::uint64_t n = 1) noexcept {
@@ -334,13 +334,13 @@ class Record {
    public:
     explicit Update(Record& record) noexcept : r_(record.r_) {
       if (!r_) return;
-      std::atomic_ref version(r_->version);
+      atomic_ref version(r_->version);
       version.store(version.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       release_fence();  // the odd version before the values; partner: the acquire fence in CountersReader::snapshot
     }
     ~Update() {
       if (!r_) return;
-      std::atomic_ref version(r_->version);
+      atomic_ref version(r_->version);
       // release: the values before the even version; partner: the first load in CountersReader::snapshot.
       version.store(version.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     }
@@ -354,7 +354,7 @@ class Record {
  private:
   // One writer: a relaxed load and store, no locked instruction. Unknown counts as zero here.
   static void bump(std::uint64_t& value, std::uint64_t n) noexcept {
-    std::atomic_ref ref(value);
+    atomic_ref ref(value);
     const std::uint64_t old = ref.load(std::memory_order_relaxed);
     ref.store(old == kUnknown ? n : old + n, std::memory_order_relaxed);
   }
@@ -410,8 +410,8 @@ class CountersReader {
   CountersReader() = default;
   // `bytes` as told over the socket. Refuses another layout version. A view (counters_view.h) has no events.
   static Result<CountersReader> map(Fd fd, std::uint64_t bytes);
-  // Empty: the record was never used.
-  std::optional<RecordSnapshot> snapshot(RecordKind kind, std::uint32_t index) const;
+  // Empty: the record was never used. Looks again so often while its writer is busy.
+  std::optional<RecordSnapshot> snapshot(RecordKind kind, std::uint32_t index, int tries = 1000) const;
   std::vector<RecordSnapshot> live(RecordKind kind) const;
   // Events from sequence number `from` on (0-based), at most out.size(), oldest first; *next: where to go on.
   // Events already overwritten are skipped.

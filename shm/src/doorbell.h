@@ -1,10 +1,11 @@
 // Waking a peer that sleeps, and only then.
 //
-// The sleeper owns a SleepWord in shared memory (even: awake, odd: asleep). To sleep: announce_sleep() for every word
-// it has, one full_fence(), look at all its rings once more, and only if they are empty block on its descriptor. The
-// waker pushes its batch, then calls Waker::wake() once: a full fence, a look at the word, a system call only if it is
-// odd and was not rung already for this sleep. Of the two (sleeper's re-check, waker's look) at least one sees the
-// other: that is what the seq_cst fences are for (Dekker's pattern); weaker orders lose wakes.
+// The sleeper owns a SleepWord in shared memory (even: awake, odd: asleep). To sleep it calls may_sleep():
+// announce_sleep() for every word it has, one full fence, a look at all its rings once more, and only if they are empty
+// it blocks on its descriptor. The waker pushes its batch, then calls Waker::should_ring() once: a full fence, a look
+// at the word, a system call only if it is odd and was not rung already for this sleep. Of the two (sleeper's re-check,
+// waker's look) at least one sees the other: that is what the seq_cst fences are for (Dekker's pattern); weaker orders
+// lose wakes.
 //
 // The waker never writes the word, so it may lie in memory that is read-only to the waker.
 //
@@ -23,16 +24,25 @@
 
 namespace leat::shm {
 
-// Sleeper's side. Between announce_sleep() and blocking: full_fence(), then re-check everything that could wake us.
+// Sleeper's side. Between announce_sleep() and blocking stands may_sleep().
 inline void announce_sleep(SleepWord& word) noexcept {
-  std::atomic_ref value(word.value);
+  atomic_ref value(word.value);
   value.store(value.load(std::memory_order_relaxed) | 1u, std::memory_order_relaxed);  // ordered by full_fence()
 }
 inline void announce_awake(SleepWord& word) noexcept {
-  std::atomic_ref value(word.value);
+  atomic_ref value(word.value);
   const std::uint32_t now = value.load(std::memory_order_relaxed);
   // relaxed: a waker that still sees the old value only rings once too often.
   if (now & 1u) value.store(now + 1, std::memory_order_relaxed);
+}
+
+// Before blocking: `announce` calls announce_sleep() for every word and publishes what was taken, `empty` looks at
+// everything that could wake us. True: nothing came, block now.
+template <class Announce, class Empty>
+[[nodiscard]] bool may_sleep(const Announce& announce, const Empty& empty) noexcept {
+  announce();
+  full_fence();  // our words before our look; partner: Waker::should_ring()
+  return empty();
 }
 
 // An eventfd: any number of rings until drained are one wake. Between threads of one process: whoever holds it may
@@ -81,9 +91,8 @@ class Waker {
 
   // Call after pushing a batch. True: the peer sleeps and has not been rung for this sleep: ring its bell now.
   [[nodiscard]] bool should_ring() noexcept {
-    full_fence();  // our pushes before our look; partner: the sleeper's full_fence() between announce_sleep() and
-                   // re-check
-    const std::uint32_t now = std::atomic_ref(word_->value).load(std::memory_order_relaxed);
+    full_fence();  // our pushes before our look; partner: may_sleep()
+    const std::uint32_t now = atomic_ref(word_->value).load(std::memory_order_relaxed);
     if ((now & 1u) == 0 || now == rung_) return false;
     rung_ = now;
     return true;

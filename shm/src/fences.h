@@ -1,4 +1,6 @@
-// Fences and the one-time copy, in one place, with what ThreadSanitizer needs (it does not understand fences).
+// How shared words are touched: atomic references, fences and the two copies, in one place, with what ThreadSanitizer
+// needs (it does not understand fences). tests/explore puts a header of its own in the place of this one, and sees
+// every access: nothing in shm/src names std::atomic_ref or copies shared memory but through these.
 #pragma once
 
 #include <atomic>
@@ -7,6 +9,8 @@
 #include <cstring>
 
 namespace leat::shm {
+
+using std::atomic_ref;
 
 #if defined(__SANITIZE_THREAD__)
 namespace detail {
@@ -30,5 +34,8 @@ inline void copy_once(T& local, const T* shared) noexcept {
   std::memcpy(static_cast<void*>(&local), static_cast<const void*>(shared), sizeof(T));
   asm volatile("" : "+m"(local) : : "memory");
 }
+
+// Copies bytes into shared memory, for a peer that reads them once a release store tells it to.
+inline void copy_in(void* shared, const void* local, std::size_t bytes) noexcept { std::memcpy(shared, local, bytes); }
 
 }  // namespace leat::shm

@@ -39,18 +39,18 @@ struct alignas(kLine) SlotWord {
   std::uint64_t value;
   std::uint64_t reserved[7];
 
-  SlotValue load() noexcept {
-    return unpack(std::atomic_ref(value).load(std::memory_order_acquire));
-  }  // partner: move()
+  SlotValue load() noexcept { return unpack(atomic_ref(value).load(std::memory_order_acquire)); }  // partner: move()
 
  private:
   friend class FrameSlots;
-  void clear() noexcept { std::atomic_ref(value).store(0, std::memory_order_release); }  // partner: load()
+  // relaxed: nobody uses the slot; the message that tells of the stream orders it.
+  void clear() noexcept { atomic_ref(value).store(0, std::memory_order_relaxed); }
   // acq_rel: what the last holder wrote is visible to the next (acquire), what we wrote to the one after us (release).
+  // A move that fails gives nothing to anybody.
   bool move(SlotValue from, SlotValue to) noexcept {
     std::uint64_t expected = pack(from);
-    return std::atomic_ref(value).compare_exchange_strong(expected, pack(to), std::memory_order_acq_rel,
-                                                          std::memory_order_acquire);
+    return atomic_ref(value).compare_exchange_strong(expected, pack(to), std::memory_order_acq_rel,
+                                                     std::memory_order_relaxed);
   }
 };
 static_assert(sizeof(SlotWord) == kLine);

@@ -63,11 +63,11 @@ struct alignas(kLine) SegmentHeader {
   void publish(SegmentKind k, std::uint64_t size) noexcept {
     kind = k;
     bytes = size;
-    std::atomic_ref(magic).store(kMagic | kLayoutVersion, std::memory_order_release);  // partner: published()
+    atomic_ref(magic).store(kMagic | kLayoutVersion, std::memory_order_release);  // partner: published()
   }
   // True when the segment is complete and of this version and kind.
   bool published(SegmentKind k) noexcept {
-    return std::atomic_ref(magic).load(std::memory_order_acquire) == (kMagic | kLayoutVersion) && kind == k;
+    return atomic_ref(magic).load(std::memory_order_acquire) == (kMagic | kLayoutVersion) && kind == k;
   }
 };
 static_assert(sizeof(SegmentHeader) == kLine);

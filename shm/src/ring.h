@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <type_traits>
 
@@ -43,7 +42,7 @@ class RingProducer {
     std::uint32_t used = next_ - cached_;
     if (mask_ + 1 - used < wanted) {
       // acquire: the consumer has copied those cells out before we overwrite them; partner: RingConsumer::publish.
-      const std::uint32_t seen = std::atomic_ref(consumed_->value).load(std::memory_order_acquire);
+      const std::uint32_t seen = atomic_ref(consumed_->value).load(std::memory_order_acquire);
       if (seen - cached_ > next_ - cached_) corrupt_ = true;  // behind the last or ahead of the head: impossible
       if (corrupt_) return 0;
       cached_ = seen;
@@ -79,10 +78,10 @@ class RingProducer {
     __builtin_prefetch(cells_ + ((next_ + kAhead) & mask_), 1);
     T* cell = cells_ + (next_ & mask_);
     constexpr std::size_t kBody = sizeof(std::uint32_t);
-    std::memcpy(reinterpret_cast<std::byte*>(cell) + kBody, reinterpret_cast<const std::byte*>(&item) + kBody,
-                sizeof(T) - kBody);
+    copy_in(reinterpret_cast<std::byte*>(cell) + kBody, reinterpret_cast<const std::byte*>(&item) + kBody,
+            sizeof(T) - kBody);
     ++next_;
-    std::atomic_ref(cell->sequence).store(next_, std::memory_order_release);  // partner: RingConsumer::ready
+    atomic_ref(cell->sequence).store(next_, std::memory_order_release);  // partner: RingConsumer::ready
   }
 
   T* cells_ = nullptr;
@@ -126,14 +125,14 @@ class RingConsumer {
   void publish() noexcept {
     published_ = next_;
     // release: our copies of those cells are done before the producer may overwrite them; partner: RingProducer::room.
-    std::atomic_ref(consumed_->value).store(next_, std::memory_order_release);
+    atomic_ref(consumed_->value).store(next_, std::memory_order_release);
   }
   [[nodiscard]] std::uint32_t popped() const noexcept { return next_; }
 
  private:
   bool ready(std::uint32_t index) const noexcept {
     // acquire: the message's body is visible; partner: RingProducer::write.
-    return std::atomic_ref(cells_[index & mask_].sequence).load(std::memory_order_acquire) == index + 1;
+    return atomic_ref(cells_[index & mask_].sequence).load(std::memory_order_acquire) == index + 1;
   }
   void take(T& out) noexcept {
     copy_once(out, cells_ + (next_ & mask_));

@@ -36,20 +36,20 @@ struct alignas(64) SchedulePage {
   void write(const Schedule& s) noexcept {
     std::array<std::uint64_t, sizeof(Schedule) / 8> from;
     std::memcpy(from.data(), &s, sizeof s);
-    std::atomic_ref v(version);
+    atomic_ref v(version);
     const std::uint64_t before = v.load(std::memory_order_relaxed);
     v.store(before + 1, std::memory_order_relaxed);
     release_fence();  // the odd version before the words; partner: the acquire fence in read()
-    for (std::size_t i = 0; i < from.size(); ++i) std::atomic_ref(words[i]).store(from[i], std::memory_order_relaxed);
+    for (std::size_t i = 0; i < from.size(); ++i) atomic_ref(words[i]).store(from[i], std::memory_order_relaxed);
     v.store(before + 2, std::memory_order_release);  // the words before it; partner: the first load in read()
   }
   // Where the page is newer than `seen` and not being written: copies it, moves `seen` on, and says true.
   bool read(std::uint64_t& seen, Schedule& out) noexcept {
-    std::atomic_ref v(version);
+    atomic_ref v(version);
     const std::uint64_t before = v.load(std::memory_order_acquire);  // partner: the last store in write()
     if (before == seen || before % 2 != 0) return false;
     std::array<std::uint64_t, sizeof(Schedule) / 8> to;
-    for (std::size_t i = 0; i < to.size(); ++i) to[i] = std::atomic_ref(words[i]).load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = atomic_ref(words[i]).load(std::memory_order_relaxed);
     acquire_fence();  // the words before the second look; partner: the release fence in write()
     if (v.load(std::memory_order_relaxed) != before) return false;
     std::memcpy(static_cast<void*>(&out), to.data(), sizeof out);

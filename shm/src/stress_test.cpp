@@ -113,11 +113,12 @@ void sleep_and_wake(Ring_& r, RingBell ring_bell, WaitBell wait_bell, std::uint6
       consumed.store(++n, std::memory_order_relaxed);
     }
     if (n == count) break;
-    r.consumer.publish();
-    announce_sleep(word);
-    ++announced;
-    full_fence();  // our word before our look at the ring; partner: Waker::should_ring
-    if (r.consumer.empty()) {
+    const auto announce = [&] {
+      r.consumer.publish();
+      announce_sleep(word);
+      ++announced;
+    };
+    if (may_sleep(announce, [&] { return r.consumer.empty(); })) {
       ++sleeps;
       ASSERT_TRUE(wait_bell()) << "lost wake after message " << n;
     }

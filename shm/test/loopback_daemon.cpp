@@ -58,13 +58,16 @@ void LoopbackDaemon::run() {
   connections_.clear();
 }
 
-// Sleep words, fence, re-check, as doorbell.h asks. True: nothing to do, it is safe to block.
+// True: nothing to do, it is safe to block.
 bool LoopbackDaemon::idle() {
-  for (auto& c : connections_)
-    if (c->port) c->port->announce_sleep();
-  full_fence();
-  return std::none_of(connections_.begin(), connections_.end(),
-                      [](auto& c) { return c->port && c->port->has_submissions(); });
+  const auto announce = [this] {
+    for (auto& c : connections_)
+      if (c->port) c->port->announce_sleep();
+  };
+  return may_sleep(announce, [this] {
+    return std::none_of(connections_.begin(), connections_.end(),
+                        [](auto& c) { return c->port && c->port->has_submissions(); });
+  });
 }
 
 void LoopbackDaemon::turn() {
