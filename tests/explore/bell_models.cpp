@@ -128,10 +128,7 @@ std::vector<Model> bell_models(Size size) {
                          parking("yielding, then parking", {.wakers = 1, .batches = {2}, .yields = 1}),
                          parking("parking, two wakers", {.wakers = 2, .batches = {1}}),
                          armed_descriptor(large ? 3 : 2)};
-  if (large) {
-    all.push_back(parking("parking, three batches", {.wakers = 1, .batches = {1, 1, 1}}));
-    all.push_back(parking("parking, two wakers, two batches", {.wakers = 2, .batches = {1, 1}}));
-  }
+  if (large) all.push_back(parking("parking, three batches", {.wakers = 1, .batches = {1, 1, 1}}));
   return all;
 }
 

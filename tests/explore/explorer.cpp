@@ -194,7 +194,7 @@ Explorer::Place Explorer::place(const void* word, bool writes) {
     anew_ = true;
     give_up();
   }
-  return {following_ && share != Share::own, share, address};
+  return {following_ && (share != Share::own || bounds_.plainly), share, address};
 }
 
 bool Explorer::race_free(bool free, const std::source_location* at) {

@@ -8,7 +8,7 @@
 
 namespace leat::explore {
 
-enum class Size : bool { small, large };  // large: by hand, minutes
+enum class Size : bool { small, large };  // large: by hand, a minute
 
 std::vector<Model> ring_models(Size size);
 std::vector<Model> bell_models(Size size);

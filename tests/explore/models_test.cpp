@@ -1,7 +1,7 @@
 // What lies in shm/src, through every execution of the models; then with each of its orderings weakened in turn, which
 // some model must notice. docs/memory-orderings.md has the table, and is held to what is found here.
 //
-// LEAT_EXPLORE=large: larger models, for minutes, without the weakened ones. LEAT_EXPLORE=table: prints the table.
+// LEAT_EXPLORE=large: larger models, for a minute, without the weakened ones. LEAT_EXPLORE=table: prints the table.
 #include "tests/explore/models.h"
 
 #include <gtest/gtest.h>
