@@ -20,11 +20,13 @@ using shm::RecordKind;
 using shm::Refusal;
 
 constexpr std::uint32_t kObservers = 32;    // sessions beside the clients': observers, and who has not said hello yet
+constexpr std::uint32_t kMostLetGo = 64;    // connections not closed yet, before more are taken
 constexpr std::uint32_t kKeptSessions = 8;  // for root and leatd's own user
 constexpr std::uint32_t kMessagesPerTurn = 8;  // of one session, so that nobody starves the others
 static_assert(UserAccounts::kAccounts > 64 + kObservers + kKeptSessions);  // limits.clients is 64 at most
-constexpr std::uint64_t kKeptDescriptors = 64;   // for workers that start again and for root and leatd's own user
-constexpr std::int64_t kSettleNs = 100'000'000;  // between two looks whether descriptors were read
+constexpr std::uint64_t kKeptDescriptors = 64;        // for workers that start again and for root and leatd's own user
+constexpr std::int64_t kDearUserNs = 10'000'000'000;  // how long a user is looked at askance for a dear call
+constexpr std::int64_t kSettleNs = 100'000'000;       // between two looks whether descriptors were read
 
 }  // namespace
 
@@ -43,7 +45,11 @@ ClientSessions::ClientSessions(Environment environment, std::uint64_t first_toke
   open_files_ = getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : 1024;
 }
 
-ClientSessions::~ClientSessions() = default;
+ClientSessions::~ClientSessions() {
+  close_all();
+  for (Session& s : sessions_)
+    if (s.port) ask_of_port(s, PoolJob::Work::close), s.port.reset();
+}
 
 bool ClientSessions::allowed(const shm::Peer& peer) const {
   const Config& c = env_.config;
@@ -76,6 +82,11 @@ ClientSessions::Objection ClientSessions::objection_to(const shm::Peer& peer, co
   if (!trusted && !allowed(peer))
     return {LEAT_ERROR_not_permitted, Refusal::not_allowed,
             user + "not use this leatd; add it to allow_uids, or a group of it to allow_gids, in the configuration"};
+  if (!trusted && shm::monotonic_ns() < account.dear_until_ns)
+    return {LEAT_ERROR_no_room, Refusal::dear_wakes,
+            user +
+                "not connect for some seconds: waking his sockets took long; look for a program that waits at one "
+                "many times over"};
   if (few_descriptors(connection, trusted))
     return {LEAT_ERROR_no_room, Refusal::no_files,
             "leatd has few file descriptors left; raise its limit (ulimit -n, LimitNOFILE)"};
@@ -94,7 +105,7 @@ ClientSessions::Objection ClientSessions::objection_to(const shm::Peer& peer, co
 // for each other in any case.
 bool ClientSessions::make_room(const UserAccount& account, const shm::Peer& peer, bool trusted) {
   const auto may_go = [&](const Session& s) {
-    return s.used && s.connected && !s.port && (s.account == &account || (trusted && s.trusted));
+    return s.used && s.connected && s.links == Links::none && (s.account == &account || (trusted && s.trusted));
   };
   const auto of_process = [&](pid_t pid) {
     return std::count_if(sessions_.begin(), sessions_.end(),
@@ -117,10 +128,13 @@ bool ClientSessions::make_room(const UserAccount& account, const shm::Peer& peer
   return !goes->used;
 }
 
-void ClientSessions::accept(shm::Fd connection) {
+bool ClientSessions::accept(shm::Fd connection) {
   const std::int64_t now = shm::monotonic_ns();
   const auto peer = shm::peer_of(connection.get());
-  if (!peer.ok()) return;
+  if (!peer.ok()) {
+    turn_away(std::move(connection));
+    return let_go_ < kMostLetGo;
+  }
   const bool trusted = peer->uid == 0 || peer->uid == getuid();
   subordinates_.look(now);
   Login login = subordinates_.login_of(peer->uid);
@@ -132,8 +146,9 @@ void ClientSessions::accept(shm::Fd connection) {
   if (no.error != LEAT_ERROR_ok) {
     env_.board.daemon().add(DaemonCounter::clients_refused);
     accounts_.refused(account, no.why, no.text, now);
-    (void)shm::refuse(connection.get(), 0, no.error, no.text);
-    return;
+    if (no.why != Refusal::dear_wakes) (void)shm::refuse(connection.get(), 0, no.error, no.text);
+    let_go(login.uid, std::move(connection));
+    return let_go_ < kMostLetGo;
   }
   const auto free = std::find_if(sessions_.begin(), sessions_.end(), [](const Session& s) { return !s.used; });
   *free = Session{};
@@ -153,11 +168,27 @@ void ClientSessions::accept(shm::Fd connection) {
   accounts_.publish(account);
   if (!env_.loop.watch(free->socket.get(), first_token_ + static_cast<std::uint64_t>(free - sessions_.begin())).ok())
     disconnect(*free);
+  return let_go_ < kMostLetGo;
 }
 
 // ---- messages ----
 
-void ClientSessions::on_ready(std::uint32_t index, const Readiness&) {
+void ClientSessions::on_ready(std::uint64_t token) {
+  const std::uint64_t index = token - first_token_;
+  if (index < sessions_.size()) return on_socket(static_cast<std::uint32_t>(index));
+  on_bell(sessions_[index - sessions_.size()]);
+}
+
+// A call on one of its sockets took so much of a thread's own time. True: too much too often, and its connection is
+// ended.
+bool ClientSessions::too_dear(Session& s, DearCalls& calls, std::int64_t own_ns) {
+  const bool again = calls.again(own_ns);
+  if (own_ns > DearCalls::kDearNs) s.account->dear_until_ns = shm::monotonic_ns() + kDearUserNs;
+  if (again) violate(s, shm::Violation::dear_wakes);
+  return again;
+}
+
+void ClientSessions::on_socket(std::uint32_t index) {
   Session& s = sessions_[index];
   std::vector<std::byte> packet;
   std::string text;
@@ -169,7 +200,10 @@ void ClientSessions::on_ready(std::uint32_t index, const Readiness&) {
       due_ns_ = std::min(due_ns_, s.waits_until_ns);
       return;
     }
-    switch (shm::receive(s.socket.get(), false, &packet, nullptr, &text)) {
+    const std::int64_t from = own_cpu_ns();
+    const shm::Got got = shm::receive(s.socket.get(), false, &packet, nullptr, &text);
+    if (too_dear(s, s.calls, own_cpu_ns() - from)) return;
+    switch (got) {
       case shm::Got::message:
         handle(index, packet);
         break;
@@ -179,22 +213,30 @@ void ClientSessions::on_ready(std::uint32_t index, const Readiness&) {
         return disconnect(s);
       case shm::Got::broken:
         return violate(s, shm::Violation::control_message);
+      case shm::Got::descriptors:
+        return violate(s, shm::Violation::descriptors);
     }
   }
 }
+
+namespace {
+shm::Welcome welcome() {
+  shm::Welcome m;
+  m.daemon_pid = static_cast<std::uint32_t>(getpid());
+  shm::set_text(m.daemon_version, LEAT_VERSION);
+  return m;
+}
+}  // namespace
 
 void ClientSessions::hello(Session& s, const std::vector<std::byte>& packet) {
   shm::Hello m;
   if (shm::decode(packet, &m)) return violate(s, shm::Violation::control_message);
   if (s.greeted) return violate(s, shm::Violation::control_order);
   const std::uint32_t request = m.header.request;
-  shm::Welcome welcome;
-  welcome.daemon_pid = static_cast<std::uint32_t>(getpid());
-  shm::set_text(welcome.daemon_version, LEAT_VERSION);
   s.name = shm::text_of(m.name);
   if (m.role == shm::PeerRole::observer) {
     s.greeted = s.observer = true;
-    reply(s, welcome, request);
+    reply(s, welcome(), request);
     return;
   }
   if (const char* why = env_.not_ready()) return refuse(s, request, LEAT_ERROR_not_ready, Refusal::not_ready, why);
@@ -210,18 +252,11 @@ void ClientSessions::hello(Session& s, const std::vector<std::byte>& packet) {
     return no_room(Refusal::descriptors, "user " + s.login.who +
                                              " has not received the descriptors sent to him before; read "
                                              "the replies, or raise descriptors in [limits.user]");
-  auto port = shm::ClientPort::create();
-  if (!port.ok()) return no_room(Refusal::no_memory, port.error());
-  auto up = (*port)->uplink_for_client();
-  auto down = (*port)->downlink_for_client();
-  const shm::Fd bell = (*port)->bell_for_client();
-  if (!up.ok() || !down.ok()) return no_room(Refusal::no_files, up.ok() ? down.error() : up.error());
   s.greeted = true;
   s.client = static_cast<std::uint32_t>(slot - session_of_.begin());
   *slot = static_cast<std::uint32_t>(&s - sessions_.data());
-  s.port = std::move(*port);
   s.stream.resize(shm::kMaxStreamsPerClient);
-  s.bytes = s.port->bytes();
+  s.bytes = shm::ClientPort::kBytes;
   bytes_ += s.bytes;
   s.account->memory_bytes += s.bytes;
   ++s.account->clients;
@@ -233,10 +268,29 @@ void ClientSessions::hello(Session& s, const std::vector<std::byte>& packet) {
   record.set(ClientCounter::connected_ns, static_cast<std::uint64_t>(shm::monotonic_ns()));
   env_.board.daemon().add(DaemonCounter::clients_accepted);
   publish(s);
+  s.links = Links::making;
+  s.links_request = request;
+  PoolJob job;
+  job.work = PoolJob::Work::link;
+  job.user = s.login.uid;
+  job.session = s.serial;
+  env_.pools.ask(std::move(job));
+}
+
+void ClientSessions::linked(Session& s, PoolJob job) {
+  s.port = std::move(job.port);
   s.links = Links::unmapped;
-  welcome.client = s.client;
-  const int fds[] = {up->get(), down->get(), bell.get()};
-  if (!reply(s, welcome, request, fds)) disconnect(s);
+  const auto fail = [&](Refusal why, const std::string& text) {
+    env_.board.daemon().add(DaemonCounter::clients_refused);
+    refuse(s, s.links_request, LEAT_ERROR_no_room, why, text);
+    disconnect(s);
+  };
+  if (!s.connected) return leave(s);
+  if (!job.error.empty()) return fail(s.port ? Refusal::no_files : Refusal::no_memory, job.error);
+  shm::Welcome m = welcome();
+  m.client = s.client;
+  const int fds[] = {job.fds[0].get(), job.fds[1].get(), job.fds[2].get()};
+  if (!reply(s, m, s.links_request, fds)) disconnect(s);
 }
 
 // ---- replies ----
@@ -273,14 +327,17 @@ bool ClientSessions::deliver(Session& s, std::uint32_t request, std::span<const 
                "replies, or raise descriptors in [limits.user]");
     return false;
   }
-  switch (shm::send_packet(s.socket.get(), packet, fds)) {
+  const std::int64_t from = own_cpu_ns();
+  const shm::Sent sent = shm::send_packet(s.socket.get(), packet, fds);
+  const std::int64_t took_ns = own_cpu_ns() - from;
+  switch (sent) {
     case shm::Sent::sent:
       s.descriptors_out += count;
       s.account->descriptors += count;
       descriptors_out_ += count;
       if (count != 0) accounts_.publish(*s.account);
       if (count != 0) due_ns_ = std::min(due_ns_, shm::monotonic_ns() + kSettleNs);
-      return true;
+      return !too_dear(s, s.calls, took_ns);
     case shm::Sent::full:
       violate(s, shm::Violation::control_flood);
       return false;
@@ -332,12 +389,12 @@ void ClientSessions::disconnect(Session& s) {
   // Descriptors not read are in flight until the other side reads or closes; who ends connections must not get rid of
   // their count. Of those whose count is leatd's own anyway nobody waits for.
   if (s.descriptors_out != 0 && !s.trusted) {
-    (void)::shutdown(s.socket.get(), SHUT_RDWR);
+    hang_up(s);
     due_ns_ = 0;
   } else {
-    s.socket = shm::Fd();
+    let_go(s.login.uid, std::move(s.socket));
   }
-  if (s.port)
+  if (s.links != Links::none)
     leave(s);  // its port is destroyed once drained
   else
     release(s);
@@ -347,9 +404,31 @@ void ClientSessions::stop_viewing(Session& s) {
   if (std::exchange(s.viewing, false)) views_.ended(s.account->index, shm::monotonic_ns());
 }
 
+// Its socket stays open until its descriptors were read, but from now on nothing goes in or out.
+void ClientSessions::hang_up(Session& s) {
+  PoolJob job;
+  job.work = PoolJob::Work::hang_up;
+  job.user = s.login.uid;
+  job.session = s.serial;
+  auto copy = shm::duplicate(s.socket.get());
+  if (!copy.ok()) return (void)::shutdown(s.socket.get(), SHUT_RDWR);
+  job.fds.push_back(std::move(*copy));
+  env_.pools.ask(std::move(job));
+}
+
+// To close a connection takes as long as its client likes.
+void ClientSessions::let_go(std::uint32_t user, shm::Fd socket) {
+  PoolJob job;
+  job.work = PoolJob::Work::close;
+  job.user = user;
+  job.fds.push_back(std::move(socket));
+  ++let_go_;
+  env_.pools.ask(std::move(job));
+}
+
 // Frees the session, unless something of it is still to come.
 void ClientSessions::release(Session& s) {
-  if (s.port || s.socket) return;
+  if (s.links != Links::none || s.socket) return;
   UserAccount& account = *s.account;
   account.descriptors -= s.descriptors_out;
   descriptors_out_ -= s.descriptors_out;
@@ -362,8 +441,10 @@ void ClientSessions::release(Session& s) {
 
 void ClientSessions::close_all() {
   log_left_out(shm::monotonic_ns());
-  for (auto& s : sessions_)
+  for (auto& s : sessions_) {
     if (s.used) disconnect(s);
+    if (s.socket) let_go(s.login.uid, std::move(s.socket));
+  }
 }
 
 // ---- time ----
@@ -387,7 +468,7 @@ void ClientSessions::advance(std::int64_t now) {
     if (s.descriptors_out != 0) due_ns_ = std::min(due_ns_, now + kSettleNs);
     if (!s.connected) {
       if (s.socket && s.descriptors_out == 0) {
-        s.socket = shm::Fd();
+        let_go(s.login.uid, std::move(s.socket));
         release(s);
       }
       continue;

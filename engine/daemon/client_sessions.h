@@ -14,6 +14,10 @@
 // done by the pool builder meanwhile (pool_builder.h); what is granted counts until the memory is given back. No frame
 // of a stream is sent to a worker that has not been sent its pool before.
 //
+// What a client can make take long is not done here: making and letting go of what is shared with it, sockets too, and
+// hanging up its bell are jobs for its user's lane (pool_builder.h), and so are all calls on its bell once one of them
+// took long (client_bells.cpp).
+//
 // Thread rule: the control thread. Nothing here blocks.
 #pragma once
 
@@ -26,6 +30,7 @@
 
 #include "engine/daemon/config.h"
 #include "engine/daemon/counters_board.h"
+#include "engine/daemon/dear_calls.h"
 #include "engine/daemon/event_loop.h"
 #include "engine/daemon/mailbox.h"
 #include "engine/daemon/observer_views.h"
@@ -62,7 +67,7 @@ class ClientSessions {
     std::function<std::string()> status_json;
     std::function<const char*()> not_ready;  // nullptr: serving; else why not yet or not any more
   };
-  // The event loop's token of session i is first_token + i; there are capacity() of them.
+  // The event loop's tokens from first_token on are its sessions' sockets and bells.
   ClientSessions(Environment environment, std::uint64_t first_token);
   ~ClientSessions();
 
@@ -73,16 +78,17 @@ class ClientSessions {
     env_.applications[application].results = std::move(results);
     env_.applications[application].tensors = std::move(tensors);
   }
-  std::uint32_t capacity() const noexcept { return static_cast<std::uint32_t>(sessions_.size()); }
   std::uint32_t clients() const noexcept { return clients_; }
-  void accept(shm::Fd connection);
+  // False: enough for a moment; some that were turned away are still to be closed.
+  bool accept(shm::Fd connection);
+  void turn_away(shm::Fd connection) { let_go(UINT32_MAX, std::move(connection)); }  // of nobody known
   // Once a turn of the control thread: ends who has not said hello in time, lets go on who had to wait.
   void advance(std::int64_t now_ns);
   [[nodiscard]] std::int64_t next_due() const noexcept;  // when advance() should be called; INT64_MAX: whenever
-  void on_ready(std::uint32_t session, const Readiness& ready);
+  void on_ready(std::uint64_t token);
   void on_notice(const Notice& notice);  // those that concern clients and streams
   void on_pools();                       // the pool builder has done something
-  void close_all();                      // connections; ports go as their notices come
+  void close_all();                      // connections, for the end; ports go as their notices come
 
  private:
   enum class StreamState : std::uint8_t {
@@ -108,7 +114,14 @@ class ClientSessions {
     std::int64_t slo_ns = 0;
   };
   // Of a client's uplink and downlink. The scheduler thread knows the port once they are secured, and drains it then.
-  enum class Links : std::uint8_t { none, unmapped, securing, secured, drained };
+  // none: an observer's, or of who has not said hello.
+  enum class Links : std::uint8_t { none, making, unmapped, securing, secured, drained, closing };
+  // The bell of a client whose wakes take long, which are a lane's then (client_bells.cpp).
+  struct Bell {
+    bool apart = false, watched = false;
+    bool ringing = false, again = false;  // a job is out; it was asked for once more meanwhile
+    DearCalls calls;
+  };
   struct Session {
     bool used = false, trusted = false, greeted = false, observer = false;
     bool connected = false;  // false: the connection has ended, the port is being drained or the session lingers
@@ -124,8 +137,10 @@ class ClientSessions {
     std::uint32_t descriptors_out = 0;    // sent and not known to be read
     shm::TokenBucket messages{500, 200};  // who sends more waits
     std::string name;
-    std::uint32_t client = 0;  // index of record and of the scheduler's table
-    std::unique_ptr<shm::ClientPort> port;
+    std::uint32_t client = 0;               // index of record and of the scheduler's table
+    std::shared_ptr<shm::ClientPort> port;  // once its links are made; jobs have it too
+    Bell bell;
+    DearCalls calls;  // on its socket
     Links links = Links::none;
     std::uint32_t links_request = 0;  // to answer when they are secured
     std::uint64_t bytes = 0;
@@ -151,6 +166,17 @@ class ClientSessions {
   void settle_descriptors(Session& s);
   bool may_send(const Session& s, std::uint32_t descriptors);
   void release(Session& s);
+  void let_go(std::uint32_t user, shm::Fd socket);
+  void hang_up(Session& s);
+  bool too_dear(Session& s, DearCalls& calls, std::int64_t own_ns);
+  void on_socket(std::uint32_t session);
+
+  void ask_of_port(Session& s, PoolJob::Work work);
+  void on_bell(Session& s);
+  void ring(Session& s);
+  void set_apart(Session& s);
+  void watch_bell(Session& s);
+  void bell_done(Session& s, const PoolJob& job);
 
   void handle(std::uint32_t session, const std::vector<std::byte>& packet);
   void hello(Session& s, const std::vector<std::byte>& packet);
@@ -159,7 +185,9 @@ class ClientSessions {
   void observe(Session& s, std::uint32_t request);
   void stop_viewing(Session& s);
   void status(Session& s, std::uint32_t request);
+  void linked(Session& s, PoolJob job);
   void mapped(Session& s, const std::vector<std::byte>& packet);
+  void overdue(Session* s, std::uint32_t user);
   void links_secured(Session& s, const std::string& error);
   void stream_built(Session& s, PoolJob job);
   void stream_secured(Session& s, PoolJob job);
@@ -197,6 +225,7 @@ class ClientSessions {
   std::uint64_t serial_ = 0;
   std::uint32_t announced_ = 0;            // streams
   std::uint32_t used_ = 0;                 // sessions
+  std::uint32_t let_go_ = 0;               // connections that are still to be closed
   std::uint32_t descriptors_out_ = 0;      // of all sessions
   std::string status_;                     // made once a turn at most
   std::int64_t due_ns_ = INT64_MAX;        // nothing to advance before

@@ -32,7 +32,7 @@ void ClientSessions::mapped(Session& s, const std::vector<std::byte>& packet) {
     s.links = Links::securing;
     s.links_request = m.header.request;
     job.work = PoolJob::Work::secure_links;
-    job.port = s.port.get();
+    job.port = s.port;
   } else {
     if (m.stream >= s.stream.size() || s.stream[m.stream].state != StreamState::unmapped)
       return violate(s, shm::Violation::control_order);
@@ -66,8 +66,27 @@ void ClientSessions::on_pools() {
   PoolJob job;
   for (int i = 0; i < kJobsPerTurn && env_.pools.next(job); ++i) {
     Session* s = of_serial(job.session);
+    if (job.work == PoolJob::Work::overdue) {
+      overdue(s, job.user);
+      continue;
+    }
+    if (job.session == 0) --let_go_;  // the only jobs of no session
     if (s == nullptr) continue;
     switch (job.work) {
+      case PoolJob::Work::link:
+        linked(*s, std::move(job));
+        break;
+      case PoolJob::Work::ring:
+      case PoolJob::Work::drain:
+        bell_done(*s, job);
+        break;
+      case PoolJob::Work::close:
+        s->links = Links::none;
+        release(*s);
+        break;
+      case PoolJob::Work::hang_up:
+      case PoolJob::Work::overdue:
+        break;
       case PoolJob::Work::secure_links:
         links_secured(*s, job.error);
         break;
@@ -84,6 +103,17 @@ void ClientSessions::on_pools() {
   }
 }
 
+// A step that should take milliseconds takes over a second, and his lane waits for it. Where his connection is gone
+// already, its user is named all the same.
+void ClientSessions::overdue(Session* s, std::uint32_t user) {
+  if (s != nullptr && s->connected) return violate(*s, shm::Violation::slow_release);
+  UserAccount* account = accounts_.of_uid(user);
+  shm::Record daemon = env_.board.daemon();
+  daemon.cause(static_cast<std::uint32_t>(shm::Violation::slow_release));
+  if (account != nullptr)
+    accounts_.violated(*account, shm::Violation::slow_release, "a connection", shm::monotonic_ns());
+}
+
 void ClientSessions::links_secured(Session& s, const std::string& error) {
   if (!s.connected || !error.empty()) {
     s.links = Links::drained;
@@ -91,7 +121,9 @@ void ClientSessions::links_secured(Session& s, const std::string& error) {
     return finish_client(s);
   }
   s.links = Links::secured;
-  env_.command({.kind = Command::Kind::add_client, .client = s.client, .port = s.port.get()});
+  s.bell.apart = shm::monotonic_ns() < s.account->dear_until_ns;
+  env_.command({.kind = Command::Kind::add_client, .client = s.client, .port = s.port.get(), .apart = s.bell.apart});
+  if (s.bell.apart) watch_bell(s);
   reply(s, shm::Secured{}, s.links_request);
 }
 
@@ -159,6 +191,10 @@ void ClientSessions::on_notice(const Notice& n) {
   switch (n.kind) {
     case Notice::Kind::client_violated:
       return violate(*s, n.violation);
+    case Notice::Kind::bell_apart:
+      return set_apart(*s);
+    case Notice::Kind::ring:
+      return ring(*s);
     case Notice::Kind::client_drained:
       s->links = Links::drained;
       return finish_client(*s);
@@ -232,6 +268,9 @@ void ClientSessions::leave(Session& s) {
     }
     if (e.state == StreamState::announced || e.state == StreamState::unmapped) discard(s, i, std::move(e.pool));
   }
+  if (s.bell.watched) env_.loop.unwatch(s.port->bell_fd());
+  s.bell.watched = false;
+  if (s.port) ask_of_port(s, PoolJob::Work::hang_up);
   if (s.links == Links::secured) return env_.command({.kind = Command::Kind::remove_client, .client = s.client});
   if (s.links == Links::unmapped) s.links = Links::drained;
   finish_client(s);
@@ -247,8 +286,9 @@ void ClientSessions::finish_client(Session& s) {
   session_of_[s.client] = UINT32_MAX;
   env_.board.writer().end(RecordKind::client, s.client);
   publish(s);
+  s.links = Links::closing;
+  ask_of_port(s, PoolJob::Work::close);
   s.port.reset();
-  release(s);
 }
 
 }  // namespace leat::daemon

@@ -115,8 +115,8 @@ class Daemon::Impl final : public Supervisor::Listener {
   std::unique_ptr<core::Estimator> estimator_;  // none when the policy reads no estimates
   std::unique_ptr<SchedulerLoop> scheduler_;
   std::unique_ptr<Door> door_;
+  std::unique_ptr<PoolBuilder> pools_;  // ends after the sessions, whose sockets and ports it closes
   std::unique_ptr<ClientSessions> sessions_;
-  std::unique_ptr<PoolBuilder> pools_;  // ends before the sessions whose ports it works on
   std::thread thread_;
   std::vector<worker::Ready> ready_;  // [partition], until serving
   std::vector<WorkerPort*> ready_ports_;
@@ -302,12 +302,13 @@ std::int64_t Daemon::Impl::timeout_ns() const {
 
 void Daemon::Impl::on_event(const Readiness& ready) {
   if (ready.token == kListener)
-    return door_->on_ready(shm::monotonic_ns(),
-                           [this](shm::Fd connection) { sessions_->accept(std::move(connection)); });
+    return door_->on_ready(
+        shm::monotonic_ns(), [this](shm::Fd connection) { return sessions_->accept(std::move(connection)); },
+        [this](shm::Fd connection) { sessions_->turn_away(std::move(connection)); });
   if (ready.token == kSignals) return on_signals();
   if (ready.token == kNotices) return on_notices();
   if (ready.token == kPools) return sessions_->on_pools();
-  if (ready.token >= kSession) return sessions_->on_ready(static_cast<std::uint32_t>(ready.token - kSession), ready);
+  if (ready.token >= kSession) return sessions_->on_ready(ready.token);
   if (ready.token >= kSocket) return supervisor_->on_ready(ready, shm::monotonic_ns());
 }
 

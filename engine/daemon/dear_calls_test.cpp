@@ -11,14 +11,14 @@ namespace {
 constexpr std::int64_t kLongNs = 2'000'000;
 
 void work() {
-  const std::int64_t from = TurnMeter::own_ns();
-  while (TurnMeter::own_ns() - from < kLongNs) {
+  const std::int64_t from = own_cpu_ns();
+  while (own_cpu_ns() - from < kLongNs) {
   }
 }
 void wait() { std::this_thread::sleep_for(std::chrono::nanoseconds(kLongNs)); }
 
 TEST(DearCalls, AreThoseThatTakeTheThreadsOwnTimeAgainAndAgain) {
-  DearCalls calls;
+  TimedCalls calls;
   calls.timed(work);  // the first long one is not measured exactly
   EXPECT_FALSE(calls.too_dear());
   calls.timed(work);
@@ -28,13 +28,13 @@ TEST(DearCalls, AreThoseThatTakeTheThreadsOwnTimeAgainAndAgain) {
 }
 
 TEST(DearCalls, AreNotThoseThatABusyHostKeepsFromACore) {
-  DearCalls calls;
+  TimedCalls calls;
   for (int i = 0; i < 10; ++i) calls.timed(wait);
   EXPECT_FALSE(calls.too_dear());
 }
 
 TEST(DearCalls, AreForgottenWhenTheyStop) {
-  DearCalls calls;
+  TimedCalls calls;
   for (int round = 0; round < 3; ++round) {
     calls.timed(work);
     if (round > 0) continue;

@@ -25,7 +25,8 @@ Status Door::open() {
   return loop_.watch(listener_.fd(), token_);
 }
 
-void Door::on_ready(std::int64_t now_ns, const std::function<void(shm::Fd)>& accept) {
+void Door::on_ready(std::int64_t now_ns, const std::function<bool(shm::Fd)>& accept,
+                    const std::function<void(shm::Fd)>& turn_away) {
   for (std::uint32_t i = 0; i < kConnectionsPerTurn; ++i) {
     if (!rate_.take(now_ns)) return close_for(rate_.ready_ns(kConnectionsPerTurn) - now_ns, now_ns);
     shm::Fd connection;
@@ -33,12 +34,12 @@ void Door::on_ready(std::int64_t now_ns, const std::function<void(shm::Fd)>& acc
     switch (listener_.accept(&connection, &text)) {
       case shm::Accepted::connection:
         back_off_ns_ = 0;
-        accept(std::move(connection));
+        if (!accept(std::move(connection))) return close_for(kFirstBackOffNs, now_ns);
         continue;
       case shm::Accepted::nobody:
         return;
       case shm::Accepted::no_descriptor:
-        return no_descriptor(now_ns);
+        return no_descriptor(now_ns, turn_away);
       case shm::Accepted::failed:
         say(text, now_ns);
         return close_for(kLongestBackOffNs, now_ns);
@@ -46,7 +47,7 @@ void Door::on_ready(std::int64_t now_ns, const std::function<void(shm::Fd)>& acc
   }
 }
 
-void Door::no_descriptor(std::int64_t now_ns) {
+void Door::no_descriptor(std::int64_t now_ns, const std::function<void(shm::Fd)>& turn_away) {
   constexpr const char* kText =
       "leatd has no file descriptor left for another connection; raise its limit (ulimit -n, LimitNOFILE)";
   say(kText, now_ns);
@@ -55,10 +56,11 @@ void Door::no_descriptor(std::int64_t now_ns) {
     spare_ = shm::Fd();
     shm::Fd connection;
     std::string text;
-    if (listener_.accept(&connection, &text) == shm::Accepted::connection)
+    if (listener_.accept(&connection, &text) == shm::Accepted::connection) {
       (void)shm::refuse(connection.get(), 0, LEAT_ERROR_no_room, kText);
+      turn_away(std::move(connection));
+    }
   }
-  spare_ = spare_descriptor();
   back_off_ns_ = std::clamp(back_off_ns_ * 2, kFirstBackOffNs, kLongestBackOffNs);
   close_for(back_off_ns_, now_ns);
 }
@@ -73,6 +75,7 @@ void Door::close_for(std::int64_t ns, std::int64_t now_ns) {
 
 void Door::advance(std::int64_t now_ns) {
   if (now_ns < closed_until_ns_) return;
+  if (!spare_) spare_ = spare_descriptor();
   if (!open()) closed_until_ns_ = now_ns + kLongestBackOffNs;
 }
 

@@ -20,13 +20,15 @@ class Door {
   Door(shm::Listener& listener, EventLoop& loop, CountersBoard& board, std::uint64_t token);
   Status open();  // watches the listener
 
-  // The listener is readable: hands over a bounded number of connections.
-  void on_ready(std::int64_t now_ns, const std::function<void(shm::Fd)>& accept);
+  // The listener is readable: hands over a bounded number of connections, as long as the taker says that he takes more.
+  // `turn_away` is for those that were told why they are not taken: to close a connection can take long.
+  void on_ready(std::int64_t now_ns, const std::function<bool(shm::Fd)>& accept,
+                const std::function<void(shm::Fd)>& turn_away);
   [[nodiscard]] std::int64_t next_due() const noexcept { return closed_until_ns_; }  // INT64_MAX: it is open
   void advance(std::int64_t now_ns);
 
  private:
-  void no_descriptor(std::int64_t now_ns);
+  void no_descriptor(std::int64_t now_ns, const std::function<void(shm::Fd)>& turn_away);
   void say(const std::string& text, std::int64_t now_ns);
   void close_for(std::int64_t ns, std::int64_t now_ns);
 

@@ -28,7 +28,7 @@ struct OpenStreamCommand {
 
 struct Command {
   enum class Kind : std::uint8_t {
-    add_client,     // client, port
+    add_client,     // client, port, apart
     remove_client,  // client: its connection is gone
     open_stream,    // client, stream, pool, open
     close_stream,   // client, stream
@@ -36,6 +36,7 @@ struct Command {
     worker_lost,    // partition: its process has ended (proven)
     features_lost,  // edge: what lay in its memory, with no worker left that touches it
     set_estimates,  // estimates: valid until the next samples notice
+    look,           // a bell that it does not watch was rung: nothing but to look at the rings
     drain,          // refuse what comes, finish what is there
     stop            // leave the loop
   };
@@ -43,6 +44,7 @@ struct Command {
   std::uint32_t client = 0, stream = 0, partition = 0, edge = 0;
   shm::ClientPort* port = nullptr;
   shm::StreamPool* pool = nullptr;
+  bool apart = false;  // the control thread sees to its bell
   WorkerPort* worker = nullptr;
   const core::Estimates* estimates = nullptr;
   OpenStreamCommand open;
@@ -52,6 +54,8 @@ struct Notice {
   enum class Kind : std::uint8_t {
     client_violated,  // client, violation: close its connection
     client_drained,   // client: its port may be destroyed
+    bell_apart,       // client: a call on its bell took long; the scheduler thread makes none any more
+    ring,             // client: it sleeps, its bell is apart
     stream_opened,    // client, stream
     stream_refused,   // client, stream, pool: the core has no room
     stream_closed,    // client, stream, pool

@@ -1,119 +1,177 @@
 #include "engine/daemon/pool_builder.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <deque>
+#include <mutex>
 #include <utility>
+
+#include "engine/daemon/dear_calls.h"
 
 namespace leat::daemon {
 namespace {
 
+using Work = PoolJob::Work;
+
 constexpr std::uint64_t kStepBytes = 4 << 20;  // 1 to 4 ms
-constexpr int kNicer = 5;                      // opening a stream is less urgent than frames
+
+bool brings_memory(Work work) { return work == Work::build || work == Work::secure || work == Work::secure_links; }
 
 }  // namespace
 
-Result<std::unique_ptr<PoolBuilder>> PoolBuilder::create() {
-  std::unique_ptr<PoolBuilder> builder(new PoolBuilder);
-  auto bell = shm::Doorbell::create();
-  if (!bell.ok()) return Error{bell.error()};
-  builder->bell_ = std::move(*bell);
-  builder->thread_ = std::thread([b = builder.get()] { b->run(); });
-  return builder;
-}
+// Where the lanes put what is done; it outlives the builder if a thread is lost.
+struct PoolBuilder::Desk {
+  shm::Doorbell bell;
+  std::mutex mutex;
+  std::deque<PoolJob> done;
+  std::vector<std::shared_ptr<Entry>> asked;
+};
 
-PoolBuilder::~PoolBuilder() {
+struct PoolBuilder::Entry final : LaneTask, std::enable_shared_from_this<Entry> {
+  Entry(std::shared_ptr<Desk> its_desk, PoolJob its_job) : desk(std::move(its_desk)), job(std::move(its_job)) {
+    urgent = job.work != Work::build && job.work != Work::secure;
+    hurried = job.work == Work::close || job.work == Work::hang_up;
+    work = job.work;
+    user = job.user;
+    session = job.session;
+  }
+  bool step() override;
+  void overdue() override;
+  bool go_on();
+
+  std::shared_ptr<Desk> desk;
+  PoolJob job;  // of the lane, until it is over
+  Work work = Work::build;
+  std::uint32_t user = 0;
+  std::uint64_t session = 0;
+  bool begun = false;
+  bool cancelled = false;  // under the desk's lock
+};
+
+bool PoolBuilder::Entry::step() {
+  bool stop;
   {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
+    const std::lock_guard lock(desk->mutex);
+    stop = cancelled;
   }
-  asked_.notify_one();
-  if (thread_.joinable()) thread_.join();
-}
-
-void PoolBuilder::ask(PoolJob job) {
-  const std::lock_guard lock(mutex_);
-  auto entry = std::make_shared<Entry>();
-  entry->job = std::move(job);
-  auto& queue = queues_[entry->job.user];
-  const bool first = entry->job.work == PoolJob::Work::secure_links || entry->job.work == PoolJob::Work::discard;
-  queue.insert(first ? queue.begin() : queue.end(), std::move(entry));
-  asked_.notify_one();
-}
-
-void PoolBuilder::cancel(std::uint64_t session) {
-  const std::lock_guard lock(mutex_);
-  for (auto& [user, queue] : queues_)
-    for (auto& entry : queue)
-      if (entry->job.session == session && entry->job.work != PoolJob::Work::discard) entry->cancelled = true;
-}
-
-bool PoolBuilder::next(PoolJob& out) {
-  const std::lock_guard lock(mutex_);
-  if (done_.empty()) {
-    bell_.drain();  // not before: who leaves some is woken again
-    return false;
-  }
-  out = std::move(done_.front());
-  done_.pop_front();
+  if (stop) job.error = "its client has gone";
+  if (!stop && !go_on()) return false;
+  const std::lock_guard lock(desk->mutex);
+  std::erase_if(desk->asked, [&](const auto& e) { return e.get() == this; });
+  desk->done.push_back(std::move(job));
+  desk->bell.ring();
   return true;
 }
 
-void PoolBuilder::run() {
-  const auto self = static_cast<id_t>(gettid());
-  (void)setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + kNicer);
-  std::unique_lock lock(mutex_);
-  while (true) {
-    asked_.wait(lock, [&] { return ending_ || !queues_.empty(); });
-    if (ending_) return;
-    auto turn = queues_.upper_bound(last_user_);
-    if (turn == queues_.end()) turn = queues_.begin();
-    const std::uint32_t user = last_user_ = turn->first;
-    const std::shared_ptr<Entry> entry = std::move(turn->second.front());
-    turn->second.pop_front();
-    turn->second.push_back(entry);  // behind the others until it is over; cancel() finds it there
-    const bool cancelled = entry->cancelled;
-    lock.unlock();
-    if (cancelled) entry->job.error = "its client has gone";
-    const bool over = cancelled || step(*entry);
-    lock.lock();
-    if (!over) continue;
-    auto& queue = queues_[user];
-    queue.erase(std::find(queue.begin(), queue.end(), entry));
-    if (queue.empty()) queues_.erase(user);
-    done_.push_back(std::move(entry->job));
-    bell_.ring();
-  }
+void PoolBuilder::Entry::overdue() {
+  PoolJob word;
+  word.work = Work::overdue;
+  word.user = user;
+  word.session = session;
+  const std::lock_guard lock(desk->mutex);
+  desk->done.push_back(std::move(word));
+  desk->bell.ring();
 }
 
-bool PoolBuilder::step(Entry& entry) {
-  PoolJob& job = entry.job;
+bool PoolBuilder::Entry::go_on() {
   const auto failed = [&](const auto& result) {
     if (!result.ok()) job.error = result.error();
     return !result.ok();
   };
-  const bool first = !std::exchange(entry.begun, true);
-  switch (job.work) {
-    case PoolJob::Work::discard:
+  const bool first = !std::exchange(begun, true);
+  const std::int64_t from = own_cpu_ns();
+  switch (work) {
+    case Work::discard:
       job.pool.reset();
       return true;
-    case PoolJob::Work::secure_links:
+    case Work::close:
+      job.port.reset();
+      job.fds.clear();
+      return true;
+    case Work::hang_up:
+      if (job.port) job.port->hang_up();
+      for (const shm::Fd& fd : job.fds) (void)::shutdown(fd.get(), SHUT_RDWR);
+      job.fds.clear();
+      return true;
+    case Work::ring:
+      job.port->ring();
+      job.own_ns = own_cpu_ns() - from;
+      return true;
+    case Work::drain:
+      job.drained = job.port->drain_bell();
+      job.own_ns = own_cpu_ns() - from;
+      return true;
+    case Work::link: {
+      auto port = shm::ClientPort::create();
+      if (failed(port)) return true;
+      job.port = std::move(*port);
+      auto up = job.port->uplink_for_client();
+      auto down = job.port->downlink_for_client();
+      if (failed(up) || failed(down)) return true;
+      job.fds.push_back(std::move(*up));
+      job.fds.push_back(std::move(*down));
+      job.fds.push_back(job.port->bell_for_client());
+      return true;
+    }
+    case Work::secure_links:
       (void)failed(job.port->secure());
       return true;
-    case PoolJob::Work::build:
+    case Work::build:
       if (first) {
         auto pool = shm::StreamPool::begin(job.spec, job.directory);
         if (failed(pool)) return true;
         job.pool = std::make_unique<shm::StreamPool>(std::move(*pool));
       }
       break;
-    case PoolJob::Work::secure:
+    case Work::secure:
       if (first && failed(job.pool->secure())) return true;
       break;
+    case Work::overdue:
+      return true;
   }
   const auto whole = job.pool->grow(kStepBytes);
   return failed(whole) || *whole;
+}
+
+Result<std::unique_ptr<PoolBuilder>> PoolBuilder::create() {
+  std::unique_ptr<PoolBuilder> builder(new PoolBuilder);
+  auto bell = shm::Doorbell::create();
+  if (!bell.ok()) return Error{bell.error()};
+  builder->desk_ = std::make_shared<Desk>();
+  builder->desk_->bell = std::move(*bell);
+  return builder;
+}
+
+PoolBuilder::~PoolBuilder() = default;
+
+int PoolBuilder::fd() const noexcept { return desk_->bell.fd(); }
+
+void PoolBuilder::ask(PoolJob job) {
+  const std::uint32_t user = job.user;
+  auto entry = std::make_shared<Entry>(desk_, std::move(job));
+  {
+    const std::lock_guard lock(desk_->mutex);
+    desk_->asked.push_back(entry);
+  }
+  lanes_.ask(user, std::move(entry));
+}
+
+void PoolBuilder::cancel(std::uint64_t session) {
+  const std::lock_guard lock(desk_->mutex);
+  for (auto& entry : desk_->asked)
+    if (entry->session == session && brings_memory(entry->work)) entry->cancelled = true;
+}
+
+bool PoolBuilder::next(PoolJob& out) {
+  const std::lock_guard lock(desk_->mutex);
+  if (desk_->done.empty()) {
+    desk_->bell.drain();  // not before: who leaves some is woken again
+    return false;
+  }
+  out = std::move(desk_->done.front());
+  desk_->done.pop_front();
+  return true;
 }
 
 }  // namespace leat::daemon

@@ -1,23 +1,23 @@
-// The memory of streams' pools, brought, sealed and given back on a thread of its own: how much it is each client
-// chooses, so neither the control thread nor another client may wait for it.
+// What leatd and a client share, made, sealed, rung and let go of where nobody waits for it (lanes.h): the memory of
+// streams and links, and sockets. How much memory it is each client chooses; sealing waits for whoever is at work on
+// it; waking somebody takes longer the more of his threads wait; and closing the last descriptor of something, or a
+// socket with descriptors in it, takes as long as its maker likes. So neither the control thread nor another client
+// waits for any of it.
 //
-// Work is done in steps of a few milliseconds. Users take turns, a step each, whatever each has asked for, and so do
-// the jobs of one user; what a client connects with and what it gives back come before what it opens. What is asked for
-// comes back by next(), once, also when it failed or was cancelled. There is at most one job a stream and one a
-// session, so the queue is as bounded as those tables are.
+// Memory is brought in steps of a few milliseconds. Users take turns, a step each, whatever each has asked for, and so
+// do the jobs of one user; what a client connects with and what it gives back come before what it opens. What is asked
+// for comes back by next(), once, also when it failed or was cancelled, with `overdue` before it where a step took a
+// second. There is a bounded number of jobs a session, so the queue is as bounded as those are.
 //
 // Thread rule: everything on the control thread, which watches fd().
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
+#include <vector>
 
+#include "engine/daemon/lanes.h"
 #include "leat/result.hpp"
 #include "shm/src/client_port.h"
 #include "shm/src/doorbell.h"
@@ -29,8 +29,14 @@ struct PoolJob {
   enum class Work : std::uint8_t {
     build,         // spec -> pool
     secure,        // pool: its client has mapped it (StreamPool::secure)
-    secure_links,  // port: likewise (ClientPort::secure); it outlives the job
-    discard        // pool -> nothing
+    link,          // -> port, and fds as Welcome carries them
+    secure_links,  // port: likewise (ClientPort::secure)
+    ring,          // port's bell -> own_ns
+    drain,         // port's bell -> own_ns, drained
+    hang_up,       // port's bell, and fds, copies of sockets -> nothing
+    discard,       // pool -> nothing
+    close,         // port and fds -> nothing
+    overdue        // comes back only: a step of this session has been under way for a second, and still is
   };
   Work work = Work::build;
   std::uint32_t user = 0;     // who takes turns with others
@@ -39,38 +45,30 @@ struct PoolJob {
   shm::PoolSpec spec;
   std::vector<leat_part> directory;  // of its results
   std::unique_ptr<shm::StreamPool> pool;
-  shm::ClientPort* port = nullptr;
+  std::shared_ptr<shm::ClientPort> port;
+  std::vector<shm::Fd> fds;
+  std::int64_t own_ns = 0;  // CPU time that it took
+  shm::Drained drained = shm::Drained::rings;
   std::string error;  // when it comes back; empty: done
 };
 
 class PoolBuilder {
  public:
   static Result<std::unique_ptr<PoolBuilder>> create();
-  ~PoolBuilder();  // after the step under way
+  ~PoolBuilder();
 
   void ask(PoolJob job);
-  // Those of a session that has ended come back with an error at their next step; what is to be discarded still is.
+  // Memory for a session that has ended comes back with an error at its next step; everything else is done.
   void cancel(std::uint64_t session);
   [[nodiscard]] bool next(PoolJob& out);
-  int fd() const noexcept { return bell_.fd(); }  // readable when there is something; next() until there is not
+  int fd() const noexcept;  // readable when there is something; next() until there is not
 
  private:
-  struct Entry {
-    PoolJob job;
-    bool begun = false, cancelled = false;
-  };
+  struct Desk;
+  struct Entry;
   PoolBuilder() = default;
-  void run();
-  static bool step(Entry& entry);  // true: over
-
-  shm::Doorbell bell_;
-  std::mutex mutex_;
-  std::condition_variable asked_;
-  std::map<std::uint32_t, std::deque<std::shared_ptr<Entry>>> queues_;  // [user]
-  std::uint32_t last_user_ = 0;
-  std::deque<PoolJob> done_;
-  bool ending_ = false;
-  std::thread thread_;
+  std::shared_ptr<Desk> desk_;
+  Lanes lanes_;
 };
 
 }  // namespace leat::daemon

@@ -76,6 +76,29 @@ TEST_F(PoolBuilderTest, WhatIsCancelledComesBackAndIsNotDone) {
   }
 }
 
+TEST_F(PoolBuilderTest, MakesLinksRingsAndClosesThem) {
+  const auto ask = [&](Work work, PoolJob job) {
+    job.work = work;
+    builder_->ask(std::move(job));
+    return next();
+  };
+  PoolJob job = ask(Work::link, {});
+  ASSERT_EQ(job.error, "");
+  ASSERT_NE(job.port, nullptr);
+  ASSERT_EQ(job.fds.size(), 3u);
+  const shm::BellSocket client(std::move(job.fds[2]));
+  const auto port = job.port;
+  EXPECT_GT(ask(Work::ring, {.port = port}).own_ns, 0);
+  EXPECT_EQ(client.drain(), shm::Drained::rings);
+  client.ring();
+  EXPECT_EQ(ask(Work::drain, {.port = port}).drained, shm::Drained::rings);
+  EXPECT_FALSE(client.hung_up());
+  (void)ask(Work::hang_up, {.port = port});
+  EXPECT_TRUE(client.hung_up());
+  EXPECT_EQ(ask(Work::close, std::move(job)).port, nullptr);
+  EXPECT_EQ(port.use_count(), 1);
+}
+
 TEST_F(PoolBuilderTest, WhatCannotBeHadSaysSo) {
   build(1, 1, 0, {LEAT_FORMAT_rgb24, 16384, 16384, {}, 96, LEAT_SLOT_HOST});  // 72 GiB
   const PoolJob job = next();

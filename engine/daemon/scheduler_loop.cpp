@@ -125,7 +125,7 @@ void SchedulerLoop::flush(std::int64_t now) noexcept {
     Client& client = clients_[c];
     if (!client.dirty) continue;
     client.dirty = false;
-    wakes += client.port->flush();
+    if (client.port->wants_ring()) wakes += wake(c);
     tell_violation(c, now);  // found while answering: a torn slot word, an impossible index
     board_.of(RecordKind::client, c).set(shm::ClientCounter::completions, client.completions);
   }
@@ -306,11 +306,13 @@ void SchedulerLoop::obey(const Command& command, std::int64_t now) noexcept {
       client.stream.fill(core::kNone);
       client.port = command.port;
       live_clients_.push_back(command.client);
+      board_.event(EventKind::client_connected, now, UINT32_MAX, 0, command.client);
+      client.apart = command.apart;
+      if (client.apart) return;
       epoll_event event{};
       event.events = EPOLLIN;
       event.data.u64 = command.client;
       client.bell_watched = epoll_ctl(poll_.get(), EPOLL_CTL_ADD, client.port->bell_fd(), &event) == 0;
-      board_.event(EventKind::client_connected, now, UINT32_MAX, 0, command.client);
       return;
     }
     case Command::Kind::remove_client:
@@ -334,6 +336,8 @@ void SchedulerLoop::obey(const Command& command, std::int64_t now) noexcept {
       core_->set_estimates(now, *command.estimates);
       next_samples_ns_ = now + kEstimatesNs;
       return drain_actions(now);
+    case Command::Kind::look:
+      return;
     case Command::Kind::drain:
       draining_ = true;
       ++closing_;  // settle() tells when nothing is in flight any more
@@ -391,8 +395,7 @@ void SchedulerLoop::close_stream(std::uint32_t s, Reason reason, std::int64_t no
 
 void SchedulerLoop::remove_client(std::uint32_t index, std::int64_t now) noexcept {
   Client& client = clients_[index];
-  if (client.bell_watched) (void)epoll_ctl(poll_.get(), EPOLL_CTL_DEL, client.port->bell_fd(), nullptr);
-  client.bell_watched = false;
+  unwatch_bell(client);
   client.leaving = true;
   client.port->orphan();
   ++closing_;

@@ -105,6 +105,7 @@ class SchedulerLoop final : private core::TaskSizes {
     bool dirty = false;  // answers pushed since the last flush
     bool told = false;   // its violation or hang-up was noticed to the control thread
     bool bell_watched = false;
+    bool apart = false;  // its bell is the control thread's to see to
     bool leaving = false;
     std::uint64_t submissions = 0, completions = 0, late_cancels = 0;
     std::array<std::uint32_t, shm::kMaxStreamsPerClient> stream;  // index into streams_, or kNone
@@ -163,6 +164,13 @@ class SchedulerLoop final : private core::TaskSizes {
   std::uint32_t drain_port(std::uint32_t client, std::uint32_t most,
                            std::int64_t now) noexcept;  // how many it looked at
   void tell_violation(std::uint32_t client, std::int64_t now) noexcept;
+  // Calls on its bell take the longer the more of its threads wait there: timed, and once too long never made again.
+  bool wake(std::uint32_t client) noexcept;  // true: a wake was sent
+  void look_at_bell(std::uint32_t client) noexcept;
+  void set_apart(std::uint32_t client) noexcept;
+  void unwatch_bell(Client& client) noexcept;
+  template <class Call>
+  bool in_time(Call call) noexcept;
   void submit(Client& client, const shm::Taken& taken, std::int64_t now) noexcept;
   // Coordinated streams: scheduler_coordinated.cpp.
   void tell_schedule(core::StreamId stream) noexcept;

@@ -17,6 +17,7 @@
 namespace leat::daemon {
 namespace {
 
+constexpr std::int64_t kLongCallNs = 400'000;  // of a microsecond or two that a call on a bell takes
 // Tokens in the epoll set: clients have their index, workers their partition's behind all of these.
 constexpr std::uint64_t kOwnBell = UINT64_MAX;
 constexpr std::uint64_t kFirstWorkerBell = std::uint64_t{1} << 32;
@@ -64,8 +65,7 @@ void SchedulerLoop::unwatch_worker(std::uint32_t p) noexcept {
   partition.bell_watched = false;
 }
 
-// Who has hung up would be readable for ever. The control thread hears of the end: of a client's by its socket, of a
-// worker's by SIGCHLD.
+// A worker that has hung up would be readable for ever; the control thread hears of its end by SIGCHLD.
 void SchedulerLoop::drain_bell(std::uint64_t token) noexcept {
   if (token == kOwnBell) return bell_.drain();
   if (token >= kFirstWorkerBell) {
@@ -76,10 +76,7 @@ void SchedulerLoop::drain_bell(std::uint64_t token) noexcept {
     if (port->dear()) give_up(p);
     return;
   }
-  Client& client = clients_[token];
-  if (client.port == nullptr || client.port->drain_bell()) return;
-  (void)epoll_ctl(poll_.get(), EPOLL_CTL_DEL, client.port->bell_fd(), nullptr);
-  client.bell_watched = false;
+  if (clients_[token].port != nullptr) look_at_bell(static_cast<std::uint32_t>(token));
 }
 
 void SchedulerLoop::command(const Command& command) noexcept {
@@ -97,6 +94,49 @@ void SchedulerLoop::notify(const Notice& notice) noexcept {
     std::this_thread::yield();
   }
   noticed_ = true;
+}
+
+// A call on a client's bell. False: it took long, of this thread's own time, and is not to be made again. The CPU clock
+// is only read where the other says that there was time for it.
+template <class Call>
+bool SchedulerLoop::in_time(Call call) noexcept {
+  const std::int64_t from = shm::monotonic_ns();
+  call();
+  return shm::monotonic_ns() - from < kLongCallNs || meter_.own_so_far_ns() < kLongCallNs;
+}
+
+bool SchedulerLoop::wake(std::uint32_t index) noexcept {
+  Client& client = clients_[index];
+  if (client.apart) {
+    notify({.kind = Notice::Kind::ring, .client = index});
+    return false;
+  }
+  if (!in_time([&] { client.port->ring(); })) set_apart(index);
+  return true;
+}
+
+void SchedulerLoop::look_at_bell(std::uint32_t index) noexcept {
+  Client& client = clients_[index];
+  shm::Drained found{};
+  const bool quick = in_time([&] { found = client.port->drain_bell(); });
+  // Hung up: it would be readable for ever. The control thread hears of the end by the client's socket.
+  if (found != shm::Drained::rings) unwatch_bell(client);
+  if (found == shm::Drained::descriptors) {
+    client.port->violate(shm::Violation::descriptors);
+    tell_violation(index, shm::monotonic_ns());
+  }
+  if (!quick) set_apart(index);
+}
+
+void SchedulerLoop::set_apart(std::uint32_t index) noexcept {
+  unwatch_bell(clients_[index]);
+  clients_[index].apart = true;
+  notify({.kind = Notice::Kind::bell_apart, .client = index});
+}
+
+void SchedulerLoop::unwatch_bell(Client& client) noexcept {
+  if (client.bell_watched) (void)epoll_ctl(poll_.get(), EPOLL_CTL_DEL, client.port->bell_fd(), nullptr);
+  client.bell_watched = false;
 }
 
 bool SchedulerLoop::anything() const noexcept {

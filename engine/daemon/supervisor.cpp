@@ -302,6 +302,7 @@ void Supervisor::on_socket(std::uint32_t i, const Readiness& ready, std::int64_t
       handle(i, packet, std::move(fds), now);
       continue;
     }
+    if (got == shm::Got::descriptors) kill(i);
     if (got != shm::Got::nothing) loop_.unwatch(w.socket.get());  // it is ending: SIGCHLD tells when
     return;
   }

@@ -119,7 +119,7 @@ class Supervisor {
     pid_t pid = 0;
     shm::Fd socket;
     WorkerOutput output;
-    DearCalls calls;  // on its two sockets
+    TimedCalls calls;  // on its two sockets
     std::unique_ptr<WorkerPort> port;
     std::deque<Message> outbox;
     std::optional<std::uint32_t> opening;  // the module it opens, or opened last

@@ -1,22 +1,14 @@
 #include "engine/daemon/turn_meter.h"
 
-#include <time.h>
-
 #include <algorithm>
 
 namespace leat::daemon {
 
 using shm::DaemonCounter;
 
-std::int64_t TurnMeter::own_ns() noexcept {
-  timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
-}
-
 void TurnMeter::begin(std::int64_t now) noexcept {
   checked_ns_ = now;
-  own_at_check_ns_ = own_ns();
+  own_at_check_ns_ = own_cpu_ns();
   shm::Record daemon = board_.daemon();
   for (const auto gauge : {DaemonCounter::loop_ns_max, DaemonCounter::loop_own_ns_max}) daemon.set(gauge, 0);
 }
@@ -31,7 +23,7 @@ void TurnMeter::turned(std::int64_t from_ns, std::int64_t to_ns, bool worked) no
   }
   if (took > longest_ns_) daemon.set(DaemonCounter::loop_ns_max, static_cast<std::uint64_t>(longest_ns_ = took));
   if (took <= longest_own_ns_ && took <= kStallNs && to_ns - checked_ns_ < kCheckpointNs) return;
-  const std::int64_t own_now = own_ns(), own = std::min(took, own_now - own_at_check_ns_);
+  const std::int64_t own_now = own_cpu_ns(), own = std::min(took, own_now - own_at_check_ns_);
   checked_ns_ = to_ns;
   own_at_check_ns_ = own_now;
   if (own > longest_own_ns_)

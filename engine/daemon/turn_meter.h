@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "engine/daemon/counters_board.h"
+#include "engine/daemon/dear_calls.h"
 
 namespace leat::daemon {
 
@@ -17,7 +18,8 @@ class TurnMeter {
   explicit TurnMeter(CountersBoard& board) noexcept : board_(board) {}
   void begin(std::int64_t now) noexcept;  // on the thread, before its first turn
   void turned(std::int64_t from_ns, std::int64_t to_ns, bool worked) noexcept;
-  static std::int64_t own_ns() noexcept;  // CPU time of the calling thread
+  // CPU time since it was read last, which is at most kCheckpointNs before the turn under way.
+  [[nodiscard]] std::int64_t own_so_far_ns() const noexcept { return own_cpu_ns() - own_at_check_ns_; }
 
  private:
   static constexpr std::int64_t kStallNs = 1'000'000;

@@ -47,6 +47,12 @@ UserAccount& UserAccounts::of(uid_t uid, const UserLimits& limits, std::int64_t 
   return *found;
 }
 
+UserAccount* UserAccounts::of_uid(uid_t uid) noexcept {
+  const auto found =
+      std::find_if(accounts_.begin(), accounts_.end(), [&](const UserAccount& a) { return a.used && a.uid == uid; });
+  return found == accounts_.end() ? nullptr : &*found;
+}
+
 void UserAccounts::publish(const UserAccount& a) {
   shm::Record record = board_.of(RecordKind::user, a.index);
   record.set(UserCounter::sessions, a.sessions);

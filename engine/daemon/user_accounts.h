@@ -24,6 +24,7 @@ struct UserAccount {
   std::uint32_t sessions = 0, clients = 0, streams = 0, requests = 0, descriptors = 0;
   std::uint64_t memory_bytes = 0;
   std::int64_t seen_ns = 0;
+  std::int64_t dear_until_ns = 0;  // a call on something of his took long: his bells are apart from the beginning
   shm::LogLimit log;
 };
 
@@ -36,6 +37,7 @@ class UserAccounts {
   // A login's account. The limits shown are those of the connection it is asked for: another process of his may be in
   // other groups.
   UserAccount& of(uid_t uid, const UserLimits& limits, std::int64_t now_ns);
+  UserAccount* of_uid(uid_t uid) noexcept;  // nullptr: he has none
   void publish(const UserAccount& account);
 
   // One more refusal or violation, counted, and logged where the log's limit allows: "user 1000: TEXT".

@@ -49,7 +49,7 @@ class WorkerPort {
   shm::Segment segment_;
   worker::Bell bell_;
   shm::Fd worker_bell_;
-  DearCalls calls_;
+  TimedCalls calls_;
   shm::RingProducer<worker::DispatchCell> dispatches_;
   shm::RingConsumer<worker::ReportCell> reports_;
   shm::SleepWord* sleep_ = nullptr;

@@ -309,6 +309,7 @@ bool Worker::read_control(bool blocking) {
       return false;
     case shm::Got::closed:
     case shm::Got::broken:
+    case shm::Got::descriptors:
       ending_ = true;  // leatd is gone
       return false;
   }

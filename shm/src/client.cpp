@@ -185,14 +185,14 @@ void park(leat_client* c, std::int64_t until_ns) {
     if (until_ns < 0 || left > 0) c->bell.wait(left);
   }
   announce_awake(*c->sleep);
-  if (!c->bell.drain()) c->disconnected.store(true, std::memory_order_relaxed);
+  if (c->bell.drain() != Drained::rings) c->disconnected.store(true, std::memory_order_relaxed);
 }
 
 // Leaves the sleep word set, so that the descriptor the application waits on becomes readable. False: an answer slipped
 // in.
 bool arm_fd(leat_client* c) {
   announce_awake(*c->sleep);
-  if (!c->bell.drain()) c->disconnected.store(true, std::memory_order_relaxed);
+  if (c->bell.drain() != Drained::rings) c->disconnected.store(true, std::memory_order_relaxed);
   return asleep(c);
 }
 

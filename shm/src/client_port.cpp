@@ -70,7 +70,6 @@ Result<std::unique_ptr<ClientPort>> ClientPort::create() {
 Result<Fd> ClientPort::uplink_for_client() const { return duplicate(uplink_.fd()); }
 Result<Fd> ClientPort::downlink_for_client() const { return downlink_.share_read_only(); }
 Fd ClientPort::bell_for_client() noexcept { return std::move(client_bell_); }
-std::uint64_t ClientPort::bytes() const noexcept { return uplink_.bytes() + downlink_.bytes(); }
 
 Status ClientPort::secure() {
   if (auto status = uplink_.secure(); !status) return status;
@@ -249,24 +248,15 @@ void ClientPort::finish(Stream& stream, Slot& slot) noexcept {
   if (!completions_.push(d)) violate(completions_.corrupt() ? Violation::bad_index : Violation::flood);
 }
 
-bool ClientPort::flush() noexcept {
-  if (orphaned_ || !client_waker_.should_ring()) return false;
-  bell_.ring();
-  return true;
-}
+bool ClientPort::wants_ring() noexcept { return !orphaned_ && client_waker_.should_ring(); }
 
 void ClientPort::announce_sleep() noexcept {
   submissions_.publish();
   leat::shm::announce_sleep(*sleep_);
 }
 void ClientPort::announce_awake() noexcept { leat::shm::announce_awake(*sleep_); }
-int ClientPort::bell_fd() const noexcept { return bell_.fd(); }
-bool ClientPort::drain_bell() noexcept { return bell_.drain(); }
 
-void ClientPort::orphan() noexcept {
-  orphaned_ = true;
-  bell_.hang_up();
-}
+void ClientPort::orphan() noexcept { orphaned_ = true; }
 
 bool ClientPort::drained() const noexcept { return busy_total_ == 0; }
 

@@ -8,7 +8,7 @@
 // Threads: create(), the *_for_client() descriptors and the destructor belong on the control thread (they map and fault
 // memory); everything else on the scheduler thread, one call at a time. Streams' pools are made by the control thread
 // and handed over with attach(). No call on the scheduler thread allocates, frees or locks: what is known of slots lies
-// in a table made with the port. Only flush() and orphan() may make a system call (the wake, the hang-up).
+// in a table made with the port. None makes a system call but those on the bell.
 //
 // Memory the client cannot take away: of what it can write, the scheduler thread touches the uplink alone, and that
 // only once it is secured: sealed, when the client had mapped it, against holes, and every page of it there. Frames the
@@ -52,7 +52,10 @@ namespace leat::shm {
   X(control_message, 14, "a malformed control message")                                        \
   X(control_order, 15, "a control message out of order")                                       \
   X(control_flood, 16, "control messages faster than they can be served, or replies not read") \
-  X(unsealed, 17, "shared memory that it keeps from being sealed")
+  X(unsealed, 17, "shared memory that it keeps from being sealed")                             \
+  X(descriptors, 18, "a descriptor sent where none is expected")                               \
+  X(dear_wakes, 19, "waiting at its sockets in a way that makes waking it take long")          \
+  X(slow_release, 20, "something of its own that takes long to seal or to let go of")
 
 enum class Violation : std::uint8_t {
 #define X(name, value, text) name = value,
@@ -99,11 +102,18 @@ class ClientPort {
   Result<Fd> uplink_for_client() const;
   Result<Fd> downlink_for_client() const;
   Fd bell_for_client() noexcept;
-  std::uint64_t bytes() const noexcept;  // shared memory of the two link segments
+  static constexpr std::uint64_t kBytes = uplink_layout().bytes + downlink_layout().bytes;  // of the two link segments
   // The client says that it has mapped them. secure() may wait while the client punches a hole, so it is for a thread
   // nobody waits for; secured() says that every page is there to stay.
   Status secure();
   bool secured() const noexcept { return secured_; }
+
+  // ---- the bell: any thread, also beside another's calls. Each makes a system call that never blocks, but takes the
+  // longer the more of the client's threads wait at their end of it ----
+  void ring() const noexcept { bell_.ring(); }
+  Drained drain_bell() const noexcept { return bell_.drain(); }
+  void hang_up() const noexcept { bell_.hang_up(); }   // both ends see it at once
+  int bell_fd() const noexcept { return bell_.fd(); }  // readable when the client rings, hung up when it is gone
 
   // ---- streams ----
   // `index` < kMaxStreamsPerClient, chosen by the control thread, not attached now.
@@ -136,22 +146,20 @@ class ClientPort {
   // that the client cannot overwrite a frame somebody reads.
   void hold(std::uint32_t stream, std::uint32_t slot) noexcept;
   void unhold(std::uint32_t stream, std::uint32_t slot) noexcept;
-  // Exactly once per submit taken. Visible to a polling client at once; a sleeping one is woken by flush().
+  // Exactly once per submit taken. Visible to a polling client at once; a sleeping one is woken by ring().
   void answer(const PortAnswer& answer) noexcept;
   // A coordinated stream's schedule is new. It wakes nobody: its client looks when it has taken a frame.
   void schedule(std::uint32_t stream, const Schedule& schedule) noexcept;
-  // Once per batch of answers. True: a wake was sent.
-  bool flush() noexcept;
+  // Once per batch of answers. True: the client sleeps, and the caller is to ring() now.
+  [[nodiscard]] bool wants_ring() noexcept;
 
   // ---- sleep: may_sleep() of doorbell.h, with announce_sleep() and has_submissions() of all ports ----
   void announce_sleep() noexcept;
   void announce_awake() noexcept;
-  int bell_fd() const noexcept;  // readable when the client rings, hung up when it is gone
-  bool drain_bell() noexcept;    // false: the client has hung up
 
   // ---- end ----
-  // The connection is gone or to be ended: nothing is taken or pushed any more, the bell hangs up; answers are still
-  // accepted and forgotten.
+  // The connection is gone or to be ended: nothing is taken or pushed any more; answers are still accepted and
+  // forgotten.
   void orphan() noexcept;
   bool orphaned() const noexcept { return orphaned_; }
   [[nodiscard]] bool drained() const noexcept;  // no request unanswered, so no slot held: may be destroyed

@@ -56,9 +56,10 @@ Got receive(int socket, bool blocking, std::vector<std::byte>* packet, std::vect
     message.msg_control = control;
     message.msg_controllen = sizeof control;
   }
+  const int look = fds == nullptr ? MSG_PEEK : 0;
   const auto take = [&] {
     ssize_t n;
-    do n = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | (blocking ? 0 : MSG_DONTWAIT));
+    do n = ::recvmsg(socket, &message, look | MSG_CMSG_CLOEXEC | (blocking ? 0 : MSG_DONTWAIT));
     while (n < 0 && errno == EINTR);
     return n;
   };
@@ -73,7 +74,11 @@ Got receive(int socket, bool blocking, std::vector<std::byte>* packet, std::vect
     return Got::broken;
   }
   packet->resize(static_cast<std::size_t>(n));
-  if (fds != nullptr) collect(message, *fds);
+  if (fds == nullptr && (message.msg_flags & MSG_CTRUNC) != 0) return Got::descriptors;
+  if (fds != nullptr)
+    collect(message, *fds);
+  else
+    (void)::recv(socket, nullptr, 0, MSG_DONTWAIT | MSG_TRUNC);  // the same packet: nobody else reads here
   if (n == 0) return Got::closed;  // SEQPACKET: an empty packet is not sent by anybody honest either
   if (message.msg_flags & MSG_TRUNC) {
     *text = "control message longer than any may be";
@@ -198,6 +203,7 @@ Result<Reply> await_reply(int socket, std::uint32_t request, std::int64_t timeou
         *error = LEAT_ERROR_disconnected;
         return Error{"leatd closed the connection; see its log"};
       case Got::broken:
+      case Got::descriptors:
         *error = LEAT_ERROR_protocol;
         return Error{text};
       case Got::message:

@@ -116,7 +116,8 @@
   X(no_memory, 16, "memory could not be had")                                                \
   X(not_ready, 17, "leatd was starting or stopping")                                         \
   X(repeated, 18, "asked twice for what a connection gets once")                             \
-  X(accuracy, 19, "a coordinated stream, where limits.user coordinated_share is 0")
+  X(accuracy, 19, "a coordinated stream, where limits.user coordinated_share is 0")          \
+  X(dear_wakes, 20, "a moment ago his sockets took long to wake")
 
 #define LEAT_MODULE_COUNTERS(X)                                \
   X(queued, 1, "tasks waiting")                                \

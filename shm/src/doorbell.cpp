@@ -9,6 +9,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "shm/src/kernel_features.h"
+
 namespace leat::shm {
 
 Result<Doorbell> Doorbell::create() {
@@ -32,9 +34,12 @@ void Doorbell::drain() const noexcept {
 
 Result<BellSocket::Pair> BellSocket::create() {
   int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
     return Error{std::string("cannot create a socket pair: ") + std::strerror(errno)};
-  return Pair{BellSocket(Fd(ends[0])), Fd(ends[1])};
+  for (const int end : ends) refuse_descriptors(end);
+  Pair pair{BellSocket(Fd(ends[0])), Fd(ends[1])};
+  pair.daemon.looks_first_ = !can_refuse_descriptors();
+  return pair;
 }
 
 void BellSocket::ring() const noexcept {
@@ -44,15 +49,26 @@ void BellSocket::ring() const noexcept {
   }
 }
 
-bool BellSocket::drain() const noexcept {
-  char rings[512];
+Drained BellSocket::drain() const noexcept {
+  char ring;
+  iovec piece{&ring, sizeof ring};
+  const auto take = [&](int flags) -> ssize_t {
+    msghdr message{};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    ssize_t n;
+    do n = ::recvmsg(fd_.get(), &message, flags | MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    return (message.msg_flags & MSG_CTRUNC) != 0 ? 2 : n;  // 2: it carries what there is no room for
+  };
   for (int i = 0; i < 16; ++i) {  // bounded: a peer that rings without end must not keep us here
-    const ssize_t n = ::recv(fd_.get(), rings, sizeof rings, MSG_DONTWAIT);
-    if (n == 0) return false;
-    if (n < 0 && errno != EINTR) return errno == EAGAIN || errno == EWOULDBLOCK;
-    if (n > 0 && static_cast<std::size_t>(n) < sizeof rings) return true;
+    ssize_t n = looks_first_ ? take(MSG_PEEK) : 1;
+    if (n == 2) return Drained::descriptors;
+    if (n > 0) n = take(0);
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Drained::rings;
+    if (n <= 0) return Drained::hung_up;
   }
-  return true;
+  return Drained::rings;
 }
 
 bool BellSocket::wait(std::int64_t timeout_ns) const noexcept {

@@ -11,7 +11,10 @@
 //
 // Two kinds of bell. Doorbell (an eventfd) between threads of one process. BellSocket (a socket pair) between
 // the daemon and a client: O_NONBLOCK lives in the file description a hostile peer shares, so an eventfd could be made
-// to block the daemon; send and recv with MSG_DONTWAIT cannot. It also hangs up when the peer dies.
+// to block the daemon; send and recv with MSG_DONTWAIT cannot. It also hangs up when the peer dies. What a socket can
+// be made to carry is a descriptor, and whoever takes or drops one closes it, for as long as its maker likes. So the
+// daemon's end refuses them where the kernel can (kernel_features.h), and elsewhere looks before it takes anything. It
+// is a pair of packets, not of bytes: those have urgent ones and spliced pages, which are dropped unseen.
 #pragma once
 
 #include <atomic>
@@ -60,16 +63,20 @@ class Doorbell {
   Fd fd_;
 };
 
+// What a look at the bell found. descriptors: the peer has sent some, which are still in it: it must not be drained any
+// more, and is to be closed where nobody waits for that.
+enum class Drained : std::uint8_t { rings, hung_up, descriptors };
+
 // One end of a socket pair: either end rings the other.
 class BellSocket {
  public:
   struct Pair;
   static Result<Pair> create();
-  explicit BellSocket(Fd fd) noexcept : fd_(std::move(fd)) {}
+  explicit BellSocket(Fd fd) noexcept : fd_(std::move(fd)) {}  // the client's end: it trusts the daemon
   BellSocket() = default;
   int fd() const noexcept { return fd_.get(); }
-  void ring() const noexcept;   // never blocks; if the peer has not drained yet it will wake anyway
-  bool drain() const noexcept;  // never blocks; false: the peer has hung up
+  void ring() const noexcept;      // never blocks; if the peer has not drained yet it will wake anyway
+  Drained drain() const noexcept;  // never blocks
   // Blocks until rung, hung up, or `timeout_ns` (< 0: for ever). False: time is up.
   bool wait(std::int64_t timeout_ns) const noexcept;
   bool hung_up() const noexcept;  // looks without draining
@@ -77,6 +84,7 @@ class BellSocket {
 
  private:
   Fd fd_;
+  bool looks_first_ = false;  // the peer is not trusted and can send descriptors
 };
 struct BellSocket::Pair {
   BellSocket daemon;

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <utility>
 
+#include "shm/src/kernel_features.h"
 #include "shm/src/protocol.h"
 #include "shm/src/system_text.h"
 
@@ -81,6 +82,7 @@ Result<Fd> listen_at(const std::string& path, mode_t mode, std::optional<gid_t> 
   }
   Fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return Error{system_text("cannot create a socket", errno)};
+  refuse_descriptors(fd.get());  // what it accepts refuses them from the moment they connect
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path.data(), path.size());

@@ -7,12 +7,13 @@
 //   observer hello(role observer) -> welcome, no descriptors    observe -> observed {counters}     status_request ->
 //   status(JSON)
 //
-// Descriptors travel by SCM_RIGHTS from the daemon only, after SO_PEERCRED; the daemon never accepts any (receive()
-// gives no room for them, so the kernel drops them). Every message is a fixed, trivially copyable struct that begins
-// with Header; some have a tail of text after it. decode() is the one gate: it checks length, magic, version, type and,
-// by problem(), every field. It returns nullptr, or one line that says what is wrong. The daemon ends a client that
-// sends an invalid message (Violation::control_message). A message of another version is answered by
-// refused(wrong_version), whose layout never changes. Strings are NUL-terminated inside fixed arrays.
+// Descriptors travel by SCM_RIGHTS from the daemon only, after SO_PEERCRED; the daemon never accepts any (its sockets
+// refuse them where the kernel can, and receive() leaves a packet that carries some where it is). Every message is a
+// fixed, trivially copyable struct that begins with Header; some have a tail of text after it. decode() is the one
+// gate: it checks length, magic, version, type and, by problem(), every field. It returns nullptr, or one line that
+// says what is wrong. The daemon ends a client that sends an invalid message (Violation::control_message). A message of
+// another version is answered by refused(wrong_version), whose layout never changes. Strings are NUL-terminated inside
+// fixed arrays.
 #pragma once
 
 #include <cstdint>
@@ -202,10 +203,12 @@ std::string_view text_of(const char (&from)[N]) noexcept {
 }
 
 // ---- transport ----
-enum class Got : std::uint8_t { message, nothing, closed, broken };  // nothing: would block; broken: see *text
+// nothing: would block; broken: see *text; descriptors: the next packet carries some, and none are accepted
+enum class Got : std::uint8_t { message, nothing, closed, broken, descriptors };
 
-// One packet. `fds`: where to put received descriptors; nullptr (the daemon): none are accepted. Never blocks if
-// !blocking. The buffer's capacity is kept between calls.
+// One packet. `fds`: where to put received descriptors; nullptr (the daemon): none are accepted, and a packet that
+// carries any stays where it is, because whoever takes or drops it closes them, for as long as their maker likes: close
+// the socket where nobody waits for that. Never blocks if !blocking. The buffer's capacity is kept between calls.
 Got receive(int socket, bool blocking, std::vector<std::byte>* packet, std::vector<Fd>* fds, std::string* text);
 
 // One packet, never blocking. full: the peer does not read; exhausted: this side is out of what sending takes

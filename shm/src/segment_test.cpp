@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "shm/src/doorbell.h"
+#include "shm/src/kernel_features.h"
 #include "shm/src/stream_pool.h"
 #include "shm/src/wait_policy.h"
 
@@ -203,12 +204,44 @@ TEST(BellSocket, HostilePeerCannotBlockUs) {
   const char flood[4096] = {};
   while (::send(pair->client.get(), flood, sizeof flood, MSG_DONTWAIT) > 0) {
   }
-  EXPECT_TRUE(pair->daemon.drain());
+  EXPECT_EQ(pair->daemon.drain(), Drained::rings);
   EXPECT_FALSE(pair->daemon.hung_up());
   pair->client = Fd();
   EXPECT_TRUE(pair->daemon.hung_up());
-  while (pair->daemon.drain()) {
+  while (pair->daemon.drain() == Drained::rings) {
   }
+}
+
+// One byte and a descriptor. errno, or 0.
+int send_with(int socket, int fd) {
+  char byte = 1;
+  iovec piece{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  cmsghdr* c = CMSG_FIRSTHDR(&message);
+  c->cmsg_level = SOL_SOCKET;
+  c->cmsg_type = SCM_RIGHTS;
+  c->cmsg_len = CMSG_LEN(sizeof fd);
+  std::memcpy(CMSG_DATA(c), &fd, sizeof fd);
+  return ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
+}
+
+// In both ways that there are, each on the kernels that have it: LEAT_OLD_KERNEL=1 takes the second.
+TEST(BellSocket, ClosesNoDescriptorThatWasSentOverIt) {
+  auto pair = BellSocket::create();
+  ASSERT_TRUE(pair);
+  int pipe_ends[2];
+  ASSERT_EQ(::pipe(pipe_ends), 0);
+  const Fd reader(pipe_ends[0]);
+  EXPECT_EQ(send_with(pair->client.get(), pipe_ends[1]), can_refuse_descriptors() ? EPERM : 0);
+  ::close(pipe_ends[1]);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(pair->daemon.drain(), can_refuse_descriptors() ? Drained::rings : Drained::descriptors);
+  EXPECT_EQ(readable(reader.get()), can_refuse_descriptors()) << "nobody took it, so it is open";
 }
 
 TEST(BellSocket, WaitEndsByRingHangUpOrTime) {
@@ -218,11 +251,11 @@ TEST(BellSocket, WaitEndsByRingHangUpOrTime) {
   EXPECT_FALSE(client.wait(1'000'000));
   pair->daemon.ring();
   EXPECT_TRUE(client.wait(-1));
-  EXPECT_TRUE(client.drain());
+  EXPECT_EQ(client.drain(), Drained::rings);
   EXPECT_FALSE(client.wait(0));
   pair->daemon.hang_up();
   EXPECT_TRUE(client.wait(-1));
-  EXPECT_FALSE(client.drain());
+  EXPECT_EQ(client.drain(), Drained::hung_up);
 }
 
 TEST(WaitPolicy, OneSpinnerAtMostAndNoneWhenIdle) {

@@ -94,11 +94,14 @@ void LoopbackDaemon::turn() {
     Connection& c = *connections_[i];
     bool alive = fds[2 + 2 * i].revents == 0 || serve_control(c);
     if (c.port) {
-      if (fds[3 + 2 * i].revents) alive = c.port->drain_bell() && alive;
+      if (fds[3 + 2 * i].revents) alive = c.port->drain_bell() == Drained::rings && alive;
       serve_port(c);
       if (release)
         for (const Taken& t : std::exchange(c.held, {})) answer(c, t, Outcome::completed, Reason::none);
-      wakes_ += c.port->flush();
+      if (c.port->wants_ring()) {
+        c.port->ring();
+        ++wakes_;
+      }
       if (c.port->violation() != Violation::none) {
         ++violations_[static_cast<std::size_t>(c.port->violation())];
         alive = false;
@@ -114,7 +117,7 @@ bool LoopbackDaemon::serve_control(Connection& c) {
     std::string text;
     const Got got = receive(c.socket.get(), false, &packet_, nullptr, &text);
     if (got == Got::nothing) return true;
-    if (got == Got::closed) return false;
+    if (got == Got::closed || got == Got::descriptors) return false;
     Header header;
     const char* wrong = got == Got::broken ? text.c_str() : decode_header(packet_, &header);
     if (wrong == nullptr) {
@@ -281,7 +284,10 @@ void LoopbackDaemon::answer(Connection& c, const Taken& t, Outcome outcome, Reas
 
 void LoopbackDaemon::end(Connection& c) {
   if (!c.socket) return;
-  if (c.port) c.port->orphan();
+  if (c.port) {
+    c.port->orphan();
+    c.port->hang_up();
+  }
   c.socket = Fd();
   --live_;
 }
