@@ -48,7 +48,7 @@ ClientSessions::ClientSessions(Environment environment, std::uint64_t first_toke
 ClientSessions::~ClientSessions() {
   close_all();
   for (Session& s : sessions_)
-    if (s.port) ask_of_port(s, PoolJob::Work::close), s.port.reset();
+    if (s.port) ask_of_port(s, PoolJob::Work::close, std::move(s.port));
 }
 
 bool ClientSessions::allowed(const shm::Peer& peer) const {
@@ -290,7 +290,9 @@ void ClientSessions::linked(Session& s, PoolJob job) {
   shm::Welcome m = welcome();
   m.client = s.client;
   const int fds[] = {job.fds[0].get(), job.fds[1].get(), job.fds[2].get()};
-  if (!reply(s, m, s.links_request, fds)) disconnect(s);
+  const bool sent = reply(s, m, s.links_request, fds);
+  let_go(s.peer.uid, std::move(job.fds[2]));  // the client's end, which it has and may have let go of
+  if (!sent) disconnect(s);
 }
 
 // ---- replies ----
@@ -416,12 +418,12 @@ void ClientSessions::hang_up(Session& s) {
   env_.pools.ask(std::move(job));
 }
 
-// To close a connection takes as long as its client likes.
-void ClientSessions::let_go(std::uint32_t user, shm::Fd socket) {
+// To be the last who closes what a client has had, or a connection with something in it, takes as long as he likes.
+void ClientSessions::let_go(std::uint32_t user, shm::Fd shared) {
   PoolJob job;
   job.work = PoolJob::Work::close;
   job.user = user;
-  job.fds.push_back(std::move(socket));
+  job.fds.push_back(std::move(shared));
   ++let_go_;
   env_.pools.ask(std::move(job));
 }

@@ -7,12 +7,12 @@
 
 namespace leat::daemon {
 
-void ClientSessions::ask_of_port(Session& s, PoolJob::Work work) {
+void ClientSessions::ask_of_port(const Session& s, PoolJob::Work work, std::shared_ptr<shm::ClientPort> port) {
   PoolJob job;
   job.work = work;
   job.user = s.login.uid;
   job.session = s.serial;
-  job.port = s.port;
+  job.port = std::move(port);
   env_.pools.ask(std::move(job));
 }
 
@@ -32,13 +32,13 @@ void ClientSessions::on_bell(Session& s) {
   if (!s.connected || !s.bell.watched) return;
   env_.loop.unwatch(s.port->bell_fd());  // until it is drained
   s.bell.watched = false;
-  ask_of_port(s, PoolJob::Work::drain);
+  ask_of_port(s, PoolJob::Work::drain, s.port);
 }
 
 void ClientSessions::ring(Session& s) {
   if (!s.connected) return;
   s.bell.again = s.bell.ringing;
-  if (!std::exchange(s.bell.ringing, true)) ask_of_port(s, PoolJob::Work::ring);
+  if (!std::exchange(s.bell.ringing, true)) ask_of_port(s, PoolJob::Work::ring, s.port);
 }
 
 void ClientSessions::bell_done(Session& s, const PoolJob& job) {

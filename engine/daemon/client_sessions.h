@@ -166,12 +166,12 @@ class ClientSessions {
   void settle_descriptors(Session& s);
   bool may_send(const Session& s, std::uint32_t descriptors);
   void release(Session& s);
-  void let_go(std::uint32_t user, shm::Fd socket);
+  void let_go(std::uint32_t user, shm::Fd shared);
   void hang_up(Session& s);
   bool too_dear(Session& s, DearCalls& calls, std::int64_t own_ns);
   void on_socket(std::uint32_t session);
 
-  void ask_of_port(Session& s, PoolJob::Work work);
+  void ask_of_port(const Session& s, PoolJob::Work work, std::shared_ptr<shm::ClientPort> port);
   void on_bell(Session& s);
   void ring(Session& s);
   void set_apart(Session& s);

@@ -270,7 +270,7 @@ void ClientSessions::leave(Session& s) {
   }
   if (s.bell.watched) env_.loop.unwatch(s.port->bell_fd());
   s.bell.watched = false;
-  if (s.port) ask_of_port(s, PoolJob::Work::hang_up);
+  if (s.port) ask_of_port(s, PoolJob::Work::hang_up, s.port);
   if (s.links == Links::secured) return env_.command({.kind = Command::Kind::remove_client, .client = s.client});
   if (s.links == Links::unmapped) s.links = Links::drained;
   finish_client(s);
@@ -287,8 +287,7 @@ void ClientSessions::finish_client(Session& s) {
   env_.board.writer().end(RecordKind::client, s.client);
   publish(s);
   s.links = Links::closing;
-  ask_of_port(s, PoolJob::Work::close);
-  s.port.reset();
+  ask_of_port(s, PoolJob::Work::close, std::move(s.port));
 }
 
 }  // namespace leat::daemon

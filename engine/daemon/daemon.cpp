@@ -289,6 +289,8 @@ Status Daemon::Impl::run() {
     if (phase_ == Phase::stopping && (supervisor_->all_down() || now >= deadline_ns_)) phase_ = Phase::done;
   }
   end_scheduler();
+  loop_->unwatch(listener_.fd());
+  sessions_->turn_away(listener_.retire());
   if (!config_.recorder_path.empty())
     if (auto status = save_recording(*board_, config_.recorder_path); !status) log_error(status.error());
   if (!failure_.empty()) return Error{failure_};

@@ -32,7 +32,7 @@ class LaneTask {
 
 class Lanes {
  public:
-  static constexpr std::int64_t kLateNs = 20'000'000, kHurryNs = 5'000'000, kOverdueNs = 1'000'000'000;
+  static constexpr std::int64_t kLateNs = 5'000'000, kHurryNs = 5'000'000, kOverdueNs = 1'000'000'000;
   static constexpr unsigned kMostThreads = 18;
 
   Lanes();

@@ -57,6 +57,7 @@ bool PoolBuilder::Entry::step() {
   }
   if (stop) job.error = "its client has gone";
   if (!stop && !go_on()) return false;
+  if (work != Work::link) job.port.reset();  // it may be the last to let go of it, so not who takes the job back
   const std::lock_guard lock(desk->mutex);
   std::erase_if(desk->asked, [&](const auto& e) { return e.get() == this; });
   desk->done.push_back(std::move(job));
@@ -86,7 +87,6 @@ bool PoolBuilder::Entry::go_on() {
       job.pool.reset();
       return true;
     case Work::close:
-      job.port.reset();
       job.fds.clear();
       return true;
     case Work::hang_up:

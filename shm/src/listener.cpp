@@ -163,8 +163,13 @@ Listener& Listener::operator=(Listener&& other) noexcept {
   return *this;
 }
 
-Listener::~Listener() {
+Fd Listener::retire() noexcept {
   if (socket_) ::unlink(path_.c_str());
+  return std::move(socket_);
+}
+
+Listener::~Listener() {
+  (void)retire();
   if (lock_) ::unlink(lock_path(path_).c_str());  // while it is held: who waits for it looks whether it has the name
 }
 

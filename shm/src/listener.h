@@ -47,6 +47,9 @@ class Listener {
   // One connection, non-blocking on both ends. no_descriptor: this process or the system has none left (EMFILE, ENFILE,
   // ENOBUFS, ENOMEM), and the connection goes on waiting; failed: *text says why.
   Accepted accept(Fd* connection, std::string* text) const;
+  // Nobody connects any more; the lock is still held. To close what it returns is to close, with all that they have
+  // sent, the connections that nobody has accepted: it takes as long as they like.
+  Fd retire() noexcept;
 
  private:
   std::string path_;

@@ -39,9 +39,10 @@ constexpr std::uint32_t kClients = 16;
 constexpr std::int64_t kMs = 1'000'000;
 constexpr std::int64_t kPhaseNs = 200 * kMs;
 constexpr std::int64_t kPeriodNs = 2 * kMs;  // of the honest client's frames
-constexpr std::int64_t kAskNs = 20 * kMs;    // between two looks at the status
-constexpr std::int64_t kPieceNs = 50'000;    // of the control's arithmetic, about; four times that between two pieces
-constexpr std::int64_t kLongNs = kMs;        // of CPU time: a long turn, a long piece
+constexpr std::int64_t kBeforeTheEndNs = 100 * kMs, kEndNs = 2'000 * kMs;
+constexpr std::int64_t kAskNs = 20 * kMs;  // between two looks at the status
+constexpr std::int64_t kPieceNs = 50'000;  // of the control's arithmetic, about; four times that between two pieces
+constexpr std::int64_t kLongNs = kMs;      // of CPU time: a long turn, a long piece
 
 void sleep_until(std::int64_t at_ns) {
   const timespec t{at_ns / 1'000'000'000, at_ns % 1'000'000'000};
@@ -95,11 +96,16 @@ slo_ms = 2000
 )" + more;
 }
 
-std::vector<std::string> prefix_of(Setting setting) {
-  if (setting != Setting::unprivileged) return {};
+std::vector<std::string> prefix_of(Setting setting, Kernel kernel) {
+  std::vector<std::string> words;
+  if (kernel == Kernel::older) words = {"/usr/bin/env", "LEAT_OLD_KERNEL=1"};
+  if (setting != Setting::unprivileged) return words;
   const std::string user = std::to_string(kOtherUser);
-  return {"/usr/bin/setpriv", "--reuid",           user, "--regid", user, "--clear-groups",
-          "/usr/bin/prlimit", "--nofile=1024:1024"};
+  for (const std::string& word :
+       {std::string("/usr/bin/setpriv"), std::string("--reuid"), user, std::string("--regid"), user,
+        std::string("--clear-groups"), std::string("/usr/bin/prlimit"), std::string("--nofile=1024:1024")})
+    words.push_back(word);
+  return words;
 }
 
 }  // namespace
@@ -112,6 +118,12 @@ std::vector<Setting> settings() {
 std::string name_of(const testing::TestParamInfo<Setting>& setting) {
   static constexpr const char* kNames[] = {"TheSameUser", "AnotherUser", "AgainstAnUnprivilegedLeatd"};
   return kNames[static_cast<std::size_t>(setting.param)];
+}
+
+std::string name_of_both(const testing::TestParamInfo<std::tuple<Setting, Kernel>>& both) {
+  const auto [setting, kernel] = both.param;
+  return name_of(testing::TestParamInfo<Setting>(setting, both.index)) +
+         (kernel == Kernel::older ? "OnAnOlderKernel" : "");
 }
 
 // What a process has used of the processors, its threads and ended children included.
@@ -349,12 +361,12 @@ struct Arena::Control {
 };
 
 Arena::Arena(Setting setting, Attack attack, const std::string& limits, const std::string& more,
-             const std::string& daemon)
+             const std::string& daemon, Kernel kernel)
     : setting_(setting),
       attack_(std::move(attack)),
-      leatd_((we_come_first(),
-              std::make_unique<Leatd>(config_of(limits, more, daemon), std::vector<std::string>{}, prefix_of(setting),
-                                      setting == Setting::unprivileged ? kOtherUser : getuid()))),
+      leatd_((we_come_first(), std::make_unique<Leatd>(config_of(limits, more, daemon), std::vector<std::string>{},
+                                                       prefix_of(setting, kernel),
+                                                       setting == Setting::unprivileged ? kOtherUser : getuid()))),
       causes_(shm::kMaxCauses) {}
 
 Arena::~Arena() = default;
@@ -470,7 +482,17 @@ void Arena::fight() {
   const auto total = leatd_->total();
   EXPECT_TRUE(balances(*total));
   EXPECT_EQ(value(*total, shm::StreamCounter::in_flight), 0U);
+  expect_the_end();
+}
+
+// Told to end in the midst of the attack.
+void Arena::expect_the_end() {
+  Assailant assailant(leatd_->socket(), attack_, assailant_uid());
+  assailant.round(leat_now_ns() + 10'000 * kMs);
+  sleep_until(leat_now_ns() + kBeforeTheEndNs);
+  const std::int64_t from = leat_now_ns();
   EXPECT_EQ(leatd_->stop(), 0) << leatd_->log();
+  EXPECT_LE(leat_now_ns() - from, kSanitized ? 5 * kEndNs : kEndNs) << "nanoseconds until leatd ended";
   log_ = leatd_->log();
   EXPECT_EQ(log_.find("unanswered"), std::string::npos) << "the end waited in vain:\n" << log_;
 }

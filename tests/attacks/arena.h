@@ -11,7 +11,7 @@
 //     pauses of the whole virtual machine, count as CPU time of the thread they hit; so a thread beside does short
 //     pieces of plain arithmetic and is measured alike, and what hits those is no fault of the scheduler thread;
 //   * when the assailant is gone, so are its descriptors, memory, sessions and streams;
-//   * leatd ends when told, with nothing in flight.
+//   * leatd ends when told, while the attack goes on anew, within two seconds and with nothing in flight.
 // Times are of one moment on a machine that others use too: a percentile is the median of several rounds', and each
 // figure is measured again, up to six times, until it is good. What the attack itself does to the others shows each
 // time. All who fight have one priority, by root's leave above the machine's other work. A round
@@ -26,6 +26,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "shm/src/client_port.h"
@@ -49,6 +50,17 @@ std::string name_of(const testing::TestParamInfo<Setting>& setting);
   class suite : public ::testing::TestWithParam<Setting> {}; \
   INSTANTIATE_TEST_SUITE_P(As, suite, ::testing::ValuesIn(settings()), name_of)
 
+// older: leatd is told to do without what new kernels offer (shm/src/kernel_features.h).
+enum class Kernel : std::uint8_t { running, older };
+std::string name_of_both(const testing::TestParamInfo<std::tuple<Setting, Kernel>>& both);
+// The same in both ways.
+#define LEAT_ATTACKS_ON_BOTH_KERNELS(suite)                                                                   \
+  class suite : public ::testing::TestWithParam<std::tuple<Setting, Kernel>> {};                              \
+  INSTANTIATE_TEST_SUITE_P(                                                                                   \
+      As, suite,                                                                                              \
+      ::testing::Combine(::testing::ValuesIn(settings()), ::testing::Values(Kernel::running, Kernel::older)), \
+      name_of_both)
+
 // One round of an attack, in the assailant's process: until about `until_ns` (CLOCK_MONOTONIC). What it keeps from
 // round to round lives in what it captures. Returns what went otherwise than the attack supposes; empty: nothing.
 using Attack = std::function<std::string(const std::string& socket, std::int64_t until_ns)>;
@@ -59,7 +71,7 @@ class Arena {
   // the honest client uses (a millisecond a batch), and 'bulk' (large batches that take next to no time). `daemon`:
   // more lines for [daemon].
   Arena(Setting setting, Attack attack, const std::string& limits = {}, const std::string& more = {},
-        const std::string& daemon = {});
+        const std::string& daemon = {}, Kernel kernel = Kernel::running);
   ~Arena();
   void fight();
 
@@ -91,6 +103,7 @@ class Arena {
   };
   Figures measure(Honest& honest, Watcher& watcher, const Control& control, Assailant& assailant, bool burn);
   void expect_nothing_left(const Footprint& before);
+  void expect_the_end();
 
   Setting setting_;
   Attack attack_;
