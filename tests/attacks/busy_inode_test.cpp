@@ -1,0 +1,109 @@
+// A stream's memory is mapped by its client tens of thousands of times and then punched: whoever seals it waits for the
+// lock of its inode as long as the kernel goes through all of those mappings. That is its user's lane; who connects and
+// opens a stream meanwhile waits no longer than he would alone.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/attacks/arena.h"
+#include "tests/attacks/raw_client.h"
+
+namespace leat::test {
+namespace {
+
+constexpr int kMappings = 55'000, kProcesses = 4;  // about as many as a process may have, in each
+constexpr int kNewcomers = 9;
+constexpr std::uint64_t kBytes = 64 << 10;
+
+constexpr const char* kOneModule = R"([daemon]
+socket_mode = "0666"
+[[partition]]
+name = "p"
+kind = "emulated"
+[[application]]
+name = "echo"
+slo_ms = 2000
+  [[application.module]]
+  name = "sum"
+  latency_ms = [0.1]
+)";
+
+// What goes on until it is killed. It says so once it does.
+[[noreturn]] void punch_for_ever(const std::string& socket, int says) {
+  RawClient client;
+  if (setresuid(kOtherUser, kOtherUser, kOtherUser) != 0 || !client.connect(socket) || !client.hello()) _exit(1);
+  if (!client.open_unmapped({LEAT_FORMAT_gray8, 256, 256, {}, 1, LEAT_SLOT_HOST})) _exit(2);
+  for (int i = 0; i < kMappings; ++i)
+    if (mmap(nullptr, shm::kPage, PROT_READ, MAP_SHARED, client.frames.get(), (i & 1) * shm::kPage) == MAP_FAILED)
+      break;
+  const pid_t parent = getpid();
+  for (int i = 1; i < kProcesses; ++i)
+    if (fork() == 0) {  // its mappings are copies
+      while (getppid() == parent) usleep(1000);
+      _exit(0);
+    }
+  const auto punch = [&] {
+    return fallocate(client.frames.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kBytes) == 0;
+  };
+  const std::int64_t from = leat_now_ns();
+  if (!punch()) _exit(3);
+  const std::int64_t took = leat_now_ns() - from;
+  shm::Mapped m;
+  m.stream = client.stream;
+  m.header.request = 99;
+  if (fork() == 0) {
+    if (write(says, &took, sizeof took) != sizeof took) _exit(4);
+    while (getppid() == parent) (void)punch();
+    _exit(0);
+  }
+  usleep(1000);
+  (void)shm::send(client.socket.get(), m);
+  for (;;) pause();
+}
+
+// Milliseconds, the median of some.
+double to_connect_and_open(const std::string& socket) {
+  std::vector<double> ms;
+  for (int i = 0; i < kNewcomers; ++i) {
+    const std::int64_t from = leat_now_ns();
+    auto client = Client::connect(socket, "newcomer");
+    StreamOptions o;
+    o.application = "echo";
+    o.format = LEAT_FORMAT_gray8;
+    o.width = 64;
+    o.height = 16;
+    EXPECT_TRUE(client.ok() && client->open_stream(o).ok());
+    ms.push_back(static_cast<double>(leat_now_ns() - from) / 1e6);
+  }
+  std::sort(ms.begin(), ms.end());
+  return ms[ms.size() / 2];
+}
+
+TEST(BusyInode, HoldsUpNobody) {
+  if (settings().size() == 1) GTEST_SKIP() << "only root can become another user";
+  Leatd leatd(kOneModule);
+  const double alone = to_connect_and_open(leatd.socket());
+  int pipe_ends[2];
+  ASSERT_EQ(pipe(pipe_ends), 0);
+  const shm::Fd reader(pipe_ends[0]);
+  const pid_t assailant = fork();
+  if (assailant == 0) punch_for_ever(leatd.socket(), pipe_ends[1]);
+  close(pipe_ends[1]);
+  std::int64_t punch_ns = 0;
+  ASSERT_EQ(read(reader.get(), &punch_ns, sizeof punch_ns), static_cast<ssize_t>(sizeof punch_ns));
+  const double beside = to_connect_and_open(leatd.socket());
+  std::printf("connect and open: %.2f ms alone, %.2f ms beside one whose hole takes %.1f ms\n", alone, beside,
+              static_cast<double>(punch_ns) / 1e6);
+  EXPECT_LE(beside, 2 * alone + 5 + static_cast<double>(punch_ns) / 1e6 / 4);
+  EXPECT_FALSE(leatd.status_json().empty());
+  (void)kill(assailant, SIGKILL);
+  (void)waitpid(assailant, nullptr, 0);
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+}  // namespace
+}  // namespace leat::test
