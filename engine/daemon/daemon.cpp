@@ -289,8 +289,7 @@ Status Daemon::Impl::run() {
     if (phase_ == Phase::stopping && (supervisor_->all_down() || now >= deadline_ns_)) phase_ = Phase::done;
   }
   end_scheduler();
-  loop_->unwatch(listener_.fd());
-  sessions_->turn_away(listener_.retire());
+  door_->retire([this](shm::Fd listener) { sessions_->turn_away(std::move(listener)); });
   if (!config_.recorder_path.empty())
     if (auto status = save_recording(*board_, config_.recorder_path); !status) log_error(status.error());
   if (!failure_.empty()) return Error{failure_};
@@ -305,8 +304,8 @@ std::int64_t Daemon::Impl::timeout_ns() const {
 void Daemon::Impl::on_event(const Readiness& ready) {
   if (ready.token == kListener)
     return door_->on_ready(
-        shm::monotonic_ns(), [this](shm::Fd connection) { return sessions_->accept(std::move(connection)); },
-        [this](shm::Fd connection) { sessions_->turn_away(std::move(connection)); });
+        shm::monotonic_ns(), [this](shm::Fd c) { return sessions_->accept(std::move(c)); },
+        [this](shm::Fd c) { sessions_->turn_away(std::move(c)); });
   if (ready.token == kSignals) return on_signals();
   if (ready.token == kNotices) return on_notices();
   if (ready.token == kPools) return sessions_->on_pools();

@@ -73,6 +73,11 @@ void Door::close_for(std::int64_t ns, std::int64_t now_ns) {
   board_.daemon().add(shm::DaemonCounter::accept_pauses);
 }
 
+void Door::retire(const std::function<void(shm::Fd)>& let_go) {
+  loop_.unwatch(listener_.fd());
+  let_go(listener_.retire());
+}
+
 void Door::advance(std::int64_t now_ns) {
   if (now_ns < closed_until_ns_) return;
   if (!spare_) spare_ = spare_descriptor();

@@ -26,6 +26,7 @@ class Door {
                 const std::function<void(shm::Fd)>& turn_away);
   [[nodiscard]] std::int64_t next_due() const noexcept { return closed_until_ns_; }  // INT64_MAX: it is open
   void advance(std::int64_t now_ns);
+  void retire(const std::function<void(shm::Fd)>& let_go);  // for good; who waits to be accepted is let go of with it
 
  private:
   void no_descriptor(std::int64_t now_ns, const std::function<void(shm::Fd)>& turn_away);
