@@ -24,12 +24,12 @@ std::uint64_t& word(RecordLayout* r, std::size_t i) noexcept { return reinterpre
 bool read(RecordLayout* r, Words* out) noexcept {
   for (int i = 0; i < kTries; ++i) {
     // acquire: pairs with the release store that ends an Update.
-    const std::uint32_t before = std::atomic_ref(r->version).load(std::memory_order_acquire);
+    const std::uint32_t before = atomic_ref(r->version).load(std::memory_order_acquire);
     if ((before & 1u) != 0) continue;
     for (std::size_t w = kFirstWord; w < out->size(); ++w)
-      (*out)[w] = std::atomic_ref(word(r, w)).load(std::memory_order_relaxed);
+      (*out)[w] = atomic_ref(word(r, w)).load(std::memory_order_relaxed);
     acquire_fence();  // the values before the second look; partner: the release fence that begins an Update
-    if (std::atomic_ref(r->version).load(std::memory_order_relaxed) == before) return true;
+    if (atomic_ref(r->version).load(std::memory_order_relaxed) == before) return true;
   }
   return false;
 }
@@ -56,8 +56,7 @@ bool CountersView::brought(std::uint64_t offset) {
   const auto to = pages_.begin() + static_cast<std::ptrdiff_t>(end);
   if (std::find(from, to, false) == to) return true;
   // There was room for all of them when the view was made.
-  if (fallocate(segment_.fd(), 0, static_cast<off_t>(first * kPage), static_cast<off_t>((end - first) * kPage)) != 0)
-    return false;
+  if (!segment_.allocate(first * kPage, (end - first) * kPage)) return false;
   std::fill(from, to, true);
   return true;
 }
@@ -74,14 +73,12 @@ void CountersView::copy(const CountersWriter& from, RecordKind kind, std::uint32
   {
     const Record::Update together(record);
     for (std::size_t w = kFirstWord; w < words.size(); ++w)
-      std::atomic_ref(word(to, w)).store(words[w], std::memory_order_relaxed);
+      atomic_ref(word(to, w)).store(words[w], std::memory_order_relaxed);
     // Epoch and state change on the thread that copies.
-    std::atomic_ref(to->epoch).store(std::atomic_ref(source->epoch).load(std::memory_order_relaxed),
-                                     std::memory_order_relaxed);
+    atomic_ref(to->epoch).store(atomic_ref(source->epoch).load(std::memory_order_relaxed), std::memory_order_relaxed);
   }
   // release: label and values before "live"; partner: the acquire in CountersReader::snapshot.
-  std::atomic_ref(to->state).store(std::atomic_ref(source->state).load(std::memory_order_relaxed),
-                                   std::memory_order_release);
+  atomic_ref(to->state).store(atomic_ref(source->state).load(std::memory_order_relaxed), std::memory_order_release);
 }
 
 std::uint32_t CountersView::epoch_of_live(RecordKind kind, std::uint32_t index) const noexcept {
@@ -89,15 +86,17 @@ std::uint32_t CountersView::epoch_of_live(RecordKind kind, std::uint32_t index) 
       kWhole.offset[static_cast<std::size_t>(kind)] + std::uint64_t{index} * sizeof(RecordLayout);
   if (!pages_[offset / kPage]) return 0;
   auto* r = segment_.memory().at<RecordLayout>(offset);
-  return r->state == static_cast<std::uint32_t>(RecordState::live) ? r->epoch : 0;
+  const bool live =
+      atomic_ref(r->state).load(std::memory_order_relaxed) == static_cast<std::uint32_t>(RecordState::live);
+  return live ? atomic_ref(r->epoch).load(std::memory_order_relaxed) : 0;
 }
 
 void CountersView::end(RecordKind kind, std::uint32_t index) noexcept {
   if (epoch_of_live(kind, index) == 0) return;
   auto* r = segment_.memory().at<RecordLayout>(kWhole.offset[static_cast<std::size_t>(kind)] +
                                                std::uint64_t{index} * sizeof(RecordLayout));
-  std::atomic_ref(r->state).store(static_cast<std::uint32_t>(RecordState::ended),
-                                  std::memory_order_release);  // partner: snapshot
+  atomic_ref(r->state).store(static_cast<std::uint32_t>(RecordState::ended),
+                             std::memory_order_release);  // partner: snapshot
 }
 
 void CountersView::empty() noexcept {

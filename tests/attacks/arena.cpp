@@ -488,7 +488,7 @@ void Arena::fight() {
 // Told to end in the midst of the attack.
 void Arena::expect_the_end() {
   Assailant assailant(leatd_->socket(), attack_, assailant_uid());
-  assailant.round(leat_now_ns() + 10'000 * kMs);
+  assailant.round({.until_ns = leat_now_ns() + 10'000 * kMs});
   sleep_until(leat_now_ns() + kBeforeTheEndNs);
   const std::int64_t from = leat_now_ns();
   EXPECT_EQ(leatd_->stop(), 0) << leatd_->log();

@@ -1,6 +1,7 @@
 // What an ordinary user sees when he looks: totals, what is served, and his own, never who else is there. And whatever
 // he does with the segment he is given (mappings by the thousand, kept for good) leatd gets its memory back and nobody
 // waits for it.
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #include "tests/attacks/arena.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "shm/src/counters.h"
+#include "shm/src/counters_view.h"
 #include "shm/src/schedule_page.h"
 #include "tests/explore/models.h"
 
@@ -132,6 +133,77 @@ Model used_again(const std::shared_ptr<Counters>& c, int looks) {
           .watched = c->watched()};
 }
 
+// What an observer is shown: a copy of the record that another thread makes while its writer writes.
+struct Shown {
+  explicit Shown(const std::shared_ptr<Counters>& c)
+      : counters(c),
+        view(std::move(shm::CountersView::create()).value()),
+        reader(std::move(shm::CountersReader::map(std::move(view.share()).value(), view.bytes())).value()),
+        memory(std::move(shm::Mapping::map(std::move(view.share()).value().get(), view.bytes(), shm::Access::read_write,
+                                           false))
+                   .value()),
+        layout(
+            memory.at<shm::RecordLayout>(shm::counters_layout().offset[static_cast<std::size_t>(RecordKind::stream)])) {
+  }
+  void begin(std::uint64_t value) {
+    std::fill_n(reinterpret_cast<std::byte*>(layout), sizeof *layout, std::byte{});
+    counters->record = counters->writer.begin(RecordKind::stream, 0, "a");
+    counters->record.set(StreamCounter::submitted, value);
+    counters->record.set(StreamCounter::completed, value);
+  }
+  [[nodiscard]] std::function<bool(const void*)> watched(bool writer_writes) const {
+    const auto of = [](shm::RecordLayout* r) {
+      return std::vector<const void*>{&r->state, &r->version,
+                                      &r->values[static_cast<std::size_t>(StreamCounter::submitted)],
+                                      &r->values[static_cast<std::size_t>(StreamCounter::completed)]};
+    };
+    std::vector<const void*> words = of(layout);
+    if (writer_writes)
+      for (const void* word : of(counters->layout)) words.push_back(word);
+    return only(words);
+  }
+
+  std::shared_ptr<Counters> counters;
+  shm::CountersView view;
+  shm::CountersReader reader;
+  shm::Mapping memory;
+  shm::RecordLayout* layout;
+};
+
+Model copied(const std::shared_ptr<Shown>& v, int updates) {
+  return {.name = "a view of a ledger",
+          .set_up = [=] { v->begin(0); },
+          .actors = {[=] {
+                       for (int i = 0; i < updates; ++i) {
+                         const shm::Record::Update together(v->counters->record);
+                         v->counters->record.add(StreamCounter::submitted);
+                         v->counters->record.add(StreamCounter::completed);
+                       }
+                     },
+                     [=] {
+                       v->view.copy(v->counters->writer, RecordKind::stream, 0);
+                       const auto s = v->reader.snapshot(RecordKind::stream, 0);
+                       if (s && s->live)
+                         require(s->value(StreamCounter::submitted) == s->value(StreamCounter::completed),
+                                 "a torn record passes for whole");
+                     }},
+          .watched = v->watched(true)};
+}
+
+Model shown(const std::shared_ptr<Shown>& v) {
+  return {.name = "a view, begun and ended",
+          .set_up = [=] { v->begin(7); },
+          .actors = {[=] {
+                       v->view.copy(v->counters->writer, RecordKind::stream, 0);
+                       v->view.end(RecordKind::stream, 0);
+                     },
+                     [=] {
+                       const auto s = v->reader.snapshot(RecordKind::stream, 0, 1);
+                       if (s) require(s->value(StreamCounter::submitted) == 7u, "a record is shown before its values");
+                     }},
+          .watched = v->watched(false)};
+}
+
 // The flight recorder comes round: the event read is overwritten meanwhile.
 Model events(const std::shared_ptr<Counters>& c, std::uint64_t written) {
   const auto event = [](std::uint64_t n) {
@@ -228,12 +300,15 @@ Model header() {
 std::vector<Model> page_models(Size size) {
   const bool large = size == Size::large;
   auto counters = std::make_shared<Counters>();
+  const auto view = std::make_shared<Shown>(counters);
   return {ledger(counters, large ? 2 : 1, 2, large ? 14 : 10),
           ended(counters),
           used_again(counters, large ? 3 : 2),
           events(counters, large ? 2 : 1),
           schedule(large ? 4 : 2, large ? 4 : 3),
-          header()};
+          header(),
+          copied(view, large ? 2 : 1),
+          shown(view)};
 }
 
 }  // namespace leat::explore
