@@ -120,6 +120,12 @@ Sent send_packet(int socket, std::span<const std::byte> packet, std::span<const 
   }
 }
 
+void throw_away(int socket, std::uint32_t most) noexcept {
+  char begin;
+  for (std::uint32_t i = 0; i < most; ++i)
+    if (::recv(socket, &begin, sizeof begin, MSG_DONTWAIT) < 0) return;
+}
+
 Status send_bytes(int socket, std::vector<std::byte> packet, std::span<const int> fds) {
   if (packet.size() > kMaxMessage || fds.size() > kMaxFds) return Error{"control message too long to send"};
   if (send_packet(socket, packet, fds) == Sent::sent) return Done{};

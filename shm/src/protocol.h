@@ -217,6 +217,8 @@ enum class Sent : std::uint8_t { sent, full, exhausted, gone };
 Sent send_packet(int socket, std::span<const std::byte> packet, std::span<const int> fds) noexcept;
 // The peer has read everything that was sent: no descriptor is on its way to it.
 bool all_read(int socket) noexcept;
+// Takes up to `most` packets that came and forgets them, with the descriptors they carry. Never blocks.
+void throw_away(int socket, std::uint32_t most) noexcept;
 
 // The same with a text, for who needs no distinction.
 Status send_bytes(int socket, std::vector<std::byte> packet, std::span<const int> fds);

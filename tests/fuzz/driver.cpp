@@ -192,6 +192,7 @@ int run(const cli::Arguments& arguments) {
     const auto good = seeds();
     insist(!good.empty(), "a harness without seeds");
     for (const auto& input : good) execute(input);
+    if (after_seeds != nullptr) after_seeds();
     Mutator mutator(good, seed);
     const double limit = arguments.real("seconds");
     cli::Progress progress("fuzz", static_cast<std::uint64_t>(limit * 1000), "ms");

@@ -4,9 +4,8 @@
 #include <array>
 #include <memory>
 
-#include "engine/daemon/scheduler_loop.h"
 #include "shm/src/client_port.h"
-#include "tests/fuzz/harness.h"
+#include "tests/fuzz/served.h"
 
 namespace leat::fuzz {
 namespace {
@@ -16,7 +15,7 @@ using daemon::Command;
 using daemon::Notice;
 using shm::RecordKind;
 
-constexpr std::uint32_t kPartitions = 2, kModules = 2, kBatch = 4, kStreams = 2;
+constexpr std::uint32_t kModules = 2, kStreams = 2;
 constexpr shm::PoolSpec kSpec{LEAT_FORMAT_gray8, 16, 16, {}, 4, LEAT_SLOT_HOST};
 constexpr std::size_t kMostMoves = 256;
 
@@ -36,69 +35,19 @@ enum class Move : std::uint8_t {
   count_
 };
 
-core::Topology topology() {
-  core::Topology t;
-  core::ApplicationSpec app{.slo_ns = 50'000'000, .rate_rps = 0, .modules = {}};
-  for (core::ModuleId m = 0; m < kModules; ++m) {
-    core::ModuleSpec module{.application = 0, .before = {}, .after = {}, .routes = {m}};
-    if (m > 0) module.before = {m - 1};
-    if (m + 1 < kModules) module.after = {m + 1};
-    core::RouteSpec route{.module = m, .batch = kBatch, .rate_rps = 0, .stages = {core::StageSpec{}}};
-    for (std::uint32_t b = 1; b <= kBatch; ++b) {
-      route.stages[0].latency.p50_ns.push_back(1'000'000 * b);
-      route.stages[0].latency.p99_ns.push_back(1'000'000 * b);
-    }
-    for (PartitionId p = 0; p < kPartitions; ++p) route.stages[0].pool.push_back(p);
-    t.modules.push_back(std::move(module));
-    t.routes.push_back(std::move(route));
-    app.modules.push_back(m);
-  }
-  t.partitions.resize(kPartitions);
-  t.applications.push_back(app);
-  return t;
-}
-
-// A worker's end of its channel, without the worker.
-struct FakeWorker {
-  std::unique_ptr<daemon::WorkerPort> port;
-  shm::Mapping channel;
-  shm::RingConsumer<worker::DispatchCell> dispatches;
-  shm::RingProducer<worker::ReportCell> reports;
-
-  void start() {
-    constexpr worker::ChannelLayout kLayout = worker::channel_layout();
-    port = std::move(daemon::WorkerPort::create()).value();
-    channel = std::move(shm::Mapping::map(port->channel_fd(), kLayout.bytes, shm::Access::read_write, true)).value();
-    dispatches = {channel.at<worker::DispatchCell>(kLayout.dispatch_cells), worker::kDispatchRing,
-                  channel.at<shm::IndexLine>(kLayout.dispatch_index)};
-    reports = {channel.at<worker::ReportCell>(kLayout.report_cells), worker::kReportRing,
-               channel.at<shm::IndexLine>(kLayout.report_index)};
-  }
-};
-
-// One for all inputs: it only counts, and making its megabytes takes longer than an input does.
-daemon::CountersBoard& board() {
-  static const auto kBoard = std::move(daemon::CountersBoard::create()).value();
-  return *kBoard;
-}
-
 class Rig {
  public:
   Rig() {
     notices_ = std::move(shm::Doorbell::create()).value();
-    begin(RecordKind::client, 1);
-    begin(RecordKind::stream, kStreams);
-    begin(RecordKind::module, kModules);
-    begin(RecordKind::partition, kPartitions);
-    daemon::LoopOptions options;
+    begin_records(RecordKind::client, 1);
+    begin_records(RecordKind::stream, kStreams);
+    begin_records(RecordKind::module, kModules);
+    begin_records(RecordKind::partition, kPartitions);
+    const core::Topology served = topology({kModules});
+    daemon::LoopOptions options = options_of(served);
     options.limits = {.streams = kStreams, .requests = 16, .tasks = 64, .batches = 16, .actions = 256};
     options.clients = 1;
-    options.first_stage = {0, 1};
-    options.session_of.assign(kPartitions, {0, 1});
-    options.stages.resize(kModules);
-    options.first_module = {0};
-    options.batch_limit_ns = 20'000'000;
-    loop_ = std::move(daemon::SchedulerLoop::create(topology(), core::Policy{}, std::move(options), board_, notices_,
+    loop_ = std::move(daemon::SchedulerLoop::create(served, core::Policy{}, std::move(options), board(), notices_,
                                                     std::move(shm::Doorbell::create()).value()))
                 .value();
     client_ = std::move(shm::ClientPort::create()).value();
@@ -174,12 +123,7 @@ class Rig {
       turn(1'000'000);
     }
     insist(gone_, "a client that never leaves: a submission without an answer, or a slot that is held");
-    insist(board_.in_flight() == 0, "frames in flight without a client");
-    const shm::Record total = board_.of(RecordKind::total, 0);
-    using C = shm::StreamCounter;
-    insist(total.value(C::submitted) == total.value(C::completed) + total.value(C::late) + total.value(C::dropped) +
-                                            total.value(C::failed) + total.value(C::rejected),
-           "the ledger");
+    insist_on_ledger();
   }
 
  private:
@@ -191,9 +135,6 @@ class Rig {
     shm::StreamPool* returned = nullptr;
   };
 
-  void begin(RecordKind kind, std::uint32_t count) {
-    for (std::uint32_t i = 0; i < count; ++i) (void)board_.writer().begin(kind, i, "fuzz");
-  }
   void open(std::uint32_t s) {
     auto pool = std::make_unique<shm::StreamPool>(std::move(shm::StreamPool::create(kSpec)).value());
     streams_[s].open = true;
@@ -211,7 +152,6 @@ class Rig {
   }
   void start_worker(PartitionId p) {
     workers_[p].start();
-    workers_[p].port->control_sent();
     loop_->command({.kind = Command::Kind::worker_ready, .partition = p, .worker = workers_[p].port.get()});
     lost_[p] = false;
   }
@@ -272,18 +212,6 @@ class Rig {
     return last_ = d;
   }
   void push(const shm::SubmissionDescriptor& d) { (void)producer_.push(d); }
-  static void change(void* at, std::size_t bytes, Reader& in) {
-    auto* to = static_cast<std::uint8_t*>(at);
-    for (auto changes = 1 + in.below(3); changes > 0; --changes) {
-      const std::uint32_t where = in.below(static_cast<std::uint32_t>(bytes));
-      to[where] = static_cast<std::uint8_t>(to[where] ^ in.take<std::uint8_t>());
-    }
-  }
-  static void poke(std::uint8_t* at, std::uint64_t bytes, Reader& in) {
-    const auto where = in.take<std::uint32_t>() % (bytes / 8);
-    const auto value = in.take<std::uint64_t>();
-    std::memcpy(at + where * 8, &value, sizeof(value));
-  }
   void move_slot(Reader& in) {
     OneStream& s = streams_[in.below(kStreams)];
     const std::uint32_t slot = in.below(kSpec.slots);
@@ -308,27 +236,10 @@ class Rig {
     }
   }
 
-  // Ends every batch that was sent to the worker; with `changes` it reports something else.
   void work(PartitionId p, Reader* changes) {
-    FakeWorker& w = workers_[p];
-    if (lost_[p]) return;
-    worker::DispatchCell cell;
-    for (std::uint32_t popped = 0; popped < worker::kDispatchRing && w.dispatches.pop(cell); ++popped) {
-      if (cell.position + 1U < cell.count) continue;
-      worker::ReportCell r;
-      r.batch = cell.batch;
-      r.batch_generation = cell.batch_generation;
-      r.stage = cell.stage;
-      r.count = cell.count;
-      r.started_ns = now_;
-      r.ended_ns = now_ + 1000;
-      for (auto& result : r.results) result.fan_out = 2;
-      if (changes != nullptr) change(&r, sizeof(r), *changes);
-      (void)w.reports.push(r);
-    }
+    if (!lost_[p]) workers_[p].work(now_, changes);
   }
 
-  daemon::CountersBoard& board_ = board();
   shm::Doorbell notices_;
   std::unique_ptr<shm::ClientPort> client_;
   std::array<FakeWorker, kPartitions> workers_;
