@@ -21,8 +21,8 @@ namespace leat::fuzz {
 // A few good inputs, small: where mutation starts. They are made, not stored.
 std::vector<std::string> seeds();
 
-// Where a harness has it: called by driver.cpp when all seeds have run, to see that they led where they should.
-__attribute__((weak)) void after_seeds();
+// Where a harness sets it: called by driver.cpp when all seeds have run, to see that they led where they should.
+inline void (*after_seeds)() = nullptr;
 
 inline void insist(bool holds, const char* what) {
   if (holds) return;

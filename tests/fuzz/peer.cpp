@@ -92,7 +92,7 @@ shm::OpenStream Peer::open(std::uint32_t what, std::uint32_t how) const {
     m.pool.tensors[0].rank = 1;
     m.pool.tensors[0].dims[0] = 4;
   }
-  m.priority = (what >> 8) % 4 == 0 ? LEAT_PRIORITY_NORMAL : (what >> 8) % 4;
+  m.priority = ((what >> 8) + LEAT_PRIORITY_NORMAL) % 4;
   m.overload = (what >> 10) % 4;
   m.slo_ns = kObjectives[(what >> 14) % 4];
   m.period_ns = (how >> 4) % 4 == 0 ? 0 : 33'000'000;
