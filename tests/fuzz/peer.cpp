@@ -191,6 +191,17 @@ void Peer::cancel() {
   (void)producer_.push(d);
 }
 
+void Peer::report(std::uint32_t nth, std::uint32_t what) {
+  if (open_.empty()) return;
+  shm::SubmissionDescriptor d;
+  d.kind = shm::SubmissionKind::observe;
+  d.stream = static_cast<std::uint16_t>(streams_[open_[nth % open_.size()]].index);
+  d.key = what % 8 | (what % 16 < 8 ? 0 : shm::kObserveFar);
+  d.items = what << 4;
+  d.deadline_ns = 33'000'000;
+  (void)producer_.push(d);
+}
+
 void Peer::take_answers() {
   if (!uplink_.data()) return;
   shm::CompletionDescriptor d;

@@ -50,6 +50,7 @@ class Peer {
 
   void submit(std::uint32_t nth, std::int64_t now, Reader* changes);  // nth: of its open streams
   void cancel();
+  void report(std::uint32_t nth, std::uint32_t what);  // what a coordinated stream's tracking had lost
   void take_answers();
   void poke_uplink(Reader& in);
   void announce_sleep();

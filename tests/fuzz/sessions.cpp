@@ -40,6 +40,7 @@ enum class Move : std::uint8_t {
   submit,
   submit_changed,
   cancel,
+  report,
   poke,
   take_answers,
   sleep,
@@ -222,6 +223,8 @@ class Run {
         return peer.submit(s.a, leatd_.now(), &in);
       case Move::cancel:
         return peer.cancel();
+      case Move::report:
+        return peer.report(s.a, s.b);
       case Move::poke:
         return peer.poke_uplink(in);
       case Move::take_answers:
@@ -372,7 +375,13 @@ std::vector<std::string> seeds() {
   const auto add = [&](const Programme& p) { out.push_back(p.text()); };
   add(Programme().client(0).frames(0).ask(Move::close, 0).ask(Move::hang_up, 0));
   add(Programme()(Move::arrive, 0).frames(0)(Move::arrive, 2).frames(2)(Move::hang_up, 0)(Move::round, 0));
-  add(Programme().client(0, kCoordinated).frames(0).client(1, kTensors).frames(1)(Move::honest, 0).frames(0));
+  add(Programme()
+          .client(0, kCoordinated)
+          .frames(0)(Move::report, 0, 0, 0x801)
+          .frames(0)
+          .client(1, kTensors)
+          .frames(1)(Move::honest, 0)
+          .frames(0));
   add(Programme().client(1)(Move::sleep, 1).frames(1)(Move::cancel, 1)(Move::round, 0)(Move::hang_up, 1));
   for (std::uint8_t kind = 0; kind < number(Kind::count_); kind = static_cast<std::uint8_t>(kind + 4))
     add(Programme()
