@@ -82,7 +82,8 @@ timer_t interrupter() {
     action.sa_handler = on_interrupt;  // without SA_RESTART
     (void)sigaction(SIGRTMIN, &action, nullptr);
     sigevent event{};
-    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_notify = SIGEV_THREAD_ID;  // this one alone: a harness's engine may have others
+    event._sigev_un._tid = gettid();
     event.sigev_signo = SIGRTMIN;
     timer_t made{};
     insist(timer_create(CLOCK_MONOTONIC, &event, &made) == 0, "no timer");

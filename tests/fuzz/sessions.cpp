@@ -394,11 +394,10 @@ std::vector<std::string> seeds() {
           .ask(Move::hello, 0, 0)
           .ask(Move::observe, 0)
           .ask(Move::status, 0)(Move::again, 0, 40)(Move::round, 0)(Move::later, 0, 9999)(Move::round, 0));
-  // Replies that nobody reads, and the only end of the connection in leatd's own queue.
-  add(Programme()(Move::connect, 0)(Move::hello, 0, 1)(Move::control, 0)(
-      Move::status, 0, 0, 0, 4, number(Kind::own_connection))(Move::hang_up, 0)(Move::round, 0)(Move::honest, 0));
-  add(Programme()(Move::connect, 0)(Move::hello, 0, 1)(Move::control, 0)(Move::hello, 0, 1)(
-      Move::status, 0, 0, 0, 4, number(Kind::own_connection))(Move::hang_up, 0)(Move::round, 0));
+  // Replies that nobody reads, and the only other end of the connection in what it has sent.
+  for (const auto then : {Move::observe, Move::hello})
+    add(Programme()(Move::connect, 0)(Move::hello, 0, 1)(Move::round, 0)(then, 0, 1)(
+        Move::status, 0, 0, 0, 4, number(Kind::own_connection))(Move::hang_up, 0)(Move::round, 0)(Move::honest, 0));
   Programme small;
   for (std::uint8_t who = 2; who < kPeers; ++who) small.client(who, static_cast<std::uint16_t>(0x200 | 1 << 10));
   add(small.frames(2).frames(3)(Move::connect, 2, 1)(Move::round, 0)(Move::hello, 3, 2)(Move::round, 0));
