@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/daemon/client_sessions.h"
+#include "shm/src/clock.h"
 
 namespace leat::daemon {
 

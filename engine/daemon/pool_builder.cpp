@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/daemon/dear_calls.h"
+#include "shm/src/protocol.h"
 
 namespace leat::daemon {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 using Work = PoolJob::Work;
 
 constexpr std::uint64_t kStepBytes = 4 << 20;  // 1 to 4 ms
+constexpr std::uint32_t kMostInQueue = 4096;   // packets; sooner a socket's buffer is full
 
 bool brings_memory(Work work) { return work == Work::build || work == Work::secure || work == Work::secure_links; }
 
@@ -91,7 +93,11 @@ bool PoolBuilder::Entry::go_on() {
       return true;
     case Work::hang_up:
       if (job.port) job.port->hang_up();
-      for (const shm::Fd& fd : job.fds) (void)::shutdown(fd.get(), SHUT_RDWR);
+      for (const shm::Fd& fd : job.fds) {
+        (void)::shutdown(fd.get(), SHUT_RDWR);
+        shm::throw_away(fd.get(),
+                        kMostInQueue);  // in it may lie its own end, held by nobody who could read or close it
+      }
       job.fds.clear();
       return true;
     case Work::ring:

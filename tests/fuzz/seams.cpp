@@ -17,18 +17,8 @@
 namespace leat::fuzz {
 namespace {
 
-std::atomic<std::int64_t> g_now_ns = 0;  // relaxed: one thread sets it and looks
-std::atomic<pid_t> g_own = 0;            // the thread that runs leatd's; 0: none does
-std::mutex g_own_mutex;
-
+std::atomic<std::int64_t> g_now_ns = 0;               // relaxed: one thread sets it and looks
 constexpr char kAddress[] = "leat-fuzz %d %u %u %d";  // this process, a number, the user, his process
-
-// Threads that are not leatd's wait until its turn is over.
-void wait_for_own() {
-  const pid_t own = g_own.load(std::memory_order_acquire);
-  if (own == 0 || own == static_cast<pid_t>(syscall(SYS_gettid))) return;
-  const std::lock_guard wait(g_own_mutex);
-}
 
 sockaddr_un address(const char* text, std::size_t bytes, socklen_t* size) {
   sockaddr_un out{};
@@ -62,22 +52,14 @@ shm::Fd connection_of(const std::string& path, uid_t user, pid_t process) {
   return fd;
 }
 
-OwnThreadOnly::OwnThreadOnly() {
-  g_own_mutex.lock();
-  g_own.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_release);
-}
-OwnThreadOnly::~OwnThreadOnly() {
-  g_own.store(0, std::memory_order_release);
-  g_own_mutex.unlock();
-}
-
 }  // namespace leat::fuzz
 
 // ---- in the C library's place for the whole program ----
 
 extern "C" int clock_gettime(clockid_t clock, timespec* t) noexcept {
   const std::int64_t now = leat::fuzz::g_now_ns.load(std::memory_order_relaxed);
-  if (now == 0 || clock != CLOCK_MONOTONIC) return static_cast<int>(syscall(SYS_clock_gettime, clock, t));
+  if (now == 0 || (clock != CLOCK_MONOTONIC && clock != CLOCK_THREAD_CPUTIME_ID))
+    return static_cast<int>(syscall(SYS_clock_gettime, clock, t));
   t->tv_sec = now / 1'000'000'000;
   t->tv_nsec = now % 1'000'000'000;
   return 0;
@@ -98,14 +80,4 @@ extern "C" int getsockopt(int fd, int level, int option, void* value, socklen_t*
   said = {process, user, user};
   std::memcpy(value, &said, sizeof said);
   return result;
-}
-
-extern "C" int close(int fd) {
-  leat::fuzz::wait_for_own();
-  return static_cast<int>(syscall(SYS_close, fd));
-}
-
-extern "C" ssize_t recvmsg(int fd, msghdr* message, int flags) {
-  leat::fuzz::wait_for_own();
-  return syscall(SYS_recvmsg, fd, message, flags);
 }

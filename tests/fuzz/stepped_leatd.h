@@ -1,10 +1,9 @@
 // leatd's control thread and scheduler thread without the threads: its door, sessions, streams and scheduler loop, each
-// turn of each made when it is asked for. Workers are a channel's other end (served.h), the pool builder works when it
-// is let (stepped_pools.h), the time and the users are the harness's (seams.h).
+// turn of each made when it is asked for. Workers are a channel's other end (served.h), the lanes work when they are
+// let (stepped_lanes.h), the time and the users are the harness's (seams.h).
 //
-// After each turn it is known what was given back in it and whether it waited. With LEAT_FUZZ_STRICT=1 in the
-// environment a turn that closes what a client has passed ends the process: leatd is to leave that to a thread that
-// nobody waits for.
+// After each turn it is known what was given back in it and whether it waited. None closes what a client has passed:
+// that is for a lane.
 //
 // Thread rule: one thread.
 #pragma once
@@ -27,7 +26,6 @@ inline constexpr const char* kApplications[] = {"pictures", "coordinated", "tens
 // Of one of leatd's threads, all inputs together.
 struct TurnFigures {
   std::uint64_t turns = 0;
-  std::uint64_t let_go = 0;  // messages whose descriptors it closed itself
   std::uint64_t waited = 0;  // turns in which it gave up its processor
   std::int64_t longest_wait_ns = 0;
 };
@@ -44,8 +42,9 @@ class SteppedLeatd final : private daemon::Supervisor::Listener {
   void schedule(bool parks);  // of the scheduler thread; parks: and it looks at its bells
   void work(core::PartitionId p, Reader* changes);
   void lose(core::PartitionId p);
-  void round();  // everybody once, a millisecond later
-  void stop();   // as on SIGTERM: nothing new, and all connections end
+  void let_lanes_work(std::uint32_t steps) { lane_steps_ = steps; }  // in each round from now on
+  void round();                                                      // everybody once, a millisecond later
+  void stop();  // as on SIGTERM: nothing new, and all connections end
   // Nobody is connected, and no user has anything.
   [[nodiscard]] bool empty() const;
   [[nodiscard]] std::uint32_t sessions() const;
@@ -77,6 +76,7 @@ class SteppedLeatd final : private daemon::Supervisor::Listener {
   std::unique_ptr<daemon::PoolBuilder> pools_;
   std::unique_ptr<daemon::ClientSessions> sessions_;
   std::unique_ptr<daemon::Door> door_;
+  std::uint32_t lane_steps_ = UINT32_MAX;
   bool stopping_ = false;
 };
 
