@@ -25,7 +25,6 @@ constexpr std::uint32_t kKeptSessions = 8;  // for root and leatd's own user
 constexpr std::uint32_t kMessagesPerTurn = 8;  // of one session, so that nobody starves the others
 static_assert(UserAccounts::kAccounts > 64 + kObservers + kKeptSessions);  // limits.clients is 64 at most
 constexpr std::uint64_t kKeptDescriptors = 64;        // for workers that start again and for root and leatd's own user
-constexpr std::uint32_t kForgottenPerTurn = 64;       // messages of a connection that has ended
 constexpr std::int64_t kDearUserNs = 10'000'000'000;  // how long a user is looked at askance for a dear call
 constexpr std::int64_t kSettleNs = 100'000'000;       // between two looks whether descriptors were read
 
@@ -473,8 +472,6 @@ void ClientSessions::advance(std::int64_t now) {
       if (s.socket && s.descriptors_out == 0) {
         let_go(s.login.uid, std::move(s.socket));
         release(s);
-      } else if (s.socket) {  // in what it sent may lie its own end, held by nobody who could read or close it
-        shm::throw_away(s.socket.get(), kForgottenPerTurn);
       }
       continue;
     }
