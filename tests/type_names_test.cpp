@@ -136,14 +136,17 @@ int f(struct G* g) { struct Local {}; return 1'000; } } extern "C" { struct H { 
   EXPECT_EQ(types_of(code), (std::set<std::string>{"a::b::C", "a::b::E", "a::b::F", "a::b::J", "H"}));
 }
 
+// A stand-in, which says so, has the types of what it is linked in the place of.
 TEST(TypeNames, EachIsDefinedInOneFile) {
   std::map<std::string, std::string> file_of;
   for (const std::string& file : sources()) {
     std::ifstream in(kRoot / file);
-    for (const std::string& type : types_of(code_of(std::string(std::istreambuf_iterator<char>(in), {})))) {
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    for (const std::string& type : types_of(code_of(text))) {
       const auto [first, fresh] = file_of.emplace(type, file);
-      EXPECT_TRUE(fresh) << type << " is defined in " << first->second << " and in " << file
-                         << ": rename one, or put what only one file uses into a namespace without a name";
+      EXPECT_TRUE(fresh || text.find("in the place of " + first->second) != std::string::npos)
+          << type << " is defined in " << first->second << " and in " << file
+          << ": rename one, or put what only one file uses into a namespace without a name";
     }
   }
   EXPECT_GT(file_of.size(), 500U);

@@ -18,6 +18,7 @@
 #include "engine/core/coordination.h"
 #include "engine/core/ledger/actions.h"
 #include "engine/core/ledger/ledger.h"
+#include "engine/core/ledger/paces.h"
 #include "engine/core/ledger/quarantine.h"
 #include "engine/core/ledger/shares.h"
 #include "engine/core/machine/machine.h"
@@ -96,7 +97,7 @@ struct Scheduler::State final : Verbs {
   void enter_share(std::uint32_t request, const ApplicationSpec& app) noexcept;
   void charge(const Batch& batch, TimeNs ran) noexcept;
   void part(const Request& r) noexcept;
-  void mark_dear(std::uint32_t user) noexcept;
+  void mark_dear(const Request& of) noexcept;
   void correct_share(const Request& request, bool done) noexcept;
   [[nodiscard]] std::uint32_t user_of(const Request& r) const noexcept { return ledger.stream(r.stream).config.user; }
   static void hasten(Task& task, TimeNs longer) noexcept {  // so that it can be in time
@@ -105,6 +106,7 @@ struct Scheduler::State final : Verbs {
   }
   [[nodiscard]] TimeNs longer_ns(const Request& r, ModuleId module) noexcept;  // than planned, for one of its tasks
   [[nodiscard]] Shares::Key account_of(const Request& r) const noexcept;
+  [[nodiscard]] Paces::Key pace_of(const Request& r) const noexcept;
 
   // ---- gated.cpp ----
   void enter_gate(TaskId task) noexcept;  // to its lane, or before the gate until it is its turn
@@ -165,6 +167,7 @@ struct Scheduler::State final : Verbs {
   Ledger ledger;
   Machine machine;
   Shares shares;
+  Paces paces;
   Quarantine quarantine;
   Gate gate;
   std::unique_ptr<Coordination> coordination;  // nullptr: no stream can be coordinated

@@ -23,29 +23,39 @@ Shares::Key Scheduler::State::account_of(const Request& r) const noexcept {
           .application = app.weight > 0 ? config.application : kNone};
 }
 
+Paces::Key Scheduler::State::pace_of(const Request& r) const noexcept {
+  const StreamConfig& config = ledger.stream(r.stream).config;
+  return {.application = config.application, .user = config.user};
+}
+
 // The request is charged, and told with whom it may run.
 void Scheduler::State::enter_share(std::uint32_t id, const ApplicationSpec& app) noexcept {
   Request& r = ledger.change(id);
   const StreamConfig& config = ledger.stream(r.stream).config;
   const Shares::Key key = account_of(r);
-  const Shares::Standing standing = shares.enter({.key = key,
-                                                  .user_weight = config.user_weight,
-                                                  .application_weight = app.weight > 0 ? app.weight : 1000,
-                                                  .cost_ns = plan->model.cost_ns(config.application),
-                                                  .lone_cost_ns = plan->model.lone_cost_ns(config.application),
-                                                  .slo_ns = config.slo_ns},
-                                                 now);
+  const Paces::Standing takes = paces.enter(pace_of(r), now);
+  const TimeNs planned =
+      takes.dear ? plan->model.lone_cost_ns(config.application) : plan->model.cost_ns(config.application);
+  const Shares::Standing standing =
+      shares.enter({.key = key,
+                    .user_weight = config.user_weight,
+                    .application_weight = app.weight > 0 ? app.weight : 1000,
+                    .cost_ns = static_cast<TimeNs>(static_cast<double>(planned) * takes.pace),
+                    .slo_ns = config.slo_ns},
+                   now);
   r.competes = standing.competes;
   r.within_share = standing.within;
   r.charged_ns = standing.charged_ns;
-  r.dear = standing.dear;
-  if (standing.apart) r.company = Company::own_user;
-  if (standing.dear) r.company = Company::nobody;
-  r.gated = standing.dear && plan->disciplines[key.component]->books();
-  if (standing.found_dear) {  // while he was alone, his frames were what the paces were learned from
-    for (ModuleId m : plan->model.components()[key.component].modules) plan->sense.forget_pace(m);
-    plan->disciplines[key.component]->forget_pace();
-    mark_dear(config.user);
+  if (standing.competes) {
+    r.dear = takes.dear;
+    if (takes.apart) r.company = Company::own_user;
+    if (takes.dear) r.company = Company::nobody;
+    r.gated = takes.dear && plan->disciplines[key.component]->books();
+    if (paces.found_dear(pace_of(r))) {  // while he was alone, his frames were what the paces were learned from
+      for (ModuleId m : plan->model.components()[key.component].modules) plan->sense.forget_pace(m);
+      plan->disciplines[key.component]->forget_pace();
+      mark_dear(r);
+    }
   }
   if (!quarantine.empty()) {
     r.company = std::max(r.company, quarantine.company(config.user, now));
@@ -58,7 +68,7 @@ void Scheduler::State::enter_share(std::uint32_t id, const ApplicationSpec& app)
 // What its user sends, and has waiting, rides with his own alone for a while.
 void Scheduler::State::part(const Request& r) noexcept {
   const std::uint32_t user = user_of(r);
-  shares.part(account_of(r), now);
+  paces.part(pace_of(r), now);
   for (StreamId s = 0; s < ledger.streams(); ++s) {
     if (ledger.stream(s).config.user != user) continue;
     for (std::uint32_t w = ledger.stream(s).first; w != kNone; w = ledger.request(w).next)
@@ -68,9 +78,11 @@ void Scheduler::State::part(const Request& r) noexcept {
 }
 
 // What he has waiting already is worth as much as what comes now: beyond his share, and alone.
-void Scheduler::State::mark_dear(std::uint32_t user) noexcept {
+void Scheduler::State::mark_dear(const Request& of) noexcept {
+  const Paces::Key key = pace_of(of);
   for (StreamId s = 0; s < ledger.streams(); ++s) {
-    if (ledger.stream(s).config.user != user) continue;
+    const StreamConfig& config = ledger.stream(s).config;
+    if (config.user != key.user || config.application != key.application) continue;
     for (std::uint32_t r = ledger.stream(s).first; r != kNone; r = ledger.request(r).next) {
       Request& waiting = ledger.change(r);
       if (!waiting.competes || waiting.placed > 0) continue;
@@ -88,7 +100,7 @@ void Scheduler::State::mark_dear(std::uint32_t user) noexcept {
 }
 
 TimeNs Scheduler::State::longer_ns(const Request& r, ModuleId module) noexcept {
-  const double more = std::max(0.0, shares.pace(account_of(r)) - 1);
+  const double more = std::max(0.0, paces.of(pace_of(r)) - 1);
   return static_cast<TimeNs>(more * static_cast<double>(plan->model.module(module).least_ns));
 }
 
@@ -103,7 +115,7 @@ void Scheduler::State::charge(const Batch& b, TimeNs ran) noexcept {
   bool counted = false, several = false;
   for (TaskId t = b.list.first; t != kNone; t = tasks[t].next_in_batch) {
     const Request& r = ledger.request(tasks[t].request);
-    expected += tasks[t].items / items * (r.competes ? shares.pace(account_of(r)) : 1);
+    expected += tasks[t].items / items * (r.competes ? paces.of(pace_of(r)) : 1);
     counted = counted || r.competes;
     several = several || user_of(r) != user;
   }
@@ -116,7 +128,7 @@ void Scheduler::State::charge(const Batch& b, TimeNs ran) noexcept {
     if (!r.competes) continue;
     const ModuleModel& m = model.module(b.module);
     r.spent_ns += (r.dear ? m.lone_ns : m.unit_ns) * tasks[t].items * of_route;
-    shares.learn(account_of(r), off * tasks[t].items / items);
+    paces.learn(pace_of(r), off * tasks[t].items / items);
     if (several && pace > kSlow * expected) part(r);
   }
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/core/ledger/paces.h"
 #include "engine/core/ledger/quarantine.h"
 #include "engine/core/ledger/shares.h"
 #include "engine/core/test_bench.h"
@@ -194,17 +195,21 @@ TEST(Quarantine, APartitionThatEndsEverybodysFramesConvictsNobody) {
 TEST(Shares, WhoTakesMoreThanPlannedIsOverHisShare) {
   constexpr TimeNs kCost = kMs, kSlo = 100 * kMs;
   Shares shares(8);
+  Paces paces(8);
   std::uint32_t within[2] = {0, 0};
   bool dear[2] = {false, false};
   for (TimeNs now = 10 * kMs; now < 5000 * kMs; now += 5 * kMs) {
     for (std::uint32_t user : {0U, 1U}) {
       const Shares::Key key{.user = user};
-      const auto s = shares.enter({.key = key, .cost_ns = kCost, .lone_cost_ns = kCost, .slo_ns = kSlo}, now);
+      const Paces::Key pace{.user = user};
+      const auto takes = paces.enter(pace, now);
+      const auto cost = static_cast<TimeNs>(takes.pace * kCost);
+      const auto s = shares.enter({.key = key, .cost_ns = cost, .slo_ns = kSlo}, now);
       within[user] += s.within ? 1 : 0;
-      dear[user] = s.dear;
+      dear[user] = takes.dear;
       if (!s.competes) continue;
       const double took = user == 1 ? 10 : 1;  // times the plan
-      shares.learn(key, took - shares.pace(key));
+      paces.learn(pace, took - paces.of(pace));
       if (s.within) shares.correct(key, took * kCost - static_cast<double>(s.charged_ns));
     }
   }
@@ -214,21 +219,25 @@ TEST(Shares, WhoTakesMoreThanPlannedIsOverHisShare) {
   EXPECT_TRUE(dear[1]);
 }
 
-// A machine that is slower than its profile makes nobody dear, and neither do frames that are cheaper than planned.
-TEST(Shares, DearIsWhoTakesMoreThanTheOthersAndThanPlanned) {
-  for (const auto& [mine, theirs, dear] :
-       {std::tuple{3., 3., false}, {1., .3, false}, {1.2, 1., false}, {2., 1., true}}) {
-    Shares shares(8);
+// A machine that is slower than its profile makes nobody dear, and neither do frames that are cheaper than planned, nor
+// those of another application.
+TEST(Paces, DearIsWhoTakesMoreThanTheOthersAndThanPlanned) {
+  for (const auto& [mine, theirs, apart, dear] : {std::tuple{3., 3., false, false},
+                                                  {1., .3, false, false},
+                                                  {1.2, 1., false, false},
+                                                  {2., 1., false, true},
+                                                  {2., 1., true, false}}) {
+    Paces paces(8);
     bool was = false;
     for (TimeNs now = 10 * kMs; now < 500 * kMs; now += 5 * kMs) {
       for (std::uint32_t user : {0U, 1U, 2U}) {
-        const Shares::Key key{.user = user};
-        const auto s = shares.enter({.key = key, .cost_ns = kMs, .lone_cost_ns = kMs, .slo_ns = 100 * kMs}, now);
+        const Paces::Key key{.application = apart && user == 0 ? 1U : 0U, .user = user};
+        const auto takes = paces.enter(key, now);
         if (user == 0)
-          was = s.dear;
+          was = takes.dear;
         else
-          EXPECT_FALSE(s.dear);
-        shares.learn(key, (user == 0 ? mine : theirs) - shares.pace(key));
+          EXPECT_FALSE(takes.dear);
+        paces.learn(key, (user == 0 ? mine : theirs) - paces.of(key));
       }
     }
     EXPECT_EQ(was, dear) << mine << " beside " << theirs;

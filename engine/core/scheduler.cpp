@@ -44,6 +44,7 @@ Scheduler::State::State(const Topology& t, const Policy& p, const Limits& l)
       ledger(l, t, actions),
       machine(std::max<std::size_t>(t.partitions.size(), l.partitions), l.batches),
       shares(l.streams),
+      paces(l.streams),
       quarantine(l.streams, machine.partitions()),
       coordination(l.coordinated > 0 ? std::make_unique<Coordination>(t, l) : nullptr),
       tasks(l.tasks),

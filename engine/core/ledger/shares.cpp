@@ -1,18 +1,13 @@
 #include "engine/core/ledger/shares.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace leat::core {
 namespace {
 
 constexpr TimeNs kActive = 1'000'000'000;
-constexpr TimeNs kApart = 500'000'000;
 constexpr TimeNs kThere = 10'000'000'000;
 constexpr TimeNs kDivideEvery = 10'000'000;
-constexpr double kPaceGain = 1.0 / 4;         // of a batch on its account's pace
-constexpr double kLeastPace = .25;            // less is not believed
-constexpr double kDear = 1.5, kCheap = 1.25;  // times the others' pace: dear from the one on, until below the other
 
 }  // namespace
 
@@ -25,14 +20,12 @@ Shares::Standing Shares::enter(const Request& r, TimeNs now) noexcept {
   account->seen_ns = now;
   if (now >= divide_again_ns_) divide(now);
   if (account->share >= 1) return {};
-  Standing standing{.competes = true, .dear = account->dear, .apart = now < account->apart_until_ns};
-  standing.found_dear = account->dear && !account->told;
-  account->told = account->dear;
-  const double cost = static_cast<double>(account->dear ? r.lone_cost_ns : r.cost_ns) * account->pace;
+  Standing standing{.competes = true};
+  const auto cost = static_cast<double>(r.cost_ns);
   if (account->level_ns + cost > account->share * static_cast<double>(r.slo_ns)) return standing;
   account->level_ns += cost;
   standing.within = true;
-  standing.charged_ns = static_cast<TimeNs>(cost);
+  standing.charged_ns = r.cost_ns;
   return standing;
 }
 
@@ -40,20 +33,6 @@ bool Shares::others(const Key& key, TimeNs now) const noexcept {
   return std::ranges::any_of(accounts_, [&](const Account& a) {
     return a.key.component == key.component && a.key.user != key.user && now - a.seen_ns < kThere;
   });
-}
-
-double Shares::pace(const Key& key) noexcept {
-  const Account* const account = find(key);
-  return account == nullptr ? 1 : account->pace;
-}
-
-void Shares::part(const Key& key, TimeNs now) noexcept {
-  if (Account* const account = find(key); account != nullptr) account->apart_until_ns = now + kApart;
-}
-
-void Shares::learn(const Key& key, double off) noexcept {
-  if (Account* const account = find(key); account != nullptr)
-    account->pace = std::max(kLeastPace, account->pace + kPaceGain * off);
 }
 
 void Shares::correct(const Key& key, double more_ns) noexcept {
@@ -84,7 +63,6 @@ void Shares::divide(TimeNs now) noexcept {
     const auto other = std::find_if(component, accounts_.end(),
                                     [&](const Account& a) { return a.key.component != component->key.component; });
     divide(component, other, now);
-    judge(component, other, now);
     component = other;
   }
 }
@@ -104,28 +82,6 @@ void Shares::divide(Place first, Place last, TimeNs now) noexcept {
       if (!known && mine > 0) users += user->user_weight;
       user = next;
     }
-  }
-}
-
-// Dear is who takes more than planned and more than others do here: a machine that is slower than its profile is so for
-// all, and frames that take less than planned make nobody else's dear.
-void Shares::judge(Place first, Place last, TimeNs now) noexcept {
-  constexpr double kNobody = std::numeric_limits<double>::max();
-  double least = kNobody, next = kNobody;  // of the cheapest user, and of the others
-  std::uint32_t cheapest = 0;
-  for (auto a = first; a != last; ++a) {
-    if (now - a->seen_ns >= kActive) continue;
-    if (a->pace < least) {
-      if (least == kNobody || a->key.user != cheapest) next = least;
-      least = a->pace;
-      cheapest = a->key.user;
-    } else if (a->key.user != cheapest) {
-      next = std::min(next, a->pace);
-    }
-  }
-  for (auto a = first; a != last; ++a) {
-    const double others = a->key.user == cheapest ? next : least;
-    a->dear = others != kNobody && a->pace > (a->dear ? kCheap : kDear) * std::max(1.0, others);
   }
 }
 

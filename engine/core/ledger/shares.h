@@ -8,10 +8,7 @@
 // class. Within and beyond, the policy decides as ever. With one user and one application alone nothing is marked, and
 // nothing changes.
 //
-// What is expected is the plan's cost at the account's pace: what its batches took of the times planned for them. Who
-// takes half as long again as planned, and as the cheapest of the others does, is dear: his requests run alone, so that
-// they delay nobody's, and nothing is learned from them for others. While several users ride together it does not show
-// whose take long: after a batch that did, each rides with his own alone for half a second.
+// What is expected is the plan's cost at the pace of the user's frames (paces.h).
 //
 // An account is active for a second after its last request; guaranteed rates are those among the active ones. A
 // bisection a request and a task of a batch, and a pass over all accounts every few milliseconds.
@@ -37,26 +34,18 @@ class Shares {
   struct Request {
     Key key;
     std::uint32_t user_weight = 1000, application_weight = 1000;
-    TimeNs cost_ns = 0;       // of the component's time, as if it were one partition, by the plan
-    TimeNs lone_cost_ns = 0;  // the same in batches of its own
+    TimeNs cost_ns = 0;  // of the component's time, as if it were one partition
     TimeNs slo_ns = 0;
   };
   struct Standing {
     bool competes = false;  // with others, and so counted
     bool within = false;    // its share; else it is beyond it, or nobody competes
-    bool dear = false;
-    bool found_dear = false;  // only now
-    bool apart = false;       // rides with his own alone: whose batches take more than planned is to be found out
-    TimeNs charged_ns = 0;    // what the account was charged; 0: nothing, it is not within
+    TimeNs charged_ns = 0;  // what the account was charged; 0: nothing, it is not within
   };
   [[nodiscard]] bool empty() const noexcept { return accounts_.size() < 2; }  // there is nobody to compete with
   [[nodiscard]] Standing enter(const Request& r, TimeNs now) noexcept;
   // Other users have sent requests there within the last ten seconds.
   [[nodiscard]] bool others(const Key& key, TimeNs now) const noexcept;
-  // What the account's batches take of the time planned for them; 1 for one that is unknown.
-  [[nodiscard]] double pace(const Key& key) noexcept;
-  void part(const Key& key, TimeNs now) noexcept;   // for a second
-  void learn(const Key& key, double off) noexcept;  // a batch was so far off the account's pace
   // A request that was charged has taken so much more, or less.
   void correct(const Key& key, double more_ns) noexcept;
 
@@ -67,16 +56,12 @@ class Shares {
     TimeNs seen_ns = 0;
     double level_ns = 0;  // of its bucket
     double share = 1;     // of the component's time; 1: nobody competes
-    double pace = 1;
-    bool dear = false, told = false;
-    TimeNs apart_until_ns = 0;
   };
   using Place = std::vector<Account>::iterator;
   [[nodiscard]] Account* find(const Key& key) noexcept;  // nullptr: there is none
   [[nodiscard]] Account* find_or_add(const Key& key, TimeNs now) noexcept;
   void divide(TimeNs now) noexcept;
   void divide(Place first, Place last, TimeNs now) noexcept;
-  static void judge(Place first, Place last, TimeNs now) noexcept;
 
   std::vector<Account> accounts_;       // by key
   TimeNs divide_again_ns_ = INT64_MIN;  // guaranteed shares hold until then
