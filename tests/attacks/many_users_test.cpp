@@ -98,6 +98,7 @@ TEST(ManyUsers, OfOneRangeHaveTheLimitsOfItsOwner) {
           const bool first = rounds++ == 0;  // later some of the last round are still going
           if (in > 6 || (first && in != 6)) return std::to_string(in) + " of one range's users are connected";
           if (streams > 3 || (first && streams != 3)) return std::to_string(streams) + " streams of one range's users";
+          if (in < 6) continue;  // whoever of the last round goes now makes room for one more
           const AsUser user(kFirst + 39);
           leat_client* client = nullptr;
           leat_connect_options options{};
