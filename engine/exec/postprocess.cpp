@@ -11,11 +11,14 @@
 #include "engine/exec/post/lines.h"
 #include "engine/exec/post/map.h"
 #include "engine/exec/post/points.h"
+#include "engine/exec/post/segments.h"
 #include "engine/exec/post/text.h"
 #include "engine/exec/spec_line.h"
 
 namespace leat::exec {
 namespace {
+
+constexpr std::size_t kMostOutputs = 16;  // of a model whose answer has a room
 
 const float* row_of(const leat_tensor& tensor, std::uint32_t row, std::size_t* values) noexcept {
   std::size_t each = 1;
@@ -115,6 +118,8 @@ Result<PostprocessSpec> parse_postprocess(std::string_view line) {
     set_room<PointsPost>(spec, PointsPost::parse(words));
   else if (words.word("lines"))
     set_room<LinesPost>(spec, LinesPost::parse(words));
+  else if (words.word("segments"))
+    set_room<SegmentsPost>(spec, SegmentsPost::parse(words));
   else if (words.word("map"))
     set_room<MapPost>(spec, MapPost::parse(words));
   else if (words.word("text"))
@@ -123,6 +128,8 @@ Result<PostprocessSpec> parse_postprocess(std::string_view line) {
     set_room<EmbeddingPost>(spec, words.word("unit"));
   else
     words.word("checksum");
+  if (spec.answer == Answer::room)
+    if (auto from = words.text("from")) spec.from = *from;
   if (spec.answer == Answer::boxes) {
     std::optional<std::string> layout = words.text("layout");
     if (!layout && words.has("columns")) layout = "columns";
@@ -146,7 +153,8 @@ Result<PostprocessSpec> parse_postprocess(std::string_view line) {
     spec.tensors = std::move(*tensors);
   }
   const auto status = words.finish(
-      "boxes [layout= stride= score= overlap=], classes [top= act=], points, map, lines, text, embedding, tensors "
+      "boxes [layout= stride= score= overlap=], classes [top= act=], points, map, lines, segments, text, embedding, "
+      "tensors "
       "[names= most=], checksum");
   if (!status) return Error{status.error()};
   return spec;
@@ -180,6 +188,16 @@ Result<Postprocessor> Postprocessor::open(const PostprocessSpec& spec, std::span
   if (outputs.empty()) return Error{"postprocess: the model has no output"};
   std::vector<ItemTensor> items;
   for (const leat_tensor& t : outputs) items.push_back(item_of(t, -1));
+  if (!spec.from.empty()) {
+    const auto at = std::find_if(items.begin(), items.end(), [&](const ItemTensor& t) { return t.name == spec.from; });
+    if (at == items.end() || items.size() > kMostOutputs) {
+      std::string all;
+      for (const ItemTensor& t : items) all += (all.empty() ? "" : ", ") + std::string(t.name);
+      return Error{"postprocess: there is no output '" + spec.from + "' for from=; the model has " + all};
+    }
+    out.first_ = static_cast<std::size_t>(at - items.begin());
+    std::swap(items[0], *at);
+  }
   const PostSetting setting{items, input_width, input_height, labels, model};
   if (spec.room) {
     auto opened = spec.room(setting);
@@ -217,7 +235,8 @@ Result<Postprocessor> Postprocessor::open(const PostprocessSpec& spec, std::span
       return Error{"postprocess: classes can label with at most " + std::to_string(LEAT_MAX_LABELS) +
                    " outputs, and the model has more"};
     for (const leat_tensor& t : outputs) {
-      if (t.rank != 2)
+      const bool flat = t.rank >= 2 && std::all_of(t.shape + 2, t.shape + t.rank, [](auto side) { return side == 1; });
+      if (!flat)
         return Error{"postprocess: classes needs outputs [n, classes], and one of the model's is " + shape_text(t)};
       classes.push_back(static_cast<std::size_t>(t.shape[1]));
     }
@@ -316,9 +335,10 @@ std::uint32_t Postprocessor::run(std::span<const leat_tensor> outputs, std::uint
                                  const FrameView& frame, std::int32_t detection, leat_result* result, leat_part* parts,
                                  const Quad* corners) noexcept {
   if (room_) {
-    std::array<ItemTensor, 16> items;
+    std::array<ItemTensor, kMostOutputs> items;
     const std::size_t count = std::min(outputs.size(), items.size());
     for (std::size_t i = 0; i < count; ++i) items[i] = item_of(outputs[i], static_cast<std::int32_t>(row));
+    if (first_ < count) std::swap(items[0], items[first_]);
     result->version = LEAT_RESULT_VERSION;
     if (detection < 0) {
       result->frame_width = frame.width, result->frame_height = frame.height;

@@ -14,10 +14,11 @@
 //       place among the module's outputs). Otherwise the first head's best `top` classes. act: what makes scores of the
 //       model's values; none: they are scores already.
 //   boxes layout=yolo8|yolo5|yolox|columns|split|query|levels|priors ...: post/boxes.h
-//   points heatmap|simcc|yxs: post/points.h          map argmax|value|matte: post/map.h
-//   lines [threshold= score= grow= side=]: post/lines.h
+//   points heatmap|simcc|yxs|xy|xyz: post/points.h   map argmax|value|matte: post/map.h
+//   lines [threshold= score= grow= side=]: post/lines.h   segments [score= length=]: post/segments.h
 //   text ctc|slots keys=FILE: post/text.h            embedding [unit]: post/embedding.h
 //   tensors [names=a,b] [most=1000]: post/tensors.h
+//   from=NAME beside points, map, lines, text and embedding: that output instead of the first
 //   checksum
 //       the first output's row is 8 bytes, copied into the result (the `emulated` executor's answer).
 //
@@ -50,6 +51,7 @@ struct PostprocessSpec {
   std::uint32_t top = 5;
   Activation act = Activation::softmax;  // of classes
   TensorsSpec tensors;
+  std::string from;                                    // the output that is read in place of the first; empty: none
   std::function<OpenedPost(const PostSetting&)> room;  // opens an answer that has a room of its own (post/)
 };
 Result<PostprocessSpec> parse_postprocess(std::string_view line);
@@ -95,6 +97,7 @@ class Postprocessor {
 
   PostprocessSpec spec_;
   std::uint32_t first_head_ = 0;
+  std::size_t first_ = 0;              // the output that a room reads as the first
   std::vector<Candidate> candidates_;  // room for every cell
   std::unique_ptr<Post> room_;         // answers with a room of their own
   TensorsPost* tensors_ = nullptr;     // room_, where it is that

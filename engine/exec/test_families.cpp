@@ -189,10 +189,13 @@ void add_maps_and_points(std::vector<FamilyModel>& out) {
     Builder b("input.1", G::f32, square());
     std::vector<double> matte;
     double low = 9, most = -9;
-    for (const float v : depth) low = std::min(low, double(v)), most = std::max(most, double(v));
-    for (const float v : depth) matte.push_back(std::nearbyint(255 * (double(v) - low) / (most - low)));
-    for (std::size_t i = 0; i < outputs; ++i) b.put(std::to_string(1959 + i), {1, 1, 64, 64}, depth);
-    out.push_back({.name = outputs > 1 ? "U2Net, ISNet" : "BiRefNet",
+    const bool many = outputs > 1;
+    const auto value = [&](float v) { return many ? 1 / (1 + std::exp(-double(v))) : double(v); };
+    for (const float v : depth) low = std::min(low, value(v)), most = std::max(most, value(v));
+    for (const float v : depth) matte.push_back(std::nearbyint(255 * (value(v) - low) / (most - low)));
+    for (std::size_t i = 0; i < outputs; ++i)
+      b.put(std::to_string(1959 + i), {1, 1, 64, 64}, depth, many ? "Sigmoid" : "");
+    out.push_back({.name = outputs > 1 ? "U2Net of another size" : "BiRefNet",
                    .graph = std::move(b.g),
                    .preprocess = imagenet,
                    .postprocess = "map matte",
@@ -359,6 +362,8 @@ std::vector<FamilyModel> family_models() {
   add_split(out);
   add_faces(out);
   add_priors(out);
+  add_traps(out);
+  add_known(out);
   add_classifiers(out);
   add_maps_and_points(out);
   add_text(out);

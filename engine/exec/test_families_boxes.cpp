@@ -375,6 +375,7 @@ void add_split(std::vector<FamilyModel>& out) {
   {
     Builder b("images", G::f32, square("N"));
     b.g.input("orig_target_sizes", G::i64, {"N", 2});
+    b.stem("images", 3);
     b.put_whole("labels", {"N", 300}, labels(300));
     b.put("boxes", {"N", 300, 4}, lone_boxes(300, "ltrb", 1));
     b.put("scores", {"N", 300}, scores(300));
@@ -456,7 +457,7 @@ void add_faces(std::vector<FamilyModel>& out) {
                    .graph = std::move(b.g),
                    .preprocess = "letterbox at=topleft rgb mean=127.5/255 std=128/255 pad=0",
                    .postprocess = "boxes layout=levels score=0.5 overlap=0.4",
-                   .asked = true,
+                   .labels = "face",
                    .answer = answer});
   }
   {
@@ -479,6 +480,7 @@ void add_faces(std::vector<FamilyModel>& out) {
     for (std::size_t o = 0; o < 2; ++o) two[2 * o] = f(1 - kObjects[o].score), two[2 * o + 1] = f(kObjects[o].score);
     b.put("scores", {1, 400, 2}, two);
     b.put("boxes", {1, 400, 4}, lone_boxes(400, "ltrb", 64));
+    b.mark("Exp");
     out.push_back({.name = "UltraFace",
                    .graph = std::move(b.g),
                    .preprocess = "stretch rgb mean=127/255 std=128/255",

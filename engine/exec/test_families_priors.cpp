@@ -142,7 +142,7 @@ FamilyModel blazeface() {
           .graph = std::move(b.g),
           .preprocess = "letterbox rgb norm=half pad=0",
           .postprocess = "boxes layout=priors set=blazeface score=0.5 overlap=0.3",
-          .asked = true,
+          .labels = "face",
           .answer = answer(true, 6)};
 }
 

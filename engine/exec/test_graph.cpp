@@ -56,7 +56,7 @@ TestGraph::TestGraph() : state_(std::make_unique<State>()) {
   state_->model.set_ir_version(8);
   auto* opset = state_->model.add_opset_import();
   opset->set_domain("");
-  opset->set_version(13);
+  opset->set_version(16);
   state_->model.mutable_graph()->set_name("test");
 }
 TestGraph::~TestGraph() = default;

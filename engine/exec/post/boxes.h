@@ -4,7 +4,9 @@
 //   row
 //            is an angle (obb); extra=points: K * 3 rows of x, y, score behind the scores (pose, with points=K);
 //            extra=mask: K coefficients behind the scores, and prototypes (masks.h; seg)
-//   yolo5    one output [m, 5 + C]: cx, cy, w, h, objectness, C scores; score = objectness * class (YOLOv5, v6, v7)
+//   yolo5    one output [m, 5 + C]: cx, cy, w, h, objectness, C scores; score = objectness * class (YOLOv5, v6, v7).
+//            extra=points points=K: K pairs x, y behind the objectness (YOLOv5-face); extra=mask: K coefficients behind
+//            the scores (YOLOv5 seg)
 //   yolox    as yolo5, not decoded: centre = (p + cell) * stride, size = exp(p) * stride over strides 8, 16, 32
 //   (Megvii) columns=A,B,...   one output [k, n] with these columns: x0 y0 x1 y1, or cx cy w h; s score, c class, b the
 //   item
@@ -13,10 +15,15 @@
 //   split    outputs by name or type: boxes [k, 4], scores [k], labels [k] (classes), count (optional)
 //   query    two outputs [k, 4] and [k, C]: boxes cx, cy, w, h and class scores or logits (DETR, RF-DETR); or one
 //            [k, 4 + C] (RT-DETR as Ultralytics exports it)
-//   levels   scores [k, 1], boxes [k, 4], points [k, 2 * P] for each of strides 8, 16, 32 (64): distances to the sides
-//            from the cell's corner in strides, two anchors a cell (SCRFD); or cls_8, obj_8, bbox_8, kps_8 .. (YuNet):
-//            score = sqrt(cls * obj), centre = (cell + d) * stride, size = exp * stride
-//   priors   set=retinaface|retinanet|blazeface: relative to prior boxes (priors.h)
+//   levels   scores [k, 1], boxes [k, 4], points [k, 2 * P] for each of strides 8, 16, 32, or 8 to 128: distances to
+//   the
+//            sides from the cell's corner in strides, two anchors a cell, or one (SCRFD); or cls_8, obj_8, bbox_8,
+//            kps_8 .. (YuNet): score = sqrt(cls * obj), centre = (cell + d) * stride, size = exp * stride
+//   dfl      one output [m, C + 4 bins] over strides 8, 16, 32, 64, or scores [k, C] of each stride and then sides [k,
+//   4
+//            bins]: a side is stride * sum of i * softmax(its bins)_i from (cell + centre) * stride; bins=8, centre=0
+//            (Li and others, "Generalized Focal Loss", 2020, as in NanoDet-plus; PicoDet has centre=0.5)
+//   priors   set=retinaface|retinanet|blazeface|ultraface|palm|person: relative to prior boxes (priors.h)
 // unit=px|one   coordinates are pixels (default), or parts of the picture (default of query)
 // order=xyxy|yxyx|cxcywh   of split's and query's boxes
 // act=none|sigmoid|softmax what makes scores of the values; softmax drops the last class (DETR's "nothing")
@@ -35,7 +42,7 @@
 
 namespace leat::exec {
 
-enum class BoxesLayout : std::uint8_t { yolo8, yolo5, yolox, columns, split, query, levels, priors };
+enum class BoxesLayout : std::uint8_t { yolo8, yolo5, yolox, columns, split, query, levels, priors, dfl };
 enum class BoxOrder : std::uint8_t { xyxy, yxyx, cxcywh };
 
 struct BoxesSpec {
@@ -45,7 +52,8 @@ struct BoxesSpec {
   BoxOrder order = BoxOrder::xyxy;
   PriorSet set = PriorSet::retinaface;
   Activation act = Activation::none;
-  std::uint32_t first = 0, points = 0;
+  std::uint32_t first = 0, points = 0, bins = 8;
+  float centre = 0;  // of dfl's cells, in cells
   bool angle = false, mask = false;
   float score_least = 0.25f, overlap_most = 0.45f;
 };
@@ -69,9 +77,11 @@ class BoxesPost final : public Post {
   struct Level {  // outputs of one stride
     std::uint32_t scores = 0, objects = 0, boxes = 0, points = UINT32_MAX;
     std::uint32_t stride = 8, columns = 0, anchors = 1;
+    std::uint32_t first = 0, cells = 0;  // of dfl: its rows
   };
   Status resolve(const PostSetting& setting);
   Status resolve_levels(const PostSetting& setting);
+  Status resolve_dfl(const PostSetting& setting);
   void add(Found f) noexcept;
   void gather(std::span<const ItemTensor> outputs) noexcept;
   void gather_yolo8(const ItemTensor& t) noexcept;
@@ -80,8 +90,13 @@ class BoxesPost final : public Post {
   void gather_split(std::span<const ItemTensor> outputs) noexcept;
   void gather_query(std::span<const ItemTensor> outputs) noexcept;
   void gather_levels(std::span<const ItemTensor> outputs) noexcept;
+  void gather_dfl(std::span<const ItemTensor> outputs) noexcept;
   void gather_priors(std::span<const ItemTensor> outputs) noexcept;
   void suppress() noexcept;
+  // Of yolo5: points stand between objectness and scores, coefficients of masks behind them.
+  [[nodiscard]] std::size_t columns_behind() const noexcept {
+    return 2 * spec_.points + (masks_ ? masks_->coefficients() : 0);
+  }
   // Numbers that stand with a box behind its scores, in the last rows (yolo8) or columns.
   [[nodiscard]] float behind(const ItemTensor& t, const Found& f, std::size_t from_end) const noexcept;
   [[nodiscard]] std::size_t rows_behind() const noexcept {

@@ -19,6 +19,7 @@ LinesSpec LinesPost::parse(SpecLine& words) {
   words.number("score", 0, 1, &s.score_least);
   words.number("grow", 0, 10, &s.grow);
   words.number("side", 0, 1000, &s.side);
+  words.choice("act", {"none", "sigmoid"}, [&](std::size_t i) { s.sigmoid = i == 1; });
   return s;
 }
 
@@ -38,7 +39,7 @@ Result<std::unique_ptr<LinesPost>> LinesPost::open(const LinesSpec& spec, const 
   out->spec_ = spec;
   out->input_width_ = static_cast<float>(setting.input_width);
   out->input_height_ = static_cast<float>(setting.input_height);
-  if (t.dtype != LEAT_F32) out->scratch_.resize(cells);
+  if (t.dtype != LEAT_F32 || spec.sigmoid) out->scratch_.resize(cells);
   out->seen_.resize(cells), out->waiting_.resize(cells);
   out->leftmost_.resize(rows), out->rightmost_.resize(rows);
   out->edge_.resize(2 * rows), out->hull_.resize(4 * rows + 1);
@@ -55,8 +56,8 @@ bool LinesPost::map_of(const ItemTensor& t, const PostTarget& target, Map* out) 
   out->height = static_cast<std::uint32_t>(t.shape[t.rank - 2]);
   if (out->height > leftmost_.size() || std::size_t{out->width} * out->height != t.count()) return false;
   out->cells = static_cast<const float*>(t.data);
-  if (t.dtype != LEAT_F32) {
-    for (std::size_t i = 0; i < t.count(); ++i) scratch_[i] = t.at(i);
+  if (t.dtype != LEAT_F32 || spec_.sigmoid) {
+    for (std::size_t i = 0; i < t.count(); ++i) scratch_[i] = spec_.sigmoid ? 1 / (1 + std::exp(-t.at(i))) : t.at(i);
     out->cells = scratch_.data();
   }
   const Placement& p = target.placement;

@@ -1,6 +1,7 @@
-// lines [threshold=0.3] [score=0.6] [grow=1.5] [side=3]: regions of text in a map of probabilities [1, h, w] or [h, w]
-// that covers the model's picture, as PP-OCR's detectors answer (Liao, Wan, Yao, Chen and Bai, "Real-time Scene Text
-// Detection with Differentiable Binarization", 2020, section 3.4):
+// lines [threshold=0.3] [score=0.6] [grow=1.5] [side=3] [act=none|sigmoid]: regions of text in a map of probabilities
+// [1, h, w] or [h, w] that covers the model's picture, as PP-OCR's detectors answer (Liao, Wan, Yao, Chen and Bai,
+// "Real-time Scene Text Detection with Differentiable Binarization", 2020, section 3.4):
+//   0. act=sigmoid: the values are logits, of which the sigmoid is the probability (docTR)
 //   1. cells above `threshold` that touch, also at corners, are one region;
 //   2. the smallest rectangle round the centres of its cells; dropped if a side is below `side` cells;
 //   3. score = mean probability of the cells within it; dropped if below `score`;
@@ -19,6 +20,7 @@ namespace leat::exec {
 
 struct LinesSpec {
   float threshold = 0.3f, score_least = 0.6f, grow = 1.5f, side = 3;
+  bool sigmoid = false;
 };
 
 class LinesPost final : public Post {

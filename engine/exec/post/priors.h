@@ -8,9 +8,17 @@
 //               4 s 2^(i / 3) of the stride s, i = 0 1 2, with heights to widths of 1, 2 and 1/2; p.w is a pixel more
 //               than that and p.cx half a pixel further: cx = p.cx + d0 p.w, w = p.w exp(d2); a box ends a pixel
 //               before its width. (Lin and others, "Focal Loss for Dense Object Detection", 2017, as in ONNX's zoo)
-//   blazeface   regressors [n, 16] and classificators [n, 1]; two a cell of a 16th of the input's width and six of an
-//               8th: centre and points are p's plus d, w and h are d; the score's sigmoid. (Bazarevsky and others,
-//               "BlazeFace", 2019, as in MediaPipe)
+//   blazeface   regressors [n, 16] and classificators [n, 1], each one tensor or one for each grid; two a cell of a
+//   16th
+//               of the input's width and six of an 8th: centre and points are p's plus d, w and h are d; the score's
+//               sigmoid. (Bazarevsky and others, "BlazeFace", 2019, as in MediaPipe)
+//   palm        the same with [n, 18], seven points; two a cell of 8 pixels and six of 16 (MediaPipe's hands, 192 x
+//   192) person      the same with [n, 12], four points; two a cell of 8 pixels, two of 16, six of 32 (MediaPipe's
+//   poses) ultraface   boxes [n, 4], scores [n, C]; grids of ceil(side / 8, 16, 32, 64), squares of 10 16 24 / 32 48 /
+//   64 96 /
+//               128 192 256 pixels round (i + .5) of the picture's side divided by the grid's, nothing of a prior
+//               longer than the picture: cx = p.cx + .1 d0 p.w, w = p.w exp(.2 d2). Class 0 is the background.
+//               (Linzaer, Ultra-Light-Fast-Generic-Face-Detector-1MB, files without post-processing)
 // Data plane after open(): no allocation.
 #pragma once
 
@@ -18,7 +26,8 @@
 
 namespace leat::exec {
 
-enum class PriorSet : std::uint8_t { retinaface, retinanet, blazeface };
+enum class PriorSet : std::uint8_t { retinaface, retinanet, blazeface, ultraface, palm, person };
+inline constexpr const char* kPriorSets = "retinaface, retinanet, blazeface, ultraface, palm or person";
 
 class Priors {
  public:
@@ -51,26 +60,41 @@ class Priors {
  private:
   struct Grid {
     std::uint32_t columns, rows, first, anchors;  // first: row of the outputs where the level begins
-    float stride;
+    float stride, down;                           // of a cell: across, and down where that differs
     [[nodiscard]] std::uint32_t cells() const noexcept { return columns * rows; }
   };
   [[nodiscard]] std::uint32_t levels() const noexcept;
   [[nodiscard]] Grid grid(std::uint32_t level, float width, float height) const noexcept;
   [[nodiscard]] Prior at(const Grid& g, std::uint32_t level, std::uint32_t cell, std::uint32_t anchor) const noexcept;
 
+  static Status find_retinanet(Priors& out, const PostSetting& setting);
+  Status find_rows(const PostSetting& setting);
+  // MediaPipe's: centres alone.
+  [[nodiscard]] bool blaze() const noexcept {
+    return set_ == PriorSet::blazeface || set_ == PriorSet::palm || set_ == PriorSet::person;
+  }
+  // Numbers of one row of the boxes' output.
+  [[nodiscard]] std::uint32_t numbers() const noexcept;
+  // Where a prior's row lies: the place in scores_ and boxes_, and the row there.
+  struct Place {
+    std::size_t tensor, row;
+  };
+  [[nodiscard]] Place place_of(const Prior& p) const noexcept;
+
   PriorSet set_ = PriorSet::retinaface;
   std::uint32_t points_ = 0;
   std::size_t classes_ = 1;
-  std::array<std::uint32_t, 5> scores_{}, boxes_{};  // outputs; by level with retinanet, else the first
-  std::uint32_t marks_ = UINT32_MAX;                 // output of retinaface's points
+  std::array<std::uint32_t, 5> scores_{}, boxes_{};  // outputs; by level where there is one for each, else the first
+  bool by_level_ = false;
+  std::array<std::uint32_t, 5> first_{};  // [level] row of all where it begins, where each has an output
+  std::uint32_t marks_ = UINT32_MAX;      // output of retinaface's points
 };
 
 template <class Each>
 void Priors::for_each(std::span<const ItemTensor> outputs, float width, float height, Each&& each) const {
-  const bool by_level = set_ == PriorSet::retinanet;
   for (std::uint32_t l = 0; l < levels(); ++l) {
     const Grid g = grid(l, width, height);
-    const std::size_t have = outputs[boxes_[by_level ? l : 0]].count() / 4;
+    const std::size_t have = (by_level_ ? first_[l] : 0) + outputs[boxes_[by_level_ ? l : 0]].count() / numbers();
     for (std::uint32_t cell = 0; cell < g.cells(); ++cell)
       for (std::uint32_t a = 0; a < g.anchors; ++a)
         if (const Prior p = at(g, l, cell, a); p.row < have) each(p);

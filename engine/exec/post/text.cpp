@@ -29,6 +29,9 @@ TextSpec TextPost::parse(SpecLine& words) {
     words.fail(
         "text needs keys=FILE, a file with one character a line in the order of the model's classes, or keys=model");
   if (auto none = words.text("none")) s.none = *none;
+  if (s.slots) return s;
+  words.choice("blank", {"first", "last"}, [&](std::size_t i) { s.blank_last = i == 1; });
+  words.choice("axis", {"tc", "ct"}, [&](std::size_t i) { s.classes_first = i == 1; });
   return s;
 }
 
@@ -66,12 +69,15 @@ Result<std::unique_ptr<TextPost>> TextPost::open(const TextSpec& spec, const Pos
   out->spec_ = spec;
   const auto keys = keys_of(spec.keys, setting.model);
   if (!keys.ok()) return Error{keys.error()};
-  if (!spec.slots) out->classes_.emplace_back();
+  if (!spec.slots && !spec.blank_last) out->classes_.emplace_back();
   out->classes_.insert(out->classes_.end(), keys->begin(), keys->end());
   const ItemTensor& t = setting.outputs[0];
-  const auto have = static_cast<std::int64_t>(out->classes_.size());
-  const std::int64_t classes = spec.slots && t.rank == 1 ? have : t.last();
+  const auto have = static_cast<std::int64_t>(keys->size() + (spec.slots ? 0 : 1));
+  const std::int64_t classes = spec.slots && t.rank == 1           ? have
+                               : spec.classes_first && t.rank == 2 ? t.shape[0]
+                                                                   : t.last();
   if (!spec.slots && classes == have + 1) out->classes_.emplace_back(" ");
+  if (spec.blank_last) out->classes_.emplace_back();
   if (classes != static_cast<std::int64_t>(out->classes_.size()) || t.rank > 2 || t.rank < 1 ||
       t.count() % static_cast<std::size_t>(std::max<std::int64_t>(1, classes)) != 0)
     return Error{"postprocess: keys=" + spec.keys + " has " + std::to_string(have - (spec.slots ? 0 : 1)) +
@@ -88,20 +94,23 @@ std::uint32_t TextPost::run(std::span<const ItemTensor> outputs, const PostTarge
   const PartPlace place = place_of(target.result, *target.parts, part_, row);
   if (place.array == nullptr) return 0;
   const ItemTensor& t = outputs[0];
-  const std::size_t classes = classes_.size();
+  const std::size_t classes = classes_.size(), steps = t.count() / classes, blank = spec_.blank_last ? classes - 1 : 0;
+  const auto value = [&](std::size_t step, std::size_t c) {
+    return t.at(spec_.classes_first ? c * steps + step : step * classes + c);
+  };
   leat_text line{};
   float sum = 0;
   std::uint32_t kept = 0;
-  std::size_t before = 0;
-  for (std::size_t step = 0; step < t.count() / classes; ++step) {
+  std::size_t before = blank;
+  for (std::size_t step = 0; step < steps; ++step) {
     std::size_t best = 0;
     for (std::size_t c = 1; c < classes; ++c)
-      if (t.at(step * classes + c) > t.at(step * classes + best)) best = c;
+      if (value(step, c) > value(step, best)) best = c;
     const std::string& text = classes_[best];
-    const bool taken = spec_.slots ? text != spec_.none : best != 0 && best != before;
+    const bool taken = spec_.slots ? text != spec_.none : best != blank && best != before;
     before = best;
     if (!taken) continue;
-    sum += t.at(step * classes + best), ++kept;
+    sum += value(step, best), ++kept;
     if (line.length + text.size() > kMaxTextBytes) continue;
     std::memcpy(place.tail + line.length, text.data(), text.size());
     line.length += static_cast<std::uint32_t>(text.size());

@@ -1,9 +1,11 @@
-// text ctc|slots keys=FILE [none=_]: the line of text that the picture, or the detection that was cut out, shows. FILE:
-// a path, or relative to the model's folder; keys=model: the lines of `character` in the model's metadata (RapidOCR).
+// text ctc|slots keys=FILE [none=_] [blank=first|last] [axis=tc|ct]: the line of text that the picture, or the
+// detection that was cut out, shows. FILE: a path, or relative to the model's folder; keys=model: the lines of
+// `character` in the model's metadata (RapidOCR).
 //   ctc    [T, V] scores: the best of each step, repeats and the first class (blank) dropped (Graves, Fernandez, Gomez
 //   and
 //          Schmidhuber, "Connectionist Temporal Classification", 2006); classes are blank, the file's lines, and a
-//          space where V is two more than the lines. Score: the mean over the steps that are kept
+//          space where V is two more than the lines. Score: the mean over the steps that are kept. blank=last: the
+//          lines, a space where there is room for one, and blank (docTR, LPRNet); axis=ct: [V, T] (LPRNet)
 //   slots  [S, V] scores, or [S * V] flat: the best of each slot; the character `none` is left out
 #pragma once
 
@@ -13,6 +15,7 @@ namespace leat::exec {
 
 struct TextSpec {
   bool slots = false;
+  bool blank_last = false, classes_first = false;
   std::string keys, none = "_";
 };
 

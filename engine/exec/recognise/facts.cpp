@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <fstream>
-#include <unordered_map>
+#include <set>
+
+#include "engine/exec/recognise/graph.h"
 
 namespace leat::exec {
 namespace {
@@ -29,13 +31,6 @@ ModelPort port_of(const onnx::ValueInfoProto& value) {
   for (const auto& dim : value.type().tensor_type().shape().dim())
     out.shape.push_back(dim.has_dim_value() && dim.dim_value() > 0 ? dim.dim_value() : -1);
   return out;
-}
-
-bool moves_only(const std::string& operation) {
-  for (const char* const name : {"Identity", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Flatten", "Cast",
-                                 "QuantizeLinear", "DequantizeLinear"})
-    if (operation == name) return true;
-  return false;
 }
 
 const ModelPort* named(const std::vector<ModelPort>& ports, std::string_view name) {
@@ -87,35 +82,26 @@ std::int64_t ModelFacts::height() const {
   return p == nullptr ? -1 : p->dim(nhwc() ? -3 : -2);
 }
 
+const std::string& ModelFacts::last(std::size_t o) const {
+  static const std::string kNone;
+  return o < tails.size() ? tails[o].operation : kNone;
+}
+
 Result<ModelFacts> read_facts(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   onnx::ModelProto model;
   if (!file || !model.ParseFromIstream(&file)) return Error{path + ": is not an ONNX model"};
   ModelFacts f;
   f.path = path;
+  f.producer = model.producer_name();
   for (const auto& entry : model.metadata_props()) f.metadata[entry.key()] = entry.value();
   const auto& graph = model.graph();
   std::set<std::string> constants;
   for (const auto& t : graph.initializer()) constants.insert(t.name());
   for (const auto& in : graph.input())
     if (!constants.contains(in.name())) f.inputs.push_back(port_of(in));
-  std::unordered_map<std::string, const onnx::NodeProto*> makers;
-  for (const auto& node : graph.node()) {
-    f.operations.insert(node.op_type());
-    for (const auto& out : node.output()) makers[out] = &node;
-  }
-  for (const auto& out : graph.output()) {
-    f.outputs.push_back(port_of(out));
-    std::string at = out.name();
-    const onnx::NodeProto* node = nullptr;
-    for (int steps = 0; steps <= graph.node_size(); ++steps) {
-      const auto maker = makers.find(at);
-      node = maker == makers.end() ? nullptr : maker->second;
-      if (node == nullptr || !moves_only(node->op_type()) || node->input_size() == 0) break;
-      at = node->input(0);
-    }
-    f.last.push_back(node == nullptr ? "" : node->op_type());
-  }
+  for (const auto& out : graph.output()) f.outputs.push_back(port_of(out));
+  read_graph(graph, f);
   return f;
 }
 

@@ -30,9 +30,8 @@ bool says(const ModelFacts& f, const std::string& key) {
 
 std::string ultralytics_words(const ModelFacts& f, const std::string& task, std::size_t classes) {
   const bool done = says(f, "nms") || says(f, "end2end");
-  const std::string last = f.last.empty() ? "" : f.last[0];
   const ModelPort& out = f.outputs[0];
-  if (task == "classify") return last == "Softmax" ? "classes act=none" : "classes";
+  if (task == "classify") return classes_words(f);
   if (task == "detect" && !done && out.rank() == 3 && out.dim(1) == 300 &&
       out.dim(2) == static_cast<std::int64_t>(4 + classes))
     return "boxes layout=query";  // RT-DETR: one output, parts of the picture, scores already
@@ -73,7 +72,7 @@ std::string words_for_lines(const ModelFacts& f, const std::string& order) {
          order + " norm=half";
 }
 
-Result<FromMetadata> read_metadata(const ModelFacts& f) {
+FromMetadata read_metadata(const ModelFacts& f) {
   FromMetadata out;
   if (!f.meta("character").empty() && f.outputs.size() == 1 && f.outputs[0].rank() == 3) {
     out.seen = "its metadata (character, as RapidOCR writes it)";
@@ -100,10 +99,11 @@ Result<FromMetadata> read_metadata(const ModelFacts& f) {
   out.postprocess = ultralytics_words(f, task, out.names.size());
   if (out.postprocess == "boxes layout=query") out.preprocess = "stretch rgb norm=unit";
   if (out.postprocess.empty())
-    return Error{
+    out.refused =
         f.path + ": its metadata says task " + task +
-        ", of which no answer is made here yet; write postprocess = \"tensors\" to have its outputs as they are"};
-  if (auto status = agree(f, out.postprocess, out.names.size()); !status) return Error{status.error()};
+        ", of which no answer is made here yet; write postprocess = \"tensors\" to have its outputs as they are";
+  else if (auto status = agree(f, out.postprocess, out.names.size()); !status)
+    out.refused = status.error();
   return out;
 }
 

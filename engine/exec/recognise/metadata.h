@@ -10,13 +10,13 @@ namespace leat::exec {
 struct FromMetadata {
   std::string seen;                     // "its metadata (task detect)"; empty: no metadata that is known
   std::string preprocess, postprocess;  // empty: it does not say
+  std::string refused;                  // one line: its answer is not served, or contradicts the shapes
   ClassNames names;
 };
 
 // How pictures of single lines of text are prepared, as PaddleOCR and RapidOCR do: 48 high unless the model fixes it.
 std::string words_for_lines(const ModelFacts& facts, const std::string& order);
 
-// Error: one line; its metadata says what is not served, or contradicts the shapes.
-Result<FromMetadata> read_metadata(const ModelFacts& facts);
+FromMetadata read_metadata(const ModelFacts& facts);
 
 }  // namespace leat::exec

@@ -1,8 +1,14 @@
 #include "engine/exec/recognise/recognise.h"
 
+#include <algorithm>
+#include <vector>
+
+#include "engine/exec/recognise/known.h"
 #include "engine/exec/recognise/metadata.h"
+#include "engine/exec/recognise/norm.h"
 #include "engine/exec/recognise/sidecars.h"
 #include "engine/exec/recognise/signs.h"
+#include "tools/words/nearest.h"
 
 namespace leat::exec {
 namespace {
@@ -24,56 +30,211 @@ Concluded labels_of(const FromMetadata& metadata, const Sidecars& files, std::in
   return out.words.size() <= kMostNameBytes ? out : Concluded{};
 }
 
-// The question where nothing says how the outputs are read.
-Error ask_for_answer(const ModelFacts& f, const Sign& sign) {
-  if (!sign.ask.empty()) return Error{f.path + ": " + sign.seen + ": " + sign.ask};
-  return Error{f.path + ": nothing in it says what its outputs (" + f.outputs_text() +
-               ") mean; write postprocess = \"tensors\" to have them as they are, or boxes, points, classes, map, "
-               "text or embedding"};
+std::string in_quotes(const std::string& words) { return "\"" + words + "\""; }
+
+// Everything that is known of a model, and what follows from it.
+class Judge {
+ public:
+  Judge(ModelFacts facts, const GivenWords& given)
+      : f_(std::move(facts)), given_(given), metadata_(read_metadata(f_)), files_(read_sidecars(f_)) {
+    sign_ = sign_of(f_, files_.architecture);
+    const bool told = sign_.seen.starts_with("architecture");
+    seen_ = told ? beside(files_.task_from) + " (" + sign_.seen + ")" : sign_.seen;
+    files_.preprocess = beside_graph(files_.preprocess, f_.norm);
+    sign_.pre = beside_graph(sign_.pre, f_.norm);
+    sign_.likely = beside_graph(sign_.likely, f_.norm);
+  }
+
+  Status find_known(const std::string& as) {
+    auto all = known_models();
+    if (!all.ok()) return Error{all.error()};
+    if (as.empty()) {
+      known_ = matching(*all, f_);
+      return Done{};
+    }
+    std::vector<std::string> names;
+    for (KnownModel& k : *all) {
+      names.push_back(k.name);
+      if (k.name != as || !known_.empty()) continue;
+      known_ = {std::move(k)}, known_[0].sure = true, chosen_ = true;
+    }
+    if (chosen_) return Done{};
+    const std::string meant = words::nearest(as, names);
+    return Error{"there is no known model '" + as + "'" + (meant.empty() ? "" : "; did you mean '" + meant + "'?") +
+                 " (leat try --list names them all)"};
+  }
+
+  Judgement judge() {
+    out_.words.preprocess.words = given_.preprocess, out_.words.postprocess.words = given_.postprocess;
+    if (given_.postprocess.empty()) conclude_postprocess();
+    if (given_.preprocess.empty()) conclude_preprocess();
+    conclude_labels();
+    return std::move(out_);
+  }
+
+ private:
+  [[nodiscard]] std::string known_seen() const {
+    std::string names;
+    for (const KnownModel& k : known_) names += (names.empty() ? "" : ", ") + k.name;
+    return (chosen_ ? "the known model " : "its structure (" + std::string(known_.size() > 1 ? "one of " : "")) +
+           names + (chosen_ ? "" : ")");
+  }
+  // Whether all that it can be want the same.
+  template <class F>
+  [[nodiscard]] bool agreed(F words) const {
+    return !known_.empty() &&
+           std::all_of(known_.begin(), known_.end(), [&](const KnownModel& k) { return words(k) == words(known_[0]); });
+  }
+  void ask(const std::string& what) {
+    if (out_.question.empty()) out_.question = f_.path + ": " + what;
+  }
+  void ask_which() {
+    std::string all;
+    for (const KnownModel& k : known_)
+      all += (all.empty() ? "" : "; ") + k.name + ", " + k.what + " (preprocess = " + in_quotes(preprocess_of(k, f_)) +
+             ", postprocess = " + in_quotes(k.postprocess) + ")";
+    ask("by its structure it may be " + all +
+        (known_.size() == 1 ? "; files like it differ in what they want, so confirm these words by writing them, or by "
+                              "--as " +
+                                  known_[0].name
+                            : "; nothing in the file says which: write the words of one, or choose by --as NAME"));
+  }
+
+  [[nodiscard]] bool sure() const {
+    return std::all_of(known_.begin(), known_.end(), [](const KnownModel& k) { return k.sure; });
+  }
+
+  void conclude_postprocess() {
+    const auto answer = [](const KnownModel& k) { return k.postprocess; };
+    Concluded& to = out_.words.postprocess;
+    if (chosen_) {
+      to = {known_[0].postprocess, known_seen()};
+    } else if (!metadata_.refused.empty()) {
+      if (out_.question.empty()) out_.question = metadata_.refused;
+    } else if (!metadata_.postprocess.empty()) {
+      to = {metadata_.postprocess, metadata_.seen};
+    } else if (!files_.postprocess.empty()) {
+      to = {files_.postprocess, beside(files_.postprocess_from)};
+    } else if (agreed(answer) && sure()) {
+      to = {known_[0].postprocess, known_seen()};
+    } else if (!known_.empty()) {
+      to = {known_[0].postprocess, known_seen()};
+      ask_which();
+    } else if (!sign_.post.empty()) {
+      to = {sign_.post, seen_};
+    } else if (!sign_.ask.empty()) {
+      ask(sign_.seen + ": " + sign_.ask);
+    } else {
+      ask("nothing in it says what its outputs (" + f_.outputs_text() +
+          ") mean; write postprocess = \"tensors\" to have them as they are, or boxes, points, classes, map, text or "
+          "embedding");
+    }
+    find_keys(to);
+  }
+
+  // A known recogniser does not name the file of its characters: one beside it of as many lines as it has classes.
+  void find_keys(Concluded& post) {
+    constexpr std::string_view kFile = "keys=FILE";
+    const std::size_t at = post.words.find(kFile);
+    if (at == std::string::npos) return;
+    const int axis = post.words.find("axis=ct") != std::string::npos ? 1 : -1;
+    const std::int64_t classes = f_.outputs.empty() ? -1 : f_.outputs[0].dim(axis);
+    const std::string file = classes > 2 ? lines_beside(f_, classes) : "";
+    if (!file.empty()) {
+      post.words.replace(at, kFile.size(), "keys=" + file), post.from += " and " + beside(file);
+      return;
+    }
+    ask(post.from + " says postprocess = " + in_quotes(post.words) + ", FILE being " +
+        (classes > 2 ? std::to_string(classes - 2) : "its") +
+        " characters, one a line, in the order of its classes; there is no such file beside it");
+  }
+
+  void conclude_preprocess() {
+    const auto picture = [&](const KnownModel& k) { return preprocess_of(k, f_); };
+    Concluded& to = out_.words.preprocess;
+    if (chosen_) {
+      to = {preprocess_of(known_[0], f_), known_seen()};
+    } else if (!metadata_.preprocess.empty()) {
+      to = {metadata_.preprocess, metadata_.seen};
+    } else if (!sign_.pre.empty()) {
+      to = {sign_.pre, seen_};
+    } else if (!files_.preprocess.empty()) {
+      to = {files_.preprocess, beside(files_.preprocess_from)};
+      if (!files_.size.empty())
+        ask(beside(files_.preprocess_from) +
+            " leaves the picture's size to its proportions; likely preprocess = " + in_quotes(to.words + files_.size));
+      to.words += files_.size;
+    } else if (agreed(picture) && sure()) {
+      to = {preprocess_of(known_[0], f_), known_seen()};
+    } else if (!known_.empty()) {
+      to = {preprocess_of(known_[0], f_), known_seen()};
+      ask_which();
+    } else {
+      to = {sign_.likely, seen_};
+      ask_for_picture();
+    }
+  }
+
+  // How its pictures are prepared is in no file.
+  void ask_for_picture() {
+    const Concluded& post = out_.words.postprocess;
+    const std::string said =
+        post.from.empty() ? "postprocess is given" : post.from + " says postprocess = " + in_quotes(post.words);
+    const std::string likely = sign_.likely.empty() ? kLetterboxWords : sign_.likely;
+    ask(said + ", but no file says its colours and their range; likely preprocess = " + in_quotes(likely) +
+        (sign_.doubt.empty() ? "" : " (" + sign_.doubt + ")"));
+  }
+
+  // Names belong to answers that have classes.
+  void conclude_labels() {
+    const std::string& post = out_.words.postprocess.words;
+    const bool classes = post.starts_with("boxes") || post.starts_with("classes") || post.starts_with("map argmax");
+    if (given_.labels || !classes) return;
+    const bool known = given_.postprocess.empty() && agreed([](const KnownModel& k) { return k.labels; });
+    out_.words.labels = labels_of(metadata_, files_, given_.postprocess.empty() && known_.empty() ? sign_.classes : -1);
+    if (out_.words.labels.words.empty() && known && !known_[0].labels.empty())
+      out_.words.labels = {known_[0].labels, known_seen()};
+  }
+
+  ModelFacts f_;
+  const GivenWords& given_;
+  FromMetadata metadata_;
+  Sidecars files_;
+  Sign sign_;
+  std::string seen_;
+  std::vector<KnownModel> known_;
+  bool chosen_ = false;  // by name
+  Judgement out_;
+};
+
+}  // namespace
+
+namespace {
+
+Result<Judgement> judged(ModelFacts facts, const GivenWords& given) {
+  Judge judge(std::move(facts), given);
+  if (auto status = judge.find_known(given.as); !status) return Error{status.error()};
+  return judge.judge();
 }
 
 }  // namespace
 
-Result<Recognised> recognise(const std::string& model_path, const GivenWords& given) {
-  Recognised out{.preprocess = {given.preprocess, ""}, .postprocess = {given.postprocess, ""}, .labels = {}};
-  const bool asked = given.postprocess.empty();
-  const auto facts = read_facts(model_path);
-  if (!facts.ok()) return asked ? Result<Recognised>(Error{facts.error()}) : out;
-  const auto metadata = read_metadata(*facts);
-  if (!metadata.ok()) return asked ? Result<Recognised>(Error{metadata.error()}) : out;
-  const Sidecars files = read_sidecars(*facts);
-  const Sign sign = sign_of(*facts, files.architecture);
-  const bool told = sign.seen.starts_with("architecture");
-  const std::string seen = told ? beside(files.task_from) + " (" + sign.seen + ")" : sign.seen;
+Result<Judgement> judge(const std::string& model_path, const GivenWords& given) {
+  auto facts = read_facts(model_path);
+  if (!facts.ok()) return Error{facts.error()};
+  return judged(std::move(*facts), given);
+}
 
-  if (asked) {
-    out.postprocess =
-        !metadata->postprocess.empty() ? Concluded{metadata->postprocess, metadata->seen} : Concluded{sign.post, seen};
-    if (out.postprocess.words.empty() && !files.postprocess.empty())
-      out.postprocess = {files.postprocess, beside(files.postprocess_from)};
-    if (out.postprocess.words.empty()) return ask_for_answer(*facts, sign);
+Result<Recognised> recognise(const std::string& model_path, const GivenWords& given) {
+  auto facts = read_facts(model_path);
+  if (!facts.ok()) {
+    if (given.postprocess.empty()) return Error{facts.error()};
+    return Recognised{.preprocess = {given.preprocess, ""}, .postprocess = {given.postprocess, ""}, .labels = {}};
   }
-  if (given.preprocess.empty()) {
-    if (!metadata->preprocess.empty()) {
-      out.preprocess = {metadata->preprocess, metadata->seen};
-    } else if (!sign.pre.empty() && asked) {
-      out.preprocess = {sign.pre, seen};
-    } else if (!files.preprocess.empty()) {
-      out.preprocess = {files.preprocess, beside(files.preprocess_from)};
-    } else if (asked) {
-      return Error{model_path + ": " + out.postprocess.from + " says postprocess = \"" + out.postprocess.words +
-                   "\", but no file says its colours and their range; likely preprocess = \"" + sign.likely + "\""};
-    }
-    if (asked && !files.size.empty() && out.preprocess.from == beside(files.preprocess_from))
-      return Error{model_path + ": " + beside(files.preprocess_from) +
-                   " leaves the picture's size to its proportions; likely preprocess = \"" + out.preprocess.words +
-                   files.size + "\""};
-  }
-  // Names belong to answers that have classes.
-  const std::string& post = out.postprocess.words;
-  const bool classes = post.starts_with("boxes") || post.starts_with("classes") || post.starts_with("map argmax");
-  if (!given.labels && classes) out.labels = labels_of(*metadata, files, asked ? sign.classes : -1);
-  return out;
+  auto found = judged(std::move(*facts), given);
+  if (!found.ok()) return Error{found.error()};
+  if (!found->question.empty()) return Error{found->question};
+  return std::move(found->words);
 }
 
 }  // namespace leat::exec

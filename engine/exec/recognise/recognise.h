@@ -1,7 +1,7 @@
-// What a model's file says about itself, as the words that serve it: first what its exporter wrote into it, then the
-// names of its inputs and outputs, then their shapes, then files that lie beside it. Nothing is run and nothing is
-// guessed: what no file can say (often colour order and normalisation) is asked for in one line that proposes the
-// likely words.
+// What a model's file says about itself, as the words that serve it: first what its exporter wrote into it, then files
+// that lie beside it, then known models of its structure, then the names of its inputs and outputs, then their shapes.
+// Nothing is run and nothing is guessed: what no file can say (often colour order and normalisation) is asked for in
+// one line that proposes the likely words.
 //
 // Control plane: reads files; allocates; any thread.
 #pragma once
@@ -27,9 +27,18 @@ struct Recognised {
 struct GivenWords {
   std::string preprocess, postprocess;
   bool labels = false;  // names are given
+  std::string as;       // the known model that it is; empty: nobody says
 };
 
-// Error: one line, the question. Where postprocess is given there is none: then preprocess may stay empty.
+struct Judgement {
+  Recognised words;      // where there is a question, the likely ones; empty: nothing is likely
+  std::string question;  // one line that proposes words; empty: all of them are certain
+};
+
+// Error: one line; the file is no ONNX model, there is no known model of that name, or a list of them cannot be read.
+Result<Judgement> judge(const std::string& model_path, const GivenWords& given);
+
+// Error: one line, the question. A file that is no ONNX model is the executor's to refuse where nothing is asked of it.
 Result<Recognised> recognise(const std::string& model_path, const GivenWords& given);
 
 }  // namespace leat::exec

@@ -280,4 +280,22 @@ Sidecars read_sidecars(const ModelFacts& f) {
   return out;
 }
 
+std::string lines_beside(const ModelFacts& f, std::int64_t classes) {
+  constexpr std::uintmax_t kMostBytes = 1 << 20;
+  std::error_code failed;
+  const fs::path model = fs::absolute(f.path, failed);
+  std::string found;
+  for (const auto& entry : fs::directory_iterator(model.parent_path(), failed)) {
+    if (entry.path().extension() != ".txt" || !entry.is_regular_file(failed) || entry.file_size(failed) > kMostBytes)
+      continue;
+    std::ifstream in(entry.path(), std::ios::binary);
+    std::int64_t lines = 0;
+    for (std::string line; std::getline(in, line);) ++lines;
+    if (lines != classes - 1 && lines != classes - 2) continue;
+    if (!found.empty()) return {};
+    found = entry.path().filename().string();
+  }
+  return found;
+}
+
 }  // namespace leat::exec

@@ -23,4 +23,8 @@ struct Sidecars {
 
 Sidecars read_sidecars(const ModelFacts& facts);
 
+// The one text file beside the model that has a line for each class of a recogniser but the blank, with or without a
+// space; empty: there is none, or several.
+std::string lines_beside(const ModelFacts& facts, std::int64_t classes);
+
 }  // namespace leat::exec
