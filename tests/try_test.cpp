@@ -197,11 +197,61 @@ TEST(Serve, ModelsThatSayWhatTheyAreNeedNoWords) {
   }
 }
 
+// One family by name, in a folder of its own.
+SavedModel model_named(const ScratchFolder& folder, const std::string& name) {
+  for (exec::FamilyModel& f : exec::family_models())
+    if (f.name == name) {
+      const std::string path = exec::save(f, folder.path() + "/named");
+      return {path, std::move(f)};
+    }
+  return {};
+}
+
+// Where a guess is seen it is made and said; where it would be served it is asked for, in the words of the command.
+TEST(Try, WhatIsNotCertainIsAssumedAndSaidOrShownAsItIs) {
+  const ScratchFolder folder;
+  const SavedModel likely = model_named(folder, "YOLOv7");
+  const std::string plain = plain_picture(folder, 64, 64);
+  const Exit e = leat({"try", likely.path, plain, "--json"});
+  ASSERT_EQ(e.status, 0) << e.err;
+  EXPECT_NE(e.err.find("assumed what is likely: --preprocess \\\"letterbox"), std::string::npos) << e.err;
+  EXPECT_NE(e.err.find("\"detections\""), std::string::npos) << e.err;
+  const Exit asked = leat({"serve", "--print", likely.path});
+  EXPECT_EQ(asked.status, 2);
+  EXPECT_NE(asked.err.find("--preprocess \"" + likely.family.preprocess + "\""), std::string::npos) << asked.err;
+  EXPECT_EQ(asked.err.find("/proc/"), std::string::npos) << asked.err;
+  const ScratchFolder other;
+  const SavedModel unknown = model_named(other, "HRNet");
+  const Exit shown = leat({"try", unknown.path, plain});
+  ASSERT_EQ(shown.status, 0) << shown.err;
+  EXPECT_NE(shown.err.find("its outputs as they are"), std::string::npos) << shown.err;
+  EXPECT_NE(shown.err.find("tensor 2947"), std::string::npos) << shown.err;
+}
+
+TEST(Try, AKnownModelIsChosenByName) {
+  const ScratchFolder folder;
+  const SavedModel model = model_named(folder, "YOLOv5-face");
+  const Exit listed = leat({"try", "--list"});
+  EXPECT_EQ(listed.status, 0);
+  EXPECT_NE(listed.err.find("yolov5-face"), std::string::npos) << listed.err;
+  const std::string plain = plain_picture(folder, 64, 64);
+  const Exit e = leat({"try", model.path, plain, "--as", "yolov5-face"});
+  ASSERT_EQ(e.status, 0) << e.err;
+  EXPECT_NE(e.err.find("face"), std::string::npos) << e.err;
+  const Exit printed = leat({"serve", "--print", model.path, "--as", "yolov5-face"});
+  EXPECT_NE(printed.err.find("postprocess = \"" + model.family.postprocess + "\""), std::string::npos) << printed.err;
+  EXPECT_NE(printed.err.find("labels = [\"face\"]"), std::string::npos) << printed.err;
+  EXPECT_EQ(leat({"try", model.path, plain, "--as", "no-such-model"}).status, 2);
+}
+
 TEST(Serve, SaysWhatItConcludedAndFromWhat) {
   const ScratchFolder folder;
   const auto models = models_that_say_all(folder);
   const Exit printed = leat({"serve", "--print", models[0].path, "--cores", "0"});
   ASSERT_EQ(printed.status, 0) << printed.err;
+  EXPECT_NE(printed.err.find("# preprocess = \"letterbox rgb norm=unit pad=114/255\" (from its metadata"),
+            std::string::npos)
+      << printed.err;
   const Exit checked = leat({"check", folder.write("leatd.toml", printed.err)});
   ASSERT_EQ(checked.status, 0) << checked.err;
   for (const char* const line :

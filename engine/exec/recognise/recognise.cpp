@@ -104,6 +104,15 @@ class Judge {
     return std::all_of(known_.begin(), known_.end(), [](const KnownModel& k) { return k.sure; });
   }
 
+  // Where both halves are open they are asked for at once.
+  [[nodiscard]] std::string picture_too() const {
+    const bool open = given_.preprocess.empty() && metadata_.preprocess.empty() && files_.preprocess.empty() &&
+                      sign_.pre.empty() && sign_.ask.find("preprocess = ") == std::string::npos;
+    return open ? "; write preprocess too, as its authors prepare their pictures (preprocess = " +
+                      in_quotes(beside_graph(kImagenetWords, f_.norm)) + ", for example)"
+                : "";
+  }
+
   void conclude_postprocess() {
     const auto answer = [](const KnownModel& k) { return k.postprocess; };
     Concluded& to = out_.words.postprocess;
@@ -123,11 +132,12 @@ class Judge {
     } else if (!sign_.post.empty()) {
       to = {sign_.post, seen_};
     } else if (!sign_.ask.empty()) {
-      ask(sign_.seen + ": " + sign_.ask);
+      ask(sign_.seen + ": " + sign_.ask + picture_too());
     } else {
       ask("nothing in it says what its outputs (" + f_.outputs_text() +
           ") mean; write postprocess = \"tensors\" to have them as they are, or boxes, points, classes, map, text or "
-          "embedding");
+          "embedding" +
+          picture_too());
     }
     find_keys(to);
   }

@@ -1,7 +1,11 @@
 #include "tools/leat/try/model_config.h"
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <tuple>
+
+#include "engine/exec/recognise/recognise.h"
 
 namespace leat::tools {
 namespace {
@@ -23,12 +27,42 @@ std::string number(double value) {
   return text;
 }
 
+// `preprocess = "..."` as the option that says the same.
+std::string as_options(std::string text) {
+  for (const std::string key : {"preprocess", "postprocess"})
+    for (std::size_t at = 0; (at = text.find(key + " = \"", at)) != std::string::npos; at += key.size() + 3)
+      text.replace(at, key.size() + 3, "--" + key + " ");
+  return text;
+}
+
 }  // namespace
+
+Result<std::string> ask_model(ModelWords& words) {
+  auto found = exec::judge(words.model, {.preprocess = words.preprocess,
+                                         .postprocess = words.postprocess,
+                                         .labels = !words.labels_file.empty(),
+                                         .as = words.as});
+  if (!found.ok()) return Error{found.error()};
+  const bool written = !words.as.empty() || !found->question.empty();  // else leatd concludes the same
+  for (const auto& [key, to, part] : {std::tuple{"preprocess", &words.preprocess, &found->words.preprocess},
+                                      {"postprocess", &words.postprocess, &found->words.postprocess}}) {
+    if (!to->empty() || part->words.empty()) continue;
+    if (written)
+      *to = part->words;
+    else
+      words.concluded.push_back(std::string(key) + " = " + toml_text(part->words) + " (from " + part->from + ")");
+  }
+  if (written) words.labels = found->words.labels.words;
+  return as_options(found->question);
+}
 
 ModelWords model_words(const cli::Arguments& args, std::string model) {
   return {.model = std::move(model),
           .preprocess = args.text("preprocess"),
           .postprocess = args.text("postprocess"),
+          .as = args.text("as"),
+          .labels = {},
+          .concluded = {},
           .labels_file = args.text("labels"),
           .cores = {}};
 }
@@ -56,6 +90,16 @@ std::string config_of_model(const ModelWords& words) {
   text += "  model = " + toml_text(std::filesystem::absolute(words.model).lexically_normal().string()) + "\n";
   if (!words.preprocess.empty()) text += "  preprocess = " + toml_text(words.preprocess) + "\n";
   if (!words.postprocess.empty()) text += "  postprocess = " + toml_text(words.postprocess) + "\n";
+  for (const std::string& line : words.concluded) text += "  # " + line + "\n";
+  if (!words.labels.empty()) {
+    std::string list;
+    for (std::size_t at = 0; at <= words.labels.size();) {
+      const std::size_t tab = std::min(words.labels.find('\t', at), words.labels.size());
+      list += (list.empty() ? "" : ", ") + toml_text(std::string_view(words.labels).substr(at, tab - at));
+      at = tab + 1;
+    }
+    text += "  labels = [" + list + "]\n";
+  }
   if (!words.labels_file.empty())
     text +=
         "  labels_file = " + toml_text(std::filesystem::absolute(words.labels_file).lexically_normal().string()) + "\n";

@@ -57,6 +57,9 @@ int run(const cli::Arguments& args) {
   std::error_code none;
   if (!std::filesystem::is_regular_file(words.model, none))
     return cli::fail(kCommand.name, "there is no file " + words.model + "; name an ONNX model");
+  const Result<std::string> question = ask_model(words);
+  if (!question.ok()) return cli::fail(kCommand.name, question.error());
+  if (!question->empty()) return cli::fail(kCommand.name, *question);
   const std::string text = config_of_model(words);
   std::printf("%s", text.c_str());
   std::fflush(stdout);

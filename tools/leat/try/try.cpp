@@ -17,6 +17,7 @@
 #include "tools/leat/top/sample.h"
 #include "tools/leat/try/answer_text.h"
 #include "tools/leat/try/batch_times.h"
+#include "tools/leat/try/known_list.h"
 #include "tools/leat/try/model_config.h"
 #include "tools/leat/try/picture_file.h"
 #include "tools/leat/try/private_daemon.h"
@@ -44,11 +45,14 @@ constexpr cli::Option kOptions[] = {
      .min = 0,
      .max = 1e9,
      .help = "at most so many of each source; 0: all"},
+    {.name = "list", .help = "print the known models, which --as chooses from, and try nothing"},
     cli::json_option("print one JSON object in place of the table"),
 };
 constexpr cli::Positional kPositionals[] = {
-    {.name = "MODEL-or-CONFIG", .help = "an ONNX file, or a configuration of leatd (.toml)"},
-    {.name = "SOURCE", .help = "pictures, videos, devices or URLs", .least = 1, .most = 10000}};
+    {.name = "MODEL-and-SOURCES",
+     .help = "an ONNX file or a configuration of leatd (.toml), then pictures, videos, devices or URLs",
+     .least = 0,
+     .most = 10001}};
 constexpr cli::Example kExamples[] = {
     {.line = "leat try yolo11n.onnx street.jpg -o found.png", .text = "what the model finds in a picture, and where"},
     {.line = "leat try leatd.toml camera.mp4 --pictures 100 --json", .text = "an application's answers as JSON"}};
@@ -59,8 +63,11 @@ constexpr cli::Command kCommand = {
         "Starts a leatd of its own, heard by nobody else and ended with this command, on one partition of every core, "
         "without deadlines and one picture at a time. Each picture's answer is printed with the milliseconds that its "
         "parts took: decoding, each module, and the whole way from the frame to its answer.\n\n"
-        "What a model does not say of itself can be given in the words of docs/configuration.md; what cannot be known "
-        "is asked for.",
+        "What a model does not say of itself can be given in the words of docs/configuration.md, or by --as, the name "
+        "of "
+        "a known model. What cannot be known is assumed, and said: as the likely words, or the outputs are shown as "
+        "they "
+        "are.",
     .options = kOptions,
     .positionals = kPositionals,
     .examples = kExamples,
@@ -194,27 +201,84 @@ void print(const Json& json) {
 
 bool is_config(const std::string& path) { return std::filesystem::path(path).extension() == ".toml"; }
 
+int list(const cli::Arguments& args) {
+  const auto known = known_list();
+  if (!known.ok()) return cli::fail(kCommand.name, known.error());
+  const cli::JsonOutput output(args);
+  if (!output.alone()) std::fputs(known_table(*known).c_str(), stdout);
+  return output.write(known->dump(2));
+}
+
+struct Started {
+  std::unique_ptr<PrivateDaemon> daemon;
+  std::string assumed;  // what was assumed of the model, and why; empty: nothing
+};
+
+// The model with its own words; where they are not certain with the likely ones, else with its outputs as they are.
+Result<Started> start_model(ModelWords words) {
+  const bool given = !words.postprocess.empty();
+  const auto question = ask_model(words);
+  if (!question.ok()) return Error{question.error()};
+  const auto started = [](const ModelWords& w) -> Result<std::unique_ptr<PrivateDaemon>> {
+    const Result<std::string> text = text_behind_descriptor(config_of_model(w));
+    if (!text.ok()) return Error{text.error()};
+    return PrivateDaemon::start(*text);
+  };
+  const auto said = [&](const ModelWords& w, const char* what) {
+    return std::string(what) + ": --preprocess \"" + w.preprocess + "\" --postprocess \"" + w.postprocess + "\" (" +
+           *question + ")";
+  };
+  if (question->empty() || !words.postprocess.empty()) {
+    auto daemon = started(words);
+    if (daemon.ok()) return Started{std::move(*daemon), question->empty() ? "" : said(words, "assumed what is likely")};
+    if (question->empty() || given) return Error{daemon.error()};
+  }
+  // What the outputs mean is not known: they are shown, of a picture that the model's input takes.
+  words.postprocess = "tensors", words.labels.clear();
+  std::vector<std::string> pictures = {words.preprocess};
+  for (const char* const colours : {"stretch rgb norm=unit", "stretch gray norm=unit"})
+    for (const char* const size : {"", " size=640x640", " size=224x224"})
+      pictures.push_back(colours + std::string(size));
+  std::string why;
+  for (const std::string& picture : pictures) {
+    if (picture.empty()) continue;
+    words.preprocess = picture;
+    auto daemon = started(words);
+    if (daemon.ok()) return Started{std::move(*daemon), said(words, "its outputs as they are")};
+    if (why.empty()) why = daemon.error();
+  }
+  return Error{*question + " (" + why + ")"};
+}
+
+Result<Started> start_config(const std::string& config) {
+  auto daemon = PrivateDaemon::start(config);
+  if (!daemon.ok()) return Error{daemon.error()};
+  return Started{std::move(*daemon), ""};
+}
+
 int run(const cli::Arguments& args) {
+  if (args.flag("list")) return list(args);
+  if (args.positionals().size() < 2)
+    return cli::fail(kCommand.name, "name a model or a configuration, and a picture to try it on");
   const std::string& subject = args.positionals()[0];
   std::error_code none;
   if (!std::filesystem::is_regular_file(subject, none))
     return cli::fail(kCommand.name, "there is no file " + subject + "; name an ONNX model or a configuration");
-  std::string config = subject, application = args.text("application");
+  std::string application = args.text("application");
   if (is_config(subject)) {
-    for (const char* word : {"preprocess", "postprocess", "labels"})
+    for (const char* word : {"preprocess", "postprocess", "labels", "as"})
       if (args.given(word))
         return cli::fail(kCommand.name, "--" + std::string(word) + " is for a model; a configuration says its own");
     auto read = daemon::read_config(subject);
     if (!read.ok()) return cli::fail(kCommand.name, read.error());
     if (application.empty()) application = read->applications.front().application.name;
   } else {
-    const Result<std::string> text = text_behind_descriptor(config_of_model(model_words(args, subject)));
-    if (!text.ok()) return cli::fail(kCommand.name, text.error());
-    config = *text;
     application = name_of_model(subject);
   }
-  auto daemon = PrivateDaemon::start(config);
-  if (!daemon.ok()) return cli::fail(kCommand.name, daemon.error());
+  auto started = is_config(subject) ? start_config(subject) : start_model(model_words(args, subject));
+  if (!started.ok()) return cli::fail(kCommand.name, started.error());
+  const std::unique_ptr<PrivateDaemon>* const daemon = &started->daemon;
+  if (!started->assumed.empty()) std::fprintf(stderr, "leat try: %s\n", started->assumed.c_str());
   auto client = Client::connect((*daemon)->socket(), "leat try");
   if (!client.ok()) return cli::fail(kCommand.name, client.error());
   auto times = BatchTimes::connect((*daemon)->socket());
@@ -222,6 +286,7 @@ int run(const cli::Arguments& args) {
 
   Trial trial(**daemon, std::move(*client), std::move(*times), application, Output(args.text("output")));
   Json all = {{"subject", subject}, {"application", application}, {"pictures", Json::array()}};
+  if (!started->assumed.empty()) all["assumed"] = started->assumed;
   const cli::JsonOutput output(args);
   const auto most = static_cast<std::uint64_t>(args.integer("pictures"));
   for (std::size_t i = 1; i < args.positionals().size(); ++i) {
