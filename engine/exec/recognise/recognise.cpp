@@ -144,14 +144,14 @@ class Judge {
 
   // A known recogniser does not name the file of its characters: one beside it of as many lines as it has classes.
   void find_keys(Concluded& post) {
-    constexpr std::string_view kFile = "keys=FILE";
-    const std::size_t at = post.words.find(kFile);
+    constexpr std::string_view kOpen = "keys=FILE";
+    const std::size_t at = post.words.find(kOpen);
     if (at == std::string::npos) return;
     const int axis = post.words.find("axis=ct") != std::string::npos ? 1 : -1;
     const std::int64_t classes = f_.outputs.empty() ? -1 : f_.outputs[0].dim(axis);
     const std::string file = classes > 2 ? lines_beside(f_, classes) : "";
     if (!file.empty()) {
-      post.words.replace(at, kFile.size(), "keys=" + file), post.from += " and " + beside(file);
+      post.words.replace(at, kOpen.size(), "keys=" + file), post.from += " and " + beside(file);
       return;
     }
     ask(post.from + " says postprocess = " + in_quotes(post.words) + ", FILE being " +

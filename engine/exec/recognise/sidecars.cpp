@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/exec/recognise/metadata.h"
+#include "engine/exec/recognise/paddle.h"
 #include "tools/json/json.h"
 
 namespace leat::exec {
@@ -31,12 +31,6 @@ std::optional<File> json_file(const fs::path& folder, const char* name) {
   auto json = text.size() > kMost ? std::nullopt : Json::try_parse(text);
   if (!json || !json->is_object()) return std::nullopt;
   return File{name, std::move(*json)};
-}
-
-std::string shown(double v) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", v);
-  return text;
 }
 
 std::optional<std::array<double, 3>> triple(const Json& json, const char* key) {
@@ -64,31 +58,6 @@ std::string text_of(const Json& json, const char* key) {
   return at != nullptr && at->is_string() ? at->get<std::string>() : std::string();
 }
 
-// mean and std of pixel / 255 as words, by name where they have one.
-std::string norm_words(const std::array<double, 3>& mean, const std::array<double, 3>& deviation) {
-  struct Known {
-    const char* name;
-    std::array<double, 3> mean, deviation;
-  };
-  static constexpr Known kKnown[] = {{"unit", {0, 0, 0}, {1, 1, 1}},
-                                     {"half", {.5, .5, .5}, {.5, .5, .5}},
-                                     {"imagenet", {.485, .456, .406}, {.229, .224, .225}},
-                                     {"clip", {.48145466, .4578275, .40821073}, {.26862954, .26130258, .27577711}}};
-  for (const Known& k : kKnown) {
-    bool same = true;
-    for (std::size_t i = 0; i < 3; ++i)
-      same = same && std::abs(k.mean[i] - mean[i]) < 1e-6 && std::abs(k.deviation[i] - deviation[i]) < 1e-6;
-    if (same) return std::string("norm=") + k.name;
-  }
-  const auto list = [](const std::array<double, 3>& v) { return shown(v[0]) + "," + shown(v[1]) + "," + shown(v[2]); };
-  return "mean=" + list(mean) + " std=" + list(deviation);
-}
-
-std::string size_words(const ModelFacts& f, double width, double height) {
-  const bool open = f.width() < 0 || f.height() < 0;
-  return open && width >= 1 && height >= 1 ? " size=" + shown(width) + "x" + shown(height) : "";
-}
-
 // Height and width of {"height": h, "width": w} or one number.
 std::optional<std::pair<double, double>> sides(const Json& json, const char* key) {
   const Json* const at = json.find(key);
@@ -106,12 +75,21 @@ void from_processor(const ModelFacts& f, const File& file, Sidecars& out) {
   const Json* const size = j.find("size");
   const double shortest =
       size != nullptr && size->is_object() ? number_of(*size, "shortest_edge", 0) : number_of(j, "size", 0);
+  // ConvNeXt's: shorter side to size / crop_pct, then its middle; from 384 on the whole picture.
+  const double part = number_of(j, "crop_pct", 0);
+  const char* const order = says(j, "do_flip_channel_order", false) ? " bgr" : " rgb";
+  // What pads, or rounds sides down, makes a size that no word stands for.
+  if ((says(j, "do_pad", false) && j.contains("pad_size")) || j.contains("size_divisor") ||
+      says(j, "rescale_offset", false))
+    return;
   if (crop) {
     const auto whole = sides(j, "size");
     const double from = shortest > 0 ? shortest : whole ? whole->first : crop->first;
-    words = "cover=" + shown(std::min(1.0, crop->first / std::max(from, 1.0))) + " rgb";
+    words = "cover=" + shown(std::min(1.0, crop->first / std::max(from, 1.0))) + order;
+  } else if (part > 0 && shortest > 0 && shortest < 384) {
+    words = "cover=" + shown(part) + order;
   } else {
-    words = "stretch rgb";
+    words = std::string("stretch") + order;
   }
   const double scale = says(j, "do_rescale", true) ? number_of(j, "rescale_factor", 1.0 / 255) : 1;
   std::array<double, 3> mean{}, deviation = {1, 1, 1};
@@ -119,14 +97,20 @@ void from_processor(const ModelFacts& f, const File& file, Sidecars& out) {
     const auto m = triple(j, "image_mean"), d = triple(j, "image_std");
     if (!m || !d) return;
     mean = *m, deviation = *d;
+    if (says(j, "include_top", false))  // EfficientNet divides by the deviation once more
+      for (double& v : deviation) v *= v;
   }
   for (std::size_t i = 0; i < 3; ++i) {  // (pixel * scale - mean) / std, in pixel / 255
     mean[i] /= 255 * scale;
     deviation[i] /= 255 * scale;
   }
   words += std::abs(deviation[0] * 255 - 1) < 1e-6 && mean[0] == 0 ? " norm=raw" : " " + norm_words(mean, deviation);
-  const auto target = crop ? crop : sides(j, "size");
-  if (target) {
+  const auto target = crop                       ? crop
+                      : part > 0 && shortest > 0 ? std::optional(std::pair{shortest, shortest})
+                                                 : sides(j, "size");
+  if (target && says(j, "keep_aspect_ratio", false)) {  // DPT's: near that size, in the picture's proportions
+    out.size = size_words(f, target->second, target->first);
+  } else if (target) {
     words += size_words(f, target->second, target->first);
   } else if (const double longest = size != nullptr && size->is_object() ? number_of(*size, "longest_edge", 0)
                                                                          : number_of(j, "max_size", 0);
@@ -200,68 +184,37 @@ void from_json_files(const ModelFacts& f, const fs::path& folder, Sidecars& out)
     from_pipeline(f, *pipeline, out);
 }
 
-// PaddleOCR's inference.yml, of which four things count: the order of colours, the normalisation, how large the picture
-// is, and how its answer is read. Its YAML is plain: one key or one list entry a line.
-void from_paddle(const ModelFacts& f, const fs::path& folder, Sidecars& out) {
-  const std::string file = "inference.yml";
-  std::ifstream in(folder / file);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(in, line) && lines.size() < 1000;) lines.push_back(line);
-  const auto key_at = [&](const std::string& key) {
-    for (std::size_t i = 0; i < lines.size(); ++i)
-      if (const std::size_t at = lines[i].find_first_not_of(" -");
-          at != std::string::npos && lines[i].compare(at, key.size() + 1, key + ":") == 0)
-        return i;
-    return lines.size();
-  };
-  const auto value = [&](const std::string& key) {
-    const std::size_t at = key_at(key);
-    if (at == lines.size()) return std::string();
-    const std::size_t from = lines[at].find_first_not_of(" ", lines[at].find(':') + 1);
-    return from == std::string::npos ? std::string() : lines[at].substr(from);
-  };
-  const auto three = [&](const std::string& key, std::array<double, 3>* to) {
-    const std::size_t at = key_at(key);
-    for (std::size_t i = 0; i < 3; ++i) {
-      if (at + 1 + i >= lines.size()) return false;
-      const std::size_t from = lines[at + 1 + i].find_first_not_of(" -");
-      if (from == std::string::npos) return false;
-      char* end = nullptr;
-      (*to)[i] = std::strtod(lines[at + 1 + i].c_str() + from, &end);
-      if (end == lines[at + 1 + i].c_str() + from) return false;
-    }
-    return true;
-  };
-  const std::size_t post = key_at("PostProcess");
-  if (post == lines.size()) return;
-  const std::string order = value("img_mode") == "RGB" ? " rgb " : " bgr ";
-  const auto answers = [&](const char* name) {
-    return std::any_of(lines.begin() + static_cast<std::ptrdiff_t>(post), lines.end(),
-                       [&](const std::string& l) { return l.find(name) != std::string::npos; });
-  };
-  if (answers("DBPostProcess")) {
-    std::array<double, 3> mean{}, deviation{};
-    if (!three("mean", &mean) || !three("std", &deviation)) return;
-    out.postprocess = "lines";
-    for (const auto& [key, word] :
-         {std::pair{"thresh", " threshold="}, {"box_thresh", " score="}, {"unclip_ratio", " grow="}})
-      if (const std::string v = value(key); !v.empty())
-        out.postprocess += word + shown(std::strtod(v.c_str(), nullptr));
-    const std::string longest = value("resize_long");
-    const bool open = f.width() < 0 && f.height() < 0;
-    out.preprocess = (open ? "longest=" + (longest.empty() ? std::string("960") : longest) + " multiple=32"
-                           : "letterbox at=topleft pad=0") +
-                     order + norm_words(mean, deviation);
-  } else if (answers("CTCLabelDecode")) {
-    out.postprocess = "text ctc keys=" + file;
-    out.preprocess = words_for_lines(f, order == " bgr " ? "bgr" : "rgb");
-  } else {
-    return;
-  }
-  out.preprocess_from = out.postprocess_from = file;
+}  // namespace
+
+std::string shown(double v) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", v);
+  return text;
 }
 
-}  // namespace
+std::string norm_words(const std::array<double, 3>& mean, const std::array<double, 3>& deviation) {
+  struct Known {
+    const char* name;
+    std::array<double, 3> mean, deviation;
+  };
+  static constexpr Known kKnown[] = {{"unit", {0, 0, 0}, {1, 1, 1}},
+                                     {"half", {.5, .5, .5}, {.5, .5, .5}},
+                                     {"imagenet", {.485, .456, .406}, {.229, .224, .225}},
+                                     {"clip", {.48145466, .4578275, .40821073}, {.26862954, .26130258, .27577711}}};
+  for (const Known& k : kKnown) {
+    bool same = true;
+    for (std::size_t i = 0; i < 3; ++i)
+      same = same && std::abs(k.mean[i] - mean[i]) < 1e-6 && std::abs(k.deviation[i] - deviation[i]) < 1e-6;
+    if (same) return std::string("norm=") + k.name;
+  }
+  const auto list = [](const std::array<double, 3>& v) { return shown(v[0]) + "," + shown(v[1]) + "," + shown(v[2]); };
+  return "mean=" + list(mean) + " std=" + list(deviation);
+}
+
+std::string size_words(const ModelFacts& f, double width, double height) {
+  const bool open = f.width() < 0 || f.height() < 0;
+  return open && width >= 1 && height >= 1 ? " size=" + shown(width) + "x" + shown(height) : "";
+}
 
 Sidecars read_sidecars(const ModelFacts& f) {
   Sidecars out;
@@ -270,7 +223,7 @@ Sidecars read_sidecars(const ModelFacts& f) {
   from_json_files(f, here, out);
   if (out.preprocess.empty() && out.architecture.empty() && out.names.empty() && here.has_parent_path())
     from_json_files(f, here.parent_path(), out);
-  if (out.preprocess.empty()) from_paddle(f, here, out);
+  if (out.preprocess.empty()) read_paddle(f, here.string(), out);
   const std::string own = model.stem().string() + ".labels.txt";
   for (const auto& [name, certain] : {std::pair{own.c_str(), true}, {"data.yaml", false}, {"labels.txt", false}}) {
     if (!out.names.empty() || !fs::is_regular_file(here / name, failed)) continue;

@@ -4,6 +4,7 @@
 // what its name says is passed over.
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "engine/exec/class_names.h"
@@ -22,6 +23,12 @@ struct Sidecars {
 };
 
 Sidecars read_sidecars(const ModelFacts& facts);
+
+// Pieces of words, for those who read such files. A number; mean and std of pixel / 255, by name where they have one;
+// " size=WxH" where the model leaves its picture's size open.
+std::string shown(double value);
+std::string norm_words(const std::array<double, 3>& mean, const std::array<double, 3>& deviation);
+std::string size_words(const ModelFacts& facts, double width, double height);
 
 // The one text file beside the model that has a line for each class of a recogniser but the blank, with or without a
 // space; empty: there is none, or several.
