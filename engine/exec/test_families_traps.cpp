@@ -241,6 +241,34 @@ void add_maps_and_text(std::vector<FamilyModel>& out) {
                    .answer = {'0', '0', '5', '0' + 38, .8}});
   }
   {
+    Builder b("input1", G::f32, {1, 1, 32, 100});
+    b.batched = false;
+    std::vector<float> steps(26 * 41);
+    for (std::size_t s = 0; s < 26; ++s) steps[s * 41 + (s == 4 ? 2 : s == 9 ? 40 : 0)] = .8F;
+    b.put("out", {26, 1, 41}, steps);
+    out.push_back({.name = "CRNN, batch in the middle",
+                   .graph = std::move(b.g),
+                   .beside = {{"keys.txt", keys}},
+                   .preprocess = "stretch gray norm=half",
+                   .postprocess = "text ctc keys=FILE",
+                   .asked = true,
+                   .width = 100,
+                   .height = 32,
+                   .answer = {'1', ' ', .8}});
+  }
+  {
+    Builder b("images", G::f32, square());
+    b.put("output0", {1, 3}, {1, 3, 2});
+    b.g.metadata("stride", "32"), b.g.metadata("names", "{0: 'ant', 1: 'bee', 2: 'cow'}");
+    const double sum = std::exp(1.0) + std::exp(3.0) + std::exp(2.0);
+    out.push_back({.name = "YOLOv5 cls",
+                   .graph = std::move(b.g),
+                   .preprocess = "cover=1 rgb norm=imagenet",
+                   .postprocess = "classes",
+                   .labels = kLabels,
+                   .answer = {1, std::exp(3.0) / sum, 2, std::exp(2.0) / sum, 0, std::exp(1.0) / sum}});
+  }
+  {
     Builder b("input", G::f32, {1, 3, 24, 94});
     std::vector<float> scores(68 * 18);
     std::string plates;

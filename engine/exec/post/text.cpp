@@ -73,12 +73,13 @@ Result<std::unique_ptr<TextPost>> TextPost::open(const TextSpec& spec, const Pos
   out->classes_.insert(out->classes_.end(), keys->begin(), keys->end());
   const ItemTensor& t = setting.outputs[0];
   const auto have = static_cast<std::int64_t>(keys->size() + (spec.slots ? 0 : 1));
+  const bool line = t.rank <= 2 || (t.rank == 3 && t.shape[1] == 1);  // [T, 1, V]: the batch stands in the middle
   const std::int64_t classes = spec.slots && t.rank == 1           ? have
                                : spec.classes_first && t.rank == 2 ? t.shape[0]
                                                                    : t.last();
   if (!spec.slots && classes == have + 1) out->classes_.emplace_back(" ");
   if (spec.blank_last) out->classes_.emplace_back();
-  if (classes != static_cast<std::int64_t>(out->classes_.size()) || t.rank > 2 || t.rank < 1 ||
+  if (classes != static_cast<std::int64_t>(out->classes_.size()) || !line || t.rank < 1 ||
       t.count() % static_cast<std::size_t>(std::max<std::int64_t>(1, classes)) != 0)
     return Error{"postprocess: keys=" + spec.keys + " has " + std::to_string(have - (spec.slots ? 0 : 1)) +
                  " lines, and the model's output is " + t.text() +

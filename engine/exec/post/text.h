@@ -1,8 +1,8 @@
 // text ctc|slots keys=FILE [none=_] [blank=first|last] [axis=tc|ct]: the line of text that the picture, or the
 // detection that was cut out, shows. FILE: a path, or relative to the model's folder; keys=model: the lines of
 // `character` in the model's metadata (RapidOCR).
-//   ctc    [T, V] scores: the best of each step, repeats and the first class (blank) dropped (Graves, Fernandez, Gomez
-//   and
+//   ctc    [T, V] scores ([T, 1, V] of one line a run): the best of each step, repeats and the first class (blank)
+//   dropped (Graves, Fernandez, Gomez and
 //          Schmidhuber, "Connectionist Temporal Classification", 2006); classes are blank, the file's lines, and a
 //          space where V is two more than the lines. Score: the mean over the steps that are kept. blank=last: the
 //          lines, a space where there is room for one, and blank (docTR, LPRNet); axis=ct: [V, T] (LPRNet)

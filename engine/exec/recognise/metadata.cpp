@@ -89,6 +89,8 @@ FromMetadata read_metadata(const ModelFacts& f) {
     }
     out.seen = "its metadata (stride and names, as YOLOv5 and v9 write them)";
     out.preprocess = kLetterboxWords;
+    if (f.outputs[0].rank() == 2)  // YOLOv5's classifiers; its detectors answer with a third dimension
+      out.preprocess = "cover=1 rgb norm=imagenet", out.postprocess = classes_words(f);
     return out;
   }
   out.seen = "its metadata (task " + task + ")";

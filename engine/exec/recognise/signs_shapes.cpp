@@ -87,7 +87,8 @@ Sign rows_of_anchors(const ModelFacts& f, std::int64_t cells) {
             .post = "boxes layout=yolo5 extra=mask",
             .likely = kLetterboxWords,
             .classes = columns - 5 - f.outputs[1].dim(1)};
-  if (columns == kFace)
+  const auto named = static_cast<std::int64_t>(names_in_literal(f.meta("names")).size());
+  if (columns == kFace && named != columns - 5)
     return {
         .seen = shape,
         .ask =
