@@ -242,6 +242,14 @@ TEST(Try, AKnownModelIsChosenByName) {
   EXPECT_NE(printed.err.find("postprocess = \"" + model.family.postprocess + "\""), std::string::npos) << printed.err;
   EXPECT_NE(printed.err.find("labels = [\"face\"]"), std::string::npos) << printed.err;
   EXPECT_EQ(leat({"try", model.path, plain, "--as", "no-such-model"}).status, 2);
+  // Several answers of one model, each of its own head.
+  const ScratchFolder other;
+  const Exit heads = leat({"try", model_named(other, "FairFace").path, plain, "--as", "fairface", "--json"});
+  ASSERT_EQ(heads.status, 0) << heads.err;
+  const Json json = Json::parse(heads.err);
+  const Json& classes = json["pictures"][0]["parts"][0]["classes"];
+  ASSERT_EQ(classes.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(classes[i]["head"].get<std::size_t>(), i);
 }
 
 TEST(Serve, SaysWhatItConcludedAndFromWhat) {

@@ -93,6 +93,9 @@ std::vector<double> read(Module& module, std::uint32_t width, std::uint32_t heig
         for (const float v : {b.cx, b.cy, b.width, b.height, b.angle, b.score}) out.push_back(static_cast<double>(v));
         out.push_back(b.class_id);
       }
+    } else if (part.kind == LEAT_PART_classes) {
+      for (const leat_class& c : slot.values<leat_class>(i))
+        out.insert(out.end(), {static_cast<double>(c.class_id), static_cast<double>(c.score)});
     } else if (part.dtype == LEAT_U8 && part.kind == LEAT_PART_map) {
       for (const std::uint8_t v : slot.values<std::uint8_t>(i)) out.push_back(v);
     } else {

@@ -8,6 +8,7 @@
 #include "engine/exec/class_names.h"
 #include "engine/exec/post/boxes.h"
 #include "engine/exec/post/embedding.h"
+#include "engine/exec/post/heads.h"
 #include "engine/exec/post/lines.h"
 #include "engine/exec/post/map.h"
 #include "engine/exec/post/points.h"
@@ -118,6 +119,8 @@ Result<PostprocessSpec> parse_postprocess(std::string_view line) {
     set_room<PointsPost>(spec, PointsPost::parse(words));
   else if (words.word("lines"))
     set_room<LinesPost>(spec, LinesPost::parse(words));
+  else if (words.word("heads"))
+    set_room<HeadsPost>(spec, HeadsPost::parse(words));
   else if (words.word("segments"))
     set_room<SegmentsPost>(spec, SegmentsPost::parse(words));
   else if (words.word("map"))
@@ -153,7 +156,8 @@ Result<PostprocessSpec> parse_postprocess(std::string_view line) {
     spec.tensors = std::move(*tensors);
   }
   const auto status = words.finish(
-      "boxes [layout= stride= score= overlap=], classes [top= act=], points, map, lines, segments, text, embedding, "
+      "boxes [layout= stride= score= overlap=], classes [top= act=], heads, points, map, lines, segments, text, "
+      "embedding, "
       "tensors "
       "[names= most=], checksum");
   if (!status) return Error{status.error()};

@@ -13,6 +13,7 @@
 //       every output is a head [n, C]. Behind a fan-out: one label a head is appended to the detection (head = its
 //       place among the module's outputs). Otherwise the first head's best `top` classes. act: what makes scores of the
 //       model's values; none: they are scores already.
+//   heads [top= act=]: post/heads.h
 //   boxes layout=yolo8|yolo5|yolox|columns|split|query|levels|priors ...: post/boxes.h
 //   points heatmap|simcc|yxs|xy|xyz: post/points.h   map argmax|value|matte: post/map.h
 //   lines [threshold= score= grow= side=]: post/lines.h   segments [score= length=]: post/segments.h

@@ -1,4 +1,5 @@
 // Models that are known by their structure (recognise/known_models.json), in their exporters' exact layout.
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -238,6 +239,28 @@ void add_points_of_structure(std::vector<FamilyModel>& out) {
   }
 }
 
+// Three answers about one picture: of 7, 2 and 9 classes.
+void add_heads(std::vector<FamilyModel>& out) {
+  Builder b("input", G::f32, {1, 3, 224, 224});
+  std::vector<double> expected;
+  for (const std::size_t count : {7U, 2U, 9U}) {
+    std::vector<float> v(count);
+    double sum = 0;
+    for (std::size_t i = 0; i < count; ++i) v[i] = f(double(i * 5 % count) / 2), sum += std::exp(double(v[i]));
+    const auto best = static_cast<std::size_t>(std::max_element(v.begin(), v.end()) - v.begin());
+    expected.insert(expected.end(), {double(best), std::exp(double(v[best])) / sum});
+    b.put("o" + std::to_string(count), {1, static_cast<std::int64_t>(count)}, v);
+  }
+  out.push_back({.name = "FairFace",
+                 .graph = std::move(b.g),
+                 .preprocess = "stretch crop=0.25 rgb norm=imagenet",
+                 .postprocess = "heads",
+                 .asked = true,
+                 .width = 224,
+                 .height = 224,
+                 .answer = expected});
+}
+
 void add_bins(std::vector<FamilyModel>& out) {
   // Four sides' bins, 2 sin(.9 i + .4 k), and the boxes they make, computed apart from this code:
   // sides of 2.167147, 2.194521, 2.522096 and 3.026101 strides.
@@ -352,6 +375,7 @@ void add_known(std::vector<FamilyModel>& out) {
   structure::add_faces_of_structure(out);
   structure::add_points_of_structure(out);
   structure::add_bins(out);
+  structure::add_heads(out);
   structure::add_normalised(out);
 }
 

@@ -50,8 +50,10 @@ bool dim_matches(const std::string& pattern, std::int64_t dim, std::map<std::str
 bool ports_match(const std::vector<std::string>& patterns, const std::vector<ModelPort>& ports,
                  std::map<std::string, std::int64_t>& letters) {
   if (patterns.empty()) return true;
-  if (patterns.size() != ports.size()) return false;
-  for (std::size_t i = 0; i < ports.size(); ++i)
+  const bool more = patterns.back() == "...";
+  const std::size_t described = patterns.size() - (more ? 1 : 0);
+  if (more ? ports.size() < described : ports.size() != described) return false;
+  for (std::size_t i = 0; i < described; ++i)
     if (!port_matches(patterns[i], ports[i], letters)) return false;
   return true;
 }

@@ -28,9 +28,9 @@ struct KnownModel {
   bool sure = false;
 
   // Structure; what is empty is not looked at.
-  std::vector<std::string> inputs, outputs;                               // "boxes [?, n, 4] float32"
-  std::vector<std::string> tails;                                         // [output]: its last operation; "": any
-  std::vector<std::string> uses, lacks;                                   // operations
+  std::vector<std::string> inputs, outputs;  // "boxes [?, n, 4] float32"; last "...": and more
+  std::vector<std::string> tails;            // [output]: its last operation; "": any
+  std::vector<std::string> uses, lacks;      // operations
   std::map<std::string, std::pair<std::uint32_t, std::uint32_t>> counts;  // operations, at least and at most
   std::vector<std::string> mentions;                                      // parts of names of nodes or weights
   std::string graph_norm;                                                 // "raw", "unit" or "none": what norm.h says

@@ -151,6 +151,10 @@ TEST_F(KnownModels, ISNetIsAskedForWithEachOfItsNames) {
     EXPECT_NE(found->question.find("\"stretch rgb mean=0.5 std=1\""), std::string::npos) << found->question;
     EXPECT_NE(found->question.find("isnet-anime"), std::string::npos) << found->question;
     EXPECT_EQ(found->words.postprocess.words, "map matte");
+    // A name settles it.
+    const auto chosen = recognise(folder_ + "/isnet.onnx", {.as = "isnet-anime"});
+    ASSERT_TRUE(chosen.ok()) << chosen.error();
+    EXPECT_EQ(chosen->preprocess.words, "stretch rgb mean=0.485,0.456,0.406 std=1");
   }
 }
 

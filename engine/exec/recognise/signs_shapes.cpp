@@ -236,6 +236,10 @@ Sign sign_by_shapes(const ModelFacts& f) {
             .ask =
                 "lines of text (postprocess = \"text ctc keys=FILE\"; \"text ctc keys=FILE blank=last\" for docTR and "
                 "LPRNet, whose blank is the last class) look like this; FILE has one character a line"};
+  if (!alone && std::all_of(f.outputs.begin(), f.outputs.end(),
+                            [](const ModelPort& p) { return p.rank() == 2 && p.dim(1) > 1 && !whole(p); }))
+    return {.seen = std::to_string(f.outputs.size()) + " outputs [C]",
+            .ask = "several answers about one picture (postprocess = \"heads\") look like this"};
   return {};
 }
 

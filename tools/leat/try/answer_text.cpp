@@ -106,11 +106,16 @@ Json part_json(const leat_stream* stream, const leat_part_view& part) {
                                  {"quad", std::move(quad)}});
       }
       break;
-    case LEAT_PART_classes:
-      for (const leat_class& c : elements<leat_class>(part))
+    case LEAT_PART_classes: {
+      std::uint32_t at = 0;  // a head's classes stand together
+      for (const leat_class& c : elements<leat_class>(part)) {
+        const std::uint32_t head = at++ / std::max(part.rank > 1 ? part.dims[1] : 1, 1U);
         if (c.score > 0)
-          json["classes"].push_back({{"class", name_of(stream, 0, c.class_id)}, {"score", rounded(c.score, 1e-4)}});
+          json["classes"].push_back(
+              {{"head", head}, {"class", name_of(stream, head, c.class_id)}, {"score", rounded(c.score, 1e-4)}});
+      }
       break;
+    }
     default: {
       json["shape"] = std::vector<std::uint32_t>(part.dims, part.dims + part.rank);
       static constexpr const char* kTypes[] = {
