@@ -239,6 +239,25 @@ void add_points_of_structure(std::vector<FamilyModel>& out) {
   }
 }
 
+// Of two models with the ports image and depth one is a vision transformer of patches of 14, which is Depth Anything.
+void add_depth(std::vector<FamilyModel>& out) {
+  for (const std::int64_t patch : {14, 3}) {
+    Builder b("image", G::f32, {1, 3, 70, 70});
+    b.stem("image", patch);
+    std::vector<float> depth(70 * 70);
+    for (std::size_t i = 0; i < depth.size(); ++i) depth[i] = f(2 + std::sin(.02 * double(i)));
+    b.put("depth", {1, 70, 70}, depth);
+    out.push_back({.name = patch == 14 ? "Depth Anything (image, depth)" : "another depth",
+                   .graph = std::move(b.g),
+                   .preprocess = "stretch rgb norm=imagenet",
+                   .postprocess = "map value",
+                   .asked = patch != 14,
+                   .width = 70,
+                   .height = 70,
+                   .answer = {depth.begin(), depth.end()}});
+  }
+}
+
 // Three answers about one picture: of 7, 2 and 9 classes.
 void add_heads(std::vector<FamilyModel>& out) {
   Builder b("input", G::f32, {1, 3, 224, 224});
@@ -375,6 +394,7 @@ void add_known(std::vector<FamilyModel>& out) {
   structure::add_faces_of_structure(out);
   structure::add_points_of_structure(out);
   structure::add_bins(out);
+  structure::add_depth(out);
   structure::add_heads(out);
   structure::add_normalised(out);
 }

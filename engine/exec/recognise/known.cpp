@@ -71,6 +71,7 @@ bool is(const KnownModel& k, const ModelFacts& f) {
     const std::uint32_t n = at == f.operations.end() ? 0 : at->second;
     if (n < range.first || n > range.second) return false;
   }
+  if (k.stem != 0 && k.stem != f.stem) return false;
   for (const std::string& name : k.mentions)
     if (f.names.find(name) == std::string::npos) return false;
   if (!k.graph_norm.empty()) {
@@ -104,7 +105,7 @@ class Reader {
     static const std::set<std::string> kKnown = {
         "name",   "what",   "preprocess", "preprocess_open", "postprocess", "labels",
         "source", "sure",   "inputs",     "outputs",         "tails",       "uses",
-        "lacks",  "counts", "mentions",   "graph_norm",      "producer"};
+        "lacks",  "counts", "mentions",   "graph_norm",      "producer",    "stem"};
     KnownModel k;
     k.from = file_;
     if (!j.is_object()) return fault("a model is an object with \"name\", \"preprocess\" and \"postprocess\"");
@@ -143,6 +144,10 @@ class Reader {
     // A user's own model is what he says it is.
     k.sure = !file_.empty();
     if (const Json* const at = j.find("sure"); at != nullptr && at->is_boolean()) k.sure = at->get<bool>();
+    if (const Json* const at = j.find("stem"); at != nullptr) {
+      if (!at->is_number()) return fault("\"stem\" of " + k.name + " is a number");
+      k.stem = at->get<std::int64_t>();
+    }
     if (auto status = counts(j, k); !status) return status;
     to_.push_back(std::move(k));
     return Done{};

@@ -35,6 +35,7 @@ struct KnownModel {
   std::vector<std::string> mentions;                                      // parts of names of nodes or weights
   std::string graph_norm;                                                 // "raw", "unit" or "none": what norm.h says
   std::string producer;
+  std::int64_t stem = 0;  // the largest side of the convolutions that read the picture first
 };
 
 // Users' lists first. Error: one line with the file that cannot be read and why.
