@@ -12,8 +12,8 @@
 #include <cstring>
 
 #include "engine/daemon/log.h"
-#include "engine/worker/kernel_features.h"
 #include "leat/leat.h"
+#include "shm/src/kernel_features.h"
 #include "shm/src/protocol.h"
 
 extern char** environ;
@@ -94,7 +94,7 @@ Status Supervisor::start(std::uint32_t i, std::int64_t now) {
     return trouble(std::string("no socket pair: ") + std::strerror(errno));
   w.socket = shm::Fd(pair[0]);
   shm::Fd child(pair[1]);
-  if (w.setup.device.plugin.empty()) (void)worker::refuse_descriptors(w.socket.get());  // who has a device makes edges
+  if (w.setup.device.plugin.empty()) shm::refuse_descriptors(w.socket.get());  // who has a device makes edges
   auto output = w.output.open();
   if (!output) return trouble(output.error());
   if (auto status = spawn(w, child.get(), output->get()); !status) return trouble(status.error());
@@ -349,7 +349,7 @@ void Supervisor::announce_ready(std::uint32_t i, std::int64_t now) {
   if (!w.ready || !w.outbox.empty()) return;
   const worker::Ready ready = *std::exchange(w.ready, std::nullopt);
   w.state = WorkerState::up;
-  (void)worker::refuse_descriptors(w.socket.get());  // what edges it makes are made
+  shm::refuse_descriptors(w.socket.get());  // what edges it makes are made
   w.ready_by_ns = INT64_MAX;
   w.ready_ns = now;
   w.sandbox = ready.sandbox;

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/worker/kernel_features.h"
+#include "shm/src/kernel_features.h"
 
 namespace leat::daemon {
 namespace {
@@ -28,7 +28,7 @@ Result<Fd> WorkerOutput::open() {
     return Error{std::string("cannot create a socket pair: ") + std::strerror(errno)};
   fd_ = Fd(ends[0]);
   next_ns_ = INT64_MAX;
-  (void)worker::refuse_descriptors(ends[0]);
+  shm::refuse_descriptors(ends[0]);
   (void)shutdown(ends[0], SHUT_WR);
   return Fd(ends[1]);
 }

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "engine/worker/kernel_features.h"
+#include "shm/src/kernel_features.h"
 
 namespace leat::worker {
 
@@ -15,8 +15,8 @@ Result<Bell::Pair> Bell::create() {
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return Error{std::string("cannot create a socket pair: ") + std::strerror(errno)};
   Pair pair{Bell(Fd(ends[0])), Fd(ends[1])};
-  (void)refuse_descriptors(ends[0]);
-  (void)refuse_descriptors(ends[1]);
+  shm::refuse_descriptors(ends[0]);
+  shm::refuse_descriptors(ends[1]);
   return pair;
 }
 
