@@ -226,6 +226,9 @@ TEST(Try, WhatIsNotCertainIsAssumedAndSaidOrShownAsItIs) {
   ASSERT_EQ(shown.status, 0) << shown.err;
   EXPECT_NE(shown.err.find("its outputs as they are"), std::string::npos) << shown.err;
   EXPECT_NE(shown.err.find("tensor 2947"), std::string::npos) << shown.err;
+  // And each likely reading as a command line, with what it would have found.
+  EXPECT_NE(shown.err.find("--postprocess \"points heatmap\"\n  keypoints points"), std::string::npos) << shown.err;
+  EXPECT_NE(shown.err.find("--postprocess \"map argmax\"\n  map"), std::string::npos) << shown.err;
 }
 
 TEST(Try, AKnownModelIsChosenByName) {

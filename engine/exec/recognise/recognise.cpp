@@ -180,7 +180,7 @@ class Judge {
       to = {preprocess_of(known_[0], f_), known_seen()};
       ask_which();
     } else {
-      to = {sign_.likely, seen_};
+      to = {sign_.likely.empty() ? kLetterboxWords : sign_.likely, seen_};
       ask_for_picture();
     }
   }
@@ -190,9 +190,8 @@ class Judge {
     const Concluded& post = out_.words.postprocess;
     const std::string said =
         post.from.empty() ? "postprocess is given" : post.from + " says postprocess = " + in_quotes(post.words);
-    const std::string likely = sign_.likely.empty() ? kLetterboxWords : sign_.likely;
-    ask(said + ", but no file says its colours and their range; likely preprocess = " + in_quotes(likely) +
-        (sign_.doubt.empty() ? "" : " (" + sign_.doubt + ")"));
+    ask(said + ", but no file says its colours and their range; likely preprocess = " +
+        in_quotes(out_.words.preprocess.words) + (sign_.doubt.empty() ? "" : " (" + sign_.doubt + ")"));
   }
 
   // Names belong to answers that have classes.

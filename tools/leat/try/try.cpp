@@ -21,6 +21,7 @@
 #include "tools/leat/try/model_config.h"
 #include "tools/leat/try/picture_file.h"
 #include "tools/leat/try/private_daemon.h"
+#include "tools/leat/try/readings.h"
 
 namespace leat::tools {
 namespace {
@@ -211,26 +212,29 @@ int list(const cli::Arguments& args) {
 
 struct Started {
   std::unique_ptr<PrivateDaemon> daemon;
-  std::string assumed;  // what was assumed of the model, and why; empty: nothing
+  std::string assumed;               // what was assumed of the model, and why; empty: nothing
+  std::vector<ModelWords> readings;  // what else its outputs could mean
 };
+
+Result<std::unique_ptr<PrivateDaemon>> start_with(const ModelWords& words) {
+  const Result<std::string> text = text_behind_descriptor(config_of_model(words));
+  if (!text.ok()) return Error{text.error()};
+  return PrivateDaemon::start(*text);
+}
 
 // The model with its own words; where they are not certain with the likely ones, else with its outputs as they are.
 Result<Started> start_model(ModelWords words) {
   const bool given = !words.postprocess.empty();
   const auto question = ask_model(words);
   if (!question.ok()) return Error{question.error()};
-  const auto started = [](const ModelWords& w) -> Result<std::unique_ptr<PrivateDaemon>> {
-    const Result<std::string> text = text_behind_descriptor(config_of_model(w));
-    if (!text.ok()) return Error{text.error()};
-    return PrivateDaemon::start(*text);
-  };
   const auto said = [&](const ModelWords& w, const char* what) {
     return std::string(what) + ": --preprocess \"" + w.preprocess + "\" --postprocess \"" + w.postprocess + "\" (" +
            *question + ")";
   };
   if (question->empty() || !words.postprocess.empty()) {
-    auto daemon = started(words);
-    if (daemon.ok()) return Started{std::move(*daemon), question->empty() ? "" : said(words, "assumed what is likely")};
+    auto daemon = start_with(words);
+    if (daemon.ok())
+      return Started{std::move(*daemon), question->empty() ? "" : said(words, "assumed what is likely"), {}};
     if (question->empty() || given) return Error{daemon.error()};
   }
   // What the outputs mean is not known: they are shown, of a picture that the model's input takes.
@@ -243,9 +247,17 @@ Result<Started> start_model(ModelWords words) {
   for (const std::string& picture : pictures) {
     if (picture.empty()) continue;
     words.preprocess = picture;
-    auto daemon = started(words);
-    if (daemon.ok()) return Started{std::move(*daemon), said(words, "its outputs as they are")};
-    if (why.empty()) why = daemon.error();
+    auto daemon = start_with(words);
+    if (!daemon.ok()) {
+      if (why.empty()) why = daemon.error();
+      continue;
+    }
+    Started out{std::move(*daemon), said(words, "its outputs as they are"), {}};
+    for (const std::string& reading : readings_in(*question)) {
+      out.readings.push_back(words);
+      out.readings.back().postprocess = reading;
+    }
+    return out;
   }
   return Error{*question + " (" + why + ")"};
 }
@@ -253,7 +265,27 @@ Result<Started> start_model(ModelWords words) {
 Result<Started> start_config(const std::string& config) {
   auto daemon = PrivateDaemon::start(config);
   if (!daemon.ok()) return Error{daemon.error()};
-  return Started{std::move(*daemon), ""};
+  return Started{std::move(*daemon), "", {}};
+}
+
+Result<Trial> connect(PrivateDaemon& daemon, const std::string& application, const std::string& drawn) {
+  auto client = Client::connect(daemon.socket(), "leat try");
+  if (!client.ok()) return Error{client.error()};
+  auto times = BatchTimes::connect(daemon.socket());
+  if (!times.ok()) return Error{times.error()};
+  return Trial(daemon, std::move(*client), std::move(*times), application, Output(drawn));
+}
+
+// What the first picture of a source would be with these words. Error: they do not fit the model.
+Result<Json> read_as(const ModelWords& words, const std::string& application, const std::string& source) {
+  auto daemon = start_with(words);
+  if (!daemon.ok()) return Error{daemon.error()};
+  auto trial = connect(**daemon, application, "");
+  if (!trial.ok()) return Error{trial.error()};
+  Json answer;
+  const Status done = trial->run(source, 1, [&](const Json& json) { answer = json; });
+  if (!done.ok()) return Error{done.error()};
+  return answer;
 }
 
 int run(const cli::Arguments& args) {
@@ -279,26 +311,29 @@ int run(const cli::Arguments& args) {
   if (!started.ok()) return cli::fail(kCommand.name, started.error());
   const std::unique_ptr<PrivateDaemon>* const daemon = &started->daemon;
   if (!started->assumed.empty()) std::fprintf(stderr, "leat try: %s\n", started->assumed.c_str());
-  auto client = Client::connect((*daemon)->socket(), "leat try");
-  if (!client.ok()) return cli::fail(kCommand.name, client.error());
-  auto times = BatchTimes::connect((*daemon)->socket());
-  if (!times.ok()) return cli::fail(kCommand.name, times.error());
-
-  Trial trial(**daemon, std::move(*client), std::move(*times), application, Output(args.text("output")));
+  auto trial = connect(**daemon, application, args.text("output"));
+  if (!trial.ok()) return cli::fail(kCommand.name, trial.error());
   Json all = {{"subject", subject}, {"application", application}, {"pictures", Json::array()}};
   if (!started->assumed.empty()) all["assumed"] = started->assumed;
   const cli::JsonOutput output(args);
   const auto most = static_cast<std::uint64_t>(args.integer("pictures"));
   for (std::size_t i = 1; i < args.positionals().size(); ++i) {
-    const Status done = trial.run(args.positionals()[i], most, [&](const Json& json) {
+    const Status done = trial->run(args.positionals()[i], most, [&](const Json& json) {
       all["pictures"].push_back(json);
       if (!output.alone()) print(json);
     });
     if (!done.ok()) return cli::fail(kCommand.name, done.error());
   }
-  if (const Status finished = trial.finish(); !finished.ok()) return cli::fail(kCommand.name, finished.error());
+  if (const Status finished = trial->finish(); !finished.ok()) return cli::fail(kCommand.name, finished.error());
+  for (const ModelWords& words : started->readings) {
+    const auto answer = read_as(words, application, args.positionals()[1]);
+    if (!answer.ok()) continue;  // it contradicts the model's shapes
+    const std::string line = try_line(subject, args.positionals()[1], words.preprocess, words.postprocess);
+    all["readings"].push_back({{"command", line}, {"answer", *answer}});
+    if (!output.alone()) std::printf("or as %s\n%s", line.c_str(), answer_table(*answer).c_str());
+  }
   if (const int failed = output.write(all.dump(2)); failed != 0) return failed;
-  return trial.all_answered() ? 0 : 1;
+  return trial->all_answered() ? 0 : 1;
 }
 
 }  // namespace

@@ -1,0 +1,39 @@
+#include "tools/leat/try/readings.h"
+
+#include <algorithm>
+
+namespace leat::tools {
+
+std::vector<std::string> readings_in(const std::string& question) {
+  constexpr std::size_t kMost = 3;
+  static constexpr const char* kAnswers[] = {"boxes", "points",   "classes", "heads",    "map",
+                                             "lines", "segments", "text",    "embedding"};
+  std::vector<std::string> out;
+  for (std::size_t at = question.find('"'); at != std::string::npos && out.size() < kMost;) {
+    const std::size_t end = question.find('"', at + 1);
+    if (end == std::string::npos) break;
+    const std::string words = question.substr(at + 1, end - at - 1), first = words.substr(0, words.find(' '));
+    const bool answer =
+        std::any_of(std::begin(kAnswers), std::end(kAnswers), [&](const char* a) { return first == a; });
+    if (answer && words.find("FILE") == std::string::npos && std::find(out.begin(), out.end(), words) == out.end())
+      out.push_back(words);
+    at = question.find('"', end + 1);
+  }
+  return out;
+}
+
+std::string try_line(const std::string& model, const std::string& source, const std::string& preprocess,
+                     const std::string& postprocess) {
+  const auto quoted = [](const std::string& text) {  // for a shell
+    const bool plain = text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:") ==
+                       std::string::npos;
+    if (plain && !text.empty()) return text;
+    std::string out = "'";
+    for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return out + "'";
+  };
+  return "leat try " + quoted(model) + " " + quoted(source) + " --preprocess \"" + preprocess + "\" --postprocess \"" +
+         postprocess + "\"";
+}
+
+}  // namespace leat::tools
