@@ -209,6 +209,22 @@ void add_maps_and_text(std::vector<FamilyModel>& out) {
                    .answer = answer});
   }
   {
+    Builder b("input:0", G::f32, nhwc());
+    std::vector<float> mask(32 * 32);
+    std::vector<double> answer;
+    for (std::size_t i = 0; i < mask.size(); ++i) {
+      mask[i] = f(std::abs(std::sin(.05 * double(i))));
+      answer.push_back(double(mask[i]));
+    }
+    b.put("out_mask:0", {1, 32, 32, 1}, mask);
+    out.push_back({.name = "XSeg, channels last",
+                   .graph = std::move(b.g),
+                   .preprocess = "stretch bgr norm=unit",
+                   .postprocess = "map value",
+                   .asked = true,
+                   .answer = answer});
+  }
+  {
     Builder b("input", G::f32, square());
     std::vector<float> logits(64 * 64, -4);
     for (std::size_t y = 20; y < 30; ++y)

@@ -7,6 +7,15 @@
 #include "engine/exec/spec_line.h"
 
 namespace leat::exec {
+namespace {
+
+// [h, w, 1], as TensorFlow's models answer, is [h, w].
+ItemTensor without_last(ItemTensor t) noexcept {
+  if (t.rank == 3 && t.last() == 1 && t.shape[0] != 1) t.rank = 2;
+  return t;
+}
+
+}  // namespace
 
 MapSpec MapPost::parse(SpecLine& words) {
   MapSpec s;
@@ -21,7 +30,7 @@ MapSpec MapPost::parse(SpecLine& words) {
 }
 
 Result<std::unique_ptr<MapPost>> MapPost::open(const MapSpec& spec, const PostSetting& setting) {
-  const ItemTensor& t = setting.outputs[0];
+  const ItemTensor t = without_last(setting.outputs[0]);
   const bool layers = t.rank == 3 && t.shape[0] > 1;
   const bool grows = t.rank >= 2 && (t.last() < 1 || t.shape[t.rank - 2] < 1);  // with its picture: at most as large
   const bool known = grows ? setting.input_width != 0 && (t.rank == 2 || t.shape[0] > 0) : t.count() != 0;
@@ -52,7 +61,7 @@ std::uint32_t MapPost::run(std::span<const ItemTensor> outputs, const PostTarget
   const auto row = static_cast<std::uint32_t>(std::max(target.detection, 0));
   std::byte* const to = place_of(target.result, *target.parts, part_, row).array;
   if (to == nullptr) return 0;
-  const ItemTensor& t = outputs[0];
+  const ItemTensor t = without_last(outputs[0]);
   const auto width = static_cast<std::size_t>(t.last()), height = static_cast<std::size_t>(t.shape[t.rank - 2]);
   if (width == 0 || height == 0 || width > width_ || height > height_) return 0;  // larger than its picture
   // The cells that the frame covers: all but what a letterbox filled.

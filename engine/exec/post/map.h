@@ -1,7 +1,8 @@
 // map argmax|value|matte [act=none|sigmoid]: one value a cell, of the part of the picture that the frame covers.
 //   argmax  [C, h, w] scores, or [h, w] classes already: the class of each cell, uint8
-//   value   [h, w]: the values as they are, float32 (depth)
-//   matte   [h, w]: 0..255, uint8; without act stretched from the least to the most (U2-Net's own code), with
+//   value   [h, w] or [h, w, 1]: the values as they are, float32 (depth)
+//   matte   [h, w] or [h, w, 1]: 0..255, uint8; without act stretched from the least to the most (U2-Net's own code),
+//   with
 //           act=sigmoid of the value itself
 // Where the model leaves h and w open, they are at most the picture's; behind a detector they must be as large as it.
 #pragma once

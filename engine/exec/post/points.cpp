@@ -1,6 +1,7 @@
 #include "engine/exec/post/points.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/exec/preprocess.h"
 #include "engine/exec/spec_line.h"
@@ -78,6 +79,7 @@ Result<std::unique_ptr<PointsPost>> PointsPost::open(const PointsSpec& spec, con
 leat_keypoint PointsPost::told(const ItemTensor& t, std::uint32_t k, float width, float height) const noexcept {
   const std::size_t each = spec_.layout == PointsLayout::xyz ? 3 : 2, at = each * (std::size_t{skipped_} + k);
   const float x = t.at(at), y = t.at(at + 1);
+  if (!std::isfinite(x + y)) return {};  // of score 0
   switch (spec_.unit) {
     case PointsSpec::Unit::one:
       return {x * width, y * height, 1};

@@ -221,7 +221,8 @@ Sign sign_by_shapes(const ModelFacts& f) {
     return {
         .seen = "one output [C, 1, 1]", .post = classes_words(f), .likely = kClassifierWords, .classes = out.dim(1)};
   if (alone && out.rank() == 2) return one_output_of_numbers(f, bytes);
-  if (alone && flat(out))
+  const bool channel_last = out.rank() == 4 && out.dim(3) == 1 && out.dim(1) > 1 && out.dim(2) > 1;
+  if (alone && (flat(out) || channel_last))
     return {
         .seen = "one output [1, h, w]",
         .ask =
