@@ -183,7 +183,8 @@ bool Scheduler::State::stage_finished(BatchHandle handle, std::uint32_t stage,
   // What one user's frames take beyond the plan and beyond others' says nothing of what others' will.
   const TimeNs planned = route.stages[stage].latency.p50_ns[b.list.items - 1];
   const bool dear = !shares.empty() && ledger.request(tasks[b.list.first].request).dear;
-  if (!dear) plan->sense.learn(b.module, planned, ran);
+  if (!dear && b.canary) plan->sense.learn_canary(b, planned, ran);
+  if (!dear && !b.canary) plan->sense.learn(b.module, planned, ran);
   if (coordination != nullptr && !dear)
     coordination->ran(plan_of(b).model.topology().modules[b.module].application, at, b.list.items, ran);
   if (Discipline* d = discipline_of(b)) d->ended(handle.index, ran, !dear);

@@ -133,6 +133,7 @@ struct Scheduler::State final : Verbs {
   void drop(TaskId task, Reason reason) noexcept override;
   void take(TaskId task) noexcept override;
   std::uint32_t start(LaneId lane, ServerId server, TimeNs start, const Path& path) noexcept override;
+  void canary(std::uint32_t batch) noexcept override { machine.change_batch(batch).canary = true; }
   void wake(LaneId lane, TimeNs at) noexcept override;
   void wake_at(TimeNs at) noexcept override { want_timer(at); }
   void keep_idle(PartitionId partition, TimeNs until) noexcept override;

@@ -79,6 +79,7 @@ constexpr Policy leat() {
   p.reserve_pipelines = true;
   p.fit = true;
   p.windows = WindowRule::shared;
+  p.canaries = true;
   return p;
 }
 

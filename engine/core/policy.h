@@ -116,6 +116,8 @@ struct Policy {
   TimeNs background_budget_ns = 100'000'000;  // with look_ahead: least run time of background streams in each window
   TimeNs background_window_ns = 1'000'000'000;
 
+  bool canaries = false;  // now and then what only an estimate condemns is run on an idle partition (canary.h)
+
   std::uint64_t seed = 1;  // place random
 };
 

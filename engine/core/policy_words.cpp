@@ -109,6 +109,7 @@ constexpr Key kKeys[] = {
     WHOLE(margin_max_permille, WHERE(p.look_ahead)),
     WHOLE(margin_up_permille, WHERE(p.look_ahead)),
     WHOLE(margin_down_permille, WHERE(p.look_ahead)),
+    FLAG(canaries, WHERE(p.drop != Drop::none)),
     FLAG(look_ahead, queues),
     SPAN(look_ahead_ms, look_ahead_ns, WHERE(p.look_ahead)),
     SPAN(background_budget_ms, background_budget_ns, WHERE(p.look_ahead)),

@@ -51,6 +51,7 @@ struct Batch {
   std::uint32_t stages = 1;  // of its route, under the plan that it was formed under
   std::uint32_t plan = 0;    // that plan
   bool begun = false;        // its partition runs it: nothing is before it there
+  bool canary = false;       // its task was condemned by an estimate (policy/canary.h)
   bool through = true;       // goes on to its later stages by itself; reservations send stage by stage
   TaskList list;
   std::uint8_t level = 0;  // the highest of its tasks

@@ -88,7 +88,7 @@ void Queued::form(const Lane& l, ServerId s, TimeNs start, std::uint32_t target)
     if (id == kNone || l.forming.items + task(id).items > room(server(s))) break;
     if (view_.apart(l, id)) break;
     const Reason reason = judge(task(id), start, d);
-    if (reason != Reason::none && !probe(task(id), start, d)) {
+    if (reason != Reason::none && !doubted(task(id), start, d)) {
       can_.drop(id, reason);
       continue;
     }

@@ -34,14 +34,29 @@ Reason Queued::judge(const Task& t, TimeNs start, TimeNs d) const noexcept {
   return Reason::none;
 }
 
-// Estimates that are too high would drop everything and never be corrected, since nothing flows. So a task that only
-// the estimates condemn is let through now and then, when its module has nothing better to do.
-bool Queued::probe(const Task& t, TimeNs start, TimeNs d) noexcept {
-  constexpr TimeNs kProbeEvery = 100'000'000;
-  ModuleRules& m = modules_[t.module];
-  if (policy_.drop != Drop::proactive || start > view_.now || view_.now - m.probe_ns < kProbeEvery) return false;
+// A task that only the forecast of what comes after its module condemns is let through now and then, when its module
+// has nothing better to do.
+bool Queued::doubted(const Task& t, TimeNs start, TimeNs d) noexcept {
+  if (policy_.drop != Drop::proactive || start > view_.now) return false;
   if (start + d + fixed(t.module).after_least_ns > t.give_up_ns) return false;
-  m.probe_ns = view_.now;
+  return canaries_.doubt_forecast(t.module);
+}
+
+// By the estimates the task, alone on the fastest server of its lane, would not be in time.
+bool Queued::late(ServerId id, TaskId t) noexcept {
+  const Lane& l = lane(server(id).lane);
+  const Server& s = server(lanes_[server(id).lane].mixed ? l.first_server + l.servers - 1 : id);
+  const std::uint32_t items = std::min(task(t).items, room(s));
+  const TimeNs d = paced(l.module, s.run_ns[items]);
+  if (policy_.forecast) modules_[l.module].after_ns = forecast(l.module, items, d);
+  return judge(task(t), view_.now, d) != Reason::none;
+}
+
+bool Queued::try_canary(PartitionId p) noexcept {
+  const Canaries::Found found = canaries_.on(p, [this](ServerId s, TaskId t) { return late(s, t); });
+  if (found.task == kNone) return false;
+  can_.take(found.task);
+  launch(server(found.server).lane, found.server, view_.now, true);
   return true;
 }
 

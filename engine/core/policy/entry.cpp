@@ -35,7 +35,7 @@ ServerId Reserved::offer(LaneId id) noexcept {
     if (done == Booked::wait) return kNone;
     std::int64_t& lost = lost_ppm_[lane.module];
     lost += ((done == Booked::late ? 1'000'000 : 0) - lost) / kLostTasks;
-    if (done == Booked::late) can_.drop(t, Reason::unreachable);
+    if (done == Booked::late && !book_canary(lane, t)) can_.drop(t, Reason::unreachable);
   }
   return kNone;
 }
@@ -43,7 +43,7 @@ ServerId Reserved::offer(LaneId id) noexcept {
 // The end of this module's stages by which the task can still be in time.
 TimeNs Reserved::bound_of(ModuleId module, TaskId id) const noexcept {
   if (task(id).give_up_ns == kNever) return kNever;
-  return task(id).deadline_ns - view_.model.module(module).after_least_ns - room_after(module);
+  return task(id).deadline_ns - after_least_ns(module) - room_after(module);
 }
 
 // Ours: on the route with the least waiting that is in time, with others where that is how it is entered, else the task

@@ -37,7 +37,7 @@ void Queued::form_fitting(const Lane& l, ServerId s, TimeNs start, std::uint32_t
       const Task& t = task(id);
       next = high_first ? t.before : t.after;
       const TimeNs fast = paced(l.module, fastest.run_ns[std::min(t.items, fast_room)]);
-      if (const Reason reason = judge(t, start, fast); reason != Reason::none && !probe(t, start, fast)) {
+      if (const Reason reason = judge(t, start, fast); reason != Reason::none && !doubted(t, start, fast)) {
         // Siblings go with it, perhaps the next one too: begin again at the end of the queue.
         can_.drop(id, reason);
         next = end();

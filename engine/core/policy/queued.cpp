@@ -14,6 +14,7 @@ Queued::Queued(const View& view, Verbs& can, const Component& component, const P
                     (policy.live_queues && !policy.forecast)),
       follows_delay_((policy.live_queues && !policy.forecast) || policy.drop == Drop::overload_control),
       periodic_(view_, can, component_, policy),
+      canaries_(view_, component_, policy),
       modules_(view.model, component),
       lanes_(static_cast<LaneId>(lanes.size())),
       servers_(static_cast<ServerId>(lanes.servers())),
@@ -143,7 +144,7 @@ bool Queued::next(PartitionId id) noexcept {
     const Turn turn = periodic_.serve(id, *this);
     if (turn != Turn::not_shared) return turn == Turn::started;
   }
-  return plain_next(id);
+  return try_canary(id) || plain_next(id);
 }
 
 // The most urgent of the lanes that the partition serves, then the next.
@@ -214,7 +215,7 @@ void Queued::start_chosen(ServerId id, TaskId lead, std::uint32_t requests) noex
   if (policy_.forecast) modules_[l.module].after_ns = forecast(l.module, target, s.run_ns[target]);
   const TimeNs alone = s.run_ns[task(lead).items];
   const Reason reason = judge(task(lead), view_.now, alone);
-  if (reason != Reason::none && !probe(task(lead), view_.now, alone)) {
+  if (reason != Reason::none && !doubted(task(lead), view_.now, alone)) {
     can_.drop(lead, reason);
     return;
   }
@@ -232,11 +233,15 @@ void Queued::collect_ahead(LaneId id) noexcept {
   form(l, s, std::max(view_.now, p.free_ns), servers_[s].cap);
 }
 
-void Queued::launch(LaneId lane_id, ServerId id, TimeNs start) noexcept {
+void Queued::launch(LaneId lane_id, ServerId id, TimeNs start, bool canary) noexcept {
   const Server& s = server(id);
   const Lane& l = lane(lane_id);
   const std::uint32_t items = l.forming.items;
-  (void)can_.start(lane_id, id, start, choose_path(view_, s.route, s.partition, items, start));
+  const std::uint32_t batch = can_.start(lane_id, id, start, choose_path(view_, s.route, s.partition, items, start));
+  if (canary) {
+    can_.canary(batch);
+    canaries_.sent(batch);
+  }
   const bool by_batches = policy_.place == Place::tc || policy_.place == Place::tc_rates;
   if (by_batches && l.items == 0 && items < servers_[id].cap) {
     lanes_[lane_id].block_left = 0;  // sent short of its size: the next task begins another batch
@@ -259,6 +264,7 @@ void Queued::started(std::uint32_t batch) noexcept {
 
 void Queued::ended(std::uint32_t batch, TimeNs ran, bool usual) noexcept {
   periodic_.learn(view_.machine.batch(batch), ran, usual);
+  canaries_.ended(batch, ran, usual);
 }
 
 void Queued::estimates(const Estimates& estimates) noexcept {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/core/policy/canary.h"
 #include "engine/core/policy/periodic.h"
 #include "engine/core/policy/seam.h"
 #include "engine/core/sense/window.h"
@@ -66,11 +67,10 @@ class Queued final : public Discipline, private Starter {
     TimeNs share_ns = 0;             // Clipper++: its part of the SLO
     TimeNs after_ns = 0;             // L_sub as the drop policy sees it: maximum over paths
     std::int64_t server_count = 1;
-    std::int64_t ns_per_item = 0;     // 1 / its throughput at the planned batches
-    std::int64_t capacity_mhz = 0;    // its throughput, items per 1000 s
-    bool high_first = false;          // adaptive, instant: the present mode
-    std::uint32_t turn = 0;           // rr: the lane whose turn it is
-    TimeNs probe_ns = INT64_MIN / 2;  // proactive: when a hopeless task was last let through to learn
+    std::int64_t ns_per_item = 0;   // 1 / its throughput at the planned batches
+    std::int64_t capacity_mhz = 0;  // its throughput, items per 1000 s
+    bool high_first = false;        // adaptive, instant: the present mode
+    std::uint32_t turn = 0;         // rr: the lane whose turn it is
     Window queue_delay, arrivals;
     ModuleEstimate estimate;
   };
@@ -132,7 +132,7 @@ class Queued final : public Discipline, private Starter {
   bool try_server(ServerId server) noexcept;
   bool plain_next(PartitionId partition) noexcept;
   void collect_ahead(LaneId lane) noexcept;
-  void launch(LaneId lane, ServerId server, TimeNs start) noexcept;
+  void launch(LaneId lane, ServerId server, TimeNs start, bool canary = false) noexcept;
   void make_lanes(Lanes& lanes);
 
   // order.cpp
@@ -142,7 +142,9 @@ class Queued final : public Discipline, private Starter {
 
   // drop.cpp
   [[nodiscard]] Reason judge(const Task& task, TimeNs start, TimeNs d) const noexcept;
-  [[nodiscard]] bool probe(const Task& task, TimeNs start, TimeNs d) noexcept;
+  [[nodiscard]] bool doubted(const Task& task, TimeNs start, TimeNs d) noexcept;
+  [[nodiscard]] bool late(ServerId server, TaskId task) noexcept;
+  [[nodiscard]] bool try_canary(PartitionId partition) noexcept;
   [[nodiscard]] TimeNs window_end(const Task& task) const noexcept;
   void slide_window(const Lane& lane, ServerId server, TimeNs start) noexcept;
   void purge_low_end(const Lane& lane, TimeNs start, TimeNs d) noexcept;
@@ -193,6 +195,7 @@ class Queued final : public Discipline, private Starter {
   const Policy policy_;
   const bool follows_load_, follows_delay_;  // whether anything reads these windows
   Periodic periodic_;
+  Canaries canaries_;
   ByModule<ModuleRules> modules_;
   ByIndex<LaneRules> lanes_;
   ByIndex<ServerRules> servers_;

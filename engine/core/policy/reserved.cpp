@@ -13,6 +13,7 @@ constexpr std::int64_t kPaceReplanned = 30;  // permille: batches are planned ag
 Reserved::Reserved(const View& view, Verbs& can, const Component& component, const Policy& policy, const Limits& limits)
     : Discipline(view, can, component),
       policy_(policy),
+      canaries_(view_, component_, policy),
       bookings_(limits.tasks),
       itineraries_(limits.tasks),
       booking_of_(limits.batches, kNone),
@@ -103,8 +104,8 @@ bool Reserved::next(PartitionId p) noexcept {
 }
 
 void Reserved::drop_late(BookingId id) noexcept {
-  if (policy_.drop == Drop::none) return;
   const Booking& b = bookings_[id];
+  if (policy_.drop == Drop::none || b.canary) return;
   const RouteSpec& route = view_.route(b.route);
   TimeNs rest = 0;
   for (std::size_t k = b.stage + 1; k < route.stages.size(); ++k) rest += duration(route, k, 1);
@@ -137,6 +138,10 @@ void Reserved::send(BookingId id) noexcept {
   const std::uint32_t batch =
       can_.send(booking.route, booking.stage, booking.partition, {members.data(), booking.tasks}, run);
   booking_of_[batch] = id;
+  if (booking.canary) {
+    can_.canary(batch);
+    canaries_.sent(batch);
+  }
   if (booking.start_ns > now) {  // it had been postponed too far
     insist(timelines_[booking.partition].release(booking.start_ns, booking.end_ns), "a timeline is full");
     booking.start_ns = booking.end_ns = now;
@@ -148,8 +153,10 @@ void Reserved::send(BookingId id) noexcept {
 
 // ---- what the core tells ----
 
-void Reserved::ended(std::uint32_t batch, TimeNs, bool) noexcept {
+void Reserved::ended(std::uint32_t batch, TimeNs ran, bool usual) noexcept {
   const ModuleId m = view_.machine.batch(batch).module;
+  canaries_.ended(batch, ran, usual);
+  if (view_.machine.batch(batch).canary) lost_ppm_[m] = 0;  // it was lost by another estimate
   if (!policy_.forecast || std::abs(view_.sense.module(m).pace_permille - planned_pace_[m]) < kPaceReplanned) return;
   plan_growth(m);
 }
@@ -176,7 +183,9 @@ bool Reserved::passed(TaskId t, std::uint32_t id, bool alive) noexcept {
     return true;
   }
   const bool reactive = policy_.batch == Batching::reactive;
-  if (leg.booking == kNone && !(reactive && book_next(t, batch.route, k + 1))) return false;
+  if (leg.booking == kNone &&
+      !(batch.canary ? book_next_canary(t, batch) : reactive && book_next(t, batch.route, k + 1)))
+    return false;
   Booking& to = bookings_[leg.booking];
   if (--to.unmade == 0) can_.ask(to.partition);
   can_.transfer(t, batch.route, k, batch.path[k], to.partition, std::max(view_.now, leg.depart_ns));

@@ -27,13 +27,15 @@
 // What a search over hundreds of partitions or batches looks at: pool_bounds.h (who could start first), unsent.h (which
 // batch to join), min_tree.h (who has something to do).
 // growth.cpp: what may grow; probe.cpp: where a task could go; booking.cpp: itineraries booked, changed, given back;
-// entry.cpp: what a lane does with its tasks; reactive.cpp: PPipe's ablation; reserved.cpp: the seam's operations.
+// entry.cpp: what a lane does with its tasks; tried.cpp: canaries; reactive.cpp: PPipe's ablation; reserved.cpp: the
+// seam's operations.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <vector>
 
+#include "engine/core/policy/canary.h"
 #include "engine/core/policy/min_tree.h"
 #include "engine/core/policy/pool_bounds.h"
 #include "engine/core/policy/seam.h"
@@ -54,6 +56,7 @@ struct Booking {
   TaskId first = kNone;  // members, by Leg::next
   std::uint32_t tasks = 0, items = 0;
   bool lone = false;                         // its one member rides with nobody
+  bool canary = false;                       // and is tried though estimates condemn it (canary.h)
   std::uint32_t unmade = 0;                  // members whose previous stage has not ended
   TimeNs bound_ns = kNever;                  // the last stage must end by then for every member
   BookingId previous = kNone, next = kNone;  // at its partition, by start
@@ -214,6 +217,11 @@ class Reserved final : public Discipline {
   [[nodiscard]] PathPlan least_wait(ModuleId module, std::uint32_t items, TimeNs bound, bool whole,
                                     bool joins) const noexcept;
   [[nodiscard]] Booked book_whole(LaneId lane, TaskId head, PathPlan& plan, TimeNs bound) noexcept;
+  [[nodiscard]] bool book_canary(const Lane& lane, TaskId task) noexcept;
+  [[nodiscard]] bool condemned(ModuleId module, TaskId task) const noexcept;
+  void book_canary_leg(TaskId task, RouteId route, std::size_t k, const LegPlan& leg) noexcept;
+  [[nodiscard]] bool book_next_canary(TaskId task, const Batch& batch) noexcept;
+  [[nodiscard]] TimeNs after_least_ns(ModuleId module) const noexcept;
   [[nodiscard]] Booked book_as_printed(LaneId lane, TaskId head, TimeNs bound) noexcept;
   void book_together(const Lane& lane, TaskId head, PathPlan plan, std::uint32_t items) noexcept;
   [[nodiscard]] bool grow_some(const Lane& lane, TaskId task, TimeNs bound) noexcept;
@@ -249,6 +257,7 @@ class Reserved final : public Discipline {
   void postpone(PartitionId partition, TimeNs at) noexcept;
 
   const Policy policy_;
+  Canaries canaries_;
   Pool<Booking> bookings_;
   std::vector<Itinerary> itineraries_;  // by task
   std::vector<BookingId> booking_of_;   // by batch: what it was booked as

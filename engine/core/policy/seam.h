@@ -96,8 +96,9 @@ class Verbs {
   // Sends what has been taken, as one batch of the server's route; it starts at `start` on the first partition of
   // `path`. Returns the batch.
   virtual std::uint32_t start(LaneId lane, ServerId server, TimeNs start, const Path& path) noexcept = 0;
-  virtual void wake(LaneId lane, TimeNs at) noexcept = 0;                    // ask for this lane again then
-  virtual void wake_at(TimeNs at) noexcept = 0;                              // call advance() then, at the latest
+  virtual void canary(std::uint32_t batch) noexcept = 0;   // just started: what it takes sets its module's pace
+  virtual void wake(LaneId lane, TimeNs at) noexcept = 0;  // ask for this lane again then
+  virtual void wake_at(TimeNs at) noexcept = 0;            // call advance() then, at the latest
   virtual void keep_idle(PartitionId partition, TimeNs until) noexcept = 0;  // ask again then; 0: no longer
   virtual void idled_on_purpose() noexcept = 0;                              // counted
   virtual void ask(PartitionId partition) noexcept = 0;                      // next() is wanted there

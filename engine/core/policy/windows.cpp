@@ -39,6 +39,7 @@ Windows::Windows(const Making& from)
     : Discipline(from.view, from.can, from.component),
       policy_(from.policy),
       periodic_(view_, can_, component_, policy_),
+      canaries_(view_, component_, policy_),
       first_server_(static_cast<ServerId>(from.lanes.servers())),
       fastest_(view_.model, component_),
       pace_(view_.model, component_) {
@@ -257,6 +258,7 @@ bool Windows::next(PartitionId id) noexcept {
   }
   const Partition& p = view_.machine.partition(id);
   const TimeNs start = std::max(view_.now, p.held > 0 ? p.free_ns : view_.now);
+  if (try_canary(id)) return true;
   // First of all lanes, because a request goes with all its tasks, also those of a window already chosen.
   for (ServerId s : view_.lanes.of_partition(id)) drop_hopeless(lane(server(s).lane), start);
   std::array<Choice, kChoices> choices;
@@ -276,6 +278,22 @@ bool Windows::next(PartitionId id) noexcept {
   const Choice best = choose({choices.data(), n}, start);
   fill(best, start);
   launch(best.server, start);
+  return true;
+}
+
+// By the estimates the task, alone on the fastest kind of partition, would not be in time.
+bool Windows::late(TaskId t) const noexcept {
+  const Way& fastest = ways_[fastest_[task(t).module]];
+  return task(t).give_up_ns != kNever &&
+         view_.now + to_end(fastest, std::min(task(t).items, fastest.most()), 0) > task(t).give_up_ns;
+}
+
+bool Windows::try_canary(PartitionId p) noexcept {
+  if (policy_.drop == Drop::none) return false;
+  const Canaries::Found found = canaries_.on(p, [this](ServerId, TaskId t) { return late(t); });
+  if (found.task == kNone) return false;
+  can_.take(found.task);
+  launch(found.server, view_.now, true);
   return true;
 }
 
@@ -341,10 +359,14 @@ void Windows::start_chosen(ServerId s, TaskId lead, std::uint32_t requests) noex
   launch(s, view_.now);
 }
 
-void Windows::launch(ServerId id, TimeNs start) noexcept {
+void Windows::launch(ServerId id, TimeNs start, bool canary) noexcept {
   const Server& s = server(id);
   const std::uint32_t items = lane(s.lane).forming.items;
-  (void)can_.start(s.lane, id, start, choose_path(view_, s.route, s.partition, items, start));
+  const std::uint32_t batch = can_.start(s.lane, id, start, choose_path(view_, s.route, s.partition, items, start));
+  if (canary) {
+    can_.canary(batch);
+    canaries_.sent(batch);
+  }
   periodic_.promised(id, items, start);
 }
 
@@ -371,12 +393,20 @@ void Windows::forget_pace() noexcept {
 void Windows::ended(std::uint32_t batch, TimeNs ran, bool usual) noexcept {
   const Batch& b = view_.machine.batch(batch);
   periodic_.learn(b, ran, usual);
+  canaries_.ended(batch, ran, usual);
   if (!usual) return;
   Pace& pace = pace_[b.module];
-  const double profiled = static_cast<double>(view_.route(b.route).stages[b.stage].latency.p50_ns[b.list.items - 1]);
-  const double off = std::clamp(static_cast<double>(ran) / profiled, .25, 4.0) - pace.mean;
-  pace.mean += kGain * off;
-  pace.variance += kGain * (off * off - pace.variance);
+  const TimeNs profiled = view_.route(b.route).stages[b.stage].latency.p50_ns[b.list.items - 1];
+  const auto mean_ppm = static_cast<std::int64_t>(pace.mean * kProfilePpm);
+  const std::int64_t seen = b.canary ? believed_ppm(profiled, ran) : pace.far_off.seen(profiled, ran, mean_ppm);
+  if (seen > 0) {
+    pace = {.mean = static_cast<double>(corrected_ppm(mean_ppm, seen)) / kProfilePpm};
+  } else {
+    const double took = static_cast<double>(ran) / static_cast<double>(profiled);
+    const double off = std::clamp(took, 1.0 / kLeastPart, 1.0 * kMostTimes) - pace.mean;
+    pace.mean += kGain * off;
+    pace.variance += kGain * (off * off - pace.variance);
+  }
   as_profiled_ = std::ranges::all_of(component_.modules, [&](ModuleId m) {
     return std::abs(pace_[m].mean - 1) < kAsProfiled && pace_[m].variance < kAsProfiled * kAsProfiled;
   });

@@ -19,6 +19,7 @@
 
 #include <vector>
 
+#include "engine/core/policy/canary.h"
 #include "engine/core/policy/periodic.h"
 #include "engine/core/policy/registry.h"
 
@@ -51,6 +52,7 @@ class Windows final : public Discipline, private Starter {
   };
   struct Pace {  // run time / profile
     double mean = 1, variance = 0;
+    FarOff far_off;
   };
   struct Choice {
     std::uint32_t rank = 0;
@@ -80,13 +82,16 @@ class Windows final : public Discipline, private Starter {
   [[nodiscard]] Choice look(ServerId s, TimeNs start) noexcept;
   [[nodiscard]] Choice choose(std::span<const Choice> choices, TimeNs start) const noexcept;
   void fill(const Choice& choice, TimeNs start) noexcept;
-  void launch(ServerId s, TimeNs start) noexcept;
+  void launch(ServerId s, TimeNs start, bool canary = false) noexcept;
+  [[nodiscard]] bool late(TaskId task) const noexcept;
+  [[nodiscard]] bool try_canary(PartitionId partition) noexcept;
   void make_ways();
   void start_chosen(ServerId server, TaskId lead, std::uint32_t requests) noexcept override;
   [[nodiscard]] std::uint32_t cap_for(ServerId s) const noexcept override { return most(s); }
 
   const Policy policy_;
   Periodic periodic_;
+  Canaries canaries_;
   ServerId first_server_;
   std::vector<Way> ways_;
   std::vector<std::uint32_t> way_of_;  // by server

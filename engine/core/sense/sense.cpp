@@ -42,13 +42,30 @@ void Sense::ended(const Batch& b) noexcept {
 
 void Sense::learn(ModuleId module, TimeNs planned, TimeNs ran) noexcept {
   ModuleSense& m = modules_[module];
-  m.pace_ppm += (std::clamp(ran, planned / 4, 4 * planned) * 1'000'000 / planned - m.pace_ppm) / kPaceBatches;
-  m.pace_permille = std::abs(m.pace_ppm - 1'000'000) < kPaceIgnored ? 1000 : m.pace_ppm / 1000;
+  const std::int64_t seen = m.far_off.seen(planned, ran, m.pace_ppm);
+  set_pace(m, seen > 0 ? corrected_ppm(m.pace_ppm, seen)
+                       : m.pace_ppm + (believed_ppm(planned, ran) - m.pace_ppm) / kPaceBatches);
+}
+
+// All its stages speak together: where only one was estimated wrongly, its alone would mislead about the others.
+void Sense::learn_canary(const Batch& b, TimeNs planned, TimeNs ran) noexcept {
+  ModuleSense& m = modules_[b.module];
+  if (b.stage == 0) m.tried_planned_ns = m.tried_ran_ns = 0;
+  m.tried_planned_ns += planned;
+  m.tried_ran_ns += ran;
+  if (b.stage + 1 < b.stages) return;
+  m.far_off = {};
+  set_pace(m, corrected_ppm(m.pace_ppm, believed_ppm(m.tried_planned_ns, m.tried_ran_ns)));
+}
+
+void Sense::set_pace(ModuleSense& m, std::int64_t ppm) noexcept {
+  m.pace_ppm = ppm;
+  m.pace_permille = std::abs(ppm - kProfilePpm) < kPaceIgnored ? 1000 : ppm / 1000;
 }
 
 void Sense::forget_pace(ModuleId module) noexcept {
-  modules_[module].pace_ppm = 1'000'000;
-  modules_[module].pace_permille = 1000;
+  modules_[module].far_off = {};
+  set_pace(modules_[module], kProfilePpm);
 }
 
 void Sense::take_over(const Sense& from) noexcept {

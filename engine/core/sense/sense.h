@@ -12,6 +12,7 @@
 #include "engine/core/machine/machine.h"
 #include "engine/core/model/model.h"
 #include "engine/core/sense/estimates.h"
+#include "engine/core/sense/far_off.h"
 
 namespace leat::core {
 
@@ -21,6 +22,8 @@ struct ModuleSense {
   std::uint32_t running = 0;          // batches
   std::int64_t running_items = 0, queued_items = 0;
   TimeNs running_end_sum = 0;  // expected ends of those batches
+  FarOff far_off;
+  TimeNs tried_planned_ns = 0, tried_ran_ns = 0;  // of a canary, its stages until now
   void started(const Batch& b) noexcept {
     ++running;
     running_items += b.list.items;
@@ -56,15 +59,17 @@ class Sense {
   void started(const Batch& b) noexcept { modules_[b.module].started(b); }
   void moved(const Batch& b, TimeNs later) noexcept { modules_[b.module].running_end_sum += later; }
   void ended(const Batch& b) noexcept;
-  void learn(ModuleId module, TimeNs planned, TimeNs ran) noexcept;  // one batch's run
-  void forget_pace(ModuleId module) noexcept;                        // as profiled, until it is learned again
-  void take_over(const Sense& from) noexcept;                        // of the plan before this one: pace, what runs
+  void learn(ModuleId module, TimeNs planned, TimeNs ran) noexcept;        // one batch's run
+  void learn_canary(const Batch& b, TimeNs planned, TimeNs ran) noexcept;  // a stage of it
+  void forget_pace(ModuleId module) noexcept;                              // as profiled, until it is learned again
+  void take_over(const Sense& from) noexcept;  // of the plan before this one: pace, what runs
   void leave(const Sample& sample) noexcept;
   [[nodiscard]] std::size_t take_samples(std::span<Sample> out) noexcept;
 
   void check() const;
 
  private:
+  static void set_pace(ModuleSense& m, std::int64_t ppm) noexcept;
   std::vector<ModuleSense> modules_;
   std::vector<ApplicationSense> applications_;
   std::vector<std::uint32_t> application_of_;

@@ -1,0 +1,82 @@
+// Canaries: tasks that only an estimate condemns and that are run all the same, so that the estimate can be wrong for a
+// moment but not for ever. An estimate that is too high would otherwise drop everything and never be corrected, since
+// nothing would run.
+//
+// A canary runs alone, on a partition that holds nothing and for which nobody waits who could still be in time. What it
+// took sets the pace of its module at once (sense/far_off.h), so that where the estimate was wrong one is enough. Where
+// it was right, canaries are few: none for a quarter of a second after a batch of the module, after each in a row twice
+// as long, and none on a partition for twenty times as long as its last one took. Nothing is learned from users whose
+// tasks run apart from others' (ledger/shares.h), so theirs are never canaries.
+//
+// Beside it, a smaller doubt: what only the forecast of later modules' queues condemns is let through ten times a
+// second (PARD's rule needs it too).
+#pragma once
+
+#include "engine/core/policy/seam.h"
+
+namespace leat::core {
+
+class Canaries {
+ public:
+  struct Found {
+    ServerId server = kNone;
+    TaskId task = kNone;  // kNone: nobody
+  };
+
+  Canaries(const View& view, const Component& component, const Policy& policy)
+      : view_(view), enabled_(policy.canaries), modules_(view.model, component), partitions_(view.model, component) {}
+
+  // Whether one of the module's tasks may be tried on that partition now, as far as it goes by what has run.
+  [[nodiscard]] bool may(ModuleId module, PartitionId partition) const noexcept;
+  // Whether the task is one whose run says something of others'.
+  [[nodiscard]] bool tells(TaskId task) const noexcept { return view_.company(task) == Company::anybody; }
+
+  // Who is to be tried on the partition, of its lanes' tasks, on routes of one stage. late(server, task): the estimates
+  // condemn it, though it has not expired. Nobody, where somebody waits who is not late.
+  template <class Late>
+  [[nodiscard]] Found on(PartitionId partition, Late&& late) const noexcept {
+    Found found;
+    if (!may_some(partition)) return found;
+    for (ServerId s : view_.lanes.of_partition(partition)) {
+      const Lane& lane = view_.lanes[view_.lanes.server(s).lane];
+      if (lane.forming.tasks > 0) return {};
+      for (std::uint32_t left = lane.classes; left != 0; left &= left - 1) {
+        // The latest deadlines are the likeliest to be met.
+        std::uint32_t looks = 0;
+        const DeadlineQueue& queue = lane.queue[static_cast<std::size_t>(std::countr_zero(left))];
+        for (TaskId t = queue.back(); t != kNone && looks < kLooks; t = view_.tasks[t].before, ++looks) {
+          if (view_.tasks[t].give_up_ns <= view_.now) continue;
+          if (!late(s, t)) return {};
+          if (found.task == kNone && fits(s, t) && tells(t) && may(lane.module, partition)) found = {s, t};
+        }
+      }
+    }
+    return found;
+  }
+
+  void sent(std::uint32_t batch) noexcept;                           // a canary
+  void ended(std::uint32_t batch, TimeNs ran, bool usual) noexcept;  // any batch's stage
+
+  // Only the forecast condemns the task: true now and then.
+  [[nodiscard]] bool doubt_forecast(ModuleId module) noexcept;
+
+ private:
+  static constexpr std::uint32_t kLooks = 16;
+  struct OfModule {
+    TimeNs last_ns = INT64_MIN / 2;   // when a batch of it ended that tells, or a canary was sent
+    TimeNs doubt_ns = INT64_MIN / 2;  // when a forecast was last doubted
+    std::uint32_t row = 0;            // canaries since another batch of it ended
+  };
+  [[nodiscard]] bool may_some(PartitionId partition) const noexcept;
+  [[nodiscard]] bool fits(ServerId s, TaskId t) const noexcept {
+    const RouteSpec& route = view_.route(view_.lanes.server(s).route);
+    return route.stages.size() == 1 && view_.tasks[t].items <= route.batch;
+  }
+
+  const View& view_;
+  const bool enabled_;
+  ByModule<OfModule> modules_;
+  ByPartition<TimeNs> partitions_;  // no canary before
+};
+
+}  // namespace leat::core
