@@ -74,6 +74,7 @@ class ClientSessions {
   // Before anything is served: what the models turned out to need.
   void settle(std::uint32_t application, ResultLayout results, std::vector<leat_tensor_shape> tensors,
               std::string class_names) {
+    env_.applications[application].slo_ns = env_.config.applications[application].application.slo_ns;
     env_.applications[application].class_names = std::move(class_names);
     env_.applications[application].results = std::move(results);
     env_.applications[application].tensors = std::move(tensors);

@@ -25,6 +25,8 @@
 namespace leat::daemon {
 namespace {
 
+constexpr std::int64_t kLeftOpenNs = 100'000'000;  // an objective, until leatd has measured
+
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kMost = INT32_MAX;
@@ -325,8 +327,9 @@ void read_application(const TomlCursor& t, const Reading& reading, Config& out) 
     if (other.application.name == app.application.name)
       return t.at("name").fail("the name '" + app.application.name + "' stands twice; rename one");
   if (app.application.name.size() > 63) return t.at("name").fail("is longer than 63 bytes; shorten it");
-  if (!t.has("slo_ms")) return t.fail("the key 'slo_ms' is missing; add the time from capture to answer");
-  app.application.slo_ns = std::llround(t.number("slo_ms", 1, 1e-3, kLongestMs) * 1e6);
+  if (!t.has("slo_ms")) return t.fail("the key 'slo_ms' is missing; add the time from capture to answer, or \"auto\"");
+  app.slo_auto = t.at("slo_ms").scalar() == "auto";
+  app.application.slo_ns = app.slo_auto ? kLeftOpenNs : std::llround(t.number("slo_ms", 1, 1e-3, kLongestMs) * 1e6);
   app.application.rate_rps = t.number("rate_rps", 0, 0, 1e9);
   app.application.weight = t.number("weight", 1, 1e-9, 1e9);
   if (t.has("share")) app.share_permille = read_share(t);

@@ -38,7 +38,7 @@
 //   "MIG-...")
 //
 //   [[application]]
-//   name = "shapes"   slo_ms = 200   rate_rps = 120   share = 2
+//   name = "shapes"   slo_ms = 200 (or "auto")   rate_rps = 120   share = 2
 //     [[application.module]]
 //     name = "detect"   model = "detect.onnx"   executor = "onnx"   preprocess = "..."   postprocess = "..."
 //     batch = 8   after = ["..."]   fan_out_cap = 8   items_per_request = 1.0   profile = "detect.profile.json"
@@ -117,6 +117,7 @@ struct ExpectedStream {
 
 struct ApplicationConfig {
   planner::Application application;
+  bool slo_auto = false;             // its slo_ns stands in for what leatd chooses when it has measured (objective.h)
   std::uint32_t share_permille = 0;  // weight of its part of each user's share; 0: it has none of its own
   std::vector<ExpectedStream> expected;
   std::vector<ModuleConfig> modules;

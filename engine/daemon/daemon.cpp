@@ -20,6 +20,7 @@
 #include "engine/daemon/gpu_tool.h"
 #include "engine/daemon/log.h"
 #include "engine/daemon/model_words.h"
+#include "engine/daemon/objective.h"
 #include "engine/daemon/pool_builder.h"
 #include "engine/daemon/recorder.h"
 #include "engine/daemon/scheduler_loop.h"
@@ -419,6 +420,7 @@ void Daemon::Impl::give_up_starting() {
 
 Status Daemon::Impl::start_serving() {
   if (auto status = complete_plan(config_, deployment_, ready_); !status) return status;
+  for (const auto& line : choose_objectives(config_, deployment_)) log_info(line);
   if (auto status = settle_results(); !status) return status;
   supervisor_->calibrated();
   if (const auto line = cap_memory(config_.limits, shm::available_memory().room_in_group()); !line.empty())

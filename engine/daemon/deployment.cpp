@@ -12,8 +12,9 @@
 namespace leat::daemon {
 namespace {
 
-constexpr std::int64_t kLeastNs = 1000;      // the core's tables hold no zero times
-constexpr std::int64_t kTinyHopNs = 20'000;  // shorter than a wake
+constexpr std::uint32_t kUndisturbedPercent = 80;  // of a measurement
+constexpr std::int64_t kLeastNs = 1000;            // the core's tables hold no zero times
+constexpr std::int64_t kTinyHopNs = 20'000;        // shorter than a wake
 
 bool can_run(const PartitionConfig& partition, const ModuleConfig& module) {
   return module.executor == "emulated" || partition.partition.kind != planner::PartitionKind::emulated;
@@ -439,7 +440,14 @@ const std::string& preprocess_of(const ModuleConfig& module, const worker::Ready
 }  // namespace
 
 Status complete_plan(const Config& config, Deployment& d, std::span<const worker::Ready> ready) {
-  d.sizes.clear();
+  d.sizes.clear(), d.doubts.clear();
+  for (std::uint32_t p = 0; p < ready.size() && p < d.partitions.size(); ++p) {
+    if (ready[p].undisturbed_percent >= kUndisturbedPercent) continue;
+    d.doubts.push_back("partition '" + d.partitions[p].partition.name +
+                       "': while its models were measured something else took " +
+                       std::to_string(100 - ready[p].undisturbed_percent) +
+                       " % of its core, so their times are too long; what batches really take corrects them by itself");
+  }
   for (std::uint32_t a = 0; a < config.applications.size(); ++a) {
     const auto& app = config.applications[a];
     for (std::uint32_t m = 0; m < app.modules.size(); ++m) {

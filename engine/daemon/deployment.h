@@ -34,6 +34,7 @@ struct Deployment {
   std::vector<std::uint32_t> first_module;     // [application]: module id of its module 0
   bool planned = false;                        // `plan` came from a file, or from leat-plan
   std::vector<ModuleSizes> sizes;              // [module of all applications], made with the plan
+  std::vector<std::string> doubts;             // of what was measured, made with the plan: one line each
   planner::Plan plan;                          // complete when planned, else made by complete_plan()
   std::vector<std::uint32_t> scheduler_cores;  // empty: not pinned
   bool scheduler_alone = false;                // no partition is on its core
@@ -71,8 +72,8 @@ Status complete_plan(const Config& config, Deployment& deployment, std::span<con
 [[nodiscard]] core::Topology topology_of(const Config& config, const Deployment& deployment);
 
 // Applications whose SLO no route can meet even on an idle host, expected rates that the partitions cannot carry
-// (capacity.h), and expected streams that cannot all be kept fresh (engine/core/schedulable.h): one line each, for the
-// log and `leat check`.
+// (capacity.h), expected streams that cannot all be kept fresh (engine/core/schedulable.h), and what was measured while
+// something else had the core: one line each, for the log, `leat status` and `leat check`.
 std::vector<std::string> unschedulable(const Deployment& deployment);
 
 }  // namespace leat::daemon

@@ -327,7 +327,7 @@ TEST_F(StagedPlanTest, TheWayThroughAllStagesIsHeldAgainstTheSlo) {
   ASSERT_EQ(refusal(), "");
   auto d = deploy(config_, cores_);
   ASSERT_EQ(unschedulable(*d).size(), 1U);
-  EXPECT_NE(unschedulable(*d)[0].find("needs 3000 us on an idle host"), std::string::npos) << unschedulable(*d)[0];
+  EXPECT_NE(unschedulable(*d)[0].find("needs 3 ms on an idle host"), std::string::npos) << unschedulable(*d)[0];
 }
 
 TEST_F(StagedPlanTest, StagesOfOneModuleMayShareAPartition) {

@@ -22,6 +22,7 @@ void as_trial(Config& config, std::vector<std::uint32_t> cores) {
   config.limits.batch_ns = kHourNs;
   for (ApplicationConfig& application : config.applications) {
     application.application.slo_ns = kHourNs;
+    application.slo_auto = false;
     application.expected.clear();
     for (ModuleConfig& module : application.modules) module.batch = 1;
   }

@@ -7,6 +7,7 @@
 #include "engine/core/schedulable.h"
 #include "engine/daemon/capacity.h"
 #include "engine/daemon/deployment.h"
+#include "engine/daemon/objective.h"
 
 namespace leat::daemon {
 namespace {
@@ -48,13 +49,6 @@ void add_demands(const Deployment& d, std::uint32_t a, std::uint32_t m, const Ex
   }
 }
 
-// One item through all stages.
-std::int64_t shortest(const planner::Route& route) {
-  std::int64_t sum = 0;
-  for (const planner::Stage& s : route.stages) sum += s.latency_by_batch.front().p50_ns;
-  return sum;
-}
-
 // Empty: as far as work goes the expected rates can be carried.
 std::string too_much(const Deployment& d) {
   const Capacity c = capacity(d);
@@ -89,26 +83,25 @@ std::vector<core::Finding> crowded(const Deployment& d) {
 std::vector<std::string> unschedulable(const Deployment& d) {
   std::vector<std::string> out;
   for (std::uint32_t a = 0; a < d.applications.size(); ++a) {
-    std::vector<std::int64_t> end(d.applications[a].modules.size(), 0);  // earliest end of each module on an idle host
-    for (std::uint32_t m = 0; m < end.size(); ++m) {
-      std::int64_t least = INT64_MAX;
-      for (const auto& r : d.plan.routes)
-        if (r.application == a && r.module == m) least = std::min(least, shortest(r));
-      std::int64_t start = 0;
-      for (const auto before : d.applications[a].modules[m].after) start = std::max(start, end[before]);
-      end[m] = start + (least == INT64_MAX ? 0 : least);
+    const Need need = need_of(d, a);
+    const std::int64_t slo = d.applications[a].slo_ns;
+    const std::string name = "application '" + d.applications[a].name + "' needs ",
+                      remedy = "raise slo_ms, use faster partitions or a smaller model";
+    if (need.least_ns > slo) {
+      out.push_back(name + time_text(need.least_ns) + " on an idle host, more than its SLO of " + time_text(slo) +
+                    "; " + remedy);
+    } else if (need.largest_ns > slo) {
+      out.push_back(name + time_text(need.largest_ns) +
+                    " on an idle host for its largest pictures, more than its SLO of " + time_text(slo) + ", though " +
+                    time_text(need.least_ns) + " for its smallest; " + remedy);
     }
-    const std::int64_t need = *std::max_element(end.begin(), end.end());
-    if (need > d.applications[a].slo_ns)
-      out.push_back("application '" + d.applications[a].name + "' needs " + std::to_string(need / 1000) +
-                    " us on an idle host, more than its SLO of " + std::to_string(d.applications[a].slo_ns / 1000) +
-                    " us; raise slo_ms, use faster partitions or a smaller model");
   }
   const std::vector<core::Finding> findings = crowded(d);
   const bool said =
       std::ranges::any_of(findings, [](const core::Finding& f) { return f.obstacle == core::Obstacle::overload; });
   if (std::string line = said ? "" : too_much(d); !line.empty()) out.push_back(std::move(line));
   for (const core::Finding& f : findings) out.push_back(f.text);
+  out.insert(out.end(), d.doubts.begin(), d.doubts.end());
   return out;
 }
 

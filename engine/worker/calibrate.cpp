@@ -1,5 +1,6 @@
 #include "engine/worker/calibrate.h"
 
+#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -14,7 +15,8 @@ namespace {
 
 constexpr int kRuns = 9, kLeastRuns = 3;                                       // that count, of each case
 constexpr std::int64_t kBudgetNs = 1'000'000'000, kLongestNs = 3'000'000'000;  // then kLeastRuns, or the first, must do
-constexpr double kTailFactor = 1.15;  // the worst of a few runs stands in for p99
+constexpr std::int64_t kTakenEveryNs = 20'000'000;  // a core that is taken away less often is not shared
+constexpr double kTailFactor = 1.15;                // the worst of a few runs stands in for p99
 
 // One for each size that the module's pictures have; one where they have one size.
 std::vector<Picture> pictures_for(const exec::Module& module, bool crops) {
@@ -57,6 +59,23 @@ struct Case {
   }
 };
 
+struct Used {
+  std::int64_t wall_ns = 0, cpu_ns = 0, taken_away = 0;  // how often the core was
+  static Used now() {
+    rusage r{};
+    (void)getrusage(RUSAGE_THREAD, &r);
+    const auto ns = [](const timeval& t) { return t.tv_sec * std::int64_t{1'000'000'000} + t.tv_usec * 1000; };
+    return {shm::monotonic_ns(), ns(r.ru_utime) + ns(r.ru_stime), r.ru_nivcsw};
+  }
+};
+
+// Who waits for a device has little time of the processor too, but nobody takes it away.
+std::uint32_t undisturbed_percent(const Used& from, const Used& to) {
+  const std::int64_t wall = std::max<std::int64_t>(1, to.wall_ns - from.wall_ns);
+  if (to.taken_away - from.taken_away < wall / kTakenEveryNs) return 100;
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(100 * (to.cpu_ns - from.cpu_ns) / wall, 0, 100));
+}
+
 // In turns, so that what else the machine does for a while is not one case's alone.
 Status measure(exec::Module& module, std::span<Case> cases) {
   const std::int64_t start = shm::monotonic_ns();
@@ -80,9 +99,10 @@ Result<Calibration> calibrate(exec::Module& module, std::uint32_t batch, bool cr
   cases.push_back({&pictures.back(), batch, {}});
   const std::size_t batches = cases.size();
   for (std::size_t c = 0; c + 1 < pictures.size(); ++c) cases.push_back({&pictures[c], 1, {}});
+  const Used before_all = Used::now();
   if (auto status = measure(module, cases); !status) return Error{status.error()};
 
-  Calibration calibration;
+  Calibration calibration{.undisturbed_percent = undisturbed_percent(before_all, Used::now())};
   std::vector<planner::Latency>& out = calibration.latency_by_batch;
   out.resize(batch);
   std::uint32_t before = 0;

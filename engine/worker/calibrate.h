@@ -14,6 +14,9 @@ namespace leat::worker {
 struct Calibration {
   std::vector<planner::Latency> latency_by_batch;  // [b-1], b = 1..batch, of the largest pictures
   std::vector<planner::Latency> latency_by_size;   // [class] (Module::sizes()): one picture; empty: the size is fixed
+  // Of the time that this thread was measured for, what it ran or waited of its own accord; the rest others had its
+  // core, and what was measured is too long.
+  std::uint32_t undisturbed_percent = 100;
 };
 
 // `crops`: the module takes crops of detections. An error is the module's own line.

@@ -170,6 +170,7 @@ std::vector<std::byte> encode(const Ready& r) {
                                             {"latency_by_size", by_size},
                                             {"sandbox", r.sandbox},
                                             {"not_enclosed", r.not_enclosed},
+                                            {"undisturbed_percent", r.undisturbed_percent},
                                             {"parts", parts},
                                             {"tensors", tensors},
                                             {"recognised", recognised},
@@ -267,6 +268,7 @@ Result<Ready> decode_ready(const std::vector<std::byte>& packet) {
     for (const auto& l : j.at("latency_by_batch")) r.latency_by_batch.push_back(latencies(l));
     r.sandbox = sandbox_of(j.at("sandbox"));
     r.not_enclosed = one_line(j.at("not_enclosed").get<std::string>());
+    r.undisturbed_percent = std::min(j.at("undisturbed_percent").get<std::uint32_t>(), 100U);
     // The worker has opened models by now: what it measured becomes the plan only if it can be true.
     for (const auto& l : j.at("latency_by_size")) r.latency_by_size.push_back(latencies(l));
     bool sound = r.latency_by_batch.size() <= kMaxModules &&

@@ -88,6 +88,7 @@ struct Setup {
 struct Ready {
   std::vector<std::vector<planner::Latency>> latency_by_batch;  // [module][b-1]; empty unless calibrated
   std::vector<std::vector<planner::Latency>> latency_by_size;   // [module][class]: Calibration's; empty: one size
+  std::uint32_t undisturbed_percent = 100;                      // of calibration; the least of its modules'
   Sandbox sandbox = Sandbox::off;                               // in force
   std::string not_enclosed;                                     // why that is less than was asked for
   std::vector<std::vector<exec::PartSpec>> parts;               // [module]: what its answer about one item needs

@@ -282,6 +282,7 @@ Status Worker::open_modules(Ready& ready) {
     if (measures) {
       auto measured = calibrate(opened, m.batch, m.after_fan_out);
       if (!measured.ok()) return Error{spec.name + ": " + measured.error()};
+      ready.undisturbed_percent = std::min(ready.undisturbed_percent, measured->undisturbed_percent);
       ready.latency_by_batch.back() = std::move(measured->latency_by_batch);
       ready.latency_by_size.back() = std::move(measured->latency_by_size);
     }

@@ -134,6 +134,10 @@ TEST(Protocol, PartsAndTensorsThatCannotBeAreRefused) {
 TEST(Protocol, WhatGoesToTheLogIsOneLine) {
   Ready ready;
   ready.not_enclosed = "two\nlines";
+  ready.undisturbed_percent = 1000;
+  EXPECT_EQ(decode_ready(encode(ready))->undisturbed_percent, 100U);
+  ready.undisturbed_percent = 40;
+  EXPECT_EQ(decode_ready(encode(ready))->undisturbed_percent, 40U);
   EXPECT_EQ(decode_ready(encode(ready))->not_enclosed, "two lines");
 }
 

@@ -1,6 +1,7 @@
 // leat check: would leatd start with a configuration, and what would it make of it here. Reads as leatd does and tries
 // what leatd would try before it serves; models are loaded in workers of its own.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "engine/daemon/capacity.h"
@@ -9,6 +10,7 @@
 #include "engine/daemon/deployment.h"
 #include "engine/daemon/log.h"
 #include "engine/daemon/model_words.h"
+#include "engine/daemon/objective.h"
 #include "engine/daemon/worker_binary.h"
 #include "engine/worker/affinity.h"
 #include "planner/io/plan_io.h"
@@ -105,7 +107,8 @@ Json describe(const daemon::Config& config, const daemon::Deployment& deployment
   for (std::size_t a = 0; a < config.applications.size(); ++a) {
     const auto& application = config.applications[a];
     Json entry = {{"name", application.application.name},
-                  {"slo_ms", static_cast<double>(application.application.slo_ns) / 1e6},
+                  {"slo_ms", application.slo_auto ? Json("auto")
+                                                  : Json(static_cast<double>(application.application.slo_ns) / 1e6)},
                   {"modules", Json::array()}};
     for (std::size_t m = 0; m < application.modules.size(); ++m) {
       std::uint32_t batch = deployment.planned ? 0 : application.modules[m].batch;
@@ -151,8 +154,10 @@ void print(const Json& json) {
                 partition["cores"].get<std::string>().c_str());
   }
   for (const Json& application : json["applications"]) {
-    std::printf("  application %s, SLO %g ms\n", application["name"].get<std::string>().c_str(),
-                application["slo_ms"].get<double>());
+    const std::string slo = application["slo_ms"].is_string()
+                                ? "as leatd finds when it starts"
+                                : daemon::time_text(std::llround(application["slo_ms"].get<double>() * 1e6));
+    std::printf("  application %s, SLO %s\n", application["name"].get<std::string>().c_str(), slo.c_str());
     for (const Json& module : application["modules"]) {
       std::printf("    module %-14s %s %s, batches up to %u, latency %s\n", module["name"].get<std::string>().c_str(),
                   module["executor"].get<std::string>().c_str(), module["model"].get<std::string>().c_str(),

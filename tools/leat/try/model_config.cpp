@@ -85,7 +85,8 @@ std::string config_of_model(const ModelWords& words) {
   } else {
     text += "[[partition]]\nname = \"cpu\"\nkind = \"cpu\"\ncores = " + toml_text(words.cores) + "\n";
   }
-  text += "\n[[application]]\nname = " + toml_text(name) + "\nslo_ms = " + number(words.slo_ms) + "\n";
+  text += "\n[[application]]\nname = " + toml_text(name) +
+          "\nslo_ms = " + (words.slo_ms > 0 ? number(words.slo_ms) : toml_text("auto")) + "\n";
   text += "\n  [[application.module]]\n  name = " + toml_text(name) + "\n";
   text += "  model = " + toml_text(std::filesystem::absolute(words.model).lexically_normal().string()) + "\n";
   if (!words.preprocess.empty()) text += "  preprocess = " + toml_text(words.preprocess) + "\n";

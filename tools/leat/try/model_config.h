@@ -19,7 +19,7 @@ struct ModelWords {
   // What was concluded, for people to read: "preprocess = "..." (from its metadata)".
   std::vector<std::string> concluded;
   std::string labels_file;  // empty: none, or as the model says
-  double slo_ms = 100;
+  double slo_ms = 100;      // 0: leatd chooses
   std::string cores;  // of the one partition, "0-3"; empty: cpu = "auto"
 };
 

@@ -18,10 +18,9 @@ constexpr cli::Option kOptions[] = {
     {.name = "slo-ms",
      .type = cli::Type::real,
      .value = "MS",
-     .fallback = "100",
      .min = 0.1,
      .max = 3'600'000,
-     .help = "from the capture of a picture to its answer"},
+     .help = "from the capture of a picture to its answer; default: what leatd finds that the model needs here"},
     {.name = "cores",
      .type = cli::Type::text,
      .value = "LIST",
@@ -52,7 +51,7 @@ constexpr cli::Command kCommand = {
 
 int run(const cli::Arguments& args) {
   ModelWords words = model_words(args, args.positionals()[0]);
-  words.slo_ms = args.real("slo-ms");
+  words.slo_ms = args.given("slo-ms") ? args.real("slo-ms") : 0;
   words.cores = args.text("cores");
   std::error_code none;
   if (!std::filesystem::is_regular_file(words.model, none))
