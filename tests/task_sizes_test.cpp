@@ -39,7 +39,8 @@ void save_model(const std::string& path) {
 }
 
 std::string config_of(const std::string& model, const std::string& more = "") {
-  return "[[partition]]\nname = \"p\"\ncores = \"0\"\n[[application]]\nname = \"t\"\nslo_ms = 20000\n"
+  return "[policy]\ncanaries = false\n"  // what is charged decides, not what is seen to be taken
+         "[[partition]]\nname = \"p\"\ncores = \"0\"\n[[application]]\nname = \"t\"\nslo_ms = 20000\n"
          "[[application.module]]\nname = \"m\"\nbatch = 4\nmodel = \"" +
          model +
          "\"\npreprocess = \"letterbox height=32 widths=32,64,256 norm=unit rgb\"\npostprocess = \"tensors\"\n" + more;

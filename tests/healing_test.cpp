@@ -1,0 +1,75 @@
+// A profile that says a model takes far longer than it does, through a real leatd: its frames are served all the same.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "leat/client.hpp"
+#include "tests/daemon_fixture.h"
+#include "tools/json/json.h"
+
+namespace leat::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kFrames = 60;
+constexpr std::int64_t kSloNs = 200'000'000, kSaidNs = 1'000'000'000;  // a batch takes less than a millisecond
+
+// How many of the frames that come one after another are answered in time, and how many are given up.
+std::pair<int, int> served(const std::string& policy) {
+  ScratchFolder folder;
+  Json profile = {{"schema", "leat-profile/1"}, {"model", "m"}, {"blocks", 1}, {"boundary_bytes", Json::array()}};
+  profile["rows"].push_back({{"class", "cpu:1"}, {"share", 1}, {"batch", 1}, {"blocks", {{{"p50_ns", kSaidNs}}}}});
+  Leatd leatd("[[partition]]\nname = \"p\"\ncores = \"0\"\n" + policy +
+              "[[application]]\nname = \"a\"\nslo_ms = 200\n[[application.module]]\nname = \"m\"\nbatch = 1\n"
+              "executor = \"" COSTLY_EXECUTOR "\"\nprofile = \"" +
+              folder.write("p.json", profile.dump()) + "\"\n");
+  EXPECT_NE(leatd.log().find("needs 1000 ms on an idle host, more than its SLO of 200 ms"), std::string::npos)
+      << leatd.log();
+  auto client = Client::connect(leatd.socket(), "healing");
+  EXPECT_TRUE(client.ok()) << leatd.log();
+  if (!client.ok()) return {-1, -1};
+  leat_stream_options o;
+  leat_stream_options_init(&o);
+  o.application = "a";
+  o.format = LEAT_FORMAT_gray8;
+  o.width = o.height = 64;
+  o.slo_ns = kSloNs;
+  auto stream = client->open_stream(o);
+  EXPECT_TRUE(stream.ok()) << stream.error();
+  int in_time = 0, dropped = 0;
+  for (int i = 0; stream.ok() && i < kFrames; ++i) {
+    auto frame = stream->acquire();
+    if (!frame) break;
+    std::memset(frame->raw().planes[0], 0, frame->raw().bytes);
+    if (frame->submit() != LEAT_ERROR_ok) break;
+    const auto answer = client->next_answer(10s);
+    if (!answer) break;
+    in_time += answer->outcome() == Outcome::completed ? 1 : 0;
+    dropped += answer->outcome() == Outcome::dropped ? 1 : 0;
+  }
+  const auto total = leatd.total();
+  EXPECT_TRUE(total && balances(*total));
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+  return {in_time, dropped};
+}
+
+TEST(Healing, AProfileThatIsFarTooHighCostsNoFrames) {
+  EXPECT_EQ(served("[policy]\ncanaries = false\n"), std::pair(0, kFrames)) << "else there is nothing to heal";
+  EXPECT_GE(served("").first, kFrames * 9 / 10);
+}
+
+// What is left to leatd comes from what its workers measured.
+TEST(Healing, AnObjectiveIsTakenFromWhatWasMeasured) {
+  Leatd leatd(
+      "[[partition]]\nname = \"p\"\ncores = \"0\"\n[[application]]\nname = \"a\"\nslo_ms = \"auto\"\n"
+      "[[application.module]]\nname = \"m\"\nexecutor = \"emulated\"\nlatency_ms = [70]\n");
+  EXPECT_NE(leatd.log().find("its objective is 250 ms from capture to answer, by the 70 ms"), std::string::npos)
+      << leatd.log();
+  const Json status = Json::parse(leatd.status_json());
+  EXPECT_EQ(status.at("applications").at(0).at("slo_ms").get<double>(), 250);
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+}  // namespace
+}  // namespace leat::test
