@@ -90,6 +90,29 @@ TEST_P(TwoUsers, DearFramesDelayTheirSenderAlone) {
   }
 }
 
+// The other's objective is shorter than any run, so that his frames run as canaries or not at all (policy/canary.h);
+// and each takes thirty times what is planned. He is found dear and has no more of them; what his took is believed of
+// nobody.
+TEST_P(TwoUsers, CanariesOfDearFramesHarmNobody) {
+  Bench b(GetParam().topology(1), leat());
+  const StreamId honest = b.open({.slo_ns = 20 * kMs, .user = kHonest});
+  const StreamId other = b.open({.slo_ns = kMs / 2, .depth = 64, .user = kOther});
+  std::uint64_t mine = 0, theirs = kOthers;
+  for (TimeNs at = kMs; at < 30'000 * kMs; at += 10 * kMs) {
+    b.run_to(at);
+    b.extra[++theirs] = 30 * kMs;
+    b.submit(other, theirs, 1, b.now);
+    if (at / (10 * kMs) % 30 == 7) b.submit(honest, ++mine, 1, b.now);
+  }
+  b.run_to(31'000 * kMs);
+  std::uint64_t in_time = 0;
+  for (std::uint64_t t = 1; t <= mine; ++t) in_time += b.answers.at(t).outcome == Outcome::completed ? 1 : 0;
+  const auto tried = std::ranges::count_if(b.sent, of_other);
+  std::printf("honest: %lu of %lu in time; the other's canaries: %ld\n", in_time, mine, tried);
+  EXPECT_GE(in_time * 100, mine * 97);
+  EXPECT_LE(tried, 10);
+}
+
 // The other's frames end whatever runs them. A partition is back after 50 ms.
 TEST_P(TwoUsers, FramesThatEndPartitionsNeverTakeTheLastOne) {
   Bench b(GetParam().topology(2), leat());
