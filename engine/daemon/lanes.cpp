@@ -61,7 +61,8 @@ void Lanes::Shared::start_thread() {
   try {
     std::thread([self = shared_from_this()] {
       const auto id = static_cast<id_t>(gettid());
-      (void)setpriority(PRIO_PROCESS, id, getpriority(PRIO_PROCESS, id) + kNicer);
+      // Beside the process, not beside whoever starts it, which may be a thread of this kind.
+      (void)setpriority(PRIO_PROCESS, id, getpriority(PRIO_PROCESS, static_cast<id_t>(getpid())) + kNicer);
       std::unique_lock lock(self->mutex);
       self->serve(lock);
     }).detach();

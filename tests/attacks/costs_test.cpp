@@ -20,6 +20,9 @@ using G = exec::TestGraph;
 
 constexpr std::int64_t kWide = 512;  // floats of a frame
 constexpr int kAttempts = 3;
+// Of 200. Without the defences it is none or one of the first, and about a hundred of the second. On a quiet machine 190 and
+// 195 are what has to come, and what comes is 200; other programs on the same cores cost some of them.
+constexpr std::uint32_t kBesideDear = 140, kBesidePoison = 170;
 
 // leatd's user: root, or not.
 class Costs : public testing::TestWithParam<bool> {
@@ -77,7 +80,7 @@ TEST_P(Costs, FramesThatTakeTenTimesThePlanAreTheirSendersOwn) {
   other.frames = 850;
   expect_in_time(partition("0") + "[[application]]\nname = \"a\"\nslo_ms = 50\n" +
                      "[[application.module]]\nname = \"m\"\nbatch = 4\nexecutor = \"" + COSTLY_EXECUTOR + "\"\n",
-                 pictures(15, 0), other, 190);
+                 pictures(15, 0), other, kBesideDear);
 }
 
 Flow tensors(std::uint32_t slo_ms, float value) {
@@ -105,7 +108,7 @@ TEST_P(Costs, DenormalFloatsCostNobodyAnything) {
   expect_in_time(partition("0") + "[[application]]\nname = \"a\"\nslo_ms = 50\n" +
                      "[[application.module]]\nname = \"m\"\npreprocess = \"tensors\"\npostprocess = \"tensors\"\n" +
                      "batch = 4\nmodel = \"" + folder.path() + "/m.onnx\"\n",
-                 tensors(15, 1), other, 190);
+                 tensors(15, 1), other, kBesideDear);
 }
 
 TEST_P(Costs, FramesThatEndWorkersEndTheirSendersTurn) {
@@ -114,7 +117,7 @@ TEST_P(Costs, FramesThatEndWorkersEndTheirSendersTurn) {
   other.frames = 8;
   expect_in_time(partition("0") + partition("1") + "[[application]]\nname = \"a\"\nslo_ms = 1000\n" +
                      "[[application.module]]\nname = \"m\"\nexecutor = \"" + MISBEHAVING_EXECUTOR + "\"\n",
-                 pictures(250, 0), other, 195);
+                 pictures(250, 0), other, kBesidePoison);
   EXPECT_GT(other_.refused, 0U);
 }
 
