@@ -48,14 +48,24 @@ struct Seen {
 };
 
 // Ten seconds: the first application's stream at 15 frames a second, the second one's at 30.
-Seen see(With with, double times, bool canaries, TimeNs slo = 40 * kMs, bool alone = false) {
+Seen see(With with, double times, bool canaries, TimeNs slo = 40 * kMs, bool alone = false, bool periodic = false) {
   Scenario s;
-  const core::Topology reality = world(with, 1, slo);
+  core::Topology reality = world(with, 1, slo);
   s.topology = world(with, times, slo);
+  for (core::Topology* t : {&s.topology, &reality}) {
+    if (!periodic) break;
+    t->partitions.resize(1);
+    for (core::RouteSpec& r : t->routes) r.stages[0].pool = {0};
+  }
   s.reality = &reality;
   EXPECT_TRUE(core::preset("leat", s.policy));
   s.policy.canaries = canaries;
   s.streams = {{.application = 0, .depth = 8}, {.application = 1, .depth = 8}};
+  if (periodic) {
+    s.streams[0].period_ns = 67 * kMs, s.streams[1].period_ns = 33 * kMs;
+    s.streams[1].priority = core::Priority::high;
+    for (core::StreamConfig& stream : s.streams) stream.supersede = core::Supersede::latest;
+  }
   for (TimeNs at = 0; at < 10'000 * kMs && !alone; at += 67 * kMs) s.arrivals.push_back({.at_ns = at, .stream = 0});
   for (TimeNs at = 11 * kMs; at < 10'000 * kMs; at += 33 * kMs) s.arrivals.push_back({.at_ns = at, .stream = 1});
   std::ranges::stable_sort(s.arrivals, {}, &Arrival::at_ns);
@@ -95,6 +105,15 @@ Seen see(With with, double times, bool canaries, TimeNs slo = 40 * kMs, bool alo
 }
 
 class Canary : public testing::TestWithParam<With> {};
+
+// Cameras of two classes on one partition, which look-ahead plans.
+TEST(CanaryOfCameras, WhatLookAheadBelievesIsHealedToo) {
+  const double before = see(With::windows, 1, true, 40 * kMs, true, true).second;
+  EXPECT_EQ(see(With::windows, 5, false, 40 * kMs, false, true).first, 0);
+  const Seen seen = see(With::windows, 5, true, 40 * kMs, false, true);
+  EXPECT_GE(seen.first, .9);
+  EXPECT_GE(seen.second, .99 * before);
+}
 
 TEST_P(Canary, ATableThatIsTooHighIsHealed) {
   const double before = see(GetParam(), 1, true, 40 * kMs, true).second;

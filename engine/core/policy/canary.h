@@ -31,6 +31,12 @@ class Canaries {
   // Whether the task is one whose run says something of others'.
   [[nodiscard]] bool tells(TaskId task) const noexcept { return view_.company(task) == Company::anybody; }
 
+  // Whether this one, which the estimates condemn, is to be tried on that partition.
+  [[nodiscard]] bool tries(TaskId task, PartitionId partition) const noexcept {
+    const Task& t = view_.tasks[task];
+    return t.give_up_ns > view_.now && tells(task) && may(t.module, partition);
+  }
+
   // Who is to be tried on the partition, of its lanes' tasks, on routes of one stage. late(server, task): the estimates
   // condemn it, though it has not expired. Nobody, where somebody waits who is not late.
   template <class Late>
@@ -47,7 +53,7 @@ class Canaries {
         for (TaskId t = queue.back(); t != kNone && looks < kLooks; t = view_.tasks[t].before, ++looks) {
           if (view_.tasks[t].give_up_ns <= view_.now) continue;
           if (!late(s, t)) return {};
-          if (found.task == kNone && fits(s, t) && tells(t) && may(lane.module, partition)) found = {s, t};
+          if (found.task == kNone && fits(s, t) && tries(t, partition)) found = {s, t};
         }
       }
     }

@@ -44,6 +44,15 @@ Periodic::Periodic(const View& view, Verbs& can, const Component& component, con
       budget_ns_(policy.look_ahead ? policy.background_budget_ns : 0),
       background_credit_ns_(budget_ns_) {
   streams_.reserve(policy.look_ahead ? view.ledger.streams() : 0);
+  if (!policy.look_ahead) return;
+  const Topology& t = view.topology();
+  paced_.resize(t.routes.size());
+  for (ModuleId m : component.modules) {
+    for (RouteId r : t.modules[m].routes) {
+      paced_[r].run_ns.resize(t.routes[r].batch + 1);
+      paced_[r].safe_ns.resize(t.routes[r].batch + 1);
+    }
+  }
 }
 
 bool Periodic::active() noexcept {
@@ -103,6 +112,21 @@ void Periodic::learn(const Batch& b, TimeNs ran, bool usual) noexcept {
 
 // ---- what look-ahead is told ----
 
+// A profile that is far too high would have every camera wait for a time that never comes.
+Periodic::Tables Periodic::tables_of(const Server& server) noexcept {
+  const ModuleSense& sense = view_.sense.module(view_.route(server.route).module);
+  if (sense.pace_permille >= 1000) return {server.run_ns, server.safe_ns};
+  Paced& paced = paced_[server.route];
+  if (paced.permille != sense.pace_permille) {
+    paced.permille = sense.pace_permille;
+    for (std::size_t n = 0; n < paced.run_ns.size(); ++n) {
+      paced.run_ns[n] = std::max<TimeNs>(1, sense.paced(server.run_ns[n]));
+      paced.safe_ns[n] = std::max<TimeNs>(1, sense.paced(server.safe_ns[n]));
+    }
+  }
+  return {paced.run_ns.data(), paced.safe_ns.data()};
+}
+
 // The stream as a source of the partition known.machine[0]; false: it has nothing to do with it.
 bool Periodic::add_stream(Known& known, StreamId id) noexcept {
   const Stream& stream = view_.ledger.stream(id);
@@ -121,12 +145,13 @@ bool Periodic::add_stream(Known& known, StreamId id) noexcept {
     if (m == 0 && mine == kNone) return false;
   }
   const Server& server = view_.lanes.server(mine);
+  const Tables tables = tables_of(server);
   const TimeNs newest = stream.newest_capture_ns;
   LookAheadSource source{.period_ns = period,
                          .transit_ns = stream.transit_ns,
                          .slo_ns = stream.config.slo_ns,
-                         .run_ns = server.run_ns,
-                         .safe_ns = server.safe_ns,
+                         .run_ns = tables.run_ns,
+                         .safe_ns = tables.safe_ns,
                          .cap = starter_->cap_for(mine),
                          .group = lane_id,
                          .machines = reach,
@@ -192,7 +217,8 @@ bool Periodic::add_others(Known& known) noexcept {
     if (seen) continue;
     if (known.count == kLookAheadSources) return false;
     const std::uint32_t rank = rank_of(top);
-    const TimeNs soonest = view_.now + server.safe_ns[1] * margin_permille_ / 1000;
+    const Tables tables = tables_of(server);
+    const TimeNs soonest = view_.now + tables.safe_ns[1] * margin_permille_ / 1000;
     known.task[known.count] = t;
     known.server[known.count] = s;
     known.sources[known.count++] = {.period_ns = 0,
@@ -200,8 +226,8 @@ bool Periodic::add_others(Known& known) noexcept {
                                     .owed = rank % (2 * kPriorities) == kOwed,
                                     .waiting_ns = view_.ledger.request(view_.tasks[t].request).capture_ns,
                                     .waiting = others,
-                                    .run_ns = server.run_ns,
-                                    .safe_ns = server.safe_ns,
+                                    .run_ns = tables.run_ns,
+                                    .safe_ns = tables.safe_ns,
                                     .items = view_.tasks[t].items,
                                     .cap = starter_->cap_for(s),
                                     .group = server.lane,

@@ -41,6 +41,16 @@ class Periodic {
 
  private:
   struct Known;
+  // A route's times at its module's pace, where that is below the profile's.
+  struct Paced {
+    std::int64_t permille = 0;
+    std::vector<TimeNs> run_ns, safe_ns;
+  };
+  struct Tables {
+    const TimeNs* run_ns;
+    const TimeNs* safe_ns;
+  };
+  [[nodiscard]] Tables tables_of(const Server& server) noexcept;
   [[nodiscard]] bool add_stream(Known& known, StreamId id) noexcept;
   void add_machines(Known& known, bool busy) noexcept;
   [[nodiscard]] bool add_others(Known& known) noexcept;
@@ -49,6 +59,7 @@ class Periodic {
   Verbs& can_;
   const Component& component_;
   const Policy policy_;
+  std::vector<Paced> paced_;         // by route; only the component's have room
   ByPartition<TimeNs> promised_ns_;  // when it is free at the latest, going by the safe bound
   std::vector<StreamId> streams_;    // the component's periodic ones
   std::uint64_t seen_version_ = 0;   // of the ledger's list

@@ -142,6 +142,7 @@ bool Queued::next(PartitionId id) noexcept {
   if (!view_.idle(id) || view_.machine.batches_left() == 0) return false;
   if (periodic_.active()) {
     const Turn turn = periodic_.serve(id, *this);
+    if (turn == Turn::idle && view_.machine.partition(id).deferred_until_ns == 0) return try_canary(id);
     if (turn != Turn::not_shared) return turn == Turn::started;
   }
   return try_canary(id) || plain_next(id);
@@ -216,8 +217,9 @@ void Queued::start_chosen(ServerId id, TaskId lead, std::uint32_t requests) noex
   const TimeNs alone = s.run_ns[task(lead).items];
   const Reason reason = judge(task(lead), view_.now, alone);
   if (reason != Reason::none && !doubted(task(lead), view_.now, alone)) {
-    can_.drop(lead, reason);
-    return;
+    if (!canaries_.tries(lead, s.partition)) return can_.drop(lead, reason);
+    can_.take(lead);
+    return launch(s.lane, id, view_.now, true);
   }
   can_.take(lead);
   if (l.forming.items < target) form(l, id, view_.now, target);

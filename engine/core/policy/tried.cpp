@@ -42,7 +42,7 @@ bool Reserved::condemned(ModuleId module, TaskId id) const noexcept {
 
 // The last task that waits, on a first stage's partition for which nothing is booked. False: it is not tried.
 bool Reserved::book_canary(const Lane& lane, TaskId id) noexcept {
-  if (!policy_.canaries || !books_ahead() || !canaries_.tells(id) || task(id).give_up_ns <= view_.now) return false;
+  if (!policy_.canaries || !books_ahead()) return false;
   if (!condemned(lane.module, id)) return false;
   for (ModuleId m : component_.modules)
     if (view_.lanes[view_.lanes.first(m)].tasks > (m == lane.module ? 1u : 0u)) return false;
@@ -51,7 +51,7 @@ bool Reserved::book_canary(const Lane& lane, TaskId id) noexcept {
     const auto holds = [&](const StageSpec& s) { return fits(s, items); };
     if (!std::ranges::all_of(view_.route(r).stages, holds)) continue;
     for (PartitionId p : view_.route(r).stages.front().pool) {
-      if (first_[p] != kNone || !view_.idle(p) || !usable(p) || !canaries_.may(lane.module, p)) continue;
+      if (first_[p] != kNone || !view_.idle(p) || !usable(p) || !canaries_.tries(id, p)) continue;
       can_.book(id);
       itineraries_[id] = Itinerary{};
       const TimeNs end = view_.now + duration(view_.route(r), 0, items);

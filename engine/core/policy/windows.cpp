@@ -254,6 +254,7 @@ bool Windows::next(PartitionId id) noexcept {
   if (!view_.idle(id) || view_.machine.batches_left() == 0) return false;
   if (periodic_.active()) {
     const Turn turn = periodic_.serve(id, *this);
+    if (turn == Turn::idle && view_.machine.partition(id).deferred_until_ns == 0) return try_canary(id);
     if (turn != Turn::not_shared) return turn == Turn::started;
   }
   const Partition& p = view_.machine.partition(id);
@@ -341,8 +342,10 @@ void Windows::start_chosen(ServerId s, TaskId lead, std::uint32_t requests) noex
   const std::uint32_t target = std::min(most(s), std::max(requests, task(lead).items));
   const TimeNs alone = to_end(way(s), std::min(task(lead).items, most(s)), 0);
   if (task(lead).give_up_ns != kNever && policy_.drop != Drop::none && view_.now + alone > task(lead).give_up_ns) {
-    can_.drop(lead, task(lead).give_up_ns > task(lead).deadline_ns ? Reason::stale : Reason::unreachable);
-    return;
+    const Reason reason = task(lead).give_up_ns > task(lead).deadline_ns ? Reason::stale : Reason::unreachable;
+    if (!canaries_.tries(lead, server(s).partition)) return can_.drop(lead, reason);
+    can_.take(lead);
+    return launch(s, view_.now, true);
   }
   can_.take(lead);
   const TimeNs end = view_.now + to_end(way(s), target, 0);
