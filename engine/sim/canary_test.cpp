@@ -48,9 +48,10 @@ struct Seen {
 };
 
 // Ten seconds: the first application's stream at 15 frames a second, the second one's at 30.
-Seen see(With with, double times, bool canaries, TimeNs slo = 40 * kMs, bool alone = false, bool periodic = false) {
+Seen see(With with, double times, bool canaries, TimeNs slo = 40 * kMs, bool alone = false, bool periodic = false,
+         double truth = 1) {
   Scenario s;
-  core::Topology reality = world(with, 1, slo);
+  core::Topology reality = world(with, truth, slo);
   s.topology = world(with, times, slo);
   for (core::Topology* t : {&s.topology, &reality}) {
     if (!periodic) break;
@@ -145,6 +146,15 @@ TEST_P(Canary, WhatIsTrulyTooSlowIsTriedSeldom) {
     EXPECT_LE(seen.runs, 8u) << "each in a row is waited for twice as long";
     EXPECT_GE(seen.second, .99);
   }
+}
+
+TEST_P(Canary, WhatTakesLongIsTriedTheMoreSeldom) {
+  constexpr double kTimes = 12.5;
+  const TimeNs run = 200 * kMs;
+  const Seen seen = see(GetParam(), kTimes, true, 50 * kMs, false, false, kTimes);
+  EXPECT_GT(seen.runs, 0u);
+  EXPECT_LE(seen.took, 500 * kMs + run / (GetParam() == With::reservations ? 2 : 1)) << "a twentieth, and one more";
+  EXPECT_GE(seen.second, .97);
 }
 
 INSTANTIATE_TEST_SUITE_P(With, Canary, testing::Values(With::queues, With::windows, With::reservations),
