@@ -204,8 +204,8 @@ Places places_of(pid_t leatd) {
     CPU_ZERO(&cores);
     (void)sched_getaffinity(thread, sizeof cores, &cores);
     out[thread] = "policy " + std::to_string(sched_getscheduler(thread)) + ", nice " +
-           std::to_string(getpriority(PRIO_PROCESS, static_cast<id_t>(thread))) + ", cores " +
-           std::to_string(CPU_COUNT(&cores));
+                  std::to_string(getpriority(PRIO_PROCESS, static_cast<id_t>(thread))) + ", cores " +
+                  std::to_string(CPU_COUNT(&cores));
   }
   return out;
 }

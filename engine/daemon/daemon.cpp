@@ -1,7 +1,6 @@
 #include "engine/daemon/daemon.h"
 
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -24,6 +23,7 @@
 #include "engine/daemon/pool_builder.h"
 #include "engine/daemon/recorder.h"
 #include "engine/daemon/scheduler_loop.h"
+#include "engine/daemon/self_guard.h"
 #include "engine/daemon/status_report.h"
 #include "engine/daemon/supervisor.h"
 #include "engine/worker/affinity.h"
@@ -49,14 +49,6 @@ worker::Ready stand_in(const worker::Setup& setup, worker::Ready out) {
   for (const auto& m : setup.modules)
     out.latency_by_batch.emplace_back(m.batch, planner::Latency{1'000'000, 1'000'000, 1});
   return out;
-}
-
-// Each client needs a few descriptors and each stream some more; the default soft limit of 1024 is soon reached.
-void raise_open_files() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 }  // namespace

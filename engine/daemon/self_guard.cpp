@@ -1,5 +1,6 @@
 #include "engine/daemon/self_guard.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "engine/daemon/log.h"
@@ -15,6 +16,13 @@ void guard_itself(const Config& config) {
     log_warning(
         "workers run as root: whoever takes one over by a model or a plug-in has what root has left it; make a user "
         "for them (useradd --system leat-worker) and name it: [workers] user = \"leat-worker\"");
+}
+
+void raise_open_files() noexcept {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 }  // namespace leat::daemon

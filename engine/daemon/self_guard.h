@@ -12,4 +12,8 @@ namespace leat::daemon {
 // (Sandbox::off: they can, for a debugger's sake); and says in one line where its workers are root.
 void guard_itself(const Config& config);
 
+// Each client needs a few descriptors and each stream some more; the default soft limit of 1024 is soon reached, so it
+// is raised to the hard one.
+void raise_open_files() noexcept;
+
 }  // namespace leat::daemon

@@ -20,8 +20,8 @@ using G = exec::TestGraph;
 
 constexpr std::int64_t kWide = 512;  // floats of a frame
 constexpr int kAttempts = 3;
-// Of 200. Without the defences it is none or one of the first, and about a hundred of the second. On a quiet machine 190 and
-// 195 are what has to come, and what comes is 200; other programs on the same cores cost some of them.
+// Of 200. Without the defences it is none or one of the first, and about a hundred of the second. On a quiet machine
+// 190 and 195 are what has to come, and what comes is 200; other programs on the same cores cost some of them.
 constexpr std::uint32_t kBesideDear = 140, kBesidePoison = 170;
 
 // leatd's user: root, or not.

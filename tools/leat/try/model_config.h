@@ -20,7 +20,7 @@ struct ModelWords {
   std::vector<std::string> concluded;
   std::string labels_file;  // empty: none, or as the model says
   double slo_ms = 100;      // 0: leatd chooses
-  std::string cores;  // of the one partition, "0-3"; empty: cpu = "auto"
+  std::string cores;        // of the one partition, "0-3"; empty: cpu = "auto"
 };
 
 // The options that fill ModelWords, for the tables of the commands that take a model.
