@@ -201,7 +201,7 @@ class Run {
       leatd_.round();
       for (core::PartitionId p = 0; p < kPartitions && i % 16 == 15; ++p) leatd_.lose(p);
     }
-    insist(stopped || leatd_.empty(), "clients that never leave: their users still have something");
+    insist(stopped || leatd_.empty(), ("clients that never leave: there is still " + leatd_.left()).c_str());
     insist(passed_.held() == 0, "a descriptor that was passed and never given back");
     insist_on_ledger();
   }

@@ -159,7 +159,10 @@ SteppedLeatd::SteppedLeatd(Passed& passed) : passed_(passed), config_(config()) 
                                                      std::span<const shm::FeaturePool>{}, scheduler_bell_.fd(), 0, 0);
   pools_ = std::move(daemon::PoolBuilder::create()).value();
   std::vector<daemon::ServedApplication> applications;
-  for (const char* name : kApplications) applications.push_back({.name = name, .slo_ns = 50'000'000});
+  for (const char* name : kApplications) {
+    applications.push_back({.name = name, .slo_ns = 50'000'000});
+    config_.applications.emplace_back().application.slo_ns = 50'000'000;
+  }
   sessions_ = std::make_unique<daemon::ClientSessions>(
       daemon::ClientSessions::Environment{config_, std::move(applications), *events_, board(), *supervisor_, *pools_,
                                           [this](const Command& c) { loop_->command(c); },
@@ -263,17 +266,24 @@ std::uint32_t SteppedLeatd::sessions() const {
   return static_cast<std::uint32_t>(board().daemon().value(DaemonCounter::sessions));
 }
 
-bool SteppedLeatd::empty() const {
+std::string SteppedLeatd::left() const {
+  std::string out;
+  const auto note = [&](const std::string& what, std::uint64_t value) {
+    if (value != 0) out += (out.empty() ? "" : ", ") + what + " " + std::to_string(value);
+  };
   const shm::Record daemon = board().daemon();
-  for (const auto c :
-       {DaemonCounter::sessions, DaemonCounter::clients, DaemonCounter::streams, DaemonCounter::memory_bytes})
-    if (daemon.value(c) != 0) return false;
-  if (waiting_in_lanes() != 0) return false;
+  note("sessions", daemon.value(DaemonCounter::sessions));
+  note("clients", daemon.value(DaemonCounter::clients));
+  note("streams", daemon.value(DaemonCounter::streams));
+  note("bytes", daemon.value(DaemonCounter::memory_bytes));
+  note("tasks of lanes", waiting_in_lanes());
   for (std::uint32_t i = 0; i < kUserRecords; ++i)
     for (const auto c : {UserCounter::sessions, UserCounter::clients, UserCounter::streams, UserCounter::requests,
                          UserCounter::memory_bytes, UserCounter::descriptors})
-      if (board().of(RecordKind::user, i).value(c) != 0) return false;
-  return true;
+      note("user " + std::to_string(i) + "'s " +
+               std::string(shm::counter_names(RecordKind::user)[static_cast<std::size_t>(c)].name),
+           board().of(RecordKind::user, i).value(c));
+  return out;
 }
 
 std::size_t SteppedLeatd::most_descriptors() const {

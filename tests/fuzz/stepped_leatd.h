@@ -45,8 +45,9 @@ class SteppedLeatd final : private daemon::Supervisor::Listener {
   void let_lanes_work(std::uint32_t steps) { lane_steps_ = steps; }  // in each round from now on
   void round();                                                      // everybody once, a millisecond later
   void stop();  // as on SIGTERM: nothing new, and all connections end
-  // Nobody is connected, and no user has anything.
-  [[nodiscard]] bool empty() const;
+  // What it still holds for clients, in words; empty: nothing.
+  [[nodiscard]] std::string left() const;
+  [[nodiscard]] bool empty() const { return left().empty(); }
   [[nodiscard]] std::uint32_t sessions() const;
   // That it may have open, with the sessions and streams it has.
   [[nodiscard]] std::size_t most_descriptors() const;
