@@ -236,6 +236,7 @@ Owned<OrtSessionOptions> options_for(const leat_session_options& o, void* stream
 Owned<OrtSession> session_from(const leat_session_options& o, const std::string* block,
                                const OrtSessionOptions* options) {
   OrtSession* session = nullptr;
+  const WithoutRegistrations quiet;
   check(block == nullptr
             ? api().CreateSession(environment(), o.model_path, options, &session)
             : api().CreateSessionFromArray(environment(), block->data(), block->size(), options, &session));

@@ -18,9 +18,10 @@ constexpr cli::Option kOptions[] = {
     {.name = "slo-ms",
      .type = cli::Type::real,
      .value = "MS",
-     .min = 0.1,
+     .fallback = "0",
+     .min = 0,
      .max = 3'600'000,
-     .help = "from the capture of a picture to its answer; default: what leatd finds that the model needs here"},
+     .help = "from the capture of a picture to its answer; 0: what leatd finds that the model needs here"},
     {.name = "cores",
      .type = cli::Type::text,
      .value = "LIST",
@@ -51,7 +52,7 @@ constexpr cli::Command kCommand = {
 
 int run(const cli::Arguments& args) {
   ModelWords words = model_words(args, args.positionals()[0]);
-  words.slo_ms = args.given("slo-ms") ? args.real("slo-ms") : 0;
+  words.slo_ms = args.real("slo-ms");
   words.cores = args.text("cores");
   std::error_code none;
   if (!std::filesystem::is_regular_file(words.model, none))
