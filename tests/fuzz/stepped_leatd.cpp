@@ -158,6 +158,11 @@ SteppedLeatd::SteppedLeatd(Passed& passed) : passed_(passed), config_(config()) 
   supervisor_ = std::make_unique<daemon::Supervisor>(*events_, nobody_listens, 0, "", std::vector<worker::Setup>{},
                                                      std::span<const shm::FeaturePool>{}, scheduler_bell_.fd(), 0, 0);
   pools_ = std::move(daemon::PoolBuilder::create()).value();
+  // The counters outlive an input, and one that ends with a stopped leatd leaves what its users had then.
+  for (std::uint32_t i = 0; i < kUserRecords; ++i)
+    for (const auto c : {UserCounter::sessions, UserCounter::clients, UserCounter::streams, UserCounter::requests,
+                         UserCounter::memory_bytes, UserCounter::descriptors})
+      board().of(RecordKind::user, i).set(c, 0);
   std::vector<daemon::ServedApplication> applications;
   for (const char* name : kApplications) {
     applications.push_back({.name = name, .slo_ns = 50'000'000});
