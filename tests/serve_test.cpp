@@ -89,6 +89,12 @@ TEST(Serve, EveryFrameIsAnsweredOnceWithItsOwnBytes) {
   EXPECT_TRUE(balances(*total));
   EXPECT_EQ(value(*total, StreamCounter::submitted), 2000U);
   EXPECT_EQ(value(*total, StreamCounter::bytes_copied), 0U);
+  // All histograms have readers in top: none may stay empty.
+  for (const auto kind :
+       {RecordKind::total, RecordKind::stream, RecordKind::module, RecordKind::partition, RecordKind::daemon})
+    for (const auto which : {shm::Which::first, shm::Which::second})
+      EXPECT_GT(leatd.record(kind, 0)->observations(which), 0U)
+          << shm::name_of(kind) << ", " << static_cast<int>(which);
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
 

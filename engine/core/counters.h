@@ -36,6 +36,7 @@ struct ModuleCounters {
   std::uint64_t items = 0;         // in those batches
   std::uint64_t queue_ns_sum = 0;  // of tasks put into a batch: from arrival at the module to the batch
   std::uint64_t busy_ns = 0;       // execution time of its batches, all stages
+  std::uint64_t left_out = 0;      // sub-requests over the fan-out cap, not run
   std::uint32_t queued = 0;        // now
 };
 

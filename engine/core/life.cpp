@@ -144,6 +144,7 @@ void Scheduler::State::activate(std::uint32_t request, ModuleId module) noexcept
       n = 0;
     } else if (spec.fan_out_cap > 1) {
       n = p.offered < spec.fan_out_cap ? p.offered : spec.fan_out_cap;
+      ledger.count().modules[module].left_out += p.offered - n;
     } else if (p.offered == 0 || !branch_taken(r, module)) {
       n = 0;
     }

@@ -108,7 +108,7 @@ struct Policy {
   // elsa, equations 1-2
   std::uint32_t alpha_permille = 1000, beta_permille = 1000;
 
-  // freshness: discards are optimistic (by p50, see drop_policy.cpp), promises pessimistic: p99 x a margin that learns
+  // freshness: discards are optimistic (by p50, see policy/drop.cpp), promises pessimistic: p99 x a margin that learns
   std::uint32_t margin_permille = 1100, margin_min_permille = 1100, margin_max_permille = 3000;
   std::uint32_t margin_up_permille = 100, margin_down_permille = 1;
   bool look_ahead = false;  // where periodic streams share a partition with another class: weigh moves, idle on purpose

@@ -195,7 +195,7 @@ class Scheduler {
   // Aborts if an invariant is broken: ledger, queue links, partition occupancy. O(n); tests and safety runs call it.
   void check() const;
 
-  struct State;  // engine/core/state.h, for the core's own rooms
+  struct State;  // engine/core/core.h, for the core's own rooms
 
  private:
   std::unique_ptr<State> state_;

@@ -96,6 +96,7 @@ TEST(Scheduler, FanOutAndMerge) {
   b.submit(s, 3);
   b.run_to(290 * kMs);
   EXPECT_EQ(b.core.counters().modules[1].tasks_run, 3u + 5u);
+  EXPECT_EQ(b.core.counters().modules[1].left_out, 4u);
 }
 
 // A cap of one is a fan-out too: a detector that found nothing leaves the module behind it nothing to do.

@@ -53,8 +53,9 @@ void CountersBoard::leave(Record& record, Outcome outcome, Reason reason, std::i
   record.set(StreamCounter::last_answer_ns, static_cast<std::uint64_t>(now_ns));
 }
 
-void CountersBoard::submitted(std::uint32_t stream, std::uint64_t frame_bytes) noexcept {
+void CountersBoard::submitted(std::uint32_t stream, std::uint64_t frame_bytes, std::int64_t age_ns) noexcept {
   ++in_flight_total_;
+  daemon().observe(Which::second, age_ns);
   Record record = writer_.record(RecordKind::stream, stream);
   enter(record, frame_bytes);
   enter(total_, frame_bytes);

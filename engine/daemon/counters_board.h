@@ -25,7 +25,7 @@ class CountersBoard {
   shm::Record of(shm::RecordKind kind, std::uint32_t index) noexcept { return writer_.record(kind, index); }
 
   // ---- scheduler thread ----
-  void submitted(std::uint32_t stream, std::uint64_t frame_bytes) noexcept;
+  void submitted(std::uint32_t stream, std::uint64_t frame_bytes, std::int64_t age_ns) noexcept;
   void first_dispatch(std::uint32_t stream, std::int64_t waited_ns) noexcept;
   void answered(std::uint32_t stream, Outcome outcome, Reason reason, std::int64_t latency_ns,
                 std::int64_t now_ns) noexcept;

@@ -210,6 +210,9 @@ void SchedulerLoop::count_end(const Batch& batch, const worker::ReportCell& cell
   const std::int64_t started = std::clamp(cell.started_ns, batch.dispatched_ns, latest);
   const std::int64_t ran = std::clamp(cell.ended_ns, started, latest) - started;
   shm::Record partition = board_.of(RecordKind::partition, batch.partition());
+  std::int64_t& last_ended_ns = partitions_[batch.partition()].last_ended_ns;
+  if (last_ended_ns != 0) partition.observe(shm::Which::second, started - last_ended_ns);
+  last_ended_ns = started + ran;
   partition.observe(shm::Which::first, ran);
   partition.add(shm::PartitionCounter::busy_ns, static_cast<std::uint64_t>(ran));
   partition.add(shm::PartitionCounter::overhead_ns,

@@ -110,8 +110,11 @@ std::uint32_t SchedulerLoop::turn(std::int64_t now) noexcept {
 void SchedulerLoop::flush(std::int64_t now) noexcept {
   std::uint64_t wakes = 0;
   const auto& modules = core_->counters().modules;
-  for (std::uint32_t m = 0; m < modules.size(); ++m)
-    board_.of(RecordKind::module, m).set(shm::ModuleCounter::queued, modules[m].queued);
+  for (std::uint32_t m = 0; m < modules.size(); ++m) {
+    shm::Record module = board_.of(RecordKind::module, m);
+    module.set(shm::ModuleCounter::queued, modules[m].queued);
+    module.set(shm::ModuleCounter::left_out, modules[m].left_out);
+  }
   for (std::uint32_t e = 0; e < options_.edges.size(); ++e)
     board_.of(RecordKind::edge, e).set(shm::EdgeCounter::slots_in_use, features_.in_use(e));
   for (auto& p : partitions_) {
@@ -202,7 +205,7 @@ void SchedulerLoop::submit(Client& client, const shm::Taken& taken, std::int64_t
   slot = {.submitted_ns = now,
           .capture_ns = taken.capture_ns,
           .deadline_ns = taken.deadline_ns == 0 ? latest : std::min(taken.deadline_ns, latest)};
-  board_.submitted(stream.record, stream.frame_bytes);
+  board_.submitted(stream.record, stream.frame_bytes, now - taken.capture_ns);
   board_.event(EventKind::submitted, now, stream.record, token, taken.slot);
   if (draining_ || stream.closing) {  // closing: the core's stream may be another's by now
     core::Action refused;
@@ -412,6 +415,7 @@ void SchedulerLoop::worker_lost(std::uint32_t p, std::int64_t now) noexcept {
     if (batch.live && batch.partition() == p) release(batch);
   unwatch_worker(p);
   partition = {};
+  partitions_[p].last_ended_ns = 0;
   board_.of(RecordKind::partition, p).set(shm::PartitionCounter::queued, 0);
   board_.event(EventKind::worker_lost, now, UINT32_MAX, 0, p);
   const bool excused = core_->partition_lost(now, p);

@@ -139,6 +139,7 @@ class SchedulerLoop final : private core::TaskSizes {
     std::uint32_t first_waiting = core::kNone,
                   last_waiting = core::kNone;  // batches that came over their path while the ring was full
     std::uint32_t queued = 0;                  // batches sent and not finished
+    std::int64_t last_ended_ns = 0;            // its latest batch; 0: none since it came up
     std::int64_t hangs_at_ns = core::kNever;   // when its oldest batch has run too long
     std::array<std::uint32_t, worker::kMaxQueuedBatches> order{};  // their indexes, oldest first
   };

@@ -1,5 +1,5 @@
 // Harpagon: the cheapest machines that serve an application's DAG of modules within one latency objective.
-// Plain data and the pure functions on one module; splitting.h divides the objective over modules, harpagon_system.h
+// Plain data and the pure functions on one module; splitting.h divides the objective over modules, system.h
 // puts both together. Shapes: one Configuration per (batch, hardware) of a module, ordered by throughput-cost ratio.
 // Times are seconds and rates requests per second, as in the paper's formulas. Any thread; no errors: infeasible is a
 // value.

@@ -2,7 +2,7 @@
 // slices; compute slices only add up. Plain data. Any thread.
 //
 // The tables are for the simulator, the studies and the tests. For a real GPU ask the driver (leat probe writes what
-// NVML says into a host file, mig_io.h): figures of Hopper and later differ between boards and drivers.
+// NVML says into a host file, host_io.cpp): figures of Hopper and later differ between boards and drivers.
 #pragma once
 
 #include <cstdint>

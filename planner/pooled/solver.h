@@ -1,5 +1,5 @@
 // Solves the pooled problem: enumeration with dominance pruning, bound by the relaxation, exact search upwards from
-// there (pooled_search.h). Pure and deterministic; any thread. Precondition of both: types and DNNs present, weights
+// there (search.h). Pure and deterministic; any thread. Precondition of both: types and DNNs present, weights
 // positive, profiles valid, max_stages in 1..kMostStages.
 #pragma once
 
@@ -19,7 +19,7 @@ struct PooledEffort {
   bool share_gpus = true;  // pipelines of one DNN may share a GPU at the same stage (the problem as stated)
 };
 
-// PPipe's problem exactly as pooled_problem.h states it.
+// PPipe's problem exactly as problem.h states it.
 PooledSolution solve_pooled(const PooledProblem& problem, const PooledEffort& effort = {});
 
 // Leat's own rules: up to kFreeStages stages (or the problem's D, if more), up to kFreePipelines pipelines of one

@@ -37,7 +37,6 @@
   X(within_share, 0, "requests within their user's share, where users compete") \
   X(bytes_in, 0, "bytes of the frames submitted")                               \
   X(bytes_copied, 0, "bytes of frames copied after the producer's write")       \
-  X(wakes_sent, 0, "system calls made to wake the client")                      \
   X(slots, 1, "frame slots of the stream")                                      \
   X(depth, 1, "requests that may wait or run at once")                          \
   X(slo_ns, 1, "objective, from capture to answer")                             \
@@ -46,7 +45,6 @@
   X(width, 1, "pixels")                                                         \
   X(height, 1, "pixels")                                                        \
   X(format, 1, "leat_format")                                                   \
-  X(first_answer_ns, 1, "time of the first answer, CLOCK_MONOTONIC")            \
   X(last_answer_ns, 1, "time of the latest answer, CLOCK_MONOTONIC")            \
   X(standing, 1, "coordinated: leat_standing")                                  \
   X(interval, 1, "coordinated: frames from one sent to the next")               \
@@ -209,7 +207,7 @@ std::string_view name_of(RecordKind kind) noexcept;                    // "daemo
 
 // The histograms of a record and what they mean, by kind: first, second.
 //   total, stream: capture to answer; submission to first dispatch     module: time in queue; time running
-//   partition: time of a batch; time between batches                   daemon: time of a turn; age of a submission when
+//   partition: time of a batch; time between batches                   daemon: time of a turn; age of a frame when
 //   taken
 enum class Which : std::uint8_t { first, second };
 

@@ -181,7 +181,7 @@ constexpr Column kDaemon[] = {
     {"own_stalls", "own",
      "of them those over 1 ms of the thread's own CPU time: it was not only kept waiting for a core", Unit::count, 6, 1,
      count<DaemonCounter::own_stalls>},
-    {"taken_us_p99", "taken p99", "age of a submission when the scheduler took it", Unit::us, 9, 1,
+    {"taken_us_p99", "taken p99", "time from a frame's capture to its being taken by the scheduler", Unit::us, 9, 1,
      quantile<Which::second, 99, kUs>},
 };
 
