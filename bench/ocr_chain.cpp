@@ -70,9 +70,9 @@ struct Step {
 // As docs/examples/ocr.toml has them.
 constexpr Step kSteps[] = {
     {"find.onnx", "longest=960 multiple=32 bgr norm=half", "lines threshold=0.3 score=0.5 grow=1.6", 2},
-    {"turn.onnx", "quad height=48 widths=192 bgr norm=half", "classes act=none", kBatch},
-    {"read.onnx", "quad flip=0.9 height=48 widths=96,160,240,320,480,640,960 bgr norm=half", "text ctc keys=keys.txt",
-     kBatch}};
+    {"turn.onnx", "quad height=48 widths=192 wide=start bgr norm=half", "classes act=none", kBatch},
+    {"read.onnx", "quad flip=0.9 height=48 widths=96,160,240,320,480,640,960 wide=split bgr norm=half",
+     "text ctc keys=keys.txt", kBatch}};
 
 // Nanoseconds that a process' main thread ran.
 std::int64_t ran_ns(pid_t pid) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <sstream>
@@ -14,6 +15,7 @@
 #include "engine/exec/module.h"
 #include "engine/exec/registry.h"
 #include "leat/result_parts.h"
+#include "shm/src/counters.h"
 #include "tests/daemon_fixture.h"
 #include "tools/scene/ocr_pictures.h"
 
@@ -127,11 +129,20 @@ std::size_t edits(std::string_view a, std::string_view b) {
 
 struct Read {
   std::vector<std::string> texts;
-  std::size_t exact = 0, wrong = 0, characters = 0;
+  std::size_t exact = 0, wrong = 0, characters = 0, squeezed = 0;
   [[nodiscard]] double error_rate() const { return static_cast<double>(wrong) / static_cast<double>(characters); }
 };
 
-Read read_lines(const std::vector<TextPicture>& pictures, const std::string& sizes, std::uint32_t batch) {
+std::vector<TextPicture> pictures_of(std::span<const scene::OcrLine> lines) {
+  const TextPainter painter;
+  std::vector<TextPicture> out;
+  for (const scene::OcrLine& l : lines)
+    out.push_back(painter.line(l.text, {.font = l.font, .pixels = l.pixels, .ink = l.ink}, l.pixels / 5, l.paper));
+  return out;
+}
+
+Read read_lines(std::span<const scene::OcrLine> lines, const std::vector<TextPicture>& pictures,
+                const std::string& sizes, std::uint32_t batch) {
   Read out;
   auto module = exec::Module::open({.name = "read",
                                     .model_path = models() + "/read.onnx",
@@ -162,7 +173,8 @@ Read read_lines(const std::vector<TextPicture>& pictures, const std::string& siz
       EXPECT_TRUE(leat_part_at(items[i].result, slots[i].size(), 0, &view));
       const char* const text = leat_text_at(&view, 0, &line);
       out.texts.emplace_back(text != nullptr ? text : "", line.length);
-      const std::string_view truth = kOcrLines[first + i].text;
+      out.squeezed += reports[i].squeezed != 0 ? 1 : 0;
+      const std::string_view truth = lines[first + i].text;
       out.exact += out.texts.back() == truth ? 1 : 0;
       out.wrong += edits(truth, out.texts.back());
       out.characters += truth.size();
@@ -172,13 +184,10 @@ Read read_lines(const std::vector<TextPicture>& pictures, const std::string& siz
 }
 
 TEST_F(Ocr, SixtyLines) {
-  const TextPainter painter;
-  std::vector<TextPicture> pictures;
-  for (const scene::OcrLine& l : kOcrLines)
-    pictures.push_back(painter.line(l.text, {.font = l.font, .pixels = l.pixels, .ink = l.ink}, l.pixels / 5, l.paper));
-  const Read exact = read_lines(pictures, "height=48 longest=1600", 1);
-  const Read buckets = read_lines(pictures, "height=48 widths=96,160,240,320,480,640,960,1600", 8);
-  const Read alone = read_lines(pictures, "height=48 widths=96,160,240,320,480,640,960,1600", 1);
+  const std::vector<TextPicture> pictures = pictures_of(kOcrLines);
+  const Read exact = read_lines(kOcrLines, pictures, "height=48 longest=1600", 1);
+  const Read buckets = read_lines(kOcrLines, pictures, "height=48 widths=96,160,240,320,480,640,960,1600", 8);
+  const Read alone = read_lines(kOcrLines, pictures, "height=48 widths=96,160,240,320,480,640,960,1600", 1);
   for (const auto& [what, read] : {std::pair{"exact widths", &exact}, {"widths in buckets", &buckets}})
     std::printf("%s: %zu of %zu exact, character error %.2f %%\n", what, read->exact, read->texts.size(),
                 100 * read->error_rate());
@@ -190,6 +199,26 @@ TEST_F(Ocr, SixtyLines) {
   EXPECT_LE(exact.error_rate(), 0.013);
   EXPECT_LE(buckets.error_rate(), exact.error_rate() + 0.002);
   EXPECT_EQ(buckets.texts, alone.texts) << "a line's neighbours in a batch do not change it";
+}
+
+// Sixteen lines of 40 to 80 characters, in ten heights; all but one are wider than 960 pixels at the reader's height.
+TEST_F(Ocr, WideLines) {
+  const std::span<const scene::OcrLine> lines = scene::kOcrWideLines;
+  for (const scene::OcrLine& l : lines) EXPECT_TRUE(l.text.size() >= 40 && l.text.size() <= 80) << l.text;
+  const std::vector<TextPicture> pictures = pictures_of(lines);
+  const Read split = read_lines(lines, pictures, "height=48 widths=96,160,240,320,480,640,960 wide=split", 8);
+  const Read alone = read_lines(lines, pictures, "height=48 widths=96,160,240,320,480,640,960 wide=split", 1);
+  const Read squeezed = read_lines(lines, pictures, "height=48 widths=96,160,240,320,480", 8);
+  std::printf("in pieces: %zu of %zu exact, character error %.2f %%; squeezed into 480: %.2f %%\n", split.exact,
+              split.texts.size(), 100 * split.error_rate(), 100 * squeezed.error_rate());
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    if (split.texts[i] != lines[i].text)
+      std::printf("  '%s' read as '%s'\n", std::string(lines[i].text).c_str(), split.texts[i].c_str());
+  EXPECT_LE(split.error_rate(), 0.02);
+  EXPECT_EQ(split.squeezed, 0u);
+  EXPECT_EQ(split.texts, alone.texts) << "a piece's neighbours in a batch do not change it";
+  EXPECT_GT(squeezed.error_rate(), 0.1) << "what pieces are for";
+  EXPECT_EQ(squeezed.squeezed, lines.size());
 }
 
 // ---- a page ----
@@ -206,10 +235,8 @@ std::string served(const std::string& partition) {
   return out;
 }
 
-TEST_F(Ocr, APageThroughLeatd) {
-  const TextPainter painter;
-  const TextPicture page = ocr_page(painter);
-  Leatd leatd(served("[[partition]]\nname = \"p\"\ncores = \"0\""));
+// What the example makes of one page.
+void with_answer(const Leatd& leatd, const TextPicture& page, const std::function<void(const Answer& answer)>& look) {
   auto client = Client::connect(leatd.socket(), "page");
   ASSERT_TRUE(client.ok()) << leatd.log();
   leat_stream_options o;
@@ -230,10 +257,14 @@ TEST_F(Ocr, APageThroughLeatd) {
   ASSERT_TRUE(answer) << leatd.log();
   ASSERT_TRUE(answer->outcome() == Outcome::completed || answer->outcome() == Outcome::late)
       << name_of(answer->reason()) << leatd.log();
+  look(*answer);
+}
+
+void check_page(const Answer& answer) {
   leat_part_view lines, texts;
-  const leat_result* const result = answer->result();
-  ASSERT_TRUE(leat_find_part(result, answer->raw().result_bytes, LEAT_PART_oriented, "lines", &lines));
-  ASSERT_TRUE(leat_find_part(result, answer->raw().result_bytes, LEAT_PART_text, nullptr, &texts));
+  const leat_result* const result = answer.result();
+  ASSERT_TRUE(leat_find_part(result, answer.raw().result_bytes, LEAT_PART_oriented, "lines", &lines));
+  ASSERT_TRUE(leat_find_part(result, answer.raw().result_bytes, LEAT_PART_text, nullptr, &texts));
   EXPECT_EQ(texts.item, static_cast<std::uint32_t>(LEAT_ITEM_EACH));
   ASSERT_EQ(texts.dims[0], result->detection_count);
   std::size_t found = 0, exact = 0;
@@ -259,6 +290,40 @@ TEST_F(Ocr, APageThroughLeatd) {
   std::printf("page: %zu of 9 found, %zu exact, %u regions\n", found, exact, result->detection_count);
   EXPECT_EQ(found, 9u);
   EXPECT_GE(exact, 5u);
+}
+
+// Wide lines, upright and on their heads: each is read the right way up.
+void check_wide_page(const Answer& answer) {
+  leat_part_view texts;
+  const leat_result* const result = answer.result();
+  ASSERT_TRUE(leat_find_part(result, answer.raw().result_bytes, LEAT_PART_text, nullptr, &texts));
+  std::vector<std::string> said(std::size(scene::kOcrWideLines));
+  for (std::uint32_t i = 0; i < result->detection_count; ++i) {
+    const leat_detection& d = result->detections[i];
+    leat_text line;
+    const char* const text = leat_text_at(&texts, i, &line);
+    const auto row = static_cast<std::size_t>((d.y0 + d.y1) / 2 / scene::kOcrWidePageLine);
+    ASSERT_LT(row, said.size());
+    said[row].append(text != nullptr ? text : "", line.length);
+  }
+  std::size_t wrong = 0, characters = 0;
+  for (std::size_t i = 0; i < said.size(); ++i) {
+    const std::string_view truth = scene::kOcrWideLines[i].text;
+    wrong += edits(truth, said[i]), characters += truth.size();
+    if (said[i] != truth) std::printf("  '%s' read as '%s'\n", std::string(truth).c_str(), said[i].c_str());
+  }
+  std::printf("wide lines: character error %.2f %%, %u regions\n",
+              100 * static_cast<double>(wrong) / static_cast<double>(characters), result->detection_count);
+  EXPECT_LE(static_cast<double>(wrong), 0.02 * static_cast<double>(characters));
+}
+
+TEST_F(Ocr, PagesThroughLeatd) {
+  const TextPainter painter;
+  Leatd leatd(served("[[partition]]\nname = \"p\"\ncores = \"0\""));
+  with_answer(leatd, ocr_page(painter), check_page);
+  with_answer(leatd, ocr_wide_page(painter), check_wide_page);
+  for (std::uint32_t m = 0; m < 3; ++m)
+    EXPECT_EQ(leatd.record(shm::RecordKind::module, m)->value(shm::ModuleCounter::squeezed), 0U) << m;
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
 

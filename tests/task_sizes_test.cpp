@@ -6,8 +6,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/exec/striped_text.h"
 #include "engine/exec/test_graph.h"
 #include "leat/client.hpp"
+#include "leat/result_parts.h"
 #include "shm/src/counters.h"
 #include "tests/daemon_fixture.h"
 #include "tools/json/json.h"
@@ -195,6 +197,67 @@ TEST(TaskSizes, ABurstOfBothIsServed) {
     EXPECT_EQ(answer->outcome(), Outcome::completed) << name_of(answer->reason()) << leatd.log();
   }
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+// What a leatd that reads stripes makes of this line.
+std::string text_of(Client& client, const exec::StripedText& picture) {
+  leat_stream_options o;
+  leat_stream_options_init(&o);
+  o.application = "t";
+  o.format = LEAT_FORMAT_rgb24;
+  o.width = picture.width, o.height = exec::StripedText::kHeight;
+  o.overload = LEAT_OVERLOAD_never_drop;
+  auto stream = client.open_stream(o);
+  if (!stream.ok()) return stream.error();
+  auto frame = stream->acquire();
+  if (!frame) return leat_last_error();
+  for (std::uint32_t y = 0; y < o.height; ++y)
+    std::memcpy(frame->raw().planes[0] + std::size_t{y} * frame->raw().strides[0],
+                picture.rgb.data() + std::size_t{y} * picture.width * 3, std::size_t{picture.width} * 3);
+  if (frame->submit() != LEAT_ERROR_ok) return leat_last_error();
+  const auto answer = client.next_answer(30s);
+  leat_part_view view;
+  if (!answer || answer->outcome() != Outcome::completed ||
+      leat_find_part(answer->result(), answer->raw().result_bytes, LEAT_PART_text, nullptr, &view) == 0)
+    return "no answer";
+  leat_text line;
+  const char* const text = leat_text_at(&view, 0, &line);
+  return {text != nullptr ? text : "", line.length};
+}
+
+std::uint64_t squeezed_in_status(const Leatd& leatd) {
+  return Json::parse(leatd.status_json())["applications"][0]["modules"][0]["squeezed"].get<std::uint64_t>();
+}
+std::size_t count_of(const std::string& text, std::string_view what) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size()) ++count;
+  return count;
+}
+
+// Lines wider than the widest: read in pieces, or squeezed, which is counted for each and said once.
+TEST(TaskSizes, WideLinesAreSplitOrTheirSqueezingIsSaid) {
+  ScratchFolder folder;
+  const std::string model = exec::save_striped_text_model(folder.path());
+  const std::string letters = exec::striped_letters(3, 90);
+  const exec::StripedText wide(letters), narrow("abba");
+  for (const bool split : {true, false}) {
+    Leatd leatd(
+        "[[partition]]\nname = \"p\"\ncores = \"0\"\n[[application]]\nname = \"t\"\nslo_ms = 20000\n"
+        "[[application.module]]\nname = \"m\"\nmodel = \"" +
+        model +
+        "\"\npostprocess = \"text ctc keys=keys.txt\"\npreprocess = \"height=8 widths=16,32,64 norm=unit pad=0" +
+        (split ? " wide=split" : "") + "\"\n");
+    auto client = Client::connect(leatd.socket(), "wide");
+    ASSERT_TRUE(client.ok()) << leatd.log();
+    EXPECT_EQ(text_of(*client, narrow), "abba");
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(text_of(*client, wide) == letters, split);
+    const auto record = leatd.record(shm::RecordKind::module, 0);
+    ASSERT_TRUE(record);
+    EXPECT_EQ(record->value(shm::ModuleCounter::squeezed), split ? 0U : 3U);
+    EXPECT_EQ(squeezed_in_status(leatd), split ? 0U : 3U);
+    EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+    EXPECT_EQ(count_of(leatd.log(), "was squeezed into 64"), split ? 0U : 1U) << leatd.log();
+  }
 }
 
 }  // namespace

@@ -452,22 +452,24 @@ Status complete_plan(const Config& config, Deployment& d, std::span<const worker
     const auto& app = config.applications[a];
     for (std::uint32_t m = 0; m < app.modules.size(); ++m) {
       ModuleSizes& sizes = d.sizes.emplace_back();
-      if (d.planned) continue;
       std::vector<MeasuredSizes> known;
       std::vector<std::uint32_t> pool;
       const std::string* words = &app.modules[m].preprocess;
+      const bool crops = !app.application.modules[m].after.empty();
       for (std::uint32_t p = 0; p < d.partitions.size(); ++p) {
         const std::uint32_t session = d.session_of[p][d.first_module[a] + m];
         if (session == UINT32_MAX) continue;
+        if (p < ready.size()) words = &preprocess_of(app.modules[m], ready[p], session);
+        if (d.planned) continue;
         known.push_back(measured(app.modules[m], d.partitions[p].partition, ready[p], session));
         pool.push_back(p);
-        words = &preprocess_of(app.modules[m], ready[p], session);
         if (known.back().rows.empty())
           return Error{app.modules[m].places.profile + "partition '" + d.partitions[p].partition.name +
                        "' has no latency of module '" + app.application.modules[m].name +
                        "': name a profile that has its class '" + d.partitions[p].partition.partition_class + "'"};
       }
-      sizes = divide_sizes(*words, !app.application.modules[m].after.empty(), known);
+      sizes = divide_sizes(*words, crops, known);
+      if (d.planned) continue;                         // a plan counts pictures
       std::map<std::string, planner::Route> by_class;  // the slowest partition speaks for its class
       for (std::size_t i = 0; i < pool.size(); ++i) {
         planner::Route& route = by_class[d.partitions[pool[i]].partition.partition_class];

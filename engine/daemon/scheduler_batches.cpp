@@ -226,6 +226,7 @@ void SchedulerLoop::count_end(const Batch& batch, const worker::ReportCell& cell
   if (edges.out == core::kNone) {  // the module's last stage
     module.add(shm::ModuleCounter::tasks, batch.count);
     module.add(shm::ModuleCounter::batches);
+    module.add(shm::ModuleCounter::squeezed, std::min<std::uint32_t>(cell.squeezed, batch.count));
   }
   if (edges.in == core::kNone) return;
   shm::Record edge = board_.of(RecordKind::edge, edges.in);

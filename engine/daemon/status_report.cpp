@@ -163,6 +163,8 @@ std::string status_report(const StatusFacts& f) {
                          {"latency_ms", latency},
                          {"routes", routes}});
       if (!sizes.sizes.empty()) modules.back()["sizes"] = sizes_of(sizes);
+      const shm::Record counted = f.board.of(shm::RecordKind::module, static_cast<std::uint32_t>(id));
+      modules.back()["squeezed"] = counted.value(shm::ModuleCounter::squeezed);
       if (a < f.recognised.size()) modules.back().update(words_of(f.recognised[a][m], app.modules[m]));
     }
     applications.push_back({{"name", app.application.name},

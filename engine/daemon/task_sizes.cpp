@@ -34,6 +34,17 @@ std::vector<planner::Latency> line_through(std::vector<Point> points) {
   return out;
 }
 
+// How many units one picture of the largest size is; 1: sizes are not divided.
+std::uint32_t units_of_largest(std::size_t classes, std::span<const MeasuredSizes> partitions) {
+  std::size_t batch = 1;
+  for (const MeasuredSizes& m : partitions) {
+    if (m.by_size.size() != classes || m.rows.empty()) return 1;
+    batch = std::max(batch, m.rows.size());
+  }
+  if (partitions.empty() || classes == 1) return 1;
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(worker::kMaxBatch / batch, 1, kUnits));
+}
+
 }  // namespace
 
 double ModuleSizes::mean_units() const noexcept {
@@ -44,18 +55,14 @@ double ModuleSizes::mean_units() const noexcept {
 ModuleSizes divide_sizes(const std::string& preprocess, bool crops, std::span<const MeasuredSizes> partitions) {
   ModuleSizes out;
   const auto spec = exec::parse_preprocess(preprocess);
-  if (!spec.ok() || !spec->sizes.varies() || partitions.empty()) return out;
+  if (!spec.ok() || !spec->sizes.varies()) return out;
   std::vector<exec::Size> sizes = spec->sizes.sizes();
-  std::size_t batch = 1;
-  for (const MeasuredSizes& m : partitions) {
-    if (m.by_size.size() != sizes.size() || m.rows.empty()) return out;
-    batch = std::max(batch, m.rows.size());
-  }
-  const auto each = static_cast<std::uint32_t>(std::clamp<std::size_t>(worker::kMaxBatch / batch, 1, kUnits));
-  if (each == 1 || sizes.size() == 1) return out;
+  const std::uint32_t each = units_of_largest(sizes.size(), partitions);
+  if (each == 1 && spec->sizes.wide != exec::Wide::split) return out;
   out.cut = spec->cut, out.rule = spec->sizes, out.crops = crops;
   out.sizes = std::move(sizes);
   out.units.assign(out.sizes.size(), 1);
+  if (each == 1) return out;
   out.units.back() = each;
   for (const MeasuredSizes& m : partitions) {
     std::uint32_t before = 1;
@@ -89,8 +96,10 @@ std::uint32_t ModuleSizes::units_of(std::uint32_t width, std::uint32_t height, c
     w = region.projected ? region.width : region.box.x1 - region.box.x0;
     h = region.projected ? region.height : region.box.y1 - region.box.y0;
   }
-  const exec::Size size = rule.size_of(w, h);
-  return size == exec::Size{} ? 1 : units[exec::class_of(sizes, size)];
+  const exec::Pieces pieces = rule.pieces_of(w, h);
+  const exec::Piece last = pieces.at(pieces.count - 1);
+  const exec::Size size = rule.size_of(w * (last.to - last.from), h);
+  return size == exec::Size{} ? 1 : (pieces.count - 1) * each() + units[exec::class_of(sizes, size)];
 }
 
 }  // namespace leat::daemon

@@ -2,6 +2,8 @@
 // largest size is divided into units; each smaller cost class takes as many as its measured share of the largest's
 // time, on the partition where that share is greatest:
 //   units(c) = max over classes of partitions of round(U t_c / t_largest), 1..U, U <= 8, so that a batch has at most 64
+// A picture that is shown in pieces (wide=split) takes what they take together; of a module whose sizes are not divided
+// one unit each. No task takes more than a batch, so that one of fewer pictures than pieces is charged too little.
 // Latency tables and batch sizes then count units: `batch` pictures of the largest size are `batch` x U. The size of a
 // task follows from its stream's frames, or from what an earlier module found: the result slot's geometry, never
 // pixels.
@@ -44,7 +46,7 @@ struct ModuleSizes {
                                        std::uint64_t slot_bytes, std::uint32_t item) const noexcept;
 };
 
-// `preprocess`: the words in force; partitions: all that run the module.
+// `preprocess`: the words in force; partitions: all that run the module; none: its sizes are not divided.
 ModuleSizes divide_sizes(const std::string& preprocess, bool crops, std::span<const MeasuredSizes> partitions);
 
 }  // namespace leat::daemon

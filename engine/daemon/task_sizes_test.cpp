@@ -42,6 +42,35 @@ TEST(TaskSizesOfAModule, UnitsAreShareOfTheLargestsTime) {
   EXPECT_EQ(divide_sizes(kWords, true, many).each(), 3U) << "at most 64 tasks in a batch";
 }
 
+// Wider than the widest: as many units as its pieces, each of which overlaps the one before by 96 pixels.
+TEST(TaskSizesOfAModule, APictureInPiecesTakesWhatTheyTake) {
+  const MeasuredSizes one[] = {measured({4, 10, 20, 32}, 8)};  // of widths 96, 320, 640, 960: 1, 2, 5, 8 units
+  const auto units = [&](const ModuleSizes& sizes, std::uint32_t width) {
+    return sizes.units_of(width, 48, nullptr, 0, 0);
+  };
+  const ModuleSizes squeezed = divide_sizes(kWords, false, one),
+                    split = divide_sizes(std::string(kWords) + " wide=split", false, one);
+  for (const std::uint32_t width : {96U, 300U, 960U}) EXPECT_EQ(units(split, width), units(squeezed, width)) << width;
+  EXPECT_EQ(units(squeezed, 1824), 8U);
+  EXPECT_EQ(units(split, 961), 8U + 2) << "a second piece of 97";
+  EXPECT_EQ(units(split, 1824), 8U + 8);
+  EXPECT_EQ(units(split, 1825), 8U + 8 + 2);
+  EXPECT_EQ(units(split, 960 + 7 * 864), 8U * 8);
+  EXPECT_EQ(units(split, 16000), 8U * 8) << "squeezed into eight";
+  EXPECT_EQ(units(divide_sizes(std::string(kWords) + " wide=start", false, one), 1824), 8U);
+  // Where sizes are not divided each piece is a picture.
+  for (const auto& [words, known] : {std::pair{std::string(kWords), std::span<const MeasuredSizes>()},
+                                     {std::string("height=48 widths=960"), std::span<const MeasuredSizes>(one)}}) {
+    const ModuleSizes whole = divide_sizes(words + " wide=split", false, known);
+    EXPECT_EQ(whole.each(), 1U);
+    EXPECT_EQ(whole.mean_units(), 1);
+    EXPECT_EQ(whole.table(one[0]).size(), 8U);
+    EXPECT_EQ(units(whole, 500), 1U);
+    EXPECT_EQ(units(whole, 961), 2U);
+    EXPECT_EQ(units(whole, 1825), 3U);
+  }
+}
+
 // A worker may claim what it likes within the message's bounds: never below one unit, never more than a whole, and a
 // larger picture takes no less.
 TEST(TaskSizesOfAModule, ClaimsAreBounded) {

@@ -5,8 +5,8 @@
 //   quad          behind a module that finds turned boxes (a part `oriented`, as `lines` and extra=angle give): the
 //                 turned rectangle, made upright; a quarter turn counter-clockwise where it is taller than 1.5 times
 //                 its width, as PP-OCR reads columns. Without such a part, the box's corners
-//   flip=S        behind a module that says whether what it sees is upside down (its class 1): half a turn where it
-//                 is surer of that than S
+//   flip, flip=S  behind a module that says whether what it sees is upside down (its class 1): half a turn where its
+//                 score for that is above S, by default .9, PP-OCR's own least score: one that is unsure turns nothing
 //   align=face5   behind a module that finds eyes, nose and corners of the mouth (a part `keypoints` of five): the
 //                 similarity that takes them to where faces of 112 x 112 pixels have them (Deng, Guo, Xue and
 //                 Zafeiriou, "ArcFace", 2019; the published code's template)
@@ -17,9 +17,12 @@
 
 #include "engine/exec/frame_view.h"
 #include "engine/exec/geometry.h"
+#include "engine/exec/sizes.h"
 #include "leat/result_types.h"
 
 namespace leat::exec {
+
+inline constexpr float kFlipScore = 0.9f;
 
 struct CropSpec {
   bool quad = false, face = false;
@@ -33,6 +36,7 @@ struct Region {
   bool projected = false;  // read through to_frame from a picture of these sides, instead of box
   float width = 0, height = 0;
   Projection to_frame;
+  Piece piece;  // what is shown of it
   // Its corners in the frame, from the picture's top left on.
   [[nodiscard]] Quad corners() const noexcept;
 };

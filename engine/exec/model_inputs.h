@@ -46,6 +46,10 @@ class ModelInputs {
   [[nodiscard]] Size size_of(const FrameView& frame, const Region& region) const noexcept {
     return preprocessor_.size_of(frame, region);
   }
+  [[nodiscard]] Pieces pieces_of(const FrameView& frame, const Region& region) const noexcept {
+    return preprocessor_.pieces_of(frame, region);
+  }
+  [[nodiscard]] bool splits() const noexcept { return varies() && spec_.sizes.wide == Wide::split; }
   void set_size(Size size) noexcept;
   // One for each cost class, smallest first; empty: the size is fixed.
   [[nodiscard]] std::vector<Size> sizes() const { return varies() ? spec_.sizes.sizes() : std::vector<Size>(); }

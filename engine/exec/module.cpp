@@ -62,9 +62,10 @@ class ExecutorModule final : public Module {
   bool try_size(Size size, std::uint32_t rows, std::span<leat_tensor> outputs) noexcept;
   bool fill_input(const Item& item, const Region& region, std::uint32_t row, ItemReport& report) noexcept;
   using Chosen = std::span<const std::uint8_t>;  // places of items that run together
-  bool run_together(std::span<const Item> items, std::span<ItemReport> reports, Chosen chosen,
-                    const std::byte* features_in, std::byte* features_out) noexcept;
+  bool run_together(std::span<const Item> items, std::span<ItemReport> reports, std::span<const Region> regions,
+                    Chosen chosen, const std::byte* features_in, std::byte* features_out) noexcept;
   bool run_by_size(std::span<const Item> items, std::span<ItemReport> reports) noexcept;
+  bool run_in_pieces(const Item& item, const Region& region, const Pieces& pieces, ItemReport& report) noexcept;
   void answer(const Item& item, const Region& region, std::span<const leat_tensor> outputs, std::uint32_t row,
               ItemReport& report) noexcept;
   int execute(std::span<const leat_tensor> inputs, std::span<leat_tensor> outputs, std::uint32_t rows,
@@ -245,6 +246,8 @@ Status ExecutorModule::open_output() {
   }
   if (!opened) return Error{opened.error()};
   postprocessor_ = std::move(*opened);
+  if (model_inputs_.splits() && !postprocessor_.joins())
+    return Error{"preprocess: wide=split reads a line of text in pieces, and suits 'text ctc' alone; leave it out"};
   if (cut_.projected()) {
     for (const PartSpec& part : postprocessor_.parts())
       if (part.kind == LEAT_PART_keypoints || part.kind == LEAT_PART_oriented || part.kind == LEAT_PART_map)
@@ -369,22 +372,32 @@ bool ExecutorModule::run(std::span<const Item> items, std::span<ItemReport> repo
   std::array<std::uint8_t, kMaxRows> all;
   std::iota(all.begin(), all.end(), std::uint8_t{0});
   const Chosen chosen(all.data(), items.size());
-  if (!alone_ || features_in != nullptr) return run_together(items, reports, chosen, features_in, features_out);
+  if (!alone_ || features_in != nullptr)
+    return run_together(items, reports, regions_, chosen, features_in, features_out);
   bool good = true;  // an item that fails does so alone
   for (std::size_t i = 0; i < items.size(); ++i)
-    good = run_together(items, reports, chosen.subspan(i, 1), features_in, features_out) && good;
+    good = run_together(items, reports, regions_, chosen.subspan(i, 1), features_in, features_out) && good;
   return good;
 }
 
 // Items of one size together, in the order of each size's first.
 bool ExecutorModule::run_by_size(std::span<const Item> items, std::span<ItemReport> reports) noexcept {
   std::array<Size, kMaxRows> sizes;
+  bool good = true;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (reports[i].reason == Reason::none) sizes[i] = model_inputs_.size_of(items[i].frame, regions_[i]);
+    if (reports[i].reason == Reason::none) {
+      const Pieces pieces = model_inputs_.pieces_of(items[i].frame, regions_[i]);
+      reports[i].squeezed = pieces.squeezed;
+      if (pieces.count > 1) {
+        good = run_in_pieces(items[i], regions_[i], pieces, reports[i]) && good;
+        continue;
+      }
+      regions_[i].piece = pieces.at(0);
+      sizes[i] = model_inputs_.size_of(items[i].frame, regions_[i]);
+    }
     if (!alone_ && items[i].rows > spec_.batch_max) sizes[i] = {};
     if (sizes[i] == Size{}) reports[i].reason = Reason::bad_frame;
   }
-  bool good = true;
   for (std::size_t first = 0; first < items.size(); ++first) {
     const Size size = sizes[first];
     if (size == Size{}) continue;  // unusable, or has run with another
@@ -398,17 +411,46 @@ bool ExecutorModule::run_by_size(std::span<const Item> items, std::span<ItemRepo
       sizes[i] = {};
     }
     model_inputs_.set_size(size);
-    good = run_together(items, reports, {together.data(), count}, nullptr, nullptr) && good;
+    good = run_together(items, reports, regions_, {together.data(), count}, nullptr, nullptr) && good;
   }
   return good;
 }
 
-bool ExecutorModule::run_together(std::span<const Item> items, std::span<ItemReport> reports, Chosen chosen,
-                                  const std::byte* features_in, std::byte* features_out) noexcept {
+// A wide item: its pieces are the rows of batches, one size after the other, and its answer comes with the last.
+bool ExecutorModule::run_in_pieces(const Item& item, const Region& region, const Pieces& pieces,
+                                   ItemReport& report) noexcept {
+  std::array<Item, kMaxPieces> items;
+  std::array<ItemReport, kMaxPieces> reports;
+  std::array<Region, kMaxPieces> regions;
+  std::array<std::uint8_t, kMaxPieces> places;
+  std::array<Size, kMaxPieces> sizes;
+  for (std::uint32_t i = 0; i < pieces.count; ++i) {
+    places[i] = static_cast<std::uint8_t>(i);
+    items[i] = item, items[i].rows = 1;
+    regions[i] = region, regions[i].piece = pieces.at(i);
+    sizes[i] = model_inputs_.size_of(item.frame, regions[i]);
+    if (sizes[i] == Size{}) report.reason = Reason::bad_frame;
+  }
+  const std::size_t most = alone_ ? 1 : spec_.batch_max;
+  for (std::size_t first = 0, count = 0; first < pieces.count && report.reason == Reason::none; first += count) {
+    for (count = 1; count < most && first + count < pieces.count && sizes[first + count] == sizes[first];) ++count;
+    model_inputs_.set_size(sizes[first]);
+    const bool good = run_together(std::span(items).first(pieces.count), reports, regions,
+                                   Chosen(places).subspan(first, count), nullptr, nullptr);
+    for (std::size_t i = first; i < first + count; ++i)
+      if (reports[i].reason != Reason::none) report.reason = reports[i].reason;
+    if (!good) return false;
+  }
+  return true;
+}
+
+bool ExecutorModule::run_together(std::span<const Item> items, std::span<ItemReport> reports,
+                                  std::span<const Region> regions, Chosen chosen, const std::byte* features_in,
+                                  std::byte* features_out) noexcept {
   std::uint32_t rows = 0;
   if (device_ != nullptr) device_->begin();
   for (const std::uint8_t i : chosen) {
-    if (spec_.first_stage && reports[i].reason == Reason::none && !fill_input(items[i], regions_[i], rows, reports[i]))
+    if (spec_.first_stage && reports[i].reason == Reason::none && !fill_input(items[i], regions[i], rows, reports[i]))
       reports[i].reason = Reason::bad_frame;
     rows += alone_ ? 1 : items[i].rows;
   }
@@ -444,7 +486,7 @@ bool ExecutorModule::run_together(std::span<const Item> items, std::span<ItemRep
   std::uint32_t row = 0;
   for (const std::uint8_t i : chosen) {
     if (reports[i].reason == Reason::none && items[i].result != nullptr)
-      answer(items[i], regions_[i], {outputs, output_count_}, row, reports[i]);
+      answer(items[i], regions[i], {outputs, output_count_}, row, reports[i]);
     row += items[i].rows;
   }
   return true;
@@ -457,7 +499,7 @@ void ExecutorModule::answer(const Item& item, const Region& region, std::span<co
                                                                         : model_inputs_.placement(item.frame, region);
   const Quad corners = region.projected ? region.corners() : Quad{};
   report.fan_out = postprocessor_.run(outputs, row, placement, item.frame, item.detection, item.result, item.parts,
-                                      region.projected ? &corners : nullptr);
+                                      region.projected ? &corners : nullptr, region.piece);
 }
 
 }  // namespace

@@ -71,6 +71,7 @@ struct Item {
 struct ItemReport {
   Reason reason = Reason::none;  // none: done
   std::uint32_t fan_out = 0;     // detections written
+  std::uint32_t squeezed = 0;    // the width in pixels that it would have needed, where it was given less (sizes.h)
   std::uint64_t pixel_bytes_copied =
       0;  // copies after the producer's write; the one pass from slot to model input is none
 };

@@ -337,7 +337,7 @@ void Postprocessor::classes(std::span<const leat_tensor> outputs, std::uint32_t 
 
 std::uint32_t Postprocessor::run(std::span<const leat_tensor> outputs, std::uint32_t row, const Placement& placement,
                                  const FrameView& frame, std::int32_t detection, leat_result* result, leat_part* parts,
-                                 const Quad* corners) noexcept {
+                                 const Quad* corners, const Piece& piece) noexcept {
   if (room_) {
     std::array<ItemTensor, kMostOutputs> items;
     const std::size_t count = std::min(outputs.size(), items.size());
@@ -348,7 +348,7 @@ std::uint32_t Postprocessor::run(std::span<const leat_tensor> outputs, std::uint
       result->frame_width = frame.width, result->frame_height = frame.height;
       if (result->kind == LEAT_RESULT_NONE) result->kind = LEAT_RESULT_PARTS;
     }
-    return room_->run({items.data(), count}, {placement, frame, detection, result, corners, parts});
+    return room_->run({items.data(), count}, {placement, frame, detection, result, corners, parts, piece});
   }
   if (detection >= 0) {
     if (spec_.answer == Answer::classes) classes(outputs, row, detection, result);

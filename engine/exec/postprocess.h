@@ -79,12 +79,13 @@ class Postprocessor {
 
   // Writes item `row` of the outputs into `result`. detection >= 0: labels that detection and nothing else. A head has
   // one label there however often it runs, and workers of several modules may label one detection at once.
-  // corners: PostTarget's. Returns the number of detections written: what was found, up to the result's room.
+  // corners, piece: PostTarget's. Returns the number of detections written: what was found, up to the result's room.
   std::uint32_t run(std::span<const leat_tensor> outputs, std::uint32_t row, const Placement& placement,
                     const FrameView& frame, std::int32_t detection, leat_result* result, leat_part* parts = nullptr,
-                    const Quad* corners = nullptr) noexcept;
+                    const Quad* corners = nullptr, const Piece& piece = {}) noexcept;
   // The parts of the directory that one item's answer needs; `parts` of run() is the first of them.
   [[nodiscard]] std::vector<PartSpec> parts() const { return room_ ? room_->parts() : std::vector<PartSpec>(); }
+  [[nodiscard]] bool joins() const { return room_ && room_->joins(); }
   // Set where the outputs themselves are the answer.
   [[nodiscard]] const TensorsPost* tensors() const noexcept { return tensors_; }
 

@@ -94,6 +94,7 @@ Result<PreprocessSpec> parse_preprocess(std::string_view line) {
   spec.feeds = words.starting("feed.");
   words.size("size", &spec.width, &spec.height);
   spec.cut.quad = words.word("quad");
+  if (words.word("flip")) spec.cut.flip = kFlipScore;
   words.number("flip", 0, 1, &spec.cut.flip);
   words.choice("align", {"face5"}, [&](std::size_t) { spec.cut.face = true; });
   spec.sizes = parse_sizes(words, letterbox);
@@ -106,11 +107,11 @@ Result<PreprocessSpec> parse_preprocess(std::string_view line) {
     spec.top_left = true;
   }
   if (spec.cut.quad && spec.cut.face) words.fail("quad and align= are two ways to cut; write either");
-  if (spec.cut.flip <= 1 && !spec.cut.quad) words.fail("flip= needs quad beside it");
+  if (spec.cut.flip <= 1 && !spec.cut.quad) words.fail("flip needs quad beside it");
   const auto status = words.finish(
       "raw, letterbox, stretch, cover=, rgb, bgr, gray, rgba, bt601, bt709, limited, full, crop=, aspect, at=, pad=, "
       "norm=, mean=, std=, size=WxH, "
-      "longest=, shortest=, edge=, multiple=, height=, widths=, quad, flip=, align=, tensors, feed.INPUT=");
+      "longest=, shortest=, edge=, multiple=, height=, widths=, wide=, quad, flip=, align=, tensors, feed.INPUT=");
   if (!status) return Error{status.error()};
   return spec;
 }
@@ -153,8 +154,8 @@ Result<Preprocessor> Preprocessor::open(const PreprocessSpec& spec, std::uint32_
   return out;
 }
 
-// The rectangle that is read: of the frame, or of the region's own picture.
-Preprocessor::Window Preprocessor::source_of(const FrameView& frame, const Region& region) const noexcept {
+// The rectangle of all that the region shows: of the frame, or of the region's own picture.
+Preprocessor::Window Preprocessor::whole_of(const FrameView& frame, const Region& region) const noexcept {
   const float w = static_cast<float>(frame.width), h = static_cast<float>(frame.height);
   Window out{.x0 = 0, .y0 = 0, .x1 = w, .y1 = h, .width = width_, .height = height_};
   if (!region.whole) {
@@ -180,9 +181,24 @@ Preprocessor::Window Preprocessor::source_of(const FrameView& frame, const Regio
   return out;
 }
 
+// The part of it that is read.
+Preprocessor::Window Preprocessor::source_of(const FrameView& frame, const Region& region) const noexcept {
+  Window out = whole_of(frame, region);
+  const Piece& piece = region.piece;
+  const float across = out.x1 - out.x0;
+  if (piece.to < 1) out.x1 = out.x0 + piece.to * across;
+  if (piece.from > 0) out.x0 += piece.from * across;
+  return out;
+}
+
 Size Preprocessor::size_of(const FrameView& frame, const Region& region) const noexcept {
   const Window s = source_of(frame, region);
   return spec_.sizes.size_of(s.x1 - s.x0, s.y1 - s.y0);
+}
+
+Pieces Preprocessor::pieces_of(const FrameView& frame, const Region& region) const noexcept {
+  const Window w = whole_of(frame, region);
+  return spec_.sizes.pieces_of(w.x1 - w.x0, w.y1 - w.y0);
 }
 
 Preprocessor::Window Preprocessor::window_of(const FrameView& frame, const Region& region) const noexcept {

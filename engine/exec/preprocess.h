@@ -9,7 +9,7 @@
 //   std=A[,B,C]   value = (pixel / 255 - mean) / std (default 0 and 1) pad=V                  pixel / 255 of the filled
 //   part (default 0.5) bt601 | bt709          matrix of nv12 and i420 frames (default bt601); limited | full: their
 //   range (default limited)
-//   quad, flip=, align=face5: crop.h   longest=, shortest=, multiple=, height=, widths=: sizes.h
+//   quad, flip, align=face5: crop.h   longest=, shortest=, multiple=, height=, widths=, wide=: sizes.h
 //
 // Geometry: the source rectangle [x0, x1) x [y0, y1) is the frame, or the box widened and clipped to the frame. Target
 // pixel i lies at x0 + (i + 0.5) * scale - 0.5 in frame pixels; bilinear between the four pixels (each plane's own)
@@ -74,6 +74,8 @@ class Preprocessor {
   // Where it varies: the size that this picture of the frame is given; {0, 0}: it has no sides. Calls that follow give
   // pictures of the size that was set.
   [[nodiscard]] Size size_of(const FrameView& frame, const Region& region) const noexcept;
+  // How it is shown where it is wider than any picture that is given.
+  [[nodiscard]] Pieces pieces_of(const FrameView& frame, const Region& region) const noexcept;
   void set_size(Size size) noexcept { width_ = size.width, height_ = size.height; }
 
   // out: channel_count planes of height x width floats. No allocation.
@@ -99,6 +101,7 @@ class Preprocessor {
   static Region region_of(const Box* box) noexcept {
     return box != nullptr ? Region{.whole = false, .box = *box} : Region{};
   }
+  Window whole_of(const FrameView& frame, const Region& region) const noexcept;
   Window source_of(const FrameView& frame, const Region& region) const noexcept;
   Window window_of(const FrameView& frame, const Region& region) const noexcept;
   void warp_into(const FrameView& frame, const Region& region, const Window& window, float* out) const noexcept;

@@ -39,6 +39,41 @@ Size SizeRule::size_of(float width, float height_of_picture, std::uint32_t* cont
           rounded(scale * height_of_picture, multiple, !fill, longest)};
 }
 
+// Pieces begin at the same columns whatever a picture's width, so that a model that answers for every few columns has
+// its steps at the same places in two pieces that overlap.
+Pieces SizeRule::pieces_of(float width, float height_of_picture) const noexcept {
+  Pieces out;
+  const auto widest = static_cast<float>(largest().width);
+  float columns = static_cast<float>(height) * width / height_of_picture;
+  if (height == 0 || !(width > 0) || !(height_of_picture > 0) || !std::isfinite(columns)) return out;
+  if (columns <= widest + 1e-3f) return out;
+  if (wide == Wide::start) {
+    out.width = widest / columns;
+    return out;
+  }
+  const std::uint32_t most = wide == Wide::split ? kMaxPieces : 1;
+  const float step = widest - static_cast<float>(std::min(2 * height, largest().width / 2)),
+              room = widest + static_cast<float>(most - 1) * step;
+  if (columns > room + 1e-3f) {
+    out.squeezed = static_cast<std::uint32_t>(std::min(std::ceil(columns), 4e9f));
+    columns = room;
+  }
+  if (most == 1) return out;
+  out.count = std::min(most, 1 + static_cast<std::uint32_t>(std::ceil((columns - widest - 1e-3f) / step)));
+  out.width = widest / columns, out.step = step / columns, out.step_columns = step;
+  return out;
+}
+
+Piece Pieces::at(std::uint32_t index) const noexcept {
+  const auto i = static_cast<float>(index);
+  const float from = i * step;
+  return {.index = index,
+          .count = count,
+          .from = from,
+          .to = count > 1 && index + 1 == count ? 1 : std::min(from + width, 1.0f),
+          .start = i * step_columns};
+}
+
 Size SizeRule::largest() const noexcept {
   if (!widths.empty()) return {widths.back(), height};
   const std::uint32_t side = std::max(longest / multiple, 1u) * multiple;
@@ -69,6 +104,9 @@ SizeRule parse_sizes(SpecLine& words, bool letterbox) {
   words.whole("edge", 1, kMaxSide, &rule.edge);
   words.whole("multiple", 1, 1024, &rule.multiple);
   words.whole("height", 1, kMaxSide, &rule.height);
+  const bool wide = words.has("wide");
+  words.choice("wide", {"squeeze", "split", "start"}, [&](std::size_t i) { rule.wide = static_cast<Wide>(i); });
+  if (wide && rule.height == 0) words.fail("wide= needs height= beside it");
   if (const auto list = words.text("widths")) {
     bool good = true;
     for (std::size_t at = 0; at <= list->size() && good;) {

@@ -78,6 +78,7 @@ TEST(Sizes, Refusals) {
   EXPECT_NE(refusal("size=320x48 height=48 widths=320").find("size="), std::string::npos);
   EXPECT_NE(refusal("cover=0.875 longest=640").find("cover="), std::string::npos);
   EXPECT_NE(refusal("flip=0.9").find("quad"), std::string::npos);
+  EXPECT_NE(refusal("flip").find("quad"), std::string::npos);
   EXPECT_NE(refusal("quad align=face5").find("either"), std::string::npos);
 }
 
@@ -210,7 +211,7 @@ TEST_F(OpenModel, WholeFramesOfSeveralSizesInOneBatch) {
 
 // A picture with one red, one green, one blue and one white quarter of a turned rectangle: where they are in the crop.
 TEST(Crops, QuadsAreMadeUprightAndTurnedWhereTall) {
-  const auto spec = parse_preprocess("size=4x2 stretch quad flip=0.9");
+  const auto spec = parse_preprocess("size=4x2 stretch quad flip");
   ASSERT_TRUE(spec.ok());
   for (const double degrees : {0.0, 17.0, 90.0 - 17.0, -40.0}) {
     const double angle = degrees * std::acos(-1.0) / 180, c = std::cos(angle), s = std::sin(angle);
@@ -237,7 +238,7 @@ TEST(Crops, QuadsAreMadeUprightAndTurnedWhereTall) {
         std::memcpy(bytes.data() + LEAT_PAYLOAD_OFFSET, &box, sizeof box);
         result->kind = LEAT_RESULT_DETECTIONS, result->detection_count = 1, result->part_count = 1;
         result->detections[0].label_count = 1;
-        result->detections[0].labels[0] = {.class_id = 1, .score = flipped ? 0.95F : 0.85F};
+        result->detections[0].labels[0] = {.class_id = 1, .score = flipped ? 0.91F : 0.89F};
         Region region;
         ASSERT_TRUE(region_of(result, 0, spec->cut, &region));
         EXPECT_NEAR(region.width, 80, 1e-3);

@@ -57,9 +57,9 @@ struct alignas(64) ReportCell {
   std::uint8_t stage = 0;
   std::uint8_t reserved = 0;
   std::uint16_t first = 0, count = 0;  // results[i] belongs to task first + i of `count`
-  std::uint16_t reserved1 = 0;
-  std::uint32_t rows_copied = 0;  // of the whole batch: features that did not lie together
-  std::int64_t started_ns = 0;    // CLOCK_MONOTONIC, of the whole batch
+  std::uint16_t squeezed = 0;          // of the whole batch: tasks whose picture was too wide for the module (sizes.h)
+  std::uint32_t rows_copied = 0;       // of the whole batch: features that did not lie together
+  std::int64_t started_ns = 0;         // CLOCK_MONOTONIC, of the whole batch
   std::int64_t ended_ns = 0;
   std::uint64_t pixel_bytes_copied = 0;  // of the whole batch, after the producer's write (module.h)
   TaskReport results[kResultsPerCell];

@@ -271,6 +271,7 @@ Status Worker::open_modules(Ready& ready) {
     ready.tensors.push_back(opened.tensor_shapes());
     ready.recognised.push_back(opened.recognised());
     has_parts_.push_back(!ready.parts.back().empty());
+    said_squeezed_.push_back(false);
     ready.latency_by_batch.emplace_back();
     ready.latency_by_size.emplace_back();
     const bool measures = setup_.calibrate && m.latency_by_batch.empty();
@@ -428,9 +429,8 @@ void Worker::prepare(const DispatchCell& cell, exec::Item& item, exec::ItemRepor
 }
 
 void Worker::run_batch(std::span<const DispatchCell> cells) {
-  const std::int64_t started = shm::monotonic_ns();
+  BatchNumbers numbers{.started_ns = shm::monotonic_ns()};
   std::uint32_t count = 0;
-  std::uint64_t copied = 0;
   for (std::uint32_t i = 0; i < cells.size(); ++i) {
     prepare(cells[i], items_[count], item_reports_[count]);
     task_reports_[i] = {static_cast<std::uint8_t>(item_reports_[count].reason), 0};
@@ -439,7 +439,6 @@ void Worker::run_batch(std::span<const DispatchCell> cells) {
   }
   exec::Module& module = *modules_[cells[0].module];
   StageFeatures& features = features_[cells[0].module];
-  std::uint32_t rows_copied = 0;
   if (features.any() && count < cells.size()) {  // its rows are fixed, so that one task missing would shift the others
     for (TaskReport& r : task_reports_) r.reason = static_cast<std::uint8_t>(Reason::partition_lost);
     count = 0;
@@ -447,34 +446,52 @@ void Worker::run_batch(std::span<const DispatchCell> cells) {
   if (count != 0) {
     const std::span items(items_.data(), count);
     const std::span reports(item_reports_.data(), count);
-    if (!module.run(items, reports, features.input(cells, &rows_copied), features.output(cells)))
+    if (!module.run(items, reports, features.input(cells, &numbers.rows_copied), features.output(cells)))
       complain(module.error());
     if (device_ && device_->lost()) {  // this batch is answered when leatd sees how the process ended
       ending_ = true;
       return;
     }
     for (std::uint32_t i = 0; i < count; ++i) {
-      copied += reports[i].pixel_bytes_copied;
+      numbers.pixel_bytes_copied += reports[i].pixel_bytes_copied;
+      if (reports[i].squeezed != 0) {
+        ++numbers.squeezed;
+        say_squeezed(cells[0].module, reports[i].squeezed);
+      }
       const bool detections = items_[i].result->kind == LEAT_RESULT_DETECTIONS && items_[i].detection < 0;
       task_reports_[task_of_[i]] = {static_cast<std::uint8_t>(reports[i].reason),
                                     static_cast<std::uint8_t>(detections ? std::min(reports[i].fan_out, 255u) : 1u)};
     }
   }
-  const std::int64_t ended = shm::monotonic_ns();
-  send_report(cells, started, ended, copied, rows_copied);
+  numbers.ended_ns = shm::monotonic_ns();
+  send_report(cells, numbers);
 }
 
-void Worker::send_report(std::span<const DispatchCell> cells, std::int64_t started_ns, std::int64_t ended_ns,
-                         std::uint64_t pixel_bytes_copied, std::uint32_t rows_copied) {
+// Once for each module, since from then on the counter tells.
+void Worker::say_squeezed(std::uint32_t module, std::uint32_t width) {
+  if (said_squeezed_[module]) return;
+  said_squeezed_[module] = true;
+  const ModuleSetup& m = setup_.modules[module];
+  const std::uint32_t widest = modules_[module]->sizes().back().width;
+  std::fprintf(
+      stderr,
+      "leat-worker %s: warning: %s/%s: a picture that is %u pixels wide at its model's height was squeezed into "
+      "%u, the widest that preprocess allows, and may be read wrongly; write wide=split for text, wide=start for "
+      "a model that says which way up it is, or more widths= (further ones are counted: squeezed in leat top)\n",
+      setup_.partition.c_str(), m.application.c_str(), m.name.c_str(), width, widest);
+}
+
+void Worker::send_report(std::span<const DispatchCell> cells, const BatchNumbers& numbers) {
   ReportCell cell;
   cell.batch = cells[0].batch;
   cell.batch_generation = cells[0].batch_generation;
   cell.stage = cells[0].stage;
   cell.count = static_cast<std::uint16_t>(cells.size());
-  cell.started_ns = started_ns;
-  cell.ended_ns = ended_ns;
-  cell.pixel_bytes_copied = pixel_bytes_copied;
-  cell.rows_copied = rows_copied;
+  cell.started_ns = numbers.started_ns;
+  cell.ended_ns = numbers.ended_ns;
+  cell.pixel_bytes_copied = numbers.pixel_bytes_copied;
+  cell.rows_copied = numbers.rows_copied;
+  cell.squeezed = static_cast<std::uint16_t>(numbers.squeezed);
   for (std::uint32_t first = 0; first < cells.size(); first += kResultsPerCell) {
     cell.first = static_cast<std::uint16_t>(first);
     const auto here = std::min<std::size_t>(kResultsPerCell, cells.size() - first);

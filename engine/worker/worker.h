@@ -69,8 +69,13 @@ class Worker {
   bool take_batch();  // false: none waits
   void run_batch(std::span<const DispatchCell> cells);
   void prepare(const DispatchCell& cell, exec::Item& item, exec::ItemReport& report);
-  void send_report(std::span<const DispatchCell> cells, std::int64_t started_ns, std::int64_t ended_ns,
-                   std::uint64_t pixel_bytes_copied, std::uint32_t rows_copied);
+  struct BatchNumbers {  // what a report says of the batch as a whole
+    std::int64_t started_ns = 0, ended_ns = 0;
+    std::uint64_t pixel_bytes_copied = 0;
+    std::uint32_t rows_copied = 0, squeezed = 0;
+  };
+  void send_report(std::span<const DispatchCell> cells, const BatchNumbers& numbers);
+  void say_squeezed(std::uint32_t module, std::uint32_t width);
   void park();
   Status tell(const std::vector<std::byte>& packet) const;  // leatd; also from inside the sandbox
   void complain(std::string_view text);  // to leatd's log; what a frame or a stream can cause is limited
@@ -92,6 +97,7 @@ class Worker {
   std::vector<exec::DeviceBuffer> edge_memory_;
   std::vector<std::unique_ptr<exec::Module>> modules_;
   std::vector<bool> has_parts_;                         // [module]
+  std::vector<bool> said_squeezed_;                     // [module]
   std::vector<std::optional<shm::FeatureView>> edges_;  // as in Setup; all there after start
   std::vector<StageFeatures> features_;                 // [module]
   std::vector<Pool> pools_;

@@ -125,7 +125,8 @@
   X(dropped, 0, "tasks given up here")                         \
   X(failed, 0, "tasks failed here")                            \
   X(left_out, 0, "sub-requests over the fan-out cap, not run") \
-  X(application, 1, "index of its application")
+  X(application, 1, "index of its application")                \
+  X(squeezed, 0, "tasks whose picture was too wide for the model, and squeezed")
 
 #define LEAT_PARTITION_COUNTERS(X)                                  \
   X(state, 1, "0 down, 1 starting, 2 up, 3 lost, backing off")      \

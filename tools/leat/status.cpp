@@ -71,6 +71,8 @@ void print(const Json& status) {
                   text_of(module, "executor").c_str(), text_of(module, "model").c_str(),
                   text_of(module, "batch").c_str());
       std::fputs(words_text(module).c_str(), stdout);
+      if (const std::string squeezed = text_of(module, "squeezed"); !squeezed.empty() && squeezed != "0")
+        std::printf("    squeezed         %s pictures that were too wide for it\n", squeezed.c_str());
       const Json latency = module.value("latency_ms", Json::object());
       for (const auto& [partition_class, list] : latency.items()) {
         std::printf("    on %-14s ms by batch: %s\n", partition_class.c_str(), list.dump().c_str());

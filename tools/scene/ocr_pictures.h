@@ -2,7 +2,9 @@
 // turned by 17 degrees, one upside down.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 
 #include "tools/scene/rendered_text.h"
@@ -81,6 +83,62 @@ inline constexpr OcrLine kOcrLines[] = {
     {"End of document", "SansMono-Bold", 32, {60, 60, 60}, {220, 220, 220}},
 };
 
+// Of 40 to 80 characters: at a reader's height of 48 they are 750 to 1750 pixels wide.
+inline constexpr OcrLine kOcrWideLines[] = {
+    {"Please keep this receipt for your records.", "Sans", 16, {0, 0, 0}, {255, 255, 255}},
+    {"The next train to Hamburg departs from platform nine.", "Serif", 20, {30, 30, 90}, {240, 240, 230}},
+    {"Passengers without a valid ticket pay a fare of 60 euros on board.",
+     "Sans-Bold",
+     24,
+     {255, 255, 255},
+     {40, 60, 50}},
+    {"All deliveries are to be left with the neighbour in flat 12 after 18:30 today.",
+     "SansMono",
+     28,
+     {90, 20, 20},
+     {250, 240, 200}},
+    {"This product contains milk, wheat, hazelnuts and may contain traces of soya.",
+     "Serif-Bold",
+     32,
+     {60, 60, 60},
+     {220, 220, 220}},
+    {"Do not open the cabinet while the green lamp is lit.", "SansMono-Bold", 40, {0, 0, 0}, {255, 255, 255}},
+    {"The library is closed on public holidays and on the first Monday of May.",
+     "Sans",
+     48,
+     {30, 30, 90},
+     {240, 240, 230}},
+    {"Write your name, your address and your telephone number in capital letters",
+     "Serif",
+     16,
+     {0, 0, 0},
+     {255, 255, 255}},
+    {"Warning: moving parts, keep hands and hair away from the rollers",
+     "Sans-Bold",
+     20,
+     {90, 20, 20},
+     {250, 240, 200}},
+    {"Invoices are payable within thirty days of receipt", "SansMono", 24, {60, 60, 60}, {220, 220, 220}},
+    {"The committee will meet again in the large hall on Thursday the 24th of October",
+     "Serif-Bold",
+     28,
+     {255, 255, 255},
+     {40, 60, 50}},
+    {"Unauthorised vehicles will be towed at the expense of the owner",
+     "SansMono-Bold",
+     32,
+     {0, 0, 0},
+     {255, 255, 255}},
+    {"Fasten your seat belt while seated and stow all bags under the seat in front",
+     "Sans",
+     40,
+     {30, 30, 90},
+     {240, 240, 230}},
+    {"Store in a cool and dry place, away from direct sunlight", "Serif", 48, {90, 20, 20}, {250, 240, 200}},
+    {"Total including value added tax of 19 percent: 4,318.75 euros", "Sans-Bold", 16, {60, 60, 60}, {220, 220, 220}},
+    {"Every visitor signs the book at the entrance and wears a badge.", "SansMono", 20, {0, 0, 0}, {255, 255, 255}},
+};
+
 struct OcrPageText {
   const char* text;
   TextPainter::Style style;
@@ -97,6 +155,19 @@ inline constexpr OcrPageText kOcrPage[] = {
     {"Upside down note", {.font = "Sans", .pixels = 28, .degrees = 180, .ink = {0, 0, 120}}, 220, 500},
     {"ref: A7-443-KX", {.font = "SansMono-Bold", .pixels = 24, .ink = {60, 60, 60}}, 630, 480},
 };
+
+// A page of wide lines, each in its height; every other one stands on its head.
+inline constexpr std::uint32_t kOcrWidePageLine = 80;  // pixels from one to the next
+inline TextPicture ocr_wide_page(const TextPainter& painter) {
+  TextPicture page(1280, kOcrWidePageLine * static_cast<std::uint32_t>(std::size(kOcrWideLines)));
+  std::uint32_t i = 0;
+  for (const OcrLine& l : kOcrWideLines) {
+    const TextPainter::Style style{
+        .font = l.font, .pixels = std::min(l.pixels, 24u), .degrees = i % 2 == 0 ? 0.0 : 180.0};
+    painter.draw(page, l.text, page.width / 2.0, kOcrWidePageLine * (i++ + 0.5), style);
+  }
+  return page;
+}
 
 inline TextPicture ocr_page(const TextPainter& painter) {
   TextPicture page(800, 600);

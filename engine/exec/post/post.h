@@ -16,6 +16,7 @@
 #include "engine/exec/frame_view.h"
 #include "engine/exec/geometry.h"
 #include "engine/exec/part.h"
+#include "engine/exec/sizes.h"
 #include "leat/executor.h"
 #include "leat/result.hpp"
 #include "leat/result_types.h"
@@ -61,6 +62,7 @@ struct PostTarget {
   leat_result* result = nullptr;  // never null
   const Quad* corners = nullptr;  // of what the picture shows, from its top left on; null: the frame or the box
   leat_part* parts = nullptr;     // this module's entries of the directory, as many as parts() are; null: none
+  Piece piece;                    // of what the item shows: they come in order, and the last one ends the answer
 };
 
 // What a Post is opened for.
@@ -76,6 +78,8 @@ class Post {
   virtual ~Post() = default;
   // The most that one item can need.
   [[nodiscard]] virtual std::vector<PartSpec> parts() const { return {}; }
+  // Whether run() makes one answer of several pieces.
+  [[nodiscard]] virtual bool joins() const { return false; }
   // Returns the number of detections written, for the modules behind.
   virtual std::uint32_t run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept = 0;
 };

@@ -1,12 +1,14 @@
 #include "engine/exec/post/text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "engine/exec/class_names.h"
+#include "engine/exec/preprocess.h"
 #include "engine/exec/recognise/facts.h"
 #include "engine/exec/spec_line.h"
 
@@ -14,6 +16,7 @@ namespace leat::exec {
 namespace {
 
 constexpr std::size_t kMaxTextBytes = 1024;  // of one line
+constexpr std::size_t kLeastSteps = 1024;    // that there is room for, where only a run tells how many there are
 
 }  // namespace
 
@@ -86,7 +89,26 @@ Result<std::unique_ptr<TextPost>> TextPost::open(const TextSpec& spec, const Pos
                  "; ctc needs as many classes, one for blank, and one more for a space or none"};
   out->part_ = {.kind = LEAT_PART_text, .rank = 1, .dims = {1}, .bytes = sizeof(leat_text), .tail = kMaxTextBytes};
   out->part_.name = "text";
+  const std::size_t known = t.count() / out->classes_.size();
+  const std::size_t steps = known != 0 ? known : std::max<std::size_t>(setting.input_width, kLeastSteps);
+  out->piece_.resize(steps);
+  out->line_.resize(kMaxPieces * steps);
   return out;
+}
+
+// The best class of every step.
+void TextPost::read(const ItemTensor& t) noexcept {
+  const std::size_t classes = classes_.size(), steps = std::min(t.count() / classes, piece_.size());
+  for (std::size_t step = 0; step < steps; ++step) {
+    const auto value = [&](std::size_t c) {
+      return t.at(spec_.classes_first ? c * (t.count() / classes) + step : step * classes + c);
+    };
+    std::size_t best = 0;
+    for (std::size_t c = 1; c < classes; ++c)
+      if (value(c) > value(best)) best = c;
+    piece_[step] = {static_cast<std::uint32_t>(best), value(best)};
+  }
+  piece_steps_ = steps;
 }
 
 std::uint32_t TextPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
@@ -94,24 +116,31 @@ std::uint32_t TextPost::run(std::span<const ItemTensor> outputs, const PostTarge
   const auto row = static_cast<std::uint32_t>(std::max(target.detection, 0));
   const PartPlace place = place_of(target.result, *target.parts, part_, row);
   if (place.array == nullptr) return 0;
-  const ItemTensor& t = outputs[0];
-  const std::size_t classes = classes_.size(), steps = t.count() / classes, blank = spec_.blank_last ? classes - 1 : 0;
-  const auto value = [&](std::size_t step, std::size_t c) {
-    return t.at(spec_.classes_first ? c * steps + step : step * classes + c);
-  };
+  read(outputs[0]);
+  const Piece& piece = target.piece;
+  if (piece.index == 0) {
+    line_steps_ = 0;
+    columns_per_step_ =
+        std::max(1e-3f, target.placement.input_width / static_cast<float>(std::max<std::size_t>(1, piece_steps_)));
+  }
+  const auto at = static_cast<std::size_t>(std::nearbyint(piece.start / columns_per_step_));
+  line_steps_ = join_steps(line_, line_steps_, std::span(piece_).first(piece_steps_), at);
+  if (piece.index + 1 == piece.count) write(target, place);
+  return 0;
+}
+
+void TextPost::write(const PostTarget& target, const PartPlace& place) const noexcept {
   leat_text line{};
   float sum = 0;
   std::uint32_t kept = 0;
+  const std::size_t blank = spec_.blank_last ? classes_.size() - 1 : 0;
   std::size_t before = blank;
-  for (std::size_t step = 0; step < steps; ++step) {
-    std::size_t best = 0;
-    for (std::size_t c = 1; c < classes; ++c)
-      if (value(step, c) > value(step, best)) best = c;
-    const std::string& text = classes_[best];
-    const bool taken = spec_.slots ? text != spec_.none : best != blank && best != before;
-    before = best;
+  for (const CtcStep& step : std::span(line_).first(line_steps_)) {
+    const std::string& text = classes_[step.best];
+    const bool taken = spec_.slots ? text != spec_.none : step.best != blank && step.best != before;
+    before = step.best;
     if (!taken) continue;
-    sum += value(step, best), ++kept;
+    sum += step.score, ++kept;
     if (line.length + text.size() > kMaxTextBytes) continue;
     std::memcpy(place.tail + line.length, text.data(), text.size());
     line.length += static_cast<std::uint32_t>(text.size());
@@ -127,7 +156,6 @@ std::uint32_t TextPost::run(std::span<const ItemTensor> outputs, const PostTarge
   for (std::size_t i = 0; i < quad.size(); ++i) line.quad[2 * i] = quad[i].x, line.quad[2 * i + 1] = quad[i].y;
   std::memcpy(place.array, &line, sizeof line);
   wrote(*target.parts, 1, part_.bytes + part_.tail);
-  return 0;
 }
 
 }  // namespace leat::exec

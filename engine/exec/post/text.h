@@ -6,9 +6,12 @@
 //          Schmidhuber, "Connectionist Temporal Classification", 2006); classes are blank, the file's lines, and a
 //          space where V is two more than the lines. Score: the mean over the steps that are kept. blank=last: the
 //          lines, a space where there is room for one, and blank (docTR, LPRNet); axis=ct: [V, T] (LPRNet)
+//          A wide picture may come in pieces that overlap (sizes.h, wide=split); their steps become those of one line
+//          (ctc_steps.h)
 //   slots  [S, V] scores, or [S * V] flat: the best of each slot; the character `none` is left out
 #pragma once
 
+#include "engine/exec/post/ctc_steps.h"
 #include "engine/exec/post/post.h"
 
 namespace leat::exec {
@@ -24,12 +27,18 @@ class TextPost final : public Post {
   static TextSpec parse(SpecLine& words);
   static Result<std::unique_ptr<TextPost>> open(const TextSpec& spec, const PostSetting& setting);
   [[nodiscard]] std::vector<PartSpec> parts() const override { return {part_}; }
+  [[nodiscard]] bool joins() const override { return !spec_.slots; }
   std::uint32_t run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override;
 
  private:
   static Result<std::vector<std::string>> keys_of(const std::string& name, std::string_view model);
+  void read(const ItemTensor& t) noexcept;
+  void write(const PostTarget& target, const PartPlace& place) const noexcept;
   TextSpec spec_;
   std::vector<std::string> classes_;
+  std::vector<CtcStep> piece_, line_;  // room for what one piece and what all can have
+  std::size_t piece_steps_ = 0, line_steps_ = 0;
+  float columns_per_step_ = 1;  // of the first piece
   PartSpec part_;
 };
 

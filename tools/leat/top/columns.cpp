@@ -264,6 +264,8 @@ constexpr Column kModules[] = {
     {"dropped", "dropped", "tasks given up here", Unit::count, 7, 2, count<ModuleCounter::dropped>},
     {"failed", "failed", "tasks failed here", Unit::count, 6, 3, count<ModuleCounter::failed>},
     {"left_out", "left out", "sub-requests over the fan-out cap", Unit::count, 8, 5, count<ModuleCounter::left_out>},
+    {"squeezed", "squeezed", "tasks whose picture was too wide for the model, and squeezed", Unit::count, 8, 5,
+     count<ModuleCounter::squeezed>},
 };
 
 constexpr Column kPartitions[] = {

@@ -40,4 +40,15 @@ std::vector<std::pair<std::string, double>> BatchTimes::since_last() {
   return out;
 }
 
+std::vector<std::pair<std::string, std::uint64_t>> BatchTimes::squeezed_since_last() {
+  std::vector<std::pair<std::string, std::uint64_t>> out;
+  for (const shm::RecordSnapshot& module : reader_.live(shm::RecordKind::module)) {
+    std::uint64_t& before = squeezed_[module.label];
+    const std::uint64_t now = module.value(shm::ModuleCounter::squeezed).value_or(0);
+    if (now > before) out.emplace_back(module.label, now - before);
+    before = now;
+  }
+  return out;
+}
+
 }  // namespace leat::tools

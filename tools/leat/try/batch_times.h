@@ -1,4 +1,5 @@
-// How long each module ran, from the events in leatd's counters segment. Thread rule: one thread.
+// How long each module ran, from the events in leatd's counters segment, and which pictures it was given too wide.
+// Thread rule: one thread.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,8 @@ class BatchTimes {
   // Of batches that ended since the last call: module, and the milliseconds from the sending of its batches to their
   // end, together, in the order in which the modules ended first.
   std::vector<std::pair<std::string, double>> since_last();
+  // Module, and how many of its pictures were squeezed since the last call; none that squeezed none.
+  std::vector<std::pair<std::string, std::uint64_t>> squeezed_since_last();
 
  private:
   struct Batch {
@@ -31,6 +34,7 @@ class BatchTimes {
   shm::CountersReader reader_;
   std::uint64_t next_ = 0;
   std::map<std::uint64_t, Batch> running_;
+  std::map<std::string, std::uint64_t> squeezed_;  // by module, at the last call
 };
 
 }  // namespace leat::tools

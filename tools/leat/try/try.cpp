@@ -160,6 +160,7 @@ class Trial {
       json["ms"]["decode"] = ms_between(begun, decoded);
       for (const auto& [module, ms] : times_.since_last()) json["ms"][module] = ms;
       json["ms"]["answer"] = ms_between(decoded, answered);
+      for (const auto& [module, count] : times_.squeezed_since_last()) json["squeezed"][module] = count;
       if (answer->result() == nullptr) {
         all_answered_ = false;
         if (const std::string why = daemon_.last_complaint(); !why.empty()) json["log"] = why;
@@ -196,6 +197,11 @@ void print(const Json& json) {
     comma = ", ";
   }
   std::printf(")\n%s", answer_table(json).c_str());
+  if (json.contains("squeezed"))
+    for (const auto& [module, count] : json["squeezed"].items())
+      std::printf(
+          "  %s: %llu too wide for its model, and squeezed: write wide=split or more widths= in its preprocess\n",
+          module.c_str(), count.get<unsigned long long>());
   if (json.contains("log")) std::printf("  %s\n", json["log"].get<std::string>().c_str());
   std::fflush(stdout);
 }
