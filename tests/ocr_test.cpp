@@ -201,7 +201,7 @@ TEST_F(Ocr, SixtyLines) {
   EXPECT_EQ(buckets.texts, alone.texts) << "a line's neighbours in a batch do not change it";
 }
 
-// Sixteen lines of 40 to 80 characters, in ten heights; all but one are wider than 960 pixels at the reader's height.
+// Sixteen lines of 40 to 80 characters, in seven heights; all but one are wider than 960 pixels at the reader's height.
 TEST_F(Ocr, WideLines) {
   const std::span<const scene::OcrLine> lines = scene::kOcrWideLines;
   for (const scene::OcrLine& l : lines) EXPECT_TRUE(l.text.size() >= 40 && l.text.size() <= 80) << l.text;

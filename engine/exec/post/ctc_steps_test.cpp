@@ -34,6 +34,8 @@ TEST(CtcSteps, ChangesWhereBothPiecesSayTheSame) {
   EXPECT_EQ(joined({{"a-b-c-d--", 0}, {"--c--d--e", 2}}), "a-b-c--d--e");
   // A letter on the change, two steps long in both, stays one run: read once.
   EXPECT_EQ(joined({{"ab-ccc-q", 0}, {"z-ccc-de", 1}}), "ab-ccc-de");
+  // They agree on the overlap's end alone.
+  EXPECT_EQ(joined({{"a-b-q-r-s-t-", 0}, {"zzzzzzs-t-u-", 2}}), "a-b-q-r-s-t-u-");
   // Three pieces.
   EXPECT_EQ(joined({{"one--tw", 0}, {"e--two--t", 2}, {"wo--three", 6}}), "one--two--three");
 }

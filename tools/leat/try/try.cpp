@@ -200,7 +200,8 @@ void print(const Json& json) {
   if (json.contains("squeezed"))
     for (const auto& [module, count] : json["squeezed"].items())
       std::printf(
-          "  %s: %llu too wide for its model, and squeezed: write wide=split or more widths= in its preprocess\n",
+          "  %s: %llu too wide for its model, and squeezed: write wide=split (text), wide=start or more widths= in its "
+          "preprocess\n",
           module.c_str(), count.get<unsigned long long>());
   if (json.contains("log")) std::printf("  %s\n", json["log"].get<std::string>().c_str());
   std::fflush(stdout);
