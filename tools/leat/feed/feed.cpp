@@ -99,8 +99,13 @@ constexpr cli::Option kOptions[] = {
     {.name = "annotate",
      .type = Type::path,
      .value = "FILE",
-     .help =
-         "write the first stream with boxes and labels as a video (.mp4, .mkv); with --accuracy every picture of it"},
+     .help = "write a stream with what was answered drawn on it as a video (.mp4, .mkv), at most 30 pictures a second "
+             "where it keeps its own time; with --accuracy every picture of it"},
+    {.name = "annotate-stream",
+     .type = Type::text,
+     .value = "N|all",
+     .fallback = "0",
+     .help = "which stream --annotate writes, counted from 0; all: all of them side by side"},
     {.name = "accuracy",
      .type = Type::real,
      .value = "DROP",
@@ -223,6 +228,11 @@ Result<std::vector<FeederOptions>> plan_streams(const cli::Arguments& args, cons
                                             : LEAT_PRIORITY_NORMAL;
   const std::size_t count =
       args.integer("streams") > 0 ? static_cast<std::size_t>(args.integer("streams")) : sources.size();
+  if (const std::string which = args.text("annotate-stream");
+      which != "all" && (which.empty() || which.find_first_not_of("0123456789") != std::string::npos ||
+                         which.size() > 3 || std::stoul(which) >= count))
+    return Error{"'--annotate-stream' is '" + which + "', but must be 'all' or a stream's number, 0 to " +
+                 std::to_string(count - 1)};
   if (std::count(sources.begin(), sources.end(), "-") > 0 && count > 1)
     return Error{"standard input can feed one stream only; leave --streams and the other sources out"};
   std::vector<FeederOptions> streams;
@@ -237,7 +247,7 @@ Result<std::vector<FeederOptions>> plan_streams(const cli::Arguments& args, cons
       options.truth = &truths[which];
       options.judge = judge;
     }
-    if (i == 0) options.annotate = args.text("annotate");
+    if (std::to_string(i) == args.text("annotate-stream")) options.annotate = args.text("annotate");
     streams.push_back(std::move(options));
   }
   return streams;
@@ -339,7 +349,14 @@ int run(const cli::Arguments& args) {
   if (!planned.ok()) return cli::fail(kCommand.name, planned.error());
 
   std::vector<std::unique_ptr<Feeder>> feeders;
+  std::unique_ptr<Annotator> grid;  // ends before the feeders, whose streams know the names of classes
+  if (const std::string path = args.text("annotate"); !path.empty() && args.text("annotate-stream") == "all") {
+    auto opened = Annotator::open_grid(path, static_cast<std::uint32_t>(planned->size()));
+    if (!opened.ok()) return cli::fail(kCommand.name, opened.error());
+    grid = std::move(*opened);
+  }
   for (FeederOptions& options : *planned) {
+    options.grid = grid.get(), options.grid_place = static_cast<std::uint32_t>(feeders.size());
     feeders.push_back(std::make_unique<Feeder>(std::move(options)));
     if (const Status opened = feeders.back()->open(); !opened.ok()) return cli::fail(kCommand.name, opened.error());
     if (!args.flag("quiet")) std::fprintf(stderr, "leat feed: stream %s\n", feeders.back()->describe().c_str());
@@ -360,6 +377,11 @@ int run(const cli::Arguments& args) {
   }
   watch(feeders, running, args.flag("quiet"));
   for (std::thread& thread : threads) thread.join();
+
+  if (grid) {
+    const auto finished = grid->finish();
+    if (!finished.ok()) ends.emplace_back(Error{finished.error()});
+  }
 
   FeedReport report = report_of(feeders);
   const std::optional<CopyCount> after = copy_count(args.text("socket"));

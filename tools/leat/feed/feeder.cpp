@@ -81,7 +81,10 @@ Status Feeder::open() {
   source_->use_slots(raw);
 
   if (!options_.annotate.empty()) {
-    auto annotator = Annotator::open(options_.annotate, format.width, format.height, rate);
+    // What keeps its own time may come more often than anybody looks; tracking is looked at picture by picture.
+    const bool every = !own_time || options_.accuracy > 0;
+    auto annotator = Annotator::open(options_.annotate, draw::sheet_of({format.width, format.height}).size, rate,
+                                     every ? 0 : kMostAnnotated);
     if (!annotator.ok()) return Error{annotator.error()};
     annotator_ = std::move(*annotator);
   }
@@ -166,11 +169,11 @@ bool Feeder::take_answer(std::int64_t timeout_ns) {
     if (seen && seen->far_stride > 0) (void)::leat_observe_far(lane.stream->raw(), seen->far_stride, seen->far_drop);
   }
   leat_frame frame;
-  if (annotator_ && !lane.follower && ::leat_answer_frame(&raw, &frame) == LEAT_ERROR_ok) {
-    Canvas canvas = canvas_of(frame);
-    draw_answer(canvas, raw);
-    annotator_->add(raw.cookie >> 32, std::move(canvas));
-  }
+  Annotator* const annotator = annotates();
+  if (annotator != nullptr && !lane.follower && annotator->wants(options_.grid_place, raw.capture_ns) &&
+      ::leat_answer_frame(&raw, &frame) == LEAT_ERROR_ok)
+    annotator->add(options_.grid_place, raw.cookie >> 32,
+                   shot_of(raw, frame, options_.grid != nullptr ? options_.name : ""));
   return true;
 }
 
@@ -315,10 +318,11 @@ Result<Feeder::Step> Feeder::follow_one(std::int64_t capture_ns, std::uint32_t p
     if (whole_) copy_part(whole, lane.part, lane.follower->picture());
     (void)lane.follower->show(number_, picture);
   }
-  if (annotator_) {
-    Canvas canvas = canvas_of(whole);
-    for (const Lane& lane : lanes_) lane.follower->draw(canvas, lane.part.x, lane.part.y);
-    annotator_->add(number_ - 1, std::move(canvas));
+  if (Annotator* const annotator = annotates();
+      annotator != nullptr && annotator->wants(options_.grid_place, capture_ns)) {
+    std::vector<draw::Tracked> tracked;
+    for (const Lane& lane : lanes_) tracked.push_back(lane.follower->tracked(lane.part.x, lane.part.y));
+    annotator->add(options_.grid_place, number_ - 1, shot_of(whole, std::move(tracked)));
   }
   for (Lane& lane : lanes_) {
     const auto step = follow_lane(lane, capture_ns, picture);

@@ -43,6 +43,8 @@ struct FeederOptions {
   const Truth* truth = nullptr;
   Judge* judge = nullptr;
   std::string annotate;            // video file to write; empty: none
+  Annotator* grid = nullptr;       // with all streams side by side; outlives the feeder's run
+  std::uint32_t grid_place = 0;    // this stream's in it
   double accuracy = 0;             // coordinated: what may be lost between answers, 0..0.5; 0: every picture is sent
   std::string tracker = "blocks";  // coordinated: scene::kTrackers
   std::vector<TaskPart> tasks;     // coordinated: that take turns; empty: one stream of the whole picture
@@ -100,6 +102,9 @@ class Feeder {
   void take_answers_until(std::int64_t until_ns, const std::atomic<bool>& stop);
   bool take_answer(std::int64_t timeout_ns);
   void drain();
+  [[nodiscard]] Annotator* annotates() const noexcept {
+    return annotator_ != nullptr ? annotator_.get() : options_.grid;
+  }
   [[nodiscard]] Status lost() const;
   std::optional<Frame> slot(bool wait, const std::atomic<bool>& stop);
 

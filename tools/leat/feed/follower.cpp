@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -145,24 +144,21 @@ std::optional<TrackingReport> Follower::answered(std::uint64_t number, std::uint
   return report;
 }
 
-void Follower::draw(Canvas& canvas, std::uint32_t x, std::uint32_t y) const {
-  const int scale = canvas.height >= 600 ? 2 : 1;
-  const Ink fresh = ink_of_rgb(255, 255, 255), carried = ink_of_rgb(120, 220, 255);
-  const auto right = static_cast<float>(x), down = static_cast<float>(y);
+draw::Tracked Follower::tracked(std::uint32_t x, std::uint32_t y) const {
+  constexpr draw::Colour kFresh{255, 255, 255}, kCarried{86, 180, 233};
+  const double left = x, top = y;
+  draw::Tracked out{{left, top, left + frame_.width, top + frame_.height}, {}, "no answer yet"};
   for (const TrackedBox& b : shown_) {
-    const Ink ink = newest_ == source_ ? fresh : carried;
-    draw_box(canvas, right + b.x0, down + b.y0, right + b.x1, down + b.y1, scale + 1, ink);
-    if (b.label >= 0 && static_cast<std::size_t>(b.label) < names_.size())
-      draw_text(canvas, static_cast<int>(right + b.x0), static_cast<int>(down + b.y0) - text_height(scale),
-                names_[static_cast<std::size_t>(b.label)], scale, ink);
+    const bool named = b.label >= 0 && static_cast<std::size_t>(b.label) < names_.size();
+    out.boxes.push_back({{left + static_cast<double>(b.x0), top + static_cast<double>(b.y0),
+                          left + static_cast<double>(b.x1), top + static_cast<double>(b.y1)},
+                         named ? names_[static_cast<std::size_t>(b.label)] : "",
+                         newest_ == source_ ? kFresh : kCarried});
   }
-  if (frame_.width < canvas.width || frame_.height < canvas.height)
-    draw_box(canvas, right, down, right + static_cast<float>(frame_.width), down + static_cast<float>(frame_.height), 1,
-             fresh);
-  char text[64];
-  std::snprintf(text, sizeof text, any_ ? "%zu boxes, %llu frames after their answer" : "no answer yet", shown_.size(),
-                static_cast<unsigned long long>(newest_ - std::min(source_, newest_)));
-  draw_text(canvas, static_cast<int>(x) + 4, static_cast<int>(y) + 4, text, scale, fresh);
+  if (any_)
+    out.banner = std::to_string(shown_.size()) + " boxes, " + std::to_string(newest_ - std::min(source_, newest_)) +
+                 " frames after their answer";
+  return out;
 }
 
 }  // namespace leat::tools

@@ -12,7 +12,7 @@
 
 #include "leat/leat.h"
 #include "leat/tracked_stream.hpp"
-#include "tools/leat/feed/drawing.h"
+#include "tools/leat/draw/answer.h"
 #include "tools/leat/feed/picture_source.h"
 #include "tools/leat/feed/truth.h"
 #include "tools/scene/any_tracker.h"
@@ -56,8 +56,8 @@ class Follower {
   // An answer for picture `number`, at `index` of its source. What to report, if there was something to compare.
   std::optional<TrackingReport> answered(std::uint64_t number, std::uint64_t index, const leat_answer& answer);
 
-  // What was shown last, with that pixel of the canvas as the picture's first.
-  void draw(Canvas& canvas, std::uint32_t x = 0, std::uint32_t y = 0) const;
+  // What was shown last, with that pixel of the drawing as the picture's first.
+  [[nodiscard]] draw::Tracked tracked(std::uint32_t x = 0, std::uint32_t y = 0) const;
   [[nodiscard]] FollowerFigures& figures() noexcept { return figures_; }
 
  private:

@@ -100,8 +100,8 @@ TEST(Follower, WithoutAnAnswerNothingIsShownAndTensorsAreNotTaken) {
   film.take(follower, 0);
   EXPECT_TRUE(follower.show(1, 0).empty());
   EXPECT_EQ(follower.figures().followed, 0u);
-  Canvas canvas = canvas_of(follower.picture());
-  follower.draw(canvas);
+  EXPECT_TRUE(follower.tracked().boxes.empty());
+  EXPECT_EQ(follower.tracked().banner, "no answer yet");
   EXPECT_FALSE(Follower::takes({.format = LEAT_FORMAT_tensors}));
 }
 

@@ -222,17 +222,25 @@ TEST(Y4m, HeadsAreCheckedFieldByField) {
   }
 }
 
+// A grey whose luma is 40 + 20 i, as BT.601 of limited range has it: 16 + 219 / 255 of it.
+draw::Colour grey_of(std::uint64_t i) {
+  const auto v = static_cast<std::uint8_t>(std::lround((24.0 + 20.0 * static_cast<double>(i)) * 255 / 219));
+  return {v, v, v};
+}
+
 TEST(Video, WhatTheAnnotatorWritesTheSourceReads) {
   const std::string path = temporary("video") + ".mp4";
-  auto annotator = Annotator::open(path, 64, 48, 20);
+  auto annotator = Annotator::open(path, {64, 48}, 20);
   ASSERT_TRUE(annotator.ok()) << annotator.error();
   for (const std::uint64_t index : {0U, 2U, 1U, 3U, 5U, 4U, 6U, 7U}) {
-    Canvas canvas{.width = 64,
-                  .height = 48,
-                  .y = std::vector<std::uint8_t>(64 * 48, static_cast<std::uint8_t>(40 + 20 * index)),
-                  .u = std::vector<std::uint8_t>(32 * 24, 128),
-                  .v = std::vector<std::uint8_t>(32 * 24, 128)};
-    (*annotator)->add(index, std::move(canvas));
+    ASSERT_TRUE((*annotator)->wants(0, 0));
+    (*annotator)
+        ->add(0, index,
+              {.draw =
+                   [index](auto) {
+                     return draw::Picture({64, 48}, grey_of(index));
+                   },
+               .bytes = 64 * 48});
   }
   auto finished = (*annotator)->finish();
   ASSERT_TRUE(finished.ok()) << finished.error();

@@ -8,8 +8,8 @@
 #include <iterator>
 #include <string>
 
-#include "tools/leat/feed/annotator.h"
 #include "tools/leat/feed/picture_source.h"
+#include "tools/leat/feed/video_file.h"
 #include "tools/leat/try/picture_file.h"
 
 namespace leat::tools {
@@ -108,15 +108,10 @@ void put(const std::string& path, const std::string& bytes) { std::ofstream(path
 
 // Bright in the stored picture's upper left quarter.
 constexpr int kStoredWidth = 96, kStoredHeight = 64;
-Canvas marked() {
-  Canvas canvas{.width = kStoredWidth,
-                .height = kStoredHeight,
-                .y = std::vector<std::uint8_t>(kStoredWidth * kStoredHeight, 40),
-                .u = std::vector<std::uint8_t>(kStoredWidth * kStoredHeight / 4, 128),
-                .v = std::vector<std::uint8_t>(kStoredWidth * kStoredHeight / 4, 128)};
-  for (int y = 0; y < kStoredHeight / 2; ++y)
-    for (int x = 0; x < kStoredWidth / 2; ++x) canvas.y[static_cast<std::size_t>(y * kStoredWidth + x)] = 220;
-  return canvas;
+draw::Picture marked() {
+  draw::Picture picture({kStoredWidth, kStoredHeight}, {28, 28, 28});
+  draw::paste(picture, draw::Picture({kStoredWidth / 2, kStoredHeight / 2}, {238, 238, 238}), 0, 0);
+  return picture;
 }
 
 // The source shows the bright quarter where the orientation says, or where it was stored.
@@ -163,10 +158,10 @@ TEST(Upright, PicturesAreTurnedAsExifSays) {
 
 TEST(Upright, VideosAreTurnedAsTheirMatrixSays) {
   const std::string path = temporary_with(".mp4");
-  auto writer = Annotator::open(path, kStoredWidth, kStoredHeight, 10);
-  ASSERT_TRUE(writer.ok()) << writer.error();
-  (*writer)->add(0, marked());
-  ASSERT_TRUE((*writer)->finish().ok());
+  VideoFile video;
+  ASSERT_TRUE(video.open(path, {kStoredWidth, kStoredHeight}, 10).ok());
+  ASSERT_TRUE(video.write(0, marked()).ok());
+  ASSERT_TRUE(video.finish().ok());
   const std::string plain = content_of(path);
   const auto head = plain.find("tkhd");
   ASSERT_NE(head, std::string::npos);

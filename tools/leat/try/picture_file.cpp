@@ -30,24 +30,24 @@ struct Freed {
 
 bool is_picture_path(const std::string& path) { return ends_with(path, ".png") || is_jpeg(path); }
 
-Status write_picture(const std::string& path, const Canvas& canvas) {
+Status write_picture(const std::string& path, const draw::Picture& drawing) {
   const bool jpeg = is_jpeg(path);
   const AVCodec* codec = avcodec_find_encoder(jpeg ? AV_CODEC_ID_MJPEG : AV_CODEC_ID_PNG);
   if (codec == nullptr) return Error{path + ": libavcodec has no encoder for it; install its full build"};
-  const int width = static_cast<int>(canvas.width), height = static_cast<int>(canvas.height);
+  const int width = static_cast<int>(drawing.size.width), height = static_cast<int>(drawing.size.height);
   const AVPixelFormat format = jpeg ? AV_PIX_FMT_YUVJ420P : AV_PIX_FMT_RGB24;
   const std::unique_ptr<AVCodecContext, Freed> encoder(avcodec_alloc_context3(codec));
   const std::unique_ptr<AVFrame, Freed> picture(av_frame_alloc());
   const std::unique_ptr<AVPacket, Freed> packet(av_packet_alloc());
-  const std::unique_ptr<SwsContext, Freed> scaler(sws_getContext(width, height, AV_PIX_FMT_YUV420P, width, height,
-                                                                 format, SWS_BILINEAR, nullptr, nullptr, nullptr));
+  const std::unique_ptr<SwsContext, Freed> scaler(
+      sws_getContext(width, height, AV_PIX_FMT_BGR0, width, height, format, SWS_BILINEAR, nullptr, nullptr, nullptr));
   encoder->width = picture->width = width;
   encoder->height = picture->height = height;
   encoder->pix_fmt = format;
   picture->format = format;
   encoder->time_base = {1, 1};
-  const std::uint8_t* planes[] = {canvas.y.data(), canvas.u.data(), canvas.v.data()};
-  const int strides[] = {width, width / 2, width / 2};
+  const std::uint8_t* planes[] = {reinterpret_cast<const std::uint8_t*>(drawing.pixels.data())};
+  const int strides[] = {width * 4};
   if (!scaler || av_frame_get_buffer(picture.get(), 0) < 0 || avcodec_open2(encoder.get(), codec, nullptr) < 0)
     return Error{path + ": the picture's encoder does not start"};
   sws_scale(scaler.get(), planes, strides, 0, height, picture->data, picture->linesize);

@@ -4,12 +4,12 @@
 #include <string>
 
 #include "leat/result.hpp"
-#include "tools/leat/feed/drawing.h"
+#include "tools/leat/draw/picture.h"
 
 namespace leat::tools {
 
 // Whether the path ends as a picture does; other endings are videos'.
 [[nodiscard]] bool is_picture_path(const std::string& path);
-Status write_picture(const std::string& path, const Canvas& canvas);
+Status write_picture(const std::string& path, const draw::Picture& picture);
 
 }  // namespace leat::tools

@@ -12,8 +12,9 @@
 #include "tools/cli/json_output.h"
 #include "tools/json/json.h"
 #include "tools/leat/commands.h"
-#include "tools/leat/feed/annotator.h"
 #include "tools/leat/feed/picture_source.h"
+#include "tools/leat/feed/shot.h"
+#include "tools/leat/feed/video_file.h"
 #include "tools/leat/top/sample.h"
 #include "tools/leat/try/answer_text.h"
 #include "tools/leat/try/batch_times.h"
@@ -89,29 +90,22 @@ class Output {
     if (path_.empty() || (is_picture_path(path_) && drawn_ > 0)) return Done{};
     leat_frame frame;
     if (leat_answer_frame(&answer, &frame) != LEAT_ERROR_ok) return Done{};
-    Canvas canvas = canvas_of(frame);
-    draw_answer(canvas, answer);
+    const draw::Picture drawing = draw::draw_answer(draw::picture_of(frame), view_of(answer));
     if (is_picture_path(path_)) {
       ++drawn_;
-      return write_picture(path_, canvas);
+      return write_picture(path_, drawing);
     }
     if (!video_) {
-      auto opened = Annotator::open(path_, format.width, format.height, format.rate);
-      if (!opened.ok()) return Error{opened.error()};
-      video_ = std::move(*opened);
+      video_ = std::make_unique<VideoFile>();
+      if (const Status opened = video_->open(path_, drawing.size, format.rate); !opened.ok()) return opened;
     }
-    video_->add(drawn_++, std::move(canvas));
-    return Done{};
+    return video_->write(drawn_++, drawing);
   }
-  Status finish() {
-    if (!video_) return Done{};
-    const auto left_out = video_->finish();
-    return left_out.ok() ? Status(Done{}) : Status(Error{left_out.error()});
-  }
+  Status finish() { return video_ ? video_->finish() : Status(Done{}); }
 
  private:
   std::string path_;
-  std::unique_ptr<Annotator> video_;
+  std::unique_ptr<VideoFile> video_;
   std::uint64_t drawn_ = 0;
 };
 
