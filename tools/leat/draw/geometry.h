@@ -47,7 +47,7 @@ struct Style {
   double font = 14, line = 2;  // pixels
   [[nodiscard]] static Style of(double width, double height) noexcept {
     const double side = std::min(width, height);
-    return {std::clamp(side / 50, 12.0, 64.0), std::clamp(side / 360, 1.5, 8.0)};
+    return {std::clamp(side / 50, 12.0, 64.0), std::clamp(side / 360, 2.0, 8.0)};
   }
 };
 

@@ -135,7 +135,7 @@ void draw_values(Work& work, const Layer& layer) {
   for (std::uint32_t y = r.y0; y < r.y1; ++y) {
     for (std::uint32_t x = r.x0; x < r.x1; ++x) {
       const double v = cells.smooth(x, y);
-      work.on.at(x, y) = std::isfinite(v) ? pixel_of(ramp((v - low) / range)) : 0;
+      work.on.at(x, y) = std::isfinite(v) ? pixel_of(ramp((v - low) / range)) : pixel_of({0, 0, 0});
     }
   }
   std::vector<Colour> scale;

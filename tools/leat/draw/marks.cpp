@@ -65,9 +65,10 @@ struct Notes {
       text_x += font * 1.5;
     }
     if (!row.value.empty()) {
-      value_width = pen.measure(row.value, font, width * 0.6).width;
+      const double most = width - std::min<double>(pen.measure(row.text, font).width, width * 0.4) - font;
+      value_width = pen.measure(row.value, font, most).width;
       pen.text({x + width - value_width - (row.bar >= 0 ? font * 0.4 : 0), text_y}, row.value, font,
-               row.bar >= 0 ? kWhite : kQuiet, width * 0.6);
+               row.bar >= 0 ? kWhite : kQuiet, most);
     }
     pen.text({text_x, text_y}, row.text, font, kWhite, x + width - text_x - value_width - font * 0.4);
   }

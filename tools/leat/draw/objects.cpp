@@ -77,8 +77,10 @@ void draw_detection(Objects& objects, const About& about, std::uint32_t i) {
   leat_text line{};
   const char* const read = about.text != nullptr ? leat_text_at(about.text, i, &line) : nullptr;
   if (read != nullptr && line.length > 0) {
+    // From left to right (U+200E) and isolated (U+2068, U+2069): a line that runs from right to left does not turn
+    // round what stands behind it.
     text = std::string(read, line.length);
-    if (d.label_count > 0) text += " (" + classes_text(work, d) + ")";
+    if (d.label_count > 0) text = "\u200e\u2068" + text + "\u2069 (" + classes_text(work, d) + ")";
   }
   if (read != nullptr && has_area(line)) {
     objects.add(quad_of(work, line), colour, text);

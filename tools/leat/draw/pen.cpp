@@ -8,7 +8,7 @@
 namespace leat::tools::draw {
 namespace {
 
-constexpr double kRim = 0.55;  // opacity of the dark rim
+constexpr double kRim = 0.5;  // opacity of the dark rim
 
 void set(cairo_t* cairo, Colour c, double opacity = 1) {
   cairo_set_source_rgba(cairo, c.r / 255.0, c.g / 255.0, c.b / 255.0, opacity);
@@ -50,7 +50,7 @@ Pen::~Pen() {
 }
 
 void Pen::stroke(double thickness, Colour colour) {
-  cairo_set_line_width(cairo_, thickness * 2);
+  cairo_set_line_width(cairo_, thickness + std::max(1.0, thickness / 2));
   set(cairo_, {0, 0, 0}, kRim);
   cairo_stroke_preserve(cairo_);
   cairo_set_line_width(cairo_, thickness);

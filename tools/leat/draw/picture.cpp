@@ -51,7 +51,6 @@ Picture picture_of(const leat_frame& frame) {
     default:
       return Picture(kNoPictureSize, kNoPicture);
   }
-  for (std::uint32_t& p : out.pixels) p &= 0xffffff;
   return out;
 }
 

@@ -14,7 +14,7 @@ struct Colour {
   friend bool operator==(const Colour&, const Colour&) = default;
 };
 [[nodiscard]] constexpr std::uint32_t pixel_of(Colour c) noexcept {
-  return std::uint32_t{c.r} << 16 | std::uint32_t{c.g} << 8 | c.b;
+  return 0xff000000U | std::uint32_t{c.r} << 16 | std::uint32_t{c.g} << 8 | c.b;
 }
 [[nodiscard]] constexpr Colour colour_of(std::uint32_t pixel) noexcept {
   return {static_cast<std::uint8_t>(pixel >> 16), static_cast<std::uint8_t>(pixel >> 8),
@@ -30,7 +30,7 @@ struct Size {
 
 struct Picture {
   Size size;
-  std::vector<std::uint32_t> pixels;  // 0x00RRGGBB, tight rows
+  std::vector<std::uint32_t> pixels;  // 0xffRRGGBB, tight rows
   explicit Picture(Size s = {}, Colour paper = {0, 0, 0})
       : size(s), pixels(std::size_t{s.width} * s.height, pixel_of(paper)) {}
   [[nodiscard]] std::uint32_t& at(std::size_t x, std::size_t y) { return pixels[y * size.width + x]; }

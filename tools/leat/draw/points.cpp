@@ -18,8 +18,8 @@ void draw_points(Work& work, Pen& pen, const leat_part_view& part) {
   const std::uint32_t each = part.rank > 1 ? part.dims[1] : 1;
   if (each == 0) return;
   const auto bones = skeleton_of(each);
-  const double line = each >= kMany ? work.style.line * 0.6 : work.style.line;
-  const double radius = each >= kMany ? std::max(1.0, work.style.line * 0.7) : work.style.line * 1.5;
+  const double line = each >= kMany ? work.style.line * 0.75 : work.style.line;
+  const double radius = each >= kMany ? work.style.line * 0.8 : work.style.line * 1.5;
   std::vector<leat_keypoint> points(each);
   for (std::uint64_t object = 0; object < part.count / each; ++object) {
     for (std::uint32_t k = 0; k < each; ++k) points[k] = element<leat_keypoint>(part, object * each + k);
