@@ -1,11 +1,10 @@
 // A contact sheet: every kind of answer drawn once, on pictures that differ (plain, dark, light, small, large,
-// crowded), as docs/drawing.md shows it. Written to build/tools/leat/contact_sheet.png; --keep of nothing: it is
-// overwritten.
+// crowded), as docs/drawings.jpg shows it. Written to build/drawings.
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "tools/leat/draw/ramp.h"
+#include "tools/leat/draw/kinds.h"
 #include "tools/leat/draw/test_answers.h"
 #include "tools/leat/try/picture_file.h"
 
@@ -18,6 +17,7 @@ struct Sample {
 };
 
 constexpr std::uint32_t kW = 640, kH = 360;
+constexpr Size kTile{480, 270};
 
 Answer boxes() {
   std::vector<scene::Object> objects;
@@ -136,15 +136,32 @@ Answer turned() {
   return a;
 }
 
+// What stands on the page in each box, so that one sees what was read.
+Picture page(const Answer& read) {
+  Picture out({kW, kH}, {250, 250, 246});
+  Pen pen(out);
+  for (const leat_part_view& part : parts_of(read.view()))
+    for (std::uint32_t i = 0; part.kind == LEAT_PART_text && i < part.count; ++i) {
+      leat_text line;
+      const char* const text = leat_text_at(&part, i, &line);
+      pen.text({static_cast<double>(line.quad[0]) + 6, static_cast<double>(line.quad[1]) + 5},
+               std::string_view(text, line.length), 19, kInk);
+    }
+  return out;
+}
+
 Answer reading() {
   Answer a(LEAT_RESULT_DETECTIONS);
   a.names(1, {"0 degrees", "180 degrees"});
-  const std::vector<Answer::Line> lines = {{40, 60, 300, 95, "Mixed Case, lower and UPPER"},
-                                           {40, 130, 330, 165, "Größe 42 für 3,50 €"},
-                                           {350, 60, 600, 95, "Съешь ещё этих булок"},
-                                           {350, 130, 600, 165, "שלום עולם"},
-                                           {40, 210, 300, 245, "مرحبا بالعالم"},
-                                           {350, 210, 600, 245, "Ξεσκεπάζω"}};
+  std::vector<Answer::Line> lines = {{40, 60, 300, 95, "Mixed Case, lower and UPPER"},
+                                     {40, 130, 330, 165, "Größe 42 für 3,50 €"},
+                                     {350, 60, 600, 95, "Съешь ещё этих булок"},
+                                     {350, 130, 600, 165, "שלום עולם"},
+                                     {40, 210, 300, 245, "مرحبا بالعالم"},
+                                     {350, 210, 600, 245, "Ξεσκεπάζω"}};
+  Picture none({1, 1});
+  const std::string signs = "日本語の看板";
+  if (Pen(none).has_letters_for(signs)) lines.push_back({40, 290, 300, 325, signs});
   for (const auto& l : lines) Answer::label(a.detect(l.x0, l.y0, l.x1, l.y1, 0, 0.9F), 0, 0, 0.99F);
   a.text(lines, LEAT_ITEM_EACH);
   return a;
@@ -181,16 +198,19 @@ Answer segmentation() {
   return a;
 }
 
+// How far a place is inside of the portrait below, in heights of the picture.
+double inside_portrait(double x, double y) {
+  return std::max(0.23 - std::hypot(x, (y - 0.36) * 0.85), 0.38 - std::hypot(x, (y - 0.95) * 0.8));
+}
+
 Answer matte() {
   Answer a;
-  std::vector<std::uint8_t> map(std::size_t{128} * 128);
-  for (std::uint32_t y = 0; y < 128; ++y)
-    for (std::uint32_t x = 0; x < 128; ++x) {
-      const double head = 26 - std::hypot(x - 64.0, (y - 44.0) * 0.85),
-                   body = 46 - std::hypot(x - 64.0, (y - 118.0) * 0.8);
-      map[y * 128 + x] = static_cast<std::uint8_t>(std::clamp(std::max(head, body) * 40 + 128, 0.0, 255.0));
-    }
-  a.part(LEAT_PART_map, "alpha", {128, 128}, map, LEAT_U8);
+  std::vector<std::uint8_t> map(std::size_t{160} * 90);
+  for (std::uint32_t y = 0; y < 90; ++y)
+    for (std::uint32_t x = 0; x < 160; ++x)
+      map[y * 160 + x] = static_cast<std::uint8_t>(
+          std::clamp(inside_portrait((x - 79.5) / 90, (y + 0.5) / 90) * 9000 + 128, 0.0, 255.0));
+  a.part(LEAT_PART_map, "alpha", {90, 160}, map, LEAT_U8);
   return a;
 }
 
@@ -223,10 +243,8 @@ Picture portrait(std::uint32_t w, std::uint32_t h, Colour ground, Colour skin) {
   Picture p({w, h}, ground);
   for (std::uint32_t y = 0; y < h; ++y)
     for (std::uint32_t x = 0; x < w; ++x) {
-      const double fx = static_cast<double>(x) / w - 0.5, fy = static_cast<double>(y) / h;
-      const double aspect = static_cast<double>(w) / h;
-      if (std::hypot(fx * aspect, (fy - 0.36) * 0.85) < 0.23 || std::hypot(fx * aspect, (fy - 0.95) * 0.8) < 0.38)
-        p.at(x, y) = blend(pixel_of(skin), {0, 0, 0}, 0.25 * fy);
+      const double fy = static_cast<double>(y) / h;
+      if (inside_portrait((x - w / 2.0) / h, fy) > 0) p.at(x, y) = blend(pixel_of(skin), {0, 0, 0}, 0.25 * fy);
     }
   return p;
 }
@@ -238,7 +256,8 @@ std::vector<Sample> samples() {
   const Picture small = resized(road, {64, 64}), huge = resized(road, {3840, 2160});
   std::vector<Sample> out;
   const auto add = [&](const char* title, const Picture& on, const Answer& answer) {
-    out.push_back({title, draw_answer(on, answer.view())});
+    const bool as_it_is = on.size != Size{kW, kH};
+    out.push_back({title, draw_answer(on, answer.view(), as_it_is ? std::nullopt : std::optional(kTile))});
   };
   add("detections and their labels", road, boxes());
   add("60 detections", road, crowd(kW, kH));
@@ -248,7 +267,7 @@ std::vector<Sample> samples() {
   add("a hand", face, hand());
   add("landmarks of a face", face, landmarks());
   add("line segments", light, segments());
-  add("lines of text, whose direction another model told", light, reading());
+  add("lines of text, and their direction", page(reading()), reading());
   add("classes", face, classes());
   add("several heads in one answer", face, several_heads());
   add("a map of classes", road, segmentation());
@@ -265,20 +284,20 @@ std::vector<Sample> samples() {
   {
     AnswerView dropped;
     dropped.outcome = Outcome::dropped, dropped.reason = Reason::unreachable, dropped.milliseconds = 3;
-    out.push_back({"no answer", draw_answer(road, dropped)});
+    out.push_back({"no answer", draw_answer(road, dropped, kTile)});
   }
   add("60 detections, 3840 x 2160", huge, crowd(3840, 2160));
   {
     const Answer a = boxes();
     AnswerView late = a.view();
     late.outcome = Outcome::late, late.title = "3 gate.mp4";
-    out.push_back({"a tile of a grid, late", draw_answer(road, late, Size{480, 270})});
+    out.push_back({"a tile of a grid, late", draw_answer(road, late, kTile)});
   }
   return out;
 }
 
 Picture contact_sheet(const std::vector<Sample>& all) {
-  constexpr std::uint32_t kColumns = 4, kTileW = 400, kTileH = 225, kTitle = 26, kGap = 10;
+  constexpr std::uint32_t kColumns = 3, kTileW = kTile.width, kTileH = kTile.height, kTitle = 26, kGap = 10;
   const auto rows = static_cast<std::uint32_t>((all.size() + kColumns - 1) / kColumns);
   Picture out({kColumns * (kTileW + kGap) + kGap, rows * (kTileH + kTitle + kGap) + kGap}, {250, 250, 248});
   for (std::uint32_t i = 0; i < all.size(); ++i) {
@@ -302,6 +321,7 @@ TEST(ContactSheet, OfEveryKindOfAnswer) {
   const Picture sheet = contact_sheet(all);
   const std::string path = (folder / "contact_sheet.png").string();
   ASSERT_TRUE(write_picture(path, sheet).ok());
+  ASSERT_TRUE(write_picture((folder / "contact_sheet.jpg").string(), sheet).ok());  // docs/drawings.jpg
   EXPECT_GT(std::filesystem::file_size(path), 20'000u);
   // The same again: nothing of it depends on time, addresses or order of threads.
   const auto again = samples();

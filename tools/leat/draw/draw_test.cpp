@@ -23,8 +23,8 @@ Answer scattered(int n, Size in) {
   for (int i = 0; i < n; ++i) {
     const float w = static_cast<float>(in.width), h = static_cast<float>(in.height);
     const float x = next() * w, y = next() * h;
-    a.detect(x, y, std::min(w, x + w / 8 * next()), std::min(h, y + h / 6 * next()), static_cast<std::int32_t>(next() * 4),
-             0.5F);
+    a.detect(x, y, std::min(w, x + w / 8 * next()), std::min(h, y + h / 6 * next()),
+             static_cast<std::int32_t>(next() * 4), 0.5F);
   }
   return a;
 }
@@ -73,7 +73,8 @@ Ink ink_in(std::size_t w, std::size_t h, const std::function<double(std::size_t,
   std::size_t x0 = w, y0 = h, x1 = 0, y1 = 0;
   for (std::size_t y = 0; y < h; ++y)
     for (std::size_t x = 0; x < w; ++x)
-      if (dark(x, y) > 0.5) x0 = std::min(x0, x), y0 = std::min(y0, y), x1 = std::max(x1, x + 1), y1 = std::max(y1, y + 1);
+      if (dark(x, y) > 0.5)
+        x0 = std::min(x0, x), y0 = std::min(y0, y), x1 = std::max(x1, x + 1), y1 = std::max(y1, y + 1);
   Ink out{x1 > x0 ? x1 - x0 : 0, y1 > y0 ? y1 - y0 : 0, {}};
   for (std::size_t y = 0; y < out.height; ++y)
     for (std::size_t x = 0; x < out.width; ++x) out.dark.push_back(dark(x0 + x, y0 + y));
@@ -99,8 +100,8 @@ double likeness(const Ink& a, const Ink& b) {
 // Rendered independently, by FreeType alone: of alike texts the one that was given is what is seen.
 TEST(Text, DrawnIsTheTextGiven) {
   if (!scene::TextPainter::has_font("Sans")) GTEST_SKIP() << "no DejaVu fonts";
-  const std::vector<std::string> texts = {"bicycle Größe 7", "bioycle Größe 7", "bicycle Grösse 7", "BICYCLE GRÖSSE 7",
-                                          "bicycle Größe 1", "дом и Ελλάς"};
+  const std::vector<std::string> texts = {"bicycle Größe 7",  "bioycle Größe 7", "bicycle Grösse 7",
+                                          "BICYCLE GRÖSSE 7", "bicycle Größe 1", "дом и Ελλάς"};
   const scene::TextPainter painter;
   for (const std::string& given : texts) {
     Answer a(LEAT_RESULT_DETECTIONS);
@@ -114,14 +115,16 @@ TEST(Text, DrawnIsTheTextGiven) {
     const double ground = luminance(colour_of_class(0)), ink = luminance(ink_on(colour_of_class(0)));
     const Ink seen = ink_in(static_cast<std::size_t>(at.width()) - 8, static_cast<std::size_t>(at.height()) - 2,
                             [&](std::size_t x, std::size_t y) {
-                              const auto px = static_cast<std::size_t>(at.x0) + 4 + x, py = static_cast<std::size_t>(at.y0) + 1 + y;
+                              const auto px = static_cast<std::size_t>(at.x0) + 4 + x,
+                                         py = static_cast<std::size_t>(at.y0) + 1 + y;
                               return (luminance(colour_of(drawing.at(px, py))) - ground) / (ink - ground);
                             });
     ASSERT_GT(seen.width, 100u);
     std::string best;
     double most = -1;
     for (const std::string& text : texts) {
-      const auto line = painter.line(text, {.pixels = static_cast<std::uint32_t>(std::lround(placed.font))}, 0, {255, 255, 255});
+      const auto line =
+          painter.line(text, {.pixels = static_cast<std::uint32_t>(std::lround(placed.font))}, 0, {255, 255, 255});
       const Ink other = ink_in(line.width, line.height, [&](std::size_t x, std::size_t y) {
         return 1 - line.rgb[(y * line.width + x) * 3] / 255.0;
       });
@@ -135,7 +138,8 @@ TEST(Text, DrawnIsTheTextGiven) {
 TEST(Text, OfManyScriptsHasLettersAndBrokenBytesDoNoHarm) {
   Picture picture({300, 60}, kGrey);
   Pen pen(picture);
-  for (const char* text : {"Größe", "Ελληνικά", "кириллица", "עברית", "العربية"}) EXPECT_TRUE(pen.has_letters_for(text)) << text;
+  for (const char* text : {"Größe", "Ελληνικά", "кириллица", "עברית", "العربية"})
+    EXPECT_TRUE(pen.has_letters_for(text)) << text;
   const std::string broken = "a\xff\xfe\xc3(\xe2\x82 end\nline\0x";
   EXPECT_GT(pen.measure(broken, 20).width, 20u);
   pen.text({5, 5}, broken, 20, kWhite);
@@ -239,7 +243,8 @@ TEST(SmallPictures, AreEnlargedAndNothingCoversThem) {
     EXPECT_LE(drawing.size.width, 1920u);
     for (std::size_t y = 0; y < static_cast<std::size_t>(sheet.picture.y1); ++y)
       for (std::size_t x = 0; x < static_cast<std::size_t>(sheet.picture.x1); ++x)
-        ASSERT_NEAR(colour_of(drawing.at(x, y)).g, kGrey.g, 1) << x << ", " << y << " of " << size.width << " x " << size.height;
+        ASSERT_NEAR(colour_of(drawing.at(x, y)).g, kGrey.g, 1)
+            << x << ", " << y << " of " << size.width << " x " << size.height;
     EXPECT_NE(std::count(drawing.pixels.begin(), drawing.pixels.end(), pixel_of(kWhite)), 0);
   }
   const Picture whole = draw_answer(Picture({1280, 720}, kGrey), a.view());
@@ -264,15 +269,14 @@ TEST(Colours, OfValuesHaveEvenStepsOfLightness) {
   const auto lightness = [](double t) { return 116 * std::cbrt(luminance(ramp(t))) - 16; };  // CIE L*
   const double step = (lightness(1) - lightness(0)) / 16;
   EXPECT_GT(step, 4);
-  for (int i = 0; i < 16; ++i)
-    EXPECT_NEAR(lightness((i + 1) / 16.0) - lightness(i / 16.0), step, step * 0.35) << i;
+  for (int i = 0; i < 16; ++i) EXPECT_NEAR(lightness((i + 1) / 16.0) - lightness(i / 16.0), step, step * 0.35) << i;
   EXPECT_EQ(ramp(std::numeric_limits<double>::quiet_NaN()), ramp(0));
 }
 
 // Pictures are vectors of exactly their size: a write outside shows under the address sanitizer.
 TEST(Hostile, NumbersAndPartsDrawNothingOutside) {
-  const float wild[] = {-1e30F, -5, 0, 31.5F, 1e9F, std::numeric_limits<float>::infinity(),
-                        std::numeric_limits<float>::quiet_NaN()};
+  const float wild[] = {
+      -1e30F, -5, 0, 31.5F, 1e9F, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()};
   Answer a(LEAT_RESULT_DETECTIONS);
   std::vector<leat_keypoint> points;
   std::vector<leat_oriented_box> turned;

@@ -16,9 +16,10 @@ struct Field {
     return inside(r, within) &&
            std::none_of(taken.begin(), taken.end(), [&](const Rect& t) { return shared_area(t, r) > 0; });
   }
-  // What it would cover of other things, as a share of the label and of the thing: a small thing must not vanish.
+  // What it would cover of things, as a share of the label and of the thing: a small thing must not vanish. Its own is
+  // covered rather than another's, a small one (a line of text) unwillingly.
   [[nodiscard]] double covered(const Rect& r, std::size_t own) const {
-    double sum = 0;
+    double sum = shared_area(wishes[own].of, r) / std::max(1.0, wishes[own].of.area()) / 2;
     for (std::size_t i = 0; i < wishes.size(); ++i) {
       const double shared = i == own ? 0 : shared_area(wishes[i].of, r);
       if (shared > 0) sum += shared / r.area() + 4 * shared / std::max(1.0, wishes[i].of.area());

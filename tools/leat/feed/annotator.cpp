@@ -30,8 +30,8 @@ class Writer : public Annotator {
   }
 
   bool wants(std::uint32_t, std::int64_t capture_ns) override {
-    if (period_ns_ > 0 && capture_ns < due_ns_) return false;
-    due_ns_ = std::max(due_ns_ + period_ns_, capture_ns + period_ns_ / 2);  // what is due a little early is on time
+    if (capture_ns + period_ns_ / 4 < due_ns_) return false;  // what comes a little early is on time
+    due_ns_ = std::max(due_ns_ + period_ns_, capture_ns + period_ns_ / 2);
     const std::lock_guard lock(mutex_);
     if (waiting_.size() < kQueue && bytes_ < kQueueBytes) return true;
     ++left_out_;

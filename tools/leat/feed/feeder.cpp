@@ -406,7 +406,9 @@ Status Feeder::run(std::int64_t start_ns, const std::atomic<bool>& stop) {
     const auto finished = annotator_->finish();
     if (status.ok() && !finished.ok()) status = Error{finished.error()};
     if (finished.ok() && *finished > 0)
-      std::fprintf(stderr, "leat feed: %llu pictures were left out of '%s', since encoding could not keep up\n",
+      std::fprintf(stderr,
+                   "leat feed: %llu pictures were left out of '%s', since drawing could not keep up; a lower --rate "
+                   "shows more\n",
                    static_cast<unsigned long long>(*finished), options_.annotate.c_str());
   }
   if (status.ok() && !client_->connected() && in_flight_ > 0) status = lost();
