@@ -177,7 +177,7 @@ Answer classes() {
 
 Answer several_heads() {
   Answer a;
-  a.names(0, {"East Asian", "Indian", "White"}), a.names(1, {"male", "female"}), a.names(2, {"20 to 29", "30 to 39"});
+  a.names(0, {"driver", "cyclist"}), a.names(1, {"no helmet", "helmet"}), a.names(2, {"moving", "standing"});
   a.part(LEAT_PART_classes, "classes", {3, 1}, std::vector<leat_class>{{1, 0.64F}, {1, 0.97F}, {0, 0.55F}});
   return a;
 }
@@ -286,6 +286,7 @@ std::vector<Sample> samples() {
     dropped.outcome = Outcome::dropped, dropped.reason = Reason::unreachable, dropped.milliseconds = 3;
     out.push_back({"no answer", draw_answer(road, dropped, kTile)});
   }
+  add("nothing found", light, Answer(LEAT_RESULT_DETECTIONS));
   add("60 detections, 3840 x 2160", huge, crowd(3840, 2160));
   {
     const Answer a = boxes();
