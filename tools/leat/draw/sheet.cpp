@@ -19,8 +19,7 @@ Sheet sheet_of(Size frame) {
   const std::uint32_t w = std::max(1U, frame.width), h = std::max(1U, frame.height);
   const auto whole = [](Size s) { return Rect{0, 0, static_cast<double>(s.width), static_cast<double>(s.height)}; };
   if (std::min(w, h) >= kSmall) {
-    const Size size{w + w % 2, h + h % 2};
-    return {size, whole({w, h}), whole({w, h}), false};
+    return {{w, h}, whole({w, h}), whole({w, h}), false};
   }
   const std::uint32_t wanted = (kShown + std::min(w, h) - 1) / std::min(w, h);
   const std::uint32_t times = std::clamp(std::min(wanted, kLongest / std::max(w, h)), 1U, kMostTimes);

@@ -8,7 +8,7 @@
 namespace leat::tools::draw {
 
 struct Sheet {
-  Size size;     // even
+  Size size;     // that of a picture that is not small, else even
   Rect picture;  // where the picture lies
   Rect notes;    // where the banner and the panel go: the picture itself, or the room beside it
   bool beside = false;

@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double kRate = 12.5;  // grids a second
 constexpr draw::Size kGrid{1920, 1080};
 constexpr draw::Colour kGap{10, 11, 13};
-constexpr int kGridNice = 5;
+constexpr int kGridNice = 19;
 
 class Grid : public Annotator {
  public:

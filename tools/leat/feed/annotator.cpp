@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kQueue = 48;                 // pictures waiting to be drawn
 constexpr std::size_t kQueueBytes = 256ULL << 20;  // and what they hold
 constexpr std::size_t kReorder = 16;               // an answer may overtake this many earlier ones
-constexpr int kNice = 5;                           // as decoders that give way: at 10 nothing is left for them
+constexpr int kNice = 19;                          // behind decoders and workers, who have work that waits
 
 class Writer : public Annotator {
  public:
