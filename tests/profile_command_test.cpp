@@ -101,8 +101,7 @@ TEST(LeatProfile, SizesHaveRows) {
 TEST(LeatProfile, BadInputIsOneLineAndStatusTwo) {
   const ScratchFolder folder;
   const std::string good = folder.write("good.onnx", exec::chain_model(22, 3)),
-                    junk = folder.write("junk.onnx", std::string(3000, '\x80')),
-                    fixed = folder.write("fixed.onnx", exec::chain_model(22, 3, 1)), output = folder.path() + "/p.json";
+                    junk = folder.write("junk.onnx", std::string(3000, '\x80')), output = folder.path() + "/p.json";
   const struct {
     std::vector<std::string> words;
     std::vector<std::string> says;
@@ -113,7 +112,6 @@ TEST(LeatProfile, BadInputIsOneLineAndStatusTwo) {
       {{junk}, {"junk.onnx", "not an ONNX model"}},
       {{good, "--blocks", "9"}, {"good.onnx", "5 cut points", "at most 6 blocks"}},
       {{good, "--blocks", "0"}, {"blocks"}},
-      {{fixed, "--batches", "1,4"}, {"fixed.onnx", "fixes the batch at 1"}},
       {{good, "--batches", "1,x"}, {"--batches", "'x'"}},
       {{good, "--batches", "65"}, {"--batches", "'65'"}},
       {{good, "--partitions", "mig:1g.10gb"}, {"--partitions", "mig:1g.10gb"}},
@@ -141,6 +139,19 @@ TEST(LeatProfile, BadInputIsOneLineAndStatusTwo) {
   }
 }
 
+// As leatd serves it: row by row.
+TEST(LeatProfile, AFixedBatchIsMeasuredAndSaid) {
+  const ScratchFolder folder;
+  const std::string model = folder.write("fixed.onnx", exec::chain_model(22, 3, 1)), output = folder.path() + "/p.json";
+  const Exit e = leat({"profile", model, "-o", output, "--batches", "1,4,8", "--samples", "5"});
+  ASSERT_EQ(e.status, 0) << e.err;
+  EXPECT_THAT(e.err, HasSubstr("note: the model fixes the batch at 1"));
+  const auto profile = planner::read_profile(output);
+  ASSERT_TRUE(profile.ok()) << profile.error();
+  ASSERT_EQ(profile->rows.size(), 1U);
+  EXPECT_EQ(profile->rows[0].batch, 1U);
+}
+
 TEST(LeatProfile, SaysItInJsonAndVerifies) {
   const ScratchFolder folder;
   const std::string model = folder.write("m.onnx", exec::residual_model(23, 4));
@@ -159,24 +170,15 @@ TEST(LeatProfile, SaysItInJsonAndVerifies) {
   EXPECT_LE(json["verified"]["difference_random_weights"].get<double>(), 1e-4);
 }
 
-constexpr const char* kApplication = R"([[application]]
-name = "shapes"
-slo_ms = 10000
-  [[application.module]]
-  name = "detect"
-  [[application.module]]
-  name = "classify"
-  after = ["detect"]
-  items_per_request = 9
-  fan_out_cap = 16
-)";
 // Any host of one core has these: what is tried here is that the files fit each other, not speed.
 constexpr const char* kHost = R"({"schema": "leat-host/1", "partitions": [
   {"name": "left", "kind": "cpu", "class": "cpu:1"}, {"name": "right", "kind": "cpu", "class": "cpu:1"}]})";
 
-// The committed configuration with its models by whole paths, its partitions named, and the plan.
+// The committed configuration with its models by whole paths, its partitions named, an SLO that any host keeps, and the
+// plan. leatd serves it, and it is what is planned for.
 std::string shapes_by(const std::string& plan) {
   std::string text = text_of(LEAT_MODELS "/shapes.toml");
+  text.replace(text.find("slo_ms = 200"), 12, "slo_ms = 10000");
   for (std::size_t at = 0; (at = text.find("model = \"", at)) != std::string::npos; at += 9)
     text.insert(at + 9, LEAT_MODELS "/");
   const std::string
@@ -195,11 +197,11 @@ TEST(LeatProfile, ShapesFromModelsOverAPlanToAServingDaemon) {
                          profiles + "/" + model + ".json", "--batches", "1,4", "--samples", "10"});
     ASSERT_EQ(e.status, 0) << e.err;
   }
-  const Exit planned = leat({"plan", "--application", folder.write("app.toml", kApplication), "--host",
+  const Exit planned = leat({"plan", "--application", folder.write("shapes.toml", shapes_by(plan)), "--host",
                              folder.write("host.json", kHost), "--profiles", profiles, "-o", plan, "--try", "500"});
   ASSERT_EQ(planned.status, 0) << planned.err;
 
-  const Exit checked = leat({"check", folder.write("shapes.toml", shapes_by(plan))});
+  const Exit checked = leat({"check", folder.path() + "/shapes.toml"});
   EXPECT_EQ(checked.status, 0) << checked.err;
   EXPECT_THAT(checked.err, HasSubstr("latency from the plan"));
 
@@ -240,7 +242,7 @@ TEST(LeatProfile, BlocksArePlannedByTheirNumbers) {
               "640x360", "-o", profiles + "/" + model + ".json", "--blocks", "3", "--batches", "1", "--samples", "10"});
     ASSERT_EQ(e.status, 0) << e.err;
   }
-  const Exit planned = leat({"plan", "--application", folder.write("app.toml", kApplication), "--host",
+  const Exit planned = leat({"plan", "--application", folder.write("shapes.toml", shapes_by(plan)), "--host",
                              folder.write("host.json", kHost), "--profiles", profiles, "-o", plan, "--try", "500"});
   ASSERT_EQ(planned.status, 0) << planned.err;
   EXPECT_EQ(run_to_end({LEAT_PLAN_BINARY, "check", plan, "--profiles", profiles}, 20s).status, 0);

@@ -10,6 +10,7 @@
 #include "engine/daemon/client_sessions.h"
 #include "engine/daemon/log.h"
 #include "shm/src/clock.h"
+#include "tools/words/units.h"
 
 namespace leat::daemon {
 namespace {
@@ -477,7 +478,7 @@ void ClientSessions::advance(std::int64_t now) {
     }
     if (!s.greeted && now >= s.accepted_ns + hello_ns) {
       refuse(s, 0, LEAT_ERROR_timed_out, Refusal::silent,
-             "the connection said no hello within " + std::to_string(hello_ns / 1'000'000) + " ms");
+             "the connection said no hello within " + words::time_text(hello_ns));
       disconnect(s);
       continue;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "shm/src/clock.h"
+#include "tools/words/units.h"
 
 namespace leat::daemon {
 namespace {
@@ -119,10 +120,9 @@ ClientSessions::Objection ClientSessions::objection_to(const Session& s, const s
   const std::int64_t asked_ns = m.max_age_ns > 0 ? std::min(slo_ns, m.max_age_ns) : slo_ns;
   if (const std::int64_t least_ns = s.limits.least_slo_of(application.slo_ns); asked_ns < least_ns)
     return {LEAT_ERROR_not_permitted, Refusal::slo,
-            user + "ask '" + application.name + "' for an SLO of " + std::to_string((least_ns + 999) / 1000) +
-                " us at least, not " + std::to_string(asked_ns / 1000) +
-                " us; ask for more, or lower least_slo_ms in "
-                "[limits.user]"};
+            user + "ask '" + application.name + "' for an SLO of " + words::exact_time_text(least_ns + 499) +
+                " at least, not " + words::exact_time_text(std::max<std::int64_t>(0, asked_ns - 499)) +
+                "; ask for more, or lower least_slo_ms in [limits.user]"};
   if (s.account->streams >= s.limits.streams)
     return {
         LEAT_ERROR_no_room, Refusal::streams,

@@ -244,8 +244,7 @@ void read_latency(const TomlCursor& t, const Reading& reading, ModuleConfig& out
 }
 
 void read_module(const TomlCursor& t, const Reading& reading, planner::Module& module, ModuleConfig& out) {
-  t.only({"name", "model", "after", "items_per_request", "fan_out_cap", "executor", "preprocess", "postprocess",
-          "batch", "profile", "latency_ms", "labels", "labels_file", "options"});
+  t.only(planner::kModuleKeys);
   out.places = {t.place(),
                 t.place("model"),
                 t.place("executor"),
@@ -275,6 +274,8 @@ void read_module(const TomlCursor& t, const Reading& reading, planner::Module& m
     if (!out.model_path.empty() && !fs::is_regular_file(out.model_path))
       t.at("model").fail("there is no file " + out.model_path +
                          "; correct the path (it is relative to the configuration file)");
+    else if (std::error_code none; !out.model_path.empty() && fs::file_size(out.model_path, none) == 0)
+      t.at("model").fail(out.model_path + " is empty; copy or download the model again");
   }
   if (out.executor.find('/') != std::string::npos && t.has("model")) out.model_path = reading.path_of(module.model);
   read_latency(t, reading, out, module.model);
@@ -320,7 +321,7 @@ ExpectedStream read_stream(const TomlCursor& t, std::int64_t slo_ns) {
 }
 
 void read_application(const TomlCursor& t, const Reading& reading, Config& out) {
-  t.only({"name", "slo_ms", "rate_rps", "weight", "share", "module", "stream"});
+  t.only(planner::kApplicationKeys);
   ApplicationConfig app;
   app.application.name = t.needed_text("name");
   for (const auto& other : out.applications)

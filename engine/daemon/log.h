@@ -13,6 +13,12 @@ enum class LogLevel : unsigned char { debug, info, warning, error };
 
 // `level`: "debug", "info", "warning" or "error" (config.h has checked it).
 void start_log(const std::string& level);
+// What every line begins with, also those of workers that are passed on: the local time, "2026-01-31 23:59:59.123 ".
+// Empty where standard error is the journal, which notes the time itself.
+[[nodiscard]] std::string line_start();
+// The last line on the terminal is a bar (start_progress.h): who writes next erases it first.
+void bar_drawn();
+void erase_bar();
 void log(LogLevel level, const std::string& line);
 inline void log_info(const std::string& line) { log(LogLevel::info, line); }
 inline void log_warning(const std::string& line) { log(LogLevel::warning, line); }

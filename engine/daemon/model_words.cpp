@@ -5,6 +5,7 @@
 
 #include "engine/daemon/deployment.h"
 #include "engine/daemon/log.h"
+#include "tools/words/units.h"
 
 namespace leat::daemon {
 namespace {
@@ -30,8 +31,9 @@ std::string class_names(const ApplicationConfig& application, const std::vector<
   std::string out;
   for (std::size_t i = 0; i < lines.size(); ++i) out += (i == 0 ? "" : "\n") + lines[i];
   if (out.size() <= kMostNameBytes) return out;
-  log_warning("application '" + application.application.name + "': its class names need " + std::to_string(out.size()) +
-              " bytes, and " + std::to_string(kMostNameBytes) + " are passed on at most: clients see numbers");
+  log_warning("application '" + application.application.name + "': its class names need " +
+              words::bytes_text(out.size()) + ", and " + words::bytes_text(kMostNameBytes) +
+              " are passed on at most: clients see numbers");
   return {};
 }
 

@@ -1,7 +1,8 @@
 #include "engine/daemon/objective.h"
 
 #include <algorithm>
-#include <cstdio>
+
+#include "tools/words/units.h"
 
 namespace leat::daemon {
 namespace {
@@ -53,22 +54,11 @@ std::vector<std::string> choose_objectives(Config& config, Deployment& d) {
     const Need need = need_of(d, a);
     const std::int64_t slo = objective_for(need.largest_ns);
     config.applications[a].application.slo_ns = d.applications[a].slo_ns = slo;
-    lines.push_back("application '" + d.applications[a].name + "': its objective is " + time_text(slo) +
-                    " from capture to answer, by the " + time_text(need.largest_ns) +
+    lines.push_back("application '" + d.applications[a].name + "': its objective is " + words::time_text(slo) +
+                    " from capture to answer, by the " + words::time_text(need.largest_ns) +
                     " that one frame takes here; slo_ms sets another");
   }
   return lines;
-}
-
-std::string time_text(std::int64_t ns) {
-  const double ms = static_cast<double>(ns) / 1e6;
-  char out[32];
-  if (ms >= 10'000) {
-    std::snprintf(out, sizeof out, "%.3g s", ms / 1000);
-  } else {
-    std::snprintf(out, sizeof out, ms >= 100 ? "%.0f ms" : "%.3g ms", ms);
-  }
-  return out;
 }
 
 }  // namespace leat::daemon

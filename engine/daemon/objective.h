@@ -25,7 +25,4 @@ struct Need {
 // Sets what was left open, in both; a line for each.
 std::vector<std::string> choose_objectives(Config& config, Deployment& deployment);
 
-// "316 ms", "2.5 ms", "1.2 s": for people.
-[[nodiscard]] std::string time_text(std::int64_t ns);
-
 }  // namespace leat::daemon

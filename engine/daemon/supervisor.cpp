@@ -15,6 +15,7 @@
 #include "leat/leat.h"
 #include "shm/src/kernel_features.h"
 #include "shm/src/protocol.h"
+#include "tools/words/units.h"
 
 extern char** environ;
 
@@ -76,8 +77,8 @@ std::int64_t Supervisor::backoff_after(std::uint32_t failures) const noexcept {
 }
 
 std::string Supervisor::in_a_while(std::uint32_t i) const {
-  const std::int64_t ms = backoff_ns(i) / 1'000'000;
-  return ms == 0 ? std::string() : " in " + std::to_string(ms) + " ms";
+  const std::int64_t ns = backoff_ns(i);
+  return ns == 0 ? std::string() : " in " + words::time_text(ns);
 }
 
 void Supervisor::calibrated() noexcept {
@@ -497,8 +498,8 @@ void Supervisor::end_late(std::uint32_t i, std::int64_t now) {
   Worker& w = workers_[i];
   if (w.ready_by_ns <= now) {
     w.ready_by_ns = INT64_MAX;
-    w.last_line = "its worker has been loading for " + std::to_string(longest_load_ns_ / 1'000'000) +
-                  " ms and is not ready; look whether the model loads at all, or raise load_ms in [workers]";
+    w.last_line = "its worker has been loading for " + words::time_text(longest_load_ns_) +
+                  " and is not ready; look whether the model loads at all, or raise load_ms in [workers]";
     kill(i);
   }
   if (w.state == WorkerState::up && w.read_by_ns <= now) {

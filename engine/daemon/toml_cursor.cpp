@@ -48,7 +48,7 @@ std::vector<std::string> TomlCursor::keys() const {
   return out;
 }
 
-void TomlCursor::only(std::initializer_list<std::string_view> known) const {
+void TomlCursor::only(std::span<const std::string_view> known) const {
   if (node_ != nullptr && table() == nullptr) return fail("must be a table");
   // In the order of the file, so that the first complaint is about the first line.
   std::vector<TomlCursor> unknown;

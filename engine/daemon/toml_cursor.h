@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,8 +35,9 @@ class TomlCursor {
   bool is_table() const { return table() != nullptr; }
   bool has(std::string_view key) const;
   TomlCursor at(std::string_view key) const;  // an empty cursor when absent
-  void only(std::initializer_list<std::string_view> keys)
-      const;  // complains about the first other key, and names the nearest
+  // Complains about the first other key, and names the nearest.
+  void only(std::span<const std::string_view> keys) const;
+  void only(std::initializer_list<std::string_view> keys) const { only(std::span(keys.begin(), keys.size())); }
   std::vector<std::string> keys() const;
 
   // ---- values of this table's keys; the fallback when absent ----

@@ -8,7 +8,9 @@
 #include <string>
 #include <utility>
 
+#include "engine/daemon/log.h"
 #include "shm/src/kernel_features.h"
+#include "tools/words/units.h"
 
 namespace leat::daemon {
 namespace {
@@ -56,15 +58,31 @@ void WorkerOutput::close(std::int64_t now_ns) {
 }
 
 void WorkerOutput::print(const char* text, std::size_t bytes, std::int64_t now_ns) {
-  if (!allowance_.take(now_ns, static_cast<double>(bytes))) {
+  const std::string start = line_start(), out = with_starts({text, bytes}, start);
+  if (!allowance_.take(now_ns, static_cast<double>(out.size()))) {
     left_out_ += bytes;
     return;
   }
+  erase_bar();
   if (const std::uint64_t n = std::exchange(left_out_, 0); n != 0) {
-    const std::string note = "\nleatd: " + std::to_string(n) + " bytes of what a worker printed were left out here\n";
+    const std::string note = (line_begins_ ? "" : "\n") + start + "leatd: " + words::bytes_text(n) +
+                             " of what a worker printed were left out here\n";
     (void)!write(STDERR_FILENO, note.data(), note.size());
   }
-  (void)!write(STDERR_FILENO, text, bytes);
+  (void)!write(STDERR_FILENO, out.data(), out.size());
+  line_begins_ = text[bytes - 1] == '\n';
+}
+
+// What goes on in the middle of a line gets none.
+std::string WorkerOutput::with_starts(std::string_view text, const std::string& start) const {
+  std::string out;
+  bool begins = line_begins_;
+  for (const char c : text) {
+    if (begins) out += start;
+    out += c;
+    begins = c == '\n';
+  }
+  return out;
 }
 
 }  // namespace leat::daemon

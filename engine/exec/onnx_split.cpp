@@ -140,7 +140,7 @@ struct OnnxGraph::State {
 Status OnnxGraph::State::index() {
   const onnx::GraphProto& g = model.graph();
   if (g.node_size() == 0 || g.output_size() == 0)
-    return error("is not an ONNX model, or an empty one; name an ONNX file");
+    return error("is an ONNX file without a graph; copy or download the model again");
   for (int i = 0; i < g.initializer_size(); ++i) initializers.emplace(g.initializer(i).name(), i);
   for (int i = 0; i < g.sparse_initializer_size(); ++i)
     initializers.emplace(g.sparse_initializer(i).values().name(), -1);
@@ -375,6 +375,7 @@ Result<OnnxGraph> OnnxGraph::parse(std::string_view bytes, const std::string& na
   (void)kSilenced;
   auto state = std::make_unique<State>();
   state->name = name;
+  if (bytes.empty()) return state->error("is empty; copy or download the model again");
   if (bytes.size() > INT32_MAX)
     return state->error("is larger than 2 GiB; export it with its weights in a file of their own");
   if (!state->model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))

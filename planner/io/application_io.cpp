@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <utility>
 
 #include "planner/dag.h"
 #include "planner/io/json_reader.h"
@@ -18,11 +20,17 @@ struct NamedModule {
   std::vector<std::string> after;
 };
 
+// Of a model's file: its name without folder and ending, as `leat profile` calls it.
+std::string profile_named(std::string model) {
+  const std::filesystem::path file(model);
+  return file.extension() == ".onnx" ? file.stem().string() : std::move(model);
+}
+
 NamedModule module_from(const JsonCursor& c) {
-  c.only({"name", "model", "after", "items_per_request", "fan_out_cap"});
+  c.only(kModuleKeys);
   NamedModule out;
   out.module.name = c.at("name").text();
-  out.module.model = c.text_or("model", out.module.name);
+  out.module.model = profile_named(c.text_or("model", out.module.name));
   out.module.items_per_request = c.number_or("items_per_request", 1, 1e-9, 1e6);
   out.module.fan_out_cap = static_cast<std::uint32_t>(
       c.integer_or("fan_out_cap", static_cast<std::int64_t>(std::ceil(out.module.items_per_request)), 1, 1 << 16));
@@ -51,11 +59,14 @@ std::vector<Module> in_order(std::vector<NamedModule> modules, const JsonCursor&
 }
 
 Application application_from(const JsonCursor& c) {
-  c.only({"name", "slo_ms", "slo_ns", "rate_rps", "weight", "module"});
+  c.only(kApplicationKeys, "slo_ns");
   Application out;
   out.name = c.at("name").text();
   if (c.has("slo_ns")) {
     out.slo_ns = c.at("slo_ns").integer(1, static_cast<std::int64_t>(kLargestMs * 1e6));
+  } else if (c.has("slo_ms") && c.at("slo_ms").is_text()) {
+    c.at("slo_ms").fail(
+        "leatd chooses \"auto\" when it starts; to plan, write the milliseconds from capture to answer");
   } else {
     out.slo_ns = std::llround(c.at("slo_ms").number(1e-6, kLargestMs) * 1e6);
   }

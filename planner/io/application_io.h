@@ -13,8 +13,17 @@ namespace leat::planner {
 
 class JsonCursor;
 
-// `.toml` names TOML, everything else JSON. Modules may stand in any order and name their predecessors; they come back
-// in topological order, file order among equals. Other top-level keys are left to their readers.
+// Every key of an application and of a module, leatd's too: a configuration of leatd and a file of applications are
+// read alike by both, each passing over what only the other needs.
+inline constexpr std::string_view kApplicationKeys[] = {"name",  "slo_ms", "rate_rps", "weight",
+                                                        "share", "module", "stream"};
+inline constexpr std::string_view kModuleKeys[] = {
+    "name",        "model", "after",   "items_per_request", "fan_out_cap", "executor",    "preprocess",
+    "postprocess", "batch", "profile", "latency_ms",        "labels",      "labels_file", "options"};
+
+// `.toml` names TOML, everything else JSON. A module's model is a profile's name, or an ONNX file, whose profile has
+// its name without the ending. Modules may stand in any order and name their predecessors; they come back in
+// topological order, file order among equals. Other top-level keys are left to their readers.
 Result<std::vector<Application>> parse_applications(std::string_view text, const std::string& name);
 Result<std::vector<Application>> read_applications(const std::string& path);
 

@@ -59,6 +59,22 @@ TEST(ApplicationIo, LettersBeyondAsciiStandInTextAndNowhereElse) {
   }
 }
 
+// What leatd serves is what is planned for: the examples' configurations as they stand.
+TEST(ApplicationIo, ConfigurationsOfLeatdAreApplications) {
+  const auto shapes = read_applications(LEAT_SOURCE_DIR "/tools/models/shapes/shapes.toml");
+  ASSERT_TRUE(shapes.ok()) << shapes.error();
+  ASSERT_EQ(shapes->front().modules.size(), 2U);
+  EXPECT_EQ(shapes->front().modules[0].model, "detect") << "the profile of detect.onnx";
+  EXPECT_EQ(shapes->front().modules[1].fan_out_cap, 16U);
+  const auto ocr = read_applications(LEAT_SOURCE_DIR "/docs/examples/ocr.toml");
+  ASSERT_TRUE(ocr.ok()) << ocr.error();
+  EXPECT_EQ(ocr->front().modules.size(), 3U);
+  const auto left = parse_applications(
+      "[[application]]\nname='x'\nslo_ms='auto'\n[[application.module]]\nname='a'\nmodel='a/b.onnx'\n", "a.toml");
+  ASSERT_FALSE(left.ok());
+  EXPECT_THAT(left.error(), HasSubstr("line 3: application[0].slo_ms: leatd chooses \"auto\" when it starts"));
+}
+
 std::string error_of(const std::string& text) {
   const auto a = parse_applications(text, "a.toml");
   EXPECT_FALSE(a.ok()) << text;
@@ -77,6 +93,7 @@ TEST(ApplicationIo, ErrorsNameTheKeyAndTheCure) {
   EXPECT_THAT(error_of(head + "rate_rps=0\n[[application.module]]\nname='a'\n"), HasSubstr("application[0].rate_rps"));
   EXPECT_THAT(error_of(head + "rate_rps=-4\n[[application.module]]\nname='a'\n"), HasSubstr("application[0].rate_rps"));
   EXPECT_THAT(error_of(head + "rate_rsp=4\n[[application.module]]\nname='a'\n"), HasSubstr("unknown key 'rate_rsp'"));
+  EXPECT_THAT(error_of(head + "[[application.module]]\nname='a'\npreproces='x'\n"), HasSubstr("key 'preproces'"));
   EXPECT_THAT(error_of(head), HasSubstr("application[0].module"));
   EXPECT_THAT(error_of("[[application]]\nname='x'\nslo_ms=0\n"), HasSubstr("slo_ms"));
   EXPECT_THAT(error_of("[[application]\nname='x'"), HasSubstr("a.toml: line 1"));

@@ -169,11 +169,11 @@ std::string JsonCursor::text_or(std::string_view key, std::string_view otherwise
   return has(key) ? at(key).text() : std::string(otherwise);
 }
 
-void JsonCursor::only(std::initializer_list<std::string_view> keys) const {
+void JsonCursor::only(std::span<const std::string_view> keys, std::string_view also) const {
   if (node_ == nullptr) return;
   if (!node_->is_object()) return fail("must be a table of keys");
   for (const auto& [name, value] : node_->items()) {
-    if (std::find(keys.begin(), keys.end(), name) != keys.end()) continue;
+    if (name == also || std::find(keys.begin(), keys.end(), name) != keys.end()) continue;
     std::string known;
     for (const auto key : keys) known += (known.empty() ? "" : ", ") + std::string(key);
     return fail("unknown key '" + name + "'; known here: " + known);

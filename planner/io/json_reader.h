@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,7 +36,8 @@ class JsonCursor {
   std::int64_t integer_or(std::string_view key, std::int64_t otherwise, std::int64_t least, std::int64_t most) const;
   std::string text_or(std::string_view key, std::string_view otherwise) const;
   // Error for a key that is not listed: a misspelt key must not be a silent default.
-  void only(std::initializer_list<std::string_view> keys) const;
+  void only(std::initializer_list<std::string_view> keys) const { only(std::span(keys.begin(), keys.size())); }
+  void only(std::span<const std::string_view> keys, std::string_view also = {}) const;
   // Records "FILE: KEY: what" unless an earlier error stands; from TOML "FILE: line 3: KEY: what".
   void fail(const std::string& what) const;
   // "FILE: line 3: KEY", for messages of those who use what was read.

@@ -18,6 +18,7 @@
 #include "tools/json/json.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/words_text.h"
+#include "tools/words/units.h"
 
 namespace leat::tools {
 namespace {
@@ -156,7 +157,7 @@ void print(const Json& json) {
   for (const Json& application : json["applications"]) {
     const std::string slo = application["slo_ms"].is_string()
                                 ? "as leatd finds when it starts"
-                                : daemon::time_text(std::llround(application["slo_ms"].get<double>() * 1e6));
+                                : words::time_text(std::llround(application["slo_ms"].get<double>() * 1e6));
     std::printf("  application %s, SLO %s\n", application["name"].get<std::string>().c_str(), slo.c_str());
     for (const Json& module : application["modules"]) {
       std::printf("    module %-14s %s %s, batches up to %u, latency %s\n", module["name"].get<std::string>().c_str(),
@@ -166,9 +167,9 @@ void print(const Json& json) {
     }
   }
   for (const Json& edge : json["edges"]) {
-    std::printf("  edge %-17s %u slots of %llu bytes, %llu KiB\n", edge["name"].get<std::string>().c_str(),
-                edge["slots"].get<unsigned>(), edge["item_bytes"].get<unsigned long long>(),
-                edge["memory_bytes"].get<unsigned long long>() / 1024);
+    std::printf("  edge %-17s %u slots of %s, %s\n", edge["name"].get<std::string>().c_str(),
+                edge["slots"].get<unsigned>(), words::bytes_text(edge["item_bytes"].get<std::uint64_t>()).c_str(),
+                words::bytes_text(edge["memory_bytes"].get<std::uint64_t>()).c_str());
   }
   std::printf("  plan %s\n", json["plan"].get<std::string>().c_str());
   if (!json["load"].is_null())

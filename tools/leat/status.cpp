@@ -8,6 +8,7 @@
 #include "tools/leat/top/sample.h"
 #include "tools/leat/top/users.h"
 #include "tools/leat/words_text.h"
+#include "tools/words/units.h"
 
 namespace leat::tools {
 namespace {
@@ -42,6 +43,11 @@ std::string text_of(const Json& object, const char* key) {
   const Json* const it = object.find(key);
   if (it == nullptr || it->is_null()) return "-";
   return it->is_string() ? it->get<std::string>() : it->dump();
+}
+// A member in bytes, in units that people read.
+std::string size_of(const Json& object, const char* key) {
+  const Json* const member = object.find(key);
+  return member != nullptr && member->is_number() ? words::bytes_text(member->get<std::uint64_t>()) : "-";
 }
 
 const Json& list_of(const Json& object, const char* key) {
@@ -95,17 +101,16 @@ void print(const Json& status) {
     if (const std::string gpu = gpu_text(partition); !gpu.empty()) std::printf("  on %s\n", gpu.c_str());
     if (const Json* const gpu = partition.find("gpu"); gpu != nullptr && gpu->is_object())
       for (const Json& module : list_of(*gpu, "modules"))
-        std::printf("    %s: %s bytes of its memory, and %s of ONNX Runtime's; %s\n", text_of(module, "name").c_str(),
-                    text_of(module, "memory_bytes").c_str(), text_of(module, "provider_bytes").c_str(),
+        std::printf("    %s: %s of its memory, and %s of ONNX Runtime's; %s\n", text_of(module, "name").c_str(),
+                    size_of(module, "memory_bytes").c_str(), size_of(module, "provider_bytes").c_str(),
                     text_of(module.value("graphs", Json::object()), "text").c_str());
   }
   for (const Json& edge : list_of(status, "edges")) {
-    std::printf(
-        "edge %s from %s to %s, in %s memory: %s slots of %s bytes; %s moves, %s bytes read in place, %s copied\n",
-        text_of(edge, "name").c_str(), words_of(edge, "from").c_str(), words_of(edge, "to").c_str(),
-        text_of(edge, "memory").c_str(), text_of(edge, "slots").c_str(), text_of(edge, "item_bytes").c_str(),
-        text_of(edge, "transfers").c_str(), text_of(edge, "bytes_in_place").c_str(),
-        text_of(edge, "bytes_copied").c_str());
+    std::printf("edge %s from %s to %s, in %s memory: %s slots of %s; %s moves, %s read in place, %s copied\n",
+                text_of(edge, "name").c_str(), words_of(edge, "from").c_str(), words_of(edge, "to").c_str(),
+                text_of(edge, "memory").c_str(), text_of(edge, "slots").c_str(), size_of(edge, "item_bytes").c_str(),
+                text_of(edge, "transfers").c_str(), size_of(edge, "bytes_in_place").c_str(),
+                size_of(edge, "bytes_copied").c_str());
     for (const Json& way : list_of(edge, "ways")) std::printf("  %s\n", way_text(way).c_str());
   }
   for (const Json& stream : list_of(status, "coordinated")) {

@@ -90,7 +90,13 @@ const std::string& ModelFacts::last(std::size_t o) const {
 Result<ModelFacts> read_facts(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   onnx::ModelProto model;
-  if (!file || !model.ParseFromIstream(&file)) return Error{path + ": is not an ONNX model"};
+  if (!file) return Error{path + ": cannot be read; correct the path, and check that this user may read it"};
+  if (file.peek() == std::ifstream::traits_type::eof())
+    return Error{path + ": is empty; copy or download the model again"};
+  if (!model.ParseFromIstream(&file))
+    return Error{path + ": is not an ONNX model; name an ONNX file, or copy or download it again"};
+  if (model.graph().output_size() == 0)
+    return Error{path + ": is an ONNX file without a graph; copy or download the model again"};
   ModelFacts f;
   f.path = path;
   f.producer = model.producer_name();

@@ -15,6 +15,7 @@
 #include "tools/leat/commands.h"
 #include "tools/leat/feed/decoder_place.h"
 #include "tools/leat/feed/feeder.h"
+#include "tools/leat/feed/source_options.h"
 
 namespace leat::tools {
 namespace {
@@ -89,8 +90,7 @@ constexpr cli::Option kOptions[] = {
      .choices = "nv12|i420|rgb24|bgr24|gray8",
      .help = "sources are raw pictures of this format, read straight into the frame slots"},
     {.name = "size", .type = Type::text, .value = "WIDTHxHEIGHT", .help = "of raw pictures"},
-    {.name = "as-stored",
-     .help = "do not turn pictures and videos as they say they are to be shown (EXIF's orientation, a display matrix)"},
+    kAsStoredOption,
     {.name = "truth",
      .type = Type::path,
      .value = "FILE",

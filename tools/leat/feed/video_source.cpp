@@ -46,6 +46,20 @@ leat_format same_format(AVPixelFormat format) {
   }
 }
 
+// What can be done about a file that is no picture and no video that this libavcodec reads.
+std::string what_is_read() {
+  static constexpr std::pair<AVCodecID, const char*> kPictures[] = {
+      {AV_CODEC_ID_MJPEG, "JPEG"}, {AV_CODEC_ID_PNG, "PNG"},  {AV_CODEC_ID_WEBP, "WebP without animation"},
+      {AV_CODEC_ID_BMP, "BMP"},    {AV_CODEC_ID_GIF, "GIF"},  {AV_CODEC_ID_TIFF, "TIFF"},
+      {AV_CODEC_ID_PPM, "PPM"},    {AV_CODEC_ID_AV1, "AVIF"},
+  };
+  std::string list;
+  for (const auto& [codec, name] : kPictures)
+    if (::avcodec_find_decoder(codec) != nullptr) list += std::string(list.empty() ? "" : ", ") + name;
+  return "; pictures may be " + list +
+         ", and videos what libavformat here knows: convert others (ffmpeg -i FILE x.png)";
+}
+
 // How a file or a stream says that its pictures are to be turned.
 Turn turn_of_stream(const AVStream& stream) {
 #if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(60, 31, 102)
@@ -95,12 +109,17 @@ class Video : public PictureSource {
     ::av_dict_set(&settings, "rw_timeout", "5000000", 0);  // microseconds
     const int opened = ::avformat_open_input(&input_, name.c_str(), demuxer, &settings);
     ::av_dict_free(&settings);
-    if (opened < 0) return Error{"'" + name + "' cannot be opened: " + av_text(opened)};
+    const bool unknown = opened == AVERROR_INVALIDDATA || opened == AVERROR(EINVAL);
+    if (opened < 0)
+      return Error{"'" + name + "' " +
+                   (unknown ? "is no picture or video that can be read" + what_is_read()
+                            : "cannot be opened: " + av_text(opened))};
     if (const int error = ::avformat_find_stream_info(input_, nullptr); error < 0)
-      return Error{"'" + name + "' cannot be read: " + av_text(error)};
+      return Error{"'" + name + "' cannot be read: " + av_text(error) + what_is_read()};
     const AVCodec* codec = nullptr;
     stream_ = ::av_find_best_stream(input_, AVMEDIA_TYPE_VIDEO, -1, -1, &codec, 0);
-    if (stream_ < 0 || codec == nullptr) return Error{"'" + name + "' has no video that libavcodec can decode"};
+    if (stream_ < 0 || codec == nullptr)
+      return Error{"'" + name + "' has no picture that can be decoded" + what_is_read()};
     decoder_ = ::avcodec_alloc_context3(codec);
     ::avcodec_parameters_to_context(decoder_, input_->streams[stream_]->codecpar);
     decoder_->thread_count = 1;  // streams are decoded beside each other; one thread each keeps pictures in time
@@ -110,7 +129,8 @@ class Video : public PictureSource {
     packet_ = ::av_packet_alloc();
     describe(device || (input_->iformat->flags & AVFMT_NOFILE) != 0 || name.find("rtsp://") == 0 ||
              name.find("udp://") == 0 || name.find("srt://") == 0);
-    if (format_.width == 0 || format_.height == 0) return Error{"'" + name + "' does not say its size"};
+    if (format_.width == 0 || format_.height == 0)
+      return Error{"'" + name + "' has no picture that can be decoded" + what_is_read()};
     return as_stored_ ? Done{} : turn_upright();
   }
 

@@ -15,6 +15,7 @@
 #include "tools/json/json.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/profile/profiler.h"
+#include "tools/words/units.h"
 
 namespace leat::tools {
 namespace {
@@ -353,6 +354,7 @@ Json to_json(const ProfileJob& job, const ProfileRun& run) {
   }
   if (!run.segment_ns.empty()) out["segment_ns"] = run.segment_ns;
   out["warnings"] = Json::array();
+  if (!run.note.empty()) out["warnings"].push_back(run.note);
   if (const std::string doubt = doubt_about(p); !doubt.empty()) out["warnings"].push_back(doubt);
   out["rows"] = Json::array();
   for (const auto& row : p.rows) {
@@ -378,8 +380,8 @@ void print(const ProfileJob& job, const ProfileRun& run) {
   const planner::Profile& p = run.profile;
   std::printf("%s: %zu cut points, %u block%s", p.model.c_str(), run.cut_points, p.blocks, p.blocks == 1 ? "" : "s");
   for (std::size_t i = 0; i < p.cuts.size(); ++i)
-    std::printf("%s %s (%lld bytes)", i == 0 ? ", cut at" : ",", p.cuts[i].c_str(),
-                static_cast<long long>(p.boundary_bytes[i]));
+    std::printf("%s %s (%s)", i == 0 ? ", cut at" : ",", p.cuts[i].c_str(),
+                words::bytes_text(static_cast<std::uint64_t>(p.boundary_bytes[i])).c_str());
   std::printf("\n");
   if (!run.segment_ns.empty()) {
     const double most = static_cast<double>(*std::max_element(run.segment_ns.begin(), run.segment_ns.end()));
@@ -408,6 +410,7 @@ void print(const ProfileJob& job, const ProfileRun& run) {
   for (const auto& row : p.sizes)
     std::printf("  %-8s %5u       %10.3f  one picture of %ux%u\n", row.partition_class.c_str(), row.share,
                 static_cast<double>(row.latency.p50_ns) / 1e6, row.width, row.height);
+  if (!run.note.empty()) std::printf("  note: %s\n", run.note.c_str());
   if (const std::string doubt = doubt_about(p); !doubt.empty()) std::printf("  warning: %s\n", doubt.c_str());
   std::printf("%s: %zu measured, %zu kept from before, %.1f s\n", job.output.c_str(), run.measured, run.kept,
               run.seconds);

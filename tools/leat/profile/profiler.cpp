@@ -134,9 +134,12 @@ Status Profiler::look_at_model() {
                  "; export it with an open batch dimension, or a batch of 1");
   if (job_.batches.empty())
     job_.batches = fixed == 1 ? std::vector<std::uint32_t>{1} : std::vector<std::uint32_t>{1, 2, 4, 8};
-  if (fixed == 1 && job_.batches.back() > 1)
-    return wrong("fixes the batch at 1, a batch of " + std::to_string(job_.batches.back()) +
-                 " would run row by row; export it with an open batch dimension, or pass --batches 1");
+  if (fixed == 1 && job_.batches.back() > 1) {
+    job_.batches = {1};
+    out_.note =
+        "the model fixes the batch at 1, so batches of 1 alone are measured; leatd runs the items of a larger "
+        "batch one by one";
+  }
   if (job_.blocks > out_.cut_points + 1) {
     const std::string why =
         graph_->why_few_cuts().empty() ? "" : " (shapes are not known: " + graph_->why_few_cuts() + ")";

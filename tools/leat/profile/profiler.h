@@ -56,6 +56,7 @@ struct ProfileRun {
   std::size_t measured = 0, kept = 0;  // rows of this run, and of the file it went on from
   std::optional<Verified> verified;
   double seconds = 0;
+  std::string note;  // what was done otherwise than asked, and why; empty: nothing was
 };
 
 Result<ProfileRun> run_profile(ProfileJob job);

@@ -22,11 +22,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// A line of leatd's log without the time it begins with, "2026-01-31 23:59:59.123 ".
+std::string without_time(const std::string& line) {
+  constexpr std::string_view kForm = "dddd-dd-dd dd:dd:dd.ddd ";
+  for (std::size_t i = 0; i < kForm.size(); ++i)
+    if (i >= line.size() || (kForm[i] == 'd' ? line[i] < '0' || line[i] > '9' : line[i] != kForm[i])) return line;
+  return line.substr(kForm.size());
+}
+
 // Of leatd's log the last line that is more than information, without its name and level.
 std::string complaint_in(const std::string& path) {
   std::ifstream file(path);
   std::string line, last;
   while (std::getline(file, line)) {
+    line = without_time(line);
     if (line.rfind("leatd: ", 0) == 0) line.erase(0, 7);
     if (line.empty() || line.rfind("info: ", 0) == 0 || line.rfind("debug: ", 0) == 0) continue;
     for (const std::string_view level : {"warning: ", "error: ", "critical: "})

@@ -15,6 +15,7 @@
 #include "tools/leat/feed/picture_source.h"
 #include "tools/leat/feed/shot.h"
 #include "tools/leat/feed/video_file.h"
+#include "tools/leat/feed/source_options.h"
 #include "tools/leat/top/sample.h"
 #include "tools/leat/try/answer_text.h"
 #include "tools/leat/try/batch_times.h"
@@ -47,6 +48,7 @@ constexpr cli::Option kOptions[] = {
      .min = 0,
      .max = 1e9,
      .help = "at most so many of each source; 0: all"},
+    kAsStoredOption,
     {.name = "list", .help = "print the known models, which --as chooses from, and try nothing"},
     cli::json_option("print one JSON object in place of the table"),
 };
@@ -111,17 +113,19 @@ class Output {
 
 class Trial {
  public:
-  Trial(PrivateDaemon& daemon, Client client, BatchTimes times, std::string application, Output output)
+  Trial(PrivateDaemon& daemon, Client client, BatchTimes times, std::string application, SourceOptions sources,
+        Output output)
       : daemon_(daemon),
         client_(std::move(client)),
         times_(std::move(times)),
         application_(std::move(application)),
+        sources_(std::move(sources)),
         output_(std::move(output)) {}
 
   // Every picture of a source, at most `most` where that is not 0. Each is given to `show` as JSON.
   template <class Show>
   Status run(const std::string& name, std::uint64_t most, Show&& show) {
-    auto source = open_source(name, {});
+    auto source = open_source(name, sources_);
     if (!source.ok()) return Error{source.error()};
     const PictureFormat format = (*source)->format();
     StreamOptions options;
@@ -177,6 +181,7 @@ class Trial {
   Client client_;
   BatchTimes times_;
   std::string application_;
+  SourceOptions sources_;
   Output output_;
   bool all_answered_ = true;
 };
@@ -269,19 +274,21 @@ Result<Started> start_config(const std::string& config) {
   return Started{std::move(*daemon), "", {}};
 }
 
-Result<Trial> connect(PrivateDaemon& daemon, const std::string& application, const std::string& drawn) {
+Result<Trial> connect(PrivateDaemon& daemon, const std::string& application, const SourceOptions& sources,
+                      const std::string& drawn) {
   auto client = Client::connect(daemon.socket(), "leat try");
   if (!client.ok()) return Error{client.error()};
   auto times = BatchTimes::connect(daemon.socket());
   if (!times.ok()) return Error{times.error()};
-  return Trial(daemon, std::move(*client), std::move(*times), application, Output(drawn));
+  return Trial(daemon, std::move(*client), std::move(*times), application, sources, Output(drawn));
 }
 
 // What the first picture of a source would be with these words. Error: they do not fit the model.
-Result<Json> read_as(const ModelWords& words, const std::string& application, const std::string& source) {
+Result<Json> read_as(const ModelWords& words, const std::string& application, const SourceOptions& sources,
+                     const std::string& source) {
   auto daemon = start_with(words);
   if (!daemon.ok()) return Error{daemon.error()};
-  auto trial = connect(**daemon, application, "");
+  auto trial = connect(**daemon, application, sources, "");
   if (!trial.ok()) return Error{trial.error()};
   Json answer;
   const Status done = trial->run(source, 1, [&](const Json& json) { answer = json; });
@@ -310,9 +317,11 @@ int run(const cli::Arguments& args) {
   }
   auto started = is_config(subject) ? start_config(subject) : start_model(model_words(args, subject));
   if (!started.ok()) return cli::fail(kCommand.name, started.error());
+  SourceOptions sources;
+  sources.as_stored = args.flag("as-stored");
   const std::unique_ptr<PrivateDaemon>* const daemon = &started->daemon;
   if (!started->assumed.empty()) std::fprintf(stderr, "leat try: %s\n", started->assumed.c_str());
-  auto trial = connect(**daemon, application, args.text("output"));
+  auto trial = connect(**daemon, application, sources, args.text("output"));
   if (!trial.ok()) return cli::fail(kCommand.name, trial.error());
   Json all = {{"subject", subject}, {"application", application}, {"pictures", Json::array()}};
   if (!started->assumed.empty()) all["assumed"] = started->assumed;
@@ -327,7 +336,7 @@ int run(const cli::Arguments& args) {
   }
   if (const Status finished = trial->finish(); !finished.ok()) return cli::fail(kCommand.name, finished.error());
   for (const ModelWords& words : started->readings) {
-    const auto answer = read_as(words, application, args.positionals()[1]);
+    const auto answer = read_as(words, application, sources, args.positionals()[1]);
     if (!answer.ok()) continue;  // it contradicts the model's shapes
     const std::string line = try_line(subject, args.positionals()[1], words.preprocess, words.postprocess);
     all["readings"].push_back({{"command", line}, {"answer", *answer}});
