@@ -4,10 +4,12 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <utility>
 
 #include "engine/exec/test_families.h"
 #include "leat/result_parts.h"
@@ -231,6 +233,127 @@ TEST(Try, WhatIsNotCertainIsAssumedAndSaidOrShownAsItIs) {
   // And each likely reading as a command line, with what it would have found.
   EXPECT_NE(shown.err.find("--postprocess \"points heatmap\"\n  keypoints points"), std::string::npos) << shown.err;
   EXPECT_NE(shown.err.find("--postprocess \"map argmax\"\n  map"), std::string::npos) << shown.err;
+}
+
+// The bytes of a file, and those of a JPEG with EXIF's orientation 6: it is to be seen turned by a quarter.
+std::string bytes_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+std::string lying(const std::string& jpeg) {
+  std::string exif(
+      "\xFF\xE1\x00\x22"
+      "Exif\0\0MM\0\x2A\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\0\0\0\0\0\0\0",
+      36);
+  exif[29] = 6;
+  return jpeg.substr(0, 2) + exif + jpeg.substr(2);
+}
+// Width of a PNG: behind its signature and the head of its first chunk.
+std::uint32_t width_of_png(const std::string& png) {
+  std::uint32_t width = 0;
+  for (std::size_t i = 16; i < 20 && i < png.size(); ++i) width = width << 8 | static_cast<unsigned char>(png[i]);
+  return width;
+}
+
+TEST(Try, PicturesAreTurnedUnlessTheyAreWantedAsStored) {
+  const ScratchFolder folder;
+  const std::string jpeg = folder.path() + "/plain.jpg", drawn = folder.path() + "/drawn.png";
+  ASSERT_EQ(leat({"try", LEAT_SHAPES, picture(folder), "-o", jpeg}).status, 0);
+  const std::string turned = folder.write("lying.jpg", lying(bytes_of(jpeg)));
+  ASSERT_EQ(leat({"try", LEAT_SHAPES, turned, "-o", drawn}).status, 0);
+  EXPECT_EQ(width_of_png(bytes_of(drawn)), 360U);
+  ASSERT_EQ(leat({"try", LEAT_SHAPES, turned, "-o", drawn, "--as-stored"}).status, 0);
+  EXPECT_EQ(width_of_png(bytes_of(drawn)), 640U);
+}
+
+TEST(Try, FilesThatAreNoPicturesAreSaidToBe) {
+  const ScratchFolder folder;
+  const std::string text = folder.write("a.webp", "this is no picture"), empty = folder.write("b.png", "");
+  const Exit unknown = leat({"try", LEAT_SHAPES, text});
+  EXPECT_EQ(unknown.status, 2);
+  for (const char* const part : {"a.webp' has no picture that can be decoded", "JPEG, PNG, WebP"})
+    EXPECT_NE(unknown.err.find(part), std::string::npos) << unknown.err;
+  EXPECT_NE(leat({"try", LEAT_SHAPES, empty}).err.find("b.png' is empty"), std::string::npos);
+  const std::string model = folder.write("model.onnx", "");
+  for (const char* const command : {"serve", "profile"}) {
+    const Exit e = leat({command, model});
+    EXPECT_EQ(e.status, 2);
+    EXPECT_NE(e.err.find("model.onnx: is empty"), std::string::npos) << e.err;
+  }
+}
+
+// The words of a shell's line between double quotes or none.
+std::vector<std::string> words_of_line(const std::string& line) {
+  std::vector<std::string> words;
+  bool quoted = false, open = false;
+  for (const char c : line) {
+    if (c == '"') quoted = !quoted;
+    if (c == ' ' && !quoted) {
+      open = false;
+      continue;
+    }
+    if (!std::exchange(open, true)) words.emplace_back();
+    if (c != '"') words.back() += c;
+  }
+  return words;
+}
+
+// One round: what is asked for can be pasted.
+TEST(Serve, AsksForEverythingAtOnceInALineThatWorks) {
+  for (const char* const name : {"YOLOv7", "HRNet", "YOLOv5-face"}) {
+    SCOPED_TRACE(name);
+    const ScratchFolder folder;
+    const SavedModel model = model_named(folder, name);
+    const Exit asked = leat({"serve", "--print", model.path});
+    ASSERT_EQ(asked.status, 2) << asked.err;
+    const std::size_t at = asked.err.find("\n  leat serve ");
+    ASSERT_NE(at, std::string::npos) << asked.err;
+    const std::string line = asked.err.substr(at + 3, asked.err.find('\n', at + 1) - at - 3);
+    std::vector<std::string> words = words_of_line(line);
+    words.erase(words.begin());
+    words.emplace_back("--print");
+    const Exit pasted = leat(words);
+    EXPECT_EQ(pasted.status, 0) << line << "\n" << pasted.err;
+    const Exit checked = leat({"check", folder.write("leatd.toml", pasted.err)});
+    EXPECT_EQ(checked.status, 0) << checked.err;
+    EXPECT_NE(checked.err.find("      preprocess: "), std::string::npos) << checked.err;
+  }
+}
+
+// An answer of another kind than the structure's: its picture is not that family's for sure.
+TEST(Serve, HalfOfTheWordsIsNoReasonToGuessTheOther) {
+  const ScratchFolder folder;
+  const SavedModel known = model_named(folder, "PP-OCR cls");
+  const Exit certain = leat({"serve", "--print", known.path, "--postprocess", known.family.postprocess});
+  EXPECT_NE(certain.err.find("# preprocess = \"" + known.family.preprocess + "\" (from "), std::string::npos)
+      << "concluded, and said: " << certain.err;
+  const Exit asked = leat({"serve", "--print", known.path, "--postprocess", "embedding"});
+  EXPECT_EQ(asked.status, 2) << asked.err;
+  EXPECT_NE(asked.err.find("likely --preprocess"), std::string::npos) << asked.err;
+}
+
+// What leatd finds wrong in a command line's words it says of that line, and of a user's file in the file's.
+TEST(Serve, FaultsAreSaidInTheWordsOfWhatWasTyped) {
+  const ScratchFolder folder;
+  const SavedModel model = model_named(folder, "YOLOv7");
+  const std::string plain = plain_picture(folder, 64, 64);
+  for (const Exit& e : {leat({"serve", model.path, "--socket", folder.path() + "/s", "--preprocess", "bogus",
+                              "--postprocess", "tensors"}),
+                        leat({"try", model.path, plain, "--preprocess", "bogus", "--postprocess", "tensors"})}) {
+    EXPECT_EQ(e.status, 2);
+    EXPECT_NE(e.err.find(model.path + ": --preprocess: 'bogus' is not known"), std::string::npos) << e.err;
+    EXPECT_EQ(e.err.find("/proc/"), std::string::npos) << e.err;
+    EXPECT_EQ(e.err.find("application.module."), std::string::npos) << e.err;
+  }
+  const std::string module = "  [[application.module]]\n  model = \"" + model.path + "\"\n  name = ";
+  const std::string file = folder.write("street.toml", "cpu = \"auto\"\n[[application]]\nname = \"a\"\nslo_ms = 100\n" +
+                                                           module + "\"one\"\n" + module + "\"two\"\n");
+  const Exit checked = leat({"check", file});
+  EXPECT_EQ(checked.status, 2);
+  for (const char* const part : {"street.toml:6: application.module.model: module 'a/one': ",
+                                 "street.toml:9: application.module.model: module 'a/two': "})
+    EXPECT_NE(checked.err.find(part), std::string::npos) << "both in one round: " << checked.err;
+  EXPECT_EQ(std::count(checked.err.begin(), checked.err.end(), '\n'), 2) << checked.err;
 }
 
 TEST(Try, AKnownModelIsChosenByName) {

@@ -350,13 +350,14 @@ void read_application(const TomlCursor& t, const Reading& reading, Config& out) 
 
 }  // namespace
 
-Result<Config> parse_config(std::string_view text, const std::string& file) {
-  Reading reading{{file, {}}, fs::absolute(fs::path(file)).parent_path()};
+Result<Config> parse_config(std::string_view text, const std::string& file, const std::string& model) {
+  Reading reading{{model.empty() ? file : model, !model.empty(), {}}, fs::absolute(fs::path(file)).parent_path()};
   const ParsedToml parsed = parse_toml(text);
   if (!parsed.error.empty())
     return Error{file + ":" + std::to_string(parsed.line) + ": is not valid TOML: " + parsed.error};
   Config out;
-  out.file = file;
+  out.file = reading.document.file;
+  out.made_from_model = reading.document.made_from_model;
   const TomlCursor root(reading.document, &parsed.root, "");
   root.only({"daemon", "limits", "workers", "policy", "cpu", "partition", "application"});
   read_daemon(root.at("daemon"), reading, out);
@@ -375,13 +376,13 @@ Result<Config> parse_config(std::string_view text, const std::string& file) {
   return out;
 }
 
-Result<Config> read_config(const std::string& file) {
+Result<Config> read_config(const std::string& file, const std::string& model) {
   std::ifstream in(file, std::ios::binary);
   std::ostringstream text;
   if (in) text << in.rdbuf();  // of an empty file it takes nothing, and fails
   if (!in || in.bad())
     return Error{file + ": cannot be read; name the configuration file, and check that this user may read it"};
-  return parse_config(text.str(), file);
+  return parse_config(text.str(), file, model);
 }
 
 }  // namespace leat::daemon

@@ -145,7 +145,8 @@ struct WorkersConfig {
 };
 
 struct Config {
-  std::string file;  // as given, for messages
+  std::string file;              // as given, for messages; the model's where it was made from one
+  bool made_from_model = false;  // by a command line: messages name its options in the place of lines and keys
   std::string socket;
   std::uint32_t socket_mode = 0660;
   std::optional<std::uint32_t> socket_group;  // none: leatd's own
@@ -169,8 +170,9 @@ struct Config {
 };
 
 // `file` names the text in messages and is what relative paths are relative to. Reads the profiles it names and looks
-// whether models exist; nothing else.
-Result<Config> parse_config(std::string_view text, const std::string& file);
-Result<Config> read_config(const std::string& file);
+// whether models exist; nothing else. `model`: the one that a command line made the text from, as typed; empty: nobody
+// did.
+Result<Config> parse_config(std::string_view text, const std::string& file, const std::string& model = {});
+Result<Config> read_config(const std::string& file, const std::string& model = {});
 
 }  // namespace leat::daemon

@@ -24,6 +24,7 @@
 #include "engine/daemon/recorder.h"
 #include "engine/daemon/scheduler_loop.h"
 #include "engine/daemon/self_guard.h"
+#include "engine/daemon/start_progress.h"
 #include "engine/daemon/status_report.h"
 #include "engine/daemon/supervisor.h"
 #include "engine/worker/affinity.h"
@@ -43,19 +44,12 @@ constexpr std::uint32_t kCoresToSpare = 4;
 
 enum Token : std::uint64_t { kListener = 0, kSignals = 1, kNotices = 2, kPools = 3, kSocket = 2000, kSession = 3000 };
 
-// Latencies of a worker that was not asked to measure: the plan made of them is looked at, not used.
-worker::Ready stand_in(const worker::Setup& setup, worker::Ready out) {
-  out.latency_by_batch.clear(), out.latency_by_size.clear();
-  for (const auto& m : setup.modules)
-    out.latency_by_batch.emplace_back(m.batch, planner::Latency{1'000'000, 1'000'000, 1});
-  return out;
-}
-
 }  // namespace
 
 class Daemon::Impl final : public Supervisor::Listener {
  public:
-  Impl(Config config, DaemonOptions options) : config_(std::move(config)), options_(std::move(options)) {}
+  Impl(Config config, DaemonOptions options)
+      : config_(std::move(config)), options_(std::move(options)), progress_(options_.bar_fd) {}
   ~Impl() override { end_scheduler(); }
 
   Status create();
@@ -118,8 +112,10 @@ class Daemon::Impl final : public Supervisor::Listener {
   Phase phase_ = Phase::starting;
   bool sandbox_said_ = false;
   std::string failure_;                   // why it could not start
+  std::optional<std::uint32_t> failing_;  // the partition whose worker said so
   std::int64_t deadline_ns_ = INT64_MAX;  // of the drain or the stop
   std::int64_t started_ns_ = 0;
+  StartProgress progress_;
 };
 
 Status Daemon::Impl::create() {
@@ -273,6 +269,7 @@ Status Daemon::Impl::run() {
     supervisor_->advance(now);
     sessions_->advance(now);
     door_->advance(now);
+    if (phase_ == Phase::starting) progress_.look(*supervisor_, now);
     if (now >= deadline_ns_ && phase_ == Phase::starting) give_up_starting();
     if (now >= deadline_ns_ && phase_ == Phase::draining) {
       log_warning("requests are unanswered after " + std::to_string(options_.drain_ns / 1'000'000'000) +
@@ -290,7 +287,8 @@ Status Daemon::Impl::run() {
 }
 
 std::int64_t Daemon::Impl::timeout_ns() const {
-  const std::int64_t due = std::min({supervisor_->next_due(), sessions_->next_due(), door_->next_due(), deadline_ns_});
+  const std::int64_t due =
+      std::min({supervisor_->next_due(), sessions_->next_due(), door_->next_due(), deadline_ns_, progress_.next_due()});
   return due == INT64_MAX ? -1 : std::max<std::int64_t>(0, due - shm::monotonic_ns());
 }
 
@@ -383,9 +381,10 @@ void Daemon::Impl::features_lost(std::uint32_t edge) {
 void Daemon::Impl::worker_failed(std::uint32_t p, const std::string& line) {
   if (phase_ == Phase::serving || phase_ == Phase::draining)
     return say(LogLevel::error, p, line + "; trying again" + supervisor_->in_a_while(p));
+  if (phase_ == Phase::stopping && failing_ == p) failure_ += "\n" + about(p, line);
   if (phase_ != Phase::starting) return;
   if (supervisor_->waits_for_device(p, shm::monotonic_ns())) return say(LogLevel::warning, p, line + "; trying again");
-  if (failure_.empty()) failure_ = about(p, line);
+  if (failure_.empty()) failure_ = about(p, line), failing_ = p;
   begin_stop();
 }
 
@@ -394,7 +393,7 @@ std::string Daemon::Impl::about(std::uint32_t p, const std::string& line) const 
   const std::string partition = "partition '" + deployment_.partitions[p].partition.name + "'";
   const auto opening = supervisor_->opening(p);
   if (!opening) return config_.file + ": " + partition + ": " + line;
-  return place_of(config_, deployment_.setups[p].modules[*opening], line) + line + " (" + partition + ")";
+  return about_module(config_, deployment_.setups[p].modules[*opening], line, " (" + partition + ")");
 }
 
 void Daemon::Impl::give_up_starting() {
@@ -411,6 +410,7 @@ void Daemon::Impl::give_up_starting() {
 // ---- phases ----
 
 Status Daemon::Impl::start_serving() {
+  progress_.end();
   if (auto status = complete_plan(config_, deployment_, ready_); !status) return status;
   for (const auto& line : choose_objectives(config_, deployment_)) log_info(line);
   if (auto status = settle_results(); !status) return status;
@@ -557,6 +557,7 @@ void Daemon::Impl::begin_drain() {
 void Daemon::Impl::begin_stop() {
   if (phase_ == Phase::stopping || phase_ == Phase::done) return;
   constexpr std::int64_t kStopNs = 2'000'000'000;  // then workers are killed
+  progress_.end();
   phase_ = Phase::stopping;
   deadline_ns_ = shm::monotonic_ns() + kStopNs;
   sessions_->close_all();

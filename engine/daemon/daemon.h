@@ -27,6 +27,7 @@ struct DaemonOptions {
   std::string worker_binary;              // leat-worker
   std::int64_t drain_ns = 5'000'000'000;  // longest wait for requests in flight at the end
   int ready_fd = -1;                      // gets one line when leatd serves; -1: none
+  int bar_fd = -1;  // a terminal that shows how far the start is; -1: standard error, if it is one
   // Above 0: everything that serving needs is tried, models loaded in workers as for serving, within this time; no
   // socket is taken, nothing is measured, and run() ends where serving would begin.
   std::int64_t check_ns = 0;

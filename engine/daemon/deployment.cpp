@@ -396,15 +396,25 @@ std::uint32_t session(const Deployment& d, std::uint32_t partition, std::uint32_
   return UINT32_MAX;
 }
 
+namespace {
+
+// Of a worker's line about a module what comes behind the names of the module and its model.
+std::string_view told_of(const worker::ModuleSetup& module, std::string_view line) {
+  for (const std::string& name :
+       {"module '" + module.application + "/" + module.name + "': ", module.model_path + ": "})
+    if (line.starts_with(name)) line.remove_prefix(name.size());
+  return line;
+}
+
+}  // namespace
+
 Place place_of(const Config& config, const worker::ModuleSetup& module, const std::string& line) {
   for (const auto& app : config.applications) {
     if (app.application.name != module.application) continue;
     for (std::size_t m = 0; m < app.modules.size(); ++m) {
       if (app.application.modules[m].name != module.name) continue;
       const ModuleConfig::Places& at = app.modules[m].places;
-      const std::string start = "module '" + module.application + "/" + module.name + "': ";
-      std::string_view rest = std::string_view(line).substr(line.starts_with(start) ? start.size() : 0);
-      if (const std::string model = module.model_path + ": "; rest.starts_with(model)) rest.remove_prefix(model.size());
+      const std::string_view rest = told_of(module, line);
       if (rest.starts_with("preprocess: ")) return at.preprocess;
       if (rest.starts_with("postprocess: ")) return at.postprocess;
       if (rest.starts_with("labels: ")) return at.labels;
@@ -413,6 +423,16 @@ Place place_of(const Config& config, const worker::ModuleSetup& module, const st
     }
   }
   return config.file + ": ";
+}
+
+std::string about_module(const Config& config, const worker::ModuleSetup& module, const std::string& line,
+                         const std::string& where) {
+  const std::string place = place_of(config, module, line);
+  if (!config.made_from_model) return place + line + where;
+  std::string_view told = told_of(module, line);  // an option's name stands in the place
+  for (const std::string_view key : {"preprocess: ", "postprocess: ", "labels: "})
+    if (told.starts_with(key) && place.ends_with(key)) told.remove_prefix(key.size());
+  return place + std::string(told);
 }
 
 namespace {
@@ -497,6 +517,13 @@ Status complete_plan(const Config& config, Deployment& d, std::span<const worker
     }
   }
   return Done{};
+}
+
+worker::Ready stand_in(const worker::Setup& setup, worker::Ready out) {
+  out.latency_by_batch.clear(), out.latency_by_size.clear();
+  for (const auto& m : setup.modules)
+    out.latency_by_batch.emplace_back(m.batch, planner::Latency{1'000'000, 1'000'000, 1});
+  return out;
 }
 
 }  // namespace leat::daemon

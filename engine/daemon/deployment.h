@@ -62,6 +62,10 @@ std::uint32_t first_head(const ApplicationConfig& app, std::size_t module);
 // Where in the configuration the fault lies that a worker found when it opened a module, by how its line begins
 // (engine/exec names the key: "preprocess: ...").
 [[nodiscard]] Place place_of(const Config& config, const worker::ModuleSetup& module, const std::string& line);
+// That line behind its place, and before `where`; of a configuration made from a model neither the module's name nor
+// `where`, which nobody gave.
+[[nodiscard]] std::string about_module(const Config& config, const worker::ModuleSetup& module, const std::string& line,
+                                       const std::string& where);
 
 // Adds the routes: per module and partition class one, all partitions of the class its pool, latencies from the profile
 // or as measured (`ready[partition]`, of workers that were asked to calibrate); where pictures vary in size, batches
@@ -75,5 +79,8 @@ Status complete_plan(const Config& config, Deployment& deployment, std::span<con
 // (capacity.h), expected streams that cannot all be kept fresh (engine/core/schedulable.h), and what was measured while
 // something else had the core: one line each, for the log, `leat status` and `leat check`.
 std::vector<std::string> unschedulable(const Deployment& deployment);
+
+// Latencies of a worker that was not asked to measure: the plan made of them is looked at, not used.
+[[nodiscard]] worker::Ready stand_in(const worker::Setup& setup, worker::Ready ready);
 
 }  // namespace leat::daemon

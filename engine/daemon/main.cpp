@@ -1,6 +1,8 @@
 // leatd CONFIG: the daemon.
 #include <unistd.h>
 
+#include <csignal>
+
 #include "engine/daemon/config.h"
 #include "engine/daemon/daemon.h"
 #include "engine/daemon/log.h"
@@ -17,6 +19,10 @@ using leat::cli::Type;
 constexpr leat::cli::Option kOptions[] = {
     {.name = "check", .help = "say whether leatd would start: models are loaded as for serving, but nothing is served"},
     {.name = "trial", .help = "one partition on every core, batches of one, no deadlines: what `leat try` starts"},
+    {.name = "made-from",
+     .type = Type::path,
+     .value = "MODEL",
+     .help = "CONFIG was made from this model by a command line, whose words messages use: `leat serve`, `leat try`"},
     {.name = "socket",
      .type = Type::path,
      .value = "PATH",
@@ -32,6 +38,13 @@ constexpr leat::cli::Option kOptions[] = {
      .min = -1,
      .max = 1023,
      .help = "write one line there when serving"},
+    {.name = "bar-fd",
+     .type = Type::integer,
+     .value = "FD",
+     .fallback = "-1",
+     .min = -1,
+     .max = 1023,
+     .help = "a terminal that shows how far the start is, where standard error is none"},
     {.name = "drain-ms",
      .type = Type::integer,
      .value = "MS",
@@ -64,7 +77,7 @@ int main(int argc, char** argv) {
   // What leatd was given is not for its workers: a configuration behind a descriptor, the pipe that tells it is ready.
   (void)::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
   const auto arguments = leat::cli::parse_or_exit(kCommand, argc, argv);
-  auto config = leat::daemon::read_config(arguments.positionals()[0]);
+  auto config = leat::daemon::read_config(arguments.positionals()[0], arguments.text("made-from"));
   if (!config.ok()) return leat::cli::fail("leatd", config.error());
   if (arguments.given("socket")) {
     config->socket = arguments.text("socket");
@@ -80,6 +93,8 @@ int main(int argc, char** argv) {
   leat::daemon::DaemonOptions options;
   options.worker_binary = arguments.given("worker") ? arguments.text("worker") : leat::daemon::find_worker();
   options.ready_fd = static_cast<int>(arguments.integer("ready-fd"));
+  options.bar_fd = static_cast<int>(arguments.integer("bar-fd"));
+  if (options.bar_fd >= 0) (void)std::signal(SIGTTOU, SIG_IGN);  // whoever started it may be what the terminal obeys
   options.drain_ns = arguments.integer("drain-ms") * 1'000'000;
   if (arguments.flag("check")) options.check_ns = leat::daemon::kCheckNs;
   auto daemon = leat::daemon::Daemon::create(std::move(*config), options);

@@ -106,8 +106,10 @@ Status Supervisor::start(std::uint32_t i, std::int64_t now) {
   w.outbox.clear();
   w.ready.reset();
   w.resend_ns = w.read_by_ns = INT64_MAX;
+  w.complaints.clear();
   w.last_line.clear();
   w.opening.reset();
+  w.measured = {};
   if (auto status = loop_.watch(w.socket.get(), first_token_ + i); !status) return status;
   if (auto status = loop_.watch(w.output.fd(), first_token_ + count() + i); !status) return status;
   choose_makers(w);
@@ -314,12 +316,22 @@ void Supervisor::handle(std::uint32_t i, const std::vector<std::byte>& packet, s
   Worker& w = workers_[i];
   const auto type = worker::type_of(packet);
   if (type.ok() && type.value() == worker::ControlType::failed) {
-    w.last_line = worker::decode_failed(packet);
+    std::string line = worker::decode_failed(packet);
+    const bool known =
+        std::any_of(w.complaints.begin(), w.complaints.end(), [&](const auto& c) { return c.line == line; });
+    if (!known && w.complaints.size() <= w.setup.modules.size()) w.complaints.push_back({w.opening, std::move(line)});
     return;
   }
   if (type.ok() && type.value() == worker::ControlType::opening && w.state == WorkerState::starting) {
     if (const auto module = worker::decode_opening(packet); module.ok() && *module < w.setup.modules.size()) {
       w.opening = *module;
+      w.measured = {};
+      return;
+    }
+  }
+  if (type.ok() && type.value() == worker::ControlType::measured && w.state == WorkerState::starting) {
+    if (const auto measured = worker::decode_measured(packet); measured.ok() && w.opening) {
+      w.measured = *measured;
       return;
     }
   }
@@ -393,10 +405,14 @@ void Supervisor::on_exit(std::uint32_t i, int status, std::int64_t now) {
   for (worker::EdgeSetup& e : w.setup.edges) e.make = false;
   if (WIFEXITED(status) && WEXITSTATUS(status) == worker::kDeviceLost) lose_group(w.setup.device.group, now);
   if (was_up) return listener_.worker_lost(i, w.last_end);
-  listener_.worker_failed(
-      i, w.last_line.empty()
-             ? "its worker " + w.last_end + " before it was ready; the model, its executor or the runtime ended it"
-             : w.last_line);
+  if (!w.last_line.empty()) w.complaints = {{w.opening, w.last_line}};
+  if (w.complaints.empty())
+    w.complaints = {{w.opening, "its worker " + w.last_end +
+                                    " before it was ready; the model, its executor or the runtime ended it"}};
+  for (const Worker::Complaint& c : w.complaints) {
+    w.opening = c.opening;
+    listener_.worker_failed(i, c.line);
+  }
   released(i, false, now);
 }
 

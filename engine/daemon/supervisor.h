@@ -45,7 +45,8 @@ class Supervisor {
     // Every process of partitions that share a device is gone after a fault: what lay in its memory for this edge is
     // lost. Comes before any of them is started again.
     virtual void features_lost(std::uint32_t edge) = 0;
-    virtual void worker_failed(std::uint32_t partition, const std::string& line) = 0;  // before it was ready
+    // Before it was ready; a line for each module that it complains of, which is opening() then.
+    virtual void worker_failed(std::uint32_t partition, const std::string& line) = 0;
   };
   // The event loop's token of partition i's socket is first_token + i, of its output first_token + count() + i.
   // setups[i] is partition i's; its edges are indexes of `features`, which outlive this. `binary`: leat-worker.
@@ -84,6 +85,7 @@ class Supervisor {
   std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(workers_.size()); }
   // The module of its setup that a starting worker opens, or opened last; none: it has not come to one.
   std::optional<std::uint32_t> opening(std::uint32_t partition) const noexcept { return workers_[partition].opening; }
+  const worker::Measured& measured(std::uint32_t partition) const noexcept { return workers_[partition].measured; }
   WorkerState state(std::uint32_t partition) const noexcept { return workers_[partition].state; }
   pid_t pid(std::uint32_t partition) const noexcept { return workers_[partition].pid; }
   std::uint32_t restarts(std::uint32_t partition) const noexcept { return workers_[partition].restarts; }
@@ -123,11 +125,17 @@ class Supervisor {
     std::unique_ptr<WorkerPort> port;
     std::deque<Message> outbox;
     std::optional<std::uint32_t> opening;  // the module it opens, or opened last
+    worker::Measured measured;             // of that module; most 0: it loads
     std::optional<worker::Ready> ready;    // it is, and is announced once the outbox is empty
     std::int64_t resend_ns = INT64_MAX;    // its first message could not be sent for want of descriptors
     std::int64_t read_by_ns = INT64_MAX;   // the socket is full: it must read by then
-    std::string last_line;                 // what it said before it failed
-    std::string last_end;                  // how its last process ended
+    struct Complaint {
+      std::optional<std::uint32_t> opening;
+      std::string line;
+    };
+    std::vector<Complaint> complaints;  // what it said before it failed, each once
+    std::string last_line;              // why it was ended
+    std::string last_end;               // how its last process ended
     worker::Sandbox sandbox = worker::Sandbox::off;
     worker::DeviceFacts device;
     std::uint32_t restarts = 0, failures = 0;  // failures: in a row; a long life ends the row

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "tools/words/nearest.h"
 
@@ -15,6 +16,19 @@ std::string plain(double v) {
   return s;
 }
 
+// The option of `leat serve` and `leat try` that becomes this key; empty: none does.
+std::string option_of(std::string_view path) {
+  const std::string_view key = path.substr(path.rfind('.') + 1);
+  for (const auto& [of_file, option] : {std::pair{"preprocess", "--preprocess: "},
+                                        {"postprocess", "--postprocess: "},
+                                        {"labels_file", "--labels: "},
+                                        {"labels", "--labels: "},
+                                        {"slo_ms", "--slo-ms: "},
+                                        {"cores", "--cores: "}})
+    if (key == of_file) return option;
+  return {};
+}
+
 }  // namespace
 
 void TomlCursor::fail(const std::string& text) const {
@@ -22,6 +36,7 @@ void TomlCursor::fail(const std::string& text) const {
 }
 
 std::string TomlCursor::place() const {
+  if (document_->made_from_model) return document_->file + ": " + option_of(path_);
   const auto line = node_ != nullptr ? node_->source().begin.line : 0;
   return document_->file + ":" + (line != 0 ? std::to_string(line) + ":" : "") + " " +
          (path_.empty() ? "" : path_ + ": ");

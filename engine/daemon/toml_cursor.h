@@ -17,7 +17,8 @@ namespace leat::daemon {
 
 struct TomlDocument {
   std::string file;
-  std::string error;  // empty: none so far
+  bool made_from_model = false;  // by a command line: places are its options, "MODEL: --preprocess: "
+  std::string error;             // empty: none so far
 };
 
 class TomlCursor {

@@ -77,7 +77,9 @@ std::uint32_t undisturbed_percent(const Used& from, const Used& to) {
 }
 
 // In turns, so that what else the machine does for a while is not one case's alone.
-Status measure(exec::Module& module, std::span<Case> cases) {
+Status measure(exec::Module& module, std::span<Case> cases, const Told& told) {
+  const auto most = static_cast<std::uint32_t>((kRuns + 1) * cases.size());
+  std::uint32_t runs = 0;
   const std::int64_t start = shm::monotonic_ns();
   for (int done = 0; done <= kRuns; ++done) {
     if (done > 0 && shm::monotonic_ns() - start >= (done > kLeastRuns ? kBudgetNs : kLongestNs)) break;
@@ -85,6 +87,7 @@ Status measure(exec::Module& module, std::span<Case> cases) {
       auto t = run_once(module, *c.picture, c.batch);
       if (!t.ok()) return Error{t.error()};
       c.times.push_back(*t);
+      if (told) told(++runs, most);
     }
   }
   return Done{};
@@ -92,7 +95,7 @@ Status measure(exec::Module& module, std::span<Case> cases) {
 
 }  // namespace
 
-Result<Calibration> calibrate(exec::Module& module, std::uint32_t batch, bool crops) {
+Result<Calibration> calibrate(exec::Module& module, std::uint32_t batch, bool crops, const Told& told) {
   std::vector<Picture> pictures = pictures_for(module, crops);
   std::vector<Case> cases;  // batches of the largest, since no others take longer; then one of each smaller size
   for (std::uint32_t b = 1; b < batch; b *= 2) cases.push_back({&pictures.back(), b, {}});
@@ -100,7 +103,7 @@ Result<Calibration> calibrate(exec::Module& module, std::uint32_t batch, bool cr
   const std::size_t batches = cases.size();
   for (std::size_t c = 0; c + 1 < pictures.size(); ++c) cases.push_back({&pictures[c], 1, {}});
   const Used before_all = Used::now();
-  if (auto status = measure(module, cases); !status) return Error{status.error()};
+  if (auto status = measure(module, cases, told); !status) return Error{status.error()};
 
   Calibration calibration{.undisturbed_percent = undisturbed_percent(before_all, Used::now())};
   std::vector<planner::Latency>& out = calibration.latency_by_batch;

@@ -4,6 +4,8 @@
 // Uses the module alone: call it before serving, on the thread that will serve.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "engine/exec/module.h"
@@ -19,8 +21,11 @@ struct Calibration {
   std::uint32_t undisturbed_percent = 100;
 };
 
+// Told after every run: how many are done, and how many there are at most.
+using Told = std::function<void(std::uint32_t done, std::uint32_t most)>;
+
 // `crops`: the module takes crops of detections. An error is the module's own line.
-Result<Calibration> calibrate(exec::Module& module, std::uint32_t batch, bool crops);
+Result<Calibration> calibrate(exec::Module& module, std::uint32_t batch, bool crops, const Told& told = {});
 
 // Loads caches and lets the runtime allocate what it allocates late.
 Status warm_up(exec::Module& module, std::uint32_t batch, bool crops);

@@ -200,6 +200,10 @@ std::vector<std::byte> encode_opening(std::uint32_t module) {
   return packet_of(ControlType::opening, &module, sizeof(module));
 }
 
+std::vector<std::byte> encode(const Measured& measured) {
+  return packet_of(ControlType::measured, &measured, sizeof(measured));
+}
+
 Result<ControlType> type_of(const std::vector<std::byte>& packet) {
   ControlType type{};
   if (packet.size() < sizeof(type))
@@ -323,6 +327,13 @@ Result<ForgetPool> decode_forget_pool(const std::vector<std::byte>& packet) {
 }
 Result<std::uint32_t> decode_opening(const std::vector<std::byte>& packet) {
   return fixed<std::uint32_t>(packet, "opening");
+}
+
+Result<Measured> decode_measured(const std::vector<std::byte>& packet) {
+  auto measured = fixed<Measured>(packet, "measured");
+  if (measured.ok() && (measured->most == 0 || measured->done > measured->most))
+    return Error{"its worker has measured more than there is"};
+  return measured;
 }
 
 Result<std::uint32_t> decode_edge(const std::vector<std::byte>& packet) { return fixed<std::uint32_t>(packet, "edge"); }

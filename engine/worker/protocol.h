@@ -5,7 +5,9 @@
 //                    itself; AddPool {frames, results} and ForgetPool, Stop
 //   worker -> leatd  EdgeMade {memory} for each of Setup::edges that it makes, before it waits for the others;
 //   worker -> leatd  Opening before each module, so that leatd knows which one ended it or takes too long;
-//                    Ready with the latencies measured, or Failed with one line; both once
+//                    Measured while it measures a module, so that people see how far the start is;
+//                    Ready with the latencies measured, once; or Failed with one line, once for each module that
+//                    misses words, behind its Opening
 //   worker -> leatd  Memory, once ready, whenever what it has of its device's memory has changed
 //
 // Order: a worker reads messages in the order sent, and reads at least DispatchCell::control of them before it runs
@@ -97,6 +99,11 @@ struct Ready {
   DeviceFacts device;
 };
 
+// Runs of the module that it opens: done, and at most to come in all.
+struct Measured {
+  std::uint32_t done = 0, most = 0;
+};
+
 struct AddPool {
   std::uint32_t pool = 0, generation = 0;
   shm::PoolSpec spec;
@@ -115,7 +122,8 @@ enum class ControlType : std::uint32_t {
   failed = 17,
   opening = 18,
   edge_made = 19,
-  memory = 20
+  memory = 20,
+  measured = 21
 };
 
 // Packets. decode_* return one line on a packet that is not what it should be.
@@ -129,6 +137,7 @@ std::vector<std::byte> encode_stop();
 std::vector<std::byte> encode_failed(const std::string& line);
 std::vector<std::byte> encode_opening(std::uint32_t module);
 std::vector<std::byte> encode(const DeviceMemory& memory);
+std::vector<std::byte> encode(const Measured& measured);
 
 Result<ControlType> type_of(const std::vector<std::byte>& packet);
 Result<Setup> decode_setup(const std::vector<std::byte>& packet);
@@ -136,6 +145,7 @@ Result<Ready> decode_ready(const std::vector<std::byte>& packet);
 Result<AddPool> decode_add_pool(const std::vector<std::byte>& packet);
 Result<ForgetPool> decode_forget_pool(const std::vector<std::byte>& packet);
 Result<DeviceMemory> decode_memory(const std::vector<std::byte>& packet);
+Result<Measured> decode_measured(const std::vector<std::byte>& packet);  // done <= most, most > 0
 Result<std::uint32_t> decode_opening(const std::vector<std::byte>& packet);
 std::string decode_failed(const std::vector<std::byte>& packet);          // one line, whatever it holds
 Result<std::uint32_t> decode_edge(const std::vector<std::byte>& packet);  // edge and edge_made

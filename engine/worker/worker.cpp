@@ -25,6 +25,8 @@
 namespace leat::worker {
 namespace {
 
+constexpr std::int64_t kTellEveryNs = 250'000'000;  // how far measuring is
+
 // The picture that the whole model takes: what a last stage's post-processing needs to know of the first.
 Status add_picture(exec::ModuleSpec& spec) {
   const auto graph = exec::OnnxGraph::read(spec.model_path);
@@ -261,7 +263,10 @@ Status Worker::open_modules(Ready& ready) {
     }
     const leat_device_usage before = usage();
     auto module = exec::Module::open(spec);
-    if (!module.ok()) return Error{module.error()};
+    if (!module.ok()) {
+      ask_of_all(index, module.error());
+      return Error{module.error()};
+    }
     modules_.push_back(std::move(*module));
     exec::Module& opened = *modules_.back();
     auto features = StageFeatures::open(opened, in, out, in != nullptr && setup_.edges[m.edge_in].peer);
@@ -281,7 +286,13 @@ Status Worker::open_modules(Ready& ready) {
         return Error{spec.name + ": " + status.error()};
     }
     if (measures) {
-      auto measured = calibrate(opened, m.batch, m.after_fan_out);
+      std::int64_t told_ns = shm::monotonic_ns();
+      auto measured = calibrate(opened, m.batch, m.after_fan_out, [&](std::uint32_t done, std::uint32_t most) {
+        const std::int64_t now = shm::monotonic_ns();
+        if (now - told_ns < kTellEveryNs) return;
+        told_ns = now;
+        (void)tell(encode(Measured{done, most}));
+      });
       if (!measured.ok()) return Error{spec.name + ": " + measured.error()};
       ready.undisturbed_percent = std::min(ready.undisturbed_percent, measured->undisturbed_percent);
       ready.latency_by_batch.back() = std::move(measured->latency_by_batch);
@@ -290,6 +301,24 @@ Status Worker::open_modules(Ready& ready) {
     note_device(before, opened, ready);
   }
   return Done{};
+}
+
+// Where a module misses words, leatd hears in one round what the others miss too.
+void Worker::ask_of_all(std::uint32_t failed, const std::string& why) {
+  const auto question = [](const ModuleSetup& m) {
+    const bool open = m.executor == "onnx" && (m.preprocess.empty() || m.postprocess.empty());
+    if (!open) return std::string();
+    const auto known = exec::recognise(m.model_path, {m.preprocess, m.postprocess, !m.labels.empty()});
+    return known.ok() ? std::string() : "module '" + m.application + "/" + m.name + "': " + known.error();
+  };
+  if (question(setup_.modules[failed]).empty()) return;
+  (void)shm::send_bytes(control_.get(), encode_failed(why), {});
+  for (std::uint32_t i = failed + 1; i < setup_.modules.size(); ++i) {
+    const std::string line = question(setup_.modules[i]);
+    if (line.empty()) continue;
+    (void)shm::send_bytes(control_.get(), encode_opening(i), {});
+    (void)shm::send_bytes(control_.get(), encode_failed(line), {});
+  }
 }
 
 // ---- control ----

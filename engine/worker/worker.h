@@ -58,6 +58,7 @@ class Worker {
   Status become_user();
   Status take_edge(shm::Fd fd, std::uint32_t index);
   Status open_modules(Ready& ready);
+  void ask_of_all(std::uint32_t failed, const std::string& why);
   leat_device_usage usage() const;
   void note_device(const leat_device_usage& before, const exec::Module& module, Ready& ready);
   void report_memory();              // to leatd, where it has changed

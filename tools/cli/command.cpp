@@ -248,8 +248,13 @@ Arguments parse_or_exit(const Command& command, int argc, const char* const* arg
 }
 
 int fail(std::string_view program, std::string_view text) {
-  std::fprintf(stderr, "%.*s: %.*s\n", static_cast<int>(program.size()), program.data(), static_cast<int>(text.size()),
-               text.data());
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::string_view line = text.substr(at, text.find('\n', at) - at);
+    at += line.size() + 1;
+    const bool goes_on = line.starts_with(' ');
+    std::fprintf(stderr, "%.*s%s%.*s\n", goes_on ? 0 : static_cast<int>(program.size()), program.data(),
+                 goes_on ? "" : ": ", static_cast<int>(line.size()), line.data());
+  }
   return kBadInput;
 }
 

@@ -110,7 +110,8 @@ struct Parse {
 // help).
 [[nodiscard]] std::string table_problem(const Command& command);
 
-// Prints "PROGRAM: TEXT" as one line to stderr and returns kBadInput, so that a command can `return cli::fail(...)`.
+// Prints "PROGRAM: TEXT" to stderr, each line of it so but for those that begin with a space, and returns kBadInput, so
+// that a command can `return cli::fail(...)`.
 int fail(std::string_view program, std::string_view text);
 
 // ---- programs made of sub-commands ----

@@ -12,9 +12,9 @@ namespace {
 constexpr auto kQuietFor = std::chrono::milliseconds(500);
 constexpr auto kRedrawEvery = std::chrono::milliseconds(100);
 
-unsigned terminal_columns() {
+unsigned terminal_columns(int fd) {
   winsize size{};
-  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80U;
+  return ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80U;
 }
 
 std::string time_left(double seconds) {
@@ -44,12 +44,8 @@ std::string progress_line(std::string_view label, std::uint64_t done, std::uint6
     char percent[16];
     std::snprintf(percent, sizeof percent, " %3d %%", static_cast<int>(part * 100));
     tail = percent;
-    tail += "  " + std::to_string(done) + "/" + std::to_string(total);
-    if (part > 0 && part < 1 && seconds > 1) {
-      tail.append(" ").append(unit).append(", ").append(time_left(seconds / part - seconds)).append(" left");
-    } else {
-      tail.append(" ").append(unit);
-    }
+    if (!unit.empty()) tail += "  " + std::to_string(done) + "/" + std::to_string(total) + " " + std::string(unit);
+    if (part > 0 && part < 1 && seconds > 1) tail += ", " + time_left(seconds / part - seconds) + " left";
   } else {
     tail.append(" ").append(unit);
   }
@@ -66,16 +62,22 @@ std::string progress_line(std::string_view label, std::uint64_t done, std::uint6
   return line;
 }
 
-Progress::Progress(std::string label, std::uint64_t total, std::string unit)
+Progress::Progress(std::string label, std::uint64_t total, std::string unit, int fd)
     : label_(std::move(label)),
       unit_(std::move(unit)),
       total_(total),
-      terminal_(::isatty(STDERR_FILENO) == 1),
+      fd_(fd),
+      terminal_(::isatty(fd) == 1),
       start_(std::chrono::steady_clock::now()),
       last_(start_) {}
 
 Progress::~Progress() {
-  if (shown_ && terminal_) std::fputc('\n', stderr);
+  if (shown_ && terminal_) ::dprintf(fd_, "\n");
+}
+
+void Progress::erase() {
+  if (shown_ && terminal_) ::dprintf(fd_, "\r\033[K");
+  shown_ = false;
 }
 
 void Progress::set(std::uint64_t done, std::string_view note) {
@@ -86,14 +88,13 @@ void Progress::set(std::uint64_t done, std::string_view note) {
   const double seconds = std::chrono::duration<double>(now - start_).count();
   if (terminal_) {
     if (!end && now - last_ < kRedrawEvery && shown_) return;
-    std::fprintf(stderr, "\r\033[K%s",
-                 progress_line(label_, done, total_, unit_, seconds, note, terminal_columns()).c_str());
-    std::fflush(stderr);
+    ::dprintf(fd_, "\r\033[K%s",
+              progress_line(label_, done, total_, unit_, seconds, note, terminal_columns(fd_)).c_str());
   } else {
     const int tenth = total_ > 0 ? static_cast<int>(done * 10 / total_) : 0;
     if (tenth <= last_tenth_) return;
     last_tenth_ = tenth;
-    std::fprintf(stderr, "%s\n", progress_line(label_, done, total_, unit_, seconds, note, 200).c_str());
+    ::dprintf(fd_, "%s\n", progress_line(label_, done, total_, unit_, seconds, note, 200).c_str());
   }
   shown_ = true;
   last_ = now;

@@ -1,6 +1,7 @@
 #include "engine/exec/recognise/recognise.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "engine/exec/recognise/known.h"
@@ -85,31 +86,33 @@ class Judge {
     return !known_.empty() &&
            std::all_of(known_.begin(), known_.end(), [&](const KnownModel& k) { return words(k) == words(known_[0]); });
   }
+  // Everything that is open is asked for at once.
   void ask(const std::string& what) {
-    if (out_.question.empty()) out_.question = f_.path + ": " + what;
+    out_.question += out_.question.empty() ? f_.path + ": " + what : "; and " + what;
   }
   void ask_which() {
+    if (std::exchange(asked_which_, true)) return;
+    picture_asked_ = true;
+    out_.name = known_.size() == 1 ? known_[0].name : "NAME";
     std::string all;
     for (const KnownModel& k : known_)
       all += (all.empty() ? "" : "; ") + k.name + ", " + k.what + " (preprocess = " + in_quotes(preprocess_of(k, f_)) +
              ", postprocess = " + in_quotes(k.postprocess) + ")";
     ask("by its structure it may be " + all +
-        (known_.size() == 1 ? "; files like it differ in what they want, so confirm these words by writing them, or by "
-                              "--as " +
-                                  known_[0].name
-                            : "; nothing in the file says which: write the words of one, or choose by --as NAME"));
+        (known_.size() == 1 ? "; files like it differ in what they want, so confirm these words by writing them"
+                            : "; nothing in the file says which: write the words of one"));
   }
 
   [[nodiscard]] bool sure() const {
     return std::all_of(known_.begin(), known_.end(), [](const KnownModel& k) { return k.sure; });
   }
 
-  // Where both halves are open they are asked for at once.
-  [[nodiscard]] std::string picture_too() const {
+  [[nodiscard]] std::string picture_too() {
     const bool open = given_.preprocess.empty() && metadata_.preprocess.empty() && files_.preprocess.empty() &&
                       sign_.pre.empty() && sign_.ask.find("preprocess = ") == std::string::npos;
+    picture_asked_ = true;
     return open ? "; write preprocess too, as its authors prepare their pictures (preprocess = " +
-                      in_quotes(beside_graph(kImagenetWords, f_.norm)) + ", for example)"
+                      in_quotes(likely_picture()) + ", for example)"
                 : "";
   }
 
@@ -119,7 +122,8 @@ class Judge {
     if (chosen_) {
       to = {known_[0].postprocess, known_seen()};
     } else if (!metadata_.refused.empty()) {
-      if (out_.question.empty()) out_.question = metadata_.refused;
+      out_.question = metadata_.refused;  // no other words would help
+      asked_which_ = picture_asked_ = true;
     } else if (!metadata_.postprocess.empty()) {
       to = {metadata_.postprocess, metadata_.seen};
     } else if (!files_.postprocess.empty()) {
@@ -159,6 +163,21 @@ class Judge {
         " characters, one a line, in the order of its classes; there is no such file beside it");
   }
 
+  [[nodiscard]] static std::string kind_of(const std::string& words) { return words.substr(0, words.find(' ')); }
+  // Detectors mostly want the whole picture in its proportions.
+  [[nodiscard]] std::string likely_picture() const {
+    if (!sign_.likely.empty() && !other_answer()) return sign_.likely;
+    const bool boxes = kind_of(out_.words.postprocess.words) == "boxes";
+    return beside_graph(boxes ? kLetterboxWords : kImagenetWords, f_.norm);
+  }
+
+  // Words for another kind of answer than the structure's: what the structure says of the picture is not certain then.
+  [[nodiscard]] bool other_answer() const {
+    const std::string given = kind_of(given_.postprocess);
+    const std::string& meant = known_.empty() ? sign_.post : known_[0].postprocess;
+    return !given.empty() && given != "tensors" && !meant.empty() && given != kind_of(meant);
+  }
+
   void conclude_preprocess() {
     const auto picture = [&](const KnownModel& k) { return preprocess_of(k, f_); };
     Concluded& to = out_.words.preprocess;
@@ -166,7 +185,7 @@ class Judge {
       to = {preprocess_of(known_[0], f_), known_seen()};
     } else if (!metadata_.preprocess.empty()) {
       to = {metadata_.preprocess, metadata_.seen};
-    } else if (!sign_.pre.empty()) {
+    } else if (!sign_.pre.empty() && !other_answer()) {
       to = {sign_.pre, seen_};
     } else if (!files_.preprocess.empty()) {
       to = {files_.preprocess, beside(files_.preprocess_from)};
@@ -174,19 +193,20 @@ class Judge {
         ask(beside(files_.preprocess_from) +
             " leaves the picture's size to its proportions; likely preprocess = " + in_quotes(to.words + files_.size));
       to.words += files_.size;
-    } else if (agreed(picture) && sure()) {
+    } else if (agreed(picture) && sure() && !other_answer()) {
       to = {preprocess_of(known_[0], f_), known_seen()};
-    } else if (!known_.empty()) {
+    } else if (!known_.empty() && !other_answer()) {
       to = {preprocess_of(known_[0], f_), known_seen()};
       ask_which();
     } else {
-      to = {sign_.likely.empty() ? kLetterboxWords : sign_.likely, seen_};
+      to = {likely_picture(), seen_};
       ask_for_picture();
     }
   }
 
   // How its pictures are prepared is in no file.
   void ask_for_picture() {
+    if (picture_asked_) return;
     const Concluded& post = out_.words.postprocess;
     const std::string said =
         post.from.empty() ? "postprocess is given" : post.from + " says postprocess = " + in_quotes(post.words);
@@ -213,6 +233,7 @@ class Judge {
   std::string seen_;
   std::vector<KnownModel> known_;
   bool chosen_ = false;  // by name
+  bool asked_which_ = false, picture_asked_ = false;
   Judgement out_;
 };
 

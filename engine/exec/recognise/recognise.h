@@ -32,7 +32,8 @@ struct GivenWords {
 
 struct Judgement {
   Recognised words;      // where there is a question, the likely ones; empty: nothing is likely
-  std::string question;  // one line that proposes words; empty: all of them are certain
+  std::string question;  // one line that proposes words for all that is open; empty: all of them are certain
+  std::string name;      // of the known model that would answer it, "NAME" where it may be several; empty: none would
 };
 
 // Error: one line; the file is no ONNX model, there is no known model of that name, or a list of them cannot be read.

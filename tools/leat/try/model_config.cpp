@@ -32,6 +32,8 @@ std::string as_options(std::string text) {
   for (const std::string key : {"preprocess", "postprocess"})
     for (std::size_t at = 0; (at = text.find(key + " = \"", at)) != std::string::npos; at += key.size() + 3)
       text.replace(at, key.size() + 3, "--" + key + " ");
+  if (const std::size_t at = text.find("write preprocess too"); at != std::string::npos)
+    text.replace(at, 20, "give --preprocess too");
   return text;
 }
 
@@ -53,7 +55,7 @@ Result<std::string> ask_model(ModelWords& words) {
       words.concluded.push_back(std::string(key) + " = " + toml_text(part->words) + " (from " + part->from + ")");
   }
   if (written) words.labels = found->words.labels.words;
-  return as_options(found->question);
+  return as_options(found->question) + (found->name.empty() ? "" : ", or choose by --as " + found->name);
 }
 
 ModelWords model_words(const cli::Arguments& args, std::string model) {

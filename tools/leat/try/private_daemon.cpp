@@ -30,17 +30,24 @@ std::string without_time(const std::string& line) {
   return line.substr(kForm.size());
 }
 
-// Of leatd's log the last line that is more than information, without its name and level.
+// Of leatd's log the last line that is more than information, without its name and level; the lines that it ended
+// with, if it did, since these have no level.
 std::string complaint_in(const std::string& path) {
   std::ifstream file(path);
   std::string line, last;
+  bool ended = false;
   while (std::getline(file, line)) {
     line = without_time(line);
-    if (line.rfind("leatd: ", 0) == 0) line.erase(0, 7);
+    const bool of_leatd = line.rfind("leatd: ", 0) == 0;
+    if (of_leatd) line.erase(0, 7);
+    bool level = false;
+    for (const std::string_view word : {"info: ", "debug: ", "warning: ", "error: ", "critical: "})
+      level = level || line.rfind(word, 0) == 0;
     if (line.empty() || line.rfind("info: ", 0) == 0 || line.rfind("debug: ", 0) == 0) continue;
-    for (const std::string_view level : {"warning: ", "error: ", "critical: "})
-      if (line.rfind(level, 0) == 0) line.erase(0, level.size());
-    last = line;
+    if (level) line.erase(0, line.find(' ') + 1);
+    const bool end = of_leatd && !level;
+    last = end && ended ? last + "\n" + line : line;
+    ended = end;
   }
   return last;
 }
@@ -62,7 +69,7 @@ Result<std::string> text_behind_descriptor(const std::string& text) {
   return "/proc/self/fd/" + std::to_string(fd.release());
 }
 
-Result<std::unique_ptr<PrivateDaemon>> PrivateDaemon::start(const std::string& config) {
+Result<std::unique_ptr<PrivateDaemon>> PrivateDaemon::start(const std::string& config, const std::string& model) {
   const char* const scratch = std::getenv("TMPDIR");
   std::string folder = std::string(scratch != nullptr && *scratch != '\0' ? scratch : "/tmp") + "/leat-try-XXXXXX";
   if (mkdtemp(folder.data()) == nullptr)
@@ -73,7 +80,8 @@ Result<std::unique_ptr<PrivateDaemon>> PrivateDaemon::start(const std::string& c
   int ready[2];
   if (pipe2(ready, O_CLOEXEC) != 0) return Error{std::string("no pipe can be made: ") + std::strerror(errno)};
   const int out = open(log.c_str(), O_CREAT | O_APPEND | O_WRONLY | O_CLOEXEC, 0600);
-  const std::string tell = std::to_string(ready[1]);
+  const int terminal = isatty(STDERR_FILENO) == 1 ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3) : -1;
+  const std::string tell = std::to_string(ready[1]), bar = std::to_string(terminal);
   const pid_t parent = getpid();
   d->pid_ = fork();
   if (d->pid_ == 0) {
@@ -82,13 +90,19 @@ Result<std::unique_ptr<PrivateDaemon>> PrivateDaemon::start(const std::string& c
     setpgid(0, 0);  // an interrupt is for leat, which then ends it
     dup2(out, STDERR_FILENO);
     dup2(out, STDOUT_FILENO);
+    if (terminal >= 0) fcntl(terminal, F_SETFD, 0);
     fcntl(ready[1], F_SETFD, 0);  // under its own number: the configuration may be a descriptor too
-    execlp(leatd.c_str(), "leatd", "--trial", "--ready-fd", tell.c_str(), "--socket", socket.c_str(), config.c_str(),
-           nullptr);
+    const char* line[14] = {"leatd", "--trial", "--ready-fd", tell.c_str(), "--socket", socket.c_str()};
+    std::size_t words = 6;
+    if (terminal >= 0) line[words++] = "--bar-fd", line[words++] = bar.c_str();
+    if (!model.empty()) line[words++] = "--made-from", line[words++] = model.c_str();
+    line[words] = config.c_str();
+    execvp(leatd.c_str(), const_cast<char* const*>(line));
     _exit(127);
   }
   close(out);
   close(ready[1]);
+  if (terminal >= 0) close(terminal);
   char line[8];
   const bool serves = d->pid_ > 0 && read(ready[0], line, sizeof line) > 0;
   close(ready[0]);

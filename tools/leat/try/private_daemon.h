@@ -20,8 +20,8 @@ namespace leat::tools {
 class PrivateDaemon {
  public:
   // Starts leatd on `config`, a file, with --trial (engine/daemon/trial.h), and returns when it serves. Errors: the
-  // line that it ended with.
-  static Result<std::unique_ptr<PrivateDaemon>> start(const std::string& config);
+  // lines that it ended with. `model`: what a command line made the configuration from; empty: the user wrote it.
+  static Result<std::unique_ptr<PrivateDaemon>> start(const std::string& config, const std::string& model = {});
   ~PrivateDaemon();
   PrivateDaemon(const PrivateDaemon&) = delete;
   PrivateDaemon& operator=(const PrivateDaemon&) = delete;

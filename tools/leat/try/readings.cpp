@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tools/words/formatted.h"
+
 namespace leat::tools {
 
 std::vector<std::string> readings_in(const std::string& question) {
@@ -22,18 +24,35 @@ std::vector<std::string> readings_in(const std::string& question) {
   return out;
 }
 
+namespace {
+
+// For a shell.
+std::string quoted(const std::string& text) {
+  const bool plain = text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,") ==
+                     std::string::npos;
+  if (plain && !text.empty()) return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+}  // namespace
+
 std::string try_line(const std::string& model, const std::string& source, const std::string& preprocess,
                      const std::string& postprocess) {
-  const auto quoted = [](const std::string& text) {  // for a shell
-    const bool plain = text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:") ==
-                       std::string::npos;
-    if (plain && !text.empty()) return text;
-    std::string out = "'";
-    for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return out + "'";
-  };
   return "leat try " + quoted(model) + " " + quoted(source) + " --preprocess \"" + preprocess + "\" --postprocess \"" +
          postprocess + "\"";
+}
+
+std::string serve_line(const ModelWords& words, const std::string& question) {
+  const std::vector<std::string> readings = readings_in(question);
+  const std::string likely = readings.empty() ? "tensors" : readings[0];
+  std::string out = "leat serve " + quoted(words.model) + " --preprocess \"" + words.preprocess +
+                    "\" --postprocess \"" + (words.postprocess.empty() ? likely : words.postprocess) + "\"";
+  if (!words.labels_file.empty()) out += " --labels " + quoted(words.labels_file);
+  if (words.slo_ms > 0) out += " --slo-ms " + formatted("%.10g", words.slo_ms);
+  if (!words.cores.empty()) out += " --cores " + quoted(words.cores);
+  return out;
 }
 
 }  // namespace leat::tools

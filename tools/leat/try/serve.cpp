@@ -6,10 +6,13 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <utility>
+#include <vector>
 
 #include "tools/leat/commands.h"
 #include "tools/leat/try/model_config.h"
 #include "tools/leat/try/private_daemon.h"
+#include "tools/leat/try/readings.h"
 
 namespace leat::tools {
 namespace {
@@ -59,7 +62,8 @@ int run(const cli::Arguments& args) {
     return cli::fail(kCommand.name, "there is no file " + words.model + "; name an ONNX model");
   const Result<std::string> question = ask_model(words);
   if (!question.ok()) return cli::fail(kCommand.name, question.error());
-  if (!question->empty()) return cli::fail(kCommand.name, *question);
+  if (!question->empty())
+    return cli::fail(kCommand.name, *question + "; as a command:\n  " + serve_line(words, *question));
   const std::string text = config_of_model(words);
   std::printf("%s", text.c_str());
   std::fflush(stdout);
@@ -78,12 +82,16 @@ int run(const cli::Arguments& args) {
   std::fprintf(stderr, "leat serve: feed it with: leat feed --application %s SOURCE\n",
                name_of_model(words.model).c_str());
   const std::string leatd = leatd_program();
-  const std::string socket = args.text("socket");
-  if (socket.empty()) {
-    execl(leatd.c_str(), "leatd", file.c_str(), nullptr);
-  } else {
-    execl(leatd.c_str(), "leatd", "--socket", socket.c_str(), file.c_str(), nullptr);
+  std::vector<std::string> line = {"leatd"};
+  for (const auto& [option, value] : {std::pair{"--socket", args.text("socket")},
+                                      {"--made-from", args.given("save") ? std::string() : words.model}}) {
+    if (!value.empty()) line.insert(line.end(), {option, value});
   }
+  line.push_back(file);
+  std::vector<char*> argv;
+  for (std::string& word : line) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  execv(leatd.c_str(), argv.data());
   return cli::fail(kCommand.name,
                    leatd + " cannot be started: " + std::strerror(errno) + "; install leatd beside leat");
 }

@@ -225,7 +225,7 @@ struct Started {
 Result<std::unique_ptr<PrivateDaemon>> start_with(const ModelWords& words) {
   const Result<std::string> text = text_behind_descriptor(config_of_model(words));
   if (!text.ok()) return Error{text.error()};
-  return PrivateDaemon::start(*text);
+  return PrivateDaemon::start(*text, words.model);
 }
 
 // The model with its own words; where they are not certain with the likely ones, else with its outputs as they are.
