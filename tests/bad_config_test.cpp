@@ -1,10 +1,14 @@
 // Whatever is wrong before leatd serves: one line that says what and what to do, exit status 2, nothing left behind.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "tests/bad_config_cases.h"
@@ -99,18 +103,77 @@ TEST(BadConfig, ACheckEndsThoughAModelNeverLoads) {
   EXPECT_NE(line.find("longer than 1 s"), std::string::npos) << line;
 }
 
+// A configuration whose model loads until the worker is ended for it.
+std::string hanging(const ScratchFolder& folder, int load_ms) {
+  return folder.write("c.toml",
+                      replaced(sound_model_config(LEAT_MODELS), "model = ",
+                               "executor = \"" FAILING_EXECUTOR "\"\n  options = { open = \"hang\" }\n  model = ") +
+                          "\n[workers]\nload_ms = " + std::to_string(load_ms) + "\n");
+}
+
 TEST(BadConfig, AWorkerThatLoadsForTooLongIsEnded) {
   const ScratchFolder folder;
-  const std::string hangs =
-      replaced(sound_model_config(LEAT_MODELS),
-               "model = ", "executor = \"" FAILING_EXECUTOR "\"\n  options = { open = \"hang\" }\n  model = ");
-  const std::string file = folder.write("c.toml", hangs + "\n[workers]\nload_ms = 300\n");
+  const std::string file = hanging(folder, 300);
   const Exit e =
       run_to_end({LEATD_BINARY, "--socket", folder.path() + "/s.sock", "--worker", LEAT_WORKER_BINARY, file}, 60s);
   EXPECT_EQ(e.status, 2) << e.err;
   const std::string line = verdict(last_line(e.err), "leatd");
   EXPECT_EQ(line.rfind(file + ":12: application.module.model: ", 0), 0U) << line;
   EXPECT_NE(line.find("loading for 300 ms"), std::string::npos) << line;
+}
+
+TEST(SlowStart, TheLogSaysWhatIsWaitedFor) {
+  const ScratchFolder folder;
+  const Exit e = run_to_end(
+      {LEATD_BINARY, "--socket", folder.path() + "/s.sock", "--worker", LEAT_WORKER_BINARY, hanging(folder, 2500)},
+      60s);
+  EXPECT_TRUE(std::regex_search(e.err, std::regex("\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d\\.\\d{3} leatd: info: "
+                                                  "starting for 2 s, 0 % done: .* loads ")))
+      << e.err;
+}
+
+TEST(SlowStart, ATerminalShowsABarThatGoesAwayAgain) {
+  const ScratchFolder folder;
+  const std::string file = hanging(folder, 1200), socket = folder.path() + "/s.sock";
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  ASSERT_GE(terminal, 0);
+  ASSERT_EQ(::grantpt(terminal) + ::unlockpt(terminal), 0);
+  const int inside = ::open(::ptsname(terminal), O_RDWR | O_NOCTTY | O_CLOEXEC);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::dup2(inside, STDERR_FILENO);
+    ::execl(LEATD_BINARY, "leatd", "--socket", socket.c_str(), "--worker", LEAT_WORKER_BINARY, file.c_str(), nullptr);
+    ::_exit(127);
+  }
+  ::close(inside);
+  std::string shown;
+  char piece[4096];
+  for (ssize_t n; (n = ::read(terminal, piece, sizeof piece)) > 0;) shown.append(piece, static_cast<std::size_t>(n));
+  ::close(terminal);
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 2);
+  const std::size_t bar = shown.rfind("\r\033[Kstarting");
+  ASSERT_NE(bar, std::string::npos) << shown;
+  EXPECT_NE(shown.find(" loads ", bar), std::string::npos) << shown;
+  EXPECT_NE(shown.find("\r\033[Kleatd: " + file, bar), std::string::npos) << "taken away, then the fault: " << shown;
+}
+
+// The journal adds the time itself.
+TEST(Log, HasNoTimesForTheJournal) {
+  const ScratchFolder folder;
+  const std::string log = folder.write("log", ""), file = folder.write("c.toml", kGood), socket = folder.path() + "/s";
+  struct stat info {};
+  ASSERT_EQ(::stat(log.c_str(), &info), 0);
+  const std::string stream = std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino);
+  const Exit e = run_to_end({"/bin/sh", "-c",
+                             "JOURNAL_STREAM=" + stream + " " LEATD_BINARY " --socket " + socket +
+                                 " --worker /no/such/worker " + file + " 2>" + log},
+                            20s);
+  std::ifstream in(log);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_NE(("\n" + text).find("\nleatd: info: "), std::string::npos) << text << e.err;
+  EXPECT_EQ(text.find(" leatd: info"), std::string::npos) << text;
 }
 
 TEST(BadConfig, ASecondDaemonIsRefusedAndTheFirstServesOn) {

@@ -323,7 +323,7 @@ TEST(Serve, AsksForEverythingAtOnceInALineThatWorks) {
 // An answer of another kind than the structure's: its picture is not that family's for sure.
 TEST(Serve, HalfOfTheWordsIsNoReasonToGuessTheOther) {
   const ScratchFolder folder;
-  const SavedModel known = model_named(folder, "PP-OCR cls");
+  const SavedModel known = model_named(folder, "SCRFD, five strides");
   const Exit certain = leat({"serve", "--print", known.path, "--postprocess", known.family.postprocess});
   EXPECT_NE(certain.err.find("# preprocess = \"" + known.family.preprocess + "\" (from "), std::string::npos)
       << "concluded, and said: " << certain.err;

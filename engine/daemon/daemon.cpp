@@ -163,6 +163,7 @@ Status Daemon::Impl::create() {
 
 // A plan is a gain, never a condition: whatever becomes of the solver, leatd starts.
 void Daemon::Impl::ask_planner(const std::vector<std::uint32_t>& cores) {
+  log_info("plan = \"auto\": asking leat-plan");
   const auto plan = auto_plan(config_, deployment_, planner::solver_path());
   auto planned = plan.ok() ? deploy(config_, cores, &*plan) : Result<Deployment>(Error{plan.error()});
   if (planned.ok()) {

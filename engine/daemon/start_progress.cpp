@@ -6,7 +6,6 @@
 
 #include "engine/daemon/log.h"
 #include "engine/daemon/supervisor.h"
-#include "tools/words/units.h"
 
 namespace leat::daemon {
 namespace {
@@ -14,7 +13,7 @@ namespace {
 constexpr std::int64_t kQuietNs = 2'000'000'000;  // nobody wonders before
 constexpr std::int64_t kLineNs = 5'000'000'000;   // between two lines of the log
 constexpr std::int64_t kRedrawNs = 250'000'000;
-constexpr std::size_t kNamed = 2;  // of the workers that are not ready
+constexpr std::size_t kInBar = 1, kInLine = 4;  // workers by name
 
 std::vector<StartingWorker> workers_of(const Supervisor& supervisor) {
   std::vector<StartingWorker> out;
@@ -44,21 +43,20 @@ std::uint32_t percent_of(const std::vector<StartingWorker>& workers) {
   return all > 0 ? static_cast<std::uint32_t>(100 * done / all) : 0;
 }
 
-std::string text_of(const std::vector<StartingWorker>& workers) {
+std::string text_of(const std::vector<StartingWorker>& workers, std::size_t named) {
   std::string out;
   std::size_t waiting = 0;
   for (const StartingWorker& w : workers) {
-    if (w.opened == w.modules || ++waiting > kNamed) continue;
+    if (w.opened == w.modules || ++waiting > named) continue;
     out += (out.empty() ? "" : ", ") + w.partition;
     if (w.module.empty())
       out += " starts";
     else if (w.most_runs == 0)
       out += " loads " + w.module;
     else
-      out += " measures " + w.module + " (" + std::to_string(w.runs) + " of at most " + std::to_string(w.most_runs) +
-             " runs)";
+      out += " measures " + w.module + " (" + std::to_string(w.runs) + " of " + std::to_string(w.most_runs) + " runs)";
   }
-  return waiting > kNamed ? out + ", and " + std::to_string(waiting - kNamed) + " more" : out;
+  return waiting > named ? out + ", and " + std::to_string(waiting - named) + " more" : out;
 }
 
 void StartProgress::look(const Supervisor& supervisor, std::int64_t now_ns) {
@@ -70,15 +68,15 @@ void StartProgress::look(const Supervisor& supervisor, std::int64_t now_ns) {
   const std::vector<StartingWorker> workers = workers_of(supervisor);
   if (bar_->on_terminal()) {
     due_ns_ = now_ns + kRedrawNs;
-    bar_->set(percent_of(workers), text_of(workers));
+    bar_->set(percent_of(workers), text_of(workers, kInBar));
     if (bar_->shown() && bar_fd_ < 0) bar_drawn();
     return;
   }
   due_ns_ = line_due_ns_;
   if (now_ns < line_due_ns_) return;
   due_ns_ = line_due_ns_ = now_ns + kLineNs;
-  log_info("starting, " + words::time_text(now_ns - first_ns_) + " so far, " + std::to_string(percent_of(workers)) +
-           " % done: " + text_of(workers));
+  log_info("starting for " + std::to_string((now_ns - first_ns_) / 1'000'000'000) + " s, " +
+           std::to_string(percent_of(workers)) + " % done: " + text_of(workers, kInLine));
 }
 
 void StartProgress::end() {

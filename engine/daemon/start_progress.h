@@ -24,8 +24,9 @@ struct StartingWorker {
 
 // Of a hundred; a module counts half when it is loaded.
 [[nodiscard]] std::uint32_t percent_of(const std::vector<StartingWorker>& workers);
-// "cpu0 measures a/detect (3 of at most 50 runs), cpu1 loads a/read, and 2 more": those that are not ready.
-[[nodiscard]] std::string text_of(const std::vector<StartingWorker>& workers);
+// "cpu0 measures a/detect (3 of 50 runs), cpu1 loads a/read, and 2 more": those that are not ready, some of them by
+// name.
+[[nodiscard]] std::string text_of(const std::vector<StartingWorker>& workers, std::size_t named);
 
 class StartProgress {
  public:

@@ -93,6 +93,9 @@ TEST(Protocol, NonsenseIsOneLine) {
   EXPECT_EQ(decode_failed(encode_failed("why")), "why");
   EXPECT_EQ(decode_failed(encode_failed("two\nlines")), "two lines");
   EXPECT_TRUE(decode_failed({}).empty());
+  EXPECT_EQ(decode_measured(encode(Measured{3, 40}))->done, 3U);
+  EXPECT_FALSE(decode_measured(encode(Measured{41, 40})).ok());
+  EXPECT_FALSE(decode_measured(encode(Measured{0, 0})).ok());
 }
 
 TEST(Protocol, LatenciesThatCannotBeAreRefused) {

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "tools/cli/json_output.h"
+#include "tools/cli/progress.h"
 #include "tools/json/json.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/doctor_checks.h"
@@ -32,8 +33,12 @@ int run(const cli::Arguments& args) {
   const cli::JsonOutput json(args);
   bool fault = false;
   Json findings = Json::array();
+  cli::Progress progress("looking at this machine", doctor_checks().size(), "checks");
+  std::uint64_t looked = 0;
   for (const DoctorCheck check : doctor_checks()) {
+    if (progress.on_terminal()) progress.set(looked++);
     const Finding finding = check();
+    progress.erase();
     fault = fault || finding.health == Health::fault;
     findings.push_back({{"subject", finding.subject},
                         {"health", name_of(finding.health)},

@@ -3,6 +3,7 @@
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <string>
 
 #include "planner/build/build_plan.h"
@@ -13,6 +14,7 @@
 #include "planner/pooled/milp.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_output.h"
+#include "tools/cli/waiting.h"
 #include "tools/json/json.h"
 #include "tools/plan/plan_options.h"
 #include "tools/plan/plan_svg.h"
@@ -184,11 +186,15 @@ int run(const cli::Arguments& args) {
     };
   }
   request.max_stages = static_cast<std::uint32_t>(args.integer("stages"));
+  std::optional<cli::Waiting> waiting("looking for a plan");
   auto outcome = build_plan(request);
-  if (!outcome) return cli::fail("leat-plan", outcome.error());
+  if (!outcome) return waiting.reset(), cli::fail("leat-plan", outcome.error());
   Trial trial;
-  if (request.rules == Rules::leat && request.goal == Goal::throughput)
+  if (request.rules == Rules::leat && request.goal == Goal::throughput) {
+    waiting.emplace("trying the plan in the simulator");
     trial = try_plan(request, *outcome, static_cast<std::uint64_t>(args.integer("try")));
+  }
+  waiting.reset();
   if (outcome->solution.feasible) {
     const std::string wrong = problem_of(outcome->file);
     const std::string broken = wrong.empty() ? broken_promise(outcome->file, request.profiles) : wrong;

@@ -127,8 +127,9 @@ class Video : public PictureSource {
       return Error{"'" + name + "': the decoder does not start: " + av_text(error)};
     picture_ = ::av_frame_alloc();
     packet_ = ::av_packet_alloc();
-    describe(device || (input_->iformat->flags & AVFMT_NOFILE) != 0 || name.find("rtsp://") == 0 ||
-             name.find("udp://") == 0 || name.find("srt://") == 0);
+    const bool opens_itself = (input_->iformat->flags & AVFMT_NOFILE) != 0 && !still();  // a camera, or a picture
+    describe(device || opens_itself || name.find("rtsp://") == 0 || name.find("udp://") == 0 ||
+             name.find("srt://") == 0);
     if (format_.width == 0 || format_.height == 0)
       return Error{"'" + name + "' has no picture that can be decoded" + what_is_read()};
     return as_stored_ ? Done{} : turn_upright();
@@ -236,13 +237,15 @@ class Video : public PictureSource {
   }
 
  private:
+  [[nodiscard]] bool still() const {
+    const std::string_view demuxer = input_->iformat->name;
+    return demuxer.find("image2") != demuxer.npos || demuxer.find("_pipe") != demuxer.npos;
+  }
   // Finds out whether pictures are to be turned, and says their size as it is to be seen. A still picture's orientation
   // is known once it is decoded: it is held then.
   Status turn_upright() {
     turn_ = turn_of_stream(*input_->streams[stream_]);
-    const std::string_view demuxer = input_->iformat->name;
-    const bool still = demuxer.find("image2") != demuxer.npos || demuxer.find("_pipe") != demuxer.npos;
-    if (turn_.nothing() && still && !format_.live) {
+    if (turn_.nothing() && still() && !format_.live) {
       auto first = decode_next();
       if (!first.ok()) return Error{first.error()};
       if (*first) turn_ = turn_of_picture(*picture_);
