@@ -85,6 +85,9 @@ TEST(LeatProfile, SizesHaveRows) {
                    "slo_ms = 100\n[[application.module]]\nname = \"m\"\nmodel = \"" +
                        model + "\"\npreprocess = \"letterbox height=32 widths=32,640 norm=unit rgb\"\n" +
                        "postprocess = \"tensors\"\n");
+  const Exit open = leat({"profile", model, "-o", output, "--samples", "5"});
+  EXPECT_EQ(open.status, 2);
+  EXPECT_THAT(open.err, HasSubstr("leaves the size of its input open"));
   const Exit made = leat(
       {"profile", model, "--config", config, "-o", output, "--batches", "1,2", "--samples", "20", "--seconds", "0.5"});
   ASSERT_EQ(made.status, 0) << made.err;

@@ -8,6 +8,7 @@
 #include "tools/leat/top/sample.h"
 #include "tools/leat/top/users.h"
 #include "tools/leat/words_text.h"
+#include "tools/words/formatted.h"
 #include "tools/words/units.h"
 
 namespace leat::tools {
@@ -66,9 +67,11 @@ std::string words_of(const Json& object, const char* key) {
 void print(const Json& status) {
   std::printf("leatd %s, pid %s: %s\n", text_of(status, "version").c_str(), text_of(status, "pid").c_str(),
               text_of(status, "phase").c_str());
-  for (const char* key : {"config", "socket", "preset", "event_loop", "event_loop_note", "clients", "uptime_ms"}) {
+  for (const char* key : {"config", "socket", "preset", "event_loop", "event_loop_note", "clients"}) {
     if (const std::string text = text_of(status, key); !text.empty()) std::printf("  %-16s %s\n", key, text.c_str());
   }
+  std::printf("  %-16s %s\n", "uptime",
+              words::time_text(status.value("uptime_ms", std::int64_t{0}) * 1'000'000).c_str());
   for (const Json& application : list_of(status, "applications")) {
     std::printf("application %s, SLO %s ms\n", text_of(application, "name").c_str(),
                 text_of(application, "slo_ms").c_str());
@@ -81,7 +84,9 @@ void print(const Json& status) {
         std::printf("    squeezed         %s pictures that were too wide for it\n", squeezed.c_str());
       const Json latency = module.value("latency_ms", Json::object());
       for (const auto& [partition_class, list] : latency.items()) {
-        std::printf("    on %-14s ms by batch: %s\n", partition_class.c_str(), list.dump().c_str());
+        std::string times;
+        for (const Json& ms : list) times += (times.empty() ? "" : ", ") + formatted("%.3g", ms.get<double>());
+        std::printf("    on %-14s ms by batch: %s\n", partition_class.c_str(), times.c_str());
       }
       for (const Json& route : list_of(module, "routes")) {
         std::printf("    route of %zu stages, batches up to %s\n", list_of(route, "stages").size(),

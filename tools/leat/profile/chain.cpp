@@ -2,11 +2,13 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 #include <future>
 #include <random>
+#include <span>
 
 #include "engine/exec/onnx_split.h"
 #include "engine/exec/registry.h"
@@ -116,6 +118,11 @@ Status Chain::prepare(std::uint32_t batch, std::uint64_t seed) {
     if (executor_->describe(stage.session.get(), batch, inputs, &input_count, outputs, &output_count, error,
                             sizeof error) != 0)
       return Error{error};
+    for (const leat_tensor& in : std::span(inputs, b == 0 ? input_count : 0))
+      if (std::any_of(in.shape, in.shape + in.rank, [](auto size) { return size <= 0; }))
+        return Error{
+            "the model leaves the size of its input open; name leatd's configuration, which says it, with --config "
+            "(leat serve --print MODEL -o leatd.toml makes one)"};
     stage.inputs.assign(inputs, inputs + input_count);
     stage.outputs.assign(outputs, outputs + output_count);
     stage.output_buffers.resize(output_count);
