@@ -5,10 +5,11 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
-#include "cuda/probe/descendants.h"
-#include "cuda/probe/mps_daemon.h"
+#include "cuda/runtime/mps_daemon.h"
 #include "tools/cli/command.h"
+#include "tools/subprocess/descendants.h"
 
 namespace leat::partitions {
 namespace {
@@ -33,8 +34,9 @@ int run(const cli::Arguments& arguments) {
   for (const int ignored : {SIGINT, SIGTERM, SIGHUP, SIGPIPE})
     (void)::signal(ignored, SIG_IGN);  // leatd's end is the end
   const std::string uuid = arguments.positionals()[0], folder = arguments.positionals()[1];
-  if (const auto adopted = probe::adopt_orphans(); !adopted.ok()) return cli::fail("leat-gpu keep", adopted.error());
-  probe::MpsDaemon daemon(folder);
+  if (const auto adopted = subprocess::adopt_orphans(); !adopted.ok())
+    return cli::fail("leat-gpu keep", adopted.error());
+  gpu::MpsDaemon daemon(folder);
   const auto started = daemon.start({program(), {}, {{"CUDA_VISIBLE_DEVICES", uuid}}});
   int status = 0;
   if (!started.ok()) {
@@ -42,17 +44,17 @@ int run(const cli::Arguments& arguments) {
   } else {
     std::puts("ready");
     std::fflush(stdout);
-    probe::Ending ending;
     constexpr int kLookMs = 200;  // whether the daemon still runs
     while (status == 0) {
       pollfd input{STDIN_FILENO, POLLIN, 0};
       char byte;
       if (::poll(&input, 1, kLookMs) > 0 && ::read(STDIN_FILENO, &byte, 1) <= 0) break;
-      if (probe::reap(daemon.pid(), ending)) status = cli::fail("leat-gpu keep", "the MPS daemon " + ending.text());
+      if (const auto ending = daemon.ended()) status = cli::fail("leat-gpu keep", "the MPS daemon " + ending->text());
     }
   }
   (void)daemon.stop();
-  (void)probe::remove_directory(folder);
+  std::error_code none;
+  std::filesystem::remove_all(folder, none);
   return status;
 }
 

@@ -6,7 +6,7 @@
 
 #include "cuda/driver/driver.h"
 #include "cuda/partitions/peers.h"
-#include "cuda/probe/nvml.h"
+#include "cuda/runtime/nvml.h"
 #include "tools/json/json.h"
 
 namespace leat::partitions {
@@ -62,10 +62,10 @@ Result<std::vector<Gpu>> read_gpus() {
   const auto driver = cuda::driver();
   if (!driver.ok()) return Error{driver.error()};
   std::vector<Gpu> out;
-  if (const auto nvml = probe::read_nvml(); nvml.ok()) {
-    for (const probe::NvmlDevice& d : nvml->devices) {
+  if (const auto nvml = gpu::read_nvml(); nvml.ok()) {
+    for (const gpu::NvmlDevice& d : nvml->devices) {
       Gpu gpu{.uuid = d.uuid, .name = d.name, .memory_mib = d.memory_bytes >> 20, .mig = d.mig_on.value_or(false)};
-      for (const probe::NvmlMigInstance& i : d.instances)
+      for (const gpu::NvmlMigInstance& i : d.instances)
         gpu.instances.push_back({.uuid = i.uuid,
                                  .profile = profile_in(i.name),
                                  .gpu_instance = i.gpu_instance,
@@ -73,7 +73,7 @@ Result<std::vector<Gpu>> read_gpus() {
                                  .multiprocessors = i.multiprocessors,
                                  .memory_mib = i.memory_mib});
       // Of a GPU in MIG mode the driver shows the instances alone; its largest profile has all that MIG leaves.
-      for (const probe::NvmlMigProfile& p : d.profiles)
+      for (const gpu::NvmlMigProfile& p : d.profiles)
         if (gpu.mig) gpu.multiprocessors = std::max(gpu.multiprocessors, p.multiprocessors);
       out.push_back(std::move(gpu));
     }

@@ -24,8 +24,7 @@ const cli::Program kProgram = {.name = "leat-gpu",
 
 int main(int argc, char** argv) {
   try {
-    if (const int status = leat::probe::run_role(argc, argv, leat::partitions::peer_roles()); status >= 0)
-      return status;
+    if (const int status = leat::gpu::run_role(argc, argv, leat::partitions::peer_roles()); status >= 0) return status;
     return leat::cli::run_program(leat::partitions::kProgram, argc, argv);
   } catch (const std::exception& e) {
     return leat::cli::fail("leat-gpu", std::string("ran into an error of its own: ") + e.what());

@@ -16,7 +16,7 @@ namespace leat::partitions {
 namespace {
 
 using exec::Device;
-using probe::Channel;
+using gpu::Channel;
 
 constexpr std::uint64_t kBytes = std::uint64_t{32} << 20, kBytesOnStandIn = std::uint64_t{1} << 20;
 constexpr int kRuns = 5;
@@ -86,7 +86,7 @@ int make(Channel& channel, std::span<const std::string> arguments) {
   if (!fd.ok()) return failed(channel, fd.error());
   const int fds[] = {*fd};
   if (!channel.send("memory", std::to_string(*down), fds)) return 1;
-  (void)channel.receive(probe::after(kLimit));
+  (void)channel.receive(subprocess::after(kLimit));
   return 0;
 }
 
@@ -98,7 +98,7 @@ int take(Channel& channel, std::span<const std::string> arguments) {
   const auto up = end.time_copy(end.buffer.data(), end.pinned.data());
   if (!up.ok()) return failed(channel, up.error());
   if (!channel.send("up", std::to_string(*up))) return 1;
-  auto memory = channel.expect("memory", probe::after(kLimit));
+  auto memory = channel.expect("memory", subprocess::after(kLimit));
   if (!memory.ok() || memory->fds.size() != 1) return failed(channel, "the descriptor did not come through");
   auto mapped = end.device->import_memory(memory->fds[0].get(), end.bytes);
   if (!mapped.ok()) return failed(channel, mapped.error());
@@ -119,25 +119,25 @@ int take(Channel& channel, std::span<const std::string> arguments) {
 
 double gbps(std::uint64_t bytes, double ns) { return ns > 0 ? static_cast<double>(bytes) * 8 / ns : 0; }
 
-Result<probe::Child> end_of(const char* role, const std::string& device, const std::string& visible,
-                            const std::string& seed) {
-  return probe::Child::start({.role = role,
-                              .arguments = {device, seed},
-                              .environment = {{"CUDA_VISIBLE_DEVICES", visible},
-                                              {"CUDA_MPS_PIPE_DIRECTORY", "/nonexistent"},
-                                              {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", ""}}});
+Result<gpu::Child> end_of(const char* role, const std::string& device, const std::string& visible,
+                          const std::string& seed) {
+  return gpu::Child::start({.role = role,
+                            .arguments = {device, seed},
+                            .environment = {{"CUDA_VISIBLE_DEVICES", visible},
+                                            {"CUDA_MPS_PIPE_DIRECTORY", "/nonexistent"},
+                                            {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", ""}}});
 }
 
 // Throws its one line.
 void ask(Pair& pair, std::uint64_t seed) {
-  const auto deadline = probe::after(kLimit);
+  const auto deadline = subprocess::after(kLimit);
   const auto need = [](auto result) {
     if (!result.ok()) throw std::runtime_error(result.error());
     return std::move(*result);
   };
   const std::string visible = pair.from == pair.to ? pair.to : pair.to + "," + pair.from;
-  probe::Child maker = need(end_of("peer-make", pair.from, pair.from, std::to_string(seed)));
-  probe::Child taker = need(end_of("peer-take", pair.to, visible, std::to_string(seed)));
+  gpu::Child maker = need(end_of("peer-make", pair.from, pair.from, std::to_string(seed)));
+  gpu::Child taker = need(end_of("peer-take", pair.to, visible, std::to_string(seed)));
   const auto memory = need(maker.channel().expect("memory", deadline));
   const auto up = need(taker.channel().expect("up", deadline));
   const double host_ns = std::strtod(memory.body.c_str(), nullptr) + std::strtod(up.body.c_str(), nullptr);
@@ -234,8 +234,8 @@ std::string as_json(const std::vector<Pair>& pairs) {
   return Json{{"pairs", list}}.dump(2) + "\n";
 }
 
-std::span<const probe::Role> peer_roles() {
-  static const probe::Role kRoles[] = {{"peer-make", make}, {"peer-take", take}};
+std::span<const gpu::Role> peer_roles() {
+  static const gpu::Role kRoles[] = {{"peer-make", make}, {"peer-take", take}};
   return kRoles;
 }
 

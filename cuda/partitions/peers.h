@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cuda/probe/child.h"
+#include "cuda/runtime/child.h"
 #include "leat/result.hpp"
 
 namespace leat::partitions {
@@ -35,7 +35,7 @@ double handover_gbps(const std::vector<Pair>& pairs);
 std::string as_json(const std::vector<Pair>& pairs);
 [[nodiscard]] std::string text_of(const Pair& pair);  // "peer, 210 Gbit/s; by the host 92"
 
-// What the two processes of a pair run, for probe::run_role.
-std::span<const probe::Role> peer_roles();
+// What the two processes of a pair run, for gpu::run_role.
+std::span<const gpu::Role> peer_roles();
 
 }  // namespace leat::partitions
