@@ -2,10 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,8 +15,6 @@
 #include "engine/daemon/log.h"
 #include "planner/child/solver_process.h"
 #include "tools/json/json.h"
-
-extern char** environ;
 
 namespace leat::daemon {
 namespace {
@@ -120,76 +115,37 @@ Deployment with_device_pairs(const Config& config, std::span<const std::uint32_t
   return again.ok() ? std::move(*again) : std::move(deployment);
 }
 
-Result<MpsKeeper> MpsKeeper::start(const std::string& uuid) {
-  MpsKeeper out;
-  out.uuid_ = uuid;
+Result<std::unique_ptr<MpsKeeper>> MpsKeeper::start(const std::string& uuid) {
+  std::unique_ptr<MpsKeeper> out(new MpsKeeper);
+  out->uuid_ = uuid;
   std::error_code none;
   std::string folder = (fs::temp_directory_path(none) / "leatd-mps-XXXXXX").string();
   constexpr std::size_t kLongestFolder = 80;  // sockets below it, whose paths end at 107 bytes
   if (none || folder.size() > kLongestFolder) folder = "/tmp/leatd-mps-XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) return Error{folder + ": " + std::strerror(errno) + "; set TMPDIR"};
-  int input[2], output[2];
-  if (::pipe2(input, O_CLOEXEC) != 0 || ::pipe2(output, O_CLOEXEC) != 0)
-    return Error{std::string("no pipe: ") + std::strerror(errno)};
-  const shm::Fd theirs(input[0]), said(output[0]);
-  out.input_ = shm::Fd(input[1]);
-  shm::Fd their_output(output[1]);
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&files);
-  posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_adddup2(&files, theirs.get(), STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&files, their_output.get(), STDOUT_FILENO);
-  sigset_t empty;
-  sigemptyset(&empty);
-  posix_spawnattr_setsigmask(&attributes, &empty);
-  posix_spawnattr_setpgroup(&attributes, 0);  // Ctrl-C is for leatd alone
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-  std::string tool = planner::gpu_tool_path(), word = "keep", device = uuid;
-  char* argv[] = {tool.data(), word.data(), device.data(), folder.data(), nullptr};
-  const int failed = ::posix_spawnp(&out.pid_, argv[0], &files, &attributes, argv, environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&files);
-  their_output = shm::Fd();
-  out.folder_ = folder;
-  if (failed != 0) {
-    out.pid_ = 0;
-    return Error{tool + ": cannot be started: " + std::strerror(failed) + "; install leat-gpu beside leatd"};
-  }
-  if (first_line(said.get(), kStartLimit) != "ready")
+  out->folder_ = folder;
+  auto input = subprocess::make_pipe(), output = subprocess::make_pipe();
+  if (!input.ok() || !output.ok()) return Error{input.ok() ? output.error() : input.error()};
+  out->input_ = std::move(input->write);
+  auto process =
+      subprocess::Process::start({.words = {planner::gpu_tool_path(), "keep", uuid, folder},
+                                  .fds = {{input->read.get(), STDIN_FILENO}, {output->write.get(), STDOUT_FILENO}},
+                                  .group = subprocess::Group::own});  // Ctrl-C is for leatd alone
+  if (!process.ok()) return Error{process.error() + "; install leat-gpu beside leatd"};
+  out->process_ = std::move(*process);
+  output->write.reset();
+  if (first_line(output->read.get(), kStartLimit) != "ready")
     return Error{"the MPS daemon of " + uuid +
                  " does not start; see the line above, and whether nvidia-cuda-mps-control is "
                  "installed"};
   return out;
 }
 
-MpsKeeper::MpsKeeper(MpsKeeper&& other) noexcept
-    : uuid_(std::move(other.uuid_)),
-      folder_(std::move(other.folder_)),
-      pid_(std::exchange(other.pid_, 0)),
-      input_(std::move(other.input_)) {}
-
 MpsKeeper::~MpsKeeper() {
-  input_ = shm::Fd();
-  if (pid_ == 0) return;
-  const auto end = std::chrono::steady_clock::now() + kEndLimit;
-  while (::waitpid(pid_, nullptr, WNOHANG) == 0) {
-    if (std::chrono::steady_clock::now() > end) {
-      (void)::kill(pid_, SIGKILL);
-      (void)::waitpid(pid_, nullptr, 0);
-      break;
-    }
-    constexpr timespec kLook{0, 2'000'000};
-    (void)::nanosleep(&kLook, nullptr);
-  }
+  input_.reset();
+  (void)process_.wait(subprocess::after(kEndLimit));
   std::error_code none;
   fs::remove_all(folder_, none);
-}
-
-bool MpsKeeper::ended() noexcept {
-  if (pid_ == 0 || ::waitpid(pid_, nullptr, WNOHANG) == 0) return pid_ == 0;
-  pid_ = 0;
-  return true;
 }
 
 Status MpsKeepers::start(std::vector<worker::Setup>& setups) {
@@ -201,7 +157,7 @@ Status MpsKeepers::start(std::vector<worker::Setup>& setups) {
     if (keeper == keepers_.end()) {
       auto started = MpsKeeper::start(device.group);
       if (!started.ok()) return Error{started.error()};
-      keepers_.push_back(std::make_unique<MpsKeeper>(std::move(*started)));
+      keepers_.push_back(std::move(*started));
       keeper = std::prev(keepers_.end());
       log_info("MPS daemon of " + device.group + " runs (keeper " + std::to_string((*keeper)->pid()) + ")");
     }
@@ -222,7 +178,7 @@ std::vector<MpsKeepers::Replaced> MpsKeepers::replace_ended() {
       log_error(started.error());  // its workers fail to start from now on, and say so
       continue;
     }
-    keeper = std::make_unique<MpsKeeper>(std::move(*started));
+    keeper = std::move(*started);
     out.push_back(
         {keeper->uuid(),
          {{"CUDA_MPS_PIPE_DIRECTORY", keeper->pipe_directory()}, {"CUDA_MPS_LOG_DIRECTORY", keeper->log_directory()}}});

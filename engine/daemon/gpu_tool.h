@@ -14,7 +14,7 @@
 #include "engine/daemon/deployment.h"
 #include "engine/worker/protocol.h"
 #include "leat/result.hpp"
-#include "shm/src/segment.h"
+#include "tools/subprocess/process.h"
 
 namespace leat::daemon {
 
@@ -28,22 +28,25 @@ Deployment with_device_pairs(const Config& config, std::span<const std::uint32_t
 // An MPS daemon in a private folder. It ends with this object, and with this process however that ends.
 class MpsKeeper {
  public:
-  static Result<MpsKeeper> start(const std::string& uuid);
-  MpsKeeper(MpsKeeper&& other) noexcept;
-  MpsKeeper& operator=(MpsKeeper&&) = delete;
+  static Result<std::unique_ptr<MpsKeeper>> start(const std::string& uuid);
+  MpsKeeper(const MpsKeeper&) = delete;
+  MpsKeeper& operator=(const MpsKeeper&) = delete;
   ~MpsKeeper();
 
   [[nodiscard]] std::string pipe_directory() const { return folder_ + "/pipe"; }
   [[nodiscard]] std::string log_directory() const { return folder_ + "/log"; }
   [[nodiscard]] const std::string& uuid() const noexcept { return uuid_; }
-  [[nodiscard]] pid_t pid() const noexcept { return pid_; }
-  [[nodiscard]] bool ended() noexcept;  // without having been asked
+  [[nodiscard]] pid_t pid() const noexcept { return process_.pid(); }
+  [[nodiscard]] bool ended() {  // without having been asked
+    (void)process_.ended();
+    return !process_;
+  }
 
  private:
   MpsKeeper() = default;
   std::string uuid_, folder_;
-  pid_t pid_ = 0;
-  shm::Fd input_;  // its standard input: closed, it ends
+  subprocess::Process process_;
+  Fd input_;  // its standard input: closed, it ends
 };
 
 // One for each GPU that is shared out.

@@ -14,8 +14,6 @@
 #include <string_view>
 #include <thread>
 
-#include "tools/words/fd.h"
-
 namespace leat::subprocess {
 namespace {
 
@@ -111,21 +109,25 @@ bool place_fds(Plan& plan) {
 
 }  // namespace
 
+Result<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return Error{std::string("no pipe: ") + std::strerror(errno)};
+  return Pipe{Fd(ends[0]), Fd(ends[1])};
+}
+
 Result<Process> Process::start(const Command& command) {
   const auto refused = [&](const char* what, int why) {
     return Error{(command.words.empty() ? std::string("no program") : command.words[0]) + ": " + what + ": " +
                  std::strerror(why)};
   };
   if (command.words.empty()) return refused("cannot be started", EINVAL);
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return refused("no pipe", errno);
-  const Fd told(ends[0]);
-  Fd tells(ends[1]);
+  auto pipe = make_pipe();  // by which the child says why it could not become the program
+  if (!pipe) return Error{command.words[0] + ": " + pipe.error()};
   const std::vector<std::string> environment = merged(command.environment);
   const std::vector<char*> argv = pointers(command.words), envp = pointers(environment);
   std::vector<GivenFd> fds = command.fds;
   const std::string& file = command.file.empty() ? command.words[0] : command.file;
-  Plan plan{command, file.c_str(), argv.data(), envp.data(), fds.data(), fds.size(), ::getpid(), tells.get()};
+  Plan plan{command, file.c_str(), argv.data(), envp.data(), fds.data(), fds.size(), ::getpid(), pipe->write.get()};
   // No handler of this process may run in the child, which shares its memory.
   sigset_t all, before;
   ::sigfillset(&all);
@@ -135,11 +137,11 @@ Result<Process> Process::start(const Command& command) {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0) return refused("no process", failed);
   Process process(pid, command.group != Group::callers);
-  tells.reset();
+  pipe->write.reset();
   int why = 0;
   ssize_t got = 0;
   do {
-    got = ::read(told.get(), &why, sizeof why);
+    got = ::read(pipe->read.get(), &why, sizeof why);
   } while (got < 0 && errno == EINTR);
   if (got == 0) return process;  // the pipe went with the old program
   process.kill();

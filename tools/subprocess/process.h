@@ -16,6 +16,7 @@
 
 #include "shm/include/leat/result.hpp"
 #include "tools/subprocess/ending.h"
+#include "tools/words/fd.h"
 
 namespace leat::subprocess {
 
@@ -43,6 +44,12 @@ struct Command {
   Group group = Group::callers;
   int death_signal = 0;  // sent by the kernel when the thread that started it ends, however that ends; 0: none
 };
+
+// Both ends close-on-exec.
+struct Pipe {
+  Fd read, write;
+};
+Result<Pipe> make_pipe();
 
 class Process {
  public:

@@ -1,16 +1,12 @@
 #include "tools/subprocess/process.h"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <iterator>
-
-#include "tools/words/fd.h"
+#include <utility>
 
 namespace leat::subprocess {
 namespace {
@@ -19,14 +15,8 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 constexpr std::chrono::seconds kSoon{20};
 
-struct Pipe {
-  Fd read, write;
-  Pipe() {
-    int ends[2] = {-1, -1};
-    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-    read.reset(ends[0]);
-    write.reset(ends[1]);
-  }
+struct Heard : Pipe {
+  Heard() : Pipe(std::move(*make_pipe())) {}
   // All until every writer is gone; a writer that stays is a failure, not a hang.
   std::string all() {
     write.reset();
@@ -53,7 +43,7 @@ Process started(const Command& command) {
 
 // What the command prints, to its end.
 std::string printed(Command command) {
-  Pipe pipe;
+  Heard pipe;
   command.fds.push_back({pipe.write.get(), STDOUT_FILENO});
   Process process = started(command);
   const std::string text = pipe.all();
@@ -78,7 +68,7 @@ TEST(Process, WhatCannotBeStartedSaysWhy) {
 }
 
 TEST(Process, HasTheDescriptorsItIsGivenAndNoOthers) {
-  Pipe leak;
+  Heard leak;
   const int left_open = ::dup(leak.read.get());  // not close-on-exec
   ASSERT_GE(left_open, 3);
   const std::string look = "[ -e /proc/self/fd/" + std::to_string(left_open) + " ] && echo there || echo none";
@@ -91,7 +81,7 @@ TEST(Process, HasTheDescriptorsItIsGivenAndNoOthers) {
 }
 
 TEST(Process, DescriptorsMayTakeEachOthersNumbers) {
-  Pipe first, second;
+  Heard first, second;
   const int a = first.write.get(), b = second.write.get();
   Command command = shell("echo one >&" + std::to_string(b) + "; echo two >&" + std::to_string(a));
   command.fds = {{a, b}, {b, a}};
@@ -127,7 +117,7 @@ TEST(Process, BeginsWithUsualSignalsAndLeavesTheCallersAlone) {
 }
 
 TEST(Process, AGroupOfItsOwnEndsWhole) {
-  Pipe held;
+  Heard held;
   Command command = shell("sleep 1000 & wait");
   command.fds = {{held.write.get(), STDOUT_FILENO}};
   command.group = Group::own;
@@ -138,7 +128,7 @@ TEST(Process, AGroupOfItsOwnEndsWhole) {
 }
 
 TEST(Process, DiesWithItsParentWhereThatIsAsked) {
-  Pipe held, pid;
+  Heard held, pid;
   auto parent = Process::start([&] {
     Command command = shell("exec sleep 1000");
     command.fds = {{held.write.get(), 5}};
@@ -156,7 +146,7 @@ TEST(Process, DiesWithItsParentWhereThatIsAsked) {
 }
 
 TEST(Process, WhatIsForgottenIsKilled) {
-  Pipe held;
+  Heard held;
   {
     Command command = shell("exec sleep 1000");
     command.fds = {{held.write.get(), STDOUT_FILENO}};

@@ -10,9 +10,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
-
-#include "tools/words/fd.h"
 
 namespace leat::subprocess {
 namespace {
@@ -20,16 +17,6 @@ namespace {
 constexpr std::size_t kMaxInput = 4096;     // fits into any pipe, so that nobody has to write while it runs
 constexpr std::chrono::seconds kDeath{10};  // a driver's call may hold a killed process for a while
 constexpr int kLookMs = 10;                 // where the end of a process cannot be waited for
-
-struct Pipe {
-  Fd read, write;
-};
-
-Result<Pipe> make_pipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return Error{std::string("no pipe: ") + std::strerror(errno)};
-  return Pipe{Fd(ends[0]), Fd(ends[1])};
-}
 
 // The caller's end of a child's output.
 class Captured {

@@ -292,7 +292,7 @@ Result<ProfiledGpu> open_gpu(const std::string& text, ProfileJob& job) {
   if (partition.gpu.percent != 0) {
     auto keeper = daemon::MpsKeeper::start(partition.gpu.uuid);
     if (!keeper.ok()) return Error{keeper.error()};
-    out.keeper = std::make_unique<daemon::MpsKeeper>(std::move(*keeper));
+    out.keeper = std::move(*keeper);
     ::setenv("CUDA_MPS_PIPE_DIRECTORY", out.keeper->pipe_directory().c_str(), 1);
     ::setenv("CUDA_MPS_LOG_DIRECTORY", out.keeper->log_directory().c_str(), 1);
     ::setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", std::to_string(partition.gpu.percent).c_str(), 1);
