@@ -1,10 +1,7 @@
 #include "engine/daemon/supervisor.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,8 +14,6 @@
 #include "shm/src/protocol.h"
 #include "tools/words/units.h"
 
-extern char** environ;
-
 namespace leat::daemon {
 namespace {
 
@@ -26,13 +21,10 @@ constexpr std::int64_t kFirstBackoffNs = 100'000'000;
 constexpr std::int64_t kSettledNs = 10'000'000'000;  // who has served for so long did not die of its start
 constexpr std::int64_t kResendNs = 20'000'000;
 constexpr int kMessagesPerWorkerTurn = 16;
-constexpr int kSpareFd = 100;  // where the child's end waits until it is moved to worker::kControlFd
 
-std::string how_it_ended(int status) {
-  if (WIFSIGNALED(status))
-    return std::string("killed by signal ") + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) +
-           ")";
-  return "ended with status " + std::to_string(WEXITSTATUS(status));
+std::string how_it_ended(const subprocess::Ending& ending) {
+  const std::string text = ending.text();
+  return text.starts_with("was ") ? text.substr(4) : text;
 }
 
 }  // namespace
@@ -55,11 +47,10 @@ Supervisor::Supervisor(EventLoop& loop, Listener& listener, std::uint64_t first_
 
 Supervisor::~Supervisor() {
   for (auto& w : workers_) {
-    if (w.pid == 0) continue;
+    if (!w.process) continue;
     loop_.unwatch(w.socket.get());
     if (w.output.fd() >= 0) loop_.unwatch(w.output.fd());
-    (void)::kill(w.pid, SIGKILL);
-    (void)waitpid(w.pid, nullptr, 0);
+    w.process.kill();
     w.output.close(leat_now_ns());
   }
 }
@@ -147,7 +138,7 @@ Status Supervisor::send_edges(std::uint32_t i) {
 void Supervisor::choose_makers(Worker& w) {
   for (worker::EdgeSetup& e : w.setup.edges) {
     const bool made = std::any_of(workers_.begin(), workers_.end(), [&](const Worker& other) {
-      return &other != &w && other.pid != 0 &&
+      return &other != &w && other.process &&
              std::any_of(other.setup.edges.begin(), other.setup.edges.end(),
                          [&](const worker::EdgeSetup& o) { return o.edge == e.edge && o.make; });
     });
@@ -192,41 +183,12 @@ Status Supervisor::edge_made(std::uint32_t i, const std::vector<std::byte>& pack
 
 // Of leatd's own descriptors it gets none.
 Status Supervisor::spawn(Worker& w, int child_socket, int output) {
-  shm::Fd spare(fcntl(child_socket, F_DUPFD_CLOEXEC, kSpareFd)), printed(fcntl(output, F_DUPFD_CLOEXEC, kSpareFd));
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) posix_spawn_file_actions_adddup2(&actions, printed.get(), fd);
-  posix_spawn_file_actions_adddup2(&actions, spare.get(), worker::kControlFd);
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  std::string name = w.setup.partition;
-  char* argv[] = {binary_.data(), name.data(), nullptr};
-  std::vector<std::string> words;  // the device's settings before what leatd itself was started with
-  for (const auto& [key, value] : w.setup.device.environment) words.push_back(key + "=" + value);
-  std::vector<char*> environment;
-  for (std::string& word : words) environment.push_back(word.data());
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view key(*entry, std::strcspn(*entry, "="));
-    if (std::none_of(w.setup.device.environment.begin(), w.setup.device.environment.end(),
-                     [&](const auto& e) { return e.first == key; }))
-      environment.push_back(*entry);
-  }
-  environment.push_back(nullptr);
-  const int error = posix_spawn(&w.pid, binary_.c_str(), &actions, &attributes, argv, environment.data());
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (error != 0) {
-    w.pid = 0;
-    return Error{"cannot start " + binary_ + ": " + std::strerror(error) +
-                 "; install leat-worker beside leatd or name it with --worker"};
-  }
+  auto process = subprocess::Process::start(
+      {.words = {binary_, w.setup.partition},
+       .environment = w.setup.device.environment,
+       .fds = {{output, STDOUT_FILENO}, {output, STDERR_FILENO}, {child_socket, worker::kControlFd}}});
+  if (!process) return Error{process.error() + "; install leat-worker beside leatd or name it with --worker"};
+  w.process = std::move(*process);
   return Done{};
 }
 
@@ -378,12 +340,11 @@ void Supervisor::announce_ready(std::uint32_t i, std::int64_t now) {
 // Signals of several children may come as one.
 void Supervisor::on_child(std::int64_t now) {
   for (std::uint32_t i = 0; i < count(); ++i) {
-    int status = 0;
-    if (workers_[i].pid != 0 && waitpid(workers_[i].pid, &status, WNOHANG) != 0) on_exit(i, status, now);
+    if (workers_[i].process.has_ended()) on_exit(i, now);
   }
 }
 
-void Supervisor::on_exit(std::uint32_t i, int status, std::int64_t now) {
+void Supervisor::on_exit(std::uint32_t i, std::int64_t now) {
   Worker& w = workers_[i];
   on_socket(i, {}, now);  // its last words
   loop_.unwatch(w.socket.get());
@@ -393,17 +354,18 @@ void Supervisor::on_exit(std::uint32_t i, int status, std::int64_t now) {
   w.outbox.clear();
   w.ready.reset();
   w.resend_ns = w.read_by_ns = INT64_MAX;
-  w.pid = 0;
+  const subprocess::Ending ending = w.process.wait(subprocess::Clock::now());
   w.ready_by_ns = INT64_MAX;
   const bool was_up = w.state == WorkerState::up;
   w.state = WorkerState::lost;
-  w.last_end = how_it_ended(status);
+  w.last_end = how_it_ended(ending);
   w.device = {};
   if (was_up && now - w.ready_ns >= kSettledNs) w.failures = 0;
   ++w.failures;
   w.backoff_ns = backoff_after(was_up ? w.failures - 1 : w.failures);
   for (worker::EdgeSetup& e : w.setup.edges) e.make = false;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == worker::kDeviceLost) lose_group(w.setup.device.group, now);
+  if (ending.how == subprocess::Ending::How::exited && ending.code == worker::kDeviceLost)
+    lose_group(w.setup.device.group, now);
   if (was_up) return listener_.worker_lost(i, w.last_end);
   if (!w.last_line.empty()) w.complaints = {{w.opening, w.last_line}};
   if (w.complaints.empty())
@@ -462,7 +424,7 @@ bool Supervisor::waits_for_device(std::uint32_t i, std::int64_t now) const noexc
 void Supervisor::end_lost_group(const std::string& group, std::int64_t now) {
   if (!lost_groups_.contains(group)) return;
   for (const Worker& w : workers_)
-    if (w.setup.device.group == group && (w.pid != 0 || w.port)) return;  // its end is still to come
+    if (w.setup.device.group == group && (w.process || w.port)) return;  // its end is still to come
   std::set<std::uint32_t> edges;
   for (Worker& w : workers_) {
     if (w.setup.device.group != group) continue;
@@ -478,9 +440,7 @@ void Supervisor::end_lost_group(const std::string& group, std::int64_t now) {
   lost_groups_.erase(group);
 }
 
-void Supervisor::kill(std::uint32_t i) {
-  if (workers_[i].pid != 0) (void)::kill(workers_[i].pid, SIGKILL);
-}
+void Supervisor::kill(std::uint32_t i) { workers_[i].process.signal(SIGKILL); }
 
 std::int64_t Supervisor::next_due() const noexcept {
   std::int64_t due = INT64_MAX;
@@ -505,7 +465,7 @@ void Supervisor::advance(std::int64_t now) {
       w.backoff_ns = backoff_after(++w.failures);
       kill(i);
       listener_.worker_failed(i, status.error());
-      if (w.pid == 0) released(i, false, now);
+      if (!w.process) released(i, false, now);
     }
   }
 }
@@ -539,13 +499,13 @@ void Supervisor::stop_all() {
   for (std::uint32_t i = 0; i < count(); ++i) {
     Worker& w = workers_[i];
     w.due_ns = INT64_MAX;
-    if (w.pid == 0) w.state = WorkerState::down;
-    if (w.pid != 0) send(i, {worker::encode_stop(), {}});
+    if (!w.process) w.state = WorkerState::down;
+    if (w.process) send(i, {worker::encode_stop(), {}});
   }
 }
 
 bool Supervisor::all_down() const noexcept {
-  return std::all_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.pid == 0; });
+  return std::all_of(workers_.begin(), workers_.end(), [](const Worker& w) { return !w.process; });
 }
 
 Supervisor::Message Supervisor::pool_message(const Pool& pool) {
@@ -561,7 +521,7 @@ void Supervisor::add_pool(std::uint32_t id, std::uint32_t generation, const shm:
                           const std::string& application) {
   pools_.push_back({id, generation, &pool, application});
   for (std::uint32_t i = 0; i < count(); ++i)
-    if (workers_[i].pid != 0 && serves(workers_[i], application)) send(i, pool_message(pools_.back()));
+    if (workers_[i].process && serves(workers_[i], application)) send(i, pool_message(pools_.back()));
 }
 
 void Supervisor::forget_pool(std::uint32_t id) {
@@ -569,7 +529,7 @@ void Supervisor::forget_pool(std::uint32_t id) {
   if (it == pools_.end()) return;
   for (std::uint32_t i = 0; i < count(); ++i) {
     Worker& w = workers_[i];
-    if (w.pid == 0 || !serves(w, it->application)) continue;
+    if (!w.process || !serves(w, it->application)) continue;
     const auto of_it = [&](const Message& m) { return m.pool && m.pool->id == id; };
     if (std::erase_if(w.outbox, of_it) == 0)  // else it never heard of it
       send(i, {worker::encode(worker::ForgetPool{id, it->generation}), {}});

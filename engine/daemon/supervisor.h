@@ -12,6 +12,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -29,6 +30,7 @@
 #include "engine/worker/protocol.h"
 #include "shm/src/protocol.h"
 #include "shm/src/stream_pool.h"
+#include "tools/subprocess/process.h"
 
 namespace leat::daemon {
 
@@ -87,7 +89,8 @@ class Supervisor {
   std::optional<std::uint32_t> opening(std::uint32_t partition) const noexcept { return workers_[partition].opening; }
   const worker::Measured& measured(std::uint32_t partition) const noexcept { return workers_[partition].measured; }
   WorkerState state(std::uint32_t partition) const noexcept { return workers_[partition].state; }
-  pid_t pid(std::uint32_t partition) const noexcept { return workers_[partition].pid; }
+  // 0: it has no process now.
+  pid_t pid(std::uint32_t partition) const noexcept { return std::max(0, workers_[partition].process.pid()); }
   std::uint32_t restarts(std::uint32_t partition) const noexcept { return workers_[partition].restarts; }
   std::uint32_t failures(std::uint32_t partition) const noexcept { return workers_[partition].failures; }
   std::int64_t backoff_ns(std::uint32_t partition) const noexcept {  // how long it waits before it starts again
@@ -118,7 +121,7 @@ class Supervisor {
   struct Worker {
     worker::Setup setup;
     WorkerState state = WorkerState::down;
-    pid_t pid = 0;
+    subprocess::Process process;
     shm::Fd socket;
     WorkerOutput output;
     TimedCalls calls;  // on its two sockets
@@ -160,7 +163,7 @@ class Supervisor {
   void flush(std::uint32_t partition);
   shm::Sent send_first(Worker& w);
   static Message pool_message(const Pool& pool);
-  void on_exit(std::uint32_t partition, int status, std::int64_t now);
+  void on_exit(std::uint32_t partition, std::int64_t now);
   void announce_ready(std::uint32_t partition, std::int64_t now);
   void handle(std::uint32_t partition, const std::vector<std::byte>& packet, std::vector<shm::Fd> fds,
               std::int64_t now);

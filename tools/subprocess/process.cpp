@@ -174,6 +174,13 @@ Process& Process::operator=(Process&& other) noexcept {
 
 Process::~Process() { kill(); }
 
+bool Process::has_ended() const noexcept {
+  siginfo_t info{};
+  if (pid_ < 0) return false;
+  if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0) return errno == ECHILD;
+  return info.si_pid == pid_;
+}
+
 std::optional<Ending> Process::ended() {
   if (pid_ < 0) return std::nullopt;
   int status = 0;

@@ -67,7 +67,9 @@ class Process {
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   explicit operator bool() const noexcept { return pid_ > 0; }
 
-  // Looks whether it has ended; the end is told once. ended_by waits so long.
+  // Whether it has ended; its number stays its own until that is asked by one of the next.
+  [[nodiscard]] bool has_ended() const noexcept;
+  // How it has ended, if it has; told once. ended_by waits so long.
   std::optional<Ending> ended();
   std::optional<Ending> ended_by(Deadline deadline);
   // Waits for the end; at the deadline it is killed and the ending says timed_out. No process: a clean end.

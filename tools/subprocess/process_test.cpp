@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -57,6 +58,16 @@ TEST(Process, EndingsAreToldApart) {
   EXPECT_THAT(started(shell("kill -9 $$")).wait(after(kSoon)).text(), HasSubstr("signal 9"));
   EXPECT_THAT(started(shell("exec sleep 1000")).wait(after(std::chrono::milliseconds(20))).text(),
               HasSubstr("time limit"));
+}
+
+TEST(Process, TheEndIsSeenBeforeItIsTold) {
+  Process process = started(shell("exit 3"));
+  for (const auto deadline = after(kSoon); !process.has_ended() && Clock::now() < deadline;) ::sched_yield();
+  EXPECT_TRUE(process.has_ended());
+  EXPECT_GT(process.pid(), 0);
+  EXPECT_EQ(process.wait(Clock::now()).text(), "ended with status 3");
+  EXPECT_LT(process.pid(), 0);
+  EXPECT_FALSE(process.has_ended());
 }
 
 TEST(Process, WhatCannotBeStartedSaysWhy) {

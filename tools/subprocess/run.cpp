@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -53,15 +52,10 @@ class Captured {
   Fd read_, write_;
 };
 
-bool has_ended(pid_t pid) {
-  siginfo_t info{};  // its status stays for who reaps it
-  return ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
-}
-
 // Reads until the process has ended (true), or the deadline.
-bool follow(pid_t pid, Deadline deadline, Captured& out, Captured& err, Run& run) {
-  const Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  while (!has_ended(pid)) {
+bool follow(const Process& process, Deadline deadline, Captured& out, Captured& err, Run& run) {
+  const Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, process.pid(), 0)));
+  while (!process.has_ended()) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
     if (left <= 0) return false;
     std::array<pollfd, 3> polled{{{ended.get(), POLLIN, 0}, {out.fd(), POLLIN, 0}, {err.fd(), POLLIN, 0}}};
@@ -77,7 +71,7 @@ Run see_through(Process process, Deadline deadline, Captured& out, Captured& err
   Run run;
   out.started();
   err.started();
-  const bool in_time = follow(process.pid(), deadline, out, err, run);
+  const bool in_time = follow(process, deadline, out, err, run);
   process.signal(SIGKILL);  // or what it has left in its group: the group's number is its own until it is reaped
   const auto ending = process.ended_by(after(kDeath));
   run.ending = in_time && ending ? *ending : Ending{Ending::How::timed_out, SIGKILL};
