@@ -1,14 +1,8 @@
 #include "planner/pooled/milp.h"
 
-#include <fcntl.h>
 #include <glpk.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -18,7 +12,7 @@
 
 #include "planner/pooled/candidates.h"
 #include "planner/pooled/solver.h"
-#include "tools/words/fd.h"
+#include "tools/subprocess/run.h"
 
 namespace leat::planner {
 namespace {
@@ -203,13 +197,13 @@ class Statement {
   std::set<int> wanted_;
 };
 
-// What the child writes, before the counts of every use.
+// What the child answers with, before the counts of every use.
 struct Report {
   double objective = 0, bound = kInfinity, lp_bound = 0;
   int feasible = 0, proven = 0;
 };
 
-void run_glpk(Statement& statement, std::chrono::milliseconds limit, int out) {
+std::string run_glpk(Statement& statement, std::chrono::milliseconds limit) {
   glp_prob* const p = statement.program();
   glp_term_out(GLP_OFF);
   Report report;
@@ -249,36 +243,7 @@ void run_glpk(Statement& statement, std::chrono::milliseconds limit, int out) {
                                                      : 0);
   std::string all(reinterpret_cast<const char*>(&report), sizeof report);
   all.append(reinterpret_cast<const char*>(counts.data()), counts.size() * sizeof counts[0]);
-  for (std::size_t at = 0; at < all.size();) {
-    const ssize_t wrote = ::write(out, all.data() + at, all.size() - at);
-    if (wrote < 0 && errno != EINTR) return;
-    at += static_cast<std::size_t>(std::max<ssize_t>(0, wrote));
-  }
-}
-
-// What the child has written when it ended, or was killed for being late; `problem` says what went wrong.
-std::string read_child(pid_t child, const Fd& from, Clock::time_point end, std::string& problem) {
-  std::string text;
-  bool over = false;
-  while (!over) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
-    if (left <= 0) break;
-    pollfd ready{from.get(), POLLIN, 0};
-    if (::poll(&ready, 1, static_cast<int>(std::min<std::int64_t>(left, 3'600'000))) <= 0) continue;
-    char buffer[65536];
-    const ssize_t got = ::read(from.get(), buffer, sizeof buffer);
-    if (got > 0) text.append(buffer, static_cast<std::size_t>(got));
-    over = got == 0;
-  }
-  if (!over) ::kill(child, SIGKILL);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (!over)
-    problem = "GLPK did not stop at its limit and was ended; raise --limit, or plan for less";
-  else if (WIFSIGNALED(status))
-    problem = std::string("GLPK died of signal ") + ::strsignal(WTERMSIG(status));
-  return text;
+  return all;
 }
 
 // The counts as pipelines, each at the rate that its stages carry.
@@ -332,17 +297,14 @@ MilpAnswer solve_milp(const PooledProblem& problem, const MilpRules& rules, std:
   statement.state(rows);
   out.columns = static_cast<std::uint64_t>(glp_get_num_cols(statement.program()));
   out.rows = static_cast<std::uint64_t>(glp_get_num_rows(statement.program()));
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return out.problem = std::string("no pipe: ") + std::strerror(errno), out;
-  Fd from(ends[0]), to(ends[1]);
-  const pid_t child = ::fork();
-  if (child < 0) return out.problem = std::string("no child process: ") + std::strerror(errno), out;
-  if (child == 0) {
-    run_glpk(statement, limit, to.get());
-    ::_exit(0);
-  }
-  to.reset();
-  const std::string text = read_child(child, from, start + limit + kGrace, out.problem);
+  const auto child = subprocess::run_function([&] { return run_glpk(statement, limit); },
+                                              {.limit = limit + kGrace, .errors = subprocess::Errors::callers});
+  if (!child.ok()) return out.problem = child.error(), out;
+  if (child->ending.how == subprocess::Ending::How::timed_out)
+    out.problem = "GLPK did not stop at its limit and was ended; raise --limit, or plan for less";
+  else if (child->ending.how == subprocess::Ending::How::signalled)
+    out.problem = std::string("GLPK died of signal ") + ::strsignal(child->ending.code);
+  const std::string& text = child->output;
   out.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const std::size_t counted = statement.uses().size() * kMostStages;
   Report report;

@@ -207,12 +207,16 @@ Ending Process::wait(Deadline deadline) {
 }
 
 void Process::signal(int number) noexcept {
-  if (pid_ > 0) ::kill(leads_group_ ? -pid_ : pid_, number);
+  if (pid_ > 0) ::kill(pid_, number);
+}
+
+void Process::send_kill() noexcept {
+  if (pid_ > 0) ::kill(leads_group_ ? -pid_ : pid_, SIGKILL);
 }
 
 void Process::kill() noexcept {
   if (pid_ < 0) return;
-  signal(SIGKILL);
+  send_kill();
   (void)ended_by(after(std::chrono::seconds(10)));
   pid_ = -1;
 }

@@ -25,7 +25,7 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 
 enum class Group : unsigned char {
   callers,  // the terminal's Ctrl-C reaches it too
-  own,      // signals for it are sent to all of its group
+  own,      // it leads one, which is killed with it
   session,  // a session of its own: the terminal's end does not reach it
 };
 
@@ -74,9 +74,10 @@ class Process {
   std::optional<Ending> ended_by(Deadline deadline);
   // Waits for the end; at the deadline it is killed and the ending says timed_out. No process: a clean end.
   Ending wait(Deadline deadline);
-  // To it, or to all of its group where that is its own.
-  void signal(int number) noexcept;
-  // SIGKILL, then its end, which is waited for 10 s at most: a driver's call may hold a process for a while.
+  void signal(int number) noexcept;  // to it alone
+  // SIGKILL to it and, where it leads a group, to all of that, which is there until its end has been told.
+  void send_kill() noexcept;
+  // The same, then its end, which is waited for 10 s at most: a driver's call may hold a process for a while.
   void kill() noexcept;
 
  private:

@@ -72,7 +72,7 @@ Run see_through(Process process, Deadline deadline, Captured& out, Captured& err
   out.started();
   err.started();
   const bool in_time = follow(process, deadline, out, err, run);
-  process.signal(SIGKILL);  // or what it has left in its group: the group's number is its own until it is reaped
+  process.send_kill();  // or what it has left in its group
   const auto ending = process.ended_by(after(kDeath));
   run.ending = in_time && ending ? *ending : Ending{Ending::How::timed_out, SIGKILL};
   out.drain(run.output);
