@@ -1,26 +1,20 @@
 #include "tools/leat/doctor_gpu.h"
 
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <array>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <memory>
 
 #include "engine/daemon/device_pairs.h"
 #include "engine/exec/onnx_device.h"
 #include "planner/child/solver_process.h"
 #include "tools/json/json.h"
 #include "tools/leat/library_search.h"
+#include "tools/subprocess/program.h"
+#include "tools/subprocess/run.h"
 
 namespace leat::tools {
 namespace {
 
-constexpr unsigned kProviderSeconds = 60;
+// The probe's groups end by themselves, within minutes.
+constexpr std::chrono::seconds kProviderLimit{60}, kProbeLimit{1800};
 
 Finding note(std::string found, std::string cause, std::string cure) {
   return {.subject = kGpuProbeSubject,
@@ -53,33 +47,6 @@ std::string any(const Json& answers, const char* id) {
     if (answer.at("answer") == "no") result = "no";
   }
   return result;
-}
-
-// Beside this program, where both are installed; else left to PATH.
-std::string probe_program() {
-  if (const char* named = std::getenv("LEAT_GPU_PROBE"); named != nullptr && *named != '\0') return named;
-  std::error_code problem;
-  const auto beside = std::filesystem::read_symlink("/proc/self/exe", problem).parent_path() / "leat-gpu-probe";
-  if (!problem && ::access(beside.c_str(), X_OK) == 0) return beside.string();
-  return "leat-gpu-probe";
-}
-
-std::string quoted(const std::string& word) {
-  std::string text = "'";
-  for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
-std::string output_of(const std::string& command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
-  std::string text;
-  std::array<char, 4096> chunk{};
-  while (pipe) {
-    const std::size_t got = std::fread(chunk.data(), 1, chunk.size(), pipe.get());
-    if (got == 0) break;
-    text.append(chunk.data(), got);
-  }
-  return text;
 }
 
 }  // namespace
@@ -117,24 +84,14 @@ Finding finding_from_probe(std::string_view report) {
 
 Finding cuda_provider() {
   Finding finding{.subject = "CUDA provider"};
-  int pipe[2];
-  if (::pipe2(pipe, O_CLOEXEC) != 0) return finding.found = "not asked: no pipe", finding;
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);  // libraries talk
-    if (::dup2(nowhere, STDERR_FILENO) < 0) ::_exit(1);
-    (void)::alarm(kProviderSeconds);
-    const Status status = exec::try_cuda_provider();
-    const std::string text = status.ok() ? "loads" : status.error();
-    ::_exit(::write(pipe[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1);
-  }
-  ::close(pipe[1]);
-  std::string text;
-  std::array<char, 4096> chunk{};
-  for (ssize_t got = 0; child > 0 && (got = ::read(pipe[0], chunk.data(), chunk.size())) > 0;)
-    text.append(chunk.data(), static_cast<std::size_t>(got));
-  ::close(pipe[0]);
-  if (child > 0) (void)::waitpid(child, nullptr, 0);
+  const auto tried = subprocess::run_function(
+      [] {
+        const Status status = exec::try_cuda_provider();
+        return status.ok() ? std::string("loads") : status.error();
+      },
+      {.limit = kProviderLimit});  // what libraries say meanwhile is kept apart, and forgotten
+  if (!tried.ok()) return finding.found = "not asked: " + tried.error(), finding;
+  std::string text = tried->output;
   if (text == "loads") return finding.found = "loads", finding;
   if (text.empty()) text = "it ended the process that tried";
   if (find_gpus().count == 0) {
@@ -179,14 +136,16 @@ Finding device_pairs() {
 
 Finding gpu_probe() {
   if (find_gpus().count == 0) return {.subject = kGpuProbeSubject, .found = "not asked, as there is no GPU"};
-  const std::string program = probe_program();
-  const std::string report = output_of(quoted(program) + " --quick --only devices,handover,frames,cudnn --json");
-  if (report.empty()) {
+  const std::string program = subprocess::named_or_near("LEAT_GPU_PROBE", "leat-gpu-probe");
+  const auto asked =
+      subprocess::run({.words = {program, "--quick", "--only", "devices,handover,frames,cudnn", "--json"}},
+                      {.limit = kProbeLimit, .errors = subprocess::Errors::callers});
+  if (!asked.ok() || asked->output.empty()) {
     return note("could not be asked", program + " cannot be started",
                 "build with a CUDA toolkit, or name the program with LEAT_GPU_PROBE; without it, hand-over goes "
                 "through the host");
   }
-  return finding_from_probe(report);
+  return finding_from_probe(asked->output);
 }
 
 }  // namespace leat::tools

@@ -1,10 +1,6 @@
 // leat plan: hands over to `leat-plan plan`, the program that links the solvers. It stands beside this one, or in PATH.
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <iterator>
 #include <limits>
 #include <string>
@@ -13,6 +9,7 @@
 #include "planner/child/solver_process.h"
 #include "tools/leat/commands.h"
 #include "tools/plan/plan_options.h"
+#include "tools/subprocess/program.h"
 
 namespace leat::tools {
 namespace {
@@ -76,12 +73,8 @@ int run(const cli::Arguments& args) {
     else if (option.type != cli::Type::flag)
       words.push_back(args.text(option.name));
   }
-  std::vector<char*> argv;
-  for (std::string& w : words) argv.push_back(w.data());
-  argv.push_back(nullptr);
-  ::execvp(argv[0], argv.data());
-  return cli::fail("leat plan",
-                   words[0] + ": cannot be started: " + std::strerror(errno) + "; install leat-plan beside leat");
+  const std::string why = subprocess::replace_this_program(words);
+  return cli::fail("leat plan", words[0] + ": cannot be started: " + why + "; install leat-plan beside leat");
 }
 
 }  // namespace

@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,13 +12,17 @@
 #include <fstream>
 #include <string_view>
 #include <utility>
+#include <vector>
 
-#include "shm/src/segment.h"
+#include "tools/subprocess/program.h"
+#include "tools/words/fd.h"
 
 namespace leat::tools {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::chrono::minutes kEnd{2};  // what a leatd may take that is asked to end
 
 // A line of leatd's log without the time it begins with, "2026-01-31 23:59:59.123 ".
 std::string without_time(const std::string& line) {
@@ -54,16 +56,10 @@ std::string complaint_in(const std::string& path) {
 
 }  // namespace
 
-std::string leatd_program() {
-  std::error_code none;
-  const fs::path here = fs::read_symlink("/proc/self/exe", none).parent_path();
-  for (const fs::path& candidate : {here / "leatd", here / "../../engine/daemon/leatd"})
-    if (access(candidate.c_str(), X_OK) == 0) return candidate.lexically_normal().string();
-  return "leatd";
-}
+std::string leatd_program() { return subprocess::near_this_program("leatd", {"", "../../engine/daemon"}); }
 
 Result<std::string> text_behind_descriptor(const std::string& text) {
-  shm::Fd fd(memfd_create("leat-config", 0));
+  Fd fd(memfd_create("leat-config", 0));
   if (!fd || write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     return Error{std::string("no memory for the configuration: ") + std::strerror(errno)};
   return "/proc/self/fd/" + std::to_string(fd.release());
@@ -77,48 +73,38 @@ Result<std::unique_ptr<PrivateDaemon>> PrivateDaemon::start(const std::string& c
   std::unique_ptr<PrivateDaemon> d(new PrivateDaemon);
   d->folder_ = folder;
   const std::string log = folder + "/log", leatd = leatd_program(), socket = d->socket();
-  int ready[2];
-  if (pipe2(ready, O_CLOEXEC) != 0) return Error{std::string("no pipe can be made: ") + std::strerror(errno)};
-  const int out = open(log.c_str(), O_CREAT | O_APPEND | O_WRONLY | O_CLOEXEC, 0600);
-  const int terminal = isatty(STDERR_FILENO) == 1 ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3) : -1;
-  const std::string tell = std::to_string(ready[1]), bar = std::to_string(terminal);
-  const pid_t parent = getpid();
-  d->pid_ = fork();
-  if (d->pid_ == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent) _exit(127);
-    setpgid(0, 0);  // an interrupt is for leat, which then ends it
-    dup2(out, STDERR_FILENO);
-    dup2(out, STDOUT_FILENO);
-    if (terminal >= 0) fcntl(terminal, F_SETFD, 0);
-    fcntl(ready[1], F_SETFD, 0);  // under its own number: the configuration may be a descriptor too
-    const char* line[14] = {"leatd", "--trial", "--ready-fd", tell.c_str(), "--socket", socket.c_str()};
-    std::size_t words = 6;
-    if (terminal >= 0) line[words++] = "--bar-fd", line[words++] = bar.c_str();
-    if (!model.empty()) line[words++] = "--made-from", line[words++] = model.c_str();
-    line[words] = config.c_str();
-    execvp(leatd.c_str(), const_cast<char* const*>(line));
-    _exit(127);
-  }
-  close(out);
-  close(ready[1]);
-  if (terminal >= 0) close(terminal);
+  auto ready = subprocess::make_pipe();
+  if (!ready.ok()) return Error{ready.error()};
+  const Fd out(open(log.c_str(), O_CREAT | O_APPEND | O_WRONLY | O_CLOEXEC, 0600));
+  const Fd terminal(isatty(STDERR_FILENO) == 1 ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3) : -1);
+  const int tell = ready->write.get(), bar = terminal.get();
+  std::vector<std::string> words = {leatd, "--trial", "--ready-fd", std::to_string(tell), "--socket", socket};
+  if (bar >= 0) words.insert(words.end(), {"--bar-fd", std::to_string(bar)});
+  if (!model.empty()) words.insert(words.end(), {"--made-from", model});
+  words.push_back(config);
+  // The pipe and the terminal under their own numbers: the configuration may be a descriptor too.
+  std::vector<subprocess::GivenFd> fds = {{out.get(), STDOUT_FILENO}, {out.get(), STDERR_FILENO}, {tell, tell}};
+  if (bar >= 0) fds.push_back({bar, bar});
+  auto process =
+      subprocess::Process::start({.words = std::move(words),
+                                  .fds = std::move(fds),
+                                  .inherits_fds = true,
+                                  .group = subprocess::Group::own,  // an interrupt is for leat, which then ends it
+                                  .death_signal = SIGTERM});
+  if (!process.ok()) return Error{leatd + " cannot be started; install leatd beside leat"};
+  d->process_ = std::move(*process);
+  ready->write.reset();
   char line[8];
-  const bool serves = d->pid_ > 0 && read(ready[0], line, sizeof line) > 0;
-  close(ready[0]);
-  if (serves) return d;
-  int status = 0;
-  if (d->pid_ > 0) waitpid(std::exchange(d->pid_, -1), &status, 0);
+  if (read(ready->read.get(), line, sizeof line) > 0) return d;
+  (void)d->process_.wait(subprocess::after(kEnd));
   std::string why = complaint_in(log);
-  if (why.empty()) why = leatd + " cannot be started; install leatd beside leat";
+  if (why.empty()) why = leatd + " ended before it served, and did not say why";
   return Error{why};
 }
 
 PrivateDaemon::~PrivateDaemon() {
-  if (pid_ > 0) {
-    kill(pid_, SIGTERM);
-    waitpid(pid_, nullptr, 0);
-  }
+  process_.signal(SIGTERM);
+  (void)process_.wait(subprocess::after(kEnd));
   std::error_code none;
   fs::remove_all(folder_, none);
 }

@@ -2,12 +2,11 @@
 // Thread rule: one thread.
 #pragma once
 
-#include <sys/types.h>
-
 #include <memory>
 #include <string>
 
 #include "leat/result.hpp"
+#include "tools/subprocess/process.h"
 
 namespace leat::tools {
 
@@ -33,7 +32,7 @@ class PrivateDaemon {
  private:
   PrivateDaemon() = default;
   std::string folder_;
-  pid_t pid_ = -1;
+  subprocess::Process process_;
 };
 
 }  // namespace leat::tools

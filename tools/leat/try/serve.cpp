@@ -1,9 +1,5 @@
 // leat serve: a daemon for one model, with a configuration made from it.
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <utility>
@@ -13,6 +9,7 @@
 #include "tools/leat/try/model_config.h"
 #include "tools/leat/try/private_daemon.h"
 #include "tools/leat/try/readings.h"
+#include "tools/subprocess/program.h"
 
 namespace leat::tools {
 namespace {
@@ -82,18 +79,14 @@ int run(const cli::Arguments& args) {
   std::fprintf(stderr, "leat serve: feed it with: leat feed --application %s SOURCE\n",
                name_of_model(words.model).c_str());
   const std::string leatd = leatd_program();
-  std::vector<std::string> line = {"leatd"};
+  std::vector<std::string> command = {leatd};
   for (const auto& [option, value] : {std::pair{"--socket", args.text("socket")},
                                       {"--made-from", args.given("save") ? std::string() : words.model}}) {
-    if (!value.empty()) line.insert(line.end(), {option, value});
+    if (!value.empty()) command.insert(command.end(), {option, value});
   }
-  line.push_back(file);
-  std::vector<char*> argv;
-  for (std::string& word : line) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  execv(leatd.c_str(), argv.data());
-  return cli::fail(kCommand.name,
-                   leatd + " cannot be started: " + std::strerror(errno) + "; install leatd beside leat");
+  command.push_back(file);
+  const std::string why = subprocess::replace_this_program(command);
+  return cli::fail(kCommand.name, leatd + " cannot be started: " + why + "; install leatd beside leat");
 }
 
 }  // namespace
