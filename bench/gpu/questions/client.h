@@ -29,7 +29,7 @@ class Client {
   int devices();  // that CUDA shows
   int census();   // SMs that ran blocks
   // Microseconds per run: "convolution" (the fixed one, batch 64), "copy" (128 MiB on the SMs), "upload" (32 MiB
-  // pinned), "wake_by_stream" and "wake_by_event" (group_clocks.cpp).
+  // pinned), "wake_by_stream" and "wake_by_event" (clocks.cpp).
   std::vector<double> measure(const std::string& work, int repeats);
   void begin_load();  // runs the fixed convolution again and again
   void end_load();
