@@ -10,11 +10,12 @@
 namespace leat::subprocess {
 
 std::string near_this_program(const std::string& name, std::initializer_list<const char*> folders) {
-  std::error_code none;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", none);
+  std::error_code unknown, none;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  if (unknown) return name;
   for (const char* folder : folders) {
     const auto path = (self.parent_path() / folder / name).lexically_normal();
-    if (!none && ::access(path.c_str(), X_OK) == 0) return path.string();
+    if (std::filesystem::is_regular_file(path, none) && ::access(path.c_str(), X_OK) == 0) return path.string();
   }
   return name;
 }
