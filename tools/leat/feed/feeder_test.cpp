@@ -73,6 +73,39 @@ TEST_F(Feeding, EveryPictureOnceAsFastAsAnswersCome) {
   EXPECT_GT(ledger.latency_ms(0.5), 0);
 }
 
+// What is drawn are copies: every slot goes back, and every answer is counted as without a video.
+TEST_F(Feeding, AnnotatesAStreamOrSeveralSideBySide) {
+  serve();
+  FeederOptions wanted = options();
+  wanted.annotate = folder_ + "/one.mp4";
+  auto grid = Annotator::open_grid(folder_ + "/grid.mp4", 2);
+  ASSERT_TRUE(grid.ok()) << grid.error();
+  FeederOptions beside = options();
+  beside.grid = grid->get(), beside.grid_place = 1;
+  for (const FeederOptions& each : {wanted, beside}) {
+    Feeder feeder(each);
+    const Status opened = feeder.open();
+    ASSERT_TRUE(opened.ok()) << opened.error();
+    const Status ran = feeder.run(::leat_now_ns(), stop_);
+    ASSERT_TRUE(ran.ok()) << ran.error();
+    EXPECT_EQ(feeder.figures().front().ledger.count(Outcome::completed), kPictures);
+    EXPECT_EQ(feeder.figures().front().ledger.in_flight(), 0U);
+    if (each.grid != nullptr) {
+      ASSERT_TRUE((*grid)->finish().ok());
+    }
+  }
+  EXPECT_EQ(daemon_->violations(), 0U);
+  const draw::Size sheet = draw::sheet_of({kWidth, kHeight}).size;
+  for (const auto& [name, size] : {std::pair{"/one.mp4", sheet}, std::pair{"/grid.mp4", draw::Size{1920, 1080}}}) {
+    auto source = open_source(folder_ + name, {});
+    ASSERT_TRUE(source.ok()) << source.error();
+    EXPECT_EQ((*source)->format().width, size.width);
+    EXPECT_EQ((*source)->format().height, size.height);
+    const auto time = (*source)->next();
+    EXPECT_TRUE(time.ok() && time->has_value());
+  }
+}
+
 TEST_F(Feeding, LoopsInItsOwnTimeUntilTheLimit) {
   serve();
   FeederOptions wanted = options();
