@@ -18,6 +18,7 @@
 #include "engine/daemon/event_loop.h"
 #include "engine/daemon/gpu_tool.h"
 #include "engine/daemon/log.h"
+#include "engine/daemon/model_files.h"
 #include "engine/daemon/model_words.h"
 #include "engine/daemon/objective.h"
 #include "engine/daemon/pool_builder.h"
@@ -130,6 +131,7 @@ Status Daemon::Impl::create() {
   if (!deployment.ok()) return Error{deployment.error()};
   deployment_ = checking() ? std::move(*deployment) : with_device_pairs(config_, *cores, std::move(*deployment));
   if (config_.plan_auto) ask_planner(*cores);
+  if (auto status = pin_models(deployment_.setups); !status) return status;
   if (checking()) {
     if (auto status = shm::Listener::possible(config_.socket); !status)
       return Error{config_.socket_place + status.error()};

@@ -3,7 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cinttypes>
+#include <cstdio>
 
+#include "engine/daemon/model_files.h"
 #include "engine/daemon/model_words.h"
 #include "engine/daemon/self_guard.h"
 #include "engine/worker/affinity.h"
@@ -119,6 +122,26 @@ Json gpu_of(const GpuConfig& gpu, const worker::DeviceFacts& device, const worke
               {"modules", modules_of(device, setup)}};
 }
 
+// As served: its files and what they are together; null: no partition has it, or it has no files.
+const worker::ModuleSetup* setup_of(const Deployment& d, const std::string& application, std::uint32_t module) {
+  for (const worker::Setup& setup : d.setups)
+    for (const worker::ModuleSetup& m : setup.modules)
+      if (m.application == application && m.index == module && !m.files.empty()) return &m;
+  return nullptr;
+}
+
+Json files_of(const worker::ModuleSetup& module) {
+  Json list = Json::array();
+  for (const exec::ModelFile& f : module.files) list.push_back({{"path", f.path}, {"sha256", f.sha256}});
+  return list;
+}
+
+std::string version_of(const worker::ModuleSetup& module) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016" PRIx64, module.version);
+  return text;
+}
+
 }  // namespace
 
 std::string status_report(const StatusFacts& f) {
@@ -137,12 +160,14 @@ std::string status_report(const StatusFacts& f) {
                           {"failures", f.supervisor.failures(p)},
                           {"backoff_ms", f.supervisor.backoff_ns(p) / 1'000'000},
                           {"last_end", f.supervisor.last_end(p)},
+                          {"why_down", f.supervisor.why_down(p)},
                           {"sandbox", worker::name_of(f.supervisor.sandbox(p))}});
   }
   Json applications = Json::array();
   for (std::uint32_t a = 0; a < f.config.applications.size(); ++a) {
     const auto& app = f.config.applications[a];
     Json modules = Json::array();
+    Json version;
     for (std::uint32_t m = 0; m < app.modules.size(); ++m) {
       static const ModuleSizes kOne;
       const std::size_t id = f.deployment.first_module[a] + m;
@@ -162,6 +187,12 @@ std::string status_report(const StatusFacts& f) {
                          {"batch", app.modules[m].batch},
                          {"latency_ms", latency},
                          {"routes", routes}});
+      if (const worker::ModuleSetup* const served = setup_of(f.deployment, app.application.name, m)) {
+        const auto sum = sha256_of(*served);
+        modules.back()["sha256"] = sum.ok() ? Json(*sum) : Json();
+        modules.back()["files"] = files_of(*served);
+        version = version_of(*served);
+      }
       if (!sizes.sizes.empty()) modules.back()["sizes"] = sizes_of(sizes);
       const shm::Record counted = f.board.of(shm::RecordKind::module, static_cast<std::uint32_t>(id));
       modules.back()["squeezed"] = counted.value(shm::ModuleCounter::squeezed);
@@ -169,6 +200,7 @@ std::string status_report(const StatusFacts& f) {
     }
     applications.push_back({{"name", app.application.name},
                             {"slo_ms", static_cast<double>(app.application.slo_ns) / 1e6},
+                            {"model_version", version},
                             {"modules", modules}});
   }
   const Json out = {

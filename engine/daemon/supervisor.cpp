@@ -27,6 +27,17 @@ std::string how_it_ended(const subprocess::Ending& ending) {
   return text.starts_with("was ") ? text.substr(4) : text;
 }
 
+// What the model and the files beside it said once holds for all later starts, whatever those files say by then.
+void keep_words(const worker::Ready& ready, worker::Setup& setup) {
+  for (std::size_t m = 0; m < std::min(ready.recognised.size(), setup.modules.size()); ++m) {
+    const exec::Recognised& known = ready.recognised[m];
+    worker::ModuleSetup& module = setup.modules[m];
+    if (module.preprocess.empty()) module.preprocess = known.preprocess.words;
+    if (module.postprocess.empty()) module.postprocess = known.postprocess.words;
+    if (module.labels.empty() && !known.labels.words.empty()) module.labels = {known.labels.words};
+  }
+}
+
 }  // namespace
 
 Supervisor::Supervisor(EventLoop& loop, Listener& listener, std::uint64_t first_token, std::string binary,
@@ -110,9 +121,23 @@ Status Supervisor::start(std::uint32_t i, std::int64_t now) {
   setup.fds.push_back(std::move(*channel));
   setup.fds.push_back(w.port->take_worker_bell());
   send(i, std::move(setup));
+  if (auto status = send_models(i); !status) return trouble(status.error());
   if (auto status = send_edges(i); !status) return trouble(status.error());
   for (const auto& pool : pools_)
     if (serves(w, pool.application)) send(i, pool_message(pool));
+  return Done{};
+}
+
+Status Supervisor::send_models(std::uint32_t i) {
+  for (const worker::ModuleSetup& m : workers_[i].setup.modules) {
+    for (const exec::ModelFile& f : m.files) {
+      auto fd = shm::duplicate(f.fd->get());
+      if (!fd) return Error{fd.error()};
+      Message message{worker::encode_file(), {}};
+      message.fds.push_back(std::move(*fd));
+      send(i, std::move(message));
+    }
+  }
   return Done{};
 }
 
@@ -327,6 +352,8 @@ void Supervisor::announce_ready(std::uint32_t i, std::int64_t now) {
   shm::refuse_descriptors(w.socket.get());  // what edges it makes are made
   w.ready_by_ns = INT64_MAX;
   w.ready_ns = now;
+  w.why_down.clear();
+  keep_words(ready, w.setup);
   w.sandbox = ready.sandbox;
   w.device = ready.device;
   listener_.worker_ready(i, w.port.get(), ready);
@@ -371,6 +398,7 @@ void Supervisor::on_exit(std::uint32_t i, std::int64_t now) {
   if (w.complaints.empty())
     w.complaints = {{w.opening, "its worker " + w.last_end +
                                     " before it was ready; the model, its executor or the runtime ended it"}};
+  w.why_down = w.complaints.front().line;
   for (const Worker::Complaint& c : w.complaints) {
     w.opening = c.opening;
     listener_.worker_failed(i, c.line);

@@ -103,6 +103,8 @@ class Supervisor {
   // As its worker said last; no name: it has none, or is not up.
   const worker::DeviceFacts& device(std::uint32_t partition) const noexcept { return workers_[partition].device; }
   const worker::Setup& setup(std::uint32_t partition) const noexcept { return workers_[partition].setup; }
+  // Why it could not start, one line; empty: it could.
+  const std::string& why_down(std::uint32_t partition) const noexcept { return workers_[partition].why_down; }
   const std::string& last_end(std::uint32_t partition) const noexcept { return workers_[partition].last_end; }
   worker::Sandbox sandbox(std::uint32_t partition) const noexcept { return workers_[partition].sandbox; }
   bool all_down() const noexcept;
@@ -139,6 +141,7 @@ class Supervisor {
     std::vector<Complaint> complaints;  // what it said before it failed, each once
     std::string last_line;              // why it was ended
     std::string last_end;               // how its last process ended
+    std::string why_down;               // why its last process was never ready; until one is
     worker::Sandbox sandbox = worker::Sandbox::off;
     worker::DeviceFacts device;
     std::uint32_t restarts = 0, failures = 0;  // failures: in a row; a long life ends the row
@@ -153,6 +156,7 @@ class Supervisor {
   void end_late(std::uint32_t partition, std::int64_t now);
   void end_dear(std::uint32_t partition);
   static bool serves(const Worker& w, const std::string& application) noexcept;
+  Status send_models(std::uint32_t partition);
   Status send_edges(std::uint32_t partition);
   void choose_makers(Worker& w);
   Status send_edge_memory(std::uint32_t partition, std::uint32_t index);

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "engine/exec/onnx_session.h"
+#include "engine/exec/pinned_models.h"
 
 namespace leat::exec {
 namespace {
@@ -30,7 +31,7 @@ Session& of(leat_session* handle) { return *reinterpret_cast<Session*>(handle); 
 int open(const leat_session_options* options, leat_session** out, char* error, size_t error_bytes) {
   const std::string path = options->model_path != nullptr ? options->model_path : "";
   if (!onnx_library()) return executor_error(error, error_bytes, onnx_library().error());
-  if (::access(path.c_str(), R_OK) != 0)
+  if (::access(pinned_path(path).c_str(), R_OK) != 0)
     return executor_error(error, error_bytes,
                           path + ": cannot be read: " + std::strerror(errno) + "; name an ONNX file");
   try {

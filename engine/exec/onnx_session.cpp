@@ -2,10 +2,13 @@
 
 #include <cstring>
 #include <filesystem>
+#include <optional>
+#include <string_view>
 
 #include "engine/exec/cuda_libraries.h"
 #include "engine/exec/onnx_environment.h"
 #include "engine/exec/onnx_split.h"
+#include "engine/exec/pinned_models.h"
 
 namespace leat::exec::ort {
 namespace {
@@ -232,15 +235,50 @@ Owned<OrtSessionOptions> options_for(const leat_session_options& o, void* stream
   return out;
 }
 
+MappedFile mapped(const PinnedFile& file) {
+  auto out = file.map();
+  if (!out) throw Refused{out.error()};
+  return std::move(*out);
+}
+
+// The files of weights that a pinned model names, handed to the runtime, which copies what it takes of them while the
+// session is made. The mappings must live until then.
+std::vector<MappedFile> add_weights(const PinnedModel& model, OrtSessionOptions* options) {
+  std::vector<MappedFile> out;
+  std::vector<const char*> names;
+  std::vector<char*> data;
+  std::vector<std::size_t> bytes;
+  for (const PinnedFile& file : model.files) {
+    if (file.location().empty()) continue;
+    const MappedFile& weights = out.emplace_back(mapped(file));
+    names.push_back(file.location().c_str());
+    data.push_back(const_cast<char*>(weights.bytes().data()));
+    bytes.push_back(weights.bytes().size());
+  }
+  if (!out.empty())
+    check(api().AddExternalInitializersFromFilesInMemory(options, names.data(), data.data(), bytes.data(), out.size()));
+  return out;
+}
+
 // The whole file, or the bytes of the sub-model of a block range.
-Owned<OrtSession> session_from(const leat_session_options& o, const std::string* block,
-                               const OrtSessionOptions* options) {
+Owned<OrtSession> session_from(const leat_session_options& o, const std::string* block, OrtSessionOptions* options) {
   OrtSession* session = nullptr;
   const WithoutRegistrations quiet;
-  check(block == nullptr
-            ? api().CreateSession(environment(), o.model_path, options, &session)
-            : api().CreateSessionFromArray(environment(), block->data(), block->size(), options, &session));
-  return Owned<OrtSession>(session);
+  const PinnedModel* const model = find_pinned(o.model_path);
+  if (model == nullptr && block == nullptr) {
+    check(api().CreateSession(environment(), o.model_path, options, &session));
+    return Owned<OrtSession>(session);
+  }
+  std::optional<MappedFile> whole;
+  std::vector<MappedFile> weights;
+  if (model != nullptr) weights = add_weights(*model, options);
+  if (block == nullptr) whole.emplace(mapped(model->files[0]));
+  const std::string_view bytes = block == nullptr ? whole->bytes() : std::string_view(*block);
+  check(api().CreateSessionFromArray(environment(), bytes.data(), bytes.size(), options, &session));
+  Owned<OrtSession> out(session);
+  if (model == nullptr) return out;
+  if (auto status = model->unchanged(); !status) throw Refused{status.error()};
+  return out;
 }
 
 // On a device a node that would run on the host's processors is refused by name, unless fallback=cpu allows it.

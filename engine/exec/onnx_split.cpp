@@ -17,6 +17,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "engine/exec/pinned_models.h"
+
 namespace leat::exec {
 namespace {
 
@@ -389,7 +391,7 @@ Result<OnnxGraph> OnnxGraph::parse(std::string_view bytes, const std::string& na
 Result<OnnxGraph> OnnxGraph::read(const std::string& path) {
   std::error_code failed;
   if (std::filesystem::is_directory(path, failed)) return Error{path + ": is a directory; name an ONNX file"};
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file(pinned_path(path), std::ios::binary);
   if (!file) return Error{path + ": cannot be read: " + std::strerror(errno) + "; name an ONNX file"};
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
   return parse(bytes, path);

@@ -97,6 +97,8 @@ std::vector<std::byte> encode(const Setup& s) {
   for (const auto& m : s.modules) {
     Json extra = Json::array();
     for (const auto& [key, value] : m.extra) extra.push_back({key, value});
+    Json files = Json::array();
+    for (const exec::ModelFile& f : m.files) files.push_back({f.path, f.location, f.sha256});
     modules.push_back({{"application", m.application},
                        {"name", m.name},
                        {"index", m.index},
@@ -114,7 +116,9 @@ std::vector<std::byte> encode(const Setup& s) {
                        {"end_block", m.end_block},
                        {"cuts", m.cuts},
                        {"edge_in", m.edge_in},
-                       {"edge_out", m.edge_out}});
+                       {"edge_out", m.edge_out},
+                       {"files", files},
+                       {"version", m.version}});
   }
   Json edges = Json::array();
   for (const auto& e : s.edges)
@@ -192,6 +196,7 @@ std::vector<std::byte> encode_edge(std::uint32_t index) { return packet_of(Contr
 std::vector<std::byte> encode_edge_made(std::uint32_t index) {
   return packet_of(ControlType::edge_made, &index, sizeof(index));
 }
+std::vector<std::byte> encode_file() { return packet_of(ControlType::file, nullptr, 0); }
 std::vector<std::byte> encode_stop() { return packet_of(ControlType::stop, nullptr, 0); }
 std::vector<std::byte> encode_failed(const std::string& line) {
   return packet_of(ControlType::failed, line.data(), line.size());
@@ -260,6 +265,11 @@ Result<Setup> decode_setup(const std::vector<std::byte>& packet) {
       m.at("cuts").get_to(out.cuts);
       m.at("edge_in").get_to(out.edge_in);
       m.at("edge_out").get_to(out.edge_out);
+      for (const Json& f : m.at("files")) {
+        exec::ModelFile& file = out.files.emplace_back();
+        f.at(0).get_to(file.path), f.at(1).get_to(file.location), f.at(2).get_to(file.sha256);
+      }
+      m.at("version").get_to(out.version);
       s.modules.push_back(std::move(out));
     }
     return s;

@@ -1,7 +1,8 @@
 // What leatd and a worker say to each other over the socket pair the worker is born with: one message a packet.
 // Both ends are the same release and trust each other's format; a message that does not parse ends the worker.
 //
-//   leatd -> worker  Setup {channel, bell}, once; then Edge {features} for each of Setup::edges that it does not make
+//   leatd -> worker  Setup {channel, bell}, once; then File {model file} for each of its modules' files; then Edge
+//   {features} for each of Setup::edges that it does not make
 //                    itself; AddPool {frames, results} and ForgetPool, Stop
 //   worker -> leatd  EdgeMade {memory} for each of Setup::edges that it makes, before it waits for the others;
 //   worker -> leatd  Opening before each module, so that leatd knows which one ended it or takes too long;
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "engine/exec/part.h"
+#include "engine/exec/pinned_models.h"
 #include "engine/exec/recognise/recognise.h"
 #include "engine/worker/device_facts.h"
 #include "engine/worker/sandbox.h"
@@ -49,6 +51,8 @@ struct ModuleSetup {
   std::uint32_t first_block = 0, end_block = UINT32_MAX;
   std::vector<std::string> cuts;  // onnx: the tensors at which the model's blocks meet
   std::uint32_t edge_in = kNoEdge, edge_out = kNoEdge;
+  std::vector<exec::ModelFile> files;  // the model first; their descriptors follow the setup. None: nothing is pinned
+  std::uint64_t version = 0;           // of all of the application's models: leat_result::model_version
 };
 
 // The features between two stages, as one of them sees them.
@@ -118,6 +122,7 @@ enum class ControlType : std::uint32_t {
   forget_pool = 3,
   stop = 4,
   edge = 5,
+  file = 6,
   ready = 16,
   failed = 17,
   opening = 18,
@@ -133,6 +138,7 @@ std::vector<std::byte> encode(const AddPool& add);
 std::vector<std::byte> encode(const ForgetPool& forget);
 std::vector<std::byte> encode_edge(std::uint32_t index);  // of Setup::edges
 std::vector<std::byte> encode_edge_made(std::uint32_t index);
+std::vector<std::byte> encode_file();
 std::vector<std::byte> encode_stop();
 std::vector<std::byte> encode_failed(const std::string& line);
 std::vector<std::byte> encode_opening(std::uint32_t module);

@@ -16,6 +16,7 @@
 #include <cstring>
 
 #include "engine/exec/onnx_split.h"
+#include "engine/exec/pinned_models.h"
 #include "engine/worker/affinity.h"
 #include "engine/worker/calibrate.h"
 #include "engine/worker/confine.h"
@@ -109,6 +110,37 @@ Status Worker::receive_setup() {
   sleep_ = channel_.at<shm::SleepWord>(kLayout.worker_sleep);
   daemon_waker_ = shm::Waker(channel_.at<shm::SleepWord>(kLayout.daemon_sleep));
   pools_.resize(kMaxPools);
+  return receive_files();
+}
+
+Status Worker::receive_files() {
+  for (ModuleSetup& m : setup_.modules) {
+    for (exec::ModelFile& f : m.files) {
+      if (auto status = next_message(); !status) return status;
+      const auto type = type_of(packet_);
+      if (!type.ok() || *type != ControlType::file || fds_.size() != 1)
+        return Error{"the setup came without its models; install leatd and leat-worker of one release"};
+      f.fd = std::make_shared<shm::Fd>(std::move(fds_[0]));
+    }
+  }
+  return Done{};
+}
+
+// The version that leatd started with, or nothing. An executor of another kind opens its model by its path.
+Status Worker::pin(const ModuleSetup& m) {
+  if (m.files.empty()) return Done{};
+  auto model = exec::pin_model(m.files);
+  if (!model.ok()) return Error{model.error()};
+  for (const exec::PinnedFile& f : (*model)->files) {
+    if (f.lies_at_its_path()) continue;
+    if (m.executor != "onnx")
+      return Error{f.path() + ": has been replaced since leatd started, and executor '" + m.executor +
+                   "' opens what lies there; put the old file back, or restart leatd to serve the new one"};
+    std::fprintf(stderr,
+                 "leat-worker: %s/%s: %s has been replaced since leatd started; serving on with the version of then; "
+                 "restart leatd to serve the new one\n",
+                 m.application.c_str(), m.name.c_str(), f.path().c_str());
+  }
   return Done{};
 }
 
@@ -235,6 +267,7 @@ Status Worker::open_modules(Ready& ready) {
   for (const auto& m : setup_.modules) {
     const auto index = static_cast<std::uint32_t>(modules_.size());
     if (auto sent = shm::send_bytes(control_.get(), encode_opening(index), {}); !sent) return Error{sent.error()};
+    if (auto status = pin(m); !status) return status;
     const shm::FeatureView* const in = edge(m.edge_in);
     const shm::FeatureView* const out = edge(m.edge_out);
     exec::ModuleSpec spec;
@@ -481,12 +514,16 @@ void Worker::run_batch(std::span<const DispatchCell> cells) {
       ending_ = true;
       return;
     }
+    const ModuleSetup& setup = setup_.modules[cells[0].module];
     for (std::uint32_t i = 0; i < count; ++i) {
       numbers.pixel_bytes_copied += reports[i].pixel_bytes_copied;
       if (reports[i].squeezed != 0) {
         ++numbers.squeezed;
         say_squeezed(cells[0].module, reports[i].squeezed);
       }
+      // Workers of modules side by side may write the same at once.
+      if (items_[i].detection < 0 && setup.edge_out == kNoEdge)
+        shm::atomic_ref(items_[i].result->model_version).store(setup.version, std::memory_order_relaxed);
       const bool detections = items_[i].result->kind == LEAT_RESULT_DETECTIONS && items_[i].detection < 0;
       task_reports_[task_of_[i]] = {static_cast<std::uint8_t>(reports[i].reason),
                                     static_cast<std::uint8_t>(detections ? std::min(reports[i].fan_out, 255u) : 1u)};

@@ -52,6 +52,8 @@ class Worker {
   explicit Worker(shm::Fd control) : control_(std::move(control)) {}
   Status next_message();  // waits for it: packet_, fds_
   Status receive_setup();
+  Status receive_files();
+  static Status pin(const ModuleSetup& module);
   Status open_device(Ready& ready);
   Status make_edges();
   Status map_edges();

@@ -43,6 +43,9 @@ TEST(Protocol, SetupSurvivesTheWay) {
   m.end_block = 5;
   m.cuts = {"a", "b"};
   m.edge_in = 1;
+  m.files = {{.path = "/m.onnx", .location = "", .sha256 = "ab", .fd = nullptr},
+             {.path = "/w/x", .location = "w/x", .sha256 = "cd", .fd = nullptr}};
+  m.version = UINT64_MAX;
   setup.edges = {{7, true, true, true, true, {.rows = 5, .scrap = 4, .row_bytes = 1000}},
                  {6, false, false, false, false, {.rows = 50, .scrap = 4, .row_bytes = std::uint64_t{1} << 33}}};
   setup.modules.push_back(m);
@@ -64,6 +67,11 @@ TEST(Protocol, SetupSurvivesTheWay) {
   EXPECT_EQ(back->modules[0].cuts, m.cuts);
   EXPECT_EQ(back->modules[0].edge_in, 1U);
   EXPECT_EQ(back->modules[0].edge_out, kNoEdge);
+  ASSERT_EQ(back->modules[0].files.size(), 2U);
+  EXPECT_EQ(back->modules[0].files[1].path, "/w/x");
+  EXPECT_EQ(back->modules[0].files[1].location, "w/x");
+  EXPECT_EQ(back->modules[0].files[1].sha256, "cd");
+  EXPECT_EQ(back->modules[0].version, UINT64_MAX);
   ASSERT_EQ(back->edges.size(), 2U);
   EXPECT_TRUE(back->edges[0].writes && back->edges[0].peer && !back->edges[1].peer);
   EXPECT_EQ(back->edges[1].edge, 6U);

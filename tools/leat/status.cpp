@@ -73,12 +73,14 @@ void print(const Json& status) {
   std::printf("  %-16s %s\n", "uptime",
               words::time_text(status.value("uptime_ms", std::int64_t{0}) * 1'000'000).c_str());
   for (const Json& application : list_of(status, "applications")) {
-    std::printf("application %s, SLO %s ms\n", text_of(application, "name").c_str(),
-                text_of(application, "slo_ms").c_str());
+    std::printf("application %s, SLO %s ms, model version %s\n", text_of(application, "name").c_str(),
+                text_of(application, "slo_ms").c_str(), text_of(application, "model_version").c_str());
     for (const Json& module : list_of(application, "modules")) {
       std::printf("  module %-14s %s %s, batches up to %s\n", text_of(module, "name").c_str(),
                   text_of(module, "executor").c_str(), text_of(module, "model").c_str(),
                   text_of(module, "batch").c_str());
+      if (const std::string sha256 = text_of(module, "sha256"); sha256 != "-")
+        std::printf("    sha256 %.12s\n", sha256.c_str());
       std::fputs(words_text(module).c_str(), stdout);
       if (const std::string squeezed = text_of(module, "squeezed"); !squeezed.empty() && squeezed != "0")
         std::printf("    squeezed         %s pictures that were too wide for it\n", squeezed.c_str());
@@ -103,6 +105,8 @@ void print(const Json& status) {
                 text_of(partition, "kind").c_str(), text_of(partition, "state").c_str(),
                 text_of(partition, "cores").c_str(), text_of(partition, "pid").c_str(),
                 text_of(partition, "restarts").c_str());
+    if (const std::string why = text_of(partition, "why_down"); why != "-" && !why.empty())
+      std::printf("  down: %s\n", why.c_str());
     if (const std::string gpu = gpu_text(partition); !gpu.empty()) std::printf("  on %s\n", gpu.c_str());
     if (const Json* const gpu = partition.find("gpu"); gpu != nullptr && gpu->is_object())
       for (const Json& module : list_of(*gpu, "modules"))

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <set>
 
+#include "engine/exec/pinned_models.h"
 #include "engine/exec/recognise/graph.h"
 
 namespace leat::exec {
@@ -88,7 +89,7 @@ const std::string& ModelFacts::last(std::size_t o) const {
 }
 
 Result<ModelFacts> read_facts(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file(pinned_path(path), std::ios::binary);
   onnx::ModelProto model;
   if (!file) return Error{path + ": cannot be read; correct the path, and check that this user may read it"};
   if (file.peek() == std::ifstream::traits_type::eof())

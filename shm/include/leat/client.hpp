@@ -60,6 +60,8 @@ class Answer {
   Outcome outcome() const noexcept { return static_cast<Outcome>(raw_.outcome); }
   Reason reason() const noexcept { return static_cast<Reason>(raw_.reason); }
   const leat_result* result() const noexcept { return raw_.result; }
+  // Which version of the models it is of (leat_result::model_version); 0: no result, or no model file.
+  std::uint64_t model_version() const noexcept { return raw_.result != nullptr ? raw_.result->model_version : 0; }
   std::chrono::nanoseconds latency() const noexcept {
     return std::chrono::nanoseconds(raw_.answered_ns - raw_.capture_ns);
   }

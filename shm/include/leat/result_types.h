@@ -142,7 +142,10 @@ typedef struct leat_result {
   uint32_t frame_width, frame_height;
   uint32_t part_count; /* entries of the directory behind this head */
   uint64_t checksum;
-  uint64_t reserved1[3];
+  /* Which version of the application's models answered: the first 64 bits of the model file's SHA-256 (with several
+   * models, or weights in files of their own, of all their hashes: `leat status --json`). 0: it has no model file */
+  uint64_t model_version;
+  uint64_t reserved1[2];
   leat_class classes[LEAT_MAX_CLASSES];
   leat_detection detections[LEAT_MAX_DETECTIONS]; /* best score first */
 } leat_result;

@@ -39,7 +39,8 @@ RESULT = np.dtype(
         ("frame_height", "u4"),
         ("part_count", "u4"),
         ("checksum", "u8"),
-        ("reserved1", "u8", 3),
+        ("model_version", "u8"),
+        ("reserved1", "u8", 2),
         ("classes", CLASS, 16),
         ("detections", DETECTION, 100),
     ]
@@ -151,6 +152,12 @@ class Result:
     def checksum(self) -> int:
         """Of the input's bytes (the emulated executor)."""
         return int(self._head["checksum"][0])
+
+    @property
+    def model_version(self) -> int:
+        """The first 64 bits of the SHA-256 of the model that answered, or of all of the application's models; `leat
+        status` shows the same as 16 hex digits (f"{version:016x}"). 0: it has no model file."""
+        return int(self._head["model_version"][0])
 
     @property
     def detections(self) -> np.ndarray:

@@ -1,6 +1,7 @@
 #include "tools/leat/try/answer_text.h"
 
 #include <algorithm>
+#include <cinttypes>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -143,6 +144,11 @@ Json answer_json(const leat_answer& answer) {
   }
   if (answer.result == nullptr) return json;
   const leat_result& result = *answer.result;
+  if (result.model_version != 0) {  // 64 bits are more than many readers of JSON take for a number
+    char version[17];
+    std::snprintf(version, sizeof version, "%016" PRIx64, result.model_version);
+    json["model_version"] = version;
+  }
   if (result.kind == LEAT_RESULT_DETECTIONS) {
     json["detections"] = Json::array();
     for (std::uint32_t i = 0; i < std::min<std::uint32_t>(result.detection_count, LEAT_MAX_DETECTIONS); ++i)

@@ -1,0 +1,107 @@
+#include "engine/daemon/model_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "engine/exec/external_data.h"
+#include "tools/words/sha256.h"
+
+namespace leat::daemon {
+namespace {
+
+using exec::ModelFile;
+
+constexpr const char* kMove = "; move it beside the model and name it there";
+
+// No file: nothing that could be opened lies there.
+Result<std::optional<ModelFile>> open_file(const std::string& path, const std::string& location) {
+  // A pipe would keep leatd waiting for its writer.
+  auto fd = std::make_shared<Fd>(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat seen {};
+  if (!*fd || fstat(fd->get(), &seen) != 0 || !S_ISREG(seen.st_mode)) return std::optional<ModelFile>();
+  auto sum = words::sha256_of_file(fd->get());
+  if (!sum) return Error{path + ": " + sum.error()};
+  return std::optional(ModelFile{.path = path, .location = location, .sha256 = std::move(*sum), .fd = std::move(fd)});
+}
+
+bool within_its_folder(const std::filesystem::path& location) {
+  return location.is_relative() && *location.lexically_normal().begin() != "..";
+}
+
+// The model and, where it is an ONNX file, what it keeps its weights in.
+Result<std::vector<ModelFile>> files_of(const std::string& path, bool onnx) {
+  std::vector<ModelFile> out;
+  auto model = open_file(path, "");
+  if (!model) return Error{model.error()};
+  if (!*model) return out;
+  out.push_back(std::move(**model));
+  if (!onnx) return out;
+  const auto folder = std::filesystem::path(path).parent_path();
+  for (const std::string& location : exec::external_files(out[0].fd->get())) {
+    if (!within_its_folder(location))
+      return Error{path + ": keeps weights in '" + location + "', outside of its folder" + kMove};
+    auto weights = open_file((folder / location).string(), location);
+    if (!weights) return Error{weights.error()};
+    if (*weights) out.push_back(std::move(**weights));
+  }
+  return out;
+}
+
+// The first 64 bits of a hash.
+std::uint64_t beginning(const std::string& sha256) {
+  constexpr std::size_t kDigits = 16;
+  return std::strtoull(sha256.substr(0, kDigits).c_str(), nullptr, kDigits);
+}
+
+}  // namespace
+
+Result<std::string> sha256_of(const worker::ModuleSetup& module) {
+  if (module.files.empty()) return std::string();
+  if (module.files.size() == 1) return module.files[0].sha256;
+  std::string lines;
+  for (const ModelFile& f : module.files)
+    lines +=
+        f.sha256 + "  " + (f.location.empty() ? std::filesystem::path(f.path).filename().string() : f.location) + "\n";
+  return words::sha256_hex(lines);
+}
+
+Status pin_models(std::vector<worker::Setup>& setups) {
+  std::map<std::string, std::vector<ModelFile>> opened;
+  std::map<std::string, std::map<std::uint32_t, std::string>> hashes;  // [application][module]
+  for (worker::Setup& setup : setups) {
+    for (worker::ModuleSetup& m : setup.modules) {
+      if (m.model_path.empty()) continue;
+      const std::string key = (m.executor == "onnx" ? "1" : "0") + m.model_path;
+      if (!opened.contains(key)) {
+        auto files = files_of(m.model_path, m.executor == "onnx");
+        if (!files) return Error{files.error()};
+        opened.emplace(key, std::move(*files));
+      }
+      m.files = opened[key];
+      auto sum = sha256_of(m);
+      if (!sum) return Error{sum.error()};
+      hashes[m.application][m.index] = std::move(*sum);
+    }
+  }
+  for (worker::Setup& setup : setups) {
+    for (worker::ModuleSetup& m : setup.modules) {
+      const auto& of_all = hashes[m.application];
+      std::string lines;
+      for (const auto& [module, sum] : of_all)
+        if (!sum.empty()) lines += sum + "\n";
+      auto sum = of_all.size() == 1 ? Result<std::string>(of_all.begin()->second) : words::sha256_hex(lines);
+      if (!sum) return Error{sum.error()};
+      m.version = lines.empty() ? 0 : beginning(*sum);
+    }
+  }
+  return Done{};
+}
+
+}  // namespace leat::daemon
