@@ -197,21 +197,21 @@ TEST_F(OneVersion, WeightsInAFileOfTheirOwnArePartOfIt) {
   EXPECT_EQ(load.told.size(), 1U) << "answers of more than one version";
 }
 
+// A plug-in is given a path, and may look for more files beside it.
 TEST_F(OneVersion, AnExecutorThatOpensItsFileItselfDoesNotGetAnother) {
-  const auto profile = [](int ns) {
-    Json json = {{"schema", "leat-profile/1"}, {"model", "m"}, {"blocks", 1}, {"boundary_bytes", Json::array()}};
-    json["rows"].push_back({{"class", "cpu:1"}, {"share", 1}, {"batch", 1}, {"blocks", {{{"p50_ns", ns}}}}});
-    return json.dump();
-  };
-  const std::string file = folder_.write("p.json", profile(1000));
+  const std::string file = folder_.write("m.bin", "one");
   Leatd leatd(
       "[[partition]]\nname = \"p\"\ncores = \"0\"\n[[application]]\nname = \"a\"\nslo_ms = 100\n"
-      "[[application.module]]\nname = \"m\"\nbatch = 1\nexecutor = \"emulated\"\nmodel = \"" +
-      file + "\"\nprofile = \"" + file + "\"\n");
-  replace(file, profile(2000));
+      "[[application.module]]\nname = \"m\"\nbatch = 1\nexecutor = \"" COSTLY_EXECUTOR "\"\nmodel = \"" +
+      file + "\"\n");
+  const std::string version = words::sha256_hex("one")->substr(0, 16);
+  EXPECT_EQ(Json::parse(leatd.status_json()).at("applications").at(0).at("model_version").get<std::string>(), version);
+  replace(file, "two");
   ASSERT_EQ(kill(leatd.workers()[0], SIGKILL), 0);
-  EXPECT_TRUE(eventually([&] { return says(leatd, "p.json: has been replaced since leatd started, and executor"); }))
+  EXPECT_TRUE(eventually([&] { return says(leatd, "m.bin: has been replaced since leatd started, and executor"); }))
       << leatd.log();
+  replace(file, "one");
+  EXPECT_TRUE(eventually([&] { return restarted(leatd, 0); })) << leatd.log();
 }
 
 }  // namespace

@@ -74,8 +74,12 @@ Status PinnedFile::unchanged() const {
 }
 
 bool PinnedFile::lies_at_its_path() const {
-  struct stat there {};
-  return stat(path_.c_str(), &there) == 0 && there.st_dev == seen_.st_dev && there.st_ino == seen_.st_ino;
+  const Fd there(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat seen {};
+  if (!there || fstat(there.get(), &seen) != 0 || !S_ISREG(seen.st_mode)) return false;
+  if (seen.st_dev == seen_.st_dev && seen.st_ino == seen_.st_ino) return true;
+  const auto sum = words::sha256_of_file(there.get());
+  return sum.ok() && *sum == sha256_;
 }
 
 Status PinnedModel::unchanged() const {

@@ -56,7 +56,7 @@ class PinnedFile {
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
   [[nodiscard]] Result<MappedFile> map() const;
   [[nodiscard]] Status unchanged() const;       // since it was verified
-  [[nodiscard]] bool lies_at_its_path() const;  // and not another file
+  [[nodiscard]] bool lies_at_its_path() const;  // it, or a file of the same bytes
 
  private:
   PinnedFile(const ModelFile& file, Fd fd, const struct stat& seen)

@@ -39,6 +39,15 @@ Status add_picture(exec::ModuleSpec& spec) {
   return Done{};
 }
 
+// For who opens the model himself.
+Status by_path(const exec::PinnedModel& model, const std::string& executor) {
+  for (const exec::PinnedFile& f : model.files)
+    if (!f.lies_at_its_path())
+      return Error{f.path() + ": has been replaced since leatd started, and executor '" + executor +
+                   "' opens what lies there; put the old file back, or restart leatd to serve the new one"};
+  return model.unchanged();
+}
+
 }  // namespace
 
 // ---- start ----
@@ -126,21 +135,19 @@ Status Worker::receive_files() {
   return Done{};
 }
 
-// The version that leatd started with, or nothing. An executor of another kind opens its model by its path.
+// The version that leatd started with, or nothing. An executor of another kind opens its model by its path, so that is
+// asked before and behind.
 Status Worker::pin(const ModuleSetup& m) {
   if (m.files.empty()) return Done{};
   auto model = exec::pin_model(m.files);
   if (!model.ok()) return Error{model.error()};
-  for (const exec::PinnedFile& f : (*model)->files) {
-    if (f.lies_at_its_path()) continue;
-    if (m.executor != "onnx")
-      return Error{f.path() + ": has been replaced since leatd started, and executor '" + m.executor +
-                   "' opens what lies there; put the old file back, or restart leatd to serve the new one"};
-    std::fprintf(stderr,
-                 "leat-worker: %s/%s: %s has been replaced since leatd started; serving on with the version of then; "
-                 "restart leatd to serve the new one\n",
-                 m.application.c_str(), m.name.c_str(), f.path().c_str());
-  }
+  if (m.executor != "onnx") return by_path(**model, m.executor);
+  for (const exec::PinnedFile& f : (*model)->files)
+    if (!f.lies_at_its_path())
+      std::fprintf(stderr,
+                   "leat-worker: %s/%s: %s has been replaced since leatd started; serving on with the version of then; "
+                   "restart leatd to serve the new one\n",
+                   m.application.c_str(), m.name.c_str(), f.path().c_str());
   return Done{};
 }
 
@@ -300,6 +307,8 @@ Status Worker::open_modules(Ready& ready) {
       ask_of_all(index, module.error());
       return Error{module.error()};
     }
+    if (m.executor != "onnx")
+      if (auto status = pin(m); !status) return status;
     modules_.push_back(std::move(*module));
     exec::Module& opened = *modules_.back();
     auto features = StageFeatures::open(opened, in, out, in != nullptr && setup_.edges[m.edge_in].peer);
