@@ -8,12 +8,12 @@
 #include <fstream>
 #include <set>
 
+#include "engine/exec/sha256.h"
 #include "engine/exec/test_models.h"
 #include "leat/client.hpp"
 #include "leat/result_parts.h"
 #include "tests/daemon_fixture.h"
 #include "tools/json/json.h"
-#include "tools/words/sha256.h"
 
 namespace leat::test {
 namespace {
@@ -108,7 +108,7 @@ TEST_F(OneVersion, AReplacedFileIsNotServedUntilLeatdStartsAgain) {
   folder_.write("m.onnx", model(1));
   Leatd leatd(config());
   std::set<Told> before, after;
-  const std::string sha256 = *words::sha256_hex(model(1));
+  const std::string sha256 = *exec::sha256_hex(model(1));
   const Json status = Json::parse(leatd.status_json()).at("applications").at(0);
   EXPECT_EQ(status.at("model_version").get<std::string>(), sha256.substr(0, 16));
   EXPECT_EQ(status.at("modules").at(0).at("sha256").get<std::string>(), sha256);
@@ -147,8 +147,8 @@ TEST_F(OneVersion, AFileThatIsWrittenOverIsRefusedAndTheOthersServeOn) {
   write_over(path_, model(2));
   ASSERT_EQ(kill(leatd.workers()[0], SIGKILL), 0);
   const std::string line = path_.string() + ": has been written over since leatd started: it was sha256 " +
-                           words::sha256_hex(model(1))->substr(0, 12) + " and is " +
-                           words::sha256_hex(model(2))->substr(0, 12) +
+                           exec::sha256_hex(model(1))->substr(0, 12) + " and is " +
+                           exec::sha256_hex(model(2))->substr(0, 12) +
                            "; put the old file back, or restart leatd to serve the new one";
   ASSERT_TRUE(load.until([&] { return says(leatd, line); })) << leatd.log();
   EXPECT_TRUE(eventually([&] { return partition(leatd, 0).at("why_down").get<std::string>() == line; }));
@@ -174,10 +174,10 @@ TEST_F(OneVersion, WeightsInAFileOfTheirOwnArePartOfIt) {
   ASSERT_NE(own, others);
   Leatd leatd(config());
   const std::string lines =
-      *words::sha256_hex(bytes_of(path_)) + "  m.onnx\n" + *words::sha256_hex(own) + "  weights.bin\n";
+      *exec::sha256_hex(bytes_of(path_)) + "  m.onnx\n" + *exec::sha256_hex(own) + "  weights.bin\n";
   EXPECT_EQ(
       Json::parse(leatd.status_json()).at("applications").at(0).at("modules").at(0).at("sha256").get<std::string>(),
-      *words::sha256_hex(lines));
+      *exec::sha256_hex(lines));
   Load load(leatd);
   load.take(20);
   replace(weights, others);
@@ -204,7 +204,7 @@ TEST_F(OneVersion, AnExecutorThatOpensItsFileItselfDoesNotGetAnother) {
       "[[partition]]\nname = \"p\"\ncores = \"0\"\n[[application]]\nname = \"a\"\nslo_ms = 100\n"
       "[[application.module]]\nname = \"m\"\nbatch = 1\nexecutor = \"" COSTLY_EXECUTOR "\"\nmodel = \"" +
       file + "\"\n");
-  const std::string version = words::sha256_hex("one")->substr(0, 16);
+  const std::string version = exec::sha256_hex("one")->substr(0, 16);
   EXPECT_EQ(Json::parse(leatd.status_json()).at("applications").at(0).at("model_version").get<std::string>(), version);
   replace(file, "two");
   ASSERT_EQ(kill(leatd.workers()[0], SIGKILL), 0);

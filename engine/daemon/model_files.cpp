@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "engine/exec/external_data.h"
-#include "tools/words/sha256.h"
+#include "engine/exec/sha256.h"
 
 namespace leat::daemon {
 namespace {
@@ -26,7 +26,7 @@ Result<std::optional<ModelFile>> open_file(const std::string& path, const std::s
   auto fd = std::make_shared<Fd>(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat seen {};
   if (!*fd || fstat(fd->get(), &seen) != 0 || !S_ISREG(seen.st_mode)) return std::optional<ModelFile>();
-  auto sum = words::sha256_of_file(fd->get());
+  auto sum = exec::sha256_of_file(fd->get());
   if (!sum) return Error{path + ": " + sum.error()};
   return std::optional(ModelFile{.path = path, .location = location, .sha256 = std::move(*sum), .fd = std::move(fd)});
 }
@@ -69,7 +69,7 @@ Result<std::string> sha256_of(const worker::ModuleSetup& module) {
   for (const ModelFile& f : module.files)
     lines +=
         f.sha256 + "  " + (f.location.empty() ? std::filesystem::path(f.path).filename().string() : f.location) + "\n";
-  return words::sha256_hex(lines);
+  return exec::sha256_hex(lines);
 }
 
 Status pin_models(std::vector<worker::Setup>& setups) {
@@ -96,7 +96,7 @@ Status pin_models(std::vector<worker::Setup>& setups) {
       std::string lines;
       for (const auto& [module, sum] : of_all)
         if (!sum.empty()) lines += sum + "\n";
-      auto sum = of_all.size() == 1 ? Result<std::string>(of_all.begin()->second) : words::sha256_hex(lines);
+      auto sum = of_all.size() == 1 ? Result<std::string>(of_all.begin()->second) : exec::sha256_hex(lines);
       if (!sum) return Error{sum.error()};
       m.version = lines.empty() ? 0 : beginning(*sum);
     }

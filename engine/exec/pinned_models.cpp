@@ -9,7 +9,7 @@
 #include <map>
 #include <utility>
 
-#include "tools/words/sha256.h"
+#include "engine/exec/sha256.h"
 
 namespace leat::exec {
 namespace {
@@ -47,7 +47,7 @@ Result<PinnedFile> PinnedFile::open(const ModelFile& file) {
                                       "; let the user that the workers run as read it");
       continue;
     }
-    auto sum = words::sha256_of_file(fd.get());
+    auto sum = sha256_of_file(fd.get());
     if (!sum) return trouble(file.path, sum.error());
     if (*sum == file.sha256) return PinnedFile(file, std::move(fd), seen);
     other = std::move(*sum);
@@ -69,7 +69,7 @@ Status PinnedFile::unchanged() const {
   struct stat now {};
   if (fstat(fd_.get(), &now) == 0 && same_times(now, seen_)) return Done{};
   // A rename touches them too.
-  if (const auto sum = words::sha256_of_file(fd_.get()); sum.ok() && *sum == sha256_) return Done{};
+  if (const auto sum = sha256_of_file(fd_.get()); sum.ok() && *sum == sha256_) return Done{};
   return trouble(path_, "is being written over; put the old file back, or restart leatd to serve the new one");
 }
 
@@ -78,7 +78,7 @@ bool PinnedFile::lies_at_its_path() const {
   struct stat seen {};
   if (!there || fstat(there.get(), &seen) != 0 || !S_ISREG(seen.st_mode)) return false;
   if (seen.st_dev == seen_.st_dev && seen.st_ino == seen_.st_ino) return true;
-  const auto sum = words::sha256_of_file(there.get());
+  const auto sum = sha256_of_file(there.get());
   return sum.ok() && *sum == sha256_;
 }
 

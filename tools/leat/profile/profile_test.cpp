@@ -11,11 +11,11 @@
 #include <random>
 
 #include "engine/exec/onnx_split.h"
+#include "engine/exec/sha256.h"
 #include "engine/exec/test_models.h"
 #include "engine/worker/affinity.h"
 #include "planner/io/profile_io.h"
 #include "tools/leat/profile/profiler.h"
-#include "tools/words/sha256.h"
 
 namespace leat::tools {
 namespace {
@@ -88,11 +88,11 @@ TEST(Grouping, IsTheBestOfAllGroupings) {
 
 // ---- small parts ----
 TEST(Sha256, AsTheStandardsExamples) {
-  EXPECT_EQ(*words::sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  EXPECT_EQ(*words::sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  EXPECT_EQ(*words::sha256_hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+  EXPECT_EQ(*exec::sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(*exec::sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(*exec::sha256_hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-  EXPECT_EQ(*words::sha256_hex(std::string(1000000, 'a')),
+  EXPECT_EQ(*exec::sha256_hex(std::string(1000000, 'a')),
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 

@@ -16,11 +16,11 @@
 #include "engine/exec/module.h"
 #include "engine/exec/onnx_library.h"
 #include "engine/exec/onnx_split.h"
+#include "engine/exec/sha256.h"
 #include "engine/worker/affinity.h"
 #include "planner/io/profile_io.h"
 #include "planner/io/text_file.h"
 #include "tools/cli/progress.h"
-#include "tools/words/sha256.h"
 
 namespace leat::tools {
 namespace {
@@ -120,7 +120,7 @@ Status Profiler::look_at_model() {
   if (!graph) return Error{graph.error()};
   graph_.emplace(std::move(*graph));
   std::ifstream file(job_.model_path, std::ios::binary);
-  auto sum = words::sha256_hex(std::string{std::istreambuf_iterator<char>(file), {}});
+  auto sum = exec::sha256_hex(std::string{std::istreambuf_iterator<char>(file), {}});
   if (!sum) return Error{sum.error()};
   sha256_ = std::move(*sum);
   out_.cut_points = graph_->cuts().size();

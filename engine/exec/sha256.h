@@ -7,11 +7,11 @@
 
 #include "leat/result.hpp"
 
-namespace leat::words {
+namespace leat::exec {
 
 // 64 hex digits, in lower case.
 Result<std::string> sha256_hex(std::string_view bytes);
 // Of all that `fd` names, from its beginning; where it stands is left as it is. Error: without the file's name.
 Result<std::string> sha256_of_file(int fd);
 
-}  // namespace leat::words
+}  // namespace leat::exec

@@ -1,4 +1,4 @@
-#include "tools/words/sha256.h"
+#include "engine/exec/sha256.h"
 
 #include <openssl/evp.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-namespace leat::words {
+namespace leat::exec {
 namespace {
 
 class Digest {
@@ -60,4 +60,4 @@ Result<std::string> sha256_of_file(int fd) {
   }
 }
 
-}  // namespace leat::words
+}  // namespace leat::exec
