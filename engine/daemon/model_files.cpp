@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -12,6 +13,7 @@
 
 #include "engine/exec/external_data.h"
 #include "engine/exec/sha256.h"
+#include "engine/exec/spec_line.h"
 
 namespace leat::daemon {
 namespace {
@@ -72,6 +74,28 @@ Result<std::string> sha256_of(const worker::ModuleSetup& module) {
   return exec::sha256_hex(lines);
 }
 
+Status pin_keys(worker::ModuleSetup& module) {
+  const auto name = exec::SpecLine("postprocess", module.postprocess).text("keys");
+  if (module.files.empty() || !name) return Done{};
+  auto keys = open_file((std::filesystem::path(module.model_path).parent_path() / *name).string(), *name);
+  if (!keys) return Error{keys.error()};
+  if (*keys) module.files.push_back(std::move(**keys));
+  return Done{};
+}
+
+Status keep_words(const worker::Ready& ready, worker::Setup& setup) {
+  for (std::size_t m = 0; m < std::min(ready.recognised.size(), setup.modules.size()); ++m) {
+    const exec::Recognised& known = ready.recognised[m];
+    worker::ModuleSetup& module = setup.modules[m];
+    if (module.preprocess.empty()) module.preprocess = known.preprocess.words;
+    if (module.labels.empty() && !known.labels.words.empty()) module.labels = {known.labels.words};
+    if (!module.postprocess.empty()) continue;
+    module.postprocess = known.postprocess.words;
+    if (auto status = pin_keys(module); !status) return status;
+  }
+  return Done{};
+}
+
 Status pin_models(std::vector<worker::Setup>& setups) {
   std::map<std::string, std::vector<ModelFile>> opened;
   std::map<std::string, std::map<std::uint32_t, std::string>> hashes;  // [application][module]
@@ -85,6 +109,7 @@ Status pin_models(std::vector<worker::Setup>& setups) {
         opened.emplace(key, std::move(*files));
       }
       m.files = opened[key];
+      if (auto status = pin_keys(m); !status) return status;
       auto sum = sha256_of(m);
       if (!sum) return Error{sum.error()};
       hashes[m.application][m.index] = std::move(*sum);

@@ -109,6 +109,32 @@ TEST_F(ModelFiles, WhatCannotBeOpenedHasNoVersion) {
   }
 }
 
+TEST_F(ModelFiles, WhatAnswersAreReadByBelongsToTheModel) {
+  auto told = setups({module(write("m.onnx", "1"))}), concluded = told;
+  const std::string keys = write("keys.txt", "a\nb\n");
+  told[0].modules[0].postprocess = "text ctc keys=keys.txt";
+  ASSERT_TRUE(pin_models(told).ok() && pin_models(concluded).ok());
+  ASSERT_EQ(told[0].modules[0].files.size(), 2U);
+  EXPECT_EQ(told[0].modules[0].files[1].path, keys);
+  EXPECT_EQ(told[0].modules[0].files[1].sha256, *exec::sha256_hex("a\nb\n"));
+  EXPECT_NE(told[0].modules[0].version, concluded[0].modules[0].version);
+
+  worker::Ready ready;
+  ready.recognised.resize(1);
+  ready.recognised[0].preprocess.words = "stretch", ready.recognised[0].labels.words = "a\tb";
+  ready.recognised[0].postprocess.words = "text ctc keys=keys.txt";
+  ASSERT_TRUE(keep_words(ready, concluded[0]).ok());
+  const worker::ModuleSetup& m = concluded[0].modules[0];
+  EXPECT_EQ(m.preprocess, "stretch");
+  EXPECT_EQ(m.labels, std::vector<std::string>{"a\tb"});
+  EXPECT_EQ(m.postprocess, told[0].modules[0].postprocess);
+  EXPECT_EQ(m.files.size(), 2U);
+  ready.recognised[0].preprocess.words = "letterbox";
+  ASSERT_TRUE(keep_words(ready, concluded[0]).ok());
+  EXPECT_EQ(m.preprocess, "stretch");
+  EXPECT_EQ(m.files.size(), 2U);
+}
+
 TEST_F(ModelFiles, AModelNamesNoFilesOutsideOfItsFolder) {
   for (const char* location : {"../w.bin", "/etc/hostname", "a/../../w.bin"}) {
     auto all = setups({module(write("m.onnx", graph(field(5, weights(location)))))});

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "engine/daemon/log.h"
+#include "engine/daemon/model_files.h"
 #include "leat/leat.h"
 #include "shm/src/kernel_features.h"
 #include "shm/src/protocol.h"
@@ -25,17 +26,6 @@ constexpr int kMessagesPerWorkerTurn = 16;
 std::string how_it_ended(const subprocess::Ending& ending) {
   const std::string text = ending.text();
   return text.starts_with("was ") ? text.substr(4) : text;
-}
-
-// What the model and the files beside it said once holds for all later starts, whatever those files say by then.
-void keep_words(const worker::Ready& ready, worker::Setup& setup) {
-  for (std::size_t m = 0; m < std::min(ready.recognised.size(), setup.modules.size()); ++m) {
-    const exec::Recognised& known = ready.recognised[m];
-    worker::ModuleSetup& module = setup.modules[m];
-    if (module.preprocess.empty()) module.preprocess = known.preprocess.words;
-    if (module.postprocess.empty()) module.postprocess = known.postprocess.words;
-    if (module.labels.empty() && !known.labels.words.empty()) module.labels = {known.labels.words};
-  }
 }
 
 }  // namespace
@@ -353,7 +343,7 @@ void Supervisor::announce_ready(std::uint32_t i, std::int64_t now) {
   w.ready_by_ns = INT64_MAX;
   w.ready_ns = now;
   w.why_down.clear();
-  keep_words(ready, w.setup);
+  if (auto status = keep_words(ready, w.setup); !status) log_warning(status.error());
   w.sandbox = ready.sandbox;
   w.device = ready.device;
   listener_.worker_ready(i, w.port.get(), ready);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -90,14 +91,18 @@ Status PinnedModel::unchanged() const {
 
 Result<const PinnedModel*> pin_model(const std::vector<ModelFile>& files) {
   const std::string& path = files.at(0).path;
-  if (const PinnedModel* const known = find_pinned(path)) return known;
-  PinnedModel model;
+  const PinnedModel* const known = find_pinned(path);
+  std::vector<PinnedFile> opened;
   for (const ModelFile& f : files) {
+    const auto it = [&](const PinnedFile& p) { return p.path() == f.path; };
+    if (known != nullptr && std::any_of(known->files.begin(), known->files.end(), it)) continue;
     auto file = PinnedFile::open(f);
     if (!file) return Error{file.error()};
-    model.files.push_back(std::move(*file));
+    opened.push_back(std::move(*file));
   }
-  return &pinned().emplace(path, std::move(model)).first->second;
+  PinnedModel& model = pinned()[path];
+  std::move(opened.begin(), opened.end(), std::back_inserter(model.files));
+  return &model;
 }
 
 const PinnedModel* find_pinned(const std::string& path) noexcept {
@@ -106,8 +111,10 @@ const PinnedModel* find_pinned(const std::string& path) noexcept {
 }
 
 std::string pinned_path(const std::string& path) {
-  const PinnedModel* const model = find_pinned(path);
-  return model == nullptr ? path : "/proc/self/fd/" + std::to_string(model->files[0].fd());
+  for (const auto& [name, model] : pinned())
+    for (const PinnedFile& f : model.files)
+      if (f.path() == path) return "/proc/self/fd/" + std::to_string(f.fd());
+  return path;
 }
 
 }  // namespace leat::exec

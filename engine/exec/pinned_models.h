@@ -26,7 +26,7 @@ namespace leat::exec {
 // What leatd knows of one file of a model.
 struct ModelFile {
   std::string path;
-  std::string location;  // of a file of weights: as the model names it; empty: the model itself
+  std::string location;  // of weights: as the model names them; of characters: as keys= does; empty: the model itself
   std::string sha256;
   std::shared_ptr<const Fd> fd;  // open for reading; what lies at the path may be another file by now
 };
@@ -67,13 +67,13 @@ class PinnedFile {
 };
 
 struct PinnedModel {
-  std::vector<PinnedFile> files;  // the model, then its weights
+  std::vector<PinnedFile> files;  // the model, then what belongs to it
   [[nodiscard]] Status unchanged() const;
 };
 
 // files: the model itself first. What is pinned already is left as it is.
 Result<const PinnedModel*> pin_model(const std::vector<ModelFile>& files);
 const PinnedModel* find_pinned(const std::string& path) noexcept;
-std::string pinned_path(const std::string& path);
+std::string pinned_path(const std::string& path);  // of any of their files
 
 }  // namespace leat::exec

@@ -9,6 +9,7 @@
 
 #include "engine/exec/class_names.h"
 #include "engine/exec/preprocess.h"
+#include "engine/exec/pinned_models.h"
 #include "engine/exec/recognise/facts.h"
 #include "engine/exec/spec_line.h"
 
@@ -57,7 +58,7 @@ Result<std::vector<std::string>> TextPost::keys_of(const std::string& name, std:
     return out;
   }
   const std::string path = (std::filesystem::path(model).parent_path() / name).string();
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file(pinned_path(path), std::ios::binary);
   if (!file)
     return trouble("there is no " + path +
                    " to read; name a file with one character a line, by its path or relative to the model's folder");
