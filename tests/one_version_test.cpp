@@ -153,6 +153,9 @@ TEST_F(OneVersion, AFileThatIsWrittenOverIsRefusedAndTheOthersServeOn) {
   ASSERT_TRUE(load.until([&] { return says(leatd, line); })) << leatd.log();
   EXPECT_TRUE(eventually([&] { return partition(leatd, 0).at("why_down").get<std::string>() == line; }));
   EXPECT_EQ(partition(leatd, 1).at("why_down").get<std::string>(), "");
+  const Exit status = run_to_end({LEAT_BINARY, "status", "--socket", leatd.socket()}, 10s);
+  EXPECT_NE(status.err.find("  down: " + line), std::string::npos) << status.err;
+  EXPECT_NE(status.err.find("    sha256 " + exec::sha256_hex(model(1))->substr(0, 12) + "\n"), std::string::npos);
   load.take(20);
   replace(path_, model(1));  // as good as ever, by its bytes
   ASSERT_TRUE(load.until([&] { return restarted(leatd, 0); })) << leatd.log();

@@ -47,6 +47,7 @@ TEST(Try, AnApplicationFindsWhatIsInAPictureAndDrawsIt) {
   ASSERT_EQ(json["pictures"].size(), 1U);
   const auto& answer = json["pictures"][0];
   EXPECT_EQ(answer["outcome"], "completed");
+  EXPECT_EQ(answer["model_version"].get<std::string>().size(), 16U);
   ASSERT_FALSE(answer["detections"].empty());
   EXPECT_EQ(answer["detections"][0]["labels"].size(), 2U) << answer.dump();
   for (const char* part : {"decode", "shapes/detect", "shapes/classify", "answer"})

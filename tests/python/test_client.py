@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import os
 import re
 import resource
@@ -123,6 +124,7 @@ class Frames(WithDaemon):
         stream.submit(picture)
         with client.next_answer(30) as answer:
             self.assertEqual(answer.result.checksum, checksum(picture.tobytes()))
+            self.assertEqual(answer.result.model_version, 0)
             self.assertTrue((answer.array == picture).all())
             self.assertGreater(answer.latency_ns, 0)
         with self.assertRaises(ValueError):
@@ -163,6 +165,8 @@ class Tensors(unittest.TestCase):
                 frame.submit()
             answer = client.next_answer(120)
             self.assertEqual(answer.outcome, "completed", daemon.log())
+            with open(os.environ["LEAT_DETECT"], "rb") as model:
+                self.assertEqual(f"{answer.result.model_version:016x}", hashlib.sha256(model.read()).hexdigest()[:16])
             tensors = [part for part in answer.result.parts if part.kind == "tensor"]
             self.assertTrue(tensors)
             for part in tensors:
