@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "engine/exec/class_names.h"
-#include "engine/exec/preprocess.h"
 #include "engine/exec/pinned_models.h"
+#include "engine/exec/preprocess.h"
 #include "engine/exec/recognise/facts.h"
 #include "engine/exec/spec_line.h"
 
