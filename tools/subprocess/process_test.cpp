@@ -88,7 +88,17 @@ TEST(Process, HasTheDescriptorsItIsGivenAndNoOthers) {
   inherits.inherits_fds = true;
   EXPECT_EQ(printed(inherits), "there\n");
   ::close(left_open);
-  EXPECT_EQ(printed(shell("cat; readlink /proc/self/fd/0")), "/dev/null\n");
+}
+
+TEST(Process, ReadsNothingOfItsCallers) {
+  Heard ours;
+  const Fd before(::dup(STDIN_FILENO));
+  ASSERT_GE(::dup2(ours.read.get(), STDIN_FILENO), 0);
+  EXPECT_EQ(printed(shell("readlink /proc/self/fd/0")), "/dev/null\n");
+  if (before)
+    ::dup2(before.get(), STDIN_FILENO);
+  else
+    ::close(STDIN_FILENO);
 }
 
 TEST(Process, DescriptorsMayTakeEachOthersNumbers) {
@@ -129,11 +139,13 @@ TEST(Process, BeginsWithUsualSignalsAndLeavesTheCallersAlone) {
 
 TEST(Process, AGroupOfItsOwnEndsWhole) {
   Heard held;
-  Command command = shell("sleep 1000 & wait");
+  Command command = shell("sleep 1000 & echo up; wait");
   command.fds = {{held.write.get(), STDOUT_FILENO}};
   command.group = Group::own;
   Process process = started(command);
   EXPECT_NE(::getpgid(process.pid()), ::getpgrp());
+  char up[3] = {};
+  ASSERT_EQ(::read(held.read.get(), up, sizeof up), 3);  // both are there
   process.kill();
   EXPECT_EQ(held.all(), "");  // the sleeping one held it too
 }
