@@ -248,6 +248,7 @@ void read_module(const TomlCursor& t, const Reading& reading, planner::Module& m
   out.places = {t.place(),
                 t.place("model"),
                 t.place("executor"),
+                t.place("as"),
                 t.place("preprocess"),
                 t.place("postprocess"),
                 t.place(t.has("labels_file") ? "labels_file" : "labels"),
@@ -266,6 +267,9 @@ void read_module(const TomlCursor& t, const Reading& reading, planner::Module& m
   module.items_per_request = t.number("items_per_request", 1, 1e-9, 1e6);
   module.fan_out_cap = static_cast<std::uint32_t>(
       t.integer("fan_out_cap", static_cast<std::int64_t>(std::ceil(module.items_per_request)), 1, 64));
+  out.as = t.text("as", "");
+  if (!out.as.empty() && out.executor != "onnx")
+    t.at("as").fail("names a known ONNX model, and the executor is '" + out.executor + "'; leave one of them out");
   out.preprocess = t.text("preprocess", "");
   out.postprocess = t.text("postprocess", "");
   read_labels(t, reading, out);

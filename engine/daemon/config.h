@@ -41,6 +41,7 @@
 //   name = "shapes"   slo_ms = 200 (or "auto")   rate_rps = 120   share = 2
 //     [[application.module]]
 //     name = "detect"   model = "detect.onnx"   executor = "onnx"   preprocess = "..."   postprocess = "..."
+//     as = "arcface"                       # the known model that it is, in place of the words
 //     batch = 8   after = ["..."]   fan_out_cap = 8   items_per_request = 1.0   profile = "detect.profile.json"
 //     labels = ["circle", "square"]        # or a list of lists, one a head; "coco-80"; or labels_file = "names.txt"
 //     latency_ms = [4.0, 6.5]              # executor "emulated": time of a batch of 1, 2, ... (or a profile)
@@ -96,6 +97,7 @@ struct PartitionConfig {
 struct ModuleConfig {
   std::string executor = "onnx";  // "onnx" or "emulated"
   std::string model_path;         // absolute; empty for emulated
+  std::string as;                 // the known model that it is, checked by the executor room; empty: nobody says
   std::string preprocess;         // executor room's words, checked there
   std::string postprocess;
   std::vector<std::string> labels;                         // class names: one text a head, names separated by tabs
@@ -104,7 +106,7 @@ struct ModuleConfig {
   std::vector<planner::Latency> latency_by_batch;          // emulated: [b-1] on every class the profile does not have
   std::vector<std::pair<std::string, std::string>> extra;  // executor's own key = value pairs
   struct Places {
-    Place module, model, executor, preprocess, postprocess, labels, profile, batch;
+    Place module, model, executor, as, preprocess, postprocess, labels, profile, batch;
   } places;
 };
 

@@ -102,6 +102,7 @@ worker::ModuleSetup module_setup(const ApplicationConfig& app, std::size_t m, co
   out.index = static_cast<std::uint32_t>(m);
   out.executor = config.executor;
   out.model_path = config.model_path;
+  out.as = config.as;
   out.preprocess = config.preprocess;
   out.postprocess = config.postprocess;
   out.labels = config.labels;
@@ -415,6 +416,7 @@ Place place_of(const Config& config, const worker::ModuleSetup& module, const st
       if (app.application.modules[m].name != module.name) continue;
       const ModuleConfig::Places& at = app.modules[m].places;
       const std::string_view rest = told_of(module, line);
+      if (rest.starts_with("as: ")) return at.as;
       if (rest.starts_with("preprocess: ")) return at.preprocess;
       if (rest.starts_with("postprocess: ")) return at.postprocess;
       if (rest.starts_with("labels: ")) return at.labels;

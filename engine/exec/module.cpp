@@ -278,9 +278,9 @@ Status ExecutorModule::ask_model() {
   recognised_.preprocess.words = spec_.preprocess, recognised_.postprocess.words = spec_.postprocess;
   const bool pictured = !spec_.preprocess.empty() || !spec_.first_stage;
   const bool answered = !spec_.postprocess.empty() && !spec_.labels.empty();
-  if (spec_.executor != "onnx" || (pictured && (answered || !spec_.last_stage))) return Done{};
-  auto known = recognise(spec_.model_path, {spec_.preprocess, spec_.postprocess, !spec_.labels.empty()});
-  if (!known) return Error{known.error()};
+  if (spec_.executor != "onnx" || (spec_.as.empty() && pictured && (answered || !spec_.last_stage))) return Done{};
+  auto known = recognise(spec_.model_path, {spec_.preprocess, spec_.postprocess, !spec_.labels.empty(), spec_.as});
+  if (!known) return Error{(spec_.as.empty() ? "" : "as: ") + known.error()};
   recognised_ = std::move(*known);
   spec_.preprocess = recognised_.preprocess.words, spec_.postprocess = recognised_.postprocess.words;
   if (!recognised_.labels.words.empty()) spec_.labels = {recognised_.labels.words};

@@ -39,6 +39,7 @@ struct ModuleSpec {
   std::string name;               // for messages
   std::string executor = "onnx";  // a built-in ("onnx", "emulated"), an installed plug-in ("cuda"), or a plug-in's path
   std::string model_path;         // `onnx`: an ONNX file; `emulated`: a profile (docs/profiles.md) or empty
+  std::string as = {};            // `onnx`: the known model that it is (docs/known-models.md); empty: nobody says
   std::string preprocess;         // preprocess.h's one line; empty: concluded from the model (`onnx`), or "raw"
   std::string postprocess;        // postprocess.h's one line; empty: concluded from the model (`onnx`), or "checksum"
   std::vector<std::string> labels;  // one entry a head, names separated by tabs; empty: as the model says

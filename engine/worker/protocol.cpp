@@ -104,6 +104,7 @@ std::vector<std::byte> encode(const Setup& s) {
                        {"index", m.index},
                        {"executor", m.executor},
                        {"model_path", m.model_path},
+                       {"as", m.as},
                        {"preprocess", m.preprocess},
                        {"postprocess", m.postprocess},
                        {"labels", m.labels},
@@ -251,6 +252,7 @@ Result<Setup> decode_setup(const std::vector<std::byte>& packet) {
       m.at("index").get_to(out.index);
       m.at("executor").get_to(out.executor);
       m.at("model_path").get_to(out.model_path);
+      m.at("as").get_to(out.as);
       m.at("preprocess").get_to(out.preprocess);
       m.at("postprocess").get_to(out.postprocess);
       m.at("labels").get_to(out.labels);

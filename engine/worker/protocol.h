@@ -39,7 +39,7 @@ inline constexpr std::uint32_t kNoEdge = UINT32_MAX;
 struct ModuleSetup {
   std::string application, name;
   std::uint32_t index = 0;  // among the application's modules: whose parts of a result it writes
-  std::string executor, model_path, preprocess, postprocess;
+  std::string executor, model_path, as, preprocess, postprocess;
   std::vector<std::string> labels;
   std::uint32_t first_head = 0;                    // of the application's, whose first it is
   std::uint32_t batch = 1;                         // largest

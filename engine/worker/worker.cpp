@@ -281,6 +281,7 @@ Status Worker::open_modules(Ready& ready) {
     spec.name = m.application + "/" + m.name;
     spec.executor = m.executor;
     spec.model_path = m.model_path;
+    spec.as = m.as;
     spec.preprocess = m.preprocess;
     spec.postprocess = m.postprocess;
     spec.labels = m.labels;

@@ -33,6 +33,7 @@ TEST(Protocol, SetupSurvivesTheWay) {
   ModuleSetup m;
   m.application = "a";
   m.name = "m";
+  m.as = "arcface";
   m.preprocess = "letterbox";
   m.labels = {"x\ty"};
   m.batch = 4;

@@ -18,7 +18,7 @@ class JsonCursor;
 inline constexpr std::string_view kApplicationKeys[] = {"name",  "slo_ms", "rate_rps", "weight",
                                                         "share", "module", "stream"};
 inline constexpr std::string_view kModuleKeys[] = {
-    "name",        "model", "after",   "items_per_request", "fan_out_cap", "executor",    "preprocess",
+    "name",        "model", "after",   "items_per_request", "fan_out_cap", "executor",    "as",     "preprocess",
     "postprocess", "batch", "profile", "latency_ms",        "labels",      "labels_file", "options"};
 
 // `.toml` names TOML, everything else JSON. A module's model is a profile's name, or an ONNX file, whose profile has

@@ -177,6 +177,7 @@ Result<ModuleChain> ModuleChain::open(const ChainSpec& spec, cli::Progress* prog
     exec::ModuleSpec m{.name = around.name,
                        .executor = "onnx",
                        .model_path = spec.model_path,
+                       .as = around.as,
                        .preprocess = around.preprocess,
                        .postprocess = around.postprocess,
                        .labels = around.labels};

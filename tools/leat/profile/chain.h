@@ -25,7 +25,7 @@ namespace leat::tools {
 // What a configuration puts around the model.
 struct ModuleAround {
   std::string name;  // "application/module"
-  std::string preprocess, postprocess;
+  std::string as = {}, preprocess, postprocess;
   std::vector<std::string> labels;
   std::vector<std::pair<std::string, std::string>> extra;
   bool crops = false;  // it takes crops of an earlier module's detections

@@ -181,6 +181,7 @@ Result<ModuleAround> module_of(const std::string& file, const std::string& model
           (!wanted.empty() && wanted != name))
         continue;
       found.push_back({.name = name,
+                       .as = module.as,
                        .preprocess = module.preprocess,
                        .postprocess = module.postprocess,
                        .labels = module.labels,
