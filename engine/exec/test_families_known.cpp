@@ -280,6 +280,43 @@ void add_heads(std::vector<FamilyModel>& out) {
                  .answer = expected});
 }
 
+void add_stages_and_turns(std::vector<FamilyModel>& out) {
+  Builder ssr("input", G::f32, {1, 3, 64, 64});
+  std::vector<double> expected;
+  float next = .1F;
+  for (const auto& [name, count] : {std::pair{"prob_stage_%d", 3}, {"stage%d_delta_k", 1}, {"index_offset_stage%d", 3}})
+    for (int stage = 1; stage <= 3; ++stage) {
+      std::vector<float> v;
+      for (int i = 0; i < count; ++i) v.push_back(next), expected.push_back(double(next)), next += .1F;
+      std::string port = name;
+      port.replace(port.find("%d"), 2, std::to_string(stage));
+      ssr.put(port, {1, count}, v);
+    }
+  ssr.g.constant("funsion_block_stream1_stage_1_before_PB.0.weight", {1}, {0});
+  out.push_back({.name = "SSR-Net",
+                 .graph = std::move(ssr.g),
+                 .preprocess = "stretch crop=0.2 rgb norm=imagenet",
+                 .postprocess = "tensors",
+                 .answer = expected});
+  Builder pose("input", G::f32, {1, 3, 224, 224});
+  expected.clear();
+  for (const std::size_t best : {31U, 40U, 33U}) {
+    std::vector<float> v(66, 0);
+    v[best] = 5;
+    expected.insert(expected.end(), {double(best), std::exp(5.0) / (std::exp(5.0) + 65)});
+    pose.put("o" + std::to_string(best), {1, 66}, v);
+  }
+  for (const char* const weight : {"fc_y.bias", "fc_p.bias", "fc_r.bias"}) pose.g.constant(weight, {1}, {0});
+  out.push_back({.name = "Hopenet, 66 bins",
+                 .graph = std::move(pose.g),
+                 .preprocess = "stretch crop=0.25 rgb norm=imagenet",
+                 .postprocess = "heads",
+                 .asked = true,
+                 .width = 224,
+                 .height = 224,
+                 .answer = expected});
+}
+
 void add_bins(std::vector<FamilyModel>& out) {
   // Four sides' bins, 2 sin(.9 i + .4 k), and the boxes they make, computed apart from this code:
   // sides of 2.167147, 2.194521, 2.522096 and 3.026101 strides.
@@ -393,6 +430,7 @@ void add_normalised(std::vector<FamilyModel>& out) {
 void add_known(std::vector<FamilyModel>& out) {
   structure::add_faces_of_structure(out);
   structure::add_points_of_structure(out);
+  structure::add_stages_and_turns(out);
   structure::add_bins(out);
   structure::add_depth(out);
   structure::add_heads(out);

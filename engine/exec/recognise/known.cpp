@@ -6,11 +6,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 
 #include "engine/exec/class_names.h"
 #include "engine/exec/known_models_text.h"
 #include "engine/exec/recognise/norm.h"
+#include "engine/exec/sha256.h"
 #include "leat/tensor_types.h"
 #include "tools/json/json.h"
 
@@ -81,6 +83,25 @@ bool is(const KnownModel& k, const ModelFacts& f) {
   return k.producer.empty() || f.producer.find(k.producer) != std::string::npos;
 }
 
+// The file's SHA-256, taken when it is first asked for. Empty: it cannot be had, and no entry is about it.
+class FileSum {
+ public:
+  explicit FileSum(const std::string& path) : path_(path) {}
+
+  bool among(const std::vector<std::string>& sums) {
+    if (!sum_) {
+      std::ifstream file(path_, std::ios::binary);
+      auto sum = sha256_hex(std::string(std::istreambuf_iterator<char>(file), {}));
+      sum_ = file && sum ? *std::move(sum) : std::string();
+    }
+    return !sum_->empty() && std::find(sums.begin(), sums.end(), *sum_) != sums.end();
+  }
+
+ private:
+  const std::string& path_;
+  std::optional<std::string> sum_;
+};
+
 // Reads one list; what it cannot mean is one line.
 class Reader {
  public:
@@ -102,10 +123,11 @@ class Reader {
     return Error{(file_.empty() ? std::string("known models") : file_) + ": " + what};
   }
   Status model(const Json& j) {
-    static const std::set<std::string> kKnown = {
-        "name",   "what",   "preprocess", "preprocess_open", "postprocess", "labels",
-        "source", "sure",   "inputs",     "outputs",         "tails",       "uses",
-        "lacks",  "counts", "mentions",   "graph_norm",      "producer",    "stem"};
+    static const std::set<std::string> kKnown = {"name",        "what",    "preprocess", "preprocess_open",
+                                                 "postprocess", "labels",  "source",     "sure",
+                                                 "inputs",      "outputs", "tails",      "uses",
+                                                 "lacks",       "counts",  "mentions",   "graph_norm",
+                                                 "producer",    "stem",    "sha256"};
     KnownModel k;
     k.from = file_;
     if (!j.is_object()) return fault("a model is an object with \"name\", \"preprocess\" and \"postprocess\"");
@@ -132,6 +154,7 @@ class Reader {
                                   {"uses", &k.uses},
                                   {"lacks", &k.lacks},
                                   {"mentions", &k.mentions},
+                                  {"sha256", &k.sha256},
                                   {"labels", &names}})
       if (const Json* const at = j.find(key); at != nullptr) {
         if (!at->is_array()) return fault("\"" + std::string(key) + "\" of " + k.name + " is a list of texts");
@@ -141,6 +164,9 @@ class Reader {
         }
       }
     k.labels = joined(names);
+    for (const std::string& sum : k.sha256)
+      if (sum.size() != 64 || sum.find_first_not_of("0123456789abcdef") != std::string::npos)
+        return fault("\"sha256\" of " + k.name + " is a list of what sha256sum prints, 64 digits each");
     // A user's own model is what he says it is.
     k.sure = !file_.empty();
     if (const Json* const at = j.find("sure"); at != nullptr && at->is_boolean()) k.sure = at->get<bool>();
@@ -217,12 +243,15 @@ std::string preprocess_of(const KnownModel& k, const ModelFacts& f) {
 
 std::vector<KnownModel> matching(const std::vector<KnownModel>& known, const ModelFacts& f) {
   std::vector<KnownModel> out;
+  FileSum sum(f.path);
   for (const KnownModel& k : known) {
-    // A list of no structure is there to be chosen by name alone.
-    const bool described = !k.outputs.empty() || !k.inputs.empty() || !k.mentions.empty();
-    const bool behind_users = k.from.empty() && !out.empty() && !out.front().from.empty();
-    if (described && !behind_users && is(k, f)) out.push_back(k);
+    if (k.from.empty() && !out.empty() && !out.front().from.empty()) break;  // behind a user's
+    // An entry of no structure is there to be chosen by name.
+    const bool described = !k.outputs.empty() || !k.inputs.empty() || !k.mentions.empty() || !k.sha256.empty();
+    if (described && is(k, f) && (k.sha256.empty() || sum.among(k.sha256))) out.push_back(k);
   }
+  const auto named = std::find_if(out.begin(), out.end(), [](const KnownModel& k) { return !k.sha256.empty(); });
+  if (named != out.end()) out = std::vector<KnownModel>{*named};
   return out;
 }
 

@@ -36,6 +36,10 @@ struct KnownModel {
   std::string graph_norm;                                                 // "raw", "unit" or "none": what norm.h says
   std::string producer;
   std::int64_t stem = 0;  // the largest side of the convolutions that read the picture first
+
+  // The very files that it is about, as sha256sum prints them: other weights of their structure want other words. Its
+  // structure then only spares reading the files of others. Empty: everything of its structure.
+  std::vector<std::string> sha256;
 };
 
 // Users' lists first. Error: one line with the file that cannot be read and why.
@@ -44,7 +48,8 @@ Result<std::vector<KnownModel>> known_models();
 // The words for a model of these facts.
 [[nodiscard]] std::string preprocess_of(const KnownModel& known, const ModelFacts& facts);
 
-// Those whose structure is the model's; where a user's list has one, the users' alone.
+// Those whose structure is the model's; where a user's list has one, the users' alone; where one names the very file,
+// that one alone. The file is read for this where an entry of its structure names files.
 [[nodiscard]] std::vector<KnownModel> matching(const std::vector<KnownModel>& known, const ModelFacts& facts);
 
 // "NAME [1, 3, h, w] TYPE" against a port: NAME may have * and ?, or be left out; a dimension is a number, several with

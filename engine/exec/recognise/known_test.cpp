@@ -7,9 +7,11 @@
 #include <fstream>
 #include <set>
 
+#include "engine/exec/module.h"
 #include "engine/exec/postprocess.h"
 #include "engine/exec/recognise/norm.h"
 #include "engine/exec/recognise/recognise.h"
+#include "engine/exec/sha256.h"
 #include "engine/exec/test_family_builder.h"
 
 namespace leat::exec {
@@ -58,7 +60,7 @@ TEST_F(KnownModels, EveryEntryIsWordsThatAreUnderstood) {
     EXPECT_TRUE(spec.ok()) << (spec.ok() ? "" : spec.error());
     // What decides without a question has a structure to decide by.
     if (k.sure) {
-      EXPECT_FALSE(k.outputs.empty());
+      EXPECT_FALSE(k.outputs.empty() && k.sha256.empty());
     }
   }
 }
@@ -103,6 +105,54 @@ TEST_F(KnownModels, AUsersListIsAskedFirstAndItsFaultsAreSaid) {
     EXPECT_NE(broken.error().find(said), std::string::npos) << broken.error();
     EXPECT_NE(broken.error().find(folder_), std::string::npos) << broken.error();
   }
+}
+
+// Two entries of one structure, of which one names the very file: it alone decides, until the file is another.
+TEST_F(KnownModels, ASha256DecidesAlone) {
+  const std::string path = model();
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const std::string sum = *sha256_hex(bytes), other(64, '0');
+  const auto entry = [](const std::string& name, const std::string& picture, const std::string& more) {
+    return R"({"name": ")" + name + R"(", "preprocess": ")" + picture +
+           R"(", "postprocess": "map value", "outputs": ["depths [1, 6, 10]"])" + more + "}";
+  };
+  const auto released = [&](const std::string& s) { return R"(, "sha256": [")" + s + "\"]"; };
+  write(R"({"models": [)" + entry("near", "stretch bgr norm=half", released(other)) + "," +
+        entry("ours", "stretch rgb norm=unit", R"(, "sure": false)") + "," +
+        entry("released", "stretch bgr norm=raw", released(sum)) + "]}");
+  const auto found = recognise(path, {});
+  ASSERT_TRUE(found.ok()) << found.error();
+  EXPECT_EQ(found->preprocess.words, "stretch bgr norm=raw");
+  EXPECT_EQ(found->preprocess.from, "its SHA-256 (released)");
+  // Other bytes of the same structure are asked for, and what names other files is not proposed.
+  std::ofstream(path, std::ios::binary | std::ios::app) << std::string("\x32\x00", 2);  // an empty doc_string
+  const auto changed = judge(path, {});
+  ASSERT_TRUE(changed.ok()) << changed.error();
+  EXPECT_NE(changed->question.find("ours"), std::string::npos) << changed->question;
+  EXPECT_EQ(changed->question.find("released"), std::string::npos) << changed->question;
+  EXPECT_EQ(changed->question.find("near"), std::string::npos) << changed->question;
+  write(R"({"models": [)" + entry("released", "stretch bgr norm=raw", released("123")) + "]}");
+  const auto broken = recognise(path, {});
+  ASSERT_FALSE(broken.ok());
+  EXPECT_NE(broken.error().find("sha256"), std::string::npos) << broken.error();
+}
+
+// A configuration's `as`, which the worker hands to its module.
+TEST_F(KnownModels, AModuleIsOpenedAsAKnownModel) {
+  ModuleSpec spec{.name = "m", .model_path = model(), .as = "midas"};
+  const auto opened = Module::open(spec);
+  ASSERT_TRUE(opened.ok()) << opened.error();
+  EXPECT_EQ((*opened)->recognised().preprocess.words, "stretch rgb norm=unit");
+  EXPECT_EQ((*opened)->recognised().postprocess.from, "the known model midas");
+  spec.as = "mydas";
+  const auto wrong = Module::open(spec);
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_NE(wrong.error().find("as: there is no known model 'mydas'; did you mean 'midas'?"), std::string::npos)
+      << wrong.error();
+  // Given words stay, and a name that is none is said even where all words are given.
+  spec.preprocess = "stretch rgb norm=unit", spec.postprocess = "map value", spec.labels = {"x"};
+  EXPECT_FALSE(Module::open(spec).ok());
 }
 
 TEST_F(KnownModels, ANameChoosesAndAWrongOneIsMetWithTheRightOne) {

@@ -43,7 +43,7 @@ class Judge {
     seen_ = told ? beside(files_.task_from) + " (" + sign_.seen + ")" : sign_.seen;
     files_.preprocess = beside_graph(files_.preprocess, f_.norm);
     sign_.pre = beside_graph(sign_.pre, f_.norm);
-    sign_.likely = beside_graph(sign_.likely, f_.norm);
+    sign_.likely = beside_graph(fitting(sign_.likely), f_.norm);
   }
 
   Status find_known(const std::string& as) {
@@ -74,9 +74,27 @@ class Judge {
   }
 
  private:
+  // Likely words that the model's picture takes: of its channels, and of a usual size where it leaves its own open.
+  [[nodiscard]] std::string fitting(std::string words) const {
+    const ModelPort* const picture = f_.picture();
+    if (picture == nullptr) return words;
+    const bool gray = picture->dim(f_.nhwc() ? -1 : -3) == 1, open = f_.width() < 0 || f_.height() < 0;
+    if (words.empty() && !gray && !open) return words;
+    const bool classes = sign_.post.starts_with("classes") || f_.outputs[0].rank() == 2;
+    if (words.empty()) words = classes || !open ? kImagenetWords : kLetterboxWords;
+    if (const std::size_t at = words.find(" rgb "); gray && at != std::string::npos)
+      words = words.substr(0, at) + " gray norm=unit";
+    const auto says = [&](const char* key) { return words.find(key) != std::string::npos; };
+    if (open && !says("size=") && !says("longest=") && !says("edge=") && !says("height="))
+      words += classes ? " size=224x224" : " size=640x640";
+    return words;
+  }
+  // Whether the very file is known.
+  [[nodiscard]] bool exact() const { return !chosen_ && known_.size() == 1 && !known_[0].sha256.empty(); }
   [[nodiscard]] std::string known_seen() const {
     std::string names;
     for (const KnownModel& k : known_) names += (names.empty() ? "" : ", ") + k.name;
+    if (exact()) return "its SHA-256 (" + names + ")";
     return (chosen_ ? "the known model " : "its structure (" + std::string(known_.size() > 1 ? "one of " : "")) +
            names + (chosen_ ? "" : ")");
   }
@@ -104,7 +122,7 @@ class Judge {
   }
 
   [[nodiscard]] bool sure() const {
-    return std::all_of(known_.begin(), known_.end(), [](const KnownModel& k) { return k.sure; });
+    return std::all_of(known_.begin(), known_.end(), [](const KnownModel& k) { return k.sure; }) || exact();
   }
 
   [[nodiscard]] std::string picture_too() {
@@ -185,7 +203,7 @@ class Judge {
       to = {preprocess_of(known_[0], f_), known_seen()};
     } else if (!metadata_.preprocess.empty()) {
       to = {metadata_.preprocess, metadata_.seen};
-    } else if (!sign_.pre.empty() && !other_answer()) {
+    } else if (!sign_.pre.empty() && !other_answer() && !exact()) {
       to = {sign_.pre, seen_};
     } else if (!files_.preprocess.empty()) {
       to = {files_.preprocess, beside(files_.preprocess_from)};

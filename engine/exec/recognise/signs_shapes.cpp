@@ -225,8 +225,9 @@ Sign sign_by_shapes(const ModelFacts& f) {
   if (alone && (flat(out) || channel_last))
     return {
         .seen = "one output [1, h, w]",
-        .ask =
-            "mattes (postprocess = \"map matte\"), depth (\"map value\") and text regions (\"lines\") look like this"};
+        .ask = std::string("mattes (postprocess = \"map matte\")") +
+               (channel_last ? " and depth (\"map value\")" : ", depth (\"map value\") and text regions (\"lines\")") +
+               " look like this"};
   if (alone && out.rank() == 4 && out.dim(1) > 1)
     return {.seen = "one output [C, h, w] smaller than the picture",
             .ask =
