@@ -216,6 +216,18 @@ class Lives(WithDaemon):
         self.assertIsNone(channel())
         self.assertIsNone(link())
 
+    def test_a_cycle_ends_in_any_order(self) -> None:
+        """The collector ends what refers to one another in an order of its own: here the oldest, the connection, first."""
+        client = leat.connect(self.daemon.socket, "cycle", timeout=PATIENCE)
+        stream = client.open_stream("echo", "gray8", 64, 16, depth=2, slots=3, overload="fifo")
+        stream.submit(np.zeros((16, 64), np.uint8))
+        cycle: list[object] = [client, stream, client.next_answer(timeout=PATIENCE), stream.acquire()]
+        cycle.append(cycle)
+        gone = weakref.ref(cycle[2])
+        del client, stream, cycle
+        gc.collect()
+        self.assertIsNone(gone())
+
     def test_a_million_frames_leave_nothing(self) -> None:
         frames = int(os.environ.get("LEAT_PYTHON_FRAMES", "20000"))
         client = self.connect()

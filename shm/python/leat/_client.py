@@ -46,11 +46,18 @@ class _Channel:
     """Owns a leat_stream; everything that looks at its slots refers to it."""
 
     def __init__(self, link: _Link, raw: int) -> None:
-        self.link, self.raw = link, raw
+        self.link = link
+        self.raw: int | None = raw
+
+    @property
+    def there(self) -> bool:
+        """False once the collector of cycles has ended it, or its link, before what still refers to it."""
+        return self.raw is not None and self.link.raw is not None
 
     def __del__(self, close=quick.leat_close_stream) -> None:
+        raw, self.raw = self.raw, None
         if self.link.raw is not None:
-            close(self.raw)
+            close(raw)
 
 
 def _word(table: dict[str, int], word: str, what: str) -> int:
@@ -117,10 +124,10 @@ class Frame:
     """A slot being written. Left unsubmitted (`with`, or garbage) it goes back to the stream.
     `planes` are its arrays: the picture's planes, or the tensors of a stream of tensors."""
 
-    __slots__ = ("stream", "_raw", "planes")
+    __slots__ = ("stream", "_raw", "_channel", "planes")
 
     def __init__(self, stream: Stream, raw: _library.Frame, planes: tuple[np.ndarray, ...]) -> None:
-        self.stream, self._raw, self.planes = stream, raw, planes
+        self.stream, self._raw, self._channel, self.planes = stream, raw, stream._channel, planes
 
     @property
     def array(self) -> np.ndarray:
@@ -170,7 +177,7 @@ class Frame:
         self.abandon()
 
     def __del__(self) -> None:
-        if self._raw.stream:
+        if self._raw.stream and self._channel.there:
             self.abandon()
 
     def __dlpack__(self, *, stream=None):
@@ -244,7 +251,7 @@ class Answer:
         self.release()
 
     def __del__(self) -> None:
-        if self._raw.stream:
+        if self._raw.stream and self._channel.there:
             self.release()
 
     def __repr__(self) -> str:
