@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "bench/figures.h"
-#include "engine/core/policy.h"
 #include "engine/core/topology.h"
+#include "engine/papers/systems.h"
 #include "engine/sim/simulator.h"
 #include "planner/harpagon/plan.h"
 #include "planner/test/harpagon_workloads.h"
@@ -115,13 +115,13 @@ struct Observed {
   bool ledger = true;  // every request was answered by a run
 };
 
-Observed observe(const Case& c, core::Place place) {
+Observed observe(const Case& c, papers::Harpagon::Dispatch dispatch) {
   const std::vector<PricedClass> classes = {{"first", 1, 1.0}, {"second", 1, 1.7}};
   HarpagonPlan plan;
   plan.modules = {c.schedule};
   evaluate(c.problem, plan);
   Application application = application_of(c.problem);
-  const bool tc = place != core::Place::rr;
+  const bool tc = dispatch != papers::Harpagon::Dispatch::rr;
   const double rate = c.problem.modules[0].rate_rps + (tc ? 0 : c.schedule.dummy_rps);
   double slowest = 0;
   for (const Tuple& t : c.schedule.tuples) slowest = std::max(slowest, t.configuration.duration_s);
@@ -132,8 +132,7 @@ Observed observe(const Case& c, core::Place place) {
   const PlanFile file = harpagon_plan_file(application, c.problem, plan, classes);
   sim::Scenario scenario;
   scenario.topology = core::Topology::from(file.plan, file.applications);
-  (void)core::preset("harpagon", scenario.policy);
-  scenario.policy.place = place;
+  papers::use(papers::Harpagon{.dispatch = dispatch}, scenario.policy);
   scenario.limits.requests = 65536;
   scenario.streams[0].depth = 65536;
   scenario.drain_ns = static_cast<sim::TimeNs>(1e9 * 40 * length);
@@ -171,14 +170,14 @@ int main(int argc, char** argv) {
     cli::Progress progress("dispatch study", workloads, "workloads");
     for (std::uint32_t i = 0; i < workloads; ++i, progress.add(1)) {
       const Case c = draw(seed, i);
-      const Observed tc = observe(c, core::Place::tc);
+      const Observed tc = observe(c, papers::Harpagon::Dispatch::tc);
       study.tc_over_bound.push_back(tc.worst_s / c.schedule.latency_s);
-      const Observed printed = observe(c, core::Place::tc_rates);
+      const Observed printed = observe(c, papers::Harpagon::Dispatch::tc_rates);
       study.printed_over_bound.push_back(printed.worst_s / c.schedule.latency_s);
       if (printed.worst_s > c.schedule.latency_s + kSlack) ++study.printed_above;
       if (!printed.ledger) ++study.broken;
       if (c.schedule.tuples.size() == 1) {
-        const Observed rr = observe(c, core::Place::rr);
+        const Observed rr = observe(c, papers::Harpagon::Dispatch::rr);
         study.rr_over_bound.push_back(rr.worst_s / c.round_robin_bound_s);
         study.rr_over_tc.push_back(rr.worst_s / tc.worst_s);
         if (!rr.ledger) ++study.broken;

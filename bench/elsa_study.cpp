@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "bench/figures.h"
-#include "engine/core/policy_words.h"
 #include "engine/core/topology.h"
+#include "engine/papers/presets.h"
 #include "engine/sim/simulator.h"
 #include "planner/io/profile_io.h"
 #include "planner/mig/layout.h"
@@ -64,8 +64,8 @@ constexpr cli::Option kOptions[] = {
      .type = cli::Type::text,
      .value = "LIST",
      .fallback = "fifs,fifs:place=random,elsa,leat,fifs:place=random:drop=expired,elsa:drop=expired,"
-                 "leat:batch=single:drop=expired",
-     .help = "presets with settings (leat:batch=single), separated by commas"},
+                 "leat-single",
+     .help = "presets with settings (leat-single), separated by commas"},
     cli::json_option(),
 };
 constexpr cli::Command kCommand = {
@@ -219,8 +219,8 @@ std::vector<bench::Bar> bars_of(const Json& models) {
       least_ratio(models, "leat over the better of fifs and elsa, least ratio of latency-bounded throughput", "leat",
                   {"fifs", "fifs:place=random", "elsa"}, 1);
   const std::vector<bench::Bar> alike =
-      least_ratio(models, "the same, single requests and the same drop rule on both sides",
-                  "leat:batch=single:drop=expired", {"fifs:place=random:drop=expired", "elsa:drop=expired"}, 1.05);
+      least_ratio(models, "the same, single requests and the same drop rule on both sides", "leat-single",
+                  {"fifs:place=random:drop=expired", "elsa:drop=expired"}, 1.05);
   bars.insert(bars.end(), alike.begin(), alike.end());
   return bars;
 }
@@ -320,7 +320,7 @@ int main(int argc, char** argv) {
   const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
   const auto gpus = static_cast<std::uint32_t>(args.integer("gpus"));
   Bench bench;
-  Result<std::vector<core::NamedPolicy>> policies = core::read_policies(args.text("policies"));
+  Result<std::vector<core::NamedPolicy>> policies = core::read_policies(args.text("policies"), papers::study_presets());
   if (!policies.ok()) return cli::fail(kCommand.name, "--policies: " + policies.error());
   bench.policies = std::move(*policies);
   bench.seed = static_cast<std::uint64_t>(args.integer("seed"));

@@ -12,8 +12,8 @@
 #include "bench/freshness_bound.h"
 #include "bench/freshness_metric.h"
 #include "bench/freshness_scenarios.h"
-#include "engine/core/policy_words.h"
 #include "engine/core/schedulable.h"
+#include "engine/papers/presets.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
@@ -148,7 +148,7 @@ struct Cell {
 std::vector<Cell> study(const std::vector<bench::Scenario>& all, const core::Policy& ours, std::uint64_t seed,
                         std::uint32_t repeats, double seconds) {
   core::Policy queue;
-  if (!core::preset("fifs", queue)) return {};
+  if (!papers::preset("fifs", queue)) return {};
   const std::vector<Clients> ours_clients = {{true, 1}, {true, 8}};
   const std::vector<Clients> queue_clients = {
       {false, 1}, {false, 4}, {false, 8}};  // a depth of 16 behind a cap of 8 is 8
@@ -205,7 +205,7 @@ std::vector<std::string> said_before(const bench::Scenario& c) {
                        .pool = m.pool});
   }
   std::vector<std::string> out;
-  for (const core::Finding& f : core::obstacles(demands, {}, core::Policy{}.margin_permille)) out.push_back(f.text);
+  for (const core::Finding& f : core::obstacles(demands, {}, core::kPromiseMarginPermille)) out.push_back(f.text);
   return out;
 }
 
@@ -296,7 +296,7 @@ Json to_json(const std::vector<Cell>& cells, std::uint64_t seed) {
 
 int main(int argc, char** argv) {
   const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
-  const Result<core::NamedPolicy> policy = core::read_policy(args.text("policy"));
+  const Result<core::NamedPolicy> policy = papers::read_policy(args.text("policy"));
   if (!policy.ok()) return cli::fail(kCommand.name, "--policy: " + policy.error());
   const core::Policy& ours = policy->policy;
   const auto seed = static_cast<std::uint64_t>(args.integer("seed"));

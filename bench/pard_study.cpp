@@ -18,7 +18,8 @@
 #include <thread>
 
 #include "bench/figures.h"
-#include "engine/core/policy_words.h"
+#include "engine/papers/presets.h"
+#include "engine/papers/systems.h"
 #include "engine/sim/bound.h"
 #include "engine/sim/simulator.h"
 #include "tools/cli/command.h"
@@ -224,8 +225,41 @@ Workload make_workload(std::size_t pipeline, const Series& series, std::size_t p
 struct Contender {
   std::string name;
   core::Policy policy;
-  std::vector<std::uint32_t> kappas;  // 0: PARD's own plan; none: the policy's own caps
+  std::vector<std::uint32_t> kappas;  // permille of the SLO; 0: PARD's own plan; none: the policy's own caps
 };
+// The chain with the batches that carry the highest rate of which the sum of d_k(b_k) over the longest path is at most
+// kappa of the SLO; each module takes the smallest that carries it.
+core::Topology with_batches(core::Topology t, std::uint32_t kappa_permille) {
+  const core::ApplicationSpec& app = t.applications[0];
+  const auto run = [&](core::ModuleId m, std::uint32_t n) { return t.routes[m].stages[0].latency.p50_ns[n - 1]; };
+  const auto throughput = [&](core::ModuleId m, std::uint32_t n) {
+    return n / static_cast<double>(run(m, n)) * static_cast<double>(t.routes[m].stages[0].pool.size());
+  };
+  std::array<TimeNs, core::kMaxModulesPerApplication> d{};
+  std::vector<std::uint32_t> batch(app.modules.size()), best(app.modules.size(), 1);
+  double best_rate = 0;
+  for (core::ModuleId candidate : app.modules) {
+    for (std::uint32_t b = 1; b <= t.routes[candidate].batch; ++b) {
+      const double rate = throughput(candidate, b);
+      if (rate <= best_rate) continue;
+      bool fits = true;
+      for (core::ModuleId m : app.modules) {
+        std::uint32_t n = 1;
+        while (n <= t.routes[m].batch && throughput(m, n) < rate * (1 - 1e-12)) ++n;
+        fits = fits && n <= t.routes[m].batch;
+        if (!fits) break;
+        batch[m] = n;
+        d[m] = run(m, n);
+      }
+      if (!fits || core::longest_path(t, app, d) > app.slo_ns / 1000 * kappa_permille) continue;
+      best_rate = rate;
+      best = batch;
+    }
+  }
+  for (core::ModuleId m : app.modules) t.routes[m].batch = best[m];
+  return t;
+}
+
 // Besides PARD's own, which is the column `pard`.
 const std::vector<std::uint32_t> kOtherPlans{450, 520, 580, 650, 750};
 
@@ -241,9 +275,9 @@ Result<std::vector<Contender>> contenders(const std::string& which) {
   std::istringstream stream(words);
   for (std::string word; std::getline(stream, word, ',');) {
     const bool plus = word == "pard+";
-    const Result<core::NamedPolicy> named = core::read_policy(plus ? "pard" : word);
+    const Result<core::NamedPolicy> named = core::read_policy(plus ? "pard" : word, papers::study_presets());
     if (!named.ok()) return Error{named.error()};
-    const bool own_caps = named->policy.kappa_permille > 0;
+    const bool own_caps = named->policy.scheduler == nullptr;
     list.push_back({word, named->policy,
                     plus       ? kOtherPlans
                     : own_caps ? std::vector<std::uint32_t>{}
@@ -265,13 +299,8 @@ sim::Outcomes simulate(const Workload& w, const Contender& c, std::uint32_t nois
     sim::Outcomes out = sim::run(s);
     if (best.requests == 0 || out.goodput() > best.goodput()) best = std::move(out);
   };
-  core::Policy policy = c.policy;
-  if (c.kappas.empty()) consider(w.free, policy);
-  for (std::uint32_t kappa : c.kappas) {
-    policy.kappa_permille = kappa;
-    policy.shrink_permille = 1000;  // other plans; the rest stays PARD's
-    consider(kappa == 0 ? w.pard : w.free, policy);
-  }
+  if (c.kappas.empty()) consider(w.free, c.policy);
+  for (std::uint32_t kappa : c.kappas) consider(kappa == 0 ? w.pard : with_batches(w.free, kappa), c.policy);
   return best;
 }
 
@@ -441,7 +470,7 @@ constexpr cli::Option kOptions[] = {
      .type = cli::Type::text,
      .value = "LIST",
      .fallback = "main",
-     .help = "main, all, or presets with settings (leat:order=lbf), and pard+, separated by commas"},
+     .help = "main, all, or presets with settings (pard:order=lbf), and pard+, separated by commas"},
     {.name = "workloads",
      .type = cli::Type::text,
      .value = "TEXT",
@@ -545,7 +574,7 @@ int main(int argc, char** argv) {
   if (!columns.ok()) return cli::fail(kCommand.name, "--policies: " + columns.error());
   table.columns = std::move(*columns);
   for (Contender& c : table.columns)
-    c.policy.window_ns /= args.integer("compress");  // what looks back, in the trace's time
+    papers::shorten_windows(c.policy, args.integer("compress"));  // what looks back, in the trace's time
   const Result<std::vector<Series>> series = find_series(args.text("traces"));
   if (!series.ok()) {
     std::fprintf(stderr, "pard_study: %s\n", series.error().c_str());

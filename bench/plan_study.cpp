@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/figures.h"
+#include "engine/core/policy_words.h"
 #include "engine/sim/kept_rate.h"
 #include "engine/sim/random.h"
 #include "planner/build/build_plan.h"

@@ -22,6 +22,7 @@
 #include "bench/figures.h"
 #include "bench/ppipe_profiles.h"
 #include "bench/ppipe_topology.h"
+#include "engine/papers/presets.h"
 #include "engine/sim/simulator.h"
 #include "planner/io/scenario_io.h"
 #include "tools/cli/command.h"
@@ -199,7 +200,7 @@ std::vector<Carried> carried(const planner::Scenario& scenario, const Contender&
     std::exit(cli::kBadInput);
   }
   core::Policy policy;
-  if (!core::preset(contender.preset, policy)) std::abort();
+  if (!papers::preset(contender.preset, policy)) std::abort();
   std::vector<Carried> out(topology.applications.size());
   for (std::uint64_t seed = 1; seed <= setting.seeds; ++seed) {
     std::vector<double> best(out.size(), 0);

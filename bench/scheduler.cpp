@@ -11,7 +11,7 @@
 #include <new>
 
 #include "bench/scheduler_cases.h"
-#include "engine/core/policy_words.h"
+#include "engine/papers/presets.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_output.h"
 #include "tools/json/json.h"
@@ -96,7 +96,7 @@ void Measuring::chains(const std::vector<core::NamedPolicy>& presets) {
     for (const std::uint32_t partitions : {8u, 56u, 100u, 400u}) {
       for (const std::uint32_t modules : {1u, 5u}) {
         const core::Topology t = chain(modules, partitions);
-        const bool reserves = policy.place == core::Place::reservation || policy.batch == core::Batching::reactive;
+        const bool reserves = name.starts_with("ppipe") || name.starts_with("reactive");
         const double ns = reserves ? in_simulator(t, policy) : driven(t, policy);
         root[modules == 1 ? "ns_per_request" : "ns_per_request_5_modules"][name][std::to_string(partitions)] = ns;
         if (table) std::printf(" %8.0f", ns);
@@ -188,7 +188,7 @@ int main(int argc, char** argv) {
               .repeats = args.integer("repeats"),
               .table = !json.alone()};
   m.root = {{"requests", m.requests}, {"batch", kBatch}};
-  const Result<std::vector<core::NamedPolicy>> presets = core::read_policies(args.text("presets"));
+  const Result<std::vector<core::NamedPolicy>> presets = papers::read_policies(args.text("presets"));
   if (!presets.ok()) return cli::fail(kCommand.name, "--presets: " + presets.error());
   core::Policy leat;
   if (!core::preset("leat", leat)) return 1;

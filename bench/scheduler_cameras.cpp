@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "bench/scheduler_cases.h"
+#include "engine/core/policy_words.h"
 #include "tools/json/json.h"
 
 namespace leat::bench {

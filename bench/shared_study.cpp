@@ -13,7 +13,7 @@
 #include "bench/figures.h"
 #include "bench/shared_bound.h"
 #include "bench/shared_cells.h"
-#include "engine/core/policy_words.h"
+#include "engine/papers/presets.h"
 #include "engine/sim/random.h"
 #include "engine/sim/simulator.h"
 #include "engine/sim/workload.h"
@@ -296,7 +296,7 @@ void print(const Table& t) {
 int main(int argc, char** argv) {
   const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
   Table table{.as_profiled = args.integer("noise") == 0 && args.integer("off") == 0};
-  Result<std::vector<core::NamedPolicy>> columns = core::read_policies(args.text("policies"));
+  Result<std::vector<core::NamedPolicy>> columns = core::read_policies(args.text("policies"), papers::study_presets());
   if (!columns) return cli::fail(kCommand.name, "--policies: " + columns.error());
   table.columns = std::move(*columns);
   const std::vector<Pipeline> all = pipelines();

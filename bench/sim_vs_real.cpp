@@ -17,6 +17,7 @@
 
 #include "bench/leatd_child.h"
 #include "bench/transport_peers.h"
+#include "engine/papers/presets.h"
 #include "engine/sim/study.h"
 #include "leat/client.hpp"
 #include "shm/src/counters.h"
@@ -403,7 +404,7 @@ bool Comparison::agrees() const { return Difference(real, with_overhead).agree()
 
 Answered simulate(const sim::Study& study, const sim::Load& load, const std::string& preset) {
   core::Policy policy;
-  if (!core::preset(preset, policy)) std::abort();
+  if (!papers::preset(preset, policy)) std::abort();
   const sim::Measured m = sim::measure(study, load, policy, false);
   return {m.outcomes.goodput(), m.outcomes.drop_rate() - m.share(Outcome::late), m.p50_ms, m.p99_ms};
 }
@@ -538,8 +539,8 @@ int main(int argc, char** argv) {
   }
   for (const std::string& preset : words_of(args.text("presets"))) {
     core::Policy policy;
-    if (!core::preset(preset, policy))
-      return fail("--presets: there is no preset '" + preset + "'; there are " + std::string(core::preset_names()));
+    if (!papers::preset(preset, policy))
+      return fail("--presets: there is no preset '" + preset + "'; there are " + papers::preset_names());
   }
   const cli::JsonOutput json(args);
   if (!json.alone()) std::printf("seed %llu\n", static_cast<unsigned long long>(seed));

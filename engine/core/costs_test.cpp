@@ -8,6 +8,7 @@
 #include "engine/core/ledger/quarantine.h"
 #include "engine/core/ledger/shares.h"
 #include "engine/core/test_bench.h"
+#include "engine/core/test_scheduler.h"
 
 namespace leat::core {
 namespace {
@@ -161,7 +162,7 @@ TEST_P(TwoUsers, FramesThatEndPartitionsNeverTakeTheLastOne) {
 
 // Alone, a user harms nobody: two are lost for each frame, and it is told that it is poison.
 TEST(Quarantine, WhoIsAloneIsNotRefused) {
-  Bench b(one(1), Policy{});
+  Bench b(one(1), test::plain());
   const StreamId other = b.open({.slo_ns = 400 * kMs, .user = kOther});
   for (std::uint64_t token = 1; token <= 5; ++token) {
     b.submit(other, token, 1, b.now);

@@ -1,5 +1,5 @@
 // Unequal partitions and unequal requests under the default preset: who takes what.
-#include "engine/core/policy.h"
+#include "engine/core/policy_words.h"
 #include "engine/core/test_bench.h"
 
 namespace leat::core {
@@ -78,17 +78,17 @@ TEST(Fit, ABatchOfUnequalRequestsGrowsWhileAllAreInTime) {
   EXPECT_EQ(b.answers[5 - ran].outcome, Outcome::dropped) << "nobody could do the other in time as well";
 }
 
-TEST(Fit, TheBatchPolicySaysHowLargeABatchMayBe) {
-  for (const Batching batch : {Batching::greedy, Batching::single}) {
+TEST(Fit, BatchesOfOneRequest) {
+  for (const bool one_request : {false, true}) {
     Policy policy = leat();
-    policy.batch = batch;
+    policy.variant.one_request = one_request;
     Bench b(slow_and_fast(), policy);
     const StreamId s = b.open();
     b.submit(s, 1, 12);
     b.submit(s, 2, 4);  // slow: until 40 ms
     for (std::uint64_t i = 3; i <= 5; ++i) b.submit(s, i, 2);
     b.run_to(200 * kMs);
-    EXPECT_EQ(b.sent.size(), batch == Batching::greedy ? 3u : 5u);
+    EXPECT_EQ(b.sent.size(), one_request ? 5u : 3u);
   }
 }
 

@@ -5,6 +5,7 @@
 #include "engine/core/policy/look_ahead.h"
 #include "engine/core/policy/periodic.h"
 #include "engine/core/test_bench.h"
+#include "engine/core/test_scheduler.h"
 
 namespace leat::core {
 namespace {
@@ -263,10 +264,7 @@ TEST(LookAhead, IsNotAskedAmongEqualsNorForMoreStreamsThanItWeighs) {
 TEST(WeaklyHard, AStreamThatMayMissNoMoreGoesFirst) {
   // Room for one request every 10 ms, two come. The other stream's deadlines are always the earlier ones.
   for (const std::uint32_t window : {0u, 4u}) {
-    Policy policy;
-    policy.order = Order::lbf;
-    policy.drop = Drop::proactive;
-    Bench b(test::chain(1, 1, 1, 10 * kMs, 0, 100 * kMs), policy);
+    Bench b(test::chain(1, 1, 1, 10 * kMs, 0, 100 * kMs), test::plain({.foresees = true}));
     const StreamId hard = b.open({.slo_ns = 15'200'000, .miss_window = window, .miss_allowed = 1}),
                    other = b.open({.slo_ns = 15'100'000});
     b.now = 5 * kMs;
@@ -296,7 +294,7 @@ TEST(WeaklyHard, AStreamThatMayMissNoMoreGoesFirst) {
 }
 
 TEST(Credit, OnlyAProvenEndFreesThePartition) {
-  Bench b(test::chain(1, 1, 1, 10 * kMs, 0, 20 * kMs), Policy{});
+  Bench b(test::chain(1, 1, 1, 10 * kMs, 0, 20 * kMs), test::plain());
   const StreamId s = b.open();
   const RequestHandle runs = b.submit(s, 1);
   b.core.cancel(b.now, runs);

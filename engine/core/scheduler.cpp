@@ -7,7 +7,6 @@
 
 #include "engine/core/core.h"
 #include "engine/core/policy/registry.h"
-#include "engine/core/sense/estimator.h"
 
 namespace leat::core {
 
@@ -22,7 +21,7 @@ Topology padded(Topology t, std::size_t partitions) {
 }
 
 InForce::InForce(const Topology& topology, const Policy& policy, const Limits& limits, Scheduler::State& core)
-    : model(topology), lanes(model), sense(model, limits.samples || Estimator::needed(policy)) {
+    : model(topology), lanes(model), sense(model, limits.samples || needs_estimates(policy)) {
   const View view{.model = model,
                   .lanes = lanes,
                   .sense = sense,
@@ -32,7 +31,7 @@ InForce::InForce(const Topology& topology, const Policy& policy, const Limits& l
                   .now = core.now,
                   .queue_ahead = policy.queue_ahead};
   for (const Component& c : model.components())
-    disciplines.push_back(scheduler_for(policy, c).make({view, core, c, policy, limits, lanes}));
+    disciplines.push_back(make_scheduler({view, core, c, policy, limits, lanes}));
   dirty_lanes.reserve(lanes.size());
 }
 

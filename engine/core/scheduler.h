@@ -180,7 +180,7 @@ class Scheduler {
   [[nodiscard]] bool quiet(PartitionId partition) const noexcept;
 
   // Copies up to out.size() of the oldest samples not taken yet and returns how many; the oldest are lost when nobody
-  // takes them. None are left where Estimator::needed() says that the policy looks at no estimates, but with
+  // takes them. None are left where needs_estimates() (policy/registry.h) says that the policy looks at none, but with
   // Limits::samples.
   [[nodiscard]] std::size_t take_samples(std::span<Sample> out) noexcept;
 

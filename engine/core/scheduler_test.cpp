@@ -3,6 +3,7 @@
 
 #include "engine/core/policy_words.h"
 #include "engine/core/test_bench.h"
+#include "engine/core/test_scheduler.h"
 
 namespace leat::core {
 namespace {
@@ -11,15 +12,8 @@ using test::Bench;
 using test::chain;
 using test::kMs;
 
-Policy policy(Order order, Drop drop) {
-  Policy p;
-  p.order = order;
-  p.drop = drop;
-  return p;
-}
-
 TEST(Scheduler, OneRequestThroughAChainOfThree) {
-  Bench b(chain(3, 1, 4, 5 * kMs, 1 * kMs, 100 * kMs), policy(Order::lbf, Drop::expired));
+  Bench b(chain(3, 1, 4, 5 * kMs, 1 * kMs, 100 * kMs), test::plain());
   const StreamId s = b.open();
   EXPECT_TRUE(b.submit(s, 7).index != kNone);
   b.run_to(100 * kMs);
@@ -31,7 +25,7 @@ TEST(Scheduler, OneRequestThroughAChainOfThree) {
 }
 
 TEST(Scheduler, WhatWaitsFormsOneBatchUpToTheCap) {
-  Bench b(chain(1, 1, 4, 5 * kMs, 1 * kMs, 1000 * kMs), policy(Order::fcfs, Drop::none));
+  Bench b(chain(1, 1, 4, 5 * kMs, 1 * kMs, 1000 * kMs), test::plain({.oldest_first = true, .drops = false}));
   const StreamId s = b.open({.depth = 100});
   for (std::uint64_t i = 0; i < 7; ++i) b.submit(s, i);
   b.run_to(1000 * kMs);
@@ -42,7 +36,7 @@ TEST(Scheduler, WhatWaitsFormsOneBatchUpToTheCap) {
 }
 
 TEST(Scheduler, EarliestDeadlineFirst) {
-  Bench b(chain(1, 1, 1, 10 * kMs, 0, 1000 * kMs), policy(Order::lbf, Drop::expired));
+  Bench b(chain(1, 1, 1, 10 * kMs, 0, 1000 * kMs), test::plain());
   const StreamId slow = b.open({.slo_ns = 500 * kMs}), fast = b.open({.slo_ns = 50 * kMs});
   b.submit(slow, 1);
   b.submit(slow, 2);
@@ -52,7 +46,7 @@ TEST(Scheduler, EarliestDeadlineFirst) {
 }
 
 TEST(Scheduler, ExpiredIsAnsweredAtTheDeadlineWhileABatchRuns) {
-  Bench b(chain(1, 1, 1, 100 * kMs, 0, 30 * kMs), policy(Order::lbf, Drop::expired));
+  Bench b(chain(1, 1, 1, 100 * kMs, 0, 30 * kMs), test::plain());
   const StreamId s = b.open();
   b.submit(s, 1);
   b.submit(s, 2);
@@ -66,7 +60,7 @@ TEST(Scheduler, ExpiredIsAnsweredAtTheDeadlineWhileABatchRuns) {
 }
 
 TEST(Scheduler, NeverDropWaitsPastItsDeadline) {
-  Bench b(chain(1, 1, 1, 20 * kMs, 0, 10 * kMs), policy(Order::lbf, Drop::expired));
+  Bench b(chain(1, 1, 1, 20 * kMs, 0, 10 * kMs), test::plain());
   const StreamId s = b.open({.supersede = Supersede::never_drop});
   b.submit(s, 1);
   b.submit(s, 2);
@@ -79,7 +73,7 @@ TEST(Scheduler, FanOutAndMerge) {
   Topology t = chain(2, 1, 4, 5 * kMs, 1 * kMs, 100 * kMs);
   t.modules[1].fan_out_cap = 5;
   t.modules[1].items_per_request = 3;
-  Bench b(t, policy(Order::lbf, Drop::expired));
+  Bench b(t, test::plain());
   const StreamId s = b.open();
   b.fan_out = 3;
   b.submit(s, 1);
@@ -101,7 +95,7 @@ TEST(Scheduler, FanOutAndMerge) {
 
 // A cap of one is a fan-out too: a detector that found nothing leaves the module behind it nothing to do.
 TEST(Scheduler, AFanOutCappedAtOne) {
-  Bench b(chain(2, 1, 4, 5 * kMs, 1 * kMs, 100 * kMs), policy(Order::lbf, Drop::expired));
+  Bench b(chain(2, 1, 4, 5 * kMs, 1 * kMs, 100 * kMs), test::plain());
   const StreamId s = b.open();
   b.fan_out = 0;
   b.submit(s, 1);
@@ -126,7 +120,7 @@ Topology diamond() {
 }
 
 TEST(Scheduler, ADiamondIsAnsweredOnceWhenItsMergeIsDone) {
-  Bench b(diamond(), policy(Order::lbf, Drop::expired));
+  Bench b(diamond(), test::plain());
   b.submit(b.open(), 1);
   b.run_to(90 * kMs);
   EXPECT_EQ(b.answers[1].at, 1 + 30 * kMs);
@@ -136,7 +130,7 @@ TEST(Scheduler, ADiamondIsAnsweredOnceWhenItsMergeIsDone) {
 TEST(Scheduler, ADroppedBranchTakesItsSiblingsAlong) {
   Topology t = diamond();
   t.routes[1].stages[0].latency = test::affine(200 * kMs, 0, 1);
-  Bench b(t, policy(Order::lbf, Drop::expired));
+  Bench b(t, test::plain());
   const StreamId s = b.open({.slo_ns = 100 * kMs});
   b.submit(s, 1);  // holds module 1's partition past the SLO
   b.submit(s, 2);  // expires behind it; its other branch has run by then
@@ -150,7 +144,7 @@ TEST(Scheduler, ADroppedBranchTakesItsSiblingsAlong) {
 TEST(Scheduler, OneOfTwoBranchesByChance) {
   Topology t = diamond();
   t.modules[1].items_per_request = t.modules[2].items_per_request = 0.5;
-  Bench b(t, policy(Order::lbf, Drop::none));
+  Bench b(t, test::plain({.drops = false}));
   const StreamId s = b.open({.depth = 1000});
   for (std::uint64_t i = 1; i <= 200; ++i) {
     (void)b.core.submit(b.now, {.stream = s, .token = i, .branch_draw = i * 77});
@@ -165,7 +159,7 @@ TEST(Scheduler, OneOfTwoBranchesByChance) {
 }
 
 TEST(Scheduler, ALaterCaptureSupersedesWhatWaits) {
-  Bench b(chain(1, 1, 1, 10 * kMs, 0, 100 * kMs), policy(Order::lbf, Drop::expired));
+  Bench b(chain(1, 1, 1, 10 * kMs, 0, 100 * kMs), test::plain());
   const StreamId s = b.open({.supersede = Supersede::latest});
   b.now = 50 * kMs;
   b.submit(s, 1, 1, 40 * kMs);
@@ -180,7 +174,7 @@ TEST(Scheduler, ALaterCaptureSupersedesWhatWaits) {
 }
 
 TEST(Scheduler, LatestPerKeyKeepsOneOfEachKey) {
-  Bench b(chain(1, 1, 1, 10 * kMs, 0, 100 * kMs), policy(Order::lbf, Drop::expired));
+  Bench b(chain(1, 1, 1, 10 * kMs, 0, 100 * kMs), test::plain());
   const StreamId s = b.open({.supersede = Supersede::latest_per_key});
   b.submit(s, 1, 1, 0, 9);
   b.submit(s, 2, 1, 0, 1);
@@ -191,7 +185,7 @@ TEST(Scheduler, LatestPerKeyKeepsOneOfEachKey) {
 }
 
 TEST(Scheduler, DepthIsALimitNotAQueue) {
-  Bench b(chain(1, 1, 1, 10 * kMs, 0, 100 * kMs), policy(Order::lbf, Drop::expired));
+  Bench b(chain(1, 1, 1, 10 * kMs, 0, 100 * kMs), test::plain());
   const StreamId s = b.open({.depth = 2});
   for (std::uint64_t i = 1; i <= 3; ++i) b.submit(s, i);
   EXPECT_EQ(b.answers[3].outcome, Outcome::rejected);
@@ -199,7 +193,7 @@ TEST(Scheduler, DepthIsALimitNotAQueue) {
 }
 
 TEST(Scheduler, CancelAndCloseAnswerWhatWaitsAtOnceAndWhatRunsAtItsEnd) {
-  Bench b(chain(1, 1, 1, 10 * kMs, 0, 100 * kMs), policy(Order::lbf, Drop::expired));
+  Bench b(chain(1, 1, 1, 10 * kMs, 0, 100 * kMs), test::plain());
   const StreamId s = b.open();
   const RequestHandle runs = b.submit(s, 1);
   const RequestHandle waits = b.submit(s, 2);
@@ -222,7 +216,7 @@ TEST(Scheduler, CancelAndCloseAnswerWhatWaitsAtOnceAndWhatRunsAtItsEnd) {
 }
 
 TEST(Scheduler, ALostPartitionsBatchIsRetriedWhileSlackAllows) {
-  Bench b(chain(1, 2, 1, 10 * kMs, 0, 50 * kMs), policy(Order::lbf, Drop::expired));
+  Bench b(chain(1, 2, 1, 10 * kMs, 0, 50 * kMs), test::plain());
   const StreamId s = b.open();
   b.submit(s, 1);
   b.submit(s, 2);
@@ -251,7 +245,7 @@ TEST(Scheduler, ALostPartitionsBatchIsRetriedWhileSlackAllows) {
 
 // Frame 2 ends whoever runs it. Whom it was with when that happened first is tried once more, each alone.
 TEST(Scheduler, ARequestThatEndsTwoPartitionsIsPoisonAndItsNeighboursAreServed) {
-  Bench b(chain(1, 1, 4, 10 * kMs, 0, 500 * kMs), policy(Order::lbf, Drop::expired));
+  Bench b(chain(1, 1, 4, 10 * kMs, 0, 500 * kMs), test::plain());
   const StreamId s = b.open();
   b.submit(s, 99);  // the others queue up behind it
   for (std::uint64_t i = 1; i <= 4; ++i) b.submit(s, i);
@@ -282,7 +276,7 @@ TEST(Scheduler, ARequestThatEndsTwoPartitionsIsPoisonAndItsNeighboursAreServed) 
 
 // A batch that waited behind another when its partition was lost is not to blame.
 TEST(Scheduler, WhatOnlyWaitedAtALostPartitionIsNotSuspected) {
-  Policy p = policy(Order::lbf, Drop::expired);
+  Policy p = test::plain();
   p.queue_ahead = 1;
   Bench b(chain(1, 1, 1, 10 * kMs, 0, 500 * kMs), p);
   const StreamId s = b.open();
@@ -302,7 +296,7 @@ TEST(Scheduler, WhatOnlyWaitedAtALostPartitionIsNotSuspected) {
 }
 
 TEST(Scheduler, AModelErrorFailsItsRequestOnly) {
-  Bench b(chain(1, 1, 2, 10 * kMs, 0, 100 * kMs), policy(Order::lbf, Drop::expired));
+  Bench b(chain(1, 1, 2, 10 * kMs, 0, 100 * kMs), test::plain());
   const StreamId s = b.open();
   for (std::uint64_t i = 1; i <= 3; ++i) b.submit(s, i);
   b.run_to(10 * kMs + 1);
@@ -315,7 +309,7 @@ TEST(Scheduler, AModelErrorFailsItsRequestOnly) {
 }
 
 TEST(Scheduler, StaleAndBackwardEventsAreCountedAndIgnored) {
-  Bench b(chain(1, 1, 1, 10 * kMs, 0, 100 * kMs), policy(Order::lbf, Drop::expired));
+  Bench b(chain(1, 1, 1, 10 * kMs, 0, 100 * kMs), test::plain());
   const StreamId s = b.open();
   b.now = 20 * kMs;
   b.submit(s, 1);
@@ -332,7 +326,7 @@ TEST(Scheduler, StaleAndBackwardEventsAreCountedAndIgnored) {
 }
 
 TEST(Scheduler, MoreItemsThanAnyRouteCanRunAreRefused) {
-  Bench b(chain(1, 1, 4, 10 * kMs, 0, 100 * kMs), policy(Order::lbf, Drop::expired));
+  Bench b(chain(1, 1, 4, 10 * kMs, 0, 100 * kMs), test::plain());
   b.submit(b.open(), 1, 5);
   EXPECT_EQ(b.answers[1].reason, Reason::unschedulable);
 }
@@ -341,7 +335,7 @@ TEST(Scheduler, StagesOfARouteMoveOnTheirPath) {
   Topology t = chain(1, 1, 2, 10 * kMs, 0, 100 * kMs);
   t.partitions.resize(3);
   t.routes[0].stages.push_back({.pool = {1, 2}, .latency = test::affine(5 * kMs, 0, 2)});
-  Bench b(t, policy(Order::lbf, Drop::expired));
+  Bench b(t, test::plain());
   const StreamId s = b.open();
   for (std::uint64_t i = 1; i <= 3; ++i) b.submit(s, i);
   b.run_to(60 * kMs);

@@ -6,24 +6,23 @@
 
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "engine/core/policy_words.h"
 #include "engine/core/scheduler.h"
 
 namespace leat::core::test {
 
 inline constexpr TimeNs kUs = 1'000, kMs = 1'000'000;
 
-inline std::vector<std::string> presets() {
-  std::vector<std::string> list;
-  std::string_view names = preset_names();
-  for (std::size_t comma = 0; comma != std::string_view::npos; names.remove_prefix(comma + 2)) {
-    comma = names.find(", ");
-    list.emplace_back(names.substr(0, comma));
-    if (comma == std::string_view::npos) break;
+// "a, b, c"
+inline std::vector<std::string> words_of(const std::string& list) {
+  std::vector<std::string> out;
+  for (std::size_t at = 0, comma = 0; comma != std::string::npos; at = comma + 2) {
+    comma = list.find(", ", at);
+    out.push_back(list.substr(at, comma - at));
   }
-  return list;
+  return out;
 }
 
 // d(b) = base + per_item * b, for b = 1..batch.

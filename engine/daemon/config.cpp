@@ -10,8 +10,10 @@
 #include <set>
 #include <sstream>
 
-#include "engine/core/policy.h"
 #include "engine/core/policy_words.h"
+#ifdef LEAT_PAPERS
+#include "engine/papers/presets.h"
+#endif
 #include "engine/daemon/config_limits.h"
 #include "engine/daemon/toml_cursor.h"
 #include "engine/exec/class_names.h"
@@ -101,6 +103,14 @@ void read_workers(const TomlCursor& t, WorkersConfig& out) {
   out.longest_load_ns = t.integer("load_ms", out.longest_load_ns / 1'000'000, 10, 86'400'000) * 1'000'000;
 }
 
+#ifdef LEAT_PAPERS
+core::Presets known_presets() { return papers::presets(); }
+constexpr const char* kOtherPresets = "";
+#else
+core::Presets known_presets() { return core::presets(); }
+constexpr const char* kOtherPresets = "; the papers' presets need a build with -DLEAT_PAPERS=ON";
+#endif
+
 void read_policy(const TomlCursor& t, Config& out) {
   core::PolicySettings settings;
   for (const auto& key : t.keys()) {
@@ -115,10 +125,13 @@ void read_policy(const TomlCursor& t, Config& out) {
     else
       settings.emplace_back(key, *value);
   }
-  if (const Result<core::Policy> policy = core::policy_of(out.preset, settings); policy.ok())
+  const Result<core::Policy> policy = core::policy_of(out.preset, settings, known_presets());
+  if (policy.ok()) {
     out.policy = *policy;
-  else
-    t.fail(policy.error());
+  } else {
+    core::Policy known;
+    t.fail(policy.error() + (core::preset(out.preset, known, known_presets()) ? "" : kOtherPresets));
+  }
 }
 
 planner::PartitionKind kind_named(const std::string& name) {

@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "engine/core/sense/estimator.h"
+#include "engine/core/policy/registry.h"
 #include "engine/daemon/auto_plan.h"
 #include "engine/daemon/client_sessions.h"
 #include "engine/daemon/counters_board.h"
@@ -436,8 +436,8 @@ Status Daemon::Impl::start_serving() {
   options.ahead = !deployment_.scheduler_alone;
   number_stages(options);
   options.first_module = deployment_.first_module, options.sizes = deployment_.sizes;
-  options.samples = core::Estimator::needed(config_.policy);
-  if (options.samples) estimator_ = std::make_unique<core::Estimator>(topology, config_.policy);
+  estimator_ = core::make_estimator(config_.policy, topology);
+  options.samples = estimator_ != nullptr;
   auto scheduler = SchedulerLoop::create(topology, config_.policy, std::move(options), *board_, notices_bell_,
                                          std::move(scheduler_bell_));
   if (!scheduler.ok()) return Error{scheduler.error()};

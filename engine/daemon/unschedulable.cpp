@@ -76,7 +76,7 @@ std::vector<core::Finding> crowded(const Deployment& d) {
       for (std::uint32_t m = 0; m < d.applications[a].modules.size(); ++m) add_demands(d, a, m, stream, demands);
     }
   }
-  return core::obstacles(demands, names, core::Policy{}.margin_permille);
+  return core::obstacles(demands, names, core::kPromiseMarginPermille);
 }
 
 }  // namespace

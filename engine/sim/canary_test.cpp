@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "engine/core/policy_words.h"
 #include "engine/core/test_bench.h"
 #include "engine/sim/simulator.h"
 

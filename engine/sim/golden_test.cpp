@@ -8,6 +8,7 @@
 #include <map>
 
 #include "engine/core/test_bench.h"
+#include "engine/papers/presets.h"
 #include "engine/sim/random.h"
 #include "engine/sim/simulator.h"
 #include "tools/words/sanitized.h"
@@ -18,7 +19,7 @@ namespace {
 using core::test::affine;
 using core::test::chain;
 using core::test::kMs;
-using core::test::presets;
+using core::test::words_of;
 
 // PARD's chain `lv`, each module on its own partitions, or all on all of them.
 core::Topology lv(std::size_t partitions, bool shared) {
@@ -214,11 +215,11 @@ TEST(Golden, EveryPresetDecidesAsRecorded) {
   Hashes now;
   std::size_t turn = 0;
   for (const Named& named : kScenarios) {
-    for (const std::string& preset : presets()) {
+    for (const std::string& preset : words_of(papers::preset_names())) {
       if (kSanitized && turn++ % 4 != 0) continue;
       Scenario s = named.make();
       const std::uint32_t ahead = s.policy.queue_ahead;
-      ASSERT_TRUE(core::preset(preset, s.policy));
+      ASSERT_TRUE(papers::preset(preset, s.policy));
       s.policy.queue_ahead = ahead;
       s.estimate_draws = 500;
       now[std::string(named.name) + " " + preset] = std::to_string(run(s).trace_hash);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/core/policy_words.h"
 #include "engine/core/test_bench.h"
 
 namespace leat::sim {

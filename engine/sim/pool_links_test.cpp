@@ -7,6 +7,7 @@
 #include <set>
 
 #include "engine/core/test_bench.h"
+#include "engine/papers/presets.h"
 #include "engine/sim/simulator.h"
 
 namespace leat::sim {
@@ -32,7 +33,7 @@ Scenario two_stages(const char* preset, const std::vector<std::uint32_t>& server
   }
   t.hosts.assign(1 + *std::max_element(servers.begin(), servers.end()), kLink);
   t.routes = {route};
-  EXPECT_TRUE(core::preset(preset, s.policy));
+  EXPECT_TRUE(papers::preset(preset, s.policy));
   s.limits = {.streams = 4, .requests = 1024, .tasks = 4096, .batches = 512, .actions = 4096};  // many are made
   return s;
 }

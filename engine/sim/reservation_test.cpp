@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/core/test_bench.h"
+#include "engine/papers/presets.h"
 #include "engine/sim/random.h"
 #include "engine/sim/simulator.h"
 #include "tools/words/sanitized.h"
@@ -34,7 +35,7 @@ Scenario pipeline(const char* preset, double rate_rps, std::uint64_t seed) {
   route.stages.push_back({.pool = {0, 1, 2, 3}, .latency = table({10, 14, 20}), .transfer_bytes = 1'000'000});
   route.stages.push_back({.pool = {4, 5, 6}, .latency = table({6, 8, 10, 12}), .transfer_bytes = 0});
   t.routes = {route};
-  EXPECT_TRUE(core::preset(preset, s.policy));
+  EXPECT_TRUE(papers::preset(preset, s.policy));
   s.seed = seed;
   s.arrivals = to_stream(poisson(rate_rps, 5000 * kMs, seed));
   return s;
@@ -215,7 +216,7 @@ Scenario chain(const std::vector<std::vector<Route>>& modules, TimeNs slo_ms, do
     }
     t.modules.push_back(module);
   }
-  EXPECT_TRUE(core::preset("leat", s.policy));
+  EXPECT_TRUE(papers::preset("leat", s.policy));
   return s;
 }
 
@@ -353,7 +354,7 @@ TEST(Reservation, SecondStageGoesWhereItEndsFirst) {
   route.stages.push_back({.pool = {0}, .latency = table({4}), .transfer_bytes = 2'000'000});
   route.stages.push_back({.pool = {1, 2}, .latency = table({10}), .transfer_bytes = 0});
   t.routes = {route};
-  ASSERT_TRUE(core::preset("ppipe", s.policy));
+  ASSERT_TRUE(papers::preset("ppipe", s.policy));
   for (TimeNs at : {0, 1, 2, 3}) s.arrivals.push_back({.at_ns = 1 + at * kMs});
   std::vector<core::PartitionId> second;
   std::vector<TimeNs> answered;

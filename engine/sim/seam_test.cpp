@@ -4,6 +4,7 @@
 #include "engine/core/policy/path.h"
 #include "engine/core/policy/registry.h"
 #include "engine/core/test_bench.h"
+#include "engine/papers/presets.h"
 #include "engine/sim/random.h"
 #include "engine/sim/simulator.h"
 #include "tools/words/sanitized.h"
@@ -54,37 +55,35 @@ class Forgetful final : public core::Discipline {
 };
 
 template <class Made>
-constexpr core::SchedulerRow row(const char* name) {
-  return {name, [](const core::Policy&, const core::Component&) { return true; },
-          [](const core::Making& m) -> std::unique_ptr<core::Discipline> {
-            add_plain_lanes(m);
-            return std::make_unique<Made>(m.view, m.can, m.component);
-          }};
-}
-constexpr core::SchedulerRow kLongest = row<LongestQueue>("longest"), kWaits = row<Forgetful<false>>("waits"),
-                             kTakes = row<Forgetful<true>>("takes");
+struct FactoryOf final : core::SchedulerFactory {
+  [[nodiscard]] std::unique_ptr<core::Discipline> make(const core::Making& m) const override {
+    add_plain_lanes(m);
+    return std::make_unique<Made>(m.view, m.can, m.component);
+  }
+};
 
-Scenario with(const core::SchedulerRow& scheduler) {
+template <class Made>
+Scenario with() {
   Scenario s;
   s.topology = chain(3, 2, 8, 6 * kMs, 2 * kMs, 300 * kMs);
-  s.policy.scheduler = &scheduler;
+  s.policy.scheduler = std::make_shared<FactoryOf<Made>>();
   s.arrivals = to_stream(poisson(150, 4000 * kMs, 3));
   s.check_every = 1;
   return s;
 }
 
 TEST(Seam, ASchedulerIsAFewLines) {
-  const Outcomes out = run(with(kLongest));
+  const Outcomes out = run(with<LongestQueue>());
   EXPECT_TRUE(out.drained);
   EXPECT_GT(out.goodput(), .99);
 }
 
 TEST(Seam, WhatASchedulerForgetsIsAnswered) {
-  for (const core::SchedulerRow* scheduler : {&kWaits, &kTakes}) {
-    const Outcomes out = run(with(*scheduler));
-    EXPECT_TRUE(out.drained) << scheduler->name;
-    EXPECT_EQ(out.counters.total.of(Outcome::dropped), out.requests) << scheduler->name;
-    EXPECT_EQ(out.counters.left_undecided > 0, scheduler == &kTakes) << scheduler->name;
+  for (const bool takes : {false, true}) {
+    const Outcomes out = run(takes ? with<Forgetful<true>>() : with<Forgetful<false>>());
+    EXPECT_TRUE(out.drained) << takes;
+    EXPECT_EQ(out.counters.total.of(Outcome::dropped), out.requests) << takes;
+    EXPECT_EQ(out.counters.left_undecided > 0, takes);
   }
 }
 
@@ -114,7 +113,7 @@ TEST(Shares, OneUsersOverloadCostsAnotherNothingBeyondItsShare) {
       s.topology.partitions.resize(48);
       for (core::RouteSpec& r : s.topology.routes) r.rate_rps = full;
     }
-    ASSERT_TRUE(core::preset("leat", s.policy));
+    ASSERT_TRUE(papers::preset("leat", s.policy));
     s.streams = {{.depth = 16384, .user = 1}, {.depth = 16384, .user = 2}};
     const std::vector<Arrival> lists[] = {to_stream(poisson(.15 * full, 20'000 * kMs, 1), 0),
                                           to_stream(poisson(2.5 * full, 20'000 * kMs, 2), 1)};
@@ -137,7 +136,7 @@ TEST(Shares, ReservationsLetAHigherClassGoFirst) {
   for (core::PartitionId& p : s.topology.routes[0].stages[1].pool) p += 8;
   s.topology.partitions.resize(16);
   s.topology.routes[0].rate_rps = 1000;
-  ASSERT_TRUE(core::preset("leat", s.policy));
+  ASSERT_TRUE(papers::preset("leat", s.policy));
   s.check_every = 16;
   s.streams = {{.depth = 16384, .priority = core::Priority::protected_},
                {.depth = 16384, .priority = core::Priority::background}};
@@ -176,7 +175,7 @@ TEST(Shares, WeightsDivideTheTimeAmongUsersAndApplications) {
         s.topology.routes.insert(s.topology.routes.end(), other.routes.begin(), other.routes.end());
       }
       EXPECT_EQ(s.topology.problem(), "");
-      EXPECT_TRUE(core::preset("leat", s.policy));
+      EXPECT_TRUE(papers::preset("leat", s.policy));
       s.streams = {{.depth = 16384, .user = 1, .user_weight = applications ? 1000 : weight},
                    {.application = applications ? 1u : 0u, .depth = 16384, .user = applications ? 1u : 2u}};
       const std::vector<Arrival> lists[] = {to_stream(poisson(first * full, 20'000 * kMs, 1), 0),
@@ -220,7 +219,7 @@ TEST(Replacement, AThousandPlansUnderLoadLoseNothing) {
     Random random(7);
     Scenario s;
     s.topology = some_plan(random);
-    ASSERT_TRUE(core::preset(policy, s.policy));
+    ASSERT_TRUE(papers::preset(policy, s.policy));
     s.estimate_draws = 50;
     s.check_every = 16;
     s.arrivals = to_stream(poisson(350, (kSanitized ? 2'000 : 20'000) * kMs, 5));
@@ -239,7 +238,7 @@ TEST(Replacement, ADipIsNoLongerThanOneSlo) {
   Random random(3);
   Scenario s;
   s.topology = five(false);
-  ASSERT_TRUE(core::preset("leat", s.policy));
+  ASSERT_TRUE(papers::preset("leat", s.policy));
   s.arrivals = to_stream(poisson(1200, 8000 * kMs, 5));
   s.topology.partitions.resize(40);
   s.replacements = {{4000 * kMs, five(false)}};
@@ -333,7 +332,7 @@ TEST(Seam, AnApplicationIsDecidedTheSameWhateverRunsElsewhere) {
     const core::Topology first = random_application(random), other = random_application(random);
     Scenario alone;
     alone.topology = first;
-    ASSERT_TRUE(core::preset(kPolicies[random.below(std::size(kPolicies))], alone.policy));
+    ASSERT_TRUE(papers::preset(kPolicies[random.below(std::size(kPolicies))], alone.policy));
     alone.estimate_draws = 50;
     const bool camera = random.below(3) == 0;
     alone.streams = {{.max_age_ns = camera ? 200 * kMs : 0,

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "engine/core/sense/estimator.h"
+#include "engine/core/policy/registry.h"
 #include "engine/sim/random.h"
 
 namespace leat::sim {
@@ -109,12 +109,11 @@ class Run final : private core::TaskSizes {
   const Scenario& scenario_;
   const core::Topology* plan_;  // in force
   core::Scheduler core_;
-  core::Estimator estimator_;
+  std::unique_ptr<core::Estimator> estimator_;  // nullptr: the policy looks at no estimates
   Cameras cameras_;
   std::vector<Arrival> sent_;             // by cameras
   std::vector<Cameras::Sent> frames_;     // the same
   std::vector<std::uint32_t> camera_of_;  // by StreamId; kNone
-  bool estimating_;
   std::vector<core::StreamId> streams_;
   std::vector<Event> heap_;
   std::vector<SimBatch> batches_;
@@ -144,9 +143,8 @@ Run::Run(const Scenario& s)
     : scenario_(s),
       plan_(&s.topology),
       core_(s.topology, s.policy, s.limits),
-      estimator_(s.topology, s.policy, s.estimate_draws, s.seed),
+      estimator_(core::make_estimator(s.policy, s.topology, s.estimate_draws, s.seed)),
       cameras_(s.cameras, periods_of(s)),
-      estimating_(core::Estimator::needed(s.policy)),
       batches_(s.limits.batches),
       arrival_of_(std::size_t{s.limits.batches} * core::kMaxBatch),
       units_(s.topology.partitions.size()),
@@ -172,7 +170,7 @@ Run::Run(const Scenario& s)
   }
   camera_of_.resize(s.limits.streams, kNone);
   for (std::uint32_t c = 0; c < s.cameras.size(); ++c) camera_of_[streams_[s.cameras[c].stream]] = c;
-  if (estimating_) plan(s.estimate_every_ns, EventKind::estimate, 0, 0);
+  if (estimator_ != nullptr) plan(s.estimate_every_ns, EventKind::estimate, 0, 0);
 }
 
 Outcomes Run::execute() {
@@ -280,9 +278,9 @@ void Run::handle(const Event& e) {
 }
 
 void Run::take_samples() {
-  if (!estimating_ && !scenario_.on_sample) return;
+  if (estimator_ == nullptr && !scenario_.on_sample) return;
   for (std::size_t n = core_.take_samples(samples_); n > 0; n = core_.take_samples(samples_)) {
-    if (estimating_) estimator_.add({samples_.data(), n});
+    if (estimator_ != nullptr) estimator_->add({samples_.data(), n});
     if (!scenario_.on_sample) continue;
     for (std::size_t i = 0; i < n; ++i) scenario_.on_sample(samples_[i]);
   }
@@ -290,7 +288,7 @@ void Run::take_samples() {
 
 void Run::estimate() {
   take_samples();
-  core_.set_estimates(clock(), estimator_.update(clock()));
+  core_.set_estimates(clock(), estimator_->update(clock()));
   plan(now_ + scenario_.estimate_every_ns, EventKind::estimate, 0, 0);
 }
 

@@ -7,6 +7,8 @@
 #include <fstream>
 
 #include "engine/core/test_bench.h"
+#include "engine/core/test_scheduler.h"
+#include "engine/papers/presets.h"
 #include "engine/sim/random.h"
 #include "tools/words/sanitized.h"
 
@@ -15,7 +17,7 @@ namespace {
 
 using core::test::chain;
 using core::test::kMs;
-using core::test::presets;
+using core::test::words_of;
 
 Scenario small(const std::string& preset, std::uint64_t seed) {
   Scenario s;
@@ -30,7 +32,7 @@ Scenario small(const std::string& preset, std::uint64_t seed) {
   t.modules[2].after = {3};
   t.modules[2].items_per_request = 0.7;
   t.modules[3].before = {1, 2};
-  EXPECT_TRUE(core::preset(preset, s.policy));
+  EXPECT_TRUE(papers::preset(preset, s.policy));
   s.seed = seed;
   s.noise_permille = 100;
   s.streams = {{.depth = 500},
@@ -54,7 +56,7 @@ class EveryPreset : public ::testing::TestWithParam<std::string> {};
 TEST_P(EveryPreset, ServesWhatIsEasy) {
   Scenario s;
   s.topology = chain(3, 4, 8, 6 * kMs, 2 * kMs, 400 * kMs);
-  ASSERT_TRUE(core::preset(GetParam(), s.policy));
+  ASSERT_TRUE(papers::preset(GetParam(), s.policy));
   s.arrivals = to_stream(poisson(40, 20'000 * kMs, 1), 0);
   const Outcomes out = run(s);
   EXPECT_TRUE(out.drained);
@@ -111,29 +113,30 @@ TEST(SharedPartitions, TheDefaultIsNoWorseThanThePlansBatches) {
                                          static_cast<TimeNs>(d1_ms[m] * f[m] * 1e6), 32);
     }
     s.arrivals = to_stream(poisson(330.5 * load, 20'000 * kMs, 1), 0);
-    ASSERT_TRUE(core::preset("leat", s.policy));
+    ASSERT_TRUE(papers::preset("leat", s.policy));
     const double by_default = run(s).goodput();
-    s.policy.kappa_permille = 0;
-    const double by_plan = run(s).goodput();
-    EXPECT_GE(by_default, by_plan) << "load " << load;
+    s.policy.variant.windows = core::LeatVariant::Windows::none;
+    const double by_queues = run(s).goodput();
+    EXPECT_GE(by_default, by_queues) << "load " << load;
     EXPECT_GT(by_default, load < 1 ? .99 : .85) << "load " << load;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Presets, EveryPreset, ::testing::ValuesIn(presets()), [](const auto& test) {
-  std::string name = test.param;
-  for (char& c : name) {
-    if (c == '-') c = '_';
-    if (c == '+') c = 'p';
-  }
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Presets, EveryPreset, ::testing::ValuesIn(words_of(papers::preset_names())),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           for (char& c : name) {
+                             if (c == '-') c = '_';
+                             if (c == '+') c = 'p';
+                           }
+                           return name;
+                         });
 
 // The hash over integers only must not depend on the machine: a fixed value, made once.
 TEST(Simulator, TheTraceHashIsTheSameEverywhere) {
   Scenario s;
   s.topology = chain(2, 2, 4, 6 * kMs, 2 * kMs, 100 * kMs);
-  s.policy.drop = core::Drop::expired;
+  s.policy = core::test::plain();
   s.arrivals = to_stream(poisson(400, 2000 * kMs, 7));
   const Outcomes out = run(s);
   EXPECT_EQ(out.counters.total.submitted, s.arrivals.size());
@@ -144,8 +147,7 @@ TEST(Simulator, TheTraceHashIsTheSameEverywhere) {
 TEST(Simulator, MeanWaitOfOneServerIsPollaczekKhinchin) {
   Scenario s;
   s.topology = chain(1, 1, 1, 10 * kMs, 0, 100'000 * kMs);
-  s.policy.drop = core::Drop::none;
-  s.policy.order = core::Order::fcfs;
+  s.policy = core::test::plain({.oldest_first = true, .drops = false});
   s.arrivals = to_stream(poisson(80, 2'000'000 * kMs, 3));
   double sum = 0;
   s.on_answer = [&](const AnswerEvent& e) {
@@ -161,9 +163,8 @@ TEST(Simulator, AYoungBacklogIsServedOtherwiseThanAnOldOne) {
   Scenario s;
   s.topology = chain(5, 8, 32, 10 * kMs, 4 * kMs, 500 * kMs);
   core::Policy ageless;
-  ASSERT_TRUE(core::preset("leat", s.policy) && core::preset("leat", ageless));
-  ageless.ramp = false;
-  ageless.young_permille = 0;
+  ASSERT_TRUE(papers::preset("leat", s.policy) && papers::preset("leat", ageless));
+  ageless.variant.ages = false;
   const auto completed = [&](const core::Policy& policy, std::uint32_t& largest_at_first) {
     Scenario one = s;
     one.policy = policy;

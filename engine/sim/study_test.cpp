@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "engine/papers/presets.h"
 #include "engine/sim/random.h"
 #include "tools/words/quantile.h"
 
@@ -58,7 +59,7 @@ Study small_study(const std::string& faults = {}) {
 
 core::Policy policy(const char* name) {
   core::Policy p;
-  EXPECT_TRUE(core::preset(name, p));
+  EXPECT_TRUE(papers::preset(name, p));
   return p;
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/core/test_bench.h"
+#include "engine/papers/presets.h"
 #include "engine/sim/simulator.h"
 
 namespace leat::sim {
@@ -15,7 +16,7 @@ using core::test::kMs;
 // Lines of text: a request makes four, of one unit or of eight. A batch holds 16 units, 1 ms each and 1 ms in all.
 Scenario lines(double rate_per_s, std::size_t requests, std::uint32_t (*size)(std::size_t, std::uint32_t)) {
   Scenario s;
-  EXPECT_TRUE(core::preset("leat", s.policy));
+  EXPECT_TRUE(papers::preset("leat", s.policy));
   core::Topology& t = s.topology;
   t.applications.push_back({.slo_ns = 200 * kMs, .modules = {0, 1}});
   const auto table = [](std::uint32_t most, TimeNs each) {
@@ -81,13 +82,14 @@ TEST(TaskSizes, OverloadIsSeenWhereTasksAreLarge) {
 // Two partitions, of which one takes batches of a quarter: whatever the policy, what is large goes where it fits, and
 // everything is answered.
 TEST(TaskSizes, EveryPresetPutsLargeTasksWhereTheyFit) {
-  std::string_view names = core::preset_names();
+  const std::string all = papers::preset_names();
+  std::string_view names = all;
   while (!names.empty()) {
     const std::string name(names.substr(0, names.find(", ")));
     names.remove_prefix(std::min(names.size(), name.size() + 2));
     for (const double rate : {20., 150.}) {
       Scenario s = lines(rate, 300, mixed);
-      ASSERT_TRUE(core::preset(name, s.policy));
+      ASSERT_TRUE(papers::preset(name, s.policy));
       core::Topology& t = s.topology;
       t.partitions.resize(3);
       core::RouteSpec small = t.routes[1];

@@ -22,7 +22,7 @@ sandbox = "devices"
 longest_backoff_ms = 20
 [policy]
 preset = "pard"
-kappa_permille = 760
+window_ms = 2000
 [[partition]]
 name = "p"
 kind = "emulated"

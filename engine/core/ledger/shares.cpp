@@ -5,7 +5,7 @@
 namespace leat::core {
 namespace {
 
-constexpr TimeNs kActive = 1'000'000'000;
+constexpr TimeNs kUserActive = 1'000'000'000;
 constexpr TimeNs kThere = 10'000'000'000;
 constexpr TimeNs kDivideEvery = 10'000'000;
 
@@ -49,7 +49,7 @@ Shares::Account* Shares::find_or_add(const Key& key, TimeNs now) noexcept {
   if (Account* const found = find(key); found != nullptr) return found;
   if (accounts_.size() == accounts_.capacity()) {  // the place of whoever has been idle longest
     const auto longest = std::ranges::min_element(accounts_, {}, &Account::seen_ns);
-    if (longest == accounts_.end() || now - longest->seen_ns < kActive) return nullptr;
+    if (longest == accounts_.end() || now - longest->seen_ns < kUserActive) return nullptr;
     accounts_.erase(longest);
   }
   divide_again_ns_ = now;
@@ -69,7 +69,7 @@ void Shares::divide(TimeNs now) noexcept {
 
 // Guaranteed shares of one component among those that are active: by user, then by application.
 void Shares::divide(Place first, Place last, TimeNs now) noexcept {
-  const auto active = [&](const Account& a) { return now - a.seen_ns < kActive; };
+  const auto active = [&](const Account& a) { return now - a.seen_ns < kUserActive; };
   double users = 0;
   for (const bool known : {false, true}) {  // first the sum of the users' weights
     for (auto user = first; user != last;) {

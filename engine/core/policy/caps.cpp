@@ -26,8 +26,8 @@ double Queued::throughput(ModuleId m, std::uint32_t b) const {
 // What the plan allows for a batch of b: the slowest server's time; where each takes only what fits there, the
 // fastest's.
 TimeNs Queued::planned_run(ModuleId m, std::uint32_t b) const {
-  const Lane& l = lane(view_.lanes.first(m));
-  if (lanes_[view_.lanes.first(m)].mixed) {
+  const Lane& l = lane_of(m);
+  if (modules_[m].mixed) {
     const Server& fastest = server(l.first_server + l.servers - 1);
     return fastest.run_ns[std::min(b, room(fastest))];
   }
@@ -46,30 +46,21 @@ bool Queued::shares_partitions(ModuleId m) const {
   return shares;
 }
 
-// With kappa: the caps that maximise the application's rate X subject to sum of d_k(b_k) <= kappa x SLO over its
-// longest path; each module takes the smallest batch that carries X.
-//
-// Modules that share partitions take time from each other: what bounds X there is the sum of their work, and a module
-// that grows alone takes the others' slack. So theirs grow in step, and of the common batches that keep the limit the
-// one counts that brings the most through an overload of T = 6 SLO: X (T + SLO - L), as in ramp.cpp.
+// The caps that maximise the application's rate X subject to sum of d_k(b_k) <= the latency share of the SLO over its
+// longest path; each module takes the smallest batch that carries X. On the way every plan is noted for ramp.cpp.
 void Queued::search_caps(std::uint32_t application, const Caps& largest, Caps& best) {
   const Topology& t = view_.topology();
   const ApplicationSpec& app = t.applications[application];
   const ModuleId first = app.modules.front();
   Caps cap{};
   Weights d{};
-  const TimeNs limit = app.slo_ns / 1000 * policy_.kappa_permille;
-  const auto run_at = [&](ModuleId m, std::uint32_t n) {
-    const TimeNs run = planned_run(m, n);
-    return policy_.forecast ? run + run / modules_[m].server_count : run;  // the second: until a partition is free
-  };
+  const TimeNs limit = app.slo_ns / 1000 * latency_share_permille_;
   double best_rate = 0;
   std::vector<CapLevel>& levels = rules_of(application).levels;
   // X is bounded by some module at some batch: those are the candidates.
   for (ModuleId candidate : app.modules) {
     for (std::uint32_t b = 1; b <= largest[candidate - first]; ++b) {
       const double rate = throughput(candidate, b) / t.modules[candidate].units_per_request();
-      if (rate <= best_rate && !policy_.ramp) continue;
       bool fits = true;
       for (ModuleId m : app.modules) {
         const double need = rate * t.modules[m].units_per_request() * (1 - 1e-12);
@@ -78,28 +69,40 @@ void Queued::search_caps(std::uint32_t application, const Caps& largest, Caps& b
         fits = fits && n <= largest[m - first];
         if (!fits) break;
         cap[m - first] = n;
-        d[m - first] = run_at(m, n);
+        const TimeNs run = planned_run(m, n);
+        d[m - first] = run + run / modules_[m].server_count;  // the second: until a partition is free
       }
       const TimeNs latency = fits ? longest_path(t, app, d) : kNever;
       if (latency > limit) continue;
-      if (policy_.ramp) {
-        CapLevel& level = levels.emplace_back();
-        level.cap = cap;
-        level.rate = rate;
-        level.latency_ns = latency;
-        for (ModuleId m : app.modules)
-          level.ns_per_item[m - first] =
-              std::max<std::int64_t>(1, static_cast<std::int64_t>(1 / throughput(m, cap[m - first])));
-      }
+      CapLevel& level = levels.emplace_back();
+      level.cap = cap;
+      level.rate = rate;
+      level.latency_ns = latency;
+      for (ModuleId m : app.modules)
+        level.ns_per_item[m - first] =
+            std::max<std::int64_t>(1, static_cast<std::int64_t>(1 / throughput(m, cap[m - first])));
       if (rate <= best_rate) continue;
       best_rate = rate;
       best = cap;
     }
   }
-  for (ModuleId m : app.modules) {
-    if (view_.lanes.count(m) != 1 || lanes_[view_.lanes.first(m)].mixed || shares_partitions(m)) levels.clear();
-  }
-  if (std::none_of(app.modules.begin(), app.modules.end(), [&](ModuleId m) { return shares_partitions(m); })) return;
+  const bool shares = std::ranges::any_of(app.modules, [&](ModuleId m) { return shares_partitions(m); });
+  const bool mixed = std::ranges::any_of(app.modules, [&](ModuleId m) { return modules_[m].mixed; });
+  if (shares || mixed || !variant_.ages) levels.clear();
+  if (shares) search_caps_in_step(application, largest, best);
+}
+
+// Modules that share partitions (only where windows are switched off) take time from each other: what bounds X there is
+// the sum of their work, and a module that grows alone takes the others' slack. So theirs grow in step, and of the
+// common batches that keep the limit the one counts that brings the most through an overload of T = 6 SLO:
+// X (T + SLO - L), as in ramp.cpp.
+void Queued::search_caps_in_step(std::uint32_t application, const Caps& largest, Caps& best) const {
+  const Topology& t = view_.topology();
+  const ApplicationSpec& app = t.applications[application];
+  const ModuleId first = app.modules.front();
+  const TimeNs limit = app.slo_ns / 1000 * latency_share_permille_;
+  Caps cap{};
+  Weights d{};
   double most = 0;
   for (std::uint32_t b = 1; b <= *std::max_element(largest.begin(), largest.end()); ++b) {
     double work = 0;  // of one request: its part of the partitions' time
@@ -117,7 +120,7 @@ void Queued::search_caps(std::uint32_t application, const Caps& largest, Caps& b
   }
 }
 
-// Without kappa: the plan's batches.
+// Without a latency share: the plan's batches.
 void Queued::plan_caps(std::uint32_t application) {
   const Topology& t = view_.topology();
   const ApplicationSpec& app = t.applications[application];
@@ -125,51 +128,34 @@ void Queued::plan_caps(std::uint32_t application) {
   Caps best{}, largest{};
   for (ModuleId m : app.modules) {
     for (RouteId r : t.modules[m].routes) largest[m - first] = std::max(largest[m - first], t.routes[r].batch);
-    best[m - first] = policy_.kappa_permille == 0 ? largest[m - first] : 1;
-    modules_[m].server_count = 0;
-    each_server(m, [&](ServerId) { ++modules_[m].server_count; });
+    best[m - first] = latency_share_permille_ == 0 ? largest[m - first] : 1;
   }
-  if (policy_.kappa_permille > 0) search_caps(application, largest, best);
+  if (latency_share_permille_ > 0) search_caps(application, largest, best);
   set_caps(app, best);
   plan_ramp(application);
-  // Shares of the SLO in proportion to planned durations on the longest path (Clipper++); a plan's own budgets come
-  // first.
-  Weights planned{};
-  for (ModuleId m : app.modules) planned[m - first] = modules_[m].planned_ns;
-  split_slo(app, planned);
-  for (ModuleId m : app.modules) {
-    if (t.modules[m].budget_ns > 0) modules_[m].share_ns = t.modules[m].budget_ns;
-  }
 }
 
 void Queued::set_caps(const ApplicationSpec& app, const Caps& best) {
   const ModuleId first = app.modules.front();
   Weights d{};
   for (ModuleId m : app.modules) {
-    each_server(m, [&](ServerId v) { servers_[v].cap = std::min(best[m - first], room(server(v))); });
+    each_server(m, [&](ServerId v) { own_cap(v) = std::min(best[m - first], room(server(v))); });
     d[m - first] = planned_run(m, best[m - first]);
   }
   const TimeNs longest_run = std::max<TimeNs>(1, longest_path(view_.topology(), app, d));
   for (ModuleId m : app.modules) {  // what the plan leaves of the limit is shared out in proportion
-    if (!lanes_[view_.lanes.first(m)].mixed || policy_.kappa_permille == 0) continue;
-    cap_by_time(m, static_cast<TimeNs>(static_cast<double>(app.slo_ns / 1000 * policy_.kappa_permille) *
+    if (!modules_[m].mixed || latency_share_permille_ == 0) continue;
+    cap_by_time(m, static_cast<TimeNs>(static_cast<double>(app.slo_ns / 1000 * latency_share_permille_) *
                                        static_cast<double>(d[m - first]) / static_cast<double>(longest_run)));
   }
   for (ModuleId m : app.modules) {
-    ModuleRules& rules = modules_[m];
-    std::int64_t sum = 0;
     double mixed_rate = 0;
     each_server(m, [&](ServerId v) {
-      const std::uint32_t cap = servers_[v].cap;
-      const TimeNs run = server(v).run_ns[cap];
-      sum += run;
-      mixed_rate +=
-          cap / static_cast<double>(run) / static_cast<double>(view_.lanes.of_partition(server(v).partition).size());
+      mixed_rate += own_cap(v) / static_cast<double>(server(v).run_ns[own_cap(v)]) /
+                    static_cast<double>(view_.lanes.of_partition(server(v).partition).size());
     });
-    rules.planned_ns = sum / rules.server_count;
-    const double rate = lanes_[view_.lanes.first(m)].mixed ? mixed_rate : throughput(m, best[m - first]);
-    rules.ns_per_item = std::max<std::int64_t>(1, static_cast<std::int64_t>(1 / rate));
-    rules.capacity_mhz = static_cast<std::int64_t>(rate * 1e12);
+    const double rate = modules_[m].mixed ? mixed_rate : throughput(m, best[m - first]);
+    modules_[m].ns_per_item = std::max<std::int64_t>(1, static_cast<std::int64_t>(1 / rate));
   }
 }
 

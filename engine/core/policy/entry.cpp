@@ -29,9 +29,9 @@ ServerId Reserved::offer(LaneId id) noexcept {
   while (lane.tasks > 0 && bookings_.left() > std::max<std::uint32_t>(least, kMaxBatch)) {
     const TaskId t = next_task(lane);
     const TimeNs bound = bound_of(lane.module, t);
-    const Booked done = policy_.batch == Batching::search_down ? book_as_printed(id, t, bound)
-                        : policy_.batch == Batching::reactive  ? book_entry(lane, t, bound)
-                                                               : book_early(id, t, bound);
+    const Booked done = manner_.printed    ? book_as_printed(id, t, bound)
+                        : manner_.reactive ? book_entry(lane, t, bound)
+                                           : book_early(id, t, bound);
     if (done == Booked::wait) return kNone;
     std::int64_t& lost = lost_ppm_[lane.module];
     lost += ((done == Booked::late ? 1'000'000 : 0) - lost) / kLostTasks;
@@ -217,7 +217,7 @@ bool Reserved::take_place(const Lane& lane, TaskId id, TimeNs start, TimeNs boun
 // that is in time for the oldest; then drop, wait or dispatch. `as_simulated`: as its authors' simulator does it.
 Reserved::Booked Reserved::book_as_printed(LaneId at, TaskId head, TimeNs bound) noexcept {
   const Lane& lane = view_.lanes[at];
-  const bool simulated = policy_.as_simulated;
+  const bool simulated = manner_.as_simulated;
   const auto probe = [&](RouteId r, std::uint32_t n) { return probe_path(r, n, bound, simulated, false); };
   PathPlan plan;
   TimeNs least = kNever;

@@ -1,4 +1,4 @@
-// Late binding with unequal partitions or unequal requests: a partition takes what ends in time there, and leaves the
+// Unequal partitions or unequal requests: a partition takes what ends in time there, and leaves the
 // rest to faster ones or to the next batch.
 //
 // A lane is mixed when its servers run at different speeds; they then stand slowest first, so that an idle slow
@@ -20,7 +20,7 @@ constexpr std::uint32_t kLooks = 64;
 }  // namespace
 
 void Queued::form_fitting(const Lane& l, ServerId s, TimeNs start, std::uint32_t target) noexcept {
-  const bool high_first = choose_order(l, s);
+  const bool high_first = largest_budget_first(l, s);
   const Server& mine = server(s);
   const ServerId fast_id = l.first_server + l.servers - 1;
   const Server& fastest = server(fast_id);
@@ -63,7 +63,7 @@ void Queued::form_fitting(const Lane& l, ServerId s, TimeNs start, std::uint32_t
 void Queued::cap_by_time(ModuleId module, TimeNs budget) noexcept {
   each_server(module, [&](ServerId v) {
     const std::uint32_t largest = room(server(v));
-    std::uint32_t& cap = servers_[v].cap;
+    std::uint32_t& cap = own_cap(v);
     cap = 1;
     while (cap < largest && server(v).run_ns[cap + 1] <= budget) ++cap;
   });

@@ -6,6 +6,9 @@
 namespace leat::core {
 namespace {
 
+constexpr TimeNs kHorizonNs = 100'000'000;  // of look-ahead at most; found by trying on docs/studies.md's scenarios
+// The margin of promises, permille: one broken costs a tenth, a hundred kept give it back.
+constexpr std::uint32_t kMarginUp = 100, kMarginDown = 1, kMarginMax = 3000;
 constexpr TimeNs kSpreads = 3;      // standard deviations from an expected end to a promised one
 constexpr std::uint32_t kOwed = 3;  // rank_of: background below its budget
 
@@ -38,9 +41,10 @@ Periodic::Periodic(const View& view, Verbs& can, const Component& component, con
     : view_(view),
       can_(can),
       component_(component),
-      policy_(policy),
       promised_ns_(view.model, component),
-      margin_permille_(policy.margin_permille),
+      margin_permille_(kPromiseMarginPermille),
+      look_ahead_(policy.look_ahead),
+      window_ns_(std::max<TimeNs>(policy.background_window_ns, 1'000'000)),
       budget_ns_(policy.look_ahead ? policy.background_budget_ns : 0),
       background_credit_ns_(budget_ns_) {
   streams_.reserve(policy.look_ahead ? view.ledger.streams() : 0);
@@ -56,7 +60,7 @@ Periodic::Periodic(const View& view, Verbs& can, const Component& component, con
 }
 
 bool Periodic::active() noexcept {
-  if (!policy_.look_ahead) return false;
+  if (!look_ahead_) return false;
   if (seen_version_ != view_.ledger.periodic_version()) {
     seen_version_ = view_.ledger.periodic_version();
     streams_.clear();
@@ -73,7 +77,7 @@ bool Periodic::active() noexcept {
 // Credit for background work flows in steadily, up to the budget of one window; what is started is paid at once, as
 // planned.
 void Periodic::spend_background(TimeNs run) noexcept {
-  const TimeNs budget = budget_ns_, window = std::max<TimeNs>(policy_.background_window_ns, 1'000'000);
+  const TimeNs budget = budget_ns_, window = window_ns_;
   if (budget == 0) return;
   const TimeNs credit = std::min(view_.now - background_ns_, 2 * window) / 1000 * budget / (window / 1000);
   if (credit > 0 || run != 0) {
@@ -103,10 +107,9 @@ void Periodic::learn(const Batch& b, TimeNs ran, bool usual) noexcept {
   if (!usual) return;
   const TimeNs promised = stage.latency.p99_ns[b.list.items - 1] * margin_permille_ / 1000;
   if (ran > promised) {
-    margin_permille_ = std::min(margin_permille_ + policy_.margin_up_permille, policy_.margin_max_permille);
+    margin_permille_ = std::min(margin_permille_ + kMarginUp, kMarginMax);
   } else {
-    margin_permille_ = std::max(margin_permille_ - std::min(margin_permille_, policy_.margin_down_permille),
-                                policy_.margin_min_permille);
+    margin_permille_ = std::max(margin_permille_ - kMarginDown, kPromiseMarginPermille);
   }
 }
 
@@ -274,8 +277,8 @@ Turn Periodic::serve(PartitionId id, Starter& starter) noexcept {
   known.ask.sources = {known.sources.data(), known.count};
   const auto other = [&](const LookAheadSource& s) { return s.weight != known.sources[0].weight; };
   if (std::none_of(known.ask.sources.begin(), known.ask.sources.end(), other)) return Turn::not_shared;
-  known.ask.horizon_ns = policy_.look_ahead_ns;
-  known.ask.margin_permille = margin_permille_ * 1000 / policy_.margin_min_permille;
+  known.ask.horizon_ns = kHorizonNs;
+  known.ask.margin_permille = margin_permille_ * 1000 / kPromiseMarginPermille;
   const LookAheadMove move = known.ask.decide(view_.now);
   if (move.source == kNone) {
     if (move.until_ns != kNever && move.until_ns > view_.now) can_.keep_idle(id, move.until_ns);

@@ -58,16 +58,16 @@ class Periodic {
   const View& view_;
   Verbs& can_;
   const Component& component_;
-  const Policy policy_;
   std::vector<Paced> paced_;         // by route; only the component's have room
   ByPartition<TimeNs> promised_ns_;  // when it is free at the latest, going by the safe bound
   std::vector<StreamId> streams_;    // the component's periodic ones
   std::uint64_t seen_version_ = 0;   // of the ledger's list
   std::uint32_t margin_permille_;
-  const TimeNs budget_ns_;       // of background work in each window
-  TimeNs background_credit_ns_;  // run time that background work is owed; below 0: it has had more
-  TimeNs background_ns_ = 0;     // when that was
-  Starter* starter_ = nullptr;   // while serve() runs
+  const bool look_ahead_;
+  const TimeNs window_ns_, budget_ns_;  // of background work in each window
+  TimeNs background_credit_ns_;         // run time that background work is owed; below 0: it has had more
+  TimeNs background_ns_ = 0;            // when that was
+  Starter* starter_ = nullptr;          // while serve() runs
 };
 
 }  // namespace leat::core

@@ -26,7 +26,7 @@ LegPlan Reserved::probe_entry(RouteId id, std::uint32_t items, bool by_uplink) c
     const PartitionId p = stage.pool[i];
     const TimeNs no_earlier = soonest + run + move;
     const auto limit = [&] { return least == kNever ? kNever : least - run - move; };
-    const auto idle_longer = [&] { return !policy_.as_simulated && free_ns(p) < free_ns(best.partition); };
+    const auto idle_longer = [&] { return !manner_.as_simulated && free_ns(p) < free_ns(best.partition); };
     if (no_earlier > least || (no_earlier == least && !idle_longer()) || !usable(p)) return limit();
     const TimeNs start = timelines_[p].earliest(view_.now, run);
     TimeNs key = start + run;

@@ -5,36 +5,38 @@
 #include "engine/core/policy/windows.h"
 
 namespace leat::core {
-namespace {
 
-constexpr SchedulerRow kRows[] = {
-    {"reservations",
-     [](const Policy& p, const Component& c) {
-       return p.place == Place::reservation || (p.reserve_pipelines && c.pipelined);
-     },
-     [](const Making& m) -> std::unique_ptr<Discipline> {
-       add_plain_lanes(m);
-       return std::make_unique<Reserved>(m.view, m.can, m.component, m.policy, m.limits);
-     }},
-    {"windows",
-     [](const Policy& p, const Component& c) {
-       return !c.pipelined && (p.windows == WindowRule::all || (p.windows == WindowRule::shared && c.shared));
-     },
-     [](const Making& m) -> std::unique_ptr<Discipline> { return std::make_unique<Windows>(m); }},
-    {"queues", [](const Policy&, const Component&) { return true; },
-     [](const Making& m) -> std::unique_ptr<Discipline> {
-       return std::make_unique<Queued>(m.view, m.can, m.component, m.policy, m.lanes);
-     }},
-};
+std::unique_ptr<Estimator> SchedulerFactory::estimator(const Topology&, std::uint32_t, std::uint64_t) const {
+  return nullptr;
+}
 
-}  // namespace
+bool needs_estimates(const Policy& policy) noexcept {
+  return policy.scheduler != nullptr && policy.scheduler->estimates();
+}
 
-const SchedulerRow& scheduler_for(const Policy& policy, const Component& component) {
-  if (policy.scheduler != nullptr) return *policy.scheduler;
-  for (const SchedulerRow& row : kRows) {
-    if (row.takes(policy, component)) return row;
+std::unique_ptr<Estimator> make_estimator(const Policy& policy, const Topology& topology, std::uint32_t draws,
+                                          std::uint64_t seed) {
+  return needs_estimates(policy) ? policy.scheduler->estimator(topology, draws, seed) : nullptr;
+}
+
+Own own_scheduler(const LeatVariant& variant, const Component& c) noexcept {
+  if (c.pipelined) return Own::reservations;
+  const bool windows =
+      variant.windows == LeatVariant::Windows::all || (variant.windows == LeatVariant::Windows::shared && c.shared);
+  return windows ? Own::windows : Own::queues;
+}
+
+std::unique_ptr<Discipline> make_scheduler(const Making& from) {
+  if (from.policy.scheduler != nullptr) return from.policy.scheduler->make(from);
+  switch (own_scheduler(from.policy.variant, from.component)) {
+    case Own::reservations:
+      return std::make_unique<Reserved>(from);
+    case Own::windows:
+      return std::make_unique<Windows>(from);
+    case Own::queues:
+      break;
   }
-  return kRows[std::size(kRows) - 1];
+  return std::make_unique<Queued>(from);
 }
 
 void add_plain_lanes(const Making& from) {

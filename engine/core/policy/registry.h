@@ -1,5 +1,4 @@
-// The table of schedulers: which discipline a component of a plan gets. A new one is a room of this folder and a row of
-// registry.cpp; a test may bring its own row in Policy::scheduler.
+// Which scheduler a component of a plan gets: one of Leat's own, by the plan, or the one that the policy names.
 #pragma once
 
 #include <memory>
@@ -8,7 +7,7 @@
 
 namespace leat::core {
 
-// What a discipline is made from. It adds its lanes, those of its component's modules, and no others.
+// What a scheduler is made from. It adds its lanes, those of its component's modules, and no others.
 struct Making {
   const View& view;
   Verbs& can;
@@ -18,14 +17,28 @@ struct Making {
   Lanes& lanes;
 };
 
-struct SchedulerRow {
-  const char* name;
-  bool (*takes)(const Policy& policy, const Component& component);
-  std::unique_ptr<Discipline> (*make)(const Making& from);
+// Makes a policy's scheduler, with its settings: a paper's, or a test's. Shared by all who have the policy; constant.
+class SchedulerFactory {
+ public:
+  virtual ~SchedulerFactory() = default;
+  [[nodiscard]] virtual std::unique_ptr<Discipline> make(const Making& from) const = 0;
+  // What makes its estimates of the samples that the core leaves; nullptr: it looks at none. `draws` and `seed` are of
+  // what it draws.
+  [[nodiscard]] virtual std::unique_ptr<Estimator> estimator(const Topology& topology, std::uint32_t draws,
+                                                             std::uint64_t seed) const;
+  [[nodiscard]] virtual bool estimates() const noexcept { return false; }
 };
 
-// The first row that takes it; Policy::scheduler, where one is given.
-[[nodiscard]] const SchedulerRow& scheduler_for(const Policy& policy, const Component& component);
+// Whether the policy's scheduler looks at estimates, and what makes them.
+[[nodiscard]] bool needs_estimates(const Policy& policy) noexcept;
+[[nodiscard]] std::unique_ptr<Estimator> make_estimator(const Policy& policy, const Topology& topology,
+                                                        std::uint32_t draws = 10'000, std::uint64_t seed = 1);
+
+// Leat's own schedulers.
+enum class Own : std::uint8_t { reservations, windows, queues };
+[[nodiscard]] Own own_scheduler(const LeatVariant& variant, const Component& component) noexcept;
+
+[[nodiscard]] std::unique_ptr<Discipline> make_scheduler(const Making& from);
 
 // One lane for each module of the component, with all its partitions in the plan's order.
 void add_plain_lanes(const Making& from);

@@ -10,15 +10,16 @@ constexpr std::int64_t kPaceReplanned = 30;  // permille: batches are planned ag
 
 }  // namespace
 
-Reserved::Reserved(const View& view, Verbs& can, const Component& component, const Policy& policy, const Limits& limits)
-    : Discipline(view, can, component),
-      policy_(policy),
-      canaries_(view_, component_, policy),
-      bookings_(limits.tasks),
-      itineraries_(limits.tasks),
-      booking_of_(limits.batches, kNone),
+Reserved::Reserved(const Making& from, const Manner& manner)
+    : Discipline(from.view, from.can, from.component),
+      manner_(manner),
+      tries_(from.policy.canaries && !manner.printed && !manner.reactive),
+      canaries_(view_, component_, from.policy),
+      bookings_(from.limits.tasks),
+      itineraries_(from.limits.tasks),
+      booking_of_(from.limits.batches, kNone),
       timelines_(view_.model, component_),
-      up_(view_.topology().hosts.size(), Timeline(kIntervals, policy.append_only)),
+      up_(view_.topology().hosts.size(), Timeline(kIntervals, manner.append_only)),
       down_(up_),
       planned_ns_(view_.model, component_),
       places_(view_.model, component_),
@@ -31,6 +32,7 @@ Reserved::Reserved(const View& view, Verbs& can, const Component& component, con
       lost_ppm_(view_.model, component_),
       looked_at_(view_.model, component_),
       planned_pace_(view_.model, component_) {
+  add_plain_lanes(from);
   for (const RouteSpec& route : view_.topology().routes)
     may_grow_.emplace_back(route.stages.front().latency.p50_ns.size() + 1, 0);
   const auto& hosts = view_.topology().hosts;
@@ -40,7 +42,7 @@ Reserved::Reserved(const View& view, Verbs& can, const Component& component, con
   }
   make_books();
   for (PartitionId p : component_.partitions) {
-    timelines_[p] = Timeline(kIntervals, policy_.append_only);
+    timelines_[p] = Timeline(kIntervals, manner_.append_only);
     first_[p] = kNone;
     planned_ns_[p] = kNever;
   }
@@ -50,7 +52,7 @@ Reserved::Reserved(const View& view, Verbs& can, const Component& component, con
 TaskId Reserved::next_task(const Lane& lane) const noexcept {
   if (lane.classes == 0) return kNone;
   const std::uint8_t top = view_.top_class(lane);
-  return policy_.order == Order::fcfs ? lane.arrivals[top].front() : lane.queue[top].front();
+  return manner_.oldest_first ? lane.arrivals[top].front() : lane.queue[top].front();
 }
 
 // ---- sending, passing on, losing ----
@@ -105,7 +107,7 @@ bool Reserved::next(PartitionId p) noexcept {
 
 void Reserved::drop_late(BookingId id) noexcept {
   const Booking& b = bookings_[id];
-  if (policy_.drop == Drop::none || b.canary) return;
+  if (b.canary) return;
   const RouteSpec& route = view_.route(b.route);
   TimeNs rest = 0;
   for (std::size_t k = b.stage + 1; k < route.stages.size(); ++k) rest += duration(route, k, 1);
@@ -157,7 +159,7 @@ void Reserved::ended(std::uint32_t batch, TimeNs ran, bool usual) noexcept {
   const ModuleId m = view_.machine.batch(batch).module;
   canaries_.ended(batch, ran, usual);
   if (view_.machine.batch(batch).canary) lost_ppm_[m] = 0;  // it was lost by another estimate
-  if (!policy_.forecast || std::abs(view_.sense.module(m).pace_permille - planned_pace_[m]) < kPaceReplanned) return;
+  if (!manner_.paced || std::abs(view_.sense.module(m).pace_permille - planned_pace_[m]) < kPaceReplanned) return;
   plan_growth(m);
 }
 
@@ -182,7 +184,7 @@ bool Reserved::passed(TaskId t, std::uint32_t id, bool alive) noexcept {
     if (leg.booking != kNone) --bookings_[leg.booking].unmade;
     return true;
   }
-  const bool reactive = policy_.batch == Batching::reactive;
+  const bool reactive = manner_.reactive;
   if (leg.booking == kNone &&
       !(batch.canary ? book_next_canary(t, batch) : reactive && book_next(t, batch.route, k + 1)))
     return false;

@@ -38,7 +38,7 @@
 #include "engine/core/policy/canary.h"
 #include "engine/core/policy/min_tree.h"
 #include "engine/core/policy/pool_bounds.h"
-#include "engine/core/policy/seam.h"
+#include "engine/core/policy/registry.h"
 #include "engine/core/policy/timeline.h"
 #include "engine/core/policy/unsent.h"
 
@@ -110,9 +110,13 @@ inline constexpr std::uint32_t kGrowItems = 8;  // a grown batch has at most thi
 
 class Reserved final : public Discipline {
  public:
-  Reserved(const View& view, Verbs& can, const Component& component, const Policy& policy, const Limits& limits);
+  struct Manner {
+    bool printed = false, reactive = false, append_only = false, as_simulated = false, paced = true,
+         oldest_first = false;
+  };
+  explicit Reserved(const Making& from) : Reserved(from, Manner{}) {}
+  Reserved(const Making& from, const Manner& manner);
 
-  [[nodiscard]] bool keeps_late() const noexcept override { return policy_.drop == Drop::none; }
   ServerId offer(LaneId lane) noexcept override;
   bool next(PartitionId partition) noexcept override;
   [[nodiscard]] bool books() const noexcept override { return true; }
@@ -160,12 +164,10 @@ class Reserved final : public Discipline {
   [[nodiscard]] const Task& task(TaskId id) const noexcept { return view_.tasks[id]; }
   [[nodiscard]] TimeNs free_ns(PartitionId p) const noexcept { return view_.machine.partition(p).free_ns; }
   // Our reservations: neither PPipe's as printed nor its ablation.
-  [[nodiscard]] bool books_ahead() const noexcept {
-    return policy_.batch != Batching::search_down && policy_.batch != Batching::reactive;
-  }
+  [[nodiscard]] bool books_ahead() const noexcept { return !manner_.printed && !manner_.reactive; }
   [[nodiscard]] TimeNs duration(const RouteSpec& route, std::size_t k, std::uint32_t items) const noexcept {
     const TimeNs run = route.stages[k].latency.p50_ns[items - 1];
-    return policy_.forecast ? view_.sense.module(route.module).paced(run) : run;
+    return manner_.paced ? view_.sense.module(route.module).paced(run) : run;
   }
 
   // growth.cpp
@@ -256,7 +258,8 @@ class Reserved final : public Discipline {
   void send(BookingId booking) noexcept;
   void postpone(PartitionId partition, TimeNs at) noexcept;
 
-  const Policy policy_;
+  const Manner manner_;
+  const bool tries_;
   Canaries canaries_;
   Pool<Booking> bookings_;
   std::vector<Itinerary> itineraries_;  // by task

@@ -13,7 +13,7 @@ TimeNs Reserved::after_least_ns(ModuleId module) const noexcept {
   TimeNs most = 0;
   for (ModuleId next : view_.topology().modules[module].after) {
     const TimeNs least = view_.model.module(next).least_ns;
-    const TimeNs paced = policy_.forecast ? std::min(least, view_.sense.module(next).paced(least)) : least;
+    const TimeNs paced = manner_.paced ? std::min(least, view_.sense.module(next).paced(least)) : least;
     most = std::max(most, paced + after_least_ns(next));
   }
   return most;
@@ -42,7 +42,7 @@ bool Reserved::condemned(ModuleId module, TaskId id) const noexcept {
 
 // The last task that waits, on a first stage's partition for which nothing is booked. False: it is not tried.
 bool Reserved::book_canary(const Lane& lane, TaskId id) noexcept {
-  if (!policy_.canaries || !books_ahead()) return false;
+  if (!tries_) return false;
   if (!condemned(lane.module, id)) return false;
   for (ModuleId m : component_.modules)
     if (view_.lanes[view_.lanes.first(m)].tasks > (m == lane.module ? 1u : 0u)) return false;

@@ -37,9 +37,9 @@ bool Windows::Choice::better(const Choice& o) const noexcept {
 
 Windows::Windows(const Making& from)
     : Discipline(from.view, from.can, from.component),
-      policy_(from.policy),
-      periodic_(view_, can_, component_, policy_),
-      canaries_(view_, component_, policy_),
+      risk_(from.policy.risk_permille / 1000.0),
+      periodic_(view_, can_, component_, from.policy),
+      canaries_(view_, component_, from.policy),
       first_server_(static_cast<ServerId>(from.lanes.servers())),
       fastest_(view_.model, component_),
       pace_(view_.model, component_) {
@@ -120,11 +120,10 @@ TimeNs Windows::to_end(const Way& w, std::uint32_t b, double deviations) const n
 
 // The largest batch that is carried to the end within `room`.
 std::uint32_t Windows::fit(ServerId s, TimeNs room) const noexcept {
-  const double z = policy_.risk_permille / 1000.0;
   std::uint32_t low = 0, high = most(s);
   while (low < high) {
     const std::uint32_t b = (low + high + 1) / 2;
-    if (to_end(way(s), b, z) <= room) {
+    if (to_end(way(s), b, risk_) <= room) {
       low = b;
     } else {
       high = b - 1;
@@ -135,7 +134,6 @@ std::uint32_t Windows::fit(ServerId s, TimeNs room) const noexcept {
 
 // What could not be carried to the end alone by the fastest partition. (A large one is asked when it is the first.)
 void Windows::drop_hopeless(const Lane& l, TimeNs start) noexcept {
-  if (policy_.drop == Drop::none) return;
   const Way& fastest = ways_[fastest_[l.module]];
   const TimeNs of_one = to_end(fastest, 1, 0);
   const auto needs = [&](TaskId t) {
@@ -159,11 +157,10 @@ void Windows::drop_hopeless(const Lane& l, TimeNs start) noexcept {
 // How many items at the queue's late end ride in a batch of `base` others, `most` together, each in time.
 std::uint32_t Windows::window(const DeadlineQueue& queue, const Way& w, TimeNs start, std::uint32_t base,
                               std::uint32_t most) const noexcept {
-  const double z = policy_.risk_permille / 1000.0;
   std::uint32_t items = 0, skips = 0;
   for (TaskId t = queue.back(); t != kNone && base + items < most; t = task(t).before) {
     const std::uint32_t with = base + items + task(t).items;
-    if (with <= most && task(t).deadline_ns >= start + to_end(w, with, z)) {
+    if (with <= most && task(t).deadline_ns >= start + to_end(w, with, risk_)) {
       items += task(t).items;
     } else if (task(t).items == 1 || ++skips > kSkips) {
       break;
@@ -191,16 +188,15 @@ Windows::Choice Windows::look(ServerId s, TimeNs start) noexcept {
   const std::uint8_t top = view_.top_class(l);
   const DeadlineQueue& queue = l.queue[top];
   const Way& w = way(s);
-  const double z = policy_.risk_permille / 1000.0;
   Choice choice{.rank = periodic_.rank_of(top), .server = s};
   const bool alone = (l.classes & (l.classes - 1)) == 0;
-  if (alone && l.items <= most(s) && task(queue.front()).deadline_ns >= start + to_end(w, l.items, z)) {
+  if (alone && l.items <= most(s) && task(queue.front()).deadline_ns >= start + to_end(w, l.items, risk_)) {
     choice.items = l.items;  // light load: all fit
     choice.first = queue.front();
   } else {
     choice.items = window(queue, w, start, 0, most(s));
     if (choice.items > 0) {
-      choice.first = queue.first_at_least(view_.tasks.data(), start + to_end(w, choice.items, z));
+      choice.first = queue.first_at_least(view_.tasks.data(), start + to_end(w, choice.items, risk_));
     } else {
       // Nobody is safe here. On the fastest kind of partition the head is tried alone, if it is in time as things
       // usually go; and what is worth running although it is late, in any case.
@@ -220,7 +216,7 @@ Windows::Choice Windows::look(ServerId s, TimeNs start) noexcept {
   for (std::uint32_t c = top; c-- > 0 && choice.total < room;) {
     if ((l.classes >> c & 1) != 0) choice.total += window(l.queue[c], w, start, choice.total, room);
   }
-  const auto wait = static_cast<TimeNs>(static_cast<double>(to_end(w, choice.total, z)) / w.speeds);
+  const auto wait = static_cast<TimeNs>(static_cast<double>(to_end(w, choice.total, risk_)) / w.speeds);
   const std::uint32_t full = std::max(choice.total, fit(s, choice.deadline_ns - start - wait));
   choice.worth =
       choice.total / view_.topology().modules[l.module].units_per_request() / static_cast<double>(to_end(w, full, 0));
@@ -290,7 +286,6 @@ bool Windows::late(TaskId t) const noexcept {
 }
 
 bool Windows::try_canary(PartitionId p) noexcept {
-  if (policy_.drop == Drop::none) return false;
   const Canaries::Found found = canaries_.on(p, [this](ServerId, TaskId t) { return late(t); });
   if (found.task == kNone) return false;
   can_.take(found.task);
@@ -322,12 +317,11 @@ void Windows::fill(const Choice& choice, TimeNs start) noexcept {
     if (view_.apart(l, t)) break;
     can_.take(t);
   }
-  const double z = policy_.risk_permille / 1000.0;
   for (std::uint32_t c = top; c-- > 0 && l.forming.items < room;) {
     if ((l.classes >> c & 1) == 0) continue;
     const std::uint32_t base = l.forming.items, more = window(l.queue[c], way(s), start, base, room);
     if (more == 0) continue;
-    const TimeNs at = start + to_end(way(s), base + more, z);
+    const TimeNs at = start + to_end(way(s), base + more, risk_);
     for (TaskId t = l.queue[c].first_at_least(view_.tasks.data(), at); t != kNone; t = next) {
       next = task(t).after;
       if (l.forming.items + task(t).items > base + more || view_.apart(l, t)) break;
@@ -341,7 +335,7 @@ void Windows::start_chosen(ServerId s, TaskId lead, std::uint32_t requests) noex
   const Lane& l = lane(server(s).lane);
   const std::uint32_t target = std::min(most(s), std::max(requests, task(lead).items));
   const TimeNs alone = to_end(way(s), std::min(task(lead).items, most(s)), 0);
-  if (task(lead).give_up_ns != kNever && policy_.drop != Drop::none && view_.now + alone > task(lead).give_up_ns) {
+  if (task(lead).give_up_ns != kNever && view_.now + alone > task(lead).give_up_ns) {
     const Reason reason = task(lead).give_up_ns > task(lead).deadline_ns ? Reason::stale : Reason::unreachable;
     if (!canaries_.tries(lead, server(s).partition)) return can_.drop(lead, reason);
     can_.take(lead);

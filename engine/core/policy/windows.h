@@ -29,7 +29,6 @@ class Windows final : public Discipline, private Starter {
  public:
   explicit Windows(const Making& from);
 
-  [[nodiscard]] bool keeps_late() const noexcept override { return policy_.drop == Drop::none; }
   bool next(PartitionId partition) noexcept override;
   void leftover(LaneId lane, ServerId refused) noexcept override;
   void started(std::uint32_t batch) noexcept override;
@@ -89,7 +88,7 @@ class Windows final : public Discipline, private Starter {
   void start_chosen(ServerId server, TaskId lead, std::uint32_t requests) noexcept override;
   [[nodiscard]] std::uint32_t cap_for(ServerId s) const noexcept override { return most(s); }
 
-  const Policy policy_;
+  const double risk_;  // z: standard deviations of the time to the end that are kept free
   Periodic periodic_;
   Canaries canaries_;
   ServerId first_server_;

@@ -1,9 +1,10 @@
-// What the core knows about the recent past, as plain data. An Estimator (estimator.h) makes it off the hot path from
-// the samples that the scheduler leaves behind; the driver hands it in with Scheduler::set_estimates, about once a
-// second (PARD: State Planner). Until the first call, and for modules it leaves out, everything is 0.
+// What the core knows about the recent past, as plain data. An Estimator, where the scheduler has one, makes it off the
+// hot path from the samples that the scheduler leaves behind; the driver hands it in with Scheduler::set_estimates,
+// about once a second (PARD: State Planner). Until the first call, and for modules it leaves out, everything is 0.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/core/types.h"
@@ -28,6 +29,15 @@ struct Sample {
   TimeNs queue_ns = 0;  // t_b - t_r
   TimeNs wait_ns = 0;   // t_e - t_b
   TimeNs run_ns = 0;    // expected execution time of its batch
+};
+
+// Makes estimates of samples, off the hot path. One thread at a time; it may be another than the scheduler's when the
+// samples were copied out there.
+class Estimator {
+ public:
+  virtual ~Estimator() = default;
+  virtual void add(std::span<const Sample> samples) noexcept = 0;
+  [[nodiscard]] virtual const Estimates& update(TimeNs now) noexcept = 0;
 };
 
 }  // namespace leat::core

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "engine/core/policy_words.h"
+#include "engine/papers/presets.h"
 #include "planner/io/application_io.h"
 #include "planner/io/profile_io.h"
 #include "planner/io/text_file.h"
@@ -41,7 +41,7 @@ constexpr cli::Option kOptions[] = {
      .type = cli::Type::text,
      .value = "LIST",
      .fallback = "leat",
-     .help = "policy presets, separated by commas, each with settings if wanted (leat:order=lbf:kappa_permille=760); "
+     .help = "policy presets, separated by commas, each with settings if wanted (leat,leat:risk_permille=2000); "
              "all: every one there is"},
     {.name = "load",
      .letter = 'l',
@@ -419,7 +419,7 @@ Status prepare_outputs(const cli::Arguments& args, const sim::Study& study) {
 }
 
 int run(const cli::Arguments& args) {
-  const auto presets = core::read_policies(args.text("presets"));
+  const auto presets = papers::read_policies(args.text("presets"));
   if (!presets) return cli::fail(kCommand.name, "--presets: " + presets.error());
   const auto sweep = read_sweep(args);
   if (!sweep) return cli::fail(kCommand.name, sweep.error());

@@ -1,10 +1,11 @@
 // Harpagon's dispatch (its figure 4): 8 requests per second on A and B (batch 6, 2 s) and C (batch 2, 1 s).
-#include "engine/core/policy.h"
 #include "engine/core/test_bench.h"
+#include "engine/papers/presets.h"
 
-namespace leat::core {
+namespace leat::papers {
 namespace {
 
+using namespace core;
 using test::Bench;
 using test::kMs;
 using test::kUs;
@@ -32,7 +33,7 @@ Topology figure4() {
 
 TEST(TcDispatch, Figure4) {
   Policy p;
-  ASSERT_TRUE(preset("harpagon", p));
+  ASSERT_TRUE(papers::preset("harpagon", p));
   Bench b(figure4(), p);
   const StreamId s = b.open({.depth = 100});
   const std::uint64_t requests = 160;
@@ -59,7 +60,7 @@ TEST(TcDispatch, Figure4) {
 // As section III-B prints it: the first sixteen as in the figure, and so on every two seconds.
 TEST(TcDispatch, Figure4AsPrinted) {
   Policy p;
-  ASSERT_TRUE(preset("harpagon-printed", p));
+  ASSERT_TRUE(papers::preset("harpagon-printed", p));
   Bench b(figure4(), p);
   const StreamId s = b.open({.depth = 100});
   const std::uint64_t requests = 160;
@@ -82,7 +83,7 @@ TEST(TcDispatch, Figure4AsPrinted) {
 // A batch sent short at its last safe moment ends its turn: the next one starts a batch of its own.
 TEST(TcDispatch, AShortBatchEndsItsTurn) {
   Policy p;
-  ASSERT_TRUE(preset("harpagon", p));
+  ASSERT_TRUE(papers::preset("harpagon", p));
   Bench b(figure4(), p);
   const StreamId s = b.open({.depth = 100});
   for (std::uint64_t i = 1; i <= 4; ++i) b.submit(s, i);
@@ -113,7 +114,7 @@ TEST(TcDispatch, MachinesOfARouteAreSpreadWhereARowWouldStarveAnother) {
   t.partitions.resize(9);
   for (PartitionId p = 0; p < 8; ++p) t.partitions[p].price = 0.5;  // the better ratio
   Policy p;
-  ASSERT_TRUE(preset("harpagon", p));
+  ASSERT_TRUE(papers::preset("harpagon", p));
   Bench b(t, p);
   const StreamId s = b.open({.depth = 4096});
   const std::uint64_t requests = 1000;
@@ -129,4 +130,4 @@ TEST(TcDispatch, MachinesOfARouteAreSpreadWhereARowWouldStarveAnother) {
 }
 
 }  // namespace
-}  // namespace leat::core
+}  // namespace leat::papers

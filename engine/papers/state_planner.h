@@ -8,23 +8,26 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
-#include "engine/core/policy.h"
 #include "engine/core/sense/estimates.h"
 #include "engine/core/sense/window.h"
 #include "engine/core/topology.h"
 
-namespace leat::core {
+namespace leat::papers {
 
-class Estimator {
+using namespace core;  // a scheduler is written in the core's words
+
+class StatePlanner final : public Estimator {
  public:
-  Estimator(const Topology& topology, const Policy& policy, std::uint32_t draws = 10'000, std::uint64_t seed = 1);
+  struct Settings {
+    TimeNs window_ns = 5'000'000'000;
+    bool quantile = true;  // W_k is looked at
+    std::uint32_t lambda_permille = 100;
+  };
+  StatePlanner(const Topology& topology, const Settings& settings, std::uint32_t draws, std::uint64_t seed);
 
-  // Whether the policy reads estimates at all; if not, the driver need not bother.
-  [[nodiscard]] static bool needed(const Policy& policy) noexcept;
-  void add(std::span<const Sample> samples) noexcept;
-  [[nodiscard]] const Estimates& update(TimeNs now) noexcept;
+  void add(std::span<const Sample> samples) noexcept override;
+  [[nodiscard]] const Estimates& update(TimeNs now) noexcept override;
 
  private:
   static constexpr std::size_t kRecent = 4096;  // batch waits kept per module
@@ -37,11 +40,11 @@ class Estimator {
   void draw(const ApplicationSpec& app) noexcept;
 
   Topology topology_;
-  Policy policy_;
+  Settings settings_;
   std::uint32_t draws_;
   std::uint64_t random_;
   std::vector<Recent> recent_;
   Estimates estimates_;
 };
 
-}  // namespace leat::core
+}  // namespace leat::papers

@@ -1,17 +1,21 @@
-// The core against a naive twin: chains of modules with equal partitions, orders fcfs, lbf and hbf, drops none, expired
-// and proactive (PARD eq. 3 without recent averages). The twin keeps plain lists and looks at everything after each
-// event; every answer (when, what) and every batch (who, in what order) must be the same.
+// The core and the papers' queues against a naive twin: chains of modules with equal partitions, a queue a module,
+// orders fcfs, lbf and hbf, drops none, expired and proactive (PARD eq. 3 without recent averages). The twin keeps
+// plain lists and looks at everything after each event; every answer (when, what) and every batch (who, in what order)
+// must be the same.
 #include <algorithm>
 #include <random>
 #include <tuple>
 
-#include "engine/core/policy.h"
 #include "engine/core/test_bench.h"
+#include "engine/papers/systems.h"
 
-namespace leat::core {
+namespace leat::papers {
 namespace {
 
 using test::kMs;
+using By = WorkerQueues::By;
+using Drop = WorkerQueues::Drop;
+using Downstream = ProactiveDrop::Downstream;
 
 struct Request {
   std::uint64_t token = 0;
@@ -49,12 +53,12 @@ std::size_t first_ended(const std::vector<Run>& runs, TimeNs now) {
 
 class NaiveTwin {
  public:
-  NaiveTwin(const Topology& t, const Policy& p) : topology_(t), policy_(p), modules_(t.modules.size()) {
+  NaiveTwin(const Topology& t, const WorkerQueues& p) : topology_(t), policy_(p), modules_(t.modules.size()) {
     for (std::size_t m = modules_.size(); m-- > 0;) {
       modules_[m].idle = static_cast<std::uint32_t>(t.routes[m].stages[0].pool.size());
       if (m + 1 == modules_.size()) continue;
       modules_[m].after =
-          modules_[m + 1].after + (p.downstream == Downstream::none ? 0 : run_ns(m + 1, t.routes[m + 1].batch));
+          modules_[m + 1].after + (p.pard.downstream == Downstream::none ? 0 : run_ns(m + 1, t.routes[m + 1].batch));
       modules_[m].after_least = modules_[m + 1].after_least + run_ns(m + 1, 1);
     }
   }
@@ -143,8 +147,8 @@ class NaiveTwin {
   [[nodiscard]] std::size_t pick(const Module& m) const {
     std::size_t best = 0;
     for (std::size_t i = 1; i < m.queue.size(); ++i) {
-      if (policy_.order == Order::lbf && m.queue[i].deadline < m.queue[best].deadline) best = i;
-      if (policy_.order == Order::hbf && m.queue[i].deadline >= m.queue[best].deadline) best = i;
+      if (policy_.order == By::lbf && m.queue[i].deadline < m.queue[best].deadline) best = i;
+      if (policy_.order == By::hbf && m.queue[i].deadline >= m.queue[best].deadline) best = i;
     }
     return best;
   }
@@ -165,7 +169,7 @@ class NaiveTwin {
     std::uint32_t waiting = 0, items = 0;
     for (const Job& j : m.queue) waiting += j.items;
     const std::uint32_t target = std::min(waiting, cap);
-    const TimeNs d = run_ns(k, policy_.exact_duration ? target : cap);
+    const TimeNs d = run_ns(k, cap);
     Run run{.module = k, .end = 0, .token = 0, .jobs = {}};
     while (items < target && !m.queue.empty()) {
       const std::size_t i = pick(m);
@@ -184,7 +188,7 @@ class NaiveTwin {
       items += job.items;
       run.jobs.push_back(job);
     }
-    if (policy_.order == Order::hbf) {  // hopeless ones gather at the low end
+    if (policy_.order == By::hbf) {  // hopeless ones gather at the low end
       for (;;) {
         const auto low = std::min_element(m.queue.begin(), m.queue.end(),
                                           [](const Job& a, const Job& b) { return a.deadline < b.deadline; });
@@ -207,7 +211,7 @@ class NaiveTwin {
   }
 
   const Topology& topology_;
-  const Policy& policy_;
+  const WorkerQueues& policy_;
   std::vector<Module> modules_;
   std::vector<Run> running_;
   TimeNs now_ = 0;
@@ -337,15 +341,15 @@ TEST(Twin, EveryAnswerAndEveryBatchIsTheSame) {
     const std::uint32_t batch = 1 + static_cast<std::uint32_t>(below(8));
     Topology t = test::chain(1 + below(3), 1 + below(3), batch, static_cast<TimeNs>(below(12)) * kMs,
                              static_cast<TimeNs>(1 + below(6)) * kMs, slo);
-    Policy p;
-    p.order = std::array{Order::fcfs, Order::lbf, Order::hbf}[below(3)];
+    WorkerQueues p{.per_worker = false, .pard = {.wait = ProactiveDrop::Wait::lower}};
+    p.order = std::array{By::fcfs, By::lbf, By::hbf}[below(3)];
     p.drop = std::array{Drop::none, Drop::expired, Drop::proactive}[below(3)];
-    p.downstream = below(2) == 0 ? Downstream::none : Downstream::execution;
-    p.wait = WaitEstimate::lower;
-    p.exact_duration = below(2) == 0;
+    p.pard.downstream = below(2) == 0 ? Downstream::none : Downstream::execution;
+    Policy policy;
+    use(p, policy);
     const std::vector<Request> requests =
         draw_requests(random, slo, static_cast<TimeNs>(1 + below(15)) * kMs, std::min<std::uint32_t>(batch, 3));
-    const History twin = play(NaiveTwin(t, p), requests), core = play(Core(t, p), requests);
+    const History twin = play(NaiveTwin(t, p), requests), core = play(Core(t, policy), requests);
     EXPECT_EQ(core.answers.size(), requests.size()) << "seed " << seed;
     for (const Request& r : requests) {
       if (!core.answers.contains(r.token) || !twin.answers.contains(r.token)) {
@@ -369,4 +373,4 @@ TEST(Twin, EveryAnswerAndEveryBatchIsTheSame) {
 }
 
 }  // namespace
-}  // namespace leat::core
+}  // namespace leat::papers

@@ -1,28 +1,22 @@
-#include "engine/core/sense/estimator.h"
+#include "engine/papers/state_planner.h"
 
 #include <algorithm>
 #include <array>
 
-namespace leat::core {
+namespace leat::papers {
 
-Estimator::Estimator(const Topology& topology, const Policy& policy, std::uint32_t draws, std::uint64_t seed)
-    : topology_(topology), policy_(policy), draws_(std::max(1u, draws)), random_(seed) {
+StatePlanner::StatePlanner(const Topology& topology, const Settings& settings, std::uint32_t draws, std::uint64_t seed)
+    : topology_(topology), settings_(settings), draws_(std::max(1u, draws)), random_(seed) {
   recent_.resize(topology.modules.size());
   for (Recent& r : recent_) {
-    r.queue = Window(policy.window_ns);
+    r.queue = Window(settings.window_ns);
     r.ring.resize(kRecent);
     r.after.resize(draws_);
   }
   estimates_.modules.resize(topology.modules.size());
 }
 
-bool Estimator::needed(const Policy& policy) noexcept {
-  if (policy.drop == Drop::dynamic_split) return true;
-  return policy.drop == Drop::proactive && policy.downstream == Downstream::all && !policy.forecast &&
-         (!policy.live_queues || policy.wait == WaitEstimate::quantile);
-}
-
-void Estimator::add(std::span<const Sample> samples) noexcept {
+void StatePlanner::add(std::span<const Sample> samples) noexcept {
   for (const Sample& s : samples) {
     if (s.module >= recent_.size()) continue;
     Recent& r = recent_[s.module];
@@ -37,11 +31,11 @@ void Estimator::add(std::span<const Sample> samples) noexcept {
   }
 }
 
-const Estimates& Estimator::update(TimeNs now) noexcept {
+const Estimates& StatePlanner::update(TimeNs now) noexcept {
   for (std::size_t m = 0; m < recent_.size(); ++m) {
     Recent& r = recent_[m];
     r.queue.roll(now);
-    while (r.count > 0 && r.ring[r.first].at_ns < now - policy_.window_ns) {
+    while (r.count > 0 && r.ring[r.first].at_ns < now - settings_.window_ns) {
       r.first = (r.first + 1) % kRecent;
       --r.count;
     }
@@ -52,13 +46,13 @@ const Estimates& Estimator::update(TimeNs now) noexcept {
     }
     estimates_.modules[m] = {.queue_ns = r.queue.mean(), .wait_after_ns = 0, .worst_ns = worst};
   }
-  if (policy_.wait == WaitEstimate::quantile && policy_.drop == Drop::proactive) {
+  if (settings_.quantile) {
     for (const ApplicationSpec& app : topology_.applications) draw(app);
   }
   return estimates_;
 }
 
-void Estimator::draw(const ApplicationSpec& app) noexcept {
+void StatePlanner::draw(const ApplicationSpec& app) noexcept {
   const ModuleId first = app.modules.front();
   std::array<TimeNs, kMaxModulesPerApplication> path{};  // drawn wait at module i and the worst after it
   for (std::uint32_t n = 0; n < draws_; ++n) {
@@ -74,10 +68,10 @@ void Estimator::draw(const ApplicationSpec& app) noexcept {
   }
   for (ModuleId m : app.modules) {
     std::vector<TimeNs>& draws = recent_[m].after;
-    const auto at = static_cast<std::ptrdiff_t>(std::uint64_t{draws_ - 1} * policy_.lambda_permille / 1000);
+    const auto at = static_cast<std::ptrdiff_t>(std::uint64_t{draws_ - 1} * settings_.lambda_permille / 1000);
     std::nth_element(draws.begin(), draws.begin() + at, draws.end());
     estimates_.modules[m].wait_after_ns = draws[static_cast<std::size_t>(at)];
   }
 }
 
-}  // namespace leat::core
+}  // namespace leat::papers

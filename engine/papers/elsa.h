@@ -1,0 +1,72 @@
+// ELSA (PARIS and ELSA, section IV): where a request goes on partitions of several sizes; and what it is compared with.
+#pragma once
+
+#include "engine/papers/queues.h"
+
+namespace leat::papers {
+
+// Of a lane: run time of what is queued there (equation 1).
+class Waits {
+ public:
+  void size(const Site& site) { site.size_by_lane(queued_ns_); }
+  void joined(const Site& site, LaneId l, const Task& t) noexcept { queued_ns_[l] += site.run_ns(l, t); }
+  void left(const Site& site, LaneId l, const Task& t) noexcept { queued_ns_[l] -= site.run_ns(l, t); }
+  // T_wait = run time of what is queued there + what remains of the batches it holds.
+  [[nodiscard]] TimeNs of(const Site& site, LaneId l) const noexcept {
+    const Partition& p = site.view.machine.partition(site.server_of(l).partition);
+    return queued_ns_[l] + std::max<TimeNs>(0, p.free_ns - site.view.now);
+  }
+
+ private:
+  ByLane<TimeNs> queued_ns_;
+};
+
+// Algorithm 2. Step A: of the partitions from small to large the first with slack; step B: where none has, the one that
+// would end first. Slack = SLA - alpha (T_wait + beta T_new) > 0 (equation 2).
+class SlackPlacement final : public Dispatch {
+ public:
+  SlackPlacement(Site& site, std::uint32_t alpha_permille, std::uint32_t beta_permille)
+      : Dispatch(site), alpha_permille_(alpha_permille), beta_permille_(beta_permille) {}
+  [[nodiscard]] bool before(const Server& a, const Server& b) const noexcept override {
+    const auto& partitions = site_.view.topology().partitions;
+    return partitions[a.partition].size < partitions[b.partition].size;
+  }
+  void plan() override { waits_.size(site_); }
+  [[nodiscard]] LaneId place(ModuleId m, const Task& t) noexcept override;
+  void joined(LaneId l, const Task& t) noexcept override { waits_.joined(site_, l, t); }
+  void left(LaneId l, const Task& t) noexcept override { waits_.left(site_, l, t); }
+
+ private:
+  Waits waits_;
+  const std::uint32_t alpha_permille_, beta_permille_;
+};
+
+// The lane with the least T_wait.
+class LeastWait final : public Dispatch {
+ public:
+  using Dispatch::Dispatch;
+  void plan() override { waits_.size(site_); }
+  [[nodiscard]] LaneId place(ModuleId m, const Task& t) noexcept override;
+  void joined(LaneId l, const Task& t) noexcept override { waits_.joined(site_, l, t); }
+  void left(LaneId l, const Task& t) noexcept override { waits_.left(site_, l, t); }
+
+ private:
+  Waits waits_;
+};
+
+// FIFS, first idle, first served: a request waits until some partition is idle, and takes the first in the plan's
+// order.
+class FirstIdle final : public Dispatch {
+ public:
+  using Dispatch::Dispatch;
+};
+
+// Any partition that is up, or any idle one.
+class AnyPartition final : public Dispatch {
+ public:
+  using Dispatch::Dispatch;
+  [[nodiscard]] LaneId place(ModuleId m, const Task& t) noexcept override;
+  [[nodiscard]] ServerId offer(LaneId l) noexcept override;
+};
+
+}  // namespace leat::papers
