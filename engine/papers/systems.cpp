@@ -1,9 +1,10 @@
 #include "engine/papers/systems.h"
 
-#include "engine/core/policy/reserved.h"
 #include "engine/papers/elsa.h"
 #include "engine/papers/harpagon.h"
 #include "engine/papers/in_turn.h"
+#include "engine/papers/ppipe.h"
+#include "engine/papers/reactive.h"
 #include "engine/papers/state_planner.h"
 
 namespace leat::papers {
@@ -214,15 +215,16 @@ constexpr Key<Harpagon> kHarpagonTable[] = {
 
 // ---- reservations ----
 
+template <class Scheduler, class Settings>
 class Booked final : public SchedulerFactory {
  public:
-  explicit Booked(const Reserved::Manner& manner) : manner_(manner) {}
+  explicit Booked(const Settings& settings) : settings_(settings) {}
   [[nodiscard]] std::unique_ptr<Discipline> make(const Making& from) const override {
-    return std::make_unique<Reserved>(from, manner_);
+    return std::make_unique<Scheduler>(from, settings_);
   }
 
  private:
-  const Reserved::Manner manner_;
+  const Settings settings_;
 };
 
 constexpr Key<PPipe> kPPipeTable[] = {
@@ -253,16 +255,7 @@ void shorten_windows(Policy& policy, std::int64_t times) {
 void use(const Elsa& s, Policy& out) { out.scheduler = std::make_shared<QueuesOf<Elsa>>(s); }
 void use(const Fifs& s, Policy& out) { out.scheduler = std::make_shared<QueuesOf<Fifs>>(s); }
 void use(const Harpagon& s, Policy& out) { out.scheduler = std::make_shared<QueuesOf<Harpagon>>(s); }
-void use(const PPipe& s, Policy& out) {
-  out.scheduler = std::make_shared<Booked>(Reserved::Manner{.printed = true,
-                                                            .append_only = s.append_only,
-                                                            .as_simulated = s.as_simulated,
-                                                            .paced = false,
-                                                            .oldest_first = true});
-}
-void use(const Reactive& s, Policy& out) {
-  out.scheduler = std::make_shared<Booked>(
-      Reserved::Manner{.reactive = true, .append_only = s.append_only, .paced = false, .oldest_first = true});
-}
+void use(const PPipe& s, Policy& out) { out.scheduler = std::make_shared<Booked<PPipePlane, PPipe>>(s); }
+void use(const Reactive& s, Policy& out) { out.scheduler = std::make_shared<Booked<ReactivePools, Reactive>>(s); }
 
 }  // namespace leat::papers

@@ -91,7 +91,6 @@ void Reserved::plan_growth(ModuleId module) noexcept {
 void Reserved::plan_whole(RouteId id) noexcept {
   const RouteSpec& route = view_.route(id);
   Whole& whole = whole_[id] = {};
-  if (!books_ahead()) return;
   const auto short_of = [&](std::size_t k, std::uint32_t n) {
     return static_cast<double>(route.stages[k].pool.size()) * n / static_cast<double>(duration(route, k, n)) <
            route.rate_rps * kCarried;
@@ -117,7 +116,6 @@ void Reserved::plan_whole(RouteId id) noexcept {
 // they lose tasks.
 TimeNs Reserved::room_after(ModuleId module) const noexcept {
   TimeNs most = 0;
-  if (!books_ahead()) return 0;
   for (ModuleId next : view_.topology().modules[module].after) {
     TimeNs room = 0;
     for (RouteId r : view_.topology().modules[next].routes)

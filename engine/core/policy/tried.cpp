@@ -13,7 +13,7 @@ TimeNs Reserved::after_least_ns(ModuleId module) const noexcept {
   TimeNs most = 0;
   for (ModuleId next : view_.topology().modules[module].after) {
     const TimeNs least = view_.model.module(next).least_ns;
-    const TimeNs paced = manner_.paced ? std::min(least, view_.sense.module(next).paced(least)) : least;
+    const TimeNs paced = std::min(least, view_.sense.module(next).paced(least));
     most = std::max(most, paced + after_least_ns(next));
   }
   return most;
@@ -63,12 +63,13 @@ bool Reserved::book_canary(const Lane& lane, TaskId id) noexcept {
 }
 
 // Its next stage: wherever it does not stand in the way of what is booked. False: nobody there is up.
-bool Reserved::book_next_canary(TaskId id, const Batch& batch) noexcept {
+bool Reserved::book_next(TaskId id, const Batch& batch) noexcept {
+  if (!batch.canary) return false;
   const std::size_t k = batch.stage + 1;
   if (bookings_.left() == 0) return false;
   const std::uint32_t items = task(id).items;
   const TimeNs ready = view_.now + stage_link_ns(view_.route(batch.route), k, items);
-  const LegPlan leg = probe_pool(batch.route, k, items, ready, kNever, false);
+  const LegPlan leg = probe_pool(batch.route, k, items, ready);
   if (leg.partition == kNone) return false;
   book_canary_leg(id, batch.route, k, leg);
   return true;

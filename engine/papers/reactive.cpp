@@ -1,17 +1,15 @@
-// PPipe's ablation (section 7.4): each pool batches by itself and nothing is reserved ahead. A task is booked for one
-// stage at a time, when its features are made; links are not looked at, so that features may come later than the batch
-// is due.
-//
-// A pool's own objective: its part of the SLO, in proportion to the planned times of the route's stages and hand-overs.
-// The largest batch that keeps it for each of its members is run.
-#include <algorithm>
+#include "engine/papers/reactive.h"
 
-#include "engine/core/policy/reserved.h"
+#include "engine/papers/ppipe.h"
 
-namespace leat::core {
+namespace leat::papers {
+
+TaskId ReactivePools::next_task(const Lane& lane) const noexcept { return oldest(view_, lane); }
+
+TimeNs ReactivePools::bound_of(ModuleId, TaskId id) const noexcept { return module_bound(view_, task(id)); }
 
 // When stage k of the route must have ended for a task that came at `from` and must be done at `until`.
-TimeNs Reserved::stage_bound(RouteId id, std::size_t k, TimeNs from, TimeNs until) const noexcept {
+TimeNs ReactivePools::stage_bound(RouteId id, std::size_t k, TimeNs from, TimeNs until) const noexcept {
   if (until == kNever) return kNever;
   const RouteSpec& route = view_.route(id);
   double before = 0, all = 0;
@@ -26,41 +24,34 @@ TimeNs Reserved::stage_bound(RouteId id, std::size_t k, TimeNs from, TimeNs unti
 }
 
 // Stage k on the pool's partition that can start first, or in an unsent batch that still keeps the pool's objective.
-LegPlan Reserved::probe_pool(RouteId id, std::size_t k, std::uint32_t items, TimeNs ready, TimeNs bound,
-                             bool joins) const noexcept {
+LegPlan ReactivePools::probe_batches(RouteId id, std::size_t k, TaskId t, TimeNs ready, TimeNs bound) const noexcept {
+  const std::uint32_t items = task(t).items;
+  const LegPlan own = probe_pool(id, k, items, ready);
+  if (own.partition == kNone || own.start_ns <= ready || view_.lone(t)) return own;
   const StageSpec& stage = view_.route(id).stages[k];
-  LegPlan best{.end_ns = kNever}, joined{.end_ns = kNever};
-  const TimeNs run = duration(view_.route(id), k, items);
+  LegPlan joined{.end_ns = kNever};
   for (PartitionId p : stage.pool) {
-    if (!usable(p)) continue;
-    const TimeNs start = timelines_[p].earliest(ready, run);
-    const bool idler = best.partition != kNone && start == best.start_ns && free_ns(p) < free_ns(best.partition);
-    if (start < best.start_ns || best.partition == kNone || idler) {
-      best = {.partition = p, .start_ns = start, .end_ns = start + run};
-    }
-    if (!joins || planned_ns_[p] == kNever) continue;
+    if (!usable(p) || planned_ns_[p] == kNever) continue;
     for (BookingId b = first_[p]; b != kNone; b = bookings_[b].next) {
       const Booking& booking = bookings_[b];
       if (booking.state != BookingState::planned || booking.route != id || booking.stage != k ||
-          booking.start_ns < ready || booking.lone)
+          booking.start_ns < ready || booking.lone || !fits(stage, booking.items + items))
         continue;
-      if (!fits(stage, booking.items + items)) continue;
       const TimeNs end = booking.start_ns + duration(view_.route(id), k, booking.items + items);
       if (end >= joined.end_ns || end > std::min(bound, booking.bound_ns) || !extends(booking, end)) continue;
       joined = {.partition = p, .join = b, .start_ns = booking.start_ns, .end_ns = end};
     }
   }
-  return best.start_ns > ready && joined.partition != kNone ? joined : best;
+  return joined.partition != kNone ? joined : own;
 }
 
 // The entry: the route whose pool can start it first.
-Reserved::Booked Reserved::book_entry(const Lane& lane, TaskId id, TimeNs until) noexcept {
+ReactivePools::Booked ReactivePools::book_waiting(LaneId at, TaskId id, TimeNs until) noexcept {
   LegPlan best{.start_ns = kNever};
   RouteId route = kNone;
-  for (RouteId r : view_.topology().modules[lane.module].routes) {
+  for (RouteId r : view_.topology().modules[view_.lanes[at].module].routes) {
     if (task(id).items > view_.route(r).batch) continue;
-    const LegPlan leg =
-        probe_pool(r, 0, task(id).items, view_.now, stage_bound(r, 0, task(id).queued_ns, until), !view_.lone(id));
+    const LegPlan leg = probe_batches(r, 0, id, view_.now, stage_bound(r, 0, task(id).queued_ns, until));
     if (leg.partition == kNone || leg.start_ns >= best.start_ns) continue;
     best = leg;
     route = r;
@@ -76,15 +67,15 @@ Reserved::Booked Reserved::book_entry(const Lane& lane, TaskId id, TimeNs until)
 }
 
 // A stage has ended: the next pool's turn. False: nobody there is up.
-bool Reserved::book_next(TaskId id, RouteId route, std::size_t k) noexcept {
+bool ReactivePools::book_next(TaskId id, const Batch& batch) noexcept {
+  const std::size_t k = batch.stage + 1;
   const Task& t = task(id);
-  const TimeNs until = t.give_up_ns == kNever ? kNever : t.deadline_ns - view_.model.module(t.module).after_least_ns;
-  const TimeNs bound = stage_bound(route, k, t.queued_ns, until);
-  const LegPlan leg =
-      probe_pool(route, k, t.items, view_.now + stage_link_ns(view_.route(route), k, t.items), bound, !view_.lone(id));
+  const TimeNs bound = stage_bound(batch.route, k, t.queued_ns, module_bound(view_, t));
+  const TimeNs ready = view_.now + stage_link_ns(view_.route(batch.route), k, t.items);
+  const LegPlan leg = probe_batches(batch.route, k, id, ready, bound);
   if (leg.partition == kNone || bookings_.left() == 0) return false;
-  book_leg(id, route, k, leg, bound);
+  book_leg(id, batch.route, k, leg, bound);
   return true;
 }
 
-}  // namespace leat::core
+}  // namespace leat::papers

@@ -2,7 +2,7 @@
 // lower bound says who need not be looked at; who is, is looked at as without it: the choice is the same.
 #include <algorithm>
 
-#include "engine/core/policy/reserved.h"
+#include "engine/core/policy/reservations.h"
 
 namespace leat::core {
 namespace {
@@ -12,7 +12,7 @@ constexpr TimeNs kForgetEvery = 20'000'000;  // what is over is skipped anyway; 
 }  // namespace
 
 // After every change of the partition's timeline or bookings.
-void Reserved::look_again(PartitionId p) noexcept {
+void Reservations::look_again(PartitionId p) noexcept {
   Timeline& timeline = timelines_[p];
   timeline.expire(view_.now);
   StartBound bound;
@@ -27,7 +27,7 @@ void Reserved::look_again(PartitionId p) noexcept {
     if (b.state == BookingState::planned) {
       if (planned == kNever) look = std::min(look, b.due_ns);
       planned = std::min(planned, b.start_ns);
-    } else if (planned == kNever && books_ahead()) {
+    } else if (planned == kNever && manner_.corrects) {
       look = std::min(look, b.end_ns + 1);  // it may run over
     }
   }
@@ -38,7 +38,7 @@ void Reserved::look_again(PartitionId p) noexcept {
   timers_.set(slot, timer_of(p));
 }
 
-TimeNs Reserved::timer_of(PartitionId p) const noexcept {
+TimeNs Reservations::timer_of(PartitionId p) const noexcept {
   TimeNs at = kNever;
   for (BookingId id = first_[p]; id != kNone; id = bookings_[id].next) {
     const Booking& b = bookings_[id];
@@ -48,7 +48,7 @@ TimeNs Reserved::timer_of(PartitionId p) const noexcept {
   return at;
 }
 
-void Reserved::make_books() {
+void Reservations::make_books() {
   books_.resize(view_.topology().routes.size() * kMaxStages);
   for (ModuleId m : component_.modules) {
     for (RouteId r : view_.topology().modules[m].routes) {
@@ -71,30 +71,30 @@ void Reserved::make_books() {
   }
 }
 
-Unsent::Entry Reserved::entry_of(BookingId id) const noexcept {
+Unsent::Entry Reservations::entry_of(BookingId id) const noexcept {
   const Booking& b = bookings_[id];
   return {b.start_ns, book(b.route, b.stage).place[view_.model.slot_of_partition(b.partition)], id};
 }
 
-void Reserved::list_unsent(BookingId id) noexcept {
+void Reservations::list_unsent(BookingId id) noexcept {
   const Booking& b = bookings_[id];
   books_[b.route * kMaxStages + b.stage].unsent.add(entry_of(id), b.items);
 }
 
 // Before its start changes.
-void Reserved::unlist(BookingId id) noexcept {
+void Reservations::unlist(BookingId id) noexcept {
   const Booking& b = bookings_[id];
   books_[b.route * kMaxStages + b.stage].unsent.remove(entry_of(id), b.items);
 }
 
-void Reserved::resized(BookingId id, std::uint32_t was) noexcept {
+void Reservations::resized(BookingId id, std::uint32_t was) noexcept {
   const Booking& b = bookings_[id];
   books_[b.route * kMaxStages + b.stage].unsent.resize(entry_of(id), was, b.items);
 }
 
 // When features made on `from` at `made` can be at stage k, from below: their host's uplink is the same for all.
-Reserved::Departure Reserved::departure(RouteId id, std::size_t k, PartitionId from, TimeNs made,
-                                        std::uint32_t items) const noexcept {
+Reservations::Departure Reservations::departure(RouteId id, std::size_t k, PartitionId from, TimeNs made,
+                                                std::uint32_t items) const noexcept {
   const auto host = [&](PartitionId p) { return view_.topology().partitions[p].host; };
   const StageSpec& stage = view_.route(id).stages[k];
   const std::uint32_t here = host(from);
@@ -104,7 +104,7 @@ Reserved::Departure Reserved::departure(RouteId id, std::size_t k, PartitionId f
   return {{made, move == 0 ? made : up_[here].earliest(made, move) + move, here}, move};
 }
 
-void Reserved::forget_past() noexcept {
+void Reservations::forget_past() noexcept {
   if (view_.now - forgot_ns_ < kForgetEvery) return;
   forgot_ns_ = view_.now;
   for (PartitionId p : component_.partitions) timelines_[p].expire(view_.now);
@@ -112,11 +112,11 @@ void Reserved::forget_past() noexcept {
   for (Timeline& t : down_) t.expire(view_.now);
 }
 
-void Reserved::advance() noexcept {
+void Reservations::advance() noexcept {
   looks_.for_each_by(view_.now, [&](std::size_t slot) { can_.ask(component_.partitions[slot]); });
 }
 
-TimeNs Reserved::next_timer() const noexcept {
+TimeNs Reservations::next_timer() const noexcept {
   timers_.for_each_by(view_.now, [&](std::size_t slot) { timers_.set(slot, timer_of(component_.partitions[slot])); });
   return timers_.least();
 }

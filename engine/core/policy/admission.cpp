@@ -1,8 +1,6 @@
 // What a lane does with its tasks.
 #include <algorithm>
 #include <bit>
-#include <cmath>
-#include <utility>
 
 #include "engine/core/policy/reserved.h"
 
@@ -12,7 +10,6 @@ namespace {
 constexpr std::uint32_t kGrowTries = 12;  // unsent batches looked at before a task is booked alone
 constexpr std::uint32_t kEvicted = 8;     // tasks that make room for one at a later stage
 constexpr std::uint32_t kPlaces = 64;     // unsent batches looked at for somebody lower
-constexpr std::int64_t kLostTasks = 128;  // what a module loses is smoothed over so many tasks
 
 bool fits(const RouteSpec& route, std::uint32_t items) {
   return std::all_of(route.stages.begin(), route.stages.end(),
@@ -20,25 +17,6 @@ bool fits(const RouteSpec& route, std::uint32_t items) {
 }
 
 }  // namespace
-
-// Books what waits there; then nobody is to be asked.
-ServerId Reserved::offer(LaneId id) noexcept {
-  const Lane& lane = view_.lanes[id];
-  const std::uint32_t least = kMaxStages * (kGrowItems + 1);
-  forget_past();
-  while (lane.tasks > 0 && bookings_.left() > std::max<std::uint32_t>(least, kMaxBatch)) {
-    const TaskId t = next_task(lane);
-    const TimeNs bound = bound_of(lane.module, t);
-    const Booked done = manner_.printed    ? book_as_printed(id, t, bound)
-                        : manner_.reactive ? book_entry(lane, t, bound)
-                                           : book_early(id, t, bound);
-    if (done == Booked::wait) return kNone;
-    std::int64_t& lost = lost_ppm_[lane.module];
-    lost += ((done == Booked::late ? 1'000'000 : 0) - lost) / kLostTasks;
-    if (done == Booked::late && !book_canary(lane, t)) can_.drop(t, Reason::unreachable);
-  }
-  return kNone;
-}
 
 // The end of this module's stages by which the task can still be in time.
 TimeNs Reserved::bound_of(ModuleId module, TaskId id) const noexcept {
@@ -48,7 +26,7 @@ TimeNs Reserved::bound_of(ModuleId module, TaskId id) const noexcept {
 
 // Ours: on the route with the least waiting that is in time, with others where that is how it is entered, else the task
 // alone; before it would wait, a batch may grow.
-Reserved::Booked Reserved::book_early(LaneId at, TaskId id, TimeNs bound) noexcept {
+Reserved::Booked Reserved::book_waiting(LaneId at, TaskId id, TimeNs bound) noexcept {
   const Lane& lane = view_.lanes[at];
   const std::uint32_t items = task(id).items;
   // Among levels tasks take each other's places, one by one.
@@ -69,16 +47,15 @@ Reserved::Booked Reserved::book_early(LaneId at, TaskId id, TimeNs bound) noexce
   const TimeNs room = best.wait_ns > 0 && bound != kNever ? room_to_grow(best.route) : 0;
   if (best.wait_ns > 0 && any_lower(id)) {
     if (take_place(lane, id, best.end_ns + room > bound ? kNever : best.legs[0].start_ns, bound)) return Booked::done;
-    best = probe_path(best.route, items, bound, true, joins);
+    best = probe_path(best.route, items, bound, joins);
     for (std::uint32_t n = 0; n < kEvicted && best.end_ns + room > bound && evict(best, id); ++n)
-      best = probe_path(best.route, items, bound, true, joins);
+      best = probe_path(best.route, items, bound, joins);
   }
   const auto late = [&] { return best.end_ns + room > bound; };
   if (late() || best.legs[0].start_ns > view_.now) {
     if (grow_some(lane, id, bound)) return Booked::done;
     if (!late())
-      best = probe_path(best.route, items, bound, true,
-                        joins);  // as before, but a booking that was put back has another id
+      best = probe_path(best.route, items, bound, joins);  // as before, but a booking that was put back has another id
   }
   if (squeezed && whole_[best.route].items > items) return Booked::late;  // it would take more time than its share
   const bool through = view_.route(best.route).stages.size() > 2 && best.wait_ns > 0;
@@ -95,7 +72,7 @@ PathPlan Reserved::least_wait(ModuleId module, std::uint32_t items, TimeNs bound
   for (RouteId r : view_.topology().modules[module].routes) {
     const std::uint32_t n = whole ? std::max(items, whole_[r].items) : items;
     if (!fits(view_.route(r), n)) continue;
-    const PathPlan plan = probe_path(r, n, bound, true, joins && n == items, n > items);
+    const PathPlan plan = probe_path(r, n, bound, joins && n == items, n > items);
     if (plan.end_ns == kNever) continue;
     const bool in_time = plan.end_ns <= bound, had = best.end_ns <= bound;
     if (best.end_ns == kNever || (in_time != had ? in_time : plan.wait_ns < best.wait_ns)) best = plan;
@@ -120,10 +97,10 @@ Reserved::Booked Reserved::book_whole(LaneId at, TaskId head, PathPlan& plan, Ti
       return Booked::wait;
     }
     n = lane.items;
-    plan = probe_path(route, n, bound, true, n == 1, n > 1);
+    plan = probe_path(route, n, bound, n == 1, n > 1);
     if (n == 1) return Booked::late;
   }
-  book_together(lane, head, plan, n);
+  book_together(lane, head, plan, n, true);
   return Booked::done;
 }
 
@@ -202,7 +179,7 @@ bool Reserved::take_place(const Lane& lane, TaskId id, TimeNs start, TimeNs boun
     done = grow({.partition = was.partition, .join = place}, id, bound);
     if (done) can_.book(id);
   } else {
-    const PathPlan plan = probe_path(was.route, task(id).items, bound, true, !view_.lone(id));
+    const PathPlan plan = probe_path(was.route, task(id).items, bound, !view_.lone(id));
     done = plan.end_ns <= bound;
     if (done) {
       can_.book(id);
@@ -211,82 +188,6 @@ bool Reserved::take_place(const Lane& lane, TaskId id, TimeNs start, TimeNs boun
   }
   can_.unbook(lower);
   return done;
-}
-
-// PPipe, Algorithm 1: the pipeline with the least waiting at its planned batch; then the largest batch from there down
-// that is in time for the oldest; then drop, wait or dispatch. `as_simulated`: as its authors' simulator does it.
-Reserved::Booked Reserved::book_as_printed(LaneId at, TaskId head, TimeNs bound) noexcept {
-  const Lane& lane = view_.lanes[at];
-  const bool simulated = manner_.as_simulated;
-  const auto probe = [&](RouteId r, std::uint32_t n) { return probe_path(r, n, bound, simulated, false); };
-  PathPlan plan;
-  TimeNs least = kNever;
-  for (RouteId r : view_.topology().modules[lane.module].routes) {
-    const PathPlan p = probe(r, view_.route(r).batch);
-    if (p.end_ns == kNever) continue;
-    const bool last = simulated && view_.route(r).batch == 1 && p.end_ns > bound;
-    const TimeNs waits =
-        p.wait_ns +
-        (last ? view_.topology().applications[view_.topology().modules[lane.module].application].slo_ns : 0);
-    if (waits >= least) continue;
-    least = waits;
-    plan = p;
-  }
-  if (plan.end_ns == kNever) return Booked::wait;
-  if (simulated && std::exchange(looked_at_[lane.module], task(head).serial + 1) != task(head).serial + 1 &&
-      plan.end_ns > bound)
-    return Booked::late;
-  const RouteId route = plan.route;
-  std::uint32_t n = view_.route(route).batch;
-  if (n < task(head).items) return Booked::late;
-  while (plan.end_ns > bound) {
-    if (--n < task(head).items) return Booked::late;
-    plan = probe(route, n);
-  }
-  if (lane.items < n) {
-    const PathPlan more = probe(route, lane.items + 1);
-    const TimeNs last_safe = bound == kNever ? view_.now : view_.now + (bound - more.end_ns) + more.wait_ns;
-    if (last_safe > view_.now) {
-      can_.wake(at, last_safe);
-      return Booked::wait;
-    }
-    n = lane.items;
-    plan = probe(route, n);
-    if (plan.end_ns > bound) return Booked::late;
-  }
-  book_together(lane, head, plan, n);
-  return Booked::done;
-}
-
-// `n` items of the lane in one batch, on the whole path.
-void Reserved::book_together(const Lane& lane, TaskId head, PathPlan plan, std::uint32_t n) noexcept {
-  const std::size_t stages = view_.route(plan.route).stages.size();
-  std::array<TimeNs, kMaxStages> depart{}, each{};  // on the links the members follow one another
-  for (std::size_t k = 1; k < stages; ++k) {
-    depart[k] = plan.legs[k].depart_ns;
-    each[k] = (plan.legs[k].arrive_ns - plan.legs[k].depart_ns) / n;
-  }
-  std::uint32_t booked = 0;
-  for (TaskId t = head; t != kNone && booked + task(t).items <= n; t = next_task(lane)) {
-    if (t != head && (view_.lone(head) || view_.lone(t))) break;
-    if (books_ahead() && task(t).items > 1) break;  // its features travel in one piece
-    for (std::size_t k = 0; k < stages; ++k) {
-      LegPlan& leg = plan.legs[k];
-      if (booked > 0) leg.join = itineraries_[head].legs[k].booking;
-      if (k > 0 && leg.each_ns > 0) {  // between what is booked, as travel_each() found
-        const Timeline &up = up_[view_.topology().partitions[plan.legs[k - 1].partition].host],
-                       &down = down_[view_.topology().partitions[leg.partition].host];
-        depart[k] = Timeline::earliest_on_both(up, down, depart[k], leg.each_ns);
-        each[k] = leg.each_ns;
-      }
-      leg.depart_ns = depart[k];
-      leg.arrive_ns = depart[k] += each[k] * task(t).items;
-    }
-    booked += task(t).items;
-    const TimeNs bound = bound_of(lane.module, t);
-    can_.book(t);
-    book_path(t, plan, bound);
-  }
 }
 
 }  // namespace leat::core

@@ -1,20 +1,19 @@
-// Where a task could go: nothing changes here.
+// Where a task could go, on links and partitions: nothing changes here.
 #include <algorithm>
-#include <cmath>
 
-#include "engine/core/policy/reserved.h"
+#include "engine/core/policy/reservations.h"
 
 namespace leat::core {
 
 // Time on the links into stage k when its two ends are on different hosts.
-TimeNs Reserved::stage_link_ns(const RouteSpec& route, std::size_t k, std::uint32_t items) const noexcept {
+TimeNs Reservations::stage_link_ns(const RouteSpec& route, std::size_t k, std::uint32_t items) const noexcept {
   return view_.model.link_ns(route.stages[k - 1].transfer_bytes * items, route.stages[k - 1].pool.front(),
                              route.stages[k].pool.front());
 }
 
 // The entry's partition: of all that can run it, the one whose features would have left it first (Algorithm 2 looks at
 // the end of the stage alone, and then waits for that partition's uplink).
-LegPlan Reserved::probe_entry(RouteId id, std::uint32_t items, bool by_uplink) const noexcept {
+LegPlan Reservations::probe_entry(RouteId id, std::uint32_t items, bool by_uplink) const noexcept {
   const RouteSpec& route = view_.route(id);
   const StageSpec& stage = route.stages.front();
   const TimeNs run = duration(route, 0, items);
@@ -26,7 +25,7 @@ LegPlan Reserved::probe_entry(RouteId id, std::uint32_t items, bool by_uplink) c
     const PartitionId p = stage.pool[i];
     const TimeNs no_earlier = soonest + run + move;
     const auto limit = [&] { return least == kNever ? kNever : least - run - move; };
-    const auto idle_longer = [&] { return !manner_.as_simulated && free_ns(p) < free_ns(best.partition); };
+    const auto idle_longer = [&] { return manner_.longest_idle && free_ns(p) < free_ns(best.partition); };
     if (no_earlier > least || (no_earlier == least && !idle_longer()) || !usable(p)) return limit();
     const TimeNs start = timelines_[p].earliest(view_.now, run);
     TimeNs key = start + run;
@@ -41,8 +40,8 @@ LegPlan Reserved::probe_entry(RouteId id, std::uint32_t items, bool by_uplink) c
 }
 
 // When the features that `from` has made can be on the leg's partition.
-void Reserved::travel(const RouteSpec& route, std::size_t k, PartitionId from, std::uint32_t items,
-                      const Departure& when, LegPlan& leg) const noexcept {
+void Reservations::travel(const RouteSpec& route, std::size_t k, PartitionId from, std::uint32_t items,
+                          const Departure& when, LegPlan& leg) const noexcept {
   const std::uint32_t there = view_.topology().partitions[leg.partition].host;
   TimeNs move = when.move_ns, soonest = when.far_ns - move;
   if (!equal_links_) {
@@ -56,8 +55,8 @@ void Reserved::travel(const RouteSpec& route, std::size_t k, PartitionId from, s
 }
 
 // The same of a batch's members, each on its own: they fit between what is booked where all together would wait.
-void Reserved::travel_each(const RouteSpec& route, std::size_t k, PartitionId from, TimeNs made, std::uint32_t members,
-                           LegPlan& leg) const noexcept {
+void Reservations::travel_each(const RouteSpec& route, std::size_t k, PartitionId from, TimeNs made,
+                               std::uint32_t members, LegPlan& leg) const noexcept {
   const TimeNs all = view_.model.link_ns(route.stages[k - 1].transfer_bytes * members, from, leg.partition);
   leg.depart_ns = leg.arrive_ns = made;
   if (all == 0) return;
@@ -71,18 +70,10 @@ void Reserved::travel_each(const RouteSpec& route, std::size_t k, PartitionId fr
   }
 }
 
-// Whether a member of this unsent batch has its next stage already.
-bool Reserved::booked_on(const Booking& booking) const noexcept {
-  for (TaskId t = booking.first; t != kNone; t = itineraries_[t].legs[booking.stage].next) {
-    if (itineraries_[t].legs[booking.stage + 1].booking != kNone) return true;
-  }
-  return false;
-}
-
 // Stage k after the features were made on `from`, in a booking of its own: the partition that ends first, of
 // equals the pool's first one.
-LegPlan Reserved::probe_own(RouteId id, std::size_t k, PartitionId from, std::uint32_t items, const Departure& when,
-                            bool apart) const noexcept {
+LegPlan Reservations::probe_own(RouteId id, std::size_t k, PartitionId from, std::uint32_t items, const Departure& when,
+                                bool apart) const noexcept {
   const RouteSpec& route = view_.route(id);
   const StageSpec& stage = route.stages[k];
   const TimeNs run = duration(route, k, items);
@@ -126,62 +117,27 @@ LegPlan Reserved::probe_own(RouteId id, std::size_t k, PartitionId from, std::ui
   return best;
 }
 
-// The same, made at `made`, or an unsent batch to join.
-LegPlan Reserved::probe_leg(RouteId id, std::size_t k, PartitionId from, TimeNs made, std::uint32_t items, TimeNs bound,
-                            bool join, bool apart) const noexcept {
-  const RouteSpec& route = view_.route(id);
-  const StageSpec& stage = route.stages[k];
-  TimeNs rest = 0;
-  for (std::size_t j = k + 1; j < route.stages.size(); ++j)
-    rest += stage_link_ns(route, j, items) + duration(route, j, items);
-  const Departure when = departure(id, k, from, made, items);
-  const LegPlan own = probe_own(id, k, from, items, when, apart);
-  const bool in_time = own.partition != kNone && own.end_ns + rest <= bound;
-  if (!join || (in_time && own.start_ns == own.arrive_ns)) return own;
-  LegPlan joined;
-  const auto run = [&](std::uint32_t held) -> TimeNs {
-    if (!fits(stage, held + items) || (in_time && !gains(stage, held, items))) return -1;
-    return duration(route, k, held + items);
-  };
-  const BookingId found = book(id, k).unsent.first_to_end(
-      std::max(view_.now, made - 1) + 1, bound - rest, run, [&](BookingId at, TimeNs end) {
-        const Booking& booking = bookings_[at];
-        if (booking.lone) return false;
-        const bool near = view_.topology().partitions[booking.partition].host == when.here;
-        if (booking.start_ns < (near ? when.near_ns : when.far_ns)) return false;
-        if (end + rest > booking.bound_ns || !usable(booking.partition) || !extends(booking, end)) return false;
-        if (k + 1 < route.stages.size() && booked_on(booking))
-          return false;  // its members would have to be booked anew: grow()
-        joined = {.partition = booking.partition, .join = at, .start_ns = booking.start_ns, .end_ns = end};
-        travel(route, k, from, items, when, joined);
-        return joined.arrive_ns <= booking.start_ns;
-      });
-  return found != kNone ? joined : own;
+// Stage k on the pool's partition that can start first; links are not looked at.
+LegPlan Reservations::probe_pool(RouteId id, std::size_t k, std::uint32_t items, TimeNs ready) const noexcept {
+  const StageSpec& stage = view_.route(id).stages[k];
+  LegPlan best{.end_ns = kNever};
+  const TimeNs run = duration(view_.route(id), k, items);
+  for (PartitionId p : stage.pool) {
+    if (!usable(p)) continue;
+    const TimeNs start = timelines_[p].earliest(ready, run);
+    const bool idler = best.partition != kNone && start == best.start_ns && free_ns(p) < free_ns(best.partition);
+    if (start < best.start_ns || best.partition == kNone || idler)
+      best = {.partition = p, .start_ns = start, .end_ns = start + run};
+  }
+  return best;
 }
 
 // The booking's end may move to `end` without touching what is booked behind it.
-bool Reserved::extends(const Booking& booking, TimeNs end) const noexcept {
+bool Reservations::extends(const Booking& booking, TimeNs end) const noexcept {
   if (booking.next != kNone && bookings_[booking.next].start_ns < std::min(end, bookings_[booking.next].end_ns))
     return end <= booking.end_ns;
   return end <= booking.end_ns ||
          timelines_[booking.partition].earliest(booking.end_ns, end - booking.end_ns) == booking.end_ns;
-}
-
-PathPlan Reserved::probe_path(RouteId id, std::uint32_t items, TimeNs bound, bool by_uplink, bool join,
-                              bool apart) const noexcept {
-  const RouteSpec& route = view_.route(id);
-  PathPlan plan{.route = id};
-  plan.legs[0] = probe_entry(id, items, by_uplink);
-  if (plan.legs[0].partition == kNone) return plan;
-  TimeNs service = duration(route, 0, items);
-  for (std::size_t k = 1; k < route.stages.size(); ++k) {
-    plan.legs[k] = probe_leg(id, k, plan.legs[k - 1].partition, plan.legs[k - 1].end_ns, items, bound, join, apart);
-    if (plan.legs[k].partition == kNone) return plan;
-    service += duration(route, k, items) + plan.legs[k].arrive_ns - plan.legs[k].depart_ns;
-  }
-  plan.end_ns = plan.legs[route.stages.size() - 1].end_ns;
-  plan.wait_ns = plan.end_ns - view_.now - service;
-  return plan;
 }
 
 }  // namespace leat::core

@@ -1,0 +1,82 @@
+#include "engine/papers/ppipe.h"
+
+#include <utility>
+
+namespace leat::papers {
+
+PPipePlane::PPipePlane(const Making& from, const PPipe& settings)
+    : Reservations(from, {.append_only = settings.append_only, .longest_idle = !settings.as_simulated}),
+      as_simulated_(settings.as_simulated),
+      looked_at_(view_.model, component_) {}
+
+TaskId PPipePlane::next_task(const Lane& lane) const noexcept { return oldest(view_, lane); }
+
+TimeNs PPipePlane::bound_of(ModuleId, TaskId id) const noexcept { return module_bound(view_, task(id)); }
+
+// Algorithm 2: for a batch of so many, stage after stage the earliest slot, on the links into it and on its pool.
+PathPlan PPipePlane::probe(RouteId id, std::uint32_t items) const noexcept {
+  const RouteSpec& route = view_.route(id);
+  PathPlan plan{.route = id};
+  plan.legs[0] = probe_entry(id, items, as_simulated_);
+  if (plan.legs[0].partition == kNone) return plan;
+  TimeNs service = duration(route, 0, items);
+  for (std::size_t k = 1; k < route.stages.size(); ++k) {
+    const LegPlan& before = plan.legs[k - 1];
+    plan.legs[k] =
+        probe_own(id, k, before.partition, items, departure(id, k, before.partition, before.end_ns, items), false);
+    if (plan.legs[k].partition == kNone) return plan;
+    service += duration(route, k, items) + plan.legs[k].arrive_ns - plan.legs[k].depart_ns;
+  }
+  plan.end_ns = plan.legs[route.stages.size() - 1].end_ns;
+  plan.wait_ns = plan.end_ns - view_.now - service;
+  return plan;
+}
+
+// Step 1: the pipeline with the least waiting at its planned batch.
+PathPlan PPipePlane::least_waiting(ModuleId module, TimeNs bound) const noexcept {
+  PathPlan plan;
+  TimeNs least = kNever;
+  for (RouteId r : view_.topology().modules[module].routes) {
+    const PathPlan p = probe(r, view_.route(r).batch);
+    if (p.end_ns == kNever) continue;
+    const bool last = as_simulated_ && view_.route(r).batch == 1 && p.end_ns > bound;
+    const TimeNs waits =
+        p.wait_ns + (last ? view_.topology().applications[view_.model.module(module).application].slo_ns : 0);
+    if (waits >= least) continue;
+    least = waits;
+    plan = p;
+  }
+  return plan;
+}
+
+// Algorithm 1: step 1; then the largest batch from the planned one down that is in time for the oldest (step 2); then
+// drop, wait or dispatch (step 3).
+PPipePlane::Booked PPipePlane::book_waiting(LaneId at, TaskId head, TimeNs bound) noexcept {
+  const Lane& lane = view_.lanes[at];
+  PathPlan plan = least_waiting(lane.module, bound);
+  if (plan.end_ns == kNever) return Booked::wait;
+  const std::uint64_t mark = task(head).serial + 1;
+  if (as_simulated_ && std::exchange(looked_at_[lane.module], mark) != mark && plan.end_ns > bound) return Booked::late;
+  const RouteId route = plan.route;
+  std::uint32_t n = view_.route(route).batch;
+  if (n < task(head).items) return Booked::late;
+  while (plan.end_ns > bound) {
+    if (--n < task(head).items) return Booked::late;
+    plan = probe(route, n);
+  }
+  if (lane.items < n) {
+    const PathPlan more = probe(route, lane.items + 1);
+    const TimeNs last_safe = bound == kNever ? view_.now : view_.now + (bound - more.end_ns) + more.wait_ns;
+    if (last_safe > view_.now) {
+      can_.wake(at, last_safe);
+      return Booked::wait;
+    }
+    n = lane.items;
+    plan = probe(route, n);
+    if (plan.end_ns > bound) return Booked::late;
+  }
+  book_together(lane, head, plan, n, false);
+  return Booked::done;
+}
+
+}  // namespace leat::papers

@@ -1,0 +1,38 @@
+// PPipe's data plane as printed (Algorithms 1 and 2): a whole batch is reserved on a whole path, on timelines of
+// partitions and of links, and reservations are corrected by what really happened.
+#pragma once
+
+#include "engine/core/policy/reservations.h"
+#include "engine/papers/systems.h"
+
+namespace leat::papers {
+
+// With `as_simulated` by what its authors' simulator does beyond Algorithm 1: the entry's partition is the one whose
+// uplink could send first, of equals the pool's first; who is not in time with the planned batch when first looked at
+// is dropped; routes of single tasks that are late are the last choice. That simulator's tables only append.
+class PPipePlane final : public Reservations {
+ public:
+  PPipePlane(const Making& from, const PPipe& settings);
+
+ private:
+  [[nodiscard]] TaskId next_task(const Lane& lane) const noexcept override;
+  [[nodiscard]] TimeNs bound_of(ModuleId module, TaskId task) const noexcept override;
+  [[nodiscard]] Booked book_waiting(LaneId lane, TaskId head, TimeNs bound) noexcept override;
+  [[nodiscard]] PathPlan probe(RouteId route, std::uint32_t items) const noexcept;
+  [[nodiscard]] PathPlan least_waiting(ModuleId module, TimeNs bound) const noexcept;
+
+  const bool as_simulated_;
+  ByModule<std::uint64_t> looked_at_;  // as simulated: 1 + the serial of the last head looked at
+};
+
+// The oldest of the highest class.
+[[nodiscard]] inline TaskId oldest(const View& view, const Lane& lane) noexcept {
+  return lane.classes == 0 ? kNone : lane.arrivals[view.top_class(lane)].front();
+}
+
+// By when the task's module must be done with it, with the least times of what follows.
+[[nodiscard]] inline TimeNs module_bound(const View& view, const Task& t) noexcept {
+  return t.give_up_ns == kNever ? kNever : t.deadline_ns - view.model.module(t.module).after_least_ns;
+}
+
+}  // namespace leat::papers
