@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "engine/core/types.h"
 
@@ -47,6 +49,9 @@ struct Policy {
   TimeNs background_budget_ns = 100'000'000;
   TimeNs background_window_ns = 1'000'000'000;
   LeatVariant variant;
+
+  std::vector<std::string> given;  // the keys that were set, as read (policy_words.h)
+  std::vector<std::string> notes;  // a line for each that was given by an old name
 };
 
 }  // namespace leat::core

@@ -35,6 +35,7 @@ struct Key {
   const char* name;
   std::string (*read)(const std::string& value, Settings& out);
   bool (*used)(const Settings&) = nullptr;  // nullptr: always
+  const char* old_name = nullptr;           // accepted in this version, with a note
 };
 
 // A preset: a name, settings, and the keys that may change them.
@@ -70,6 +71,10 @@ class PresetOf : public Preset {
                                   : key == "queue_ahead" ? read_whole(value, out.queue_ahead)
                                                          : std::string{};
       if (!problem.empty()) return key + ": " + problem;
+      if (k != nullptr && key != k->name)
+        out.notes.push_back(key + " is called " + k->name +
+                            " now; write that, the old name goes with the next version");
+      out.given.emplace_back(k != nullptr ? k->name : key);
       if (k == nullptr && key != "queue_ahead" && not_looked_at.empty()) not_looked_at = key;
     }
     for (const auto& [key, value] : given) {
@@ -84,7 +89,7 @@ class PresetOf : public Preset {
  private:
   [[nodiscard]] const Key<Settings>* find(const std::string& name) const {
     for (const Key<Settings>& k : keys_)
-      if (name == k.name) return &k;
+      if (name == k.name || (k.old_name != nullptr && name == k.old_name)) return &k;
     return nullptr;
   }
   [[nodiscard]] std::vector<std::string> keys_of(const Settings& settings) const {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "engine/core/model/model.h"
+#include "engine/core/policy/registry.h"
 #include "tools/words/nearest.h"
 
 namespace leat::core {
@@ -19,7 +21,9 @@ std::string listed(const std::vector<std::string>& words) {
 #field, [](const std::string& v, Policy& p) { return reader(v, p.field); } \
   }
 constexpr Key<Policy> kLeatKeys[] = {
-    LEAT_KEY(batch_latency_share_permille, read_whole),
+    {.name = "batch_latency_share_permille",
+     .read = [](const std::string& v, Policy& p) { return read_whole(v, p.batch_latency_share_permille); },
+     .old_name = "kappa_permille"},
     LEAT_KEY(risk_permille, read_whole),
     LEAT_KEY(canaries, read_flag),
     LEAT_KEY(look_ahead, read_flag),
@@ -33,9 +37,33 @@ constexpr Key<Policy> kLeatKeys[] = {
 #undef LEAT_KEY
 
 void use(const Policy& settings, Policy& out) {
-  const std::uint32_t ahead = out.queue_ahead;
+  const Policy read = std::move(out);
   out = settings;
-  out.queue_ahead = ahead;
+  out.queue_ahead = read.queue_ahead;
+  out.given = read.given;
+  out.notes = read.notes;
+}
+
+// What Leat's schedulers are, to one who sets them.
+constexpr const char* kOwnNames[] = {"reservations (a model cut over several partitions)",
+                                     "windows (modules that share partitions)",
+                                     "queues (every module has partitions of its own)"};
+
+// Which of them look at a key; those not here all do.
+struct Lookers {
+  const char* key;
+  std::vector<Own> own;
+};
+const Lookers kLookers[] = {{"batch_latency_share_permille", {Own::queues}},
+                            {"risk_permille", {Own::windows}},
+                            {"look_ahead", {Own::windows, Own::queues}},
+                            {"background_budget_ms", {Own::windows, Own::queues}},
+                            {"background_window_ms", {Own::windows, Own::queues}}};
+
+std::string described(const std::vector<Own>& own) {
+  std::vector<std::string> names;
+  for (const Own o : own) names.emplace_back(kOwnNames[static_cast<std::size_t>(o)]);
+  return listed(names);
 }
 
 // The presets that look at the key.
@@ -117,6 +145,23 @@ Result<Policy> policy_of(const std::string& name, const PolicySettings& settings
   const std::string near = words::nearest(key, known);
   return Error{key + ": unknown key; " +
                (near.empty() ? "the keys here are " + listed(known) : "did you mean '" + near + "'?")};
+}
+
+std::string idle_setting(const Policy& policy, const Topology& topology) {
+  if (policy.scheduler != nullptr || policy.given.empty()) return {};
+  std::vector<Own> here;
+  const Model model(topology);
+  for (const Component& c : model.components()) {
+    const Own own = own_scheduler(policy.variant, c);
+    if (std::ranges::count(here, own) == 0) here.push_back(own);
+  }
+  for (const std::string& key : policy.given) {
+    const auto* row = std::ranges::find(kLookers, key, &Lookers::key);
+    if (row == std::end(kLookers) || std::ranges::find_first_of(row->own, here) != row->own.end()) continue;
+    return key + ": nothing here looks at it: this plan is served by " + described(here) + "; " + described(row->own) +
+           " would. Leave it out";
+  }
+  return {};
 }
 
 Result<NamedPolicy> read_policy(std::string_view words, Presets from) {

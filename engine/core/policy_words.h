@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/core/policy_keys.h"
+#include "engine/core/topology.h"
 #include "leat/result.hpp"
 
 namespace leat::core {
@@ -21,6 +22,9 @@ using Presets = std::span<const Preset* const>;
 // Error: one line that names the key or value and what there is instead.
 [[nodiscard]] Result<Policy> policy_of(const std::string& preset, const PolicySettings& settings,
                                        Presets from = presets());
+
+// The first key given that none of Leat's schedulers looks at in this plan, and which would, in one line; empty: none.
+[[nodiscard]] std::string idle_setting(const Policy& policy, const Topology& topology);
 
 struct NamedPolicy {
   std::string name;  // as it was written

@@ -128,6 +128,7 @@ void read_policy(const TomlCursor& t, Config& out) {
   const Result<core::Policy> policy = core::policy_of(out.preset, settings, known_presets());
   if (policy.ok()) {
     out.policy = *policy;
+    out.policy_place = t.place();
   } else {
     core::Policy known;
     t.fail(policy.error() + (core::preset(out.preset, known, known_presets()) ? "" : kOtherPresets));

@@ -166,6 +166,7 @@ struct Config {
   WorkersConfig workers;
   std::string preset = "leat";
   core::Policy policy;  // the preset with its overrides
+  Place policy_place;
   bool cpu_auto = false;
   std::vector<PartitionConfig> partitions;  // cpu_auto is resolved on the host, not here
   std::vector<ApplicationConfig> applications;

@@ -423,6 +423,8 @@ Status Daemon::Impl::start_serving() {
   for (const auto& line : unschedulable(deployment_)) log_warning(line);
   const core::Topology topology = topology_of(config_, deployment_);
   if (const std::string problem = topology.problem(); !problem.empty()) return Error{config_.file + ": " + problem};
+  if (std::string line = idle_setting(config_, deployment_); !line.empty()) return Error{std::move(line)};
+  for (const std::string& note : config_.policy.notes) log_warning(config_.policy_place + note);
   LoopOptions options;
   options.limits.streams = config_.limits.streams;
   options.limits.coordinated = std::min(config_.limits.streams, kMostCoordinated);

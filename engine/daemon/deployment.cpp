@@ -372,6 +372,8 @@ Result<Deployment> deploy(const Config& config, std::span<const std::uint32_t> c
     if (auto status = adopt_plan(config, plan, pairs, d); !status) return Error{status.error()};
   d.tiny_hops = true;
   if (auto status = make_setups(config, d); !status) return Error{status.error()};
+  if (!config.plan_auto)
+    if (std::string line = idle_setting(config, d); !line.empty()) return Error{line};
   return d;
 }
 

@@ -74,6 +74,9 @@ Status complete_plan(const Config& config, Deployment& deployment, std::span<con
 
 // What the core schedules over; the deployment's plan is complete. Not checked (Topology::problem).
 [[nodiscard]] core::Topology topology_of(const Config& config, const Deployment& deployment);
+// A setting of [policy] that no scheduler of this deployment looks at, in one line with its place; empty: none. As soon
+// as it is known which partitions run what.
+[[nodiscard]] std::string idle_setting(const Config& config, const Deployment& deployment);
 
 // Applications whose SLO no route can meet even on an idle host, expected rates that the partitions cannot carry
 // (capacity.h), expected streams that cannot all be kept fresh (engine/core/schedulable.h), and what was measured while

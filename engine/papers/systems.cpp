@@ -207,10 +207,9 @@ Rules rules(Site& site, const Harpagon& s) {
 }
 
 constexpr Key<Harpagon> kHarpagonTable[] = {
-    {"dispatch",
-     [](const std::string& v, Harpagon& s) {
-       return read_word(v, s.dispatch, {"tc", "tc_rates", "rr"});
-     }},
+    {.name = "dispatch",
+     .read = [](const std::string& v, Harpagon& s) { return read_word(v, s.dispatch, {"tc", "tc_rates", "rr"}); },
+     .old_name = "place"},
 };
 
 // ---- reservations ----

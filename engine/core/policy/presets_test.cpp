@@ -52,6 +52,37 @@ TEST(Presets, TakeSettings) {
   EXPECT_NE(read_policies("leat:risk_permile=1").error().find("did you mean 'risk_permille'?"), std::string::npos);
 }
 
+// The settings of schedulers that this plan has none of are refused, with those that would look at them.
+TEST(Presets, ASettingThatNothingHereLooksAtIsSaid) {
+  const Topology own = chain(2, 2, 4, kMs, kMs, 100 * kMs);
+  Topology shared = own, cut = own;
+  shared.routes[1].stages[0].pool = shared.routes[0].stages[0].pool;
+  shared.partitions.resize(2);
+  cut.partitions.push_back({});
+  cut.routes[1].stages.push_back({.pool = {4}, .latency = test::affine(kMs, kMs, 4)});
+  const auto said = [](const std::string& words, const Topology& t) {
+    const auto policy = read_policy("leat:" + words);
+    return policy.ok() ? idle_setting(policy->policy, t) : policy.error();
+  };
+  EXPECT_EQ(said("risk_permille=2000", shared), "");
+  EXPECT_EQ(said("batch_latency_share_permille=700", own), "");
+  EXPECT_EQ(said("canaries=false:queue_ahead=1", cut), "");
+  EXPECT_EQ(
+      said("risk_permille=2000", own),
+      "risk_permille: nothing here looks at it: this plan is served by queues (every module has partitions of its "
+      "own); windows (modules that share partitions) would. Leave it out");
+  EXPECT_NE(said("batch_latency_share_permille=700", shared).find("queues (every"), std::string::npos);
+  EXPECT_NE(said("look_ahead=false", cut).find("look_ahead: nothing here looks at it"), std::string::npos);
+}
+
+TEST(Presets, AnOldNameIsTakenOnceMoreWithANote) {
+  const auto policy = read_policy("leat:kappa_permille=700");
+  ASSERT_TRUE(policy.ok()) << policy.error();
+  EXPECT_EQ(policy->policy.batch_latency_share_permille, 700u);
+  ASSERT_EQ(policy->policy.notes.size(), 1u);
+  EXPECT_NE(policy->policy.notes[0].find("is called batch_latency_share_permille now"), std::string::npos);
+}
+
 // One partition, a periodic protected stream (15 ms of work each 33 ms) and a background job of 40 ms that would make
 // the next periodic request late. The job is kept back; when the request does not come, it is asked for a bounded
 // number of times.

@@ -428,6 +428,11 @@ int run(const cli::Arguments& args) {
   const auto study = read_study(args, loads);
   if (!study) return cli::fail(kCommand.name, study.error());
 
+  for (const core::NamedPolicy& p : *presets) {
+    for (const std::string& note : p.policy.notes) std::fprintf(stderr, "%s: %s\n", p.name.c_str(), note.c_str());
+    if (const std::string idle = core::idle_setting(p.policy, study->believed); !idle.empty())
+      return cli::fail(kCommand.name, "--presets: " + p.name + ": " + idle);
+  }
   if (args.integer("coordinated") > 0) return simulate_coordinated(args, *study, presets->front().policy);
   if (const auto status = prepare_outputs(args, *study); !status) return cli::fail(kCommand.name, status.error());
 
