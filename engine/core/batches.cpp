@@ -187,7 +187,7 @@ bool Scheduler::State::stage_finished(BatchHandle handle, std::uint32_t stage,
   if (!dear && !b.canary) plan->sense.learn(b.module, planned, ran);
   if (coordination != nullptr && !dear)
     coordination->ran(plan_of(b).model.topology().modules[b.module].application, at, b.list.items, ran);
-  if (Discipline* d = discipline_of(b)) d->ended(handle.index, ran, !dear);
+  if (ComponentScheduler* d = scheduler_of(b)) d->ended(handle.index, ran, !dear);
   set_idle(at);
   mark_partition(at);
   if (b.state == BatchState::condemned) {
@@ -252,9 +252,9 @@ void Scheduler::State::finish_tasks(std::uint32_t id, std::span<const TaskResult
   free_batch(id);
 }
 
-// A stage that is not the last has ended, and its tasks go on one by one, where their discipline has booked them.
+// A stage that is not the last has ended, and its tasks go on one by one, where their scheduler has booked them.
 void Scheduler::State::pass_on(std::uint32_t id) noexcept {
-  Discipline* discipline = discipline_of(machine.batch(id));
+  ComponentScheduler* scheduler = scheduler_of(machine.batch(id));
   for (TaskId t = machine.batch(id).list.first; t != kNone;) {
     Task& task = tasks[t];
     const TaskId next = task.next_in_batch;
@@ -264,9 +264,9 @@ void Scheduler::State::pass_on(std::uint32_t id) noexcept {
     task.state = TaskState::booked;
     unsent.insert(t);
     const bool alive = ledger.request(request).doom == Outcome::pending;
-    const bool goes_on = discipline != nullptr && discipline->passed(t, id, alive);
+    const bool goes_on = scheduler != nullptr && scheduler->passed(t, id, alive);
     if (!alive) {
-      if (discipline == nullptr) task.state = TaskState::placed;  // booked with nobody
+      if (scheduler == nullptr) task.state = TaskState::placed;  // booked with nobody
       release(t);
       settle(request);
     } else if (!goes_on) {
@@ -279,7 +279,7 @@ void Scheduler::State::pass_on(std::uint32_t id) noexcept {
 
 void Scheduler::State::free_batch(std::uint32_t id) noexcept {
   const Batch& b = machine.batch(id);
-  if (Discipline* d = discipline_of(b)) d->freed(id);
+  if (ComponentScheduler* d = scheduler_of(b)) d->freed(id);
   if (b.through) plan->sense.ended(b);
   --plans[b.plan]->batches;
   if (machine.batches_left() == 0) {  // whoever waited for a slot

@@ -1,10 +1,10 @@
 // What stands behind the door (scheduler.h): the rooms, put together, and the flows from an event through them to
 // actions. Every flow is one way: event -> ledger -> queue -> the component's policy -> machine -> actions.
 //
-//   life.cpp      a request: submitted, its DAG, dropped, answered       batches.cpp   sent, moved on, ended
-//   pump.cpp      who is asked, when, and the clock                      lost.cpp      partitions lost, and back
-//   costs.cpp     what users are charged                                 gated.cpp     whose tasks pass one at a time
-//   replace.cpp   another plan, under load                               scheduler.cpp the door
+//   request_lifecycle.cpp      a request: submitted, its DAG, dropped, answered       batches.cpp   sent, moved on,
+//   ended dispatch.cpp      who is asked, when, and the clock                      failover.cpp      partitions lost,
+//   and back costs.cpp     what users are charged                                 gated.cpp     whose tasks pass one at
+//   a time replace.cpp   another plan, under load                               scheduler.cpp the door
 //
 // Rooms:  model/ what a plan says      ledger/ streams, requests, answers      machine/ partitions, batches
 //         queue/ tasks in lanes        sense/  what is observed                policy/  who decides, behind one seam
@@ -23,7 +23,7 @@
 #include "engine/core/ledger/shares.h"
 #include "engine/core/machine/machine.h"
 #include "engine/core/model/model.h"
-#include "engine/core/policy/seam.h"
+#include "engine/core/policy/scheduler_interface.h"
 #include "engine/core/queue/gate.h"
 #include "engine/core/queue/lanes.h"
 #include "engine/core/queue/task_set.h"
@@ -36,13 +36,13 @@ inline constexpr std::uint8_t kMaxRetries = 3;
 inline constexpr std::uint8_t kMaxDeaths = 2;  // partitions lost while running one request, which is then poison
 
 // Everything that belongs to one plan. Made off the scheduler's thread; one of them is in force.
-struct InForce {
-  InForce(const Topology& topology, const Policy& policy, const Limits& limits, Scheduler::State& core);
+struct ActivePlan {
+  ActivePlan(const Topology& topology, const Policy& policy, const Limits& limits, Scheduler::State& core);
 
   Model model;
   Lanes lanes;
   Sense sense;
-  std::vector<std::unique_ptr<Discipline>> disciplines;  // by ComponentId
+  std::vector<std::unique_ptr<ComponentScheduler>> schedulers;  // by ComponentId
   std::vector<LaneId> dirty_lanes;
   std::uint32_t batches = 0;  // on their way that were formed under it
 };
@@ -50,10 +50,10 @@ struct InForce {
 // Every plan speaks of as many partitions as the machine has.
 [[nodiscard]] Topology padded(Topology t, std::size_t partitions);
 
-struct Scheduler::State final : Verbs {
+struct Scheduler::State final : Operations {
   State(const Topology& topology, const Policy& policy, const Limits& limits);
 
-  // ---- life.cpp ----
+  // ---- request_lifecycle.cpp ----
   RequestHandle submit(const Submission& s) noexcept;
   void close_stream(StreamId id, Reason reason) noexcept;
   [[nodiscard]] bool make_room(const Submission& s, TimeNs capture) noexcept;
@@ -67,7 +67,7 @@ struct Scheduler::State final : Verbs {
   void dequeue(TaskId task) noexcept;
   void release(TaskId task) noexcept;  // from whatever it is in; frees it
   void bring(TaskId task) noexcept;    // a new one: to its lane, or held until its planned batch begins
-  void watch() noexcept;               // answers what a discipline has left undecided far too long
+  void watch() noexcept;               // answers what a scheduler has left undecided far too long
   [[nodiscard]] Progress& progress(std::uint32_t request, ModuleId module) noexcept {
     return ledger.progress(request, plan->model.module(module).local);
   }
@@ -81,12 +81,12 @@ struct Scheduler::State final : Verbs {
   void place(std::uint32_t batch, TaskId task) noexcept;
   void hold(PartitionId partition) noexcept;
   void fetch(const Batch& batch) const noexcept;
-  [[nodiscard]] const InForce& plan_of(const Batch& b) const noexcept { return *plans[b.plan]; }
-  [[nodiscard]] Discipline* discipline_of(const Batch& b) noexcept {  // nullptr: that plan is no longer in force
+  [[nodiscard]] const ActivePlan& plan_of(const Batch& b) const noexcept { return *plans[b.plan]; }
+  [[nodiscard]] ComponentScheduler* scheduler_of(const Batch& b) noexcept {  // nullptr: that plan is no longer in force
     return b.plan == plan_number ? &of_module(b.module) : nullptr;
   }
 
-  // ---- lost.cpp ----
+  // ---- failover.cpp ----
   bool partition_lost(PartitionId partition) noexcept;
   void partition_ready(PartitionId partition) noexcept;
   void reassign(LaneId lane) noexcept;
@@ -116,7 +116,7 @@ struct Scheduler::State final : Verbs {
   [[nodiscard]] TimeNs gate_timer() const noexcept;
   void drop_waiting(std::uint32_t user) noexcept;
 
-  // ---- pump.cpp ----
+  // ---- dispatch.cpp ----
   void touch(TimeNs at) noexcept;
   void advance() noexcept;
   void coordinate() noexcept;
@@ -127,9 +127,11 @@ struct Scheduler::State final : Verbs {
   void set_idle(PartitionId partition) noexcept;
   void want_timer(TimeNs at) noexcept { timer = at < timer ? at : timer; }
   [[nodiscard]] TimeNs earliest_timer() const noexcept;
-  [[nodiscard]] Discipline& of_module(ModuleId m) noexcept { return *plan->disciplines[plan->model.component_of(m)]; }
+  [[nodiscard]] ComponentScheduler& of_module(ModuleId m) noexcept {
+    return *plan->schedulers[plan->model.component_of(m)];
+  }
 
-  // ---- Verbs, in batches.cpp, lost.cpp and pump.cpp ----
+  // ---- Operations, in batches.cpp, failover.cpp and dispatch.cpp ----
   void drop(TaskId task, Reason reason) noexcept override;
   void take(TaskId task) noexcept override;
   std::uint32_t start(LaneId lane, ServerId server, TimeNs start, const Path& path) noexcept override;
@@ -158,7 +160,7 @@ struct Scheduler::State final : Verbs {
   void check() const;
 
   // ---- the rooms ----
-  const Policy policy;  // for the disciplines' constructors alone
+  const Policy policy;  // for the schedulers' constructors alone
   const Limits limits;
   const TaskSizes* sizes = nullptr;
   TimeNs now = 0;
@@ -180,7 +182,7 @@ struct Scheduler::State final : Verbs {
 
   std::array<ReadyPlanPtr, 4> plans;  // the one in force, and those that batches still run under
   std::uint32_t plan_number = 0;
-  InForce* plan = nullptr;
+  ActivePlan* plan = nullptr;
 
   std::vector<PartitionId> dirty_partitions;
   std::vector<std::uint8_t> partition_dirty;

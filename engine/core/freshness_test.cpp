@@ -2,8 +2,8 @@
 #include <array>
 
 #include "engine/core/core.h"
-#include "engine/core/policy/look_ahead.h"
-#include "engine/core/policy/periodic.h"
+#include "engine/core/policy/look_ahead/look_ahead.h"
+#include "engine/core/policy/look_ahead/periodic.h"
 #include "engine/core/test_bench.h"
 #include "engine/core/test_scheduler.h"
 
@@ -315,8 +315,8 @@ TEST(Credit, OnlyAProvenEndFreesThePartition) {
 
 TEST(Margin, GrowsWhenAPromiseIsBrokenAndComesDownSlowly) {
   Scheduler::State core(test::chain(1, 1, 1, 10 * kMs, 0, 100 * kMs), Policy{}, Limits{});
-  const InForce& plan = *core.plan;
-  const View view{plan.model, plan.lanes, plan.sense, core.ledger, core.machine, core.tasks, core.now, 0};
+  const ActivePlan& plan = *core.plan;
+  const StateView view{plan.model, plan.lanes, plan.sense, core.ledger, core.machine, core.tasks, core.now, 0};
   Periodic periodic(view, core, plan.model.components().front(), Policy{});
   Batch b;
   b.list.items = 1;

@@ -1,5 +1,5 @@
-// Whose tasks pass one at a time (ledger/quarantine.h, queue/gate.h, Discipline::books), and what else becomes of what
-// they have waiting.
+// Whose tasks pass one at a time (ledger/quarantine.h, queue/gate.h, ComponentScheduler::books), and what else becomes
+// of what they have waiting.
 #include <algorithm>
 
 #include "engine/core/core.h"

@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kPromiseMarginPermille = 1100;
 // What studies and tests alone change of Leat's rules, in code: each is a constant of the product, with the study that
 // says what it is worth (docs/policies.md).
 struct LeatVariant {
-  // Which components windows.h decides: those in which modules share partitions; none, or all of one stage.
+  // Which components window_scheduler.h decides: those in which modules share partitions; none, or all of one stage.
   enum class Windows : std::uint8_t { shared, none, all };
   Windows windows = Windows::shared;  // bench/shared_study, bench/pard_study
   bool fits = true;                   // queues look at what ends in time on unequal partitions; bench/elsa_study

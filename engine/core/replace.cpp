@@ -5,7 +5,7 @@
 
 namespace leat::core {
 
-void ReadyPlan::operator()(InForce* plan) const noexcept { delete plan; }
+void ReadyPlan::operator()(ActivePlan* plan) const noexcept { delete plan; }
 
 bool Scheduler::same_requests(const Topology& t) const noexcept {
   const Topology& own = state_->plan->model.topology();
@@ -49,7 +49,7 @@ bool Scheduler::State::replace(ReadyPlanPtr& next) noexcept {
   if (slot == plans.end()) return false;
   collect_unsent();
   for (TaskId t : moving) detach(t);
-  const InForce& old = *plan;
+  const ActivePlan& old = *plan;
   *slot = std::move(next);
   plan = slot->get();
   plan_number = static_cast<std::uint32_t>(slot - plans.begin());
@@ -59,7 +59,7 @@ bool Scheduler::State::replace(ReadyPlanPtr& next) noexcept {
     set_idle(p);
     mark_partition(p);
     const ComponentId c = plan->model.component_of_partition(p);
-    if (c != kNone && machine.partition(p).up) plan->disciplines[c]->partition(p, true);
+    if (c != kNone && machine.partition(p).up) plan->schedulers[c]->partition(p, true);
   }
   for (TaskId t : moving) {
     if (tasks[t].state != TaskState::loose) continue;  // it went with its request

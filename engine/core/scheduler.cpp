@@ -20,18 +20,18 @@ Topology padded(Topology t, std::size_t partitions) {
   return t;
 }
 
-InForce::InForce(const Topology& topology, const Policy& policy, const Limits& limits, Scheduler::State& core)
+ActivePlan::ActivePlan(const Topology& topology, const Policy& policy, const Limits& limits, Scheduler::State& core)
     : model(topology), lanes(model), sense(model, limits.samples || needs_estimates(policy)) {
-  const View view{.model = model,
-                  .lanes = lanes,
-                  .sense = sense,
-                  .ledger = core.ledger,
-                  .machine = core.machine,
-                  .tasks = core.tasks,
-                  .now = core.now,
-                  .queue_ahead = policy.queue_ahead};
+  const StateView view{.model = model,
+                       .lanes = lanes,
+                       .sense = sense,
+                       .ledger = core.ledger,
+                       .machine = core.machine,
+                       .tasks = core.tasks,
+                       .now = core.now,
+                       .queue_ahead = policy.queue_ahead};
   for (const Component& c : model.components())
-    disciplines.push_back(make_scheduler({view, core, c, policy, limits, lanes}));
+    schedulers.push_back(make_scheduler({view, core, c, policy, limits, lanes}));
   dirty_lanes.reserve(lanes.size());
 }
 
@@ -50,7 +50,7 @@ Scheduler::State::State(const Topology& t, const Policy& p, const Limits& l)
       unsent(l.tasks),
       partition_dirty(machine.partitions()) {
   insist(t.problem().empty(), "the topology is not valid");
-  plans[0] = ReadyPlanPtr(new InForce(padded(t, machine.partitions()), policy, limits, *this));
+  plans[0] = ReadyPlanPtr(new ActivePlan(padded(t, machine.partitions()), policy, limits, *this));
   plan = plans[0].get();
   dirty_partitions.reserve(machine.partitions());
   scratch_tasks.resize(kMaxBatch);
@@ -123,7 +123,7 @@ void Scheduler::State::check() const {
   for (PartitionId p = 0; p < held.size(); ++p) insist(held[p] == machine.partition(p).held, "a partition's batches");
   for (ModuleId m = 0; m < running.size(); ++m)
     insist(running[m].same_running(plan->sense.module(m)), "what runs of a module");
-  for (const auto& discipline : plan->disciplines) discipline->check();
+  for (const auto& scheduler : plan->schedulers) scheduler->check();
 }
 
 Scheduler::Scheduler(const Topology& topology, const Policy& policy, const Limits& limits)
@@ -198,7 +198,7 @@ void Scheduler::partition_ready(TimeNs now, PartitionId partition) noexcept {
 }
 void Scheduler::set_estimates(TimeNs now, const Estimates& estimates) noexcept {
   state_->touch(now);
-  for (const auto& discipline : state_->plan->disciplines) discipline->estimates(estimates);
+  for (const auto& scheduler : state_->plan->schedulers) scheduler->estimates(estimates);
 }
 void Scheduler::advance(TimeNs now) noexcept {
   state_->touch(now);
@@ -212,7 +212,7 @@ TimeNs Scheduler::next_timer() const noexcept {
 }
 ReadyPlanPtr Scheduler::prepare(const Topology& topology) const {
   return ReadyPlanPtr(
-      new InForce(padded(topology, state_->machine.partitions()), state_->policy, state_->limits, *state_));
+      new ActivePlan(padded(topology, state_->machine.partitions()), state_->policy, state_->limits, *state_));
 }
 bool Scheduler::replace(TimeNs now, ReadyPlanPtr& plan) noexcept {
   state_->touch(now);

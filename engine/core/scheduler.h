@@ -121,12 +121,12 @@ class TaskSizes {
                                             std::uint32_t item) const noexcept = 0;
 };
 
-struct InForce;  // a plan, made ready to take over (core.h)
+struct ActivePlan;  // a plan, made ready to take over (core.h)
 struct ReadyPlan {
-  void operator()(InForce* plan) const noexcept;
+  void operator()(ActivePlan* plan) const noexcept;
 };
 
-using ReadyPlanPtr = std::unique_ptr<InForce, ReadyPlan>;
+using ReadyPlanPtr = std::unique_ptr<ActivePlan, ReadyPlan>;
 
 class Scheduler {
  public:

@@ -17,9 +17,10 @@ struct Plain {
   bool foresees = false;      // and what a full batch would end too late for
 };
 
-class PlainQueues final : public Discipline {
+class PlainQueues final : public ComponentScheduler {
  public:
-  PlainQueues(const Making& from, const Plain& rules) : Discipline(from.view, from.can, from.component), rules_(rules) {
+  PlainQueues(const Making& from, const Plain& rules)
+      : ComponentScheduler(from.view, from.core, from.component), rules_(rules) {
     add_plain_lanes(from);
   }
   [[nodiscard]] bool keeps_late() const noexcept override { return !rules_.drops; }
@@ -42,15 +43,15 @@ class PlainQueues final : public Discipline {
       const Task& t = view_.tasks[id_next];
       if (l.forming.items + t.items > batch || view_.apart(l, id_next)) break;
       if (t.give_up_ns != kNever && start >= t.give_up_ns) {
-        can_.drop(id_next, Reason::expired);
+        core_.drop(id_next, Reason::expired);
       } else if (rules_.foresees && t.give_up_ns != kNever && start + s.run_ns[batch] > t.give_up_ns) {
-        can_.drop(id_next, Reason::unreachable);
+        core_.drop(id_next, Reason::unreachable);
       } else {
-        can_.take(id_next);
+        core_.take(id_next);
       }
     }
     if (l.forming.tasks == 0) return false;
-    (void)can_.start(s.lane, id, start, choose_path(view_, s.route, s.partition, l.forming.items, start));
+    (void)core_.start(s.lane, id, start, choose_path(view_, s.route, s.partition, l.forming.items, start));
     return true;
   }
 
@@ -60,7 +61,7 @@ class PlainQueues final : public Discipline {
 class PlainFactory final : public SchedulerFactory {
  public:
   explicit PlainFactory(const Plain& rules) : rules_(rules) {}
-  [[nodiscard]] std::unique_ptr<Discipline> make(const Making& from) const override {
+  [[nodiscard]] std::unique_ptr<ComponentScheduler> make(const Making& from) const override {
     return std::make_unique<PlainQueues>(from, rules_);
   }
 

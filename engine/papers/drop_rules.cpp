@@ -68,7 +68,7 @@ void NexusWindow::look_over(const Lane& l, const Server& s, TimeNs start) noexce
     for (bool done = false; !done;) {
       const TaskId oldest = arrived.front();
       done = oldest == last_late;
-      site_.can.drop(oldest, Reason::window);
+      site_.core.drop(oldest, Reason::window);
       if (arrived.front() == kNone) return;
     }
   }

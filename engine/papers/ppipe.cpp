@@ -68,7 +68,7 @@ PPipePlane::Booked PPipePlane::book_waiting(LaneId at, TaskId head, TimeNs bound
     const PathPlan more = probe(route, lane.items + 1);
     const TimeNs last_safe = bound == kNever ? view_.now : view_.now + (bound - more.end_ns) + more.wait_ns;
     if (last_safe > view_.now) {
-      can_.wake(at, last_safe);
+      core_.wake(at, last_safe);
       return Booked::wait;
     }
     n = lane.items;

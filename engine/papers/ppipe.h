@@ -2,7 +2,7 @@
 // partitions and of links, and reservations are corrected by what really happened.
 #pragma once
 
-#include "engine/core/policy/reservations.h"
+#include "engine/core/policy/reservations/reservations.h"
 #include "engine/papers/systems.h"
 
 namespace leat::papers {
@@ -26,12 +26,12 @@ class PPipePlane final : public Reservations {
 };
 
 // The oldest of the highest class.
-[[nodiscard]] inline TaskId oldest(const View& view, const Lane& lane) noexcept {
+[[nodiscard]] inline TaskId oldest(const StateView& view, const Lane& lane) noexcept {
   return lane.classes == 0 ? kNone : lane.arrivals[view.top_class(lane)].front();
 }
 
 // By when the task's module must be done with it, with the least times of what follows.
-[[nodiscard]] inline TimeNs module_bound(const View& view, const Task& t) noexcept {
+[[nodiscard]] inline TimeNs module_bound(const StateView& view, const Task& t) noexcept {
   return t.give_up_ns == kNever ? kNever : t.deadline_ns - view.model.module(t.module).after_least_ns;
 }
 

@@ -9,8 +9,8 @@
 namespace leat::papers {
 
 Queues::Queues(const Making& from, const std::function<Rules(Site&)>& rules)
-    : Discipline(from.view, from.can, from.component),
-      site_{view_, can_, component_, ByModule<ModulePlan>(view_.model, component_), from.policy.seed},
+    : ComponentScheduler(from.view, from.core, from.component),
+      site_{view_, core_, component_, ByModule<ModulePlan>(view_.model, component_), from.policy.seed},
       rules_(rules(site_)) {
   make_lanes(from.lanes);
   make_plans();
@@ -106,7 +106,7 @@ bool Queues::try_server(ServerId id) noexcept {
   form(l, s, start, target);
   const std::uint32_t items = l.forming.items;
   if (l.forming.tasks == 0) return false;
-  can_.start(s.lane, id, start, choose_path(view_, s.route, s.partition, items, start));
+  core_.start(s.lane, id, start, choose_path(view_, s.route, s.partition, items, start));
   rules_.dispatch->launched(s.lane, id, items);
   if (rules_.form_ahead && l.tasks > 0) collect_ahead(s.lane);
   return true;
@@ -138,7 +138,7 @@ std::uint32_t Queues::batch_target(LaneId id, const Server& s) noexcept {
   const TimeNs safe =
       earliest - s.run_ns[std::clamp(waiting + 1, 1u, cap)] - view_.model.module(l.module).after_least_ns;
   if (safe <= view_.now) return waiting;
-  can_.wake(id, safe);
+  core_.wake(id, safe);
   return 0;
 }
 
@@ -164,10 +164,10 @@ void Queues::form(const Lane& l, const Server& s, TimeNs start, std::uint32_t ta
     if (l.forming.items + t.items > site_.cap(s) || view_.apart(l, id)) break;
     const Reason reason = judge(t, start, d);
     if (reason != Reason::none && !rules_.drop->spares(t, start, d)) {
-      can_.drop(id, reason);
+      core_.drop(id, reason);
       continue;
     }
-    can_.take(id);
+    core_.take(id);
   }
   if (first == Order::First::largest_budget) purge_low_end(l, start, d);
 }
@@ -179,7 +179,7 @@ void Queues::purge_low_end(const Lane& l, TimeNs start, TimeNs d) noexcept {
     while (!queue.empty()) {
       const Reason reason = judge(site_.task(queue.front()), start, d);
       if (reason == Reason::none) break;
-      can_.drop(queue.front(), reason);
+      core_.drop(queue.front(), reason);
     }
   }
 }

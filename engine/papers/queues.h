@@ -43,8 +43,8 @@ struct ModulePlan {
 
 // What a rule reads, and what it may do.
 struct Site {
-  const View& view;
-  Verbs& can;
+  const StateView& view;
+  Operations& core;
   const Component& component;
   ByModule<ModulePlan> plans;  // filled in when the lanes are there
   std::uint64_t random;        // what draws; from Policy::seed
@@ -151,7 +151,7 @@ struct Rules {
   bool form_ahead = false;  // the next batch is collected while the last one runs (PARD, figure 3b)
 };
 
-class Queues final : public Discipline {
+class Queues final : public ComponentScheduler {
  public:
   // `rules` is called once, with a site without lanes.
   Queues(const Making& from, const std::function<Rules(Site&)>& rules);

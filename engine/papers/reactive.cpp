@@ -60,7 +60,7 @@ ReactivePools::Booked ReactivePools::book_waiting(LaneId at, TaskId id, TimeNs u
   TimeNs rest = 0;
   for (std::size_t k = 1; k < view_.route(route).stages.size(); ++k) rest += duration(view_.route(route), k, 1);
   if (best.end_ns + rest > until) return Booked::late;
-  can_.book(id);
+  core_.book(id);
   itineraries_[id] = Itinerary{};
   book_leg(id, route, 0, best, stage_bound(route, 0, task(id).queued_ns, until));
   return Booked::done;

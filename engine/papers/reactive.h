@@ -6,7 +6,7 @@
 // The largest batch that keeps it for each of its members is run.
 #pragma once
 
-#include "engine/core/policy/reservations.h"
+#include "engine/core/policy/reservations/reservations.h"
 #include "engine/papers/systems.h"
 
 namespace leat::papers {

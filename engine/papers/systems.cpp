@@ -20,7 +20,7 @@ template <class Settings>
 class QueuesOf : public SchedulerFactory {
  public:
   explicit QueuesOf(const Settings& settings) : settings_(settings) {}
-  [[nodiscard]] std::unique_ptr<Discipline> make(const Making& from) const override {
+  [[nodiscard]] std::unique_ptr<ComponentScheduler> make(const Making& from) const override {
     return std::make_unique<Queues>(from, [this](Site& site) { return rules(site, settings_); });
   }
 
@@ -208,7 +208,10 @@ Rules rules(Site& site, const Harpagon& s) {
 
 constexpr Key<Harpagon> kHarpagonTable[] = {
     {.name = "dispatch",
-     .read = [](const std::string& v, Harpagon& s) { return read_word(v, s.dispatch, {"tc", "tc_rates", "rr"}); },
+     .read =
+         [](const std::string& v, Harpagon& s) {
+           return read_word(v, s.dispatch, {"tc", "tc_rates", "rr"});
+         },
      .old_name = "place"},
 };
 
@@ -218,7 +221,7 @@ template <class Scheduler, class Settings>
 class Booked final : public SchedulerFactory {
  public:
   explicit Booked(const Settings& settings) : settings_(settings) {}
-  [[nodiscard]] std::unique_ptr<Discipline> make(const Making& from) const override {
+  [[nodiscard]] std::unique_ptr<ComponentScheduler> make(const Making& from) const override {
     return std::make_unique<Scheduler>(from, settings_);
   }
 

@@ -1,5 +1,5 @@
-// Reserved pipelines end to end: what is booked happens, faults break nothing, batches grow where the route gains by
-// it.
+// ReservationScheduler pipelines end to end: what is booked happens, faults break nothing, batches grow where the route
+// gains by it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

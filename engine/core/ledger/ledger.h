@@ -1,8 +1,8 @@
 // The ledger: streams, requests, how far each has come through its application's DAG, and the answers. Every submission
 // is answered exactly once, here; submitted = completed + late + dropped + failed + rejected + in flight, always.
 //
-// It knows nothing of queues, partitions and policies. Only the scheduler's own flows (life.cpp) change it; a policy
-// sees it constant.
+// It knows nothing of queues, partitions and policies. Only the scheduler's own flows (request_lifecycle.cpp) change
+// it; a policy sees it constant.
 #pragma once
 
 #include <algorithm>

@@ -1,14 +1,14 @@
 // The lanes of a partition, the most urgent first: by rank, then by the earliest deadline, then as they stand.
 #pragma once
 
-#include "engine/core/policy/seam.h"
+#include "engine/core/policy/scheduler_interface.h"
 
 namespace leat::core {
 
 // Asks attempt(server) for one lane of the partition after the other until one has started something; false: none has.
 // rank_of(level): of a lane's highest level with tasks; larger first. Lanes with nothing are left out.
 template <class RankOf, class Attempt>
-bool by_urgency(const View& view, PartitionId partition, RankOf&& rank_of, Attempt&& attempt) noexcept {
+bool by_urgency(const StateView& view, PartitionId partition, RankOf&& rank_of, Attempt&& attempt) noexcept {
   const std::vector<ServerId>& mine = view.lanes.of_partition(partition);
   if (mine.size() == 1) return attempt(mine.front());
   struct Rank {

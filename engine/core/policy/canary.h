@@ -12,7 +12,7 @@
 // second (PARD's rule needs it too).
 #pragma once
 
-#include "engine/core/policy/seam.h"
+#include "engine/core/policy/scheduler_interface.h"
 
 namespace leat::core {
 
@@ -23,7 +23,7 @@ class Canaries {
     TaskId task = kNone;  // kNone: nobody
   };
 
-  Canaries(const View& view, const Component& component, const Policy& policy)
+  Canaries(const StateView& view, const Component& component, const Policy& policy)
       : view_(view), enabled_(policy.canaries), modules_(view.model, component), partitions_(view.model, component) {}
 
   // Whether one of the module's tasks may be tried on that partition now, as far as it goes by what has run.
@@ -79,7 +79,7 @@ class Canaries {
     return route.stages.size() == 1 && view_.tasks[t].items <= route.batch;
   }
 
-  const View& view_;
+  const StateView& view_;
   const bool enabled_;
   ByModule<OfModule> modules_;
   ByPartition<TimeNs> partitions_;  // no canary before

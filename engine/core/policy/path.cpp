@@ -4,7 +4,7 @@
 
 namespace leat::core {
 
-Path choose_path(const View& view, RouteId id, PartitionId first, std::uint32_t items, TimeNs start) noexcept {
+Path choose_path(const StateView& view, RouteId id, PartitionId first, std::uint32_t items, TimeNs start) noexcept {
   const RouteSpec& route = view.route(id);
   const std::size_t size = std::min(items, route.batch) - 1;
   Path path;

@@ -1,12 +1,12 @@
 // The partitions of a route's later stages, and what draws among equals.
 #pragma once
 
-#include "engine/core/policy/seam.h"
+#include "engine/core/policy/scheduler_interface.h"
 
 namespace leat::core {
 
 // Of each later pool the partition that is expected to be free first.
-[[nodiscard]] Path choose_path(const View& view, RouteId route, PartitionId first, std::uint32_t items,
+[[nodiscard]] Path choose_path(const StateView& view, RouteId route, PartitionId first, std::uint32_t items,
                                TimeNs start) noexcept;
 
 [[nodiscard]] inline std::uint64_t next_random(std::uint64_t& state) noexcept {

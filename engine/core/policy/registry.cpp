@@ -1,8 +1,8 @@
 #include "engine/core/policy/registry.h"
 
-#include "engine/core/policy/queued.h"
-#include "engine/core/policy/reserved.h"
-#include "engine/core/policy/windows.h"
+#include "engine/core/policy/queues/queue_scheduler.h"
+#include "engine/core/policy/reservations/reservation_scheduler.h"
+#include "engine/core/policy/windows/window_scheduler.h"
 
 namespace leat::core {
 
@@ -26,17 +26,17 @@ Own own_scheduler(const LeatVariant& variant, const Component& c) noexcept {
   return windows ? Own::windows : Own::queues;
 }
 
-std::unique_ptr<Discipline> make_scheduler(const Making& from) {
+std::unique_ptr<ComponentScheduler> make_scheduler(const Making& from) {
   if (from.policy.scheduler != nullptr) return from.policy.scheduler->make(from);
   switch (own_scheduler(from.policy.variant, from.component)) {
     case Own::reservations:
-      return std::make_unique<Reserved>(from);
+      return std::make_unique<ReservationScheduler>(from);
     case Own::windows:
-      return std::make_unique<Windows>(from);
+      return std::make_unique<WindowScheduler>(from);
     case Own::queues:
       break;
   }
-  return std::make_unique<Queued>(from);
+  return std::make_unique<QueueScheduler>(from);
 }
 
 void add_plain_lanes(const Making& from) {

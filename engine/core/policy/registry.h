@@ -3,14 +3,14 @@
 
 #include <memory>
 
-#include "engine/core/policy/seam.h"
+#include "engine/core/policy/scheduler_interface.h"
 
 namespace leat::core {
 
 // What a scheduler is made from. It adds its lanes, those of its component's modules, and no others.
 struct Making {
-  const View& view;
-  Verbs& can;
+  const StateView& view;
+  Operations& core;
   const Component& component;
   const Policy& policy;
   const Limits& limits;
@@ -21,7 +21,7 @@ struct Making {
 class SchedulerFactory {
  public:
   virtual ~SchedulerFactory() = default;
-  [[nodiscard]] virtual std::unique_ptr<Discipline> make(const Making& from) const = 0;
+  [[nodiscard]] virtual std::unique_ptr<ComponentScheduler> make(const Making& from) const = 0;
   // What makes its estimates of the samples that the core leaves; nullptr: it looks at none. `draws` and `seed` are of
   // what it draws.
   [[nodiscard]] virtual std::unique_ptr<Estimator> estimator(const Topology& topology, std::uint32_t draws,
@@ -38,7 +38,7 @@ class SchedulerFactory {
 enum class Own : std::uint8_t { reservations, windows, queues };
 [[nodiscard]] Own own_scheduler(const LeatVariant& variant, const Component& component) noexcept;
 
-[[nodiscard]] std::unique_ptr<Discipline> make_scheduler(const Making& from);
+[[nodiscard]] std::unique_ptr<ComponentScheduler> make_scheduler(const Making& from);
 
 // One lane for each module of the component, with all its partitions in the plan's order.
 void add_plain_lanes(const Making& from);

@@ -1,0 +1,152 @@
+// Partitions lost and back, and what becomes of the batches and tasks that they held.
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "engine/core/core.h"
+
+namespace leat::core {
+
+// One of these requests may be what ended it. They are tried once more, each alone, so that the second loss convicts
+// one. Of several users' each is suspected; one user's frames are his.
+bool Scheduler::State::blame(const Batch& batch) noexcept {
+  charge(batch, now - batch.started_ns);
+  const std::uint32_t user = user_of(ledger.request(tasks[batch.list.first].request));
+  const bool others = shares.others(account_of(ledger.request(tasks[batch.list.first].request)), now);
+  bool one = true;
+  for (TaskId t = batch.list.first; t != kNone; t = tasks[t].next_in_batch) {
+    Request& r = ledger.change(tasks[t].request);
+    if (std::exchange(r.death, losses) != losses) ++r.deaths;
+    if (others) r.company = Company::nobody;
+    one = one && user_of(r) == user;
+  }
+  for (TaskId t = batch.list.first; t != kNone && !one; t = tasks[t].next_in_batch)
+    quarantine.suspect(user_of(ledger.request(tasks[t].request)), now);
+  if (!one || !others) return false;
+  quarantine.strike(user, batch.path[batch.stage], now);
+  if (!quarantine.struck(user, now)) return false;
+  for (TaskId t = batch.list.first; t != kNone; t = tasks[t].next_in_batch)
+    ledger.change(tasks[t].request).gated = true;
+  return quarantine.convicted(user, now);
+}
+
+void Scheduler::State::give_back(std::uint32_t id) noexcept {
+  const ModuleId module = machine.batch(id).module;
+  const ModuleModel& m = plan->model.module(module);
+  ComponentScheduler* scheduler = scheduler_of(machine.batch(id));
+  for (TaskId t = machine.batch(id).list.first; t != kNone;) {
+    const TaskId next = tasks[t].next_in_batch;
+    Task& task = tasks[t];
+    const std::uint32_t request = task.request;
+    --ledger.change(request).placed;
+    if (scheduler != nullptr) scheduler->forget(t);
+    const bool slack = task.give_up_ns == kNever || now + m.least_ns + m.after_least_ns <= task.give_up_ns;
+    const bool alive = ledger.request(request).doom == Outcome::pending;
+    const Request& r = ledger.request(request);
+    const bool again = r.death == losses && quarantine.convicted(user_of(r), now);
+    const bool poison = r.deaths >= kMaxDeaths || (r.deaths > 0 && again);
+    if (alive && task.retries < kMaxRetries && slack && !poison) {
+      ++task.retries;
+      ++ledger.count().retries;
+      unsent.insert(t);
+      gate.over(t);
+      enter_gate(t);
+    } else {
+      release(t);
+      if (alive) {
+        drop_request(request, Outcome::failed, poison ? Reason::poison : Reason::partition_lost, module);
+      } else {
+        settle(request);
+      }
+    }
+    t = next;
+  }
+  free_batch(id);
+}
+
+void Scheduler::State::unbook(TaskId t) noexcept { enqueue(t); }
+
+void Scheduler::State::retry(TaskId t) noexcept {
+  ++ledger.count().retries;
+  if (++tasks[t].retries <= kMaxRetries) {
+    enqueue(t);
+  } else {
+    drop_request(tasks[t].request, Outcome::failed, Reason::partition_lost, tasks[t].module);
+  }
+}
+
+// True: frames of a user who has done so before have ended it.
+bool Scheduler::State::partition_lost(PartitionId id) noexcept {
+  if (id >= machine.partitions() || !machine.partition(id).up) {
+    ++ledger.count().stale_events;
+    return false;
+  }
+  Partition& p = machine.change(id);
+  p.up = false;
+  p.held = 0;
+  p.free_ns = now;
+  ++losses;
+  PartitionCounters& counted = ledger.count().partitions[id];
+  ++counted.lost;
+  counted.up = false;
+  counted.running = 0;
+  set_idle(id);
+  if (coordination != nullptr) coordination->partition(id, false);
+  std::uint32_t convicted = kNone;
+  for (std::uint32_t i = 0; i < machine.batches(); ++i) {
+    Batch& b = machine.change_batch(i);
+    if (b.state == BatchState::free) continue;
+    const auto stage = b.path.begin() + b.stage, end = b.path.begin() + b.stages;
+    if (*stage == id) {
+      if (b.begun) {
+        const std::uint32_t user = user_of(ledger.request(tasks[b.list.first].request));
+        if (blame(b)) convicted = user;
+      }
+      give_back(i);
+    } else if (b.through && std::find(stage, end, id) != end) {
+      b.state = BatchState::condemned;  // another partition still works on it: its end must be proven first
+    }
+  }
+  if (convicted != kNone) drop_waiting(convicted);
+  const ComponentId c = plan->model.component_of_partition(id);
+  if (c == kNone) return convicted != kNone;
+  plan->schedulers[c]->partition(id, false);
+  if (plan->schedulers[c]->binds())
+    for (ServerId s : plan->lanes.of_partition(id)) reassign(plan->lanes.server(s).lane);
+  return convicted != kNone;
+}
+
+void Scheduler::State::partition_ready(PartitionId id) noexcept {
+  if (id >= machine.partitions() || machine.partition(id).up) {
+    ++ledger.count().stale_events;
+    return;
+  }
+  Partition& p = machine.change(id);
+  p.up = true;
+  p.held = 0;
+  p.free_ns = now;
+  ledger.count().partitions[id].up = true;
+  set_idle(id);
+  mark_partition(id);
+  if (coordination != nullptr) coordination->partition(id, true);
+  if (const ComponentId c = plan->model.component_of_partition(id); c != kNone)
+    plan->schedulers[c]->partition(id, true);
+}
+
+// All that waits in the lane is placed anew.
+void Scheduler::State::reassign(LaneId id) noexcept {
+  Lane& lane = plan->lanes.change(id);
+  for (TaskId t = lane.forming.first; t != kNone; t = lane.forming.first) {
+    lane.forming.first = tasks[t].next_in_batch;
+    enqueue(t);
+  }
+  lane.forming = TaskList{};
+  for (std::uint32_t n = lane.tasks; n > 0; --n) {
+    const auto top = static_cast<std::size_t>(std::bit_width(lane.classes) - 1);
+    const TaskId t = lane.arrivals[top].front();
+    dequeue(t);
+    enqueue(t);
+  }
+}
+
+}  // namespace leat::core

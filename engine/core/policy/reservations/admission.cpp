@@ -1,0 +1,194 @@
+// What a lane does with its tasks.
+#include <algorithm>
+#include <bit>
+
+#include "engine/core/policy/reservations/reservation_scheduler.h"
+
+namespace leat::core {
+namespace {
+
+constexpr std::uint32_t kGrowTries = 12;  // unsent batches looked at before a task is booked alone
+constexpr std::uint32_t kEvicted = 8;     // tasks that make room for one at a later stage
+constexpr std::uint32_t kPlaces = 64;     // unsent batches looked at for somebody lower
+
+bool fits(const RouteSpec& route, std::uint32_t items) {
+  return std::all_of(route.stages.begin(), route.stages.end(),
+                     [&](const StageSpec& s) { return core::fits(s, items); });
+}
+
+}  // namespace
+
+// The end of this module's stages by which the task can still be in time.
+TimeNs ReservationScheduler::bound_of(ModuleId module, TaskId id) const noexcept {
+  if (task(id).give_up_ns == kNever) return kNever;
+  return task(id).deadline_ns - after_least_ns(module) - room_after(module);
+}
+
+// Ours: on the route with the least waiting that is in time, with others where that is how it is entered, else the task
+// alone; before it would wait, a batch may grow.
+ReservationScheduler::Booked ReservationScheduler::book_waiting(LaneId at, TaskId id, TimeNs bound) noexcept {
+  const Lane& lane = view_.lanes[at];
+  const std::uint32_t items = task(id).items;
+  // Among levels tasks take each other's places, one by one.
+  const bool joins = !view_.lone(id);
+  const bool together = together_[lane.module] != 0 && joins && items == 1 && bound != kNever &&
+                        std::has_single_bit(lane.classes) && !any_lower(id);
+  PathPlan best = least_wait(lane.module, items, bound, together, joins);
+  const bool squeezed = together && best.end_ns > bound;  // only alone it could still be in time
+  if (together && !squeezed) {
+    if (const Booked done = book_whole(at, id, best, bound); done != Booked::late) return done;
+  }
+  if (squeezed) best = least_wait(lane.module, items, bound, false, joins);
+  if (best.end_ns == kNever) {  // nobody is up; or nobody can hold so many items
+    const auto& routes = view_.topology().modules[lane.module].routes;
+    return std::ranges::any_of(routes, [&](RouteId r) { return fits(view_.route(r), items); }) ? Booked::wait
+                                                                                               : Booked::late;
+  }
+  const TimeNs room = best.wait_ns > 0 && bound != kNever ? room_to_grow(best.route) : 0;
+  if (best.wait_ns > 0 && any_lower(id)) {
+    if (take_place(lane, id, best.end_ns + room > bound ? kNever : best.legs[0].start_ns, bound)) return Booked::done;
+    best = probe_path(best.route, items, bound, joins);
+    for (std::uint32_t n = 0; n < kEvicted && best.end_ns + room > bound && evict(best, id); ++n)
+      best = probe_path(best.route, items, bound, joins);
+  }
+  const auto late = [&] { return best.end_ns + room > bound; };
+  if (late() || best.legs[0].start_ns > view_.now) {
+    if (grow_some(lane, id, bound)) return Booked::done;
+    if (!late())
+      best = probe_path(best.route, items, bound, joins);  // as before, but a booking that was put back has another id
+  }
+  if (squeezed && whole_[best.route].items > items) return Booked::late;  // it would take more time than its share
+  const bool through = view_.route(best.route).stages.size() > 2 && best.wait_ns > 0;
+  if (through ? !book_through(id, best, bound, bound - room) : late()) return Booked::late;
+  core_.book(id);
+  if (!through) book_path(id, best, bound);
+  return Booked::done;
+}
+
+// The route with the least waiting that is in time, for so many items or for the batch that it is entered with.
+PathPlan ReservationScheduler::least_wait(ModuleId module, std::uint32_t items, TimeNs bound, bool whole,
+                                          bool joins) const noexcept {
+  PathPlan best;
+  for (RouteId r : view_.topology().modules[module].routes) {
+    const std::uint32_t n = whole ? std::max(items, whole_[r].items) : items;
+    if (!fits(view_.route(r), n)) continue;
+    const PathPlan plan = probe_path(r, n, bound, joins && n == items, n > items);
+    if (plan.end_ns == kNever) continue;
+    const bool in_time = plan.end_ns <= bound, had = best.end_ns <= bound;
+    if (best.end_ns == kNever || (in_time != had ? in_time : plan.wait_ns < best.wait_ns)) best = plan;
+  }
+  return best;
+}
+
+// Where single tasks would not carry the route's rate: as many as it needs together. Who comes alone waits for the
+// others, no longer than is safe. Booked::late: alone, on the path that `plan` is then.
+ReservationScheduler::Booked ReservationScheduler::book_whole(LaneId at, TaskId head, PathPlan& plan,
+                                                              TimeNs bound) noexcept {
+  const Lane& lane = view_.lanes[at];
+  const RouteId route = plan.route;
+  std::uint32_t n = whole_[route].items;
+  if (n == 1) return Booked::late;
+  if (lane.items < n) {
+    // Until its partition is free waiting costs nothing.
+    const TimeNs idle = view_.now + plan.wait_ns;
+    const TimeNs last =
+        std::min(std::max(task(head).queued_ns + whole_[route].wait_ns, idle), idle + bound - plan.end_ns);
+    if (last > view_.now) {
+      core_.wake(at, last);
+      return Booked::wait;
+    }
+    n = lane.items;
+    plan = probe_path(route, n, bound, n == 1, n > 1);
+    if (n == 1) return Booked::late;
+  }
+  book_together(lane, head, plan, n, true);
+  return Booked::done;
+}
+
+// Tries the unsent first-stage batches of the module, soonest first.
+bool ReservationScheduler::grow_some(const Lane& lane, TaskId id, TimeNs bound) noexcept {
+  for (RouteId r : view_.topology().modules[lane.module].routes) {
+    const StageSpec& stage = view_.route(r).stages.front();
+    const auto& list = book(r, 0).unsent.list();
+    TimeNs last_start = view_.now;
+    PartitionId last_partition = kNone;
+    std::uint32_t tries = 0;
+    for (std::size_t at = 0; at < list.size() && tries < kGrowTries; ++at) {
+      const BookingId soonest = list[at].id;
+      const Booking& c = bookings_[soonest];
+      const bool after = c.start_ns > last_start ||
+                         (c.start_ns == last_start && last_partition != kNone && c.partition > last_partition);
+      const std::uint32_t items = c.items + task(id).items;
+      if (!after || !fits(stage, items) || may_grow_[r][items] == 0 || !usable(c.partition)) continue;
+      const TimeNs end = c.start_ns + duration(view_.route(r), 0, items);
+      if (c.next != kNone && bookings_[c.next].start_ns < end) continue;  // another stands behind it
+      last_start = c.start_ns;
+      last_partition = c.partition;
+      ++tries;
+      if (!grow({.partition = last_partition, .join = soonest}, id, bound)) continue;
+      core_.book(id);
+      return true;
+    }
+  }
+  return false;
+}
+
+// Whether some task of a lower level may lose its place.
+bool ReservationScheduler::any_lower(TaskId id) const noexcept {
+  return std::any_of(unsent_of_.begin(), unsent_of_.begin() + task(id).level, [](std::uint32_t n) { return n > 0; });
+}
+
+// Where a later stage is the narrow one, what was begun stands in the way: drops the first lower task that is booked
+// there no sooner than this one could come.
+bool ReservationScheduler::evict(const PathPlan& plan, TaskId id) noexcept {
+  for (std::size_t k = view_.route(plan.route).stages.size(); k-- > 1;) {
+    const auto& list = book(plan.route, k).unsent.list();
+    auto at = std::ranges::lower_bound(list, plan.legs[k].arrive_ns, {}, &Unsent::Entry::start_ns);
+    for (std::uint32_t n = 0; n < kPlaces && at != list.end() && at->start_ns < plan.legs[k].start_ns; ++n, ++at) {
+      for (TaskId t = bookings_[at->id].first; t != kNone; t = itineraries_[t].legs[k].next) {
+        if (task(t).level >= task(id).level || task(t).items < task(id).items || task(t).state != TaskState::booked)
+          continue;
+        core_.drop(t, Reason::overload);
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// The place of the first lower task that starts before `start`; of the lowest among them.
+bool ReservationScheduler::take_place(const Lane& lane, TaskId id, TimeNs start, TimeNs bound) noexcept {
+  TaskId lower = kNone;
+  for (RouteId r : view_.topology().modules[lane.module].routes) {
+    const auto& list = book(r, 0).unsent.list();
+    auto at = std::ranges::upper_bound(list, view_.now, {}, &Unsent::Entry::start_ns);
+    for (std::uint32_t n = 0; n < kPlaces && at != list.end() && at->start_ns < start; ++n, ++at) {
+      for (TaskId t = bookings_[at->id].first; t != kNone; t = itineraries_[t].legs[0].next) {
+        const bool can =
+            task(t).level < task(id).level && task(t).items >= task(id).items && task(t).state == TaskState::booked;
+        if (can && (lower == kNone || task(t).level < task(lower).level)) lower = t;
+      }
+    }
+  }
+  if (lower == kNone) return false;
+  const BookingId place = itineraries_[lower].legs[0].booking;
+  const std::uint32_t generation = bookings_.generation(place);
+  const Booking was = bookings_[place];
+  unbook(lower, 0);
+  bool done = false;
+  if (bookings_.valid(place, generation)) {
+    done = grow({.partition = was.partition, .join = place}, id, bound);
+    if (done) core_.book(id);
+  } else {
+    const PathPlan plan = probe_path(was.route, task(id).items, bound, !view_.lone(id));
+    done = plan.end_ns <= bound;
+    if (done) {
+      core_.book(id);
+      book_path(id, plan, bound);
+    }
+  }
+  core_.unbook(lower);
+  return done;
+}
+
+}  // namespace leat::core

@@ -1,0 +1,164 @@
+// The seam between the core and its schedulers. A scheduler (a ComponentScheduler) is one room of this folder; there is
+// one object of it for each component of the plan (model.h), and it sees and touches nothing else.
+//
+// The life of a task, in the order in which the operations are called:
+//
+//   request submitted         admit          may it enter at all?
+//   for each of its tasks,    enqueue        into which lane?
+//     when its turn comes
+//   at the end of each event, for every lane with new tasks, as long as it has work:
+//                             offer          which server of it is asked first?
+//                             next           that server's partition: start one batch, wait until, or idle
+//     and for every partition that became free, as long as something starts there:
+//                             next
+//     and once for a lane with work that nobody took:
+//                             leftover
+//   a batch                   started        it has been sent          ended    a stage's end has been proven
+//   a task that leaves        left           its lane, whatever for    withdraw a booked task is given up
+//   a partition               partition      is up, or gone
+//   a stage that is not the last one has ended, where the batch does not go on by itself:
+//                             passed
+//   a new plan                the constructor of the scheduler that takes over; tasks not sent are enqueued there anew
+//
+// Every operation but next() may be left out; its default stands beside it. What a scheduler reads is constant
+// (StateView); what it may do is in Operations. It owns its own state, and nobody else does.
+//
+// Integrity does not depend on a scheduler. Whatever it leaves undecided, the core answers when it is worthless:
+// a task in a lane, in a batch being formed or booked, by its give-up time. A partition that is down or full cannot be
+// started on. What it starts, the core holds against the lanes and the machine.
+//
+// Unstable: operations come and go with the schedulers of this folder.
+#pragma once
+
+#include <bit>
+#include <span>
+
+#include "engine/core/ledger/ledger.h"
+#include "engine/core/machine/machine.h"
+#include "engine/core/model/model.h"
+#include "engine/core/policy.h"
+#include "engine/core/queue/lanes.h"
+#include "engine/core/sense/sense.h"
+
+namespace leat::core {
+
+// What a scheduler reads. In its constructor only the model and the lanes mean anything.
+struct StateView {
+  const Model& model;
+  const Lanes& lanes;
+  const Sense& sense;
+  const Ledger& ledger;
+  const Machine& machine;
+  const Pool<Task>& tasks;
+  const TimeNs& now;
+
+  [[nodiscard]] const Topology& topology() const noexcept { return model.topology(); }
+  [[nodiscard]] const RouteSpec& route(RouteId r) const noexcept { return model.topology().routes[r]; }
+  // With whom a task may share a batch: those that take more than planned, and those of users who have ended
+  // partitions, ride apart from others' (ledger/shares.h, quarantine.h). So does a request that was running when a
+  // partition was lost, so that the next loss convicts one.
+  [[nodiscard]] Company company(TaskId t) const noexcept {
+    const Request& r = ledger.request(tasks[t].request);
+    return r.deaths > 0 ? Company::nobody : r.company;
+  }
+  [[nodiscard]] std::uint32_t user(TaskId t) const noexcept {
+    return ledger.stream(ledger.request(tasks[t].request).stream).config.user;
+  }
+  // Its bookings are its own. (Reservations look at users alone: with one, they book as ever.)
+  [[nodiscard]] bool lone(TaskId t) const noexcept {
+    return ledger.request(tasks[t].request).company != Company::anybody;
+  }
+  // The task may not ride in the batch that forms there.
+  [[nodiscard]] bool apart(const Lane& lane, TaskId t) const noexcept {
+    if (lane.forming.tasks == 0) return false;
+    const Company mine = company(t), theirs = company(lane.forming.first);
+    if (mine == Company::anybody && theirs == Company::anybody) return false;
+    return mine != theirs || mine == Company::nobody || user(t) != user(lane.forming.first);
+  }
+  // Takes a batch: it is up, and holds no more than it may.
+  [[nodiscard]] bool idle(PartitionId p) const noexcept {
+    return machine.partition(p).up && machine.partition(p).held <= queue_ahead;
+  }
+  [[nodiscard]] std::uint8_t top_class(const Lane& lane) const noexcept {  // of a lane with tasks
+    return static_cast<std::uint8_t>(std::bit_width(lane.classes) - 1);
+  }
+
+  std::uint32_t queue_ahead;  // batches a partition may hold behind the one it runs
+};
+
+// What a scheduler may do. Names of tasks that are gone are an error of ours (they abort).
+class Operations {
+ public:
+  // The task's request is given up: all its tasks leave, also those of other lanes. Looking at a lane begins anew after
+  // it.
+  virtual void drop(TaskId task, Reason reason) noexcept = 0;
+  virtual void take(TaskId task) noexcept = 0;  // from its lane's queue into its lane's next batch
+  // Sends what has been taken, as one batch of the server's route; it starts at `start` on the first partition of
+  // `path`. Returns the batch.
+  virtual std::uint32_t start(LaneId lane, ServerId server, TimeNs start, const Path& path) noexcept = 0;
+  virtual void canary(std::uint32_t batch) noexcept = 0;   // just started: what it takes sets its module's pace
+  virtual void wake(LaneId lane, TimeNs at) noexcept = 0;  // ask for this lane again then
+  virtual void wake_at(TimeNs at) noexcept = 0;            // call advance() then, at the latest
+  virtual void keep_idle(PartitionId partition, TimeNs until) noexcept = 0;  // ask again then; 0: no longer
+  virtual void idled_on_purpose() noexcept = 0;                              // counted
+  virtual void ask(PartitionId partition) noexcept = 0;                      // next() is wanted there
+  virtual void ask_lane(LaneId lane) noexcept = 0;                           // offer() is wanted there
+
+  // ---- for schedulers that reserve ahead ----
+  virtual void book(TaskId task) noexcept = 0;    // out of its lane; nobody's but the scheduler's until sent
+  virtual void unbook(TaskId task) noexcept = 0;  // a booked task that has lost its place: to a lane again
+  virtual void retry(TaskId task) noexcept = 0;   // a booked task whose partition is gone: to a lane again, or failed
+  // Booked tasks, linked by next_in_batch, as stage k of the route on one partition, from now on for `run`.
+  virtual std::uint32_t send(RouteId route, std::uint32_t stage, PartitionId partition, std::span<const TaskId> tasks,
+                             TimeNs run) noexcept = 0;
+  virtual void transfer(TaskId task, RouteId route, std::uint32_t stage, PartitionId from, PartitionId to,
+                        TimeNs start) noexcept = 0;
+
+ protected:
+  ~Operations() = default;
+};
+
+class ComponentScheduler {
+ public:
+  ComponentScheduler(const StateView& view, Operations& core, const Component& component)
+      : view_(view), core_(core), component_(component) {}
+  virtual ~ComponentScheduler() = default;
+  ComponentScheduler(const ComponentScheduler&) = delete;
+  ComponentScheduler& operator=(const ComponentScheduler&) = delete;
+
+  virtual bool admit(std::uint32_t application) noexcept { return application != kNone; }  // all that exist
+  // Whether a task that cannot be in time any more is worth running. Default: no, the core answers it.
+  [[nodiscard]] virtual bool keeps_late() const noexcept { return false; }
+  // Whether it promises the partitions' time ahead, by the plan. Who does not keep to the plan then has one task at a
+  // time there.
+  [[nodiscard]] virtual bool books() const noexcept { return false; }
+  // Whether a lane's tasks are bound to its one server. Default: no; then a lost server's tasks just wait.
+  [[nodiscard]] virtual bool binds() const noexcept { return false; }
+  virtual LaneId enqueue(TaskId task) noexcept { return view_.lanes.first(view_.tasks[task].module); }
+  virtual void left(TaskId) noexcept {}
+  virtual ServerId offer(LaneId lane) noexcept { return view_.lanes.idle_server(view_.lanes[lane]); }
+  // Starts at most one batch on the partition. False: nothing (more) to start.
+  virtual bool next(PartitionId partition) noexcept = 0;
+  virtual void leftover(LaneId, ServerId) noexcept {}  // the server that did not want it, or kNone
+  virtual void started(std::uint32_t) noexcept {}      // a batch; called by start() and send()
+  // A batch's stage, how long it ran, and whether others' may be expected to run like it.
+  virtual void ended(std::uint32_t, TimeNs, bool) noexcept {}
+  virtual void freed(std::uint32_t) noexcept {}  // a batch is over, whatever became of it
+  // A task's stage, not its last, has ended in that batch. False: it has nowhere to go and begins anew in a lane.
+  virtual bool passed(TaskId, std::uint32_t, bool) noexcept { return false; }
+  virtual void withdraw(TaskId) noexcept {}
+  virtual void forget(TaskId) noexcept {}  // a task of a batch that was lost
+  virtual void partition(PartitionId, bool) noexcept {}
+  virtual void estimates(const Estimates&) noexcept {}
+  virtual void forget_pace() noexcept {}  // what batches took was one user's doing: as profiled
+  virtual void advance() noexcept {}      // time has passed
+  [[nodiscard]] virtual TimeNs next_timer() const noexcept { return kNever; }
+  virtual void check() const {}  // tests: its own invariants
+
+ protected:
+  const StateView view_;
+  Operations& core_;
+  const Component& component_;
+};
+
+}  // namespace leat::core

@@ -1,0 +1,102 @@
+// The scheduler of partitions that several modules share: start the largest batch of which every member could be
+// carried to the end by this one partition; of several modules', the one with the most worth per time.
+//
+// For module k on partition p: T_k(b, p) is the time that p alone would need to carry b items from here to the end of
+// their requests, later modules' items and batches in proportion. Waiting tasks stand by deadline; a window is a run of
+// them.
+//   the window      b = the most that fit: the b-th latest deadline is no earlier than start + T_k(b, p). It begins at
+//                   the first task that permits b. In light load that is the whole queue, oldest first; under overload
+//                   it skips just those for whose sake every batch would be small. They stay for a lull.
+//   its worth       requests / T_k(full, p), full being what its oldest would still permit when a partition is free
+//                   again: density of a full batch x how full it is. A batch that can still grow waits if something
+//                   fuller is there; later modules have less to come, so begun work mostly goes first.
+// No cap, no rate, no admission: a task is given up when it could not be carried to the end alone on the fastest
+// partition. Where run times differ from the profile, T is rho x T and z standard deviations of it, both learned.
+//
+// Classes come before worth; background work that is owed its budget stands as in periodic.h. Periodic streams that
+// share a partition with another class are look-ahead's, as with queues.
+#pragma once
+
+#include <vector>
+
+#include "engine/core/policy/canary.h"
+#include "engine/core/policy/look_ahead/periodic.h"
+#include "engine/core/policy/registry.h"
+
+namespace leat::core {
+
+class WindowScheduler final : public ComponentScheduler, private Starter {
+ public:
+  explicit WindowScheduler(const Making& from);
+
+  bool next(PartitionId partition) noexcept override;
+  void leftover(LaneId lane, ServerId refused) noexcept override;
+  void started(std::uint32_t batch) noexcept override;
+  void forget_pace() noexcept override;
+  void ended(std::uint32_t batch, TimeNs ran, bool usual) noexcept override;
+
+ private:
+  struct Step {  // one module of the way from k to the end
+    ModuleId module = 0;
+    const TimeNs* run_ns = nullptr;
+    std::uint32_t batch = 1;  // the largest
+    double ratio = 1;         // of its items to those of module k
+    [[nodiscard]] TimeNs run(std::uint32_t b) const noexcept;
+  };
+  struct Way {  // T_k on one kind of partition
+    std::vector<Step> steps;
+    std::vector<TimeNs> ns;  // [b], as profiled
+    double speeds = 1;       // all partitions of the module, in units of this kind
+    [[nodiscard]] std::uint32_t most() const noexcept { return static_cast<std::uint32_t>(ns.size() - 1); }
+  };
+  struct Pace {  // run time / profile
+    double mean = 1, variance = 0;
+    FarOff far_off;
+  };
+  struct Choice {
+    std::uint32_t rank = 0;
+    double worth = 0;
+    TimeNs deadline_ns = kNever;
+    ServerId server = kNone;
+    std::uint32_t items = 0;  // of the highest level
+    std::uint32_t total = 0;  // with lower ones that ride along
+    TaskId first = kNone;
+    bool all = false;  // of that level: none is left out for the others' sake
+    [[nodiscard]] bool within_share() const noexcept { return rank >= 2 * kPriorities; }  // of its user
+    [[nodiscard]] bool better(const Choice& o) const noexcept;
+  };
+
+  [[nodiscard]] const Lane& lane(LaneId id) const noexcept { return view_.lanes[id]; }
+  [[nodiscard]] const Server& server(ServerId id) const noexcept { return view_.lanes.server(id); }
+  [[nodiscard]] const Task& task(TaskId id) const noexcept { return view_.tasks[id]; }
+  [[nodiscard]] const Way& way(ServerId s) const noexcept { return ways_[way_of_[s - first_server_]]; }
+  [[nodiscard]] std::uint32_t most(ServerId s) const noexcept { return view_.route(server(s).route).batch; }
+  [[nodiscard]] TimeNs to_end(const Way& way, std::uint32_t b, double deviations) const noexcept;
+  [[nodiscard]] std::uint32_t fit(ServerId s, TimeNs room) const noexcept;
+  void drop_hopeless(const Lane& lane, TimeNs start) noexcept;
+  [[nodiscard]] std::uint32_t window(const DeadlineQueue& queue, const Way& way, TimeNs start, std::uint32_t base,
+                                     std::uint32_t most) const noexcept;
+  [[nodiscard]] TaskId head(const DeadlineQueue& queue, ServerId s) const noexcept;
+  [[nodiscard]] std::uint32_t room_below(ServerId s, TimeNs left) const noexcept;
+  [[nodiscard]] Choice look(ServerId s, TimeNs start) noexcept;
+  [[nodiscard]] Choice choose(std::span<const Choice> choices, TimeNs start) const noexcept;
+  void fill(const Choice& choice, TimeNs start) noexcept;
+  void launch(ServerId s, TimeNs start, bool canary = false) noexcept;
+  [[nodiscard]] bool late(TaskId task) const noexcept;
+  [[nodiscard]] bool try_canary(PartitionId partition) noexcept;
+  void make_ways();
+  void start_chosen(ServerId server, TaskId lead, std::uint32_t requests) noexcept override;
+  [[nodiscard]] std::uint32_t cap_for(ServerId s) const noexcept override { return most(s); }
+
+  const double risk_;  // z: standard deviations of the time to the end that are kept free
+  Periodic periodic_;
+  Canaries canaries_;
+  ServerId first_server_;
+  std::vector<Way> ways_;
+  std::vector<std::uint32_t> way_of_;  // by server
+  ByModule<std::uint32_t> fastest_;    // the way of its fastest partition
+  ByModule<Pace> pace_;
+  bool as_profiled_ = true;  // every module's pace is 1, without deviation: ways' tables hold
+};
+
+}  // namespace leat::core

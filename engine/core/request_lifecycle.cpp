@@ -1,0 +1,334 @@
+// The life of a request: submitted, through the modules of its DAG as tasks, dropped or answered.
+//
+// A module starts when all its predecessors are complete. A module that fans out (fan_out_cap > 1) gets one task per
+// sub-request that its predecessors made, up to the cap; none means that it is complete at once. Other modules get one
+// task. A module all of whose predecessors were skipped is skipped. Branches taken by chance: a module with
+// items_per_request below its predecessors' is taken with that ratio; siblings share one draw and lie side by side on
+// it, so that "one of two" is exact.
+#include "engine/core/core.h"
+
+namespace leat::core {
+namespace {
+
+std::uint64_t mix(std::uint64_t x) {
+  x ^= x >> 33;
+  x *= 0xFF51AFD7ED558CCDu;
+  x ^= x >> 33;
+  x *= 0xC4CEB9FE1A85EC53u;
+  return x ^ (x >> 33);
+}
+
+// When the core answers what its scheduler has left undecided: as long after its end as it had until then.
+TimeNs overdue_ns(const Request& r) { return r.give_up_ns == kNever ? kNever : 2 * r.give_up_ns - r.capture_ns; }
+
+}  // namespace
+
+// ---- in ----
+
+RequestHandle Scheduler::State::submit(const Submission& s) noexcept {
+  if (s.stream >= ledger.streams()) {
+    ++ledger.count().stale_events;
+    return {};
+  }
+  const StreamConfig& config = ledger.stream(s.stream).config;
+  const ApplicationSpec& app = plan->model.topology().applications[config.application];
+  ComponentScheduler& policy_of = of_module(app.modules.front());
+  ledger.submitted(s.stream);
+  if (!ledger.open(s.stream)) {
+    ledger.refuse(s, Outcome::rejected, Reason::stream_closed);
+    return {};
+  }
+  if (quarantine.refused(config.user, now)) {
+    ledger.refuse(s, Outcome::rejected, Reason::poison);
+    return {};
+  }
+  const TimeNs capture = s.capture_ns > now || s.capture_ns <= 0 ? now : s.capture_ns;
+  // Look-ahead plans requests that end with their first module; a pipeline's are batched and ordered like any other's.
+  ledger.expect_next(s.stream, capture, now, app.modules.size() == 1);
+  if (!make_room(s, capture)) return {};
+  if (!policy_of.admit(config.application)) {
+    ledger.refuse(s, Outcome::rejected, Reason::overload);
+    return {};
+  }
+  const std::uint32_t id = ledger.accept(s, capture, policy_of.keeps_late());
+  if (id == kNone) {
+    ledger.refuse(s, Outcome::rejected, Reason::queue_full);
+    return {};
+  }
+  const RequestHandle handle = ledger.handle(id);
+  enter_share(id, app);
+  watch_ns = std::min(watch_ns, overdue_ns(ledger.request(id)));
+  begin(id);
+  return ledger.valid(handle) ? handle : RequestHandle{};
+}
+
+// Applies the stream's overload rule to a new submission. False: the submission has been answered instead.
+// Only requests of which nothing has been sent are superseded: what has started has had its share of the partitions.
+bool Scheduler::State::make_room(const Submission& s, TimeNs capture) noexcept {
+  const Stream& stream = ledger.stream(s.stream);
+  const Supersede rule = stream.config.supersede;
+  if (rule == Supersede::latest || rule == Supersede::latest_per_key) {
+    for (std::uint32_t r = stream.first; r != kNone;) {
+      const Request& request = ledger.request(r);
+      const std::uint32_t next = request.next;
+      const bool same = rule == Supersede::latest || request.key == s.key;
+      if (same && request.doom == Outcome::pending) {
+        if (request.capture_ns > capture) {  // a newer one came before it
+          ledger.refuse(s, Outcome::dropped, Reason::superseded);
+          return false;
+        }
+        // What is held is one of a pair, and asked for.
+        const bool held = request.tasks != kNone && tasks[request.tasks].state == TaskState::held;
+        if (!request.started && !held) drop_request(r, Outcome::dropped, Reason::superseded, kNone);
+      }
+      r = next;
+    }
+  }
+  if (stream.live < stream.config.depth) return true;
+  ledger.refuse(s, Outcome::rejected, Reason::queue_full);
+  return false;
+}
+
+void Scheduler::State::close_stream(StreamId id, Reason reason) noexcept {
+  if (!ledger.open(id)) {
+    ++ledger.count().stale_events;
+    return;
+  }
+  ledger.close_stream(id);
+  if (coordination != nullptr) coordination->close(now, id);
+  for (std::uint32_t r = ledger.stream(id).first; r != kNone;) {
+    const std::uint32_t next = ledger.request(r).next;
+    drop_request(r, Outcome::dropped, reason, kNone);
+    r = next;
+  }
+}
+
+// ---- through the DAG ----
+
+void Scheduler::State::begin(std::uint32_t request) noexcept {
+  const Topology& t = plan->model.topology();
+  const ApplicationSpec& app = t.applications[ledger.stream(ledger.request(request).stream).config.application];
+  ledger.change(request).modules_left = static_cast<std::uint16_t>(app.modules.size());
+  for (ModuleId m : app.modules) {
+    progress(request, m) = Progress{};
+    progress(request, m).before_left = static_cast<std::uint16_t>(t.modules[m].before.size());
+  }
+  const RequestHandle handle = ledger.handle(request);
+  for (ModuleId m : app.modules) {
+    if (!t.modules[m].before.empty()) continue;
+    activate(request, m);
+    if (!ledger.valid(handle)) return;  // no room for its tasks: answered
+  }
+}
+
+bool Scheduler::State::branch_taken(const Request& r, ModuleId module) const noexcept {
+  const Model& model = plan->model;
+  if (model.module(module).branch_permille >= 1000 || r.branch_draw == 0) return true;
+  const ModuleId parent = model.topology().modules[module].before.front();
+  std::uint32_t start = 0;
+  for (ModuleId sibling : model.topology().modules[parent].after) {
+    if (sibling == module) break;
+    if (model.module(sibling).branch_permille < 1000) start += model.module(sibling).branch_permille;
+  }
+  const auto draw = static_cast<std::uint32_t>(mix(r.branch_draw + parent) % 1000);
+  return (draw + 1000 - start % 1000) % 1000 < model.module(module).branch_permille;
+}
+
+void Scheduler::State::activate(std::uint32_t request, ModuleId module) noexcept {
+  Request& r = ledger.change(request);
+  const ModuleSpec& spec = plan->model.topology().modules[module];
+  Progress& p = progress(request, module);
+  std::uint32_t n = 1;
+  if (!spec.before.empty()) {
+    if (!p.fed) {
+      n = 0;
+    } else if (spec.fan_out_cap > 1) {
+      n = p.offered < spec.fan_out_cap ? p.offered : spec.fan_out_cap;
+      ledger.count().modules[module].left_out += p.offered - n;
+    } else if (p.offered == 0 || !branch_taken(r, module)) {
+      n = 0;
+    }
+  }
+  if (n == 0) {
+    complete_module(request, module, false);
+    return;
+  }
+  if (spec.before.empty() && r.items > plan->model.module(module).max_items) {
+    drop_request(request, Outcome::rejected, Reason::unschedulable, module);
+    return;
+  }
+  if (tasks.left() < n) {
+    drop_request(request, Outcome::dropped, Reason::queue_full, module);
+    return;
+  }
+  p.tasks_left = static_cast<std::uint16_t>(n);
+  // What takes longer than planned must begin sooner to be in time.
+  const TimeNs longer = r.dear ? longer_ns(r, module) : 0;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const TaskId id = tasks.take();
+    Task& t = tasks[id];
+    t.deadline_ns = r.deadline_ns;
+    t.give_up_ns = r.give_up_ns;
+    if (r.dear) hasten(t, longer);
+    t.queued_ns = now;
+    t.request = request;
+    t.module = module;
+    t.item = static_cast<std::uint16_t>(i);
+    t.rows = t.items = spec.before.empty() ? r.items : 1;
+    if (sizes != nullptr)
+      t.items = std::min(t.rows * std::max(sizes->units(r.token, module, i), 1u), plan->model.module(module).max_items);
+    t.level =
+        static_cast<std::uint8_t>(ledger.priority_of(ledger.stream(r.stream)) + (r.within_share ? kPriorities : 0));
+    t.retries = 0;
+    t.batch = kNone;
+    t.previous_of_request = kNone;
+    t.next_of_request = r.tasks;
+    if (r.tasks != kNone) tasks[r.tasks].previous_of_request = id;
+    r.tasks = id;
+    unsent.insert(id);
+    bring(id);
+  }
+  ledger.count().modules[module].tasks += n;
+}
+
+void Scheduler::State::complete_module(std::uint32_t request, ModuleId module, bool ran) noexcept {
+  // Skipped modules complete their successors at once, so this goes on until a task exists or the request is done. A
+  // work list instead of recursion: its depth is bounded by the application's modules.
+  struct Done {
+    ModuleId module;
+    bool ran;
+  };
+  std::array<Done, kMaxModulesPerApplication> list;  // only what was pushed is read
+  std::size_t count = 0;
+  list[count++] = {module, ran};
+  const Topology& t = plan->model.topology();
+  const RequestHandle handle = ledger.handle(request);
+  while (count > 0) {
+    const Done done = list[--count];
+    --ledger.change(request).modules_left;
+    const Progress& from = progress(request, done.module);
+    for (ModuleId next : t.modules[done.module].after) {
+      Progress& p = progress(request, next);
+      p.offered += from.made;
+      p.fed = p.fed || done.ran;
+      if (--p.before_left > 0) continue;
+      const bool skipped = !p.fed || p.offered == 0 ||
+                           (t.modules[next].fan_out_cap == 1 && !branch_taken(ledger.request(request), next));
+      if (skipped) {
+        list[count++] = {next, false};
+      } else {
+        activate(request, next);
+        if (!ledger.valid(handle)) return;
+      }
+    }
+  }
+}
+
+// ---- out ----
+
+void Scheduler::State::drop_request(std::uint32_t request, Outcome outcome, Reason reason, ModuleId where) noexcept {
+  ledger.doom(request, outcome, reason, where);
+  for (TaskId t = ledger.request(request).tasks; t != kNone;) {
+    const TaskId next = tasks[t].next_of_request;
+    if (tasks[t].state != TaskState::placed) release(t);
+    t = next;
+  }
+  settle(request);
+}
+
+void Scheduler::State::settle(std::uint32_t request) noexcept {
+  const Request& r = ledger.request(request);
+  if (r.placed > 0) return;
+  if (r.doom != Outcome::pending || r.modules_left == 0) correct_share(r, r.doom == Outcome::pending);
+  if (r.doom != Outcome::pending) {
+    ledger.answer(request, r.doom, r.doom_reason, r.doom_where, now);
+  } else if (r.modules_left == 0) {
+    if (coordination != nullptr && coordination->has(r.stream)) coordination->answered(now, r.stream, r.capture_ns);
+    ledger.answer(request, now <= r.deadline_ns ? Outcome::completed : Outcome::late, Reason::none, kNone, now);
+  }
+}
+
+void Scheduler::State::watch() noexcept {
+  TimeNs next = kNever;
+  for (StreamId s = 0; s < ledger.streams(); ++s) {
+    for (std::uint32_t r = ledger.stream(s).first; r != kNone;) {
+      const Request& request = ledger.request(r);
+      const std::uint32_t following = request.next;
+      const TimeNs at = overdue_ns(request);
+      if (at > now) {
+        next = std::min(next, at);
+      } else if (request.placed > 0) {  // it runs: its end decides
+        next = std::min(next, now + request.give_up_ns - request.capture_ns);
+      } else if (request.doom == Outcome::pending) {
+        ++ledger.count().left_undecided;
+        drop_request(r, Outcome::dropped, Reason::expired, kNone);
+      }
+      r = following;
+    }
+  }
+  watch_ns = next;
+}
+
+// ---- tasks ----
+
+void Scheduler::State::bring(TaskId id) noexcept {
+  Task& t = tasks[id];
+  const Request& r = ledger.request(t.request);
+  if (coordination == nullptr || !coordination->has(r.stream)) return enter_gate(id);
+  switch (coordination->arrived(now, r.stream, r.capture_ns, id)) {
+    case Coordination::Way::hold:
+      t.serial = ++serial;
+      t.state = TaskState::held;
+      return;
+    case Coordination::Way::background:
+      t.level = 0;
+      [[fallthrough]];
+    case Coordination::Way::queue:
+      enter_gate(id);
+  }
+}
+
+void Scheduler::State::enqueue(TaskId id) noexcept {
+  Task& t = tasks[id];
+  t.serial = ++serial;
+  t.batch = kNone;
+  const LaneId lane = of_module(t.module).enqueue(id);
+  insist(lane < plan->lanes.size() && plan->lanes[lane].module == t.module, "a task is put into another module's lane");
+  plan->lanes.insert(tasks, id, lane);
+  plan->sense.queued(plan->model, t.module, t.items, now);
+  ++ledger.count().modules[t.module].queued;
+  if (t.give_up_ns != kNever) want_timer(t.deadline_ns > now ? t.deadline_ns : t.give_up_ns);
+  mark(lane);
+}
+
+void Scheduler::State::dequeue(TaskId id) noexcept {
+  const Task& t = tasks[id];
+  plan->lanes.erase(tasks, id);
+  plan->sense.unqueued(plan->model, t.module, t.items, now);
+  --ledger.count().modules[t.module].queued;
+  of_module(t.module).left(id);
+}
+
+void Scheduler::State::release(TaskId id) noexcept {
+  Task& t = tasks[id];
+  if (t.state == TaskState::booked) {
+    of_module(t.module).withdraw(id);
+  } else if (t.state == TaskState::held) {
+    coordination->withdrawn(ledger.request(t.request).stream, id);
+  } else if (t.state == TaskState::gated) {
+    gate.withdraw(tasks, id);
+  } else if (t.state == TaskState::queued && t.lane != kNone) {
+    dequeue(id);
+  } else if (t.state == TaskState::queued) {
+    plan->lanes.unform(tasks, t.batch, id);
+  }
+  Request& r = ledger.change(t.request);
+  (t.previous_of_request == kNone ? r.tasks : tasks[t.previous_of_request].next_of_request) = t.next_of_request;
+  if (t.next_of_request != kNone) tasks[t.next_of_request].previous_of_request = t.previous_of_request;
+  t.state = TaskState::free;
+  gate.over(id);
+  unsent.erase(id);
+  tasks.give(id);
+}
+
+}  // namespace leat::core
