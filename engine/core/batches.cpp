@@ -240,12 +240,12 @@ void Scheduler::State::finish_tasks(std::uint32_t id, std::span<const TaskResult
       if (--p.tasks_left == 0) {
         const RequestHandle handle = ledger.handle(request);
         complete_module(request, module, true);
-        if (ledger.valid(handle)) settle(request);
+        if (ledger.valid(handle)) finish(request);
       }
     } else if (alive) {
       drop_request(request, Outcome::failed, result.reason, module);
     } else {
-      settle(request);
+      finish(request);
     }
     t = next;
   }
@@ -268,7 +268,7 @@ void Scheduler::State::pass_on(std::uint32_t id) noexcept {
     if (!alive) {
       if (scheduler == nullptr) task.state = TaskState::placed;  // booked with nobody
       release(t);
-      settle(request);
+      finish(request);
     } else if (!goes_on) {
       enqueue(t);  // its way was lost meanwhile: once more from the start
     }

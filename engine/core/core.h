@@ -1,13 +1,17 @@
 // What stands behind the door (scheduler.h): the rooms, put together, and the flows from an event through them to
-// actions. Every flow is one way: event -> ledger -> queue -> the component's policy -> machine -> actions.
+// actions. Every flow is one way: event -> ledger -> queue -> the component's scheduler -> machine -> actions.
 //
-//   request_lifecycle.cpp      a request: submitted, its DAG, dropped, answered       batches.cpp   sent, moved on,
-//   ended dispatch.cpp      who is asked, when, and the clock                      failover.cpp      partitions lost,
-//   and back costs.cpp     what users are charged                                 gated.cpp     whose tasks pass one at
-//   a time replace.cpp   another plan, under load                               scheduler.cpp the door
+//   request_lifecycle.cpp  a request: submitted, its DAG, dropped, answered
+//   dispatch.cpp           who is asked, when, and the clock
+//   batches.cpp            sent, moved on, ended
+//   failover.cpp           partitions lost, and back
+//   costs.cpp              what users are charged
+//   gated.cpp              whose tasks pass one at a time
+//   replace.cpp            another plan, under load
+//   scheduler.cpp          the door
 //
-// Rooms:  model/ what a plan says      ledger/ streams, requests, answers      machine/ partitions, batches
-//         queue/ tasks in lanes        sense/  what is observed                policy/  who decides, behind one seam
+// Rooms: model/ what a plan says, ledger/ streams, requests, answers, machine/ partitions, batches, queue/ tasks in
+// lanes, sense/ what is observed, policy/ who decides, behind one interface.
 #pragma once
 
 #include <array>
@@ -62,11 +66,11 @@ struct Scheduler::State final : Operations {
   void complete_module(std::uint32_t request, ModuleId module, bool ran) noexcept;
   [[nodiscard]] bool branch_taken(const Request& r, ModuleId module) const noexcept;
   void drop_request(std::uint32_t request, Outcome outcome, Reason reason, ModuleId where) noexcept;
-  void settle(std::uint32_t request) noexcept;  // answers a doomed or complete request nothing of which runs
+  void finish(std::uint32_t request) noexcept;  // answers a doomed or complete request nothing of which runs
   void enqueue(TaskId task) noexcept;
   void dequeue(TaskId task) noexcept;
   void release(TaskId task) noexcept;  // from whatever it is in; frees it
-  void bring(TaskId task) noexcept;    // a new one: to its lane, or held until its planned batch begins
+  void enter(TaskId task) noexcept;    // a new one: to its lane, or held until its planned batch begins
   void watch() noexcept;               // answers what a scheduler has left undecided far too long
   [[nodiscard]] Progress& progress(std::uint32_t request, ModuleId module) noexcept {
     return ledger.progress(request, plan->model.module(module).local);
@@ -120,7 +124,7 @@ struct Scheduler::State final : Operations {
   void touch(TimeNs at) noexcept;
   void advance() noexcept;
   void coordinate() noexcept;
-  void pump() noexcept;
+  void dispatch() noexcept;
   void expire(LaneId lane) noexcept;
   void mark(LaneId lane) noexcept;
   void mark_partition(PartitionId partition) noexcept;

@@ -16,7 +16,7 @@ void Scheduler::State::touch(TimeNs at) noexcept {
 
 // Looks at whatever became free or got tasks since the last event, until nothing more can start. Called once at the end
 // of each event, so that a whole upstream batch has arrived before a partition chooses.
-void Scheduler::State::pump() noexcept {
+void Scheduler::State::dispatch() noexcept {
   if (coordination != nullptr) {
     for (const TaskId task : coordination->due(now)) enter_gate(task);
   }
@@ -62,7 +62,7 @@ void Scheduler::State::advance() noexcept {
   if (coordination != nullptr) coordinate();
   if (watch_ns <= now) watch();
   if (timer > now) {  // only the watch was due
-    pump();
+    dispatch();
     return;
   }
   expire_gate();
@@ -81,7 +81,7 @@ void Scheduler::State::advance() noexcept {
     mark_partition(id);
   }
   for (const auto& scheduler : plan->schedulers) scheduler->advance();
-  pump();
+  dispatch();
   timer = earliest_timer();
 }
 

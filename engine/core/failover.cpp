@@ -56,7 +56,7 @@ void Scheduler::State::give_back(std::uint32_t id) noexcept {
       if (alive) {
         drop_request(request, Outcome::failed, poison ? Reason::poison : Reason::partition_lost, module);
       } else {
-        settle(request);
+        finish(request);
       }
     }
     t = next;

@@ -69,7 +69,7 @@ bool Scheduler::State::replace(ReadyPlanPtr& next) noexcept {
       enter_gate(t);
     }
   }
-  pump();
+  dispatch();
   timer = earliest_timer();
   return true;
 }

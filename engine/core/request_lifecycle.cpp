@@ -186,7 +186,7 @@ void Scheduler::State::activate(std::uint32_t request, ModuleId module) noexcept
     if (r.tasks != kNone) tasks[r.tasks].previous_of_request = id;
     r.tasks = id;
     unsent.insert(id);
-    bring(id);
+    enter(id);
   }
   ledger.count().modules[module].tasks += n;
 }
@@ -233,10 +233,10 @@ void Scheduler::State::drop_request(std::uint32_t request, Outcome outcome, Reas
     if (tasks[t].state != TaskState::placed) release(t);
     t = next;
   }
-  settle(request);
+  finish(request);
 }
 
-void Scheduler::State::settle(std::uint32_t request) noexcept {
+void Scheduler::State::finish(std::uint32_t request) noexcept {
   const Request& r = ledger.request(request);
   if (r.placed > 0) return;
   if (r.doom != Outcome::pending || r.modules_left == 0) correct_share(r, r.doom == Outcome::pending);
@@ -271,7 +271,7 @@ void Scheduler::State::watch() noexcept {
 
 // ---- tasks ----
 
-void Scheduler::State::bring(TaskId id) noexcept {
+void Scheduler::State::enter(TaskId id) noexcept {
   Task& t = tasks[id];
   const Request& r = ledger.request(t.request);
   if (coordination == nullptr || !coordination->has(r.stream)) return enter_gate(id);

@@ -147,12 +147,12 @@ StreamId Scheduler::open_stream(TimeNs now, const StreamConfig& config) noexcept
 void Scheduler::close_stream(TimeNs now, StreamId stream, Reason reason) noexcept {
   state_->touch(now);
   state_->close_stream(stream, reason);
-  state_->pump();
+  state_->dispatch();
 }
 RequestHandle Scheduler::submit(TimeNs now, const Submission& submission) noexcept {
   state_->touch(now);
   const RequestHandle handle = state_->submit(submission);
-  state_->pump();
+  state_->dispatch();
   return handle.index != kNone && state_->ledger.valid(handle) ? handle : RequestHandle{};
 }
 void Scheduler::cancel(TimeNs now, RequestHandle request) noexcept {
@@ -162,7 +162,7 @@ void Scheduler::cancel(TimeNs now, RequestHandle request) noexcept {
     return;
   }
   state_->drop_request(request.index, Outcome::dropped, Reason::cancelled, kNone);
-  state_->pump();
+  state_->dispatch();
 }
 bool Scheduler::observe(TimeNs now, StreamId stream, const Observation& seen) noexcept {
   state_->touch(now);
@@ -182,19 +182,19 @@ bool Scheduler::stage_finished(TimeNs now, BatchHandle batch, std::uint32_t stag
                                std::span<const TaskResult> results) noexcept {
   state_->touch(now);
   const bool goes_on = state_->stage_finished(batch, stage, results);
-  state_->pump();
+  state_->dispatch();
   return goes_on;
 }
 bool Scheduler::partition_lost(TimeNs now, PartitionId partition) noexcept {
   state_->touch(now);
   const bool convicts = state_->partition_lost(partition);
-  state_->pump();
+  state_->dispatch();
   return convicts;
 }
 void Scheduler::partition_ready(TimeNs now, PartitionId partition) noexcept {
   state_->touch(now);
   state_->partition_ready(partition);
-  state_->pump();
+  state_->dispatch();
 }
 void Scheduler::set_estimates(TimeNs now, const Estimates& estimates) noexcept {
   state_->touch(now);

@@ -14,16 +14,16 @@ TaskId PPipePlane::next_task(const Lane& lane) const noexcept { return oldest(vi
 TimeNs PPipePlane::bound_of(ModuleId, TaskId id) const noexcept { return module_bound(view_, task(id)); }
 
 // Algorithm 2: for a batch of so many, stage after stage the earliest slot, on the links into it and on its pool.
-PathPlan PPipePlane::probe(RouteId id, std::uint32_t items) const noexcept {
+PathPlan PPipePlane::earliest(RouteId id, std::uint32_t items) const noexcept {
   const RouteSpec& route = view_.route(id);
   PathPlan plan{.route = id};
-  plan.legs[0] = probe_entry(id, items, as_simulated_);
+  plan.legs[0] = earliest_entry(id, items, as_simulated_);
   if (plan.legs[0].partition == kNone) return plan;
   TimeNs service = duration(route, 0, items);
   for (std::size_t k = 1; k < route.stages.size(); ++k) {
     const LegPlan& before = plan.legs[k - 1];
     plan.legs[k] =
-        probe_own(id, k, before.partition, items, departure(id, k, before.partition, before.end_ns, items), false);
+        earliest_own(id, k, before.partition, items, departure(id, k, before.partition, before.end_ns, items), false);
     if (plan.legs[k].partition == kNone) return plan;
     service += duration(route, k, items) + plan.legs[k].arrive_ns - plan.legs[k].depart_ns;
   }
@@ -37,7 +37,7 @@ PathPlan PPipePlane::least_waiting(ModuleId module, TimeNs bound) const noexcept
   PathPlan plan;
   TimeNs least = kNever;
   for (RouteId r : view_.topology().modules[module].routes) {
-    const PathPlan p = probe(r, view_.route(r).batch);
+    const PathPlan p = earliest(r, view_.route(r).batch);
     if (p.end_ns == kNever) continue;
     const bool last = as_simulated_ && view_.route(r).batch == 1 && p.end_ns > bound;
     const TimeNs waits =
@@ -62,17 +62,17 @@ PPipePlane::Booked PPipePlane::book_waiting(LaneId at, TaskId head, TimeNs bound
   if (n < task(head).items) return Booked::late;
   while (plan.end_ns > bound) {
     if (--n < task(head).items) return Booked::late;
-    plan = probe(route, n);
+    plan = earliest(route, n);
   }
   if (lane.items < n) {
-    const PathPlan more = probe(route, lane.items + 1);
+    const PathPlan more = earliest(route, lane.items + 1);
     const TimeNs last_safe = bound == kNever ? view_.now : view_.now + (bound - more.end_ns) + more.wait_ns;
     if (last_safe > view_.now) {
       core_.wake(at, last_safe);
       return Booked::wait;
     }
     n = lane.items;
-    plan = probe(route, n);
+    plan = earliest(route, n);
     if (plan.end_ns > bound) return Booked::late;
   }
   book_together(lane, head, plan, n, false);

@@ -18,7 +18,7 @@ class PPipePlane final : public Reservations {
   [[nodiscard]] TaskId next_task(const Lane& lane) const noexcept override;
   [[nodiscard]] TimeNs bound_of(ModuleId module, TaskId task) const noexcept override;
   [[nodiscard]] Booked book_waiting(LaneId lane, TaskId head, TimeNs bound) noexcept override;
-  [[nodiscard]] PathPlan probe(RouteId route, std::uint32_t items) const noexcept;
+  [[nodiscard]] PathPlan earliest(RouteId route, std::uint32_t items) const noexcept;
   [[nodiscard]] PathPlan least_waiting(ModuleId module, TimeNs bound) const noexcept;
 
   const bool as_simulated_;

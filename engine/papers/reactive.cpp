@@ -24,9 +24,9 @@ TimeNs ReactivePools::stage_bound(RouteId id, std::size_t k, TimeNs from, TimeNs
 }
 
 // Stage k on the pool's partition that can start first, or in an unsent batch that still keeps the pool's objective.
-LegPlan ReactivePools::probe_batches(RouteId id, std::size_t k, TaskId t, TimeNs ready, TimeNs bound) const noexcept {
+LegPlan ReactivePools::earliest_batch(RouteId id, std::size_t k, TaskId t, TimeNs ready, TimeNs bound) const noexcept {
   const std::uint32_t items = task(t).items;
-  const LegPlan own = probe_pool(id, k, items, ready);
+  const LegPlan own = earliest_in_pool(id, k, items, ready);
   if (own.partition == kNone || own.start_ns <= ready || view_.lone(t)) return own;
   const StageSpec& stage = view_.route(id).stages[k];
   LegPlan joined{.end_ns = kNever};
@@ -51,7 +51,7 @@ ReactivePools::Booked ReactivePools::book_waiting(LaneId at, TaskId id, TimeNs u
   RouteId route = kNone;
   for (RouteId r : view_.topology().modules[view_.lanes[at].module].routes) {
     if (task(id).items > view_.route(r).batch) continue;
-    const LegPlan leg = probe_batches(r, 0, id, view_.now, stage_bound(r, 0, task(id).queued_ns, until));
+    const LegPlan leg = earliest_batch(r, 0, id, view_.now, stage_bound(r, 0, task(id).queued_ns, until));
     if (leg.partition == kNone || leg.start_ns >= best.start_ns) continue;
     best = leg;
     route = r;
@@ -72,7 +72,7 @@ bool ReactivePools::book_next(TaskId id, const Batch& batch) noexcept {
   const Task& t = task(id);
   const TimeNs bound = stage_bound(batch.route, k, t.queued_ns, module_bound(view_, t));
   const TimeNs ready = view_.now + stage_link_ns(view_.route(batch.route), k, t.items);
-  const LegPlan leg = probe_batches(batch.route, k, id, ready, bound);
+  const LegPlan leg = earliest_batch(batch.route, k, id, ready, bound);
   if (leg.partition == kNone || bookings_.left() == 0) return false;
   book_leg(id, batch.route, k, leg, bound);
   return true;

@@ -22,8 +22,8 @@ class ReactivePools final : public Reservations {
   [[nodiscard]] Booked book_waiting(LaneId lane, TaskId task, TimeNs until) noexcept override;
   [[nodiscard]] bool book_next(TaskId task, const Batch& batch) noexcept override;
   [[nodiscard]] TimeNs stage_bound(RouteId route, std::size_t k, TimeNs from, TimeNs until) const noexcept;
-  [[nodiscard]] LegPlan probe_batches(RouteId route, std::size_t k, TaskId task, TimeNs ready,
-                                      TimeNs bound) const noexcept;
+  [[nodiscard]] LegPlan earliest_batch(RouteId route, std::size_t k, TaskId task, TimeNs ready,
+                                       TimeNs bound) const noexcept;
 };
 
 }  // namespace leat::papers

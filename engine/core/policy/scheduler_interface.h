@@ -1,5 +1,6 @@
-// The seam between the core and its schedulers. A scheduler (a ComponentScheduler) is one room of this folder; there is
-// one object of it for each component of the plan (model.h), and it sees and touches nothing else.
+// The interface between the core and its schedulers: a ComponentScheduler is one object for each component of the plan
+// (model.h), and it sees and touches nothing else. Leat's own are the rooms of this folder, the papers' are in
+// engine/papers.
 //
 // The life of a task, in the order in which the operations are called:
 //
@@ -27,7 +28,7 @@
 // a task in a lane, in a batch being formed or booked, by its give-up time. A partition that is down or full cannot be
 // started on. What it starts, the core holds against the lanes and the machine.
 //
-// Unstable: operations come and go with the schedulers of this folder.
+// Unstable: operations come and go with the schedulers.
 #pragma once
 
 #include <bit>

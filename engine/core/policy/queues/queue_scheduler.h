@@ -1,11 +1,13 @@
 // Queues: every module has partitions of its own. When one is free it takes a batch of what waits for the module, in
 // the order of class and deadline.
 //
-//   queue_scheduler.cpp    the seam's operations, and what joins the rest
-//   batching.cpp  who is next, how large a batch is, and what goes into it
-//   drop.cpp      when a task is given up             forecast.cpp  what a batch will meet further on
-//   fit.cpp       unequal partitions or requests      caps.cpp      batch caps from the plan
-//   burst_caps.cpp      caps by the age of the backlog
+//   queue_scheduler.cpp  the scheduler's operations, and what joins the rest
+//   batching.cpp         who is next, how large a batch is, and what goes into it
+//   drop.cpp             when a task is given up
+//   forecast.cpp         what a batch will meet further on
+//   fit.cpp              unequal partitions or requests
+//   caps.cpp             batch caps from the plan
+//   burst_caps.cpp       caps by the age of the backlog
 #pragma once
 
 #include <array>

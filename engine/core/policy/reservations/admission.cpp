@@ -47,15 +47,16 @@ ReservationScheduler::Booked ReservationScheduler::book_waiting(LaneId at, TaskI
   const TimeNs room = best.wait_ns > 0 && bound != kNever ? room_to_grow(best.route) : 0;
   if (best.wait_ns > 0 && any_lower(id)) {
     if (take_place(lane, id, best.end_ns + room > bound ? kNever : best.legs[0].start_ns, bound)) return Booked::done;
-    best = probe_path(best.route, items, bound, joins);
+    best = earliest_path(best.route, items, bound, joins);
     for (std::uint32_t n = 0; n < kEvicted && best.end_ns + room > bound && evict(best, id); ++n)
-      best = probe_path(best.route, items, bound, joins);
+      best = earliest_path(best.route, items, bound, joins);
   }
   const auto late = [&] { return best.end_ns + room > bound; };
   if (late() || best.legs[0].start_ns > view_.now) {
     if (grow_some(lane, id, bound)) return Booked::done;
     if (!late())
-      best = probe_path(best.route, items, bound, joins);  // as before, but a booking that was put back has another id
+      best =
+          earliest_path(best.route, items, bound, joins);  // as before, but a booking that was put back has another id
   }
   if (squeezed && whole_[best.route].items > items) return Booked::late;  // it would take more time than its share
   const bool through = view_.route(best.route).stages.size() > 2 && best.wait_ns > 0;
@@ -72,7 +73,7 @@ PathPlan ReservationScheduler::least_wait(ModuleId module, std::uint32_t items, 
   for (RouteId r : view_.topology().modules[module].routes) {
     const std::uint32_t n = whole ? std::max(items, whole_[r].items) : items;
     if (!fits(view_.route(r), n)) continue;
-    const PathPlan plan = probe_path(r, n, bound, joins && n == items, n > items);
+    const PathPlan plan = earliest_path(r, n, bound, joins && n == items, n > items);
     if (plan.end_ns == kNever) continue;
     const bool in_time = plan.end_ns <= bound, had = best.end_ns <= bound;
     if (best.end_ns == kNever || (in_time != had ? in_time : plan.wait_ns < best.wait_ns)) best = plan;
@@ -98,7 +99,7 @@ ReservationScheduler::Booked ReservationScheduler::book_whole(LaneId at, TaskId 
       return Booked::wait;
     }
     n = lane.items;
-    plan = probe_path(route, n, bound, n == 1, n > 1);
+    plan = earliest_path(route, n, bound, n == 1, n > 1);
     if (n == 1) return Booked::late;
   }
   book_together(lane, head, plan, n, true);
@@ -180,7 +181,7 @@ bool ReservationScheduler::take_place(const Lane& lane, TaskId id, TimeNs start,
     done = grow({.partition = was.partition, .join = place}, id, bound);
     if (done) core_.book(id);
   } else {
-    const PathPlan plan = probe_path(was.route, task(id).items, bound, !view_.lone(id));
+    const PathPlan plan = earliest_path(was.route, task(id).items, bound, !view_.lone(id));
     done = plan.end_ns <= bound;
     if (done) {
       core_.book(id);

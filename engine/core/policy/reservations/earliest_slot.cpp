@@ -13,7 +13,7 @@ TimeNs Reservations::stage_link_ns(const RouteSpec& route, std::size_t k, std::u
 
 // The entry's partition: of all that can run it, the one whose features would have left it first (Algorithm 2 looks at
 // the end of the stage alone, and then waits for that partition's uplink).
-LegPlan Reservations::probe_entry(RouteId id, std::uint32_t items, bool by_uplink) const noexcept {
+LegPlan Reservations::earliest_entry(RouteId id, std::uint32_t items, bool by_uplink) const noexcept {
   const RouteSpec& route = view_.route(id);
   const StageSpec& stage = route.stages.front();
   const TimeNs run = duration(route, 0, items);
@@ -72,8 +72,8 @@ void Reservations::travel_each(const RouteSpec& route, std::size_t k, PartitionI
 
 // Stage k after the features were made on `from`, in a booking of its own: the partition that ends first, of
 // equals the pool's first one.
-LegPlan Reservations::probe_own(RouteId id, std::size_t k, PartitionId from, std::uint32_t items, const Departure& when,
-                                bool apart) const noexcept {
+LegPlan Reservations::earliest_own(RouteId id, std::size_t k, PartitionId from, std::uint32_t items,
+                                   const Departure& when, bool apart) const noexcept {
   const RouteSpec& route = view_.route(id);
   const StageSpec& stage = route.stages[k];
   const TimeNs run = duration(route, k, items);
@@ -118,7 +118,7 @@ LegPlan Reservations::probe_own(RouteId id, std::size_t k, PartitionId from, std
 }
 
 // Stage k on the pool's partition that can start first; links are not looked at.
-LegPlan Reservations::probe_pool(RouteId id, std::size_t k, std::uint32_t items, TimeNs ready) const noexcept {
+LegPlan Reservations::earliest_in_pool(RouteId id, std::size_t k, std::uint32_t items, TimeNs ready) const noexcept {
   const StageSpec& stage = view_.route(id).stages[k];
   LegPlan best{.end_ns = kNever};
   const TimeNs run = duration(view_.route(id), k, items);

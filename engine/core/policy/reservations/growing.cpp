@@ -83,8 +83,8 @@ bool ReservationScheduler::book_rest(std::span<const KeptLegs> group, RouteId ro
   for (std::size_t k = from; k < view_.route(route).stages.size(); ++k) {
     for (const KeptLegs& member : group) {
       const Booking& before = bookings_[itineraries_[member.task].legs[k - 1].booking];
-      const LegPlan leg = probe_leg(route, k, before.partition, before.end_ns, task(member.task).items, member.bound_ns,
-                                    !view_.lone(member.task));
+      const LegPlan leg = earliest_leg(route, k, before.partition, before.end_ns, task(member.task).items,
+                                       member.bound_ns, !view_.lone(member.task));
       if (leg.partition == kNone || leg.end_ns > member.bound_ns) return false;
       book_leg(member.task, route, k, leg, member.bound_ns);
     }
@@ -102,7 +102,7 @@ bool ReservationScheduler::book_through(TaskId id, const PathPlan& plan, TimeNs 
   for (std::size_t k = 1; k < stages; ++k) {
     const Booking& before = bookings_[itinerary.legs[k - 1].booking];
     const LegPlan leg =
-        probe_leg(plan.route, k, before.partition, before.end_ns, task(id).items, bound, !view_.lone(id));
+        earliest_leg(plan.route, k, before.partition, before.end_ns, task(id).items, bound, !view_.lone(id));
     const bool in_time = leg.partition != kNone && leg.end_ns <= bound;
     if (k + 1 < stages && (!in_time || leg.start_ns > leg.arrive_ns) && join_inner(id, plan.route, k, bound)) break;
     if (!in_time) break;

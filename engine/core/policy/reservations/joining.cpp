@@ -14,15 +14,15 @@ bool ReservationScheduler::booked_on(const Booking& booking) const noexcept {
 }
 
 // The same, made at `made`, or an unsent batch to join.
-LegPlan ReservationScheduler::probe_leg(RouteId id, std::size_t k, PartitionId from, TimeNs made, std::uint32_t items,
-                                        TimeNs bound, bool join, bool apart) const noexcept {
+LegPlan ReservationScheduler::earliest_leg(RouteId id, std::size_t k, PartitionId from, TimeNs made,
+                                           std::uint32_t items, TimeNs bound, bool join, bool apart) const noexcept {
   const RouteSpec& route = view_.route(id);
   const StageSpec& stage = route.stages[k];
   TimeNs rest = 0;
   for (std::size_t j = k + 1; j < route.stages.size(); ++j)
     rest += stage_link_ns(route, j, items) + duration(route, j, items);
   const Departure when = departure(id, k, from, made, items);
-  const LegPlan own = probe_own(id, k, from, items, when, apart);
+  const LegPlan own = earliest_own(id, k, from, items, when, apart);
   const bool in_time = own.partition != kNone && own.end_ns + rest <= bound;
   if (!join || (in_time && own.start_ns == own.arrive_ns)) return own;
   LegPlan joined;
@@ -46,15 +46,15 @@ LegPlan ReservationScheduler::probe_leg(RouteId id, std::size_t k, PartitionId f
   return found != kNone ? joined : own;
 }
 
-PathPlan ReservationScheduler::probe_path(RouteId id, std::uint32_t items, TimeNs bound, bool join,
-                                          bool apart) const noexcept {
+PathPlan ReservationScheduler::earliest_path(RouteId id, std::uint32_t items, TimeNs bound, bool join,
+                                             bool apart) const noexcept {
   const RouteSpec& route = view_.route(id);
   PathPlan plan{.route = id};
-  plan.legs[0] = probe_entry(id, items, true);
+  plan.legs[0] = earliest_entry(id, items, true);
   if (plan.legs[0].partition == kNone) return plan;
   TimeNs service = duration(route, 0, items);
   for (std::size_t k = 1; k < route.stages.size(); ++k) {
-    plan.legs[k] = probe_leg(id, k, plan.legs[k - 1].partition, plan.legs[k - 1].end_ns, items, bound, join, apart);
+    plan.legs[k] = earliest_leg(id, k, plan.legs[k - 1].partition, plan.legs[k - 1].end_ns, items, bound, join, apart);
     if (plan.legs[k].partition == kNone) return plan;
     service += duration(route, k, items) + plan.legs[k].arrive_ns - plan.legs[k].depart_ns;
   }

@@ -18,9 +18,12 @@
 // Feedback: a batch that starts or ends elsewhen than booked moves its reservation and those behind it; durations are
 // taken at the module's pace.
 //
-//   admission.cpp  what a lane does with its tasks    joining.cpp  paths that join what is booked
-//   growing.cpp    an unsent batch grows              growth.cpp   what may grow, and the room that is left for it
-//   reserved_canaries.cpp      canaries                           reservation_scheduler.cpp what joins the rest
+//   reservation_scheduler.cpp  what joins the rest
+//   admission.cpp              what a lane does with its tasks
+//   joining.cpp                paths that join what is booked
+//   growing.cpp                an unsent batch grows
+//   growth.cpp                 what may grow, and the room that is left for it
+//   reserved_canaries.cpp      canaries
 #pragma once
 
 #include "engine/core/policy/canary.h"
@@ -66,10 +69,10 @@ class ReservationScheduler final : public Reservations {
 
   // joining.cpp: nothing changes
   [[nodiscard]] bool booked_on(const Booking& booking) const noexcept;
-  [[nodiscard]] LegPlan probe_leg(RouteId route, std::size_t k, PartitionId from, TimeNs made, std::uint32_t items,
-                                  TimeNs bound, bool join, bool apart = false) const noexcept;
-  [[nodiscard]] PathPlan probe_path(RouteId route, std::uint32_t items, TimeNs bound, bool join,
-                                    bool apart = false) const noexcept;
+  [[nodiscard]] LegPlan earliest_leg(RouteId route, std::size_t k, PartitionId from, TimeNs made, std::uint32_t items,
+                                     TimeNs bound, bool join, bool apart = false) const noexcept;
+  [[nodiscard]] PathPlan earliest_path(RouteId route, std::uint32_t items, TimeNs bound, bool join,
+                                       bool apart = false) const noexcept;
 
   // admission.cpp
   [[nodiscard]] TimeNs bound_of(ModuleId module, TaskId task) const noexcept override;

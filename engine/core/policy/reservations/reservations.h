@@ -6,9 +6,9 @@
 // Leat's own is reservation_scheduler.h; PPipe's as printed and its ablation are in engine/papers. What is booked, and
 // when, is theirs; everything that holds for any booking is here:
 //
-//   reservations.cpp  the seam's operations: sending, passing on, losing
+//   reservations.cpp  the scheduler's operations: sending, passing on, losing
 //   itineraries.cpp   booked, changed, given back
-//   earliest_slot.cpp      where a task could go, on links and partitions
+//   earliest_slot.cpp where a task could go, on links and partitions
 //   pool_index.cpp    what is kept of each partition, so that a search over hundreds costs little
 //
 // A search looks at pool_bounds.h (who could start first), unsent.h (which batch to join), min_tree.h (who has
@@ -55,7 +55,7 @@ struct Itinerary {
   std::array<Leg, kMaxStages> legs{};
 };
 
-// A leg as probed: where it would be booked.
+// A leg as found: where it would be booked.
 struct LegPlan {
   PartitionId partition = kNone;
   BookingId join = kNone;  // kNone: a booking of its own
@@ -172,10 +172,11 @@ class Reservations : public ComponentScheduler {
   void travel_each(const RouteSpec& route, std::size_t k, PartitionId from, TimeNs made, std::uint32_t members,
                    LegPlan& leg) const noexcept;
   [[nodiscard]] bool extends(const Booking& booking, TimeNs end) const noexcept;
-  [[nodiscard]] LegPlan probe_entry(RouteId id, std::uint32_t items, bool by_uplink) const noexcept;
-  [[nodiscard]] LegPlan probe_own(RouteId route, std::size_t k, PartitionId from, std::uint32_t items,
-                                  const Departure& when, bool apart) const noexcept;
-  [[nodiscard]] LegPlan probe_pool(RouteId route, std::size_t k, std::uint32_t items, TimeNs ready) const noexcept;
+  [[nodiscard]] LegPlan earliest_entry(RouteId id, std::uint32_t items, bool by_uplink) const noexcept;
+  [[nodiscard]] LegPlan earliest_own(RouteId route, std::size_t k, PartitionId from, std::uint32_t items,
+                                     const Departure& when, bool apart) const noexcept;
+  [[nodiscard]] LegPlan earliest_in_pool(RouteId route, std::size_t k, std::uint32_t items,
+                                         TimeNs ready) const noexcept;
 
   // itineraries.cpp
   [[nodiscard]] BookingId open_booking(RouteId route, std::size_t stage, const LegPlan& leg) noexcept;

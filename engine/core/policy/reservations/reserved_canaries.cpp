@@ -69,7 +69,7 @@ bool ReservationScheduler::book_next(TaskId id, const Batch& batch) noexcept {
   if (bookings_.left() == 0) return false;
   const std::uint32_t items = task(id).items;
   const TimeNs ready = view_.now + stage_link_ns(view_.route(batch.route), k, items);
-  const LegPlan leg = probe_pool(batch.route, k, items, ready);
+  const LegPlan leg = earliest_in_pool(batch.route, k, items, ready);
   if (leg.partition == kNone) return false;
   book_canary_leg(id, batch.route, k, leg);
   return true;
