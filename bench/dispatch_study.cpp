@@ -16,7 +16,7 @@
 
 #include "bench/figures.h"
 #include "engine/core/topology.h"
-#include "engine/papers/systems.h"
+#include "engine/papers/harpagon.h"
 #include "engine/sim/simulator.h"
 #include "planner/harpagon/plan.h"
 #include "planner/test/harpagon_workloads.h"

@@ -18,8 +18,8 @@
 #include <thread>
 
 #include "bench/figures.h"
+#include "engine/papers/pard/worker_queues.h"
 #include "engine/papers/presets.h"
-#include "engine/papers/systems.h"
 #include "engine/sim/bound.h"
 #include "engine/sim/simulator.h"
 #include "tools/cli/command.h"

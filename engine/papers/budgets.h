@@ -34,4 +34,17 @@ using Budgets = std::array<TimeNs, kMaxModulesPerApplication>;  // [module withi
   return out;
 }
 
+// The task's module's share of the SLO.
+[[nodiscard]] inline TimeNs share_of(const Site& site, const std::vector<Budgets>& shares, const Task& t) noexcept {
+  const std::uint32_t a = site.view.model.module(t.module).application;
+  return shares[site.place_of(a)][t.module - site.view.topology().applications[a].modules.front()];
+}
+
+// Once: as the plan says, a component's application.
+inline void split_as_planned(const Site& site, std::vector<Budgets>& shares) noexcept {
+  if (!shares.empty()) return;
+  for (std::uint32_t a : site.component.applications)
+    shares.push_back(budgets_of(site, a, planned_runs(site, a), true));
+}
+
 }  // namespace leat::papers

@@ -1,6 +1,7 @@
 #include "engine/papers/elsa.h"
 
 #include "engine/core/policy/path.h"
+#include "engine/papers/in_turn.h"
 
 namespace leat::papers {
 
@@ -52,5 +53,77 @@ ServerId AnyPartition::offer(LaneId id) noexcept {
   }
   return chosen;
 }
+
+// ---- the policies ----
+
+namespace {
+
+std::unique_ptr<DropRule> expired_or_none(bool expired) {
+  if (expired) return std::make_unique<DropExpired>();
+  return std::make_unique<KeepAll>();
+}
+
+std::string read_drop(const std::string& v, bool& expired) { return read_word(v, expired, {"none", "expired"}); }
+
+std::unique_ptr<Dispatch> place_of(Site& site, const Elsa& s) {
+  switch (s.place) {
+    case Elsa::Place::least_wait:
+      return std::make_unique<LeastWait>(site);
+    case Elsa::Place::rr:
+      return std::make_unique<InTurn>(site);
+    case Elsa::Place::random:
+      return std::make_unique<AnyPartition>(site);
+    case Elsa::Place::elsa:
+      break;
+  }
+  return std::make_unique<SlackPlacement>(site, s.alpha_permille, s.beta_permille);
+}
+
+bool places(const Elsa& s) { return s.place == Elsa::Place::elsa; }
+constexpr Key<Elsa> kElsaTable[] = {
+    {"place",
+     [](const std::string& v, Elsa& s) {
+       return read_word(v, s.place, {"elsa", "least_wait", "rr", "random"});
+     }},
+    {"drop", [](const std::string& v, Elsa& s) { return read_drop(v, s.expired); }},
+    {"alpha_permille", [](const std::string& v, Elsa& s) { return read_whole(v, s.alpha_permille); }, places},
+    {"beta_permille", [](const std::string& v, Elsa& s) { return read_whole(v, s.beta_permille); }, places},
+};
+
+constexpr Key<Fifs> kFifsTable[] = {
+    {"place",
+     [](const std::string& v, Fifs& s) {
+       return read_word(v, s.random, {"fifs", "random"});
+     }},
+    {"drop", [](const std::string& v, Fifs& s) { return read_drop(v, s.expired); }},
+};
+
+}  // namespace
+
+Rules rules(Site& site, const Elsa& s) {
+  return {.order = std::make_unique<Order>(Order::First::oldest),
+          .drop = expired_or_none(s.expired),
+          .dispatch = place_of(site, s),
+          .batching = Batching::single};
+}
+
+Rules rules(Site& site, const Fifs& s) {
+  std::unique_ptr<Dispatch> dispatch;
+  if (s.random)
+    dispatch = std::make_unique<AnyPartition>(site);
+  else
+    dispatch = std::make_unique<FirstIdle>(site);
+  return {.order = std::make_unique<Order>(Order::First::oldest),
+          .drop = expired_or_none(s.expired),
+          .dispatch = std::move(dispatch),
+          .batching = Batching::single,
+          .early = false};
+}
+
+const std::span<const Key<Elsa>> kElsaKeys = kElsaTable;
+const std::span<const Key<Fifs>> kFifsKeys = kFifsTable;
+
+void use(const Elsa& s, Policy& out) { out.scheduler = std::make_shared<QueuesOf<Elsa>>(s); }
+void use(const Fifs& s, Policy& out) { out.scheduler = std::make_shared<QueuesOf<Fifs>>(s); }
 
 }  // namespace leat::papers

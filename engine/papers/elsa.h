@@ -1,6 +1,7 @@
 // ELSA (PARIS and ELSA, section IV): where a request goes on partitions of several sizes; and what it is compared with.
 #pragma once
 
+#include "engine/core/policy_keys.h"
 #include "engine/papers/queues.h"
 
 namespace leat::papers {
@@ -68,5 +69,21 @@ class AnyPartition final : public Dispatch {
   [[nodiscard]] LaneId place(ModuleId m, const Task& t) noexcept override;
   [[nodiscard]] ServerId offer(LaneId l) noexcept override;
 };
+
+struct Elsa {
+  enum class Place : std::uint8_t { elsa, least_wait, rr, random };
+  Place place = Place::elsa;
+  bool expired = false;  // what has expired is dropped
+  std::uint32_t alpha_permille = 1000, beta_permille = 1000;
+};
+extern const std::span<const Key<Elsa>> kElsaKeys;
+void use(const Elsa& settings, Policy& out);
+
+struct Fifs {
+  bool random = false;   // any idle partition, not the first
+  bool expired = false;  // what has expired is dropped
+};
+extern const std::span<const Key<Fifs>> kFifsKeys;
+void use(const Fifs& settings, Policy& out);
 
 }  // namespace leat::papers

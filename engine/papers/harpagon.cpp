@@ -1,6 +1,7 @@
 #include "engine/papers/harpagon.h"
 
 #include "engine/papers/budgets.h"
+#include "engine/papers/in_turn.h"
 
 namespace leat::papers {
 namespace {
@@ -179,5 +180,38 @@ LaneId ByRate::place(ModuleId m, const Task& task) noexcept {
 void ByRate::launched(LaneId l, ServerId, std::uint32_t items) noexcept {
   if (sent_short(site_, l, items)) turns_[l].block_left = 0;
 }
+
+// ---- the policy ----
+
+namespace {
+
+constexpr Key<Harpagon> kHarpagonTable[] = {
+    {.name = "dispatch",
+     .read =
+         [](const std::string& v, Harpagon& s) {
+           return read_word(v, s.dispatch, {"tc", "tc_rates", "rr"});
+         },
+     .old_name = "place"},
+};
+
+}  // namespace
+
+Rules rules(Site& site, const Harpagon& s) {
+  std::unique_ptr<Dispatch> dispatch;
+  if (s.dispatch == Harpagon::Dispatch::tc)
+    dispatch = std::make_unique<ByWindow>(site);
+  else if (s.dispatch == Harpagon::Dispatch::tc_rates)
+    dispatch = std::make_unique<ByRate>(site);
+  else
+    dispatch = std::make_unique<InTurn>(site);
+  return {.order = std::make_unique<Order>(Order::First::oldest),
+          .drop = std::make_unique<KeepAll>(),
+          .dispatch = std::move(dispatch),
+          .batching = Batching::fill};
+}
+
+const std::span<const Key<Harpagon>> kHarpagonKeys = kHarpagonTable;
+
+void use(const Harpagon& s, Policy& out) { out.scheduler = std::make_shared<QueuesOf<Harpagon>>(s); }
 
 }  // namespace leat::papers

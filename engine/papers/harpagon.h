@@ -1,6 +1,7 @@
 // Harpagon's dispatch (section III-B): whole batches, in the order of throughput over cost.
 #pragma once
 
+#include "engine/core/policy_keys.h"
 #include "engine/papers/queues.h"
 
 namespace leat::papers {
@@ -57,5 +58,12 @@ class ByRate final : public Dispatch {
   };
   ByLane<Turn> turns_;
 };
+
+struct Harpagon {
+  enum class Dispatch : std::uint8_t { tc, tc_rates, rr };
+  Dispatch dispatch = Dispatch::tc;
+};
+extern const std::span<const Key<Harpagon>> kHarpagonKeys;
+void use(const Harpagon& settings, Policy& out);
 
 }  // namespace leat::papers

@@ -79,4 +79,17 @@ PPipePlane::Booked PPipePlane::book_waiting(LaneId at, TaskId head, TimeNs bound
   return Booked::done;
 }
 
+namespace {
+
+constexpr Key<PPipe> kPPipeTable[] = {
+    {"append_only", [](const std::string& v, PPipe& s) { return read_flag(v, s.append_only); }},
+    {"as_simulated", [](const std::string& v, PPipe& s) { return read_flag(v, s.as_simulated); }},
+};
+
+}  // namespace
+
+const std::span<const Key<PPipe>> kPPipeKeys = kPPipeTable;
+
+void use(const PPipe& s, Policy& out) { out.scheduler = std::make_shared<FactoryOf<PPipePlane, PPipe>>(s); }
+
 }  // namespace leat::papers

@@ -3,9 +3,18 @@
 #pragma once
 
 #include "engine/core/policy/reservations/reservations.h"
-#include "engine/papers/systems.h"
+#include "engine/core/policy_keys.h"
 
 namespace leat::papers {
+
+using namespace core;  // a scheduler is written in the core's words
+
+struct PPipe {
+  bool append_only = false;   // nothing is booked before what is booked already
+  bool as_simulated = false;  // what else its authors' simulator does beyond Algorithm 1
+};
+extern const std::span<const Key<PPipe>> kPPipeKeys;
+void use(const PPipe& settings, Policy& out);
 
 // With `as_simulated` by what its authors' simulator does beyond Algorithm 1: the entry's partition is the one whose
 // uplink could send first, of equals the pool's first; who is not in time with the planned batch when first looked at
@@ -23,6 +32,19 @@ class PPipePlane final : public Reservations {
 
   const bool as_simulated_;
   ByModule<std::uint64_t> looked_at_;  // as simulated: 1 + the serial of the last head looked at
+};
+
+// Makes a scheduler that needs nothing but its settings.
+template <class Scheduler, class Settings>
+class FactoryOf final : public SchedulerFactory {
+ public:
+  explicit FactoryOf(const Settings& settings) : settings_(settings) {}
+  [[nodiscard]] std::unique_ptr<ComponentScheduler> make(const Making& from) const override {
+    return std::make_unique<Scheduler>(from, settings_);
+  }
+
+ private:
+  const Settings settings_;
 };
 
 // The oldest of the highest class.

@@ -2,7 +2,10 @@
 
 #include <vector>
 
-#include "engine/papers/systems.h"
+#include "engine/papers/elsa.h"
+#include "engine/papers/harpagon.h"
+#include "engine/papers/pard/worker_queues.h"
+#include "engine/papers/reactive.h"
 
 namespace leat::papers {
 namespace {

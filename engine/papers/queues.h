@@ -182,4 +182,17 @@ class Queues final : public ComponentScheduler {
   Rules rules_;
 };
 
+// Makes a scheduler of queues with the rules that rules(site, settings) puts together.
+template <class Settings>
+class QueuesOf : public SchedulerFactory {
+ public:
+  explicit QueuesOf(const Settings& settings) : settings_(settings) {}
+  [[nodiscard]] std::unique_ptr<ComponentScheduler> make(const Making& from) const override {
+    return std::make_unique<Queues>(from, [this](Site& site) { return rules(site, settings_); });
+  }
+
+ protected:
+  const Settings settings_;
+};
+
 }  // namespace leat::papers

@@ -1,7 +1,5 @@
 #include "engine/papers/reactive.h"
 
-#include "engine/papers/ppipe.h"
-
 namespace leat::papers {
 
 TaskId ReactivePools::next_task(const Lane& lane) const noexcept { return oldest(view_, lane); }
@@ -77,5 +75,17 @@ bool ReactivePools::book_next(TaskId id, const Batch& batch) noexcept {
   book_leg(id, batch.route, k, leg, bound);
   return true;
 }
+
+namespace {
+
+constexpr Key<Reactive> kReactiveTable[] = {
+    {"append_only", [](const std::string& v, Reactive& s) { return read_flag(v, s.append_only); }},
+};
+
+}  // namespace
+
+const std::span<const Key<Reactive>> kReactiveKeys = kReactiveTable;
+
+void use(const Reactive& s, Policy& out) { out.scheduler = std::make_shared<FactoryOf<ReactivePools, Reactive>>(s); }
 
 }  // namespace leat::papers

@@ -6,10 +6,15 @@
 // The largest batch that keeps it for each of its members is run.
 #pragma once
 
-#include "engine/core/policy/reservations/reservations.h"
-#include "engine/papers/systems.h"
+#include "engine/papers/ppipe.h"
 
 namespace leat::papers {
+
+struct Reactive {
+  bool append_only = false;
+};
+extern const std::span<const Key<Reactive>> kReactiveKeys;
+void use(const Reactive& settings, Policy& out);
 
 class ReactivePools final : public Reservations {
  public:

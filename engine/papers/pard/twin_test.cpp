@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "engine/core/test_bench.h"
-#include "engine/papers/systems.h"
+#include "engine/papers/pard/worker_queues.h"
 
 namespace leat::papers {
 namespace {

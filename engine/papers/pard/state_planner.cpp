@@ -1,4 +1,4 @@
-#include "engine/papers/state_planner.h"
+#include "engine/papers/pard/state_planner.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "engine/papers/pard.h"
+#include "engine/papers/pard/pard.h"
 
 namespace leat::papers {
 
