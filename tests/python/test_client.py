@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import hashlib
 import os
 import re
 import resource
@@ -124,7 +123,6 @@ class Frames(WithDaemon):
         stream.submit(picture)
         with client.next_answer(30) as answer:
             self.assertEqual(answer.result.checksum, checksum(picture.tobytes()))
-            self.assertEqual(answer.result.model_version, 0)
             self.assertTrue((answer.array == picture).all())
             self.assertGreater(answer.latency_ns, 0)
         with self.assertRaises(ValueError):
@@ -165,8 +163,6 @@ class Tensors(unittest.TestCase):
                 frame.submit()
             answer = client.next_answer(120)
             self.assertEqual(answer.outcome, "completed", daemon.log())
-            with open(os.environ["LEAT_DETECT"], "rb") as model:
-                self.assertEqual(f"{answer.result.model_version:016x}", hashlib.sha256(model.read()).hexdigest()[:16])
             tensors = [part for part in answer.result.parts if part.kind == "tensor"]
             self.assertTrue(tensors)
             for part in tensors:
@@ -217,13 +213,14 @@ class Lives(WithDaemon):
         self.assertIsNone(link())
 
     def test_a_cycle_ends_in_any_order(self) -> None:
-        """The collector ends what refers to one another in an order of its own: here the oldest, the connection, first."""
+        """The collector may end the connection before an answer that alone still holds it; its slot is gone then."""
         client = leat.connect(self.daemon.socket, "cycle", timeout=PATIENCE)
         stream = client.open_stream("echo", "gray8", 64, 16, depth=2, slots=3, overload="fifo")
         stream.submit(np.zeros((16, 64), np.uint8))
-        cycle: list[object] = [client, stream, client.next_answer(timeout=PATIENCE), stream.acquire()]
+        cycle: list[object] = [client.next_answer(timeout=PATIENCE)]
         cycle.append(cycle)
-        gone = weakref.ref(cycle[2])
+        client.close()
+        gone = weakref.ref(cycle[0])
         del client, stream, cycle
         gc.collect()
         self.assertIsNone(gone())
