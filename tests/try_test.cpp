@@ -371,6 +371,15 @@ TEST(Try, AKnownModelIsChosenByName) {
   EXPECT_NE(printed.err.find("postprocess = \"" + model.family.postprocess + "\""), std::string::npos) << printed.err;
   EXPECT_NE(printed.err.find("labels = [\"face\"]"), std::string::npos) << printed.err;
   EXPECT_EQ(leat({"try", model.path, plain, "--as", "no-such-model"}).status, 2);
+  // A configuration names it likewise.
+  const std::string config = folder.write(
+      "as.toml",
+      "cpu = \"auto\"\n[[application]]\nname = \"faces\"\nslo_ms = 1000\n[[application.module]]\nname = \"m\"\n"
+      "model = \"" +
+          model.path + "\"\nas = \"yolov5-face\"\n");
+  const Exit configured = leat({"try", config, plain});
+  EXPECT_EQ(configured.status, 0) << configured.err;
+  EXPECT_NE(configured.err.find("face"), std::string::npos) << configured.err;
   // Several answers of one model, each of its own head.
   const ScratchFolder other;
   const Exit heads = leat({"try", model_named(other, "FairFace").path, plain, "--as", "fairface", "--json"});

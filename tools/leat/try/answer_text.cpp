@@ -56,13 +56,18 @@ Json box_json(float x0, float y0, float x1, float y1) {
 }
 
 // Numbers are summed up: what a person asks first of a tensor is whether it is all zeros, or no numbers at all.
-void sum_up(const leat_part_view& part, Json& json) {
-  if (part.dtype != LEAT_F32 || part.count == 0) return;
-  const auto values = elements<float>(part);
+template <class T>
+void sum_up_as(const leat_part_view& part, Json& json) {
+  const auto values = elements<T>(part);
   double sum = 0;
-  for (const float v : values) sum += static_cast<double>(v);
+  for (const T v : values) sum += static_cast<double>(v);
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
   json["least"] = *least, json["most"] = *most, json["mean"] = sum / static_cast<double>(values.size());
+}
+void sum_up(const leat_part_view& part, Json& json) {
+  if (part.count == 0) return;
+  if (part.dtype == LEAT_F32) sum_up_as<float>(part, json);
+  if (part.dtype == LEAT_U8) sum_up_as<std::uint8_t>(part, json);
 }
 
 Json part_json(const leat_stream* stream, const leat_part_view& part) {
