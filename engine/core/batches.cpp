@@ -183,8 +183,9 @@ bool Scheduler::State::stage_finished(BatchHandle handle, std::uint32_t stage,
   // What one user's frames take beyond the plan and beyond others' says nothing of what others' will.
   const TimeNs planned = route.stages[stage].latency.p50_ns[b.list.items - 1];
   const bool dear = !shares.empty() && ledger.request(tasks[b.list.first].request).dear;
-  if (!dear && b.canary) plan->sense.learn_canary(b, planned, ran);
-  if (!dear && !b.canary) plan->sense.learn(b.module, planned, ran);
+  const bool tells = !dear && (b.plan == plan_number || !plan->measured_anew);
+  if (tells && b.canary) plan->sense.learn_canary(b, planned, ran);
+  if (tells && !b.canary) plan->sense.learn(b.module, planned, ran);
   if (coordination != nullptr && !dear)
     coordination->ran(plan_of(b).model.topology().modules[b.module].application, at, b.list.items, ran);
   if (ComponentScheduler* d = scheduler_of(b)) d->ended(handle.index, ran, !dear);

@@ -48,7 +48,8 @@ struct ActivePlan {
   Sense sense;
   std::vector<std::unique_ptr<ComponentScheduler>> schedulers;  // by ComponentId
   std::vector<LaneId> dirty_lanes;
-  std::uint32_t batches = 0;  // on their way that were formed under it
+  std::uint32_t batches = 0;   // on their way that were formed under it
+  bool measured_anew = false;  // batches that were formed under earlier plans say nothing of its latencies
 };
 
 // Every plan speaks of as many partitions as the machine has.
@@ -155,7 +156,7 @@ struct Scheduler::State final : Operations {
                 TimeNs start) noexcept override;
 
   // ---- replace.cpp ----
-  [[nodiscard]] bool replace(ReadyPlanPtr& next) noexcept;
+  [[nodiscard]] bool replace(ReadyPlanPtr& next, bool measured_anew) noexcept;
   void collect_unsent() noexcept;
   void detach(TaskId task) noexcept;
 

@@ -44,7 +44,7 @@ void Scheduler::State::detach(TaskId id) noexcept {
   t.state = TaskState::loose;
 }
 
-bool Scheduler::State::replace(ReadyPlanPtr& next) noexcept {
+bool Scheduler::State::replace(ReadyPlanPtr& next, bool measured_anew) noexcept {
   const auto slot = std::ranges::find_if(plans, [](const ReadyPlanPtr& p) { return p == nullptr; });
   if (slot == plans.end()) return false;
   collect_unsent();
@@ -54,6 +54,8 @@ bool Scheduler::State::replace(ReadyPlanPtr& next) noexcept {
   plan = slot->get();
   plan_number = static_cast<std::uint32_t>(slot - plans.begin());
   plan->sense.take_over(old.sense);
+  plan->measured_anew = measured_anew;
+  for (ModuleId m = 0; measured_anew && m < plan->model.topology().modules.size(); ++m) plan->sense.forget_pace(m);
   for (PartitionId p = 0; p < machine.partitions(); ++p) {
     keep_idle(p, 0);
     set_idle(p);

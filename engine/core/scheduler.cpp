@@ -214,9 +214,9 @@ ReadyPlanPtr Scheduler::prepare(const Topology& topology) const {
   return ReadyPlanPtr(
       new ActivePlan(padded(topology, state_->machine.partitions()), state_->policy, state_->limits, *state_));
 }
-bool Scheduler::replace(TimeNs now, ReadyPlanPtr& plan) noexcept {
+bool Scheduler::replace(TimeNs now, ReadyPlanPtr& plan, bool measured_anew) noexcept {
   state_->touch(now);
-  return state_->replace(plan);
+  return state_->replace(plan, measured_anew);
 }
 ReadyPlanPtr Scheduler::take_retired() noexcept {
   for (ReadyPlanPtr& plan : state_->plans) {
