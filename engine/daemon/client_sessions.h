@@ -79,6 +79,10 @@ class ClientSessions {
     env_.applications[application].results = std::move(results);
     env_.applications[application].tensors = std::move(tensors);
   }
+  void objectives_changed() {  // for streams that are opened from now on
+    for (std::size_t a = 0; a < env_.applications.size(); ++a)
+      env_.applications[a].slo_ns = env_.config.applications[a].application.slo_ns;
+  }
   std::uint32_t clients() const noexcept { return clients_; }
   // False: enough for a moment; some that were turned away are still to be closed.
   bool accept(shm::Fd connection);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -18,16 +19,19 @@
 #include "engine/daemon/event_loop.h"
 #include "engine/daemon/gpu_tool.h"
 #include "engine/daemon/log.h"
+#include "engine/daemon/loop_options.h"
 #include "engine/daemon/model_files.h"
 #include "engine/daemon/model_words.h"
 #include "engine/daemon/objective.h"
 #include "engine/daemon/pool_builder.h"
 #include "engine/daemon/recorder.h"
+#include "engine/daemon/remeasure.h"
 #include "engine/daemon/scheduler_loop.h"
 #include "engine/daemon/self_guard.h"
 #include "engine/daemon/start_progress.h"
 #include "engine/daemon/status_report.h"
 #include "engine/daemon/supervisor.h"
+#include "engine/daemon/trial.h"
 #include "engine/worker/affinity.h"
 #include "planner/child/solver_process.h"
 #include "shm/src/clock.h"
@@ -56,12 +60,14 @@ class Daemon::Impl final : public Supervisor::Listener {
   Status create();
   Status run();
   std::vector<std::vector<exec::Recognised>> recognised;  // [application][module], from serving on
+  std::vector<worker::Ready> first_ready;                 // [partition]: of its first worker, or as measured again
 
   void worker_ready(std::uint32_t partition, WorkerPort* port, const worker::Ready& ready) override;
   void worker_lost(std::uint32_t partition, const std::string& how) override;
   void worker_released(std::uint32_t partition, bool excused);
   void worker_failed(std::uint32_t partition, const std::string& line) override;
   void features_lost(std::uint32_t edge) override;
+  void worker_measured(std::uint32_t partition, const worker::Measured& measured) override;
 
  private:
   enum class Phase : std::uint8_t { starting, serving, draining, stopping, done };
@@ -72,7 +78,7 @@ class Daemon::Impl final : public Supervisor::Listener {
   void give_up_starting();
   std::string about(std::uint32_t partition, const std::string& line) const;
   Status settle_results();
-  void number_stages(LoopOptions& options) const;
+  void plan_again();
   void on_event(const Readiness& ready);
   void on_notices();
   void on_signals();
@@ -106,7 +112,7 @@ class Daemon::Impl final : public Supervisor::Listener {
   std::unique_ptr<PoolBuilder> pools_;  // ends after the sessions, whose sockets and ports it closes
   std::unique_ptr<ClientSessions> sessions_;
   std::thread thread_;
-  std::vector<worker::Ready> ready_;  // [partition], until serving
+  std::optional<Remeasure> remeasure_;  // while serving
   std::vector<WorkerPort*> ready_ports_;
   std::vector<shm::LogLimit> partition_log_;
   shm::LogLimit features_log_;
@@ -195,7 +201,7 @@ Status Daemon::Impl::run() {
   for (auto& setup : deployment_.setups)
     setup.yields = shm::choose_wait_policy(shm::Role::worker, shm::usable_cores(), false, deployment_.tiny_hops).yields;
   if (checking()) {
-    for (auto& setup : deployment_.setups) setup.calibrate = false;  // that a model runs is seen without measuring it
+    for (auto& setup : deployment_.setups) setup.alone_only = true;
   }
   if (auto status = keepers_.start(deployment_.setups); !status) return status;
   supervisor_ = std::make_unique<Supervisor>(
@@ -226,32 +232,10 @@ Status Daemon::Impl::run() {
   for (const auto value :
        {DaemonCounter::clients, DaemonCounter::sessions, DaemonCounter::streams, DaemonCounter::memory_bytes})
     daemon.set(value, 0);
-  ready_.resize(supervisor_->count());
+  first_ready.resize(supervisor_->count());
   ready_ports_.assign(supervisor_->count(), nullptr);
   partition_log_.assign(supervisor_->count(), shm::LogLimit(20));
-  for (std::uint32_t p = 0; p < supervisor_->count(); ++p) {
-    const auto& partition = deployment_.partitions[p];
-    shm::Record record = board_->writer().begin(RecordKind::partition, p, partition.partition.name);
-    record.set(PartitionCounter::kind, static_cast<std::uint64_t>(partition.partition.kind));
-    record.set(PartitionCounter::cores, partition.cores.size());
-    record.set(PartitionCounter::queued, 0);
-  }
-  std::uint32_t module = 0;
-  for (std::uint32_t a = 0; a < config_.applications.size(); ++a) {
-    for (const auto& m : config_.applications[a].application.modules) {
-      shm::Record record =
-          board_->writer().begin(RecordKind::module, module++, config_.applications[a].application.name + "/" + m.name);
-      record.set(shm::ModuleCounter::application, a);
-      record.set(shm::ModuleCounter::queued, 0);
-      record.set(shm::ModuleCounter::running, 0);
-    }
-  }
-  for (std::uint32_t e = 0; e < features_.size(); ++e) {
-    shm::Record record = board_->writer().begin(RecordKind::edge, e, name_of(deployment_.edges[e], config_));
-    for (const auto counter : {shm::EdgeCounter::transfers, shm::EdgeCounter::bytes_in_place,
-                               shm::EdgeCounter::bytes_copied, shm::EdgeCounter::slots_in_use})
-      record.set(counter, 0);
-  }
+  begin_records(config_, deployment_, *board_);
   door_ = std::make_unique<Door>(listener_, *loop_, *board_, kListener);
   if (!checking()) {
     if (auto status = door_->open(); !status) return status;
@@ -273,6 +257,7 @@ Status Daemon::Impl::run() {
     sessions_->advance(now);
     door_->advance(now);
     if (phase_ == Phase::starting) progress_.look(*supervisor_, now);
+    if (phase_ == Phase::serving) remeasure_->advance(now);
     if (now >= deadline_ns_ && phase_ == Phase::starting) give_up_starting();
     if (now >= deadline_ns_ && phase_ == Phase::draining) {
       log_warning("requests are unanswered after " + std::to_string(options_.drain_ns / 1'000'000'000) +
@@ -290,8 +275,9 @@ Status Daemon::Impl::run() {
 }
 
 std::int64_t Daemon::Impl::timeout_ns() const {
-  const std::int64_t due =
-      std::min({supervisor_->next_due(), sessions_->next_due(), door_->next_due(), deadline_ns_, progress_.next_due()});
+  const std::int64_t again = phase_ == Phase::serving ? remeasure_->next_due() : INT64_MAX;
+  const std::int64_t due = std::min(
+      {supervisor_->next_due(), sessions_->next_due(), door_->next_due(), deadline_ns_, progress_.next_due(), again});
   return due == INT64_MAX ? -1 : std::max<std::int64_t>(0, due - shm::monotonic_ns());
 }
 
@@ -327,7 +313,7 @@ void Daemon::Impl::worker_ready(std::uint32_t p, WorkerPort* port, const worker:
     if (scheduler_) scheduler_->command({.kind = Command::Kind::worker_ready, .partition = p, .worker = port});
     return;
   }
-  ready_[p] = checking() ? stand_in(deployment_.setups[p], ready) : ready;
+  first_ready[p] = checking() ? as_alone(deployment_.setups[p], ready) : ready;
   ready_ports_[p] = port;
   if (std::find(ready_ports_.begin(), ready_ports_.end(), nullptr) != ready_ports_.end()) return;
   if (auto status = start_serving(); !status) {
@@ -360,6 +346,7 @@ void Daemon::Impl::worker_lost(std::uint32_t p, const std::string& how) {
     return supervisor_->released(p, false, shm::monotonic_ns());
   }
   if (!scheduler_) return worker_released(p, false);
+  if (remeasure_) remeasure_->lost(p);
   scheduler_->command({.kind = Command::Kind::worker_lost, .partition = p});
 }
 
@@ -391,6 +378,26 @@ void Daemon::Impl::worker_failed(std::uint32_t p, const std::string& line) {
   begin_stop();
 }
 
+void Daemon::Impl::worker_measured(std::uint32_t p, const worker::Measured& measured) {
+  if (phase_ != Phase::serving) return;
+  const auto line = remeasure_->measured(p, measured, shm::monotonic_ns());
+  if (!line) return;
+  log_info(*line);
+  plan_again();
+}
+
+// With what was measured anew. Streams keep the objectives that they were opened with.
+void Daemon::Impl::plan_again() {
+  const std::vector<std::string> said = unschedulable(deployment_);
+  if (auto status = complete_plan(config_, deployment_, first_ready); !status) return log_error(status.error());
+  for (const auto& line : choose_objectives(config_, deployment_, true)) log_info(line);
+  sessions_->objectives_changed();
+  for (const auto& line : unschedulable(deployment_))
+    if (std::ranges::find(said, line) == said.end()) log_warning(line);
+  scheduler_->command(
+      {.kind = Command::Kind::replace_plan, .plan = scheduler_->prepare(topology_of(config_, deployment_)).release()});
+}
+
 // A starting worker's trouble, with the place in the configuration that it comes from.
 std::string Daemon::Impl::about(std::uint32_t p, const std::string& line) const {
   const std::string partition = "partition '" + deployment_.partitions[p].partition.name + "'";
@@ -414,7 +421,7 @@ void Daemon::Impl::give_up_starting() {
 
 Status Daemon::Impl::start_serving() {
   progress_.end();
-  if (auto status = complete_plan(config_, deployment_, ready_); !status) return status;
+  if (auto status = complete_plan(config_, deployment_, first_ready); !status) return status;
   for (const auto& line : choose_objectives(config_, deployment_)) log_info(line);
   if (auto status = settle_results(); !status) return status;
   supervisor_->calibrated();
@@ -436,7 +443,7 @@ Status Daemon::Impl::start_serving() {
   options.wait = shm::choose_wait_policy(shm::Role::scheduler, shm::usable_cores(), spins, deployment_.tiny_hops);
   options.cores = deployment_.scheduler_cores;
   options.ahead = !deployment_.scheduler_alone;
-  number_stages(options);
+  number_stages(deployment_, options);
   options.first_module = deployment_.first_module, options.sizes = deployment_.sizes;
   estimator_ = core::make_estimator(config_.policy, topology);
   options.samples = estimator_ != nullptr;
@@ -451,6 +458,7 @@ Status Daemon::Impl::start_serving() {
   for (std::uint32_t p = 0; p < ready_ports_.size(); ++p)
     scheduler_->command({.kind = Command::Kind::worker_ready, .partition = p, .worker = ready_ports_[p]});
   thread_ = std::thread([this] { scheduler_->run(); });
+  remeasure_.emplace(deployment_, *board_, *supervisor_, first_ready);
   phase_ = Phase::serving;
   log_info("serving on " + config_.socket);
   if (options_.ready_fd >= 0) {
@@ -469,12 +477,12 @@ Status Daemon::Impl::settle_results() {
     std::vector<exec::Recognised>& known = recognised.emplace_back(application.modules.size());
     for (std::uint32_t p = 0; p < deployment_.setups.size(); ++p) {
       const auto& sessions = deployment_.setups[p].modules;
-      for (std::size_t s = 0; s < sessions.size() && s < ready_[p].parts.size(); ++s) {
+      for (std::size_t s = 0; s < sessions.size() && s < first_ready[p].parts.size(); ++s) {
         if (sessions[s].application != application.name) continue;
-        if (s < ready_[p].recognised.size()) merge(ready_[p].recognised[s], known[sessions[s].index]);
-        if (!ready_[p].parts[s].empty()) needs[sessions[s].index] = ready_[p].parts[s];
-        if (application.modules[sessions[s].index].after.empty() && !ready_[p].tensors[s].empty())
-          tensors = ready_[p].tensors[s];
+        if (s < first_ready[p].recognised.size()) merge(first_ready[p].recognised[s], known[sessions[s].index]);
+        if (!first_ready[p].parts[s].empty()) needs[sessions[s].index] = first_ready[p].parts[s];
+        if (application.modules[sessions[s].index].after.empty() && !first_ready[p].tensors[s].empty())
+          tensors = first_ready[p].tensors[s];
       }
     }
     auto layout = result_layout(application, needs);
@@ -482,22 +490,6 @@ Status Daemon::Impl::settle_results() {
     sessions_->settle(a, std::move(*layout), std::move(tensors), class_names(config_.applications[a], known));
   }
   return Done{};
-}
-
-// Every stage of every route, one after the other.
-void Daemon::Impl::number_stages(LoopOptions& options) const {
-  options.session_of.resize(deployment_.partitions.size());
-  for (const planner::Route& r : deployment_.plan.routes) {
-    options.first_stage.push_back(static_cast<std::uint32_t>(options.stages.size()));
-    for (std::size_t s = 0; s < r.stages.size(); ++s) {
-      const BlockRange blocks = blocks_of(r, s);
-      options.stages.push_back({edge_at(deployment_.edges, r.application, r.module, blocks.first),
-                                edge_at(deployment_.edges, r.application, r.module, blocks.end)});
-      for (std::uint32_t p = 0; p < options.session_of.size(); ++p)
-        options.session_of[p].push_back(session(deployment_, p, r.application, r.module, blocks));
-    }
-  }
-  for (const FeatureEdge& e : deployment_.edges) options.edges.push_back(e.spec);
 }
 
 void Daemon::Impl::on_notices() {
@@ -513,6 +505,9 @@ void Daemon::Impl::on_notices() {
         say(LogLevel::error, n.partition,
             "its worker reported nonsense, took no batches, or ran one for longer than limits.batch_ms; killing it");
         supervisor_->kill(n.partition);
+        break;
+      case Notice::Kind::plan_retired:
+        core::ReadyPlan{}(n.plan);
         break;
       case Notice::Kind::samples:
         update_estimates();
@@ -596,5 +591,6 @@ Result<std::unique_ptr<Daemon>> Daemon::create(Config config, DaemonOptions opti
 
 Status Daemon::run() { return impl_->run(); }
 const std::vector<std::vector<exec::Recognised>>& Daemon::recognised() const { return impl_->recognised; }
+const std::vector<worker::Ready>& Daemon::measured() const { return impl_->first_ready; }
 
 }  // namespace leat::daemon

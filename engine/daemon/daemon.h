@@ -17,6 +17,7 @@
 
 #include "engine/daemon/config.h"
 #include "engine/exec/recognise/recognise.h"
+#include "engine/worker/protocol.h"
 #include "leat/result.hpp"
 
 namespace leat::daemon {
@@ -29,7 +30,7 @@ struct DaemonOptions {
   int ready_fd = -1;                      // gets one line when leatd serves; -1: none
   int bar_fd = -1;  // a terminal that shows how far the start is; -1: standard error, if it is one
   // Above 0: everything that serving needs is tried, models loaded in workers as for serving, within this time; no
-  // socket is taken, nothing is measured, and run() ends where serving would begin.
+  // socket is taken, of what a batch takes only one of one is measured, and run() ends where serving would begin.
   std::int64_t check_ns = 0;
 };
 
@@ -42,6 +43,8 @@ class Daemon {
   Status run();
   // [application][module]: the words that it serves with, and what they were concluded from. Behind run().
   [[nodiscard]] const std::vector<std::vector<exec::Recognised>>& recognised() const;
+  // [partition]: what its worker measured. Behind run().
+  [[nodiscard]] const std::vector<worker::Ready>& measured() const;
 
  private:
   class Impl;

@@ -12,9 +12,8 @@
 namespace leat::daemon {
 namespace {
 
-constexpr std::uint32_t kUndisturbedPercent = 80;  // of a measurement
-constexpr std::int64_t kLeastNs = 1000;            // the core's tables hold no zero times
-constexpr std::int64_t kTinyHopNs = 20'000;        // shorter than a wake
+constexpr std::int64_t kLeastNs = 1000;      // the core's tables hold no zero times
+constexpr std::int64_t kTinyHopNs = 20'000;  // shorter than a wake
 
 bool can_run(const PartitionConfig& partition, const ModuleConfig& module) {
   return module.executor == "emulated" || partition.partition.kind != planner::PartitionKind::emulated;
@@ -461,21 +460,30 @@ const std::string& preprocess_of(const ModuleConfig& module, const worker::Ready
   return known ? ready.recognised[session].preprocess.words : module.preprocess;
 }
 
+bool doubtful(const worker::Ready& ready) { return ready.undisturbed_percent < worker::kUndisturbedPercent; }
+
+bool same_class(const PartitionConfig& a, const PartitionConfig& b) {
+  return a.partition.partition_class == b.partition.partition_class;
+}
+
 }  // namespace
 
 Status complete_plan(const Config& config, Deployment& d, std::span<const worker::Ready> ready) {
-  d.sizes.clear(), d.doubts.clear();
+  const bool first = d.sizes.empty();
+  d.doubts.clear();
+  if (!d.planned) d.plan.routes.clear();
   for (std::uint32_t p = 0; p < ready.size() && p < d.partitions.size(); ++p) {
-    if (ready[p].undisturbed_percent >= kUndisturbedPercent) continue;
+    if (!doubtful(ready[p])) continue;
     d.doubts.push_back("partition '" + d.partitions[p].partition.name +
                        "': while its models were measured something else took " +
                        std::to_string(100 - ready[p].undisturbed_percent) +
-                       " % of its core, so their times are too long; what batches really take corrects them by itself");
+                       " % of its core, so their times are too long; they are measured again once it is idle, and what "
+                       "batches really take corrects them meanwhile");
   }
   for (std::uint32_t a = 0; a < config.applications.size(); ++a) {
     const auto& app = config.applications[a];
     for (std::uint32_t m = 0; m < app.modules.size(); ++m) {
-      ModuleSizes& sizes = d.sizes.emplace_back();
+      ModuleSizes& sizes = first ? d.sizes.emplace_back() : d.sizes[d.first_module[a] + m];
       std::vector<MeasuredSizes> known;
       std::vector<std::uint32_t> pool;
       const std::string* words = &app.modules[m].preprocess;
@@ -492,14 +500,19 @@ Status complete_plan(const Config& config, Deployment& d, std::span<const worker
                        "' has no latency of module '" + app.application.modules[m].name +
                        "': name a profile that has its class '" + d.partitions[p].partition.partition_class + "'"};
       }
-      sizes = divide_sizes(*words, crops, known);
-      if (d.planned) continue;                         // a plan counts pictures
-      std::map<std::string, planner::Route> by_class;  // the slowest partition speaks for its class
+      if (first) sizes = divide_sizes(*words, crops, known);
+      if (d.planned) continue;  // a plan counts pictures
+      // The slowest partition speaks for its class; none of which this is in doubt while there are others.
+      std::map<std::string, planner::Route> by_class;
       for (std::size_t i = 0; i < pool.size(); ++i) {
         planner::Route& route = by_class[d.partitions[pool[i]].partition.partition_class];
         if (route.stages.empty()) route.stages.resize(1);
         planner::Stage& stage = route.stages[0];
         stage.pool.push_back(pool[i]);
+        if (doubtful(ready[pool[i]]) && std::ranges::any_of(pool, [&](std::uint32_t p) {
+              return same_class(d.partitions[p], d.partitions[pool[i]]) && !doubtful(ready[p]);
+            }))
+          continue;
         const std::vector<planner::Latency> latency = sizes.table(known[i]);
         stage.latency_by_batch.resize(std::max(stage.latency_by_batch.size(), latency.size()));
         for (std::size_t b = 0; b < latency.size(); ++b) {
@@ -521,13 +534,6 @@ Status complete_plan(const Config& config, Deployment& d, std::span<const worker
     }
   }
   return Done{};
-}
-
-worker::Ready stand_in(const worker::Setup& setup, worker::Ready out) {
-  out.latency_by_batch.clear(), out.latency_by_size.clear();
-  for (const auto& m : setup.modules)
-    out.latency_by_batch.emplace_back(m.batch, planner::Latency{1'000'000, 1'000'000, 1});
-  return out;
 }
 
 }  // namespace leat::daemon

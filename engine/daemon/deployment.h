@@ -69,7 +69,8 @@ std::uint32_t first_head(const ApplicationConfig& app, std::size_t module);
 
 // Adds the routes: per module and partition class one, all partitions of the class its pool, latencies from the profile
 // or as measured (`ready[partition]`, of workers that were asked to calibrate); where pictures vary in size, batches
-// and latencies count units (task_sizes.h). Nothing to do when the plan came from a file.
+// and latencies count units (task_sizes.h). Nothing to do when the plan came from a file. Once more, with what was
+// measured anew: the routes and the units of sizes stay, since there are frames that were counted by them.
 Status complete_plan(const Config& config, Deployment& deployment, std::span<const worker::Ready> ready);
 
 // What the core schedules over; the deployment's plan is complete. Not checked (Topology::problem).
@@ -82,8 +83,5 @@ Status complete_plan(const Config& config, Deployment& deployment, std::span<con
 // (capacity.h), expected streams that cannot all be kept fresh (engine/core/schedulable.h), and what was measured while
 // something else had the core: one line each, for the log, `leat status` and `leat check`.
 std::vector<std::string> unschedulable(const Deployment& deployment);
-
-// Latencies of a worker that was not asked to measure: the plan made of them is looked at, not used.
-[[nodiscard]] worker::Ready stand_in(const worker::Setup& setup, worker::Ready ready);
 
 }  // namespace leat::daemon

@@ -36,6 +36,7 @@ struct Command {
     worker_lost,    // partition: its process has ended (proven)
     features_lost,  // edge: what lay in its memory, with no worker left that touches it
     set_estimates,  // estimates: valid until the next samples notice
+    replace_plan,   // plan: with latencies that were measured anew; given back as an earlier one, or itself
     look,           // a bell that it does not watch was rung: nothing but to look at the rings
     drain,          // refuse what comes, finish what is there
     stop            // leave the loop
@@ -47,6 +48,7 @@ struct Command {
   bool apart = false;  // the control thread sees to its bell
   WorkerPort* worker = nullptr;
   const core::Estimates* estimates = nullptr;
+  core::ActivePlan* plan = nullptr;
   OpenStreamCommand open;
 };
 
@@ -61,6 +63,7 @@ struct Notice {
     stream_closed,    // client, stream, pool
     worker_released,  // partition: its port may be destroyed; excused: frames of one user are known to end workers
     worker_broken,    // partition: it reported nonsense, does not take batches or does not end one; kill it
+    plan_retired,     // plan: nothing uses it any more
     samples,          // the core's samples of the last second are in the sample queue
     drained           // nothing is in flight any more
   };
@@ -69,6 +72,7 @@ struct Notice {
   shm::Violation violation = shm::Violation::none;
   bool excused = false;
   shm::StreamPool* pool = nullptr;
+  core::ActivePlan* plan = nullptr;
 };
 
 // One direction. Thread rule: one thread pushes, one pops.

@@ -47,12 +47,13 @@ std::int64_t objective_for(std::int64_t need_ns) noexcept {
   return std::max(kLeastObjectiveNs, (wanted + step - 1) / step * step);
 }
 
-std::vector<std::string> choose_objectives(Config& config, Deployment& d) {
+std::vector<std::string> choose_objectives(Config& config, Deployment& d, bool again) {
   std::vector<std::string> lines;
   for (std::uint32_t a = 0; a < config.applications.size(); ++a) {
     if (!config.applications[a].slo_auto) continue;
     const Need need = need_of(d, a);
     const std::int64_t slo = objective_for(need.largest_ns);
+    if (again && slo == d.applications[a].slo_ns) continue;
     config.applications[a].application.slo_ns = d.applications[a].slo_ns = slo;
     lines.push_back("application '" + d.applications[a].name + "': its objective is " + words::time_text(slo) +
                     " from capture to answer, by the " + words::time_text(need.largest_ns) +

@@ -22,7 +22,7 @@ struct Need {
 // Three times as long, rounded up to two places that read well; at least 100 ms.
 [[nodiscard]] std::int64_t objective_for(std::int64_t need_ns) noexcept;
 
-// Sets what was left open, in both; a line for each.
-std::vector<std::string> choose_objectives(Config& config, Deployment& deployment);
+// Sets what was left open, in both; a line for each, or, where this was done before, for each that is another now.
+std::vector<std::string> choose_objectives(Config& config, Deployment& deployment, bool again = false);
 
 }  // namespace leat::daemon

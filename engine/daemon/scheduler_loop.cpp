@@ -95,6 +95,7 @@ std::uint32_t SchedulerLoop::turn(std::int64_t now) noexcept {
     ++done;
   }
   if (next_look_ns_ <= now) done += look_for_hung(now);
+  if (next_plan_ != nullptr || earlier_plans_ != 0) swap_plans(now);
   if (closing_ != 0) done += settle(now);
   if (done != 0) {
     flush(now);
@@ -339,6 +340,8 @@ void SchedulerLoop::obey(const Command& command, std::int64_t now) noexcept {
       core_->set_estimates(now, *command.estimates);
       next_samples_ns_ = now + kEstimatesNs;
       return drain_actions(now);
+    case Command::Kind::replace_plan:
+      return take_plan(command.plan);
     case Command::Kind::look:
       return;
     case Command::Kind::drain:
@@ -421,6 +424,24 @@ void SchedulerLoop::worker_lost(std::uint32_t p, std::int64_t now) noexcept {
   const bool excused = core_->partition_lost(now, p);
   drain_actions(now);
   notify({.kind = Notice::Kind::worker_released, .partition = p, .excused = excused});
+}
+
+// Of two that wait the later one counts.
+void SchedulerLoop::take_plan(core::ActivePlan* plan) noexcept {
+  if (next_plan_ != nullptr) notify({.kind = Notice::Kind::plan_retired, .plan = next_plan_.release()});
+  next_plan_.reset(plan);
+}
+
+void SchedulerLoop::swap_plans(std::int64_t now) noexcept {
+  if (next_plan_ != nullptr && core_->replace(now, next_plan_, true)) {
+    ++earlier_plans_;
+    drain_actions(now);
+  }
+  if (earlier_plans_ == 0) return;
+  if (core::ReadyPlanPtr retired = core_->take_retired(); retired != nullptr) {
+    --earlier_plans_;
+    notify({.kind = Notice::Kind::plan_retired, .plan = retired.release()});
+  }
 }
 
 std::uint32_t SchedulerLoop::settle(std::int64_t now) noexcept {

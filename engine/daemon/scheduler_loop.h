@@ -71,6 +71,8 @@ class SchedulerLoop final : private core::TaskSizes {
   [[nodiscard]] bool notice(Notice& out) noexcept { return notices_.pop(out); }
 
   [[nodiscard]] bool sample(core::Sample& out) noexcept { return samples_.pop(out); }
+  // For Command::Kind::replace_plan: of the first plan's routes, with other latencies.
+  [[nodiscard]] core::ReadyPlanPtr prepare(const core::Topology& topology) const { return core_->prepare(topology); }
 
   // ---- scheduler thread ----
   void run();                                     // until the stop command
@@ -162,6 +164,8 @@ class SchedulerLoop final : private core::TaskSizes {
   void close_stream(std::uint32_t stream, Reason reason, std::int64_t now) noexcept;
   void remove_client(std::uint32_t client, std::int64_t now) noexcept;
   void worker_lost(std::uint32_t partition, std::int64_t now) noexcept;
+  void take_plan(core::ActivePlan* plan) noexcept;
+  void swap_plans(std::int64_t now) noexcept;
 
   std::uint32_t drain_port(std::uint32_t client, std::uint32_t most,
                            std::int64_t now) noexcept;  // how many it looked at
@@ -225,6 +229,8 @@ class SchedulerLoop final : private core::TaskSizes {
   std::vector<Batch> batches_;
   std::vector<Partition> partitions_;
   FeatureLedger features_;
+  core::ReadyPlanPtr next_plan_;             // waits for earlier ones to be over
+  std::uint32_t earlier_plans_ = 0;          // that the core still has
   std::vector<std::uint32_t> open_streams_;  // of streams_; capacity reserved
   std::vector<std::uint32_t> live_clients_;
   TurnMeter meter_;

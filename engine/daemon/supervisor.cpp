@@ -101,7 +101,8 @@ Status Supervisor::start(std::uint32_t i, std::int64_t now) {
   w.complaints.clear();
   w.last_line.clear();
   w.opening.reset();
-  w.measured = {};
+  w.measuring = {};
+  w.asked.reset();
   if (auto status = loop_.watch(w.socket.get(), first_token_ + i); !status) return status;
   if (auto status = loop_.watch(w.output.fd(), first_token_ + count() + i); !status) return status;
   choose_makers(w);
@@ -302,13 +303,13 @@ void Supervisor::handle(std::uint32_t i, const std::vector<std::byte>& packet, s
   if (type.ok() && type.value() == worker::ControlType::opening && w.state == WorkerState::starting) {
     if (const auto module = worker::decode_opening(packet); module.ok() && *module < w.setup.modules.size()) {
       w.opening = *module;
-      w.measured = {};
+      w.measuring = {};
       return;
     }
   }
-  if (type.ok() && type.value() == worker::ControlType::measured && w.state == WorkerState::starting) {
-    if (const auto measured = worker::decode_measured(packet); measured.ok() && w.opening) {
-      w.measured = *measured;
+  if (type.ok() && type.value() == worker::ControlType::measuring && w.state == WorkerState::starting) {
+    if (const auto progress = worker::decode_measuring(packet); progress.ok() && w.opening) {
+      w.measuring = *progress;
       return;
     }
   }
@@ -322,6 +323,12 @@ void Supervisor::handle(std::uint32_t i, const std::vector<std::byte>& packet, s
     if (const auto memory = worker::decode_memory(packet); memory.ok()) {
       w.device.memory = *memory;
       return;
+    }
+  }
+  if (type.ok() && type.value() == worker::ControlType::measured && w.state == WorkerState::up && w.asked) {
+    if (const auto found = worker::decode_measured(packet); found.ok() && found->module == *w.asked) {
+      w.asked.reset();
+      return listener_.worker_measured(i, *found);
     }
   }
   w.last_line = "its worker sent a message leatd does not understand; install leatd and leat-worker of one release";
@@ -456,6 +463,11 @@ void Supervisor::end_lost_group(const std::string& group, std::int64_t now) {
     listener_.features_lost(edge);
   }
   lost_groups_.erase(group);
+}
+
+void Supervisor::ask_to_measure(std::uint32_t i, const worker::Measure& what) {
+  workers_[i].asked = what.module;
+  send(i, {worker::encode(what), {}});
 }
 
 void Supervisor::kill(std::uint32_t i) { workers_[i].process.signal(SIGKILL); }

@@ -47,6 +47,8 @@ class Supervisor {
     // Every process of partitions that share a device is gone after a fault: what lay in its memory for this edge is
     // lost. Comes before any of them is started again.
     virtual void features_lost(std::uint32_t edge) = 0;
+    // What ask_to_measure() asked for, of a worker that is up.
+    virtual void worker_measured(std::uint32_t partition, const worker::Measured& measured) = 0;
     // Before it was ready; a line for each module that it complains of, which is opening() then.
     virtual void worker_failed(std::uint32_t partition, const std::string& line) = 0;
   };
@@ -71,6 +73,7 @@ class Supervisor {
   // Nobody uses the lost worker's port any more. excused: its end was no fault of the partition, which waits no longer
   // for it.
   void released(std::uint32_t partition, bool excused, std::int64_t now);
+  void ask_to_measure(std::uint32_t partition, const worker::Measure& what);  // it is up, and has answered the last
   void kill(std::uint32_t partition);                    // SIGKILL; its end is noticed like any other
   [[nodiscard]] std::int64_t next_due() const noexcept;  // when advance() should be called; INT64_MAX: never
   void advance(std::int64_t now);                        // starts what is due, ends what loads for too long
@@ -87,7 +90,9 @@ class Supervisor {
   std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(workers_.size()); }
   // The module of its setup that a starting worker opens, or opened last; none: it has not come to one.
   std::optional<std::uint32_t> opening(std::uint32_t partition) const noexcept { return workers_[partition].opening; }
-  const worker::Measured& measured(std::uint32_t partition) const noexcept { return workers_[partition].measured; }
+  const worker::MeasuringProgress& measuring(std::uint32_t partition) const noexcept {
+    return workers_[partition].measuring;
+  }
   WorkerState state(std::uint32_t partition) const noexcept { return workers_[partition].state; }
   // 0: it has no process now.
   pid_t pid(std::uint32_t partition) const noexcept { return std::max(0, workers_[partition].process.pid()); }
@@ -130,7 +135,8 @@ class Supervisor {
     std::unique_ptr<WorkerPort> port;
     std::deque<Message> outbox;
     std::optional<std::uint32_t> opening;  // the module it opens, or opened last
-    worker::Measured measured;             // of that module; most 0: it loads
+    worker::MeasuringProgress measuring;   // of that module; most 0: it loads
+    std::optional<std::uint32_t> asked;    // the module that it was asked to measure again
     std::optional<worker::Ready> ready;    // it is, and is announced once the outbox is empty
     std::int64_t resend_ns = INT64_MAX;    // its first message could not be sent for want of descriptors
     std::int64_t read_by_ns = INT64_MAX;   // the socket is full: it must read by then

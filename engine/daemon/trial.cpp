@@ -1,5 +1,6 @@
 #include "engine/daemon/trial.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace leat::daemon {
@@ -26,6 +27,13 @@ void as_trial(Config& config, std::vector<std::uint32_t> cores) {
     application.expected.clear();
     for (ModuleConfig& module : application.modules) module.batch = 1;
   }
+}
+
+worker::Ready as_alone(const worker::Setup& setup, worker::Ready ready) {
+  for (std::size_t m = 0; m < std::min(setup.modules.size(), ready.latency_by_batch.size()); ++m)
+    if (auto& rows = ready.latency_by_batch[m]; !rows.empty())
+      rows.resize(setup.modules[m].batch, planner::Latency(rows.front()));
+  return ready;
 }
 
 }  // namespace leat::daemon

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "engine/exec/device_plugin.h"
 #include "engine/worker/picture.h"
@@ -15,8 +16,9 @@ namespace {
 
 constexpr int kRuns = 9, kLeastRuns = 3;                                       // that count, of each case
 constexpr std::int64_t kBudgetNs = 1'000'000'000, kLongestNs = 3'000'000'000;  // then kLeastRuns, or the first, must do
-constexpr std::int64_t kTakenEveryNs = 20'000'000;  // a core that is taken away less often is not shared
-constexpr double kTailFactor = 1.15;                // the worst of a few runs stands in for p99
+constexpr std::int64_t kTakenEveryNs = 100'000'000;  // a core that is taken away less often is not shared
+constexpr std::int64_t kJudgedNs = 100'000'000;      // less says nothing of who else has the core
+constexpr double kTailFactor = 1.15;                 // the worst of a few runs stands in for p99
 
 // One for each size that the module's pictures have; one where they have one size.
 std::vector<Picture> pictures_for(const exec::Module& module, bool crops) {
@@ -64,52 +66,81 @@ struct Used {
   static Used now() {
     rusage r{};
     (void)getrusage(RUSAGE_THREAD, &r);
-    const auto ns = [](const timeval& t) { return t.tv_sec * std::int64_t{1'000'000'000} + t.tv_usec * 1000; };
-    return {shm::monotonic_ns(), ns(r.ru_utime) + ns(r.ru_stime), r.ru_nivcsw};
+    timespec cpu{};  // to the nanosecond; the times in rusage are as old as the last tick
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+    return {shm::monotonic_ns(), cpu.tv_sec * std::int64_t{1'000'000'000} + cpu.tv_nsec, r.ru_nivcsw};
   }
 };
 
 // Who waits for a device has little time of the processor too, but nobody takes it away.
 std::uint32_t undisturbed_percent(const Used& from, const Used& to) {
   const std::int64_t wall = std::max<std::int64_t>(1, to.wall_ns - from.wall_ns);
-  if (to.taken_away - from.taken_away < wall / kTakenEveryNs) return 100;
+  if (to.taken_away - from.taken_away <= wall / kTakenEveryNs) return 100;
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(100 * (to.cpu_ns - from.cpu_ns) / wall, 0, 100));
-}
-
-// In turns, so that what else the machine does for a while is not one case's alone.
-Status measure(exec::Module& module, std::span<Case> cases, const Told& told) {
-  const auto most = static_cast<std::uint32_t>((kRuns + 1) * cases.size());
-  std::uint32_t runs = 0;
-  const std::int64_t start = shm::monotonic_ns();
-  for (int done = 0; done <= kRuns; ++done) {
-    if (done > 0 && shm::monotonic_ns() - start >= (done > kLeastRuns ? kBudgetNs : kLongestNs)) break;
-    for (Case& c : cases) {
-      auto t = run_once(module, *c.picture, c.batch);
-      if (!t.ok()) return Error{t.error()};
-      c.times.push_back(*t);
-      if (told) told(++runs, most);
-    }
-  }
-  return Done{};
 }
 
 }  // namespace
 
-Result<Calibration> calibrate(exec::Module& module, std::uint32_t batch, bool crops, const Told& told) {
-  std::vector<Picture> pictures = pictures_for(module, crops);
-  std::vector<Case> cases;  // batches of the largest, since no others take longer; then one of each smaller size
-  for (std::uint32_t b = 1; b < batch; b *= 2) cases.push_back({&pictures.back(), b, {}});
-  cases.push_back({&pictures.back(), batch, {}});
-  const std::size_t batches = cases.size();
-  for (std::size_t c = 0; c + 1 < pictures.size(); ++c) cases.push_back({&pictures[c], 1, {}});
-  const Used before_all = Used::now();
-  if (auto status = measure(module, cases, told); !status) return Error{status.error()};
+struct Calibrator::State {
+  State(exec::Module& of, std::uint32_t most, bool crops, std::int64_t longest, Told tell)
+      : module(of), batch(most), longest_ns(longest), told(std::move(tell)), pictures(pictures_for(of, crops)) {
+    // Batches of the largest, since no others take longer; then one of each smaller size.
+    for (std::uint32_t b = 1; b < batch; b *= 2) cases.push_back({&pictures.back(), b, {}});
+    cases.push_back({&pictures.back(), batch, {}});
+    batches = cases.size();
+    for (std::size_t c = 0; c + 1 < pictures.size(); ++c) cases.push_back({&pictures[c], 1, {}});
+    began = Used::now();
+  }
 
-  Calibration calibration{.undisturbed_percent = undisturbed_percent(before_all, Used::now())};
+  exec::Module& module;
+  std::uint32_t batch;
+  std::int64_t longest_ns;
+  Told told;
+  std::vector<Picture> pictures;
+  std::vector<Case> cases;  // in turns, so that what else the machine does for a while is not one case's alone
+  std::size_t batches = 0;  // of the cases, the first ones
+  std::size_t next = 0;     // case
+  int rounds = 0;           // done
+  std::uint32_t runs = 0;   // done
+  Used began;
+};
+
+Calibrator::Calibrator(exec::Module& module, std::uint32_t batch, bool crops, std::int64_t longest_ns, Told told)
+    : state_(std::make_unique<State>(module, batch, crops, longest_ns, std::move(told))) {}
+Calibrator::~Calibrator() = default;
+
+Result<bool> Calibrator::step() {
+  State& s = *state_;
+  if (s.next == s.cases.size()) {
+    s.next = 0;
+    ++s.rounds;
+    const std::int64_t spent = shm::monotonic_ns() - s.began.wall_ns;
+    if (s.rounds > kRuns || spent >= (s.rounds > kLeastRuns ? kBudgetNs : kLongestNs)) return false;
+  }
+  Case& now = s.cases[s.next++];
+  const auto took = run_once(s.module, *now.picture, now.batch);
+  if (!took.ok()) return Error{took.error()};
+  now.times.push_back(*took);
+  if (s.rounds == 0 && *took > s.longest_ns && s.next < s.batches) {
+    s.cases.erase(s.cases.begin() + static_cast<std::ptrdiff_t>(s.next),
+                  s.cases.begin() + static_cast<std::ptrdiff_t>(s.batches));
+    s.batches = s.next;
+  }
+  if (++s.runs; s.told) s.told(s.runs, static_cast<std::uint32_t>((kRuns + 1) * s.cases.size()));
+  return true;
+}
+
+std::uint32_t Calibrator::undisturbed_percent() const {
+  const Used now = Used::now();
+  return now.wall_ns - state_->began.wall_ns < kJudgedNs ? 100 : worker::undisturbed_percent(state_->began, now);
+}
+
+Calibration Calibrator::result() {
+  Calibration calibration{.undisturbed_percent = worker::undisturbed_percent(state_->began, Used::now())};
   std::vector<planner::Latency>& out = calibration.latency_by_batch;
-  out.resize(batch);
+  out.resize(state_->batch);
   std::uint32_t before = 0;
-  for (Case& c : std::span(cases).first(batches)) {
+  for (Case& c : std::span(state_->cases).first(state_->batches)) {
     const std::uint32_t b = c.batch;
     planner::Latency& here = out[b - 1] = c.latency();
     if (before != 0) {  // a larger batch is not faster; between two sizes a straight line
@@ -123,9 +154,22 @@ Result<Calibration> calibrate(exec::Module& module, std::uint32_t batch, bool cr
     }
     before = b;
   }
-  for (Case& c : std::span(cases).subspan(batches)) calibration.latency_by_size.push_back(c.latency());
-  if (pictures.size() > 1) calibration.latency_by_size.push_back(out.front());
+  for (std::uint32_t b = before + 1; b <= state_->batch; ++b) {
+    const planner::Latency& last = out[before - 1];
+    out[b - 1] = {last.p50_ns * b / before, last.p99_ns * b / before, 0};
+  }
+  for (Case& c : std::span(state_->cases).subspan(state_->batches)) calibration.latency_by_size.push_back(c.latency());
+  if (state_->pictures.size() > 1) calibration.latency_by_size.push_back(out.front());
   return calibration;
+}
+
+Result<Calibration> calibrate(exec::Module& module, std::uint32_t batch, bool crops, const Told& told) {
+  Calibrator calibrator(module, batch, crops, INT64_MAX, told);
+  for (;;) {
+    const Result<bool> more = calibrator.step();
+    if (!more.ok()) return Error{more.error()};
+    if (!*more) return calibrator.result();
+  }
 }
 
 Status warm_up(exec::Module& module, std::uint32_t batch, bool crops) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "engine/exec/module.h"
@@ -24,7 +25,26 @@ struct Calibration {
 // Told after every run: how many are done, and how many there are at most.
 using Told = std::function<void(std::uint32_t done, std::uint32_t most)>;
 
-// `crops`: the module takes crops of detections. An error is the module's own line.
+// The same, run by run, for who has other things to do between two. `crops`: the module takes crops of detections.
+class Calibrator {
+ public:
+  // Batches larger than the first that takes longer than longest_ns are not run: their latencies are in proportion.
+  Calibrator(exec::Module& module, std::uint32_t batch, bool crops, std::int64_t longest_ns = INT64_MAX,
+             Told told = {});
+  ~Calibrator();
+  Calibrator(const Calibrator&) = delete;
+  Calibrator& operator=(const Calibrator&) = delete;
+
+  // Runs one batch. False: nothing is left to run. An error is the module's own line.
+  [[nodiscard]] Result<bool> step();
+  [[nodiscard]] std::uint32_t undisturbed_percent() const;  // until now; 100 for the first tenth of a second
+  [[nodiscard]] Calibration result();                       // once step() has said false
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 Result<Calibration> calibrate(exec::Module& module, std::uint32_t batch, bool crops, const Told& told = {});
 
 // Loads caches and lets the runtime allocate what it allocates late.

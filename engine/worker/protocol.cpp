@@ -79,6 +79,12 @@ bool can_be(const Ready& r) {
          std::all_of(r.tensors.begin(), r.tensors.end(), tensors);
 }
 
+bool can_be(const std::vector<planner::Latency>& list, std::size_t most) {
+  return list.size() <= most && std::all_of(list.begin(), list.end(), [](const planner::Latency& l) {
+           return l.p50_ns > 0 && l.p50_ns <= l.p99_ns && l.p99_ns <= kLongestBatchNs;
+         });
+}
+
 template <class T>
 Result<T> fixed(const std::vector<std::byte>& packet, const char* what) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -136,6 +142,7 @@ std::vector<std::byte> encode(const Setup& s) {
                                             {"threads", s.threads},
                                             {"yields", s.yields},
                                             {"calibrate", s.calibrate},
+                                            {"alone_only", s.alone_only},
                                             {"user", s.user},
                                             {"sandbox", s.sandbox},
                                             {"device",
@@ -189,6 +196,35 @@ Result<DeviceMemory> decode_memory(const std::vector<std::byte>& packet) {
   return from_json<DeviceMemory>(packet, "memory", [](const Json& j) { return device_memory_from(j); });
 }
 
+std::vector<std::byte> encode(const Measure& measure) {
+  return packet_of(ControlType::measure, Json{measure.module, measure.longest_ns, measure.undisturbed_percent});
+}
+Result<Measure> decode_measure(const std::vector<std::byte>& packet) {
+  return from_json<Measure>(packet, "measure", [](const Json& j) {
+    return Measure{j.at(0).get<std::uint32_t>(), j.at(1).get<std::int64_t>(), j.at(2).get<std::uint32_t>()};
+  });
+}
+
+std::vector<std::byte> encode(const Measured& m) {
+  return packet_of(ControlType::measured, Json{{"module", m.module},
+                                               {"latency_by_batch", to_json(m.latency_by_batch)},
+                                               {"latency_by_size", to_json(m.latency_by_size)},
+                                               {"undisturbed_percent", m.undisturbed_percent}});
+}
+Result<Measured> decode_measured(const std::vector<std::byte>& packet) {
+  constexpr std::size_t kMostBytes = 8192;  // it comes while others are served: no time for a long one
+  if (packet.size() > kMostBytes) return Error{"control message 'measured' is too long"};
+  return from_json<Measured>(packet, "measured", [](const Json& j) -> Result<Measured> {
+    Measured m{.module = j.at("module").get<std::uint32_t>(),
+               .latency_by_batch = latencies(j.at("latency_by_batch")),
+               .latency_by_size = latencies(j.at("latency_by_size")),
+               .undisturbed_percent = std::min(j.at("undisturbed_percent").get<std::uint32_t>(), 100U)};
+    if (!can_be(m.latency_by_batch, kMaxBatch) || !can_be(m.latency_by_size, exec::kMaxSizeClasses))
+      return Error{"its worker reports latencies that cannot be; look at the executors it loads"};
+    return m;
+  });
+}
+
 std::vector<std::byte> encode(const AddPool& add) { return packet_of(ControlType::add_pool, &add, sizeof(add)); }
 std::vector<std::byte> encode(const ForgetPool& forget) {
   return packet_of(ControlType::forget_pool, &forget, sizeof(forget));
@@ -206,8 +242,8 @@ std::vector<std::byte> encode_opening(std::uint32_t module) {
   return packet_of(ControlType::opening, &module, sizeof(module));
 }
 
-std::vector<std::byte> encode(const Measured& measured) {
-  return packet_of(ControlType::measured, &measured, sizeof(measured));
+std::vector<std::byte> encode(const MeasuringProgress& progress) {
+  return packet_of(ControlType::measuring, &progress, sizeof(progress));
 }
 
 Result<ControlType> type_of(const std::vector<std::byte>& packet) {
@@ -226,6 +262,7 @@ Result<Setup> decode_setup(const std::vector<std::byte>& packet) {
     j.at("threads").get_to(s.threads);
     j.at("yields").get_to(s.yields);
     j.at("calibrate").get_to(s.calibrate);
+    j.at("alone_only").get_to(s.alone_only);
     j.at("user").get_to(s.user);
     s.sandbox = sandbox_of(j.at("sandbox"));
     const Json& device = j.at("device");
@@ -289,13 +326,8 @@ Result<Ready> decode_ready(const std::vector<std::byte>& packet) {
     for (const auto& l : j.at("latency_by_size")) r.latency_by_size.push_back(latencies(l));
     bool sound = r.latency_by_batch.size() <= kMaxModules &&
                  (r.latency_by_size.empty() || r.latency_by_size.size() == r.latency_by_batch.size());
-    const auto measured = [](const std::vector<planner::Latency>& list, std::size_t most) {
-      return list.size() <= most && std::all_of(list.begin(), list.end(), [](const planner::Latency& l) {
-               return l.p50_ns > 0 && l.p50_ns <= l.p99_ns && l.p99_ns <= kLongestBatchNs;
-             });
-    };
-    for (const auto& list : r.latency_by_batch) sound = sound && measured(list, kMaxBatch);
-    for (const auto& list : r.latency_by_size) sound = sound && measured(list, exec::kMaxSizeClasses);
+    for (const auto& list : r.latency_by_batch) sound = sound && can_be(list, kMaxBatch);
+    for (const auto& list : r.latency_by_size) sound = sound && can_be(list, exec::kMaxSizeClasses);
     if (!sound) return Error{"its worker reports latencies that cannot be; look at the executors it loads"};
     for (const auto& module : j.at("parts")) {
       r.parts.emplace_back();
@@ -341,11 +373,11 @@ Result<std::uint32_t> decode_opening(const std::vector<std::byte>& packet) {
   return fixed<std::uint32_t>(packet, "opening");
 }
 
-Result<Measured> decode_measured(const std::vector<std::byte>& packet) {
-  auto measured = fixed<Measured>(packet, "measured");
-  if (measured.ok() && (measured->most == 0 || measured->done > measured->most))
+Result<MeasuringProgress> decode_measuring(const std::vector<std::byte>& packet) {
+  auto progress = fixed<MeasuringProgress>(packet, "measuring");
+  if (progress.ok() && (progress->most == 0 || progress->done > progress->most))
     return Error{"its worker has measured more than there is"};
-  return measured;
+  return progress;
 }
 
 Result<std::uint32_t> decode_edge(const std::vector<std::byte>& packet) { return fixed<std::uint32_t>(packet, "edge"); }

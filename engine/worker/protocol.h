@@ -6,9 +6,10 @@
 //                    itself; AddPool {frames, results} and ForgetPool, Stop
 //   worker -> leatd  EdgeMade {memory} for each of Setup::edges that it makes, before it waits for the others;
 //   worker -> leatd  Opening before each module, so that leatd knows which one ended it or takes too long;
-//                    Measured while it measures a module, so that people see how far the start is;
+//                    MeasuringProgress while it measures a module, so that people see how far the start is;
 //                    Ready with the latencies measured, once; or Failed with one line, once for each module that
 //                    misses words, behind its Opening
+//   leatd -> worker  Measure, once it is ready; it answers with Measured, and has been asked for no other meanwhile
 //   worker -> leatd  Memory, once ready, whenever what it has of its device's memory has changed
 //
 // Order: a worker reads messages in the order sent, and reads at least DispatchCell::control of them before it runs
@@ -84,6 +85,7 @@ struct Setup {
   std::uint32_t threads = 1;
   std::uint32_t yields = 0;       // waiting policy: sched_yield so often before parking
   bool calibrate = false;         // measure latency by batch and report it in Ready
+  bool alone_only = false;        // of those latencies only a batch of one's
   std::string user;               // becomes this user before it loads anything; empty: stays leatd's
   Sandbox sandbox = Sandbox::on;  // in force before Ready
   DeviceSetup device;
@@ -104,7 +106,7 @@ struct Ready {
 };
 
 // Runs of the module that it opens: done, and at most to come in all.
-struct Measured {
+struct MeasuringProgress {
   std::uint32_t done = 0, most = 0;
 };
 
@@ -115,6 +117,20 @@ struct AddPool {
 struct ForgetPool {
   std::uint32_t pool = 0, generation = 0;
 };
+// A module is to be measured once more, run by run while no batch comes; batches longer than this are not tried, and
+// nothing goes on that is disturbed more than this.
+struct Measure {
+  std::uint32_t module = 0;
+  std::int64_t longest_ns = 0;
+  std::uint32_t undisturbed_percent = 100;
+};
+struct Measured {
+  std::uint32_t module = 0;
+  std::vector<planner::Latency> latency_by_batch, latency_by_size;  // as in Ready; empty: it was interrupted
+  std::uint32_t undisturbed_percent = 100;
+};
+// What was measured while others had more of the core than this leaves is in doubt.
+inline constexpr std::uint32_t kUndisturbedPercent = 80;
 
 enum class ControlType : std::uint32_t {
   setup = 1,
@@ -123,12 +139,14 @@ enum class ControlType : std::uint32_t {
   stop = 4,
   edge = 5,
   file = 6,
+  measure = 7,
   ready = 16,
   failed = 17,
   opening = 18,
   edge_made = 19,
   memory = 20,
-  measured = 21
+  measuring = 21,
+  measured = 22
 };
 
 // Packets. decode_* return one line on a packet that is not what it should be.
@@ -143,6 +161,8 @@ std::vector<std::byte> encode_stop();
 std::vector<std::byte> encode_failed(const std::string& line);
 std::vector<std::byte> encode_opening(std::uint32_t module);
 std::vector<std::byte> encode(const DeviceMemory& memory);
+std::vector<std::byte> encode(const Measure& measure);
+std::vector<std::byte> encode(const MeasuringProgress& progress);
 std::vector<std::byte> encode(const Measured& measured);
 
 Result<ControlType> type_of(const std::vector<std::byte>& packet);
@@ -151,7 +171,9 @@ Result<Ready> decode_ready(const std::vector<std::byte>& packet);
 Result<AddPool> decode_add_pool(const std::vector<std::byte>& packet);
 Result<ForgetPool> decode_forget_pool(const std::vector<std::byte>& packet);
 Result<DeviceMemory> decode_memory(const std::vector<std::byte>& packet);
-Result<Measured> decode_measured(const std::vector<std::byte>& packet);  // done <= most, most > 0
+Result<MeasuringProgress> decode_measuring(const std::vector<std::byte>& packet);  // done <= most, most > 0
+Result<Measure> decode_measure(const std::vector<std::byte>& packet);
+Result<Measured> decode_measured(const std::vector<std::byte>& packet);
 Result<std::uint32_t> decode_opening(const std::vector<std::byte>& packet);
 std::string decode_failed(const std::vector<std::byte>& packet);          // one line, whatever it holds
 Result<std::uint32_t> decode_edge(const std::vector<std::byte>& packet);  // edge and edge_made

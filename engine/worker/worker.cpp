@@ -16,7 +16,6 @@
 #include <cstring>
 
 #include "engine/exec/onnx_split.h"
-#include "engine/exec/pinned_models.h"
 #include "engine/worker/affinity.h"
 #include "engine/worker/calibrate.h"
 #include "engine/worker/confine.h"
@@ -37,15 +36,6 @@ Status add_picture(exec::ModuleSpec& spec) {
   spec.picture_height = static_cast<std::uint32_t>(shape[1]);
   spec.picture_width = static_cast<std::uint32_t>(shape[2]);
   return Done{};
-}
-
-// For who opens the model himself.
-Status by_path(const exec::PinnedModel& model, const std::string& executor) {
-  for (const exec::PinnedFile& f : model.files)
-    if (!f.lies_at_its_path())
-      return Error{f.path() + ": has been replaced since leatd started, and executor '" + executor +
-                   "' opens what lies there; put the old file back, or restart leatd to serve the new one"};
-  return model.unchanged();
 }
 
 }  // namespace
@@ -120,35 +110,6 @@ Status Worker::receive_setup() {
   daemon_waker_ = shm::Waker(channel_.at<shm::SleepWord>(kLayout.daemon_sleep));
   pools_.resize(kMaxPools);
   return receive_files();
-}
-
-Status Worker::receive_files() {
-  for (ModuleSetup& m : setup_.modules) {
-    for (exec::ModelFile& f : m.files) {
-      if (auto status = next_message(); !status) return status;
-      const auto type = type_of(packet_);
-      if (!type.ok() || *type != ControlType::file || fds_.size() != 1)
-        return Error{"the setup came without its models; install leatd and leat-worker of one release"};
-      f.fd = std::make_shared<shm::Fd>(std::move(fds_[0]));
-    }
-  }
-  return Done{};
-}
-
-// The version that leatd started with, or nothing. An executor of another kind opens its model by its path, so that is
-// asked before and behind.
-Status Worker::pin(const ModuleSetup& m) {
-  if (m.files.empty()) return Done{};
-  auto model = exec::pin_model(m.files);
-  if (!model.ok()) return Error{model.error()};
-  if (m.executor != "onnx") return by_path(**model, m.executor);
-  for (const exec::PinnedFile& f : (*model)->files)
-    if (!f.lies_at_its_path())
-      std::fprintf(stderr,
-                   "leat-worker: %s/%s: %s has been replaced since leatd started; serving on with the version of then; "
-                   "restart leatd to serve the new one\n",
-                   m.application.c_str(), m.name.c_str(), f.path().c_str());
-  return Done{};
 }
 
 Status Worker::open_device(Ready& ready) {
@@ -324,18 +285,19 @@ Status Worker::open_modules(Ready& ready) {
     ready.latency_by_size.emplace_back();
     const bool measures = setup_.calibrate && m.latency_by_batch.empty();
     // On a device every batch has run before any is measured: its first run chooses how the others run.
-    if (m.executor != "emulated" && (!measures || opened.on_device())) {
+    if (m.executor != "emulated" && (!measures || setup_.alone_only || opened.on_device())) {
       if (auto status = warm_up(opened, m.batch, m.after_fan_out); !status)
         return Error{spec.name + ": " + status.error()};
     }
     if (measures) {
       std::int64_t told_ns = shm::monotonic_ns();
-      auto measured = calibrate(opened, m.batch, m.after_fan_out, [&](std::uint32_t done, std::uint32_t most) {
+      const auto tell_now_and_then = [&](std::uint32_t done, std::uint32_t most) {
         const std::int64_t now = shm::monotonic_ns();
         if (now - told_ns < kTellEveryNs) return;
         told_ns = now;
-        (void)tell(encode(Measured{done, most}));
-      });
+        (void)tell(encode(MeasuringProgress{done, most}));
+      };
+      auto measured = calibrate(opened, setup_.alone_only ? 1 : m.batch, m.after_fan_out, tell_now_and_then);
       if (!measured.ok()) return Error{spec.name + ": " + measured.error()};
       ready.undisturbed_percent = std::min(ready.undisturbed_percent, measured->undisturbed_percent);
       ready.latency_by_batch.back() = std::move(measured->latency_by_batch);
@@ -409,6 +371,10 @@ void Worker::obey(const std::vector<std::byte>& packet, std::vector<shm::Fd>& fd
       return;
     }
   }
+  if (type.ok() && *type == ControlType::measure) {
+    const auto what = decode_measure(packet);
+    status = what.ok() ? begin_measuring(*what) : Status(Error{what.error()});
+  }
   if (!status.ok()) complain(status.error());
 }
 
@@ -451,6 +417,10 @@ void Worker::run() {
   shm::Waiter waiter(policy);
   while (!ending_) {
     if (take_batch()) {
+      if (measuring_ != nullptr) give_up_measuring(100);
+      waiter.reset();
+    } else if (measuring_ != nullptr) {
+      measure_on();
       waiter.reset();
     } else if (waiter.should_park(false)) {
       park();

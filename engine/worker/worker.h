@@ -17,6 +17,7 @@
 #include "engine/exec/device_plugin.h"
 #include "engine/exec/module.h"
 #include "engine/worker/bell.h"
+#include "engine/worker/calibrate.h"
 #include "engine/worker/channel.h"
 #include "engine/worker/protocol.h"
 #include "engine/worker/stage_features.h"
@@ -69,6 +70,9 @@ class Worker {
   Status add_pool(const AddPool& add, std::vector<shm::Fd>& fds);
   void forget_pool(Pool& pool) noexcept;
 
+  Status begin_measuring(const Measure& what);
+  void measure_on();  // one more run of what is being measured
+  void give_up_measuring(std::uint32_t undisturbed_percent);
   bool take_batch();  // false: none waits
   void run_batch(std::span<const DispatchCell> cells);
   void prepare(const DispatchCell& cell, exec::Item& item, exec::ItemReport& report);
@@ -103,6 +107,8 @@ class Worker {
   std::vector<bool> said_squeezed_;                     // [module]
   std::vector<std::optional<shm::FeatureView>> edges_;  // as in Setup; all there after start
   std::vector<StageFeatures> features_;                 // [module]
+  std::unique_ptr<Calibrator> measuring_;               // while leatd has asked for it and no batch has come since
+  Measure asked_;                                       // for that
   std::vector<Pool> pools_;
   std::vector<std::byte> packet_;
   std::vector<shm::Fd> fds_;

@@ -102,9 +102,9 @@ TEST(Protocol, NonsenseIsOneLine) {
   EXPECT_EQ(decode_failed(encode_failed("why")), "why");
   EXPECT_EQ(decode_failed(encode_failed("two\nlines")), "two lines");
   EXPECT_TRUE(decode_failed({}).empty());
-  EXPECT_EQ(decode_measured(encode(Measured{3, 40}))->done, 3U);
-  EXPECT_FALSE(decode_measured(encode(Measured{41, 40})).ok());
-  EXPECT_FALSE(decode_measured(encode(Measured{0, 0})).ok());
+  EXPECT_EQ(decode_measuring(encode(MeasuringProgress{3, 40}))->done, 3U);
+  EXPECT_FALSE(decode_measuring(encode(MeasuringProgress{41, 40})).ok());
+  EXPECT_FALSE(decode_measuring(encode(MeasuringProgress{0, 0})).ok());
 }
 
 TEST(Protocol, LatenciesThatCannotBeAreRefused) {
@@ -158,6 +158,25 @@ TEST(Channel, PartsDoNotOverlap) {
   EXPECT_LE(l.daemon_sleep + shm::kLine, l.dispatch_cells);
   EXPECT_EQ(l.dispatch_cells + kDispatchRing * sizeof(DispatchCell), l.report_cells);
   EXPECT_GE(l.bytes, l.report_cells + kReportRing * sizeof(ReportCell));
+}
+
+// What a worker measures again becomes the plan, so it is looked at like the first time.
+TEST(Protocol, MeasuringAgain) {
+  const auto asked = decode_measure(encode(Measure{.module = 3, .longest_ns = 50'000'000, .undisturbed_percent = 60}));
+  ASSERT_TRUE(asked.ok());
+  EXPECT_EQ(asked->module, 3U);
+  EXPECT_EQ(asked->longest_ns, 50'000'000);
+  EXPECT_EQ(asked->undisturbed_percent, 60U);
+  Measured found{.module = 3, .latency_by_batch = {{10, 20, 3}}, .latency_by_size = {}, .undisturbed_percent = 900};
+  const auto back = decode_measured(encode(found));
+  ASSERT_TRUE(back.ok()) << back.error();
+  EXPECT_EQ(back->module, 3U);
+  EXPECT_EQ(back->latency_by_batch[0].p99_ns, 20);
+  EXPECT_EQ(back->undisturbed_percent, 100U);
+  found.latency_by_batch[0].p50_ns = 0;
+  EXPECT_FALSE(decode_measured(encode(found)).ok());
+  found.latency_by_batch.assign(1000, {1'000'000'000, 1'000'000'000, 10});
+  EXPECT_FALSE(decode_measured(encode(found)).ok());
 }
 
 }  // namespace

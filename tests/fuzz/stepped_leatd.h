@@ -60,6 +60,7 @@ class SteppedLeatd final : private daemon::Supervisor::Listener {
   void worker_ready(std::uint32_t, daemon::WorkerPort*, const worker::Ready&) override {}
   void worker_lost(std::uint32_t, const std::string&) override {}
   void features_lost(std::uint32_t) override {}
+  void worker_measured(std::uint32_t, const worker::Measured&) override {}
   void worker_failed(std::uint32_t, const std::string&) override {}
   void start_worker(core::PartitionId p);
   void on_event(const daemon::Readiness& ready);

@@ -91,8 +91,24 @@ std::string door_of(const daemon::Config& config) {
   return text;
 }
 
-Json describe(const daemon::Config& config, const daemon::Deployment& deployment,
-              const std::vector<std::vector<exec::Recognised>>& recognised) {
+// What the models turned out to be when they were loaded.
+struct Tried {
+  std::vector<std::vector<exec::Recognised>> recognised;  // [application][module]
+  std::vector<worker::Ready> measured;                    // [partition]
+};
+
+// The latency of one frame, of the largest size, where it was measured now, on the fastest partition; null: it was not.
+Json alone_ms(const daemon::Deployment& deployment, const Tried& tried, std::size_t application, std::size_t module) {
+  std::int64_t least = INT64_MAX;
+  for (std::size_t p = 0; p < tried.measured.size() && p < deployment.session_of.size(); ++p) {
+    const std::uint32_t session = deployment.session_of[p][deployment.first_module[application] + module];
+    const auto& rows = tried.measured[p].latency_by_batch;
+    if (session < rows.size() && !rows[session].empty()) least = std::min(least, rows[session].front().p50_ns);
+  }
+  return least == INT64_MAX ? Json() : Json(static_cast<double>(least) / 1e6);
+}
+
+Json describe(const daemon::Config& config, const daemon::Deployment& deployment, const Tried& tried) {
   Json json = {{"file", config.file}, {"sound", true}, {"socket", config.socket}, {"preset", config.preset}};
   json["door"] = door_of(config);
   json["scheduler"] = {{"cores", worker::cores_text(deployment.scheduler_cores)},
@@ -107,14 +123,17 @@ Json describe(const daemon::Config& config, const daemon::Deployment& deployment
   json["applications"] = Json::array();
   for (std::size_t a = 0; a < config.applications.size(); ++a) {
     const auto& application = config.applications[a];
+    const auto slo_ms = static_cast<double>(application.application.slo_ns) / 1e6;
     Json entry = {{"name", application.application.name},
-                  {"slo_ms", application.slo_auto ? Json("auto")
-                                                  : Json(static_cast<double>(application.application.slo_ns) / 1e6)},
+                  {"slo_ms", application.slo_auto ? Json("auto") : Json(slo_ms)},
+                  {"objective_ms", application.slo_auto && deployment.plan.routes.empty() ? Json() : Json(slo_ms)},
                   {"modules", Json::array()}};
     for (std::size_t m = 0; m < application.modules.size(); ++m) {
       std::uint32_t batch = deployment.planned ? 0 : application.modules[m].batch;
       for (const auto& route : deployment.plan.routes)
-        if (route.application == a && route.module == m) batch = std::max(batch, route.batch);
+        if (route.application == a && route.module == m)
+          batch = std::max(
+              batch, route.batch / (deployment.planned ? 1 : deployment.sizes[deployment.first_module[a] + m].each()));
       entry["modules"].push_back(
           {{"name", application.application.modules[m].name},
            {"executor", application.modules[m].executor},
@@ -123,7 +142,8 @@ Json describe(const daemon::Config& config, const daemon::Deployment& deployment
            {"latency", deployment.planned                             ? "from the plan"
                        : measured(application.modules[m], deployment) ? "profiled"
                                                                       : "measured when leatd starts"}});
-      entry["modules"].back().update(daemon::words_of(recognised[a][m], application.modules[m]));
+      entry["modules"].back()["alone_ms"] = alone_ms(deployment, tried, a, m);
+      entry["modules"].back().update(daemon::words_of(tried.recognised[a][m], application.modules[m]));
     }
     json["applications"].push_back(entry);
   }
@@ -137,7 +157,8 @@ Json describe(const daemon::Config& config, const daemon::Deployment& deployment
                  : config.plan_auto ? "asked of leat-plan when leatd starts"
                                     : "made from the profiles when leatd starts";
   const daemon::Capacity capacity = daemon::capacity(deployment);
-  json["load"] = capacity.load > 0 ? Json(capacity.load) : Json();
+  const bool known = deployment.planned || all_measured(config, deployment);
+  json["load"] = known && capacity.load > 0 ? Json(capacity.load) : Json();
   json["warnings"] = daemon::unschedulable(deployment);
   return json;
 }
@@ -155,14 +176,20 @@ void print(const Json& json) {
                 partition["cores"].get<std::string>().c_str());
   }
   for (const Json& application : json["applications"]) {
-    const std::string slo = application["slo_ms"].is_string()
-                                ? "as leatd finds when it starts"
-                                : words::time_text(std::llround(application["slo_ms"].get<double>() * 1e6));
+    const auto text = [](const Json& ms) { return words::time_text(std::llround(ms.get<double>() * 1e6)); };
+    std::string slo = "as leatd finds when it starts";
+    if (application["slo_ms"].is_number()) {
+      slo = text(application["slo_ms"]);
+    } else if (application["objective_ms"].is_number()) {
+      slo = text(application["objective_ms"]) + " by what one frame takes now; leatd sets it when it starts";
+    }
     std::printf("  application %s, SLO %s\n", application["name"].get<std::string>().c_str(), slo.c_str());
     for (const Json& module : application["modules"]) {
-      std::printf("    module %-14s %s %s, batches up to %u, latency %s\n", module["name"].get<std::string>().c_str(),
+      const std::string alone =
+          module["alone_ms"].is_null() ? "" : "; one frame takes up to " + text(module["alone_ms"]);
+      std::printf("    module %-14s %s %s, batches up to %u, latency %s%s\n", module["name"].get<std::string>().c_str(),
                   module["executor"].get<std::string>().c_str(), module["model"].get<std::string>().c_str(),
-                  module["batch"].get<unsigned>(), module["latency"].get<std::string>().c_str());
+                  module["batch"].get<unsigned>(), module["latency"].get<std::string>().c_str(), alone.c_str());
       std::fputs(words_text(module).c_str(), stdout);
     }
   }
@@ -178,16 +205,15 @@ void print(const Json& json) {
   for (const Json& warning : json["warnings"]) std::printf("  warning: %s\n", warning.get<std::string>().c_str());
 }
 
-// As leatd would start, up to where it would serve. What the models say of themselves.
-Result<std::vector<std::vector<exec::Recognised>>> try_to_start(const daemon::Config& config,
-                                                                const cli::Arguments& args) {
+// As leatd would start, up to where it would serve.
+Result<Tried> try_to_start(const daemon::Config& config, const cli::Arguments& args) {
   daemon::DaemonOptions options;
   options.worker_binary = args.given("worker") ? args.text("worker") : daemon::find_worker();
   options.check_ns = args.integer("seconds") * 1'000'000'000;
   auto daemon = daemon::Daemon::create(config, options);
   if (!daemon.ok()) return Error{daemon.error()};
   if (auto status = (*daemon)->run(); !status.ok()) return Error{status.error()};
-  return (*daemon)->recognised();
+  return Tried{(*daemon)->recognised(), (*daemon)->measured()};
 }
 
 Result<Json> judge(const std::string& file, const cli::Arguments& args) {
@@ -197,18 +223,21 @@ Result<Json> judge(const std::string& file, const cli::Arguments& args) {
     config->socket = args.text("socket");
     config->socket_place.clear();
   }
-  const auto recognised = try_to_start(*config, args);
-  if (!recognised.ok()) return Error{recognised.error()};
+  auto tried = try_to_start(*config, args);
+  if (!tried.ok()) return Error{tried.error()};
   auto cores = worker::usable_cores();
   if (!cores.ok()) return Error{cores.error()};
   auto deployment = daemon::deploy(*config, *cores);
   if (!deployment.ok()) return Error{deployment.error()};
-  // With every latency known the routes are too, and what they cannot keep can be said.
-  if (all_measured(*config, *deployment)) {
-    const std::vector<worker::Ready> none(deployment->partitions.size());
-    if (auto status = daemon::complete_plan(*config, *deployment, none); !status) return Error{status.error()};
+  // With the latencies the routes are known too, and what they cannot keep can be said. Where leat-plan was asked its
+  // routes were tried.
+  if (config->plan_auto) tried->measured.assign(deployment->partitions.size(), {});
+  if (!config->plan_auto || all_measured(*config, *deployment)) {
+    if (auto status = daemon::complete_plan(*config, *deployment, tried->measured); !status)
+      return Error{status.error()};
+    (void)daemon::choose_objectives(*config, *deployment);
   }
-  return describe(*config, *deployment, *recognised);
+  return describe(*config, *deployment, *tried);
 }
 
 int run(const cli::Arguments& args) {
