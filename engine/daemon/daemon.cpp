@@ -78,7 +78,7 @@ class Daemon::Impl final : public Supervisor::Listener {
   void give_up_starting();
   std::string about(std::uint32_t partition, const std::string& line) const;
   Status settle_results();
-  void plan_again();
+  void plan_again(const std::optional<std::string>& why);  // none: nothing is new
   void on_event(const Readiness& ready);
   void on_notices();
   void on_signals();
@@ -257,7 +257,7 @@ Status Daemon::Impl::run() {
     sessions_->advance(now);
     door_->advance(now);
     if (phase_ == Phase::starting) progress_.look(*supervisor_, now);
-    if (phase_ == Phase::serving) remeasure_->advance(now);
+    if (phase_ == Phase::serving) plan_again(remeasure_->advance(now));
     if (now >= deadline_ns_ && phase_ == Phase::starting) give_up_starting();
     if (now >= deadline_ns_ && phase_ == Phase::draining) {
       log_warning("requests are unanswered after " + std::to_string(options_.drain_ns / 1'000'000'000) +
@@ -379,15 +379,13 @@ void Daemon::Impl::worker_failed(std::uint32_t p, const std::string& line) {
 }
 
 void Daemon::Impl::worker_measured(std::uint32_t p, const worker::Measured& measured) {
-  if (phase_ != Phase::serving) return;
-  const auto line = remeasure_->measured(p, measured, shm::monotonic_ns());
-  if (!line) return;
-  log_info(*line);
-  plan_again();
+  if (phase_ == Phase::serving) plan_again(remeasure_->measured(p, measured, shm::monotonic_ns()));
 }
 
 // With what was measured anew. Streams keep the objectives that they were opened with.
-void Daemon::Impl::plan_again() {
+void Daemon::Impl::plan_again(const std::optional<std::string>& why) {
+  if (!why) return;
+  log_info(*why);
   const std::vector<std::string> said = unschedulable(deployment_);
   if (auto status = complete_plan(config_, deployment_, first_ready); !status) return log_error(status.error());
   for (const auto& line : choose_objectives(config_, deployment_, true)) log_info(line);

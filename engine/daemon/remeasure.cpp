@@ -1,6 +1,7 @@
 #include "engine/daemon/remeasure.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "tools/words/units.h"
@@ -10,6 +11,9 @@ namespace {
 
 constexpr std::int64_t kLookNs = 250'000'000;
 constexpr std::int64_t kIdleNs = 1'000'000'000;
+constexpr std::int64_t kLearnNs = 5'000'000'000;
+constexpr std::uint64_t kLeastBatches = 16;  // that say what batches take
+constexpr double kMuchLess = .8;
 constexpr std::int64_t kAgainNs = 2'000'000'000;  // after one that was disturbed, of a tenth of a second
 
 bool was_measured(const worker::Ready& ready, std::size_t module) { return !ready.latency_by_batch[module].empty(); }
@@ -36,23 +40,52 @@ Remeasure::Remeasure(const Deployment& deployment, CountersBoard& board, Supervi
   }
 }
 
-void Remeasure::advance(std::int64_t now) {
-  if (now < next_ns_) return;
+std::optional<std::string> Remeasure::advance(std::int64_t now) {
+  if (now < next_ns_) return {};
   next_ns_ = INT64_MAX;
+  std::optional<std::string> line;
   for (std::uint32_t p = 0; p < partitions_.size(); ++p) {
     if (!partitions_[p].doubtful) continue;
     next_ns_ = now + kLookNs;
     look_at(p, now);
+    if (!line) line = learn(p, now);
   }
+  return line;
+}
+
+std::optional<std::string> Remeasure::learn(std::uint32_t p, std::int64_t now) {
+  Partition& of = partitions_[p];
+  if (now - of.window_ns < kLearnNs) return {};
+  const Ran from = std::exchange(of.window, of.seen);
+  const bool whole = std::exchange(of.window_ns, now) != 0;
+  const std::uint64_t batches = of.seen.batches - from.batches;
+  worker::Ready& ready = ready_[p];
+  if (!whole || of.asked || batches < kLeastBatches || ready.latency_by_batch.size() != 1 ||
+      ready.latency_by_batch[0].empty() ||
+      std::ranges::any_of(ready.latency_by_size, [](auto& l) { return !l.empty(); }))
+    return {};
+  std::vector<planner::Latency>& rows = ready.latency_by_batch[0];
+  const auto took = static_cast<double>(of.seen.busy_ns - from.busy_ns) / static_cast<double>(batches);
+  const std::uint64_t items = (of.seen.items - from.items + batches / 2) / batches;
+  const auto said = static_cast<double>(rows[std::clamp<std::uint64_t>(items, 1, rows.size()) - 1].p50_ns);
+  if (took >= kMuchLess * said) return {};
+  for (planner::Latency& l : rows) {
+    l.p50_ns = std::max<std::int64_t>(1, std::llround(static_cast<double>(l.p50_ns) * took / said));
+    l.p99_ns = std::max<std::int64_t>(l.p50_ns, std::llround(static_cast<double>(l.p99_ns) * took / said));
+  }
+  of.found = {}, of.module = 0;
+  return "partition '" + deployment_.partitions[p].partition.name + "': its batches take " +
+         std::to_string(std::lround(100 * took / said)) + " % of what was measured; planned anew by that";
 }
 
 void Remeasure::look_at(std::uint32_t p, std::int64_t now) {
   using shm::PartitionCounter;
   Partition& of = partitions_[p];
   const shm::Record record = board_.of(shm::RecordKind::partition, p);
-  const std::uint64_t batches = record.value(PartitionCounter::batches);
-  const bool busy = record.value(PartitionCounter::queued) != 0 || batches != of.batches;
-  of.batches = batches;
+  const Ran ran{record.value(PartitionCounter::batches), record.value(PartitionCounter::items),
+                record.value(PartitionCounter::busy_ns)};
+  const bool busy = record.value(PartitionCounter::queued) != 0 || ran.batches != of.seen.batches;
+  of.seen = ran;
   if (busy || of.idle_since == 0 || supervisor_.state(p) != WorkerState::up) {
     of.idle_since = now;
   } else if (!of.asked && now >= of.not_before && now - of.idle_since >= kIdleNs) {

@@ -164,7 +164,7 @@ Calibration Calibrator::result() {
 }
 
 Result<Calibration> calibrate(exec::Module& module, std::uint32_t batch, bool crops, const Told& told) {
-  Calibrator calibrator(module, batch, crops, INT64_MAX, told);
+  Calibrator calibrator(module, batch, crops, kLongestNs, told);
   for (;;) {
     const Result<bool> more = calibrator.step();
     if (!more.ok()) return Error{more.error()};

@@ -1,6 +1,7 @@
 // A quick measurement of a module on this very partition, for hosts without a profile: a few runs at some batch sizes
 // on a grey frame, straight lines between them; a second, three for slow models, or one run of each size where that
-// takes longer. `leat profile` measures better; this makes a fresh host serve at once.
+// takes longer, but none of batches larger than one that alone takes so long. `leat profile` measures better; this
+// makes a fresh host serve at once.
 // Uses the module alone: call it before serving, on the thread that will serve.
 #pragma once
 
@@ -29,8 +30,7 @@ using Told = std::function<void(std::uint32_t done, std::uint32_t most)>;
 class Calibrator {
  public:
   // Batches larger than the first that takes longer than longest_ns are not run: their latencies are in proportion.
-  Calibrator(exec::Module& module, std::uint32_t batch, bool crops, std::int64_t longest_ns = INT64_MAX,
-             Told told = {});
+  Calibrator(exec::Module& module, std::uint32_t batch, bool crops, std::int64_t longest_ns, Told told = {});
   ~Calibrator();
   Calibrator(const Calibrator&) = delete;
   Calibrator& operator=(const Calibrator&) = delete;
