@@ -344,5 +344,32 @@ TEST(Scheduler, StagesOfARouteMoveOnTheirPath) {
   ASSERT_EQ(b.sent[0].path.size(), 2u);
 }
 
+// Batches teach how their plan's latencies are wrong; that says nothing of latencies that were measured anew.
+TEST(Scheduler, WhatIsMeasuredAnewIsBelieved) {
+  Topology said = chain(1, 1, 1, 0, 50 * kMs, 200 * kMs), right = chain(1, 1, 1, 0, 10 * kMs, 200 * kMs);
+  for (const bool measured_anew : {false, true}) {
+    Policy p;
+    ASSERT_TRUE(preset("leat", p));
+    p.canaries = false;
+    Bench b(said, p);
+    const StreamId s = b.open();
+    std::uint64_t token = 0;
+    for (TimeNs at = 100 * kMs; at < 3'000 * kMs; at += 100 * kMs) {
+      b.run_to(at);
+      b.extra[++token] = -40 * kMs;
+      b.submit(s, token, 1, b.now);
+    }
+    b.run_to(3'000 * kMs);
+    ReadyPlanPtr plan = b.core.prepare(right);
+    ASSERT_TRUE(b.core.replace(b.now, plan, measured_anew));
+    b.topology = right;
+    // By what was learned of the plan before, 10 ms would be 2.
+    const StreamId hasty = b.open({.slo_ns = 5 * kMs});
+    b.submit(hasty, ++token, 1, b.now);
+    b.run_to(3'100 * kMs);
+    EXPECT_EQ(b.answers.at(token).outcome, measured_anew ? Outcome::dropped : Outcome::late);
+  }
+}
+
 }  // namespace
 }  // namespace leat::core
