@@ -130,6 +130,22 @@ TEST(Healing, WhatWasMeasuredOnABusyCoreIsMeasuredAgainOnceItIsIdle) {
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
 
+// Before it is served, and with no profile: what one frame takes, and that the objective is less.
+TEST(Healing, CheckSaysThatTheObjectiveIsTooShort) {
+  ScratchFolder folder;
+  const std::string file = folder.write(
+      "c.toml",
+      "[daemon]\nsocket = \"" + folder.path() +
+          "/s\"\n[[partition]]\nname = \"p\"\ncores = \"0\"\n[[application]]\n"
+          "name = \"a\"\nslo_ms = 5\n[[application.module]]\nname = \"m\"\nbatch = 8\nexecutor = \"" BURNING_EXECUTOR
+          "\"\n");
+  const Exit checked = run_to_end(
+      {"/bin/sh", "-c", "exec " LEAT_BINARY " check --worker " LEAT_WORKER_BINARY " " + file + " >&2"}, 30'000ms);
+  EXPECT_EQ(checked.status, 0);
+  EXPECT_NE(checked.err.find("more than its SLO of 5 ms"), std::string::npos) << checked.err;
+  EXPECT_NE(checked.err.find("one frame takes up to "), std::string::npos) << checked.err;
+}
+
 // What is left to leatd comes from what its workers measured.
 TEST(Healing, AnObjectiveIsTakenFromWhatWasMeasured) {
   Leatd leatd(
