@@ -77,6 +77,7 @@ struct Elsa {
   std::uint32_t alpha_permille = 1000, beta_permille = 1000;
 };
 extern const std::span<const Key<Elsa>> kElsaKeys;
+[[nodiscard]] Rules rules(Site& site, const Elsa& settings);
 void use(const Elsa& settings, Policy& out);
 
 struct Fifs {
@@ -84,6 +85,7 @@ struct Fifs {
   bool expired = false;  // what has expired is dropped
 };
 extern const std::span<const Key<Fifs>> kFifsKeys;
+[[nodiscard]] Rules rules(Site& site, const Fifs& settings);
 void use(const Fifs& settings, Policy& out);
 
 }  // namespace leat::papers

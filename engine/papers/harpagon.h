@@ -64,6 +64,7 @@ struct Harpagon {
   Dispatch dispatch = Dispatch::tc;
 };
 extern const std::span<const Key<Harpagon>> kHarpagonKeys;
+[[nodiscard]] Rules rules(Site& site, const Harpagon& settings);
 void use(const Harpagon& settings, Policy& out);
 
 }  // namespace leat::papers

@@ -7,7 +7,7 @@ OverloadControl::OverloadControl(Site& site, const Settings& settings, TimeNs wi
       settings_(settings),
       queue_delay_(site.view.model, site.component),
       entries_(site.component.applications.size()) {
-  for (ModuleId m : site.component.modules) queue_delay_[m] = Window(window_ns);
+  for (ModuleId m : site.component.modules) queue_delay_[m] = SlidingWindow(window_ns);
 }
 
 bool OverloadControl::admit(std::uint32_t application) noexcept {
@@ -31,7 +31,7 @@ bool OverloadControl::admit(std::uint32_t application) noexcept {
 }
 
 void OverloadControl::started(const Batch& b) noexcept {
-  Window& delay = queue_delay_[b.module];
+  SlidingWindow& delay = queue_delay_[b.module];
   delay.roll(site_.view.now);
   for (TaskId t = b.list.first; t != kNone; t = site_.task(t).next_in_batch)
     delay.add(site_.task(t).taken_ns - site_.task(t).queued_ns);

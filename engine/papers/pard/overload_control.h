@@ -1,7 +1,7 @@
 // Admission in place of dropping.
 #pragma once
 
-#include "engine/core/sense/window.h"
+#include "engine/papers/pard/sliding_window.h"
 #include "engine/papers/queues.h"
 
 namespace leat::papers {
@@ -25,7 +25,7 @@ class OverloadControl final : public DropRule {
   };
   Site& site_;
   const Settings settings_;
-  ByModule<Window> queue_delay_;
+  ByModule<SlidingWindow> queue_delay_;
   std::vector<Entry> entries_;  // by application
 };
 

@@ -51,7 +51,7 @@ AdaptivePriority::AdaptivePriority(Site& site, TimeNs window_ns, bool instant)
       window_ns_(window_ns),
       instant_(instant),
       modules_(site.view.model, site.component) {
-  for (ModuleId m : site.component.modules) modules_[m].arrivals = Window(window_ns);
+  for (ModuleId m : site.component.modules) modules_[m].arrivals = SlidingWindow(window_ns);
 }
 
 void AdaptivePriority::arrived(const Task& t) noexcept {

@@ -1,8 +1,8 @@
 // PARD: proactive dropping with a look at what is before and behind (equation 3), and adaptive priority (section 4.3).
 #pragma once
 
-#include "engine/core/sense/window.h"
 #include "engine/papers/budgets.h"
+#include "engine/papers/pard/sliding_window.h"
 
 namespace leat::papers {
 
@@ -47,7 +47,7 @@ class AdaptivePriority final : public Order {
 
  private:
   struct OfModule {
-    Window arrivals;
+    SlidingWindow arrivals;
     bool largest_first = false;
   };
   void update(ModuleId m) noexcept;

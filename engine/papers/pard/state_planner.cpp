@@ -9,7 +9,7 @@ StatePlanner::StatePlanner(const Topology& topology, const Settings& settings, s
     : topology_(topology), settings_(settings), draws_(std::max(1u, draws)), random_(seed) {
   recent_.resize(topology.modules.size());
   for (Recent& r : recent_) {
-    r.queue = Window(settings.window_ns);
+    r.queue = SlidingWindow(settings.window_ns);
     r.ring.resize(kRecent);
     r.after.resize(draws_);
   }

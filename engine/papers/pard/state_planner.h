@@ -10,8 +10,8 @@
 #include <span>
 
 #include "engine/core/sense/estimates.h"
-#include "engine/core/sense/window.h"
 #include "engine/core/topology.h"
+#include "engine/papers/pard/sliding_window.h"
 
 namespace leat::papers {
 
@@ -32,7 +32,7 @@ class StatePlanner final : public Estimator {
  private:
   static constexpr std::size_t kRecent = 4096;  // batch waits kept per module
   struct Recent {
-    Window queue;
+    SlidingWindow queue;
     std::vector<Sample> ring;
     std::size_t first = 0, count = 0;
     std::vector<TimeNs> after;  // draws of the summed wait after this module

@@ -77,25 +77,6 @@ constexpr Key<WQ> kWorkerTable[] = {
      [](const WQ& s) { return s.drop == WQ::Drop::overload_control; }},
 };
 
-}  // namespace
-
-const std::span<const Key<WorkerQueues>> kWorkerQueueKeys = kWorkerTable;
-
-Rules rules(Site& site, const WorkerQueues& s) {
-  std::unique_ptr<Dispatch> dispatch;
-  if (s.per_worker)
-    dispatch = std::make_unique<InTurn>(site);
-  else
-    dispatch = std::make_unique<FirstIdle>(site);
-  return {.order = order_of(site, s),
-          .drop = drop_of(site, s),
-          .dispatch = std::move(dispatch),
-          .early = s.per_worker,
-          .form_ahead = s.per_worker && s.form_ahead};
-}
-
-namespace {
-
 class WorkerQueuesFactory final : public QueuesOf<WorkerQueues> {
  public:
   using QueuesOf::QueuesOf;
@@ -113,6 +94,21 @@ class WorkerQueuesFactory final : public QueuesOf<WorkerQueues> {
 };
 
 }  // namespace
+
+const std::span<const Key<WorkerQueues>> kWorkerQueueKeys = kWorkerTable;
+
+Rules rules(Site& site, const WorkerQueues& s) {
+  std::unique_ptr<Dispatch> dispatch;
+  if (s.per_worker)
+    dispatch = std::make_unique<InTurn>(site);
+  else
+    dispatch = std::make_unique<FirstIdle>(site);
+  return {.order = order_of(site, s),
+          .drop = drop_of(site, s),
+          .dispatch = std::move(dispatch),
+          .early = s.per_worker,
+          .form_ahead = s.per_worker && s.form_ahead};
+}
 
 void use(const WorkerQueues& s, Policy& out) { out.scheduler = std::make_shared<WorkerQueuesFactory>(s); }
 

@@ -33,6 +33,7 @@ struct WorkerQueues {
   OverloadControl::Settings overload;
 };
 extern const std::span<const Key<WorkerQueues>> kWorkerQueueKeys;
+[[nodiscard]] Rules rules(Site& site, const WorkerQueues& settings);
 void use(const WorkerQueues& settings, Policy& out);
 
 // What looks back, over a so much shorter time: for a trace that is replayed faster. Others' policies stay as they are.

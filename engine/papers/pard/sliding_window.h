@@ -8,13 +8,15 @@
 
 #include "engine/core/types.h"
 
-namespace leat::core {
+namespace leat::papers {
 
-class Window {
+using core::TimeNs;
+
+class SlidingWindow {
  public:
   static constexpr std::int64_t kBins = 50;
 
-  explicit Window(TimeNs length_ns = 5'000'000'000) : bin_ns_(std::max<TimeNs>(1, length_ns / kBins)) {}
+  explicit SlidingWindow(TimeNs length_ns = 5'000'000'000) : bin_ns_(std::max<TimeNs>(1, length_ns / kBins)) {}
 
   // Moves to the bin of `now`. True: a bin was completed, so what is derived from the window is out of date.
   bool roll(TimeNs now) noexcept {
@@ -41,12 +43,6 @@ class Window {
       count += bin.count * (kBins - i);
     }
     return count > 0 ? sum / count : 0;
-  }
-  // Plain sum over the window.
-  [[nodiscard]] TimeNs total() const noexcept {
-    TimeNs sum = 0;
-    for (const Bin& bin : bins_) sum += bin.sum;
-    return sum;
   }
   // Events per 1000 s over the last `bins` completed bins.
   [[nodiscard]] std::int64_t rate_millihertz(std::int64_t bins) const noexcept {
@@ -80,4 +76,4 @@ class Window {
   std::array<Bin, static_cast<std::size_t>(kBins)> bins_{};
 };
 
-}  // namespace leat::core
+}  // namespace leat::papers
