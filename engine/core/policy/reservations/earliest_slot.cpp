@@ -29,7 +29,7 @@ LegPlan Reservations::earliest_entry(RouteId id, std::uint32_t items, bool by_up
     if (no_earlier > least || (no_earlier == least && !idle_longer()) || !usable(p)) return limit();
     const TimeNs start = timelines_[p].earliest(view_.now, run);
     TimeNs key = start + run;
-    if (move > 0) key = up_[view_.topology().partitions[p].host].earliest(key, move) + move;
+    if (move > 0) key = links_.up[view_.topology().partitions[p].host].earliest(key, move) + move;
     if (key < least || (key == least && idle_longer())) {
       least = key;
       best = {.partition = p, .start_ns = start, .end_ns = start + run};
@@ -44,13 +44,14 @@ void Reservations::travel(const RouteSpec& route, std::size_t k, PartitionId fro
                           const Departure& when, LegPlan& leg) const noexcept {
   const std::uint32_t there = view_.topology().partitions[leg.partition].host;
   TimeNs move = when.move_ns, soonest = when.far_ns - move;
-  if (!equal_links_) {
+  if (!links_.equal) {
     move = view_.model.link_ns(route.stages[k - 1].transfer_bytes * items, from, leg.partition);
     soonest = when.near_ns;
   } else if (there == when.here) {
     move = 0;
   }
-  leg.depart_ns = move == 0 ? when.near_ns : Timeline::earliest_on_both(up_[when.here], down_[there], soonest, move);
+  leg.depart_ns =
+      move == 0 ? when.near_ns : Timeline::earliest_on_both(links_.up[when.here], links_.down[there], soonest, move);
   leg.arrive_ns = leg.depart_ns + move;
 }
 
@@ -61,8 +62,8 @@ void Reservations::travel_each(const RouteSpec& route, std::size_t k, PartitionI
   leg.depart_ns = leg.arrive_ns = made;
   if (all == 0) return;
   leg.each_ns = (all + members - 1) / members;
-  const Timeline &up = up_[view_.topology().partitions[from].host],
-                 &down = down_[view_.topology().partitions[leg.partition].host];
+  const Timeline &up = links_.up[view_.topology().partitions[from].host],
+                 &down = links_.down[view_.topology().partitions[leg.partition].host];
   for (std::uint32_t i = 0; i < members; ++i) {
     const TimeNs at = Timeline::earliest_on_both(up, down, leg.arrive_ns, leg.each_ns);
     if (i == 0) leg.depart_ns = at;

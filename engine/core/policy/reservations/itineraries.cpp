@@ -41,7 +41,8 @@ void Reservations::move_end(Booking& b, TimeNs end) noexcept {
 void Reservations::use_links(const Leg& leg, PartitionId from, PartitionId to, bool reserve) noexcept {
   const TimeNs begin = reserve ? leg.depart_ns : std::max(leg.depart_ns, view_.now);
   if (begin >= leg.arrive_ns || view_.topology().hosts.empty()) return;
-  for (Timeline* t : {&up_[view_.topology().partitions[from].host], &down_[view_.topology().partitions[to].host]}) {
+  for (Timeline* t :
+       {&links_.up[view_.topology().partitions[from].host], &links_.down[view_.topology().partitions[to].host]}) {
     t->expire(view_.now);
     insist(reserve ? t->reserve(begin, leg.arrive_ns) : t->release(begin, leg.arrive_ns), "a link's timeline is full");
   }
@@ -94,8 +95,8 @@ void Reservations::book_together(const Lane& lane, TaskId head, PathPlan plan, s
       LegPlan& leg = plan.legs[k];
       if (booked > 0) leg.join = itineraries_[head].legs[k].booking;
       if (k > 0 && leg.each_ns > 0) {  // between what is booked, as travel_each() found
-        const Timeline &up = up_[view_.topology().partitions[plan.legs[k - 1].partition].host],
-                       &down = down_[view_.topology().partitions[leg.partition].host];
+        const Timeline &up = links_.up[view_.topology().partitions[plan.legs[k - 1].partition].host],
+                       &down = links_.down[view_.topology().partitions[leg.partition].host];
         depart[k] = Timeline::earliest_on_both(up, down, depart[k], leg.each_ns);
         each[k] = leg.each_ns;
       }

@@ -98,18 +98,18 @@ Reservations::Departure Reservations::departure(RouteId id, std::size_t k, Parti
   const auto host = [&](PartitionId p) { return view_.topology().partitions[p].host; };
   const StageSpec& stage = view_.route(id).stages[k];
   const std::uint32_t here = host(from);
-  if (!equal_links_) return {{made, made, here}};
+  if (!links_.equal) return {{made, made, here}};
   const PartitionId there = host(stage.pool.front()) != here ? stage.pool.front() : stage.pool[book(id, k).other];
   const TimeNs move = view_.model.link_ns(view_.route(id).stages[k - 1].transfer_bytes * items, from, there);
-  return {{made, move == 0 ? made : up_[here].earliest(made, move) + move, here}, move};
+  return {{made, move == 0 ? made : links_.up[here].earliest(made, move) + move, here}, move};
 }
 
 void Reservations::forget_past() noexcept {
   if (view_.now - forgot_ns_ < kForgetEvery) return;
   forgot_ns_ = view_.now;
   for (PartitionId p : component_.partitions) timelines_[p].expire(view_.now);
-  for (Timeline& t : up_) t.expire(view_.now);
-  for (Timeline& t : down_) t.expire(view_.now);
+  for (Timeline& t : links_.up) t.expire(view_.now);
+  for (Timeline& t : links_.down) t.expire(view_.now);
 }
 
 void Reservations::advance() noexcept {

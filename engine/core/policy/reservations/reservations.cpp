@@ -11,17 +11,17 @@ Reservations::Reservations(const Making& from, const Manner& manner)
       itineraries_(from.limits.tasks),
       booking_of_(from.limits.batches, kNone),
       timelines_(view_.model, component_),
-      up_(view_.topology().hosts.size(), Timeline(kIntervals, manner.append_only)),
-      down_(up_),
+      links_{.up = {view_.topology().hosts.size(), Timeline(kIntervals, manner.append_only)}, .down = {}},
       planned_ns_(view_.model, component_),
       places_(view_.model, component_),
       looks_(component_.partitions.size()),
       timers_(component_.partitions.size()),
       first_(view_.model, component_) {
   add_plain_lanes(from);
+  links_.down = links_.up;
   const auto& hosts = view_.topology().hosts;
   for (const LinkSpec& h : hosts) {
-    equal_links_ = equal_links_ && h.up_bytes_per_ns == hosts.front().up_bytes_per_ns &&
+    links_.equal = links_.equal && h.up_bytes_per_ns == hosts.front().up_bytes_per_ns &&
                    h.down_bytes_per_ns == hosts.front().down_bytes_per_ns;
   }
   make_books();

@@ -119,6 +119,10 @@ class Reservations : public ComponentScheduler {
   static constexpr std::size_t kCandidates = 4096;  // unsent batches that one search compares at most
   static constexpr std::size_t kChanges = 64;       // one decision changes one timeline at most this often
 
+  struct Links {
+    std::vector<Timeline> up, down;  // by host
+    bool equal = true;               // a transfer takes as long between any two hosts
+  };
   // Where a partition stands among a stage's.
   struct Place {
     std::uint32_t stage;  // route * kMaxStages + stage
@@ -163,9 +167,9 @@ class Reservations : public ComponentScheduler {
   [[nodiscard]] TimeNs stage_link_ns(const RouteSpec& route, std::size_t k, std::uint32_t items) const noexcept;
   [[nodiscard]] bool usable(PartitionId p) const noexcept {
     if (!view_.machine.partition(p).up || !timelines_[p].room(kChanges)) return false;
-    if (up_.empty()) return true;
+    if (links_.up.empty()) return true;
     const std::uint32_t h = view_.topology().partitions[p].host;
-    return up_[h].room(kChanges) && down_[h].room(kChanges);
+    return links_.up[h].room(kChanges) && links_.down[h].room(kChanges);
   }
   void travel(const RouteSpec& route, std::size_t k, PartitionId from, std::uint32_t items, const Departure& when,
               LegPlan& leg) const noexcept;
@@ -198,9 +202,8 @@ class Reservations : public ComponentScheduler {
   std::vector<Itinerary> itineraries_;  // by task
   std::vector<BookingId> booking_of_;   // by batch: what it was booked as
   ByPartition<Timeline> timelines_;
-  std::vector<Timeline> up_, down_;  // of each host's links
-  bool equal_links_ = true;          // a transfer takes as long between any two hosts
-  ByPartition<TimeNs> planned_ns_;   // start of the first booking that has not been sent; kNever: there is none
+  Links links_;
+  ByPartition<TimeNs> planned_ns_;  // start of the first booking that has not been sent; kNever: there is none
   ByPartition<std::vector<Place>> places_;
   MinTree looks_;                                   // by slot: next() has nothing to do before
   mutable MinTree timers_;                          // by slot: timer_of(); what is over is renewed when somebody asks
