@@ -65,15 +65,15 @@ std::uint32_t Scheduler::State::start(LaneId lane, ServerId server, TimeNs start
     const TimeNs queued = tasks[t].taken_ns - tasks[t].queued_ns;
     mc.queue_ns_sum += static_cast<std::uint64_t>(queued);
     mc.items += tasks[t].rows;
-    if (plan->sense.samples())
-      plan->sense.leave({.module = b.module,
-                         .at_ns = now,
-                         .queue_ns = queued,
-                         .wait_ns = start - tasks[t].taken_ns,
-                         .run_ns = s.run_ns[std::min(b.list.items, route.batch)]});
+    if (plan->load.samples())
+      plan->load.leave({.module = b.module,
+                        .at_ns = now,
+                        .queue_ns = queued,
+                        .wait_ns = start - tasks[t].taken_ns,
+                        .run_ns = s.run_ns[std::min(b.list.items, route.batch)]});
   }
   of_module(b.module).started(id);
-  plan->sense.started(b);
+  plan->load.started(b);
   ++mc.batches;
   hold(b.path[0]);
   Action a;
@@ -155,7 +155,7 @@ void Scheduler::State::stage_started(BatchHandle handle, std::uint32_t stage) no
   const TimeNs late = now + spec.latency.p50_ns[b.list.items - 1] - b.stage_end_ns;
   b.stage_end_ns += late;
   b.expected_end_ns += late;
-  if (b.through) plan->sense.moved(b, late);
+  if (b.through) plan->load.moved(b, late);
   Partition& p = machine.change(b.path[stage]);
   p.free_ns = std::max(p.free_ns, b.stage_end_ns);  // feedback: reality is later than planned
 }
@@ -184,8 +184,8 @@ bool Scheduler::State::stage_finished(BatchHandle handle, std::uint32_t stage,
   const TimeNs planned = route.stages[stage].latency.p50_ns[b.list.items - 1];
   const bool dear = !shares.empty() && ledger.request(tasks[b.list.first].request).dear;
   const bool tells = !dear && (b.plan == plan_number || !plan->measured_anew);
-  if (tells && b.canary) plan->sense.learn_canary(b, planned, ran);
-  if (tells && !b.canary) plan->sense.learn(b.module, planned, ran);
+  if (tells && b.canary) plan->load.learn_canary(b, planned, ran);
+  if (tells && !b.canary) plan->load.learn(b.module, planned, ran);
   if (coordination != nullptr && !dear)
     coordination->ran(plan_of(b).model.topology().modules[b.module].application, at, b.list.items, ran);
   if (ComponentScheduler* d = scheduler_of(b)) d->ended(handle.index, ran, !dear);
@@ -281,7 +281,7 @@ void Scheduler::State::pass_on(std::uint32_t id) noexcept {
 void Scheduler::State::free_batch(std::uint32_t id) noexcept {
   const Batch& b = machine.batch(id);
   if (ComponentScheduler* d = scheduler_of(b)) d->freed(id);
-  if (b.through) plan->sense.ended(b);
+  if (b.through) plan->load.ended(b);
   --plans[b.plan]->batches;
   if (machine.batches_left() == 0) {  // whoever waited for a slot
     for (LaneId l = 0; l < plan->lanes.size(); ++l) {

@@ -11,7 +11,7 @@
 //   scheduler.cpp          the door
 //
 // Rooms: model/ what a plan says, ledger/ streams, requests, answers, machine/ partitions, batches, queue/ tasks in
-// lanes, sense/ what is observed, policy/ who decides, behind one interface.
+// lanes, load/ what is observed, policy/ who decides, behind one interface.
 #pragma once
 
 #include <array>
@@ -25,6 +25,7 @@
 #include "engine/core/ledger/paces.h"
 #include "engine/core/ledger/quarantine.h"
 #include "engine/core/ledger/shares.h"
+#include "engine/core/load/load_statistics.h"
 #include "engine/core/machine/machine.h"
 #include "engine/core/model/model.h"
 #include "engine/core/policy/scheduler_interface.h"
@@ -32,7 +33,6 @@
 #include "engine/core/queue/lanes.h"
 #include "engine/core/queue/task_set.h"
 #include "engine/core/scheduler.h"
-#include "engine/core/sense/sense.h"
 
 namespace leat::core {
 
@@ -45,7 +45,7 @@ struct ActivePlan {
 
   Model model;
   Lanes lanes;
-  Sense sense;
+  LoadStatistics load;
   std::vector<std::unique_ptr<ComponentScheduler>> schedulers;  // by ComponentId
   std::vector<LaneId> dirty_lanes;
   std::uint32_t batches = 0;   // on their way that were formed under it

@@ -52,7 +52,7 @@ void Scheduler::State::enter_share(std::uint32_t id, const ApplicationSpec& app)
     if (takes.dear) r.company = Company::nobody;
     r.gated = takes.dear && plan->schedulers[key.component]->books();
     if (paces.found_dear(pace_of(r))) {  // while he was alone, his frames were what the paces were learned from
-      for (ModuleId m : plan->model.components()[key.component].modules) plan->sense.forget_pace(m);
+      for (ModuleId m : plan->model.components()[key.component].modules) plan->load.forget_pace(m);
       plan->schedulers[key.component]->forget_pace();
       mark_dear(r);
     }

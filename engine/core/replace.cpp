@@ -53,9 +53,9 @@ bool Scheduler::State::replace(ReadyPlanPtr& next, bool measured_anew) noexcept 
   *slot = std::move(next);
   plan = slot->get();
   plan_number = static_cast<std::uint32_t>(slot - plans.begin());
-  plan->sense.take_over(old.sense);
+  plan->load.take_over(old.load);
   plan->measured_anew = measured_anew;
-  for (ModuleId m = 0; measured_anew && m < plan->model.topology().modules.size(); ++m) plan->sense.forget_pace(m);
+  for (ModuleId m = 0; measured_anew && m < plan->model.topology().modules.size(); ++m) plan->load.forget_pace(m);
   for (PartitionId p = 0; p < machine.partitions(); ++p) {
     keep_idle(p, 0);
     set_idle(p);

@@ -295,7 +295,7 @@ void Scheduler::State::enqueue(TaskId id) noexcept {
   const LaneId lane = of_module(t.module).enqueue(id);
   insist(lane < plan->lanes.size() && plan->lanes[lane].module == t.module, "a task is put into another module's lane");
   plan->lanes.insert(tasks, id, lane);
-  plan->sense.queued(plan->model, t.module, t.items, now);
+  plan->load.queued(plan->model, t.module, t.items, now);
   ++ledger.count().modules[t.module].queued;
   if (t.give_up_ns != kNever) want_timer(t.deadline_ns > now ? t.deadline_ns : t.give_up_ns);
   mark(lane);
@@ -304,7 +304,7 @@ void Scheduler::State::enqueue(TaskId id) noexcept {
 void Scheduler::State::dequeue(TaskId id) noexcept {
   const Task& t = tasks[id];
   plan->lanes.erase(tasks, id);
-  plan->sense.unqueued(plan->model, t.module, t.items, now);
+  plan->load.unqueued(plan->model, t.module, t.items, now);
   --ledger.count().modules[t.module].queued;
   of_module(t.module).left(id);
 }

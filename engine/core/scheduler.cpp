@@ -21,10 +21,10 @@ Topology padded(Topology t, std::size_t partitions) {
 }
 
 ActivePlan::ActivePlan(const Topology& topology, const Policy& policy, const Limits& limits, Scheduler::State& core)
-    : model(topology), lanes(model), sense(model, limits.samples || needs_estimates(policy)) {
+    : model(topology), lanes(model), load(model, limits.samples || needs_estimates(policy)) {
   const StateView view{.model = model,
                        .lanes = lanes,
-                       .sense = sense,
+                       .load = load,
                        .ledger = core.ledger,
                        .machine = core.machine,
                        .tasks = core.tasks,
@@ -88,7 +88,7 @@ bool Scheduler::State::next_action(Action& out) noexcept {
 void Scheduler::State::check() const {
   ledger.check();
   plan->lanes.check(tasks);
-  plan->sense.check();
+  plan->load.check();
   for (StreamId s = 0; s < ledger.streams(); ++s) {
     for (std::uint32_t r = ledger.stream(s).first; r != kNone; r = ledger.request(r).next) {
       std::uint32_t placed = 0, open = 0;
@@ -104,7 +104,7 @@ void Scheduler::State::check() const {
   std::uint32_t waiting = 0, live = 0;
   unsent.for_each([&](TaskId t) { waiting += tasks[t].state != TaskState::free ? 1 : 0, ++live; });
   insist(waiting == live, "a task that is gone has not been sent");
-  std::vector<ModuleSense> running(plan->model.topology().modules.size());
+  std::vector<ModuleLoad> running(plan->model.topology().modules.size());
   std::vector<std::uint32_t> held(machine.partitions(), 0);
   for (std::uint32_t i = 0; i < machine.batches(); ++i) {
     const Batch& b = machine.batch(i);
@@ -122,7 +122,7 @@ void Scheduler::State::check() const {
   }
   for (PartitionId p = 0; p < held.size(); ++p) insist(held[p] == machine.partition(p).held, "a partition's batches");
   for (ModuleId m = 0; m < running.size(); ++m)
-    insist(running[m].same_running(plan->sense.module(m)), "what runs of a module");
+    insist(running[m].same_running(plan->load.module(m)), "what runs of a module");
   for (const auto& scheduler : plan->schedulers) scheduler->check();
 }
 
@@ -204,7 +204,7 @@ void Scheduler::advance(TimeNs now) noexcept {
   state_->touch(now);
   state_->advance();
 }
-std::size_t Scheduler::take_samples(std::span<Sample> out) noexcept { return state_->plan->sense.take_samples(out); }
+std::size_t Scheduler::take_samples(std::span<Sample> out) noexcept { return state_->plan->load.take_samples(out); }
 bool Scheduler::next_action(Action& out) noexcept { return state_->next_action(out); }
 TimeNs Scheduler::next_timer() const noexcept {
   const TimeNs at = idle() ? kNever : std::min(state_->timer, state_->watch_ns);

@@ -18,9 +18,9 @@
 #include <span>
 
 #include "engine/core/counters.h"
+#include "engine/core/load/estimates.h"
 #include "engine/core/policy.h"
 #include "engine/core/schedule.h"
-#include "engine/core/sense/estimates.h"
 #include "engine/core/topology.h"
 #include "engine/core/types.h"
 

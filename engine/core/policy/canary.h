@@ -3,7 +3,7 @@
 // nothing would run.
 //
 // A canary runs alone, on a partition that holds nothing and for which nobody waits who could still be in time. What it
-// took sets the pace of its module at once (sense/far_off.h), so that where the estimate was wrong one is enough. Where
+// took sets the pace of its module at once (load/far_off.h), so that where the estimate was wrong one is enough. Where
 // it was right, canaries are few: none for a quarter of a second after a batch of the module, after each in a row twice
 // as long, and none on a partition for twenty times as long as its last one took. Nothing is learned from users whose
 // tasks run apart from others' (ledger/shares.h), so theirs are never canaries.

@@ -35,11 +35,11 @@
 #include <span>
 
 #include "engine/core/ledger/ledger.h"
+#include "engine/core/load/load_statistics.h"
 #include "engine/core/machine/machine.h"
 #include "engine/core/model/model.h"
 #include "engine/core/policy.h"
 #include "engine/core/queue/lanes.h"
-#include "engine/core/sense/sense.h"
 
 namespace leat::core {
 
@@ -47,7 +47,7 @@ namespace leat::core {
 struct StateView {
   const Model& model;
   const Lanes& lanes;
-  const Sense& sense;
+  const LoadStatistics& load;
   const Ledger& ledger;
   const Machine& machine;
   const Pool<Task>& tasks;

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/core/sense/estimates.h"
+#include "engine/core/load/estimates.h"
 #include "engine/core/topology.h"
 #include "engine/papers/pard/sliding_window.h"
 

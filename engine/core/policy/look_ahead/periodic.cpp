@@ -117,14 +117,14 @@ void Periodic::learn(const Batch& b, TimeNs ran, bool usual) noexcept {
 
 // A profile that is far too high would have every camera wait for a time that never comes.
 Periodic::Tables Periodic::tables_of(const Server& server) noexcept {
-  const ModuleSense& sense = view_.sense.module(view_.route(server.route).module);
-  if (sense.pace_permille >= 1000) return {server.run_ns, server.safe_ns};
+  const ModuleLoad& load = view_.load.module(view_.route(server.route).module);
+  if (load.pace_permille >= 1000) return {server.run_ns, server.safe_ns};
   Paced& paced = paced_[server.route];
-  if (paced.permille != sense.pace_permille) {
-    paced.permille = sense.pace_permille;
+  if (paced.permille != load.pace_permille) {
+    paced.permille = load.pace_permille;
     for (std::size_t n = 0; n < paced.run_ns.size(); ++n) {
-      paced.run_ns[n] = std::max<TimeNs>(1, sense.paced(server.run_ns[n]));
-      paced.safe_ns[n] = std::max<TimeNs>(1, sense.paced(server.safe_ns[n]));
+      paced.run_ns[n] = std::max<TimeNs>(1, load.paced(server.run_ns[n]));
+      paced.safe_ns[n] = std::max<TimeNs>(1, load.paced(server.safe_ns[n]));
     }
   }
   return {paced.run_ns.data(), paced.safe_ns.data()};

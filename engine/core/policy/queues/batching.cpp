@@ -27,7 +27,7 @@ bool QueueScheduler::largest_budget_first(const Lane& l, ServerId s) const noexc
   // fresh could have waited until then, and a young backlog may end soon.
   std::int64_t believed = 1000;
   const std::uint32_t a = fixed(l.module).application;
-  const ApplicationSense& seen = view_.sense.application(a);
+  const ApplicationLoad& seen = view_.load.application(a);
   const ApplicationRules& rules = rules_of(a);
   if (variant_.ages && rules.burst && rules.burst_from_ns == seen.backlog_ns) {
     const TimeNs grown = application(l.module).slo_ns / 1000 * (1000 * kYoungSlos);

@@ -44,21 +44,21 @@ void QueueScheduler::plan_ramp(std::uint32_t application) {
 // beginning.
 bool QueueScheduler::came_at_once(std::uint32_t application) noexcept {
   ApplicationRules& a = rules_of(application);
-  const TimeNs from = view_.sense.application(application).backlog_ns, age = view_.now - from;
+  const TimeNs from = view_.load.application(application).backlog_ns, age = view_.now - from;
   if (a.burst_from_ns != from) a.burst = false;
   a.burst_from_ns = from;
   const ApplicationSpec& app = view_.topology().applications[application];
   if (a.burst || age > app.slo_ns) return a.burst;
   const TimeNs enough = std::max(app.slo_ns / 8, age / 2);
   for (ModuleId id : app.modules)
-    a.burst = a.burst || view_.sense.module(id).queued_items * paced(id, modules_[id].ns_per_item) > enough;
+    a.burst = a.burst || view_.load.module(id).queued_items * paced(id, modules_[id].ns_per_item) > enough;
   return a.burst;
 }
 
 void QueueScheduler::ramp(std::uint32_t application) noexcept {
   ApplicationRules& a = rules_of(application);
   if (a.levels.empty()) return;
-  const TimeNs age = came_at_once(application) ? view_.now - view_.sense.application(application).backlog_ns : kNever;
+  const TimeNs age = came_at_once(application) ? view_.now - view_.load.application(application).backlog_ns : kNever;
   const std::size_t before = a.level;
   while (a.level + 1 < a.levels.size() && a.levels[a.level + 1].from_ns <= age) ++a.level;
   while (a.level > 0 && a.levels[a.level].from_ns > age) --a.level;

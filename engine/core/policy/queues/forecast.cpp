@@ -36,12 +36,12 @@ TimeNs QueueScheduler::forecast(ModuleId from, std::uint32_t n, TimeNs d) const 
     TimeNs end = 0;
   };
   std::array<Node, kMaxModulesPerApplication> node{};
-  node[from - first] = {.arrive = 0, .content = view_.sense.module(from).running_items, .end = d};
+  node[from - first] = {.arrive = 0, .content = view_.load.module(from).running_items, .end = d};
   TimeNs after = 0;
   for (std::size_t k = from - first + 1; k < app.modules.size(); ++k) {
     const ModuleId id = app.modules[k];
     const ModuleRules& m = modules_[id];
-    const ModuleSense& seen = view_.sense.module(id);
+    const ModuleLoad& seen = view_.load.module(id);
     Node& here = node[k];
     for (ModuleId before : view_.topology().modules[id].before) {
       const Node& p = node[before - first];

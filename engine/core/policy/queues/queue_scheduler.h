@@ -68,7 +68,7 @@ class QueueScheduler final : public ComponentScheduler, private Starter {
   [[nodiscard]] const ApplicationSpec& application(ModuleId m) const noexcept {
     return view_.topology().applications[fixed(m).application];
   }
-  [[nodiscard]] TimeNs paced(ModuleId m, TimeNs ns) const noexcept { return view_.sense.module(m).paced(ns); }
+  [[nodiscard]] TimeNs paced(ModuleId m, TimeNs ns) const noexcept { return view_.load.module(m).paced(ns); }
   [[nodiscard]] std::uint32_t room(const Server& s) const noexcept { return view_.route(s.route).batch; }
   [[nodiscard]] std::uint32_t& own_cap(ServerId s) noexcept { return caps_[s - first_server_]; }
   [[nodiscard]] std::uint32_t own_cap(ServerId s) const noexcept { return caps_[s - first_server_]; }

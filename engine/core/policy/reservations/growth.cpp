@@ -17,7 +17,7 @@ constexpr std::int64_t kLostAfter = 20'000;    // from here on of a later module
 // A first-stage batch of n pays where the route's rate gains at least 2 % and the queue it can carry then, slack x
 // (rate - load), at least doubles: a larger batch also eats the slack that absorbs bursts.
 void ReservationScheduler::plan_growth(ModuleId module) noexcept {
-  planned_pace_[module] = view_.sense.module(module).pace_permille;
+  planned_pace_[module] = view_.load.module(module).pace_permille;
   together_[module] = 0;
   for (RouteId id : view_.topology().modules[module].routes) {
     const RouteSpec& route = view_.route(id);

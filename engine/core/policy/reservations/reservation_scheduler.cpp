@@ -46,7 +46,7 @@ void ReservationScheduler::ended(std::uint32_t batch, TimeNs ran, bool usual) no
   const ModuleId m = view_.machine.batch(batch).module;
   canaries_.ended(batch, ran, usual);
   if (view_.machine.batch(batch).canary) lost_ppm_[m] = 0;  // it was lost by another estimate
-  if (std::abs(view_.sense.module(m).pace_permille - planned_pace_[m]) < kPaceReplanned) return;
+  if (std::abs(view_.load.module(m).pace_permille - planned_pace_[m]) < kPaceReplanned) return;
   plan_growth(m);
 }
 

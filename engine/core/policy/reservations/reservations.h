@@ -145,7 +145,7 @@ class Reservations : public ComponentScheduler {
   [[nodiscard]] TimeNs free_ns(PartitionId p) const noexcept { return view_.machine.partition(p).free_ns; }
   [[nodiscard]] TimeNs duration(const RouteSpec& route, std::size_t k, std::uint32_t items) const noexcept {
     const TimeNs run = route.stages[k].latency.p50_ns[items - 1];
-    return manner_.paced ? view_.sense.module(route.module).paced(run) : run;
+    return manner_.paced ? view_.load.module(route.module).paced(run) : run;
   }
 
   // pool_index.cpp

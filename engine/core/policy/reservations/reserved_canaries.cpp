@@ -13,7 +13,7 @@ TimeNs ReservationScheduler::after_least_ns(ModuleId module) const noexcept {
   TimeNs most = 0;
   for (ModuleId next : view_.topology().modules[module].after) {
     const TimeNs least = view_.model.module(next).least_ns;
-    const TimeNs paced = std::min(least, view_.sense.module(next).paced(least));
+    const TimeNs paced = std::min(least, view_.load.module(next).paced(least));
     most = std::max(most, paced + after_least_ns(next));
   }
   return most;

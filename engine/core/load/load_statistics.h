@@ -9,14 +9,14 @@
 #include <span>
 #include <vector>
 
+#include "engine/core/load/estimates.h"
+#include "engine/core/load/far_off.h"
 #include "engine/core/machine/machine.h"
 #include "engine/core/model/model.h"
-#include "engine/core/sense/estimates.h"
-#include "engine/core/sense/far_off.h"
 
 namespace leat::core {
 
-struct ModuleSense {
+struct ModuleLoad {
   std::int64_t pace_ppm = 1'000'000;  // what its batches take of their profiled time, smoothed
   std::int64_t pace_permille = 1000;  // the same; 1000 while it is within 2 %
   std::uint32_t running = 0;          // batches
@@ -29,7 +29,7 @@ struct ModuleSense {
     running_items += b.list.items;
     running_end_sum += b.expected_end_ns;
   }
-  [[nodiscard]] bool same_running(const ModuleSense& o) const noexcept {
+  [[nodiscard]] bool same_running(const ModuleLoad& o) const noexcept {
     return running == o.running && running_items == o.running_items && running_end_sum == o.running_end_sum;
   }
   [[nodiscard]] TimeNs paced(TimeNs ns) const noexcept {
@@ -37,20 +37,20 @@ struct ModuleSense {
   }
 };
 
-struct ApplicationSense {
+struct ApplicationLoad {
   std::int64_t queued_items = 0;      // at all its modules
   TimeNs backlog_ns = 0;              // since when something has waited, but for gaps shorter than gap_ns
   TimeNs emptied_ns = INT64_MIN / 2;  // when the last task that waited went
   TimeNs gap_ns = 0;                  // the slowest module's least time
 };
 
-class Sense {
+class LoadStatistics {
  public:
-  Sense(const Model& model, bool samples);
+  LoadStatistics(const Model& model, bool samples);
 
   // ---- to read ----
-  [[nodiscard]] const ModuleSense& module(ModuleId m) const noexcept { return modules_[m]; }
-  [[nodiscard]] const ApplicationSense& application(std::uint32_t a) const noexcept { return applications_[a]; }
+  [[nodiscard]] const ModuleLoad& module(ModuleId m) const noexcept { return modules_[m]; }
+  [[nodiscard]] const ApplicationLoad& application(std::uint32_t a) const noexcept { return applications_[a]; }
   [[nodiscard]] bool samples() const noexcept { return !ring_.empty(); }
 
   // ---- to change ----
@@ -62,16 +62,16 @@ class Sense {
   void learn(ModuleId module, TimeNs planned, TimeNs ran) noexcept;        // one batch's run
   void learn_canary(const Batch& b, TimeNs planned, TimeNs ran) noexcept;  // a stage of it
   void forget_pace(ModuleId module) noexcept;                              // as profiled, until it is learned again
-  void take_over(const Sense& from) noexcept;  // of the plan before this one: pace, what runs
+  void take_over(const LoadStatistics& from) noexcept;  // of the plan before this one: pace, what runs
   void leave(const Sample& sample) noexcept;
   [[nodiscard]] std::size_t take_samples(std::span<Sample> out) noexcept;
 
   void check() const;
 
  private:
-  static void set_pace(ModuleSense& m, std::int64_t ppm) noexcept;
-  std::vector<ModuleSense> modules_;
-  std::vector<ApplicationSense> applications_;
+  static void set_pace(ModuleLoad& m, std::int64_t ppm) noexcept;
+  std::vector<ModuleLoad> modules_;
+  std::vector<ApplicationLoad> applications_;
   std::vector<std::uint32_t> application_of_;
   std::vector<Sample> ring_;  // empty where no policy needs estimates
   std::size_t first_ = 0, count_ = 0;

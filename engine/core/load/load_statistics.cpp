@@ -1,4 +1,4 @@
-#include "engine/core/sense/sense.h"
+#include "engine/core/load/load_statistics.h"
 
 namespace leat::core {
 namespace {
@@ -9,47 +9,47 @@ constexpr std::int64_t kPaceIgnored = 20'000;  // ppm: so near to its profile it
 
 }  // namespace
 
-Sense::Sense(const Model& model, bool samples)
+LoadStatistics::LoadStatistics(const Model& model, bool samples)
     : modules_(model.topology().modules.size()), applications_(model.topology().applications.size()) {
   for (ModuleId m = 0; m < modules_.size(); ++m) {
-    ApplicationSense& a = applications_[model.module(m).application];
+    ApplicationLoad& a = applications_[model.module(m).application];
     a.gap_ns = std::max(a.gap_ns, model.module(m).least_ns);
     application_of_.push_back(model.module(m).application);
   }
   if (samples) ring_.resize(kSamples);
 }
 
-void Sense::queued(const Model& model, ModuleId module, std::uint32_t items, TimeNs now) noexcept {
+void LoadStatistics::queued(const Model& model, ModuleId module, std::uint32_t items, TimeNs now) noexcept {
   modules_[module].queued_items += items;
-  ApplicationSense& a = applications_[model.module(module).application];
+  ApplicationLoad& a = applications_[model.module(module).application];
   if (a.queued_items == 0 && now - a.emptied_ns >= a.gap_ns) a.backlog_ns = now;
   a.queued_items += items;
 }
 
-void Sense::unqueued(const Model& model, ModuleId module, std::uint32_t items, TimeNs now) noexcept {
+void LoadStatistics::unqueued(const Model& model, ModuleId module, std::uint32_t items, TimeNs now) noexcept {
   modules_[module].queued_items -= items;
-  ApplicationSense& a = applications_[model.module(module).application];
+  ApplicationLoad& a = applications_[model.module(module).application];
   a.queued_items -= items;
   if (a.queued_items == 0) a.emptied_ns = now;
 }
 
-void Sense::ended(const Batch& b) noexcept {
-  ModuleSense& m = modules_[b.module];
+void LoadStatistics::ended(const Batch& b) noexcept {
+  ModuleLoad& m = modules_[b.module];
   --m.running;
   m.running_items -= b.list.items;
   m.running_end_sum -= b.expected_end_ns;
 }
 
-void Sense::learn(ModuleId module, TimeNs planned, TimeNs ran) noexcept {
-  ModuleSense& m = modules_[module];
+void LoadStatistics::learn(ModuleId module, TimeNs planned, TimeNs ran) noexcept {
+  ModuleLoad& m = modules_[module];
   const std::int64_t seen = m.far_off.seen(planned, ran, m.pace_ppm);
   set_pace(m, seen > 0 ? corrected_ppm(m.pace_ppm, seen)
                        : m.pace_ppm + (believed_ppm(planned, ran) - m.pace_ppm) / kPaceBatches);
 }
 
 // All its stages speak together: where only one was estimated wrongly, its alone would mislead about the others.
-void Sense::learn_canary(const Batch& b, TimeNs planned, TimeNs ran) noexcept {
-  ModuleSense& m = modules_[b.module];
+void LoadStatistics::learn_canary(const Batch& b, TimeNs planned, TimeNs ran) noexcept {
+  ModuleLoad& m = modules_[b.module];
   if (b.stage == 0) m.tried_planned_ns = m.tried_ran_ns = 0;
   m.tried_planned_ns += planned;
   m.tried_ran_ns += ran;
@@ -58,17 +58,17 @@ void Sense::learn_canary(const Batch& b, TimeNs planned, TimeNs ran) noexcept {
   set_pace(m, corrected_ppm(m.pace_ppm, believed_ppm(m.tried_planned_ns, m.tried_ran_ns)));
 }
 
-void Sense::set_pace(ModuleSense& m, std::int64_t ppm) noexcept {
+void LoadStatistics::set_pace(ModuleLoad& m, std::int64_t ppm) noexcept {
   m.pace_ppm = ppm;
   m.pace_permille = std::abs(ppm - kProfilePpm) < kPaceIgnored ? 1000 : ppm / 1000;
 }
 
-void Sense::forget_pace(ModuleId module) noexcept {
+void LoadStatistics::forget_pace(ModuleId module) noexcept {
   modules_[module].far_off = {};
   set_pace(modules_[module], kProfilePpm);
 }
 
-void Sense::take_over(const Sense& from) noexcept {
+void LoadStatistics::take_over(const LoadStatistics& from) noexcept {
   for (ModuleId m = 0; m < modules_.size(); ++m) {
     const std::int64_t queued = modules_[m].queued_items;
     modules_[m] = from.modules_[m];
@@ -76,7 +76,7 @@ void Sense::take_over(const Sense& from) noexcept {
   }
 }
 
-void Sense::leave(const Sample& sample) noexcept {
+void LoadStatistics::leave(const Sample& sample) noexcept {
   ring_[(first_ + count_) % ring_.size()] = sample;
   if (count_ < ring_.size()) {
     ++count_;
@@ -85,7 +85,7 @@ void Sense::leave(const Sample& sample) noexcept {
   }
 }
 
-std::size_t Sense::take_samples(std::span<Sample> out) noexcept {
+std::size_t LoadStatistics::take_samples(std::span<Sample> out) noexcept {
   const std::size_t n = std::min(out.size(), count_);
   if (n == 0) return 0;
   for (std::size_t i = 0; i < n; ++i) out[i] = ring_[(first_ + i) % ring_.size()];
@@ -94,7 +94,7 @@ std::size_t Sense::take_samples(std::span<Sample> out) noexcept {
   return n;
 }
 
-void Sense::check() const {
+void LoadStatistics::check() const {
   std::vector<std::int64_t> waiting(applications_.size(), 0);
   for (ModuleId m = 0; m < modules_.size(); ++m) waiting[application_of_[m]] += modules_[m].queued_items;
   for (std::size_t a = 0; a < waiting.size(); ++a)
