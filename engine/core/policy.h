@@ -15,7 +15,7 @@ namespace leat::core {
 class SchedulerFactory;  // policy/registry.h
 
 // Promises are pessimistic: p99 times this margin, at first. It grows by a tenth when one is broken and falls slowly
-// (policy/periodic.cpp); docs/studies.md, freshness.
+// (policy/look_ahead/periodic.cpp); docs/studies.md, freshness.
 inline constexpr std::uint32_t kPromiseMarginPermille = 1100;
 
 // What studies and tests alone change of Leat's rules, in code: each is a constant of the product, with the study that
