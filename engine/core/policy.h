@@ -27,7 +27,8 @@ struct LeatVariant {
   bool fits = true;                   // queues look at what ends in time on unequal partitions; bench/elsa_study
   bool one_request = false;           // queues: batches of one request, as ELSA's; bench/elsa_study
   bool foresees = true;               // queues: false: only what has expired is dropped; bench/elsa_study
-  bool ages = true;  // queues: caps and order by the age of a burst (ramp.h); bench/pard_study on Azure's LLM traces
+  bool ages =
+      true;  // queues: caps and order by the age of a burst (burst_caps.cpp); bench/pard_study on Azure's LLM traces
 };
 
 struct Policy {

@@ -9,7 +9,7 @@ namespace leat::papers {
 // Leat's own, then the papers'.
 [[nodiscard]] core::Presets presets() noexcept;
 
-// These, and Leat with one of its rules changed: leat-queues and leat-windows (that rule for all components of one
+// These, and Leat with one of its rules changed: leat-queues and leat-windows (that scheduler for all components of one
 // stage), leat-single (one request a batch, dropped when expired, as ELSA's), leat-unfitted (blind to unequal
 // partitions), leat-ageless (blind to the age of a burst). Studies' columns; nothing to serve with.
 [[nodiscard]] core::Presets study_presets() noexcept;

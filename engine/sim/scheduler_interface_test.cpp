@@ -1,4 +1,5 @@
-// The seam: a scheduler of one's own in a few lines, one that forgets, and components that know nothing of each other.
+// The interface of schedulers: one of one's own in a few lines, one that forgets, and components that know nothing of
+// each other.
 #include <gtest/gtest.h>
 
 #include "engine/core/policy/path.h"

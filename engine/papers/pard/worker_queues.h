@@ -1,4 +1,6 @@
-// The system that PARD measures in, with PARD, what it is compared with and its ablations.
+// The system that PARD's paper measures everything in: a queue per worker, requests dealt out in turn, the next batch
+// collected while the last one runs. PARD, what it is compared with and its ablations (Table 1) differ in the order and
+// in the drop rule alone.
 #pragma once
 
 #include "engine/core/policy_keys.h"
@@ -8,9 +10,6 @@
 
 namespace leat::papers {
 
-// The system that PARD's paper measures everything in: a queue per worker, requests dealt out in turn, the next batch
-// collected while the last one runs. PARD, what it is compared with and its ablations (Table 1) differ in the order and
-// in the drop rule alone.
 struct WorkerQueues {
   enum class By : std::uint8_t { fcfs, lbf, hbf, adaptive, instant };
   enum class Drop : std::uint8_t {
