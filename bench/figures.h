@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "tools/json/json.h"
+#include "tools/base/json/json.h"
 
 namespace leat::bench {
 

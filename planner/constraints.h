@@ -1,4 +1,4 @@
-// Linear constraints of the user's own on a plan, as a file states them (docs/planning.md). Plain data.
+// Linear constraints of the user's own on a plan, as a file states them (docs/guide/planning.md). Plain data.
 #pragma once
 
 #include <cstdint>

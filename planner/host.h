@@ -1,5 +1,5 @@
 // What a host offers: partitions, or devices that the planner may cut into shares, and how data moves between them.
-// host_io reads the JSON of docs/plans.md. Plain data.
+// host_io reads the JSON of docs/guide/plans.md. Plain data.
 #pragma once
 
 #include <cstdint>

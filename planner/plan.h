@@ -1,7 +1,7 @@
 // A plan: partitions, links and routes for all applications, with the certificate of how good it is.
 // The one structure that carries all the papers: ELSA chooses among routes of different partition sizes, Harpagon's
 // multi-tuple configuration is several routes of one module with different batches, PPipe's pooled pipelines are routes
-// of several stages. Plain data; plan_io reads and writes JSON (docs/plans.md). Indexes are into the plan's own
+// of several stages. Plain data; plan_io reads and writes JSON (docs/guide/plans.md). Indexes are into the plan's own
 // vectors.
 #pragma once
 

@@ -1,5 +1,5 @@
 // A profile: measured latency of a model's blocks by partition class, share and batch (PPipe section 5.1, PARIS section
-// IV-A). Plain data; profile_io reads and writes the JSON schema of docs/profiles.md and PPipe's CSV directory.
+// IV-A). Plain data; profile_io reads and writes the JSON schema of docs/guide/profiles.md and PPipe's CSV directory.
 #pragma once
 
 #include <cstdint>

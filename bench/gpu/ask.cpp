@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "tools/subprocess/run.h"
+#include "tools/base/subprocess/run.h"
 
 namespace leat::probe {
 

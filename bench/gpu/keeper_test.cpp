@@ -14,9 +14,9 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "tools/subprocess/descendants.h"
-#include "tools/subprocess/run.h"
-#include "tools/words/fd.h"
+#include "tools/base/subprocess/descendants.h"
+#include "tools/base/subprocess/run.h"
+#include "tools/base/text/fd.h"
 
 namespace leat::probe {
 namespace {

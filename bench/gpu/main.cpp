@@ -1,4 +1,4 @@
-// leat-gpu-probe: asks a GPU and its driver what Leat's design wants to know. See docs/gpu-probe.md.
+// leat-gpu-probe: asks a GPU and its driver what Leat's design wants to know. See docs/research/gpu-probe.md.
 #include <cstdio>
 #include <optional>
 #include <sstream>
@@ -6,9 +6,9 @@
 #include "bench/gpu/keeper.h"
 #include "bench/gpu/probe.h"
 #include "bench/gpu/questions/groups.h"
-#include "tools/cli/command.h"
-#include "tools/cli/json_output.h"
-#include "tools/cli/progress.h"
+#include "tools/base/cli/command.h"
+#include "tools/base/cli/json_output.h"
+#include "tools/base/cli/progress.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include "cuda/runtime/child.h"
 #include "cuda/runtime/mps_daemon.h"
 #include "cuda/runtime/nvml.h"
-#include "tools/subprocess/process.h"
+#include "tools/base/subprocess/process.h"
 
 namespace leat::probe {
 

@@ -19,8 +19,8 @@
 #include "bench/gpu/processes.h"
 #include "bench/gpu/questions/groups.h"
 #include "bench/gpu/report.h"
-#include "tools/subprocess/descendants.h"
-#include "tools/subprocess/run.h"
+#include "tools/base/subprocess/descendants.h"
+#include "tools/base/subprocess/run.h"
 
 namespace leat::probe {
 namespace {

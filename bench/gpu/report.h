@@ -1,6 +1,6 @@
 // What the probe found. An answer is yes, no, a number with its spread, "not applicable" (with the reason) or "failed"
 // (the probe broke; the text says where), always with how it was found. The JSON form is described in
-// docs/gpu-probe.md; kReportVersion changes when a field changes its meaning. Thread rule: values.
+// docs/research/gpu-probe.md; kReportVersion changes when a field changes its meaning. Thread rule: values.
 #pragma once
 
 #include <map>

@@ -1,8 +1,9 @@
-// The JSON form of the report, in both directions, and its schema. docs/gpu-probe.md describes the same fields.
+// The JSON form of the report, in both directions, and its schema. docs/research/gpu-probe.md describes the same
+// fields.
 #include <set>
 
 #include "bench/gpu/report.h"
-#include "tools/json/json.h"
+#include "tools/base/json/json.h"
 
 namespace leat::probe {
 namespace {

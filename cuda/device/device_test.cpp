@@ -20,10 +20,10 @@
 
 #include "cuda/device/picture_body.h"
 #include "cuda/fake/state.h"
-#include "engine/exec/preprocess.h"
+#include "engine/exec/picture/preprocess.h"
 #include "leat/executor.h"
 #include "leat/frame_format.h"
-#include "shm/src/layout.h"
+#include "shm/src/segments/layout.h"
 
 namespace leat {
 namespace {

@@ -1,6 +1,7 @@
 // One pixel of one picture, the same source for the device and for the host, where tests run it: two taps along each
-// direction, colour, normalisation, and the store. The arithmetic is that of engine/exec/resample.cpp's portable rows,
-// operation by operation (no contraction on the device: -fmad=false), so both give the same values. Pure.
+// direction, colour, normalisation, and the store. The arithmetic is that of engine/exec/picture/resample.cpp's
+// portable rows, operation by operation (no contraction on the device: -fmad=false), so both give the same values.
+// Pure.
 #pragma once
 
 #include <cstdint>

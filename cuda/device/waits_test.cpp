@@ -16,7 +16,7 @@
 #include "cuda/fake/state.h"
 #include "engine/exec/device_plugin.h"
 #include "engine/exec/module.h"
-#include "engine/exec/onnx_graphs.h"
+#include "engine/exec/onnx/onnx_graphs.h"
 #include "leat/frame_format.h"
 
 namespace leat {

@@ -8,8 +8,8 @@
 #include <filesystem>
 
 #include "cuda/runtime/mps_daemon.h"
-#include "tools/cli/command.h"
-#include "tools/subprocess/descendants.h"
+#include "tools/base/cli/command.h"
+#include "tools/base/subprocess/descendants.h"
 
 namespace leat::partitions {
 namespace {

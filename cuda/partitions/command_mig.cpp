@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "cuda/partitions/mig.h"
-#include "tools/cli/command.h"
+#include "tools/base/cli/command.h"
 
 namespace leat::partitions {
 namespace {

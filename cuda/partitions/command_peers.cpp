@@ -2,8 +2,8 @@
 #include <cstdio>
 
 #include "cuda/partitions/peers.h"
-#include "tools/cli/command.h"
-#include "tools/cli/json_output.h"
+#include "tools/base/cli/command.h"
+#include "tools/base/cli/json_output.h"
 
 namespace leat::partitions {
 namespace {

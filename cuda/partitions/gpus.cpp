@@ -7,7 +7,7 @@
 #include "cuda/driver/driver.h"
 #include "cuda/partitions/peers.h"
 #include "cuda/runtime/nvml.h"
-#include "tools/json/json.h"
+#include "tools/base/json/json.h"
 
 namespace leat::partitions {
 namespace {

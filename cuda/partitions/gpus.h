@@ -28,8 +28,8 @@ struct Gpu {
 Result<std::vector<Gpu>> read_gpus();
 
 std::string as_json(const std::vector<Gpu>& gpus);
-// A host file for the planner (docs/plans.md): whole GPUs, or their MIG instances. pairs: of places() (peers.h), one
-// entry for each two partitions, and the slowest for all others; none: nothing is said of them.
+// A host file for the planner (docs/guide/plans.md): whole GPUs, or their MIG instances. pairs: of places() (peers.h),
+// one entry for each two partitions, and the slowest for all others; none: nothing is said of them.
 std::string as_host(const std::vector<Gpu>& gpus, const std::vector<Pair>& pairs);
 // Where a device's memory is shared: its GPU, or its GPU instance.
 std::string place_of(const std::vector<Gpu>& gpus, const std::string& uuid);

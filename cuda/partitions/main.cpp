@@ -2,7 +2,7 @@
 #include <exception>
 
 #include "cuda/partitions/peers.h"
-#include "tools/cli/command.h"
+#include "tools/base/cli/command.h"
 
 namespace leat::partitions {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tools/json/json.h"
+#include "tools/base/json/json.h"
 
 namespace leat::partitions {
 namespace {

@@ -16,7 +16,7 @@ std::string words_for(const char* call, Return status) {
   const std::string at = std::string(call) + ": ";
   switch (status) {
     case kNoPermission:
-      return at + "not permitted; be root, or be given /proc/driver/nvidia/capabilities/mig/config (docs/gpu.md)";
+      return at + "not permitted; be root, or be given /proc/driver/nvidia/capabilities/mig/config (docs/guide/gpu.md)";
     case kInUse:
       return at + "in use; stop what runs there";
     case kInsufficientResources:

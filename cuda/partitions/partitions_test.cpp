@@ -18,7 +18,7 @@
 #include "cuda/partitions/peers.h"
 #include "planner/host.h"
 #include "planner/mig/change.h"
-#include "tools/json/json.h"
+#include "tools/base/json/json.h"
 
 namespace leat::partitions {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "cuda/partitions/gpus.h"
 #include "engine/exec/device_plugin.h"
-#include "tools/json/json.h"
+#include "tools/base/json/json.h"
 
 namespace leat::partitions {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "shm/include/leat/result.hpp"
-#include "tools/subprocess/ending.h"
-#include "tools/words/fd.h"
+#include "tools/base/subprocess/ending.h"
+#include "tools/base/text/fd.h"
 
 namespace leat::gpu {
 

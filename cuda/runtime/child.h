@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "cuda/runtime/channel.h"
-#include "tools/subprocess/process.h"
+#include "tools/base/subprocess/process.h"
 
 namespace leat::gpu {
 

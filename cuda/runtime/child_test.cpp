@@ -14,7 +14,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "tools/subprocess/descendants.h"
+#include "tools/base/subprocess/descendants.h"
 
 namespace leat::gpu {
 namespace {

@@ -11,9 +11,9 @@
 #include <fstream>
 #include <thread>
 
-#include "tools/subprocess/descendants.h"
-#include "tools/subprocess/run.h"
-#include "tools/words/fd.h"
+#include "tools/base/subprocess/descendants.h"
+#include "tools/base/subprocess/run.h"
+#include "tools/base/text/fd.h"
 
 namespace leat::gpu {
 namespace {

@@ -1,7 +1,7 @@
 // NVIDIA's MPS control daemon, in the foreground as this process's child, with its pipes and log in a private
 // directory. If this process is killed, the kernel sends the daemon SIGTERM. The caller has adopted orphans
-// (tools/subprocess/descendants.h), so that the servers the daemon forks are found however they detach. Thread rule:
-// one thread.
+// (tools/base/subprocess/descendants.h), so that the servers the daemon forks are found however they detach. Thread
+// rule: one thread.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/subprocess/process.h"
+#include "tools/base/subprocess/process.h"
 
 namespace leat::gpu {
 

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tools/subprocess/descendants.h"
+#include "tools/base/subprocess/descendants.h"
 
 namespace leat::gpu {
 namespace {

@@ -1,5 +1,5 @@
-// Coordinated streams behind the door: asks each coordinator (streams/coordinator.h) for its plan every 200 ms, tells
-// each stream when its frames are wanted, and makes the planned batches of the requests that come.
+// Coordinated streams behind the door: asks each coordinator (coordinator/coordinator.h) for its plan every 200 ms,
+// tells each stream when its frames are wanted, and makes the planned batches of the requests that come.
 //
 // A coordinated request is a request like any other: ledger, deadline, drop rules and batches are everybody's. What is
 // added stands in front of the lanes, the gate: its task is held until all members of its planned batch are there, or

@@ -15,20 +15,20 @@ namespace leat::core {
 class SchedulerFactory;  // policy/registry.h
 
 // Promises are pessimistic: p99 times this margin, at first. It grows by a tenth when one is broken and falls slowly
-// (policy/look_ahead/periodic.cpp); docs/studies.md, freshness.
+// (policy/look_ahead/periodic.cpp); docs/research/studies.md, freshness.
 inline constexpr std::uint32_t kPromiseMarginPermille = 1100;
 
 // What studies and tests alone change of Leat's rules, in code: each is a constant of the product, with the study that
-// says what it is worth (docs/policies.md).
+// says what it is worth (docs/internals/policies.md).
 struct LeatVariant {
   // Which components window_scheduler.h decides: those in which modules share partitions; none, or all of one stage.
   enum class Windows : std::uint8_t { shared, none, all };
-  Windows windows = Windows::shared;  // bench/shared_study, bench/pard_study
-  bool fits = true;                   // queues look at what ends in time on unequal partitions; bench/elsa_study
-  bool one_request = false;           // queues: batches of one request, as ELSA's; bench/elsa_study
-  bool foresees = true;               // queues: false: only what has expired is dropped; bench/elsa_study
-  bool ages =
-      true;  // queues: caps and order by the age of a burst (burst_caps.cpp); bench/pard_study on Azure's LLM traces
+  Windows windows = Windows::shared;  // bench/papers/shared_study, bench/papers/pard_study
+  bool fits = true;                   // queues look at what ends in time on unequal partitions; bench/papers/elsa_study
+  bool one_request = false;           // queues: batches of one request, as ELSA's; bench/papers/elsa_study
+  bool foresees = true;               // queues: false: only what has expired is dropped; bench/papers/elsa_study
+  bool ages = true;  // queues: caps and order by the age of a burst (burst_caps.cpp); bench/papers/pard_study on
+                     // Azure's LLM traces
 };
 
 struct Policy {

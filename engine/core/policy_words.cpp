@@ -5,7 +5,7 @@
 
 #include "engine/core/model/model.h"
 #include "engine/core/policy/registry.h"
-#include "tools/words/nearest.h"
+#include "tools/base/text/nearest.h"
 
 namespace leat::core {
 namespace {

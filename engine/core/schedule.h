@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "engine/core/streams/coordinator.h"
+#include "engine/core/streams/coordinator/coordinator.h"
 #include "engine/core/types.h"
 
 namespace leat::core {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/daemon/config.h"
+#include "engine/daemon/configuration/config.h"
 #include "engine/exec/recognise/recognise.h"
 #include "engine/worker/protocol.h"
 #include "leat/result.hpp"

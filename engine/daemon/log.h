@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "shm/src/limiters.h"
+#include "shm/src/protocol/limiters.h"
 
 namespace leat::daemon {
 

@@ -3,14 +3,14 @@
 
 #include <csignal>
 
-#include "engine/daemon/config.h"
+#include "engine/daemon/configuration/config.h"
 #include "engine/daemon/daemon.h"
+#include "engine/daemon/deployment/trial.h"
 #include "engine/daemon/log.h"
-#include "engine/daemon/self_guard.h"
-#include "engine/daemon/trial.h"
-#include "engine/daemon/worker_binary.h"
+#include "engine/daemon/workers/self_guard.h"
+#include "engine/daemon/workers/worker_binary.h"
 #include "engine/worker/affinity.h"
-#include "tools/cli/command.h"
+#include "tools/base/cli/command.h"
 
 namespace {
 

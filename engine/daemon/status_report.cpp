@@ -6,12 +6,12 @@
 #include <cinttypes>
 #include <cstdio>
 
-#include "engine/daemon/model_files.h"
-#include "engine/daemon/model_words.h"
-#include "engine/daemon/self_guard.h"
+#include "engine/daemon/workers/model_files.h"
+#include "engine/daemon/workers/model_words.h"
+#include "engine/daemon/workers/self_guard.h"
 #include "engine/worker/affinity.h"
 #include "planner/io/plan_io.h"
-#include "tools/json/json.h"
+#include "tools/base/json/json.h"
 
 namespace leat::daemon {
 

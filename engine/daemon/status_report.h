@@ -18,10 +18,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/daemon/config.h"
-#include "engine/daemon/counters_board.h"
-#include "engine/daemon/deployment.h"
-#include "engine/daemon/supervisor.h"
+#include "engine/daemon/configuration/config.h"
+#include "engine/daemon/deployment/deployment.h"
+#include "engine/daemon/scheduler_thread/counters_board.h"
+#include "engine/daemon/workers/supervisor.h"
 #include "engine/exec/recognise/recognise.h"
 
 namespace leat::daemon {

@@ -16,7 +16,7 @@
 #include "engine/exec/registry.h"
 #include "planner/io/profile_io.h"
 #include "planner/profile_table.h"
-#include "shm/src/clock.h"
+#include "shm/src/rings/clock.h"
 
 namespace leat::exec {
 namespace {

@@ -6,12 +6,12 @@
 #include <filesystem>
 #include <numeric>
 
-#include "engine/exec/model_inputs.h"
+#include "engine/exec/decode/postprocess.h"
 #include "engine/exec/module_device.h"
-#include "engine/exec/onnx_graphs.h"
-#include "engine/exec/onnx_split.h"
-#include "engine/exec/postprocess.h"
-#include "engine/exec/preprocess.h"
+#include "engine/exec/onnx/model_inputs.h"
+#include "engine/exec/onnx/onnx_graphs.h"
+#include "engine/exec/onnx/onnx_split.h"
+#include "engine/exec/picture/preprocess.h"
 #include "engine/exec/registry.h"
 #include "leat/executor.h"
 

@@ -21,10 +21,10 @@
 #include <vector>
 
 #include "engine/exec/frame_view.h"
-#include "engine/exec/graph_report.h"
+#include "engine/exec/onnx/graph_report.h"
 #include "engine/exec/part.h"
+#include "engine/exec/picture/sizes.h"
 #include "engine/exec/recognise/recognise.h"
-#include "engine/exec/sizes.h"
 #include "leat/outcome.h"
 #include "leat/result.hpp"
 #include "leat/result_types.h"
@@ -38,10 +38,10 @@ inline constexpr std::uint32_t kMaxRows = 64;  // rows of one batch
 struct ModuleSpec {
   std::string name;               // for messages
   std::string executor = "onnx";  // a built-in ("onnx", "emulated"), an installed plug-in ("cuda"), or a plug-in's path
-  std::string model_path;         // `onnx`: an ONNX file; `emulated`: a profile (docs/profiles.md) or empty
-  std::string as = {};            // `onnx`: the known model that it is (docs/known-models.md); empty: nobody says
-  std::string preprocess;         // preprocess.h's one line; empty: concluded from the model (`onnx`), or "raw"
-  std::string postprocess;        // postprocess.h's one line; empty: concluded from the model (`onnx`), or "checksum"
+  std::string model_path;         // `onnx`: an ONNX file; `emulated`: a profile (docs/guide/profiles.md) or empty
+  std::string as = {};      // `onnx`: the known model that it is (docs/reference/known-models.md); empty: nobody says
+  std::string preprocess;   // preprocess.h's one line; empty: concluded from the model (`onnx`), or "raw"
+  std::string postprocess;  // postprocess.h's one line; empty: concluded from the model (`onnx`), or "checksum"
   std::vector<std::string> labels;  // one entry a head, names separated by tabs; empty: as the model says
   std::uint32_t first_head = 0;     // what its first output is called in the labels it gives: below 255 with all others
   std::uint32_t batch_max = 1;      // rows, 1..kMaxRows

@@ -11,7 +11,7 @@
 #include "engine/exec/device_plugin.h"
 #include "engine/exec/frame_view.h"
 #include "engine/exec/module.h"
-#include "engine/exec/preprocess.h"
+#include "engine/exec/picture/preprocess.h"
 #include "leat/executor.h"
 
 namespace leat::exec {

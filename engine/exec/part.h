@@ -1,7 +1,8 @@
 // The parts of a result as post-processing declares and writes them (leat/result_types.h). What a module can need at
 // most for one item is declared when it is opened (PartSpec); leatd lays the parts of all modules of an application
-// out behind the result's head (engine/daemon/result_layout.h) and writes the directory into every slot; a module finds
-// its own entries there and writes dims, bytes and payload of each. Plain data and inline functions; any thread.
+// out behind the result's head (engine/daemon/scheduler_thread/result_layout.h) and writes the directory into every
+// slot; a module finds its own entries there and writes dims, bytes and payload of each. Plain data and inline
+// functions; any thread.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Harpagon's dispatch (its figure 4): 8 requests per second on A and B (batch 6, 2 s) and C (batch 2, 1 s).
-#include "engine/core/test_bench.h"
+#include "engine/core/test/test_bench.h"
 #include "engine/papers/presets.h"
 
 namespace leat::papers {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "engine/core/test_bench.h"
+#include "engine/core/test/test_bench.h"
 
 namespace leat::papers {
 namespace {

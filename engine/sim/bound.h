@@ -23,7 +23,7 @@
 #include <span>
 
 #include "engine/core/topology.h"
-#include "engine/sim/arrivals.h"
+#include "engine/sim/workload/arrivals.h"
 
 namespace leat::sim {
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/core/policy_words.h"
-#include "engine/core/test_bench.h"
+#include "engine/core/test/test_bench.h"
 
 namespace leat::sim {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "engine/core/test_bench.h"
+#include "engine/core/test/test_bench.h"
 #include "engine/papers/presets.h"
 #include "engine/sim/simulator.h"
 

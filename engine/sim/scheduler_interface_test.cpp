@@ -4,11 +4,11 @@
 
 #include "engine/core/policy/path.h"
 #include "engine/core/policy/registry.h"
-#include "engine/core/test_bench.h"
+#include "engine/core/test/test_bench.h"
 #include "engine/papers/presets.h"
-#include "engine/sim/random.h"
 #include "engine/sim/simulator.h"
-#include "tools/words/sanitized.h"
+#include "engine/sim/workload/random.h"
+#include "tools/base/text/sanitized.h"
 
 namespace leat::sim {
 namespace {

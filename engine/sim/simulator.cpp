@@ -6,7 +6,7 @@
 #include <ctime>
 
 #include "engine/core/policy/registry.h"
-#include "engine/sim/random.h"
+#include "engine/sim/workload/random.h"
 
 namespace leat::sim {
 namespace {

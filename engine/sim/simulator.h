@@ -25,8 +25,8 @@
 
 #include "engine/core/counters.h"
 #include "engine/core/scheduler.h"
-#include "engine/sim/arrivals.h"
-#include "engine/sim/cameras.h"
+#include "engine/sim/workload/arrivals.h"
+#include "engine/sim/workload/cameras.h"
 
 namespace leat::sim {
 

@@ -5,9 +5,9 @@
 #include <map>
 
 #include "engine/sim/bound.h"
-#include "engine/sim/random.h"
+#include "engine/sim/workload/random.h"
 #include "planner/profile_table.h"
-#include "tools/words/quantile.h"
+#include "tools/base/text/quantile.h"
 
 namespace leat::sim {
 namespace {

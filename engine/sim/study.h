@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/sim/fault_file.h"
 #include "engine/sim/simulator.h"
-#include "engine/sim/workload.h"
+#include "engine/sim/workload/fault_file.h"
+#include "engine/sim/workload/workload.h"
 #include "planner/io/plan_io.h"
 #include "planner/profile.h"
 

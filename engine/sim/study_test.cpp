@@ -8,8 +8,8 @@
 #include <cmath>
 
 #include "engine/papers/presets.h"
-#include "engine/sim/random.h"
-#include "tools/words/quantile.h"
+#include "engine/sim/workload/random.h"
+#include "tools/base/text/quantile.h"
 
 namespace leat::sim {
 namespace {

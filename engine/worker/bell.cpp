@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "shm/src/kernel_features.h"
+#include "shm/src/protocol/kernel_features.h"
 
 namespace leat::worker {
 

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "leat/result.hpp"
-#include "tools/words/fd.h"
+#include "tools/base/text/fd.h"
 
 namespace leat::worker {
 

@@ -9,7 +9,7 @@
 
 #include "engine/exec/device_plugin.h"
 #include "engine/worker/picture.h"
-#include "shm/src/clock.h"
+#include "shm/src/rings/clock.h"
 
 namespace leat::worker {
 namespace {

@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "shm/src/layout.h"
-#include "shm/src/ring.h"
+#include "shm/src/rings/ring.h"
+#include "shm/src/segments/layout.h"
 
 namespace leat::worker {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/exec/graph_report.h"
-#include "tools/json/json.h"
+#include "engine/exec/onnx/graph_report.h"
+#include "tools/base/json/json.h"
 
 namespace leat::worker {
 

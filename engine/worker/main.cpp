@@ -5,9 +5,9 @@
 
 #include <cstdio>
 
-#include "engine/exec/denormals.h"
+#include "engine/exec/onnx/denormals.h"
 #include "engine/worker/worker.h"
-#include "tools/cli/command.h"
+#include "tools/base/cli/command.h"
 
 namespace {
 

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <type_traits>
 
-#include "engine/exec/sizes.h"
+#include "engine/exec/picture/sizes.h"
 #include "engine/worker/channel.h"
-#include "tools/json/json.h"
+#include "tools/base/json/json.h"
 
 namespace leat::worker {
 namespace {

@@ -22,15 +22,15 @@
 #include <utility>
 #include <vector>
 
+#include "engine/exec/model_files/pinned_models.h"
 #include "engine/exec/part.h"
-#include "engine/exec/pinned_models.h"
 #include "engine/exec/recognise/recognise.h"
 #include "engine/worker/device_facts.h"
-#include "engine/worker/sandbox.h"
+#include "engine/worker/sandbox/sandbox.h"
 #include "leat/result.hpp"
 #include "planner/profile.h"
-#include "shm/src/feature_slots.h"
-#include "shm/src/layout.h"
+#include "shm/src/segments/feature_slots.h"
+#include "shm/src/segments/layout.h"
 
 namespace leat::worker {
 

@@ -12,7 +12,7 @@
 #include "engine/exec/module.h"
 #include "engine/worker/channel.h"
 #include "leat/result.hpp"
-#include "shm/src/feature_slots.h"
+#include "shm/src/segments/feature_slots.h"
 
 namespace leat::worker {
 

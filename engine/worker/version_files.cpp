@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "engine/exec/pinned_models.h"
+#include "engine/exec/model_files/pinned_models.h"
 #include "engine/worker/worker.h"
 
 namespace leat::worker {

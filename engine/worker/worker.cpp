@@ -15,12 +15,12 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "engine/exec/onnx_split.h"
+#include "engine/exec/onnx/onnx_split.h"
 #include "engine/worker/affinity.h"
 #include "engine/worker/calibrate.h"
-#include "engine/worker/confine.h"
-#include "shm/src/clock.h"
-#include "shm/src/protocol.h"
+#include "engine/worker/sandbox/confine.h"
+#include "shm/src/protocol/protocol.h"
+#include "shm/src/rings/clock.h"
 
 namespace leat::worker {
 namespace {

@@ -2,8 +2,9 @@
 //
 // It takes frames where the producer wrote them (pools mapped read-only) and writes results into result slots, which
 // the client cannot write; what a later module needs of an earlier one (a detection's box) it reads from there. Where a
-// route has several stages it reads and writes features in the segments of its edges (shm/src/feature_slots.h). It dies
-// with leatd: the kernel sends SIGKILL (PR_SET_PDEATHSIG), and a hung-up control socket ends the loop as well.
+// route has several stages it reads and writes features in the segments of its edges
+// (shm/src/segments/feature_slots.h). It dies with leatd: the kernel sends SIGKILL (PR_SET_PDEATHSIG), and a hung-up
+// control socket ends the loop as well.
 #pragma once
 
 #include <array>
@@ -21,12 +22,12 @@
 #include "engine/worker/channel.h"
 #include "engine/worker/protocol.h"
 #include "engine/worker/stage_features.h"
-#include "shm/src/doorbell.h"
-#include "shm/src/limiters.h"
-#include "shm/src/ring.h"
-#include "shm/src/segment.h"
-#include "shm/src/stream_pool.h"
-#include "shm/src/wait_policy.h"
+#include "shm/src/protocol/limiters.h"
+#include "shm/src/rings/doorbell.h"
+#include "shm/src/rings/ring.h"
+#include "shm/src/rings/wait_policy.h"
+#include "shm/src/segments/segment.h"
+#include "shm/src/segments/stream_pool.h"
 
 namespace leat::worker {
 

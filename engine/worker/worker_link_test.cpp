@@ -1,7 +1,7 @@
 // What leatd and its workers share: control messages, core lists, the channel's layout.
 #include <gtest/gtest.h>
 
-#include "engine/exec/sizes.h"
+#include "engine/exec/picture/sizes.h"
 #include "engine/worker/affinity.h"
 #include "engine/worker/channel.h"
 #include "engine/worker/protocol.h"

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "tools/subprocess/program.h"
-#include "tools/subprocess/run.h"
+#include "tools/base/subprocess/program.h"
+#include "tools/base/subprocess/run.h"
 
 namespace leat::planner {
 

@@ -1,5 +1,5 @@
-// Applications as TOML or JSON files (docs/plans.md): [[application]] tables with [[application.module]] inside. Any
-// thread. Errors are one line: file, line or key, what to do.
+// Applications as TOML or JSON files (docs/guide/plans.md): [[application]] tables with [[application.module]] inside.
+// Any thread. Errors are one line: file, line or key, what to do.
 #pragma once
 
 #include <string>

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "planner/io/toml.h"
-#include "tools/json/json.h"
+#include "tools/base/json/json.h"
 
 namespace leat::planner {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "leat/result.hpp"
-#include "tools/json/json.h"
+#include "tools/base/json/json.h"
 
 namespace leat::planner {
 

@@ -1,4 +1,4 @@
-// Plans as JSON files (docs/plans.md). A file carries the applications it was made for, so that the daemon, the
+// Plans as JSON files (docs/guide/plans.md). A file carries the applications it was made for, so that the daemon, the
 // simulator and the checker need nothing else. Any thread. Errors are one line: file, key, what to do.
 #pragma once
 

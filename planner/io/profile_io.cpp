@@ -9,7 +9,7 @@
 #include "planner/io/latency_io.h"
 #include "planner/io/ppipe_csv.h"
 #include "planner/io/text_file.h"
-#include "tools/json/json.h"
+#include "tools/base/json/json.h"
 
 namespace leat::planner {
 namespace {

@@ -1,4 +1,4 @@
-// Profiles as JSON files (docs/profiles.md), and PPipe's CSV directory (models.csv, boundaries.csv,
+// Profiles as JSON files (docs/guide/profiles.md), and PPipe's CSV directory (models.csv, boundaries.csv,
 // profiles/MODEL.csv). Any thread. Errors are one line: file, line or key, what to do.
 #pragma once
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "tools/words/whole_file.h"
+#include "tools/base/text/whole_file.h"
 
 namespace leat::planner {
 namespace {

@@ -11,7 +11,7 @@ namespace leat::planner {
 // Reads at most 256 MiB. Error: "PATH: cannot be read: <why>".
 Result<std::string> read_text_file(const std::string& path);
 
-// Whole or not at all, as tools/words/whole_file.h says. "-" is standard output.
+// Whole or not at all, as tools/base/text/whole_file.h says. "-" is standard output.
 Status write_text_file(const std::string& path, std::string_view text);
 
 }  // namespace leat::planner

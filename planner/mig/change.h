@@ -32,7 +32,7 @@ struct MigHost {
   std::vector<MigGpu> gpus;
 };
 
-// A host file (docs/planning-paris.md), schema leat-mig/1. Errors: one line with file and key.
+// A host file (docs/research/planning-paris.md), schema leat-mig/1. Errors: one line with file and key.
 Result<MigHost> parse_mig_host(std::string_view json, const std::string& name);
 Result<MigHost> read_mig_host(const std::string& path);
 

@@ -1,4 +1,4 @@
-// Host files: {"schema": "leat-mig/1", "geometry": "A100-40" | {...}, "gpus": [...]} (docs/planning-paris.md).
+// Host files: {"schema": "leat-mig/1", "geometry": "A100-40" | {...}, "gpus": [...]} (docs/research/planning-paris.md).
 #include <algorithm>
 
 #include "planner/io/json_reader.h"

@@ -12,7 +12,7 @@
 
 #include "planner/pooled/candidates.h"
 #include "planner/pooled/solver.h"
-#include "tools/subprocess/run.h"
+#include "tools/base/subprocess/run.h"
 
 namespace leat::planner {
 namespace {

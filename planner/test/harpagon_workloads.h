@@ -1,6 +1,6 @@
 // Generated workloads for Harpagon's evaluation, in the spirit of its section IV: five applications of one to five
 // modules on two kinds of hardware. The profiles and ranges are stated in harpagon_workloads.cpp and
-// docs/planning-harpagon.md. Deterministic for a seed on every machine. Any thread.
+// docs/research/planning-harpagon.md. Deterministic for a seed on every machine. Any thread.
 #pragma once
 
 #include <cstdint>

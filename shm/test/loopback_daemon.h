@@ -12,10 +12,10 @@
 #include <thread>
 #include <vector>
 
-#include "shm/src/client_port.h"
-#include "shm/src/counters.h"
-#include "shm/src/listener.h"
-#include "shm/src/protocol.h"
+#include "shm/src/client/client_port.h"
+#include "shm/src/protocol/listener.h"
+#include "shm/src/protocol/protocol.h"
+#include "shm/src/segments/counters.h"
 
 namespace leat::shm::test {
 

@@ -29,9 +29,9 @@
 #include <tuple>
 #include <vector>
 
-#include "shm/src/client_port.h"
-#include "tests/daemon_fixture.h"
-#include "tools/words/sanitized.h"
+#include "shm/src/client/client_port.h"
+#include "tests/serving/daemon_fixture.h"
+#include "tools/base/text/sanitized.h"
 
 namespace leat::test {
 
@@ -50,7 +50,7 @@ std::string name_of(const testing::TestParamInfo<Setting>& setting);
   class suite : public ::testing::TestWithParam<Setting> {}; \
   INSTANTIATE_TEST_SUITE_P(As, suite, ::testing::ValuesIn(settings()), name_of)
 
-// older: leatd is told to do without what new kernels offer (shm/src/kernel_features.h).
+// older: leatd is told to do without what new kernels offer (shm/src/protocol/kernel_features.h).
 enum class Kernel : std::uint8_t { running, older };
 std::string name_of_both(const testing::TestParamInfo<std::tuple<Setting, Kernel>>& both);
 // The same in both ways.

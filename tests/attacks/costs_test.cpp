@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "engine/exec/test_graph.h"
+#include "engine/exec/test/test_graph.h"
 #include "tests/attacks/two_users.h"
 #include "tests/executors/costly.h"
 #include "tests/executors/misbehaving.h"

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "shm/src/doorbell.h"
+#include "shm/src/rings/doorbell.h"
 #include "tests/attacks/arena.h"
 #include "tests/attacks/raw_client.h"
 

@@ -15,7 +15,7 @@
 #include <set>
 #include <sstream>
 
-#include "shm/src/protocol.h"
+#include "shm/src/protocol/protocol.h"
 #include "tests/attacks/arena.h"
 
 namespace leat::test {

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <vector>
 
-#include "shm/src/kernel_features.h"
+#include "shm/src/protocol/kernel_features.h"
 #include "tests/attacks/arena.h"
 #include "tests/attacks/raw_client.h"
 

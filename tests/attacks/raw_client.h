@@ -8,10 +8,10 @@
 #include <optional>
 #include <string>
 
-#include "shm/src/descriptors.h"
-#include "shm/src/protocol.h"
-#include "shm/src/ring.h"
-#include "shm/src/stream_pool.h"
+#include "shm/src/protocol/descriptors.h"
+#include "shm/src/protocol/protocol.h"
+#include "shm/src/rings/ring.h"
+#include "shm/src/segments/stream_pool.h"
 
 namespace leat::test {
 

@@ -6,11 +6,11 @@
 #include <cstring>
 #include <random>
 
-#include "engine/exec/test_graph.h"
+#include "engine/exec/test/test_graph.h"
 #include "leat/client.hpp"
 #include "leat/result_parts.h"
 #include "tests/attacks/raw_client.h"
-#include "tests/daemon_fixture.h"
+#include "tests/serving/daemon_fixture.h"
 
 namespace leat::test {
 namespace {

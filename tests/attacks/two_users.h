@@ -10,7 +10,7 @@
 #include <string>
 
 #include "leat/client.hpp"
-#include "tests/daemon_fixture.h"
+#include "tests/serving/daemon_fixture.h"
 
 namespace leat::test {
 

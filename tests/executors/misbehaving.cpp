@@ -1,6 +1,7 @@
 // An executor that does what the first byte of its frame asks for, most of it what an executor must not do
-// (tests/sandbox_test.cpp). A call that is refused fails the batch with a line that says so; one that goes through
-// leaves the frame completed. Before the worker is ready it is asked for nothing: the frames of calibration are grey.
+// (tests/serving/sandbox_test.cpp). A call that is refused fails the batch with a line that says so; one that goes
+// through leaves the frame completed. Before the worker is ready it is asked for nothing: the frames of calibration are
+// grey.
 #include "tests/executors/misbehaving.h"
 
 #include <fcntl.h>

@@ -2,8 +2,8 @@
 #include <memory>
 #include <vector>
 
-#include "shm/src/doorbell.h"
-#include "shm/src/wait_policy.h"
+#include "shm/src/rings/doorbell.h"
+#include "shm/src/rings/wait_policy.h"
 #include "tests/explore/messages.h"
 #include "tests/explore/models.h"
 

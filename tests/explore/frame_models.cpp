@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "shm/src/frame_slots.h"
+#include "shm/src/segments/frame_slots.h"
 #include "tests/explore/messages.h"
 #include "tests/explore/models.h"
 #include "tests/explore/pixels.h"

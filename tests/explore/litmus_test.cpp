@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "shm/src/fences.h"
+#include "shm/src/rings/fences.h"
 #include "tests/explore/explorer.h"
 
 namespace leat::explore {

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "shm/src/ring.h"
+#include "shm/src/rings/ring.h"
 #include "tests/explore/explorer.h"
 
 namespace leat::explore {

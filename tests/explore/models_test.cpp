@@ -1,5 +1,5 @@
 // What lies in shm/src, through every execution of the models; then with each of its orderings weakened in turn, which
-// some model must notice. docs/memory-orderings.md has the table, and is held to what is found here.
+// some model must notice. docs/internals/memory-orderings.md has the table, and is held to what is found here.
 //
 // LEAT_EXPLORE=large: larger models, for a minute, without the weakened ones. LEAT_EXPLORE=table: prints the table.
 #include "tests/explore/models.h"
@@ -14,7 +14,7 @@
 #include <sstream>
 #include <string>
 
-#include "tests/source_files.h"
+#include "tests/rules/source_files.h"
 
 namespace leat::explore {
 namespace {
@@ -106,7 +106,7 @@ TEST(Models, NoticeEachOrderingThatIsWeakened) {
   if (wish() == "table")
     for (const std::string& row : found) std::printf("%s\n", row.c_str());
   for (const std::string& row : found) EXPECT_EQ(row.find("| nothing |\n"), row.npos);
-  std::ifstream page(test::kRoot / "docs/memory-orderings.md");
+  std::ifstream page(test::kRoot / "docs/internals/memory-orderings.md");
   for (std::string line; std::getline(page, line);) {
     if (!line.starts_with("| `")) continue;
     const auto why = line.rfind("| ", line.size() - 2);
@@ -115,10 +115,10 @@ TEST(Models, NoticeEachOrderingThatIsWeakened) {
   }
   for (const std::string& row : found) {
     EXPECT_FALSE(row.ends_with("| nothing |")) << "no model notices: " << row;
-    EXPECT_TRUE(written.contains(row)) << "docs/memory-orderings.md lacks the row\n" << row << " REASON |";
+    EXPECT_TRUE(written.contains(row)) << "docs/internals/memory-orderings.md lacks the row\n" << row << " REASON |";
   }
   for (const std::string& row : written)
-    EXPECT_TRUE(found.contains(row)) << "docs/memory-orderings.md has a row that is not so\n" << row;
+    EXPECT_TRUE(found.contains(row)) << "docs/internals/memory-orderings.md has a row that is not so\n" << row;
 }
 
 // Every ordering that the room asks for is one that a model comes by; nothing there goes round the explorer.
@@ -129,13 +129,13 @@ TEST(Models, ComeByEveryOrdering) {
   const std::regex around("std::atomic_ref\\(|atomic_thread_fence|__atomic_");
   std::size_t found = 0;
   for (const std::string& file : test::sources()) {
-    if (!file.starts_with("shm/src/") || file == "shm/src/fences.h" || file.find("_test.") != file.npos) continue;
+    if (!file.starts_with("shm/src/") || file == "shm/src/rings/fences.h" || file.find("_test.") != file.npos) continue;
     std::ifstream in(test::kRoot / file);
     std::uint32_t number = 0;
     for (std::string line; std::getline(in, line);) {
       ++number;
       line = line.substr(0, line.find("//"));
-      EXPECT_FALSE(std::regex_search(line, around)) << file << ":" << number << " goes round shm/src/fences.h";
+      EXPECT_FALSE(std::regex_search(line, around)) << file << ":" << number << " goes round shm/src/rings/fences.h";
       if (!std::regex_search(line, ordered)) continue;
       ++found;
       bool is_known = false;  // a call may begin on the line before

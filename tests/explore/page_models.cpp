@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
-#include "shm/src/counters.h"
-#include "shm/src/counters_view.h"
-#include "shm/src/schedule_page.h"
+#include "shm/src/segments/counters.h"
+#include "shm/src/segments/counters_view.h"
+#include "shm/src/segments/schedule_page.h"
 #include "tests/explore/models.h"
 
 namespace leat::explore {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "shm/src/fences.h"
+#include "shm/src/rings/fences.h"
 
 namespace leat::explore {
 

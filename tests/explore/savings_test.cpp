@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "shm/src/fences.h"
+#include "shm/src/rings/fences.h"
 #include "tests/explore/explorer.h"
 
 namespace leat::explore {

@@ -7,7 +7,7 @@
 namespace leat::explore {
 namespace {
 
-// "/anywhere/shm/src/ring.h" -> "shm/src/ring.h"
+// "/anywhere/shm/src/rings/ring.h" -> "shm/src/rings/ring.h"
 std::string from_root(std::string_view path) {
   for (const std::string_view top : {"/shm/", "/engine/", "/tests/"})
     if (const auto at = path.rfind(top); at != path.npos) return std::string(path.substr(at + 1));

@@ -1,7 +1,7 @@
 // leatd's configuration: any text is a Config, or one line that names the file. A Config is deployed on two cores.
-#include "engine/daemon/config.h"
+#include "engine/daemon/configuration/config.h"
 
-#include "engine/daemon/deployment.h"
+#include "engine/daemon/deployment/deployment.h"
 #include "tests/fuzz/harness.h"
 
 namespace leat::fuzz {

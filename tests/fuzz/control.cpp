@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "shm/src/protocol.h"
+#include "shm/src/protocol/protocol.h"
 #include "tests/fuzz/harness.h"
 
 namespace leat::fuzz {

@@ -1,5 +1,6 @@
 // Runs a harness without libFuzzer: its seeds, then mutations of them for some seconds, with any compiler. No coverage
-// guides it; that is libFuzzer's part, by hand (docs/fuzzing.md). An input that ends the process is left in a file.
+// guides it; that is libFuzzer's part, by hand (docs/internals/fuzzing.md). An input that ends the process is left in a
+// file.
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -15,10 +16,10 @@
 #include <utility>
 
 #include "tests/fuzz/harness.h"
-#include "tools/cli/command.h"
-#include "tools/cli/json_output.h"
-#include "tools/cli/progress.h"
-#include "tools/words/formatted.h"
+#include "tools/base/cli/command.h"
+#include "tools/base/cli/json_output.h"
+#include "tools/base/cli/progress.h"
+#include "tools/base/text/formatted.h"
 
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 

@@ -1,6 +1,6 @@
 // JSON as it comes: any text is a value that says the same when written and read again, in one line and in many, or an
 // error that names a place inside the text.
-#include "tools/json/json.h"
+#include "tools/base/json/json.h"
 
 #include "tests/fuzz/harness.h"
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "shm/src/segment.h"
+#include "shm/src/segments/segment.h"
 
 namespace leat::fuzz {
 

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "shm/src/descriptors.h"
-#include "shm/src/frame_slots.h"
-#include "shm/src/protocol.h"
-#include "shm/src/ring.h"
+#include "shm/src/protocol/descriptors.h"
+#include "shm/src/protocol/protocol.h"
+#include "shm/src/rings/ring.h"
+#include "shm/src/segments/frame_slots.h"
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/passed.h"
 

@@ -1,6 +1,7 @@
 // shm::Segment and its kin over memory that is used again by the next input: to make, to fault in and to unmap segments
-// is nearly all that an input of the scheduler's harness would cost. It is linked in the place of shm/src/segment.cpp;
-// what is tested is the code above. The numbers it gives for descriptors are its own; others are the kernel's.
+// is nearly all that an input of the scheduler's harness would cost. It is linked in the place of
+// shm/src/segments/segment.cpp; what is tested is the code above. The numbers it gives for descriptors are its own;
+// others are the kernel's.
 //
 // One thread.
 #include <fcntl.h>
@@ -13,7 +14,7 @@
 #include <cstring>
 #include <vector>
 
-#include "shm/src/segment.h"
+#include "shm/src/segments/segment.h"
 
 namespace leat::shm {
 namespace {

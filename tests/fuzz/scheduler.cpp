@@ -4,7 +4,7 @@
 #include <array>
 #include <memory>
 
-#include "shm/src/client_port.h"
+#include "shm/src/client/client_port.h"
 #include "tests/fuzz/served.h"
 
 namespace leat::fuzz {

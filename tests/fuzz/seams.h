@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "shm/src/listener.h"
+#include "shm/src/protocol/listener.h"
 
 namespace leat::fuzz {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "engine/daemon/scheduler_loop.h"
+#include "engine/daemon/scheduler_thread/scheduler_loop.h"
 #include "tests/fuzz/harness.h"
 
 namespace leat::fuzz {

@@ -1,5 +1,5 @@
-// Lanes without threads, linked in the place of engine/daemon/lanes.cpp: what is asked for is done when the harness
-// says so, what is urgent first, a step at a time. There is one Lanes at a time.
+// Lanes without threads, linked in the place of engine/daemon/clients/lanes.cpp: what is asked for is done when the
+// harness says so, what is urgent first, a step at a time. There is one Lanes at a time.
 #include "tests/fuzz/stepped_lanes.h"
 
 #include <algorithm>

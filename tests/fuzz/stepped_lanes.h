@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/daemon/lanes.h"
+#include "engine/daemon/clients/lanes.h"
 
 namespace leat::fuzz {
 

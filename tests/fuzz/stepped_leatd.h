@@ -12,9 +12,9 @@
 #include <memory>
 #include <string>
 
-#include "engine/daemon/client_sessions.h"
-#include "engine/daemon/door.h"
-#include "engine/daemon/supervisor.h"
+#include "engine/daemon/clients/client_sessions.h"
+#include "engine/daemon/clients/door.h"
+#include "engine/daemon/workers/supervisor.h"
 #include "tests/fuzz/passed.h"
 #include "tests/fuzz/served.h"
 

@@ -197,7 +197,7 @@ function(leat_test name)
 endfunction()
 
 # leat_bench_test(NAME BARS bar... COMMAND program argument... [UNLESS bar] [SERIAL | TIMED] [TIMEOUT s]): a small run of a
-# program that prints JSON, held to bars on what it measures (bench/hold.cpp says how a bar is written). SERIAL: it compares
+# program that prints JSON, held to bars on what it measures (bench/serving/hold.cpp says how a bar is written). SERIAL: it compares
 # speeds by the clock, so nothing else runs beside it. Not under sanitizers.
 function(leat_bench_test name)
   cmake_parse_arguments(A "SERIAL;TIMED" "TIMEOUT;UNLESS" "BARS;COMMAND" ${ARGN})

@@ -4,21 +4,21 @@
 #include <cmath>
 #include <cstdio>
 
-#include "engine/daemon/capacity.h"
-#include "engine/daemon/config.h"
+#include "engine/daemon/configuration/config.h"
 #include "engine/daemon/daemon.h"
-#include "engine/daemon/deployment.h"
+#include "engine/daemon/deployment/capacity.h"
+#include "engine/daemon/deployment/deployment.h"
+#include "engine/daemon/deployment/objective.h"
 #include "engine/daemon/log.h"
-#include "engine/daemon/model_words.h"
-#include "engine/daemon/objective.h"
-#include "engine/daemon/worker_binary.h"
+#include "engine/daemon/workers/model_words.h"
+#include "engine/daemon/workers/worker_binary.h"
 #include "engine/worker/affinity.h"
 #include "planner/io/plan_io.h"
-#include "tools/cli/json_output.h"
-#include "tools/json/json.h"
+#include "tools/base/cli/json_output.h"
+#include "tools/base/json/json.h"
+#include "tools/base/text/units.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/words_text.h"
-#include "tools/words/units.h"
 
 namespace leat::tools {
 namespace {

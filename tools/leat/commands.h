@@ -2,7 +2,7 @@
 // `const cli::Subcommand kLeat<Word>` and is listed once in commands.cpp.
 #pragma once
 
-#include "tools/cli/command.h"
+#include "tools/base/cli/command.h"
 
 namespace leat::tools {
 

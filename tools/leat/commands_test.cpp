@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "engine/daemon/config.h"
+#include "engine/daemon/configuration/config.h"
 #include "planner/io/application_io.h"
 
 namespace leat::tools {

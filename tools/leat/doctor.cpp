@@ -1,9 +1,9 @@
 // leat doctor: is this machine fit to serve, and if not, why and what to do.
 #include <cstdio>
 
-#include "tools/cli/json_output.h"
-#include "tools/cli/progress.h"
-#include "tools/json/json.h"
+#include "tools/base/cli/json_output.h"
+#include "tools/base/cli/progress.h"
+#include "tools/base/json/json.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/doctor_checks.h"
 

@@ -2,13 +2,13 @@
 
 #include <chrono>
 
-#include "engine/daemon/device_pairs.h"
-#include "engine/exec/onnx_device.h"
+#include "engine/daemon/deployment/device_pairs.h"
+#include "engine/exec/onnx/onnx_device.h"
 #include "planner/child/solver_process.h"
-#include "tools/json/json.h"
+#include "tools/base/json/json.h"
+#include "tools/base/subprocess/program.h"
+#include "tools/base/subprocess/run.h"
 #include "tools/leat/library_search.h"
-#include "tools/subprocess/program.h"
-#include "tools/subprocess/run.h"
 
 namespace leat::tools {
 namespace {

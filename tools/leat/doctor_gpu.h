@@ -10,7 +10,8 @@ namespace leat::tools {
 
 inline constexpr std::string_view kGpuProbeSubject = "GPU probe";
 
-// From the JSON that `leat-gpu-probe --json -` printed (docs/gpu-probe.md). A text that is no such report is a note.
+// From the JSON that `leat-gpu-probe --json -` printed (docs/research/gpu-probe.md). A text that is no such report is a
+// note.
 [[nodiscard]] Finding finding_from_probe(std::string_view report);
 
 // Whether ONNX Runtime's CUDA provider loads, and why not, tried in a process of its own. Nothing runs on a GPU.

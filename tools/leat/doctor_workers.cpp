@@ -2,10 +2,10 @@
 
 #include <optional>
 
-#include "engine/worker/kernel_features.h"
+#include "engine/worker/sandbox/kernel_features.h"
 #include "leat/leat.h"
-#include "shm/src/protocol.h"
-#include "tools/json/json.h"
+#include "shm/src/protocol/protocol.h"
+#include "tools/base/json/json.h"
 
 namespace leat::tools {
 

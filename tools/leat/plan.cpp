@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "planner/child/solver_process.h"
+#include "tools/base/subprocess/program.h"
 #include "tools/leat/commands.h"
 #include "tools/plan/plan_options.h"
-#include "tools/subprocess/program.h"
 
 namespace leat::tools {
 namespace {

@@ -1,15 +1,15 @@
 // leat status: what a daemon is and what it serves, as it says itself.
 #include <cstdio>
 
-#include "tools/cli/json_output.h"
-#include "tools/json/json.h"
+#include "tools/base/cli/json_output.h"
+#include "tools/base/json/json.h"
+#include "tools/base/text/formatted.h"
+#include "tools/base/text/units.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/top/columns.h"
 #include "tools/leat/top/sample.h"
 #include "tools/leat/top/users.h"
 #include "tools/leat/words_text.h"
-#include "tools/words/formatted.h"
-#include "tools/words/units.h"
 
 namespace leat::tools {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tools/json/json.h"
+#include "tools/base/json/json.h"
 
 namespace leat::tools {
 

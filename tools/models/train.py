@@ -77,7 +77,7 @@ def next_line(file):
 
 
 def sample(picture, box, width, height):
-    """Bilinear with pixel centres, two taps a direction: what engine/exec/preprocess does."""
+    """Bilinear with pixel centres, two taps a direction: what engine/exec/picture/preprocess does."""
     x0, y0, x1, y1 = box
 
     def taps(low, high, count, size):

@@ -4,7 +4,7 @@
 #include "planner/build/plan_checker.h"
 #include "planner/io/plan_io.h"
 #include "planner/io/profile_io.h"
-#include "tools/cli/command.h"
+#include "tools/base/cli/command.h"
 
 namespace leat::planner {
 namespace {

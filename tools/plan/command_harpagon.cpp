@@ -8,9 +8,9 @@
 #include "planner/harpagon/system.h"
 #include "planner/io/application_io.h"
 #include "planner/io/profile_io.h"
-#include "tools/cli/command.h"
-#include "tools/cli/json_output.h"
-#include "tools/json/json.h"
+#include "tools/base/cli/command.h"
+#include "tools/base/cli/json_output.h"
+#include "tools/base/json/json.h"
 
 namespace leat::planner {
 namespace {

@@ -15,9 +15,9 @@
 #include "planner/mig/change.h"
 #include "planner/mig/measured_sizes.h"
 #include "planner/mig/paris.h"
-#include "tools/cli/command.h"
-#include "tools/cli/json_output.h"
-#include "tools/json/json.h"
+#include "tools/base/cli/command.h"
+#include "tools/base/cli/json_output.h"
+#include "tools/base/json/json.h"
 #include "tools/plan/plan_options.h"
 
 namespace leat::planner {

@@ -2,7 +2,7 @@
 // one `const cli::Subcommand kPlanWord`, and has one line here.
 #include <exception>
 
-#include "tools/cli/command.h"
+#include "tools/base/cli/command.h"
 
 namespace leat::planner {
 

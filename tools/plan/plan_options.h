@@ -2,8 +2,8 @@
 #pragma once
 
 #include "planner/mig/change.h"
-#include "tools/cli/command.h"
-#include "tools/cli/json_output.h"
+#include "tools/base/cli/command.h"
+#include "tools/base/cli/json_output.h"
 
 namespace leat::planner {
 
@@ -13,7 +13,7 @@ inline constexpr cli::Option kPlanOptions[] = {
      .type = cli::Type::path,
      .value = "FILE",
      .required = true,
-     .help = "applications, TOML or JSON (docs/plans.md); leatd's configuration is one"},
+     .help = "applications, TOML or JSON (docs/guide/plans.md); leatd's configuration is one"},
     {.name = "host",
      .type = cli::Type::text,
      .value = "auto|FILE",
@@ -73,8 +73,9 @@ inline constexpr cli::Option kPlanOptions[] = {
     {.name = "constraints",
      .type = cli::Type::path,
      .value = "FILE",
-     .help = "linear constraints of your own, TOML or JSON (docs/planning.md, \"Constraints of your own\"); all but "
-             "limits of memory need --solver glpk; partitions are then not shared in time"},
+     .help =
+         "linear constraints of your own, TOML or JSON (docs/guide/planning.md, \"Constraints of your own\"); all but "
+         "limits of memory need --solver glpk; partitions are then not shared in time"},
     {.name = "try",
      .type = cli::Type::integer,
      .value = "N",

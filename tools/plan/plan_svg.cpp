@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "tools/cli/svg.h"
-#include "tools/words/formatted.h"
+#include "tools/base/cli/svg.h"
+#include "tools/base/text/formatted.h"
 
 namespace leat::planner {
 namespace {

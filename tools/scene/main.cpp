@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/cli/command.h"
-#include "tools/cli/progress.h"
+#include "tools/base/cli/command.h"
+#include "tools/base/cli/progress.h"
 #include "tools/scene/motion_film.h"
 #include "tools/scene/scene.h"
 

@@ -3,7 +3,7 @@
 
 #include "engine/core/policy/registry.h"
 #include "engine/core/policy_words.h"
-#include "engine/core/test_bench.h"
+#include "engine/core/test/test_bench.h"
 
 namespace leat::core {
 namespace {

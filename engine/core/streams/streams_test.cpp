@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "engine/core/streams/coordinator.h"
+#include "engine/core/streams/coordinator/coordinator.h"
 #include "engine/core/streams/group.h"
 #include "engine/core/streams/test_world.h"
 

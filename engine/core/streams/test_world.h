@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "engine/core/streams/coordinator.h"
+#include "engine/core/streams/coordinator/coordinator.h"
 #include "leat/look_back.hpp"
 
 namespace leat::core::streams {

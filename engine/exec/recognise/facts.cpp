@@ -6,7 +6,7 @@
 #include <fstream>
 #include <set>
 
-#include "engine/exec/pinned_models.h"
+#include "engine/exec/model_files/pinned_models.h"
 #include "engine/exec/recognise/graph.h"
 
 namespace leat::exec {

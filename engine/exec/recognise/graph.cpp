@@ -6,7 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "engine/exec/half.h"
+#include "engine/exec/picture/half.h"
 
 namespace leat::exec {
 namespace {

@@ -9,12 +9,12 @@
 #include <optional>
 #include <set>
 
-#include "engine/exec/class_names.h"
-#include "engine/exec/known_models_text.h"
+#include "engine/exec/decode/class_names.h"
+#include "engine/exec/model_files/sha256.h"
+#include "engine/exec/recognise/known_models_text.h"
 #include "engine/exec/recognise/norm.h"
-#include "engine/exec/sha256.h"
 #include "leat/tensor_types.h"
-#include "tools/json/json.h"
+#include "tools/base/json/json.h"
 
 namespace leat::exec {
 namespace {

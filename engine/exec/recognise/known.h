@@ -1,7 +1,7 @@
 // Public families of models that say little of themselves, known by their structure: names and shapes of inputs and
 // outputs, operations, names of weights. Leat's own list (known_models.json, compiled in, so that it is there wherever
 // the library is) and lists of the same form that users write: $XDG_CONFIG_HOME or ~/.config, leat/models.json, and
-// /etc/leat/models.json. docs/known-models.md says the form.
+// /etc/leat/models.json. docs/reference/known-models.md says the form.
 //
 // Control plane; any thread; files are read at every call, nothing is written.
 #pragma once

@@ -7,12 +7,12 @@
 #include <fstream>
 #include <set>
 
+#include "engine/exec/decode/postprocess.h"
+#include "engine/exec/model_files/sha256.h"
 #include "engine/exec/module.h"
-#include "engine/exec/postprocess.h"
 #include "engine/exec/recognise/norm.h"
 #include "engine/exec/recognise/recognise.h"
-#include "engine/exec/sha256.h"
-#include "engine/exec/test_family_builder.h"
+#include "engine/exec/test/test_family_builder.h"
 
 namespace leat::exec {
 namespace {

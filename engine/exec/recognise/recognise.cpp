@@ -9,7 +9,7 @@
 #include "engine/exec/recognise/norm.h"
 #include "engine/exec/recognise/sidecars.h"
 #include "engine/exec/recognise/signs.h"
-#include "tools/words/nearest.h"
+#include "tools/base/text/nearest.h"
 
 namespace leat::exec {
 namespace {

@@ -12,8 +12,8 @@
 
 namespace leat::exec {
 
-// Words of docs/configuration.md, and what they were concluded from: "its metadata (task detect)". Empty `from`: they
-// were given.
+// Words of docs/guide/configuration.md, and what they were concluded from: "its metadata (task detect)". Empty `from`:
+// they were given.
 struct Concluded {
   std::string words, from;
 };

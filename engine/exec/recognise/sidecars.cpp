@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/exec/recognise/paddle.h"
-#include "tools/json/json.h"
+#include "tools/base/json/json.h"
 
 namespace leat::exec {
 namespace {

@@ -1,13 +1,13 @@
 // Files that exporters and trainers put beside a model: Hugging Face's preprocessor_config.json and config.json (also
 // one folder up), timm's config.json, mmdeploy's pipeline.json, data.yaml and labels.txt. What they say becomes the
-// words of docs/configuration.md. Control plane; any thread; files are read, nothing is written. A file that is not
-// what its name says is passed over.
+// words of docs/guide/configuration.md. Control plane; any thread; files are read, nothing is written. A file that is
+// not what its name says is passed over.
 #pragma once
 
 #include <array>
 #include <string>
 
-#include "engine/exec/class_names.h"
+#include "engine/exec/decode/class_names.h"
 #include "engine/exec/recognise/facts.h"
 
 namespace leat::exec {

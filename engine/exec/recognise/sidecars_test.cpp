@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "engine/exec/test_family_builder.h"
+#include "engine/exec/test/test_family_builder.h"
 
 namespace leat::exec {
 namespace {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "engine/exec/class_names.h"
+#include "engine/exec/decode/class_names.h"
 #include "engine/exec/recognise/signs.h"
 
 namespace leat::exec {

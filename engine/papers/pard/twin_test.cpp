@@ -6,7 +6,7 @@
 #include <random>
 #include <tuple>
 
-#include "engine/core/test_bench.h"
+#include "engine/core/test/test_bench.h"
 #include "engine/papers/pard/worker_queues.h"
 
 namespace leat::papers {

@@ -206,7 +206,7 @@ LEAT_API leat_error leat_flush(leat_client* client);
 /* Asks for an early end; the one answer says whether it came in time (`dropped(cancelled)`) or not. */
 LEAT_API leat_error leat_cancel(leat_stream* stream, uint64_t ticket);
 
-/* ---- coordinated streams (docs/coordinated-streams.md) ----
+/* ---- coordinated streams (docs/guide/coordinated-streams.md) ----
  * A stream opened with sla_drop_ppm tracks its boxes by itself (leat/tracked_stream.hpp) and sends only the frames that
  * leatd asks for, so that it loses no more than that beside a stream with a partition of its own. All on the submitting
  * thread. */

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "engine/exec/device_plugin.h"
-#include "tools/cli/command.h"
-#include "tools/json/json.h"
+#include "tools/base/cli/command.h"
+#include "tools/base/json/json.h"
 
 namespace leat::check {
 

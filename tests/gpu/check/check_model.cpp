@@ -6,7 +6,7 @@
 #include <random>
 #include <sstream>
 
-#include "engine/exec/onnx_graphs.h"
+#include "engine/exec/onnx/onnx_graphs.h"
 #include "engine/exec/registry.h"
 #include "leat/executor.h"
 #include "tests/gpu/check/check.h"

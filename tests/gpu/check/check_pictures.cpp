@@ -3,9 +3,9 @@
 #include <cmath>
 #include <random>
 
-#include "engine/exec/preprocess.h"
+#include "engine/exec/picture/preprocess.h"
 #include "leat/frame_format.h"
-#include "shm/src/layout.h"
+#include "shm/src/segments/layout.h"
 #include "tests/gpu/check/check.h"
 
 namespace leat::check {

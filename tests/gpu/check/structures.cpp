@@ -5,8 +5,8 @@
 #include <random>
 #include <stdexcept>
 
-#include "engine/exec/test_graph.h"
-#include "tools/json/json.h"
+#include "engine/exec/test/test_graph.h"
+#include "tools/base/json/json.h"
 
 namespace leat::check {
 namespace {

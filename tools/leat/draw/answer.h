@@ -1,6 +1,6 @@
-// Draws what one frame's answer says on the frame's picture, every kind of it: docs/drawing.md shows how each looks.
-// For `leat try -o` and `leat feed --annotate`.
-// Thread rule: pure functions; any thread. Errors: none; parts that are not sound are left out.
+// Draws what one frame's answer says on the frame's picture, every kind of it: docs/guide/drawing.md shows how each
+// looks. For `leat try -o` and `leat feed --annotate`. Thread rule: pure functions; any thread. Errors: none; parts
+// that are not sound are left out.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // A contact sheet: every kind of answer drawn once, on pictures that differ (plain, dark, light, small, large,
-// crowded), as docs/drawings.jpg shows it. Written to build/drawings.
+// crowded), as docs/pictures/drawings.jpg shows it. Written to build/drawings.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -322,7 +322,7 @@ TEST(ContactSheet, OfEveryKindOfAnswer) {
   const Picture sheet = contact_sheet(all);
   const std::string path = (folder / "contact_sheet.png").string();
   ASSERT_TRUE(write_picture(path, sheet).ok());
-  ASSERT_TRUE(write_picture((folder / "contact_sheet.jpg").string(), sheet).ok());  // docs/drawings.jpg
+  ASSERT_TRUE(write_picture((folder / "contact_sheet.jpg").string(), sheet).ok());  // docs/pictures/drawings.jpg
   EXPECT_GT(std::filesystem::file_size(path), 20'000u);
   // The same again: nothing of it depends on time, addresses or order of threads.
   const auto again = samples();

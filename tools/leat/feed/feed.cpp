@@ -9,13 +9,13 @@
 #include <thread>
 
 #include "engine/worker/affinity.h"
-#include "shm/src/counters.h"
-#include "shm/src/protocol.h"
-#include "tools/cli/json_output.h"
+#include "shm/src/protocol/protocol.h"
+#include "shm/src/segments/counters.h"
+#include "tools/base/cli/json_output.h"
 #include "tools/leat/commands.h"
-#include "tools/leat/feed/decoder_place.h"
 #include "tools/leat/feed/feeder.h"
-#include "tools/leat/feed/source_options.h"
+#include "tools/leat/feed/source/decoder_place.h"
+#include "tools/leat/feed/source/source_options.h"
 
 namespace leat::tools {
 namespace {

@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "leat/client.hpp"
-#include "tools/leat/feed/annotator.h"
-#include "tools/leat/feed/decode_turns.h"
 #include "tools/leat/feed/follower.h"
 #include "tools/leat/feed/ledger.h"
 #include "tools/leat/feed/pace.h"
-#include "tools/leat/feed/picture_source.h"
+#include "tools/leat/feed/source/decode_turns.h"
+#include "tools/leat/feed/source/picture_source.h"
 #include "tools/leat/feed/task_part.h"
 #include "tools/leat/feed/truth.h"
+#include "tools/leat/feed/video/annotator.h"
 
 namespace leat::tools {
 

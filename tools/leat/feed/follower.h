@@ -13,7 +13,7 @@
 #include "leat/leat.h"
 #include "leat/tracked_stream.hpp"
 #include "tools/leat/draw/answer.h"
-#include "tools/leat/feed/picture_source.h"
+#include "tools/leat/feed/source/picture_source.h"
 #include "tools/leat/feed/truth.h"
 #include "tools/scene/any_tracker.h"
 

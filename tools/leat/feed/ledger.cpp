@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <numeric>
 
-#include "tools/json/json.h"
+#include "tools/base/json/json.h"
 
 namespace leat::tools {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <random>
 
-#include "tools/json/json.h"
+#include "tools/base/json/json.h"
 
 namespace leat::tools {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "tools/leat/feed/decoder_place.h"
+#include "tools/leat/feed/source/decoder_place.h"
 
 namespace leat::tools {
 namespace {

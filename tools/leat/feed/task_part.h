@@ -8,7 +8,7 @@
 
 #include "leat/leat.h"
 #include "leat/result.hpp"
-#include "tools/leat/feed/picture_source.h"
+#include "tools/leat/feed/source/picture_source.h"
 #include "tools/leat/feed/truth.h"
 
 namespace leat::tools {

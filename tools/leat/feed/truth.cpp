@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "tools/json/json.h"
+#include "tools/base/json/json.h"
 
 namespace leat::tools {
 namespace {

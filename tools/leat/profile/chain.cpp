@@ -10,10 +10,10 @@
 #include <random>
 #include <span>
 
-#include "engine/exec/onnx_split.h"
+#include "engine/exec/onnx/onnx_split.h"
 #include "engine/exec/registry.h"
 #include "engine/worker/affinity.h"
-#include "shm/src/clock.h"
+#include "shm/src/rings/clock.h"
 
 namespace leat::tools {
 namespace {

@@ -18,7 +18,7 @@
 #include "engine/worker/picture.h"
 #include "leat/executor.h"
 #include "leat/result.hpp"
-#include "tools/cli/progress.h"
+#include "tools/base/cli/progress.h"
 
 namespace leat::tools {
 

@@ -5,17 +5,17 @@
 #include <filesystem>
 #include <numeric>
 
-#include "engine/daemon/config.h"
-#include "engine/daemon/gpu_tool.h"
+#include "engine/daemon/configuration/config.h"
+#include "engine/daemon/workers/gpu_tool.h"
 #include "engine/exec/device_plugin.h"
 #include "engine/exec/module.h"
 #include "engine/worker/affinity.h"
 #include "planner/io/profile_io.h"
-#include "tools/cli/json_output.h"
-#include "tools/json/json.h"
+#include "tools/base/cli/json_output.h"
+#include "tools/base/json/json.h"
+#include "tools/base/text/units.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/profile/profiler.h"
-#include "tools/words/units.h"
 
 namespace leat::tools {
 namespace {

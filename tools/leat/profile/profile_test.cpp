@@ -10,9 +10,9 @@
 #include <fstream>
 #include <random>
 
-#include "engine/exec/onnx_split.h"
-#include "engine/exec/sha256.h"
-#include "engine/exec/test_models.h"
+#include "engine/exec/model_files/sha256.h"
+#include "engine/exec/onnx/onnx_split.h"
+#include "engine/exec/test/test_models.h"
 #include "engine/worker/affinity.h"
 #include "planner/io/profile_io.h"
 #include "tools/leat/profile/profiler.h"

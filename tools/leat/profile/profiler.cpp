@@ -13,14 +13,14 @@
 #include <fstream>
 #include <numeric>
 
+#include "engine/exec/model_files/sha256.h"
 #include "engine/exec/module.h"
-#include "engine/exec/onnx_library.h"
-#include "engine/exec/onnx_split.h"
-#include "engine/exec/sha256.h"
+#include "engine/exec/onnx/onnx_library.h"
+#include "engine/exec/onnx/onnx_split.h"
 #include "engine/worker/affinity.h"
 #include "planner/io/profile_io.h"
 #include "planner/io/text_file.h"
-#include "tools/cli/progress.h"
+#include "tools/base/cli/progress.h"
 
 namespace leat::tools {
 namespace {

@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <numeric>
 
-#include "engine/sim/random.h"
 #include "engine/sim/shown.h"
-#include "tools/cli/json_output.h"
-#include "tools/json/json.h"
+#include "engine/sim/workload/random.h"
+#include "tools/base/cli/json_output.h"
+#include "tools/base/json/json.h"
 #include "tools/scene/drop_table.h"
 
 namespace leat::tools {

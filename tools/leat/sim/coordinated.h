@@ -1,8 +1,8 @@
-// leat sim --coordinated (docs/coordinated-streams.md).
+// leat sim --coordinated (docs/guide/coordinated-streams.md).
 #pragma once
 
 #include "engine/sim/study.h"
-#include "tools/cli/command.h"
+#include "tools/base/cli/command.h"
 
 namespace leat::tools {
 

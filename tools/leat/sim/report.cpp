@@ -3,9 +3,9 @@
 #include <filesystem>
 
 #include "planner/io/text_file.h"
-#include "tools/cli/svg.h"
+#include "tools/base/cli/svg.h"
+#include "tools/base/text/formatted.h"
 #include "tools/leat/sim/results.h"
-#include "tools/words/formatted.h"
 
 namespace leat::tools {
 namespace {

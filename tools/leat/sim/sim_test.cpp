@@ -9,7 +9,7 @@
 #include <map>
 #include <sstream>
 
-#include "tools/json/json.h"
+#include "tools/base/json/json.h"
 #include "tools/leat/commands.h"
 
 namespace leat::tools {

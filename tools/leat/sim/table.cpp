@@ -1,9 +1,9 @@
 #include <cmath>
 
-#include "engine/sim/random.h"
-#include "tools/json/json.h"
+#include "engine/sim/workload/random.h"
+#include "tools/base/json/json.h"
+#include "tools/base/text/formatted.h"
 #include "tools/leat/sim/results.h"
-#include "tools/words/formatted.h"
 
 namespace leat::tools {
 namespace {

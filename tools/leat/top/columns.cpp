@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "tools/json/json.h"
+#include "tools/base/json/json.h"
 #include "tools/leat/top/users.h"
 
 namespace leat::tools {

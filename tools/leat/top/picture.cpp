@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tools/cli/svg.h"
+#include "tools/base/cli/svg.h"
 
 namespace leat::tools {
 namespace {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "leat/result.hpp"
-#include "shm/src/counters.h"
-#include "shm/src/protocol.h"
-#include "tools/json/json.h"
+#include "shm/src/protocol/protocol.h"
+#include "shm/src/segments/counters.h"
+#include "tools/base/json/json.h"
 
 namespace leat::tools {
 

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "tools/cli/json_output.h"
+#include "tools/base/cli/json_output.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/top/picture.h"
 #include "tools/leat/top/terminal.h"

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "leat/leat.h"
-#include "shm/src/client_port.h"
-#include "tools/json/json.h"
+#include "shm/src/client/client_port.h"
+#include "tools/base/json/json.h"
 #include "tools/leat/top/page.h"
 #include "tools/leat/top/picture.h"
 #include "tools/leat/top/users.h"

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "leat/leat.h"
-#include "shm/src/client_port.h"
+#include "shm/src/client/client_port.h"
 
 namespace leat::tools {
 namespace {

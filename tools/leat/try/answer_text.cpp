@@ -10,7 +10,7 @@
 
 #include "leat/outcome.h"
 #include "leat/result_parts.h"
-#include "tools/json/json.h"
+#include "tools/base/json/json.h"
 
 namespace leat::tools {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "leat/leat.h"
-#include "tools/json/json.h"
+#include "tools/base/json/json.h"
 
 namespace leat::tools {
 

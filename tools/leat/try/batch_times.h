@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "leat/result.hpp"
-#include "shm/src/counters.h"
-#include "shm/src/protocol.h"
+#include "shm/src/protocol/protocol.h"
+#include "shm/src/segments/counters.h"
 
 namespace leat::tools {
 

@@ -1,7 +1,7 @@
 #include "tools/leat/try/known_list.h"
 
 #include "engine/exec/recognise/known.h"
-#include "tools/words/formatted.h"
+#include "tools/base/text/formatted.h"
 
 namespace leat::tools {
 

@@ -81,7 +81,7 @@ std::string name_of_model(const std::string& path) {
 std::string config_of_model(const ModelWords& words) {
   const std::string name = name_of_model(words.model);
   std::string text = "# Made from " + std::filesystem::path(words.model).filename().string() +
-                     "; docs/configuration.md says what each key means.\n";
+                     "; docs/guide/configuration.md says what each key means.\n";
   if (words.cores.empty()) {
     text += "cpu = \"auto\"\n";
   } else {

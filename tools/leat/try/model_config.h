@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "leat/result.hpp"
-#include "tools/cli/command.h"
+#include "tools/base/cli/command.h"
 
 namespace leat::tools {
 

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "tools/subprocess/program.h"
-#include "tools/words/fd.h"
+#include "tools/base/subprocess/program.h"
+#include "tools/base/text/fd.h"
 
 namespace leat::tools {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "leat/result.hpp"
-#include "tools/subprocess/process.h"
+#include "tools/base/subprocess/process.h"
 
 namespace leat::tools {
 
@@ -18,8 +18,9 @@ namespace leat::tools {
 
 class PrivateDaemon {
  public:
-  // Starts leatd on `config`, a file, with --trial (engine/daemon/trial.h), and returns when it serves. Errors: the
-  // lines that it ended with. `model`: what a command line made the configuration from; empty: the user wrote it.
+  // Starts leatd on `config`, a file, with --trial (engine/daemon/deployment/trial.h), and returns when it serves.
+  // Errors: the lines that it ended with. `model`: what a command line made the configuration from; empty: the user
+  // wrote it.
   static Result<std::unique_ptr<PrivateDaemon>> start(const std::string& config, const std::string& model = {});
   ~PrivateDaemon();
   PrivateDaemon(const PrivateDaemon&) = delete;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tools/words/formatted.h"
+#include "tools/base/text/formatted.h"
 
 namespace leat::tools {
 

@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "tools/base/subprocess/program.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/try/model_config.h"
 #include "tools/leat/try/private_daemon.h"
 #include "tools/leat/try/readings.h"
-#include "tools/subprocess/program.h"
 
 namespace leat::tools {
 namespace {
@@ -41,7 +41,8 @@ constexpr cli::Command kCommand = {
     .summary = "starts a daemon for one model, with a configuration made from it",
     .description =
         "What the model does not say of itself (how pictures are prepared, how its outputs are read) can be given in "
-        "the words of docs/configuration.md. The configuration is printed, so that it can be saved, edited and given "
+        "the words of docs/guide/configuration.md. The configuration is printed, so that it can be saved, edited and "
+        "given "
         "to leatd; the daemon then runs in this terminal until SIGINT or SIGTERM.",
     .options = kOptions,
     .positionals = kPositionals,

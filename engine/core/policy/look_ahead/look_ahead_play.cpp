@@ -6,7 +6,7 @@
 namespace leat::core::ahead {
 namespace {
 
-// How moves are weighed. Found by trying; docs/studies.md has the effects.
+// How moves are weighed. Found by trying; docs/research/studies.md has the effects.
 constexpr double kSkew = .03;  // of run times: how much longer the upper tail is than a normal one
 constexpr double kGuard = 2;   // standard deviations kept from the begin of a window, at most a quarter of it
 constexpr double kSure = 3;    // standard deviations that a batch keeps to its first edge

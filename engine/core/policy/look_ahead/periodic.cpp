@@ -6,7 +6,8 @@
 namespace leat::core {
 namespace {
 
-constexpr TimeNs kHorizonNs = 100'000'000;  // of look-ahead at most; found by trying on docs/studies.md's scenarios
+constexpr TimeNs kHorizonNs =
+    100'000'000;  // of look-ahead at most; found by trying on docs/research/studies.md's scenarios
 // The margin of promises, permille: one broken costs a tenth, a hundred kept give it back.
 constexpr std::uint32_t kMarginUp = 100, kMarginDown = 1, kMarginMax = 3000;
 constexpr TimeNs kSpreads = 3;      // standard deviations from an expected end to a promised one

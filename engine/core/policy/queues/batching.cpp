@@ -7,10 +7,10 @@ namespace leat::core {
 namespace {
 
 // Behind the entry a batch is cut to no less than this part of its cap rather than lose a task that has been worked on:
-// 1.1 % of the work for nothing without it, .3 with it (docs/policies.md).
+// 1.1 % of the work for nothing without it, .3 with it (docs/internals/policies.md).
 constexpr std::uint32_t kLeastPartPermille = 700;
-// In a burst a backlog counts in proportion to its age until that is so many SLOs (docs/studies.md, bursts of Azure's
-// LLM traces; chosen on PARD's series).
+// In a burst a backlog counts in proportion to its age until that is so many SLOs (docs/research/studies.md, bursts of
+// Azure's LLM traces; chosen on PARD's series).
 constexpr TimeNs kYoungSlos = 3;
 
 }  // namespace

@@ -22,7 +22,7 @@ namespace {
 
 // Of R. Under a steady overload of 1.5 with caps for .85 of the SLO 95.94 % of the bound; with all of it the rule
 // breaks down where one module's batch is much longer than the rest, with none caps may take .76 only
-// (docs/policies.md).
+// (docs/internals/policies.md).
 constexpr TimeNs kBelievedPermille = 500;
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "tools/words/sanitized.h"
+#include "tools/base/text/sanitized.h"
 
 namespace leat::core {
 namespace {

@@ -1,5 +1,5 @@
 // Modules that share partitions (window_scheduler.h).
-#include "engine/core/test_bench.h"
+#include "engine/core/test/test_bench.h"
 
 namespace leat::core {
 namespace {

@@ -1,0 +1,103 @@
+// What trackers lose on a real video, and how far the estimate of it is off: real_footage.h says what is detected and
+// what stands for the truth. Beside the trackers: the last answer held.
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "bench/coordinated/arise_world.h"
+#include "bench/coordinated/real_footage.h"
+#include "bench/figures.h"
+#include "tools/base/cli/command.h"
+#include "tools/base/cli/json_output.h"
+#include "tools/base/json/json.h"
+
+namespace {
+
+using namespace leat;
+using namespace leat::bench;
+using core::streams::Estimation;
+
+constexpr cli::Option kOptions[] = {
+    {.name = "video",
+     .type = cli::Type::path,
+     .value = "FILE",
+     .fallback = "/usr/share/doc/opencv-doc/examples/data/vtest.avi",
+     .help = "from a camera that stands still; the default is of Debian's package opencv-doc"},
+    {.name = "every",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "3",
+     .min = 1,
+     .max = 100,
+     .help = "track from every so manieth frame"},
+    cli::json_option(),
+};
+constexpr cli::Command kCommand = {.name = "video_study",
+                                   .summary = "what trackers lose on a real video with a classical detector",
+                                   .options = kOptions};
+
+constexpr std::uint32_t kStrides[] = {1, 2, 4, 8, 12, 16, 24, 36};
+
+// By stride: what the answer to an earlier frame is off where it is simply held.
+std::vector<double> held(const scene::Footage& f, std::uint32_t every) {
+  std::vector<double> out;
+  for (const std::uint32_t s : kStrides) {
+    std::vector<double> drops;
+    for (std::size_t at = 0; at + s < f.detected.size(); at += every)
+      drops.push_back(distance(f.detected[at], f.truth[at + s]) - distance(f.detected[at + s], f.truth[at + s]));
+    out.push_back(mean(drops));
+  }
+  return out;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
+  const cli::JsonOutput json(args);
+  const auto every = static_cast<std::uint32_t>(args.integer("every"));
+  const auto footage = real_footage(args.text("video"));
+  if (!footage.ok()) {
+    // Not measured is no failure: the figures are there, and unknown.
+    std::fprintf(stderr, "video_study: not measured: %s\n", footage.error().c_str());
+    const Json none = {{"boxes_per_frame", nullptr}, {"estimator_error", {{"lk", {{"leat", nullptr}}}}}};
+    return json.write(none.dump(1));
+  }
+  std::vector<double> boxes, off;
+  for (std::size_t f = 0; f < footage->detected.size(); ++f) {
+    boxes.push_back(static_cast<double>(footage->detected[f].size()));
+    off.push_back(distance(footage->detected[f], footage->truth[f]));
+  }
+  Json out = {{"video", footage->video},
+              {"frames", footage->detected.size()},
+              {"fps", footage->fps},
+              {"boxes_per_frame", mean(boxes)},
+              {"detector_off", mean(off)}};
+  const std::vector<double> last = held(*footage, every);
+  for (std::size_t i = 0; i < last.size(); ++i) out["lost"]["held"][std::to_string(kStrides[i])] = last[i];
+  for (const char* name : {"blocks", "lk"}) {
+    const DropTable table = record_drops(*footage, every, std::move(*scene::AnyTracker::make(name)));
+    for (const std::uint32_t s : kStrides) {
+      out["lost"][name][std::to_string(s)] = table.mean_extra(s);
+      out["seen"][name][std::to_string(s)] = table.mean_observed(s);
+    }
+    out["estimator_error"][name] = {{"leat", estimator_error(table, Estimation::line)},
+                                    {"thesis", estimator_error(table, Estimation::ratio)}};
+    out["tracking_us_per_frame"][name] = table.step_us;
+  }
+  if (const int failed = json.write(out.dump(1)); failed != 0 || json.alone()) return failed;
+  std::printf("%s: %zu frames at %.0f/s, %.1f boxes a frame, the detector itself is %.3f off\nlost at stride",
+              footage->video.c_str(), footage->detected.size(), footage->fps, mean(boxes), mean(off));
+  for (const std::uint32_t s : kStrides) std::printf(" %6u", s);
+  std::printf("   us a frame, error of the estimate: leat, thesis\n");
+  for (const char* name : {"held", "blocks", "lk"}) {
+    std::printf("%-14s", name);
+    for (const std::uint32_t s : kStrides) std::printf(" %6.3f", out["lost"][name][std::to_string(s)].get<double>());
+    if (out["estimator_error"].contains(name))
+      std::printf(" %12.0f %.4f %.4f", out["tracking_us_per_frame"][name].get<double>(),
+                  out["estimator_error"][name]["leat"].get<double>(),
+                  out["estimator_error"][name]["thesis"].get<double>());
+    std::printf("\n");
+  }
+  return 0;
+}

@@ -1,0 +1,155 @@
+// PARIS on generated workloads: served load of its layouts (paris: nearest to Algorithm 1's numbers; paris+: then
+// improved one GPU at a time) against the exact layout search, which is what leat-plan uses, the best homogeneous
+// server and random layouts; every layout checked for validity.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bench/figures.h"
+#include "planner/mig/layout.h"
+#include "planner/mig/paris.h"
+#include "planner/test/paris_workloads.h"
+#include "tools/base/cli/command.h"
+#include "tools/base/cli/json_output.h"
+#include "tools/base/cli/progress.h"
+#include "tools/base/json/json.h"
+
+namespace {
+
+using namespace leat;
+using namespace leat::planner;
+using bench::least, bench::most;
+using bench::mean;
+using Clock = std::chrono::steady_clock;
+
+constexpr cli::Option kOptions[] = {
+    {.name = "seed",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "1",
+     .min = 0,
+     .max = 1e15,
+     .help = "of the workloads"},
+    {.name = "workloads",
+     .type = cli::Type::integer,
+     .value = "N",
+     .fallback = "200",
+     .min = 1,
+     .max = 1e6,
+     .help = "how many"},
+    cli::json_option(),
+};
+constexpr cli::Command kCommand = {
+    .name = "paris_study",
+    .summary = "PARIS on random workloads: served load against exact, homogeneous and random layouts",
+    .options = kOptions};
+
+// Served load over the exact search's, by method.
+struct Study {
+  std::map<std::string, std::vector<double>> share, milliseconds;
+  std::uint32_t layouts = 0, invalid = 0;
+  std::vector<double> over_homogeneous;  // the exact layout over the best homogeneous server
+  std::uint32_t homogeneous_cannot = 0;  // no homogeneous server can serve every class
+
+  void add(std::uint64_t seed, std::uint32_t index,
+           std::map<std::pair<std::string, std::uint32_t>, LayoutSpace>& spaces) {
+    const ParisWorkload w = paris_workload(seed, index);
+    const MigGeometry& geometry = *mig_table(w.geometry);
+    const auto found = spaces.try_emplace({w.geometry, w.gpus}, geometry, profiles_for(geometry, 0), w.gpus).first;
+    const LayoutSpace& space = found->second;
+    const std::vector<double> compute = space.compute_of_sizes();
+    const SizeDemand demand = size_demand(w.model, w.batch_share, compute, w.sla_factor);
+    const LayoutChoice best = timed("exact", [&] { return space.best_layout(demand); });
+    const auto note = [&](const std::string& name, const LayoutChoice& c) {
+      share[name].push_back(c.served_rps / best.bound_rps);
+      for (std::uint32_t l : c.layouts) {
+        ++layouts;
+        for (const auto& placements : placements_of(geometry, space.profiles(), space.layouts()[l]))
+          if (!problem_of(geometry, placements).empty()) ++invalid;
+      }
+    };
+    note("exact", best);
+    const ParisResult wanted = paris(paris_problem(w.model, w.batch_share, compute, geometry.compute_slices * w.gpus));
+    const LayoutChoice nearest = timed("paris", [&] { return space.nearest_layout(wanted.instances, demand); });
+    note("paris", nearest);
+    const LayoutChoice refined = timed("paris+", [&] { return space.refine(nearest, demand); });
+    note("paris+", refined);
+    note("random", space.random(seed + index, demand));
+    double homogeneous = 0;
+    for (std::uint32_t k = 0; k < compute.size(); ++k) {
+      const LayoutChoice same = space.homogeneous(k, demand);
+      homogeneous = std::max(homogeneous, same.served_rps);
+    }
+    share["homogeneous"].push_back(homogeneous / best.bound_rps);
+    if (homogeneous > 0)
+      over_homogeneous.push_back(best.served_rps / homogeneous - 1);
+    else
+      ++homogeneous_cannot;
+  }
+
+  template <class Make>
+  LayoutChoice timed(const std::string& name, Make make) {
+    const auto start = Clock::now();
+    LayoutChoice out = make();
+    milliseconds[name].push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+    return out;
+  }
+};
+
+double within(const std::vector<double>& v, double share) {
+  return static_cast<double>(std::count_if(v.begin(), v.end(), [&](double x) { return x >= share; })) /
+         static_cast<double>(v.size());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
+  const auto seed = static_cast<std::uint64_t>(args.integer("seed"));
+  const auto workloads = static_cast<std::uint32_t>(args.integer("workloads"));
+  Study study;
+  std::map<std::pair<std::string, std::uint32_t>, LayoutSpace> spaces;
+  {
+    cli::Progress progress("paris study", workloads, "workloads");
+    for (std::uint32_t i = 0; i < workloads; ++i) {
+      study.add(seed, i, spaces);
+      progress.add(1);
+    }
+  }
+  const char* const names[] = {"exact", "paris+", "paris", "homogeneous", "random"};
+  const cli::JsonOutput json(args);
+  Json out = {{"seed", seed},
+              {"workloads", workloads},
+              {"layouts_checked", study.layouts},
+              {"layouts_invalid", study.invalid},
+              {"exact_over_homogeneous_mean", mean(study.over_homogeneous)},
+              {"exact_over_homogeneous_least", least(study.over_homogeneous)},
+              {"exact_over_homogeneous_most", most(study.over_homogeneous)},
+              {"homogeneous_cannot_serve", study.homogeneous_cannot}};
+  for (const char* name : names) {
+    const auto& share = study.share[name];
+    out["methods"][name] = {{"of_bound_mean", mean(share)},
+                            {"of_bound_least", least(share)},
+                            {"within_3_percent", within(share, 0.97)},
+                            {"ms_mean", mean(study.milliseconds[name])},
+                            {"ms_max", most(study.milliseconds[name])}};
+  }
+  if (const int failed = json.write(out.dump(1)); failed != 0 || json.alone()) return failed;
+  std::printf("seed %llu, %u workloads on 1 to 8 GPUs; %u layouts checked, %u invalid\n",
+              static_cast<unsigned long long>(seed), workloads, study.layouts, study.invalid);
+  std::printf("%-12s %10s %10s %12s %9s %9s\n", "method", "of bound", "least", "within 3 %", "ms", "worst");
+  for (const char* name : names) {
+    const auto& share = study.share[name];
+    std::printf("%-12s %8.2f %% %8.2f %% %10.1f %% %9.2f %9.2f\n", name, 100 * mean(share), 100 * least(share),
+                100 * within(share, 0.97), mean(study.milliseconds[name]), most(study.milliseconds[name]));
+  }
+  std::printf(
+      "exact over the best homogeneous server: %+.1f %% on average, %+.1f %% to %+.1f %%; %u workloads no homogeneous "
+      "server can serve\n",
+      100 * mean(study.over_homogeneous), 100 * least(study.over_homogeneous), 100 * most(study.over_homogeneous),
+      study.homogeneous_cannot);
+  return 0;
+}

@@ -1,0 +1,49 @@
+// A leatd of a benchmark's own: in a private folder, ended and removed with this object. Thread rule: one thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+
+#include "leat/result.hpp"
+#include "tools/base/cli/command.h"
+
+namespace leat::bench {
+
+class LeatdChild {
+ public:
+  // config: TOML behind "[daemon]", its socket and log level, so it begins with keys of [daemon]. first: TOML before
+  // it. Returns before leatd serves.
+  static Result<std::unique_ptr<LeatdChild>> start(const std::string& leatd, const std::string& config,
+                                                   const std::string& first = "");
+  ~LeatdChild();
+  LeatdChild(const LeatdChild&) = delete;
+  LeatdChild& operator=(const LeatdChild&) = delete;
+
+  std::string folder() const { return folder_; }  // for files that are to go with it
+  std::string socket() const { return folder_ + "/leat.sock"; }
+  bool alive();
+  pid_t pid() const { return pid_; }
+
+ private:
+  LeatdChild() = default;
+  std::string folder_;
+  pid_t pid_ = -1;
+};
+
+// A program that the build left for this one: "engine/daemon/leatd", ...
+std::string built(const std::string& path);
+// The leatd that the build left for this program.
+std::string leatd_beside();
+
+// --leatd, and what it comes to.
+inline constexpr cli::Option kLeatdOption = {.name = "leatd",
+                                             .type = cli::Type::path,
+                                             .value = "FILE",
+                                             .help = "the daemon; default: the one built beside this program"};
+inline std::string leatd_of(const cli::Arguments& args) {
+  return args.given("leatd") ? args.text("leatd") : leatd_beside();
+}
+
+}  // namespace leat::bench

@@ -1,0 +1,62 @@
+// System calls whose time a peer decides: a wake walks all who poll the descriptor, and a peer can poll it from
+// thousands of places. What counts is what they take of the calling thread's own CPU time, so that a thread which was
+// kept from its core accuses nobody. A pause of the machine is charged to the thread that it hits, so one dear call
+// proves nothing; a second soon after does. Thread rule: values; one thread each.
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+
+#include "shm/src/rings/clock.h"
+
+namespace leat::daemon {
+
+inline std::int64_t own_cpu_ns() noexcept {
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
+}
+
+class DearCalls {
+ public:
+  static constexpr std::int64_t kDearNs = 1'000'000;
+  // True: the second dear one within kForgotten calls.
+  [[nodiscard]] bool again(std::int64_t own_ns) noexcept {
+    since_ += since_ < kForgotten ? 1 : 0;
+    if (own_ns <= kDearNs) return false;
+    const bool soon = since_ < kForgotten;
+    since_ = 0;
+    return soon;
+  }
+
+ private:
+  static constexpr std::uint32_t kForgotten = 64;
+  std::uint32_t since_ = kForgotten;
+};
+
+// The same of a peer with whom calls are frequent: an honest one costs two looks at the clock a call, and only behind a
+// call that was long are the next ones measured exactly.
+class TimedCalls {
+ public:
+  template <class Call>
+  void timed(const Call& call) noexcept {
+    const std::int64_t own = measured_ > 0 ? own_cpu_ns() : 0, from = shm::monotonic_ns();
+    call();
+    const bool was_long = shm::monotonic_ns() - from > DearCalls::kDearNs;
+    if (measured_ > 0) {
+      too_dear_ = calls_.again(was_long ? own_cpu_ns() - own : 0) || too_dear_;
+      --measured_;
+    }
+    if (was_long) measured_ = kMeasured;
+  }
+  [[nodiscard]] bool too_dear() const noexcept { return too_dear_; }
+
+ private:
+  static constexpr int kMeasured = 1000;  // calls behind a long one
+  DearCalls calls_;
+  int measured_ = 0;
+  bool too_dear_ = false;
+};
+
+}  // namespace leat::daemon

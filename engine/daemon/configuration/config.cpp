@@ -1,0 +1,406 @@
+#include "engine/daemon/configuration/config.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "engine/core/policy_words.h"
+#ifdef LEAT_PAPERS
+#include "engine/papers/presets.h"
+#endif
+#include "engine/daemon/configuration/config_limits.h"
+#include "engine/daemon/configuration/toml_cursor.h"
+#include "engine/exec/decode/class_names.h"
+#include "engine/worker/affinity.h"
+#include "engine/worker/channel.h"
+#include "leat/leat.h"
+#include "planner/dag.h"
+#include "planner/io/application_io.h"
+#include "planner/io/profile_io.h"
+
+namespace leat::daemon {
+namespace {
+
+constexpr std::int64_t kLeftOpenNs = 100'000'000;  // an objective, until leatd has measured
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMost = INT32_MAX;
+constexpr std::uint32_t kMaxPartitions = 128;  // records in the counters segment
+
+// What every part of the file needs.
+struct Reading {
+  TomlDocument document;
+  fs::path directory;
+
+  std::string path_of(const std::string& name) const {
+    return name.empty() ? name : (directory / name).lexically_normal().string();
+  }
+};
+
+void read_daemon(const TomlCursor& t, const Reading& reading, Config& out) {
+  t.only({"socket", "socket_mode", "socket_group", "allow_uids", "allow_gids", "subuid_file", "observers",
+          "observer_uids", "observer_gids", "event_loop", "log_level", "scheduler_core", "plan", "recorder"});
+  out.socket = t.text("socket", leat_default_socket());
+  if (out.socket.empty()) t.at("socket").fail("must not be empty");
+  if (out.socket.size() > 107)
+    t.at("socket").fail("is longer than the 107 bytes a Unix socket's path may have; use a shorter one");
+  if (!out.socket.empty() && t.has("socket")) out.socket = reading.path_of(out.socket);
+  const std::string mode = t.text("socket_mode", "0660");
+  if (mode.empty() || mode.size() > 4 || mode.find_first_not_of("01234567") != std::string::npos)
+    t.at("socket_mode").fail("'" + mode + "' is no file mode; write it like \"0660\"");
+  else
+    out.socket_mode = static_cast<std::uint32_t>(std::stoul(mode, nullptr, 8));
+  if (t.has("socket_group")) {
+    const std::string group = t.needed_text("socket_group");
+    if (!group.empty()) out.socket_group = group_of(t.at("socket_group"), group);
+  }
+  for (const auto& [key, list] :
+       {std::pair{"allow_uids", &out.allow_uids}, std::pair{"allow_gids", &out.allow_gids},
+        std::pair{"observer_uids", &out.observer_uids}, std::pair{"observer_gids", &out.observer_gids}})
+    for (const auto id : t.integers(key, 0, UINT32_MAX - 1)) list->push_back(static_cast<std::uint32_t>(id));
+  out.subuid_file = reading.path_of(t.text("subuid_file", "/etc/subuid"));
+  if (t.has("subuid_file") && !out.subuid_file.empty() && !fs::is_regular_file(out.subuid_file))
+    t.at("subuid_file").fail("there is no file " + out.subuid_file + "; correct the path, or write \"\" for none");
+  out.observers_see_all = t.choice("observers", "own", {"own", "all"}) == "all";
+  const std::string loop = t.choice("event_loop", "auto", {"auto", "io_uring", "epoll"});
+  out.event_loop = loop == "auto"    ? EventLoopKind::automatic
+                   : loop == "epoll" ? EventLoopKind::epoll
+                                     : EventLoopKind::io_uring;
+  out.log_level = t.choice("log_level", "info", {"debug", "info", "warning", "error"});
+  out.scheduler_core = static_cast<std::int32_t>(t.integer("scheduler_core", -1, -1, 4095));
+  out.socket_place = t.place("socket");
+  out.scheduler_core_place = t.place("scheduler_core");
+  out.plan_place = t.place("plan");
+  out.plan_auto = t.text("plan", "") == "auto";
+  if (!out.plan_auto) out.plan_path = reading.path_of(t.text("plan", ""));
+  if (!out.plan_path.empty() && !fs::is_regular_file(out.plan_path))
+    t.at("plan").fail("there is no file " + out.plan_path + "; make it with leat-plan or correct the path");
+  out.recorder_path = reading.path_of(t.text("recorder", ""));
+  if (const fs::path folder = fs::path(out.recorder_path).parent_path();
+      !out.recorder_path.empty() && ::access(folder.c_str(), W_OK | X_OK) != 0)
+    t.at("recorder")
+        .fail("the folder " + folder.string() + " is not there or may not be written to; choose another path");
+}
+
+void read_workers(const TomlCursor& t, WorkersConfig& out) {
+  t.only({"sandbox", "user", "longest_backoff_ms", "load_ms"});
+  const std::string sandbox = t.choice("sandbox", "on", {"on", "devices", "off"});
+  out.sandbox = sandbox == "on"    ? worker::Sandbox::on
+                : sandbox == "off" ? worker::Sandbox::off
+                                   : worker::Sandbox::devices;
+  out.user = t.text("user", "");
+  if (!out.user.empty() && getpwnam(out.user.c_str()) == nullptr)
+    t.at("user").fail("there is no user '" + out.user + "' on this host; make it, or name another");
+  out.longest_backoff_ns =
+      t.integer("longest_backoff_ms", out.longest_backoff_ns / 1'000'000, 0, 3'600'000) * 1'000'000;
+  out.longest_load_ns = t.integer("load_ms", out.longest_load_ns / 1'000'000, 10, 86'400'000) * 1'000'000;
+}
+
+#ifdef LEAT_PAPERS
+core::Presets known_presets() { return papers::presets(); }
+constexpr const char* kOtherPresets = "";
+#else
+core::Presets known_presets() { return core::presets(); }
+constexpr const char* kOtherPresets = "; the papers' presets need a build with -DLEAT_PAPERS=ON";
+#endif
+
+void read_policy(const TomlCursor& t, Config& out) {
+  core::PolicySettings settings;
+  for (const auto& key : t.keys()) {
+    const TomlCursor c = t.at(key);
+    const auto value = c.scalar();
+    if (!value) {
+      c.fail("must be a word, a number, or true or false");
+      continue;
+    }
+    if (key == "preset")
+      out.preset = *value;
+    else
+      settings.emplace_back(key, *value);
+  }
+  const Result<core::Policy> policy = core::policy_of(out.preset, settings, known_presets());
+  if (policy.ok()) {
+    out.policy = *policy;
+    out.policy_place = t.place();
+  } else {
+    core::Policy known;
+    t.fail(policy.error() + (core::preset(out.preset, known, known_presets()) ? "" : kOtherPresets));
+  }
+}
+
+planner::PartitionKind kind_named(const std::string& name) {
+  return name == "cpu"   ? planner::PartitionKind::cpu
+         : name == "gpu" ? planner::PartitionKind::gpu
+         : name == "mig" ? planner::PartitionKind::mig
+         : name == "mps" ? planner::PartitionKind::mps
+                         : planner::PartitionKind::emulated;
+}
+
+std::string class_of(const std::string& kind, const PartitionConfig& p, const std::string& name) {
+  if (kind == "cpu") return "cpu:" + std::to_string(p.cores.size());
+  if (kind == "mps") return "mps:" + std::to_string(p.gpu.percent);
+  return kind == "emulated" ? name : kind;
+}
+
+bool read_gpu(const TomlCursor& t, const std::string& kind, GpuConfig& out) {
+  const bool device = kind == "gpu" || kind == "mig" || kind == "mps";
+  for (const char* key : {"gpu", "plugin"})
+    if (!device && t.has(key)) return t.at(key).fail("is for partitions of kind gpu, mig or mps; leave it out"), false;
+  if (kind != "mps" && t.has("percent"))
+    return t.at("percent").fail("is for partitions of kind mps; leave it out, or write kind = \"mps\""), false;
+  if (!device) return true;
+  out.uuid = t.needed_text("gpu");
+  if (out.uuid.empty()) return false;
+  const bool mig = out.uuid.starts_with("MIG-");
+  if ((!mig && !out.uuid.starts_with("GPU-")) || (mig && kind == "gpu") || (!mig && kind == "mig"))
+    return t.at("gpu").fail("'" + out.uuid + "' is no " + (kind == "mig" ? "MIG device's" : "GPU's") +
+                            " UUID; `leat-gpu list` shows them"),
+           false;
+  out.plugin = t.text("plugin", "cuda");
+  if (kind == "mps" && !t.has("percent"))
+    return t.fail("an mps partition needs its share; write percent = 25 or so"), false;
+  out.percent = static_cast<std::uint32_t>(t.integer("percent", 0, kind == "mps" ? 1 : 0, 100));
+  out.place = out.uuid;
+  return true;
+}
+
+void read_partition(const TomlCursor& t, std::set<std::string>& names, Config& out) {
+  t.only({"name", "kind", "class", "cores", "count", "size", "price", "device", "gpu", "percent", "plugin"});
+  PartitionConfig p;
+  const char* const standard = t.has("percent") ? "mps" : t.has("gpu") ? "gpu" : t.has("cores") ? "cpu" : "emulated";
+  const std::string kind = t.choice("kind", standard, {"cpu", "emulated", "gpu", "mig", "mps"});
+  p.partition.kind = kind_named(kind);
+  if (!read_gpu(t, kind, p.gpu)) return;
+  const std::string name = t.needed_text("name");
+  if (t.has("cores")) {
+    const auto cores = worker::parse_cores(t.text("cores", ""));
+    if (!cores.ok()) return t.at("cores").fail(cores.error());
+    p.cores = *cores;
+    p.cores_place = t.place("cores");
+  } else if (kind == "cpu") {
+    return t.fail(
+        "a cpu partition needs cores; write cores = \"0-1\", or cpu = \"auto\" at the top instead of [[partition]]");
+  }
+  const auto width = static_cast<double>(std::max<std::size_t>(1, p.cores.size()));
+  p.partition.partition_class = t.text("class", class_of(kind, p, name));
+  p.partition.size = t.number("size", p.gpu.percent != 0 ? p.gpu.percent / 100.0 : width, 1e-6, 1e6);
+  p.partition.price = t.number("price", p.partition.size, 1e-9, 1e9);
+  p.partition.device =
+      static_cast<std::uint32_t>(t.integer("device", static_cast<std::int64_t>(out.partitions.size()), 0, kMost));
+  p.partition.selector = p.gpu.uuid.empty()   ? worker::cores_text(p.cores)
+                         : p.gpu.percent == 0 ? p.gpu.uuid
+                                              : p.gpu.uuid + " " + std::to_string(p.gpu.percent) + "%";
+  const std::int64_t count = t.integer("count", 1, 1, kMaxPartitions);
+  if ((kind == "cpu" || kind == "gpu" || kind == "mig") && count != 1)
+    return t.at("count").fail(
+        "only emulated partitions and shares can be multiplied; write one [[partition]] for each " + kind +
+        " partition");
+  for (std::int64_t i = 0; i < count; ++i) {
+    p.partition.name = t.has("count") ? name + std::to_string(i) : name;
+    if (!names.insert(p.partition.name).second)
+      return t.at("name").fail("the name '" + p.partition.name + "' stands twice; rename one");
+    out.partitions.push_back(p);
+  }
+  if (out.partitions.size() > kMaxPartitions) t.fail("more than 128 partitions; leave some out");
+}
+
+void read_labels(const TomlCursor& t, const Reading& reading, ModuleConfig& out) {
+  const TomlCursor list = t.at("labels");
+  if (t.has("labels_file")) {
+    if (list) return t.at("labels_file").fail("stands beside labels; leave one of them out");
+    const auto names = exec::names_in_file(reading.path_of(t.text("labels_file", "")));
+    if (!names.ok()) return t.at("labels_file").fail(names.error());
+    out.labels = {exec::joined(*names)};
+    return;
+  }
+  if (!list) return;
+  if (const auto preset = list.scalar()) {
+    const exec::ClassNames names = exec::preset_names(*preset);
+    if (names.empty())
+      return list.fail("'" + *preset + "' is no list of names that Leat has; write " + std::string(exec::kNamePresets) +
+                       ", a list, or labels_file = \"FILE\"");
+    out.labels = {exec::joined(names)};
+    return;
+  }
+  const auto join = [](const std::vector<std::string>& names) {
+    std::string text;
+    for (const auto& n : names) text += (text.empty() ? "" : "\t") + n;
+    return text;
+  };
+  for (const auto& head : list.lists()) out.labels.push_back(join(head));
+}
+
+void read_latency(const TomlCursor& t, const Reading& reading, ModuleConfig& out, const std::string& model) {
+  for (const double ms : t.numbers("latency_ms", 0, kLongestMs)) {
+    const auto ns = static_cast<std::int64_t>(std::llround(ms * 1e6));
+    out.latency_by_batch.push_back({ns, ns, 0});
+  }
+  if (out.latency_by_batch.size() > worker::kMaxBatch)
+    t.at("latency_ms").fail("has more than 64 entries; the largest batch is 64");
+  if (!out.latency_by_batch.empty() && out.executor != "emulated")
+    t.at("latency_ms").fail("is for the executor \"emulated\"; for others name a profile, or let leatd measure");
+  const std::string path = reading.path_of(t.text("profile", ""));
+  if (path.empty()) return;
+  auto profile = planner::read_profile(path);
+  if (!profile.ok()) return t.at("profile").fail(profile.error());
+  if (!model.empty() && profile->model != model && fs::path(model).stem() != profile->model &&
+      out.executor != "emulated")
+    return t.at("profile").fail("is about the model '" + profile->model + "', not '" + model +
+                                "'; name the right file");
+  out.profile = std::move(*profile);
+}
+
+void read_module(const TomlCursor& t, const Reading& reading, planner::Module& module, ModuleConfig& out) {
+  t.only(planner::kModuleKeys);
+  out.places = {t.place(),
+                t.place("model"),
+                t.place("executor"),
+                t.place("as"),
+                t.place("preprocess"),
+                t.place("postprocess"),
+                t.place(t.has("labels_file") ? "labels_file" : "labels"),
+                t.place("profile"),
+                t.place("batch")};
+  module.name = t.needed_text("name");
+  out.executor = t.text("executor", t.has("latency_ms") ? "emulated" : "onnx");
+  if (out.executor.find('/') != std::string::npos) {  // a plug-in (leat/executor.h)
+    out.executor = reading.path_of(out.executor);
+    if (!fs::is_regular_file(out.executor))
+      t.at("executor").fail("there is no file " + out.executor + "; name the plug-in's library");
+  } else {
+    (void)t.choice("executor", out.executor, {"onnx", "emulated"});
+  }
+  module.model = t.text("model", module.name);
+  module.items_per_request = t.number("items_per_request", 1, 1e-9, 1e6);
+  module.fan_out_cap = static_cast<std::uint32_t>(
+      t.integer("fan_out_cap", static_cast<std::int64_t>(std::ceil(module.items_per_request)), 1, 64));
+  out.as = t.text("as", "");
+  if (!out.as.empty() && out.executor != "onnx")
+    t.at("as").fail("names a known ONNX model, and the executor is '" + out.executor + "'; leave one of them out");
+  out.preprocess = t.text("preprocess", "");
+  out.postprocess = t.text("postprocess", "");
+  read_labels(t, reading, out);
+  if (out.executor == "onnx") {
+    out.model_path = reading.path_of(t.needed_text("model"));
+    if (!out.model_path.empty() && !fs::is_regular_file(out.model_path))
+      t.at("model").fail("there is no file " + out.model_path +
+                         "; correct the path (it is relative to the configuration file)");
+    else if (std::error_code none; !out.model_path.empty() && fs::file_size(out.model_path, none) == 0)
+      t.at("model").fail(out.model_path + " is empty; copy or download the model again");
+  }
+  if (out.executor.find('/') != std::string::npos && t.has("model")) out.model_path = reading.path_of(module.model);
+  read_latency(t, reading, out, module.model);
+  if (out.executor == "emulated" && out.latency_by_batch.empty() && out.profile.rows.empty())
+    t.fail("the emulated executor needs latency_ms or a profile");
+  const auto longest = out.latency_by_batch.empty() ? std::size_t{8} : out.latency_by_batch.size();
+  out.batch = static_cast<std::uint32_t>(t.integer("batch", static_cast<std::int64_t>(longest), 1, worker::kMaxBatch));
+  if (!out.latency_by_batch.empty() && out.batch > longest)
+    t.at("batch").fail("is larger than latency_ms has entries; add entries or lower it");
+  for (const auto& key : t.at("options").keys()) {
+    const auto value = t.at("options").at(key).scalar();
+    if (!value) return t.at("options").at(key).fail("must be a word, a number, or true or false");
+    out.extra.emplace_back(key, *value);
+  }
+}
+
+// Puts the modules into topological order, file order among equals, and turns names into indexes.
+void order_modules(const TomlCursor& t, const std::vector<std::vector<std::string>>& after, ApplicationConfig& app) {
+  const auto modules = std::exchange(app.application.modules, {});
+  const auto configs = std::exchange(app.modules, {});
+  std::vector<std::string> names;
+  for (const auto& module : modules) names.push_back(module.name);
+  planner::NamedOrder order = planner::order_of(names, after);
+  if (!order.problem.empty()) return t.fail(order.problem);
+  for (std::size_t k = 0; k < order.order.size(); ++k) {
+    app.application.modules.push_back(modules[order.order[k]]);
+    app.application.modules.back().after = std::move(order.after[k]);
+    app.modules.push_back(configs[order.order[k]]);
+  }
+}
+
+ExpectedStream read_stream(const TomlCursor& t, std::int64_t slo_ns) {
+  t.only({"period_ms", "count", "max_age_ms", "priority"});
+  if (!t.has("period_ms")) t.fail("the key 'period_ms' is missing; add the time between two frames of such a stream");
+  const std::string priority = t.choice("priority", "normal", {"background", "normal", "high", "protected"});
+  return {.count = static_cast<double>(t.integer("count", 1, 1, 4096)),
+          .period_ns = std::llround(t.number("period_ms", 1, 1e-3, kLongestMs) * 1e6),
+          .max_age_ns = std::llround(t.number("max_age_ms", static_cast<double>(slo_ns) / 1e6, 1e-3, kLongestMs) * 1e6),
+          .priority = priority == "background"  ? core::Priority::background
+                      : priority == "high"      ? core::Priority::high
+                      : priority == "protected" ? core::Priority::protected_
+                                                : core::Priority::normal};
+}
+
+void read_application(const TomlCursor& t, const Reading& reading, Config& out) {
+  t.only(planner::kApplicationKeys);
+  ApplicationConfig app;
+  app.application.name = t.needed_text("name");
+  for (const auto& other : out.applications)
+    if (other.application.name == app.application.name)
+      return t.at("name").fail("the name '" + app.application.name + "' stands twice; rename one");
+  if (app.application.name.size() > 63) return t.at("name").fail("is longer than 63 bytes; shorten it");
+  if (!t.has("slo_ms")) return t.fail("the key 'slo_ms' is missing; add the time from capture to answer, or \"auto\"");
+  app.slo_auto = t.at("slo_ms").scalar() == "auto";
+  app.application.slo_ns = app.slo_auto ? kLeftOpenNs : std::llround(t.number("slo_ms", 1, 1e-3, kLongestMs) * 1e6);
+  app.application.rate_rps = t.number("rate_rps", 0, 0, 1e9);
+  app.application.weight = t.number("weight", 1, 1e-9, 1e9);
+  if (t.has("share")) app.share_permille = read_share(t);
+  std::vector<std::vector<std::string>> after;
+  for (const auto& m : t.tables("module")) {
+    app.application.modules.emplace_back();
+    app.modules.emplace_back();
+    read_module(m, reading, app.application.modules.back(), app.modules.back());
+    after.push_back(m.texts("after"));
+  }
+  for (const auto& stream : t.tables("stream")) app.expected.push_back(read_stream(stream, app.application.slo_ns));
+  if (app.modules.empty()) return t.fail("an application needs at least one [[application.module]]; add one");
+  order_modules(t, std::move(after), app);
+  if (const std::string problem = planner::problem_of(app.application); !problem.empty()) t.fail(problem);
+  out.applications.push_back(std::move(app));
+}
+
+}  // namespace
+
+Result<Config> parse_config(std::string_view text, const std::string& file, const std::string& model) {
+  Reading reading{{model.empty() ? file : model, !model.empty(), {}}, fs::absolute(fs::path(file)).parent_path()};
+  const ParsedToml parsed = parse_toml(text);
+  if (!parsed.error.empty())
+    return Error{file + ":" + std::to_string(parsed.line) + ": is not valid TOML: " + parsed.error};
+  Config out;
+  out.file = reading.document.file;
+  out.made_from_model = reading.document.made_from_model;
+  const TomlCursor root(reading.document, &parsed.root, "");
+  root.only({"daemon", "limits", "workers", "policy", "cpu", "partition", "application"});
+  read_daemon(root.at("daemon"), reading, out);
+  read_limits(root.at("limits"), out.limits);
+  read_workers(root.at("workers"), out.workers);
+  read_policy(root.at("policy"), out);
+  std::set<std::string> names;
+  for (const auto& p : root.tables("partition")) read_partition(p, names, out);
+  for (const auto& a : root.tables("application")) read_application(a, reading, out);
+  out.cpu_auto = root.has("cpu");
+  if (out.cpu_auto) (void)root.choice("cpu", "auto", {"auto"});
+  if (out.partitions.empty() && !out.cpu_auto)
+    root.fail("names no partition; write cpu = \"auto\" at the top, or add [[partition]] tables");
+  if (out.applications.empty()) root.fail("names no application; add an [[application]]");
+  if (!reading.document.error.empty()) return Error{reading.document.error};
+  return out;
+}
+
+Result<Config> read_config(const std::string& file, const std::string& model) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  if (in) text << in.rdbuf();  // of an empty file it takes nothing, and fails
+  if (!in || in.bad())
+    return Error{file + ": cannot be read; name the configuration file, and check that this user may read it"};
+  return parse_config(text.str(), file, model);
+}
+
+}  // namespace leat::daemon

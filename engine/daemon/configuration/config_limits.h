@@ -1,0 +1,21 @@
+// The part of the configuration that says how much: [limits], [limits.user] and the tables that override it. config.h
+// has the format.
+#pragma once
+
+#include "engine/daemon/configuration/config.h"
+#include "engine/daemon/configuration/toml_cursor.h"
+
+namespace leat::daemon {
+
+inline constexpr double kLongestMs = 1e7;  // of any time in a configuration
+
+void read_limits(const TomlCursor& limits, LimitsConfig& out);
+
+// A number, or a name this host knows. Complains at `t` otherwise; nullopt then.
+std::optional<std::uint32_t> user_of(const TomlCursor& t, const std::string& name);
+std::optional<std::uint32_t> group_of(const TomlCursor& t, const std::string& name);
+
+// The key `share`: a weight, in thousandths.
+std::uint32_t read_share(const TomlCursor& t);
+
+}  // namespace leat::daemon

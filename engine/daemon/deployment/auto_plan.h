@@ -1,0 +1,26 @@
+// `plan = "auto"`: leatd asks leat-plan for a plan when it starts, as a child under a time limit, and does without
+// where that ends in any other way: every partition then runs every module, as with no plan at all. By Leat's rules, so
+// that partitions shared in time and running without a plan are among what leat-plan tries in the simulator.
+//
+// What the child is given: a directory of its own with the applications, the partitions and each module's latencies,
+// one block each (leatd runs unsplit models). It is removed afterwards. Blocks the caller for the limit at most. Any
+// thread.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "engine/daemon/deployment/deployment.h"
+#include "leat/result.hpp"
+#include "planner/io/plan_io.h"
+
+namespace leat::daemon {
+
+inline constexpr std::chrono::milliseconds kSolverLimit{10'000};
+
+// `deployment` as deploy() makes it without a plan; `solver` is leat-plan (planner::solver_path()). Error: one line,
+// why there is no plan: a module nobody has measured, an SLO that cannot be met, a child that hung or died.
+Result<planner::PlanFile> auto_plan(const Config& config, const Deployment& deployment, const std::string& solver,
+                                    std::chrono::milliseconds limit = kSolverLimit);
+
+}  // namespace leat::daemon

@@ -1,0 +1,244 @@
+// The scheduler thread: a duty cycle around core::Scheduler. It polls clients' submission rings and workers' report
+// rings, feeds the core, carries out its actions, pushes answers, and sends at most one wake per sleeping peer and
+// turn.
+//
+// A turn reads the clock once, bounds every drain by a constant, and returns how much it did; it neither allocates,
+// locks, logs nor makes a system call but the documented wakes. What to do when a turn found nothing (spin, yield,
+// park) is the waiting policy's. Tests and the thread itself call the same turn().
+//
+// Threads: construct, then run() on one thread (or turn() in a test); command() from the control thread only; notices
+// are popped by the control thread, woken through the doorbell given.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/core/scheduler.h"
+#include "engine/daemon/deployment/task_sizes.h"
+#include "engine/daemon/scheduler_thread/counters_board.h"
+#include "engine/daemon/scheduler_thread/feature_ledger.h"
+#include "engine/daemon/scheduler_thread/mailbox.h"
+#include "engine/daemon/scheduler_thread/turn_meter.h"
+#include "engine/daemon/scheduler_thread/worker_port.h"
+#include "engine/worker/channel.h"
+#include "shm/src/client/client_port.h"
+#include "shm/src/rings/doorbell.h"
+#include "shm/src/rings/wait_policy.h"
+
+namespace leat::daemon {
+
+inline constexpr std::uint32_t kSlotBits = 8;  // a request's token: stream << kSlotBits | slot
+static_assert(shm::kMaxSlotsPerStream <= 1u << kSlotBits);
+inline constexpr std::uint32_t kReportsPerTurn = 32;  // of one worker
+
+struct LoopOptions {
+  core::Limits limits;
+  std::uint32_t clients = 64;
+  shm::WaitPolicy wait;
+  std::vector<std::uint32_t> cores;  // where the thread is pinned; empty: anywhere
+  bool ahead = false;                // its cores are the workers' too: it goes ahead of them, where that is permitted
+  // A route's stages are numbered on from first_stage[route]; session_of[partition][that number]: the worker's session,
+  // or kNone.
+  std::vector<std::uint32_t> first_stage;
+  std::vector<std::vector<std::uint32_t>> session_of;
+  struct StageEdges {
+    std::uint32_t in = core::kNone, out = core::kNone;  // kNone: it takes frames, it ends with results
+  };
+  std::vector<StageEdges> stages;  // [that number]
+  std::vector<shm::FeatureSpec> edges;
+  std::vector<std::uint32_t> first_module;       // [application]: core module id of its module 0
+  std::int64_t batch_limit_ns = 10'000'000'000;  // one batch of a worker that does not hang
+  std::vector<ModuleSizes> sizes;                // by core module id
+  bool samples = false;  // the policy reads estimates: leave the core's samples for the control thread
+};
+
+class SchedulerLoop final : private core::TaskSizes {
+ public:
+  // `notices_bell`: rung when a notice was pushed; the control thread watches it and it outlives the loop. `bell`: rung
+  // by command(). Workers and clients have bells of their own.
+  static Result<std::unique_ptr<SchedulerLoop>> create(const core::Topology& topology, const core::Policy& policy,
+                                                       LoopOptions options, CountersBoard& board,
+                                                       const shm::Doorbell& notices_bell, shm::Doorbell bell);
+  ~SchedulerLoop();
+
+  // ---- control thread ----
+  void command(const Command& command) noexcept;  // never lost; waits for room if there is none
+  [[nodiscard]] bool notice(Notice& out) noexcept { return notices_.pop(out); }
+
+  [[nodiscard]] bool sample(core::Sample& out) noexcept { return samples_.pop(out); }
+  // For Command::Kind::replace_plan: of the first plan's routes, with other latencies.
+  [[nodiscard]] core::ReadyPlanPtr prepare(const core::Topology& topology) const { return core_->prepare(topology); }
+
+  // ---- scheduler thread ----
+  void run();                                     // until the stop command
+  std::uint32_t turn(std::int64_t now) noexcept;  // how much was done
+  [[nodiscard]] bool stopped() const noexcept { return stopped_; }
+  const core::Scheduler& core() const noexcept { return *core_; }
+
+ private:
+  friend struct LoopTestAccess;  // tests/fuzz/stepped_leatd.cpp
+  struct Slot {
+    core::RequestHandle handle;
+    std::int64_t submitted_ns = 0;
+    std::int64_t capture_ns = 0, deadline_ns = 0;
+    bool dispatched = false, answered = false;
+    FeatureLedger::Chain features = FeatureLedger::kEmpty;  // made between two stages, and in no batch
+  };
+  struct Stream {
+    bool open = false, closing = false;
+    std::uint32_t client = 0, index = 0;  // index: the client's own
+    core::StreamId core = core::kNone;
+    std::uint32_t mark = 0;  // closing: ClientPort::mark() when its client asked
+    std::uint32_t application = 0;
+    std::uint32_t pool = 0, pool_generation = 0, record = 0;
+    std::uint64_t frame_bytes = 0;
+    std::int64_t slo_ns = 0;
+    std::uint32_t sla_drop_ppm = 0;             // 0: not coordinated
+    std::uint32_t task_group = 0;               // the client's number of it; 0: by itself
+    const shm::StreamPool* slots_of = nullptr;  // the port's, while open
+    std::array<Slot, shm::kMaxSlotsPerStream> slots;
+  };
+  struct Client {
+    shm::ClientPort* port = nullptr;
+    bool dirty = false;  // answers pushed since the last flush
+    bool told = false;   // its violation or hang-up was noticed to the control thread
+    bool bell_watched = false;
+    bool apart = false;  // its bell is the control thread's to see to
+    bool leaving = false;
+    std::uint64_t submissions = 0, completions = 0, late_cancels = 0;
+    std::array<std::uint32_t, shm::kMaxStreamsPerClient> stream;  // index into streams_, or kNone
+  };
+  struct Task {
+    std::uint32_t stream = 0;  // index into streams_
+    std::uint32_t slot = 0, item = 0, items = 1;
+    std::uint32_t position = 0;  // in the core's order; the worker's is that of the rows
+    std::uint32_t row_in = worker::kNoRow, row_out = worker::kNoRow;
+    Reason reason = Reason::none;  // of an earlier stage, or this one
+  };
+  // On its way over `path`, at one stage at a time. Its slots are held until it is over.
+  struct Batch {
+    bool live = false;
+    std::uint32_t generation = 0;
+    core::RouteId route = 0;
+    core::ModuleId module = 0;
+    std::uint32_t stage = 0, last_stage = 0;  // of the path; the route may go on with other batches
+    std::uint32_t count = 0, reported = 0, items = 0;
+    std::uint32_t next = core::kNone;              // behind it, where the partition's ring is full
+    std::int64_t dispatched_ns = 0, began_ns = 0;  // began: it is its partition's oldest
+    std::array<core::PartitionId, core::kMaxStages> path{};
+    std::array<Task, worker::kMaxBatch> tasks;
+    std::array<core::TaskResult, worker::kMaxBatch> results;
+    [[nodiscard]] core::PartitionId partition() const noexcept { return path[stage]; }
+  };
+  struct Partition {
+    WorkerPort* port = nullptr;
+    bool dirty = false, broken = false, bell_watched = false;
+    std::uint32_t first_waiting = core::kNone,
+                  last_waiting = core::kNone;  // batches that came over their path while the ring was full
+    std::uint32_t queued = 0;                  // batches sent and not finished
+    std::int64_t last_ended_ns = 0;            // its latest batch; 0: none since it came up
+    std::int64_t hangs_at_ns = core::kNever;   // when its oldest batch has run too long
+    std::array<std::uint32_t, worker::kMaxQueuedBatches> order{};  // their indexes, oldest first
+  };
+
+  SchedulerLoop(const core::Topology& topology, const core::Policy& policy, LoopOptions options, CountersBoard& board,
+                const shm::Doorbell& notices_bell);
+  std::uint32_t units(std::uint64_t token, core::ModuleId module, std::uint32_t item) const noexcept override;
+  Status open_poll();
+  void watch_worker(std::uint32_t partition) noexcept;
+  void unwatch_worker(std::uint32_t partition) noexcept;
+  void drain_bell(std::uint64_t token) noexcept;
+
+  // Each returns how much it did.
+  std::uint32_t take_commands(std::int64_t now) noexcept;
+  std::uint32_t take_reports(std::int64_t now) noexcept;
+  std::uint32_t take_submissions(std::int64_t now) noexcept;
+
+  void obey(const Command& command, std::int64_t now) noexcept;
+  void open_stream(const Command& command, std::int64_t now) noexcept;
+  void close_stream(std::uint32_t stream, Reason reason, std::int64_t now) noexcept;
+  void remove_client(std::uint32_t client, std::int64_t now) noexcept;
+  void worker_lost(std::uint32_t partition, std::int64_t now) noexcept;
+  void take_plan(core::ActivePlan* plan) noexcept;
+  void swap_plans(std::int64_t now) noexcept;
+
+  std::uint32_t drain_port(std::uint32_t client, std::uint32_t most,
+                           std::int64_t now) noexcept;  // how many it looked at
+  void tell_violation(std::uint32_t client, std::int64_t now) noexcept;
+  // Calls on its bell take the longer the more of its threads wait there: timed, and once too long never made again.
+  bool wake(std::uint32_t client) noexcept;  // true: a wake was sent
+  void look_at_bell(std::uint32_t client) noexcept;
+  void set_apart(std::uint32_t client) noexcept;
+  void unwatch_bell(Client& client) noexcept;
+  template <class Call>
+  bool in_time(Call call) noexcept;
+  void submit(Client& client, const shm::Taken& taken, std::int64_t now) noexcept;
+  // Coordinated streams: scheduler_coordinated.cpp.
+  void tell_schedule(core::StreamId stream) noexcept;
+  void observe(const Stream& stream, const shm::Taken& taken, std::int64_t now) noexcept;
+  // Batches: scheduler_batches.cpp.
+  bool report(std::uint32_t partition, const worker::ReportCell& cell, std::int64_t now) noexcept;
+  void count_end(const Batch& batch, const worker::ReportCell& cell, std::int64_t now) noexcept;
+  void finish(std::uint32_t index, std::int64_t now) noexcept;
+  void find_features(Batch& batch) noexcept;
+  void keep_features(Batch& batch) noexcept;
+  void give_rows(Batch& batch, std::uint32_t Task::*row, std::uint32_t edge) noexcept;
+  void release(Batch& batch) noexcept;  // nobody works on it any more
+  void reach(std::uint32_t index, std::int64_t now) noexcept;
+  void send(std::uint32_t index, std::int64_t now) noexcept;
+  const LoopOptions::StageEdges& edges_of(const Batch& batch) const noexcept {
+    return options_.stages[options_.first_stage[batch.route] + batch.stage];
+  }
+  void start_next(Partition& partition, std::int64_t now) noexcept;
+  void give_up(
+      std::uint32_t partition) noexcept;  // its worker is to be killed; worker_lost comes when it is proven dead
+  std::uint32_t look_for_hung(std::int64_t now) noexcept;
+
+  void drain_actions(std::int64_t now) noexcept;
+  void dispatch(const core::Action& action, std::int64_t now) noexcept;
+  void answer(const core::Action& action, std::int64_t now) noexcept;
+
+  // Leaving clients' streams one after the other, closing streams and leaving clients that are done. How much there is
+  // left to do at once.
+  std::uint32_t settle(std::int64_t now) noexcept;
+  void flush(std::int64_t now) noexcept;
+  void pass_samples(std::int64_t now) noexcept;
+  void notify(const Notice& notice) noexcept;
+  void park() noexcept;
+  bool anything() const noexcept;
+
+  std::unique_ptr<core::Scheduler> core_;
+  LoopOptions options_;
+  CountersBoard& board_;
+  const shm::Doorbell& notices_bell_;
+  Mailbox<Command> commands_;
+  Mailbox<Notice> notices_;
+  Mailbox<core::Sample> samples_;
+  shm::Doorbell bell_;
+  shm::SleepWord sleep_{};              // for command(); the peers have words of their own
+  shm::Waker commands_waker_{&sleep_};  // the control thread's
+  shm::Fd poll_;                        // epoll: bell_ and the bells of clients and workers
+  std::vector<Stream> streams_;
+  std::vector<std::uint32_t> stream_of_core_;  // of streams_, by the core's number
+  std::vector<Client> clients_;
+  std::vector<Batch> batches_;
+  std::vector<Partition> partitions_;
+  FeatureLedger features_;
+  core::ReadyPlanPtr next_plan_;             // waits for earlier ones to be over
+  std::uint32_t earlier_plans_ = 0;          // that the core still has
+  std::vector<std::uint32_t> open_streams_;  // of streams_; capacity reserved
+  std::vector<std::uint32_t> live_clients_;
+  TurnMeter meter_;
+  std::uint32_t next_client_ = 0;             // of live_clients_: who is looked at first
+  std::int64_t next_look_ns_ = core::kNever;  // no partition hangs before
+  std::int64_t next_samples_ns_ = 0;          // when the control thread is told of samples again; kNever: it has them
+  std::uint32_t closing_ = 0;                 // closing streams and leaving clients
+  bool draining_ = false, drained_told_ = false, stopped_ = false, noticed_ = false;
+};
+
+}  // namespace leat::daemon

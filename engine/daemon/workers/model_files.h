@@ -1,0 +1,30 @@
+// The versions that this leatd serves: every model's files, opened and hashed once before a worker starts. Workers get
+// the descriptors and verify what they load by these hashes (engine/exec/model_files/pinned_models.h), so that one that
+// starts later serves the same bytes, or says that they are gone. Control thread. Errors: one line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/worker/protocol.h"
+#include "leat/result.hpp"
+
+namespace leat::daemon {
+
+// Fills in ModuleSetup::files and version. What is no file that can be opened (the name of a plug-in's model, a folder)
+// has none: whoever opens it says what is wrong.
+Status pin_models(std::vector<worker::Setup>& setups);
+
+// The file of characters that a module's answers are read by (`text ... keys=FILE`), where its words name one.
+Status pin_keys(worker::ModuleSetup& module);
+
+// What its models, and the files beside them, said to a worker once holds for all later starts, whatever those files
+// say by then.
+Status keep_words(const worker::Ready& ready, worker::Setup& setup);
+
+// Of a module: sha256sum's word for its model, or, where it has files of weights, for sha256sum's lines of them all,
+// with the names that the model has for them. Empty: it has no files.
+Result<std::string> sha256_of(const worker::ModuleSetup& module);
+
+}  // namespace leat::daemon

@@ -1,0 +1,36 @@
+#include "engine/exec/decode/embedding.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace leat::exec {
+
+Result<std::unique_ptr<EmbeddingPost>> EmbeddingPost::open(bool unit, const PostSetting& setting) {
+  const ItemTensor& t = setting.outputs[0];
+  if (t.count() == 0 || t.count() > 65536)
+    return Error{"postprocess: embedding needs an output of 1 to 65536 values, and the model's first is " + t.text()};
+  auto out = std::make_unique<EmbeddingPost>();
+  out->unit_ = unit;
+  out->part_ = {
+      .kind = LEAT_PART_embedding, .dtype = LEAT_F32, .rank = 1, .dims = {static_cast<std::uint32_t>(t.count())}};
+  out->part_.bytes = t.count() * sizeof(float), out->part_.name = t.name;
+  return out;
+}
+
+std::uint32_t EmbeddingPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
+  if (target.parts == nullptr) return 0;
+  const auto row = static_cast<std::uint32_t>(std::max(target.detection, 0));
+  auto* const to = reinterpret_cast<float*>(place_of(target.result, *target.parts, part_, row).array);
+  if (to == nullptr) return 0;
+  double sum = 0;
+  for (std::uint32_t i = 0; i < part_.dims[0]; ++i) {
+    const double v = outputs[0].at(i);
+    sum += v * v;
+  }
+  const double scale = unit_ && sum > 0 ? 1 / std::sqrt(sum) : 1;
+  for (std::uint32_t i = 0; i < part_.dims[0]; ++i) to[i] = static_cast<float>(outputs[0].at(i) * scale);
+  wrote(*target.parts, part_.dims[0], part_.bytes);
+  return 0;
+}
+
+}  // namespace leat::exec

@@ -1,0 +1,19 @@
+// embedding [unit]: the first output as one vector of float32, of length one with `unit` (x / |x|).
+#pragma once
+
+#include "engine/exec/decode/post.h"
+
+namespace leat::exec {
+
+class EmbeddingPost final : public Post {
+ public:
+  static Result<std::unique_ptr<EmbeddingPost>> open(bool unit, const PostSetting& setting);
+  [[nodiscard]] std::vector<PartSpec> parts() const override { return {part_}; }
+  std::uint32_t run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override;
+
+ private:
+  bool unit_ = false;
+  PartSpec part_;
+};
+
+}  // namespace leat::exec

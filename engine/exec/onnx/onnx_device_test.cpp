@@ -1,0 +1,123 @@
+// What ONNX Runtime is asked for where a session runs on a device, and what is read from what it says.
+#include "engine/exec/onnx/onnx_device.h"
+
+#include <gtest/gtest.h>
+#include <onnxruntime_c_api.h>
+
+#include <initializer_list>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace leat::exec {
+namespace {
+
+// What is asked of ONNX Runtime for a session on a device, as an interface of our own hears it.
+struct Asked {
+  std::map<std::string, std::string> cuda, tensorrt, session;
+  void *cuda_stream = nullptr, *tensorrt_stream = nullptr;
+  std::vector<std::string> providers;  // in their order
+};
+Asked& asked() {
+  static Asked all;
+  return all;
+}
+OrtApi hearing() {
+  using Cuda = OrtCUDAProviderOptionsV2;
+  using Trt = OrtTensorRTProviderOptionsV2;
+  OrtApi api{};
+  // As ONNX Runtime does: keys that a call does not name are back at their defaults.
+  const auto keep = [](std::map<std::string, std::string>& to, const char* const* keys, const char* const* values,
+                       std::size_t count) {
+    to.clear();
+    for (std::size_t i = 0; i < count; ++i) to[keys[i]] = values[i];
+  };
+  static const auto kKeep = keep;
+  api.CreateCUDAProviderOptions = [](Cuda** out) noexcept -> OrtStatusPtr { return *out = nullptr, nullptr; };
+  api.ReleaseCUDAProviderOptions = [](Cuda*) noexcept {};
+  api.UpdateCUDAProviderOptions = [](Cuda*, const char* const* keys, const char* const* values,
+                                     std::size_t count) noexcept -> OrtStatusPtr {
+    return kKeep(asked().cuda, keys, values, count), nullptr;
+  };
+  api.UpdateCUDAProviderOptionsWithValue = [](Cuda*, const char*, void* value) noexcept -> OrtStatusPtr {
+    return asked().cuda_stream = value, nullptr;
+  };
+  api.SessionOptionsAppendExecutionProvider_CUDA_V2 = [](OrtSessionOptions*, const Cuda*) noexcept -> OrtStatusPtr {
+    return asked().providers.emplace_back("cuda"), nullptr;
+  };
+  api.CreateTensorRTProviderOptions = [](Trt** out) noexcept -> OrtStatusPtr { return *out = nullptr, nullptr; };
+  api.ReleaseTensorRTProviderOptions = [](Trt*) noexcept {};
+  api.UpdateTensorRTProviderOptions = [](Trt*, const char* const* keys, const char* const* values,
+                                         std::size_t count) noexcept -> OrtStatusPtr {
+    return kKeep(asked().tensorrt, keys, values, count), nullptr;
+  };
+  api.UpdateTensorRTProviderOptionsWithValue = [](Trt*, const char*, void* value) noexcept -> OrtStatusPtr {
+    return asked().tensorrt_stream = value, nullptr;
+  };
+  api.SessionOptionsAppendExecutionProvider_TensorRT_V2 = [](OrtSessionOptions*, const Trt*) noexcept -> OrtStatusPtr {
+    return asked().providers.emplace_back("tensorrt"), nullptr;
+  };
+  api.AddSessionConfigEntry = [](OrtSessionOptions*, const char* key, const char* value) noexcept -> OrtStatusPtr {
+    return asked().session[key] = value, nullptr;
+  };
+  return api;
+}
+
+TEST(CudaProvider, IsExactAndHeldToTheDeviceUnlessAskedOtherwise) {
+  const OrtApi api = hearing();
+  int stream = 0;
+  asked() = {};
+  add_device_provider(api, nullptr, &stream, "", false, false);
+  EXPECT_EQ(asked().cuda.at("use_tf32"), "0");
+  EXPECT_EQ(asked().cuda.at("prefer_nhwc"), "0");
+  EXPECT_EQ(asked().cuda.at("enable_cuda_graph"), "0");
+  EXPECT_EQ(asked().cuda.at("cudnn_conv_algo_search"), "HEURISTIC");
+  EXPECT_EQ(asked().cuda_stream, &stream);
+  EXPECT_EQ(asked().session.at("session.disable_cpu_ep_fallback"), "1");
+  EXPECT_EQ(asked().providers, std::vector<std::string>{"cuda"});
+  asked() = {};
+  add_device_provider(api, nullptr, &stream, "tf32=1\nnhwc=1\nsearch=exhaustive\n", true, true);
+  EXPECT_EQ(asked().cuda.at("use_tf32"), "1");
+  EXPECT_EQ(asked().cuda.at("prefer_nhwc"), "1");
+  EXPECT_EQ(asked().cuda.at("enable_cuda_graph"), "1");
+  EXPECT_EQ(asked().cuda.at("cudnn_conv_algo_search"), "EXHAUSTIVE");
+  EXPECT_TRUE(asked().session.empty());
+  EXPECT_THROW(add_device_provider(api, nullptr, &stream, "tf32=yes\n", true, false), std::runtime_error);
+}
+
+TEST(CudaProvider, TensorrtComesBeforeItOnTheSameStreamAndWritesNothing) {
+  const OrtApi api = hearing();
+  int stream = 0;
+  asked() = {};
+  add_device_provider(api, nullptr, &stream, "provider=tensorrt\n", false, false);
+  EXPECT_EQ(asked().providers, (std::vector<std::string>{"tensorrt", "cuda"}));
+  EXPECT_EQ(asked().tensorrt_stream, &stream);
+  EXPECT_EQ(asked().cuda_stream, &stream);
+  EXPECT_EQ(asked().tensorrt.at("trt_engine_cache_enable"), "0");
+  EXPECT_EQ(asked().tensorrt.at("trt_timing_cache_enable"), "0");
+}
+
+// In the form in which ONNX Runtime lists them.
+TEST(CudaProvider, NodesLeftToTheHostAreNamed) {
+  const auto left = [](std::initializer_list<const char*> lines) {
+    Placements placements;
+    for (const char* line : lines) placements.hear(line);
+    return placements.left_behind();
+  };
+  EXPECT_EQ(left({"Node placements", " Node(s) placed on [CUDAExecutionProvider]. Number of nodes: 2",
+                  "  Conv (/first)", "  Relu ()", " Node(s) placed on [CPUExecutionProvider]. Number of nodes: 2",
+                  "  Resize (/up/Resize)", "  NonMaxSuppression (nms)", "SaveMLValueNameIndexMapping"}),
+            "Resize (/up/Resize), NonMaxSuppression (nms)");
+  EXPECT_EQ(left({" Node(s) placed on [CPUExecutionProvider]. Number of nodes: 7", "  A (1)", "  A (2)", "  A (3)",
+                  "  A (4)", "  A (5)", "  A (6)", "  A (7)",
+                  " Node(s) placed on [CUDAExecutionProvider]. Number of nodes: 1", "  B (1)"}),
+            "A (1), A (2), A (3), A (4), A (5) and 2 more");
+  EXPECT_EQ(left({" All nodes placed on [CPUExecutionProvider]. Number of nodes: 9"}), "some of its nodes");
+  EXPECT_TRUE(
+      says_fallback_was_needed("This session contains graph nodes that are assigned to the default CPU EP, but "
+                               "fallback to CPU EP has been explicitly disabled by the user."));
+}
+
+}  // namespace
+}  // namespace leat::exec

@@ -1,0 +1,386 @@
+// What must not matter to anybody but the frames it hits: the cases of section 4 of the GPU half's plan, each under its
+// own name, over the stand-in drivers. Workers killed in each of their roles, a fault of a whole group, an MPS daemon
+// that is missing or dies, leatd killed, no descriptors left, a client's death while its frames are pinned; and, last,
+// kills and faults drawn at random with an exact ledger. What a stand-in cannot show: whether a real driver keeps a
+// killed client's memory and leaves its neighbours alone (docs/guide/gpu.md).
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <fstream>
+#include <random>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "tests/gpu/gpu_fixture.h"
+
+namespace leat::test {
+namespace {
+
+// Three shares of one GPU: p0 and p1 produce, p2 consumes. p0 makes the edge's memory.
+std::string three_shares() {
+  return shapes_on(
+      partition_on("p0", "mps", 0, 30) + partition_on("p1", "mps", 0, 30) + partition_on("p2", "mps", 0, 30),
+      with_plan("mps", "leat", 2) + "[workers]\nlongest_backoff_ms = 20\n", split().profiles);
+}
+
+// All run, and those that were hit are others than before.
+bool replaced(const Leatd& leatd, const std::vector<pid_t>& before, const std::vector<bool>& hit) {
+  const auto now = leatd.workers();
+  if (now.size() != before.size()) return false;
+  for (std::size_t w = 0; w < now.size(); ++w)
+    if (now[w] == 0 || (hit[w] && now[w] == before[w])) return false;
+  return true;
+}
+
+// Children of a process by what they were started as.
+std::vector<pid_t> children_of(pid_t parent, const std::string& word) {
+  std::vector<pid_t> out;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const pid_t pid = std::atoi(entry.path().filename().c_str());
+    std::ifstream stat(entry.path() / "stat"), command(entry.path() / "cmdline");
+    std::string words, line;
+    if (pid <= 0 || !std::getline(stat, line)) continue;
+    std::getline(command, words, '\n');
+    std::istringstream fields(line.substr(std::min(line.rfind(')') + 2, line.size())));
+    char state = 0;
+    pid_t of = 0;
+    fields >> state >> of;
+    if (of == parent && state != 'Z' && words.find(word) != std::string::npos) out.push_back(pid);
+  }
+  return out;
+}
+
+bool alive(pid_t pid) {
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  return std::getline(stat, line) && line.compare(line.rfind(')') + 2, 1, "Z") != 0;
+}
+
+// Leat's segments that a process maps, by inode.
+std::set<unsigned long> segments_of(pid_t pid) {
+  std::set<unsigned long> out;
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::string range, rights, offset, device;
+    unsigned long inode = 0;
+    if (line.find("memfd:leat") != std::string::npos &&
+        std::istringstream(line) >> range >> rights >> offset >> device >> inode)
+      out.insert(inode);
+  }
+  return out;
+}
+
+// In a folder for temporary ones that is this test's alone: others run beside it.
+std::size_t mps_folders() {
+  static const ScratchFolder kOurs;
+  ::setenv("TMPDIR", kOurs.path().c_str(), 1);
+  std::size_t out = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kOurs.path()))
+    out += entry.path().filename().string().starts_with("leatd-mps-") ? 1 : 0;
+  return out;
+}
+
+// ---- a worker killed in each of its roles: it alone is started again, and the edge's memory is what it was ----
+
+class KillOf : public testing::TestWithParam<std::size_t> {};
+TEST_P(KillOf, HarmsNobodyElse) {
+  (void)gpus();
+  Leatd leatd(three_shares());
+  Camera camera(leatd, "kills");
+  ASSERT_NO_FATAL_FAILURE(camera.pump(10));
+  const auto before = leatd.workers();
+  std::vector<bool> hit(before.size());
+  hit[GetParam()] = true;
+  ASSERT_EQ(::kill(before[GetParam()], SIGKILL), 0);
+  ASSERT_TRUE(eventually([&] { return camera.pump(1), replaced(leatd, before, hit); }, 60s)) << leatd.log();
+  const auto after = leatd.workers();
+  for (std::size_t w = 0; w < after.size(); ++w) EXPECT_EQ(after[w] == before[w], !hit[w]) << "worker " << w;
+  ASSERT_NO_FATAL_FAILURE(camera.serves_again());
+  ASSERT_NO_FATAL_FAILURE(camera.drain());
+  expect_exact_ledger(leatd, camera.sent);
+  EXPECT_EQ(*leatd.record(RecordKind::edge, 0)->value(EdgeCounter::bytes_copied), 0U);
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+INSTANTIATE_TEST_SUITE_P(TheMakerOfTheMemory, KillOf, testing::Values(0U));
+INSTANTIATE_TEST_SUITE_P(AnotherProducer, KillOf, testing::Values(1U));
+INSTANTIATE_TEST_SUITE_P(TheConsumer, KillOf, testing::Values(2U));
+
+// ---- a fault ----
+
+TEST(GroupFault, EndsAllSharesAndStartsThemTogether) {
+  (void)gpus();
+  Leatd leatd(three_shares());
+  Camera camera(leatd, "fault");
+  ASSERT_NO_FATAL_FAILURE(camera.pump(10));
+  const auto before = leatd.workers();
+  gpus().fault_group(0);
+  ASSERT_TRUE(eventually(
+      [&] {
+        return camera.pump(1), replaced(leatd, before, {true, true, true});
+      },
+      60s))
+      << leatd.log();
+  ASSERT_NO_FATAL_FAILURE(camera.serves_again());
+  ASSERT_NO_FATAL_FAILURE(camera.drain());
+  expect_exact_ledger(leatd, camera.sent);
+  EXPECT_NE(leatd.log().find("were lost with their device"), std::string::npos) << leatd.log();
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+// A process outside of leatd that shares the GPU and takes its time to end after a fault: until so many newcomers have
+// been refused.
+pid_t slow_to_die(unsigned gpu, std::uint32_t refusals) {
+  fake::Gpu& shared = gpus().state().gpus[gpu];
+  const std::uint32_t until = shared.refused_joins + refusals;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    while (shared.refused_joins < until) {
+      constexpr timespec kLook{0, 1'000'000};
+      (void)::nanosleep(&kLook, nullptr);
+    }
+    ::_exit(0);
+  }
+  fake::Client& entry = shared.clients[fake::kMaxClients - 1];
+  entry.epoch = shared.fault_epoch.load();
+  entry.pid = child;
+  return child;
+}
+
+TEST(GroupFault, IsOverOnceAClientThatDiesSlowlyIsGone) {
+  (void)gpus();
+  Leatd leatd(three_shares());
+  Camera camera(leatd, "slow");
+  ASSERT_NO_FATAL_FAILURE(camera.pump(5));
+  const auto before = leatd.workers();
+  const pid_t other = slow_to_die(0, 6);
+  gpus().fault_group(0);
+  ASSERT_TRUE(eventually([&] { return camera.pump(1), ::waitpid(other, nullptr, WNOHANG) == other; }, 60s))
+      << leatd.log();
+  ASSERT_TRUE(eventually(
+      [&] {
+        return camera.pump(1), replaced(leatd, before, {true, true, true});
+      },
+      60s))
+      << leatd.log();
+  ASSERT_NO_FATAL_FAILURE(camera.serves_again());
+  ASSERT_NO_FATAL_FAILURE(camera.drain());
+  expect_exact_ledger(leatd, camera.sent);
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+// leatd starts into it.
+TEST(GroupFault, OfOthersBeforeTheStartIsWaitedFor) {
+  (void)gpus();
+  (void)split();
+  const pid_t other = slow_to_die(0, 6);
+  gpus().fault_group(0);
+  std::thread buries([other] { EXPECT_EQ(::waitpid(other, nullptr, 0), other); });
+  Leatd leatd(three_shares());
+  buries.join();
+  Camera camera(leatd, "after");
+  ASSERT_NO_FATAL_FAILURE(camera.serves_again());
+  ASSERT_NO_FATAL_FAILURE(camera.drain());
+  expect_exact_ledger(leatd, camera.sent);
+  EXPECT_NE(leatd.log().find("MPS_SERVER_NOT_READY"), std::string::npos) << leatd.log();
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+// ---- MPS ----
+
+TEST(MissingMpsDaemon, IsSaidAndNothingIsServed) {
+  (void)gpus();
+  const ScratchFolder folder;
+  const std::string config =
+      folder.write("a.toml", "[daemon]\nsocket = \"s\"\n" + shapes_on(partition_on("s", "mps", 0, 50), "", ""));
+  ::setenv("LEAT_MPS_CONTROL", "/nonexistent/nvidia-cuda-mps-control", 1);
+  const std::size_t folders = mps_folders();
+  const Exit e = run_to_end({LEATD_BINARY, config}, 60s);
+  ::setenv("LEAT_MPS_CONTROL", LEAT_FAKE_MPS, 1);
+  EXPECT_EQ(e.status, 2) << e.err;
+  EXPECT_NE(e.err.find("MPS daemon"), std::string::npos) << e.err;
+  EXPECT_EQ(mps_folders(), folders);
+}
+
+// A process that does not reach its daemon runs beside it, silently, with all multiprocessors.
+TEST(MissingMpsDaemon, ShowsByTheMultiprocessorsAndTheWorkerIsRefused) {
+  (void)gpus();
+  const ScratchFolder folder;
+  const std::string config =
+      folder.write("a.toml", "[daemon]\nsocket = \"s\"\n" + shapes_on(partition_on("s", "mps", 0, 50), "", ""));
+  gpus().state().mps_unreachable = 1;
+  const Exit e = run_to_end({LEATD_BINARY, config}, 60s);
+  gpus().state().mps_unreachable = 0;
+  EXPECT_NE(e.err.find("sees 108 multiprocessors"), std::string::npos) << e.err;
+  EXPECT_NE(e.status, 0);
+}
+
+TEST(KilledMpsDaemon, IsReplacedWithItsWorkers) {
+  (void)gpus();
+  Leatd leatd(three_shares());
+  Camera camera(leatd, "daemon");
+  ASSERT_NO_FATAL_FAILURE(camera.pump(5));
+  const auto before = leatd.workers();
+  const auto keepers = children_of(leatd.pid(), "keep");
+  ASSERT_EQ(keepers.size(), 1U);
+  const auto daemons = children_of(keepers[0], "mps");
+  ASSERT_FALSE(daemons.empty());
+  ASSERT_EQ(::kill(daemons[0], SIGKILL), 0);
+  ASSERT_TRUE(eventually(
+      [&] {
+        return camera.pump(1), replaced(leatd, before, {true, true, true});
+      },
+      60s))
+      << leatd.log();
+  ASSERT_NO_FATAL_FAILURE(camera.serves_again());
+  ASSERT_NO_FATAL_FAILURE(camera.drain());
+  expect_exact_ledger(leatd, camera.sent);
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+// ---- leatd itself ----
+
+TEST(LeatdKilled, LeavesNoWorkerNoMpsDaemonNoFolderAndServesWhenStartedAgain) {
+  (void)gpus();
+  const std::size_t folders = mps_folders();
+  Leatd leatd(three_shares());
+  {
+    Camera camera(leatd, "before");
+    ASSERT_NO_FATAL_FAILURE(camera.pump(5));
+  }
+  auto gone = leatd.workers();
+  for (const pid_t keeper : children_of(leatd.pid(), "keep")) {
+    gone.push_back(keeper);
+    for (const pid_t daemon : children_of(keeper, "")) gone.push_back(daemon);
+  }
+  ASSERT_GE(gone.size(), 5U);  // three workers, the keeper, the daemon
+  leatd.kill();
+  EXPECT_TRUE(eventually([&] { return std::none_of(gone.begin(), gone.end(), alive); }, 60s));
+  EXPECT_TRUE(eventually([&] { return mps_folders() == folders; }, 60s));
+  leatd.start();
+  Camera camera(leatd, "after");
+  ASSERT_NO_FATAL_FAILURE(camera.serves_again());
+  ASSERT_NO_FATAL_FAILURE(camera.drain());
+  expect_exact_ledger(leatd, camera.sent);
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+  EXPECT_EQ(mps_folders(), folders);
+}
+
+// ---- descriptors ----
+
+// Workers die while leatd has no descriptor left for new ones: they come when there are some again.
+TEST(DescriptorsExhausted, DelaysTheWorkersAndLosesNoFrame) {
+  (void)gpus();
+  Leatd leatd(three_shares());
+  Camera camera(leatd, "descriptors");
+  ASSERT_NO_FATAL_FAILURE(camera.pump(5));
+  const auto before = leatd.workers();
+  rlimit was{};
+  ASSERT_EQ(::prlimit(leatd.pid(), RLIMIT_NOFILE, nullptr, &was), 0);
+  const rlimit none{3, was.rlim_max};
+  ASSERT_EQ(::prlimit(leatd.pid(), RLIMIT_NOFILE, &none, nullptr), 0);
+  ASSERT_EQ(::kill(before[2], SIGKILL), 0);
+  ASSERT_TRUE(eventually([&] { return !alive(before[2]); }, 60s)) << leatd.log();
+  ASSERT_NO_FATAL_FAILURE(camera.pump(4));
+  ASSERT_EQ(::prlimit(leatd.pid(), RLIMIT_NOFILE, &was, nullptr), 0);
+  ASSERT_TRUE(eventually(
+      [&] {
+        return camera.pump(1), replaced(leatd, before, {false, false, true});
+      },
+      60s))
+      << leatd.log();
+  ASSERT_NO_FATAL_FAILURE(camera.serves_again());
+  ASSERT_NO_FATAL_FAILURE(camera.drain());
+  expect_exact_ledger(leatd, camera.sent);
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+// ---- a client ----
+
+TEST(ClientKilled, WhileItsFramesArePinnedIsForgottenByEveryWorker) {
+  (void)gpus();
+  Leatd leatd(three_shares());
+  Camera camera(leatd, "stays");
+  ASSERT_NO_FATAL_FAILURE(camera.pump(5));
+  const std::set<unsigned long> others = segments_of(::getpid());  // a fork maps them too
+  int report[2];
+  ASSERT_EQ(::pipe(report), 0);
+  const pid_t client = ::fork();
+  if (client == 0) {
+    Camera dies(leatd, "dies");
+    dies.pump(6);
+    for (const unsigned long segment : segments_of(::getpid()))
+      if (!others.contains(segment) && ::write(report[1], &segment, sizeof segment) != sizeof segment) break;
+    ::kill(::getpid(), SIGKILL);
+  }
+  ::close(report[1]);
+  std::set<unsigned long> its;
+  for (unsigned long segment = 0; ::read(report[0], &segment, sizeof segment) == sizeof segment;) its.insert(segment);
+  ::close(report[0]);
+  int status = 0;
+  ASSERT_EQ(::waitpid(client, &status, 0), client);
+  ASSERT_TRUE(WIFSIGNALED(status)) << status;
+  ASSERT_FALSE(its.empty());
+  const auto maps_its = [&](pid_t process) {
+    const auto mapped = segments_of(process);
+    return std::any_of(its.begin(), its.end(), [&](unsigned long segment) { return mapped.contains(segment); });
+  };
+  EXPECT_TRUE(eventually(
+      [&] {
+        camera.pump(1);  // a worker reads its messages between batches
+        const auto workers = leatd.workers();
+        return std::none_of(workers.begin(), workers.end(), maps_its) && !maps_its(leatd.pid());
+      },
+      60s))
+      << leatd.log();
+  ASSERT_NO_FATAL_FAILURE(camera.drain());
+  EXPECT_TRUE(eventually([&] { return value(*leatd.total(), StreamCounter::in_flight) == 0; }));
+  EXPECT_TRUE(balances(*leatd.total()));
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+// ---- all of it at random ----
+
+// Three kills of a random worker, then a fault: LEAT_GPU_ROUNDS rounds of that; 100 of them are 300 kills and 100
+// faults.
+TEST(LedgerBalanced, ThroughRandomKillsAndFaultsOfTheWholeGroup) {
+  (void)gpus();
+  const char* const asked = std::getenv("LEAT_GPU_ROUNDS");
+  const int rounds = asked != nullptr ? std::atoi(asked) : 2;
+  const char* const seed = std::getenv("LEAT_GPU_SEED");
+  std::mt19937 random(seed != nullptr ? static_cast<unsigned>(std::atoi(seed)) : 7U);
+  Leatd leatd(three_shares());
+  Camera camera(leatd, "faults");
+  int kills = 0, faults = 0;
+  for (int i = 0; i < 4 * rounds; ++i) {
+    SCOPED_TRACE("event " + std::to_string(i));
+    ASSERT_NO_FATAL_FAILURE(camera.pump(random() % 6));
+    const auto before = leatd.workers();
+    std::vector<bool> hit(before.size(), i % 4 == 3);
+    if (i % 4 == 3) {
+      gpus().fault_group(0);
+      ++faults;
+    } else {
+      const std::size_t w = random() % before.size();
+      hit[w] = true;
+      kills += ::kill(before[w], SIGKILL) == 0 ? 1 : 0;
+    }
+    ASSERT_TRUE(eventually(
+        [&] {  // a fault is noticed by whoever calls the device
+          return testing::Test::HasFatalFailure() || (camera.pump(1), replaced(leatd, before, hit));
+        },
+        60s))
+        << leatd.log();
+  }
+  ASSERT_NO_FATAL_FAILURE(camera.serves_again());
+  ASSERT_NO_FATAL_FAILURE(camera.drain());
+  expect_exact_ledger(leatd, camera.sent);
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+  std::printf("%d kills, %d faults, %llu frames sent, %llu answered, %llu completed\n", kills, faults,
+              static_cast<unsigned long long>(camera.sent), static_cast<unsigned long long>(camera.answered),
+              static_cast<unsigned long long>(camera.completed));
+}
+
+}  // namespace
+}  // namespace leat::test

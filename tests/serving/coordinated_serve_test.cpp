@@ -1,0 +1,535 @@
+// Coordinated streams through a whole leatd with emulated partitions: clients with cameras of 60 frames a second whose
+// tracking loses what a curve says, against the same clients uncoordinated and against the simulator; and clients that
+// lie, stop or die among others.
+#include <grp.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "engine/core/policy_words.h"
+#include "engine/core/streams/strides.h"
+#include "engine/sim/shown.h"
+#include "engine/sim/simulator.h"
+#include "leat/look_back.hpp"
+#include "tests/serving/daemon_fixture.h"
+#include "tests/serving/two_tasks.h"
+#include "tools/base/json/json.h"
+
+namespace leat::test {
+namespace {
+
+using shm::StreamCounter;
+
+constexpr std::int64_t kPeriod = 16'666'667, kSecond = 1'000'000'000, kMs = 1'000'000;
+constexpr double kFlicker = 0.05, kSlope = 0.004, kSla = 0.06;
+constexpr std::uint32_t kPartitions = 2, kBatch = 16;
+
+double lost(std::uint32_t stride) {
+  static const core::streams::StrideCurve curve(0.006, 3);
+  return kSlope * curve.at(stride);
+}
+
+// An application of one module on all partitions.
+std::string application(const std::string& name) {
+  std::string latency;
+  for (std::uint32_t b = 1; b <= kBatch; ++b) latency += (b == 1 ? "" : ", ") + std::to_string(6 + 1.5 * b);
+  return "[[application]]\nname = \"" + name + R"("
+slo_ms = 150
+  [[application.module]]
+  name = "detect"
+  executor = "emulated"
+  batch = 16
+  latency_ms = [)" +
+         latency + "]\n";
+}
+
+std::string config() {
+  return "[[partition]]\nname = \"p\"\nkind = \"emulated\"\ncount = " + std::to_string(kPartitions) + "\n" +
+         application("boxes");
+}
+
+void sleep_until(std::int64_t at) {
+  const timespec t{at / kSecond, at % kSecond};
+  (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr);
+}
+
+enum class Manner { honest, liar, stops, dies };
+
+StreamOptions options_of(bool coordinated) {
+  StreamOptions o;
+  o.application = "boxes";
+  o.format = LEAT_FORMAT_gray8;
+  o.width = 64;
+  o.height = 16;
+  o.depth = 4;
+  o.period_ns = coordinated ? kPeriod : 0;
+  o.sla_drop_ppm = coordinated ? static_cast<std::uint32_t>(kSla * 1e6) : 0;
+  return o;
+}
+
+// A client with a camera.
+struct Filming {
+  Filming(const Leatd& leatd, std::uint32_t number, bool coordinated, std::int64_t start, Manner how = Manner::honest)
+      : manner(how),
+        phase(start + number * 1'234'567 % kPeriod),
+        shown({.phase_ns = phase,
+               .period_ns = kPeriod,
+               .sla_drop = kSla,
+               .from_ns = start + 3 * kSecond,
+               .extra = [](std::uint64_t, std::uint32_t s) { return lost(s); }}) {
+    auto connected = Client::connect(leatd.socket(), "camera");
+    EXPECT_TRUE(connected.ok()) << connected.error();
+    client = std::make_unique<Client>(std::move(*connected));
+    auto opened = client->open_stream(options_of(coordinated));
+    EXPECT_TRUE(opened.ok()) << opened.error();
+    stream = std::move(*opened);
+  }
+  [[nodiscard]] std::int64_t next() const { return phase + static_cast<std::int64_t>(frame) * kPeriod; }
+  void take_frame() {
+    const std::uint64_t number = frame++;
+    const std::int64_t capture = phase + static_cast<std::int64_t>(number) * kPeriod;
+    if (leat_should_submit(stream.raw(), capture) == 0) return;
+    auto slot = stream.acquire();
+    if (!slot) return;
+    leat_submit_options options{};
+    options.capture_ns = capture;
+    options.cookie = number;
+    if (slot->submit(options) == LEAT_ERROR_ok) ++sent;
+  }
+  void take_answers() {
+    while (auto answer = client->next_answer()) {
+      if (answer->result() == nullptr) continue;
+      ++answers;
+      const std::uint64_t number = answer->raw().cookie;
+      shown.answer(answer->raw().answered_ns, number);
+      if (source && number <= *source) continue;
+      const auto drop = [&](std::uint32_t stride) {
+        return std::min(1.0, manner == Manner::liar ? 0.1 * stride : kFlicker + lost(stride));
+      };
+      if (source) {
+        const auto stride = static_cast<std::uint32_t>(std::min<std::uint64_t>(number - *source, 255));
+        (void)leat_observe(stream.raw(), stride, drop(stride));
+      }
+      if (const auto from = look.answered(number)) {
+        const auto stride = static_cast<std::uint32_t>(number - *from);
+        (void)leat_observe_far(stream.raw(), stride, drop(stride));
+      }
+      source = number;
+    }
+  }
+  [[nodiscard]] leat_schedule schedule() {
+    leat_schedule s{};
+    EXPECT_EQ(leat_schedule_of(stream.raw(), &s), LEAT_ERROR_ok);
+    return s;
+  }
+  Manner manner;
+  std::int64_t phase;
+  sim::Shown shown;
+  std::unique_ptr<Client> client;
+  Stream stream;
+  std::uint64_t frame = 0, sent = 0, answers = 0;
+  std::optional<std::uint64_t> source;
+  LookBack look;
+};
+
+struct Seen {
+  double kept = 0, detections_per_s = 0;
+};
+
+// All cameras, each in its own time, on one thread.
+// also(t): whatever else is to be done by then.
+Seen film(
+    std::vector<std::unique_ptr<Filming>>& cameras, std::int64_t start, double seconds,
+    const std::function<void(std::int64_t)>& also = [](std::int64_t) {}) {
+  const std::int64_t end = start + static_cast<std::int64_t>(seconds * 1e9);
+  for (;;) {
+    Filming* first = nullptr;
+    for (auto& c : cameras) {
+      if (c->client == nullptr || (c->manner == Manner::stops && c->next() > start + 4 * kSecond)) continue;
+      if (c->manner == Manner::dies && c->next() > start + 4 * kSecond) {
+        c->stream = Stream();
+        c->client.reset();
+        continue;
+      }
+      if (first == nullptr || c->next() < first->next()) first = c.get();
+    }
+    if (first == nullptr || first->next() >= end) break;
+    sleep_until(first->next());
+    also(first->next());
+    first->take_frame();
+    for (auto& c : cameras)
+      if (c->client != nullptr) c->take_answers();
+  }
+  double kept = 0, all = 0, answers = 0;
+  for (auto& c : cameras) {
+    if (c->manner != Manner::honest) continue;
+    c->shown.show(end);
+    kept += c->shown.kept();
+    all += c->shown.seconds();
+    answers += static_cast<double>(c->answers);
+  }
+  return {all == 0 ? 0 : kept / all, answers / seconds};
+}
+
+Seen simulated(std::uint32_t clients, double seconds) {
+  sim::Scenario s;
+  s.topology.partitions.resize(kPartitions);
+  core::RouteSpec route{.module = 0, .batch = kBatch, .stages = {core::StageSpec{}}};
+  for (std::uint32_t b = 1; b <= kBatch; ++b) {
+    route.stages[0].latency.p50_ns.push_back(6 * kMs + b * 3 * kMs / 2);
+    route.stages[0].latency.p99_ns.push_back(6 * kMs + b * 3 * kMs / 2);
+  }
+  for (std::uint32_t p = 0; p < kPartitions; ++p) route.stages[0].pool.push_back(p);
+  s.topology.routes.push_back(route);
+  s.topology.modules.push_back({.application = 0, .routes = {0}});
+  s.topology.applications.push_back({.slo_ns = 150 * kMs, .modules = {0}});
+  EXPECT_TRUE(core::preset("leat", s.policy));
+  s.limits.coordinated = 64;
+  s.streams.clear();
+  s.cameras_until_ns = static_cast<std::int64_t>(seconds * 1e9);
+  std::vector<sim::Shown> shown;
+  for (std::uint32_t i = 0; i < clients; ++i) {
+    s.streams.push_back(
+        {.depth = 4, .supersede = core::Supersede::latest, .terms = {.sla_drop = kSla, .period_ns = kPeriod}});
+    const std::int64_t phase = i * 1'234'567 % kPeriod;
+    s.cameras.push_back({.stream = i, .phase_ns = phase, .seen = [](std::uint64_t, std::uint32_t stride) {
+                           return kFlicker + lost(stride);
+                         }});
+    shown.emplace_back(sim::Shown::Film{.phase_ns = phase,
+                                        .period_ns = kPeriod,
+                                        .sla_drop = kSla,
+                                        .from_ns = 3 * kSecond,
+                                        .extra = [](std::uint64_t, std::uint32_t stride) { return lost(stride); }});
+  }
+  std::uint64_t answers = 0;
+  s.on_shown = [&](const sim::ShownEvent& e) {
+    ++answers;
+    shown[e.camera].answer(e.at_ns, e.frame);
+  };
+  (void)sim::run(s);
+  double kept = 0, all = 0;
+  for (sim::Shown& each : shown) {
+    each.show(s.cameras_until_ns);
+    kept += each.kept();
+    all += each.seconds();
+  }
+  return {kept / all, static_cast<double>(answers) / seconds};
+}
+
+std::vector<std::unique_ptr<Filming>> crew(const Leatd& leatd, std::uint32_t clients, bool coordinated,
+                                           std::int64_t* start) {
+  std::vector<std::unique_ptr<Filming>> cameras;
+  *start = leat_now_ns() + kSecond / 2;  // when all are connected
+  for (std::uint32_t i = 0; i < clients; ++i)
+    cameras.push_back(std::make_unique<Filming>(leatd, i, coordinated, *start));
+  return cameras;
+}
+
+TEST(CoordinatedServe, TwelveClientsKeepTheirSlaWithFarFewerDetections) {
+  const Leatd leatd(config());
+  std::int64_t start = 0;
+  auto cameras = crew(leatd, 12, true, &start);
+  const Seen real = film(cameras, start, 8);
+  for (auto& c : cameras) EXPECT_EQ(c->schedule().standing, LEAT_STANDING_ADMITTED);
+  EXPECT_GT(cameras[0]->schedule().interval, 5u);
+  EXPECT_NEAR(cameras[0]->schedule().sla_drop, kSla, 1e-6);
+  const auto record = leatd.record(shm::RecordKind::stream, 0);
+  ASSERT_TRUE(record.has_value());
+  EXPECT_GT(value(*record, StreamCounter::observations), 20u);
+  EXPECT_EQ(value(*record, StreamCounter::observations_ignored), 0u);
+  EXPECT_EQ(value(*record, StreamCounter::sla_drop_ppm), 60'000u);
+  EXPECT_TRUE(balances(*leatd.total()));
+  const ScratchFolder folder;
+  const std::string file = folder.path() + "/status.json";
+  const Exit status =
+      run_to_end({LEAT_BINARY, "status", "--json", file, "--socket", leatd.socket()}, std::chrono::milliseconds(20000));
+  ASSERT_EQ(status.status, 0) << status.err;
+  std::ifstream in(file);
+  const Json coordinated = Json::parse(std::string(std::istreambuf_iterator<char>(in), {}))["coordinated"];
+  ASSERT_EQ(coordinated.size(), 12u);
+  for (const Json& each : coordinated) {
+    EXPECT_EQ(each["standing"].get<std::string>(), "admitted");
+    EXPECT_NEAR(each["sla_drop_percent"].get<double>(), 100 * kSla, 1e-6);
+    EXPECT_GT(each["margin_percent"].get<double>(), 1);
+    EXPECT_GT(each["measured_drop_percent"].get<double>(), 0);
+    EXPECT_TRUE(each["task_group"].is_null());
+  }
+  cameras.clear();
+  auto all = crew(leatd, 12, false, &start);
+  const Seen every = film(all, start, 4.5);
+  const Seen model = simulated(12, 8);
+  std::printf("within SLA: coordinated %.3f, simulated %.3f, uncoordinated %.3f; detections/s %.1f, %.1f, %.1f\n",
+              real.kept, model.kept, every.kept, real.detections_per_s, model.detections_per_s, every.detections_per_s);
+  EXPECT_GE(real.kept, model.kept - 0.03);
+  EXPECT_LE(real.kept, model.kept + 0.03);
+  EXPECT_LE(std::abs(real.detections_per_s / model.detections_per_s - 1), 0.25);
+  EXPECT_LT(3 * real.detections_per_s, every.detections_per_s);
+}
+
+TEST(CoordinatedServe, ClientsThatLieStopDieOrHaveTwoTasksDisturbNobody) {
+  const Leatd leatd(config());
+  std::int64_t start = 0;
+  auto cameras = crew(leatd, 10, true, &start);
+  cameras[7]->manner = Manner::liar;
+  cameras[8]->manner = Manner::stops;
+  cameras[9]->manner = Manner::dies;
+  TwoTasks tasks(leatd, start);
+  auto dies = std::make_unique<TwoTasks>(leatd, start);
+  const auto also = [&](std::int64_t now) {
+    if (now > start + 3 * kSecond) dies.reset();
+    for (TwoTasks* each : {&tasks, dies.get()})
+      if (each != nullptr) each->go_on(now);
+  };
+  const Seen real = film(cameras, start, 7.5, also);
+  EXPECT_GE(real.kept, 0.97);
+  const leat_schedule liar = cameras[7]->schedule();
+  std::printf("the liar sent %zu, another one %zu; it was sent away %u times\n", cameras[7]->sent, cameras[0]->sent,
+              liar.evictions);
+  // What it reports asks for more frames than others'. It gets them as long as there is room, else it has to go.
+  EXPECT_TRUE(cameras[7]->sent > 2 * cameras[0]->sent || liar.evictions > 0);
+  EXPECT_EQ(cameras[8]->schedule().standing, LEAT_STANDING_SILENT);
+  for (std::size_t i = 0; i < 7; ++i) EXPECT_EQ(cameras[i]->schedule().standing, LEAT_STANDING_ADMITTED) << i;
+  EXPECT_TRUE(balances(*leatd.total()));
+  Turns turns = turns_of(tasks, 150);
+  for (int more = 1; more <= 2 && !turns.good(); ++more) {  // where the host was not itself for a while
+    const std::uint64_t from = tasks.frame;
+    (void)film(cameras, start, 7.5 * (1 + more), also);
+    turns = turns_of(tasks, from);
+  }
+  EXPECT_TRUE(turns.good());
+  EXPECT_GT(turns.program_ratio, 1.5);
+  // Four are enough, and another client's group of the same number is another one.
+  Stream more[2];
+  for (Stream& each : more) {
+    auto opened = tasks.open(7);
+    ASSERT_TRUE(opened.ok()) << opened.error();
+    each = std::move(*opened);
+  }
+  const auto fifth = tasks.open(7);
+  ASSERT_FALSE(fifth.ok());
+  EXPECT_NE(fifth.error().find("four tasks"), std::string::npos) << fifth.error();
+  TwoTasks other(leatd, start);
+}
+
+constexpr std::uint32_t kOtherUser = 65534;
+
+// A process of another user with many streams whose content is beyond tracking, as it says.
+class GreedyUser {
+ public:
+  GreedyUser(const std::string& socket, std::uint32_t streams) {
+    if (pipe(words_) != 0) return;
+    pid_ = fork();
+    if (pid_ != 0) {
+      close(std::exchange(words_[1], -1));
+      return;
+    }
+    if (setgroups(0, nullptr) == 0 && setresuid(kOtherUser, kOtherUser, kOtherUser) == 0) film(socket, streams);
+    _exit(0);
+  }
+  ~GreedyUser() {
+    if (pid_ > 0) ::kill(pid_, SIGKILL), (void)waitpid(pid_, nullptr, 0);
+    for (const int fd : words_)
+      if (fd >= 0) close(fd);
+  }
+  GreedyUser(const GreedyUser&) = delete;
+  GreedyUser& operator=(const GreedyUser&) = delete;
+  // They have what they want.
+  [[nodiscard]] bool films() const {
+    char word = 0;
+    return read(words_[0], &word, 1) == 1;
+  }
+
+ private:
+  void film(const std::string& socket, std::uint32_t count) const {
+    auto client = Client::connect(socket, "greedy");
+    std::vector<Stream> streams;
+    while (client.ok() && streams.size() < count) {
+      auto opened = client->open_stream(options_of(true));
+      if (!opened.ok()) return (void)std::fprintf(stderr, "%s\n", opened.error().c_str());
+      streams.push_back(std::move(*opened));
+    }
+    std::vector<std::uint64_t> source(count);
+    const std::int64_t start = leat_now_ns();
+    for (std::uint64_t frame = 1; !streams.empty() && frame < 60 * 60; ++frame) {
+      leat_submit_options options{};
+      options.capture_ns = start + static_cast<std::int64_t>(frame) * kPeriod;
+      sleep_until(options.capture_ns);
+      for (std::size_t i = 0; i < count; ++i) {
+        options.cookie = frame * count + i;
+        if (leat_should_submit(streams[i].raw(), options.capture_ns) == 0) continue;
+        if (auto slot = streams[i].acquire()) (void)slot->submit(options);
+      }
+      while (auto answer = client->next_answer()) {
+        if (answer->result() == nullptr) continue;
+        const std::uint64_t of = answer->raw().cookie / count, i = answer->raw().cookie % count;
+        const auto stride = static_cast<std::uint32_t>(std::min<std::uint64_t>(of - std::min(of, source[i]), 255));
+        if (source[i] != 0) (void)leat_observe(streams[i].raw(), stride, std::min(1.0, 0.1 * stride));
+        source[i] = std::max(source[i], of);
+      }
+      if (frame == 120) (void)!write(words_[1], "!", 1);
+    }
+  }
+  int words_[2] = {-1, -1};
+  pid_t pid_ = -1;
+};
+
+TEST(CoordinatedServe, EightCamerasComeInBesideAHundredAndTwentyOfAnotherUser) {
+  if (getuid() != 0) GTEST_SKIP() << "only root can become another user";
+  const Leatd leatd("[daemon]\nsocket_mode = \"0666\"\n[limits]\nstreams = 256\n" + config());
+  ASSERT_EQ(chmod(leatd.socket().substr(0, leatd.socket().rfind('/')).c_str(), 0755), 0);
+  const GreedyUser greedy[] = {{leatd.socket(), 40}, {leatd.socket(), 40}, {leatd.socket(), 40}};
+  for (const GreedyUser& each : greedy) ASSERT_TRUE(each.films());
+  std::int64_t start = 0;
+  auto cameras = crew(leatd, 8, true, &start);
+  std::vector<std::int64_t> came(cameras.size());
+  const Seen seen = film(cameras, start, 6, [&](std::int64_t now) {
+    for (std::size_t i = 0; i < cameras.size(); ++i)
+      if (came[i] == 0 && cameras[i]->schedule().standing == LEAT_STANDING_ADMITTED) came[i] = now - start;
+  });
+  for (std::size_t i = 0; i < cameras.size(); ++i) {
+    EXPECT_TRUE(came[i] != 0 && came[i] <= 5 * kSecond) << i << ": " << came[i];
+    EXPECT_EQ(cameras[i]->schedule().standing, LEAT_STANDING_ADMITTED) << i;
+    EXPECT_GT(cameras[i]->answers, 5u) << i;
+  }
+  std::printf("the last came in after %.1f s; %.3f of the seconds within SLA\n",
+              static_cast<double>(*std::ranges::max_element(came)) / 1e9, seen.kept);
+  EXPECT_TRUE(balances(*leatd.total()));
+}
+
+// A second of gray8 pictures of 160x96.
+void write_film(const std::string& path) {
+  std::ofstream out(path, std::ios::binary);
+  for (int f = 0; f < 60; ++f) {
+    std::string picture(160 * 96, '\0');
+    for (std::size_t i = 0; i < picture.size(); ++i) picture[i] = static_cast<char>((i % 160 + f) * (i / 160 + 3));
+    out << picture;
+  }
+}
+
+Json read_json(const std::string& path) {
+  std::ifstream in(path);
+  return Json::parse(std::string(std::istreambuf_iterator<char>(in), {}));
+}
+
+// Every frame that a feeder sent has its answer. They are few, and a busy host may cost some of them.
+void expect_answers(const Json& stream) {
+  const auto count = [&](const char* key) { return stream[key].get<int>(); };
+  EXPECT_EQ(count("submitted"), count("completed") + count("late") + count("dropped"));
+  EXPECT_EQ(count("in_flight"), 0);
+  EXPECT_GE(2 * count("completed"), count("submitted"));
+}
+
+TEST(CoordinatedServe, LeatFeedsTasksOfTwoModelsShareTheirSla) {
+  const Leatd leatd(config() + application("faces"));
+  const ScratchFolder folder;
+  const std::string film = folder.path() + "/film.gray8", video = folder.path() + "/out.mkv";
+  write_film(film);
+  const auto feed = [&](const std::string& figures, const std::vector<std::string>& tasks) {
+    std::vector<std::string> line = {LEAT_BINARY, "feed",     "--socket", leatd.socket(), "--application", "boxes",
+                                     "--raw",     "gray8",    "--size",   "160x96",       "--rate",        "60",
+                                     "--loop",    "--frames", "240",      "--accuracy",   "0.06",          "--annotate",
+                                     video,       "--quiet",  "--json",   figures};
+    for (const std::string& task : tasks) line.insert(line.end(), {"--task", task});
+    line.push_back(film);
+    return run_to_end(line, std::chrono::milliseconds(30000));
+  };
+  const std::string figures = folder.path() + "/figures.json", status = folder.path() + "/status.json";
+  EXPECT_NE(feed(figures, {"all"}).err.find("two to four"), std::string::npos);
+  EXPECT_NE(feed(figures, {"all", "80x96+81+0"}).err.find("even pixels"), std::string::npos);
+  const Exit beyond = feed(figures, {"all", "80x96+100+0"});
+  EXPECT_NE(beyond.err.find("not within the picture"), std::string::npos) << beyond.err;
+  std::atomic<bool> ended{false};
+  Exit end;
+  std::thread feeding([&] {
+    end = feed(figures, {"80x96+0+0:3", "80x96+80+0", "all@faces"});
+    ended = true;
+  });
+  std::size_t grouped = 0;
+  while (!ended && grouped < 3) {  // until all are seen
+    const Exit asked =
+        run_to_end({LEAT_BINARY, "status", "--json", status, "--socket", leatd.socket()}, std::chrono::seconds(20));
+    grouped = 0;
+    EXPECT_EQ(asked.status, 0) << asked.err;
+    const Json told = asked.status == 0 ? read_json(status) : Json{{"coordinated", Json::array()}};
+    for (const Json& each : told["coordinated"])
+      grouped += each["task_group"] == 1 && each["standing"] == "admitted" ? 1 : 0;
+  }
+  feeding.join();
+  EXPECT_EQ(grouped, 3u);
+  ASSERT_EQ(end.status, 0) << end.err;
+  const Json streams = read_json(figures)["streams"];
+  ASSERT_EQ(streams.size(), 3u);
+  for (const Json& each : streams) {
+    EXPECT_EQ(each["coordinated"]["frames"].get<int>(), 240);
+    EXPECT_EQ(each["coordinated"]["standing"].get<std::string>(), "admitted");
+    EXPECT_GT(each["submitted"].get<int>(), 2);
+    expect_answers(each);
+    EXPECT_LT(each["coordinated"]["sent_share"].get<double>(), 0.5);
+  }
+  EXPECT_EQ(streams[0]["coordinated"]["task_weight"].get<double>(), 3);
+  EXPECT_EQ(streams[1]["coordinated"]["task_weight"].get<double>(), 1);
+  EXPECT_NE(streams[1]["name"].get<std::string>().find("80x96+80+0"), std::string::npos);
+  EXPECT_NE(streams[2]["name"].get<std::string>().find("all@faces"), std::string::npos);
+  EXPECT_GT(std::filesystem::file_size(video), 1000u);
+}
+
+TEST(CoordinatedServe, LeatFeedSendsWhatIsAskedForAndDrawsEveryPicture) {
+  const Leatd leatd(config());
+  const ScratchFolder folder;
+  const std::string film = folder.path() + "/film.gray8", video = folder.path() + "/out.mkv";
+  write_film(film);
+  const std::string figures = folder.path() + "/figures.json";
+  const Exit end = run_to_end(
+      {LEAT_BINARY, "feed",       "--socket", leatd.socket(), "--application", "boxes",    "--raw", "gray8",
+       "--size",    "160x96",     "--rate",   "60",           "--loop",        "--frames", "240",   "--accuracy",
+       "0.06",      "--annotate", video,      "--quiet",      "--json",        figures,    film},
+      std::chrono::milliseconds(30000));
+  ASSERT_EQ(end.status, 0) << end.err;
+  const Json json = read_json(figures);
+  const Json& stream = json["streams"][0];
+  EXPECT_EQ(stream["coordinated"]["frames"].get<int>(), 240);
+  EXPECT_EQ(stream["coordinated"]["standing"].get<std::string>(), "admitted");
+  EXPECT_GT(stream["submitted"].get<int>(), 5);
+  EXPECT_LT(stream["coordinated"]["sent_share"].get<double>(), 0.5);
+  expect_answers(stream);
+  EXPECT_GT(std::filesystem::file_size(video), 1000u);
+}
+
+TEST(CoordinatedServe, TermsThatCannotBeKeptAreRefusedInOneLine) {
+  const Leatd leatd(config() +
+                    "[[application]]\nname = \"chain\"\nslo_ms = 500\n"
+                    "  [[application.module]]\n  name = \"a\"\n  executor = \"emulated\"\n  latency_ms = [1]\n"
+                    "  [[application.module]]\n  name = \"b\"\n  after = [\"a\"]\n  executor = \"emulated\"\n"
+                    "  latency_ms = [1]\n");
+  auto client = Client::connect(leatd.socket(), "asks");
+  ASSERT_TRUE(client.ok()) << client.error();
+  StreamOptions o;
+  o.application = "chain";
+  o.format = LEAT_FORMAT_gray8;
+  o.width = o.height = 16;
+  o.period_ns = kPeriod;
+  o.sla_drop_ppm = 60'000;
+  const auto refused = client->open_stream(o);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().find("uncut module"), std::string::npos) << refused.error();
+  o.application = "boxes";
+  o.period_ns = 0;
+  EXPECT_FALSE(client->open_stream(o).ok());
+  o.period_ns = kPeriod;
+  EXPECT_TRUE(client->open_stream(o).ok());
+}
+
+}  // namespace
+}  // namespace leat::test

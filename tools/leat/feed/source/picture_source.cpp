@@ -1,0 +1,120 @@
+#include "tools/leat/feed/source/picture_source.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <sstream>
+
+namespace leat::tools {
+
+RawLayout raw_layout(leat_format format, std::uint32_t width, std::uint32_t height) {
+  RawLayout layout;
+  const auto plane = [&](std::uint32_t rows, std::uint32_t row_bytes) {
+    layout.rows[layout.planes] = rows;
+    layout.row_bytes[layout.planes++] = row_bytes;
+    layout.bytes += std::uint64_t{rows} * row_bytes;
+  };
+  switch (format) {
+    case LEAT_FORMAT_nv12:
+      plane(height, width);
+      plane(height / 2, width);
+      break;
+    case LEAT_FORMAT_i420:
+      plane(height, width);
+      plane(height / 2, width / 2);
+      plane(height / 2, width / 2);
+      break;
+    case LEAT_FORMAT_rgb24:
+    case LEAT_FORMAT_bgr24:
+      plane(height, width * 3);
+      break;
+    case LEAT_FORMAT_gray8:
+      plane(height, width);
+      break;
+    case LEAT_FORMAT_tensors:  // no picture
+    case LEAT_FORMAT_unknown:
+      break;
+  }
+  return layout;
+}
+
+leat_format format_of(const std::string& name) {
+#define X(word, value, planes, text) \
+  if (name == #word) return LEAT_FORMAT_##word;
+  LEAT_FORMATS(X)
+#undef X
+  return LEAT_FORMAT_unknown;
+}
+
+const char* name_of(leat_format format) {
+  switch (format) {
+#define X(word, value, planes, text) \
+  case LEAT_FORMAT_##word:           \
+    return #word;
+    LEAT_FORMATS(X)
+#undef X
+    case LEAT_FORMAT_unknown:
+      break;
+  }
+  return "unknown";
+}
+
+Result<PictureFormat> parse_y4m_head(const std::string& line) {
+  std::istringstream words(line);
+  std::string word, chroma = "420";
+  PictureFormat format;
+  words >> word;
+  if (word != "YUV4MPEG2")
+    return Error{
+        "standard input is not y4m (it does not begin with YUV4MPEG2); for raw pictures give --raw and --size"};
+  const auto number = [](const std::string& text, std::size_t from, double& value) {
+    const auto parsed = std::from_chars(text.data() + from, text.data() + text.size(), value);
+    return parsed.ec == std::errc{} ? static_cast<std::size_t>(parsed.ptr - text.data()) : std::string::npos;
+  };
+  while (words >> word) {
+    double value = 0, divisor = 1;
+    if (word[0] == 'C') {
+      chroma = word.substr(1);
+      continue;
+    }
+    if (word[0] != 'W' && word[0] != 'H' && word[0] != 'F') continue;
+    const std::size_t end = number(word, 1, value);
+    if (end == std::string::npos || value < 0 || value > 1e9)
+      return Error{"the y4m head has a bad field '" + word + "'"};
+    if (word[0] == 'W' && value <= 16384) format.width = static_cast<std::uint32_t>(value);
+    if (word[0] == 'H' && value <= 16384) format.height = static_cast<std::uint32_t>(value);
+    if (word[0] == 'F') {
+      if (end < word.size() && word[end] == ':') (void)number(word, end + 1, divisor);
+      format.rate = divisor > 0 ? value / divisor : 0;
+    }
+  }
+  if (format.width == 0 || format.height == 0) return Error{"the y4m head lacks a width or height from 1 to 16384"};
+  const bool deep = chroma.find('p') != std::string::npos && chroma.find("paldv") == std::string::npos &&
+                    chroma.find("jpeg") == std::string::npos;
+  if (chroma.starts_with("420") && !deep) {
+    format.format = LEAT_FORMAT_i420;
+    if (format.width % 2 != 0 || format.height % 2 != 0)
+      return Error{
+          "4:2:0 pictures need an even width and height; scale them, e.g. with ffmpeg -vf scale=trunc(iw/2)*2:-2"};
+  } else if (chroma == "mono") {
+    format.format = LEAT_FORMAT_gray8;
+  } else {
+    return Error{"y4m with chroma '" + chroma +
+                 "' is not taken; make it 4:2:0 of 8 bits, e.g. with ffmpeg -pix_fmt yuv420p"};
+  }
+  return format;
+}
+
+Result<std::unique_ptr<PictureSource>> open_source(const std::string& name, const SourceOptions& options) {
+  if (name == "-") return open_pipe(STDIN_FILENO, options);
+  if (!options.raw_format.empty()) return open_raw_file(name, options);
+  struct stat info {};
+  const bool url = name.find("://") != std::string::npos;
+  if (!url && ::stat(name.c_str(), &info) != 0) return Error{"'" + name + "' cannot be opened: there is no such file"};
+  if (!url && S_ISDIR(info.st_mode)) return Error{"'" + name + "' is a folder; name a video file, a device or a URL"};
+  if (!url && S_ISREG(info.st_mode) && info.st_size == 0) return Error{"'" + name + "' is empty; name another file"};
+  return open_video(name, options.as_stored);
+}
+
+}  // namespace leat::tools

@@ -1,0 +1,366 @@
+// Video through libavformat and libavcodec: files, V4L2 devices, network streams. The decoder keeps its own reference
+// pictures; each decoded picture is copied or converted once, into the slot.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+extern "C" {
+#include <libavcodec/avcodec.h>
+#include <libavdevice/avdevice.h>
+#include <libavformat/avformat.h>
+#include <libavutil/display.h>
+#include <libavutil/imgutils.h>
+#include <libavutil/pixdesc.h>
+#include <libswscale/swscale.h>
+}
+
+#include "tools/leat/feed/source/av_text.h"
+#include "tools/leat/feed/source/picture_source.h"
+#include "tools/leat/feed/source/upright.h"
+
+namespace leat::tools {
+namespace {
+
+constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+
+// Formats that a slot can hold as the decoder made them; LEAT_FORMAT_unknown: convert to i420.
+leat_format same_format(AVPixelFormat format) {
+  switch (format) {
+    case AV_PIX_FMT_YUV420P:
+    case AV_PIX_FMT_YUVJ420P:
+      return LEAT_FORMAT_i420;
+    case AV_PIX_FMT_NV12:
+      return LEAT_FORMAT_nv12;
+    case AV_PIX_FMT_RGB24:
+      return LEAT_FORMAT_rgb24;
+    case AV_PIX_FMT_BGR24:
+      return LEAT_FORMAT_bgr24;
+    case AV_PIX_FMT_GRAY8:
+      return LEAT_FORMAT_gray8;
+    default:
+      return LEAT_FORMAT_unknown;
+  }
+}
+
+// What can be done about a file that is no picture and no video that this libavcodec reads.
+std::string what_is_read() {
+  static constexpr std::pair<AVCodecID, const char*> kPictures[] = {
+      {AV_CODEC_ID_MJPEG, "JPEG"}, {AV_CODEC_ID_PNG, "PNG"},  {AV_CODEC_ID_WEBP, "WebP without animation"},
+      {AV_CODEC_ID_BMP, "BMP"},    {AV_CODEC_ID_GIF, "GIF"},  {AV_CODEC_ID_TIFF, "TIFF"},
+      {AV_CODEC_ID_PPM, "PPM"},    {AV_CODEC_ID_AV1, "AVIF"},
+  };
+  std::string list;
+  for (const auto& [codec, name] : kPictures)
+    if (::avcodec_find_decoder(codec) != nullptr) list += std::string(list.empty() ? "" : ", ") + name;
+  return "; pictures may be " + list +
+         ", and videos what libavformat here knows: convert others (ffmpeg -i FILE x.png)";
+}
+
+// How a file or a stream says that its pictures are to be turned.
+Turn turn_of_stream(const AVStream& stream) {
+#if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(60, 31, 102)
+  const AVPacketSideData* data = ::av_packet_side_data_get(
+      stream.codecpar->coded_side_data, stream.codecpar->nb_coded_side_data, AV_PKT_DATA_DISPLAYMATRIX);
+  const std::uint8_t* matrix = data != nullptr && data->size >= 9 * sizeof(std::int32_t) ? data->data : nullptr;
+#else
+  std::size_t bytes = 0;
+  const std::uint8_t* matrix = ::av_stream_get_side_data(&stream, AV_PKT_DATA_DISPLAYMATRIX, &bytes);
+  if (bytes < 9 * sizeof(std::int32_t)) matrix = nullptr;
+#endif
+  return matrix != nullptr ? turn_of(reinterpret_cast<const std::int32_t*>(matrix)) : Turn{};
+}
+// How a still picture says it: its decoder finds EXIF's orientation.
+Turn turn_of_picture(const AVFrame& picture) {
+  const AVFrameSideData* data = ::av_frame_get_side_data(&picture, AV_FRAME_DATA_DISPLAYMATRIX);
+  if (data == nullptr || data->size < 9 * sizeof(std::int32_t)) return {};
+  return turn_of(reinterpret_cast<const std::int32_t*>(data->data));
+}
+
+class Video : public PictureSource {
+ public:
+  explicit Video(bool as_stored) : as_stored_(as_stored) {}
+  ~Video() override {
+    ::sws_freeContext(scaler_);
+    ::av_frame_free(&lying_);
+    ::av_frame_free(&picture_);
+    ::av_packet_free(&packet_);
+    ::avcodec_free_context(&decoder_);
+    ::avformat_close_input(&input_);
+  }
+  const PictureFormat& format() const override { return format_; }
+
+  Status open(const std::string& name) {
+    name_ = name;
+    static std::once_flag once;
+    std::call_once(once, [] {
+      ::avdevice_register_all();
+      ::avformat_network_init();
+      ::av_log_set_level(AV_LOG_FATAL);
+    });
+    struct stat info {};
+    const bool device = ::stat(name.c_str(), &info) == 0 && S_ISCHR(info.st_mode);
+    const AVInputFormat* demuxer = device ? ::av_find_input_format("v4l2") : nullptr;
+    AVDictionary* settings = nullptr;
+    ::av_dict_set(&settings, "rtsp_transport", "tcp", 0);
+    ::av_dict_set(&settings, "rw_timeout", "5000000", 0);  // microseconds
+    const int opened = ::avformat_open_input(&input_, name.c_str(), demuxer, &settings);
+    ::av_dict_free(&settings);
+    const bool unknown = opened == AVERROR_INVALIDDATA || opened == AVERROR(EINVAL);
+    if (opened < 0)
+      return Error{"'" + name + "' " +
+                   (unknown ? "is no picture or video that can be read" + what_is_read()
+                            : "cannot be opened: " + av_text(opened))};
+    if (const int error = ::avformat_find_stream_info(input_, nullptr); error < 0)
+      return Error{"'" + name + "' cannot be read: " + av_text(error) + what_is_read()};
+    const AVCodec* codec = nullptr;
+    stream_ = ::av_find_best_stream(input_, AVMEDIA_TYPE_VIDEO, -1, -1, &codec, 0);
+    if (stream_ < 0 || codec == nullptr)
+      return Error{"'" + name + "' has no picture that can be decoded" + what_is_read()};
+    decoder_ = ::avcodec_alloc_context3(codec);
+    ::avcodec_parameters_to_context(decoder_, input_->streams[stream_]->codecpar);
+    decoder_->thread_count = 1;  // streams are decoded beside each other; one thread each keeps pictures in time
+    if (const int error = ::avcodec_open2(decoder_, codec, nullptr); error < 0)
+      return Error{"'" + name + "': the decoder does not start: " + av_text(error)};
+    picture_ = ::av_frame_alloc();
+    packet_ = ::av_packet_alloc();
+    const bool opens_itself = (input_->iformat->flags & AVFMT_NOFILE) != 0 && !still();  // a camera, or a picture
+    describe(device || opens_itself || name.find("rtsp://") == 0 || name.find("udp://") == 0 ||
+             name.find("srt://") == 0);
+    if (format_.width == 0 || format_.height == 0)
+      return Error{"'" + name + "' has no picture that can be decoded" + what_is_read()};
+    return as_stored_ ? Done{} : turn_upright();
+  }
+
+  Result<std::optional<std::int64_t>> next() override {
+    if (held_) return *std::exchange(held_, std::nullopt);
+    return decode_next();
+  }
+  Result<std::optional<std::int64_t>> decode_next() {
+    for (;;) {
+      const int got = ::avcodec_receive_frame(decoder_, picture_);
+      if (got == 0) return std::optional<std::int64_t>(made_ready());
+      if (got == AVERROR_EOF) return std::optional<std::int64_t>{};
+      if (got != AVERROR(EAGAIN)) return Error{"'" + name_ + "' cannot be decoded: " + av_text(got)};
+      if (!packet_kept_) {
+        auto read = read_packet();
+        if (!read.ok()) return Error{read.error()};
+        if (!*read) {
+          (void)::avcodec_send_packet(decoder_, nullptr);  // the end: drain what the decoder still holds
+          continue;
+        }
+      }
+      packet_kept_ = false;
+      (void)::avcodec_send_packet(decoder_, packet_);  // a damaged packet costs its pictures, not the stream
+      ::av_packet_unref(packet_);
+    }
+  }
+  [[nodiscard]] std::uint64_t index() const override { return index_; }
+  void await() override {
+    if (packet_kept_) return;
+    const auto read = read_packet();
+    packet_kept_ = read.ok() && *read;
+  }
+
+  void thin_out(bool on) override {
+    decoder_->skip_frame = on ? AVDISCARD_NONREF : AVDISCARD_DEFAULT;
+    counted_ = counted_ && !on;
+  }
+
+  // What the decoder holds back is left out with the rest; it starts afresh at the key frame.
+  Result<Passed> jump(std::int64_t time_ns) override {
+    Passed passed;
+    if (first_time_ == AV_NOPTS_VALUE) return passed;
+    counted_ = false;
+    ::avcodec_flush_buffers(decoder_);
+    for (;;) {
+      if (!packet_kept_) {
+        auto read = read_packet();
+        if (!read.ok()) return Error{read.error()};
+        if (!*read) return passed;
+      }
+      packet_kept_ = true;
+      const std::int64_t time = time_of(packet_->pts != AV_NOPTS_VALUE ? packet_->pts : packet_->dts);
+      if ((packet_->flags & AV_PKT_FLAG_KEY) != 0 && time >= time_ns) return passed;
+      ++passed.pictures;
+      passed.last_ns = std::max(passed.last_ns, time);
+      packet_kept_ = false;
+      ::av_packet_unref(packet_);
+    }
+  }
+
+  Result<bool> write(const leat_frame& slot) override {
+    const bool swapped = turn_.swaps_sides();
+    if (static_cast<std::uint32_t>(picture_->width) < (swapped ? format_.height : format_.width) ||
+        static_cast<std::uint32_t>(picture_->height) < (swapped ? format_.width : format_.height)) {
+      return Error{"'" + name_ + "' changed its size to " + std::to_string(picture_->width) + "x" +
+                   std::to_string(picture_->height) + "; start anew"};
+    }
+    if (!turn_.nothing()) return write_upright(slot);
+    if (same_format(static_cast<AVPixelFormat>(picture_->format)) == format_.format) {
+      for (std::uint32_t p = 0; p < slot.plane_count; ++p) {
+        const std::uint8_t* from = picture_->data[p];
+        for (std::uint32_t row = 0; row < slot.rows[p]; ++row)
+          std::memcpy(slot.planes[p] + std::uint64_t{row} * slot.strides[p],
+                      from + std::int64_t{row} * picture_->linesize[p], slot.row_bytes[p]);
+      }
+      return true;
+    }
+    if (format_.format != LEAT_FORMAT_i420) return Error{"'" + name_ + "' changed its pixel format; start anew"};
+    scaler_ =
+        ::sws_getCachedContext(scaler_, picture_->width, picture_->height, static_cast<AVPixelFormat>(picture_->format),
+                               static_cast<int>(format_.width), static_cast<int>(format_.height), AV_PIX_FMT_YUV420P,
+                               SWS_BILINEAR, nullptr, nullptr, nullptr);
+    if (scaler_ == nullptr) return Error{"'" + name_ + "': pictures of this pixel format cannot be converted"};
+    std::uint8_t* planes[4] = {slot.planes[0], slot.planes[1], slot.planes[2], nullptr};
+    const int strides[4] = {static_cast<int>(slot.strides[0]), static_cast<int>(slot.strides[1]),
+                            static_cast<int>(slot.strides[2]), 0};
+    ::sws_scale(scaler_, picture_->data, picture_->linesize, 0, picture_->height, planes, strides);
+    return true;
+  }
+
+  Status rewind() override {
+    held_.reset();
+    if (format_.live) return Error{"'" + name_ + "' is live and cannot be played again; leave --loop out"};
+    ::avcodec_flush_buffers(decoder_);
+    if (const int error = ::avformat_seek_file(input_, stream_, INT64_MIN, 0, 0, 0); error < 0)
+      return Error{"'" + name_ + "' cannot be rewound: " + av_text(error)};
+    if (packet_kept_) ::av_packet_unref(packet_);
+    packet_kept_ = false;
+    first_time_ = AV_NOPTS_VALUE;
+    at_ = 0;
+    counted_ = true;
+    return Done{};
+  }
+
+ private:
+  [[nodiscard]] bool still() const {
+    const std::string_view demuxer = input_->iformat->name;
+    return demuxer.find("image2") != demuxer.npos || demuxer.find("_pipe") != demuxer.npos;
+  }
+  // Finds out whether pictures are to be turned, and says their size as it is to be seen. A still picture's orientation
+  // is known once it is decoded: it is held then.
+  Status turn_upright() {
+    turn_ = turn_of_stream(*input_->streams[stream_]);
+    if (turn_.nothing() && still() && !format_.live) {
+      auto first = decode_next();
+      if (!first.ok()) return Error{first.error()};
+      if (*first) turn_ = turn_of_picture(*picture_);
+      held_ = *first;
+    }
+    if (turn_.nothing()) return Done{};
+    format_.format = LEAT_FORMAT_i420;
+    format_.width &= ~1U;
+    format_.height &= ~1U;
+    if (turn_.swaps_sides()) std::swap(format_.width, format_.height);
+    upright_ = Upright(turn_);
+    return Done{};
+  }
+  Result<bool> write_upright(const leat_frame& slot) {
+    const AVFrame* from = picture_;
+    if (same_format(static_cast<AVPixelFormat>(picture_->format)) != LEAT_FORMAT_i420) {
+      scaler_ = ::sws_getCachedContext(scaler_, picture_->width, picture_->height,
+                                       static_cast<AVPixelFormat>(picture_->format), picture_->width, picture_->height,
+                                       AV_PIX_FMT_YUV420P, SWS_BILINEAR, nullptr, nullptr, nullptr);
+      if (lying_ == nullptr) lying_ = ::av_frame_alloc();
+      if (lying_->width != picture_->width || lying_->height != picture_->height) {
+        ::av_frame_unref(lying_);
+        lying_->format = AV_PIX_FMT_YUV420P;
+        lying_->width = picture_->width;
+        lying_->height = picture_->height;
+        if (::av_frame_get_buffer(lying_, 0) < 0) return Error{"'" + name_ + "': no memory to turn its pictures"};
+      }
+      if (scaler_ == nullptr) return Error{"'" + name_ + "': pictures of this pixel format cannot be converted"};
+      ::sws_scale(scaler_, picture_->data, picture_->linesize, 0, picture_->height, lying_->data, lying_->linesize);
+      from = lying_;
+    }
+    upright_.write({.planes = {from->data[0], from->data[1], from->data[2]},
+                    .strides = {from->linesize[0], from->linesize[1], from->linesize[2]},
+                    .width = from->width,
+                    .height = from->height},
+                   slot);
+    return true;
+  }
+
+  void describe(bool live) {
+    const AVStream* stream = input_->streams[stream_];
+    const AVRational rate = ::av_guess_frame_rate(input_, input_->streams[stream_], nullptr);
+    format_.live = live;
+    format_.rate = rate.num > 0 && rate.den > 0 ? ::av_q2d(rate) : 0;
+    format_.pictures = stream->nb_frames > 0 ? static_cast<std::uint64_t>(stream->nb_frames) : 0;
+    const leat_format same = same_format(decoder_->pix_fmt);
+    format_.format = same == LEAT_FORMAT_unknown ? LEAT_FORMAT_i420 : same;
+    const bool halved = format_.format == LEAT_FORMAT_i420 || format_.format == LEAT_FORMAT_nv12;
+    const std::uint32_t mask = halved ? ~1U : ~0U;
+    format_.width = static_cast<std::uint32_t>(std::max(decoder_->width, 0)) & mask;
+    format_.height = static_cast<std::uint32_t>(std::max(decoder_->height, 0)) & mask;
+  }
+
+  // The next packet of our stream. False: the end.
+  Result<bool> read_packet() {
+    for (;;) {
+      const int read = ::av_read_frame(input_, packet_);
+      if (read < 0) {
+        if (read != AVERROR_EOF && format_.live) return Error{"'" + name_ + "' broke off: " + av_text(read)};
+        return false;
+      }
+      if (packet_->stream_index == stream_) return true;
+      ::av_packet_unref(packet_);
+    }
+  }
+
+  [[nodiscard]] std::int64_t time_of(std::int64_t timestamp) const {
+    if (timestamp == AV_NOPTS_VALUE || first_time_ == AV_NOPTS_VALUE) return 0;
+    const AVRational ns{1, static_cast<int>(kNsPerSecond)};
+    return std::max<std::int64_t>(::av_rescale_q(timestamp, input_->streams[stream_]->time_base, ns) - first_time_, 0);
+  }
+
+  // The decoded picture's time; its place by counting, or by time once something has been left out.
+  std::int64_t made_ready() {
+    const double rate = format_.rate > 0 ? format_.rate : 30;
+    const std::int64_t timestamp = picture_->best_effort_timestamp;
+    if (timestamp == AV_NOPTS_VALUE) {
+      index_ = at_++;
+      return static_cast<std::int64_t>(std::llround(static_cast<double>(index_) * 1e9 / rate));
+    }
+    if (first_time_ == AV_NOPTS_VALUE)
+      first_time_ =
+          ::av_rescale_q(timestamp, input_->streams[stream_]->time_base, AVRational{1, static_cast<int>(kNsPerSecond)});
+    const std::int64_t time = time_of(timestamp);
+    index_ = counted_ ? at_
+                      : std::max(at_, static_cast<std::uint64_t>(std::llround(static_cast<double>(time) * rate / 1e9)));
+    at_ = index_ + 1;
+    return time;
+  }
+
+  std::string name_;
+  PictureFormat format_;
+  AVFormatContext* input_ = nullptr;
+  AVCodecContext* decoder_ = nullptr;
+  AVFrame* picture_ = nullptr;
+  AVFrame* lying_ = nullptr;  // converted, before it is turned
+  AVPacket* packet_ = nullptr;
+  SwsContext* scaler_ = nullptr;
+  int stream_ = -1;
+  bool as_stored_ = false;
+  Turn turn_;
+  Upright upright_{Turn{}};
+  std::optional<std::optional<std::int64_t>> held_;  // what next() answers without decoding
+  std::int64_t first_time_ = AV_NOPTS_VALUE;
+  std::uint64_t at_ = 0, index_ = 0;
+  bool counted_ = true;       // every picture so far was made ready
+  bool packet_kept_ = false;  // packet_ is still to be decoded
+};
+
+}  // namespace
+
+Result<std::unique_ptr<PictureSource>> open_video(const std::string& name, bool as_stored) {
+  auto video = std::make_unique<Video>(as_stored);
+  if (const Status opened = video->open(name); !opened.ok()) return Error{opened.error()};
+  return std::unique_ptr<PictureSource>(std::move(video));
+}
+
+}  // namespace leat::tools
