@@ -15,7 +15,8 @@
 namespace leat::tools {
 namespace {
 
-double rounded(float value, double unit) { return std::round(static_cast<double>(value) / unit) * unit; }
+// To so many steps a unit: dividing by a whole number gives the shortest decimal, multiplying by a tenth does not.
+double rounded(float value, double steps) { return std::round(static_cast<double>(value) * steps) / steps; }
 
 Json name_of(const leat_stream* stream, std::uint32_t head, std::int32_t class_id) {
   const char* name = leat_class_name(stream, head, class_id);
@@ -24,11 +25,11 @@ Json name_of(const leat_stream* stream, std::uint32_t head, std::int32_t class_i
 
 Json detection_json(const leat_stream* stream, const leat_detection& d) {
   Json json = {{"class", name_of(stream, 0, d.class_id)},
-               {"score", rounded(d.score, 1e-4)},
-               {"box", {rounded(d.x0, .1), rounded(d.y0, .1), rounded(d.x1, .1), rounded(d.y1, .1)}}};
+               {"score", rounded(d.score, 1e4)},
+               {"box", {rounded(d.x0, 10), rounded(d.y0, 10), rounded(d.x1, 10), rounded(d.y1, 10)}}};
   for (std::uint32_t l = 0; l < std::min<std::uint32_t>(d.label_count, LEAT_MAX_LABELS); ++l)
     json["labels"].push_back({{"class", name_of(stream, 1 + d.labels[l].head, d.labels[l].class_id)},
-                              {"score", rounded(d.labels[l].score, 1e-4)}});
+                              {"score", rounded(d.labels[l].score, 1e4)}});
   return json;
 }
 
@@ -52,7 +53,7 @@ std::vector<T> elements(const leat_part_view& part) {
 }
 
 Json box_json(float x0, float y0, float x1, float y1) {
-  return {rounded(x0, .1), rounded(y0, .1), rounded(x1, .1), rounded(y1, .1)};
+  return {rounded(x0, 10), rounded(y0, 10), rounded(x1, 10), rounded(y1, 10)};
 }
 
 // Numbers are summed up: what a person asks first of a tensor is whether it is all zeros, or no numbers at all.
@@ -76,20 +77,20 @@ Json part_json(const leat_stream* stream, const leat_part_view& part) {
     case LEAT_PART_boxes:
       for (const leat_box& b : elements<leat_box>(part))
         json["boxes"].push_back({{"class", name_of(stream, 0, b.class_id)},
-                                 {"score", rounded(b.score, 1e-4)},
+                                 {"score", rounded(b.score, 1e4)},
                                  {"box", box_json(b.x0, b.y0, b.x1, b.y1)}});
       break;
     case LEAT_PART_oriented:
       for (const leat_oriented_box& b : elements<leat_oriented_box>(part))
         json["boxes"].push_back({{"class", name_of(stream, 0, b.class_id)},
-                                 {"score", rounded(b.score, 1e-4)},
-                                 {"centre", {rounded(b.cx, .1), rounded(b.cy, .1)}},
-                                 {"size", {rounded(b.width, .1), rounded(b.height, .1)}},
-                                 {"angle", rounded(b.angle, 1e-4)}});
+                                 {"score", rounded(b.score, 1e4)},
+                                 {"centre", {rounded(b.cx, 10), rounded(b.cy, 10)}},
+                                 {"size", {rounded(b.width, 10), rounded(b.height, 10)}},
+                                 {"angle", rounded(b.angle, 1e4)}});
       break;
     case LEAT_PART_keypoints:
       for (const leat_keypoint& k : elements<leat_keypoint>(part))
-        json["points"].push_back({rounded(k.x, .1), rounded(k.y, .1), rounded(k.score, 1e-4)});
+        json["points"].push_back({rounded(k.x, 10), rounded(k.y, 10), rounded(k.score, 1e4)});
       json["points_each"] = part.rank > 1 ? part.dims[1] : 1;
       break;
     case LEAT_PART_masks:
@@ -106,9 +107,9 @@ Json part_json(const leat_stream* stream, const leat_part_view& part) {
         const char* text = leat_text_at(&part, i, &line);
         if (text == nullptr) continue;
         Json quad = Json::array();
-        for (const float v : line.quad) quad.push_back(rounded(v, .1));
+        for (const float v : line.quad) quad.push_back(rounded(v, 10));
         json["lines"].push_back({{"text", std::string(text, line.length)},
-                                 {"score", rounded(line.score, 1e-4)},
+                                 {"score", rounded(line.score, 1e4)},
                                  {"quad", std::move(quad)}});
       }
       break;
@@ -118,7 +119,7 @@ Json part_json(const leat_stream* stream, const leat_part_view& part) {
         const std::uint32_t head = at++ / std::max(part.rank > 1 ? part.dims[1] : 1, 1U);
         if (c.score > 0)
           json["classes"].push_back(
-              {{"head", head}, {"class", name_of(stream, head, c.class_id)}, {"score", rounded(c.score, 1e-4)}});
+              {{"head", head}, {"class", name_of(stream, head, c.class_id)}, {"score", rounded(c.score, 1e4)}});
       }
       break;
     }
@@ -163,7 +164,7 @@ Json answer_json(const leat_answer& answer) {
   if (result.kind == LEAT_RESULT_CLASSES)
     for (std::uint32_t i = 0; i < std::min<std::uint32_t>(result.class_count, LEAT_MAX_CLASSES); ++i)
       json["classes"].push_back({{"class", name_of(answer.stream, 0, result.classes[i].class_id)},
-                                 {"score", rounded(result.classes[i].score, 1e-4)}});
+                                 {"score", rounded(result.classes[i].score, 1e4)}});
   if (result.kind == LEAT_RESULT_CHECKSUM) json["checksum"] = result.checksum;
   std::uint32_t index = 0;
   for (leat_part_view part; leat_next_part(&result, answer.result_bytes, &index, &part) != 0;)
