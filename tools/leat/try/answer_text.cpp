@@ -108,9 +108,8 @@ Json part_json(const leat_stream* stream, const leat_part_view& part) {
         if (text == nullptr) continue;
         Json quad = Json::array();
         for (const float v : line.quad) quad.push_back(rounded(v, 10));
-        json["lines"].push_back({{"text", std::string(text, line.length)},
-                                 {"score", rounded(line.score, 1e4)},
-                                 {"quad", std::move(quad)}});
+        json["lines"].push_back(
+            {{"text", std::string(text, line.length)}, {"score", rounded(line.score, 1e4)}, {"quad", std::move(quad)}});
       }
       break;
     case LEAT_PART_classes: {
