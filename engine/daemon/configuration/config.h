@@ -8,11 +8,13 @@
 //   allow_uids = [1000]                    # of those whom the mode lets in; default: everybody when both lists are
 //   allow_gids = [44]                      # empty; root and leatd's own user always. Supplementary groups count
 //   subuid_file = "/etc/subuid"            # subordinate uids count as the login that owns them; "": they do not
-//   observers = "own"                      # what ordinary users see of the counters: "own" records and totals, or
-//   "all" observer_uids = [1000]                 # who sees all of them besides root and leatd's own user observer_gids
-//   = [44] event_loop = "auto"                    # auto | io_uring | epoll log_level = "info"                     #
-//   debug | info | warning | error scheduler_core = 1                     # default: a core without a partition, if
-//   there is one plan = "plan.json"                     # optional: made by leat-plan; "auto": asked for at start
+//   observers = "own"                      # or "all": what ordinary users see of the counters
+//   observer_uids = [1000]                 # who sees all of them besides root and leatd's own user
+//   observer_gids = [44]
+//   event_loop = "auto"                    # auto, io_uring or epoll
+//   log_level = "info"                     # debug, info, warning or error
+//   scheduler_core = 1                     # default: a core without a partition, if there is one
+//   plan = "plan.json"                     # optional: made by leat-plan; "auto": asked for at start
 //   recorder = "flight.bin"                # optional: the flight recorder is saved here at the end and on SIGUSR1
 //
 //   [limits]                               # clients, streams, requests, memory_mib, client_memory_mib, feature_mib,
@@ -34,8 +36,8 @@
 //   name = "fast"   kind = "emulated"   count = 8     # makes fast0 .. fast7; class: default the name; size, price
 //
 //   [[partition]]
-//   name = "left"   kind = "mps"   gpu = "GPU-..."   percent = 25     # also kind "gpu" (whole), "mig" (gpu =
-//   "MIG-...")
+//   name = "left"   kind = "mps"   gpu = "GPU-..."   percent = 25
+//                                          # also kind "gpu" (whole) and "mig" (gpu = "MIG-...")
 //
 //   [[application]]
 //   name = "shapes"   slo_ms = 200 (or "auto")   rate_rps = 120   share = 2
