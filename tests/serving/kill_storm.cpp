@@ -436,7 +436,8 @@ class Storm {
         },
         kPatience))
         << "descriptors " << fresh.descriptors << " -> " << footprint(leatd.pid()).descriptors << ", mappings "
-        << fresh.mappings << " -> " << footprint(leatd.pid()).mappings;
+        << fresh.mappings << " -> " << footprint(leatd.pid()).mappings << ", threads " << fresh.threads << " -> "
+        << footprint(leatd.pid()).threads;
     const auto last = leatd.total();
     EXPECT_TRUE(last && balances(*last) && value(*last, StreamCounter::in_flight) == 0);
     for (const auto pid : leatd.workers()) {

@@ -153,7 +153,11 @@ Lanes::Lanes() : shared_(std::make_shared<Shared>()) {
   nothing.sa_handler = [](int) {};
   (void)sigaction(kSignal, &nothing, nullptr);
   const std::lock_guard lock(shared_->mutex);
-  shared_->start_thread();
+  while (shared_->threads < kIdleThreads) {
+    const unsigned before = shared_->threads;
+    shared_->start_thread();
+    if (shared_->threads == before) return;  // they are tried again when something is asked
+  }
 }
 
 Lanes::~Lanes() {
