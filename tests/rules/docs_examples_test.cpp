@@ -267,6 +267,7 @@ std::string problem_of(const std::vector<std::string>& words, std::size_t& check
   }
   for (std::size_t i = first; i < words.size(); ++i) {
     if (!words[i].starts_with("-") || words[i] == "-") continue;
+    if (program == "tools/test" && !words[i].starts_with("--")) continue;  // ctest's
     const std::string option = words[i].substr(0, words[i].find('='));
     if (!help_of(program, command).options.contains(option))
       return program + (command.empty() ? "" : " " + command) + " has no option " + option;
