@@ -1,4 +1,4 @@
-// The counters segment: what top, status and the metrics endpoint read, without a lock and without asking anybody.
+// The counters segment: what `leat top` and `leat status` read, without a lock and without asking anybody.
 //
 // One record per thing counted (the total, a stream, a module, a partition, ...). A record has a label, up to 32
 // values, up to 32 causes (drop reasons; for the daemon: violations) and two latency histograms. Which value means what
