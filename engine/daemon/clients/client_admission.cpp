@@ -83,7 +83,7 @@ ClientSessions::Objection ClientSessions::objection_to(const shm::Peer& peer, co
   if (!trusted && !allowed(peer))
     return {LEAT_ERROR_not_permitted, Refusal::not_allowed,
             user + "not use this leatd; add it to allow_uids, or a group of it to allow_gids, in the configuration"};
-  if (!trusted && shm::monotonic_ns() < account.dear_until_ns)
+  if (!trusted && shm::monotonic_ns() < account.barred_until_ns)
     return {LEAT_ERROR_no_room, Refusal::dear_wakes,
             user +
                 "not connect for some seconds: waking his sockets took long; look for a program that waits at one "
@@ -183,10 +183,13 @@ void ClientSessions::on_ready(std::uint64_t token) {
 // A call on one of its sockets took so much of a thread's own time. True: too much too often, and its connection is
 // ended.
 bool ClientSessions::too_dear(Session& s, DearCalls& calls, std::int64_t own_ns) {
-  const bool again = calls.again(own_ns);
-  if (own_ns > DearCalls::kDearNs) s.account->dear_until_ns = shm::monotonic_ns() + kDearUserNs;
-  if (again) violate(s, shm::Violation::dear_wakes);
-  return again;
+  if (own_ns <= DearCalls::kDearNs) return calls.again(own_ns);
+  const std::int64_t until_ns = shm::monotonic_ns() + kDearUserNs;
+  s.account->dear_until_ns = until_ns;
+  if (!calls.again(own_ns)) return false;
+  s.account->barred_until_ns = until_ns;
+  violate(s, shm::Violation::dear_wakes);
+  return true;
 }
 
 void ClientSessions::on_socket(std::uint32_t index) {

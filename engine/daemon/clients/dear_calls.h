@@ -1,7 +1,8 @@
 // System calls whose time a peer decides: a wake walks all who poll the descriptor, and a peer can poll it from
 // thousands of places. What counts is what they take of the calling thread's own CPU time, so that a thread which was
-// kept from its core accuses nobody. A pause of the machine is charged to the thread that it hits, so one dear call
-// proves nothing; a second soon after does. Thread rule: values; one thread each.
+// kept from its core accuses nobody. A pause of the machine (interrupts, a hypervisor) is charged to the thread that it
+// hits, and on a busy host they come in swarms, so neither one dear call nor a second soon after proves anything; where
+// a crowd waits nearly every call is dear. Thread rule: values; one thread each.
 #pragma once
 
 #include <time.h>
@@ -21,18 +22,21 @@ inline std::int64_t own_cpu_ns() noexcept {
 class DearCalls {
  public:
   static constexpr std::int64_t kDearNs = 1'000'000;
-  // True: the second dear one within kForgotten calls.
+  // True: the peer is to blame. Four dear ones in a row, or every third of some more.
   [[nodiscard]] bool again(std::int64_t own_ns) noexcept {
-    since_ += since_ < kForgotten ? 1 : 0;
-    if (own_ns <= kDearNs) return false;
-    const bool soon = since_ < kForgotten;
-    since_ = 0;
-    return soon;
+    if (own_ns <= kDearNs) {
+      suspicion_ -= suspicion_ > 0 ? 1 : 0;
+      return false;
+    }
+    suspicion_ += kOfOne;
+    if (suspicion_ <= 3 * kOfOne) return false;
+    suspicion_ = 0;
+    return true;
   }
 
  private:
-  static constexpr std::uint32_t kForgotten = 64;
-  std::uint32_t since_ = kForgotten;
+  static constexpr int kOfOne = 8;  // as many calls that are not dear take one back
+  int suspicion_ = 0;
 };
 
 // The same of a peer with whom calls are frequent: an honest one costs two looks at the clock a call, and only behind a

@@ -24,7 +24,8 @@ struct UserAccount {
   std::uint32_t sessions = 0, clients = 0, streams = 0, requests = 0, descriptors = 0;
   std::uint64_t memory_bytes = 0;
   std::int64_t seen_ns = 0;
-  std::int64_t dear_until_ns = 0;  // a call on something of his took long: his bells are apart from the beginning
+  std::int64_t barred_until_ns = 0;  // one of his was ended for such calls: no new ones
+  std::int64_t dear_until_ns = 0;    // a call on something of his took long: his bells are apart from the beginning
   shm::LogLimit log;
 };
 
