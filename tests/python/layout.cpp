@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "leat/leat.h"
+#include "leat/track_ids.h"
 
 #define MEMBER(structure, member) \
   std::printf("%s %s %zu %zu\n", #structure, #member, offsetof(structure, member), sizeof(structure::member))
@@ -75,6 +76,14 @@ int main() {
   MEMBER(leat_answer, deadline_ns);
   MEMBER(leat_answer, answered_ns);
   MEMBER(leat_answer, result);
+  MEMBER(leat_track_ids_options, min_score);
+  MEMBER(leat_track_ids_options, high_score);
+  MEMBER(leat_track_ids_options, new_score);
+  MEMBER(leat_track_ids_options, class_count);
+  MEMBER(leat_track_ids_options, classes);
+  MEMBER(leat_track_ids_options, lost_ns);
+  MEMBER(leat_track_ids_options, any_class);
+  MEMBER(leat_track_ids_options, reserved);
   MEMBER(leat_label, head);
   MEMBER(leat_label, class_id);
   MEMBER(leat_label, score);

@@ -381,6 +381,7 @@ class Layout(unittest.TestCase):
             "leat_submit_options": _library.SubmitOptions,
             "leat_answer": _library.Answer,
             "leat_tensor_shape": _library.TensorShape,
+            "leat_track_ids_options": _library.TrackIdsOptions,
         }
         arrays = {
             "leat_label": _results.LABEL,

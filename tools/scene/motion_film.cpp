@@ -42,6 +42,7 @@ const std::vector<Object>& MotionFilm::render(std::uint64_t index, std::uint8_t*
     Object o{
         .x0 = m.x0, .y0 = m.y0, .x1 = m.x1, .y1 = m.y1, .shape = 0, .colour = colour_of(m.id), .visible = m.visible};
     o.ignore = does_not_count(o, options_.height);
+    o.id = static_cast<std::uint64_t>(m.id);
     objects_.push_back(o);
   }
   return objects_;

@@ -87,6 +87,7 @@ void scan(const Point* p, std::size_t n, int width, int height, Span&& span) {
 
 struct Scene::Body {
   std::int32_t shape, colour;
+  std::uint64_t crossing;
   std::size_t points;
   Point outline[kOutlineMost], inner[kOutlineMost];
   Rgb paint;
@@ -118,8 +119,9 @@ Scene::Scene(const SceneOptions& options) : options_(options) {
 Scene::Body Scene::body_of(const Lane& lane, double seconds) const {
   const double travelled = lane.phase + std::abs(lane.speed) * seconds, crossing = std::floor(travelled),
                part = travelled - crossing;
-  Random random(mix(lane.key, static_cast<std::uint64_t>(crossing)));
   Body b;
+  b.crossing = static_cast<std::uint64_t>(crossing);
+  Random random(mix(lane.key, b.crossing));
   b.shape = static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(kShapes.size())));
   b.colour = static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(kColours.size())));
   const double height = options_.height, radius = height * random.between(0.045, 0.13) * (0.7 + 0.5 * lane.baseline);
@@ -172,6 +174,7 @@ const std::vector<Object>& Scene::render(std::uint64_t index, std::uint8_t* rgb,
     const Body body = body_of(lanes_[i], seconds);
     draw(body, static_cast<std::uint8_t>(i + 1), rgb, stride);
     Object o{.x0 = 1e9f, .y0 = 1e9f, .x1 = -1e9f, .y1 = -1e9f, .shape = body.shape, .colour = body.colour};
+    o.id = i << 32 | body.crossing;
     for (std::size_t k = 0; k < body.points; ++k) {
       const float x = static_cast<float>(std::clamp(body.outline[k].x, 0.0, width)),
                   y = static_cast<float>(std::clamp(body.outline[k].y, 0.0, height));
@@ -215,11 +218,11 @@ std::string truth_line(const SceneOptions& options, std::uint64_t frame, const s
   for (std::size_t i = 0; i < objects.size(); ++i) {
     const Object& o = objects[i];
     std::snprintf(part, sizeof part,
-                  R"(%s{"box":[%.2f,%.2f,%.2f,%.2f],"shape":"%s","colour":"%s","visible":%.3f,"ignore":%s})",
+                  R"(%s{"box":[%.2f,%.2f,%.2f,%.2f],"shape":"%s","colour":"%s","visible":%.3f,"ignore":%s,"id":%llu})",
                   i == 0 ? "" : ",", static_cast<double>(o.x0), static_cast<double>(o.y0), static_cast<double>(o.x1),
                   static_cast<double>(o.y1), kShapes[static_cast<std::size_t>(o.shape)].data(),
                   kColours[static_cast<std::size_t>(o.colour)].data(), static_cast<double>(o.visible),
-                  o.ignore ? "true" : "false");
+                  o.ignore ? "true" : "false", static_cast<unsigned long long>(o.id));
     line += part;
   }
   return line + "]}";

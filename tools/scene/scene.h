@@ -33,6 +33,7 @@ struct Object {
   std::int32_t colour = 0;  // index into kColours
   float visible = 0;        // 0..1
   bool ignore = false;
+  std::uint64_t id = 0;  // the same in every frame of its camera
 };
 
 // Object::ignore of a frame so high.
@@ -85,7 +86,7 @@ void to_nv12(const std::uint8_t* rgb, std::size_t stride, std::uint32_t width, s
 
 // One line of JSON without the newline:
 // {"seed":..,"camera":..,"frame":..,"width":..,"height":..,"objects":[{"box":[x0,y0,x1,y1],
-// "shape":"star","colour":"red","visible":0.83,"ignore":false}]}
+// "shape":"star","colour":"red","visible":0.83,"ignore":false,"id":65537}]}
 std::string truth_line(const SceneOptions& options, std::uint64_t frame, const std::vector<Object>& objects);
 
 }  // namespace leat::scene

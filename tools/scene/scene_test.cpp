@@ -108,10 +108,10 @@ TEST(Scene, Nv12OfGreyHasLimitedRangeAndNeutralChroma) {
 }
 
 TEST(Scene, TruthLineIsJson) {
-  const std::vector<Object> objects = {{1, 2, 30.5f, 40, 3, 0, 0.83f, false}};
+  const std::vector<Object> objects = {{1, 2, 30.5f, 40, 3, 0, 0.83f, false, 7}};
   EXPECT_EQ(
       truth_line({.seed = 9, .camera = 2}, 5, objects),
-      R"({"seed":9,"camera":2,"frame":5,"width":1280,"height":720,"objects":[{"box":[1.00,2.00,30.50,40.00],"shape":"star","colour":"red","visible":0.830,"ignore":false}]})");
+      R"({"seed":9,"camera":2,"frame":5,"width":1280,"height":720,"objects":[{"box":[1.00,2.00,30.50,40.00],"shape":"star","colour":"red","visible":0.830,"ignore":false,"id":7}]})");
 }
 
 }  // namespace

@@ -2,9 +2,11 @@
 // Shapes, units, thread rule and errors are those of leat.h. Handles move; a moved-from handle is empty.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "leat/leat.h"
 #include "leat/outcome.h"
 #include "leat/result.hpp"
+#include "leat/track_ids.h"
 
 namespace leat {
 
@@ -140,6 +143,37 @@ class Client {
   explicit Client(leat_client* raw) : raw_(raw) {}
   leat_client* raw_ = nullptr;
   bool connected_ = true;
+};
+
+// Which detection is which object, over the answers of one stream (track_ids.h).
+class TrackIds {
+ public:
+  static Result<TrackIds> create(const leat_track_ids_options* options = nullptr) {
+    leat_track_ids* raw = nullptr;
+    if (leat_track_ids_create(options, &raw) != LEAT_ERROR_ok) return Error{leat_last_error()};
+    return TrackIds(raw);
+  }
+  TrackIds(TrackIds&& other) noexcept : raw_(std::exchange(other.raw_, nullptr)) {}
+  TrackIds& operator=(TrackIds&& other) noexcept {
+    std::swap(raw_, other.raw_);
+    return *this;
+  }
+  ~TrackIds() { leat_track_ids_destroy(raw_); }
+  // One for each detection, valid until the next call; 0: none. No detections: none.
+  std::span<const std::uint64_t> update(const leat_answer& answer) noexcept {
+    const leat_result* const result = answer.result;
+    const std::uint32_t count =
+        result != nullptr && result->kind == LEAT_RESULT_DETECTIONS ? result->detection_count : 0;
+    if (leat_track_ids_update(raw_, answer.capture_ns, count != 0 ? result->detections : nullptr, count, ids_.data()) !=
+        LEAT_ERROR_ok)
+      return {};
+    return {ids_.data(), count};
+  }
+
+ private:
+  explicit TrackIds(leat_track_ids* raw) : raw_(raw) {}
+  leat_track_ids* raw_ = nullptr;
+  std::array<std::uint64_t, LEAT_MAX_DETECTIONS> ids_{};
 };
 
 }  // namespace leat

@@ -30,6 +30,7 @@ from leat._errors import (
 )
 from leat._library import default_socket, library_path
 from leat._results import Detection, Label, Part, Result
+from leat._tracks import TrackIds
 
 __all__ = [
     "Answer",
@@ -51,6 +52,7 @@ __all__ = [
     "RingFull",
     "Stream",
     "TimedOut",
+    "TrackIds",
     "connect",
     "default_socket",
     "library_path",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, Structure, c_char_p, c_float, c_int, c_int32, c_int64, c_uint8, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
 ABI_VERSION = 3
@@ -109,6 +109,19 @@ class Answer(Structure):
     ]
 
 
+class TrackIdsOptions(Structure):
+    _fields_ = [
+        ("min_score", c_float),
+        ("high_score", c_float),
+        ("new_score", c_float),
+        ("class_count", c_uint32),
+        ("classes", POINTER(c_int32)),
+        ("lost_ns", c_int64),
+        ("any_class", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
 SUBMIT_MORE = 1
 FORMATS = {"nv12": 1, "i420": 2, "rgb24": 3, "bgr24": 4, "gray8": 5, "tensors": 6}
 OVERLOADS = {"fifo": 0, "latest": 1, "latest_per_key": 2, "never_drop": 3}
@@ -143,6 +156,10 @@ _PROTOTYPES = {
     "leat_answer_frame": (c_int, [POINTER(Answer), POINTER(Frame)]),
     "leat_release": (None, [POINTER(Answer)]),
     "leat_answer_fd": (c_int, [c_void_p]),
+    "leat_track_ids_options_init": (None, [POINTER(TrackIdsOptions)]),
+    "leat_track_ids_create": (c_int, [POINTER(TrackIdsOptions), POINTER(c_void_p)]),
+    "leat_track_ids_destroy": (None, [c_void_p]),
+    "leat_track_ids_update": (c_int, [c_void_p, c_int64, c_void_p, c_uint32, POINTER(c_uint64)]),
 }
 
 

@@ -24,7 +24,8 @@ scene::Object object_of(const Json& json) {
           .shape = index_of(scene::kShapes, json.at("shape").get<std::string>()),
           .colour = index_of(scene::kColours, json.at("colour").get<std::string>()),
           .visible = json.at("visible").get<float>(),
-          .ignore = json.at("ignore").get<bool>()};
+          .ignore = json.at("ignore").get<bool>(),
+          .id = json.value("id", std::uint64_t{0})};
 }
 
 }  // namespace
