@@ -46,6 +46,8 @@ class TrackIds(unittest.TestCase):
         self.assertEqual(tracks.update(Answer()).tolist(), [1])
         Answer.result = None  # dropped
         self.assertEqual(tracks.update(Answer()).tolist(), [])
+        Answer.result = Result()
+        self.assertEqual(tracks.update(Answer()).tolist(), [1])
 
 
 if __name__ == "__main__":

@@ -34,11 +34,10 @@ void IdentityMeter::add(std::span<const Object> truth, std::span<const leat_dete
   }
 }
 
-double IdentityMeter::idf1() const {
-  std::uint64_t all = 0, right = 0;
+IdentityMeter::Counts IdentityMeter::counts() const {
+  Counts out;
   for (const auto* counts : {&true_, &given_})
-    for (const auto& [id, frames] : *counts) all += frames;
-  if (all == 0) return 1;
+    for (const auto& [id, frames] : *counts) out.all += frames;
   std::vector<float> costs;
   for (const auto& [object, a] : true_) {
     for (const auto& [identity, b] : given_) {
@@ -50,8 +49,8 @@ double IdentityMeter::idf1() const {
   const auto with = assignment.solve(costs, true_.size(), given_.size(), 0);
   for (std::size_t row = 0; row < with.size(); ++row)
     if (with[row] != tracks::Assignment::kNone)
-      right += static_cast<std::uint64_t>(-costs[row * given_.size() + static_cast<std::size_t>(with[row])]);
-  return 2.0 * static_cast<double>(right) / static_cast<double>(all);
+      out.right += static_cast<std::uint64_t>(-costs[row * given_.size() + static_cast<std::size_t>(with[row])]);
+  return out;
 }
 
 }  // namespace leat::scene

@@ -20,7 +20,14 @@ class IdentityMeter {
  public:
   // ids[i] is that of found[i]; 0: none.
   void add(std::span<const Object> truth, std::span<const leat_detection> found, std::span<const std::uint64_t> ids);
-  [[nodiscard]] double idf1() const;
+  struct Counts {
+    std::uint64_t right = 0, all = 0;  // IDTP; (objects + identities) in frames, which is 2 IDTP + IDFP + IDFN
+    [[nodiscard]] double idf1() const {
+      return all == 0 ? 1 : 2 * static_cast<double>(right) / static_cast<double>(all);
+    }
+  };
+  [[nodiscard]] Counts counts() const;
+  [[nodiscard]] double idf1() const { return counts().idf1(); }
   [[nodiscard]] std::size_t objects() const { return true_.size(); }
   [[nodiscard]] std::size_t identities() const { return given_.size(); }
 

@@ -2,6 +2,7 @@
 // Shapes, units, thread rule and errors are those of leat.h. Handles move; a moved-from handle is empty.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -159,15 +160,17 @@ class TrackIds {
     return *this;
   }
   ~TrackIds() { leat_track_ids_destroy(raw_); }
-  // One for each detection, valid until the next call; 0: none. No detections: none.
-  std::span<const std::uint64_t> update(const leat_answer& answer) noexcept {
-    const leat_result* const result = answer.result;
-    const std::uint32_t count =
-        result != nullptr && result->kind == LEAT_RESULT_DETECTIONS ? result->detection_count : 0;
-    if (leat_track_ids_update(raw_, answer.capture_ns, count != 0 ? result->detections : nullptr, count, ids_.data()) !=
-        LEAT_ERROR_ok)
-      return {};
+  // One for each detection, at most LEAT_MAX_DETECTIONS, valid until the next call; 0: none. Empty: no memory.
+  std::span<const std::uint64_t> update(std::int64_t capture_ns, std::span<const leat_detection> found) noexcept {
+    const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(found.size(), ids_.size()));
+    if (leat_track_ids_update(raw_, capture_ns, found.data(), count, ids_.data()) != LEAT_ERROR_ok) return {};
     return {ids_.data(), count};
+  }
+  // Of an answer's detections. One without (a dropped frame) says nothing about what is there, and changes nothing.
+  std::span<const std::uint64_t> update(const leat_answer& answer) noexcept {
+    const leat_result* const r = answer.result;
+    if (r == nullptr || r->kind != LEAT_RESULT_DETECTIONS) return {};
+    return update(answer.capture_ns, {r->detections, r->detection_count});
   }
 
  private:

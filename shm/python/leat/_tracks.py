@@ -54,10 +54,12 @@ class TrackIds:
         weakref.finalize(self, _library.quick.leat_track_ids_destroy, handle)
 
     def update(self, answer: Answer, detections: np.ndarray | None = None) -> np.ndarray:
-        """The identities of an answer's detections; none where it has no result. `detections`: these instead, with the
-        answer's time."""
+        """The identities of an answer's detections, or of these. An answer without a result (a dropped frame) says
+        nothing about what is there, and changes nothing."""
         if detections is None:
-            detections = answer.result.detections if answer.result is not None else np.empty(0, DETECTION)
+            if answer.result is None:
+                return np.zeros(0, np.uint64)
+            detections = answer.result.detections
         return self.update_at(answer.capture_ns, detections)
 
     def update_at(self, capture_ns: int, detections: np.ndarray) -> np.ndarray:

@@ -96,6 +96,23 @@ constexpr cli::Option kOptions[] = {
      .value = "FILE",
      .repeat = true,
      .help = "ground truth of the source at the same place (leat-scene --truth); accuracy is reported"},
+    {.name = "answers",
+     .type = Type::path,
+     .value = "FILE",
+     .help = "append every answer to FILE as a line of JSON (docs/reference/answers.md); - is standard output, and the "
+             "table goes to standard error"},
+    {.name = "track", .help = "with --answers: detections have identities, the same from picture to picture"},
+    {.name = "min-score",
+     .type = Type::real,
+     .value = "SCORE",
+     .min = 0,
+     .max = 1,
+     .help = "with --answers: detections that score less are left out"},
+    {.name = "classes",
+     .type = Type::text,
+     .value = "NAME",
+     .repeat = true,
+     .help = "with --answers: detections of other classes are left out; a label of the model, or a number"},
     {.name = "annotate",
      .type = Type::path,
      .value = "FILE",
@@ -145,6 +162,8 @@ constexpr cli::Example kExamples[] = {
     {.line =
          "leat feed --realtime --accuracy 0.06 --task 640x360+0+0:2 --task 640x360+640+0 --annotate out.mp4 road.mp4",
      .text = "two views of one camera that take turns, the left one weighing twice"},
+    {.line = "leat feed --realtime --answers - --track rtsp://camera/main | mosquitto_pub -l -t leat/answers",
+     .text = "every answer, with identities, to whoever subscribes"},
     {.line = "leat feed --raw nv12 --size 1280x720 --rate 100 --loop frames.nv12",
      .text = "raw pictures, read into the slots by the kernel"},
 };
@@ -202,6 +221,12 @@ Result<std::vector<FeederOptions>> plan_streams(const cli::Arguments& args, cons
     return Error{"--task is for streams whose boxes are tracked; give --accuracy too"};
   if (base.tasks.size() == 1 || base.tasks.size() > kMostTasks)
     return Error{"tasks take turns, so there must be two to four of them; give --task as often"};
+  if (args.text("answers").empty() &&
+      (args.flag("track") || args.real("min-score") > 0 || !args.texts("classes").empty()))
+    return Error{"--track, --min-score and --classes are about the lines of --answers; give that too"};
+  base.tracks = args.flag("track");
+  base.min_score = args.real("min-score");
+  base.classes = args.texts("classes");
   base.cores = decoders.cores;
   base.yields = decoders.yields;
   base.turns = turns;
@@ -335,6 +360,16 @@ void watch(const std::vector<std::unique_ptr<Feeder>>& feeders, const std::atomi
   if (lines > 0) std::fprintf(stderr, "\033[%dA\033[J", lines);
 }
 
+void finish_answers(LineWriter& answers) {
+  constexpr std::int64_t kPatienceNs = 2'000'000'000;  // for a reader who is slow
+  answers.finish(kPatienceNs);
+  if (const LineWriter::Figures lines = answers.figures(); lines.lost > 0)
+    std::fprintf(stderr, "leat feed: %llu of %llu answers were not written%s%s\n",
+                 static_cast<unsigned long long>(lines.lost),
+                 static_cast<unsigned long long>(lines.written + lines.lost), lines.trouble.empty() ? "" : ": ",
+                 lines.trouble.empty() ? ", since their reader was slow" : lines.trouble.c_str());
+}
+
 int run(const cli::Arguments& args) {
   std::vector<Truth> truths;
   for (const std::string& path : args.texts("truth")) {
@@ -348,6 +383,15 @@ int run(const cli::Arguments& args) {
   auto planned = plan_streams(args, truths, &judge, decoders, &turns);
   if (!planned.ok()) return cli::fail(kCommand.name, planned.error());
 
+  const cli::JsonOutput json(args);
+  if (json.alone() && args.text("answers") == "-")
+    return cli::fail(kCommand.name, "--json and --answers - both want standard output; give one of them a file");
+  std::unique_ptr<LineWriter> answers;
+  if (const std::string path = args.text("answers"); !path.empty()) {
+    auto opened = LineWriter::open(path, {.notice = lost_line});
+    if (!opened.ok()) return cli::fail(kCommand.name, opened.error());
+    answers = std::move(*opened);
+  }
   std::vector<std::unique_ptr<Feeder>> feeders;
   std::unique_ptr<Annotator> grid;  // ends before the feeders, whose streams know the names of classes
   if (const std::string path = args.text("annotate"); !path.empty() && args.text("annotate-stream") == "all") {
@@ -356,6 +400,7 @@ int run(const cli::Arguments& args) {
     grid = std::move(*opened);
   }
   for (FeederOptions& options : *planned) {
+    options.answers = answers.get();
     options.grid = grid.get(), options.grid_place = static_cast<std::uint32_t>(feeders.size());
     feeders.push_back(std::make_unique<Feeder>(std::move(options)));
     if (const Status opened = feeders.back()->open(); !opened.ok()) return cli::fail(kCommand.name, opened.error());
@@ -378,6 +423,7 @@ int run(const cli::Arguments& args) {
   watch(feeders, running, args.flag("quiet"));
   for (std::thread& thread : threads) thread.join();
 
+  if (answers) finish_answers(*answers);
   if (grid) {
     const auto finished = grid->finish();
     if (!finished.ok()) ends.emplace_back(Error{finished.error()});
@@ -395,9 +441,9 @@ int run(const cli::Arguments& args) {
     report.detection_ap50 = accuracy.detection_ap50;
     report.classification = accuracy.classification;
     report.judged_frames = accuracy.frames;
+    report.idf1 = judge.idf1().value_or(-1);
   }
-  const cli::JsonOutput json(args);
-  std::fputs(report_table(report).c_str(), json.alone() ? stderr : stdout);
+  std::fputs(report_table(report).c_str(), json.alone() || args.text("answers") == "-" ? stderr : stdout);
   int status = json.write(report_json(report));
   for (const Status& end : ends) {
     if (!end.ok()) status = cli::fail(kCommand.name, end.error());

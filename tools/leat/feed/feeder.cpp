@@ -117,6 +117,32 @@ Status Feeder::open_lane(Lane& lane, StreamOptions options) {
   auto stream = client_->open_stream(options);
   if (!stream.ok()) return Error{stream.error()};
   lane.stream.emplace(std::move(*stream));
+  return options_.answers != nullptr ? open_answers(lane, options.application) : Done{};
+}
+
+Status Feeder::open_answers(Lane& lane, const std::string& application) {
+  StreamAnswersOptions options{.stream = options_.name,
+                               .application = application,
+                               .tracks = options_.tracks,
+                               .min_score = static_cast<float>(options_.min_score),
+                               .classes = {},
+                               .identified = {}};
+  for (const std::string& name : options_.classes) {
+    const auto id = class_id_of(lane.stream->raw(), name);
+    if (!id)
+      return Error{"--classes: '" + name + "' is no class of application '" + application +
+                   "'; name one of its labels, or its number"};
+    options.classes.push_back(*id);
+  }
+  if (options_.judge != nullptr && lane.truth != nullptr)
+    options.identified = [judge = options_.judge, truth = lane.truth, key = lane.stream->raw()](std::uint64_t picture,
+                                                                                                auto found, auto ids) {
+      if (picture < truth->pictures.size()) judge->add(key, truth->pictures[picture], found, ids);
+    };
+  if (!lane.part.name.empty()) options.stream += " " + lane.part.name;
+  auto answers = StreamAnswers::make(std::move(options), *options_.answers);
+  if (!answers.ok()) return Error{answers.error()};
+  lane.answers.emplace(std::move(*answers));
   return Done{};
 }
 
@@ -168,6 +194,7 @@ bool Feeder::take_answer(std::int64_t timeout_ns) {
     if (seen && seen->stride <= 255) (void)::leat_observe(lane.stream->raw(), std::max(1u, seen->stride), seen->drop);
     if (seen && seen->far_stride > 0) (void)::leat_observe_far(lane.stream->raw(), seen->far_stride, seen->far_drop);
   }
+  if (lane.answers) lane.answers->add(lane_number_of_[(raw.cookie >> 32) % lane_number_of_.size()], picture, raw);
   leat_frame frame;
   Annotator* const annotator = annotates();
   if (annotator != nullptr && !lane.follower && annotator->wants(options_.grid_place, raw.capture_ns) &&
@@ -358,6 +385,7 @@ Result<Feeder::Step> Feeder::submit(Lane& lane, Frame& frame, std::int64_t captu
                                    .flags = 0,
                                    .reserved = 0};
   number_of_[fed_ % number_of_.size()] = number_;
+  lane_number_of_[fed_ % lane_number_of_.size()] = lane.submitted;
   bool late = false;
   {
     // Counted before it can be answered. Looked at under the lock, for which this thread may have had to wait.
@@ -377,6 +405,7 @@ Result<Feeder::Step> Feeder::submit(Lane& lane, Frame& frame, std::int64_t captu
     const std::lock_guard lock(mutex_);
     lane.ledger.past_deadline();
   }
+  ++lane.submitted;
   if (fed_++ == 0) first_submit_ns_.store(capture_ns, std::memory_order_relaxed);
   ++in_flight_;
   return Step::fed;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "leat/client.hpp"
+#include "tools/leat/answers/stream_answers.h"
 #include "tools/leat/feed/follower.h"
 #include "tools/leat/feed/ledger.h"
 #include "tools/leat/feed/pace.h"
@@ -42,6 +43,10 @@ struct FeederOptions {
   std::int64_t run_ns = 0;          // 0: no limit
   const Truth* truth = nullptr;
   Judge* judge = nullptr;
+  LineWriter* answers = nullptr;  // every answer as a line; outlives the feeder's run
+  bool tracks = false;            // of the lines: identities, and what is left out
+  double min_score = 0;
+  std::vector<std::string> classes;
   std::string annotate;            // video file to write; empty: none
   Annotator* grid = nullptr;       // with all streams side by side; outlives the feeder's run
   std::uint32_t grid_place = 0;    // this stream's in it
@@ -78,8 +83,11 @@ class Feeder {
     const Truth* truth = nullptr;
     Ledger ledger;
     std::optional<FollowerFigures> followed;
+    std::optional<StreamAnswers> answers;
+    std::uint64_t submitted = 0;
   };
   Status open_lane(Lane& lane, StreamOptions options);
+  Status open_answers(Lane& lane, const std::string& application);
   // Coordinated: shows every picture, sends those that are asked for.
   Result<Step> follow_one(std::int64_t capture_ns, std::uint32_t picture);
   Result<Step> follow_lane(Lane& lane, std::int64_t capture_ns, std::uint32_t picture);
@@ -113,9 +121,10 @@ class Feeder {
   std::optional<Client> client_;
   std::vector<Lane> lanes_;  // after client_: streams must go first; no fewer than one once opened
   std::unique_ptr<Annotator> annotator_;
-  std::unique_ptr<OwnPicture> whole_;             // of which tasks have their parts
-  std::uint64_t rounds_before_ = 0, number_ = 0;  // pictures of the rounds of --loop before this one; the newest
-  std::array<std::uint64_t, 256> number_of_{};    // by the how manyth submission
+  std::unique_ptr<OwnPicture> whole_;                // of which tasks have their parts
+  std::uint64_t rounds_before_ = 0, number_ = 0;     // pictures of the rounds of --loop before this one; the newest
+  std::array<std::uint64_t, 256> number_of_{};       // by the how manyth submission
+  std::array<std::uint64_t, 256> lane_number_of_{};  // the how manyth of its lane's it is; by the same
   Pace pace_{0};
   Liveness liveness_;
   AnswerTime answer_time_;

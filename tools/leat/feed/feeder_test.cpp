@@ -106,6 +106,37 @@ TEST_F(Feeding, AnnotatesAStreamOrSeveralSideBySide) {
   }
 }
 
+TEST_F(Feeding, EveryAnswerIsALineInTheOrderOfThePictures) {
+  serve();
+  const std::string path = folder_ + "/answers.ndjson";
+  auto lines = LineWriter::open(path, {.notice = lost_line});
+  ASSERT_TRUE(lines.ok()) << lines.error();
+  FeederOptions wanted = options();
+  wanted.answers = lines->get();
+  wanted.tracks = true;
+  Feeder feeder(wanted);
+  const Status opened = feeder.open();
+  ASSERT_TRUE(opened.ok()) << opened.error();
+  const Status ran = feeder.run(::leat_now_ns(), stop_);
+  ASSERT_TRUE(ran.ok()) << ran.error();
+  (*lines)->finish(20'000'000'000);
+  std::ifstream file(path);
+  std::uint32_t picture = 0;
+  for (std::string line; std::getline(file, line); ++picture) {
+    const Json json = Json::parse(line);
+    EXPECT_EQ(json["picture"], picture);
+    EXPECT_EQ(json["stream"], "test");
+    EXPECT_EQ(json["outcome"], "completed");
+  }
+  EXPECT_EQ(picture, kPictures);
+
+  FeederOptions wrong = wanted;
+  wrong.classes = {"dragon"};
+  const Status refused = Feeder(wrong).open();
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error(), HasSubstr("'dragon' is no class of application 'echo'"));
+}
+
 TEST_F(Feeding, LoopsInItsOwnTimeUntilTheLimit) {
   serve();
   FeederOptions wanted = options();

@@ -204,7 +204,8 @@ std::string report_json(const FeedReport& report) {
   json["accuracy"] = {{"map50", known(report.map50)},
                       {"detection_ap50", known(report.detection_ap50)},
                       {"classification", known(report.classification)},
-                      {"frames", report.judged_frames}};
+                      {"frames", report.judged_frames},
+                      {"idf1", known(report.idf1)}};
   return json.dump(2) + "\n";
 }
 
@@ -248,9 +249,11 @@ std::string report_table(const FeedReport& report) {
     out += line;
   }
   if (report.map50 >= 0) {
-    std::snprintf(line, sizeof line, "accuracy over %llu frames: mAP@0.5 %.3f, classification %.3f\n",
+    std::snprintf(line, sizeof line, "accuracy over %llu frames: mAP@0.5 %.3f, classification %.3f",
                   static_cast<unsigned long long>(report.judged_frames), report.map50, report.classification);
     out += line;
+    if (report.idf1 >= 0) std::snprintf(line, sizeof line, ", identities kept (IDF1) %.3f", report.idf1);
+    out += (report.idf1 >= 0 ? line : std::string()) + "\n";
   }
   return out;
 }

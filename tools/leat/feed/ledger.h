@@ -75,12 +75,13 @@ struct FeedReport {
   double bytes_copied_per_frame = -1;  // after the producer's write, as the daemon counts it; < 0: unknown
   double map50 = -1, detection_ap50 = -1, classification = -1;  // < 0: no ground truth
   std::uint64_t judged_frames = 0;
+  double idf1 = -1;  // < 0: no identities
 };
 
 // Two shapes of the same figures. JSON: total.{submitted, completed, late, dropped, failed, rejected, in_flight,
 // skipped, skipped_by_reason, submitted_past_deadline, dropped_by_reason, rejected_by_reason, failed_by_reason,
 // latency_ms_p50, _p95, _p99, goodput_fps}, streams[] alike with name, seconds, bytes_copied_per_frame,
-// accuracy.{map50, detection_ap50, classification, frames}; streams[].coordinated.{standing, interval, evictions,
+// accuracy.{map50, detection_ap50, classification, frames, idf1}; streams[].coordinated.{standing, interval, evictions,
 // sla_drop, planned_drop, measured_drop, seen_at_answers, frames, sent_share, off_truth, detector_off_truth,
 // lost_of_truth, tracking_ms, task_weight}. What is unknown is null.
 [[nodiscard]] std::string report_json(const FeedReport& report);

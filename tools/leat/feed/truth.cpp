@@ -52,4 +52,14 @@ Result<Truth> load_truth(const std::string& path) {
   return truth;
 }
 
+std::optional<double> Judge::idf1() const {
+  const std::lock_guard lock(mutex_);
+  scene::IdentityMeter::Counts all;
+  for (const auto& [stream, meter] : identities_) {
+    const auto counts = meter.counts();
+    all.right += counts.right, all.all += counts.all;
+  }
+  return identities_.empty() ? std::nullopt : std::optional(all.idf1());
+}
+
 }  // namespace leat::tools

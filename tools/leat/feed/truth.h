@@ -2,13 +2,17 @@
 // Thread rule: Judge may be used by several threads at once; Truth is read-only once loaded.
 #pragma once
 
+#include <map>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "leat/leat.h"
 #include "leat/result.hpp"
 #include "tools/scene/accuracy.h"
+#include "tools/scene/identity.h"
 
 namespace leat::tools {
 
@@ -26,6 +30,14 @@ class Judge {
     const std::lock_guard lock(mutex_);
     meter_.add(truth, result);
   }
+  // Identities of what an answer found; `stream`: any address that is that stream's alone.
+  void add(const void* stream, const std::vector<scene::Object>& truth, std::span<const leat_detection> found,
+           std::span<const std::uint64_t> ids) {
+    const std::lock_guard lock(mutex_);
+    identities_[stream].add(truth, found, ids);
+  }
+  // IDF1 over all streams; none: nothing had an identity.
+  [[nodiscard]] std::optional<double> idf1() const;
   [[nodiscard]] scene::Accuracy accuracy() const {
     const std::lock_guard lock(mutex_);
     return meter_.accuracy();
@@ -34,6 +46,7 @@ class Judge {
  private:
   mutable std::mutex mutex_;
   scene::AccuracyMeter meter_;
+  std::map<const void*, scene::IdentityMeter> identities_;
 };
 
 }  // namespace leat::tools

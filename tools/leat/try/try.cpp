@@ -11,6 +11,7 @@
 #include "leat/client.hpp"
 #include "tools/base/cli/json_output.h"
 #include "tools/base/json/json.h"
+#include "tools/leat/answers/answer_json.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/feed/source/picture_source.h"
 #include "tools/leat/feed/source/source_options.h"

@@ -1,0 +1,27 @@
+// Puts what comes in any order back into the order of its numbers, each of which comes exactly once, counted from 0.
+// It holds no more than are out at once. Thread rule: one thread. Errors: none.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+
+namespace leat::tools {
+
+template <class T>
+class InOrder {
+ public:
+  // next(T) for each that nothing before is missing of any more.
+  template <class Next>
+  void add(std::uint64_t number, T value, const Next& next) {
+    waiting_.emplace(number, std::move(value));
+    for (auto it = waiting_.begin(); it != waiting_.end() && it->first == due_; it = waiting_.erase(it), ++due_)
+      next(std::move(it->second));
+  }
+
+ private:
+  std::map<std::uint64_t, T> waiting_;
+  std::uint64_t due_ = 0;
+};
+
+}  // namespace leat::tools

@@ -1,0 +1,125 @@
+#include "tools/leat/answers/line_writer.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+namespace leat::tools {
+namespace {
+
+std::string why(int error) {
+  return error == EPIPE ? "its reader is gone" : std::string(std::strerror(error));  // one thread writes at a time
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LineWriter>> LineWriter::open(const std::string& path, LineWriterOptions options) {
+  Fd file(path == "-" ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+                      : ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
+  const std::string where = path == "-" ? "standard output" : "'" + path + "'";
+  if (!file) return Error{"answers cannot be written to " + where + ": " + why(errno)};
+  Fd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake) return Error{"answers cannot be written to " + where + ": " + why(errno)};
+  struct stat facts {};
+  const bool paced = fstat(file.get(), &facts) == 0 && !S_ISREG(facts.st_mode);
+  return std::unique_ptr<LineWriter>(new LineWriter(std::move(file), std::move(wake), paced, std::move(options)));
+}
+
+LineWriter::LineWriter(Fd file, Fd wake, bool paced, LineWriterOptions options)
+    : file_(std::move(file)), give_up_(std::move(wake)), paced_(paced), options_(std::move(options)) {
+  sigset_t pipe, before;  // a reader who is gone is an error of the write, not the end of the program
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe, &before);
+  thread_ = std::thread([this] { run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+LineWriter::~LineWriter() { finish(0); }
+
+void LineWriter::push(std::string line) {
+  const std::lock_guard lock(mutex_);
+  std::string gap = unsaid_ > 0 ? options_.notice(unsaid_) : std::string();
+  const std::size_t room = unsaid_ > 0 ? options_.max_bytes / 2 : options_.max_bytes;  // few long gaps, not many short
+  if (ending_ || waiting_bytes_ + gap.size() + line.size() > room) {
+    ++unsaid_;
+    ++figures_.lost;
+    return;
+  }
+  waiting_bytes_ += gap.size() + line.size();
+  if (!gap.empty()) lines_.push_back({std::move(gap), false});
+  unsaid_ = 0;
+  lines_.push_back({std::move(line), true});
+  more_.notify_one();
+}
+
+void LineWriter::finish(std::int64_t patience_ns) {
+  std::unique_lock lock(mutex_);
+  if (!std::exchange(ending_, true) && unsaid_ > 0)
+    lines_.push_back({options_.notice(std::exchange(unsaid_, 0)), false});
+  more_.notify_one();
+  done_.wait_for(lock, std::chrono::nanoseconds(patience_ns), [&] { return ended_; });
+  lock.unlock();
+  (void)eventfd_write(give_up_.get(), 1);
+  if (thread_.joinable()) thread_.join();
+}
+
+LineWriter::Figures LineWriter::figures() const {
+  const std::lock_guard lock(mutex_);
+  return figures_;
+}
+
+void LineWriter::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    more_.wait(lock, [&] { return ending_ || !lines_.empty(); });
+    if (lines_.empty()) break;
+    Line line = std::move(lines_.front());
+    lines_.pop_front();
+    const std::size_t bytes = line.text.size();
+    line.text += '\n';
+    lock.unlock();
+    std::string trouble = write_out(line.text);
+    lock.lock();
+    waiting_bytes_ -= bytes;
+    if (line.counts) ++(trouble.empty() ? figures_.written : figures_.lost);
+    if (line.counts && !trouble.empty()) ++unsaid_;
+    figures_.trouble = std::move(trouble);
+  }
+  ended_ = true;
+  done_.notify_all();
+}
+
+std::string LineWriter::write_out(const std::string& text) {
+  const std::string whole = torn_ ? "\n" + text : text;
+  torn_ = false;
+  for (std::size_t at = 0; at < whole.size();) {
+    if (paced_ && !may_write()) return torn_ = at > 0, "its reader was slow, and nobody waits for him at the end";
+    const std::size_t piece = paced_ ? std::min<std::size_t>(whole.size() - at, PIPE_BUF) : whole.size() - at;
+    const ssize_t wrote = ::write(file_.get(), whole.data() + at, piece);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return torn_ = at > 0, why(errno);
+    at += static_cast<std::size_t>(wrote);
+  }
+  return {};
+}
+
+// A pipe that is ready takes PIPE_BUF bytes at once.
+bool LineWriter::may_write() const {
+  pollfd ends[] = {{file_.get(), POLLOUT, 0}, {give_up_.get(), POLLIN, 0}};
+  while (::poll(ends, std::size(ends), -1) < 0 && errno == EINTR) {
+  }
+  return ends[0].revents != 0 || (ends[1].revents & POLLIN) == 0;
+}
+
+}  // namespace leat::tools
