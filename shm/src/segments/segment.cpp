@@ -1,7 +1,6 @@
 #include "shm/src/segments/segment.h"
 
 #include <fcntl.h>
-#include <linux/mman.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 
 #include "shm/src/protocol/system_text.h"
 #include "shm/src/segments/available_memory.h"
+#include "shm/src/segments/huge_pages.h"
 #include "shm/src/segments/layout.h"
 
 namespace leat::shm {
@@ -34,19 +34,6 @@ Error no_memory(std::uint64_t bytes, const MemoryRoom& room) {
   return {"no memory for a shared segment of " + std::to_string(bytes >> 20) +
           " MiB: " + std::to_string(room.bytes >> 20) + " MiB are available (" + room.where +
           "); lower the depth or the frame size, or free memory"};
-}
-
-constexpr std::uint64_t kHugePageBytes = 2 << 20;
-
-// A free address at which huge pages of the segment can be mapped as such; null: no wish. Only a wish: another thread
-// may take the place first, and mapped_region then refuses it.
-void* huge_page_aligned_place(std::uint64_t bytes) {
-  if (bytes < kHugePageBytes) return nullptr;
-  void* wide = mmap(nullptr, bytes + kHugePageBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (wide == MAP_FAILED) return nullptr;
-  munmap(wide, bytes + kHugePageBytes);
-  const auto at = reinterpret_cast<std::uintptr_t>(wide);
-  return reinterpret_cast<void*>((at + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes);
 }
 
 std::unique_ptr<bip::mapped_region> map_region(int fd, std::uint64_t bytes, Access access) {
@@ -143,8 +130,10 @@ Status Segment::allocate(std::uint64_t from, std::uint64_t count) {
   struct stat info {};
   if (fstat(fd_.get(), &info) != 0) return system_error("cannot look at a shared segment", errno);
   const std::uint64_t missing = bytes() - std::min(bytes(), static_cast<std::uint64_t>(info.st_blocks) * 512);
-  if (MemoryRoom room; missing != 0 && !available_memory().fits(std::min(count, missing), &room))
-    return no_memory(bytes(), room);
+  if (missing != 0) {
+    if (MemoryRoom room; !available_memory().fits(std::min(count, missing), &room)) return no_memory(bytes(), room);
+    bring_huge_pages(fd_.get(), data(), from, count);
+  }
   return bring(from, count);
 }
 
@@ -153,10 +142,6 @@ Status Segment::bring(std::uint64_t from, std::uint64_t count) {
     return system_error("no memory for a shared segment of " + std::to_string(bytes() >> 20) +
                             " MiB; lower the depth or the frame size, or free memory",
                         errno);
-#ifdef MADV_COLLAPSE  // Linux 6.1; best effort: frames are read in long runs, and small pages cost the reader
-  const std::uint64_t first = round_up(from, kHugePageBytes), end = (from + count) / kHugePageBytes * kHugePageBytes;
-  if (first < end) madvise(data() + first, end - first, MADV_COLLAPSE);
-#endif
   return Done{};
 }
 
@@ -177,6 +162,7 @@ void Segment::fault_in() { populate(data(), bytes(), Access::read_write); }
 Result<Segment> Segment::create(const char* label, std::uint64_t bytes, Seal seal) {
   Result<Segment> s = reserve(label, bytes);
   if (!s) return s;
+  bring_huge_pages(s->fd(), s->data(), 0, bytes);
   if (auto status = s->bring(0, bytes); !status) return Error{status.error()};
   s->fault_in();
   if (seal == Seal::size && fcntl(s->fd(), F_ADD_SEALS, F_SEAL_SEAL) != 0)

@@ -68,8 +68,8 @@ class Segment {
   static Result<Segment> create(const char* label, std::uint64_t bytes, Seal seal);
 
   // The same in steps, for a large segment that others must not wait for: reserve() maps it and allocates nothing,
-  // allocate() brings the pages of a range (about 0.5 ms a MiB); touching one that was not brought may raise SIGBUS.
-  // Sealed as by Seal::later.
+  // allocate() brings the pages of a range (0.1 to 0.5 ms a MiB, more where the machine below must give them); touching
+  // one that was not brought may raise SIGBUS. Sealed as by Seal::later.
   static Result<Segment> reserve(const char* label, std::uint64_t bytes);
   Status allocate(std::uint64_t from, std::uint64_t bytes);
 

@@ -1,0 +1,73 @@
+// Large segments are huge pages where the kernel gives some, and whole and empty in any case.
+#include "shm/src/segments/huge_pages.h"
+
+#include <gtest/gtest.h>
+#include <linux/mman.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <string>
+
+#include "shm/src/segments/layout.h"
+#include "shm/src/segments/segment.h"
+
+namespace leat::shm {
+namespace {
+
+constexpr std::uint64_t kStepBytes = 2 * kHugePageBytes, kBytes = 2 * kStepBytes + kPage;
+
+// Of the mapping that begins at `data`, in huge pages.
+std::uint64_t huge_bytes(const std::byte* data) {
+  std::ifstream maps("/proc/self/smaps");
+  char start[32];
+  std::snprintf(start, sizeof start, "%lx-", reinterpret_cast<unsigned long>(data));
+  bool here = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find('-') < line.find(' ')) here = line.starts_with(start);
+    if (here && line.starts_with("ShmemPmdMapped:")) return std::stoull(line.substr(15)) << 10;
+  }
+  return 0;
+}
+
+std::uint64_t allocated_bytes(const Segment& s) {
+  struct stat info {};
+  EXPECT_EQ(fstat(s.fd(), &info), 0);
+  return static_cast<std::uint64_t>(info.st_blocks) * 512;
+}
+
+TEST(HugePages, ASegmentIsMadeOfThemInStepsToo) {
+  auto s = Segment::reserve("test", kBytes);
+  ASSERT_TRUE(s) << s.error();
+  for (std::uint64_t at = 0; at < kBytes; at += kStepBytes) {
+    ASSERT_TRUE(s->allocate(at, std::min(kStepBytes, kBytes - at)));
+    EXPECT_EQ(allocated_bytes(*s), std::min(at + kStepBytes, kBytes)) << "no more and no less than was asked for";
+  }
+  EXPECT_TRUE(std::all_of(s->data(), s->data() + kBytes, [](std::byte b) { return b == std::byte{0}; }));
+#ifdef MADV_COLLAPSE
+  // Whether this kernel has some now: asked for in the plainest way, of a segment that is whole already.
+  const std::uint64_t had = huge_bytes(s->data());
+  if (madvise(s->data(), 2 * kStepBytes, MADV_COLLAPSE) != 0) GTEST_SKIP() << "no huge pages to be had here";
+  EXPECT_EQ(had, 2 * kStepBytes);
+#endif
+}
+
+TEST(HugePages, WhatIsThereStaysAsItIs) {
+  auto s = Segment::create("test", kBytes, Seal::later);
+  ASSERT_TRUE(s) << s.error();
+  for (std::uint64_t at = 0; at < kBytes; at += kPage) s->data()[at] = std::byte{7};
+  bring_huge_pages(s->fd(), s->data(), 0, kBytes);
+  for (std::uint64_t at = 0; at < kBytes; at += kPage) ASSERT_EQ(s->data()[at], std::byte{7}) << at;
+}
+
+TEST(HugePages, OnlyWholeOnesAreBrought) {
+  auto s = Segment::reserve("test", kBytes);
+  ASSERT_TRUE(s) << s.error();
+  bring_huge_pages(s->fd(), s->data(), kPage, kHugePageBytes);
+  EXPECT_EQ(allocated_bytes(*s), 0u);
+}
+
+}  // namespace
+}  // namespace leat::shm
