@@ -89,6 +89,13 @@ TEST(TrackIds, AnOlderAnswerIsToldAndChangesNothing) {
   EXPECT_EQ(update(tracks, 11 * kSecond / 10, {at(110, 0), at(500, 0)}), (Ids{1, 0})) << "500 is new here";
 }
 
+TEST(TrackIds, AGapIsNotWaitedThrough) {
+  const Tracks tracks = make();
+  (void)update(tracks, 0, {at(0, 0)});
+  EXPECT_EQ(update(tracks, 2 * kSecond, {at(0, 0)}), (Ids{1})) << "a picture every two seconds";
+  EXPECT_EQ(update(tracks, 3600 * kSecond, {at(0, 0)}), (Ids{0})) << "whatever stands there an hour later";
+}
+
 TEST(TrackIds, ClassesAreApartUnlessTheyMayChange) {
   for (const bool any : {false, true}) {
     const Tracks tracks = make([&](leat_track_ids_options& o) { o.any_class = any; });
@@ -110,6 +117,8 @@ TEST(TrackIds, NothingThatAModelAnswersHarmsThem) {
   for (int i = 0; i < 3000; ++i) {
     std::vector<leat_detection> found(random.below(8));
     for (auto& d : found) d.x0 = any(), d.y0 = any(), d.x1 = any(), d.y1 = any(), d.score = any();
+    for (std::uint32_t k = random.below(3); k > 0; --k)
+      found.push_back(at(5, 5, std::numeric_limits<float>::infinity()));
     found.push_back(at(5, 5));
     const std::int64_t t = i % 100 == 99 ? static_cast<std::int64_t>(random.next()) >> 1 : i * kSecond / 30;
     const Ids ids = update(tracks, t, found);

@@ -29,6 +29,7 @@ void Assignment::augment(std::span<const float> costs, std::size_t row, std::siz
       else
         slack_[c] -= least;
     }
+    if (next == 0) return;  // costs that are no numbers: the row stays alone
     column = next;
   } while (row_of_[column] != 0);
   for (; column != 0; column = way_[column]) row_of_[column] = row_of_[way_[column]];

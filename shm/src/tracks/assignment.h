@@ -14,7 +14,8 @@ namespace leat::tracks {
 class Assignment {
  public:
   static constexpr std::int32_t kNone = -1;
-  // costs: rows x columns, row by row. The result, a column or kNone for each row, is valid until the next call.
+  // costs: finite, rows x columns, row by row. The result, a column or kNone for each row, is valid until the next
+  // call.
   std::span<const std::int32_t> solve(std::span<const float> costs, std::size_t rows, std::size_t columns, float limit);
 
  private:

@@ -11,12 +11,15 @@ namespace {
 
 // A pair counts where it costs less: of the paper's implementation, for what is known, what is doubtful, what is fresh.
 constexpr float kKnownLimit = 0.8f, kDoubtfulLimit = 0.5f, kFreshLimit = 0.7f;
-constexpr float kSameOverlap = 0.85f;  // of two tracks, from which on they follow one object
+constexpr std::int64_t kLatestNs = INT64_MAX / 4;  // so that differences are numbers
+constexpr std::int64_t kGapNs = 2'000'000'000;     // between answers of a stream of few
+constexpr float kFarthest = 1e6f;                  // pixels; beyond lies no picture
+constexpr float kSameOverlap = 0.85f;              // of two tracks, from which on they follow one object
 
 Box box_of(const leat_detection& d) { return {d.x0, d.y0, d.x1, d.y1}; }
 bool is_sound(const Box& b) {
-  const float sum = b.x0 + b.y0 + b.x1 + b.y1;
-  return std::isfinite(sum) && b.x1 > b.x0 && b.y1 > b.y0;
+  const auto place = [](float v) { return v > -kFarthest && v < kFarthest; };  // and a number
+  return place(b.x0) && place(b.y0) && place(b.x1) && place(b.y1) && b.x1 > b.x0 && b.y1 > b.y0;
 }
 
 }  // namespace
@@ -33,7 +36,8 @@ void TrackIds::sort_out(std::span<const leat_detection> detections) {
   for (std::uint32_t i = 0; i < detections.size(); ++i) {
     const leat_detection& d = detections[i];
     if (!has_identity(d)) continue;
-    (d.score >= settings_.high_score ? sure_ : doubtful_).push_back({box_of(d), d.score, d.class_id, i});
+    const float score = std::min(d.score, 1.0f);  // infinity too
+    (score >= settings_.high_score ? sure_ : doubtful_).push_back({box_of(d), score, d.class_id, i});
   }
 }
 
@@ -119,7 +123,12 @@ void TrackIds::update(std::int64_t capture_ns, std::span<const leat_detection> d
                       std::span<std::uint64_t> ids) {
   std::fill(ids.begin(), ids.end(), 0);
   sort_out(detections);
+  capture_ns = std::clamp(capture_ns, -kLatestNs, kLatestNs);
   if (!begun_) last_ns_ = capture_ns;
+  // After a gap in which nothing was answered, too: what was in the last answer is waited for a little longer.
+  std::erase_if(tracks_, [&](const Track& t) {
+    return capture_ns - t.seen_ns > settings_.lost_ns + (t.state == State::seen ? kGapNs : 0);
+  });
   place_at(capture_ns);
   if (capture_ns < last_ns_) return look_up(ids);
 

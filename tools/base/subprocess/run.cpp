@@ -32,10 +32,10 @@ class Captured {
   [[nodiscard]] int childs() const { return write_.get(); }
   void started() { write_.reset(); }
   [[nodiscard]] int fd() const { return read_.get(); }  // -1: nothing will follow
-  // Takes what is there.
+  // Takes what is there; of a child that writes as fast as it is read, a part.
   void drain(std::string& text) {
     std::array<char, 16384> chunk;
-    while (read_) {
+    for (int chunks = 0; read_ && chunks < kMaxChunks; ++chunks) {
       const ssize_t got = ::read(read_.get(), chunk.data(), chunk.size());
       if (got > 0) {
         text.append(chunk.data(), std::min(static_cast<std::size_t>(got), max_bytes_ - text.size()));
@@ -48,6 +48,7 @@ class Captured {
   }
 
  private:
+  static constexpr int kMaxChunks = 64;
   std::size_t max_bytes_;
   Fd read_, write_;
 };

@@ -1,9 +1,11 @@
 // Lines of answers: each kind of part by its schema and by value, their order, and readers who do not read.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <regex>
@@ -339,11 +341,41 @@ TEST(LineWriter, AFileIsAppendedTo) {
   EXPECT_EQ(wrong.error(), "answers cannot be written to '/nowhere/at/all': No such file or directory");
 }
 
+// A file that may not grow for a while, as on a full disk: what was cut short stands in a line of its own.
+TEST(LineWriter, ALineThatWasCutShortIsNotGluedToAnother) {
+  const std::string path = ::testing::TempDir() + "torn-" + std::to_string(getpid());
+  auto writer = LineWriter::open(path, {.notice = lost_line});
+  ASSERT_TRUE(writer.ok());
+  const auto until = [&](std::uint64_t lines) {
+    while ((*writer)->figures().written + (*writer)->figures().lost < lines) std::this_thread::yield();
+  };
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{.rlim_cur = 15, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  for (int i = 0; i < 3; ++i) (*writer)->push("0123456789");
+  until(3);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  std::signal(SIGXFSZ, before);
+  (*writer)->push("whole");
+  (*writer)->finish(kLong);
+  EXPECT_EQ((*writer)->figures().lost, 2U);
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  EXPECT_EQ(lines, (std::vector<std::string>{"0123456789", "0123", lost_line(2), "whole"}));
+  unlink(path.c_str());
+}
+
 TEST(InOrder, HoldsWhatComesEarly) {
   InOrder<int> order;
   std::vector<int> out;
-  for (const int n : {2, 0, 1, 4, 3}) order.add(static_cast<std::uint64_t>(n), n, [&](int v) { out.push_back(v); });
+  const auto next = [&](int v) { out.push_back(v); };
+  for (const int n : {2, 0, 1, 4, 3, 8, 7}) order.add(static_cast<std::uint64_t>(n), n, next);
   EXPECT_EQ(out, (std::vector<int>{0, 1, 2, 3, 4}));
+  order.finish(next);
+  EXPECT_EQ(out, (std::vector<int>{0, 1, 2, 3, 4, 7, 8})) << "5 and 6 never came";
 }
 
 }  // namespace

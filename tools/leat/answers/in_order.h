@@ -1,4 +1,4 @@
-// Puts what comes in any order back into the order of its numbers, each of which comes exactly once, counted from 0.
+// Puts what comes in any order back into the order of its numbers, each of which comes at most once, counted from 0.
 // It holds no more than are out at once. Thread rule: one thread. Errors: none.
 #pragma once
 
@@ -17,6 +17,12 @@ class InOrder {
     waiting_.emplace(number, std::move(value));
     for (auto it = waiting_.begin(); it != waiting_.end() && it->first == due_; it = waiting_.erase(it), ++due_)
       next(std::move(it->second));
+  }
+  // What still waits, because something before it never came; nothing is added afterwards.
+  template <class Next>
+  void finish(const Next& next) {
+    for (auto& [number, value] : waiting_) next(std::move(value));
+    waiting_.clear();
   }
 
  private:

@@ -101,14 +101,15 @@ void LineWriter::run() {
 }
 
 std::string LineWriter::write_out(const std::string& text) {
-  const std::string whole = torn_ ? "\n" + text : text;
-  torn_ = false;
+  const bool torn = std::exchange(torn_, false);
+  const std::string whole = torn ? "\n" + text : text;
   for (std::size_t at = 0; at < whole.size();) {
-    if (paced_ && !may_write()) return torn_ = at > 0, "its reader was slow, and nobody waits for him at the end";
+    if (paced_ && !may_write())
+      return torn_ = torn || at > 0, "its reader was slow, and nobody waits for him at the end";
     const std::size_t piece = paced_ ? std::min<std::size_t>(whole.size() - at, PIPE_BUF) : whole.size() - at;
     const ssize_t wrote = ::write(file_.get(), whole.data() + at, piece);
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return torn_ = at > 0, why(errno);
+    if (wrote < 0) return torn_ = torn || at > 0, why(errno);
     at += static_cast<std::size_t>(wrote);
   }
   return {};

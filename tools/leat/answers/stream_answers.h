@@ -35,6 +35,8 @@ class StreamAnswers {
   static Result<StreamAnswers> make(StreamAnswersOptions options, LineWriter& to);
   // `number`: the how manyth submission of the stream it answers, from 0; `picture`: of which picture of the source.
   void add(std::uint64_t number, std::uint64_t picture, const leat_answer& answer);
+  // No more answers come: writes those that waited for one before them.
+  void finish();
 
  private:
   struct Waiting {

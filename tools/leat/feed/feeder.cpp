@@ -431,6 +431,8 @@ Status Feeder::run(std::int64_t start_ns, const std::atomic<bool>& stop) {
     if (!step.ok() || *step == Step::ended) break;
   }
   drain();
+  for (Lane& lane : lanes_)
+    if (lane.answers) lane.answers->finish();
   if (annotator_) {
     const auto finished = annotator_->finish();
     if (status.ok() && !finished.ok()) status = Error{finished.error()};
