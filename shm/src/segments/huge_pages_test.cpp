@@ -17,7 +17,7 @@
 namespace leat::shm {
 namespace {
 
-constexpr std::uint64_t kStepBytes = 2 * kHugePageBytes, kBytes = 2 * kStepBytes + kPage;
+constexpr std::uint64_t kPieceBytes = 2 * kHugePageBytes, kSegmentBytes = 2 * kPieceBytes + kPage;
 
 // Of the mapping that begins at `data`, in huge pages.
 std::uint64_t huge_bytes(const std::byte* data) {
@@ -39,39 +39,40 @@ std::uint64_t allocated_bytes(const Segment& s) {
 }
 
 std::uint64_t huge_bytes_of_a_segment_in_steps() {
-  auto s = Segment::reserve("test", kBytes);
+  auto s = Segment::reserve("test", kSegmentBytes);
   EXPECT_TRUE(s) << s.error();
-  for (std::uint64_t at = 0; at < kBytes; at += kStepBytes) {
-    EXPECT_TRUE(s->allocate(at, std::min(kStepBytes, kBytes - at)));
-    EXPECT_EQ(allocated_bytes(*s), std::min(at + kStepBytes, kBytes)) << "no more and no less than was asked for";
+  for (std::uint64_t at = 0; at < kSegmentBytes; at += kPieceBytes) {
+    EXPECT_TRUE(s->allocate(at, std::min(kPieceBytes, kSegmentBytes - at)));
+    EXPECT_EQ(allocated_bytes(*s), std::min(at + kPieceBytes, kSegmentBytes))
+        << "no more and no less than was asked for";
   }
-  EXPECT_TRUE(std::all_of(s->data(), s->data() + kBytes, [](std::byte b) { return b == std::byte{0}; }));
+  EXPECT_TRUE(std::all_of(s->data(), s->data() + kSegmentBytes, [](std::byte b) { return b == std::byte{0}; }));
   return huge_bytes(s->data());
 }
 
 // A kernel that has huge pages may lack one for a moment.
 TEST(HugePages, ASegmentIsMadeOfThemInStepsToo) {
   std::uint64_t had = 0;
-  for (int attempt = 0; attempt < 10 && had < 2 * kStepBytes; ++attempt) had = huge_bytes_of_a_segment_in_steps();
+  for (int attempt = 0; attempt < 10 && had < 2 * kPieceBytes; ++attempt) had = huge_bytes_of_a_segment_in_steps();
 #ifdef MADV_COLLAPSE
   // Whether this kernel has some: asked for in the plainest way, of a segment that is whole already.
-  auto plain = Segment::reserve("test", kBytes);
-  ASSERT_TRUE(plain && plain->allocate(0, kBytes));
-  if (madvise(plain->data(), 2 * kStepBytes, MADV_COLLAPSE) != 0) GTEST_SKIP() << "no huge pages to be had here";
-  EXPECT_EQ(had, 2 * kStepBytes);
+  auto plain = Segment::reserve("test", kSegmentBytes);
+  ASSERT_TRUE(plain && plain->allocate(0, kSegmentBytes));
+  if (madvise(plain->data(), 2 * kPieceBytes, MADV_COLLAPSE) != 0) GTEST_SKIP() << "no huge pages to be had here";
+  EXPECT_EQ(had, 2 * kPieceBytes);
 #endif
 }
 
 TEST(HugePages, WhatIsThereStaysAsItIs) {
-  auto s = Segment::create("test", kBytes, Seal::later);
+  auto s = Segment::create("test", kSegmentBytes, Seal::later);
   ASSERT_TRUE(s) << s.error();
-  for (std::uint64_t at = 0; at < kBytes; at += kPage) s->data()[at] = std::byte{7};
-  bring_huge_pages(s->fd(), s->data(), 0, kBytes);
-  for (std::uint64_t at = 0; at < kBytes; at += kPage) ASSERT_EQ(s->data()[at], std::byte{7}) << at;
+  for (std::uint64_t at = 0; at < kSegmentBytes; at += kPage) s->data()[at] = std::byte{7};
+  bring_huge_pages(s->fd(), s->data(), 0, kSegmentBytes);
+  for (std::uint64_t at = 0; at < kSegmentBytes; at += kPage) ASSERT_EQ(s->data()[at], std::byte{7}) << at;
 }
 
 TEST(HugePages, OnlyWholeOnesAreBrought) {
-  auto s = Segment::reserve("test", kBytes);
+  auto s = Segment::reserve("test", kSegmentBytes);
   ASSERT_TRUE(s) << s.error();
   bring_huge_pages(s->fd(), s->data(), kPage, kHugePageBytes);
   EXPECT_EQ(allocated_bytes(*s), 0u);
