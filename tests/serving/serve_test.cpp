@@ -1,8 +1,13 @@
 // Frames through a whole leatd with emulated partitions: right bytes, one answer each, an exact ledger.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
+#include <array>
+#include <cstring>
+#include <filesystem>
 #include <map>
 
 #include "tests/serving/daemon_fixture.h"
@@ -73,6 +78,28 @@ Tally pump(Client& client, Stream& stream, std::uint64_t count, std::uint64_t se
     if (answer->result() != nullptr && answer->result()->checksum != expected[answer->raw().cookie]) ++tally.wrong;
   }
   return tally;
+}
+
+// A thread's slice in nanoseconds, by sched_getattr(); 0: this kernel (before Linux 6.12) does not say.
+std::uint64_t slice_ns(pid_t thread) {
+  std::array<unsigned char, 48> attributes{};
+  std::uint64_t slice = 0;
+  if (syscall(SYS_sched_getattr, thread, attributes.data(), attributes.size(), 0) == 0)
+    std::memcpy(&slice, attributes.data() + 24, sizeof slice);
+  return slice;
+}
+
+TEST(Serve, TheSchedulerThreadAsksForTheShortestSlice) {
+  if (slice_ns(0) == 0) GTEST_SKIP() << "this kernel gives no slices of one's own";
+  const Leatd leatd(one_module("[0.1]"));  // no partition has the scheduler thread's core
+  ASSERT_TRUE(leatd.alive());
+  const auto shortest = [&] {
+    int threads = 0;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(leatd.pid()) + "/task"))
+      threads += slice_ns(std::stoi(task.path().filename())) == 100'000;
+    return threads;
+  };
+  EXPECT_TRUE(eventually([&] { return shortest() == 1; })) << shortest() << " threads";
 }
 
 TEST(Serve, EveryFrameIsAnsweredOnceWithItsOwnBytes) {

@@ -27,12 +27,16 @@ static_assert(sizeof(Attributes) == 48);
 
 }  // namespace
 
-void go_first() noexcept {
-  (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice);
+void take_short_slices() noexcept {
   Attributes attributes;
   if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 || attributes.policy != 0) return;
   attributes.runtime_ns = kSliceNs;
   (void)::syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
+void go_first() noexcept {
+  const auto self = static_cast<id_t>(::gettid());
+  if (::getpriority(PRIO_PROCESS, self) > kNice) (void)::setpriority(PRIO_PROCESS, self, kNice);
 }
 
 }  // namespace leat::daemon

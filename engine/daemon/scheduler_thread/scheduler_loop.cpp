@@ -62,6 +62,7 @@ SchedulerLoop::~SchedulerLoop() = default;
 
 void SchedulerLoop::run() {
   if (!options_.cores.empty()) (void)worker::pin_thread(options_.cores);
+  take_short_slices();
   if (options_.ahead) go_first();
   shm::Waiter waiter(options_.wait);
   shm::Record daemon = board_.daemon();
