@@ -99,6 +99,7 @@ class Daemon::Impl final : public Supervisor::Listener {
   std::unique_ptr<EventLoop> loop_;
   std::string loop_note_;
   std::unique_ptr<CountersBoard> board_;
+  std::unique_ptr<Recorder> recorder_;  // none: not asked for, or not possible
   shm::Listener listener_;
   shm::Fd signals_;
   shm::Doorbell notices_bell_;
@@ -268,8 +269,7 @@ Status Daemon::Impl::run() {
   }
   end_scheduler();
   door_->retire([this](shm::Fd listener) { sessions_->turn_away(std::move(listener)); });
-  if (!config_.recorder_path.empty())
-    if (auto status = save_recording(*board_, config_.recorder_path); !status) log_error(status.error());
+  recorder_.reset();
   if (!failure_.empty()) return Error{failure_};
   return Done{};
 }
@@ -455,6 +455,7 @@ Status Daemon::Impl::start_serving() {
   scheduler_ = std::move(*scheduler);
   for (std::uint32_t p = 0; p < ready_ports_.size(); ++p)
     scheduler_->command({.kind = Command::Kind::worker_ready, .partition = p, .worker = ready_ports_[p]});
+  recorder_ = Recorder::start(*board_, config_.recorder_path, log_warning);
   thread_ = std::thread([this] { scheduler_->run(); });
   remeasure_.emplace(deployment_, *board_, *supervisor_, first_ready);
   phase_ = Phase::serving;
@@ -534,8 +535,7 @@ void Daemon::Impl::on_signals() {
       look_after_keepers();
       for (std::uint32_t p = 0; p < supervisor_->count(); ++p) publish_worker(p);
     } else if (info.ssi_signo == SIGUSR1) {
-      if (config_.recorder_path.empty()) continue;
-      if (auto status = save_recording(*board_, config_.recorder_path); !status) log_error(status.error());
+      if (recorder_) recorder_->wake();
     } else if (phase_ == Phase::serving) {
       begin_drain();
     } else {

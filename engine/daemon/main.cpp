@@ -63,8 +63,8 @@ constexpr leat::cli::Command kCommand = {
         "Clients place frames in shared memory with a latency objective; leatd decides for every frame where it runs, "
         "with whom, "
         "or that it does not run at all, and answers each exactly once. One leat-worker runs for each partition.\n\n"
-        "SIGTERM and SIGINT finish what is in flight and end it; a second one ends it at once. SIGUSR1 saves the "
-        "flight recorder.",
+        "SIGTERM and SIGINT finish what is in flight and end it; a second one ends it at once. SIGUSR1 writes "
+        "what is new of the flight recorder.",
     .options = kOptions,
     .positionals = kPositionals,
     .examples = kExamples,

@@ -15,7 +15,7 @@
 //   log_level = "info"                     # debug, info, warning or error
 //   scheduler_core = 1                     # default: a core without a partition, if there is one
 //   plan = "plan.json"                     # optional: made by leat-plan; "auto": asked for at start
-//   recorder = "flight.bin"                # optional: the flight recorder is saved here at the end and on SIGUSR1
+//   recorder = "flight.bin"                # optional: the flight recorder is written here
 //
 //   [limits]                               # clients, streams, requests, memory_mib, client_memory_mib, feature_mib,
 //                                          # batch_ms, hello_ms

@@ -1,61 +1,138 @@
 #include "engine/daemon/scheduler_thread/recorder.h"
 
 #include <fcntl.h>
-#include <liburing.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
-#include <vector>
 
 namespace leat::daemon {
 namespace {
 
-// One write at `offset`; bytes written or a negative errno.
-int write_through_uring(io_uring& ring, int fd, const char* data, unsigned bytes, std::uint64_t offset) {
-  io_uring_sqe* sqe = io_uring_get_sqe(&ring);
-  io_uring_prep_write(sqe, fd, data, bytes, offset);
-  if (const int sent = io_uring_submit(&ring); sent < 0) return sent;
-  io_uring_cqe* cqe = nullptr;
-  if (const int got = io_uring_wait_cqe(&ring, &cqe); got < 0) return got;
-  const int done = cqe->res;
-  io_uring_cqe_seen(&ring, cqe);
-  return done;
-}
+// The ring holds 32768 events, so that 300 000 of them a second are written without a loss.
+constexpr std::chrono::milliseconds kInterval{100};
+constexpr std::size_t kBufferedEvents = 4096;
 
 }  // namespace
 
-Status save_recording(CountersBoard& board, const std::string& path) {
+Recorder::Recorder(CountersBoard& board, std::string path, Tell tell, std::uint64_t max_file_bytes)
+    : board_(board),
+      path_(std::move(path)),
+      tell_(std::move(tell)),
+      max_file_bytes_(max_file_bytes),
+      buffer_(kBufferedEvents) {}
+
+std::unique_ptr<Recorder> Recorder::start(CountersBoard& board, std::string path, Tell tell,
+                                          std::uint64_t max_file_bytes) {
+  if (path.empty()) return nullptr;
+  std::unique_ptr<Recorder> recorder(new Recorder(board, std::move(path), std::move(tell), max_file_bytes));
+  Status ready = recorder->map_events();
+  if (ready) ready = recorder->begin_file();
+  if (!ready) {
+    recorder->tell_(ready.error());
+    return nullptr;
+  }
+  recorder->thread_ = std::thread([r = recorder.get()] { r->run(); });
+  return recorder;
+}
+
+Status Recorder::map_events() {
+  auto share = board_.writer().share();
+  if (!share.ok()) return Error{share.error()};
+  auto reader = shm::CountersReader::map(std::move(*share), board_.writer().bytes());
+  if (!reader.ok()) return Error{reader.error()};
+  reader_ = std::move(*reader);
+  return Done{};
+}
+
+Recorder::~Recorder() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void Recorder::wake() {
+  {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+  }
+  changed_.notify_one();
+}
+
+void Recorder::run() {
+  for (bool last = false; !last;) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, kInterval, [&] { return woken_ || ending_; });
+      woken_ = false;
+      last = ending_;
+    }
+    write_what_is_new();
+  }
+}
+
+void Recorder::write_what_is_new() {
+  for (std::uint32_t count = kBufferedEvents; count == kBufferedEvents;) {
+    std::uint64_t next = next_event_;
+    count = reader_.events(next_event_, buffer_, &next);
+    if (count > 0) {
+      const Status written = append(buffer_, count);
+      if (!written && !failing_) tell_(written.error());
+      failing_ = !written;
+      if (failing_) return;  // they stay in the ring, and are tried again
+    }
+    count_lost(next - next_event_ - count);
+    next_event_ = next;
+  }
+}
+
+void Recorder::count_lost(std::uint64_t events) {
+  if (events == 0) return;
+  if (lost_ == 0)
+    tell_("the flight recorder loses events: they come faster than " + path_ +
+          " is written; put it on a faster disk (`leat status` counts them as events_lost)");
+  lost_ += events;
+  board_.daemon().add(shm::DaemonCounter::events_lost, events);
+}
+
+Status Recorder::begin_file() {
   const auto trouble = [&](int error) {
-    return Error{"the flight recorder cannot be saved to " + path + ": " + std::strerror(error) +
+    return Error{"the flight recorder cannot be written to " + path_ + ": " + std::strerror(error) +
                  "; correct `recorder` in the configuration"};
   };
-  auto share = board.writer().share();
-  if (!share.ok()) return Error{share.error()};
-  auto reader = shm::CountersReader::map(std::move(*share), board.writer().bytes());
-  if (!reader.ok()) return Error{reader.error()};
-  std::vector<shm::Event> events(shm::kEvents);
-  std::uint64_t next = 0;
-  events.resize(reader->events(0, events, &next));
-  const shm::Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!file) return trouble(errno);
-  const auto* data = reinterpret_cast<const char*>(events.data());
-  const std::uint64_t bytes = events.size() * sizeof(shm::Event);
-  io_uring ring{};
-  const bool uring = io_uring_queue_init(4, &ring, 0) == 0;
-  std::uint64_t at = 0;
-  int error = 0;
-  while (at < bytes && error == 0) {
-    const auto chunk = static_cast<unsigned>(std::min<std::uint64_t>(bytes - at, 1 << 20));
-    const auto done = uring ? write_through_uring(ring, file.get(), data + at, chunk, at)
-                            : static_cast<int>(pwrite(file.get(), data + at, chunk, static_cast<off_t>(at)));
-    if (done > 0)
-      at += static_cast<unsigned>(done);
-    else
-      error = uring ? -done : errno;
+  struct stat there {};
+  if (stat(path_.c_str(), &there) == 0) {
+    if (!S_ISREG(there.st_mode)) return trouble(S_ISDIR(there.st_mode) ? EISDIR : EINVAL);
+    if (std::rename(path_.c_str(), (path_ + ".1").c_str()) != 0) return trouble(errno);
   }
-  if (uring) io_uring_queue_exit(&ring);
-  if (error != 0) return trouble(error);
+  file_ = shm::Fd(open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  file_bytes_ = 0;
+  if (!file_) return trouble(errno);
+  return Done{};
+}
+
+// What a failed write has left behind the last whole event is overwritten by the next.
+Status Recorder::append(const std::vector<shm::Event>& events, std::size_t count) {
+  const std::uint64_t bytes = count * sizeof(shm::Event);
+  if (!file_ || (file_bytes_ > 0 && file_bytes_ + bytes > max_file_bytes_))
+    if (auto status = begin_file(); !status) return status;
+  const auto* data = reinterpret_cast<const char*>(events.data());
+  for (std::uint64_t done = 0; done < bytes;) {
+    const ssize_t wrote = pwrite(file_.get(), data + done, bytes - done, static_cast<off_t>(file_bytes_ + done));
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0)
+      return Error{"the flight recorder's events cannot be written to " + path_ + ": " +
+                   std::strerror(wrote < 0 ? errno : ENOSPC) + "; make room there, they are tried again"};
+    done += static_cast<std::uint64_t>(wrote);
+  }
+  file_bytes_ += bytes;
   return Done{};
 }
 

@@ -168,7 +168,8 @@
   X(streams, 1, "open")                                                                      \
   X(memory_bytes, 1, "shared memory held for clients")                                       \
   X(wakes_sent, 0, "system calls made to wake somebody")                                     \
-  X(event_loop, 1, "0 epoll, 1 io_uring")
+  X(event_loop, 1, "0 epoll, 1 io_uring")                                                    \
+  X(events_lost, 0, "events that the flight recorder could not write in time")
 
 namespace leat::shm {
 
