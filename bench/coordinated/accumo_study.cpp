@@ -8,12 +8,8 @@
 #include <vector>
 
 #include "bench/coordinated/accumo_world.h"
-#include "bench/figures.h"
-#include "tools/base/cli/command.h"
-#include "tools/base/cli/json_output.h"
-#include "tools/base/cli/progress.h"
+#include "bench/study.h"
 #include "tools/base/cli/svg.h"
-#include "tools/base/json/json.h"
 
 namespace {
 
@@ -21,34 +17,10 @@ using namespace leat;
 using namespace leat::bench;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "frames",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "600",
-     .min = 60,
-     .max = 3600,
-     .help = "of every video"},
-    {.name = "seeds",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "8",
-     .min = 1,
-     .max = 100,
-     .help = "places in the videos"},
-    {.name = "videos",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "8",
-     .min = 2,
-     .max = 8,
-     .help = "of the unlike ones, the first so many"},
-    {.name = "threads",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "2",
-     .min = 1,
-     .max = 256,
-     .help = "to record with"},
+    cli::integer_option("frames", "600", 60, 3600, "of every video"),
+    cli::integer_option("seeds", "8", 1, 100, "places in the videos"),
+    cli::integer_option("videos", "8", 2, 8, "of the unlike ones, the first so many"),
+    cli::integer_option("threads", "2", 1, 256, "to record with"),
     {.name = "plot", .type = cli::Type::path, .value = "FILE", .help = "writes the gains as SVG"},
     cli::json_option(),
 };

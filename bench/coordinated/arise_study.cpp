@@ -10,12 +10,8 @@
 #include <vector>
 
 #include "bench/coordinated/arise_world.h"
-#include "bench/figures.h"
-#include "tools/base/cli/command.h"
-#include "tools/base/cli/json_output.h"
-#include "tools/base/cli/progress.h"
+#include "bench/study.h"
 #include "tools/base/cli/svg.h"
-#include "tools/base/json/json.h"
 #include "tools/base/text/whole_file.h"
 
 namespace {
@@ -25,48 +21,12 @@ using namespace leat::bench;
 using core::streams::Estimation;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "videos",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "8",
-     .min = 1,
-     .max = 8,
-     .help = "the first so many"},
-    {.name = "seeds",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "3",
-     .min = 1,
-     .max = 100,
-     .help = "of clients"},
-    {.name = "seconds",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "30",
-     .min = 12,
-     .max = 600,
-     .help = "of every run; the first 10 are not counted"},
-    {.name = "frames",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "600",
-     .min = 120,
-     .max = 3600,
-     .help = "of every video, then it begins again"},
-    {.name = "profiles",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "1",
-     .min = 1,
-     .max = 3,
-     .help = "batches of b take 6+1.5b, 3+9b, 12+4b ms: the first so many"},
-    {.name = "partitions",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "1",
-     .min = 1,
-     .max = 16,
-     .help = "of the server"},
+    cli::integer_option("videos", "8", 1, 8, "the first so many"),
+    cli::integer_option("seeds", "3", 1, 100, "of clients"),
+    cli::integer_option("seconds", "30", 12, 600, "of every run; the first 10 are not counted"),
+    cli::integer_option("frames", "600", 120, 3600, "of every video, then it begins again"),
+    cli::integer_option("profiles", "1", 1, 3, "batches of b take 6+1.5b, 3+9b, 12+4b ms: the first so many"),
+    cli::integer_option("partitions", "1", 1, 16, "of the server"),
     {.name = "baselines",
      .type = cli::Type::choice,
      .value = "WHICH",
@@ -78,13 +38,7 @@ constexpr cli::Option kOptions[] = {
      .choices = scene::kTrackers,
      .fallback = "blocks",
      .help = "of the clients; lk needs OpenCV"},
-    {.name = "threads",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "2",
-     .min = 1,
-     .max = 256,
-     .help = "to use"},
+    cli::integer_option("threads", "2", 1, 256, "to use"),
     {.name = "plot", .type = cli::Type::path, .value = "FILE", .help = "writes a picture (SVG)"},
     {.name = "plot-of",
      .type = cli::Type::choice,

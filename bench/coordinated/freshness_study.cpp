@@ -11,13 +11,9 @@
 #include "bench/coordinated/freshness_bound.h"
 #include "bench/coordinated/freshness_metric.h"
 #include "bench/coordinated/freshness_scenarios.h"
-#include "bench/figures.h"
+#include "bench/study.h"
 #include "engine/core/schedulable.h"
 #include "engine/papers/presets.h"
-#include "tools/base/cli/command.h"
-#include "tools/base/cli/json_output.h"
-#include "tools/base/cli/progress.h"
-#include "tools/base/json/json.h"
 
 namespace {
 
@@ -28,27 +24,9 @@ using bench::Freshness;
 using bench::TimeNs;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "seed",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "1",
-     .min = 0,
-     .max = 1e15,
-     .help = "of phases and run times"},
-    {.name = "repeats",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "3",
-     .min = 1,
-     .max = 100,
-     .help = "seeds, from --seed on"},
-    {.name = "seconds",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "30",
-     .min = 1,
-     .max = 3600,
-     .help = "of each run (4 cameras: 4/3 of it)"},
+    cli::integer_option("seed", "1", 0, 1e15, "of phases and run times"),
+    cli::integer_option("repeats", "3", 1, 100, "seeds, from --seed on"),
+    cli::integer_option("seconds", "30", 1, 3600, "of each run (4 cameras: 4/3 of it)"),
     {.name = "scenario",
      .type = cli::Type::text,
      .value = "TEXT",

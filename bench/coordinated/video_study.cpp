@@ -6,10 +6,7 @@
 
 #include "bench/coordinated/arise_world.h"
 #include "bench/coordinated/real_footage.h"
-#include "bench/figures.h"
-#include "tools/base/cli/command.h"
-#include "tools/base/cli/json_output.h"
-#include "tools/base/json/json.h"
+#include "bench/study.h"
 
 namespace {
 
@@ -23,13 +20,7 @@ constexpr cli::Option kOptions[] = {
      .value = "FILE",
      .fallback = "/usr/share/doc/opencv-doc/examples/data/vtest.avi",
      .help = "from a camera that stands still; the default is of Debian's package opencv-doc"},
-    {.name = "every",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "3",
-     .min = 1,
-     .max = 100,
-     .help = "track from every so manieth frame"},
+    cli::integer_option("every", "3", 1, 100, "track from every so manieth frame"),
     cli::json_option(),
 };
 constexpr cli::Command kCommand = {.name = "video_study",

@@ -130,20 +130,8 @@ Measured drive(std::vector<Task>& tasks, const Mix& mix, std::uint32_t size, std
 }
 
 constexpr cli::Option kOptions[] = {
-    {.name = "operations",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "300000",
-     .min = 100,
-     .max = 1e9,
-     .help = "per measurement"},
-    {.name = "repeats",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "3",
-     .min = 1,
-     .max = 100,
-     .help = "the least time of so many counts"},
+    cli::integer_option("operations", "300000", 100, 1e9, "per measurement"),
+    cli::integer_option("repeats", "3", 1, 100, "the least time of so many counts"),
     cli::json_option(),
 };
 constexpr cli::Command kCommand = {

@@ -7,11 +7,8 @@
 #include <new>
 #include <vector>
 
-#include "bench/figures.h"
+#include "bench/study.h"
 #include "engine/core/streams/coordinator/coordinator.h"
-#include "tools/base/cli/command.h"
-#include "tools/base/cli/json_output.h"
-#include "tools/base/json/json.h"
 
 namespace {
 std::uint64_t allocations = 0;  // this program has one thread
@@ -35,13 +32,7 @@ constexpr cli::Option kOptions[] = {
      .value = "LIST",
      .fallback = "100,1000",
      .help = "how many, separated by commas; one partition for every 50"},
-    {.name = "ticks",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "200",
-     .min = 10,
-     .max = 1e6,
-     .help = "timed"},
+    cli::integer_option("ticks", "200", 10, 1e6, "timed"),
     cli::json_option(),
 };
 constexpr cli::Command kCommand = {

@@ -16,13 +16,7 @@ namespace {
 using namespace leat;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "repeats",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "50",
-     .min = 1,
-     .max = 1e6,
-     .help = "of 20000 frames each; the least counts"},
+    cli::integer_option("repeats", "50", 1, 1e6, "of 20000 frames each; the least counts"),
     cli::json_option(),
 };
 constexpr cli::Command kCommand = {

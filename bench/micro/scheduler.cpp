@@ -31,25 +31,13 @@ using namespace leat::bench;
 using core::TimeNs;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "requests",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "100000",
-     .min = 100,
-     .max = 100000000,
-     .help = "per measurement"},
+    cli::integer_option("requests", "100000", 100, 100000000, "per measurement"),
     {.name = "presets",
      .type = cli::Type::text,
      .value = "LIST",
      .fallback = "leat,pard,elsa,ppipe,harpagon,reactive,nexus,clipper++,naive,fifs",
      .help = "names separated by commas"},
-    {.name = "repeats",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "3",
-     .min = 1,
-     .max = 100,
-     .help = "the least time of so many counts"},
+    cli::integer_option("repeats", "3", 1, 100, "the least time of so many counts"),
     cli::json_option(),
 };
 constexpr cli::Command kCommand = {

@@ -14,13 +14,7 @@ namespace {
 using namespace leat;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "seconds",
-     .type = cli::Type::real,
-     .value = "S",
-     .fallback = "12",
-     .min = 0.3,
-     .max = 240,
-     .help = "time to measure, all parts together"},
+    cli::real_option("seconds", "12", 0.3, 240, "time to measure, all parts together", "S"),
     bench::kLeatdOption,
     cli::json_option(),
 };

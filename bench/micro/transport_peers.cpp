@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "bench/figures.h"
+#include "bench/study.h"
 #include "tools/base/text/quantile.h"
 
 namespace leat::bench {

@@ -10,7 +10,7 @@
 #include <memory>
 #include <new>
 
-#include "bench/figures.h"
+#include "bench/study.h"
 #include "shm/src/protocol/descriptors.h"
 #include "shm/src/rings/ring.h"
 #include "tools/base/text/quantile.h"

@@ -14,17 +14,13 @@
 #include <string>
 #include <vector>
 
-#include "bench/figures.h"
+#include "bench/study.h"
 #include "engine/core/topology.h"
 #include "engine/papers/harpagon.h"
 #include "engine/sim/simulator.h"
 #include "planner/harpagon/plan.h"
 #include "planner/test/harpagon_workloads.h"
 #include "planner/test/uniform.h"
-#include "tools/base/cli/command.h"
-#include "tools/base/cli/json_output.h"
-#include "tools/base/cli/progress.h"
-#include "tools/base/json/json.h"
 
 namespace {
 
@@ -34,20 +30,8 @@ using bench::least, bench::most;
 using bench::mean;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "seed",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "1",
-     .min = 0,
-     .max = 1e15,
-     .help = "of the workloads"},
-    {.name = "workloads",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "250",
-     .min = 1,
-     .max = 1e5,
-     .help = "how many"},
+    cli::integer_option("seed", "1", 0, 1e15, "of the workloads"),
+    cli::integer_option("workloads", "250", 1, 1e5, "how many"),
     cli::json_option(),
 };
 constexpr cli::Command kCommand = {

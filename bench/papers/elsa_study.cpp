@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/figures.h"
+#include "bench/study.h"
 #include "engine/core/topology.h"
 #include "engine/papers/presets.h"
 #include "engine/sim/simulator.h"
@@ -17,10 +17,6 @@
 #include "planner/mig/measured_sizes.h"
 #include "planner/mig/paris.h"
 #include "planner/test/paris_workloads.h"
-#include "tools/base/cli/command.h"
-#include "tools/base/cli/json_output.h"
-#include "tools/base/cli/progress.h"
-#include "tools/base/json/json.h"
 
 namespace {
 
@@ -28,27 +24,9 @@ using namespace leat;
 using namespace leat::planner;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "seed",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "1",
-     .min = 0,
-     .max = 1e15,
-     .help = "of arrivals, sizes and the random layout"},
-    {.name = "gpus",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "4",
-     .min = 1,
-     .max = 8,
-     .help = "how many 7-slice GPUs"},
-    {.name = "requests",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "4000",
-     .min = 200,
-     .max = 1e6,
-     .help = "per simulated point"},
+    cli::integer_option("seed", "1", 0, 1e15, "of arrivals, sizes and the random layout"),
+    cli::integer_option("gpus", "4", 1, 8, "how many 7-slice GPUs"),
+    cli::integer_option("requests", "4000", 200, 1e6, "per simulated point"),
     {.name = "model",
      .type = cli::Type::choice,
      .value = "NAME",

@@ -5,14 +5,11 @@
 #include <map>
 
 #include "bench/papers/growth_cases.h"
+#include "bench/study.h"
 #include "planner/io/text_file.h"
 #include "planner/pooled/checker.h"
 #include "planner/pooled/solver.h"
-#include "tools/base/cli/command.h"
-#include "tools/base/cli/json_output.h"
-#include "tools/base/cli/progress.h"
 #include "tools/base/cli/svg.h"
-#include "tools/base/json/json.h"
 
 namespace leat::planner {
 namespace {

@@ -6,14 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "bench/figures.h"
+#include "bench/study.h"
 #include "planner/harpagon/system.h"
 #include "planner/test/harpagon_brute.h"
 #include "planner/test/harpagon_workloads.h"
-#include "tools/base/cli/command.h"
-#include "tools/base/cli/json_output.h"
-#include "tools/base/cli/progress.h"
-#include "tools/base/json/json.h"
 #include "tools/base/text/quantile.h"
 
 namespace {
@@ -24,20 +20,8 @@ using bench::mean;
 using Clock = std::chrono::steady_clock;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "seed",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "1",
-     .min = 0,
-     .max = 1e15,
-     .help = "of the workloads"},
-    {.name = "workloads",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "1131",
-     .min = 1,
-     .max = 1e6,
-     .help = "how many"},
+    cli::integer_option("seed", "1", 0, 1e15, "of the workloads"),
+    cli::integer_option("workloads", "1131", 1, 1e6, "how many"),
     cli::json_option(),
 };
 constexpr cli::Command kCommand = {

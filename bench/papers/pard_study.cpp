@@ -17,15 +17,11 @@
 #include <sstream>
 #include <thread>
 
-#include "bench/figures.h"
+#include "bench/study.h"
 #include "engine/papers/pard/worker_queues.h"
 #include "engine/papers/presets.h"
 #include "engine/sim/bound.h"
 #include "engine/sim/simulator.h"
-#include "tools/base/cli/command.h"
-#include "tools/base/cli/json_output.h"
-#include "tools/base/cli/progress.h"
-#include "tools/base/json/json.h"
 
 namespace {
 
@@ -476,63 +472,16 @@ constexpr cli::Option kOptions[] = {
      .value = "TEXT",
      .fallback = "",
      .help = "only workloads whose name contains this"},
-    {.name = "seconds",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "1800",
-     .min = 1,
-     .max = 100000,
-     .help = "at most this much of each trace"},
-    {.name = "compress",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "1",
-     .min = 1,
-     .max = 100,
-     .help = "replay the traces' rates N times faster (a shorter run; bursts are as much shorter)"},
-    {.name = "load",
-     .type = cli::Type::real,
-     .value = "X",
-     .fallback = "0.9",
-     .min = 0.05,
-     .max = 10,
-     .help = "mean utilisation of the bottleneck at PARD's batch"},
-    {.name = "workers",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "8",
-     .min = 1,
-     .max = 64,
-     .help = "partitions of the bottleneck module"},
-    {.name = "slo-scale",
-     .type = cli::Type::real,
-     .value = "X",
-     .fallback = "1",
-     .min = 0.1,
-     .max = 10,
-     .help = "tighter or looser SLOs"},
-    {.name = "noise",
-     .type = cli::Type::integer,
-     .value = "PERMILLE",
-     .fallback = "0",
-     .min = 0,
-     .max = 500,
-     .help = "standard deviation of execution times"},
+    cli::integer_option("seconds", "1800", 1, 100000, "at most this much of each trace"),
+    cli::integer_option("compress", "1", 1, 100,
+                        "replay the traces' rates N times faster (a shorter run; bursts are as much shorter)"),
+    cli::real_option("load", "0.9", 0.05, 10, "mean utilisation of the bottleneck at PARD's batch", "X"),
+    cli::integer_option("workers", "8", 1, 64, "partitions of the bottleneck module"),
+    cli::real_option("slo-scale", "1", 0.1, 10, "tighter or looser SLOs", "X"),
+    cli::integer_option("noise", "0", 0, 500, "standard deviation of execution times", "PERMILLE"),
     {.name = "seed", .type = cli::Type::integer, .value = "N", .fallback = "1", .help = "of arrivals and noise"},
-    {.name = "seeds",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "1",
-     .min = 1,
-     .max = 100,
-     .help = "every workload with so many seeds, from --seed on"},
-    {.name = "threads",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "2",
-     .min = 1,
-     .max = 64,
-     .help = "simulations at a time"},
+    cli::integer_option("seeds", "1", 1, 100, "every workload with so many seeds, from --seed on"),
+    cli::integer_option("threads", "2", 1, 64, "simulations at a time"),
     cli::json_option(),
 };
 constexpr cli::Command kCommand = {

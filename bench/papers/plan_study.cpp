@@ -7,15 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "bench/figures.h"
+#include "bench/study.h"
 #include "engine/core/policy_words.h"
 #include "engine/sim/kept_rate.h"
 #include "engine/sim/workload/random.h"
 #include "planner/build/build_plan.h"
-#include "tools/base/cli/command.h"
-#include "tools/base/cli/json_output.h"
-#include "tools/base/cli/progress.h"
-#include "tools/base/json/json.h"
 #include "tools/base/text/quantile.h"
 #include "tools/plan/tried_plan.h"
 
@@ -28,41 +24,11 @@ constexpr double kClose = 1.1;  // ratios within this of 1 are means of several 
 constexpr double kAbove = 4;    // of the plan's promise, where own rates are looked for
 
 constexpr cli::Option kOptions[] = {
-    {.name = "instances",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "200",
-     .min = 1,
-     .max = 100000,
-     .help = "random applications, each on a host of its own"},
-    {.name = "first",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "0",
-     .min = 0,
-     .max = 1e9,
-     .help = "number of the first of them"},
-    {.name = "requests",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "8000",
-     .min = 100,
-     .max = 1e6,
-     .help = "of a simulation, about"},
-    {.name = "seed",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "1",
-     .min = 0,
-     .max = 1e9,
-     .help = "of the instances"},
-    {.name = "threads",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "2",
-     .min = 1,
-     .max = 256,
-     .help = "instances at a time"},
+    cli::integer_option("instances", "200", 1, 100000, "random applications, each on a host of its own"),
+    cli::integer_option("first", "0", 0, 1e9, "number of the first of them"),
+    cli::integer_option("requests", "8000", 100, 1e6, "of a simulation, about"),
+    cli::integer_option("seed", "1", 0, 1e9, "of the instances"),
+    cli::integer_option("threads", "2", 1, 256, "instances at a time"),
     cli::json_option(),
 };
 constexpr cli::Command kCommand = {

@@ -7,15 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "bench/study.h"
 #include "planner/io/scenario_io.h"
 #include "planner/pooled/baselines.h"
 #include "planner/pooled/checker.h"
 #include "planner/pooled/milp.h"
 #include "planner/pooled/solver.h"
-#include "tools/base/cli/command.h"
-#include "tools/base/cli/json_output.h"
-#include "tools/base/cli/progress.h"
-#include "tools/base/json/json.h"
 
 namespace leat::planner {
 namespace {
@@ -31,21 +28,12 @@ constexpr cli::Option kOptions[] = {
      .value = "TEXT",
      .help = "only scenarios whose id or family contains TEXT"},
     {.name = "leat", .help = "also solve by Leat's own rules: another problem, so another column"},
-    {.name = "steps",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "0",
-     .min = 0,
-     .max = 1'000'000'000'000,
-     .help = "effort of each search; 0: as a plan gets"},
-    {.name = "glpk",
-     .type = cli::Type::integer,
-     .value = "MS",
-     .fallback = "0",
-     .min = 0,
-     .max = 600'000,
-     .help = "also solve the whole-GPU program with GLPK, each within MS milliseconds; with --leat, what the search "
-             "leaves unproven, beyond its plan"},
+    cli::integer_option("steps", "0", 0, 1'000'000'000'000, "effort of each search; 0: as a plan gets"),
+    cli::integer_option(
+        "glpk", "0", 0, 600'000,
+        "also solve the whole-GPU program with GLPK, each within MS milliseconds; with --leat, what the search "
+        "leaves unproven, beyond its plan",
+        "MS"),
     cli::json_option(),
 };
 constexpr cli::Command kCommand = {

@@ -19,16 +19,12 @@
 #include <thread>
 #include <vector>
 
-#include "bench/figures.h"
 #include "bench/papers/ppipe_profiles.h"
 #include "bench/papers/ppipe_topology.h"
+#include "bench/study.h"
 #include "engine/papers/presets.h"
 #include "engine/sim/simulator.h"
 #include "planner/io/scenario_io.h"
-#include "tools/base/cli/command.h"
-#include "tools/base/cli/json_output.h"
-#include "tools/base/cli/progress.h"
-#include "tools/base/json/json.h"
 
 namespace {
 
@@ -71,60 +67,18 @@ constexpr cli::Option kOptions[] = {
      .choices = "exact|whole",
      .fallback = "exact",
      .help = "whole: every DNN's rate cut to whole requests/s, as in that simulator"},
-    {.name = "seeds",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "3",
-     .min = 1,
-     .max = 100,
-     .help = "paired seeds"},
-    {.name = "grid",
-     .type = cli::Type::real,
-     .value = "STEP",
-     .fallback = "0.05",
-     .min = 0.005,
-     .max = 0.5,
-     .help = "step of the load factor"},
-    {.name = "lowest",
-     .type = cli::Type::real,
-     .value = "FACTOR",
-     .fallback = "0.3",
-     .min = 0,
-     .max = 1,
-     .help = "a DNN below it counts as 0"},
-    {.name = "seconds",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "30",
-     .min = 1,
-     .max = 3600,
-     .help = "of arrivals in each run"},
-    {.name = "cv",
-     .type = cli::Type::real,
-     .value = "X",
-     .fallback = "1.4",
-     .min = 0.1,
-     .max = 10,
-     .help = "coefficient of variation of the bursty arrivals"},
+    cli::integer_option("seeds", "3", 1, 100, "paired seeds"),
+    cli::real_option("grid", "0.05", 0.005, 0.5, "step of the load factor", "STEP"),
+    cli::real_option("lowest", "0.3", 0, 1, "a DNN below it counts as 0", "FACTOR"),
+    cli::integer_option("seconds", "30", 1, 3600, "of arrivals in each run"),
+    cli::real_option("cv", "1.4", 0.1, 10, "coefficient of variation of the bursty arrivals", "X"),
     {.name = "arrivals",
      .type = cli::Type::choice,
      .choices = "both|poisson|bursty",
      .fallback = "both",
      .help = "which arrivals"},
-    {.name = "scenarios",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "1000",
-     .min = 1,
-     .max = 1000,
-     .help = "only the first N of the family"},
-    {.name = "threads",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "2",
-     .min = 1,
-     .max = 256,
-     .help = "scenarios at a time"},
+    cli::integer_option("scenarios", "1000", 1, 1000, "only the first N of the family"),
+    cli::integer_option("threads", "2", 1, 256, "scenarios at a time"),
     {.name = "verbose", .help = "a line for every DNN"},
     cli::json_option(),
 };

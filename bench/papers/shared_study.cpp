@@ -10,17 +10,13 @@
 #include <mutex>
 #include <sstream>
 
-#include "bench/figures.h"
 #include "bench/papers/shared_bound.h"
 #include "bench/papers/shared_cells.h"
+#include "bench/study.h"
 #include "engine/papers/presets.h"
 #include "engine/sim/simulator.h"
 #include "engine/sim/workload/random.h"
 #include "engine/sim/workload/workload.h"
-#include "tools/base/cli/command.h"
-#include "tools/base/cli/json_output.h"
-#include "tools/base/cli/progress.h"
-#include "tools/base/json/json.h"
 
 namespace {
 
@@ -147,35 +143,11 @@ constexpr cli::Option kOptions[] = {
      .choices = "both|equal|unequal",
      .fallback = "both",
      .help = "of the partitions"},
-    {.name = "requests",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "14000",
-     .min = 100,
-     .max = 10'000'000,
-     .help = "in a cell, about"},
-    {.name = "noise",
-     .type = cli::Type::integer,
-     .value = "PERMILLE",
-     .fallback = "0",
-     .min = 0,
-     .max = 500,
-     .help = "standard deviation of run times"},
-    {.name = "off",
-     .type = cli::Type::integer,
-     .value = "PERCENT",
-     .fallback = "0",
-     .min = 0,
-     .max = 50,
-     .help = "profiles are wrong by so much, up and down by turns"},
+    cli::integer_option("requests", "14000", 100, 10'000'000, "in a cell, about"),
+    cli::integer_option("noise", "0", 0, 500, "standard deviation of run times", "PERMILLE"),
+    cli::integer_option("off", "0", 0, 50, "profiles are wrong by so much, up and down by turns", "PERCENT"),
     {.name = "seed", .type = cli::Type::integer, .value = "N", .fallback = "1", .help = "of arrivals and noise"},
-    {.name = "threads",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "2",
-     .min = 1,
-     .max = 64,
-     .help = "cells at a time"},
+    cli::integer_option("threads", "2", 1, 64, "cells at a time"),
     cli::json_option(),
 };
 constexpr cli::Command kCommand = {

@@ -17,14 +17,11 @@
 #include <thread>
 #include <vector>
 
-#include "bench/figures.h"
 #include "bench/serving/leatd_child.h"
+#include "bench/study.h"
 #include "engine/sim/shown.h"
 #include "leat/client.hpp"
 #include "leat/look_back.hpp"
-#include "tools/base/cli/command.h"
-#include "tools/base/cli/json_output.h"
-#include "tools/base/json/json.h"
 #include "tools/scene/drop_table.h"
 #include "tools/scene/motion_film.h"
 
@@ -37,41 +34,11 @@ constexpr std::uint32_t kFrames = 120, kAll = kFrames + scene::DropTable::kStrid
 constexpr std::int64_t kSecond = 1'000'000'000;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "clients",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "4",
-     .min = 1,
-     .max = 64,
-     .help = "cameras"},
-    {.name = "rate",
-     .type = cli::Type::real,
-     .value = "HZ",
-     .fallback = "60",
-     .min = 1,
-     .max = 120,
-     .help = "frames a second of each"},
-    {.name = "accuracy",
-     .type = cli::Type::real,
-     .value = "DROP",
-     .fallback = "0.06",
-     .min = 0.001,
-     .max = 0.5,
-     .help = "what each may lose"},
-    {.name = "seconds",
-     .type = cli::Type::real,
-     .value = "S",
-     .fallback = "12",
-     .min = 4,
-     .max = 600,
-     .help = "of a round; the first 3 are not judged"},
-    {.name = "rounds",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "3",
-     .min = 1,
-     .max = 100,
-     .help = "of each kind"},
+    cli::integer_option("clients", "4", 1, 64, "cameras"),
+    cli::real_option("rate", "60", 1, 120, "frames a second of each", "HZ"),
+    cli::real_option("accuracy", "0.06", 0.001, 0.5, "what each may lose", "DROP"),
+    cli::real_option("seconds", "12", 4, 600, "of a round; the first 3 are not judged", "S"),
+    cli::integer_option("rounds", "3", 1, 100, "of each kind"),
     {.name = "score",
      .type = cli::Type::text,
      .value = "LEAST",

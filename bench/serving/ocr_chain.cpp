@@ -27,27 +27,9 @@ using namespace leat;
 constexpr std::uint32_t kBatch = 8, kInFlight = 6;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "rounds",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "12",
-     .min = 1,
-     .max = 1000,
-     .help = "rounds of both"},
-    {.name = "pages",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "4",
-     .min = 1,
-     .max = 1000,
-     .help = "pages of a round, beyond the six in flight"},
-    {.name = "seconds",
-     .type = cli::Type::real,
-     .value = "S",
-     .fallback = "10",
-     .min = 1,
-     .max = 600,
-     .help = "how long pages come at the loop's own pace"},
+    cli::integer_option("rounds", "12", 1, 1000, "rounds of both"),
+    cli::integer_option("pages", "4", 1, 1000, "pages of a round, beyond the six in flight"),
+    cli::real_option("seconds", "10", 1, 600, "how long pages come at the loop's own pace", "S"),
     cli::json_option(),
 };
 constexpr cli::Command kCommand = {

@@ -36,13 +36,7 @@ constexpr const char* kPreprocess = "letterbox mean=0.5 std=0.5";
 constexpr const char* kPostprocess = "boxes stride=8 score=0.2 overlap=0.6";
 
 constexpr cli::Option kOptions[] = {
-    {.name = "seconds",
-     .type = cli::Type::real,
-     .value = "S",
-     .fallback = "20",
-     .min = 2,
-     .max = 240,
-     .help = "time to measure, all parts together"},
+    cli::real_option("seconds", "20", 2, 240, "time to measure, all parts together", "S"),
     {.name = "model",
      .type = cli::Type::path,
      .value = "FILE",

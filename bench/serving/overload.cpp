@@ -17,14 +17,10 @@
 #include <thread>
 #include <vector>
 
-#include "bench/figures.h"
 #include "bench/serving/leatd_child.h"
+#include "bench/study.h"
 #include "engine/worker/affinity.h"
 #include "leat/client.hpp"
-#include "tools/base/cli/command.h"
-#include "tools/base/cli/json_output.h"
-#include "tools/base/cli/progress.h"
-#include "tools/base/json/json.h"
 #include "tools/scene/scene.h"
 
 namespace {
@@ -38,20 +34,8 @@ constexpr std::uint32_t kRawPictures = 30;
 constexpr double kShareOfBest = .7, kShareOfHand = .95, kShareOfNone = .97;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "seconds",
-     .type = cli::Type::real,
-     .value = "S",
-     .fallback = "8",
-     .min = 1,
-     .max = 120,
-     .help = "of each run"},
-    {.name = "repeats",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "3",
-     .min = 1,
-     .max = 50,
-     .help = "runs of each case, in turn"},
+    cli::real_option("seconds", "8", 1, 120, "of each run", "S"),
+    cli::integer_option("repeats", "3", 1, 50, "runs of each case, in turn"),
     {.name = "streams",
      .type = cli::Type::text,
      .value = "N,N,...",
@@ -63,13 +47,7 @@ constexpr cli::Option kOptions[] = {
      .value = "DIR",
      .help =
          "street0.mp4 ... street3.mp4, as tools/demo leaves them in build/scenes (default: drawn and encoded anew)"},
-    {.name = "pictures",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "300",
-     .min = 30,
-     .max = 3000,
-     .help = "of each camera that is drawn anew"},
+    cli::integer_option("pictures", "300", 30, 3000, "of each camera that is drawn anew"),
     cli::json_option(),
 };
 constexpr cli::Command kCommand = {

@@ -22,27 +22,9 @@ using namespace leat;
 constexpr std::uint32_t kWidth = 640, kHeight = 360;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "rate",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "1000",
-     .min = 1,
-     .max = 100000,
-     .help = "frames a second that each client offers"},
-    {.name = "seconds",
-     .type = cli::Type::real,
-     .value = "S",
-     .fallback = "3",
-     .min = 0.2,
-     .max = 60,
-     .help = "length of one round"},
-    {.name = "rounds",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "3",
-     .min = 1,
-     .max = 50,
-     .help = "rounds of each client, in turn"},
+    cli::integer_option("rate", "1000", 1, 100000, "frames a second that each client offers"),
+    cli::real_option("seconds", "3", 0.2, 60, "length of one round", "S"),
+    cli::integer_option("rounds", "3", 1, 50, "rounds of each client, in turn"),
     cli::json_option(),
 };
 constexpr cli::Command kCommand = {

@@ -17,15 +17,12 @@
 
 #include "bench/micro/transport_peers.h"
 #include "bench/serving/leatd_child.h"
+#include "bench/study.h"
 #include "engine/papers/presets.h"
 #include "engine/sim/study.h"
 #include "leat/client.hpp"
 #include "shm/src/protocol/protocol.h"
 #include "shm/src/segments/counters.h"
-#include "tools/base/cli/command.h"
-#include "tools/base/cli/json_output.h"
-#include "tools/base/cli/progress.h"
-#include "tools/base/json/json.h"
 #include "tools/base/text/quantile.h"
 
 namespace {
@@ -62,33 +59,15 @@ constexpr cli::Option kOptions[] = {
      .value = "WORD",
      .fallback = "gamma:1.4",
      .help = "arrivals, as for leat sim"},
-    {.name = "seconds",
-     .type = cli::Type::real,
-     .value = "S",
-     .fallback = "15",
-     .min = 1,
-     .max = 3600,
-     .help = "of arrivals in each run"},
-    {.name = "scale",
-     .type = cli::Type::real,
-     .value = "X",
-     .fallback = "1",
-     .min = 0.05,
-     .max = 100,
-     .help = "all times that much longer, all rates that much lower"},
+    cli::real_option("seconds", "15", 1, 3600, "of arrivals in each run", "S"),
+    cli::real_option("scale", "1", 0.05, 100, "all times that much longer, all rates that much lower", "X"),
     {.name = "overhead-us",
      .type = cli::Type::real,
      .value = "US",
      .min = 0,
      .max = 1e6,
      .help = "what a batch costs beyond the plan, known beforehand; default: what this daemon counted"},
-    {.name = "seed",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "1",
-     .min = 0,
-     .max = 1e15,
-     .help = "of the arrivals"},
+    cli::integer_option("seed", "1", 0, 1e15, "of the arrivals"),
     bench::kLeatdOption,
     cli::json_option(),
 };

@@ -34,13 +34,7 @@ constexpr double kRoundSeconds = 0.7;
 constexpr std::size_t kRoundsLeast = 3;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "seconds",
-     .type = cli::Type::real,
-     .value = "S",
-     .fallback = "30",
-     .min = 0.5,
-     .max = 600,
-     .help = "length of the whole measurement"},
+    cli::real_option("seconds", "30", 0.5, 600, "length of the whole measurement", "S"),
     cli::json_option(),
 };
 constexpr cli::Command kCommand = {

@@ -31,13 +31,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kLongest = 4096;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "seconds",
-     .type = cli::Type::real,
-     .value = "S",
-     .fallback = "1",
-     .min = 0,
-     .max = 1e7,
-     .help = "how long"},
+    cli::real_option("seconds", "1", 0, 1e7, "how long", "S"),
     {.name = "seed", .type = cli::Type::integer, .value = "N", .min = 0, .help = "repeats a run; random by default"},
     {.name = "write-seeds",
      .type = cli::Type::path,

@@ -262,27 +262,9 @@ Footprint settled(Leatd& leatd) {
 }
 
 constexpr cli::Option kOptions[] = {
-    {.name = "kills",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "300",
-     .min = 1,
-     .max = 1e9,
-     .help = "processes to kill, each alive until then"},
-    {.name = "daemon-every",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "25",
-     .min = 2,
-     .max = 1e9,
-     .help = "one kill in so many is leatd's"},
-    {.name = "seconds",
-     .type = cli::Type::real,
-     .value = "S",
-     .fallback = "0",
-     .min = 0,
-     .max = 1e9,
-     .help = "stop after so long, whatever was killed until then; 0: no limit"},
+    cli::integer_option("kills", "300", 1, 1e9, "processes to kill, each alive until then"),
+    cli::integer_option("daemon-every", "25", 2, 1e9, "one kill in so many is leatd's"),
+    cli::real_option("seconds", "0", 0, 1e9, "stop after so long, whatever was killed until then; 0: no limit", "S"),
     {.name = "seed", .type = cli::Type::integer, .value = "N", .min = 0, .help = "repeats a run; random by default"},
     cli::json_option("print the figures as one JSON object in place of text")};
 constexpr cli::Command kCommand = {

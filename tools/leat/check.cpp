@@ -25,13 +25,7 @@ namespace {
 
 constexpr cli::Option kOptions[] = {
     cli::json_option("print what was found as JSON in place of text, an object for each sound configuration"),
-    {.name = "seconds",
-     .type = cli::Type::integer,
-     .value = "S",
-     .fallback = "60",
-     .min = 1,
-     .max = 3600,
-     .help = "longest time for loading the models of one file"},
+    cli::integer_option("seconds", "60", 1, 3600, "longest time for loading the models of one file", "S"),
     {.name = "socket",
      .type = cli::Type::path,
      .value = "PATH",

@@ -28,7 +28,8 @@ class RecorderTest : public testing::Test {
   ~RecorderTest() override { fs::remove_all(folder_); }
 
   std::unique_ptr<Recorder> start(std::uint64_t max_file_bytes = Recorder::kMaxFileBytes) {
-    return Recorder::start(*board_, path(), [this](const std::string& line) { said_.set_value(line); }, max_file_bytes);
+    return Recorder::start(
+        *board_, path(), [this](const std::string& line) { said_.set_value(line); }, max_file_bytes);
   }
   std::string path() const { return (folder_ / "flight.bin").string(); }
   void happen(std::uint64_t events) {

@@ -30,13 +30,7 @@ class Answers {
 
 inline constexpr cli::Option kGpuOption = {
     .name = "gpu", .type = cli::Type::text, .value = "UUID", .help = "the device (default: the first that is visible)"};
-inline constexpr cli::Option kRunsOption = {.name = "runs",
-                                            .type = cli::Type::integer,
-                                            .value = "N",
-                                            .fallback = "20",
-                                            .min = 3,
-                                            .max = 10000,
-                                            .help = "measurements of each figure"};
+inline constexpr cli::Option kRunsOption = cli::integer_option("runs", "20", 3, 10000, "measurements of each figure");
 
 Result<std::unique_ptr<exec::Device>> open_device(const cli::Arguments& arguments);
 // Microseconds of each of `runs` calls, after two that are not counted.

@@ -27,20 +27,8 @@ constexpr cli::Option kOptions[] = {
      .type = cli::Type::path,
      .value = "MODEL",
      .help = "what the host runs instead: the same model in float32"},
-    {.name = "threads",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "1",
-     .min = 1,
-     .max = 256,
-     .help = "of the host's processors"},
-    {.name = "tolerance",
-     .type = cli::Type::real,
-     .value = "X",
-     .fallback = "1e-4",
-     .min = 0,
-     .max = 1,
-     .help = "largest difference, as a part of the largest output"}};
+    cli::integer_option("threads", "1", 1, 256, "of the host's processors"),
+    cli::real_option("tolerance", "1e-4", 0, 1, "largest difference, as a part of the largest output", "X")};
 constexpr cli::Positional kPositionals[] = {{.name = "MODEL", .help = "an ONNX file"}};
 constexpr cli::Command kCommand = {.name = "leat-gpu-check model",
                                    .summary = "a model on the device against this host's processors",

@@ -28,24 +28,12 @@ using namespace std::chrono_literals;
 
 constexpr cli::Option kOptions[] = {
     {.name = "leatd", .type = cli::Type::path, .value = "FILE", .fallback = "leatd", .help = "the daemon"},
-    {.name = "frames",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "24",
-     .min = 1,
-     .max = 100000,
-     .help = "frames to send"},
+    cli::integer_option("frames", "24", 1, 100000, "frames to send"),
     {.name = "reference",
      .type = cli::Type::path,
      .value = "FILE",
      .help = "answers to be equal to; written where it is not there"},
-    {.name = "kills",
-     .type = cli::Type::integer,
-     .value = "N",
-     .fallback = "0",
-     .min = 0,
-     .max = 1000,
-     .help = "workers to kill, one after the other"}};
+    cli::integer_option("kills", "0", 0, 1000, "workers to kill, one after the other")};
 constexpr cli::Positional kPositionals[] = {
     {.name = "CONFIG", .help = "leatd's configuration, with the application shapes"}};
 constexpr cli::Command kCommand = {.name = "leat-gpu-check serve",

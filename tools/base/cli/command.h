@@ -45,6 +45,17 @@ struct Option {
   std::string_view help = {};  // one sentence, no full stop needed
 };
 
+// A number between `min` and `max`, both allowed; `value` stands for it in help.
+[[nodiscard]] constexpr Option integer_option(std::string_view name, std::string_view fallback, double min, double max,
+                                              std::string_view help, std::string_view value = "N") {
+  return {
+      .name = name, .type = Type::integer, .value = value, .fallback = fallback, .min = min, .max = max, .help = help};
+}
+[[nodiscard]] constexpr Option real_option(std::string_view name, std::string_view fallback, double min, double max,
+                                           std::string_view help, std::string_view value) {
+  return {.name = name, .type = Type::real, .value = value, .fallback = fallback, .min = min, .max = max, .help = help};
+}
+
 struct Positional {
   std::string_view name = {};  // "CONFIG", "SOURCE"
   std::string_view help = {};

@@ -15,13 +15,9 @@ namespace leat::tools {
 namespace {
 
 constexpr cli::Option kOptions[] = {
-    {.name = "slo-ms",
-     .type = cli::Type::real,
-     .value = "MS",
-     .fallback = "0",
-     .min = 0,
-     .max = 3'600'000,
-     .help = "from the capture of a picture to its answer; 0: what leatd finds that the model needs here"},
+    cli::real_option("slo-ms", "0", 0, 3'600'000,
+                     "from the capture of a picture to its answer; 0: what leatd finds that the model needs here",
+                     "MS"),
     {.name = "cores",
      .type = cli::Type::text,
      .value = "LIST",

@@ -1,5 +1,5 @@
-// What every study does with its figures: means and extremes of a list, bars and whether they are reached, jobs over
-// threads.
+// What every study is made of: a command line, its progress, figures as text and JSON; means and extremes of a list,
+// bars and whether they are reached, jobs over threads.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,9 @@
 #include <thread>
 #include <vector>
 
+#include "tools/base/cli/command.h"
+#include "tools/base/cli/json_output.h"
+#include "tools/base/cli/progress.h"
 #include "tools/base/json/json.h"
 
 namespace leat::bench {
