@@ -63,6 +63,21 @@ inline void print(const std::vector<Bar>& bars) {
   }
 }
 
+// The workloads of a study, generated from a seed and numbered: --seed and --workloads.
+struct Workloads {
+  explicit Workloads(const cli::Arguments& args)
+      : seed(static_cast<std::uint64_t>(args.integer("seed"))),
+        count(static_cast<std::uint32_t>(args.integer("workloads"))) {}
+  // study(number) for each, in their order.
+  template <class Study>
+  void each(const std::string& title, const Study& study) const {
+    cli::Progress progress(title, count, "workloads");
+    for (std::uint32_t i = 0; i < count; ++i, progress.add(1)) study(i);
+  }
+  std::uint64_t seed;
+  std::uint32_t count;
+};
+
 // work(0) ... work(jobs - 1), each once, on so many threads, this one among them. `work` may run in several at a time.
 template <class Work>
 void for_each_job(std::size_t jobs, std::size_t threads, const Work& work) {

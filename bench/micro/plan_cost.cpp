@@ -3,27 +3,16 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <new>
 #include <vector>
 
+#include "bench/micro/counted_allocations.h"
 #include "bench/study.h"
 #include "engine/core/streams/coordinator/coordinator.h"
 
 namespace {
-std::uint64_t allocations = 0;  // this program has one thread
-}
-[[gnu::noinline]] void* operator new(std::size_t n) {
-  ++allocations;
-  if (void* p = std::malloc(n)) return p;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-
-namespace {
 
 using namespace leat;
+using bench::allocations;
 using core::TimeNs;
 
 constexpr cli::Option kOptions[] = {

@@ -7,22 +7,13 @@
 // end another plan taken over under load.
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <new>
 
+#include "bench/micro/counted_allocations.h"
 #include "bench/micro/scheduler_cases.h"
 #include "engine/papers/presets.h"
 #include "tools/base/cli/command.h"
 #include "tools/base/cli/json_output.h"
 #include "tools/base/json/json.h"
-
-[[gnu::noinline]] void* operator new(std::size_t n) {
-  ++leat::bench::allocations;
-  if (void* p = std::malloc(n)) return p;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 namespace {
 

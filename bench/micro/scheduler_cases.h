@@ -11,7 +11,7 @@
 
 namespace leat::bench {
 
-inline std::uint64_t allocations = 0;  // counted by scheduler.cpp, which replaces operator new
+extern std::uint64_t allocations;  // scheduler.cpp counts them (counted_allocations.h)
 
 inline double cpu_ns() {
   timespec t{};

@@ -1,13 +1,9 @@
 #include "bench/micro/transport_peers.h"
 
 #include <sched.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -36,28 +32,27 @@ void pin(int core) {
   sched_setaffinity(0, sizeof set, &set);
 }
 
-void unpin() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (int c = 0; c < CPU_SETSIZE; ++c) CPU_SET(c, &set);
-  sched_setaffinity(0, sizeof set, &set);  // the kernel takes away what may not be used
+Unpinned::Unpinned() {
+  CPU_ZERO(&before_);
+  sched_getaffinity(0, sizeof before_, &before_);
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (int c = 0; c < CPU_SETSIZE; ++c) CPU_SET(c, &all);
+  sched_setaffinity(0, sizeof all, &all);  // the kernel takes away what may not be used
 }
+Unpinned::~Unpinned() { sched_setaffinity(0, sizeof before_, &before_); }
 
-Child::Child(int core, const std::function<void()>& run) {
+subprocess::Process start_pinned(int core, const std::function<void()>& run) {
   std::fflush(nullptr);
-  pid_ = fork();
-  if (pid_ != 0) return;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  pin(core);
-  run();
-  _exit(0);
-}
-
-void Child::end() {
-  if (pid_ <= 0) return;
-  kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
-  pid_ = -1;
+  auto process = subprocess::Process::start([&] {
+    pin(core);
+    run();
+  });
+  if (!process.ok()) {
+    std::fprintf(stderr, "transport: %s\n", process.error().c_str());
+    std::exit(2);
+  }
+  return std::move(*process);
 }
 
 Shared::Shared(std::uint64_t bytes) : bytes_(bytes) {

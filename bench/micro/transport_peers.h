@@ -2,7 +2,7 @@
 // their spread.
 #pragma once
 
-#include <sys/types.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include "shm/src/rings/doorbell.h"
 #include "shm/src/segments/layout.h"
 #include "shm/src/segments/segment.h"
+#include "tools/base/subprocess/process.h"
 
 namespace leat::bench {
 
@@ -27,24 +28,20 @@ struct Cores {
 Cores choose_cores();
 void prefer();  // ahead of other programs, where that is allowed; children inherit it
 void pin(int core);
-void unpin();  // to every core of the host, for programs that choose their own
-
-// A child that ends with its parent (or when killed by end()).
-class Child {
+// As long as it lives this thread may run on every core of the host, and so may the programs it starts meanwhile.
+class Unpinned {
  public:
-  Child() = default;
-  Child(int core, const std::function<void()>& run);
-  Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
-  Child& operator=(Child&& other) noexcept {
-    std::swap(pid_, other.pid_);
-    return *this;
-  }
-  ~Child() { end(); }
-  void end();
+  Unpinned();
+  ~Unpinned();
+  Unpinned(const Unpinned&) = delete;
+  Unpinned& operator=(const Unpinned&) = delete;
 
  private:
-  pid_t pid_ = -1;
+  cpu_set_t before_;
 };
+
+// A copy of this process that runs the function on that core; killed with the object, and with this process.
+subprocess::Process start_pinned(int core, const std::function<void()>& run);
 
 // Memory shared with children forked later; zeroed.
 class Shared {

@@ -212,8 +212,8 @@ Result<PathFigures> measure_path(const Cores& cores, double seconds, const std::
   const std::uint32_t count = 2;  // the two this benchmark uses, however many there are
   const shm::WaitPolicy spin = shm::choose_wait_policy(shm::Role::scheduler, count, true, true);
   const shm::WaitPolicy tiny = shm::choose_wait_policy(shm::Role::worker, count, false, true);
-  const Child scheduler(cores.far, [&] { run_scheduler(relay, spin); });
-  const Child worker(cores.near, [&] { run_worker(relay, tiny); });
+  const auto scheduler = start_pinned(cores.far, [&] { run_scheduler(relay, spin); });
+  const auto worker = start_pinned(cores.near, [&] { run_worker(relay, tiny); });
   auto daemon = start_leatd(cores, leatd);
   if (!daemon) return Error{daemon.error()};
   pin(cores.near);

@@ -284,7 +284,7 @@ RingFigures measure_rings(const Cores& cores, double seconds) {
   Shared memory(1 << 20);
   Pair pair(memory);
   const shm::Doorbell bell(shm::Fd(eventfd(0, EFD_CLOEXEC)));
-  const Child child(cores.far, [&] { run_far(pair, bell); });
+  const auto child = start_pinned(cores.far, [&] { run_far(pair, bell); });
   pin(cores.near);
   Near near(pair, bell);
 

@@ -141,49 +141,46 @@ struct Study {
   std::vector<double> tc_over_bound, printed_over_bound, rr_over_bound, rr_over_tc;
   std::uint32_t tc_above = 0, printed_above = 0, tc_above_needlessly = 0, overdemanded = 0, multi_tuple = 0, broken = 0;
   double worst_excess_s = 0, worst_excess_gaps = 0;
+
+  void add(std::uint32_t number, const Case& c) {
+    const Observed tc = observe(c, papers::Harpagon::Dispatch::tc);
+    tc_over_bound.push_back(tc.worst_s / c.schedule.latency_s);
+    const Observed printed = observe(c, papers::Harpagon::Dispatch::tc_rates);
+    printed_over_bound.push_back(printed.worst_s / c.schedule.latency_s);
+    if (printed.worst_s > c.schedule.latency_s + kSlack) ++printed_above;
+    if (!printed.ledger) ++broken;
+    if (c.schedule.tuples.size() == 1) {
+      const Observed rr = observe(c, papers::Harpagon::Dispatch::rr);
+      rr_over_bound.push_back(rr.worst_s / c.round_robin_bound_s);
+      rr_over_tc.push_back(rr.worst_s / tc.worst_s);
+      if (!rr.ledger) ++broken;
+    }
+    const bool demands_more = demand_exceeds_arrivals(c);
+    if (demands_more) ++overdemanded;
+    if (tc.worst_s > c.schedule.latency_s + kSlack) {
+      ++tc_above;
+      if (!demands_more) ++tc_above_needlessly;
+      worst_excess_s = std::max(worst_excess_s, tc.worst_s - c.schedule.latency_s);
+      worst_excess_gaps =
+          std::max(worst_excess_gaps, (tc.worst_s - c.schedule.latency_s) * c.problem.modules[0].rate_rps);
+      std::fprintf(stderr, "workload %u: tc %.6f s, bound %.6f s:", number, tc.worst_s, c.schedule.latency_s);
+      for (const Tuple& t : c.schedule.tuples)
+        std::fprintf(stderr, " %.3f x %u on %u (%.4f s)", t.machines, t.configuration.batch, t.configuration.hardware,
+                     t.configuration.duration_s);
+      std::fprintf(stderr, " at %.1f req/s\n", c.problem.modules[0].rate_rps);
+    }
+    if (c.schedule.tuples.size() > 1) ++multi_tuple;
+    if (!tc.ledger) ++broken;
+  }
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
-  const auto seed = static_cast<std::uint64_t>(args.integer("seed"));
-  const auto workloads = static_cast<std::uint32_t>(args.integer("workloads"));
+  const bench::Workloads workloads(args);
   Study study;
-  {
-    cli::Progress progress("dispatch study", workloads, "workloads");
-    for (std::uint32_t i = 0; i < workloads; ++i, progress.add(1)) {
-      const Case c = draw(seed, i);
-      const Observed tc = observe(c, papers::Harpagon::Dispatch::tc);
-      study.tc_over_bound.push_back(tc.worst_s / c.schedule.latency_s);
-      const Observed printed = observe(c, papers::Harpagon::Dispatch::tc_rates);
-      study.printed_over_bound.push_back(printed.worst_s / c.schedule.latency_s);
-      if (printed.worst_s > c.schedule.latency_s + kSlack) ++study.printed_above;
-      if (!printed.ledger) ++study.broken;
-      if (c.schedule.tuples.size() == 1) {
-        const Observed rr = observe(c, papers::Harpagon::Dispatch::rr);
-        study.rr_over_bound.push_back(rr.worst_s / c.round_robin_bound_s);
-        study.rr_over_tc.push_back(rr.worst_s / tc.worst_s);
-        if (!rr.ledger) ++study.broken;
-      }
-      const bool overdemanded = demand_exceeds_arrivals(c);
-      if (overdemanded) ++study.overdemanded;
-      if (tc.worst_s > c.schedule.latency_s + kSlack) {
-        ++study.tc_above;
-        if (!overdemanded) ++study.tc_above_needlessly;
-        study.worst_excess_s = std::max(study.worst_excess_s, tc.worst_s - c.schedule.latency_s);
-        study.worst_excess_gaps =
-            std::max(study.worst_excess_gaps, (tc.worst_s - c.schedule.latency_s) * c.problem.modules[0].rate_rps);
-        std::fprintf(stderr, "workload %u: tc %.6f s, bound %.6f s:", i, tc.worst_s, c.schedule.latency_s);
-        for (const Tuple& t : c.schedule.tuples)
-          std::fprintf(stderr, " %.3f x %u on %u (%.4f s)", t.machines, t.configuration.batch, t.configuration.hardware,
-                       t.configuration.duration_s);
-        std::fprintf(stderr, " at %.1f req/s\n", c.problem.modules[0].rate_rps);
-      }
-      if (c.schedule.tuples.size() > 1) ++study.multi_tuple;
-      if (!tc.ledger) ++study.broken;
-    }
-  }
+  workloads.each("dispatch study", [&](std::uint32_t i) { study.add(i, draw(workloads.seed, i)); });
   const std::vector<bench::Bar> bars = {
       {.name = "workloads in which tc is above d + b/w",
        .value = static_cast<double>(study.tc_above),
@@ -203,7 +200,7 @@ int main(int argc, char** argv) {
   const cli::JsonOutput json(args);
   if (!json.alone()) {
     std::printf("seed %llu, %u single-module workloads, %u with several tuples, %u unfinished\n",
-                static_cast<unsigned long long>(seed), workloads, study.multi_tuple, study.broken);
+                static_cast<unsigned long long>(workloads.seed), workloads.count, study.multi_tuple, study.broken);
     std::printf(
         "tc: worst latency over d + b/w: %.3f on average, %.3f at most; above it in %u workloads (by %.1f us at most, "
         "%.2f of the gap between requests)\n",
@@ -222,8 +219,8 @@ int main(int argc, char** argv) {
         mean(study.rr_over_tc));
     bench::print(bars);
   }
-  const Json out = {{"seed", seed},
-                    {"workloads", workloads},
+  const Json out = {{"seed", workloads.seed},
+                    {"workloads", workloads.count},
                     {"several_tuples", study.multi_tuple},
                     {"unfinished", study.broken},
                     {"tc_above_bound", study.tc_above},

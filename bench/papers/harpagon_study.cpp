@@ -154,17 +154,10 @@ void print(const Study& study, std::uint64_t seed, std::uint32_t workloads) {
 
 int main(int argc, char** argv) {
   const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
-  const auto seed = static_cast<std::uint64_t>(args.integer("seed"));
-  const auto workloads = static_cast<std::uint32_t>(args.integer("workloads"));
+  const bench::Workloads workloads(args);
   Study study;
-  {
-    cli::Progress progress("harpagon study", workloads, "workloads");
-    for (std::uint32_t i = 0; i < workloads; ++i) {
-      study.add(harpagon_workload(seed, i));
-      progress.add(1);
-    }
-  }
+  workloads.each("harpagon study", [&](std::uint32_t i) { study.add(harpagon_workload(workloads.seed, i)); });
   const cli::JsonOutput json(args);
-  if (!json.alone()) print(study, seed, workloads);
-  return json.write(to_json(study, seed, workloads).dump(1));
+  if (!json.alone()) print(study, workloads.seed, workloads.count);
+  return json.write(to_json(study, workloads.seed, workloads.count).dump(1));
 }

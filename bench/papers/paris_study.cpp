@@ -92,21 +92,14 @@ double within(const std::vector<double>& v, double share) {
 
 int main(int argc, char** argv) {
   const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
-  const auto seed = static_cast<std::uint64_t>(args.integer("seed"));
-  const auto workloads = static_cast<std::uint32_t>(args.integer("workloads"));
+  const bench::Workloads workloads(args);
   Study study;
   std::map<std::pair<std::string, std::uint32_t>, LayoutSpace> spaces;
-  {
-    cli::Progress progress("paris study", workloads, "workloads");
-    for (std::uint32_t i = 0; i < workloads; ++i) {
-      study.add(seed, i, spaces);
-      progress.add(1);
-    }
-  }
+  workloads.each("paris study", [&](std::uint32_t i) { study.add(workloads.seed, i, spaces); });
   const char* const names[] = {"exact", "paris+", "paris", "homogeneous", "random"};
   const cli::JsonOutput json(args);
-  Json out = {{"seed", seed},
-              {"workloads", workloads},
+  Json out = {{"seed", workloads.seed},
+              {"workloads", workloads.count},
               {"layouts_checked", study.layouts},
               {"layouts_invalid", study.invalid},
               {"exact_over_homogeneous_mean", mean(study.over_homogeneous)},
@@ -123,7 +116,7 @@ int main(int argc, char** argv) {
   }
   if (const int failed = json.write(out.dump(1)); failed != 0 || json.alone()) return failed;
   std::printf("seed %llu, %u workloads on 1 to 8 GPUs; %u layouts checked, %u invalid\n",
-              static_cast<unsigned long long>(seed), workloads, study.layouts, study.invalid);
+              static_cast<unsigned long long>(workloads.seed), workloads.count, study.layouts, study.invalid);
   std::printf("%-12s %10s %10s %12s %9s %9s\n", "method", "of bound", "least", "within 3 %", "ms", "worst");
   for (const char* name : names) {
     const auto& share = study.share[name];

@@ -2,11 +2,10 @@
 
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "bench/micro/transport_peers.h"
 
@@ -23,27 +22,30 @@ Result<std::unique_ptr<LeatdChild>> LeatdChild::start(const std::string& leatd, 
   d->folder_ = folder;
   const std::string file = d->folder_ + "/leat.toml";
   std::ofstream(file) << first << "[daemon]\nsocket = \"" << d->socket() << "\"\nlog_level = \"error\"\n" << config;
-  d->pid_ = fork();
-  if (d->pid_ == 0) {
-    unpin();
-    execl(leatd.c_str(), leatd.c_str(), file.c_str(), nullptr);
-    _exit(127);
-  }
+  const Unpinned everywhere;
+  auto process = subprocess::Process::start({.words = {leatd, file}});
+  if (!process.ok()) return Error{process.error()};
+  d->process_ = std::move(*process);
   return d;
 }
 
 LeatdChild::~LeatdChild() {
-  if (pid_ > 0) {
-    kill(pid_, SIGTERM);
-    waitpid(pid_, nullptr, 0);
-  }
+  process_.signal(SIGTERM);
+  process_.wait(subprocess::after(std::chrono::seconds(60)));
   std::error_code none;
   std::filesystem::remove_all(folder_, none);
 }
 
-bool LeatdChild::alive() {
-  if (pid_ > 0 && waitpid(pid_, nullptr, WNOHANG) == pid_) pid_ = -1;
-  return pid_ > 0;
+Result<Connection> connect(LeatdChild& daemon, const std::string& name, const leat_stream_options& options,
+                           std::chrono::seconds limit) {
+  const auto until = subprocess::after(limit);
+  while (daemon.alive() && subprocess::Clock::now() < until) {
+    if (auto client = Client::connect(daemon.socket(), name.c_str()); client)
+      if (auto stream = client->open_stream(options); stream)
+        return Connection{.client = std::move(*client), .stream = std::move(*stream)};
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return Error{std::string("leatd did not serve: ") + leat_last_error()};
 }
 
 std::string built(const std::string& path) {

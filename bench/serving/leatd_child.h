@@ -1,13 +1,14 @@
 // A leatd of a benchmark's own: in a private folder, ended and removed with this object. Thread rule: one thread.
 #pragma once
 
-#include <sys/types.h>
-
+#include <chrono>
 #include <memory>
 #include <string>
 
+#include "leat/client.hpp"
 #include "leat/result.hpp"
 #include "tools/base/cli/command.h"
+#include "tools/base/subprocess/process.h"
 
 namespace leat::bench {
 
@@ -23,14 +24,23 @@ class LeatdChild {
 
   std::string folder() const { return folder_; }  // for files that are to go with it
   std::string socket() const { return folder_ + "/leat.sock"; }
-  bool alive();
-  pid_t pid() const { return pid_; }
+  bool alive() { return process_ && !process_.ended(); }
+  pid_t pid() const { return process_.pid(); }
 
  private:
   LeatdChild() = default;
   std::string folder_;
-  pid_t pid_ = -1;
+  subprocess::Process process_;
 };
+
+// A client with one stream.
+struct Connection {
+  Client client;
+  Stream stream;
+};
+// Tries until leatd, which may still be starting, has opened the stream; an error where it ended or the limit is over.
+Result<Connection> connect(LeatdChild& daemon, const std::string& name, const leat_stream_options& options,
+                           std::chrono::seconds limit);
 
 // A program that the build left for this one: "engine/daemon/leatd", ...
 std::string built(const std::string& path);

@@ -171,18 +171,10 @@ class Served {
     o.width = page.width, o.height = page.height;
     o.depth = o.slots = kInFlight;
     o.overload = LEAT_OVERLOAD_never_drop;
-    const std::int64_t until = shm::monotonic_ns() + 200'000'000'000;
-    while (daemon_->alive() && shm::monotonic_ns() < until && !stream_) {
-      if (auto client = Client::connect(daemon_->socket(), "ocr_chain"); client) {
-        if (auto stream = client->open_stream(o); stream) {
-          client_.emplace(std::move(*client));
-          stream_.emplace(std::move(*stream));
-          break;
-        }
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-    if (!stream_) return Error{std::string("leatd did not serve: ") + leat_last_error()};
+    auto connection = bench::connect(*daemon_, "ocr_chain", o, std::chrono::seconds(200));
+    if (!connection.ok()) return Error{connection.error()};
+    client_.emplace(std::move(connection->client));
+    stream_.emplace(std::move(connection->stream));
     std::vector<Frame> held;  // every slot is written once
     while (auto frame = stream_->acquire()) {
       for (std::uint32_t y = 0; y < page.height; ++y)

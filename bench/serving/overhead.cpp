@@ -172,24 +172,16 @@ class ThroughLeatd {
                    "\"\nbatch = 1\n");
     if (!daemon) return Error{daemon.error()};
     daemon_ = std::move(*daemon);
-    const std::int64_t until = shm::monotonic_ns() + 30'000'000'000;
     StreamOptions o;
     o.application = "model";
     o.format = LEAT_FORMAT_nv12;
     o.width = kWidth, o.height = kHeight;
     o.depth = o.slots = kFrames;
     o.overload = LEAT_OVERLOAD_never_drop;
-    while (daemon_->alive() && shm::monotonic_ns() < until && !stream_) {
-      if (auto client = Client::connect(daemon_->socket(), "overhead"); client) {
-        if (auto stream = client->open_stream(o); stream) {
-          client_.emplace(std::move(*client));
-          stream_.emplace(std::move(*stream));
-          break;
-        }
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    if (!stream_) return Error{std::string("leatd did not serve: ") + leat_last_error()};
+    auto connection = bench::connect(*daemon_, "overhead", o, std::chrono::seconds(30));
+    if (!connection.ok()) return Error{connection.error()};
+    client_.emplace(std::move(connection->client));
+    stream_.emplace(std::move(connection->stream));
     worker_ = first_child_of(daemon_->pid());
     return fill_slots(frames);
   }

@@ -1,7 +1,6 @@
 // What is left of the goodput as streams are added: the demo's cameras through `leat feed` and leatd's defaults, first
 // as H.264, where decoding wants the partitions' cores, then as raw pictures, beside a plan that leatd asks for and the
 // best division of the cores by hand.
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +20,7 @@
 #include "bench/study.h"
 #include "engine/worker/affinity.h"
 #include "leat/client.hpp"
+#include "tools/base/subprocess/run.h"
 #include "tools/scene/scene.h"
 
 namespace {
@@ -129,21 +129,10 @@ Status serves(bench::LeatdChild& daemon) {
   return Error{"leatd did not become ready; run it by hand with tools/models/shapes/shapes.toml"};
 }
 
-// Runs the built `leat`; what it prints goes to `out`.
-bool run_leat(std::vector<std::string> words, const std::string& out) {
+// Runs the built `leat`. What it prints, or why it failed.
+Result<std::string> run_leat(std::vector<std::string> words) {
   words.insert(words.begin(), bench::built("tools/leat/leat"));
-  std::vector<char*> argv;
-  for (std::string& w : words) argv.push_back(w.data());
-  argv.push_back(nullptr);
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    if (std::freopen(out.c_str(), "w", stdout) == nullptr || std::freopen("/dev/null", "w", stderr) == nullptr)
-      ::_exit(127);
-    ::execv(argv[0], argv.data());
-    ::_exit(127);
-  }
-  int status = 0;
-  return pid > 0 && ::waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return subprocess::output_of({.words = std::move(words)}, {.limit = std::chrono::minutes(10)});
 }
 
 // Both models as leatd runs them on one core, as somebody would who wants plan = "auto".
@@ -152,18 +141,16 @@ Status profile(const std::string& folder) {
   if (!app.ok()) return Error{app.error()};
   const std::string config = folder + "/profile.toml";
   std::ofstream(config) << "cpu = \"auto\"\n" << *app;
-  for (const auto& [model, batches] : {std::pair{"detect", "1,2,4"}, std::pair{"classify", "1,2,4,8,16"}})
-    if (!run_leat({"profile", std::string(LEAT_MODELS "/") + model + ".onnx", "--config", config, "--batches", batches,
-                   "--seconds", "1", "-o", folder + "/" + model + ".json"},
-                  folder + "/profile.out"))
-      return Error{std::string("leat profile failed with ") + model + ".onnx; is " + bench::built("tools/leat/leat") +
-                   " built?"};
+  for (const auto& [model, batches] : {std::pair{"detect", "1,2,4"}, std::pair{"classify", "1,2,4,8,16"}}) {
+    const auto profiled = run_leat({"profile", std::string(LEAT_MODELS "/") + model + ".onnx", "--config", config,
+                                    "--batches", batches, "--seconds", "1", "-o", folder + "/" + model + ".json"});
+    if (!profiled.ok()) return Error{profiled.error()};
+  }
   return Done{};
 }
 
 // `leat feed` against the daemon; its figures.
 Result<Json> feed(const bench::LeatdChild& daemon, unsigned streams, double seconds, std::vector<std::string> words) {
-  const std::string out = daemon.folder() + "/feed.json";
   std::vector<std::string> all = {"feed",          "--socket",
                                   daemon.socket(), "--quiet",
                                   "--json",        "--loop",
@@ -172,11 +159,9 @@ Result<Json> feed(const bench::LeatdChild& daemon, unsigned streams, double seco
                                   "--streams",     std::to_string(streams),
                                   "--seconds",     std::to_string(seconds)};
   all.insert(all.end(), words.begin(), words.end());
-  if (!run_leat(std::move(all), out))
-    return Error{"leat feed failed with " + std::to_string(streams) + " streams; is " +
-                 bench::built("tools/leat/leat") + " built?"};
-  std::ifstream file(out);
-  const auto json = Json::try_parse(std::string(std::istreambuf_iterator<char>(file), {}));
+  const auto printed = run_leat(std::move(all));
+  if (!printed.ok()) return Error{printed.error()};
+  const auto json = Json::try_parse(*printed);
   if (!json) return Error{"leat feed printed no JSON"};
   return json->at("total");
 }

@@ -145,17 +145,11 @@ class ThroughLeatd {
     o.overload = LEAT_OVERLOAD_never_drop;
     o.depth = o.slots = kInFlight;
     o.tensors = &shape, o.tensor_count = 1;
-    const std::int64_t until = shm::monotonic_ns() + 30'000'000'000;
-    while (daemon_->alive() && shm::monotonic_ns() < until && !stream_) {
-      if (auto client = Client::connect(daemon_->socket(), "tensors"); client) {
-        if (auto stream = client->open_stream(o); stream) {
-          client_.emplace(std::move(*client)), stream_.emplace(std::move(*stream));
-          break;
-        }
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    return stream_ ? Status(Done{}) : Status(Error{std::string("leatd did not serve: ") + leat_last_error()});
+    auto connection = bench::connect(*daemon_, "tensors", o, std::chrono::seconds(30));
+    if (!connection.ok()) return Error{connection.error()};
+    client_.emplace(std::move(connection->client));
+    stream_.emplace(std::move(connection->stream));
+    return Done{};
   }
   double loop(bool* good) {
     while (in_flight_ < kInFlight && *good) *good = submit(in_flight_);

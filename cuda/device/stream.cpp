@@ -1,22 +1,10 @@
 // The device itself: which one, its primary context (shared with the libraries of this process), the stream, the wait.
-#include <cstdio>
 #include <cstring>
 
 #include "cuda/device/device.h"
 
 namespace leat::cuda {
 namespace {
-
-std::string text_of(const Uuid& uuid, const char* prefix) {
-  std::string out = prefix;
-  for (int i = 0; i < 16; ++i) {
-    char two[3];
-    std::snprintf(two, sizeof two, "%02x", uuid.bytes[i]);
-    if (i == 4 || i == 6 || i == 8 || i == 10) out += '-';
-    out += two;
-  }
-  return out;
-}
 
 template <std::size_t kRoom>
 void put(char (&to)[kRoom], const std::string& text) {

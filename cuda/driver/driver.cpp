@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <cstdio>
+
 namespace leat::cuda {
 namespace {
 
@@ -69,6 +71,17 @@ bool is_lost(Status status) noexcept {
     default:
       return false;
   }
+}
+
+std::string text_of(const Uuid& uuid, const char* prefix) {
+  std::string out = prefix;
+  for (int i = 0; i < 16; ++i) {
+    char two[3];
+    std::snprintf(two, sizeof two, "%02x", uuid.bytes[i]);
+    if (i == 4 || i == 6 || i == 8 || i == 10) out += '-';
+    out += two;
+  }
+  return out;
 }
 
 }  // namespace leat::cuda

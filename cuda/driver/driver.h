@@ -22,6 +22,9 @@ struct Driver {
 // Opened and initialised (cuInit). Error: why there is no usable driver, and what to do.
 Result<const Driver*> driver();
 
+// "GPU-8a3c...", with the prefix of what it names.
+[[nodiscard]] std::string text_of(const Uuid& uuid, const char* prefix);
+
 // Whether nothing can be done on this device any more by this process.
 [[nodiscard]] bool is_lost(Status status) noexcept;
 

@@ -12,17 +12,6 @@
 namespace leat::partitions {
 namespace {
 
-std::string text_of(const cuda::Uuid& uuid) {
-  std::string out = "GPU-";
-  for (int i = 0; i < 16; ++i) {
-    char two[3];
-    std::snprintf(two, sizeof two, "%02x", uuid.bytes[i]);
-    if (i == 4 || i == 6 || i == 8 || i == 10) out += '-';
-    out += two;
-  }
-  return out;
-}
-
 // "NVIDIA A100-SXM4-40GB MIG 1g.5gb" -> "1g.5gb"
 std::string profile_in(const std::string& name) {
   const std::size_t at = name.rfind("MIG ");
@@ -43,7 +32,7 @@ void add_multiprocessors(const cuda::Driver& driver, std::vector<Gpu>& gpus) {
       continue;
     (void)driver.device_name(name, sizeof name, ordinal);
     (void)driver.device_memory(&bytes, ordinal);
-    const std::string text = text_of(uuid);
+    const std::string text = cuda::text_of(uuid, "GPU-");
     Gpu* found = nullptr;
     for (Gpu& g : gpus)
       if (g.uuid == text) found = &g;

@@ -6,93 +6,21 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/rules/rooms.h"
 #include "tests/rules/source_files.h"
 
 namespace {
 
 namespace fs = std::filesystem;
+using leat::test::Include, leat::test::includes;
 using leat::test::kRoot;
+using leat::test::Room, leat::test::room_of, leat::test::rooms;
 using leat::test::sources;
-
-struct Room {
-  int rank = 0;
-  std::string folder;           // "engine/core/"
-  std::set<std::string> below;  // rooms it may include, besides rank 0 and itself
-  bool all = false;             // every room of a lower rank
-};
-
-std::vector<std::string> code_spans(const std::string& cell) {
-  std::vector<std::string> spans;
-  for (std::size_t at = 0; (at = cell.find('`', at)) != std::string::npos;) {
-    const std::size_t end = cell.find('`', at + 1);
-    if (end == std::string::npos) break;
-    spans.push_back(cell.substr(at + 1, end - at - 1));
-    at = end + 1;
-  }
-  return spans;
-}
-
-// Rows look like: | 2 | `engine/core/` | the scheduler | `planner/` |
-std::vector<Room> rooms() {
-  std::ifstream page(kRoot / "docs/architecture.md");
-  std::vector<Room> found;
-  for (std::string line; std::getline(page, line);) {
-    std::vector<std::string> cells;
-    std::istringstream row(line);
-    for (std::string cell; std::getline(row, cell, '|');) cells.push_back(cell);
-    if (cells.size() < 5 || cells[1].find_first_of("0123456789") == std::string::npos) continue;
-    for (const std::string& folder : code_spans(cells[2])) {
-      Room room{.rank = std::stoi(cells[1]), .folder = folder, .below = {}};
-      for (const std::string& below : code_spans(cells[4])) room.below.insert(below);
-      room.all = cells[4].find("all below") != std::string::npos;
-      found.push_back(room);
-    }
-  }
-  return found;
-}
-
-// The room with the longest folder name that begins the path; nullptr when none does.
-const Room* room_of(const std::vector<Room>& table, const std::string& path) {
-  const Room* best = nullptr;
-  for (const Room& room : table) {
-    if (path.starts_with(room.folder) && (best == nullptr || room.folder.size() > best->folder.size())) best = &room;
-  }
-  return best;
-}
-
-struct Include {
-  std::string name;
-  bool quoted = false;
-};
-std::vector<Include> includes(const std::string& file) {
-  std::ifstream in(kRoot / file);
-  std::vector<Include> found;
-  for (std::string line; std::getline(in, line);) {
-    const std::size_t hash = line.find_first_not_of(" \t");
-    if (hash == std::string::npos || line.compare(hash, 1, "#") != 0 || line.find("include") == std::string::npos)
-      continue;
-    const std::size_t open = line.find_first_of("\"<");
-    if (open == std::string::npos) continue;
-    const std::size_t close = line.find_first_of("\">", open + 1);
-    if (close != std::string::npos) found.push_back({line.substr(open + 1, close - open - 1), line[open] == '"'});
-  }
-  return found;
-}
-
-// Where an include leads, as a path from the root; empty: not a file of ours.
-std::string target_of(const std::string& file, const Include& include) {
-  if (include.name.starts_with("leat/")) return "shm/include/" + include.name;
-  if (fs::exists(kRoot / include.name)) return include.name;
-  if (!include.quoted) return "";
-  const fs::path beside = fs::path(file).parent_path() / include.name;
-  return fs::exists(kRoot / beside) ? beside.lexically_normal().generic_string() : "";
-}
+using leat::test::target_of;
 
 TEST(Includes, TheTableNamesEveryFolder) {
   const auto table = rooms();

@@ -6,6 +6,12 @@
 
 namespace leat::tools {
 
+inline constexpr cli::Option kSocketOption = {
+    .name = "socket",
+    .type = cli::Type::path,
+    .value = "PATH",
+    .help = "the daemon's socket (default: $LEAT_SOCKET, else the usual place)"};
+
 [[nodiscard]] std::span<const cli::Subcommand* const> commands();
 
 }  // namespace leat::tools

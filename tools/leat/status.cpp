@@ -19,10 +19,7 @@ using cli::Type;
 constexpr cli::Option kOptions[] = {
     cli::json_option("print everything as JSON in place of text"),
     {.name = "users", .help = "who has what of it, what he may have, and what was refused him"},
-    {.name = "socket",
-     .type = Type::path,
-     .value = "PATH",
-     .help = "the daemon's socket (default: $LEAT_SOCKET, else the usual place)"},
+    kSocketOption,
 };
 constexpr cli::Example kExamples[] = {
     {.line = "leat status --json | jq -r '.partitions[].state'", .text = "are the workers up?"},

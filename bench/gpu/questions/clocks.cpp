@@ -42,6 +42,13 @@ void ask_timers(Asker& asker) {
       });
 }
 
+Graph empty_kernels(const Stream& stream, int count) {
+  LEAT_CUDA(kernels::empty(stream));
+  return Graph(stream, [&] {
+    for (int i = 0; i < count; ++i) LEAT_CUDA(kernels::empty(stream));
+  });
+}
+
 void ask_launches(Asker& asker) {
   const int repeats = asker.repeats(1000);
   asker.number({"clocks.launch", "What does a launch cost the host thread?",
@@ -72,10 +79,7 @@ void ask_launches(Asker& asker) {
                 "events around a graph of 100 empty kernels, divided by 100"},
                "us", [&] {
                  const Stream stream;
-                 LEAT_CUDA(kernels::empty(stream));
-                 const Graph graph(stream, [&] {
-                   for (int i = 0; i < chain; ++i) LEAT_CUDA(kernels::empty(stream));
-                 });
+                 const Graph graph = empty_kernels(stream, chain);
                  auto times = time_us(stream, asker.repeats(200), [&] { graph.launch(stream); });
                  for (double& t : times) t /= chain;
                  return Samples{std::move(times)};
@@ -84,10 +88,7 @@ void ask_launches(Asker& asker) {
                 "host clock around the launch of a graph of 100 empty kernels; drained after each"},
                "us", [&] {
                  const Stream stream;
-                 LEAT_CUDA(kernels::empty(stream));
-                 const Graph graph(stream, [&] {
-                   for (int i = 0; i < chain; ++i) LEAT_CUDA(kernels::empty(stream));
-                 });
+                 const Graph graph = empty_kernels(stream, chain);
                  Samples samples;
                  for (int i = 0; i < asker.repeats(300); ++i) {
                    for (double t : host_time_us(

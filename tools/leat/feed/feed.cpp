@@ -141,10 +141,7 @@ constexpr cli::Option kOptions[] = {
      .fallback = "blocks",
      .help = "with --accuracy, what carries boxes from picture to picture: blocks, which needs no library, or lk, the "
              "tracker of Lucas and Kanade, where this was built with OpenCV"},
-    {.name = "socket",
-     .type = Type::path,
-     .value = "PATH",
-     .help = "the daemon's socket (default: $LEAT_SOCKET, else the usual place)"},
+    kSocketOption,
     cli::json_option("print the figures as JSON, and the table on standard error"),
     {.name = "quiet", .letter = 'q', .help = "no live figures"},
 };

@@ -32,10 +32,7 @@ constexpr cli::Option kOptions[] = {
      .help = "seconds between two samples"},
     {.name = "columns", .help = "explain every column and leave"},
     {.name = "no-colour", .help = "no colours (as with NO_COLOR in the environment)"},
-    {.name = "socket",
-     .type = Type::path,
-     .value = "PATH",
-     .help = "the daemon's socket (default: $LEAT_SOCKET, else the usual place)"},
+    kSocketOption,
 };
 constexpr cli::Example kExamples[] = {
     {.line = "leat top", .text = "watch; h shows the keys"},

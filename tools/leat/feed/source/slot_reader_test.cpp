@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -59,6 +60,26 @@ TEST_P(SlotReading, ReadsPartsIntoSharedMemoryAndTellsTheEnd) {
   ::close(slots);
 }
 INSTANTIATE_TEST_SUITE_P(Ways, SlotReading, ::testing::Values(true, false));
+
+// As where io_uring is forbidden: here there is no descriptor left for a ring.
+TEST(SlotReader, ReadsPlainlyWhereARingIsRefused) {
+  const int file = ::memfd_create("slot-reader-test", MFD_CLOEXEC);
+  ASSERT_EQ(::write(file, "abc", 3), 3);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  SlotReader reader(file);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(reader.way(), "pread");
+  char to[3] = {};
+  const ReadPart part{.to = to, .bytes = 3, .offset = 0};
+  auto read = reader.read({&part, 1});
+  ASSERT_TRUE(read.ok()) << read.error();
+  EXPECT_TRUE(*read);
+  EXPECT_EQ(std::string(to, 3), "abc");
+  ::close(file);
+}
 
 TEST(SlotReader, ABadDescriptorIsAnErrorWithItsCause) {
   for (const bool ring : {true, false}) {

@@ -1,18 +1,11 @@
 // Streams side by side: a stream's newest picture is copied when the one before it has been drawn, so that nothing is
 // copied or drawn more often than the grid is.
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <cmath>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
-#include <thread>
 #include <vector>
 
-#include "tools/leat/feed/video/annotator.h"
-#include "tools/leat/feed/video/video_file.h"
+#include "tools/leat/feed/video/drawing_annotator.h"
 
 namespace leat::tools {
 namespace {
@@ -22,9 +15,8 @@ using Clock = std::chrono::steady_clock;
 constexpr double kRate = 12.5;  // grids a second
 constexpr draw::Size kGrid{1920, 1080};
 constexpr draw::Colour kGap{10, 11, 13};
-constexpr int kGridNice = 19;
 
-class Grid : public Annotator {
+class Grid : public DrawingAnnotator {
  public:
   ~Grid() override { stop(); }
 
@@ -34,9 +26,7 @@ class Grid : public Annotator {
     tile_ = {kGrid.width / columns_, kGrid.height / rows};
     grid_ = draw::Picture({tile_.width * columns_ & ~1U, tile_.height * rows & ~1U}, kGap);
     newest_.resize(streams);
-    if (const Status opened = file_.open(path, grid_.size, kRate); !opened.ok()) return opened;
-    thread_ = std::thread([this] { draw_all(); });
-    return Done{};
+    return begin(path, grid_.size, kRate);
   }
 
   bool wants(std::uint32_t stream, std::int64_t) override {
@@ -48,24 +38,12 @@ class Grid : public Annotator {
     newest_[stream] = std::move(shot);
   }
   Result<std::uint64_t> finish() override {
-    stop();
-    if (!written_.ok()) return Error{written_.error()};
-    if (const Status finished = file_.finish(); !finished.ok()) return Error{finished.error()};
+    if (const Status ended = end_file(); !ended.ok()) return Error{ended.error()};
     return std::uint64_t{0};  // a grid shows the newest; what it does not show was not left out for want of time
   }
 
  private:
-  void stop() {
-    {
-      const std::lock_guard lock(mutex_);
-      ended_ = true;
-      wake_.notify_one();
-    }
-    if (thread_.joinable()) thread_.join();
-  }
-
-  void draw_all() {
-    (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kGridNice);
+  void draw_all() override {
     const auto begun = Clock::now();
     const auto period = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(1 / kRate));
     std::uint64_t tick = 0;
@@ -79,7 +57,7 @@ class Grid : public Annotator {
       draw(shots);
       const auto now = static_cast<std::uint64_t>((Clock::now() - begun) / period);
       tick = std::max(tick + 1, now);
-      if (written_.ok()) written_ = file_.write(tick, grid_);
+      write(tick, grid_);
     }
   }
 
@@ -93,16 +71,10 @@ class Grid : public Annotator {
     }
   }
 
-  VideoFile file_;           // the thread's until it has ended, like the three that follow
-  Status written_ = Done{};  // the first error
-  draw::Picture grid_;
+  draw::Picture grid_;  // the thread's
   draw::Size tile_;
   std::uint32_t columns_ = 1;
-  std::thread thread_;
-  std::mutex mutex_;  // guards what follows; newest_ keeps its length
-  std::condition_variable wake_;
-  std::vector<std::optional<Shot>> newest_;  // by stream; empty: drawn, or none yet
-  bool ended_ = false;
+  std::vector<std::optional<Shot>> newest_;  // by stream; empty: drawn, or none yet. It keeps its length
 };
 
 }  // namespace

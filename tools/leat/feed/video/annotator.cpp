@@ -1,14 +1,8 @@
 #include "tools/leat/feed/video/annotator.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
-#include <condition_variable>
 #include <map>
-#include <mutex>
-#include <thread>
 
-#include "tools/leat/feed/video/video_file.h"
+#include "tools/leat/feed/video/drawing_annotator.h"
 
 namespace leat::tools {
 namespace {
@@ -16,17 +10,14 @@ namespace {
 constexpr std::size_t kQueue = 48;                 // pictures waiting to be drawn
 constexpr std::size_t kQueueBytes = 256ULL << 20;  // and what they hold
 constexpr std::size_t kReorder = 16;               // an answer may overtake this many earlier ones
-constexpr int kNice = 19;                          // behind decoders and workers, who have work that waits
 
-class Writer : public Annotator {
+class Writer : public DrawingAnnotator {
  public:
   ~Writer() override { stop(); }
 
   Status open(const std::string& path, draw::Size sheet, double rate, double most_rate) {
-    if (const Status opened = file_.open(path, sheet, rate); !opened.ok()) return opened;
     if (most_rate > 0) period_ns_ = static_cast<std::int64_t>(1e9 / most_rate);
-    thread_ = std::thread([this] { draw_all(); });
-    return Done{};
+    return begin(path, sheet, rate);
   }
 
   bool wants(std::uint32_t, std::int64_t capture_ns) override {
@@ -50,24 +41,12 @@ class Writer : public Annotator {
   }
 
   Result<std::uint64_t> finish() override {
-    stop();
-    if (!written_.ok()) return Error{written_.error()};
-    if (const Status finished = file_.finish(); !finished.ok()) return Error{finished.error()};
+    if (const Status ended = end_file(); !ended.ok()) return Error{ended.error()};
     return left_out_;
   }
 
  private:
-  void stop() {
-    {
-      const std::lock_guard lock(mutex_);
-      ended_ = true;
-      wake_.notify_one();
-    }
-    if (thread_.joinable()) thread_.join();
-  }
-
-  void draw_all() {
-    (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice);
+  void draw_all() override {
     std::unique_lock lock(mutex_);
     for (;;) {
       wake_.wait(lock, [this] {
@@ -78,22 +57,16 @@ class Writer : public Annotator {
       auto first = waiting_.extract(waiting_.begin());
       next_ = first.key() + 1;
       lock.unlock();
-      if (written_.ok()) written_ = file_.write(first.key(), first.mapped().draw(std::nullopt));
+      write(first.key(), first.mapped().draw(std::nullopt));
       lock.lock();
       bytes_ -= first.mapped().bytes;
     }
   }
 
-  VideoFile file_;                           // the thread's until it has ended, like written_
-  Status written_ = Done{};                  // the first error
   std::int64_t period_ns_ = 0, due_ns_ = 0;  // the adding thread's
-  std::thread thread_;
-  std::mutex mutex_;  // guards what follows
-  std::condition_variable wake_;
   std::map<std::uint64_t, Shot> waiting_;
   std::size_t bytes_ = 0;
   std::uint64_t next_ = 0, left_out_ = 0;
-  bool ended_ = false;
 };
 
 }  // namespace
