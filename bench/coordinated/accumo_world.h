@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/core/streams/group.h"
-#include "tools/scene/drop_table.h"
+#include "tools/scene/tracking/drop_table.h"
 
 namespace leat::bench {
 

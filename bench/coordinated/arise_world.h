@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "engine/core/streams/coordinator/coordinator.h"
-#include "tools/scene/drop_table.h"
+#include "tools/scene/tracking/drop_table.h"
 
 namespace leat::bench {
 

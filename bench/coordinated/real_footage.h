@@ -10,7 +10,7 @@
 #include <string>
 
 #include "leat/result.hpp"
-#include "tools/scene/drop_table.h"
+#include "tools/scene/tracking/drop_table.h"
 
 namespace leat::bench {
 

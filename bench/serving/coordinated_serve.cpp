@@ -1,9 +1,9 @@
 // Coordinated streams on a leatd with a real detector: clients whose cameras film what trackers are measured on
-// (tools/scene/motion_film.h), against the same clients uncoordinated, round by round in turn.
+// (tools/scene/tracking/motion_film.h), against the same clients uncoordinated, round by round in turn.
 //
 // First every frame of the clips is detected once. What tracking loses from any frame on is then recorded by the
-// trackers themselves (tools/scene/drop_table.h), against the film's truth and above what a detection of that very
-// frame loses. In the rounds clients send real pictures when they are asked for (or all, where they are not
+// trackers themselves (tools/scene/tracking/drop_table.h), against the film's truth and above what a detection of that
+// very frame loses. In the rounds clients send real pictures when they are asked for (or all, where they are not
 // coordinated), report what the record says, and are judged by when their answers came.
 #include <time.h>
 
@@ -22,8 +22,8 @@
 #include "engine/sim/shown.h"
 #include "leat/client.hpp"
 #include "leat/look_back.hpp"
-#include "tools/scene/drop_table.h"
-#include "tools/scene/motion_film.h"
+#include "tools/scene/tracking/drop_table.h"
+#include "tools/scene/tracking/motion_film.h"
 
 namespace {
 

@@ -18,7 +18,7 @@
 #include "tools/base/cli/command.h"
 #include "tools/base/cli/json_output.h"
 #include "tools/base/json/json.h"
-#include "tools/scene/ocr_pictures.h"
+#include "tools/scene/text/ocr_pictures.h"
 
 namespace {
 

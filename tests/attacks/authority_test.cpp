@@ -1,8 +1,8 @@
 // A user asks for more than he may: the highest priority, an SLO of a microsecond, frames that are never dropped, and
 // more streams, requests and memory than are his. He is refused each with its reason, and what he may have does not
 // harm the others.
-#include "tests/attacks/arena.h"
-#include "tests/attacks/moves.h"
+#include "tests/attacks/arena/arena.h"
+#include "tests/attacks/arena/moves.h"
 
 namespace leat::test {
 namespace {

@@ -1,7 +1,7 @@
 // Not an attack: an honest client, by the library, with as many frames in flight as it may have closes one of its
 // streams. It is served on, its other streams' frames are answered, and nobody calls it a violator.
 #include "leat/client.hpp"
-#include "tests/attacks/arena.h"
+#include "tests/attacks/arena/arena.h"
 
 namespace leat::test {
 namespace {

@@ -1,8 +1,8 @@
 // A client goes on submitting to a stream that it has asked to close. Whatever comes before the stream is gone is
 // answered, and what comes after costs the connection; nothing of it stays: neither slots, streams, memory nor the
 // session, however often it is done.
-#include "tests/attacks/arena.h"
-#include "tests/attacks/raw_client.h"
+#include "tests/attacks/arena/arena.h"
+#include "tests/attacks/arena/raw_client.h"
 
 namespace leat::test {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "engine/exec/test/test_graph.h"
-#include "tests/attacks/two_users.h"
+#include "tests/attacks/arena/two_users.h"
 #include "tests/executors/costly.h"
 #include "tests/executors/misbehaving.h"
 

@@ -1,8 +1,8 @@
 // Connections that say nothing, observers that stay, connections as fast as they can be made: whatever one user does to
 // the table of connections, others find room in it, and root always gets an answer. Who may not use leatd is told so at
 // the door and takes no place at all.
-#include "tests/attacks/arena.h"
-#include "tests/attacks/moves.h"
+#include "tests/attacks/arena/arena.h"
+#include "tests/attacks/arena/moves.h"
 
 namespace leat::test {
 namespace {

@@ -1,7 +1,7 @@
 // A client opens the largest streams it may, again and again, and leaves in the midst of it. Bringing hundreds of
 // mebibytes takes its time; others connect, open and are served meanwhile, also those of the same user.
-#include "tests/attacks/arena.h"
-#include "tests/attacks/raw_client.h"
+#include "tests/attacks/arena/arena.h"
+#include "tests/attacks/arena/raw_client.h"
 
 namespace leat::test {
 namespace {

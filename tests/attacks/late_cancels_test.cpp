@@ -1,7 +1,7 @@
 // A client writes cancels of requests that were answered long ago, as fast as its ring takes them: well-formed, allowed
 // and useless. Each costs the scheduler thread a look; a turn looks at so many and no more.
-#include "tests/attacks/arena.h"
-#include "tests/attacks/raw_client.h"
+#include "tests/attacks/arena/arena.h"
+#include "tests/attacks/arena/raw_client.h"
 
 namespace leat::test {
 namespace {

@@ -1,8 +1,8 @@
 // One person with many uids: as many observers as leatd has accounts, hundreds of users who come, are refused and go,
 // and a range of subordinate uids. Root is answered, the log stays small, and a range has what one user has.
-#include "tests/attacks/arena.h"
-#include "tests/attacks/crowd.h"
-#include "tests/attacks/raw_client.h"
+#include "tests/attacks/arena/arena.h"
+#include "tests/attacks/arena/crowd.h"
+#include "tests/attacks/arena/raw_client.h"
 
 namespace leat::test {
 namespace {

@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "tests/attacks/arena.h"
-#include "tests/attacks/moves.h"
+#include "tests/attacks/arena/arena.h"
+#include "tests/attacks/arena/moves.h"
 
 namespace leat::test {
 namespace {

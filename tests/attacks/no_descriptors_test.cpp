@@ -16,7 +16,7 @@
 #include <sstream>
 
 #include "shm/src/protocol/protocol.h"
-#include "tests/attacks/arena.h"
+#include "tests/attacks/arena/arena.h"
 
 namespace leat::test {
 namespace {

@@ -4,9 +4,9 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#include "tests/attacks/arena.h"
-#include "tests/attacks/crowd.h"
-#include "tests/attacks/raw_client.h"
+#include "tests/attacks/arena/arena.h"
+#include "tests/attacks/arena/crowd.h"
+#include "tests/attacks/arena/raw_client.h"
 
 namespace leat::test {
 namespace {

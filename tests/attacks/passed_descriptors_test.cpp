@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "shm/src/protocol/kernel_features.h"
-#include "tests/attacks/arena.h"
-#include "tests/attacks/raw_client.h"
+#include "tests/attacks/arena/arena.h"
+#include "tests/attacks/arena/raw_client.h"
 
 namespace leat::test {
 namespace {

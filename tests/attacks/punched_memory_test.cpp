@@ -6,8 +6,8 @@
 
 #include <thread>
 
-#include "tests/attacks/arena.h"
-#include "tests/attacks/raw_client.h"
+#include "tests/attacks/arena/arena.h"
+#include "tests/attacks/arena/raw_client.h"
 
 namespace leat::test {
 namespace {

@@ -9,7 +9,7 @@
 #include "engine/exec/test/test_graph.h"
 #include "leat/client.hpp"
 #include "leat/result_parts.h"
-#include "tests/attacks/raw_client.h"
+#include "tests/attacks/arena/raw_client.h"
 #include "tests/serving/daemon_fixture.h"
 
 namespace leat::test {

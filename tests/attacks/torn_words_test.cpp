@@ -1,8 +1,8 @@
 // A client overwrites its slot words while a worker reads the frame: leatd finds it when it answers. The connection
 // ends at once and the cause is counted; a connection left open, counted nowhere and mute for ever, would be a way to
 // hold whatever it has.
-#include "tests/attacks/arena.h"
-#include "tests/attacks/raw_client.h"
+#include "tests/attacks/arena/arena.h"
+#include "tests/attacks/arena/raw_client.h"
 
 namespace leat::test {
 namespace {

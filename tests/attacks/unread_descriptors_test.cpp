@@ -1,8 +1,8 @@
 // Connections that ask for descriptors and never read them. Each one not read is in flight, and the kernel counts those
 // against leatd's user: who could make more and more of them would end everybody's connections and stop the workers.
 // They are counted against the user they were sent to, also when their connection has ended, and he gets no more.
-#include "tests/attacks/arena.h"
-#include "tests/attacks/moves.h"
+#include "tests/attacks/arena/arena.h"
+#include "tests/attacks/arena/moves.h"
 
 namespace leat::test {
 namespace {

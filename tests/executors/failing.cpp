@@ -1,5 +1,5 @@
 // An executor that never opens a session: its option `open` says how it fails. What a broken model or runtime does to a
-// worker before it is ready (tests/serving/bad_config_test.cpp).
+// worker before it is ready (tests/serving/bad_config/bad_config_test.cpp).
 #include <unistd.h>
 
 #include <csignal>

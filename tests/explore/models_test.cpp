@@ -2,7 +2,7 @@
 // some model must notice. docs/internals/memory-orderings.md has the table, and is held to what is found here.
 //
 // LEAT_EXPLORE=large: larger models, for a minute, without the weakened ones. LEAT_EXPLORE=table: prints the table.
-#include "tests/explore/models.h"
+#include "tests/explore/models/models.h"
 
 #include <gtest/gtest.h>
 

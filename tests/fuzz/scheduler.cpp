@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "shm/src/client/client_port.h"
-#include "tests/fuzz/served.h"
+#include "tests/fuzz/stepped/served.h"
 
 namespace leat::fuzz {
 namespace {

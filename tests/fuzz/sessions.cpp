@@ -12,9 +12,9 @@
 #include <array>
 #include <cstdio>
 
-#include "tests/fuzz/peer.h"
-#include "tests/fuzz/seams.h"
-#include "tests/fuzz/stepped_leatd.h"
+#include "tests/fuzz/stepped/peer.h"
+#include "tests/fuzz/stepped/seams.h"
+#include "tests/fuzz/stepped/stepped_leatd.h"
 
 namespace leat::fuzz {
 namespace {

@@ -1,7 +1,7 @@
 // The application `shapes` through the whole daemon: client library, scheduler, worker, both models, merge. Every
 // unseen frame is submitted unhurried and must be completed; what comes back must be as accurate as the application
 // promises.
-#include "tools/scene/accuracy.h"
+#include "tools/scene/tracking/accuracy.h"
 
 #include <gtest/gtest.h>
 

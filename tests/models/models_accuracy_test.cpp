@@ -12,7 +12,7 @@
 
 #include "engine/exec/module.h"
 #include "tests/models/shapes_frames.h"
-#include "tools/scene/accuracy.h"
+#include "tools/scene/tracking/accuracy.h"
 
 namespace leat::tests {
 namespace {

@@ -17,7 +17,7 @@
 #include "leat/result_parts.h"
 #include "shm/src/segments/counters.h"
 #include "tests/serving/daemon_fixture.h"
-#include "tools/scene/ocr_pictures.h"
+#include "tools/scene/text/ocr_pictures.h"
 
 namespace leat::test {
 namespace {

@@ -20,7 +20,7 @@
 #include "shm/src/client/client_port.h"
 #include "shm/src/protocol/protocol.h"
 #include "shm/src/rings/ring.h"
-#include "tests/attacks/raw_client.h"
+#include "tests/attacks/arena/raw_client.h"
 #include "tests/serving/daemon_fixture.h"
 #include "tools/base/text/sanitized.h"
 

@@ -235,7 +235,7 @@ def jitter(x, random):
 
 
 def detect_quality(model, data):
-    """Average precision at 0.5 over all objects as one class (tools/scene/accuracy.h states the definition)."""
+    """Average precision at 0.5 over all objects as one class (tools/scene/tracking/accuracy.h states the definition)."""
     scored, count = [], 0
     for start in range(0, len(data["pictures"]), 32):
         index = np.arange(start, min(start + 32, len(data["pictures"])))

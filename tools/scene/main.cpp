@@ -9,8 +9,8 @@
 
 #include "tools/base/cli/command.h"
 #include "tools/base/cli/progress.h"
-#include "tools/scene/motion_film.h"
 #include "tools/scene/scene.h"
+#include "tools/scene/tracking/motion_film.h"
 
 namespace {
 

@@ -81,7 +81,7 @@ class SchedulerLoop final : private core::TaskSizes {
   const core::Scheduler& core() const noexcept { return *core_; }
 
  private:
-  friend struct LoopTestAccess;  // tests/fuzz/stepped_leatd.cpp
+  friend struct LoopTestAccess;  // tests/fuzz/stepped/stepped_leatd.cpp
   struct Slot {
     core::RequestHandle handle;
     std::int64_t submitted_ns = 0;

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "tools/leat/draw/kinds.h"
+#include "tools/leat/draw/kinds/kinds.h"
 
 namespace leat::tools::draw {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "leat/leat.h"
 #include "leat/outcome.h"
-#include "tools/leat/draw/marks.h"
+#include "tools/leat/draw/canvas/marks.h"
 
 namespace leat::tools::draw {
 

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "tools/leat/draw/kinds.h"
+#include "tools/leat/draw/kinds/kinds.h"
 #include "tools/leat/draw/test_answers.h"
 #include "tools/leat/try/picture_file.h"
 

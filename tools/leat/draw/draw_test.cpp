@@ -3,11 +3,11 @@
 
 #include <limits>
 
-#include "tools/leat/draw/labels.h"
-#include "tools/leat/draw/ramp.h"
-#include "tools/leat/draw/skeleton.h"
+#include "tools/leat/draw/canvas/labels.h"
+#include "tools/leat/draw/canvas/ramp.h"
+#include "tools/leat/draw/kinds/skeleton.h"
 #include "tools/leat/draw/test_answers.h"
-#include "tools/scene/rendered_text.h"
+#include "tools/scene/text/rendered_text.h"
 
 namespace leat::tools::draw::test {
 namespace {

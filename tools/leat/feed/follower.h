@@ -15,7 +15,7 @@
 #include "tools/leat/draw/answer.h"
 #include "tools/leat/feed/source/picture_source.h"
 #include "tools/leat/feed/truth.h"
-#include "tools/scene/any_tracker.h"
+#include "tools/scene/tracking/any_tracker.h"
 
 namespace leat::tools {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <memory>
 
-#include "tools/scene/motion.h"
+#include "tools/scene/tracking/motion.h"
 
 namespace leat::tools {
 namespace {

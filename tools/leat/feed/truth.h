@@ -11,8 +11,8 @@
 
 #include "leat/leat.h"
 #include "leat/result.hpp"
-#include "tools/scene/accuracy.h"
-#include "tools/scene/identity.h"
+#include "tools/scene/tracking/accuracy.h"
+#include "tools/scene/tracking/identity.h"
 
 namespace leat::tools {
 

@@ -10,7 +10,7 @@
 #include "engine/sim/workload/random.h"
 #include "tools/base/cli/json_output.h"
 #include "tools/base/json/json.h"
-#include "tools/scene/drop_table.h"
+#include "tools/scene/tracking/drop_table.h"
 
 namespace leat::tools {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "leat/result.hpp"
-#include "tools/leat/draw/picture.h"
+#include "tools/leat/draw/canvas/picture.h"
 
 namespace leat::tools {
 

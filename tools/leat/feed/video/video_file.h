@@ -6,7 +6,7 @@
 #include <string>
 
 #include "leat/result.hpp"
-#include "tools/leat/draw/picture.h"
+#include "tools/leat/draw/canvas/picture.h"
 
 struct AVCodecContext;
 struct AVFormatContext;
