@@ -23,8 +23,8 @@ inline double mean(const std::vector<double>& v) {
   for (const double x : v) sum += x;
   return v.empty() ? 0 : sum / static_cast<double>(v.size());
 }
-inline double least(const std::vector<double>& v) { return v.empty() ? 0 : *std::min_element(v.begin(), v.end()); }
-inline double most(const std::vector<double>& v) { return v.empty() ? 0 : *std::max_element(v.begin(), v.end()); }
+inline double min_of(const std::vector<double>& v) { return v.empty() ? 0 : *std::min_element(v.begin(), v.end()); }
+inline double max_of(const std::vector<double>& v) { return v.empty() ? 0 : *std::max_element(v.begin(), v.end()); }
 // The middle one, or between the two in the middle; 0 of an empty list.
 inline double median(std::vector<double> v) {
   if (v.empty()) return 0;

@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
   Json rows = Json::array();
   // Least over all pairs, ratios and latencies of `best baseline - leat`, each with what the client has; mean gains of
   // the program with the local algorithm over the best baseline without, and over round-robin with it.
-  double least_gain = 1, least_local_gain = 1;
+  double min_gain = 1, min_local_gain = 1;
   Gain without_local, swing_rr, oracle;
   std::string where = "none", where_local = "none";
   std::vector<Gain> by_ratio(std::size(kRatios)), swing_by_ratio(std::size(kRatios));
@@ -105,16 +105,16 @@ int main(int argc, char** argv) {
       for (std::size_t r = 0; r < std::size(kRatios); ++r) {
         for (std::uint32_t latency = 1; latency <= 4; ++latency) {
           // Both scaled around .006 a frame, so that the first is `ratio` times the second.
-          const double most = 0.012 * kRatios[r] / (1.0 + kRatios[r]), other = most / kRatios[r];
+          const double max = 0.012 * kRatios[r] / (1.0 + kRatios[r]), other = max / kRatios[r];
           AccumoCase c{
-              .tasks = {{&tables[a], most / rate(a), kLocal, latency}, {&tables[b], other / rate(b), kLocal, latency}},
+              .tasks = {{&tables[a], max / rate(a), kLocal, latency}, {&tables[b], other / rate(b), kLocal, latency}},
               .frames = frames};
           const Errors e = errors_of(c, seeds);
           const std::string at = tables[a].video + " and " + tables[b].video + ", ratio " + std::to_string(kRatios[r]) +
                                  ", latency " + std::to_string(latency);
-          if (e.best - e.leat < least_gain) least_gain = e.best - e.leat, where = at;
-          if (e.best_local - e.leat_local < least_local_gain)
-            least_local_gain = e.best_local - e.leat_local, where_local = at;
+          if (e.best - e.leat < min_gain) min_gain = e.best - e.leat, where = at;
+          if (e.best_local - e.leat_local < min_local_gain)
+            min_local_gain = e.best_local - e.leat_local, where_local = at;
           without_local.add(e.leat_local, e.best);
           oracle.add(e.oracle_local, e.best);
           (swings ? swing_by_ratio : by_ratio)[r].add(e.leat, e.round_robin);
@@ -130,17 +130,17 @@ int main(int argc, char** argv) {
                           {"round_robin_local", e.round_robin_local},
                           {"best_baseline", e.best},
                           {"best_baseline_local", e.best_local},
-                          {"bound_over_round_robin", most_over_round_robin(kRatios[r])}});
+                          {"bound_over_round_robin", max_over_round_robin(kRatios[r])}});
         }
       }
     }
   }
   const std::vector<Bar> bars = {
       {.name = "error of the best baseline less the program's, least of all, without local algorithms",
-       .value = least_gain,
+       .value = min_gain,
        .bar = -0.002,
        .where = where},
-      {.name = "the same with them", .value = least_local_gain, .bar = -0.002, .where = where_local},
+      {.name = "the same with them", .value = min_local_gain, .bar = -0.002, .where = where_local},
       {.name = "mean gain of the program with a local algorithm over the best baseline without",
        .value = without_local.value(),
        .bar = 0.1},
@@ -149,7 +149,7 @@ int main(int argc, char** argv) {
        .bar = 0.04}};
   Json out = {{"frames", frames},
               {"seeds", seeds},
-              {"gain_over_best_baseline", std::min(least_gain, least_local_gain)},
+              {"gain_over_best_baseline", std::min(min_gain, min_local_gain)},
               {"gain_over_without_local", without_local.value()},
               {"gain_over_rr_la_swing", swing_rr.value()},
               {"gain_of_oracle_over_without_local", oracle.value()}};
@@ -157,7 +157,7 @@ int main(int argc, char** argv) {
     out["gain_over_round_robin"][std::to_string(kRatios[r])] = {
         {"unlike", by_ratio[r].value()},
         {"swing", swing_by_ratio[r].value()},
-        {"bound_of_constant_rates", most_over_round_robin(kRatios[r])}};
+        {"bound_of_constant_rates", max_over_round_robin(kRatios[r])}};
   }
   out["bars"] = to_json(bars);
   out["cases"] = rows;
@@ -171,7 +171,7 @@ int main(int argc, char** argv) {
     for (std::size_t r = 0; r < std::size(kRatios); ++r) {
       unlike.points.emplace_back(kRatios[r], by_ratio[r].value());
       swings.points.emplace_back(kRatios[r], swing_by_ratio[r].value());
-      bound.points.emplace_back(kRatios[r], most_over_round_robin(kRatios[r]));
+      bound.points.emplace_back(kRatios[r], max_over_round_robin(kRatios[r]));
     }
     plot.series = {unlike, swings, bound};
     std::FILE* const file = std::fopen(args.text("plot").c_str(), "w");

@@ -10,7 +10,7 @@ namespace {
 using namespace core::streams;
 
 constexpr core::TimeNs kPeriod = 16'666'667;
-constexpr double kLeastSlope = 0.001;
+constexpr double kMinSlope = 0.001;
 constexpr std::int64_t kProbeFrames = 90;
 
 struct Shown {
@@ -24,7 +24,7 @@ struct Shown {
 
 }  // namespace
 
-double most_over_round_robin(double ratio) {
+double max_over_round_robin(double ratio) {
   const double d = std::sqrt(ratio) - 1;
   return d * d / (4 * (ratio + 1));
 }
@@ -74,7 +74,7 @@ double run_accumo(const AccumoCase& c, const AccumoPolicy& policy) {
     if (way.empty()) {
       for (std::size_t i = 0; i < c.tasks.size(); ++i) {
         const AccumoTask& t = c.tasks[i];
-        group[i] = {.slope = shown[i].slope() + kLeastSlope,
+        group[i] = {.slope = shown[i].slope() + kMinSlope,
                     .latency = t.latency,
                     .age = static_cast<std::uint32_t>(now - shown[i].source)};
         if (policy.local && t.local > 0) group[i].local = t.local;

@@ -44,6 +44,6 @@ struct AccumoPolicy {
 
 // What two tasks of equal latency can gain over round-robin at most, by splitting the time freely between constant
 // rates: (sqrt r1 - sqrt r2)^2 / (4 (r1 + r2)).
-[[nodiscard]] double most_over_round_robin(double ratio);
+[[nodiscard]] double max_over_round_robin(double ratio);
 
 }  // namespace leat::bench

@@ -63,7 +63,7 @@ struct Profile {
 constexpr Profile kProfiles[] = {{"6+1.5b", 6, 1.5}, {"3+9b", 3, 9}, {"12+4b", 12, 4}};
 struct Sla {
   const char* name;
-  double least, most;
+  double min, max;
 };
 constexpr Sla kSlas[] = {{"0.03", .03, .03}, {"0.06", .06, .06}, {"0.10", .1, .1}, {"mixed", .03, .1}};
 
@@ -175,8 +175,8 @@ int main(int argc, char** argv) {
       for (int b = 1; b <= 32; ++b)
         c.batch_ns.push_back(
             static_cast<core::TimeNs>(1e6 * (kProfiles[j.profile].base_ms + kProfiles[j.profile].each_ms * b)));
-      c.sla_least = kSlas[j.sla].least;
-      c.sla_most = kSlas[j.sla].most;
+      c.sla_min = kSlas[j.sla].min;
+      c.sla_max = kSlas[j.sla].max;
       c.seconds = static_cast<double>(args.integer("seconds"));
       Fixed fixed;  // chosen with the first seed, kept for the others
       for (c.seed = 1; c.seed <= seeds; ++c.seed) j.results.push_back(run(policies[j.policy], c, fixed));
@@ -189,7 +189,7 @@ int main(int argc, char** argv) {
               {"seconds", args.integer("seconds")}};
   Curves curves;                             // the drop's distribution
   double clients[2][std::size(kSlas)] = {};  // of the first profile: leat, the better arise-a
-  double least_within = 1;
+  double min_within = 1;
   for (std::size_t p = 0; p < profiles; ++p) {
     for (std::size_t s = 0; s < std::size(kSlas); ++s) {
       for (std::size_t k = 0; k < policies.size(); ++k) {
@@ -229,7 +229,7 @@ int main(int argc, char** argv) {
         out["within_sla_share"][kSlas[s].name][policies[k]] = row["within_sla_share"];
         out["seconds_within_share"][kSlas[s].name][policies[k]] = row["seconds_within_share"];
         if (policies[k] == "leat")
-          clients[0][s] = mean(n), least_within = std::min(least_within, row["within_sla_share"].get<double>());
+          clients[0][s] = mean(n), min_within = std::min(min_within, row["within_sla_share"].get<double>());
         if (policies[k].starts_with("arise-a")) clients[1][s] = std::max(clients[1][s], mean(n));
       }
     }
@@ -254,7 +254,7 @@ int main(int argc, char** argv) {
                     .value = ratio(clients[0][1], clients[1][1]),
                     .bar = 1.25});
   }
-  bars.push_back({.name = "least share of leat's clients within their SLA", .value = least_within, .bar = 0.99});
+  bars.push_back({.name = "least share of leat's clients within their SLA", .value = min_within, .bar = 0.99});
   bars.push_back({.name = "mean error of the estimated drop at strides 4 to 24",
                   .value = mean(leat_error),
                   .bar = 0.003,

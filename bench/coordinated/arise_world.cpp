@@ -54,7 +54,7 @@ struct World {
     Camera out;
     out.phase_ns = static_cast<TimeNs>(random.below(kPeriod));
     out.offset = random.below(c.table->frames);
-    out.sla = c.sla_least + (c.sla_most - c.sla_least) * random.uniform();
+    out.sla = c.sla_min + (c.sla_max - c.sla_min) * random.uniform();
     return out;
   }
   TimeNs run_ns(std::uint32_t batch) {
@@ -110,7 +110,7 @@ std::uint32_t crowd(const AriseCase& c) {
   const CoordinatorSettings ours;
   const double slope = std::max(0.0005, (c.table->mean_extra(24) - c.table->mean_extra(4)) / 20);
   const Setting best =
-      best_setting(c.batch_ns, {.period_ns = kPeriod}, 0.1, c.sla_most / slope, StrideCurve(ours.bend, ours.hidden));
+      best_setting(c.batch_ns, {.period_ns = kPeriod}, 0.1, c.sla_max / slope, StrideCurve(ours.bend, ours.hidden));
   return static_cast<std::uint32_t>(c.partitions * 1.5 / best.load) + 8;
 }
 
@@ -278,16 +278,16 @@ AriseResult serve(const AriseCase& c, Reactive policy, Estimation estimation, st
     Camera& cam = cameras[i];
     const double margin = cam.margin.value(shared, cam.estimator.slope(), cam.estimator.settled(), margins);
     const double budget = cam.sla * (1 - margin) / cam.estimator.slope();
-    const auto most = static_cast<std::uint32_t>(c.batch_ns.size());
+    const auto max = static_cast<std::uint32_t>(c.batch_ns.size());
     Setting s;
     switch (policy) {
       case Reactive::static_:
-        s = {static_cast<double>(fixed.interval), std::min(most, fixed.batch), 0};
+        s = {static_cast<double>(fixed.interval), std::min(max, fixed.batch), 0};
         break;
       case Reactive::clipper: {
         s = {static_cast<double>(fixed.interval), 1, 0};
-        while (s.batch < most && longest_interval(frames_until_answer(c.batch_ns[s.batch], pace, 0), budget + reference,
-                                                  curve) >= fixed.interval)
+        while (s.batch < max && longest_interval(frames_until_answer(c.batch_ns[s.batch], pace, 0), budget + reference,
+                                                 curve) >= fixed.interval)
           ++s.batch;
         break;
       }
@@ -313,10 +313,10 @@ AriseResult serve(const AriseCase& c, Reactive policy, Estimation estimation, st
   const auto start = [&](TimeNs now) {
     for (std::uint32_t p = 0; p < c.partitions && !queue.empty(); ++p) {
       if (!running[p].empty()) continue;
-      std::uint32_t n = 0, most = static_cast<std::uint32_t>(c.batch_ns.size());
+      std::uint32_t n = 0, max = static_cast<std::uint32_t>(c.batch_ns.size());
       while (n < queue.size()) {
-        most = std::min(most, settings[queue[n].client].batch);
-        if (n + 1 > most) break;
+        max = std::min(max, settings[queue[n].client].batch);
+        if (n + 1 > max) break;
         ++n;
       }
       running[p].assign(queue.begin(), queue.begin() + n);
@@ -396,13 +396,13 @@ AriseResult run_reactive(const AriseCase& c, Reactive policy, Estimation estimat
     }
   }
   AriseResult best;
-  std::uint32_t most = 0;  // clients held with the best choice so far
+  std::uint32_t max = 0;  // clients held with the best choice so far
   for (const Fixed fixed : choices) {
     const auto held = [&](std::uint32_t n) {
       AriseResult r = serve(c, policy, estimation, n, fixed);
       const bool holds = r.windows_within >= kServed;
-      if (holds && n > most) {
-        most = n;
+      if (holds && n > max) {
+        max = n;
         best = std::move(r);
         chosen = fixed;
       }
@@ -411,8 +411,8 @@ AriseResult run_reactive(const AriseCase& c, Reactive policy, Estimation estimat
     // Few clients are few seconds, and a crowd may hold an interval down that runs away where there is room: one number
     // may fail where a larger one holds, so three must fail in a row, and all up to the crowd that ours are offered
     // where there are no fixed settings to try. Only what beats the best choice so far is of interest.
-    std::uint32_t low = most, high = 0, failed = 0;
-    for (std::uint32_t n = most + 1; (failed < 3 || (choices.size() == 1 && n < crowd(c))) && n < 4000;
+    std::uint32_t low = max, high = 0, failed = 0;
+    for (std::uint32_t n = max + 1; (failed < 3 || (choices.size() == 1 && n < crowd(c))) && n < 4000;
          n += std::max(1u, n / 4)) {
       if (held(n)) {
         low = n;

@@ -26,7 +26,7 @@ struct AriseCase {
   const DropTable* table = nullptr;
   std::vector<core::TimeNs> batch_ns;
   std::uint32_t partitions = 1;
-  double sla_least = 0.06, sla_most = 0.06;  // drawn between them, for each client
+  double sla_min = 0.06, sla_max = 0.06;  // drawn between them, for each client
   std::uint64_t seed = 1;
   double seconds = 30, warm_up_s = 10;
 };

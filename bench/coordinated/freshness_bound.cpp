@@ -67,7 +67,7 @@ std::uint32_t fewest_lost_alone(const Observed& s, std::span<const Frame> frames
   return fewest;
 }
 
-double most_worth(std::vector<Offer> offers, TimeNs& capacity) {
+double max_worth(std::vector<Offer> offers, TimeNs& capacity) {
   std::sort(offers.begin(), offers.end(), [](const Offer& a, const Offer& b) {
     return a.worth * static_cast<double>(b.run) > b.worth * static_cast<double>(a.run);
   });
@@ -84,7 +84,7 @@ double most_worth(std::vector<Offer> offers, TimeNs& capacity) {
   return worth;
 }
 
-double least_uncovered_permille(const Scenario& c, std::size_t i, std::uint64_t seed, TimeNs length) {
+double min_uncovered_permille(const Scenario& c, std::size_t i, std::uint64_t seed, TimeNs length) {
   const Source& source = c.sources[i];
   if (c.models[source.model].pool.size() > 1 || source.background) return 0;
   const TimeNs first = phase_ns(source, seed, static_cast<std::uint32_t>(i));
@@ -93,7 +93,7 @@ double least_uncovered_permille(const Scenario& c, std::size_t i, std::uint64_t 
   return windows <= 0 ? 0 : 1000.0 * fewest_lost_alone(s, frames_of(c, i, seed, length)) / static_cast<double>(windows);
 }
 
-double least_mean_permille(const Scenario& c, std::uint64_t seed, TimeNs length) {
+double min_mean_permille(const Scenario& c, std::uint64_t seed, TimeNs length) {
   std::vector<bool> used(c.partitions, false);
   std::map<core::Priority, std::vector<Offer>, std::greater<>> classes;
   double streams = 0;
@@ -114,7 +114,7 @@ double least_mean_permille(const Scenario& c, std::uint64_t seed, TimeNs length)
   }
   TimeNs capacity = length * std::count(used.begin(), used.end(), true);
   double covered = 0;
-  for (const auto& [priority, offers] : classes) covered += most_worth(offers, capacity);
+  for (const auto& [priority, offers] : classes) covered += max_worth(offers, capacity);
   return streams > 0 ? std::max(0.0, 1000 * (1 - covered / streams)) : 0;
 }
 

@@ -31,13 +31,13 @@ struct Offer {
   TimeNs run = 0;
 };
 // The most worth that fits into `capacity`, which is lowered by what it takes.
-[[nodiscard]] double most_worth(std::vector<Offer> offers, TimeNs& capacity);
+[[nodiscard]] double max_worth(std::vector<Offer> offers, TimeNs& capacity);
 
 // Of one stream of a scenario, alone, in permille (0 where it may run in several places at once: not computed).
-[[nodiscard]] double least_uncovered_permille(const Scenario& scenario, std::size_t stream, std::uint64_t seed,
-                                              TimeNs length);
+[[nodiscard]] double min_uncovered_permille(const Scenario& scenario, std::size_t stream, std::uint64_t seed,
+                                            TimeNs length);
 // Least mean of the uncovered shares of all streams but the background, in permille, with the heavier classes served
 // first.
-[[nodiscard]] double least_mean_permille(const Scenario& scenario, std::uint64_t seed, TimeNs length);
+[[nodiscard]] double min_mean_permille(const Scenario& scenario, std::uint64_t seed, TimeNs length);
 
 }  // namespace leat::bench

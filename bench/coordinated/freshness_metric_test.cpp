@@ -93,13 +93,13 @@ TEST(FreshnessBound, ByHand) {
             1U);  // each one window late
   EXPECT_EQ(fewest_lost_alone(s, std::vector<Frame>{{0, 25}, {10, 25}, {20, 25}, {30, 25}}), 4U);  // never fresh
   TimeNs capacity = 12;
-  EXPECT_DOUBLE_EQ(most_worth({{1, 5}, {1, 3}, {2, 12}, {1, 4}}, capacity),
+  EXPECT_DOUBLE_EQ(max_worth({{1, 5}, {1, 3}, {2, 12}, {1, 4}}, capacity),
                    3);  // 3, 4 and 5; the 12 would bring less for its time
   EXPECT_EQ(capacity, 0);
   capacity = 9;
-  EXPECT_DOUBLE_EQ(most_worth({{1, 5}, {1, 3}, {1, 4}}, capacity), 2.4);
+  EXPECT_DOUBLE_EQ(max_worth({{1, 5}, {1, 3}, {1, 4}}, capacity), 2.4);
   capacity = 20;
-  EXPECT_DOUBLE_EQ(most_worth({{1, 5}}, capacity), 1);
+  EXPECT_DOUBLE_EQ(max_worth({{1, 5}}, capacity), 1);
   EXPECT_EQ(capacity, 15);
 }
 
@@ -109,13 +109,13 @@ std::uint32_t brute(const Observed& s, const std::vector<Frame>& frames, std::si
   const auto windows = static_cast<std::size_t>((s.end - s.first) / s.period);
   if (window == windows) return 0;
   const TimeNs begin = s.first + static_cast<TimeNs>(window) * s.period;
-  std::uint32_t least = 1 + brute(s, frames, window + 1, frame, free);
+  std::uint32_t min = 1 + brute(s, frames, window + 1, frame, free);
   for (std::size_t f = frame; f < frames.size(); ++f) {
     const TimeNs done = std::max(std::max(free, frames[f].capture) + frames[f].run, begin);
     if (done < begin + s.period && done - frames[f].capture <= s.max_age)
-      least = std::min(least, brute(s, frames, window + 1, f + 1, done));
+      min = std::min(min, brute(s, frames, window + 1, f + 1, done));
   }
-  return least;
+  return min;
 }
 
 TEST(FreshnessBound, EqualsBruteForce) {

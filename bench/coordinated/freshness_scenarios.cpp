@@ -40,21 +40,21 @@ Scenario m3_split(std::string name, double cost) {
     m.p99 = shared(m.p99, large ? 0.7 : 0.3, cost);
     m.pool = {large ? 0u : 1u};
   }
-  c.sources[3].least_answers_per_s = 1;
+  c.sources[3].min_answers_per_s = 1;
   if (cost >= 1)
-    c.sources[0].most_gap_ms = c.sources[1].most_uncovered = c.sources[2].most_uncovered =
+    c.sources[0].max_gap_ms = c.sources[1].max_uncovered = c.sources[2].max_uncovered =
         -1;  // 105 % of the large share: no schedule can
   return c;
 }
 
-Scenario ramp(std::uint32_t load, double most_uncovered) {
+Scenario ramp(std::uint32_t load, double max_uncovered) {
   const auto period =
       static_cast<TimeNs>(22'850 * kUs * 100 / load);  // 14.9 + 4.0 + 7.9 / 2 ms of work a period at 100 %
   Scenario c{.name = "ramp " + std::to_string(load) + " %", .sources = {}, .models = {}};
-  c.sources = {{"det", period, period, 2 * period, Priority::protected_, 0, false, most_uncovered},
+  c.sources = {{"det", period, period, 2 * period, Priority::protected_, 0, false, max_uncovered},
                {"pose", period, period, 2 * period, Priority::high, 1},
                {"depth", 2 * period, 2 * period, 4 * period, Priority::high, 2}};
-  if (load == 150) c.sources[1].most_uncovered = c.sources[2].most_uncovered = 998;
+  if (load == 150) c.sources[1].max_uncovered = c.sources[2].max_uncovered = 998;
   c.models = {{14'900 * kUs, 18'700 * kUs}, {4'000 * kUs, 5'600 * kUs}, {7'900 * kUs, 9'800 * kUs}};
   return c;
 }
@@ -66,9 +66,9 @@ Scenario cameras(std::string name, std::uint32_t item_permille, TimeNs budget_ns
       .name = std::move(name), .sources = {}, .models = {}, .partitions = 2, .length = 4.0 / 3, .budget_ns = budget_ns};
   for (const char* camera : {"front", "left", "right", "rear"}) {
     const bool front = c.sources.empty();
-    const double most_uncovered = front ? 0 : item_permille < 1000 ? 400 : 680;
+    const double max_uncovered = front ? 0 : item_permille < 1000 ? 400 : 680;
     c.sources.push_back({camera, 33'333 * kUs, 100 * kMs, 100 * kMs, front ? Priority::protected_ : Priority::normal, 0,
-                         false, most_uncovered});
+                         false, max_uncovered});
   }
   c.sources.push_back({.name = "vlm",
                        .period = 150 * kMs,
@@ -77,7 +77,7 @@ Scenario cameras(std::string name, std::uint32_t item_permille, TimeNs budget_ns
                        .priority = Priority::background,
                        .model = 1,
                        .background = true,
-                       .least_answers_per_s = (item_permille < 1000 ? 100.0 : 2.0) / 40});
+                       .min_answers_per_s = (item_permille < 1000 ? 100.0 : 2.0) / 40});
   c.models = {{19'000 * kUs, 21'800 * kUs, item_permille < 1000 ? 4u : 1u, item_permille, {0, 1}},
               {121'000 * kUs, 170'000 * kUs, 1, 1000, {0, 1}}};
   return c;
@@ -89,9 +89,9 @@ std::vector<Scenario> freshness_scenarios() {
   std::vector<Scenario> out = {m3("m3")};
   out.push_back(m3_split("m3 70/30, half cost", 0.5));
   out.push_back(m3_split("m3 70/30, full cost", 1.0));
-  for (auto [load, most] :
+  for (auto [load, max] :
        {std::pair{50u, 0.0}, {75u, 0.0}, {90u, 0.0}, {100u, 0.0}, {110u, 15.0}, {125u, 17.0}, {150u, 24.0}})
-    out.push_back(ramp(load, most));
+    out.push_back(ramp(load, max));
   out.push_back(cameras("4 cameras", 1000, -1));
   out.push_back(cameras("4 cameras, vlm 300/s", 1000, 300 * kMs));
   out.push_back(cameras("4 cameras, batch", 500, 300 * kMs));

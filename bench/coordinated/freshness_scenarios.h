@@ -16,10 +16,10 @@ struct Source {
   TimeNs period = 0, deadline = 0, max_age = 0;
   core::Priority priority = core::Priority::normal;
   std::uint32_t model = 0;
-  bool background = false;          // fifo of at most four, whatever the cap
-  double most_uncovered = -1;       // permille; the rival's figure, and 0 up to full load; -1: it gives none
-  double most_gap_ms = -1;          // likewise
-  double least_answers_per_s = -1;  // likewise
+  bool background = false;        // fifo of at most four, whatever the cap
+  double max_uncovered = -1;      // permille; the rival's figure, and 0 up to full load; -1: it gives none
+  double max_gap_ms = -1;         // likewise
+  double min_answers_per_s = -1;  // likewise
 };
 
 struct Model {              // log-normal run time

@@ -109,16 +109,16 @@ struct Cell {
     return spread(v);
   }
   static std::array<double, 3> spread(std::vector<double> v) {
-    return {bench::median(v), bench::least(v), bench::most(v)};
+    return {bench::median(v), bench::min_of(v), bench::max_of(v)};
   }
   std::string verdict() const {  // "": no bar
     const double uncovered = of(&Freshness::uncovered_permille)[0], gap = of(&Freshness::longest_gap_ms)[0];
     const double rate = of(&Freshness::answers)[0] / seconds;
     std::string missed;
-    if (source->most_uncovered >= 0 && uncovered > source->most_uncovered) missed += " uncovered";
-    if (source->most_gap_ms >= 0 && gap > source->most_gap_ms) missed += " gap";
-    if (source->least_answers_per_s >= 0 && rate < source->least_answers_per_s) missed += " answers";
-    if (source->most_uncovered < 0 && source->most_gap_ms < 0 && source->least_answers_per_s < 0) return "";
+    if (source->max_uncovered >= 0 && uncovered > source->max_uncovered) missed += " uncovered";
+    if (source->max_gap_ms >= 0 && gap > source->max_gap_ms) missed += " gap";
+    if (source->min_answers_per_s >= 0 && rate < source->min_answers_per_s) missed += " answers";
+    if (source->max_uncovered < 0 && source->max_gap_ms < 0 && source->min_answers_per_s < 0) return "";
     return missed.empty() ? "holds" : "missed:" + missed;
   }
 };
@@ -156,10 +156,10 @@ std::vector<Cell> study(const std::vector<bench::Scenario>& all, const core::Pol
           }
         }
         cells[first].total.mean.push_back(mean);
-        cells[first].total.bound.push_back(bench::least_mean_permille(c, seed + r, length));
+        cells[first].total.bound.push_back(bench::min_mean_permille(c, seed + r, length));
         for (std::size_t i = 0; i < best.size(); ++i) {
           cells[first + i].repeats.push_back(best[i]);
-          cells[first + i].bound.push_back(leat ? bench::least_uncovered_permille(c, i, seed + r, length) : 0);
+          cells[first + i].bound.push_back(leat ? bench::min_uncovered_permille(c, i, seed + r, length) : 0);
         }
       }
       progress.add(1);
@@ -190,13 +190,13 @@ std::vector<std::string> said_before(const bench::Scenario& c) {
 std::string bar_of(const bench::Source& s) {
   char text[64] = "";
   int n = 0;
-  if (s.most_uncovered >= 0)
-    n += std::snprintf(text + n, sizeof text - static_cast<std::size_t>(n), "%.0f", s.most_uncovered);
-  if (s.most_gap_ms >= 0)
-    n += std::snprintf(text + n, sizeof text - static_cast<std::size_t>(n), ", %.0f ms", s.most_gap_ms);
-  if (s.least_answers_per_s >= 0)
+  if (s.max_uncovered >= 0)
+    n += std::snprintf(text + n, sizeof text - static_cast<std::size_t>(n), "%.0f", s.max_uncovered);
+  if (s.max_gap_ms >= 0)
+    n += std::snprintf(text + n, sizeof text - static_cast<std::size_t>(n), ", %.0f ms", s.max_gap_ms);
+  if (s.min_answers_per_s >= 0)
     std::snprintf(text + n, sizeof text - static_cast<std::size_t>(n), "%s%.2f/s", n > 0 ? ", " : "",
-                  s.least_answers_per_s);
+                  s.min_answers_per_s);
   return text;
 }
 
@@ -258,7 +258,7 @@ Json to_json(const std::vector<Cell>& cells, std::uint64_t seed) {
     if (c.ours) {
       cell["bound_uncovered_permille"] = Cell::spread(c.bound)[0];
       cell["verdict"] = c.verdict();
-      if (c.source->most_uncovered >= 0) cell["bar_uncovered_permille"] = c.source->most_uncovered;
+      if (c.source->max_uncovered >= 0) cell["bar_uncovered_permille"] = c.source->max_uncovered;
     }
     if (!c.total.mean.empty()) {
       if (c.ours) cell["said_before"] = said_before(*c.scenario);

@@ -69,7 +69,7 @@ void detect(scene::Footage& footage) {
   const auto background = cv::createBackgroundSubtractorMOG2(300, 20, true);
   const cv::Mat close = cv::getStructuringElement(cv::MORPH_ELLIPSE, {5, 11}),
                 open = cv::getStructuringElement(cv::MORPH_ELLIPSE, {3, 3});
-  const auto least_area = static_cast<int>(footage.width * footage.height / 800);
+  const auto min_area = static_cast<int>(footage.width * footage.height / 800);
   cv::Mat mask, labels, figures, middles;
   for (int round = 0; round < 2; ++round) {
     for (std::size_t f = 0; f < footage.detected.size(); ++f) {
@@ -83,7 +83,7 @@ void detect(scene::Footage& footage) {
       const int n = cv::connectedComponentsWithStats(mask, labels, figures, middles, 8, CV_32S);
       for (int i = 1; i < n; ++i) {
         const int* const c = figures.ptr<int>(i);
-        if (c[cv::CC_STAT_AREA] < least_area) continue;
+        if (c[cv::CC_STAT_AREA] < min_area) continue;
         const auto x = static_cast<float>(c[cv::CC_STAT_LEFT]), y = static_cast<float>(c[cv::CC_STAT_TOP]);
         footage.detected[f].push_back(
             {x, y, x + static_cast<float>(c[cv::CC_STAT_WIDTH]), y + static_cast<float>(c[cv::CC_STAT_HEIGHT])});
@@ -124,16 +124,16 @@ float smoothed(const Boxes& boxes, std::size_t at, float TrackedBox::*side) {
 std::vector<Boxes> smoothed_over_time(const std::vector<Boxes>& detected, double fps) {
   constexpr std::uint32_t kGap = 3;
   constexpr float kSame = 0.4f;
-  const auto least = static_cast<std::size_t>(std::max(3.0, fps / 2));
+  const auto min = static_cast<std::size_t>(std::max(3.0, fps / 2));
   std::vector<Track> open, done;
   for (std::size_t f = 0; f < detected.size(); ++f) {
     std::vector<char> taken(detected[f].size());
     for (Track& track : open) {
       std::size_t best = detected[f].size();
-      float most = kSame;
+      float max = kSame;
       for (std::size_t i = 0; i < detected[f].size(); ++i) {
         const float iou = overlap(track.boxes.back(), detected[f][i]);
-        if (taken[i] == 0 && iou > most) most = iou, best = i;
+        if (taken[i] == 0 && iou > max) max = iou, best = i;
       }
       const bool found = best < detected[f].size();
       track.boxes.push_back(found ? detected[f][best] : track.boxes.back());
@@ -164,7 +164,7 @@ std::vector<Boxes> smoothed_over_time(const std::vector<Boxes>& detected, double
   std::vector<Boxes> out(detected.size());
   for (Track& track : done) {
     track.boxes.resize(track.boxes.size() - track.unseen);
-    if (track.boxes.size() < least) continue;
+    if (track.boxes.size() < min) continue;
     for (std::size_t i = 0; i < track.boxes.size(); ++i) {
       TrackedBox box = track.boxes[i];
       for (auto side : {&TrackedBox::x0, &TrackedBox::y0, &TrackedBox::x1, &TrackedBox::y1})

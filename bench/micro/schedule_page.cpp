@@ -27,14 +27,14 @@ constexpr std::int64_t kPeriod = 16'666'667;
 
 template <class Each>
 double least_ns(int repeats, Each&& each) {
-  double least = 1e9;
+  double min = 1e9;
   for (int r = 0; r < repeats; ++r) {
     const auto begin = std::chrono::steady_clock::now();
     for (int i = 0; i < kFrames; ++i) each(i);
     const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
-    least = std::min(least, took.count() / kFrames);
+    min = std::min(min, took.count() / kFrames);
   }
-  return least;
+  return min;
 }
 
 }  // namespace

@@ -42,18 +42,18 @@ struct Measuring {
   std::uint64_t in_core = 0;  // allocations
 
   template <class Once>
-  double least(Once&& once) const {
+  double quickest(Once&& once) const {
     double ns = 1e18;
     for (std::int64_t i = 0; i < repeats; ++i) ns = std::min(ns, once());
     return ns;
   }
   double in_simulator(const core::Topology& t, const core::Policy& policy) const {
     const std::vector<TimeNs> times = arrivals(rate_of(t), requests);
-    return least([&] { return simulate(t, policy, times).cpu_seconds * 1e9 / static_cast<double>(times.size()); });
+    return quickest([&] { return simulate(t, policy, times).cpu_seconds * 1e9 / static_cast<double>(times.size()); });
   }
   double driven(const core::Topology& t, const core::Policy& policy) {
     const std::vector<sim::Arrival> list = sim::to_stream(arrivals(rate_of(t), requests));
-    return least([&] {
+    return quickest([&] {
       const Cost c = drive(t, policy, {core::StreamConfig{.depth = 16384}}, list);
       in_core += c.allocations;
       return c.ns_per_request;
@@ -109,7 +109,7 @@ void Measuring::shared(const core::Policy& leat) {
       for (core::PartitionId p = 0; p < partitions; ++p) r.stages[0].pool.push_back(p);
     }
     const std::vector<sim::Arrival> list = sim::to_stream(arrivals(rate_of(t) / 5, requests));
-    const double ns = least([&] {
+    const double ns = quickest([&] {
       const Cost c = drive(t, leat, {core::StreamConfig{.depth = 16384}}, list);
       in_core += c.allocations;
       return c.ns_per_request;
@@ -132,7 +132,7 @@ void Measuring::streams(const core::Policy& leat) {
   }
   if (table) std::printf("1000 cameras on 250 partitions, ns per request: all on all, in 25 groups, in 250\n%-12s", "");
   for (const std::uint32_t groups : {1u, 25u, 250u}) {
-    const double ns = least([&] {
+    const double ns = quickest([&] {
       const Cost c = cameras(leat, groups, requests);
       in_core += c.allocations;
       return c.ns_per_request;
@@ -148,14 +148,14 @@ void Measuring::swaps(const core::Policy& leat) {
   for (std::int64_t i = 0; i < repeats; ++i) {
     const Swap once = swap(leat);
     best = {std::min(best.prepare_ms, once.prepare_ms), std::min(best.replace_us, once.replace_us),
-            std::min(best.replace_us_most, once.replace_us_most)};
+            std::min(best.replace_us_max, once.replace_us_max)};
   }
   root["swap"] = {
-      {"prepare_ms", best.prepare_ms}, {"replace_us", best.replace_us}, {"replace_us_most", best.replace_us_most}};
+      {"prepare_ms", best.prepare_ms}, {"replace_us", best.replace_us}, {"replace_us_most", best.replace_us_max}};
   if (table)
     std::printf(
         "another plan, 400 partitions and 1000 streams: made in %.2f ms, taken over in %.0f us (at most %.0f)\n",
-        best.prepare_ms, best.replace_us, best.replace_us_most);
+        best.prepare_ms, best.replace_us, best.replace_us_max);
 }
 
 }  // namespace
@@ -179,7 +179,7 @@ int main(int argc, char** argv) {
   const core::Topology t = chain(5, 64);
   const std::vector<TimeNs> times = arrivals(rate_of(t), m.requests * 5);
   const double best =
-      1e9 / m.least([&] { return simulate(t, leat, times).cpu_seconds * 1e9 / static_cast<double>(times.size()); });
+      1e9 / m.quickest([&] { return simulate(t, leat, times).cpu_seconds * 1e9 / static_cast<double>(times.size()); });
   m.root["simulated_requests_per_second"] = best;
   m.root["allocations_after_setup"] = m.in_core;
   if (m.table) {

@@ -86,17 +86,17 @@ Weighing weigh(std::uint32_t streams, bool look_ahead, TimeNs length) {
 Json look_ahead_cost(std::uint32_t streams, TimeNs length, std::int64_t repeats, std::uint64_t& in_core) {
   Json row;
   for (const bool look_ahead : {false, true}) {
-    std::vector<double> least;  // the runs are the same, event by event
+    std::vector<double> min;  // the runs are the same, event by event
     for (std::int64_t i = 0; i < repeats; ++i) {
       const Weighing w = weigh(streams, look_ahead, length);
       in_core += w.allocations;
-      if (least.empty()) least = w.ns;
-      for (std::size_t k = 0; k < least.size(); ++k) least[k] = std::min(least[k], w.ns[k]);
+      if (min.empty()) min = w.ns;
+      for (std::size_t k = 0; k < min.size(); ++k) min[k] = std::min(min[k], w.ns[k]);
     }
     double sum = 0;
-    for (double ns : least) sum += ns;
-    row[look_ahead ? "mean_ns" : "mean_ns_without"] = sum / static_cast<double>(least.size());
-    if (look_ahead) row["worst_ns"] = *std::max_element(least.begin(), least.end());
+    for (double ns : min) sum += ns;
+    row[look_ahead ? "mean_ns" : "mean_ns_without"] = sum / static_cast<double>(min.size());
+    if (look_ahead) row["worst_ns"] = *std::max_element(min.begin(), min.end());
   }
   return row;
 }

@@ -47,7 +47,7 @@ struct Cost {
 
 // Another plan of 400 partitions under 1000 streams that load it to 90 %: medians of 14 swaps, and the longest.
 struct Swap {
-  double prepare_ms = 0, replace_us = 0, replace_us_most = 0;
+  double prepare_ms = 0, replace_us = 0, replace_us_max = 0;
 };
 [[nodiscard]] Swap swap(const core::Policy& policy);
 

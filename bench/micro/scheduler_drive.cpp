@@ -62,11 +62,11 @@ core::Topology pipeline(std::uint32_t stages, std::uint32_t partitions) {
 }
 
 double rate_of(const core::Topology& t) {
-  std::size_t least = SIZE_MAX;
+  std::size_t min = SIZE_MAX;
   for (const core::RouteSpec& r : t.routes) {
-    for (const core::StageSpec& s : r.stages) least = std::min(least, s.pool.size());
+    for (const core::StageSpec& s : r.stages) min = std::min(min, s.pool.size());
   }
-  return 0.9 * static_cast<double>(least) * kBatch / (static_cast<double>(run_ns(kBatch)) / 1e9);
+  return 0.9 * static_cast<double>(min) * kBatch / (static_cast<double>(run_ns(kBatch)) / 1e9);
 }
 
 std::vector<TimeNs> arrivals(double rate, std::size_t requests) {

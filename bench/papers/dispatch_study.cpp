@@ -26,8 +26,8 @@ namespace {
 
 using namespace leat;
 using namespace leat::planner;
-using bench::least, bench::most;
 using bench::mean;
+using bench::min_of, bench::max_of;
 
 constexpr cli::Option kOptions[] = {
     cli::integer_option("seed", "1", 0, 1e15, "of the workloads"),
@@ -204,10 +204,10 @@ int main(int argc, char** argv) {
     std::printf(
         "tc: worst latency over d + b/w: %.3f on average, %.3f at most; above it in %u workloads (by %.1f us at most, "
         "%.2f of the gap between requests)\n",
-        mean(study.tc_over_bound), most(study.tc_over_bound), study.tc_above, study.worst_excess_s * 1e6,
+        mean(study.tc_over_bound), max_of(study.tc_over_bound), study.tc_above, study.worst_excess_s * 1e6,
         study.worst_excess_gaps);
     std::printf("as printed (tc_rates): %.3f on average, %.3f at most; above it in %u workloads\n",
-                mean(study.printed_over_bound), most(study.printed_over_bound), study.printed_above);
+                mean(study.printed_over_bound), max_of(study.printed_over_bound), study.printed_above);
     std::printf(
         "workloads whose machines can ask for more requests within d + b/w than come (no dispatch of full batches "
         "keeps the bound then): %u\n",
@@ -215,7 +215,7 @@ int main(int argc, char** argv) {
     std::printf(
         "rr (%zu plans of one tuple): worst latency over 2d: %.3f on average, %.3f to %.3f; over tc's: %.3f on "
         "average\n",
-        study.rr_over_bound.size(), mean(study.rr_over_bound), least(study.rr_over_bound), most(study.rr_over_bound),
+        study.rr_over_bound.size(), mean(study.rr_over_bound), min_of(study.rr_over_bound), max_of(study.rr_over_bound),
         mean(study.rr_over_tc));
     bench::print(bars);
   }
@@ -227,13 +227,13 @@ int main(int argc, char** argv) {
                     {"overdemanded", study.overdemanded},
                     {"tc_above_bound_gaps_max", study.worst_excess_gaps},
                     {"tc_over_bound_mean", mean(study.tc_over_bound)},
-                    {"tc_over_bound_max", most(study.tc_over_bound)},
+                    {"tc_over_bound_max", max_of(study.tc_over_bound)},
                     {"printed_above_bound", study.printed_above},
                     {"printed_over_bound_mean", mean(study.printed_over_bound)},
-                    {"printed_over_bound_max", most(study.printed_over_bound)},
-                    {"rr_over_2d_least", least(study.rr_over_bound)},
+                    {"printed_over_bound_max", max_of(study.printed_over_bound)},
+                    {"rr_over_2d_least", min_of(study.rr_over_bound)},
                     {"rr_over_2d_mean", mean(study.rr_over_bound)},
-                    {"rr_over_2d_max", most(study.rr_over_bound)},
+                    {"rr_over_2d_max", max_of(study.rr_over_bound)},
                     {"rr_over_tc_mean", mean(study.rr_over_tc)},
                     {"bars", bench::to_json(bars)}};
   if (const int failed = json.write(out.dump(1)); failed != 0) return failed;

@@ -131,7 +131,7 @@ Point simulate(const Bench& bench, const Server& server, const core::Policy& pol
 }
 
 // More than any policy can do: every partition runs full batches of its best size all the time.
-double most_rps(const Bench& bench, const Server& server) {
+double max_rps(const Bench& bench, const Server& server) {
   double items = 0, mean = 0;
   for (std::size_t k = 0; k < server.counts.size(); ++k) {
     double best = 0;
@@ -147,7 +147,7 @@ double most_rps(const Bench& bench, const Server& server) {
 }
 
 double bounded_throughput(const Bench& bench, const Server& server, const core::Policy& policy) {
-  double low = 0, high = most_rps(bench, server);
+  double low = 0, high = max_rps(bench, server);
   for (int i = 0; i < 9; ++i) {
     const double middle = (low + high) / 2;
     (simulate(bench, server, policy, middle).in_time >= 0.95 ? low : high) = middle;
@@ -168,9 +168,9 @@ std::vector<double> drawn_shares(std::uint64_t seed) {
 }
 
 // The least ratio of `ours` to the best of `others` over all cells. None where one of them was not run.
-std::vector<bench::Bar> least_ratio(const Json& models, const char* name, const std::string& ours,
-                                    const std::vector<std::string>& others, double bar) {
-  double least = 1e9;
+std::vector<bench::Bar> min_ratio(const Json& models, const char* name, const std::string& ours,
+                                  const std::vector<std::string>& others, double bar) {
+  double min = 1e9;
   std::string where = "no cell";
   for (const auto& [model, study] : models.items()) {
     for (const auto& [layout, row] : study["partitionings"].items()) {
@@ -183,22 +183,22 @@ std::vector<bench::Bar> least_ratio(const Json& models, const char* name, const 
       }
       if (best <= 0) continue;
       const double ratio = rps[ours].get<double>() / best;
-      if (ratio >= least) continue;
-      least = ratio;
+      if (ratio >= min) continue;
+      min = ratio;
       where = model + ", " + layout;
     }
   }
-  return {{.name = name, .value = least, .bar = bar, .at_least = true, .where = where}};
+  return {{.name = name, .value = min, .bar = bar, .at_least = true, .where = where}};
 }
 
 // As each is; then one request at a time for all, each dropped when its deadline has passed.
 std::vector<bench::Bar> bars_of(const Json& models) {
   std::vector<bench::Bar> bars =
-      least_ratio(models, "leat over the better of fifs and elsa, least ratio of latency-bounded throughput", "leat",
-                  {"fifs", "fifs:place=random", "elsa"}, 1);
+      min_ratio(models, "leat over the better of fifs and elsa, least ratio of latency-bounded throughput", "leat",
+                {"fifs", "fifs:place=random", "elsa"}, 1);
   const std::vector<bench::Bar> alike =
-      least_ratio(models, "the same, single requests and the same drop rule on both sides", "leat-single",
-                  {"fifs:place=random:drop=expired", "elsa:drop=expired"}, 1.05);
+      min_ratio(models, "the same, single requests and the same drop rule on both sides", "leat-single",
+                {"fifs:place=random:drop=expired", "elsa:drop=expired"}, 1.05);
   bars.insert(bars.end(), alike.begin(), alike.end());
   return bars;
 }

@@ -202,16 +202,15 @@ Workload make_workload(std::size_t pipeline, const Series& series, std::size_t p
     workers[i] =
         i == neck ? setting.workers : std::max(1u, static_cast<std::uint32_t>(place == 2 ? want + 0.5 : want + 0.999));
   }
-  double least = 1e18;
-  for (std::size_t i = 0; i < workers.size(); ++i) least = std::min(least, workers[i] * per_worker(i));
-  w.rate_rps = setting.load * least;
+  double min = 1e18;
+  for (std::size_t i = 0; i < workers.size(); ++i) min = std::min(min, workers[i] * per_worker(i));
+  w.rate_rps = setting.load * min;
   w.pard = topology_of(p, workers, w.batch);
   w.free = topology_of(p, workers, kLargestBatch);
   w.times = sim::replay(series.trace, w.rate_rps, series.bin_ns / setting.compress, setting.longest_ns, seed);
   std::map<TimeNs, double> per_second;
   for (TimeNs t : w.times) ++per_second[t / 1'000'000'000];
-  for (const auto& [second, n] : per_second)
-    w.overloaded += n > least ? 1.0 / static_cast<double>(per_second.size()) : 0;
+  for (const auto& [second, n] : per_second) w.overloaded += n > min ? 1.0 / static_cast<double>(per_second.size()) : 0;
   w.bound_fixed = sim::clairvoyant_bound(w.pard, 0, w.times).requests;
   w.bound_free = sim::clairvoyant_bound(w.free, 0, w.times).requests;
   return w;

@@ -17,8 +17,8 @@ namespace {
 
 using namespace leat;
 using namespace leat::planner;
-using bench::least, bench::most;
 using bench::mean;
+using bench::min_of, bench::max_of;
 using Clock = std::chrono::steady_clock;
 
 constexpr cli::Option kOptions[] = {
@@ -103,16 +103,16 @@ int main(int argc, char** argv) {
               {"layouts_checked", study.layouts},
               {"layouts_invalid", study.invalid},
               {"exact_over_homogeneous_mean", mean(study.over_homogeneous)},
-              {"exact_over_homogeneous_least", least(study.over_homogeneous)},
-              {"exact_over_homogeneous_most", most(study.over_homogeneous)},
+              {"exact_over_homogeneous_least", min_of(study.over_homogeneous)},
+              {"exact_over_homogeneous_most", max_of(study.over_homogeneous)},
               {"homogeneous_cannot_serve", study.homogeneous_cannot}};
   for (const char* name : names) {
     const auto& share = study.share[name];
     out["methods"][name] = {{"of_bound_mean", mean(share)},
-                            {"of_bound_least", least(share)},
+                            {"of_bound_least", min_of(share)},
                             {"within_3_percent", within(share, 0.97)},
                             {"ms_mean", mean(study.milliseconds[name])},
-                            {"ms_max", most(study.milliseconds[name])}};
+                            {"ms_max", max_of(study.milliseconds[name])}};
   }
   if (const int failed = json.write(out.dump(1)); failed != 0 || json.alone()) return failed;
   std::printf("seed %llu, %u workloads on 1 to 8 GPUs; %u layouts checked, %u invalid\n",
@@ -120,13 +120,13 @@ int main(int argc, char** argv) {
   std::printf("%-12s %10s %10s %12s %9s %9s\n", "method", "of bound", "least", "within 3 %", "ms", "worst");
   for (const char* name : names) {
     const auto& share = study.share[name];
-    std::printf("%-12s %8.2f %% %8.2f %% %10.1f %% %9.2f %9.2f\n", name, 100 * mean(share), 100 * least(share),
-                100 * within(share, 0.97), mean(study.milliseconds[name]), most(study.milliseconds[name]));
+    std::printf("%-12s %8.2f %% %8.2f %% %10.1f %% %9.2f %9.2f\n", name, 100 * mean(share), 100 * min_of(share),
+                100 * within(share, 0.97), mean(study.milliseconds[name]), max_of(study.milliseconds[name]));
   }
   std::printf(
       "exact over the best homogeneous server: %+.1f %% on average, %+.1f %% to %+.1f %%; %u workloads no homogeneous "
       "server can serve\n",
-      100 * mean(study.over_homogeneous), 100 * least(study.over_homogeneous), 100 * most(study.over_homogeneous),
+      100 * mean(study.over_homogeneous), 100 * min_of(study.over_homogeneous), 100 * max_of(study.over_homogeneous),
       study.homogeneous_cannot);
   return 0;
 }

@@ -180,7 +180,7 @@ int run(const cli::Arguments& args) {
     if (f.over_dedicated > 0 && f.modules > 1) ratio.push_back(f.over_dedicated);
   }
   const std::vector<bench::Bar> bars = {
-      {.name = "no plan above the plan, points, at most", .value = bench::most(below), .bar = .2, .at_least = false},
+      {.name = "no plan above the plan, points, at most", .value = bench::max_of(below), .bar = .2, .at_least = false},
       {.name = "over dedicated at own 99 % rates, median of two modules or more",
        .value = bench::median(ratio),
        .bar = 1.13},
@@ -191,8 +191,8 @@ int run(const cli::Arguments& args) {
         "%zu of %zu applications planned, %zu promises lowered; in time at the promise on other draws: median %.2f %%, "
         "least %.2f %%; "
         "below 98.8 %%: %zu\n",
-        feasible, n, lowered, bench::median(kept), bench::least(kept), feasible - kept_promises);
-    std::printf("no plan above it by more than .2 points in %zu, at most %.2f points\n", worse, bench::most(below));
+        feasible, n, lowered, bench::median(kept), bench::min_of(kept), feasible - kept_promises);
+    std::printf("no plan above it by more than .2 points in %zu, at most %.2f points\n", worse, bench::max_of(below));
     std::printf("over dedicated (%zu with two modules or more): p10 %.2f, median %.2f, p90 %.2f, least of all %.3f\n",
                 ratio.size(), quantile(ratio, .1), bench::median(ratio), quantile(ratio, .9), lowest);
     bench::print(bars);
@@ -200,8 +200,8 @@ int run(const cli::Arguments& args) {
   Json out = {{"planned", feasible},
               {"instances", n},
               {"lowered", lowered},
-              {"in_time_at_promise", {{"median", bench::median(kept)}, {"least", bench::least(kept)}}},
-              {"no_plan_above_points", bench::most(below)},
+              {"in_time_at_promise", {{"median", bench::median(kept)}, {"least", bench::min_of(kept)}}},
+              {"no_plan_above_points", bench::max_of(below)},
               {"no_plan_above", worse},
               {"over_dedicated",
                {{"p10", quantile(ratio, .1)},

@@ -179,7 +179,7 @@ std::vector<Carried> carried(const planner::Scenario& scenario, const Contender&
 struct Bar {
   const char *links, *family, *load, *contender;
   double grid;  // of the study; 0: any
-  double least, most;
+  double min, max;
   const char* meaning;
 };
 constexpr Bar kBars[] = {
@@ -202,7 +202,7 @@ Json bars(const Json& figures, const std::string& links, const std::string& fami
     if (links != bar.links || family != bar.family || (bar.grid > 0 && std::abs(bar.grid - grid) > 1e-9)) continue;
     if (!figures.contains(bar.load) || !figures[bar.load].contains(bar.contender)) continue;
     const auto value = figures[bar.load][bar.contender].get<double>();
-    judge(std::string(bar.load) + "." + bar.contender, bar.meaning, value, value >= bar.least && value <= bar.most);
+    judge(std::string(bar.load) + "." + bar.contender, bar.meaning, value, value >= bar.min && value <= bar.max);
   }
   for (const auto& [load, of] : figures.items()) {
     for (const char* other : {"ppipe", "ppipe-simulator"}) {

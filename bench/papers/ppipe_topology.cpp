@@ -210,16 +210,16 @@ class Builder {
     });
     for (std::size_t g : order) {
       std::uint32_t best = core::kNone;
-      double least = 0;
+      double min = 0;
       for (std::uint32_t i = 0; i < servers; ++i) {
         if (here[i].size() == std::min(per_server, count - i * per_server)) continue;
         const double before = waiting(gpus, here[i]);
         here[i].push_back(g);
         const double more = waiting(gpus, here[i]) - before;
         here[i].pop_back();
-        if (best == core::kNone || more < least) {
+        if (best == core::kNone || more < min) {
           best = i;
-          least = more;
+          min = more;
         }
       }
       here[best].push_back(g);

@@ -30,13 +30,13 @@ double dual(const core::Topology& t, const core::ApplicationSpec& app, const std
     double sum = -mu * static_cast<double>(app.slo_ns);
     for (core::ModuleId m : app.modules) {
       const bool on = std::find(path.begin(), path.end(), m) != path.end();
-      double least = 1e300;
+      double min = 1e300;
       const auto& d = table(t, m);
       for (std::size_t b = 1; b <= d.size(); ++b) {
         const auto run = static_cast<double>(d[b - 1]);
-        least = std::min(least, t.modules[m].items_per_request * run / static_cast<double>(b) + (on ? mu * run : 0));
+        min = std::min(min, t.modules[m].items_per_request * run / static_cast<double>(b) + (on ? mu * run : 0));
       }
-      sum += least;
+      sum += min;
     }
     return sum;
   };
@@ -50,7 +50,7 @@ double dual(const core::Topology& t, const core::ApplicationSpec& app, const std
 
 }  // namespace
 
-double least_cost_ns(const core::Topology& t, std::uint32_t application) {
+double min_cost_ns(const core::Topology& t, std::uint32_t application) {
   const core::ApplicationSpec& app = t.applications[application];
   std::vector<std::vector<core::ModuleId>> paths;
   for (core::ModuleId m : app.modules) {
@@ -64,7 +64,7 @@ double least_cost_ns(const core::Topology& t, std::uint32_t application) {
 std::vector<std::uint64_t> shared_bound(const core::Topology& t, double n, const std::vector<sim::Arrival>& arrivals,
                                         const std::vector<double>& weights) {
   std::vector<double> cost;
-  for (std::uint32_t a = 0; a < t.applications.size(); ++a) cost.push_back(least_cost_ns(t, a));
+  for (std::uint32_t a = 0; a < t.applications.size(); ++a) cost.push_back(min_cost_ns(t, a));
   std::vector<std::uint32_t> order(cost.size());
   std::iota(order.begin(), order.end(), 0u);
   std::ranges::sort(order, [&](auto a, auto b) { return weights[a] / cost[a] > weights[b] / cost[b]; });

@@ -15,7 +15,7 @@
 namespace leat::bench {
 
 // c* of one application, ns on a partition of speed 1; by duality, so never above it.
-[[nodiscard]] double least_cost_ns(const core::Topology& t, std::uint32_t application);
+[[nodiscard]] double min_cost_ns(const core::Topology& t, std::uint32_t application);
 
 // [application]: how many of its requests at most. `arrivals`' streams are the applications; n: the sum of speeds.
 [[nodiscard]] std::vector<std::uint64_t> shared_bound(const core::Topology& t, double n,

@@ -237,7 +237,7 @@ Json to_json(const Table& t) {
   }
   for (const core::NamedPolicy& p : t.columns) {
     out["gap_points_mean"][p.name] = bench::mean(gaps[p.name]);
-    out["gap_points_worst"][p.name] = bench::most(gaps[p.name]);
+    out["gap_points_worst"][p.name] = bench::max_of(gaps[p.name]);
     out["invalid_percent_mean"][p.name] = bench::mean(invalid[p.name]);
   }
   out["bars"] = bench::to_json(bars(t));

@@ -30,7 +30,7 @@ using bench::Figure;
 
 constexpr std::uint32_t kWidth = 1280, kHeight = 720;
 constexpr std::uint32_t kFrames = 6;  // different frames, and the stream's slots: both loops read as much memory
-constexpr int kRoundsLeast = 3;
+constexpr int kMinRounds = 3;
 constexpr double kRoundSeconds = 0.4;
 constexpr const char* kPreprocess = "letterbox mean=0.5 std=0.5";
 constexpr const char* kPostprocess = "boxes stride=8 score=0.2 overlap=0.6";
@@ -248,7 +248,7 @@ Result<Figures> measure(const Cores& cores, double seconds, const std::string& l
   std::int64_t waited_ns = 0;
   static_cast<void>(path.module_rate(&good, &waited_ns));  // warm
   const std::int64_t end = shm::monotonic_ns() + static_cast<std::int64_t>(seconds * 1e9);
-  while (good && (shm::monotonic_ns() < end || with.size() + dropped < kRoundsLeast)) {
+  while (good && (shm::monotonic_ns() < end || with.size() + dropped < kMinRounds)) {
     waited_ns = 0;
     const std::int64_t start = shm::monotonic_ns();
     bench::pin(cores.near);

@@ -219,7 +219,7 @@ Status write_raw(const std::string& path) {
   return file ? Status(Done{}) : Status(Error{path + ": cannot be written"});
 }
 
-Json spread(const std::vector<double>& v) { return {bench::least(v), bench::most(v)}; }
+Json spread(const std::vector<double>& v) { return {bench::min_of(v), bench::max_of(v)}; }
 
 using Samples = std::map<unsigned, std::vector<double>>;  // goodput by streams
 
@@ -297,7 +297,7 @@ int run(const cli::Arguments& args) {
   if (const Status measured = measure(args, coded, raw, study); !measured)
     return cli::fail(kCommand.name, measured.error());
 
-  double best = 0, least_of_best = 1, least_of_possible = 1, least_of_hand = 1e9, least_of_none = 1e9;
+  double best = 0, min_of_best = 1, min_of_possible = 1, min_of_hand = 1e9, min_of_none = 1e9;
   for (const auto& [n, v] : study.coded) best = std::max(best, median(v));
   Json goodput, offered, over_best, over_possible, range, raw_fps, over_hand, over_none, raw_range;
   for (const auto& [n, v] : study.coded) {
@@ -306,8 +306,8 @@ int run(const cli::Arguments& args) {
     goodput[key] = median(v), range[key] = spread(v), offered[key] = n * kRate;
     over_best[key] = best > 0 ? median(v) / best : 0;
     over_possible[key] = possible > 0 ? median(v) / possible : 0;
-    least_of_best = std::min(least_of_best, over_best[key].get<double>());
-    least_of_possible = std::min(least_of_possible, over_possible[key].get<double>());
+    min_of_best = std::min(min_of_best, over_best[key].get<double>());
+    min_of_possible = std::min(min_of_possible, over_possible[key].get<double>());
   }
   for (const unsigned n : raw) {
     const std::string key = std::to_string(n);
@@ -320,22 +320,22 @@ int run(const cli::Arguments& args) {
     const double none = median(study.raw[kDefault][n]), planned = median(study.raw[kPlanned][n]);
     over_hand[key] = hand > 0 ? none / hand : 0;
     over_none[key] = none > 0 ? planned / none : 0;
-    least_of_hand = std::min(least_of_hand, over_hand[key].get<double>());
-    least_of_none = std::min(least_of_none, over_none[key].get<double>());
+    min_of_hand = std::min(min_of_hand, over_hand[key].get<double>());
+    min_of_none = std::min(min_of_none, over_none[key].get<double>());
   }
   const std::vector<bench::Bar> bars = {
       {.name = "H.264: goodput over what the count could have, at the worst count",
-       .value = least_of_possible,
+       .value = min_of_possible,
        .bar = kShareOfBest},
       {.name = "frames submitted past their deadline",
        .value = static_cast<double>(study.past_deadline),
        .bar = 0,
        .at_least = false},
       {.name = "raw: goodput by default over the best division by hand, at the worst count",
-       .value = least_of_hand,
+       .value = min_of_hand,
        .bar = kShareOfHand},
       {.name = "raw: goodput with plan = \"auto\" over the default's, at the worst count",
-       .value = least_of_none,
+       .value = min_of_none,
        .bar = kShareOfNone},
   };
   const cli::JsonOutput json(args);
@@ -357,15 +357,15 @@ int run(const cli::Arguments& args) {
   std::printf("H.264 cameras, 30 pictures a second each: completed in time per second, median [least, most]\n");
   for (const auto& [n, v] : study.coded)
     std::printf("  %3u streams %7.1f [%.1f, %.1f]  %.2f of the best, %.2f of what they could have; skipped: %s\n", n,
-                median(v), bench::least(v), bench::most(v), over_best[std::to_string(n)].get<double>(),
+                median(v), bench::min_of(v), bench::max_of(v), over_best[std::to_string(n)].get<double>(),
                 over_possible[std::to_string(n)].get<double>(), study.skipped[n].dump().c_str());
   std::printf("raw cameras\n");
   for (const unsigned n : raw) {
     std::printf("  %3u streams", n);
     for (const Division& d : study.divisions) {
       const std::vector<double>& v = study.raw[d.name][n];
-      std::printf("%s %s %.1f [%.1f, %.1f]", d.name == kDefault ? "" : ",", d.name.c_str(), median(v), bench::least(v),
-                  bench::most(v));
+      std::printf("%s %s %.1f [%.1f, %.1f]", d.name == kDefault ? "" : ",", d.name.c_str(), median(v), bench::min_of(v),
+                  bench::max_of(v));
     }
     std::printf("\n");
   }

@@ -111,12 +111,12 @@ double run_ms(const ModuleCase& m, std::uint32_t batch) { return m.fixed_ms + m.
 
 // What the plan's batches carry; on shared partitions, what batches of ten do.
 double full_rate_rps(const Case& c, double scale) {
-  double least = 1e300, ms_of_ten = 0;
+  double min = 1e300, ms_of_ten = 0;
   for (const ModuleCase& m : c.modules) {
-    least = std::min(least, m.partitions * c.batch * 1e3 / run_ms(m, c.batch));
+    min = std::min(min, m.partitions * c.batch * 1e3 / run_ms(m, c.batch));
     ms_of_ten += run_ms(m, 10) / 10;
   }
-  return (c.shared ? c.modules[0].partitions * 1e3 / ms_of_ten : least) / scale;
+  return (c.shared ? c.modules[0].partitions * 1e3 / ms_of_ten : min) / scale;
 }
 
 planner::PlanFile plan_of(const Case& c, double scale) {

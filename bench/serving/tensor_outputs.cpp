@@ -31,7 +31,7 @@ using Graph = exec::TestGraph;
 constexpr std::int64_t kRows = 96, kInner = 256, kColumns = 8192;  // 96 x 8192 float32: 3 MiB
 constexpr std::uint32_t kInFlight = 4;
 constexpr double kRoundSeconds = 0.7;
-constexpr std::size_t kRoundsLeast = 3;
+constexpr std::size_t kMinRounds = 3;
 
 constexpr cli::Option kOptions[] = {
     cli::real_option("seconds", "30", 0.5, 600, "length of the whole measurement", "S"),
@@ -217,7 +217,7 @@ int main(int argc, char** argv) {
   bool good = true;
   (void)path.loop(&good);  // warm
   const std::int64_t end = shm::monotonic_ns() + static_cast<std::int64_t>(args.real("seconds") * 1e9);
-  while (good && (shm::monotonic_ns() < end || loop.size() < kRoundsLeast)) {
+  while (good && (shm::monotonic_ns() < end || loop.size() < kMinRounds)) {
     bench::pin(cores.near);
     const double before = plain.loop(&good), alone = plain.run_alone(&good);
     bench::pin(cores.far);

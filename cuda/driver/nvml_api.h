@@ -21,7 +21,7 @@ enum : Return {
 
 inline constexpr unsigned kProfileIndexes = 32;  // the library answers "invalid argument" beyond its own last one
 inline constexpr unsigned kClockSm = 1, kClockMemory = 2;
-inline constexpr unsigned kMostInstances = 8, kMostProcesses = 256;
+inline constexpr unsigned kMaxInstancesListed = 8, kMaxProcessesListed = 256;
 
 struct Memory {
   unsigned long long total, free, used;

@@ -60,9 +60,9 @@ Return put(const std::string& text, char* out, unsigned room) {
 
 // The handles of what is there, as NVML gives them: their number, and they themselves where there is room.
 template <class Is>
-Return list(unsigned most, Is is, Handle* out, unsigned* count) {
+Return list(unsigned max, Is is, Handle* out, unsigned* count) {
   unsigned found = 0;
-  for (unsigned i = 0; i < most; ++i)
+  for (unsigned i = 0; i < max; ++i)
     if (const Handle h = is(i); h != nullptr) out[found++] = h;
   *count = found;
   return kSuccess;

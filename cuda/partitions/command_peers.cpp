@@ -10,7 +10,7 @@ namespace {
 
 constexpr cli::Option kOptions[] = {cli::json_option()};
 constexpr cli::Positional kPositionals[] = {
-    {.name = "FROM:TO", .help = "two devices by UUID; none: every ordered pair", .least = 0, .most = 1024}};
+    {.name = "FROM:TO", .help = "two devices by UUID; none: every ordered pair", .min = 0, .max = 1024}};
 constexpr cli::Example kExamples[] = {
     {.line = "leat-gpu peers", .text = "what passes between this host's GPUs, and how fast"}};
 constexpr cli::Command kCommand = {

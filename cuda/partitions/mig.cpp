@@ -26,7 +26,7 @@ std::string problem_of(const MigGpu& gpu, const std::vector<std::pair<unsigned, 
     const MigProfile& p = gpu.profiles[profile];
     if (std::find(p.starts.begin(), p.starts.end(), start) == p.starts.end())
       return place(gpu, profile, start) + ": it may start at " + numbers(p.starts) + " only";
-    if (++count[profile] > p.most) return p.name + ": at most " + std::to_string(p.most) + " on one GPU";
+    if (++count[profile] > p.max) return p.name + ": at most " + std::to_string(p.max) + " on one GPU";
     const std::uint64_t bits = ((std::uint64_t{1} << p.memory) - 1) << start;
     if ((taken & bits) != 0) return place(gpu, profile, start) + ": overlaps another instance";
     taken |= bits;
@@ -133,7 +133,7 @@ std::string as_mig_host(const std::vector<MigGpu>& gpus) {
         profiles.push_back({{"name", p.name},
                             {"compute", p.compute},
                             {"memory", p.memory},
-                            {"most", p.most},
+                            {"most", p.max},
                             {"starts", p.starts},
                             {"memory_mib", p.memory_mib},
                             {"media", p.name.ends_with("+me")}});

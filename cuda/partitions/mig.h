@@ -14,9 +14,9 @@
 namespace leat::partitions {
 
 struct MigProfile {
-  unsigned id = 0;                                                  // the driver's
-  std::string name;                                                 // "1g.10gb"
-  unsigned compute = 0, memory = 0, most = 0, multiprocessors = 0;  // slices; instances; of one
+  unsigned id = 0;                                                 // the driver's
+  std::string name;                                                // "1g.10gb"
+  unsigned compute = 0, memory = 0, max = 0, multiprocessors = 0;  // slices; instances; of one
   std::uint64_t memory_mib = 0;
   std::vector<unsigned> starts;  // memory slices
 };

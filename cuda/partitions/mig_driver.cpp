@@ -57,7 +57,7 @@ struct MigDriver::Library {
     return out;
   }
   std::vector<Handle> instances_of(Handle device, const MigProfile& profile, Return* status) const {
-    std::array<Handle, kMostInstances> list{};
+    std::array<Handle, kMaxInstancesListed> list{};
     unsigned count = 0;
     if (const Return r = nvmlDeviceGetGpuInstances(device, profile.id, list.data(), &count); r != kSuccess) {
       *status = r;
@@ -70,7 +70,7 @@ struct MigDriver::Library {
     for (unsigned index = 0; index < kProfileIndexes; ++index) {
       ComputeProfileInfo info{};
       if (nvmlGpuInstanceGetComputeInstanceProfileInfo(instance, index, 0, &info) != kSuccess) continue;
-      std::array<Handle, kMostInstances> list{};
+      std::array<Handle, kMaxInstancesListed> list{};
       unsigned count = 0;
       if (nvmlGpuInstanceGetComputeInstances(instance, info.id, list.data(), &count) == kSuccess)
         out.insert(out.end(), list.begin(), list.begin() + std::min<std::size_t>(count, list.size()));
@@ -163,8 +163,8 @@ std::vector<MigGpu> MigDriver::read() const {
       }
     }
     if (status != kSuccess) gpu.hidden = words_for("its instances cannot be read", status);
-    std::array<Process, kMostProcesses> processes{};
-    unsigned running = kMostProcesses;
+    std::array<Process, kMaxProcessesListed> processes{};
+    unsigned running = kMaxProcessesListed;
     if (gpu.on && gpu.hidden.empty()) {
       if (const Return r = lib.nvmlDeviceGetComputeRunningProcesses_v3(device, &running, processes.data());
           r != kSuccess)

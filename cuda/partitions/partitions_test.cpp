@@ -105,7 +105,7 @@ TEST_F(Mig, GeometryOfEachModelIsTheSimulatorsTable) {
       ASSERT_NE(same, table.profiles.end()) << p.name;
       EXPECT_EQ(p.compute, same->compute) << p.name;
       EXPECT_EQ(p.memory, same->memory) << p.name;
-      EXPECT_EQ(p.most, same->most) << p.name;
+      EXPECT_EQ(p.max, same->max) << p.name;
       EXPECT_TRUE(std::equal(p.starts.begin(), p.starts.end(), same->starts.begin(), same->starts.end())) << p.name;
     }
   }
@@ -366,7 +366,7 @@ TEST_F(Mig, PairsAreAskedAndReachThePlannerOneByOne) {
   host().state().peer[1][3] = host().state().peer[3][1] = fake::kPeerRefused;
   ASSERT_EQ(pairs.size(), 16U);
   const std::string a = fake::uuid_text(1), b = fake::uuid_text(3);
-  double least = 1e300;
+  double min = 1e300;
   for (const Json& p : pairs) {
     const auto from = p.at("from").get<std::string>(), to = p.at("to").get<std::string>(),
                way = p.at("way").get<std::string>(), why = p.at("why_not").get<std::string>();
@@ -378,7 +378,7 @@ TEST_F(Mig, PairsAreAskedAndReachThePlannerOneByOne) {
     EXPECT_GT(p.at("host_gbps").get<double>(), 0);
     const bool said = why.find("words read are not what was written") != std::string::npos;
     EXPECT_EQ(said, from == b && to == a) << why;
-    if (from != to) least = std::min(least, p.at(way == "host" ? "host_gbps" : "gbps").get<double>());
+    if (from != to) min = std::min(min, p.at(way == "host" ? "host_gbps" : "gbps").get<double>());
   }
   const auto read = planner::parse_host(plan_host, "host.json");
   ASSERT_TRUE(read.ok()) << read.error();
@@ -389,7 +389,7 @@ TEST_F(Mig, PairsAreAskedAndReachThePlannerOneByOne) {
   EXPECT_EQ(read->handovers.size(), 20U);
   EXPECT_EQ(read->gbps(at[fake::uuid_text(0, 0, 0)], at[fake::uuid_text(0, 0, 1)]), 0) << "in place";
   for (const planner::Handover& h : read->handovers) EXPECT_GE(h.gbps == 0 ? 1e300 : h.gbps, read->handover_gbps);
-  EXPECT_LT(least, 1e300);
+  EXPECT_LT(min, 1e300);
 }
 #endif
 

@@ -200,14 +200,14 @@ Result<std::vector<Pair>> ask_all_pairs() {
 }
 
 double handover_gbps(const std::vector<Pair>& pairs) {
-  double least = 0;
+  double min = 0;
   for (const Pair& p : pairs) {
     if (p.from == p.to) continue;
     const double best = p.best_gbps();
     if (best <= 0) return 0;
-    least = least == 0 ? best : std::min(least, best);
+    min = min == 0 ? best : std::min(min, best);
   }
-  return least;
+  return min;
 }
 
 std::string text_of(const Pair& pair) {

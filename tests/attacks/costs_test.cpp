@@ -32,9 +32,9 @@ class Costs : public testing::TestWithParam<bool> {
   }
   // What the honest user has in time of his frames while the other sends his; the best of some attempts, because a
   // machine that others use too is late of itself.
-  void expect_in_time(const std::string& config, const Flow& honest, const Flow& other, std::uint32_t least) {
+  void expect_in_time(const std::string& config, const Flow& honest, const Flow& other, std::uint32_t min) {
     Tally best;
-    for (int attempt = 0; attempt < kAttempts && best.in_time < least; ++attempt) {
+    for (int attempt = 0; attempt < kAttempts && best.in_time < min; ++attempt) {
       leatd_ = open_to_all(config, GetParam());
       const Sender before(kDear, leatd_->socket(), other);
       const Sender sender(kHonest, leatd_->socket(), honest);
@@ -46,7 +46,7 @@ class Costs : public testing::TestWithParam<bool> {
       ASSERT_GT(theirs.submitted, 0U);
       if (mine.in_time >= best.in_time) best = mine, other_ = theirs;
     }
-    EXPECT_GE(best.in_time, least) << leatd_->log();
+    EXPECT_GE(best.in_time, min) << leatd_->log();
   }
   std::unique_ptr<Leatd> leatd_;
   Tally other_;

@@ -19,7 +19,7 @@
 namespace leat::test {
 namespace {
 
-constexpr std::size_t kMostKept = 64;
+constexpr std::size_t kMaxKept = 64;
 constexpr std::uint64_t kLargeBytes = std::uint64_t{512} << 20;
 
 // TCP sockets with data that nobody reads, which linger for hours when their last descriptor is closed. That may be the
@@ -54,7 +54,7 @@ class Lingering {
     (void)::setsockopt(listener_.get(), SOL_SOCKET, SO_RCVBUF, &kSmall, sizeof kSmall);
     (void)::setsockopt(out.get(), SOL_SOCKET, SO_LINGER, &kHours, sizeof kHours);
     if (::connect(out.get(), reinterpret_cast<const sockaddr*>(&address_), sizeof address_) != 0) return {};
-    if (peers_.size() == kMostKept) peers_.clear();
+    if (peers_.size() == kMaxKept) peers_.clear();
     peers_.emplace_back(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     const std::vector<char> unread(64 << 10);
     while (::send(out.get(), unread.data(), unread.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) {

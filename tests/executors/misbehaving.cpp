@@ -65,8 +65,8 @@ int work() {
 int compute_denormals() {
   bool zero = false;
   std::thread([&zero] {
-    volatile float least = 1.5e-38F, tenth = .1F;
-    const volatile float denormal = least * tenth;
+    volatile float min = 1.5e-38F, tenth = .1F;
+    const volatile float denormal = min * tenth;
     zero = denormal == 0;
   }).join();
   return zero ? 0 : ERANGE;

@@ -33,7 +33,7 @@ namespace {
 
 using leat::test::Turn;
 
-constexpr int kMostDescriptors = 256;
+constexpr int kMaxDescriptors = 256;
 constexpr int kStandardDescriptors = 3;
 constexpr int kPollThreads = 8;
 constexpr std::size_t kPollPlaces = 20'000;
@@ -44,7 +44,7 @@ int error_of(long result) { return result < 0 ? errno : 0; }
 template <class Call>
 int on_any_descriptor(const Call& call) {
   int error = ENOENT;
-  for (int fd = 0; fd < kMostDescriptors; ++fd) {
+  for (int fd = 0; fd < kMaxDescriptors; ++fd) {
     if (fcntl(fd, F_GETFD) < 0) continue;
     const int here = error_of(call(fd));
     if (here == 0) return 0;
@@ -67,7 +67,7 @@ std::string of_leatd(const char* name) { return "/proc/" + std::to_string(getppi
 
 int its_descriptors() {
   int error = ENOENT;
-  for (int fd = 0; fd < kMostDescriptors; ++fd) {
+  for (int fd = 0; fd < kMaxDescriptors; ++fd) {
     const int its = open(of_leatd(("fd/" + std::to_string(fd)).c_str()).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (its >= 0) {
       close(its);
@@ -145,7 +145,7 @@ void storm() {
   const auto for_all = [until](auto call) {
     std::thread([until, call] {
       while (std::chrono::steady_clock::now() < until)
-        for (int fd = 1; fd < kMostDescriptors; ++fd)
+        for (int fd = 1; fd < kMaxDescriptors; ++fd)
           if (fcntl(fd, F_GETFD) >= 0) call(fd);
     }).detach();
   };

@@ -113,15 +113,15 @@ Seen run(const Program& program, bool plainly, std::uint64_t executions) {
 
 TEST(Savings, LoseNothing) {
   const char* wish = std::getenv("LEAT_EXPLORE");
-  const std::uint64_t most = wish != nullptr && std::string(wish) == "large" ? 400'000 : 8'000;
+  const std::uint64_t max = wish != nullptr && std::string(wish) == "large" ? 400'000 : 8'000;
   std::mt19937 random(7);
   std::uint64_t saving = 0, plainly = 0;
   int compared = 0;
   for (int i = 0; i < 300; ++i) {
     const Program program = random_program(random);
-    const Seen quick = run(program, false, most);
+    const Seen quick = run(program, false, max);
     ASSERT_NE(quick.executions, 0U);
-    const Seen whole = run(program, true, most);
+    const Seen whole = run(program, true, max);
     if (whole.executions == 0) continue;  // too many
     EXPECT_EQ(quick.slept, whole.slept) << "program " << i;
     if (!whole.slept) {  // else the exploration ends there

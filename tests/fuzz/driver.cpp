@@ -38,10 +38,8 @@ constexpr cli::Option kOptions[] = {
      .value = "DIR",
      .help = "write the seeds there, for libFuzzer, and end"},
     cli::json_option("print the figures as one JSON object")};
-constexpr cli::Positional kPositionals[] = {{.name = "INPUT",
-                                             .help = "files to run instead of mutations, as a crash left them",
-                                             .least = 0,
-                                             .most = 1'000'000}};
+constexpr cli::Positional kPositionals[] = {
+    {.name = "INPUT", .help = "files to run instead of mutations, as a crash left them", .min = 0, .max = 1'000'000}};
 constexpr cli::Command kCommand = {.name = "fuzz",
                                    .summary = "runs one fuzz harness on mutations of its seeds",
                                    .options = kOptions,

@@ -48,7 +48,7 @@ class Reader {
     left_ -= here;
   }
   // At most `most` in [0, most).
-  std::uint32_t below(std::uint32_t most) { return take<std::uint16_t>() % most; }
+  std::uint32_t below(std::uint32_t max) { return take<std::uint16_t>() % max; }
 
  private:
   const std::uint8_t* at_;

@@ -17,7 +17,7 @@ using shm::RecordKind;
 
 constexpr std::uint32_t kModules = 2, kStreams = 2;
 constexpr shm::PoolSpec kSpec{LEAT_FORMAT_gray8, 16, 16, {}, 4, LEAT_SLOT_HOST};
-constexpr std::size_t kMostMoves = 256;
+constexpr std::size_t kMaxMoves = 256;
 
 enum class Move : std::uint8_t {
   submit,          // as the library does
@@ -311,7 +311,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace leat::fuzz;
   Reader in(data, size);
   Rig rig;
-  for (std::size_t i = 0; i < kMostMoves && !in.empty(); ++i)
+  for (std::size_t i = 0; i < kMaxMoves && !in.empty(); ++i)
     rig.move(static_cast<Move>(in.take<std::uint8_t>() % static_cast<std::uint8_t>(Move::count_)), in);
   rig.end();
   return 0;

@@ -19,7 +19,7 @@
 namespace leat::fuzz {
 namespace {
 
-constexpr std::size_t kPeers = 6, kMostMoves = 192, kMovesBetweenCounts = 16;
+constexpr std::size_t kPeers = 6, kMaxMoves = 192, kMovesBetweenCounts = 16;
 constexpr std::uint32_t kRoundsToServe = 300, kRoundsToLeave = 400, kRoundsToStop = 40;
 constexpr std::int64_t kPatienceNs = 10'000'000'000;
 constexpr std::int64_t kWhileLeavingNs = 20'000'000;
@@ -173,7 +173,7 @@ class Run {
   void count_descriptors() {
     std::size_t own = passed_.held() + honest_.descriptors();
     for (const Peer& p : peers_) own += p.descriptors();
-    insist(open_descriptors() <= before_ + own + leatd_.most_descriptors(), "more descriptors than are accounted for");
+    insist(open_descriptors() <= before_ + own + leatd_.max_descriptors(), "more descriptors than are accounted for");
   }
 
   void end(bool stopped) {
@@ -442,7 +442,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Run run(before);
     Step s{};
     std::size_t moves = 0;
-    for (; moves < kMostMoves && size >= (moves + 1) * sizeof s; ++moves) {
+    for (; moves < kMaxMoves && size >= (moves + 1) * sizeof s; ++moves) {
       std::memcpy(&s, data + moves * sizeof s, sizeof s);
       s.what = static_cast<Move>(static_cast<std::uint8_t>(s.what) % static_cast<std::uint8_t>(Move::count_));
       run.step(s);

@@ -82,6 +82,19 @@ std::size_t mps_folders() {
   return out;
 }
 
+// Frames are sent meanwhile.
+void are_replaced(Leatd& leatd, Camera& camera, const std::vector<pid_t>& before, const std::vector<bool>& hit) {
+  ASSERT_TRUE(eventually([&] { return camera.pump(1), replaced(leatd, before, hit); }, 60s)) << leatd.log();
+}
+
+// As if nothing had happened, and every frame has one answer.
+void serves_and_ends(Leatd& leatd, Camera& camera) {
+  ASSERT_NO_FATAL_FAILURE(camera.serves_again());
+  ASSERT_NO_FATAL_FAILURE(camera.drain());
+  expect_exact_ledger(leatd, camera.sent);
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
 // ---- a worker killed in each of its roles: it alone is started again, and the edge's memory is what it was ----
 
 class KillOf : public testing::TestWithParam<std::size_t> {};
@@ -94,14 +107,12 @@ TEST_P(KillOf, HarmsNobodyElse) {
   std::vector<bool> hit(before.size());
   hit[GetParam()] = true;
   ASSERT_EQ(::kill(before[GetParam()], SIGKILL), 0);
-  ASSERT_TRUE(eventually([&] { return camera.pump(1), replaced(leatd, before, hit); }, 60s)) << leatd.log();
+  ASSERT_NO_FATAL_FAILURE(are_replaced(leatd, camera, before, hit));
   const auto after = leatd.workers();
   for (std::size_t w = 0; w < after.size(); ++w) EXPECT_EQ(after[w] == before[w], !hit[w]) << "worker " << w;
   ASSERT_NO_FATAL_FAILURE(camera.serves_again());
-  ASSERT_NO_FATAL_FAILURE(camera.drain());
-  expect_exact_ledger(leatd, camera.sent);
   EXPECT_EQ(*leatd.record(RecordKind::edge, 0)->value(EdgeCounter::bytes_copied), 0U);
-  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+  ASSERT_NO_FATAL_FAILURE(serves_and_ends(leatd, camera));
 }
 INSTANTIATE_TEST_SUITE_P(TheMakerOfTheMemory, KillOf, testing::Values(0U));
 INSTANTIATE_TEST_SUITE_P(AnotherProducer, KillOf, testing::Values(1U));
@@ -116,17 +127,9 @@ TEST(GroupFault, EndsAllSharesAndStartsThemTogether) {
   ASSERT_NO_FATAL_FAILURE(camera.pump(10));
   const auto before = leatd.workers();
   gpus().fault_group(0);
-  ASSERT_TRUE(eventually(
-      [&] {
-        return camera.pump(1), replaced(leatd, before, {true, true, true});
-      },
-      60s))
-      << leatd.log();
-  ASSERT_NO_FATAL_FAILURE(camera.serves_again());
-  ASSERT_NO_FATAL_FAILURE(camera.drain());
-  expect_exact_ledger(leatd, camera.sent);
+  ASSERT_NO_FATAL_FAILURE(are_replaced(leatd, camera, before, {true, true, true}));
   EXPECT_NE(leatd.log().find("were lost with their device"), std::string::npos) << leatd.log();
-  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+  ASSERT_NO_FATAL_FAILURE(serves_and_ends(leatd, camera));
 }
 
 // A process outside of leatd that shares the GPU and takes its time to end after a fault: until so many newcomers have
@@ -158,16 +161,8 @@ TEST(GroupFault, IsOverOnceAClientThatDiesSlowlyIsGone) {
   gpus().fault_group(0);
   ASSERT_TRUE(eventually([&] { return camera.pump(1), ::waitpid(other, nullptr, WNOHANG) == other; }, 60s))
       << leatd.log();
-  ASSERT_TRUE(eventually(
-      [&] {
-        return camera.pump(1), replaced(leatd, before, {true, true, true});
-      },
-      60s))
-      << leatd.log();
-  ASSERT_NO_FATAL_FAILURE(camera.serves_again());
-  ASSERT_NO_FATAL_FAILURE(camera.drain());
-  expect_exact_ledger(leatd, camera.sent);
-  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+  ASSERT_NO_FATAL_FAILURE(are_replaced(leatd, camera, before, {true, true, true}));
+  ASSERT_NO_FATAL_FAILURE(serves_and_ends(leatd, camera));
 }
 
 // leatd starts into it.
@@ -180,11 +175,8 @@ TEST(GroupFault, OfOthersBeforeTheStartIsWaitedFor) {
   Leatd leatd(three_shares());
   buries.join();
   Camera camera(leatd, "after");
-  ASSERT_NO_FATAL_FAILURE(camera.serves_again());
-  ASSERT_NO_FATAL_FAILURE(camera.drain());
-  expect_exact_ledger(leatd, camera.sent);
   EXPECT_NE(leatd.log().find("MPS_SERVER_NOT_READY"), std::string::npos) << leatd.log();
-  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+  ASSERT_NO_FATAL_FAILURE(serves_and_ends(leatd, camera));
 }
 
 // ---- MPS ----
@@ -227,16 +219,8 @@ TEST(KilledMpsDaemon, IsReplacedWithItsWorkers) {
   const auto daemons = children_of(keepers[0], "mps");
   ASSERT_FALSE(daemons.empty());
   ASSERT_EQ(::kill(daemons[0], SIGKILL), 0);
-  ASSERT_TRUE(eventually(
-      [&] {
-        return camera.pump(1), replaced(leatd, before, {true, true, true});
-      },
-      60s))
-      << leatd.log();
-  ASSERT_NO_FATAL_FAILURE(camera.serves_again());
-  ASSERT_NO_FATAL_FAILURE(camera.drain());
-  expect_exact_ledger(leatd, camera.sent);
-  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+  ASSERT_NO_FATAL_FAILURE(are_replaced(leatd, camera, before, {true, true, true}));
+  ASSERT_NO_FATAL_FAILURE(serves_and_ends(leatd, camera));
 }
 
 // ---- leatd itself ----
@@ -260,10 +244,7 @@ TEST(LeatdKilled, LeavesNoWorkerNoMpsDaemonNoFolderAndServesWhenStartedAgain) {
   EXPECT_TRUE(eventually([&] { return mps_folders() == folders; }, 60s));
   leatd.start();
   Camera camera(leatd, "after");
-  ASSERT_NO_FATAL_FAILURE(camera.serves_again());
-  ASSERT_NO_FATAL_FAILURE(camera.drain());
-  expect_exact_ledger(leatd, camera.sent);
-  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+  ASSERT_NO_FATAL_FAILURE(serves_and_ends(leatd, camera));
   EXPECT_EQ(mps_folders(), folders);
 }
 
@@ -284,16 +265,8 @@ TEST(DescriptorsExhausted, DelaysTheWorkersAndLosesNoFrame) {
   ASSERT_TRUE(eventually([&] { return !alive(before[2]); }, 60s)) << leatd.log();
   ASSERT_NO_FATAL_FAILURE(camera.pump(4));
   ASSERT_EQ(::prlimit(leatd.pid(), RLIMIT_NOFILE, &was, nullptr), 0);
-  ASSERT_TRUE(eventually(
-      [&] {
-        return camera.pump(1), replaced(leatd, before, {false, false, true});
-      },
-      60s))
-      << leatd.log();
-  ASSERT_NO_FATAL_FAILURE(camera.serves_again());
-  ASSERT_NO_FATAL_FAILURE(camera.drain());
-  expect_exact_ledger(leatd, camera.sent);
-  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+  ASSERT_NO_FATAL_FAILURE(are_replaced(leatd, camera, before, {false, false, true}));
+  ASSERT_NO_FATAL_FAILURE(serves_and_ends(leatd, camera));
 }
 
 // ---- a client ----
@@ -373,10 +346,7 @@ TEST(LedgerBalanced, ThroughRandomKillsAndFaultsOfTheWholeGroup) {
         60s))
         << leatd.log();
   }
-  ASSERT_NO_FATAL_FAILURE(camera.serves_again());
-  ASSERT_NO_FATAL_FAILURE(camera.drain());
-  expect_exact_ledger(leatd, camera.sent);
-  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+  ASSERT_NO_FATAL_FAILURE(serves_and_ends(leatd, camera));
   std::printf("%d kills, %d faults, %llu frames sent, %llu answered, %llu completed\n", kills, faults,
               static_cast<unsigned long long>(camera.sent), static_cast<unsigned long long>(camera.answered),
               static_cast<unsigned long long>(camera.completed));

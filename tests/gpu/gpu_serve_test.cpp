@@ -152,14 +152,14 @@ TEST(GpuServe, SaysItsMemoryAndItsGraphs) {
   EXPECT_GE(before.at("allocated_bytes").get<std::uint64_t>(), of_modules);
   EXPECT_NE(leatd.log().find("CUDA graphs at batch 1 ("), std::string::npos) << leatd.log();
   const auto pinned = [&] { return gpu().at("pinned_bytes").get<std::uint64_t>(); };
-  const std::uint64_t least = pinned();
+  const std::uint64_t min = pinned();
   {
     Camera camera(leatd, "pinned");
     ASSERT_NO_FATAL_FAILURE(camera.pump(2));
-    EXPECT_TRUE(eventually([&] { return pinned() > least; })) << "frames of a stream are pinned";
+    EXPECT_TRUE(eventually([&] { return pinned() > min; })) << "frames of a stream are pinned";
     ASSERT_NO_FATAL_FAILURE(camera.drain());
   }
-  EXPECT_TRUE(eventually([&] { return pinned() == least; })) << "and forgotten with it";
+  EXPECT_TRUE(eventually([&] { return pinned() == min; })) << "and forgotten with it";
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
 

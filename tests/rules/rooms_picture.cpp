@@ -66,9 +66,8 @@ class Layout {
     }
     order();
     for (int round = 0; round < 80; ++round) place(round % 2 == 0);
-    const double left = std::accumulate(nodes_.begin(), nodes_.end(), 1e9, [](double least, const Node& n) {
-      return std::min(least, n.x - n.width() / 2);
-    });
+    const double left = std::accumulate(nodes_.begin(), nodes_.end(), 1e9,
+                                        [](double min, const Node& n) { return std::min(min, n.x - n.width() / 2); });
     for (Node& n : nodes_) n.x += kMargin - left;
   }
 

@@ -76,13 +76,13 @@ slo_ms = 500
         20000ms));
     // The measurement itself. On a busy host a page that was read from disk again is a switch too, now and then; what
     // wakes by itself does so in every window.
-    std::uint64_t least = ~0ull;
-    for (int window = 0; window < 3 && least != 0; ++window) {
+    std::uint64_t min = ~0ull;
+    for (int window = 0; window < 3 && min != 0; ++window) {
       before = sum();
       std::this_thread::sleep_for(10s);
-      least = std::min(least, sum() - before);
+      min = std::min(min, sum() - before);
     }
-    EXPECT_EQ(least, 0u) << "event loop " << loop;
+    EXPECT_EQ(min, 0u) << "event loop " << loop;
     streams.clear();
     clients.clear();
     EXPECT_EQ(leatd.stop(), 0);

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <filesystem>
 #include <map>
 
 #include "tests/serving/daemon_fixture.h"
@@ -47,6 +48,16 @@ leat_stream_options small(const char* application, std::uint32_t depth = 8) {
   o.depth = o.slots = depth;  // never more in flight than the stream may have
   o.overload = LEAT_OVERLOAD_fifo;
   return o;
+}
+
+struct Connected {
+  Result<Client> client;
+  Result<Stream> stream;
+};
+Connected connect(const Leatd& leatd, const char* name, const leat_stream_options& options) {
+  auto client = Client::connect(leatd.socket(), name);
+  auto stream = client.ok() ? client->open_stream(options) : Result<Stream>(Error{client.error()});
+  return {.client = std::move(client), .stream = std::move(stream)};
 }
 
 struct Tally {
@@ -104,9 +115,7 @@ TEST(Serve, TheSchedulerThreadAsksForTheShortestSlice) {
 
 TEST(Serve, EveryFrameIsAnsweredOnceWithItsOwnBytes) {
   Leatd leatd(one_module("[0]"));
-  auto client = Client::connect(leatd.socket(), "serve");
-  ASSERT_TRUE(client.ok()) << client.error();
-  auto stream = client->open_stream(small("echo"));
+  auto [client, stream] = connect(leatd, "serve", small("echo"));
   ASSERT_TRUE(stream.ok()) << stream.error();
   const Tally tally = pump(*client, *stream, 2000, 1);
   EXPECT_EQ(tally.outcomes.at(Outcome::completed), 2000U);
@@ -150,9 +159,7 @@ slo_ms = 60000
   after = ["b", "c"]
   latency_ms = [0.1]
 )");
-  auto client = Client::connect(leatd.socket(), "chain");
-  ASSERT_TRUE(client.ok()) << client.error();
-  auto stream = client->open_stream(small("chain"));
+  auto [client, stream] = connect(leatd, "chain", small("chain"));
   ASSERT_TRUE(stream.ok()) << stream.error();
   const Tally tally = pump(*client, *stream, 300, 7);
   EXPECT_EQ(tally.outcomes.at(Outcome::completed), 300U);
@@ -203,10 +210,8 @@ TEST(Serve, ClosingAStreamAnswersWhatWaits) {
 // The workers stand still meanwhile, so that the last frame waits for certain.
 TEST(Serve, CancelEndsWhatWaits) {
   Leatd leatd(one_module("[1]"));
-  auto client = Client::connect(leatd.socket(), "cancel");
-  ASSERT_TRUE(client.ok());
-  auto stream = client->open_stream(small("echo", 8));
-  ASSERT_TRUE(stream.ok());
+  auto [client, stream] = connect(leatd, "cancel", small("echo", 8));
+  ASSERT_TRUE(stream.ok()) << stream.error();
   const auto workers = leatd.workers();
   for (const pid_t pid : workers) ASSERT_EQ(kill(pid, SIGSTOP), 0);
   std::uint64_t last = 0;
@@ -251,10 +256,8 @@ TEST(Serve, AClientThatLeavesGivesEverythingBack) {
 
 TEST(Serve, SigtermFinishesWhatIsInFlight) {
   Leatd leatd(one_module("[50]"));
-  auto client = Client::connect(leatd.socket(), "drain");
-  ASSERT_TRUE(client.ok());
-  auto stream = client->open_stream(small("echo", 4));
-  ASSERT_TRUE(stream.ok());
+  auto [client, stream] = connect(leatd, "drain", small("echo", 4));
+  ASSERT_TRUE(stream.ok()) << stream.error();
   for (int i = 0; i < 4; ++i) ASSERT_EQ(stream->acquire()->submit(), LEAT_ERROR_ok);
   EXPECT_EQ(leatd.stop(), 0);
   std::uint64_t completed = 0;
@@ -263,12 +266,22 @@ TEST(Serve, SigtermFinishesWhatIsInFlight) {
   EXPECT_EQ(completed, 4U);
 }
 
+TEST(Serve, TheFlightRecorderIsWrittenMeanwhile) {
+  const ScratchFolder folder;
+  const std::string file = folder.path() + "/flight.bin";
+  Leatd leatd(one_module("[0]", "recorder = \"" + file + "\"\n"));
+  auto [client, stream] = connect(leatd, "recorded", small("echo"));
+  ASSERT_TRUE(stream.ok()) << stream.error();
+  (void)pump(*client, *stream, 100, 1);
+  // Each is submitted and answered.
+  EXPECT_TRUE(eventually([&] { return std::filesystem::file_size(file) >= 200 * sizeof(shm::Event); }));
+  EXPECT_TRUE(leatd.alive());
+}
+
 TEST(Serve, AHungWorkerIsReplaced) {
   Leatd leatd(one_module("[10]", "[limits]\nbatch_ms = 200\n"));
-  auto client = Client::connect(leatd.socket(), "hung");
-  ASSERT_TRUE(client.ok());
-  auto stream = client->open_stream(small("echo", 8));
-  ASSERT_TRUE(stream.ok());
+  auto [client, stream] = connect(leatd, "hung", small("echo", 8));
+  ASSERT_TRUE(stream.ok()) << stream.error();
   const auto workers = leatd.workers();
   ASSERT_EQ(workers.size(), 2U);
   for (const pid_t pid : workers) ASSERT_EQ(kill(pid, SIGSTOP), 0);
@@ -285,10 +298,8 @@ TEST(Serve, AHungWorkerIsReplaced) {
 
 TEST(Serve, AKilledWorkerIsBackAndNothingIsLost) {
   Leatd leatd(one_module("[10]"));
-  auto client = Client::connect(leatd.socket(), "kill");
-  ASSERT_TRUE(client.ok());
-  auto stream = client->open_stream(small("echo", 8));
-  ASSERT_TRUE(stream.ok());
+  auto [client, stream] = connect(leatd, "kill", small("echo", 8));
+  ASSERT_TRUE(stream.ok()) << stream.error();
   for (int i = 0; i < 8; ++i) ASSERT_EQ(stream->acquire()->submit(), LEAT_ERROR_ok);
   const auto workers = leatd.workers();
   ASSERT_EQ(workers.size(), 2U);

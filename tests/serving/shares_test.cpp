@@ -89,8 +89,8 @@ Counted send(const std::string& socket, double rate) {
   Counted out;
   std::uint64_t answered = 0;
   const auto begin = std::chrono::steady_clock::now();
-  const auto wait = [&](std::chrono::nanoseconds most) {
-    if (const auto answer = client->next_answer(most)) {
+  const auto wait = [&](std::chrono::nanoseconds max) {
+    if (const auto answer = client->next_answer(max)) {
       ++answered;
       out.completed += answer->outcome() == Outcome::completed ? 1 : 0;
     }

@@ -93,14 +93,14 @@ TEST(TensorStreams, DenormalFloatsAreZero) {
   ASSERT_TRUE(stream.ok()) << stream.error();
   auto frame = stream->acquire();
   ASSERT_TRUE(frame);
-  const float least = std::numeric_limits<float>::min();
-  for (int i = 0; i < 8; ++i) static_cast<float*>(frame->raw().tensors[0])[i] = i < 4 ? least / 4 : least;
+  const float min = std::numeric_limits<float>::min();
+  for (int i = 0; i < 8; ++i) static_cast<float*>(frame->raw().tensors[0])[i] = i < 4 ? min / 4 : min;
   ASSERT_EQ(frame->submit(), LEAT_ERROR_ok);
   const auto answer = client->next_answer(30s);
   ASSERT_TRUE(answer) << leat_last_error() << leatd.log();
   leat_part_view y;
   ASSERT_TRUE(leat_find_part(answer->result(), answer->raw().result_bytes, LEAT_PART_tensor, "y", &y));
-  for (int i = 0; i < 8; ++i) EXPECT_EQ(static_cast<const float*>(y.data)[i], i < 4 ? 0 : 2 * least) << i;
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(static_cast<const float*>(y.data)[i], i < 4 ? 0 : 2 * min) << i;
 }
 
 TEST(TensorStreams, OtherShapesAreRefusedAndAbsurdOnesCostNothing) {

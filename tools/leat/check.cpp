@@ -36,7 +36,7 @@ constexpr cli::Option kOptions[] = {
      .help = "leat-worker to load models with; by default the one beside leat"},
 };
 constexpr cli::Positional kPositionals[] = {
-    {.name = "CONFIG", .help = "configuration file of leatd (TOML); with several each is judged", .most = 1024}};
+    {.name = "CONFIG", .help = "configuration file of leatd (TOML); with several each is judged", .max = 1024}};
 constexpr cli::Example kExamples[] = {
     {.line = "leat check shapes.toml", .text = "before the daemon is restarted with it"}};
 constexpr cli::Command kCommand = {
@@ -93,13 +93,13 @@ struct Tried {
 
 // The latency of one frame, of the largest size, where it was measured now, on the fastest partition; null: it was not.
 Json alone_ms(const daemon::Deployment& deployment, const Tried& tried, std::size_t application, std::size_t module) {
-  std::int64_t least = INT64_MAX;
+  std::int64_t min = INT64_MAX;
   for (std::size_t p = 0; p < tried.measured.size() && p < deployment.session_of.size(); ++p) {
     const std::uint32_t session = deployment.session_of[p][deployment.first_module[application] + module];
     const auto& rows = tried.measured[p].latency_by_batch;
-    if (session < rows.size() && !rows[session].empty()) least = std::min(least, rows[session].front().p50_ns);
+    if (session < rows.size() && !rows[session].empty()) min = std::min(min, rows[session].front().p50_ns);
   }
-  return least == INT64_MAX ? Json() : Json(static_cast<double>(least) / 1e6);
+  return min == INT64_MAX ? Json() : Json(static_cast<double>(min) / 1e6);
 }
 
 Json describe(const daemon::Config& config, const daemon::Deployment& deployment, const Tried& tried) {

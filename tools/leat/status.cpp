@@ -61,6 +61,70 @@ std::string words_of(const Json& object, const char* key) {
   return out;
 }
 
+void print_module(const Json& module) {
+  std::printf("  module %-14s %s %s, batches up to %s\n", text_of(module, "name").c_str(),
+              text_of(module, "executor").c_str(), text_of(module, "model").c_str(), text_of(module, "batch").c_str());
+  if (const std::string sha256 = text_of(module, "sha256"); sha256 != "-")
+    std::printf("    sha256 %.12s\n", sha256.c_str());
+  std::fputs(words_text(module).c_str(), stdout);
+  if (const std::string squeezed = text_of(module, "squeezed"); !squeezed.empty() && squeezed != "0")
+    std::printf("    squeezed         %s pictures that were too wide for it\n", squeezed.c_str());
+  const Json latency = module.value("latency_ms", Json::object());
+  for (const auto& [partition_class, list] : latency.items()) {
+    std::string times;
+    for (const Json& ms : list) times += (times.empty() ? "" : ", ") + formatted("%.3g", ms.get<double>());
+    std::printf("    on %-14s ms by batch: %s\n", partition_class.c_str(), times.c_str());
+  }
+  for (const Json& route : list_of(module, "routes")) {
+    std::printf("    route of %zu stages, batches up to %s\n", list_of(route, "stages").size(),
+                text_of(route, "batch").c_str());
+    for (const Json& stage : list_of(route, "stages")) {
+      std::printf("      blocks %s on %s, ms by batch: %s\n", text_of(stage, "blocks").c_str(),
+                  words_of(stage, "partitions").c_str(), text_of(stage, "latency_ms").c_str());
+    }
+  }
+}
+
+void print_partition(const Json& partition) {
+  std::printf("partition %-12s %-8s %-9s cores %s, pid %s, restarts %s\n", text_of(partition, "name").c_str(),
+              text_of(partition, "kind").c_str(), text_of(partition, "state").c_str(),
+              text_of(partition, "cores").c_str(), text_of(partition, "pid").c_str(),
+              text_of(partition, "restarts").c_str());
+  if (const std::string why = text_of(partition, "why_down"); why != "-" && !why.empty())
+    std::printf("  down: %s\n", why.c_str());
+  if (const std::string gpu = gpu_text(partition); !gpu.empty()) std::printf("  on %s\n", gpu.c_str());
+  if (const Json* const gpu = partition.find("gpu"); gpu != nullptr && gpu->is_object())
+    for (const Json& module : list_of(*gpu, "modules"))
+      std::printf("    %s: %s of its memory, and %s of ONNX Runtime's; %s\n", text_of(module, "name").c_str(),
+                  size_of(module, "memory_bytes").c_str(), size_of(module, "provider_bytes").c_str(),
+                  text_of(module.value("graphs", Json::object()), "text").c_str());
+}
+
+void print_edge(const Json& edge) {
+  std::printf("edge %s from %s to %s, in %s memory: %s slots of %s; %s moves, %s read in place, %s copied\n",
+              text_of(edge, "name").c_str(), words_of(edge, "from").c_str(), words_of(edge, "to").c_str(),
+              text_of(edge, "memory").c_str(), text_of(edge, "slots").c_str(), size_of(edge, "item_bytes").c_str(),
+              text_of(edge, "transfers").c_str(), size_of(edge, "bytes_in_place").c_str(),
+              size_of(edge, "bytes_copied").c_str());
+  for (const Json& way : list_of(edge, "ways")) std::printf("  %s\n", way_text(way).c_str());
+}
+
+void print_coordinated(const Json& stream) {
+  const auto figure = [&](const char* key) {
+    const Json* const value = stream.find(key);
+    char text[32] = "-";
+    if (value != nullptr && value->is_number()) std::snprintf(text, sizeof text, "%.1f", value->get<double>());
+    return std::string(text);
+  };
+  std::printf(
+      "coordinated %s of %s: %s, every %s frames; may lose %s %%, planned %s %% with %s %% of it left alone, lost %s "
+      "%% "
+      "in the last second; evicted %s times\n",
+      text_of(stream, "name").c_str(), text_of(stream, "client").c_str(), text_of(stream, "standing").c_str(),
+      text_of(stream, "interval").c_str(), figure("sla_drop_percent").c_str(), figure("planned_drop_percent").c_str(),
+      figure("margin_percent").c_str(), figure("measured_drop_percent").c_str(), text_of(stream, "evictions").c_str());
+}
+
 void print(const Json& status) {
   std::printf("leatd %s, pid %s: %s\n", text_of(status, "version").c_str(), text_of(status, "pid").c_str(),
               text_of(status, "phase").c_str());
@@ -72,69 +136,11 @@ void print(const Json& status) {
   for (const Json& application : list_of(status, "applications")) {
     std::printf("application %s, SLO %s ms, model version %s\n", text_of(application, "name").c_str(),
                 text_of(application, "slo_ms").c_str(), text_of(application, "model_version").c_str());
-    for (const Json& module : list_of(application, "modules")) {
-      std::printf("  module %-14s %s %s, batches up to %s\n", text_of(module, "name").c_str(),
-                  text_of(module, "executor").c_str(), text_of(module, "model").c_str(),
-                  text_of(module, "batch").c_str());
-      if (const std::string sha256 = text_of(module, "sha256"); sha256 != "-")
-        std::printf("    sha256 %.12s\n", sha256.c_str());
-      std::fputs(words_text(module).c_str(), stdout);
-      if (const std::string squeezed = text_of(module, "squeezed"); !squeezed.empty() && squeezed != "0")
-        std::printf("    squeezed         %s pictures that were too wide for it\n", squeezed.c_str());
-      const Json latency = module.value("latency_ms", Json::object());
-      for (const auto& [partition_class, list] : latency.items()) {
-        std::string times;
-        for (const Json& ms : list) times += (times.empty() ? "" : ", ") + formatted("%.3g", ms.get<double>());
-        std::printf("    on %-14s ms by batch: %s\n", partition_class.c_str(), times.c_str());
-      }
-      for (const Json& route : list_of(module, "routes")) {
-        std::printf("    route of %zu stages, batches up to %s\n", list_of(route, "stages").size(),
-                    text_of(route, "batch").c_str());
-        for (const Json& stage : list_of(route, "stages")) {
-          std::printf("      blocks %s on %s, ms by batch: %s\n", text_of(stage, "blocks").c_str(),
-                      words_of(stage, "partitions").c_str(), text_of(stage, "latency_ms").c_str());
-        }
-      }
-    }
+    for (const Json& module : list_of(application, "modules")) print_module(module);
   }
-  for (const Json& partition : list_of(status, "partitions")) {
-    std::printf("partition %-12s %-8s %-9s cores %s, pid %s, restarts %s\n", text_of(partition, "name").c_str(),
-                text_of(partition, "kind").c_str(), text_of(partition, "state").c_str(),
-                text_of(partition, "cores").c_str(), text_of(partition, "pid").c_str(),
-                text_of(partition, "restarts").c_str());
-    if (const std::string why = text_of(partition, "why_down"); why != "-" && !why.empty())
-      std::printf("  down: %s\n", why.c_str());
-    if (const std::string gpu = gpu_text(partition); !gpu.empty()) std::printf("  on %s\n", gpu.c_str());
-    if (const Json* const gpu = partition.find("gpu"); gpu != nullptr && gpu->is_object())
-      for (const Json& module : list_of(*gpu, "modules"))
-        std::printf("    %s: %s of its memory, and %s of ONNX Runtime's; %s\n", text_of(module, "name").c_str(),
-                    size_of(module, "memory_bytes").c_str(), size_of(module, "provider_bytes").c_str(),
-                    text_of(module.value("graphs", Json::object()), "text").c_str());
-  }
-  for (const Json& edge : list_of(status, "edges")) {
-    std::printf("edge %s from %s to %s, in %s memory: %s slots of %s; %s moves, %s read in place, %s copied\n",
-                text_of(edge, "name").c_str(), words_of(edge, "from").c_str(), words_of(edge, "to").c_str(),
-                text_of(edge, "memory").c_str(), text_of(edge, "slots").c_str(), size_of(edge, "item_bytes").c_str(),
-                text_of(edge, "transfers").c_str(), size_of(edge, "bytes_in_place").c_str(),
-                size_of(edge, "bytes_copied").c_str());
-    for (const Json& way : list_of(edge, "ways")) std::printf("  %s\n", way_text(way).c_str());
-  }
-  for (const Json& stream : list_of(status, "coordinated")) {
-    const auto figure = [&](const char* key) {
-      const Json* const value = stream.find(key);
-      char text[32] = "-";
-      if (value != nullptr && value->is_number()) std::snprintf(text, sizeof text, "%.1f", value->get<double>());
-      return std::string(text);
-    };
-    std::printf(
-        "coordinated %s of %s: %s, every %s frames; may lose %s %%, planned %s %% with %s %% of it left alone, lost %s "
-        "%% "
-        "in the last second; evicted %s times\n",
-        text_of(stream, "name").c_str(), text_of(stream, "client").c_str(), text_of(stream, "standing").c_str(),
-        text_of(stream, "interval").c_str(), figure("sla_drop_percent").c_str(), figure("planned_drop_percent").c_str(),
-        figure("margin_percent").c_str(), figure("measured_drop_percent").c_str(),
-        text_of(stream, "evictions").c_str());
-  }
+  for (const Json& partition : list_of(status, "partitions")) print_partition(partition);
+  for (const Json& edge : list_of(status, "edges")) print_edge(edge);
+  for (const Json& stream : list_of(status, "coordinated")) print_coordinated(stream);
   for (const Json& warning : list_of(status, "warnings"))
     std::printf("warning: %s\n", warning.is_string() ? warning.get<std::string>().c_str() : warning.dump().c_str());
 }

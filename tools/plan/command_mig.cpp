@@ -51,12 +51,11 @@ bool parse_batches(const std::string& text, std::vector<double>& share) {
 
 bool parse_lognormal(const std::string& text, std::vector<double>& share) {
   double mu = 0, sigma = 0;
-  unsigned most = 0;
+  unsigned max = 0;
   char rest = 0;
-  if (std::sscanf(text.c_str(), "%lf,%lf,%u%c", &mu, &sigma, &most, &rest) != 3 || !(sigma > 0) || most < 1 ||
-      most > 1024)
+  if (std::sscanf(text.c_str(), "%lf,%lf,%u%c", &mu, &sigma, &max, &rest) != 3 || !(sigma > 0) || max < 1 || max > 1024)
     return false;
-  share = lognormal_batches(mu, sigma, most);
+  share = lognormal_batches(mu, sigma, max);
   return true;
 }
 

@@ -66,7 +66,7 @@ Json to_json(const PlanOutcome& o, const Trial& trial) {
   if (o.carried > 0) out["rates_carried"] = o.carried;
   if (trial.tried)
     out["tried"] = {
-        {"in_time_at_promise", trial.promised}, {"kept", trial.kept}, {"most", trial.most}, {"plans", trial.plans}};
+        {"in_time_at_promise", trial.promised}, {"kept", trial.kept}, {"most", trial.max}, {"plans", trial.plans}};
   for (const Shortfall& s : o.slos)
     out["slo_not_met"].push_back(
         {{"application", s.application}, {"slo_ms", s.slo_ms}, {"nearest_feasible_ms", s.needed_ms}});
@@ -93,7 +93,7 @@ void print(const Trial& trial) {
   if (!trial.tried) return;
   if (trial.kept >= 1) {
     std::printf("tried: in the simulator %.2f %% are in time at that rate, and 99 %% up to %.3g times it\n",
-                100 * trial.promised, trial.most);
+                100 * trial.promised, trial.max);
   } else if (trial.kept > 0) {
     std::printf("tried: in the simulator only %.2f %% would be in time at what was planned; lowered to %.1f %% of it\n",
                 100 * trial.promised, 100 * trial.kept);

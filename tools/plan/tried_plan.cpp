@@ -11,11 +11,11 @@
 namespace leat::planner {
 namespace {
 
-constexpr std::size_t kMostPartitions = 4096;  // beyond, waits vanish and a simulation takes long
-constexpr double kInTime = .992;               // so that 99 % of other draws are in time too
-constexpr double kAbove = 2;                   // of the promise; so far up plans are compared
-constexpr double kClearly = 1.005;             // what another plan must carry to be taken instead
-constexpr double kNoise = 1.08;                // what one draw may be off by: closer calls are judged on more of them
+constexpr std::size_t kMaxPartitions = 4096;  // beyond, waits vanish and a simulation takes long
+constexpr double kInTime = .992;              // so that 99 % of other draws are in time too
+constexpr double kAbove = 2;                  // of the promise; so far up plans are compared
+constexpr double kClearly = 1.005;            // what another plan must carry to be taken instead
+constexpr double kNoise = 1.08;               // what one draw may be off by: closer calls are judged on more of them
 constexpr std::uint64_t kMoreDraws[] = {11, 12};
 
 struct Candidate {
@@ -67,20 +67,20 @@ Trial try_plan(const PlanRequest& request, PlanOutcome& outcome, std::uint64_t r
   Trial out;
   core::Policy policy;
   if (requests == 0 || !outcome.solution.feasible || !core::preset("leat", policy) ||
-      outcome.file.plan.partitions.size() > kMostPartitions)
+      outcome.file.plan.partitions.size() > kMaxPartitions)
     return out;
   std::vector<Candidate> all = {{std::move(outcome.file), outcome.solution.certificate.objective, {}, 0}};
   for (OtherPlan& other : outcome.others) all.push_back({std::move(other.file), other.z, {}, 0});
   outcome.others.clear();
   std::vector<double> weights;
   for (const Application& a : request.applications) weights.push_back(a.rate_rps > 0 ? a.rate_rps : a.weight);
-  double most = 0;
+  double max = 0;
   for (Candidate& c : all) {
     if (!tried(c, policy, weights, requests)) continue;
     ++out.plans;
-    most = std::max(most, c.carries);
+    max = std::max(max, c.carries);
   }
-  const auto close = [&](const Candidate& c) { return c.carries * kNoise >= most && most > 0; };
+  const auto close = [&](const Candidate& c) { return c.carries * kNoise >= max && max > 0; };
   if (std::count_if(all.begin(), all.end(), close) > 1)
     for (Candidate& c : all) c.carries = close(c) ? carries_on_average(c, policy, weights, requests) : 0;
   // What was promised most goes on unless another carries clearly more.
@@ -92,7 +92,7 @@ Trial try_plan(const PlanRequest& request, PlanOutcome& outcome, std::uint64_t r
     out.tried = true;
     out.promised = chosen.kept.in_time;
     out.kept = std::min(1.0, chosen.kept.part);
-    out.most = chosen.kept.part;
+    out.max = chosen.kept.part;
     if (out.kept > 0 && out.kept < 1) lower(chosen, out.kept);
   }
   outcome.file = std::move(chosen.file);

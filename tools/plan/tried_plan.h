@@ -12,7 +12,7 @@ struct Trial {
   bool tried = false;       // false: too large, or nothing to try
   double promised = 1;      // in time at the promise, of the application that fares worst
   double kept = 1;          // the part of the promise at which 99 % are in time; up to 1
-  double most = 1;          // the same, also above the promise
+  double max = 1;           // the same, also above the promise
   std::uint32_t plans = 0;  // that were tried
 };
 

@@ -15,7 +15,7 @@
 namespace leat::scene {
 namespace {
 
-constexpr std::size_t kOutlineMost = 40;  // vertices
+constexpr std::size_t kMaxOutline = 40;  // vertices
 constexpr double kTurn = 2 * std::numbers::pi;
 
 struct Point {
@@ -33,7 +33,7 @@ std::size_t outline_of(std::int32_t shape, Point* out) {
   };
   switch (shape) {
     case 0:
-      return ring(kOutlineMost, 0.92, 0.92);
+      return ring(kMaxOutline, 0.92, 0.92);
     case 1:
       return ring(4, 1.15, 1.15);
     case 2:
@@ -65,7 +65,7 @@ void scan(const Point* p, std::size_t n, int width, int height, Span&& span) {
   const auto [low, high] = std::minmax_element(p, p + n, [](Point a, Point b) { return a.y < b.y; });
   const int top = std::max(0, static_cast<int>(std::ceil(low->y - 0.5))),
             bottom = std::min(height, static_cast<int>(std::ceil(high->y - 0.5)));
-  double cuts[kOutlineMost];
+  double cuts[kMaxOutline];
   for (int y = top; y < bottom; ++y) {
     const double centre = y + 0.5;
     std::size_t count = 0;
@@ -89,7 +89,7 @@ struct Scene::Body {
   std::int32_t shape, colour;
   std::uint64_t crossing;
   std::size_t points;
-  Point outline[kOutlineMost], inner[kOutlineMost];
+  Point outline[kMaxOutline], inner[kMaxOutline];
   Rgb paint;
   double top, bottom;
 };

@@ -5,8 +5,8 @@
 //
 // Ground truth. An object's box is that of its whole outline clipped to the frame, pixels, origin top left, x1 and y1
 // exclusive. `visible` is the share of its whole outline (what lies outside of the frame included) that is neither
-// hidden by a nearer object nor outside. An object does not count (`ignore`) when visible < kVisibleLeast or a side of
-// its box is shorter than kSideLeast of the frame's height: detections of it are neither right nor wrong (accuracy.h).
+// hidden by a nearer object nor outside. An object does not count (`ignore`) when visible < kMinVisible or a side of
+// its box is shorter than kMinSide of the frame's height: detections of it are neither right nor wrong (accuracy.h).
 //
 // Thread rule: a Scene is used by one thread. Errors: none; sizes outside of kSideMin..kSideMax are clamped.
 #pragma once
@@ -23,8 +23,8 @@ namespace leat::scene {
 
 inline constexpr std::array<std::string_view, 5> kShapes = {"circle", "square", "triangle", "star", "cross"};
 inline constexpr std::array<std::string_view, 6> kColours = {"red", "green", "blue", "yellow", "magenta", "cyan"};
-inline constexpr double kVisibleLeast = 0.6;
-inline constexpr double kSideLeast = 1.0 / 22;  // of the frame's height: 32.7 pixels of 720
+inline constexpr double kMinVisible = 0.6;
+inline constexpr double kMinSide = 1.0 / 22;  // of the frame's height: 32.7 pixels of 720
 inline constexpr std::uint32_t kSideMin = 32, kSideMax = 8192;
 
 struct Object {
@@ -38,8 +38,8 @@ struct Object {
 
 // Object::ignore of a frame so high.
 inline bool does_not_count(const Object& o, std::uint32_t height) {
-  return static_cast<double>(o.visible) < kVisibleLeast ||
-         std::min(o.x1 - o.x0, o.y1 - o.y0) < static_cast<float>(kSideLeast * height);
+  return static_cast<double>(o.visible) < kMinVisible ||
+         std::min(o.x1 - o.x0, o.y1 - o.y0) < static_cast<float>(kMinSide * height);
 }
 
 struct SceneOptions {

@@ -51,7 +51,7 @@ TEST(Scene, TruthIsInsideTheFrameAndMarksWhatDoesNotCount) {
       EXPECT_GT(o.visible, 0);
       EXPECT_LE(o.visible, 1);
       EXPECT_EQ(o.ignore,
-                o.visible < kVisibleLeast || std::min(o.x1 - o.x0, o.y1 - o.y0) < static_cast<float>(kSideLeast * 720));
+                o.visible < kMinVisible || std::min(o.x1 - o.x0, o.y1 - o.y0) < static_cast<float>(kMinSide * 720));
       (o.ignore ? ignored : counting) += 1;
     }
   }

@@ -14,7 +14,7 @@
 namespace leat::probe {
 namespace {
 
-constexpr std::size_t kWorkspaceMost = 256 * kMiB;
+constexpr std::size_t kMaxWorkspace = 256 * kMiB;
 
 // cuDNN's handles and descriptors are pointers to structures of its own.
 #define LEAT_CUDNN_FUNCTIONS(X)                                                                                      \
@@ -186,7 +186,7 @@ struct CudnnConvolution::State {
     std::string why = "no algorithm was offered";
     for (int i = 0; i < count; ++i) {
       const cudnn::AlgorithmPerf& offer = offers[static_cast<std::size_t>(i)];
-      if (offer.status != cudnn::kSuccess || offer.memory > kWorkspaceMost) continue;
+      if (offer.status != cudnn::kSuccess || offer.memory > kMaxWorkspace) continue;
       workspace.reset();
       if (offer.memory > 0) workspace.emplace(offer.memory);
       // An offer may allow more than was asked for: plain fp32 must not become TF32.

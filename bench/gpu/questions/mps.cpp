@@ -15,7 +15,7 @@ using std::chrono::seconds;
 
 constexpr int kShares[] = {14, 28, 43, 57, 71, 86, 100};
 constexpr int kQuickShares[] = {43, 57, 100};
-constexpr int kClientsMost = 16, kClientsMostQuick = 4;
+constexpr int kMaxClients = 16, kMaxClientsQuick = 4;
 constexpr const char* kDaemonHow = "nvidia-cuda-mps-control -f in a private directory, as this user";
 
 Environment with(Environment environment, const std::string& name, const std::string& value) {
@@ -106,13 +106,13 @@ void ask_share(Asker& asker, const Environment& environment, int share) {
 // ---- limits ----
 
 void ask_client_limit(Asker& asker, const Environment& environment) {
-  const int most = asker.quick() ? kClientsMostQuick : kClientsMost;
+  const int max = asker.quick() ? kMaxClientsQuick : kMaxClients;
   asker.number({"mps.clients", "How many clients at once, before one is refused?",
-                "clients are started one by one and kept; stopped at " + std::to_string(most)},
+                "clients are started one by one and kept; stopped at " + std::to_string(max)},
                "count", [&] {
                  std::vector<std::unique_ptr<Client>> clients;
                  std::string refusal = "none was refused";
-                 while (static_cast<int>(clients.size()) < most) {
+                 while (static_cast<int>(clients.size()) < max) {
                    try {
                      clients.push_back(std::make_unique<Client>(environment));
                    } catch (const ProbeFailed& refused) {

@@ -11,36 +11,22 @@ namespace {
 using test::kMs;
 using test::kUs;
 
+Demand demand(const char* name, TimeNs period_ms, TimeNs max_age_ms, Priority priority, TimeNs run_us, TimeNs safe_us,
+              std::vector<PartitionId> pool = {0}) {
+  return {.name = name,
+          .period_ns = period_ms * kMs,
+          .max_age_ns = max_age_ms * kMs,
+          .priority = priority,
+          .run_ns = run_us * kUs,
+          .safe_ns = safe_us * kUs,
+          .pool = std::move(pool)};
+}
+
 // A detector, a pose and a depth model with a large language model beside them.
 std::vector<Demand> scene(std::vector<PartitionId> large = {0}) {
-  return {{.name = "det",
-           .period_ns = 33 * kMs,
-           .max_age_ns = 66 * kMs,
-           .priority = Priority::protected_,
-           .run_ns = 15'600 * kUs,
-           .safe_ns = 19'600 * kUs,
-           .pool = {0}},
-          {.name = "pose",
-           .period_ns = 33 * kMs,
-           .max_age_ns = 66 * kMs,
-           .priority = Priority::high,
-           .run_ns = 4'100 * kUs,
-           .safe_ns = 5'700 * kUs,
-           .pool = {0}},
-          {.name = "depth",
-           .period_ns = 66 * kMs,
-           .max_age_ns = 132 * kMs,
-           .priority = Priority::high,
-           .run_ns = 9'300 * kUs,
-           .safe_ns = 11'500 * kUs,
-           .pool = {0}},
-          {.name = "vlm",
-           .period_ns = 500 * kMs,
-           .max_age_ns = 1500 * kMs,
-           .priority = Priority::background,
-           .run_ns = 97'900 * kUs,
-           .safe_ns = 110'000 * kUs,
-           .pool = large}};
+  return {demand("det", 33, 66, Priority::protected_, 15'600, 19'600),
+          demand("pose", 33, 66, Priority::high, 4'100, 5'700), demand("depth", 66, 132, Priority::high, 9'300, 11'500),
+          demand("vlm", 500, 1500, Priority::background, 97'900, 110'000, std::move(large))};
 }
 
 TEST(Schedulable, PromisesOf103PercentAndAJobThatNeverFits) {

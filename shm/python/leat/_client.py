@@ -219,7 +219,9 @@ class Answer:
         """None unless completed or late."""
         if not self._raw.stream:
             raise InvalidArgument("the answer was released: read its result before")
-        return Result(self, self._raw.result, self._raw.result_bytes) if self._raw.result else None
+        if not self._raw.result:
+            return None
+        return Result(self, self.stream.class_name, self._raw.result, self._raw.result_bytes)
 
     @property
     def planes(self) -> tuple[np.ndarray, ...]:

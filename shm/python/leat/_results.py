@@ -5,15 +5,12 @@ from __future__ import annotations
 import ctypes
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Iterator
+from typing import Callable, Iterator
 
 import numpy as np
 
 from leat import _library
 from leat._dlpack import View
-
-if TYPE_CHECKING:
-    from leat._client import Answer
 
 RESULT_VERSION = 2
 LABEL = np.dtype([("head", "u4"), ("class_id", "i4"), ("score", "f4")])
@@ -129,10 +126,11 @@ class Result:
     """What a frame's modules answered. The arrays are read-only views of the result slot and keep the answer alive;
     iterating gives detections as plain objects with their names."""
 
-    def __init__(self, answer: Answer, address: int, room: int) -> None:
+    def __init__(self, owner: object, class_name: Callable[[int, int], str | None], address: int, room: int) -> None:
+        """`owner` (an Answer) keeps the slot; class_name(class_id, head) knows the application's names."""
         block = (ctypes.c_ubyte * room).from_address(address)
-        block.owner = answer  # the slot is not given back while an array looks at it
-        self._answer = answer
+        block.owner = owner  # the slot is not given back while an array looks at it
+        self._class_name = class_name
         self._bytes = np.frombuffer(block, np.uint8)
         self._bytes.flags.writeable = False
         self._head = self._bytes[: RESULT.itemsize].view(RESULT)
@@ -218,7 +216,7 @@ class Result:
 
     def name(self, class_id: int, head: int = 0) -> str:
         """The class's name, or its number where the application has no labels."""
-        return self._answer.stream.class_name(class_id, head) or str(class_id)
+        return self._class_name(class_id, head) or str(class_id)
 
     def __iter__(self) -> Iterator[Detection]:
         for row in self.detections:

@@ -5,7 +5,7 @@
 namespace leat::test {
 namespace {
 
-constexpr std::size_t kMostKept = 200;
+constexpr std::size_t kMaxKept = 200;
 constexpr std::int64_t kShortNs = 200'000'000;  // longest wait for anything
 
 shm::OpenStream small_stream() {
@@ -21,7 +21,7 @@ shm::OpenStream small_stream() {
 }  // namespace
 
 RawClient& Moves::keep(RawClient c) {
-  if (kept_.size() >= kMostKept) kept_.pop_front();
+  if (kept_.size() >= kMaxKept) kept_.pop_front();
   return kept_.emplace_back(std::move(c));
 }
 

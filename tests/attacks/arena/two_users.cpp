@@ -26,8 +26,8 @@ Tally send(const std::string& socket, const Flow& flow) {
     std::fprintf(stderr, "%s\n", stream.error().c_str());
     return out;
   }
-  const auto take = [&](std::chrono::nanoseconds most) {
-    const auto answer = client->next_answer(most);
+  const auto take = [&](std::chrono::nanoseconds max) {
+    const auto answer = client->next_answer(max);
     if (!answer) return;
     ++out.answered;
     out.in_time += answer->outcome() == Outcome::completed ? 1 : 0;

@@ -21,7 +21,7 @@
 namespace leat::fuzz {
 namespace {
 
-constexpr std::size_t kMostTracers = 48, kMostKinds = 8;
+constexpr std::size_t kMaxTracers = 48, kMaxKinds = 8;
 constexpr long kInterruptNs = 20'000'000;
 
 // Those that are the same for every input are made once.
@@ -103,7 +103,7 @@ void Passed::prepare() {
   insist(deaf().listener >= 0, "no TCP");
 }
 
-Passed::Passed() { tracers_.reserve(kMostTracers); }
+Passed::Passed() { tracers_.reserve(kMaxTracers); }
 Passed::~Passed() {
   for (const pollfd& p : tracers_) (void)close(p.fd);
   while (lingers_) {  // resets what the kernel still wants to send
@@ -115,7 +115,7 @@ Passed::~Passed() {
 
 shm::Fd Passed::tracer() {
   int ends[2];
-  if (tracers_.size() >= kMostTracers || pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return {};
+  if (tracers_.size() >= kMaxTracers || pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return {};
   tracers_.push_back({.fd = ends[0], .events = 0, .revents = 0});
   return shm::Fd(ends[1]);
 }
@@ -182,11 +182,11 @@ int Passed::make(Kind kind, const Own& own) {
 }
 
 bool Passed::send(int socket, std::span<const std::byte> bytes, std::span<const Kind> kinds, const Own& own) {
-  std::array<int, kMostKinds + 1> fds{};
+  std::array<int, kMaxKinds + 1> fds{};
   std::size_t count = 0;
   shm::Fd traced = kinds.empty() ? shm::Fd() : tracer();
   if (traced) fds[count++] = traced.get();
-  for (const Kind kind : kinds.first(std::min(kinds.size(), kMostKinds)))
+  for (const Kind kind : kinds.first(std::min(kinds.size(), kMaxKinds)))
     if (const int fd = make(kind, own); fd >= 0) fds[count++] = fd;
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof fds)] = {};
   iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};

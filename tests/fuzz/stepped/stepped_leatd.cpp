@@ -291,7 +291,7 @@ std::string SteppedLeatd::left() const {
   return out;
 }
 
-std::size_t SteppedLeatd::most_descriptors() const {
+std::size_t SteppedLeatd::max_descriptors() const {
   constexpr std::size_t kOfItself = 24, kOfSession = 5, kOfStream = 4, kOfTask = 5;
   return kOfItself + kOfTask * waiting_in_lanes() + kOfSession * sessions() +
          kOfStream * std::min<std::size_t>(kStreams, board().daemon().value(DaemonCounter::streams));

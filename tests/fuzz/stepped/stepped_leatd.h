@@ -50,7 +50,7 @@ class SteppedLeatd final : private daemon::Supervisor::Listener {
   [[nodiscard]] bool empty() const { return left().empty(); }
   [[nodiscard]] std::uint32_t sessions() const;
   // That it may have open, with the sessions and streams it has.
-  [[nodiscard]] std::size_t most_descriptors() const;
+  [[nodiscard]] std::size_t max_descriptors() const;
 
   static TurnFigures& figures_of_control();
   static TurnFigures& figures_of_scheduler();

@@ -211,16 +211,16 @@ struct Parser {
       if (const std::string wrong = words::unwritable(result.arguments.text(option.name)); !wrong.empty())
         return error(wrong), false;
     }
-    std::size_t least = 0, most = 0;
+    std::size_t min = 0, max = 0;
     for (const Positional& positional : command.positionals) {
-      if (result.arguments.positionals_.size() < least + positional.least) {
+      if (result.arguments.positionals_.size() < min + positional.min) {
         return error(std::string(positional.name) + " is missing: " + std::string(positional.help)), false;
       }
-      least += positional.least;
-      most += positional.most;
+      min += positional.min;
+      max += positional.max;
     }
-    if (result.arguments.positionals_.size() > most) {
-      return error("'" + result.arguments.positionals_[most] + "' is one argument too many; '" +
+    if (result.arguments.positionals_.size() > max) {
+      return error("'" + result.arguments.positionals_[max] + "' is one argument too many; '" +
                    std::string(command.name) + " --help' shows the usage"),
              false;
     }
@@ -330,7 +330,7 @@ std::string table_problem(const Command& command) {
     }
   }
   for (std::size_t i = 0; i + 1 < command.positionals.size(); ++i) {
-    if (command.positionals[i].least != command.positionals[i].most)
+    if (command.positionals[i].min != command.positionals[i].max)
       return at + "only the last positional may vary in number";
   }
   return {};

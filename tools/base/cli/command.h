@@ -59,7 +59,7 @@ struct Option {
 struct Positional {
   std::string_view name = {};  // "CONFIG", "SOURCE"
   std::string_view help = {};
-  std::uint32_t least = 1, most = 1;  // how many
+  std::uint32_t min = 1, max = 1;  // how many
 };
 
 struct Example {

@@ -23,7 +23,7 @@ constexpr Option kOptions[] = {
     {.name = "format", .type = Type::choice, .choices = "nv12|i420|rgb24", .fallback = "nv12", .help = "pixel format"},
     {.name = "set", .type = Type::text, .value = "KEY=VALUE", .repeat = true, .help = "one setting"},
 };
-constexpr Positional kPositionals[] = {{.name = "SOURCE", .help = "a file, device or URL", .least = 1, .most = 3}};
+constexpr Positional kPositionals[] = {{.name = "SOURCE", .help = "a file, device or URL", .min = 1, .max = 3}};
 constexpr Example kExamples[] = {{.line = "leat feed a.mp4", .text = "feeds a file"}};
 constexpr Command kFeed = {.name = "leat feed",
                            .summary = "feeds frames",

@@ -25,8 +25,8 @@ std::string usage(const Command& command) {
     if (option.required) line += " --" + std::string(option.name) + " " + value_word(option);
   }
   for (const Positional& positional : command.positionals) {
-    const std::string name = std::string(positional.name) + (positional.most > 1 ? " ..." : "");
-    line += positional.least == 0 ? " [" + name + "]" : " " + name;
+    const std::string name = std::string(positional.name) + (positional.max > 1 ? " ..." : "");
+    line += positional.min == 0 ? " [" + name + "]" : " " + name;
   }
   return line;
 }

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr Option kJsonOptions[] = {json_option(), {.name = "all", .letter = 'a', .help = "everything"}};
-constexpr Positional kJsonPositionals[] = {{.name = "SOURCE", .help = "an input", .least = 0, .most = 3}};
+constexpr Positional kJsonPositionals[] = {{.name = "SOURCE", .help = "an input", .min = 0, .max = 3}};
 constexpr Command kStudy = {.name = "study", .summary = "measures", .options = kJsonOptions};
 constexpr Command kJsonFeed = {
     .name = "feed", .summary = "feeds", .options = kJsonOptions, .positionals = kJsonPositionals};

@@ -124,7 +124,7 @@ bool Json::as_boolean() const {
 }
 
 // A whole number may be written as 2.0.
-std::int64_t Json::as_integer(std::int64_t least, std::int64_t most) const {
+std::int64_t Json::as_integer(std::int64_t min, std::int64_t max) const {
   std::int64_t value = 0;
   if (const auto* const whole = std::get_if<std::int64_t>(&value_)) {
     value = *whole;
@@ -136,15 +136,15 @@ std::int64_t Json::as_integer(std::int64_t least, std::int64_t most) const {
   } else {
     wrong(*this, "a number");
   }
-  if (value < least || value > most) throw JsonError(std::to_string(value) + " does not fit");
+  if (value < min || value > max) throw JsonError(std::to_string(value) + " does not fit");
   return value;
 }
 
-std::uint64_t Json::as_unsigned(std::uint64_t most) const {
+std::uint64_t Json::as_unsigned(std::uint64_t max) const {
   const auto* const large = std::get_if<std::uint64_t>(&value_);
   const std::uint64_t value =
       large != nullptr ? *large : static_cast<std::uint64_t>(as_integer(0, std::numeric_limits<std::int64_t>::max()));
-  if (value > most) throw JsonError(std::to_string(value) + " does not fit");
+  if (value > max) throw JsonError(std::to_string(value) + " does not fit");
   return value;
 }
 

@@ -140,8 +140,8 @@ class Json {
   explicit Json(Members members);
   [[nodiscard]] bool same(const Json& other) const noexcept;
   [[nodiscard]] bool as_boolean() const;
-  [[nodiscard]] std::int64_t as_integer(std::int64_t least, std::int64_t most) const;
-  [[nodiscard]] std::uint64_t as_unsigned(std::uint64_t most) const;
+  [[nodiscard]] std::int64_t as_integer(std::int64_t min, std::int64_t max) const;
+  [[nodiscard]] std::uint64_t as_unsigned(std::uint64_t max) const;
   [[nodiscard]] double as_number() const;
   [[nodiscard]] const std::string& as_text() const;
   [[nodiscard]] const Elements& elements() const;

@@ -121,17 +121,17 @@ TEST(Text, DrawnIsTheTextGiven) {
                             });
     ASSERT_GT(seen.width, 100u);
     std::string best;
-    double most = -1;
+    double max = -1;
     for (const std::string& text : texts) {
       const auto line =
           painter.line(text, {.pixels = static_cast<std::uint32_t>(std::lround(placed.font))}, 0, {255, 255, 255});
       const Ink other = ink_in(line.width, line.height, [&](std::size_t x, std::size_t y) {
         return 1 - line.rgb[(y * line.width + x) * 3] / 255.0;
       });
-      if (const double like = likeness(seen, other); like > most) most = like, best = text;
+      if (const double like = likeness(seen, other); like > max) max = like, best = text;
     }
     EXPECT_EQ(best, given);
-    EXPECT_GT(most, 0.5);  // FreeType's is hinted, and a little narrower or wider for that
+    EXPECT_GT(max, 0.5);  // FreeType's is hinted, and a little narrower or wider for that
   }
 }
 

@@ -146,7 +146,7 @@ constexpr cli::Option kOptions[] = {
     {.name = "quiet", .letter = 'q', .help = "no live figures"},
 };
 constexpr cli::Positional kPositionals[] = {
-    {.name = "SOURCE", .help = "a video file, a device such as /dev/video0, a URL, or '-'", .least = 0, .most = 256}};
+    {.name = "SOURCE", .help = "a video file, a device such as /dev/video0, a URL, or '-'", .min = 0, .max = 256}};
 constexpr cli::Example kExamples[] = {
     {.line = "leat feed --realtime street.mp4 rtsp://camera/main", .text = "a file and a camera, each in its own time"},
     {.line = "ffmpeg -i in.mkv -f yuv4mpegpipe - | leat feed --stdin", .text = "whatever ffmpeg can read"},
@@ -189,11 +189,21 @@ void on_signal(int number) {
   std::signal(number, SIG_DFL);          // a second one ends the program at once
 }
 
-Result<std::vector<FeederOptions>> plan_streams(const cli::Arguments& args, const std::vector<Truth>& truths,
-                                                Judge* judge, const DecodersRun& decoders, DecodeTurns* turns) {
-  std::vector<std::string> sources = args.positionals();
-  if (args.flag("stdin")) sources.emplace_back("-");
-  if (sources.empty()) return Error{"SOURCE is missing: name a video file, a device or a URL, or give --stdin"};
+Status read_tasks(const cli::Arguments& args, FeederOptions& base) {
+  for (const std::string& text : args.texts("task")) {
+    auto task = parse_task(text);
+    if (!task.ok()) return Error{task.error()};
+    base.tasks.push_back(std::move(*task));
+  }
+  if (!base.tasks.empty() && base.accuracy <= 0)
+    return Error{"--task is for streams whose boxes are tracked; give --accuracy too"};
+  if (base.tasks.size() == 1 || base.tasks.size() > kMaxTasks)
+    return Error{"tasks take turns, so there must be two to four of them; give --task as often"};
+  return Done{};
+}
+
+// What all streams have in common.
+Result<FeederOptions> read_options(const cli::Arguments& args) {
   FeederOptions base;
   base.socket = args.text("socket");
   base.application = args.text("application");
@@ -203,26 +213,15 @@ Result<std::vector<FeederOptions>> plan_streams(const cli::Arguments& args, cons
   base.realtime = args.flag("realtime");
   base.accuracy = args.real("accuracy");
   base.tracker = args.text("tracker");
-  for (const std::string& text : args.texts("task")) {
-    auto task = parse_task(text);
-    if (!task.ok()) return Error{task.error()};
-    base.tasks.push_back(std::move(*task));
-  }
-  if (!base.tasks.empty() && base.accuracy <= 0)
-    return Error{"--task is for streams whose boxes are tracked; give --accuracy too"};
-  if (base.tasks.size() == 1 || base.tasks.size() > kMostTasks)
-    return Error{"tasks take turns, so there must be two to four of them; give --task as often"};
+  if (const Status tasks = read_tasks(args, base); !tasks.ok()) return Error{tasks.error()};
   if (args.text("answers").empty() &&
       (args.flag("track") || args.real("min-score") > 0 || !args.texts("classes").empty()))
     return Error{"--track, --min-score and --classes are about the lines of --answers; give that too"};
   base.tracks = args.flag("track");
   base.min_score = args.real("min-score");
   base.classes = args.texts("classes");
-  base.cores = decoders.cores;
-  base.yields = decoders.yields;
-  base.turns = turns;
   base.loop = args.flag("loop");
-  base.pictures_most = static_cast<std::uint64_t>(args.integer("frames"));
+  base.max_pictures = static_cast<std::uint64_t>(args.integer("frames"));
   base.run_ns = static_cast<std::int64_t>(args.real("seconds") * 1e9);
   base.source_options.raw_format = args.text("raw");
   base.source_options.as_stored = args.flag("as-stored");
@@ -242,6 +241,19 @@ Result<std::vector<FeederOptions>> plan_streams(const cli::Arguments& args, cons
                   : priority == "high"      ? LEAT_PRIORITY_HIGH
                   : priority == "protected" ? LEAT_PRIORITY_PROTECTED
                                             : LEAT_PRIORITY_NORMAL;
+  return base;
+}
+
+Result<std::vector<FeederOptions>> plan_streams(const cli::Arguments& args, const std::vector<Truth>& truths,
+                                                Judge* judge, const DecodersRun& decoders, DecodeTurns* turns) {
+  std::vector<std::string> sources = args.positionals();
+  if (args.flag("stdin")) sources.emplace_back("-");
+  if (sources.empty()) return Error{"SOURCE is missing: name a video file, a device or a URL, or give --stdin"};
+  auto base = read_options(args);
+  if (!base.ok()) return Error{base.error()};
+  base->cores = decoders.cores;
+  base->yields = decoders.yields;
+  base->turns = turns;
   const std::size_t count =
       args.integer("streams") > 0 ? static_cast<std::size_t>(args.integer("streams")) : sources.size();
   if (const std::string which = args.text("annotate-stream");
@@ -253,7 +265,7 @@ Result<std::vector<FeederOptions>> plan_streams(const cli::Arguments& args, cons
     return Error{"standard input can feed one stream only; leave --streams and the other sources out"};
   std::vector<FeederOptions> streams;
   for (std::size_t i = 0; i < count; ++i) {
-    FeederOptions options = base;
+    FeederOptions options = *base;
     const std::size_t which = i % sources.size();
     options.source = sources[which];
     const std::size_t slash = options.source.find_last_of('/');

@@ -84,7 +84,7 @@ Status Feeder::open() {
     // What keeps its own time may come more often than anybody looks; tracking is looked at picture by picture.
     const bool every = !own_time || options_.accuracy > 0;
     auto annotator = Annotator::open(options_.annotate, draw::sheet_of({format.width, format.height}).size, rate,
-                                     every ? 0 : kMostAnnotated);
+                                     every ? 0 : kMaxAnnotated);
     if (!annotator.ok()) return Error{annotator.error()};
     annotator_ = std::move(*annotator);
   }
@@ -289,8 +289,8 @@ void Feeder::count_left_out() {
 }
 
 bool Feeder::hopeless(std::int64_t capture_ns, std::int64_t now_ns) const {
-  const std::int64_t least_ns = std::max(slo_ns_ / 64, answer_time_.least_ns(now_ns));  // sending takes time too
-  return !every_one_ && now_ns + least_ns >= capture_ns + slo_ns_;
+  const std::int64_t min_ns = std::max(slo_ns_ / 64, answer_time_.min_ns(now_ns));  // sending takes time too
+  return !every_one_ && now_ns + min_ns >= capture_ns + slo_ns_;
 }
 
 void Feeder::skip(Lane& lane, Skip why, std::uint64_t pictures) {
@@ -424,7 +424,7 @@ Status Feeder::run(std::int64_t start_ns, const std::atomic<bool>& stop) {
   if (options_.yields) (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kYieldingNice);
   while (!stop.load(std::memory_order_relaxed)) {
     const std::uint64_t pictures = follows() ? lanes_.front().follower->figures().frames : fed_;
-    if (options_.pictures_most > 0 && pictures >= options_.pictures_most) break;
+    if (options_.max_pictures > 0 && pictures >= options_.max_pictures) break;
     if (options_.run_ns > 0 && ::leat_now_ns() >= start_ns + options_.run_ns) break;
     const auto step = feed_one(start_ns, stop);
     if (!step.ok()) status = Error{step.error()};

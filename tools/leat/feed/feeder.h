@@ -38,9 +38,9 @@ struct FeederOptions {
   // Optional: of all feeders that share cores. Must outlive the feeder.
   DecodeTurns* turns = nullptr;
   bool loop = false;
-  double rate = 0;                  // pictures per second instead of the source's own; 0: the source's
-  std::uint64_t pictures_most = 0;  // 0: no limit
-  std::int64_t run_ns = 0;          // 0: no limit
+  double rate = 0;                 // pictures per second instead of the source's own; 0: the source's
+  std::uint64_t max_pictures = 0;  // 0: no limit
+  std::int64_t run_ns = 0;         // 0: no limit
   const Truth* truth = nullptr;
   Judge* judge = nullptr;
   LineWriter* answers = nullptr;  // every answer as a line; outlives the feeder's run

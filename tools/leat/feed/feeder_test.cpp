@@ -141,13 +141,13 @@ TEST_F(Feeding, LoopsInItsOwnTimeUntilTheLimit) {
   serve();
   FeederOptions wanted = options();
   wanted.realtime = wanted.loop = true;
-  wanted.pictures_most = 2 * kPictures + 7;
+  wanted.max_pictures = 2 * kPictures + 7;
   Feeder feeder(wanted);
   ASSERT_TRUE(feeder.open().ok());
   const std::int64_t start_ns = ::leat_now_ns();
   ASSERT_TRUE(feeder.run(start_ns, stop_).ok());
   const Ledger ledger = feeder.figures().front().ledger;
-  EXPECT_EQ(ledger.submitted_count(), wanted.pictures_most);
+  EXPECT_EQ(ledger.submitted_count(), wanted.max_pictures);
   EXPECT_EQ(sum(ledger), ledger.submitted_count());
   EXPECT_EQ(ledger.in_flight(), 0U);
   // No picture before it was due: the last one was due 106 periods of 2 ms after the start.
@@ -159,7 +159,7 @@ TEST_F(Feeding, AFeederThatLagsKeepsToTheNewestPicture) {
   serve();
   FeederOptions wanted = options();
   wanted.realtime = wanted.loop = true;
-  wanted.pictures_most = 20;
+  wanted.max_pictures = 20;
   DecodeTurns turns(1);
   wanted.turns = &turns;
   Feeder feeder(wanted);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t kWidest = 320;
 constexpr std::size_t kKept = 128;  // pictures: two seconds of a fast camera
-constexpr std::size_t kMostNames = 4096;
+constexpr std::size_t kMaxNames = 4096;
 
 double cpu_s() {
   timespec t{};
@@ -123,7 +123,7 @@ std::optional<TrackingReport> Follower::answered(std::uint64_t number, std::uint
     const leat_detection& d = result.detections[i];
     const std::string name = name_of(d, answer.stream);
     auto at = std::find(names_.begin(), names_.end(), name);
-    if (at == names_.end() && names_.size() < kMostNames) at = names_.insert(names_.end(), name);
+    if (at == names_.end() && names_.size() < kMaxNames) at = names_.insert(names_.end(), name);
     boxes.push_back({d.x0, d.y0, d.x1, d.y1, static_cast<std::int32_t>(at - names_.begin())});
   }
   if (const auto truth = truth_at(index)) {

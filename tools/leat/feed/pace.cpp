@@ -43,21 +43,21 @@ void Pace::arrived(std::int64_t picture_ns, std::int64_t now_ns) noexcept {
 
 void AnswerTime::add(std::int64_t now_ns, std::int64_t took_ns) noexcept {
   if (!fresh(now_ns)) {
-    least_before_ = kNone;
+    min_before_ = kNone;
     usual_ = took_ns;
     since_ = now_ns;
-    least_ = took_ns;
+    min_ = took_ns;
   } else if (now_ns - since_ >= kInterval) {
-    least_before_ = least_;
+    min_before_ = min_;
     since_ = now_ns;
-    least_ = took_ns;
+    min_ = took_ns;
   }
-  least_ = std::min(least_, took_ns);
+  min_ = std::min(min_, took_ns);
   usual_ += (took_ns - usual_) / 8;
 }
 
-std::int64_t AnswerTime::least_ns(std::int64_t now_ns) const noexcept {
-  return fresh(now_ns) ? std::min(least_, least_before_) : 0;
+std::int64_t AnswerTime::min_ns(std::int64_t now_ns) const noexcept {
+  return fresh(now_ns) ? std::min(min_, min_before_) : 0;
 }
 
 std::int64_t AnswerTime::usual_ns(std::int64_t now_ns) const noexcept { return fresh(now_ns) ? usual_ : 0; }
@@ -85,7 +85,7 @@ bool Liveness::catches_up(std::int64_t lag_ns, std::int64_t borne_ns) noexcept {
   }
   if (over_ <= kTrialPictures) return true;
   const std::int64_t fallen_ns = first_lag_ns_ - lag_ns;
-  return fallen_ns > 0 && (lag_ns - borne_ns) * (over_ - 1) <= kMostPictures * fallen_ns;
+  return fallen_ns > 0 && (lag_ns - borne_ns) * (over_ - 1) <= kMaxPictures * fallen_ns;
 }
 
 void Liveness::draw() noexcept {

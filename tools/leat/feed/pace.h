@@ -38,13 +38,13 @@ class Pace {
 class AnswerTime {
  public:
   void add(std::int64_t now_ns, std::int64_t took_ns) noexcept;
-  [[nodiscard]] std::int64_t least_ns(std::int64_t now_ns) const noexcept;
+  [[nodiscard]] std::int64_t min_ns(std::int64_t now_ns) const noexcept;
   [[nodiscard]] std::int64_t usual_ns(std::int64_t now_ns) const noexcept;
 
  private:
   static constexpr std::int64_t kInterval = 1'000'000'000, kNone = INT64_MAX;
   [[nodiscard]] bool fresh(std::int64_t now_ns) const noexcept { return now_ns - since_ < 2 * kInterval; }
-  std::int64_t since_ = INT64_MIN / 2, least_ = kNone, least_before_ = kNone, usual_ = 0;
+  std::int64_t since_ = INT64_MIN / 2, min_ = kNone, min_before_ = kNone, usual_ = 0;
 };
 
 // What a feeder that lags behind leaves out. thin: pictures to which no other refers; jump: everything up to a key
@@ -64,7 +64,7 @@ class Liveness {
  private:
   static constexpr std::int64_t kHopelessly = 4;  // times the lag that is borne: it jumps at once
   static constexpr std::int64_t kTrialPictures = 3,
-                                kMostPictures = 12;  // to see whether it catches up; to have done so
+                                kMaxPictures = 12;  // to see whether it catches up; to have done so
   void draw() noexcept;
   bool catches_up(std::int64_t lag_ns, std::int64_t borne_ns) noexcept;
   std::int64_t over_ = 0, first_lag_ns_ = 0;  // decisions since the lag was last borne, and the first lag of those

@@ -60,14 +60,14 @@ TEST(Pace, ALiveSourcesQuickestPictureSaysWhenAllWereTaken) {
 
 TEST(AnswerTime, LeastAndUsualOfLateAndNothingAfterSilence) {
   AnswerTime times;
-  EXPECT_EQ(times.least_ns(0), 0);
+  EXPECT_EQ(times.min_ns(0), 0);
   std::int64_t now = 0;
   for (int i = 0; i < 200; ++i) times.add(now += 10 * kMs, (i == 100 ? 20 : 50) * kMs);
-  EXPECT_EQ(times.least_ns(now), 20 * kMs);
+  EXPECT_EQ(times.min_ns(now), 20 * kMs);
   EXPECT_NEAR(static_cast<double>(times.usual_ns(now)), 50.0 * kMs, kMs);
   for (int i = 0; i < 300; ++i) times.add(now += 10 * kMs, 50 * kMs);
-  EXPECT_EQ(times.least_ns(now), 50 * kMs) << "two seconds later the quick one counts no more";
-  EXPECT_EQ(times.least_ns(now + 3000 * kMs), 0) << "after a stall everything is tried again";
+  EXPECT_EQ(times.min_ns(now), 50 * kMs) << "two seconds later the quick one counts no more";
+  EXPECT_EQ(times.min_ns(now + 3000 * kMs), 0) << "after a stall everything is tried again";
   times.add(now + 3000 * kMs, 30 * kMs);
   EXPECT_EQ(times.usual_ns(now + 3000 * kMs), 30 * kMs);
 }

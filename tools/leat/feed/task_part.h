@@ -13,7 +13,7 @@
 
 namespace leat::tools {
 
-inline constexpr std::size_t kMostTasks = 4;  // that leatd takes in a group
+inline constexpr std::size_t kMaxTasks = 4;  // that leatd takes in a group
 
 struct TaskPart {
   std::string name;                     // as it was asked for; empty: the only one

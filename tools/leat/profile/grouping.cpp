@@ -53,15 +53,15 @@ Grouping group(std::span<const std::int64_t> segment_ns, std::span<const std::ui
       [&](auto f, auto e) { return static_cast<double>(length(f, e)); },
       [](double a, double b) { return std::max(a, b); });
   const auto of_shortest = lengths(shortest);
-  const std::int64_t least = *std::max_element(of_shortest.begin(), of_shortest.end());
+  const std::int64_t min = *std::max_element(of_shortest.begin(), of_shortest.end());
   Grouping out;
   if (by == GroupBy::time) {
     out.cuts = split(
-        before, blocks, least,
+        before, blocks, min,
         [&](auto f, auto e) { return static_cast<double>(length(f, e)) * static_cast<double>(length(f, e)); }, sum);
   } else {
     out.cuts = split(
-        before, blocks, static_cast<std::int64_t>(static_cast<double>(least) * balance),
+        before, blocks, static_cast<std::int64_t>(static_cast<double>(min) * balance),
         [&](auto f, auto) { return f == 0 ? 0.0 : static_cast<double>(cut_bytes[f - 1]); }, sum);
   }
   out.block_ns = lengths(out.cuts);
@@ -70,9 +70,9 @@ Grouping group(std::span<const std::int64_t> segment_ns, std::span<const std::ui
 }
 
 double imbalance(std::span<const std::int64_t> block_ns) {
-  double total = 0, most = 0;
-  for (const auto ns : block_ns) total += static_cast<double>(ns), most = std::max(most, static_cast<double>(ns));
-  return total > 0 ? most * static_cast<double>(block_ns.size()) / total : 1;
+  double total = 0, max = 0;
+  for (const auto ns : block_ns) total += static_cast<double>(ns), max = std::max(max, static_cast<double>(ns));
+  return total > 0 ? max * static_cast<double>(block_ns.size()) / total : 1;
 }
 
 }  // namespace leat::tools

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kBlocksDiffer = 1;
 constexpr double kWideSpread = 0.25;
-constexpr unsigned kMostPixels = 16384;  // of a frame's side
+constexpr unsigned kMaxPixels = 16384;  // of a frame's side
 
 constexpr cli::Option kOptions[] = {
     {.name = "partitions",
@@ -168,7 +168,7 @@ Status read_frame(const std::string& text, ModuleAround& around) {
   unsigned width = 0, height = 0;
   char rest = 0;
   if (std::sscanf(text.c_str(), "%ux%u%c", &width, &height, &rest) != 2 || width < 2 || height < 2 ||
-      width > kMostPixels || height > kMostPixels || width % 2 + height % 2 != 0)
+      width > kMaxPixels || height > kMaxPixels || width % 2 + height % 2 != 0)
     return Error{"--frame: '" + text + "' is no size of a frame; write it like 1280x720, both even"};
   around.frame_width = width, around.frame_height = height;
   return Done{};
@@ -351,9 +351,9 @@ void print(const ProfileJob& job, const ProfileRun& run) {
                 words::bytes_text(static_cast<std::uint64_t>(p.boundary_bytes[i])).c_str());
   std::printf("\n");
   if (!run.segment_ns.empty()) {
-    const double most = static_cast<double>(*std::max_element(run.segment_ns.begin(), run.segment_ns.end()));
+    const double max = static_cast<double>(*std::max_element(run.segment_ns.begin(), run.segment_ns.end()));
     std::printf("%zu stretches between cuts; the longest takes %.0f %% of the whole, %.0f %% would be an equal block\n",
-                run.segment_ns.size(), 100 * most / std::accumulate(run.segment_ns.begin(), run.segment_ns.end(), 0.0),
+                run.segment_ns.size(), 100 * max / std::accumulate(run.segment_ns.begin(), run.segment_ns.end(), 0.0),
                 100.0 / p.blocks);
   }
   if (run.verified) {

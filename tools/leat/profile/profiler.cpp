@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kWarmRuns = 2;         // not counted
-constexpr std::uint32_t kLeastSamples = 5;     // whatever the time
+constexpr std::uint32_t kMinSamples = 5;       // whatever the time
 constexpr std::uint32_t kSegmentSamples = 40;  // for the grouping
 constexpr double kSegmentSeconds = 4;
 constexpr std::uint32_t kVerifyRuns = 2;  // inputs drawn for each batch and set of weights
@@ -240,10 +240,10 @@ Status Profiler::fill_in() {
                    "' that the model does not have; pass --fresh to measure anew"};
     p.boundary_bytes.push_back(static_cast<std::int64_t>(cut->item_bytes));
   }
-  std::uint32_t most = job_.batches.back();
-  for (const auto& row : p.rows) most = std::max(most, row.batch);
+  std::uint32_t max = job_.batches.back();
+  for (const auto& row : p.rows) max = std::max(max, row.batch);
   for (std::uint32_t b = 0; b < job_.blocks; ++b) {
-    const auto bytes = graph_->memory_bytes(p.cuts, b, b + 1, most);
+    const auto bytes = graph_->memory_bytes(p.cuts, b, b + 1, max);
     if (!bytes) return Error{bytes.error()};
     p.block_memory_bytes.push_back(static_cast<std::int64_t>(*bytes));
   }
@@ -288,16 +288,16 @@ Status Profiler::write_blocks() {
 
 // The largest difference between the whole model and its blocks behind each other, over batches and inputs.
 Result<double> Profiler::difference(const std::string& model_path, cli::Progress& progress) {
-  const std::uint32_t most = job_.batches.back();
+  const std::uint32_t max = job_.batches.back();
   auto whole =
-      Chain::open({.model_path = model_path, .cuts = {}, .batch_max = most, .threads = 1, .around = {}}, &progress);
+      Chain::open({.model_path = model_path, .cuts = {}, .batch_max = max, .threads = 1, .around = {}}, &progress);
   if (!whole) return Error{whole.error()};
   auto blocks = Chain::open(
-      {.model_path = model_path, .cuts = out_.profile.cuts, .batch_max = most, .threads = 1, .around = {}}, &progress);
+      {.model_path = model_path, .cuts = out_.profile.cuts, .batch_max = max, .threads = 1, .around = {}}, &progress);
   if (!blocks) return Error{blocks.error()};
   std::vector<std::int64_t> ns(job_.blocks);
   double worst = 0;
-  for (const std::uint32_t batch : {1u, most}) {
+  for (const std::uint32_t batch : {1u, max}) {
     for (std::uint32_t i = 0; i < kVerifyRuns; ++i) {
       for (Chain* chain : {&*whole, &*blocks}) {
         if (auto s = chain->prepare(batch, job_.seed + i); !s) return Error{s.error()};
@@ -354,7 +354,7 @@ Result<std::vector<std::vector<std::int64_t>>> Profiler::sample(Runner& chain, s
     if (auto s = chain.run(ns); !s) return Error{s.error()};
   }
   const auto start = Clock::now();
-  for (std::uint32_t i = 0; i < samples && (i < kLeastSamples || seconds_since(start) < seconds); ++i) {
+  for (std::uint32_t i = 0; i < samples && (i < kMinSamples || seconds_since(start) < seconds); ++i) {
     if (auto s = chain.run(ns); !s) return Error{s.error()};
     for (std::size_t b = 0; b < ns.size(); ++b) out[b].push_back(ns[b]);
     progress.set(done + i + 1);
@@ -451,14 +451,14 @@ Result<ProfileRun> run_profile(ProfileJob job) { return Profiler(std::move(job))
 
 double relative_difference(std::span<const double> expected, std::span<const double> found) {
   if (expected.size() != found.size()) return HUGE_VAL;
-  double scale = 0, most_apart = 0;
+  double scale = 0, max_apart = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const double apart = std::abs(expected[i] - found[i]);
     if (!std::isfinite(apart)) return HUGE_VAL;
     scale = std::max(scale, std::abs(expected[i]));
-    most_apart = std::max(most_apart, apart);
+    max_apart = std::max(max_apart, apart);
   }
-  return most_apart == 0 ? 0 : most_apart / std::max(scale, 1e-30);
+  return max_apart == 0 ? 0 : max_apart / std::max(scale, 1e-30);
 }
 
 planner::Latency summary(std::vector<std::int64_t> ns) {

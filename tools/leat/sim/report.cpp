@@ -13,7 +13,7 @@ namespace {
 using core::TimeNs;
 
 constexpr double kWidth = 920;
-constexpr std::size_t kRowsMost = 48;  // partitions of a timeline
+constexpr std::size_t kMaxRows = 48;  // partitions of a timeline
 constexpr double kRowHeight = 18, kNamesWidth = 130, kTimelineTop = 56;
 constexpr double kSlosShown = 5;  // length of a timeline, in the longest SLO
 
@@ -183,7 +183,7 @@ void draw_ticks(cli::Svg& svg, const Window& w, double floor) {
 }
 
 std::string timeline_svg(const SimPreset& preset, const sim::Study& study, const Window& w) {
-  const std::size_t partitions = study.plan.plan.partitions.size(), rows = std::min(partitions, kRowsMost);
+  const std::size_t partitions = study.plan.plan.partitions.size(), rows = std::min(partitions, kMaxRows);
   const double floor = kTimelineTop + kRowHeight * static_cast<double>(rows);
   cli::Svg svg(kWidth, floor + 34);
   svg.text(12, 20,

@@ -133,7 +133,7 @@ constexpr cli::Command kCommand = {
     .exit_status = "0; 1: a run did not drain, that is, requests were left without an answer; 2: bad input",
 };
 
-constexpr double kMostArrivals = 5e7;
+constexpr double kMaxArrivals = 5e7;
 
 std::vector<std::string> split(const std::string& text, char at) {
   std::vector<std::string> out;
@@ -217,13 +217,13 @@ Status read_rates(const cli::Arguments& args, const std::vector<double>& loads, 
       return Error{"application '" + study.plan.applications[a].name +
                    "' has no rate, neither in the plan's routes nor of its own; state --rate"};
   }
-  double most = 0;
-  for (const double load : loads) most = std::max(most, sim::expected_requests(study, load));
+  double max = 0;
+  for (const double load : loads) max = std::max(max, sim::expected_requests(study, load));
   char text[160];
   std::snprintf(text, sizeof text,
-                "one run would have %.3g requests; the most is %.0g: shorten it with --seconds or --bin-ms", most,
-                kMostArrivals);
-  return most > kMostArrivals ? Status(Error{text}) : Status(Done{});
+                "one run would have %.3g requests; the most is %.0g: shorten it with --seconds or --bin-ms", max,
+                kMaxArrivals);
+  return max > kMaxArrivals ? Status(Error{text}) : Status(Done{});
 }
 
 Result<sim::Study> read_study(const cli::Arguments& args, const std::vector<double>& loads) {

@@ -145,7 +145,7 @@ Value standing(const Window&, const RecordSnapshot& record, const RecordSnapshot
 
 // Of a limit: unknown where there is none.
 template <auto Counter>
-Value user_most(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
+Value user_max(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
   const auto value = record.value(Counter);
   return value && *value < UINT32_MAX ? Value(static_cast<double>(*value)) : Value();
 }
@@ -329,13 +329,13 @@ constexpr Column kUsers[] = {
     {"violated", "violated", "connections ended for a violation", Unit::count, 8, 1, count<UserCounter::violated>},
     {"last_refusal", "last refusal", "why he was refused last", Unit::text, 12, 1, user_last_refusal},
     {"last_refusal_seconds", "ago", "time since", Unit::seconds, 7, 4, since<UserCounter::last_refusal_ns>},
-    {"max_sessions", "", "most connections", Unit::count, 0, 0, user_most<UserCounter::max_sessions>},
-    {"max_streams", "", "most streams", Unit::count, 0, 0, user_most<UserCounter::max_streams>},
-    {"max_requests", "", "most requests in flight", Unit::count, 0, 0, user_most<UserCounter::max_requests>},
+    {"max_sessions", "", "most connections", Unit::count, 0, 0, user_max<UserCounter::max_sessions>},
+    {"max_streams", "", "most streams", Unit::count, 0, 0, user_max<UserCounter::max_streams>},
+    {"max_requests", "", "most requests in flight", Unit::count, 0, 0, user_max<UserCounter::max_requests>},
     {"max_memory_bytes", "", "most memory", Unit::count, 0, 0, count<UserCounter::max_memory_bytes>},
     {"max_descriptors", "", "most descriptors in flight", Unit::count, 0, 0, count<UserCounter::max_descriptors>},
     {"max_priority", "", "highest priority", Unit::text, 0, 0, user_priority},
-    {"least_slo", "", "shortest SLO", Unit::text, 0, 0, user_least_slo},
+    {"least_slo", "", "shortest SLO", Unit::text, 0, 0, user_min_slo},
     {"overload", "", "overload rules allowed", Unit::text, 0, 0, user_rules},
     {"share", "share", "weight of his share of the partitions, beside others'", Unit::rate, 6, 2,
      scaled<UserCounter::share_permille, 1000>},

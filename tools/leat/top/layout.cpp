@@ -61,7 +61,7 @@ std::vector<std::size_t> fitting_columns(std::span<const Column> columns, int wi
   const int spare = shown.empty() ? 0 : width - needed();
   *name_width = shown.empty() ? 0
                               : std::clamp(columns[shown.front()].width + spare, 0,
-                                           std::max(kNameMost, columns[shown.front()].width));
+                                           std::max(kMaxName, columns[shown.front()].width));
   *name_width = std::min(*name_width, std::max(width, 0));
   return shown;
 }

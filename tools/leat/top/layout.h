@@ -30,8 +30,8 @@ inline constexpr int kHeadLines = 4;
 [[nodiscard]] TopLayout layout_top(int rows, const TopCounts& counts);
 
 // The columns shown, by index, left to right: those of the highest rank give way first until the rest fits into
-// `width`. The first column is always there and takes what is left over, up to kNameMost; its width is *name_width.
-inline constexpr int kNameMost = 40;
+// `width`. The first column is always there and takes what is left over, up to kMaxName; its width is *name_width.
+inline constexpr int kMaxName = 40;
 [[nodiscard]] std::vector<std::size_t> fitting_columns(std::span<const Column> columns, int width, int* name_width);
 
 }  // namespace leat::tools

@@ -85,8 +85,8 @@ void table_lines(std::vector<Line>& lines, std::size_t table, const Window& wind
     return text;
   };
   const auto rows = sorted_rows(window, choice, table);
-  const int most = std::max(0, static_cast<int>(rows.size()) - (height - 1));
-  const int first = std::clamp(choice.first_row[table], 0, most);
+  const int max = std::max(0, static_cast<int>(rows.size()) - (height - 1));
+  const int first = std::clamp(choice.first_row[table], 0, max);
   lines.push_back(cut(row([&](std::size_t i) {
                         const bool sorted = i == choice.sort[table];
                         return (sorted ? std::string(choice.descending[table] ? "v" : "^") : std::string()) +

@@ -81,9 +81,9 @@ TEST(Layout, EveryPaneIsInsideApartAndWorthShowing) {
       for (int& n : counts.tables) n = static_cast<int>(random() % (trial % 2 == 0 ? 6 : 200));
       const TopLayout layout = layout_top(rows, counts);
       int next = 0, used = 0, wanted = 0;
-      const auto check = [&](const Area& area, int least) {
+      const auto check = [&](const Area& area, int min) {
         if (area.height == 0) return;
-        EXPECT_GE(area.height, least);
+        EXPECT_GE(area.height, min);
         EXPECT_GE(area.top, next);
         EXPECT_LE(area.top + area.height, rows);
         next = area.top + area.height;

@@ -30,8 +30,8 @@ std::vector<ReasonCount> causes(const RecordSnapshot& record, std::uint32_t firs
   return found;
 }
 
-std::string used_of(std::uint64_t used, std::uint64_t most, const std::string& what) {
-  return std::to_string(used) + (most < UINT32_MAX ? " of " + std::to_string(most) : "") + " " + what;
+std::string used_of(std::uint64_t used, std::uint64_t max, const std::string& what) {
+  return std::to_string(used) + (max < UINT32_MAX ? " of " + std::to_string(max) : "") + " " + what;
 }
 
 std::string text_of(const Value& value) { return shown(value, Unit::text); }
@@ -85,11 +85,11 @@ Value user_last_refusal(const Window&, const RecordSnapshot& record, const Recor
 }
 
 Value user_priority(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
-  const auto most = record.value(UserCounter::max_priority);
-  return most && *most < std::size(kPriorities) ? Value(std::string(kPriorities[*most])) : Value();
+  const auto max = record.value(UserCounter::max_priority);
+  return max && *max < std::size(kPriorities) ? Value(std::string(kPriorities[*max])) : Value();
 }
 
-Value user_least_slo(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
+Value user_min_slo(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
   const auto ns = record.value(UserCounter::least_slo_ns);
   if (!ns) return {};
   if (*ns == shm::kQuarterSlo) return std::string("a quarter of the application's");
@@ -130,7 +130,7 @@ std::string users_text(const Window& window) {
         used_of(number(r, UserCounter::descriptors), number(r, UserCounter::max_descriptors),
                 "descriptors sent and not received\n") +
         "  may ask for priority " + text_of(user_priority(window, r, nullptr)) + ", an SLO of " +
-        text_of(user_least_slo(window, r, nullptr)) + ", and the overload rules " +
+        text_of(user_min_slo(window, r, nullptr)) + ", and the overload rules " +
         text_of(user_rules(window, r, nullptr)) + "\n  where users compete his share of the partitions counts " +
         shown(static_cast<double>(number(r, UserCounter::share_permille)) / 1000, Unit::rate) + "; " +
         shown(user_within_share(window, r, nullptr), Unit::count) + " requests of his open streams were within it\n";

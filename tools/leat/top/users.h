@@ -15,7 +15,7 @@ namespace leat::tools {
 [[nodiscard]] Value user_last_refusal(const Window& window, const shm::RecordSnapshot& record,
                                       const shm::RecordSnapshot*);
 [[nodiscard]] Value user_priority(const Window& window, const shm::RecordSnapshot& record, const shm::RecordSnapshot*);
-[[nodiscard]] Value user_least_slo(const Window& window, const shm::RecordSnapshot& record, const shm::RecordSnapshot*);
+[[nodiscard]] Value user_min_slo(const Window& window, const shm::RecordSnapshot& record, const shm::RecordSnapshot*);
 [[nodiscard]] Value user_rules(const Window& window, const shm::RecordSnapshot& record, const shm::RecordSnapshot*);
 
 // Most first.

@@ -7,11 +7,11 @@
 namespace leat::tools {
 
 std::vector<std::string> readings_in(const std::string& question) {
-  constexpr std::size_t kMost = 3;
+  constexpr std::size_t kMax = 3;
   static constexpr const char* kAnswers[] = {"boxes", "points",   "classes", "heads",    "map",
                                              "lines", "segments", "text",    "embedding"};
   std::vector<std::string> out;
-  for (std::size_t at = question.find('"'); at != std::string::npos && out.size() < kMost;) {
+  for (std::size_t at = question.find('"'); at != std::string::npos && out.size() < kMax;) {
     const std::size_t end = question.find('"', at + 1);
     if (end == std::string::npos) break;
     const std::string words = question.substr(at + 1, end - at - 1), first = words.substr(0, words.find(' '));

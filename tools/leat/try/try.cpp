@@ -50,8 +50,8 @@ constexpr cli::Option kOptions[] = {
 constexpr cli::Positional kPositionals[] = {
     {.name = "MODEL-and-SOURCES",
      .help = "an ONNX file or a configuration of leatd (.toml), then pictures, videos, devices or URLs",
-     .least = 0,
-     .most = 10001}};
+     .min = 0,
+     .max = 10001}};
 constexpr cli::Example kExamples[] = {
     {.line = "leat try yolo11n.onnx street.jpg -o found.png", .text = "what the model finds in a picture, and where"},
     {.line = "leat try leatd.toml camera.mp4 --pictures 100 --json", .text = "an application's answers as JSON"}};
@@ -120,7 +120,7 @@ class Trial {
 
   // Every picture of a source, at most `most` where that is not 0. Each is given to `show` as JSON.
   template <class Show>
-  Status run(const std::string& name, std::uint64_t most, Show&& show) {
+  Status run(const std::string& name, std::uint64_t max, Show&& show) {
     auto source = open_source(name, sources_);
     if (!source.ok()) return Error{source.error()};
     const PictureFormat format = (*source)->format();
@@ -134,7 +134,7 @@ class Trial {
     options.overload = LEAT_OVERLOAD_never_drop;
     auto stream = client_.open_stream(options);
     if (!stream.ok()) return Error{stream.error()};
-    for (std::uint64_t n = 0; most == 0 || n < most; ++n) {
+    for (std::uint64_t n = 0; max == 0 || n < max; ++n) {
       const auto begun = Clock::now();
       auto time = (*source)->next();
       if (!time.ok()) return Error{time.error()};
@@ -322,9 +322,9 @@ int run(const cli::Arguments& args) {
   Json all = {{"subject", subject}, {"application", application}, {"pictures", Json::array()}};
   if (!started->assumed.empty()) all["assumed"] = started->assumed;
   const cli::JsonOutput output(args);
-  const auto most = static_cast<std::uint64_t>(args.integer("pictures"));
+  const auto max = static_cast<std::uint64_t>(args.integer("pictures"));
   for (std::size_t i = 1; i < args.positionals().size(); ++i) {
-    const Status done = trial->run(args.positionals()[i], most, [&](const Json& json) {
+    const Status done = trial->run(args.positionals()[i], max, [&](const Json& json) {
       all["pictures"].push_back(json);
       if (!output.alone()) print(json);
     });

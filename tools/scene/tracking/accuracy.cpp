@@ -6,7 +6,7 @@
 namespace leat::scene {
 namespace {
 
-constexpr float kOverlapLeast = 0.5f;
+constexpr float kMinOverlap = 0.5f;
 constexpr int kWrong = -1, kNeither = -2;
 
 template <class A, class B>
@@ -25,12 +25,12 @@ std::vector<int> match(std::span<const Object> truth, std::span<const Found* con
   std::vector<int> out;
   for (const Found* f : found) {
     int best = kWrong;
-    float best_overlap = kOverlapLeast;
+    float best_overlap = kMinOverlap;
     bool forgiven = false;
     for (std::size_t i = 0; i < truth.size(); ++i) {
       const float both = intersection(*f, truth[i]);
       if (truth[i].ignore) {
-        forgiven = forgiven || (area(*f) > 0 && both >= kOverlapLeast * area(*f));
+        forgiven = forgiven || (area(*f) > 0 && both >= kMinOverlap * area(*f));
         continue;
       }
       if (taken[i] || (shape >= 0 && truth[i].shape != shape)) continue;

@@ -47,12 +47,12 @@ Rect moved_into(Rect r, const Rect& within) {
 std::optional<Rect> best_place(const Field& field, std::size_t i) {
   const LabelWish& wish = field.wishes[i];
   std::optional<Rect> best;
-  double least = 0, rank = 0;
+  double min = 0, rank = 0;
   const auto consider = [&](const Rect& r, double cost) {
     const Rect place = moved_into(r, field.within);
     if (!field.is_free(place)) return;
     cost += field.covered(place, i) + (place == r ? 0 : 0.2);
-    if (!best || cost < least) best = place, least = cost;
+    if (!best || cost < min) best = place, min = cost;
   };
   for (const Rect& r : usual_places(wish)) consider(r, 0.05 * rank++);
   if (best) return best;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr Colour kGround{16, 18, 22};
 constexpr double kNotesVeil = 0.72;  // opacity of the ground of banner and panel
-constexpr double kLeastFont = 9;
+constexpr double kMinFont = 9;
 constexpr Colour kBar{92, 132, 196};
 
 // Banner and panel, top and bottom of the sheet's room for notes.
@@ -24,12 +24,12 @@ struct Notes {
   Rect banner(const std::string& text, Colour colour) const {
     if (text.empty()) return {};
     const Rect& n = sheet.notes;
-    const double most = n.width() - 4 * pad();
-    const Size size = pen.measure(text, font, most);
+    const double max = n.width() - 4 * pad();
+    const Size size = pen.measure(text, font, max);
     const double x = n.x0 + pad(), y = n.y0 + pad();
     const Rect r{x, y, x + size.width + 2 * pad(), y + size.height + pad()};
     pen.fill(r, pad(), kGround, veil());
-    pen.text({x + pad(), y + pad() / 2}, text, font, colour, most);
+    pen.text({x + pad(), y + pad() / 2}, text, font, colour, max);
     return r;
   }
 
@@ -65,10 +65,10 @@ struct Notes {
       text_x += font * 1.5;
     }
     if (!row.value.empty()) {
-      const double most = width - std::min<double>(pen.measure(row.text, font).width, width * 0.4) - font;
-      value_width = pen.measure(row.value, font, most).width;
+      const double max = width - std::min<double>(pen.measure(row.text, font).width, width * 0.4) - font;
+      value_width = pen.measure(row.value, font, max).width;
       pen.text({x + width - value_width - (row.bar >= 0 ? font * 0.4 : 0), text_y}, row.value, font,
-               row.bar >= 0 ? kWhite : kQuiet, most);
+               row.bar >= 0 ? kWhite : kQuiet, max);
     }
     pen.text({text_x, text_y}, row.text, font, kWhite, x + width - text_x - value_width - font * 0.4);
   }
@@ -78,8 +78,8 @@ struct Notes {
     if (rows.empty()) return {};
     const Rect& n = sheet.notes;
     const double height = std::ceil(1.55 * font), inner = 0.7 * font;
-    const double most_wide = n.width() * (sheet.beside ? 1 : 0.6) - 2 * pad() - 2 * inner;
-    const double width = std::min(width_of(rows), most_wide);
+    const double max_wide = n.width() * (sheet.beside ? 1 : 0.6) - 2 * pad() - 2 * inner;
+    const double width = std::min(width_of(rows), max_wide);
     const double top = below.y1 > 0 ? below.y1 : n.y0;
     const double room = n.y1 - top - 2 * pad() - inner;
     const auto count = std::min(rows.size(), static_cast<std::size_t>(std::max(1.0, room / height)));
@@ -124,7 +124,7 @@ Placed draw_marks(Pen& pen, const Sheet& sheet, const Style& style, const Marks&
   const Rect taken[] = {out.banner, out.panel};
   // Where it is crowded letters become smaller before a label is left out.
   Attempt best = attempt(pen, sheet, style.font, marks, taken);
-  for (double font = style.font * 0.8; best.left_out > 0 && font >= kLeastFont; font *= 0.8) {
+  for (double font = style.font * 0.8; best.left_out > 0 && font >= kMinFont; font *= 0.8) {
     Attempt smaller = attempt(pen, sheet, font, marks, taken);
     if (smaller.left_out < best.left_out) best = std::move(smaller);
   }

@@ -107,27 +107,27 @@ void Pen::fill(const Rect& r, double corner, Colour colour, double opacity) {
   cairo_fill(cairo_);
 }
 
-void Pen::lay_out(std::string_view text, double font, double most_width) {
+void Pen::lay_out(std::string_view text, double font, double max_width) {
   const std::unique_ptr<PangoFontDescription, Freed> description(
       pango_font_description_from_string("DejaVu Sans, sans-serif"));
   pango_font_description_set_absolute_size(description.get(), font * PANGO_SCALE);
   pango_layout_set_font_description(layout_, description.get());
   pango_layout_set_width(layout_,
-                         most_width < kAnyWidth ? static_cast<int>(std::max(most_width, 1.0) * PANGO_SCALE) : -1);
+                         max_width < kAnyWidth ? static_cast<int>(std::max(max_width, 1.0) * PANGO_SCALE) : -1);
   const std::unique_ptr<gchar, Freed> valid(g_utf8_make_valid(text.data(), static_cast<gssize>(text.size())));
   pango_layout_set_text(layout_, valid.get(), -1);
 }
 
-Size Pen::measure(std::string_view text, double font, double most_width) {
-  lay_out(text, font, most_width);
+Size Pen::measure(std::string_view text, double font, double max_width) {
+  lay_out(text, font, max_width);
   PangoRectangle logical;
   pango_layout_get_extents(layout_, nullptr, &logical);
   const auto up = [](int units) { return static_cast<std::uint32_t>((units + PANGO_SCALE - 1) / PANGO_SCALE); };
   return {up(logical.width), up(logical.height)};
 }
 
-void Pen::text(Point at, std::string_view text, double font, Colour colour, double most_width) {
-  lay_out(text, font, most_width);
+void Pen::text(Point at, std::string_view text, double font, Colour colour, double max_width) {
+  lay_out(text, font, max_width);
   PangoRectangle logical;
   pango_layout_get_extents(layout_, nullptr, &logical);
   cairo_move_to(cairo_, at.x - static_cast<double>(logical.x) / PANGO_SCALE,

@@ -35,14 +35,14 @@ class Pen {
   void disc(Point middle, double radius, Colour colour);
   void fill(const Rect& r, double corner, Colour colour, double opacity = 1);
 
-  // Pixels that one line of text takes, no wider than `most_width`: longer text ends in three dots.
-  [[nodiscard]] Size measure(std::string_view text, double font, double most_width = kAnyWidth);
+  // Pixels that one line of text takes, no wider than `max_width`: longer text ends in three dots.
+  [[nodiscard]] Size measure(std::string_view text, double font, double max_width = kAnyWidth);
   // Its top left corner at `at`.
-  void text(Point at, std::string_view text, double font, Colour colour, double most_width = kAnyWidth);
+  void text(Point at, std::string_view text, double font, Colour colour, double max_width = kAnyWidth);
   [[nodiscard]] bool has_letters_for(std::string_view text);  // no letter of it is missing from every font
 
  private:
-  void lay_out(std::string_view text, double font, double most_width);
+  void lay_out(std::string_view text, double font, double max_width);
   void stroke(double thickness, Colour colour);
 
   _cairo_surface* surface_;

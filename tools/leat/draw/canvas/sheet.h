@@ -20,6 +20,6 @@ struct Sheet {
 
 [[nodiscard]] Sheet sheet_of(Size frame);
 // The picture alone, as large as fits into `most`: a tile of a grid.
-[[nodiscard]] Sheet tile_of(Size frame, Size most);
+[[nodiscard]] Sheet tile_of(Size frame, Size max);
 
 }  // namespace leat::tools::draw

@@ -18,8 +18,8 @@ struct PixelRange {
         y1(clamped(area.y1, of.height)) {}
 
  private:
-  static std::uint32_t clamped(double v, std::uint32_t most) noexcept {
-    return static_cast<std::uint32_t>(std::clamp(std::round(v), 0.0, static_cast<double>(most)));
+  static std::uint32_t clamped(double v, std::uint32_t max) noexcept {
+    return static_cast<std::uint32_t>(std::clamp(std::round(v), 0.0, static_cast<double>(max)));
   }
 };
 

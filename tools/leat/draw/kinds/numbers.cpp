@@ -26,13 +26,13 @@ std::vector<Colour> strip_of(const leat_part_view& part) {
   const std::size_t length = part.rank > 0 ? part.dims[part.rank - 1] : 0;
   if (part.dtype != LEAT_F32 || length < 2 || part.count < length) return {};
   std::vector<float> values(std::min(length, kCells));
-  float most = 0;
+  float max = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = element<float>(part, i * length / values.size());
-    if (std::isfinite(values[i])) most = std::max(most, std::abs(values[i]));
+    if (std::isfinite(values[i])) max = std::max(max, std::abs(values[i]));
   }
   std::vector<Colour> out;
-  for (const float v : values) out.push_back(ramp(most > 0 ? 0.5 + static_cast<double>(v / most) / 2 : 0.5));
+  for (const float v : values) out.push_back(ramp(max > 0 ? 0.5 + static_cast<double>(v / max) / 2 : 0.5));
   return out;
 }
 

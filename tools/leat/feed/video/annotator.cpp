@@ -15,8 +15,8 @@ class Writer : public DrawingAnnotator {
  public:
   ~Writer() override { stop(); }
 
-  Status open(const std::string& path, draw::Size sheet, double rate, double most_rate) {
-    if (most_rate > 0) period_ns_ = static_cast<std::int64_t>(1e9 / most_rate);
+  Status open(const std::string& path, draw::Size sheet, double rate, double max_rate) {
+    if (max_rate > 0) period_ns_ = static_cast<std::int64_t>(1e9 / max_rate);
     return begin(path, sheet, rate);
   }
 
@@ -72,9 +72,9 @@ class Writer : public DrawingAnnotator {
 }  // namespace
 
 Result<std::unique_ptr<Annotator>> Annotator::open(const std::string& path, draw::Size sheet, double rate,
-                                                   double most_rate) {
+                                                   double max_rate) {
   auto writer = std::make_unique<Writer>();
-  if (const Status opened = writer->open(path, sheet, rate, most_rate); !opened.ok()) return Error{opened.error()};
+  if (const Status opened = writer->open(path, sheet, rate, max_rate); !opened.ok()) return Error{opened.error()};
   return std::unique_ptr<Annotator>(std::move(writer));
 }
 

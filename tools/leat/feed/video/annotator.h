@@ -14,10 +14,10 @@ namespace leat::tools {
 
 class Annotator {
  public:
-  // One stream, stream 0, on sheets of that size, at most `most_rate` pictures a second of capture; 0: every one.
+  // One stream, stream 0, on sheets of that size, at most `max_rate` pictures a second of capture; 0: every one.
   // add() from one thread. path, rate: VideoFile's.
   static Result<std::unique_ptr<Annotator>> open(const std::string& path, draw::Size sheet, double rate,
-                                                 double most_rate = 0);
+                                                 double max_rate = 0);
   // The newest picture of each of so many streams, side by side, some pictures a second. add() from any thread, a
   // stream's from one.
   static Result<std::unique_ptr<Annotator>> open_grid(const std::string& path, std::uint32_t streams);
@@ -30,6 +30,6 @@ class Annotator {
   virtual Result<std::uint64_t> finish() = 0;
 };
 
-inline constexpr double kMostAnnotated = 30;  // pictures a second of a stream that keeps its own time
+inline constexpr double kMaxAnnotated = 30;  // pictures a second of a stream that keeps its own time
 
 }  // namespace leat::tools
