@@ -269,7 +269,7 @@ TEST(Serve, SigtermFinishesWhatIsInFlight) {
 TEST(Serve, TheFlightRecorderIsWrittenMeanwhile) {
   const ScratchFolder folder;
   const std::string file = folder.path() + "/flight.bin";
-  Leatd leatd(one_module("[0]", "recorder = \"" + file + "\"\n"));
+  Leatd leatd(one_module("[0]", "[daemon]\nrecorder = \"" + file + "\"\n"));
   auto [client, stream] = connect(leatd, "recorded", small("echo"));
   ASSERT_TRUE(stream.ok()) << stream.error();
   (void)pump(*client, *stream, 100, 1);
