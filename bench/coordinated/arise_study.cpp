@@ -262,7 +262,7 @@ int main(int argc, char** argv) {
   out["bars"] = to_json(bars);
   if (args.given("plot")) {
     const std::string failed =
-        words::write_whole_file(args.text("plot"), picture(args.text("plot-of"), out, policies, curves));
+        text::write_whole_file(args.text("plot"), picture(args.text("plot-of"), out, policies, curves));
     if (!failed.empty()) return cli::fail(kCommand.name, failed);
   }
   const cli::JsonOutput json(args);

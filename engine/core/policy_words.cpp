@@ -142,7 +142,7 @@ Result<Policy> policy_of(const std::string& name, const PolicySettings& settings
     return Error{key + ": '" + name + "' with these settings does not look at it; leave it out, the keys here are " +
                  listed(known) + " (presets that look at " + key + ": " + others + ")"};
   known.emplace_back("preset");
-  const std::string near = words::nearest(key, known);
+  const std::string near = text::nearest(key, known);
   return Error{key + ": unknown key; " +
                (near.empty() ? "the keys here are " + listed(known) : "did you mean '" + near + "'?")};
 }

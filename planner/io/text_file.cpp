@@ -33,7 +33,7 @@ Result<std::string> read_text_file(const std::string& path) {
 }
 
 Status write_text_file(const std::string& path, std::string_view text) {
-  const std::string wrong = words::write_whole_file(path, text);
+  const std::string wrong = text::write_whole_file(path, text);
   return wrong.empty() ? Status(Done{}) : Status(Error{wrong});
 }
 

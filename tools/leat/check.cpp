@@ -170,7 +170,7 @@ void print(const Json& json) {
                 partition["cores"].get<std::string>().c_str());
   }
   for (const Json& application : json["applications"]) {
-    const auto text = [](const Json& ms) { return words::time_text(std::llround(ms.get<double>() * 1e6)); };
+    const auto text = [](const Json& ms) { return text::time_text(std::llround(ms.get<double>() * 1e6)); };
     std::string slo = "as leatd finds when it starts";
     if (application["slo_ms"].is_number()) {
       slo = text(application["slo_ms"]);
@@ -189,8 +189,8 @@ void print(const Json& json) {
   }
   for (const Json& edge : json["edges"]) {
     std::printf("  edge %-17s %u slots of %s, %s\n", edge["name"].get<std::string>().c_str(),
-                edge["slots"].get<unsigned>(), words::bytes_text(edge["item_bytes"].get<std::uint64_t>()).c_str(),
-                words::bytes_text(edge["memory_bytes"].get<std::uint64_t>()).c_str());
+                edge["slots"].get<unsigned>(), text::bytes_text(edge["item_bytes"].get<std::uint64_t>()).c_str(),
+                text::bytes_text(edge["memory_bytes"].get<std::uint64_t>()).c_str());
   }
   std::printf("  plan %s\n", json["plan"].get<std::string>().c_str());
   if (!json["load"].is_null())

@@ -45,7 +45,7 @@ std::string text_of(const Json& object, const char* key) {
 // A member in bytes, in units that people read.
 std::string size_of(const Json& object, const char* key) {
   const Json* const member = object.find(key);
-  return member != nullptr && member->is_number() ? words::bytes_text(member->get<std::uint64_t>()) : "-";
+  return member != nullptr && member->is_number() ? text::bytes_text(member->get<std::uint64_t>()) : "-";
 }
 
 const Json& list_of(const Json& object, const char* key) {
@@ -132,7 +132,7 @@ void print(const Json& status) {
     if (const std::string text = text_of(status, key); !text.empty()) std::printf("  %-16s %s\n", key, text.c_str());
   }
   std::printf("  %-16s %s\n", "uptime",
-              words::time_text(status.value("uptime_ms", std::int64_t{0}) * 1'000'000).c_str());
+              text::time_text(status.value("uptime_ms", std::int64_t{0}) * 1'000'000).c_str());
   for (const Json& application : list_of(status, "applications")) {
     std::printf("application %s, SLO %s ms, model version %s\n", text_of(application, "name").c_str(),
                 text_of(application, "slo_ms").c_str(), text_of(application, "model_version").c_str());

@@ -481,7 +481,7 @@ void ClientSessions::advance(std::int64_t now) {
     }
     if (!s.greeted && now >= s.accepted_ns + hello_ns) {
       refuse(s, 0, LEAT_ERROR_timed_out, Refusal::silent,
-             "the connection said no hello within " + words::time_text(hello_ns));
+             "the connection said no hello within " + text::time_text(hello_ns));
       disconnect(s);
       continue;
     }

@@ -75,7 +75,7 @@ void TomlCursor::only(std::span<const std::string_view> known) const {
   });
   const std::string word = first->path_.substr(path_.empty() ? 0 : path_.size() + 1);
   const std::vector<std::string> names(known.begin(), known.end());
-  const std::string near = words::nearest(word, names);
+  const std::string near = text::nearest(word, names);
   std::string list;
   for (const auto& n : names) list += (list.empty() ? "" : ", ") + n;
   first->fail("unknown key; " + (near.empty() ? "the keys here are " + list : "did you mean '" + near + "'?"));

@@ -55,8 +55,8 @@ std::vector<std::string> choose_objectives(Config& config, Deployment& d, bool a
     const std::int64_t slo = objective_for(need.largest_ns);
     if (again && slo == d.applications[a].slo_ns) continue;
     config.applications[a].application.slo_ns = d.applications[a].slo_ns = slo;
-    lines.push_back("application '" + d.applications[a].name + "': its objective is " + words::time_text(slo) +
-                    " from capture to answer, by the " + words::time_text(need.largest_ns) +
+    lines.push_back("application '" + d.applications[a].name + "': its objective is " + text::time_text(slo) +
+                    " from capture to answer, by the " + text::time_text(need.largest_ns) +
                     " that one frame takes here; slo_ms sets another");
   }
   return lines;

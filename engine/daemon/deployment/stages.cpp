@@ -108,7 +108,7 @@ Result<std::vector<FeatureEdge>> edges_of(const Config& config, const planner::P
     if (edge.spec.row_bytes > config.limits.feature_bytes || total > config.limits.feature_bytes)
       return Error{where + "the features between its stages need more than limits.feature_mib = " +
                    std::to_string(config.limits.feature_bytes >> 20) + " (" + name_of(edge, config) + ": " +
-                   std::to_string(edge.spec.rows) + " items of " + words::bytes_text(edge.spec.row_bytes) + ", " +
+                   std::to_string(edge.spec.rows) + " items of " + text::bytes_text(edge.spec.row_bytes) + ", " +
                    mib(edge.spec) + " MiB); raise it, or plan with fewer stages"};
   }
   return edges;

@@ -89,12 +89,12 @@ std::vector<std::string> unschedulable(const Deployment& d) {
     const std::string name = "application '" + d.applications[a].name + "' needs ",
                       remedy = "raise slo_ms, use faster partitions or a smaller model";
     if (need.least_ns > slo) {
-      out.push_back(name + words::time_text(need.least_ns) + " on an idle host, more than its SLO of " +
-                    words::time_text(slo) + "; " + remedy);
+      out.push_back(name + text::time_text(need.least_ns) + " on an idle host, more than its SLO of " +
+                    text::time_text(slo) + "; " + remedy);
     } else if (need.largest_ns > slo) {
-      out.push_back(name + words::time_text(need.largest_ns) +
-                    " on an idle host for its largest pictures, more than its SLO of " + words::time_text(slo) +
-                    ", though " + words::time_text(need.least_ns) + " for its smallest; " + remedy);
+      out.push_back(name + text::time_text(need.largest_ns) +
+                    " on an idle host for its largest pictures, more than its SLO of " + text::time_text(slo) +
+                    ", though " + text::time_text(need.least_ns) + " for its smallest; " + remedy);
     }
   }
   const std::vector<core::Finding> findings = crowded(d);

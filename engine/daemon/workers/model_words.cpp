@@ -32,7 +32,7 @@ std::string class_names(const ApplicationConfig& application, const std::vector<
   for (std::size_t i = 0; i < lines.size(); ++i) out += (i == 0 ? "" : "\n") + lines[i];
   if (out.size() <= kMostNameBytes) return out;
   log_warning("application '" + application.application.name + "': its class names need " +
-              words::bytes_text(out.size()) + ", and " + words::bytes_text(kMostNameBytes) +
+              text::bytes_text(out.size()) + ", and " + text::bytes_text(kMostNameBytes) +
               " are passed on at most: clients see numbers");
   return {};
 }

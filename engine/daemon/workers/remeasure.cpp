@@ -136,8 +136,8 @@ std::string Remeasure::line_of(std::uint32_t p, const worker::Ready& before) con
     if (!was_measured(before, m)) continue;
     const worker::ModuleSetup& module = deployment_.setups[p].modules[m];
     out += separator + "'" + module.application + "/" + module.name + "' takes " +
-           words::time_text(ready_[p].latency_by_batch[m].front().p50_ns) + ", not " +
-           words::time_text(before.latency_by_batch[m].front().p50_ns);
+           text::time_text(ready_[p].latency_by_batch[m].front().p50_ns) + ", not " +
+           text::time_text(before.latency_by_batch[m].front().p50_ns);
     separator = ", of ";
   }
   return "partition '" + deployment_.partitions[p].partition.name +

@@ -70,7 +70,7 @@ std::int64_t Supervisor::backoff_after(std::uint32_t failures) const noexcept {
 
 std::string Supervisor::in_a_while(std::uint32_t i) const {
   const std::int64_t ns = backoff_ns(i);
-  return ns == 0 ? std::string() : " in " + words::time_text(ns);
+  return ns == 0 ? std::string() : " in " + text::time_text(ns);
 }
 
 void Supervisor::calibrated() noexcept {
@@ -504,7 +504,7 @@ void Supervisor::end_late(std::uint32_t i, std::int64_t now) {
   Worker& w = workers_[i];
   if (w.ready_by_ns <= now) {
     w.ready_by_ns = INT64_MAX;
-    w.last_line = "its worker has been loading for " + words::time_text(longest_load_ns_) +
+    w.last_line = "its worker has been loading for " + text::time_text(longest_load_ns_) +
                   " and is not ready; look whether the model loads at all, or raise load_ms in [workers]";
     kill(i);
   }

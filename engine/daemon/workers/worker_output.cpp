@@ -65,7 +65,7 @@ void WorkerOutput::print(const char* text, std::size_t bytes, std::int64_t now_n
   }
   erase_bar();
   if (const std::uint64_t n = std::exchange(left_out_, 0); n != 0) {
-    const std::string note = (line_begins_ ? "" : "\n") + start + "leatd: " + words::bytes_text(n) +
+    const std::string note = (line_begins_ ? "" : "\n") + start + "leatd: " + text::bytes_text(n) +
                              " of what a worker printed were left out here\n";
     (void)!write(STDERR_FILENO, note.data(), note.size());
   }

@@ -60,7 +60,7 @@ class Judge {
       known_ = {std::move(k)}, known_[0].sure = true, chosen_ = true;
     }
     if (chosen_) return Done{};
-    const std::string meant = words::nearest(as, names);
+    const std::string meant = text::nearest(as, names);
     return Error{"there is no known model '" + as + "'" + (meant.empty() ? "" : "; did you mean '" + meant + "'?") +
                  " (leat try --list names them all)"};
   }

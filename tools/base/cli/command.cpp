@@ -38,7 +38,7 @@ std::string unknown_option(const Command& command, std::string_view word, std::s
   std::vector<std::string> names;
   for (const Option& option : command.options) names.emplace_back(option.name);
   for (const Option& option : kStandardOptions) names.emplace_back(option.name);
-  const std::string near = words::nearest(name, names);
+  const std::string near = text::nearest(name, names);
   std::string text = "unknown option '" + std::string(word) + "'";
   if (!near.empty()) return text + "; did you mean '--" + near + "'?";
   return text + "; '" + std::string(command.name) + " --help' lists them";
@@ -208,7 +208,7 @@ struct Parser {
                false;
       }
       if (option.type != Type::output || !result.arguments.given(option.name)) continue;
-      if (const std::string wrong = words::unwritable(result.arguments.text(option.name)); !wrong.empty())
+      if (const std::string wrong = text::unwritable(result.arguments.text(option.name)); !wrong.empty())
         return error(wrong), false;
     }
     std::size_t min = 0, max = 0;

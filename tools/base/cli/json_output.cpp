@@ -10,7 +10,7 @@ JsonOutput::JsonOutput(const Arguments& arguments)
 int JsonOutput::write(std::string text) const {
   if (!wanted()) return 0;
   if (text.empty() || text.back() != '\n') text += '\n';
-  const std::string wrong = words::write_whole_file(file_, text);
+  const std::string wrong = text::write_whole_file(file_, text);
   return wrong.empty() ? 0 : fail(program_, wrong);
 }
 

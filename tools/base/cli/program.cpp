@@ -35,7 +35,7 @@ std::string program_help(const Program& program) {
 int unknown_command(const Program& program, const std::string& word) {
   std::vector<std::string> names;
   for (const Subcommand* sub : program.subcommands) names.emplace_back(word_of(*sub->command));
-  const std::string near = words::nearest(word, names);
+  const std::string near = text::nearest(word, names);
   const std::string hint =
       near.empty() ? "'" + std::string(program.name) + " --help' lists them" : "did you mean '" + near + "'?";
   const bool option = word.starts_with("-");

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace leat::words {
+namespace leat::text {
 
 std::string nearest(std::string_view word, std::span<const std::string> names) {
   std::string best;
@@ -31,4 +31,4 @@ std::string nearest(std::string_view word, std::span<const std::string> names) {
   return best;
 }
 
-}  // namespace leat::words
+}  // namespace leat::text

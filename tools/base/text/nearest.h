@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace leat::words {
+namespace leat::text {
 
 // The name nearest to `word` by edit distance, if near enough to be what was meant; else empty.
 [[nodiscard]] std::string nearest(std::string_view word, std::span<const std::string> names);
 
-}  // namespace leat::words
+}  // namespace leat::text

@@ -2,7 +2,7 @@
 
 #include "tools/base/text/formatted.h"
 
-namespace leat::words {
+namespace leat::text {
 
 std::string time_text(std::int64_t ns) {
   const double ms = static_cast<double>(ns) / 1e6;
@@ -28,4 +28,4 @@ std::string bytes_text(std::uint64_t bytes) {
   return formatted(amount >= 100 ? "%.0f %s" : "%.3g %s", amount, unit);
 }
 
-}  // namespace leat::words
+}  // namespace leat::text

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace leat::words {
+namespace leat::text {
 
 // Three places: "0.05 ms", "2.5 ms", "316 ms", "12.5 s".
 [[nodiscard]] std::string time_text(std::int64_t ns);
@@ -13,4 +13,4 @@ namespace leat::words {
 // "512 bytes", "3.5 KiB", "12 MiB", "1.5 GiB".
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 
-}  // namespace leat::words
+}  // namespace leat::text

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace leat::words {
+namespace leat::text {
 namespace {
 
 TEST(Units, TimesAreInMillisecondsAndSeconds) {
@@ -27,4 +27,4 @@ TEST(Units, SizesAreInPowersOf1024) {
 }
 
 }  // namespace
-}  // namespace leat::words
+}  // namespace leat::text

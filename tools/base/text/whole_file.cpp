@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <system_error>
 
-namespace leat::words {
+namespace leat::text {
 namespace {
 
 namespace fs = std::filesystem;
@@ -77,4 +77,4 @@ std::string unwritable(const std::string& path) {
   return {};
 }
 
-}  // namespace leat::words
+}  // namespace leat::text

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace leat::words {
+namespace leat::text {
 
 // "-" is standard output. What is there and is no regular file (a device, a pipe) is written to as it is; a symbolic
 // link stays one.
@@ -16,4 +16,4 @@ namespace leat::words {
 // Whether that would work now, so that a long piece of work need not end with the news that it would not.
 [[nodiscard]] std::string unwritable(const std::string& path);
 
-}  // namespace leat::words
+}  // namespace leat::text

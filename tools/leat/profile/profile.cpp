@@ -348,7 +348,7 @@ void print(const ProfileJob& job, const ProfileRun& run) {
   std::printf("%s: %zu cut points, %u block%s", p.model.c_str(), run.cut_points, p.blocks, p.blocks == 1 ? "" : "s");
   for (std::size_t i = 0; i < p.cuts.size(); ++i)
     std::printf("%s %s (%s)", i == 0 ? ", cut at" : ",", p.cuts[i].c_str(),
-                words::bytes_text(static_cast<std::uint64_t>(p.boundary_bytes[i])).c_str());
+                text::bytes_text(static_cast<std::uint64_t>(p.boundary_bytes[i])).c_str());
   std::printf("\n");
   if (!run.segment_ns.empty()) {
     const double max = static_cast<double>(*std::max_element(run.segment_ns.begin(), run.segment_ns.end()));
