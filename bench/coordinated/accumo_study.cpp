@@ -9,6 +9,7 @@
 
 #include "bench/coordinated/accumo_world.h"
 #include "bench/study.h"
+#include "engine/sim/for_each_job.h"
 #include "tools/base/cli/svg.h"
 
 namespace {
@@ -86,8 +87,8 @@ int main(int argc, char** argv) {
   std::vector<DropTable> tables(kinds.size());
   {
     cli::Progress progress("recording videos", kinds.size(), "videos");
-    for_each_job(kinds.size(), static_cast<std::size_t>(args.integer("threads")),
-                 [&](std::size_t i) { tables[i] = record_drops(*kinds[i], 1, frames, 3); });
+    sim::for_each_job(kinds.size(), static_cast<std::size_t>(args.integer("threads")),
+                      [&](std::size_t i) { tables[i] = record_drops(*kinds[i], 1, frames, 3); });
     progress.add(kinds.size());
   }
   const auto rate = [&](std::size_t i) { return tables[i].mean_extra(12) / 12; };

@@ -11,6 +11,7 @@
 
 #include "bench/coordinated/arise_world.h"
 #include "bench/study.h"
+#include "engine/sim/for_each_job.h"
 #include "tools/base/cli/svg.h"
 #include "tools/base/text/whole_file.h"
 
@@ -154,7 +155,7 @@ int main(int argc, char** argv) {
     trackers.push_back(std::move(*tracker));
   }
   std::vector<DropTable> tables(videos);
-  for_each_job(videos, threads, [&](std::size_t i) {
+  sim::for_each_job(videos, threads, [&](std::size_t i) {
     tables[i] = record_drops(scene::kMotionKinds[i], 1, static_cast<std::uint32_t>(args.integer("frames")), 3,
                              std::move(trackers[i]));
   });
@@ -169,7 +170,7 @@ int main(int argc, char** argv) {
         for (std::size_t k = 0; k < policies.size(); ++k) jobs.push_back({p, s, k, v, {}});
   {
     cli::Progress progress("arise study", jobs.size(), "runs");
-    for_each_job(jobs.size(), threads, [&](std::size_t i) {
+    sim::for_each_job(jobs.size(), threads, [&](std::size_t i) {
       Job& j = jobs[i];
       AriseCase c{.table = &tables[j.video], .partitions = static_cast<std::uint32_t>(args.integer("partitions"))};
       for (int b = 1; b <= 32; ++b)

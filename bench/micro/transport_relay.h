@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "bench/micro/transport_peers.h"
+#include "bench/serving/peers.h"
 #include "leat/result.hpp"
 
 namespace leat::bench {

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "bench/micro/transport_peers.h"
+#include "bench/serving/peers.h"
 
 namespace leat::bench {
 

@@ -21,6 +21,7 @@
 #include "engine/papers/pard/worker_queues.h"
 #include "engine/papers/presets.h"
 #include "engine/sim/bound.h"
+#include "engine/sim/for_each_job.h"
 #include "engine/sim/simulator.h"
 
 namespace {
@@ -442,7 +443,7 @@ Json to_json(const Table& t, const std::vector<Bar>& bars, const cli::Arguments&
 void run(Table& t, std::uint32_t noise, std::int64_t threads) {
   cli::Progress progress("pard_study", t.cells.size() * t.columns.size(), "columns");
   std::mutex lock;
-  bench::for_each_job(t.cells.size() * t.columns.size(), static_cast<std::size_t>(threads), [&](std::size_t job) {
+  sim::for_each_job(t.cells.size() * t.columns.size(), static_cast<std::size_t>(threads), [&](std::size_t job) {
     Cell& cell = t.cells[job / t.columns.size()];
     cell.outcomes[job % t.columns.size()] = simulate(cell.workload, t.columns[job % t.columns.size()], noise);
     const std::lock_guard guard(lock);
@@ -524,17 +525,11 @@ int main(int argc, char** argv) {
   for (Contender& c : table.columns)
     papers::shorten_windows(c.policy, args.integer("compress"));  // what looks back, in the trace's time
   const Result<std::vector<Series>> series = find_series(args.text("traces"));
-  if (!series.ok()) {
-    std::fprintf(stderr, "pard_study: %s\n", series.error().c_str());
-    return cli::kBadInput;
-  }
+  if (!series.ok()) return cli::fail(kCommand.name, series.error());
   table.cells = make_cells(*series, args);
-  if (table.cells.empty()) {
-    std::fprintf(stderr,
-                 "pard_study: --workloads: no workload's name contains '%s'; names are like lv/azure/balanced\n",
-                 args.text("workloads").c_str());
-    return cli::kBadInput;
-  }
+  if (table.cells.empty())
+    return cli::fail(kCommand.name, "--workloads: no workload's name contains '" + args.text("workloads") +
+                                        "'; names are like lv/azure/balanced");
   for (Cell& cell : table.cells) cell.outcomes.resize(table.columns.size());
   run(table, static_cast<std::uint32_t>(args.integer("noise")), args.integer("threads"));
   const std::vector<Bar> bars = bars_of(table);

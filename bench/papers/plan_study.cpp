@@ -9,6 +9,7 @@
 
 #include "bench/study.h"
 #include "engine/core/policy_words.h"
+#include "engine/sim/for_each_job.h"
 #include "engine/sim/kept_rate.h"
 #include "engine/sim/workload/random.h"
 #include "planner/build/build_plan.h"
@@ -160,7 +161,7 @@ int run(const cli::Arguments& args) {
   std::vector<Found> found(n);
   std::mutex lock;
   cli::Progress progress("plan_study", n, "instances");
-  bench::for_each_job(n, static_cast<std::size_t>(args.integer("threads")), [&](std::size_t i) {
+  sim::for_each_job(n, static_cast<std::size_t>(args.integer("threads")), [&](std::size_t i) {
     found[i] = measure(draw(seed * 100'000 + first + i), policy, requests);
     const std::scoped_lock held(lock);
     progress.add(1);

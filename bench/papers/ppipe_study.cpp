@@ -23,6 +23,7 @@
 #include "bench/papers/ppipe_topology.h"
 #include "bench/study.h"
 #include "engine/papers/presets.h"
+#include "engine/sim/for_each_job.h"
 #include "engine/sim/simulator.h"
 #include "planner/io/scenario_io.h"
 
@@ -283,7 +284,7 @@ int main(int argc, char** argv) {
   {
     cli::Progress progress("ppipe study", jobs.size(), "runs");
     std::mutex mutex;
-    bench::for_each_job(jobs.size(), static_cast<std::size_t>(args.integer("threads")), [&](std::size_t i) {
+    sim::for_each_job(jobs.size(), static_cast<std::size_t>(args.integer("threads")), [&](std::size_t i) {
       const Setting setting{args.real("grid"),
                             args.real("lowest"),
                             loads[jobs[i].load].cv,

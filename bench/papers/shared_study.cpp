@@ -14,6 +14,7 @@
 #include "bench/papers/shared_cells.h"
 #include "bench/study.h"
 #include "engine/papers/presets.h"
+#include "engine/sim/for_each_job.h"
 #include "engine/sim/simulator.h"
 #include "engine/sim/workload/random.h"
 #include "engine/sim/workload/workload.h"
@@ -300,7 +301,7 @@ int main(int argc, char** argv) {
   std::string problem;
   std::mutex lock;
   cli::Progress progress("shared_study", table.cells.size(), "cells");
-  bench::for_each_job(table.cells.size(), static_cast<std::size_t>(args.integer("threads")), [&](std::size_t i) {
+  sim::for_each_job(table.cells.size(), static_cast<std::size_t>(args.integer("threads")), [&](std::size_t i) {
     const Result<Draw> one = draw(table.cells[i], requests, seed, args.integer("off"));
     for (std::size_t p = 0; one.ok() && p < table.columns.size(); ++p)
       table.figures[i].push_back(

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <thread>
 
-#include "bench/micro/transport_peers.h"
+#include "bench/serving/peers.h"
 
 namespace leat::bench {
 

@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "bench/micro/transport_peers.h"
 #include "bench/serving/leatd_child.h"
+#include "bench/serving/peers.h"
 #include "engine/exec/module.h"
 #include "leat/client.hpp"
 #include "leat/result_parts.h"

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "bench/micro/transport_peers.h"
 #include "bench/serving/leatd_child.h"
+#include "bench/serving/peers.h"
 #include "engine/exec/module.h"
 #include "engine/exec/registry.h"
 #include "leat/client.hpp"

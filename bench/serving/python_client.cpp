@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "bench/micro/transport_peers.h"
 #include "bench/serving/leatd_child.h"
+#include "bench/serving/peers.h"
 #include "leat/client.hpp"
 #include "tools/base/cli/command.h"
 #include "tools/base/cli/json_output.h"

@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "bench/micro/transport_peers.h"
 #include "bench/serving/leatd_child.h"
+#include "bench/serving/peers.h"
 #include "bench/study.h"
 #include "engine/papers/presets.h"
 #include "engine/sim/study.h"

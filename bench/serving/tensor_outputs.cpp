@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "bench/micro/transport_peers.h"
 #include "bench/serving/leatd_child.h"
+#include "bench/serving/peers.h"
 #include "engine/exec/registry.h"
 #include "engine/exec/test/test_graph.h"
 #include "leat/client.hpp"

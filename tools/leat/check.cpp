@@ -18,7 +18,7 @@
 #include "tools/base/json/json.h"
 #include "tools/base/text/units.h"
 #include "tools/leat/commands.h"
-#include "tools/leat/words_text.h"
+#include "tools/leat/model_text.h"
 
 namespace leat::tools {
 namespace {
@@ -184,7 +184,7 @@ void print(const Json& json) {
       std::printf("    module %-14s %s %s, batches up to %u, latency %s%s\n", module["name"].get<std::string>().c_str(),
                   module["executor"].get<std::string>().c_str(), module["model"].get<std::string>().c_str(),
                   module["batch"].get<unsigned>(), module["latency"].get<std::string>().c_str(), alone.c_str());
-      std::fputs(words_text(module).c_str(), stdout);
+      std::fputs(model_text(module).c_str(), stdout);
     }
   }
   for (const Json& edge : json["edges"]) {

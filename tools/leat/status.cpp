@@ -6,10 +6,10 @@
 #include "tools/base/text/formatted.h"
 #include "tools/base/text/units.h"
 #include "tools/leat/commands.h"
+#include "tools/leat/model_text.h"
 #include "tools/leat/top/columns.h"
 #include "tools/leat/top/sample.h"
 #include "tools/leat/top/users.h"
-#include "tools/leat/words_text.h"
 
 namespace leat::tools {
 namespace {
@@ -66,7 +66,7 @@ void print_module(const Json& module) {
               text_of(module, "executor").c_str(), text_of(module, "model").c_str(), text_of(module, "batch").c_str());
   if (const std::string sha256 = text_of(module, "sha256"); sha256 != "-")
     std::printf("    sha256 %.12s\n", sha256.c_str());
-  std::fputs(words_text(module).c_str(), stdout);
+  std::fputs(model_text(module).c_str(), stdout);
   if (const std::string squeezed = text_of(module, "squeezed"); !squeezed.empty() && squeezed != "0")
     std::printf("    squeezed         %s pictures that were too wide for it\n", squeezed.c_str());
   const Json latency = module.value("latency_ms", Json::object());

@@ -111,7 +111,7 @@ std::string cell(double value) {
 
 void row(std::string& out, const std::string& name, const Ledger& ledger, double seconds) {
   char line[256];
-  std::snprintf(line, sizeof line, "%-22.22s %8llu %9llu %9llu %6llu %8llu %6llu %8llu %6llu %7s %7s %7s %8s\n",
+  std::snprintf(line, sizeof line, "%-22.22s %8llu %9llu %9llu %6llu %8llu %6llu %8llu %9llu %7s %7s %7s %8s\n",
                 name.c_str(), static_cast<unsigned long long>(ledger.skipped_count()),
                 static_cast<unsigned long long>(ledger.submitted_count()),
                 static_cast<unsigned long long>(ledger.count(Outcome::completed)),
@@ -212,8 +212,8 @@ std::string report_json(const FeedReport& report) {
 std::string report_table(const FeedReport& report) {
   char line[256];
   std::string out;
-  std::snprintf(line, sizeof line, "%-22s %8s %9s %9s %6s %8s %6s %8s %6s %7s %7s %7s %8s\n", "stream", "skipped",
-                "submitted", "completed", "late", "dropped", "failed", "rejected", "flying", "p50 ms", "p95 ms",
+  std::snprintf(line, sizeof line, "%-22s %8s %9s %9s %6s %8s %6s %8s %9s %7s %7s %7s %8s\n", "stream", "skipped",
+                "submitted", "completed", "late", "dropped", "failed", "rejected", "in flight", "p50 ms", "p95 ms",
                 "p99 ms", "good f/s");
   out += line;
   for (const NamedLedger& stream : report.streams) row(out, stream.name, stream.ledger, stream.seconds);

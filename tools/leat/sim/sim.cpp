@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "engine/papers/presets.h"
+#include "engine/sim/for_each_job.h"
 #include "planner/io/application_io.h"
 #include "planner/io/profile_io.h"
 #include "planner/io/text_file.h"
@@ -300,30 +301,21 @@ void run_all(const cli::Arguments& args, const sim::Study& study, SimResults& re
   };
   std::vector<Draw> draws(loads.size() * seeds);
   const std::size_t jobs = draws.size() * results.presets.size();
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    // A counter only; join() publishes the results.
-    for (std::size_t job = next.fetch_add(1, std::memory_order_relaxed); job < jobs;
-         job = next.fetch_add(1, std::memory_order_relaxed)) {
-      const std::size_t p = job % results.presets.size(), draw = job / results.presets.size(), l = draw / seeds,
-                        k = draw % seeds;
-      Draw& d = draws[draw];
-      std::call_once(d.once, [&] { d.load = sim::make_load(study, loads[l], results.first_seed + k); });
-      SimRun& run = l == 0 ? results.presets[p].runs[k] : results.presets[p].sweep[l - 1][k];
-      run = {.seed = d.load.seed,
-             .load = loads[l],
-             .bound = d.load.bound,
-             .measured = sim::measure(study, d.load, results.presets[p].policy, histories && draw == 0, told)};
-      if (d.done.fetch_add(1, std::memory_order_acq_rel) + 1 == results.presets.size())
-        d.load.arrivals = {};  // all others are done with it
-    }
-  };
-  std::vector<std::thread> threads;
   const auto wanted = args.integer("threads") > 0 ? static_cast<std::size_t>(args.integer("threads"))
                                                   : std::size_t{std::max(1u, std::thread::hardware_concurrency())};
-  for (std::size_t i = 1; i < std::min(wanted, jobs); ++i) threads.emplace_back(work);
-  work();
-  for (std::thread& t : threads) t.join();
+  sim::for_each_job(jobs, wanted, [&](std::size_t job) {
+    const std::size_t p = job % results.presets.size(), draw = job / results.presets.size(), l = draw / seeds,
+                      k = draw % seeds;
+    Draw& d = draws[draw];
+    std::call_once(d.once, [&] { d.load = sim::make_load(study, loads[l], results.first_seed + k); });
+    SimRun& run = l == 0 ? results.presets[p].runs[k] : results.presets[p].sweep[l - 1][k];
+    run = {.seed = d.load.seed,
+           .load = loads[l],
+           .bound = d.load.bound,
+           .measured = sim::measure(study, d.load, results.presets[p].policy, histories && draw == 0, told)};
+    if (d.done.fetch_add(1, std::memory_order_acq_rel) + 1 == results.presets.size())
+      d.load.arrivals = {};  // all others are done with it
+  });
 }
 
 bool all_drained(const SimResults& results) {

@@ -202,7 +202,7 @@ constexpr Column kDaemon[] = {
       {"dropped", "dropped", "given up, see the reasons", Unit::count, 7, 3, count<StreamCounter::dropped>},            \
       {"failed", "failed", "started and not finished", Unit::count, 6, 5, count<StreamCounter::failed>},                \
       {"rejected", "rejected", "never admitted", Unit::count, 8, 5, count<StreamCounter::rejected>},                    \
-      {"in_flight", "flying", "submitted and not answered", Unit::count, 6, 3, count<StreamCounter::in_flight>},        \
+      {"in_flight", "in flight", "submitted and not answered", Unit::count, 9, 3, count<StreamCounter::in_flight>},     \
       {"latency_ms_p50", "p50 ms", "capture to answer", Unit::ms, 7, 0, quantile<Which::first, 50, kMs>},               \
       {"latency_ms_p95", "p95 ms", "capture to answer", Unit::ms, 7, 3, quantile<Which::first, 95, kMs>},               \
       {"latency_ms_p99", "p99 ms", "capture to answer", Unit::ms, 7, 0, quantile<Which::first, 99, kMs>}, {             \
@@ -319,8 +319,9 @@ constexpr Column kUsers[] = {
      count<UserCounter::sessions>},
     {"clients", "clients", "clients", Unit::count, 7, 1, count<UserCounter::clients>},
     {"streams", "streams", "open streams", Unit::count, 7, 0, count<UserCounter::streams>},
-    {"requests", "may fly", "requests his streams may have in flight", Unit::count, 7, 2, count<UserCounter::requests>},
-    {"in_flight", "flying", "requests in flight", Unit::count, 6, 1, user_in_flight},
+    {"requests", "max in flight", "requests his streams may have in flight", Unit::count, 13, 2,
+     count<UserCounter::requests>},
+    {"in_flight", "in flight", "requests in flight", Unit::count, 9, 1, user_in_flight},
     {"memory_bytes", "memory", "shared memory held for him", Unit::bytes, 7, 1, count<UserCounter::memory_bytes>},
     {"descriptors", "fds", "file descriptors sent and not received yet", Unit::count, 5, 3,
      count<UserCounter::descriptors>},

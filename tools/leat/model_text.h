@@ -8,6 +8,6 @@
 namespace leat::tools {
 
 // Lines of "preprocess", "postprocess" and "labels" of a module's JSON; none where it has no such thing.
-[[nodiscard]] std::string words_text(const Json& module);
+[[nodiscard]] std::string model_text(const Json& module);
 
 }  // namespace leat::tools

@@ -1,4 +1,4 @@
-#include "bench/micro/transport_peers.h"
+#include "bench/serving/peers.h"
 
 #include <sched.h>
 #include <sys/mman.h>

@@ -1,8 +1,8 @@
-#include "tools/leat/words_text.h"
+#include "tools/leat/model_text.h"
 
 namespace leat::tools {
 
-std::string words_text(const Json& module) {
+std::string model_text(const Json& module) {
   std::string out;
   const auto text = [](const Json& object, const char* key) {
     const Json* const at = object.find(key);

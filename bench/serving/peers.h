@@ -1,5 +1,4 @@
-// What the parts of bench/micro/transport share: pinned child processes, shared memory between them, and figures with
-// their spread.
+// What benchmarks with several processes share: pinned ones, memory between them, and figures with their spread.
 #pragma once
 
 #include <sched.h>
