@@ -126,7 +126,7 @@ CoordinatorSettings arise_settings(Estimation estimation) {
   s.margin.on = false;
   s.estimator.kind = estimation;
   s.admit_room = 0;
-  s.least_grace = s.grace;
+  s.min_grace = s.grace;
   if (estimation == Estimation::ratio) s.probe_ns = 0;
   return s;
 }

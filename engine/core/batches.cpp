@@ -34,14 +34,14 @@ void Scheduler::State::hold(PartitionId p) noexcept {
   set_idle(p);
 }
 
-std::uint32_t Scheduler::State::start(LaneId lane, ServerId server, TimeNs start, const Path& path) noexcept {
-  Lane& from = plan->lanes.change(lane);
-  const Server& s = plan->lanes.server(server);
+std::uint32_t Scheduler::State::start(QueueId queue, ConsumerId consumer, TimeNs start, const Path& path) noexcept {
+  TaskQueue& from = plan->queues.change(queue);
+  const QueueConsumer& s = plan->queues.consumer(consumer);
   const RouteSpec& route = plan->model.topology().routes[s.route];
   const Partition& first = machine.partition(path.partition[0]);
-  insist(s.lane == lane && path.partition[0] == s.partition, "a batch is started by another lane's server");
-  insist(from.forming.tasks > 0 && from.forming.items <= route.batch, "a batch is started with no task or too many");
-  insist(first.up && first.held <= policy.queue_ahead, "a batch is started on a partition that takes none");
+  check(s.queue == queue && path.partition[0] == s.partition, "a batch is started by another queue's consumer");
+  check(from.forming.tasks > 0 && from.forming.items <= route.batch, "a batch is started with no task or too many");
+  check(first.up && first.held <= policy.queue_ahead, "a batch is started on a partition that takes none");
   const std::uint32_t id = machine.take_batch();
   Batch& b = machine.change_batch(id);
   b.route = s.route;
@@ -85,8 +85,8 @@ std::uint32_t Scheduler::State::start(LaneId lane, ServerId server, TimeNs start
 
 std::uint32_t Scheduler::State::send(RouteId route, std::uint32_t stage, PartitionId partition,
                                      std::span<const TaskId> members, TimeNs run) noexcept {
-  insist(machine.partition(partition).up && machine.partition(partition).held <= policy.queue_ahead,
-         "a batch is sent to a partition that takes none");
+  check(machine.partition(partition).up && machine.partition(partition).held <= policy.queue_ahead,
+        "a batch is sent to a partition that takes none");
   const std::uint32_t id = machine.take_batch();
   Batch& b = machine.change_batch(id);
   const RouteSpec& spec = plan->model.topology().routes[route];
@@ -103,7 +103,7 @@ std::uint32_t Scheduler::State::send(RouteId route, std::uint32_t stage, Partiti
   ModuleCounters& mc = ledger.count().modules[b.module];
   std::copy_n(members.begin(), std::min(members.size(), kFetched), b.first.begin());
   for (TaskId t : members) {
-    insist(tasks[t].state == TaskState::booked, "a task is sent that is not booked");
+    check(tasks[t].state == TaskState::booked, "a task is sent that is not booked");
     place(id, t);
     tasks[t].next_in_batch = kNone;
     (b.list.last == kNone ? b.list.first : tasks[b.list.last].next_in_batch) = t;
@@ -170,7 +170,7 @@ bool Scheduler::State::stage_finished(BatchHandle handle, std::uint32_t stage,
   fetch(b);
   const PartitionId at = b.path[stage];
   Partition& p = machine.change(at);
-  insist(p.held > 0, "a partition ends a batch it does not hold");
+  check(p.held > 0, "a partition ends a batch it does not hold");
   --p.held;
   PartitionCounters& counted = ledger.count().partitions[at];
   --counted.running;
@@ -284,8 +284,8 @@ void Scheduler::State::free_batch(std::uint32_t id) noexcept {
   if (b.through) plan->load.ended(b);
   --plans[b.plan]->batches;
   if (machine.batches_left() == 0) {  // whoever waited for a slot
-    for (LaneId l = 0; l < plan->lanes.size(); ++l) {
-      if (plan->lanes[l].tasks > 0) mark(l);
+    for (QueueId l = 0; l < plan->queues.size(); ++l) {
+      if (plan->queues[l].tasks > 0) mark(l);
     }
   }
   machine.free_batch(id);

@@ -7,8 +7,8 @@ namespace leat::core {
 
 namespace {
 
-constexpr std::uint32_t kMostUnobserved = 4;  // answers that a client may still report on
-constexpr std::uint32_t kAnswersAFar = 4;     // that must have come for each far report
+constexpr std::uint32_t kMaxUnobserved = 4;  // answers that a client may still report on
+constexpr std::uint32_t kAnswersAFar = 4;    // that must have come for each far report
 
 // An application's only module, by partition and batch; empty where it does not run. Nothing: it cannot be coordinated.
 streams::BatchTimes batch_times(const Topology& t, const ApplicationSpec& application) {
@@ -70,7 +70,7 @@ Coordination::Coordination(const Topology& topology, const Limits& limits)
     plan.partitions = std::move(partitions);
     for (std::uint32_t p = 0; p < plan.partitions.size(); ++p)
       plan.coordinator.partition(p, false);  // until it is ready
-    for (auto* gates : {&plan.gates, &plan.before}) gates->reserve(plan.coordinator.most_batches());
+    for (auto* gates : {&plan.gates, &plan.before}) gates->reserve(plan.coordinator.max_batches());
   }
   due_.reserve(streams * kHeld);
   changed_.reserve(streams);
@@ -177,7 +177,7 @@ std::span<const TaskId> Coordination::due(TimeNs now) noexcept {
 void Coordination::answered(TimeNs now, StreamId stream, TimeNs capture_ns) noexcept {
   Seat& s = seats_[stream];
   plans_[s.plan]->coordinator.answered(now, s.number, capture_ns);
-  s.unobserved = std::min(s.unobserved + 1, kMostUnobserved);
+  s.unobserved = std::min(s.unobserved + 1, kMaxUnobserved);
   s.since_far = std::min(s.since_far + 1, kAnswersAFar);
 }
 

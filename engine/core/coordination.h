@@ -2,7 +2,7 @@
 // tells each stream when its frames are wanted, and makes the planned batches of the requests that come.
 //
 // A coordinated request is a request like any other: ledger, deadline, drop rules and batches are everybody's. What is
-// added stands in front of the lanes, the gate: its task is held until all members of its planned batch are there, or
+// added stands in front of the queues, the gate: its task is held until all members of its planned batch are there, or
 // the batch should have begun the grace ago; then they are queued together, so that any scheduler finds them as one
 // batch. A task that comes after that is queued at once. One that no plan has asked for is queued as background work:
 // who sends more than he was asked for disturbs nobody who waits for his turn.

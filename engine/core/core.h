@@ -11,7 +11,7 @@
 //   scheduler.cpp          the door
 //
 // Rooms: model/ what a plan says, ledger/ streams, requests, answers, machine/ partitions, batches, queue/ tasks in
-// lanes, load/ what is observed, policy/ who decides, behind one interface.
+// queues, load/ what is observed, policy/ who decides, behind one interface.
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@
 
 #include "engine/core/coordination.h"
 #include "engine/core/ledger/actions.h"
+#include "engine/core/ledger/latency_scales.h"
 #include "engine/core/ledger/ledger.h"
-#include "engine/core/ledger/paces.h"
 #include "engine/core/ledger/quarantine.h"
 #include "engine/core/ledger/shares.h"
 #include "engine/core/load/load_statistics.h"
@@ -30,7 +30,7 @@
 #include "engine/core/model/model.h"
 #include "engine/core/policy/scheduler_interface.h"
 #include "engine/core/queue/gate.h"
-#include "engine/core/queue/lanes.h"
+#include "engine/core/queue/task_queues.h"
 #include "engine/core/queue/task_set.h"
 #include "engine/core/scheduler.h"
 
@@ -44,10 +44,10 @@ struct ActivePlan {
   ActivePlan(const Topology& topology, const Policy& policy, const Limits& limits, Scheduler::State& core);
 
   Model model;
-  Lanes lanes;
+  TaskQueues queues;
   LoadStatistics load;
   std::vector<std::unique_ptr<ComponentScheduler>> schedulers;  // by ComponentId
-  std::vector<LaneId> dirty_lanes;
+  std::vector<QueueId> dirty_queues;
   std::uint32_t batches = 0;   // on their way that were formed under it
   bool measured_anew = false;  // batches that were formed under earlier plans say nothing of its latencies
 };
@@ -71,7 +71,7 @@ struct Scheduler::State final : Operations {
   void enqueue(TaskId task) noexcept;
   void dequeue(TaskId task) noexcept;
   void release(TaskId task) noexcept;  // from whatever it is in; frees it
-  void enter(TaskId task) noexcept;    // a new one: to its lane, or held until its planned batch begins
+  void enter(TaskId task) noexcept;    // a new one: to its queue, or held until its planned batch begins
   void watch() noexcept;               // answers what a scheduler has left undecided far too long
   [[nodiscard]] Progress& progress(std::uint32_t request, ModuleId module) noexcept {
     return ledger.progress(request, plan->model.module(module).local);
@@ -94,7 +94,7 @@ struct Scheduler::State final : Operations {
   // ---- failover.cpp ----
   bool partition_lost(PartitionId partition) noexcept;
   void partition_ready(PartitionId partition) noexcept;
-  void reassign(LaneId lane) noexcept;
+  void reassign(QueueId queue) noexcept;
   [[nodiscard]] bool blame(const Batch& batch) noexcept;  // its partition was lost while it ran; true: convicts a user
   void give_back(std::uint32_t batch) noexcept;  // a lost batch's tasks: retried while slack allows, else failed
 
@@ -111,10 +111,10 @@ struct Scheduler::State final : Operations {
   }
   [[nodiscard]] TimeNs longer_ns(const Request& r, ModuleId module) noexcept;  // than planned, for one of its tasks
   [[nodiscard]] Shares::Key account_of(const Request& r) const noexcept;
-  [[nodiscard]] Paces::Key pace_of(const Request& r) const noexcept;
+  [[nodiscard]] LatencyScales::Key scale_of(const Request& r) const noexcept;
 
   // ---- gated.cpp ----
-  void enter_gate(TaskId task) noexcept;  // to its lane, or before the gate until it is its turn
+  void enter_gate(TaskId task) noexcept;  // to its queue, or before the gate until it is its turn
   bool open_gate() noexcept;              // true: a task has passed
   void expire_gate() noexcept;
   [[nodiscard]] bool gate_opens(TaskId task) const noexcept;
@@ -126,8 +126,8 @@ struct Scheduler::State final : Operations {
   void advance() noexcept;
   void coordinate() noexcept;
   void dispatch() noexcept;
-  void expire(LaneId lane) noexcept;
-  void mark(LaneId lane) noexcept;
+  void expire(QueueId queue) noexcept;
+  void mark(QueueId queue) noexcept;
   void mark_partition(PartitionId partition) noexcept;
   void set_idle(PartitionId partition) noexcept;
   void want_timer(TimeNs at) noexcept { timer = at < timer ? at : timer; }
@@ -139,14 +139,14 @@ struct Scheduler::State final : Operations {
   // ---- Operations, in batches.cpp, failover.cpp and dispatch.cpp ----
   void drop(TaskId task, Reason reason) noexcept override;
   void take(TaskId task) noexcept override;
-  std::uint32_t start(LaneId lane, ServerId server, TimeNs start, const Path& path) noexcept override;
+  std::uint32_t start(QueueId queue, ConsumerId consumer, TimeNs start, const Path& path) noexcept override;
   void canary(std::uint32_t batch) noexcept override { machine.change_batch(batch).canary = true; }
-  void wake(LaneId lane, TimeNs at) noexcept override;
+  void wake(QueueId queue, TimeNs at) noexcept override;
   void wake_at(TimeNs at) noexcept override { want_timer(at); }
   void keep_idle(PartitionId partition, TimeNs until) noexcept override;
   void idled_on_purpose() noexcept override { ++ledger.count().idled_on_purpose; }
   void ask(PartitionId partition) noexcept override { mark_partition(partition); }
-  void ask_lane(LaneId lane) noexcept override { mark(lane); }
+  void ask_queue(QueueId queue) noexcept override { mark(queue); }
   void book(TaskId task) noexcept override;
   void unbook(TaskId task) noexcept override;
   void retry(TaskId task) noexcept override;
@@ -162,7 +162,7 @@ struct Scheduler::State final : Operations {
 
   // ---- scheduler.cpp ----
   [[nodiscard]] bool next_action(Action& out) noexcept;
-  void check() const;
+  void audit() const;
 
   // ---- the rooms ----
   const Policy policy;  // for the schedulers' constructors alone
@@ -175,7 +175,7 @@ struct Scheduler::State final : Operations {
   Ledger ledger;
   Machine machine;
   Shares shares;
-  Paces paces;
+  LatencyScales scales;
   Quarantine quarantine;
   Gate gate;
   std::unique_ptr<Coordination> coordination;  // nullptr: no stream can be coordinated

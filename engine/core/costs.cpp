@@ -10,8 +10,8 @@
 namespace leat::core {
 namespace {
 
-constexpr double kSlow = 2.5;   // times what was expected: who of its users is dear is to be found out
-constexpr double kMostOff = 3;  // times what was expected: more is not learned from one batch
+constexpr double kSlow = 2.5;  // times what was expected: who of its users is dear is to be found out
+constexpr double kMaxOff = 3;  // times what was expected: more is not learned from one batch
 
 }  // namespace
 
@@ -23,7 +23,7 @@ Shares::Key Scheduler::State::account_of(const Request& r) const noexcept {
           .application = app.weight > 0 ? config.application : kNone};
 }
 
-Paces::Key Scheduler::State::pace_of(const Request& r) const noexcept {
+LatencyScales::Key Scheduler::State::scale_of(const Request& r) const noexcept {
   const StreamConfig& config = ledger.stream(r.stream).config;
   return {.application = config.application, .user = config.user};
 }
@@ -33,14 +33,14 @@ void Scheduler::State::enter_share(std::uint32_t id, const ApplicationSpec& app)
   Request& r = ledger.change(id);
   const StreamConfig& config = ledger.stream(r.stream).config;
   const Shares::Key key = account_of(r);
-  const Paces::Standing takes = paces.enter(pace_of(r), now);
+  const LatencyScales::Standing takes = scales.enter(scale_of(r), now);
   const TimeNs planned =
       takes.dear ? plan->model.lone_cost_ns(config.application) : plan->model.cost_ns(config.application);
   const Shares::Standing standing =
       shares.enter({.key = key,
                     .user_weight = config.user_weight,
                     .application_weight = app.weight > 0 ? app.weight : 1000,
-                    .cost_ns = static_cast<TimeNs>(static_cast<double>(planned) * takes.pace),
+                    .cost_ns = static_cast<TimeNs>(static_cast<double>(planned) * takes.scale),
                     .slo_ns = config.slo_ns},
                    now);
   r.competes = standing.competes;
@@ -51,9 +51,10 @@ void Scheduler::State::enter_share(std::uint32_t id, const ApplicationSpec& app)
     if (takes.apart) r.company = Company::own_user;
     if (takes.dear) r.company = Company::nobody;
     r.gated = takes.dear && plan->schedulers[key.component]->books();
-    if (paces.found_dear(pace_of(r))) {  // while he was alone, his frames were what the paces were learned from
-      for (ModuleId m : plan->model.components()[key.component].modules) plan->load.forget_pace(m);
-      plan->schedulers[key.component]->forget_pace();
+    if (scales.found_dear(
+            scale_of(r))) {  // while he was alone, his frames were what the latency scales were learned from
+      for (ModuleId m : plan->model.components()[key.component].modules) plan->load.forget_scale(m);
+      plan->schedulers[key.component]->forget_scale();
       mark_dear(r);
     }
   }
@@ -68,7 +69,7 @@ void Scheduler::State::enter_share(std::uint32_t id, const ApplicationSpec& app)
 // What its user sends, and has waiting, rides with his own alone for a while.
 void Scheduler::State::part(const Request& r) noexcept {
   const std::uint32_t user = user_of(r);
-  paces.part(pace_of(r), now);
+  scales.part(scale_of(r), now);
   for (StreamId s = 0; s < ledger.streams(); ++s) {
     if (ledger.stream(s).config.user != user) continue;
     for (std::uint32_t w = ledger.stream(s).first; w != kNone; w = ledger.request(w).next)
@@ -79,7 +80,7 @@ void Scheduler::State::part(const Request& r) noexcept {
 
 // What he has waiting already is worth as much as what comes now: beyond his share, and alone.
 void Scheduler::State::mark_dear(const Request& of) noexcept {
-  const Paces::Key key = pace_of(of);
+  const LatencyScales::Key key = scale_of(of);
   for (StreamId s = 0; s < ledger.streams(); ++s) {
     const StreamConfig& config = ledger.stream(s).config;
     if (config.user != key.user || config.application != key.application) continue;
@@ -89,7 +90,7 @@ void Scheduler::State::mark_dear(const Request& of) noexcept {
       waiting.dear = true;
       waiting.company = Company::nobody;
       for (TaskId t = waiting.tasks; t != kNone; t = tasks[t].next_of_request) {
-        if (tasks[t].state != TaskState::queued || tasks[t].lane == kNone) continue;
+        if (tasks[t].state != TaskState::queued || tasks[t].queue == kNone) continue;
         dequeue(t);
         tasks[t].level = class_of(tasks[t].level);
         hasten(tasks[t], longer_ns(waiting, tasks[t].module));
@@ -100,8 +101,8 @@ void Scheduler::State::mark_dear(const Request& of) noexcept {
 }
 
 TimeNs Scheduler::State::longer_ns(const Request& r, ModuleId module) noexcept {
-  const double more = std::max(0.0, paces.of(pace_of(r)) - 1);
-  return static_cast<TimeNs>(more * static_cast<double>(plan->model.module(module).least_ns));
+  const double more = std::max(0.0, scales.of(scale_of(r)) - 1);
+  return static_cast<TimeNs>(more * static_cast<double>(plan->model.module(module).min_ns));
 }
 
 // A batch's stage has ended, or its partition was lost while it ran.
@@ -115,21 +116,21 @@ void Scheduler::State::charge(const Batch& b, TimeNs ran) noexcept {
   bool counted = false, several = false;
   for (TaskId t = b.list.first; t != kNone; t = tasks[t].next_in_batch) {
     const Request& r = ledger.request(tasks[t].request);
-    expected += tasks[t].items / items * (r.competes ? paces.of(pace_of(r)) : 1);
+    expected += tasks[t].items / items * (r.competes ? scales.of(scale_of(r)) : 1);
     counted = counted || r.competes;
     several = several || user_of(r) != user;
   }
   if (!counted) return;
-  const double pace = took / static_cast<double>(route.stages[b.stage].latency.p50_ns[b.list.items - 1]);
+  const double scale = took / static_cast<double>(route.stages[b.stage].latency.p50_ns[b.list.items - 1]);
   const double of_route = took / static_cast<double>(model.run_ns(b.route)[std::min(b.list.items, route.batch)]);
-  const double off = std::clamp(pace, expected / kMostOff, expected * kMostOff) - expected;
+  const double off = std::clamp(scale, expected / kMaxOff, expected * kMaxOff) - expected;
   for (TaskId t = b.list.first; t != kNone; t = tasks[t].next_in_batch) {
     Request& r = ledger.change(tasks[t].request);
     if (!r.competes) continue;
     const ModuleModel& m = model.module(b.module);
     r.spent_ns += (r.dear ? m.lone_ns : m.unit_ns) * tasks[t].items * of_route;
-    paces.learn(pace_of(r), off * tasks[t].items / items);
-    if (several && pace > kSlow * expected) part(r);
+    scales.learn(scale_of(r), off * tasks[t].items / items);
+    if (several && scale > kSlow * expected) part(r);
   }
 }
 

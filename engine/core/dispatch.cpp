@@ -21,19 +21,19 @@ void Scheduler::State::dispatch() noexcept {
     for (const TaskId task : coordination->due(now)) enter_gate(task);
   }
   for (;;) {
-    if (!plan->dirty_lanes.empty()) {
-      const LaneId id = plan->dirty_lanes.back();
-      plan->dirty_lanes.pop_back();
-      plan->lanes.change(id).dirty = false;
-      const Lane& lane = plan->lanes[id];
-      ComponentScheduler& scheduler = of_module(lane.module);
-      ServerId refused = kNone;
-      while (refused == kNone && (lane.tasks > 0 || lane.forming.tasks > 0)) {
-        const ServerId s = scheduler.offer(id);
+    if (!plan->dirty_queues.empty()) {
+      const QueueId id = plan->dirty_queues.back();
+      plan->dirty_queues.pop_back();
+      plan->queues.change(id).dirty = false;
+      const TaskQueue& queue = plan->queues[id];
+      ComponentScheduler& scheduler = of_module(queue.module);
+      ConsumerId refused = kNone;
+      while (refused == kNone && (queue.tasks > 0 || queue.forming.tasks > 0)) {
+        const ConsumerId s = scheduler.offer(id);
         if (s == kNone) break;
-        if (!scheduler.next(plan->lanes.server(s).partition)) refused = s;
+        if (!scheduler.next(plan->queues.consumer(s).partition)) refused = s;
       }
-      if (lane.tasks > 0 || lane.forming.tasks > 0) scheduler.leftover(id, refused);
+      if (queue.tasks > 0 || queue.forming.tasks > 0) scheduler.leftover(id, refused);
     } else if (!dirty_partitions.empty()) {
       const PartitionId id = dirty_partitions.back();
       dirty_partitions.pop_back();
@@ -66,11 +66,11 @@ void Scheduler::State::advance() noexcept {
     return;
   }
   expire_gate();
-  for (LaneId id = 0; id < plan->lanes.size(); ++id) {
-    Lane& lane = plan->lanes.change(id);
-    if (lane.classes != 0) expire(id);
-    if (lane.wake_ns <= now) {
-      lane.wake_ns = kNever;
+  for (QueueId id = 0; id < plan->queues.size(); ++id) {
+    TaskQueue& queue = plan->queues.change(id);
+    if (queue.classes != 0) expire(id);
+    if (queue.wake_ns <= now) {
+      queue.wake_ns = kNever;
       mark(id);
     }
   }
@@ -87,14 +87,14 @@ void Scheduler::State::advance() noexcept {
 
 TimeNs Scheduler::State::earliest_timer() const noexcept {
   TimeNs at = gate_timer();
-  for (LaneId l = 0; l < plan->lanes.size(); ++l) {
-    const Lane& lane = plan->lanes[l];
-    at = std::min(at, lane.wake_ns);
-    for (std::uint32_t left = lane.classes; left != 0; left &= left - 1) {
-      const DeadlineQueue& queue = lane.queue[static_cast<std::size_t>(std::countr_zero(left))];
+  for (QueueId l = 0; l < plan->queues.size(); ++l) {
+    const TaskQueue& queue = plan->queues[l];
+    at = std::min(at, queue.wake_ns);
+    for (std::uint32_t left = queue.classes; left != 0; left &= left - 1) {
+      const DeadlineQueue& waiting = queue.by_deadline[static_cast<std::size_t>(std::countr_zero(left))];
       // What is past its deadline but still worth running comes first; the first task before its deadline bounds the
       // rest.
-      for (TaskId t = queue.front(); t != kNone; t = tasks[t].after) {
+      for (TaskId t = waiting.front(); t != kNone; t = tasks[t].after) {
         if (tasks[t].give_up_ns == kNever && tasks[t].deadline_ns <= now) continue;
         if (tasks[t].deadline_ns > now) {
           at = std::min({at, tasks[t].deadline_ns, tasks[t].give_up_ns});
@@ -113,30 +113,30 @@ TimeNs Scheduler::State::earliest_timer() const noexcept {
 }
 
 // What waits past the moment at which it is worthless.
-void Scheduler::State::expire(LaneId id) noexcept {
-  const Lane& lane = plan->lanes[id];
-  for (std::uint32_t left = lane.classes; left != 0; left &= left - 1) {
-    const DeadlineQueue& queue = lane.queue[static_cast<std::size_t>(std::countr_zero(left))];
-    for (TaskId t = queue.front(); t != kNone && tasks[t].deadline_ns <= now;) {
+void Scheduler::State::expire(QueueId id) noexcept {
+  const TaskQueue& queue = plan->queues[id];
+  for (std::uint32_t left = queue.classes; left != 0; left &= left - 1) {
+    const DeadlineQueue& waiting = queue.by_deadline[static_cast<std::size_t>(std::countr_zero(left))];
+    for (TaskId t = waiting.front(); t != kNone && tasks[t].deadline_ns <= now;) {
       if (tasks[t].give_up_ns > now) {
         t = tasks[t].after;
         continue;
       }
       bool up = false;
-      for (std::uint32_t s = 0; s < lane.servers && !up; ++s)
-        up = machine.partition(plan->lanes.server(lane.first_server + s).partition).up;
+      for (std::uint32_t s = 0; s < queue.consumers && !up; ++s)
+        up = machine.partition(plan->queues.consumer(queue.first_consumer + s).partition).up;
       const Reason late = tasks[t].give_up_ns > tasks[t].deadline_ns ? Reason::stale : Reason::expired;
       drop(t, up ? late : Reason::no_partition);
-      t = queue.front();  // siblings may have gone with it
+      t = waiting.front();  // siblings may have gone with it
     }
   }
 }
 
-void Scheduler::State::mark(LaneId id) noexcept {
-  Lane& lane = plan->lanes.change(id);
-  if (lane.dirty) return;
-  lane.dirty = true;
-  plan->dirty_lanes.push_back(id);
+void Scheduler::State::mark(QueueId id) noexcept {
+  TaskQueue& queue = plan->queues.change(id);
+  if (queue.dirty) return;
+  queue.dirty = true;
+  plan->dirty_queues.push_back(id);
 }
 
 void Scheduler::State::mark_partition(PartitionId id) noexcept {
@@ -147,34 +147,34 @@ void Scheduler::State::mark_partition(PartitionId id) noexcept {
 
 void Scheduler::State::set_idle(PartitionId id) noexcept {
   const Partition& p = machine.partition(id);
-  plan->lanes.set_idle(id, p.up && p.held <= policy.queue_ahead);
+  plan->queues.set_idle(id, p.up && p.held <= policy.queue_ahead);
 }
 
 // ---- verbs ----
 
 void Scheduler::State::drop(TaskId task, Reason reason) noexcept {
-  insist(tasks[task].state == TaskState::queued || tasks[task].state == TaskState::booked,
-         "a task is dropped that runs or is gone");
+  check(tasks[task].state == TaskState::queued || tasks[task].state == TaskState::booked,
+        "a task is dropped that runs or is gone");
   drop_request(tasks[task].request, Outcome::dropped, reason, tasks[task].module);
 }
 
 void Scheduler::State::take(TaskId task) noexcept {
-  insist(tasks[task].state == TaskState::queued && tasks[task].lane != kNone, "a task is taken that does not wait");
-  const LaneId lane = tasks[task].lane;
+  check(tasks[task].state == TaskState::queued && tasks[task].queue != kNone, "a task is taken that does not wait");
+  const QueueId queue = tasks[task].queue;
   dequeue(task);
   tasks[task].taken_ns = now;
-  plan->lanes.form(tasks, lane, task);
+  plan->queues.form(tasks, queue, task);
 }
 
 void Scheduler::State::book(TaskId task) noexcept {
-  insist(tasks[task].state == TaskState::queued && tasks[task].lane != kNone, "a task is booked that does not wait");
+  check(tasks[task].state == TaskState::queued && tasks[task].queue != kNone, "a task is booked that does not wait");
   dequeue(task);
-  tasks[task].lane = kNone;
+  tasks[task].queue = kNone;
   tasks[task].state = TaskState::booked;
 }
 
-void Scheduler::State::wake(LaneId lane, TimeNs at) noexcept {
-  plan->lanes.change(lane).wake_ns = at;
+void Scheduler::State::wake(QueueId queue, TimeNs at) noexcept {
+  plan->queues.change(queue).wake_ns = at;
   want_timer(at);
 }
 

@@ -40,7 +40,7 @@ void Scheduler::State::give_back(std::uint32_t id) noexcept {
     const std::uint32_t request = task.request;
     --ledger.change(request).placed;
     if (scheduler != nullptr) scheduler->forget(t);
-    const bool slack = task.give_up_ns == kNever || now + m.least_ns + m.after_least_ns <= task.give_up_ns;
+    const bool slack = task.give_up_ns == kNever || now + m.min_ns + m.min_after_ns <= task.give_up_ns;
     const bool alive = ledger.request(request).doom == Outcome::pending;
     const Request& r = ledger.request(request);
     const bool again = r.death == losses && quarantine.convicted(user_of(r), now);
@@ -112,7 +112,7 @@ bool Scheduler::State::partition_lost(PartitionId id) noexcept {
   if (c == kNone) return convicted != kNone;
   plan->schedulers[c]->partition(id, false);
   if (plan->schedulers[c]->binds())
-    for (ServerId s : plan->lanes.of_partition(id)) reassign(plan->lanes.server(s).lane);
+    for (ConsumerId s : plan->queues.of_partition(id)) reassign(plan->queues.consumer(s).queue);
   return convicted != kNone;
 }
 
@@ -133,17 +133,17 @@ void Scheduler::State::partition_ready(PartitionId id) noexcept {
     plan->schedulers[c]->partition(id, true);
 }
 
-// All that waits in the lane is placed anew.
-void Scheduler::State::reassign(LaneId id) noexcept {
-  Lane& lane = plan->lanes.change(id);
-  for (TaskId t = lane.forming.first; t != kNone; t = lane.forming.first) {
-    lane.forming.first = tasks[t].next_in_batch;
+// All that waits in the queue is placed anew.
+void Scheduler::State::reassign(QueueId id) noexcept {
+  TaskQueue& queue = plan->queues.change(id);
+  for (TaskId t = queue.forming.first; t != kNone; t = queue.forming.first) {
+    queue.forming.first = tasks[t].next_in_batch;
     enqueue(t);
   }
-  lane.forming = TaskList{};
-  for (std::uint32_t n = lane.tasks; n > 0; --n) {
-    const auto top = static_cast<std::size_t>(std::bit_width(lane.classes) - 1);
-    const TaskId t = lane.arrivals[top].front();
+  queue.forming = TaskList{};
+  for (std::uint32_t n = queue.tasks; n > 0; --n) {
+    const auto top = static_cast<std::size_t>(std::bit_width(queue.classes) - 1);
+    const TaskId t = queue.arrivals[top].front();
     dequeue(t);
     enqueue(t);
   }

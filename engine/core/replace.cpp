@@ -29,18 +29,18 @@ void Scheduler::State::collect_unsent() noexcept {
   std::ranges::sort(moving, {}, [&](TaskId t) { return tasks[t].serial; });
 }
 
-// Out of its lane, its batch being formed or its bookings: those go with the old plan.
+// Out of its queue, its batch being formed or its bookings: those go with the old plan.
 void Scheduler::State::detach(TaskId id) noexcept {
   Task& t = tasks[id];
-  if (t.state == TaskState::queued && t.lane != kNone) {
-    plan->lanes.erase(tasks, id);
+  if (t.state == TaskState::queued && t.queue != kNone) {
+    plan->queues.erase(tasks, id);
     --ledger.count().modules[t.module].queued;
   } else if (t.state == TaskState::held) {
     coordination->withdrawn(ledger.request(t.request).stream, id);
   } else if (t.state == TaskState::gated) {
     gate.withdraw(tasks, id);
   }
-  t.lane = kNone;
+  t.queue = kNone;
   t.state = TaskState::loose;
 }
 
@@ -55,7 +55,7 @@ bool Scheduler::State::replace(ReadyPlanPtr& next, bool measured_anew) noexcept 
   plan_number = static_cast<std::uint32_t>(slot - plans.begin());
   plan->load.take_over(old.load);
   plan->measured_anew = measured_anew;
-  for (ModuleId m = 0; measured_anew && m < plan->model.topology().modules.size(); ++m) plan->load.forget_pace(m);
+  for (ModuleId m = 0; measured_anew && m < plan->model.topology().modules.size(); ++m) plan->load.forget_scale(m);
   for (PartitionId p = 0; p < machine.partitions(); ++p) {
     keep_idle(p, 0);
     set_idle(p);

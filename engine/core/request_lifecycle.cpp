@@ -292,18 +292,19 @@ void Scheduler::State::enqueue(TaskId id) noexcept {
   Task& t = tasks[id];
   t.serial = ++serial;
   t.batch = kNone;
-  const LaneId lane = of_module(t.module).enqueue(id);
-  insist(lane < plan->lanes.size() && plan->lanes[lane].module == t.module, "a task is put into another module's lane");
-  plan->lanes.insert(tasks, id, lane);
+  const QueueId queue = of_module(t.module).enqueue(id);
+  check(queue < plan->queues.size() && plan->queues[queue].module == t.module,
+        "a task is put into another module's queue");
+  plan->queues.insert(tasks, id, queue);
   plan->load.queued(plan->model, t.module, t.items, now);
   ++ledger.count().modules[t.module].queued;
   if (t.give_up_ns != kNever) want_timer(t.deadline_ns > now ? t.deadline_ns : t.give_up_ns);
-  mark(lane);
+  mark(queue);
 }
 
 void Scheduler::State::dequeue(TaskId id) noexcept {
   const Task& t = tasks[id];
-  plan->lanes.erase(tasks, id);
+  plan->queues.erase(tasks, id);
   plan->load.unqueued(plan->model, t.module, t.items, now);
   --ledger.count().modules[t.module].queued;
   of_module(t.module).left(id);
@@ -317,10 +318,10 @@ void Scheduler::State::release(TaskId id) noexcept {
     coordination->withdrawn(ledger.request(t.request).stream, id);
   } else if (t.state == TaskState::gated) {
     gate.withdraw(tasks, id);
-  } else if (t.state == TaskState::queued && t.lane != kNone) {
+  } else if (t.state == TaskState::queued && t.queue != kNone) {
     dequeue(id);
   } else if (t.state == TaskState::queued) {
-    plan->lanes.unform(tasks, t.batch, id);
+    plan->queues.unform(tasks, t.batch, id);
   }
   Request& r = ledger.change(t.request);
   (t.previous_of_request == kNone ? r.tasks : tasks[t.previous_of_request].next_of_request) = t.next_of_request;

@@ -21,9 +21,9 @@ Topology padded(Topology t, std::size_t partitions) {
 }
 
 ActivePlan::ActivePlan(const Topology& topology, const Policy& policy, const Limits& limits, Scheduler::State& core)
-    : model(topology), lanes(model), load(model, limits.samples || needs_estimates(policy)) {
+    : model(topology), queues(model), load(model, limits.samples || needs_estimates(policy)) {
   const StateView view{.model = model,
-                       .lanes = lanes,
+                       .queues = queues,
                        .load = load,
                        .ledger = core.ledger,
                        .machine = core.machine,
@@ -31,8 +31,8 @@ ActivePlan::ActivePlan(const Topology& topology, const Policy& policy, const Lim
                        .now = core.now,
                        .queue_ahead = policy.queue_ahead};
   for (const Component& c : model.components())
-    schedulers.push_back(make_scheduler({view, core, c, policy, limits, lanes}));
-  dirty_lanes.reserve(lanes.size());
+    schedulers.push_back(make_scheduler({view, core, c, policy, limits, queues}));
+  dirty_queues.reserve(queues.size());
 }
 
 Scheduler::State::State(const Topology& t, const Policy& p, const Limits& l)
@@ -43,13 +43,13 @@ Scheduler::State::State(const Topology& t, const Policy& p, const Limits& l)
       ledger(l, t, actions),
       machine(std::max<std::size_t>(t.partitions.size(), l.partitions), l.batches),
       shares(l.streams),
-      paces(l.streams),
+      scales(l.streams),
       quarantine(l.streams, machine.partitions()),
       coordination(l.coordinated > 0 ? std::make_unique<Coordination>(t, l) : nullptr),
       tasks(l.tasks),
       unsent(l.tasks),
       partition_dirty(machine.partitions()) {
-  insist(t.problem().empty(), "the topology is not valid");
+  check(t.problem().empty(), "the topology is not valid");
   plans[0] = ReadyPlanPtr(new ActivePlan(padded(t, machine.partitions()), policy, limits, *this));
   plan = plans[0].get();
   dirty_partitions.reserve(machine.partitions());
@@ -85,25 +85,25 @@ bool Scheduler::State::next_action(Action& out) noexcept {
 }
 
 // Everything that the rooms say of themselves, recounted, and what holds between them.
-void Scheduler::State::check() const {
-  ledger.check();
-  plan->lanes.check(tasks);
-  plan->load.check();
+void Scheduler::State::audit() const {
+  ledger.audit();
+  plan->queues.audit(tasks);
+  plan->load.audit();
   for (StreamId s = 0; s < ledger.streams(); ++s) {
     for (std::uint32_t r = ledger.stream(s).first; r != kNone; r = ledger.request(r).next) {
       std::uint32_t placed = 0, open = 0;
       for (TaskId t = ledger.request(r).tasks; t != kNone; t = tasks[t].next_of_request, ++open) {
-        insist(tasks[t].request == r && tasks[t].state != TaskState::free, "a request's list of tasks");
-        insist(unsent.has(t) == (tasks[t].state != TaskState::placed), "which tasks have not been sent");
+        check(tasks[t].request == r && tasks[t].state != TaskState::free, "a request's list of tasks");
+        check(unsent.has(t) == (tasks[t].state != TaskState::placed), "which tasks have not been sent");
         placed += tasks[t].state == TaskState::placed ? 1 : 0;
       }
-      insist(placed == ledger.request(r).placed, "a request's number of placed tasks");
-      insist(open > 0, "a request in flight has nothing to wait for");
+      check(placed == ledger.request(r).placed, "a request's number of placed tasks");
+      check(open > 0, "a request in flight has nothing to wait for");
     }
   }
   std::uint32_t waiting = 0, live = 0;
   unsent.for_each([&](TaskId t) { waiting += tasks[t].state != TaskState::free ? 1 : 0, ++live; });
-  insist(waiting == live, "a task that is gone has not been sent");
+  check(waiting == live, "a task that is gone has not been sent");
   std::vector<ModuleLoad> running(plan->model.topology().modules.size());
   std::vector<std::uint32_t> held(machine.partitions(), 0);
   for (std::uint32_t i = 0; i < machine.batches(); ++i) {
@@ -113,17 +113,17 @@ void Scheduler::State::check() const {
     if (b.through) running[b.module].started(b);
     std::uint32_t items = 0;
     for (TaskId t = b.list.first; t != kNone; t = tasks[t].next_in_batch) {
-      insist(tasks[t].state == TaskState::placed && tasks[t].batch == i, "a batch's tasks");
+      check(tasks[t].state == TaskState::placed && tasks[t].batch == i, "a batch's tasks");
       items += tasks[t].items;
     }
-    insist(items == b.list.items &&
-               items <= plan_of(b).model.topology().routes[b.route].stages[b.stage].latency.p50_ns.size(),
-           "a batch's size");
+    check(items == b.list.items &&
+              items <= plan_of(b).model.topology().routes[b.route].stages[b.stage].latency.p50_ns.size(),
+          "a batch's size");
   }
-  for (PartitionId p = 0; p < held.size(); ++p) insist(held[p] == machine.partition(p).held, "a partition's batches");
+  for (PartitionId p = 0; p < held.size(); ++p) check(held[p] == machine.partition(p).held, "a partition's batches");
   for (ModuleId m = 0; m < running.size(); ++m)
-    insist(running[m].same_running(plan->load.module(m)), "what runs of a module");
-  for (const auto& scheduler : plan->schedulers) scheduler->check();
+    check(running[m].same_running(plan->load.module(m)), "what runs of a module");
+  for (const auto& scheduler : plan->schedulers) scheduler->audit();
 }
 
 Scheduler::Scheduler(const Topology& topology, const Policy& policy, const Limits& limits)
@@ -230,6 +230,6 @@ bool Scheduler::quiet(PartitionId partition) const noexcept {
 }
 bool Scheduler::idle() const noexcept { return counters().total.in_flight == 0; }
 const Counters& Scheduler::counters() const noexcept { return state_->ledger.counters(); }
-void Scheduler::check() const { state_->check(); }
+void Scheduler::audit() const { state_->audit(); }
 
 }  // namespace leat::core

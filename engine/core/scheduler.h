@@ -166,9 +166,9 @@ class Scheduler {
   // ---- another plan, under load ----
   // The new topology has the same applications and modules, in the same order, and its partitions keep their ids; at
   // most Limits::partitions. Everything else may differ. What has not been sent is queued anew, what runs ends under
-  // the plan that it began under, learned paces stay, and a partition that no route uses any more takes nothing and
-  // ends what it holds.
-  // May run on another thread, beside the scheduler's: everything that allocates. Precondition: same_requests().
+  // the plan that it began under, learned latency scales stay, and a partition that no route uses any more takes
+  // nothing and ends what it holds. May run on another thread, beside the scheduler's: everything that allocates.
+  // Precondition: same_requests().
   [[nodiscard]] ReadyPlanPtr prepare(const Topology& topology) const;
   [[nodiscard]] bool same_requests(const Topology& topology) const noexcept;
   // Takes the plan over and leaves nullptr. False: too many earlier plans still have batches on their way; nothing
@@ -193,7 +193,7 @@ class Scheduler {
   [[nodiscard]] bool idle() const noexcept;          // nothing in flight
   [[nodiscard]] const Counters& counters() const noexcept;
   // Aborts if an invariant is broken: ledger, queue links, partition occupancy. O(n); tests and safety runs call it.
-  void check() const;
+  void audit() const;
 
   struct State;  // engine/core/core.h, for the core's own rooms
 

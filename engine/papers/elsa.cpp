@@ -5,51 +5,51 @@
 
 namespace leat::papers {
 
-LaneId SlackPlacement::place(ModuleId m, const Task& t) noexcept {
-  const LaneId first = site_.view.lanes.first(m), end = first + site_.view.lanes.count(m);
+QueueId SlackPlacement::place(ModuleId m, const Task& t) noexcept {
+  const QueueId first = site_.view.queues.first(m), end = first + site_.view.queues.count(m);
   const TimeNs left = t.deadline_ns - site_.view.now;
-  LaneId best = kNone;
-  TimeNs least = kNever;
-  for (LaneId l = first; l < end; ++l) {  // ascending size
-    if (!site_.up(l) || t.items > site_.cap(site_.server_of(l))) continue;
+  QueueId best = kNone;
+  TimeNs min = kNever;
+  for (QueueId l = first; l < end; ++l) {  // ascending size
+    if (!site_.up(l) || t.items > site_.cap(site_.consumer_of(l))) continue;
     const TimeNs wait = waits_.of(site_, l), run = site_.run_ns(l, t);
     if (left > alpha_permille_ * (wait + beta_permille_ * run / 1000) / 1000) return l;
-    if (wait + run < least) {
-      least = wait + run;
+    if (wait + run < min) {
+      min = wait + run;
       best = l;
     }
   }
   return best != kNone ? best : first;  // nobody is up: it waits there until somebody is, or expires
 }
 
-LaneId LeastWait::place(ModuleId m, const Task&) noexcept {
-  const LaneId first = site_.view.lanes.first(m), end = first + site_.view.lanes.count(m);
-  LaneId best = first;
-  TimeNs least = kNever;
-  for (LaneId l = first; l < end; ++l) {
-    if (!site_.up(l) || waits_.of(site_, l) >= least) continue;
-    least = waits_.of(site_, l);
+QueueId LeastWait::place(ModuleId m, const Task&) noexcept {
+  const QueueId first = site_.view.queues.first(m), end = first + site_.view.queues.count(m);
+  QueueId best = first;
+  TimeNs min = kNever;
+  for (QueueId l = first; l < end; ++l) {
+    if (!site_.up(l) || waits_.of(site_, l) >= min) continue;
+    min = waits_.of(site_, l);
     best = l;
   }
   return best;
 }
 
-LaneId AnyPartition::place(ModuleId m, const Task&) noexcept {
-  const LaneId first = site_.view.lanes.first(m), end = first + site_.view.lanes.count(m);
-  LaneId chosen = first;
+QueueId AnyPartition::place(ModuleId m, const Task&) noexcept {
+  const QueueId first = site_.view.queues.first(m), end = first + site_.view.queues.count(m);
+  QueueId chosen = first;
   std::uint32_t n = 0;
-  for (LaneId l = first; l < end; ++l) {
+  for (QueueId l = first; l < end; ++l) {
     if (site_.up(l) && next_random(site_.random) % ++n == 0) chosen = l;
   }
   return chosen;
 }
 
-ServerId AnyPartition::offer(LaneId id) noexcept {
-  const Lane& l = site_.lane(id);
-  ServerId chosen = kNone;
+ConsumerId AnyPartition::offer(QueueId id) noexcept {
+  const TaskQueue& l = site_.queue(id);
+  ConsumerId chosen = kNone;
   std::uint32_t n = 0;
-  for (ServerId s = l.first_server; s < l.first_server + l.servers; ++s) {
-    if (site_.view.idle(site_.server(s).partition) && next_random(site_.random) % ++n == 0) chosen = s;
+  for (ConsumerId s = l.first_consumer; s < l.first_consumer + l.consumers; ++s) {
+    if (site_.view.idle(site_.consumer(s).partition) && next_random(site_.random) % ++n == 0) chosen = s;
   }
   return chosen;
 }
@@ -67,7 +67,7 @@ std::string read_drop(const std::string& v, bool& expired) { return read_word(v,
 
 std::unique_ptr<Dispatch> place_of(Site& site, const Elsa& s) {
   switch (s.place) {
-    case Elsa::Place::least_wait:
+    case Elsa::Place::min_wait:
       return std::make_unique<LeastWait>(site);
     case Elsa::Place::rr:
       return std::make_unique<InTurn>(site);

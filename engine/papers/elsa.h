@@ -6,20 +6,20 @@
 
 namespace leat::papers {
 
-// Of a lane: run time of what is queued there (equation 1).
+// Of a queue: run time of what is queued there (equation 1).
 class Waits {
  public:
-  void size(const Site& site) { site.size_by_lane(queued_ns_); }
-  void joined(const Site& site, LaneId l, const Task& t) noexcept { queued_ns_[l] += site.run_ns(l, t); }
-  void left(const Site& site, LaneId l, const Task& t) noexcept { queued_ns_[l] -= site.run_ns(l, t); }
+  void size(const Site& site) { site.size_by_queue(queued_ns_); }
+  void joined(const Site& site, QueueId l, const Task& t) noexcept { queued_ns_[l] += site.run_ns(l, t); }
+  void left(const Site& site, QueueId l, const Task& t) noexcept { queued_ns_[l] -= site.run_ns(l, t); }
   // T_wait = run time of what is queued there + what remains of the batches it holds.
-  [[nodiscard]] TimeNs of(const Site& site, LaneId l) const noexcept {
-    const Partition& p = site.view.machine.partition(site.server_of(l).partition);
+  [[nodiscard]] TimeNs of(const Site& site, QueueId l) const noexcept {
+    const Partition& p = site.view.machine.partition(site.consumer_of(l).partition);
     return queued_ns_[l] + std::max<TimeNs>(0, p.free_ns - site.view.now);
   }
 
  private:
-  ByLane<TimeNs> queued_ns_;
+  ByQueue<TimeNs> queued_ns_;
 };
 
 // Algorithm 2. Step A: of the partitions from small to large the first with slack; step B: where none has, the one that
@@ -28,28 +28,28 @@ class SlackPlacement final : public Dispatch {
  public:
   SlackPlacement(Site& site, std::uint32_t alpha_permille, std::uint32_t beta_permille)
       : Dispatch(site), alpha_permille_(alpha_permille), beta_permille_(beta_permille) {}
-  [[nodiscard]] bool before(const Server& a, const Server& b) const noexcept override {
+  [[nodiscard]] bool before(const QueueConsumer& a, const QueueConsumer& b) const noexcept override {
     const auto& partitions = site_.view.topology().partitions;
     return partitions[a.partition].size < partitions[b.partition].size;
   }
   void plan() override { waits_.size(site_); }
-  [[nodiscard]] LaneId place(ModuleId m, const Task& t) noexcept override;
-  void joined(LaneId l, const Task& t) noexcept override { waits_.joined(site_, l, t); }
-  void left(LaneId l, const Task& t) noexcept override { waits_.left(site_, l, t); }
+  [[nodiscard]] QueueId place(ModuleId m, const Task& t) noexcept override;
+  void joined(QueueId l, const Task& t) noexcept override { waits_.joined(site_, l, t); }
+  void left(QueueId l, const Task& t) noexcept override { waits_.left(site_, l, t); }
 
  private:
   Waits waits_;
   const std::uint32_t alpha_permille_, beta_permille_;
 };
 
-// The lane with the least T_wait.
+// The queue with the least T_wait.
 class LeastWait final : public Dispatch {
  public:
   using Dispatch::Dispatch;
   void plan() override { waits_.size(site_); }
-  [[nodiscard]] LaneId place(ModuleId m, const Task& t) noexcept override;
-  void joined(LaneId l, const Task& t) noexcept override { waits_.joined(site_, l, t); }
-  void left(LaneId l, const Task& t) noexcept override { waits_.left(site_, l, t); }
+  [[nodiscard]] QueueId place(ModuleId m, const Task& t) noexcept override;
+  void joined(QueueId l, const Task& t) noexcept override { waits_.joined(site_, l, t); }
+  void left(QueueId l, const Task& t) noexcept override { waits_.left(site_, l, t); }
 
  private:
   Waits waits_;
@@ -66,12 +66,12 @@ class FirstIdle final : public Dispatch {
 class AnyPartition final : public Dispatch {
  public:
   using Dispatch::Dispatch;
-  [[nodiscard]] LaneId place(ModuleId m, const Task& t) noexcept override;
-  [[nodiscard]] ServerId offer(LaneId l) noexcept override;
+  [[nodiscard]] QueueId place(ModuleId m, const Task& t) noexcept override;
+  [[nodiscard]] ConsumerId offer(QueueId l) noexcept override;
 };
 
 struct Elsa {
-  enum class Place : std::uint8_t { elsa, least_wait, rr, random };
+  enum class Place : std::uint8_t { elsa, min_wait, rr, random };
   Place place = Place::elsa;
   bool expired = false;  // what has expired is dropped
   std::uint32_t alpha_permille = 1000, beta_permille = 1000;

@@ -6,49 +6,49 @@
 
 namespace leat::papers {
 
-// Theorem 1's worst case is d + b / w. What it leaves out: requests are no fluid, and servers of different run times
-// drift past each other. So each server is fed such that it never waits for work and no task waits longer than the
-// module's budget allows: its next batch may be collected from budget - d before the server is free, and of all that
+// Theorem 1's worst case is d + b / w. What it leaves out: requests are no fluid, and consumers of different run times
+// drift past each other. So each consumer is fed such that it never waits for work and no task waits longer than the
+// module's budget allows: its next batch may be collected from budget - d before the consumer is free, and of all that
 // may collect, the one that is free first is served; at a tie a batch already begun, then the larger ratio.
 class ByWindow final : public Dispatch {
  public:
   using Dispatch::Dispatch;
-  [[nodiscard]] bool before(const Server& a, const Server& b) const noexcept override {
+  [[nodiscard]] bool before(const QueueConsumer& a, const QueueConsumer& b) const noexcept override {
     return site_.ratio(a) > site_.ratio(b);
   }
   void plan() override;
-  [[nodiscard]] LaneId place(ModuleId m, const Task& task) noexcept override;
-  void launched(LaneId lane, ServerId server, std::uint32_t items) noexcept override;
+  [[nodiscard]] QueueId place(ModuleId m, const Task& task) noexcept override;
+  void launched(QueueId queue, ConsumerId consumer, std::uint32_t items) noexcept override;
 
  private:
   struct Collecting {
     TimeNs budget_ns = 0;          // the module's
-    TimeNs spacing_ns = 0;         // from a start on this route to the first of a server that stood idle; 0: none
+    TimeNs spacing_ns = 0;         // from a start on this route to the first of a consumer that stood idle; 0: none
     bool padded = false;           // its window brings no full batch; the plan counts on dummies
-    TimeNs next_start_ns = 0;      // when its server can start the batch after those assigned
+    TimeNs next_start_ns = 0;      // when its consumer can start the batch after those assigned
     std::uint32_t block_left = 0;  // items still to come in this batch
     TimeNs block_from_ns = 0;      // when its first came
   };
-  [[nodiscard]] TimeNs collects_ns(LaneId l) const noexcept;
+  [[nodiscard]] TimeNs collects_ns(QueueId l) const noexcept;
   void plan_module(ModuleId m);
-  void end_padded_turns(LaneId first, LaneId end) noexcept;
-  void end_turn(LaneId chosen, LaneId first, LaneId end) noexcept;
+  void end_padded_turns(QueueId first, QueueId end) noexcept;
+  void end_turn(QueueId chosen, QueueId first, QueueId end) noexcept;
 
-  ByLane<Collecting> turns_;
+  ByQueue<Collecting> turns_;
 };
 
-// As section III-B prints it and Theorem 1 assumes it: batches in a row, servers in ratio order, each as often as its
-// rate asks for. A server's turn is due when its rate has earned it a whole batch; of those due the first in ratio
-// order is next, and where none is, the one that is nearest. Nothing here looks at when a server is free.
+// As section III-B prints it and Theorem 1 assumes it: batches in a row, consumers in ratio order, each as often as its
+// rate asks for. A consumer's turn is due when its rate has earned it a whole batch; of those due the first in ratio
+// order is next, and where none is, the one that is nearest. Nothing here looks at when a consumer is free.
 class ByRate final : public Dispatch {
  public:
   using Dispatch::Dispatch;
-  [[nodiscard]] bool before(const Server& a, const Server& b) const noexcept override {
+  [[nodiscard]] bool before(const QueueConsumer& a, const QueueConsumer& b) const noexcept override {
     return site_.ratio(a) > site_.ratio(b);
   }
   void plan() override;
-  [[nodiscard]] LaneId place(ModuleId m, const Task& task) noexcept override;
-  void launched(LaneId lane, ServerId server, std::uint32_t items) noexcept override;
+  [[nodiscard]] QueueId place(ModuleId m, const Task& task) noexcept override;
+  void launched(QueueId queue, ConsumerId consumer, std::uint32_t items) noexcept override;
 
  private:
   struct Turn {
@@ -56,7 +56,7 @@ class ByRate final : public Dispatch {
     std::int64_t due_nano = 0;     // billionths of an item that its rate has earned and no turn has used
     std::uint32_t block_left = 0;  // items still to come in this batch
   };
-  ByLane<Turn> turns_;
+  ByQueue<Turn> turns_;
 };
 
 struct Harpagon {

@@ -1,4 +1,4 @@
-// Requests in turn: one batch each is dealt to all servers of the same throughput-cost ratio, one request at a time.
+// Requests in turn: one batch each is dealt to all consumers of the same throughput-cost ratio, one request at a time.
 // The next round goes to whoever can start a new batch first; at a tie the larger ratio. It is what Harpagon compares
 // its dispatch with (section III-B; worst case 2 d), and how the system that PARD measures in feeds its workers.
 #pragma once
@@ -10,22 +10,22 @@ namespace leat::papers {
 class InTurn final : public Dispatch {
  public:
   explicit InTurn(Site& site) : Dispatch(site), next_(site.view.model, site.component) {}
-  [[nodiscard]] bool before(const Server& a, const Server& b) const noexcept override {
+  [[nodiscard]] bool before(const QueueConsumer& a, const QueueConsumer& b) const noexcept override {
     return site_.ratio(a) > site_.ratio(b);
   }
   void plan() override;
-  [[nodiscard]] LaneId place(ModuleId m, const Task& task) noexcept override;
+  [[nodiscard]] QueueId place(ModuleId m, const Task& task) noexcept override;
 
  private:
   struct Round {
     std::int64_t ratio = 0;
-    TimeNs next_start_ns = 0;      // when its server can start the batch after those assigned
+    TimeNs next_start_ns = 0;      // when its consumer can start the batch after those assigned
     std::uint32_t block_left = 0;  // items still to come in this round
   };
-  [[nodiscard]] bool begin_round(LaneId first, LaneId end) noexcept;
+  [[nodiscard]] bool begin_round(QueueId first, QueueId end) noexcept;
 
-  ByLane<Round> rounds_;
-  ByModule<std::uint32_t> next_;  // the lane whose turn it is, within the module's
+  ByQueue<Round> rounds_;
+  ByModule<std::uint32_t> next_;  // the queue whose turn it is, within the module's
 };
 
 }  // namespace leat::papers

@@ -9,7 +9,7 @@ PPipePlane::PPipePlane(const Making& from, const PPipe& settings)
       as_simulated_(settings.as_simulated),
       looked_at_(view_.model, component_) {}
 
-TaskId PPipePlane::next_task(const Lane& lane) const noexcept { return oldest(view_, lane); }
+TaskId PPipePlane::next_task(const TaskQueue& queue) const noexcept { return oldest(view_, queue); }
 
 TimeNs PPipePlane::bound_of(ModuleId, TaskId id) const noexcept { return module_bound(view_, task(id)); }
 
@@ -35,15 +35,15 @@ PathPlan PPipePlane::earliest(RouteId id, std::uint32_t items) const noexcept {
 // Step 1: the pipeline with the least waiting at its planned batch.
 PathPlan PPipePlane::least_waiting(ModuleId module, TimeNs bound) const noexcept {
   PathPlan plan;
-  TimeNs least = kNever;
+  TimeNs min = kNever;
   for (RouteId r : view_.topology().modules[module].routes) {
     const PathPlan p = earliest(r, view_.route(r).batch);
     if (p.end_ns == kNever) continue;
     const bool last = as_simulated_ && view_.route(r).batch == 1 && p.end_ns > bound;
     const TimeNs waits =
         p.wait_ns + (last ? view_.topology().applications[view_.model.module(module).application].slo_ns : 0);
-    if (waits >= least) continue;
-    least = waits;
+    if (waits >= min) continue;
+    min = waits;
     plan = p;
   }
   return plan;
@@ -51,12 +51,13 @@ PathPlan PPipePlane::least_waiting(ModuleId module, TimeNs bound) const noexcept
 
 // Algorithm 1: step 1; then the largest batch from the planned one down that is in time for the oldest (step 2); then
 // drop, wait or dispatch (step 3).
-PPipePlane::Booked PPipePlane::book_waiting(LaneId at, TaskId head, TimeNs bound) noexcept {
-  const Lane& lane = view_.lanes[at];
-  PathPlan plan = least_waiting(lane.module, bound);
+PPipePlane::Booked PPipePlane::book_waiting(QueueId at, TaskId head, TimeNs bound) noexcept {
+  const TaskQueue& queue = view_.queues[at];
+  PathPlan plan = least_waiting(queue.module, bound);
   if (plan.end_ns == kNever) return Booked::wait;
   const std::uint64_t mark = task(head).serial + 1;
-  if (as_simulated_ && std::exchange(looked_at_[lane.module], mark) != mark && plan.end_ns > bound) return Booked::late;
+  if (as_simulated_ && std::exchange(looked_at_[queue.module], mark) != mark && plan.end_ns > bound)
+    return Booked::late;
   const RouteId route = plan.route;
   std::uint32_t n = view_.route(route).batch;
   if (n < task(head).items) return Booked::late;
@@ -64,18 +65,18 @@ PPipePlane::Booked PPipePlane::book_waiting(LaneId at, TaskId head, TimeNs bound
     if (--n < task(head).items) return Booked::late;
     plan = earliest(route, n);
   }
-  if (lane.items < n) {
-    const PathPlan more = earliest(route, lane.items + 1);
+  if (queue.items < n) {
+    const PathPlan more = earliest(route, queue.items + 1);
     const TimeNs last_safe = bound == kNever ? view_.now : view_.now + (bound - more.end_ns) + more.wait_ns;
     if (last_safe > view_.now) {
       core_.wake(at, last_safe);
       return Booked::wait;
     }
-    n = lane.items;
+    n = queue.items;
     plan = earliest(route, n);
     if (plan.end_ns > bound) return Booked::late;
   }
-  book_together(lane, head, plan, n, false);
+  book_together(queue, head, plan, n, false);
   return Booked::done;
 }
 

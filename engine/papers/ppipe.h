@@ -24,9 +24,9 @@ class PPipePlane final : public Reservations {
   PPipePlane(const Making& from, const PPipe& settings);
 
  private:
-  [[nodiscard]] TaskId next_task(const Lane& lane) const noexcept override;
+  [[nodiscard]] TaskId next_task(const TaskQueue& queue) const noexcept override;
   [[nodiscard]] TimeNs bound_of(ModuleId module, TaskId task) const noexcept override;
-  [[nodiscard]] Booked book_waiting(LaneId lane, TaskId head, TimeNs bound) noexcept override;
+  [[nodiscard]] Booked book_waiting(QueueId queue, TaskId head, TimeNs bound) noexcept override;
   [[nodiscard]] PathPlan earliest(RouteId route, std::uint32_t items) const noexcept;
   [[nodiscard]] PathPlan least_waiting(ModuleId module, TimeNs bound) const noexcept;
 
@@ -48,13 +48,13 @@ class FactoryOf final : public SchedulerFactory {
 };
 
 // The oldest of the highest class.
-[[nodiscard]] inline TaskId oldest(const StateView& view, const Lane& lane) noexcept {
-  return lane.classes == 0 ? kNone : lane.arrivals[view.top_class(lane)].front();
+[[nodiscard]] inline TaskId oldest(const StateView& view, const TaskQueue& queue) noexcept {
+  return queue.classes == 0 ? kNone : queue.arrivals[view.top_class(queue)].front();
 }
 
 // By when the task's module must be done with it, with the least times of what follows.
 [[nodiscard]] inline TimeNs module_bound(const StateView& view, const Task& t) noexcept {
-  return t.give_up_ns == kNever ? kNever : t.deadline_ns - view.model.module(t.module).after_least_ns;
+  return t.give_up_ns == kNever ? kNever : t.deadline_ns - view.model.module(t.module).min_after_ns;
 }
 
 }  // namespace leat::papers

@@ -2,7 +2,7 @@
 // partition that falls idle forms a batch of the most urgent queue's tasks, giving up those that its drop rule
 // condemns. A paper is what it puts into four places:
 //
-//   Order     which waiting task is next        Dispatch  whose queue a task joins, and which idle server is asked
+//   Order     which waiting task is next        Dispatch  whose queue a task joins, and which idle consumer is asked
 //   DropRule  when a waiting task is given up   Batching  how large a batch is
 //
 // A rule belongs to one scheduler of one component. It reads through its Site and acts through the same few operations.
@@ -19,25 +19,25 @@ namespace leat::papers {
 
 using namespace core;  // a scheduler is written in the core's words
 
-// Values for the component's lanes, which stand side by side.
+// Values for the component's queues, which stand side by side.
 template <class T>
-class ByLane {
+class ByQueue {
  public:
-  void resize(LaneId first, std::size_t n) {
+  void resize(QueueId first, std::size_t n) {
     first_ = first;
     values_.assign(n, T{});
   }
-  [[nodiscard]] T& operator[](LaneId l) noexcept { return values_[l - first_]; }
-  [[nodiscard]] const T& operator[](LaneId l) const noexcept { return values_[l - first_]; }
+  [[nodiscard]] T& operator[](QueueId l) noexcept { return values_[l - first_]; }
+  [[nodiscard]] const T& operator[](QueueId l) const noexcept { return values_[l - first_]; }
 
  private:
-  LaneId first_ = 0;
+  QueueId first_ = 0;
   std::vector<T> values_;
 };
 
-// What a module's servers do at the plan's batches.
+// What a module's consumers do at the plan's batches.
 struct ModulePlan {
-  TimeNs run_ns = 0;              // d: mean over its servers
+  TimeNs run_ns = 0;              // d: mean over its consumers
   std::int64_t capacity_mhz = 0;  // T_m: items per 1000 s; a partition that n modules share counts 1/n
 };
 
@@ -46,26 +46,30 @@ struct Site {
   const StateView& view;
   Operations& core;
   const Component& component;
-  ByModule<ModulePlan> plans;  // filled in when the lanes are there
+  ByModule<ModulePlan> plans;  // filled in when the queues are there
   std::uint64_t random;        // what draws; from Policy::seed
 
-  [[nodiscard]] const Lane& lane(LaneId id) const noexcept { return view.lanes[id]; }
-  [[nodiscard]] const Server& server(ServerId id) const noexcept { return view.lanes.server(id); }
-  [[nodiscard]] const Server& server_of(LaneId id) const noexcept { return server(lane(id).first_server); }
+  [[nodiscard]] const TaskQueue& queue(QueueId id) const noexcept { return view.queues[id]; }
+  [[nodiscard]] const QueueConsumer& consumer(ConsumerId id) const noexcept { return view.queues.consumer(id); }
+  [[nodiscard]] const QueueConsumer& consumer_of(QueueId id) const noexcept {
+    return consumer(queue(id).first_consumer);
+  }
   [[nodiscard]] const Task& task(TaskId id) const noexcept { return view.tasks[id]; }
   [[nodiscard]] const ApplicationSpec& application(ModuleId m) const noexcept {
     return view.topology().applications[view.model.module(m).application];
   }
-  [[nodiscard]] std::uint32_t cap(const Server& s) const noexcept { return view.route(s.route).batch; }  // the plan's
+  [[nodiscard]] std::uint32_t cap(const QueueConsumer& s) const noexcept {
+    return view.route(s.route).batch;
+  }  // the plan's
   // Throughput at the plan's batch over price; scaled and cut off, so that equal configurations compare equal.
-  [[nodiscard]] std::int64_t ratio(const Server& s) const noexcept {
+  [[nodiscard]] std::int64_t ratio(const QueueConsumer& s) const noexcept {
     const std::uint32_t b = cap(s);
     return static_cast<std::int64_t>(b * 1e15 / static_cast<double>(view.model.run_ns(s.route)[b]) /
                                      std::max(1e-9, view.topology().partitions[s.partition].price));
   }
-  [[nodiscard]] bool up(LaneId l) const noexcept { return view.machine.partition(server_of(l).partition).up; }
-  [[nodiscard]] TimeNs run_ns(LaneId l, const Task& t) const noexcept {  // of the task alone
-    return server_of(l).run_ns[std::min(t.items, cap(server_of(l)))];
+  [[nodiscard]] bool up(QueueId l) const noexcept { return view.machine.partition(consumer_of(l).partition).up; }
+  [[nodiscard]] TimeNs run_ns(QueueId l, const Task& t) const noexcept {  // of the task alone
+    return consumer_of(l).run_ns[std::min(t.items, cap(consumer_of(l)))];
   }
   // The application's place in the component.
   [[nodiscard]] std::size_t place_of(std::uint32_t a) const noexcept {
@@ -73,14 +77,15 @@ struct Site {
     return static_cast<std::size_t>(std::ranges::lower_bound(list, a) - list.begin());
   }
   template <class T>
-  void size_by_lane(ByLane<T>& values) const {
-    const LaneId first = view.lanes.first(component.modules.front());
-    values.resize(first, view.lanes.size() - first);
+  void size_by_queue(ByQueue<T>& values) const {
+    const QueueId first = view.queues.first(component.modules.front());
+    values.resize(first, view.queues.size() - first);
   }
-  template <class Do>  // every server of the module
-  void each_server(ModuleId m, Do&& act) const {
-    const Lane& last = lane(view.lanes.first(m) + view.lanes.count(m) - 1);
-    for (ServerId v = lane(view.lanes.first(m)).first_server; v < last.first_server + last.servers; ++v) act(v);
+  template <class Do>  // every consumer of the module
+  void each_consumer(ModuleId m, Do&& act) const {
+    const TaskQueue& last = queue(view.queues.first(m) + view.queues.count(m) - 1);
+    for (ConsumerId v = queue(view.queues.first(m)).first_consumer; v < last.first_consumer + last.consumers; ++v)
+      act(v);
   }
 };
 
@@ -103,7 +108,7 @@ class DropRule {
   [[nodiscard]] virtual bool keeps_late() const noexcept { return false; }
   virtual bool admit(std::uint32_t) noexcept { return true; }  // an application's request
   // Before a batch is formed that would start at `start`.
-  virtual void look_over(const Lane&, const Server&, TimeNs) noexcept {}
+  virtual void look_over(const TaskQueue&, const QueueConsumer&, TimeNs) noexcept {}
   // Of a task that has not expired: its batch would start at `start` (t_e) and take `d`. Reason::none: keep.
   [[nodiscard]] virtual Reason judge(const Task&, TimeNs, TimeNs) const noexcept { return Reason::none; }
   // Whether a task that was judged is let through all the same.
@@ -123,16 +128,16 @@ class Dispatch {
  public:
   explicit Dispatch(Site& site) : site_(site) {}
   virtual ~Dispatch() = default;
-  // In which order a module's servers stand; among equals the plan's.
-  [[nodiscard]] virtual bool before(const Server&, const Server&) const noexcept { return false; }
-  virtual void plan() {}  // lanes and plans are there
-  // Tasks bound on arrival: the lane that the task joins, of a module with several.
-  [[nodiscard]] virtual LaneId place(ModuleId m, const Task&) noexcept { return site_.view.lanes.first(m); }
-  virtual void joined(LaneId, const Task&) noexcept {}
-  virtual void left(LaneId, const Task&) noexcept {}
-  virtual void launched(LaneId, ServerId, std::uint32_t) noexcept {}  // a batch of so many items
-  // Which idle server of the lane is asked.
-  [[nodiscard]] virtual ServerId offer(LaneId l) noexcept { return site_.view.lanes.idle_server(site_.lane(l)); }
+  // In which order a module's consumers stand; among equals the plan's.
+  [[nodiscard]] virtual bool before(const QueueConsumer&, const QueueConsumer&) const noexcept { return false; }
+  virtual void plan() {}  // queues and plans are there
+  // Tasks bound on arrival: the queue that the task joins, of a module with several.
+  [[nodiscard]] virtual QueueId place(ModuleId m, const Task&) noexcept { return site_.view.queues.first(m); }
+  virtual void joined(QueueId, const Task&) noexcept {}
+  virtual void left(QueueId, const Task&) noexcept {}
+  virtual void launched(QueueId, ConsumerId, std::uint32_t) noexcept {}  // a batch of so many items
+  // Which idle consumer of the queue is asked.
+  [[nodiscard]] virtual ConsumerId offer(QueueId l) noexcept { return site_.view.queues.idle_consumer(site_.queue(l)); }
 
  protected:
   Site& site_;
@@ -147,36 +152,36 @@ struct Rules {
   std::unique_ptr<DropRule> drop;
   std::unique_ptr<Dispatch> dispatch;
   Batching batching = Batching::greedy;
-  bool early = true;        // a queue for each server; false: one for each module
+  bool early = true;        // a queue for each consumer; false: one for each module
   bool form_ahead = false;  // the next batch is collected while the last one runs (PARD, figure 3b)
 };
 
 class Queues final : public ComponentScheduler {
  public:
-  // `rules` is called once, with a site without lanes.
+  // `rules` is called once, with a site without queues.
   Queues(const Making& from, const std::function<Rules(Site&)>& rules);
 
   bool admit(std::uint32_t application) noexcept override { return rules_.drop->admit(application); }
   [[nodiscard]] bool keeps_late() const noexcept override { return rules_.drop->keeps_late(); }
   [[nodiscard]] bool binds() const noexcept override { return rules_.early; }
-  LaneId enqueue(TaskId task) noexcept override;
+  QueueId enqueue(TaskId task) noexcept override;
   void left(TaskId task) noexcept override;
-  ServerId offer(LaneId lane) noexcept override { return rules_.dispatch->offer(lane); }
+  ConsumerId offer(QueueId queue) noexcept override { return rules_.dispatch->offer(queue); }
   bool next(PartitionId partition) noexcept override;
-  void leftover(LaneId lane, ServerId refused) noexcept override;
+  void leftover(QueueId queue, ConsumerId refused) noexcept override;
   void started(std::uint32_t batch) noexcept override { rules_.drop->started(view_.machine.batch(batch)); }
   void estimates(const Estimates& estimates) noexcept override { rules_.drop->estimates(estimates); }
 
  private:
-  void make_lanes(Lanes& lanes);
+  void make_queues(TaskQueues& queues);
   void make_plans();
-  [[nodiscard]] LaneId holding(LaneId chosen, const Task& task) const noexcept;
-  [[nodiscard]] bool try_server(ServerId server) noexcept;
-  [[nodiscard]] std::uint32_t batch_target(LaneId lane, const Server& server) noexcept;
+  [[nodiscard]] QueueId holding(QueueId chosen, const Task& task) const noexcept;
+  [[nodiscard]] bool try_consumer(ConsumerId consumer) noexcept;
+  [[nodiscard]] std::uint32_t batch_target(QueueId queue, const QueueConsumer& consumer) noexcept;
   [[nodiscard]] Reason judge(const Task& task, TimeNs start, TimeNs d) const noexcept;
-  void form(const Lane& lane, const Server& server, TimeNs start, std::uint32_t target) noexcept;
-  void purge_low_end(const Lane& lane, TimeNs start, TimeNs d) noexcept;
-  void collect_ahead(LaneId lane) noexcept;
+  void form(const TaskQueue& queue, const QueueConsumer& consumer, TimeNs start, std::uint32_t target) noexcept;
+  void purge_low_end(const TaskQueue& queue, TimeNs start, TimeNs d) noexcept;
+  void collect_ahead(QueueId queue) noexcept;
 
   Site site_;
   Rules rules_;

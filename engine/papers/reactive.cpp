@@ -2,7 +2,7 @@
 
 namespace leat::papers {
 
-TaskId ReactivePools::next_task(const Lane& lane) const noexcept { return oldest(view_, lane); }
+TaskId ReactivePools::next_task(const TaskQueue& queue) const noexcept { return oldest(view_, queue); }
 
 TimeNs ReactivePools::bound_of(ModuleId, TaskId id) const noexcept { return module_bound(view_, task(id)); }
 
@@ -44,10 +44,10 @@ LegPlan ReactivePools::earliest_batch(RouteId id, std::size_t k, TaskId t, TimeN
 }
 
 // The entry: the route whose pool can start it first.
-ReactivePools::Booked ReactivePools::book_waiting(LaneId at, TaskId id, TimeNs until) noexcept {
+ReactivePools::Booked ReactivePools::book_waiting(QueueId at, TaskId id, TimeNs until) noexcept {
   LegPlan best{.start_ns = kNever};
   RouteId route = kNone;
-  for (RouteId r : view_.topology().modules[view_.lanes[at].module].routes) {
+  for (RouteId r : view_.topology().modules[view_.queues[at].module].routes) {
     if (task(id).items > view_.route(r).batch) continue;
     const LegPlan leg = earliest_batch(r, 0, id, view_.now, stage_bound(r, 0, task(id).queued_ns, until));
     if (leg.partition == kNone || leg.start_ns >= best.start_ns) continue;

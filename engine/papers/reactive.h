@@ -22,9 +22,9 @@ class ReactivePools final : public Reservations {
       : Reservations(from, {.append_only = settings.append_only}) {}
 
  private:
-  [[nodiscard]] TaskId next_task(const Lane& lane) const noexcept override;
+  [[nodiscard]] TaskId next_task(const TaskQueue& queue) const noexcept override;
   [[nodiscard]] TimeNs bound_of(ModuleId module, TaskId task) const noexcept override;
-  [[nodiscard]] Booked book_waiting(LaneId lane, TaskId task, TimeNs until) noexcept override;
+  [[nodiscard]] Booked book_waiting(QueueId queue, TaskId task, TimeNs until) noexcept override;
   [[nodiscard]] bool book_next(TaskId task, const Batch& batch) noexcept override;
   [[nodiscard]] TimeNs stage_bound(RouteId route, std::size_t k, TimeNs from, TimeNs until) const noexcept;
   [[nodiscard]] LegPlan earliest_batch(RouteId route, std::size_t k, TaskId task, TimeNs ready,

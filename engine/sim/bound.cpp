@@ -16,7 +16,7 @@ struct Point {
 struct Relaxed {
   double workers = 0;
   std::vector<Point> hull;  // latency ascending, cost descending, convex
-  double least_ns = 0, least_cost = 0;
+  double min_ns = 0, min_cost = 0;
   double items = 1;
 };
 
@@ -39,11 +39,11 @@ Relaxed relax(const core::Topology& t, ModuleId id) {
       }
     }
   }
-  r.least_ns = *std::min_element(d.begin(), d.end());
-  r.least_cost = d[0];
+  r.min_ns = *std::min_element(d.begin(), d.end());
+  r.min_cost = d[0];
   for (std::size_t b = 1; b <= d.size(); ++b) {
     const Point p{d[b - 1], d[b - 1] / static_cast<double>(b)};
-    r.least_cost = std::min(r.least_cost, p.cost);
+    r.min_cost = std::min(r.min_cost, p.cost);
     if (!r.hull.empty() && (p.cost >= r.hull.back().cost || p.latency <= r.hull.back().latency)) continue;
     // Lower convex hull: the middle of three goes when it lies on or above the line of the others.
     while (r.hull.size() >= 2) {
@@ -67,7 +67,7 @@ double latency_for(const Relaxed& r, double cost) {
 }
 
 // Most jobs of `cost` on one server, each within [arrival + after, arrival + until].
-std::uint64_t most_in_time(std::span<const TimeNs> arrivals, double after, double until, double cost) {
+std::uint64_t max_in_time(std::span<const TimeNs> arrivals, double after, double until, double cost) {
   std::uint64_t count = 0;
   double free = 0;
   for (TimeNs at : arrivals) {
@@ -86,34 +86,33 @@ Bound clairvoyant_bound(const core::Topology& t, std::uint32_t application, std:
   const ModuleId first = app.modules.front();
   const auto slo = static_cast<double>(app.slo_ns);
   std::vector<Relaxed> relaxed;
-  std::array<double, core::kMaxModulesPerApplication> least{}, before{}, after{};
+  std::array<double, core::kMaxModulesPerApplication> min{}, before{}, after{};
   for (ModuleId m : app.modules) {
     relaxed.push_back(relax(t, m));
     const bool always = t.modules[m].fan_out_cap == 1 && relaxed.back().items >= 1;
-    least[m - first] = always ? relaxed.back().least_ns : 0;
+    min[m - first] = always ? relaxed.back().min_ns : 0;
   }
   for (ModuleId m : app.modules) {
     for (ModuleId p : t.modules[m].before)
-      before[m - first] = std::max(before[m - first], before[p - first] + least[p - first]);
+      before[m - first] = std::max(before[m - first], before[p - first] + min[p - first]);
   }
   for (std::size_t i = app.modules.size(); i-- > 0;) {
-    for (ModuleId n : t.modules[app.modules[i]].after)
-      after[i] = std::max(after[i], after[n - first] + least[n - first]);
+    for (ModuleId n : t.modules[app.modules[i]].after) after[i] = std::max(after[i], after[n - first] + min[n - first]);
   }
   Bound bound{.requests = arrivals.size()};
   for (std::size_t i = 0; i < relaxed.size(); ++i) {
-    if (least[i] == 0) continue;
+    if (min[i] == 0) continue;
     bound.requests = std::min(
-        bound.requests, most_in_time(arrivals, before[i], slo - after[i], relaxed[i].least_cost / relaxed[i].workers));
+        bound.requests, max_in_time(arrivals, before[i], slo - after[i], relaxed[i].min_cost / relaxed[i].workers));
   }
   double low = 0, high = 1;  // X in requests per ns
-  for (const Relaxed& r : relaxed) high = std::min(high, r.workers / (r.least_cost * r.items));
+  for (const Relaxed& r : relaxed) high = std::min(high, r.workers / (r.min_cost * r.items));
   const auto fits = [&](double x) {
     std::array<double, core::kMaxModulesPerApplication> latency{};
     for (std::size_t i = 0; i < relaxed.size(); ++i) {
       latency[i] = latency_for(relaxed[i], relaxed[i].workers / (x * relaxed[i].items));
       if (latency[i] < 0) return false;
-      if (least[i] == 0) latency[i] = 0;
+      if (min[i] == 0) latency[i] = 0;
     }
     return longest_path(t, app, latency) <= slo;
   };
@@ -124,7 +123,7 @@ Bound clairvoyant_bound(const core::Topology& t, std::uint32_t application, std:
     low = high;  // on the safe side
   }
   bound.rate_rps = low * 1e9;
-  if (low > 0) bound.requests = std::min(bound.requests, most_in_time(arrivals, 0, slo, 1 / low));
+  if (low > 0) bound.requests = std::min(bound.requests, max_in_time(arrivals, 0, slo, 1 / low));
   return bound;
 }
 

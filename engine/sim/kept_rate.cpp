@@ -10,7 +10,7 @@ namespace leat::sim {
 namespace {
 
 constexpr double kStep = 1.12;          // up or down, until it is no longer kept, or at last
-constexpr double kLeast = .01;          // parts below are none
+constexpr double kMin = .01;            // parts below are none
 constexpr std::uint32_t kDepth = 4096;  // requests in flight; who needs more is long late
 constexpr double kSlos = 40;            // a run lasts at least so many of the longest SLO
 constexpr double kLongest = 4;          // but has at most so many times the requests asked for
@@ -63,11 +63,11 @@ KeptRate kept_rate(const core::Topology& topology, const core::Policy& policy, s
   KeptRate out{.part = 0, .in_time = in_time(1)};
   double low = 1, high = 1;  // kept, and not kept
   if (out.in_time >= options.in_time) {
-    for (high = std::min(options.most, kStep); high > low && kept(high); high = std::min(options.most, high * kStep))
+    for (high = std::min(options.max, kStep); high > low && kept(high); high = std::min(options.max, high * kStep))
       low = high;
   } else {
-    for (low = 1 / kStep; low > kLeast && !kept(low); low /= kStep) high = low;
-    if (low <= kLeast) return out;
+    for (low = 1 / kStep; low > kMin && !kept(low); low /= kStep) high = low;
+    if (low <= kMin) return out;
   }
   while (high > low * (1 + options.resolution)) {
     const double middle = (low + high) / 2;

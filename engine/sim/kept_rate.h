@@ -13,7 +13,7 @@ namespace leat::sim {
 struct KeptRateOptions {
   double in_time = .99;            // of every application's requests
   std::uint64_t requests = 20000;  // of one simulation, about
-  double most = 1;                 // parts above are not tried; 1 or more
+  double max = 1;                  // parts above are not tried; 1 or more
   double resolution = .01;         // of the part
   std::uint64_t seed = 1;          // the same draws at every rate, so that more load is never luckier
 };

@@ -131,9 +131,9 @@ TEST(PoolLinks, AnUplinkCarriesNoMoreThanItsSpeed) {
       EXPECT_LE(moved, uplinks * (1 + static_cast<std::uint64_t>((last - first) / kMove) + 1));
       const std::uint64_t in_time = out.counters.total.of(Outcome::completed);
       EXPECT_EQ(in_time, moved);
-      const std::uint64_t most =
+      const std::uint64_t max =
           std::min<std::uint64_t>(s.arrivals.size(), uplinks * static_cast<std::uint64_t>(length / kMove));
-      EXPECT_GT(in_time, most * 8 / 10);
+      EXPECT_GT(in_time, max * 8 / 10);
       EXPECT_GE(in_time, before);
       before = in_time;
     }

@@ -17,28 +17,30 @@ using core::test::affine;
 using core::test::chain;
 using core::test::kMs;
 
-// ---- a whole scheduler: of the lanes of a partition the one with the most items, as they came ----
+// ---- a whole scheduler: of the queues of a partition the one with the most items, as they came ----
 
 class LongestQueue final : public core::ComponentScheduler {
  public:
   using ComponentScheduler::ComponentScheduler;
   bool next(core::PartitionId p) noexcept override {
     if (!view_.idle(p)) return false;
-    core::ServerId best = core::kNone;
-    for (core::ServerId s : view_.lanes.of_partition(p)) {
+    core::ConsumerId best = core::kNone;
+    for (core::ConsumerId s : view_.queues.of_partition(p)) {
       if (best == core::kNone || items(s) > items(best)) best = s;
     }
     if (items(best) == 0) return false;
-    const core::Server& s = view_.lanes.server(best);
-    const core::Lane& lane = view_.lanes[s.lane];
-    while (lane.classes != 0 && lane.forming.items < view_.route(s.route).batch)
-      core_.take(lane.arrivals[view_.top_class(lane)].front());
-    (void)core_.start(s.lane, best, view_.now, choose_path(view_, s.route, p, lane.forming.items, view_.now));
+    const core::QueueConsumer& s = view_.queues.consumer(best);
+    const core::TaskQueue& queue = view_.queues[s.queue];
+    while (queue.classes != 0 && queue.forming.items < view_.route(s.route).batch)
+      core_.take(queue.arrivals[view_.top_class(queue)].front());
+    (void)core_.start(s.queue, best, view_.now, choose_path(view_, s.route, p, queue.forming.items, view_.now));
     return true;
   }
 
  private:
-  [[nodiscard]] std::uint32_t items(core::ServerId s) const { return view_.lanes[view_.lanes.server(s).lane].items; }
+  [[nodiscard]] std::uint32_t items(core::ConsumerId s) const {
+    return view_.queues[view_.queues.consumer(s).queue].items;
+  }
 };
 
 // Leaves everything where it is; or takes it and never sends it.
@@ -47,9 +49,9 @@ class Forgetful final : public core::ComponentScheduler {
  public:
   using ComponentScheduler::ComponentScheduler;
   bool next(core::PartitionId p) noexcept override {
-    for (core::ServerId s : view_.lanes.of_partition(p)) {
-      const core::Lane& lane = view_.lanes[view_.lanes.server(s).lane];
-      if (takes && lane.classes != 0) core_.take(lane.arrivals[view_.top_class(lane)].front());
+    for (core::ConsumerId s : view_.queues.of_partition(p)) {
+      const core::TaskQueue& queue = view_.queues[view_.queues.consumer(s).queue];
+      if (takes && queue.classes != 0) core_.take(queue.arrivals[view_.top_class(queue)].front());
     }
     return false;
   }
@@ -58,7 +60,7 @@ class Forgetful final : public core::ComponentScheduler {
 template <class Made>
 struct FactoryOf final : core::SchedulerFactory {
   [[nodiscard]] std::unique_ptr<core::ComponentScheduler> make(const core::Making& m) const override {
-    add_plain_lanes(m);
+    add_plain_queues(m);
     return std::make_unique<Made>(m.view, m.core, m.component);
   }
 };

@@ -213,10 +213,10 @@ Outcomes Run::execute() {
     }
     drain();
     if (++out_.events % kSampleEvery == 0) take_samples();
-    if (scenario_.check_every > 0 && out_.events % scenario_.check_every == 0) core_.check();
+    if (scenario_.check_every > 0 && out_.events % scenario_.check_every == 0) core_.audit();
   }
   take_samples();
-  core_.check();
+  core_.audit();
   out_.counters = core_.counters();
   out_.requests = arrivals.size() + sent_.size();
   out_.trace_hash = hash_;
@@ -499,17 +499,17 @@ std::span<const core::TaskResult> Run::results(const SimBatch& b) {
   const core::Topology& t = scenario_.topology;
   const auto id = static_cast<std::size_t>(&b - batches_.data());
   double mean = 1;
-  std::uint32_t least = 0;  // a module beside those that fan out has a task of every request
+  std::uint32_t min = 0;  // a module beside those that fan out has a task of every request
   for (core::ModuleId next : t.modules[b.module].after) {
     if (t.modules[next].fan_out_cap > 1) {
       mean = t.modules[next].items_per_request / t.modules[b.module].items_per_request;
     } else {
-      least = 1;
+      min = 1;
     }
   }
   for (std::size_t i = 0; i < b.tasks; ++i) {
     Random random(scenario_.seed ^ mix(arrival_of_[id * core::kMaxBatch + i] * 64ull + b.module));
-    results_[i] = {.ok = true, .reason = Reason::none, .fan_out = std::max(least, random.poisson(mean))};
+    results_[i] = {.ok = true, .reason = Reason::none, .fan_out = std::max(min, random.poisson(mean))};
   }
   return {results_.data(), b.tasks};
 }

@@ -14,7 +14,7 @@
 // Checks, always on: a partition is never given a batch while down, nor more batches at a time than the policy lets it
 // hold; a stage is not started before its predecessor's end; no start is reserved in the past; nothing answered twice;
 // no answer counted completed after its deadline (on the scheduler's clock, so with clock steps too). With check_every:
-// Scheduler::check() after every n-th event. Thread rule: none shared; runs of different scenarios may go in parallel.
+// Scheduler::audit() after every n-th event. Thread rule: none shared; runs of different scenarios may go in parallel.
 // Precondition: topology.problem().empty().
 #pragma once
 

@@ -23,14 +23,14 @@ std::uint64_t seed_of(std::uint64_t seed, std::uint64_t application, std::uint64
 
 // The fastest that a batch ever runs here, for the bound: partitions may be faster than planned for a while.
 core::Topology fastest(const Study& study) {
-  std::int64_t least = 1000;
+  std::int64_t min = 1000;
   for (const Fault& f : study.faults.faults) {
-    if (f.kind == FaultKind::slow) least = std::min(least, f.value);
+    if (f.kind == FaultKind::slow) min = std::min(min, f.value);
   }
   core::Topology t = study.reality;
   for (core::RouteSpec& r : t.routes) {
     for (core::StageSpec& s : r.stages) {
-      for (TimeNs& ns : s.latency.p50_ns) ns = std::max<TimeNs>(1, ns / 1000 * least + ns % 1000 * least / 1000);
+      for (TimeNs& ns : s.latency.p50_ns) ns = std::max<TimeNs>(1, ns / 1000 * min + ns % 1000 * min / 1000);
     }
   }
   return t;
@@ -92,15 +92,15 @@ struct Recorder {
 
 double planned_rate(const planner::PlanFile& plan, std::uint32_t application) {
   const planner::Application& app = plan.applications[application];
-  double least = std::numeric_limits<double>::infinity();
+  double min = std::numeric_limits<double>::infinity();
   for (std::uint32_t m = 0; m < app.modules.size(); ++m) {
     double rate = 0;
     for (const planner::Route& r : plan.plan.routes) {
       if (r.application == application && r.module == m) rate += r.rate_rps;
     }
-    least = std::min(least, rate / app.modules[m].items_per_request);
+    min = std::min(min, rate / app.modules[m].items_per_request);
   }
-  return least > 0 ? least : app.rate_rps;
+  return min > 0 ? min : app.rate_rps;
 }
 
 TimeNs length_of(const Study& study, double factor) {

@@ -142,8 +142,8 @@ TEST(Study, EachFaultCostsWhatItTakesAway) {
   EXPECT_LT(in_time("[[burst]]\nfrom_s = 2\nuntil_s = 4\nfactor = 5\n"), 0.8);
 }
 
-// Overload and modules slower than believed: the default preset learns their pace, and does nearly as well as if it had
-// known.
+// Overload and modules slower than believed: the default preset learns their latency scale, and does nearly as well as
+// if it had known.
 TEST(Study, AWrongProfileIsLearned) {
   for (const int percent : {5, 10, 20}) {
     const Study wrong = small_study("[[profile_error]]\npercent = " + std::to_string(percent) + "\n");

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "engine/core/insist.h"
+#include "engine/core/check.h"
 #include "engine/core/scheduler.h"
 
 namespace leat::core {
@@ -12,7 +12,7 @@ class Actions {
  public:
   explicit Actions(std::size_t limit) : ring_(limit) {}
   void push(const Action& action) noexcept {
-    insist(count_ < ring_.size(), "the driver does not take its actions");
+    check(count_ < ring_.size(), "the driver does not take its actions");
     const std::size_t at = first_ + count_;
     ring_[at < ring_.size() ? at : at - ring_.size()] = action;
     ++count_;

@@ -127,13 +127,13 @@ void Ledger::count(StreamId stream, Outcome outcome, Reason reason) noexcept {
     --c->in_flight;
     ++c->answered[static_cast<std::size_t>(outcome)];
     if (outcome != Outcome::completed && outcome != Outcome::late) ++c->reasons[static_cast<std::size_t>(reason)];
-    insist(c->balanced(), "ledger");
+    check(c->balanced(), "ledger");
   }
 }
 
 void Ledger::answer(std::uint32_t request, Outcome outcome, Reason reason, ModuleId where, TimeNs now) noexcept {
   Request& r = requests_[request];
-  insist(r.tasks == kNone && r.placed == 0, "a request is answered while tasks of it live");
+  check(r.tasks == kNone && r.placed == 0, "a request is answered while tasks of it live");
   Stream& stream = streams_[r.stream];
   (r.previous == kNone ? stream.first : requests_[r.previous].next) = r.next;
   (r.next == kNone ? stream.last : requests_[r.next].previous) = r.previous;
@@ -166,17 +166,17 @@ void Ledger::refuse(const Submission& s, Outcome outcome, Reason reason) noexcep
   actions_.push(a);
 }
 
-void Ledger::check() const {
+void Ledger::audit() const {
   std::uint64_t in_flight = 0;
   for (StreamId s = 0; s < streams_.size(); ++s) {
     std::uint32_t live = 0, previous = kNone;
     for (std::uint32_t r = streams_[s].first; r != kNone; previous = r, r = requests_[r].next, ++live)
-      insist(requests_[r].stream == s && requests_[r].previous == previous, "a stream's list of requests");
-    insist(live == streams_[s].live && live == counters_.streams[s].in_flight && counters_.streams[s].balanced(),
-           "a stream's ledger");
+      check(requests_[r].stream == s && requests_[r].previous == previous, "a stream's list of requests");
+    check(live == streams_[s].live && live == counters_.streams[s].in_flight && counters_.streams[s].balanced(),
+          "a stream's ledger");
     in_flight += live;
   }
-  insist(in_flight == counters_.total.in_flight && counters_.total.balanced(), "the ledger");
+  check(in_flight == counters_.total.in_flight && counters_.total.balanced(), "the ledger");
 }
 
 }  // namespace leat::core

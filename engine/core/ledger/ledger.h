@@ -111,7 +111,7 @@ class Ledger {
   [[nodiscard]] Request& change(std::uint32_t request) noexcept { return requests_[request]; }
   [[nodiscard]] Counters& count() noexcept { return counters_; }
 
-  void check() const;  // every stream's list and counters
+  void audit() const;  // every stream's list and counters
 
  private:
   void count(StreamId stream, Outcome outcome, Reason reason) noexcept;

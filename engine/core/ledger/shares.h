@@ -8,7 +8,7 @@
 // class. Within and beyond, the policy decides as ever. With one user and one application alone nothing is marked, and
 // nothing changes.
 //
-// What is expected is the plan's cost at the pace of the user's frames (paces.h).
+// What is expected is the plan's cost at the latency scale of the user's frames (latency_scales.h).
 //
 // An account is active for a second after its last request; guaranteed rates are those among the active ones. A
 // bisection a request and a task of a batch, and a pass over all accounts every few milliseconds.

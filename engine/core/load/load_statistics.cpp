@@ -4,8 +4,8 @@ namespace leat::core {
 namespace {
 
 constexpr std::size_t kSamples = 16384;
-constexpr std::int64_t kPaceBatches = 64;      // a module's pace forgets in so many batches
-constexpr std::int64_t kPaceIgnored = 20'000;  // ppm: so near to its profile it is taken at its word
+constexpr std::int64_t kScaleBatches = 64;      // a module's latency scale forgets in so many batches
+constexpr std::int64_t kScaleIgnored = 20'000;  // ppm: so near to its profile it is taken at its word
 
 }  // namespace
 
@@ -13,7 +13,7 @@ LoadStatistics::LoadStatistics(const Model& model, bool samples)
     : modules_(model.topology().modules.size()), applications_(model.topology().applications.size()) {
   for (ModuleId m = 0; m < modules_.size(); ++m) {
     ApplicationLoad& a = applications_[model.module(m).application];
-    a.gap_ns = std::max(a.gap_ns, model.module(m).least_ns);
+    a.gap_ns = std::max(a.gap_ns, model.module(m).min_ns);
     application_of_.push_back(model.module(m).application);
   }
   if (samples) ring_.resize(kSamples);
@@ -42,9 +42,9 @@ void LoadStatistics::ended(const Batch& b) noexcept {
 
 void LoadStatistics::learn(ModuleId module, TimeNs planned, TimeNs ran) noexcept {
   ModuleLoad& m = modules_[module];
-  const std::int64_t seen = m.far_off.seen(planned, ran, m.pace_ppm);
-  set_pace(m, seen > 0 ? corrected_ppm(m.pace_ppm, seen)
-                       : m.pace_ppm + (believed_ppm(planned, ran) - m.pace_ppm) / kPaceBatches);
+  const std::int64_t seen = m.far_off.seen(planned, ran, m.scale_ppm);
+  set_scale(m, seen > 0 ? corrected_ppm(m.scale_ppm, seen)
+                        : m.scale_ppm + (believed_ppm(planned, ran) - m.scale_ppm) / kScaleBatches);
 }
 
 // All its stages speak together: where only one was estimated wrongly, its alone would mislead about the others.
@@ -55,17 +55,17 @@ void LoadStatistics::learn_canary(const Batch& b, TimeNs planned, TimeNs ran) no
   m.tried_ran_ns += ran;
   if (b.stage + 1 < b.stages) return;
   m.far_off = {};
-  set_pace(m, corrected_ppm(m.pace_ppm, believed_ppm(m.tried_planned_ns, m.tried_ran_ns)));
+  set_scale(m, corrected_ppm(m.scale_ppm, believed_ppm(m.tried_planned_ns, m.tried_ran_ns)));
 }
 
-void LoadStatistics::set_pace(ModuleLoad& m, std::int64_t ppm) noexcept {
-  m.pace_ppm = ppm;
-  m.pace_permille = std::abs(ppm - kProfilePpm) < kPaceIgnored ? 1000 : ppm / 1000;
+void LoadStatistics::set_scale(ModuleLoad& m, std::int64_t ppm) noexcept {
+  m.scale_ppm = ppm;
+  m.scale_permille = std::abs(ppm - kProfilePpm) < kScaleIgnored ? 1000 : ppm / 1000;
 }
 
-void LoadStatistics::forget_pace(ModuleId module) noexcept {
+void LoadStatistics::forget_scale(ModuleId module) noexcept {
   modules_[module].far_off = {};
-  set_pace(modules_[module], kProfilePpm);
+  set_scale(modules_[module], kProfilePpm);
 }
 
 void LoadStatistics::take_over(const LoadStatistics& from) noexcept {
@@ -94,11 +94,11 @@ std::size_t LoadStatistics::take_samples(std::span<Sample> out) noexcept {
   return n;
 }
 
-void LoadStatistics::check() const {
+void LoadStatistics::audit() const {
   std::vector<std::int64_t> waiting(applications_.size(), 0);
   for (ModuleId m = 0; m < modules_.size(); ++m) waiting[application_of_[m]] += modules_[m].queued_items;
   for (std::size_t a = 0; a < waiting.size(); ++a)
-    insist(waiting[a] == applications_[a].queued_items, "an application's queued items");
+    check(waiting[a] == applications_[a].queued_items, "an application's queued items");
 }
 
 }  // namespace leat::core

@@ -17,9 +17,9 @@
 namespace leat::core {
 
 struct ModuleLoad {
-  std::int64_t pace_ppm = 1'000'000;  // what its batches take of their profiled time, smoothed
-  std::int64_t pace_permille = 1000;  // the same; 1000 while it is within 2 %
-  std::uint32_t running = 0;          // batches
+  std::int64_t scale_ppm = 1'000'000;  // what its batches take of their profiled time, smoothed
+  std::int64_t scale_permille = 1000;  // the same; 1000 while it is within 2 %
+  std::uint32_t running = 0;           // batches
   std::int64_t running_items = 0, queued_items = 0;
   TimeNs running_end_sum = 0;  // expected ends of those batches
   FarOff far_off;
@@ -32,8 +32,8 @@ struct ModuleLoad {
   [[nodiscard]] bool same_running(const ModuleLoad& o) const noexcept {
     return running == o.running && running_items == o.running_items && running_end_sum == o.running_end_sum;
   }
-  [[nodiscard]] TimeNs paced(TimeNs ns) const noexcept {
-    return pace_permille == 1000 ? ns : ns * pace_permille / 1000;
+  [[nodiscard]] TimeNs scaled(TimeNs ns) const noexcept {
+    return scale_permille == 1000 ? ns : ns * scale_permille / 1000;
   }
 };
 
@@ -61,15 +61,15 @@ class LoadStatistics {
   void ended(const Batch& b) noexcept;
   void learn(ModuleId module, TimeNs planned, TimeNs ran) noexcept;        // one batch's run
   void learn_canary(const Batch& b, TimeNs planned, TimeNs ran) noexcept;  // a stage of it
-  void forget_pace(ModuleId module) noexcept;                              // as profiled, until it is learned again
-  void take_over(const LoadStatistics& from) noexcept;  // of the plan before this one: pace, what runs
+  void forget_scale(ModuleId module) noexcept;                             // as profiled, until it is learned again
+  void take_over(const LoadStatistics& from) noexcept;  // of the plan before this one: latency scale, what runs
   void leave(const Sample& sample) noexcept;
   [[nodiscard]] std::size_t take_samples(std::span<Sample> out) noexcept;
 
-  void check() const;
+  void audit() const;
 
  private:
-  static void set_pace(ModuleLoad& m, std::int64_t ppm) noexcept;
+  static void set_scale(ModuleLoad& m, std::int64_t ppm) noexcept;
   std::vector<ModuleLoad> modules_;
   std::vector<ApplicationLoad> applications_;
   std::vector<std::uint32_t> application_of_;

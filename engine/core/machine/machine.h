@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/core/insist.h"
+#include "engine/core/check.h"
 #include "engine/core/model/model.h"
 #include "engine/core/queue/pool.h"
 #include "engine/core/queue/task.h"
@@ -77,7 +77,7 @@ class Machine {
   [[nodiscard]] Partition& change(PartitionId p) noexcept { return partitions_[p]; }
   [[nodiscard]] std::uint32_t take_batch() noexcept {
     const std::uint32_t id = batches_.take();
-    insist(id != kNone, "a batch is sent without a free slot");
+    check(id != kNone, "a batch is sent without a free slot");
     batches_[id] = Batch{};
     batches_[id].state = BatchState::live;
     return id;

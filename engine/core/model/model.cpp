@@ -120,10 +120,10 @@ void Model::measure_modules() {
     for (ModuleId id : app.modules) {
       ModuleModel& m = modules_[id];
       const ModuleSpec& spec = topology_.modules[id];
-      m.least_ns = kNever;
+      m.min_ns = kNever;
       for (RouteId r : spec.routes) {
         m.max_items = std::max(m.max_items, topology_.routes[r].batch);
-        m.least_ns = std::min(m.least_ns, run_ns(r)[1]);
+        m.min_ns = std::min(m.min_ns, run_ns(r)[1]);
       }
       double parent = 0;
       for (ModuleId before : spec.before) parent = std::max(parent, topology_.modules[before].items_per_request);
@@ -133,7 +133,7 @@ void Model::measure_modules() {
     for (std::size_t i = app.modules.size(); i-- > 0;) {
       ModuleModel& m = modules_[app.modules[i]];
       for (ModuleId next : topology_.modules[app.modules[i]].after)
-        m.after_least_ns = std::max(m.after_least_ns, modules_[next].after_least_ns + modules_[next].least_ns);
+        m.min_after_ns = std::max(m.min_after_ns, modules_[next].min_after_ns + modules_[next].min_ns);
     }
   }
 }
@@ -161,9 +161,9 @@ void Model::measure_costs() {
       batch += fits ? 1 : 0;
     }
     const auto batch_of = [&](ModuleId m) {
-      std::uint32_t most = 1;
-      for (RouteId r : t.modules[m].routes) most = std::max(most, t.routes[r].batch);
-      return std::min(batch, most);
+      std::uint32_t max = 1;
+      for (RouteId r : t.modules[m].routes) max = std::max(max, t.routes[r].batch);
+      return std::min(batch, max);
     };
     Unions groups(app.modules.size());
     std::vector<std::size_t> user(t.partitions.size(), app.modules.size());

@@ -22,8 +22,8 @@ struct ModuleModel {
   std::uint32_t slot = 0;                // index within its component
   std::uint32_t branch_permille = 1000;  // < 1000: taken by chance
   std::uint32_t max_items = 1;           // the largest batch of its routes
-  TimeNs least_ns = 0;                   // d(1) on its fastest partition
-  TimeNs after_least_ns = 0;             // the same for all that comes after it, maximum over paths
+  TimeNs min_ns = 0;                     // d(1) on its fastest partition
+  TimeNs min_after_ns = 0;               // the same for all that comes after it, maximum over paths
   double unit_ns = 0;                    // its part of its application's cost_ns(), by item
   double lone_ns = 0;                    // the same in batches of one
 };

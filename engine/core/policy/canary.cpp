@@ -19,9 +19,9 @@ bool Canaries::may(ModuleId module, PartitionId partition) const noexcept {
 
 bool Canaries::may_some(PartitionId partition) const noexcept {
   if (!enabled_ || view_.machine.partition(partition).held > 0) return false;
-  return std::ranges::any_of(view_.lanes.of_partition(partition), [&](ServerId s) {
-    const Lane& lane = view_.lanes[view_.lanes.server(s).lane];
-    return lane.tasks > 0 && may(lane.module, partition);
+  return std::ranges::any_of(view_.queues.of_partition(partition), [&](ConsumerId s) {
+    const TaskQueue& queue = view_.queues[view_.queues.consumer(s).queue];
+    return queue.tasks > 0 && may(queue.module, partition);
   });
 }
 

@@ -3,10 +3,10 @@
 // nothing would run.
 //
 // A canary runs alone, on a partition that holds nothing and for which nobody waits who could still be in time. What it
-// took sets the pace of its module at once (load/far_off.h), so that where the estimate was wrong one is enough. Where
-// it was right, canaries are few: none for a quarter of a second after a batch of the module, after each in a row twice
-// as long, and none on a partition for twenty times as long as its last one took. Nothing is learned from users whose
-// tasks run apart from others' (ledger/shares.h), so theirs are never canaries.
+// took sets the latency scale of its module at once (load/far_off.h), so that where the estimate was wrong one is
+// enough. Where it was right, canaries are few: none for a quarter of a second after a batch of the module, after each
+// in a row twice as long, and none on a partition for twenty times as long as its last one took. Nothing is learned
+// from users whose tasks run apart from others' (ledger/shares.h), so theirs are never canaries.
 //
 // Beside it, a smaller doubt: what only the forecast of later modules' queues condemns is let through ten times a
 // second (PARD's rule needs it too).
@@ -19,7 +19,7 @@ namespace leat::core {
 class Canaries {
  public:
   struct Found {
-    ServerId server = kNone;
+    ConsumerId consumer = kNone;
     TaskId task = kNone;  // kNone: nobody
   };
 
@@ -37,20 +37,20 @@ class Canaries {
     return t.give_up_ns > view_.now && tells(task) && may(t.module, partition);
   }
 
-  // Who is to be tried on the partition, of its lanes' tasks, on routes of one stage. late(server, task): the estimates
-  // condemn it, though it has not expired. Nobody, where somebody waits who is not late.
+  // Who is to be tried on the partition, of its queues' tasks, on routes of one stage. late(consumer, task): the
+  // estimates condemn it, though it has not expired. Nobody, where somebody waits who is not late.
   template <class Late>
   [[nodiscard]] Found on(PartitionId partition, Late&& late) const noexcept {
     Found found;
     if (!may_some(partition)) return found;
-    for (ServerId s : view_.lanes.of_partition(partition)) {
-      const Lane& lane = view_.lanes[view_.lanes.server(s).lane];
-      if (lane.forming.tasks > 0) return {};
-      for (std::uint32_t left = lane.classes; left != 0; left &= left - 1) {
+    for (ConsumerId s : view_.queues.of_partition(partition)) {
+      const TaskQueue& queue = view_.queues[view_.queues.consumer(s).queue];
+      if (queue.forming.tasks > 0) return {};
+      for (std::uint32_t left = queue.classes; left != 0; left &= left - 1) {
         // The latest deadlines are the likeliest to be met.
         std::uint32_t looks = 0;
-        const DeadlineQueue& queue = lane.queue[static_cast<std::size_t>(std::countr_zero(left))];
-        for (TaskId t = queue.back(); t != kNone && looks < kLooks; t = view_.tasks[t].before, ++looks) {
+        const DeadlineQueue& waiting = queue.by_deadline[static_cast<std::size_t>(std::countr_zero(left))];
+        for (TaskId t = waiting.back(); t != kNone && looks < kLooks; t = view_.tasks[t].before, ++looks) {
           if (view_.tasks[t].give_up_ns <= view_.now) continue;
           if (!late(s, t)) return {};
           if (found.task == kNone && fits(s, t) && tries(t, partition)) found = {s, t};
@@ -74,8 +74,8 @@ class Canaries {
     std::uint32_t row = 0;            // canaries since another batch of it ended
   };
   [[nodiscard]] bool may_some(PartitionId partition) const noexcept;
-  [[nodiscard]] bool fits(ServerId s, TaskId t) const noexcept {
-    const RouteSpec& route = view_.route(view_.lanes.server(s).route);
+  [[nodiscard]] bool fits(ConsumerId s, TaskId t) const noexcept {
+    const RouteSpec& route = view_.route(view_.queues.consumer(s).route);
     return route.stages.size() == 1 && view_.tasks[t].items <= route.batch;
   }
 

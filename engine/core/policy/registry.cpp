@@ -39,13 +39,13 @@ std::unique_ptr<ComponentScheduler> make_scheduler(const Making& from) {
   return std::make_unique<QueueScheduler>(from);
 }
 
-void add_plain_lanes(const Making& from) {
+void add_plain_queues(const Making& from) {
   for (ModuleId m : from.component.modules) {
-    std::vector<Server> servers;
+    std::vector<QueueConsumer> consumers;
     for (RouteId r : from.view.topology().modules[m].routes) {
-      for (PartitionId p : from.view.route(r).stages.front().pool) servers.push_back({.partition = p, .route = r});
+      for (PartitionId p : from.view.route(r).stages.front().pool) consumers.push_back({.partition = p, .route = r});
     }
-    from.lanes.add(from.view.model, m, servers);
+    from.queues.add(from.view.model, m, consumers);
   }
 }
 

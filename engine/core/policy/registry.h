@@ -7,14 +7,14 @@
 
 namespace leat::core {
 
-// What a scheduler is made from. It adds its lanes, those of its component's modules, and no others.
+// What a scheduler is made from. It adds its queues, those of its component's modules, and no others.
 struct Making {
   const StateView& view;
   Operations& core;
   const Component& component;
   const Policy& policy;
   const Limits& limits;
-  Lanes& lanes;
+  TaskQueues& queues;
 };
 
 // Makes a policy's scheduler, with its settings: a paper's, or a test's. Shared by all who have the policy; constant.
@@ -40,7 +40,7 @@ enum class Own : std::uint8_t { reservations, windows, queues };
 
 [[nodiscard]] std::unique_ptr<ComponentScheduler> make_scheduler(const Making& from);
 
-// One lane for each module of the component, with all its partitions in the plan's order.
-void add_plain_lanes(const Making& from);
+// One queue for each module of the component, with all its partitions in the plan's order.
+void add_plain_queues(const Making& from);
 
 }  // namespace leat::core

@@ -5,17 +5,17 @@
 // The life of a task, in the order in which the operations are called:
 //
 //   request submitted         admit          may it enter at all?
-//   for each of its tasks,    enqueue        into which lane?
+//   for each of its tasks,    enqueue        into which queue?
 //     when its turn comes
-//   at the end of each event, for every lane with new tasks, as long as it has work:
-//                             offer          which server of it is asked first?
-//                             next           that server's partition: start one batch, wait until, or idle
+//   at the end of each event, for every queue with new tasks, as long as it has work:
+//                             offer          which consumer of it is asked first?
+//                             next           that consumer's partition: start one batch, wait until, or idle
 //     and for every partition that became free, as long as something starts there:
 //                             next
-//     and once for a lane with work that nobody took:
+//     and once for a queue with work that nobody took:
 //                             leftover
 //   a batch                   started        it has been sent          ended    a stage's end has been proven
-//   a task that leaves        left           its lane, whatever for    withdraw a booked task is given up
+//   a task that leaves        left           its queue, whatever for    withdraw a booked task is given up
 //   a partition               partition      is up, or gone
 //   a stage that is not the last one has ended, where the batch does not go on by itself:
 //                             passed
@@ -25,8 +25,8 @@
 // (StateView); what it may do is in Operations. It owns its own state, and nobody else does.
 //
 // Integrity does not depend on a scheduler. Whatever it leaves undecided, the core answers when it is worthless:
-// a task in a lane, in a batch being formed or booked, by its give-up time. A partition that is down or full cannot be
-// started on. What it starts, the core holds against the lanes and the machine.
+// a task in a queue, in a batch being formed or booked, by its give-up time. A partition that is down or full cannot be
+// started on. What it starts, the core holds against the queues and the machine.
 //
 // Unstable: operations come and go with the schedulers.
 #pragma once
@@ -39,14 +39,14 @@
 #include "engine/core/machine/machine.h"
 #include "engine/core/model/model.h"
 #include "engine/core/policy.h"
-#include "engine/core/queue/lanes.h"
+#include "engine/core/queue/task_queues.h"
 
 namespace leat::core {
 
-// What a scheduler reads. In its constructor only the model and the lanes mean anything.
+// What a scheduler reads. In its constructor only the model and the queues mean anything.
 struct StateView {
   const Model& model;
-  const Lanes& lanes;
+  const TaskQueues& queues;
   const LoadStatistics& load;
   const Ledger& ledger;
   const Machine& machine;
@@ -70,18 +70,18 @@ struct StateView {
     return ledger.request(tasks[t].request).company != Company::anybody;
   }
   // The task may not ride in the batch that forms there.
-  [[nodiscard]] bool apart(const Lane& lane, TaskId t) const noexcept {
-    if (lane.forming.tasks == 0) return false;
-    const Company mine = company(t), theirs = company(lane.forming.first);
+  [[nodiscard]] bool apart(const TaskQueue& queue, TaskId t) const noexcept {
+    if (queue.forming.tasks == 0) return false;
+    const Company mine = company(t), theirs = company(queue.forming.first);
     if (mine == Company::anybody && theirs == Company::anybody) return false;
-    return mine != theirs || mine == Company::nobody || user(t) != user(lane.forming.first);
+    return mine != theirs || mine == Company::nobody || user(t) != user(queue.forming.first);
   }
   // Takes a batch: it is up, and holds no more than it may.
   [[nodiscard]] bool idle(PartitionId p) const noexcept {
     return machine.partition(p).up && machine.partition(p).held <= queue_ahead;
   }
-  [[nodiscard]] std::uint8_t top_class(const Lane& lane) const noexcept {  // of a lane with tasks
-    return static_cast<std::uint8_t>(std::bit_width(lane.classes) - 1);
+  [[nodiscard]] std::uint8_t top_class(const TaskQueue& queue) const noexcept {  // of a queue with tasks
+    return static_cast<std::uint8_t>(std::bit_width(queue.classes) - 1);
   }
 
   std::uint32_t queue_ahead;  // batches a partition may hold behind the one it runs
@@ -90,25 +90,25 @@ struct StateView {
 // What a scheduler may do. Names of tasks that are gone are an error of ours (they abort).
 class Operations {
  public:
-  // The task's request is given up: all its tasks leave, also those of other lanes. Looking at a lane begins anew after
-  // it.
+  // The task's request is given up: all its tasks leave, also those of other queues. Looking at a queue begins anew
+  // after it.
   virtual void drop(TaskId task, Reason reason) noexcept = 0;
-  virtual void take(TaskId task) noexcept = 0;  // from its lane's queue into its lane's next batch
-  // Sends what has been taken, as one batch of the server's route; it starts at `start` on the first partition of
+  virtual void take(TaskId task) noexcept = 0;  // from its queue into that queue's next batch
+  // Sends what has been taken, as one batch of the consumer's route; it starts at `start` on the first partition of
   // `path`. Returns the batch.
-  virtual std::uint32_t start(LaneId lane, ServerId server, TimeNs start, const Path& path) noexcept = 0;
-  virtual void canary(std::uint32_t batch) noexcept = 0;   // just started: what it takes sets its module's pace
-  virtual void wake(LaneId lane, TimeNs at) noexcept = 0;  // ask for this lane again then
-  virtual void wake_at(TimeNs at) noexcept = 0;            // call advance() then, at the latest
+  virtual std::uint32_t start(QueueId queue, ConsumerId consumer, TimeNs start, const Path& path) noexcept = 0;
+  virtual void canary(std::uint32_t batch) noexcept = 0;  // just started: what it takes sets its module's latency scale
+  virtual void wake(QueueId queue, TimeNs at) noexcept = 0;                  // ask for this queue again then
+  virtual void wake_at(TimeNs at) noexcept = 0;                              // call advance() then, at the latest
   virtual void keep_idle(PartitionId partition, TimeNs until) noexcept = 0;  // ask again then; 0: no longer
   virtual void idled_on_purpose() noexcept = 0;                              // counted
   virtual void ask(PartitionId partition) noexcept = 0;                      // next() is wanted there
-  virtual void ask_lane(LaneId lane) noexcept = 0;                           // offer() is wanted there
+  virtual void ask_queue(QueueId queue) noexcept = 0;                        // offer() is wanted there
 
   // ---- for schedulers that reserve ahead ----
-  virtual void book(TaskId task) noexcept = 0;    // out of its lane; nobody's but the scheduler's until sent
-  virtual void unbook(TaskId task) noexcept = 0;  // a booked task that has lost its place: to a lane again
-  virtual void retry(TaskId task) noexcept = 0;   // a booked task whose partition is gone: to a lane again, or failed
+  virtual void book(TaskId task) noexcept = 0;    // out of its queue; nobody's but the scheduler's until sent
+  virtual void unbook(TaskId task) noexcept = 0;  // a booked task that has lost its place: to a queue again
+  virtual void retry(TaskId task) noexcept = 0;   // a booked task whose partition is gone: to a queue again, or failed
   // Booked tasks, linked by next_in_batch, as stage k of the route on one partition, from now on for `run`.
   virtual std::uint32_t send(RouteId route, std::uint32_t stage, PartitionId partition, std::span<const TaskId> tasks,
                              TimeNs run) noexcept = 0;
@@ -133,28 +133,28 @@ class ComponentScheduler {
   // Whether it promises the partitions' time ahead, by the plan. Who does not keep to the plan then has one task at a
   // time there.
   [[nodiscard]] virtual bool books() const noexcept { return false; }
-  // Whether a lane's tasks are bound to its one server. Default: no; then a lost server's tasks just wait.
+  // Whether a queue's tasks are bound to its one consumer. Default: no; then a lost consumer's tasks just wait.
   [[nodiscard]] virtual bool binds() const noexcept { return false; }
-  virtual LaneId enqueue(TaskId task) noexcept { return view_.lanes.first(view_.tasks[task].module); }
+  virtual QueueId enqueue(TaskId task) noexcept { return view_.queues.first(view_.tasks[task].module); }
   virtual void left(TaskId) noexcept {}
-  virtual ServerId offer(LaneId lane) noexcept { return view_.lanes.idle_server(view_.lanes[lane]); }
+  virtual ConsumerId offer(QueueId queue) noexcept { return view_.queues.idle_consumer(view_.queues[queue]); }
   // Starts at most one batch on the partition. False: nothing (more) to start.
   virtual bool next(PartitionId partition) noexcept = 0;
-  virtual void leftover(LaneId, ServerId) noexcept {}  // the server that did not want it, or kNone
-  virtual void started(std::uint32_t) noexcept {}      // a batch; called by start() and send()
+  virtual void leftover(QueueId, ConsumerId) noexcept {}  // the consumer that did not want it, or kNone
+  virtual void started(std::uint32_t) noexcept {}         // a batch; called by start() and send()
   // A batch's stage, how long it ran, and whether others' may be expected to run like it.
   virtual void ended(std::uint32_t, TimeNs, bool) noexcept {}
   virtual void freed(std::uint32_t) noexcept {}  // a batch is over, whatever became of it
-  // A task's stage, not its last, has ended in that batch. False: it has nowhere to go and begins anew in a lane.
+  // A task's stage, not its last, has ended in that batch. False: it has nowhere to go and begins anew in a queue.
   virtual bool passed(TaskId, std::uint32_t, bool) noexcept { return false; }
   virtual void withdraw(TaskId) noexcept {}
   virtual void forget(TaskId) noexcept {}  // a task of a batch that was lost
   virtual void partition(PartitionId, bool) noexcept {}
   virtual void estimates(const Estimates&) noexcept {}
-  virtual void forget_pace() noexcept {}  // what batches took was one user's doing: as profiled
-  virtual void advance() noexcept {}      // time has passed
+  virtual void forget_scale() noexcept {}  // what batches took was one user's doing: as profiled
+  virtual void advance() noexcept {}       // time has passed
   [[nodiscard]] virtual TimeNs next_timer() const noexcept { return kNever; }
-  virtual void check() const {}  // tests: its own invariants
+  virtual void audit() const {}  // tests: its own invariants
 
  protected:
   const StateView view_;

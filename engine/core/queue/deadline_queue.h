@@ -1,4 +1,4 @@
-// The double-ended priority queue of one lane, and its arrival order beside it. Both are intrusive: links live in the
+// The double-ended priority queue of one queue, and its arrival order beside it. Both are intrusive: links live in the
 // tasks, so any number of queues needs no memory of its own and nothing is ever allocated.
 //
 // DeadlineQueue: a treap over (deadline, serial), threaded in key order. front, back and erase of either end are what
@@ -118,7 +118,7 @@ class DeadlineQueue {
   TaskId root_ = kNone, first_ = kNone, last_ = kNone;
 };
 
-// Tasks in the order in which they reached the lane (fcfs, Nexus' window).
+// Tasks in the order in which they reached the queue (fcfs, Nexus' window).
 class ArrivalList {
  public:
   [[nodiscard]] TaskId front() const noexcept { return first_; }

@@ -1,4 +1,4 @@
-// Before the lanes: tasks of users who have ended partitions (ledger/quarantine.h) pass one at a time, whatever
+// Before the queues: tasks of users who have ended partitions (ledger/quarantine.h) pass one at a time, whatever
 // scheduler is in force behind it, and those of dear ones (shares.h) where time is promised ahead. Who waits stands by
 // deadline.
 #pragma once

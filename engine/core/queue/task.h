@@ -26,7 +26,7 @@ struct alignas(64) Task {
   alignas(64) std::uint32_t request = kNone;
   TaskId next_in_batch = kNone;
   TaskId next_of_request = kNone, previous_of_request = kNone;
-  std::uint32_t lane = kNone;
+  std::uint32_t queue = kNone;
   std::uint32_t batch = kNone;  // placed in it
   TimeNs queued_ns = 0;         // t_r: when it reached its module
   TimeNs taken_ns = 0;          // t_b: when it was put into a batch

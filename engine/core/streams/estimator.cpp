@@ -16,7 +16,7 @@ double fading(TimeNs passed, TimeNs half_life) noexcept {
 void DropEstimator::observe(TimeNs now, std::uint32_t stride, double drop, const StrideCurve& curve) noexcept {
   if (stride == 0) return;
   if (settings_.kind == Estimation::ratio) {
-    slope_ = std::max(kLeastSlope, drop / curve.at(stride));
+    slope_ = std::max(kMinSlope, drop / curve.at(stride));
     jitter_ = 0;
     settled_ += (slope_ - settled_) / 32;
     ++seen_;
@@ -49,11 +49,11 @@ void DropEstimator::fit(const StrideCurve& curve) noexcept {
   s.add(0, settings_.prior_jitter);
   s.add(prior_x, settings_.prior_jitter + settings_.prior_slope * prior_x);
   const double spread = s.n * s.xx - s.x * s.x;
-  settled_ = std::max(kLeastSlope, (s.n * s.xy - s.x * s.y) / spread);
+  settled_ = std::max(kMinSlope, (s.n * s.xy - s.x * s.y) / spread);
   jitter_ = std::max(0.0, (s.y - settled_ * s.x) / s.n);
   // The slope now, through that jitter; what it has been for a while is worth one observation at prior_stride.
   const double weight = fast_.xx + prior_x * prior_x;
-  slope_ = std::max(kLeastSlope, (fast_.xy - jitter_ * fast_.x + settled_ * prior_x * prior_x) / weight);
+  slope_ = std::max(kMinSlope, (fast_.xy - jitter_ * fast_.x + settled_ * prior_x * prior_x) / weight);
 }
 
 }  // namespace leat::core::streams

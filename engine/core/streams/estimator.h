@@ -50,7 +50,7 @@ class DropEstimator {
   [[nodiscard]] double loss(double seen) const noexcept;
   [[nodiscard]] std::uint32_t observations() const noexcept { return seen_; }
 
-  static constexpr double kLeastSlope = 1e-5;
+  static constexpr double kMinSlope = 1e-5;
 
  private:
   struct Sums {

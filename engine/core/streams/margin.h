@@ -21,7 +21,7 @@ struct MarginSettings {
   double weight = 30;           // seconds
   double own_seconds = 60;      // that a stream remembers, and
   double shared_seconds = 600;  // that all of them do together
-  double most = 8;              // that one stream can make right for the others
+  double max = 8;               // that one stream can make right for the others
 };
 
 // How often which number was right: shares of intervals between -2 and 14, forgotten as new ones come.
@@ -39,17 +39,17 @@ class MarginShares {
     double left = miss * (weight_ + scale * others.weight_);
     for (std::size_t i = kShares; i-- > 0;) {
       const double here = shares_[i] + scale * others.shares_[i];
-      if (here > 0 && here >= left) return kLeast + kWidth * (static_cast<double>(i) + 1 - left / here);
+      if (here > 0 && here >= left) return kMin + kWidth * (static_cast<double>(i) + 1 - left / here);
       left -= here;
     }
-    return kLeast;
+    return kMin;
   }
 
  private:
   static constexpr std::size_t kShares = 64;
-  static constexpr double kLeast = -2, kWidth = 0.25;
+  static constexpr double kMin = -2, kWidth = 0.25;
   static std::size_t at(double right) noexcept {
-    return static_cast<std::size_t>(std::clamp((right - kLeast) / kWidth, 0.0, kShares - 1.0));
+    return static_cast<std::size_t>(std::clamp((right - kMin) / kWidth, 0.0, kShares - 1.0));
   }
   std::array<float, kShares> shares_{};
   double weight_ = 0;
@@ -75,7 +75,7 @@ class Margin {
     if (settled_ > 0) {
       const double right = (slope - slope_) / settled_;
       shares_.add(right, s.own_seconds);
-      shared.measured(std::min(right, s.most), s);
+      shared.measured(std::min(right, s.max), s);
     }
     slope_ = next;
     settled_ = settled;

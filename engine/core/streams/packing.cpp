@@ -25,8 +25,8 @@ void Packing::pack(std::span<const Candidate> candidates, std::span<const BatchT
   const auto earliest = [&](const Request& r) {
     const Candidate& c = candidates[r.candidate];
     const double early = reach * static_cast<double>(c.interval_ns);
-    const TimeNs most = even ? c.interval_ns - c.apart_ns : c.interval_ns * 1'000'000;
-    return r.at_ns - (early < static_cast<double>(most) ? static_cast<TimeNs>(early) : most);
+    const TimeNs max = even ? c.interval_ns - c.apart_ns : c.interval_ns * 1'000'000;
+    return r.at_ns - (early < static_cast<double>(max) ? static_cast<TimeNs>(early) : max);
   };
   // The heap's top has become later: half of what std's pop and push take.
   const auto sink = [&](std::vector<Request>& next) {
@@ -61,18 +61,18 @@ void Packing::pack(std::span<const Candidate> candidates, std::span<const BatchT
     std::vector<Request>& next = next_[*module];
     const std::vector<TimeNs>& runs = batch_ns[*module][partition];
     ++number;
-    std::uint32_t count = 0, most = static_cast<std::uint32_t>(runs.size());
+    std::uint32_t count = 0, max = static_cast<std::uint32_t>(runs.size());
     const auto begin = static_cast<std::uint32_t>(members.size());
     while (!next.empty()) {
       const Request r = next.front();
       const Candidate& c = candidates[r.candidate];
       // A probe takes two places; a stream that else rides alone gives way to itself.
       const bool probes = c.probe && taken_[r.candidate] == 0;
-      most = std::min(most, probes && count == 0 && runs.size() > 1 ? std::max(2u, c.batch) : c.batch);
-      if (count + 1 > most || taken_[r.candidate] == number || earliest(r) > start ||
+      max = std::min(max, probes && count == 0 && runs.size() > 1 ? std::max(2u, c.batch) : c.batch);
+      if (count + 1 > max || taken_[r.candidate] == number || earliest(r) > start ||
           members.size() == members.capacity())
         break;
-      const bool twice = probes && count + 2 <= most && members.size() + 2 <= members.capacity();
+      const bool twice = probes && count + 2 <= max && members.size() + 2 <= members.capacity();
       taken_[r.candidate] = number;
       count += twice ? 2 : 1;
       members.insert(members.end(), twice ? 2 : 1, c.stream);

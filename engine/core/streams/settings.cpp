@@ -34,35 +34,35 @@ double mean_from(double k, std::uint32_t interval, const StrideCurve& curve) noe
 
 }  // namespace
 
-std::uint32_t longest_interval(double k, double most, const StrideCurve& curve) noexcept {
+std::uint32_t longest_interval(double k, double max, const StrideCurve& curve) noexcept {
   if (curve.straight()) {
-    const double oi = std::floor(2 * (most - k) + 1 + 1e-9);
+    const double oi = std::floor(2 * (max - k) + 1 + 1e-9);
     return oi < 1 ? 0 : static_cast<std::uint32_t>(std::min<double>(oi, kLongestInterval));
   }
-  if (mean_from(k, 1, curve) > most) return 0;
+  if (mean_from(k, 1, curve) > max) return 0;
   // The mean grows with the interval: by halving.
   std::uint32_t fits = 1, over = kLongestInterval + 1;
   while (over - fits > 1) {
     const std::uint32_t middle = (fits + over) / 2;
-    (mean_from(k, middle, curve) <= most ? fits : over) = middle;
+    (mean_from(k, middle, curve) <= max ? fits : over) = middle;
   }
   return fits;
 }
 
-double fitting_interval(double k, double most, const StrideCurve& curve) noexcept {
-  const std::uint32_t fits = longest_interval(k, most, curve);
+double fitting_interval(double k, double max, const StrideCurve& curve) noexcept {
+  const std::uint32_t fits = longest_interval(k, max, curve);
   if (fits == 0 || fits == kLongestInterval) return fits;
   const double at = mean_from(k, fits, curve), after = mean_from(k, fits + 1, curve);
-  return after > at ? fits + std::clamp((most - at) / (after - at), 0.0, 1.0) : fits;
+  return after > at ? fits + std::clamp((max - at) / (after - at), 0.0, 1.0) : fits;
 }
 
 Setting best_setting(std::span<const TimeNs> batch_ns, const Pace& pace, double grace, double budget,
                      const StrideCurve& curve) noexcept {
-  const double most = budget + reference_mean(batch_ns[0], pace, grace, curve);
+  const double max = budget + reference_mean(batch_ns[0], pace, grace, curve);
   Setting best;
   double streams = 0;
   for (std::uint32_t b = 1; b <= batch_ns.size(); ++b) {
-    const std::uint32_t interval = longest_interval(first_stride(batch_ns[b - 1], pace, grace), most, curve);
+    const std::uint32_t interval = longest_interval(first_stride(batch_ns[b - 1], pace, grace), max, curve);
     if (interval == 0) break;  // larger batches take longer
     const double each_ns = static_cast<double>(batch_ns[b - 1]) * (1 + grace) / b;
     const double every_ns = static_cast<double>(interval) * static_cast<double>(pace.period_ns);

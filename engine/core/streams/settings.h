@@ -44,11 +44,11 @@ struct Pace {                     // of a stream
 
 // The longest interval whose mean over strides k .. k+interval-1 stays within `most`; 0: not even one frame does.
 // Between two whole numbers k means that often the one and that often the other.
-[[nodiscard]] std::uint32_t longest_interval(double k, double most, const StrideCurve& curve) noexcept;
+[[nodiscard]] std::uint32_t longest_interval(double k, double max, const StrideCurve& curve) noexcept;
 
 // The same where an interval need not be whole: with 4.5, four and five frames take turns. 0 where not even one frame
 // does.
-[[nodiscard]] double fitting_interval(double k, double most, const StrideCurve& curve) noexcept;
+[[nodiscard]] double fitting_interval(double k, double max, const StrideCurve& curve) noexcept;
 
 // batch_ns[b-1]: run time of a batch of b. `budget`: mean of x above the reference that the SLA leaves,
 // theta(1-m)/slope.

@@ -82,11 +82,11 @@ TEST(Settings, TheClosedFormIsTheSearchOfTheEquation) {
   for (int i = 0; i < 2000; ++i) {
     const StrideCurve curve(i % 2 == 0 ? 0 : 0.02 * static_cast<double>(random() % 100) / 100, i % 4 == 3 ? 4 : 0);
     const auto k = static_cast<std::uint32_t>(1 + random() % 20);
-    const double most = static_cast<double>(random() % 4000) / 100;
+    const double max = static_cast<double>(random() % 4000) / 100;
     std::uint32_t longest = 0;
     for (std::uint32_t oi = 1; oi <= kLongestInterval; ++oi)
-      if (curve.mean(k, oi) <= most + 1e-9) longest = oi;
-    EXPECT_EQ(longest_interval(k, most, curve), longest) << k << " " << most << " " << i;
+      if (curve.mean(k, oi) <= max + 1e-9) longest = oi;
+    EXPECT_EQ(longest_interval(k, max, curve), longest) << k << " " << max << " " << i;
   }
 }
 
@@ -96,13 +96,13 @@ TEST(Settings, WeighTheBatchAgainstTheInterval) {
   for (int b = 1; b <= 16; ++b) batch_ns.push_back(6'000'000 + b * 1'500'000);
   const StrideCurve straight;
   const Setting s = best_setting(batch_ns, {}, 0, 12, straight);
-  double most = 0;
+  double max = 0;
   for (std::uint32_t b = 1; b <= 16; ++b) {
     const std::uint32_t k = frames_until_answer(batch_ns[b - 1], {}, 0);
     const double oi = std::min<double>(kLongestInterval, std::floor(2 * (13 - static_cast<double>(k)) + 1));
-    most = std::max(most, oi * 16'666'667.0 * b / static_cast<double>(batch_ns[b - 1]));
+    max = std::max(max, oi * 16'666'667.0 * b / static_cast<double>(batch_ns[b - 1]));
   }
-  EXPECT_THAT(1 / s.load, DoubleNear(most, 1e-6));
+  EXPECT_THAT(1 / s.load, DoubleNear(max, 1e-6));
   // Nothing is left for it: as often as it can, alone.
   EXPECT_EQ(best_setting(batch_ns, {}, 0, -3, straight).batch, 1u);
   EXPECT_EQ(best_setting(batch_ns, {}, 0, -3, straight).interval, 1u);
@@ -227,7 +227,7 @@ struct Case {
 };
 double enumerate(const Case& c, std::uint32_t at, std::vector<std::int64_t> last, std::uint32_t* best = nullptr) {
   if (at >= c.horizon) return 0;
-  double least = std::numeric_limits<double>::infinity();
+  double min = std::numeric_limits<double>::infinity();
   for (std::uint32_t task = 0; task < c.tasks.size(); ++task) {
     const std::uint32_t back = std::min(at + c.tasks[task].latency, c.horizon);
     double cost = 0;
@@ -237,17 +237,17 @@ double enumerate(const Case& c, std::uint32_t at, std::vector<std::int64_t> last
     std::vector<std::int64_t> next = last;
     next[task] = at;
     cost += enumerate(c, back, next);
-    if (cost < least - 1e-12) {
-      least = cost;
+    if (cost < min - 1e-12) {
+      min = cost;
       if (best != nullptr) *best = task;
     }
   }
-  return least;
+  return min;
 }
 
 TEST(GroupPlanner, IsEnumerationInAThousandCases) {
   std::mt19937_64 random(3);
-  const auto draw = [&](double most) { return most * static_cast<double>(random() % 10000) / 10000; };
+  const auto draw = [&](double max) { return max * static_cast<double>(random() % 10000) / 10000; };
   GroupPlanner planner;
   for (int i = 0; i < 1000; ++i) {
     Case c;

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/core/ledger/paces.h"
+#include "engine/core/ledger/latency_scales.h"
 #include "engine/core/ledger/quarantine.h"
 #include "engine/core/ledger/shares.h"
 #include "engine/core/test/test_bench.h"
@@ -142,7 +142,7 @@ TEST_P(TwoUsers, FramesThatEndPartitionsNeverTakeTheLastOne) {
     ++lost;
     convicts += b.core.partition_lost(b.now, p) ? 1 : 0;
     b.drain();
-    b.core.check();
+    b.core.audit();
     all_down += std::ranges::count(back, 0) == 0 ? 1 : 0;
   }
   b.run_to(11'000 * kMs);
@@ -219,21 +219,21 @@ TEST(Quarantine, APartitionThatEndsEverybodysFramesConvictsNobody) {
 TEST(Shares, WhoTakesMoreThanPlannedIsOverHisShare) {
   constexpr TimeNs kCost = kMs, kSlo = 100 * kMs;
   Shares shares(8);
-  Paces paces(8);
+  LatencyScales scales(8);
   std::uint32_t within[2] = {0, 0};
   bool dear[2] = {false, false};
   for (TimeNs now = 10 * kMs; now < 5000 * kMs; now += 5 * kMs) {
     for (std::uint32_t user : {0U, 1U}) {
       const Shares::Key key{.user = user};
-      const Paces::Key pace{.user = user};
-      const auto takes = paces.enter(pace, now);
-      const auto cost = static_cast<TimeNs>(takes.pace * kCost);
+      const LatencyScales::Key scale{.user = user};
+      const auto takes = scales.enter(scale, now);
+      const auto cost = static_cast<TimeNs>(takes.scale * kCost);
       const auto s = shares.enter({.key = key, .cost_ns = cost, .slo_ns = kSlo}, now);
       within[user] += s.within ? 1 : 0;
       dear[user] = takes.dear;
       if (!s.competes) continue;
       const double took = user == 1 ? 10 : 1;  // times the plan
-      paces.learn(pace, took - paces.of(pace));
+      scales.learn(scale, took - scales.of(scale));
       if (s.within) shares.correct(key, took * kCost - static_cast<double>(s.charged_ns));
     }
   }
@@ -245,23 +245,23 @@ TEST(Shares, WhoTakesMoreThanPlannedIsOverHisShare) {
 
 // A machine that is slower than its profile makes nobody dear, and neither do frames that are cheaper than planned, nor
 // those of another application.
-TEST(Paces, DearIsWhoTakesMoreThanTheOthersAndThanPlanned) {
+TEST(LatencyScales, DearIsWhoTakesMoreThanTheOthersAndThanPlanned) {
   for (const auto& [mine, theirs, apart, dear] : {std::tuple{3., 3., false, false},
                                                   {1., .3, false, false},
                                                   {1.2, 1., false, false},
                                                   {2., 1., false, true},
                                                   {2., 1., true, false}}) {
-    Paces paces(8);
+    LatencyScales scales(8);
     bool was = false;
     for (TimeNs now = 10 * kMs; now < 500 * kMs; now += 5 * kMs) {
       for (std::uint32_t user : {0U, 1U, 2U}) {
-        const Paces::Key key{.application = apart && user == 0 ? 1U : 0U, .user = user};
-        const auto takes = paces.enter(key, now);
+        const LatencyScales::Key key{.application = apart && user == 0 ? 1U : 0U, .user = user};
+        const auto takes = scales.enter(key, now);
         if (user == 0)
           was = takes.dear;
         else
           EXPECT_FALSE(takes.dear);
-        paces.learn(key, (user == 0 ? mine : theirs) - paces.of(key));
+        scales.learn(key, (user == 0 ? mine : theirs) - scales.of(key));
       }
     }
     EXPECT_EQ(was, dear) << mine << " beside " << theirs;

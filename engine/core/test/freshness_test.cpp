@@ -190,7 +190,7 @@ int background_jobs(TimeNs budget_ns, Priority camera_priority) {
     b.submit(report, 1'000'000 + token);
   }
   b.run_to(6000 * kMs);
-  b.core.check();
+  b.core.audit();
   int done = 0;
   for (const auto& [t, answer] : b.answers)
     done += t > 1'000'000 && answer.at < 3000 * kMs &&
@@ -316,7 +316,7 @@ TEST(Credit, OnlyAProvenEndFreesThePartition) {
 TEST(Margin, GrowsWhenAPromiseIsBrokenAndComesDownSlowly) {
   Scheduler::State core(test::chain(1, 1, 1, 10 * kMs, 0, 100 * kMs), Policy{}, Limits{});
   const ActivePlan& plan = *core.plan;
-  const StateView view{plan.model, plan.lanes, plan.load, core.ledger, core.machine, core.tasks, core.now, 0};
+  const StateView view{plan.model, plan.queues, plan.load, core.ledger, core.machine, core.tasks, core.now, 0};
   Periodic periodic(view, core, plan.model.components().front(), Policy{});
   Batch b;
   b.list.items = 1;

@@ -265,7 +265,7 @@ TEST(Scheduler, ARequestThatEndsTwoPartitionsIsPoisonAndItsNeighboursAreServed) 
       b.finish(0);
     }
     b.drain();
-    b.core.check();
+    b.core.audit();
   }
   EXPECT_EQ(losses, 2u);
   EXPECT_EQ(sizes, (std::vector<std::size_t>{4, 1, 1, 1, 1}));

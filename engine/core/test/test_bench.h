@@ -114,7 +114,7 @@ class Bench {
         finish(which);
       }
       drain();
-      core.check();
+      core.audit();
     }
     now = std::max(now, to);
   }

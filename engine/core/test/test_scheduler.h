@@ -1,5 +1,5 @@
 // A scheduler for tests of what is around schedulers: a queue a module, whoever is next goes with as many as wait, up
-// to the plan's batch, and what has expired is given up. It knows nothing of paces, later modules or users.
+// to the plan's batch, and what has expired is given up. It knows nothing of latency scales, later modules or users.
 #pragma once
 
 #include <algorithm>
@@ -21,25 +21,25 @@ class PlainQueues final : public ComponentScheduler {
  public:
   PlainQueues(const Making& from, const Plain& rules)
       : ComponentScheduler(from.view, from.core, from.component), rules_(rules) {
-    add_plain_lanes(from);
+    add_plain_queues(from);
   }
   [[nodiscard]] bool keeps_late() const noexcept override { return !rules_.drops; }
   bool next(PartitionId p) noexcept override {
     if (!view_.idle(p) || view_.machine.batches_left() == 0) return false;
     return by_urgency(
-        view_, p, [](std::uint8_t level) { return level; }, [&](ServerId s) { return serve(s); });
+        view_, p, [](std::uint8_t level) { return level; }, [&](ConsumerId s) { return serve(s); });
   }
 
  private:
-  bool serve(ServerId id) noexcept {
-    const Server& s = view_.lanes.server(id);
-    const Lane& l = view_.lanes[s.lane];
+  bool serve(ConsumerId id) noexcept {
+    const QueueConsumer& s = view_.queues.consumer(id);
+    const TaskQueue& l = view_.queues[s.queue];
     const Partition& p = view_.machine.partition(s.partition);
     const TimeNs start = std::max(view_.now, p.held > 0 ? p.free_ns : view_.now);
     const std::uint32_t batch = view_.route(s.route).batch, target = std::min(l.items, batch);
     while (l.forming.items < target && l.classes != 0) {
       const std::uint8_t top = view_.top_class(l);
-      const TaskId id_next = rules_.oldest_first ? l.arrivals[top].front() : l.queue[top].front();
+      const TaskId id_next = rules_.oldest_first ? l.arrivals[top].front() : l.by_deadline[top].front();
       const Task& t = view_.tasks[id_next];
       if (l.forming.items + t.items > batch || view_.apart(l, id_next)) break;
       if (t.give_up_ns != kNever && start >= t.give_up_ns) {
@@ -51,7 +51,7 @@ class PlainQueues final : public ComponentScheduler {
       }
     }
     if (l.forming.tasks == 0) return false;
-    (void)core_.start(s.lane, id, start, choose_path(view_, s.route, s.partition, l.forming.items, start));
+    (void)core_.start(s.queue, id, start, choose_path(view_, s.route, s.partition, l.forming.items, start));
     return true;
   }
 

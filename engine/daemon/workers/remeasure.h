@@ -6,7 +6,8 @@
 // its figures, somebody else takes its core, or a frame comes, which waits for one of these batches: none takes longer
 // than half of the shortest objective, but for a single picture. What is disturbed by a quarter less than before takes
 // its place, and is tried again later. Where a partition is never idle, what its batches took for five seconds brings
-// the table down: only that of a module that has the partition to itself, since others' batch sizes follow their pace.
+// the table down: only that of a module that has the partition to itself, since others' batch sizes follow their
+// latency scale.
 //
 // Thread rule: the control thread.
 #pragma once

@@ -8,7 +8,7 @@ TimeNs NexusWindow::must_end(const Task& t) const noexcept {
   return local_ ? std::min(t.give_up_ns, t.queued_ns + share_of(site_, shares_, t)) : t.give_up_ns;
 }
 
-void NexusWindow::look_over(const Lane& l, const Server& s, TimeNs start) noexcept {
+void NexusWindow::look_over(const TaskQueue& l, const QueueConsumer& s, TimeNs start) noexcept {
   if (l.classes == 0) return;
   const ArrivalList& arrived = l.arrivals[site_.view.top_class(l)];
   for (;;) {

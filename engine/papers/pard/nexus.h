@@ -11,7 +11,7 @@ namespace leat::papers {
 class NexusWindow final : public DropRule {
  public:
   NexusWindow(Site& site, bool local) : site_(site), local_(local) {}
-  void look_over(const Lane& lane, const Server& server, TimeNs start) noexcept override;
+  void look_over(const TaskQueue& queue, const QueueConsumer& consumer, TimeNs start) noexcept override;
   [[nodiscard]] Reason judge(const Task& t, TimeNs start, TimeNs d) const noexcept override {
     return start + d > must_end(t) ? Reason::window : Reason::none;
   }

@@ -15,7 +15,7 @@ Reason ProactiveDrop::judge(const Task& t, TimeNs start, TimeNs d) const noexcep
 bool ProactiveDrop::spares(const Task& t, TimeNs start, TimeNs d) noexcept {
   constexpr TimeNs kEvery = 100'000'000;
   const TimeNs now = site_.view.now;
-  if (start > now || start + d + site_.view.model.module(t.module).after_least_ns > t.give_up_ns) return false;
+  if (start > now || start + d + site_.view.model.module(t.module).min_after_ns > t.give_up_ns) return false;
   TimeNs& last = modules_[t.module].spared_ns;
   if (now - last < kEvery) return false;
   last = now;

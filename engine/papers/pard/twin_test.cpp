@@ -59,7 +59,7 @@ class NaiveTwin {
       if (m + 1 == modules_.size()) continue;
       modules_[m].after =
           modules_[m + 1].after + (p.pard.downstream == Downstream::none ? 0 : run_ns(m + 1, t.routes[m + 1].batch));
-      modules_[m].after_least = modules_[m + 1].after_least + run_ns(m + 1, 1);
+      modules_[m].after_min = modules_[m + 1].after_min + run_ns(m + 1, 1);
     }
   }
   void submit(const Request& r, TimeNs now) {
@@ -125,7 +125,7 @@ class NaiveTwin {
   struct Module {
     std::vector<Job> queue;  // by arrival
     std::uint32_t idle = 0;
-    TimeNs after = 0, after_least = 0, probed = INT64_MIN / 2;
+    TimeNs after = 0, after_min = 0, probed = INT64_MIN / 2;
   };
   struct Run {
     std::size_t module = 0;
@@ -178,7 +178,7 @@ class NaiveTwin {
       m.queue.erase(m.queue.begin() + static_cast<std::ptrdiff_t>(i));
       if (const Reason reason = verdict(m, job, d); reason != Reason::none) {
         const bool probe =
-            policy_.drop == Drop::proactive && now_ - m.probed >= 100 * kMs && now_ + d + m.after_least <= job.deadline;
+            policy_.drop == Drop::proactive && now_ - m.probed >= 100 * kMs && now_ + d + m.after_min <= job.deadline;
         if (!probe) {
           answer(job.token, Outcome::dropped, reason);
           continue;
@@ -250,7 +250,7 @@ class Core {
     }
     core_.advance(now);
     drain(now);
-    core_.check();
+    core_.audit();
   }
   History history;
 
@@ -311,7 +311,7 @@ History play(Subject subject, const std::vector<Request>& requests) {
   }
 }
 
-std::vector<Request> draw_requests(std::mt19937_64& random, TimeNs slo, TimeNs gap, std::uint32_t most_items) {
+std::vector<Request> draw_requests(std::mt19937_64& random, TimeNs slo, TimeNs gap, std::uint32_t max_items) {
   const auto below = [&](TimeNs n) { return static_cast<TimeNs>(random() % static_cast<std::uint64_t>(n)); };
   std::vector<Request> list(20 + static_cast<std::size_t>(below(130)));
   TimeNs at = kMs;
@@ -322,7 +322,7 @@ std::vector<Request> draw_requests(std::mt19937_64& random, TimeNs slo, TimeNs g
          .at = at,
          .capture = std::max<TimeNs>(1, at - below(10 * kMs)),
          .deadline = 0,
-         .items = 1 + static_cast<std::uint32_t>(below(most_items))};
+         .items = 1 + static_cast<std::uint32_t>(below(max_items))};
     // Few distinct deadlines, so that some are equal.
     r.deadline = std::min(r.capture + slo, (at / kMs + 1 + below(1 + slo / kMs)) * kMs);
     if (below(16) == 0) r.cancel_at = at + below(slo);

@@ -169,14 +169,14 @@ struct PoolOf {
 using Route = std::vector<PoolOf>;
 
 double carries(const Route& route) {  // items/s
-  double least = 1e9;
+  double min = 1e9;
   for (const PoolOf& pool : route) {
     double best = 0, n = 0;
     for (const TimeNs ms : pool.ms_by_batch)
       best = std::max(best, 1000.0 * pool.partitions * ++n / static_cast<double>(ms));
-    least = std::min(least, best);
+    min = std::min(min, best);
   }
-  return least;
+  return min;
 }
 
 // A chain of modules, each with its routes; two partitions to a host, 0.1 ms an item over the links. `carried`: what it
@@ -243,7 +243,7 @@ const std::vector<Overload> kOverloads = {
     {"two stages, then one", {{{kTwo, kTwo}}, {{kTwo}}}, 200},
 };
 
-void expect_capacity_kept(const Overload& o, double load, bool bursty, std::int64_t pace_permille, double least) {
+void expect_capacity_kept(const Overload& o, double load, bool bursty, std::int64_t pace_permille, double min) {
   SCOPED_TRACE(std::string(o.name) + (bursty ? ", bursty, load " : ", load ") + std::to_string(load) + ", pace " +
                std::to_string(pace_permille));
   double carried = 0;
@@ -261,7 +261,7 @@ void expect_capacity_kept(const Overload& o, double load, bool bursty, std::int6
   s.check_every = 50;
   const Outcomes out = run(s);
   EXPECT_TRUE(out.drained);
-  EXPECT_GT(out.goodput() * load, least);
+  EXPECT_GT(out.goodput() * load, min);
   if (pace_permille == 1000) {
     EXPECT_EQ(done(out, Outcome::late), 0u);
   }

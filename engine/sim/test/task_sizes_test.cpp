@@ -19,9 +19,9 @@ Scenario lines(double rate_per_s, std::size_t requests, std::uint32_t (*size)(st
   EXPECT_TRUE(papers::preset("leat", s.policy));
   core::Topology& t = s.topology;
   t.applications.push_back({.slo_ns = 200 * kMs, .modules = {0, 1}});
-  const auto table = [](std::uint32_t most, TimeNs each) {
+  const auto table = [](std::uint32_t max, TimeNs each) {
     core::LatencyTable out;
-    for (std::uint32_t b = 1; b <= most; ++b) out.p50_ns.push_back(kMs + b * each);
+    for (std::uint32_t b = 1; b <= max; ++b) out.p50_ns.push_back(kMs + b * each);
     out.p99_ns = out.p50_ns;
     return out;
   };
@@ -53,16 +53,16 @@ std::uint32_t mixed(std::size_t arrival, std::uint32_t item) { return (arrival +
 TEST(TaskSizes, BatchesAreFilledByWhatTasksTake) {
   for (const auto size : {narrow, wide, mixed}) {
     Scenario s = lines(20, 200, size);
-    std::uint32_t most = 0;
+    std::uint32_t max = 0;
     std::uint64_t units = 0;
     s.on_run = [&](const RunEvent& e) {
       if (e.route != 1) return;
-      most = std::max(most, e.items), units += e.items;
+      max = std::max(max, e.items), units += e.items;
       EXPECT_EQ(e.end_ns - e.start_ns, kMs + e.items * kMs) << "a batch takes the time of its units";
     };
     const Outcomes out = run(s);
     EXPECT_EQ(out.counters.total.of(Outcome::completed), 200U);
-    EXPECT_LE(most, 16U);
+    EXPECT_LE(max, 16U);
     const std::uint64_t tasks = out.counters.modules[1].tasks_run;
     EXPECT_EQ(out.counters.modules[1].items, tasks) << "rows are counted, not units";
     const double each = size == narrow ? 1 : size == wide ? 8 : 4.5;
@@ -98,11 +98,11 @@ TEST(TaskSizes, EveryPresetPutsLargeTasksWhereTheyFit) {
       t.routes.push_back(small);
       t.modules[1].routes.push_back(2);
       ASSERT_EQ(t.problem(), "");
-      std::uint32_t most = 0;
-      s.on_run = [&](const RunEvent& e) { most = std::max(most, e.route == 2 ? e.items : 0); };
+      std::uint32_t max = 0;
+      s.on_run = [&](const RunEvent& e) { max = std::max(max, e.route == 2 ? e.items : 0); };
       const Outcomes out = run(s);
       EXPECT_TRUE(out.drained) << name;
-      EXPECT_LE(most, 4U) << name;
+      EXPECT_LE(max, 4U) << name;
     }
   }
 }

@@ -56,15 +56,15 @@ LookAheadMove LookAhead::decide(TimeNs now) const noexcept {
               [](const Move& a, const Move& b) { return a.weight != b.weight ? a.weight > b.weight : a.before(b); });
     count = kMoves;
   }
-  double least = kNothing;
+  double min = kNothing;
   for (std::uint32_t depth = 0; depth <= kDepth && table.looks > 0; ++depth) {
     for (std::size_t k = 0; k < count && table.looks > 0; ++k) {
       Move& move = moves[k];
       Play play = fresh;
       play.start(0, move.source, move.start, std::max(1u, move.requests), true);
       // Equal costs stay equal, so that the order decides.
-      move.cost = std::min(move.cost, play.search(depth, std::min(move.cost, std::nextafter(least, kNothing))));
-      least = std::min(least, move.cost);
+      move.cost = std::min(move.cost, play.search(depth, std::min(move.cost, std::nextafter(min, kNothing))));
+      min = std::min(min, move.cost);
     }
   }
   const Move* best = &moves[0];

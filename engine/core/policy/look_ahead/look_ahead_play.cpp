@@ -124,10 +124,10 @@ std::uint32_t Play::batch(std::uint32_t m, std::uint32_t lead, TimeNs at, std::u
     return n;
   }
   std::uint32_t n = 1, taken = 1u << lead;
-  const std::uint32_t most = std::min(requests, l.cap);
-  if (most == 1) return 1;
+  const std::uint32_t max = std::min(requests, l.cap);
+  if (max == 1) return 1;
   TimeNs end = slot(lead, at).end;
-  while (n < most) {
+  while (n < max) {
     std::uint32_t best = kNone;
     TimeNs best_end = kNever;
     look();

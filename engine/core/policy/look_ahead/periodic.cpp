@@ -33,7 +33,7 @@ struct Periodic::Known {
   LookAhead ask;
   std::array<LookAheadSource, kLookAheadSources> sources;
   std::array<TaskId, kLookAheadSources> task;
-  std::array<ServerId, kLookAheadSources> server;  // of the partition that asks
+  std::array<ConsumerId, kLookAheadSources> consumer;  // of the partition that asks
   std::array<PartitionId, kLookAheadMachines> machine;
   std::size_t count = 0;
 };
@@ -51,11 +51,11 @@ Periodic::Periodic(const StateView& view, Operations& core, const Component& com
   streams_.reserve(policy.look_ahead ? view.ledger.streams() : 0);
   if (!policy.look_ahead) return;
   const Topology& t = view.topology();
-  paced_.resize(t.routes.size());
+  scaled_.resize(t.routes.size());
   for (ModuleId m : component.modules) {
     for (RouteId r : t.modules[m].routes) {
-      paced_[r].run_ns.resize(t.routes[r].batch + 1);
-      paced_[r].safe_ns.resize(t.routes[r].batch + 1);
+      scaled_[r].run_ns.resize(t.routes[r].batch + 1);
+      scaled_[r].safe_ns.resize(t.routes[r].batch + 1);
     }
   }
 }
@@ -97,8 +97,8 @@ std::uint32_t Periodic::rank_of(std::uint8_t level) noexcept {
   return 2u * level;
 }
 
-void Periodic::promised(ServerId id, std::uint32_t items, TimeNs start) noexcept {
-  const Server& s = view_.lanes.server(id);
+void Periodic::promised(ConsumerId id, std::uint32_t items, TimeNs start) noexcept {
+  const QueueConsumer& s = view_.queues.consumer(id);
   promised_ns_[s.partition] = start + s.safe_ns[std::min(items, view_.route(s.route).batch)] * margin_permille_ / 1000;
 }
 
@@ -117,18 +117,18 @@ void Periodic::learn(const Batch& b, TimeNs ran, bool usual) noexcept {
 // ---- what look-ahead is told ----
 
 // A profile that is far too high would have every camera wait for a time that never comes.
-Periodic::Tables Periodic::tables_of(const Server& server) noexcept {
-  const ModuleLoad& load = view_.load.module(view_.route(server.route).module);
-  if (load.pace_permille >= 1000) return {server.run_ns, server.safe_ns};
-  Paced& paced = paced_[server.route];
-  if (paced.permille != load.pace_permille) {
-    paced.permille = load.pace_permille;
-    for (std::size_t n = 0; n < paced.run_ns.size(); ++n) {
-      paced.run_ns[n] = std::max<TimeNs>(1, load.paced(server.run_ns[n]));
-      paced.safe_ns[n] = std::max<TimeNs>(1, load.paced(server.safe_ns[n]));
+Periodic::Tables Periodic::tables_of(const QueueConsumer& consumer) noexcept {
+  const ModuleLoad& load = view_.load.module(view_.route(consumer.route).module);
+  if (load.scale_permille >= 1000) return {consumer.run_ns, consumer.safe_ns};
+  Scaled& scaled = scaled_[consumer.route];
+  if (scaled.permille != load.scale_permille) {
+    scaled.permille = load.scale_permille;
+    for (std::size_t n = 0; n < scaled.run_ns.size(); ++n) {
+      scaled.run_ns[n] = std::max<TimeNs>(1, load.scaled(consumer.run_ns[n]));
+      scaled.safe_ns[n] = std::max<TimeNs>(1, load.scaled(consumer.safe_ns[n]));
     }
   }
-  return {paced.run_ns.data(), paced.safe_ns.data()};
+  return {scaled.run_ns.data(), scaled.safe_ns.data()};
 }
 
 // The stream as a source of the partition known.machine[0]; false: it has nothing to do with it.
@@ -136,20 +136,20 @@ bool Periodic::add_stream(Known& known, StreamId id) noexcept {
   const Stream& stream = view_.ledger.stream(id);
   const TimeNs period = stream.config.period_ns, now = view_.now;
   const ModuleId entry = view_.topology().applications[stream.config.application].modules.front();
-  const LaneId lane_id = view_.lanes.first(entry);
-  const Lane& lane = view_.lanes[lane_id];
-  ServerId mine = kNone;
+  const QueueId queue_id = view_.queues.first(entry);
+  const TaskQueue& queue = view_.queues[queue_id];
+  ConsumerId mine = kNone;
   std::uint32_t reach = 0;
   for (std::uint32_t m = 0; m < known.ask.machines; ++m) {
-    for (ServerId s : view_.lanes.of_partition(known.machine[m])) {
-      if (s < lane.first_server || s >= lane.first_server + lane.servers) continue;
+    for (ConsumerId s : view_.queues.of_partition(known.machine[m])) {
+      if (s < queue.first_consumer || s >= queue.first_consumer + queue.consumers) continue;
       reach |= 1u << m;
       if (m == 0) mine = s;
     }
     if (m == 0 && mine == kNone) return false;
   }
-  const Server& server = view_.lanes.server(mine);
-  const Tables tables = tables_of(server);
+  const QueueConsumer& consumer = view_.queues.consumer(mine);
+  const Tables tables = tables_of(consumer);
   const TimeNs newest = stream.newest_capture_ns;
   LookAheadSource source{.period_ns = period,
                          .transit_ns = stream.transit_ns,
@@ -157,7 +157,7 @@ bool Periodic::add_stream(Known& known, StreamId id) noexcept {
                          .run_ns = tables.run_ns,
                          .safe_ns = tables.safe_ns,
                          .cap = starter_->cap_for(mine),
-                         .group = lane_id,
+                         .group = queue_id,
                          .machines = reach,
                          .latest = stream.config.supersede == Supersede::latest};
   source.max_age_ns = stream.config.max_age_ns > 0 ? stream.config.max_age_ns : stream.config.slo_ns;
@@ -195,36 +195,36 @@ bool Periodic::add_stream(Known& known, StreamId id) noexcept {
   const std::uint32_t rank = rank_of(priority);
   if (rank % (2 * kPriorities) == kOwed && source.waiting_ns != kNever) return false;  // add_others() sees to it
   source.weight = weight_of(rank);
-  known.server[known.count] = mine;
+  known.consumer[known.count] = mine;
   known.sources[known.count++] = source;
   return true;
 }
 
-// What else waits for the partition: of each lane the head of its most urgent class, when that is not a source already,
-// and with it so many more as may ride in its batch. Background work that is owed some of its budget should have begun.
-// False: there are more than can be weighed.
+// What else waits for the partition: of each queue the head of its most urgent class, when that is not a source
+// already, and with it so many more as may ride in its batch. Background work that is owed some of its budget should
+// have begun. False: there are more than can be weighed.
 bool Periodic::add_others(Known& known) noexcept {
   const std::size_t streams_known = known.count;
-  for (ServerId s : view_.lanes.of_partition(known.machine[0])) {
-    const Server& server = view_.lanes.server(s);
-    const Lane& lane = view_.lanes[server.lane];
-    if (lane.classes == 0) continue;
-    const std::uint8_t top = view_.top_class(lane);
-    const TaskId t = lane.queue[top].front();
-    std::uint32_t others = lane.tasks;
+  for (ConsumerId s : view_.queues.of_partition(known.machine[0])) {
+    const QueueConsumer& consumer = view_.queues.consumer(s);
+    const TaskQueue& queue = view_.queues[consumer.queue];
+    if (queue.classes == 0) continue;
+    const std::uint8_t top = view_.top_class(queue);
+    const TaskId t = queue.by_deadline[top].front();
+    std::uint32_t others = queue.tasks;
     bool seen = false;
     for (std::size_t i = 0; i < streams_known; ++i) {
-      if (known.task[i] == kNone || known.sources[i].group != server.lane) continue;
+      if (known.task[i] == kNone || known.sources[i].group != consumer.queue) continue;
       --others;
       seen = seen || known.task[i] == t;
     }
     if (seen) continue;
     if (known.count == kLookAheadSources) return false;
     const std::uint32_t rank = rank_of(top);
-    const Tables tables = tables_of(server);
+    const Tables tables = tables_of(consumer);
     const TimeNs soonest = view_.now + tables.safe_ns[1] * margin_permille_ / 1000;
     known.task[known.count] = t;
-    known.server[known.count] = s;
+    known.consumer[known.count] = s;
     known.sources[known.count++] = {.period_ns = 0,
                                     .deadline_ns = std::max(view_.tasks[t].deadline_ns, soonest),
                                     .owed = rank % (2 * kPriorities) == kOwed,
@@ -234,20 +234,20 @@ bool Periodic::add_others(Known& known) noexcept {
                                     .safe_ns = tables.safe_ns,
                                     .items = view_.tasks[t].items,
                                     .cap = starter_->cap_for(s),
-                                    .group = server.lane,
+                                    .group = consumer.queue,
                                     .weight = weight_of(rank)};
   }
   return true;
 }
 
-// Partitions that serve the same lanes as the one that asks: the idle ones, or those at work.
+// Partitions that serve the same queues as the one that asks: the idle ones, or those at work.
 void Periodic::add_machines(Known& known, bool busy) noexcept {
   const TimeNs now = view_.now;
-  for (ServerId s : view_.lanes.of_partition(known.machine[0])) {
-    const Lane& lane = view_.lanes[view_.lanes.server(s).lane];
-    for (ServerId other = lane.first_server;
-         other < lane.first_server + lane.servers && known.ask.machines < kLookAheadMachines; ++other) {
-      const PartitionId id = view_.lanes.server(other).partition;
+  for (ConsumerId s : view_.queues.of_partition(known.machine[0])) {
+    const TaskQueue& queue = view_.queues[view_.queues.consumer(s).queue];
+    for (ConsumerId other = queue.first_consumer;
+         other < queue.first_consumer + queue.consumers && known.ask.machines < kLookAheadMachines; ++other) {
+      const PartitionId id = view_.queues.consumer(other).partition;
       const Partition& p = view_.machine.partition(id);
       const auto end = known.machine.begin() + known.ask.machines;
       if (!p.up || (p.held > 0) != busy || std::find(known.machine.begin(), end, id) != end) continue;
@@ -290,11 +290,11 @@ Turn Periodic::serve(PartitionId id, Starter& starter) noexcept {
     }
     return Turn::idle;
   }
-  const ServerId server = known.server[move.source];
-  if (view_.tasks[known.task[move.source]].items > view_.route(view_.lanes.server(server).route).batch)
+  const ConsumerId consumer = known.consumer[move.source];
+  if (view_.tasks[known.task[move.source]].items > view_.route(view_.queues.consumer(consumer).route).batch)
     return Turn::not_shared;  // this partition cannot hold it
   core_.keep_idle(id, 0);
-  starter.start_chosen(server, known.task[move.source], move.requests);
+  starter.start_chosen(consumer, known.task[move.source], move.requests);
   return Turn::started;
 }
 

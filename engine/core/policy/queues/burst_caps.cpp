@@ -51,7 +51,7 @@ bool QueueScheduler::came_at_once(std::uint32_t application) noexcept {
   if (a.burst || age > app.slo_ns) return a.burst;
   const TimeNs enough = std::max(app.slo_ns / 8, age / 2);
   for (ModuleId id : app.modules)
-    a.burst = a.burst || view_.load.module(id).queued_items * paced(id, modules_[id].ns_per_item) > enough;
+    a.burst = a.burst || view_.load.module(id).queued_items * scaled(id, modules_[id].ns_per_item) > enough;
   return a.burst;
 }
 

@@ -8,40 +8,40 @@ namespace leat::core {
 // Sum of what partitions give at batch b each, in items per ns; a partition shared by n modules counts 1/n.
 double QueueScheduler::throughput(ModuleId m, std::uint32_t b) const {
   double sum = 0;
-  each_server(m, [&](ServerId v) {
-    const RouteSpec& route = view_.route(server(v).route);
+  each_consumer(m, [&](ConsumerId v) {
+    const RouteSpec& route = view_.route(consumer(v).route);
     const std::uint32_t n = std::min(b, route.batch);
-    // The busiest stage bounds a pipelined route; its pool is shared by all servers of the route.
+    // The busiest stage bounds a pipelined route; its pool is shared by all consumers of the route.
     double slowest = 0;
     for (const StageSpec& stage : route.stages) {
       slowest =
           std::max(slowest, static_cast<double>(stage.latency.p50_ns[n - 1]) / static_cast<double>(stage.pool.size()));
     }
     sum += n / (slowest * static_cast<double>(route.stages.front().pool.size())) /
-           static_cast<double>(view_.lanes.of_partition(server(v).partition).size());
+           static_cast<double>(view_.queues.of_partition(consumer(v).partition).size());
   });
   return sum;
 }
 
-// What the plan allows for a batch of b: the slowest server's time; where each takes only what fits there, the
+// What the plan allows for a batch of b: the slowest consumer's time; where each takes only what fits there, the
 // fastest's.
 TimeNs QueueScheduler::planned_run(ModuleId m, std::uint32_t b) const {
-  const Lane& l = lane_of(m);
+  const TaskQueue& l = queue_of(m);
   if (modules_[m].mixed) {
-    const Server& fastest = server(l.first_server + l.servers - 1);
+    const QueueConsumer& fastest = consumer(l.first_consumer + l.consumers - 1);
     return fastest.run_ns[std::min(b, room(fastest))];
   }
   TimeNs worst = 0;
-  each_server(m, [&](ServerId v) { worst = std::max(worst, server(v).run_ns[std::min(b, room(server(v)))]); });
+  each_consumer(m, [&](ConsumerId v) { worst = std::max(worst, consumer(v).run_ns[std::min(b, room(consumer(v)))]); });
   return worst;
 }
 
 // Whether a partition of this module serves another module too.
 bool QueueScheduler::shares_partitions(ModuleId m) const {
   bool shares = false;
-  each_server(m, [&](ServerId v) {
-    for (ServerId other : view_.lanes.of_partition(server(v).partition))
-      shares = shares || lane(server(other).lane).module != m;
+  each_consumer(m, [&](ConsumerId v) {
+    for (ConsumerId other : view_.queues.of_partition(consumer(v).partition))
+      shares = shares || queue(consumer(other).queue).module != m;
   });
   return shares;
 }
@@ -70,7 +70,7 @@ void QueueScheduler::search_caps(std::uint32_t application, const Caps& largest,
         if (!fits) break;
         cap[m - first] = n;
         const TimeNs run = planned_run(m, n);
-        d[m - first] = run + run / modules_[m].server_count;  // the second: until a partition is free
+        d[m - first] = run + run / modules_[m].consumer_count;  // the second: until a partition is free
       }
       const TimeNs latency = fits ? longest_path(t, app, d) : kNever;
       if (latency > limit) continue;
@@ -103,19 +103,19 @@ void QueueScheduler::search_caps_in_step(std::uint32_t application, const Caps& 
   const TimeNs limit = app.slo_ns / 1000 * latency_share_permille_;
   Caps cap{};
   Weights d{};
-  double most = 0;
+  double max = 0;
   for (std::uint32_t b = 1; b <= *std::max_element(largest.begin(), largest.end()); ++b) {
     double work = 0;  // of one request: its part of the partitions' time
     for (ModuleId m : app.modules) {
       cap[m - first] = std::min(b, largest[m - first]);
       d[m - first] = planned_run(m, cap[m - first]);
       work += t.modules[m].units_per_request() * static_cast<double>(d[m - first]) / cap[m - first] /
-              static_cast<double>(modules_[m].server_count);
+              static_cast<double>(modules_[m].consumer_count);
     }
     const TimeNs latency = longest_path(t, app, d);
     const double through = static_cast<double>(7 * app.slo_ns - latency) / work;
-    if (b > 1 && (latency > limit || through <= most)) continue;
-    most = through;
+    if (b > 1 && (latency > limit || through <= max)) continue;
+    max = through;
     best = cap;
   }
 }
@@ -139,7 +139,7 @@ void QueueScheduler::set_caps(const ApplicationSpec& app, const Caps& best) {
   const ModuleId first = app.modules.front();
   Weights d{};
   for (ModuleId m : app.modules) {
-    each_server(m, [&](ServerId v) { own_cap(v) = std::min(best[m - first], room(server(v))); });
+    each_consumer(m, [&](ConsumerId v) { own_cap(v) = std::min(best[m - first], room(consumer(v))); });
     d[m - first] = planned_run(m, best[m - first]);
   }
   const TimeNs longest_run = std::max<TimeNs>(1, longest_path(view_.topology(), app, d));
@@ -150,9 +150,9 @@ void QueueScheduler::set_caps(const ApplicationSpec& app, const Caps& best) {
   }
   for (ModuleId m : app.modules) {
     double mixed_rate = 0;
-    each_server(m, [&](ServerId v) {
-      mixed_rate += own_cap(v) / static_cast<double>(server(v).run_ns[own_cap(v)]) /
-                    static_cast<double>(view_.lanes.of_partition(server(v).partition).size());
+    each_consumer(m, [&](ConsumerId v) {
+      mixed_rate += own_cap(v) / static_cast<double>(consumer(v).run_ns[own_cap(v)]) /
+                    static_cast<double>(view_.queues.of_partition(consumer(v).partition).size());
     });
     const double rate = modules_[m].mixed ? mixed_rate : throughput(m, best[m - first]);
     modules_[m].ns_per_item = std::max<std::int64_t>(1, static_cast<std::int64_t>(1 / rate));

@@ -20,36 +20,36 @@ Reason QueueScheduler::judge(const Task& t, TimeNs start, TimeNs d) const noexce
 // has nothing better to do.
 bool QueueScheduler::doubted(const Task& t, TimeNs start, TimeNs d) noexcept {
   if (!variant_.foresees || start > view_.now) return false;
-  if (start + d + fixed(t.module).after_least_ns > t.give_up_ns) return false;
+  if (start + d + fixed(t.module).min_after_ns > t.give_up_ns) return false;
   return canaries_.doubt_forecast(t.module);
 }
 
-// By the estimates the task, alone on the fastest server of its lane, would not be in time.
-bool QueueScheduler::late(ServerId id, TaskId t) noexcept {
-  const Lane& l = lane(server(id).lane);
-  const Server& s = server(modules_[l.module].mixed ? l.first_server + l.servers - 1 : id);
+// By the estimates the task, alone on the fastest consumer of its queue, would not be in time.
+bool QueueScheduler::late(ConsumerId id, TaskId t) noexcept {
+  const TaskQueue& l = queue(consumer(id).queue);
+  const QueueConsumer& s = consumer(modules_[l.module].mixed ? l.first_consumer + l.consumers - 1 : id);
   const std::uint32_t items = std::min(task(t).items, room(s));
-  const TimeNs d = paced(l.module, s.run_ns[items]);
+  const TimeNs d = scaled(l.module, s.run_ns[items]);
   modules_[l.module].after_ns = forecast(l.module, items, d);
   return judge(task(t), view_.now, d) != Reason::none;
 }
 
 bool QueueScheduler::try_canary(PartitionId p) noexcept {
-  const Canaries::Found found = canaries_.on(p, [this](ServerId s, TaskId t) { return late(s, t); });
+  const Canaries::Found found = canaries_.on(p, [this](ConsumerId s, TaskId t) { return late(s, t); });
   if (found.task == kNone) return false;
   core_.take(found.task);
-  launch(server(found.server).lane, found.server, view_.now, true);
+  launch(consumer(found.consumer).queue, found.consumer, view_.now, true);
   return true;
 }
 
 // With the largest budget first, the hopeless ones gather at the other end, where nobody looks.
-void QueueScheduler::purge_low_end(const Lane& l, TimeNs start, TimeNs d) noexcept {
+void QueueScheduler::purge_low_end(const TaskQueue& l, TimeNs start, TimeNs d) noexcept {
   for (std::uint32_t left = l.classes; left != 0; left &= left - 1) {
-    const DeadlineQueue& queue = l.queue[static_cast<std::size_t>(std::countr_zero(left))];
-    while (!queue.empty()) {
-      const Reason reason = judge(task(queue.front()), start, d);
+    const DeadlineQueue& waiting = l.by_deadline[static_cast<std::size_t>(std::countr_zero(left))];
+    while (!waiting.empty()) {
+      const Reason reason = judge(task(waiting.front()), start, d);
       if (reason == Reason::none) break;
-      core_.drop(queue.front(), reason);
+      core_.drop(waiting.front(), reason);
     }
   }
 }

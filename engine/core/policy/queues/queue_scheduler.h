@@ -34,7 +34,7 @@ class QueueScheduler final : public ComponentScheduler, private Starter {
   explicit QueueScheduler(const Making& from);
 
   bool next(PartitionId partition) noexcept override;
-  void leftover(LaneId lane, ServerId refused) noexcept override;
+  void leftover(QueueId queue, ConsumerId refused) noexcept override;
   void started(std::uint32_t batch) noexcept override;
   void ended(std::uint32_t batch, TimeNs ran, bool usual) noexcept override;
 
@@ -42,10 +42,10 @@ class QueueScheduler final : public ComponentScheduler, private Starter {
   using Weights = std::array<TimeNs, kMaxModulesPerApplication>;
   using Caps = std::array<std::uint32_t, kMaxModulesPerApplication>;
   struct ModuleRules {
-    bool mixed = false;              // its servers differ in speed, and fit.cpp says who takes what
-    std::uint32_t cap = UINT32_MAX;  // of batches at present (burst_caps.cpp); each server's own holds besides
+    bool mixed = false;              // its consumers differ in speed, and fit.cpp says who takes what
+    std::uint32_t cap = UINT32_MAX;  // of batches at present (burst_caps.cpp); each consumer's own holds besides
     TimeNs after_ns = 0;             // L_sub: what the batch that forms will meet after this module
-    std::int64_t server_count = 0;
+    std::int64_t consumer_count = 0;
     std::int64_t ns_per_item = 0;  // 1 / its throughput at the planned batches
   };
   struct ApplicationRules {
@@ -60,47 +60,47 @@ class QueueScheduler final : public ComponentScheduler, private Starter {
   [[nodiscard]] ApplicationRules& rules_of(std::uint32_t application) noexcept {
     return const_cast<ApplicationRules&>(std::as_const(*this).rules_of(application));
   }
-  [[nodiscard]] const Lane& lane(LaneId id) const noexcept { return view_.lanes[id]; }
-  [[nodiscard]] const Lane& lane_of(ModuleId m) const noexcept { return view_.lanes[view_.lanes.first(m)]; }
-  [[nodiscard]] const Server& server(ServerId id) const noexcept { return view_.lanes.server(id); }
+  [[nodiscard]] const TaskQueue& queue(QueueId id) const noexcept { return view_.queues[id]; }
+  [[nodiscard]] const TaskQueue& queue_of(ModuleId m) const noexcept { return view_.queues[view_.queues.first(m)]; }
+  [[nodiscard]] const QueueConsumer& consumer(ConsumerId id) const noexcept { return view_.queues.consumer(id); }
   [[nodiscard]] const Task& task(TaskId id) const noexcept { return view_.tasks[id]; }
   [[nodiscard]] const ModuleModel& fixed(ModuleId m) const noexcept { return view_.model.module(m); }
   [[nodiscard]] const ApplicationSpec& application(ModuleId m) const noexcept {
     return view_.topology().applications[fixed(m).application];
   }
-  [[nodiscard]] TimeNs paced(ModuleId m, TimeNs ns) const noexcept { return view_.load.module(m).paced(ns); }
-  [[nodiscard]] std::uint32_t room(const Server& s) const noexcept { return view_.route(s.route).batch; }
-  [[nodiscard]] std::uint32_t& own_cap(ServerId s) noexcept { return caps_[s - first_server_]; }
-  [[nodiscard]] std::uint32_t own_cap(ServerId s) const noexcept { return caps_[s - first_server_]; }
-  [[nodiscard]] std::uint32_t cap_of(ServerId s) const noexcept {
-    return std::min(own_cap(s), modules_[lane(server(s).lane).module].cap);
+  [[nodiscard]] TimeNs scaled(ModuleId m, TimeNs ns) const noexcept { return view_.load.module(m).scaled(ns); }
+  [[nodiscard]] std::uint32_t room(const QueueConsumer& s) const noexcept { return view_.route(s.route).batch; }
+  [[nodiscard]] std::uint32_t& own_cap(ConsumerId s) noexcept { return caps_[s - first_consumer_]; }
+  [[nodiscard]] std::uint32_t own_cap(ConsumerId s) const noexcept { return caps_[s - first_consumer_]; }
+  [[nodiscard]] std::uint32_t cap_of(ConsumerId s) const noexcept {
+    return std::min(own_cap(s), modules_[queue(consumer(s).queue).module].cap);
   }
-  template <class Do>  // every server of the module
-  void each_server(ModuleId m, Do&& act) const {
-    const Lane& l = lane_of(m);
-    for (ServerId v = l.first_server; v < l.first_server + l.servers; ++v) act(v);
+  template <class Do>  // every consumer of the module
+  void each_consumer(ModuleId m, Do&& act) const {
+    const TaskQueue& l = queue_of(m);
+    for (ConsumerId v = l.first_consumer; v < l.first_consumer + l.consumers; ++v) act(v);
   }
-  void start_chosen(ServerId server, TaskId lead, std::uint32_t requests) noexcept override;
-  [[nodiscard]] std::uint32_t cap_for(ServerId server) const noexcept override { return own_cap(server); }
-  bool try_server(ServerId server) noexcept;
-  void launch(LaneId lane, ServerId server, TimeNs start, bool canary = false) noexcept;
-  void make_lanes(Lanes& lanes);
+  void start_chosen(ConsumerId consumer, TaskId lead, std::uint32_t requests) noexcept override;
+  [[nodiscard]] std::uint32_t cap_for(ConsumerId consumer) const noexcept override { return own_cap(consumer); }
+  bool try_consumer(ConsumerId consumer) noexcept;
+  void launch(QueueId queue, ConsumerId consumer, TimeNs start, bool canary = false) noexcept;
+  void make_queues(TaskQueues& queues);
 
   // batching.cpp
-  [[nodiscard]] bool largest_budget_first(const Lane& lane, ServerId server) const noexcept;
-  [[nodiscard]] std::uint32_t shrink(const Lane& lane, ServerId server, TimeNs start,
+  [[nodiscard]] bool largest_budget_first(const TaskQueue& queue, ConsumerId consumer) const noexcept;
+  [[nodiscard]] std::uint32_t shrink(const TaskQueue& queue, ConsumerId consumer, TimeNs start,
                                      std::uint32_t target) const noexcept;
-  void form(const Lane& lane, ServerId server, TimeNs start, std::uint32_t target) noexcept;
+  void form(const TaskQueue& queue, ConsumerId consumer, TimeNs start, std::uint32_t target) noexcept;
 
   // drop.cpp
   [[nodiscard]] Reason judge(const Task& task, TimeNs start, TimeNs d) const noexcept;
   [[nodiscard]] bool doubted(const Task& task, TimeNs start, TimeNs d) noexcept;
-  [[nodiscard]] bool late(ServerId server, TaskId task) noexcept;
+  [[nodiscard]] bool late(ConsumerId consumer, TaskId task) noexcept;
   [[nodiscard]] bool try_canary(PartitionId partition) noexcept;
-  void purge_low_end(const Lane& lane, TimeNs start, TimeNs d) noexcept;
+  void purge_low_end(const TaskQueue& queue, TimeNs start, TimeNs d) noexcept;
 
   // fit.cpp
-  void form_fitting(const Lane& lane, ServerId server, TimeNs start, std::uint32_t target) noexcept;
+  void form_fitting(const TaskQueue& queue, ConsumerId consumer, TimeNs start, std::uint32_t target) noexcept;
   void cap_by_time(ModuleId module, TimeNs budget) noexcept;
 
   // caps.cpp
@@ -125,8 +125,8 @@ class QueueScheduler final : public ComponentScheduler, private Starter {
   Periodic periodic_;
   Canaries canaries_;
   ByModule<ModuleRules> modules_;
-  const ServerId first_server_;
-  std::vector<std::uint32_t> caps_;             // by server: items per batch
+  const ConsumerId first_consumer_;
+  std::vector<std::uint32_t> caps_;             // by consumer: items per batch
   std::vector<ApplicationRules> applications_;  // by the application's place in the component
 };
 

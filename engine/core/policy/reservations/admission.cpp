@@ -1,4 +1,4 @@
-// What a lane does with its tasks.
+// What a queue does with its tasks.
 #include <algorithm>
 #include <bit>
 
@@ -21,39 +21,39 @@ bool fits(const RouteSpec& route, std::uint32_t items) {
 // The end of this module's stages by which the task can still be in time.
 TimeNs ReservationScheduler::bound_of(ModuleId module, TaskId id) const noexcept {
   if (task(id).give_up_ns == kNever) return kNever;
-  return task(id).deadline_ns - after_least_ns(module) - room_after(module);
+  return task(id).deadline_ns - min_after_ns(module) - room_after(module);
 }
 
 // Ours: on the route with the least waiting that is in time, with others where that is how it is entered, else the task
 // alone; before it would wait, a batch may grow.
-ReservationScheduler::Booked ReservationScheduler::book_waiting(LaneId at, TaskId id, TimeNs bound) noexcept {
-  const Lane& lane = view_.lanes[at];
+ReservationScheduler::Booked ReservationScheduler::book_waiting(QueueId at, TaskId id, TimeNs bound) noexcept {
+  const TaskQueue& queue = view_.queues[at];
   const std::uint32_t items = task(id).items;
   // Among levels tasks take each other's places, one by one.
   const bool joins = !view_.lone(id);
-  const bool together = together_[lane.module] != 0 && joins && items == 1 && bound != kNever &&
-                        std::has_single_bit(lane.classes) && !any_lower(id);
-  PathPlan best = least_wait(lane.module, items, bound, together, joins);
+  const bool together = together_[queue.module] != 0 && joins && items == 1 && bound != kNever &&
+                        std::has_single_bit(queue.classes) && !any_lower(id);
+  PathPlan best = min_wait(queue.module, items, bound, together, joins);
   const bool squeezed = together && best.end_ns > bound;  // only alone it could still be in time
   if (together && !squeezed) {
     if (const Booked done = book_whole(at, id, best, bound); done != Booked::late) return done;
   }
-  if (squeezed) best = least_wait(lane.module, items, bound, false, joins);
+  if (squeezed) best = min_wait(queue.module, items, bound, false, joins);
   if (best.end_ns == kNever) {  // nobody is up; or nobody can hold so many items
-    const auto& routes = view_.topology().modules[lane.module].routes;
+    const auto& routes = view_.topology().modules[queue.module].routes;
     return std::ranges::any_of(routes, [&](RouteId r) { return fits(view_.route(r), items); }) ? Booked::wait
                                                                                                : Booked::late;
   }
   const TimeNs room = best.wait_ns > 0 && bound != kNever ? room_to_grow(best.route) : 0;
   if (best.wait_ns > 0 && any_lower(id)) {
-    if (take_place(lane, id, best.end_ns + room > bound ? kNever : best.legs[0].start_ns, bound)) return Booked::done;
+    if (take_place(queue, id, best.end_ns + room > bound ? kNever : best.legs[0].start_ns, bound)) return Booked::done;
     best = earliest_path(best.route, items, bound, joins);
     for (std::uint32_t n = 0; n < kEvicted && best.end_ns + room > bound && evict(best, id); ++n)
       best = earliest_path(best.route, items, bound, joins);
   }
   const auto late = [&] { return best.end_ns + room > bound; };
   if (late() || best.legs[0].start_ns > view_.now) {
-    if (grow_some(lane, id, bound)) return Booked::done;
+    if (grow_some(queue, id, bound)) return Booked::done;
     if (!late())
       best =
           earliest_path(best.route, items, bound, joins);  // as before, but a booking that was put back has another id
@@ -67,8 +67,8 @@ ReservationScheduler::Booked ReservationScheduler::book_waiting(LaneId at, TaskI
 }
 
 // The route with the least waiting that is in time, for so many items or for the batch that it is entered with.
-PathPlan ReservationScheduler::least_wait(ModuleId module, std::uint32_t items, TimeNs bound, bool whole,
-                                          bool joins) const noexcept {
+PathPlan ReservationScheduler::min_wait(ModuleId module, std::uint32_t items, TimeNs bound, bool whole,
+                                        bool joins) const noexcept {
   PathPlan best;
   for (RouteId r : view_.topology().modules[module].routes) {
     const std::uint32_t n = whole ? std::max(items, whole_[r].items) : items;
@@ -83,13 +83,13 @@ PathPlan ReservationScheduler::least_wait(ModuleId module, std::uint32_t items, 
 
 // Where single tasks would not carry the route's rate: as many as it needs together. Who comes alone waits for the
 // others, no longer than is safe. Booked::late: alone, on the path that `plan` is then.
-ReservationScheduler::Booked ReservationScheduler::book_whole(LaneId at, TaskId head, PathPlan& plan,
+ReservationScheduler::Booked ReservationScheduler::book_whole(QueueId at, TaskId head, PathPlan& plan,
                                                               TimeNs bound) noexcept {
-  const Lane& lane = view_.lanes[at];
+  const TaskQueue& queue = view_.queues[at];
   const RouteId route = plan.route;
   std::uint32_t n = whole_[route].items;
   if (n == 1) return Booked::late;
-  if (lane.items < n) {
+  if (queue.items < n) {
     // Until its partition is free waiting costs nothing.
     const TimeNs idle = view_.now + plan.wait_ns;
     const TimeNs last =
@@ -98,17 +98,17 @@ ReservationScheduler::Booked ReservationScheduler::book_whole(LaneId at, TaskId 
       core_.wake(at, last);
       return Booked::wait;
     }
-    n = lane.items;
+    n = queue.items;
     plan = earliest_path(route, n, bound, n == 1, n > 1);
     if (n == 1) return Booked::late;
   }
-  book_together(lane, head, plan, n, true);
+  book_together(queue, head, plan, n, true);
   return Booked::done;
 }
 
 // Tries the unsent first-stage batches of the module, soonest first.
-bool ReservationScheduler::grow_some(const Lane& lane, TaskId id, TimeNs bound) noexcept {
-  for (RouteId r : view_.topology().modules[lane.module].routes) {
+bool ReservationScheduler::grow_some(const TaskQueue& queue, TaskId id, TimeNs bound) noexcept {
+  for (RouteId r : view_.topology().modules[queue.module].routes) {
     const StageSpec& stage = view_.route(r).stages.front();
     const auto& list = book(r, 0).unsent.list();
     TimeNs last_start = view_.now;
@@ -158,9 +158,9 @@ bool ReservationScheduler::evict(const PathPlan& plan, TaskId id) noexcept {
 }
 
 // The place of the first lower task that starts before `start`; of the lowest among them.
-bool ReservationScheduler::take_place(const Lane& lane, TaskId id, TimeNs start, TimeNs bound) noexcept {
+bool ReservationScheduler::take_place(const TaskQueue& queue, TaskId id, TimeNs start, TimeNs bound) noexcept {
   TaskId lower = kNone;
-  for (RouteId r : view_.topology().modules[lane.module].routes) {
+  for (RouteId r : view_.topology().modules[queue.module].routes) {
     const auto& list = book(r, 0).unsent.list();
     auto at = std::ranges::upper_bound(list, view_.now, {}, &Unsent::Entry::start_ns);
     for (std::uint32_t n = 0; n < kPlaces && at != list.end() && at->start_ns < start; ++n, ++at) {

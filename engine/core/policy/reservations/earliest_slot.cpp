@@ -20,18 +20,18 @@ LegPlan Reservations::earliest_entry(RouteId id, std::uint32_t items, bool by_up
   const bool sends = by_uplink && route.stages.size() > 1 && !view_.topology().hosts.empty();
   const TimeNs move = sends ? stage_link_ns(route, 1, items) : 0;
   LegPlan best;
-  TimeNs least = kNever;
+  TimeNs min = kNever;
   book(id, 0).bounds.search({view_.now, view_.now}, run, kNever, [&](std::size_t i, TimeNs soonest) {
     const PartitionId p = stage.pool[i];
     const TimeNs no_earlier = soonest + run + move;
-    const auto limit = [&] { return least == kNever ? kNever : least - run - move; };
+    const auto limit = [&] { return min == kNever ? kNever : min - run - move; };
     const auto idle_longer = [&] { return manner_.longest_idle && free_ns(p) < free_ns(best.partition); };
-    if (no_earlier > least || (no_earlier == least && !idle_longer()) || !usable(p)) return limit();
+    if (no_earlier > min || (no_earlier == min && !idle_longer()) || !usable(p)) return limit();
     const TimeNs start = timelines_[p].earliest(view_.now, run);
     TimeNs key = start + run;
     if (move > 0) key = links_.up[view_.topology().partitions[p].host].earliest(key, move) + move;
-    if (key < least || (key == least && idle_longer())) {
-      least = key;
+    if (key < min || (key == min && idle_longer())) {
+      min = key;
       best = {.partition = p, .start_ns = start, .end_ns = start + run};
     }
     return limit();

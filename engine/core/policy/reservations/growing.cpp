@@ -20,9 +20,9 @@ bool ReservationScheduler::grow(LegPlan leg, TaskId id, TimeNs bound) noexcept {
   leg.start_ns = b.start_ns;
   leg.end_ns = b.start_ns + duration(route, k, b.items + task(id).items);
   if (!extends(b, leg.end_ns)) return false;
-  TimeNs least = 0;
-  for (std::size_t j = k + 1; j < stages; ++j) least += stage_link_ns(route, j, 1) + duration(route, j, 1);
-  if (leg.end_ns + least > std::min(b.bound_ns, bound) || (k + 1 < stages && b.tasks >= kGrowItems)) return false;
+  TimeNs min = 0;
+  for (std::size_t j = k + 1; j < stages; ++j) min += stage_link_ns(route, j, 1) + duration(route, j, 1);
+  if (leg.end_ns + min > std::min(b.bound_ns, bound) || (k + 1 < stages && b.tasks >= kGrowItems)) return false;
   std::array<KeptLegs, kGrowItems> group;
   std::size_t n = 0;
   group[0].task = id;

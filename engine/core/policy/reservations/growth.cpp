@@ -1,4 +1,5 @@
-// What a first-stage batch may grow to, and the room that is left for it: decided from the plan and the module's pace.
+// What a first-stage batch may grow to, and the room that is left for it: decided from the plan and the module's
+// latency scale.
 #include <algorithm>
 #include <cmath>
 
@@ -17,7 +18,7 @@ constexpr std::int64_t kLostAfter = 20'000;    // from here on of a later module
 // A first-stage batch of n pays where the route's rate gains at least 2 % and the queue it can carry then, slack x
 // (rate - load), at least doubles: a larger batch also eats the slack that absorbs bursts.
 void ReservationScheduler::plan_growth(ModuleId module) noexcept {
-  planned_pace_[module] = view_.load.module(module).pace_permille;
+  planned_scale_[module] = view_.load.module(module).scale_permille;
   together_[module] = 0;
   for (RouteId id : view_.topology().modules[module].routes) {
     const RouteSpec& route = view_.route(id);
@@ -56,14 +57,14 @@ void ReservationScheduler::plan_growth(ModuleId module) noexcept {
     const auto slack = [&](std::uint32_t n) {
       return static_cast<double>(slo - duration(route, 0, n) - tail - (n - 1) * move);
     };
-    double most = 0;
+    double max = 0;
     for (std::uint32_t n = 1; fits(entry, n) && n <= kGrowItems; ++n) {
-      if (slack(n) > 0) most = std::max(most, rate(n));
+      if (slack(n) > 0) max = std::max(max, rate(n));
     }
     std::uint32_t current = 1;
     for (std::uint32_t n = 2; fits(entry, n) && n <= kGrowItems; ++n) {
       const double carried = std::max(0.0, slack(current) * (rate(current) - load));
-      const bool overloaded = most < load;  // no batch carries it: then the most that can be had
+      const bool overloaded = max < load;  // no batch carries it: then the most that can be had
       if (rate(n) < 1.02 * rate(current) || slack(n) <= 0 ||
           (!overloaded && slack(n) * (rate(n) - load) <= 2 * carried))
         continue;
@@ -96,11 +97,11 @@ void ReservationScheduler::plan_whole(RouteId id) noexcept {
            route.rate_rps * kCarried;
   };
   std::uint32_t n = 1;
-  const std::uint32_t most = std::min(route.batch, kGrowItems);  // each member is a change of the links' timelines
+  const std::uint32_t max = std::min(route.batch, kGrowItems);  // each member is a change of the links' timelines
   for (std::size_t k = 0; k < route.stages.size(); ++k)
-    while (n < most && short_of(k, n)) ++n;
+    while (n < max && short_of(k, n)) ++n;
   for (std::size_t k = 0; k < route.stages.size(); ++k)
-    if (most < route.batch && short_of(k, n)) return;  // it needs more
+    if (max < route.batch && short_of(k, n)) return;  // it needs more
   TimeNs saved = 0, longest = 0;
   TimeNs slack = view_.topology().applications[view_.topology().modules[route.module].application].slo_ns;
   for (std::size_t k = 0; k < route.stages.size(); ++k) {
@@ -115,14 +116,14 @@ void ReservationScheduler::plan_whole(RouteId id) noexcept {
 // What later modules need beside their least time for their batches to grow, and for one batch to be ahead; as far as
 // they lose tasks.
 TimeNs ReservationScheduler::room_after(ModuleId module) const noexcept {
-  TimeNs most = 0;
+  TimeNs max = 0;
   for (ModuleId next : view_.topology().modules[module].after) {
     TimeNs room = 0;
     for (RouteId r : view_.topology().modules[next].routes)
-      room = std::max(room, 2 * growth_ns_[r] + view_.model.module(next).least_ns);
-    most = std::max(most, room * std::min(lost_ppm_[next], kLostAfter) / kLostAfter + room_after(next));
+      room = std::max(room, 2 * growth_ns_[r] + view_.model.module(next).min_ns);
+    max = std::max(max, room * std::min(lost_ppm_[next], kLostAfter) / kLostAfter + room_after(next));
   }
-  return most;
+  return max;
 }
 
 // Who waits, waits in a batch that others will join. A queue filled up to the last moment is one of batches that cannot

@@ -7,7 +7,7 @@ namespace leat::core {
 
 BookingId Reservations::open_booking(RouteId route, std::size_t stage, const LegPlan& leg) noexcept {
   const BookingId id = bookings_.take();
-  insist(id != kNone, "no room for a booking");
+  check(id != kNone, "no room for a booking");
   Booking& b = bookings_[id];
   b = Booking{};
   b.state = BookingState::planned;
@@ -33,7 +33,7 @@ BookingId Reservations::open_booking(RouteId route, std::size_t stage, const Leg
 
 void Reservations::move_end(Booking& b, TimeNs end) noexcept {
   Timeline& t = timelines_[b.partition];
-  insist(end >= b.end_ns ? t.reserve(b.end_ns, end) : t.release(end, b.end_ns), "a timeline is full");
+  check(end >= b.end_ns ? t.reserve(b.end_ns, end) : t.release(end, b.end_ns), "a timeline is full");
   b.end_ns = end;
   look_again(b.partition);
 }
@@ -44,7 +44,7 @@ void Reservations::use_links(const Leg& leg, PartitionId from, PartitionId to, b
   for (Timeline* t :
        {&links_.up[view_.topology().partitions[from].host], &links_.down[view_.topology().partitions[to].host]}) {
     t->expire(view_.now);
-    insist(reserve ? t->reserve(begin, leg.arrive_ns) : t->release(begin, leg.arrive_ns), "a link's timeline is full");
+    check(reserve ? t->reserve(begin, leg.arrive_ns) : t->release(begin, leg.arrive_ns), "a link's timeline is full");
   }
 }
 
@@ -78,8 +78,8 @@ void Reservations::book_path(TaskId id, const PathPlan& plan, TimeNs bound) noex
     book_leg(id, plan.route, k, plan.legs[k], bound);
 }
 
-// `n` items of the lane in one batch, on the whole path.
-void Reservations::book_together(const Lane& lane, TaskId head, PathPlan plan, std::uint32_t n,
+// `n` items of the queue in one batch, on the whole path.
+void Reservations::book_together(const TaskQueue& queue, TaskId head, PathPlan plan, std::uint32_t n,
                                  bool one_by_one) noexcept {
   const std::size_t stages = view_.route(plan.route).stages.size();
   std::array<TimeNs, kMaxStages> depart{}, each{};  // on the links the members follow one another
@@ -88,7 +88,7 @@ void Reservations::book_together(const Lane& lane, TaskId head, PathPlan plan, s
     each[k] = (plan.legs[k].arrive_ns - plan.legs[k].depart_ns) / n;
   }
   std::uint32_t booked = 0;
-  for (TaskId t = head; t != kNone && booked + task(t).items <= n; t = next_task(lane)) {
+  for (TaskId t = head; t != kNone && booked + task(t).items <= n; t = next_task(queue)) {
     if (t != head && (view_.lone(head) || view_.lone(t))) break;
     if (one_by_one && task(t).items > 1) break;  // its features travel in one piece
     for (std::size_t k = 0; k < stages; ++k) {
@@ -104,7 +104,7 @@ void Reservations::book_together(const Lane& lane, TaskId head, PathPlan plan, s
       leg.arrive_ns = depart[k] += each[k] * task(t).items;
     }
     booked += task(t).items;
-    const TimeNs bound = bound_of(lane.module, t);
+    const TimeNs bound = bound_of(queue.module, t);
     core_.book(t);
     book_path(t, plan, bound);
   }
@@ -142,7 +142,7 @@ void Reservations::unbook(TaskId id, std::size_t from) noexcept {
 void Reservations::close_booking(BookingId id) noexcept {
   Booking& b = bookings_[id];
   const TimeNs from = std::max(b.start_ns, view_.now);
-  if (from < b.end_ns) insist(timelines_[b.partition].release(from, b.end_ns), "a timeline is full");
+  if (from < b.end_ns) check(timelines_[b.partition].release(from, b.end_ns), "a timeline is full");
   (b.previous == kNone ? first_[b.partition] : bookings_[b.previous].next) = b.next;
   if (b.next != kNone) bookings_[b.next].previous = b.previous;
   b.state = BookingState::free;  // its last member took it off the list, or its sending

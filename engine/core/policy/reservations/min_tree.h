@@ -19,7 +19,7 @@ class MinTree {
   explicit MinTree(std::size_t count)
       : leaves_(std::bit_ceil(std::max<std::size_t>(count, 1))), nodes_(2 * leaves_, kNever) {}
 
-  [[nodiscard]] TimeNs least() const noexcept { return nodes_[1]; }
+  [[nodiscard]] TimeNs min() const noexcept { return nodes_[1]; }
   [[nodiscard]] TimeNs operator[](std::size_t i) const noexcept { return nodes_[leaves_ + i]; }
 
   void set(std::size_t i, TimeNs at) noexcept {
@@ -27,9 +27,9 @@ class MinTree {
     nodes_[n] = at;
     while (n > 1) {
       n /= 2;
-      const TimeNs least = std::min(nodes_[2 * n], nodes_[2 * n + 1]);
-      if (nodes_[n] == least) return;
-      nodes_[n] = least;
+      const TimeNs min = std::min(nodes_[2 * n], nodes_[2 * n + 1]);
+      if (nodes_[n] == min) return;
+      nodes_[n] = min;
     }
   }
 

@@ -17,7 +17,7 @@ TEST(MinTree, IsItsTwin) {
       const std::size_t i = random() % count;
       twin[i] = random() % 8 == 0 ? kNever : static_cast<TimeNs>(random() % 50);
       tree.set(i, twin[i]);
-      ASSERT_EQ(tree.least(), *std::ranges::min_element(twin));
+      ASSERT_EQ(tree.min(), *std::ranges::min_element(twin));
       ASSERT_EQ(tree[i], twin[i]);
       const auto now = static_cast<TimeNs>(random() % 60);
       const bool moves = random() % 4 == 0;  // what has come is put off, while it is gone through

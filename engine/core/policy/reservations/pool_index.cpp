@@ -118,7 +118,7 @@ void Reservations::advance() noexcept {
 
 TimeNs Reservations::next_timer() const noexcept {
   timers_.for_each_by(view_.now, [&](std::size_t slot) { timers_.set(slot, timer_of(component_.partitions[slot])); });
-  return timers_.least();
+  return timers_.min();
 }
 
 }  // namespace leat::core

@@ -6,34 +6,34 @@
 namespace leat::core {
 namespace {
 
-constexpr std::int64_t kPaceReplanned = 30;  // permille: batches are planned again
-constexpr std::int64_t kLostTasks = 128;     // what a module loses is smoothed over so many tasks
+constexpr std::int64_t kScaleReplanned = 30;  // permille: batches are planned again
+constexpr std::int64_t kLostTasks = 128;      // what a module loses is smoothed over so many tasks
 
 }  // namespace
 
 ReservationScheduler::ReservationScheduler(const Making& from)
-    : Reservations(from, {.paced = true, .corrects = true}),
+    : Reservations(from, {.scaled = true, .corrects = true}),
       tries_(from.policy.canaries),
       canaries_(view_, component_, from.policy),
       growth_ns_(view_.topology().routes.size()),
       whole_(view_.topology().routes.size()),
       together_(view_.model, component_),
       lost_ppm_(view_.model, component_),
-      planned_pace_(view_.model, component_) {
+      planned_scale_(view_.model, component_) {
   for (const RouteSpec& route : view_.topology().routes)
     may_grow_.emplace_back(route.stages.front().latency.p50_ns.size() + 1, 0);
   for (ModuleId m : component_.modules) plan_growth(m);
 }
 
 // Of the highest class the earliest deadline.
-TaskId ReservationScheduler::next_task(const Lane& lane) const noexcept {
-  return lane.classes == 0 ? kNone : lane.queue[view_.top_class(lane)].front();
+TaskId ReservationScheduler::next_task(const TaskQueue& queue) const noexcept {
+  return queue.classes == 0 ? kNone : queue.by_deadline[view_.top_class(queue)].front();
 }
 
-void ReservationScheduler::was_booked(const Lane& lane, TaskId t, bool late) noexcept {
-  std::int64_t& lost = lost_ppm_[lane.module];
+void ReservationScheduler::was_booked(const TaskQueue& queue, TaskId t, bool late) noexcept {
+  std::int64_t& lost = lost_ppm_[queue.module];
   lost += ((late ? 1'000'000 : 0) - lost) / kLostTasks;
-  if (late && !book_canary(lane, t)) core_.drop(t, Reason::unreachable);
+  if (late && !book_canary(queue, t)) core_.drop(t, Reason::unreachable);
 }
 
 void ReservationScheduler::sent(const Booking& booking, std::uint32_t batch) noexcept {
@@ -46,7 +46,7 @@ void ReservationScheduler::ended(std::uint32_t batch, TimeNs ran, bool usual) no
   const ModuleId m = view_.machine.batch(batch).module;
   canaries_.ended(batch, ran, usual);
   if (view_.machine.batch(batch).canary) lost_ppm_[m] = 0;  // it was lost by another estimate
-  if (std::abs(view_.load.module(m).pace_permille - planned_pace_[m]) < kPaceReplanned) return;
+  if (std::abs(view_.load.module(m).scale_permille - planned_scale_[m]) < kScaleReplanned) return;
   plan_growth(m);
 }
 

@@ -16,10 +16,10 @@
 //     of which nothing has been sent; that one is booked anew.
 //
 // Feedback: a batch that starts or ends elsewhen than booked moves its reservation and those behind it; durations are
-// taken at the module's pace.
+// taken at the module's latency scale.
 //
 //   reservation_scheduler.cpp  what joins the rest
-//   admission.cpp              what a lane does with its tasks
+//   admission.cpp              what a queue does with its tasks
 //   joining.cpp                paths that join what is booked
 //   growing.cpp                an unsent batch grows
 //   growth.cpp                 what may grow, and the room that is left for it
@@ -57,8 +57,8 @@ class ReservationScheduler final : public Reservations {
   };
 
   // reservation_scheduler.cpp
-  [[nodiscard]] TaskId next_task(const Lane& lane) const noexcept override;
-  void was_booked(const Lane& lane, TaskId task, bool late) noexcept override;
+  [[nodiscard]] TaskId next_task(const TaskQueue& queue) const noexcept override;
+  void was_booked(const TaskQueue& queue, TaskId task, bool late) noexcept override;
   void sent(const Booking& booking, std::uint32_t batch) noexcept override;
 
   // growth.cpp
@@ -76,14 +76,14 @@ class ReservationScheduler final : public Reservations {
 
   // admission.cpp
   [[nodiscard]] TimeNs bound_of(ModuleId module, TaskId task) const noexcept override;
-  [[nodiscard]] Booked book_waiting(LaneId lane, TaskId task, TimeNs bound) noexcept override;
-  [[nodiscard]] PathPlan least_wait(ModuleId module, std::uint32_t items, TimeNs bound, bool whole,
-                                    bool joins) const noexcept;
-  [[nodiscard]] Booked book_whole(LaneId lane, TaskId head, PathPlan& plan, TimeNs bound) noexcept;
-  [[nodiscard]] bool grow_some(const Lane& lane, TaskId task, TimeNs bound) noexcept;
+  [[nodiscard]] Booked book_waiting(QueueId queue, TaskId task, TimeNs bound) noexcept override;
+  [[nodiscard]] PathPlan min_wait(ModuleId module, std::uint32_t items, TimeNs bound, bool whole,
+                                  bool joins) const noexcept;
+  [[nodiscard]] Booked book_whole(QueueId queue, TaskId head, PathPlan& plan, TimeNs bound) noexcept;
+  [[nodiscard]] bool grow_some(const TaskQueue& queue, TaskId task, TimeNs bound) noexcept;
   [[nodiscard]] bool any_lower(TaskId task) const noexcept;
   [[nodiscard]] bool evict(const PathPlan& plan, TaskId task) noexcept;
-  [[nodiscard]] bool take_place(const Lane& lane, TaskId task, TimeNs start, TimeNs bound) noexcept;
+  [[nodiscard]] bool take_place(const TaskQueue& queue, TaskId task, TimeNs start, TimeNs bound) noexcept;
 
   // growing.cpp
   static_assert(kGrowItems + 1 <= kChangedTasks);
@@ -94,11 +94,11 @@ class ReservationScheduler final : public Reservations {
   [[nodiscard]] bool join_inner(TaskId task, RouteId route, std::size_t k, TimeNs bound) noexcept;
 
   // reserved_canaries.cpp
-  [[nodiscard]] bool book_canary(const Lane& lane, TaskId task) noexcept;
+  [[nodiscard]] bool book_canary(const TaskQueue& queue, TaskId task) noexcept;
   [[nodiscard]] bool condemned(ModuleId module, TaskId task) const noexcept;
   void book_canary_leg(TaskId task, RouteId route, std::size_t k, const LegPlan& leg) noexcept;
   [[nodiscard]] bool book_next(TaskId task, const Batch& batch) noexcept override;
-  [[nodiscard]] TimeNs after_least_ns(ModuleId module) const noexcept;
+  [[nodiscard]] TimeNs min_after_ns(ModuleId module) const noexcept;
 
   const bool tries_;  // Policy::canaries
   Canaries canaries_;
@@ -108,7 +108,7 @@ class ReservationScheduler final : public Reservations {
   ByModule<std::uint8_t> together_;                  // some route of it is entered by several at a time
   std::vector<std::vector<std::uint8_t>> may_grow_;  // [route][items]: a first-stage batch may grow to this many
   ByModule<std::int64_t> lost_ppm_;                  // of its tasks, that could not be booked in time; smoothed
-  ByModule<std::int64_t> planned_pace_;              // its pace when may_grow_ and growth_ns_ were made
+  ByModule<std::int64_t> planned_scale_;             // its latency scale when may_grow_ and growth_ns_ were made
 };
 
 }  // namespace leat::core

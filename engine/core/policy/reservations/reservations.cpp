@@ -17,7 +17,7 @@ Reservations::Reservations(const Making& from, const Manner& manner)
       looks_(component_.partitions.size()),
       timers_(component_.partitions.size()),
       first_(view_.model, component_) {
-  add_plain_lanes(from);
+  add_plain_queues(from);
   links_.down = links_.up;
   const auto& hosts = view_.topology().hosts;
   for (const LinkSpec& h : hosts) {
@@ -33,19 +33,19 @@ Reservations::Reservations(const Making& from, const Manner& manner)
 }
 
 // Books what waits there; then nobody is to be asked.
-ServerId Reservations::offer(LaneId id) noexcept {
-  const Lane& lane = view_.lanes[id];
+ConsumerId Reservations::offer(QueueId id) noexcept {
+  const TaskQueue& queue = view_.queues[id];
   forget_past();
-  while (lane.tasks > 0 && bookings_.left() > std::max<std::uint32_t>(kMaxStages * kChangedTasks, kMaxBatch)) {
-    const TaskId t = next_task(lane);
-    const Booked done = book_waiting(id, t, bound_of(lane.module, t));
+  while (queue.tasks > 0 && bookings_.left() > std::max<std::uint32_t>(kMaxStages * kChangedTasks, kMaxBatch)) {
+    const TaskId t = next_task(queue);
+    const Booked done = book_waiting(id, t, bound_of(queue.module, t));
     if (done == Booked::wait) return kNone;
-    was_booked(lane, t, done == Booked::late);
+    was_booked(queue, t, done == Booked::late);
   }
   return kNone;
 }
 
-void Reservations::was_booked(const Lane&, TaskId t, bool late) noexcept {
+void Reservations::was_booked(const TaskQueue&, TaskId t, bool late) noexcept {
   if (late) core_.drop(t, Reason::unreachable);
 }
 
@@ -61,7 +61,7 @@ void Reservations::postpone(PartitionId p, TimeNs at) noexcept {
     if (b.state != BookingState::planned) continue;
     if (b.start_ns >= at) break;
     const TimeNs length = b.end_ns - b.start_ns;
-    insist(timeline.reserve(std::max(b.end_ns, at), at + length), "a timeline is full");
+    check(timeline.reserve(std::max(b.end_ns, at), at + length), "a timeline is full");
     unlist(id);
     b.start_ns = at;
     b.end_ns = at += length;
@@ -137,7 +137,7 @@ void Reservations::send(BookingId id) noexcept {
   booking_of_[batch] = id;
   sent(booking, batch);
   if (booking.start_ns > now) {  // it had been postponed too far
-    insist(timelines_[booking.partition].release(booking.start_ns, booking.end_ns), "a timeline is full");
+    check(timelines_[booking.partition].release(booking.start_ns, booking.end_ns), "a timeline is full");
     booking.start_ns = booking.end_ns = now;
   }
   look_again(booking.partition);
@@ -176,13 +176,13 @@ bool Reservations::passed(TaskId t, std::uint32_t id, bool alive) noexcept {
 }
 
 // What was booked on a partition that is gone starts again elsewhere while slack allows. Where one comes, everything
-// that waits is looked at: later stages have no servers of their own.
+// that waits is looked at: later stages have no consumers of their own.
 void Reservations::partition(PartitionId p, bool up) noexcept {
   if (up) {
     const Partition& now_held = view_.machine.partition(p);  // by the plan before this one
     if (now_held.held > 0) (void)timelines_[p].reserve(view_.now, now_held.free_ns);
     look_again(p);
-    for (ModuleId m : component_.modules) core_.ask_lane(view_.lanes.first(m));
+    for (ModuleId m : component_.modules) core_.ask_queue(view_.queues.first(m));
     return;
   }
   for (BookingId id = first_[p]; id != kNone;) {
@@ -199,32 +199,32 @@ void Reservations::partition(PartitionId p, bool up) noexcept {
 }
 
 // Every booking stands in its partition's list and has the members that name it.
-void Reservations::check() const {
+void Reservations::audit() const {
   std::array<std::uint32_t, kLevels> unsent_tasks{};
   for (PartitionId p : component_.partitions) {
     BookingId before = kNone;
     for (BookingId id = first_[p]; id != kNone; before = id, id = bookings_[id].next) {
       const Booking& b = bookings_[id];
-      insist(b.state != BookingState::free && b.partition == p && b.previous == before, "a partition's bookings");
+      check(b.state != BookingState::free && b.partition == p && b.previous == before, "a partition's bookings");
       if (b.state != BookingState::planned) continue;
       std::uint32_t n = 0, items = 0;
       for (TaskId t = b.first; t != kNone && n <= b.tasks; t = itineraries_[t].legs[b.stage].next, ++n) {
-        insist(itineraries_[t].legs[b.stage].booking == id && task(t).state != TaskState::free, "a booking's member");
+        check(itineraries_[t].legs[b.stage].booking == id && task(t).state != TaskState::free, "a booking's member");
         items += task(t).items;
         ++unsent_tasks[task(t).level];
       }
-      insist(n == b.tasks && n > 0 && items == b.items, "a booking's members");
+      check(n == b.tasks && n > 0 && items == b.items, "a booking's members");
       const auto& list = book(b.route, b.stage).unsent.list();
-      insist(list.size() == kCandidates || std::ranges::binary_search(list, entry_of(id)), "an unsent booking");
+      check(list.size() == kCandidates || std::ranges::binary_search(list, entry_of(id)), "an unsent booking");
     }
     for (const Place& place : places_[p]) {
       const TimeNs gap = books_[place.stage].bounds[place.at].gap_ns;
-      insist(gap <= timelines_[p].earliest(std::min(view_.now, gap), 1), "a partition has a gap before its gap");
+      check(gap <= timelines_[p].earliest(std::min(view_.now, gap), 1), "a partition has a gap before its gap");
     }
     const TimeNs timer = timers_[view_.model.slot_of_partition(p)];
-    insist(timer <= view_.now || timer == timer_of(p), "a partition's timer");
+    check(timer <= view_.now || timer == timer_of(p), "a partition's timer");
   }
-  insist(unsent_tasks == unsent_of_, "how many tasks of a level are booked");
+  check(unsent_tasks == unsent_of_, "how many tasks of a level are booked");
 }
 
 }  // namespace leat::core

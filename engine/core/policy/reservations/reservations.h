@@ -80,7 +80,7 @@ struct PathPlan {
 
 class Reservations : public ComponentScheduler {
  public:
-  ServerId offer(LaneId lane) noexcept override;
+  ConsumerId offer(QueueId queue) noexcept override;
   bool next(PartitionId partition) noexcept override;
   [[nodiscard]] bool books() const noexcept override { return true; }
   void freed(std::uint32_t batch) noexcept override;
@@ -90,11 +90,11 @@ class Reservations : public ComponentScheduler {
   void partition(PartitionId partition, bool up) noexcept override;
   void advance() noexcept override;
   [[nodiscard]] TimeNs next_timer() const noexcept override;
-  void check() const override;
+  void audit() const override;
 
  protected:
   struct Manner {
-    bool paced = false;        // durations are taken at the module's pace, not as profiled
+    bool scaled = false;       // durations are taken at the module's latency scale, not as profiled
     bool corrects = false;     // a batch that runs over moves those behind it
     bool append_only = false;  // nothing is booked before what is booked already
     bool longest_idle = true;  // of equals at the entry the partition that has been idle longest, not the pool's first
@@ -103,13 +103,13 @@ class Reservations : public ComponentScheduler {
 
   // ---- what a scheduler says ----
   enum class Booked : std::uint8_t { done, late, wait };
-  [[nodiscard]] virtual TaskId next_task(const Lane& lane) const noexcept = 0;  // kNone: none waits
+  [[nodiscard]] virtual TaskId next_task(const TaskQueue& queue) const noexcept = 0;  // kNone: none waits
   // The end of the module's stages by which the task can still be in time; kNever: whenever.
   [[nodiscard]] virtual TimeNs bound_of(ModuleId module, TaskId task) const noexcept = 0;
   // Books the task, perhaps with others; late: it cannot be in time; wait: not yet.
-  [[nodiscard]] virtual Booked book_waiting(LaneId lane, TaskId task, TimeNs bound) noexcept = 0;
+  [[nodiscard]] virtual Booked book_waiting(QueueId queue, TaskId task, TimeNs bound) noexcept = 0;
   // It was booked, or is late: then it is dropped.
-  virtual void was_booked(const Lane& lane, TaskId task, bool late) noexcept;
+  virtual void was_booked(const TaskQueue& queue, TaskId task, bool late) noexcept;
   virtual void sent(const Booking&, std::uint32_t) noexcept {}  // as that batch
   // A stage has ended and the task is not booked for the next one. False: it has nowhere to go.
   [[nodiscard]] virtual bool book_next(TaskId, const Batch&) noexcept { return false; }
@@ -145,7 +145,7 @@ class Reservations : public ComponentScheduler {
   [[nodiscard]] TimeNs free_ns(PartitionId p) const noexcept { return view_.machine.partition(p).free_ns; }
   [[nodiscard]] TimeNs duration(const RouteSpec& route, std::size_t k, std::uint32_t items) const noexcept {
     const TimeNs run = route.stages[k].latency.p50_ns[items - 1];
-    return manner_.paced ? view_.load.module(route.module).paced(run) : run;
+    return manner_.scaled ? view_.load.module(route.module).scaled(run) : run;
   }
 
   // pool_index.cpp
@@ -189,7 +189,7 @@ class Reservations : public ComponentScheduler {
   void use_links(const Leg& leg, PartitionId from, PartitionId to, bool reserve) noexcept;
   void book_leg(TaskId task, RouteId route, std::size_t k, const LegPlan& plan, TimeNs bound) noexcept;
   void book_path(TaskId task, const PathPlan& plan, TimeNs bound) noexcept;
-  void book_together(const Lane& lane, TaskId head, PathPlan plan, std::uint32_t items, bool one_by_one) noexcept;
+  void book_together(const TaskQueue& queue, TaskId head, PathPlan plan, std::uint32_t items, bool one_by_one) noexcept;
   void unbook(TaskId task, std::size_t from) noexcept;
 
   // reservations.cpp

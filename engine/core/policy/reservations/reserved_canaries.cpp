@@ -9,14 +9,14 @@
 namespace leat::core {
 
 // The least times of what comes after the module, as far as they are seen to be shorter than profiled.
-TimeNs ReservationScheduler::after_least_ns(ModuleId module) const noexcept {
-  TimeNs most = 0;
+TimeNs ReservationScheduler::min_after_ns(ModuleId module) const noexcept {
+  TimeNs max = 0;
   for (ModuleId next : view_.topology().modules[module].after) {
-    const TimeNs least = view_.model.module(next).least_ns;
-    const TimeNs paced = std::min(least, view_.load.module(next).paced(least));
-    most = std::max(most, paced + after_least_ns(next));
+    const TimeNs min = view_.model.module(next).min_ns;
+    const TimeNs scaled = std::min(min, view_.load.module(next).scaled(min));
+    max = std::max(max, scaled + min_after_ns(next));
   }
-  return most;
+  return max;
 }
 
 void ReservationScheduler::book_canary_leg(TaskId id, RouteId route, std::size_t k, const LegPlan& leg) noexcept {
@@ -31,22 +31,22 @@ bool ReservationScheduler::condemned(ModuleId module, TaskId id) const noexcept 
   const std::uint32_t items = task(id).items;
   return std::ranges::none_of(view_.topology().modules[module].routes, [&](RouteId r) {
     const RouteSpec& route = view_.route(r);
-    TimeNs least = 0;
+    TimeNs min = 0;
     for (std::size_t k = 0; k < route.stages.size(); ++k) {
       if (!fits(route.stages[k], items)) return false;
-      least += duration(route, k, items) + (k > 0 ? stage_link_ns(route, k, items) : 0);
+      min += duration(route, k, items) + (k > 0 ? stage_link_ns(route, k, items) : 0);
     }
-    return least <= left;
+    return min <= left;
   });
 }
 
 // The last task that waits, on a first stage's partition for which nothing is booked. False: it is not tried.
-bool ReservationScheduler::book_canary(const Lane& lane, TaskId id) noexcept {
+bool ReservationScheduler::book_canary(const TaskQueue& queue, TaskId id) noexcept {
   if (!tries_) return false;
-  if (!condemned(lane.module, id)) return false;
+  if (!condemned(queue.module, id)) return false;
   for (ModuleId m : component_.modules)
-    if (view_.lanes[view_.lanes.first(m)].tasks > (m == lane.module ? 1u : 0u)) return false;
-  for (RouteId r : view_.topology().modules[lane.module].routes) {
+    if (view_.queues[view_.queues.first(m)].tasks > (m == queue.module ? 1u : 0u)) return false;
+  for (RouteId r : view_.topology().modules[queue.module].routes) {
     const std::uint32_t items = task(id).items;
     const auto holds = [&](const StageSpec& s) { return fits(s, items); };
     if (!std::ranges::all_of(view_.route(r).stages, holds)) continue;

@@ -30,9 +30,9 @@ class WindowScheduler final : public ComponentScheduler, private Starter {
   explicit WindowScheduler(const Making& from);
 
   bool next(PartitionId partition) noexcept override;
-  void leftover(LaneId lane, ServerId refused) noexcept override;
+  void leftover(QueueId queue, ConsumerId refused) noexcept override;
   void started(std::uint32_t batch) noexcept override;
-  void forget_pace() noexcept override;
+  void forget_scale() noexcept override;
   void ended(std::uint32_t batch, TimeNs ran, bool usual) noexcept override;
 
  private:
@@ -47,9 +47,9 @@ class WindowScheduler final : public ComponentScheduler, private Starter {
     std::vector<Step> steps;
     std::vector<TimeNs> ns;  // [b], as profiled
     double speeds = 1;       // all partitions of the module, in units of this kind
-    [[nodiscard]] std::uint32_t most() const noexcept { return static_cast<std::uint32_t>(ns.size() - 1); }
+    [[nodiscard]] std::uint32_t max_items() const noexcept { return static_cast<std::uint32_t>(ns.size() - 1); }
   };
-  struct Pace {  // run time / profile
+  struct Scale {  // run time / profile
     double mean = 1, variance = 0;
     FarOff far_off;
   };
@@ -57,7 +57,7 @@ class WindowScheduler final : public ComponentScheduler, private Starter {
     std::uint32_t rank = 0;
     double worth = 0;
     TimeNs deadline_ns = kNever;
-    ServerId server = kNone;
+    ConsumerId consumer = kNone;
     std::uint32_t items = 0;  // of the highest level
     std::uint32_t total = 0;  // with lower ones that ride along
     TaskId first = kNone;
@@ -66,37 +66,37 @@ class WindowScheduler final : public ComponentScheduler, private Starter {
     [[nodiscard]] bool better(const Choice& o) const noexcept;
   };
 
-  [[nodiscard]] const Lane& lane(LaneId id) const noexcept { return view_.lanes[id]; }
-  [[nodiscard]] const Server& server(ServerId id) const noexcept { return view_.lanes.server(id); }
+  [[nodiscard]] const TaskQueue& queue(QueueId id) const noexcept { return view_.queues[id]; }
+  [[nodiscard]] const QueueConsumer& consumer(ConsumerId id) const noexcept { return view_.queues.consumer(id); }
   [[nodiscard]] const Task& task(TaskId id) const noexcept { return view_.tasks[id]; }
-  [[nodiscard]] const Way& way(ServerId s) const noexcept { return ways_[way_of_[s - first_server_]]; }
-  [[nodiscard]] std::uint32_t most(ServerId s) const noexcept { return view_.route(server(s).route).batch; }
+  [[nodiscard]] const Way& way(ConsumerId s) const noexcept { return ways_[way_of_[s - first_consumer_]]; }
+  [[nodiscard]] std::uint32_t max_items(ConsumerId s) const noexcept { return view_.route(consumer(s).route).batch; }
   [[nodiscard]] TimeNs to_end(const Way& way, std::uint32_t b, double deviations) const noexcept;
-  [[nodiscard]] std::uint32_t fit(ServerId s, TimeNs room) const noexcept;
-  void drop_hopeless(const Lane& lane, TimeNs start) noexcept;
-  [[nodiscard]] std::uint32_t window(const DeadlineQueue& queue, const Way& way, TimeNs start, std::uint32_t base,
-                                     std::uint32_t most) const noexcept;
-  [[nodiscard]] TaskId head(const DeadlineQueue& queue, ServerId s) const noexcept;
-  [[nodiscard]] std::uint32_t room_below(ServerId s, TimeNs left) const noexcept;
-  [[nodiscard]] Choice look(ServerId s, TimeNs start) noexcept;
+  [[nodiscard]] std::uint32_t fit(ConsumerId s, TimeNs room) const noexcept;
+  void drop_hopeless(const TaskQueue& queue, TimeNs start) noexcept;
+  [[nodiscard]] std::uint32_t window(const DeadlineQueue& waiting, const Way& way, TimeNs start, std::uint32_t base,
+                                     std::uint32_t max) const noexcept;
+  [[nodiscard]] TaskId head(const DeadlineQueue& waiting, ConsumerId s) const noexcept;
+  [[nodiscard]] std::uint32_t room_below(ConsumerId s, TimeNs left) const noexcept;
+  [[nodiscard]] Choice look(ConsumerId s, TimeNs start) noexcept;
   [[nodiscard]] Choice choose(std::span<const Choice> choices, TimeNs start) const noexcept;
   void fill(const Choice& choice, TimeNs start) noexcept;
-  void launch(ServerId s, TimeNs start, bool canary = false) noexcept;
+  void launch(ConsumerId s, TimeNs start, bool canary = false) noexcept;
   [[nodiscard]] bool late(TaskId task) const noexcept;
   [[nodiscard]] bool try_canary(PartitionId partition) noexcept;
   void make_ways();
-  void start_chosen(ServerId server, TaskId lead, std::uint32_t requests) noexcept override;
-  [[nodiscard]] std::uint32_t cap_for(ServerId s) const noexcept override { return most(s); }
+  void start_chosen(ConsumerId consumer, TaskId lead, std::uint32_t requests) noexcept override;
+  [[nodiscard]] std::uint32_t cap_for(ConsumerId s) const noexcept override { return max_items(s); }
 
   const double risk_;  // z: standard deviations of the time to the end that are kept free
   Periodic periodic_;
   Canaries canaries_;
-  ServerId first_server_;
+  ConsumerId first_consumer_;
   std::vector<Way> ways_;
-  std::vector<std::uint32_t> way_of_;  // by server
+  std::vector<std::uint32_t> way_of_;  // by consumer
   ByModule<std::uint32_t> fastest_;    // the way of its fastest partition
-  ByModule<Pace> pace_;
-  bool as_profiled_ = true;  // every module's pace is 1, without deviation: ways' tables hold
+  ByModule<Scale> scale_;
+  bool as_profiled_ = true;  // every module's latency scale is 1, without deviation: ways' tables hold
 };
 
 }  // namespace leat::core

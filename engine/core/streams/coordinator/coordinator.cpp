@@ -6,10 +6,10 @@
 namespace leat::core::streams {
 namespace {
 
-constexpr TimeNs kLeastPeriod = 4'000'000, kMostPeriod = 2'000'000'000;
+constexpr TimeNs kMinPeriod = 4'000'000, kMaxPeriod = 2'000'000'000;
 constexpr std::size_t kEntries = 64;  // planned frames of one stream, in the mean, and as many for trials
 // Of what a partition's batches take: how far each moves it, and how far off a profile may be.
-constexpr double kLeastStep = 0.005, kMostStep = 0.08, kMostSlower = 32;
+constexpr double kMinStep = 0.005, kMaxStep = 0.08, kMaxSlower = 32;
 constexpr double kGraceShare = 0.95, kGraceStep = 0.004;  // of batches, that the grace is enough for; a batch moves it
 
 }  // namespace
@@ -126,16 +126,16 @@ void Coordinator::ran(std::uint32_t m, PartitionId p, std::uint32_t batch, TimeN
   const auto run = static_cast<double>(run_ns), profile = static_cast<double>(profile_ns_[m][p][batch - 1]);
   Usual& u = usual_[m][p];
   const bool up = run > u.times * profile;
-  u.step = std::clamp(up == u.up ? u.step * 1.5 : u.step / 2, kLeastStep, kMostStep);
+  u.step = std::clamp(up == u.up ? u.step * 1.5 : u.step / 2, kMinStep, kMaxStep);
   u.up = up;
   const double needed = (run + static_cast<double>(late_ns)) / (u.times * profile) - 1;
-  u.times = std::clamp(up ? u.times * (1 + u.step) : u.times / (1 + u.step), 1 / kMostSlower, kMostSlower);
+  u.times = std::clamp(up ? u.times * (1 + u.step) : u.times / (1 + u.step), 1 / kMaxSlower, kMaxSlower);
   double& grace = parts_[p].grace;
   grace = std::clamp(grace + kGraceStep * (needed > grace ? kGraceShare : kGraceShare - 1),
-                     std::min(settings_.least_grace, settings_.grace), settings_.grace);
+                     std::min(settings_.min_grace, settings_.grace), settings_.grace);
 }
 
-bool Coordinator::period_ok(TimeNs period_ns) noexcept { return period_ns >= kLeastPeriod && period_ns <= kMostPeriod; }
+bool Coordinator::period_ok(TimeNs period_ns) noexcept { return period_ns >= kMinPeriod && period_ns <= kMaxPeriod; }
 
 void Coordinator::spoke(TimeNs now, std::uint32_t id) noexcept {
   if (id >= streams_.size() || planned(id).standing != Standing::silent) return;

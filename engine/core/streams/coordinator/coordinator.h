@@ -53,7 +53,7 @@ struct CoordinatorSettings {
   TimeNs horizon_ns = 1'000'000'000;
   // Of a batch's run time, left between batches for frames that come late and batches that take longer: as much as all
   // but one of twenty have needed lately, between these two. The thesis's: always the most.
-  double grace = 0.1, least_grace = 0.02;
+  double grace = 0.1, min_grace = 0.02;
   double reach = 0.5;     // of an interval that a frame may come early (packing.h), while nobody waits to be admitted;
                           // without bound when somebody does, and in the thesis always
   bool even = true;       // packing.h, while somebody waits; the thesis's: false
@@ -141,7 +141,7 @@ class Coordinator {
     return stream < streams_.size() && planned(stream).standing == Standing::admitted;
   }
   [[nodiscard]] StreamView view(std::uint32_t stream) const noexcept;
-  [[nodiscard]] std::size_t most_batches() const noexcept { return batches_.capacity(); }
+  [[nodiscard]] std::size_t max_batches() const noexcept { return batches_.capacity(); }
   [[nodiscard]] bool any() const noexcept { return open_ > 0; }  // streams
   [[nodiscard]] std::uint32_t admitted_streams() const noexcept { return static_cast<std::uint32_t>(in_.size()); }
   [[nodiscard]] const CoordinatorSettings& settings() const noexcept { return settings_; }
@@ -157,7 +157,7 @@ class Coordinator {
     TimeNs phase_ns = 0;   // of its camera
     double sla_drop = 0;   // that it is planned for: its own, or a lead's share
     double reference = 0;  // mean x of the reference
-    double most = 0;       // mean x that its SLA and margin leave
+    double max = 0;        // mean x that its SLA and margin leave
     Setting setting;
     PartitionId partition = kNone;
     double cost = 0;            // to the others for its weight, with all of its group
@@ -239,7 +239,7 @@ class Coordinator {
   static constexpr double kAdmit = 0, kHold = 0.08;
   // Streams, over all trials of a tick. Where users compete there is more to do beside: so many with those that are
   // planned, but never fewer than the least; the last of them are kept for claims.
-  static constexpr std::size_t kTriedAtOnce = 1200, kTriedBeside = 900, kLeastTried = 400, kKept = 200;
+  static constexpr std::size_t kTriedAtOnce = 1200, kTriedBeside = 900, kMinTried = 400, kKept = 200;
   void add_up() noexcept;  // the partitions' loads and numbers of streams
   void move() noexcept;
   void pack(TimeNs now, PartitionId partition) noexcept;
@@ -259,7 +259,7 @@ class Coordinator {
   [[nodiscard]] bool settling(TimeNs now, const Stream& s) const noexcept;
   void claim(TimeNs now) noexcept;
   [[nodiscard]] bool claim_on(TimeNs now, std::size_t at, PartitionId partition) noexcept;
-  [[nodiscard]] double claimants(TimeNs now, std::size_t at, PartitionId partition, std::size_t most) noexcept;
+  [[nodiscard]] double claimants(TimeNs now, std::size_t at, PartitionId partition, std::size_t max) noexcept;
   [[nodiscard]] bool make_room(PartitionId partition, std::uint32_t user, double wants) noexcept;
   [[nodiscard]] bool try_claim(TimeNs now, PartitionId partition) noexcept;
   [[nodiscard]] PartitionId least_loaded(const Stream& s) const noexcept;

@@ -130,7 +130,7 @@ std::uint32_t Coordinator::next_task(const Stream& lead, TimeNs at, bool by_prog
   std::array<GroupTask, kGroupTasks> tasks;
   const auto period = static_cast<double>(lead.spec.pace.period_ns);
   const std::uint32_t apart = slots_apart(lead);
-  std::uint32_t most = 0;
+  std::uint32_t max = 0;
   for (std::uint32_t i = 0; i < lead.tasks; ++i) {
     const Stream& t = streams_[lead.task[i]];
     const double age = t.asked_ns == INT64_MIN ? kNeverAsked : static_cast<double>(at - t.asked_ns) / period;
@@ -139,11 +139,10 @@ std::uint32_t Coordinator::next_task(const Stream& lead, TimeNs at, bool by_prog
                 .weight = t.spec.task_weight,
                 .latency = apart,
                 .age = static_cast<std::uint32_t>(std::clamp(age, 0.0, static_cast<double>(kNeverAsked)))};
-    if (loss_now(tasks[i], curve_) > loss_now(tasks[most], curve_)) most = i;
+    if (loss_now(tasks[i], curve_) > loss_now(tasks[max], curve_)) max = i;
   }
-  if (by_program)
-    most = program_.next(std::span(tasks).first(lead.tasks), std::min(kGroupHorizon, kSlotsAhead * apart));
-  return lead.task[most];
+  if (by_program) max = program_.next(std::span(tasks).first(lead.tasks), std::min(kGroupHorizon, kSlotsAhead * apart));
+  return lead.task[max];
 }
 
 // What was planned for groups goes to their tasks. What was kept of the plan before went to them then.
@@ -154,7 +153,7 @@ void Coordinator::hand_out() noexcept {
     for (std::uint32_t i = 0; i < g.tasks; ++i) streams_[g.task[i]].asked_ns = streams_[g.task[i]].sent_ns;
   }
   const auto users = static_cast<std::uint32_t>(std::ranges::count_if(users_, &User::here));
-  const std::uint32_t most = std::max(1u, kPrograms / std::max(1u, users));
+  const std::uint32_t max = std::max(1u, kPrograms / std::max(1u, users));
   for (std::size_t i = kept_.size(); i < batches_.size(); ++i) {
     const PlannedBatch& b = batches_[i];
     for (const std::uint32_t id : members(b)) {
@@ -171,7 +170,7 @@ void Coordinator::hand_out() noexcept {
       const std::uint32_t id = members_[m];
       if (streams_[id].tasks == 0) continue;
       if (id != lead)
-        task = next_task(streams_[lead = id], b.start_ns, user_of(streams_[id]).programs++ < most);  // else of a probe
+        task = next_task(streams_[lead = id], b.start_ns, user_of(streams_[id]).programs++ < max);  // else of a probe
       members_[m] = task;
       streams_[task].asked_ns = b.start_ns;
     }

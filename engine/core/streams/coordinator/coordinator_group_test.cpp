@@ -239,8 +239,8 @@ TEST(Modules, TheTasksOfAGroupComeAndGoTogether) {
 
 TEST(SlaShares, AreWhatEnumerationFinds) {
   std::mt19937 random(7);
-  const auto draw = [&](double least, double most) {
-    return std::exp(std::uniform_real_distribution(std::log(least), std::log(most))(random));
+  const auto draw = [&](double min, double max) {
+    return std::exp(std::uniform_real_distribution(std::log(min), std::log(max))(random));
   };
   for (int round = 0; round < 200; ++round) {
     std::array<SlaPart, 2> parts;
@@ -255,13 +255,13 @@ TEST(SlaShares, AreWhatEnumerationFinds) {
     double spent = 0;
     for (std::size_t i = 0; i < 2; ++i) spent += parts[i].weight * std::min(got[i], parts[i].local);
     EXPECT_LE(spent, budget * (1 + 1e-9)) << round;
-    double least = std::numeric_limits<double>::infinity();
+    double min = std::numeric_limits<double>::infinity();
     for (int n = 1; n < 2000; ++n) {
       const double first = budget * n / 2000 / parts[0].weight;
       const double rest = (budget - parts[0].weight * std::min(first, parts[0].local)) / parts[1].weight;
-      least = std::min(least, cost(0, first) + cost(1, rest));
+      min = std::min(min, cost(0, first) + cost(1, rest));
     }
-    EXPECT_LE(cost(0, got[0]) + cost(1, got[1]), least + 1e-9) << round;
+    EXPECT_LE(cost(0, got[0]) + cost(1, got[1]), min + 1e-9) << round;
   }
 }
 

@@ -21,7 +21,7 @@ const std::vector<TimeNs>& Coordinator::runs(const Stream& s) const noexcept {
 void Coordinator::budget(std::uint32_t id) noexcept {
   Stream& s = streams_[id];
   s.reference = reference_mean(runs(s)[0], s.spec.pace, settings_.grace, curve_);
-  s.most = s.sla_drop * (1 - margin_of(s)) / slope_of(s) - s.trim + s.reference;
+  s.max = s.sla_drop * (1 - margin_of(s)) / slope_of(s) - s.trim + s.reference;
 }
 
 Setting Coordinator::setting_of(const Stream& s, PartitionId partition, std::uint32_t batch) const noexcept {
@@ -31,12 +31,12 @@ Setting Coordinator::setting_of(const Stream& s, PartitionId partition, std::uin
   const auto period = static_cast<double>(pace.period_ns);
   for (; batch > 0; --batch) {
     const double interval =
-        fitting_interval(first_stride(batch_ns[batch - 1], pace, parts_[partition].grace), s.most, curve_);
+        fitting_interval(first_stride(batch_ns[batch - 1], pace, parts_[partition].grace), s.max, curve_);
     if (interval < 1) continue;
     const double each_ns = static_cast<double>(batch_ns[batch - 1]) * (1 + parts_[partition].grace) / batch;
     return {.interval = interval, .batch = batch, .load = each_ns / (interval * period)};
   }
-  return best_setting(batch_ns, pace, parts_[partition].grace, s.most - s.reference, curve_);
+  return best_setting(batch_ns, pace, parts_[partition].grace, s.max - s.reference, curve_);
 }
 
 // Downhill from what it was.
@@ -50,12 +50,12 @@ void Coordinator::choose_batch(std::uint32_t m, PartitionId p) noexcept {
     return sum;
   };
   std::uint32_t& batch = batch_[m][p];
-  double least = load(batch);
+  double min = load(batch);
   for (const std::int32_t step : {1, -1}) {
     while (batch + step >= 1 && batch + step <= batch_ns_[m][p].size()) {
       const double there = load(batch + step);
-      if (there >= least) break;
-      least = there;
+      if (there >= min) break;
+      min = there;
       batch += step;
     }
   }
@@ -68,12 +68,12 @@ void Coordinator::choose(std::uint32_t id) noexcept {
   Pace pace = s.spec.pace;
   pace.any_phase = settings_.any_phase;
   s.setting = settings_.common_batch ? setting_of(s, p, batch_[s.spec.module][p])
-                                     : best_setting(runs(s), pace, parts_[p].grace, s.most - s.reference, curve_);
+                                     : best_setting(runs(s), pace, parts_[p].grace, s.max - s.reference, curve_);
   s.wants = std::min(s.setting.load, s.spec.max_share);
-  const double most = std::min(s.spec.max_share, user_of(s).weight * parts_[p].level);
-  s.spendthrift = s.setting.load > most;
+  const double max = std::min(s.spec.max_share, user_of(s).weight * parts_[p].level);
+  s.spendthrift = s.setting.load > max;
   if (!s.spendthrift) return;
-  const double longer = std::ceil(s.setting.interval * s.setting.load / most);
+  const double longer = std::ceil(s.setting.interval * s.setting.load / max);
   s.setting.load *= s.setting.interval / longer;
   s.setting.interval = longer;
 }
@@ -90,10 +90,10 @@ void Coordinator::add_up() noexcept {
 
 // kNone: no partition that is up serves it.
 PartitionId Coordinator::least_loaded(const Stream& s) const noexcept {
-  PartitionId least = kNone;
+  PartitionId min = kNone;
   for (PartitionId p = first_[s.spec.module]; p < parts_.size(); ++p)
-    if (parts_[p].up && serves(p, s) && (least == kNone || parts_[p].load < parts_[least].load)) least = p;
-  return least;
+    if (parts_[p].up && serves(p, s) && (min == kNone || parts_[p].load < parts_[min].load)) min = p;
+  return min;
 }
 
 // From partitions that are down, and from those that cannot carry theirs where another one can.
@@ -104,16 +104,16 @@ void Coordinator::move() noexcept {
   for (const std::uint32_t id : in_) {
     Stream& s = streams_[id];
     if (s.partition != kNone && parts_[s.partition].load <= 1) continue;
-    const PartitionId least = least_loaded(s);
-    if (least == kNone) continue;
+    const PartitionId min = least_loaded(s);
+    if (min == kNone) continue;
     if (s.partition != kNone) {
-      if (parts_[least].load + s.setting.load >= parts_[s.partition].load) continue;  // it would be no better there
+      if (parts_[min].load + s.setting.load >= parts_[s.partition].load) continue;  // it would be no better there
       parts_[s.partition].load -= s.setting.load;
       --parts_[s.partition].streams;
     }
-    s.partition = least;
-    parts_[least].load += s.setting.load;
-    ++parts_[least].streams;
+    s.partition = min;
+    parts_[min].load += s.setting.load;
+    ++parts_[min].streams;
   }
 }
 
@@ -256,7 +256,7 @@ bool Coordinator::verify(TimeNs now, double slack, PartitionId only, std::size_t
       // Where less than an interval was counted, that was the end of one, where most is lost: the rest of it is as its
       // setting has it.
       const double rest = std::max(0.0, s.setting.interval - t.frames);
-      const double x = (t.x + rest * s.most) / (t.frames + rest);
+      const double x = (t.x + rest * s.max) / (t.frames + rest);
       s.planned_drop = std::max(0.0, slope_of(s) * (x - s.reference));
       const double margin = margin_of(s);
       const double here_slack = trial_.user == kNone || trial_.user == s.user ? slack : kHold;

@@ -74,27 +74,27 @@ void Coordinator::evict(TimeNs now, PartitionId p) noexcept {
     return holds;
   };
   // Never more than a quarter at once, and no fewer than whose load there is no room for.
-  std::size_t most = (order_.size() + 3) / 4;
+  std::size_t max = (order_.size() + 3) / 4;
   if (compete_) {
-    const std::size_t rich = std::min(most, blame(p, true));
-    most = rich > 0 && may_try(order_.size()) && without(rich) ? rich : std::min(most, blame(p, false));
+    const std::size_t rich = std::min(max, blame(p, true));
+    max = rich > 0 && may_try(order_.size()) && without(rich) ? rich : std::min(max, blame(p, false));
   }
   std::size_t low = 0, high = 1;
   double over = parts_[p].load - 1;
-  for (std::size_t n = 0; n < most && over > 0; ++n) {
+  for (std::size_t n = 0; n < max && over > 0; ++n) {
     over -= streams_[order_[n]].setting.load;
     low = n;
     high = n + 1;
   }
-  const std::size_t least = low;
-  bool enough = high >= most;
-  while (!enough && high < most && may_try(order_.size())) {
+  const std::size_t min = low;
+  bool enough = high >= max;
+  while (!enough && high < max && may_try(order_.size())) {
     if ((enough = without(high))) break;
     low = high;
-    high = std::min(most, high * 2);
+    high = std::min(max, high * 2);
   }
   // Where there was no time to find out, as many as are known not to be too many; the next tick goes on.
-  if (!enough) high = std::max<std::size_t>(1, compete_ ? least : low);
+  if (!enough) high = std::max<std::size_t>(1, compete_ ? min : low);
   while (high > low + 1 && may_try(order_.size())) {
     const std::size_t middle = (low + high) / 2;
     (without(middle) ? high : low) = middle;
@@ -221,7 +221,7 @@ void Coordinator::tick(TimeNs now) noexcept {
   weigh();
   for (const std::uint32_t id : in_) streams_[id].trim *= kTrimKept;
   const std::size_t all =
-      compete_ ? std::max(kLeastTried, kTriedBeside - std::min(kTriedBeside, in_.size())) : kTriedAtOnce;
+      compete_ ? std::max(kMinTried, kTriedBeside - std::min(kTriedBeside, in_.size())) : kTriedAtOnce;
   const std::size_t tries = compete_ ? all - kKept : all;
   tries_ = tries;
   if (!plan(now, kHold)) {

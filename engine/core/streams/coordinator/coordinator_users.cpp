@@ -160,11 +160,11 @@ void Coordinator::claim(TimeNs now) noexcept {
 }
 
 // What its user's streams from `at` on that p serves want, at most so many of them but one whole; 0: there is none.
-double Coordinator::claimants(TimeNs now, std::size_t at, PartitionId p, std::size_t most) noexcept {
+double Coordinator::claimants(TimeNs now, std::size_t at, PartitionId p, std::size_t max) noexcept {
   claimants_.clear();
   const std::uint32_t user = streams_[waiting_[at]].user;
   double wants = 0;
-  while (at < waiting_.size() && claimants_.size() < most) {
+  while (at < waiting_.size() && claimants_.size() < max) {
     const std::size_t end = whole(waiting_, at + 1);
     const auto fits = [&](std::uint32_t id) {
       return streams_[id].user == user && serves(p, streams_[id]) && !settling(now, streams_[id]);
@@ -189,9 +189,9 @@ bool Coordinator::make_room(PartitionId p, std::uint32_t user, double wants) noe
   const double after = (u.load + wants) / u.weight;
   const bool within = after <= parts_[p].level;
   const double beyond = after <= equal_ ? std::min(equal_, parts_[p].level) : parts_[p].level;
-  const double least = within ? parts_[p].load + wants - (1 - settings_.admit_room) : wants;
-  const double need = std::max(least, u.pressure * wants);
-  const double exchanged = std::max(least, std::min(u.pressure, 1.0) * wants);
+  const double min = within ? parts_[p].load + wants - (1 - settings_.admit_room) : wants;
+  const double need = std::max(min, u.pressure * wants);
+  const double exchanged = std::max(min, std::min(u.pressure, 1.0) * wants);
   order_.clear();
   victims_ = 0;
   for (const std::uint32_t id : in_) {
@@ -218,7 +218,7 @@ bool Coordinator::make_room(PartitionId p, std::uint32_t user, double wants) noe
     if (goes) made += load;
   }
   exhausted_ = made < need;
-  return made >= least;
+  return made >= min;
 }
 
 bool Coordinator::try_claim(TimeNs now, PartitionId p) noexcept {

@@ -4,7 +4,7 @@
 namespace leat::core {
 
 [[noreturn]] void broken(const char* what) noexcept;
-inline void insist(bool holds, const char* what) noexcept {
+inline void check(bool holds, const char* what) noexcept {
   if (!holds) [[unlikely]]
     broken(what);
 }

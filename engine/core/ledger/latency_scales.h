@@ -1,14 +1,14 @@
-// How long users' frames take beside what is planned for them: of each user and application a pace, which is what its
-// batches took of their planned times, smoothed. Applications are looked at apart, since what one's plan is wrong about
-// is no user's doing.
+// How long users' frames take beside what is planned for them: of each user and application a latency scale, which is
+// what its batches took of their planned times, smoothed. Applications are looked at apart, since what one's plan is
+// wrong about is no user's doing.
 //
 // Who takes half as long again as planned, and as the cheapest of the application's other users does, is dear: his
 // requests run alone, so that they delay nobody's, and nothing is learned from them for others. While several users
 // ride together it does not show whose take long: after a batch that did, each rides with his own alone for half a
 // second.
 //
-// A pace counts for others for a second after its user's last request. A bisection a request and a task of a batch, and
-// a pass over all every few milliseconds.
+// A latency scale counts for others for a second after its user's last request. A bisection a request and a task of a
+// batch, and a pass over all every few milliseconds.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@
 
 namespace leat::core {
 
-class Paces {
+class LatencyScales {
  public:
-  // At most so many users' applications; of those beyond the pace is 1.
-  explicit Paces(std::uint32_t most) { paces_.reserve(most); }
+  // At most so many users' applications; of those beyond the latency scale is 1.
+  explicit LatencyScales(std::uint32_t max) { scales_.reserve(max); }
 
   struct Key {
     std::uint32_t application = 0, user = 0;
     [[nodiscard]] auto operator<=>(const Key&) const noexcept = default;
   };
   struct Standing {
-    double pace = 1;
+    double scale = 1;
     bool dear = false;
     bool apart = false;  // rides with his own alone: whose batches take more than planned is to be found out
   };
@@ -38,23 +38,23 @@ class Paces {
   [[nodiscard]] bool found_dear(const Key& key) noexcept;
   [[nodiscard]] double of(const Key& key) const noexcept;
   void part(const Key& key, TimeNs now) noexcept;
-  void learn(const Key& key, double off) noexcept;  // a batch was so far off the pace
+  void learn(const Key& key, double off) noexcept;  // a batch was so far off the latency scale
 
  private:
-  struct Pace {
+  struct Scale {
     Key key;
     TimeNs seen_ns = 0;
-    double pace = 1;
+    double scale = 1;
     bool dear = false, told = false;
     TimeNs apart_until_ns = 0;
   };
-  using Place = std::vector<Pace>::iterator;
-  [[nodiscard]] Pace* find(const Key& key) noexcept;  // nullptr: there is none
-  [[nodiscard]] Pace* find_or_add(const Key& key, TimeNs now) noexcept;
+  using Place = std::vector<Scale>::iterator;
+  [[nodiscard]] Scale* find(const Key& key) noexcept;  // nullptr: there is none
+  [[nodiscard]] Scale* find_or_add(const Key& key, TimeNs now) noexcept;
   void judge(TimeNs now) noexcept;
   static void judge(Place first, Place last, TimeNs now) noexcept;
 
-  std::vector<Pace> paces_;  // by key
+  std::vector<Scale> scales_;  // by key
   TimeNs judge_again_ns_ = INT64_MIN;
 };
 
