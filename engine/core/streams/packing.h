@@ -3,16 +3,11 @@
 // one as large as its most particular member allows, and each member's frame is the newest at the batch's start. A
 // batch is of one module, of those that could start first the one whose frame is due first.
 //
-// `reach`: how much of its interval a frame may come before its time to fill a batch or a gap. The thesis has no bound
-// (infinity), so a partition is never idle while there is a stream; a small one saves detections where there is room.
-//
-// `even`: a stream's next frame is due an interval after its last was planned, and two are never closer than apart_ns.
-// Otherwise (the thesis), an interval after its last was due: its rate stays what it was, but behind a frame that came
-// early there is a long gap.
 // No allocation beyond the vectors' capacity. One thread.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,7 +21,7 @@ struct Candidate {           // a stream, as packing sees it
   TimeNs interval_ns = 0;    // and from then on
   std::uint32_t batch = 1;   // the largest that it may ride in
   bool probe = false;        // its first frame comes with the one before it: twice in the members, one after the other
-  TimeNs apart_ns = 0;       // from one to the next at least, with `even`
+  TimeNs apart_ns = 0;       // from one to the next at least, where slots are even
   std::uint32_t module = 0;
 };
 
@@ -42,23 +37,51 @@ struct PlannedBatch {
 // number of batch sizes, at least 1, those that do not have none.
 using BatchTimes = std::vector<std::vector<TimeNs>>;
 
+struct PackingRules {
+  PartitionId partition = 0;
+  TimeNs from_ns = 0;   // no batch starts before this,
+  TimeNs until_ns = 0;  // and none at this or later
+  double grace = 0;     // of a batch's run time: kept free behind it
+  // How much of its interval a frame may come before its time to fill a batch or a gap. The thesis has no bound
+  // (infinity), so a partition is never idle while there is a stream; a small one saves detections where there is room.
+  double reach = 0;
+  // A stream's next frame is due an interval after its last was planned, and two are never closer than apart_ns.
+  // Otherwise (the thesis), an interval after its last was due: its rate stays what it was, but behind a frame that
+  // came early there is a long gap.
+  bool even = false;
+};
+
 class Packing {
  public:
   explicit Packing(std::size_t streams, std::size_t modules = 1);
 
-  // Appends batches that start before `until`, the first not before `free_ns`, to `batches` and their members' numbers
-  // to `members`, neither beyond its capacity. batch_ns[m][partition][b-1]: run time of a batch of b of module m.
-  void pack(std::span<const Candidate> candidates, std::span<const BatchTimes> batch_ns, PartitionId partition,
-            TimeNs free_ns, TimeNs until, double grace, double reach, bool even, std::vector<PlannedBatch>& batches,
-            std::vector<std::uint32_t>& members);
+  // Appends the partition's batches to `batches` and their members' numbers to `members`, neither beyond its capacity.
+  // batch_ns: by module.
+  void pack(std::span<const Candidate> candidates, std::span<const BatchTimes> batch_ns, const PackingRules& rules,
+            std::vector<PlannedBatch>& batches, std::vector<std::uint32_t>& members);
 
  private:
-  struct Request {
+  struct Request {  // a candidate's next frame
     TimeNs at_ns;
     std::uint32_t candidate;
   };
-  std::vector<std::vector<Request>> next_;  // by module a heap: of each candidate its next one, the first on top
-  std::vector<std::uint32_t> taken_;        // by candidate: the batch that it is in already
+  using Heap = std::vector<Request>;  // the first on top
+  struct Opening {                    // where the next batch can start
+    std::size_t module;
+    TimeNs start_ns;
+  };
+  void collect();
+  [[nodiscard]] std::optional<Opening> first_opening(TimeNs free_ns) const;
+  std::uint32_t fill(const Opening& at, std::uint32_t largest, std::vector<std::uint32_t>& members);
+  void request_again(Heap& next, TimeNs start_ns);
+  [[nodiscard]] bool in_reach(const Request& r) const;
+  [[nodiscard]] TimeNs earliest(const Request& r) const;
+
+  std::vector<Heap> next_;            // by module: of each of its candidates the next frame
+  std::vector<std::uint32_t> taken_;  // by candidate: the batch that it is in already
+  std::uint32_t number_ = 0;          // of the batch that is filled
+  std::span<const Candidate> candidates_;
+  PackingRules rules_;
 };
 
 }  // namespace leat::core::streams

@@ -122,8 +122,8 @@ Packed packed(const std::vector<Candidate>& c, const std::vector<TimeNs>& batch_
   batches.reserve(64);
   members.reserve(64);
   const auto at = [](double frames) { return static_cast<TimeNs>(frames * kFrame); };
-  packing.pack(c, std::vector<BatchTimes>{BatchTimes{batch_ns}}, 0, at(from), at(until), 0, reach, even, batches,
-               members);
+  const PackingRules rules{.from_ns = at(from), .until_ns = at(until), .reach = reach, .even = even};
+  packing.pack(c, std::vector<BatchTimes>{BatchTimes{batch_ns}}, rules, batches, members);
   Packed out;
   for (const PlannedBatch& b : batches) {
     out.starts.push_back(static_cast<double>(b.start_ns) / kFrame);

@@ -90,10 +90,10 @@ void Coordinator::add_up() noexcept {
 
 // kNone: no partition that is up serves it.
 PartitionId Coordinator::least_loaded(const Stream& s) const noexcept {
-  PartitionId min = kNone;
+  PartitionId best = kNone;
   for (PartitionId p = first_[s.spec.module]; p < parts_.size(); ++p)
-    if (parts_[p].up && serves(p, s) && (min == kNone || parts_[p].load < parts_[min].load)) min = p;
-  return min;
+    if (parts_[p].up && serves(p, s) && (best == kNone || parts_[p].load < parts_[best].load)) best = p;
+  return best;
 }
 
 // From partitions that are down, and from those that cannot carry theirs where another one can.
@@ -104,16 +104,16 @@ void Coordinator::move() noexcept {
   for (const std::uint32_t id : in_) {
     Stream& s = streams_[id];
     if (s.partition != kNone && parts_[s.partition].load <= 1) continue;
-    const PartitionId min = least_loaded(s);
-    if (min == kNone) continue;
+    const PartitionId target = least_loaded(s);
+    if (target == kNone) continue;
     if (s.partition != kNone) {
-      if (parts_[min].load + s.setting.load >= parts_[s.partition].load) continue;  // it would be no better there
+      if (parts_[target].load + s.setting.load >= parts_[s.partition].load) continue;  // it would be no better there
       parts_[s.partition].load -= s.setting.load;
       --parts_[s.partition].streams;
     }
-    s.partition = min;
-    parts_[min].load += s.setting.load;
-    ++parts_[min].streams;
+    s.partition = target;
+    parts_[target].load += s.setting.load;
+    ++parts_[target].streams;
   }
 }
 
@@ -193,9 +193,13 @@ void Coordinator::pack(TimeNs now, PartitionId p) noexcept {
   // While somebody waits partitions are never idle, and what is idle otherwise is shared out evenly.
   const auto comes_here = [&](std::uint32_t id) { return !compete_ || serves(p, streams_[id]); };
   const bool full = std::any_of(waiting_.begin(), waiting_.end(), comes_here);
-  packing_.pack(candidates_, batch_ns_, p, free, now + settings_.horizon_ns, parts_[p].grace,
-                full ? std::numeric_limits<double>::infinity() : settings_.reach, full && settings_.even, batches_,
-                members_);
+  const PackingRules rules{.partition = p,
+                           .from_ns = free,
+                           .until_ns = now + settings_.horizon_ns,
+                           .grace = parts_[p].grace,
+                           .reach = full ? std::numeric_limits<double>::infinity() : settings_.reach,
+                           .even = full && settings_.even};
+  packing_.pack(candidates_, batch_ns_, rules, batches_, members_);
 }
 
 // The mean drop that each stream's estimate gives the plan, from now + overlap until its last planned answer serves.
