@@ -1,14 +1,14 @@
 // What stands behind the door (scheduler.h): the rooms, put together, and the flows from an event through them to
 // actions. Every flow is one way: event -> ledger -> queue -> the component's scheduler -> machine -> actions.
 //
-//   request_lifecycle.cpp  a request: submitted, its DAG, dropped, answered
-//   dispatch.cpp           who is asked, when, and the clock
-//   batches.cpp            sent, moved on, ended
-//   failover.cpp           partitions lost, and back
-//   costs.cpp              what users are charged
-//   gated.cpp              whose tasks pass one at a time
-//   replace.cpp            another plan, under load
-//   scheduler.cpp          the door
+//   submission.cpp  a request comes in, and its tasks wait
+//   dispatch.cpp    who is asked for a batch, what it may do, what the driver is told; the clock
+//   completion.cpp  a batch ends, and its requests go on or are answered
+//   failover.cpp    partitions lost, and back
+//   costs.cpp       what users are charged
+//   gated.cpp       whose tasks pass one at a time
+//   replace.cpp     another plan, under load
+//   scheduler.cpp   the door: set-up, and what is asked and told besides
 //
 // Rooms: model/ what a plan says, ledger/ streams, requests, answers, machine/ partitions, batches, queue/ tasks in
 // queues, load/ what is observed, policy/ who decides, behind one interface.
@@ -55,41 +55,110 @@ struct ActivePlan {
 // Every plan speaks of as many partitions as the machine has.
 [[nodiscard]] Topology padded(Topology t, std::size_t partitions);
 
+// Who is to be asked, in which order tasks came, and when time itself is to be looked at.
+struct Agenda {
+  std::vector<PartitionId> partitions;  // that became free
+  std::vector<std::uint8_t> partition_listed;
+  std::uint32_t kept_idle = 0;  // partitions that a scheduler keeps so until a moment
+  TimeNs timer_ns = kNever;     // no planned moment is before this
+  TimeNs watch_ns = kNever;     // when watch() has something to look at
+  std::uint64_t serial = 0;     // of the task that was queued last
+};
+
+// What users may take of the partitions, and who of them is kept apart.
+struct UserRules {
+  UserRules(std::uint32_t streams, std::size_t partitions)
+      : shares(streams), scales(streams), quarantine(streams, partitions) {}
+
+  Shares shares;
+  LatencyScales scales;
+  Quarantine quarantine;
+  Gate gate;
+  std::uint32_t losses = 0;  // of partitions
+};
+
+// The plan in force, and those that batches still run under.
+struct Plans {
+  std::array<ReadyPlanPtr, 4> held;
+  std::uint32_t number = 0;
+};
+
+// Room that one call uses, made once.
+struct Scratch {
+  std::vector<TaskRef> batch;
+  std::vector<TaskId> moving;  // while a plan is replaced
+};
+
 struct Scheduler::State final : Operations {
   State(const Topology& topology, const Policy& policy, const Limits& limits);
 
-  // ---- request_lifecycle.cpp ----
+  // ---- submission.cpp ----
   RequestHandle submit(const Submission& s) noexcept;
-  void close_stream(StreamId id, Reason reason) noexcept;
   [[nodiscard]] bool make_room(const Submission& s, TimeNs capture) noexcept;
   void begin(std::uint32_t request) noexcept;
-  void activate(std::uint32_t request, ModuleId module) noexcept;
-  void complete_module(std::uint32_t request, ModuleId module, bool ran) noexcept;
   [[nodiscard]] bool branch_taken(const Request& r, ModuleId module) const noexcept;
-  void drop_request(std::uint32_t request, Outcome outcome, Reason reason, ModuleId where) noexcept;
-  void finish(std::uint32_t request) noexcept;  // answers a doomed or complete request nothing of which runs
+  void activate(std::uint32_t request, ModuleId module) noexcept;
+  void enter(TaskId task) noexcept;  // a new one: to its queue, or held until its planned batch begins
   void enqueue(TaskId task) noexcept;
-  void dequeue(TaskId task) noexcept;
-  void release(TaskId task) noexcept;  // from whatever it is in; frees it
-  void enter(TaskId task) noexcept;    // a new one: to its queue, or held until its planned batch begins
-  void watch() noexcept;               // answers what a scheduler has left undecided far too long
   [[nodiscard]] Progress& progress(std::uint32_t request, ModuleId module) noexcept {
     return ledger.progress(request, plan->model.module(module).local);
   }
 
-  // ---- batches.cpp ----
+  // ---- dispatch.cpp ----
+  void dispatch() noexcept;
+  void mark(QueueId queue) noexcept;
+  void mark_partition(PartitionId partition) noexcept;
+  void set_idle(PartitionId partition) noexcept;
+  void place(std::uint32_t batch, TaskId task) noexcept;
+  void hold(PartitionId partition) noexcept;
+  [[nodiscard]] bool next_action(Action& out) noexcept;
+  void touch(TimeNs at) noexcept;
+  void advance() noexcept;
+  void coordinate() noexcept;
+  void expire(QueueId queue) noexcept;
+  void want_timer(TimeNs at) noexcept { agenda.timer_ns = at < agenda.timer_ns ? at : agenda.timer_ns; }
+  [[nodiscard]] TimeNs earliest_timer() const noexcept;
+  [[nodiscard]] ComponentScheduler& of_module(ModuleId m) noexcept {
+    return *plan->schedulers[plan->model.component_of(m)];
+  }
+
+  // ---- Operations, in dispatch.cpp ----
+  void drop(TaskId task, Reason reason) noexcept override;
+  void take(TaskId task) noexcept override;
+  std::uint32_t start(QueueId queue, ConsumerId consumer, TimeNs start, const Path& path) noexcept override;
+  void canary(std::uint32_t batch) noexcept override { machine.change_batch(batch).canary = true; }
+  void wake(QueueId queue, TimeNs at) noexcept override;
+  void wake_at(TimeNs at) noexcept override { want_timer(at); }
+  void keep_idle(PartitionId partition, TimeNs until) noexcept override;
+  void idled_on_purpose() noexcept override { ++ledger.count().idled_on_purpose; }
+  void ask(PartitionId partition) noexcept override { mark_partition(partition); }
+  void ask_queue(QueueId queue) noexcept override { mark(queue); }
+  void book(TaskId task) noexcept override;
+  void unbook(TaskId task) noexcept override;
+  void retry(TaskId task) noexcept override;
+  std::uint32_t send(RouteId route, std::uint32_t stage, PartitionId partition, std::span<const TaskId> tasks,
+                     TimeNs run) noexcept override;
+  void transfer(TaskId task, RouteId route, std::uint32_t stage, PartitionId from, PartitionId to,
+                TimeNs start) noexcept override;
+
+  // ---- completion.cpp ----
   void stage_started(BatchHandle handle, std::uint32_t stage) noexcept;
   bool stage_finished(BatchHandle handle, std::uint32_t stage, std::span<const TaskResult> results) noexcept;
   void finish_tasks(std::uint32_t batch, std::span<const TaskResult> results) noexcept;
   void pass_on(std::uint32_t batch) noexcept;
   void free_batch(std::uint32_t batch) noexcept;
-  void place(std::uint32_t batch, TaskId task) noexcept;
-  void hold(PartitionId partition) noexcept;
   void fetch(const Batch& batch) const noexcept;
-  [[nodiscard]] const ActivePlan& plan_of(const Batch& b) const noexcept { return *plans[b.plan]; }
+  [[nodiscard]] const ActivePlan& plan_of(const Batch& b) const noexcept { return *plans.held[b.plan]; }
   [[nodiscard]] ComponentScheduler* scheduler_of(const Batch& b) noexcept {  // nullptr: that plan is no longer in force
-    return b.plan == plan_number ? &of_module(b.module) : nullptr;
+    return b.plan == plans.number ? &of_module(b.module) : nullptr;
   }
+  void complete_module(std::uint32_t request, ModuleId module, bool ran) noexcept;
+  void drop_request(std::uint32_t request, Outcome outcome, Reason reason, ModuleId where) noexcept;
+  void finish(std::uint32_t request) noexcept;  // answers a doomed or complete request nothing of which runs
+  void dequeue(TaskId task) noexcept;
+  void release(TaskId task) noexcept;  // from whatever it is in; frees it
+  void close_stream(StreamId id, Reason reason) noexcept;
+  void watch() noexcept;  // answers what a scheduler has left undecided far too long
 
   // ---- failover.cpp ----
   bool partition_lost(PartitionId partition) noexcept;
@@ -121,47 +190,12 @@ struct Scheduler::State final : Operations {
   [[nodiscard]] TimeNs gate_timer() const noexcept;
   void drop_waiting(std::uint32_t user) noexcept;
 
-  // ---- dispatch.cpp ----
-  void touch(TimeNs at) noexcept;
-  void advance() noexcept;
-  void coordinate() noexcept;
-  void dispatch() noexcept;
-  void expire(QueueId queue) noexcept;
-  void mark(QueueId queue) noexcept;
-  void mark_partition(PartitionId partition) noexcept;
-  void set_idle(PartitionId partition) noexcept;
-  void want_timer(TimeNs at) noexcept { timer = at < timer ? at : timer; }
-  [[nodiscard]] TimeNs earliest_timer() const noexcept;
-  [[nodiscard]] ComponentScheduler& of_module(ModuleId m) noexcept {
-    return *plan->schedulers[plan->model.component_of(m)];
-  }
-
-  // ---- Operations, in batches.cpp, failover.cpp and dispatch.cpp ----
-  void drop(TaskId task, Reason reason) noexcept override;
-  void take(TaskId task) noexcept override;
-  std::uint32_t start(QueueId queue, ConsumerId consumer, TimeNs start, const Path& path) noexcept override;
-  void canary(std::uint32_t batch) noexcept override { machine.change_batch(batch).canary = true; }
-  void wake(QueueId queue, TimeNs at) noexcept override;
-  void wake_at(TimeNs at) noexcept override { want_timer(at); }
-  void keep_idle(PartitionId partition, TimeNs until) noexcept override;
-  void idled_on_purpose() noexcept override { ++ledger.count().idled_on_purpose; }
-  void ask(PartitionId partition) noexcept override { mark_partition(partition); }
-  void ask_queue(QueueId queue) noexcept override { mark(queue); }
-  void book(TaskId task) noexcept override;
-  void unbook(TaskId task) noexcept override;
-  void retry(TaskId task) noexcept override;
-  std::uint32_t send(RouteId route, std::uint32_t stage, PartitionId partition, std::span<const TaskId> tasks,
-                     TimeNs run) noexcept override;
-  void transfer(TaskId task, RouteId route, std::uint32_t stage, PartitionId from, PartitionId to,
-                TimeNs start) noexcept override;
-
   // ---- replace.cpp ----
   [[nodiscard]] bool replace(ReadyPlanPtr& next, bool measured_anew) noexcept;
   void collect_unsent() noexcept;
   void detach(TaskId task) noexcept;
 
   // ---- scheduler.cpp ----
-  [[nodiscard]] bool next_action(Action& out) noexcept;
   void audit() const;
 
   // ---- the rooms ----
@@ -169,30 +203,17 @@ struct Scheduler::State final : Operations {
   const Limits limits;
   const TaskSizes* sizes = nullptr;
   TimeNs now = 0;
-  TimeNs timer = kNever;     // no planned moment is before this
-  TimeNs watch_ns = kNever;  // when watch() has something to look at
+  Agenda agenda;
   Actions actions;
   Ledger ledger;
   Machine machine;
-  Shares shares;
-  LatencyScales scales;
-  Quarantine quarantine;
-  Gate gate;
+  UserRules users;
   std::unique_ptr<Coordination> coordination;  // nullptr: no stream can be coordinated
   Pool<Task> tasks;
   TaskSet unsent;  // those that exist and are not placed
-  std::uint64_t serial = 0;
-  std::uint32_t losses = 0;    // of partitions
-  std::uint32_t deferred = 0;  // partitions that are kept idle
-
-  std::array<ReadyPlanPtr, 4> plans;  // the one in force, and those that batches still run under
-  std::uint32_t plan_number = 0;
-  ActivePlan* plan = nullptr;
-
-  std::vector<PartitionId> dirty_partitions;
-  std::vector<std::uint8_t> partition_dirty;
-  std::vector<TaskRef> scratch_tasks;
-  std::vector<TaskId> moving;  // while a plan is replaced
+  Plans plans;
+  ActivePlan* plan = nullptr;  // the one in force
+  Scratch scratch;
 };
 
 }  // namespace leat::core

@@ -33,16 +33,16 @@ void Scheduler::State::enter_share(std::uint32_t id, const ApplicationSpec& app)
   Request& r = ledger.change(id);
   const StreamConfig& config = ledger.stream(r.stream).config;
   const Shares::Key key = account_of(r);
-  const LatencyScales::Standing takes = scales.enter(scale_of(r), now);
+  const LatencyScales::Standing takes = users.scales.enter(scale_of(r), now);
   const TimeNs planned =
       takes.dear ? plan->model.lone_cost_ns(config.application) : plan->model.cost_ns(config.application);
   const Shares::Standing standing =
-      shares.enter({.key = key,
-                    .user_weight = config.user_weight,
-                    .application_weight = app.weight > 0 ? app.weight : 1000,
-                    .cost_ns = static_cast<TimeNs>(static_cast<double>(planned) * takes.scale),
-                    .slo_ns = config.slo_ns},
-                   now);
+      users.shares.enter({.key = key,
+                          .user_weight = config.user_weight,
+                          .application_weight = app.weight > 0 ? app.weight : 1000,
+                          .cost_ns = static_cast<TimeNs>(static_cast<double>(planned) * takes.scale),
+                          .slo_ns = config.slo_ns},
+                         now);
   r.competes = standing.competes;
   r.within_share = standing.within;
   r.charged_ns = standing.charged_ns;
@@ -51,16 +51,16 @@ void Scheduler::State::enter_share(std::uint32_t id, const ApplicationSpec& app)
     if (takes.apart) r.company = Company::own_user;
     if (takes.dear) r.company = Company::nobody;
     r.gated = takes.dear && plan->schedulers[key.component]->books();
-    if (scales.found_dear(
-            scale_of(r))) {  // while he was alone, his frames were what the latency scales were learned from
+    if (users.scales.found_dear(scale_of(r))) {
+      // While he was alone, his frames were what the modules' latency scales were learned from.
       for (ModuleId m : plan->model.components()[key.component].modules) plan->load.forget_scale(m);
       plan->schedulers[key.component]->forget_scale();
       mark_dear(r);
     }
   }
-  if (!quarantine.empty()) {
-    r.company = std::max(r.company, quarantine.company(config.user, now));
-    r.gated = r.gated || quarantine.struck(config.user, now);
+  if (!users.quarantine.empty()) {
+    r.company = std::max(r.company, users.quarantine.company(config.user, now));
+    r.gated = r.gated || users.quarantine.struck(config.user, now);
   }
   ledger.count().total.within_share += standing.within ? 1 : 0;
   ledger.count().streams[r.stream].within_share += standing.within ? 1 : 0;
@@ -69,7 +69,7 @@ void Scheduler::State::enter_share(std::uint32_t id, const ApplicationSpec& app)
 // What its user sends, and has waiting, rides with his own alone for a while.
 void Scheduler::State::part(const Request& r) noexcept {
   const std::uint32_t user = user_of(r);
-  scales.part(scale_of(r), now);
+  users.scales.part(scale_of(r), now);
   for (StreamId s = 0; s < ledger.streams(); ++s) {
     if (ledger.stream(s).config.user != user) continue;
     for (std::uint32_t w = ledger.stream(s).first; w != kNone; w = ledger.request(w).next)
@@ -101,13 +101,13 @@ void Scheduler::State::mark_dear(const Request& of) noexcept {
 }
 
 TimeNs Scheduler::State::longer_ns(const Request& r, ModuleId module) noexcept {
-  const double more = std::max(0.0, scales.of(scale_of(r)) - 1);
+  const double more = std::max(0.0, users.scales.of(scale_of(r)) - 1);
   return static_cast<TimeNs>(more * static_cast<double>(plan->model.module(module).min_ns));
 }
 
 // A batch's stage has ended, or its partition was lost while it ran.
 void Scheduler::State::charge(const Batch& b, TimeNs ran) noexcept {
-  if (shares.empty()) return;
+  if (users.shares.empty()) return;
   const Model& model = plan_of(b).model;
   const RouteSpec& route = model.topology().routes[b.route];
   const double items = b.list.items, took = static_cast<double>(ran);
@@ -116,7 +116,7 @@ void Scheduler::State::charge(const Batch& b, TimeNs ran) noexcept {
   bool counted = false, several = false;
   for (TaskId t = b.list.first; t != kNone; t = tasks[t].next_in_batch) {
     const Request& r = ledger.request(tasks[t].request);
-    expected += tasks[t].items / items * (r.competes ? scales.of(scale_of(r)) : 1);
+    expected += tasks[t].items / items * (r.competes ? users.scales.of(scale_of(r)) : 1);
     counted = counted || r.competes;
     several = several || user_of(r) != user;
   }
@@ -129,16 +129,16 @@ void Scheduler::State::charge(const Batch& b, TimeNs ran) noexcept {
     if (!r.competes) continue;
     const ModuleModel& m = model.module(b.module);
     r.spent_ns += (r.dear ? m.lone_ns : m.unit_ns) * tasks[t].items * of_route;
-    scales.learn(scale_of(r), off * tasks[t].items / items);
+    users.scales.learn(scale_of(r), off * tasks[t].items / items);
     if (several && scale > kSlow * expected) part(r);
   }
 }
 
 // What was not run to its end has cost at least what was charged for it: others might have come in its place.
 void Scheduler::State::correct_share(const Request& r, bool done) noexcept {
-  if (shares.empty() || !r.within_share) return;
+  if (users.shares.empty() || !r.within_share) return;
   const double more = r.spent_ns - static_cast<double>(r.charged_ns);
-  if (done || more > 0) shares.correct(account_of(r), more);
+  if (done || more > 0) users.shares.correct(account_of(r), more);
 }
 
 }  // namespace leat::core

@@ -12,22 +12,22 @@ namespace leat::core {
 bool Scheduler::State::blame(const Batch& batch) noexcept {
   charge(batch, now - batch.started_ns);
   const std::uint32_t user = user_of(ledger.request(tasks[batch.list.first].request));
-  const bool others = shares.others(account_of(ledger.request(tasks[batch.list.first].request)), now);
+  const bool others = users.shares.others(account_of(ledger.request(tasks[batch.list.first].request)), now);
   bool one = true;
   for (TaskId t = batch.list.first; t != kNone; t = tasks[t].next_in_batch) {
     Request& r = ledger.change(tasks[t].request);
-    if (std::exchange(r.death, losses) != losses) ++r.deaths;
+    if (std::exchange(r.death, users.losses) != users.losses) ++r.deaths;
     if (others) r.company = Company::nobody;
     one = one && user_of(r) == user;
   }
   for (TaskId t = batch.list.first; t != kNone && !one; t = tasks[t].next_in_batch)
-    quarantine.suspect(user_of(ledger.request(tasks[t].request)), now);
+    users.quarantine.suspect(user_of(ledger.request(tasks[t].request)), now);
   if (!one || !others) return false;
-  quarantine.strike(user, batch.path[batch.stage], now);
-  if (!quarantine.struck(user, now)) return false;
+  users.quarantine.strike(user, batch.path[batch.stage], now);
+  if (!users.quarantine.struck(user, now)) return false;
   for (TaskId t = batch.list.first; t != kNone; t = tasks[t].next_in_batch)
     ledger.change(tasks[t].request).gated = true;
-  return quarantine.convicted(user, now);
+  return users.quarantine.convicted(user, now);
 }
 
 void Scheduler::State::give_back(std::uint32_t id) noexcept {
@@ -43,13 +43,13 @@ void Scheduler::State::give_back(std::uint32_t id) noexcept {
     const bool slack = task.give_up_ns == kNever || now + m.min_ns + m.min_after_ns <= task.give_up_ns;
     const bool alive = ledger.request(request).doom == Outcome::pending;
     const Request& r = ledger.request(request);
-    const bool again = r.death == losses && quarantine.convicted(user_of(r), now);
+    const bool again = r.death == users.losses && users.quarantine.convicted(user_of(r), now);
     const bool poison = r.deaths >= kMaxDeaths || (r.deaths > 0 && again);
     if (alive && task.retries < kMaxRetries && slack && !poison) {
       ++task.retries;
       ++ledger.count().retries;
       unsent.insert(t);
-      gate.over(t);
+      users.gate.over(t);
       enter_gate(t);
     } else {
       release(t);
@@ -64,17 +64,6 @@ void Scheduler::State::give_back(std::uint32_t id) noexcept {
   free_batch(id);
 }
 
-void Scheduler::State::unbook(TaskId t) noexcept { enqueue(t); }
-
-void Scheduler::State::retry(TaskId t) noexcept {
-  ++ledger.count().retries;
-  if (++tasks[t].retries <= kMaxRetries) {
-    enqueue(t);
-  } else {
-    drop_request(tasks[t].request, Outcome::failed, Reason::partition_lost, tasks[t].module);
-  }
-}
-
 // True: frames of a user who has done so before have ended it.
 bool Scheduler::State::partition_lost(PartitionId id) noexcept {
   if (id >= machine.partitions() || !machine.partition(id).up) {
@@ -85,7 +74,7 @@ bool Scheduler::State::partition_lost(PartitionId id) noexcept {
   p.up = false;
   p.held = 0;
   p.free_ns = now;
-  ++losses;
+  ++users.losses;
   PartitionCounters& counted = ledger.count().partitions[id];
   ++counted.lost;
   counted.up = false;

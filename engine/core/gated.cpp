@@ -7,44 +7,44 @@
 namespace leat::core {
 
 void Scheduler::State::enter_gate(TaskId id) noexcept {
-  if (!ledger.request(tasks[id].request).gated || gate.through() == id) return enqueue(id);
-  tasks[id].serial = ++serial;
-  gate.hold(tasks, id);
+  if (!ledger.request(tasks[id].request).gated || users.gate.through() == id) return enqueue(id);
+  tasks[id].serial = ++agenda.serial;
+  users.gate.hold(tasks, id);
   if (tasks[id].give_up_ns != kNever) want_timer(std::max(tasks[id].deadline_ns, now));
 }
 
 // With one partition there is no other to keep for the others.
 bool Scheduler::State::gate_opens(TaskId id) const noexcept {
-  if (!quarantine.struck(user_of(ledger.request(tasks[id].request)), now)) return true;
+  if (!users.quarantine.struck(user_of(ledger.request(tasks[id].request)), now)) return true;
   const Component& c = plan->model.components()[plan->model.component_of(tasks[id].module)];
   const auto up = std::ranges::count_if(c.partitions, [&](PartitionId p) { return machine.partition(p).up; });
   return up >= 2 || c.partitions.size() == 1;
 }
 
 bool Scheduler::State::open_gate() noexcept {
-  const TaskId id = gate.next();
-  if (id == kNone || !gate.free() || !gate_opens(id)) return false;
-  gate.withdraw(tasks, id);
-  gate.pass(id);
+  const TaskId id = users.gate.next();
+  if (id == kNone || !users.gate.free() || !gate_opens(id)) return false;
+  users.gate.withdraw(tasks, id);
+  users.gate.pass(id);
   enqueue(id);
   return true;
 }
 
 void Scheduler::State::expire_gate() noexcept {
-  for (TaskId t = gate.front(); t != kNone && tasks[t].deadline_ns <= now;) {
+  for (TaskId t = users.gate.front(); t != kNone && tasks[t].deadline_ns <= now;) {
     if (tasks[t].give_up_ns > now) {
       t = tasks[t].after;
       continue;
     }
     const bool stale = tasks[t].give_up_ns > tasks[t].deadline_ns;
     drop_request(tasks[t].request, Outcome::dropped, stale ? Reason::stale : Reason::expired, tasks[t].module);
-    t = gate.front();  // siblings may have gone with it
+    t = users.gate.front();  // siblings may have gone with it
   }
 }
 
 TimeNs Scheduler::State::gate_timer() const noexcept {
   TimeNs at = kNever;
-  for (TaskId t = gate.front(); t != kNone; t = tasks[t].after) {
+  for (TaskId t = users.gate.front(); t != kNone; t = tasks[t].after) {
     if (tasks[t].give_up_ns == kNever) continue;
     if (tasks[t].deadline_ns > now) return std::min(at, tasks[t].deadline_ns);
     at = std::min(at, tasks[t].give_up_ns);

@@ -24,9 +24,9 @@ bool Scheduler::same_requests(const Topology& t) const noexcept {
 
 // Tasks that have not been sent, in the order in which they came.
 void Scheduler::State::collect_unsent() noexcept {
-  moving.clear();
-  unsent.for_each([&](TaskId t) { moving.push_back(t); });
-  std::ranges::sort(moving, {}, [&](TaskId t) { return tasks[t].serial; });
+  scratch.moving.clear();
+  unsent.for_each([&](TaskId t) { scratch.moving.push_back(t); });
+  std::ranges::sort(scratch.moving, {}, [&](TaskId t) { return tasks[t].serial; });
 }
 
 // Out of its queue, its batch being formed or its bookings: those go with the old plan.
@@ -38,21 +38,21 @@ void Scheduler::State::detach(TaskId id) noexcept {
   } else if (t.state == TaskState::held) {
     coordination->withdrawn(ledger.request(t.request).stream, id);
   } else if (t.state == TaskState::gated) {
-    gate.withdraw(tasks, id);
+    users.gate.withdraw(tasks, id);
   }
   t.queue = kNone;
   t.state = TaskState::loose;
 }
 
 bool Scheduler::State::replace(ReadyPlanPtr& next, bool measured_anew) noexcept {
-  const auto slot = std::ranges::find_if(plans, [](const ReadyPlanPtr& p) { return p == nullptr; });
-  if (slot == plans.end()) return false;
+  const auto slot = std::ranges::find_if(plans.held, [](const ReadyPlanPtr& p) { return p == nullptr; });
+  if (slot == plans.held.end()) return false;
   collect_unsent();
-  for (TaskId t : moving) detach(t);
+  for (TaskId t : scratch.moving) detach(t);
   const ActivePlan& old = *plan;
   *slot = std::move(next);
   plan = slot->get();
-  plan_number = static_cast<std::uint32_t>(slot - plans.begin());
+  plans.number = static_cast<std::uint32_t>(slot - plans.held.begin());
   plan->load.take_over(old.load);
   plan->measured_anew = measured_anew;
   for (ModuleId m = 0; measured_anew && m < plan->model.topology().modules.size(); ++m) plan->load.forget_scale(m);
@@ -63,7 +63,7 @@ bool Scheduler::State::replace(ReadyPlanPtr& next, bool measured_anew) noexcept 
     const ComponentId c = plan->model.component_of_partition(p);
     if (c != kNone && machine.partition(p).up) plan->schedulers[c]->partition(p, true);
   }
-  for (TaskId t : moving) {
+  for (TaskId t : scratch.moving) {
     if (tasks[t].state != TaskState::loose) continue;  // it went with its request
     if (tasks[t].items > plan->model.module(tasks[t].module).max_items) {
       drop_request(tasks[t].request, Outcome::failed, Reason::unschedulable, tasks[t].module);
@@ -72,7 +72,7 @@ bool Scheduler::State::replace(ReadyPlanPtr& next, bool measured_anew) noexcept 
     }
   }
   dispatch();
-  timer = earliest_timer();
+  agenda.timer_ns = earliest_timer();
   return true;
 }
 

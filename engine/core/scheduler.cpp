@@ -42,46 +42,18 @@ Scheduler::State::State(const Topology& t, const Policy& p, const Limits& l)
       actions(std::max<std::size_t>(l.actions, std::size_t{l.requests} + l.batches + 1) + l.streams),
       ledger(l, t, actions),
       machine(std::max<std::size_t>(t.partitions.size(), l.partitions), l.batches),
-      shares(l.streams),
-      scales(l.streams),
-      quarantine(l.streams, machine.partitions()),
+      users(l.streams, machine.partitions()),
       coordination(l.coordinated > 0 ? std::make_unique<Coordination>(t, l) : nullptr),
       tasks(l.tasks),
-      unsent(l.tasks),
-      partition_dirty(machine.partitions()) {
+      unsent(l.tasks) {
   check(t.problem().empty(), "the topology is not valid");
-  plans[0] = ReadyPlanPtr(new ActivePlan(padded(t, machine.partitions()), policy, limits, *this));
-  plan = plans[0].get();
-  dirty_partitions.reserve(machine.partitions());
-  scratch_tasks.resize(kMaxBatch);
-  moving.reserve(limits.tasks);
+  plans.held[0] = ReadyPlanPtr(new ActivePlan(padded(t, machine.partitions()), policy, limits, *this));
+  plan = plans.held[0].get();
+  agenda.partitions.reserve(machine.partitions());
+  agenda.partition_listed.resize(machine.partitions());
+  scratch.batch.resize(kMaxBatch);
+  scratch.moving.reserve(limits.tasks);
   ledger.count().partitions.resize(machine.partitions());
-}
-
-bool Scheduler::State::next_action(Action& out) noexcept {
-  while (actions.pop(out)) {
-    if (out.kind != ActionKind::dispatch) return true;
-    if (!machine.valid(out.batch)) continue;  // its partition was lost before it was sent
-    const Batch& b = machine.batch(out.batch.index);
-    std::size_t n = 0;
-    for (TaskId t = b.list.first; t != kNone; t = tasks[t].next_in_batch) {
-      const Task& task = tasks[t];
-      scratch_tasks[n++] = {.request = ledger.handle(task.request),
-                            .token = ledger.request(task.request).token,
-                            .item = task.item,
-                            .items = task.rows,
-                            .units = task.items};
-    }
-    out.tasks = {scratch_tasks.data(), n};
-    out.first_stage = b.through ? 0 : b.stage;
-    out.path = {b.path.data() + out.first_stage, b.through ? b.stages : 1};
-    out.route = b.route;
-    out.module = b.module;
-    out.start_ns = b.start_ns;
-    out.expected_end_ns = b.expected_end_ns;
-    return true;
-  }
-  return false;
 }
 
 // Everything that the rooms say of themselves, recounted, and what holds between them.
@@ -144,26 +116,6 @@ StreamId Scheduler::open_stream(TimeNs now, const StreamConfig& config) noexcept
   state_->ledger.close_stream(stream);
   return kNone;
 }
-void Scheduler::close_stream(TimeNs now, StreamId stream, Reason reason) noexcept {
-  state_->touch(now);
-  state_->close_stream(stream, reason);
-  state_->dispatch();
-}
-RequestHandle Scheduler::submit(TimeNs now, const Submission& submission) noexcept {
-  state_->touch(now);
-  const RequestHandle handle = state_->submit(submission);
-  state_->dispatch();
-  return handle.index != kNone && state_->ledger.valid(handle) ? handle : RequestHandle{};
-}
-void Scheduler::cancel(TimeNs now, RequestHandle request) noexcept {
-  state_->touch(now);
-  if (request.index == kNone || !state_->ledger.valid(request)) {
-    ++state_->ledger.count().stale_events;
-    return;
-  }
-  state_->drop_request(request.index, Outcome::dropped, Reason::cancelled, kNone);
-  state_->dispatch();
-}
 bool Scheduler::observe(TimeNs now, StreamId stream, const Observation& seen) noexcept {
   state_->touch(now);
   return state_->coordination != nullptr && state_->coordination->observe(state_->now, stream, seen);
@@ -173,17 +125,6 @@ StreamSchedule Scheduler::schedule(StreamId stream) const noexcept {
 }
 bool Scheduler::can_coordinate(std::uint32_t application) const noexcept {
   return state_->coordination != nullptr && state_->coordination->serves(application);
-}
-void Scheduler::stage_started(TimeNs now, BatchHandle batch, std::uint32_t stage) noexcept {
-  state_->touch(now);
-  state_->stage_started(batch, stage);
-}
-bool Scheduler::stage_finished(TimeNs now, BatchHandle batch, std::uint32_t stage,
-                               std::span<const TaskResult> results) noexcept {
-  state_->touch(now);
-  const bool goes_on = state_->stage_finished(batch, stage, results);
-  state_->dispatch();
-  return goes_on;
 }
 bool Scheduler::partition_lost(TimeNs now, PartitionId partition) noexcept {
   state_->touch(now);
@@ -200,14 +141,9 @@ void Scheduler::set_estimates(TimeNs now, const Estimates& estimates) noexcept {
   state_->touch(now);
   for (const auto& scheduler : state_->plan->schedulers) scheduler->estimates(estimates);
 }
-void Scheduler::advance(TimeNs now) noexcept {
-  state_->touch(now);
-  state_->advance();
-}
 std::size_t Scheduler::take_samples(std::span<Sample> out) noexcept { return state_->plan->load.take_samples(out); }
-bool Scheduler::next_action(Action& out) noexcept { return state_->next_action(out); }
 TimeNs Scheduler::next_timer() const noexcept {
-  const TimeNs at = idle() ? kNever : std::min(state_->timer, state_->watch_ns);
+  const TimeNs at = idle() ? kNever : std::min(state_->agenda.timer_ns, state_->agenda.watch_ns);
   return state_->coordination == nullptr ? at : std::min(at, state_->coordination->next_timer());
 }
 ReadyPlanPtr Scheduler::prepare(const Topology& topology) const {
@@ -219,7 +155,7 @@ bool Scheduler::replace(TimeNs now, ReadyPlanPtr& plan, bool measured_anew) noex
   return state_->replace(plan, measured_anew);
 }
 ReadyPlanPtr Scheduler::take_retired() noexcept {
-  for (ReadyPlanPtr& plan : state_->plans) {
+  for (ReadyPlanPtr& plan : state_->plans.held) {
     if (plan != nullptr && plan.get() != state_->plan && plan->batches == 0) return std::move(plan);
   }
   return nullptr;

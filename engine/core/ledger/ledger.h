@@ -1,8 +1,8 @@
 // The ledger: streams, requests, how far each has come through its application's DAG, and the answers. Every submission
 // is answered exactly once, here; submitted = completed + late + dropped + failed + rejected + in flight, always.
 //
-// It knows nothing of queues, partitions and policies. Only the scheduler's own flows (request_lifecycle.cpp) change
-// it; a policy sees it constant.
+// It knows nothing of queues, partitions and policies. Only the scheduler's own flows (submission.cpp, completion.cpp)
+// change it; a policy sees it constant.
 #pragma once
 
 #include <algorithm>
@@ -60,6 +60,11 @@ struct alignas(64) Request {
   bool gated = false;       // its tasks pass one at a time (queue/gate.h)
   TimeNs charged_ns = 0;    // to its user's share when it came
   double spent_ns = 0;      // what its batches took, in the same measure
+
+  // When the core answers what its scheduler has left undecided: as long after its end as it had until then.
+  [[nodiscard]] TimeNs overdue_ns() const noexcept {
+    return give_up_ns == kNever ? kNever : 2 * give_up_ns - capture_ns;
+  }
 };
 
 struct Progress {                 // of one request at one module of its application

@@ -2,7 +2,8 @@
 // all schedulers: what one has sent, every other sees here.
 //
 // A partition is up (takes work), draining (a new plan has no use for it: it ends what it holds and takes nothing), or
-// down. Only the scheduler's own flows (batches.cpp, failover.cpp) change the machine; a policy sees it constant.
+// down. Only the scheduler's own flows (dispatch.cpp, completion.cpp, failover.cpp) change the machine; a policy sees
+// it constant.
 #pragma once
 
 #include <array>

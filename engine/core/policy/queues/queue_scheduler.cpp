@@ -1,11 +1,22 @@
 #include "engine/core/policy/queues/queue_scheduler.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "engine/core/policy/by_urgency.h"
 #include "engine/core/policy/path.h"
 
 namespace leat::core {
+namespace {
+
+// Behind the entry a batch is cut to no less than this part of its cap rather than lose a task that has been worked on:
+// 1.1 % of the work for nothing without it, .3 with it (docs/internals/policies.md).
+constexpr std::uint32_t kMinPartPermille = 700;
+// In a burst a backlog counts in proportion to its age until that is so many SLOs (docs/research/studies.md, bursts of
+// Azure's LLM traces; chosen on PARD's series).
+constexpr TimeNs kYoungSlos = 3;
+
+}  // namespace
 
 QueueScheduler::QueueScheduler(const Making& from)
     : ComponentScheduler(from.view, from.core, from.component),
@@ -103,6 +114,120 @@ void QueueScheduler::start_chosen(ConsumerId id, TaskId lead, std::uint32_t requ
   if (l.forming.items < target) form(l, id, view_.now, target);
   launch(s.queue, id, view_.now);
 }
+
+// ---- who is next, how large a batch is, what goes into it ----
+
+// The freshest come first where the time to drain the queue exceeds what the freshest could spend waiting here; in an
+// overload the oldest would all be late by little. Else the oldest come first.
+bool QueueScheduler::largest_budget_first(const TaskQueue& l, ConsumerId s) const noexcept {
+  if (l.classes == 0) return false;
+  const ModuleRules& m = modules_[l.module];
+  const TimeNs budget = task(l.by_deadline[view_.top_class(l)].back()).deadline_ns - view_.now -
+                        scaled(l.module, consumer(s).run_ns[cap_of(s)]) - m.after_ns;
+  const TimeNs drain = static_cast<TimeNs>(l.items) * scaled(l.module, m.ns_per_item);
+  // Largest first gives up the old for the sake of the fresh: right while the overload lasts. When it ends soon, the
+  // fresh could have waited until then, and a young backlog may end soon.
+  std::int64_t believed = 1000;
+  const std::uint32_t a = fixed(l.module).application;
+  const ApplicationLoad& seen = view_.load.application(a);
+  const ApplicationRules& rules = rules_of(a);
+  if (variant_.ages && rules.burst && rules.burst_from_ns == seen.backlog_ns) {
+    const TimeNs grown = application(l.module).slo_ns / 1000 * (1000 * kYoungSlos);
+    believed = std::min<std::int64_t>(1000, (view_.now - seen.backlog_ns) * 1000 / std::max<TimeNs>(1, grown));
+  }
+  return drain * believed > budget * 1000;
+}
+
+// What has been worked on upstream is not given up for the sake of a full batch: the largest batch, at least a part of
+// the target, with which the earliest deadline here is still met. Entry modules keep the target.
+std::uint32_t QueueScheduler::shrink(const TaskQueue& l, ConsumerId s, TimeNs start,
+                                     std::uint32_t target) const noexcept {
+  if (l.classes == 0 || view_.topology().modules[l.module].before.empty()) return target;
+  const std::uint32_t min = std::max(1u, target * kMinPartPermille / 1000);
+  const TimeNs after = modules_[l.module].after_ns;
+  const auto run = [&](std::uint32_t n) { return scaled(l.module, consumer(s).run_ns[std::min(n, own_cap(s))]); };
+  for (TaskId t = l.by_deadline[view_.top_class(l)].front(); t != kNone; t = task(t).after) {
+    const TimeNs room = task(t).give_up_ns == kNever ? kNever : task(t).give_up_ns - start - after;
+    if (room < run(min)) continue;  // lost in any case
+    std::uint32_t n = target;
+    while (n > min && run(n) > room) --n;
+    return n;
+  }
+  return target;
+}
+
+// Takes up to `target` items into the queue's next batch, dropping what is condemned on the way. The highest class with
+// tasks comes first.
+void QueueScheduler::form(const TaskQueue& l, ConsumerId s, TimeNs start, std::uint32_t target) noexcept {
+  const bool largest_first = largest_budget_first(l, s);
+  const TimeNs d = scaled(l.module, consumer(s).run_ns[std::clamp(target, 1u, own_cap(s))]);
+  while (l.forming.items < target && l.classes != 0) {
+    const DeadlineQueue& waiting = l.by_deadline[view_.top_class(l)];
+    const TaskId id = largest_first ? waiting.back() : waiting.front();
+    if (l.forming.items + task(id).items > room(consumer(s)) || view_.apart(l, id)) break;
+    const Reason reason = judge(task(id), start, d);
+    if (reason != Reason::none && !doubted(task(id), start, d)) {
+      core_.drop(id, reason);
+      continue;
+    }
+    core_.take(id);
+  }
+  if (largest_first) purge_low_end(l, start, d);
+}
+
+// ---- when a waiting task is given up ----
+//
+// Every test is made when the task is about to enter a batch; besides, what waits past the moment at which it is
+// worthless is answered then by the core.
+
+// Reason::none: keep. `start` is when its batch would start (t_e), `d` what the batch is expected to take. As PARD's
+// equation 3, with the forecast in place of averages: (t_e - t_s) + d + L_sub > SLO.
+Reason QueueScheduler::judge(const Task& t, TimeNs start, TimeNs d) const noexcept {
+  if (t.give_up_ns == kNever) return Reason::none;
+  if (start >= t.give_up_ns) return Reason::expired;
+  if (!variant_.foresees || start + d + modules_[t.module].after_ns <= t.give_up_ns) return Reason::none;
+  return t.give_up_ns > t.deadline_ns ? Reason::stale : Reason::unreachable;
+}
+
+// A task that only the forecast of what comes after its module condemns is let through now and then, when its module
+// has nothing better to do.
+bool QueueScheduler::doubted(const Task& t, TimeNs start, TimeNs d) noexcept {
+  if (!variant_.foresees || start > view_.now) return false;
+  if (start + d + fixed(t.module).min_after_ns > t.give_up_ns) return false;
+  return canaries_.doubt_forecast(t.module);
+}
+
+// By the estimates the task, alone on the fastest consumer of its queue, would not be in time.
+bool QueueScheduler::late(ConsumerId id, TaskId t) noexcept {
+  const TaskQueue& l = queue(consumer(id).queue);
+  const QueueConsumer& s = consumer(modules_[l.module].mixed ? l.first_consumer + l.consumers - 1 : id);
+  const std::uint32_t items = std::min(task(t).items, room(s));
+  const TimeNs d = scaled(l.module, s.run_ns[items]);
+  modules_[l.module].after_ns = forecast(l.module, items, d);
+  return judge(task(t), view_.now, d) != Reason::none;
+}
+
+bool QueueScheduler::try_canary(PartitionId p) noexcept {
+  const Canaries::Found found = canaries_.on(p, [this](ConsumerId s, TaskId t) { return late(s, t); });
+  if (found.task == kNone) return false;
+  core_.take(found.task);
+  launch(consumer(found.consumer).queue, found.consumer, view_.now, true);
+  return true;
+}
+
+// With the largest budget first, the hopeless ones gather at the other end, where nobody looks.
+void QueueScheduler::purge_low_end(const TaskQueue& l, TimeNs start, TimeNs d) noexcept {
+  for (std::uint32_t left = l.classes; left != 0; left &= left - 1) {
+    const DeadlineQueue& waiting = l.by_deadline[static_cast<std::size_t>(std::countr_zero(left))];
+    while (!waiting.empty()) {
+      const Reason reason = judge(task(waiting.front()), start, d);
+      if (reason == Reason::none) break;
+      core_.drop(waiting.front(), reason);
+    }
+  }
+}
+
+// ---- a batch goes, and comes back ----
 
 void QueueScheduler::launch(QueueId queue_id, ConsumerId id, TimeNs start, bool canary) noexcept {
   const QueueConsumer& s = consumer(id);

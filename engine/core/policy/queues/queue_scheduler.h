@@ -1,9 +1,7 @@
 // Queues: every module has partitions of its own. When one is free it takes a batch of what waits for the module, in
 // the order of class and deadline.
 //
-//   queue_scheduler.cpp  the scheduler's operations, and what joins the rest
-//   batching.cpp         who is next, how large a batch is, and what goes into it
-//   drop.cpp             when a task is given up
+//   queue_scheduler.cpp  the scheduler: who is next, how large a batch is, what goes into it, what is given up
 //   forecast.cpp         what a batch will meet further on
 //   fit.cpp              unequal partitions or requests
 //   caps.cpp             batch caps from the plan
@@ -85,14 +83,10 @@ class QueueScheduler final : public ComponentScheduler, private Starter {
   bool try_consumer(ConsumerId consumer) noexcept;
   void launch(QueueId queue, ConsumerId consumer, TimeNs start, bool canary = false) noexcept;
   void make_queues(TaskQueues& queues);
-
-  // batching.cpp
   [[nodiscard]] bool largest_budget_first(const TaskQueue& queue, ConsumerId consumer) const noexcept;
   [[nodiscard]] std::uint32_t shrink(const TaskQueue& queue, ConsumerId consumer, TimeNs start,
                                      std::uint32_t target) const noexcept;
   void form(const TaskQueue& queue, ConsumerId consumer, TimeNs start, std::uint32_t target) noexcept;
-
-  // drop.cpp
   [[nodiscard]] Reason judge(const Task& task, TimeNs start, TimeNs d) const noexcept;
   [[nodiscard]] bool doubted(const Task& task, TimeNs start, TimeNs d) noexcept;
   [[nodiscard]] bool late(ConsumerId consumer, TaskId task) noexcept;

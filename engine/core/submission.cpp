@@ -1,4 +1,4 @@
-// The life of a request: submitted, through the modules of its DAG as tasks, dropped or answered.
+// A request comes in: submitted, and through the modules of its DAG as tasks that wait. Where it goes on: dispatch.cpp.
 //
 // A module starts when all its predecessors are complete. A module that fans out (fan_out_cap > 1) gets one task per
 // sub-request that its predecessors made, up to the cap; none means that it is complete at once. Other modules get one
@@ -18,12 +18,14 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 33);
 }
 
-// When the core answers what its scheduler has left undecided: as long after its end as it had until then.
-TimeNs overdue_ns(const Request& r) { return r.give_up_ns == kNever ? kNever : 2 * r.give_up_ns - r.capture_ns; }
-
 }  // namespace
 
-// ---- in ----
+RequestHandle Scheduler::submit(TimeNs now, const Submission& submission) noexcept {
+  state_->touch(now);
+  const RequestHandle handle = state_->submit(submission);
+  state_->dispatch();
+  return handle.index != kNone && state_->ledger.valid(handle) ? handle : RequestHandle{};
+}
 
 RequestHandle Scheduler::State::submit(const Submission& s) noexcept {
   if (s.stream >= ledger.streams()) {
@@ -38,7 +40,7 @@ RequestHandle Scheduler::State::submit(const Submission& s) noexcept {
     ledger.refuse(s, Outcome::rejected, Reason::stream_closed);
     return {};
   }
-  if (quarantine.refused(config.user, now)) {
+  if (users.quarantine.refused(config.user, now)) {
     ledger.refuse(s, Outcome::rejected, Reason::poison);
     return {};
   }
@@ -57,7 +59,7 @@ RequestHandle Scheduler::State::submit(const Submission& s) noexcept {
   }
   const RequestHandle handle = ledger.handle(id);
   enter_share(id, app);
-  watch_ns = std::min(watch_ns, overdue_ns(ledger.request(id)));
+  agenda.watch_ns = std::min(agenda.watch_ns, ledger.request(id).overdue_ns());
   begin(id);
   return ledger.valid(handle) ? handle : RequestHandle{};
 }
@@ -89,21 +91,7 @@ bool Scheduler::State::make_room(const Submission& s, TimeNs capture) noexcept {
   return false;
 }
 
-void Scheduler::State::close_stream(StreamId id, Reason reason) noexcept {
-  if (!ledger.open(id)) {
-    ++ledger.count().stale_events;
-    return;
-  }
-  ledger.close_stream(id);
-  if (coordination != nullptr) coordination->close(now, id);
-  for (std::uint32_t r = ledger.stream(id).first; r != kNone;) {
-    const std::uint32_t next = ledger.request(r).next;
-    drop_request(r, Outcome::dropped, reason, kNone);
-    r = next;
-  }
-}
-
-// ---- through the DAG ----
+// ---- its tasks ----
 
 void Scheduler::State::begin(std::uint32_t request) noexcept {
   const Topology& t = plan->model.topology();
@@ -191,93 +179,13 @@ void Scheduler::State::activate(std::uint32_t request, ModuleId module) noexcept
   ledger.count().modules[module].tasks += n;
 }
 
-void Scheduler::State::complete_module(std::uint32_t request, ModuleId module, bool ran) noexcept {
-  // Skipped modules complete their successors at once, so this goes on until a task exists or the request is done. A
-  // work list instead of recursion: its depth is bounded by the application's modules.
-  struct Done {
-    ModuleId module;
-    bool ran;
-  };
-  std::array<Done, kMaxModulesPerApplication> list;  // only what was pushed is read
-  std::size_t count = 0;
-  list[count++] = {module, ran};
-  const Topology& t = plan->model.topology();
-  const RequestHandle handle = ledger.handle(request);
-  while (count > 0) {
-    const Done done = list[--count];
-    --ledger.change(request).modules_left;
-    const Progress& from = progress(request, done.module);
-    for (ModuleId next : t.modules[done.module].after) {
-      Progress& p = progress(request, next);
-      p.offered += from.made;
-      p.fed = p.fed || done.ran;
-      if (--p.before_left > 0) continue;
-      const bool skipped = !p.fed || p.offered == 0 ||
-                           (t.modules[next].fan_out_cap == 1 && !branch_taken(ledger.request(request), next));
-      if (skipped) {
-        list[count++] = {next, false};
-      } else {
-        activate(request, next);
-        if (!ledger.valid(handle)) return;
-      }
-    }
-  }
-}
-
-// ---- out ----
-
-void Scheduler::State::drop_request(std::uint32_t request, Outcome outcome, Reason reason, ModuleId where) noexcept {
-  ledger.doom(request, outcome, reason, where);
-  for (TaskId t = ledger.request(request).tasks; t != kNone;) {
-    const TaskId next = tasks[t].next_of_request;
-    if (tasks[t].state != TaskState::placed) release(t);
-    t = next;
-  }
-  finish(request);
-}
-
-void Scheduler::State::finish(std::uint32_t request) noexcept {
-  const Request& r = ledger.request(request);
-  if (r.placed > 0) return;
-  if (r.doom != Outcome::pending || r.modules_left == 0) correct_share(r, r.doom == Outcome::pending);
-  if (r.doom != Outcome::pending) {
-    ledger.answer(request, r.doom, r.doom_reason, r.doom_where, now);
-  } else if (r.modules_left == 0) {
-    if (coordination != nullptr && coordination->has(r.stream)) coordination->answered(now, r.stream, r.capture_ns);
-    ledger.answer(request, now <= r.deadline_ns ? Outcome::completed : Outcome::late, Reason::none, kNone, now);
-  }
-}
-
-void Scheduler::State::watch() noexcept {
-  TimeNs next = kNever;
-  for (StreamId s = 0; s < ledger.streams(); ++s) {
-    for (std::uint32_t r = ledger.stream(s).first; r != kNone;) {
-      const Request& request = ledger.request(r);
-      const std::uint32_t following = request.next;
-      const TimeNs at = overdue_ns(request);
-      if (at > now) {
-        next = std::min(next, at);
-      } else if (request.placed > 0) {  // it runs: its end decides
-        next = std::min(next, now + request.give_up_ns - request.capture_ns);
-      } else if (request.doom == Outcome::pending) {
-        ++ledger.count().left_undecided;
-        drop_request(r, Outcome::dropped, Reason::expired, kNone);
-      }
-      r = following;
-    }
-  }
-  watch_ns = next;
-}
-
-// ---- tasks ----
-
 void Scheduler::State::enter(TaskId id) noexcept {
   Task& t = tasks[id];
   const Request& r = ledger.request(t.request);
   if (coordination == nullptr || !coordination->has(r.stream)) return enter_gate(id);
   switch (coordination->arrived(now, r.stream, r.capture_ns, id)) {
     case Coordination::Way::hold:
-      t.serial = ++serial;
+      t.serial = ++agenda.serial;
       t.state = TaskState::held;
       return;
     case Coordination::Way::background:
@@ -290,7 +198,7 @@ void Scheduler::State::enter(TaskId id) noexcept {
 
 void Scheduler::State::enqueue(TaskId id) noexcept {
   Task& t = tasks[id];
-  t.serial = ++serial;
+  t.serial = ++agenda.serial;
   t.batch = kNone;
   const QueueId queue = of_module(t.module).enqueue(id);
   check(queue < plan->queues.size() && plan->queues[queue].module == t.module,
@@ -300,36 +208,6 @@ void Scheduler::State::enqueue(TaskId id) noexcept {
   ++ledger.count().modules[t.module].queued;
   if (t.give_up_ns != kNever) want_timer(t.deadline_ns > now ? t.deadline_ns : t.give_up_ns);
   mark(queue);
-}
-
-void Scheduler::State::dequeue(TaskId id) noexcept {
-  const Task& t = tasks[id];
-  plan->queues.erase(tasks, id);
-  plan->load.unqueued(plan->model, t.module, t.items, now);
-  --ledger.count().modules[t.module].queued;
-  of_module(t.module).left(id);
-}
-
-void Scheduler::State::release(TaskId id) noexcept {
-  Task& t = tasks[id];
-  if (t.state == TaskState::booked) {
-    of_module(t.module).withdraw(id);
-  } else if (t.state == TaskState::held) {
-    coordination->withdrawn(ledger.request(t.request).stream, id);
-  } else if (t.state == TaskState::gated) {
-    gate.withdraw(tasks, id);
-  } else if (t.state == TaskState::queued && t.queue != kNone) {
-    dequeue(id);
-  } else if (t.state == TaskState::queued) {
-    plan->queues.unform(tasks, t.batch, id);
-  }
-  Request& r = ledger.change(t.request);
-  (t.previous_of_request == kNone ? r.tasks : tasks[t.previous_of_request].next_of_request) = t.next_of_request;
-  if (t.next_of_request != kNone) tasks[t.next_of_request].previous_of_request = t.previous_of_request;
-  t.state = TaskState::free;
-  gate.over(id);
-  unsent.erase(id);
-  tasks.give(id);
 }
 
 }  // namespace leat::core
