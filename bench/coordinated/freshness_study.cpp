@@ -12,7 +12,7 @@
 #include "bench/coordinated/freshness_metric.h"
 #include "bench/coordinated/freshness_scenarios.h"
 #include "bench/study.h"
-#include "engine/core/schedulable.h"
+#include "engine/core/model/schedulable.h"
 #include "engine/papers/presets.h"
 
 namespace {

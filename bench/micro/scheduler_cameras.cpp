@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "bench/micro/scheduler_cases.h"
-#include "engine/core/policy_words.h"
+#include "engine/core/policy/policy_settings.h"
 #include "tools/base/json/json.h"
 
 namespace leat::bench {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "bench/study.h"
-#include "engine/core/topology.h"
+#include "engine/core/model/topology.h"
 #include "engine/papers/harpagon.h"
 #include "engine/sim/simulator.h"
 #include "planner/harpagon/plan.h"

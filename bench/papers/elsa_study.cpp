@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/study.h"
-#include "engine/core/topology.h"
+#include "engine/core/model/topology.h"
 #include "engine/papers/presets.h"
 #include "engine/sim/simulator.h"
 #include "planner/io/profile_io.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/study.h"
-#include "engine/core/policy_words.h"
+#include "engine/core/policy/policy_settings.h"
 #include "engine/sim/for_each_job.h"
 #include "engine/sim/kept_rate.h"
 #include "engine/sim/workload/random.h"

@@ -2,7 +2,7 @@
 // stand on servers, and links.
 #pragma once
 
-#include "engine/core/topology.h"
+#include "engine/core/model/topology.h"
 #include "planner/io/scenario_io.h"
 
 namespace leat::bench {

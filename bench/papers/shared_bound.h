@@ -9,7 +9,7 @@
 
 #include <vector>
 
-#include "engine/core/topology.h"
+#include "engine/core/model/topology.h"
 #include "engine/sim/workload/arrivals.h"
 
 namespace leat::bench {

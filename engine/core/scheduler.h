@@ -19,9 +19,9 @@
 
 #include "engine/core/counters.h"
 #include "engine/core/load/estimates.h"
-#include "engine/core/policy.h"
+#include "engine/core/model/topology.h"
+#include "engine/core/policy/policy.h"
 #include "engine/core/schedule.h"
-#include "engine/core/topology.h"
 #include "engine/core/types.h"
 
 namespace leat::core {

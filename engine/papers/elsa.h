@@ -1,7 +1,7 @@
 // ELSA (PARIS and ELSA, section IV): where a request goes on partitions of several sizes; and what it is compared with.
 #pragma once
 
-#include "engine/core/policy_keys.h"
+#include "engine/core/policy/policy_keys.h"
 #include "engine/papers/queues.h"
 
 namespace leat::papers {

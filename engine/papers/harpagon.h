@@ -1,7 +1,7 @@
 // Harpagon's dispatch (section III-B): whole batches, in the order of throughput over cost.
 #pragma once
 
-#include "engine/core/policy_keys.h"
+#include "engine/core/policy/policy_keys.h"
 #include "engine/papers/queues.h"
 
 namespace leat::papers {

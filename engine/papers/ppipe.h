@@ -2,8 +2,8 @@
 // partitions and of links, and reservations are corrected by what really happened.
 #pragma once
 
+#include "engine/core/policy/policy_keys.h"
 #include "engine/core/policy/reservations/reservations.h"
-#include "engine/core/policy_keys.h"
 
 namespace leat::papers {
 

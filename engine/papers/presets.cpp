@@ -11,7 +11,6 @@ namespace leat::papers {
 namespace {
 
 using By = WorkerQueues::By;
-using Drop = WorkerQueues::Drop;
 using Downstream = ProactiveDrop::Downstream;
 using Wait = ProactiveDrop::Wait;
 constexpr auto kWithExecution = ClipperSplit::Reading::elapsed_and_execution;
@@ -31,14 +30,14 @@ struct Batches : PresetOf<Harpagon> {
 };
 
 // PARD, and its system with another drop rule under its order.
-constexpr WorkerQueues pard(Drop drop = Drop::proactive) { return {.order = By::adaptive, .drop = drop}; }
-constexpr WorkerQueues pard_in(By order) { return {.order = order, .drop = Drop::proactive}; }
+constexpr WorkerQueues pard(const DropKind& drop = kProactiveDrop) { return {.order = By::adaptive, .drop = &drop}; }
+constexpr WorkerQueues pard_in(By order) { return {.order = order, .drop = &kProactiveDrop}; }
 constexpr WorkerQueues pard_with(Downstream downstream, Wait wait) {
-  return {.order = By::adaptive, .drop = Drop::proactive, .pard = {.downstream = downstream, .wait = wait}};
+  return {.order = By::adaptive, .drop = &kProactiveDrop, .pard = {.downstream = downstream, .wait = wait}};
 }
 // It acts ten times a second, on what has been so until now.
 constexpr WorkerQueues pard_oc() {
-  return {.order = By::adaptive, .drop = Drop::overload_control, .window_ns = 500'000'000};
+  return {.order = By::adaptive, .drop = &kOverloadControl, .window_ns = 500'000'000};
 }
 
 const Workers kPard("pard", pard());
@@ -48,16 +47,16 @@ const Pipelines kPPipe("ppipe", {}), kPPipeAppend("ppipe-append", {.append_only 
 const Batches kHarpagon("harpagon", {}),
     kHarpagonPrinted("harpagon-printed", {.dispatch = Harpagon::Dispatch::tc_rates});
 const PresetOf<Reactive> kReactive("reactive", {}, kReactiveKeys, into<Reactive>);
-const Workers kNexus("nexus", {.drop = Drop::nexus}), kNexusLocal("nexus-local", {.drop = Drop::nexus_local}),
-    kClipper("clipper++", {.drop = Drop::clipper}),
-    kClipperD("clipper++d", {.drop = Drop::clipper, .reading = kWithExecution});
+const Workers kNexus("nexus", {.drop = &kNexusWindow}), kNexusLocal("nexus-local", {.drop = &kNexusLocalWindow}),
+    kClipper("clipper++", {.drop = &kClipperSplit}),
+    kClipperD("clipper++d", {.drop = &kClipperSplit, .reading = kWithExecution});
 const PresetOf<Fifs> kFifs("fifs", {}, kFifsKeys, into<Fifs>);
 const Workers kNaive("naive", {});
 // PARD's ablations, Table 1.
 const Workers kPardBack("pard-back", pard_with(Downstream::none, Wait::quantile)),
     kPardSf("pard-sf", pard_with(Downstream::execution, Wait::quantile)), kPardOc("pard-oc", pard_oc()),
-    kPardSplit("pard-split", {.order = By::adaptive, .drop = Drop::clipper, .reading = kWithExecution}),
-    kPardWcl("pard-wcl", pard(Drop::worst_case)), kPardLower("pard-lower", pard_with(Downstream::all, Wait::lower)),
+    kPardSplit("pard-split", {.order = By::adaptive, .drop = &kClipperSplit, .reading = kWithExecution}),
+    kPardWcl("pard-wcl", pard(kWorstCaseSplit)), kPardLower("pard-lower", pard_with(Downstream::all, Wait::lower)),
     kPardUpper("pard-upper", pard_with(Downstream::all, Wait::upper)), kPardFcfs("pard-fcfs", pard_in(By::fcfs)),
     kPardHbf("pard-hbf", pard_in(By::hbf)), kPardLbf("pard-lbf", pard_in(By::lbf)),
     kPardInstant("pard-instant", pard_in(By::instant));

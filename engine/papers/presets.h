@@ -2,7 +2,7 @@
 // Set-up only; pure.
 #pragma once
 
-#include "engine/core/policy_words.h"
+#include "engine/core/policy/policy_settings.h"
 
 namespace leat::papers {
 
@@ -14,7 +14,7 @@ namespace leat::papers {
 // partitions), leat-ageless (blind to the age of a burst). Studies' columns; nothing to serve with.
 [[nodiscard]] core::Presets study_presets() noexcept;
 
-// As engine/core/policy_words.h has them, from these presets.
+// As engine/core/policy/policy_settings.h has them, from these presets.
 [[nodiscard]] inline std::string preset_names() { return core::preset_names(presets()); }
 [[nodiscard]] inline bool preset(std::string_view name, core::Policy& out) {
   return core::preset(name, out, presets());

@@ -22,7 +22,7 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/core/topology.h"
+#include "engine/core/model/topology.h"
 #include "engine/sim/workload/arrivals.h"
 
 namespace leat::sim {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/core/policy.h"
-#include "engine/core/topology.h"
+#include "engine/core/model/topology.h"
+#include "engine/core/policy/policy.h"
 
 namespace leat::sim {
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/core/policy_words.h"
+#include "engine/core/policy/policy_settings.h"
 #include "engine/core/test/test_bench.h"
 
 namespace leat::sim {

@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/core/topology.h"
+#include "engine/core/model/topology.h"
 
 namespace leat::sim {
 

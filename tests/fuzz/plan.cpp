@@ -1,5 +1,5 @@
 // Plans: any text is a plan that says the same when written and read again and makes a sound topology, or an error.
-#include "engine/core/topology.h"
+#include "engine/core/model/topology.h"
 #include "planner/io/plan_io.h"
 #include "tests/fuzz/harness.h"
 

@@ -18,7 +18,7 @@
 #include <thread>
 #include <utility>
 
-#include "engine/core/policy_words.h"
+#include "engine/core/policy/policy_settings.h"
 #include "engine/core/streams/strides.h"
 #include "engine/sim/shown.h"
 #include "engine/sim/simulator.h"

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <vector>
 
-#include "engine/core/policy_words.h"
+#include "engine/core/policy/policy_settings.h"
 #include "engine/sim/kept_rate.h"
 
 namespace leat::planner {

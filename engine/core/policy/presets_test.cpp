@@ -1,8 +1,8 @@
 // The preset and its words; what only all its parts together show.
 #include <algorithm>
 
+#include "engine/core/policy/policy_settings.h"
 #include "engine/core/policy/registry.h"
-#include "engine/core/policy_words.h"
 #include "engine/core/test/test_bench.h"
 
 namespace leat::core {

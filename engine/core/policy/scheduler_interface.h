@@ -38,7 +38,7 @@
 #include "engine/core/load/load_statistics.h"
 #include "engine/core/machine/machine.h"
 #include "engine/core/model/model.h"
-#include "engine/core/policy.h"
+#include "engine/core/policy/policy.h"
 #include "engine/core/queue/task_queues.h"
 
 namespace leat::core {

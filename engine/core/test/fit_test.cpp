@@ -1,5 +1,5 @@
 // Unequal partitions and unequal requests under the default preset: who takes what.
-#include "engine/core/policy_words.h"
+#include "engine/core/policy/policy_settings.h"
 #include "engine/core/test/test_bench.h"
 
 namespace leat::core {

@@ -1,4 +1,4 @@
-#include "engine/core/schedulable.h"
+#include "engine/core/model/schedulable.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

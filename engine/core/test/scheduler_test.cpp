@@ -1,7 +1,7 @@
 // The life of a request, case by case.
 #include <algorithm>
 
-#include "engine/core/policy_words.h"
+#include "engine/core/policy/policy_settings.h"
 #include "engine/core/test/test_bench.h"
 #include "engine/core/test/test_scheduler.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/core/policy_words.h"
+#include "engine/core/policy/policy_settings.h"
 #include "engine/core/scheduler.h"
 
 namespace leat::core::test {

@@ -10,7 +10,7 @@
 #include <set>
 #include <sstream>
 
-#include "engine/core/policy_words.h"
+#include "engine/core/policy/policy_settings.h"
 #ifdef LEAT_PAPERS
 #include "engine/papers/presets.h"
 #endif

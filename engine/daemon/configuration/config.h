@@ -62,7 +62,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/policy.h"
+#include "engine/core/policy/policy.h"
 #include "engine/core/scheduler.h"
 #include "engine/daemon/configuration/user_limits.h"
 #include "engine/worker/sandbox/sandbox.h"

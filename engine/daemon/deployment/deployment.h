@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/core/topology.h"
+#include "engine/core/model/topology.h"
 #include "engine/daemon/configuration/config.h"
 #include "engine/daemon/deployment/stages.h"
 #include "engine/daemon/deployment/task_sizes.h"
@@ -80,8 +80,8 @@ Status complete_plan(const Config& config, Deployment& deployment, std::span<con
 [[nodiscard]] std::string idle_setting(const Config& config, const Deployment& deployment);
 
 // Applications whose SLO no route can meet even on an idle host, expected rates that the partitions cannot carry
-// (capacity.h), expected streams that cannot all be kept fresh (engine/core/schedulable.h), and what was measured while
-// something else had the core: one line each, for the log, `leat status` and `leat check`.
+// (capacity.h), expected streams that cannot all be kept fresh (engine/core/model/schedulable.h), and what was measured
+// while something else had the core: one line each, for the log, `leat status` and `leat check`.
 std::vector<std::string> unschedulable(const Deployment& deployment);
 
 }  // namespace leat::daemon

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/core/topology.h"
+#include "engine/core/model/topology.h"
 #include "shm/src/segments/counters.h"
 #include "tools/base/text/units.h"
 

@@ -1,5 +1,5 @@
 // From the configuration to the core: what a plan does not say.
-#include "engine/core/policy_words.h"
+#include "engine/core/policy/policy_settings.h"
 #include "engine/daemon/deployment/deployment.h"
 
 namespace leat::daemon {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/core/policy.h"
-#include "engine/core/schedulable.h"
+#include "engine/core/model/schedulable.h"
+#include "engine/core/policy/policy.h"
 #include "engine/daemon/deployment/capacity.h"
 #include "engine/daemon/deployment/deployment.h"
 #include "engine/daemon/deployment/objective.h"

@@ -10,7 +10,7 @@
 #include <span>
 
 #include "engine/core/load/estimates.h"
-#include "engine/core/topology.h"
+#include "engine/core/model/topology.h"
 #include "engine/papers/pard/sliding_window.h"
 
 namespace leat::papers {

@@ -14,7 +14,6 @@ namespace {
 
 using test::kMs;
 using By = WorkerQueues::By;
-using Drop = WorkerQueues::Drop;
 using Downstream = ProactiveDrop::Downstream;
 
 struct Request {
@@ -83,7 +82,7 @@ class NaiveTwin {
     TimeNs at = kNever;
     for (const Run& r : running_) at = std::min(at, r.end);
     for (const Module& m : modules_) {
-      for (const Job& j : m.queue) at = policy_.drop == Drop::none ? at : std::min(at, j.deadline);
+      for (const Job& j : m.queue) at = policy_.drop == &kKeepAll ? at : std::min(at, j.deadline);
     }
     return at;
   }
@@ -106,7 +105,7 @@ class NaiveTwin {
       serve();
     }
     for (Module& m : modules_) {
-      if (policy_.drop == Drop::none) continue;
+      if (policy_.drop == &kKeepAll) continue;
       std::erase_if(m.queue, [&](const Job& j) {
         return j.deadline <= now && answer(j.token, Outcome::dropped, Reason::expired);
       });
@@ -153,9 +152,9 @@ class NaiveTwin {
     return best;
   }
   [[nodiscard]] Reason verdict(const Module& m, const Job& j, TimeNs d) const {
-    if (policy_.drop == Drop::none) return Reason::none;
+    if (policy_.drop == &kKeepAll) return Reason::none;
     if (now_ >= j.deadline) return Reason::expired;
-    return policy_.drop == Drop::proactive && now_ + d + m.after > j.deadline ? Reason::unreachable : Reason::none;
+    return policy_.drop == &kProactiveDrop && now_ + d + m.after > j.deadline ? Reason::unreachable : Reason::none;
   }
   void serve() {
     for (std::size_t k = 0; k < modules_.size(); ++k) {
@@ -178,7 +177,7 @@ class NaiveTwin {
       m.queue.erase(m.queue.begin() + static_cast<std::ptrdiff_t>(i));
       if (const Reason reason = verdict(m, job, d); reason != Reason::none) {
         const bool probe =
-            policy_.drop == Drop::proactive && now_ - m.probed >= 100 * kMs && now_ + d + m.after_min <= job.deadline;
+            policy_.drop == &kProactiveDrop && now_ - m.probed >= 100 * kMs && now_ + d + m.after_min <= job.deadline;
         if (!probe) {
           answer(job.token, Outcome::dropped, reason);
           continue;
@@ -343,7 +342,7 @@ TEST(Twin, EveryAnswerAndEveryBatchIsTheSame) {
                              static_cast<TimeNs>(1 + below(6)) * kMs, slo);
     WorkerQueues p{.per_worker = false, .pard = {.wait = ProactiveDrop::Wait::lower}};
     p.order = std::array{By::fcfs, By::lbf, By::hbf}[below(3)];
-    p.drop = std::array{Drop::none, Drop::expired, Drop::proactive}[below(3)];
+    p.drop = std::array{&kKeepAll, &kDropExpired, &kProactiveDrop}[below(3)];
     p.pard.downstream = below(2) == 0 ? Downstream::none : Downstream::execution;
     Policy policy;
     use(p, policy);

@@ -18,31 +18,23 @@ std::unique_ptr<Order> order_of(Site& site, const WorkerQueues& s) {
                                                           : Order::First::largest_budget);
 }
 
-std::unique_ptr<DropRule> drop_of(Site& site, const WorkerQueues& s) {
-  switch (s.drop) {
-    case WQ::Drop::none:
-      return std::make_unique<KeepAll>();
-    case WQ::Drop::expired:
-      return std::make_unique<DropExpired>();
-    case WQ::Drop::clipper:
-      return std::make_unique<ClipperSplit>(site, s.reading);
-    case WQ::Drop::worst_case:
-      return std::make_unique<WorstCaseSplit>(site);
-    case WQ::Drop::nexus:
-    case WQ::Drop::nexus_local:
-      return std::make_unique<NexusWindow>(site, s.drop == WQ::Drop::nexus_local);
-    case WQ::Drop::overload_control:
-      return std::make_unique<OverloadControl>(site, s.overload, s.window_ns);
-    case WQ::Drop::proactive:
-      break;
-  }
-  return std::make_unique<ProactiveDrop>(site, s.pard);
+std::unique_ptr<DropRule> clipper(Site& site, const WQ& s) { return std::make_unique<ClipperSplit>(site, s.reading); }
+std::unique_ptr<DropRule> overload_control(Site& site, const WQ& s) {
+  return std::make_unique<OverloadControl>(site, s.overload, s.window_ns);
+}
+std::unique_ptr<DropRule> proactive(Site& site, const WQ& s) { return std::make_unique<ProactiveDrop>(site, s.pard); }
+template <bool local>
+std::unique_ptr<DropRule> nexus(Site& site, const WQ&) {
+  return std::make_unique<NexusWindow>(site, local);
 }
 
-bool looks_back(const WorkerQueues& s) {  // at averages
-  return s.drop == WorkerQueues::Drop::proactive && s.pard.downstream == ProactiveDrop::Downstream::all;
-}
-bool quantile(const WorkerQueues& s) { return looks_back(s) && s.pard.wait == ProactiveDrop::Wait::quantile; }
+bool always(const WQ&) { return true; }
+bool averages(const WQ& s) { return s.pard.downstream == ProactiveDrop::Downstream::all; }
+bool estimates(const WQ& s) { return s.drop->estimates != nullptr && s.drop->estimates(s); }
+bool is_proactive(const WQ& s) { return s.drop == &kProactiveDrop; }
+bool looks_back(const WQ& s) { return is_proactive(s) && averages(s); }
+bool quantile(const WQ& s) { return looks_back(s) && s.pard.wait == ProactiveDrop::Wait::quantile; }
+bool controls_overload(const WQ& s) { return s.drop == &kOverloadControl; }
 
 constexpr Key<WQ> kWorkerTable[] = {
     {"order",
@@ -51,15 +43,12 @@ constexpr Key<WQ> kWorkerTable[] = {
      }},
     {"form_ahead", [](const std::string& v, WQ& s) { return read_flag(v, s.form_ahead); }},
     {"window_ms", [](const std::string& v, WQ& s) { return read_milliseconds(v, s.window_ns); },
-     [](const WQ& s) {
-       return looks_back(s) || s.order >= WQ::By::adaptive || s.drop == WQ::Drop::overload_control ||
-              s.drop == WQ::Drop::worst_case;
-     }},
+     [](const WQ& s) { return estimates(s) || s.drop->window || s.order >= WQ::By::adaptive; }},
     {"downstream",
      [](const std::string& v, WQ& s) {
        return read_word(v, s.pard.downstream, {"none", "execution", "all"});
      },
-     [](const WQ& s) { return s.drop == WQ::Drop::proactive; }},
+     is_proactive},
     {"wait",
      [](const std::string& v, WQ& s) {
        return read_word(v, s.pard.wait, {"quantile", "lower", "upper"});
@@ -70,20 +59,18 @@ constexpr Key<WQ> kWorkerTable[] = {
      [](const std::string& v, WQ& s) {
        return read_word(v, s.reading, {"elapsed", "elapsed_and_execution"});
      },
-     [](const WQ& s) { return s.drop == WQ::Drop::clipper; }},
+     [](const WQ& s) { return s.drop == &kClipperSplit; }},
     {"oc_threshold_ms", [](const std::string& v, WQ& s) { return read_milliseconds(v, s.overload.threshold_ns); },
-     [](const WQ& s) { return s.drop == WQ::Drop::overload_control; }},
+     controls_overload},
     {"oc_alpha_permille", [](const std::string& v, WQ& s) { return read_whole(v, s.overload.alpha_permille); },
-     [](const WQ& s) { return s.drop == WQ::Drop::overload_control; }},
+     controls_overload},
 };
 
 class WorkerQueuesFactory final : public QueuesOf<WorkerQueues> {
  public:
   using QueuesOf::QueuesOf;
   [[nodiscard]] const WorkerQueues& settings() const noexcept { return settings_; }
-  [[nodiscard]] bool estimates() const noexcept override {
-    return looks_back(settings_) || settings_.drop == WorkerQueues::Drop::worst_case;
-  }
+  [[nodiscard]] bool estimates() const noexcept override { return papers::estimates(settings_); }
   [[nodiscard]] std::unique_ptr<Estimator> estimator(const Topology& t, std::uint32_t draws,
                                                      std::uint64_t seed) const override {
     const StatePlanner::Settings settings{.window_ns = settings_.window_ns,
@@ -95,6 +82,11 @@ class WorkerQueuesFactory final : public QueuesOf<WorkerQueues> {
 
 }  // namespace
 
+const DropKind kClipperSplit{.make = clipper}, kWorstCaseSplit{.make = placed<WorstCaseSplit>, .estimates = always},
+    kNexusWindow{.make = nexus<false>}, kNexusLocalWindow{.make = nexus<true>},
+    kOverloadControl{.make = overload_control, .window = true},
+    kProactiveDrop{.make = proactive, .estimates = averages};
+
 const std::span<const Key<WorkerQueues>> kWorkerQueueKeys = kWorkerTable;
 
 Rules rules(Site& site, const WorkerQueues& s) {
@@ -104,7 +96,7 @@ Rules rules(Site& site, const WorkerQueues& s) {
   else
     dispatch = std::make_unique<FirstIdle>(site);
   return {.order = order_of(site, s),
-          .drop = drop_of(site, s),
+          .drop = s.drop->make(site, s),
           .dispatch = std::move(dispatch),
           .early = s.per_worker,
           .form_ahead = s.per_worker && s.form_ahead};

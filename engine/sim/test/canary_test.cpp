@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "engine/core/policy_words.h"
+#include "engine/core/policy/policy_settings.h"
 #include "engine/core/test/test_bench.h"
 #include "engine/sim/simulator.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "engine/core/coordination.h"
-#include "engine/core/policy_words.h"
+#include "engine/core/policy/policy_settings.h"
 #include "engine/core/streams/strides.h"
 #include "engine/sim/shown.h"
 #include "engine/sim/simulator.h"

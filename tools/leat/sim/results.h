@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/core/policy.h"
+#include "engine/core/policy/policy.h"
 #include "engine/sim/study.h"
 #include "leat/result.hpp"
 

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/core/topology.h"
+#include "engine/core/model/topology.h"
 #include "engine/core/types.h"
 
 namespace leat::core {

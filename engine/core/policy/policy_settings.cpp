@@ -1,4 +1,4 @@
-#include "engine/core/policy_words.h"
+#include "engine/core/policy/policy_settings.h"
 
 #include <algorithm>
 #include <charconv>
@@ -16,25 +16,23 @@ std::string listed(const std::vector<std::string>& words) {
   return out;
 }
 
-#define LEAT_KEY(field, reader)                                                \
-  {                                                                            \
-#field, [](const std::string& v, Policy& p) { return reader(v, p.field); } \
-  }
+bool looks_ahead(const Policy& p) { return p.look_ahead; }
+bool has_background(const Policy& p) { return p.look_ahead && p.background_budget_ns > 0; }
+
 constexpr Key<Policy> kLeatKeys[] = {
     {.name = "batch_latency_share_permille",
-     .read = [](const std::string& v, Policy& p) { return read_whole(v, p.batch_latency_share_permille); },
+     .read = read_field<&Policy::batch_latency_share_permille, read_whole>,
      .old_name = "kappa_permille"},
-    LEAT_KEY(risk_permille, read_whole),
-    LEAT_KEY(canaries, read_flag),
-    LEAT_KEY(look_ahead, read_flag),
-    {"background_budget_ms",
-     [](const std::string& v, Policy& p) { return read_milliseconds(v, p.background_budget_ns); },
-     [](const Policy& p) { return p.look_ahead; }},
-    {"background_window_ms",
-     [](const std::string& v, Policy& p) { return read_milliseconds(v, p.background_window_ns); },
-     [](const Policy& p) { return p.look_ahead && p.background_budget_ns > 0; }},
+    {.name = "risk_permille", .read = read_field<&Policy::risk_permille, read_whole>},
+    {.name = "canaries", .read = read_field<&Policy::canaries, read_flag>},
+    {.name = "look_ahead", .read = read_field<&Policy::look_ahead, read_flag>},
+    {.name = "background_budget_ms",
+     .read = read_field<&Policy::background_budget_ns, read_milliseconds>,
+     .used = looks_ahead},
+    {.name = "background_window_ms",
+     .read = read_field<&Policy::background_window_ns, read_milliseconds>,
+     .used = has_background},
 };
-#undef LEAT_KEY
 
 void use(const Policy& settings, Policy& out) {
   const Policy read = std::move(out);

@@ -2,8 +2,8 @@
 // them. Set-up only; pure.
 #pragma once
 
-#include "engine/core/policy_keys.h"
-#include "engine/core/topology.h"
+#include "engine/core/model/topology.h"
+#include "engine/core/policy/policy_keys.h"
 #include "leat/result.hpp"
 
 namespace leat::core {

@@ -51,7 +51,7 @@ struct Policy {
   TimeNs background_window_ns = 1'000'000'000;
   LeatVariant variant;
 
-  std::vector<std::string> given;  // the keys that were set, as read (policy_words.h)
+  std::vector<std::string> given;  // the keys that were set, as read (policy/policy_settings.h)
   std::vector<std::string> notes;  // a line for each that was given by an old name
 };
 

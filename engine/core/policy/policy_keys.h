@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/policy.h"
+#include "engine/core/policy/policy.h"
 
 namespace leat::core {
 
@@ -28,6 +28,12 @@ template <class Enum, std::size_t n>
     return {};
   }
   return unknown_word(value, words);
+}
+
+// For a key that sets one field: reads its value with one of the above.
+template <auto field, auto read, class Settings>
+[[nodiscard]] std::string read_field(const std::string& value, Settings& out) {
+  return read(value, out.*field);
 }
 
 template <class Settings>

@@ -1,4 +1,4 @@
-#include "engine/core/topology.h"
+#include "engine/core/model/topology.h"
 
 #include <algorithm>
 
