@@ -111,6 +111,7 @@ struct Scheduler::State final : Operations {
   void set_idle(PartitionId partition) noexcept;
   void place(std::uint32_t batch, TaskId task) noexcept;
   void hold(PartitionId partition) noexcept;
+  void tell_dispatch(std::uint32_t batch) noexcept;
   [[nodiscard]] bool next_action(Action& out) noexcept;
   void touch(TimeNs at) noexcept;
   void advance() noexcept;

@@ -150,11 +150,15 @@ std::uint32_t Scheduler::State::start(QueueId queue, ConsumerId consumer, TimeNs
   plan->load.started(b);
   ++mc.batches;
   hold(b.path[0]);
-  Action a;
-  a.kind = ActionKind::dispatch;
-  a.batch = machine.handle(id);
-  actions.push(a);
+  tell_dispatch(id);
   return id;
+}
+
+void Scheduler::State::tell_dispatch(std::uint32_t batch) noexcept {
+  Action told;
+  told.kind = ActionKind::dispatch;
+  told.batch = machine.handle(batch);
+  actions.push(told);
 }
 
 std::uint32_t Scheduler::State::send(RouteId route, std::uint32_t stage, PartitionId partition,
@@ -192,10 +196,7 @@ std::uint32_t Scheduler::State::send(RouteId route, std::uint32_t stage, Partiti
   p.free_ns = std::max(p.free_ns, now + run);
   hold(partition);
   of_module(b.module).started(id);
-  Action a;
-  a.kind = ActionKind::dispatch;
-  a.batch = machine.handle(id);
-  actions.push(a);
+  tell_dispatch(id);
   return id;
 }
 

@@ -22,37 +22,39 @@ class Waits {
   ByQueue<TimeNs> queued_ns_;
 };
 
+// What is placed by the waits of all queues.
+class ByWaits : public Dispatch {
+ public:
+  using Dispatch::Dispatch;
+  void plan() final { waits_.size(site_); }
+  void joined(QueueId l, const Task& t) noexcept final { waits_.joined(site_, l, t); }
+  void left(QueueId l, const Task& t) noexcept final { waits_.left(site_, l, t); }
+
+ protected:
+  Waits waits_;
+};
+
 // Algorithm 2. Step A: of the partitions from small to large the first with slack; step B: where none has, the one that
 // would end first. Slack = SLA - alpha (T_wait + beta T_new) > 0 (equation 2).
-class SlackPlacement final : public Dispatch {
+class SlackPlacement final : public ByWaits {
  public:
   SlackPlacement(Site& site, std::uint32_t alpha_permille, std::uint32_t beta_permille)
-      : Dispatch(site), alpha_permille_(alpha_permille), beta_permille_(beta_permille) {}
+      : ByWaits(site), alpha_permille_(alpha_permille), beta_permille_(beta_permille) {}
   [[nodiscard]] bool before(const QueueConsumer& a, const QueueConsumer& b) const noexcept override {
     const auto& partitions = site_.view.topology().partitions;
     return partitions[a.partition].size < partitions[b.partition].size;
   }
-  void plan() override { waits_.size(site_); }
   [[nodiscard]] QueueId place(ModuleId m, const Task& t) noexcept override;
-  void joined(QueueId l, const Task& t) noexcept override { waits_.joined(site_, l, t); }
-  void left(QueueId l, const Task& t) noexcept override { waits_.left(site_, l, t); }
 
  private:
-  Waits waits_;
   const std::uint32_t alpha_permille_, beta_permille_;
 };
 
 // The queue with the least T_wait.
-class LeastWait final : public Dispatch {
+class LeastWait final : public ByWaits {
  public:
-  using Dispatch::Dispatch;
-  void plan() override { waits_.size(site_); }
+  using ByWaits::ByWaits;
   [[nodiscard]] QueueId place(ModuleId m, const Task& t) noexcept override;
-  void joined(QueueId l, const Task& t) noexcept override { waits_.joined(site_, l, t); }
-  void left(QueueId l, const Task& t) noexcept override { waits_.left(site_, l, t); }
-
- private:
-  Waits waits_;
 };
 
 // FIFS, first idle, first served: a request waits until some partition is idle, and takes the first in the plan's

@@ -10,12 +10,9 @@ namespace leat::papers {
 // drift past each other. So each consumer is fed such that it never waits for work and no task waits longer than the
 // module's budget allows: its next batch may be collected from budget - d before the consumer is free, and of all that
 // may collect, the one that is free first is served; at a tie a batch already begun, then the larger ratio.
-class ByWindow final : public Dispatch {
+class ByWindow final : public RatioOrder {
  public:
-  using Dispatch::Dispatch;
-  [[nodiscard]] bool before(const QueueConsumer& a, const QueueConsumer& b) const noexcept override {
-    return site_.ratio(a) > site_.ratio(b);
-  }
+  using RatioOrder::RatioOrder;
   void plan() override;
   [[nodiscard]] QueueId place(ModuleId m, const Task& task) noexcept override;
   void launched(QueueId queue, ConsumerId consumer, std::uint32_t items) noexcept override;
@@ -40,12 +37,9 @@ class ByWindow final : public Dispatch {
 // As section III-B prints it and Theorem 1 assumes it: batches in a row, consumers in ratio order, each as often as its
 // rate asks for. A consumer's turn is due when its rate has earned it a whole batch; of those due the first in ratio
 // order is next, and where none is, the one that is nearest. Nothing here looks at when a consumer is free.
-class ByRate final : public Dispatch {
+class ByRate final : public RatioOrder {
  public:
-  using Dispatch::Dispatch;
-  [[nodiscard]] bool before(const QueueConsumer& a, const QueueConsumer& b) const noexcept override {
-    return site_.ratio(a) > site_.ratio(b);
-  }
+  using RatioOrder::RatioOrder;
   void plan() override;
   [[nodiscard]] QueueId place(ModuleId m, const Task& task) noexcept override;
   void launched(QueueId queue, ConsumerId consumer, std::uint32_t items) noexcept override;

@@ -7,12 +7,9 @@
 
 namespace leat::papers {
 
-class InTurn final : public Dispatch {
+class InTurn final : public RatioOrder {
  public:
-  explicit InTurn(Site& site) : Dispatch(site), next_(site.view.model, site.component) {}
-  [[nodiscard]] bool before(const QueueConsumer& a, const QueueConsumer& b) const noexcept override {
-    return site_.ratio(a) > site_.ratio(b);
-  }
+  explicit InTurn(Site& site) : RatioOrder(site), next_(site.view.model, site.component) {}
   void plan() override;
   [[nodiscard]] QueueId place(ModuleId m, const Task& task) noexcept override;
 

@@ -15,21 +15,10 @@ TimeNs PPipePlane::bound_of(ModuleId, TaskId id) const noexcept { return module_
 
 // Algorithm 2: for a batch of so many, stage after stage the earliest slot, on the links into it and on its pool.
 PathPlan PPipePlane::earliest(RouteId id, std::uint32_t items) const noexcept {
-  const RouteSpec& route = view_.route(id);
-  PathPlan plan{.route = id};
-  plan.legs[0] = earliest_entry(id, items, as_simulated_);
-  if (plan.legs[0].partition == kNone) return plan;
-  TimeNs service = duration(route, 0, items);
-  for (std::size_t k = 1; k < route.stages.size(); ++k) {
-    const LegPlan& before = plan.legs[k - 1];
-    plan.legs[k] =
-        earliest_own(id, k, before.partition, items, departure(id, k, before.partition, before.end_ns, items), false);
-    if (plan.legs[k].partition == kNone) return plan;
-    service += duration(route, k, items) + plan.legs[k].arrive_ns - plan.legs[k].depart_ns;
-  }
-  plan.end_ns = plan.legs[route.stages.size() - 1].end_ns;
-  plan.wait_ns = plan.end_ns - view_.now - service;
-  return plan;
+  return path_of(id, items, as_simulated_, [&](std::size_t k, const LegPlan& before) {
+    return earliest_own(id, k, before.partition, items, departure(id, k, before.partition, before.end_ns, items),
+                        false);
+  });
 }
 
 // Step 1: the pipeline with the least waiting at its planned batch.

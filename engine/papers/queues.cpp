@@ -20,12 +20,8 @@ Queues::Queues(const Making& from, const std::function<Rules(Site&)>& rules)
 
 // Each module's consumers, in order of preference, in one queue or in one each.
 void Queues::make_queues(TaskQueues& queues) {
-  const Topology& t = view_.topology();
   for (ModuleId id : component_.modules) {
-    std::vector<QueueConsumer> consumers;
-    for (RouteId route : t.modules[id].routes) {
-      for (PartitionId p : t.routes[route].stages.front().pool) consumers.push_back({.partition = p, .route = route});
-    }
+    std::vector<QueueConsumer> consumers = consumers_of(view_.topology(), id);
     std::ranges::stable_sort(
         consumers, [&](const QueueConsumer& a, const QueueConsumer& b) { return rules_.dispatch->before(a, b); });
     for (const QueueConsumer& s : consumers) {

@@ -143,6 +143,15 @@ class Dispatch {
   Site& site_;
 };
 
+// Consumers by throughput over cost, the best first.
+class RatioOrder : public Dispatch {
+ public:
+  using Dispatch::Dispatch;
+  [[nodiscard]] bool before(const QueueConsumer& a, const QueueConsumer& b) const noexcept final {
+    return site_.ratio(a) > site_.ratio(b);
+  }
+};
+
 // greedy: what waits, up to the plan's batch. fill: a full batch, or what waits at the last safe moment. single: one
 // request, whatever its items.
 enum class Batching : std::uint8_t { greedy, fill, single };

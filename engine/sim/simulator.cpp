@@ -71,18 +71,18 @@ class Run final : private core::TaskSizes {
 
  private:
   void plan(TimeNs at, EventKind kind, std::uint32_t batch, std::uint32_t life) {
-    heap_.push_back({.at = at, .serial = ++serial_, .kind = kind, .batch = batch, .life = life});
-    std::push_heap(heap_.begin(), heap_.end(), Later{});
+    events_.heap.push_back({.at = at, .serial = ++events_.serial, .kind = kind, .batch = batch, .life = life});
+    std::push_heap(events_.heap.begin(), events_.heap.end(), Later{});
   }
   void note(std::uint64_t what, std::uint64_t a, std::uint64_t b) {
-    hash_ = (hash_ ^ mix(static_cast<std::uint64_t>(now_) + (what << 56) + (a << 20) + b)) * 0x100000001B3u;
+    trace_.hash = (trace_.hash ^ mix(static_cast<std::uint64_t>(now_) + (what << 56) + (a << 20) + b)) * 0x100000001B3u;
   }
-  [[nodiscard]] TimeNs clock() const { return now_ + step_ns_; }
+  [[nodiscard]] TimeNs clock() const { return now_ + events_.step_ns; }
   void submit(std::size_t arrival);
   void send_frame();
   void scheduled(core::StreamId stream);
   [[nodiscard]] const Arrival& arrival(std::size_t i) const {
-    return i < scenario_.arrivals.size() ? scenario_.arrivals[i] : sent_[i - scenario_.arrivals.size()];
+    return i < scenario_.arrivals.size() ? scenario_.arrivals[i] : cameras_.sent[i - scenario_.arrivals.size()];
   }
   void handle(const Event& e);
   void fault(const Fault& f);
@@ -106,30 +106,61 @@ class Run final : private core::TaskSizes {
     return scenario_.size(static_cast<std::size_t>(token), module, item);
   }
 
+  struct Filmed {
+    Cameras world;
+    std::vector<Arrival> sent = {};             // by cameras
+    std::vector<Cameras::Sent> frames = {};     // the same
+    std::vector<std::uint32_t> of_stream = {};  // kNone: none
+  };
+  struct Events {
+    std::vector<Event> heap;
+    std::uint64_t serial = 0;
+    TimeNs step_ns = 0;  // the scheduler's clock is so far ahead
+  };
+  struct Flights {
+    explicit Flights(std::uint32_t n) : batches(n), arrival_of(std::size_t{n} * core::kMaxBatch) {}
+
+    std::vector<SimBatch> batches;
+    std::vector<std::uint32_t> arrival_of;  // [batch * kMaxBatch + i]: arrival of the batch's i-th task
+  };
+  struct Machine {
+    explicit Machine(const core::Topology& t)
+        : units(t.partitions.size()), up_free(t.hosts.size(), 0), down_free(t.hosts.size(), 0) {}
+
+    std::vector<Unit> units;
+    std::vector<TimeNs> up_free, down_free;  // of each host's links
+  };
+  struct Seen {  // of each arrival
+    explicit Seen(std::size_t n) : spent(n, 0), arrives(n, 0), deadline(n, 0), answered(n, 0) {}
+
+    std::vector<TimeNs> spent;     // execution time so far
+    std::vector<TimeNs> arrives;   // reservations: when its features are where they go
+    std::vector<TimeNs> deadline;  // on the clock that the scheduler sees
+    std::vector<std::uint8_t> answered;
+  };
+  struct Scratch {
+    std::vector<core::TaskResult> results = std::vector<core::TaskResult>(core::kMaxBatch);
+    std::vector<core::TaskRef> refs = std::vector<core::TaskRef>(core::kMaxBatch);
+    std::vector<core::Sample> samples = std::vector<core::Sample>(4096);
+  };
+  struct Trace {
+    std::uint64_t hash = 0xCBF29CE484222325u, executions = 0;
+  };
+
   const Scenario& scenario_;
   const core::Topology* plan_;  // in force
   core::Scheduler core_;
   std::unique_ptr<core::Estimator> estimator_;  // nullptr: the policy looks at no estimates
-  Cameras cameras_;
-  std::vector<Arrival> sent_;             // by cameras
-  std::vector<Cameras::Sent> frames_;     // the same
-  std::vector<std::uint32_t> camera_of_;  // by StreamId; kNone
+  Filmed cameras_;
   std::vector<core::StreamId> streams_;
-  std::vector<Event> heap_;
-  std::vector<SimBatch> batches_;
-  std::vector<std::uint32_t> arrival_of_;  // [batch * kMaxBatch + i]: arrival of the batch's i-th task
-  std::vector<Unit> units_;
-  std::vector<TimeNs> up_free_, down_free_;  // of each host's links
-  std::vector<TimeNs> spent_;                // execution time of each arrival so far
-  std::vector<TimeNs> arrives_;              // reservations: when the features of each arrival are where they go
-  std::vector<TimeNs> deadline_;             // of each arrival, on the clock the scheduler sees
-  std::vector<std::uint8_t> answered_;
+  Events events_;
+  Flights flights_;
+  Machine machine_;
+  Seen seen_;
   std::vector<std::uint8_t> fans_out_;  // by module
-  std::vector<core::TaskResult> results_;
-  std::vector<core::TaskRef> refs_;
-  std::vector<core::Sample> samples_;
-  TimeNs now_ = 0, step_ns_ = 0;
-  std::uint64_t serial_ = 0, hash_ = 0xCBF29CE484222325u, executions_ = 0;
+  Scratch scratch_;
+  TimeNs now_ = 0;
+  Trace trace_;
   Outcomes out_;
 };
 
@@ -144,32 +175,23 @@ Run::Run(const Scenario& s)
       plan_(&s.topology),
       core_(s.topology, s.policy, s.limits),
       estimator_(core::make_estimator(s.policy, s.topology, s.estimate_draws, s.seed)),
-      cameras_(s.cameras, periods_of(s)),
-      batches_(s.limits.batches),
-      arrival_of_(std::size_t{s.limits.batches} * core::kMaxBatch),
-      units_(s.topology.partitions.size()),
-      up_free_(s.topology.hosts.size(), 0),
-      down_free_(s.topology.hosts.size(), 0),
-      spent_(s.arrivals.size(), 0),
-      arrives_(s.arrivals.size(), 0),
-      deadline_(s.arrivals.size(), 0),
-      answered_(s.arrivals.size(), 0),
-      fans_out_(s.topology.modules.size(), 0),
-      results_(core::kMaxBatch),
-      samples_(4096) {
+      cameras_{.world = Cameras(s.cameras, periods_of(s))},
+      flights_(s.limits.batches),
+      machine_(s.topology),
+      seen_(s.arrivals.size()),
+      fans_out_(s.topology.modules.size(), 0) {
   if (s.size) core_.measure_tasks(*this);
   for (const core::ModuleSpec& m : s.topology.modules) {
     if (m.fan_out_cap <= 1) continue;
     for (core::ModuleId before : m.before) fans_out_[before] = 1;
   }
-  refs_.resize(core::kMaxBatch);
-  for (PartitionId p = 0; p < units_.size(); ++p) core_.partition_ready(0, p);
+  for (PartitionId p = 0; p < machine_.units.size(); ++p) core_.partition_ready(0, p);
   for (const core::StreamConfig& config : s.streams) {
     streams_.push_back(core_.open_stream(0, config));
     if (streams_.back() == kNone) unsafe("a stream cannot be opened", 0);
   }
-  camera_of_.resize(s.limits.streams, kNone);
-  for (std::uint32_t c = 0; c < s.cameras.size(); ++c) camera_of_[streams_[s.cameras[c].stream]] = c;
+  cameras_.of_stream.resize(s.limits.streams, kNone);
+  for (std::uint32_t c = 0; c < s.cameras.size(); ++c) cameras_.of_stream[streams_[s.cameras[c].stream]] = c;
   if (estimator_ != nullptr) plan(s.estimate_every_ns, EventKind::estimate, 0, 0);
 }
 
@@ -180,14 +202,15 @@ Outcomes Run::execute() {
   const TimeNs last_arrival = arrivals.empty() ? 0 : arrivals.back().at_ns;
   for (;;) {
     const TimeNs at_arrival = next < arrivals.size() ? arrivals[next].at_ns : kNever;
-    const TimeNs at_event = heap_.empty() ? kNever : heap_.front().at;
+    const TimeNs at_event = events_.heap.empty() ? kNever : events_.heap.front().at;
     const TimeNs at_fault = next_fault < scenario_.faults.size() ? scenario_.faults[next_fault].at_ns : kNever;
     const TimeNs timer = core_.next_timer();
-    const TimeNs at_timer = timer == kNever ? kNever : std::max(now_, timer - step_ns_);
+    const TimeNs at_timer = timer == kNever ? kNever : std::max(now_, timer - events_.step_ns);
     const TimeNs at_plan =
         next_plan < scenario_.replacements.size() ? std::max(now_, scenario_.replacements[next_plan].at_ns) : kNever;
     const bool filming = !scenario_.cameras.empty() && now_ < scenario_.cameras_until_ns;
-    const TimeNs at_frame = filming && cameras_.next() < scenario_.cameras_until_ns ? cameras_.next() : kNever;
+    const TimeNs at_frame =
+        filming && cameras_.world.next() < scenario_.cameras_until_ns ? cameras_.world.next() : kNever;
     if (at_arrival == kNever && at_fault == kNever && core_.idle() && !filming) break;
     const TimeNs at = std::min({at_arrival, at_event, at_fault, at_timer, at_plan, at_frame});
     if (at == kNever || at > std::max(last_arrival, scenario_.cameras_until_ns) + scenario_.drain_ns) {
@@ -196,9 +219,9 @@ Outcomes Run::execute() {
     }
     now_ = std::max(now_, at);
     if (at_event == at) {
-      const Event e = heap_.front();
-      std::pop_heap(heap_.begin(), heap_.end(), Later{});
-      heap_.pop_back();
+      const Event e = events_.heap.front();
+      std::pop_heap(events_.heap.begin(), events_.heap.end(), Later{});
+      events_.heap.pop_back();
       handle(e);
     } else if (at_fault == at) {
       fault(scenario_.faults[next_fault++]);
@@ -218,29 +241,30 @@ Outcomes Run::execute() {
   take_samples();
   core_.audit();
   out_.counters = core_.counters();
-  out_.requests = arrivals.size() + sent_.size();
-  out_.trace_hash = hash_;
+  out_.requests = arrivals.size() + cameras_.sent.size();
+  out_.trace_hash = trace_.hash;
   out_.first_ns = arrivals.empty() ? 0 : arrivals.front().at_ns;
   out_.cpu_seconds = cpu_seconds() - started;
   return std::move(out_);
 }
 
 void Run::send_frame() {
-  frames_.push_back(cameras_.send());
-  const Cameras::Sent& sent = frames_.back();
-  sent_.push_back({.at_ns = now_, .capture_ns = sent.capture_ns, .stream = scenario_.cameras[sent.camera].stream});
-  for (auto* each : {&spent_, &arrives_, &deadline_}) each->push_back(0);
-  answered_.push_back(0);
-  submit(scenario_.arrivals.size() + sent_.size() - 1);
+  cameras_.frames.push_back(cameras_.world.send());
+  const Cameras::Sent& sent = cameras_.frames.back();
+  cameras_.sent.push_back(
+      {.at_ns = now_, .capture_ns = sent.capture_ns, .stream = scenario_.cameras[sent.camera].stream});
+  for (auto* each : {&seen_.spent, &seen_.arrives, &seen_.deadline}) each->push_back(0);
+  seen_.answered.push_back(0);
+  submit(scenario_.arrivals.size() + cameras_.sent.size() - 1);
 }
 
 void Run::scheduled(core::StreamId stream) {
-  const std::uint32_t camera = camera_of_[stream];
+  const std::uint32_t camera = cameras_.of_stream[stream];
   if (camera == kNone) return;
   core::StreamSchedule s = core_.schedule(stream);
-  for (std::uint32_t i = 0; i < s.count; ++i) s.frames[i].at_ns -= step_ns_;
+  for (std::uint32_t i = 0; i < s.count; ++i) s.frames[i].at_ns -= events_.step_ns;
   if (scenario_.on_schedule) scenario_.on_schedule(now_, camera, s);
-  cameras_.told(now_, camera, s);
+  cameras_.world.told(now_, camera, s);
 }
 
 void Run::submit(std::size_t i) {
@@ -248,10 +272,10 @@ void Run::submit(std::size_t i) {
   note(1, a.stream, i);
   const core::StreamConfig& config = scenario_.streams[a.stream];
   const TimeNs slo = config.slo_ns > 0 ? config.slo_ns : scenario_.topology.applications[config.application].slo_ns;
-  deadline_[i] = (a.capture_ns > 0 ? a.capture_ns : a.at_ns) + step_ns_ + slo;
+  seen_.deadline[i] = (a.capture_ns > 0 ? a.capture_ns : a.at_ns) + events_.step_ns + slo;
   (void)core_.submit(clock(), {.stream = streams_[a.stream],
                                .token = i,
-                               .capture_ns = (a.capture_ns > 0 ? a.capture_ns : a.at_ns) + step_ns_,
+                               .capture_ns = (a.capture_ns > 0 ? a.capture_ns : a.at_ns) + events_.step_ns,
                                .items = a.items,
                                .key = a.key,
                                .branch_draw = mix(scenario_.seed ^ mix(i)) | 1});
@@ -260,10 +284,10 @@ void Run::submit(std::size_t i) {
 void Run::handle(const Event& e) {
   switch (e.kind) {
     case EventKind::stage_end:
-      if (batches_[e.batch].life == e.life && batches_[e.batch].live) end(e.batch);
+      if (flights_.batches[e.batch].life == e.life && flights_.batches[e.batch].live) end(e.batch);
       return;
     case EventKind::reach:
-      if (batches_[e.batch].life == e.life && batches_[e.batch].live) reach(e.batch);
+      if (flights_.batches[e.batch].life == e.life && flights_.batches[e.batch].live) reach(e.batch);
       return;
     case EventKind::begin:
       begin(e.batch);
@@ -272,17 +296,17 @@ void Run::handle(const Event& e) {
       estimate();
       return;
     case EventKind::transfer:
-      arrives_[e.life] = use_links(e.batch, e.to, e.takes_ns);
+      seen_.arrives[e.life] = use_links(e.batch, e.to, e.takes_ns);
       return;
   }
 }
 
 void Run::take_samples() {
   if (estimator_ == nullptr && !scenario_.on_sample) return;
-  for (std::size_t n = core_.take_samples(samples_); n > 0; n = core_.take_samples(samples_)) {
-    if (estimator_ != nullptr) estimator_->add({samples_.data(), n});
+  for (std::size_t n = core_.take_samples(scratch_.samples); n > 0; n = core_.take_samples(scratch_.samples)) {
+    if (estimator_ != nullptr) estimator_->add({scratch_.samples.data(), n});
     if (!scenario_.on_sample) continue;
-    for (std::size_t i = 0; i < n; ++i) scenario_.on_sample(samples_[i]);
+    for (std::size_t i = 0; i < n; ++i) scenario_.on_sample(scratch_.samples[i]);
   }
 }
 
@@ -307,27 +331,27 @@ void Run::fault(const Fault& f) {
   note(2, static_cast<std::uint64_t>(f.kind), f.partition);
   switch (f.kind) {
     case FaultKind::lose: {
-      Unit& u = units_[f.partition];
+      Unit& u = machine_.units[f.partition];
       if (!u.up) return;
       u.up = false;
       u.running = u.first = u.last = kNone;
       u.held = 0;
-      for (SimBatch& b : batches_) {
+      for (SimBatch& b : flights_.batches) {
         if (b.live && b.path[b.stage] == f.partition) b.live = false;
       }
       core_.partition_lost(clock(), f.partition);
       return;
     }
     case FaultKind::restore:
-      if (units_[f.partition].up) return;
-      units_[f.partition].up = true;
+      if (machine_.units[f.partition].up) return;
+      machine_.units[f.partition].up = true;
       core_.partition_ready(clock(), f.partition);
       return;
     case FaultKind::slow:
-      units_[f.partition].slow_permille = f.value;
+      machine_.units[f.partition].slow_permille = f.value;
       return;
     case FaultKind::clock_step:
-      step_ns_ += f.value;
+      events_.step_ns += f.value;
       return;
   }
 }
@@ -347,7 +371,7 @@ void Run::drain() {
 }
 
 void Run::sent(const core::Action& a) {
-  SimBatch& b = batches_[a.batch.index];
+  SimBatch& b = flights_.batches[a.batch.index];
   if (b.live) unsafe("a batch slot is used twice", now_);
   ++b.life;
   b.handle = a.batch;
@@ -358,17 +382,18 @@ void Run::sent(const core::Action& a) {
   b.module = a.module;
   b.stage = a.first_stage;
   b.last_stage = a.first_stage + static_cast<std::uint32_t>(a.path.size()) - 1;
-  b.start_ns = a.start_ns - step_ns_;
+  b.start_ns = a.start_ns - events_.step_ns;
   b.items = 0;
   b.tasks = static_cast<std::uint32_t>(a.tasks.size());
   std::copy(a.path.begin(), a.path.end(), b.path.begin() + a.first_stage);
   for (std::size_t i = 0; i < a.tasks.size(); ++i) {
-    arrival_of_[std::size_t{a.batch.index} * core::kMaxBatch + i] = static_cast<std::uint32_t>(a.tasks[i].token);
+    flights_.arrival_of[std::size_t{a.batch.index} * core::kMaxBatch + i] =
+        static_cast<std::uint32_t>(a.tasks[i].token);
     b.items += a.tasks[i].units;
   }
   note(3, a.path[0], b.tasks);
   if (b.start_ns < now_) unsafe("a start is reserved in the past", now_);
-  if (units_[a.path[0]].held > scenario_.policy.queue_ahead)
+  if (machine_.units[a.path[0]].held > scenario_.policy.queue_ahead)
     unsafe("a partition is given more batches than it may hold", now_);
   reach(a.batch.index);
 }
@@ -378,18 +403,18 @@ void Run::transfer(const core::Action& a) {
   const auto i = static_cast<std::uint32_t>(a.token);
   const std::int64_t bytes = plan_->routes[a.route].stages[a.first_stage].transfer_bytes * arrival(i).items;
   const TimeNs takes = link_ns(bytes, a.from, a.to);
-  const TimeNs at = std::max(now_, a.start_ns - step_ns_);
+  const TimeNs at = std::max(now_, a.start_ns - events_.step_ns);
   note(6, a.from, a.to);
-  arrives_[i] = at + takes;
+  seen_.arrives[i] = at + takes;
   if (takes == 0) return;
-  heap_.push_back({.at = at,
-                   .serial = ++serial_,
-                   .kind = EventKind::transfer,
-                   .batch = a.from,
-                   .life = i,
-                   .to = a.to,
-                   .takes_ns = takes});
-  std::push_heap(heap_.begin(), heap_.end(), Later{});
+  events_.heap.push_back({.at = at,
+                          .serial = ++events_.serial,
+                          .kind = EventKind::transfer,
+                          .batch = a.from,
+                          .life = i,
+                          .to = a.to,
+                          .takes_ns = takes});
+  std::push_heap(events_.heap.begin(), events_.heap.end(), Later{});
 }
 
 TimeNs Run::link_ns(std::int64_t bytes, PartitionId from, PartitionId to) const {
@@ -405,56 +430,57 @@ TimeNs Run::link_ns(std::int64_t bytes, PartitionId from, PartitionId to) const 
 
 TimeNs Run::use_links(PartitionId from, PartitionId to, TimeNs takes) {
   const std::uint32_t a = scenario_.topology.partitions[from].host, b = scenario_.topology.partitions[to].host;
-  const TimeNs done = std::max({now_, up_free_[a], down_free_[b]}) + takes;
-  up_free_[a] = down_free_[b] = done;
+  const TimeNs done = std::max({now_, machine_.up_free[a], machine_.down_free[b]}) + takes;
+  machine_.up_free[a] = machine_.down_free[b] = done;
   return done;
 }
 
 // Not before its reserved start, nor before its tasks' features are there.
 TimeNs Run::startable(const SimBatch& b) const {
-  const auto id = static_cast<std::size_t>(&b - batches_.data());
+  const auto id = static_cast<std::size_t>(&b - flights_.batches.data());
   TimeNs at = b.start_ns;
-  for (std::size_t i = 0; i < b.tasks; ++i) at = std::max(at, arrives_[arrival_of_[id * core::kMaxBatch + i]]);
+  for (std::size_t i = 0; i < b.tasks; ++i)
+    at = std::max(at, seen_.arrives[flights_.arrival_of[id * core::kMaxBatch + i]]);
   return at;
 }
 
 void Run::answered(const core::Action& a) {
   const auto i = static_cast<std::size_t>(a.token);
   note(4, i, static_cast<std::uint64_t>(a.outcome) * 32 + static_cast<std::uint64_t>(a.reason));
-  if (answered_[i] != 0) unsafe("a request is answered twice", now_);
-  answered_[i] = 1;
+  if (seen_.answered[i] != 0) unsafe("a request is answered twice", now_);
+  seen_.answered[i] = 1;
   if (a.outcome == Outcome::completed) {
-    if (clock() > deadline_[i]) unsafe("an answer after its deadline counts as completed", now_);
+    if (clock() > seen_.deadline[i]) unsafe("an answer after its deadline counts as completed", now_);
   } else {
-    out_.invalid_ns += spent_[i];
+    out_.invalid_ns += seen_.spent[i];
   }
-  out_.run_ns += spent_[i];
+  out_.run_ns += seen_.spent[i];
   out_.last_ns = now_;
   if (scenario_.on_answer) scenario_.on_answer({now_, i, a.outcome, a.reason, a.where});
   if (i < scenario_.arrivals.size() || (a.outcome != Outcome::completed && a.outcome != Outcome::late)) return;
-  const Cameras::Sent& shown = frames_[i - scenario_.arrivals.size()];
+  const Cameras::Sent& shown = cameras_.frames[i - scenario_.arrivals.size()];
   if (scenario_.on_shown) scenario_.on_shown({now_, shown.camera, shown.frame});
-  const Cameras::Reports seen = cameras_.answered(shown.camera, shown.frame);
+  const Cameras::Reports seen = cameras_.world.answered(shown.camera, shown.frame);
   if (seen.last) (void)core_.observe(clock(), a.stream, *seen.last);
   if (seen.far) (void)core_.observe(clock(), a.stream, *seen.far);
 }
 
 void Run::reach(std::uint32_t id) {
-  SimBatch& b = batches_[id];
+  SimBatch& b = flights_.batches[id];
   const PartitionId p = b.path[b.stage];
-  Unit& u = units_[p];
+  Unit& u = machine_.units[p];
   if (!u.up) unsafe("a batch is sent to a partition that is down", now_);
   ++u.held;
   b.next = kNone;
-  (u.last == kNone ? u.first : batches_[u.last].next) = id;
+  (u.last == kNone ? u.first : flights_.batches[u.last].next) = id;
   u.last = id;
   begin(p);
 }
 
 void Run::begin(PartitionId p) {
-  Unit& u = units_[p];
+  Unit& u = machine_.units[p];
   if (!u.up || u.running != kNone || u.first == kNone) return;
-  SimBatch& b = batches_[u.first];
+  SimBatch& b = flights_.batches[u.first];
   if (const TimeNs at = startable(b); at > now_) {  // reserved for later
     plan(at, EventKind::begin, p, 0);
     return;
@@ -472,32 +498,33 @@ TimeNs Run::duration(const SimBatch& b, PartitionId p) {
   const core::Topology& real = scenario_.reality != nullptr ? *scenario_.reality : *b.plan;
   const core::StageSpec& stage = real.routes[b.route].stages[b.stage];
   TimeNs d = stage.latency.p50_ns[b.items - 1];
-  ++executions_;
+  ++trace_.executions;
   if (scenario_.duration) {
-    const auto id = static_cast<std::size_t>(&b - batches_.data());
+    const auto id = static_cast<std::size_t>(&b - flights_.batches.data());
     for (std::size_t i = 0; i < b.tasks; ++i)
-      refs_[i] = {.request = {}, .token = arrival_of_[id * core::kMaxBatch + i]};
+      scratch_.refs[i] = {.request = {}, .token = flights_.arrival_of[id * core::kMaxBatch + i]};
     d = scenario_.duration({.route = b.route,
                             .stage = b.stage,
                             .partition = p,
                             .items = b.items,
                             .planned_ns = d,
-                            .serial = executions_,
-                            .tasks = {refs_.data(), b.tasks}});
+                            .serial = trace_.executions,
+                            .tasks = {scratch_.refs.data(), b.tasks}});
   } else if (scenario_.noise_permille > 0) {
     // Sum of four uniforms: near normal, bounded, and made of integers only.
-    std::uint64_t bits = mix(scenario_.seed ^ mix(executions_));
+    std::uint64_t bits = mix(scenario_.seed ^ mix(trace_.executions));
     std::int64_t sum = 0;
     for (int i = 0; i < 4; ++i, bits >>= 16) sum += static_cast<std::int64_t>(bits & 0xFFFF) - 32768;
     d += d / 1000 * scenario_.noise_permille * sum / 37837;  // 65536 / sqrt(3): its standard deviation
   }
-  return std::max<TimeNs>(1, d / 1000 * units_[p].slow_permille + d % 1000 * units_[p].slow_permille / 1000);
+  return std::max<TimeNs>(
+      1, d / 1000 * machine_.units[p].slow_permille + d % 1000 * machine_.units[p].slow_permille / 1000);
 }
 
 std::span<const core::TaskResult> Run::results(const SimBatch& b) {
   if (fans_out_[b.module] == 0) return {};
   const core::Topology& t = scenario_.topology;
-  const auto id = static_cast<std::size_t>(&b - batches_.data());
+  const auto id = static_cast<std::size_t>(&b - flights_.batches.data());
   double mean = 1;
   std::uint32_t min = 0;  // a module beside those that fan out has a task of every request
   for (core::ModuleId next : t.modules[b.module].after) {
@@ -508,18 +535,19 @@ std::span<const core::TaskResult> Run::results(const SimBatch& b) {
     }
   }
   for (std::size_t i = 0; i < b.tasks; ++i) {
-    Random random(scenario_.seed ^ mix(arrival_of_[id * core::kMaxBatch + i] * 64ull + b.module));
-    results_[i] = {.ok = true, .reason = Reason::none, .fan_out = std::max(min, random.poisson(mean))};
+    Random random(scenario_.seed ^ mix(flights_.arrival_of[id * core::kMaxBatch + i] * 64ull + b.module));
+    scratch_.results[i] = {.ok = true, .reason = Reason::none, .fan_out = std::max(min, random.poisson(mean))};
   }
-  return {results_.data(), b.tasks};
+  return {scratch_.results.data(), b.tasks};
 }
 
 void Run::end(std::uint32_t id) {
-  SimBatch& b = batches_[id];
+  SimBatch& b = flights_.batches[id];
   const PartitionId p = b.path[b.stage];
-  Unit& u = units_[p];
+  Unit& u = machine_.units[p];
   const TimeNs ran = now_ - b.began_ns;
-  for (std::size_t i = 0; i < b.tasks; ++i) spent_[arrival_of_[std::size_t{id} * core::kMaxBatch + i]] += ran / b.tasks;
+  for (std::size_t i = 0; i < b.tasks; ++i)
+    seen_.spent[flights_.arrival_of[std::size_t{id} * core::kMaxBatch + i]] += ran / b.tasks;
   if (scenario_.on_run) {
     scenario_.on_run(
         {.start_ns = b.began_ns, .end_ns = now_, .partition = p, .route = b.route, .stage = b.stage, .items = b.items});

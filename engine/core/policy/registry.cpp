@@ -39,14 +39,16 @@ std::unique_ptr<ComponentScheduler> make_scheduler(const Making& from) {
   return std::make_unique<QueueScheduler>(from);
 }
 
-void add_plain_queues(const Making& from) {
-  for (ModuleId m : from.component.modules) {
-    std::vector<QueueConsumer> consumers;
-    for (RouteId r : from.view.topology().modules[m].routes) {
-      for (PartitionId p : from.view.route(r).stages.front().pool) consumers.push_back({.partition = p, .route = r});
-    }
-    from.queues.add(from.view.model, m, consumers);
+std::vector<QueueConsumer> consumers_of(const Topology& topology, ModuleId module) {
+  std::vector<QueueConsumer> consumers;
+  for (RouteId r : topology.modules[module].routes) {
+    for (PartitionId p : topology.routes[r].stages.front().pool) consumers.push_back({.partition = p, .route = r});
   }
+  return consumers;
+}
+
+void add_plain_queues(const Making& from) {
+  for (ModuleId m : from.component.modules) from.queues.add(from.view.model, m, consumers_of(from.view.topology(), m));
 }
 
 }  // namespace leat::core

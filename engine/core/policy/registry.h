@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "engine/core/policy/scheduler_interface.h"
 
@@ -39,6 +40,9 @@ enum class Own : std::uint8_t { reservations, windows, queues };
 [[nodiscard]] Own own_scheduler(const LeatVariant& variant, const Component& component) noexcept;
 
 [[nodiscard]] std::unique_ptr<ComponentScheduler> make_scheduler(const Making& from);
+
+// A module's consumers, in the plan's order.
+[[nodiscard]] std::vector<QueueConsumer> consumers_of(const Topology& topology, ModuleId module);
 
 // One queue for each module of the component, with all its partitions in the plan's order.
 void add_plain_queues(const Making& from);

@@ -6,17 +6,25 @@
 namespace leat::core::ahead {
 namespace {
 
-// How moves are weighed. Found by trying; docs/research/studies.md has the effects.
-constexpr double kSkew = .03;  // of run times: how much longer the upper tail is than a normal one
-constexpr double kGuard = 2;   // standard deviations kept from the begin of a window, at most a quarter of it
-constexpr double kSure = 3;    // standard deviations that a batch keeps to its first edge
-constexpr double kRoom = 3.5;  // standard deviations that the rule keeps free for a heavier job
-constexpr double kLateShare =
-    1.0 / 1000;  // of a window: fresh, but after its deadline, or in a window that is covered already
-constexpr double kPatience = 1.0 / 100;  // a single request that is not owed: worth of its delay
-constexpr TimeNs kPeriods = 4;           // the horizon: so many of the shortest periods at most,
-constexpr TimeNs kJobs = 40;             // and no more than about so many jobs
-constexpr std::size_t kWidth = 6;        // of them, so many at each point
+// The values below were chosen on the workloads of docs/research/studies.md, freshness.
+
+// Run times: how much longer their upper tail is than a normal one's, per squared standard deviation.
+constexpr double kTailSkew = .03;
+
+// What is kept free, in standard deviations of a run time. A lone job can be put off, so it keeps least, from the begin
+// of its window and at most a quarter of that; a batch puts all its members' windows at risk; and a heavier job's place
+// is kept before it is known what its own start will be.
+constexpr double kStartGuard = 2, kBatchGuard = 3, kHeavierGuard = 3.5;
+
+// What is worth a little, so that it decides between moves that are else equal: a result that is fresh but after its
+// deadline, or in a window that is covered already, as a share of the window; the delay of a single request that is not
+// owed, as a share of its length.
+constexpr double kLateResult = 1.0 / 1000, kDelay = 1.0 / 100;
+
+// How far a move is played on: over so many of the shortest periods at most, and about so many jobs, of which so many
+// are tried at each point. More jobs spread a decision's looks (kLooks) over moves too far away to be made.
+constexpr TimeNs kHorizonPeriods = 4, kHorizonJobs = 40;
+constexpr std::size_t kChoices = 6;
 
 // The chance that a run time exceeds its median by x standard deviations.
 double exceeds(double x) noexcept {
@@ -25,7 +33,7 @@ double exceeds(double x) noexcept {
                                             .022750, .012224, .006210,  .002980, .001350,  .000577, .000233, .000088,
                                             .000032, .000011, .0000034, .000001, .0000003, 0};
   if (x > 8) return 0;
-  if (x > 0) x -= kSkew * (x * x - kSafe * kSafe * std::min(1.0, x));  // exact at the 99th percentile
+  if (x > 0) x -= kTailSkew * (x * x - kSafe * kSafe * std::min(1.0, x));  // exact at the 99th percentile
   const double steps = (x < 0 ? -x : x) * 4;
   double tail = 0;
   if (steps < kTail.size() - 1) {
@@ -40,7 +48,7 @@ double exceeds(double x) noexcept {
 Table::Table(const LookAhead& a, TimeNs at) noexcept : ask(a), now(at) {
   TimeNs longest = 0, ahead = a.horizon_ns;
   for (const LookAheadSource& s : a.sources) {
-    if (s.period_ns > 0) ahead = std::min(ahead, kPeriods * s.period_ns);
+    if (s.period_ns > 0) ahead = std::min(ahead, kHorizonPeriods * s.period_ns);
     if (s.waiting_ns != kNever) longest = std::max(longest, s.run_ns[1]);
   }
   TimeNs jobs = 0;
@@ -49,10 +57,10 @@ Table::Table(const LookAhead& a, TimeNs at) noexcept : ask(a), now(at) {
     jobs += 1 + (s.period_ns > 0 ? ahead / s.period_ns : 0);
     heaviest = std::max(heaviest, s.weight);
     deviation[i] = sigma(s, 1);
-    guard[i] = std::min(static_cast<TimeNs>(kGuard * deviation[i]), s.period_ns / 4);
-    need[i] = s.run_ns[1] + static_cast<TimeNs>(kRoom * deviation[i]);
+    guard[i] = std::min(static_cast<TimeNs>(kStartGuard * deviation[i]), s.period_ns / 4);
+    need[i] = s.run_ns[1] + static_cast<TimeNs>(kHeavierGuard * deviation[i]);
   }
-  horizon = now + (jobs > kJobs ? ahead * kJobs / jobs : ahead) + longest;
+  horizon = now + (jobs > kHorizonJobs ? ahead * kHorizonJobs / jobs : ahead) + longest;
 }
 
 Play::Play(Table& table) noexcept : t_(&table) {
@@ -142,7 +150,7 @@ std::uint32_t Play::batch(std::uint32_t m, std::uint32_t lead, TimeNs at, std::u
       }
     }
     if (best == kNone ||
-        at + l.run_ns[n + 1] + static_cast<TimeNs>(kSure * t_->sigma(l, n + 1)) > std::min(end, best_end))
+        at + l.run_ns[n + 1] + static_cast<TimeNs>(kBatchGuard * t_->sigma(l, n + 1)) > std::min(end, best_end))
       return n;
     if (careful && harms(m, l.weight, at, at + l.run_ns[n + 1], taken | 1u << best)) return n;
     end = std::min(end, best_end);
@@ -158,7 +166,8 @@ void Play::start(std::uint32_t m, std::uint32_t lead, TimeNs at, std::uint32_t r
   const LookAheadSource& l = source(lead);
   Machine& machine = machines_[m];
   // A gap before the start takes up what came before.
-  if (static_cast<double>(at - machine.free) > kGuard * std::sqrt(machine.variance)) machine = {.free = machine.free};
+  if (static_cast<double>(at - machine.free) > kStartGuard * std::sqrt(machine.variance))
+    machine = {.free = machine.free};
   const double own = n == 1 ? t_->deviation[lead] : t_->sigma(l, n);
   // When what comes before takes longer, another machine may take this one.
   double variance = machine.variance, committed = machine.committed;
@@ -203,7 +212,7 @@ void Play::lose(const LookAheadSource& s, Job& job, TimeNs until) noexcept {
 void Play::account_single(std::size_t i, std::uint32_t requests, TimeNs end, double deviation) noexcept {
   const LookAheadSource& s = source(i);
   Job& job = jobs_[i];
-  double cost = (s.owed ? 1 : kPatience) * static_cast<double>(end - s.run_ns[1] - t_->now);
+  double cost = (s.owed ? 1 : kDelay) * static_cast<double>(end - s.run_ns[1] - t_->now);
   if (!s.owed && s.deadline_ns <= t_->horizon) {
     const auto room = static_cast<double>(s.deadline_ns - end);
     cost += static_cast<double>(s.run_ns[1]) * (deviation > 0 ? exceeds(room / deviation) : room < 0 ? 1 : 0);
@@ -224,7 +233,7 @@ void Play::account(std::size_t i, TimeNs end, double deviation, double firm, dou
   lose(s, job, end);
   const double window = s.weight * static_cast<double>(s.period_ns);
   if (end < job.need) {  // covered already
-    if (job.need <= horizon) cost_ += window * kLateShare;
+    if (job.need <= horizon) cost_ += window * kLateResult;
     return;
   }
   if (end >= job.need + s.period_ns) return;  // beyond the horizon
@@ -237,7 +246,7 @@ void Play::account(std::size_t i, TimeNs end, double deviation, double firm, dou
     }
     // The other edge. When the time comes, the start can still be put off: only its own run time is uncertain then.
     if (own > 0) cost_ += window * exceeds(static_cast<double>(end - job.need) / own);
-    if (end > capture + s.slo_ns) cost_ += window * kLateShare;
+    if (end > capture + s.slo_ns) cost_ += window * kLateResult;
   }
   job.need += s.period_ns;
 }
@@ -299,7 +308,7 @@ std::size_t Play::choices(std::uint32_t m, TimeNs at, Members& out) const noexce
   std::sort(out.begin(), end, [&](std::uint32_t a, std::uint32_t b) {
     return slots[a].end != slots[b].end ? slots[a].end < slots[b].end : a < b;
   });
-  return std::min(static_cast<std::size_t>(end - out.begin()), kWidth);
+  return std::min(static_cast<std::size_t>(end - out.begin()), kChoices);
 }
 
 double Play::search(std::uint32_t depth, double bound) const noexcept {

@@ -40,10 +40,7 @@ const QueueScheduler::ApplicationRules& QueueScheduler::rules_of(std::uint32_t a
 void QueueScheduler::make_queues(TaskQueues& queues) {
   const Topology& t = view_.topology();
   for (ModuleId id : component_.modules) {
-    std::vector<QueueConsumer> consumers;
-    for (RouteId route : t.modules[id].routes) {
-      for (PartitionId p : t.routes[route].stages.front().pool) consumers.push_back({.partition = p, .route = route});
-    }
+    std::vector<QueueConsumer> consumers = consumers_of(t, id);
     const auto min_ns = [&](const QueueConsumer& s) { return view_.model.run_ns(s.route)[1]; };
     if (variant_.fits) std::ranges::stable_sort(consumers, std::greater{}, min_ns);
     for (const QueueConsumer& s : consumers) caps_.push_back(t.routes[s.route].batch);

@@ -24,58 +24,76 @@ TimeNs ReservationScheduler::bound_of(ModuleId module, TaskId id) const noexcept
   return task(id).deadline_ns - min_after_ns(module) - room_after(module);
 }
 
-// Ours: on the route with the least waiting that is in time, with others where that is how it is entered, else the task
-// alone; before it would wait, a batch may grow.
+// On the route with the least waiting that is in time: with others where that is how the route is entered, else the
+// task alone.
 ReservationScheduler::Booked ReservationScheduler::book_waiting(QueueId at, TaskId id, TimeNs bound) noexcept {
-  const TaskQueue& queue = view_.queues[at];
-  const std::uint32_t items = task(id).items;
-  // Among levels tasks take each other's places, one by one.
-  const bool joins = !view_.lone(id);
-  const bool together = together_[queue.module] != 0 && joins && items == 1 && bound != kNever &&
-                        std::has_single_bit(queue.classes) && !any_lower(id);
-  PathPlan best = min_wait(queue.module, items, bound, together, joins);
-  const bool squeezed = together && best.end_ns > bound;  // only alone it could still be in time
-  if (together && !squeezed) {
-    if (const Booked done = book_whole(at, id, best, bound); done != Booked::late) return done;
+  const Arrival task{.queue = at, .id = id, .items = this->task(id).items, .bound = bound, .joins = !view_.lone(id)};
+  if (!comes_together(task)) return book_alone(task, min_wait(task, false), false);
+  PathPlan path = min_wait(task, true);
+  if (path.end_ns > bound) return book_alone(task, min_wait(task, false), true);  // only alone it could be in time
+  const Booked done = book_whole(at, id, path, bound);
+  return done == Booked::late ? book_alone(task, path, false) : done;
+}
+
+// Its module is entered by several tasks at a time. Among levels tasks take each other's places, one by one.
+bool ReservationScheduler::comes_together(const Arrival& a) const noexcept {
+  const TaskQueue& queue = view_.queues[a.queue];
+  return together_[queue.module] != 0 && a.joins && a.items == 1 && a.bound != kNever &&
+         std::has_single_bit(queue.classes) && !any_lower(a.id);
+}
+
+// Some route of its module has tables for so many items.
+bool ReservationScheduler::can_hold(const Arrival& a) const noexcept {
+  const auto& routes = view_.topology().modules[view_.queues[a.queue].module].routes;
+  return std::ranges::any_of(routes, [&](RouteId r) { return fits(view_.route(r), a.items); });
+}
+
+// On that path, or before it in the place of somebody lower, or in a batch that grows by it. `squeezed`: its route is
+// entered by several, which would be late.
+ReservationScheduler::Booked ReservationScheduler::book_alone(const Arrival& a, PathPlan path, bool squeezed) noexcept {
+  if (path.end_ns == kNever) return can_hold(a) ? Booked::wait : Booked::late;  // wait: nobody is up
+  const TaskQueue& queue = view_.queues[a.queue];
+  // Who waits leaves his batch room to grow.
+  const TimeNs room = path.wait_ns > 0 && a.bound != kNever ? room_to_grow(path.route) : 0;
+  if (path.wait_ns > 0 && any_lower(a.id) && displace(a, room, path)) return Booked::done;
+  const auto late = [&] { return path.end_ns + room > a.bound; };
+  if (late() || path.legs[0].start_ns > view_.now) {
+    if (grow_some(queue, a.id, a.bound)) return Booked::done;
+    // The same path as before, but a booking that was put back has another id.
+    if (!late()) path = earliest_path(path.route, a.items, a.bound, a.joins);
   }
-  if (squeezed) best = min_wait(queue.module, items, bound, false, joins);
-  if (best.end_ns == kNever) {  // nobody is up; or nobody can hold so many items
-    const auto& routes = view_.topology().modules[queue.module].routes;
-    return std::ranges::any_of(routes, [&](RouteId r) { return fits(view_.route(r), items); }) ? Booked::wait
-                                                                                               : Booked::late;
+  if (squeezed && whole_[path.route].items > a.items) return Booked::late;  // it would take more time than its share
+  if (path.wait_ns > 0 && view_.route(path.route).stages.size() > 2) {
+    if (!book_through(a.id, path, a.bound, a.bound - room)) return Booked::late;
+    core_.book(a.id);
+    return Booked::done;
   }
-  const TimeNs room = best.wait_ns > 0 && bound != kNever ? room_to_grow(best.route) : 0;
-  if (best.wait_ns > 0 && any_lower(id)) {
-    if (take_place(queue, id, best.end_ns + room > bound ? kNever : best.legs[0].start_ns, bound)) return Booked::done;
-    best = earliest_path(best.route, items, bound, joins);
-    for (std::uint32_t n = 0; n < kEvicted && best.end_ns + room > bound && evict(best, id); ++n)
-      best = earliest_path(best.route, items, bound, joins);
-  }
-  const auto late = [&] { return best.end_ns + room > bound; };
-  if (late() || best.legs[0].start_ns > view_.now) {
-    if (grow_some(queue, id, bound)) return Booked::done;
-    if (!late())
-      best =
-          earliest_path(best.route, items, bound, joins);  // as before, but a booking that was put back has another id
-  }
-  if (squeezed && whole_[best.route].items > items) return Booked::late;  // it would take more time than its share
-  const bool through = view_.route(best.route).stages.size() > 2 && best.wait_ns > 0;
-  if (through ? !book_through(id, best, bound, bound - room) : late()) return Booked::late;
-  core_.book(id);
-  if (!through) book_path(id, best, bound);
+  if (late()) return Booked::late;
+  core_.book(a.id);
+  book_path(a.id, path, a.bound);
   return Booked::done;
 }
 
+// Takes the place of a lower task: true. Else drops lower ones that stand in the way at later stages, until the task is
+// in time; `path` is what it has then.
+bool ReservationScheduler::displace(const Arrival& a, TimeNs room, PathPlan& path) noexcept {
+  const TimeNs before = path.end_ns + room > a.bound ? kNever : path.legs[0].start_ns;
+  if (take_place(view_.queues[a.queue], a.id, before, a.bound)) return true;
+  const auto search = [&] { path = earliest_path(path.route, a.items, a.bound, a.joins); };
+  search();
+  for (std::uint32_t n = 0; n < kEvicted && path.end_ns + room > a.bound && evict(path, a.id); ++n) search();
+  return false;
+}
+
 // The route with the least waiting that is in time, for so many items or for the batch that it is entered with.
-PathPlan ReservationScheduler::min_wait(ModuleId module, std::uint32_t items, TimeNs bound, bool whole,
-                                        bool joins) const noexcept {
+PathPlan ReservationScheduler::min_wait(const Arrival& a, bool whole) const noexcept {
   PathPlan best;
-  for (RouteId r : view_.topology().modules[module].routes) {
-    const std::uint32_t n = whole ? std::max(items, whole_[r].items) : items;
+  for (RouteId r : view_.topology().modules[view_.queues[a.queue].module].routes) {
+    const std::uint32_t n = whole ? std::max(a.items, whole_[r].items) : a.items;
     if (!fits(view_.route(r), n)) continue;
-    const PathPlan plan = earliest_path(r, n, bound, joins && n == items, n > items);
+    const PathPlan plan = earliest_path(r, n, a.bound, a.joins && n == a.items, n > a.items);
     if (plan.end_ns == kNever) continue;
-    const bool in_time = plan.end_ns <= bound, had = best.end_ns <= bound;
+    const bool in_time = plan.end_ns <= a.bound, had = best.end_ns <= a.bound;
     if (best.end_ns == kNever || (in_time != had ? in_time : plan.wait_ns < best.wait_ns)) best = plan;
   }
   return best;

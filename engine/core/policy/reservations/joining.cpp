@@ -48,19 +48,9 @@ LegPlan ReservationScheduler::earliest_leg(RouteId id, std::size_t k, PartitionI
 
 PathPlan ReservationScheduler::earliest_path(RouteId id, std::uint32_t items, TimeNs bound, bool join,
                                              bool apart) const noexcept {
-  const RouteSpec& route = view_.route(id);
-  PathPlan plan{.route = id};
-  plan.legs[0] = earliest_entry(id, items, true);
-  if (plan.legs[0].partition == kNone) return plan;
-  TimeNs service = duration(route, 0, items);
-  for (std::size_t k = 1; k < route.stages.size(); ++k) {
-    plan.legs[k] = earliest_leg(id, k, plan.legs[k - 1].partition, plan.legs[k - 1].end_ns, items, bound, join, apart);
-    if (plan.legs[k].partition == kNone) return plan;
-    service += duration(route, k, items) + plan.legs[k].arrive_ns - plan.legs[k].depart_ns;
-  }
-  plan.end_ns = plan.legs[route.stages.size() - 1].end_ns;
-  plan.wait_ns = plan.end_ns - view_.now - service;
-  return plan;
+  return path_of(id, items, true, [&](std::size_t k, const LegPlan& before) {
+    return earliest_leg(id, k, before.partition, before.end_ns, items, bound, join, apart);
+  });
 }
 
 }  // namespace leat::core

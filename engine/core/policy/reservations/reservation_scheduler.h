@@ -77,8 +77,18 @@ class ReservationScheduler final : public Reservations {
   // admission.cpp
   [[nodiscard]] TimeNs bound_of(ModuleId module, TaskId task) const noexcept override;
   [[nodiscard]] Booked book_waiting(QueueId queue, TaskId task, TimeNs bound) noexcept override;
-  [[nodiscard]] PathPlan min_wait(ModuleId module, std::uint32_t items, TimeNs bound, bool whole,
-                                  bool joins) const noexcept;
+  struct Arrival {  // a task that is to be booked
+    QueueId queue;
+    TaskId id;
+    std::uint32_t items;
+    TimeNs bound;
+    bool joins;  // may ride with others
+  };
+  [[nodiscard]] bool comes_together(const Arrival& a) const noexcept;
+  [[nodiscard]] bool can_hold(const Arrival& a) const noexcept;
+  [[nodiscard]] PathPlan min_wait(const Arrival& a, bool whole) const noexcept;
+  [[nodiscard]] Booked book_alone(const Arrival& a, PathPlan path, bool squeezed) noexcept;
+  [[nodiscard]] bool displace(const Arrival& a, TimeNs room, PathPlan& path) noexcept;
   [[nodiscard]] Booked book_whole(QueueId queue, TaskId head, PathPlan& plan, TimeNs bound) noexcept;
   [[nodiscard]] bool grow_some(const TaskQueue& queue, TaskId task, TimeNs bound) noexcept;
   [[nodiscard]] bool any_lower(TaskId task) const noexcept;

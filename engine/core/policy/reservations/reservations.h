@@ -177,6 +177,23 @@ class Reservations : public ComponentScheduler {
                    LegPlan& leg) const noexcept;
   [[nodiscard]] bool extends(const Booking& booking, TimeNs end) const noexcept;
   [[nodiscard]] LegPlan earliest_entry(RouteId id, std::uint32_t items, bool by_uplink) const noexcept;
+  // Stage after stage: next(k, the leg before) says where it goes on.
+  template <class Next>
+  [[nodiscard]] PathPlan path_of(RouteId id, std::uint32_t items, bool by_uplink, Next&& next) const noexcept {
+    const RouteSpec& route = view_.route(id);
+    PathPlan plan{.route = id};
+    plan.legs[0] = earliest_entry(id, items, by_uplink);
+    if (plan.legs[0].partition == kNone) return plan;
+    TimeNs service = duration(route, 0, items);
+    for (std::size_t k = 1; k < route.stages.size(); ++k) {
+      plan.legs[k] = next(k, plan.legs[k - 1]);
+      if (plan.legs[k].partition == kNone) return plan;
+      service += duration(route, k, items) + plan.legs[k].arrive_ns - plan.legs[k].depart_ns;
+    }
+    plan.end_ns = plan.legs[route.stages.size() - 1].end_ns;
+    plan.wait_ns = plan.end_ns - view_.now - service;
+    return plan;
+  }
   [[nodiscard]] LegPlan earliest_own(RouteId route, std::size_t k, PartitionId from, std::uint32_t items,
                                      const Departure& when, bool apart) const noexcept;
   [[nodiscard]] LegPlan earliest_in_pool(RouteId route, std::size_t k, std::uint32_t items,

@@ -15,30 +15,30 @@ constexpr double kGraceShare = 0.95, kGraceStep = 0.004;  // of batches, that th
 }  // namespace
 
 Coordinator::Coordinator(std::vector<BatchTimes> batch_ns, const CoordinatorSettings& settings)
-    : profile_ns_(std::move(batch_ns)),
-      batch_ns_(profile_ns_),
-      usual_(profile_ns_.size(), std::vector<Usual>(profile_ns_.front().size())),
+    : times_(std::move(batch_ns)),
       settings_(settings),
       curve_(settings.bend, settings.hidden),
       users_(settings.streams, settings.margin),
       streams_(settings.streams),
-      parts_(profile_ns_.front().size(), Partition{.grace = settings.grace}),
-      batch_(profile_ns_.size(), std::vector(parts_.size(), 1u)),
-      tallies_(settings.streams),
-      packing_(settings.streams, batch_ns_.size()),
-      program_(curve_) {
-  for (const BatchTimes& each : batch_ns_) {
+      parts_(times_.profile_ns.front().size(), Partition{.grace = settings.grace}),
+      packer_{.packing = Packing(settings.streams, times_.batch_ns.size()),
+              .candidates = {},
+              .tallies = std::vector<Tally>(settings.streams)},
+      groups_{.program = GroupPlanner(curve_)} {
+  for (const BatchTimes& each : times_.batch_ns) {
     const auto served = std::find_if(each.begin(), each.end(), [](const auto& runs) { return !runs.empty(); });
-    first_.push_back(static_cast<PartitionId>(served - each.begin()));
+    times_.first.push_back(static_cast<PartitionId>(served - each.begin()));
   }
-  in_.reserve(settings.streams);
-  order_.reserve(settings.streams);
-  waiting_.reserve(settings.streams);
-  candidates_.reserve(settings.streams);
-  portions_.reserve(settings.streams);
-  claimants_.reserve(settings.streams);
-  for (auto* each : {&batches_, &kept_}) each->reserve(settings.streams * kEntries * 2);
-  for (auto* each : {&members_, &kept_members_}) each->reserve(settings.streams * kEntries * 2);
+  roster_.in.reserve(settings.streams);
+  search_.order.reserve(settings.streams);
+  roster_.waiting.reserve(settings.streams);
+  packer_.candidates.reserve(settings.streams);
+  rivals_.portions.reserve(settings.streams);
+  rivals_.claimants.reserve(settings.streams);
+  for (Batches* each : {&planned_, &kept_}) {
+    each->batches.reserve(settings.streams * kEntries * 2);
+    each->members.reserve(settings.streams * kEntries * 2);
+  }
 }
 
 std::uint32_t Coordinator::make(TimeNs now, const CoordinatedStream& spec) noexcept {
@@ -63,16 +63,16 @@ std::uint32_t Coordinator::make(TimeNs now, const CoordinatedStream& spec) noexc
 }
 
 std::uint32_t Coordinator::open(TimeNs now, const CoordinatedStream& spec) noexcept {
-  const std::uint32_t id = spec.module < batch_ns_.size() ? make(now, spec) : kNone;
+  const std::uint32_t id = spec.module < times_.batch_ns.size() ? make(now, spec) : kNone;
   if (id == kNone) return kNone;
   if (spec.group == 0) {
-    streams_[id].turn = ++turns_;
-    waiting_.push_back(id);
+    streams_[id].turn = ++groups_.turns;
+    roster_.waiting.push_back(id);
   } else if (!join(now, id)) {
     release(streams_[id]);
     return kNone;
   }
-  if (open_++ == 0) next_tick_ns_ = now;
+  if (roster_.open++ == 0) next_tick_ns_ = now;
   return id;
 }
 
@@ -89,7 +89,7 @@ void Coordinator::release(Stream& s) noexcept {
 
 void Coordinator::leave(std::uint32_t id, Standing to) noexcept {
   Stream& s = streams_[id];
-  std::erase(s.standing == Standing::admitted ? in_ : waiting_, id);
+  std::erase(s.standing == Standing::admitted ? roster_.in : roster_.waiting, id);
   if (to == Standing::none)
     release(s);
   else
@@ -103,8 +103,8 @@ void Coordinator::leave(std::uint32_t id, Standing to) noexcept {
     streams_[s.task[i]].meter.restart();
   }
   if (to == Standing::waiting) {
-    s.turn = ++turns_;
-    waiting_.push_back(id);
+    s.turn = ++groups_.turns;
+    roster_.waiting.push_back(id);
   }
 }
 
@@ -114,17 +114,17 @@ void Coordinator::close(TimeNs, std::uint32_t id) noexcept {
     leave(id, Standing::none);
   else
     part(id);
-  if (--open_ == 0) {
-    batches_.clear();
-    members_.clear();
+  if (--roster_.open == 0) {
+    planned_.batches.clear();
+    planned_.members.clear();
   }
 }
 
 // Up for each that took longer and down for each that did not: one of many that was held up says nothing.
 void Coordinator::ran(std::uint32_t m, PartitionId p, std::uint32_t batch, TimeNs run_ns, TimeNs late_ns) noexcept {
-  if (m >= usual_.size() || p >= parts_.size() || batch == 0 || batch > profile_ns_[m][p].size()) return;
-  const auto run = static_cast<double>(run_ns), profile = static_cast<double>(profile_ns_[m][p][batch - 1]);
-  Usual& u = usual_[m][p];
+  if (m >= times_.usual.size() || p >= parts_.size() || batch == 0 || batch > times_.profile_ns[m][p].size()) return;
+  const auto run = static_cast<double>(run_ns), profile = static_cast<double>(times_.profile_ns[m][p][batch - 1]);
+  Usual& u = times_.usual[m][p];
   const bool up = run > u.times * profile;
   u.step = std::clamp(up == u.up ? u.step * 1.5 : u.step / 2, kMinStep, kMaxStep);
   u.up = up;

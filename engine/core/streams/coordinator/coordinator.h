@@ -32,6 +32,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/core/streams/estimator.h"
@@ -133,17 +134,19 @@ class Coordinator {
   // ---- the plan ----
   // In order of time within each partition, what was kept of the plan before first. Until the next tick, which leaves
   // out what has ended. A member that is there twice sends two successive frames (a probe).
-  [[nodiscard]] std::span<const PlannedBatch> batches() const noexcept { return batches_; }
+  [[nodiscard]] std::span<const PlannedBatch> batches() const noexcept { return planned_.batches; }
   [[nodiscard]] std::span<const std::uint32_t> members(const PlannedBatch& b) const noexcept {
-    return std::span(members_).subspan(b.first, b.count);
+    return std::span(planned_.members).subspan(b.first, b.count);
   }
   [[nodiscard]] bool admitted(std::uint32_t stream) const noexcept {
     return stream < streams_.size() && planned(stream).standing == Standing::admitted;
   }
   [[nodiscard]] StreamView view(std::uint32_t stream) const noexcept;
-  [[nodiscard]] std::size_t max_batches() const noexcept { return batches_.capacity(); }
-  [[nodiscard]] bool any() const noexcept { return open_ > 0; }  // streams
-  [[nodiscard]] std::uint32_t admitted_streams() const noexcept { return static_cast<std::uint32_t>(in_.size()); }
+  [[nodiscard]] std::size_t max_batches() const noexcept { return planned_.batches.capacity(); }
+  [[nodiscard]] bool any() const noexcept { return roster_.open > 0; }  // streams
+  [[nodiscard]] std::uint32_t admitted_streams() const noexcept {
+    return static_cast<std::uint32_t>(roster_.in.size());
+  }
   [[nodiscard]] const CoordinatorSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] const StrideCurve& curve() const noexcept { return curve_; }
 
@@ -231,7 +234,7 @@ class Coordinator {
   // Run times on its partition; until it has one, on the first that serves its module.
   [[nodiscard]] const std::vector<TimeNs>& runs(const Stream& s) const noexcept;
   [[nodiscard]] bool serves(PartitionId partition, const Stream& s) const noexcept {
-    return !batch_ns_[s.spec.module][partition].empty();
+    return !times_.batch_ns[s.spec.module][partition].empty();
   }
   // Of a stream in batches of at most `batch`.
   [[nodiscard]] Setting setting_of(const Stream& s, PartitionId partition, std::uint32_t batch) const noexcept;
@@ -301,36 +304,65 @@ class Coordinator {
   }
   void release(Stream& s) noexcept;
 
-  const std::vector<BatchTimes> profile_ns_;
-  std::vector<BatchTimes> batch_ns_;       // what plans go by
-  std::vector<std::vector<Usual>> usual_;  // by module and partition
-  std::vector<PartitionId> first_;         // by module: that serves it
+  // Run times, and what goes by module and partition with them.
+  struct Times {
+    explicit Times(std::vector<BatchTimes> profile)
+        : profile_ns(std::move(profile)),
+          batch_ns(profile_ns),
+          usual(profile_ns.size(), std::vector<Usual>(profile_ns.front().size())),
+          common_batch(profile_ns.size(), std::vector(profile_ns.front().size(), 1u)) {}
+
+    const std::vector<BatchTimes> profile_ns;
+    std::vector<BatchTimes> batch_ns;  // what plans go by
+    std::vector<std::vector<Usual>> usual;
+    std::vector<PartitionId> first;                        // by module: that serves it
+    std::vector<std::vector<std::uint32_t>> common_batch;  // what a partition's streams are planned for
+  };
+  struct Roster {
+    std::vector<std::uint32_t> in, waiting;  // admitted, and not
+    std::uint32_t open = 0;
+  };
+  struct Batches {
+    std::vector<PlannedBatch> batches;
+    std::vector<std::uint32_t> members;
+  };
+  struct Packer {
+    Packing packing;
+    std::vector<Candidate> candidates;
+    std::vector<Tally> tallies;  // by stream
+  };
+  struct Groups {
+    GroupPlanner program;
+    std::uint64_t turns = 0;
+  };
+  struct Rivals {  // users, where several have streams that are planned or wait
+    bool compete = false;
+    double equal = 0;               // what each would have for his weight if all wanted more
+    std::vector<Portion> portions;  // scratch, by user
+    std::vector<std::uint32_t> claimants;
+  };
+  struct Search {  // of one tick: who is admitted, who goes
+    Trial trial;
+    std::size_t tried = 0;  // streams, over all trials
+    std::size_t limit = 0;  // of them, for now
+    std::vector<std::uint32_t> order;
+    std::size_t victims = 0;  // the first of `order`
+    bool exhausted = false;   // nobody else may go
+  };
+
+  Times times_;
   const CoordinatorSettings settings_;
   const StrideCurve curve_;
   Users users_;
   std::vector<Stream> streams_;
-  std::vector<std::uint32_t> in_, order_;  // admitted; scratch
-  std::vector<std::uint32_t> waiting_;
+  Roster roster_;
   std::vector<Partition> parts_;
-  std::vector<std::vector<std::uint32_t>> batch_;  // by module and partition: what its streams are planned for
-  std::vector<Candidate> candidates_;
-  std::vector<Tally> tallies_;
-  std::vector<PlannedBatch> batches_, kept_;
-  std::vector<std::uint32_t> members_, kept_members_;
-  Packing packing_;
-  GroupPlanner program_;
+  Batches planned_, kept_;
+  Packer packer_;
+  Groups groups_;
+  Rivals rivals_;
+  Search search_;
   TimeNs next_tick_ns_ = 0;
-  std::vector<Portion> portions_;  // scratch, by user
-  std::vector<std::uint32_t> claimants_;
-  std::size_t victims_ = 0;  // the first of order_
-  bool exhausted_ = false;   // nobody else may go
-  Trial trial_;
-  double equal_ = 0;      // what each would have for his weight if all wanted more
-  bool compete_ = false;  // several users have streams that are planned or wait
-  std::uint64_t turns_ = 0;
-  std::uint32_t open_ = 0;
-  std::size_t tried_ = 0;  // streams, over all trials of this tick
-  std::size_t tries_ = 0;  // of them, at most, for now
 };
 
 }  // namespace leat::core::streams

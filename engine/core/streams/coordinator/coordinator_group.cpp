@@ -32,9 +32,9 @@ bool Coordinator::join(TimeNs now, std::uint32_t task) noexcept {
   if (tasks == kGroupTasks) return false;
   if (lead == kNone) {
     if ((lead = make(now, spec)) == kNone) return false;
-    streams_[lead].turn = is_first ? ++turns_ : streams_[any].turn;
+    streams_[lead].turn = is_first ? ++groups_.turns : streams_[any].turn;
     streams_[lead].sibling = is_first ? lead : std::exchange(streams_[any].sibling, lead);
-    waiting_.push_back(lead);
+    roster_.waiting.push_back(lead);
   }
   Stream& g = streams_[lead];
   g.task[g.tasks++] = task;
@@ -100,7 +100,8 @@ void Coordinator::share_sla(std::uint32_t lead) noexcept {
   double budget = 0, priority = 0;
   each_lead(lead, [&](std::uint32_t id) {
     const Stream& g = streams_[id];
-    const std::uint32_t batch = batch_[g.spec.module][g.partition == kNone ? first_[g.spec.module] : g.partition];
+    const std::uint32_t batch =
+        times_.common_batch[g.spec.module][g.partition == kNone ? times_.first[g.spec.module] : g.partition];
     parts[n++] = {.weight = g.task_weights,
                   .slope = g.slope / (1 - g.left),
                   .cost = static_cast<double>(runs(g)[batch - 1]) / batch / static_cast<double>(g.spec.pace.period_ns),
@@ -141,21 +142,22 @@ std::uint32_t Coordinator::next_task(const Stream& lead, TimeNs at, bool by_prog
                 .age = static_cast<std::uint32_t>(std::clamp(age, 0.0, static_cast<double>(kNeverAsked)))};
     if (loss_now(tasks[i], curve_) > loss_now(tasks[max], curve_)) max = i;
   }
-  if (by_program) max = program_.next(std::span(tasks).first(lead.tasks), std::min(kGroupHorizon, kSlotsAhead * apart));
+  if (by_program)
+    max = groups_.program.next(std::span(tasks).first(lead.tasks), std::min(kGroupHorizon, kSlotsAhead * apart));
   return lead.task[max];
 }
 
 // What was planned for groups goes to their tasks. What was kept of the plan before went to them then.
 void Coordinator::hand_out() noexcept {
-  for (const std::uint32_t id : in_) {
+  for (const std::uint32_t id : roster_.in) {
     Stream& g = streams_[id];
     g.slots = 0;
     for (std::uint32_t i = 0; i < g.tasks; ++i) streams_[g.task[i]].asked_ns = streams_[g.task[i]].sent_ns;
   }
   const auto users = static_cast<std::uint32_t>(std::ranges::count_if(users_, &User::here));
   const std::uint32_t max = std::max(1u, kPrograms / std::max(1u, users));
-  for (std::size_t i = kept_.size(); i < batches_.size(); ++i) {
-    const PlannedBatch& b = batches_[i];
+  for (std::size_t i = kept_.batches.size(); i < planned_.batches.size(); ++i) {
+    const PlannedBatch& b = planned_.batches[i];
     for (const std::uint32_t id : members(b)) {
       Stream& g = streams_[id];
       if (g.tasks == 0 || (g.slots > 0 && g.last_slot_ns == b.start_ns)) continue;
@@ -163,15 +165,15 @@ void Coordinator::hand_out() noexcept {
       g.last_slot_ns = b.start_ns;
     }
   }
-  for (std::size_t i = kept_.size(); i < batches_.size(); ++i) {
-    const PlannedBatch& b = batches_[i];
+  for (std::size_t i = kept_.batches.size(); i < planned_.batches.size(); ++i) {
+    const PlannedBatch& b = planned_.batches[i];
     std::uint32_t lead = kNone, task = kNone;
     for (std::uint32_t m = b.first; m < b.first + b.count; ++m) {
-      const std::uint32_t id = members_[m];
+      const std::uint32_t id = planned_.members[m];
       if (streams_[id].tasks == 0) continue;
       if (id != lead)
         task = next_task(streams_[lead = id], b.start_ns, user_of(streams_[id]).programs++ < max);  // else of a probe
-      members_[m] = task;
+      planned_.members[m] = task;
       streams_[task].asked_ns = b.start_ns;
     }
   }

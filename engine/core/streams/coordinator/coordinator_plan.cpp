@@ -14,7 +14,7 @@ constexpr double kHoldShare = 0.2;
 }  // namespace
 
 const std::vector<TimeNs>& Coordinator::runs(const Stream& s) const noexcept {
-  return batch_ns_[s.spec.module][s.partition == kNone ? first_[s.spec.module] : s.partition];
+  return times_.batch_ns[s.spec.module][s.partition == kNone ? times_.first[s.spec.module] : s.partition];
 }
 
 // What its present slope leaves it, on its partition.
@@ -25,7 +25,7 @@ void Coordinator::budget(std::uint32_t id) noexcept {
 }
 
 Setting Coordinator::setting_of(const Stream& s, PartitionId partition, std::uint32_t batch) const noexcept {
-  const std::vector<TimeNs>& batch_ns = batch_ns_[s.spec.module][partition];
+  const std::vector<TimeNs>& batch_ns = times_.batch_ns[s.spec.module][partition];
   Pace pace = s.spec.pace;
   pace.any_phase = settings_.any_phase;
   const auto period = static_cast<double>(pace.period_ns);
@@ -43,16 +43,16 @@ Setting Coordinator::setting_of(const Stream& s, PartitionId partition, std::uin
 void Coordinator::choose_batch(std::uint32_t m, PartitionId p) noexcept {
   const auto load = [&](std::uint32_t batch) {
     double sum = 0;
-    for (const std::uint32_t id : in_) {
+    for (const std::uint32_t id : roster_.in) {
       const Stream& s = streams_[id];
       if (s.spec.module == m && s.partition == p) sum += setting_of(s, p, batch).load;
     }
     return sum;
   };
-  std::uint32_t& batch = batch_[m][p];
+  std::uint32_t& batch = times_.common_batch[m][p];
   double min = load(batch);
   for (const std::int32_t step : {1, -1}) {
-    while (batch + step >= 1 && batch + step <= batch_ns_[m][p].size()) {
+    while (batch + step >= 1 && batch + step <= times_.batch_ns[m][p].size()) {
       const double there = load(batch + step);
       if (there >= min) break;
       min = there;
@@ -64,10 +64,10 @@ void Coordinator::choose_batch(std::uint32_t m, PartitionId p) noexcept {
 // Its setting, on its partition.
 void Coordinator::choose(std::uint32_t id) noexcept {
   Stream& s = streams_[id];
-  const PartitionId p = s.partition == kNone ? first_[s.spec.module] : s.partition;
+  const PartitionId p = s.partition == kNone ? times_.first[s.spec.module] : s.partition;
   Pace pace = s.spec.pace;
   pace.any_phase = settings_.any_phase;
-  s.setting = settings_.common_batch ? setting_of(s, p, batch_[s.spec.module][p])
+  s.setting = settings_.common_batch ? setting_of(s, p, times_.common_batch[s.spec.module][p])
                                      : best_setting(runs(s), pace, parts_[p].grace, s.max - s.reference, curve_);
   s.wants = std::min(s.setting.load, s.spec.max_share);
   const double max = std::min(s.spec.max_share, user_of(s).weight * parts_[p].level);
@@ -80,7 +80,7 @@ void Coordinator::choose(std::uint32_t id) noexcept {
 
 void Coordinator::add_up() noexcept {
   for (Partition& each : parts_) each.load = 0, each.streams = 0;
-  for (const std::uint32_t id : in_) {
+  for (const std::uint32_t id : roster_.in) {
     const Stream& s = streams_[id];
     if (s.partition == kNone) continue;
     parts_[s.partition].load += s.setting.load;
@@ -91,17 +91,17 @@ void Coordinator::add_up() noexcept {
 // kNone: no partition that is up serves it.
 PartitionId Coordinator::least_loaded(const Stream& s) const noexcept {
   PartitionId best = kNone;
-  for (PartitionId p = first_[s.spec.module]; p < parts_.size(); ++p)
+  for (PartitionId p = times_.first[s.spec.module]; p < parts_.size(); ++p)
     if (parts_[p].up && serves(p, s) && (best == kNone || parts_[p].load < parts_[best].load)) best = p;
   return best;
 }
 
 // From partitions that are down, and from those that cannot carry theirs where another one can.
 void Coordinator::move() noexcept {
-  for (const std::uint32_t id : in_)
+  for (const std::uint32_t id : roster_.in)
     if (Stream& s = streams_[id]; s.partition != kNone && !parts_[s.partition].up) s.partition = kNone;
   add_up();
-  for (const std::uint32_t id : in_) {
+  for (const std::uint32_t id : roster_.in) {
     Stream& s = streams_[id];
     if (s.partition != kNone && parts_[s.partition].load <= 1) continue;
     const PartitionId target = least_loaded(s);
@@ -120,12 +120,12 @@ void Coordinator::move() noexcept {
 // What starts before now + overlap stays as it is; what has ended is forgotten.
 void Coordinator::keep_near(TimeNs now) noexcept {
   const TimeNs until = now + settings_.overlap_ns;
-  kept_.clear();
-  kept_members_.clear();
-  for (const PlannedBatch& b : batches_) {
+  kept_.batches.clear();
+  kept_.members.clear();
+  for (const PlannedBatch& b : planned_.batches) {
     if (b.start_ns >= until) continue;
     PlannedBatch kept = b;
-    kept.first = static_cast<std::uint32_t>(kept_members_.size());
+    kept.first = static_cast<std::uint32_t>(kept_.members.size());
     kept.count = 0;
     std::uint32_t before = kNone;
     for (const std::uint32_t id : members(b)) {
@@ -133,7 +133,7 @@ void Coordinator::keep_near(TimeNs now) noexcept {
       Stream& s = planned(id);
       if (id == before) s.probed_ns = std::max(s.probed_ns, b.start_ns);
       before = id;
-      kept_members_.push_back(id);
+      kept_.members.push_back(id);
       ++kept.count;
       if (streams_[id].lead != kNone) streams_[id].sent_ns = std::max(streams_[id].sent_ns, b.start_ns);
       if (b.start_ns > s.sent_ns) {
@@ -141,27 +141,27 @@ void Coordinator::keep_near(TimeNs now) noexcept {
         s.serves_ns = b.end_ns + s.spec.pace.path_ns;
       }
     }
-    if (kept.count > 0 && b.end_ns > now) kept_.push_back(kept);
+    if (kept.count > 0 && b.end_ns > now) kept_.batches.push_back(kept);
   }
 }
 
 bool Coordinator::plan(TimeNs now, double slack, PartitionId only) noexcept {
   const auto here = [&](std::uint32_t id) { return only == kNone || streams_[id].partition == only; };
-  for (const std::uint32_t id : in_)
+  for (const std::uint32_t id : roster_.in)
     if (here(id)) budget(id);
-  for (std::uint32_t m = 0; settings_.common_batch && m < batch_.size(); ++m)
+  for (std::uint32_t m = 0; settings_.common_batch && m < times_.common_batch.size(); ++m)
     for (PartitionId p = 0; p < parts_.size(); ++p)
-      if ((only == kNone || p == only) && !batch_ns_[m][p].empty()) choose_batch(m, p);
-  for (const std::uint32_t id : in_)
+      if ((only == kNone || p == only) && !times_.batch_ns[m][p].empty()) choose_batch(m, p);
+  for (const std::uint32_t id : roster_.in)
     if (here(id)) choose(id);
   if (only == kNone) {
     move();
-    batches_.assign(kept_.begin(), kept_.end());
-    members_.assign(kept_members_.begin(), kept_members_.end());
+    planned_.batches.assign(kept_.batches.begin(), kept_.batches.end());
+    planned_.members.assign(kept_.members.begin(), kept_.members.end());
   } else {
     add_up();
   }
-  const std::size_t from = batches_.size();
+  const std::size_t from = planned_.batches.size();
   for (PartitionId p = 0; p < parts_.size(); ++p)
     if ((only == kNone || p == only) && parts_[p].up) pack(now, p);
   return verify(now, slack, only, from);
@@ -170,36 +170,36 @@ bool Coordinator::plan(TimeNs now, double slack, PartitionId only) noexcept {
 void Coordinator::pack(TimeNs now, PartitionId p) noexcept {
   const TimeNs near = now + settings_.overlap_ns;
   TimeNs free = near;
-  for (const PlannedBatch& b : kept_)
+  for (const PlannedBatch& b : kept_.batches)
     if (b.partition == p)
       free =
           std::max(free, b.end_ns + static_cast<TimeNs>(parts_[p].grace * static_cast<double>(b.end_ns - b.start_ns)));
-  candidates_.clear();
-  for (const std::uint32_t id : in_) {
+  packer_.candidates.clear();
+  for (const std::uint32_t id : roster_.in) {
     const Stream& s = streams_[id];
     if (s.partition != p) continue;
     const TimeNs interval = interval_ns(s);
     const TimeNs next = s.sent_ns == INT64_MIN ? near : std::max(near, s.sent_ns + interval);
     // A lead has as many probes as its tasks would.
     const bool probe = settings_.probe_ns > 0 && now - s.probed_ns >= settings_.probe_ns / std::max(1u, s.tasks);
-    candidates_.push_back({.stream = id,
-                           .next_ns = next,
-                           .interval_ns = interval,
-                           .batch = s.setting.batch,
-                           .probe = probe,
-                           .apart_ns = s.spec.pace.period_ns,
-                           .module = s.spec.module});
+    packer_.candidates.push_back({.stream = id,
+                                  .next_ns = next,
+                                  .interval_ns = interval,
+                                  .batch = s.setting.batch,
+                                  .probe = probe,
+                                  .apart_ns = s.spec.pace.period_ns,
+                                  .module = s.spec.module});
   }
   // While somebody waits partitions are never idle, and what is idle otherwise is shared out evenly.
-  const auto comes_here = [&](std::uint32_t id) { return !compete_ || serves(p, streams_[id]); };
-  const bool full = std::any_of(waiting_.begin(), waiting_.end(), comes_here);
+  const auto comes_here = [&](std::uint32_t id) { return !rivals_.compete || serves(p, streams_[id]); };
+  const bool full = std::any_of(roster_.waiting.begin(), roster_.waiting.end(), comes_here);
   const PackingRules rules{.partition = p,
                            .from_ns = free,
                            .until_ns = now + settings_.horizon_ns,
                            .grace = parts_[p].grace,
                            .reach = full ? std::numeric_limits<double>::infinity() : settings_.reach,
                            .even = full && settings_.even};
-  packing_.pack(candidates_, batch_ns_, rules, batches_, members_);
+  packer_.packing.pack(packer_.candidates, times_.batch_ns, rules, planned_.batches, planned_.members);
 }
 
 // The mean drop that each stream's estimate gives the plan, from now + overlap until its last planned answer serves.
@@ -214,10 +214,10 @@ bool Coordinator::verify(TimeNs now, double slack, PartitionId only, std::size_t
   const auto newest_frame = [&](const Stream& s, TimeNs at) {
     return static_cast<std::int64_t>(std::floor(frame_of(s, at) + 1e-6));
   };
-  for (const std::uint32_t id : in_) {
+  for (const std::uint32_t id : roster_.in) {
     const Stream& s = streams_[id];
     if (!here(s)) continue;
-    Tally& t = tallies_[id] = {};
+    Tally& t = packer_.tallies[id] = {};
     if (s.sent_ns == INT64_MIN) {  // it has nothing to track yet; its first answer begins the count
       t.source = INT64_MIN;
       continue;
@@ -229,11 +229,11 @@ bool Coordinator::verify(TimeNs now, double slack, PartitionId only, std::size_t
     const TimeNs next = std::max(now + settings_.overlap_ns, s.sent_ns + interval_ns(s));
     t.shown = first_frame(s, next + run + s.spec.pace.path_ns);
   }
-  for (std::size_t i = from; i < batches_.size(); ++i) {
-    const PlannedBatch& b = batches_[i];
+  for (std::size_t i = from; i < planned_.batches.size(); ++i) {
+    const PlannedBatch& b = planned_.batches[i];
     for (const std::uint32_t id : members(b)) {
       const Stream& s = streams_[id];
-      Tally& t = tallies_[id];
+      Tally& t = packer_.tallies[id];
       const std::int64_t shown = first_frame(s, b.end_ns + s.spec.pace.path_ns);
       if (t.source != INT64_MIN && shown > t.shown) {
         t.x += curve_.sum(static_cast<std::uint32_t>(std::max<std::int64_t>(0, t.shown - t.source)),
@@ -247,10 +247,10 @@ bool Coordinator::verify(TimeNs now, double slack, PartitionId only, std::size_t
   for (PartitionId p = 0; p < parts_.size(); ++p)
     if (only == kNone || p == only) parts_[p].holds = true;
   bool all = true;
-  for (const std::uint32_t id : in_) {
+  for (const std::uint32_t id : roster_.in) {
     Stream& s = streams_[id];
     if (!here(s)) continue;
-    const Tally& t = tallies_[id];
+    const Tally& t = packer_.tallies[id];
     s.over = 0;
     bool good = true;
     if (t.frames == 0) {
@@ -263,17 +263,17 @@ bool Coordinator::verify(TimeNs now, double slack, PartitionId only, std::size_t
       const double x = (t.x + rest * s.max) / (t.frames + rest);
       s.planned_drop = std::max(0.0, slope_of(s) * (x - s.reference));
       const double margin = margin_of(s);
-      const double here_slack = trial_.user == kNone || trial_.user == s.user ? slack : kHold;
+      const double here_slack = search_.trial.user == kNone || search_.trial.user == s.user ? slack : kHold;
       const double into = here_slack > 0 ? std::min(margin, std::max(here_slack, kHoldShare * margin)) : 0;
       const double over = s.planned_drop - s.sla_drop * (1 - margin + into);
       good = over <= 0;
       if (!good && !s.spendthrift) s.over = over / slope_of(s);
     }
     good = good || s.spendthrift;
-    if (!trial_.on)
+    if (!search_.trial.on)
       s.broken = !good;
-    else if (trial_.user != kNone && trial_.user != s.user)
-      good = good || s.broken || trial_.alone || user_of(s).load > user_of(s).weight * parts_[s.partition].level;
+    else if (search_.trial.user != kNone && search_.trial.user != s.user)
+      good = good || s.broken || search_.trial.alone || user_of(s).load > user_of(s).weight * parts_[s.partition].level;
     if (good) continue;
     all = parts_[s.partition].holds = false;
   }
