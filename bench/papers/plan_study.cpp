@@ -128,7 +128,7 @@ Found measure(const Instance& instance, const core::Policy& policy, std::uint64_
   const core::Topology t = core::Topology::from(outcome->file.plan, outcome->file.applications);
   const double rate[] = {out.promise};
   // Other draws than those that it was chosen and lowered on.
-  const sim::KeptRateOptions options{.requests = requests, .most = kAbove, .seed = 2};
+  const sim::KeptRateOptions options{.requests = requests, .max = kAbove, .seed = 2};
   out.planned = sim::worst_in_time(t, policy, rate, 1, options);
   out.unplanned = sim::worst_in_time(instance.unplanned, policy, rate, 1, options);
   if (dedicated_z <= 0) return out;
@@ -136,7 +136,7 @@ Found measure(const Instance& instance, const core::Policy& policy, std::uint64_
   const core::Topology other = core::Topology::from(dedicated.plan, dedicated.applications);
   double ours = 0, theirs = 0;
   const auto add = [&](std::uint64_t draw, double resolution) {
-    const sim::KeptRateOptions o{.requests = requests, .most = kAbove, .resolution = resolution, .seed = draw};
+    const sim::KeptRateOptions o{.requests = requests, .max = kAbove, .resolution = resolution, .seed = draw};
     const double own[] = {dedicated_z};
     theirs += dedicated_z * sim::kept_rate(other, policy, own, o).part;
     ours += out.promise * sim::kept_rate(t, policy, rate, o).part;

@@ -29,7 +29,7 @@ struct Candidate {
 sim::KeptRate kept(const Candidate& c, const core::Topology& t, const core::Policy& policy, std::vector<double> weights,
                    std::uint64_t requests, std::uint64_t seed) {
   for (double& rate : weights) rate *= c.z;
-  return sim::kept_rate(t, policy, weights, {.in_time = kInTime, .requests = requests, .most = kAbove, .seed = seed});
+  return sim::kept_rate(t, policy, weights, {.in_time = kInTime, .requests = requests, .max = kAbove, .seed = seed});
 }
 
 bool tried(Candidate& c, const core::Policy& policy, const std::vector<double>& weights, std::uint64_t requests) {

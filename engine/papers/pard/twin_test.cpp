@@ -151,7 +151,7 @@ class NaiveTwin {
     }
     return best;
   }
-  [[nodiscard]] Reason verdict(const Module& m, const Job& j, TimeNs d) const {
+  [[nodiscard]] Reason judge(const Module& m, const Job& j, TimeNs d) const {
     if (policy_.drop == &kKeepAll) return Reason::none;
     if (now_ >= j.deadline) return Reason::expired;
     return policy_.drop == &kProactiveDrop && now_ + d + m.after > j.deadline ? Reason::unreachable : Reason::none;
@@ -175,7 +175,7 @@ class NaiveTwin {
       const Job job = m.queue[i];
       if (items + job.items > cap) break;
       m.queue.erase(m.queue.begin() + static_cast<std::ptrdiff_t>(i));
-      if (const Reason reason = verdict(m, job, d); reason != Reason::none) {
+      if (const Reason reason = judge(m, job, d); reason != Reason::none) {
         const bool probe =
             policy_.drop == &kProactiveDrop && now_ - m.probed >= 100 * kMs && now_ + d + m.after_min <= job.deadline;
         if (!probe) {
@@ -192,7 +192,7 @@ class NaiveTwin {
         const auto low = std::min_element(m.queue.begin(), m.queue.end(),
                                           [](const Job& a, const Job& b) { return a.deadline < b.deadline; });
         if (low == m.queue.end()) break;
-        const Reason reason = verdict(m, *low, d);
+        const Reason reason = judge(m, *low, d);
         if (reason == Reason::none) break;
         answer(low->token, Outcome::dropped, reason);
         m.queue.erase(low);
