@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "planner/pooled/baselines.h"
+#include "planner/pooled/solver.h"
 
 namespace leat::planner {
 namespace {

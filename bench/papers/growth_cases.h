@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "planner/io/scenario_io.h"
+#include "planner/papers/ppipe_scenarios.h"
 
 namespace leat::planner {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/study.h"
-#include "planner/harpagon/system.h"
+#include "planner/papers/harpagon_systems.h"
 #include "planner/test/harpagon_brute.h"
 #include "planner/test/harpagon_workloads.h"
 #include "tools/base/text/quantile.h"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "bench/study.h"
-#include "planner/io/scenario_io.h"
-#include "planner/pooled/baselines.h"
+#include "planner/papers/ppipe_scenarios.h"
+#include "planner/papers/replicated_pairs.h"
 #include "planner/pooled/checker.h"
 #include "planner/pooled/milp.h"
 #include "planner/pooled/solver.h"

@@ -1,7 +1,7 @@
 #include "bench/papers/ppipe_profiles.h"
 
 #include "planner/io/profile_io.h"
-#include "planner/pooled/baselines.h"
+#include "planner/papers/replicated_pairs.h"
 #include "planner/pooled/solver.h"
 #include "planner/profile_table.h"
 

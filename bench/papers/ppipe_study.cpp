@@ -25,7 +25,7 @@
 #include "engine/papers/presets.h"
 #include "engine/sim/for_each_job.h"
 #include "engine/sim/simulator.h"
-#include "planner/io/scenario_io.h"
+#include "planner/papers/ppipe_scenarios.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "engine/core/model/topology.h"
-#include "planner/io/scenario_io.h"
+#include "planner/papers/ppipe_scenarios.h"
 
 namespace leat::bench {
 

@@ -11,9 +11,9 @@
 #include "planner/build/latency_budget.h"
 #include "planner/build/least_cost.h"
 #include "planner/build/routes.h"
-#include "planner/pooled/baselines.h"
 #include "planner/pooled/candidates.h"
 #include "planner/pooled/checker.h"
+#include "planner/pooled/solver.h"
 #include "planner/shared/sharing.h"
 
 namespace leat::planner {

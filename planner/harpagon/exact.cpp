@@ -127,21 +127,18 @@ ModuleSchedule ModuleFrontier::schedule(std::uint32_t choice) const {
 void evaluate(const HarpagonProblem& problem, HarpagonPlan& plan) {
   plan.cost = 0;
   std::vector<double> latency;
-  std::vector<std::vector<std::uint32_t>> after;
   for (std::size_t m = 0; m < problem.modules.size(); ++m) {
     plan.cost += plan.modules[m].cost;
     latency.push_back(plan.modules[m].latency_s);
-    after.push_back(problem.modules[m].after);
   }
-  plan.latency_s = longest_path(after, latency);
+  plan.latency_s = longest_path(predecessors(problem), latency);
 }
 
 HarpagonPlan solve_exactly(const HarpagonProblem& problem, const HarpagonPlan& start) {
   const std::size_t count = problem.modules.size();
-  std::vector<std::vector<std::uint32_t>> after;
+  const auto after = predecessors(problem);
   std::vector<double> quickest, floor(count);
   for (const HarpagonModule& m : problem.modules) {
-    after.push_back(m.after);
     double least = kNoPlan;  // no schedule is earlier: w is at most the rate and one machine's dummies
     for (const Configuration& c : m.configurations)
       for (const Configuration& z : m.configurations)

@@ -87,6 +87,12 @@ ModuleSchedule filled_at(const std::vector<Tuple>& tuples, std::size_t i, double
 
 }  // namespace
 
+std::vector<std::vector<std::uint32_t>> predecessors(const HarpagonProblem& problem) {
+  std::vector<std::vector<std::uint32_t>> after;
+  for (const HarpagonModule& m : problem.modules) after.push_back(m.after);
+  return after;
+}
+
 void order_by_ratio(std::vector<Configuration>& configurations) {
   std::sort(configurations.begin(), configurations.end(), [](const Configuration& a, const Configuration& b) {
     const double x = a.cost_per_request(), y = b.cost_per_request();

@@ -1,5 +1,5 @@
 // Harpagon: the cheapest machines that serve an application's DAG of modules within one latency objective.
-// Plain data and the pure functions on one module; splitting.h divides the objective over modules, system.h
+// Plain data and the pure functions on one module; splitting.h divides the objective over modules, greedy.h
 // puts both together. Shapes: one Configuration per (batch, hardware) of a module, ordered by throughput-cost ratio.
 // Times are seconds and rates requests per second, as in the paper's formulas. Any thread; no errors: infeasible is a
 // value.
@@ -41,6 +41,9 @@ struct HarpagonProblem {
   double slo_s = 0;
   std::vector<HarpagonModule> modules;
 };
+
+// [module]: those before it.
+std::vector<std::vector<std::uint32_t>> predecessors(const HarpagonProblem& problem);
 
 // Descending throughput-cost ratio; among equals the shorter batch first. Every function below expects this order.
 void order_by_ratio(std::vector<Configuration>& configurations);

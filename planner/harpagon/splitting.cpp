@@ -28,9 +28,7 @@ struct State {
 };
 
 State state_of(const HarpagonProblem& problem, const SplitOptions& options) {
-  State s{problem, options, {}};
-  for (const HarpagonModule& m : problem.modules) s.after.push_back(m.after);
-  return s;
+  return {problem, options, predecessors(problem)};
 }
 
 double score_of(const State& s, const Move& move, double added_s, bool by_cost) {
@@ -198,16 +196,6 @@ Split split_latency(const HarpagonProblem& problem, const SplitOptions& options)
   }
   split.configuration = history.back();
   split.budget_s = s.latencies(split.configuration);
-  return split;
-}
-
-Split split_evenly(const HarpagonProblem& problem) {
-  Split split;
-  std::vector<std::vector<std::uint32_t>> after;
-  for (const HarpagonModule& m : problem.modules) after.push_back(m.after);
-  const std::vector<double> hops = longest_paths_through(after, std::vector<double>(problem.modules.size(), 1.0));
-  for (std::size_t m = 0; m < problem.modules.size(); ++m) split.budget_s.push_back(problem.slo_s / hops[m]);
-  split.configuration.assign(problem.modules.size(), 0);
   return split;
 }
 

@@ -1,6 +1,5 @@
 // Splitting an application's latency objective over its modules: Harpagon's latency-cost efficiency (Algorithm 2, with
-// node merger and cost-direct), and what other systems do: by throughput (Scrooge, InferLine), in quantised intervals
-// (Nexus), evenly (Clipper). Times in seconds. Any thread: pure functions.
+// node merger and cost-direct), or by throughput (Scrooge, InferLine). Times in seconds. Any thread: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +31,6 @@ struct Split {
 // Algorithm 2. Greedy: from the least cost-efficient configurations, the best move that keeps the objective, until
 // none.
 Split split_latency(const HarpagonProblem& problem, const SplitOptions& options);
-
-// Every module on a longest path through it gets the same share.
-Split split_evenly(const HarpagonProblem& problem);
 
 // Groups of modules with the same parents and the same children; a module alone is a group of one.
 std::vector<std::vector<std::uint32_t>> mergeable_groups(const HarpagonProblem& problem);

@@ -3,8 +3,6 @@
 #include <cmath>
 #include <cstdio>
 
-#include "planner/io/scenario_io.h"
-#include "planner/pooled/baselines.h"
 #include "planner/pooled/checker.h"
 #include "planner/pooled/solver.h"
 #include "planner/test/pooled_twin.h"
@@ -126,79 +124,6 @@ TEST(Pooled, TheFreeRulesHaveTheirOwnCheck) {
               d.rps += 30 * d.pipelines[0].rps;
             }),
             "");
-}
-
-class PpipeData : public testing::Test {
- protected:
-  void SetUp() override {
-    if (ppipe_data().empty()) GTEST_SKIP() << "PPipe's data is not here; set LEAT_DATA";
-    auto read = read_scenarios(ppipe_data());
-    ASSERT_TRUE(read.ok()) << read.error();
-    set_ = std::move(*read);
-  }
-  ScenarioSet set_;
-};
-
-TEST_F(PpipeData, StoredPlansHoldUnderTheChecker) {
-  PooledTolerance
-      loose;  // their solver leaves counts up to 1e-5 off whole numbers, and adds latencies below 1 us as they are
-  loose.us = 1;
-  loose.gpus = 1e-4;
-  loose.rate = 2e-5;
-  loose.slots_known = false;
-  std::size_t checked = 0;
-  for (const Scenario& s : set_.scenarios) {
-    for (const auto& [method, plan] : s.plans) {
-      if (s.family == "ablation" && method == "np") continue;  // other rules: no link caps
-      EXPECT_EQ(problem_of(s.problem, plan, loose, method == "dart_r"), "") << s.id << " " << method;
-      if (method == "ppipe") {
-        EXPECT_NEAR(objective_of(s.problem, plan) / s.reference.at(method), 1, 2e-5) << s.id;
-      }
-      ++checked;
-    }
-  }
-  EXPECT_GE(checked, 100u);
-}
-
-TEST_F(PpipeData, MainScenariosAreSolvedToTheReferenceWithProof) {
-  for (const Scenario& s : set_.scenarios) {
-    if (s.family == "ablation") continue;
-    const PooledSolution found = solve_pooled(s.problem);
-    EXPECT_NEAR(found.certificate.objective / s.reference.at("ppipe"), 1, 1e-5) << s.id;
-    EXPECT_EQ(found.certificate.gap, 0) << s.id;
-    EXPECT_NEAR(found.whole_gpu_objective / s.whole_gpu_optimum, 1, 1e-5) << s.id;
-    EXPECT_EQ(problem_of(s.problem, found.dnns, {}), "") << s.id;
-  }
-}
-
-TEST_F(PpipeData, AblationIsWithinHalfAPercentOfItsBound) {
-  for (const Scenario& s : set_.scenarios) {
-    if (s.family != "ablation") continue;
-    const PooledSolution found = solve_pooled(s.problem);
-    EXPECT_GE(found.certificate.objective / s.reference.at("ppipe"), 1 - 1e-5) << s.id;
-    EXPECT_LE(found.certificate.gap, 0.005) << s.id;
-    EXPECT_EQ(problem_of(s.problem, found.dnns, {}), "") << s.id;
-  }
-}
-
-TEST_F(PpipeData, LeatsRulesHoldAndAreNeverBelow) {
-  for (const Scenario& s : set_.scenarios) {
-    if (s.family != "maf19") continue;
-    const PooledSolution free = solve_free(s.problem);
-    EXPECT_EQ(problem_of_free(s.problem, free.dnns, {}), "") << s.id;
-    EXPECT_GE(free.certificate.objective, s.reference.at("ppipe") * (1 - 1e-5)) << s.id;
-  }
-}
-
-TEST_F(PpipeData, BaselinesEqualTheReference) {
-  for (const Scenario& s : set_.scenarios) {
-    if (s.family == "ablation") continue;
-    const PooledSolution np = solve_whole_models(s.problem);
-    EXPECT_NEAR(np.certificate.objective / s.reference.at("np"), 1, 1e-5) << s.id;
-    const PooledSolution pairs = solve_replicated_pairs(s.problem, gpus_taken(s.problem, s.plans.at("np")));
-    EXPECT_NEAR(pairs.certificate.objective / s.reference.at("dart_r"), 1, 1e-5) << s.id;
-    EXPECT_EQ(problem_of(s.problem, pairs.dnns, {}, true), "") << s.id;
-  }
 }
 
 }  // namespace

@@ -162,4 +162,13 @@ std::vector<double> pooled_prices(const PooledProblem& problem) {
   return relax(freer, slots).gpu_price();
 }
 
+PooledProblem whole_models_only(const PooledProblem& problem) {
+  PooledProblem whole = problem;
+  whole.max_stages = 1;
+  for (GpuType& t : whole.types) t.max_share = 1;
+  return whole;
+}
+
+PooledSolution solve_whole_models(const PooledProblem& problem) { return solve_pooled(whole_models_only(problem)); }
+
 }  // namespace leat::planner

@@ -22,6 +22,10 @@ struct PooledEffort {
 // PPipe's problem exactly as problem.h states it.
 PooledSolution solve_pooled(const PooledProblem& problem, const PooledEffort& effort = {});
 
+// No partitions (PPipe's NP): every DNN whole on one GPU type after another, whole GPUs (D = 1, v = 1). Solved exactly.
+PooledProblem whole_models_only(const PooledProblem& problem);
+PooledSolution solve_whole_models(const PooledProblem& problem);
+
 // Leat's own rules: up to kFreeStages stages (or the problem's D, if more), up to kFreePipelines pipelines of one
 // sequence of types, and any shares may meet on a GPU as long as they fit it (packing.h) - routes of all DNNs and all
 // stages together. Everything the stricter rules allow is allowed here, and the search starts from their plan: never

@@ -1,22 +1,12 @@
-// Where the tests that need PPipe's data look for it, and random small problems. Tests only.
+// Random small problems of pools. Tests only.
 #pragma once
 
-#include <cstdlib>
-#include <filesystem>
 #include <random>
 #include <string>
 
 #include "planner/pooled/problem.h"
 
 namespace leat::planner {
-
-// LEAT_DATA, else ../shared/data beside the source tree; empty: not here.
-inline std::string ppipe_data() {
-  const char* given = std::getenv("LEAT_DATA");
-  const std::string root = given != nullptr ? given : std::string(LEAT_SOURCE_DIR) + "/../shared/data";
-  const std::string path = root + "/ppipe";
-  return std::filesystem::exists(path + "/scenarios.json") ? path : "";
-}
 
 // A model of `blocks` blocks on classes "A" (fast) and "B" (slow), shares 1..2, batches 1..2; latencies drawn.
 inline Profile random_profile(std::mt19937_64& random, std::uint32_t blocks) {

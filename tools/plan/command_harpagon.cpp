@@ -2,12 +2,16 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <string>
 
+#include "planner/harpagon/greedy.h"
 #include "planner/harpagon/plan.h"
-#include "planner/harpagon/system.h"
 #include "planner/io/application_io.h"
 #include "planner/io/profile_io.h"
+#ifdef LEAT_PAPERS
+#include "planner/papers/harpagon_systems.h"
+#endif
 #include "tools/base/cli/command.h"
 #include "tools/base/cli/json_output.h"
 #include "tools/base/json/json.h"
@@ -44,6 +48,8 @@ constexpr cli::Command kCommand = {.name = "leat-plan harpagon",
                                    .summary = "the cheapest machines that serve a rate within an SLO (Harpagon)",
                                    .options = kOptions,
                                    .examples = {}};
+
+using Planner = std::function<HarpagonPlan(const HarpagonProblem&)>;
 
 bool parse_price(const std::string& text, PricedClass& out) {
   const std::size_t equals = text.rfind('=');
@@ -104,13 +110,24 @@ void print(const HarpagonProblem& problem, const HarpagonPlan& plan, const std::
   }
 }
 
+#ifdef LEAT_PAPERS
+Result<Planner> planner_of(const std::string& name) {
+  if (const HarpagonSystem* system = find_harpagon_system(name))
+    return Planner([system](const HarpagonProblem& problem) { return plan_with(*system, problem); });
+  std::string names;
+  for (const HarpagonSystem& s : harpagon_systems()) names += (names.empty() ? "" : ", ") + std::string(s.name);
+  return Error{"--system " + name + ": no such system; there are " + names};
+}
+#else
+Result<Planner> planner_of(const std::string& name) {
+  if (name == "leat") return Planner(cheapest_plan);
+  return Error{"--system " + name + ": here is leat alone; the papers' systems need a build with -DLEAT_PAPERS=ON"};
+}
+#endif
+
 int run(const cli::Arguments& args) {
-  const HarpagonSystem* system = find_harpagon_system(args.text("system"));
-  if (system == nullptr) {
-    std::string names;
-    for (const HarpagonSystem& s : harpagon_systems()) names += (names.empty() ? "" : ", ") + std::string(s.name);
-    return cli::fail("leat-plan", "--system " + args.text("system") + ": no such system; there are " + names);
-  }
+  const Result<Planner> planner = planner_of(args.text("system"));
+  if (!planner) return cli::fail("leat-plan", planner.error());
   std::vector<PricedClass> classes;
   for (const std::string& text : args.texts("price")) {
     classes.emplace_back();
@@ -129,7 +146,7 @@ int run(const cli::Arguments& args) {
   for (const Application& application : *applications) {
     const auto problem = harpagon_problem(application, *profiles, classes);
     if (!problem) return cli::fail("leat-plan", problem.error());
-    const HarpagonPlan plan = plan_with(*system, *problem);
+    const HarpagonPlan plan = (*planner)(*problem);
     all.push_back(to_json(*problem, plan, classes));
     if (!json.alone()) print(*problem, plan, classes);
     if (!args.given("output")) continue;

@@ -1,4 +1,4 @@
-#include "planner/pooled/baselines.h"
+#include "planner/papers/replicated_pairs.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,15 +24,6 @@ std::vector<std::vector<std::uint32_t>> gpus_taken(const PooledProblem& problem,
   }
   return out;
 }
-
-PooledProblem whole_models_only(const PooledProblem& problem) {
-  PooledProblem whole = problem;
-  whole.max_stages = 1;
-  for (GpuType& t : whole.types) t.max_share = 1;
-  return whole;
-}
-
-PooledSolution solve_whole_models(const PooledProblem& problem) { return solve_pooled(whole_models_only(problem)); }
 
 namespace {
 

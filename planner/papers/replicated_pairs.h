@@ -1,4 +1,4 @@
-// PPipe's two baselines on the pooled problem. Pure; any thread.
+// PPipe's baseline DART-r on the pooled problem (its other one, NP, is solve_whole_models). Pure; any thread.
 #pragma once
 
 #include <vector>
@@ -7,11 +7,7 @@
 
 namespace leat::planner {
 
-// NP: no partitions - every DNN whole on one GPU type after another, whole GPUs (D = 1, v = 1). Solved exactly.
-PooledSolution solve_whole_models(const PooledProblem& problem);
-PooledProblem whole_models_only(const PooledProblem& problem);  // the problem NP solves
-
-// DART-r: replicates a pair. Every DNN gets `gpus` of each type (of the first two) and an equal part, rounded down, of
+// Replicates a pair. Every DNN gets `gpus` of each type (of the first two) and an equal part, rounded down, of
 // what is left; as many pairs as it can form run the best plan of one GPU of each type in two stages, the rest whole
 // models. `gpus`: [dnn][type], NP's own. Precondition: two types. Proves nothing: the certificate's upper_bound is 0.
 PooledSolution solve_replicated_pairs(const PooledProblem& problem, std::vector<std::vector<std::uint32_t>> gpus);

@@ -6,8 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "planner/harpagon/exact.h"
-#include "planner/harpagon/harpagon.h"
+#include "planner/harpagon/greedy.h"
 
 namespace leat::planner {
 
@@ -21,7 +20,6 @@ enum class Splitter : std::uint8_t {
   exact,
 };
 enum class Hardware : std::uint8_t { any, cheapest, dearest, one_kind };  // one_kind: the better of all single kinds
-enum class Reassign : std::uint8_t { none, one, all };
 
 struct HarpagonSystem {
   std::string_view name;

@@ -1,4 +1,4 @@
-#include "planner/io/scenario_io.h"
+#include "planner/papers/ppipe_scenarios.h"
 
 #include <algorithm>
 #include <filesystem>

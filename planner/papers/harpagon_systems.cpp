@@ -1,11 +1,11 @@
-#include "planner/harpagon/system.h"
+#include "planner/papers/harpagon_systems.h"
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "planner/dag.h"
-#include "planner/harpagon/splitting.h"
+#include "planner/harpagon/greedy.h"
 
 namespace leat::planner {
 namespace {
@@ -45,10 +45,15 @@ constexpr HarpagonSystem kSystems[] = {
 };
 // clang-format on
 
-std::vector<std::vector<std::uint32_t>> predecessors(const HarpagonProblem& problem) {
-  std::vector<std::vector<std::uint32_t>> after;
-  for (const HarpagonModule& m : problem.modules) after.push_back(m.after);
-  return after;
+ModuleOptions options_of(const HarpagonSystem& system) { return {system.dispatch, system.tuples, system.dummies}; }
+
+// Every module on a longest path through it gets the same share.
+Split split_evenly(const HarpagonProblem& problem) {
+  Split split;
+  const std::vector<double> hops =
+      longest_paths_through(predecessors(problem), std::vector<double>(problem.modules.size(), 1.0));
+  for (const double h : hops) split.budget_s.push_back(problem.slo_s / h);
+  return split;
 }
 
 // Leaves only configurations that `keep` accepts.
@@ -58,49 +63,6 @@ HarpagonProblem filtered(const HarpagonProblem& problem, Keep keep) {
   for (HarpagonModule& m : out.modules)
     std::erase_if(m.configurations, [&](const Configuration& c) { return !keep(m, c); });
   return out;
-}
-
-// Section III-C: what the longest path leaves over goes to the residual workload of the module that saves most, again
-// and again.
-void reassign(const HarpagonSystem& system, const ModuleOptions& options, const HarpagonProblem& problem,
-              HarpagonPlan& plan) {
-  const auto after = predecessors(problem);
-  for (std::size_t round = 0; system.reassign != Reassign::none && round < 4 * problem.modules.size(); ++round) {
-    std::vector<double> latency;
-    for (const ModuleSchedule& s : plan.modules) latency.push_back(s.latency_s);
-    const std::vector<double> through = longest_paths_through(after, latency);
-    ModuleSchedule best;
-    std::size_t where = 0;
-    double saving = 0;
-    for (std::size_t m = 0; m < plan.modules.size(); ++m) {
-      const HarpagonModule& module = problem.modules[m];
-      const double budget = problem.slo_s - through[m] + latency[m];
-      ModuleSchedule s = reassign_residual(module.configurations, plan.modules[m], module.rate_rps, budget, options);
-      if (plan.modules[m].cost - s.cost <= saving) continue;
-      saving = plan.modules[m].cost - s.cost;
-      best = std::move(s);
-      where = m;
-    }
-    if (saving <= kRelative * plan.cost) break;
-    plan.modules[where] = std::move(best);
-    if (system.reassign == Reassign::one) break;
-  }
-}
-
-HarpagonPlan schedule_split(const HarpagonSystem& system, const HarpagonProblem& problem, const Split& split) {
-  HarpagonPlan plan;
-  if (split.budget_s.empty()) return plan;
-  const ModuleOptions options{system.dispatch, system.tuples, system.dummies};
-  for (std::size_t m = 0; m < problem.modules.size(); ++m) {
-    plan.modules.push_back(
-        schedule_module(problem.modules[m].configurations, problem.modules[m].rate_rps, split.budget_s[m], options));
-    if (!plan.modules.back().feasible()) return {};
-  }
-  plan.iterations = split.iterations;
-  evaluate(problem, plan);
-  reassign(system, options, problem, plan);
-  evaluate(problem, plan);
-  return plan;
 }
 
 // The budgets among which a module's may be chosen. Nexus: whole numbers of intervals.
@@ -116,7 +78,7 @@ std::vector<double> candidate_budgets_s(const HarpagonSystem& system, const Harp
 
 // The cheapest of all combinations of candidate budgets.
 Split split_by_candidates(const HarpagonSystem& system, const HarpagonProblem& problem) {
-  const ModuleOptions options{system.dispatch, system.tuples, system.dummies};
+  const ModuleOptions options = options_of(system);
   std::vector<Frontier> frontiers(problem.modules.size());
   for (std::size_t m = 0; m < problem.modules.size(); ++m)
     for (double budget : candidate_budgets_s(system, problem.modules[m], problem.slo_s)) {
@@ -135,12 +97,12 @@ HarpagonPlan plan_on(const HarpagonSystem& system, const HarpagonProblem& proble
     if (m.configurations.empty()) return {};
   switch (system.splitter) {
     case Splitter::even:
-      return schedule_split(system, problem, split_evenly(problem));
+      return schedule_split(problem, split_evenly(problem), options_of(system), system.reassign);
     case Splitter::quantised:
     case Splitter::configurations:
-      return schedule_split(system, problem, split_by_candidates(system, problem));
+      return schedule_split(problem, split_by_candidates(system, problem), options_of(system), system.reassign);
     case Splitter::exact:
-      return solve_exactly(problem, plan_with(*find_harpagon_system("harp-ncd"), problem));
+      return cheapest_plan(problem);
     case Splitter::latency_cost:
     case Splitter::throughput:
       break;
@@ -152,7 +114,7 @@ HarpagonPlan plan_on(const HarpagonSystem& system, const HarpagonProblem& proble
   HarpagonPlan best;
   for (std::uint32_t reversed = 0; reversed <= (system.cost_direct ? kMostReversed : 0); ++reversed) {
     options.reversed = reversed;
-    HarpagonPlan plan = schedule_split(system, problem, split_latency(problem, options));
+    HarpagonPlan plan = schedule_split(problem, split_latency(problem, options), options_of(system), system.reassign);
     if (plan.cost < best.cost) best = std::move(plan);
   }
   return best;
