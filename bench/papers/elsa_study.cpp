@@ -16,6 +16,7 @@
 #include "planner/mig/layout.h"
 #include "planner/mig/measured_sizes.h"
 #include "planner/mig/paris.h"
+#include "planner/papers/layouts.h"
 #include "planner/test/paris_workloads.h"
 
 namespace {
@@ -238,12 +239,12 @@ Json study_model(const Model& model, const LayoutSpace& space, Bench bench) {
   bench.sla_s = demand.sla_s;
   std::vector<Server> servers;
   for (std::uint32_t k = 0; k < bench.compute.size(); ++k) {
-    const LayoutChoice same = space.homogeneous(k, demand);
+    const LayoutChoice same = homogeneous_layout(space, k, demand);
     servers.push_back(
         {"GPU(" + std::to_string(static_cast<int>(bench.compute[k])) + ")", same.counts, same.served_rps});
   }
   const auto add = [&](const char* name, const LayoutChoice& c) { servers.push_back({name, c.counts, c.served_rps}); };
-  add("random", space.random(bench.seed, demand));
+  add("random", random_layout(space, bench.seed, demand));
   const ParisResult wanted = paris(model.problem);
   add("paris", space.nearest_layout(wanted.instances, demand));
   add("exact", space.best_layout(demand));

@@ -11,6 +11,7 @@
 #include "bench/study.h"
 #include "planner/mig/layout.h"
 #include "planner/mig/paris.h"
+#include "planner/papers/layouts.h"
 #include "planner/test/paris_workloads.h"
 
 namespace {
@@ -59,12 +60,12 @@ struct Study {
     const ParisResult wanted = paris(paris_problem(w.model, w.batch_share, compute, geometry.compute_slices * w.gpus));
     const LayoutChoice nearest = timed("paris", [&] { return space.nearest_layout(wanted.instances, demand); });
     note("paris", nearest);
-    const LayoutChoice refined = timed("paris+", [&] { return space.refine(nearest, demand); });
+    const LayoutChoice refined = timed("paris+", [&] { return refined_layout(space, nearest, demand); });
     note("paris+", refined);
-    note("random", space.random(seed + index, demand));
+    note("random", random_layout(space, seed + index, demand));
     double homogeneous = 0;
     for (std::uint32_t k = 0; k < compute.size(); ++k) {
-      const LayoutChoice same = space.homogeneous(k, demand);
+      const LayoutChoice same = homogeneous_layout(space, k, demand);
       homogeneous = std::max(homogeneous, same.served_rps);
     }
     share["homogeneous"].push_back(homogeneous / best.bound_rps);

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <random>
 #include <set>
 
 namespace leat::planner {
@@ -60,20 +59,6 @@ bool serves_every_class(const SizeDemand& demand, const SizeCounts& counts) {
   }
   return true;
 }
-
-// Upper bounds on the served load from every linear program solved so far.
-struct Cuts {
-  std::vector<std::vector<double>> prices{};
-  double bound(const SizeCounts& counts) const {
-    double least = std::numeric_limits<double>::infinity();
-    for (const auto& price : prices) {
-      double sum = 0;
-      for (std::size_t k = 0; k < counts.size(); ++k) sum += counts[k] * price[k];
-      least = std::min(least, sum);
-    }
-    return least;
-  }
-};
 
 }  // namespace
 
@@ -188,53 +173,6 @@ LayoutChoice LayoutSpace::nearest_layout(const std::vector<double>& instances, c
     }
   }
   return choice_of(best, demand);
-}
-
-LayoutChoice LayoutSpace::refine(LayoutChoice now, const SizeDemand& demand) const {
-  Cuts cuts;
-  cuts.prices.push_back(served_load(demand, as_real(now.counts)).price);
-  for (;;) {
-    double best = now.served_rps * (1 + kTiny);
-    std::size_t where = gpus_;
-    std::uint32_t to = 0;
-    std::set<std::uint32_t> tried;  // GPUs with the same layout are alike
-    for (std::size_t g = 0; g < gpus_; ++g) {
-      if (!tried.insert(now.layouts[g]).second) continue;
-      for (std::uint32_t l = 0; l < layouts_.size(); ++l) {
-        if (l == now.layouts[g]) continue;
-        SizeCounts counts = now.counts;
-        for (std::size_t k = 0; k < counts.size(); ++k) counts[k] += layouts_[l][k] - layouts_[now.layouts[g]][k];
-        if (cuts.bound(counts) <= best) continue;
-        const ServedLoad load = served_load(demand, as_real(counts));
-        cuts.prices.push_back(load.price);
-        if (load.rate_rps <= best) continue;
-        best = load.rate_rps;
-        where = g;
-        to = l;
-      }
-    }
-    if (where == gpus_) return now;
-    std::vector<std::uint32_t> layouts = now.layouts;
-    layouts[where] = to;
-    now = choice_of(std::move(layouts), demand);
-  }
-}
-
-LayoutChoice LayoutSpace::homogeneous(std::uint32_t size, const SizeDemand& demand) const {
-  LayoutChoice out;
-  out.counts.assign(profiles_.size(), 0);
-  SizeCounts one(profiles_.size());
-  while (!placements_of(geometry_, {profiles_[size]}, {one[size] + 1}).empty()) ++one[size];
-  out.counts[size] = one[size] * gpus_;
-  out.served_rps = served_load(demand, as_real(out.counts)).rate_rps;
-  return out;
-}
-
-LayoutChoice LayoutSpace::random(std::uint64_t seed, const SizeDemand& demand) const {
-  std::mt19937_64 random(seed);
-  std::vector<std::uint32_t> layouts;
-  for (std::uint32_t g = 0; g < gpus_; ++g) layouts.push_back(static_cast<std::uint32_t>(random() % layouts_.size()));
-  return choice_of(std::move(layouts), demand);
 }
 
 }  // namespace leat::planner

@@ -32,6 +32,7 @@ class LayoutSpace {
  public:
   LayoutSpace(const MigGeometry& geometry, std::vector<std::uint32_t> profiles, std::uint32_t gpus);
 
+  const MigGeometry& geometry() const { return geometry_; }
   const std::vector<SizeCounts>& layouts() const { return layouts_; }
   const std::vector<std::uint32_t>& profiles() const { return profiles_; }
   std::uint32_t gpus() const { return gpus_; }
@@ -44,12 +45,8 @@ class LayoutSpace {
   // The total nearest to `instances` (PARIS's N) among those that serve every batch size within the SLA: least sum of
   // compute slices off, then least unused, then in order.
   LayoutChoice nearest_layout(const std::vector<double>& instances, const SizeDemand& demand) const;
-  // From `start`: changes one GPU's layout at a time, each time the best change, while the served load grows.
-  LayoutChoice refine(LayoutChoice start, const SizeDemand& demand) const;
-  // All GPUs alike, cut into as many partitions of one size as fit and nothing else (the paper's homogeneous servers).
-  LayoutChoice homogeneous(std::uint32_t size,
-                           const SizeDemand& demand) const;  // `layouts` is empty: it need not be maximal
-  LayoutChoice random(std::uint64_t seed, const SizeDemand& demand) const;
+  // What one layout for each GPU serves.
+  LayoutChoice choice_of(std::vector<std::uint32_t> layouts, const SizeDemand& demand) const;
 
  private:
   struct Total {
@@ -57,7 +54,6 @@ class LayoutSpace {
     std::uint32_t parent = 0, layout = 0;  // of the level before
   };
   LayoutChoice choice_of(std::size_t total, const SizeDemand& demand) const;
-  LayoutChoice choice_of(std::vector<std::uint32_t> layouts, const SizeDemand& demand) const;
 
   MigGeometry geometry_;
   std::vector<std::uint32_t> profiles_;

@@ -83,7 +83,7 @@ TEST(ServedLoad, PricesAreADualSolutionOfTheSameValue) {
     const MigGeometry& g = *mig_table(w.geometry);
     const LayoutSpace space(g, profiles_for(g, 0), 1);
     const SizeDemand d = size_demand(w.model, w.batch_share, space.compute_of_sizes(), w.sla_factor);
-    const LayoutChoice c = space.random(i, d);
+    const LayoutChoice c = random_layout(space, i, d);
     std::vector<double> instances(c.counts.begin(), c.counts.end());
     instances.back() += 1;  // the largest serves every class
     const ServedLoad load = served_load(d, instances);

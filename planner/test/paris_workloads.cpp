@@ -23,4 +23,12 @@ ParisWorkload paris_workload(std::uint64_t seed, std::uint32_t index) {
   return out;
 }
 
+LayoutChoice random_layout(const LayoutSpace& space, std::uint64_t seed, const SizeDemand& demand) {
+  std::mt19937_64 random(seed);
+  std::vector<std::uint32_t> layouts;
+  for (std::uint32_t g = 0; g < space.gpus(); ++g)
+    layouts.push_back(static_cast<std::uint32_t>(random() % space.layouts().size()));
+  return space.choice_of(std::move(layouts), demand);
+}
+
 }  // namespace leat::planner

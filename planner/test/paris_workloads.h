@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "planner/mig/analytic.h"
+#include "planner/mig/layout.h"
 
 namespace leat::planner {
 
@@ -20,5 +21,7 @@ struct ParisWorkload {
 // The i-th of a seed: geometry among the tables, 1 to 8 GPUs, a model between light and heavy, a distribution, an SLA
 // factor.
 ParisWorkload paris_workload(std::uint64_t seed, std::uint32_t index);
+
+LayoutChoice random_layout(const LayoutSpace& space, std::uint64_t seed, const SizeDemand& demand);
 
 }  // namespace leat::planner
