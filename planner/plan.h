@@ -9,11 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "planner/partition_kind.h"
 #include "planner/profile.h"
 
 namespace leat::planner {
-
-enum class PartitionKind : std::uint8_t { cpu, mig, mps, gpu, emulated };
 
 struct Partition {
   std::string name;  // unique: "cpu0", "gpu0/mig1", ...

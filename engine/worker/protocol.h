@@ -66,7 +66,7 @@ struct EdgeSetup {
   shm::FeatureSpec spec;
 };
 
-// The device of a partition of kind gpu, mig or mps; no plug-in: it has none.
+// The device of a partition that has one; no plug-in: it has none.
 struct DeviceSetup {
   std::string plugin;  // exec::Device::open
   std::string uuid;    // what must be found

@@ -19,14 +19,14 @@ Partition cut(const HostPartition& device, std::uint32_t share, std::uint32_t nu
   Partition p = device.partition;
   if (share <= 1) return p;
   p.name += "/" + std::to_string(number) + "of" + std::to_string(share);
-  if (p.kind == PartitionKind::gpu) p.kind = PartitionKind::mps;
+  p.kind = row_of(p.kind).cut_into.value_or(p.kind);
   p.share = share;
   p.size /= share;
   p.price /= share;
   p.watts /= share;
   p.memory_bytes /= share;
-  if (p.kind == PartitionKind::mps)
-    p.selector += (p.selector.empty() ? "" : " ") + std::string("MPS ") + std::to_string(100 / share) + "%";
+  if (const char* const word = row_of(p.kind).share; word != nullptr)
+    p.selector += (p.selector.empty() ? "" : " ") + std::string(word) + " " + std::to_string(100 / share) + "%";
   return p;
 }
 

@@ -4,7 +4,7 @@
 #include "planner/build/cpu_host.h"
 #include "planner/host.h"
 #include "planner/io/json_reader.h"
-#include "planner/io/plan_io.h"
+#include "planner/io/partition_io.h"
 #include "planner/io/text_file.h"
 #include "planner/profile_table.h"
 
@@ -12,16 +12,6 @@ namespace leat::planner {
 namespace {
 
 constexpr const char* kHostSchema = "leat-host/1";
-
-PartitionKind kind_from(const JsonCursor& c) {
-  const std::string text = c.text();
-  for (const PartitionKind kind :
-       {PartitionKind::cpu, PartitionKind::mig, PartitionKind::mps, PartitionKind::gpu, PartitionKind::emulated}) {
-    if (text == name_of(kind)) return kind;
-  }
-  c.fail("'" + text + "' is no kind of partition; use cpu, mig, mps, gpu or emulated");
-  return PartitionKind::emulated;
-}
 
 }  // namespace
 
@@ -43,17 +33,8 @@ Result<Host> parse_host(std::string_view json, const std::string& name) {
   for (const auto& c : root.at("partitions").items()) {
     c.only({"name", "kind", "class", "share", "size", "price", "watts", "memory_bytes", "device", "host", "selector",
             "count", "max_share"});
-    HostPartition h;
+    HostPartition h{.partition = partition_from(c)};
     Partition& p = h.partition;
-    p.kind = kind_from(c.at("kind"));
-    p.partition_class = c.at("class").text();
-    p.share = static_cast<std::uint32_t>(c.integer_or("share", 1, 1, 4096));
-    p.size = c.number_or("size", 1, 1e-9, kHuge);
-    p.price = c.number_or("price", 1, 0, kHuge);
-    p.watts = c.number_or("watts", 0, 0, kHuge);
-    p.memory_bytes = c.integer_or("memory_bytes", 0, 0, INT64_MAX);
-    p.host = static_cast<std::uint32_t>(c.integer_or("host", 0, 0, 1'000'000));
-    p.selector = c.text_or("selector", "");
     h.max_share = static_cast<std::uint32_t>(c.integer_or("max_share", 1, 1, 64));
     if (h.max_share > 1 && p.share > 1)
       c.at("max_share").fail("a partition that is cut already (share > 1) cannot be cut further; give one of the two");

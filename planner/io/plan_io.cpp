@@ -1,13 +1,13 @@
 #include "planner/io/plan_io.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 
 #include "planner/io/application_io.h"
 #include "planner/io/json_reader.h"
 #include "planner/io/latency_io.h"
+#include "planner/io/partition_io.h"
 #include "planner/io/text_file.h"
 #include "tools/base/json/json.h"
 
@@ -16,30 +16,14 @@ namespace {
 
 constexpr const char* kPlanSchema = "leat-plan/1";
 constexpr std::int64_t kMany = 1'000'000'000;
-constexpr std::array<const char*, 5> kKinds = {"cpu", "mig", "mps", "gpu", "emulated"};
 
 std::uint32_t u32(std::int64_t value) { return static_cast<std::uint32_t>(value); }
 
-Partition partition_from(const JsonCursor& c) {
+Partition named_partition_from(const JsonCursor& c) {
   c.only({"name", "kind", "class", "share", "size", "price", "watts", "memory_bytes", "device", "host", "selector"});
-  Partition p;
+  Partition p = partition_from(c);
   p.name = c.at("name").text();
-  const std::string kind = c.at("kind").text();
-  const auto it = std::find(kKinds.begin(), kKinds.end(), kind);
-  if (it == kKinds.end()) {
-    c.at("kind").fail("'" + kind + "' is no kind of partition; use cpu, mig, mps, gpu or emulated");
-  } else {
-    p.kind = static_cast<PartitionKind>(it - kKinds.begin());
-  }
-  p.partition_class = c.at("class").text();
-  p.share = u32(c.integer_or("share", 1, 1, 4096));
-  p.size = c.number_or("size", 1, 1e-9, kHuge);
-  p.price = c.number_or("price", 1, 0, kHuge);
-  p.watts = c.number_or("watts", 0, 0, kHuge);
-  p.memory_bytes = c.integer_or("memory_bytes", 0, 0, INT64_MAX);
   p.device = u32(c.integer_or("device", 0, 0, kMany));
-  p.host = u32(c.integer_or("host", 0, 0, kMany));
-  p.selector = c.text_or("selector", "");
   return p;
 }
 
@@ -79,7 +63,7 @@ Certificate certificate_from(const JsonCursor& c) {
 
 Plan plan_from(const JsonCursor& root) {
   Plan plan;
-  for (const auto& item : root.at("partitions").items()) plan.partitions.push_back(partition_from(item));
+  for (const auto& item : root.at("partitions").items()) plan.partitions.push_back(named_partition_from(item));
   if (root.has("hosts")) {
     for (const auto& item : root.at("hosts").items()) {
       item.only({"up_gbps", "down_gbps"});
@@ -213,11 +197,6 @@ std::string problem_of_routes(const PlanFile& file) {
 }
 
 }  // namespace
-
-const char* name_of(PartitionKind kind) noexcept {
-  const auto index = static_cast<std::size_t>(kind);
-  return index < kKinds.size() ? kKinds[index] : "unknown";
-}
 
 std::string problem_of(const PlanFile& file) {
   for (const auto& a : file.applications) {

@@ -28,6 +28,4 @@ Status write_plan(const std::string& path, const PlanFile& file);
 // about whether the plan is good or meets its SLOs: plan_checker.h.
 std::string problem_of(const PlanFile& file);
 
-const char* name_of(PartitionKind kind) noexcept;
-
 }  // namespace leat::planner

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <sstream>
 
@@ -135,38 +136,30 @@ void read_policy(const TomlCursor& t, Config& out) {
   }
 }
 
-planner::PartitionKind kind_named(const std::string& name) {
-  return name == "cpu"   ? planner::PartitionKind::cpu
-         : name == "gpu" ? planner::PartitionKind::gpu
-         : name == "mig" ? planner::PartitionKind::mig
-         : name == "mps" ? planner::PartitionKind::mps
-                         : planner::PartitionKind::emulated;
-}
-
-std::string class_of(const std::string& kind, const PartitionConfig& p, const std::string& name) {
-  if (kind == "cpu") return "cpu:" + std::to_string(p.cores.size());
-  if (kind == "mps") return "mps:" + std::to_string(p.gpu.percent);
-  return kind == "emulated" ? name : kind;
-}
-
-bool read_gpu(const TomlCursor& t, const std::string& kind, GpuConfig& out) {
-  const bool device = kind == "gpu" || kind == "mig" || kind == "mps";
+bool read_gpu(const TomlCursor& t, const planner::PartitionKindRow& kind, GpuConfig& out) {
+  using Row = planner::PartitionKindRow;
   for (const char* key : {"gpu", "plugin"})
-    if (!device && t.has(key)) return t.at(key).fail("is for partitions of kind gpu, mig or mps; leave it out"), false;
-  if (kind != "mps" && t.has("percent"))
-    return t.at("percent").fail("is for partitions of kind mps; leave it out, or write kind = \"mps\""), false;
-  if (!device) return true;
+    if (!kind.on_device() && t.has(key))
+      return t.at(key).fail("is for partitions of kind " + planner::kind_names(std::mem_fn(&Row::on_device)) +
+                            "; leave it out"),
+             false;
+  if (kind.share == nullptr && t.has("percent")) {
+    const std::string shares = planner::kind_names(std::mem_fn(&Row::share));
+    return t.at("percent").fail("is for partitions of kind " + shares + "; leave it out, or say that it is one"), false;
+  }
+  if (!kind.on_device()) return true;
   out.uuid = t.needed_text("gpu");
   if (out.uuid.empty()) return false;
-  const bool mig = out.uuid.starts_with("MIG-");
-  if ((!mig && !out.uuid.starts_with("GPU-")) || (mig && kind == "gpu") || (!mig && kind == "mig"))
-    return t.at("gpu").fail("'" + out.uuid + "' is no " + (kind == "mig" ? "MIG device's" : "GPU's") +
+  const bool known = out.uuid.starts_with("MIG-") || out.uuid.starts_with("GPU-");
+  if (kind.place == planner::KindPlace::nvidia && (!known || !out.uuid.starts_with(kind.uuid)))
+    return t.at("gpu").fail("'" + out.uuid + "' is no " + (kind.uuid == "MIG-" ? "MIG device's" : "GPU's") +
                             " UUID; `leat-gpu list` shows them"),
            false;
-  out.plugin = t.text("plugin", "cuda");
-  if (kind == "mps" && !t.has("percent"))
-    return t.fail("an mps partition needs its share; write percent = 25 or so"), false;
-  out.percent = static_cast<std::uint32_t>(t.integer("percent", 0, kind == "mps" ? 1 : 0, 100));
+  out.plugin = t.text("plugin", kind.plugin);
+  if (kind.share != nullptr && !t.has("percent"))
+    return t.fail("a partition of kind " + std::string(kind.name) + " needs its share; write percent = 25 or so"),
+           false;
+  out.percent = static_cast<std::uint32_t>(t.integer("percent", 0, kind.share != nullptr ? 1 : 0, 100));
   out.place = out.uuid;
   return true;
 }
@@ -174,22 +167,27 @@ bool read_gpu(const TomlCursor& t, const std::string& kind, GpuConfig& out) {
 void read_partition(const TomlCursor& t, std::set<std::string>& names, Config& out) {
   t.only({"name", "kind", "class", "cores", "count", "size", "price", "device", "gpu", "percent", "plugin"});
   PartitionConfig p;
-  const char* const standard = t.has("percent") ? "mps" : t.has("gpu") ? "gpu" : t.has("cores") ? "cpu" : "emulated";
-  const std::string kind = t.choice("kind", standard, {"cpu", "emulated", "gpu", "mig", "mps"});
-  p.partition.kind = kind_named(kind);
-  if (!read_gpu(t, kind, p.gpu)) return;
+  const std::string gpu = t.has("gpu") ? t.text("gpu", "") : "";
+  const std::string word = t.text("kind", name_of(planner::standard_kind(t.has("cores"), gpu, t.has("percent"))));
+  const auto kind = planner::kind_named(word);
+  if (!kind)
+    return t.at("kind").fail("'" + word + "' is not known; use " +
+                             planner::kind_names([](const planner::PartitionKindRow&) { return true; }));
+  p.partition.kind = *kind;
+  const planner::PartitionKindRow& row = row_of(*kind);
+  if (!read_gpu(t, row, p.gpu)) return;
   const std::string name = t.needed_text("name");
   if (t.has("cores")) {
     const auto cores = worker::parse_cores(t.text("cores", ""));
     if (!cores.ok()) return t.at("cores").fail(cores.error());
     p.cores = *cores;
     p.cores_place = t.place("cores");
-  } else if (kind == "cpu") {
+  } else if (row.place == planner::KindPlace::cores) {
     return t.fail(
         "a cpu partition needs cores; write cores = \"0-1\", or cpu = \"auto\" at the top instead of [[partition]]");
   }
   const auto width = static_cast<double>(std::max<std::size_t>(1, p.cores.size()));
-  p.partition.partition_class = t.text("class", class_of(kind, p, name));
+  p.partition.partition_class = t.text("class", planner::standard_class(*kind, name, p.cores.size(), p.gpu.percent));
   p.partition.size = t.number("size", p.gpu.percent != 0 ? p.gpu.percent / 100.0 : width, 1e-6, 1e6);
   p.partition.price = t.number("price", p.partition.size, 1e-9, 1e9);
   p.partition.device =
@@ -198,9 +196,9 @@ void read_partition(const TomlCursor& t, std::set<std::string>& names, Config& o
                          : p.gpu.percent == 0 ? p.gpu.uuid
                                               : p.gpu.uuid + " " + std::to_string(p.gpu.percent) + "%";
   const std::int64_t count = t.integer("count", 1, 1, kMaxPartitions);
-  if ((kind == "cpu" || kind == "gpu" || kind == "mig") && count != 1)
+  if (!row.multiplies() && count != 1)
     return t.at("count").fail(
-        "only emulated partitions and shares can be multiplied; write one [[partition]] for each " + kind +
+        "only emulated partitions and shares can be multiplied; write one [[partition]] for each " + word +
         " partition");
   for (std::int64_t i = 0; i < count; ++i) {
     p.partition.name = t.has("count") ? name + std::to_string(i) : name;

@@ -77,10 +77,10 @@ enum class EventLoopKind : std::uint8_t { automatic, io_uring, epoll };
 // Where something stands: "FILE:LINE: KEY: ", the beginning of a message about what is found out after reading.
 using Place = std::string;
 
-// A partition of kind gpu, mig or mps.
+// A partition of a kind that is on a device (planner/partition_kind.h).
 struct GpuConfig {
-  std::string uuid;           // of the GPU or MIG device; empty: the partition has none
-  std::uint32_t percent = 0;  // kind mps: of the multiprocessors
+  std::string uuid;           // of the GPU or MIG device, or what the plug-in calls it; empty: the partition has none
+  std::uint32_t percent = 0;  // of a share: of the multiprocessors
   std::string plugin;         // exec::Device::open
   // Found out at start (gpu_tool.h), not configured: the device's multiprocessors, 0 where nobody knows, and where its
   // memory can be shared: within one GPU, or one GPU instance.

@@ -16,7 +16,7 @@ constexpr std::int64_t kLeastNs = 1000;      // the core's tables hold no zero t
 constexpr std::int64_t kTinyHopNs = 20'000;  // shorter than a wake
 
 bool can_run(const PartitionConfig& partition, const ModuleConfig& module) {
-  return module.executor == "emulated" || partition.partition.kind != planner::PartitionKind::emulated;
+  return module.executor == "emulated" || row_of(partition.partition.kind).place != planner::KindPlace::none;
 }
 
 PartitionConfig cpu_partition(planner::Partition partition) {
@@ -51,7 +51,7 @@ Result<std::vector<PartitionConfig>> resolve_partitions(const Config& config, st
   bool cut = false;
   for (std::size_t i = 0; plan != nullptr && i < plan->plan.partitions.size(); ++i) {
     const planner::Partition& p = plan->plan.partitions[i];
-    if (p.kind != planner::PartitionKind::cpu || p.selector.empty() ||
+    if (row_of(p.kind).place != planner::KindPlace::cores || p.selector.empty() ||
         std::any_of(out.begin(), out.end(), [&](const PartitionConfig& o) { return o.partition.name == p.name; }))
       continue;
     const auto own = worker::parse_cores(p.selector);
@@ -241,12 +241,14 @@ std::uint32_t local_edge(const Deployment& d, worker::Setup& setup, std::uint32_
   return static_cast<std::uint32_t>(setup.edges.size() - 1);
 }
 
-// Its process sees this one device and, but for a share, nobody's MPS daemon: a path that does not exist says so.
+// By CUDA its process sees this one device and, but for a share, nobody's MPS daemon: a path that does not exist says
+// so.
 worker::DeviceSetup device_setup(const PartitionConfig& p) {
   worker::DeviceSetup out;
   if (p.gpu.uuid.empty()) return out;
   out.plugin = p.gpu.plugin;
   out.uuid = p.gpu.uuid;
+  if (row_of(p.partition.kind).place != planner::KindPlace::nvidia) return out;
   out.environment = {{"CUDA_VISIBLE_DEVICES", p.gpu.uuid}, {"CUDA_MPS_PIPE_DIRECTORY", "/nonexistent"}};
   const std::uint32_t all = p.gpu.multiprocessors;
   if (all != 0) out.multiprocessors_least = out.multiprocessors_most = all;

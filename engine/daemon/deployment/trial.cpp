@@ -7,7 +7,8 @@ namespace leat::daemon {
 
 void as_trial(Config& config, std::vector<std::uint32_t> cores) {
   constexpr std::int64_t kHourNs = 3'600'000'000'000;
-  const bool cpu = config.cpu_auto || config.partitions.front().partition.kind == planner::PartitionKind::cpu;
+  const bool cpu =
+      config.cpu_auto || row_of(config.partitions.front().partition.kind).place == planner::KindPlace::cores;
   config.partitions.resize(1);
   if (cpu) {
     PartitionConfig& all = config.partitions.front();

@@ -69,14 +69,16 @@ bool locate(const Json& gpus, GpuConfig& gpu) {
 }  // namespace
 
 Status locate_gpus(std::vector<PartitionConfig>& partitions) {
-  if (std::all_of(partitions.begin(), partitions.end(), [](const auto& p) { return p.gpu.uuid.empty(); }))
-    return Done{};
+  const auto wanted = [](const PartitionConfig& p) {
+    return row_of(p.partition.kind).place == planner::KindPlace::nvidia;
+  };
+  if (std::none_of(partitions.begin(), partitions.end(), wanted)) return Done{};
   const planner::SolverRun run = planner::run_solver({planner::gpu_tool_path(), "list", "--json"}, kListLimit);
   if (run.end != planner::SolverRun::End::done) return Error{"the GPUs of this host cannot be listed: " + run.message};
   try {
     const Json gpus = Json::parse(run.output).at("gpus");
     for (PartitionConfig& p : partitions)
-      if (!p.gpu.uuid.empty() && !locate(gpus, p.gpu))
+      if (wanted(p) && !locate(gpus, p.gpu))
         return Error{"partition '" + p.partition.name + "': there is no device " + p.gpu.uuid + " on this host, only " +
                      names(gpus) + "; `leat-gpu list` shows them"};
   } catch (const JsonError& e) {

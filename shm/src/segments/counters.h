@@ -130,7 +130,7 @@
 
 #define LEAT_PARTITION_COUNTERS(X)                                  \
   X(state, 1, "0 down, 1 starting, 2 up, 3 lost, backing off")      \
-  X(kind, 1, "0 cpu, 1 mig, 2 mps, 3 gpu, 4 emulated")              \
+  X(kind, 1, "number of its row in planner/partition_kind.h")       \
   X(pid, 1, "its worker")                                           \
   X(cores, 1, "cores it runs on")                                   \
   X(queued, 1, "batches sent and not finished")                     \

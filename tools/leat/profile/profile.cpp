@@ -11,6 +11,7 @@
 #include "engine/exec/module.h"
 #include "engine/worker/affinity.h"
 #include "planner/io/profile_io.h"
+#include "planner/partition_kind.h"
 #include "tools/base/cli/json_output.h"
 #include "tools/base/json/json.h"
 #include "tools/base/text/units.h"
@@ -241,16 +242,17 @@ Result<ProfiledGpu> open_gpu(const std::string& text, ProfileJob& job) {
   daemon::PartitionConfig partition;
   partition.partition.name = "--gpu";
   partition.gpu.uuid = text.substr(0, colon);
-  const bool mig = partition.gpu.uuid.starts_with("MIG-");
-  if (!mig && !partition.gpu.uuid.starts_with("GPU-"))
+  if (!partition.gpu.uuid.starts_with("MIG-") && !partition.gpu.uuid.starts_with("GPU-"))
     return Error{"--gpu: '" + text + "' is no UUID of a GPU or MIG device; `leat-gpu list` shows them"};
-  job.device_class = mig ? "mig" : "gpu";
   if (colon != std::string::npos) {
     const auto percent = parse_numbers("--gpu", text.substr(colon + 1), 1, 100);
     if (!percent) return Error{percent.error()};
     partition.gpu.percent = percent->front();
-    job.device_class = "mps:" + std::to_string(partition.gpu.percent);
   }
+  const planner::PartitionKind kind = planner::standard_kind(false, partition.gpu.uuid, partition.gpu.percent != 0);
+  partition.partition.kind = kind;
+  partition.gpu.plugin = row_of(kind).plugin;
+  job.device_class = planner::standard_class(kind, "", 0, partition.gpu.percent);
   std::vector<daemon::PartitionConfig> partitions = {partition};
   if (auto found = daemon::locate_gpus(partitions); !found) return Error{found.error()};
   ProfiledGpu out;
@@ -264,7 +266,7 @@ Result<ProfiledGpu> open_gpu(const std::string& text, ProfileJob& job) {
     ::setenv("CUDA_MPS_LOG_DIRECTORY", out.keeper->log_directory().c_str(), 1);
     ::setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", std::to_string(partition.gpu.percent).c_str(), 1);
   }
-  auto device = exec::Device::open("cuda", partition.gpu.uuid);
+  auto device = exec::Device::open(partition.gpu.plugin, partition.gpu.uuid);
   if (!device.ok()) return Error{device.error()};
   const std::uint32_t all = partitions[0].gpu.multiprocessors, seen = (*device)->info().multiprocessors;
   if (partition.gpu.percent != 0 && partition.gpu.percent < 93 && all != 0 && seen >= all)

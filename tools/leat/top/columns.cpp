@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "planner/partition_kind.h"
 #include "tools/base/json/json.h"
 #include "tools/leat/top/users.h"
 
@@ -115,7 +116,8 @@ Value partition_state(const Window&, const RecordSnapshot& record, const RecordS
   return word<PartitionCounter::state>(record, {"down", "starting", "up", "lost"});
 }
 Value partition_kind(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
-  return word<PartitionCounter::kind>(record, {"cpu", "mig", "mps", "gpu", "emulated"});
+  const auto kind = record.value(PartitionCounter::kind);
+  return kind ? Value(planner::name_of(static_cast<planner::PartitionKind>(*kind))) : Value();
 }
 
 Value misses(const Window& window, const RecordSnapshot& record, const RecordSnapshot* before) {
