@@ -37,7 +37,7 @@ struct PlanConstraints {
   struct Row {
     std::vector<Term> terms;
     double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
-    std::string place;  // "FILE: line 3: row[0]", for messages
+    std::string place;  // "FILE:3: row: ", the beginning of a message
   };
   std::vector<Memory> memory;
   std::vector<Apart> apart;

@@ -6,10 +6,10 @@
 
 #include "bench/papers/growth_cases.h"
 #include "bench/study.h"
-#include "planner/io/text_file.h"
 #include "planner/pooled/checker.h"
 #include "planner/pooled/solver.h"
 #include "tools/base/cli/svg.h"
+#include "tools/base/documents/text_file.h"
 
 namespace leat::planner {
 namespace {

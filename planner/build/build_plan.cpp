@@ -75,7 +75,7 @@ class Builder {
     if (!rows) return rows.error();
     rows_ = std::move(*rows);
     if (!rows_.empty() && !request_.milp)
-      return first_place() + ": the search keeps limits of memory only; add --solver glpk, or leave it out";
+      return first_place() + "the search keeps limits of memory only; add --solver glpk, or leave it out";
     if (request_.milp && request_.goal != Goal::throughput)
       return "GLPK is asked for the goal of throughput alone; leave out --solver glpk, or --goal";
     out_.problem.types = types_.types;

@@ -35,7 +35,7 @@ class Rows {
     if (name.empty() || names.contains(name) || !error_.empty()) return;
     std::string list;
     for (const std::string& n : names) list += (list.empty() ? "" : ", ") + n;
-    error_ = place + ": there is no " + what + " '" + name + "'; use one of: " + list;
+    error_ = place + "there is no " + what + " '" + name + "'; use one of: " + list;
   }
 
   void term(const PlanConstraints::Term& t, MilpRow& out) {
@@ -55,7 +55,7 @@ class Rows {
           out.terms.push_back({static_cast<MilpTerm::Of>(t.of), d, g, t.times});
     }
     if (out.terms.size() == before && error_.empty())
-      error_ = t.place + ": no module is meant by all of its words together; leave one out";
+      error_ = t.place + "no module is meant by all of its words together; leave one out";
   }
 
   void apart(const PlanConstraints::Apart& a) {
@@ -95,7 +95,7 @@ Status limit_memory(const PlanConstraints& constraints, Host& host) {
       p.memory_bytes = p.memory_bytes == 0 ? m.at_most_bytes : std::min(p.memory_bytes, m.at_most_bytes);
     }
     if (!any)
-      return Error{m.place + ": the host has no " +
+      return Error{m.place + "the host has no " +
                    (m.partition.empty() ? "class '" + m.partition_class : "partition '" + m.partition) +
                    "'; name one of its file (or of leat doctor)"};
   }

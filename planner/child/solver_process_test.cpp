@@ -56,9 +56,9 @@ TEST(SolverProcess, InfeasibleAndRefusedAreToldApart) {
   SolverRun run = shell("echo 'infeasible: SLO 5 ms'; exit 1");
   EXPECT_EQ(run.end, End::infeasible);
   EXPECT_EQ(run.message, "infeasible: SLO 5 ms");
-  run = shell("echo 'leat-plan: x.toml: line 3: wrong' >&2; exit 2");
+  run = shell("echo 'leat-plan: x.toml:3: wrong' >&2; exit 2");
   EXPECT_EQ(run.end, End::refused);
-  EXPECT_EQ(run.message, "leat-plan: x.toml: line 3: wrong");
+  EXPECT_EQ(run.message, "leat-plan: x.toml:3: wrong");
 }
 
 TEST(SolverProcess, AMissingProgramIsNotStarted) {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "planner/dag.h"
-#include "planner/io/json_reader.h"
-#include "planner/io/text_file.h"
+#include "tools/base/documents/document.h"
+#include "tools/base/documents/text_file.h"
 
 namespace leat::planner {
 namespace {
@@ -34,9 +34,7 @@ NamedModule module_from(const JsonCursor& c) {
   out.module.items_per_request = c.number_or("items_per_request", 1, 1e-9, 1e6);
   out.module.fan_out_cap = static_cast<std::uint32_t>(
       c.integer_or("fan_out_cap", static_cast<std::int64_t>(std::ceil(out.module.items_per_request)), 1, 1 << 16));
-  if (c.has("after")) {
-    for (const auto& item : c.at("after").items()) out.after.push_back(item.text());
-  }
+  out.after = c.texts("after");
   return out;
 }
 
@@ -121,8 +119,7 @@ std::vector<Application> applications_from(const JsonCursor& list) {
 }
 
 Result<std::vector<Application>> parse_applications(std::string_view text, const std::string& name) {
-  const bool toml = name.size() >= 5 && name.compare(name.size() - 5, 5, ".toml") == 0;
-  const auto document = toml ? JsonDocument::from_toml(name, text) : std::make_unique<JsonDocument>(name, text);
+  const auto document = JsonDocument::of(name, text);
   const JsonCursor list = document->root().at("application");
   auto out = applications_from(list);
   if (out.empty()) list.fail("no application is given; add [[application]]");

@@ -9,9 +9,11 @@
 #include "leat/result.hpp"
 #include "planner/application.h"
 
-namespace leat::planner {
-
+namespace leat {
 class JsonCursor;
+}
+
+namespace leat::planner {
 
 // Every key of an application and of a module, leatd's too: a configuration of leatd and a file of applications are
 // read alike by both, each passing over what only the other needs.

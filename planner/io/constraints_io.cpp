@@ -1,8 +1,8 @@
 #include <memory>
 
 #include "planner/constraints.h"
-#include "planner/io/json_reader.h"
-#include "planner/io/text_file.h"
+#include "tools/base/documents/document.h"
+#include "tools/base/documents/text_file.h"
 
 namespace leat::planner {
 namespace {
@@ -81,14 +81,12 @@ PlanConstraints::Row row(const JsonCursor& c) {
 }  // namespace
 
 Result<PlanConstraints> parse_constraints(std::string_view text, const std::string& name) {
-  const auto document =
-      name.ends_with(".toml") ? JsonDocument::from_toml(name, text) : std::make_unique<JsonDocument>(name, text);
+  const auto document = JsonDocument::of(name, text);
   const JsonCursor root = document->root();
   root.only({"memory", "apart", "partitions", "row"});
   PlanConstraints out;
   const auto each = [&](const char* key, auto&& read, auto& into) {
-    if (!root.has(key)) return;
-    for (const auto& item : root.at(key).items()) into.push_back(read(item));
+    for (const auto& item : root.tables(key)) into.push_back(read(item));
   };
   each("memory", memory, out.memory);
   each("apart", apart, out.apart);

@@ -30,7 +30,7 @@ terms = [{variable = "devices", module = "detect", times = 2}, {variable = "used
   EXPECT_EQ(read->rows[0].most, 5);
   EXPECT_EQ(read->rows[1].terms[0].times, 2);
   EXPECT_EQ(read->rows[1].terms[1].of, PlanConstraints::Term::Of::used);
-  EXPECT_EQ(read->rows[1].place, "c.toml: line 10: row[0]");
+  EXPECT_EQ(read->rows[1].place, "c.toml:10: row: ");
 }
 
 TEST(Constraints, ABadFileIsOneLineWithFileLineKeyAndCure) {
@@ -40,22 +40,22 @@ TEST(Constraints, ABadFileIsOneLineWithFileLineKeyAndCure) {
     return read.ok() ? "" : read.error();
   };
   EXPECT_EQ(error("[[apart]]\nmodels = [\"a\"]"),
-            "c.toml: line 2: apart[0].models: keeps nothing apart; name two models or more");
+            "c.toml:2: apart.models: keeps nothing apart; name two models or more");
   EXPECT_EQ(error("\n[[partitions]]\nmodel = \"a\""),
-            "c.toml: line 2: partitions[0]: bounds nothing; add at_least, at_most or both");
-  EXPECT_EQ(error("[[partitions]]\nat_most = \"two\""), "c.toml: line 2: partitions[0].at_most: must be a number");
+            "c.toml:2: partitions: bounds nothing; add at_least, at_most or both");
+  EXPECT_EQ(error("[[partitions]]\nat_most = \"two\""), "c.toml:2: partitions.at_most: must be a number");
   EXPECT_EQ(error("[[partitions]]\nat_most = 1\nat_least = 2"),
-            "c.toml: line 3: partitions[0].at_least: is above at_most; lower it");
+            "c.toml:3: partitions.at_least: is above at_most; lower it");
   EXPECT_EQ(error("[[memory]]\nat_most_bytes = 5"),
-            "c.toml: line 1: memory[0]: is of one partition or of a class; give one of the two keys");
+            "c.toml:1: memory: is of one partition or of a class; give one of the two keys");
   EXPECT_EQ(error("[[row]]\nat_most = 1\nterms = []"),
-            "c.toml: line 3: row[0].terms: is empty; add {variable = \"partitions\", module = ...}");
+            "c.toml:3: row.terms: is empty; add {variable = \"partitions\", module = ...}");
   EXPECT_EQ(error("[[row]]\nat_most = 1\nterms = [{variable = \"rate\"}]"),
-            "c.toml: line 3: row[0].terms[0]: a rate is what partitions carry and can only be held from below; bound "
+            "c.toml:3: row.terms: a rate is what partitions carry and can only be held from below; bound "
             "the partitions instead");
   EXPECT_EQ(error("[[row]]\nat_most = 1\nterms = [{variable = \"cores\"}]"),
-            "c.toml: line 3: row[0].terms[0].variable: 'cores' is no variable; use partitions, devices, used or rate");
-  EXPECT_EQ(error("[[rows]]"), "c.toml: unknown key 'rows'; known here: memory, apart, partitions, row");
+            "c.toml:3: row.terms.variable: 'cores' is no variable; use partitions, devices, used or rate");
+  EXPECT_EQ(error("[[rows]]"), "c.toml:1: rows: unknown key; did you mean 'row'?");
   EXPECT_EQ(error("{\"apart\": [{}]}", "c.json"), "c.json: apart[0].models: missing; add it");
 }
 

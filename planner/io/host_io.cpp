@@ -3,10 +3,10 @@
 
 #include "planner/build/cpu_host.h"
 #include "planner/host.h"
-#include "planner/io/json_reader.h"
 #include "planner/io/partition_io.h"
-#include "planner/io/text_file.h"
 #include "planner/profile_table.h"
+#include "tools/base/documents/document.h"
+#include "tools/base/documents/text_file.h"
 
 namespace leat::planner {
 namespace {

@@ -1,8 +1,8 @@
 // A measured latency as plans and profiles write it.
 #pragma once
 
-#include "planner/io/json_reader.h"
 #include "planner/profile.h"
+#include "tools/base/documents/document.h"
 
 namespace leat::planner {
 

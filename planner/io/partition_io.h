@@ -1,8 +1,8 @@
 // A partition as plans and hosts write it.
 #pragma once
 
-#include "planner/io/json_reader.h"
 #include "planner/plan.h"
+#include "tools/base/documents/document.h"
 
 namespace leat::planner {
 

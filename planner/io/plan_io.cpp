@@ -5,10 +5,10 @@
 #include <set>
 
 #include "planner/io/application_io.h"
-#include "planner/io/json_reader.h"
 #include "planner/io/latency_io.h"
 #include "planner/io/partition_io.h"
-#include "planner/io/text_file.h"
+#include "tools/base/documents/document.h"
+#include "tools/base/documents/text_file.h"
 #include "tools/base/json/json.h"
 
 namespace leat::planner {

@@ -82,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(PlanIo, SyntaxErrorsNameTheLine) {
   const auto broken = parse_plan("{\n \"schema\": \"leat-plan/1\",\n oops\n}", "p.json");
   ASSERT_FALSE(broken.ok());
-  EXPECT_THAT(broken.error(), testing::StartsWith("p.json: line 3"));
+  EXPECT_THAT(broken.error(), testing::StartsWith("p.json:3:"));
 }
 
 TEST(PlanIo, UnknownKeysAndSchemasAreRefused) {

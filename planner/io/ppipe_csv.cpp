@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "planner/io/profile_io.h"
-#include "planner/io/text_file.h"
+#include "tools/base/documents/text_file.h"
 
 namespace leat::planner {
 namespace {
@@ -20,7 +20,7 @@ struct Table {
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> rows;
 
-  std::string where(std::size_t row) const { return path + ": line " + std::to_string(row + 2) + ": "; }
+  std::string where(std::size_t row) const { return path + ":" + std::to_string(row + 2) + ": "; }
 };
 
 std::vector<std::string> cells(std::string_view line) {
@@ -54,8 +54,7 @@ Result<Table> read_table(const std::string& path, const std::vector<std::string>
   out.rows.resize(all.rows.size());
   for (const auto& name : columns) {
     const auto it = std::find(all.header.begin(), all.header.end(), name);
-    if (it == all.header.end())
-      return Error{path + ": line 1: column '" + name + "' is missing; this is not PPipe's format"};
+    if (it == all.header.end()) return Error{path + ":1: column '" + name + "' is missing; this is not PPipe's format"};
     const auto c = static_cast<std::size_t>(it - all.header.begin());
     for (std::size_t r = 0; r < all.rows.size(); ++r) out.rows[r].push_back(all.rows[r][c]);
   }

@@ -5,10 +5,10 @@
 #include <map>
 #include <tuple>
 
-#include "planner/io/json_reader.h"
 #include "planner/io/latency_io.h"
 #include "planner/io/ppipe_csv.h"
-#include "planner/io/text_file.h"
+#include "tools/base/documents/document.h"
+#include "tools/base/documents/text_file.h"
 #include "tools/base/json/json.h"
 
 namespace leat::planner {

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "planner/io/text_file.h"
+#include "tools/base/documents/text_file.h"
 
 namespace leat::planner {
 namespace {
@@ -91,11 +91,11 @@ TEST_F(Directory, ReadsPpipesCsvAndRaisesTinyLatencies) {
 
 TEST_F(Directory, CsvErrorsNameFileAndLine) {
   put_ppipe("L4,1,1,0,3\nL4,1,1,1,-4\n");
-  EXPECT_THAT(read_profiles(path_).error(), HasSubstr("profiles/m.csv: line 3"));
+  EXPECT_THAT(read_profiles(path_).error(), HasSubstr("profiles/m.csv:3: "));
   put_ppipe("L4,1,1,0,3\n");
   EXPECT_THAT(read_profiles(path_).error(), HasSubstr("block 1"));
   put_ppipe("L4,1,1,0\n");
-  EXPECT_THAT(read_profiles(path_).error(), HasSubstr("line 2: has 4 columns"));
+  EXPECT_THAT(read_profiles(path_).error(), HasSubstr(":2: has 4 columns"));
 }
 
 TEST_F(Directory, TwoProfilesOfOneModelAreAnError) {

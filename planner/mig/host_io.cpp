@@ -1,9 +1,9 @@
 // Host files: {"schema": "leat-mig/1", "geometry": "A100-40" | {...}, "gpus": [...]} (docs/research/planning-paris.md).
 #include <algorithm>
 
-#include "planner/io/json_reader.h"
-#include "planner/io/text_file.h"
 #include "planner/mig/change.h"
+#include "tools/base/documents/document.h"
+#include "tools/base/documents/text_file.h"
 
 namespace leat::planner {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "planner/io/json_reader.h"
 #include "planner/io/profile_io.h"
-#include "planner/io/text_file.h"
+#include "tools/base/documents/document.h"
+#include "tools/base/documents/text_file.h"
 
 namespace leat::planner {
 namespace {

@@ -18,8 +18,8 @@
 
 #include "engine/daemon/configuration/config.h"
 #include "planner/io/application_io.h"
-#include "planner/io/toml.h"
 #include "tests/rules/source_files.h"
+#include "tools/base/documents/toml.h"
 #include "tools/base/json/json.h"
 #include "tools/base/subprocess/run.h"
 

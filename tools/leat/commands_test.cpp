@@ -5,9 +5,6 @@
 
 #include <set>
 
-#include "engine/daemon/configuration/config.h"
-#include "planner/io/application_io.h"
-
 namespace leat::tools {
 namespace {
 
@@ -23,19 +20,6 @@ TEST(Commands, TablesAreSoundAndNamesDiffer) {
     EXPECT_EQ(cli::parse(*sub->command, wrong).exit_status, cli::kBadInput);
   }
   EXPECT_FALSE(words.empty());
-}
-
-// `leat` reads TOML in two rooms; what one is linked with must not break the other.
-TEST(Commands, BothReadersOfTomlWorkInOneProgram) {
-  for (int round = 0; round < 2; ++round) {
-    const auto applications = planner::parse_applications(
-        "[[application]]\nname = 'a'\nslo_ms = 5\n[[application.module]]\nname = 'm'\n", "a.toml");
-    ASSERT_TRUE(applications.ok()) << applications.error();
-    EXPECT_EQ(applications->front().slo_ns, 5'000'000);
-    EXPECT_EQ(planner::parse_applications("[[application]\n", "a.toml").error().substr(0, 12), "a.toml: line");
-    const auto config = daemon::parse_config("[[application]\n", "leat.toml");
-    EXPECT_EQ(config.error().substr(0, 11), "leat.toml:1");
-  }
 }
 
 }  // namespace

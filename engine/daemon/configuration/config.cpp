@@ -6,17 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <set>
-#include <sstream>
 
 #include "engine/core/policy/policy_settings.h"
 #ifdef LEAT_PAPERS
 #include "engine/papers/presets.h"
 #endif
 #include "engine/daemon/configuration/config_limits.h"
-#include "engine/daemon/configuration/toml_cursor.h"
 #include "engine/exec/decode/class_names.h"
 #include "engine/worker/affinity.h"
 #include "engine/worker/channel.h"
@@ -24,6 +21,8 @@
 #include "planner/dag.h"
 #include "planner/io/application_io.h"
 #include "planner/io/profile_io.h"
+#include "tools/base/documents/document.h"
+#include "tools/base/documents/text_file.h"
 
 namespace leat::daemon {
 namespace {
@@ -37,7 +36,6 @@ constexpr std::uint32_t kMaxPartitions = 128;  // records in the counters segmen
 
 // What every part of the file needs.
 struct Reading {
-  TomlDocument document;
   fs::path directory;
 
   std::string path_of(const std::string& name) const {
@@ -45,63 +43,75 @@ struct Reading {
   }
 };
 
-void read_daemon(const TomlCursor& t, const Reading& reading, Config& out) {
+// The option of `leat serve` and `leat try` that becomes this key; empty: none does.
+std::string option_of(std::string_view key) {
+  for (const auto& [of_file, option] : {std::pair{"preprocess", "--preprocess: "},
+                                        {"postprocess", "--postprocess: "},
+                                        {"labels_file", "--labels: "},
+                                        {"labels", "--labels: "},
+                                        {"slo_ms", "--slo-ms: "},
+                                        {"cores", "--cores: "}})
+    if (key == of_file) return option;
+  return {};
+}
+
+void read_daemon(const JsonCursor& t, const Reading& reading, Config& out) {
   t.only({"socket", "socket_mode", "socket_group", "allow_uids", "allow_gids", "subuid_file", "observers",
           "observer_uids", "observer_gids", "event_loop", "log_level", "scheduler_core", "plan", "recorder"});
-  out.socket = t.text("socket", leat_default_socket());
-  if (out.socket.empty()) t.at("socket").fail("must not be empty");
+  out.socket = t.text_or("socket", leat_default_socket());
+  if (out.socket.empty()) t.find("socket").fail("must not be empty");
   if (out.socket.size() > 107)
-    t.at("socket").fail("is longer than the 107 bytes a Unix socket's path may have; use a shorter one");
+    t.find("socket").fail("is longer than the 107 bytes a Unix socket's path may have; use a shorter one");
   if (!out.socket.empty() && t.has("socket")) out.socket = reading.path_of(out.socket);
-  const std::string mode = t.text("socket_mode", "0660");
+  const std::string mode = t.text_or("socket_mode", "0660");
   if (mode.empty() || mode.size() > 4 || mode.find_first_not_of("01234567") != std::string::npos)
-    t.at("socket_mode").fail("'" + mode + "' is no file mode; write it like \"0660\"");
+    t.find("socket_mode").fail("'" + mode + "' is no file mode; write it like \"0660\"");
   else
     out.socket_mode = static_cast<std::uint32_t>(std::stoul(mode, nullptr, 8));
   if (t.has("socket_group")) {
     const std::string group = t.needed_text("socket_group");
-    if (!group.empty()) out.socket_group = group_of(t.at("socket_group"), group);
+    if (!group.empty()) out.socket_group = group_of(t.find("socket_group"), group);
   }
   for (const auto& [key, list] :
        {std::pair{"allow_uids", &out.allow_uids}, std::pair{"allow_gids", &out.allow_gids},
         std::pair{"observer_uids", &out.observer_uids}, std::pair{"observer_gids", &out.observer_gids}})
     for (const auto id : t.integers(key, 0, UINT32_MAX - 1)) list->push_back(static_cast<std::uint32_t>(id));
-  out.subuid_file = reading.path_of(t.text("subuid_file", "/etc/subuid"));
+  out.subuid_file = reading.path_of(t.text_or("subuid_file", "/etc/subuid"));
   if (t.has("subuid_file") && !out.subuid_file.empty() && !fs::is_regular_file(out.subuid_file))
-    t.at("subuid_file").fail("there is no file " + out.subuid_file + "; correct the path, or write \"\" for none");
-  out.observers_see_all = t.choice("observers", "own", {"own", "all"}) == "all";
-  const std::string loop = t.choice("event_loop", "auto", {"auto", "io_uring", "epoll"});
+    t.find("subuid_file").fail("there is no file " + out.subuid_file + "; correct the path, or write \"\" for none");
+  out.observers_see_all = t.choice_or("observers", "own", {"own", "all"}) == "all";
+  const std::string loop = t.choice_or("event_loop", "auto", {"auto", "io_uring", "epoll"});
   out.event_loop = loop == "auto"    ? EventLoopKind::automatic
                    : loop == "epoll" ? EventLoopKind::epoll
                                      : EventLoopKind::io_uring;
-  out.log_level = t.choice("log_level", "info", {"debug", "info", "warning", "error"});
-  out.scheduler_core = static_cast<std::int32_t>(t.integer("scheduler_core", -1, -1, 4095));
+  out.log_level = t.choice_or("log_level", "info", {"debug", "info", "warning", "error"});
+  out.scheduler_core = static_cast<std::int32_t>(t.integer_or("scheduler_core", -1, -1, 4095));
   out.socket_place = t.place("socket");
   out.scheduler_core_place = t.place("scheduler_core");
   out.plan_place = t.place("plan");
-  out.plan_auto = t.text("plan", "") == "auto";
-  if (!out.plan_auto) out.plan_path = reading.path_of(t.text("plan", ""));
+  out.plan_auto = t.text_or("plan", "") == "auto";
+  if (!out.plan_auto) out.plan_path = reading.path_of(t.text_or("plan", ""));
   if (!out.plan_path.empty() && !fs::is_regular_file(out.plan_path))
-    t.at("plan").fail("there is no file " + out.plan_path + "; make it with leat-plan or correct the path");
-  out.recorder_path = reading.path_of(t.text("recorder", ""));
+    t.find("plan").fail("there is no file " + out.plan_path + "; make it with leat-plan or correct the path");
+  out.recorder_path = reading.path_of(t.text_or("recorder", ""));
   if (const fs::path folder = fs::path(out.recorder_path).parent_path();
       !out.recorder_path.empty() && ::access(folder.c_str(), W_OK | X_OK) != 0)
-    t.at("recorder")
+    t.find("recorder")
         .fail("the folder " + folder.string() + " is not there or may not be written to; choose another path");
 }
 
-void read_workers(const TomlCursor& t, WorkersConfig& out) {
+void read_workers(const JsonCursor& t, WorkersConfig& out) {
   t.only({"sandbox", "user", "longest_backoff_ms", "load_ms"});
-  const std::string sandbox = t.choice("sandbox", "on", {"on", "devices", "off"});
+  const std::string sandbox = t.choice_or("sandbox", "on", {"on", "devices", "off"});
   out.sandbox = sandbox == "on"    ? worker::Sandbox::on
                 : sandbox == "off" ? worker::Sandbox::off
                                    : worker::Sandbox::devices;
-  out.user = t.text("user", "");
+  out.user = t.text_or("user", "");
   if (!out.user.empty() && getpwnam(out.user.c_str()) == nullptr)
-    t.at("user").fail("there is no user '" + out.user + "' on this host; make it, or name another");
+    t.find("user").fail("there is no user '" + out.user + "' on this host; make it, or name another");
   out.longest_backoff_ns =
-      t.integer("longest_backoff_ms", out.longest_backoff_ns / 1'000'000, 0, 3'600'000) * 1'000'000;
-  out.longest_load_ns = t.integer("load_ms", out.longest_load_ns / 1'000'000, 10, 86'400'000) * 1'000'000;
+      t.integer_or("longest_backoff_ms", out.longest_backoff_ns / 1'000'000, 0, 3'600'000) * 1'000'000;
+  out.longest_load_ns = t.integer_or("load_ms", out.longest_load_ns / 1'000'000, 10, 86'400'000) * 1'000'000;
 }
 
 #ifdef LEAT_PAPERS
@@ -112,10 +122,10 @@ core::Presets known_presets() { return core::presets(); }
 constexpr const char* kOtherPresets = "; the papers' presets need a build with -DLEAT_PAPERS=ON";
 #endif
 
-void read_policy(const TomlCursor& t, Config& out) {
+void read_policy(const JsonCursor& t, Config& out) {
   core::PolicySettings settings;
   for (const auto& key : t.keys()) {
-    const TomlCursor c = t.at(key);
+    const JsonCursor c = t.find(key);
     const auto value = c.scalar();
     if (!value) {
       c.fail("must be a word, a number, or true or false");
@@ -136,50 +146,51 @@ void read_policy(const TomlCursor& t, Config& out) {
   }
 }
 
-bool read_gpu(const TomlCursor& t, const planner::PartitionKindRow& kind, GpuConfig& out) {
+bool read_gpu(const JsonCursor& t, const planner::PartitionKindRow& kind, GpuConfig& out) {
   using Row = planner::PartitionKindRow;
   for (const char* key : {"gpu", "plugin"})
     if (!kind.on_device() && t.has(key))
-      return t.at(key).fail("is for partitions of kind " + planner::kind_names(std::mem_fn(&Row::on_device)) +
-                            "; leave it out"),
+      return t.find(key).fail("is for partitions of kind " + planner::kind_names(std::mem_fn(&Row::on_device)) +
+                              "; leave it out"),
              false;
   if (kind.share == nullptr && t.has("percent")) {
     const std::string shares = planner::kind_names(std::mem_fn(&Row::share));
-    return t.at("percent").fail("is for partitions of kind " + shares + "; leave it out, or say that it is one"), false;
+    return t.find("percent").fail("is for partitions of kind " + shares + "; leave it out, or say that it is one"),
+           false;
   }
   if (!kind.on_device()) return true;
   out.uuid = t.needed_text("gpu");
   if (out.uuid.empty()) return false;
   const bool known = out.uuid.starts_with("MIG-") || out.uuid.starts_with("GPU-");
   if (kind.place == planner::KindPlace::nvidia && (!known || !out.uuid.starts_with(kind.uuid)))
-    return t.at("gpu").fail("'" + out.uuid + "' is no " + (kind.uuid == "MIG-" ? "MIG device's" : "GPU's") +
-                            " UUID; `leat-gpu list` shows them"),
+    return t.find("gpu").fail("'" + out.uuid + "' is no " + (kind.uuid == "MIG-" ? "MIG device's" : "GPU's") +
+                              " UUID; `leat-gpu list` shows them"),
            false;
-  out.plugin = t.text("plugin", kind.plugin);
+  out.plugin = t.text_or("plugin", kind.plugin);
   if (kind.share != nullptr && !t.has("percent"))
     return t.fail("a partition of kind " + std::string(kind.name) + " needs its share; write percent = 25 or so"),
            false;
-  out.percent = static_cast<std::uint32_t>(t.integer("percent", 0, kind.share != nullptr ? 1 : 0, 100));
+  out.percent = static_cast<std::uint32_t>(t.integer_or("percent", 0, kind.share != nullptr ? 1 : 0, 100));
   out.place = out.uuid;
   return true;
 }
 
-void read_partition(const TomlCursor& t, std::set<std::string>& names, Config& out) {
+void read_partition(const JsonCursor& t, std::set<std::string>& names, Config& out) {
   t.only({"name", "kind", "class", "cores", "count", "size", "price", "device", "gpu", "percent", "plugin"});
   PartitionConfig p;
-  const std::string gpu = t.has("gpu") ? t.text("gpu", "") : "";
-  const std::string word = t.text("kind", name_of(planner::standard_kind(t.has("cores"), gpu, t.has("percent"))));
+  const std::string gpu = t.has("gpu") ? t.text_or("gpu", "") : "";
+  const std::string word = t.text_or("kind", name_of(planner::standard_kind(t.has("cores"), gpu, t.has("percent"))));
   const auto kind = planner::kind_named(word);
   if (!kind)
-    return t.at("kind").fail("'" + word + "' is not known; use " +
-                             planner::kind_names([](const planner::PartitionKindRow&) { return true; }));
+    return t.find("kind").fail("'" + word + "' is not known; use " +
+                               planner::kind_names([](const planner::PartitionKindRow&) { return true; }));
   p.partition.kind = *kind;
   const planner::PartitionKindRow& row = row_of(*kind);
   if (!read_gpu(t, row, p.gpu)) return;
   const std::string name = t.needed_text("name");
   if (t.has("cores")) {
-    const auto cores = worker::parse_cores(t.text("cores", ""));
-    if (!cores.ok()) return t.at("cores").fail(cores.error());
+    const auto cores = worker::parse_cores(t.text_or("cores", ""));
+    if (!cores.ok()) return t.find("cores").fail(cores.error());
     p.cores = *cores;
     p.cores_place = t.place("cores");
   } else if (row.place == planner::KindPlace::cores) {
@@ -187,34 +198,34 @@ void read_partition(const TomlCursor& t, std::set<std::string>& names, Config& o
         "a cpu partition needs cores; write cores = \"0-1\", or cpu = \"auto\" at the top instead of [[partition]]");
   }
   const auto width = static_cast<double>(std::max<std::size_t>(1, p.cores.size()));
-  p.partition.partition_class = t.text("class", planner::standard_class(*kind, name, p.cores.size(), p.gpu.percent));
-  p.partition.size = t.number("size", p.gpu.percent != 0 ? p.gpu.percent / 100.0 : width, 1e-6, 1e6);
-  p.partition.price = t.number("price", p.partition.size, 1e-9, 1e9);
+  p.partition.partition_class = t.text_or("class", planner::standard_class(*kind, name, p.cores.size(), p.gpu.percent));
+  p.partition.size = t.number_or("size", p.gpu.percent != 0 ? p.gpu.percent / 100.0 : width, 1e-6, 1e6);
+  p.partition.price = t.number_or("price", p.partition.size, 1e-9, 1e9);
   p.partition.device =
-      static_cast<std::uint32_t>(t.integer("device", static_cast<std::int64_t>(out.partitions.size()), 0, kMost));
+      static_cast<std::uint32_t>(t.integer_or("device", static_cast<std::int64_t>(out.partitions.size()), 0, kMost));
   p.partition.selector = p.gpu.uuid.empty()   ? worker::cores_text(p.cores)
                          : p.gpu.percent == 0 ? p.gpu.uuid
                                               : p.gpu.uuid + " " + std::to_string(p.gpu.percent) + "%";
-  const std::int64_t count = t.integer("count", 1, 1, kMaxPartitions);
+  const std::int64_t count = t.integer_or("count", 1, 1, kMaxPartitions);
   if (!row.multiplies() && count != 1)
-    return t.at("count").fail(
+    return t.find("count").fail(
         "only emulated partitions and shares can be multiplied; write one [[partition]] for each " + word +
         " partition");
   for (std::int64_t i = 0; i < count; ++i) {
     p.partition.name = t.has("count") ? name + std::to_string(i) : name;
     if (!names.insert(p.partition.name).second)
-      return t.at("name").fail("the name '" + p.partition.name + "' stands twice; rename one");
+      return t.find("name").fail("the name '" + p.partition.name + "' stands twice; rename one");
     out.partitions.push_back(p);
   }
   if (out.partitions.size() > kMaxPartitions) t.fail("more than 128 partitions; leave some out");
 }
 
-void read_labels(const TomlCursor& t, const Reading& reading, ModuleConfig& out) {
-  const TomlCursor list = t.at("labels");
+void read_labels(const JsonCursor& t, const Reading& reading, ModuleConfig& out) {
+  const JsonCursor list = t.find("labels");
   if (t.has("labels_file")) {
-    if (list) return t.at("labels_file").fail("stands beside labels; leave one of them out");
-    const auto names = exec::names_in_file(reading.path_of(t.text("labels_file", "")));
-    if (!names.ok()) return t.at("labels_file").fail(names.error());
+    if (list) return t.find("labels_file").fail("stands beside labels; leave one of them out");
+    const auto names = exec::names_in_file(reading.path_of(t.text_or("labels_file", "")));
+    if (!names.ok()) return t.find("labels_file").fail(names.error());
     out.labels = {exec::joined(*names)};
     return;
   }
@@ -227,35 +238,41 @@ void read_labels(const TomlCursor& t, const Reading& reading, ModuleConfig& out)
     out.labels = {exec::joined(names)};
     return;
   }
-  const auto join = [](const std::vector<std::string>& names) {
-    std::string text;
-    for (const auto& n : names) text += (text.empty() ? "" : "\t") + n;
-    return text;
-  };
-  for (const auto& head : list.lists()) out.labels.push_back(join(head));
+  const auto heads = list.items();
+  const bool nested = !heads.empty() && heads.front().is_list();
+  for (const JsonCursor& head : nested ? heads : std::vector<JsonCursor>{list}) {
+    exec::ClassNames names;
+    for (const JsonCursor& name : head.items()) {
+      names.push_back(name.text());
+      if (names.back().find_first_of("\t\n") != std::string::npos)
+        name.fail("must be a text of one line, without tabs");
+    }
+    out.labels.push_back(exec::joined(names));
+  }
+  if (heads.empty()) list.fail("must be a list of texts in quotes, or a list of such lists");
 }
 
-void read_latency(const TomlCursor& t, const Reading& reading, ModuleConfig& out, const std::string& model) {
+void read_latency(const JsonCursor& t, const Reading& reading, ModuleConfig& out, const std::string& model) {
   for (const double ms : t.numbers("latency_ms", 0, kLongestMs)) {
     const auto ns = static_cast<std::int64_t>(std::llround(ms * 1e6));
     out.latency_by_batch.push_back({ns, ns, 0});
   }
   if (out.latency_by_batch.size() > worker::kMaxBatch)
-    t.at("latency_ms").fail("has more than 64 entries; the largest batch is 64");
+    t.find("latency_ms").fail("has more than 64 entries; the largest batch is 64");
   if (!out.latency_by_batch.empty() && out.executor != "emulated")
-    t.at("latency_ms").fail("is for the executor \"emulated\"; for others name a profile, or let leatd measure");
-  const std::string path = reading.path_of(t.text("profile", ""));
+    t.find("latency_ms").fail("is for the executor \"emulated\"; for others name a profile, or let leatd measure");
+  const std::string path = reading.path_of(t.text_or("profile", ""));
   if (path.empty()) return;
   auto profile = planner::read_profile(path);
-  if (!profile.ok()) return t.at("profile").fail(profile.error());
+  if (!profile.ok()) return t.find("profile").fail(profile.error());
   if (!model.empty() && profile->model != model && fs::path(model).stem() != profile->model &&
       out.executor != "emulated")
-    return t.at("profile").fail("is about the model '" + profile->model + "', not '" + model +
-                                "'; name the right file");
+    return t.find("profile").fail("is about the model '" + profile->model + "', not '" + model +
+                                  "'; name the right file");
   out.profile = std::move(*profile);
 }
 
-void read_module(const TomlCursor& t, const Reading& reading, planner::Module& module, ModuleConfig& out) {
+void read_module(const JsonCursor& t, const Reading& reading, planner::Module& module, ModuleConfig& out) {
   t.only(planner::kModuleKeys);
   out.places = {t.place(),
                 t.place("model"),
@@ -267,49 +284,50 @@ void read_module(const TomlCursor& t, const Reading& reading, planner::Module& m
                 t.place("profile"),
                 t.place("batch")};
   module.name = t.needed_text("name");
-  out.executor = t.text("executor", t.has("latency_ms") ? "emulated" : "onnx");
+  out.executor = t.text_or("executor", t.has("latency_ms") ? "emulated" : "onnx");
   if (out.executor.find('/') != std::string::npos) {  // a plug-in (leat/executor.h)
     out.executor = reading.path_of(out.executor);
     if (!fs::is_regular_file(out.executor))
-      t.at("executor").fail("there is no file " + out.executor + "; name the plug-in's library");
+      t.find("executor").fail("there is no file " + out.executor + "; name the plug-in's library");
   } else {
-    (void)t.choice("executor", out.executor, {"onnx", "emulated"});
+    (void)t.choice_or("executor", out.executor, {"onnx", "emulated"});
   }
-  module.model = t.text("model", module.name);
-  module.items_per_request = t.number("items_per_request", 1, 1e-9, 1e6);
+  module.model = t.text_or("model", module.name);
+  module.items_per_request = t.number_or("items_per_request", 1, 1e-9, 1e6);
   module.fan_out_cap = static_cast<std::uint32_t>(
-      t.integer("fan_out_cap", static_cast<std::int64_t>(std::ceil(module.items_per_request)), 1, 64));
-  out.as = t.text("as", "");
+      t.integer_or("fan_out_cap", static_cast<std::int64_t>(std::ceil(module.items_per_request)), 1, 64));
+  out.as = t.text_or("as", "");
   if (!out.as.empty() && out.executor != "onnx")
-    t.at("as").fail("names a known ONNX model, and the executor is '" + out.executor + "'; leave one of them out");
-  out.preprocess = t.text("preprocess", "");
-  out.postprocess = t.text("postprocess", "");
+    t.find("as").fail("names a known ONNX model, and the executor is '" + out.executor + "'; leave one of them out");
+  out.preprocess = t.text_or("preprocess", "");
+  out.postprocess = t.text_or("postprocess", "");
   read_labels(t, reading, out);
   if (out.executor == "onnx") {
     out.model_path = reading.path_of(t.needed_text("model"));
     if (!out.model_path.empty() && !fs::is_regular_file(out.model_path))
-      t.at("model").fail("there is no file " + out.model_path +
-                         "; correct the path (it is relative to the configuration file)");
+      t.find("model").fail("there is no file " + out.model_path +
+                           "; correct the path (it is relative to the configuration file)");
     else if (std::error_code none; !out.model_path.empty() && fs::file_size(out.model_path, none) == 0)
-      t.at("model").fail(out.model_path + " is empty; copy or download the model again");
+      t.find("model").fail(out.model_path + " is empty; copy or download the model again");
   }
   if (out.executor.find('/') != std::string::npos && t.has("model")) out.model_path = reading.path_of(module.model);
   read_latency(t, reading, out, module.model);
   if (out.executor == "emulated" && out.latency_by_batch.empty() && out.profile.rows.empty())
     t.fail("the emulated executor needs latency_ms or a profile");
   const auto longest = out.latency_by_batch.empty() ? std::size_t{8} : out.latency_by_batch.size();
-  out.batch = static_cast<std::uint32_t>(t.integer("batch", static_cast<std::int64_t>(longest), 1, worker::kMaxBatch));
+  out.batch =
+      static_cast<std::uint32_t>(t.integer_or("batch", static_cast<std::int64_t>(longest), 1, worker::kMaxBatch));
   if (!out.latency_by_batch.empty() && out.batch > longest)
-    t.at("batch").fail("is larger than latency_ms has entries; add entries or lower it");
-  for (const auto& key : t.at("options").keys()) {
-    const auto value = t.at("options").at(key).scalar();
-    if (!value) return t.at("options").at(key).fail("must be a word, a number, or true or false");
+    t.find("batch").fail("is larger than latency_ms has entries; add entries or lower it");
+  for (const auto& key : t.find("options").keys()) {
+    const auto value = t.find("options").at(key).scalar();
+    if (!value) return t.find("options").at(key).fail("must be a word, a number, or true or false");
     out.extra.emplace_back(key, *value);
   }
 }
 
 // Puts the modules into topological order, file order among equals, and turns names into indexes.
-void order_modules(const TomlCursor& t, const std::vector<std::vector<std::string>>& after, ApplicationConfig& app) {
+void order_modules(const JsonCursor& t, const std::vector<std::vector<std::string>>& after, ApplicationConfig& app) {
   const auto modules = std::exchange(app.application.modules, {});
   const auto configs = std::exchange(app.modules, {});
   std::vector<std::string> names;
@@ -323,32 +341,33 @@ void order_modules(const TomlCursor& t, const std::vector<std::vector<std::strin
   }
 }
 
-ExpectedStream read_stream(const TomlCursor& t, std::int64_t slo_ns) {
+ExpectedStream read_stream(const JsonCursor& t, std::int64_t slo_ns) {
   t.only({"period_ms", "count", "max_age_ms", "priority"});
   if (!t.has("period_ms")) t.fail("the key 'period_ms' is missing; add the time between two frames of such a stream");
-  const std::string priority = t.choice("priority", "normal", {"background", "normal", "high", "protected"});
-  return {.count = static_cast<double>(t.integer("count", 1, 1, 4096)),
-          .period_ns = std::llround(t.number("period_ms", 1, 1e-3, kLongestMs) * 1e6),
-          .max_age_ns = std::llround(t.number("max_age_ms", static_cast<double>(slo_ns) / 1e6, 1e-3, kLongestMs) * 1e6),
-          .priority = priority == "background"  ? core::Priority::background
-                      : priority == "high"      ? core::Priority::high
-                      : priority == "protected" ? core::Priority::protected_
-                                                : core::Priority::normal};
+  const std::string priority = t.choice_or("priority", "normal", {"background", "normal", "high", "protected"});
+  return {
+      .count = static_cast<double>(t.integer_or("count", 1, 1, 4096)),
+      .period_ns = std::llround(t.number_or("period_ms", 1, 1e-3, kLongestMs) * 1e6),
+      .max_age_ns = std::llround(t.number_or("max_age_ms", static_cast<double>(slo_ns) / 1e6, 1e-3, kLongestMs) * 1e6),
+      .priority = priority == "background"  ? core::Priority::background
+                  : priority == "high"      ? core::Priority::high
+                  : priority == "protected" ? core::Priority::protected_
+                                            : core::Priority::normal};
 }
 
-void read_application(const TomlCursor& t, const Reading& reading, Config& out) {
+void read_application(const JsonCursor& t, const Reading& reading, Config& out) {
   t.only(planner::kApplicationKeys);
   ApplicationConfig app;
   app.application.name = t.needed_text("name");
   for (const auto& other : out.applications)
     if (other.application.name == app.application.name)
-      return t.at("name").fail("the name '" + app.application.name + "' stands twice; rename one");
-  if (app.application.name.size() > 63) return t.at("name").fail("is longer than 63 bytes; shorten it");
+      return t.find("name").fail("the name '" + app.application.name + "' stands twice; rename one");
+  if (app.application.name.size() > 63) return t.find("name").fail("is longer than 63 bytes; shorten it");
   if (!t.has("slo_ms")) return t.fail("the key 'slo_ms' is missing; add the time from capture to answer, or \"auto\"");
-  app.slo_auto = t.at("slo_ms").scalar() == "auto";
-  app.application.slo_ns = app.slo_auto ? kLeftOpenNs : std::llround(t.number("slo_ms", 1, 1e-3, kLongestMs) * 1e6);
-  app.application.rate_rps = t.number("rate_rps", 0, 0, 1e9);
-  app.application.weight = t.number("weight", 1, 1e-9, 1e9);
+  app.slo_auto = t.find("slo_ms").scalar() == "auto";
+  app.application.slo_ns = app.slo_auto ? kLeftOpenNs : std::llround(t.number_or("slo_ms", 1, 1e-3, kLongestMs) * 1e6);
+  app.application.rate_rps = t.number_or("rate_rps", 0, 0, 1e9);
+  app.application.weight = t.number_or("weight", 1, 1e-9, 1e9);
   if (t.has("share")) app.share_permille = read_share(t);
   std::vector<std::vector<std::string>> after;
   for (const auto& m : t.tables("module")) {
@@ -367,38 +386,34 @@ void read_application(const TomlCursor& t, const Reading& reading, Config& out) 
 }  // namespace
 
 Result<Config> parse_config(std::string_view text, const std::string& file, const std::string& model) {
-  Reading reading{{model.empty() ? file : model, !model.empty(), {}}, fs::absolute(fs::path(file)).parent_path()};
-  const ParsedToml parsed = parse_toml(text);
-  if (!parsed.error.empty())
-    return Error{file + ":" + std::to_string(parsed.line) + ": is not valid TOML: " + parsed.error};
+  const Reading reading{fs::absolute(fs::path(file)).parent_path()};
+  const auto document = JsonDocument::from_toml(file, text);
+  if (!model.empty()) document->call_keys(model, option_of);
   Config out;
-  out.file = reading.document.file;
-  out.made_from_model = reading.document.made_from_model;
-  const TomlCursor root(reading.document, &parsed.root, "");
+  out.file = model.empty() ? file : model;
+  out.made_from_model = !model.empty();
+  const JsonCursor root = document->root();
   root.only({"daemon", "limits", "workers", "policy", "cpu", "partition", "application"});
-  read_daemon(root.at("daemon"), reading, out);
-  read_limits(root.at("limits"), out.limits);
-  read_workers(root.at("workers"), out.workers);
-  read_policy(root.at("policy"), out);
+  read_daemon(root.find("daemon"), reading, out);
+  read_limits(root.find("limits"), out.limits);
+  read_workers(root.find("workers"), out.workers);
+  read_policy(root.find("policy"), out);
   std::set<std::string> names;
   for (const auto& p : root.tables("partition")) read_partition(p, names, out);
   for (const auto& a : root.tables("application")) read_application(a, reading, out);
   out.cpu_auto = root.has("cpu");
-  if (out.cpu_auto) (void)root.choice("cpu", "auto", {"auto"});
+  if (out.cpu_auto) (void)root.choice_or("cpu", "auto", {"auto"});
   if (out.partitions.empty() && !out.cpu_auto)
     root.fail("names no partition; write cpu = \"auto\" at the top, or add [[partition]] tables");
   if (out.applications.empty()) root.fail("names no application; add an [[application]]");
-  if (!reading.document.error.empty()) return Error{reading.document.error};
+  if (document->failed()) return document->error();
   return out;
 }
 
 Result<Config> read_config(const std::string& file, const std::string& model) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  if (in) text << in.rdbuf();  // of an empty file it takes nothing, and fails
-  if (!in || in.bad())
-    return Error{file + ": cannot be read; name the configuration file, and check that this user may read it"};
-  return parse_config(text.str(), file, model);
+  const auto text = read_text_file(file);
+  if (!text) return Error{text.error()};
+  return parse_config(*text, file, model);
 }
 
 }  // namespace leat::daemon

@@ -7,7 +7,7 @@
 
 #include "planner/child/solver_process.h"
 #include "planner/io/profile_io.h"
-#include "planner/io/text_file.h"
+#include "tools/base/documents/text_file.h"
 #include "tools/base/json/json.h"
 
 namespace leat::daemon {
@@ -107,7 +107,7 @@ Result<planner::PlanFile> auto_plan(const Config& config, const Deployment& depl
   }
   for (const auto& [name, json] :
        {std::pair{"/applications.json", applications_json(config)}, std::pair{"/host.json", host_json(deployment)}}) {
-    if (const Status written = planner::write_text_file(folder.path + name, json.dump()); !written)
+    if (const Status written = write_text_file(folder.path + name, json.dump()); !written)
       return Error{written.error()};
   }
   const std::string plan = folder.path + "/plan.json";

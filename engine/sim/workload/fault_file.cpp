@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <memory>
 
-#include "planner/io/json_reader.h"
-#include "planner/io/text_file.h"
+#include "tools/base/documents/document.h"
+#include "tools/base/documents/text_file.h"
 
 namespace leat::sim {
 namespace {
-
-using planner::JsonCursor;
 
 constexpr double kLongest = 1e6;  // seconds
 
@@ -59,10 +57,6 @@ struct Names {
   }
 };
 
-std::vector<JsonCursor> tables(const JsonCursor& root, std::string_view key) {
-  return root.has(key) ? root.at(key).items() : std::vector<JsonCursor>{};
-}
-
 void read_lost(const JsonCursor& c, const Names& names, FaultFile& out) {
   c.only({"partition", "at_s", "back_s"});
   const TimeNs at = seconds(c.at("at_s"));
@@ -102,22 +96,21 @@ void read_burst(const JsonCursor& c, const Names& names, FaultFile& out) {
 }  // namespace
 
 Result<FaultFile> parse_faults(std::string_view text, const std::string& name, const planner::PlanFile& plan) {
-  const std::unique_ptr<planner::JsonDocument> document = name.ends_with(".json")
-                                                              ? std::make_unique<planner::JsonDocument>(name, text)
-                                                              : planner::JsonDocument::from_toml(name, text);
+  const std::unique_ptr<JsonDocument> document =
+      name.ends_with(".json") ? std::make_unique<JsonDocument>(name, text) : JsonDocument::from_toml(name, text);
   const JsonCursor root = document->root();
   const Names names{plan};
   FaultFile out;
   root.only({"lost", "slow", "clock_step", "burst", "profile_error"});
-  for (const JsonCursor& c : tables(root, "lost")) read_lost(c, names, out);
-  for (const JsonCursor& c : tables(root, "slow")) read_slow(c, names, out);
-  for (const JsonCursor& c : tables(root, "clock_step")) {
+  for (const JsonCursor& c : root.tables("lost")) read_lost(c, names, out);
+  for (const JsonCursor& c : root.tables("slow")) read_slow(c, names, out);
+  for (const JsonCursor& c : root.tables("clock_step")) {
     c.only({"at_s", "by_ms"});
     out.faults.push_back({seconds(c.at("at_s")), FaultKind::clock_step, 0,
                           static_cast<std::int64_t>(c.at("by_ms").number(-1e9, 1e9) * 1e6)});
   }
-  for (const JsonCursor& c : tables(root, "burst")) read_burst(c, names, out);
-  for (const JsonCursor& c : tables(root, "profile_error")) {
+  for (const JsonCursor& c : root.tables("burst")) read_burst(c, names, out);
+  for (const JsonCursor& c : root.tables("profile_error")) {
     c.only({"module", "percent"});
     out.profile_errors.push_back({.module = names.module(c), .percent = c.at("percent").integer(-90, 900)});
   }
@@ -128,7 +121,7 @@ Result<FaultFile> parse_faults(std::string_view text, const std::string& name, c
 }
 
 Result<FaultFile> read_faults(const std::string& path, const planner::PlanFile& plan) {
-  const auto text = planner::read_text_file(path);
+  const auto text = read_text_file(path);
   if (!text) return Error{text.error()};
   return parse_faults(*text, path, plan);
 }

@@ -87,7 +87,7 @@ std::vector<BadCase> faults_of_reading() {
       {"a socket's path too long", daemon("socket = \"/tmp/" + std::string(110, 'x') + "\""), {":2", "107 bytes"}},
       {"a mode that is none", daemon("socket_mode = \"rw\""), {":2", "'rw'", "file mode"}},
       {"a group that is not", daemon("socket_group = \"no-such-group\""), {":2", "no-such-group"}},
-      {"users that are words", daemon("allow_uids = [\"me\"]"), {":2", "allow_uids", "whole numbers"}},
+      {"users that are words", daemon("allow_uids = [\"me\"]"), {":2", "allow_uids", "whole number"}},
       {"unknown event loop", daemon("event_loop = \"kqueue\""), {":2", "'kqueue'", "epoll"}},
       {"unknown log level", daemon("log_level = \"loud\""), {":2", "'loud'"}},
       {"ranges of subordinate uids in no file", daemon("subuid_file = \"none/subuid\""), {":2", "subuid_file", "none"}},

@@ -19,8 +19,8 @@
 #include "engine/exec/onnx/onnx_split.h"
 #include "engine/worker/affinity.h"
 #include "planner/io/profile_io.h"
-#include "planner/io/text_file.h"
 #include "tools/base/cli/progress.h"
+#include "tools/base/documents/text_file.h"
 
 namespace leat::tools {
 namespace {
@@ -281,7 +281,7 @@ Status Profiler::write_blocks() {
     const auto bytes = graph_->block(out_.profile.cuts, b, b + 1);
     if (!bytes) return Error{bytes.error()};
     const std::string path = job_.blocks_folder + "/" + job_.model + ".block" + std::to_string(b) + ".onnx";
-    if (auto written = planner::write_text_file(path, *bytes); !written) return written;
+    if (auto written = write_text_file(path, *bytes); !written) return written;
   }
   return Done{};
 }

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <filesystem>
 
-#include "planner/io/text_file.h"
 #include "tools/base/cli/svg.h"
+#include "tools/base/documents/text_file.h"
 #include "tools/base/text/formatted.h"
 #include "tools/leat/sim/results.h"
 
@@ -246,7 +246,7 @@ Status prepare_report(const std::string& folder) {
   std::filesystem::create_directories(folder, error);
   if (error)
     return Error{"--report " + folder + ": cannot be made: " + error.message() + "; name a folder where you may write"};
-  return planner::write_text_file(folder + "/index.html", "");
+  return write_text_file(folder + "/index.html", "");
 }
 
 Status write_report(const SimResults& results, const sim::Study& study, const std::string& folder,
@@ -268,10 +268,10 @@ Status write_report(const SimResults& results, const sim::Study& study, const st
       escaped(results.plan) + "</h1>\n<p>" + escaped(results.trace) + formatted(", load %g, ", results.load) +
       seed_words(results) + "</p>\n<pre>" + escaped(table_text(results)) + "</pre>\n";
   for (const auto& [name, text] : files) {
-    if (const auto status = planner::write_text_file(folder + "/" + name, text); !status) return status;
+    if (const auto status = write_text_file(folder + "/" + name, text); !status) return status;
     html += "<p><img src=\"" + name + "\" alt=\"" + name + "\"></p>\n";
   }
-  return planner::write_text_file(
+  return write_text_file(
       folder + "/index.html",
       html + formatted("<p>trace hash %016llx</p>\n", static_cast<unsigned long long>(trace_hash(results))));
 }

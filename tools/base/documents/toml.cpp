@@ -1,4 +1,4 @@
-#include "planner/io/toml.h"
+#include "tools/base/documents/toml.h"
 
 #include <algorithm>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "planner/io/text_file.h"
+#include "tools/base/documents/text_file.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -7,7 +7,7 @@
 
 #include "tools/base/text/whole_file.h"
 
-namespace leat::planner {
+namespace leat {
 namespace {
 
 constexpr std::size_t kLargestFile = 256u << 20;
@@ -37,4 +37,4 @@ Status write_text_file(const std::string& path, std::string_view text) {
   return wrong.empty() ? Status(Done{}) : Status(Error{wrong});
 }
 
-}  // namespace leat::planner
+}  // namespace leat

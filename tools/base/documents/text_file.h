@@ -6,7 +6,7 @@
 
 #include "leat/result.hpp"
 
-namespace leat::planner {
+namespace leat {
 
 // Reads at most 256 MiB. Error: "PATH: cannot be read: <why>".
 Result<std::string> read_text_file(const std::string& path);
@@ -14,4 +14,4 @@ Result<std::string> read_text_file(const std::string& path);
 // Whole or not at all, as tools/base/text/whole_file.h says. "-" is standard output.
 Status write_text_file(const std::string& path, std::string_view text);
 
-}  // namespace leat::planner
+}  // namespace leat
