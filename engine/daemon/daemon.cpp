@@ -206,8 +206,8 @@ Status Daemon::Impl::run() {
   }
   if (auto status = keepers_.start(deployment_.setups); !status) return status;
   supervisor_ = std::make_unique<Supervisor>(
-      *loop_, *this, kSocket, options_.worker_binary, deployment_.setups, features_, config_.workers.longest_backoff_ns,
-      config_.workers.longest_load_ns, (worker::kMaxQueuedBatches + 1) * config_.limits.batch_ns);
+      *loop_, *this, kSocket, options_.worker_binary, deployment_.setups, features_, config_.workers.max_backoff_ns,
+      config_.workers.worker_start_timeout_ns, (worker::kMaxQueuedBatches + 1) * config_.limits.batch_timeout_ns);
   std::vector<ServedApplication> served;
   for (const auto& app : config_.applications)
     served.push_back({.name = app.application.name, .slo_ns = app.application.slo_ns});
@@ -429,13 +429,13 @@ Status Daemon::Impl::start_serving() {
   const core::Topology topology = topology_of(config_, deployment_);
   if (const std::string problem = topology.problem(); !problem.empty()) return Error{config_.file + ": " + problem};
   if (std::string line = idle_setting(config_, deployment_); !line.empty()) return Error{std::move(line)};
-  for (const std::string& note : config_.policy.notes) log_warning(config_.policy_place + note);
+  for (const std::string& line : config_.warnings) log_warning(line);
   LoopOptions options;
   options.limits.streams = config_.limits.streams;
   options.limits.coordinated = std::min(config_.limits.streams, kMostCoordinated);
   options.limits.requests = config_.limits.requests;
   options.clients = config_.limits.clients;
-  options.batch_limit_ns = config_.limits.batch_ns;
+  options.batch_limit_ns = config_.limits.batch_timeout_ns;
   // Spinning pays where work is shorter than a wake; for longer work only where a core is to spare for it.
   const bool spins = deployment_.scheduler_alone && (deployment_.tiny_hops || shm::usable_cores() >= kCoresToSpare);
   options.wait = shm::choose_wait_policy(shm::Role::scheduler, shm::usable_cores(), spins, deployment_.tiny_hops);
@@ -502,7 +502,7 @@ void Daemon::Impl::on_notices() {
         break;
       case Notice::Kind::worker_broken:
         say(LogLevel::error, n.partition,
-            "its worker reported nonsense, took no batches, or ran one for longer than limits.batch_ms; killing it");
+            "its worker reported nonsense, took no batches, or ran one for longer than limits.batch_timeout_ms; killing it");
         supervisor_->kill(n.partition);
         break;
       case Notice::Kind::plan_retired:

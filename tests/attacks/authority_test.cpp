@@ -28,7 +28,7 @@ TEST_P(Authority, IsTheUsersAndNotTheConnections) {
       // The honest client may be the same user: 32 requests are his.
       Arena::limits_of_assailant(GetParam(),
                                  "streams = 12\nrequests = 170\nmemory_mib = 64\npriority = \"normal\"\n"
-                                 "least_slo_ms = 50\noverload = [\"latest\", \"fifo\"]\n"));
+                                 "min_slo_ms = 50\noverload = [\"latest\", \"fifo\"]\n"));
   arena.fight();
   using shm::Refusal;
   for (const Refusal r : {Refusal::priority, Refusal::slo, Refusal::overload, Refusal::requests, Refusal::memory})

@@ -23,7 +23,7 @@ TEST_P(FullTable, LocksNobodyOut) {
         } while (leat_now_ns() < until);
         return "";
       },
-      "hello_ms = 100\n");
+      "handshake_timeout_ms = 100\n");
   arena.fight();
   EXPECT_GT(arena.refusals(shm::Refusal::sessions) + arena.refusals(shm::Refusal::displaced) +
                 arena.refusals(shm::Refusal::silent),

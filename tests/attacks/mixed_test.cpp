@@ -23,10 +23,10 @@ TEST_P(Mixed, HarmNobody) {
         while (leat_now_ns() < until) moves.any();
         return "";
       },
-      "hello_ms = 100\n" +
+      "handshake_timeout_ms = 100\n" +
           Arena::limits_of_assailant(GetParam(),
                                      "sessions = 24\nstreams = 16\nrequests = 200\nmemory_mib = 64\ndescriptors = 32\n"
-                                     "priority = \"normal\"\nleast_slo_ms = 50\noverload = [\"latest\", \"fifo\"]\n"));
+                                     "priority = \"normal\"\nmin_slo_ms = 50\noverload = [\"latest\", \"fifo\"]\n"));
   arena.fight();
   EXPECT_GT(arena.violations_of_user(), 0U);
 }

@@ -12,14 +12,14 @@ event_loop = "epoll"
 log_level = "error"
 [limits]
 requests = 64
-batch_ms = 100
+batch_timeout_ms = 100
 [limits.user]
 sessions = 4
 priority = "normal"
 overload = ["latest", "fifo"]
 [workers]
 sandbox = "devices"
-longest_backoff_ms = 20
+max_backoff_ms = 20
 [policy]
 preset = "pard"
 window_ms = 2000

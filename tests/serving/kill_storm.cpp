@@ -43,7 +43,7 @@ constexpr std::uint32_t kVictims = 3, kSurvivors = 2, kPartitions = 3;
 
 constexpr const char* kConfig = R"(
 [workers]
-longest_backoff_ms = 10
+max_backoff_ms = 10
 [[partition]]
 name = "p"
 kind = "emulated"

@@ -149,7 +149,7 @@ streams = 3
 requests = 20
 memory_mib = 16
 priority = "normal"
-least_slo_ms = 100
+min_slo_ms = 100
 overload = ["latest"]
 )");
   struct Case {
@@ -159,8 +159,8 @@ overload = ["latest"]
   };
   const Case cases[] = {
       {"priority", Refusal::priority, [](auto& o) { o.priority = LEAT_PRIORITY_HIGH; }},
-      {"least_slo_ms", Refusal::slo, [](auto& o) { o.slo_ns = 99'000'000; }},
-      {"least_slo_ms", Refusal::slo, [](auto& o) { o.max_age_ns = 1'000; }},
+      {"min_slo_ms", Refusal::slo, [](auto& o) { o.slo_ns = 99'000'000; }},
+      {"min_slo_ms", Refusal::slo, [](auto& o) { o.max_age_ns = 1'000; }},
       {"overload", Refusal::overload, [](auto& o) { o.overload = LEAT_OVERLOAD_never_drop; }},
       {"overload", Refusal::overload, [](auto& o) { o.overload = LEAT_OVERLOAD_fifo; }},
       {"requests", Refusal::requests, [](auto& o) { o.depth = o.slots = 17; }},
@@ -208,7 +208,7 @@ TEST_F(Limits, WhatHeHadIsHisAgainOnceItIsClosed) {
 }
 
 TEST_F(Limits, WhoSaysNothingIsEndedAndToldWhy) {
-  start("", "hello_ms = 50\n");
+  start("", "handshake_timeout_ms = 50\n");
   leat_error error{};
   const auto silent = shm::connect_to(socket_, &error);
   ASSERT_TRUE(silent.ok());

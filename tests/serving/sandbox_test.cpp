@@ -188,7 +188,7 @@ TEST(Workers, AFrameThatEndsTwoIsPoisonAndItsNeighboursAreServed) {
   for (const Ask poison : {Ask::crash, Ask::hang}) {
     SCOPED_TRACE(static_cast<int>(poison));
     // A second: on a busy host a sound batch may be kept from a core for longer than 200 ms.
-    Asker a("longest_backoff_ms = 10", "\n[limits]\nbatch_ms = 1000\n", 4);
+    Asker a("max_backoff_ms = 10", "\n[limits]\nbatch_timeout_ms = 1000\n", 4);
     ASSERT_NO_FATAL_FAILURE(a.open());
     a.submit(Ask::nothing);  // while it runs, the others come together
     for (int i = 0; i < 3; ++i) a.submit(Ask::nothing);
@@ -213,7 +213,7 @@ TEST(Workers, AFrameThatEndsTwoIsPoisonAndItsNeighboursAreServed) {
 }
 
 TEST(Workers, OneThatDiesAgainAndAgainIsStartedMoreAndMoreRarely) {
-  Asker a("longest_backoff_ms = 200");
+  Asker a("max_backoff_ms = 200");
   ASSERT_NO_FATAL_FAILURE(a.open());
   const std::int64_t pauses_ms[] = {0, 100, 200, 200};
   for (int i = 0; i < 4; ++i) {

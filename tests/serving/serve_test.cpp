@@ -279,7 +279,7 @@ TEST(Serve, TheFlightRecorderIsWrittenMeanwhile) {
 }
 
 TEST(Serve, AHungWorkerIsReplaced) {
-  Leatd leatd(one_module("[10]", "[limits]\nbatch_ms = 200\n"));
+  Leatd leatd(one_module("[10]", "[limits]\nbatch_timeout_ms = 200\n"));
   auto [client, stream] = connect(leatd, "hung", small("echo", 8));
   ASSERT_TRUE(stream.ok()) << stream.error();
   const auto workers = leatd.workers();

@@ -105,7 +105,7 @@ class Host {
     }
     if (setting.old_kernel) prefix.insert(prefix.end(), {"/usr/bin/env", "LEAT_OLD_KERNEL=1"});
     leatd_.emplace("[daemon]\nsocket_mode = \"0666\"\nplan = \"" + folder_.write("plan.json", plan.dump()) +
-                       "\"\n[workers]\nlongest_backoff_ms = 10\nsandbox = \"" + sandbox + "\"\n" +
+                       "\"\n[workers]\nmax_backoff_ms = 10\nsandbox = \"" + sandbox + "\"\n" +
                        (setting.as == As::root_with_user ? "user = \"nobody\"\n" : "") + R"(
 [[partition]]
 name = "honest"

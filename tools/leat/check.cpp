@@ -153,7 +153,8 @@ Json describe(const daemon::Config& config, const daemon::Deployment& deployment
   const daemon::Capacity capacity = daemon::capacity(deployment);
   const bool known = deployment.planned || all_measured(config, deployment);
   json["load"] = known && capacity.load > 0 ? Json(capacity.load) : Json();
-  json["warnings"] = daemon::unschedulable(deployment);
+  json["warnings"] = config.warnings;
+  for (const std::string& line : daemon::unschedulable(deployment)) json["warnings"].push_back(line);
   return json;
 }
 

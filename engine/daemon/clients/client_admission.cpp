@@ -162,7 +162,7 @@ bool ClientSessions::accept(shm::Fd connection) {
   free->serial = ++serial_;
   free->accepted_ns = now;
   free->socket = std::move(connection);
-  due_ns_ = std::min(due_ns_, now + env_.config.limits.hello_ns);
+  due_ns_ = std::min(due_ns_, now + env_.config.limits.handshake_timeout_ns);
   ++used_;
   ++account.sessions;
   env_.board.daemon().set(DaemonCounter::sessions, used_);
@@ -466,7 +466,7 @@ void ClientSessions::advance(std::int64_t now) {
   for (std::size_t i = 0; announced_ != 0 && i < sessions_.size(); ++i) open_announced(sessions_[i]);
   if (now < due_ns_) return;
   due_ns_ = INT64_MAX;
-  const std::int64_t hello_ns = env_.config.limits.hello_ns;
+  const std::int64_t handshake_timeout_ns = env_.config.limits.handshake_timeout_ns;
   for (std::size_t i = 0; i < sessions_.size(); ++i) {
     Session& s = sessions_[i];
     if (!s.used) continue;
@@ -479,9 +479,9 @@ void ClientSessions::advance(std::int64_t now) {
       }
       continue;
     }
-    if (!s.greeted && now >= s.accepted_ns + hello_ns) {
+    if (!s.greeted && now >= s.accepted_ns + handshake_timeout_ns) {
       refuse(s, 0, LEAT_ERROR_timed_out, Refusal::silent,
-             "the connection said no hello within " + text::time_text(hello_ns));
+             "the connection said no hello within " + text::time_text(handshake_timeout_ns));
       disconnect(s);
       continue;
     }
@@ -490,7 +490,7 @@ void ClientSessions::advance(std::int64_t now) {
       if (!env_.loop.watch(s.socket.get(), first_token_ + i).ok()) disconnect(s);
     }
     if (s.waits_until_ns != 0) due_ns_ = std::min(due_ns_, s.waits_until_ns);
-    if (s.connected && !s.greeted) due_ns_ = std::min(due_ns_, s.accepted_ns + hello_ns);
+    if (s.connected && !s.greeted) due_ns_ = std::min(due_ns_, s.accepted_ns + handshake_timeout_ns);
   }
 }
 

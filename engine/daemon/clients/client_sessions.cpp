@@ -118,11 +118,11 @@ ClientSessions::Objection ClientSessions::objection_to(const Session& s, const s
     return {LEAT_ERROR_no_room, Refusal::bad_stream, "a group has four tasks at most; give others another task_group"};
   const std::int64_t slo_ns = m.slo_ns > 0 ? m.slo_ns : application.slo_ns;
   const std::int64_t asked_ns = m.max_age_ns > 0 ? std::min(slo_ns, m.max_age_ns) : slo_ns;
-  if (const std::int64_t least_ns = s.limits.least_slo_of(application.slo_ns); asked_ns < least_ns)
+  if (const std::int64_t least_ns = s.limits.min_slo_of(application.slo_ns); asked_ns < least_ns)
     return {LEAT_ERROR_not_permitted, Refusal::slo,
             user + "ask '" + application.name + "' for an SLO of " + text::exact_time_text(least_ns + 499) +
                 " at least, not " + text::exact_time_text(std::max<std::int64_t>(0, asked_ns - 499)) +
-                "; ask for more, or lower least_slo_ms in [limits.user]"};
+                "; ask for more, or lower min_slo_ms in [limits.user]"};
   if (s.account->streams >= s.limits.streams)
     return {
         LEAT_ERROR_no_room, Refusal::streams,

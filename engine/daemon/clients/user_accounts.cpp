@@ -38,9 +38,9 @@ UserAccount& UserAccounts::of(uid_t uid, const UserLimits& limits, std::int64_t 
   record.set(UserCounter::max_memory_bytes, limits.memory_bytes);
   record.set(UserCounter::max_descriptors, limits.descriptors);
   record.set(UserCounter::max_priority, limits.priority);
-  record.set(UserCounter::least_slo_ns, limits.least_slo_ns == UserLimits::kQuarterOfApplication
+  record.set(UserCounter::min_slo_ns, limits.min_slo_ns == UserLimits::kQuarterOfApplication
                                             ? shm::kQuarterSlo
-                                            : static_cast<std::uint64_t>(limits.least_slo_ns));
+                                            : static_cast<std::uint64_t>(limits.min_slo_ns));
   record.set(UserCounter::overload_set, limits.overload_set);
   record.set(UserCounter::share_permille, limits.share_permille);
   if (!known) publish(*found);

@@ -43,6 +43,13 @@ struct Reading {
   }
 };
 
+// Keys of the version before.
+constexpr RenamedKey kRenamed[] = {{"batch_ms", "batch_timeout_ms"},
+                                   {"hello_ms", "handshake_timeout_ms"},
+                                   {"least_slo_ms", "min_slo_ms"},
+                                   {"load_ms", "worker_start_timeout_ms"},
+                                   {"longest_backoff_ms", "max_backoff_ms"}};
+
 // The option of `leat serve` and `leat try` that becomes this key; empty: none does.
 std::string option_of(std::string_view key) {
   for (const auto& [of_file, option] : {std::pair{"preprocess", "--preprocess: "},
@@ -101,7 +108,7 @@ void read_daemon(const JsonCursor& t, const Reading& reading, Config& out) {
 }
 
 void read_workers(const JsonCursor& t, WorkersConfig& out) {
-  t.only({"sandbox", "user", "longest_backoff_ms", "load_ms"});
+  t.only({"sandbox", "user", "max_backoff_ms", "worker_start_timeout_ms"});
   const std::string sandbox = t.choice_or("sandbox", "on", {"on", "devices", "off"});
   out.sandbox = sandbox == "on"    ? worker::Sandbox::on
                 : sandbox == "off" ? worker::Sandbox::off
@@ -109,9 +116,9 @@ void read_workers(const JsonCursor& t, WorkersConfig& out) {
   out.user = t.text_or("user", "");
   if (!out.user.empty() && getpwnam(out.user.c_str()) == nullptr)
     t.find("user").fail("there is no user '" + out.user + "' on this host; make it, or name another");
-  out.longest_backoff_ns =
-      t.integer_or("longest_backoff_ms", out.longest_backoff_ns / 1'000'000, 0, 3'600'000) * 1'000'000;
-  out.longest_load_ns = t.integer_or("load_ms", out.longest_load_ns / 1'000'000, 10, 86'400'000) * 1'000'000;
+  out.max_backoff_ns =
+      t.integer_or("max_backoff_ms", out.max_backoff_ns / 1'000'000, 0, 3'600'000) * 1'000'000;
+  out.worker_start_timeout_ns = t.integer_or("worker_start_timeout_ms", out.worker_start_timeout_ns / 1'000'000, 10, 86'400'000) * 1'000'000;
 }
 
 #ifdef LEAT_PAPERS
@@ -140,6 +147,7 @@ void read_policy(const JsonCursor& t, Config& out) {
   if (policy.ok()) {
     out.policy = *policy;
     out.policy_place = t.place();
+    for (const std::string& note : policy->notes) out.warnings.push_back(out.policy_place + note);
   } else {
     core::Policy known;
     t.fail(policy.error() + (core::preset(out.preset, known, known_presets()) ? "" : kOtherPresets));
@@ -388,6 +396,7 @@ void read_application(const JsonCursor& t, const Reading& reading, Config& out) 
 Result<Config> parse_config(std::string_view text, const std::string& file, const std::string& model) {
   const Reading reading{fs::absolute(fs::path(file)).parent_path()};
   const auto document = JsonDocument::from_toml(file, text);
+  document->accept(kRenamed);
   if (!model.empty()) document->call_keys(model, option_of);
   Config out;
   out.file = model.empty() ? file : model;
@@ -407,6 +416,7 @@ Result<Config> parse_config(std::string_view text, const std::string& file, cons
     root.fail("names no partition; write cpu = \"auto\" at the top, or add [[partition]] tables");
   if (out.applications.empty()) root.fail("names no application; add an [[application]]");
   if (document->failed()) return document->error();
+  out.warnings.insert(out.warnings.begin(), document->warnings().begin(), document->warnings().end());
   return out;
 }
 

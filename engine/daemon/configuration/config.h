@@ -18,16 +18,16 @@
 //   recorder = "flight.bin"                # optional: the flight recorder is written here
 //
 //   [limits]                               # clients, streams, requests, memory_mib, client_memory_mib, feature_mib,
-//                                          # batch_ms, hello_ms
+//                                          # batch_timeout_ms, handshake_timeout_ms
 //   [limits.user]                          # one user: sessions, streams, requests, memory_mib, descriptors,
-//                                          # priority = "normal", least_slo_ms = 50, overload = ["latest", "fifo"],
+//                                          # priority = "normal", min_slo_ms = 50, overload = ["latest", "fifo"],
 //                                          # share = 2
 //   [limits.groups.video]                  # the same keys, for the members of a group, by name or number
 //   [limits.users.camera]                  # the same keys, for one user
 //   [policy]                               # preset = "leat"; any key of the policy table overrides the preset
 //
-//   [workers]                              # sandbox = "on" | "devices" | "off", user, longest_backoff_ms,
-//                                          # load_ms
+//   [workers]                              # sandbox = "on" | "devices" | "off", user, max_backoff_ms,
+//                                          # worker_start_timeout_ms
 //
 //   cpu = "auto"                           # top level: one partition a core, but for the scheduler's
 //   [[partition]]                          # or partition by partition
@@ -135,17 +135,17 @@ struct LimitsConfig {
   std::string memory_capped_by;  // file of the memory cgroup that leaves no more than that; empty: as configured
   std::uint64_t client_memory_bytes = std::uint64_t{1} << 30;  // slots of one client
   std::uint64_t feature_bytes = std::uint64_t{1} << 30;        // features between stages, all edges
-  std::int64_t batch_ns =
+  std::int64_t batch_timeout_ns =
       10'000'000'000;  // a worker that runs one batch for longer hangs: it is killed and started again
-  std::int64_t hello_ns = 2'000'000'000;  // a connection that has not said hello by then is ended
+  std::int64_t handshake_timeout_ns = 2'000'000'000;  // a connection that has not said hello by then is ended
   UserTables user;                        // of one user
 };
 
 struct WorkersConfig {
   worker::Sandbox sandbox = worker::Sandbox::on;
   std::string user;                                  // empty: leatd's own
-  std::int64_t longest_backoff_ns = 5'000'000'000;   // before one that dies soon after its start is started again
-  std::int64_t longest_load_ns = 1'800'000'000'000;  // for models and their calibration; then it is ended
+  std::int64_t max_backoff_ns = 5'000'000'000;   // before one that dies soon after its start is started again
+  std::int64_t worker_start_timeout_ns = 1'800'000'000'000;  // for models and their calibration; then it is ended
 };
 
 struct Config {
@@ -169,6 +169,7 @@ struct Config {
   std::string preset = "leat";
   core::Policy policy;  // the preset with its overrides
   Place policy_place;
+  std::vector<std::string> warnings;  // a line each: words of the version before
   bool cpu_auto = false;
   std::vector<PartitionConfig> partitions;  // cpu_auto is resolved on the host, not here
   std::vector<ApplicationConfig> applications;

@@ -29,7 +29,7 @@ std::uint32_t rule_bit(const JsonCursor& t, const std::string& word) {
 }
 
 void read_user(const JsonCursor& t, UserOverride& out) {
-  t.only({"sessions", "streams", "requests", "memory_mib", "descriptors", "priority", "least_slo_ms", "overload",
+  t.only({"sessions", "streams", "requests", "memory_mib", "descriptors", "priority", "min_slo_ms", "overload",
           "share", "coordinated_share"});
   const auto count = [&](std::string_view key, std::int64_t least, std::optional<std::uint32_t>& into) {
     if (t.has(key)) into = static_cast<std::uint32_t>(t.integer_or(key, least, least, 65536));
@@ -47,7 +47,7 @@ void read_user(const JsonCursor& t, UserOverride& out) {
                                         : LEAT_PRIORITY_PROTECTED;
   }
   if (t.has("coordinated_share")) out.coordinated_share = t.number_or("coordinated_share", 0, 0, 1);
-  if (t.has("least_slo_ms")) out.least_slo_ns = std::llround(t.number_or("least_slo_ms", 0, 0, kLongestMs) * 1e6);
+  if (t.has("min_slo_ms")) out.min_slo_ns = std::llround(t.number_or("min_slo_ms", 0, 0, kLongestMs) * 1e6);
   if (t.has("share")) out.share_permille = read_share(t);
   if (t.has("overload")) {
     out.overload_set = 0;
@@ -85,7 +85,7 @@ std::optional<std::uint32_t> group_of(const JsonCursor& t, const std::string& na
 }
 
 void read_limits(const JsonCursor& t, LimitsConfig& out) {
-  t.only({"clients", "streams", "requests", "memory_mib", "client_memory_mib", "feature_mib", "batch_ms", "hello_ms",
+  t.only({"clients", "streams", "requests", "memory_mib", "client_memory_mib", "feature_mib", "batch_timeout_ms", "handshake_timeout_ms",
           "user", "users", "groups"});
   out.clients = static_cast<std::uint32_t>(t.integer_or("clients", out.clients, 1, 64));
   out.streams = static_cast<std::uint32_t>(t.integer_or("streams", out.streams, 1, 256));
@@ -93,8 +93,8 @@ void read_limits(const JsonCursor& t, LimitsConfig& out) {
   read_mib(t, "memory_mib", out.memory_bytes);
   read_mib(t, "client_memory_mib", out.client_memory_bytes);
   read_mib(t, "feature_mib", out.feature_bytes);
-  out.batch_ns = t.integer_or("batch_ms", out.batch_ns / 1'000'000, 10, 3'600'000) * 1'000'000;
-  out.hello_ns = t.integer_or("hello_ms", out.hello_ns / 1'000'000, 1, 60'000) * 1'000'000;
+  out.batch_timeout_ns = t.integer_or("batch_timeout_ms", out.batch_timeout_ns / 1'000'000, 10, 3'600'000) * 1'000'000;
+  out.handshake_timeout_ns = t.integer_or("handshake_timeout_ms", out.handshake_timeout_ns / 1'000'000, 1, 60'000) * 1'000'000;
   read_user(t.find("user"), out.user.everybody);
   for (const auto& [key, is_user] : {std::pair{"users", true}, std::pair{"groups", false}}) {
     const JsonCursor tables = t.find(key);

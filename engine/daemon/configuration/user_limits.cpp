@@ -22,7 +22,7 @@ UserLimits defaults(const LimitsConfig& all, bool trusted) {
           .descriptors = trusted ? kTrustedDescriptors : kDescriptors,
           .memory_bytes = part(all.memory_bytes),
           .priority = trusted ? LEAT_PRIORITY_PROTECTED : LEAT_PRIORITY_NORMAL,
-          .least_slo_ns = trusted ? 0 : UserLimits::kQuarterOfApplication,
+          .min_slo_ns = trusted ? 0 : UserLimits::kQuarterOfApplication,
           .overload_set = trusted ? kAllRules : kAllRules & ~(1u << LEAT_OVERLOAD_never_drop),
           .coordinated_share = trusted ? 1.0 : 0.5};
 }
@@ -37,7 +37,7 @@ void apply(const UserOverride& from, UserLimits& to) {
   take(from.descriptors, to.descriptors);
   take(from.memory_bytes, to.memory_bytes);
   take(from.priority, to.priority);
-  take(from.least_slo_ns, to.least_slo_ns);
+  take(from.min_slo_ns, to.min_slo_ns);
   take(from.overload_set, to.overload_set);
   take(from.share_permille, to.share_permille);
   take(from.coordinated_share, to.coordinated_share);
@@ -56,8 +56,8 @@ void widen(const UserOverride& from, UserOverride& to) {
   larger(from.priority, to.priority);
   larger(from.share_permille, to.share_permille);
   larger(from.coordinated_share, to.coordinated_share);
-  if (from.least_slo_ns)
-    to.least_slo_ns = to.least_slo_ns ? std::min(*to.least_slo_ns, *from.least_slo_ns) : *from.least_slo_ns;
+  if (from.min_slo_ns)
+    to.min_slo_ns = to.min_slo_ns ? std::min(*to.min_slo_ns, *from.min_slo_ns) : *from.min_slo_ns;
   if (from.overload_set) to.overload_set = to.overload_set.value_or(0) | *from.overload_set;
 }
 

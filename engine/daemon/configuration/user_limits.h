@@ -28,14 +28,14 @@ struct UserLimits {
   std::uint32_t descriptors = 0;  // sent to him and not received yet
   std::uint64_t memory_bytes = 0;
   std::uint32_t priority = 0;           // highest, leat_priority
-  std::int64_t least_slo_ns = 0;        // kQuarterOfApplication: of the application's own
+  std::int64_t min_slo_ns = 0;        // kQuarterOfApplication: of the application's own
   std::uint32_t overload_set = 0;       // bit 1 << leat_overload for each rule allowed
   std::uint32_t share_permille = 1000;  // weight beside other users' where they compete for partitions
   double coordinated_share = 1;  // of a partition, that each coordinated stream of his may ask for; 0: he may have none
 
   static constexpr std::int64_t kQuarterOfApplication = -1;
-  std::int64_t least_slo_of(std::int64_t application_slo_ns) const noexcept {
-    return least_slo_ns == kQuarterOfApplication ? application_slo_ns / 4 : least_slo_ns;
+  std::int64_t min_slo_of(std::int64_t application_slo_ns) const noexcept {
+    return min_slo_ns == kQuarterOfApplication ? application_slo_ns / 4 : min_slo_ns;
   }
 };
 
@@ -44,7 +44,7 @@ struct UserOverride {
   std::optional<std::uint32_t> sessions, streams, requests, descriptors;
   std::optional<std::uint64_t> memory_bytes;
   std::optional<std::uint32_t> priority;
-  std::optional<std::int64_t> least_slo_ns;
+  std::optional<std::int64_t> min_slo_ns;
   std::optional<std::uint32_t> overload_set, share_permille;
   std::optional<double> coordinated_share;
 };

@@ -37,14 +37,14 @@ TEST(UserLimits, WithoutATableOneUserMayHaveHalfAndTheTrustedEverything) {
   EXPECT_EQ(user.memory_bytes, 32u << 20);
   EXPECT_EQ(user.priority, static_cast<std::uint32_t>(LEAT_PRIORITY_NORMAL));
   EXPECT_EQ(user.overload_set & 1u << LEAT_OVERLOAD_never_drop, 0u);
-  EXPECT_EQ(user.least_slo_of(100), 25);
+  EXPECT_EQ(user.min_slo_of(100), 25);
   const UserLimits root = limits_of(all, {1, 0, 0, {}}, true);
   EXPECT_EQ(root.streams, 10u);
   EXPECT_GE(root.requests, 100u);
   EXPECT_EQ(root.memory_bytes, 64u << 20);
   EXPECT_EQ(root.priority, static_cast<std::uint32_t>(LEAT_PRIORITY_PROTECTED));
   EXPECT_NE(root.overload_set & 1u << LEAT_OVERLOAD_never_drop, 0u);
-  EXPECT_EQ(root.least_slo_of(100), 0);
+  EXPECT_EQ(root.min_slo_of(100), 0);
 }
 
 TEST(UserLimits, HisTableGoesBeforeHisGroupsAndTheseBeforeEverybodys) {
@@ -52,16 +52,16 @@ TEST(UserLimits, HisTableGoesBeforeHisGroupsAndTheseBeforeEverybodys) {
 sessions = 2
 streams = 3
 descriptors = 10
-least_slo_ms = 50
+min_slo_ms = 50
 [limits.groups.4000000011]
 streams = 7
 priority = "high"
-least_slo_ms = 20
+min_slo_ms = 20
 overload = ["fifo"]
 [limits.groups.4000000012]
 streams = 5
 requests = 9
-least_slo_ms = 10
+min_slo_ms = 10
 overload = ["latest"]
 [limits.users.4000000001]
 streams = 1
@@ -70,7 +70,7 @@ memory_mib = 3
   const auto nobody = limits_of(all, {1, 99, 99, {}}, false);
   EXPECT_EQ(nobody.sessions, 2u);
   EXPECT_EQ(nobody.streams, 3u);
-  EXPECT_EQ(nobody.least_slo_of(1), 50'000'000);
+  EXPECT_EQ(nobody.min_slo_of(1), 50'000'000);
 
   const auto member = limits_of(all, {1, 99, kOtherGroup, {}}, false);
   EXPECT_EQ(member.streams, 5u);
@@ -81,7 +81,7 @@ memory_mib = 3
   EXPECT_EQ(of_both.streams, 7u) << "the more generous of his groups, key by key";
   EXPECT_EQ(of_both.requests, 9u);
   EXPECT_EQ(of_both.priority, static_cast<std::uint32_t>(LEAT_PRIORITY_HIGH)) << "a supplementary group counts";
-  EXPECT_EQ(of_both.least_slo_of(1), 10'000'000);
+  EXPECT_EQ(of_both.min_slo_of(1), 10'000'000);
   EXPECT_EQ(of_both.overload_set, 1u << LEAT_OVERLOAD_fifo | 1u << LEAT_OVERLOAD_latest);
 
   const auto himself = limits_of(all, {1, kUser, kGroup, {}}, false);

@@ -21,7 +21,7 @@ void as_trial(Config& config, std::vector<std::uint32_t> cores) {
   config.cpu_auto = false;
   config.plan_path.clear();
   config.plan_auto = false;
-  config.limits.batch_ns = kHourNs;
+  config.limits.batch_timeout_ns = kHourNs;
   for (ApplicationConfig& application : config.applications) {
     application.application.slo_ns = kHourNs;
     application.slo_auto = false;

@@ -32,14 +32,14 @@ std::string how_it_ended(const subprocess::Ending& ending) {
 
 Supervisor::Supervisor(EventLoop& loop, Listener& listener, std::uint64_t first_token, std::string binary,
                        std::vector<worker::Setup> setups, std::span<const shm::FeaturePool> features,
-                       std::int64_t longest_backoff_ns, std::int64_t longest_load_ns, std::int64_t longest_unread_ns)
+                       std::int64_t max_backoff_ns, std::int64_t worker_start_timeout_ns, std::int64_t longest_unread_ns)
     : loop_(loop),
       listener_(listener),
       first_token_(first_token),
       binary_(std::move(binary)),
       features_(features),
-      longest_backoff_ns_(longest_backoff_ns),
-      longest_load_ns_(longest_load_ns),
+      max_backoff_ns_(max_backoff_ns),
+      worker_start_timeout_ns_(worker_start_timeout_ns),
       longest_unread_ns_(longest_unread_ns) {
   workers_.resize(setups.size());
   for (std::size_t i = 0; i < setups.size(); ++i) workers_[i].setup = std::move(setups[i]);
@@ -65,7 +65,7 @@ Status Supervisor::start_all(std::int64_t now) {
 // 0, 0.1 s, 0.2 s, ...
 std::int64_t Supervisor::backoff_after(std::uint32_t failures) const noexcept {
   if (failures == 0) return 0;
-  return std::min(kFirstBackoffNs << std::min(failures - 1, 20u), longest_backoff_ns_);
+  return std::min(kFirstBackoffNs << std::min(failures - 1, 20u), max_backoff_ns_);
 }
 
 std::string Supervisor::in_a_while(std::uint32_t i) const {
@@ -93,7 +93,7 @@ Status Supervisor::start(std::uint32_t i, std::int64_t now) {
   if (auto status = spawn(w, child.get(), output->get()); !status) return trouble(status.error());
   w.port = std::move(*port);
   w.state = WorkerState::starting;
-  w.ready_by_ns = now + longest_load_ns_;
+  w.ready_by_ns = now + worker_start_timeout_ns_;
   w.due_ns = INT64_MAX;
   w.outbox.clear();
   w.ready.reset();
@@ -443,7 +443,7 @@ bool Supervisor::waits_for_device(std::uint32_t i, std::int64_t now) const noexc
   const std::string& group = workers_[i].setup.device.group;
   if (!lost_groups_.contains(group)) return false;
   const auto first = first_lost_ns_.find(group);
-  return first != first_lost_ns_.end() && now - first->second < longest_load_ns_;
+  return first != first_lost_ns_.end() && now - first->second < worker_start_timeout_ns_;
 }
 
 void Supervisor::end_lost_group(const std::string& group, std::int64_t now) {
@@ -504,8 +504,8 @@ void Supervisor::end_late(std::uint32_t i, std::int64_t now) {
   Worker& w = workers_[i];
   if (w.ready_by_ns <= now) {
     w.ready_by_ns = INT64_MAX;
-    w.last_line = "its worker has been loading for " + text::time_text(longest_load_ns_) +
-                  " and is not ready; look whether the model loads at all, or raise load_ms in [workers]";
+    w.last_line = "its worker has been loading for " + text::time_text(worker_start_timeout_ns_) +
+                  " and is not ready; look whether the model loads at all, or raise worker_start_timeout_ms in [workers]";
     kill(i);
   }
   if (w.state == WorkerState::up && w.read_by_ns <= now) {

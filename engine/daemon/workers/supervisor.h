@@ -54,12 +54,12 @@ class Supervisor {
   };
   // The event loop's token of partition i's socket is first_token + i, of its output first_token + count() + i.
   // setups[i] is partition i's; its edges are indexes of `features`, which outlive this. `binary`: leat-worker.
-  // `longest_backoff_ns`: what the time before a new start grows to. `longest_load_ns`: a worker that is not ready by
+  // `max_backoff_ns`: what the time before a new start grows to. `worker_start_timeout_ns`: a worker that is not ready by
   // then is ended, and has failed. `longest_unread_ns`: as is one that is ready and leaves its messages unread for so
   // long, while streams wait to be opened.
   Supervisor(EventLoop& loop, Listener& listener, std::uint64_t first_token, std::string binary,
              std::vector<worker::Setup> setups, std::span<const shm::FeaturePool> features,
-             std::int64_t longest_backoff_ns, std::int64_t longest_load_ns, std::int64_t longest_unread_ns);
+             std::int64_t max_backoff_ns, std::int64_t worker_start_timeout_ns, std::int64_t longest_unread_ns);
   ~Supervisor();  // kills what still runs, waits for it
 
   Status start_all(std::int64_t now);
@@ -103,7 +103,7 @@ class Supervisor {
   }
   std::string in_a_while(std::uint32_t partition) const;  // " in 400 ms", when that is; or nothing
   // Its end is that of a device that others still hold after a fault: it starts again with all that share it, and has
-  // not failed. For longest_load_ns from the first time on.
+  // not failed. For worker_start_timeout_ns from the first time on.
   [[nodiscard]] bool waits_for_device(std::uint32_t partition, std::int64_t now) const noexcept;
   // As its worker said last; no name: it has none, or is not up.
   const worker::DeviceFacts& device(std::uint32_t partition) const noexcept { return workers_[partition].device; }
@@ -184,7 +184,7 @@ class Supervisor {
   std::uint64_t first_token_;
   std::string binary_;
   std::span<const shm::FeaturePool> features_;
-  std::int64_t longest_backoff_ns_, longest_load_ns_, longest_unread_ns_;
+  std::int64_t max_backoff_ns_, worker_start_timeout_ns_, longest_unread_ns_;
   std::vector<Worker> workers_;
   std::vector<Pool> pools_;
   std::vector<shm::Fd> edge_memory_;                   // [edge] in device memory: what its maker sent, for all others

@@ -106,8 +106,8 @@ std::vector<BadCase> faults_of_reading() {
       {"one user twice", "[limits.users.root]\n[limits.users.0]\n" + good, {"number 0", "keep one"}},
       {"users that are no tables", limits("users = 3"), {":2", "[limits.users.NAME]"}},
       {"no rule at all", user("overload = []"), {":2", "names no rule"}},
-      {"an SLO that is no number", user("least_slo_ms = \"1\""), {":2", "least_slo_ms", "number"}},
-      {"no time for hello", limits("hello_ms = 0"), {":2", "hello_ms", "1 to"}},
+      {"an SLO that is no number", user("min_slo_ms = \"1\""), {":2", "min_slo_ms", "number"}},
+      {"no time for hello", limits("handshake_timeout_ms = 0"), {":2", "handshake_timeout_ms", "1 to"}},
       {"unknown sandbox", "[workers]\nsandbox = \"box\"\n" + good, {":2", "'box'", "devices"}},
       {"workers of nobody", "[workers]\nuser = \"no-such-user\"\n" + good, {":2", "no-such-user"}},
   };

@@ -104,11 +104,11 @@ TEST(BadConfig, ACheckEndsThoughAModelNeverLoads) {
 }
 
 // A configuration whose model loads until the worker is ended for it.
-std::string hanging(const ScratchFolder& folder, int load_ms) {
+std::string hanging(const ScratchFolder& folder, int timeout_ms) {
   return folder.write("c.toml",
                       replaced(sound_model_config(LEAT_MODELS), "model = ",
                                "executor = \"" FAILING_EXECUTOR "\"\n  options = { open = \"hang\" }\n  model = ") +
-                          "\n[workers]\nload_ms = " + std::to_string(load_ms) + "\n");
+                          "\n[workers]\nworker_start_timeout_ms = " + std::to_string(timeout_ms) + "\n");
 }
 
 TEST(BadConfig, AWorkerThatLoadsForTooLongIsEnded) {

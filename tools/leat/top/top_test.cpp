@@ -157,7 +157,7 @@ TEST(Users, TextAndJsonNameWhoHasWhatAndWhyHeWasRefused) {
   set(user, UserCounter::max_sessions, 16);
   set(user, UserCounter::max_streams, UINT32_MAX);
   set(user, UserCounter::max_priority, LEAT_PRIORITY_HIGH);
-  set(user, UserCounter::least_slo_ns, shm::kQuarterSlo);
+  set(user, UserCounter::min_slo_ns, shm::kQuarterSlo);
   set(user, UserCounter::overload_set, 1u << LEAT_OVERLOAD_fifo | 1u << LEAT_OVERLOAD_latest);
   set(user, UserCounter::share_permille, 2500);
   set(user, UserCounter::refused, 7);

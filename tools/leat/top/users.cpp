@@ -90,7 +90,7 @@ Value user_priority(const Window&, const RecordSnapshot& record, const RecordSna
 }
 
 Value user_min_slo(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
-  const auto ns = record.value(UserCounter::least_slo_ns);
+  const auto ns = record.value(UserCounter::min_slo_ns);
   if (!ns) return {};
   if (*ns == shm::kQuarterSlo) return std::string("a quarter of the application's");
   return *ns == 0 ? std::string("any length") : shown(static_cast<double>(*ns) / 1e6, Unit::ms) + " ms";
