@@ -36,7 +36,7 @@ struct PlanConstraints {
   };
   struct Row {
     std::vector<Term> terms;
-    double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
+    double min = -std::numeric_limits<double>::infinity(), max = std::numeric_limits<double>::infinity();
     std::string place;  // "FILE:3: row: ", the beginning of a message
   };
   std::vector<Memory> memory;

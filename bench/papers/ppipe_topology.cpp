@@ -59,7 +59,7 @@ class Builder {
     // none.
     std::vector<std::vector<std::vector<core::PartitionId>>> pools(plan.pipelines.size());
     for (std::size_t i = 0; i < plan.pipelines.size(); ++i) pools[i].resize(plan.pipelines[i].stages.size());
-    for (std::uint32_t s = 0; s < planner::kMostStages; ++s) {
+    for (std::uint32_t s = 0; s < planner::kMaxStages; ++s) {
       for (std::uint32_t type = 0; type < gpus_.size(); ++type) {
         std::vector<std::pair<std::uint32_t, std::size_t>> by_share;
         for (std::size_t i = 0; i < plan.pipelines.size(); ++i) {

@@ -432,7 +432,7 @@ Status Daemon::Impl::start_serving() {
   for (const std::string& line : config_.warnings) log_warning(line);
   LoopOptions options;
   options.limits.streams = config_.limits.streams;
-  options.limits.coordinated = std::min(config_.limits.streams, kMostCoordinated);
+  options.limits.coordinated = std::min(config_.limits.streams, kMaxCoordinated);
   options.limits.requests = config_.limits.requests;
   options.clients = config_.limits.clients;
   options.batch_limit_ns = config_.limits.batch_timeout_ns;
@@ -502,7 +502,8 @@ void Daemon::Impl::on_notices() {
         break;
       case Notice::Kind::worker_broken:
         say(LogLevel::error, n.partition,
-            "its worker reported nonsense, took no batches, or ran one for longer than limits.batch_timeout_ms; killing it");
+            "its worker reported nonsense, took no batches, or ran one for longer than limits.batch_timeout_ms; "
+            "killing it");
         supervisor_->kill(n.partition);
         break;
       case Notice::Kind::plan_retired:

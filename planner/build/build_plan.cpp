@@ -9,7 +9,7 @@
 #include "planner/build/constraint_rows.h"
 #include "planner/build/host_types.h"
 #include "planner/build/latency_budget.h"
-#include "planner/build/least_cost.h"
+#include "planner/build/min_cost.h"
 #include "planner/build/routes.h"
 #include "planner/pooled/candidates.h"
 #include "planner/pooled/checker.h"
@@ -101,7 +101,7 @@ class Builder {
       const Application& app = request_.applications[a];
       std::vector<double> need;
       for (std::size_t m = 0; m < app.modules.size(); ++m, ++d) {
-        need.push_back(least_latency_us(open, open.dnns[d]));
+        need.push_back(min_latency_us(open, open.dnns[d]));
         if (std::isfinite(need.back())) continue;
         unplannable_ = "application '" + app.name + "', module '" + app.modules[m].name + "': model '" +
                        app.modules[m].model + "' is profiled on no class of this host (" + classes() +
@@ -208,13 +208,13 @@ class Builder {
                      : p.watts > 0                     ? p.watts
                                                        : p.size);
     }
-    LeastCost least = find_least_cost(out_.problem, cost, best);
-    if (!least.found) return;
-    out_.solution = std::move(least.solution);
+    MinCost min = find_min_cost(out_.problem, cost, best);
+    if (!min.found) return;
+    out_.solution = std::move(min.solution);
     Certificate& c = out_.solution.certificate;
-    c.objective = least.cost;
-    c.upper_bound = least.bound;
-    c.gap = least.cost > 0 ? (least.cost - least.bound) / least.cost : 0;
+    c.objective = min.cost;
+    c.upper_bound = min.bound;
+    c.gap = min.cost > 0 ? (min.cost - min.bound) / min.cost : 0;
     c.method = "least count vector that carries the rates, " + c.method;
     c.binding = "the stated rates; " + c.binding;
   }

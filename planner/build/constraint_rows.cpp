@@ -22,7 +22,7 @@ class Rows {
   Result<std::vector<MilpRow>> all(const PlanConstraints& constraints) {
     for (const PlanConstraints::Apart& a : constraints.apart) apart(a);
     for (const PlanConstraints::Row& r : constraints.rows) {
-      MilpRow out{{}, r.least, r.most};
+      MilpRow out{{}, r.min, r.max};
       for (const PlanConstraints::Term& t : r.terms) term(t, out);
       rows_.push_back(std::move(out));
     }
@@ -71,7 +71,7 @@ class Rows {
           for (std::uint32_t h = 0; h < types_.types.size(); ++h)
             if (types_.types[g].name == types_.types[h].name &&
                 (a.partition_class.empty() || a.partition_class == types_.types[g].name))
-              rows_.push_back({.terms = {{MilpTerm::Of::used, x, g, 1}, {MilpTerm::Of::used, y, h, 1}}, .most = 1});
+              rows_.push_back({.terms = {{MilpTerm::Of::used, x, g, 1}, {MilpTerm::Of::used, y, h, 1}}, .max = 1});
       }
     }
   }

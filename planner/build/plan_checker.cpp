@@ -11,8 +11,8 @@ namespace leat::planner {
 namespace {
 
 // p50 and p99 of blocks [first, end), from the rows alone; a batch between two measured ones lies between them.
-bool profiled(const Profile& profile, const Partition& at, const Stage& stage, std::uint32_t batch, Latency& least,
-              Latency& most) {
+bool profiled(const Profile& profile, const Partition& at, const Stage& stage, std::uint32_t batch, Latency& min,
+              Latency& max) {
   const ProfileRow* below = nullptr;
   const ProfileRow* above = nullptr;
   for (const ProfileRow& r : profile.rows) {
@@ -21,11 +21,11 @@ bool profiled(const Profile& profile, const Partition& at, const Stage& stage, s
     if (r.batch >= batch && (above == nullptr || r.batch < above->batch)) above = &r;
   }
   if (below == nullptr || above == nullptr || stage.end_block > profile.blocks) return false;
-  least = most = {};
+  min = max = {};
   for (std::uint32_t k = stage.first_block; k < stage.end_block; ++k) {
     const Latency &a = below->blocks[k], &b = above->blocks[k];
-    least.p50_ns += std::min(a.p50_ns, b.p50_ns), most.p50_ns += std::max(a.p50_ns, b.p50_ns);
-    least.p99_ns += std::min(a.p99_ns, b.p99_ns), most.p99_ns += std::max(a.p99_ns, b.p99_ns);
+    min.p50_ns += std::min(a.p50_ns, b.p50_ns), max.p50_ns += std::max(a.p50_ns, b.p50_ns);
+    min.p99_ns += std::min(a.p99_ns, b.p99_ns), max.p99_ns += std::max(a.p99_ns, b.p99_ns);
   }
   return true;
 }
@@ -84,27 +84,26 @@ class PromiseChecker {
   // What a request takes of a partition's time. A module that runs whole may run any batch up to the route's, so also
   // the one that costs least; the stages of a pipeline run what the first of them has formed.
   static double request_ns(const Route& route, const Stage& stage) {
-    double least = static_cast<double>(stage.latency_by_batch.back().p50_ns) / route.batch;
+    double min = static_cast<double>(stage.latency_by_batch.back().p50_ns) / route.batch;
     for (std::uint32_t b = 1; b < route.batch && route.stages.size() == 1; ++b)
-      least = std::min(least, static_cast<double>(stage.latency_by_batch[b - 1].p50_ns) / b);
-    return least;
+      min = std::min(min, static_cast<double>(stage.latency_by_batch[b - 1].p50_ns) / b);
+    return min;
   }
 
   void check_stage(const std::string& where, const Profile& profile, const Route& route, const Stage& stage,
                    const Partition& at) {
     for (std::uint32_t b = 1; b <= route.batch; ++b) {
-      Latency least, most;
-      if (!profiled(profile, at, stage, b, least, most)) {
+      Latency min, max;
+      if (!profiled(profile, at, stage, b, min, max)) {
         text_ << where << ": '" << profile.model << "' has no profile of batch " << b << " on class '"
               << at.partition_class << "', share " << at.share;
         return;
       }
       const Latency& planned = stage.latency_by_batch[b - 1];
       const std::int64_t slack = profile.blocks + 1;  // rounding of what lies between two measured batches
-      if (planned.p50_ns < least.p50_ns - slack || planned.p50_ns > most.p50_ns + slack ||
-          planned.p99_ns < least.p99_ns - slack || planned.p99_ns > most.p99_ns + slack) {
-        text_ << where << ": states " << planned.p50_ns << " ns for batch " << b << "; the profile says "
-              << most.p50_ns;
+      if (planned.p50_ns < min.p50_ns - slack || planned.p50_ns > max.p50_ns + slack ||
+          planned.p99_ns < min.p99_ns - slack || planned.p99_ns > max.p99_ns + slack) {
+        text_ << where << ": states " << planned.p50_ns << " ns for batch " << b << "; the profile says " << max.p50_ns;
         return;
       }
     }

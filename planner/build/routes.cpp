@@ -48,16 +48,16 @@ Stage stage_of(const Profile& profile, const GpuType& type, const PooledPipeline
 // What a plan says of its links: one figure, so the slowest that its features take.
 double slowest_used(const Host& host, const PooledProblem& problem, const PooledSolution& solution) {
   if (problem.pair_gbps.empty()) return host.handover_gbps;
-  double least = 0;
+  double min = 0;
   for (const PooledDnnPlan& dnn : solution.dnns) {
     for (const PooledPipeline& pipe : dnn.pipelines) {
       for (std::size_t s = 0; s + 1 < pipe.stages.size(); ++s) {
         const double gbps = problem.pair_gbps[pipe.stages[s].type * problem.types.size() + pipe.stages[s + 1].type];
-        if (gbps > 0 && (least == 0 || gbps < least)) least = gbps;
+        if (gbps > 0 && (min == 0 || gbps < min)) min = gbps;
       }
     }
   }
-  return least;
+  return min;
 }
 
 }  // namespace

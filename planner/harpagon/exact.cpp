@@ -36,29 +36,29 @@ void ModuleFrontier::undivided(std::uint32_t from, double remaining, double late
   --nodes_left_;
   for (std::uint32_t j = from; j < configurations_.size(); ++j) {
     const Configuration& c = configurations_[j];
-    const double least = cost + remaining * per_request_[j], at = std::max(latency, c.duration_s + c.batch / remaining);
-    if (least > limits_.cost * (1 + kRelative)) return;
-    if (useless(at, least)) continue;
+    const double min = cost + remaining * per_request_[j], at = std::max(latency, c.duration_s + c.batch / remaining);
+    if (min > limits_.cost * (1 + kRelative)) return;
+    if (useless(at, min)) continue;
     const double fit = remaining / rate_[j];
     if (fit < 1 - kRelative) {
       stack_.push_back({j, fit});
-      record(at, least);
+      record(at, min);
       stack_.pop_back();
       continue;
     }
-    const double most = std::floor(fit * (1 + kRelative));
-    for (double n = most; n >= 1; --n) {
+    const double max = std::floor(fit * (1 + kRelative));
+    for (double n = max; n >= 1; --n) {
       const double rest = remaining - n * rate_[j];
       stack_.push_back({j, n});
       const bool done = rest <= kRelative * rate_rps_;
-      if (done) record(at, least);
+      if (done) record(at, min);
       // Only the whole number of machines may be followed by a partial one of the same configuration.
-      const std::uint32_t next = n == most ? j : j + 1;
+      const std::uint32_t next = n == max ? j : j + 1;
       const bool hopeless =
           !done && (next >= configurations_.size() || useless(at, cost + n * c.price + rest * per_request_[next]));
       if (!done && !hopeless) undivided(next, rest, at, cost + n * c.price);
       stack_.pop_back();
-      if (hopeless && n < most) break;  // fewer machines here cost more in the end
+      if (hopeless && n < max) break;  // fewer machines here cost more in the end
     }
   }
 }
@@ -76,8 +76,8 @@ void ModuleFrontier::padded(std::uint32_t last, std::uint32_t from, double need,
     if (useless(at, cost + z.price + std::max(0.0, need - rate_[last]) * per_request_[j])) continue;
     for (double n = std::ceil(need / rate_[j] * (1 - kRelative)) - 1; n >= 1; --n) {
       const double rest = need - n * rate_[j];
-      const double least = cost + n * c.price + z.price + std::max(0.0, rest - rate_[last]) * per_request_[j + 1];
-      if (useless(at, least)) {
+      const double min = cost + n * c.price + z.price + std::max(0.0, rest - rate_[last]) * per_request_[j + 1];
+      if (useless(at, min)) {
         if (rest >= rate_[last]) break;  // from here on fewer machines cost more
         continue;
       }
@@ -139,22 +139,22 @@ HarpagonPlan solve_exactly(const HarpagonProblem& problem, const HarpagonPlan& s
   const auto after = predecessors(problem);
   std::vector<double> quickest, floor(count);
   for (const HarpagonModule& m : problem.modules) {
-    double least = kNoPlan;  // no schedule is earlier: w is at most the rate and one machine's dummies
+    double min = kNoPlan;  // no schedule is earlier: w is at most the rate and one machine's dummies
     for (const Configuration& c : m.configurations)
       for (const Configuration& z : m.configurations)
-        least = std::min(least, c.duration_s + c.batch / (m.rate_rps + z.throughput_rps()));
-    quickest.push_back(least);
+        min = std::min(min, c.duration_s + c.batch / (m.rate_rps + z.throughput_rps()));
+    quickest.push_back(min);
   }
   const std::vector<double> through = longest_paths_through(after, quickest);
   double floors = 0;
   for (std::size_t m = 0; m < count; ++m) {
     const HarpagonModule& module = problem.modules[m];
     const double budget = problem.slo_s - (through[m] - quickest[m]);
-    double most = 0;
-    for (const Configuration& z : module.configurations) most = std::max(most, z.throughput_rps());
+    double max = 0;
+    for (const Configuration& z : module.configurations) max = std::max(max, z.throughput_rps());
     floor[m] = kNoPlan;  // no schedule is cheaper: the best ratio that can meet the budget at all
     for (const Configuration& c : module.configurations)
-      if (c.duration_s + c.batch / (module.rate_rps + most) <= budget * (1 + kRelative))
+      if (c.duration_s + c.batch / (module.rate_rps + max) <= budget * (1 + kRelative))
         floor[m] = std::min(floor[m], module.rate_rps * c.cost_per_request());
     floors += floor[m];
   }

@@ -16,9 +16,9 @@ Selection selection(const JsonCursor& c) {
 
 void bounds(const JsonCursor& c, PlanConstraints::Row& row) {
   if (!c.has("at_least") && !c.has("at_most")) c.fail("bounds nothing; add at_least, at_most or both");
-  row.least = c.number_or("at_least", row.least, -kHuge, kHuge);
-  row.most = c.number_or("at_most", row.most, -kHuge, kHuge);
-  if (row.least > row.most) c.at("at_least").fail("is above at_most; lower it");
+  row.min = c.number_or("at_least", row.min, -kHuge, kHuge);
+  row.max = c.number_or("at_most", row.max, -kHuge, kHuge);
+  if (row.min > row.max) c.at("at_least").fail("is above at_most; lower it");
 }
 
 PlanConstraints::Memory memory(const JsonCursor& c) {

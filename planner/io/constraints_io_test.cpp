@@ -26,8 +26,8 @@ terms = [{variable = "devices", module = "detect", times = 2}, {variable = "used
   ASSERT_EQ(read->apart.size(), 1U);
   EXPECT_EQ(read->apart[0].models.size(), 2U);
   ASSERT_EQ(read->rows.size(), 2U);
-  EXPECT_EQ(read->rows[0].least, 2);
-  EXPECT_EQ(read->rows[0].most, 5);
+  EXPECT_EQ(read->rows[0].min, 2);
+  EXPECT_EQ(read->rows[0].max, 5);
   EXPECT_EQ(read->rows[1].terms[0].times, 2);
   EXPECT_EQ(read->rows[1].terms[1].of, PlanConstraints::Term::Of::used);
   EXPECT_EQ(read->rows[1].place, "c.toml:10: row: ");

@@ -79,7 +79,7 @@ Result<Host> this_host(std::uint32_t cores_each, std::span<const Application> ap
   const auto cores = usable_cores();
   if (!cores.ok()) return Error{cores.error()};
   const std::string partition_class = "cpu:" + std::to_string(cores_each);
-  double least = kHuge;
+  double min = kHuge;
   for (const Application& app : applications) {
     MeanItem mean;
     for (const Module& m : app.modules) {
@@ -94,10 +94,10 @@ Result<Host> this_host(std::uint32_t cores_each, std::span<const Application> ap
       }
       mean.add(m.items_per_request, item_ns(latency));
     }
-    least = std::min(least, mean.ns());
+    min = std::min(min, mean.ns());
   }
   Host host;
-  for (Partition& p : cpu_partitions(*cores, cores_each, least)) host.partitions.push_back({.partition = std::move(p)});
+  for (Partition& p : cpu_partitions(*cores, cores_each, min)) host.partitions.push_back({.partition = std::move(p)});
   return host;
 }
 

@@ -12,7 +12,7 @@
 namespace leat::planner {
 namespace {
 
-constexpr double kLeastUs = 1;  // PPipe raises smaller block latencies to this
+constexpr double kMinUs = 1;  // PPipe raises smaller block latencies to this
 
 // A CSV file without quoting: the header names the columns, in any order.
 struct Table {
@@ -66,9 +66,9 @@ bool number(const std::string& text, double& out) {
   return failed == std::errc() && end == text.data() + text.size() && std::isfinite(out);
 }
 
-bool whole(const std::string& text, std::int64_t least, std::int64_t most, std::int64_t& out) {
+bool whole(const std::string& text, std::int64_t min, std::int64_t max, std::int64_t& out) {
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return failed == std::errc() && end == text.data() + text.size() && out >= least && out <= most;
+  return failed == std::errc() && end == text.data() + text.size() && out >= min && out <= max;
 }
 
 Status read_latencies(const std::string& path, Profile& profile) {
@@ -90,7 +90,7 @@ Status read_latencies(const std::string& path, Profile& profile) {
     }
     Latency& latency = profile.rows[it->second].blocks[static_cast<std::size_t>(block)];
     if (latency.p50_ns != 0) return Error{table->where(r) + "this block stands twice; keep one"};
-    latency.p50_ns = latency.p99_ns = std::llround(std::max(us, kLeastUs) * 1000);
+    latency.p50_ns = latency.p99_ns = std::llround(std::max(us, kMinUs) * 1000);
   }
   return Done{};
 }

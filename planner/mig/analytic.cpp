@@ -15,10 +15,10 @@ const std::vector<AnalyticModel>& analytic_models() {
   return all;
 }
 
-std::vector<double> lognormal_batches(double mu, double sigma, std::uint32_t most) {
+std::vector<double> lognormal_batches(double mu, double sigma, std::uint32_t max) {
   std::vector<double> share;
   double before = 0, sum = 0;
-  for (std::uint32_t b = 1; b <= most; ++b) {
+  for (std::uint32_t b = 1; b <= max; ++b) {
     const double below = normal_below((std::log(static_cast<double>(b)) - mu) / sigma);
     share.push_back(below - before);
     sum += below - before;

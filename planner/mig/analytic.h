@@ -27,7 +27,7 @@ const std::vector<AnalyticModel>& analytic_models();
 
 // Shares of batch sizes 1..most of a log-normal with these parameters of log(batch), rounded up, what lies beyond cut
 // off.
-std::vector<double> lognormal_batches(double mu, double sigma, std::uint32_t most);
+std::vector<double> lognormal_batches(double mu, double sigma, std::uint32_t max);
 
 ParisProblem paris_problem(const AnalyticModel& model, const std::vector<double>& batch_share,
                            const std::vector<double>& compute_of_sizes, double total_compute);

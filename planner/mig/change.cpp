@@ -18,7 +18,7 @@ struct Dealer {
   // The way to lay `counts` on this GPU that keeps most; second: the weight of what is stopped.
   std::pair<GpuChange, double> lay(const MigGpu& gpu, const SizeCounts& counts) const {
     GpuChange best;
-    double least_stopped = std::numeric_limits<double>::infinity();
+    double min_stopped = std::numeric_limits<double>::infinity();
     for (const auto& placements : placements_of(host.geometry, space.profiles(), counts)) {
       GpuChange change;
       double stopped = 0;
@@ -33,15 +33,15 @@ struct Dealer {
           stopped += weight(i);
         }
       }
-      if (stopped >= least_stopped) continue;
-      least_stopped = stopped;
+      if (stopped >= min_stopped) continue;
+      min_stopped = stopped;
       best = std::move(change);
     }
     std::stable_sort(best.created.begin(), best.created.end(), [&](const MigPlacement& a, const MigPlacement& b) {
       const std::uint32_t x = host.geometry.profiles[a.profile].memory, y = host.geometry.profiles[b.profile].memory;
       return x != y ? x > y : a.start < b.start;
     });
-    return {std::move(best), least_stopped};
+    return {std::move(best), min_stopped};
   }
   SizeCounts counts_of(const MigGpu& gpu) const {
     SizeCounts counts(space.profiles().size());
@@ -104,8 +104,8 @@ MigChange change_to(const LayoutSpace& space, const MigHost& host, const std::ve
   return out;
 }
 
-MigChange least_change(const LayoutSpace& space, const MigHost& host, const LayoutChoice& best, double tolerance,
-                       const SizeDemand& demand) {
+MigChange min_change(const LayoutSpace& space, const MigHost& host, const LayoutChoice& best, double tolerance,
+                     const SizeDemand& demand) {
   const Dealer dealer{space, host};
   const double enough = best.served_rps * (1 - tolerance) * (1 - 1e-9);
   MigChange now = unchanged(dealer, demand);

@@ -11,7 +11,7 @@
 
 namespace leat::planner {
 
-inline constexpr std::uint32_t kMostMigGpus = 8;
+inline constexpr std::uint32_t kMaxMigGpus = 8;
 
 struct MigInstance {
   MigPlacement placement;
@@ -56,8 +56,8 @@ MigChange change_to(const LayoutSpace& space, const MigHost& host, const std::ve
 
 // Stops changing once (1 - tolerance) of `best` is served: one GPU after the other, the best gain for what it stops
 // first. Falls back to change_to(best.layouts) where single changes do not get there. tolerance 0: exactly the best.
-MigChange least_change(const LayoutSpace& space, const MigHost& host, const LayoutChoice& best, double tolerance,
-                       const SizeDemand& demand);
+MigChange min_change(const LayoutSpace& space, const MigHost& host, const LayoutChoice& best, double tolerance,
+                     const SizeDemand& demand);
 
 // One line a command or remark ("# ..."), in the order to type them.
 std::vector<std::string> commands_for(const MigHost& host, const MigChange& change);

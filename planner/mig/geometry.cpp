@@ -9,7 +9,7 @@ namespace {
 
 struct Row {
   const char* name;
-  std::uint32_t compute, memory, most;
+  std::uint32_t compute, memory, max;
   std::vector<std::uint32_t> starts;
   std::int64_t memory_mib;
 };
@@ -18,7 +18,7 @@ MigGeometry make(std::string gpu, std::uint32_t compute, std::uint32_t memory, s
   MigGeometry g{std::move(gpu), compute, memory, false, {}};
   for (const Row& r : rows) {
     const std::string name = r.name;
-    g.profiles.push_back({name, r.compute, r.memory, r.most, r.starts, r.memory_mib, name.ends_with("+me")});
+    g.profiles.push_back({name, r.compute, r.memory, r.max, r.starts, r.memory_mib, name.ends_with("+me")});
   }
   return g;
 }
@@ -80,8 +80,8 @@ std::string problem_of(const MigGeometry& geometry, std::span<const MigPlacement
     const std::string where = profile.name + " at " + std::to_string(p.start);
     if (std::find(profile.starts.begin(), profile.starts.end(), p.start) == profile.starts.end())
       return where + ": it may not start there";
-    if (++count[p.profile] > profile.most)
-      return profile.name + ": at most " + std::to_string(profile.most) + " on one GPU";
+    if (++count[p.profile] > profile.max)
+      return profile.name + ": at most " + std::to_string(profile.max) + " on one GPU";
     const std::uint64_t slices = ((1ull << profile.memory) - 1) << p.start;
     if ((taken & slices) != 0) return where + ": its memory slices are taken";
     taken |= slices;
@@ -99,7 +99,7 @@ std::string problem_of(const MigGeometry& geometry) {
   std::set<std::string> names;
   for (const MigProfile& p : geometry.profiles) {
     if (!names.insert(p.name).second) return p.name + ": stands twice";
-    if (p.compute == 0 || p.memory == 0 || p.most == 0 || p.starts.empty())
+    if (p.compute == 0 || p.memory == 0 || p.max == 0 || p.starts.empty())
       return p.name + ": compute, memory, most and starts must be given";
     if (p.compute > geometry.compute_slices) return p.name + ": more compute slices than the GPU has";
     for (std::uint32_t s : p.starts)

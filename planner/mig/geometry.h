@@ -17,7 +17,7 @@ struct MigProfile {
   std::string name;           // "3g.20gb"
   std::uint32_t compute = 1;  // slices
   std::uint32_t memory = 1;   // slices
-  std::uint32_t most = 1;     // instances of this profile on one GPU
+  std::uint32_t max = 1;      // instances of this profile on one GPU
   std::vector<std::uint32_t> starts;
   std::int64_t memory_mib = 0;
   bool media = false;  // "+me": the one instance with the media engines; never chosen unless asked for

@@ -29,7 +29,7 @@ MigGeometry geometry_from(const JsonCursor& node) {
     p.name = item.at("name").text();
     p.compute = static_cast<std::uint32_t>(item.at("compute").integer(1, 64));
     p.memory = static_cast<std::uint32_t>(item.at("memory").integer(1, 32));
-    p.most = static_cast<std::uint32_t>(item.at("most").integer(1, 64));
+    p.max = static_cast<std::uint32_t>(item.at("most").integer(1, 64));
     for (const JsonCursor& s : item.at("starts").items())
       p.starts.push_back(static_cast<std::uint32_t>(s.integer(0, 31)));
     p.memory_mib = item.integer_or("memory_mib", 0, 0, std::int64_t{1} << 40);
@@ -80,8 +80,8 @@ Result<MigHost> parse_mig_host(std::string_view json, const std::string& name) {
   MigHost host;
   host.geometry = geometry_from(root.at("geometry"));
   for (const JsonCursor& item : root.at("gpus").items()) host.gpus.push_back(gpu_from(item, host.geometry));
-  if (host.gpus.empty() || host.gpus.size() > kMostMigGpus)
-    root.at("gpus").fail("1 to " + std::to_string(kMostMigGpus) + " GPUs");
+  if (host.gpus.empty() || host.gpus.size() > kMaxMigGpus)
+    root.at("gpus").fail("1 to " + std::to_string(kMaxMigGpus) + " GPUs");
   if (document.failed()) return document.error();
   return host;
 }

@@ -24,7 +24,7 @@ struct Placer {
     visit(counts);
     for (std::size_t k = size; k < profiles.size(); ++k) {
       const MigProfile& p = geometry.profiles[profiles[k]];
-      if (counts[k] >= p.most || compute + p.compute > geometry.compute_slices) continue;
+      if (counts[k] >= p.max || compute + p.compute > geometry.compute_slices) continue;
       for (std::size_t s = k == size ? start_index : 0; s < p.starts.size(); ++s) {
         const std::uint64_t slices = ((1ull << p.memory) - 1) << p.starts[s];
         if ((taken & slices) != 0) continue;

@@ -43,11 +43,11 @@ std::string class_for(const Profile& profile, const MigGeometry& geometry, const
 
 ParisSize measured_size(double compute, const std::vector<double>& latency_s) {
   ParisSize size{compute, {}, {}};
-  double most = 0;
-  for (std::size_t b = 0; b < latency_s.size(); ++b) most = std::max(most, static_cast<double>(b + 1) / latency_s[b]);
+  double max = 0;
+  for (std::size_t b = 0; b < latency_s.size(); ++b) max = std::max(max, static_cast<double>(b + 1) / latency_s[b]);
   for (std::size_t b = 0; b < latency_s.size(); ++b) {
     size.throughput_qps.push_back(1 / latency_s[b]);
-    size.utilisation.push_back(static_cast<double>(b + 1) / latency_s[b] / most);
+    size.utilisation.push_back(static_cast<double>(b + 1) / latency_s[b] / max);
   }
   return size;
 }

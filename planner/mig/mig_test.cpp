@@ -27,7 +27,7 @@ bool valid(const MigGeometry& g, const std::vector<MigPlacement>& placements) {
       owner[s] = static_cast<int>(i);
     }
     compute += p.compute;
-    if (++number[p.name] > p.most) return false;
+    if (++number[p.name] > p.max) return false;
   }
   return compute <= g.compute_slices;
 }
@@ -115,13 +115,13 @@ TEST(MigLayout, ExactSearchEqualsExhaustiveSearch) {
     const MigGeometry& g = *mig_table(w.geometry);
     const LayoutSpace space(g, profiles_for(g, 0), w.gpus);
     const SizeDemand d = size_demand(w.model, w.batch_share, space.compute_of_sizes(), w.sla_factor);
-    double most = 0;
+    double max = 0;
     std::set<SizeCounts> seen;
     const std::function<void(std::uint32_t, std::uint32_t, SizeCounts)> visit =
         [&](std::uint32_t gpu, std::uint32_t from, SizeCounts counts) {
           if (gpu == w.gpus) {
             if (seen.insert(counts).second)
-              most = std::max(most, served_load(d, {counts.begin(), counts.end()}).rate_rps);
+              max = std::max(max, served_load(d, {counts.begin(), counts.end()}).rate_rps);
             return;
           }
           for (std::uint32_t l = from; l < space.layouts().size(); ++l) {
@@ -133,8 +133,8 @@ TEST(MigLayout, ExactSearchEqualsExhaustiveSearch) {
     visit(0, 0, SizeCounts(space.profiles().size()));
     EXPECT_EQ(seen.size(), space.size());
     const LayoutChoice best = space.best_layout(d);
-    EXPECT_NEAR(best.served_rps, most, 1e-6 * most) << i;
-    EXPECT_NEAR(best.bound_rps, most, 1e-6 * most) << i;
+    EXPECT_NEAR(best.served_rps, max, 1e-6 * max) << i;
+    EXPECT_NEAR(best.bound_rps, max, 1e-6 * max) << i;
     EXPECT_EQ(best.layouts.size(), w.gpus);
   }
 }
@@ -192,18 +192,18 @@ TEST(MigChange, LeastChangeServesEnoughAndStopsNothingWhenThereIsNoNeed) {
       host.gpus.push_back(gpu);
     }
     const LayoutChoice best = space.best_layout(d);
-    const MigChange full = change_to(space, host, best.layouts, d), least = least_change(space, host, best, 0.02, d);
+    const MigChange full = change_to(space, host, best.layouts, d), min = min_change(space, host, best, 0.02, d);
     expect_sound(host, full);
-    expect_sound(host, least);
+    expect_sound(host, min);
     EXPECT_NEAR(full.served_rps, best.served_rps, 1e-6 * best.served_rps);
-    EXPECT_GE(least.served_rps, 0.98 * best.served_rps * (1 - 1e-6));
+    EXPECT_GE(min.served_rps, 0.98 * best.served_rps * (1 - 1e-6));
     const auto stopped = [](const MigChange& c) {
       std::size_t n = 0;
       for (const GpuChange& gpu : c.gpus) n += gpu.destroyed.size();
       return n;
     };
-    if (least.served_before_rps >= 0.98 * best.served_rps) {
-      EXPECT_EQ(stopped(least), 0u);
+    if (min.served_before_rps >= 0.98 * best.served_rps) {
+      EXPECT_EQ(stopped(min), 0u);
     }
   }
 }

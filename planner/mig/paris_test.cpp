@@ -93,10 +93,10 @@ TEST(ServedLoad, PricesAreADualSolutionOfTheSameValue) {
       value += instances[k] * load.price[k];
     }
     for (std::size_t b = 0; b < d.batch_share.size(); ++b) {
-      double least = 1e300;
+      double min = 1e300;
       for (std::size_t k = 0; k < instances.size(); ++k)
-        if (d.latency_s[k][b] <= d.sla_s) least = std::min(least, load.price[k] * d.latency_s[k][b]);
-      covered += d.batch_share[b] * least;
+        if (d.latency_s[k][b] <= d.sla_s) min = std::min(min, load.price[k] * d.latency_s[k][b]);
+      covered += d.batch_share[b] * min;
     }
     EXPECT_NEAR(value, load.rate_rps, 1e-6 * load.rate_rps) << i;  // strong duality
     EXPECT_GE(covered, 1 - 1e-6) << i;  // dual feasible: the value bounds every division of the load

@@ -10,7 +10,7 @@
 namespace leat::planner {
 namespace {
 
-constexpr std::uint32_t kMostReversed =
+constexpr std::uint32_t kMaxReversed =
     3;  // cost-direct's R: 0 to 3 last moves are chosen again by cost, the cheapest plan is kept
 constexpr double kNexusInterval = 0.05;  // seconds; the paper does not say which interval it gave Nexus
 
@@ -112,7 +112,7 @@ HarpagonPlan plan_on(const HarpagonSystem& system, const HarpagonProblem& proble
   options.dispatch = system.dispatch;
   options.merge_nodes = system.merge_nodes;
   HarpagonPlan best;
-  for (std::uint32_t reversed = 0; reversed <= (system.cost_direct ? kMostReversed : 0); ++reversed) {
+  for (std::uint32_t reversed = 0; reversed <= (system.cost_direct ? kMaxReversed : 0); ++reversed) {
     options.reversed = reversed;
     HarpagonPlan plan = schedule_split(problem, split_latency(problem, options), options_of(system), system.reassign);
     if (plan.cost < best.cost) best = std::move(plan);

@@ -13,13 +13,13 @@ constexpr double kTiny = 1e-9;
 struct Cuts {
   std::vector<std::vector<double>> prices{};
   double bound(const SizeCounts& counts) const {
-    double least = std::numeric_limits<double>::infinity();
+    double min = std::numeric_limits<double>::infinity();
     for (const auto& price : prices) {
       double sum = 0;
       for (std::size_t k = 0; k < counts.size(); ++k) sum += counts[k] * price[k];
-      least = std::min(least, sum);
+      min = std::min(min, sum);
     }
-    return least;
+    return min;
   }
 };
 

@@ -17,7 +17,7 @@ void read_problem(const JsonCursor& c, const std::vector<Profile>& profiles, Poo
                        static_cast<std::uint32_t>(g.at("max_mps_denominator").integer(1, 64))});
   }
   p.bandwidth_gbps = c.at("bandwidth_gbps").number(1e-9, kHuge);
-  p.max_stages = static_cast<std::uint32_t>(c.at("max_partitions").integer(1, kMostStages));
+  p.max_stages = static_cast<std::uint32_t>(c.at("max_partitions").integer(1, kMaxStages));
   p.batch_build_factor = c.at("batch_build_factor").number(0, 1e6);
   for (const auto& d : c.at("dnns").items()) {
     const std::string model = d.at("model").text();

@@ -90,11 +90,11 @@ class Enumerator {
 
   // Shortest way through the blocks: least[type][k], microseconds until the features behind block k are where a next
   // stage of this type begins, with s stages behind them; the end counts as every type.
-  double least_latency_us() const {
+  double min_latency_us() const {
     const std::uint32_t blocks = profile_.blocks;
     const auto types = static_cast<std::uint32_t>(types_.size());
-    std::vector<std::vector<double>> least(types, std::vector<double>(blocks + 1, INFINITY));
-    for (auto& of_type : least) of_type[0] = 0;
+    std::vector<std::vector<double>> min(types, std::vector<double>(blocks + 1, INFINITY));
+    for (auto& of_type : min) of_type[0] = 0;
     double best = INFINITY;
     for (std::uint32_t s = 0; s < problem_.max_stages; ++s) {
       std::vector<std::vector<double>> next(types, std::vector<double>(blocks + 1, INFINITY));
@@ -104,15 +104,15 @@ class Enumerator {
           const auto& tail = share.tail_us[0];
           for (std::uint32_t from = 0; from < blocks; ++from) {
             for (std::uint32_t to = from + 1; to <= blocks && fits(share, from, to); ++to)
-              ended[to] = std::min(ended[to], least[t][from] + tail[to] - tail[from]);
+              ended[to] = std::min(ended[to], min[t][from] + tail[to] - tail[from]);
           }
         }
         for (std::uint32_t u = 0; u < types; ++u)
           for (std::uint32_t k = 1; k <= blocks; ++k)
             next[u][k] = std::min(next[u][k], ended[k] + item_us_[t * types + u][k]);
       }
-      least = std::move(next);
-      best = std::min(best, least[0][blocks]);
+      min = std::move(next);
+      best = std::min(best, min[0][blocks]);
     }
     return best;
   }
@@ -148,9 +148,9 @@ class Enumerator {
   }
 
   void enumerate() {
-    std::uint32_t most = 0;
-    for (const Share& s : types_[slot_.types[0]]) most = std::max(most, s.largest_batch);
-    for (std::uint32_t batch = 1; batch <= most; ++batch) {
+    std::uint32_t max = 0;
+    for (const Share& s : types_[slot_.types[0]]) max = std::max(max, s.largest_batch);
+    for (std::uint32_t batch = 1; batch <= max; ++batch) {
       const double budget = dnn_.budget_us - build_us(problem_, dnn_, batch);
       if (budget <= 0) break;
       Candidate c;
@@ -167,9 +167,9 @@ class Enumerator {
 
   // Appends every way to place blocks [first, M) on stages s, s+1, ... within `budget`.
   void extend(Candidate& c, std::uint32_t s, std::uint32_t first, double budget) {
-    if (s == kMostStages) return;
+    if (s == kMaxStages) return;
     const std::uint32_t type = slot_.types[s], before_it = s == 0 ? type : slot_.types[s - 1],
-                        behind = s + 1 < std::min(slot_.stages, kMostStages) ? slot_.types[s + 1] : type;
+                        behind = s + 1 < std::min(slot_.stages, kMaxStages) ? slot_.types[s + 1] : type;
     const auto& item_us_behind = item_us_[type * types_.size() + behind];
     for (const Share& share : types_[slot_.types[s]]) {
       if (c.batch > share.largest_batch) continue;
@@ -240,8 +240,8 @@ void give_slots(std::vector<PooledPipeline>& pipelines, const PooledProblem& pro
   }
 }
 
-double least_latency_us(const PooledProblem& problem, const PooledDnn& dnn) {
-  return Enumerator(problem, dnn, UINT32_MAX).least_latency_us();
+double min_latency_us(const PooledProblem& problem, const PooledDnn& dnn) {
+  return Enumerator(problem, dnn, UINT32_MAX).min_latency_us();
 }
 
 PooledStage describe_stage(const PooledProblem& problem, const PooledDnn& dnn, Neighbours at, std::uint32_t share,

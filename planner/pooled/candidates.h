@@ -17,7 +17,7 @@ struct CandidateStage {
 struct Candidate {
   std::uint32_t batch = 1;
   std::uint32_t stages = 1;  // those of its slot
-  CandidateStage stage[kMostStages];
+  CandidateStage stage[kMaxStages];
   double gpu_rps(std::uint32_t s) const { return stage[s].rps_per_vgpu * stage[s].share; }  // of a whole GPU
 };
 
@@ -26,8 +26,8 @@ struct Candidate {
 // beginnings leave room for).
 struct Slot {
   std::uint32_t stages = 1;
-  std::uint32_t types[kMostStages] = {};  // type of each stage
-  std::uint32_t copies = 1;               // pipelines it may hold, all different
+  std::uint32_t types[kMaxStages] = {};  // type of each stage
+  std::uint32_t copies = 1;              // pipelines it may hold, all different
   std::vector<Candidate> candidates;
 };
 
@@ -44,7 +44,7 @@ void give_slots(std::vector<PooledPipeline>& pipelines, const PooledProblem& pro
 
 // Budget the fastest pipeline of batch 1 would use up: no smaller one is enough. Infinite where nothing is profiled or
 // fits.
-double least_latency_us(const PooledProblem& problem, const PooledDnn& dnn);
+double min_latency_us(const PooledProblem& problem, const PooledDnn& dnn);
 
 // A stage's type, and those of the stages before and behind it; its own where there is none.
 struct Neighbours {

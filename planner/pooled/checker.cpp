@@ -166,7 +166,7 @@ class Checker {
   void check_slots(const PooledDnn& dnn, const PooledDnnPlan& plan) {
     const std::size_t types = problem_.types.size();
     std::map<std::size_t, std::uint32_t> taken;
-    const std::uint32_t most = rules_ == Rules::free ? kFreePipelines : 1;
+    const std::uint32_t max = rules_ == Rules::free ? kFreePipelines : 1;
     const bool slots_known =
         tolerance_.slots_known && rules_ != Rules::free;  // a plan by the stricter rules has theirs
     std::vector<const PooledPipeline*> order;
@@ -179,10 +179,10 @@ class Checker {
       for (std::size_t s = p->stages.size(); s < problem_.max_stages; ++s) first *= types, width *= types;
       std::size_t slot = p->slot;
       if (!slots_known) {
-        for (slot = first; slot < first + width && taken[slot] == most;) ++slot;
+        for (slot = first; slot < first + width && taken[slot] == max;) ++slot;
       }
-      if (slot < first || slot >= first + width || ++taken[slot] > most) {
-        fail(dnn.profile->model) << "more than " << most << " pipelines in slot " << slot
+      if (slot < first || slot >= first + width || ++taken[slot] > max) {
+        fail(dnn.profile->model) << "more than " << max << " pipelines in slot " << slot
                                  << ", or one in a slot of other types";
         return;
       }

@@ -57,14 +57,14 @@ PooledLp::PooledLp(std::vector<double> counts, std::vector<double> weights, std:
   bound_ = dot(gpu_price_, counts_);
 }
 
-PooledLp::Shape PooledLp::shape(std::uint32_t dnn, double rps, double waste, const std::vector<double>& most_gpus,
+PooledLp::Shape PooledLp::shape(std::uint32_t dnn, double rps, double waste, const std::vector<double>& max_gpus,
                                 std::uint32_t slots) const {
   const auto types = static_cast<std::uint32_t>(counts_.size());
   const std::vector<LpColumn>& columns = columns_[dnn];
   const double scale = scale_[dnn];
   Shape out;
   out.rps.resize(slots);
-  out.least_gpus.assign(types, 0);
+  out.min_gpus.assign(types, 0);
   // Rows: GPUs of each type; waste; rates <= rps, then held at rps.
   SmallLp lp = SmallLp::empty(types + 2, static_cast<std::uint32_t>(columns.size()));
   for (std::uint32_t c = 0; c < columns.size(); ++c) {
@@ -72,7 +72,7 @@ PooledLp::Shape PooledLp::shape(std::uint32_t dnn, double rps, double waste, con
     lp.at(types, c) = std::max(0.0, dot(gpu_price_, columns[c].gpus_per_rps) - rps_price_[dnn]) / rps_price_[dnn];
     lp.at(types + 1, c) = 1;
   }
-  for (std::uint32_t g = 0; g < types; ++g) lp.right[g] = most_gpus[g];
+  for (std::uint32_t g = 0; g < types; ++g) lp.right[g] = max_gpus[g];
   lp.right[types] = waste / (rps_price_[dnn] * scale);
   lp.right[types + 1] = rps / scale;
   const std::uint32_t rest = lp.columns + types + 1;  // slack of the last row
@@ -91,7 +91,7 @@ PooledLp::Shape PooledLp::shape(std::uint32_t dnn, double rps, double waste, con
     return sign * lp.value;
   };
   for (std::uint32_t g = 0; g < types; ++g) {
-    out.least_gpus[g] = extreme(-1, [&](const LpColumn& c) { return c.gpus_per_rps[g] * scale; });
+    out.min_gpus[g] = extreme(-1, [&](const LpColumn& c) { return c.gpus_per_rps[g] * scale; });
   }
   for (std::uint32_t s = 0; s < slots; ++s) {
     const auto through = [&](const LpColumn& c) { return c.slot == s ? scale : 0.0; };

@@ -31,16 +31,16 @@ class PooledLp {
   const std::vector<double>& rps_price() const { return rps_price_; }
 
   struct Range {
-    double least = 0, most = 0;
+    double min = 0, max = 0;
   };
   struct Shape {
     bool possible = false;
-    std::vector<Range> rps;          // [slot]: rate through it
-    std::vector<double> least_gpus;  // [type]
+    std::vector<Range> rps;        // [slot]: rate through it
+    std::vector<double> min_gpus;  // [type]
   };
   // Over all ways to serve `rps` of this DNN with at most `most_gpus` of each type and at most `waste`. `slots`: how
   // many it has; 0: only least_gpus is wanted.
-  Shape shape(std::uint32_t dnn, double rps, double waste, const std::vector<double>& most_gpus,
+  Shape shape(std::uint32_t dnn, double rps, double waste, const std::vector<double>& max_gpus,
               std::uint32_t slots) const;
 
  private:

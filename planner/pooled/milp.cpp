@@ -26,7 +26,7 @@ constexpr std::chrono::milliseconds kGrace{3000};  // for what GLPK does between
 struct Use {
   std::uint32_t dnn = 0, slot = 0, candidate = 0;
   int rate = 0;
-  int count[kMostStages] = {};
+  int count[kMaxStages] = {};
 };
 
 class Statement {
@@ -55,7 +55,7 @@ class Statement {
       whole_devices();
     }
     for (const MilpRow& r : rows) {
-      const int own = row(r.least, r.most);
+      const int own = row(r.min, r.max);
       std::map<int, double> terms;
       for (const MilpTerm& t : r.terms) term(r, t, terms);
       for (const auto& [c, value] : terms) add(own, c, value);
@@ -108,15 +108,15 @@ class Statement {
       for (std::uint32_t k = 0; k < candidate.stages; ++k) {
         const std::uint32_t type = slot.types[k], share = candidate.stage[k].share;
         const std::uint32_t cut = rules_.whole ? 1 : share;  // counts are of devices, or of virtual GPUs
-        const double most = static_cast<double>(problem_.types[type].count) * cut;
-        use.count[k] = column(GLP_IV, most);
+        const double max = static_cast<double>(problem_.types[type].count) * cut;
+        use.count[k] = column(GLP_IV, max);
         const int carry = row(-kInfinity, 0);
         add(carry, use.rate, 1);
         add(carry, use.count[k], -candidate.stage[k].rps_per_vgpu * share / cut);
         if (used > 0) {
           const int only = row(-kInfinity, 0);
           add(only, use.count[k], 1);
-          add(only, used, -most);
+          add(only, used, -max);
         }
         pools_[{i, k, type}].push_back({use.count[k], 1.0 / cut, static_cast<double>(share / cut)});
       }
@@ -149,7 +149,7 @@ class Statement {
       for (const Use& u : uses_)
         if (u.dnn == t.dnn) out[u.rate] += t.times;
     } else if (t.of == MilpTerm::Of::used) {
-      out[used(t.dnn, t.type, std::isfinite(t.times > 0 ? r.least : r.most))] += t.times;
+      out[used(t.dnn, t.type, std::isfinite(t.times > 0 ? r.min : r.max))] += t.times;
     } else {
       each_held(t.dnn, t.type, [&](const Held& h) {
         out[h.column] += t.times * (t.of == MilpTerm::Of::partitions ? h.partitions : h.part);
@@ -176,7 +176,7 @@ class Statement {
 
   template <typename What>
   void each_held(std::uint32_t dnn, std::uint32_t type, What what) const {
-    for (std::uint32_t k = 0; k < kMostStages; ++k) {
+    for (std::uint32_t k = 0; k < kMaxStages; ++k) {
       const auto pool = pools_.find({dnn, k, type});
       if (pool == pools_.end()) continue;
       for (const Held& h : pool->second) what(h);
@@ -253,7 +253,7 @@ void describe(const PooledProblem& problem, const MilpRules& rules, const std::v
   for (std::size_t u = 0; u < uses.size(); ++u) {
     const Slot& slot = slots[uses[u].dnn][uses[u].slot];
     const Candidate& c = slot.candidates[uses[u].candidate];
-    const std::uint32_t* const n = &counts[u * kMostStages];
+    const std::uint32_t* const n = &counts[u * kMaxStages];
     if (std::any_of(n, n + c.stages, [](std::uint32_t k) { return k == 0; })) continue;
     PooledPipeline p;
     p.batch = c.batch;
@@ -306,7 +306,7 @@ MilpAnswer solve_milp(const PooledProblem& problem, const MilpRules& rules, std:
     out.problem = std::string("GLPK died of signal ") + ::strsignal(child->ending.code);
   const std::string& text = child->output;
   out.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  const std::size_t counted = statement.uses().size() * kMostStages;
+  const std::size_t counted = statement.uses().size() * kMaxStages;
   Report report;
   out.bound = kInfinity;
   if (text.size() != sizeof report + counted * sizeof(std::uint32_t)) {
@@ -340,7 +340,7 @@ std::string broken_row(const std::vector<PooledDnnPlan>& plan, std::span<const M
                                                            : static_cast<double>(held > 0));
     }
     const double slack = 1e-6 * (1 + std::abs(sum));
-    if (sum < rows[r].least - slack || sum > rows[r].most + slack)
+    if (sum < rows[r].min - slack || sum > rows[r].max + slack)
       return "row " + std::to_string(r) + " is " + std::to_string(sum);
   }
   return {};

@@ -25,7 +25,7 @@ struct MilpTerm {
 };
 struct MilpRow {  // least <= sum of times * variable <= most
   std::vector<MilpTerm> terms;
-  double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
+  double min = -std::numeric_limits<double>::infinity(), max = std::numeric_limits<double>::infinity();
 };
 
 struct MilpRules {

@@ -87,7 +87,7 @@ double enumerated(const PooledProblem& p, const std::vector<MilpRow>& rows) {
         const std::uint32_t n = count[t.dnn * types + t.type];
         sum += t.times * (t.of == MilpTerm::Of::rate ? rps[t.dnn] : t.of == MilpTerm::Of::used ? n > 0 : n);
       }
-      holds = holds && sum >= r.least - 1e-9 && sum <= r.most + 1e-9;
+      holds = holds && sum >= r.min - 1e-9 && sum <= r.max + 1e-9;
     }
     if (holds) {
       double z = INFINITY;
@@ -118,7 +118,7 @@ TEST(Milp, KeepsRowsLikeEnumerationDoes) {
           if (random() % 3 != 0)
             row.terms.push_back({static_cast<MilpTerm::Of>(random() % 3), d, g, static_cast<double>(random() % 5) - 1});
       if (row.terms.empty()) continue;
-      (random() % 2 == 0 ? row.most : row.least) = static_cast<double>(random() % 4);
+      (random() % 2 == 0 ? row.max : row.min) = static_cast<double>(random() % 4);
       rows.push_back(std::move(row));
     }
     const double best = enumerated(p, rows);

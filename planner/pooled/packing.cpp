@@ -62,12 +62,12 @@ std::vector<std::uint32_t> pack_shares(const std::vector<std::uint32_t>& shares,
   std::vector<std::uint32_t> at(sizes.size());
   std::vector<std::uint64_t> room((sum + unit - 1) / unit, unit);
   if (sizes.size() > kTryAll || !place(sizes, 0, room, at)) at = first_fit(sizes, unit);
-  std::uint32_t most = used;
+  std::uint32_t max = used;
   for (std::size_t k = 0; k < rest.size(); ++k) {
     device[rest[k]] = used + at[k];
-    most = std::max(most, used + at[k] + 1);
+    max = std::max(max, used + at[k] + 1);
   }
-  if (most > devices) return {};
+  if (max > devices) return {};
   return device;
 }
 

@@ -19,7 +19,7 @@
 
 namespace leat::planner {
 
-inline constexpr std::uint32_t kMostStages = 4;
+inline constexpr std::uint32_t kMaxStages = 4;
 
 struct GpuType {
   std::string name;  // matches ProfileRow::partition_class

@@ -65,15 +65,15 @@ double PooledSearch::closed_waste(std::uint32_t position) const {
 bool PooledSearch::make_options(std::uint32_t dnn, double rate, double limit) {
   dnn_ = dnn, rate_ = rate, limit_ = limit;
   options_[dnn].clear();
-  most_gpus_.assign(types_, 0);
+  max_gpus_.assign(types_, 0);
   for (std::uint32_t g = 0; g < types_; ++g) {
-    most_gpus_[g] = grain_ * (problem_.types[g].count + 1e-9);
-    for (std::uint32_t i = 0; i < dnns_; ++i) most_gpus_[g] -= i == dnn ? 0 : least_gpus_[i][g];
-    if (most_gpus_[g] < 0) return true;
+    max_gpus_[g] = grain_ * (problem_.types[g].count + 1e-9);
+    for (std::uint32_t i = 0; i < dnns_; ++i) max_gpus_[g] -= i == dnn ? 0 : min_gpus_[i][g];
+    if (max_gpus_[g] < 0) return true;
   }
-  std::vector<double> most = most_gpus_;
-  for (double& m : most) m /= grain_;
-  const auto shape = lp_.shape(dnn, rate, limit, most, static_cast<std::uint32_t>(slots_[dnn].size()));
+  std::vector<double> max = max_gpus_;
+  for (double& m : max) m /= grain_;
+  const auto shape = lp_.shape(dnn, rate, limit, max, static_cast<std::uint32_t>(slots_[dnn].size()));
   if (!shape.possible) return true;
   ranges_ = shape.rps;
   if (reach_ != Reach::everywhere) stay_near(dnn, rate);
@@ -91,7 +91,7 @@ bool PooledSearch::make_options(std::uint32_t dnn, double rate, double limit) {
     const auto& list = labels_[order_[p]];
     const PooledLp::Range& range = ranges_[order_[p]];
     can_still_[p] = can_still_[p + 1] + (list.empty() ? 0 : list.back().rps * slots_[dnn][order_[p]].copies);
-    must_still_[p] = must_still_[p + 1] || range.least > kLoose * rate;
+    must_still_[p] = must_still_[p + 1] || range.min > kLoose * rate;
   }
   for (std::uint32_t p = 0; p < slots; ++p) {
     for (std::uint32_t s = 0; s < slots_[dnn][order_[p]].stages; ++s)
@@ -160,7 +160,7 @@ bool PooledSearch::choose(std::uint32_t position, std::uint32_t copy, double res
     seats(slot, false);
   }
   if (enough_) return true;
-  const bool needed = copy == 0 && ranges_[slot].least > kLoose * rate_;
+  const bool needed = copy == 0 && ranges_[slot].min > kLoose * rate_;
   return needed || choose(position + 1, 0, rest);
 }
 
@@ -193,7 +193,7 @@ void PooledSearch::finish() {
   for (std::uint32_t p = 0; p < pool_.size(); ++p) option.gpus[p % types_] += ceil_div(pool_[p], unit_ / grain_);
   option.waste = -lp_.rps_price()[dnn_] * rate_;
   for (std::uint32_t g = 0; g < types_; ++g) {
-    if (option.gpus[g] > most_gpus_[g]) return;
+    if (option.gpus[g] > max_gpus_[g]) return;
     option.waste += lp_.gpu_price()[g] * option.gpus[g] / grain_;
   }
   if (option.waste > limit_) return;
@@ -215,7 +215,7 @@ void PooledSearch::tighten(double z, const std::vector<double>& limits) {
   for (std::uint32_t i = 0; i < dnns_; ++i) {
     const auto shape = lp_.shape(i, problem_.dnns[i].weight * z, limits[i], all, 0);
     for (std::uint32_t g = 0; g < types_ && shape.possible; ++g) {
-      least_gpus_[i][g] = std::max(least_gpus_[i][g], std::ceil(shape.least_gpus[g] * grain_ - 1e-6));
+      min_gpus_[i][g] = std::max(min_gpus_[i][g], std::ceil(shape.min_gpus[g] * grain_ - 1e-6));
     }
   }
 }
@@ -233,7 +233,7 @@ Answer PooledSearch::look(double z, std::vector<PooledDnnPlan>& plan) {
   const double limit = std::max(0.0, slack) + kLoose * lp_.bound();  // a plan of all GPUs wastes all of the slack
   options_.assign(dnns_, {});
   std::vector<double> unavoidable(dnns_, 0), searched(dnns_, -1);
-  least_gpus_.assign(dnns_, std::vector<double>(types_, 0));
+  min_gpus_.assign(dnns_, std::vector<double>(types_, 0));
   tighten(z, std::vector<double>(dnns_, limit));
   for (double level = limit / (2 * dnns_);; level *= 2) {
     bool complete = true;
@@ -254,7 +254,7 @@ Answer PooledSearch::look(double z, std::vector<PooledDnnPlan>& plan) {
       for (std::uint32_t g = 0; g < types_; ++g) {
         std::uint32_t fewest = UINT32_MAX;
         for (const Option& o : options_[i]) fewest = std::min(fewest, o.gpus[g]);
-        least_gpus_[i][g] = std::max(least_gpus_[i][g], static_cast<double>(fewest));
+        min_gpus_[i][g] = std::max(min_gpus_[i][g], static_cast<double>(fewest));
       }
     }
     if (combine(limit, plan)) return Answer::yes;

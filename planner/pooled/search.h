@@ -42,8 +42,8 @@ class PooledSearch {
   struct Label {
     double rps = 0, waste = 0;  // waste: price of its GPUs less the price of its rate; never negative
     std::uint32_t candidate = 0;
-    std::uint32_t use[kMostStages] = {};
-    std::uint32_t count[kMostStages] = {};  // whole GPUs (unit 1) or vGPUs
+    std::uint32_t use[kMaxStages] = {};
+    std::uint32_t count[kMaxStages] = {};  // whole GPUs (unit 1) or vGPUs
   };
   struct Pick {
     std::uint32_t slot = 0;
@@ -82,9 +82,9 @@ class PooledSearch {
   std::uint32_t types_ = 0, dnns_ = 0;
   std::uint64_t steps_left_ = 0, steps_taken_ = 0;
   Reach reach_ = Reach::everywhere;
-  std::vector<std::vector<double>> least_gpus_;  // [dnn][type]: no plan that reaches z gives it fewer
-  std::vector<double> most_gpus_;                // [type], of the DNN at hand: the counts less everybody else's least
-  std::vector<std::vector<Option>> options_;     // [dnn]
+  std::vector<std::vector<double>> min_gpus_;  // [dnn][type]: no plan that reaches z gives it fewer
+  std::vector<double> max_gpus_;               // [type], of the DNN at hand: the counts less everybody else's least
+  std::vector<std::vector<Option>> options_;   // [dnn]
   // state of one DNN's search
   std::uint32_t dnn_ = 0;
   double rate_ = 0, limit_ = 0;

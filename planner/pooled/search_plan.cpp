@@ -13,17 +13,17 @@ struct PooledSearch::Chain {
 };
 
 bool PooledSearch::combine(double limit, std::vector<PooledDnnPlan>& plan) const {
-  std::vector<std::vector<std::uint32_t>> least_after(dnns_ + 1, std::vector<std::uint32_t>(types_, 0));
+  std::vector<std::vector<std::uint32_t>> min_after(dnns_ + 1, std::vector<std::uint32_t>(types_, 0));
   std::vector<double> waste_after(dnns_ + 1, 0);
   for (std::uint32_t i = dnns_; i-- > 0;) {
     if (options_[i].empty()) return false;
-    double least = INFINITY;
-    for (const Option& o : options_[i]) least = std::min(least, o.waste);
-    waste_after[i] = waste_after[i + 1] + std::max(0.0, least);
+    double min = INFINITY;
+    for (const Option& o : options_[i]) min = std::min(min, o.waste);
+    waste_after[i] = waste_after[i + 1] + std::max(0.0, min);
     for (std::uint32_t g = 0; g < types_; ++g) {
       std::uint32_t fewest = UINT32_MAX;
       for (const Option& o : options_[i]) fewest = std::min(fewest, o.gpus[g]);
-      least_after[i][g] = least_after[i + 1][g] + fewest;
+      min_after[i][g] = min_after[i + 1][g] + fewest;
     }
   }
   std::vector<std::vector<Chain>> chains(dnns_ + 1);
@@ -36,7 +36,7 @@ bool PooledSearch::combine(double limit, std::vector<PooledDnnPlan>& plan) const
         bool fits = next.waste + waste_after[i + 1] <= limit;
         for (std::uint32_t g = 0; g < types_ && fits; ++g) {
           next.gpus[g] += o.gpus[g];
-          fits = next.gpus[g] + least_after[i + 1][g] <= problem_.types[g].count * grain_;
+          fits = next.gpus[g] + min_after[i + 1][g] <= problem_.types[g].count * grain_;
         }
         if (fits) all.push_back(std::move(next));
       }

@@ -78,10 +78,10 @@ double promised(const SharedProblem& problem, const std::vector<Application>& ap
     for (const PooledUse& u : uses)
       work[u.pool] +=
           problem.applications[u.application].weight * u.share * u.items * u.run_us[u.batch - 1] / u.batch / 1e6;
-    double most = 0;
-    for (std::size_t p = 0; p < work.size(); ++p) most = std::max(most, work[p] / pool_size[p]);
-    if (!(most > 0)) return 0;
-    high = 1 / most;
+    double max = 0;
+    for (std::size_t p = 0; p < work.size(); ++p) max = std::max(max, work[p] / pool_size[p]);
+    if (!(max > 0)) return 0;
+    high = 1 / max;
   }
   // Slow rates can fail where cohorts take long to form, so it is not monotone: the highest that holds on a grid, then
   // between it and the next.

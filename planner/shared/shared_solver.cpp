@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kUtilisations[] = {.5, .6, .7, .78, .85, .9, .94, .97, .985};
 constexpr double kRunLadder[] = {1, .7, .5, .35, .25, .18, .12, .08, .05};
-constexpr int kMostColumns = 400, kMostFixedPoints = 30;
+constexpr int kMaxColumns = 400, kMaxFixedPoints = 30;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Step {
@@ -71,7 +71,7 @@ class Search {
     for (int shortened = 0; shortened < 3; ++shortened) {
       double z = from;
       bool found = false;
-      for (int i = 0; i < kMostFixedPoints && z > best.z * .5 && z > 0; ++i) {
+      for (int i = 0; i < kMaxFixedPoints && z > best.z * .5 && z > 0; ++i) {
         const double next = linear_program(u, limit, z);
         found = next >= z * (1 - 1e-4);
         z = std::min(z, next);
@@ -206,7 +206,7 @@ class Search {
     for (std::uint32_t c = 0; c < classes_; ++c) price[c] = 1 / (u * 1e6 * p_.count[c]);
     std::vector<double> worth(apps, kInfinity);
     double value = 0;
-    for (int round = 0; round < kMostColumns; ++round) {
+    for (int round = 0; round < kMaxColumns; ++round) {
       bool better = false;
       for (std::uint32_t a = 0; a < apps; ++a) {
         Column column;

@@ -14,13 +14,13 @@ namespace leat::planner {
 namespace {
 
 Profile affine(const std::string& model, const std::vector<std::string>& classes, double fixed_ms, double each_ms,
-               std::uint32_t most, std::vector<double> speed = {}) {
+               std::uint32_t max, std::vector<double> speed = {}) {
   Profile p;
   p.model = model;
   p.blocks = 1;
   p.block_memory_bytes = {1 << 20};
   for (std::size_t c = 0; c < classes.size(); ++c)
-    for (std::uint32_t b = 1; b <= most; ++b) {
+    for (std::uint32_t b = 1; b <= max; ++b) {
       const auto ns = static_cast<std::int64_t>(1e6 * (fixed_ms + each_ms * b) / (c < speed.size() ? speed[c] : 1));
       p.rows.push_back({classes[c], 1, b, {{ns, ns, 100}}});
     }
@@ -102,13 +102,13 @@ TEST(SharedPlan, WithOneClassTheCheapestRouteDecides) {
     const SharedSolution s = solve_shared(p);
     if (!s.feasible) continue;
     const SharedApplication& a = p.applications[0];
-    double least = 1e18;
+    double min = 1e18;
     for (const std::uint32_t cohort : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}) {
       std::vector<std::uint32_t> batch(a.modules.size(), 1);
       const std::function<void(std::size_t, double, double)> list = [&](std::size_t m, double latency, double work) {
         if (latency > a.slo_us) return;
         if (m == a.modules.size()) {
-          least = std::min(least, work);
+          min = std::min(min, work);
           return;
         }
         for (std::uint32_t b = 1; b <= 4; ++b) {
@@ -120,7 +120,7 @@ TEST(SharedPlan, WithOneClassTheCheapestRouteDecides) {
       };
       list(0, entry_wait_us(cohort, s.utilisation, s.z, 1), 0);
     }
-    EXPECT_NEAR(s.z, s.utilisation * 1e6 * p.count[0] / least, s.z * 2e-3) << "seed " << seed;
+    EXPECT_NEAR(s.z, s.utilisation * 1e6 * p.count[0] / min, s.z * 2e-3) << "seed " << seed;
     EXPECT_LE(s.z, s.bound * (1 + 1e-9)) << "seed " << seed;
   }
 }

@@ -37,8 +37,8 @@ class Sharer {
     const SharedSolution shared = solve_shared(problem_);
     out.shared_rate = shared.z;
     const double own = dedicated != nullptr ? dedicated->certificate.objective : 0;
-    const double most = std::max({shared.feasible ? shared.z : 0, out.dedicated_rate, own});
-    if (most > 0) out.unplanned = unplanned(most, std::max(most, shared.bound));
+    const double max = std::max({shared.feasible ? shared.z : 0, out.dedicated_rate, own});
+    if (max > 0) out.unplanned = unplanned(max, std::max(max, shared.bound));
     if (!shared.feasible) return out;
     out.better = shared.z > out.dedicated_rate * (1 + 1e-6);
     out.plan = plan_of(shared);
@@ -142,9 +142,9 @@ class Sharer {
     for (const double factor : {8.0, 4.0, 3.0, 2.0, 1.5, 1.25}) {
       std::vector<Way> larger = ways;
       for (Way& w : larger) {
-        const auto most =
+        const auto max =
             static_cast<double>(problem_.applications[w.application].modules[w.module].run_us[w.of_class].size());
-        w.batch = static_cast<std::uint32_t>(std::min(most, std::ceil(w.batch * factor)));
+        w.batch = static_cast<std::uint32_t>(std::min(max, std::ceil(w.batch * factor)));
       }
       if (!in_time(larger)) continue;
       ways = std::move(larger);
@@ -175,13 +175,13 @@ class Sharer {
         weights.push_back(problem_.applications[a].weight * module.items);
       }
     }
-    const PooledLp least(problem_.count, weights, std::move(columns));
-    z = std::min(z, least.bound());  // no more than there is time for
+    const PooledLp min(problem_.count, weights, std::move(columns));
+    z = std::min(z, min.bound());  // no more than there is time for
     std::size_t way = 0;
     for (std::size_t d = 0; d < weights.size(); ++d) {
       double all = 0;
-      for (const LpColumn& column : least.columns()[d]) all += column.rps;
-      for (const LpColumn& column : least.columns()[d]) ways[way++].rate = z * weights[d] * column.rps / all;
+      for (const LpColumn& column : min.columns()[d]) all += column.rps;
+      for (const LpColumn& column : min.columns()[d]) ways[way++].rate = z * weights[d] * column.rps / all;
     }
     Plan plan = routes_of_ways(ways);
     plan.certificate = {.objective = z,

@@ -38,14 +38,14 @@ struct Budget {
     if (k == configurations.size() || cost + rest * configurations[k].cost_per_request() >= best * (1 - kRelative))
       return;
     const Configuration& c = configurations[k];
-    const double most = std::floor(rest / c.throughput_rps() * (1 + kRelative));
-    for (double n = late(c, rest) ? 0 : most; n >= 0; --n) {
+    const double max = std::floor(rest / c.throughput_rps() * (1 + kRelative));
+    for (double n = late(c, rest) ? 0 : max; n >= 0; --n) {
       if (n > 0) used.push_back({k, n});
       const double left = rest - n * c.throughput_rps(), paid = cost + n * c.price;
       if (left <= kRelative * rate_rps) {
         keep(paid);
       } else {
-        if (n == most) {
+        if (n == max) {
           used.push_back({k, left / c.throughput_rps()});
           keep(paid + left * c.cost_per_request());
           used.pop_back();
@@ -68,9 +68,9 @@ struct Budget {
       used.pop_back();
       return;
     }
-    const double most =
+    const double max =
         late(c, rest + z.throughput_rps()) ? 0 : std::ceil(rest / c.throughput_rps() * (1 - kRelative)) - 1;
-    for (double n = most; n >= 0; --n) {
+    for (double n = max; n >= 0; --n) {
       if (n > 0) used.push_back({k, n});
       filled(last, k + 1, rest - n * c.throughput_rps(), cost + n * c.price);
       if (n > 0) used.pop_back();
@@ -172,8 +172,8 @@ Frontier every_schedule(std::span<const Configuration> configurations, double ra
   const auto visit = [&](const auto& self, std::uint32_t k, double rest) -> void {
     if (k == configurations.size()) return;
     const double t = configurations[k].throughput_rps();
-    const auto most = static_cast<int>(std::ceil(rest / t * (1 - kRelative)));
-    for (int n = 0; n <= most; ++n) {
+    const auto max = static_cast<int>(std::ceil(rest / t * (1 - kRelative)));
+    for (int n = 0; n <= max; ++n) {
       const double left = rest - n * t;
       if (n > 0) used.push_back({k, static_cast<double>(n)});
       if (left <= kRelative * rate_rps) {

@@ -86,16 +86,16 @@ HarpagonProblem harpagon_workload(std::uint64_t seed, std::uint32_t index) {
   problem.name = shape.name;
   const double rate = 20 * std::pow(20.0, uniform(random, 0, 1));  // 20 to 400 requests per second, log-uniform
   std::vector<std::vector<std::uint32_t>> after;
-  std::vector<double> least;
+  std::vector<double> min;
   for (const Node& node : shape.nodes) {
     problem.modules.push_back(module_of(node, rate, random));
     double first = kNoPlan;  // batch 1 on the dear hardware
     for (const Configuration& c : problem.modules.back().configurations)
       if (c.batch == 1) first = std::min(first, c.duration_s + 1 / problem.modules.back().rate_rps);
     after.push_back(node.after);
-    least.push_back(first);
+    min.push_back(first);
   }
-  problem.slo_s = std::round(longest_path(after, least) * uniform(random, 1.5, 4.5) * 1e3) / 1e3;
+  problem.slo_s = std::round(longest_path(after, min) * uniform(random, 1.5, 4.5) * 1e3) / 1e3;
   return problem;
 }
 

@@ -17,8 +17,8 @@ ParisWorkload paris_workload(std::uint64_t seed, std::uint32_t index) {
   out.model.name = "random";
   out.model.fixed_s = uniform(random, 0.001, 0.006);
   out.model.work_s = 0.0008 * std::pow(40.0, uniform(random, 0, 1));  // 0.8 to 32 ms, log-uniform
-  const std::uint32_t most = 8u << (random() % 3);                    // 8, 16 or 32
-  out.batch_share = lognormal_batches(uniform(random, 0.0, 2.2), uniform(random, 0.5, 1.3), most);
+  const std::uint32_t max = 8u << (random() % 3);                     // 8, 16 or 32
+  out.batch_share = lognormal_batches(uniform(random, 0.0, 2.2), uniform(random, 0.5, 1.3), max);
   out.sla_factor = uniform(random, 1.2, 3.0);
   return out;
 }

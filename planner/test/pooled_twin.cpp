@@ -83,9 +83,9 @@ std::map<Use, double> best_rates(const PooledProblem& problem, const PooledDnn& 
       bool fits = p.size() <= 2;
       for (std::size_t s = 0; s < p.size(); ++s) fits = fits && p[s].type == types[s];
       if (!fits) continue;
-      const auto most = [&](std::size_t s) { return problem.types[p[s].type].count * (unit == 1 ? 1 : p[s].share); };
-      for (std::uint32_t n = 1; n <= most(0); ++n) {
-        for (std::uint32_t m = 1; m <= (p.size() == 2 ? most(1) : 1); ++m) {
+      const auto max = [&](std::size_t s) { return problem.types[p[s].type].count * (unit == 1 ? 1 : p[s].share); };
+      for (std::uint32_t n = 1; n <= max(0); ++n) {
+        for (std::uint32_t m = 1; m <= (p.size() == 2 ? max(1) : 1); ++m) {
           const auto rate = [&](std::size_t s, std::uint32_t count) {
             return count * p[s].rps * (unit == 1 ? p[s].share : 1);
           };
@@ -113,20 +113,20 @@ std::map<Use, double> best_rates(const PooledProblem& problem, const PooledDnn& 
 }  // namespace
 
 double twin_optimum(const PooledProblem& problem, std::uint32_t unit) {
-  const std::uint32_t a_most = problem.types[0].count, b_most = problem.types[1].count;
-  const auto index = [&](std::uint32_t a, std::uint32_t b) { return a * (b_most + 1) + b; };
-  std::vector<double> z((a_most + 1) * (b_most + 1), INFINITY);
+  const std::uint32_t a_max = problem.types[0].count, b_max = problem.types[1].count;
+  const auto index = [&](std::uint32_t a, std::uint32_t b) { return a * (b_max + 1) + b; };
+  std::vector<double> z((a_max + 1) * (b_max + 1), INFINITY);
   for (const PooledDnn& dnn : problem.dnns) {
     std::vector<double> own(z.size(), 0), next(z.size(), 0);
     for (const auto& [use, rps] : best_rates(problem, dnn, unit)) {
       const std::uint32_t a = (use[0] + unit - 1) / unit + (use[2] + unit - 1) / unit,
                           b = (use[1] + unit - 1) / unit + (use[3] + unit - 1) / unit;
-      for (std::uint32_t x = a; x <= a_most; ++x) {
-        for (std::uint32_t y = b; y <= b_most; ++y) own[index(x, y)] = std::max(own[index(x, y)], rps / dnn.weight);
+      for (std::uint32_t x = a; x <= a_max; ++x) {
+        for (std::uint32_t y = b; y <= b_max; ++y) own[index(x, y)] = std::max(own[index(x, y)], rps / dnn.weight);
       }
     }
-    for (std::uint32_t x = 0; x <= a_most; ++x) {
-      for (std::uint32_t y = 0; y <= b_most; ++y) {
+    for (std::uint32_t x = 0; x <= a_max; ++x) {
+      for (std::uint32_t y = 0; y <= b_max; ++y) {
         for (std::uint32_t i = 0; i <= x; ++i) {
           for (std::uint32_t j = 0; j <= y; ++j) {
             next[index(x, y)] = std::max(next[index(x, y)], std::min(z[index(x - i, y - j)], own[index(i, j)]));
@@ -136,7 +136,7 @@ double twin_optimum(const PooledProblem& problem, std::uint32_t unit) {
     }
     z = std::move(next);
   }
-  return z[index(a_most, b_most)];
+  return z[index(a_max, b_max)];
 }
 
 }  // namespace leat::planner

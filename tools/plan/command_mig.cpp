@@ -266,7 +266,7 @@ int run(const cli::Arguments& args) {
   const bool follow_paris = args.text("method") == "paris";
   a.change = follow_paris
                  ? change_to(space, q->host, space.nearest_layout(a.paris.instances, q->demand).layouts, q->demand)
-                 : least_change(space, q->host, a.best, args.real("tolerance"), q->demand);
+                 : min_change(space, q->host, a.best, args.real("tolerance"), q->demand);
   const cli::JsonOutput json(args);
   if (!json.alone()) print(*q, a);
   if (const int failed = json.write(to_json(*q, a).dump(1)); failed != 0) return failed;

@@ -73,7 +73,7 @@ inline constexpr cli::Option kMigOptions[] = {
      .type = cli::Type::text,
      .value = "TABLE",
      .help = "instead of a host: the table of A30, A100-40, A100-80, H100-80 or H200-141"},
-    cli::integer_option("gpus", "1", 1, kMostMigGpus, "with --gpu: how many"),
+    cli::integer_option("gpus", "1", 1, kMaxMigGpus, "with --gpu: how many"),
     {.name = "profile",
      .type = cli::Type::path,
      .value = "FILE",

@@ -207,7 +207,7 @@ void ClientSessions::on_notice(const Notice& n) {
                s->stream[n.stream].open.sla_drop_ppm == 0
                    ? "leatd serves as many streams as it may; raise [limits] streams"
                    : "leatd coordinates streams of applications that are one uncut module, " +
-                         std::to_string(kMostCoordinated) + " of each at most; open it without an accuracy");
+                         std::to_string(kMaxCoordinated) + " of each at most; open it without an accuracy");
       [[fallthrough]];
     case Notice::Kind::stream_closed:
       env_.supervisor.forget_pool(s->stream[n.stream].pool_id);

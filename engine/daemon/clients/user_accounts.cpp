@@ -39,8 +39,8 @@ UserAccount& UserAccounts::of(uid_t uid, const UserLimits& limits, std::int64_t 
   record.set(UserCounter::max_descriptors, limits.descriptors);
   record.set(UserCounter::max_priority, limits.priority);
   record.set(UserCounter::min_slo_ns, limits.min_slo_ns == UserLimits::kQuarterOfApplication
-                                            ? shm::kQuarterSlo
-                                            : static_cast<std::uint64_t>(limits.min_slo_ns));
+                                          ? shm::kQuarterSlo
+                                          : static_cast<std::uint64_t>(limits.min_slo_ns));
   record.set(UserCounter::overload_set, limits.overload_set);
   record.set(UserCounter::share_permille, limits.share_permille);
   if (!known) publish(*found);

@@ -31,7 +31,7 @@ constexpr std::int64_t kLeftOpenNs = 100'000'000;  // an objective, until leatd 
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMost = INT32_MAX;
+constexpr std::int64_t kMax = INT32_MAX;
 constexpr std::uint32_t kMaxPartitions = 128;  // records in the counters segment
 
 // What every part of the file needs.
@@ -116,9 +116,9 @@ void read_workers(const JsonCursor& t, WorkersConfig& out) {
   out.user = t.text_or("user", "");
   if (!out.user.empty() && getpwnam(out.user.c_str()) == nullptr)
     t.find("user").fail("there is no user '" + out.user + "' on this host; make it, or name another");
-  out.max_backoff_ns =
-      t.integer_or("max_backoff_ms", out.max_backoff_ns / 1'000'000, 0, 3'600'000) * 1'000'000;
-  out.worker_start_timeout_ns = t.integer_or("worker_start_timeout_ms", out.worker_start_timeout_ns / 1'000'000, 10, 86'400'000) * 1'000'000;
+  out.max_backoff_ns = t.integer_or("max_backoff_ms", out.max_backoff_ns / 1'000'000, 0, 3'600'000) * 1'000'000;
+  out.worker_start_timeout_ns =
+      t.integer_or("worker_start_timeout_ms", out.worker_start_timeout_ns / 1'000'000, 10, 86'400'000) * 1'000'000;
 }
 
 #ifdef LEAT_PAPERS
@@ -210,7 +210,7 @@ void read_partition(const JsonCursor& t, std::set<std::string>& names, Config& o
   p.partition.size = t.number_or("size", p.gpu.percent != 0 ? p.gpu.percent / 100.0 : width, 1e-6, 1e6);
   p.partition.price = t.number_or("price", p.partition.size, 1e-9, 1e9);
   p.partition.device =
-      static_cast<std::uint32_t>(t.integer_or("device", static_cast<std::int64_t>(out.partitions.size()), 0, kMost));
+      static_cast<std::uint32_t>(t.integer_or("device", static_cast<std::int64_t>(out.partitions.size()), 0, kMax));
   p.partition.selector = p.gpu.uuid.empty()   ? worker::cores_text(p.cores)
                          : p.gpu.percent == 0 ? p.gpu.uuid
                                               : p.gpu.uuid + " " + std::to_string(p.gpu.percent) + "%";

@@ -138,13 +138,13 @@ struct LimitsConfig {
   std::int64_t batch_timeout_ns =
       10'000'000'000;  // a worker that runs one batch for longer hangs: it is killed and started again
   std::int64_t handshake_timeout_ns = 2'000'000'000;  // a connection that has not said hello by then is ended
-  UserTables user;                        // of one user
+  UserTables user;                                    // of one user
 };
 
 struct WorkersConfig {
   worker::Sandbox sandbox = worker::Sandbox::on;
-  std::string user;                                  // empty: leatd's own
-  std::int64_t max_backoff_ns = 5'000'000'000;   // before one that dies soon after its start is started again
+  std::string user;                             // empty: leatd's own
+  std::int64_t max_backoff_ns = 5'000'000'000;  // before one that dies soon after its start is started again
   std::int64_t worker_start_timeout_ns = 1'800'000'000'000;  // for models and their calibration; then it is ended
 };
 

@@ -12,11 +12,11 @@
 namespace leat::daemon {
 namespace {
 
-constexpr std::int64_t kMostMib = 1 << 24;
+constexpr std::int64_t kMaxMib = 1 << 24;
 
 template <class T>
 void read_mib(const JsonCursor& t, std::string_view key, T& out) {
-  if (t.has(key)) out = static_cast<std::uint64_t>(t.integer_or(key, 1, 1, kMostMib)) << 20;
+  if (t.has(key)) out = static_cast<std::uint64_t>(t.integer_or(key, 1, 1, kMaxMib)) << 20;
 }
 
 std::uint32_t rule_bit(const JsonCursor& t, const std::string& word) {
@@ -29,10 +29,10 @@ std::uint32_t rule_bit(const JsonCursor& t, const std::string& word) {
 }
 
 void read_user(const JsonCursor& t, UserOverride& out) {
-  t.only({"sessions", "streams", "requests", "memory_mib", "descriptors", "priority", "min_slo_ms", "overload",
-          "share", "coordinated_share"});
-  const auto count = [&](std::string_view key, std::int64_t least, std::optional<std::uint32_t>& into) {
-    if (t.has(key)) into = static_cast<std::uint32_t>(t.integer_or(key, least, least, 65536));
+  t.only({"sessions", "streams", "requests", "memory_mib", "descriptors", "priority", "min_slo_ms", "overload", "share",
+          "coordinated_share"});
+  const auto count = [&](std::string_view key, std::int64_t min, std::optional<std::uint32_t>& into) {
+    if (t.has(key)) into = static_cast<std::uint32_t>(t.integer_or(key, min, min, 65536));
   };
   count("sessions", 0, out.sessions);
   count("streams", 0, out.streams);
@@ -85,8 +85,8 @@ std::optional<std::uint32_t> group_of(const JsonCursor& t, const std::string& na
 }
 
 void read_limits(const JsonCursor& t, LimitsConfig& out) {
-  t.only({"clients", "streams", "requests", "memory_mib", "client_memory_mib", "feature_mib", "batch_timeout_ms", "handshake_timeout_ms",
-          "user", "users", "groups"});
+  t.only({"clients", "streams", "requests", "memory_mib", "client_memory_mib", "feature_mib", "batch_timeout_ms",
+          "handshake_timeout_ms", "user", "users", "groups"});
   out.clients = static_cast<std::uint32_t>(t.integer_or("clients", out.clients, 1, 64));
   out.streams = static_cast<std::uint32_t>(t.integer_or("streams", out.streams, 1, 256));
   out.requests = static_cast<std::uint32_t>(t.integer_or("requests", out.requests, 1, 65536));
@@ -94,7 +94,8 @@ void read_limits(const JsonCursor& t, LimitsConfig& out) {
   read_mib(t, "client_memory_mib", out.client_memory_bytes);
   read_mib(t, "feature_mib", out.feature_bytes);
   out.batch_timeout_ns = t.integer_or("batch_timeout_ms", out.batch_timeout_ns / 1'000'000, 10, 3'600'000) * 1'000'000;
-  out.handshake_timeout_ns = t.integer_or("handshake_timeout_ms", out.handshake_timeout_ns / 1'000'000, 1, 60'000) * 1'000'000;
+  out.handshake_timeout_ns =
+      t.integer_or("handshake_timeout_ms", out.handshake_timeout_ns / 1'000'000, 1, 60'000) * 1'000'000;
   read_user(t.find("user"), out.user.everybody);
   for (const auto& [key, is_user] : {std::pair{"users", true}, std::pair{"groups", false}}) {
     const JsonCursor tables = t.find(key);

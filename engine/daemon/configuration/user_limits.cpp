@@ -56,8 +56,7 @@ void widen(const UserOverride& from, UserOverride& to) {
   larger(from.priority, to.priority);
   larger(from.share_permille, to.share_permille);
   larger(from.coordinated_share, to.coordinated_share);
-  if (from.min_slo_ns)
-    to.min_slo_ns = to.min_slo_ns ? std::min(*to.min_slo_ns, *from.min_slo_ns) : *from.min_slo_ns;
+  if (from.min_slo_ns) to.min_slo_ns = to.min_slo_ns ? std::min(*to.min_slo_ns, *from.min_slo_ns) : *from.min_slo_ns;
   if (from.overload_set) to.overload_set = to.overload_set.value_or(0) | *from.overload_set;
 }
 

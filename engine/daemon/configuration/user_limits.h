@@ -17,7 +17,7 @@ namespace leat::daemon {
 
 // Coordinated streams of an application, at most: a turn that plans for all of them several times over (some come, some
 // go) must not keep the others waiting. bench/micro/plan_cost measures one plan.
-inline constexpr std::uint32_t kMostCoordinated = 256;
+inline constexpr std::uint32_t kMaxCoordinated = 256;
 
 struct LimitsConfig;
 
@@ -28,7 +28,7 @@ struct UserLimits {
   std::uint32_t descriptors = 0;  // sent to him and not received yet
   std::uint64_t memory_bytes = 0;
   std::uint32_t priority = 0;           // highest, leat_priority
-  std::int64_t min_slo_ns = 0;        // kQuarterOfApplication: of the application's own
+  std::int64_t min_slo_ns = 0;          // kQuarterOfApplication: of the application's own
   std::uint32_t overload_set = 0;       // bit 1 << leat_overload for each rule allowed
   std::uint32_t share_permille = 1000;  // weight beside other users' where they compete for partitions
   double coordinated_share = 1;  // of a partition, that each coordinated stream of his may ask for; 0: he may have none

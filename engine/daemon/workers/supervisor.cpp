@@ -32,7 +32,8 @@ std::string how_it_ended(const subprocess::Ending& ending) {
 
 Supervisor::Supervisor(EventLoop& loop, Listener& listener, std::uint64_t first_token, std::string binary,
                        std::vector<worker::Setup> setups, std::span<const shm::FeaturePool> features,
-                       std::int64_t max_backoff_ns, std::int64_t worker_start_timeout_ns, std::int64_t longest_unread_ns)
+                       std::int64_t max_backoff_ns, std::int64_t worker_start_timeout_ns,
+                       std::int64_t longest_unread_ns)
     : loop_(loop),
       listener_(listener),
       first_token_(first_token),
@@ -504,8 +505,9 @@ void Supervisor::end_late(std::uint32_t i, std::int64_t now) {
   Worker& w = workers_[i];
   if (w.ready_by_ns <= now) {
     w.ready_by_ns = INT64_MAX;
-    w.last_line = "its worker has been loading for " + text::time_text(worker_start_timeout_ns_) +
-                  " and is not ready; look whether the model loads at all, or raise worker_start_timeout_ms in [workers]";
+    w.last_line =
+        "its worker has been loading for " + text::time_text(worker_start_timeout_ns_) +
+        " and is not ready; look whether the model loads at all, or raise worker_start_timeout_ms in [workers]";
     kill(i);
   }
   if (w.state == WorkerState::up && w.read_by_ns <= now) {

@@ -54,12 +54,12 @@ class Supervisor {
   };
   // The event loop's token of partition i's socket is first_token + i, of its output first_token + count() + i.
   // setups[i] is partition i's; its edges are indexes of `features`, which outlive this. `binary`: leat-worker.
-  // `max_backoff_ns`: what the time before a new start grows to. `worker_start_timeout_ns`: a worker that is not ready by
-  // then is ended, and has failed. `longest_unread_ns`: as is one that is ready and leaves its messages unread for so
-  // long, while streams wait to be opened.
+  // `max_backoff_ns`: what the time before a new start grows to. `worker_start_timeout_ns`: a worker that is not ready
+  // by then is ended, and has failed. `longest_unread_ns`: as is one that is ready and leaves its messages unread for
+  // so long, while streams wait to be opened.
   Supervisor(EventLoop& loop, Listener& listener, std::uint64_t first_token, std::string binary,
-             std::vector<worker::Setup> setups, std::span<const shm::FeaturePool> features,
-             std::int64_t max_backoff_ns, std::int64_t worker_start_timeout_ns, std::int64_t longest_unread_ns);
+             std::vector<worker::Setup> setups, std::span<const shm::FeaturePool> features, std::int64_t max_backoff_ns,
+             std::int64_t worker_start_timeout_ns, std::int64_t longest_unread_ns);
   ~Supervisor();  // kills what still runs, waits for it
 
   Status start_all(std::int64_t now);

@@ -100,14 +100,14 @@
   X(sessions, 2, "more connections than limits.user sessions")                               \
   X(table_full, 3, "every connection leatd has room for is taken")                           \
   X(displaced, 4, "an observer gave way to a newer connection of the same user")             \
-  X(silent, 5, "no hello within limits.handshake_timeout_ms")                                            \
+  X(silent, 5, "no hello within limits.handshake_timeout_ms")                                \
   X(clients, 6, "more clients than limits.clients")                                          \
   X(streams, 7, "more streams than limits.user streams or limits.streams")                   \
   X(requests, 8, "more requests in flight than limits.user requests")                        \
   X(memory, 9, "more memory than limits.user memory_mib, client_memory_mib or memory_mib")   \
   X(descriptors, 10, "descriptors that were sent are not received: limits.user descriptors") \
   X(priority, 11, "a priority above limits.user priority")                                   \
-  X(slo, 12, "an SLO below limits.user min_slo_ms")                                        \
+  X(slo, 12, "an SLO below limits.user min_slo_ms")                                          \
   X(overload, 13, "an overload rule that is not in limits.user overload")                    \
   X(bad_stream, 14, "a stream that cannot be: no such application, format or slots")         \
   X(no_files, 15, "leatd has few file descriptors left")                                     \

@@ -1,4 +1,4 @@
-#include "planner/build/least_cost.h"
+#include "planner/build/min_cost.h"
 
 #include <algorithm>
 #include <numeric>
@@ -9,7 +9,7 @@ namespace leat::planner {
 namespace {
 
 constexpr double kEnough = 1 - 1e-9;
-constexpr double kMostVectors = 200'000;
+constexpr double kMaxVectors = 200'000;
 
 struct Counts {
   double cost = 0;
@@ -39,9 +39,9 @@ PooledProblem with(const PooledProblem& problem, const std::vector<std::uint32_t
   return p;
 }
 
-LeastCost one_by_one(const PooledProblem& problem, const std::vector<double>& cost,
-                     const std::function<PooledSolution(const PooledProblem&)>& solve) {
-  LeastCost out;
+MinCost one_by_one(const PooledProblem& problem, const std::vector<double>& cost,
+                   const std::function<PooledSolution(const PooledProblem&)>& solve) {
+  MinCost out;
   PooledProblem p = problem;
   out.solution = solve(p);
   out.found = out.solution.feasible && out.solution.certificate.objective >= kEnough;
@@ -66,12 +66,12 @@ LeastCost one_by_one(const PooledProblem& problem, const std::vector<double>& co
 
 }  // namespace
 
-LeastCost find_least_cost(const PooledProblem& problem, const std::vector<double>& cost,
-                          const std::function<PooledSolution(const PooledProblem&)>& solve) {
+MinCost find_min_cost(const PooledProblem& problem, const std::vector<double>& cost,
+                      const std::function<PooledSolution(const PooledProblem&)>& solve) {
   double vectors = 1;
   for (const GpuType& t : problem.types) vectors *= t.count + 1.0;
-  if (vectors > kMostVectors) return one_by_one(problem, cost, solve);
-  LeastCost out;
+  if (vectors > kMaxVectors) return one_by_one(problem, cost, solve);
+  MinCost out;
   std::vector<std::vector<double>>
       prices;  // of relaxations: counts whose worth is below 1 by any of them carry too little
   bool proven = true;

@@ -8,7 +8,7 @@
 
 namespace leat::planner {
 
-struct LeastCost {
+struct MinCost {
   bool found = false;
   double cost = 0;
   double bound = 0;         // no counts of a smaller cost carry the rates; equals cost when proven
@@ -18,7 +18,7 @@ struct LeastCost {
 // Count vectors in order of cost; most are ruled out by the prices of relaxations solved before. With more than 200 000
 // vectors: one device at a time is taken away while the rest carries the rates, dearest first (found, not proven: bound
 // 0).
-LeastCost find_least_cost(const PooledProblem& problem, const std::vector<double>& cost,
-                          const std::function<PooledSolution(const PooledProblem&)>& solve);
+MinCost find_min_cost(const PooledProblem& problem, const std::vector<double>& cost,
+                      const std::function<PooledSolution(const PooledProblem&)>& solve);
 
 }  // namespace leat::planner
