@@ -18,9 +18,9 @@
 
 #include "bench/serving/leatd_child.h"
 #include "bench/study.h"
-#include "engine/worker/affinity.h"
 #include "leat/client.hpp"
 #include "tools/base/subprocess/run.h"
+#include "tools/base/cores/cores.h"
 #include "tools/scene/scene.h"
 
 namespace {
@@ -96,7 +96,7 @@ std::vector<Division> by_hand(const std::vector<std::uint32_t>& cores) {
     every.config += partition_toml(std::to_string(core));
     if (core != cores.back()) but_one.config += partition_toml(std::to_string(core));
   }
-  Division one{.name = "one partition of all cores", .first = "", .config = partition_toml(worker::cores_text(cores))};
+  Division one{.name = "one partition of all cores", .first = "", .config = partition_toml(cores_text(cores))};
   if (cores.size() < 2) return {every};
   return {every, but_one, one};
 }
@@ -238,7 +238,7 @@ Status measure(const cli::Arguments& args, const std::vector<unsigned>& coded, c
   if (!videos.ok()) return Error{videos.error()};
   const std::string pictures = folder.path + "/street.nv12";
   if (const Status written = write_raw(pictures); !written) return written;
-  const auto cores = worker::usable_cores();
+  const auto cores = usable_cores();
   if (!cores.ok()) return Error{cores.error()};
   const auto app = application();
   if (!app.ok()) return Error{app.error()};

@@ -32,11 +32,12 @@
 #include "engine/daemon/workers/self_guard.h"
 #include "engine/daemon/workers/start_progress.h"
 #include "engine/daemon/workers/supervisor.h"
-#include "engine/worker/affinity.h"
 #include "planner/child/solver_process.h"
 #include "shm/src/protocol/limiters.h"
 #include "shm/src/protocol/listener.h"
 #include "shm/src/rings/clock.h"
+#include "tools/base/cores/core_count.h"
+#include "tools/base/cores/cores.h"
 
 namespace leat::daemon {
 namespace {
@@ -131,7 +132,7 @@ Status Daemon::Impl::create() {
   if (!config_.workers.user.empty() && geteuid() != 0)
     return Error{config_.file + ": [workers] user: only a leatd that root starts can give its workers another user; " +
                  "start it as root, or leave the key out"};
-  const auto cores = worker::usable_cores();
+  const auto cores = usable_cores();
   if (!cores.ok()) return Error{cores.error()};
   if (auto status = locate_gpus(config_.partitions); !status) return Error{config_.file + ": " + status.error()};
   auto deployment = deploy(config_, *cores);
@@ -200,7 +201,7 @@ Status Daemon::Impl::run() {
   signals_ = shm::Fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   log_info(loop_note_);
   for (auto& setup : deployment_.setups)
-    setup.yields = shm::choose_wait_policy(shm::Role::worker, shm::usable_cores(), false, deployment_.tiny_hops).yields;
+    setup.yields = shm::choose_wait_policy(shm::Role::worker, core_count(), false, deployment_.tiny_hops).yields;
   if (checking()) {
     for (auto& setup : deployment_.setups) setup.alone_only = true;
   }
@@ -437,8 +438,8 @@ Status Daemon::Impl::start_serving() {
   options.clients = config_.limits.clients;
   options.batch_limit_ns = config_.limits.batch_timeout_ns;
   // Spinning pays where work is shorter than a wake; for longer work only where a core is to spare for it.
-  const bool spins = deployment_.scheduler_alone && (deployment_.tiny_hops || shm::usable_cores() >= kCoresToSpare);
-  options.wait = shm::choose_wait_policy(shm::Role::scheduler, shm::usable_cores(), spins, deployment_.tiny_hops);
+  const bool spins = deployment_.scheduler_alone && (deployment_.tiny_hops || core_count() >= kCoresToSpare);
+  options.wait = shm::choose_wait_policy(shm::Role::scheduler, core_count(), spins, deployment_.tiny_hops);
   options.cores = deployment_.scheduler_cores;
   options.ahead = !deployment_.scheduler_alone;
   number_stages(deployment_, options);

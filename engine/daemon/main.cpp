@@ -9,8 +9,8 @@
 #include "engine/daemon/log.h"
 #include "engine/daemon/workers/self_guard.h"
 #include "engine/daemon/workers/worker_binary.h"
-#include "engine/worker/affinity.h"
 #include "tools/base/cli/command.h"
+#include "tools/base/cores/cores.h"
 
 namespace {
 
@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
     config->socket_place.clear();
   }
   if (arguments.flag("trial")) {
-    auto cores = leat::worker::usable_cores();
+    auto cores = leat::usable_cores();
     if (!cores.ok()) return leat::cli::fail("leatd", cores.error());
     leat::daemon::as_trial(*config, std::move(*cores));
   }

@@ -9,8 +9,8 @@
 #include "engine/daemon/workers/model_files.h"
 #include "engine/daemon/workers/model_words.h"
 #include "engine/daemon/workers/self_guard.h"
-#include "engine/worker/affinity.h"
 #include "planner/io/plan_io.h"
+#include "tools/base/cores/cores.h"
 #include "tools/base/json/json.h"
 
 namespace leat::daemon {
@@ -152,7 +152,7 @@ std::string status_report(const StatusFacts& f) {
     partitions.push_back({{"name", partition.partition.name},
                           {"kind", planner::name_of(partition.partition.kind)},
                           {"class", partition.partition.partition_class},
-                          {"cores", worker::cores_text(partition.cores)},
+                          {"cores", cores_text(partition.cores)},
                           {"gpu", gpu_of(partition.gpu, f.supervisor.device(p), f.supervisor.setup(p))},
                           {"state", kStates[static_cast<std::size_t>(f.supervisor.state(p))]},
                           {"pid", f.supervisor.pid(p)},
@@ -215,8 +215,7 @@ std::string status_report(const StatusFacts& f) {
       {"preset", f.config.preset},
       {"workers_are_root", workers_are_root(f.config)},
       {"clients", f.clients},
-      {"scheduler",
-       {{"cores", worker::cores_text(f.deployment.scheduler_cores)}, {"alone", f.deployment.scheduler_alone}}},
+      {"scheduler", {{"cores", cores_text(f.deployment.scheduler_cores)}, {"alone", f.deployment.scheduler_alone}}},
       {"partitions", partitions},
       {"applications", applications},
       {"edges", edges_of(f)},

@@ -16,11 +16,11 @@
 #include <cstring>
 
 #include "engine/exec/onnx/onnx_split.h"
-#include "engine/worker/affinity.h"
 #include "engine/worker/calibrate.h"
 #include "engine/worker/sandbox/confine.h"
 #include "shm/src/protocol/protocol.h"
 #include "shm/src/rings/clock.h"
+#include "tools/base/cores/cores.h"
 
 namespace leat::worker {
 namespace {
@@ -47,6 +47,9 @@ Result<std::unique_ptr<Worker>> Worker::start(shm::Fd control, bool* device_lost
   Ready ready;
   Status status = w->receive_setup();
   if (status.ok() && !w->setup_.cores.empty()) status = pin_process(w->setup_.cores);
+  // Before anything is loaded and any thread started. Where the kernel does not let it, memory is near to whoever
+  // touches it first.
+  if (status.ok() && !w->setup_.cores.empty()) (void)bind_memory(w->setup_.cores);
   const Confinement confinement(w->setup_.sandbox, !w->setup_.device.plugin.empty());
   if (status.ok()) confinement.begin();
   if (status.ok() && !w->setup_.user.empty()) status = w->become_user();

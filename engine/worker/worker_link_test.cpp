@@ -1,26 +1,12 @@
-// What leatd and its workers share: control messages, core lists, the channel's layout.
+// What leatd and its workers share: control messages, the channel's layout.
 #include <gtest/gtest.h>
 
 #include "engine/exec/picture/sizes.h"
-#include "engine/worker/affinity.h"
 #include "engine/worker/channel.h"
 #include "engine/worker/protocol.h"
 
 namespace leat::worker {
 namespace {
-
-TEST(Cores, ListsAreReadAndWritten) {
-  EXPECT_EQ(*parse_cores("0-2,5"), (std::vector<std::uint32_t>{0, 1, 2, 5}));
-  EXPECT_EQ(*parse_cores("3,3,1"), (std::vector<std::uint32_t>{1, 3}));
-  EXPECT_EQ(cores_text(*parse_cores("0-2,5,7-8")), "0-2,5,7-8");
-  for (const char* bad : {"", "a", "1-", "3-1", "1,", "-1", "99999", "1 2"}) EXPECT_FALSE(parse_cores(bad).ok()) << bad;
-}
-
-TEST(Cores, ThisHostHasSome) {
-  const auto cores = usable_cores();
-  ASSERT_TRUE(cores.ok()) << cores.error();
-  EXPECT_FALSE(cores->empty());
-}
 
 TEST(Protocol, SetupSurvivesTheWay) {
   worker::Setup setup;

@@ -1,13 +1,7 @@
 #include "planner/build/cpu_host.h"
 
-#include <hwloc.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <memory>
 #include <string>
-#include <utility>
 
 namespace leat::planner {
 namespace {
@@ -17,38 +11,7 @@ namespace {
 constexpr double kSchedulerNs = 25'000;
 constexpr double kUnknownItemNs = 1'000'000;
 
-struct TopologyDeleter {
-  void operator()(hwloc_topology* t) const { hwloc_topology_destroy(t); }
-};
-struct BitmapDeleter {
-  void operator()(hwloc_bitmap_s* b) const { hwloc_bitmap_free(b); }
-};
-
 }  // namespace
-
-Result<std::vector<std::uint32_t>> usable_cores() {
-  hwloc_topology_t raw = nullptr;
-  if (hwloc_topology_init(&raw) != 0) return Error{"hwloc cannot start: out of memory"};
-  const std::unique_ptr<hwloc_topology, TopologyDeleter> topology(raw);
-  if (hwloc_topology_load(raw) != 0)
-    return Error{std::string("hwloc cannot read this host's cores: ") + std::strerror(errno) + "; is /sys mounted?"};
-  const std::unique_ptr<hwloc_bitmap_s, BitmapDeleter> allowed(hwloc_bitmap_alloc());
-  if (hwloc_get_cpubind(raw, allowed.get(), HWLOC_CPUBIND_PROCESS) != 0)
-    return Error{std::string("hwloc cannot tell which cores this process may use: ") + std::strerror(errno)};
-  std::vector<std::uint32_t> first, rest;
-  hwloc_obj_t core = nullptr;
-  while ((core = hwloc_get_next_obj_by_type(raw, HWLOC_OBJ_CORE, core)) != nullptr) {
-    bool taken = false;
-    unsigned pu;
-    hwloc_bitmap_foreach_begin(pu, core->cpuset) {
-      if (hwloc_bitmap_isset(allowed.get(), pu)) (std::exchange(taken, true) ? rest : first).push_back(pu);
-    }
-    hwloc_bitmap_foreach_end();
-  }
-  first.insert(first.end(), rest.begin(), rest.end());
-  if (first.empty()) return Error{"this process may use no core; check its cpuset"};
-  return first;
-}
 
 double item_ns(std::span<const Latency> latency) {
   double best = latency.empty() ? kUnknownItemNs : 1e18;

@@ -6,14 +6,10 @@
 #include <span>
 #include <vector>
 
-#include "leat/result.hpp"
 #include "planner/plan.h"
 #include "planner/profile.h"
 
 namespace leat::planner {
-
-// Operating-system numbers of the processing units this process may use, one per physical core first, then the rest.
-Result<std::vector<std::uint32_t>> usable_cores();
 
 // What one item takes of a partition at its best batch; latency[b - 1]: of a batch of b. Empty: a guess, a millisecond.
 [[nodiscard]] double item_ns(std::span<const Latency> latency);

@@ -5,6 +5,7 @@
 #include "planner/host.h"
 #include "planner/io/partition_io.h"
 #include "planner/profile_table.h"
+#include "tools/base/cores/cores.h"
 #include "tools/base/documents/document.h"
 #include "tools/base/documents/text_file.h"
 

@@ -12,9 +12,9 @@
 #include "engine/daemon/log.h"
 #include "engine/daemon/workers/model_words.h"
 #include "engine/daemon/workers/worker_binary.h"
-#include "engine/worker/affinity.h"
 #include "planner/io/plan_io.h"
 #include "tools/base/cli/json_output.h"
+#include "tools/base/cores/cores.h"
 #include "tools/base/json/json.h"
 #include "tools/base/text/units.h"
 #include "tools/leat/commands.h"
@@ -105,14 +105,13 @@ Json alone_ms(const daemon::Deployment& deployment, const Tried& tried, std::siz
 Json describe(const daemon::Config& config, const daemon::Deployment& deployment, const Tried& tried) {
   Json json = {{"file", config.file}, {"sound", true}, {"socket", config.socket}, {"preset", config.preset}};
   json["door"] = door_of(config);
-  json["scheduler"] = {{"cores", worker::cores_text(deployment.scheduler_cores)},
-                       {"alone", deployment.scheduler_alone}};
+  json["scheduler"] = {{"cores", cores_text(deployment.scheduler_cores)}, {"alone", deployment.scheduler_alone}};
   json["partitions"] = Json::array();
   for (const auto& partition : deployment.partitions) {
     json["partitions"].push_back({{"name", partition.partition.name},
                                   {"kind", planner::name_of(partition.partition.kind)},
                                   {"class", partition.partition.partition_class},
-                                  {"cores", worker::cores_text(partition.cores)}});
+                                  {"cores", cores_text(partition.cores)}});
   }
   json["applications"] = Json::array();
   for (std::size_t a = 0; a < config.applications.size(); ++a) {
@@ -220,7 +219,7 @@ Result<Json> judge(const std::string& file, const cli::Arguments& args) {
   }
   auto tried = try_to_start(*config, args);
   if (!tried.ok()) return Error{tried.error()};
-  auto cores = worker::usable_cores();
+  auto cores = usable_cores();
   if (!cores.ok()) return Error{cores.error()};
   auto deployment = daemon::deploy(*config, *cores);
   if (!deployment.ok()) return Error{deployment.error()};

@@ -15,12 +15,12 @@
 #endif
 #include "engine/daemon/configuration/config_limits.h"
 #include "engine/exec/decode/class_names.h"
-#include "engine/worker/affinity.h"
 #include "engine/worker/channel.h"
 #include "leat/leat.h"
 #include "planner/dag.h"
 #include "planner/io/application_io.h"
 #include "planner/io/profile_io.h"
+#include "tools/base/cores/cores.h"
 #include "tools/base/documents/document.h"
 #include "tools/base/documents/text_file.h"
 
@@ -197,7 +197,7 @@ void read_partition(const JsonCursor& t, std::set<std::string>& names, Config& o
   if (!read_gpu(t, row, p.gpu)) return;
   const std::string name = t.needed_text("name");
   if (t.has("cores")) {
-    const auto cores = worker::parse_cores(t.text_or("cores", ""));
+    const auto cores = parse_cores(t.text_or("cores", ""));
     if (!cores.ok()) return t.find("cores").fail(cores.error());
     p.cores = *cores;
     p.cores_place = t.place("cores");
@@ -211,7 +211,7 @@ void read_partition(const JsonCursor& t, std::set<std::string>& names, Config& o
   p.partition.price = t.number_or("price", p.partition.size, 1e-9, 1e9);
   p.partition.device =
       static_cast<std::uint32_t>(t.integer_or("device", static_cast<std::int64_t>(out.partitions.size()), 0, kMax));
-  p.partition.selector = p.gpu.uuid.empty()   ? worker::cores_text(p.cores)
+  p.partition.selector = p.gpu.uuid.empty()   ? cores_text(p.cores)
                          : p.gpu.percent == 0 ? p.gpu.uuid
                                               : p.gpu.uuid + " " + std::to_string(p.gpu.percent) + "%";
   const std::int64_t count = t.integer_or("count", 1, 1, kMaxPartitions);

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <map>
 
-#include "engine/worker/affinity.h"
 #include "engine/worker/channel.h"
 #include "planner/build/cpu_host.h"
 #include "planner/io/plan_io.h"
 #include "planner/profile_table.h"
+#include "tools/base/cores/cores.h"
 
 namespace leat::daemon {
 namespace {
@@ -21,7 +21,7 @@ bool can_run(const PartitionConfig& partition, const ModuleConfig& module) {
 
 PartitionConfig cpu_partition(planner::Partition partition) {
   PartitionConfig out;
-  out.cores = *worker::parse_cores(partition.selector);  // of our own making, or looked at before
+  out.cores = *parse_cores(partition.selector);  // of our own making, or looked at before
   out.partition = std::move(partition);
   return out;
 }
@@ -54,12 +54,12 @@ Result<std::vector<PartitionConfig>> resolve_partitions(const Config& config, st
     if (row_of(p.kind).place != planner::KindPlace::cores || p.selector.empty() ||
         std::any_of(out.begin(), out.end(), [&](const PartitionConfig& o) { return o.partition.name == p.name; }))
       continue;
-    const auto own = worker::parse_cores(p.selector);
+    const auto own = parse_cores(p.selector);
     if (!own.ok()) return Error{file + ": partition '" + p.name + "': " + own.error()};
     for (const auto core : *own)
       if (std::find(cores.begin(), cores.end(), core) == cores.end())
         return Error{file + ": partition '" + p.name + "' is on core " + std::to_string(core) +
-                     ", which this host does not offer; it offers " + worker::cores_text(cores) + "; plan anew"};
+                     ", which this host does not offer; it offers " + cores_text(cores) + "; plan anew"};
     if (p.partition_class != "cpu:" + std::to_string(own->size()))
       return Error{file + ": partition '" + p.name + "' is of class '" + p.partition_class + "', but has " +
                    std::to_string(own->size()) + " cores; plan anew"};
@@ -333,10 +333,10 @@ Result<Deployment> deploy(const Config& config, std::span<const std::uint32_t> c
     for (const auto core : p.cores)
       if (!usable(core))
         return Error{p.cores_place + "partition '" + p.partition.name + "' names core " + std::to_string(core) +
-                     ", which this host does not offer; it offers " + worker::cores_text(cores)};
+                     ", which this host does not offer; it offers " + cores_text(cores)};
   if (config.scheduler_core >= 0 && !usable(static_cast<std::uint32_t>(config.scheduler_core)))
     return Error{config.scheduler_core_place + "this host does not offer core " +
-                 std::to_string(config.scheduler_core) + "; it offers " + worker::cores_text(cores)};
+                 std::to_string(config.scheduler_core) + "; it offers " + cores_text(cores)};
   planner::PlanFile stored;
   if (plan == nullptr && !config.plan_path.empty()) {
     auto file = planner::read_plan(config.plan_path);

@@ -41,7 +41,7 @@ struct Deployment {
   bool tiny_hops = false;                      // all work is shorter than a wake (emulated, a few microseconds)
 };
 
-// `cores`: those this host offers (worker::usable_cores()). `plan`: instead of the file that the configuration names.
+// `cores`: those this host offers (usable_cores()). `plan`: instead of the file that the configuration names.
 // `pairs`: of the devices that features pass between.
 Result<Deployment> deploy(const Config& config, std::span<const std::uint32_t> cores,
                           const planner::PlanFile* plan = nullptr, std::span<const DevicePair> pairs = {});

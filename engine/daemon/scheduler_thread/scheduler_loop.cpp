@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "engine/daemon/scheduler_thread/goes_first.h"
-#include "engine/worker/affinity.h"
 #include "shm/src/rings/clock.h"
+#include "tools/base/cores/cores.h"
 
 namespace leat::daemon {
 namespace {
@@ -61,7 +61,7 @@ SchedulerLoop::~SchedulerLoop() = default;
 // ---- the loop ----
 
 void SchedulerLoop::run() {
-  if (!options_.cores.empty()) (void)worker::pin_thread(options_.cores);
+  if (!options_.cores.empty()) (void)pin_thread(options_.cores);
   take_short_slices();
   if (options_.ahead) go_first();
   shm::Waiter waiter(options_.wait);

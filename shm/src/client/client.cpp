@@ -15,6 +15,7 @@
 #include "shm/src/client/client_state.h"
 #include "shm/src/protocol/protocol.h"
 #include "shm/src/rings/wait_policy.h"
+#include "tools/base/cores/core_count.h"
 
 using namespace leat::shm;
 using leat::Result;
@@ -267,7 +268,8 @@ leat_error leat_connect(const leat_connect_options* options, leat_client** out) 
   c->timeout_ns = o.timeout_ns != 0 ? o.timeout_ns : kDefaultTimeoutNs;
   // Who asks to yield is heard even when pinned to one core: it is the worker there that a yield lets run.
   const bool yields = o.wait == LEAT_WAIT_YIELD;
-  c->wait = choose_wait_policy(Role::client, yields ? std::max(2u, usable_cores()) : usable_cores(), false, yields);
+  c->wait =
+      choose_wait_policy(Role::client, yields ? std::max(2u, leat::core_count()) : leat::core_count(), false, yields);
   leat_error error = LEAT_ERROR_ok;
   Result<Fd> socket = connect_to(c->path, &error, c->timeout_ns);
   if (!socket) return fail(error, socket.error());

@@ -14,14 +14,6 @@ inline void cpu_pause() noexcept {
 }
 }  // namespace
 
-std::uint32_t usable_cores() noexcept {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  const int count = CPU_COUNT(&set);
-  return count > 0 ? static_cast<std::uint32_t>(count) : 1;
-}
-
 WaitPolicy choose_wait_policy(Role role, std::uint32_t cores, bool pinned_alone, bool tiny_hops) noexcept {
   // A yield is about 0.3 us when nobody else wants the core: 200 tries cover a hop of some 50 us, about what a wake
   // costs.

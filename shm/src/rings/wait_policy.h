@@ -26,9 +26,6 @@ struct WaitPolicy {
                              // frame comes sooner than a wake would take
 };
 
-// Cores this process may run on (its affinity mask).
-std::uint32_t usable_cores() noexcept;
-
 // cores: those of the whole host that Leat may use. pinned_alone: nobody else is placed on this thread's core.
 // scheduler: spins with >= 2 cores and a core of its own, else it waits like the others: who yields to a worker that
 // has much to do gets the core back a time slice later, who is woken, at once. All others: park; yield when `tiny_hops`

@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <thread>
 
-#include "engine/worker/affinity.h"
 #include "shm/src/protocol/protocol.h"
 #include "shm/src/segments/counters.h"
 #include "tools/base/cli/json_output.h"
+#include "tools/base/cores/cores.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/feed/feeder.h"
 #include "tools/leat/feed/source/decoder_place.h"
@@ -317,7 +317,7 @@ DecodersRun decoders_of(const cli::Arguments& args) {
       observer.ok()) {
     if (const auto status = observer->status(&error); status.ok()) taken = partition_cores(*status);
   }
-  const auto usable = worker::usable_cores();
+  const auto usable = usable_cores();
   return place_decoders(place, usable.ok() ? *usable : std::vector<std::uint32_t>{}, taken);
 }
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/worker/affinity.h"
+#include "tools/base/cores/cores.h"
 
 namespace leat::tools {
 namespace {
@@ -420,7 +420,7 @@ void Feeder::drain() {
 
 Status Feeder::run(std::int64_t start_ns, const std::atomic<bool>& stop) {
   Status status = Done{};
-  if (!options_.cores.empty()) (void)worker::pin_thread(options_.cores);
+  if (!options_.cores.empty()) (void)pin_thread(options_.cores);
   if (options_.yields) (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kYieldingNice);
   while (!stop.load(std::memory_order_relaxed)) {
     const std::uint64_t pictures = follows() ? lanes_.front().follower->figures().frames : fed_;

@@ -12,8 +12,8 @@
 
 #include "engine/exec/onnx/onnx_split.h"
 #include "engine/exec/registry.h"
-#include "engine/worker/affinity.h"
 #include "shm/src/rings/clock.h"
+#include "tools/base/cores/cores.h"
 
 namespace leat::tools {
 namespace {
@@ -254,7 +254,7 @@ Status BusyNeighbours::start(const ChainSpec& spec, std::uint32_t batch,
     ChainSpec mine = spec;
     mine.threads = static_cast<std::uint32_t>(cores.size());
     threads_.emplace_back([this, mine, batch, cores, told = std::move(told)]() mutable {
-      if (auto pinned = worker::pin_thread(cores); !pinned) return told.set_value(pinned.error());
+      if (auto pinned = pin_thread(cores); !pinned) return told.set_value(pinned.error());
       auto chain = open_runner(mine);
       if (!chain) return told.set_value(chain.error());
       std::vector<std::int64_t> ns((*chain)->blocks());

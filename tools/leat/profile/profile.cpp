@@ -9,10 +9,10 @@
 #include "engine/daemon/workers/gpu_tool.h"
 #include "engine/exec/device_plugin.h"
 #include "engine/exec/module.h"
-#include "engine/worker/affinity.h"
 #include "planner/io/profile_io.h"
 #include "planner/partition_kind.h"
 #include "tools/base/cli/json_output.h"
+#include "tools/base/cores/cores.h"
 #include "tools/base/json/json.h"
 #include "tools/base/text/units.h"
 #include "tools/leat/commands.h"
@@ -185,7 +185,7 @@ Result<ProfileJob> job_from(const cli::Arguments& args) {
     std::filesystem::create_directories(folder, failed);
     if (failed) return Error{"--output: the folder " + folder.string() + " cannot be made: " + failed.message()};
   }
-  const auto usable = worker::usable_cores();
+  const auto usable = usable_cores();
   if (!usable) return Error{usable.error()};
   for (const auto& word : split_list(args.text("partitions"))) {
     const auto cores = parse_class(word, usable->size());

@@ -13,8 +13,8 @@
 #include "engine/exec/model_files/sha256.h"
 #include "engine/exec/onnx/onnx_split.h"
 #include "engine/exec/test/test_models.h"
-#include "engine/worker/affinity.h"
 #include "planner/io/profile_io.h"
+#include "tools/base/cores/cores.h"
 #include "tools/leat/profile/profiler.h"
 
 namespace leat::tools {
@@ -274,7 +274,7 @@ TEST_F(ProfileRunTest, WhatCannotBeMeasuredIsOneLine) {
   add("more cores than there are", good, [](ProfileJob& j) { j.cores = {4000}; }, {"cpu:4000"});
   add("nowhere to write", good, [](ProfileJob& j) { j.output = "/no/such/folder/p.json"; },
       {"/no/such/folder/p.json", "--output"});
-  const auto usable = worker::usable_cores();
+  const auto usable = usable_cores();
   ASSERT_TRUE(usable.ok());
   add("no core for a neighbour", good,
       [&](ProfileJob& j) { j.cores = {static_cast<std::uint32_t>(usable->size())}, j.neighbours = 1; },
@@ -300,7 +300,7 @@ TEST_F(ProfileRunTest, BlocksThatDifferAreNotMeasured) {
 
 TEST_F(ProfileRunTest, WeightsInAnotherFileAndBusyNeighbours) {
   ProfileJob j = job(file("m.onnx", exec::with_external_weights(exec::residual_model(15, 4), folder_)));
-  const auto usable = worker::usable_cores();
+  const auto usable = usable_cores();
   ASSERT_TRUE(usable.ok());
   j.neighbours = usable->size() > 1 ? 2 : 0;
   const auto run = run_profile(j);

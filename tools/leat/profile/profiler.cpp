@@ -17,9 +17,9 @@
 #include "engine/exec/module.h"
 #include "engine/exec/onnx/onnx_library.h"
 #include "engine/exec/onnx/onnx_split.h"
-#include "engine/worker/affinity.h"
 #include "planner/io/profile_io.h"
 #include "tools/base/cli/progress.h"
+#include "tools/base/cores/cores.h"
 #include "tools/base/documents/text_file.h"
 
 namespace leat::tools {
@@ -152,7 +152,7 @@ Status Profiler::look_at_model() {
 }
 
 Status Profiler::look_at_host() {
-  auto usable = worker::usable_cores();
+  auto usable = usable_cores();
   if (!usable) return Error{usable.error()};
   usable_ = std::move(*usable);
   for (const auto n : job_.cores) {
@@ -209,7 +209,7 @@ Status Profiler::cut_anew() {
     }
   }
   const std::uint32_t cores = job_.cores.front();
-  if (auto pinned = worker::pin_thread({usable_.data(), cores}); !pinned) return Error{pinned.error()};
+  if (auto pinned = pin_thread({usable_.data(), cores}); !pinned) return Error{pinned.error()};
   cli::Progress progress("looking for blocks", names.size() + 1 + kSegmentSamples, "steps");
   auto chain = open_runner({.model_path = job_.model_path,
                             .cuts = names,
@@ -364,7 +364,7 @@ Result<std::vector<std::vector<std::int64_t>>> Profiler::sample(Runner& chain, s
 
 Status Profiler::measure_class(std::uint32_t cores, std::uint32_t share, cli::Progress& progress, std::uint64_t& done) {
   const std::span mine(usable_.data(), cores);
-  if (auto pinned = worker::pin_thread(mine); !pinned) return Error{pinned.error()};
+  if (auto pinned = pin_thread(mine); !pinned) return Error{pinned.error()};
   const ChainSpec spec{.model_path = job_.model_path,
                        .cuts = out_.profile.cuts,
                        .batch_max = job_.batches.back(),

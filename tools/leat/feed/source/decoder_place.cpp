@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/worker/affinity.h"
+#include "tools/base/cores/cores.h"
 #include "tools/base/json/json.h"
 
 namespace leat::tools {
@@ -15,7 +15,7 @@ std::optional<std::vector<std::uint32_t>> partition_cores(const std::string& sta
   for (const Json& partition : *partitions) {
     const Json* const text = partition.find("cores");
     if (text == nullptr || !text->is_string() || text->get<std::string>().empty()) continue;
-    const auto cores = worker::parse_cores(text->get<std::string>());
+    const auto cores = parse_cores(text->get<std::string>());
     if (!cores.ok()) return std::nullopt;
     taken.insert(taken.end(), cores->begin(), cores->end());
   }
