@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <numeric>
 
-#include "planner/pooled/branch_and_bound.h"
 #include "planner/pooled/candidates.h"
 #include "planner/pooled/lp.h"
 #include "planner/pooled/packing.h"
+#include "planner/pooled/search/branch_and_bound.h"
 
 namespace leat::planner {
 namespace {

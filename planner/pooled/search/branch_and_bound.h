@@ -10,7 +10,7 @@
 #include "planner/pooled/candidates.h"
 #include "planner/pooled/lp.h"
 #include "planner/pooled/problem.h"
-#include "planner/pooled/search.h"
+#include "planner/pooled/search/search.h"
 
 namespace leat::planner {
 

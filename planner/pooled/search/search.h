@@ -1,5 +1,5 @@
 // Exact search for the pooled problem: is there a plan whose every DNN reaches weight * z? (search.cpp says
-// how; labels are made in search_labels.cpp, plans in search_plan.cpp.) Deterministic: effort is counted in steps,
+// how; labels are made in labels.cpp, plans in plan.cpp.) Deterministic: effort is counted in steps,
 // never in time. One thread an object.
 #pragma once
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <numeric>
 
-#include "planner/pooled/search.h"
+#include "planner/pooled/search/search.h"
 
 namespace leat::planner {
 namespace {

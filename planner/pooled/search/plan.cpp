@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "planner/pooled/search.h"
+#include "planner/pooled/search/search.h"
 
 namespace leat::planner {
 struct PooledSearch::Chain {

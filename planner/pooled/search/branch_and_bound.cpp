@@ -1,4 +1,4 @@
-#include "planner/pooled/branch_and_bound.h"
+#include "planner/pooled/search/branch_and_bound.h"
 
 #include <algorithm>
 #include <cmath>

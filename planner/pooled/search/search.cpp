@@ -8,7 +8,7 @@
 //   chains    one option a DNN within the counts
 // The relaxation's ranges of each slot's rate keep the lists short when thousands of GPUs make many labels of equal
 // waste.
-#include "planner/pooled/search.h"
+#include "planner/pooled/search/search.h"
 
 #include <algorithm>
 #include <cmath>
