@@ -260,7 +260,7 @@ int main(int argc, char** argv) {
       "/detect.onnx\"\n  preprocess = \"letterbox mean=0.5 std=0.5\"\n"
       "  postprocess = \"boxes stride=8 score=" +
       args.text("score") +
-      " overlap=0.6\"\n"
+      " iou=0.6\"\n"
       "  labels = [\"object\"]\n  batch = 4\n";
   auto daemon = bench::LeatdChild::start(bench::leatd_of(args), config, "cpu = \"auto\"\n");
   if (!daemon.ok()) return cli::fail(kCommand.name, daemon.error());

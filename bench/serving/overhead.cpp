@@ -33,7 +33,7 @@ constexpr std::uint32_t kFrames = 6;  // different frames, and the stream's slot
 constexpr int kMinRounds = 3;
 constexpr double kRoundSeconds = 0.4;
 constexpr const char* kPreprocess = "letterbox mean=0.5 std=0.5";
-constexpr const char* kPostprocess = "boxes stride=8 score=0.2 overlap=0.6";
+constexpr const char* kPostprocess = "boxes stride=8 score=0.2 iou=0.6";
 
 constexpr cli::Option kOptions[] = {
     cli::real_option("seconds", "20", 2, 240, "time to measure, all parts together", "S"),

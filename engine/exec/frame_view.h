@@ -22,9 +22,4 @@ struct FrameView {
   std::uint32_t tensor_count = 0;
 };
 
-// A rectangle in frame pixels, x1 and y1 exclusive.
-struct Box {
-  float x0 = 0, y0 = 0, x1 = 0, y1 = 0;
-};
-
 }  // namespace leat::exec

@@ -37,6 +37,16 @@ SpecLine::SpecLine(std::string_view what, std::string_view line) : what_(what) {
   }
 }
 
+void SpecLine::renamed(std::string_view old, std::string_view now) {
+  const std::string start = std::string(old) + "=";
+  for (std::string& w : words_) {
+    if (!w.starts_with(start)) continue;
+    w = std::string(now) + "=" + w.substr(start.size());
+    outdated_ = what_ + ": " + start + " is called " + std::string(now) + "= now; write '" + w +
+                "', the old word goes with the next version";
+  }
+}
+
 bool SpecLine::has(std::string_view key) const {
   const std::string start = std::string(key) + "=";
   return std::any_of(words_.begin(), words_.end(), [&](const std::string& w) { return w.starts_with(start); });
@@ -57,6 +67,17 @@ std::optional<std::string> SpecLine::text(std::string_view key) {
   std::string value = found->substr(start.size());
   words_.erase(found);
   return value;
+}
+
+std::vector<std::string> SpecLine::list(std::string_view key) {
+  std::vector<std::string> out;
+  const auto value = text(key);
+  for (std::size_t at = 0; value && at <= value->size();) {
+    const std::size_t comma = std::min(value->find(',', at), value->size());
+    out.push_back(value->substr(at, comma - at));
+    at = comma + 1;
+  }
+  return out;
 }
 
 void SpecLine::numbers(std::string_view key, float least, float most, std::span<float> out) {

@@ -20,9 +20,14 @@ class SpecLine {
   // what: "preprocess", for messages.
   SpecLine(std::string_view what, std::string_view line);
 
+  // A key of an earlier version, which is understood for one more: it is taken as `now`, and outdated() says so.
+  void renamed(std::string_view old, std::string_view now);
+  const std::string& outdated() const { return outdated_; }  // one line; empty: no such key was written
+
   bool has(std::string_view key) const;                                    // key=..., not taken
   bool word(std::string_view name);                                        // a bare word
   std::optional<std::string> text(std::string_view key);                   // key=text
+  std::vector<std::string> list(std::string_view key);                     // key=A,B,...; empty: not given
   void number(std::string_view key, float least, float most, float* out);  // key=number
   void whole(std::string_view key, std::uint32_t least, std::uint32_t most, std::uint32_t* out);
   void numbers(std::string_view key, float least, float most, std::span<float> out);  // one for all, or one each
@@ -38,7 +43,7 @@ class SpecLine {
  private:
   std::string what_;
   std::vector<std::string> words_;
-  std::string error_;
+  std::string error_, outdated_;
 };
 
 }  // namespace leat::exec

@@ -22,7 +22,7 @@ using shm::PoolSpec;
 std::string config_of(const std::string& model) {
   return "[[partition]]\nname = \"p\"\ncores = \"0\"\n[[application]]\nname = \"t\"\nslo_ms = 20000\n"
          "[[application.module]]\nname = \"m\"\nmodel = \"" +
-         model + "\"\npreprocess = \"tensors\"\npostprocess = \"tensors most=4\"\nbatch = 2\n";
+         model + "\"\npreprocess = \"tensors\"\npostprocess = \"tensors max=4\"\nbatch = 2\n";
 }
 
 PoolSpec good_spec() {

@@ -23,7 +23,7 @@ class Chain {
     auto detect = exec::Module::open({.name = "detect",
                                       .model_path = LEAT_MODELS "/detect.onnx",
                                       .preprocess = "letterbox mean=0.5 std=0.5",
-                                      .postprocess = "boxes stride=8 score=0.2 overlap=0.6"});
+                                      .postprocess = "boxes stride=8 score=0.2 iou=0.6"});
     auto classify = exec::Module::open({.name = "classify",
                                         .model_path = LEAT_MODELS "/classify.onnx",
                                         .preprocess = "stretch crop=0.1 mean=0.5 std=0.5",

@@ -58,7 +58,7 @@ TEST(Try, AnApplicationFindsWhatIsInAPictureAndDrawsIt) {
 TEST(Try, AModelAloneWithItsWords) {
   const ScratchFolder folder;
   const Exit e = leat({"try", LEAT_DETECT, picture(folder), "--preprocess", "letterbox mean=0.5 std=0.5",
-                       "--postprocess", "boxes stride=8 score=0.2 overlap=0.6"});
+                       "--postprocess", "boxes stride=8 score=0.2 iou=0.6"});
   ASSERT_EQ(e.status, 0) << e.err;
   EXPECT_NE(e.err.find("%"), std::string::npos) << e.err;
 }
@@ -84,9 +84,8 @@ TEST(Try, BadInputIsOneLineAndLeavesNothing) {
 
 TEST(Serve, PrintsAConfigurationThatIsSound) {
   const ScratchFolder folder;
-  const Exit printed =
-      leat({"serve", "--print", LEAT_DETECT, "--preprocess", "letterbox mean=0.5 std=0.5", "--postprocess",
-            "boxes stride=8 score=0.2 overlap=0.6", "--cores", "0", "--slo-ms", "250"});
+  const Exit printed = leat({"serve", "--print", LEAT_DETECT, "--preprocess", "letterbox mean=0.5 std=0.5",
+                             "--postprocess", "boxes stride=8 score=0.2 iou=0.6", "--cores", "0", "--slo-ms", "250"});
   ASSERT_EQ(printed.status, 0) << printed.err;
   const Exit checked = leat({"check", folder.write("leatd.toml", printed.err), "--json"});
   ASSERT_EQ(checked.status, 0) << checked.err;

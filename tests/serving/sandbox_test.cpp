@@ -246,7 +246,7 @@ slo_ms = 60000
   [[application.module]]
   name = "detect"
   preprocess = "letterbox mean=0.5 std=0.5"
-  postprocess = "boxes stride=8 score=0.2 overlap=0.6"
+  postprocess = "boxes stride=8 score=0.2 iou=0.6"
   labels = ["object"]
   batch = 4
   model = ")" + models +

@@ -145,7 +145,7 @@ TEST(TensorStreams, AnOutputThatOutgrowsItsSlotFailsThatRequestAlone) {
   g.input("x", G::f32, {"n", 8});
   g.output(g.op("Transpose", {g.op("NonZero", {"x"})}, "places"), G::i64, {"k", 2});
   g.save(folder.path() + "/m.onnx");
-  Leatd leatd(config_of(folder.path() + "/m.onnx", "postprocess = \"tensors most=3\"\nbatch = 4\n"));
+  Leatd leatd(config_of(folder.path() + "/m.onnx", "postprocess = \"tensors max=3\"\nbatch = 4\n"));
   auto client = Client::connect(leatd.socket(), "tensors");
   ASSERT_TRUE(client.ok()) << leatd.log();
   const leat_tensor_shape shape[] = {{LEAT_F32, 1, {8}}};

@@ -271,4 +271,14 @@ Status fits(std::string_view names, std::size_t classes) {
                std::to_string(classes) + " classes; write one name a class"};
 }
 
+Status fit(std::span<const std::string> names, std::span<const std::size_t> classes) {
+  if (names.empty()) return Done{};
+  if (names.size() != classes.size())
+    return Error{"labels: " + std::to_string(names.size()) + " lists are given for " + std::to_string(classes.size()) +
+                 " outputs; write one list of names an output"};
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (auto status = fits(names[i], classes[i]); !status) return status;
+  return Done{};
+}
+
 }  // namespace leat::exec

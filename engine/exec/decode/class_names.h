@@ -4,6 +4,7 @@
 // Control plane; any thread; allocates.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,5 +32,7 @@ Result<ClassNames> names_in_file(const std::string& path);
 std::string joined(const ClassNames& names);
 // Whether such a text has one name for each class; else one line.
 Status fits(std::string_view names, std::size_t classes);
+// Whether there is no such text, or one for each output, which fits the classes of that output.
+Status fit(std::span<const std::string> names, std::span<const std::size_t> classes);
 
 }  // namespace leat::exec

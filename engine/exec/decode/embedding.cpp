@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/exec/spec_line.h"
+
 namespace leat::exec {
+
+bool EmbeddingPost::parse(SpecLine& words) { return words.word("unit"); }
 
 Result<std::unique_ptr<EmbeddingPost>> EmbeddingPost::open(bool unit, const PostSetting& setting) {
   const ItemTensor& t = setting.outputs[0];

@@ -7,6 +7,7 @@ namespace leat::exec {
 
 class EmbeddingPost final : public Post {
  public:
+  static bool parse(SpecLine& words);  // whether `unit` was written
   static Result<std::unique_ptr<EmbeddingPost>> open(bool unit, const PostSetting& setting);
   [[nodiscard]] std::vector<PartSpec> parts() const override { return {part_}; }
   std::uint32_t run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override;

@@ -5,26 +5,19 @@
 // Class names are one list a head. Behind a detector `classes` does the same as labels of each detection.
 #pragma once
 
-#include "engine/exec/decode/post.h"
+#include "engine/exec/decode/classes.h"
 
 namespace leat::exec {
 
-struct HeadsSpec {
-  std::uint32_t top = 1;
-  Activation act = Activation::softmax;
-};
-
 class HeadsPost final : public Post {
  public:
-  static HeadsSpec parse(SpecLine& words);
-  static Result<std::unique_ptr<HeadsPost>> open(const HeadsSpec& spec, const PostSetting& setting);
+  static ClassesSpec parse(SpecLine& words);
+  static Result<std::unique_ptr<HeadsPost>> open(const ClassesSpec& spec, const PostSetting& setting);
   [[nodiscard]] std::vector<PartSpec> parts() const override { return {part_}; }
   std::uint32_t run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override;
 
  private:
-  void best_of(const ItemTensor& head, leat_class* to) const noexcept;
-
-  HeadsSpec spec_;
+  ClassesSpec spec_;
   std::uint32_t heads_ = 0;
   PartSpec part_;
 };

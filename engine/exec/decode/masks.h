@@ -9,6 +9,7 @@
 #pragma once
 
 #include "engine/exec/decode/post.h"
+#include "engine/exec/picture/box.h"
 
 namespace leat::exec {
 

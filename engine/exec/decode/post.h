@@ -26,9 +26,6 @@ namespace leat::exec {
 class SpecLine;
 struct Placement;
 
-// What makes scores of a model's values (act=).
-enum class Activation : std::uint8_t { none, sigmoid, softmax };
-
 // One output as one item has it: without the batch.
 struct ItemTensor {
   const void* data = nullptr;
@@ -70,7 +67,8 @@ struct PostSetting {
   std::span<const ItemTensor> outputs;              // shapes of one item
   std::uint32_t input_width = 0, input_height = 0;  // of the model's picture; 0: none, or it varies
   std::span<const std::string> labels;
-  std::string_view model;  // its file: what a relative path stands beside
+  std::string_view model;        // its file: what a relative path stands beside
+  std::uint32_t first_head = 0;  // what its first output is called in the labels it gives
 };
 
 class Post {
@@ -83,6 +81,12 @@ class Post {
   // Returns the number of detections written, for the modules behind.
   virtual std::uint32_t run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept = 0;
 };
+// An answer that is of this kind as a whole: what another kind would have left there is cleared.
+inline void begin_answer(leat_result& result, std::uint32_t kind) noexcept {
+  result.kind = kind;
+  result.detection_count = result.detections_left_out = result.class_count = 0;
+  result.checksum = 0;
+}
 using OpenedPost = Result<std::unique_ptr<Post>>;
 
 }  // namespace leat::exec

@@ -10,6 +10,8 @@
 #include <random>
 #include <thread>
 
+#include "engine/exec/decode/boxes/suppression.h"
+
 namespace leat::exec {
 namespace {
 
@@ -25,11 +27,13 @@ leat_tensor tensor(std::vector<float>& data, std::initializer_list<std::int64_t>
   return t;
 }
 
-double iou(const Box& a, const Box& b) {
-  const double w = std::min(a.x1, b.x1) - std::max(a.x0, b.x0), h = std::min(a.y1, b.y1) - std::max(a.y0, b.y0);
+double iou_by_definition(const Candidate& a, const Candidate& b) {
+  const auto shared = [](double p, double q, double c, double d) {  // of two lengths around p and c
+    return std::min(p + q / 2, c + d / 2) - std::max(p - q / 2, c - d / 2);
+  };
+  const double w = shared(a.cx, a.w, b.cx, b.w), h = shared(a.cy, a.h, b.cy, b.h);
   if (w <= 0 || h <= 0) return 0;
-  const auto area = [](const Box& x) { return static_cast<double>(x.x1 - x.x0) * (x.y1 - x.y0); };
-  return w * h / (area(a) + area(b) - w * h);
+  return w * h / (static_cast<double>(a.w) * a.h + static_cast<double>(b.w) * b.h - w * h);
 }
 
 TEST(Suppress, AgreesWithTheNaiveDefinition) {
@@ -39,8 +43,8 @@ TEST(Suppress, AgreesWithTheNaiveDefinition) {
   for (int round = 0; round < 50; ++round) {
     std::vector<Candidate> candidates(random() % 60);
     for (Candidate& c : candidates) {
-      c.box.x0 = unit(random) * 100, c.box.y0 = unit(random) * 100;
-      c.box.x1 = c.box.x0 + 10 + unit(random) * 30, c.box.y1 = c.box.y0 + 10 + unit(random) * 30;
+      c.cx = unit(random) * 100, c.cy = unit(random) * 100;
+      c.w = 10 + unit(random) * 30, c.h = 10 + unit(random) * 30;
       c.score = unit(random), c.class_id = static_cast<std::int32_t>(random() % 3);
     }
     // By definition: strike the best out of what is left, and with it everything of its class that it overlaps too
@@ -52,8 +56,8 @@ TEST(Suppress, AgreesWithTheNaiveDefinition) {
       const Candidate chosen = *best;
       wanted.push_back(chosen);
       std::erase_if(left, [&](const Candidate& c) {
-        return (c.score == chosen.score && c.box.x0 == chosen.box.x0) ||
-               (c.class_id == chosen.class_id && iou(c.box, chosen.box) > 0.4);
+        return (c.score == chosen.score && c.cx == chosen.cx) ||
+               (c.class_id == chosen.class_id && iou_by_definition(c, chosen) > 0.4);
       });
     }
     const std::uint32_t kept = suppress(candidates, 0.4f, 1000);
@@ -68,8 +72,7 @@ TEST(Suppress, AgreesWithTheNaiveDefinition) {
 TEST(Suppress, KeepsNoMoreThanAsked) {
   std::vector<Candidate> candidates;
   for (int i = 0; i < 10; ++i)
-    candidates.push_back(
-        {{static_cast<float>(i) * 20, 0, static_cast<float>(i) * 20 + 10, 10}, static_cast<float>(i), 0});
+    candidates.push_back({.cx = static_cast<float>(i) * 20, .w = 10, .h = 10, .score = static_cast<float>(i)});
   EXPECT_EQ(suppress(candidates, 0.5f, 3), 3u);
   EXPECT_EQ(candidates[0].score, 9);
   EXPECT_EQ(suppress({}, 0.5f, 3), 0u);
@@ -90,7 +93,7 @@ class Boxes : public testing::Test {
   }
   std::uint32_t run(std::uint32_t row, Placement placement = {}) {
     const leat_tensor output = tensor(data_, {2, 6, 3, 4});
-    auto post = Postprocessor::open(*parse_postprocess("boxes stride=10 score=0.5 overlap=0.5"), {&output, 1}, {});
+    auto post = Postprocessor::open(*parse_postprocess("boxes stride=10 score=0.5 iou=0.5"), {&output, 1}, {});
     EXPECT_TRUE(post.ok());
     return post->run({&output, 1}, row, placement, frame_, -1, &result_);
   }
@@ -317,10 +320,38 @@ TEST(Postprocess, FaultsAreNamed) {
     const auto opened = Postprocessor::open(*parse_postprocess(line), {&flat, 1}, labels);
     return opened.ok() ? std::string() : opened.error();
   };
-  EXPECT_NE(open_error("boxes").find("[n, 12]"), std::string::npos);
+  EXPECT_NE(open_error("boxes").find("[12]"), std::string::npos);
   EXPECT_NE(open_error("checksum").find("emulated"), std::string::npos);
   EXPECT_NE(open_error("classes", {"a\tb"}).find("2 names"), std::string::npos);
   EXPECT_NE(open_error("classes", {"a", "b"}).find("one list of names an output"), std::string::npos);
+}
+
+// Words of the last version do what they did, and one line says which they are now.
+TEST(Postprocess, OutdatedWordsAreUnderstoodAndNamed) {
+  const auto old = parse_postprocess("boxes stride=10 overlap=0.4");
+  ASSERT_TRUE(old.ok()) << old.error();
+  EXPECT_NE(old->outdated.find("write 'iou=0.4'"), std::string::npos) << old->outdated;
+  const auto rows = parse_postprocess("tensors most=7");
+  ASSERT_TRUE(rows.ok()) << rows.error();
+  EXPECT_NE(rows->outdated.find("write 'max=7'"), std::string::npos) << rows->outdated;
+  EXPECT_TRUE(parse_postprocess("boxes iou=0.4")->outdated.empty());
+  EXPECT_FALSE(parse_postprocess("boxes iou=0.4 overlap=0.4").ok()) << "both are twice the same";
+  EXPECT_FALSE(parse_postprocess("classes overlap=0.4").ok());
+
+  // Two boxes that share 0.6 of their union: the old word hides one as the new one does.
+  std::vector<float> data(6 * 3, 0);
+  for (std::size_t i = 0; i < 2; ++i)
+    data[i] = 50 + static_cast<float>(i) * 10, data[3 + i] = 40, data[6 + i] = 40, data[9 + i] = 20,
+    data[12 + i] = 0.9f;
+  const leat_tensor output = tensor(data, {1, 6, 3});
+  const auto kept = [&](std::string_view line) {
+    leat_result result{};
+    auto post = Postprocessor::open(*parse_postprocess(line), {&output, 1}, {});
+    return post->run({&output, 1}, 0, {}, {.width = 100, .height = 100}, -1, &result);
+  };
+  EXPECT_EQ(kept("boxes layout=rows score=0.5 iou=0.5"), 1u);
+  EXPECT_EQ(kept("boxes layout=rows score=0.5 overlap=0.5"), 1u);
+  EXPECT_EQ(kept("boxes layout=rows score=0.5 overlap=0.7"), 2u);
 }
 
 }  // namespace

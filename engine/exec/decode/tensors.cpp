@@ -9,12 +9,12 @@ namespace leat::exec {
 namespace {
 
 // Shape of a part from that of an output: at most four dimensions, the leading ones of more multiplied together.
-void fold_into(const ItemTensor& t, std::uint32_t most, std::uint32_t* dims, std::uint32_t* rank) {
+void fold_into(const ItemTensor& t, std::uint32_t max, std::uint32_t* dims, std::uint32_t* rank) {
   const std::uint32_t over = t.rank > 4 ? t.rank - 4 : 0;
   *rank = t.rank - over;
   std::uint64_t first = 1;
   for (std::uint32_t d = 0; d < t.rank; ++d) {
-    const auto n = static_cast<std::uint64_t>(t.shape[d] < 0 ? most : t.shape[d]);
+    const auto n = static_cast<std::uint64_t>(t.shape[d] < 0 ? max : t.shape[d]);
     if (d < over) {
       first *= n;
     } else {
@@ -25,16 +25,10 @@ void fold_into(const ItemTensor& t, std::uint32_t most, std::uint32_t* dims, std
 
 }  // namespace
 
-Result<TensorsSpec> TensorsPost::parse(SpecLine& words) {
+TensorsSpec TensorsPost::parse(SpecLine& words) {
   TensorsSpec out;
-  if (const auto names = words.text("names")) {
-    for (std::size_t at = 0; at <= names->size();) {
-      const std::size_t comma = std::min(names->find(',', at), names->size());
-      out.names.push_back(names->substr(at, comma - at));
-      at = comma + 1;
-    }
-  }
-  words.whole("most", 1, 1'000'000, &out.most);
+  out.names = words.list("names");
+  words.whole("max", 1, 1'000'000, &out.max);
   return out;
 }
 
@@ -54,12 +48,12 @@ Result<std::unique_ptr<TensorsPost>> TensorsPost::open(const TensorsSpec& spec, 
     part.kind = LEAT_PART_tensor;
     part.dtype = t.dtype;
     part.name = t.name;
-    fold_into(t, spec.most, part.dims.data(), &part.rank);
+    fold_into(t, spec.max, part.dims.data(), &part.rank);
     part.bytes = leat_dtype_bytes(t.dtype);
     for (std::uint32_t d = 0; d < part.rank; ++d) {
       if (part.dims[d] != 0 && part.bytes > (std::uint64_t{1} << 32) / part.dims[d])
         return Error{"postprocess: the output '" + part.name + "' " + t.text() +
-                     " could need gigabytes a frame; fix its sizes (size=), or lower most="};
+                     " could need gigabytes a frame; fix its sizes (size=), or lower max="};
       part.bytes *= part.dims[d];
     }
     out->parts_.push_back(part);

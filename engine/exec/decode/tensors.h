@@ -1,6 +1,6 @@
-// tensors [names=a,b] [most=1000]: the outputs as they are, one part each, of the model's type and shape without the
+// tensors [names=a,b] [max=1000]: the outputs as they are, one part each, of the model's type and shape without the
 // batch. Where the runtime knows the shape beforehand it writes into the result slot itself; an output whose rows are
-// known only after the run gets room for `most` of them, and one that needs more fails its request alone.
+// known only after the run gets room for `max` of them, and one that needs more fails its request alone.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@ namespace leat::exec {
 
 struct TensorsSpec {
   std::vector<std::string> names;  // empty: every output
-  std::uint32_t most = 1000;
+  std::uint32_t max = 1000;
 };
 
 class TensorsPost final : public Post {
  public:
-  static Result<TensorsSpec> parse(SpecLine& words);
+  static TensorsSpec parse(SpecLine& words);
   static Result<std::unique_ptr<TensorsPost>> open(const TensorsSpec& spec, const PostSetting& setting);
 
   [[nodiscard]] std::vector<PartSpec> parts() const override { return parts_; }

@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "engine/exec/frame_view.h"
+#include "engine/exec/picture/box.h"
 #include "engine/exec/picture/geometry.h"
 #include "engine/exec/picture/sizes.h"
 #include "leat/result_types.h"

@@ -82,8 +82,8 @@ Sign ultraface(const ModelFacts& f) {
   const bool decoded = f.uses("Exp");
   Sign s{.seen = std::string("outputs boxes and scores [k, ") + std::to_string(classes + 1) +
                  (decoded ? "] (UltraFace)" : "], relative to prior boxes (UltraFace)"),
-         .post = decoded ? "boxes layout=query order=xyxy first=1 score=0.65 overlap=0.4"
-                         : "boxes layout=priors set=ultraface score=0.65 overlap=0.4",
+         .post = decoded ? "boxes layout=query order=xyxy first=1 score=0.65 iou=0.4"
+                         : "boxes layout=priors set=ultraface score=0.65 iou=0.4",
          .likely = "stretch rgb mean=127/255 std=128/255",
          .classes = classes};
   const auto scores = static_cast<std::size_t>(f.output("scores") - f.outputs.data());
@@ -98,7 +98,7 @@ Sign sign_by_names(const ModelFacts& f, const std::string& architecture) {
   const bool bytes = picture != nullptr && picture->dtype == LEAT_U8;
   if (has(f, {"cls_8", "bbox_32"}))
     return {.seen = "outputs cls_8 .. kps_32 (YuNet)",
-            .post = "boxes layout=levels score=0.6 overlap=0.3",
+            .post = "boxes layout=levels score=0.6 iou=0.3",
             .pre = "letterbox at=topleft bgr norm=raw pad=0"};
   if (has(f, {"simcc_x", "simcc_y"}))
     return {.seen = "outputs simcc_x and simcc_y (RTMPose)",
@@ -140,7 +140,7 @@ Sign sign_by_names(const ModelFacts& f, const std::string& architecture) {
   if (has(f, {"loc", "conf", "landms"})) {
     const std::string size = f.width() > 0 && f.height() > 0 ? "" : " size=640x640";  // any; its authors' own test's
     return {.seen = "outputs loc, conf and landms (RetinaFace)",
-            .post = "boxes layout=priors set=retinaface score=0.5 overlap=0.4",
+            .post = "boxes layout=priors set=retinaface score=0.5 iou=0.4",
             .likely = "letterbox at=topleft bgr mean=104/255,117/255,123/255 std=1/255 pad=0" + size,
             .classes = f.output("conf")->dim(-1) - 1};
   }

@@ -37,7 +37,7 @@ Sign rows_of_cells(const ModelFacts& f, std::int64_t cells) {
   if (out.name == "output")
     return {.seen = shape + " named output, " +
                     (f.uses("Exp") ? "with sizes made by exp (YOLOX, decoded)" : "as it is (YOLOX)"),
-            .post = f.uses("Exp") ? "boxes layout=yolo5" : "boxes layout=yolox overlap=0.45",
+            .post = f.uses("Exp") ? "boxes layout=yolo5" : "boxes layout=yolox iou=0.45",
             .likely = yolox,
             .classes = out.dim(-1) - 5};
   return {.seen = shape,
@@ -89,13 +89,12 @@ Sign rows_of_anchors(const ModelFacts& f, std::int64_t cells) {
             .classes = columns - 5 - f.outputs[1].dim(1)};
   const auto named = static_cast<std::int64_t>(names_in_literal(f.meta("names")).size());
   if (columns == kFace && named != columns - 5)
-    return {
-        .seen = shape,
-        .ask =
-            "11 classes (postprocess = \"boxes layout=yolo5\") and faces with five points (YOLOv5-face: \"boxes "
-            "layout=yolo5 extra=points points=5 score=0.6 overlap=0.5\") look like this; with each likely preprocess "
-            "= \"" +
-            std::string(kLetterboxWords) + "\""};
+    return {.seen = shape,
+            .ask =
+                "11 classes (postprocess = \"boxes layout=yolo5\") and faces with five points (YOLOv5-face: \"boxes "
+                "layout=yolo5 extra=points points=5 score=0.6 iou=0.5\") look like this; with each likely preprocess "
+                "= \"" +
+                std::string(kLetterboxWords) + "\""};
   if (f.output("drive_area_seg") != nullptr)
     return {.seen = shape + " beside drive_area_seg (YOLOP)",
             .post = "boxes layout=yolo5",
@@ -143,11 +142,11 @@ Sign sign_by_shapes(const ModelFacts& f) {
   const bool bytes = picture != nullptr && picture->dtype == LEAT_U8, alone = f.outputs.size() == 1;
   if (levels(f))
     return {.seen = std::to_string(f.outputs.size()) + " outputs of 1, 4 and 10 columns (SCRFD)",
-            .post = "boxes layout=levels score=0.5 overlap=0.4",
+            .post = "boxes layout=levels score=0.5 iou=0.4",
             .likely = "letterbox at=topleft rgb mean=127.5/255 std=128/255 pad=0"};
   if (bins(f))
     return {.seen = "8 outputs of scores and bins (PicoDet)",
-            .post = "boxes layout=dfl centre=0.5 score=0.4 overlap=0.5",
+            .post = "boxes layout=dfl centre=0.5 score=0.4 iou=0.5",
             .likely = kImagenetWords,
             .classes = out.dim(-1)};
   // Boxes, numbers of classes and scores, of a model that takes one picture without a batch.
@@ -164,7 +163,7 @@ Sign sign_by_shapes(const ModelFacts& f) {
   if (f.outputs.size() == 10 &&
       std::all_of(f.outputs.begin(), f.outputs.end(), [](const ModelPort& p) { return p.rank() == 4; }))
     return {.seen = "10 outputs of anchors (RetinaNet)",
-            .post = "boxes layout=priors set=retinanet score=0.3 overlap=0.5",
+            .post = "boxes layout=priors set=retinanet score=0.3 iou=0.5",
             .likely = "letterbox at=topleft rgb norm=imagenet pad=0",
             .classes = out.dim(1) / 9};
   // MediaPipe's, whatever a converter called its outputs.
@@ -173,7 +172,7 @@ Sign sign_by_shapes(const ModelFacts& f) {
       std::all_of(f.outputs.begin(), f.outputs.end(), [](const ModelPort& p) { return p.dim(1) == kBlazeBoxes; }) &&
       std::max(out.dim(-1), f.outputs[1].dim(-1)) == 16 && std::min(out.dim(-1), f.outputs[1].dim(-1)) == 1)
     return {.seen = "outputs [896, 16] and [896, 1] (BlazeFace)",
-            .post = "boxes layout=priors set=blazeface score=0.5 overlap=0.3",
+            .post = "boxes layout=priors set=blazeface score=0.5 iou=0.3",
             .likely = "letterbox rgb norm=half pad=0",
             .classes = 1};
   if (out.rank() == 3 && cells > 0) {

@@ -294,7 +294,7 @@ TEST_F(Families, HalfOfTheWordsIsNeverGuessed) {
 // The reading that words stand for, without the limits and the name of the output beside it: what may give the same
 // answer by right.
 std::string reading_of(const std::string& words) {
-  static constexpr const char* kLimits[] = {"score=", "overlap=", "threshold=", "grow=", "from="};
+  static constexpr const char* kLimits[] = {"score=", "iou=", "threshold=", "grow=", "from="};
   std::string out;
   for (std::size_t at = 0; at < words.size();) {
     const std::size_t end = std::min(words.find(' ', at), words.size());

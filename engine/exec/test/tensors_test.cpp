@@ -108,7 +108,7 @@ TEST_F(Tensors, RowsKnownOnlyAfterTheRun) {
   G g;  // the places that are not zero: [k, 2]
   g.input("x", G::f32, {"n", 8});
   g.output(g.op("Transpose", {g.op("NonZero", {"x"})}, "places"), G::i64, {"k", 2});
-  auto module = open(g, 4, "tensors", "tensors most=5");
+  auto module = open(g, 4, "tensors", "tensors max=5");
   ASSERT_TRUE(module.ok()) << module.error();
   Slot slot(**module);
   EXPECT_EQ(run(**module, Frame().add<float>(LEAT_F32, {8}, {0, 1, 0, 0, 2, 0, 0, 3}), slot), Reason::none);

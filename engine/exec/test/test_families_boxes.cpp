@@ -204,7 +204,7 @@ void add_yolo(std::vector<FamilyModel>& out) {
       {.postprocess = "boxes layout=yolo5", .asked = true, .answer = boxes()});
   put("YOLOX", "output", {1, cells, 8}, rows_of(kCells, true, .95), nothing,
       {.preprocess = "letterbox at=topleft bgr norm=raw pad=114/255",
-       .postprocess = "boxes layout=yolox overlap=0.45",
+       .postprocess = "boxes layout=yolox iou=0.45",
        .asked = true,
        .answer = boxes()});
   put("YOLOX, decoded", "output", {1, cells, 8}, rows_of(kCells, false, .95),
@@ -456,7 +456,7 @@ void add_faces(std::vector<FamilyModel>& out) {
     out.push_back({.name = "SCRFD",
                    .graph = std::move(b.g),
                    .preprocess = "letterbox at=topleft rgb mean=127.5/255 std=128/255 pad=0",
-                   .postprocess = "boxes layout=levels score=0.5 overlap=0.4",
+                   .postprocess = "boxes layout=levels score=0.5 iou=0.4",
                    .labels = "face",
                    .answer = answer});
   }
@@ -470,7 +470,7 @@ void add_faces(std::vector<FamilyModel>& out) {
     out.push_back({.name = "YuNet",
                    .graph = std::move(b.g),
                    .preprocess = "letterbox at=topleft bgr norm=raw pad=0",
-                   .postprocess = "boxes layout=levels score=0.6 overlap=0.3",
+                   .postprocess = "boxes layout=levels score=0.6 iou=0.3",
                    .answer = answer});
   }
   {
@@ -484,7 +484,7 @@ void add_faces(std::vector<FamilyModel>& out) {
     out.push_back({.name = "UltraFace",
                    .graph = std::move(b.g),
                    .preprocess = "stretch rgb mean=127/255 std=128/255",
-                   .postprocess = "boxes layout=query order=xyxy first=1 score=0.65 overlap=0.4",
+                   .postprocess = "boxes layout=query order=xyxy first=1 score=0.65 iou=0.4",
                    .asked = true,
                    .answer = boxes(true)});
   }

@@ -77,8 +77,8 @@ FamilyModel ultraface(int file) {                // 0: decoded, 1: not, 2: decod
   return {.name = kFiles[file],
           .graph = std::move(b.g),
           .preprocess = "stretch rgb mean=127/255 std=128/255",
-          .postprocess = file == 1 ? "boxes layout=priors set=ultraface score=0.7 overlap=0.3"
-                                   : "boxes layout=query order=xyxy first=1 score=0.7 overlap=0.3",
+          .postprocess = file == 1 ? "boxes layout=priors set=ultraface score=0.7 iou=0.3"
+                                   : "boxes layout=query order=xyxy first=1 score=0.7 iou=0.3",
           .labels = file == 2 ? "" : "face",
           .width = 320,
           .height = 240,
@@ -129,7 +129,7 @@ void add_faces_of_structure(std::vector<FamilyModel>& out) {
   for (const int file : {0, 1, 2}) out.push_back(ultraface(file));
   const auto take = [&](FamilyModel model, const char* pre, const char* set, const char* label) {
     model.preprocess = pre, model.labels = label;
-    model.postprocess = std::string("boxes layout=priors set=") + set + " score=0.5 overlap=0.3";
+    model.postprocess = std::string("boxes layout=priors set=") + set + " score=0.5 iou=0.3";
     out.push_back(std::move(model));
   };
   take(mediapipe("BlazeFace, two grids", {1, 128, 128, 3}, 128, {{16, 2}, {8, 6}}, 6, true),
@@ -160,7 +160,7 @@ void add_faces_of_structure(std::vector<FamilyModel>& out) {
   out.push_back({.name = "SCRFD, five strides",
                  .graph = std::move(b.g),
                  .preprocess = "letterbox at=topleft rgb mean=127.5/255 std=128/255 pad=0",
-                 .postprocess = "boxes layout=levels score=0.5 overlap=0.4",
+                 .postprocess = "boxes layout=levels score=0.5 iou=0.4",
                  .labels = "face",
                  .answer = answer(5)});
 }
@@ -335,7 +335,7 @@ void add_bins(std::vector<FamilyModel>& out) {
         {.name = "NanoDet-plus",
          .graph = std::move(b.g),
          .preprocess = "stretch bgr mean=103.53/255,116.28/255,123.675/255 std=57.375/255,57.12/255,58.395/255",
-         .postprocess = "boxes layout=dfl score=0.35 overlap=0.6",
+         .postprocess = "boxes layout=dfl score=0.35 iou=0.6",
          .asked = true,
          .answer = {14.662822, 6.443829, 52.176772, 48.208811, .75, 1}});
   }
@@ -352,7 +352,7 @@ void add_bins(std::vector<FamilyModel>& out) {
     out.push_back({.name = "PicoDet, heads alone",
                    .graph = std::move(b.g),
                    .preprocess = "stretch rgb norm=imagenet",
-                   .postprocess = "boxes layout=dfl centre=0.5 score=0.4 overlap=0.5",
+                   .postprocess = "boxes layout=dfl centre=0.5 score=0.4 iou=0.5",
                    .asked = true,
                    .answer = {10.662822, 18.443829, 48.176772, 60.208811, .625, 2}});
   }

@@ -65,7 +65,7 @@ FamilyModel retinaface() {
   return {.name = "RetinaFace",
           .graph = std::move(b.g),
           .preprocess = "letterbox at=topleft bgr mean=104/255,117/255,123/255 std=1/255 pad=0 size=640x640",
-          .postprocess = "boxes layout=priors set=retinaface score=0.5 overlap=0.4",
+          .postprocess = "boxes layout=priors set=retinaface score=0.5 iou=0.4",
           .asked = true,
           .width = 640,
           .height = 640,
@@ -111,7 +111,7 @@ FamilyModel retinanet() {
   return {.name = "RetinaNet (onnx/models)",
           .graph = std::move(b.g),
           .preprocess = "letterbox at=topleft rgb norm=imagenet pad=0",
-          .postprocess = "boxes layout=priors set=retinanet score=0.3 overlap=0.5",
+          .postprocess = "boxes layout=priors set=retinanet score=0.3 iou=0.5",
           .asked = true,
           .answer = answer(false, 0)};
 }
@@ -141,7 +141,7 @@ FamilyModel blazeface() {
   return {.name = "BlazeFace",
           .graph = std::move(b.g),
           .preprocess = "letterbox rgb norm=half pad=0",
-          .postprocess = "boxes layout=priors set=blazeface score=0.5 overlap=0.3",
+          .postprocess = "boxes layout=priors set=blazeface score=0.5 iou=0.3",
           .labels = "face",
           .answer = answer(true, 6)};
 }

@@ -113,7 +113,7 @@ void add_yolo_without_metadata(std::vector<FamilyModel>& out) {
     out.push_back({.name = "YOLOv5-face",
                    .graph = std::move(b.g),
                    .preprocess = kLetterbox,
-                   .postprocess = "boxes layout=yolo5 extra=points points=5 score=0.6 overlap=0.5",
+                   .postprocess = "boxes layout=yolo5 extra=points points=5 score=0.6 iou=0.5",
                    .asked = true,
                    .answer = answer});
   }

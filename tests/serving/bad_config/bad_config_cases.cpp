@@ -122,7 +122,7 @@ std::vector<BadCase> faults_of_starting(const std::string& models, const std::st
   };
   const auto pre = [&](const std::string& words) { return replaced(model, "letterbox mean=0.5 std=0.5", words); };
   const auto post = [&](const std::string& words) {
-    return replaced(model, "boxes stride=8 score=0.2 overlap=0.6", words);
+    return replaced(model, "boxes stride=8 score=0.2 iou=0.6", words);
   };
   const auto planned = [&](const std::string& text) {
     return BadCase{"", "[daemon]\nplan = \"p.json\"\n" + good, {}, {{"p.json", text}}};
@@ -213,7 +213,7 @@ slo_ms = 200
   model = ")" +
          models + R"(/detect.onnx"
   preprocess = "letterbox mean=0.5 std=0.5"
-  postprocess = "boxes stride=8 score=0.2 overlap=0.6"
+  postprocess = "boxes stride=8 score=0.2 iou=0.6"
   labels = ["object"]
   batch = 2
 )";

@@ -3,21 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "engine/exec/picture/box.h"
+
 namespace leat::scene {
 namespace {
 
-constexpr float kMinOverlap = 0.5f;
+constexpr float kIouMin = 0.5f;
 constexpr int kWrong = -1, kNeither = -2;
-
-template <class A, class B>
-float intersection(const A& a, const B& b) {
-  return std::max(0.f, std::min(a.x1, b.x1) - std::max(a.x0, b.x0)) *
-         std::max(0.f, std::min(a.y1, b.y1) - std::max(a.y0, b.y0));
-}
-template <class A>
-float area(const A& a) {
-  return (a.x1 - a.x0) * (a.y1 - a.y0);
-}
 
 // For every detection (in falling order of score) the index of the object it takes, kWrong or kNeither.
 std::vector<int> match(std::span<const Object> truth, std::span<const Found* const> found, std::int32_t shape) {
@@ -25,17 +17,17 @@ std::vector<int> match(std::span<const Object> truth, std::span<const Found* con
   std::vector<int> out;
   for (const Found* f : found) {
     int best = kWrong;
-    float best_overlap = kMinOverlap;
+    float best_iou = kIouMin;
     bool forgiven = false;
     for (std::size_t i = 0; i < truth.size(); ++i) {
-      const float both = intersection(*f, truth[i]);
       if (truth[i].ignore) {
-        forgiven = forgiven || (area(*f) > 0 && both >= kMinOverlap * area(*f));
+        const float all = exec::area(*f);
+        forgiven = forgiven || (all > 0 && exec::intersection(*f, truth[i]) >= kIouMin * all);
         continue;
       }
       if (taken[i] || (shape >= 0 && truth[i].shape != shape)) continue;
-      const float overlap = both / (area(*f) + area(truth[i]) - both);
-      if (overlap >= best_overlap) best_overlap = overlap, best = static_cast<int>(i);
+      const float iou = exec::iou(*f, truth[i]);
+      if (iou >= best_iou) best_iou = iou, best = static_cast<int>(i);
     }
     if (best >= 0) taken[static_cast<std::size_t>(best)] = true;
     out.push_back(best >= 0 ? best : forgiven ? kNeither : kWrong);

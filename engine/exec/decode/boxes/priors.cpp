@@ -12,10 +12,8 @@ constexpr std::uint32_t kUltraSizes[4][3] = {{10, 16, 24}, {32, 48}, {64, 96}, {
 constexpr std::uint32_t kUltraAnchors[4] = {3, 2, 2, 3};
 constexpr std::uint32_t kPersonAnchors[3] = {2, 2, 6};
 
-Error no(const std::string& what, const PostSetting& setting) {
-  std::string all;
-  for (const ItemTensor& t : setting.outputs) all += (all.empty() ? "" : ", ") + std::string(t.name) + " " + t.text();
-  return Error{"layout=priors " + what + "; the model has " + all};
+Error no(const std::string& what, const LayoutSetting& setting) {
+  return boxes_error("layout=priors " + what + "; the model has " + setting.outputs_text());
 }
 
 }  // namespace
@@ -85,7 +83,7 @@ Priors::Prior Priors::prior(std::uint32_t level, std::uint32_t row, float width,
   return at(g, level, (row - g.first) / g.anchors, (row - g.first) % g.anchors);
 }
 
-Result<Priors> Priors::open(PriorSet set, const PostSetting& setting) {
+Result<Priors> Priors::open(PriorSet set, const LayoutSetting& setting) {
   Priors out;
   out.set_ = set;
   const auto status = set == PriorSet::retinanet ? find_retinanet(out, setting) : out.find_rows(setting);
@@ -93,12 +91,12 @@ Result<Priors> Priors::open(PriorSet set, const PostSetting& setting) {
   return out;
 }
 
-Status Priors::find_retinanet(Priors& out, const PostSetting& setting) {
-  const auto w = static_cast<float>(setting.input_width), h = static_cast<float>(setting.input_height);
+Status Priors::find_retinanet(Priors& out, const LayoutSetting& setting) {
+  const auto w = static_cast<float>(setting.post.input_width), h = static_cast<float>(setting.post.input_height);
   out.by_level_ = true;
   std::uint32_t scores = 0, boxes = 0;
-  for (std::uint32_t i = 0; i < setting.outputs.size(); ++i) {
-    const ItemTensor& t = setting.outputs[i];
+  for (std::uint32_t i = 0; i < setting.post.outputs.size(); ++i) {
+    const ItemTensor& t = setting.post.outputs[i];
     if (t.rank != 3 || t.shape[0] <= 0 || t.shape[0] % kRetinaNetAnchors != 0) continue;
     const bool box = t.shape[0] == 4 * kRetinaNetAnchors && scores >= out.levels();  // four classes are as wide
     if (box && boxes < out.levels())
@@ -108,9 +106,9 @@ Status Priors::find_retinanet(Priors& out, const PostSetting& setting) {
   }
   if (scores != out.levels() || boxes != out.levels())
     return no("set=retinanet needs five outputs [9 C, h, w] and five [36, h, w]", setting);
-  out.classes_ = static_cast<std::size_t>(setting.outputs[out.scores_[0]].shape[0]) / kRetinaNetAnchors;
+  out.classes_ = static_cast<std::size_t>(setting.post.outputs[out.scores_[0]].shape[0]) / kRetinaNetAnchors;
   for (std::uint32_t l = 0; l < out.levels(); ++l) {
-    const ItemTensor &s = setting.outputs[out.scores_[l]], &b = setting.outputs[out.boxes_[l]];
+    const ItemTensor &s = setting.post.outputs[out.scores_[l]], &b = setting.post.outputs[out.boxes_[l]];
     const std::size_t cells = w > 0 ? out.grid(l, w, h).cells() : b.count() / 4 / kRetinaNetAnchors;
     if (b.count() == 0) continue;  // known only after a run
     if (b.count() != 4 * kRetinaNetAnchors * cells || s.count() != out.classes_ * kRetinaNetAnchors * cells)
@@ -120,15 +118,15 @@ Status Priors::find_retinanet(Priors& out, const PostSetting& setting) {
 }
 
 // The sets that number their priors row by row: one output of boxes and one of scores, or one of each for every grid.
-Status Priors::find_rows(const PostSetting& setting) {
-  const auto w = static_cast<float>(setting.input_width), h = static_cast<float>(setting.input_height);
+Status Priors::find_rows(const LayoutSetting& setting) {
+  const auto w = static_cast<float>(setting.post.input_width), h = static_cast<float>(setting.post.input_height);
   std::vector<std::uint32_t> boxes, scores;
-  for (std::uint32_t i = 0; i < setting.outputs.size(); ++i) {
-    const ItemTensor& t = setting.outputs[i];
+  for (std::uint32_t i = 0; i < setting.post.outputs.size(); ++i) {
+    const ItemTensor& t = setting.post.outputs[i];
     if (t.rank != 2) continue;
     if (t.last() == numbers())
       boxes.push_back(i);
-    else if (set_ == PriorSet::retinaface && t.last() == 10 && marks_ == UINT32_MAX)
+    else if (set_ == PriorSet::retinaface && t.last() == 10 && marks_ == kNoOutput)
       marks_ = i;
     else
       scores.push_back(i);
@@ -137,15 +135,15 @@ Status Priors::find_rows(const PostSetting& setting) {
     return no("needs outputs [n, " + std::to_string(numbers()) + "] and scores [n, C]", setting);
   by_level_ = blaze() && boxes.size() == levels() && scores.size() == levels();
   boxes_[0] = boxes[0], scores_[0] = scores[0];
-  classes_ = static_cast<std::size_t>(std::max<std::int64_t>(setting.outputs[scores[0]].last(), 1));
-  points_ = blaze() ? (numbers() - 4) / 2 : marks_ != UINT32_MAX ? 5 : 0;
-  if (setting.outputs[boxes[0]].count() == 0 || w <= 0)
+  classes_ = static_cast<std::size_t>(std::max<std::int64_t>(setting.post.outputs[scores[0]].last(), 1));
+  points_ = blaze() ? (numbers() - 4) / 2 : marks_ != kNoOutput ? 5 : 0;
+  if (setting.post.outputs[boxes[0]].count() == 0 || w <= 0)
     return by_level_ ? Status(no("of several outputs needs a picture of fixed size", setting)) : Status(Done{});
   const Grid last = grid(levels() - 1, w, h);
   const std::size_t rows = last.first + last.cells() * last.anchors;
-  const auto rows_of = [&](std::uint32_t o) { return static_cast<std::size_t>(setting.outputs[o].shape[0]); };
+  const auto rows_of = [&](std::uint32_t o) { return static_cast<std::size_t>(setting.post.outputs[o].shape[0]); };
   const Error wrong = no("makes " + std::to_string(rows) + " boxes of an input of " +
-                             std::to_string(setting.input_width) + "x" + std::to_string(setting.input_height),
+                             std::to_string(setting.post.input_width) + "x" + std::to_string(setting.post.input_height),
                          setting);
   if (!by_level_) return rows_of(boxes[0]) == rows && rows_of(scores[0]) == rows ? Status(Done{}) : Status(wrong);
   for (std::uint32_t l = 0; l < levels(); ++l) {
@@ -176,7 +174,7 @@ float Priors::score(std::span<const ItemTensor> outputs, const Prior& p, std::si
   return i < t.count() ? t.at(i) : 0;
 }
 
-Priors::Box Priors::box(std::span<const ItemTensor> outputs, const Prior& p) const noexcept {
+Priors::CentredBox Priors::box(std::span<const ItemTensor> outputs, const Prior& p) const noexcept {
   float d[4];
   if (set_ == PriorSet::retinanet) {
     const ItemTensor& t = outputs[boxes_[p.level]];

@@ -9,9 +9,8 @@
 //               than that and p.cx half a pixel further: cx = p.cx + d0 p.w, w = p.w exp(d2); a box ends a pixel
 //               before its width. (Lin and others, "Focal Loss for Dense Object Detection", 2017, as in ONNX's zoo)
 //   blazeface   regressors [n, 16] and classificators [n, 1], each one tensor or one for each grid; two a cell of a
-//   16th
-//               of the input's width and six of an 8th: centre and points are p's plus d, w and h are d; the score's
-//               sigmoid. (Bazarevsky and others, "BlazeFace", 2019, as in MediaPipe)
+//               16th of the input's width and six of an 8th: centre and points are p's plus d, w and h are d; the
+//               score's sigmoid. (Bazarevsky and others, "BlazeFace", 2019, as in MediaPipe)
 //   palm        the same with [n, 18], seven points; two a cell of 8 pixels and six of 16 (MediaPipe's hands, 192 x
 //   192) person      the same with [n, 12], four points; two a cell of 8 pixels, two of 16, six of 32 (MediaPipe's
 //   poses) ultraface   boxes [n, 4], scores [n, C]; grids of ceil(side / 8, 16, 32, 64), squares of 10 16 24 / 32 48 /
@@ -22,12 +21,9 @@
 // Data plane after open(): no allocation.
 #pragma once
 
-#include "engine/exec/decode/post.h"
+#include "engine/exec/decode/boxes/layout.h"
 
 namespace leat::exec {
-
-enum class PriorSet : std::uint8_t { retinaface, retinanet, blazeface, ultraface, palm, person };
-inline constexpr const char* kPriorSets = "retinaface, retinanet, blazeface, ultraface, palm or person";
 
 class Priors {
  public:
@@ -35,12 +31,15 @@ class Priors {
     float cx, cy, w, h;
     std::uint32_t level, row;  // row: of the outputs; with retinanet, anchor * cells + cell of the level
   };
-  struct Box {
+  struct CentredBox {
     float cx = 0, cy = 0, w = 0, h = 0;
   };
 
   // Refused where the outputs are not the set's, or are of another number of priors than the input's size makes.
-  static Result<Priors> open(PriorSet set, const PostSetting& setting);
+  static Result<Priors> open(PriorSet set, const LayoutSetting& setting);
+  static bool scores_are_logits(PriorSet set) noexcept {
+    return set == PriorSet::blazeface || set == PriorSet::palm || set == PriorSet::person;
+  }
 
   [[nodiscard]] std::uint32_t points() const noexcept { return points_; }
   // Of a score's numbers; first counts from the background on.
@@ -51,7 +50,7 @@ class Priors {
   void for_each(std::span<const ItemTensor> outputs, float width, float height, Each&& each) const;
 
   [[nodiscard]] float score(std::span<const ItemTensor> outputs, const Prior& p, std::size_t class_id) const noexcept;
-  [[nodiscard]] Box box(std::span<const ItemTensor> outputs, const Prior& p) const noexcept;
+  [[nodiscard]] CentredBox box(std::span<const ItemTensor> outputs, const Prior& p) const noexcept;
   [[nodiscard]] leat_keypoint point(std::span<const ItemTensor> outputs, const Prior& p, std::uint32_t k,
                                     float score) const noexcept;
   // The prior again by what a found box remembers of it.
@@ -67,12 +66,10 @@ class Priors {
   [[nodiscard]] Grid grid(std::uint32_t level, float width, float height) const noexcept;
   [[nodiscard]] Prior at(const Grid& g, std::uint32_t level, std::uint32_t cell, std::uint32_t anchor) const noexcept;
 
-  static Status find_retinanet(Priors& out, const PostSetting& setting);
-  Status find_rows(const PostSetting& setting);
+  static Status find_retinanet(Priors& out, const LayoutSetting& setting);
+  Status find_rows(const LayoutSetting& setting);
   // MediaPipe's: centres alone.
-  [[nodiscard]] bool blaze() const noexcept {
-    return set_ == PriorSet::blazeface || set_ == PriorSet::palm || set_ == PriorSet::person;
-  }
+  [[nodiscard]] bool blaze() const noexcept { return scores_are_logits(set_); }
   // Numbers of one row of the boxes' output.
   [[nodiscard]] std::uint32_t numbers() const noexcept;
   // Where a prior's row lies: the place in scores_ and boxes_, and the row there.
@@ -87,7 +84,7 @@ class Priors {
   std::array<std::uint32_t, 5> scores_{}, boxes_{};  // outputs; by level where there is one for each, else the first
   bool by_level_ = false;
   std::array<std::uint32_t, 5> first_{};  // [level] row of all where it begins, where each has an output
-  std::uint32_t marks_ = UINT32_MAX;      // output of retinaface's points
+  std::uint32_t marks_ = kNoOutput;       // output of retinaface's points
 };
 
 template <class Each>
