@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "engine/exec/recognise/signs.h"
+#include "engine/exec/recognise/heuristics/heuristics.h"
 
 namespace leat::exec {
 namespace {

@@ -71,7 +71,7 @@ class Yaml {
 };
 
 // Lines of text: PaddleOCR's detectors.
-void regions(const ModelFacts& f, const Yaml& yaml, const std::string& order, Sidecars& out) {
+void regions(const ModelFacts& f, const Yaml& yaml, const std::string& order, CompanionFiles& out) {
   std::array<double, 3> mean{}, deviation{};
   if (!yaml.numbers("mean", 3, mean.data()) || !yaml.numbers("std", 3, deviation.data())) return;
   out.postprocess = "lines";
@@ -88,7 +88,7 @@ void regions(const ModelFacts& f, const Yaml& yaml, const std::string& order, Si
 }
 
 // PaddleDetection's: pictures are stretched to target_size (height, width).
-void detector(const ModelFacts& f, const Yaml& yaml, Sidecars& out) {
+void detector(const ModelFacts& f, const Yaml& yaml, CompanionFiles& out) {
   std::array<double, 3> mean{}, deviation = {1, 1, 1};
   double size[2];
   if (yaml.value("keep_ratio") != "false" || !yaml.numbers("target_size", 2, size)) return;
@@ -103,7 +103,7 @@ void detector(const ModelFacts& f, const Yaml& yaml, Sidecars& out) {
 }
 
 // PaddleClas': the shorter side to resize_short, then the middle.
-void classifier(const ModelFacts& f, const Yaml& yaml, const std::string& order, Sidecars& out) {
+void classifier(const ModelFacts& f, const Yaml& yaml, const std::string& order, CompanionFiles& out) {
   std::array<double, 3> mean{}, deviation{};
   if (!yaml.numbers("mean", 3, mean.data()) || !yaml.numbers("std", 3, deviation.data())) return;
   const double whole = std::strtod(yaml.value("resize_short").c_str(), nullptr);
@@ -118,7 +118,7 @@ void classifier(const ModelFacts& f, const Yaml& yaml, const std::string& order,
 
 }  // namespace
 
-void read_paddle(const ModelFacts& f, const std::string& folder, Sidecars& out) {
+void read_paddle(const ModelFacts& f, const std::string& folder, CompanionFiles& out) {
   const Yaml yaml(folder + "/" + kFile);
   // Paddle's readers make RGB of a picture unless the file says otherwise.
   const std::string order = yaml.value("img_mode") == "BGR" ? " bgr " : " rgb ";

@@ -4,10 +4,10 @@
 
 #include <string>
 
-#include "engine/exec/recognise/sidecars.h"
+#include "engine/exec/recognise/companion_files.h"
 
 namespace leat::exec {
 
-void read_paddle(const ModelFacts& facts, const std::string& folder, Sidecars& out);
+void read_paddle(const ModelFacts& facts, const std::string& folder, CompanionFiles& out);
 
 }  // namespace leat::exec

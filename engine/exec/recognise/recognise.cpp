@@ -4,11 +4,11 @@
 #include <utility>
 #include <vector>
 
+#include "engine/exec/recognise/companion_files.h"
+#include "engine/exec/recognise/heuristics/heuristics.h"
 #include "engine/exec/recognise/known.h"
 #include "engine/exec/recognise/metadata.h"
 #include "engine/exec/recognise/norm.h"
-#include "engine/exec/recognise/sidecars.h"
-#include "engine/exec/recognise/signs.h"
 #include "tools/base/text/nearest.h"
 
 namespace leat::exec {
@@ -20,7 +20,7 @@ std::string beside(const std::string& file) { return file + " beside it"; }
 
 // Names of the metadata, else of a file that is surely about this model, else of one that has as many as there are
 // classes.
-Concluded labels_of(const FromMetadata& metadata, const Sidecars& files, std::int64_t classes) {
+Concluded labels_of(const FromMetadata& metadata, const CompanionFiles& files, std::int64_t classes) {
   Concluded out;
   if (!metadata.names.empty()) {
     out = {joined(metadata.names), metadata.seen};
@@ -37,13 +37,13 @@ std::string in_quotes(const std::string& words) { return "\"" + words + "\""; }
 class Judge {
  public:
   Judge(ModelFacts facts, const GivenWords& given)
-      : f_(std::move(facts)), given_(given), metadata_(read_metadata(f_)), files_(read_sidecars(f_)) {
-    sign_ = sign_of(f_, files_.architecture);
-    const bool told = sign_.seen.starts_with("architecture");
-    seen_ = told ? beside(files_.task_from) + " (" + sign_.seen + ")" : sign_.seen;
+      : f_(std::move(facts)), given_(given), metadata_(read_metadata(f_)), files_(read_companion_files(f_)) {
+    heuristic_ = heuristic_of(f_, files_.architecture);
+    const bool told = heuristic_.seen.starts_with("architecture");
+    seen_ = told ? beside(files_.task_from) + " (" + heuristic_.seen + ")" : heuristic_.seen;
     files_.preprocess = beside_graph(files_.preprocess, f_.norm);
-    sign_.pre = beside_graph(sign_.pre, f_.norm);
-    sign_.likely = beside_graph(fitting(sign_.likely), f_.norm);
+    heuristic_.pre = beside_graph(heuristic_.pre, f_.norm);
+    heuristic_.likely = beside_graph(fitting(heuristic_.likely), f_.norm);
   }
 
   Status find_known(const std::string& as) {
@@ -80,7 +80,7 @@ class Judge {
     if (picture == nullptr) return words;
     const bool gray = picture->dim(f_.nhwc() ? -1 : -3) == 1, open = f_.width() < 0 || f_.height() < 0;
     if (words.empty() && !gray && !open) return words;
-    const bool classes = sign_.post.starts_with("classes") || f_.outputs[0].rank() == 2;
+    const bool classes = heuristic_.post.starts_with("classes") || f_.outputs[0].rank() == 2;
     if (words.empty()) words = classes || !open ? kImagenetWords : kLetterboxWords;
     if (const std::size_t at = words.find(" rgb "); gray && at != std::string::npos)
       words = words.substr(0, at) + " gray norm=unit";
@@ -127,7 +127,7 @@ class Judge {
 
   [[nodiscard]] std::string picture_too() {
     const bool open = given_.preprocess.empty() && metadata_.preprocess.empty() && files_.preprocess.empty() &&
-                      sign_.pre.empty() && sign_.ask.find("preprocess = ") == std::string::npos;
+                      heuristic_.pre.empty() && heuristic_.ask.find("preprocess = ") == std::string::npos;
     picture_asked_ = true;
     return open ? "; write preprocess too, as its authors prepare their pictures (preprocess = " +
                       in_quotes(likely_picture()) + ", for example)"
@@ -151,10 +151,10 @@ class Judge {
     } else if (!known_.empty()) {
       to = {known_[0].postprocess, known_seen()};
       ask_which();
-    } else if (!sign_.post.empty()) {
-      to = {sign_.post, seen_};
-    } else if (!sign_.ask.empty()) {
-      ask(sign_.seen + ": " + sign_.ask + picture_too());
+    } else if (!heuristic_.post.empty()) {
+      to = {heuristic_.post, seen_};
+    } else if (!heuristic_.ask.empty()) {
+      ask(heuristic_.seen + ": " + heuristic_.ask + picture_too());
     } else {
       ask("nothing in it says what its outputs (" + f_.outputs_text() +
           ") mean; write postprocess = \"tensors\" to have them as they are, or boxes, points, classes, map, text or "
@@ -184,7 +184,7 @@ class Judge {
   [[nodiscard]] static std::string kind_of(const std::string& words) { return words.substr(0, words.find(' ')); }
   // Detectors mostly want the whole picture in its proportions.
   [[nodiscard]] std::string likely_picture() const {
-    if (!sign_.likely.empty() && !other_answer()) return sign_.likely;
+    if (!heuristic_.likely.empty() && !other_answer()) return heuristic_.likely;
     const bool boxes = kind_of(out_.words.postprocess.words) == "boxes";
     return beside_graph(boxes ? kLetterboxWords : kImagenetWords, f_.norm);
   }
@@ -192,7 +192,7 @@ class Judge {
   // Words for another kind of answer than the structure's: what the structure says of the picture is not certain then.
   [[nodiscard]] bool other_answer() const {
     const std::string given = kind_of(given_.postprocess);
-    const std::string& meant = known_.empty() ? sign_.post : known_[0].postprocess;
+    const std::string& meant = known_.empty() ? heuristic_.post : known_[0].postprocess;
     return !given.empty() && given != "tensors" && !meant.empty() && given != kind_of(meant);
   }
 
@@ -203,8 +203,8 @@ class Judge {
       to = {preprocess_of(known_[0], f_), known_seen()};
     } else if (!metadata_.preprocess.empty()) {
       to = {metadata_.preprocess, metadata_.seen};
-    } else if (!sign_.pre.empty() && !other_answer() && !exact()) {
-      to = {sign_.pre, seen_};
+    } else if (!heuristic_.pre.empty() && !other_answer() && !exact()) {
+      to = {heuristic_.pre, seen_};
     } else if (!files_.preprocess.empty()) {
       to = {files_.preprocess, beside(files_.preprocess_from)};
       if (!files_.size.empty())
@@ -229,7 +229,7 @@ class Judge {
     const std::string said =
         post.from.empty() ? "postprocess is given" : post.from + " says postprocess = " + in_quotes(post.words);
     ask(said + ", but no file says its colours and their range; likely preprocess = " +
-        in_quotes(out_.words.preprocess.words) + (sign_.doubt.empty() ? "" : " (" + sign_.doubt + ")"));
+        in_quotes(out_.words.preprocess.words) + (heuristic_.doubt.empty() ? "" : " (" + heuristic_.doubt + ")"));
   }
 
   // Names belong to answers that have classes.
@@ -238,7 +238,8 @@ class Judge {
     const bool classes = post.starts_with("boxes") || post.starts_with("classes") || post.starts_with("map argmax");
     if (given_.labels || !classes) return;
     const bool known = given_.postprocess.empty() && agreed([](const KnownModel& k) { return k.labels; });
-    out_.words.labels = labels_of(metadata_, files_, given_.postprocess.empty() && known_.empty() ? sign_.classes : -1);
+    out_.words.labels =
+        labels_of(metadata_, files_, given_.postprocess.empty() && known_.empty() ? heuristic_.classes : -1);
     if (out_.words.labels.words.empty() && known && !known_[0].labels.empty())
       out_.words.labels = {known_[0].labels, known_seen()};
   }
@@ -246,8 +247,8 @@ class Judge {
   ModelFacts f_;
   const GivenWords& given_;
   FromMetadata metadata_;
-  Sidecars files_;
-  Sign sign_;
+  CompanionFiles files_;
+  Heuristic heuristic_;
   std::string seen_;
   std::vector<KnownModel> known_;
   bool chosen_ = false;  // by name

@@ -7,10 +7,10 @@
 
 namespace leat::exec {
 
-struct Sign {
+struct Heuristic {
   std::string seen;           // "outputs cls_8 .. kps_32 (YuNet)"; empty: nothing is known
   std::string post;           // postprocess; empty: `ask`
-  std::string ask;            // what to choose among, where the sign has several meanings
+  std::string ask;            // what to choose among, where it has several meanings
   std::string pre;            // preprocess, where the family has only one; else `likely`
   std::string likely;         // what such models mostly want
   std::string doubt;          // who looks the same and wants something else: said behind `likely`
@@ -19,11 +19,11 @@ struct Sign {
 
 // architecture: what a file beside the model calls it ("SegformerForSemanticSegmentation"), or empty: it settles what
 // names and shapes leave open.
-Sign sign_of(const ModelFacts& facts, const std::string& architecture);
+Heuristic heuristic_of(const ModelFacts& facts, const std::string& architecture);
 
 // Its parts: by names of inputs and outputs, and by shapes.
-Sign sign_by_names(const ModelFacts& facts, const std::string& architecture);
-Sign sign_by_shapes(const ModelFacts& facts);
+Heuristic heuristic_by_names(const ModelFacts& facts, const std::string& architecture);
+Heuristic heuristic_by_shapes(const ModelFacts& facts);
 
 // The number of cells of a detector with strides 8, 16 and 32; 0: the input's size is open.
 std::int64_t cells_of(const ModelFacts& facts);

@@ -12,7 +12,7 @@
 
 namespace leat::exec {
 
-struct Sidecars {
+struct CompanionFiles {
   std::string preprocess, preprocess_from;  // words and the file's name; empty: no file says
   std::string postprocess, postprocess_from;
   std::string size;                     // "size=1066x800" that a file makes likely where the model leaves it open
@@ -22,7 +22,7 @@ struct Sidecars {
   bool names_certain = false;  // the file is about this model; else its names count only if they are as many as classes
 };
 
-Sidecars read_sidecars(const ModelFacts& facts);
+CompanionFiles read_companion_files(const ModelFacts& facts);
 
 // Pieces of words, for those who read such files. A number; mean and std of pixel / 255, by name where they have one;
 // " size=WxH" where the model leaves its picture's size open.

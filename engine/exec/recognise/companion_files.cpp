@@ -1,4 +1,4 @@
-#include "engine/exec/recognise/sidecars.h"
+#include "engine/exec/recognise/companion_files.h"
 
 #include <algorithm>
 #include <array>
@@ -68,7 +68,7 @@ std::optional<std::pair<double, double>> sides(const Json& json, const char* key
 }
 
 // Hugging Face's image processors.
-void from_processor(const ModelFacts& f, const File& file, Sidecars& out) {
+void from_processor(const ModelFacts& f, const File& file, CompanionFiles& out) {
   const Json& j = file.json;
   std::string words;
   const auto crop = says(j, "do_center_crop", false) ? sides(j, "crop_size") : std::nullopt;
@@ -124,7 +124,7 @@ void from_processor(const ModelFacts& f, const File& file, Sidecars& out) {
 }
 
 // timm's config.json: pretrained_cfg.
-void from_timm(const ModelFacts& f, const File& file, Sidecars& out) {
+void from_timm(const ModelFacts& f, const File& file, CompanionFiles& out) {
   const Json* const at = file.json.find("pretrained_cfg");
   if (at == nullptr || !at->is_object()) return;
   const auto mean = triple(*at, "mean"), deviation = triple(*at, "std");
@@ -138,7 +138,7 @@ void from_timm(const ModelFacts& f, const File& file, Sidecars& out) {
 }
 
 // mmdeploy's pipeline.json: the transforms of its first task.
-void from_pipeline(const ModelFacts& f, const File& file, Sidecars& out) {
+void from_pipeline(const ModelFacts& f, const File& file, CompanionFiles& out) {
   const Json* const pipeline = file.json.find("pipeline");
   const Json* const tasks = pipeline != nullptr ? pipeline->find("tasks") : nullptr;
   if (tasks == nullptr || !tasks->is_array() || tasks->empty()) return;
@@ -166,7 +166,7 @@ void from_pipeline(const ModelFacts& f, const File& file, Sidecars& out) {
   out.preprocess = fit + colours + size, out.preprocess_from = file.name;
 }
 
-void from_json_files(const ModelFacts& f, const fs::path& folder, Sidecars& out) {
+void from_json_files(const ModelFacts& f, const fs::path& folder, CompanionFiles& out) {
   if (const auto config = json_file(folder, "config.json")) {
     const Json& j = config->json;
     const Json* const names = j.find("architectures");
@@ -216,8 +216,8 @@ std::string size_words(const ModelFacts& f, double width, double height) {
   return open && width >= 1 && height >= 1 ? " size=" + shown(width) + "x" + shown(height) : "";
 }
 
-Sidecars read_sidecars(const ModelFacts& f) {
-  Sidecars out;
+CompanionFiles read_companion_files(const ModelFacts& f) {
+  CompanionFiles out;
   std::error_code failed;
   const fs::path model = fs::absolute(f.path, failed), here = model.parent_path();
   from_json_files(f, here, out);

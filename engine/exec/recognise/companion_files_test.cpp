@@ -1,5 +1,5 @@
 // What files beside a model say of its pictures, each as its writer leaves it there.
-#include "engine/exec/recognise/sidecars.h"
+#include "engine/exec/recognise/companion_files.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -18,13 +18,13 @@ using G = TestGraph;
 class SidecarFiles : public testing::Test {
  protected:
   SidecarFiles() {
-    char name[] = "/tmp/leat_sidecars_XXXXXX";
+    char name[] = "/tmp/leat_companion_files_XXXXXX";
     folder_ = ::mkdtemp(name);
   }
   ~SidecarFiles() override { std::filesystem::remove_all(folder_); }
 
   // A model of an open size with this file beside it.
-  Sidecars beside(const std::string& file, const std::string& text, bool detector = false) {
+  CompanionFiles beside(const std::string& file, const std::string& text, bool detector = false) {
     Builder b("x", G::f32, {1, 3, "h", "w"});
     if (detector) b.g.input("scale_factor", G::f32, {1, 2});
     b.put("y", {1, 4}, families::zeros(4));
@@ -32,7 +32,7 @@ class SidecarFiles : public testing::Test {
     std::ofstream(folder_ + "/" + file) << text;
     const auto facts = read_facts(folder_ + "/m.onnx");
     EXPECT_TRUE(facts.ok());
-    return read_sidecars(*facts);
+    return read_companion_files(*facts);
   }
   std::string processor(const std::string& rest) {
     return beside("preprocessor_config.json", std::string(families::kProcessor) + rest + "}").preprocess;
@@ -56,10 +56,10 @@ TEST_F(SidecarFiles, HuggingFaceProcessors) {
   EXPECT_EQ(processor(R"("size_divisor": 32, "size": {"height": 64, "width": 64})"), "");
   EXPECT_EQ(
       processor(R"("do_pad": true, "pad_size": {"height": 80, "width": 80}, "size": {"height": 64, "width": 64})"), "");
-  const Sidecars depth = beside("preprocessor_config.json",
-                                std::string(families::kProcessor) +
-                                    R"("keep_aspect_ratio": true, "ensure_multiple_of": 14, "size": {"height": 518,)"
-                                    R"( "width": 518}})");
+  const CompanionFiles depth = beside(
+      "preprocessor_config.json", std::string(families::kProcessor) +
+                                      R"("keep_aspect_ratio": true, "ensure_multiple_of": 14, "size": {"height": 518,)"
+                                      R"( "width": 518}})");
   EXPECT_EQ(depth.preprocess, "stretch" + imagenet);
   EXPECT_EQ(depth.size, " size=518x518");  // asked for
 }
@@ -68,14 +68,15 @@ TEST_F(SidecarFiles, PaddleDetection) {
   const std::string head =
       "mode: paddle\narch: DETR\nPreprocess:\n- interp: 2\n  keep_ratio: false\n  target_size:\n"
       "  - 480\n  - 640\n  type: Resize\n";
-  const Sidecars plain = beside("inference.yml",
-                                head +
-                                    "- mean:\n  - 0.0\n  - 0.0\n  - 0.0\n  norm_type: none\n  std:\n  - 1.0\n  - 1.0\n"
-                                    "  - 1.0\n  type: NormalizeImage\nlabel_list:\n- table\n- 'a figure'\n",
-                                true);
+  const CompanionFiles plain =
+      beside("inference.yml",
+             head +
+                 "- mean:\n  - 0.0\n  - 0.0\n  - 0.0\n  norm_type: none\n  std:\n  - 1.0\n  - 1.0\n"
+                 "  - 1.0\n  type: NormalizeImage\nlabel_list:\n- table\n- 'a figure'\n",
+             true);
   EXPECT_EQ(plain.preprocess, "stretch rgb norm=unit size=640x480 feed.scale_factor=ones");
   EXPECT_EQ(plain.names, (ClassNames{"table", "a figure"}));
-  const Sidecars normalised =
+  const CompanionFiles normalised =
       beside("inference.yml", head +
                                   "- is_scale: true\n  mean:\n  - 0.485\n  - 0.456\n  - 0.406\n  std:\n  - 0.229\n"
                                   "  - 0.224\n  - 0.225\n  type: NormalizeImage\n");
@@ -88,7 +89,7 @@ TEST_F(SidecarFiles, PaddleClassification) {
       "      size: 224\n  - NormalizeImage:\n      mean:\n      - 0.485\n      - 0.456\n      - 0.406\n"
       "      std:\n      - 0.229\n      - 0.224\n      - 0.225\nPostProcess:\n  Topk:\n    topk: 1\n"
       "    label_list:\n    - '0'\n    - '180'\n";
-  const Sidecars found = beside("inference.yml", text);
+  const CompanionFiles found = beside("inference.yml", text);
   EXPECT_EQ(found.preprocess, "cover=0.875 rgb norm=imagenet size=224x224");
   EXPECT_EQ(found.names, (ClassNames{"0", "180"}));
 }

@@ -1,4 +1,4 @@
-#include "engine/exec/recognise/signs.h"
+#include "engine/exec/recognise/heuristics/heuristics.h"
 
 #include <algorithm>
 
@@ -28,14 +28,14 @@ std::int64_t cells_of(const ModelFacts& f) {
   return cells;
 }
 
-Sign sign_of(const ModelFacts& f, const std::string& architecture) {
+Heuristic heuristic_of(const ModelFacts& f, const std::string& architecture) {
   if (const std::string other = wants_besides(f); !other.empty())
     return {.seen = "input " + other,
             .ask =
                 "it is asked with more than a picture, which is not served; write postprocess = \"tensors\" and fill "
                 "its inputs yourself (preprocess = \"tensors\")"};
-  Sign s = sign_by_names(f, architecture);
-  if (s.seen.empty()) s = sign_by_shapes(f);
+  Heuristic s = heuristic_by_names(f, architecture);
+  if (s.seen.empty()) s = heuristic_by_shapes(f);
   if (!s.post.empty() || architecture.empty()) return s;
   const auto is = [&](const char* what) { return architecture.find(what) != std::string::npos; };
   const ModelPort out = f.outputs.empty() ? ModelPort() : f.outputs[0];
