@@ -12,7 +12,7 @@ Status Worker::begin_measuring(const Measure& what) {
     return Error{"leatd asked for a module this worker does not have; install leatd and leat-worker of one release"};
   const ModuleSetup& m = setup_.modules[what.module];
   asked_ = what;
-  measuring_ = std::make_unique<Calibrator>(*modules_[what.module], m.batch, m.after_fan_out, what.longest_ns);
+  measuring_ = std::make_unique<Calibrator>(*modules_[what.module].module, m.batch, m.after_fan_out, what.longest_ns);
   return Done{};
 }
 
@@ -29,18 +29,18 @@ void Worker::measure_on() {
   if (*more) return;
   Calibration found = measuring_->result();
   measuring_.reset();
-  (void)tell(encode(Measured{.module = asked_.module,
-                             .latency_by_batch = std::move(found.latency_by_batch),
-                             .latency_by_size = std::move(found.latency_by_size),
-                             .undisturbed_percent = found.undisturbed_percent}));
+  (void)control_.tell(encode(Measured{.module = asked_.module,
+                                      .latency_by_batch = std::move(found.latency_by_batch),
+                                      .latency_by_size = std::move(found.latency_by_size),
+                                      .undisturbed_percent = found.undisturbed_percent}));
 }
 
 void Worker::give_up_measuring(std::uint32_t undisturbed_percent) {
   measuring_.reset();
-  (void)tell(encode(Measured{.module = asked_.module,
-                             .latency_by_batch = {},
-                             .latency_by_size = {},
-                             .undisturbed_percent = undisturbed_percent}));
+  (void)control_.tell(encode(Measured{.module = asked_.module,
+                                      .latency_by_batch = {},
+                                      .latency_by_size = {},
+                                      .undisturbed_percent = undisturbed_percent}));
 }
 
 }  // namespace leat::worker

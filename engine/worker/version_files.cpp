@@ -24,11 +24,11 @@ Status by_path(const exec::PinnedModel& model, const std::string& executor) {
 Status Worker::receive_files() {
   for (ModuleSetup& m : setup_.modules) {
     for (exec::ModelFile& f : m.files) {
-      if (auto status = next_message(); !status) return status;
-      const auto type = type_of(packet_);
-      if (!type.ok() || *type != ControlType::file || fds_.size() != 1)
+      if (auto status = control_.wait_for_message(); !status) return status;
+      const auto type = type_of(control_.packet);
+      if (!type.ok() || *type != ControlType::file || control_.descriptors.size() != 1)
         return Error{"the setup came without its models; install leatd and leat-worker of one release"};
-      f.fd = std::make_shared<shm::Fd>(std::move(fds_[0]));
+      f.fd = std::make_shared<shm::Fd>(std::move(control_.descriptors[0]));
     }
   }
   return Done{};

@@ -6,12 +6,12 @@ Result<std::unique_ptr<WorkerPort>> WorkerPort::create() {
   constexpr worker::ChannelLayout kLayout = worker::channel_layout();
   auto segment = shm::Segment::create("leat:channel", kLayout.bytes, shm::Seal::size);
   if (!segment) return Error{segment.error()};
-  auto bell = worker::Bell::create();
+  auto bell = shm::BellSocket::create();
   if (!bell) return Error{bell.error()};
   std::unique_ptr<WorkerPort> port(new WorkerPort());
   port->segment_ = std::move(*segment);
   port->bell_ = std::move(bell->daemon);
-  port->worker_bell_ = std::move(bell->worker);
+  port->worker_bell_ = std::move(bell->client);
   const shm::Mapping& m = port->segment_.memory();
   port->dispatches_ = {m.at<worker::DispatchCell>(kLayout.dispatch_cells), worker::kDispatchRing,
                        m.at<shm::IndexLine>(kLayout.dispatch_index)};
@@ -40,7 +40,7 @@ bool WorkerPort::flush() noexcept {
 
 bool WorkerPort::drain_bell() noexcept {
   bool there = true;
-  calls_.timed([&] { there = bell_.drain(); });
+  calls_.timed([&] { there = bell_.drain() == shm::Drained::rings; });
   return there;
 }
 

@@ -11,7 +11,6 @@
 #include <span>
 
 #include "engine/daemon/clients/dear_calls.h"
-#include "engine/worker/bell.h"
 #include "engine/worker/channel.h"
 #include "leat/result.hpp"
 #include "shm/src/rings/doorbell.h"
@@ -47,7 +46,7 @@ class WorkerPort {
  private:
   WorkerPort() = default;
   shm::Segment segment_;
-  worker::Bell bell_;
+  shm::BellSocket bell_;
   shm::Fd worker_bell_;
   TimedCalls calls_;
   shm::RingProducer<worker::DispatchCell> dispatches_;
