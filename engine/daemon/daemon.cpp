@@ -32,6 +32,7 @@
 #include "engine/daemon/workers/self_guard.h"
 #include "engine/daemon/workers/start_progress.h"
 #include "engine/daemon/workers/supervisor.h"
+#include "engine/worker/link/affinity.h"
 #include "planner/child/solver_process.h"
 #include "shm/src/protocol/limiters.h"
 #include "shm/src/protocol/listener.h"

@@ -17,7 +17,7 @@
 
 #include "engine/daemon/configuration/config.h"
 #include "engine/exec/recognise/recognise.h"
-#include "engine/worker/protocol.h"
+#include "engine/worker/link/protocol.h"
 #include "leat/result.hpp"
 
 namespace leat::daemon {

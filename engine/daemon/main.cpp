@@ -9,6 +9,7 @@
 #include "engine/daemon/log.h"
 #include "engine/daemon/workers/self_guard.h"
 #include "engine/daemon/workers/worker_binary.h"
+#include "engine/worker/link/affinity.h"
 #include "tools/base/cli/command.h"
 #include "tools/base/cores/cores.h"
 

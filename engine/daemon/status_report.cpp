@@ -9,6 +9,7 @@
 #include "engine/daemon/workers/model_files.h"
 #include "engine/daemon/workers/model_words.h"
 #include "engine/daemon/workers/self_guard.h"
+#include "engine/worker/link/affinity.h"
 #include "planner/io/plan_io.h"
 #include "tools/base/cores/cores.h"
 #include "tools/base/json/json.h"

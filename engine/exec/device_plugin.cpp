@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include "engine/exec/near_program.h"
+#include "engine/exec/plugin_search.h"
 
 namespace leat::exec {
 

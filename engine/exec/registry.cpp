@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/exec/near_program.h"
+#include "engine/exec/plugin_search.h"
 
 namespace leat::exec {
 namespace {

@@ -1,7 +1,7 @@
 // The worker's end of the channel (channel.h) with its bell. One thread.
 #pragma once
 
-#include "engine/worker/channel.h"
+#include "engine/worker/link/channel.h"
 #include "leat/result.hpp"
 #include "shm/src/rings/doorbell.h"
 #include "shm/src/segments/segment.h"

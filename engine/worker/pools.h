@@ -6,8 +6,8 @@
 
 #include "engine/exec/device_plugin.h"
 #include "engine/exec/module.h"
-#include "engine/worker/channel.h"
-#include "engine/worker/protocol.h"
+#include "engine/worker/link/channel.h"
+#include "engine/worker/link/protocol.h"
 #include "leat/result.hpp"
 #include "shm/src/segments/stream_pool.h"
 

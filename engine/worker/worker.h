@@ -15,14 +15,14 @@
 #include <vector>
 
 #include "engine/exec/module.h"
-#include "engine/worker/calibrate.h"
 #include "engine/worker/channel_end.h"
 #include "engine/worker/control_link.h"
-#include "engine/worker/device_use.h"
-#include "engine/worker/edges.h"
+#include "engine/worker/features/device_use.h"
+#include "engine/worker/features/edges.h"
+#include "engine/worker/features/stage_features.h"
+#include "engine/worker/link/protocol.h"
+#include "engine/worker/measuring/calibrate.h"
 #include "engine/worker/pools.h"
-#include "engine/worker/protocol.h"
-#include "engine/worker/stage_features.h"
 #include "shm/src/protocol/limiters.h"
 #include "shm/src/rings/wait_policy.h"
 

@@ -1,8 +1,8 @@
 // The worker's protocol, both ways: what a worker that runs other people's models may send (its control messages), and
 // what it reads, each decoded as what its type says. A message that is understood says the same when it is encoded and
 // read again.
-#include "engine/worker/channel.h"
-#include "engine/worker/protocol.h"
+#include "engine/worker/link/channel.h"
+#include "engine/worker/link/protocol.h"
 #include "tests/fuzz/harness.h"
 
 namespace leat::fuzz {

@@ -12,6 +12,7 @@
 #include "engine/daemon/log.h"
 #include "engine/daemon/workers/model_words.h"
 #include "engine/daemon/workers/worker_binary.h"
+#include "engine/worker/link/affinity.h"
 #include "planner/io/plan_io.h"
 #include "tools/base/cli/json_output.h"
 #include "tools/base/cores/cores.h"

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "engine/exec/onnx/onnx_library.h"
+#include "engine/exec/onnx/libraries/onnx_library.h"
 
 namespace leat::tools {
 namespace {

@@ -14,8 +14,9 @@
 #include "engine/papers/presets.h"
 #endif
 #include "engine/daemon/configuration/config_limits.h"
-#include "engine/exec/decode/class_names.h"
-#include "engine/worker/channel.h"
+#include "engine/exec/decode/classes/class_names.h"
+#include "engine/worker/link/affinity.h"
+#include "engine/worker/link/channel.h"
 #include "leat/leat.h"
 #include "planner/dag.h"
 #include "planner/io/application_io.h"

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "engine/worker/channel.h"
+#include "engine/worker/link/affinity.h"
+#include "engine/worker/link/channel.h"
 #include "planner/build/cpu_host.h"
 #include "planner/io/plan_io.h"
 #include "planner/profile_table.h"

@@ -12,7 +12,7 @@
 #include "engine/daemon/configuration/config.h"
 #include "engine/daemon/deployment/stages.h"
 #include "engine/daemon/deployment/task_sizes.h"
-#include "engine/worker/protocol.h"
+#include "engine/worker/link/protocol.h"
 #include "leat/result.hpp"
 #include "planner/plan.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "engine/worker/channel.h"
+#include "engine/worker/link/channel.h"
 
 namespace leat::daemon {
 namespace {

@@ -10,7 +10,7 @@
 //
 // Modules whose sizes were not measured (an older profile, a plan of one's own) count every picture as the largest.
 // Thread rule: made on the control thread, then read by the scheduler's. What workers claim was bounded when it was
-// read (engine/worker/protocol.cpp); what they write into slots is bounded here.
+// read (engine/worker/link/protocol.cpp); what they write into slots is bounded here.
 #pragma once
 
 #include <cstdint>

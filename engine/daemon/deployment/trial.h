@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/daemon/configuration/config.h"
-#include "engine/worker/protocol.h"
+#include "engine/worker/link/protocol.h"
 
 namespace leat::daemon {
 

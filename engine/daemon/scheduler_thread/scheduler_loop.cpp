@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "engine/daemon/scheduler_thread/goes_first.h"
+#include "engine/worker/link/affinity.h"
 #include "shm/src/rings/clock.h"
 #include "tools/base/cores/cores.h"
 

@@ -25,7 +25,7 @@
 #include "engine/daemon/scheduler_thread/mailbox.h"
 #include "engine/daemon/scheduler_thread/turn_meter.h"
 #include "engine/daemon/scheduler_thread/worker_port.h"
-#include "engine/worker/channel.h"
+#include "engine/worker/link/channel.h"
 #include "shm/src/client/client_port.h"
 #include "shm/src/rings/doorbell.h"
 #include "shm/src/rings/wait_policy.h"

@@ -1,5 +1,5 @@
-// The daemon's end of one worker's channel (engine/worker/channel.h). A worker runs other people's models, so what it
-// reports is checked before it is believed; a worker that reports nonsense is killed and started anew.
+// The daemon's end of one worker's channel (engine/worker/link/channel.h). A worker runs other people's models, so what
+// it reports is checked before it is believed; a worker that reports nonsense is killed and started anew.
 //
 // Threads: create() and the descriptors on the control thread; push, flush, take and the sleep calls on the scheduler
 // thread.
@@ -11,7 +11,7 @@
 #include <span>
 
 #include "engine/daemon/clients/dear_calls.h"
-#include "engine/worker/channel.h"
+#include "engine/worker/link/channel.h"
 #include "leat/result.hpp"
 #include "shm/src/rings/doorbell.h"
 #include "shm/src/segments/segment.h"

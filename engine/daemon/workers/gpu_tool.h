@@ -12,7 +12,7 @@
 
 #include "engine/daemon/configuration/config.h"
 #include "engine/daemon/deployment/deployment.h"
-#include "engine/worker/protocol.h"
+#include "engine/worker/link/protocol.h"
 #include "leat/result.hpp"
 #include "tools/base/subprocess/process.h"
 

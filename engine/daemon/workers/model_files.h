@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/worker/protocol.h"
+#include "engine/worker/link/protocol.h"
 #include "leat/result.hpp"
 
 namespace leat::daemon {

@@ -27,7 +27,7 @@
 #include "engine/daemon/event_loop/event_loop.h"
 #include "engine/daemon/scheduler_thread/worker_port.h"
 #include "engine/daemon/workers/worker_output.h"
-#include "engine/worker/protocol.h"
+#include "engine/worker/link/protocol.h"
 #include "shm/src/protocol/protocol.h"
 #include "shm/src/segments/stream_pool.h"
 #include "tools/base/subprocess/process.h"

@@ -5,7 +5,7 @@
 
 namespace leat::daemon {
 
-// Of the places it may stand at the first where there is one; else the first place, for the message.
+// Its name alone where it stands at none of these places: PATH is asked then.
 [[nodiscard]] std::string find_worker();
 
 }  // namespace leat::daemon

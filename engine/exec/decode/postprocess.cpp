@@ -4,14 +4,14 @@
 
 #include "engine/exec/decode/boxes/boxes.h"
 #include "engine/exec/decode/checksum.h"
-#include "engine/exec/decode/classes.h"
+#include "engine/exec/decode/classes/classes.h"
+#include "engine/exec/decode/classes/heads.h"
 #include "engine/exec/decode/embedding.h"
-#include "engine/exec/decode/heads.h"
-#include "engine/exec/decode/lines.h"
 #include "engine/exec/decode/map.h"
 #include "engine/exec/decode/points.h"
 #include "engine/exec/decode/segments.h"
-#include "engine/exec/decode/text.h"
+#include "engine/exec/decode/text/lines.h"
+#include "engine/exec/decode/text/text.h"
 #include "engine/exec/spec_line.h"
 
 namespace leat::exec {

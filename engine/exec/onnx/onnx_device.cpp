@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "engine/exec/onnx/cuda_libraries.h"
+#include "engine/exec/onnx/libraries/cuda_libraries.h"
+#include "engine/exec/onnx/libraries/onnx_library.h"
 #include "engine/exec/onnx/onnx_environment.h"
-#include "engine/exec/onnx/onnx_library.h"
 #include "engine/exec/registry.h"
 
 namespace leat::exec {

@@ -15,8 +15,8 @@
 #include <string>
 
 #include "engine/exec/device.h"
-#include "engine/exec/onnx/cuda_libraries.h"
-#include "engine/exec/onnx/onnx_library.h"
+#include "engine/exec/onnx/libraries/cuda_libraries.h"
+#include "engine/exec/onnx/libraries/onnx_library.h"
 #include "engine/exec/registry.h"
 #include "leat/executor.h"
 

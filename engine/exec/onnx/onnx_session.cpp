@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "engine/exec/model_files/pinned_models.h"
-#include "engine/exec/onnx/cuda_libraries.h"
+#include "engine/exec/onnx/libraries/cuda_libraries.h"
 #include "engine/exec/onnx/onnx_environment.h"
 #include "engine/exec/onnx/onnx_split.h"
 

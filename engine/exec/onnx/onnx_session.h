@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "engine/exec/device_plugin.h"
+#include "engine/exec/onnx/libraries/onnx_library.h"
 #include "engine/exec/onnx/onnx_device.h"
 #include "engine/exec/onnx/onnx_graphs.h"
-#include "engine/exec/onnx/onnx_library.h"
 #include "engine/exec/registry.h"
 
 namespace leat::exec::ort {

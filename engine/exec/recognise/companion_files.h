@@ -7,7 +7,7 @@
 #include <array>
 #include <string>
 
-#include "engine/exec/decode/class_names.h"
+#include "engine/exec/decode/classes/class_names.h"
 #include "engine/exec/recognise/facts.h"
 
 namespace leat::exec {

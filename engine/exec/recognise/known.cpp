@@ -9,7 +9,7 @@
 #include <optional>
 #include <set>
 
-#include "engine/exec/decode/class_names.h"
+#include "engine/exec/decode/classes/class_names.h"
 #include "engine/exec/model_files/sha256.h"
 #include "engine/exec/recognise/known_models_text.h"
 #include "engine/exec/recognise/norm.h"

@@ -2,7 +2,7 @@
 // YOLOv5 and YOLOv9: stride and names), and RapidOCR into its recognisers' (character), as words. Pure.
 #pragma once
 
-#include "engine/exec/decode/class_names.h"
+#include "engine/exec/decode/classes/class_names.h"
 #include "engine/exec/recognise/facts.h"
 
 namespace leat::exec {

@@ -7,7 +7,7 @@
 
 #include "engine/exec/checksum.h"
 #include "engine/exec/module.h"
-#include "engine/exec/onnx/onnx_library.h"
+#include "engine/exec/onnx/libraries/onnx_library.h"
 #include "engine/exec/test/executor_conformance.h"
 
 namespace leat::exec {

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "engine/worker/link/affinity.h"
 #include "shm/src/protocol/protocol.h"
 #include "shm/src/segments/counters.h"
 #include "tools/base/cli/json_output.h"

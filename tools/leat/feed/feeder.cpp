@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tools/base/cores/cores.h"
+#include "engine/worker/link/affinity.h"
 
 namespace leat::tools {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "engine/exec/device_plugin.h"
 #include "engine/exec/module.h"
-#include "engine/worker/picture.h"
+#include "engine/worker/measuring/picture.h"
 #include "leat/executor.h"
 #include "leat/result.hpp"
 #include "tools/base/cli/progress.h"

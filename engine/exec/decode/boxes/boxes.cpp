@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "engine/exec/decode/boxes/layouts.h"
-#include "engine/exec/decode/class_names.h"
+#include "engine/exec/decode/classes/class_names.h"
 #include "engine/exec/picture/preprocess.h"
 #include "engine/exec/spec_line.h"
 

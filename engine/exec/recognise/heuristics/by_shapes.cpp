@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "engine/exec/decode/class_names.h"
+#include "engine/exec/decode/classes/class_names.h"
 #include "engine/exec/recognise/heuristics/heuristics.h"
 
 namespace leat::exec {

@@ -1,5 +1,5 @@
 // Names of classes from everywhere they come from.
-#include "engine/exec/decode/class_names.h"
+#include "engine/exec/decode/classes/class_names.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

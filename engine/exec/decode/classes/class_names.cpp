@@ -1,4 +1,4 @@
-#include "engine/exec/decode/class_names.h"
+#include "engine/exec/decode/classes/class_names.h"
 
 #include <algorithm>
 #include <charconv>

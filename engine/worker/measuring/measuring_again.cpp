@@ -2,7 +2,7 @@
 #include <memory>
 #include <utility>
 
-#include "engine/worker/calibrate.h"
+#include "engine/worker/measuring/calibrate.h"
 #include "engine/worker/worker.h"
 
 namespace leat::worker {

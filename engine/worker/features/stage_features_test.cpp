@@ -1,5 +1,5 @@
 // A batch's features as its stage finds them: in place when they lie together, gathered when they do not.
-#include "engine/worker/stage_features.h"
+#include "engine/worker/features/stage_features.h"
 
 #include <gtest/gtest.h>
 

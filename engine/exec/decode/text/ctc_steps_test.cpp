@@ -1,5 +1,5 @@
 // Steps of pieces that overlap: written down by hand, one letter a step, '-' for blank.
-#include "engine/exec/decode/ctc_steps.h"
+#include "engine/exec/decode/text/ctc_steps.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/exec/onnx/cuda_libraries.h"
+#include "engine/exec/onnx/libraries/cuda_libraries.h"
 
 #include <dlfcn.h>
 #include <elf.h>

@@ -6,7 +6,7 @@
 #include "engine/exec/device.h"
 #include "engine/exec/device_plugin.h"
 #include "engine/exec/module.h"
-#include "engine/worker/protocol.h"
+#include "engine/worker/link/protocol.h"
 
 namespace leat::worker {
 

@@ -5,7 +5,7 @@
 // Class names are one list a head. Behind a detector `classes` does the same as labels of each detection.
 #pragma once
 
-#include "engine/exec/decode/classes.h"
+#include "engine/exec/decode/classes/classes.h"
 
 namespace leat::exec {
 

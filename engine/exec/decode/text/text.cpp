@@ -1,4 +1,4 @@
-#include "engine/exec/decode/text.h"
+#include "engine/exec/decode/text/text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "engine/exec/decode/class_names.h"
+#include "engine/exec/decode/classes/class_names.h"
 #include "engine/exec/model_files/pinned_models.h"
 #include "engine/exec/picture/preprocess.h"
 #include "engine/exec/recognise/facts.h"

@@ -25,7 +25,7 @@
 #include "engine/exec/model_files/pinned_models.h"
 #include "engine/exec/part.h"
 #include "engine/exec/recognise/recognise.h"
-#include "engine/worker/device_facts.h"
+#include "engine/worker/link/device_facts.h"
 #include "engine/worker/sandbox/sandbox.h"
 #include "leat/result.hpp"
 #include "planner/profile.h"

@@ -1,8 +1,8 @@
-#include "engine/exec/decode/heads.h"
+#include "engine/exec/decode/classes/heads.h"
 
 #include <algorithm>
 
-#include "engine/exec/decode/class_names.h"
+#include "engine/exec/decode/classes/class_names.h"
 #include "engine/exec/spec_line.h"
 
 namespace leat::exec {

@@ -11,8 +11,8 @@
 //   slots  [S, V] scores, or [S * V] flat: the best of each slot; the character `none` is left out
 #pragma once
 
-#include "engine/exec/decode/ctc_steps.h"
 #include "engine/exec/decode/post.h"
+#include "engine/exec/decode/text/ctc_steps.h"
 
 namespace leat::exec {
 

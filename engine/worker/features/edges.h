@@ -8,7 +8,7 @@
 
 #include "engine/exec/device_plugin.h"
 #include "engine/worker/control_link.h"
-#include "engine/worker/protocol.h"
+#include "engine/worker/link/protocol.h"
 #include "shm/src/segments/feature_slots.h"
 
 namespace leat::worker {

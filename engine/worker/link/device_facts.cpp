@@ -1,4 +1,4 @@
-#include "engine/worker/device_facts.h"
+#include "engine/worker/link/device_facts.h"
 
 namespace leat::worker {
 

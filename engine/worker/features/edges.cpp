@@ -1,4 +1,4 @@
-#include "engine/worker/edges.h"
+#include "engine/worker/features/edges.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,4 +1,4 @@
-#include "engine/exec/decode/ctc_steps.h"
+#include "engine/exec/decode/text/ctc_steps.h"
 
 #include <algorithm>
 

@@ -10,7 +10,7 @@
 
 #include "engine/exec/device_plugin.h"
 #include "engine/exec/module.h"
-#include "engine/worker/channel.h"
+#include "engine/worker/link/channel.h"
 #include "leat/result.hpp"
 #include "shm/src/segments/feature_slots.h"
 

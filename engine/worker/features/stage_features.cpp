@@ -1,4 +1,4 @@
-#include "engine/worker/stage_features.h"
+#include "engine/worker/features/stage_features.h"
 
 #include <cstring>
 

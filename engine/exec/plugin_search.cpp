@@ -1,4 +1,4 @@
-#include "engine/exec/near_program.h"
+#include "engine/exec/plugin_search.h"
 
 #include <cstdlib>
 

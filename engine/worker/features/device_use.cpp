@@ -1,4 +1,4 @@
-#include "engine/worker/device_use.h"
+#include "engine/worker/features/device_use.h"
 
 #include <algorithm>
 

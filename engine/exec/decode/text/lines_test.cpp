@@ -1,6 +1,6 @@
 // Text regions against rectangles drawn by the test: positions by hand where they are upright, to a cell where they are
 // turned.
-#include "engine/exec/decode/lines.h"
+#include "engine/exec/decode/text/lines.h"
 
 #include <gtest/gtest.h>
 

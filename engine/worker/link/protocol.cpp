@@ -1,11 +1,11 @@
-#include "engine/worker/protocol.h"
+#include "engine/worker/link/protocol.h"
 
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
 
 #include "engine/exec/picture/sizes.h"
-#include "engine/worker/channel.h"
+#include "engine/worker/link/channel.h"
 #include "tools/base/json/json.h"
 
 namespace leat::worker {

@@ -1,4 +1,4 @@
-#include "engine/exec/decode/lines.h"
+#include "engine/exec/decode/text/lines.h"
 
 #include <algorithm>
 #include <cmath>

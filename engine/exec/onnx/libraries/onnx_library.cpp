@@ -1,4 +1,4 @@
-#include "engine/exec/onnx/onnx_library.h"
+#include "engine/exec/onnx/libraries/onnx_library.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "engine/exec/near_program.h"
+#include "engine/exec/plugin_search.h"
 
 namespace leat::exec {
 namespace {

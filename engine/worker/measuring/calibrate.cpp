@@ -1,4 +1,4 @@
-#include "engine/worker/calibrate.h"
+#include "engine/worker/measuring/calibrate.h"
 
 #include <sys/resource.h>
 #include <time.h>
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "engine/exec/device_plugin.h"
-#include "engine/worker/picture.h"
+#include "engine/worker/measuring/picture.h"
 #include "shm/src/rings/clock.h"
 
 namespace leat::worker {

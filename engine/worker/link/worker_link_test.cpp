@@ -2,8 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "engine/exec/picture/sizes.h"
-#include "engine/worker/channel.h"
-#include "engine/worker/protocol.h"
+#include "engine/worker/link/affinity.h"
+#include "engine/worker/link/channel.h"
+#include "engine/worker/link/protocol.h"
 
 namespace leat::worker {
 namespace {

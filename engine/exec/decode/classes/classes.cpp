@@ -1,9 +1,9 @@
-#include "engine/exec/decode/classes.h"
+#include "engine/exec/decode/classes/classes.h"
 
 #include <atomic>
 #include <cmath>
 
-#include "engine/exec/decode/class_names.h"
+#include "engine/exec/decode/classes/class_names.h"
 #include "engine/exec/spec_line.h"
 
 namespace leat::exec {
