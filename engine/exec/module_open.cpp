@@ -80,8 +80,8 @@ Status ExecutorModule::learn_open_sizes() {
   const std::vector<Size> sizes = model_inputs_.sizes();
   const Size low = sizes.empty() ? Size{model_inputs_.width(), model_inputs_.height()} : sizes.front(),
              high = sizes.empty() ? low : sizes.back();
-  std::array<leat_tensor, kMaxModelTensors> once, twice, most;
-  for (const auto& [size, out] : {std::pair{low, &once}, std::pair{high, &most}}) {
+  std::array<leat_tensor, kMaxModelTensors> once, twice, max;
+  for (const auto& [size, out] : {std::pair{low, &once}, std::pair{high, &max}}) {
     if (!try_size(size, 1, *out))
       return Error{spec_.model_path + ": cannot be run on a picture of " + std::to_string(size.width) + "x" +
                    std::to_string(size.height) + " (" + std::string(session_.error()) +
@@ -94,7 +94,7 @@ Status ExecutorModule::learn_open_sizes() {
   one_item_a_run_ = !together;
   for (std::uint32_t i = 0; i < session_.outputs().size(); ++i) {
     leat_tensor& t = session_.outputs()[i];
-    const leat_tensor &a = once[i], &b = most[i];
+    const leat_tensor &a = once[i], &b = max[i];
     t.rank = a.rank, t.flags = a.flags;
     for (std::uint32_t d = 0; d < a.rank; ++d)
       t.shape[d] = a.rank == b.rank && a.shape[d] == b.shape[d] && a.shape[d] > 0 ? a.shape[d] : -1;

@@ -63,8 +63,8 @@ bool ExecutorModule::run(std::span<const Item> items, std::span<ItemReport> repo
   std::uint32_t rows = 0;
   for (const Item& item : items) rows += item.rows;
   // Where sizes vary more small pictures come than large ones; those of a size run batch_max at a time.
-  const std::uint32_t most = model_inputs_.varies() ? kMaxRows : spec_.batch_max;
-  if (rows == 0 || rows > most || reports.size() < items.size())
+  const std::uint32_t max = model_inputs_.varies() ? kMaxRows : spec_.batch_max;
+  if (rows == 0 || rows > max || reports.size() < items.size())
     return fail_all(reports, "the batch is empty or larger than this module's batch");
   if ((features_in == nullptr) != spec_.first_stage || (features_out == nullptr) != spec_.last_stage)
     return fail_all(reports, "features were given to a stage that has none, or none to one that has");
@@ -135,9 +135,9 @@ bool ExecutorModule::run_in_pieces(const Item& item, const Region& region, const
     sizes[i] = model_inputs_.size_of(item.frame, regions[i]);
     if (sizes[i] == Size{}) report.reason = Reason::bad_frame;
   }
-  const std::size_t most = one_item_a_run_ ? 1 : spec_.batch_max;
+  const std::size_t max = one_item_a_run_ ? 1 : spec_.batch_max;
   for (std::size_t first = 0, count = 0; first < pieces.count && report.reason == Reason::none; first += count) {
-    for (count = 1; count < most && first + count < pieces.count && sizes[first + count] == sizes[first];) ++count;
+    for (count = 1; count < max && first + count < pieces.count && sizes[first + count] == sizes[first];) ++count;
     model_inputs_.set_size(sizes[first]);
     const bool good = run_together(std::span(items).first(pieces.count), reports, regions,
                                    Chosen(places).subspan(first, count), nullptr, nullptr);

@@ -6,12 +6,12 @@ namespace leat::exec {
 
 namespace fs = std::filesystem;
 
-std::vector<fs::path> folders_above_program(int most) {
+std::vector<fs::path> folders_above_program(int max) {
   std::vector<fs::path> out;
   std::error_code failed;
   auto folder = fs::read_symlink("/proc/self/exe", failed).parent_path();
   if (failed) return out;
-  for (int i = 0; i < most && folder.has_relative_path(); ++i, folder = folder.parent_path()) out.push_back(folder);
+  for (int i = 0; i < max && folder.has_relative_path(); ++i, folder = folder.parent_path()) out.push_back(folder);
   return out;
 }
 

@@ -9,8 +9,8 @@
 namespace leat::exec {
 
 // The running program's folder and those above it, nearest first; a build's programs lie a few folders deep, so no more
-// than `most`. Empty where /proc does not tell. Any thread.
-std::vector<std::filesystem::path> folders_above_program(int most = 5);
+// than `max`. Empty where /proc does not tell. Any thread.
+std::vector<std::filesystem::path> folders_above_program(int max = 5);
 
 // The folder of libraries that are Leat's alone (lib/leat), of the installation that the running program lies in; empty
 // where /proc does not tell. It need not exist. Any thread.

@@ -80,7 +80,7 @@ std::vector<std::string> SpecLine::list(std::string_view key) {
   return out;
 }
 
-void SpecLine::numbers(std::string_view key, float least, float most, std::span<float> out) {
+void SpecLine::numbers(std::string_view key, float min, float max, std::span<float> out) {
   const auto value = text(key);
   if (!value) return;
   std::size_t count = 0;
@@ -88,10 +88,10 @@ void SpecLine::numbers(std::string_view key, float least, float most, std::span<
   for (;;) {
     const std::size_t comma = std::min(rest.find(','), rest.size());
     float number = 0;
-    if (count == out.size() || !parse(rest.substr(0, comma), &number) || number < least || number > most) {
+    if (count == out.size() || !parse(rest.substr(0, comma), &number) || number < min || number > max) {
       const std::string how_many =
           out.size() > 1 ? "one number, or " + std::to_string(out.size()) + " separated by commas, each" : "a number";
-      fail(std::string(key) + "=" + *value + " is not " + how_many + " from " + shown(least) + " to " + shown(most));
+      fail(std::string(key) + "=" + *value + " is not " + how_many + " from " + shown(min) + " to " + shown(max));
       return;
     }
     out[count++] = number;
@@ -105,13 +105,11 @@ void SpecLine::numbers(std::string_view key, float least, float most, std::span<
          std::to_string(out.size()));
 }
 
-void SpecLine::number(std::string_view key, float least, float most, float* out) {
-  numbers(key, least, most, {out, 1});
-}
+void SpecLine::number(std::string_view key, float min, float max, float* out) { numbers(key, min, max, {out, 1}); }
 
-void SpecLine::whole(std::string_view key, std::uint32_t least, std::uint32_t most, std::uint32_t* out) {
+void SpecLine::whole(std::string_view key, std::uint32_t min, std::uint32_t max, std::uint32_t* out) {
   float value = static_cast<float>(*out);
-  number(key, static_cast<float>(least), static_cast<float>(most), &value);
+  number(key, static_cast<float>(min), static_cast<float>(max), &value);
   if (value != std::floor(value)) fail(std::string(key) + " must be a whole number");
   *out = static_cast<std::uint32_t>(value);
 }

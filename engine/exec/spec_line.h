@@ -24,13 +24,13 @@ class SpecLine {
   void renamed(std::string_view old, std::string_view now);
   const std::string& outdated() const { return outdated_; }  // one line; empty: no such key was written
 
-  bool has(std::string_view key) const;                                    // key=..., not taken
-  bool word(std::string_view name);                                        // a bare word
-  std::optional<std::string> text(std::string_view key);                   // key=text
-  std::vector<std::string> list(std::string_view key);                     // key=A,B,...; empty: not given
-  void number(std::string_view key, float least, float most, float* out);  // key=number
-  void whole(std::string_view key, std::uint32_t least, std::uint32_t most, std::uint32_t* out);
-  void numbers(std::string_view key, float least, float most, std::span<float> out);  // one for all, or one each
+  bool has(std::string_view key) const;                                 // key=..., not taken
+  bool word(std::string_view name);                                     // a bare word
+  std::optional<std::string> text(std::string_view key);                // key=text
+  std::vector<std::string> list(std::string_view key);                  // key=A,B,...; empty: not given
+  void number(std::string_view key, float min, float max, float* out);  // key=number
+  void whole(std::string_view key, std::uint32_t min, std::uint32_t max, std::uint32_t* out);
+  void numbers(std::string_view key, float min, float max, std::span<float> out);  // one for all, or one each
   // key=WORD, one of `known`; set() takes its place among them.
   void choice(std::string_view key, std::initializer_list<std::string_view> known,
               const std::function<void(std::size_t)>& set);

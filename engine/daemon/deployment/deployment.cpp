@@ -252,7 +252,7 @@ worker::DeviceSetup device_setup(const PartitionConfig& p) {
   if (row_of(p.partition.kind).place != planner::KindPlace::nvidia) return out;
   out.environment = {{"CUDA_VISIBLE_DEVICES", p.gpu.uuid}, {"CUDA_MPS_PIPE_DIRECTORY", "/nonexistent"}};
   const std::uint32_t all = p.gpu.multiprocessors;
-  if (all != 0) out.multiprocessors_least = out.multiprocessors_most = all;
+  if (all != 0) out.multiprocessors_min = out.multiprocessors_max = all;
   if (p.gpu.percent == 0) return out;
   out.group = p.gpu.uuid;
   out.environment.emplace_back("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", std::to_string(p.gpu.percent));
@@ -260,8 +260,8 @@ worker::DeviceSetup device_setup(const PartitionConfig& p) {
   // Rounded by the hardware, by up to a cluster of them either way.
   constexpr std::uint32_t kRounding = 8;
   const std::uint32_t share = (all * p.gpu.percent + 99) / 100;
-  out.multiprocessors_least = share > kRounding ? share - kRounding : 1;
-  out.multiprocessors_most =
+  out.multiprocessors_min = share > kRounding ? share - kRounding : 1;
+  out.multiprocessors_max =
       std::min(share + (p.gpu.percent == 100 ? 0 : kRounding), all - (p.gpu.percent < 93 ? 1 : 0));
   return out;
 }

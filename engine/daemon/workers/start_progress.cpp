@@ -27,7 +27,7 @@ std::vector<StartingWorker> workers_of(const Supervisor& supervisor) {
     if (w.opened == count || !opening) continue;
     w.opened = *opening;
     w.module = setup.modules[*opening].application + "/" + setup.modules[*opening].name;
-    w.runs = supervisor.measuring(p).done, w.most_runs = supervisor.measuring(p).most;
+    w.runs = supervisor.measuring(p).done, w.most_runs = supervisor.measuring(p).max;
   }
   return out;
 }

@@ -135,7 +135,7 @@ class Supervisor {
     std::unique_ptr<WorkerPort> port;
     std::deque<Message> outbox;
     std::optional<std::uint32_t> opening;  // the module it opens, or opened last
-    worker::MeasuringProgress measuring;   // of that module; most 0: it loads
+    worker::MeasuringProgress measuring;   // of that module; max 0: it loads
     std::optional<std::uint32_t> asked;    // the module that it was asked to measure again
     std::optional<worker::Ready> ready;    // it is, and is announced once the outbox is empty
     std::int64_t resend_ns = INT64_MAX;    // its first message could not be sent for want of descriptors

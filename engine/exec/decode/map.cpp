@@ -83,10 +83,10 @@ std::uint32_t MapPost::run(std::span<const ItemTensor> outputs, const PostTarget
               height, &top);
   }
   if (target.parts->item == LEAT_ITEM_EACH && (w != width_ || h != height_)) return 0;  // rows are of one size
-  float low = 0, most = 1;
+  float low = 0, max = 1;
   if (spec_.what == MapSpec::What::matte && !spec_.sigmoid) {
-    low = INFINITY, most = -INFINITY;
-    for (std::size_t i = 0; i < width * height; ++i) low = std::min(low, t.at(i)), most = std::max(most, t.at(i));
+    low = INFINITY, max = -INFINITY;
+    for (std::size_t i = 0; i < width * height; ++i) low = std::min(low, t.at(i)), max = std::max(max, t.at(i));
   }
   for (std::size_t y = 0; y < h; ++y) {
     for (std::size_t x = 0; x < w; ++x) {
@@ -104,7 +104,7 @@ std::uint32_t MapPost::run(std::span<const ItemTensor> outputs, const PostTarget
       } else if (spec_.sigmoid) {
         v = 255 / (1 + std::exp(-v));
       } else {
-        v = most > low ? 255 * (v - low) / (most - low) : 0;
+        v = max > low ? 255 * (v - low) / (max - low) : 0;
       }
       to[out] =
           static_cast<std::byte>(std::isfinite(v) ? static_cast<int>(std::clamp(std::nearbyint(v), 0.0f, 255.0f)) : 0);

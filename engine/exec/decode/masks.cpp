@@ -8,7 +8,7 @@
 namespace leat::exec {
 namespace {
 
-constexpr std::int64_t kMostCoefficients = 256, kMostSide = 1024;
+constexpr std::int64_t kMaxCoefficients = 256, kMaxGridSide = 1024;
 
 std::uint32_t row_bytes(std::uint32_t columns) noexcept { return (columns + 7) / 8; }
 
@@ -24,7 +24,7 @@ Result<Masks> Masks::open(std::span<const ItemTensor> outputs, std::uint32_t fir
   for (std::uint32_t i = 0; i < outputs.size(); ++i) {
     const ItemTensor& t = outputs[i];
     if (i == first || t.rank != 3 || t.count() == 0) continue;
-    if (t.shape[0] > kMostCoefficients || t.shape[1] > kMostSide || t.shape[2] > kMostSide)
+    if (t.shape[0] > kMaxCoefficients || t.shape[1] > kMaxGridSide || t.shape[2] > kMaxGridSide)
       return Error{"extra=mask takes prototypes of up to 256 x 1024 x 1024, and they are " + t.text()};
     out.prototypes_ = i;
     out.rows_ = static_cast<std::uint32_t>(t.shape[1]), out.columns_ = static_cast<std::uint32_t>(t.shape[2]);

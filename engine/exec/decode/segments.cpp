@@ -9,7 +9,7 @@
 namespace leat::exec {
 namespace {
 
-constexpr std::uint32_t kMostSegments = 200;
+constexpr std::uint32_t kMaxSegments = 200;
 
 bool channels_last(const ItemTensor& t, std::int64_t channels) { return t.rank == 3 && t.last() == channels; }
 
@@ -17,8 +17,8 @@ bool channels_last(const ItemTensor& t, std::int64_t channels) { return t.rank =
 
 SegmentsSpec SegmentsPost::parse(SpecLine& words) {
   SegmentsSpec s;
-  words.number("score", 0, 1, &s.score_least);
-  words.number("length", 0, 10000, &s.length_least);
+  words.number("score", 0, 1, &s.score_min);
+  words.number("length", 0, 10000, &s.length_min);
   return s;
 }
 
@@ -39,8 +39,8 @@ Result<std::unique_ptr<SegmentsPost>> SegmentsPost::open(const SegmentsSpec& spe
   out->across_ = static_cast<float>(setting.input_width) / static_cast<float>(out->width_);
   out->down_ = static_cast<float>(setting.input_height) / static_cast<float>(out->height_);
   out->found_.resize(scores.count());
-  out->part_ = {.kind = LEAT_PART_keypoints, .rank = 2, .dims = {kMostSegments, 2}};
-  out->part_.bytes = std::uint64_t{kMostSegments} * 2 * sizeof(leat_keypoint), out->part_.name = "segments";
+  out->part_ = {.kind = LEAT_PART_keypoints, .rank = 2, .dims = {kMaxSegments, 2}};
+  out->part_.bytes = std::uint64_t{kMaxSegments} * 2 * sizeof(leat_keypoint), out->part_.name = "segments";
   return out;
 }
 
@@ -53,14 +53,14 @@ std::uint32_t SegmentsPost::run(std::span<const ItemTensor> outputs, const PostT
   std::size_t count = 0;
   for (std::uint32_t cell = 0; cell < scores.count(); ++cell) {
     const float score = scores.at(cell);
-    if (!(score > spec_.score_least)) continue;
+    if (!(score > spec_.score_min)) continue;
     const std::size_t at = 4 * std::size_t{cell};
     const float length = std::hypot(d.at(at + 2) - d.at(at), d.at(at + 3) - d.at(at + 1));
-    if (std::isfinite(length) && length > spec_.length_least) found_[count++] = {score, cell};
+    if (std::isfinite(length) && length > spec_.length_min) found_[count++] = {score, cell};
   }
   std::sort(found_.begin(), found_.begin() + static_cast<std::ptrdiff_t>(count),
             [](const Found& a, const Found& b) { return a.score != b.score ? a.score > b.score : a.cell < b.cell; });
-  const auto kept = static_cast<std::uint32_t>(std::min<std::size_t>(count, kMostSegments));
+  const auto kept = static_cast<std::uint32_t>(std::min<std::size_t>(count, kMaxSegments));
   const Placement& p = target.placement;
   for (std::uint32_t i = 0; i < kept; ++i) {
     const std::size_t at = 4 * std::size_t{found_[i].cell};
@@ -70,7 +70,7 @@ std::uint32_t SegmentsPost::run(std::span<const ItemTensor> outputs, const PostT
                          p.offset_y + p.scale_y * down_ * (y + d.at(at + 2 * end + 1)), found_[i].score};
   }
   // Behind a detector every crop has a row of one length: what is not filled has the score 0.
-  if (target.parts->item == LEAT_ITEM_EACH) std::fill_n(to + 2 * kept, 2 * (kMostSegments - kept), leat_keypoint{});
+  if (target.parts->item == LEAT_ITEM_EACH) std::fill_n(to + 2 * kept, 2 * (kMaxSegments - kept), leat_keypoint{});
   wrote(*target.parts, kept, std::uint64_t{kept} * 2 * sizeof(leat_keypoint));
   return 0;
 }

@@ -11,7 +11,7 @@
 namespace leat::exec {
 
 struct SegmentsSpec {
-  float score_least = 0.1f, length_least = 20;
+  float score_min = 0.1f, length_min = 20;
 };
 
 class SegmentsPost final : public Post {

@@ -30,7 +30,7 @@ constexpr Step kSteps[] = {{Message::model, 7, Message::graph},       {Message::
                            {Message::sparse, 2, Message::tensor},     {Message::tensor, 13, Message::entry}};
 constexpr int kDeepest = 64;              // graphs within graphs
 constexpr std::uint32_t kLongest = 4096;  // a path
-constexpr std::size_t kMostFiles = 4096;
+constexpr std::size_t kMaxFiles = 4096;
 
 Message step(Message in, std::uint32_t field) {
   const auto* const found =
@@ -65,7 +65,7 @@ class Walk {
         return false;
       }
     }
-    if (key == "location" && !value.empty() && found.size() < kMostFiles &&
+    if (key == "location" && !value.empty() && found.size() < kMaxFiles &&
         std::find(found.begin(), found.end(), value) == found.end())
       found.push_back(value);
     return true;

@@ -163,15 +163,15 @@ Status ModelInputs::assign_roles() {
 Status ModelInputs::settle_sizes(std::int64_t model_width, std::int64_t model_height) {
   SizeRule& rule = spec_.sizes;
   if (!rule.varies()) return Done{};
-  const Size most = rule.largest();
+  const Size max = rule.largest();
   const bool one = rule.widths.size() == 1;
-  const bool width_fits = model_width < 1 || (one && model_width == most.width);
+  const bool width_fits = model_width < 1 || (one && model_width == max.width);
   const bool height_fits = model_height < 1 || (rule.height != 0 && model_height == rule.height);
   if (!width_fits || !height_fits)
     return Error{"preprocess: longest=, height= and widths= let the picture's size vary, and the model's input " +
                  described_as(inputs_[picture_].tensor) +
                  " fixes it; leave them out, or export the model with open sizes"};
-  spec_.width = most.width, spec_.height = most.height;
+  spec_.width = max.width, spec_.height = max.height;
   return Done{};
 }
 

@@ -342,14 +342,14 @@ void open_runtime_session(const leat_session_options& o, void* stream, Session& 
 
 // Room for what moves. Captured work holds addresses, so it reads and writes here.
 void hold_still(Session& s) {
-  const std::uint32_t most = std::max(s.batch_max, s.group);
+  const std::uint32_t max = std::max(s.batch_max, s.group);
   const auto room = [&](const std::vector<Port>& ports, bool moves) {
     for (const Port& p : ports)
-      if (moves) s.still.emplace_back(s.device_api, s.device, (p.batched() ? most : 1) * p.row_bytes);
+      if (moves) s.still.emplace_back(s.device_api, s.device, (p.batched() ? max : 1) * p.row_bytes);
   };
   room(s.inputs, s.moves_in);
   room(s.outputs, s.moves_out);
-  s.graph_bindings.resize(most);
+  s.graph_bindings.resize(max);
   for (Binding& b : s.graph_bindings) b.session = &s, b.values.reserve(s.inputs.size() + s.outputs.size());
 }
 

@@ -478,7 +478,7 @@ Result<std::uint64_t> OnnxGraph::memory_bytes(std::span<const std::string> names
     return t == s.tensors.end() ? 0 : t->second.bytes() * (t->second.batched ? batch : 1);
   };
   std::map<std::string, std::uint64_t> live;
-  std::uint64_t now = 0, most = 0;
+  std::uint64_t now = 0, max = 0;
   const auto add = [&](const std::string& tensor) {
     if (live.emplace(tensor, size(tensor)).second) now += live[tensor];
   };
@@ -487,7 +487,7 @@ Result<std::uint64_t> OnnxGraph::memory_bytes(std::span<const std::string> names
     for (const auto& o : s.model.graph().node(s.layers[i].node).output()) {
       if (s.last_use.contains(o)) add(o);
     }
-    most = std::max(most, now);
+    max = std::max(max, now);
     for (const auto& r : s.layers[i].reads) {
       const auto it = live.find(r);
       if (it == live.end() || s.last_use.at(r) > i) continue;
@@ -495,7 +495,7 @@ Result<std::uint64_t> OnnxGraph::memory_bytes(std::span<const std::string> names
       live.erase(it);
     }
   }
-  return weights + most;
+  return weights + max;
 }
 
 void OnnxGraph::randomize_weights(std::uint64_t seed) {

@@ -219,14 +219,14 @@ class BlocksRun : public testing::Test {
   }
   static double difference(const Tensors& a, const Tensors& b) {  // largest, relative to the largest value
     EXPECT_EQ(a.size(), b.size());
-    double most = 0, scale = 1e-30;
+    double max = 0, scale = 1e-30;
     for (std::size_t t = 0; t < a.size(); ++t) {
       EXPECT_EQ(a[t].size(), b[t].size());
       for (std::size_t i = 0; i < a[t].size(); ++i)
-        most = std::max<double>(most, std::abs(a[t][i] - b[t][i])), scale = std::max<double>(scale, std::abs(b[t][i]));
+        max = std::max<double>(max, std::abs(a[t][i] - b[t][i])), scale = std::max<double>(scale, std::abs(b[t][i]));
     }
     EXPECT_GT(scale, 1e-6) << "an answer of zeros compares nothing";
-    return most / scale;
+    return max / scale;
   }
   void expect_chain_equals_whole(const std::string& path, std::uint32_t batch, std::uint64_t seed) {
     auto g = OnnxGraph::read(path);

@@ -15,8 +15,8 @@ double turn(const Point& a, const Point& b, const Point& c) noexcept {
 
 std::size_t convex_hull(std::span<const Point> sorted, std::span<Point> hull) noexcept {
   std::size_t count = 0;
-  const auto add = [&](const Point& p, std::size_t least) {
-    while (count >= least + 2 && turn(hull[count - 2], hull[count - 1], p) <= 0) --count;
+  const auto add = [&](const Point& p, std::size_t min) {
+    while (count >= min + 2 && turn(hull[count - 2], hull[count - 1], p) <= 0) --count;
     hull[count++] = p;
   };
   for (const Point& p : sorted) add(p, 0);
@@ -29,7 +29,7 @@ leat_oriented_box smallest_rectangle(std::span<const Point> hull) noexcept {
   leat_oriented_box best{};
   if (hull.empty()) return best;
   best.cx = hull[0].x, best.cy = hull[0].y;
-  double least = std::numeric_limits<double>::infinity();
+  double min = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < hull.size(); ++i) {
     const Point &a = hull[i], &b = hull[(i + 1) % hull.size()];
     const double length = std::hypot(double{b.x} - a.x, double{b.y} - a.y);
@@ -42,8 +42,8 @@ leat_oriented_box smallest_rectangle(std::span<const Point> hull) noexcept {
       high_v = std::max(high_v, v);
     }
     const double area = (high_u - low_u) * (high_v - low_v);
-    if (!(area < least)) continue;
-    least = area;
+    if (!(area < min)) continue;
+    min = area;
     const double u = (low_u + high_u) / 2, v = (low_v + high_v) / 2;
     best.cx = static_cast<float>(a.x + u * ux - v * uy), best.cy = static_cast<float>(a.y + u * uy + v * ux);
     best.width = static_cast<float>(high_u - low_u), best.height = static_cast<float>(high_v - low_v);

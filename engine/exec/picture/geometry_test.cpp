@@ -37,7 +37,7 @@ TEST(Geometry, SmallestRectangleIsNotLargerThanAnyOther) {
     std::vector<Point> points(12);
     for (Point& p : points) p = {3 * any(random), any(random)};
     const leat_oriented_box box = smallest_round(points);
-    double least = 1e30;
+    double min = 1e30;
     for (int i = 0; i < 9000; ++i) {
       const double t = i * std::acos(-1.0) / 18000, c = std::cos(t), s = std::sin(t);
       double u0 = 1e9, u1 = -1e9, v0 = 1e9, v1 = -1e9;
@@ -45,10 +45,10 @@ TEST(Geometry, SmallestRectangleIsNotLargerThanAnyOther) {
         const double u = p.x * c + p.y * s, v = p.y * c - p.x * s;
         u0 = std::min(u0, u), u1 = std::max(u1, u), v0 = std::min(v0, v), v1 = std::max(v1, v);
       }
-      least = std::min(least, (u1 - u0) * (v1 - v0));
+      min = std::min(min, (u1 - u0) * (v1 - v0));
     }
-    EXPECT_LE(box.width * box.height, least * 1.0001);
-    EXPECT_GE(box.width * box.height, least * 0.999);
+    EXPECT_LE(box.width * box.height, min * 1.0001);
+    EXPECT_GE(box.width * box.height, min * 0.999);
     for (const Point& p : points) {  // and all are inside
       const float dx = p.x - box.cx, dy = p.y - box.cy, c = std::cos(box.angle), s = std::sin(box.angle);
       EXPECT_LE(std::abs(dx * c + dy * s), box.width / 2 + 1e-3F);

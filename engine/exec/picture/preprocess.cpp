@@ -173,8 +173,8 @@ Preprocessor::Window Preprocessor::whole_of(const FrameView& frame, const Region
     }
     // Comparisons are written so that a value that is not a number becomes the frame's edge; at least one pixel is
     // left.
-    const auto low = [](float v, float most) { return v > 0 ? std::min(v, most) : 0.0f; };
-    const auto high = [](float v, float least, float most) { return v < most ? std::max(v, least) : most; };
+    const auto low = [](float v, float max) { return v > 0 ? std::min(v, max) : 0.0f; };
+    const auto high = [](float v, float min, float max) { return v < max ? std::max(v, min) : max; };
     out.x0 = low(box->x0 - mx, w - 1), out.y0 = low(box->y0 - my, h - 1);
     out.x1 = high(box->x1 + mx, out.x0 + 1, w), out.y1 = high(box->y1 + my, out.y0 + 1, h);
   }

@@ -6,11 +6,11 @@
 namespace leat::exec {
 namespace {
 
-std::uint32_t rounded(float side, std::uint32_t multiple, bool up, std::uint32_t most) noexcept {
+std::uint32_t rounded(float side, std::uint32_t multiple, bool up, std::uint32_t max) noexcept {
   const auto m = static_cast<float>(multiple);
   const float steps = up ? std::ceil(side / m - 1e-4f) : std::nearbyint(side / m);
-  const std::uint32_t most_steps = std::max(most / multiple, 1u);
-  return static_cast<std::uint32_t>(std::clamp(steps, 1.0f, static_cast<float>(most_steps))) * multiple;
+  const std::uint32_t max_steps = std::max(max / multiple, 1u);
+  return static_cast<std::uint32_t>(std::clamp(steps, 1.0f, static_cast<float>(max_steps))) * multiple;
 }
 
 }  // namespace
@@ -18,9 +18,9 @@ std::uint32_t rounded(float side, std::uint32_t multiple, bool up, std::uint32_t
 Size SizeRule::size_of(float width, float height_of_picture, std::uint32_t* content) const noexcept {
   if (!(width > 0) || !(height_of_picture > 0) || !std::isfinite(width) || !std::isfinite(height_of_picture)) return {};
   if (height != 0) {
-    const std::uint32_t most = largest().width;
+    const std::uint32_t max = largest().width;
     const float exact = std::ceil(static_cast<float>(height) * width / height_of_picture - 1e-3f);
-    const auto filled = static_cast<std::uint32_t>(std::clamp(exact, 1.0f, static_cast<float>(most)));
+    const auto filled = static_cast<std::uint32_t>(std::clamp(exact, 1.0f, static_cast<float>(max)));
     if (content != nullptr) *content = filled;
     if (widths.empty()) return {rounded(static_cast<float>(filled), multiple, true, longest), height};
     return {*std::find_if(widths.begin(), widths.end() - 1, [&](std::uint32_t w) { return w >= filled; }), height};
@@ -51,15 +51,15 @@ Pieces SizeRule::pieces_of(float width, float height_of_picture) const noexcept 
     out.width = widest / columns;
     return out;
   }
-  const std::uint32_t most = wide == Wide::split ? kMaxPieces : 1;
+  const std::uint32_t max = wide == Wide::split ? kMaxPieces : 1;
   const float step = widest - static_cast<float>(std::min(2 * height, largest().width / 2)),
-              room = widest + static_cast<float>(most - 1) * step;
+              room = widest + static_cast<float>(max - 1) * step;
   if (columns > room + 1e-3f) {
     out.squeezed = static_cast<std::uint32_t>(std::min(std::ceil(columns), 4e9f));
     columns = room;
   }
-  if (most == 1) return out;
-  out.count = std::min(most, 1 + static_cast<std::uint32_t>(std::ceil((columns - widest - 1e-3f) / step)));
+  if (max == 1) return out;
+  out.count = std::min(max, 1 + static_cast<std::uint32_t>(std::ceil((columns - widest - 1e-3f) / step)));
   out.width = widest / columns, out.step = step / columns, out.step_columns = step;
   return out;
 }
@@ -82,15 +82,15 @@ Size SizeRule::largest() const noexcept {
 
 std::vector<Size> SizeRule::sizes() const {
   std::vector<Size> out;
-  const Size most = largest();
+  const Size max = largest();
   if (!widths.empty()) {
     for (const std::uint32_t w : widths) out.push_back({w, height});
   } else if (height != 0) {
     for (const std::uint32_t part : {8u, 4u, 2u, 1u})
-      out.push_back({rounded(static_cast<float>(most.width / part), multiple, true, longest), height});
+      out.push_back({rounded(static_cast<float>(max.width / part), multiple, true, longest), height});
   } else {
     for (const float part : {0.25f, 0.5f, 0.5625f, 0.75f, 1.0f})
-      out.push_back({most.width, rounded(part * static_cast<float>(most.width), multiple, true, longest)});
+      out.push_back({max.width, rounded(part * static_cast<float>(max.width), multiple, true, longest)});
   }
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;

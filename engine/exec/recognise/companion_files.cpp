@@ -24,11 +24,11 @@ struct File {
 };
 
 std::optional<File> json_file(const fs::path& folder, const char* name) {
-  constexpr std::size_t kMost = 16 << 20;
+  constexpr std::size_t kMax = 16 << 20;
   std::ifstream file(folder / name, std::ios::binary);
   if (!file) return std::nullopt;
   const std::string text((std::istreambuf_iterator<char>(file)), {});
-  auto json = text.size() > kMost ? std::nullopt : Json::try_parse(text);
+  auto json = text.size() > kMax ? std::nullopt : Json::try_parse(text);
   if (!json || !json->is_object()) return std::nullopt;
   return File{name, std::move(*json)};
 }
@@ -234,12 +234,12 @@ CompanionFiles read_companion_files(const ModelFacts& f) {
 }
 
 std::string lines_beside(const ModelFacts& f, std::int64_t classes) {
-  constexpr std::uintmax_t kMostBytes = 1 << 20;
+  constexpr std::uintmax_t kMaxBytes = 1 << 20;
   std::error_code failed;
   const fs::path model = fs::absolute(f.path, failed);
   std::string found;
   for (const auto& entry : fs::directory_iterator(model.parent_path(), failed)) {
-    if (entry.path().extension() != ".txt" || !entry.is_regular_file(failed) || entry.file_size(failed) > kMostBytes)
+    if (entry.path().extension() != ".txt" || !entry.is_regular_file(failed) || entry.file_size(failed) > kMaxBytes)
       continue;
     std::ifstream in(entry.path(), std::ios::binary);
     std::int64_t lines = 0;

@@ -11,7 +11,7 @@
 namespace leat::exec {
 namespace {
 
-constexpr int kMostHeadNodes = 12;  // between the picture and the first operation that learned
+constexpr int kMaxHeadNodes = 12;  // between the picture and the first operation that learned
 
 bool one_of(const std::string& operation, std::initializer_list<const char*> known) {
   return std::any_of(known.begin(), known.end(), [&](const char* k) { return operation == k; });
@@ -94,7 +94,7 @@ class Head {
 
   void read(const std::string& picture, ModelFacts& to) {
     std::string at = picture;
-    for (int steps = 0; steps < kMostHeadNodes; ++steps) {
+    for (int steps = 0; steps < kMaxHeadNodes; ++steps) {
       const auto found = readers_.find(at);
       if (found == readers_.end() || found->second.size() != 1 || !step(*found->second[0], at)) break;
       at = found->second[0]->output(0);
@@ -133,15 +133,15 @@ class Head {
     const auto gain = values(node.input(1)), bias = values(node.input(2)), mean = values(node.input(3)),
                variance = values(node.input(4));
     if (!gain || !bias || !mean || !variance) return false;
-    double least = 1e-5;
+    double min = 1e-5;
     for (const auto& a : node.attribute())
-      if (a.name() == "epsilon") least = static_cast<double>(a.f());
+      if (a.name() == "epsilon") min = static_cast<double>(a.f());
     widen(gain->size());
     if (bias->size() != gain->size() || mean->size() != gain->size() || variance->size() != gain->size() ||
         norm_.scale.size() != gain->size())
       return false;
     for (std::size_t c = 0; c < gain->size(); ++c) {
-      const double k = (*gain)[c] / std::sqrt((*variance)[c] + least);
+      const double k = (*gain)[c] / std::sqrt((*variance)[c] + min);
       norm_.scale[c] *= k, norm_.shift[c] = (norm_.shift[c] - (*mean)[c]) * k + (*bias)[c];
     }
     norm_.learned = true;

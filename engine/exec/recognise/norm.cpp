@@ -8,20 +8,20 @@ namespace {
 // Where a channel's value is 0, in the unit of the picture.
 double zero_of(const GraphNorm& norm, std::size_t c) { return -norm.shift[c] / norm.scale[c]; }
 
-bool all(const GraphNorm& norm, double scale_least, double scale_most, double zero_least, double zero_most) {
+bool all(const GraphNorm& norm, double scale_min, double scale_max, double zero_min, double zero_max) {
   for (std::size_t c = 0; c < norm.scale.size(); ++c) {
     const double k = norm.scale[c], zero = k != 0 ? zero_of(norm, c) : -1;
-    if (!(k >= scale_least && k <= scale_most && zero >= zero_least && zero <= zero_most)) return false;
+    if (!(k >= scale_min && k <= scale_max && zero >= zero_min && zero <= zero_max)) return false;
   }
   return true;
 }
 
 // Photographs have more red than blue: published means fall from red to blue.
-std::string order_of(const GraphNorm& norm, double least_gap) {
+std::string order_of(const GraphNorm& norm, double min_gap) {
   if (norm.scale.size() < 3) return {};
   const double first = zero_of(norm, 0), middle = zero_of(norm, 1), last = zero_of(norm, 2);
-  if (first > middle && middle > last && first - last >= least_gap) return "rgb";
-  if (first < middle && middle < last && last - first >= least_gap) return "bgr";
+  if (first > middle && middle > last && first - last >= min_gap) return "rgb";
+  if (first < middle && middle < last && last - first >= min_gap) return "bgr";
   return {};
 }
 

@@ -14,7 +14,7 @@
 namespace leat::exec {
 namespace {
 
-constexpr std::size_t kMostNameBytes = 64 * 1024;  // of one module, in what a client is told of a stream
+constexpr std::size_t kMaxNameBytes = 64 * 1024;  // of one module, in what a client is told of a stream
 
 std::string beside(const std::string& file) { return file + " beside it"; }
 
@@ -28,7 +28,7 @@ Concluded labels_of(const FromMetadata& metadata, const CompanionFiles& files, s
              (classes >= 0 ? static_cast<std::int64_t>(files.names.size()) == classes : files.names_certain)) {
     out = {joined(files.names), beside(files.names_from)};
   }
-  return out.words.size() <= kMostNameBytes ? out : Concluded{};
+  return out.words.size() <= kMaxNameBytes ? out : Concluded{};
 }
 
 std::string in_quotes(const std::string& words) { return "\"" + words + "\""; }

@@ -42,12 +42,12 @@ TEST(WideLines, PiecesOverlapByTwiceTheHeight) {
   EXPECT_EQ(two.at(1).index, 1U);
   EXPECT_EQ(two.at(1).count, 2U);
   EXPECT_EQ(r.pieces_of(1825, 48).count, 3U);
-  const Pieces most = r.pieces_of(960 + 7 * 864, 48), more = r.pieces_of(20000, 48);
-  EXPECT_EQ(most.count, 8U);
-  EXPECT_EQ(most.squeezed, 0U);
+  const Pieces max = r.pieces_of(960 + 7 * 864, 48), more = r.pieces_of(20000, 48);
+  EXPECT_EQ(max.count, 8U);
+  EXPECT_EQ(max.squeezed, 0U);
   EXPECT_EQ(more.count, 8U);
   EXPECT_EQ(more.squeezed, 20000U);
-  EXPECT_FLOAT_EQ(more.at(7).from, most.at(7).from) << "all of it is shown, squeezed into as much";
+  EXPECT_FLOAT_EQ(more.at(7).from, max.at(7).from) << "all of it is shown, squeezed into as much";
   EXPECT_EQ(more.at(7).to, 1);
   // Pieces are of the widest width but the last.
   for (const std::uint32_t width : {961U, 1000U, 1700U, 5000U, 20000U}) {

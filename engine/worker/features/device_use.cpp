@@ -13,10 +13,10 @@ Status DeviceUse::open(const DeviceSetup& wanted, DeviceFacts& facts) {
   facts.name = info.name;
   facts.multiprocessors = info.multiprocessors;
   facts.memory_bytes = info.memory_bytes;
-  if (info.multiprocessors < wanted.multiprocessors_least || info.multiprocessors > wanted.multiprocessors_most)
+  if (info.multiprocessors < wanted.multiprocessors_min || info.multiprocessors > wanted.multiprocessors_max)
     return Error{"sees " + std::to_string(info.multiprocessors) + " multiprocessors of " + std::string(info.name) +
-                 ", its share has " + std::to_string(wanted.multiprocessors_least) + " to " +
-                 std::to_string(wanted.multiprocessors_most) +
+                 ", its share has " + std::to_string(wanted.multiprocessors_min) + " to " +
+                 std::to_string(wanted.multiprocessors_max) +
                  "; is it a client of leatd's own MPS daemon? see leatd's log"};
   return Done{};
 }

@@ -79,8 +79,8 @@ bool can_be(const Ready& r) {
          std::all_of(r.tensors.begin(), r.tensors.end(), tensors);
 }
 
-bool can_be(const std::vector<planner::Latency>& list, std::size_t most) {
-  return list.size() <= most && std::all_of(list.begin(), list.end(), [](const planner::Latency& l) {
+bool can_be(const std::vector<planner::Latency>& list, std::size_t max) {
+  return list.size() <= max && std::all_of(list.begin(), list.end(), [](const planner::Latency& l) {
            return l.p50_ns > 0 && l.p50_ns <= l.p99_ns && l.p99_ns <= kLongestBatchNs;
          });
 }
@@ -148,8 +148,8 @@ std::vector<std::byte> encode(const Setup& s) {
                                             {"device",
                                              {{"plugin", s.device.plugin},
                                               {"uuid", s.device.uuid},
-                                              {"least", s.device.multiprocessors_least},
-                                              {"most", s.device.multiprocessors_most},
+                                              {"least", s.device.multiprocessors_min},
+                                              {"most", s.device.multiprocessors_max},
                                               {"group", s.device.group}}},
                                             {"edges", edges},
                                             {"modules", modules}});
@@ -191,8 +191,8 @@ std::vector<std::byte> encode(const Ready& r) {
 
 std::vector<std::byte> encode(const DeviceMemory& memory) { return packet_of(ControlType::memory, as_json(memory)); }
 Result<DeviceMemory> decode_memory(const std::vector<std::byte>& packet) {
-  constexpr std::size_t kMostBytes = 256;  // it comes while others are served: no time for a long one
-  if (packet.size() > kMostBytes) return Error{"control message 'memory' is too long"};
+  constexpr std::size_t kMaxBytes = 256;  // it comes while others are served: no time for a long one
+  if (packet.size() > kMaxBytes) return Error{"control message 'memory' is too long"};
   return from_json<DeviceMemory>(packet, "memory", [](const Json& j) { return device_memory_from(j); });
 }
 
@@ -212,8 +212,8 @@ std::vector<std::byte> encode(const Measured& m) {
                                                {"undisturbed_percent", m.undisturbed_percent}});
 }
 Result<Measured> decode_measured(const std::vector<std::byte>& packet) {
-  constexpr std::size_t kMostBytes = 8192;  // it comes while others are served: no time for a long one
-  if (packet.size() > kMostBytes) return Error{"control message 'measured' is too long"};
+  constexpr std::size_t kMaxBytes = 8192;  // it comes while others are served: no time for a long one
+  if (packet.size() > kMaxBytes) return Error{"control message 'measured' is too long"};
   return from_json<Measured>(packet, "measured", [](const Json& j) -> Result<Measured> {
     Measured m{.module = j.at("module").get<std::uint32_t>(),
                .latency_by_batch = latencies(j.at("latency_by_batch")),
@@ -268,8 +268,8 @@ Result<Setup> decode_setup(const std::vector<std::byte>& packet) {
     const Json& device = j.at("device");
     device.at("plugin").get_to(s.device.plugin);
     device.at("uuid").get_to(s.device.uuid);
-    device.at("least").get_to(s.device.multiprocessors_least);
-    device.at("most").get_to(s.device.multiprocessors_most);
+    device.at("least").get_to(s.device.multiprocessors_min);
+    device.at("most").get_to(s.device.multiprocessors_max);
     device.at("group").get_to(s.device.group);
     for (const auto& e : j.at("edges")) {
       auto& out = s.edges.emplace_back();
@@ -375,7 +375,7 @@ Result<std::uint32_t> decode_opening(const std::vector<std::byte>& packet) {
 
 Result<MeasuringProgress> decode_measuring(const std::vector<std::byte>& packet) {
   auto progress = fixed<MeasuringProgress>(packet, "measuring");
-  if (progress.ok() && (progress->most == 0 || progress->done > progress->most))
+  if (progress.ok() && (progress->max == 0 || progress->done > progress->max))
     return Error{"its worker has measured more than there is"};
   return progress;
 }

@@ -70,7 +70,7 @@ struct EdgeSetup {
 struct DeviceSetup {
   std::string plugin;  // exec::Device::open
   std::string uuid;    // what must be found
-  std::uint32_t multiprocessors_least = 0, multiprocessors_most = UINT32_MAX;
+  std::uint32_t multiprocessors_min = 0, multiprocessors_max = UINT32_MAX;
   std::string group;  // partitions of one group are lost together, and start again together; empty: it is alone
   std::vector<std::pair<std::string, std::string>> environment;  // of the process; set before it starts
 };
@@ -107,7 +107,7 @@ struct Ready {
 
 // Runs of the module that it opens: done, and at most to come in all.
 struct MeasuringProgress {
-  std::uint32_t done = 0, most = 0;
+  std::uint32_t done = 0, max = 0;
 };
 
 struct AddPool {
@@ -171,7 +171,7 @@ Result<Ready> decode_ready(const std::vector<std::byte>& packet);
 Result<AddPool> decode_add_pool(const std::vector<std::byte>& packet);
 Result<ForgetPool> decode_forget_pool(const std::vector<std::byte>& packet);
 Result<DeviceMemory> decode_memory(const std::vector<std::byte>& packet);
-Result<MeasuringProgress> decode_measuring(const std::vector<std::byte>& packet);  // done <= most, most > 0
+Result<MeasuringProgress> decode_measuring(const std::vector<std::byte>& packet);  // done <= max, max > 0
 Result<Measure> decode_measure(const std::vector<std::byte>& packet);
 Result<Measured> decode_measured(const std::vector<std::byte>& packet);
 Result<std::uint32_t> decode_opening(const std::vector<std::byte>& packet);

@@ -14,7 +14,7 @@
 namespace leat::worker {
 namespace {
 
-constexpr int kRuns = 9, kLeastRuns = 3;                                       // that count, of each case
+constexpr int kRuns = 9, kMinRuns = 3;                                         // that count, of each case
 constexpr std::int64_t kBudgetNs = 1'000'000'000, kLongestNs = 3'000'000'000;  // then kLeastRuns, or the first, must do
 constexpr std::int64_t kTakenEveryNs = 100'000'000;  // a core that is taken away less often is not shared
 constexpr std::int64_t kJudgedNs = 100'000'000;      // less says nothing of who else has the core
@@ -82,8 +82,8 @@ std::uint32_t undisturbed_percent(const Used& from, const Used& to) {
 }  // namespace
 
 struct Calibrator::State {
-  State(exec::Module& of, std::uint32_t most, bool crops, std::int64_t longest, Told tell)
-      : module(of), batch(most), longest_ns(longest), told(std::move(tell)), pictures(pictures_for(of, crops)) {
+  State(exec::Module& of, std::uint32_t max, bool crops, std::int64_t longest, Told tell)
+      : module(of), batch(max), longest_ns(longest), told(std::move(tell)), pictures(pictures_for(of, crops)) {
     // Batches of the largest, since no others take longer; then one of each smaller size.
     for (std::uint32_t b = 1; b < batch; b *= 2) cases.push_back({&pictures.back(), b, {}});
     cases.push_back({&pictures.back(), batch, {}});
@@ -115,7 +115,7 @@ Result<bool> Calibrator::step() {
     s.next = 0;
     ++s.rounds;
     const std::int64_t spent = shm::monotonic_ns() - s.began.wall_ns;
-    if (s.rounds > kRuns || spent >= (s.rounds > kLeastRuns ? kBudgetNs : kLongestNs)) return false;
+    if (s.rounds > kRuns || spent >= (s.rounds > kMinRuns ? kBudgetNs : kLongestNs)) return false;
   }
   Case& now = s.cases[s.next++];
   const auto took = run_once(s.module, *now.picture, now.batch);

@@ -24,7 +24,7 @@ struct Calibration {
 };
 
 // Told after every run: how many are done, and how many there are at most.
-using Told = std::function<void(std::uint32_t done, std::uint32_t most)>;
+using Told = std::function<void(std::uint32_t done, std::uint32_t max)>;
 
 // The same, run by run, for who has other things to do between two. `crops`: the module takes crops of detections.
 class Calibrator {

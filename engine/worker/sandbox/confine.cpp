@@ -33,7 +33,7 @@ constexpr std::size_t kBytesBeforeScopes = 8;
 
 // Of a worker without a device, which leatd may have raised far beyond what it needs: who polls a descriptor makes its
 // peer's wakes the dearer the more of them it may list.
-constexpr rlim_t kMostDescriptors = 1024;
+constexpr rlim_t kMaxDescriptors = 1024;
 
 constexpr std::uint64_t kRead = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
 constexpr std::uint64_t kWrite = LANDLOCK_ACCESS_FS_WRITE_FILE;
@@ -107,8 +107,8 @@ void Confinement::settle() const {
   if (!any_) return;
   rlimit files{};
   if (!device_ && getrlimit(RLIMIT_NOFILE, &files) == 0) {
-    files.rlim_cur = std::min(files.rlim_cur, kMostDescriptors);
-    files.rlim_max = std::min(files.rlim_max, kMostDescriptors);
+    files.rlim_cur = std::min(files.rlim_cur, kMaxDescriptors);
+    files.rlim_max = std::min(files.rlim_max, kMaxDescriptors);
     (void)setrlimit(RLIMIT_NOFILE, &files);
   }
   give_up_power();

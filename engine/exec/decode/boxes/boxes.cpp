@@ -72,10 +72,10 @@ Result<std::unique_ptr<BoxesPost>> BoxesPost::open(const BoxesSpec& spec, const 
   out->layout_ = std::move(*opened);
   if (const std::size_t classes = out->layout_->classes(); classes != 0)
     if (auto status = fit(setting.labels, {&classes, 1}); !status) return Error{status.error()};
-  std::size_t most = out->layout_->max_boxes();
+  std::size_t max = out->layout_->max_boxes();
   for (const ItemTensor& t : setting.outputs)
-    if (out->layout_->max_boxes() == 0) most = std::max(most, t.count());
-  out->candidates_.allocate(std::max(most, kMaxRowsFound), spec.score_min);
+    if (out->layout_->max_boxes() == 0) max = std::max(max, t.count());
+  out->candidates_.allocate(std::max(max, kMaxRowsFound), spec.score_min);
   out->declare_parts();
   return out;
 }

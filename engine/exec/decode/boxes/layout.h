@@ -45,7 +45,7 @@ struct BoxesInput {
 // What a layout finds in one item: room is allocated once, and what exceeds it is not kept.
 class Candidates {
  public:
-  void allocate(std::size_t most, float score_min) { all_.resize(most), score_min_ = score_min; }
+  void allocate(std::size_t max, float score_min) { all_.resize(max), score_min_ = score_min; }
   // visible: where the frame lies in the model's picture.
   void begin(const Box& visible) noexcept { count_ = 0, visible_ = visible; }
 

@@ -26,10 +26,10 @@ class Maps final : public BoxLayout {
     const auto* const logits = static_cast<const float*>(t.data);
     const auto columns = static_cast<std::size_t>(t.shape[2]), cells = static_cast<std::size_t>(t.shape[1]) * columns;
     const float* const sides = logits + classes_ * cells;
-    const float least = least_logit(out.score_min());
+    const float min = min_logit(out.score_min());
     for (std::size_t cell = 0; cell < cells; ++cell) {
       const Largest best = largest_of(0, classes_, [&](std::size_t c) { return logits[c * cells + cell]; });
-      if (!(best.value >= least)) continue;
+      if (!(best.value >= min)) continue;
       const auto side = [&](std::size_t k) { return sides[k * cells + cell]; };
       const float x = static_cast<float>(cell % columns) + 0.5f, y = static_cast<float>(cell / columns) + 0.5f;
       const Box box{(x - side(0)) * stride_, (y - side(1)) * stride_, (x + side(2)) * stride_, (y + side(3)) * stride_};
@@ -39,7 +39,7 @@ class Maps final : public BoxLayout {
 
  private:
   // Logits are compared before the sigmoid, which only the kept ones need.
-  static float least_logit(float score_min) noexcept {
+  static float min_logit(float score_min) noexcept {
     if (score_min <= 0) return -1e30f;
     return score_min >= 1 ? 1e30f : std::log(score_min / (1 - score_min));
   }

@@ -231,13 +231,13 @@ ClassNames names_in_literal(std::string_view text) {
 }
 
 Result<ClassNames> names_in_file(const std::string& path) {
-  constexpr std::uintmax_t kMost = 4 << 20;
+  constexpr std::uintmax_t kMax = 4 << 20;
   const std::string from_where = pinned_path(path);
   std::ifstream file(from_where, std::ios::binary);
   std::error_code failed;
   const std::uintmax_t bytes = std::filesystem::file_size(from_where, failed);
   if (!file || failed) return Error{path + " cannot be read; name a file with one name a line"};
-  if (bytes > kMost) return Error{path + " is larger than 4 MiB; name a file with one name a line"};
+  if (bytes > kMax) return Error{path + " is larger than 4 MiB; name a file with one name a line"};
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   const std::string kind = std::filesystem::path(path).extension().string();
   ClassNames out;

@@ -16,7 +16,7 @@ constexpr std::size_t kMaxFound = 1000;  // regions that are kept of one map
 LinesSpec LinesPost::parse(SpecLine& words) {
   LinesSpec s;
   words.number("threshold", 0, 1, &s.threshold);
-  words.number("score", 0, 1, &s.score_least);
+  words.number("score", 0, 1, &s.score_min);
   words.number("grow", 0, 10, &s.grow);
   words.number("side", 0, 1000, &s.side);
   words.choice("act", {"none", "sigmoid"}, [&](std::size_t i) { s.sigmoid = i == 1; });
@@ -102,7 +102,7 @@ void LinesPost::take_region(const Map& map, std::uint32_t first) noexcept {
   const float cell = std::sqrt(map.across * map.down);
   if (!(std::min(box.width, box.height) >= spec_.side * cell)) return;
   box.score = mean_within(map, box);
-  if (!(box.score >= spec_.score_least) || !std::isfinite(box.score)) return;
+  if (!(box.score >= spec_.score_min) || !std::isfinite(box.score)) return;
   const float d = box.width * box.height * spec_.grow / (2 * (box.width + box.height));
   box.width += 2 * d, box.height += 2 * d;
   if (!(std::min(box.width, box.height) >= (spec_.side + 2) * cell)) return;
@@ -123,12 +123,12 @@ float LinesPost::mean_within(const Map& map, const leat_oriented_box& b) const n
     // Along the row both |c dx + s dy| <= half_w and |c dy - s dx| <= half_h hold in an interval of dx.
     const float dy = map.centre(0, y).y - b.cy;
     float low = -1e30f, high = 1e30f;
-    const auto narrow = [&](float slope, float constant, float most) {  // |slope dx + constant| <= most
+    const auto narrow = [&](float slope, float constant, float max) {  // |slope dx + constant| <= max
       if (std::abs(slope) < 1e-6f) {
-        if (std::abs(constant) > most) high = -1e30f;
+        if (std::abs(constant) > max) high = -1e30f;
         return;
       }
-      const float a = (-most - constant) / slope, z = (most - constant) / slope;
+      const float a = (-max - constant) / slope, z = (max - constant) / slope;
       low = std::max(low, std::min(a, z)), high = std::min(high, std::max(a, z));
     };
     narrow(c, s * dy, half_w);

@@ -19,7 +19,7 @@
 namespace leat::exec {
 
 struct LinesSpec {
-  float threshold = 0.3f, score_least = 0.6f, grow = 1.5f, side = 3;
+  float threshold = 0.3f, score_min = 0.6f, grow = 1.5f, side = 3;
   bool sigmoid = false;
 };
 

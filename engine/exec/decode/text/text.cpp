@@ -17,7 +17,7 @@ namespace leat::exec {
 namespace {
 
 constexpr std::size_t kMaxTextBytes = 1024;  // of one line
-constexpr std::size_t kLeastSteps = 1024;    // that there is room for, where only a run tells how many there are
+constexpr std::size_t kMinSteps = 1024;      // that there is room for, where only a run tells how many there are
 
 }  // namespace
 
@@ -91,7 +91,7 @@ Result<std::unique_ptr<TextPost>> TextPost::open(const TextSpec& spec, const Pos
   out->part_ = {.kind = LEAT_PART_text, .rank = 1, .dims = {1}, .bytes = sizeof(leat_text), .tail = kMaxTextBytes};
   out->part_.name = "text";
   const std::size_t known = t.count() / out->classes_.size();
-  const std::size_t steps = known != 0 ? known : std::max<std::size_t>(setting.input_width, kLeastSteps);
+  const std::size_t steps = known != 0 ? known : std::max<std::size_t>(setting.input_width, kMinSteps);
   out->piece_.resize(steps);
   out->line_.resize(kMaxPieces * steps);
   return out;

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kProvider = "libonnxruntime_providers_cuda.so";
 constexpr const char* kCudnn = "libcudnn.so.9";  // opened by the provider, not linked
-constexpr std::uint64_t kMostEntries = 4096, kMostNames = 1u << 20;
+constexpr std::uint64_t kMaxEntries = 4096, kMaxNames = 1u << 20;
 
 template <class T>
 bool read_at(std::ifstream& file, std::uint64_t at, T* out, std::uint64_t count = 1) {
@@ -36,19 +36,19 @@ Result<std::vector<std::string>> needed_by(const std::string& library) {
   std::ifstream file(library, std::ios::binary);
   Elf64_Ehdr head{};
   if (!read_at(file, 0, &head) || std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
-      head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_phnum > kMostEntries)
+      head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_phnum > kMaxEntries)
     return no_library;
   std::vector<Elf64_Phdr> parts(head.e_phnum);
   if (!read_at(file, head.e_phoff, parts.data(), parts.size())) return no_library;
   std::vector<Elf64_Dyn> dynamic;
   for (const Elf64_Phdr& p : parts) {
     if (p.p_type != PT_DYNAMIC) continue;
-    dynamic.resize(std::min<std::uint64_t>(p.p_filesz / sizeof(Elf64_Dyn), kMostEntries));
+    dynamic.resize(std::min<std::uint64_t>(p.p_filesz / sizeof(Elf64_Dyn), kMaxEntries));
     if (!read_at(file, p.p_offset, dynamic.data(), dynamic.size())) return no_library;
   }
   std::uint64_t names_at = 0, names_bytes = 0;
   for (const Elf64_Dyn& d : dynamic) {
-    if (d.d_tag == DT_STRSZ) names_bytes = std::min<std::uint64_t>(d.d_un.d_val, kMostNames);
+    if (d.d_tag == DT_STRSZ) names_bytes = std::min<std::uint64_t>(d.d_un.d_val, kMaxNames);
     if (d.d_tag != DT_STRTAB) continue;
     for (const Elf64_Phdr& p : parts)
       if (p.p_type == PT_LOAD && d.d_un.d_ptr >= p.p_vaddr && d.d_un.d_ptr < p.p_vaddr + p.p_filesz)
