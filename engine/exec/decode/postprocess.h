@@ -1,12 +1,9 @@
 // From a model's outputs to the frame's result slot: one decoder for each kind of answer.
 //
 // One line of text describes it (a module's `postprocess`); each decoder is a file, whose first lines say what it
-// reads:
-//   boxes [layout=maps|rows|yolo8|...] ...: boxes/boxes.h      classes [top= act=]: classes.h     heads: heads.h
-//   points heatmap|simcc|yxs|xy|xyz: points.h                  map argmax|value|matte: map.h      lines: lines.h
-//   segments [score= length=]: segments.h                      text ctc|slots keys=FILE: text.h   embedding:
-//   embedding.h tensors [names=a,b] [max=1000]: tensors.h                  checksum: checksum.h from=NAME beside boxes,
-//   heads, points, map, lines, segments, text and embedding: that output instead of the first
+// reads: boxes (boxes/boxes.h), classes and heads (classes/), points, map, segments, embedding, tensors, checksum
+// (files of their names), lines and text (text/). from=NAME, beside those that read one output alone: that output
+// instead of the first.
 //
 // Thread rule: a Postprocessor is used by one thread. Errors: parse() and open() one line; run() cannot fail: values
 // that are not finite are never kept.

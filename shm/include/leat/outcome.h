@@ -36,7 +36,7 @@
   X(plan_replaced, 18, "the plan changed and its route is gone")                                          \
   X(no_feature_slot, 19, "no slot was left for its features between two stages; lower the rate")          \
   X(poison, 20, "workers died while running it or others of its user; see how they ended in leatd's log") \
-  X(result_too_large, 21, "the model's output needs more room than its result slot has; raise most= in postprocess")
+  X(result_too_large, 21, "the model's output needs more room than its result slot has; raise max= in postprocess")
 
 #ifdef __cplusplus
 extern "C" {
