@@ -18,10 +18,9 @@
 
 #include "bench/serving/leatd_child.h"
 #include "bench/study.h"
-#include "engine/worker/link/affinity.h"
 #include "leat/client.hpp"
-#include "tools/base/subprocess/run.h"
 #include "tools/base/cores/cores.h"
+#include "tools/base/subprocess/run.h"
 #include "tools/scene/scene.h"
 
 namespace {

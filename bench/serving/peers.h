@@ -13,8 +13,8 @@
 #include "leat/result.hpp"
 #include "shm/src/rings/clock.h"
 #include "shm/src/rings/doorbell.h"
-#include "shm/src/segments/layout.h"
 #include "shm/src/segments/segment.h"
+#include "shm/src/segments/segment_layout.h"
 #include "tools/base/subprocess/process.h"
 
 namespace leat::bench {

@@ -21,8 +21,8 @@
 #include "engine/papers/presets.h"
 #include "engine/sim/study.h"
 #include "leat/client.hpp"
-#include "shm/src/protocol/protocol.h"
-#include "shm/src/segments/counters.h"
+#include "shm/src/counters/counters.h"
+#include "shm/src/protocol/control_protocol.h"
 #include "tools/base/text/quantile.h"
 
 namespace {

@@ -23,7 +23,7 @@
 #include "engine/exec/picture/preprocess.h"
 #include "leat/executor.h"
 #include "leat/frame_format.h"
-#include "shm/src/segments/layout.h"
+#include "shm/src/segments/segment_layout.h"
 
 namespace leat {
 namespace {

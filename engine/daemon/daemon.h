@@ -1,5 +1,5 @@
 // leatd, put together: the control thread's loop over listener, clients, workers, signals and the scheduler thread's
-// notices.
+// events.
 //
 // Start: configuration -> deployment -> socket held -> workers started (and calibrated) -> plan, topology, core ->
 // scheduler thread -> serving. Until then clients are refused with not_ready; whatever fails before serving ends leatd
@@ -34,6 +34,8 @@ struct DaemonOptions {
   std::int64_t check_ns = 0;
 };
 
+class ControlThread;
+
 class Daemon {
  public:
   // Reads the plan, probes the host, takes the socket. An error is one line that says what and what to do.
@@ -47,9 +49,8 @@ class Daemon {
   [[nodiscard]] const std::vector<worker::Ready>& measured() const;
 
  private:
-  class Impl;
-  explicit Daemon(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit Daemon(std::unique_ptr<ControlThread> control);
+  std::unique_ptr<ControlThread> control_;
 };
 
 }  // namespace leat::daemon

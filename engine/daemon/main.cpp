@@ -9,7 +9,6 @@
 #include "engine/daemon/log.h"
 #include "engine/daemon/workers/self_guard.h"
 #include "engine/daemon/workers/worker_binary.h"
-#include "engine/worker/link/affinity.h"
 #include "tools/base/cli/command.h"
 #include "tools/base/cores/cores.h"
 

@@ -6,10 +6,9 @@
 #include <cinttypes>
 #include <cstdio>
 
-#include "engine/daemon/workers/model_files.h"
-#include "engine/daemon/workers/model_words.h"
+#include "engine/daemon/workers/models/model_files.h"
+#include "engine/daemon/workers/models/model_metadata.h"
 #include "engine/daemon/workers/self_guard.h"
-#include "engine/worker/link/affinity.h"
 #include "planner/io/plan_io.h"
 #include "tools/base/cores/cores.h"
 #include "tools/base/json/json.h"
@@ -69,7 +68,7 @@ Json edges_of(const StatusFacts& f) {
   Json list = Json::array();
   for (std::uint32_t e = 0; e < f.deployment.edges.size(); ++e) {
     const FeatureEdge& edge = f.deployment.edges[e];
-    const shm::Record record = f.board.of(shm::RecordKind::edge, e);
+    const shm::Record record = f.metrics.of(shm::RecordKind::edge, e);
     list.push_back({{"name", name_of(edge, f.config)},
                     {"from", names_of(f.deployment, edge.from)},
                     {"to", names_of(f.deployment, edge.to)},
@@ -143,67 +142,84 @@ std::string version_of(const worker::ModuleSetup& module) {
   return text;
 }
 
+Json partitions_of(const StatusFacts& f) {
+  static constexpr const char* kStates[] = {"down", "starting", "up", "lost"};
+  Json list = Json::array();
+  for (std::uint32_t p = 0; p < f.supervisor.count(); ++p) {
+    const PartitionConfig& partition = f.deployment.partitions[p];
+    list.push_back({{"name", partition.partition.name},
+                    {"kind", planner::name_of(partition.partition.kind)},
+                    {"class", partition.partition.partition_class},
+                    {"cores", cores_text(partition.cores)},
+                    {"gpu", gpu_of(partition.gpu, f.supervisor.device(p), f.supervisor.setup(p))},
+                    {"state", kStates[static_cast<std::size_t>(f.supervisor.state(p))]},
+                    {"pid", f.supervisor.pid(p)},
+                    {"restarts", f.supervisor.restarts(p)},
+                    {"failures", f.supervisor.failures(p)},
+                    {"backoff_ms", f.supervisor.backoff_ns(p) / 1'000'000},
+                    {"last_end", f.supervisor.last_end(p)},
+                    {"why_down", f.supervisor.why_down(p)},
+                    {"sandbox", worker::name_of(f.supervisor.sandbox(p))}});
+  }
+  return list;
+}
+
+// How long a module's routes take: "latency_ms" by class where they have one stage, else "routes".
+void add_routes(const Deployment& d, std::uint32_t a, std::uint32_t m, const ModuleSizes& sizes, Json& module) {
+  module["latency_ms"] = Json::object();
+  module["routes"] = Json::array();
+  for (const planner::Route& r : d.plan.routes) {
+    if (r.application != a || r.module != m) continue;
+    if (r.stages.size() > 1) {
+      module["routes"].push_back({{"batch", r.batch}, {"stages", stages_of(d, r)}});
+      continue;
+    }
+    const std::string& name = d.partitions[r.stages[0].pool[0]].partition.partition_class;
+    module["latency_ms"][name] = ms_by_batch(r.stages[0], sizes.each());
+  }
+}
+
+Json module_of(const StatusFacts& f, std::uint32_t a, std::uint32_t m) {
+  static const ModuleSizes kOne;
+  const ApplicationConfig& app = f.config.applications[a];
+  const std::uint32_t id = f.deployment.first_module[a] + m;
+  const ModuleSizes& sizes = id < f.deployment.sizes.size() ? f.deployment.sizes[id] : kOne;
+  Json out = {{"name", app.application.modules[m].name},
+              {"executor", app.modules[m].executor},
+              {"model", app.application.modules[m].model},
+              {"batch", app.modules[m].batch}};
+  add_routes(f.deployment, a, m, sizes, out);
+  if (const worker::ModuleSetup* const served = setup_of(f.deployment, app.application.name, m)) {
+    const auto sum = sha256_of(*served);
+    out["sha256"] = sum.ok() ? Json(*sum) : Json();
+    out["files"] = files_of(*served);
+  }
+  if (!sizes.sizes.empty()) out["sizes"] = sizes_of(sizes);
+  out["squeezed"] = f.metrics.of(shm::RecordKind::module, id).value(shm::ModuleCounter::squeezed);
+  if (a < f.recognised.size()) out.update(words_of(f.recognised[a][m], app.modules[m]));
+  return out;
+}
+
+Json applications_of(const StatusFacts& f) {
+  Json list = Json::array();
+  for (std::uint32_t a = 0; a < f.config.applications.size(); ++a) {
+    const ApplicationConfig& app = f.config.applications[a];
+    Json modules = Json::array(), version;
+    for (std::uint32_t m = 0; m < app.modules.size(); ++m) {
+      modules.push_back(module_of(f, a, m));
+      if (const auto* const served = setup_of(f.deployment, app.application.name, m)) version = version_of(*served);
+    }
+    list.push_back({{"name", app.application.name},
+                    {"slo_ms", static_cast<double>(app.application.slo_ns) / 1e6},
+                    {"model_version", version},
+                    {"modules", modules}});
+  }
+  return list;
+}
+
 }  // namespace
 
 std::string status_report(const StatusFacts& f) {
-  static constexpr const char* kStates[] = {"down", "starting", "up", "lost"};
-  Json partitions = Json::array();
-  for (std::uint32_t p = 0; p < f.supervisor.count(); ++p) {
-    const auto& partition = f.deployment.partitions[p];
-    partitions.push_back({{"name", partition.partition.name},
-                          {"kind", planner::name_of(partition.partition.kind)},
-                          {"class", partition.partition.partition_class},
-                          {"cores", cores_text(partition.cores)},
-                          {"gpu", gpu_of(partition.gpu, f.supervisor.device(p), f.supervisor.setup(p))},
-                          {"state", kStates[static_cast<std::size_t>(f.supervisor.state(p))]},
-                          {"pid", f.supervisor.pid(p)},
-                          {"restarts", f.supervisor.restarts(p)},
-                          {"failures", f.supervisor.failures(p)},
-                          {"backoff_ms", f.supervisor.backoff_ns(p) / 1'000'000},
-                          {"last_end", f.supervisor.last_end(p)},
-                          {"why_down", f.supervisor.why_down(p)},
-                          {"sandbox", worker::name_of(f.supervisor.sandbox(p))}});
-  }
-  Json applications = Json::array();
-  for (std::uint32_t a = 0; a < f.config.applications.size(); ++a) {
-    const auto& app = f.config.applications[a];
-    Json modules = Json::array();
-    Json version;
-    for (std::uint32_t m = 0; m < app.modules.size(); ++m) {
-      static const ModuleSizes kOne;
-      const std::size_t id = f.deployment.first_module[a] + m;
-      const ModuleSizes& sizes = id < f.deployment.sizes.size() ? f.deployment.sizes[id] : kOne;
-      Json latency = Json::object(), routes = Json::array();
-      for (const auto& r : f.deployment.plan.routes) {
-        if (r.application != a || r.module != m) continue;
-        if (r.stages.size() > 1)
-          routes.push_back({{"batch", r.batch}, {"stages", stages_of(f.deployment, r)}});
-        else
-          latency[f.deployment.partitions[r.stages[0].pool[0]].partition.partition_class] =
-              ms_by_batch(r.stages[0], sizes.each());
-      }
-      modules.push_back({{"name", app.application.modules[m].name},
-                         {"executor", app.modules[m].executor},
-                         {"model", app.application.modules[m].model},
-                         {"batch", app.modules[m].batch},
-                         {"latency_ms", latency},
-                         {"routes", routes}});
-      if (const worker::ModuleSetup* const served = setup_of(f.deployment, app.application.name, m)) {
-        const auto sum = sha256_of(*served);
-        modules.back()["sha256"] = sum.ok() ? Json(*sum) : Json();
-        modules.back()["files"] = files_of(*served);
-        version = version_of(*served);
-      }
-      if (!sizes.sizes.empty()) modules.back()["sizes"] = sizes_of(sizes);
-      const shm::Record counted = f.board.of(shm::RecordKind::module, static_cast<std::uint32_t>(id));
-      modules.back()["squeezed"] = counted.value(shm::ModuleCounter::squeezed);
-      if (a < f.recognised.size()) modules.back().update(words_of(f.recognised[a][m], app.modules[m]));
-    }
-    applications.push_back({{"name", app.application.name},
-                            {"slo_ms", static_cast<double>(app.application.slo_ns) / 1e6},
-                            {"model_version", version},
-                            {"modules", modules}});
-  }
   const Json out = {
       {"version", LEAT_VERSION},
       {"pid", getpid()},
@@ -211,14 +227,12 @@ std::string status_report(const StatusFacts& f) {
       {"uptime_ms", f.uptime_ms},
       {"config", f.config.file},
       {"socket", f.config.socket},
-      {"event_loop", f.event_loop},
-      {"event_loop_note", f.event_loop_note},
       {"preset", f.config.preset},
       {"workers_are_root", workers_are_root(f.config)},
       {"clients", f.clients},
       {"scheduler", {{"cores", cores_text(f.deployment.scheduler_cores)}, {"alone", f.deployment.scheduler_alone}}},
-      {"partitions", partitions},
-      {"applications", applications},
+      {"partitions", partitions_of(f)},
+      {"applications", applications_of(f)},
       {"edges", edges_of(f)},
       {"warnings", unschedulable(f.deployment)}};
   return out.dump();

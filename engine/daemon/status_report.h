@@ -1,6 +1,6 @@
 // What `leat status` shows that is not a counter: one JSON object. Control thread.
 //
-// {"version", "pid", "phase", "uptime_ms", "config", "socket", "event_loop", "event_loop_note", "preset", "clients",
+// {"version", "pid", "phase", "uptime_ms", "config", "socket", "preset", "clients",
 //  "scheduler": {"cores", "alone"}, "partitions": [{"name", "kind", "class", "cores", "state", "pid", "restarts"}],
 //  "applications": [{"name", "slo_ms", "modules": [{"name", "executor", "model", "batch", "latency_ms", "routes",
 //  "preprocess", "postprocess": {"words", "from"}, "labels": {"count", "first", "from"}}]}],
@@ -20,7 +20,7 @@
 
 #include "engine/daemon/configuration/config.h"
 #include "engine/daemon/deployment/deployment.h"
-#include "engine/daemon/scheduler_thread/counters_board.h"
+#include "engine/daemon/metrics/metrics.h"
 #include "engine/daemon/workers/supervisor.h"
 #include "engine/exec/recognise/recognise.h"
 
@@ -30,9 +30,9 @@ struct StatusFacts {
   const Config& config;
   const Deployment& deployment;
   const Supervisor& supervisor;
-  CountersBoard& board;
+  Metrics& metrics;
   const std::vector<std::vector<exec::Recognised>>& recognised;  // [application][module]; empty until serving
-  std::string phase, event_loop_note, event_loop;
+  std::string phase;
   std::uint32_t clients = 0;
   std::int64_t uptime_ms = 0;
 };

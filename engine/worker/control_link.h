@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "leat/result.hpp"
-#include "shm/src/protocol/protocol.h"
+#include "shm/src/protocol/control_protocol.h"
 #include "tools/base/text/fd.h"
 
 namespace leat::worker {

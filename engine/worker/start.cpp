@@ -12,12 +12,11 @@
 
 #include "engine/exec/decode/postprocess.h"
 #include "engine/exec/onnx/onnx_split.h"
-#include "tools/base/cores/cores.h"
-#include "engine/worker/link/affinity.h"
 #include "engine/worker/measuring/calibrate.h"
 #include "engine/worker/sandbox/confine.h"
 #include "engine/worker/worker.h"
 #include "shm/src/rings/clock.h"
+#include "tools/base/cores/cores.h"
 
 namespace leat::worker {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
-
+#include "shm/src/protocol/control_protocol.h"
 #include "shm/src/rings/clock.h"
 #include "tools/base/cores/cores.h"
 

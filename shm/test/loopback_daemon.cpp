@@ -146,25 +146,7 @@ bool LoopbackDaemon::handle(Connection& c, const Header& header) {
     case MessageType::hello: {
       Hello m;
       if (const char* wrong = decode(packet_, &m)) return broken(wrong);
-      if (c.port || c.observer) return order();
-      if (options_.refuse_uid) {
-        static_cast<void>(refuse(c.socket.get(), header.request, LEAT_ERROR_not_permitted,
-                                 "this user may not use leatd; see its configuration"));
-        return false;
-      }
-      Welcome w;
-      w.header.request = header.request;
-      set_text(w.daemon_version, "loopback");
-      c.observer = m.role == PeerRole::observer;
-      if (c.observer) return send(c.socket.get(), w).ok();
-      Result<std::unique_ptr<ClientPort>> port = ClientPort::create();
-      if (!port) return refuse(c.socket.get(), header.request, LEAT_ERROR_no_memory, port.error()).ok();
-      c.port = std::move(port).value();
-      Result<Fd> up = c.port->uplink_for_client(), down = c.port->downlink_for_client();
-      const Fd bell = c.port->bell_for_client();
-      if (!up || !down) return false;
-      const int fds[] = {up->get(), down->get(), bell.get()};
-      return send(c.socket.get(), w, fds).ok();
+      return c.port || c.observer ? order() : welcome(c, m);
     }
     case MessageType::mapped: {
       Mapped m;
@@ -215,6 +197,27 @@ bool LoopbackDaemon::handle(Connection& c, const Header& header) {
   }
 }
 
+bool LoopbackDaemon::welcome(Connection& c, const Hello& m) {
+  if (options_.refuse_uid) {
+    static_cast<void>(refuse(c.socket.get(), m.header.request, LEAT_ERROR_not_permitted,
+                             "this user may not use leatd; see its configuration"));
+    return false;
+  }
+  Welcome w;
+  w.header.request = m.header.request;
+  set_text(w.daemon_version, "loopback");
+  c.observer = m.role == PeerRole::observer;
+  if (c.observer) return send(c.socket.get(), w).ok();
+  Result<std::unique_ptr<ClientPort>> port = ClientPort::create();
+  if (!port) return refuse(c.socket.get(), m.header.request, LEAT_ERROR_no_memory, port.error()).ok();
+  c.port = std::move(port).value();
+  Result<Fd> up = c.port->uplink_for_client(), down = c.port->downlink_for_client();
+  const Fd bell = c.port->bell_for_client();
+  if (!up || !down) return false;
+  const int fds[] = {up->get(), down->get(), bell.get()};
+  return send(c.socket.get(), w, fds).ok();
+}
+
 bool LoopbackDaemon::open_stream(Connection& c) {
   OpenStream m;
   if (const char* wrong = decode(packet_, &m)) {
@@ -239,8 +242,8 @@ bool LoopbackDaemon::open_stream(Connection& c) {
   opened.header.request = m.header.request;
   opened.stream = index;
   opened.pool = pool->spec();
-  opened.depth = m.depth;
-  opened.slo_ns = m.slo_ns != 0 ? m.slo_ns : 200'000'000;
+  opened.depth = m.settings.depth;
+  opened.slo_ns = m.settings.slo_ns != 0 ? m.settings.slo_ns : 200'000'000;
   const int fds[] = {frames->get(), results->get()};
   if (!c.port->attach(index, std::make_unique<StreamPool>(std::move(pool).value())))
     return no(LEAT_ERROR_no_room, "this client has all the slots it may have");

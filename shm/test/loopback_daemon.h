@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "shm/src/client/client_port.h"
+#include "shm/src/counters/counters.h"
+#include "shm/src/protocol/control_protocol.h"
 #include "shm/src/protocol/listener.h"
-#include "shm/src/protocol/protocol.h"
-#include "shm/src/segments/counters.h"
 
 namespace leat::shm::test {
 
@@ -55,6 +55,7 @@ class LoopbackDaemon {
   void turn();
   bool serve_control(Connection& c);  // false: end this connection
   bool handle(Connection& c, const Header& header);
+  bool welcome(Connection& c, const Hello& m);
   bool open_stream(Connection& c);
   void serve_port(Connection& c);
   void answer(Connection& c, const Taken& t, Outcome outcome, Reason reason);

@@ -1,6 +1,6 @@
 // A stream's memory is mapped by its client tens of thousands of times and then punched: whoever seals it waits for the
-// lock of its inode as long as the kernel goes through all of those mappings. That is its user's lane; who connects and
-// opens a stream meanwhile waits no longer than he would alone.
+// lock of its inode as long as the kernel goes through all of those mappings. That is a job of its user's; who connects
+// and opens a stream meanwhile waits no longer than he would alone.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>

@@ -22,7 +22,7 @@ TEST_P(LargeStreams, HoldNobodyUp) {
           shm::OpenStream m;
           shm::set_text(m.application, "bulk");
           m.pool = kLarge;
-          m.depth = 16;
+          m.settings.depth = 16;
           m.header.request = 77;
           if (!shm::send(large.socket.get(), m).ok()) return "it cannot ask";
           // Beside it somebody connects and opens a stream of ordinary size: before the large one is there.

@@ -15,7 +15,7 @@
 #include <set>
 #include <sstream>
 
-#include "shm/src/protocol/protocol.h"
+#include "shm/src/protocol/control_protocol.h"
 #include "tests/attacks/arena/arena.h"
 
 namespace leat::test {

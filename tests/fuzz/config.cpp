@@ -8,7 +8,6 @@ namespace leat::fuzz {
 
 std::vector<std::string> seeds() {
   return {R"([daemon]
-event_loop = "epoll"
 log_level = "error"
 [limits]
 requests = 64

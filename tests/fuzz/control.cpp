@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "shm/src/protocol/protocol.h"
+#include "shm/src/protocol/control_protocol.h"
 #include "tests/fuzz/harness.h"
 
 namespace leat::fuzz {
@@ -33,7 +33,7 @@ void check_pool(const shm::PoolSpec& spec) {
 }
 void check(const shm::OpenStream& m) {
   ends(m.application);
-  insist(m.slo_ns >= 0 && m.max_age_ns >= 0 && m.period_ns >= 0, "a time below zero");
+  insist(m.settings.slo_ns >= 0 && m.settings.max_age_ns >= 0 && m.settings.period_ns >= 0, "a time below zero");
   check_pool(m.pool);
 }
 void check(const shm::StreamOpened& m) { check_pool(m.pool); }
@@ -42,20 +42,13 @@ void check(const shm::Refused& m) { ends(m.text); }
 template <class M>
 void check(const M&) {}
 
-template <class... M>
-void decode_as_any(std::span<const std::byte> packet) {
-  const auto one = [&]<class T>(T message) {
+void look_at(std::span<const std::byte> packet) {
+  shm::for_each_message([&]<class M>(M message) {
     std::string_view tail;
     if (shm::decode(packet, &message, &tail) != nullptr) return;
-    insist(sizeof(T) + tail.size() == packet.size(), "a tail that is not the packet's");
+    insist(sizeof(M) + tail.size() == packet.size(), "a tail that is not the packet's");
     check(message);
-  };
-  (one(M{}), ...);
-}
-
-void look_at(std::span<const std::byte> packet) {
-  decode_as_any<shm::Hello, shm::OpenStream, shm::CloseStream, shm::Observe, shm::StatusRequest, shm::Welcome,
-                shm::StreamOpened, shm::StreamClosed, shm::Refused, shm::Observed, shm::StatusReply>(packet);
+  });
 }
 
 }  // namespace
@@ -66,22 +59,15 @@ std::vector<std::string> seeds() {
   shm::OpenStream open;
   shm::set_text(open.application, "a");
   open.pool = {LEAT_FORMAT_nv12, 64, 32, {}, 4, LEAT_SLOT_HOST};
-  open.depth = 4;
+  open.settings.depth = 4;
   shm::StreamOpened opened;
   opened.pool = open.pool;
   shm::Refused refused;
   shm::set_text(refused.text, "no");
-  return {packet_of(hello),
-          packet_of(open),
-          packet_of(opened, "x\ty"),
-          packet_of(refused),
-          packet_of(shm::CloseStream{}),
-          packet_of(shm::Observe{}),
-          packet_of(shm::StatusRequest{}),
-          packet_of(shm::StatusReply{}, "{}"),
-          packet_of(shm::Welcome{}),
-          packet_of(shm::Observed{}),
-          packet_of(shm::StreamClosed{})};
+  std::vector<std::string> out = {packet_of(hello), packet_of(open), packet_of(opened, "x\ty"), packet_of(refused),
+                                  packet_of(shm::StatusReply{}, "{}")};
+  shm::for_each_message([&](const auto& message) { out.push_back(packet_of(message)); });
+  return out;
 }
 
 }  // namespace leat::fuzz

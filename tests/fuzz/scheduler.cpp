@@ -12,7 +12,7 @@ namespace {
 
 using core::PartitionId;
 using daemon::Command;
-using daemon::Notice;
+using daemon::SchedulerEvent;
 using shm::RecordKind;
 
 constexpr std::uint32_t kModules = 2, kStreams = 2;
@@ -38,7 +38,7 @@ enum class Move : std::uint8_t {
 class Rig {
  public:
   Rig() {
-    notices_ = std::move(shm::Doorbell::create()).value();
+    events_ = std::move(shm::Doorbell::create()).value();
     begin_records(RecordKind::client, 1);
     begin_records(RecordKind::stream, kStreams);
     begin_records(RecordKind::module, kModules);
@@ -47,7 +47,7 @@ class Rig {
     daemon::LoopOptions options = options_of(served);
     options.limits = {.streams = kStreams, .requests = 16, .tasks = 64, .batches = 16, .actions = 256};
     options.clients = 1;
-    loop_ = std::move(daemon::SchedulerLoop::create(served, core::Policy{}, std::move(options), board(), notices_,
+    loop_ = std::move(daemon::SchedulerLoop::create(served, core::Policy{}, std::move(options), metrics(), events_,
                                                     std::move(shm::Doorbell::create()).value()))
                 .value();
     client_ = std::move(shm::ClientPort::create()).value();
@@ -141,13 +141,10 @@ class Rig {
     streams_[s].slots = {uplink_.at<shm::SlotWord>(kUp.stream_words(s)), kSpec.slots, s};
     Command c{.kind = Command::Kind::open_stream, .client = 0, .stream = s};
     c.pool = pool.release();
-    c.open.config.application = 0;
-    c.open.config.slo_ns = 50'000'000;
-    c.open.config.depth = kSpec.slots;
-    c.open.record = s;
-    c.open.pool = s;
-    c.open.frame_bytes = 256;
-    c.open.slo_ns = 50'000'000;
+    c.granted.settings.depth = kSpec.slots;
+    c.granted.settings.slo_ns = c.granted.slo_ns = 50'000'000;
+    c.granted.pool = s;
+    c.granted.frame_bytes = 256;
     loop_->command(c);
   }
   void start_worker(PartitionId p) {
@@ -168,28 +165,28 @@ class Rig {
     now_ += later;
     (void)loop_->turn(now_);
     (void)loop_->turn(now_);
-    for (Notice n; loop_->notice(n);) obey(n);
+    for (SchedulerEvent n; loop_->next_event(n);) handle(n);
   }
   // What the control thread does.
-  void obey(const Notice& n) {
+  void handle(const SchedulerEvent& n) {
     switch (n.kind) {
-      case Notice::Kind::client_violated:
+      case SchedulerEvent::Kind::client_violated:
         return disconnect();
-      case Notice::Kind::client_drained:
+      case SchedulerEvent::Kind::client_drained:
         gone_ = true;
         return;
-      case Notice::Kind::stream_closed:
+      case SchedulerEvent::Kind::stream_closed:
         delete n.pool;
         streams_[n.stream].open = false;
         if (connected_) open(n.stream);
         return;
-      case Notice::Kind::stream_refused:
+      case SchedulerEvent::Kind::stream_refused:
         delete n.pool;
         streams_[n.stream].open = false;
         return;
-      case Notice::Kind::worker_broken:
+      case SchedulerEvent::Kind::worker_broken:
         return lose(n.partition);
-      case Notice::Kind::worker_released:
+      case SchedulerEvent::Kind::worker_released:
         return start_worker(n.partition);
       default:
         return;
@@ -240,7 +237,7 @@ class Rig {
     if (!lost_[p]) workers_[p].work(now_, changes);
   }
 
-  shm::Doorbell notices_;
+  shm::Doorbell events_;
   std::unique_ptr<shm::ClientPort> client_;
   std::array<FakeWorker, kPartitions> workers_;
   std::unique_ptr<daemon::SchedulerLoop> loop_;

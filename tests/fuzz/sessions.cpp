@@ -1,6 +1,6 @@
 // The control protocol beyond its first message: several connections of several users at once, beside an honest client,
-// against leatd's own door, sessions, streams and scheduler loop (stepped_leatd.h). The input is a programme: moves of
-// eight bytes that connect, speak in plausible and implausible order, pass descriptors of every kind, write into the
+// against leatd's own acceptor, sessions, streams and scheduler loop (stepped_leatd.h). The input is a programme: moves
+// of eight bytes that connect, speak in plausible and implausible order, pass descriptors of every kind, write into the
 // rings, tamper with their memory and leave half-way, and turns of leatd's threads in between. Whatever they are:
 //   * the process goes on, and its descriptors stay within what its sessions and streams need;
 //   * every submission is answered once, and the honest client is served within a bounded number of turns;
@@ -54,7 +54,7 @@ enum class Move : std::uint8_t {
   round,
   later,
   worker,
-  pools,  // how many steps the lanes do in a round from now on
+  pools,  // how many steps jobs get in a round from now on
   honest,
   count_
 };
@@ -119,7 +119,7 @@ class Run {
   explicit Run(std::size_t descriptors) : before_(descriptors), leatd_(passed_) {
     honest_.connect(SteppedLeatd::path(), kHonestUser, 1);
     shm::OpenStream open = honest_.open(0, 0);
-    open.depth = open.pool.slots = 8;
+    open.settings.depth = open.pool.slots = 8;
     lead_to_stream(honest_, open);
     insist(honest_.open_streams() == 1, "an honest client without its stream");
   }
@@ -159,7 +159,11 @@ class Run {
       case Move::junk: {
         Burden junk = burden;
         junk.changes = 1 + s.a % 8;
-        return s.a % 2 == 0 ? peer.say(shm::Welcome{}, junk, passed_) : peer.say(shm::StatusReply{}, junk, passed_);
+        std::uint32_t left = s.a % shm::kMessages;
+        shm::for_each_message([&](const auto& message) {
+          if (left-- == 0) peer.say(message, junk, passed_);
+        });
+        return;
       }
       case Move::again:
         return peer.again(s.a % 64, burden, passed_);
@@ -177,7 +181,7 @@ class Run {
   }
 
   void end(bool stopped) {
-    leatd_.let_lanes_work(UINT32_MAX);
+    leatd_.let_jobs_run(UINT32_MAX);
     serve_honest();
     for (std::uint32_t i = 0; i < kRoundsToServe && !all_answered(); ++i) {
       leatd_.round();
@@ -260,7 +264,7 @@ class Run {
         if (s.a % 4 == 0) return leatd_.lose(s.b % kPartitions);
         return leatd_.work(s.b % kPartitions, s.a % 4 == 1 ? &in : nullptr);
       case Move::pools:
-        return leatd_.let_lanes_work(s.a % 4 == 0 ? UINT32_MAX : s.a % 4 - 1U);
+        return leatd_.let_jobs_run(s.a % 4 == 0 ? UINT32_MAX : s.a % 4 - 1U);
       default:
         return serve_honest();
     }

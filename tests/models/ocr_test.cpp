@@ -15,7 +15,7 @@
 #include "engine/exec/module.h"
 #include "engine/exec/registry.h"
 #include "leat/result_parts.h"
-#include "shm/src/segments/counters.h"
+#include "shm/src/counters/counters.h"
 #include "tests/serving/daemon_fixture.h"
 #include "tools/scene/text/ocr_pictures.h"
 

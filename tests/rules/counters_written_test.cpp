@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "shm/src/segments/counters.h"
+#include "shm/src/counters/counters.h"
 #include "tests/rules/source_files.h"
 
 namespace {

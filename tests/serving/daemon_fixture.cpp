@@ -18,7 +18,7 @@
 #include <sstream>
 
 #include "engine/exec/checksum.h"
-#include "shm/src/protocol/protocol.h"
+#include "shm/src/protocol/control_protocol.h"
 #include "tools/base/json/json.h"
 
 extern char** environ;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "leat/client.hpp"
-#include "shm/src/segments/counters.h"
+#include "shm/src/counters/counters.h"
 
 namespace leat::test {
 

@@ -18,7 +18,7 @@
 #include <thread>
 
 #include "shm/src/client/client_port.h"
-#include "shm/src/protocol/protocol.h"
+#include "shm/src/protocol/control_protocol.h"
 #include "shm/src/rings/ring.h"
 #include "tests/attacks/arena/raw_client.h"
 #include "tests/serving/daemon_fixture.h"

@@ -20,7 +20,7 @@
 #include <random>
 #include <thread>
 
-#include "shm/src/protocol/protocol.h"
+#include "shm/src/protocol/control_protocol.h"
 #include "tests/serving/daemon_fixture.h"
 #include "tools/base/cli/command.h"
 #include "tools/base/cli/json_output.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "shm/src/client/client_port.h"
-#include "shm/src/protocol/protocol.h"
+#include "shm/src/protocol/control_protocol.h"
 #include "tests/serving/daemon_fixture.h"
 
 namespace leat::test {

@@ -8,7 +8,6 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
-#include <filesystem>
 #include <map>
 
 #include "tests/serving/daemon_fixture.h"

@@ -10,7 +10,7 @@
 #include "engine/exec/test/test_graph.h"
 #include "leat/client.hpp"
 #include "leat/result_parts.h"
-#include "shm/src/segments/counters.h"
+#include "shm/src/counters/counters.h"
 #include "tests/serving/daemon_fixture.h"
 #include "tools/base/json/json.h"
 

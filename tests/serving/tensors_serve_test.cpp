@@ -7,7 +7,7 @@
 
 #include "engine/exec/test/test_graph.h"
 #include "leat/client.hpp"
-#include "shm/src/segments/counters.h"
+#include "shm/src/counters/counters.h"
 #include "tests/serving/daemon_fixture.h"
 
 namespace leat::test {

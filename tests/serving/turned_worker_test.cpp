@@ -209,7 +209,7 @@ Places places_of(pid_t leatd) {
   }
   return out;
 }
-// Threads come and go (engine/daemon/clients/lanes.h): those that were there before and are there still.
+// Threads come and go (engine/daemon/clients/jobs/job_threads.h): those that were there before and are there still.
 void expect_unmoved(const Places& before, const Places& after) {
   std::size_t compared = 0;
   for (const auto& [thread, place] : after)

@@ -4,7 +4,7 @@
 
 #include "engine/worker/sandbox/kernel_features.h"
 #include "leat/leat.h"
-#include "shm/src/protocol/protocol.h"
+#include "shm/src/protocol/control_protocol.h"
 #include "tools/base/json/json.h"
 
 namespace leat::tools {

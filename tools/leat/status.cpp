@@ -128,7 +128,7 @@ void print_coordinated(const Json& stream) {
 void print(const Json& status) {
   std::printf("leatd %s, pid %s: %s\n", text_of(status, "version").c_str(), text_of(status, "pid").c_str(),
               text_of(status, "phase").c_str());
-  for (const char* key : {"config", "socket", "preset", "event_loop", "event_loop_note", "clients"}) {
+  for (const char* key : {"config", "socket", "preset", "clients"}) {
     if (const std::string text = text_of(status, key); !text.empty()) std::printf("  %-16s %s\n", key, text.c_str());
   }
   std::printf("  %-16s %s\n", "uptime",

@@ -21,12 +21,12 @@ using shm::RecordKind;
 using shm::Refusal;
 
 constexpr std::uint32_t kObservers = 32;    // sessions beside the clients': observers, and who has not said hello yet
-constexpr std::uint32_t kMostLetGo = 64;    // connections not closed yet, before more are taken
+constexpr std::uint32_t kMaxClosing = 64;   // connections not closed yet, before more are taken
 constexpr std::uint32_t kKeptSessions = 8;  // for root and leatd's own user
 constexpr std::uint32_t kMessagesPerTurn = 8;  // of one session, so that nobody starves the others
 static_assert(UserAccounts::kAccounts > 64 + kObservers + kKeptSessions);  // limits.clients is 64 at most
 constexpr std::uint64_t kKeptDescriptors = 64;        // for workers that start again and for root and leatd's own user
-constexpr std::int64_t kDearUserNs = 10'000'000'000;  // how long a user is looked at askance for a dear call
+constexpr std::int64_t kSlowUserNs = 10'000'000'000;  // how long a user is looked at askance for a slow call
 constexpr std::int64_t kSettleNs = 100'000'000;       // between two looks whether descriptors were read
 
 }  // namespace
@@ -34,14 +34,13 @@ constexpr std::int64_t kSettleNs = 100'000'000;       // between two looks wheth
 ClientSessions::ClientSessions(Environment environment, std::uint64_t first_token)
     : env_(std::move(environment)),
       first_token_(first_token),
-      accounts_(env_.board),
+      accounts_(env_.metrics),
       subordinates_(env_.config.subuid_file, getuid()),
-      views_(env_.board.writer(), UserAccounts::kAccounts) {
+      views_(env_.metrics.writer(), UserAccounts::kAccounts),
+      pool_numbers_(env_.config.limits.streams) {
   const LimitsConfig& limits = env_.config.limits;
   sessions_.resize(limits.clients + kObservers + kKeptSessions);
   session_of_.assign(limits.clients, UINT32_MAX);
-  pool_generation_.assign(limits.streams, 0);
-  pool_used_.assign(limits.streams, false);
   rlimit files{};
   open_files_ = getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : 1024;
 }
@@ -49,7 +48,7 @@ ClientSessions::ClientSessions(Environment environment, std::uint64_t first_toke
 ClientSessions::~ClientSessions() {
   close_all();
   for (Session& s : sessions_)
-    if (s.port) ask_of_port(s, PoolJob::Work::close, std::move(s.port));
+    if (s.links.port) ask_of_port(s, PoolJob::Work::close, std::move(s.links.port));
 }
 
 bool ClientSessions::allowed(const shm::Peer& peer) const {
@@ -61,10 +60,10 @@ bool ClientSessions::allowed(const shm::Peer& peer) const {
 
 bool ClientSessions::sees_all(const Session& s) const {
   const Config& c = env_.config;
-  return s.trusted || c.observers_see_all ||
-         std::find(c.observer_uids.begin(), c.observer_uids.end(), s.peer.uid) != c.observer_uids.end() ||
+  return s.who.trusted || c.observers_see_all ||
+         std::find(c.observer_uids.begin(), c.observer_uids.end(), s.who.peer.uid) != c.observer_uids.end() ||
          std::any_of(c.observer_gids.begin(), c.observer_gids.end(),
-                     [&](const auto gid) { return s.peer.in_group(gid); });
+                     [&](const auto gid) { return s.who.peer.in_group(gid); });
 }
 
 // ---- accepting ----
@@ -76,9 +75,8 @@ bool ClientSessions::few_descriptors(int any, bool trusted) const {
   return !probe || static_cast<std::uint64_t>(probe.get()) + kept >= open_files_;
 }
 
-ClientSessions::Objection ClientSessions::objection_to(const shm::Peer& peer, const Login& login,
-                                                       const UserAccount& account, const UserLimits& limits,
-                                                       bool trusted, int connection) {
+Objection ClientSessions::objection_to(const shm::Peer& peer, const Login& login, const UserAccount& account,
+                                       const UserLimits& limits, bool trusted, int connection) {
   const std::string user = "user " + login.who + " may ";
   if (!trusted && !allowed(peer))
     return {LEAT_ERROR_not_permitted, Refusal::not_allowed,
@@ -95,7 +93,7 @@ ClientSessions::Objection ClientSessions::objection_to(const shm::Peer& peer, co
     return {LEAT_ERROR_no_room, Refusal::sessions,
             user + "have " + std::to_string(limits.sessions) +
                 " connections; close one, or raise sessions in [limits.user]"};
-  if (used_ >= sessions_.size() - (trusted ? 0 : kKeptSessions) && !make_room(account, peer, trusted))
+  if (totals_.sessions >= sessions_.size() - (trusted ? 0 : kKeptSessions) && !make_room(account, peer, trusted))
     return {LEAT_ERROR_no_room, Refusal::table_full,
             "leatd has no room for another connection; lower sessions in [limits.user], or raise [limits] clients"};
   return {};
@@ -106,25 +104,26 @@ ClientSessions::Objection ClientSessions::objection_to(const shm::Peer& peer, co
 // for each other in any case.
 bool ClientSessions::make_room(const UserAccount& account, const shm::Peer& peer, bool trusted) {
   const auto may_go = [&](const Session& s) {
-    return s.used && s.connected && s.links == Links::none && (s.account == &account || (trusted && s.trusted));
+    return s.used && s.connected && s.links.state == LinkState::none &&
+           (s.who.account == &account || (trusted && s.who.trusted));
   };
   const auto of_process = [&](pid_t pid) {
     return std::count_if(sessions_.begin(), sessions_.end(),
-                         [&](const Session& s) { return may_go(s) && s.peer.pid == pid; });
+                         [&](const Session& s) { return may_go(s) && s.who.peer.pid == pid; });
   };
   Session* goes = nullptr;
   std::ptrdiff_t most = trusted ? 0 : of_process(peer.pid) + 1;
   for (Session& s : sessions_) {
     if (!may_go(s)) continue;
-    const std::ptrdiff_t count = of_process(s.peer.pid);
-    if (count > most || (goes != nullptr && count == most && s.serial < goes->serial)) {
+    const std::ptrdiff_t count = of_process(s.who.peer.pid);
+    if (count > most || (goes != nullptr && count == most && s.who.serial < goes->who.serial)) {
       most = count;
       goes = &s;
     }
   }
   if (goes == nullptr) return false;
   refuse(*goes, 0, LEAT_ERROR_no_room, Refusal::displaced,
-         "user " + goes->login.who + " has as many connections as he may; this one gave way to a newer one");
+         "user " + goes->who.login.who + " has as many connections as he may; this one gave way to a newer one");
   disconnect(*goes);
   return !goes->used;
 }
@@ -134,7 +133,7 @@ bool ClientSessions::accept(shm::Fd connection) {
   const auto peer = shm::peer_of(connection.get());
   if (!peer.ok()) {
     turn_away(std::move(connection));
-    return let_go_ < kMostLetGo;
+    return totals_.closing < kMaxClosing;
   }
   const bool trusted = peer->uid == 0 || peer->uid == getuid();
   subordinates_.look(now);
@@ -145,31 +144,33 @@ bool ClientSessions::accept(shm::Fd connection) {
   UserAccount& account = accounts_.of(login.uid, limits, now);
   const Objection no = objection_to(*peer, login, account, limits, trusted, connection.get());
   if (no.error != LEAT_ERROR_ok) {
-    env_.board.daemon().add(DaemonCounter::clients_refused);
+    env_.metrics.daemon().add(DaemonCounter::clients_refused);
     accounts_.refused(account, no.why, no.text, now);
     if (no.why != Refusal::dear_wakes) (void)shm::refuse(connection.get(), 0, no.error, no.text);
     let_go(login.uid, std::move(connection));
-    return let_go_ < kMostLetGo;
+    return totals_.closing < kMaxClosing;
   }
   const auto free = std::find_if(sessions_.begin(), sessions_.end(), [](const Session& s) { return !s.used; });
   *free = Session{};
   free->used = free->connected = true;
-  free->trusted = trusted;
-  free->peer = *peer;
-  free->limits = limits;
-  free->login = std::move(login);
-  free->account = &account;
-  free->serial = ++serial_;
-  free->accepted_ns = now;
-  free->socket = std::move(connection);
+  free->who.trusted = trusted;
+  free->who.peer = *peer;
+  free->who.limits = limits;
+  free->who.login = std::move(login);
+  free->who.account = &account;
+  free->who.serial = ++serial_;
+  free->connection.accepted_ns = now;
+  free->connection.socket = std::move(connection);
   due_ns_ = std::min(due_ns_, now + env_.config.limits.handshake_timeout_ns);
-  ++used_;
+  ++totals_.sessions;
   ++account.sessions;
-  env_.board.daemon().set(DaemonCounter::sessions, used_);
+  env_.metrics.daemon().set(DaemonCounter::sessions, totals_.sessions);
   accounts_.publish(account);
-  if (!env_.loop.watch(free->socket.get(), first_token_ + static_cast<std::uint64_t>(free - sessions_.begin())).ok())
+  if (!env_.loop
+           .watch(free->connection.socket.get(), first_token_ + static_cast<std::uint64_t>(free - sessions_.begin()))
+           .ok())
     disconnect(*free);
-  return let_go_ < kMostLetGo;
+  return totals_.closing < kMaxClosing;
 }
 
 // ---- messages ----
@@ -182,12 +183,12 @@ void ClientSessions::on_ready(std::uint64_t token) {
 
 // A call on one of its sockets took so much of a thread's own time. True: too much too often, and its connection is
 // ended.
-bool ClientSessions::too_dear(Session& s, DearCalls& calls, std::int64_t own_ns) {
-  if (own_ns <= DearCalls::kDearNs) return calls.again(own_ns);
-  const std::int64_t until_ns = shm::monotonic_ns() + kDearUserNs;
-  s.account->dear_until_ns = until_ns;
+bool ClientSessions::too_slow(Session& s, SlowCalls& calls, std::int64_t own_ns) {
+  if (own_ns <= SlowCalls::kSlowNs) return calls.again(own_ns);
+  const std::int64_t until_ns = shm::monotonic_ns() + kSlowUserNs;
+  s.who.account->slow_until_ns = until_ns;
   if (!calls.again(own_ns)) return false;
-  s.account->barred_until_ns = until_ns;
+  s.who.account->barred_until_ns = until_ns;
   violate(s, shm::Violation::dear_wakes);
   return true;
 }
@@ -198,21 +199,21 @@ void ClientSessions::on_socket(std::uint32_t index) {
   std::string text;
   for (std::uint32_t i = 0; i < kMessagesPerTurn && s.used && s.connected; ++i) {
     if (const std::int64_t now = shm::monotonic_ns();
-        !s.messages.take(now)) {  // they wait in the socket, and so does who sends
-      env_.loop.unwatch(s.socket.get());
-      s.waits_until_ns = s.messages.ready_ns(kMessagesPerTurn);
-      due_ns_ = std::min(due_ns_, s.waits_until_ns);
+        !s.connection.messages.take(now)) {  // they wait in the socket, and so does who sends
+      env_.loop.unwatch(s.connection.socket.get());
+      s.connection.waits_until_ns = s.connection.messages.ready_ns(kMessagesPerTurn);
+      due_ns_ = std::min(due_ns_, s.connection.waits_until_ns);
       return;
     }
     const std::int64_t from = own_cpu_ns();
-    const shm::Got got = shm::receive(s.socket.get(), false, &packet, nullptr, &text);
-    if (too_dear(s, s.calls, own_cpu_ns() - from)) return;
+    const shm::Got got = shm::receive(s.connection.socket.get(), false, &packet, nullptr, &text);
+    if (too_slow(s, s.connection.calls, own_cpu_ns() - from)) return;
     switch (got) {
       case shm::Got::message:
         handle(index, packet);
         break;
       case shm::Got::nothing:
-        return s.messages.charge(-1);  // a look costs nothing
+        return s.connection.messages.charge(-1);  // a look costs nothing
       case shm::Got::closed:
         return disconnect(s);
       case shm::Got::broken:
@@ -237,7 +238,7 @@ void ClientSessions::hello(Session& s, const std::vector<std::byte>& packet) {
   if (shm::decode(packet, &m)) return violate(s, shm::Violation::control_message);
   if (s.greeted) return violate(s, shm::Violation::control_order);
   const std::uint32_t request = m.header.request;
-  s.name = shm::text_of(m.name);
+  s.who.name = shm::text_of(m.name);
   if (m.role == shm::PeerRole::observer) {
     s.greeted = s.observer = true;
     reply(s, welcome(), request);
@@ -245,15 +246,15 @@ void ClientSessions::hello(Session& s, const std::vector<std::byte>& packet) {
   }
   if (const char* why = env_.not_ready()) return refuse(s, request, LEAT_ERROR_not_ready, Refusal::not_ready, why);
   const auto no_room = [&](Refusal why, const std::string& text) {
-    env_.board.daemon().add(DaemonCounter::clients_refused);
+    env_.metrics.daemon().add(DaemonCounter::clients_refused);
     refuse(s, request, LEAT_ERROR_no_room, why, text);
   };
-  const std::uint32_t kept = s.trusted ? 0 : kept_of(env_.config.limits.clients);
+  const std::uint32_t kept = s.who.trusted ? 0 : kept_of(env_.config.limits.clients);
   const auto slot = std::find(session_of_.begin(), session_of_.end(), UINT32_MAX);
-  if (slot == session_of_.end() || clients_ + kept >= session_of_.size())
+  if (slot == session_of_.end() || totals_.clients + kept >= session_of_.size())
     return no_room(Refusal::clients, "leatd serves as many clients as it may; raise [limits] clients");
   if (!may_send(s, 3))
-    return no_room(Refusal::descriptors, "user " + s.login.who +
+    return no_room(Refusal::descriptors, "user " + s.who.login.who +
                                              " has not received the descriptors sent to him before; read "
                                              "the replies, or raise descriptors in [limits.user]");
   s.greeted = true;
@@ -261,60 +262,60 @@ void ClientSessions::hello(Session& s, const std::vector<std::byte>& packet) {
   *slot = static_cast<std::uint32_t>(&s - sessions_.data());
   s.stream.resize(shm::kMaxStreamsPerClient);
   s.bytes = shm::ClientPort::kBytes;
-  bytes_ += s.bytes;
-  s.account->memory_bytes += s.bytes;
-  ++s.account->clients;
-  ++clients_;
-  shm::Record record = env_.board.writer().begin(RecordKind::client, s.client, s.name);
-  record.set(ClientCounter::pid, static_cast<std::uint64_t>(s.peer.pid));
-  record.set(ClientCounter::uid, s.peer.uid);
-  record.set(ClientCounter::user, s.account->index);
+  totals_.bytes += s.bytes;
+  s.who.account->memory_bytes += s.bytes;
+  ++s.who.account->clients;
+  ++totals_.clients;
+  shm::Record record = env_.metrics.writer().begin(RecordKind::client, s.client, s.who.name);
+  record.set(ClientCounter::pid, static_cast<std::uint64_t>(s.who.peer.pid));
+  record.set(ClientCounter::uid, s.who.peer.uid);
+  record.set(ClientCounter::user, s.who.account->index);
   record.set(ClientCounter::connected_ns, static_cast<std::uint64_t>(shm::monotonic_ns()));
-  env_.board.daemon().add(DaemonCounter::clients_accepted);
+  env_.metrics.daemon().add(DaemonCounter::clients_accepted);
   publish(s);
-  s.links = Links::making;
-  s.links_request = request;
+  s.links.state = LinkState::making;
+  s.links.request = request;
   PoolJob job;
   job.work = PoolJob::Work::link;
-  job.user = s.login.uid;
-  job.session = s.serial;
+  job.user = s.who.login.uid;
+  job.session = s.who.serial;
   env_.pools.ask(std::move(job));
 }
 
 void ClientSessions::linked(Session& s, PoolJob job) {
-  s.port = std::move(job.port);
-  s.links = Links::unmapped;
+  s.links.port = std::move(job.port);
+  s.links.state = LinkState::unmapped;
   const auto fail = [&](Refusal why, const std::string& text) {
-    env_.board.daemon().add(DaemonCounter::clients_refused);
-    refuse(s, s.links_request, LEAT_ERROR_no_room, why, text);
+    env_.metrics.daemon().add(DaemonCounter::clients_refused);
+    refuse(s, s.links.request, LEAT_ERROR_no_room, why, text);
     disconnect(s);
   };
   if (!s.connected) return leave(s);
-  if (!job.error.empty()) return fail(s.port ? Refusal::no_files : Refusal::no_memory, job.error);
+  if (!job.error.empty()) return fail(s.links.port ? Refusal::no_files : Refusal::no_memory, job.error);
   shm::Welcome m = welcome();
   m.client = s.client;
   const int fds[] = {job.fds[0].get(), job.fds[1].get(), job.fds[2].get()};
-  const bool sent = reply(s, m, s.links_request, fds);
-  let_go(s.peer.uid, std::move(job.fds[2]));  // the client's end, which it has and may have let go of
+  const bool sent = reply(s, m, s.links.request, fds);
+  let_go(s.who.peer.uid, std::move(job.fds[2]));  // the client's end, which it has and may have let go of
   if (!sent) disconnect(s);
 }
 
 // ---- replies ----
 
 void ClientSessions::settle_descriptors(Session& s) {
-  if (s.descriptors_out == 0 || !shm::all_read(s.socket.get())) return;
-  s.account->descriptors -= s.descriptors_out;
-  descriptors_out_ -= s.descriptors_out;
-  s.descriptors_out = 0;
-  accounts_.publish(*s.account);
+  if (s.connection.descriptors_out == 0 || !shm::all_read(s.connection.socket.get())) return;
+  s.who.account->descriptors -= s.connection.descriptors_out;
+  totals_.descriptors_out -= s.connection.descriptors_out;
+  s.connection.descriptors_out = 0;
+  accounts_.publish(*s.who.account);
 }
 
 // The kernel counts descriptors in flight against leatd's user and its limit of open files: clients together get a
 // quarter of it, so that workers' always go.
 bool ClientSessions::may_send(const Session& s, std::uint32_t descriptors) {
   const auto fits = [&] {
-    return s.account->descriptors + descriptors <= s.limits.descriptors &&
-           descriptors_out_ + descriptors <= open_files_ / 4;
+    return s.who.account->descriptors + descriptors <= s.who.limits.descriptors &&
+           totals_.descriptors_out + descriptors <= open_files_ / 4;
   };
   if (fits()) return true;
   for (Session& other : sessions_)
@@ -328,27 +329,27 @@ bool ClientSessions::deliver(Session& s, std::uint32_t request, std::span<const 
   const auto count = static_cast<std::uint32_t>(fds.size());
   if (count != 0 && !may_send(s, count)) {
     refuse(s, request, LEAT_ERROR_no_room, Refusal::descriptors,
-           "user " + s.login.who +
+           "user " + s.who.login.who +
                " has not received the descriptors sent to him before; read the "
                "replies, or raise descriptors in [limits.user]");
     return false;
   }
   const std::int64_t from = own_cpu_ns();
-  const shm::Sent sent = shm::send_packet(s.socket.get(), packet, fds);
+  const shm::Sent sent = shm::send_packet(s.connection.socket.get(), packet, fds);
   const std::int64_t took_ns = own_cpu_ns() - from;
   switch (sent) {
     case shm::Sent::sent:
-      s.descriptors_out += count;
-      s.account->descriptors += count;
-      descriptors_out_ += count;
-      if (count != 0) accounts_.publish(*s.account);
+      s.connection.descriptors_out += count;
+      s.who.account->descriptors += count;
+      totals_.descriptors_out += count;
+      if (count != 0) accounts_.publish(*s.who.account);
       if (count != 0) due_ns_ = std::min(due_ns_, shm::monotonic_ns() + kSettleNs);
-      return !too_dear(s, s.calls, took_ns);
+      return !too_slow(s, s.connection.calls, took_ns);
     case shm::Sent::full:
       violate(s, shm::Violation::control_flood);
       return false;
     case shm::Sent::exhausted:  // leatd's own trouble, not the client's
-      env_.board.daemon().add(DaemonCounter::sends_exhausted);
+      env_.metrics.daemon().add(DaemonCounter::sends_exhausted);
       if (count != 0)
         refuse(s, request, LEAT_ERROR_no_room, Refusal::no_files,
                "leatd has too many file descriptors in flight; raise its limit (ulimit -n, LimitNOFILE)");
@@ -363,7 +364,7 @@ bool ClientSessions::deliver(Session& s, std::uint32_t request, std::span<const 
 }
 
 void ClientSessions::refuse(Session& s, std::uint32_t request, leat_error error, Refusal why, const std::string& text) {
-  if (why != Refusal::none) accounts_.refused(*s.account, why, text, shm::monotonic_ns());
+  if (why != Refusal::none) accounts_.refused(*s.who.account, why, text, shm::monotonic_ns());
   shm::Refused m;
   m.header.request = request;
   m.error = static_cast<std::uint32_t>(error);
@@ -375,49 +376,49 @@ void ClientSessions::refuse(Session& s, std::uint32_t request, leat_error error,
 
 void ClientSessions::violate(Session& s, shm::Violation cause) {
   if (!s.connected) return;
-  shm::Record daemon = env_.board.daemon();
+  shm::Record daemon = env_.metrics.daemon();
   daemon.add(DaemonCounter::clients_violated);
   daemon.cause(static_cast<std::uint32_t>(cause));
-  const std::string who = s.greeted ? (s.observer ? "observer '" : "client '") + s.name + "'" : "a connection";
-  accounts_.violated(
-      *s.account, cause,
-      who + " of process " + std::to_string(s.peer.pid) + (s.login.uid == s.peer.uid ? "" : " of " + s.login.who),
-      shm::monotonic_ns());
+  const std::string who = s.greeted ? (s.observer ? "observer '" : "client '") + s.who.name + "'" : "a connection";
+  accounts_.violated(*s.who.account, cause,
+                     who + " of process " + std::to_string(s.who.peer.pid) +
+                         (s.who.login.uid == s.who.peer.uid ? "" : " of " + s.who.login.who),
+                     shm::monotonic_ns());
   disconnect(s);
 }
 
 void ClientSessions::disconnect(Session& s) {
   if (!s.connected) return;
-  env_.loop.unwatch(s.socket.get());
+  env_.loop.unwatch(s.connection.socket.get());
   s.connected = false;
   stop_viewing(s);
   settle_descriptors(s);
   // Descriptors not read are in flight until the other side reads or closes; who ends connections must not get rid of
   // their count. Of those whose count is leatd's own anyway nobody waits for.
-  if (s.descriptors_out != 0 && !s.trusted) {
+  if (s.connection.descriptors_out != 0 && !s.who.trusted) {
     hang_up(s);
     due_ns_ = 0;
   } else {
-    let_go(s.login.uid, std::move(s.socket));
+    let_go(s.who.login.uid, std::move(s.connection.socket));
   }
-  if (s.links != Links::none)
+  if (s.links.state != LinkState::none)
     leave(s);  // its port is destroyed once drained
   else
     release(s);
 }
 
 void ClientSessions::stop_viewing(Session& s) {
-  if (std::exchange(s.viewing, false)) views_.ended(s.account->index, shm::monotonic_ns());
+  if (std::exchange(s.observing.view, false)) views_.ended(s.who.account->index, shm::monotonic_ns());
 }
 
 // Its socket stays open until its descriptors were read, but from now on nothing goes in or out.
 void ClientSessions::hang_up(Session& s) {
   PoolJob job;
   job.work = PoolJob::Work::hang_up;
-  job.user = s.login.uid;
-  job.session = s.serial;
-  auto copy = shm::duplicate(s.socket.get());
-  if (!copy.ok()) return (void)::shutdown(s.socket.get(), SHUT_RDWR);
+  job.user = s.who.login.uid;
+  job.session = s.who.serial;
+  auto copy = shm::duplicate(s.connection.socket.get());
+  if (!copy.ok()) return (void)::shutdown(s.connection.socket.get(), SHUT_RDWR);
   job.fds.push_back(std::move(*copy));
   env_.pools.ask(std::move(job));
 }
@@ -428,20 +429,20 @@ void ClientSessions::let_go(std::uint32_t user, shm::Fd shared) {
   job.work = PoolJob::Work::close;
   job.user = user;
   job.fds.push_back(std::move(shared));
-  ++let_go_;
+  ++totals_.closing;
   env_.pools.ask(std::move(job));
 }
 
 // Frees the session, unless something of it is still to come.
 void ClientSessions::release(Session& s) {
-  if (s.links != Links::none || s.socket) return;
-  UserAccount& account = *s.account;
-  account.descriptors -= s.descriptors_out;
-  descriptors_out_ -= s.descriptors_out;
+  if (s.links.state != LinkState::none || s.connection.socket) return;
+  UserAccount& account = *s.who.account;
+  account.descriptors -= s.connection.descriptors_out;
+  totals_.descriptors_out -= s.connection.descriptors_out;
   --account.sessions;
-  --used_;
+  --totals_.sessions;
   s = Session{};
-  env_.board.daemon().set(DaemonCounter::sessions, used_);
+  env_.metrics.daemon().set(DaemonCounter::sessions, totals_.sessions);
   accounts_.publish(account);
 }
 
@@ -449,7 +450,7 @@ void ClientSessions::close_all() {
   log_left_out(shm::monotonic_ns());
   for (auto& s : sessions_) {
     if (s.used) disconnect(s);
-    if (s.socket) let_go(s.login.uid, std::move(s.socket));
+    if (s.connection.socket) let_go(s.who.login.uid, std::move(s.connection.socket));
   }
 }
 
@@ -463,7 +464,7 @@ void ClientSessions::advance(std::int64_t now) {
   status_.clear();
   if (now >= left_out_due_ns()) log_left_out(now);
   views_.advance(now);
-  for (std::size_t i = 0; announced_ != 0 && i < sessions_.size(); ++i) open_announced(sessions_[i]);
+  for (std::size_t i = 0; totals_.announced != 0 && i < sessions_.size(); ++i) open_announced(sessions_[i]);
   if (now < due_ns_) return;
   due_ns_ = INT64_MAX;
   const std::int64_t handshake_timeout_ns = env_.config.limits.handshake_timeout_ns;
@@ -471,26 +472,26 @@ void ClientSessions::advance(std::int64_t now) {
     Session& s = sessions_[i];
     if (!s.used) continue;
     settle_descriptors(s);
-    if (s.descriptors_out != 0) due_ns_ = std::min(due_ns_, now + kSettleNs);
+    if (s.connection.descriptors_out != 0) due_ns_ = std::min(due_ns_, now + kSettleNs);
     if (!s.connected) {
-      if (s.socket && s.descriptors_out == 0) {
-        let_go(s.login.uid, std::move(s.socket));
+      if (s.connection.socket && s.connection.descriptors_out == 0) {
+        let_go(s.who.login.uid, std::move(s.connection.socket));
         release(s);
       }
       continue;
     }
-    if (!s.greeted && now >= s.accepted_ns + handshake_timeout_ns) {
+    if (!s.greeted && now >= s.connection.accepted_ns + handshake_timeout_ns) {
       refuse(s, 0, LEAT_ERROR_timed_out, Refusal::silent,
              "the connection said no hello within " + text::time_text(handshake_timeout_ns));
       disconnect(s);
       continue;
     }
-    if (s.waits_until_ns != 0 && now >= s.waits_until_ns) {
-      s.waits_until_ns = 0;
-      if (!env_.loop.watch(s.socket.get(), first_token_ + i).ok()) disconnect(s);
+    if (s.connection.waits_until_ns != 0 && now >= s.connection.waits_until_ns) {
+      s.connection.waits_until_ns = 0;
+      if (!env_.loop.watch(s.connection.socket.get(), first_token_ + i).ok()) disconnect(s);
     }
-    if (s.waits_until_ns != 0) due_ns_ = std::min(due_ns_, s.waits_until_ns);
-    if (s.connected && !s.greeted) due_ns_ = std::min(due_ns_, s.accepted_ns + handshake_timeout_ns);
+    if (s.connection.waits_until_ns != 0) due_ns_ = std::min(due_ns_, s.connection.waits_until_ns);
+    if (s.connected && !s.greeted) due_ns_ = std::min(due_ns_, s.connection.accepted_ns + handshake_timeout_ns);
   }
 }
 

@@ -1,5 +1,5 @@
 // Bells whose calls take long, because many threads wait at the client's end: apart from the scheduler thread, which
-// tells when one is to be rung and is told when one was. A lane rings and drains them, one job at a time each, and
+// tells when one is to be rung and is told when one was. A job's thread rings and drains them, one at a time each, and
 // times it: who makes that take long again is ended. Of his user's clients that connect soon after, the bells are apart
 // from the beginning. See client_sessions.h.
 #include "engine/daemon/clients/client_sessions.h"
@@ -10,8 +10,8 @@ namespace leat::daemon {
 void ClientSessions::ask_of_port(const Session& s, PoolJob::Work work, std::shared_ptr<shm::ClientPort> port) {
   PoolJob job;
   job.work = work;
-  job.user = s.login.uid;
-  job.session = s.serial;
+  job.user = s.who.login.uid;
+  job.session = s.who.serial;
   job.port = std::move(port);
   env_.pools.ask(std::move(job));
 }
@@ -19,31 +19,31 @@ void ClientSessions::ask_of_port(const Session& s, PoolJob::Work work, std::shar
 void ClientSessions::set_apart(Session& s) {
   if (!s.connected) return;
   s.bell.apart = true;
-  (void)too_dear(s, s.bell.calls, DearCalls::kDearNs + 1);
+  (void)too_slow(s, s.bell.calls, SlowCalls::kSlowNs + 1);
   if (s.connected) watch_bell(s);
 }
 
 void ClientSessions::watch_bell(Session& s) {
   const auto index = static_cast<std::uint64_t>(&s - sessions_.data());
-  s.bell.watched = env_.loop.watch(s.port->bell_fd(), first_token_ + sessions_.size() + index).ok();
+  s.bell.watched = env_.loop.watch(s.links.port->bell_fd(), first_token_ + sessions_.size() + index).ok();
 }
 
 void ClientSessions::on_bell(Session& s) {
   if (!s.connected || !s.bell.watched) return;
-  env_.loop.unwatch(s.port->bell_fd());  // until it is drained
+  env_.loop.unwatch(s.links.port->bell_fd());  // until it is drained
   s.bell.watched = false;
-  ask_of_port(s, PoolJob::Work::drain, s.port);
+  ask_of_port(s, PoolJob::Work::drain, s.links.port);
 }
 
 void ClientSessions::ring(Session& s) {
   if (!s.connected) return;
   s.bell.again = s.bell.ringing;
-  if (!std::exchange(s.bell.ringing, true)) ask_of_port(s, PoolJob::Work::ring, s.port);
+  if (!std::exchange(s.bell.ringing, true)) ask_of_port(s, PoolJob::Work::ring, s.links.port);
 }
 
 void ClientSessions::bell_done(Session& s, const PoolJob& job) {
   if (job.work == PoolJob::Work::ring) s.bell.ringing = false;
-  if (!s.connected || too_dear(s, s.bell.calls, job.own_ns)) return;
+  if (!s.connected || too_slow(s, s.bell.calls, job.own_ns)) return;
   if (job.work == PoolJob::Work::ring) {
     if (std::exchange(s.bell.again, false)) ring(s);
     return;

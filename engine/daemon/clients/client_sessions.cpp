@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "shm/src/rings/clock.h"
-#include "tools/base/text/units.h"
 
 namespace leat::daemon {
 namespace {
@@ -11,39 +10,10 @@ namespace {
 using shm::ClientCounter;
 using shm::DaemonCounter;
 using shm::RecordKind;
+using shm::Refusal;
 using shm::StreamCounter;
 
 constexpr double kStatusCost = 7;  // messages' worth, beside itself
-constexpr std::uint32_t kDefaultDepth = 4;
-constexpr std::uint32_t kSpareSlots = 3;  // one being written, one being read, one spare
-
-std::string text_of(const leat_tensor_shape& t) {
-  std::string out = "[";
-  for (std::uint32_t d = 0; d < t.rank; ++d) out += (d == 0 ? "" : ", ") + std::to_string(t.dims[d]);
-  return out + "] " + leat_dtype_name(t.dtype);
-}
-
-// Empty: the stream's frames are what the application takes. A leading dimension of one item may be there or not.
-std::string problem_of_tensors(const shm::PoolSpec& pool, const std::vector<leat_tensor_shape>& wanted) {
-  if (wanted.empty() != (pool.format != LEAT_FORMAT_tensors))
-    return wanted.empty() ? "takes pictures, not tensors"
-                          : "takes tensors, not pictures; open the stream with the format 'tensors'";
-  std::string shapes;
-  for (const auto& w : wanted) shapes += (shapes.empty() ? "" : ", ") + text_of(w);
-  bool same = pool.tensor_count == wanted.size();
-  for (std::uint32_t i = 0; same && i < pool.tensor_count; ++i) {
-    const leat_tensor_shape &given = pool.tensors[i], &w = wanted[i];
-    const std::uint32_t skip = given.rank == w.rank + 1 && given.dims[0] == 1 ? 1 : 0;
-    same =
-        given.dtype == w.dtype && given.rank == w.rank + skip && std::equal(w.dims, w.dims + w.rank, given.dims + skip);
-  }
-  return same ? std::string() : "takes other tensors: " + shapes;
-}
-
-// Of a session, so that nobody can join another client's.
-std::uint64_t group_of(std::uint64_t serial, const shm::OpenStream& m) {
-  return m.task_group == 0 ? 0 : (serial + 1) << 32 | m.task_group;
-}
 
 }  // namespace
 
@@ -54,7 +24,7 @@ void ClientSessions::handle(std::uint32_t index, const std::vector<std::byte>& p
   shm::Header header;
   if (const char* problem = shm::decode_header(packet, &header)) {
     if (problem == shm::kVersionProblem) {
-      (void)shm::refuse(s.socket.get(), header.request, LEAT_ERROR_wrong_version,
+      (void)shm::refuse(s.connection.socket.get(), header.request, LEAT_ERROR_wrong_version,
                         "leatd speaks another version of the control protocol; install the same release of both");
       return disconnect(s);
     }
@@ -85,185 +55,181 @@ void ClientSessions::handle(std::uint32_t index, const std::vector<std::byte>& p
   }
 }
 
-ClientSessions::Objection ClientSessions::objection_to(const Session& s, const shm::OpenStream& m, std::uint64_t bytes,
-                                                       const ServedApplication& application) const {
-  static constexpr const char* kPriorities[] = {"background", "normal", "high", "protected"};
-  static constexpr const char* kRules[] = {"fifo", "latest", "latest_per_key", "never_drop"};
-  using shm::Refusal;
-  const LimitsConfig& limits = env_.config.limits;
-  const std::string user = "user " + s.login.who + " may ";
-  const auto mib = [](std::uint64_t b) { return std::to_string((b + (1u << 20) - 1) >> 20) + " MiB"; };
+const ServedApplication* ClientSessions::application_of(std::string_view name) const {
+  const auto found = std::ranges::find(env_.applications, name, &ServedApplication::name);
+  return found == env_.applications.end() ? nullptr : &*found;
+}
+
+Objection ClientSessions::objection_to(const Session& s, const shm::OpenStream& m, std::uint64_t bytes,
+                                       const ServedApplication& application) const {
   if (const char* why = env_.not_ready()) return {LEAT_ERROR_not_ready, Refusal::not_ready, why};
+  if (Objection no = objection_to_another(s, m); no.error != LEAT_ERROR_ok) return no;
+  if (Objection no = objection_to_settings(s.who.login.who, s.who.limits, m.settings, application);
+      no.error != LEAT_ERROR_ok)
+    return no;
+  if (Objection no = objection_to_number(s, m.settings.depth); no.error != LEAT_ERROR_ok) return no;
+  if (Objection no = objection_to_memory(s, bytes); no.error != LEAT_ERROR_ok) return no;
+  if (few_descriptors(s.connection.socket.get(), s.who.trusted))
+    return {LEAT_ERROR_no_room, Refusal::no_files,
+            "leatd has few file descriptors left; raise its limit (ulimit -n, LimitNOFILE)"};
+  return {};
+}
+
+// What one connection may have.
+Objection ClientSessions::objection_to_another(const Session& s, const shm::OpenStream& m) {
   if (s.slots + m.pool.slots > shm::kMaxSlotsPerClient)
     return {LEAT_ERROR_no_room, Refusal::bad_stream, "a client may have 512 frame slots; open shallower streams"};
-  if (std::none_of(s.stream.begin(), s.stream.end(), [](const StreamEntry& e) { return e.state == StreamState::none; }))
+  if (std::ranges::none_of(s.stream, [](const StreamEntry& e) { return e.state == StreamState::none; }))
     return {LEAT_ERROR_no_room, Refusal::bad_stream, "a client may have 64 streams; close one"};
-  if (m.priority > s.limits.priority)
-    return {LEAT_ERROR_not_permitted, Refusal::priority,
-            user + "ask for priority '" + kPriorities[s.limits.priority] + "' at most, not '" +
-                kPriorities[m.priority] + "'; ask for less, or raise priority in [limits.user]"};
-  if ((s.limits.overload_set >> m.overload & 1u) == 0)
-    return {LEAT_ERROR_not_permitted, Refusal::overload,
-            user + "not use the overload rule '" + kRules[m.overload] +
-                "'; use another, or add it to overload in [limits.user]"};
-  if (m.sla_drop_ppm != 0 && s.limits.coordinated_share <= 0)
-    return {LEAT_ERROR_not_permitted, Refusal::accuracy,
-            user +
-                "have no coordinated streams; open it without an accuracy, or raise coordinated_share in "
-                "[limits.user]"};
-  const std::uint64_t group = group_of(s.serial, m);
-  if (group != 0 && std::count_if(s.stream.begin(), s.stream.end(), [&](const StreamEntry& e) {
-                      return e.state != StreamState::none && e.open.config.terms.group == group;
-                    }) >= core::streams::kGroupTasks)
+  const auto of_the_group = [&](const StreamEntry& e) {
+    return e.state != StreamState::none && e.granted.settings.task_group == m.settings.task_group;
+  };
+  if (m.settings.task_group != 0 && std::ranges::count_if(s.stream, of_the_group) >= core::streams::kGroupTasks)
     return {LEAT_ERROR_no_room, Refusal::bad_stream, "a group has four tasks at most; give others another task_group"};
-  const std::int64_t slo_ns = m.slo_ns > 0 ? m.slo_ns : application.slo_ns;
-  const std::int64_t asked_ns = m.max_age_ns > 0 ? std::min(slo_ns, m.max_age_ns) : slo_ns;
-  if (const std::int64_t least_ns = s.limits.min_slo_of(application.slo_ns); asked_ns < least_ns)
-    return {LEAT_ERROR_not_permitted, Refusal::slo,
-            user + "ask '" + application.name + "' for an SLO of " + text::exact_time_text(least_ns + 499) +
-                " at least, not " + text::exact_time_text(std::max<std::int64_t>(0, asked_ns - 499)) +
-                "; ask for more, or lower min_slo_ms in [limits.user]"};
-  if (s.account->streams >= s.limits.streams)
-    return {
-        LEAT_ERROR_no_room, Refusal::streams,
-        user + "have " + std::to_string(s.limits.streams) + " streams; close one, or raise streams in [limits.user]"};
-  if (streams_ + (s.trusted ? 0 : kept_of(limits.streams)) >= limits.streams)
+  return {};
+}
+
+Objection ClientSessions::objection_to_number(const Session& s, std::uint32_t depth) const {
+  const std::string user = "user " + s.who.login.who + " may ";
+  const UserLimits& his = s.who.limits;
+  const LimitsConfig& all = env_.config.limits;
+  if (s.who.account->streams >= his.streams)
+    return {LEAT_ERROR_no_room, Refusal::streams,
+            user + "have " + std::to_string(his.streams) + " streams; close one, or raise streams in [limits.user]"};
+  if (totals_.streams + (s.who.trusted ? 0 : kept_of(all.streams)) >= all.streams)
     return {LEAT_ERROR_no_room, Refusal::streams, "leatd serves as many streams as it may; raise [limits] streams"};
-  if (m.depth > s.limits.requests - std::min(s.limits.requests, s.account->requests))
+  if (depth > his.requests - std::min(his.requests, s.who.account->requests))
     return {LEAT_ERROR_no_room, Refusal::requests,
-            user + "have " + std::to_string(s.limits.requests) + " requests in flight and has streams for " +
-                std::to_string(s.account->requests) + "; open shallower streams, or raise requests in [limits.user]"};
-  if (!limits.memory_capped_by.empty() && bytes_ + bytes > limits.memory_bytes)
+            user + "have " + std::to_string(his.requests) + " requests in flight and has streams for " +
+                std::to_string(s.who.account->requests) +
+                "; open shallower streams, or raise requests in [limits.user]"};
+  return {};
+}
+
+Objection ClientSessions::objection_to_memory(const Session& s, std::uint64_t bytes) const {
+  const std::string user = "user " + s.who.login.who + " may ";
+  const LimitsConfig& limits = env_.config.limits;
+  const auto mib = [](std::uint64_t b) { return std::to_string((b + (1u << 20) - 1) >> 20) + " MiB"; };
+  const std::string needs = "its slots need " + mib(bytes) + " and ";
+  if (!limits.memory_capped_by.empty() && totals_.bytes + bytes > limits.memory_bytes)
     return {LEAT_ERROR_no_memory, Refusal::no_memory,
-            "its slots need " + mib(bytes) + " and " + limits.memory_capped_by + " leaves " + mib(limits.memory_bytes) +
+            needs + limits.memory_capped_by + " leaves " + mib(limits.memory_bytes) +
                 " for all clients; lower slots or frame size, or raise that limit"};
-  if (s.account->memory_bytes + bytes > s.limits.memory_bytes)
+  if (s.who.account->memory_bytes + bytes > s.who.limits.memory_bytes)
     return {LEAT_ERROR_no_memory, Refusal::memory,
-            "its slots need " + mib(bytes) + " and " + user + "hold " + mib(s.limits.memory_bytes) +
+            needs + user + "hold " + mib(s.who.limits.memory_bytes) +
                 "; lower slots or frame size, or raise memory_mib in [limits.user]"};
   if (s.bytes + bytes > limits.client_memory_bytes)
     return {LEAT_ERROR_no_memory, Refusal::memory,
-            "its slots need " + mib(bytes) + " and a client may hold " + mib(limits.client_memory_bytes) +
+            needs + "a client may hold " + mib(limits.client_memory_bytes) +
                 "; lower slots or frame size, or raise [limits] client_memory_mib"};
-  if (bytes_ + bytes > limits.memory_bytes)
+  if (totals_.bytes + bytes > limits.memory_bytes)
     return {LEAT_ERROR_no_memory, Refusal::memory,
-            "its slots need " + mib(bytes) + " and leatd may hold " + mib(limits.memory_bytes) +
+            needs + "leatd may hold " + mib(limits.memory_bytes) +
                 " for all clients; lower slots or frame size, or raise [limits] memory_mib"};
-  if (few_descriptors(s.socket.get(), s.trusted))
-    return {LEAT_ERROR_no_room, Refusal::no_files,
-            "leatd has few file descriptors left; raise its limit (ulimit -n, LimitNOFILE)"};
   return {};
 }
 
 void ClientSessions::open_stream(Session& s, const std::vector<std::byte>& packet) {
   shm::OpenStream m;
   if (shm::decode(packet, &m)) return violate(s, shm::Violation::control_message);
-  if (s.links != Links::secured) return violate(s, shm::Violation::control_order);
+  if (s.links.state != LinkState::secured) return violate(s, shm::Violation::control_order);
   const std::uint32_t request = m.header.request;
   const auto name = shm::text_of(m.application);
-  const auto application =
-      std::find_if(env_.applications.begin(), env_.applications.end(), [&](const auto& a) { return a.name == name; });
-  if (application == env_.applications.end()) {
+  const ServedApplication* const application = application_of(name);
+  if (application == nullptr) {
     std::string known;
     for (const auto& a : env_.applications) known += (known.empty() ? "" : ", ") + a.name;
-    return refuse(s, request, LEAT_ERROR_no_such_application, shm::Refusal::bad_stream,
+    return refuse(s, request, LEAT_ERROR_no_such_application, Refusal::bad_stream,
                   "no application '" + std::string(name) + "'; there are: " + known);
   }
-  if (m.depth == 0) m.depth = kDefaultDepth;
-  if (m.pool.slots == 0) m.pool.slots = std::min(m.depth + kSpareSlots, shm::kMaxSlotsPerStream);
-  if (const char* problem = shm::problem(m.pool))
-    return refuse(s, request, LEAT_ERROR_format_mismatch, shm::Refusal::bad_stream, problem);
   if (const std::string problem = problem_of_tensors(m.pool, application->tensors); !problem.empty())
-    return refuse(s, request, LEAT_ERROR_format_mismatch, shm::Refusal::bad_stream,
+    return refuse(s, request, LEAT_ERROR_format_mismatch, Refusal::bad_stream,
                   "application '" + application->name + "' " + problem);
   m.pool.result_bytes = application->results.result_bytes;
   const shm::PoolLayout layout = shm::pool_layout(m.pool);
   const std::uint64_t bytes = layout.frames_bytes + layout.results_bytes;
   if (const Objection no = objection_to(s, m, bytes, *application); no.error != LEAT_ERROR_ok)
     return refuse(s, request, no.error, no.why, no.text);
-  const auto index = static_cast<std::uint32_t>(
-      std::find_if(s.stream.begin(), s.stream.end(), [](const auto& e) { return e.state == StreamState::none; }) -
-      s.stream.begin());
-  for (std::uint32_t p = 0; p < layout.planes; ++p) m.pool.strides[p] = layout.strides[p];
-  StreamEntry& e = s.stream[index];
-  const auto free =
-      static_cast<std::uint32_t>(std::find(pool_used_.begin(), pool_used_.end(), false) - pool_used_.begin());
-  pool_used_[free] = true;
-  e = StreamEntry{};
-  e.state = StreamState::building;
-  e.request = request;
-  e.pool_id = free;
-  e.bytes = bytes;
-  e.slots = m.pool.slots;
-  e.depth = m.depth;
-  e.slo_ns = m.slo_ns > 0 ? m.slo_ns : application->slo_ns;
-  s.bytes += bytes;
-  bytes_ += bytes;
-  s.slots += e.slots;
-  ++s.streams;
-  ++streams_;
-  s.account->memory_bytes += bytes;
-  s.account->requests += e.depth;
-  ++s.account->streams;
-  shm::Record record = env_.board.writer().begin(RecordKind::stream, e.pool_id,
-                                                 s.name + ":" + std::to_string(index) + " " + application->name);
-  record.set(StreamCounter::in_flight, 0);
-  record.set(StreamCounter::slots, e.slots);
-  record.set(StreamCounter::depth, e.depth);
-  record.set(StreamCounter::slo_ns, static_cast<std::uint64_t>(e.slo_ns));
-  if (m.period_ns > 0) record.set(StreamCounter::period_ns, static_cast<std::uint64_t>(m.period_ns));
-  record.set(StreamCounter::client, s.client);
-  record.set(StreamCounter::width, m.pool.width);
-  record.set(StreamCounter::height, m.pool.height);
-  record.set(StreamCounter::format, m.pool.format);
-  publish(s);
-  e.open.config.application = static_cast<std::uint32_t>(application - env_.applications.begin());
-  e.open.config.slo_ns = m.slo_ns;
-  e.open.config.max_age_ns = m.max_age_ns;
-  e.open.config.period_ns = m.period_ns;
-  e.open.config.depth = m.depth;
-  e.open.config.supersede = static_cast<core::Supersede>(m.overload);
-  e.open.config.priority = static_cast<core::Priority>(m.priority);
-  e.open.config.user = s.login.uid;
-  e.open.config.user_weight = s.limits.share_permille;
-  e.open.record = e.open.pool = free;
-  e.open.pool_generation = ++pool_generation_[free];
-  e.open.frame_bytes = layout.frame_bytes;
-  e.open.slo_ns = e.slo_ns;
-  e.open.sla_drop_ppm = m.sla_drop_ppm;
-  e.open.config.terms = {.sla_drop = 1e-6 * m.sla_drop_ppm,
-                         .period_ns = m.period_ns,
-                         .weight = 1e-3 * s.limits.share_permille,
-                         .max_share = s.limits.coordinated_share,
-                         .group = group_of(s.serial, m),
-                         .task_weight = m.task_weight == 0 ? 1 : 1e-3 * m.task_weight,
-                         .local = m.local_drop_ppm == 0 ? 1 : 1e-6 * m.local_drop_ppm};
+  std::copy_n(layout.strides, layout.planes, m.pool.strides);
+  const std::uint32_t index = grant(s, m, *application, layout);
   PoolJob job;
-  job.user = s.login.uid;
-  job.session = s.serial;
+  job.user = s.who.login.uid;
+  job.session = s.who.serial;
   job.stream = index;
   job.spec = m.pool;
   job.directory = application->results.parts;
   env_.pools.ask(std::move(job));
 }
 
+// From here on it counts, until the memory is given back.
+std::uint32_t ClientSessions::grant(Session& s, const shm::OpenStream& m, const ServedApplication& application,
+                                    const shm::PoolLayout& layout) {
+  const auto index = static_cast<std::uint32_t>(std::ranges::find(s.stream, StreamState::none, &StreamEntry::state) -
+                                                s.stream.begin());
+  StreamEntry& e = s.stream[index];
+  e = StreamEntry{};
+  e.state = StreamState::building;
+  e.request = m.header.request;
+  e.bytes = layout.frames_bytes + layout.results_bytes;
+  e.slots = m.pool.slots;
+  const auto [pool, generation] = pool_numbers_.take();
+  e.granted = {.settings = m.settings,
+               .application = static_cast<std::uint32_t>(&application - env_.applications.data()),
+               .slo_ns = m.settings.slo_ns > 0 ? m.settings.slo_ns : application.slo_ns,
+               .pool = pool,
+               .pool_generation = generation,
+               .frame_bytes = layout.frame_bytes,
+               .owner = {.user = s.who.login.uid,
+                         .share_permille = s.who.limits.share_permille,
+                         .coordinated_share = s.who.limits.coordinated_share,
+                         .session = s.who.serial}};
+  s.bytes += e.bytes;
+  s.slots += e.slots;
+  ++s.streams;
+  totals_.bytes += e.bytes;
+  ++totals_.streams;
+  s.who.account->memory_bytes += e.bytes;
+  s.who.account->requests += e.granted.settings.depth;
+  ++s.who.account->streams;
+  begin_record(s, index, m.pool, application.name);
+  publish(s);
+  return index;
+}
+
+void ClientSessions::begin_record(const Session& s, std::uint32_t index, const shm::PoolSpec& pool,
+                                  const std::string& application) {
+  const GrantedStream& granted = s.stream[index].granted;
+  shm::Record record = env_.metrics.writer().begin(RecordKind::stream, granted.pool,
+                                                   s.who.name + ":" + std::to_string(index) + " " + application);
+  record.set(StreamCounter::in_flight, 0);
+  record.set(StreamCounter::slots, pool.slots);
+  record.set(StreamCounter::depth, granted.settings.depth);
+  record.set(StreamCounter::slo_ns, static_cast<std::uint64_t>(granted.slo_ns));
+  if (granted.settings.period_ns > 0)
+    record.set(StreamCounter::period_ns, static_cast<std::uint64_t>(granted.settings.period_ns));
+  record.set(StreamCounter::client, s.client);
+  record.set(StreamCounter::width, pool.width);
+  record.set(StreamCounter::height, pool.height);
+  record.set(StreamCounter::format, pool.format);
+}
+
 void ClientSessions::observe(Session& s, std::uint32_t request) {
-  if (s.counters_given)
-    return refuse(s, request, LEAT_ERROR_no_room, shm::Refusal::repeated,
+  if (s.observing.given)
+    return refuse(s, request, LEAT_ERROR_no_room, Refusal::repeated,
                   "this connection has the counters already; read them there");
   const bool all = sees_all(s);
   const auto give = [&]() -> Result<ObserverViews::Given> {
-    if (!all) return views_.given(s.account->index, shm::monotonic_ns());
-    auto fd = env_.board.writer().share();
+    if (!all) return views_.given(s.who.account->index, shm::monotonic_ns());
+    auto fd = env_.metrics.writer().share();
     if (!fd.ok()) return Error{fd.error()};
-    return ObserverViews::Given{std::move(*fd), env_.board.writer().bytes()};
+    return ObserverViews::Given{std::move(*fd), env_.metrics.writer().bytes()};
   };
   const auto given = give();
   if (!given.ok())
-    return refuse(s, request, LEAT_ERROR_no_memory, all ? shm::Refusal::no_files : shm::Refusal::no_memory,
-                  given.error());
-  s.viewing = !all;
-  s.counters_given = true;
+    return refuse(s, request, LEAT_ERROR_no_memory, all ? Refusal::no_files : Refusal::no_memory, given.error());
+  s.observing.view = !all;
+  s.observing.given = true;
   shm::Observed m;
   m.bytes = given->bytes;
   const int fds[] = {given->fd.get()};
@@ -271,23 +237,23 @@ void ClientSessions::observe(Session& s, std::uint32_t request) {
 }
 
 void ClientSessions::status(Session& s, std::uint32_t request) {
-  s.messages.charge(kStatusCost);
+  s.connection.messages.charge(kStatusCost);
   if (status_.empty()) status_ = env_.status_json();
   if (status_.size() + sizeof(shm::StatusReply) > shm::kMaxMessage)
-    return refuse(s, request, LEAT_ERROR_no_room, shm::Refusal::none,
+    return refuse(s, request, LEAT_ERROR_no_room, Refusal::none,
                   "the status is longer than a message may be; `leat top --once` has the figures");
   reply(s, shm::StatusReply{}, request, {}, status_);
 }
 
 void ClientSessions::publish(const Session& s) {
-  shm::Record record = env_.board.of(RecordKind::client, s.client);
+  shm::Record record = env_.metrics.of(RecordKind::client, s.client);
   record.set(ClientCounter::streams, s.streams);
   record.set(ClientCounter::memory_bytes, s.bytes);
-  shm::Record daemon = env_.board.daemon();
-  daemon.set(DaemonCounter::clients, clients_);
-  daemon.set(DaemonCounter::streams, streams_);
-  daemon.set(DaemonCounter::memory_bytes, bytes_);
-  accounts_.publish(*s.account);
+  shm::Record daemon = env_.metrics.daemon();
+  daemon.set(DaemonCounter::clients, totals_.clients);
+  daemon.set(DaemonCounter::streams, totals_.streams);
+  daemon.set(DaemonCounter::memory_bytes, totals_.bytes);
+  accounts_.publish(*s.who.account);
 }
 
 }  // namespace leat::daemon

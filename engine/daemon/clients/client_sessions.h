@@ -15,7 +15,7 @@
 // of a stream is sent to a worker that has not been sent its pool before.
 //
 // What a client can make take long is not done here: making and letting go of what is shared with it, sockets too, and
-// hanging up its bell are jobs for its user's lane (pool_builder.h), and so are all calls on its bell once one of them
+// hanging up its bell are jobs of its user's (jobs/pool_builder.h), and so are all calls on its bell once one of them
 // took long (client_bells.cpp).
 //
 // Thread rule: the control thread. Nothing here blocks.
@@ -28,31 +28,25 @@
 #include <string>
 #include <vector>
 
-#include "engine/daemon/clients/dear_calls.h"
+#include "engine/daemon/clients/jobs/pool_builder.h"
 #include "engine/daemon/clients/observer_views.h"
-#include "engine/daemon/clients/pool_builder.h"
-#include "engine/daemon/clients/subordinate_uids.h"
-#include "engine/daemon/clients/user_accounts.h"
+#include "engine/daemon/clients/pool_numbers.h"
+#include "engine/daemon/clients/served_application.h"
+#include "engine/daemon/clients/stream_rules.h"
+#include "engine/daemon/clients/users/subordinate_uids.h"
+#include "engine/daemon/clients/users/user_accounts.h"
 #include "engine/daemon/configuration/config.h"
 #include "engine/daemon/event_loop/event_loop.h"
-#include "engine/daemon/scheduler_thread/counters_board.h"
-#include "engine/daemon/scheduler_thread/mailbox.h"
-#include "engine/daemon/scheduler_thread/result_layout.h"
+#include "engine/daemon/metrics/metrics.h"
+#include "engine/daemon/metrics/slow_calls.h"
+#include "engine/daemon/scheduler_thread/command_queue.h"
+#include "engine/daemon/scheduler_thread/granted_stream.h"
 #include "engine/daemon/workers/supervisor.h"
 #include "shm/src/client/client_port.h"
+#include "shm/src/protocol/control_protocol.h"
 #include "shm/src/protocol/listener.h"
-#include "shm/src/protocol/protocol.h"
 
 namespace leat::daemon {
-
-// What a client may know of an application.
-struct ServedApplication {
-  std::string name;
-  std::int64_t slo_ns = 0;
-  std::string class_names = {};                 // StreamOpened's tail; known once its models are loaded
-  ResultLayout results = {};                    // known once its models are loaded
-  std::vector<leat_tensor_shape> tensors = {};  // what its frames must be; empty: pictures
-};
 
 class ClientSessions {
  public:
@@ -60,7 +54,7 @@ class ClientSessions {
     const Config& config;
     std::vector<ServedApplication> applications;
     EventLoop& loop;
-    CountersBoard& board;
+    Metrics& metrics;
     Supervisor& supervisor;
     PoolBuilder& pools;
     std::function<void(const Command&)> command;  // to the scheduler thread
@@ -72,18 +66,12 @@ class ClientSessions {
   ~ClientSessions();
 
   // Before anything is served: what the models turned out to need.
-  void settle(std::uint32_t application, ResultLayout results, std::vector<leat_tensor_shape> tensors,
-              std::string class_names) {
-    env_.applications[application].slo_ns = env_.config.applications[application].application.slo_ns;
-    env_.applications[application].class_names = std::move(class_names);
-    env_.applications[application].results = std::move(results);
-    env_.applications[application].tensors = std::move(tensors);
-  }
+  void serve(std::uint32_t application, ServedApplication as) { env_.applications[application] = std::move(as); }
   void objectives_changed() {  // for streams that are opened from now on
     for (std::size_t a = 0; a < env_.applications.size(); ++a)
       env_.applications[a].slo_ns = env_.config.applications[a].application.slo_ns;
   }
-  std::uint32_t clients() const noexcept { return clients_; }
+  std::uint32_t clients() const noexcept { return totals_.clients; }
   // False: enough for a moment; some that were turned away are still to be closed.
   bool accept(shm::Fd connection);
   void turn_away(shm::Fd connection) { let_go(UINT32_MAX, std::move(connection)); }  // of nobody known
@@ -91,9 +79,9 @@ class ClientSessions {
   void advance(std::int64_t now_ns);
   [[nodiscard]] std::int64_t next_due() const noexcept;  // when advance() should be called; INT64_MAX: whenever
   void on_ready(std::uint64_t token);
-  void on_notice(const Notice& notice);  // those that concern clients and streams
-  void on_pools();                       // the pool builder has done something
-  void close_all();                      // connections, for the end; ports go as their notices come
+  void on_scheduler_event(const SchedulerEvent& event);  // those that concern clients and streams
+  void on_pools();                                       // the pool builder has done something
+  void close_all();  // connections, for the end; ports go as the scheduler thread gives them back
 
  private:
   enum class StreamState : std::uint8_t {
@@ -111,53 +99,68 @@ class ClientSessions {
     StreamState state = StreamState::none;
     std::uint32_t request = 0;              // of the message to answer
     bool reply = false;                     // closing: the client asked and waits
-    std::uint32_t pool_id = 0;              // the same as its record's
     std::unique_ptr<shm::StreamPool> pool;  // while unmapped or announced
-    OpenStreamCommand open;
+    GrantedStream granted;
     std::uint64_t bytes = 0;
-    std::uint32_t slots = 0, depth = 0;
-    std::int64_t slo_ns = 0;
+    std::uint32_t slots = 0;
   };
   // Of a client's uplink and downlink. The scheduler thread knows the port once they are secured, and drains it then.
   // none: an observer's, or of who has not said hello.
-  enum class Links : std::uint8_t { none, making, unmapped, securing, secured, drained, closing };
-  // The bell of a client whose wakes take long, which are a lane's then (client_bells.cpp).
+  enum class LinkState : std::uint8_t { none, making, unmapped, securing, secured, drained, closing };
+  struct Links {
+    LinkState state = LinkState::none;
+    std::uint32_t request = 0;              // to answer when they are secured
+    std::shared_ptr<shm::ClientPort> port;  // once they are made; jobs have it too
+  };
+  // The bell of a client whose wakes take long, which are jobs then (client_bells.cpp).
   struct Bell {
     bool apart = false, watched = false;
     bool ringing = false, again = false;  // a job is out; it was asked for once more meanwhile
-    DearCalls calls;
+    SlowCalls calls;
   };
-  struct Session {
-    bool used = false, trusted = false, greeted = false, observer = false;
-    bool connected = false;  // false: the connection has ended, the port is being drained or the session lingers
-    bool counters_given = false, viewing = false;  // viewing: they are a view of his own records
-    shm::Fd socket;
+  // Who is at the other end, and for whom it counts.
+  struct Who {
+    bool trusted = false;
     shm::Peer peer;  // as the kernel says
     Login login;     // whom all it has and asks for is counted for
     UserLimits limits;
     UserAccount* account = nullptr;
     std::uint64_t serial = 0;  // the older, the lower
+    std::string name;
+  };
+  struct Connection {
+    shm::Fd socket;
     std::int64_t accepted_ns = 0;
     std::int64_t waits_until_ns = 0;      // its messages came too fast: not looked at before; 0: it does not wait
     std::uint32_t descriptors_out = 0;    // sent and not known to be read
     shm::TokenBucket messages{500, 200};  // who sends more waits
-    std::string name;
-    std::uint32_t client = 0;               // index of record and of the scheduler's table
-    std::shared_ptr<shm::ClientPort> port;  // once its links are made; jobs have it too
+    SlowCalls calls;                      // on its socket
+  };
+  struct Observing {
+    bool given = false;  // the counters
+    bool view = false;   // they are a view of his own records
+  };
+  struct Session {
+    bool used = false, greeted = false, observer = false;
+    bool connected = false;  // false: the connection has ended, the port is being drained or the session lingers
+    Who who;
+    Connection connection;
+    Observing observing;
+    // A client's.
+    std::uint32_t client = 0;  // index of record and of the scheduler's table
+    Links links;
     Bell bell;
-    DearCalls calls;  // on its socket
-    Links links = Links::none;
-    std::uint32_t links_request = 0;  // to answer when they are secured
     std::uint64_t bytes = 0;
     std::uint32_t slots = 0, streams = 0;
     std::vector<StreamEntry> stream;
   };
-
-  // What stands against something asked for; error ok: nothing does.
-  struct Objection {
-    leat_error error = LEAT_ERROR_ok;
-    shm::Refusal why = shm::Refusal::none;
-    std::string text;
+  // Of all sessions together.
+  struct Totals {
+    std::uint32_t sessions = 0, clients = 0, streams = 0;
+    std::uint32_t announced = 0;  // streams
+    std::uint32_t closing = 0;    // connections that are still to be closed
+    std::uint32_t descriptors_out = 0;
+    std::uint64_t bytes = 0;
   };
 
   // Of a table's places, those that are kept for root and leatd's own user.
@@ -173,7 +176,7 @@ class ClientSessions {
   void release(Session& s);
   void let_go(std::uint32_t user, shm::Fd shared);
   void hang_up(Session& s);
-  bool too_dear(Session& s, DearCalls& calls, std::int64_t own_ns);
+  bool too_slow(Session& s, SlowCalls& calls, std::int64_t own_ns);
   void on_socket(std::uint32_t session);
 
   void ask_of_port(const Session& s, PoolJob::Work work, std::shared_ptr<shm::ClientPort> port);
@@ -203,8 +206,16 @@ class ClientSessions {
   void leave(Session& s);          // the connection has ended: what the scheduler thread does not know goes
   void finish_client(Session& s);  // when nothing of it is left
   Session* of_serial(std::uint64_t serial);
+
+  const ServedApplication* application_of(std::string_view name) const;
   Objection objection_to(const Session& s, const shm::OpenStream& m, std::uint64_t bytes,
                          const ServedApplication& application) const;
+  static Objection objection_to_another(const Session& s, const shm::OpenStream& m);
+  Objection objection_to_number(const Session& s, std::uint32_t depth) const;
+  Objection objection_to_memory(const Session& s, std::uint64_t bytes) const;
+  std::uint32_t grant(Session& s, const shm::OpenStream& m, const ServedApplication& application,
+                      const shm::PoolLayout& layout);  // index of the stream
+  void begin_record(const Session& s, std::uint32_t index, const shm::PoolSpec& pool, const std::string& application);
 
   void refuse(Session& s, std::uint32_t request, leat_error error, shm::Refusal why, const std::string& text);
   // False: it did not go out, and the client was told, or is gone.
@@ -226,20 +237,14 @@ class ClientSessions {
   UserAccounts accounts_;
   SubordinateUids subordinates_;
   ObserverViews views_;
+  PoolNumbers pool_numbers_;
+  Totals totals_;
   std::uint64_t open_files_ = 0;  // this process may have
   std::uint64_t serial_ = 0;
-  std::uint32_t announced_ = 0;            // streams
-  std::uint32_t used_ = 0;                 // sessions
-  std::uint32_t let_go_ = 0;               // connections that are still to be closed
-  std::uint32_t descriptors_out_ = 0;      // of all sessions
   std::string status_;                     // made once a turn at most
   std::int64_t due_ns_ = INT64_MAX;        // nothing to advance before
   std::vector<Session> sessions_;          // clients and observers
   std::vector<std::uint32_t> session_of_;  // [client]
-  std::vector<std::uint32_t> pool_generation_;
-  std::vector<bool> pool_used_;  // also the streams' counters records: pool id = record index
-  std::uint32_t clients_ = 0, streams_ = 0;
-  std::uint64_t bytes_ = 0;
 };
 
 }  // namespace leat::daemon

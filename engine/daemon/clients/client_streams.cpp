@@ -15,8 +15,8 @@ ClientSessions::Session* ClientSessions::of_client(std::uint32_t client) {
 }
 
 ClientSessions::Session* ClientSessions::of_serial(std::uint64_t serial) {
-  const auto it =
-      std::find_if(sessions_.begin(), sessions_.end(), [&](const Session& s) { return s.used && s.serial == serial; });
+  const auto it = std::find_if(sessions_.begin(), sessions_.end(),
+                               [&](const Session& s) { return s.used && s.who.serial == serial; });
   return it == sessions_.end() ? nullptr : &*it;
 }
 
@@ -26,14 +26,14 @@ void ClientSessions::mapped(Session& s, const std::vector<std::byte>& packet) {
   shm::Mapped m;
   if (shm::decode(packet, &m)) return violate(s, shm::Violation::control_message);
   PoolJob job;
-  job.user = s.login.uid;
-  job.session = s.serial;
+  job.user = s.who.login.uid;
+  job.session = s.who.serial;
   if (m.stream == shm::kLinks) {
-    if (s.links != Links::unmapped) return violate(s, shm::Violation::control_order);
-    s.links = Links::securing;
-    s.links_request = m.header.request;
+    if (s.links.state != LinkState::unmapped) return violate(s, shm::Violation::control_order);
+    s.links.state = LinkState::securing;
+    s.links.request = m.header.request;
     job.work = PoolJob::Work::secure_links;
-    job.port = s.port;
+    job.port = s.links.port;
   } else {
     if (m.stream >= s.stream.size() || s.stream[m.stream].state != StreamState::unmapped)
       return violate(s, shm::Violation::control_order);
@@ -71,7 +71,7 @@ void ClientSessions::on_pools() {
       overdue(s, job.user);
       continue;
     }
-    if (job.session == 0) --let_go_;  // the only jobs of no session
+    if (job.session == 0) --totals_.closing;  // the only jobs of no session
     if (s == nullptr) continue;
     switch (job.work) {
       case PoolJob::Work::link:
@@ -82,7 +82,7 @@ void ClientSessions::on_pools() {
         bell_done(*s, job);
         break;
       case PoolJob::Work::close:
-        s->links = Links::none;
+        s->links.state = LinkState::none;
         release(*s);
         break;
       case PoolJob::Work::hang_up:
@@ -104,12 +104,12 @@ void ClientSessions::on_pools() {
   }
 }
 
-// A step that should take milliseconds takes over a second, and his lane waits for it. Where his connection is gone
-// already, its user is named all the same.
+// A step that should take milliseconds takes over a second, and his other jobs wait for it. Where his connection is
+// gone already, its user is named all the same.
 void ClientSessions::overdue(Session* s, std::uint32_t user) {
   if (s != nullptr && s->connected) return violate(*s, shm::Violation::slow_release);
   UserAccount* account = accounts_.of_uid(user);
-  shm::Record daemon = env_.board.daemon();
+  shm::Record daemon = env_.metrics.daemon();
   daemon.cause(static_cast<std::uint32_t>(shm::Violation::slow_release));
   if (account != nullptr)
     accounts_.violated(*account, shm::Violation::slow_release, "a connection", shm::monotonic_ns());
@@ -117,15 +117,16 @@ void ClientSessions::overdue(Session* s, std::uint32_t user) {
 
 void ClientSessions::links_secured(Session& s, const std::string& error) {
   if (!s.connected || !error.empty()) {
-    s.links = Links::drained;
+    s.links.state = LinkState::drained;
     if (s.connected) return violate(s, shm::Violation::unsealed);
     return finish_client(s);
   }
-  s.links = Links::secured;
-  s.bell.apart = shm::monotonic_ns() < s.account->dear_until_ns;
-  env_.command({.kind = Command::Kind::add_client, .client = s.client, .port = s.port.get(), .apart = s.bell.apart});
+  s.links.state = LinkState::secured;
+  s.bell.apart = shm::monotonic_ns() < s.who.account->slow_until_ns;
+  env_.command(
+      {.kind = Command::Kind::add_client, .client = s.client, .port = s.links.port.get(), .apart = s.bell.apart});
   if (s.bell.apart) watch_bell(s);
-  reply(s, shm::Secured{}, s.links_request);
+  reply(s, shm::Secured{}, s.links.request);
 }
 
 void ClientSessions::stream_built(Session& s, PoolJob job) {
@@ -144,14 +145,14 @@ void ClientSessions::stream_built(Session& s, PoolJob job) {
   shm::StreamOpened m;
   m.stream = job.stream;
   m.pool = job.pool->spec();
-  m.depth = e.depth;
-  m.record = e.pool_id;
-  m.slo_ns = e.slo_ns;
+  m.depth = e.granted.settings.depth;
+  m.record = e.granted.pool;
+  m.slo_ns = e.granted.slo_ns;
   const int fds[] = {frames->get(), results->get()};
   e.state = StreamState::unmapped;
   e.pool = std::move(job.pool);
   // Where it does not go out its client was told so, or is gone.
-  if (!reply(s, m, e.request, fds, env_.applications[e.open.config.application].class_names) && s.connected)
+  if (!reply(s, m, e.request, fds, env_.applications[e.granted.application].class_names) && s.connected)
     discard(s, job.stream, std::move(e.pool));
 }
 
@@ -161,56 +162,56 @@ void ClientSessions::stream_secured(Session& s, PoolJob job) {
     discard(s, job.stream, std::move(job.pool));
     return violate(s, shm::Violation::unsealed);
   }
-  env_.supervisor.add_pool(e.pool_id, e.open.pool_generation, *job.pool,
-                           env_.applications[e.open.config.application].name);
+  env_.supervisor.add_pool(e.granted.pool, e.granted.pool_generation, *job.pool,
+                           env_.applications[e.granted.application].name);
   e.state = StreamState::announced;
   e.pool = std::move(job.pool);
-  ++announced_;
+  ++totals_.announced;
   open_announced(s);
 }
 
 void ClientSessions::open_announced(Session& s) {
   for (std::uint32_t i = 0; i < s.stream.size(); ++i) {
     StreamEntry& e = s.stream[i];
-    if (e.state != StreamState::announced || !env_.supervisor.pool_known(e.pool_id)) continue;
+    if (e.state != StreamState::announced || !env_.supervisor.pool_known(e.granted.pool)) continue;
     e.state = StreamState::opening;
-    --announced_;
+    --totals_.announced;
     env_.command({.kind = Command::Kind::open_stream,
                   .client = s.client,
                   .stream = i,
                   .pool = e.pool.release(),
-                  .open = e.open});
+                  .granted = e.granted});
   }
 }
 
 // ---- what the scheduler thread has done ----
 
-void ClientSessions::on_notice(const Notice& n) {
+void ClientSessions::on_scheduler_event(const SchedulerEvent& n) {
   Session* s = of_client(n.client);
   if (s == nullptr) return;
   std::unique_ptr<shm::StreamPool> pool(n.pool);
   switch (n.kind) {
-    case Notice::Kind::client_violated:
+    case SchedulerEvent::Kind::client_violated:
       return violate(*s, n.violation);
-    case Notice::Kind::bell_apart:
+    case SchedulerEvent::Kind::bell_apart:
       return set_apart(*s);
-    case Notice::Kind::ring:
+    case SchedulerEvent::Kind::ring:
       return ring(*s);
-    case Notice::Kind::client_drained:
-      s->links = Links::drained;
+    case SchedulerEvent::Kind::client_drained:
+      s->links.state = LinkState::drained;
       return finish_client(*s);
-    case Notice::Kind::stream_opened:
+    case SchedulerEvent::Kind::stream_opened:
       return stream_opened(*s, n.stream);
-    case Notice::Kind::stream_refused:
+    case SchedulerEvent::Kind::stream_refused:
       if (s->connected)
         refuse(*s, s->stream[n.stream].request, LEAT_ERROR_no_room, shm::Refusal::streams,
-               s->stream[n.stream].open.sla_drop_ppm == 0
+               s->stream[n.stream].granted.settings.sla_drop_ppm == 0
                    ? "leatd serves as many streams as it may; raise [limits] streams"
                    : "leatd coordinates streams of applications that are one uncut module, " +
                          std::to_string(kMaxCoordinated) + " of each at most; open it without an accuracy");
       [[fallthrough]];
-    case Notice::Kind::stream_closed:
-      env_.supervisor.forget_pool(s->stream[n.stream].pool_id);
+    case SchedulerEvent::Kind::stream_closed:
+      env_.supervisor.forget_pool(s->stream[n.stream].granted.pool);
       return discard(*s, n.stream, std::move(pool));
     default:
       return;
@@ -232,8 +233,8 @@ void ClientSessions::discard(Session& s, std::uint32_t index, std::unique_ptr<sh
   s.stream[index].state = StreamState::discarding;
   PoolJob job;
   job.work = PoolJob::Work::discard;
-  job.user = s.login.uid;
-  job.session = s.serial;
+  job.user = s.who.login.uid;
+  job.session = s.who.serial;
   job.stream = index;
   job.pool = std::move(pool);
   env_.pools.ask(std::move(job));
@@ -241,16 +242,16 @@ void ClientSessions::discard(Session& s, std::uint32_t index, std::unique_ptr<sh
 
 void ClientSessions::stream_gone(Session& s, std::uint32_t index) {
   StreamEntry& e = s.stream[index];
-  pool_used_[e.pool_id] = false;
-  env_.board.writer().end(RecordKind::stream, e.pool_id);
+  pool_numbers_.give_back(e.granted.pool);
+  env_.metrics.writer().end(RecordKind::stream, e.granted.pool);
   s.bytes -= e.bytes;
-  bytes_ -= e.bytes;
+  totals_.bytes -= e.bytes;
   s.slots -= e.slots;
   --s.streams;
-  --streams_;
-  s.account->memory_bytes -= e.bytes;
-  s.account->requests -= e.depth;
-  --s.account->streams;
+  --totals_.streams;
+  s.who.account->memory_bytes -= e.bytes;
+  s.who.account->requests -= e.granted.settings.depth;
+  --s.who.account->streams;
   publish(s);
   const StreamEntry was = std::exchange(e, StreamEntry{});
   if (!s.connected) return finish_client(s);
@@ -260,35 +261,36 @@ void ClientSessions::stream_gone(Session& s, std::uint32_t index) {
 }
 
 void ClientSessions::leave(Session& s) {
-  env_.pools.cancel(s.serial);
+  env_.pools.cancel(s.who.serial);
   for (std::uint32_t i = 0; i < s.stream.size(); ++i) {
     StreamEntry& e = s.stream[i];
     if (e.state == StreamState::announced) {
-      env_.supervisor.forget_pool(e.pool_id);
-      --announced_;
+      env_.supervisor.forget_pool(e.granted.pool);
+      --totals_.announced;
     }
     if (e.state == StreamState::announced || e.state == StreamState::unmapped) discard(s, i, std::move(e.pool));
   }
-  if (s.bell.watched) env_.loop.unwatch(s.port->bell_fd());
+  if (s.bell.watched) env_.loop.unwatch(s.links.port->bell_fd());
   s.bell.watched = false;
-  if (s.port) ask_of_port(s, PoolJob::Work::hang_up, s.port);
-  if (s.links == Links::secured) return env_.command({.kind = Command::Kind::remove_client, .client = s.client});
-  if (s.links == Links::unmapped) s.links = Links::drained;
+  if (s.links.port) ask_of_port(s, PoolJob::Work::hang_up, s.links.port);
+  if (s.links.state == LinkState::secured)
+    return env_.command({.kind = Command::Kind::remove_client, .client = s.client});
+  if (s.links.state == LinkState::unmapped) s.links.state = LinkState::drained;
   finish_client(s);
 }
 
 void ClientSessions::finish_client(Session& s) {
-  if (s.connected || s.links != Links::drained || s.streams != 0) return;
-  bytes_ -= s.bytes;
-  s.account->memory_bytes -= s.bytes;
+  if (s.connected || s.links.state != LinkState::drained || s.streams != 0) return;
+  totals_.bytes -= s.bytes;
+  s.who.account->memory_bytes -= s.bytes;
   s.bytes = 0;
-  --clients_;
-  --s.account->clients;
+  --totals_.clients;
+  --s.who.account->clients;
   session_of_[s.client] = UINT32_MAX;
-  env_.board.writer().end(RecordKind::client, s.client);
+  env_.metrics.writer().end(RecordKind::client, s.client);
   publish(s);
-  s.links = Links::closing;
-  ask_of_port(s, PoolJob::Work::close, std::move(s.port));
+  s.links.state = LinkState::closing;
+  ask_of_port(s, PoolJob::Work::close, std::move(s.links.port));
 }
 
 }  // namespace leat::daemon

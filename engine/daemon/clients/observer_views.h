@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "leat/result.hpp"
-#include "shm/src/segments/counters_view.h"
+#include "shm/src/counters/counters_view.h"
 
 namespace leat::daemon {
 

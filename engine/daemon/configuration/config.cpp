@@ -15,7 +15,6 @@
 #endif
 #include "engine/daemon/configuration/config_limits.h"
 #include "engine/exec/decode/classes/class_names.h"
-#include "engine/worker/link/affinity.h"
 #include "engine/worker/link/channel.h"
 #include "leat/leat.h"
 #include "planner/dag.h"
@@ -88,10 +87,10 @@ void read_daemon(const JsonCursor& t, const Reading& reading, Config& out) {
   if (t.has("subuid_file") && !out.subuid_file.empty() && !fs::is_regular_file(out.subuid_file))
     t.find("subuid_file").fail("there is no file " + out.subuid_file + "; correct the path, or write \"\" for none");
   out.observers_see_all = t.choice_or("observers", "own", {"own", "all"}) == "all";
-  const std::string loop = t.choice_or("event_loop", "auto", {"auto", "io_uring", "epoll"});
-  out.event_loop = loop == "auto"    ? EventLoopKind::automatic
-                   : loop == "epoll" ? EventLoopKind::epoll
-                                     : EventLoopKind::io_uring;
+  if (t.has("event_loop")) {
+    (void)t.choice_or("event_loop", "epoll", {"auto", "io_uring", "epoll"});
+    out.warnings.push_back(t.place("event_loop") + "leatd's event loop is epoll now; leave the key out");
+  }
   out.log_level = t.choice_or("log_level", "info", {"debug", "info", "warning", "error"});
   out.scheduler_core = static_cast<std::int32_t>(t.integer_or("scheduler_core", -1, -1, 4095));
   out.socket_place = t.place("socket");

@@ -11,7 +11,6 @@
 //   observers = "own"                      # or "all": what ordinary users see of the counters
 //   observer_uids = [1000]                 # who sees all of them besides root and leatd's own user
 //   observer_gids = [44]
-//   event_loop = "auto"                    # auto, io_uring or epoll
 //   log_level = "info"                     # debug, info, warning or error
 //   scheduler_core = 1                     # default: a core without a partition, if there is one
 //   plan = "plan.json"                     # optional: made by leat-plan; "auto": asked for at start
@@ -71,8 +70,6 @@
 #include "planner/plan.h"
 
 namespace leat::daemon {
-
-enum class EventLoopKind : std::uint8_t { automatic, io_uring, epoll };
 
 // Where something stands: "FILE:LINE: KEY: ", the beginning of a message about what is found out after reading.
 using Place = std::string;
@@ -158,7 +155,6 @@ struct Config {
   std::string subuid_file;         // whose subordinate a uid is; empty: nobody's
   bool observers_see_all = false;  // else root, leatd's own user and those named next
   std::vector<std::uint32_t> observer_uids, observer_gids;
-  EventLoopKind event_loop = EventLoopKind::automatic;
   std::string log_level = "info";
   Place socket_place, scheduler_core_place, plan_place;
   std::int32_t scheduler_core = -1;  // -1: chosen at start
@@ -169,7 +165,7 @@ struct Config {
   std::string preset = "leat";
   core::Policy policy;  // the preset with its overrides
   Place policy_place;
-  std::vector<std::string> warnings;  // a line each: words of the version before
+  std::vector<std::string> warnings;  // a line each: words of the version before, keys that say nothing any more
   bool cpu_auto = false;
   std::vector<PartitionConfig> partitions;  // cpu_auto is resolved on the host, not here
   std::vector<ApplicationConfig> applications;

@@ -7,7 +7,7 @@
 namespace leat::daemon {
 namespace {
 
-constexpr const char* kRest = R"([[partition]]
+constexpr const char* kPartitionAndApplication = R"([[partition]]
 name = "p"
 [[application]]
 name = "echo"
@@ -28,7 +28,7 @@ load_ms = 60000
 longest_backoff_ms = 20
 [policy]
 kappa_permille = 700
-)") + kRest,
+)") + kPartitionAndApplication,
                                    "c.toml");
   ASSERT_TRUE(config.ok()) << config.error();
   EXPECT_EQ(config->limits.batch_timeout_ns, 3'000'000'000);
@@ -50,7 +50,8 @@ kappa_permille = 700
 
 TEST(OldWords, NewOnesAreReadInSilence) {
   const auto config = parse_config(
-      std::string("[limits]\nbatch_timeout_ms = 3000\n[workers]\nmax_backoff_ms = 20\n") + kRest, "c.toml");
+      std::string("[limits]\nbatch_timeout_ms = 3000\n[workers]\nmax_backoff_ms = 20\n") + kPartitionAndApplication,
+      "c.toml");
   ASSERT_TRUE(config.ok()) << config.error();
   EXPECT_EQ(config->limits.batch_timeout_ns, 3'000'000'000);
   EXPECT_THAT(config->warnings, testing::IsEmpty());

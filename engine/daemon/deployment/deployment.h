@@ -10,8 +10,8 @@
 
 #include "engine/core/model/topology.h"
 #include "engine/daemon/configuration/config.h"
-#include "engine/daemon/deployment/stages.h"
-#include "engine/daemon/deployment/task_sizes.h"
+#include "engine/daemon/deployment/capacity/task_sizes.h"
+#include "engine/daemon/deployment/plan/stages.h"
 #include "engine/worker/link/protocol.h"
 #include "leat/result.hpp"
 #include "planner/plan.h"

@@ -6,10 +6,11 @@
 
 namespace leat::daemon {
 
-// Every stage of every route, one after the other, and the sessions and edges that belong to them.
-void number_stages(const Deployment& deployment, LoopOptions& options);
+// The deployment's plan is complete. Stages: every one of every route, one after the other, with the sessions and edges
+// that belong to them.
+LoopOptions loop_options(const Config& config, const Deployment& deployment);
 
 // The records of its partitions, modules and edges, which the scheduler thread counts in.
-void begin_records(const Config& config, const Deployment& deployment, CountersBoard& board);
+void begin_records(const Config& config, const Deployment& deployment, Metrics& metrics);
 
 }  // namespace leat::daemon

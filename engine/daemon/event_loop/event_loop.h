@@ -1,18 +1,14 @@
-// Waiting for many descriptors: io_uring where the kernel allows it, epoll otherwise (containers often forbid
-// io_uring), behind one interface with one behaviour: level-triggered, one token a descriptor. The conformance test
-// runs on both. Thread rule: one thread per loop. It allocates when a descriptor is added, never in wait(). Idle
-// waiting makes no wake-ups.
+// Waiting for many descriptors, by epoll: level-triggered, one token a descriptor. Thread rule: one thread per loop.
+// Idle waiting makes no wake-ups.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
-#include <string>
-#include <string_view>
+#include <utility>
 
-#include "engine/daemon/configuration/config.h"
 #include "leat/result.hpp"
+#include "tools/base/text/fd.h"
 
 namespace leat::daemon {
 
@@ -25,21 +21,18 @@ struct Readiness {
 
 class EventLoop {
  public:
-  virtual ~EventLoop() = default;
+  static Result<EventLoop> create();
   // Reports `fd` when readable or hung up; with `writable` also when it can be written. Calling it again changes the
   // token or the interest. The caller keeps `fd` open until unwatch().
-  virtual Status watch(int fd, std::uint64_t token, bool writable = false) = 0;
-  virtual void unwatch(int fd) = 0;  // a descriptor that is not watched is ignored
+  Status watch(int fd, std::uint64_t token, bool writable = false);
+  void unwatch(int fd);  // a descriptor that is not watched is ignored
   // Blocks until something is ready or timeout_ns is over (< 0: for ever, 0: looks only). Returns how many were written
   // to `out`; 0 when time is up or a signal came.
-  virtual std::size_t wait(std::int64_t timeout_ns, std::span<Readiness> out) = 0;
-  virtual std::string_view name() const = 0;  // "io_uring" or "epoll"
+  std::size_t wait(std::int64_t timeout_ns, std::span<Readiness> out);
+
+ private:
+  explicit EventLoop(Fd epoll) noexcept : epoll_(std::move(epoll)) {}
+  Fd epoll_;
 };
-
-Result<std::unique_ptr<EventLoop>> make_epoll_loop();
-Result<std::unique_ptr<EventLoop>> make_uring_loop();  // an error when the kernel refuses (EPERM, ENOSYS, ENOMEM, ...)
-
-// automatic: io_uring, else epoll. *note: one line that says which was taken and why.
-Result<std::unique_ptr<EventLoop>> make_event_loop(EventLoopKind kind, std::string* note);
 
 }  // namespace leat::daemon

@@ -1,4 +1,3 @@
-// One conformance suite for both event loops.
 #include "engine/daemon/event_loop/event_loop.h"
 
 #include <fcntl.h>
@@ -8,28 +7,30 @@
 #include <unistd.h>
 
 #include <array>
+#include <optional>
+#include <vector>
 
 #include "shm/src/segments/segment.h"
 
 namespace leat::daemon {
 namespace {
 
-class EventLoopTest : public testing::TestWithParam<const char*> {
+class EventLoopTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto made = std::string(GetParam()) == "epoll" ? make_epoll_loop() : make_uring_loop();
-    if (!made.ok()) GTEST_SKIP() << made.error();
-    loop_ = std::move(*made);
+    auto made = EventLoop::create();
+    ASSERT_TRUE(made.ok()) << made.error();
+    loop_.emplace(std::move(*made));
   }
   std::size_t wait(std::int64_t timeout_ns) { return loop_->wait(timeout_ns, out_); }
   static shm::Fd event() { return shm::Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
   static void raise(const shm::Fd& fd) { ASSERT_EQ(eventfd_write(fd.get(), 1), 0); }
 
-  std::unique_ptr<EventLoop> loop_;
+  std::optional<EventLoop> loop_;
   std::array<Readiness, 8> out_;
 };
 
-TEST_P(EventLoopTest, ReportsUntilItIsRead) {
+TEST_F(EventLoopTest, ReportsUntilItIsRead) {
   const shm::Fd fd = event();
   ASSERT_TRUE(loop_->watch(fd.get(), 7).ok());
   EXPECT_EQ(wait(0), 0U);
@@ -45,13 +46,13 @@ TEST_P(EventLoopTest, ReportsUntilItIsRead) {
   EXPECT_EQ(wait(0), 0U);
 }
 
-TEST_P(EventLoopTest, TimesOut) {
+TEST_F(EventLoopTest, TimesOut) {
   const shm::Fd fd = event();
   ASSERT_TRUE(loop_->watch(fd.get(), 1).ok());
   EXPECT_EQ(wait(2'000'000), 0U);
 }
 
-TEST_P(EventLoopTest, WritableOnlyWhenAsked) {
+TEST_F(EventLoopTest, WritableOnlyWhenAsked) {
   int pair[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
   const shm::Fd a(pair[0]), b(pair[1]);
@@ -65,7 +66,7 @@ TEST_P(EventLoopTest, WritableOnlyWhenAsked) {
   EXPECT_EQ(wait(0), 0U);
 }
 
-TEST_P(EventLoopTest, HangUpIsTold) {
+TEST_F(EventLoopTest, HangUpIsTold) {
   int pair[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
   const shm::Fd a(pair[0]);
@@ -75,7 +76,7 @@ TEST_P(EventLoopTest, HangUpIsTold) {
   EXPECT_TRUE(out_[0].hung_up);
 }
 
-TEST_P(EventLoopTest, AnUnwatchedNumberUsedAgainIsNotMistaken) {
+TEST_F(EventLoopTest, AnUnwatchedNumberUsedAgainIsNotMistaken) {
   for (int i = 0; i < 20; ++i) {
     const shm::Fd fd = event();  // mostly the same number each time
     ASSERT_TRUE(loop_->watch(fd.get(), static_cast<std::uint64_t>(100 + i)).ok());
@@ -87,7 +88,7 @@ TEST_P(EventLoopTest, AnUnwatchedNumberUsedAgainIsNotMistaken) {
   EXPECT_EQ(wait(0), 0U);
 }
 
-TEST_P(EventLoopTest, ManyAtOnceAreAllReported) {
+TEST_F(EventLoopTest, ManyAtOnceAreAllReported) {
   std::vector<shm::Fd> fds;
   for (std::uint64_t i = 0; i < 40; ++i) {
     fds.push_back(event());
@@ -104,15 +105,6 @@ TEST_P(EventLoopTest, ManyAtOnceAreAllReported) {
     }
   }
   for (const bool s : seen) EXPECT_TRUE(s);
-}
-
-INSTANTIATE_TEST_SUITE_P(Loops, EventLoopTest, testing::Values("epoll", "io_uring"));
-
-TEST(EventLoopChoice, TheWinnerIsNamed) {
-  std::string note;
-  const auto loop = make_event_loop(EventLoopKind::automatic, &note);
-  ASSERT_TRUE(loop.ok());
-  EXPECT_NE(note.find(std::string((*loop)->name())), std::string::npos) << note;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "engine/daemon/scheduler_thread/result_layout.h"
 
-#include "shm/src/segments/layout.h"
+#include "shm/src/segments/segment_layout.h"
 
 namespace leat::daemon {
 

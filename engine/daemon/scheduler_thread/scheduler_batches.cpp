@@ -41,13 +41,13 @@ void SchedulerLoop::dispatch(const core::Action& action, std::int64_t now) noexc
     Slot& record = stream.slots[slot];
     if (!record.dispatched) {
       record.dispatched = true;
-      board_.first_dispatch(stream.record, now - record.submitted_ns);
+      metrics_.first_dispatch(stream.granted.pool, now - record.submitted_ns);
     }
     clients_[stream.client].port->hold(stream.index, slot);
     batch.tasks[i] = {.stream = s, .slot = slot, .item = task.item, .items = task.items, .position = i};
     batch.items += task.items;
   }
-  board_.of(RecordKind::module, action.module).add(shm::ModuleCounter::running, batch.count);
+  metrics_.of(RecordKind::module, action.module).add(shm::ModuleCounter::running, batch.count);
   if (batch.stage > 0) {
     find_features(batch);
   } else if (edges_of(batch).out !=
@@ -106,8 +106,8 @@ void SchedulerLoop::send(std::uint32_t index, std::int64_t now) noexcept {
     cell.stage = static_cast<std::uint8_t>(batch.stage);
     cell.position = static_cast<std::uint16_t>(i);
     cell.count = static_cast<std::uint16_t>(batch.count);
-    cell.pool = stream.pool;
-    cell.pool_generation = stream.pool_generation;
+    cell.pool = stream.granted.pool;
+    cell.pool_generation = stream.granted.pool_generation;
     cell.slot = task.slot;
     cell.item = task.item;
     cell.items = task.items;
@@ -116,14 +116,14 @@ void SchedulerLoop::send(std::uint32_t index, std::int64_t now) noexcept {
     cell.dispatched_ns = batch.dispatched_ns;
   }
   const Task& first = batch.tasks[0];
-  board_.event(EventKind::dispatched, now, UINT32_MAX, std::uint64_t{first.stream} << kSlotBits | first.slot, index, p,
-               batch.module);
+  metrics_.event(EventKind::dispatched, now, UINT32_MAX, std::uint64_t{first.stream} << kSlotBits | first.slot, index,
+                 p, batch.module);
   const bool pushed =
       partition.port != nullptr && !partition.broken && partition.port->push(std::span(cells.data(), batch.count));
   partition.dirty = true;
   if (!pushed) return give_up(p);
   partition.order[partition.queued++] = index;
-  board_.of(RecordKind::partition, p).set(shm::PartitionCounter::queued, partition.queued);
+  metrics_.of(RecordKind::partition, p).set(shm::PartitionCounter::queued, partition.queued);
   if (partition.queued == 1) start_next(partition, now);
 }
 
@@ -141,7 +141,7 @@ void SchedulerLoop::start_next(Partition& partition, std::int64_t now) noexcept 
 
 void SchedulerLoop::give_up(std::uint32_t p) noexcept {
   Partition& partition = partitions_[p];
-  if (!partition.broken) notify({.kind = Notice::Kind::worker_broken, .partition = p});
+  if (!partition.broken) control_.notify({.kind = SchedulerEvent::Kind::worker_broken, .partition = p});
   partition.broken = true;
   partition.hangs_at_ns = core::kNever;
   unwatch_worker(p);
@@ -204,12 +204,12 @@ bool SchedulerLoop::report(std::uint32_t p, const worker::ReportCell& cell, std:
 }
 
 void SchedulerLoop::count_end(const Batch& batch, const worker::ReportCell& cell, std::int64_t now) noexcept {
-  board_.copied(std::min(cell.pixel_bytes_copied, batch.items * shm::kMaxTensorBytes));
+  metrics_.copied(std::min(cell.pixel_bytes_copied, batch.items * shm::kMaxTensorBytes));
   // As the worker says, within what we have seen ourselves.
   const std::int64_t latest = std::max(now, batch.dispatched_ns) + kTurnNs;
   const std::int64_t started = std::clamp(cell.started_ns, batch.dispatched_ns, latest);
   const std::int64_t ran = std::clamp(cell.ended_ns, started, latest) - started;
-  shm::Record partition = board_.of(RecordKind::partition, batch.partition());
+  shm::Record partition = metrics_.of(RecordKind::partition, batch.partition());
   std::int64_t& last_ended_ns = partitions_[batch.partition()].last_ended_ns;
   if (last_ended_ns != 0) partition.observe(shm::Which::second, started - last_ended_ns);
   last_ended_ns = started + ran;
@@ -219,7 +219,7 @@ void SchedulerLoop::count_end(const Batch& batch, const worker::ReportCell& cell
                 static_cast<std::uint64_t>(std::max<std::int64_t>(0, now - batch.began_ns - ran)));
   partition.add(shm::PartitionCounter::batches);
   partition.add(shm::PartitionCounter::items, batch.items);
-  shm::Record module = board_.of(RecordKind::module, batch.module);
+  shm::Record module = metrics_.of(RecordKind::module, batch.module);
   module.observe(shm::Which::first, started - batch.dispatched_ns);
   module.observe(shm::Which::second, ran);
   const LoopOptions::StageEdges& edges = edges_of(batch);
@@ -229,7 +229,7 @@ void SchedulerLoop::count_end(const Batch& batch, const worker::ReportCell& cell
     module.add(shm::ModuleCounter::squeezed, std::min<std::uint32_t>(cell.squeezed, batch.count));
   }
   if (edges.in == core::kNone) return;
-  shm::Record edge = board_.of(RecordKind::edge, edges.in);
+  shm::Record edge = metrics_.of(RecordKind::edge, edges.in);
   const std::uint64_t row_bytes = options_.edges[edges.in].row_bytes;
   edge.add(EdgeCounter::transfers);
   edge.add(EdgeCounter::bytes_in_place, (batch.items - cell.rows_copied) * row_bytes);
@@ -243,8 +243,8 @@ void SchedulerLoop::finish(std::uint32_t index, std::int64_t now) noexcept {
   Partition& partition = partitions_[p];
   --partition.queued;
   std::copy(partition.order.begin() + 1, partition.order.begin() + 1 + partition.queued, partition.order.begin());
-  board_.of(RecordKind::partition, p).set(shm::PartitionCounter::queued, partition.queued);
-  board_.event(EventKind::stage_finished, now, UINT32_MAX, 0, index, p, batch.stage);
+  metrics_.of(RecordKind::partition, p).set(shm::PartitionCounter::queued, partition.queued);
+  metrics_.event(EventKind::stage_finished, now, UINT32_MAX, 0, index, p, batch.stage);
   const LoopOptions::StageEdges& edges = edges_of(batch);
   give_rows(batch, &Task::row_in, edges.in);
   const std::uint32_t stage = batch.stage, generation = batch.generation;
@@ -308,7 +308,7 @@ void SchedulerLoop::release(Batch& batch) noexcept {
     client.port->unhold(stream.index, t.slot);
     client.dirty = true;  // an answer kept back until now may have become visible
   }
-  board_.of(RecordKind::module, batch.module).add(shm::ModuleCounter::running, 0 - std::uint64_t{batch.count});
+  metrics_.of(RecordKind::module, batch.module).add(shm::ModuleCounter::running, 0 - std::uint64_t{batch.count});
   batch.live = false;
 }
 

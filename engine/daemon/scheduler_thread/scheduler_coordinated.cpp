@@ -25,7 +25,7 @@ std::uint32_t ppm(double share) noexcept {
 }  // namespace
 
 void SchedulerLoop::tell_schedule(core::StreamId id) noexcept {
-  const std::uint32_t s = stream_of_core_[id];
+  const std::uint32_t s = streams_.of_core[id];
   if (s == core::kNone || !streams_[s].open || streams_[s].closing) return;
   const Stream& stream = streams_[s];
   const core::StreamSchedule plan = core_->schedule(id);
@@ -36,7 +36,7 @@ void SchedulerLoop::tell_schedule(core::StreamId id) noexcept {
                       : 0;
   told.count = plan.count;
   told.evictions = plan.view.evictions;
-  told.sla_ppm = stream.sla_drop_ppm;
+  told.sla_ppm = stream.granted.settings.sla_drop_ppm;
   told.planned_ppm = ppm(plan.view.planned_drop);
   told.measured_ppm = ppm(plan.view.measured_drop);
   for (std::uint32_t i = 0; i < plan.count; ++i) {
@@ -44,7 +44,7 @@ void SchedulerLoop::tell_schedule(core::StreamId id) noexcept {
     told.frames[i] = (static_cast<std::uint64_t>(f.at_ns) & ~std::uint64_t{1}) | (f.probe ? 1 : 0);
   }
   clients_[stream.client].port->schedule(stream.index, told);
-  shm::Record record = board_.of(shm::RecordKind::stream, stream.record);
+  shm::Record record = metrics_.of(shm::RecordKind::stream, stream.granted.pool);
   record.set(StreamCounter::standing, told.standing);
   record.set(StreamCounter::interval, told.interval);
   record.set(StreamCounter::sla_drop_ppm, told.sla_ppm);
@@ -52,18 +52,19 @@ void SchedulerLoop::tell_schedule(core::StreamId id) noexcept {
   record.set(StreamCounter::measured_drop_ppm, told.measured_ppm);
   record.set(StreamCounter::evictions, told.evictions);
   record.set(StreamCounter::margin_ppm, ppm(plan.view.margin));
-  if (stream.task_group != 0) record.set(StreamCounter::task_group, stream.task_group);
+  if (stream.granted.settings.task_group != 0)
+    record.set(StreamCounter::task_group, stream.granted.settings.task_group);
 }
 
 // Everything in it is the client's word: the core checks what it takes, and takes no more than it has answered.
 void SchedulerLoop::observe(const Stream& stream, const shm::Taken& taken, std::int64_t now) noexcept {
-  if (draining_ || stream.closing) return;
+  if (ending_.draining || stream.closing) return;
   const bool used = core_->observe(now, stream.core,
                                    {.stride = taken.key & ~shm::kObserveFar,
                                     .drop = 1e-6 * taken.items,
                                     .period_ns = taken.deadline_ns,
                                     .far = (taken.key & shm::kObserveFar) != 0});
-  board_.of(shm::RecordKind::stream, stream.record)
+  metrics_.of(shm::RecordKind::stream, stream.granted.pool)
       .add(used ? StreamCounter::observations : StreamCounter::observations_ignored);
 }
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "engine/daemon/scheduler_thread/goes_first.h"
-#include "engine/worker/link/affinity.h"
 #include "shm/src/rings/clock.h"
 #include "tools/base/cores/cores.h"
 
@@ -23,38 +22,33 @@ constexpr std::uint32_t kLooksPerClient = 64;
 constexpr std::uint32_t kLooksPerTurn = 256;
 constexpr std::uint32_t kCommandsPerTurn = 8;  // a client that comes or goes costs two system calls
 constexpr std::uint32_t kClosesPerTurn = 2;    // of streams: each may drop what all its slots hold
-constexpr std::uint32_t kSampleBlocksPerTurn = 16;
-constexpr std::int64_t kEstimatesNs = 1'000'000'000;  // PARD's period
 
 }  // namespace
 
 Result<std::unique_ptr<SchedulerLoop>> SchedulerLoop::create(const core::Topology& topology, const core::Policy& policy,
-                                                             LoopOptions options, CountersBoard& board,
-                                                             const shm::Doorbell& notices_bell, shm::Doorbell bell) {
-  std::unique_ptr<SchedulerLoop> loop(new SchedulerLoop(topology, policy, std::move(options), board, notices_bell));
-  loop->bell_ = std::move(bell);
+                                                             LoopOptions options, Metrics& metrics,
+                                                             const shm::Doorbell& events_bell, shm::Doorbell bell) {
+  std::unique_ptr<SchedulerLoop> loop(
+      new SchedulerLoop(topology, policy, std::move(options), metrics, events_bell, std::move(bell)));
   if (auto status = loop->open_poll(); !status) return Error{status.error()};
   return loop;
 }
 
 SchedulerLoop::SchedulerLoop(const core::Topology& topology, const core::Policy& policy, LoopOptions options,
-                             CountersBoard& board, const shm::Doorbell& notices_bell)
+                             Metrics& metrics, const shm::Doorbell& events_bell, shm::Doorbell bell)
     : core_(std::make_unique<core::Scheduler>(topology, policy, options.limits)),
       options_(std::move(options)),
-      board_(board),
-      notices_bell_(notices_bell),
+      metrics_(metrics),
+      control_(events_bell, std::move(bell)),
       streams_(options_.limits.streams),
-      stream_of_core_(options_.limits.streams, core::kNone),
       clients_(options_.clients),
       batches_(options_.limits.batches),
       partitions_(topology.partitions.size()),
       features_(options_.edges, options_.limits.tasks),
-      meter_(board) {
-  for (auto& c : clients_) c.stream.fill(core::kNone);
+      meter_(metrics) {
+  for (auto& c : clients_.all) c.stream.fill(core::kNone);
   if (std::any_of(options_.sizes.begin(), options_.sizes.end(), [](const auto& m) { return !m.sizes.empty(); }))
     core_->measure_tasks(*this);
-  open_streams_.reserve(streams_.size());
-  live_clients_.reserve(clients_.size());
 }
 
 SchedulerLoop::~SchedulerLoop() = default;
@@ -66,10 +60,10 @@ void SchedulerLoop::run() {
   take_short_slices();
   if (options_.ahead) go_first();
   shm::Waiter waiter(options_.wait);
-  shm::Record daemon = board_.daemon();
+  shm::Record daemon = metrics_.daemon();
   std::int64_t now = shm::monotonic_ns();
   meter_.begin(now);
-  while (!stopped_) {
+  while (!ending_.stopped) {
     const bool worked = turn(now) != 0;
     const std::int64_t end = shm::monotonic_ns();
     meter_.turned(now, end, worked);
@@ -97,16 +91,13 @@ std::uint32_t SchedulerLoop::turn(std::int64_t now) noexcept {
     ++done;
   }
   if (next_look_ns_ <= now) done += look_for_hung(now);
-  if (next_plan_ != nullptr || earlier_plans_ != 0) swap_plans(now);
-  if (closing_ != 0) done += settle(now);
+  if (plans_.next != nullptr || plans_.earlier != 0) swap_plans(now);
+  if (ending_.closing != 0) done += close_ended(now);
   if (done != 0) {
     flush(now);
-    if (options_.samples) pass_samples(now);
+    if (options_.samples) control_.pass_samples(*core_, now);
   }
-  if (noticed_) {
-    noticed_ = false;
-    notices_bell_.ring();
-  }
+  control_.end_turn();
   return done;
 }
 
@@ -114,54 +105,39 @@ void SchedulerLoop::flush(std::int64_t now) noexcept {
   std::uint64_t wakes = 0;
   const auto& modules = core_->counters().modules;
   for (std::uint32_t m = 0; m < modules.size(); ++m) {
-    shm::Record module = board_.of(RecordKind::module, m);
+    shm::Record module = metrics_.of(RecordKind::module, m);
     module.set(shm::ModuleCounter::queued, modules[m].queued);
     module.set(shm::ModuleCounter::left_out, modules[m].left_out);
   }
   for (std::uint32_t e = 0; e < options_.edges.size(); ++e)
-    board_.of(RecordKind::edge, e).set(shm::EdgeCounter::slots_in_use, features_.in_use(e));
+    metrics_.of(RecordKind::edge, e).set(shm::EdgeCounter::slots_in_use, features_.in_use(e));
   for (auto& p : partitions_) {
     if (!p.dirty) continue;
     p.dirty = false;
     if (p.port == nullptr || p.broken) continue;
     wakes += p.port->flush();
-    if (p.port->dear()) give_up(static_cast<std::uint32_t>(&p - partitions_.data()));
+    if (p.port->slow()) give_up(static_cast<std::uint32_t>(&p - partitions_.data()));
   }
-  for (const auto c : live_clients_) {
+  for (const auto c : clients_.live) {
     Client& client = clients_[c];
     if (!client.dirty) continue;
     client.dirty = false;
     if (client.port->wants_ring()) wakes += wake(c);
     tell_violation(c, now);  // found while answering: a torn slot word, an impossible index
-    board_.of(RecordKind::client, c).set(shm::ClientCounter::completions, client.completions);
+    metrics_.of(RecordKind::client, c).set(shm::ClientCounter::completions, client.completions);
   }
-  if (wakes != 0) board_.daemon().add(DaemonCounter::wakes_sent, wakes);
-}
-
-// The estimates are made by the control thread, about once a second while there is work, from what the core leaves
-// behind.
-void SchedulerLoop::pass_samples(std::int64_t now) noexcept {
-  std::array<core::Sample, 64> taken;
-  for (std::uint32_t block = 0; block < kSampleBlocksPerTurn; ++block) {
-    const std::size_t count = core_->take_samples(taken);
-    for (std::size_t i = 0; i < count; ++i)
-      if (!samples_.push(taken[i])) break;  // full: the window has more than enough
-    if (count < taken.size()) break;
-  }
-  if (now < next_samples_ns_) return;
-  next_samples_ns_ = core::kNever;
-  notify({.kind = Notice::Kind::samples});
+  if (wakes != 0) metrics_.daemon().add(DaemonCounter::wakes_sent, wakes);
 }
 
 // ---- submissions ----
 
 std::uint32_t SchedulerLoop::take_submissions(std::int64_t now) noexcept {
   std::uint32_t looked = 0;
-  const auto all = static_cast<std::uint32_t>(live_clients_.size());
-  if (next_client_ >= all) next_client_ = 0;
+  const auto all = static_cast<std::uint32_t>(clients_.live.size());
+  if (clients_.next >= all) clients_.next = 0;
   for (std::uint32_t i = 0; i < all && looked < kLooksPerTurn; ++i) {
-    const std::uint32_t c = live_clients_[next_client_];
-    next_client_ = next_client_ + 1 < all ? next_client_ + 1 : 0;
+    const std::uint32_t c = clients_.live[clients_.next];
+    clients_.next = clients_.next + 1 < all ? clients_.next + 1 : 0;
     if (!clients_[c].leaving && clients_[c].port->has_submissions())
       looked += drain_port(c, std::min(kLooksPerClient, kLooksPerTurn - looked), now);
   }
@@ -175,9 +151,9 @@ std::uint32_t SchedulerLoop::drain_port(std::uint32_t index, std::uint32_t most,
   const std::uint32_t count = client.port->take(now, std::span(taken.data(), most), &looked);
   for (std::uint32_t i = 0; i < count; ++i) submit(client, taken[i], now);
   if (count != 0)
-    board_.of(RecordKind::client, index).set(shm::ClientCounter::submissions, client.submissions += count);
+    metrics_.of(RecordKind::client, index).set(shm::ClientCounter::submissions, client.submissions += count);
   if (count < looked && client.port->violation() == shm::Violation::none)
-    board_.of(RecordKind::client, index).set(shm::ClientCounter::late_cancels, client.late_cancels += looked - count);
+    metrics_.of(RecordKind::client, index).set(shm::ClientCounter::late_cancels, client.late_cancels += looked - count);
   tell_violation(index, now);
   return looked;
 }
@@ -188,8 +164,8 @@ void SchedulerLoop::tell_violation(std::uint32_t index, std::int64_t now) noexce
   const shm::Violation cause = client.port->violation();
   if (cause == shm::Violation::none || client.told) return;
   client.told = true;
-  board_.event(EventKind::violation, now, UINT32_MAX, 0, index, static_cast<std::uint64_t>(cause));
-  notify({.kind = Notice::Kind::client_violated, .client = index, .violation = cause});
+  metrics_.event(EventKind::violation, now, UINT32_MAX, 0, index, static_cast<std::uint64_t>(cause));
+  control_.notify({.kind = SchedulerEvent::Kind::client_violated, .client = index, .violation = cause});
 }
 
 void SchedulerLoop::submit(Client& client, const shm::Taken& taken, std::int64_t now) noexcept {
@@ -199,18 +175,18 @@ void SchedulerLoop::submit(Client& client, const shm::Taken& taken, std::int64_t
   const std::uint64_t token = std::uint64_t{s} << kSlotBits | taken.slot;
   if (taken.kind == shm::SubmissionKind::observe) return observe(stream, taken, now);
   if (taken.kind == shm::SubmissionKind::cancel) {
-    board_.event(EventKind::cancelled, now, stream.record, token);
+    metrics_.event(EventKind::cancelled, now, stream.granted.pool, token);
     core_->cancel(now, slot.handle);
     drain_actions(now);
     return;
   }
-  const std::int64_t latest = taken.capture_ns + stream.slo_ns;
+  const std::int64_t latest = taken.capture_ns + stream.granted.slo_ns;
   slot = {.submitted_ns = now,
           .capture_ns = taken.capture_ns,
           .deadline_ns = taken.deadline_ns == 0 ? latest : std::min(taken.deadline_ns, latest)};
-  board_.submitted(stream.record, stream.frame_bytes, now - taken.capture_ns);
-  board_.event(EventKind::submitted, now, stream.record, token, taken.slot);
-  if (draining_ || stream.closing) {  // closing: the core's stream may be another's by now
+  metrics_.submitted(stream.granted.pool, stream.granted.frame_bytes, now - taken.capture_ns);
+  metrics_.event(EventKind::submitted, now, stream.granted.pool, token, taken.slot);
+  if (ending_.draining || stream.closing) {  // closing: the core's stream may be another's by now
     core::Action refused;
     refused.token = token;
     refused.outcome = Outcome::rejected;
@@ -273,19 +249,20 @@ void SchedulerLoop::answer(const core::Action& action, std::int64_t now) noexcep
   out.outcome = action.outcome;
   out.reason = action.reason;
   out.has_result = action.outcome == Outcome::completed || action.outcome == Outcome::late;
-  if (action.where != core::kNone) out.where = action.where - options_.first_module[stream.application];
+  if (action.where != core::kNone) out.where = action.where - options_.first_module[stream.granted.application];
   out.deadline_ns = slot.deadline_ns;
   out.answered_ns = now;
   client.port->answer(out);
   client.dirty = true;
   ++client.completions;
-  board_.answered(stream.record, action.outcome, action.reason, now - slot.capture_ns, now);
-  board_.within_share(stream.record, core_->counters().streams[stream.core].within_share,
-                      core_->counters().total.within_share);
-  board_.event(EventKind::answered, now, stream.record, action.token, static_cast<std::uint64_t>(action.outcome),
-               static_cast<std::uint64_t>(action.reason), static_cast<std::uint64_t>(now - slot.capture_ns));
+  metrics_.answered(stream.granted.pool, action.outcome, action.reason, now - slot.capture_ns, now);
+  metrics_.within_share(stream.granted.pool, core_->counters().streams[stream.core].within_share,
+                        core_->counters().total.within_share);
+  metrics_.event(EventKind::answered, now, stream.granted.pool, action.token,
+                 static_cast<std::uint64_t>(action.outcome), static_cast<std::uint64_t>(action.reason),
+                 static_cast<std::uint64_t>(now - slot.capture_ns));
   if (action.where != core::kNone) {
-    shm::Record module = board_.of(RecordKind::module, action.where);
+    shm::Record module = metrics_.of(RecordKind::module, action.where);
     if (action.outcome == Outcome::dropped) module.add(shm::ModuleCounter::dropped);
     if (action.outcome == Outcome::failed) module.add(shm::ModuleCounter::failed);
   }
@@ -296,31 +273,18 @@ void SchedulerLoop::answer(const core::Action& action, std::int64_t now) noexcep
 std::uint32_t SchedulerLoop::take_commands(std::int64_t now) noexcept {
   std::uint32_t done = 0, closes = 0;
   Command command;
-  while (done < kCommandsPerTurn && closes < kClosesPerTurn && commands_.pop(command)) {
-    obey(command, now);
+  while (done < kCommandsPerTurn && closes < kClosesPerTurn && control_.next_command(command)) {
+    handle(command, now);
     ++done;
     closes += command.kind == Command::Kind::close_stream;
   }
   return done;
 }
 
-void SchedulerLoop::obey(const Command& command, std::int64_t now) noexcept {
+void SchedulerLoop::handle(const Command& command, std::int64_t now) noexcept {
   switch (command.kind) {
-    case Command::Kind::add_client: {
-      Client& client = clients_[command.client];
-      client = {};
-      client.stream.fill(core::kNone);
-      client.port = command.port;
-      live_clients_.push_back(command.client);
-      board_.event(EventKind::client_connected, now, UINT32_MAX, 0, command.client);
-      client.apart = command.apart;
-      if (client.apart) return;
-      epoll_event event{};
-      event.events = EPOLLIN;
-      event.data.u64 = command.client;
-      client.bell_watched = epoll_ctl(poll_.get(), EPOLL_CTL_ADD, client.port->bell_fd(), &event) == 0;
-      return;
-    }
+    case Command::Kind::add_client:
+      return add_client(command, now);
     case Command::Kind::remove_client:
       return remove_client(command.client, now);
     case Command::Kind::open_stream:
@@ -328,76 +292,88 @@ void SchedulerLoop::obey(const Command& command, std::int64_t now) noexcept {
     case Command::Kind::close_stream:
       return close_stream(clients_[command.client].stream[command.stream], Reason::stream_closed, now);
     case Command::Kind::worker_ready:
-      partitions_[command.partition] = {};
-      partitions_[command.partition].port = command.worker;
-      watch_worker(command.partition);
-      board_.event(EventKind::worker_ready, now, UINT32_MAX, 0, command.partition);
-      core_->partition_ready(now, command.partition);
-      return drain_actions(now);
+      return add_worker(command, now);
     case Command::Kind::worker_lost:
       return worker_lost(command.partition, now);
     case Command::Kind::features_lost:
       return features_.spoil(command.edge);
     case Command::Kind::set_estimates:
       core_->set_estimates(now, *command.estimates);
-      next_samples_ns_ = now + kEstimatesNs;
+      control_.estimates_came(now);
       return drain_actions(now);
     case Command::Kind::replace_plan:
       return take_plan(command.plan);
     case Command::Kind::look:
       return;
     case Command::Kind::drain:
-      draining_ = true;
-      ++closing_;  // settle() tells when nothing is in flight any more
+      ending_.draining = true;
+      ++ending_.closing;  // close_ended() tells when nothing is in flight any more
       return;
     case Command::Kind::stop:
-      stopped_ = true;
+      ending_.stopped = true;
       return;
   }
 }
 
+void SchedulerLoop::add_client(const Command& command, std::int64_t now) noexcept {
+  Client& client = clients_[command.client];
+  client = {};
+  client.stream.fill(core::kNone);
+  client.port = command.port;
+  clients_.live.push_back(command.client);
+  metrics_.event(EventKind::client_connected, now, UINT32_MAX, 0, command.client);
+  client.apart = command.apart;
+  if (client.apart) return;
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = command.client;
+  client.bell_watched = epoll_ctl(poll_.get(), EPOLL_CTL_ADD, client.port->bell_fd(), &event) == 0;
+}
+
+void SchedulerLoop::add_worker(const Command& command, std::int64_t now) noexcept {
+  partitions_[command.partition] = {};
+  partitions_[command.partition].port = command.worker;
+  watch_worker(command.partition);
+  metrics_.event(EventKind::worker_ready, now, UINT32_MAX, 0, command.partition);
+  core_->partition_ready(now, command.partition);
+  drain_actions(now);
+}
+
 void SchedulerLoop::open_stream(const Command& command, std::int64_t now) noexcept {
   Client& client = clients_[command.client];
-  const auto free = std::find_if(streams_.begin(), streams_.end(), [](const Stream& s) { return !s.open; });
+  const auto free = std::ranges::find(streams_.all, false, &Stream::open);
   const core::StreamId core_stream =
-      free == streams_.end() ? core::kNone : core_->open_stream(now, command.open.config);
+      free == streams_.all.end() ? core::kNone : core_->open_stream(now, config_of(command.granted));
   drain_actions(now);
   if (core_stream == core::kNone)
-    return notify({.kind = Notice::Kind::stream_refused,
-                   .client = command.client,
-                   .stream = command.stream,
-                   .pool = command.pool});
-  const auto s = static_cast<std::uint32_t>(free - streams_.begin());
+    return control_.notify({.kind = SchedulerEvent::Kind::stream_refused,
+                            .client = command.client,
+                            .stream = command.stream,
+                            .pool = command.pool});
+  const auto s = static_cast<std::uint32_t>(free - streams_.all.begin());
   free->open = true;
   free->closing = false;
   free->client = command.client;
   free->index = command.stream;
   free->core = core_stream;
-  free->application = command.open.config.application;
-  free->pool = command.open.pool;
-  free->pool_generation = command.open.pool_generation;
-  free->record = command.open.record;
-  free->frame_bytes = command.open.frame_bytes;
-  free->slo_ns = command.open.slo_ns;
-  free->sla_drop_ppm = command.open.sla_drop_ppm;
-  free->task_group = static_cast<std::uint32_t>(command.open.config.terms.group);  // the session is above it
-  stream_of_core_[core_stream] = s;
+  free->granted = command.granted;
+  streams_.of_core[core_stream] = s;
   free->slots_of = command.pool;
   client.stream[command.stream] = s;
-  open_streams_.push_back(s);
+  streams_.open.push_back(s);
   // The control thread has checked the limits attach() looks at.
   (void)client.port->attach(command.stream, std::unique_ptr<shm::StreamPool>(command.pool));
-  board_.event(EventKind::stream_opened, now, free->record, 0, command.client);
-  notify({.kind = Notice::Kind::stream_opened, .client = command.client, .stream = command.stream});
+  metrics_.event(EventKind::stream_opened, now, free->granted.pool, 0, command.client);
+  control_.notify({.kind = SchedulerEvent::Kind::stream_opened, .client = command.client, .stream = command.stream});
 }
 
 void SchedulerLoop::close_stream(std::uint32_t s, Reason reason, std::int64_t now) noexcept {
   if (s == core::kNone || !streams_[s].open || streams_[s].closing) return;
   streams_[s].closing = true;
   streams_[s].mark = clients_[streams_[s].client].port->mark();
-  ++closing_;
+  ++ending_.closing;
   core_->close_stream(now, streams_[s].core, reason);
-  stream_of_core_[streams_[s].core] = core::kNone;
+  streams_.of_core[streams_[s].core] = core::kNone;
   drain_actions(now);
 }
 
@@ -406,8 +382,8 @@ void SchedulerLoop::remove_client(std::uint32_t index, std::int64_t now) noexcep
   unwatch_bell(client);
   client.leaving = true;
   client.port->orphan();
-  ++closing_;
-  board_.event(EventKind::client_gone, now, UINT32_MAX, 0, index);
+  ++ending_.closing;
+  metrics_.event(EventKind::client_gone, now, UINT32_MAX, 0, index);
 }
 
 void SchedulerLoop::worker_lost(std::uint32_t p, std::int64_t now) noexcept {
@@ -421,41 +397,59 @@ void SchedulerLoop::worker_lost(std::uint32_t p, std::int64_t now) noexcept {
   unwatch_worker(p);
   partition = {};
   partitions_[p].last_ended_ns = 0;
-  board_.of(RecordKind::partition, p).set(shm::PartitionCounter::queued, 0);
-  board_.event(EventKind::worker_lost, now, UINT32_MAX, 0, p);
+  metrics_.of(RecordKind::partition, p).set(shm::PartitionCounter::queued, 0);
+  metrics_.event(EventKind::worker_lost, now, UINT32_MAX, 0, p);
   const bool excused = core_->partition_lost(now, p);
   drain_actions(now);
-  notify({.kind = Notice::Kind::worker_released, .partition = p, .excused = excused});
+  control_.notify({.kind = SchedulerEvent::Kind::worker_released, .partition = p, .excused = excused});
 }
 
 // Of two that wait the later one counts.
 void SchedulerLoop::take_plan(core::ActivePlan* plan) noexcept {
-  if (next_plan_ != nullptr) notify({.kind = Notice::Kind::plan_retired, .plan = next_plan_.release()});
-  next_plan_.reset(plan);
+  if (plans_.next != nullptr)
+    control_.notify({.kind = SchedulerEvent::Kind::plan_retired, .plan = plans_.next.release()});
+  plans_.next.reset(plan);
 }
 
 void SchedulerLoop::swap_plans(std::int64_t now) noexcept {
-  if (next_plan_ != nullptr && core_->replace(now, next_plan_, true)) {
-    ++earlier_plans_;
+  if (plans_.next != nullptr && core_->replace(now, plans_.next, true)) {
+    ++plans_.earlier;
     drain_actions(now);
   }
-  if (earlier_plans_ == 0) return;
+  if (plans_.earlier == 0) return;
   if (core::ReadyPlanPtr retired = core_->take_retired(); retired != nullptr) {
-    --earlier_plans_;
-    notify({.kind = Notice::Kind::plan_retired, .plan = retired.release()});
+    --plans_.earlier;
+    control_.notify({.kind = SchedulerEvent::Kind::plan_retired, .plan = retired.release()});
   }
 }
 
-std::uint32_t SchedulerLoop::settle(std::int64_t now) noexcept {
+std::uint32_t SchedulerLoop::close_ended(std::int64_t now) noexcept {
+  const std::uint32_t closed = close_streams_of_leaving(now);
+  end_closed_streams(now);
+  end_left_clients();
+  if (ending_.draining && !ending_.drained_told && core_->idle() && metrics_.in_flight() == 0) {
+    ending_.drained_told = true;
+    --ending_.closing;
+    control_.notify({.kind = SchedulerEvent::Kind::drained});
+  }
+  return closed;
+}
+
+std::uint32_t SchedulerLoop::close_streams_of_leaving(std::int64_t now) noexcept {
   std::uint32_t closed = 0;
-  for (const auto s : open_streams_) {
+  for (const auto s : streams_.open) {
     if (closed == kClosesPerTurn) break;
     if (streams_[s].closing || !clients_[streams_[s].client].leaving) continue;
     close_stream(s, Reason::client_gone, now);
     ++closed;
   }
-  for (std::size_t i = 0; i < open_streams_.size();) {
-    Stream& stream = streams_[open_streams_[i]];
+  return closed;
+}
+
+// Those whose frames are all answered, and whose client can have submitted no more.
+void SchedulerLoop::end_closed_streams(std::int64_t now) noexcept {
+  for (std::size_t i = 0; i < streams_.open.size();) {
+    Stream& stream = streams_[streams_.open[i]];
     Client& client = clients_[stream.client];
     if (!stream.closing || client.port->busy(stream.index) != 0 || !client.port->passed(stream.mark)) {
       ++i;
@@ -464,31 +458,29 @@ std::uint32_t SchedulerLoop::settle(std::int64_t now) noexcept {
     shm::StreamPool* pool = client.port->detach(stream.index).release();
     client.stream[stream.index] = core::kNone;
     stream.open = false;
-    --closing_;
-    open_streams_[i] = open_streams_.back();
-    open_streams_.pop_back();
-    board_.event(EventKind::stream_closed, now, stream.record, 0);
-    notify({.kind = Notice::Kind::stream_closed, .client = stream.client, .stream = stream.index, .pool = pool});
+    --ending_.closing;
+    streams_.open[i] = streams_.open.back();
+    streams_.open.pop_back();
+    metrics_.event(EventKind::stream_closed, now, stream.granted.pool, 0);
+    control_.notify(
+        {.kind = SchedulerEvent::Kind::stream_closed, .client = stream.client, .stream = stream.index, .pool = pool});
   }
-  for (std::size_t i = 0; i < live_clients_.size();) {
-    Client& client = clients_[live_clients_[i]];
-    const bool empty = std::all_of(client.stream.begin(), client.stream.end(), [](auto s) { return s == core::kNone; });
+}
+
+void SchedulerLoop::end_left_clients() noexcept {
+  for (std::size_t i = 0; i < clients_.live.size();) {
+    Client& client = clients_[clients_.live[i]];
+    const bool empty = std::ranges::all_of(client.stream, [](auto s) { return s == core::kNone; });
     if (!client.leaving || !empty || !client.port->drained()) {
       ++i;
       continue;
     }
-    --closing_;
+    --ending_.closing;
     client.port = nullptr;
-    notify({.kind = Notice::Kind::client_drained, .client = live_clients_[i]});
-    live_clients_[i] = live_clients_.back();
-    live_clients_.pop_back();
+    control_.notify({.kind = SchedulerEvent::Kind::client_drained, .client = clients_.live[i]});
+    clients_.live[i] = clients_.live.back();
+    clients_.live.pop_back();
   }
-  if (draining_ && !drained_told_ && core_->idle() && board_.in_flight() == 0) {
-    drained_told_ = true;
-    --closing_;
-    notify({.kind = Notice::Kind::drained});
-  }
-  return closed;
 }
 
 }  // namespace leat::daemon

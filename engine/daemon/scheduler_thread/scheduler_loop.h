@@ -6,7 +6,7 @@
 // locks, logs nor makes a system call but the documented wakes. What to do when a turn found nothing (spin, yield,
 // park) is the waiting policy's. Tests and the thread itself call the same turn().
 //
-// Threads: construct, then run() on one thread (or turn() in a test); command() from the control thread only; notices
+// Threads: construct, then run() on one thread (or turn() in a test); command() from the control thread only; events
 // are popped by the control thread, woken through the doorbell given.
 #pragma once
 
@@ -19,11 +19,11 @@
 #include <vector>
 
 #include "engine/core/scheduler.h"
-#include "engine/daemon/deployment/task_sizes.h"
-#include "engine/daemon/scheduler_thread/counters_board.h"
+#include "engine/daemon/deployment/capacity/task_sizes.h"
+#include "engine/daemon/metrics/metrics.h"
+#include "engine/daemon/metrics/turn_meter.h"
+#include "engine/daemon/scheduler_thread/control_queues.h"
 #include "engine/daemon/scheduler_thread/feature_ledger.h"
-#include "engine/daemon/scheduler_thread/mailbox.h"
-#include "engine/daemon/scheduler_thread/turn_meter.h"
 #include "engine/daemon/scheduler_thread/worker_port.h"
 #include "engine/worker/link/channel.h"
 #include "shm/src/client/client_port.h"
@@ -59,25 +59,24 @@ struct LoopOptions {
 
 class SchedulerLoop final : private core::TaskSizes {
  public:
-  // `notices_bell`: rung when a notice was pushed; the control thread watches it and it outlives the loop. `bell`: rung
+  // `events_bell`: rung when an event was pushed; the control thread watches it and it outlives the loop. `bell`: rung
   // by command(). Workers and clients have bells of their own.
   static Result<std::unique_ptr<SchedulerLoop>> create(const core::Topology& topology, const core::Policy& policy,
-                                                       LoopOptions options, CountersBoard& board,
-                                                       const shm::Doorbell& notices_bell, shm::Doorbell bell);
+                                                       LoopOptions options, Metrics& metrics,
+                                                       const shm::Doorbell& events_bell, shm::Doorbell bell);
   ~SchedulerLoop();
 
   // ---- control thread ----
-  void command(const Command& command) noexcept;  // never lost; waits for room if there is none
-  [[nodiscard]] bool notice(Notice& out) noexcept { return notices_.pop(out); }
-
-  [[nodiscard]] bool sample(core::Sample& out) noexcept { return samples_.pop(out); }
+  void command(const Command& command) noexcept { control_.command(command); }
+  [[nodiscard]] bool next_event(SchedulerEvent& out) noexcept { return control_.next_event(out); }
+  [[nodiscard]] bool sample(core::Sample& out) noexcept { return control_.sample(out); }
   // For Command::Kind::replace_plan: of the first plan's routes, with other latencies.
   [[nodiscard]] core::ReadyPlanPtr prepare(const core::Topology& topology) const { return core_->prepare(topology); }
 
   // ---- scheduler thread ----
   void run();                                     // until the stop command
   std::uint32_t turn(std::int64_t now) noexcept;  // how much was done
-  [[nodiscard]] bool stopped() const noexcept { return stopped_; }
+  [[nodiscard]] bool stopped() const noexcept { return ending_.stopped; }
   const core::Scheduler& core() const noexcept { return *core_; }
 
  private:
@@ -94,12 +93,7 @@ class SchedulerLoop final : private core::TaskSizes {
     std::uint32_t client = 0, index = 0;  // index: the client's own
     core::StreamId core = core::kNone;
     std::uint32_t mark = 0;  // closing: ClientPort::mark() when its client asked
-    std::uint32_t application = 0;
-    std::uint32_t pool = 0, pool_generation = 0, record = 0;
-    std::uint64_t frame_bytes = 0;
-    std::int64_t slo_ns = 0;
-    std::uint32_t sla_drop_ppm = 0;             // 0: not coordinated
-    std::uint32_t task_group = 0;               // the client's number of it; 0: by itself
+    GrantedStream granted;
     const shm::StreamPool* slots_of = nullptr;  // the port's, while open
     std::array<Slot, shm::kMaxSlotsPerStream> slots;
   };
@@ -146,8 +140,8 @@ class SchedulerLoop final : private core::TaskSizes {
     std::array<std::uint32_t, worker::kMaxQueuedBatches> order{};  // their indexes, oldest first
   };
 
-  SchedulerLoop(const core::Topology& topology, const core::Policy& policy, LoopOptions options, CountersBoard& board,
-                const shm::Doorbell& notices_bell);
+  SchedulerLoop(const core::Topology& topology, const core::Policy& policy, LoopOptions options, Metrics& metrics,
+                const shm::Doorbell& events_bell, shm::Doorbell bell);
   std::uint32_t units(std::uint64_t token, core::ModuleId module, std::uint32_t item) const noexcept override;
   Status open_poll();
   void watch_worker(std::uint32_t partition) noexcept;
@@ -159,7 +153,9 @@ class SchedulerLoop final : private core::TaskSizes {
   std::uint32_t take_reports(std::int64_t now) noexcept;
   std::uint32_t take_submissions(std::int64_t now) noexcept;
 
-  void obey(const Command& command, std::int64_t now) noexcept;
+  void handle(const Command& command, std::int64_t now) noexcept;
+  void add_client(const Command& command, std::int64_t now) noexcept;
+  void add_worker(const Command& command, std::int64_t now) noexcept;
   void open_stream(const Command& command, std::int64_t now) noexcept;
   void close_stream(std::uint32_t stream, Reason reason, std::int64_t now) noexcept;
   void remove_client(std::uint32_t client, std::int64_t now) noexcept;
@@ -205,40 +201,53 @@ class SchedulerLoop final : private core::TaskSizes {
 
   // Leaving clients' streams one after the other, closing streams and leaving clients that are done. How much there is
   // left to do at once.
-  std::uint32_t settle(std::int64_t now) noexcept;
+  std::uint32_t close_ended(std::int64_t now) noexcept;
+  std::uint32_t close_streams_of_leaving(std::int64_t now) noexcept;
+  void end_closed_streams(std::int64_t now) noexcept;
+  void end_left_clients() noexcept;
   void flush(std::int64_t now) noexcept;
-  void pass_samples(std::int64_t now) noexcept;
-  void notify(const Notice& notice) noexcept;
   void park() noexcept;
   bool anything() const noexcept;
 
+  struct StreamTable {
+    explicit StreamTable(std::uint32_t most) : all(most), of_core(most, core::kNone) { open.reserve(most); }
+    Stream& operator[](std::size_t i) noexcept { return all[i]; }
+    const Stream& operator[](std::size_t i) const noexcept { return all[i]; }
+    std::vector<Stream> all;
+    std::vector<std::uint32_t> of_core;  // index, by the core's number
+    std::vector<std::uint32_t> open;     // indexes
+  };
+  struct ClientTable {
+    explicit ClientTable(std::uint32_t most) : all(most) { live.reserve(most); }
+    Client& operator[](std::size_t i) noexcept { return all[i]; }
+    const Client& operator[](std::size_t i) const noexcept { return all[i]; }
+    std::vector<Client> all;
+    std::vector<std::uint32_t> live;  // indexes
+    std::uint32_t next = 0;           // of live: who is looked at first
+  };
+  struct Plans {
+    core::ReadyPlanPtr next;    // waits for earlier ones to be over
+    std::uint32_t earlier = 0;  // that the core still has
+  };
+  struct Ending {
+    std::uint32_t closing = 0;  // closing streams, leaving clients, and the drain
+    bool draining = false, drained_told = false, stopped = false;
+  };
+
   std::unique_ptr<core::Scheduler> core_;
   LoopOptions options_;
-  CountersBoard& board_;
-  const shm::Doorbell& notices_bell_;
-  Mailbox<Command> commands_;
-  Mailbox<Notice> notices_;
-  Mailbox<core::Sample> samples_;
-  shm::Doorbell bell_;
-  shm::SleepWord sleep_{};              // for command(); the peers have words of their own
-  shm::Waker commands_waker_{&sleep_};  // the control thread's
-  shm::Fd poll_;                        // epoll: bell_ and the bells of clients and workers
-  std::vector<Stream> streams_;
-  std::vector<std::uint32_t> stream_of_core_;  // of streams_, by the core's number
-  std::vector<Client> clients_;
+  Metrics& metrics_;
+  ControlQueues control_;
+  shm::Fd poll_;  // epoll: the bells of the control thread, clients and workers
+  StreamTable streams_;
+  ClientTable clients_;
   std::vector<Batch> batches_;
   std::vector<Partition> partitions_;
   FeatureLedger features_;
-  core::ReadyPlanPtr next_plan_;             // waits for earlier ones to be over
-  std::uint32_t earlier_plans_ = 0;          // that the core still has
-  std::vector<std::uint32_t> open_streams_;  // of streams_; capacity reserved
-  std::vector<std::uint32_t> live_clients_;
+  Plans plans_;
   TurnMeter meter_;
-  std::uint32_t next_client_ = 0;             // of live_clients_: who is looked at first
   std::int64_t next_look_ns_ = core::kNever;  // no partition hangs before
-  std::int64_t next_samples_ns_ = 0;          // when the control thread is told of samples again; kNever: it has them
-  std::uint32_t closing_ = 0;                 // closing streams and leaving clients
-  bool draining_ = false, drained_told_ = false, stopped_ = false, noticed_ = false;
+  Ending ending_;
 };
 
 }  // namespace leat::daemon

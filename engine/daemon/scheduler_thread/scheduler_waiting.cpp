@@ -1,5 +1,5 @@
-// How the scheduler thread sleeps and is woken: its mailbox, the words it announces its sleep with, and the epoll set
-// of bells it waits on.
+// How the scheduler thread sleeps and is woken: its queue of commands, the words it announces its sleep with, and the
+// epoll set of bells it waits on.
 #include <sys/epoll.h>
 #include <time.h>
 
@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstring>
 #include <span>
-#include <thread>
 
 #include "engine/daemon/scheduler_thread/scheduler_loop.h"
 #include "shm/src/rings/clock.h"
@@ -44,7 +43,7 @@ Status SchedulerLoop::open_poll() {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = kOwnBell;
-  if (!poll_ || epoll_ctl(poll_.get(), EPOLL_CTL_ADD, bell_.fd(), &event) != 0)
+  if (!poll_ || epoll_ctl(poll_.get(), EPOLL_CTL_ADD, control_.bell_fd(), &event) != 0)
     return Error{std::string("the scheduler thread cannot wait: ") + std::strerror(errno) +
                  "; raise the limit on open files"};
   return Done{};
@@ -67,33 +66,16 @@ void SchedulerLoop::unwatch_worker(std::uint32_t p) noexcept {
 
 // A worker that has hung up would be readable for ever; the control thread hears of its end by SIGCHLD.
 void SchedulerLoop::drain_bell(std::uint64_t token) noexcept {
-  if (token == kOwnBell) return bell_.drain();
+  if (token == kOwnBell) return control_.drain_bell();
   if (token >= kFirstWorkerBell) {
     const auto p = static_cast<std::uint32_t>(token - kFirstWorkerBell);
     WorkerPort* const port = partitions_[p].port;
     if (port == nullptr) return;
     if (!port->drain_bell()) unwatch_worker(p);
-    if (port->dear()) give_up(p);
+    if (port->slow()) give_up(p);
     return;
   }
   if (clients_[token].port != nullptr) look_at_bell(static_cast<std::uint32_t>(token));
-}
-
-void SchedulerLoop::command(const Command& command) noexcept {
-  while (!commands_.push(command)) {
-    bell_.ring();
-    std::this_thread::yield();
-  }
-  if (commands_waker_.should_ring()) bell_.ring();
-}
-
-void SchedulerLoop::notify(const Notice& notice) noexcept {
-  // The control thread drains without waiting for us, so room comes; kMailboxRoom makes even that rare.
-  while (!notices_.push(notice)) {
-    notices_bell_.ring();
-    std::this_thread::yield();
-  }
-  noticed_ = true;
 }
 
 // A call on a client's bell. False: it took long, of this thread's own time, and is not to be made again. The CPU clock
@@ -108,7 +90,7 @@ bool SchedulerLoop::in_time(Call call) noexcept {
 bool SchedulerLoop::wake(std::uint32_t index) noexcept {
   Client& client = clients_[index];
   if (client.apart) {
-    notify({.kind = Notice::Kind::ring, .client = index});
+    control_.notify({.kind = SchedulerEvent::Kind::ring, .client = index});
     return false;
   }
   if (!in_time([&] { client.port->ring(); })) set_apart(index);
@@ -131,7 +113,7 @@ void SchedulerLoop::look_at_bell(std::uint32_t index) noexcept {
 void SchedulerLoop::set_apart(std::uint32_t index) noexcept {
   unwatch_bell(clients_[index]);
   clients_[index].apart = true;
-  notify({.kind = Notice::Kind::bell_apart, .client = index});
+  control_.notify({.kind = SchedulerEvent::Kind::bell_apart, .client = index});
 }
 
 void SchedulerLoop::unwatch_bell(Client& client) noexcept {
@@ -140,23 +122,23 @@ void SchedulerLoop::unwatch_bell(Client& client) noexcept {
 }
 
 bool SchedulerLoop::anything() const noexcept {
-  if (!commands_.empty()) return true;
+  if (control_.has_commands()) return true;
   for (const auto& p : partitions_)
     if (p.port != nullptr && !p.broken && p.port->has_reports()) return true;
-  for (const auto c : live_clients_)
+  for (const auto c : clients_.live)
     if (!clients_[c].leaving && !clients_[c].told && clients_[c].port->has_submissions()) return true;
   return false;
 }
 
 void SchedulerLoop::park() noexcept {
   const auto announce = [this] {
-    shm::announce_sleep(sleep_);
+    control_.announce_sleep();
     next_look_ns_ = core::kNever;  // a worker that ended its batches wakes nobody
     for (auto& p : partitions_) {
       next_look_ns_ = std::min(next_look_ns_, p.hangs_at_ns);
       if (p.port != nullptr) p.port->announce_sleep();
     }
-    for (const auto c : live_clients_) clients_[c].port->announce_sleep();
+    for (const auto c : clients_.live) clients_[c].port->announce_sleep();
   };
   const bool idle = shm::may_sleep(announce, [this] { return !anything(); });
   const std::int64_t timer = std::min(core_->next_timer(), next_look_ns_);
@@ -166,10 +148,10 @@ void SchedulerLoop::park() noexcept {
     const int count = wait_for_events(poll_.get(), events, timer == core::kNever ? -1 : wait_ns);
     for (int i = 0; i < count; ++i) drain_bell(events[static_cast<std::size_t>(i)].data.u64);
   }
-  shm::announce_awake(sleep_);
+  control_.announce_awake();
   for (auto& p : partitions_)
     if (p.port != nullptr) p.port->announce_awake();
-  for (const auto c : live_clients_) clients_[c].port->announce_awake();
+  for (const auto c : clients_.live) clients_[c].port->announce_awake();
 }
 
 }  // namespace leat::daemon

@@ -10,7 +10,7 @@
 #include <memory>
 #include <span>
 
-#include "engine/daemon/clients/dear_calls.h"
+#include "engine/daemon/metrics/slow_calls.h"
 #include "engine/worker/link/channel.h"
 #include "leat/result.hpp"
 #include "shm/src/rings/doorbell.h"
@@ -36,8 +36,8 @@ class WorkerPort {
   bool flush() noexcept;  // one wake for all pushed since the last; true: a system call was made
   int bell_fd() const noexcept { return bell_.fd(); }  // readable when the worker rings
   bool drain_bell() noexcept;                          // false: the worker has hung up
-  // It makes the calls that wake it and that take its rings dear to leatd: it polls its bell thousands of times.
-  [[nodiscard]] bool dear() const noexcept { return calls_.too_dear(); }
+  // It makes the calls that wake it and that take its rings slow for leatd: it polls its bell thousands of times.
+  [[nodiscard]] bool slow() const noexcept { return calls_.too_slow(); }
   [[nodiscard]] std::uint32_t take(std::span<worker::ReportCell> out) noexcept { return reports_.pop(out); }
   [[nodiscard]] bool has_reports() const noexcept { return !reports_.empty(); }
   void announce_sleep() noexcept;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kLookNs = 250'000'000;
 constexpr std::int64_t kIdleNs = 1'000'000'000;
 constexpr std::int64_t kLearnNs = 5'000'000'000;
-constexpr std::uint64_t kLeastBatches = 16;  // that say what batches take
+constexpr std::uint64_t kMinBatches = 16;  // that say what batches take
 constexpr double kMuchLess = .8;
 constexpr std::int64_t kAgainNs = 2'000'000'000;  // after one that was disturbed, of a tenth of a second
 
@@ -31,9 +31,9 @@ bool same_shape(const worker::Ready& ready, const worker::Measured& what) {
 
 }  // namespace
 
-Remeasure::Remeasure(const Deployment& deployment, CountersBoard& board, Supervisor& supervisor,
+Remeasure::Remeasure(const Deployment& deployment, Metrics& metrics, Supervisor& supervisor,
                      std::span<worker::Ready> ready)
-    : deployment_(deployment), board_(board), supervisor_(supervisor), ready_(ready), partitions_(ready.size()) {
+    : deployment_(deployment), metrics_(metrics), supervisor_(supervisor), ready_(ready), partitions_(ready.size()) {
   for (std::size_t p = 0; p < ready_.size(); ++p) {
     partitions_[p].doubtful = ready_[p].undisturbed_percent < worker::kUndisturbedPercent;
     if (partitions_[p].doubtful) next_ns_ = 0;
@@ -60,7 +60,7 @@ std::optional<std::string> Remeasure::learn(std::uint32_t p, std::int64_t now) {
   const bool whole = std::exchange(of.window_ns, now) != 0;
   const std::uint64_t batches = of.seen.batches - from.batches;
   worker::Ready& ready = ready_[p];
-  if (!whole || of.asked || batches < kLeastBatches || ready.latency_by_batch.size() != 1 ||
+  if (!whole || of.asked || batches < kMinBatches || ready.latency_by_batch.size() != 1 ||
       ready.latency_by_batch[0].empty() ||
       std::ranges::any_of(ready.latency_by_size, [](auto& l) { return !l.empty(); }))
     return {};
@@ -81,7 +81,7 @@ std::optional<std::string> Remeasure::learn(std::uint32_t p, std::int64_t now) {
 void Remeasure::look_at(std::uint32_t p, std::int64_t now) {
   using shm::PartitionCounter;
   Partition& of = partitions_[p];
-  const shm::Record record = board_.of(shm::RecordKind::partition, p);
+  const shm::Record record = metrics_.of(shm::RecordKind::partition, p);
   const Ran ran{record.value(PartitionCounter::batches), record.value(PartitionCounter::items),
                 record.value(PartitionCounter::busy_ns)};
   const bool busy = record.value(PartitionCounter::queued) != 0 || ran.batches != of.seen.batches;

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "engine/daemon/deployment/deployment.h"
-#include "engine/daemon/scheduler_thread/counters_board.h"
+#include "engine/daemon/metrics/metrics.h"
 #include "engine/daemon/workers/supervisor.h"
 
 namespace leat::daemon {
@@ -27,7 +27,7 @@ namespace leat::daemon {
 class Remeasure {
  public:
   // All outlive this. `ready`: what the workers said at start; new figures take the place of those.
-  Remeasure(const Deployment& deployment, CountersBoard& board, Supervisor& supervisor, std::span<worker::Ready> ready);
+  Remeasure(const Deployment& deployment, Metrics& metrics, Supervisor& supervisor, std::span<worker::Ready> ready);
 
   // As measured().
   [[nodiscard]] std::optional<std::string> advance(std::int64_t now);
@@ -56,7 +56,7 @@ class Remeasure {
   [[nodiscard]] std::string line_of(std::uint32_t partition, const worker::Ready& before) const;
 
   const Deployment& deployment_;
-  CountersBoard& board_;
+  Metrics& metrics_;
   Supervisor& supervisor_;
   std::span<worker::Ready> ready_;
   std::vector<Partition> partitions_;

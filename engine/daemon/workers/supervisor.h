@@ -1,34 +1,29 @@
-// The worker processes: starting them, handing them their channel and the streams' pools, noticing their end (SIGCHLD),
-// starting them again. A worker that dies after it has served for a while is started again at once; one that dies on
-// the way to "ready", or soon after it, waits, twice as long each time.
+// The worker processes: starting them, handing them what they work on and the streams' pools, noticing their end
+// (SIGCHLD), starting them again (restart_timer.h). How leatd talks with one is worker_link.h; where features lie
+// between stages edge_memory.h.
 //
 // Shares of one GPU are lost together, when one of them says that the device is: all are ended, and none starts before
-// the last is gone. An edge in device memory is made by one producer; its descriptor stays here and outlives workers.
+// the last is gone.
 //
-// Thread rule: the control thread. Nothing here blocks; messages a busy worker has not read yet wait in a queue, and so
-// do those that cannot be sent for want of descriptors: they are tried again, and count for the worker when they have
-// left. Descriptors of a pool are made when its message goes.
+// Thread rule: the control thread. Nothing here blocks.
 #pragma once
 
 #include <sys/types.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <map>
-#include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "engine/daemon/clients/dear_calls.h"
 #include "engine/daemon/event_loop/event_loop.h"
-#include "engine/daemon/scheduler_thread/worker_port.h"
-#include "engine/daemon/workers/worker_output.h"
+#include "engine/daemon/workers/edge_memory.h"
+#include "engine/daemon/workers/restart_timer.h"
+#include "engine/daemon/workers/worker_link.h"
 #include "engine/worker/link/protocol.h"
-#include "shm/src/protocol/protocol.h"
 #include "shm/src/segments/stream_pool.h"
 #include "tools/base/subprocess/process.h"
 
@@ -52,14 +47,16 @@ class Supervisor {
     // Before it was ready; a line for each module that it complains of, which is opening() then.
     virtual void worker_failed(std::uint32_t partition, const std::string& line) = 0;
   };
+  // How long a worker may take before it is ended, or waits before it starts again.
+  struct Patience {
+    std::int64_t max_backoff_ns = 0;    // what the time before a new start grows to
+    std::int64_t start_timeout_ns = 0;  // until it is ready; else it has failed
+    std::int64_t unread_ns = 0;         // that it leaves its messages unread, while streams wait to be opened
+  };
   // The event loop's token of partition i's socket is first_token + i, of its output first_token + count() + i.
   // setups[i] is partition i's; its edges are indexes of `features`, which outlive this. `binary`: leat-worker.
-  // `max_backoff_ns`: what the time before a new start grows to. `worker_start_timeout_ns`: a worker that is not ready
-  // by then is ended, and has failed. `longest_unread_ns`: as is one that is ready and leaves its messages unread for
-  // so long, while streams wait to be opened.
   Supervisor(EventLoop& loop, Listener& listener, std::uint64_t first_token, std::string binary,
-             std::vector<worker::Setup> setups, std::span<const shm::FeaturePool> features, std::int64_t max_backoff_ns,
-             std::int64_t worker_start_timeout_ns, std::int64_t longest_unread_ns);
+             std::vector<worker::Setup> setups, std::span<const shm::FeaturePool> features, Patience patience);
   ~Supervisor();  // kills what still runs, waits for it
 
   Status start_all(std::int64_t now);
@@ -89,107 +86,105 @@ class Supervisor {
 
   std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(workers_.size()); }
   // The module of its setup that a starting worker opens, or opened last; none: it has not come to one.
-  std::optional<std::uint32_t> opening(std::uint32_t partition) const noexcept { return workers_[partition].opening; }
+  std::optional<std::uint32_t> opening(std::uint32_t partition) const noexcept { return of(partition).start.opening; }
   const worker::MeasuringProgress& measuring(std::uint32_t partition) const noexcept {
-    return workers_[partition].measuring;
+    return of(partition).start.measuring;
   }
-  WorkerState state(std::uint32_t partition) const noexcept { return workers_[partition].state; }
+  WorkerState state(std::uint32_t partition) const noexcept { return of(partition).state; }
   // 0: it has no process now.
-  pid_t pid(std::uint32_t partition) const noexcept { return std::max(0, workers_[partition].process.pid()); }
-  std::uint32_t restarts(std::uint32_t partition) const noexcept { return workers_[partition].restarts; }
-  std::uint32_t failures(std::uint32_t partition) const noexcept { return workers_[partition].failures; }
+  pid_t pid(std::uint32_t partition) const noexcept { return std::max(0, of(partition).process.pid()); }
+  std::uint32_t restarts(std::uint32_t partition) const noexcept { return of(partition).restart.restarts(); }
+  std::uint32_t failures(std::uint32_t partition) const noexcept { return of(partition).restart.failures(); }
   std::int64_t backoff_ns(std::uint32_t partition) const noexcept {  // how long it waits before it starts again
-    return workers_[partition].state == WorkerState::lost ? workers_[partition].backoff_ns : 0;
+    return of(partition).state == WorkerState::lost ? of(partition).restart.backoff_ns() : 0;
   }
   std::string in_a_while(std::uint32_t partition) const;  // " in 400 ms", when that is; or nothing
   // Its end is that of a device that others still hold after a fault: it starts again with all that share it, and has
-  // not failed. For worker_start_timeout_ns from the first time on.
+  // not failed. For Patience::start_timeout_ns from the first time on.
   [[nodiscard]] bool waits_for_device(std::uint32_t partition, std::int64_t now) const noexcept;
   // As its worker said last; no name: it has none, or is not up.
-  const worker::DeviceFacts& device(std::uint32_t partition) const noexcept { return workers_[partition].device; }
-  const worker::Setup& setup(std::uint32_t partition) const noexcept { return workers_[partition].setup; }
+  const worker::DeviceFacts& device(std::uint32_t partition) const noexcept { return of(partition).device; }
+  const worker::Setup& setup(std::uint32_t partition) const noexcept { return of(partition).setup; }
   // Why it could not start, one line; empty: it could.
-  const std::string& why_down(std::uint32_t partition) const noexcept { return workers_[partition].why_down; }
-  const std::string& last_end(std::uint32_t partition) const noexcept { return workers_[partition].last_end; }
-  worker::Sandbox sandbox(std::uint32_t partition) const noexcept { return workers_[partition].sandbox; }
+  const std::string& why_down(std::uint32_t partition) const noexcept { return of(partition).why_down; }
+  const std::string& last_end(std::uint32_t partition) const noexcept { return of(partition).last_end; }
+  worker::Sandbox sandbox(std::uint32_t partition) const noexcept { return of(partition).sandbox; }
   bool all_down() const noexcept;
 
  private:
-  struct Pool {
-    std::uint32_t id, generation;
-    const shm::StreamPool* pool;
-    std::string application;
-  };
-  struct Message {
-    std::vector<std::byte> packet;
-    std::vector<shm::Fd> fds;
-    std::optional<Pool> pool{};  // instead of fds: its own, made when it goes
-  };
-  struct Worker {
-    worker::Setup setup;
-    WorkerState state = WorkerState::down;
-    subprocess::Process process;
-    shm::Fd socket;
-    WorkerOutput output;
-    TimedCalls calls;  // on its two sockets
-    std::unique_ptr<WorkerPort> port;
-    std::deque<Message> outbox;
+  // A worker on its way to "ready".
+  struct Start {
     std::optional<std::uint32_t> opening;  // the module it opens, or opened last
-    worker::MeasuringProgress measuring;   // of that module; max 0: it loads
-    std::optional<std::uint32_t> asked;    // the module that it was asked to measure again
-    std::optional<worker::Ready> ready;    // it is, and is announced once the outbox is empty
-    std::int64_t resend_ns = INT64_MAX;    // its first message could not be sent for want of descriptors
-    std::int64_t read_by_ns = INT64_MAX;   // the socket is full: it must read by then
+    worker::MeasuringProgress measuring;   // of that module; most 0: it loads
+    std::optional<worker::Ready> ready;    // it is, and is announced once all it was sent has gone
+    std::int64_t ready_by_ns = INT64_MAX;
     struct Complaint {
       std::optional<std::uint32_t> opening;
       std::string line;
     };
     std::vector<Complaint> complaints;  // what it said before it failed, each once
-    std::string last_line;              // why it was ended
-    std::string last_end;               // how its last process ended
-    std::string why_down;               // why its last process was never ready; until one is
+    std::string why_ended;              // by leatd
+  };
+  struct Worker {
+    worker::Setup setup;
+    WorkerLink link;
+    RestartTimer restart;
+    WorkerState state = WorkerState::down;
+    subprocess::Process process = {};
+    Start start = {};
+    std::optional<std::uint32_t> asked = {};  // the module that it was asked to measure again
+    std::int64_t ready_ns = 0;
+    std::string last_end = {};  // how its last process ended
+    std::string why_down = {};  // why its last process was never ready; until one is
     worker::Sandbox sandbox = worker::Sandbox::off;
-    worker::DeviceFacts device;
-    std::uint32_t restarts = 0, failures = 0;  // failures: in a row; a long life ends the row
-    std::int64_t ready_ns = 0, backoff_ns = 0, due_ns = INT64_MAX;
-    std::int64_t ready_by_ns = INT64_MAX;  // while it starts
+    worker::DeviceFacts device = {};
+  };
+  // Partitions that share one device.
+  struct Group {
+    bool lost = false;  // no member starts until all have ended
+    std::int64_t first_lost_ns = 0;
   };
 
+  const Worker& of(std::uint32_t partition) const noexcept { return workers_[partition]; }
+
+  // Starting.
   Status start(std::uint32_t partition, std::int64_t now);
-  Status spawn(Worker& w, int child_socket, int output);
-  void on_socket(std::uint32_t partition, const Readiness& ready, std::int64_t now);
-  void on_output(std::uint32_t partition, std::int64_t now);
-  void end_late(std::uint32_t partition, std::int64_t now);
-  void end_dear(std::uint32_t partition);
+  Status spawn(Worker& w, const WorkerLink::WorkerEnds& ends);
+  Status send_all(Worker& w);
+  Status send_models(Worker& w);
   static bool serves(const Worker& w, const std::string& application) noexcept;
-  Status send_models(std::uint32_t partition);
-  Status send_edges(std::uint32_t partition);
-  void choose_makers(Worker& w);
-  Status send_edge_memory(std::uint32_t partition, std::uint32_t index);
-  Status edge_made(std::uint32_t partition, const std::vector<std::byte>& packet, std::vector<shm::Fd> fds);
-  void lose_group(const std::string& group, std::int64_t now);
-  void end_lost_group(const std::string& group, std::int64_t now);
-  void send(std::uint32_t partition, Message message);
-  void flush(std::uint32_t partition);
-  shm::Sent send_first(Worker& w);
-  static Message pool_message(const Pool& pool);
-  void on_exit(std::uint32_t partition, std::int64_t now);
   void announce_ready(std::uint32_t partition, std::int64_t now);
+
+  // What it says.
+  void on_socket(std::uint32_t partition, std::int64_t now);
   void handle(std::uint32_t partition, const std::vector<std::byte>& packet, std::vector<shm::Fd> fds,
               std::int64_t now);
-  [[nodiscard]] std::int64_t backoff_after(std::uint32_t failures) const noexcept;
+  Status take_message(std::uint32_t partition, const std::vector<std::byte>& packet, std::vector<shm::Fd> fds,
+                      std::int64_t now);
+  // False: it makes no sense now.
+  bool take_while_starting(std::uint32_t partition, worker::ControlType type, const std::vector<std::byte>& packet,
+                           std::int64_t now);
+  bool take_while_up(std::uint32_t partition, worker::ControlType type, const std::vector<std::byte>& packet);
+  void complain(Worker& w, std::string line);
+  Status pass_edge_on(std::uint32_t partition, const std::vector<std::byte>& packet, std::vector<shm::Fd> fds);
 
-  EventLoop& loop_;
+  // Ending.
+  void on_exit(std::uint32_t partition, std::int64_t now);
+  void tell_failed(std::uint32_t partition);
+  void end_late(std::uint32_t partition, std::int64_t now);
+  void end_slow(std::uint32_t partition);
+  [[nodiscard]] bool is_lost(const std::string& group) const noexcept;
+  void lose_group(const std::string& group, std::int64_t now);
+  void end_lost_group(const std::string& group, std::int64_t now);
+
   Listener& listener_;
   std::uint64_t first_token_;
   std::string binary_;
-  std::span<const shm::FeaturePool> features_;
-  std::int64_t max_backoff_ns_, worker_start_timeout_ns_, longest_unread_ns_;
+  Patience patience_;
+  EdgeMemory edges_;
   std::vector<Worker> workers_;
-  std::vector<Pool> pools_;
-  std::vector<shm::Fd> edge_memory_;                   // [edge] in device memory: what its maker sent, for all others
-  std::set<std::string> lost_groups_;                  // of devices: no member starts until all have ended
-  std::map<std::string, std::int64_t> first_lost_ns_;  // [group] that was lost at all
+  std::vector<SharedPool> pools_;
+  std::map<std::string, Group> groups_;  // of those that were lost at all
   bool stopping_ = false;
 };
 

@@ -7,7 +7,7 @@
 
 #include "engine/exec/decode/post.h"
 #include "engine/exec/picture/half.h"
-#include "shm/src/segments/layout.h"
+#include "shm/src/segments/segment_layout.h"
 
 namespace leat::exec {
 namespace {

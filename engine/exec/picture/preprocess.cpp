@@ -5,7 +5,7 @@
 
 #include "engine/exec/picture/warp.h"
 #include "engine/exec/spec_line.h"
-#include "shm/src/segments/layout.h"
+#include "shm/src/segments/segment_layout.h"
 
 namespace leat::exec {
 namespace {

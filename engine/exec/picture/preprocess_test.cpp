@@ -11,7 +11,7 @@
 #include <memory>
 #include <random>
 
-#include "shm/src/segments/layout.h"
+#include "shm/src/segments/segment_layout.h"
 
 namespace leat::exec {
 namespace {

@@ -10,7 +10,7 @@
 #include "engine/exec/picture/half.h"
 #include "engine/exec/test/test_graph.h"
 #include "engine/exec/test/test_slot.h"
-#include "shm/src/segments/layout.h"
+#include "shm/src/segments/segment_layout.h"
 
 namespace leat::exec {
 namespace {

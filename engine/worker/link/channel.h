@@ -14,7 +14,7 @@
 #include <type_traits>
 
 #include "shm/src/rings/ring.h"
-#include "shm/src/segments/layout.h"
+#include "shm/src/segments/segment_layout.h"
 
 namespace leat::worker {
 

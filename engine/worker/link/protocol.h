@@ -30,7 +30,7 @@
 #include "leat/result.hpp"
 #include "planner/profile.h"
 #include "shm/src/segments/feature_slots.h"
-#include "shm/src/segments/layout.h"
+#include "shm/src/segments/segment_layout.h"
 
 namespace leat::worker {
 

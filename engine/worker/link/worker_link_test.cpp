@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "engine/exec/picture/sizes.h"
-#include "engine/worker/link/affinity.h"
 #include "engine/worker/link/channel.h"
 #include "engine/worker/link/protocol.h"
+#include "tools/base/cores/cores.h"
 
 namespace leat::worker {
 namespace {

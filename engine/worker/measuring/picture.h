@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/exec/module.h"
-#include "shm/src/segments/layout.h"
+#include "shm/src/segments/segment_layout.h"
 
 namespace leat::worker {
 

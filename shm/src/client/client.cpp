@@ -13,7 +13,7 @@
 #include "leat/leat.h"
 #include "shm/src/client/client_errors.h"
 #include "shm/src/client/client_state.h"
-#include "shm/src/protocol/protocol.h"
+#include "shm/src/protocol/control_protocol.h"
 #include "shm/src/rings/wait_policy.h"
 #include "tools/base/cores/core_count.h"
 
@@ -28,7 +28,7 @@ constexpr std::int64_t kDefaultTimeoutNs = 10'000'000'000;
 leat_error disconnected(leat_client* c) {
   c->disconnected.store(true, std::memory_order_relaxed);
   return fail(LEAT_ERROR_disconnected,
-              "leatd at " + c->path + " closed the connection or ended; disconnect and connect again");
+              "leatd at " + c->control.path + " closed the connection or ended; disconnect and connect again");
 }
 bool gone(leat_client* c) {
   if (c->disconnected.load(std::memory_order_relaxed)) return true;
@@ -41,11 +41,11 @@ bool gone(leat_client* c) {
 template <class R, class M>
 leat_error exchange(leat_client* c, M message, R* reply, std::vector<Fd>* fds, std::string* tail,
                     std::int64_t timeout_ns) {
-  message.header.request = c->request++;
+  message.header.request = c->control.request++;
   // Also where it cannot be sent: the connection may have been refused, and the reason waits to be read.
-  const bool sent = send(c->socket.get(), message).ok();
+  const bool sent = send(c->control.socket.get(), message).ok();
   leat_error error = LEAT_ERROR_ok;
-  Result<Reply> got = await_reply(c->socket.get(), message.header.request, sent ? timeout_ns : 0, &error);
+  Result<Reply> got = await_reply(c->control.socket.get(), message.header.request, sent ? timeout_ns : 0, &error);
   if (!got && !sent && error == LEAT_ERROR_timed_out) return disconnected(c);
   if (!got) {
     if (error == LEAT_ERROR_disconnected) return disconnected(c);
@@ -87,7 +87,7 @@ leat_error map_links(leat_client* c, std::vector<Fd> fds) {
                     c->uplink.at<IndexLine>(up.index_offset)};
   c->daemon_waker = Waker(c->downlink.at<SleepWord>(down.sleep_offset));
   c->sleep = c->uplink.at<SleepWord>(up.sleep_offset);
-  return secured(c, kLinks, c->timeout_ns);
+  return secured(c, kLinks, c->control.timeout_ns);
 }
 
 std::vector<std::vector<std::string>> split_names(std::string_view tail) {
@@ -210,23 +210,14 @@ leat_error open_stream(leat_client* c, const leat_stream_options& o, leat_stream
     return fail(LEAT_ERROR_invalid_argument, "tensors: 1..8 shapes are needed with the format tensors");
   m.pool.tensor_count = o.tensor_count;
   std::copy_n(o.tensors, o.tensor_count, m.pool.tensors);
-  m.depth = o.depth != 0 ? o.depth : 4;
-  m.pool.slots = o.slots != 0 ? o.slots : m.depth + 3;
-  m.overload = o.overload;
-  m.priority = o.priority;
-  m.slo_ns = o.slo_ns;
-  m.max_age_ns = o.max_age_ns;
-  m.period_ns = o.period_ns;
-  m.sla_drop_ppm = o.sla_drop_ppm;
-  m.task_group = o.task_group;
-  m.task_weight = o.task_weight;
-  m.local_drop_ppm = o.local_drop_ppm;
+  m.settings = settings_of(o);
+  m.pool.slots = o.slots != 0 ? o.slots : m.settings.depth + 3;
   if (const char* text = problem(m)) return fail(LEAT_ERROR_invalid_argument, text);
 
   StreamOpened opened;
   std::vector<Fd> fds;
   std::string tail;
-  const std::int64_t timeout_ns = c->timeout_ns + patience_ns(pool_layout(m.pool));
+  const std::int64_t timeout_ns = c->control.timeout_ns + patience_ns(pool_layout(m.pool));
   if (const leat_error e = exchange(c, m, &opened, &fds, &tail, timeout_ns); e != LEAT_ERROR_ok) return e;
   if (fds.size() != 2) return fail(LEAT_ERROR_protocol, "leatd's reply lacks the stream's descriptors");
   if (c->streams[opened.stream]) return fail(LEAT_ERROR_protocol, "leatd gave a stream index that is in use");
@@ -238,7 +229,7 @@ leat_error open_stream(leat_client* c, const leat_stream_options& o, leat_stream
     CloseStream close;
     close.stream = opened.stream;
     StreamClosed closed;
-    (void)exchange(c, close, &closed, nullptr, nullptr, c->timeout_ns);
+    (void)exchange(c, close, &closed, nullptr, nullptr, c->control.timeout_ns);
     return fail(LEAT_ERROR_no_memory, view.error());
   }
   if (const leat_error e = secured(c, opened.stream, timeout_ns); e != LEAT_ERROR_ok) return e;
@@ -248,8 +239,9 @@ leat_error open_stream(leat_client* c, const leat_stream_options& o, leat_stream
   s->slo_ns = opened.slo_ns;
   s->view = std::move(view).value();
   s->names = split_names(tail);
-  if (m.sla_drop_ppm != 0) s->schedule = c->downlink.at<SchedulePage>(downlink_layout().schedule(opened.stream));
-  s->clock = FrameClock(m.period_ns);
+  if (m.settings.sla_drop_ppm != 0)
+    s->schedule = c->downlink.at<SchedulePage>(downlink_layout().schedule(opened.stream));
+  s->clock = FrameClock(m.settings.period_ns);
   *out = s.get();
   c->streams[opened.stream] = std::move(s);
   return LEAT_ERROR_ok;
@@ -264,23 +256,23 @@ leat_error leat_connect(const leat_connect_options* options, leat_client** out) 
   if (o.timeout_ns < 0 || o.wait > LEAT_WAIT_YIELD || o.reserved != 0)
     return fail(LEAT_ERROR_invalid_argument, "leat_connect: an option is out of its range");
   auto c = std::make_unique<leat_client>();
-  c->path = o.socket ? o.socket : leat_default_socket();
-  c->timeout_ns = o.timeout_ns != 0 ? o.timeout_ns : kDefaultTimeoutNs;
+  c->control.path = o.socket ? o.socket : leat_default_socket();
+  c->control.timeout_ns = o.timeout_ns != 0 ? o.timeout_ns : kDefaultTimeoutNs;
   // Who asks to yield is heard even when pinned to one core: it is the worker there that a yield lets run.
   const bool yields = o.wait == LEAT_WAIT_YIELD;
   c->wait =
       choose_wait_policy(Role::client, yields ? std::max(2u, leat::core_count()) : leat::core_count(), false, yields);
   leat_error error = LEAT_ERROR_ok;
-  Result<Fd> socket = connect_to(c->path, &error, c->timeout_ns);
+  Result<Fd> socket = connect_to(c->control.path, &error, c->control.timeout_ns);
   if (!socket) return fail(error, socket.error());
-  c->socket = std::move(socket).value();
+  c->control.socket = std::move(socket).value();
   Hello hello;
   set_text(hello.name, o.name ? o.name : program_invocation_short_name);
   for (char& ch : hello.name)
     if (ch != '\0' && (ch < ' ' || ch > '~')) ch = '?';
   Welcome welcome;
   std::vector<Fd> fds;
-  if (const leat_error e = exchange(c.get(), hello, &welcome, &fds, nullptr, c->timeout_ns); e != LEAT_ERROR_ok)
+  if (const leat_error e = exchange(c.get(), hello, &welcome, &fds, nullptr, c->control.timeout_ns); e != LEAT_ERROR_ok)
     return e;
   if (const leat_error e = map_links(c.get(), std::move(fds)); e != LEAT_ERROR_ok) return e;
   *out = c.release();
@@ -302,7 +294,7 @@ leat_error leat_open_stream(leat_client* client, const leat_stream_options* opti
       options->reserved != 0)
     return fail(LEAT_ERROR_invalid_argument, "leat_open_stream: an argument or the application's name is missing");
   *out = nullptr;
-  const std::lock_guard lock(client->control);
+  const std::lock_guard lock(client->control.mutex);
   if (gone(client)) return disconnected(client);
   return open_stream(client, *options, out);
 } catch (const std::bad_alloc&) {
@@ -312,12 +304,12 @@ leat_error leat_open_stream(leat_client* client, const leat_stream_options* opti
 leat_error leat_close_stream(leat_stream* stream) try {
   if (stream == nullptr) return LEAT_ERROR_ok;
   leat_client* c = stream->client;
-  const std::lock_guard lock(c->control);
+  const std::lock_guard lock(c->control.mutex);
   leat_flush(c);
   CloseStream m;
   m.stream = stream->index;
   StreamClosed closed;
-  const leat_error error = gone(c) ? LEAT_ERROR_ok : exchange(c, m, &closed, nullptr, nullptr, c->timeout_ns);
+  const leat_error error = gone(c) ? LEAT_ERROR_ok : exchange(c, m, &closed, nullptr, nullptr, c->control.timeout_ns);
   // The daemon has answered everything of this stream before it replied: discard those, keep the others'.
   CompletionDescriptor d;
   while (c->completions.pop(d))

@@ -57,7 +57,7 @@ Result<std::unique_ptr<ClientPort>> ClientPort::create() {
   p->client_bell_ = std::move(bells->client);
   const Mapping& u = p->uplink_.memory();
   const Mapping& d = p->downlink_.memory();
-  for (std::uint16_t& r : p->free_records_) r = static_cast<std::uint16_t>(p->free_count_++);
+  for (std::uint16_t& r : p->records_.free) r = static_cast<std::uint16_t>(p->records_.free_count++);
   p->submissions_ = {u.at<SubmissionDescriptor>(kUp.cells_offset), kUp.capacity, d.at<IndexLine>(kDown.index_offset)};
   p->completions_ = {d.at<CompletionDescriptor>(kDown.cells_offset), kDown.capacity, u.at<IndexLine>(kUp.index_offset)};
   p->sleep_ = d.at<SleepWord>(kDown.sleep_offset);
@@ -81,13 +81,14 @@ Status ClientPort::secure() {
 
 bool ClientPort::attach(std::uint32_t index, std::unique_ptr<StreamPool> pool) noexcept {
   const std::uint32_t slots = pool->spec().slots;
-  if (index >= kMaxStreamsPerClient || streams_[index].pool || slots > std::min(free_count_, kMaxSlotsPerStream))
+  if (index >= kMaxStreamsPerClient || streams_[index].pool ||
+      slots > std::min(records_.free_count, kMaxSlotsPerStream))
     return false;
   Stream& stream = streams_[index];
   stream.slots = FrameSlots(uplink_.memory().at<SlotWord>(kUp.stream_words(index)), slots, index);
   stream.slots.reset();
   for (std::uint32_t i = 0; i < slots; ++i) {
-    stream.slot[i] = free_records_[--free_count_];
+    stream.slot[i] = records_.free[--records_.free_count];
     record(stream, i) = {};
   }
   stream.pool = std::move(pool);
@@ -108,7 +109,7 @@ std::uint32_t ClientPort::busy(std::uint32_t index) const noexcept {
 std::unique_ptr<StreamPool> ClientPort::detach(std::uint32_t index) noexcept {
   require(attached(index) && streams_[index].busy == 0);
   Stream& stream = streams_[index];
-  for (std::uint32_t i = 0; i < stream.slots.count(); ++i) free_records_[free_count_++] = stream.slot[i];
+  for (std::uint32_t i = 0; i < stream.slots.count(); ++i) records_.free[records_.free_count++] = stream.slot[i];
   return std::move(stream.pool);
 }
 
@@ -142,7 +143,7 @@ Violation ClientPort::check(const SubmissionDescriptor& d) const noexcept {
   if (d.slot >= stream.slots.count()) return Violation::bad_slot;
   if (d.reserved != 0) return Violation::bad_reserved;
   if (d.kind == SubmissionKind::cancel) return Violation::none;
-  const Slot& slot = records_[stream.slot[d.slot]];
+  const Slot& slot = records_.all[stream.slot[d.slot]];
   if (slot.busy) return Violation::slot_busy;
   // Generations only grow (an abandoned slot skips one); half the range behind is "older".
   if (d.generation - slot.generation > UINT32_MAX / 2) return Violation::bad_generation;

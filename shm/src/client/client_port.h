@@ -161,7 +161,6 @@ class ClientPort {
   // The connection is gone or to be ended: nothing is taken or pushed any more; answers are still accepted and
   // forgotten.
   void orphan() noexcept;
-  bool orphaned() const noexcept { return orphaned_; }
   [[nodiscard]] bool drained() const noexcept;  // no request unanswered, so no slot held: may be destroyed
 
  private:
@@ -182,7 +181,13 @@ class ClientPort {
     std::uint32_t busy = 0;
     std::array<std::uint16_t, kMaxSlotsPerStream> slot{};  // where its slots' records lie
   };
-  Slot& record(const Stream& stream, std::uint32_t slot) noexcept { return records_[stream.slot[slot]]; }
+  // Of all streams' slots.
+  struct Records {
+    std::array<Slot, kMaxSlotsPerClient> all;
+    std::array<std::uint16_t, kMaxSlotsPerClient> free;  // the first free_count of it
+    std::uint32_t free_count = 0;
+  };
+  Slot& record(const Stream& stream, std::uint32_t slot) noexcept { return records_.all[stream.slot[slot]]; }
   bool admit(const SubmissionDescriptor& d, std::int64_t now_ns, Taken* out) noexcept;
   Violation check(const SubmissionDescriptor& d) const noexcept;
   void finish(Stream& stream, Slot& slot) noexcept;
@@ -196,9 +201,7 @@ class ClientPort {
   SleepWord* sleep_ = nullptr;  // ours, in the downlink
   Waker client_waker_;
   std::array<Stream, kMaxStreamsPerClient> streams_;
-  std::array<Slot, kMaxSlotsPerClient> records_;
-  std::array<std::uint16_t, kMaxSlotsPerClient> free_records_;  // the first free_count_ of it
-  std::uint32_t free_count_ = 0;
+  Records records_;
   std::uint32_t busy_total_ = 0;
   Violation violation_ = Violation::none;
   bool orphaned_ = false;

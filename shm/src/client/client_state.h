@@ -31,11 +31,13 @@ struct leat_stream {
 
 struct leat_client {
   // Control exchanges; the hot paths touch none of these.
-  std::mutex control;
-  leat::shm::Fd socket;
-  std::uint32_t request = 1;
-  std::int64_t timeout_ns = 0;
-  std::string path;
+  struct Control {
+    std::mutex mutex;
+    leat::shm::Fd socket;
+    std::uint32_t request = 1;
+    std::int64_t timeout_ns = 0;
+    std::string path;
+  } control;
 
   leat::shm::Mapping uplink, downlink;
   leat::shm::BellSocket bell;

@@ -275,7 +275,7 @@ std::vector<std::vector<std::byte>> good_messages() {
   OpenStream open;
   set_text(open.application, "echo");
   open.pool = kSpec;
-  open.depth = 4;
+  open.settings.depth = 4;
   return {encode(Hello{}),         encode(open),     encode(CloseStream{}), encode(Observe{}),
           encode(StatusRequest{}), encode(Refused{})};
 }
@@ -331,14 +331,7 @@ TEST(HostileControl, AMillionMutatedMessagesThroughTheDecoders) {
     mutate(m, random);
     Header header;
     static_cast<void>(decode_header(m, &header));
-    expect_sound<Hello>(m);
-    expect_sound<OpenStream>(m);
-    expect_sound<CloseStream>(m);
-    expect_sound<Observe>(m);
-    expect_sound<StatusRequest>(m);
-    expect_sound<Refused>(m);
-    expect_sound<StreamOpened>(m);
-    expect_sound<Welcome>(m);
+    for_each_message([&]<class M>(const M&) { expect_sound<M>(m); });
   }
 }
 
@@ -454,7 +447,7 @@ TEST_F(HostileDaemonTest, ScribblingOverItsOwnSegments) {
     open.header.request = 2;
     set_text(open.application, "echo");
     open.pool = kSpec;
-    open.depth = 4;
+    open.settings.depth = 4;
     ASSERT_TRUE(send(fd.get(), open));
     auto opened = await_reply(fd.get(), 2, 5'000'000'000, &error);
     ASSERT_TRUE(opened) << opened.error();

@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <ctime>
 
-#include "shm/src/protocol/protocol.h"
+#include "shm/src/protocol/control_protocol.h"
 #include "shm/src/protocol/system_text.h"
 #include "shm/src/rings/clock.h"
 

@@ -13,8 +13,8 @@
 #include <cstring>
 #include <utility>
 
+#include "shm/src/protocol/control_protocol.h"
 #include "shm/src/protocol/kernel_features.h"
-#include "shm/src/protocol/protocol.h"
 #include "shm/src/protocol/system_text.h"
 
 namespace leat::shm {

@@ -1,4 +1,4 @@
-// leatd's end of the control socket: who holds its path, and who connects. Transport of messages: protocol.h.
+// leatd's end of the control socket: who holds its path, and who connects. Transport of messages: control_protocol.h.
 // Thread rule: none of its own; leatd's control thread.
 #pragma once
 

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <thread>
 
-#include "shm/src/protocol/protocol.h"
+#include "shm/src/protocol/control_protocol.h"
 
 namespace leat::shm {
 namespace {

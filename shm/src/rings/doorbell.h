@@ -22,8 +22,8 @@
 
 #include "leat/result.hpp"
 #include "shm/src/rings/fences.h"
-#include "shm/src/segments/layout.h"
 #include "shm/src/segments/segment.h"
+#include "shm/src/segments/segment_layout.h"
 
 namespace leat::shm {
 

@@ -22,7 +22,7 @@
 #include <type_traits>
 
 #include "shm/src/rings/fences.h"
-#include "shm/src/segments/layout.h"
+#include "shm/src/segments/segment_layout.h"
 
 namespace leat::shm {
 

@@ -7,10 +7,10 @@
 #include <thread>
 #include <vector>
 
+#include "shm/src/counters/counters.h"
 #include "shm/src/protocol/descriptors.h"
 #include "shm/src/rings/doorbell.h"
 #include "shm/src/rings/ring.h"
-#include "shm/src/segments/counters.h"
 #include "shm/src/segments/frame_slots.h"
 
 namespace leat::shm {

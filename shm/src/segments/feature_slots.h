@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
-#include "shm/src/segments/layout.h"
 #include "shm/src/segments/segment.h"
+#include "shm/src/segments/segment_layout.h"
 
 namespace leat::shm {
 

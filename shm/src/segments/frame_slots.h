@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "shm/src/segments/layout.h"
+#include "shm/src/segments/segment_layout.h"
 
 namespace leat::shm {
 

@@ -4,7 +4,7 @@
 #include <linux/mman.h>
 #include <sys/mman.h>
 
-#include "shm/src/segments/layout.h"
+#include "shm/src/segments/segment_layout.h"
 
 namespace leat::shm {
 namespace {

@@ -11,8 +11,8 @@
 #include <fstream>
 #include <string>
 
-#include "shm/src/segments/layout.h"
 #include "shm/src/segments/segment.h"
+#include "shm/src/segments/segment_layout.h"
 
 namespace leat::shm {
 namespace {

@@ -15,7 +15,7 @@
 #include "shm/src/protocol/system_text.h"
 #include "shm/src/segments/available_memory.h"
 #include "shm/src/segments/huge_pages.h"
-#include "shm/src/segments/layout.h"
+#include "shm/src/segments/segment_layout.h"
 
 namespace leat::shm {
 namespace bip = boost::interprocess;

@@ -10,8 +10,8 @@
 
 #include "leat/result.hpp"
 #include "shm/src/segments/frame_slots.h"
-#include "shm/src/segments/layout.h"
 #include "shm/src/segments/segment.h"
+#include "shm/src/segments/segment_layout.h"
 
 namespace leat::shm {
 

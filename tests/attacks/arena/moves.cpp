@@ -12,9 +12,9 @@ shm::OpenStream small_stream() {
   shm::OpenStream m;
   shm::set_text(m.application, "echo");
   m.pool = {LEAT_FORMAT_gray8, 64, 16, {}, 4, LEAT_SLOT_HOST};
-  m.depth = 4;
-  m.overload = LEAT_OVERLOAD_latest;
-  m.priority = LEAT_PRIORITY_NORMAL;
+  m.settings.depth = 4;
+  m.settings.overload = LEAT_OVERLOAD_latest;
+  m.settings.priority = LEAT_PRIORITY_NORMAL;
   return m;
 }
 
@@ -112,9 +112,9 @@ bool Moves::ask_for(std::uint32_t priority, std::int64_t slo_ns, std::uint32_t o
   RawClient c;
   if (!c.connect(socket_) || !c.hello()) return false;
   shm::OpenStream m = small_stream();
-  m.priority = priority;
-  m.slo_ns = slo_ns;
-  m.overload = overload;
+  m.settings.priority = priority;
+  m.settings.slo_ns = slo_ns;
+  m.settings.overload = overload;
   return c.ask(m).has_value();
 }
 
@@ -126,10 +126,10 @@ void Moves::too_many() {
   RawClient c;
   if (!c.connect(socket_) || !c.hello()) return;
   shm::OpenStream m = small_stream();
-  m.depth = m.pool.slots = 64;
+  m.settings.depth = m.pool.slots = 64;
   for (int i = 0; i < 80 && c.ask(m); ++i) {
   }
-  m.depth = m.pool.slots = 2;
+  m.settings.depth = m.pool.slots = 2;
   m.pool.format = LEAT_FORMAT_rgb24;
   m.pool.width = m.pool.height = 4096;
   (void)c.ask(m);

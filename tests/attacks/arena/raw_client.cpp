@@ -49,7 +49,7 @@ bool RawClient::open_unmapped(const shm::PoolSpec& spec, const std::string& appl
   shm::OpenStream m;
   shm::set_text(m.application, application);
   m.pool = spec;
-  m.depth = std::min(spec.slots, shm::kMaxDepth);
+  m.settings.depth = std::min(spec.slots, shm::kMaxDepth);
   auto reply = ask(m);
   shm::StreamOpened opened;
   if (!reply || reply->fds.size() != 2 || shm::decode(reply->packet, &opened) != nullptr) return false;

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "shm/src/protocol/control_protocol.h"
 #include "shm/src/protocol/descriptors.h"
-#include "shm/src/protocol/protocol.h"
 #include "shm/src/rings/ring.h"
 #include "shm/src/segments/stream_pool.h"
 

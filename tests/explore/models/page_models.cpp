@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "shm/src/segments/counters.h"
-#include "shm/src/segments/counters_view.h"
+#include "shm/src/counters/counters.h"
+#include "shm/src/counters/counters_view.h"
 #include "shm/src/segments/schedule_page.h"
 #include "tests/explore/models/models.h"
 

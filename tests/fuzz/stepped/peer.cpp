@@ -82,8 +82,9 @@ shm::OpenStream Peer::open(std::uint32_t what, std::uint32_t how) const {
   shm::OpenStream m;
   const std::uint32_t application = what % 4;
   shm::set_text(m.application, application < std::size(kApplications) ? kApplications[application] : "another");
-  m.depth = 1 + (what >> 4) % 8;
-  m.pool = {LEAT_FORMAT_gray8, kSides[how % 4], kSides[(how >> 2) % 4], {}, m.depth + (what >> 2) % 4, LEAT_SLOT_HOST};
+  m.settings.depth = 1 + (what >> 4) % 8;
+  m.pool = {LEAT_FORMAT_gray8, kSides[how % 4], kSides[(how >> 2) % 4], {}, m.settings.depth + (what >> 2) % 4,
+            LEAT_SLOT_HOST};
   if (application == 2) {
     m.pool.format = LEAT_FORMAT_tensors;
     m.pool.width = m.pool.height = 0;
@@ -92,14 +93,14 @@ shm::OpenStream Peer::open(std::uint32_t what, std::uint32_t how) const {
     m.pool.tensors[0].rank = 1;
     m.pool.tensors[0].dims[0] = 4;
   }
-  m.priority = ((what >> 8) + LEAT_PRIORITY_NORMAL) % 4;
-  m.overload = (what >> 10) % 4;
-  m.slo_ns = kObjectives[(what >> 14) % 4];
-  m.period_ns = (how >> 4) % 4 == 0 ? 0 : 33'000'000;
+  m.settings.priority = ((what >> 8) + LEAT_PRIORITY_NORMAL) % 4;
+  m.settings.overload = (what >> 10) % 4;
+  m.settings.slo_ns = kObjectives[(what >> 14) % 4];
+  m.settings.period_ns = (how >> 4) % 4 == 0 ? 0 : 33'000'000;
   if ((what >> 12) % 2 != 0) {
-    m.sla_drop_ppm = 100'000;
-    m.period_ns = 33'000'000;
-    m.task_group = (what >> 13) % 2;
+    m.settings.sla_drop_ppm = 100'000;
+    m.settings.period_ns = 33'000'000;
+    m.settings.task_group = (what >> 13) % 2;
   }
   return m;
 }

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "shm/src/protocol/control_protocol.h"
 #include "shm/src/protocol/descriptors.h"
-#include "shm/src/protocol/protocol.h"
 #include "shm/src/rings/ring.h"
 #include "shm/src/segments/frame_slots.h"
 #include "tests/fuzz/harness.h"

@@ -1,5 +1,5 @@
 // What the harnesses of leatd's threads serve with: applications of emulated modules on a few partitions, workers that
-// are a channel's other end without the process, and a board of counters.
+// are a channel's other end without the process, and a metrics of counters.
 #pragma once
 
 #include <initializer_list>
@@ -93,18 +93,18 @@ struct FakeWorker {
 };
 
 // One for all inputs: it only counts, and making its megabytes takes longer than an input does.
-inline daemon::CountersBoard& board() {
-  static const auto kBoard = std::move(daemon::CountersBoard::create()).value();
-  return *kBoard;
+inline daemon::Metrics& metrics() {
+  static const auto kMetrics = std::move(daemon::Metrics::create()).value();
+  return *kMetrics;
 }
 inline void begin_records(shm::RecordKind kind, std::uint32_t count) {
-  for (std::uint32_t i = 0; i < count; ++i) (void)board().writer().begin(kind, i, "fuzz");
+  for (std::uint32_t i = 0; i < count; ++i) (void)metrics().writer().begin(kind, i, "fuzz");
 }
 
 // Every submission was answered once.
 inline void insist_on_ledger() {
-  insist(board().in_flight() == 0, "frames in flight without a client");
-  const shm::Record total = board().of(shm::RecordKind::total, 0);
+  insist(metrics().in_flight() == 0, "frames in flight without a client");
+  const shm::Record total = metrics().of(shm::RecordKind::total, 0);
   using C = shm::StreamCounter;
   insist(total.value(C::submitted) == total.value(C::completed) + total.value(C::late) + total.value(C::dropped) +
                                           total.value(C::failed) + total.value(C::rejected),

@@ -9,7 +9,7 @@
 
 #include "engine/daemon/log.h"
 #include "tests/fuzz/stepped/seams.h"
-#include "tests/fuzz/stepped/stepped_lanes.h"
+#include "tests/fuzz/stepped/stepped_job_threads.h"
 
 namespace leat::daemon {
 
@@ -24,12 +24,12 @@ namespace leat::fuzz {
 namespace {
 
 using daemon::Command;
-using daemon::Notice;
+using daemon::SchedulerEvent;
 using shm::DaemonCounter;
 using shm::RecordKind;
 using shm::UserCounter;
 
-enum Token : std::uint64_t { kListener, kNotices, kPools, kSession = 100 };
+enum Token : std::uint64_t { kListener, kSchedulerEvents, kPools, kSession = 100 };
 
 constexpr std::int64_t kStartNs = 1'000'000'000'000;
 constexpr std::uint32_t kStreams = 10, kClients = 8, kUserRecords = 16;
@@ -136,8 +136,8 @@ SteppedLeatd::SteppedLeatd(Passed& passed) : passed_(passed), config_(config()) 
   }();
   (void)kQuiet;
   later(kStartNs);
-  events_ = std::move(daemon::make_epoll_loop()).value();
-  notices_bell_ = std::move(shm::Doorbell::create()).value();
+  events_.emplace(std::move(daemon::EventLoop::create()).value());
+  events_bell_ = std::move(shm::Doorbell::create()).value();
   auto bell = std::move(shm::Doorbell::create()).value();
   scheduler_bell_ = shm::Doorbell(std::move(shm::duplicate(bell.fd())).value());
   const core::Topology served = topology({2, 1, 1});
@@ -151,25 +151,26 @@ SteppedLeatd::SteppedLeatd(Passed& passed) : passed_(passed), config_(config()) 
                     .actions = 1024,
                     .coordinated = kStreams};
   options.clients = kClients;
-  loop_ = std::move(daemon::SchedulerLoop::create(served, config_.policy, std::move(options), board(), notices_bell_,
+  loop_ = std::move(daemon::SchedulerLoop::create(served, config_.policy, std::move(options), metrics(), events_bell_,
                                                   std::move(bell)))
               .value();
   daemon::Supervisor::Listener& nobody_listens = *this;
-  supervisor_ = std::make_unique<daemon::Supervisor>(*events_, nobody_listens, 0, "", std::vector<worker::Setup>{},
-                                                     std::span<const shm::FeaturePool>{}, scheduler_bell_.fd(), 0, 0);
+  supervisor_ =
+      std::make_unique<daemon::Supervisor>(*events_, nobody_listens, 0, "", std::vector<worker::Setup>{},
+                                           std::span<const shm::FeaturePool>{}, daemon::Supervisor::Patience{});
   pools_ = std::move(daemon::PoolBuilder::create()).value();
   // The counters outlive an input, and one that ends with a stopped leatd leaves what its users had then.
   for (std::uint32_t i = 0; i < kUserRecords; ++i)
     for (const auto c : {UserCounter::sessions, UserCounter::clients, UserCounter::streams, UserCounter::requests,
                          UserCounter::memory_bytes, UserCounter::descriptors})
-      board().of(RecordKind::user, i).set(c, 0);
+      metrics().of(RecordKind::user, i).set(c, 0);
   std::vector<daemon::ServedApplication> applications;
   for (const char* name : kApplications) {
     applications.push_back({.name = name, .slo_ns = 50'000'000});
     config_.applications.emplace_back().application.slo_ns = 50'000'000;
   }
   sessions_ = std::make_unique<daemon::ClientSessions>(
-      daemon::ClientSessions::Environment{config_, std::move(applications), *events_, board(), *supervisor_, *pools_,
+      daemon::ClientSessions::Environment{config_, std::move(applications), *events_, metrics(), *supervisor_, *pools_,
                                           [this](const Command& c) { loop_->command(c); },
                                           [] { return std::string(2000, ' '); },
                                           [this] { return stopping_ ? "leatd is stopping" : nullptr; }},
@@ -178,11 +179,11 @@ SteppedLeatd::SteppedLeatd(Passed& passed) : passed_(passed), config_(config()) 
   four.rank = 1;
   four.dims[0] = 4;
   four.dtype = LEAT_F32;
-  sessions_->settle(0, {}, {}, "a\tb");
-  sessions_->settle(2, {}, {four}, "");
-  door_ = std::make_unique<daemon::Door>(folder().listener(), *events_, board(), kListener);
-  insist(door_->open().ok(), "a door that does not open");
-  for (const auto& [fd, token] : {std::pair{notices_bell_.fd(), kNotices}, std::pair{pools_->fd(), kPools}})
+  sessions_->serve(0, {.name = kApplications[0], .slo_ns = 50'000'000, .class_names = "a\tb"});
+  sessions_->serve(2, {.name = kApplications[2], .slo_ns = 50'000'000, .tensors = {four}});
+  acceptor_ = std::make_unique<daemon::Acceptor>(folder().listener(), *events_, metrics(), kListener);
+  insist(acceptor_->open().ok(), "an acceptor that does not open");
+  for (const auto& [fd, token] : {std::pair{events_bell_.fd(), kSchedulerEvents}, std::pair{pools_->fd(), kPools}})
     insist(events_->watch(fd, token).ok(), "a bell that cannot be watched");
   for (core::PartitionId p = 0; p < kPartitions; ++p) start_worker(p);
 }
@@ -190,7 +191,7 @@ SteppedLeatd::SteppedLeatd(Passed& passed) : passed_(passed), config_(config()) 
 SteppedLeatd::~SteppedLeatd() {
   sessions_.reset();
   loop_.reset();
-  work_in_lanes(UINT32_MAX);
+  run_jobs(UINT32_MAX);
   set_time(0);
 }
 
@@ -215,28 +216,28 @@ void SteppedLeatd::control() {
   const std::size_t count = events_->wait(0, ready);
   for (std::size_t i = 0; i < count; ++i) on_event(ready[i]);
   sessions_->advance(now_);
-  door_->advance(now_);
+  acceptor_->advance(now_);
 }
 
 void SteppedLeatd::on_event(const daemon::Readiness& ready) {
   if (ready.token == kListener)
-    return door_->on_ready(
+    return acceptor_->on_ready(
         now_, [this](shm::Fd connection) { return sessions_->accept(std::move(connection)); },
         [this](shm::Fd connection) { sessions_->turn_away(std::move(connection)); });
-  if (ready.token == kNotices) return on_notices();
+  if (ready.token == kSchedulerEvents) return on_scheduler_events();
   if (ready.token == kPools) return sessions_->on_pools();
   sessions_->on_ready(ready.token);
 }
 
-void SteppedLeatd::on_notices() {
-  notices_bell_.drain();
-  for (Notice n; loop_->notice(n);) {
-    if (n.kind == Notice::Kind::worker_released)
+void SteppedLeatd::on_scheduler_events() {
+  events_bell_.drain();
+  for (SchedulerEvent n; loop_->next_event(n);) {
+    if (n.kind == SchedulerEvent::Kind::worker_released)
       start_worker(n.partition);
-    else if (n.kind == Notice::Kind::worker_broken)
+    else if (n.kind == SchedulerEvent::Kind::worker_broken)
       lose(n.partition);
     else
-      sessions_->on_notice(n);
+      sessions_->on_scheduler_event(n);
   }
 }
 
@@ -254,7 +255,7 @@ void SteppedLeatd::round() {
   schedule(true);
   {
     const Interrupted hurried(passed_.lingers());
-    work_in_lanes(lane_steps_);
+    run_jobs(job_steps_);
   }
   for (core::PartitionId p = 0; p < kPartitions; ++p) work(p, nullptr);
   schedule(false);
@@ -268,7 +269,7 @@ void SteppedLeatd::stop() {
 }
 
 std::uint32_t SteppedLeatd::sessions() const {
-  return static_cast<std::uint32_t>(board().daemon().value(DaemonCounter::sessions));
+  return static_cast<std::uint32_t>(metrics().daemon().value(DaemonCounter::sessions));
 }
 
 std::string SteppedLeatd::left() const {
@@ -276,25 +277,25 @@ std::string SteppedLeatd::left() const {
   const auto note = [&](const std::string& what, std::uint64_t value) {
     if (value != 0) out += (out.empty() ? "" : ", ") + what + " " + std::to_string(value);
   };
-  const shm::Record daemon = board().daemon();
+  const shm::Record daemon = metrics().daemon();
   note("sessions", daemon.value(DaemonCounter::sessions));
   note("clients", daemon.value(DaemonCounter::clients));
   note("streams", daemon.value(DaemonCounter::streams));
   note("bytes", daemon.value(DaemonCounter::memory_bytes));
-  note("tasks of lanes", waiting_in_lanes());
+  note("jobs", waiting_jobs());
   for (std::uint32_t i = 0; i < kUserRecords; ++i)
     for (const auto c : {UserCounter::sessions, UserCounter::clients, UserCounter::streams, UserCounter::requests,
                          UserCounter::memory_bytes, UserCounter::descriptors})
       note("user " + std::to_string(i) + "'s " +
                std::string(shm::counter_names(RecordKind::user)[static_cast<std::size_t>(c)].name),
-           board().of(RecordKind::user, i).value(c));
+           metrics().of(RecordKind::user, i).value(c));
   return out;
 }
 
 std::size_t SteppedLeatd::max_descriptors() const {
-  constexpr std::size_t kOfItself = 24, kOfSession = 5, kOfStream = 4, kOfTask = 5;
-  return kOfItself + kOfTask * waiting_in_lanes() + kOfSession * sessions() +
-         kOfStream * std::min<std::size_t>(kStreams, board().daemon().value(DaemonCounter::streams));
+  constexpr std::size_t kOfItself = 24, kOfSession = 5, kOfStream = 4, kOfJob = 5;
+  return kOfItself + kOfJob * waiting_jobs() + kOfSession * sessions() +
+         kOfStream * std::min<std::size_t>(kStreams, metrics().daemon().value(DaemonCounter::streams));
 }
 
 }  // namespace leat::fuzz

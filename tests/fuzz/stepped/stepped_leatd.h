@@ -1,19 +1,20 @@
-// leatd's control thread and scheduler thread without the threads: its door, sessions, streams and scheduler loop, each
-// turn of each made when it is asked for. Workers are a channel's other end (served.h), the lanes work when they are
-// let (stepped_lanes.h), the time and the users are the harness's (seams.h).
+// leatd's control thread and scheduler thread without the threads: its acceptor, sessions, streams and scheduler loop,
+// each turn of each made when it is asked for. Workers are a channel's other end (served.h), jobs are done when they
+// are let (stepped_job_threads.h), the time and the users are the harness's (seams.h).
 //
 // After each turn it is known what was given back in it and whether it waited. None closes what a client has passed:
-// that is for a lane.
+// that is for a job.
 //
 // Thread rule: one thread.
 #pragma once
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "engine/daemon/clients/acceptor.h"
 #include "engine/daemon/clients/client_sessions.h"
-#include "engine/daemon/clients/door.h"
 #include "engine/daemon/workers/supervisor.h"
 #include "tests/fuzz/stepped/passed.h"
 #include "tests/fuzz/stepped/served.h"
@@ -42,9 +43,9 @@ class SteppedLeatd final : private daemon::Supervisor::Listener {
   void schedule(bool parks);  // of the scheduler thread; parks: and it looks at its bells
   void work(core::PartitionId p, Reader* changes);
   void lose(core::PartitionId p);
-  void let_lanes_work(std::uint32_t steps) { lane_steps_ = steps; }  // in each round from now on
-  void round();                                                      // everybody once, a millisecond later
-  void stop();  // as on SIGTERM: nothing new, and all connections end
+  void let_jobs_run(std::uint32_t steps) { job_steps_ = steps; }  // in each round from now on
+  void round();                                                   // everybody once, a millisecond later
+  void stop();                                                    // as on SIGTERM: nothing new, and all connections end
   // What it still holds for clients, in words; empty: nothing.
   [[nodiscard]] std::string left() const;
   [[nodiscard]] bool empty() const { return left().empty(); }
@@ -64,21 +65,21 @@ class SteppedLeatd final : private daemon::Supervisor::Listener {
   void worker_failed(std::uint32_t, const std::string&) override {}
   void start_worker(core::PartitionId p);
   void on_event(const daemon::Readiness& ready);
-  void on_notices();
+  void on_scheduler_events();
 
   Passed& passed_;
   std::int64_t now_ = 0;
   daemon::Config config_;
-  std::unique_ptr<daemon::EventLoop> events_;
-  shm::Doorbell notices_bell_, scheduler_bell_;
+  std::optional<daemon::EventLoop> events_;
+  shm::Doorbell events_bell_, scheduler_bell_;
   std::array<FakeWorker, kPartitions> workers_;
   std::array<bool, kPartitions> lost_{};
   std::unique_ptr<daemon::SchedulerLoop> loop_;
   std::unique_ptr<daemon::Supervisor> supervisor_;
   std::unique_ptr<daemon::PoolBuilder> pools_;
   std::unique_ptr<daemon::ClientSessions> sessions_;
-  std::unique_ptr<daemon::Door> door_;
-  std::uint32_t lane_steps_ = UINT32_MAX;
+  std::unique_ptr<daemon::Acceptor> acceptor_;
+  std::uint32_t job_steps_ = UINT32_MAX;
   bool stopping_ = false;
 };
 

@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-#include "shm/src/protocol/protocol.h"
+#include "shm/src/protocol/control_protocol.h"
 #include "tests/gpu/check/check.h"
 
 namespace leat::check {

@@ -5,7 +5,7 @@
 
 #include "engine/exec/picture/preprocess.h"
 #include "leat/frame_format.h"
-#include "shm/src/segments/layout.h"
+#include "shm/src/segments/segment_layout.h"
 #include "tests/gpu/check/check.h"
 
 namespace leat::check {

@@ -15,7 +15,7 @@
 #include <iterator>
 
 #include "leat/client.hpp"
-#include "shm/src/protocol/protocol.h"
+#include "shm/src/protocol/control_protocol.h"
 #include "tests/gpu/check/check.h"
 #include "tools/scene/scene.h"
 

@@ -168,7 +168,7 @@ void JsonCursor::only(std::span<const std::string_view> keys, std::string_view a
   }
   if (!unknown) return;
   const std::vector<std::string> names(keys.begin(), keys.end());
-  const std::string near = words::nearest(unknown->path_.substr(path_.empty() ? 0 : path_.size() + 1), names);
+  const std::string near = text::nearest(unknown->path_.substr(path_.empty() ? 0 : path_.size() + 1), names);
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
   unknown->fail("unknown key; " + (near.empty() ? "the keys here are " + list : "did you mean '" + near + "'?"));

@@ -8,9 +8,8 @@
 #include <cstdio>
 #include <thread>
 
-#include "engine/worker/link/affinity.h"
-#include "shm/src/protocol/protocol.h"
-#include "shm/src/segments/counters.h"
+#include "shm/src/counters/counters.h"
+#include "shm/src/protocol/control_protocol.h"
 #include "tools/base/cli/json_output.h"
 #include "tools/base/cores/cores.h"
 #include "tools/leat/commands.h"

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "tools/base/cores/cores.h"
-#include "engine/worker/link/affinity.h"
 
 namespace leat::tools {
 namespace {

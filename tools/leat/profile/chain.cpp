@@ -12,7 +12,6 @@
 
 #include "engine/exec/onnx/onnx_split.h"
 #include "engine/exec/registry.h"
-#include "engine/worker/link/affinity.h"
 #include "shm/src/rings/clock.h"
 #include "tools/base/cores/cores.h"
 

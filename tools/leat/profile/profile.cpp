@@ -9,7 +9,6 @@
 #include "engine/daemon/workers/gpu_tool.h"
 #include "engine/exec/device_plugin.h"
 #include "engine/exec/module.h"
-#include "engine/worker/link/affinity.h"
 #include "planner/io/profile_io.h"
 #include "planner/partition_kind.h"
 #include "tools/base/cli/json_output.h"

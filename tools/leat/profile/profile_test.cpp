@@ -13,7 +13,6 @@
 #include "engine/exec/model_files/sha256.h"
 #include "engine/exec/onnx/onnx_split.h"
 #include "engine/exec/test/test_models.h"
-#include "engine/worker/link/affinity.h"
 #include "planner/io/profile_io.h"
 #include "tools/base/cores/cores.h"
 #include "tools/leat/profile/profiler.h"

@@ -17,7 +17,6 @@
 #include "engine/exec/module.h"
 #include "engine/exec/onnx/libraries/onnx_library.h"
 #include "engine/exec/onnx/onnx_split.h"
-#include "engine/worker/link/affinity.h"
 #include "planner/io/profile_io.h"
 #include "tools/base/cli/progress.h"
 #include "tools/base/cores/cores.h"

@@ -96,9 +96,6 @@ Value word(const RecordSnapshot& record, std::initializer_list<const char*> word
 }
 
 Value label(const Window&, const RecordSnapshot& record, const RecordSnapshot*) { return record.label; }
-Value event_loop(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
-  return word<DaemonCounter::event_loop>(record, {"epoll", "io_uring"});
-}
 Value partition_device(const Window& window, const RecordSnapshot& record, const RecordSnapshot*) {
   const auto found = window.devices.find(std::string(record.label));
   return found != window.devices.end() ? Value(found->second.uuid) : Value();
@@ -155,7 +152,6 @@ Value user_max(const Window&, const RecordSnapshot& record, const RecordSnapshot
 constexpr Column kDaemon[] = {
     {"pid", "pid", "process", Unit::count, 8, 0, count<DaemonCounter::pid>},
     {"uptime_seconds", "up", "time since start", Unit::seconds, 8, 0, since<DaemonCounter::started_ns>},
-    {"event_loop", "loop", "io_uring or epoll", Unit::text, 8, 0, event_loop},
     {"clients", "clients", "connected", Unit::count, 7, 0, count<DaemonCounter::clients>},
     {"streams", "streams", "open", Unit::count, 7, 0, count<DaemonCounter::streams>},
     {"memory_bytes", "memory", "shared memory held for clients", Unit::bytes, 8, 0, count<DaemonCounter::memory_bytes>},

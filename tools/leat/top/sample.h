@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "leat/result.hpp"
-#include "shm/src/protocol/protocol.h"
-#include "shm/src/segments/counters.h"
+#include "shm/src/counters/counters.h"
+#include "shm/src/protocol/control_protocol.h"
 #include "tools/base/json/json.h"
 
 namespace leat::tools {

@@ -11,10 +11,10 @@
 #include <set>
 
 #include "shm/src/tracks/assignment.h"
-#include "tools/scene/tracking/identity.h"
-#include "tools/scene/tracking/motion_film.h"
 #include "tools/scene/random.h"
 #include "tools/scene/scene.h"
+#include "tools/scene/tracking/identity.h"
+#include "tools/scene/tracking/motion_film.h"
 
 namespace leat::scene {
 namespace {

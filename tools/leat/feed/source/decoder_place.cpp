@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "tools/base/cores/cores.h"
-#include "engine/worker/link/affinity.h"
 #include "tools/base/json/json.h"
 
 namespace leat::tools {

@@ -1,0 +1,37 @@
+// What a client may know of an application, and how its modules turned out. Values.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/daemon/configuration/config.h"
+#include "engine/daemon/scheduler_thread/result_layout.h"
+#include "engine/exec/recognise/recognise.h"
+#include "engine/worker/link/protocol.h"
+#include "leat/result.hpp"
+
+namespace leat::daemon {
+
+struct ServedApplication {
+  std::string name;
+  std::int64_t slo_ns = 0;
+  // Known once its models are loaded.
+  std::string class_names = {};  // StreamOpened's tail
+  ResultLayout results = {};
+  std::vector<leat_tensor_shape> tensors = {};  // what its frames must be; empty: pictures
+};
+
+// Before its models are loaded.
+std::vector<ServedApplication> served_applications(const Config& config);
+
+struct ModelsSaid {
+  ServedApplication served;
+  std::vector<exec::Recognised> recognised;  // [module]
+};
+// setups, ready: [partition]. Error: its results do not fit a slot.
+Result<ModelsSaid> models_said(const Config& config, std::uint32_t application, std::span<const worker::Setup> setups,
+                               std::span<const worker::Ready> ready);
+
+}  // namespace leat::daemon

@@ -1,0 +1,190 @@
+// The way to serving: what is taken before a worker runs, the workers, and with what they said the plan and the
+// scheduler thread. See control_thread.h.
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/daemon/clients/served_application.h"
+#include "engine/daemon/control_thread.h"
+#include "engine/daemon/control_tokens.h"
+#include "engine/daemon/deployment/capacity/objective.h"
+#include "engine/daemon/deployment/loop_options.h"
+#include "engine/daemon/workers/self_guard.h"
+#include "shm/src/rings/clock.h"
+#include "shm/src/segments/available_memory.h"
+#include "tools/base/cores/core_count.h"
+
+namespace leat::daemon {
+
+using shm::DaemonCounter;
+
+Status ControlThread::create() {
+  raise_open_files();
+  auto deployment = find_deployment(config_, purpose());
+  if (!deployment.ok()) return Error{deployment.error()};
+  deployment_ = std::move(*deployment);
+  auto listener = take_socket(config_, purpose());
+  if (!listener.ok()) return Error{listener.error()};
+  listener_ = std::move(*listener);
+  auto metrics = Metrics::create();
+  if (!metrics.ok()) return Error{metrics.error()};
+  metrics_ = std::move(*metrics);
+  auto features = make_feature_pools(config_, deployment_);
+  if (!features.ok()) return Error{features.error()};
+  features_ = std::move(*features);
+  auto loop = EventLoop::create();
+  if (!loop.ok()) return Error{loop.error()};
+  loop_.emplace(std::move(*loop));
+  return scheduler_.open();
+}
+
+void ControlThread::block_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int s : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD}) sigaddset(&set, s);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  (void)signal(SIGCHLD, SIG_DFL);  // where it is ignored, the kernel keeps no word of how a worker ended
+  (void)signal(SIGPIPE, SIG_IGN);
+  signals_ = shm::Fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+Status ControlThread::start_workers() {
+  for (const std::string& line : config_.warnings) log_warning(line);
+  for (worker::Setup& setup : deployment_.setups) {
+    setup.yields = shm::choose_wait_policy(shm::Role::worker, core_count(), false, deployment_.tiny_hops).yields;
+    if (checking()) setup.alone_only = true;
+  }
+  if (auto status = workers_.keepers.start(deployment_.setups); !status) return status;
+  const Supervisor::Patience patience{.max_backoff_ns = config_.workers.max_backoff_ns,
+                                      .start_timeout_ns = config_.workers.worker_start_timeout_ns,
+                                      .unread_ns = (worker::kMaxQueuedBatches + 1) * config_.limits.batch_timeout_ns};
+  Supervisor::Listener& listener = *this;
+  workers_.supervisor = std::make_unique<Supervisor>(*loop_, listener, kFirstWorkerToken, options_.worker_binary,
+                                                     deployment_.setups, features_, patience);
+  const std::uint32_t partitions = workers_.supervisor->count();
+  workers_.ready.resize(partitions);
+  workers_.ports.assign(partitions, nullptr);
+  workers_.log.assign(partitions, shm::LogLimit(20));
+  if (auto status = open_to_clients(); !status) return status;
+  begin_metrics();
+  if (auto status = watch_all(); !status) return status;
+  service_.status("starting workers");
+  log_info("starting workers: " + std::to_string(partitions) + (partitions == 1 ? " partition" : " partitions"));
+  if (auto status = workers_.supervisor->start_all(life_.started_ns); !status) return status;
+  for (std::uint32_t p = 0; p < partitions; ++p) publish_worker(p);
+  return Done{};
+}
+
+// They are told that leatd is starting until it serves.
+Status ControlThread::open_to_clients() {
+  auto pools = PoolBuilder::create();
+  if (!pools.ok()) return Error{pools.error()};
+  clients_.pools = std::move(*pools);
+  clients_.sessions = std::make_unique<ClientSessions>(
+      ClientSessions::Environment{config_, served_applications(config_), *loop_, *metrics_, *workers_.supervisor,
+                                  *clients_.pools, [this](const Command& c) { scheduler_.command(c); },
+                                  [this] { return status_json(); }, [this] { return not_ready(); }},
+      kFirstSessionToken);
+  clients_.acceptor = std::make_unique<Acceptor>(listener_, *loop_, *metrics_, kListenerToken);
+  return Done{};
+}
+
+void ControlThread::begin_metrics() {
+  shm::Record daemon = metrics_->daemon();
+  daemon.set(DaemonCounter::pid, static_cast<std::uint64_t>(getpid()));
+  daemon.set(DaemonCounter::started_ns, static_cast<std::uint64_t>(life_.started_ns));
+  for (const auto value :
+       {DaemonCounter::clients, DaemonCounter::sessions, DaemonCounter::streams, DaemonCounter::memory_bytes})
+    daemon.set(value, 0);
+  begin_records(config_, deployment_, *metrics_);
+}
+
+Status ControlThread::watch_all() {
+  if (checking())
+    life_.deadline_ns = life_.started_ns + options_.check_ns;
+  else if (auto status = clients_.acceptor->open(); !status)
+    return status;
+  for (const auto& [fd, token] : {std::pair{signals_.get(), kSignalsToken},
+                                  {scheduler_.events_fd(), kSchedulerToken},
+                                  {clients_.pools->fd(), kPoolsToken}})
+    if (auto status = loop_->watch(fd, token); !status) return status;
+  return Done{};
+}
+
+void ControlThread::give_up_starting() {
+  for (std::uint32_t p = 0; p < workers_.supervisor->count(); ++p) {
+    if (workers_.supervisor->state(p) != WorkerState::starting) continue;
+    if (life_.failure.empty())
+      life_.failure = about(p, "loading takes longer than " + std::to_string(options_.check_ns / 1'000'000'000) +
+                                   " s; look whether the model loads at all, or allow more time");
+    workers_.supervisor->kill(p);
+  }
+  begin_stop();
+}
+
+// ---- all workers are ready ----
+
+Status ControlThread::start_serving() {
+  progress_.end();
+  if (auto status = plan_and_check(); !status) return status;
+  if (checking()) {
+    begin_stop();
+    return Done{};
+  }
+  scheduler_.begin();
+  for (std::uint32_t p = 0; p < workers_.ports.size(); ++p)
+    scheduler_.command({.kind = Command::Kind::worker_ready, .partition = p, .worker = workers_.ports[p]});
+  remeasure_.emplace(deployment_, *metrics_, *workers_.supervisor, workers_.ready);
+  life_.phase = Phase::serving;
+  recorder_ = FlightRecorder::start(*metrics_, config_.recorder_path, log_warning);
+  log_info("serving on " + config_.socket);
+  service_.ready("serving on " + config_.socket);
+  if (options_.ready_fd >= 0) {
+    const std::string line = "ready " + config_.socket + "\n";
+    (void)!write(options_.ready_fd, line.data(), line.size());
+  }
+  return Done{};
+}
+
+// Everything that can still be wrong.
+Status ControlThread::plan_and_check() {
+  if (auto status = complete_plan(config_, deployment_, workers_.ready); !status) return status;
+  for (const auto& line : choose_objectives(config_, deployment_)) log_info(line);
+  if (auto status = keep_what_models_said(); !status) return status;
+  workers_.supervisor->calibrated();
+  if (const auto line = cap_memory(config_.limits, shm::available_memory().room_in_group()); !line.empty())
+    log_warning(line);
+  for (const auto& line : unschedulable(deployment_)) log_warning(line);
+  const core::Topology topology = topology_of(config_, deployment_);
+  if (const std::string problem = topology.problem(); !problem.empty()) return Error{config_.file + ": " + problem};
+  if (std::string line = idle_setting(config_, deployment_); !line.empty()) return Error{std::move(line)};
+  return scheduler_.prepare(topology, config_.policy, loop_options(config_, deployment_), *metrics_);
+}
+
+Status ControlThread::keep_what_models_said() {
+  for (std::uint32_t a = 0; a < config_.applications.size(); ++a) {
+    auto said = models_said(config_, a, deployment_.setups, workers_.ready);
+    if (!said.ok()) return Error{said.error()};
+    recognised_.push_back(std::move(said->recognised));
+    clients_.sessions->serve(a, std::move(said->served));
+  }
+  return Done{};
+}
+
+// With what was measured anew. Streams keep the objectives that they were opened with.
+void ControlThread::plan_again(const std::optional<std::string>& why) {
+  if (!why) return;
+  log_info(*why);
+  const std::vector<std::string> said = unschedulable(deployment_);
+  if (auto status = complete_plan(config_, deployment_, workers_.ready); !status) return log_error(status.error());
+  for (const auto& line : choose_objectives(config_, deployment_, true)) log_info(line);
+  clients_.sessions->objectives_changed();
+  for (const auto& line : unschedulable(deployment_))
+    if (std::ranges::find(said, line) == said.end()) log_warning(line);
+  scheduler_.replace_plan(topology_of(config_, deployment_));
+}
+
+}  // namespace leat::daemon
