@@ -108,19 +108,9 @@ function(leat_cold name)
   endif()
 endfunction()
 
-# leat_library(NAME SOURCES... LIBS... [COLD] [ALONE]): a static library; other rooms link it by NAME. COLD: nothing in it is
-# hot. ALONE: what it works on is never another thread's; the thread sanitizer's build takes it from the plain one
-# (LEAT_PLAIN_BUILD) where that is said.
-set(LEAT_PLAIN_BUILD "" CACHE PATH "with LEAT_SANITIZE=thread: a build without sanitizers, already made, whose libraries marked ALONE are linked")
+# leat_library(NAME SOURCES... LIBS... [COLD]): a static library; other rooms link it by NAME. COLD: nothing in it is hot.
 function(leat_library name)
-  cmake_parse_arguments(A "ALONE;COLD" "" "SOURCES;LIBS" ${ARGN})
-  if(A_ALONE AND LEAT_SANITIZE STREQUAL "thread" AND LEAT_PLAIN_BUILD)
-    file(RELATIVE_PATH folder ${PROJECT_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR})
-    add_library(${name} STATIC IMPORTED GLOBAL)
-    set_target_properties(${name} PROPERTIES IMPORTED_LOCATION ${LEAT_PLAIN_BUILD}/${folder}/lib${name}.a)
-    target_link_libraries(${name} INTERFACE leat_options ${A_LIBS})
-    return()
-  endif()
+  cmake_parse_arguments(A "COLD" "" "SOURCES;LIBS" ${ARGN})
   add_library(${name} STATIC ${A_SOURCES})
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(${name} PUBLIC leat_options ${A_LIBS})
