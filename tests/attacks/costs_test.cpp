@@ -20,9 +20,10 @@ using G = exec::TestGraph;
 
 constexpr std::int64_t kWide = 512;  // floats of a frame
 constexpr int kAttempts = 3;
-// Of 200. Without the defences it is none or one of the first, and about a hundred of the second. On a quiet machine
-// 190 and 195 are what has to come, and what comes is 200; other programs on the same cores cost some of them.
-constexpr std::uint32_t kBesideDear = 140, kBesidePoison = 170;
+// Of what he has alone, which on a quiet machine is all of his 200; other programs on the same cores cost some of them.
+// Without the defences it is none or one of the first, and about a hundred of the second.
+constexpr double kBesideDear = 0.7, kBesidePoison = 0.85;
+constexpr std::uint32_t kTells = 40;  // who has fewer in time alone is kept from them by the machine: that says nothing
 
 // leatd's user: root, or not.
 class Costs : public testing::TestWithParam<bool> {
@@ -30,26 +31,36 @@ class Costs : public testing::TestWithParam<bool> {
   void SetUp() override {
     if (getuid() != 0) GTEST_SKIP() << "only root can become other users";
   }
-  // What the honest user has in time of his frames while the other sends his; the best of some attempts, because a
-  // machine that others use too is late of itself.
-  void expect_in_time(const std::string& config, const Flow& honest, const Flow& other, std::uint32_t min) {
-    Tally best;
-    for (int attempt = 0; attempt < kAttempts && best.in_time < min; ++attempt) {
+  // What the honest user has in time of his frames while the other sends his is held against all of them, and where the
+  // machine has other work against what he then has alone; one attempt of some has to reach it.
+  void expect_in_time(const std::string& config, const Flow& honest, const Flow& other, double share) {
+    bool reached = false;
+    for (int attempt = 0; attempt < kAttempts && !reached; ++attempt) {
+      const Tally beside = beside_the_other(config, honest, other);
+      reached = beside.in_time >= share * honest.frames;
+      if (reached) break;
       leatd_ = open_to_all(config, GetParam());
-      const Sender before(kDear, leatd_->socket(), other);
-      const Sender sender(kHonest, leatd_->socket(), honest);
-      const Tally mine = sender.tally(), theirs = before.tally();
-      std::printf("honest: %u of %u in time; the other: %u of %u, %u refused, %u poison\n", mine.in_time,
-                  mine.submitted, theirs.in_time, theirs.submitted, theirs.refused, theirs.poison);
-      EXPECT_EQ(mine.answered, mine.submitted);
-      EXPECT_EQ(theirs.answered, theirs.submitted);
-      ASSERT_GT(theirs.submitted, 0U);
-      if (mine.in_time >= best.in_time) best = mine, other_ = theirs;
+      const Tally alone = Sender(kHonest, leatd_->socket(), honest).tally();
+      std::printf("honest alone: %u of %u in time\n", alone.in_time, alone.submitted);
+      reached = alone.in_time >= kTells && beside.in_time >= share * alone.in_time;
     }
-    EXPECT_GE(best.in_time, min) << leatd_->log();
+    EXPECT_TRUE(reached) << leatd_->log();
+  }
+  Tally beside_the_other(const std::string& config, const Flow& honest, const Flow& other) {
+    leatd_ = open_to_all(config, GetParam());
+    const Sender before(kDear, leatd_->socket(), other);
+    const Sender sender(kHonest, leatd_->socket(), honest);
+    const Tally mine = sender.tally();
+    other_ = before.tally();
+    std::printf("honest: %u of %u in time; the other: %u of %u, %u refused, %u poison\n", mine.in_time, mine.submitted,
+                other_.in_time, other_.submitted, other_.refused, other_.poison);
+    EXPECT_EQ(mine.answered, mine.submitted);
+    EXPECT_EQ(other_.answered, other_.submitted);
+    EXPECT_GT(other_.submitted, 0U);
+    return mine;
   }
   std::unique_ptr<Leatd> leatd_;
-  Tally other_;
+  Tally other_;  // of the last attempt
 };
 INSTANTIATE_TEST_SUITE_P(Leatd, Costs, testing::Bool(),
                          [](const auto& p) { return std::string(p.param ? "OfRoot" : "OfAnOrdinaryUser"); });
