@@ -8,7 +8,7 @@ namespace leat::core {
 namespace {
 
 constexpr std::uint32_t kMaxUnobserved = 4;  // answers that a client may still report on
-constexpr std::uint32_t kAnswersAFar = 4;    // that must have come for each far report
+constexpr std::uint32_t kAnswersAFar = 3;    // that must have come for each far report; a LookBack has as many
 
 // An application's only module, by partition and batch; empty where it does not run. Nothing: it cannot be coordinated.
 streams::BatchTimes batch_times(const Topology& t, const ApplicationSpec& application) {

@@ -9,6 +9,7 @@
 #include "engine/core/streams/strides.h"
 #include "engine/sim/shown.h"
 #include "engine/sim/simulator.h"
+#include "leat/look_back.hpp"
 
 namespace leat::sim {
 namespace {
@@ -212,25 +213,42 @@ TEST(Coordinated, StreamsThatCannotBeCoordinatedAreRefused) {
   EXPECT_EQ(without.next_timer(), core::kNever);
 }
 
-// One report of what tracking lost since the answer before for each answer, one of longer ago for four.
+// One report of what tracking lost since the answer before for each answer, one of longer ago for three.
 TEST(Coordinated, ReportsCountOnlyForAnswersThatCame) {
   core::Coordination c(machine(1), {.coordinated = 1});
   ASSERT_TRUE(c.open(0, 0, {.terms = {.sla_drop = 0.06, .period_ns = kPeriod}}));
   const core::Observation near{.stride = 4, .drop = 0.1}, far{.stride = 20, .drop = 0.2, .far = true};
   EXPECT_FALSE(c.observe(1, 0, near));
   EXPECT_FALSE(c.observe(1, 0, far));
-  for (int i = 1; i < 4; ++i) {
+  for (int i = 1; i < 3; ++i) {
     c.answered(i * kPeriod, 0, i * kPeriod - 1);
     EXPECT_TRUE(c.observe(i * kPeriod, 0, near));
     EXPECT_FALSE(c.observe(i * kPeriod, 0, near));
     EXPECT_FALSE(c.observe(i * kPeriod, 0, far));
   }
-  c.answered(4 * kPeriod, 0, 4 * kPeriod - 1);
-  EXPECT_TRUE(c.observe(4 * kPeriod, 0, far));
-  EXPECT_FALSE(c.observe(4 * kPeriod, 0, far));
-  for (int i = 5; i < 30; ++i) c.answered(i * kPeriod, 0, i * kPeriod - 1);
+  c.answered(3 * kPeriod, 0, 3 * kPeriod - 1);
+  EXPECT_TRUE(c.observe(3 * kPeriod, 0, far));
+  EXPECT_FALSE(c.observe(3 * kPeriod, 0, far));
+  for (int i = 4; i < 30; ++i) c.answered(i * kPeriod, 0, i * kPeriod - 1);
   EXPECT_TRUE(c.observe(30 * kPeriod, 0, far));
   EXPECT_FALSE(c.observe(30 * kPeriod, 0, far));  // not saved up
+}
+
+// However far apart its answers are, from the first on.
+TEST(Coordinated, WhateverAClientLooksBackOnCounts) {
+  for (std::uint32_t stride = 1; stride <= LookBack::kFarthest; ++stride) {
+    core::Coordination c(machine(1), {.coordinated = 1});
+    ASSERT_TRUE(c.open(0, 0, {.terms = {.sla_drop = 0.06, .period_ns = kPeriod}}));
+    LookBack look;
+    for (std::uint64_t frame = 0; frame < 400; frame += stride) {
+      const auto now = static_cast<TimeNs>(frame + 1) * kPeriod;
+      c.answered(now, 0, now - 1);
+      if (const auto from = look.answered(frame)) {
+        const auto back = static_cast<std::uint32_t>(frame - *from);
+        EXPECT_TRUE(c.observe(now, 0, {.stride = back, .drop = 0.1, .far = true})) << stride << ' ' << frame;
+      }
+    }
+  }
 }
 
 TEST(Coordinated, AnotherPlanTakesWhatIsHeldAlong) {

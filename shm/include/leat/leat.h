@@ -237,7 +237,7 @@ LEAT_API int leat_should_submit(leat_stream* stream, int64_t capture_ns);
 LEAT_API leat_error leat_observe(leat_stream* stream, uint32_t stride, double drop);
 /* The same with what would still be tracked from an older answer, `stride` frames before (leat/look_back.hpp says when:
  * 16 frames and more, about every 96). It keeps a detector's flicker of some frames from being taken for what tracking
- * loses. At most one in four answers counts, beside leat_observe's. */
+ * loses. At most one in three answers counts, beside leat_observe's. */
 LEAT_API leat_error leat_observe_far(leat_stream* stream, uint32_t stride, double drop);
 LEAT_API leat_error leat_schedule_of(leat_stream* stream, leat_schedule* out);
 
