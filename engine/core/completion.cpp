@@ -68,7 +68,7 @@ bool Scheduler::State::stage_finished(BatchHandle handle, std::uint32_t stage,
   // What one user's frames take beyond the plan and beyond others' says nothing of what others' will.
   const TimeNs planned = route.stages[stage].latency.p50_ns[b.list.items - 1];
   const bool dear = !users.shares.empty() && ledger.request(tasks[b.list.first].request).dear;
-  const bool tells = !dear && (b.plan == plans.number || !plan->measured_anew);
+  const bool tells = !dear && (b.plan == plans.number || plan->measured_anew[b.module] == 0);
   if (tells && b.canary) plan->load.learn_canary(b, planned, ran);
   if (tells && !b.canary) plan->load.learn(b.module, planned, ran);
   if (coordination != nullptr && !dear)

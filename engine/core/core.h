@@ -48,8 +48,9 @@ struct ActivePlan {
   LoadStatistics load;
   std::vector<std::unique_ptr<ComponentScheduler>> schedulers;  // by ComponentId
   std::vector<QueueId> dirty_queues;
-  std::uint32_t batches = 0;   // on their way that were formed under it
-  bool measured_anew = false;  // batches that were formed under earlier plans say nothing of its latencies
+  std::uint32_t batches = 0;  // on their way that were formed under it
+  // By ModuleId: batches that were formed under earlier plans say nothing of its latencies.
+  std::vector<std::uint8_t> measured_anew;
 };
 
 // Every plan speaks of as many partitions as the machine has.

@@ -29,6 +29,18 @@ void Scheduler::State::collect_unsent() noexcept {
   std::ranges::sort(scratch.moving, {}, [&](TaskId t) { return tasks[t].serial; });
 }
 
+namespace {
+
+// Whether batches of the module take by one plan what they take by the other.
+bool same_latencies(const Topology& a, const Topology& b, ModuleId m) noexcept {
+  return std::ranges::equal(a.modules[m].routes, b.modules[m].routes, [&](RouteId of_a, RouteId of_b) {
+    return std::ranges::equal(a.routes[of_a].stages, b.routes[of_b].stages,
+                              [](const auto& x, const auto& y) { return x.latency.p50_ns == y.latency.p50_ns; });
+  });
+}
+
+}  // namespace
+
 // Out of its queue, its batch being formed or its bookings: those go with the old plan.
 void Scheduler::State::detach(TaskId id) noexcept {
   Task& t = tasks[id];
@@ -54,8 +66,11 @@ bool Scheduler::State::replace(ReadyPlanPtr& next, bool measured_anew) noexcept 
   plan = slot->get();
   plans.number = static_cast<std::uint32_t>(slot - plans.held.begin());
   plan->load.take_over(old.load);
-  plan->measured_anew = measured_anew;
-  for (ModuleId m = 0; measured_anew && m < plan->model.topology().modules.size(); ++m) plan->load.forget_scale(m);
+  for (ModuleId m = 0; measured_anew && m < plan->measured_anew.size(); ++m) {
+    if (same_latencies(old.model.topology(), plan->model.topology(), m)) continue;
+    plan->measured_anew[m] = 1;
+    plan->load.forget_scale(m);
+  }
   for (PartitionId p = 0; p < machine.partitions(); ++p) {
     keep_idle(p, 0);
     set_idle(p);

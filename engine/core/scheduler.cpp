@@ -33,6 +33,7 @@ ActivePlan::ActivePlan(const Topology& topology, const Policy& policy, const Lim
   for (const Component& c : model.components())
     schedulers.push_back(make_scheduler({view, core, c, policy, limits, queues}));
   dirty_queues.reserve(queues.size());
+  measured_anew.resize(topology.modules.size());
 }
 
 Scheduler::State::State(const Topology& t, const Policy& p, const Limits& l)

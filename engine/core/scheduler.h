@@ -172,7 +172,8 @@ class Scheduler {
   [[nodiscard]] ReadyPlanPtr prepare(const Topology& topology) const;
   [[nodiscard]] bool same_requests(const Topology& topology) const noexcept;
   // Takes the plan over and leaves nullptr. False: too many earlier plans still have batches on their way; nothing
-  // changed. measured_anew: its latencies are of now, so what was learned about those before is forgotten.
+  // changed. measured_anew: its latencies are of now, so what was learned about a module whose latencies differ is
+  // forgotten.
   [[nodiscard]] bool replace(TimeNs now, ReadyPlanPtr& plan, bool measured_anew = false) noexcept;
   // An earlier plan that nothing uses any more, to be freed on another thread; nullptr: none.
   [[nodiscard]] ReadyPlanPtr take_retired() noexcept;

@@ -76,6 +76,7 @@ Result<std::unique_ptr<Worker>> Worker::start(shm::Fd control, bool* device_lost
   const Confinement confinement(w->setup_.sandbox, !w->setup_.device.plugin.empty());
   if (status.ok()) confinement.begin();
   if (status.ok() && !w->setup_.user.empty()) status = w->become_user();
+  if (status.ok()) status = w->pin_all();
   if (status.ok()) confinement.settle();
   if (status.ok()) status = w->device_.open(w->setup_.device, ready.device);
   if (status.ok()) confinement.device_opened();

@@ -34,6 +34,21 @@ Status Worker::receive_files() {
   return Done{};
 }
 
+// Before anything but leatd's own code runs, and before there are few descriptors: each file is opened anew, as the
+// user that this process is now, and leatd's descriptors, which may be open for another, are given up.
+Status Worker::pin_all() {
+  for (std::uint32_t i = 0; i < setup_.modules.size(); ++i) {
+    if (setup_.modules[i].files.empty()) continue;
+    const auto model = exec::pin_model(setup_.modules[i].files);
+    if (model.ok()) continue;
+    (void)control_.send(encode_opening(i));  // whose error it is
+    return Error{model.error()};
+  }
+  for (ModuleSetup& m : setup_.modules)
+    for (exec::ModelFile& f : m.files) f.fd.reset();
+  return Done{};
+}
+
 // The version that leatd started with, or nothing. An executor of another kind opens its model by its path, so that is
 // asked before and behind.
 Status Worker::pin(const ModuleSetup& m) {

@@ -70,6 +70,7 @@ class Worker {
   void ask_of_all(std::uint32_t failed, const std::string& why);
   // version_files.cpp
   Status receive_files();
+  Status pin_all();
   static Status pin(const ModuleSetup& module);
   // measuring_again.cpp
   Status begin_measuring(const Measure& what);

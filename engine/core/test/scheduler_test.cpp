@@ -344,6 +344,30 @@ TEST(Scheduler, StagesOfARouteMoveOnTheirPath) {
   ASSERT_EQ(b.sent[0].path.size(), 2u);
 }
 
+// What batches taught of a module whose latencies are as before stays, also when others were measured anew.
+TEST(Scheduler, WhatIsNotMeasuredAnewStaysAsLearned) {
+  const Topology said = chain(1, 1, 1, 0, 50 * kMs, 200 * kMs);
+  Policy p;
+  ASSERT_TRUE(preset("leat", p));
+  p.canaries = false;
+  Bench b(said, p);
+  const StreamId s = b.open();
+  std::uint64_t token = 0;
+  for (TimeNs at = 100 * kMs; at < 3'000 * kMs; at += 100 * kMs) {
+    b.run_to(at);
+    b.extra[++token] = -40 * kMs;
+    b.submit(s, token, 1, b.now);
+  }
+  b.run_to(3'000 * kMs);
+  ReadyPlanPtr plan = b.core.prepare(said);
+  ASSERT_TRUE(b.core.replace(b.now, plan, true));
+  const StreamId hasty = b.open({.slo_ns = 30 * kMs});
+  b.extra[++token] = -40 * kMs;
+  b.submit(hasty, token, 1, b.now);
+  b.run_to(3'100 * kMs);
+  EXPECT_EQ(b.answers.at(token).outcome, Outcome::completed) << "by the plan 50 ms, as learned 10";
+}
+
 // Batches teach how their plan's latencies are wrong; that says nothing of latencies that were measured anew.
 TEST(Scheduler, WhatIsMeasuredAnewIsBelieved) {
   Topology said = chain(1, 1, 1, 0, 50 * kMs, 200 * kMs), right = chain(1, 1, 1, 0, 10 * kMs, 200 * kMs);

@@ -18,8 +18,10 @@ class TurnMeter {
   explicit TurnMeter(Metrics& metrics) noexcept : metrics_(metrics) {}
   void begin(std::int64_t now) noexcept;  // on the thread, before its first turn
   void turned(std::int64_t from_ns, std::int64_t to_ns, bool worked) noexcept;
-  // CPU time since it was read last, which is at most kCheckpointNs before the turn under way.
-  [[nodiscard]] std::int64_t own_so_far_ns() const noexcept { return own_cpu_ns() - own_at_check_ns_; }
+  // CPU time since `from_ns`, a moment of this turn, at least: before it the thread ran no longer than time passed.
+  [[nodiscard]] std::int64_t min_own_since_ns(std::int64_t from_ns) const noexcept {
+    return own_cpu_ns() - own_at_check_ns_ - (from_ns - checked_ns_);
+  }
 
  private:
   static constexpr std::int64_t kStallNs = 1'000'000;

@@ -84,7 +84,7 @@ template <class Call>
 bool SchedulerLoop::in_time(Call call) noexcept {
   const std::int64_t from = shm::monotonic_ns();
   call();
-  return shm::monotonic_ns() - from < kLongCallNs || meter_.own_so_far_ns() < kLongCallNs;
+  return shm::monotonic_ns() - from < kLongCallNs || meter_.min_own_since_ns(from) < kLongCallNs;
 }
 
 bool SchedulerLoop::wake(std::uint32_t index) noexcept {

@@ -50,7 +50,7 @@ void WorkerLink::close(std::int64_t now) {
   loop_.unwatch(socket_.get());
   socket_.reset();
   if (output_.fd() >= 0) loop_.unwatch(output_.fd());
-  output_.close(now);
+  output_.close(now, calls_);
   queue_.clear();
   resend_ns_ = read_by_ns_ = INT64_MAX;
 }
@@ -116,8 +116,7 @@ void WorkerLink::pass_output_on(std::int64_t now) {
   const int fd = output_.fd();
   if (fd < 0) return;
   const bool paused = output_.next_ns() != INT64_MAX;
-  bool goes_on = false;
-  calls_.timed([&] { goes_on = output_.pass_on(now); });
+  const bool goes_on = output_.pass_on(now, calls_);
   if (output_.fd() < 0 || (!goes_on && !paused)) loop_.unwatch(fd);
   if (output_.fd() >= 0 && goes_on && paused) (void)loop_.watch(fd, tokens_.output);
 }

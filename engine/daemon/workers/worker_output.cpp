@@ -35,12 +35,17 @@ Result<Fd> WorkerOutput::open() {
   return Fd(ends[1]);
 }
 
-bool WorkerOutput::pass_on(std::int64_t now_ns) {
+bool WorkerOutput::pass_on(std::int64_t now_ns, TimedCalls& calls) {
   next_ns_ = INT64_MAX;
   char piece[kPieceBytes];
   for (int i = 0; i < kPiecesAtOnce; ++i) {
-    const ssize_t n = recv(fd_.get(), piece, sizeof piece, MSG_DONTWAIT);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+    ssize_t n = 0;
+    int error = 0;
+    calls.timed([&] {
+      n = recv(fd_.get(), piece, sizeof piece, MSG_DONTWAIT);
+      error = errno;
+    });
+    if (n < 0 && (error == EAGAIN || error == EINTR)) return true;
     if (n <= 0) {  // it has closed its end
       fd_.reset();
       return true;
@@ -51,8 +56,8 @@ bool WorkerOutput::pass_on(std::int64_t now_ns) {
   return false;
 }
 
-void WorkerOutput::close(std::int64_t now_ns) {
-  if (fd_) (void)pass_on(now_ns);
+void WorkerOutput::close(std::int64_t now_ns, TimedCalls& calls) {
+  if (fd_) (void)pass_on(now_ns, calls);
   fd_.reset();
   next_ns_ = INT64_MAX;
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/daemon/metrics/slow_calls.h"
 #include "leat/result.hpp"
 #include "shm/src/protocol/limiters.h"
 #include "tools/base/text/fd.h"
@@ -21,9 +22,9 @@ class WorkerOutput {
   Result<Fd> open();                             // the worker's end: its standard output and standard error
   int fd() const noexcept { return fd_.get(); }  // readable when it has printed; < 0: not open
   // Passes on what is there, as far as its allowance goes, and leaves out the rest. False: look again only at
-  // next_ns().
-  [[nodiscard]] bool pass_on(std::int64_t now_ns);
-  void close(std::int64_t now_ns);                                          // the last of it
+  // next_ns(). `calls`: those on the worker's socket, whose time it decides.
+  [[nodiscard]] bool pass_on(std::int64_t now_ns, TimedCalls& calls);
+  void close(std::int64_t now_ns, TimedCalls& calls);                       // the last of it
   [[nodiscard]] std::int64_t next_ns() const noexcept { return next_ns_; }  // INT64_MAX: when fd() is readable
 
  private:

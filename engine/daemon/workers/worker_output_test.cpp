@@ -36,12 +36,13 @@ class Caught {
 
 TEST(WorkerOutput, EveryLineHasItsTimeAndPiecesOfOneHaveOne) {
   WorkerOutput output;
+  TimedCalls calls;
   auto worker = output.open();
   ASSERT_TRUE(worker.ok()) << worker.error();
   const Caught caught;
   for (const std::string piece : {"one\ntw", "o\n", "three\n"}) {
     ASSERT_EQ(::write(worker->get(), piece.data(), piece.size()), static_cast<ssize_t>(piece.size()));
-    EXPECT_TRUE(output.pass_on(1));
+    EXPECT_TRUE(output.pass_on(1, calls));
   }
   const std::string time = R"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} )";
   EXPECT_TRUE(std::regex_match(caught.text(), std::regex(time + "one\n" + time + "two\n" + time + "three\n")))
@@ -51,13 +52,14 @@ TEST(WorkerOutput, EveryLineHasItsTimeAndPiecesOfOneHaveOne) {
 // The times count too, else lines of nothing would be twenty times as long.
 TEST(WorkerOutput, EmptyLinesFillNoLog) {
   WorkerOutput output;
+  TimedCalls calls;
   auto worker = output.open();
   ASSERT_TRUE(worker.ok()) << worker.error();
   const Caught caught;
   const std::string nothing(4096, '\n');
   for (int i = 0; i < 16; ++i) {
     ASSERT_EQ(::write(worker->get(), nothing.data(), nothing.size()), static_cast<ssize_t>(nothing.size()));
-    EXPECT_TRUE(output.pass_on(1));
+    EXPECT_TRUE(output.pass_on(1, calls));
   }
   EXPECT_LE(caught.text().size(), 64U << 10);
 }

@@ -41,6 +41,8 @@ Result<PinnedFile> PinnedFile::open(const ModelFile& file) {
   std::string other;  // what is there instead
   for (const std::string& from : {"/proc/self/fd/" + std::to_string(file.fd->get()), file.path}) {
     Fd fd(::open(from.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd && (errno == EMFILE || errno == ENFILE))
+      return trouble(file.path, "no file descriptor is left to open it; raise the limit (ulimit -n, LimitNOFILE)");
     struct stat seen {};
     if (!fd || fstat(fd.get(), &seen) != 0) {
       if (other.empty() && errno == EACCES)

@@ -82,8 +82,13 @@ std::uint32_t undisturbed_percent(const Used& from, const Used& to) {
 }  // namespace
 
 struct Calibrator::State {
-  State(exec::Module& of, std::uint32_t max, bool crops, std::int64_t longest, Told tell)
-      : module(of), batch(max), longest_ns(longest), told(std::move(tell)), pictures(pictures_for(of, crops)) {
+  State(exec::Module& of, std::uint32_t max, bool crops, std::int64_t longest, Told tell, bool no_longer)
+      : module(of),
+        batch(max),
+        longest_ns(longest),
+        strict(no_longer),
+        told(std::move(tell)),
+        pictures(pictures_for(of, crops)) {
     // Batches of the largest, since no others take longer; then one of each smaller size.
     for (std::uint32_t b = 1; b < batch; b *= 2) cases.push_back({&pictures.back(), b, {}});
     cases.push_back({&pictures.back(), batch, {}});
@@ -95,6 +100,7 @@ struct Calibrator::State {
   exec::Module& module;
   std::uint32_t batch;
   std::int64_t longest_ns;
+  bool strict;
   Told told;
   std::vector<Picture> pictures;
   std::vector<Case> cases;  // in turns, so that what else the machine does for a while is not one case's alone
@@ -103,14 +109,28 @@ struct Calibrator::State {
   int rounds = 0;           // done
   std::uint32_t runs = 0;   // done
   Used began;
+
+  void leave_out_batches() {  // from the next on
+    cases.erase(cases.begin() + static_cast<std::ptrdiff_t>(next),
+                cases.begin() + static_cast<std::ptrdiff_t>(batches));
+    batches = next;
+  }
+  // By what the one before it took.
+  [[nodiscard]] bool next_is_too_long() const {
+    if (!strict || rounds > 0 || next == 0 || next >= batches) return false;
+    const Case& before = cases[next - 1];
+    return before.times.back() * cases[next].batch / before.batch > longest_ns;
+  }
 };
 
-Calibrator::Calibrator(exec::Module& module, std::uint32_t batch, bool crops, std::int64_t longest_ns, Told told)
-    : state_(std::make_unique<State>(module, batch, crops, longest_ns, std::move(told))) {}
+Calibrator::Calibrator(exec::Module& module, std::uint32_t batch, bool crops, std::int64_t longest_ns, Told told,
+                       bool strict)
+    : state_(std::make_unique<State>(module, batch, crops, longest_ns, std::move(told), strict)) {}
 Calibrator::~Calibrator() = default;
 
 Result<bool> Calibrator::step() {
   State& s = *state_;
+  if (s.next_is_too_long()) s.leave_out_batches();
   if (s.next == s.cases.size()) {
     s.next = 0;
     ++s.rounds;
@@ -121,11 +141,7 @@ Result<bool> Calibrator::step() {
   const auto took = run_once(s.module, *now.picture, now.batch);
   if (!took.ok()) return Error{took.error()};
   now.times.push_back(*took);
-  if (s.rounds == 0 && *took > s.longest_ns && s.next < s.batches) {
-    s.cases.erase(s.cases.begin() + static_cast<std::ptrdiff_t>(s.next),
-                  s.cases.begin() + static_cast<std::ptrdiff_t>(s.batches));
-    s.batches = s.next;
-  }
+  if (s.rounds == 0 && *took > s.longest_ns && s.next < s.batches) s.leave_out_batches();
   if (++s.runs; s.told) s.told(s.runs, static_cast<std::uint32_t>((kRuns + 1) * s.cases.size()));
   return true;
 }

@@ -30,7 +30,9 @@ using Told = std::function<void(std::uint32_t done, std::uint32_t max)>;
 class Calibrator {
  public:
   // Batches larger than the first that takes longer than longest_ns are not run: their latencies are in proportion.
-  Calibrator(exec::Module& module, std::uint32_t batch, bool crops, std::int64_t longest_ns, Told told = {});
+  // strict: nor is one that would take longer by what smaller ones took; else the first of those is run.
+  Calibrator(exec::Module& module, std::uint32_t batch, bool crops, std::int64_t longest_ns, Told told = {},
+             bool strict = false);
   ~Calibrator();
   Calibrator(const Calibrator&) = delete;
   Calibrator& operator=(const Calibrator&) = delete;

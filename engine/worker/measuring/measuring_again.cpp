@@ -12,7 +12,9 @@ Status Worker::begin_measuring(const Measure& what) {
     return Error{"leatd asked for a module this worker does not have; install leatd and leat-worker of one release"};
   const ModuleSetup& m = setup_.modules[what.module];
   asked_ = what;
-  measuring_ = std::make_unique<Calibrator>(*modules_[what.module].module, m.batch, m.after_fan_out, what.longest_ns);
+  constexpr bool kStrict = true;  // frames may come meanwhile
+  measuring_ = std::make_unique<Calibrator>(*modules_[what.module].module, m.batch, m.after_fan_out, what.longest_ns,
+                                            Calibrator::Told{}, kStrict);
   return Done{};
 }
 

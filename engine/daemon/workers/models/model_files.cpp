@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -22,12 +23,22 @@ using exec::ModelFile;
 
 constexpr const char* kMove = "; move it beside the model and name it there";
 
+constexpr std::int64_t kMaxKeysBytes = 4 << 20;  // of a file of characters that a worker names
+
+// Who says which file it is: the configuration, or a worker, which may be in other hands.
+enum class By : std::uint8_t { configuration, worker };
+
 // No file: nothing that could be opened lies there.
-Result<std::optional<ModelFile>> open_file(const std::string& path, const std::string& location) {
+Result<std::optional<ModelFile>> open_file(const std::string& path, const std::string& location,
+                                           By by = By::configuration) {
   // A pipe would keep leatd waiting for its writer.
-  auto fd = std::make_shared<Fd>(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const int follow = by == By::worker ? O_NOFOLLOW : 0;
+  auto fd = std::make_shared<Fd>(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | follow));
+  if (!*fd && (errno == EMFILE || errno == ENFILE))
+    return Error{path + ": leatd has no file descriptors left; raise its limit (ulimit -n, LimitNOFILE)"};
   struct stat seen {};
   if (!*fd || fstat(fd->get(), &seen) != 0 || !S_ISREG(seen.st_mode)) return std::optional<ModelFile>();
+  if (by == By::worker && seen.st_size > kMaxKeysBytes) return std::optional<ModelFile>();
   auto sum = exec::sha256_of_file(fd->get());
   if (!sum) return Error{path + ": " + sum.error()};
   return std::optional(ModelFile{.path = path, .location = location, .sha256 = std::move(*sum), .fd = std::move(fd)});
@@ -62,6 +73,19 @@ std::uint64_t beginning(const std::string& sha256) {
   return std::strtoull(sha256.substr(0, kDigits).c_str(), nullptr, kDigits);
 }
 
+// The file of characters that a module's answers are read by (`text ... keys=FILE`), where its words name one.
+Status pin_keys(worker::ModuleSetup& module, By by) {
+  const auto name = exec::SpecLine("postprocess", module.postprocess).text("keys");
+  if (module.files.empty() || !name) return Done{};
+  if (by == By::worker && !within_its_folder(*name))
+    return Error{module.application + "/" + module.name +
+                 ": its worker names a file outside of the model's folder; it is not read"};
+  auto keys = open_file((std::filesystem::path(module.model_path).parent_path() / *name).string(), *name, by);
+  if (!keys) return Error{keys.error()};
+  if (*keys) module.files.push_back(std::move(**keys));
+  return Done{};
+}
+
 }  // namespace
 
 Result<std::string> sha256_of(const worker::ModuleSetup& module) {
@@ -74,15 +98,6 @@ Result<std::string> sha256_of(const worker::ModuleSetup& module) {
   return exec::sha256_hex(lines);
 }
 
-Status pin_keys(worker::ModuleSetup& module) {
-  const auto name = exec::SpecLine("postprocess", module.postprocess).text("keys");
-  if (module.files.empty() || !name) return Done{};
-  auto keys = open_file((std::filesystem::path(module.model_path).parent_path() / *name).string(), *name);
-  if (!keys) return Error{keys.error()};
-  if (*keys) module.files.push_back(std::move(**keys));
-  return Done{};
-}
-
 Status keep_words(const worker::Ready& ready, worker::Setup& setup) {
   for (std::size_t m = 0; m < std::min(ready.recognised.size(), setup.modules.size()); ++m) {
     const exec::Recognised& known = ready.recognised[m];
@@ -91,7 +106,10 @@ Status keep_words(const worker::Ready& ready, worker::Setup& setup) {
     if (module.labels.empty() && !known.labels.words.empty()) module.labels = {known.labels.words};
     if (!module.postprocess.empty()) continue;
     module.postprocess = known.postprocess.words;
-    if (auto status = pin_keys(module); !status) return status;
+    if (auto status = pin_keys(module, By::worker); !status) {
+      module.postprocess.clear();
+      return status;
+    }
   }
   return Done{};
 }
@@ -109,7 +127,7 @@ Status pin_models(std::vector<worker::Setup>& setups) {
         opened.emplace(key, std::move(*files));
       }
       m.files = opened[key];
-      if (auto status = pin_keys(m); !status) return status;
+      if (auto status = pin_keys(m, By::configuration); !status) return status;
       auto sum = sha256_of(m);
       if (!sum) return Error{sum.error()};
       hashes[m.application][m.index] = std::move(*sum);

@@ -16,11 +16,9 @@ namespace leat::daemon {
 // has none: whoever opens it says what is wrong.
 Status pin_models(std::vector<worker::Setup>& setups);
 
-// The file of characters that a module's answers are read by (`text ... keys=FILE`), where its words name one.
-Status pin_keys(worker::ModuleSetup& module);
-
 // What its models, and the files beside them, said to a worker once holds for all later starts, whatever those files
-// say by then.
+// say by then. A worker may be in other hands: a file of characters that it names is opened only in the model's folder,
+// where it is no link and is small. Errors: it names another; its words are not kept.
 Status keep_words(const worker::Ready& ready, worker::Setup& setup);
 
 // Of a module: sha256sum's word for its model, or, where it has files of weights, for sha256sum's lines of them all,

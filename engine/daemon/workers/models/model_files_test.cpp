@@ -135,6 +135,25 @@ TEST_F(ModelFiles, WhatAnswersAreReadByBelongsToTheModel) {
   EXPECT_EQ(m.files.size(), 2U);
 }
 
+// leatd may be root, and a worker in other hands: what it names is not opened for it.
+TEST_F(ModelFiles, AWorkerNamesNoFilesOutsideOfItsModelsFolder) {
+  std::filesystem::create_symlink("/etc/hostname", folder_ / "link.txt");
+  write("huge.txt", std::string(5 << 20, 'a'));
+  for (const std::string keys : {"/etc/hostname", "../../etc/hostname", "link.txt", "huge.txt"}) {
+    auto all = setups({module(write("m.onnx", "1"))});
+    ASSERT_TRUE(pin_models(all).ok());
+    worker::Ready ready;
+    ready.recognised.resize(1);
+    ready.recognised[0].postprocess.words = "text ctc keys=" + keys;
+    const Status kept = keep_words(ready, all[0]);
+    EXPECT_EQ(kept.ok(), !keys.starts_with("/") && !keys.starts_with("..")) << keys;
+    EXPECT_EQ(all[0].modules[0].files.size(), 1U) << keys;
+    if (!kept.ok()) {
+      EXPECT_EQ(all[0].modules[0].postprocess, "");
+    }
+  }
+}
+
 TEST_F(ModelFiles, AModelNamesNoFilesOutsideOfItsFolder) {
   for (const char* location : {"../w.bin", "/etc/hostname", "a/../../w.bin"}) {
     auto all = setups({module(write("m.onnx", graph(field(5, weights(location)))))});
