@@ -14,7 +14,7 @@ Status Worker::begin_measuring(const Measure& what) {
   asked_ = what;
   constexpr bool kStrict = true;  // frames may come meanwhile
   measuring_ = std::make_unique<Calibrator>(*modules_[what.module].module, m.batch, m.after_fan_out, what.longest_ns,
-                                            Calibrator::Told{}, kStrict);
+                                            Told{}, kStrict);
   return Done{};
 }
 
