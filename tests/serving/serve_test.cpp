@@ -1,16 +1,25 @@
 // Frames through a whole leatd with emulated partitions: right bytes, one answer each, an exact ledger.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
+#include <thread>
 
 #include "tests/serving/daemon_fixture.h"
+#include "tools/base/text/fd.h"
 
 namespace leat::test {
 namespace {
@@ -263,6 +272,51 @@ TEST(Serve, SigtermFinishesWhatIsInFlight) {
   while (auto answer = client->next_answer(0s))
     completed += answer->outcome() == Outcome::completed || answer->outcome() == Outcome::rejected;
   EXPECT_EQ(completed, 4U);
+}
+
+// A closed terminal and a habitual reload send it.
+TEST(Serve, SighupLosesNoFrame) {
+  Leatd leatd(one_module("[0]"));
+  auto [client, stream] = connect(leatd, "serve", small("echo"));
+  ASSERT_TRUE(stream.ok()) << stream.error();
+  std::atomic<bool> done = false;
+  std::thread hangs_up([&] {
+    for (int i = 0; i < 1000 || !done; ++i) kill(leatd.pid(), SIGHUP);
+  });
+  const Tally tally = pump(*client, *stream, 2000, 7);
+  done = true;
+  hangs_up.join();
+  EXPECT_EQ(tally.outcomes.at(Outcome::completed), 2000U);
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+  EXPECT_NE(leatd.log().find("SIGHUP: the configuration is read at the start"), std::string::npos);
+}
+
+TEST(Serve, AServiceManagerIsToldOfItsLifeAndWorkersSpeakForNobody) {
+  const std::string name = "leat-serve-" + std::to_string(getpid());
+  const Fd manager(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_un at{};
+  at.sun_family = AF_UNIX;
+  std::memcpy(at.sun_path + 1, name.data(), name.size());  // an abstract name: nothing is left behind
+  ASSERT_EQ(bind(manager.get(), reinterpret_cast<sockaddr*>(&at),
+                 static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size())),
+            0);
+  Leatd leatd(one_module("[0]"), {}, {"/usr/bin/env", "NOTIFY_SOCKET=@" + name});
+  for (const pid_t worker : leatd.workers()) {
+    std::ifstream environment("/proc/" + std::to_string(worker) + "/environ");
+    const std::string all(std::istreambuf_iterator<char>(environment), {});
+    EXPECT_EQ(all.find("NOTIFY_SOCKET"), std::string::npos);
+  }
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+  std::vector<std::string> told;
+  char text[512];
+  for (ssize_t n; (n = recv(manager.get(), text, sizeof text, MSG_DONTWAIT)) >= 0;)
+    told.emplace_back(text, static_cast<std::size_t>(n));
+  const auto first = [&](const std::string& state) {
+    return std::find_if(told.begin(), told.end(), [&](const std::string& t) { return t.starts_with(state); });
+  };
+  ASSERT_NE(first("READY=1\n"), told.end());
+  ASSERT_NE(first("STOPPING=1\n"), told.end());
+  EXPECT_LT(first("READY=1\n"), first("STOPPING=1\n"));
 }
 
 TEST(Serve, TheFlightRecorderIsWrittenMeanwhile) {
