@@ -344,6 +344,18 @@ TEST(Scheduler, StagesOfARouteMoveOnTheirPath) {
   ASSERT_EQ(b.sent[0].path.size(), 2u);
 }
 
+// Three seconds of requests whose batches take 40 ms less than planned; the last one's token.
+std::uint64_t run_faster(Bench& b, StreamId s) {
+  std::uint64_t token = 0;
+  for (TimeNs at = 100 * kMs; at < 3'000 * kMs; at += 100 * kMs) {
+    b.run_to(at);
+    b.extra[++token] = -40 * kMs;
+    b.submit(s, token, 1, b.now);
+  }
+  b.run_to(3'000 * kMs);
+  return token;
+}
+
 // What batches taught of a module whose latencies are as before stays, also when others were measured anew.
 TEST(Scheduler, WhatIsNotMeasuredAnewStaysAsLearned) {
   const Topology said = chain(1, 1, 1, 0, 50 * kMs, 200 * kMs);
@@ -352,13 +364,7 @@ TEST(Scheduler, WhatIsNotMeasuredAnewStaysAsLearned) {
   p.canaries = false;
   Bench b(said, p);
   const StreamId s = b.open();
-  std::uint64_t token = 0;
-  for (TimeNs at = 100 * kMs; at < 3'000 * kMs; at += 100 * kMs) {
-    b.run_to(at);
-    b.extra[++token] = -40 * kMs;
-    b.submit(s, token, 1, b.now);
-  }
-  b.run_to(3'000 * kMs);
+  std::uint64_t token = run_faster(b, s);
   ReadyPlanPtr plan = b.core.prepare(said);
   ASSERT_TRUE(b.core.replace(b.now, plan, true));
   const StreamId hasty = b.open({.slo_ns = 30 * kMs});
@@ -377,13 +383,7 @@ TEST(Scheduler, WhatIsMeasuredAnewIsBelieved) {
     p.canaries = false;
     Bench b(said, p);
     const StreamId s = b.open();
-    std::uint64_t token = 0;
-    for (TimeNs at = 100 * kMs; at < 3'000 * kMs; at += 100 * kMs) {
-      b.run_to(at);
-      b.extra[++token] = -40 * kMs;
-      b.submit(s, token, 1, b.now);
-    }
-    b.run_to(3'000 * kMs);
+    std::uint64_t token = run_faster(b, s);
     ReadyPlanPtr plan = b.core.prepare(right);
     ASSERT_TRUE(b.core.replace(b.now, plan, measured_anew));
     b.topology = right;

@@ -8,18 +8,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "leat/tracking.hpp"
+
 namespace leat::tracks {
 
-struct Box {
-  float x0 = 0, y0 = 0, x1 = 0, y1 = 0;  // pixels, x1 and y1 exclusive
-};
-
-inline float intersection_over_union(const Box& a, const Box& b) {
-  const float w = std::min(a.x1, b.x1) - std::max(a.x0, b.x0), h = std::min(a.y1, b.y1) - std::max(a.y0, b.y0);
-  if (w <= 0 || h <= 0) return 0;
-  const float both = w * h;
-  return both / ((a.x1 - a.x0) * (a.y1 - a.y0) + (b.x1 - b.x0) * (b.y1 - b.y0) - both);
-}
+using Box = TrackedBox;  // leat::overlap() is their intersection over union
 
 class BoxFilter {
  public:

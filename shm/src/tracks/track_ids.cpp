@@ -68,7 +68,7 @@ void TrackIds::match(std::initializer_list<State> states, std::vector<Candidate>
       const Track& track = tracks_[t];
       const Candidate& candidate = candidates[c];
       const bool may = settings_.any_class || track.class_id == candidate.class_id;
-      const float iou = may ? intersection_over_union(track.box, candidate.box) : 0;
+      const float iou = may ? overlap(track.box, candidate.box) : 0;
       costs_.push_back(1 - iou * (cost == Cost::overlap_and_score ? candidate.score : 1));
     }
   }
@@ -102,16 +102,14 @@ void TrackIds::begin_new(std::int64_t capture_ns, std::span<std::uint64_t> ids) 
   }
 }
 
-// What was not seen for long, and the younger of two that follow one object.
-void TrackIds::forget(std::int64_t capture_ns) {
-  std::erase_if(tracks_,
-                [&](const Track& t) { return t.state == State::lost && capture_ns - t.seen_ns > settings_.lost_ns; });
+// The younger of two that follow one object is given up.
+void TrackIds::part_twins() {
   for (Track& t : tracks_) t.open = true;  // from here on: stays
   for (Track& seen : tracks_) {
     if (seen.state != State::seen) continue;
     for (Track& lost : tracks_) {
       if (lost.state != State::lost || !lost.open || !seen.open) continue;
-      if (intersection_over_union(seen.filter.box(), lost.filter.box()) <= kSameOverlap) continue;
+      if (overlap(seen.filter.box(), lost.filter.box()) <= kSameOverlap) continue;
       const bool older = seen.seen_ns - seen.begun_ns > lost.seen_ns - lost.begun_ns;
       (older ? lost : seen).open = false;
     }
@@ -147,7 +145,7 @@ void TrackIds::update(std::int64_t capture_ns, std::span<const leat_detection> d
   match({State::fresh}, sure_, Cost::overlap_and_score, kFreshLimit, took);
   std::erase_if(tracks_, [](const Track& t) { return t.state == State::fresh && t.open; });
   begin_new(capture_ns, ids);
-  forget(capture_ns);
+  part_twins();
   last_ns_ = capture_ns;
   begun_ = true;
 }

@@ -57,7 +57,7 @@ class TrackIds {
              const Took& took);
   void look_up(std::span<std::uint64_t> ids);
   void begin_new(std::int64_t capture_ns, std::span<std::uint64_t> ids);
-  void forget(std::int64_t capture_ns);
+  void part_twins();
 
   Settings settings_;
   std::vector<Track> tracks_;

@@ -65,8 +65,10 @@ void LineWriter::push(std::string line) {
 
 void LineWriter::finish(std::int64_t patience_ns) {
   std::unique_lock lock(mutex_);
-  if (!std::exchange(ending_, true) && unsaid_ > 0)
+  if (!std::exchange(ending_, true) && unsaid_ > 0) {
     lines_.push_back({options_.notice(std::exchange(unsaid_, 0)), false});
+    waiting_bytes_ += lines_.back().text.size();
+  }
   more_.notify_one();
   done_.wait_for(lock, std::chrono::nanoseconds(patience_ns), [&] { return ended_; });
   lock.unlock();

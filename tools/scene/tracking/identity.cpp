@@ -21,9 +21,7 @@ void IdentityMeter::add(std::span<const Object> truth, std::span<const leat_dete
     if (!o.ignore) ++true_[o.id];
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (ids[i] == 0) continue;
-    const auto agree = [&](const Object& o) {
-      return tracks::intersection_over_union(box_of(o), box_of(found[i])) >= kAgree;
-    };
+    const auto agree = [&](const Object& o) { return overlap(box_of(o), box_of(found[i])) >= kAgree; };
     const auto on = [&](bool ignored) {
       return std::any_of(truth.begin(), truth.end(), [&](const Object& o) { return o.ignore == ignored && agree(o); });
     };
