@@ -57,16 +57,16 @@ void LineWriter::push(std::string line) {
     return;
   }
   waiting_bytes_ += gap.size() + line.size();
-  if (!gap.empty()) lines_.push_back({std::move(gap), false});
-  unsaid_ = 0;
-  lines_.push_back({std::move(line), true});
+  if (!gap.empty()) lines_.push_back({std::move(gap), std::exchange(unsaid_, 0)});
+  lines_.push_back({std::move(line), 0});
   more_.notify_one();
 }
 
 void LineWriter::finish(std::int64_t patience_ns) {
   std::unique_lock lock(mutex_);
   if (!std::exchange(ending_, true) && unsaid_ > 0) {
-    lines_.push_back({options_.notice(std::exchange(unsaid_, 0)), false});
+    lines_.push_back({options_.notice(unsaid_), unsaid_});
+    unsaid_ = 0;
     waiting_bytes_ += lines_.back().text.size();
   }
   more_.notify_one();
@@ -94,8 +94,8 @@ void LineWriter::run() {
     std::string trouble = write_out(line.text);
     lock.lock();
     waiting_bytes_ -= bytes;
-    if (line.counts) ++(trouble.empty() ? figures_.written : figures_.lost);
-    if (line.counts && !trouble.empty()) ++unsaid_;
+    if (line.tells_of == 0) ++(trouble.empty() ? figures_.written : figures_.lost);
+    if (!trouble.empty()) unsaid_ += std::max<std::uint64_t>(1, line.tells_of);  // a lost notice is told again
     figures_.trouble = std::move(trouble);
   }
   ended_ = true;

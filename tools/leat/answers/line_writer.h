@@ -43,7 +43,7 @@ class LineWriter {
  private:
   struct Line {
     std::string text;
-    bool counts;  // not a notice
+    std::uint64_t tells_of;  // lines that were lost: a notice; 0: a line of its own
   };
   LineWriter(Fd file, Fd wake, bool paced, LineWriterOptions options);
   void run();
