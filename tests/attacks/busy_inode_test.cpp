@@ -32,7 +32,7 @@ slo_ms = 2000
 )";
 
 // Punches until it is killed, and has its memory sealed meanwhile. Says when it begins, and how long the first hole
-// took.
+// took: less than nothing if its memory was sealed first, which forbids holes.
 [[noreturn]] void punch_for_ever(const std::string& socket, int says) {
   RawClient client;
   if (setresuid(kOtherUser, kOtherUser, kOtherUser) != 0 || !client.connect(socket) || !client.hello()) _exit(1);
@@ -54,8 +54,8 @@ slo_ms = 2000
   if (fork() == 0) {
     say(0);
     const std::int64_t from = leat_now_ns();
-    if (!punch()) _exit(3);
-    say(leat_now_ns() - from);
+    const bool punched = punch();
+    say(punched ? leat_now_ns() - from : -1);
     while (getppid() == parent) (void)punch();
     _exit(0);
   }
@@ -84,30 +84,44 @@ double to_connect_and_open(const std::string& socket) {
   return longest;
 }
 
-TEST(BusyInode, HoldsUpNobody) {
-  if (settings().size() == 1) GTEST_SKIP() << "only root can become another user";
-  Leatd leatd(kOneModule);
-  const double alone = to_connect_and_open(leatd.socket());
+struct Beside {
+  double connect_ms = 0;
+  double punch_ms = 0;  // less than nothing: there was no hole to wait for
+};
+
+// What newcomers wait while somebody punches.
+Beside beside_a_punch(const std::string& socket) {
   int pipe_ends[2];
-  ASSERT_EQ(pipe(pipe_ends), 0);
+  EXPECT_EQ(pipe(pipe_ends), 0);
   const shm::Fd reader(pipe_ends[0]);
   const pid_t assailant = fork();
-  if (assailant == 0) punch_for_ever(leatd.socket(), pipe_ends[1]);
+  if (assailant == 0) punch_for_ever(socket, pipe_ends[1]);
   close(pipe_ends[1]);
   const auto word = [&] {
     std::int64_t ns = -1;
     EXPECT_EQ(read(reader.get(), &ns, sizeof ns), static_cast<ssize_t>(sizeof ns));
     return ns;
   };
-  ASSERT_EQ(word(), 0);
-  const double beside = to_connect_and_open(leatd.socket());
-  const std::int64_t punch_ns = word();
-  std::printf("connect and open: %.2f ms alone, %.2f ms beside one whose hole takes %.1f ms\n", alone, beside,
-              static_cast<double>(punch_ns) / 1e6);
-  EXPECT_LT(beside, static_cast<double>(punch_ns) / 1e6 * 2 / 3) << "who was sealed first held up the others";
-  EXPECT_FALSE(leatd.status_json().empty());
+  EXPECT_EQ(word(), 0);
+  Beside beside;
+  beside.connect_ms = to_connect_and_open(socket);
+  beside.punch_ms = static_cast<double>(word()) / 1e6;
   (void)kill(assailant, SIGKILL);
   (void)waitpid(assailant, nullptr, 0);
+  return beside;
+}
+
+TEST(BusyInode, HoldsUpNobody) {
+  if (settings().size() == 1) GTEST_SKIP() << "only root can become another user";
+  Leatd leatd(kOneModule);
+  const double alone = to_connect_and_open(leatd.socket());
+  Beside beside = beside_a_punch(leatd.socket());
+  // On a busy host the puncher may lose its core just before its first hole.
+  for (int more = 0; beside.punch_ms < 0 && more < 50; ++more) beside = beside_a_punch(leatd.socket());
+  std::printf("connect and open: %.2f ms alone, %.2f ms beside one whose hole takes %.1f ms\n", alone,
+              beside.connect_ms, beside.punch_ms);
+  EXPECT_LT(beside.connect_ms, beside.punch_ms * 2 / 3) << "who was sealed first held up the others";
+  EXPECT_FALSE(leatd.status_json().empty());
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
 
