@@ -36,6 +36,15 @@ LeatdChild::~LeatdChild() {
   std::filesystem::remove_all(folder_, none);
 }
 
+Status LeatdChild::serves(std::chrono::seconds limit) {
+  const auto until = subprocess::after(limit);
+  while (alive() && subprocess::Clock::now() < until) {
+    if (auto client = Client::connect(socket(), "benchmark"); client) return Done{};
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return Error{std::string("leatd did not serve: ") + leat_last_error()};
+}
+
 Result<Connection> connect(LeatdChild& daemon, const std::string& name, const leat_stream_options& options,
                            std::chrono::seconds limit) {
   const auto until = subprocess::after(limit);

@@ -24,6 +24,8 @@ class LeatdChild {
 
   std::string folder() const { return folder_; }  // for files that are to go with it
   std::string socket() const { return folder_ + "/leat.sock"; }
+  // Waits until it serves; an error where it ended or the limit is over.
+  Status serves(std::chrono::seconds limit);
   bool alive() { return process_ && !process_.ended(); }
   pid_t pid() const { return process_.pid(); }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "bench/serving/leatd_child.h"
+#include "bench/serving/shapes_application.h"
 #include "bench/study.h"
 #include "leat/client.hpp"
 #include "tools/base/cores/cores.h"
@@ -101,34 +102,6 @@ std::vector<Division> by_hand(const std::vector<std::uint32_t>& cores) {
   return {every, but_one, one};
 }
 
-// The demo's application, its models found from anywhere; with their profiles, where a folder of them is named.
-Result<std::string> application(const std::string& profiles = "") {
-  std::ifstream file(LEAT_MODELS "/shapes.toml");
-  std::string text, line;
-  while (std::getline(file, line)) {
-    if (line.starts_with("cpu ")) continue;
-    const std::size_t at = line.find("model = \"");
-    const std::size_t name = at + 9, end = line.find(".onnx");
-    if (at != std::string::npos) {
-      const std::string model = line.substr(name, end - name);
-      line.insert(name, LEAT_MODELS "/");
-      if (!profiles.empty()) line += "\n  profile = \"" + profiles + "/" + model + ".json\"";
-    }
-    text += line + "\n";
-  }
-  if (text.empty()) return Error{LEAT_MODELS "/shapes.toml cannot be read"};
-  return text;
-}
-
-Status serves(bench::LeatdChild& daemon) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (daemon.alive() && std::chrono::steady_clock::now() < until) {
-    if (auto client = Client::connect(daemon.socket(), "overload"); client) return Done{};
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
-  return Error{"leatd did not become ready; run it by hand with tools/models/shapes/shapes.toml"};
-}
-
 // Runs the built `leat`. What it prints, or why it failed.
 Result<std::string> run_leat(std::vector<std::string> words) {
   words.insert(words.begin(), bench::built("tools/leat/leat"));
@@ -137,7 +110,7 @@ Result<std::string> run_leat(std::vector<std::string> words) {
 
 // Both models as leatd runs them on one core, as somebody would who wants plan = "auto".
 Status profile(const std::string& folder) {
-  const auto app = application();
+  const auto app = bench::shapes_application();
   if (!app.ok()) return Error{app.error()};
   const std::string config = folder + "/profile.toml";
   std::ofstream(config) << "cpu = \"auto\"\n" << *app;
@@ -240,10 +213,10 @@ Status measure(const cli::Arguments& args, const std::vector<unsigned>& coded, c
   if (const Status written = write_raw(pictures); !written) return written;
   const auto cores = usable_cores();
   if (!cores.ok()) return Error{cores.error()};
-  const auto app = application();
+  const auto app = bench::shapes_application();
   if (!app.ok()) return Error{app.error()};
   if (const Status profiled = profile(folder.path); !profiled) return profiled;
-  const auto planned = application(folder.path);
+  const auto planned = bench::shapes_application({.profiles = folder.path});
   if (!planned.ok()) return Error{planned.error()};
   const std::string whole = "cpu = \"auto\"\n";
   std::vector<Division> divisions = {{.name = kDefault, .first = whole, .config = ""},
@@ -262,7 +235,7 @@ Status measure(const cli::Arguments& args, const std::vector<unsigned>& coded, c
       auto daemon =
           bench::LeatdChild::start(bench::leatd_beside(), d.config + (d.name == kPlanned ? *planned : *app), d.first);
       if (!daemon.ok()) return Error{daemon.error()};
-      if (const Status ready = serves(**daemon); !ready) return ready;
+      if (const Status ready = (*daemon)->serves(std::chrono::seconds(60)); !ready) return ready;
       daemons.push_back(std::move(*daemon));
     }
     for (const unsigned n : raw) {

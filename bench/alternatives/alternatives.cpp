@@ -1,0 +1,142 @@
+// Leat beside what people would write instead: the same cameras, models, pre- and post-processing and settings of ONNX
+// Runtime, so that only the way differs in which pictures come to the models.
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+
+#include "bench/alternatives/report.h"
+#include "bench/alternatives/trial.h"
+#include "bench/serving/leatd_child.h"
+#include "bench/study.h"
+#include "tools/base/cores/cores.h"
+
+namespace {
+
+using namespace leat;
+using namespace leat::bench::alternatives;
+
+constexpr cli::Option kOptions[] = {
+    {.name = "contenders",
+     .type = cli::Type::text,
+     .value = "NAME,NAME,...",
+     .fallback = "process,fifo,round-robin,edf,pulled,leat",
+     .help = "which, in which order"},
+    {.name = "cameras",
+     .letter = 'n',
+     .type = cli::Type::text,
+     .value = "N,N,...",
+     .fallback = "8,24,32,48",
+     .help = "how many, 30 pictures a second each"},
+    {.name = "deadlines",
+     .type = cli::Type::text,
+     .value = "MS,MS,...",
+     .fallback = "50,100,200",
+     .help = "from when a picture is due to its answer"},
+    cli::real_option("seconds", "3", .2, 120, "measured in each run", "S"),
+    cli::real_option("rate", "30", 1, 240, "pictures a second of each camera", "HZ"),
+    cli::integer_option("rounds", "3", 1, 50, "runs of each case, the order reversed every other time"),
+    cli::integer_option("pictures", "30", 1, 3000, "that are drawn of each of four scenes, and repeated"),
+    bench::kLeatdOption,
+    cli::json_option(),
+};
+constexpr cli::Command kCommand = {
+    .name = "alternatives",
+    .summary = "puts Leat beside what people would write instead",
+    .description =
+        "The demo's application `shapes` on raw cameras, whose pictures are due one camera after the other. process: a "
+        "process a camera takes the newest picture again and again. fifo: a thread a camera puts pictures into a queue "
+        "before a worker a core. round-robin, edf: the same with the latest picture of each camera, served in turn or "
+        "by deadline. pulled: workers read the newest picture of the camera whose turn it is. leat: leatd with cpu = "
+        "\"auto\" and the deadline as its objective, a connection a camera. Latency is from when a picture is due to "
+        "when its answer is in the hands of whoever asked.",
+    .options = kOptions};
+
+// Empty: it is not a list of whole numbers from 1 to `most`.
+std::vector<std::uint32_t> numbers(const std::string& list, long most) {
+  std::vector<std::uint32_t> out;
+  std::istringstream in(list);
+  for (std::string word; std::getline(in, word, ',');) {
+    char* end = nullptr;
+    const long n = std::strtol(word.c_str(), &end, 10);
+    if (n < 1 || n > most || *end != '\0') return {};
+    out.push_back(static_cast<std::uint32_t>(n));
+  }
+  return out;
+}
+
+Result<std::vector<const Contender*>> chosen(const std::string& list) {
+  std::vector<const Contender*> out;
+  std::istringstream in(list);
+  for (std::string word; std::getline(in, word, ',');) {
+    const Contender* const contender = find_contender(word);
+    if (contender == nullptr) {
+      std::string names;
+      for (const Contender& c : contenders()) names += (names.empty() ? "" : ", ") + std::string(c.name);
+      return Error{"there is no contender '" + word + "'; there are " + names};
+    }
+    out.push_back(contender);
+  }
+  if (out.empty()) return Error{"--contenders names none"};
+  return out;
+}
+
+struct Plan {
+  std::vector<const Contender*> contenders;
+  std::vector<std::uint32_t> cameras, deadlines_ms;
+  std::uint64_t rounds = 1;
+};
+
+std::int64_t ns(std::uint32_t ms) { return std::int64_t{ms} * 1'000'000; }
+
+// What does not depend on the deadline runs once, and is held against each.
+Status measure(const Plan& plan, const Pictures& pictures, TrialOptions options, Report& report) {
+  std::uint64_t runs = 0;
+  for (const Contender* c : plan.contenders) runs += c->by_deadline ? plan.deadlines_ms.size() : 1;
+  cli::Progress progress("alternatives", plan.rounds * plan.cameras.size() * runs, "runs");
+  for (std::uint64_t round = 0; round < plan.rounds; ++round) {
+    auto order = plan.contenders;
+    if (round % 2 == 1) std::reverse(order.begin(), order.end());
+    for (const std::uint32_t cameras : plan.cameras) {
+      options.cameras = cameras;
+      for (const Contender* const contender : order) {
+        for (std::size_t d = 0; d < (contender->by_deadline ? plan.deadlines_ms.size() : 1); ++d, progress.add(1)) {
+          options.deadline_ns = ns(plan.deadlines_ms[d]);
+          const auto measured = run_trial(*contender, pictures, options);
+          if (!measured.ok()) return Error{measured.error()};
+          for (const std::uint32_t ms : plan.deadlines_ms)
+            if (!contender->by_deadline || ns(ms) == options.deadline_ns)
+              report.add(contender->name, cameras, ms, *measured);
+        }
+      }
+    }
+  }
+  return Done{};
+}
+
+int run(const cli::Arguments& args) {
+  const auto contenders = chosen(args.text("contenders"));
+  if (!contenders.ok()) return cli::fail(kCommand.name, contenders.error());
+  const Plan plan{.contenders = *contenders,
+                  .cameras = numbers(args.text("cameras"), 256),
+                  .deadlines_ms = numbers(args.text("deadlines"), 10000),
+                  .rounds = static_cast<std::uint64_t>(args.integer("rounds"))};
+  if (plan.cameras.empty() || plan.deadlines_ms.empty())
+    return cli::fail(kCommand.name, "--cameras and --deadlines are whole numbers, with commas between");
+  const auto cores = usable_cores();
+  if (!cores.ok()) return cli::fail(kCommand.name, cores.error());
+  const auto pictures = Pictures::draw(static_cast<std::uint64_t>(args.integer("pictures")));
+  if (!pictures.ok()) return cli::fail(kCommand.name, pictures.error());
+  Report report;
+  const TrialOptions options{
+      .rate = args.real("rate"), .seconds = args.real("seconds"), .leatd = bench::leatd_of(args), .cores = *cores};
+  if (const Status status = measure(plan, *pictures, options, report); !status)
+    return cli::fail(kCommand.name, status.error());
+  const cli::JsonOutput json(args);
+  if (const int failed = json.write(report.json().dump(1)); failed != 0 || json.alone()) return failed;
+  std::printf("%s", report.text().c_str());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return run(cli::parse_or_exit(kCommand, argc, argv)); }

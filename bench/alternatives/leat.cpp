@@ -1,0 +1,132 @@
+// leatd as a user starts it on this application, with the deadline as its objective, and a process of clients: a thread
+// and a connection a camera, with the library's defaults.
+#include <thread>
+
+#include "bench/alternatives/contender.h"
+#include "bench/serving/leatd_child.h"
+#include "bench/serving/shapes_application.h"
+#include "leat/client.hpp"
+#include "shm/src/rings/clock.h"
+#include "tools/base/subprocess/descendants.h"
+
+namespace leat::bench::alternatives {
+
+namespace {
+
+constexpr std::chrono::seconds kToServe{60};
+constexpr std::int64_t kLinger = 2'000'000'000;  // for answers, behind the last picture
+
+class Camera {
+ public:
+  static Result<Camera> open(const std::string& socket, const Run& run, std::uint32_t camera) {
+    auto client = Client::connect(socket, "camera" + std::to_string(camera));
+    if (!client.ok()) return Error{client.error()};
+    StreamOptions options;
+    options.application = "shapes";
+    options.format = LEAT_FORMAT_nv12;
+    options.width = kWidth, options.height = kHeight;
+    auto stream = client->open_stream(options);
+    if (!stream.ok()) return Error{stream.error()};
+    return Camera(run, camera, std::move(*client), std::move(*stream));
+  }
+
+  void film(const Timetable& times) {
+    for (std::uint64_t picture = 0; picture < times.pictures; ++picture) {
+      take_answers(times.due_ns(camera_, picture));
+      const std::uint64_t newest = std::max(times.taken(camera_, shm::monotonic_ns()), picture + 1) - 1;
+      run_.record->pass(camera_, picture, newest);
+      picture = newest;
+      submit(picture, times.due_ns(camera_, picture));
+    }
+    const std::int64_t limit = shm::monotonic_ns() + kLinger;
+    while (in_flight_ > 0 && shm::monotonic_ns() < limit) take_answer(limit - shm::monotonic_ns());
+  }
+
+ private:
+  Camera(const Run& run, std::uint32_t camera, Client client, Stream stream)
+      : run_(run), camera_(camera), client_(std::move(client)), stream_(std::move(stream)) {}
+
+  void submit(std::uint64_t picture, std::int64_t due_ns) {
+    auto frame = stream_.acquire();
+    if (!frame) return run_.record->pass(camera_, picture);  // every slot is in use
+    if (!run_.pictures->read(camera_, picture, frame->raw())) return run_.record->fail(camera_, picture);
+    if (frame->submit({.capture_ns = due_ns, .cookie = picture}) != LEAT_ERROR_ok)
+      return run_.record->pass(camera_, picture);
+    ++in_flight_;
+  }
+
+  void take_answers(std::int64_t until_ns) {
+    std::int64_t left = until_ns - shm::monotonic_ns();
+    while (take_answer(std::max<std::int64_t>(left, 0)) || left > 0) left = until_ns - shm::monotonic_ns();
+  }
+
+  bool take_answer(std::int64_t wait_ns) {
+    const auto answer = client_.next_answer(std::chrono::nanoseconds(wait_ns));
+    if (!answer) return false;
+    --in_flight_;
+    const std::uint64_t picture = answer->raw().cookie;
+    if (answer->outcome() == Outcome::completed || answer->outcome() == Outcome::late)
+      run_.record->answer(camera_, picture, shm::monotonic_ns());
+    else if (answer->outcome() == Outcome::failed)
+      run_.record->fail(camera_, picture);
+    else
+      run_.record->pass(camera_, picture);
+    return true;
+  }
+
+  const Run& run_;
+  std::uint32_t camera_;
+  Client client_;
+  Stream stream_;
+  std::uint64_t in_flight_ = 0;
+};
+
+Status film(const std::string& socket, const Run& run) {
+  std::vector<Camera> cameras;
+  for (std::uint32_t c = 0; c < run.cameras; ++c) {
+    auto camera = Camera::open(socket, run, c);
+    if (!camera.ok()) return Error{camera.error()};
+    cameras.push_back(std::move(*camera));
+  }
+  run.record->say_ready();
+  const Timetable times = run.record->wait_to_begin();
+  std::vector<std::jthread> threads;
+  for (Camera& camera : cameras) threads.emplace_back([&] { camera.film(times); });
+  return Done{};
+}
+
+class Leat final : public Running {
+ public:
+  static Result<std::unique_ptr<Running>> start(const Run& run) {
+    const auto application = shapes_application({.slo_ms = static_cast<double>(run.deadline_ns) / 1e6});
+    if (!application.ok()) return Error{application.error()};
+    auto out = std::make_unique<Leat>();
+    auto daemon = LeatdChild::start(run.leatd, *application, "cpu = \"auto\"\n");
+    if (!daemon.ok()) return Error{daemon.error()};
+    out->daemon_ = std::move(*daemon);
+    if (const Status serves = out->daemon_->serves(kToServe); !serves) return Error{serves.error()};
+    const std::string socket = out->daemon_->socket();
+    if (const Status status = out->clients_.add([&] { return film(socket, run); }, std::string(kClients)); !status)
+      return Error{status.error()};
+    return std::unique_ptr<Running>(std::move(out));
+  }
+
+  [[nodiscard]] std::vector<Member> members() const override {
+    std::vector<Member> out = clients_.members();
+    out.push_back({daemon_->pid(), std::string(kLeatd)});
+    for (const pid_t worker : subprocess::children_of(daemon_->pid())) out.push_back({worker, std::string(kWorkers)});
+    return out;
+  }
+  bool alive() override { return daemon_->alive() && clients_.alive(); }
+  Status end(subprocess::Deadline by) override { return clients_.end(by); }
+
+ private:
+  std::unique_ptr<LeatdChild> daemon_;
+  Copies clients_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Running>> start_leat(const Run& run) { return Leat::start(run); }
+
+}  // namespace leat::bench::alternatives

@@ -1,0 +1,68 @@
+// What became of every picture of a run, in memory that the processes of a contender share with the benchmark, and the
+// signals between the two: ready, begin. Thread rule: any thread and process; each picture has one that decides it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "bench/alternatives/timetable.h"
+#include "bench/serving/peers.h"
+
+namespace leat::bench::alternatives {
+
+enum class Fate : std::uint8_t {
+  open,      // nobody has decided yet; at the end of a run: lost
+  answered,  // its answer is in the hands of whoever asked
+  passed,    // given up: a newer one took its place, it was too old, or nobody looked at it
+  failed,
+};
+
+class Record {
+ public:
+  Record(std::uint32_t cameras, std::uint64_t pictures);
+
+  // ---- the benchmark's side ----
+  [[nodiscard]] std::uint32_t ready() const { return head_->ready.load(); }
+  void begin(const Timetable& times);
+  struct Picture {
+    Fate fate = Fate::open;
+    std::int64_t answered_ns = 0;
+  };
+  [[nodiscard]] Picture at(std::uint32_t camera, std::uint64_t picture) const;
+  [[nodiscard]] std::uint64_t decided_twice() const { return head_->twice.load(); }
+
+  // ---- the contenders' side ----
+  void say_ready() { head_->ready.fetch_add(1); }
+  // Waits for begin().
+  [[nodiscard]] Timetable wait_to_begin() const;
+  void answer(std::uint32_t camera, std::uint64_t picture, std::int64_t now_ns);
+  void pass(std::uint32_t camera, std::uint64_t picture) { decide(camera, picture, Fate::passed); }
+  // All from `first` up to but for `end`.
+  void pass(std::uint32_t camera, std::uint64_t first, std::uint64_t end) {
+    for (; first < end; ++first) pass(camera, first);
+  }
+  void fail(std::uint32_t camera, std::uint64_t picture) { decide(camera, picture, Fate::failed); }
+
+ private:
+  struct Head {
+    std::atomic<std::uint32_t> ready, began;
+    std::atomic<std::uint64_t> twice;
+    Timetable times;
+  };
+  struct Entry {
+    std::atomic<std::int64_t> answered_ns;
+    std::atomic<Fate> fate;
+  };
+  Entry& entry(std::uint32_t camera, std::uint64_t picture) const { return entries_[camera * pictures_ + picture]; }
+  void decide(std::uint32_t camera, std::uint64_t picture, Fate fate);
+
+  std::uint64_t pictures_;
+  Shared memory_;
+  Head* head_;
+  Entry* entries_;
+};
+
+void sleep_until(std::int64_t ns);  // of CLOCK_MONOTONIC
+
+}  // namespace leat::bench::alternatives

@@ -1,0 +1,74 @@
+#include "bench/alternatives/trial.h"
+
+#include <cmath>
+
+#include "bench/alternatives/usage.h"
+#include "shm/src/rings/clock.h"
+
+namespace leat::bench::alternatives {
+
+namespace {
+
+constexpr double kWarmSeconds = .7, kCoolSeconds = .3;  // before and behind what is measured, at the same load
+constexpr std::int64_t kSoonNs = 50'000'000;            // from the signal to the first picture
+constexpr std::chrono::seconds kToStart{120}, kToEnd{30};
+
+std::int64_t ns(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
+
+Timetable timetable(const TrialOptions& options) {
+  Timetable times{.cameras = options.cameras, .period_ns = ns(1 / options.rate)};
+  times.pictures =
+      static_cast<std::uint64_t>(std::ceil((kWarmSeconds + options.seconds + kCoolSeconds) * options.rate));
+  times.start_ns = shm::monotonic_ns() + kSoonNs;
+  times.from_ns = times.start_ns + ns(kWarmSeconds), times.until_ns = times.from_ns + ns(options.seconds);
+  return times;
+}
+
+Status wait_ready(Running& running, const Record& record) {
+  const auto until = subprocess::after(kToStart);
+  while (record.ready() < running.ready_at()) {
+    if (!running.alive() || subprocess::Clock::now() > until) return Error{"it did not start"};
+    sleep_until(shm::monotonic_ns() + kSoonNs);
+  }
+  return Done{};
+}
+
+}  // namespace
+
+Result<Measured> run_trial(const Contender& contender, const Pictures& pictures, const TrialOptions& options) {
+  const auto failed = [&](const std::string& why) { return Error{std::string(contender.name) + ": " + why}; };
+  Record record(options.cameras, timetable(options).pictures);
+  const Run run{.pictures = &pictures,
+                .record = &record,
+                .cameras = options.cameras,
+                .deadline_ns = options.deadline_ns,
+                .cores = options.cores,
+                .leatd = options.leatd};
+  auto running = contender.start(run);
+  if (!running.ok()) return failed(running.error());
+  if (const Status ready = wait_ready(**running, record); !ready) return failed(ready.error());
+  const std::vector<Member> members = (*running)->members();
+  const Timetable times = timetable(options);
+  record.begin(times);
+  sleep_until(times.from_ns);
+  const UsageByGroup before = usage_of(members);
+  sleep_until(times.until_ns);
+  const UsageByGroup after = usage_of(members);
+  const auto memory = memory_of(members);
+  if (!(*running)->alive()) return failed("it ended before its time");
+  if (const Status ended = (*running)->end(subprocess::after(kToEnd)); !ended) return failed(ended.error());
+  Measured out = read_record(record, times);
+  for (const auto& [group, usage] : after) {
+    const auto at = before.find(group);
+    const Usage was = at == before.end() ? Usage{} : at->second;
+    out.cores[group] = static_cast<double>(usage.cpu_ns - was.cpu_ns) / 1e9 / out.seconds;
+    out.switches[group] = static_cast<double>(usage.switches - was.switches) / out.seconds;
+  }
+  if (memory) {
+    out.memory_mb.emplace();
+    for (const auto& [group, bytes] : *memory) (*out.memory_mb)[group] = static_cast<double>(bytes) / 1e6;
+  }
+  return out;
+}
+
+}  // namespace leat::bench::alternatives

@@ -1,0 +1,20 @@
+// One run of one contender: started, warmed, measured, ended. One thread, the process's only one.
+#pragma once
+
+#include "bench/alternatives/contender.h"
+#include "bench/alternatives/figures.h"
+
+namespace leat::bench::alternatives {
+
+struct TrialOptions {
+  std::uint32_t cameras = 1;
+  double rate = 30;  // of each camera, pictures a second
+  double seconds = 3;
+  std::int64_t deadline_ns = 0;
+  std::string leatd;
+  std::vector<std::uint32_t> cores;
+};
+// Errors: what did not start or did not end, with the contender's name.
+Result<Measured> run_trial(const Contender& contender, const Pictures& pictures, const TrialOptions& options);
+
+}  // namespace leat::bench::alternatives
