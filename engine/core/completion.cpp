@@ -178,6 +178,16 @@ void Scheduler::State::free_batch(std::uint32_t id) noexcept {
 
 // ---- a request ----
 
+namespace {
+
+// More was sent than the partitions can do.
+bool for_want_of_room(Reason r) noexcept {
+  return r == Reason::superseded || r == Reason::expired || r == Reason::unreachable || r == Reason::window ||
+         r == Reason::stale || r == Reason::overload;
+}
+
+}  // namespace
+
 void Scheduler::State::complete_module(std::uint32_t request, ModuleId module, bool ran) noexcept {
   // Skipped modules complete their successors at once, so this goes on until a task exists or the request is done. A
   // work list instead of recursion: its depth is bounded by the application's modules.
@@ -226,8 +236,11 @@ void Scheduler::State::finish(std::uint32_t request) noexcept {
   if (r.placed > 0) return;
   if (r.doom != Outcome::pending || r.modules_left == 0) correct_share(r, r.doom == Outcome::pending);
   if (r.doom != Outcome::pending) {
+    const bool lost = r.doom == Outcome::dropped && !r.started && for_want_of_room(r.doom_reason);
+    grants.answered(now, r.stream, r.grant, lost ? Grants::End::lost : Grants::End::other);
     ledger.answer(request, r.doom, r.doom_reason, r.doom_where, now);
   } else if (r.modules_left == 0) {
+    grants.answered(now, r.stream, r.grant, Grants::End::ran);
     if (coordination != nullptr && coordination->has(r.stream)) coordination->answered(now, r.stream, r.capture_ns);
     ledger.answer(request, now <= r.deadline_ns ? Outcome::completed : Outcome::late, Reason::none, kNone, now);
   }
@@ -277,6 +290,7 @@ void Scheduler::State::close_stream(StreamId id, Reason reason) noexcept {
     return;
   }
   ledger.close_stream(id);
+  grants.close(id);
   if (coordination != nullptr) coordination->close(now, id);
   for (std::uint32_t r = ledger.stream(id).first; r != kNone;) {
     const std::uint32_t next = ledger.request(r).next;

@@ -11,7 +11,7 @@
 //   scheduler.cpp   the door: set-up, and what is asked and told besides
 //
 // Rooms: model/ what a plan says, ledger/ streams, requests, answers, machine/ partitions, batches, queue/ tasks in
-// queues, load/ what is observed, policy/ who decides, behind one interface.
+// queues, load/ what is observed, policy/ who decides, behind one interface, grants/ who is asked for a picture.
 #pragma once
 
 #include <array>
@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "engine/core/coordination.h"
+#include "engine/core/grants/grants.h"
 #include "engine/core/ledger/actions.h"
 #include "engine/core/ledger/latency_scales.h"
 #include "engine/core/ledger/ledger.h"
@@ -90,7 +91,7 @@ struct Scratch {
   std::vector<TaskId> moving;  // while a plan is replaced
 };
 
-struct Scheduler::State final : Operations {
+struct Scheduler::State final : Operations, private Grants::Asked {
   State(const Topology& topology, const Policy& policy, const Limits& limits);
 
   // ---- submission.cpp ----
@@ -117,6 +118,7 @@ struct Scheduler::State final : Operations {
   void touch(TimeNs at) noexcept;
   void advance() noexcept;
   void coordinate() noexcept;
+  void give_turns() noexcept;
   void expire(QueueId queue) noexcept;
   void want_timer(TimeNs at) noexcept { agenda.timer_ns = at < agenda.timer_ns ? at : agenda.timer_ns; }
   [[nodiscard]] TimeNs earliest_timer() const noexcept;
@@ -181,8 +183,14 @@ struct Scheduler::State final : Operations {
     if (task.give_up_ns != kNever) task.give_up_ns -= longer;
   }
   [[nodiscard]] TimeNs longer_ns(const Request& r, ModuleId module) noexcept;  // than planned, for one of its tasks
-  [[nodiscard]] Shares::Key account_of(const Request& r) const noexcept;
+  [[nodiscard]] Shares::Key account_of(StreamId stream) const noexcept;
+  [[nodiscard]] Shares::Key account_of(const Request& r) const noexcept { return account_of(r.stream); }
+  [[nodiscard]] std::uint8_t level_of(const Request& r) const noexcept {
+    return static_cast<std::uint8_t>(ledger.priority_of(ledger.stream(r.stream)) + (r.within_share ? kPriorities : 0));
+  }
   [[nodiscard]] LatencyScales::Key scale_of(const Request& r) const noexcept;
+
+  [[nodiscard]] std::uint8_t level_of(StreamId stream) const noexcept override;
 
   // ---- gated.cpp ----
   void enter_gate(TaskId task) noexcept;  // to its queue, or before the gate until it is its turn
@@ -199,11 +207,20 @@ struct Scheduler::State final : Operations {
 
   // ---- scheduler.cpp ----
   void audit() const;
+  [[nodiscard]] StreamId open_stream(const StreamConfig& config) noexcept;
+  [[nodiscard]] bool offers(StreamId stream) const noexcept override {
+    return offered == nullptr || offered->has_picture(stream);
+  }
+  [[nodiscard]] bool has_waiting(StreamId stream) const noexcept override {
+    const std::uint32_t last = ledger.stream(stream).last;
+    return last != kNone && !ledger.request(last).started;
+  }
 
   // ---- the rooms ----
   const Policy policy;  // for the schedulers' constructors alone
   const Limits limits;
   const TaskSizes* sizes = nullptr;
+  const Offers* offered = nullptr;
   TimeNs now = 0;
   Agenda agenda;
   Actions actions;
@@ -211,6 +228,7 @@ struct Scheduler::State final : Operations {
   Machine machine;
   UserRules users;
   std::unique_ptr<Coordination> coordination;  // nullptr: no stream can be coordinated
+  Grants grants;
   Pool<Task> tasks;
   TaskSet unsent;  // those that exist and are not placed
   Plans plans;

@@ -15,8 +15,8 @@ constexpr double kMaxOff = 3;  // times what was expected: more is not learned f
 
 }  // namespace
 
-Shares::Key Scheduler::State::account_of(const Request& r) const noexcept {
-  const StreamConfig& config = ledger.stream(r.stream).config;
+Shares::Key Scheduler::State::account_of(StreamId stream) const noexcept {
+  const StreamConfig& config = ledger.stream(stream).config;
   const ApplicationSpec& app = plan->model.topology().applications[config.application];
   return {.component = plan->model.component_of(app.modules.front()),
           .user = config.user,
@@ -26,6 +26,18 @@ Shares::Key Scheduler::State::account_of(const Request& r) const noexcept {
 LatencyScales::Key Scheduler::State::scale_of(const Request& r) const noexcept {
   const StreamConfig& config = ledger.stream(r.stream).config;
   return {.application = config.application, .user = config.user};
+}
+
+// Its class, and above every class whether it is within its user's share.
+std::uint8_t Scheduler::State::level_of(StreamId id) const noexcept {
+  const Stream& stream = ledger.stream(id);
+  const std::uint8_t priority = ledger.priority_of(stream);
+  if (users.shares.empty()) return priority;
+  const StreamConfig& config = stream.config;
+  const double scale = users.scales.of({.application = config.application, .user = config.user});
+  const auto cost = static_cast<TimeNs>(static_cast<double>(plan->model.cost_ns(config.application)) * scale);
+  const bool within = users.shares.has_room(account_of(id), cost, config.slo_ns, now);
+  return static_cast<std::uint8_t>(priority + (within ? kPriorities : 0));
 }
 
 // The request is charged, and told with whom it may run.

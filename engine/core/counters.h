@@ -18,6 +18,7 @@ struct RequestCounters {
   std::array<std::uint64_t, kReasonCount> reasons{};    // of everything but completed and late
   std::uint64_t in_flight = 0;
   std::uint64_t within_share = 0;  // accepted within their user's share, where users compete
+  std::uint64_t granted = 0;       // of streams that wait for grants: turns given while there was no room for all
 
   [[nodiscard]] std::uint64_t of(Outcome o) const { return answered[static_cast<std::size_t>(o)]; }
   [[nodiscard]] std::uint64_t of(Reason r) const { return reasons[static_cast<std::size_t>(r)]; }

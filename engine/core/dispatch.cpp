@@ -37,9 +37,26 @@ void Scheduler::State::dispatch() noexcept {
       while (c != kNone && plan->schedulers[c]->next(id)) {
       }
     } else if (!open_gate()) {
-      return;
+      break;
     }
   }
+  if (!grants.none()) give_turns();
+}
+
+// Streams that wait for grants are told what is new to them.
+void Scheduler::State::give_turns() noexcept {
+  grants.decide(now, *this);
+  for (const StreamId stream : grants.changed()) {
+    const std::uint64_t turns = grants.told(stream).granted;
+    RequestCounters& of_stream = ledger.count().streams[stream];
+    ledger.count().total.granted += turns - of_stream.granted;
+    of_stream.granted = turns;
+    Action told;
+    told.kind = ActionKind::schedule;
+    told.stream = stream;
+    actions.push(told);
+  }
+  grants.told_all();
 }
 
 void Scheduler::State::mark(QueueId id) noexcept {

@@ -66,6 +66,7 @@ bool Scheduler::State::replace(ReadyPlanPtr& next, bool measured_anew) noexcept 
   plan = slot->get();
   plans.number = static_cast<std::uint32_t>(slot - plans.held.begin());
   plan->load.take_over(old.load);
+  grants.replaced(plan->model, machine, ledger);
   for (ModuleId m = 0; measured_anew && m < plan->measured_anew.size(); ++m) {
     if (same_latencies(old.model.topology(), plan->model.topology(), m)) continue;
     plan->measured_anew[m] = 1;

@@ -39,6 +39,9 @@ struct ScheduledFrame {
 
 struct StreamSchedule {
   streams::StreamView view;
+  // Of a stream that waits for grants: whether every frame is wanted, else one for each turn.
+  bool open = true;
+  std::uint64_t granted = 0;  // turns so far
   std::uint32_t count = 0;
   std::array<ScheduledFrame, kScheduledFrames> frames{};  // the first `count`, in order of time
 };

@@ -45,6 +45,7 @@ Scheduler::State::State(const Topology& t, const Policy& p, const Limits& l)
       machine(std::max<std::size_t>(t.partitions.size(), l.partitions), l.batches),
       users(l.streams, machine.partitions()),
       coordination(l.coordinated > 0 ? std::make_unique<Coordination>(t, l) : nullptr),
+      grants(l, t.applications.size()),
       tasks(l.tasks),
       unsent(l.tasks) {
   check(t.problem().empty(), "the topology is not valid");
@@ -55,6 +56,7 @@ Scheduler::State::State(const Topology& t, const Policy& p, const Limits& l)
   scratch.batch.resize(kMaxBatch);
   scratch.moving.reserve(limits.tasks);
   ledger.count().partitions.resize(machine.partitions());
+  grants.measure(plan->model, machine);
 }
 
 // Everything that the rooms say of themselves, recounted, and what holds between them.
@@ -97,32 +99,48 @@ void Scheduler::State::audit() const {
   for (ModuleId m = 0; m < running.size(); ++m)
     check(running[m].same_running(plan->load.module(m)), "what runs of a module");
   for (const auto& scheduler : plan->schedulers) scheduler->audit();
+  grants.audit(ledger);
 }
 
 Scheduler::Scheduler(const Topology& topology, const Policy& policy, const Limits& limits)
     : state_(std::make_unique<State>(topology, policy, limits)) {}
 Scheduler::~Scheduler() = default;
 void Scheduler::measure_tasks(const TaskSizes& sizes) noexcept { state_->sizes = &sizes; }
+void Scheduler::watch_offers(const Offers& offers) noexcept { state_->offered = &offers; }
 
 StreamId Scheduler::open_stream(TimeNs now, const StreamConfig& config) noexcept {
   state_->touch(now);
   const auto& applications = state_->plan->model.topology().applications;
   if (config.application >= applications.size()) return kNone;
-  if (config.terms.sla_drop <= 0) return state_->ledger.open_stream(config, applications[config.application]);
+  if (config.terms.sla_drop <= 0) return state_->open_stream(config);
   if (!can_coordinate(config.application)) return kNone;
   StreamConfig asked = config;
   asked.period_ns = 0;  // look-ahead would wait for a frame each period
-  const StreamId stream = state_->ledger.open_stream(asked, applications[config.application]);
+  asked.waits_for_grants = false;
+  const StreamId stream = state_->open_stream(asked);
   if (stream == kNone || state_->coordination->open(now, stream, config)) return stream;
   state_->ledger.close_stream(stream);
+  state_->grants.close(stream);
   return kNone;
+}
+StreamId Scheduler::State::open_stream(const StreamConfig& config) noexcept {
+  const ApplicationSpec& application = plan->model.topology().applications[config.application];
+  const StreamId stream = ledger.open_stream(config, application);
+  if (stream != kNone)
+    grants.open(stream, config, plan->model.component_of(application.modules.front()),
+                ledger.stream(stream).config.slo_ns, plan->model.cost_ns(config.application));
+  return stream;
 }
 bool Scheduler::observe(TimeNs now, StreamId stream, const Observation& seen) noexcept {
   state_->touch(now);
   return state_->coordination != nullptr && state_->coordination->observe(state_->now, stream, seen);
 }
 StreamSchedule Scheduler::schedule(StreamId stream) const noexcept {
-  return state_->coordination == nullptr ? StreamSchedule{} : state_->coordination->schedule(stream);
+  StreamSchedule out = state_->coordination == nullptr ? StreamSchedule{} : state_->coordination->schedule(stream);
+  const Grants::Told told = state_->grants.told(stream);
+  out.open = told.open;
+  out.granted = told.granted;
+  return out;
 }
 bool Scheduler::can_coordinate(std::uint32_t application) const noexcept {
   return state_->coordination != nullptr && state_->coordination->serves(application);
@@ -144,7 +162,8 @@ void Scheduler::set_estimates(TimeNs now, const Estimates& estimates) noexcept {
 }
 std::size_t Scheduler::take_samples(std::span<Sample> out) noexcept { return state_->plan->load.take_samples(out); }
 TimeNs Scheduler::next_timer() const noexcept {
-  const TimeNs at = idle() ? kNever : std::min(state_->agenda.timer_ns, state_->agenda.watch_ns);
+  const TimeNs at = std::min(idle() ? kNever : std::min(state_->agenda.timer_ns, state_->agenda.watch_ns),
+                             state_->grants.next_timer());
   return state_->coordination == nullptr ? at : std::min(at, state_->coordination->next_timer());
 }
 ReadyPlanPtr Scheduler::prepare(const Topology& topology) const {

@@ -53,6 +53,7 @@ struct StreamConfig {
   std::uint32_t miss_window = 0,
                 miss_allowed = 0;  // weakly hard: at most `allowed` misses in any `window` requests; 0: off
   Terms terms;                     // coordinated: the server says when it wants a frame; period_ns is not looked at
+  bool waits_for_grants = false;   // its client looks whether a frame is wanted (grants/grants.h); not with terms
 };
 
 struct Submission {
@@ -121,6 +122,14 @@ class TaskSizes {
                                             std::uint32_t item) const noexcept = 0;
 };
 
+// Which streams that wait for grants have a frame now that they could submit. Asked where one's turn may have come; a
+// wrong answer costs that stream its turn, or others a grant's time.
+class Offers {
+ public:
+  virtual ~Offers() = default;
+  [[nodiscard]] virtual bool has_picture(StreamId stream) const noexcept = 0;
+};
+
 struct ActivePlan;  // a plan, made ready to take over (core.h)
 struct ReadyPlan {
   void operator()(ActivePlan* plan) const noexcept;
@@ -135,6 +144,7 @@ class Scheduler {
   ~Scheduler();
   // Set-up; outlives this.
   void measure_tasks(const TaskSizes& sizes) noexcept;
+  void watch_offers(const Offers& offers) noexcept;  // without: everybody always has a frame
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
@@ -187,7 +197,7 @@ class Scheduler {
 
   // ---- actions and what the driver needs to wait ----
   [[nodiscard]] bool next_action(Action& out) noexcept;  // false: none left
-  // When a coordinated stream's next frames are wanted, and how it stands.
+  // When a coordinated stream's next frames are wanted, and how it stands; of one that waits for grants its turns.
   [[nodiscard]] StreamSchedule schedule(StreamId stream) const noexcept;
   [[nodiscard]] bool can_coordinate(std::uint32_t application) const noexcept;
   [[nodiscard]] TimeNs next_timer() const noexcept;  // call advance() at or after this; kNever: nothing planned

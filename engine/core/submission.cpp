@@ -47,6 +47,7 @@ RequestHandle Scheduler::State::submit(const Submission& s) noexcept {
   const TimeNs capture = s.capture_ns > now || s.capture_ns <= 0 ? now : s.capture_ns;
   // Look-ahead plans requests that end with their first module; a pipeline's are batched and ordered like any other's.
   ledger.expect_next(s.stream, capture, now, app.modules.size() == 1);
+  grants.submitted(now, s.stream, capture);
   if (!make_room(s, capture)) return {};
   if (!policy_of.admit(config.application)) {
     ledger.refuse(s, Outcome::rejected, Reason::overload);
@@ -59,6 +60,7 @@ RequestHandle Scheduler::State::submit(const Submission& s) noexcept {
   }
   const RequestHandle handle = ledger.handle(id);
   enter_share(id, app);
+  ledger.change(id).grant = grants.accepted(now, s.stream, level_of(ledger.request(id)));
   agenda.watch_ns = std::min(agenda.watch_ns, ledger.request(id).overdue_ns());
   begin(id);
   return ledger.valid(handle) ? handle : RequestHandle{};
@@ -165,8 +167,7 @@ void Scheduler::State::activate(std::uint32_t request, ModuleId module) noexcept
     t.rows = t.items = spec.before.empty() ? r.items : 1;
     if (sizes != nullptr)
       t.items = std::min(t.rows * std::max(sizes->units(r.token, module, i), 1u), plan->model.module(module).max_items);
-    t.level =
-        static_cast<std::uint8_t>(ledger.priority_of(ledger.stream(r.stream)) + (r.within_share ? kPriorities : 0));
+    t.level = level_of(r);
     t.retries = 0;
     t.batch = kNone;
     t.previous_of_request = kNone;

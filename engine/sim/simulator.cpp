@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "engine/core/policy/registry.h"
+#include "engine/sim/event.h"
 #include "engine/sim/workload/random.h"
 
 namespace leat::sim {
@@ -28,22 +29,6 @@ double cpu_seconds() {
 
 constexpr std::uint64_t kSampleEvery = 1024;  // events; far more often than the core's ring of samples can fill
 
-enum class EventKind : std::uint8_t { stage_end, reach, begin, estimate, transfer };
-
-struct Event {
-  TimeNs at = 0;
-  std::uint64_t serial = 0;  // equal times: in the order in which they were planned
-  EventKind kind = EventKind::stage_end;
-  std::uint32_t batch = 0;  // or partition
-  std::uint32_t life = 0;   // of that slot: an event about a batch that is gone is ignored
-  std::uint32_t to = 0;     // transfer: partitions and arrival
-  TimeNs takes_ns = 0;
-};
-// std::*_heap keep the largest first; the largest is the earliest.
-struct Later {
-  bool operator()(const Event& a, const Event& b) const { return a.at != b.at ? a.at > b.at : a.serial > b.serial; }
-};
-
 struct SimBatch {
   core::BatchHandle handle;
   std::uint32_t life = 0;
@@ -64,7 +49,7 @@ struct Unit {  // what executes on one partition
   std::int64_t slow_permille = 1000;
 };
 
-class Run final : private core::TaskSizes {
+class Run final : private core::TaskSizes, private core::Offers {
  public:
   explicit Run(const Scenario& s);
   Outcomes execute();
@@ -78,6 +63,7 @@ class Run final : private core::TaskSizes {
     trace_.hash = (trace_.hash ^ mix(static_cast<std::uint64_t>(now_) + (what << 56) + (a << 20) + b)) * 0x100000001B3u;
   }
   [[nodiscard]] TimeNs clock() const { return now_ + events_.step_ns; }
+  void arrive(std::size_t arrival);
   void submit(std::size_t arrival);
   void send_frame();
   void scheduled(core::StreamId stream);
@@ -105,6 +91,7 @@ class Run final : private core::TaskSizes {
                                     std::uint32_t item) const noexcept override {
     return scenario_.size(static_cast<std::size_t>(token), module, item);
   }
+  [[nodiscard]] bool has_picture(core::StreamId s) const noexcept override { return producers_.offers(s); }
 
   struct Filmed {
     Cameras world;
@@ -152,6 +139,7 @@ class Run final : private core::TaskSizes {
   core::Scheduler core_;
   std::unique_ptr<core::Estimator> estimator_;  // nullptr: the policy looks at no estimates
   Filmed cameras_;
+  Producers producers_;
   std::vector<core::StreamId> streams_;
   Events events_;
   Flights flights_;
@@ -176,11 +164,13 @@ Run::Run(const Scenario& s)
       core_(s.topology, s.policy, s.limits),
       estimator_(core::make_estimator(s.policy, s.topology, s.estimate_draws, s.seed)),
       cameras_{.world = Cameras(s.cameras, periods_of(s))},
+      producers_(s.limits.streams),
       flights_(s.limits.batches),
       machine_(s.topology),
       seen_(s.arrivals.size()),
       fans_out_(s.topology.modules.size(), 0) {
   if (s.size) core_.measure_tasks(*this);
+  core_.watch_offers(*this);
   for (const core::ModuleSpec& m : s.topology.modules) {
     if (m.fan_out_cap <= 1) continue;
     for (core::ModuleId before : m.before) fans_out_[before] = 1;
@@ -189,6 +179,8 @@ Run::Run(const Scenario& s)
   for (const core::StreamConfig& config : s.streams) {
     streams_.push_back(core_.open_stream(0, config));
     if (streams_.back() == kNone) unsafe("a stream cannot be opened", 0);
+    const std::size_t i = streams_.size() - 1;
+    if (config.waits_for_grants) producers_.open(streams_[i], i < s.producers.size() ? s.producers[i] : Producer{});
   }
   cameras_.of_stream.resize(s.limits.streams, kNone);
   for (std::uint32_t c = 0; c < s.cameras.size(); ++c) cameras_.of_stream[streams_[s.cameras[c].stream]] = c;
@@ -211,7 +203,7 @@ Outcomes Run::execute() {
     const bool filming = !scenario_.cameras.empty() && now_ < scenario_.cameras_until_ns;
     const TimeNs at_frame =
         filming && cameras_.world.next() < scenario_.cameras_until_ns ? cameras_.world.next() : kNever;
-    if (at_arrival == kNever && at_fault == kNever && core_.idle() && !filming) break;
+    if (at_arrival == kNever && at_fault == kNever && core_.idle() && !filming && producers_.writing() == 0) break;
     const TimeNs at = std::min({at_arrival, at_event, at_fault, at_timer, at_plan, at_frame});
     if (at == kNever || at > std::max(last_arrival, scenario_.cameras_until_ns) + scenario_.drain_ns) {
       out_.drained = core_.idle();
@@ -232,7 +224,7 @@ Outcomes Run::execute() {
     } else if (at_frame == at) {
       send_frame();
     } else {
-      submit(next++);
+      arrive(next++);
     }
     drain();
     if (++out_.events % kSampleEvery == 0) take_samples();
@@ -242,6 +234,7 @@ Outcomes Run::execute() {
   core_.audit();
   out_.counters = core_.counters();
   out_.requests = arrivals.size() + cameras_.sent.size();
+  out_.left_out = producers_.left_out();
   out_.trace_hash = trace_.hash;
   out_.first_ns = arrivals.empty() ? 0 : arrivals.front().at_ns;
   out_.cpu_seconds = cpu_seconds() - started;
@@ -259,12 +252,25 @@ void Run::send_frame() {
 }
 
 void Run::scheduled(core::StreamId stream) {
+  if (producers_.has(stream)) {
+    const core::StreamSchedule told = core_.schedule(stream);
+    if (producers_.told(now_, stream, told.open, told.granted))
+      plan(producers_.written_ns(stream), EventKind::written, stream, 0);
+    return;
+  }
   const std::uint32_t camera = cameras_.of_stream[stream];
   if (camera == kNone) return;
   core::StreamSchedule s = core_.schedule(stream);
   for (std::uint32_t i = 0; i < s.count; ++i) s.frames[i].at_ns -= events_.step_ns;
   if (scenario_.on_schedule) scenario_.on_schedule(now_, camera, s);
   cameras_.world.told(now_, camera, s);
+}
+
+// A picture is there; who waits for grants writes and submits it when it is wanted.
+void Run::arrive(std::size_t i) {
+  const core::StreamId stream = streams_[arrival(i).stream];
+  if (!producers_.has(stream)) return submit(i);
+  if (producers_.came(now_, stream, i)) plan(producers_.written_ns(stream), EventKind::written, stream, 0);
 }
 
 void Run::submit(std::size_t i) {
@@ -295,6 +301,8 @@ void Run::handle(const Event& e) {
     case EventKind::estimate:
       estimate();
       return;
+    case EventKind::written:
+      return submit(producers_.take(e.batch));
     case EventKind::transfer:
       seen_.arrives[e.life] = use_links(e.batch, e.to, e.takes_ns);
       return;

@@ -27,6 +27,7 @@
 #include "engine/core/scheduler.h"
 #include "engine/sim/workload/arrivals.h"
 #include "engine/sim/workload/cameras.h"
+#include "engine/sim/workload/producers.h"
 
 namespace leat::sim {
 
@@ -84,7 +85,9 @@ struct Scenario {
   core::Policy policy;
   core::Limits limits{.streams = 64, .requests = 16384, .tasks = 65536, .batches = 2048, .actions = 32768};
   std::vector<core::StreamConfig> streams{core::StreamConfig{.depth = 16384}};
-  std::vector<Arrival> arrivals;          // sorted by at_ns
+  // Sorted by at_ns. Of a stream that waits for grants: when its pictures are there; it submits those that are wanted.
+  std::vector<Arrival> arrivals;
+  std::vector<Producer> producers;        // by stream, of those that wait for grants; the others have the default
   std::vector<Fault> faults;              // sorted by at_ns
   std::vector<Replacement> replacements;  // sorted by at_ns; with Scenario::reality only where routes stay the same
   std::vector<Camera> cameras;            // clients of coordinated streams: they send what they are asked for
@@ -113,6 +116,7 @@ struct Scenario {
 struct Outcomes {
   core::Counters counters;
   std::uint64_t requests = 0;
+  std::uint64_t left_out = 0;  // of them pictures that were not wanted, and so not submitted
   std::uint64_t events = 0;
   std::uint64_t trace_hash = 0;
   TimeNs first_ns = 0, last_ns = 0;   // first arrival, last answer

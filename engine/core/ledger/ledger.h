@@ -54,12 +54,13 @@ struct alignas(64) Request {
 
   std::uint64_t branch_draw = 0;
   std::uint32_t items = 1, key = 0;
-  std::uint32_t death = 0;  // which loss was the last
-  bool competes = false;    // what it takes is counted for its user (shares.h)
-  bool dear = false;        // its user's take more than planned
-  bool gated = false;       // its tasks pass one at a time (queue/gate.h)
-  TimeNs charged_ns = 0;    // to its user's share when it came
-  double spent_ns = 0;      // what its batches took, in the same measure
+  std::uint32_t death = 0;   // which loss was the last
+  bool competes = false;     // what it takes is counted for its user (shares.h)
+  bool dear = false;         // its user's take more than planned
+  bool gated = false;        // its tasks pass one at a time (queue/gate.h)
+  std::uint8_t grant = 255;  // as what it counts among those that were granted (grants/grants.h)
+  TimeNs charged_ns = 0;     // to its user's share when it came
+  double spent_ns = 0;       // what its batches took, in the same measure
 
   // When the core answers what its scheduler has left undecided: as long after its end as it had until then.
   [[nodiscard]] TimeNs overdue_ns() const noexcept {

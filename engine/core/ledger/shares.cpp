@@ -16,17 +16,23 @@ Shares::Standing Shares::enter(const Request& r, TimeNs now) noexcept {
   if (account == nullptr) return {};
   account->user_weight = r.user_weight;
   account->application_weight = r.application_weight;
-  account->level_ns = std::max(0.0, account->level_ns - account->share * static_cast<double>(now - account->seen_ns));
+  account->level_ns = account->level_at(now);
   account->seen_ns = now;
   if (now >= divide_again_ns_) divide(now);
   if (account->share >= 1) return {};
   Standing standing{.competes = true};
   const auto cost = static_cast<double>(r.cost_ns);
-  if (account->level_ns + cost > account->share * static_cast<double>(r.slo_ns)) return standing;
+  if (!account->fits(account->level_ns, cost, r.slo_ns)) return standing;
   account->level_ns += cost;
   standing.within = true;
   standing.charged_ns = r.cost_ns;
   return standing;
+}
+
+bool Shares::has_room(const Key& key, TimeNs cost_ns, TimeNs slo_ns, TimeNs now) const noexcept {
+  const auto found = std::ranges::lower_bound(accounts_, key, {}, &Account::key);
+  if (found == accounts_.end() || found->key != key || found->share >= 1) return false;
+  return found->fits(found->level_at(now), static_cast<double>(cost_ns), slo_ns);
 }
 
 bool Shares::others(const Key& key, TimeNs now) const noexcept {

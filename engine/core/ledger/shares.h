@@ -46,6 +46,8 @@ class Shares {
   [[nodiscard]] Standing enter(const Request& r, TimeNs now) noexcept;
   // Other users have sent requests there within the last ten seconds.
   [[nodiscard]] bool others(const Key& key, TimeNs now) const noexcept;
+  // One that came now would be within its share, where there is competition.
+  [[nodiscard]] bool has_room(const Key& key, TimeNs cost_ns, TimeNs slo_ns, TimeNs now) const noexcept;
   // A request that was charged has taken so much more, or less.
   void correct(const Key& key, double more_ns) noexcept;
 
@@ -56,6 +58,13 @@ class Shares {
     TimeNs seen_ns = 0;
     double level_ns = 0;  // of its bucket
     double share = 1;     // of the component's time; 1: nobody competes
+    [[nodiscard]] double level_at(TimeNs now) const noexcept {
+      const double left = level_ns - share * static_cast<double>(now - seen_ns);
+      return left > 0 ? left : 0;
+    }
+    [[nodiscard]] bool fits(double level, double cost_ns, TimeNs slo_ns) const noexcept {
+      return level + cost_ns <= share * static_cast<double>(slo_ns);
+    }
   };
   using Place = std::vector<Account>::iterator;
   [[nodiscard]] Account* find(const Key& key) noexcept;  // nullptr: there is none
