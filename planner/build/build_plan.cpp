@@ -38,10 +38,7 @@ class Builder {
       out_.file = routes_of(request_.applications, host_, types_, out_.problem, out_.solution);
       add_budgets();
     }
-    // Partitions shared in time would put every model beside every other one.
-    if (request_.rules == Rules::leat && request_.goal == Goal::throughput && rows_.empty() &&
-        request_.constraints.memory.empty())
-      share();
+    if (request_.rules == Rules::leat && request_.goal == Goal::throughput && rows_.empty()) share();
     if (!out_.solution.feasible) return std::move(out_);
     out_.feasible = !rates_given_ || out_.carried >= 1 - 1e-9;
     return std::move(out_);
@@ -276,19 +273,29 @@ class Builder {
       o.file.plan = std::move(plan);
       o.z = z;
     };
-    if (const double z = sharing.unplanned.certificate.objective; z > 0) other(std::move(sharing.unplanned), z);
+    if (const double z = sharing.unplanned.certificate.objective; z > 0) {
+      if (sharing.better || out_.solution.feasible)
+        other(std::move(sharing.unplanned), z);
+      else
+        return take(std::move(sharing.unplanned), z);  // better than none
+    }
     if (!sharing.better && sharing.shared_rate > 0 && out_.solution.feasible)
       other(std::move(sharing.plan), sharing.shared_rate);
     if (!sharing.better) return;
     if (out_.solution.feasible) out_.others.push_back({std::move(out_.file), out_.solution.certificate.objective});
+    take(std::move(sharing.plan), sharing.shared_rate);
+  }
+
+  // A plan of partitions shared in time.
+  void take(Plan plan, double z) {
     out_.shared = true;
     out_.solution = {};
     out_.solution.feasible = true;
-    out_.solution.certificate = sharing.plan.certificate;
-    out_.carried = rates_given_ ? sharing.shared_rate : 0;
+    out_.solution.certificate = plan.certificate;
+    out_.carried = rates_given_ ? z : 0;
     out_.file = {};
     out_.file.applications = request_.applications;
-    out_.file.plan = std::move(sharing.plan);
+    out_.file.plan = std::move(plan);
   }
 
   const PlanRequest& request_;

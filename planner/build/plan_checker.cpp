@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <tuple>
 
 #include "planner/build/latency_budget.h"
 
@@ -40,6 +41,7 @@ class PromiseChecker {
     for (std::size_t r = 0; r < file_.plan.routes.size() && text_.str().empty(); ++r) check_route(r);
     if (text_.str().empty()) check_devices();
     if (text_.str().empty()) check_work();
+    if (text_.str().empty()) check_memory();
     for (std::size_t a = 0; a < file_.applications.size() && text_.str().empty(); ++a) check_application(a);
     return text_.str();
   }
@@ -107,11 +109,6 @@ class PromiseChecker {
         return;
       }
     }
-    std::int64_t bytes = 0;
-    for (std::uint32_t k = stage.first_block; k < stage.end_block && !profile.block_memory_bytes.empty(); ++k)
-      bytes += profile.block_memory_bytes[k];
-    if (at.memory_bytes > 0 && bytes > at.memory_bytes)
-      text_ << where << ": needs " << bytes << " bytes; '" << at.name << "' has " << at.memory_bytes;
   }
 
   // Shares cut from one device add up to one at most; a device given whole is given once.
@@ -136,6 +133,26 @@ class PromiseChecker {
     if (worst != work_.end() && worst->second > 1 + 1e-6)
       text_ << "partition '" << file_.plan.partitions[worst->first].name << "': its stages need " << worst->second
             << " of its time";
+  }
+
+  // A partition holds every block range that a route runs there once, however many routes do.
+  void check_memory() {
+    std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>> held;
+    std::vector<std::int64_t> bytes(file_.plan.partitions.size(), 0);
+    for (const Route& route : file_.plan.routes) {
+      const Profile& profile = *by_model_.at(file_.applications[route.application].modules[route.module].model);
+      for (const Stage& stage : route.stages)
+        for (const auto p : stage.pool)
+          if (held.emplace(p, route.application, route.module, stage.first_block, stage.end_block).second)
+            for (std::uint32_t k = stage.first_block; k < stage.end_block && !profile.block_memory_bytes.empty(); ++k)
+              bytes[p] += profile.block_memory_bytes[k];
+    }
+    for (std::size_t p = 0; p < bytes.size(); ++p) {
+      const Partition& at = file_.plan.partitions[p];
+      if (at.memory_bytes == 0 || bytes[p] <= at.memory_bytes) continue;
+      text_ << "partition '" << at.name << "': its models need " << bytes[p] << " bytes; it has " << at.memory_bytes;
+      return;
+    }
   }
 
   void check_application(std::size_t a) {

@@ -6,10 +6,12 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <numeric>
 
 #include "planner/build/latency_budget.h"
 #include "planner/pooled/lp.h"
 #include "planner/profile_table.h"
+#include "planner/shared/residency.h"
 #include "planner/shared/shared_problem.h"
 
 namespace leat::planner {
@@ -34,11 +36,17 @@ class Sharer {
     const auto begun = std::chrono::steady_clock::now();
     Sharing out;
     if (dedicated != nullptr) out.dedicated_rate = rate_of(*dedicated);
+    if (!all_fit()) {
+      share_resident(out);
+      out.better = out.shared_rate > out.dedicated_rate * (1 + 1e-6);
+      out.plan.certificate.seconds = seconds_since(begun);
+      return out;
+    }
     const SharedSolution shared = solve_shared(problem_);
     out.shared_rate = shared.z;
     const double own = dedicated != nullptr ? dedicated->certificate.objective : 0;
     const double max = std::max({shared.feasible ? shared.z : 0, out.dedicated_rate, own});
-    if (max > 0) out.unplanned = unplanned(max, std::max(max, shared.bound));
+    out.unplanned = unplanned(max, std::max(max, shared.bound));
     if (!shared.feasible) return out;
     out.better = shared.z > out.dedicated_rate * (1 + 1e-6);
     out.plan = plan_of(shared);
@@ -52,17 +60,20 @@ class Sharer {
     std::snprintf(text, sizeof text, "partitions %.0f %% busy; beyond that requests wait too long",
                   100 * shared.utilisation);
     c.binding = text;
-    c.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+    c.seconds = seconds_since(begun);
     return out;
   }
 
  private:
+  static double seconds_since(std::chrono::steady_clock::time_point begun) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  }
+
   SharedModule module(const Module& m, const Profile& profile) const {
     const ProfileTable table(profile);
     SharedModule out;
     out.items = m.items_per_request;
-    std::int64_t bytes = 0;
-    for (const std::int64_t b : profile.block_memory_bytes) bytes += b;
+    const std::int64_t bytes = bytes_of(profile);
     for (const GpuType& t : types_.types) {
       const std::uint32_t share = t.share_of(1);
       std::vector<double>&run = out.run_us.emplace_back(), &slow = out.slow_us.emplace_back();
@@ -74,6 +85,22 @@ class Sharer {
       }
     }
     return out;
+  }
+
+  static std::int64_t bytes_of(const Profile& profile) {
+    return std::accumulate(profile.block_memory_bytes.begin(), profile.block_memory_bytes.end(), std::int64_t{0});
+  }
+
+  // Every partition holds all modules that it can run?
+  bool all_fit() const {
+    for (std::size_t c = 0; c < types_.types.size(); ++c) {
+      std::int64_t bytes = 0;
+      for (std::size_t a = 0; a < applications_.size(); ++a)
+        for (std::size_t m = 0; m < applications_[a].modules.size(); ++m)
+          if (!problem_.applications[a].modules[m].run_us[c].empty()) bytes += bytes_of(*profiles_[a][m]);
+      if (types_.types[c].memory_bytes > 0 && bytes > types_.types[c].memory_bytes) return false;
+    }
+    return true;
   }
 
   // What the dedicated plan promises by this model: its pools, as they are.
@@ -109,6 +136,7 @@ class Sharer {
   struct Way {
     std::uint32_t application = 0, module = 0, of_class = 0, batch = 1;
     double rate = 0;
+    std::vector<std::uint32_t> members = {};  // of the host's partitions; none: all of the class
   };
 
   // Every path of every application within its SLO at the batches of these ways, p99?
@@ -137,26 +165,30 @@ class Sharer {
           ways.push_back({a, m, c, 1, 0});
           if (!in_time(ways)) ways.pop_back();
         }
-    // The planned batch is what the planned rate needs; bursts may take more, as far as the SLO permits. Also batches
-    // that are dearer by the profile: the scheduler weighs that, and a profile measured beside other work may err.
-    for (const double factor : {8.0, 4.0, 3.0, 2.0, 1.5, 1.25}) {
-      std::vector<Way> larger = ways;
-      for (Way& w : larger) {
-        const auto max =
-            static_cast<double>(problem_.applications[w.application].modules[w.module].run_us[w.of_class].size());
-        w.batch = static_cast<std::uint32_t>(std::min(max, std::ceil(w.batch * factor)));
-      }
-      if (!in_time(larger)) continue;
-      ways = std::move(larger);
-      break;
-    }
-    std::sort(ways.begin(), ways.end(), [](const Way& x, const Way& y) {
-      return std::tie(x.application, x.module, x.of_class) < std::tie(y.application, y.module, y.of_class);
-    });
+    widen(ways);
+    sort(ways);
     return routes_of_ways(ways);
   }
 
-  // Largest batches; the rates stand where together they leave the busiest class the least work.
+  // The planned batch is what the planned rate needs; bursts may take more, as far as the SLO permits. Also batches
+  // that are dearer by the profile: the scheduler weighs that, and a profile measured beside other work may err.
+  void widen(std::vector<Way>& ways) const {
+    for (const double factor : {8.0, 4.0, 3.0, 2.0, 1.5, 1.25}) {
+      std::vector<Way> larger = ways;
+      for (Way& w : larger) w.batch = std::min(most(w), static_cast<std::uint32_t>(std::ceil(w.batch * factor)));
+      if (!in_time(larger)) continue;
+      ways = std::move(larger);
+      return;
+    }
+  }
+
+  const std::vector<double>& run_us(const Way& w) const {
+    return problem_.applications[w.application].modules[w.module].run_us[w.of_class];
+  }
+  std::uint32_t most(const Way& w) const { return static_cast<std::uint32_t>(run_us(w).size()); }
+
+  // Largest batches; the rates stand where together they leave the busiest class the least work. z = 0: the largest
+  // that there is time for, which is a promise about work and none about waits.
   Plan unplanned(double z, double bound) const {
     std::vector<Way> ways;
     std::vector<double> weights;
@@ -176,7 +208,8 @@ class Sharer {
       }
     }
     const PooledLp min(problem_.count, weights, std::move(columns));
-    z = std::min(z, min.bound());  // no more than there is time for
+    z = z > 0 ? std::min(z, min.bound()) : min.bound();  // no more than there is time for
+    bound = std::max(z, bound);
     std::size_t way = 0;
     for (std::size_t d = 0; d < weights.size(); ++d) {
       double all = 0;
@@ -193,6 +226,155 @@ class Sharer {
     return plan;
   }
 
+  // Where memory does not hold all models: sets of them, and pools that differ from module to module.
+  void share_resident(Sharing& out) const {
+    const std::vector<Way> ways = runnable();
+    const ResidencyProblem problem = residency_problem(ways);
+    const Residency chosen = choose_residency(problem);
+    if (!chosen.feasible) return;
+    const double kept = promised_by(resident_ways(problem, chosen, ways, chosen.z));
+    const double z = kept > 0 ? std::min(kept, chosen.z) : chosen.z;
+    Plan plan = routes_of_ways(resident_ways(problem, chosen, ways, z));
+    plan.certificate = {.objective = z,
+                        .upper_bound = chosen.bound,
+                        .gap = 1 - z / chosen.bound,
+                        .binding = "memory: no partition holds all models",
+                        .method = "sets of models, exchanged one by one; the modules of a partition share it in time",
+                        .seconds = 0};
+    out.shared_rate = kept;
+    (kept > 0 ? out.plan : out.unplanned) = std::move(plan);
+  }
+
+  // Every module on every class where all paths are in time, the quickest class first, in the largest such batches.
+  std::vector<Way> runnable() const {
+    std::vector<Way> all;
+    for (std::uint32_t a = 0; a < applications_.size(); ++a)
+      for (std::uint32_t m = 0; m < applications_[a].modules.size(); ++m)
+        for (std::uint32_t c = 0; c < types_.types.size(); ++c)
+          if (Way w{a, m, c, 1, 0}; !run_us(w).empty()) all.push_back(std::move(w));
+    std::stable_sort(all.begin(), all.end(),
+                     [&](const Way& x, const Way& y) { return run_us(x).front() < run_us(y).front(); });
+    std::vector<Way> ways;
+    for (Way& w : all) {
+      const bool first = std::none_of(ways.begin(), ways.end(), [&](const Way& k) {
+        return k.application == w.application && k.module == w.module;
+      });
+      ways.push_back(std::move(w));
+      if (!first && !in_time(ways)) ways.pop_back();
+    }
+    widen(ways);
+    return ways;
+  }
+
+  ResidencyProblem residency_problem(const std::vector<Way>& ways) const {
+    ResidencyProblem out;
+    for (std::uint32_t a = 0; a < applications_.size(); ++a)
+      for (std::uint32_t m = 0; m < applications_[a].modules.size(); ++m) {
+        out.module_bytes.push_back(static_cast<double>(bytes_of(*profiles_[a][m])));
+        out.application.push_back(a);
+        out.weight.push_back(problem_.applications[a].weight * problem_.applications[a].modules[m].items);
+      }
+    for (std::uint32_t c = 0; c < types_.types.size(); ++c) {
+      std::vector<double> cost(out.weight.size(), 0);
+      for (const Way& w : ways)
+        if (w.of_class == c) cost[number(w)] = run_us(w)[w.batch - 1] / w.batch / 1e6;
+      for (std::size_t k = 0; k < types_.members[c].size(); ++k) {
+        out.memory_bytes.push_back(static_cast<double>(types_.types[c].memory_bytes));
+        out.kind.push_back(c);
+        out.cost_s.push_back(cost);
+      }
+    }
+    return out;
+  }
+
+  std::size_t number(const Way& w) const {
+    std::size_t n = w.module;
+    for (std::uint32_t a = 0; a < w.application; ++a) n += applications_[a].modules.size();
+    return n;
+  }
+
+  // Those of one class that hold the same.
+  struct Pool {
+    std::vector<std::uint32_t> members;  // of the host's partitions
+    std::vector<double> rate;            // [module]
+  };
+  std::vector<Pool> pools_of(const ResidencyProblem& problem, const Residency& chosen) const {
+    std::map<std::pair<std::uint32_t, std::vector<bool>>, Pool> by_set;
+    std::size_t p = 0;
+    for (const auto& members : types_.members)
+      for (const std::uint32_t member : members) {
+        Pool& pool = by_set[{problem.kind[p], chosen.holds[p]}];
+        pool.members.push_back(member);
+        pool.rate.resize(problem.weight.size());
+        for (std::size_t m = 0; m < pool.rate.size(); ++m) pool.rate[m] += chosen.rate[p][m];
+        ++p;
+      }
+    std::vector<Pool> out;
+    for (auto& [set, pool] : by_set) out.push_back(std::move(pool));
+    return out;
+  }
+
+  // A way for each pool that holds the module.
+  std::vector<Way> resident_ways(const ResidencyProblem& problem, const Residency& chosen, const std::vector<Way>& ways,
+                                 double z) const {
+    const std::vector<Pool> pools = pools_of(problem, chosen);
+    std::vector<Way> out;
+    for (const Way& w : ways) {
+      const std::size_t m = number(w);
+      double all = 0;
+      for (const Pool& pool : pools) all += pool.rate[m];
+      for (const Pool& pool : pools) {
+        if (!holds(problem, chosen, pool, w)) continue;
+        out.push_back(w);
+        out.back().rate = all > 0 ? z * problem.weight[m] * pool.rate[m] / all : 0;
+        out.back().members = pool.members;
+      }
+    }
+    sort(out);
+    return out;
+  }
+
+  bool holds(const ResidencyProblem& problem, const Residency& chosen, const Pool& pool, const Way& w) const {
+    std::size_t p = 0;
+    for (const auto& members : types_.members)
+      for (const std::uint32_t member : members) {
+        if (member == pool.members.front()) return problem.kind[p] == w.of_class && chosen.holds[p][number(w)];
+        ++p;
+      }
+    return false;
+  }
+
+  // By the model of waits.
+  double promised_by(const std::vector<Way>& ways) const {
+    std::map<std::vector<std::uint32_t>, std::uint32_t> pool_of;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, double> all;
+    for (const Way& w : ways) all[{w.application, w.module}] += w.rate;
+    std::vector<double> sizes;
+    std::vector<PooledUse> uses;
+    for (const Way& w : ways) {
+      const auto [at, fresh] = pool_of.emplace(w.members, static_cast<std::uint32_t>(sizes.size()));
+      if (fresh) sizes.push_back(static_cast<double>(w.members.size()));
+      if (!(w.rate > 0)) continue;
+      const SharedModule& module = problem_.applications[w.application].modules[w.module];
+      uses.push_back({.application = w.application,
+                      .module = w.module,
+                      .route = static_cast<std::uint32_t>(uses.size()),
+                      .share = w.rate / all[{w.application, w.module}],
+                      .items = module.items,
+                      .pool = at->second,
+                      .batch = w.batch,
+                      .run_us = module.run_us[w.of_class],
+                      .slow_us = module.slow_us[w.of_class]});
+    }
+    return promised(problem_, applications_, sizes, uses);
+  }
+
+  static void sort(std::vector<Way>& ways) {
+    std::sort(ways.begin(), ways.end(), [](const Way& x, const Way& y) {
+      return std::tie(x.application, x.module, x.of_class) < std::tie(y.application, y.module, y.of_class);
+    });
+  }
+
   static bool known(const std::vector<Way>& ways, std::uint32_t a, std::uint32_t m, std::uint32_t c) {
     return std::any_of(ways.begin(), ways.end(),
                        [&](const Way& w) { return w.application == a && w.module == m && w.of_class == c; });
@@ -200,20 +382,24 @@ class Sharer {
 
   Plan routes_of_ways(const std::vector<Way>& ways) const {
     Plan plan;
-    std::vector<std::vector<std::uint32_t>> pool(types_.types.size());
-    for (std::uint32_t c = 0; c < types_.types.size(); ++c) {
-      const bool used = std::any_of(ways.begin(), ways.end(), [&](const Way& w) { return w.of_class == c; });
-      for (const std::uint32_t member : used ? types_.members[c] : std::vector<std::uint32_t>{}) {
-        pool[c].push_back(static_cast<std::uint32_t>(plan.partitions.size()));
+    std::map<std::uint32_t, std::uint32_t> place;  // of a partition of the host in the plan
+    for (std::uint32_t c = 0; c < types_.types.size(); ++c)
+      for (const std::uint32_t member : types_.members[c]) {
+        const bool used = std::any_of(ways.begin(), ways.end(), [&](const Way& w) {
+          return w.of_class == c && (w.members.empty() || std::count(w.members.begin(), w.members.end(), member) > 0);
+        });
+        if (!used) continue;
+        place.emplace(member, static_cast<std::uint32_t>(plan.partitions.size()));
         plan.partitions.push_back(host_.partitions[member].partition);
       }
-    }
     for (const Way& w : ways) {
       const Profile& profile = *profiles_[w.application][w.module];
       const ProfileTable table(profile);
       const GpuType& type = types_.types[w.of_class];
       const std::uint32_t share = type.share_of(1);
-      Stage stage{.first_block = 0, .end_block = profile.blocks, .pool = pool[w.of_class]};
+      Stage stage{.first_block = 0, .end_block = profile.blocks};
+      for (const std::uint32_t member : w.members.empty() ? types_.members[w.of_class] : w.members)
+        stage.pool.push_back(place.at(member));
       for (std::uint32_t b = 1; b <= w.batch; ++b) {
         const std::int64_t p50 = table.p50_ns(type.name, share, b, 0, profile.blocks);
         stage.latency_by_batch.push_back({p50, std::max(p50, table.p99_ns(type.name, share, b, 0, profile.blocks)),

@@ -15,7 +15,8 @@ struct Sharing {
   bool better = false;        // `plan` promises more than the dedicated one
   Plan plan;                  // complete, with its certificate, where shared_rate > 0
   Plan unplanned;             // every module on every partition in any batch: what leatd deploys without a plan; at the
-                              // largest of all promises; without routes where there is none
+                              // largest of all promises, or where there is none at what there is time for. Where
+                              // memory does not hold all models: sets of them, if the model of waits promises nothing
   double shared_rate = 0;     // z by the model: the least rate / weight
   double dedicated_rate = 0;  // of `dedicated`, by the same model; 0: it can promise nothing
 };
