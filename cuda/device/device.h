@@ -53,7 +53,7 @@ class Device {
   struct Registered {
     const std::uint8_t* at;
     std::uint64_t bytes;
-    Address address;  // as the device reads it
+    Address address;  // as the device reads it; 0: it cannot, and what is read here goes by way of staging_
   };
   struct Upload {
     const std::uint8_t* slot;
@@ -61,6 +61,8 @@ class Device {
   };
 
   void check(const char* call, Status status) const;
+  [[noreturn]] void lose(const char* call, Status status) const;
+  void retain();
   void choose(const char* uuid);
   leat_device_memory map(Handle handle, std::uint64_t bytes, bool imported);
   GraphRun capture(void (*function)(void*), void* argument);
@@ -71,6 +73,12 @@ class Device {
   void reserve_uploads(std::span<const leat_picture_job> jobs);
   const std::uint8_t* readable(const leat_picture_job& job);  // the slot's first byte as the device reads it
   const Registered* registered(const std::uint8_t* at, std::uint64_t bytes) const noexcept;
+  [[nodiscard]] bool in_place(const Registered* slot) const noexcept {
+    return slot != nullptr && slot->address != 0 && info_.picture_source == LEAT_PICTURE_IN_PLACE;
+  }
+  void reserve_staging(std::uint64_t bytes);  // nothing on the stream uses it any more
+  const void* staged(const void* from, std::uint64_t bytes);
+  void copy_pinned(void* to, const void* from, std::uint64_t bytes);
 
   const Driver* cuda_ = nullptr;
   Ordinal ordinal_ = 0;
@@ -97,6 +105,9 @@ class Device {
   std::uint32_t job_count_ = 0;
   std::vector<Upload> uploaded_;
   std::uint64_t upload_end_ = 0;
+  // Pinned, for pages that cannot be: a copy from those would make this thread wait for it.
+  std::uint8_t* staging_ = nullptr;
+  std::uint64_t staging_bytes_ = 0, staging_end_ = 0;
 };
 
 }  // namespace leat::cuda

@@ -1,49 +1,20 @@
 // Whether a batch runs as a CUDA graph, over the stand-in driver: what is captured is replayed, the faster way by the
 // device's own time is taken for each batch, and what cannot be captured runs without and says so once. ONNX Runtime's
 // own capture (enable_cuda_graph) is not in it: host code plays the model's part.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <vector>
 
-#include "cuda/fake/state.h"
+#include "cuda/device/modules.h"
+#include "cuda/device/own_process.h"
 #include "engine/exec/device_plugin.h"
 #include "engine/exec/module.h"
 #include "engine/exec/onnx/onnx_graphs.h"
-#include "engine/exec/onnx/onnx_split.h"
-#include "leat/frame_format.h"
 
 namespace leat {
 namespace {
-
-// The stand-in's state is read once a process, so each case has one of its own. 0: all was as it should be.
-int in_own_process(const std::function<bool(fake::Host&, exec::Device&)>& act) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const std::string path = std::filesystem::temp_directory_path() / ("leat-graphs-" + std::to_string(::getpid()));
-    if (::dlopen(LEAT_FAKE_CUDA, RTLD_NOW | RTLD_GLOBAL) == nullptr) ::_exit(2);
-    auto host = fake::Host::create(path, {"A100-40"});
-    ::setenv("LEAT_FAKE_GPUS", path.c_str(), 1);
-    auto device = exec::Device::open(LEAT_DEVICE_PLUGIN, "");
-    const bool good = device.ok() && act(*host, **device);
-    host.reset();
-    ::_exit(good ? 0 : 1);
-  }
-  int status = 0;
-  EXPECT_EQ(::waitpid(child, &status, 0), child);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-#define NEED(condition)                                                               \
-  do {                                                                                \
-    if (!(condition)) return std::fprintf(stderr, "not so: %s\n", #condition), false; \
-  } while (false)
 
 TEST(Graph, IsCapturedOnceReplayedAndTimed) {
   EXPECT_EQ(
@@ -56,9 +27,9 @@ TEST(Graph, IsCapturedOnceReplayedAndTimed) {
           NEED(api.enqueue_graph(device.handle(), &graph, add, i == 0 ? &count : &other, nullptr, 0) == LEAT_DEVICE_OK);
         NEED(device.wait() && graph == 1 && count == 3 && other == 0);
         host.state().graph_launch_us = 3000;
-        const std::uint64_t slow = exec::time_on_device(api, device.handle(), [&] {
-          (void)api.enqueue_graph(device.handle(), &graph, nullptr, nullptr, nullptr, 0);
-        });
+        const exec::TimedWay replay{
+            [&] { (void)api.enqueue_graph(device.handle(), &graph, nullptr, nullptr, nullptr, 0); }, nullptr};
+        const std::uint64_t slow = exec::time_on_device(api, device.handle(), {&replay, 1})[0];
         NEED(slow >= 3'000'000 && slow < 3'000'000'000);
         std::uint32_t none = 7;
         NEED(api.enqueue_graph(device.handle(), &none, add, &count, nullptr, 0) == LEAT_DEVICE_FAILED);
@@ -80,103 +51,6 @@ TEST(Graph, IsCapturedOnceReplayedAndTimed) {
 }
 
 #ifndef __SANITIZE_THREAD__  // ONNX Runtime is not instrumented
-
-struct Batch {
-  Batch(std::uint32_t batch, std::uint8_t seed) : pixels(64 * 64 * 3), answers(batch), items(batch), reports(batch) {
-    for (std::size_t p = 0; p < pixels.size(); ++p) pixels[p] = static_cast<std::uint8_t>(p * seed / 7);
-    for (std::uint32_t i = 0; i < batch; ++i) {
-      items[i].frame.planes[0] = pixels.data();
-      items[i].frame.strides[0] = 64 * 3;
-      items[i].frame.format = LEAT_FORMAT_rgb24;
-      items[i].frame.width = items[i].frame.height = 64;
-      items[i].frame.bytes = pixels.size();
-      items[i].result = &answers[i];
-    }
-  }
-  std::vector<std::uint8_t> pixels;
-  std::vector<leat_result> answers;
-  std::vector<exec::Item> items;
-  std::vector<exec::ItemReport> reports;
-};
-
-struct Classifier {
-  explicit Classifier(exec::Device& device, std::vector<std::pair<std::string, std::string>> extra = {}) {
-    exec::ModuleSpec spec;
-    spec.name = "graphs/classify";
-    spec.model_path = LEAT_MODELS "/classify.onnx";
-    spec.preprocess = "stretch mean=0.5 std=0.5";
-    spec.postprocess = "classes";
-    spec.batch_max = 4;
-    spec.device = &device;
-    spec.extra = std::move(extra);
-    auto opened = exec::Module::open(spec);
-    if (opened.ok())
-      module = std::move(*opened);
-    else
-      std::fprintf(stderr, "%s\n", opened.error().c_str());
-  }
-  // The answers to `batch` pictures of this seed.
-  std::vector<leat_result> run(std::uint32_t batch, std::uint8_t seed) {
-    Batch items(batch, seed);
-    if (!module->run(items.items, items.reports)) return {};
-    return items.answers;
-  }
-  std::unique_ptr<exec::Module> module;
-};
-
-// The same in two stages whose features lie in rows of device memory that move from batch to batch.
-struct TwoStages {
-  TwoStages(exec::Device& device, std::vector<std::pair<std::string, std::string>> extra = {}) : device_(device) {
-    const auto graph = exec::OnnxGraph::read(LEAT_MODELS "/classify.onnx");
-    if (!graph.ok() || graph->cuts().empty()) return;
-    const exec::OnnxCut& cut = graph->cuts()[graph->cuts().size() / 2];
-    row_bytes_ = cut.item_bytes;
-    auto memory = device.allocate(kRows * row_bytes_);
-    if (!memory.ok()) return;
-    rows_ = std::move(*memory);
-    for (const bool last : {false, true}) {
-      exec::ModuleSpec spec;
-      spec.name = last ? "graphs/last" : "graphs/first";
-      spec.model_path = LEAT_MODELS "/classify.onnx";
-      spec.preprocess = "stretch mean=0.5 std=0.5";
-      spec.postprocess = last ? "classes" : "";
-      spec.batch_max = 4;
-      spec.device = &device;
-      spec.extra = extra;
-      spec.cuts = {cut.tensor};
-      spec.first_block = last ? 1 : 0, spec.end_block = last ? 2 : 1;
-      spec.first_stage = !last, spec.last_stage = last;
-      spec.picture_width = spec.picture_height = 64;
-      auto opened = exec::Module::open(spec);
-      if (opened.ok())
-        module[last ? 1 : 0] = std::move(*opened);
-      else
-        std::fprintf(stderr, "%s\n", opened.error().c_str());
-    }
-  }
-  // Features from this row on.
-  std::vector<leat_result> run(std::uint32_t batch, std::uint8_t seed, std::uint32_t row) {
-    std::byte* const at = rows_.data() + row * row_bytes_;
-    Batch items(batch, seed);
-    // Whatever lay in the rows before is not what is read.
-    const std::vector<std::byte> old(batch * row_bytes_, std::byte{0x7f});
-    if (!device_.copy(at, old.data(), old.size()) || !device_.wait()) return {};
-    if (!module[0]->run(items.items, items.reports, nullptr, at)) return {};
-    if (!module[1]->run(items.items, items.reports, at, nullptr)) return {};
-    return items.answers;
-  }
-  static constexpr std::uint32_t kRows = 16;
-  std::array<std::unique_ptr<exec::Module>, 2> module;
-
- private:
-  exec::Device& device_;
-  exec::DeviceBuffer rows_;
-  std::uint64_t row_bytes_ = 0;
-};
-
-bool same(const std::vector<leat_result>& a, const std::vector<leat_result>& b) {
-  return !a.empty() && a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof a[0]) == 0;
-}
 
 // Each batch once, then answers with and without: equal, whatever was chosen.
 bool chooses(exec::Device& device, bool graph) {

@@ -1,6 +1,7 @@
 // Device memory by the driver's virtual memory management, so that a descriptor can carry it to another process; host
 // memory pinned for the device.
 #include <algorithm>
+#include <cstring>
 
 #include "cuda/device/device.h"
 
@@ -88,9 +89,12 @@ void Device::host_release(void* at) noexcept {
 }
 
 void Device::host_register(void* at, std::uint64_t bytes, bool read_only) {
-  const bool marked = read_only && info_.reads_read_only != 0;
+  if (read_only && info_.reads_read_only == 0) {  // the driver pins only what it may write
+    registered_.push_back({static_cast<const std::uint8_t*>(at), bytes, 0});
+    return;
+  }
   check("cuMemHostRegister",
-        cuda_->host_register(at, bytes, kRegisterPortable | kRegisterDeviceMap | (marked ? kRegisterReadOnly : 0)));
+        cuda_->host_register(at, bytes, kRegisterPortable | kRegisterDeviceMap | (read_only ? kRegisterReadOnly : 0)));
   Registered entry{static_cast<const std::uint8_t*>(at), bytes, 0};
   if (const Status status = cuda_->host_address(&entry.address, at, 0); status != kSuccess) {
     (void)cuda_->host_unregister(at);
@@ -103,7 +107,7 @@ void Device::host_unregister(void* at) noexcept {
   const auto found =
       std::find_if(registered_.begin(), registered_.end(), [at](const Registered& r) { return r.at == at; });
   if (found == registered_.end()) return;
-  (void)cuda_->host_unregister(at);
+  if (found->address != 0) (void)cuda_->host_unregister(at);
   registered_.erase(found);
 }
 
@@ -111,11 +115,30 @@ leat_device_usage Device::usage() const {
   leat_device_usage out{};
   for (const Mapped& m : mapped_) (m.imported ? out.imported_bytes : out.allocated_bytes) += m.bytes;
   for (const auto& [at, bytes] : pinned_) out.pinned_bytes += bytes;
-  for (const Registered& r : registered_) out.pinned_bytes += r.bytes;
+  for (const Registered& r : registered_) out.pinned_bytes += r.address != 0 ? r.bytes : 0;
   std::size_t free = 0, all = 0;
   check("cuMemGetInfo", cuda_->memory_info(&free, &all));
   out.free_bytes = free;
   return out;
+}
+
+void Device::reserve_staging(std::uint64_t bytes) {
+  if (bytes <= staging_bytes_) return;
+  if (staging_ != nullptr) host_release(std::exchange(staging_, nullptr));
+  staging_bytes_ = 0;
+  staging_ = static_cast<std::uint8_t*>(host_allocate(bytes));
+  staging_bytes_ = bytes;
+}
+
+const void* Device::staged(const void* from, std::uint64_t bytes) {
+  if (bytes > staging_bytes_ - staging_end_) {
+    wait();
+    reserve_staging(bytes);
+  }
+  std::uint8_t* const at = staging_ + staging_end_;
+  std::memcpy(at, from, bytes);
+  staging_end_ += bytes;
+  return at;
 }
 
 const Device::Registered* Device::registered(const std::uint8_t* at, std::uint64_t bytes) const noexcept {

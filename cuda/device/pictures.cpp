@@ -40,12 +40,12 @@ void Device::load_kernels() {
 
 const std::uint8_t* Device::readable(const leat_picture_job& job) {
   const Registered* const pinned = registered(job.slot, job.slot_bytes);
-  if (pinned != nullptr && info_.picture_source == LEAT_PICTURE_IN_PLACE)
-    return reinterpret_cast<const std::uint8_t*>(pinned->address) + (job.slot - pinned->at);
+  if (in_place(pinned)) return reinterpret_cast<const std::uint8_t*>(pinned->address) + (job.slot - pinned->at);
   for (const Upload& u : uploaded_)
     if (u.slot == job.slot && u.bytes == job.slot_bytes) return static_cast<std::uint8_t*>(uploads_.address) + u.offset;
   auto* const to = static_cast<std::uint8_t*>(uploads_.address) + upload_end_;
-  copy(to, job.slot, job.slot_bytes);
+  const bool pages = pinned == nullptr || pinned->address == 0;
+  copy_pinned(to, pages ? staged(job.slot, job.slot_bytes) : job.slot, job.slot_bytes);
   uploaded_.push_back({job.slot, job.slot_bytes, upload_end_});
   upload_end_ += round_up(job.slot_bytes);
   return to;
@@ -53,13 +53,19 @@ const std::uint8_t* Device::readable(const leat_picture_job& job) {
 
 // Room for all of them before the first is sent: what is on the stream points into it.
 void Device::reserve_uploads(std::span<const leat_picture_job> jobs) {
-  std::uint64_t needed = 0;
+  std::uint64_t needed = 0, by_staging = 0;
   const std::uint8_t* last = nullptr;
   for (const leat_picture_job& job : jobs) {
-    if (job.slot != std::exchange(last, job.slot)) needed += round_up(job.slot_bytes);
+    if (job.slot == std::exchange(last, job.slot)) continue;
+    const Registered* const pinned = registered(job.slot, job.slot_bytes);
+    if (in_place(pinned)) continue;
+    needed += round_up(job.slot_bytes);
+    if (pinned == nullptr || pinned->address == 0) by_staging += job.slot_bytes;
   }
-  if (upload_end_ + needed <= uploads_.bytes) return;
+  if (upload_end_ + needed <= uploads_.bytes && by_staging <= staging_bytes_ - staging_end_) return;
   wait();
+  reserve_staging(by_staging);
+  if (needed <= uploads_.bytes) return;
   release(uploads_);
   uploads_ = allocate(needed, false);
 }

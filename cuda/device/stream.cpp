@@ -1,10 +1,15 @@
 // The device itself: which one, its primary context (shared with the libraries of this process), the stream, the wait.
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "cuda/device/device.h"
 
 namespace leat::cuda {
 namespace {
+
+constexpr int kOpenAgain = 20;
+constexpr std::chrono::milliseconds kBetweenOpens{50};
 
 template <std::size_t kRoom>
 void put(char (&to)[kRoom], const std::string& text) {
@@ -13,9 +18,13 @@ void put(char (&to)[kRoom], const std::string& text) {
 
 }  // namespace
 
+void Device::lose(const char* call, Status status) const {
+  throw Failed(LEAT_DEVICE_LOST, "the device is lost: " + cuda_->text(call, status));
+}
+
 void Device::check(const char* call, Status status) const {
   if (status == kSuccess) return;
-  if (is_lost(status)) throw Failed(LEAT_DEVICE_LOST, "the device is lost: " + cuda_->text(call, status));
+  if (is_lost(status)) lose(call, status);
   std::string text = cuda_->text(call, status);
   if (status == kOutOfMemory) text += "; lower batches, or give the partition fewer models";
   if (status == kMpsMaxClientsReached) text += "; use fewer partitions on this GPU";
@@ -46,15 +55,36 @@ void Device::choose(const char* uuid) {
                                        (seen.empty() ? "" : " among " + seen) + "; `leat-gpu list` shows them");
 }
 
+// A daemon that cannot be reached yet is this process's trouble alone: no neighbour has lost anything. One that is not
+// ready is left by a fault, and waits for all of them to end.
+void Device::retain() {
+  Status status = cuda_->context_retain(&context_, ordinal_);
+  for (int again = 0; again < kOpenAgain && (status == kMpsConnectionFailed || status == kMpsRpcFailure); ++again) {
+    std::this_thread::sleep_for(kBetweenOpens);
+    status = cuda_->context_retain(&context_, ordinal_);
+  }
+  if (status == kMpsConnectionFailed || status == kMpsRpcFailure)
+    throw Failed(LEAT_DEVICE_FAILED, cuda_->text("cuDevicePrimaryCtxRetain", status) + "; see the MPS daemon's log");
+  check("cuDevicePrimaryCtxRetain", status);
+}
+
 Device::Device(const leat_device_options& options) {
   const auto loaded = driver();
   if (!loaded) throw Failed(LEAT_DEVICE_FAILED, loaded.error());
   cuda_ = *loaded;
+  int version = 0;
+  check("cuDriverGetVersion", cuda_->driver_version(&version));
+  if (version < LEAT_CUDA_MAJOR * 1000)
+    throw Failed(LEAT_DEVICE_FAILED, "the NVIDIA driver serves CUDA " + std::to_string(version / 1000) + "." +
+                                         std::to_string(version % 1000 / 10) + ", this build's kernels need CUDA " +
+                                         std::to_string(LEAT_CUDA_MAJOR) + ": install driver " +
+                                         std::to_string(driver_for(LEAT_CUDA_MAJOR)) +
+                                         " or later, or build with an older CUDA toolkit");
   choose(options.uuid);
   int multiprocessors = 0, virtual_memory = 0, descriptors = 0, read_only = 0;
   std::size_t memory = 0;
   (void)cuda_->context_flags(ordinal_, kBlockingSync);  // refused where the process has used the context before
-  check("cuDevicePrimaryCtxRetain", cuda_->context_retain(&context_, ordinal_));
+  retain();
   try {
     check("cuCtxSetCurrent", cuda_->context_set(context_));
     // After the context: a share's own number.
@@ -70,7 +100,7 @@ Device::Device(const leat_device_options& options) {
     info_.multiprocessors = static_cast<std::uint32_t>(multiprocessors);
     info_.reads_read_only = read_only != 0;
     info_.memory_bytes = memory;
-    info_.has_provider = !cuda_->stand_in;
+    info_.has_provider = cuda_->provider;
     check("cuStreamCreate", cuda_->stream_create(&stream_, kNonBlockingStream));
     check("cuEventCreate", cuda_->event_create(&event_, kEventBlocking | kEventNoTiming));
     for (Event& stamp : stamps_) check("cuEventCreate", cuda_->event_create(&stamp, kEventBlocking));
@@ -92,6 +122,7 @@ Device::~Device() {
   } catch (const Failed&) {  // lost: nothing runs any more
   }
   if (jobs_ != nullptr) host_release(jobs_);
+  if (staging_ != nullptr) host_release(staging_);
   release(device_jobs_);
   release(uploads_);
   if (module_ != nullptr) (void)cuda_->module_unload(module_);
@@ -103,6 +134,11 @@ Device::~Device() {
 }
 
 void Device::copy(void* to, const void* from, std::uint64_t bytes) {
+  const Registered* const pages = registered(static_cast<const std::uint8_t*>(from), bytes);
+  copy_pinned(to, pages != nullptr && pages->address == 0 ? staged(from, bytes) : from, bytes);
+}
+
+void Device::copy_pinned(void* to, const void* from, std::uint64_t bytes) {
   check("cuMemcpyAsync", cuda_->copy(reinterpret_cast<Address>(to), reinterpret_cast<Address>(from), bytes, stream_));
 }
 
@@ -116,11 +152,12 @@ void Device::enqueue(void (*function)(void*), void* argument) {
 
 // By a blocking event: the thread sleeps until the driver's interrupt, whatever flags the context has by others.
 void Device::wait() {
-  check("cuEventRecord", cuda_->event_record(event_, stream_));
-  check("cuEventSynchronize", cuda_->event_wait(event_));
+  // Whatever these say is said of work that has run: the context has nothing to offer any more.
+  if (const Status status = cuda_->event_record(event_, stream_); status != kSuccess) lose("cuEventRecord", status);
+  if (const Status status = cuda_->event_wait(event_); status != kSuccess) lose("cuEventSynchronize", status);
   job_count_ = 0;
   uploaded_.clear();
-  upload_end_ = 0;
+  upload_end_ = staging_end_ = 0;
 }
 
 }  // namespace leat::cuda

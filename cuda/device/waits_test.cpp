@@ -158,10 +158,10 @@ void timing_ends_before_it_is_read(int forgotten) {
   s.mutate(forgotten);
   int runs = 0;
   const auto add = [](void* to) { ++*static_cast<int*>(to); };
+  const exec::TimedWay way{[&] { need(s.api->enqueue(s.d, add, &runs, nullptr, 0) == LEAT_DEVICE_OK); }, nullptr};
   std::uint64_t took = 0;
   try {
-    took =
-        exec::time_on_device(*s.api, s.d, [&] { need(s.api->enqueue(s.d, add, &runs, nullptr, 0) == LEAT_DEVICE_OK); });
+    took = exec::time_on_device(*s.api, s.d, {&way, 1})[0];
   } catch (const std::runtime_error&) {
     need(false);
   }

@@ -33,12 +33,17 @@ enum : Status {
   kNotInitialized = 3,
   kNoDevice = 100,
   kInvalidDevice = 101,
+  kInvalidImage = 200,
   kInvalidContext = 201,
   kEccUncorrectable = 214,
+  kNvlinkUncorrectable = 220,
+  kContained = 226,  // a fault that was held to this process
   kInvalidHandle = 400,
   kNotFound = 500,
   kNotReady = 600,
   kIllegalAddress = 700,
+  kLaunchTimeout = 702,
+  kAssert = 710,
   kHostMemoryAlreadyRegistered = 712,
   kHostMemoryNotRegistered = 713,
   kHardwareStackError = 714,
@@ -47,6 +52,7 @@ enum : Status {
   kInvalidAddressSpace = 717,
   kInvalidPc = 718,
   kLaunchFailed = 719,
+  kTensorMemoryLeak = 721,
   kNotPermitted = 800,
   kNotSupported = 801,
   kMpsConnectionFailed = 805,
@@ -56,6 +62,7 @@ enum : Status {
   kMpsClientTerminated = 810,
   kCaptureUnsupported = 900,
   kCaptureInvalidated = 901,
+  kUnknown = 999,
 };
 
 enum Attribute : int {

@@ -17,6 +17,12 @@ static_assert(kHardwareStackError == +CUDA_ERROR_HARDWARE_STACK_ERROR &&
 static_assert(kMisalignedAddress == +CUDA_ERROR_MISALIGNED_ADDRESS &&
               kInvalidAddressSpace == +CUDA_ERROR_INVALID_ADDRESS_SPACE);
 static_assert(kInvalidPc == +CUDA_ERROR_INVALID_PC && kLaunchFailed == +CUDA_ERROR_LAUNCH_FAILED);
+static_assert(kNvlinkUncorrectable == +CUDA_ERROR_NVLINK_UNCORRECTABLE && kLaunchTimeout == +CUDA_ERROR_LAUNCH_TIMEOUT);
+static_assert(kAssert == +CUDA_ERROR_ASSERT && kUnknown == +CUDA_ERROR_UNKNOWN);
+static_assert(kInvalidImage == +CUDA_ERROR_INVALID_IMAGE);
+#if CUDA_VERSION >= 13000
+static_assert(kContained == +CUDA_ERROR_CONTAINED && kTensorMemoryLeak == +CUDA_ERROR_TENSOR_MEMORY_LEAK);
+#endif
 static_assert(kNotSupported == +CUDA_ERROR_NOT_SUPPORTED && kInvalidDevice == +CUDA_ERROR_INVALID_DEVICE);
 static_assert(kMpsConnectionFailed == +CUDA_ERROR_MPS_CONNECTION_FAILED &&
               kMpsRpcFailure == +CUDA_ERROR_MPS_RPC_FAILURE);

@@ -28,8 +28,11 @@ Loaded load() {
   LEAT_CUDA_FUNCTIONS(X)
 #undef X
   out.driver.stand_in = ::dlsym(library, "leat_stand_in_driver") != nullptr;
+  const auto has_provider = reinterpret_cast<int (*)()>(::dlsym(library, "leat_stand_in_provider"));
+  out.driver.provider = has_provider != nullptr ? has_provider() != 0 : !out.driver.stand_in;
   if (!missing.empty()) {
-    out.problem = "the NVIDIA driver is too old, it lacks " + missing + "; install version 525 or later";
+    out.problem = "the NVIDIA driver is too old, it lacks " + missing + "; install version " +
+                  std::to_string(driver_for(12)) + " or later";
   } else if (const Status status = out.driver.init(0); status != kSuccess) {
     out.problem = out.driver.text("cuInit", status) + "; see nvidia-smi";
   }
@@ -53,16 +56,24 @@ Result<const Driver*> driver() {
   return &kLoaded.driver;
 }
 
+int driver_for(int cuda_major) noexcept { return cuda_major >= 13 ? 580 : 525; }
+
 bool is_lost(Status status) noexcept {
   switch (status) {
     case kEccUncorrectable:
+    case kNvlinkUncorrectable:
+    case kContained:
     case kIllegalAddress:
+    case kLaunchTimeout:
+    case kAssert:
     case kHardwareStackError:
     case kIllegalInstruction:
     case kMisalignedAddress:
     case kInvalidAddressSpace:
     case kInvalidPc:
     case kLaunchFailed:
+    case kTensorMemoryLeak:
+    case kUnknown:
     case kMpsConnectionFailed:
     case kMpsRpcFailure:
     case kMpsServerNotReady:

@@ -14,6 +14,7 @@ struct Driver {
   LEAT_CUDA_FUNCTIONS(X)
 #undef X
   bool stand_in = false;  // cuda/fake: streams of threads, device memory that the host can touch
+  bool provider = true;   // ONNX Runtime computes there; not so on a stand-in, unless a test has one of that too
 
   // "cuMemMap: CUDA_ERROR_INVALID_VALUE (invalid argument)"
   [[nodiscard]] std::string text(const char* call, Status status) const;
@@ -25,7 +26,11 @@ Result<const Driver*> driver();
 // "GPU-8a3c...", with the prefix of what it names.
 [[nodiscard]] std::string text_of(const Uuid& uuid, const char* prefix);
 
-// Whether nothing can be done on this device any more by this process.
+// The driver that programs of this release of CUDA need: 580 for 13.
+[[nodiscard]] int driver_for(int cuda_major) noexcept;
+
+// Whether nothing can be done on this device any more by this process. What a wait for the stream returns is not asked
+// here: any error of one is of work that has run.
 [[nodiscard]] bool is_lost(Status status) noexcept;
 
 }  // namespace leat::cuda

@@ -6,10 +6,7 @@
 //   CUDA_MPS_PIPE_DIRECTORY       a client of MPS where a file `control` is in it; else, silently, none
 //   CUDA_MPS_ACTIVE_THREAD_PERCENTAGE   its share of the multiprocessors
 //   LEAT_FAKE_GPUS                state.h
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,83 +15,24 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
 
 #include "cuda/device/picture_body.h"
-#include "cuda/driver/api.h"
-#include "cuda/fake/state.h"
-#include "cuda/fake/stream.h"
-#include "cuda/fake/visible.h"
+#include "cuda/fake/process.h"
 
 namespace leat::fake {
 namespace {
 
-using cuda::Address;
-using cuda::Handle;
-using cuda::Ordinal;
 using cuda::Status;
 
-constexpr std::size_t kGranularity = std::size_t{2} << 20;
 constexpr unsigned kSmStep = 2;  // a share is rounded down to so many multiprocessors
-
-struct Memory {
-  int fd = -1;
-  std::uint64_t bytes = 0;
-};
-struct Event {
-  fake::Stream* stream = nullptr;
-  std::uint64_t ticket = 0;
-  bool blocking = false;
-  // Written when the stream comes to it; shared with that, since the event may be gone by then.
-  std::shared_ptr<std::atomic<std::int64_t>> at_ns = std::make_shared<std::atomic<std::int64_t>>(0);
-};
-struct Graph {
-  std::vector<std::function<void()>> work;
-};
-
-struct Process {
-  std::mutex mutex;
-  bool initialised = false;
-  std::vector<Visible> visible;
-  bool mps = false;
-  int retained = 0;
-  unsigned context_gpu = 0;
-  std::uint32_t epoch = 0;
-  Client* client = nullptr;
-  User* user = nullptr;
-  std::map<Handle, Memory> memory;
-  Handle next_handle = 1;
-  std::map<const void*, std::size_t> registered;
-};
-Process& process() {
-  static Process* const kProcess = new Process;  // outlives every stream of the process
-  return *kProcess;
-}
-Host& host() { return Host::mine(); }
 
 // The wait that a test has asked to be left out, counted from then on; -1: none.
 std::atomic<int> wait_to_forget{-1};
 std::atomic<int> waits_seen{0};
-
-bool lost() {
-  const Process& p = process();
-  if (host().state().fault_pid == ::getpid()) return true;
-  return p.client != nullptr && host().state().gpus[p.context_gpu].fault_epoch != p.epoch;
-}
-// Whoever is told so takes what the streams use away.
-bool settled_and_lost() {
-  if (!lost()) return false;
-  fake::Stream::settle();
-  return true;
-}
-#define LEAT_UNLESS_LOST()                                          \
-  if (!process().initialised) return ::leat::cuda::kNotInitialized; \
-  if (settled_and_lost()) return ::leat::cuda::kLaunchFailed
 
 std::uint32_t delay() { return host().state().longest_delay_us; }
 
@@ -111,6 +49,7 @@ unsigned multiprocessors(const Visible& v) {
   if (v.instance != kWhole) {
     const Profile& profile = *find_profile(model, gpu.instances[v.instance].profile);
     all = profile.multiprocessors * gpu.instances[v.instance].compute[v.compute].slices / profile.slices;
+    if (const std::uint32_t other = host().state().instance_multiprocessors; other != 0) all = other;
   }
   const char* const percent = std::getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
   if (!process().mps || percent == nullptr) return all;
@@ -142,6 +81,14 @@ Status join(unsigned gpu) {
   });
 }
 
+// Of a context that is to be made.
+Status refusal() {
+  std::atomic<std::uint32_t>& left = host().state().refused_opens;
+  for (std::uint32_t now = left; now != 0;)
+    if (left.compare_exchange_weak(now, now - 1)) return static_cast<Status>(host().state().refused_by.load());
+  return cuda::kSuccess;
+}
+
 // Shown by NVML among the device's processes; entries of processes that are gone are taken over.
 void enter(const Visible& device) {
   host().locked([&] {
@@ -155,30 +102,6 @@ void enter(const Visible& device) {
     }
   });
 }
-
-// Which GPU and GPU instance a descriptor's memory lies on: its memfd's name says so.
-bool origin_of(int fd, unsigned* gpu, unsigned* instance) {
-  char path[64], target[128] = "";
-  std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  if (::readlink(path, target, sizeof target - 1) <= 0) return false;
-  return std::sscanf(target, "/memfd:leat-fake-%u-%u-", gpu, instance) == 2;
-}
-
-// Whose memory it is: the memfd's name ends with it.
-pid_t maker_of(int fd) {
-  char path[64], target[128] = "";
-  std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  unsigned gpu = 0, instance = 0;
-  int pid = 0;
-  if (::readlink(path, target, sizeof target - 1) <= 0) return 0;
-  return std::sscanf(target, "/memfd:leat-fake-%u-%u-%d", &gpu, &instance, &pid) == 3 ? pid : 0;
-}
-int somewhere_else(off_t bytes) {
-  const int fd = ::memfd_create("leat-fake-elsewhere", MFD_CLOEXEC);
-  return fd >= 0 && ::ftruncate(fd, bytes) == 0 ? fd : -1;
-}
-
-const Visible& current() { return process().visible[0]; }
 
 struct PictureFunction {};
 PictureFunction picture_function;
@@ -204,10 +127,8 @@ fake::Stream* stream_of(cuda::Stream s) { return reinterpret_cast<fake::Stream*>
 using namespace leat::fake;
 using namespace leat::cuda;
 
-// Our own declarations stand in for the driver's header, and so does the calling convention of C.
-#define LEAT_EXPORT extern "C" __attribute__((visibility("default")))
-
 LEAT_EXPORT int leat_stand_in_driver() { return 1; }
+LEAT_EXPORT int leat_stand_in_provider() { return host().state().has_provider != 0 ? 1 : 0; }
 // The wait after `obeyed` more returns at once, without waiting; -1: none. For the test of the waits.
 LEAT_EXPORT void leat_stand_in_forget_wait(int obeyed) {
   waits_seen = 0;
@@ -224,7 +145,8 @@ LEAT_EXPORT Status cuInit(unsigned) {
   return p.visible.empty() ? kNoDevice : kSuccess;
 }
 LEAT_EXPORT Status cuDriverGetVersion(int* version) {
-  *version = 13000;
+  const std::uint32_t wanted = host().state().driver_version;
+  *version = wanted != 0 ? static_cast<int>(wanted) : 13000;
   return kSuccess;
 }
 LEAT_EXPORT Status cuGetErrorName(Status status, const char** name) {
@@ -281,8 +203,10 @@ LEAT_EXPORT Status cuDeviceGetAttribute(int* value, int attribute, Ordinal devic
       return kSuccess;
     case kVirtualMemory:
     case kDescriptorHandles:
-    case kReadOnlyRegistration:
       *value = 1;
+      return kSuccess;
+    case kReadOnlyRegistration:
+      *value = host().state().pins_no_read_only == 0 ? 1 : 0;
       return kSuccess;
     default:
       return kInvalidValue;
@@ -302,6 +226,7 @@ LEAT_EXPORT Status cuDevicePrimaryCtxRetain(Context* context, Ordinal device) {
   Process& p = process();
   const std::lock_guard lock(p.mutex);
   if (p.retained == 0) {
+    if (const Status refused = refusal(); refused != kSuccess) return refused;
     p.context_gpu = p.visible[static_cast<std::size_t>(device)].gpu;
     std::swap(p.visible[0], p.visible[static_cast<std::size_t>(device)]);  // current() is the device in use
     if (p.mps)
@@ -332,6 +257,7 @@ LEAT_EXPORT Status cuStreamCreate(leat::cuda::Stream* stream, unsigned) {
   return kSuccess;
 }
 LEAT_EXPORT Status cuStreamDestroy_v2(leat::cuda::Stream stream) {
+  end_if_lost();
   delete stream_of(stream);
   return kSuccess;
 }
@@ -360,8 +286,8 @@ LEAT_EXPORT Status cuEventSynchronize(leat::cuda::Event event) {
   // As a driver does where nobody asked it to sleep.
   while (e->stream != nullptr && !e->blocking && !e->stream->done(e->ticket) && !lost()) {
   }
-  if (e->stream != nullptr && !e->stream->wait_for(e->ticket)) return kLaunchFailed;
-  return settled_and_lost() ? kLaunchFailed : kSuccess;
+  if (e->stream != nullptr && !e->stream->wait_for(e->ticket)) return fault();
+  return settled_and_lost() ? fault() : kSuccess;
 }
 LEAT_EXPORT Status cuEventElapsedTime(float* milliseconds, leat::cuda::Event first, leat::cuda::Event second) {
   const auto at = [](leat::cuda::Event e) { return reinterpret_cast<leat::fake::Event*>(e)->at_ns->load(); };
@@ -417,6 +343,7 @@ LEAT_EXPORT Status cuGraphDestroy(leat::cuda::Graph graph) {
 }
 LEAT_EXPORT Status cuMemcpyAsync(Address to, Address from, std::size_t bytes, leat::cuda::Stream stream) {
   LEAT_UNLESS_LOST();
+  if (is_pageable(from)) host().state().pageable_bytes += bytes;
   (void)stream_of(stream)->push(
       [=] { std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes); });
   return kSuccess;
@@ -424,138 +351,6 @@ LEAT_EXPORT Status cuMemcpyAsync(Address to, Address from, std::size_t bytes, le
 LEAT_EXPORT Status cuMemsetD8Async(Address at, unsigned char byte, std::size_t bytes, leat::cuda::Stream stream) {
   LEAT_UNLESS_LOST();
   (void)stream_of(stream)->push([=] { std::memset(reinterpret_cast<void*>(at), byte, bytes); });
-  return kSuccess;
-}
-
-// ---- memory ----
-
-LEAT_EXPORT Status cuMemGetAllocationGranularity(std::size_t* bytes, const AllocationProperties*, int) {
-  *bytes = kGranularity;
-  return kSuccess;
-}
-LEAT_EXPORT Status cuMemGetInfo_v2(std::size_t* free, std::size_t* all) {
-  LEAT_UNLESS_LOST();
-  (void)cuDeviceTotalMem_v2(all, 0);
-  std::uint64_t taken = 0;
-  const std::lock_guard lock(process().mutex);
-  for (const auto& [handle, memory] : process().memory) taken += memory.bytes;
-  *free = *all - std::min<std::uint64_t>(*all, taken);
-  return kSuccess;
-}
-LEAT_EXPORT Status cuMemCreate(Handle* handle, std::size_t bytes, const AllocationProperties* p, unsigned long long) {
-  LEAT_UNLESS_LOST();
-  if (bytes == 0 || bytes % kGranularity != 0 || p->type != kPinnedAllocation) return kInvalidValue;
-  std::size_t all = 0;
-  (void)cuDeviceTotalMem_v2(&all, 0);
-  if (bytes > all) return kOutOfMemory;
-  char name[64];
-  std::snprintf(name, sizeof name, "leat-fake-%u-%u-%d", current().gpu, current().instance, ::getpid());
-  const int fd = ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (fd < 0) return kOutOfMemory;
-  if (::ftruncate(fd, static_cast<off_t>(bytes)) != 0 ||
-      ::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-    (void)::close(fd);
-    return kOutOfMemory;
-  }
-  const std::lock_guard lock(process().mutex);
-  *handle = process().next_handle++;
-  process().memory[*handle] = {fd, bytes};
-  return kSuccess;
-}
-LEAT_EXPORT Status cuMemRelease(Handle handle) {
-  const std::lock_guard lock(process().mutex);
-  const auto found = process().memory.find(handle);
-  if (found == process().memory.end()) return kInvalidValue;
-  (void)::close(found->second.fd);
-  process().memory.erase(found);
-  return kSuccess;
-}
-LEAT_EXPORT Status cuMemExportToShareableHandle(void* out, Handle handle, int type, unsigned long long) {
-  LEAT_UNLESS_LOST();
-  const std::lock_guard lock(process().mutex);
-  const auto found = process().memory.find(handle);
-  if (found == process().memory.end() || type != kFileDescriptor) return kInvalidValue;
-  const int fd = ::fcntl(found->second.fd, F_DUPFD_CLOEXEC, 0);
-  if (fd < 0) return kOutOfMemory;
-  std::memcpy(out, &fd, sizeof fd);
-  return kSuccess;
-}
-LEAT_EXPORT Status cuMemImportFromShareableHandle(Handle* handle, void* os_handle, int type) {
-  LEAT_UNLESS_LOST();
-  const int fd = static_cast<int>(reinterpret_cast<std::intptr_t>(os_handle));
-  unsigned gpu = 0, instance = 0;
-  struct stat facts {};
-  if (type != kFileDescriptor || ::fstat(fd, &facts) != 0 || !origin_of(fd, &gpu, &instance)) return kInvalidValue;
-  bool lies = false;
-  if (gpu != current().gpu) {
-    const auto& all = process().visible;
-    const bool seen = std::any_of(all.begin(), all.end(), [&](const Visible& v) { return v.gpu == gpu; });
-    const std::uint32_t peer = gpu < kMaxGpus ? host().state().peer[gpu][current().gpu].load() : kPeerRefused;
-    if (!seen || peer == kPeerRefused) return kInvalidDevice;
-    lies = peer == kPeerLies;
-  } else if (instance != current().instance) {
-    return kNotSupported;  // never across GPU instances
-  } else {
-    lies = host().state().in_place_lies != 0 && ::getpid() != maker_of(fd);
-  }
-  const int copy = lies ? somewhere_else(facts.st_size) : ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
-  if (copy < 0) return kOutOfMemory;
-  const std::lock_guard lock(process().mutex);
-  *handle = process().next_handle++;
-  process().memory[*handle] = {copy, static_cast<std::uint64_t>(facts.st_size)};
-  return kSuccess;
-}
-LEAT_EXPORT Status cuMemAddressReserve(Address* out, std::size_t bytes, std::size_t, Address, unsigned long long) {
-  void* const at = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED) return kOutOfMemory;
-  *out = reinterpret_cast<Address>(at);
-  return kSuccess;
-}
-LEAT_EXPORT Status cuMemUnmap(Address at, std::size_t bytes) {
-  void* const got = ::mmap(reinterpret_cast<void*>(at), bytes, PROT_NONE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
-  return got == MAP_FAILED ? kInvalidValue : kSuccess;
-}
-// An address is never given out again, so that work that comes too late faults and does not find something else there.
-LEAT_EXPORT Status cuMemAddressFree(Address at, std::size_t bytes) { return cuMemUnmap(at, bytes); }
-LEAT_EXPORT Status cuMemMap(Address at, std::size_t bytes, std::size_t offset, Handle handle, unsigned long long) {
-  LEAT_UNLESS_LOST();
-  const std::lock_guard lock(process().mutex);
-  const auto found = process().memory.find(handle);
-  if (found == process().memory.end() || offset + bytes > found->second.bytes) return kInvalidValue;
-  void* const got = ::mmap(reinterpret_cast<void*>(at), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, found->second.fd,
-                           static_cast<off_t>(offset));
-  return got == MAP_FAILED ? kOutOfMemory : kSuccess;
-}
-LEAT_EXPORT Status cuMemSetAccess(Address at, std::size_t bytes, const AccessDescription* access, std::size_t) {
-  if (access->flags != kReadWrite) return kNotSupported;
-  return ::mprotect(reinterpret_cast<void*>(at), bytes, PROT_READ | PROT_WRITE) == 0 ? kSuccess : kInvalidValue;
-}
-LEAT_EXPORT Status cuMemHostAlloc(void** out, std::size_t bytes, unsigned) {
-  LEAT_UNLESS_LOST();
-  *out = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
-  return *out != nullptr ? kSuccess : kOutOfMemory;
-}
-LEAT_EXPORT Status cuMemFreeHost(void* at) {
-  std::free(at);
-  return kSuccess;
-}
-LEAT_EXPORT Status cuMemHostRegister_v2(void* at, std::size_t bytes, unsigned) {
-  LEAT_UNLESS_LOST();
-  if (bytes == 0 || reinterpret_cast<std::uintptr_t>(at) % 4096 != 0) return kInvalidValue;
-  const std::lock_guard lock(process().mutex);
-  for (const auto& [other, length] : process().registered)
-    if (at<static_cast<const char*>(other) + length&& static_cast<char*>(at) + bytes> other)
-      return kHostMemoryAlreadyRegistered;
-  process().registered[at] = bytes;
-  return kSuccess;
-}
-LEAT_EXPORT Status cuMemHostUnregister(void* at) {
-  const std::lock_guard lock(process().mutex);
-  return process().registered.erase(at) == 1 ? kSuccess : kHostMemoryNotRegistered;
-}
-LEAT_EXPORT Status cuMemHostGetDevicePointer_v2(Address* out, void* at, unsigned) {
-  *out = reinterpret_cast<Address>(at);
   return kSuccess;
 }
 

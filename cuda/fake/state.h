@@ -54,6 +54,14 @@ struct State {
   std::atomic<std::uint32_t> launch_us, graph_launch_us;  // of each plain host function, and of each graph
   std::atomic<std::uint32_t> refuse_capture;              // no stream can be captured
   std::atomic<std::int32_t> fault_pid;                    // this process's context is lost, nobody else's
+  std::atomic<std::uint32_t> fault_status;                // what is said of a lost context; 0: a failed launch
+  std::atomic<std::uint32_t> abort_in_destructors;        // of what a lost context is destroyed with, the process ends
+  std::atomic<std::uint32_t> driver_version;              // 0: 13000
+  std::atomic<std::uint32_t> refused_opens, refused_by;   // so many contexts to come are refused with this status
+  std::atomic<std::uint32_t> pins_no_read_only;           // host pages that are mapped read-only cannot be registered
+  std::atomic<std::uint64_t> pageable_bytes;              // copied from host pages that are not pinned
+  std::atomic<std::uint32_t> instance_multiprocessors;    // of a MIG device by CUDA; 0: what NVML says
+  std::atomic<std::uint32_t> has_provider;                // ONNX Runtime computes on the device (onnx_provider.h)
   std::atomic<std::uint32_t> fail_after;                  // NVML: the process dies at its n-th change; 0: never
   std::atomic<std::uint32_t> refuse_changes;              // NVML: no permission
   std::atomic<std::uint32_t>

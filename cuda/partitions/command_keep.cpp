@@ -10,18 +10,24 @@
 #include "cuda/runtime/mps_daemon.h"
 #include "tools/base/cli/command.h"
 #include "tools/base/subprocess/descendants.h"
+#include "tools/base/subprocess/user.h"
 
 namespace leat::partitions {
 namespace {
 
 constexpr cli::Positional kPositionals[] = {{.name = "UUID", .help = "the GPU or MIG device it shares out"},
                                             {.name = "FOLDER", .help = "private folder; removed at the end"}};
+constexpr cli::Option kOptions[] = {{.name = "user",
+                                     .type = cli::Type::text,
+                                     .value = "NAME",
+                                     .help = "whose the daemon and its clients are (default: the caller's)"}};
 constexpr cli::Command kCommand = {
     .name = "leat-gpu keep",
     .summary = "runs one GPU's MPS daemon until its standard input ends",
     .description =
         "leatd starts one for each GPU that it shares out. It says \"ready\" once clients may come. However leatd "
         "ends, the daemon and everything it started end too, and the folder is removed.",
+    .options = kOptions,
     .positionals = kPositionals,
     .see_also = "leatd(8)"};
 
@@ -34,6 +40,10 @@ int run(const cli::Arguments& arguments) {
   for (const int ignored : {SIGINT, SIGTERM, SIGHUP, SIGPIPE})
     (void)::signal(ignored, SIG_IGN);  // leatd's end is the end
   const std::string uuid = arguments.positionals()[0], folder = arguments.positionals()[1];
+  // A daemon serves its own user's processes.
+  if (const std::string user = arguments.text("user"); !user.empty())
+    if (const auto became = subprocess::become_user(user); !became.ok())
+      return cli::fail("leat-gpu keep", "cannot become the user '" + user + "': " + became.error());
   if (const auto adopted = subprocess::adopt_orphans(); !adopted.ok())
     return cli::fail("leat-gpu keep", adopted.error());
   gpu::MpsDaemon daemon(folder);

@@ -20,8 +20,9 @@ constexpr cli::Command kCommand = {
     .see_also = "leatd(8), leat-plan(1)"};
 
 int run(const cli::Arguments& arguments) {
-  const auto gpus = read_gpus();
+  auto gpus = read_gpus();
   if (!gpus.ok()) return cli::fail("leat-gpu list", gpus.error());
+  ask_cuda_for_instances(*gpus);
   const cli::JsonOutput json(arguments);
   if (json.wanted()) {
     if (const int failed = json.write(as_json(*gpus)); failed != 0 || json.alone()) return failed;

@@ -1,6 +1,7 @@
 #include "cuda/partitions/gpus.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 
@@ -43,7 +44,36 @@ void add_multiprocessors(const cuda::Driver& driver, std::vector<Gpu>& gpus) {
   }
 }
 
+constexpr std::chrono::seconds kInstanceLimit{20};  // of one instance
+constexpr const char* kRole = "multiprocessors";
+
+// Of the one device that is visible.
+int tell_multiprocessors(gpu::Channel& channel, std::span<const std::string>) {
+  const auto driver = cuda::driver();
+  cuda::Ordinal ordinal = 0;
+  int count = 0;
+  if (!driver.ok() || (*driver)->device_get(&ordinal, 0) != cuda::kSuccess ||
+      (*driver)->device_attribute(&count, cuda::kMultiprocessors, ordinal) != cuda::kSuccess)
+    return 1;
+  return channel.send(kRole, std::to_string(count)) ? 0 : 1;
+}
+
 }  // namespace
+
+gpu::Role multiprocessors_role() { return {kRole, tell_multiprocessors}; }
+
+void ask_cuda_for_instances(std::vector<Gpu>& gpus) {
+  for (Gpu& g : gpus) {
+    for (Instance& i : g.instances) {
+      auto child = gpu::Child::start({.role = kRole, .environment = {{"CUDA_VISIBLE_DEVICES", i.uuid}}});
+      if (!child.ok()) return;
+      const auto told = child->channel().expect(kRole, subprocess::after(kInstanceLimit));
+      const auto count = told.ok() ? std::strtoul(told->body.c_str(), nullptr, 10) : 0;
+      if (count != 0) i.multiprocessors = static_cast<unsigned>(count);
+      (void)child->wait(subprocess::after(kInstanceLimit));
+    }
+  }
+}
 
 Result<std::vector<Gpu>> read_gpus() {
   for (const char* name : {"CUDA_VISIBLE_DEVICES", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"}) ::unsetenv(name);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda/runtime/child.h"
 #include "leat/result.hpp"
 
 namespace leat::partitions {
@@ -26,6 +27,12 @@ struct Gpu {
 
 // In the driver's order. Takes this process's MPS and visibility settings out of the environment first.
 Result<std::vector<Gpu>> read_gpus();
+
+// Takes each instance's multiprocessors from CUDA, which shows one at a time: a process each, this executable with
+// multiprocessors_role(). NVML counts otherwise for some profiles, and what a worker sees is CUDA's number. An instance
+// that cannot be asked keeps NVML's.
+void ask_cuda_for_instances(std::vector<Gpu>& gpus);
+gpu::Role multiprocessors_role();
 
 std::string as_json(const std::vector<Gpu>& gpus);
 // A host file for the planner (docs/guide/plans.md): whole GPUs, or their MIG instances. pairs: of places() (peers.h),

@@ -1,6 +1,8 @@
 // leat-gpu: GPUs and their shares. Each sub-command lives in its own file command_WORD.cpp.
 #include <exception>
+#include <vector>
 
+#include "cuda/partitions/gpus.h"
 #include "cuda/partitions/peers.h"
 #include "tools/base/cli/command.h"
 
@@ -24,7 +26,9 @@ const cli::Program kProgram = {.name = "leat-gpu",
 
 int main(int argc, char** argv) {
   try {
-    if (const int status = leat::gpu::run_role(argc, argv, leat::partitions::peer_roles()); status >= 0) return status;
+    std::vector<leat::gpu::Role> roles = {leat::partitions::multiprocessors_role()};
+    for (const leat::gpu::Role& role : leat::partitions::peer_roles()) roles.push_back(role);
+    if (const int status = leat::gpu::run_role(argc, argv, roles); status >= 0) return status;
     return leat::cli::run_program(leat::partitions::kProgram, argc, argv);
   } catch (const std::exception& e) {
     return leat::cli::fail("leat-gpu", std::string("ran into an error of its own: ") + e.what());

@@ -351,6 +351,21 @@ std::string output_of(const std::string& command) {
   return out;
 }
 
+// For some profiles CUDA counts other multiprocessors than NVML; a worker counts as CUDA does.
+TEST_F(Mig, InstancesHaveTheMultiprocessorsThatCudaShows) {
+  host().add_instance(0, 1, 0);
+  ::setenv("LD_LIBRARY_PATH", LEAT_FAKE_DRIVERS, 1);
+  const auto shown = [] {
+    const Json gpus = Json::parse(output_of(LEAT_GPU_BINARY " list --json")).at("gpus");
+    return gpus.at(0).at("instances").at(0).at("multiprocessors").get<unsigned>();
+  };
+  EXPECT_EQ(shown(), 28U);
+  host().state().instance_multiprocessors = 26;
+  EXPECT_EQ(shown(), 26U);
+  host().state().instance_multiprocessors = 0;
+  ::unsetenv("LD_LIBRARY_PATH");
+}
+
 // The ordered pairs of two GPUs and of two GPU instances of a third: what is refused, and what lies, goes through the
 // host.
 TEST_F(Mig, PairsAreAskedAndReachThePlannerOneByOne) {

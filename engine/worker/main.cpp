@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <cstdio>
 
@@ -40,5 +41,7 @@ int main(int argc, char** argv) {
   // leatd has been sent the line, and says it once.
   if (!worker.ok()) return device_lost ? leat::worker::kDeviceLost : leat::cli::kBadInput;
   (*worker)->run();
-  return (*worker)->exit_status();
+  // Not by way of destructors: a library whose device is lost may end the process in them, and hide why.
+  (void)fflush(nullptr);
+  _exit((*worker)->exit_status());
 }

@@ -1,6 +1,4 @@
 // The worker's start: from the setup to the report that it is ready.
-#include <grp.h>
-#include <pwd.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -17,6 +15,7 @@
 #include "engine/worker/worker.h"
 #include "shm/src/rings/clock.h"
 #include "tools/base/cores/cores.h"
+#include "tools/base/subprocess/user.h"
 
 namespace leat::worker {
 namespace {
@@ -127,15 +126,8 @@ Status Worker::map_edges() {
 
 // Only leatd's own code has run until now.
 Status Worker::become_user() {
-  const auto trouble = [this](const std::string& what) {
-    return Error{"cannot become the user '" + setup_.user + "' of [workers]: " + what};
-  };
-  const passwd* user = getpwnam(setup_.user.c_str());
-  if (user == nullptr) return trouble("there is no such user; make it, or name another");
-  if (user->pw_uid == geteuid()) return Done{};
-  if (initgroups(user->pw_name, user->pw_gid) != 0 || setresgid(user->pw_gid, user->pw_gid, user->pw_gid) != 0 ||
-      setresuid(user->pw_uid, user->pw_uid, user->pw_uid) != 0)
-    return trouble(std::string(std::strerror(errno)) + "; start leatd as root, or leave the key out");
+  if (const Status became = subprocess::become_user(setup_.user); !became)
+    return Error{"cannot become the user '" + setup_.user + "' of [workers]: " + became.error()};
   // The kernel has forgotten that this process dies with leatd. If leatd is gone already, the control socket says so.
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   return Done{};

@@ -13,7 +13,9 @@
 #include <sstream>
 #include <thread>
 
+#include "cuda/driver/api.h"
 #include "tests/gpu/gpu_fixture.h"
+#include "tools/base/subprocess/user.h"
 
 namespace leat::test {
 namespace {
@@ -132,6 +134,40 @@ TEST(GroupFault, EndsAllSharesAndStartsThemTogether) {
   ASSERT_NO_FATAL_FAILURE(serves_and_ends(leatd, camera));
 }
 
+// What holds device memory ends the process that gives it back: the worker's exit status says all the same why it ends.
+TEST(GroupFault, ShowsThoughDestructorsEndTheProcess) {
+  (void)gpus();
+  Leatd leatd(three_shares());
+  Camera camera(leatd, "destructors");
+  ASSERT_NO_FATAL_FAILURE(camera.pump(5));
+  const auto before = leatd.workers();
+  gpus().state().abort_in_destructors = 1;
+  gpus().fault_group(0);
+  ASSERT_NO_FATAL_FAILURE(are_replaced(leatd, camera, before, {true, true, true}));
+  gpus().state().abort_in_destructors = 0;
+  EXPECT_NE(leatd.log().find("were lost with their device"), std::string::npos) << leatd.log();
+  EXPECT_EQ(leatd.log().find("signal 6"), std::string::npos) << leatd.log();
+  ASSERT_NO_FATAL_FAILURE(serves_and_ends(leatd, camera));
+}
+
+// A share that does not reach the MPS daemon when it starts again is in trouble alone.
+TEST(RefusedShare, LeavesItsNeighboursAlone) {
+  (void)gpus();
+  Leatd leatd(three_shares());
+  Camera camera(leatd, "refused");
+  ASSERT_NO_FATAL_FAILURE(camera.pump(5));
+  const auto before = leatd.workers();
+  gpus().state().refused_by = cuda::kMpsConnectionFailed;
+  gpus().state().refused_opens = 30;  // more than a start asks for
+  ASSERT_EQ(::kill(before[1], SIGKILL), 0);
+  ASSERT_TRUE(eventually([&] { return camera.pump(1), gpus().state().refused_opens == 0U; }, 60s)) << leatd.log();
+  ASSERT_NO_FATAL_FAILURE(are_replaced(leatd, camera, before, {false, true, false}));
+  const auto after = leatd.workers();
+  EXPECT_EQ(after[0], before[0]) << leatd.log();
+  EXPECT_EQ(after[2], before[2]) << leatd.log();
+  ASSERT_NO_FATAL_FAILURE(serves_and_ends(leatd, camera));
+}
+
 // A process outside of leatd that shares the GPU and takes its time to end after a fault: until so many newcomers have
 // been refused.
 pid_t slow_to_die(unsigned gpu, std::uint32_t refusals) {
@@ -206,6 +242,37 @@ TEST(MissingMpsDaemon, ShowsByTheMultiprocessorsAndTheWorkerIsRefused) {
   gpus().state().mps_unreachable = 0;
   EXPECT_NE(e.err.find("sees 108 multiprocessors"), std::string::npos) << e.err;
   EXPECT_NE(e.status, 0);
+}
+
+// Workers of another user: the daemon is theirs, or their shares would be refused to them.
+TEST(WorkersOfAnotherUser, ShareAGpuByADaemonOfTheirOwn) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can start workers as somebody else";
+  (void)gpus();
+  const auto reaches = [](const char* path) {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(subprocess::become_user("nobody").ok() && ::access(path, R_OK) == 0 ? 0 : 1);
+    int status = 1;
+    return ::waitpid(child, &status, 0) == child && status == 0;
+  };
+  const std::string state = std::getenv("LEAT_FAKE_GPUS");
+  std::filesystem::permissions(state, std::filesystem::perms{0666});
+  std::filesystem::permissions(std::filesystem::path(state).parent_path(), std::filesystem::perms{0755});
+  for (const char* path : {state.c_str(), LEAT_FAKE_DRIVERS, LEAT_FAKE_MPS, LEAT_MODELS, LEATD_BINARY})
+    if (!reaches(path)) GTEST_SKIP() << "nobody cannot read " << path;
+  Leatd leatd(shapes_on(partition_on("p0", "mps", 0, 30) + partition_on("p1", "mps", 0, 30),
+                        "[workers]\nuser = \"nobody\"\nmax_backoff_ms = 20\n", ""));
+  Camera camera(leatd, "nobody");
+  ASSERT_NO_FATAL_FAILURE(camera.pump(5));
+  const auto before = leatd.workers();
+  const auto keepers = children_of(leatd.pid(), "keep");
+  ASSERT_EQ(keepers.size(), 1U);
+  const auto daemons = children_of(keepers[0], "mps");
+  ASSERT_FALSE(daemons.empty());
+  ASSERT_EQ(::kill(daemons[0], SIGKILL), 0);
+  ASSERT_NO_FATAL_FAILURE(are_replaced(leatd, camera, before, {true, true}));
+  ASSERT_NO_FATAL_FAILURE(camera.serves_again());
+  ASSERT_NO_FATAL_FAILURE(camera.drain());
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
 
 TEST(KilledMpsDaemon, IsReplacedWithItsWorkers) {

@@ -22,6 +22,22 @@ TEST_P(WholeModels, AnswerAsOnTheCpu) {
   const auto answers = answers_of(shapes_on(GetParam().partitions, "", ""), &handed_over);
   EXPECT_GT(expect_equal(on_the_cpu(), answers), answers.size());
 }
+// A driver that pins no read-only pages, and counts other multiprocessors of an instance than NVML does: served all the
+// same, and no frame by a copy that is waited for.
+TEST(GpuServe, OnADriverThatDiffersAnswersAreTheSame) {
+  (void)gpus();
+  const auto& expected = on_the_cpu();
+  gpus().state().pins_no_read_only = 1;
+  gpus().state().instance_multiprocessors = 26;
+  gpus().state().pageable_bytes = 0;
+  std::array<std::uint64_t, 2> handed_over{};
+  const auto answers = answers_of(shapes_on(partition_on("m", "mig", k2g), "", ""), &handed_over);
+  gpus().state().pins_no_read_only = 0;
+  gpus().state().instance_multiprocessors = 0;
+  EXPECT_GT(expect_equal(expected, answers), answers.size());
+  EXPECT_EQ(gpus().state().pageable_bytes, 0U);
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, WholeModels,
                          testing::Values(Served{"Gpu", partition_on("g", "gpu", 0)},
                                          Served{"Mig", partition_on("m", "mig", k2g)},

@@ -15,6 +15,7 @@
 #include "engine/daemon/log.h"
 #include "planner/child/solver_process.h"
 #include "tools/base/json/json.h"
+#include "tools/base/subprocess/user.h"
 
 namespace leat::daemon {
 namespace {
@@ -117,20 +118,27 @@ Deployment with_device_pairs(const Config& config, std::span<const std::uint32_t
   return again.ok() ? std::move(*again) : std::move(deployment);
 }
 
-Result<std::unique_ptr<MpsKeeper>> MpsKeeper::start(const std::string& uuid) {
+Result<std::unique_ptr<MpsKeeper>> MpsKeeper::start(const std::string& uuid, const std::string& user) {
   std::unique_ptr<MpsKeeper> out(new MpsKeeper);
   out->uuid_ = uuid;
+  out->user_ = user;
   std::error_code none;
   std::string folder = (fs::temp_directory_path(none) / "leatd-mps-XXXXXX").string();
   constexpr std::size_t kLongestFolder = 80;  // sockets below it, whose paths end at 107 bytes
   if (none || folder.size() > kLongestFolder) folder = "/tmp/leatd-mps-XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) return Error{folder + ": " + std::strerror(errno) + "; set TMPDIR"};
   out->folder_ = folder;
+  std::vector<std::string> words = {planner::gpu_tool_path(), "keep", uuid, folder};
+  if (!user.empty()) {
+    if (const Status given = subprocess::give_to_user(folder, user); !given)
+      return Error{"the MPS daemon cannot be given to the user '" + user + "' of [workers]: " + given.error()};
+    words.insert(words.end(), {"--user", user});
+  }
   auto input = subprocess::make_pipe(), output = subprocess::make_pipe();
   if (!input.ok() || !output.ok()) return Error{input.ok() ? output.error() : input.error()};
   out->input_ = std::move(input->write);
   auto process =
-      subprocess::Process::start({.words = {planner::gpu_tool_path(), "keep", uuid, folder},
+      subprocess::Process::start({.words = std::move(words),
                                   .fds = {{input->read.get(), STDIN_FILENO}, {output->write.get(), STDOUT_FILENO}},
                                   .group = subprocess::Group::own});  // Ctrl-C is for leatd alone
   if (!process.ok()) return Error{process.error() + "; install leat-gpu beside leatd"};
@@ -157,7 +165,7 @@ Status MpsKeepers::start(std::vector<worker::Setup>& setups) {
     auto keeper =
         std::find_if(keepers_.begin(), keepers_.end(), [&](const auto& k) { return k->uuid() == device.group; });
     if (keeper == keepers_.end()) {
-      auto started = MpsKeeper::start(device.group);
+      auto started = MpsKeeper::start(device.group, setup.user);
       if (!started.ok()) return Error{started.error()};
       keepers_.push_back(std::move(*started));
       keeper = std::prev(keepers_.end());
@@ -175,7 +183,7 @@ std::vector<MpsKeepers::Replaced> MpsKeepers::replace_ended() {
   for (auto& keeper : keepers_) {
     if (!keeper->ended()) continue;
     log_warning("the MPS daemon of " + keeper->uuid() + " has died; its workers start again with another");
-    auto started = MpsKeeper::start(keeper->uuid());
+    auto started = MpsKeeper::start(keeper->uuid(), keeper->user());
     if (!started.ok()) {
       log_error(started.error());  // its workers fail to start from now on, and say so
       continue;

@@ -28,7 +28,8 @@ Deployment with_device_pairs(const Config& config, std::span<const std::uint32_t
 // An MPS daemon in a private folder. It ends with this object, and with this process however that ends.
 class MpsKeeper {
  public:
-  static Result<std::unique_ptr<MpsKeeper>> start(const std::string& uuid);
+  // user: whose processes its clients are; empty: this one's.
+  static Result<std::unique_ptr<MpsKeeper>> start(const std::string& uuid, const std::string& user);
   MpsKeeper(const MpsKeeper&) = delete;
   MpsKeeper& operator=(const MpsKeeper&) = delete;
   ~MpsKeeper();
@@ -36,6 +37,7 @@ class MpsKeeper {
   [[nodiscard]] std::string pipe_directory() const { return folder_ + "/pipe"; }
   [[nodiscard]] std::string log_directory() const { return folder_ + "/log"; }
   [[nodiscard]] const std::string& uuid() const noexcept { return uuid_; }
+  [[nodiscard]] const std::string& user() const noexcept { return user_; }
   [[nodiscard]] pid_t pid() const noexcept { return process_.pid(); }
   [[nodiscard]] bool ended() {  // without having been asked
     (void)process_.ended();
@@ -44,7 +46,7 @@ class MpsKeeper {
 
  private:
   MpsKeeper() = default;
-  std::string uuid_, folder_;
+  std::string uuid_, user_, folder_;
   subprocess::Process process_;
   Fd input_;  // its standard input: closed, it ends
 };

@@ -14,6 +14,7 @@
 // is less than the model.
 #include <unistd.h>
 
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -99,10 +100,9 @@ Binding& binding_for(Session& s, std::uint32_t batch, void* const* data) {
   return b;
 }
 
-// Where buffers move: the values that this batch's graph is captured over, which are the session's own in place of
-// those.
-Binding& still_binding(Session& s, std::uint32_t batch, void* const* data) {
-  Binding& b = s.graph_bindings.at(batch - 1);
+// Where buffers move: values over the session's own in place of those.
+Binding& still_binding(Session& s, std::vector<Binding>& bindings, std::uint32_t batch, void* const* data) {
+  Binding& b = bindings.at(batch - 1);
   if (b.batch != 0) return b;
   void* still[2 * kMaxTensors];
   std::size_t next = 0;
@@ -143,37 +143,72 @@ void copy_on_device(const Session& s, void* to, const void* from, std::uint64_t 
     throw std::runtime_error(error);
 }
 
-// As a graph: what it holds other buffers for is copied there before, and from there behind it.
-void put_graph(Session& s, Binding& graph, void* const* data) {
-  const auto rows = [&](const Port& port) { return (port.batched() ? graph.batch : 1) * port.row_bytes; };
+// Over b's buffers: where those are others than the caller's, what it reads of the caller's `rows` is copied there
+// before, and what it wrote of them from there behind it.
+void put_rows(Session& s, Binding& b, std::uint32_t rows, void* const* data, bool graph) {
+  const auto bytes = [&](const Port& port) { return (port.batched() ? rows : 1) * port.row_bytes; };
   const std::size_t in = s.inputs.size();
   for (std::size_t i = 0; i < in; ++i)
-    if (graph.data[i] != data[i]) copy_on_device(s, graph.data[i], data[i], rows(s.inputs[i]));
-  put(s, graph, true);
+    if (b.data[i] != data[i]) copy_on_device(s, b.data[i], data[i], bytes(s.inputs[i]));
+  put(s, b, graph);
   for (std::size_t o = 0; o < s.outputs.size(); ++o)
-    if (graph.data[in + o] != data[in + o]) copy_on_device(s, data[in + o], graph.data[in + o], rows(s.outputs[o]));
+    if (b.data[in + o] != data[in + o]) copy_on_device(s, data[in + o], b.data[in + o], bytes(s.outputs[o]));
 }
 
-// A batch's first run: with and without a graph, by the device's time, copies included. What cannot be captured ends it
-// for all batches, since nothing is known of a session that has failed half-way: it is opened anew.
-void choose_way(Session& s, Binding& plain, Binding& b) {
-  GraphTiming timing{.batch = b.batch};
-  timing.plain_ns = time_on_device(*s.device_api, s.device, [&] { put(s, plain, false); });
+// ONNX Runtime's convolutions remember how they ran for one size alone, and a change costs many times a run. So without
+// graphs a provider sees few sizes: the next power of two, with rows of whatever was there.
+std::uint32_t few_sizes(const Session& s, std::uint32_t rows) {
+  return s.provider && s.group == 0 ? std::min(std::bit_ceil(rows), std::max(s.batch_max, rows)) : rows;
+}
+
+void put_plain(Session& s, std::uint32_t rows, void* const* data) {
+  const std::uint32_t size = few_sizes(s, rows);
+  if (size == rows || s.still_bindings.empty()) return put_rows(s, binding_for(s, size, data), rows, data, false);
+  put_rows(s, still_binding(s, s.still_bindings, size, data), rows, data, false);
+}
+
+// Another size than this one's without a graph, whose buffers are there whatever rows it was given; 0: there is none.
+std::uint32_t another_size(const Session& s, std::uint32_t rows) {
+  if (!s.provider || s.group != 0) return 0;
+  const std::uint32_t size = few_sizes(s, rows);
+  if (size > 1) return size / 2;
+  return s.batch_max > 1 && !s.moves_in && !s.moves_out ? 2 : 0;
+}
+
+// What cannot be captured ends it for all batches, since nothing is known of a session that has failed half-way: it is
+// opened anew.
+void give_up_graphs(Session& s, const char* why) {
+  s.graphs = false;
+  s.report.why_not = why;
+  (void)s.device_api->end_capture(s.device, nullptr, 0);
+  (void)s.device_api->wait(s.device, nullptr, 0);  // what is on its way still needs the session
+  for (GraphTiming& t : s.report.batches) t.graph_ns = 0;
+  for (auto* const all : {&s.bindings, &s.graph_bindings})
+    for (Binding& other : *all) other.way = Binding::Way::plain;
+  s.without_graphs();
+}
+
+// A batch's first run: with and without a graph, copies included.
+void choose_way(Session& s, Binding& b, std::uint32_t rows, void* const* data) {
+  const std::uint32_t other = another_size(s, rows);
+  const TimedWay plain{[&] { put_plain(s, rows, data); },
+                       other != 0 ? std::function<void()>([&] { put_plain(s, other, data); }) : nullptr};
+  const TimedWay graph{[&] { put_rows(s, b, rows, data, true); }, nullptr};
+  GraphTiming timing{.batch = rows};
   try {
-    const bool moves = &plain != &b;
+    const bool moves = !s.graph_bindings.empty();
     const std::ptrdiff_t at = moves ? &b - s.graph_bindings.data() : &b - s.bindings.data();
     b.graph_run.reset(device_run_options(api(), false, static_cast<int>(at) + 1));
-    timing.graph_ns = time_on_device(*s.device_api, s.device, [&] { put_graph(s, b, plain.data); });
+    const TimedWay both[] = {plain, graph};
+    const auto times = time_on_device(*s.device_api, s.device, both);
+    timing.plain_ns = times[0], timing.graph_ns = times[1];
   } catch (const std::runtime_error& e) {
-    s.graphs = false;
-    s.report.why_not = e.what();
-    (void)s.device_api->end_capture(s.device, nullptr, 0);
-    for (GraphTiming& t : s.report.batches) t.graph_ns = 0;
-    for (auto* const all : {&s.bindings, &s.graph_bindings})
-      for (Binding& other : *all) other.way = Binding::Way::plain;
-    s.without_graphs();
+    give_up_graphs(s, e.what());
+    timing.plain_ns = time_on_device(*s.device_api, s.device, {&plain, 1})[0];
   }
-  s.report.batches.push_back(timing);
+  const auto later = std::find_if(s.report.batches.begin(), s.report.batches.end(),
+                                  [rows](const GraphTiming& t) { return t.batch > rows; });
+  s.report.batches.insert(later, timing);
   b.way = timing.graph() ? Binding::Way::graph : Binding::Way::plain;
 }
 
@@ -205,13 +240,14 @@ void tell(const Port& port, std::uint32_t batch, leat_tensor& out) {
 }
 
 void put_on_device(Session& s, std::uint32_t rows, void* const* data) {
+  if (!s.graphs) return put_plain(s, rows, data);
   const bool moves = !s.graph_bindings.empty();
-  Binding& b = moves ? still_binding(s, rows, data) : binding_for(s, rows, data);
-  if (s.graphs && b.way == Binding::Way::untried) choose_way(s, moves ? binding_for(s, rows, data) : b, b);
+  Binding& b = moves ? still_binding(s, s.graph_bindings, rows, data) : binding_for(s, rows, data);
+  if (b.way == Binding::Way::untried) choose_way(s, b, rows, data);
   if (b.way == Binding::Way::graph)
-    put_graph(s, b, data);
+    put_rows(s, b, rows, data, true);
   else
-    put(s, moves ? binding_for(s, rows, data) : b, false);
+    put_plain(s, rows, data);
 }
 
 int run_settled(Session& s, std::uint32_t batch, const leat_tensor* inputs, leat_tensor* outputs) {

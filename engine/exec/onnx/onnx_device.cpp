@@ -2,6 +2,10 @@
 
 #include <onnxruntime_c_api.h>
 
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -36,9 +40,18 @@ std::string one_of(const char* extra, const char* key, const char* standard,
   throw std::runtime_error(std::string(key) + "=" + value + " is not known; write one of " + list);
 }
 
-void ORT_API_CALL on_log(void* placements, OrtLoggingLevel, const char*, const char*, const char*,
+void ORT_API_CALL on_log(void* placements, OrtLoggingLevel level, const char*, const char*, const char*,
                          const char* message) {
+  if (level >= ORT_LOGGING_LEVEL_ERROR) (void)std::fprintf(stderr, "%s\n", message);
   static_cast<Placements*>(placements)->hear(message);
+}
+
+bool is_shape_arithmetic(std::string_view node) {  // "Type (name)"
+  constexpr std::string_view kTypes[] = {"Add",   "Cast",    "Concat", "Constant", "ConstantOfShape", "Div",
+                                         "Equal", "Gather",  "Mul",    "Range",    "Reshape",         "Shape",
+                                         "Slice", "Squeeze", "Sub",    "Expand",   "Where",           "Unsqueeze"};
+  const std::string_view type = node.substr(0, node.find(' '));
+  return std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes);
 }
 
 // Its engines are built when the session opens, and kept nowhere: what a worker would write it may not write.
@@ -61,14 +74,16 @@ DeviceProvider device_provider_of(const char* extra) {
                                                                            : DeviceProvider::tensorrt;
 }
 
-void add_device_provider(const OrtApi& api, OrtSessionOptions* options, void* stream, const char* extra, bool fallback,
-                         bool graphs) {
+void add_device_provider(const OrtApi& api, OrtSessionOptions* options, void* stream, const char* extra,
+                         const Precision& precision, bool graphs) {
   if (device_provider_of(extra) == DeviceProvider::tensorrt) add_tensorrt(api, options, stream);
   OrtCUDAProviderOptionsV2* raw = nullptr;
   check(api, api.CreateCUDAProviderOptions(&raw));
   const auto release = [&api](OrtCUDAProviderOptionsV2* p) { api.ReleaseCUDAProviderOptions(p); };
   const std::unique_ptr<OrtCUDAProviderOptionsV2, decltype(release)> provider(raw, release);
-  const std::string tf32 = one_of(extra, "tf32", "0", {"0", "1"}), nhwc = one_of(extra, "nhwc", "0", {"0", "1"});
+  const std::string asked = one_of(extra, "tf32", "0", {"0", "1"}), nhwc = one_of(extra, "nhwc", "0", {"0", "1"});
+  const std::string tf32 = precision.half ? "1" : asked;
+  if (precision.half && precision.single && asked == "0") (void)::setenv("NVIDIA_TF32_OVERRIDE", "0", 0);
   std::string search = one_of(extra, "search", "heuristic", {"heuristic", "default", "exhaustive"});
   for (char& c : search) c = static_cast<char>(c - 'a' + 'A');
   // All keys in one call: each call sets those it does not name back to their defaults.
@@ -85,7 +100,6 @@ void add_device_provider(const OrtApi& api, OrtSessionOptions* options, void* st
   check(api, api.UpdateCUDAProviderOptions(provider.get(), keys.data(), values.data(), keys.size()));
   check(api, api.UpdateCUDAProviderOptionsWithValue(provider.get(), "user_compute_stream", stream));
   check(api, api.SessionOptionsAppendExecutionProvider_CUDA_V2(options, provider.get()));
-  if (!fallback) check(api, api.AddSessionConfigEntry(options, "session.disable_cpu_ep_fallback", "1"));
 }
 
 Status try_cuda_provider() {
@@ -116,11 +130,8 @@ OrtRunOptions* device_run_options(const OrtApi& api, bool waits, int graph) {
   check(api, api.CreateRunOptions(&out));
   if (!waits) check(api, api.AddRunConfigEntry(out, "disable_synchronize_execution_providers", "1"));
   check(api, api.AddRunConfigEntry(out, "gpu_graph_id", std::to_string(graph).c_str()));
+  check(api, api.RunOptionsSetRunLogSeverityLevel(out, ORT_LOGGING_LEVEL_ERROR));  // its session's is Placements'
   return out;
-}
-
-bool says_fallback_was_needed(std::string_view error) {
-  return error.find("fallback to CPU EP has been explicitly disabled") != std::string_view::npos;
 }
 
 void Placements::listen(const OrtApi& api, OrtSessionOptions* options) {
@@ -130,6 +141,7 @@ void Placements::listen(const OrtApi& api, OrtSessionOptions* options) {
 
 // "Node(s) placed on [CPUExecutionProvider]. ..." is followed by a line for each: "  Type (name)".
 void Placements::hear(std::string_view line) {
+  copies_ = copies_ || line.find("Memcpy nodes are added") != std::string_view::npos;
   if (line.find("placed on [") != std::string_view::npos) {
     on_host_ = line.find("placed on [CPUExecutionProvider]") != std::string_view::npos;
     return;
@@ -144,10 +156,13 @@ void Placements::hear(std::string_view line) {
 }
 
 std::string Placements::left_behind() const {
-  if (nodes_.empty()) return "some of its nodes";
+  std::vector<std::string> nodes;
+  std::remove_copy_if(nodes_.begin(), nodes_.end(), std::back_inserter(nodes), is_shape_arithmetic);
+  if (nodes.empty()) nodes = nodes_;  // arithmetic of something else, then
+  if (nodes.empty()) return "some of its nodes";
   std::string out;
-  for (std::size_t i = 0; i < std::min(nodes_.size(), kNodesNamed); ++i) out += (i == 0 ? "" : ", ") + nodes_[i];
-  if (nodes_.size() > kNodesNamed) out += " and " + std::to_string(nodes_.size() - kNodesNamed) + " more";
+  for (std::size_t i = 0; i < std::min(nodes.size(), kNodesNamed); ++i) out += (i == 0 ? "" : ", ") + nodes[i];
+  if (nodes.size() > kNodesNamed) out += " and " + std::to_string(nodes.size() - kNodesNamed) + " more";
   return out;
 }
 

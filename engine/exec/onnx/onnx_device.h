@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/exec/device.h"
+#include "engine/exec/onnx/onnx_precision.h"
 #include "leat/result.hpp"
 
 struct OrtApi;
@@ -20,13 +21,15 @@ inline constexpr const char* kDeviceMemory = "Cuda";  // ONNX Runtime's name of 
 
 // graphs: its runs may be captured (device_run_options says which).
 // extra: provider=cuda|tensorrt (default cuda): with TensorRT before it, where ONNX Runtime has that provider and the
-// loader finds TensorRT's libraries; what it leaves goes to CUDA's. tf32=1 (default 0),
+// loader finds TensorRT's libraries; what it leaves goes to CUDA's. tf32=1 (default 0: float32 is computed as float32),
 // search=heuristic|default|exhaustive (default heuristic: the others time every new shape), nhwc=1 (default 0).
-// fallback false: a node left to the host makes the session fail.
+// Without ONNX Runtime's use_tf32 no plan with tensor cores is taken, whatever its type; so a model of float16 has it.
+// Of one that computes in both, CUDA's libraries are told by NVIDIA_TF32_OVERRIDE, of the process, what it means for
+// float32.
 enum class DeviceProvider : std::uint8_t { cuda, tensorrt };
 DeviceProvider device_provider_of(const char* extra);  // throws where the word is another
-void add_device_provider(const OrtApi& api, OrtSessionOptions* options, void* stream, const char* extra, bool fallback,
-                         bool graphs);
+void add_device_provider(const OrtApi& api, OrtSessionOptions* options, void* stream, const char* extra,
+                         const Precision& precision, bool graphs);
 
 // Whether ONNX Runtime's CUDA provider loads here: its library, CUDA's, the driver, and the provider itself. Nothing
 // runs on a device. For a process of its own: what is loaded stays, and a broken library may end it.
@@ -37,19 +40,18 @@ Status try_cuda_provider();
 inline constexpr int kNoGraph = -1;
 OrtRunOptions* device_run_options(const OrtApi& api, bool waits, int graph);
 
-// Whether this is what a session says that needed the host and was not allowed to.
-bool says_fallback_was_needed(std::string_view error);
-
-// Listens to where a session's nodes go.
+// Listens to where a session's nodes go. ONNX Runtime puts arithmetic of shapes on the host on purpose: it reads
+// nothing of the device's memory, and harms nobody. What reads that, or is read there, has copies put around it.
 class Placements {
  public:
   void listen(const OrtApi& api, OrtSessionOptions* options);  // this outlives the session
   void hear(std::string_view line);
-  // "Resize (/up/Resize), NonMaxSuppression (nms) and 3 more"
+  [[nodiscard]] bool copies() const noexcept { return copies_; }  // between device and host, within a run
+  // "Resize (/up/Resize), NonMaxSuppression (nms) and 3 more", shapes' arithmetic left out.
   [[nodiscard]] std::string left_behind() const;
 
  private:
-  bool on_host_ = false;
+  bool on_host_ = false, copies_ = false;
   std::vector<std::string> nodes_;
 };
 

@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 #include <onnxruntime_c_api.h>
 
+#include <cstdlib>
 #include <initializer_list>
 #include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "engine/exec/test/test_graph.h"
 
 namespace leat::exec {
 namespace {
@@ -64,33 +67,32 @@ OrtApi hearing() {
   return api;
 }
 
-TEST(CudaProvider, IsExactAndHeldToTheDeviceUnlessAskedOtherwise) {
+TEST(CudaProvider, IsExactUnlessAskedOtherwise) {
   const OrtApi api = hearing();
   int stream = 0;
   asked() = {};
-  add_device_provider(api, nullptr, &stream, "", false, false);
+  add_device_provider(api, nullptr, &stream, "", {.single = true}, false);
   EXPECT_EQ(asked().cuda.at("use_tf32"), "0");
   EXPECT_EQ(asked().cuda.at("prefer_nhwc"), "0");
   EXPECT_EQ(asked().cuda.at("enable_cuda_graph"), "0");
   EXPECT_EQ(asked().cuda.at("cudnn_conv_algo_search"), "HEURISTIC");
   EXPECT_EQ(asked().cuda_stream, &stream);
-  EXPECT_EQ(asked().session.at("session.disable_cpu_ep_fallback"), "1");
+  EXPECT_TRUE(asked().session.empty()) << "arithmetic of shapes may run on the host";
   EXPECT_EQ(asked().providers, std::vector<std::string>{"cuda"});
   asked() = {};
-  add_device_provider(api, nullptr, &stream, "tf32=1\nnhwc=1\nsearch=exhaustive\n", true, true);
+  add_device_provider(api, nullptr, &stream, "tf32=1\nnhwc=1\nsearch=exhaustive\n", {.single = true}, true);
   EXPECT_EQ(asked().cuda.at("use_tf32"), "1");
   EXPECT_EQ(asked().cuda.at("prefer_nhwc"), "1");
   EXPECT_EQ(asked().cuda.at("enable_cuda_graph"), "1");
   EXPECT_EQ(asked().cuda.at("cudnn_conv_algo_search"), "EXHAUSTIVE");
-  EXPECT_TRUE(asked().session.empty());
-  EXPECT_THROW(add_device_provider(api, nullptr, &stream, "tf32=yes\n", true, false), std::runtime_error);
+  EXPECT_THROW(add_device_provider(api, nullptr, &stream, "tf32=yes\n", {}, false), std::runtime_error);
 }
 
 TEST(CudaProvider, TensorrtComesBeforeItOnTheSameStreamAndWritesNothing) {
   const OrtApi api = hearing();
   int stream = 0;
   asked() = {};
-  add_device_provider(api, nullptr, &stream, "provider=tensorrt\n", false, false);
+  add_device_provider(api, nullptr, &stream, "provider=tensorrt\n", {}, false);
   EXPECT_EQ(asked().providers, (std::vector<std::string>{"tensorrt", "cuda"}));
   EXPECT_EQ(asked().tensorrt_stream, &stream);
   EXPECT_EQ(asked().cuda_stream, &stream);
@@ -114,9 +116,56 @@ TEST(CudaProvider, NodesLeftToTheHostAreNamed) {
                   " Node(s) placed on [CUDAExecutionProvider]. Number of nodes: 1", "  B (1)"}),
             "A (1), A (2), A (3), A (4), A (5) and 2 more");
   EXPECT_EQ(left({" All nodes placed on [CPUExecutionProvider]. Number of nodes: 9"}), "some of its nodes");
-  EXPECT_TRUE(
-      says_fallback_was_needed("This session contains graph nodes that are assigned to the default CPU EP, but "
-                               "fallback to CPU EP has been explicitly disabled by the user."));
+  EXPECT_EQ(left({" Node(s) placed on [CPUExecutionProvider]. Number of nodes: 3", "  Shape (/Shape)",
+                  "  NonZero (/NonZero)", "  Gather (/Gather)"}),
+            "NonZero (/NonZero)");
+}
+
+TEST(CudaProvider, ArithmeticOfShapesOnTheHostCopiesNothing) {
+  Placements placements;
+  for (const char* line : {" Node(s) placed on [CPUExecutionProvider]. Number of nodes: 2", "  Shape (/Shape)",
+                           "  Gather (/Gather)", "SaveMLValueNameIndexMapping"})
+    placements.hear(line);
+  EXPECT_FALSE(placements.copies());
+  placements.hear(
+      "2 Memcpy nodes are added to the graph main_graph for CUDAExecutionProvider. It might have negative "
+      "impact on performance (including unable to run CUDA graph).");
+  EXPECT_TRUE(placements.copies());
+}
+
+// ONNX Runtime takes no plan with tensor cores without use_tf32, of float16 neither.
+TEST(CudaProvider, AModelOfFloat16HasTensorCoresAndFloat32StaysExactBesideIt) {
+  const OrtApi api = hearing();
+  int stream = 0;
+  ::unsetenv("NVIDIA_TF32_OVERRIDE");
+  asked() = {};
+  add_device_provider(api, nullptr, &stream, "", {.half = true}, false);
+  EXPECT_EQ(asked().cuda.at("use_tf32"), "1");
+  add_device_provider(api, nullptr, &stream, "tf32=1\n", {.half = true, .single = true}, false);
+  EXPECT_EQ(asked().cuda.at("use_tf32"), "1");
+  EXPECT_EQ(std::getenv("NVIDIA_TF32_OVERRIDE"), nullptr);
+  add_device_provider(api, nullptr, &stream, "", {.half = true, .single = true}, false);
+  EXPECT_EQ(asked().cuda.at("use_tf32"), "1");
+  EXPECT_STREQ(std::getenv("NVIDIA_TF32_OVERRIDE"), "0");
+  ::unsetenv("NVIDIA_TF32_OVERRIDE");
+}
+
+// Filters as their own type, filters that are made another one, as exporters write both.
+TEST(CudaProvider, PrecisionIsReadOffTheGraph) {
+  const auto read = [](bool input_is_half, bool cast, bool second_single) {
+    TestGraph g;
+    const std::string x = g.input("x", input_is_half ? TestGraph::f16 : TestGraph::f32, {"n", 3, 8, 8});
+    const std::string w = g.constant("", {4, 3, 1, 1}, std::vector<float>(12, 0.5F));
+    std::string y = g.op("Conv", {cast ? g.cast(x, TestGraph::f16) : x, cast ? g.cast(w, TestGraph::f16) : w});
+    if (second_single)
+      y = g.op("Conv", {g.cast(y, TestGraph::f32), g.constant("", {4, 4, 1, 1}, std::vector<float>(16, 0.5F))});
+    g.output(y, TestGraph::f32, {"n", 4, 8, 8});
+    return precision_in(g.bytes());
+  };
+  EXPECT_EQ(read(false, false, false), (Precision{.half = false, .single = true}));
+  EXPECT_EQ(read(false, true, false), (Precision{.half = true, .single = false}));
+  EXPECT_EQ(read(false, true, true), (Precision{.half = true, .single = true}));
+  EXPECT_EQ(precision_in("no model"), Precision{});
 }
 
 }  // namespace

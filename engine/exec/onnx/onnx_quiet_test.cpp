@@ -100,6 +100,30 @@ TEST(CudaLibraries, NeedsOfALibraryAreRead) {
   EXPECT_NE(std::find(needed->begin(), needed->end(), "libc.so.6"), needed->end());
 }
 
+// In environments that nobody has activated: one whose Python is in PATH, and one of conda's in the home folder.
+TEST(CudaLibraries, AreLookedForInEnvironmentsThatNoVariableNames) {
+  const std::string home = fs::temp_directory_path() / ("leat-home-" + std::to_string(::getpid()));
+  const std::string in_path = home + "/venv/lib/python3.11/site-packages/nvidia/cublas/lib",
+                    in_conda = home + "/miniconda3/envs/work/lib/python3.12/site-packages/nvidia/cudnn/lib";
+  for (const std::string& folder : {in_path, in_conda, home + "/venv/bin"}) fs::create_directories(folder);
+  std::ofstream(home + "/venv/bin/python3") << "";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX", "LEAT_CUDA_LIBRARIES"}) ::unsetenv(variable);
+    ::setenv("HOME", home.c_str(), 1);
+    ::setenv("PATH", ("/nonexistent:" + home + "/venv/bin").c_str(), 1);
+    const auto folders = cuda_library_folders();
+    const auto has = [&](const std::string& f) {
+      return std::find(folders.begin(), folders.end(), f) != folders.end();
+    };
+    ::_exit(has(in_path) && has(in_conda) ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  fs::remove_all(home);
+  EXPECT_EQ(status, 0);
+}
+
 TEST(CudaLibraries, WhatIsNoLibraryIsOneLine) {
   const std::string folder = fs::temp_directory_path() / ("leat-cuda-" + std::to_string(::getpid()));
   fs::create_directory(folder);

@@ -174,24 +174,26 @@ std::vector<leat_tensor> try_once(Session& s, std::uint32_t rows) {
 }
 
 // The model works, its outputs' true shapes are known, and its memory is there before the first frame. An output's
-// first dimension is the batch if it is as many as there were items, of one item and of two.
+// first dimension is the batch if it is as many as there were items, of one item and of more. On a device the largest
+// batch comes first: an arena that grows by what is asked for would otherwise keep the sum of all sizes.
 void learn_outputs(Session& s) {
-  const std::uint32_t rows = std::max(1u, s.group);
-  const std::vector<leat_tensor> once = try_once(s, rows);
-  std::vector<leat_tensor> twice = once;
+  const std::uint32_t rows = std::max(1u, s.group), more = s.provider ? std::max(2u, s.batch_max) : 2;
+  std::vector<leat_tensor> many;
   if (s.group == 0) {
     try {
-      twice = try_once(s, 2);
+      many = try_once(s, more);
     } catch (const std::runtime_error&) {
       s.group = 1;  // declared open, but a constant within holds a batch of 1
     }
   }
+  const std::vector<leat_tensor> once = try_once(s, rows);
+  if (s.group != 0) many = once;
   for (std::size_t i = 0; i < s.outputs.size(); ++i) {
     Port& port = s.outputs[i];
     const bool declared = port.tensor.rank == 0 || port.tensor.shape[0] > 0;
-    const leat_tensor &a = once[i], &b = twice[i];
+    const leat_tensor &a = once[i], &b = many[i];
     bool batched = port.batched() && a.rank > 0 && a.shape[0] == rows && b.rank == a.rank;
-    if (s.group == 0) batched = batched && b.shape[0] == 2;
+    if (s.group == 0) batched = batched && b.shape[0] == more;
     if (s.group != 0 && !declared) batched = false;
     std::int64_t smallest = 1;
     bool same = a.rank == b.rank;
@@ -210,8 +212,7 @@ void learn_outputs(Session& s) {
   }
 }
 
-// provider: the device's computes; fallback: nodes that it cannot take go to the host's processors.
-Owned<OrtSessionOptions> options_for(const leat_session_options& o, void* stream, bool fallback, bool graphs) {
+Owned<OrtSessionOptions> options_for(const leat_session_options& o, void* stream, bool graphs) {
   OrtSessionOptions* raw = nullptr;
   check(api().CreateSessionOptions(&raw));
   Owned<OrtSessionOptions> out(raw);
@@ -231,7 +232,7 @@ Owned<OrtSessionOptions> options_for(const leat_session_options& o, void* stream
     check(api().SetSessionGraphOptimizationLevel(raw, ORT_DISABLE_ALL));
   else
     throw std::runtime_error("optimization=" + level + " is not known; write off, basic, extended or all");
-  if (stream != nullptr) add_device_provider(api(), raw, stream, o.extra, fallback, graphs);
+  if (stream != nullptr) add_device_provider(api(), raw, stream, o.extra, precision_of(o.model_path), graphs);
   return out;
 }
 
@@ -281,10 +282,13 @@ Owned<OrtSession> session_from(const leat_session_options& o, const std::string*
   return out;
 }
 
-// On a device a node that would run on the host's processors is refused by name, unless fallback=cpu allows it.
-Owned<OrtSession> session_of(const leat_session_options& o, void* stream, bool graphs) {
-  const bool fallback = extra_value(o.extra, "fallback") == "cpu";
-  const auto options = options_for(o, stream, fallback, graphs);
+// On a device nodes that would have what lies there copied to the host are refused by name, unless fallback=cpu allows
+// it.
+void open_runtime_session(const leat_session_options& o, void* stream, bool graphs, Session& s) {
+  s.session.reset();  // before the next takes its memory
+  const auto options = options_for(o, stream, graphs);
+  s.placements = std::make_unique<Placements>();
+  if (stream != nullptr) s.placements->listen(api(), options.get());
   const auto cuts = parse_cuts(extra_value(o.extra, "cuts"));
   const std::uint32_t end = o.end_block == UINT32_MAX ? static_cast<std::uint32_t>(cuts.size()) + 1 : o.end_block;
   std::string part;
@@ -304,43 +308,34 @@ Owned<OrtSession> session_of(const leat_session_options& o, void* stream, bool g
     check(api().AddSessionConfigEntry(options.get(), "session.model_external_initializers_file_folder_path",
                                       folder.c_str()));
   }
-  if (stream == nullptr || fallback) return session_from(o, block, options.get());
-  try {
-    return session_from(o, block, options.get());
-  } catch (const std::runtime_error& e) {
-    if (!says_fallback_was_needed(e.what())) throw;
-  }
-  Placements placements;
-  const auto telling = options_for(o, stream, true, false);
-  placements.listen(api(), telling.get());
-  (void)session_from(o, block, telling.get());
-  throw std::runtime_error("the device cannot run " + placements.left_behind() +
-                           "; export the model without, or allow it with the option fallback = \"cpu\"");
+  s.session = session_from(o, block, options.get());
+  if (s.placements->copies() && extra_value(o.extra, "fallback") != "cpu")
+    throw Refused{std::string(o.model_path) + ": the device cannot run " + s.placements->left_behind() +
+                  "; export the model without, or allow it with the option fallback = \"cpu\""};
 }
 
 // Where graphs are asked for and the runtime refuses them at once, without.
-void open_runtime_session(const leat_session_options& o, void* stream, Session& s) {
-  if (!s.graphs) {
-    s.session = session_of(o, stream, false);
-    return;
-  }
+void open_first_session(const leat_session_options& o, void* stream, Session& s) {
+  if (!s.graphs) return open_runtime_session(o, stream, false, s);
   try {
-    s.session = session_of(o, stream, true);
+    open_runtime_session(o, stream, true, s);
+  } catch (const Refused&) {
+    throw;
   } catch (const std::runtime_error& e) {
     s.graphs = false;
     s.report.why_not = e.what();
-    s.session = session_of(o, stream, false);
-    return;
+    return open_runtime_session(o, stream, false, s);
   }
   s.without_graphs = [&s, again = leat_session_options(o), stream, path = std::string(o.model_path),
                       extra = std::string(o.extra)]() mutable {
     again.model_path = path.c_str();
     again.extra = extra.c_str();
-    s.session = session_of(again, stream, false);
+    open_runtime_session(again, stream, false, s);
   };
 }
 
-// Room for what moves. Captured work holds addresses, so it reads and writes here.
+// Room for what moves. Captured work holds addresses, so it reads and writes here; and so does a run of more rows than
+// it was given (few_sizes in onnx.cpp).
 void hold_still(Session& s) {
   const std::uint32_t max = std::max(s.batch_max, s.group);
   const auto room = [&](const std::vector<Port>& ports, bool moves) {
@@ -349,8 +344,10 @@ void hold_still(Session& s) {
   };
   room(s.inputs, s.moves_in);
   room(s.outputs, s.moves_out);
-  s.graph_bindings.resize(max);
-  for (Binding& b : s.graph_bindings) b.session = &s, b.values.reserve(s.inputs.size() + s.outputs.size());
+  for (auto* const all : {&s.graph_bindings, &s.still_bindings}) {
+    all->resize(max);
+    for (Binding& b : *all) b.session = &s, b.values.reserve(s.inputs.size() + s.outputs.size());
+  }
 }
 
 }  // namespace
@@ -376,10 +373,7 @@ void open_session(const leat_session_options& o, Session& s) {
     s.moves_in = extra_value(o.extra, "moving_inputs") == "1",
     s.moves_out = extra_value(o.extra, "moving_outputs") == "1";
     s.graphs = graphs != "0" && (s.moves_in || s.moves_out || extra_value(o.extra, "fixed_buffers") == "1");
-    if (s.graphs && extra_value(o.extra, "fallback") == "cpu") {
-      s.graphs = false;
-      s.report.why_not = "nodes may run on the host (fallback = cpu)";
-    } else if (s.graphs && tensorrt) {
+    if (s.graphs && tensorrt) {
       s.graphs = false;
       s.report.why_not = "TensorRT computes (provider = tensorrt)";
     }
@@ -387,7 +381,7 @@ void open_session(const leat_session_options& o, Session& s) {
   check(s.provider ? api().CreateMemoryInfo(kDeviceMemory, OrtDeviceAllocator, 0, OrtMemTypeDefault, &memory)
                    : api().CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &memory));
   s.memory.reset(memory);
-  open_runtime_session(o, stream, s);
+  open_first_session(o, stream, s);
   s.inputs = ports_of(s.session.get(), true);
   s.outputs = ports_of(s.session.get(), false);
   for (const Port& p : s.inputs) s.input_names.push_back(p.name.c_str());
@@ -404,7 +398,7 @@ void open_session(const leat_session_options& o, Session& s) {
   s.staged.resize(s.inputs.size() + s.outputs.size());
   s.bindings.resize(kMaxBindings);
   for (Binding& b : s.bindings) b.session = &s, b.values.reserve(s.inputs.size() + s.outputs.size());
-  if (s.graphs && (s.moves_in || s.moves_out)) hold_still(s);
+  if ((s.graphs || s.provider) && (s.moves_in || s.moves_out)) hold_still(s);
 }
 
 }  // namespace leat::exec::ort

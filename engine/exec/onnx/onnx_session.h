@@ -90,6 +90,7 @@ struct Binding {
 // Behind the handle that executor.h calls a leat_session. That name belongs to no executor: two types of it in one
 // program would be one type to the linker.
 struct Session {
+  std::unique_ptr<Placements> placements;  // of a provider's session, which logs to it
   Owned<OrtSession> session;
   Owned<OrtMemoryInfo> memory;
   std::vector<Port> inputs, outputs;
@@ -110,6 +111,7 @@ struct Session {
   bool moves_in = false, moves_out = false;  // a run's buffers are others than the one's before
   std::vector<DeviceRow> still;              // [input, then output] that moves: buffers that a graph is captured over
   std::vector<Binding> graph_bindings;       // [batch - 1] over those
+  std::vector<Binding> still_bindings;       // [batch - 1] over those, for runs without a graph
   GraphReport report;
   std::function<void()> without_graphs;  // opens the session anew
   std::mutex failure_mutex;

@@ -208,10 +208,10 @@ Status warm_up(exec::Module& module, std::uint32_t batch, bool crops) {
   if (auto status = room(bytes_in, device != nullptr, in, in_there, from); !status) return status;
   if (auto status = room(bytes_out, device != nullptr && !module.spec().host_features_out, out, out_there, to); !status)
     return status;
-  // Libraries of a device choose and allocate anew for each shape, so each is run once; a host needs the extremes
-  // alone.
+  // Libraries of a device choose and allocate anew for each shape, so each is run once, the largest first: smaller ones
+  // find room in what that took. A host needs the extremes alone.
   for (Picture& picture : pictures) {
-    for (std::uint32_t b = 1; b <= batch; b = device != nullptr || b == batch ? b + 1 : batch) {
+    for (std::uint32_t b = batch; b != 0; b = device != nullptr || b == 1 ? b - 1 : 1) {
       auto t = run_once(module, picture, b, from, to);
       if (!t.ok()) return Error{t.error()};
     }

@@ -259,7 +259,7 @@ Result<ProfiledGpu> open_gpu(const std::string& text, ProfileJob& job) {
   ::setenv("CUDA_VISIBLE_DEVICES", partition.gpu.uuid.c_str(), 1);
   ::setenv("CUDA_MPS_PIPE_DIRECTORY", "/nonexistent", 1);
   if (partition.gpu.percent != 0) {
-    auto keeper = daemon::MpsKeeper::start(partition.gpu.uuid);
+    auto keeper = daemon::MpsKeeper::start(partition.gpu.uuid, "");
     if (!keeper.ok()) return Error{keeper.error()};
     out.keeper = std::move(*keeper);
     ::setenv("CUDA_MPS_PIPE_DIRECTORY", out.keeper->pipe_directory().c_str(), 1);

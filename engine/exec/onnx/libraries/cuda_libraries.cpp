@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <string_view>
 
 namespace leat::exec {
 namespace {
@@ -28,6 +29,53 @@ bool read_at(std::ifstream& file, std::uint64_t at, T* out, std::uint64_t count 
 }
 
 bool opens(const std::string& name) { return ::dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr; }
+
+bool opens_in(const std::vector<std::string>& folders, const std::string& name) {
+  std::error_code none;
+  return opens(name) || std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
+           return fs::exists(folder + "/" + name, none) && opens(folder + "/" + name);
+         });
+}
+
+// Pieces of a list that is separated by ':'.
+std::vector<std::string> pieces(const char* variable) {
+  const char* const list = std::getenv(variable);
+  std::vector<std::string> out;
+  for (std::string rest = list != nullptr ? list : ""; !rest.empty();) {
+    const std::size_t colon = std::min(rest.find(':'), rest.size());
+    out.push_back(rest.substr(0, colon));
+    rest.erase(0, std::min(colon + 1, rest.size()));
+  }
+  return out;
+}
+
+// Of Pythons that nobody has activated: those in PATH, and where conda puts its own. Patterns for glob().
+std::vector<std::string> python_roots() {
+  std::vector<std::string> out;
+  std::error_code none;
+  for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"})
+    if (const char* const root = std::getenv(variable); root != nullptr && *root != '\0')
+      out.push_back(std::string(root) + "/lib");
+  for (const std::string& folder : pieces("PATH"))
+    if (fs::path(folder).is_absolute() && fs::exists(folder + "/python3", none))
+      out.push_back((fs::path(folder).parent_path() / "lib").string());
+  std::vector<std::string> condas = {"/opt/conda"};
+  if (const char* const home = std::getenv("HOME"); home != nullptr && *home != '\0') {
+    out.push_back(std::string(home) + "/.local/lib");
+    for (const char* name : {"miniconda3", "anaconda3", "miniforge3", "mambaforge"})
+      condas.push_back(std::string(home) + "/" + name);
+  }
+  for (const std::string& conda : condas) out.insert(out.end(), {conda + "/lib", conda + "/envs/*/lib"});
+  return out;
+}
+
+// What cuDNN compiles kernels with while it runs; it is not linked against, and its absence is no reason to refuse.
+std::string runtime_compiler(const std::set<std::string>& needed) {
+  constexpr std::string_view kRuntime = "libcudart.so.";
+  for (const std::string& name : needed)
+    if (name.starts_with(kRuntime)) return "libnvrtc.so." + name.substr(kRuntime.size());
+  return {};
+}
 
 }  // namespace
 
@@ -71,21 +119,10 @@ std::vector<std::string> cuda_library_folders() {
     if (!folder.empty() && fs::is_directory(folder, none) && std::find(out.begin(), out.end(), folder) == out.end())
       out.push_back(folder);
   };
-  if (const char* const named = std::getenv("LEAT_CUDA_LIBRARIES"); named != nullptr) {
-    std::string rest = named;
-    while (!rest.empty()) {
-      const std::size_t colon = std::min(rest.find(':'), rest.size());
-      add(rest.substr(0, colon));
-      rest.erase(0, std::min(colon + 1, rest.size()));
-    }
-  }
+  for (const std::string& named : pieces("LEAT_CUDA_LIBRARIES")) add(named);
   std::vector<std::string> patterns = {"/usr/local/cuda/lib64", "/usr/local/cuda-*/lib64", "/usr/local/cuda-*/lib"};
-  std::vector<std::string> roots = {"/usr/lib", "/usr/local/lib"};
-  for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"})
-    if (const char* const root = std::getenv(variable); root != nullptr && *root != '\0')
-      roots.insert(roots.begin(), std::string(root) + "/lib");
-  if (const char* const home = std::getenv("HOME"); home != nullptr && *home != '\0')
-    roots.push_back(std::string(home) + "/.local/lib");
+  std::vector<std::string> roots = python_roots();
+  roots.insert(roots.end(), {"/usr/lib", "/usr/local/lib"});
   for (const std::string& root : roots) {
     patterns.push_back(root);
     for (const char* packages : {"site-packages", "dist-packages"})
@@ -111,18 +148,18 @@ Status load_cuda_libraries(const std::string& onnxruntime) {
   std::set<std::string> missing = {kCudnn};
   for (const std::string& name : *needed)
     if (name.starts_with("libcu") || name.starts_with("libnv")) missing.insert(name);
+  const std::string compiler = runtime_compiler(missing);
   const std::vector<std::string> folders = cuda_library_folders();
   // One may need another: round by round, until a round brings nothing.
   for (bool any = true; any;) {
     any = false;
     for (auto name = missing.begin(); name != missing.end();) {
-      bool there = opens(*name);
-      for (std::size_t f = 0; f < folders.size() && !there; ++f)
-        there = fs::exists(folders[f] + "/" + *name, none) && opens(folders[f] + "/" + *name);
+      const bool there = opens_in(folders, *name);
       any = any || there;
       name = there ? missing.erase(name) : std::next(name);
     }
   }
+  if (!compiler.empty()) (void)opens_in(folders, compiler);
   if (missing.empty()) return Done{};
   std::string list;
   for (const std::string& name : missing) list += (list.empty() ? "" : ", ") + name;

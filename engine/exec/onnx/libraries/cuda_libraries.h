@@ -2,7 +2,8 @@
 // or Python's packages have put them. They are loaded here by their paths, before the provider asks for them by name,
 // so that nobody has to set LD_LIBRARY_PATH, and before a worker's sandbox closes. Looked for in $LEAT_CUDA_LIBRARIES
 // (folders, separated by ':'), by the loader itself, in CUDA's toolkits below /usr/local, and in Python's nvidia
-// packages. Control plane; any thread; what is loaded stays.
+// packages: of the environment that is active, of every Python in PATH, and of conda's where they are put by custom.
+// Control plane; any thread; what is loaded stays.
 #pragma once
 
 #include <string>

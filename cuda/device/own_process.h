@@ -1,0 +1,46 @@
+// A test's case in a process of its own, over the stand-in driver, whose state is read once a process.
+#pragma once
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "cuda/fake/state.h"
+#include "engine/exec/device_plugin.h"
+
+namespace leat {
+
+// 0: all was as it should be. before: the device is opened.
+inline int in_own_process(const std::function<bool(fake::Host&, exec::Device&)>& act,
+                          const std::function<void(fake::Host&)>& before = {}) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::string path = std::filesystem::temp_directory_path() / ("leat-device-" + std::to_string(::getpid()));
+    if (::dlopen(LEAT_FAKE_CUDA, RTLD_NOW | RTLD_GLOBAL) == nullptr) ::_exit(2);
+    auto host = fake::Host::create(path, {"A100-40"});
+    ::setenv("LEAT_FAKE_GPUS", path.c_str(), 1);
+    if (before) before(*host);
+    auto device = exec::Device::open(LEAT_DEVICE_PLUGIN, "");
+    if (!device.ok()) std::fprintf(stderr, "%s\n", device.error().c_str());
+    const bool good = device.ok() && act(*host, **device);
+    host.reset();
+    ::_exit(good ? 0 : 1);
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+#define NEED(condition)                                                               \
+  do {                                                                                \
+    if (!(condition)) return std::fprintf(stderr, "not so: %s\n", #condition), false; \
+  } while (false)
+
+}  // namespace leat

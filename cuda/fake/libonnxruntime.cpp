@@ -1,0 +1,354 @@
+// A libonnxruntime.so.1 with a CUDA provider that is not there, before the real library (LEAT_REAL_ONNXRUNTIME), which
+// computes on the host when the stand-in driver's stream comes to it. What is the provider's own behaviour is played:
+// its options, plans that are remembered for the last shape alone, graphs, an arena that grows by what is asked for, and
+// where nodes go: Shape and what hangs on it to the host, as ONNX Runtime does on purpose, and NonZero, with copies.
+// What it cannot show: any kernel, any plan, any speed.
+#include <dlfcn.h>
+#include <onnxruntime_c_api.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cuda/fake/onnx_provider.h"
+
+namespace {
+
+using leat::fake::ProviderState;
+
+ProviderState state;
+const OrtApi* real = nullptr;
+OrtApi api;
+
+struct Options {
+  std::map<std::string, std::string> provider, session;
+  void* stream = nullptr;
+  bool cuda = false;
+  OrtLoggingFunction log = nullptr;
+  void* log_to = nullptr;
+};
+struct Opened {
+  Options options;
+  std::int64_t planned_for = 0;
+  std::vector<std::uint32_t> arena;            // rows of its regions
+  std::map<int, std::int64_t> graphs;          // id: batch
+};
+std::mutex mutex;
+std::map<const void*, Options> sessions_options, provider_options;
+std::map<const void*, Opened> sessions;
+std::map<const void*, std::map<std::string, std::string>> run_options;
+
+Options& provider_of(const void* options) { return provider_options[options]; }
+
+OrtStatus* refuse(const std::string& text) { return real->CreateStatus(ORT_FAIL, text.c_str()); }
+
+// An operator's type as a node holds it.
+bool has_op(const std::string& model, const std::string& type) {
+  return model.find(std::string{'\x22', static_cast<char>(type.size())} + type) != std::string::npos;
+}
+
+void say(const Options& o, OrtLoggingLevel level, const char* text) {
+  if (o.log != nullptr) o.log(o.log_to, level, "onnxruntime", "", "", text);
+}
+
+// What the runtime says of a model on its way to a session, or why there will be none.
+OrtStatus* place(const Options& o, const std::string& model) {
+  if (!o.cuda) return nullptr;
+  const bool shapes = has_op(model, "Shape"), copies = has_op(model, "NonZero");
+  const auto entry = o.session.find("session.disable_cpu_ep_fallback");
+  if ((shapes || copies) && entry != o.session.end() && entry->second == "1")
+    return refuse(
+        "This session contains graph nodes that are assigned to the default CPU EP, but fallback to CPU EP has been "
+        "explicitly disabled by the user.");
+  if (shapes || copies) say(o, ORT_LOGGING_LEVEL_VERBOSE, " Node(s) placed on [CPUExecutionProvider]. Number of nodes: 2");
+  if (shapes) say(o, ORT_LOGGING_LEVEL_VERBOSE, "  Shape (/Shape)");
+  if (shapes) say(o, ORT_LOGGING_LEVEL_VERBOSE, "  Gather (/Gather)");
+  if (copies) say(o, ORT_LOGGING_LEVEL_VERBOSE, "  NonZero (/NonZero)");
+  if (copies)
+    say(o, ORT_LOGGING_LEVEL_WARNING, "2 Memcpy nodes are added to the graph main_graph for CUDAExecutionProvider.");
+  const auto graphs = o.provider.find("enable_cuda_graph");
+  if (copies && graphs != o.provider.end() && graphs->second == "1")
+    return refuse("This session cannot use the graph capture feature as requested by the user.");
+  return nullptr;
+}
+
+OrtStatus* opened(const OrtSessionOptions* from, const std::string& model, OrtStatus* status, OrtSession** out) {
+  if (status != nullptr) return status;
+  const std::lock_guard lock(mutex);
+  const Options& o = sessions_options[from];
+  if (OrtStatus* refused = place(o, model); refused != nullptr) {
+    real->ReleaseSession(*out);
+    *out = nullptr;
+    return refused;
+  }
+  sessions[*out].options = o;
+  if (const auto tf32 = o.provider.find("use_tf32"); tf32 != o.provider.end()) state.tf32 = tf32->second == "1" ? 1 : 0;
+  if (o.cuda) state.most_sessions = std::max<std::uint32_t>(state.most_sessions, ++state.open_sessions);
+  return nullptr;
+}
+
+OrtStatus* ORT_API_CALL create_session(const OrtEnv* env, const char* path, const OrtSessionOptions* options,
+                                       OrtSession** out) noexcept {
+  std::ifstream file(path, std::ios::binary);
+  const std::string model{std::istreambuf_iterator<char>(file), {}};
+  return opened(options, model, real->CreateSession(env, path, options, out), out);
+}
+OrtStatus* ORT_API_CALL create_session_from(const OrtEnv* env, const void* bytes, std::size_t count,
+                                            const OrtSessionOptions* options, OrtSession** out) noexcept {
+  return opened(options, std::string(static_cast<const char*>(bytes), count),
+                real->CreateSessionFromArray(env, bytes, count, options, out), out);
+}
+void ORT_API_CALL release_session(OrtSession* session) noexcept {
+  {
+    const std::lock_guard lock(mutex);
+    const auto found = sessions.find(session);
+    if (found != sessions.end() && found->second.options.cuda) --state.open_sessions;
+    if (found != sessions.end()) sessions.erase(found);
+  }
+  real->ReleaseSession(session);
+}
+
+// ---- a run ----
+
+void spend(std::uint32_t us) {
+  if (us != 0) std::this_thread::sleep_for(std::chrono::microseconds(us));
+}
+
+struct Work {
+  OrtSession* session;
+  std::vector<const char*> input_names, output_names;
+  std::vector<const OrtValue*> inputs;
+  std::vector<OrtValue*> outputs;
+  OrtValue** made = nullptr;  // where outputs go that the runtime makes
+  std::uint32_t us = 0;
+  std::mutex mutex;
+  std::condition_variable ended;
+  bool done = false, waited_for = false;
+  OrtStatus* status = nullptr;
+};
+
+void run_on_stream(void* argument) {
+  auto* const w = static_cast<Work*>(argument);
+  spend(w->us);
+  OrtStatus* const status =
+      real->Run(w->session, nullptr, w->input_names.data(), w->inputs.data(), w->inputs.size(), w->output_names.data(),
+                w->output_names.size(), w->made != nullptr ? w->made : w->outputs.data());
+  std::unique_lock lock(w->mutex);
+  w->status = status;
+  w->done = true;
+  if (w->waited_for) return w->ended.notify_all();
+  lock.unlock();
+  if (status != nullptr) {  // nobody hears of it otherwise
+    std::fprintf(stderr, "a run on the stand-in's stream failed: %s\n", real->GetErrorMessage(status));
+    std::abort();
+  }
+  delete w;
+}
+
+int put_on(void* stream, Work* w) {
+  static const auto kHostFunction = reinterpret_cast<int (*)(void*, void (*)(void*), void*)>(
+      ::dlsym(::dlopen("libcuda.so.1", RTLD_NOW), "cuLaunchHostFunc"));
+  return kHostFunction(stream, run_on_stream, w);
+}
+
+std::int64_t batch_of(const OrtValue* value) {
+  OrtTensorTypeAndShapeInfo* info = nullptr;
+  std::size_t rank = 0;
+  std::int64_t dims[8] = {};
+  if (real->GetTensorTypeAndShape(value, &info) != nullptr) std::abort();
+  if (real->GetDimensionsCount(info, &rank) != nullptr || rank > 8) std::abort();
+  if (real->GetDimensions(info, dims, rank) != nullptr) std::abort();
+  real->ReleaseTensorTypeAndShapeInfo(info);
+  return rank == 0 ? 1 : dims[0];
+}
+
+// One region a run, the smallest that is large enough; else one of just that size.
+void take_arena(Opened& session, std::int64_t batch) {
+  const auto rows = static_cast<std::uint32_t>(batch);
+  if (std::any_of(session.arena.begin(), session.arena.end(), [rows](std::uint32_t r) { return r >= rows; })) return;
+  session.arena.push_back(rows);
+  state.arena_rows += rows;
+}
+
+std::uint32_t cold(std::uint32_t us) {
+  std::uint32_t left = state.cold_runs;
+  while (left != 0)
+    if (state.cold_runs.compare_exchange_weak(left, left - 1)) return us * 10;
+  return us;
+}
+
+// What a run costs, and whether it is one: an error where it is a capture that fails.
+OrtStatus* account(OrtSession* session, const std::map<std::string, std::string>& words, std::int64_t batch, Work& w,
+                   void** stream, bool* waits) {
+  const auto word = [&words](const char* key) {
+    const auto found = words.find(key);
+    return found == words.end() ? std::string() : found->second;
+  };
+  const std::lock_guard lock(mutex);
+  Opened& s = sessions[session];
+  *stream = s.options.stream;
+  *waits = word("disable_synchronize_execution_providers") != "1";
+  const std::string id = word("gpu_graph_id");
+  const int graph = id.empty() ? -1 : std::atoi(id.c_str());
+  const bool captures = s.options.provider["enable_cuda_graph"] == "1" && graph >= 0;
+  if (captures && s.graphs.contains(graph)) {
+    if (s.graphs[graph] != batch) return refuse("a graph was replayed with another shape than its own");
+    ++state.replays;
+    w.us = cold(state.replay_us);
+    *waits = *waits || state.replays_wait != 0;
+    return nullptr;
+  }
+  if (captures && state.refuses_graphs != 0) return refuse("CUDA failure 900: operation not permitted when stream is capturing");
+  if (captures) s.graphs[graph] = batch;
+  take_arena(s, batch);
+  w.us = cold(state.run_us);
+  if (s.planned_for != batch) {
+    ++state.plans;
+    w.us += state.plan_us;
+  }
+  s.planned_for = batch;
+  ++state.runs;
+  if (batch < 64) state.sizes |= std::uint64_t{1} << batch;
+  return nullptr;
+}
+
+OrtStatus* ORT_API_CALL run(OrtSession* session, const OrtRunOptions* options, const char* const* input_names,
+                            const OrtValue* const* inputs, std::size_t input_count, const char* const* output_names,
+                            std::size_t output_count, OrtValue** outputs) noexcept {
+  std::map<std::string, std::string> words;
+  {
+    const std::lock_guard lock(mutex);
+    if (!sessions[session].options.cuda)
+      return real->Run(session, options, input_names, inputs, input_count, output_names, output_count, outputs);
+    words = run_options[options];
+  }
+  auto w = std::make_unique<Work>();
+  w->session = session;
+  w->input_names.assign(input_names, input_names + input_count);
+  w->output_names.assign(output_names, output_names + output_count);
+  w->inputs.assign(inputs, inputs + input_count);
+  w->outputs.assign(outputs, outputs + output_count);
+  void* stream = nullptr;
+  bool waits = false;
+  if (OrtStatus* refused = account(session, words, batch_of(inputs[0]), *w, &stream, &waits); refused != nullptr)
+    return refused;
+  if (std::find(w->outputs.begin(), w->outputs.end(), nullptr) != w->outputs.end()) w->made = outputs;
+  w->waited_for = waits || w->made != nullptr;
+  if (!w->waited_for) return put_on(stream, w.release()) == 0 ? nullptr : refuse("the stream takes no work");
+  if (put_on(stream, w.get()) != 0) return refuse("the stream takes no work");
+  std::unique_lock lock(w->mutex);
+  w->ended.wait(lock, [&] { return w->done; });
+  return w->status;
+}
+
+void put_in_place() {
+  using Cuda = OrtCUDAProviderOptionsV2;
+  api.CreateSession = create_session;
+  api.CreateSessionFromArray = create_session_from;
+  api.ReleaseSession = release_session;
+  api.Run = run;
+  api.CreateMemoryInfo = [](const char* name, OrtAllocatorType type, int id, OrtMemType memory,
+                            OrtMemoryInfo** out) noexcept -> OrtStatusPtr {
+    return std::strcmp(name, "Cuda") == 0 ? real->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, out)
+                                          : real->CreateMemoryInfo(name, type, id, memory, out);
+  };
+  api.CreateCUDAProviderOptions = [](Cuda** out) noexcept -> OrtStatusPtr {
+    *out = reinterpret_cast<Cuda*>(new char);
+    return nullptr;
+  };
+  api.ReleaseCUDAProviderOptions = [](Cuda* options) noexcept {
+    const std::lock_guard lock(mutex);
+    provider_options.erase(options);
+    delete reinterpret_cast<char*>(options);
+  };
+  api.UpdateCUDAProviderOptions = [](Cuda* options, const char* const* keys, const char* const* values,
+                                     std::size_t count) noexcept -> OrtStatusPtr {
+    const std::lock_guard lock(mutex);
+    provider_of(options).provider.clear();  // keys that a call does not name are back at their defaults
+    for (std::size_t i = 0; i < count; ++i) provider_of(options).provider[keys[i]] = values[i];
+    return nullptr;
+  };
+  api.UpdateCUDAProviderOptionsWithValue = [](Cuda* options, const char*, void* value) noexcept -> OrtStatusPtr {
+    const std::lock_guard lock(mutex);
+    provider_of(options).stream = value;
+    return nullptr;
+  };
+  api.SessionOptionsAppendExecutionProvider_CUDA_V2 = [](OrtSessionOptions* to,
+                                                         const Cuda* options) noexcept -> OrtStatusPtr {
+    const std::lock_guard lock(mutex);
+    Options& o = sessions_options[to];
+    o.provider = provider_of(options).provider;
+    o.stream = provider_of(options).stream;
+    o.cuda = true;
+    return nullptr;
+  };
+  api.ReleaseSessionOptions = [](OrtSessionOptions* options) noexcept {
+    {
+      const std::lock_guard lock(mutex);
+      sessions_options.erase(options);
+    }
+    real->ReleaseSessionOptions(options);
+  };
+  api.AddSessionConfigEntry = [](OrtSessionOptions* options, const char* key, const char* value) noexcept {
+    const std::lock_guard lock(mutex);
+    sessions_options[options].session[key] = value;
+    return std::strcmp(key, "session.disable_cpu_ep_fallback") == 0
+               ? nullptr
+               : real->AddSessionConfigEntry(options, key, value);
+  };
+  api.SetUserLoggingFunction = [](OrtSessionOptions* options, OrtLoggingFunction log,
+                                  void* to) noexcept -> OrtStatusPtr {
+    const std::lock_guard lock(mutex);
+    sessions_options[options].log = log;
+    sessions_options[options].log_to = to;
+    return nullptr;  // the real one's nodes all go to the host
+  };
+  api.SetSessionLogSeverityLevel = [](OrtSessionOptions*, int) noexcept -> OrtStatusPtr { return nullptr; };
+  api.AddRunConfigEntry = [](OrtRunOptions* options, const char* key, const char* value) noexcept -> OrtStatusPtr {
+    const std::lock_guard lock(mutex);
+    run_options[options][key] = value;
+    return nullptr;
+  };
+  api.ReleaseRunOptions = [](OrtRunOptions* options) noexcept {
+    {
+      const std::lock_guard lock(mutex);
+      run_options.erase(options);
+    }
+    real->ReleaseRunOptions(options);
+  };
+}
+
+const OrtApi* ORT_API_CALL get_api(std::uint32_t version) noexcept {
+  static const bool kLoaded = [version] {
+    const char* const path = std::getenv("LEAT_REAL_ONNXRUNTIME");
+    void* const library = path != nullptr ? ::dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
+    if (library == nullptr) return false;
+    real = reinterpret_cast<const OrtApiBase* (*)()>(::dlsym(library, "OrtGetApiBase"))()->GetApi(version);
+    if (real == nullptr) return false;
+    api = *real;
+    put_in_place();
+    return true;
+  }();
+  return kLoaded ? &api : nullptr;
+}
+
+const char* ORT_API_CALL get_version() noexcept { return "of the stand-in"; }
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const OrtApiBase* OrtGetApiBase() noexcept {
+  static constexpr OrtApiBase kBase = {get_api, get_version};
+  return &kBase;
+}
+extern "C" __attribute__((visibility("default"))) ProviderState* leat_stand_in_provider_state() { return &state; }

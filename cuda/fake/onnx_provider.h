@@ -1,0 +1,25 @@
+// What the stand-in libonnxruntime.so.1 has seen, and how it behaves: one a process, got by the library's symbol
+// leat_stand_in_provider_state.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace leat::fake {
+
+struct ProviderState {
+  // How it behaves.
+  std::atomic<std::uint32_t> plan_us;            // of a plain run whose batch is not the one's before
+  std::atomic<std::uint32_t> run_us, replay_us;  // of each
+  std::atomic<std::uint32_t> cold_runs;          // so many take ten times as long: the clocks are low
+  std::atomic<std::uint32_t> replays_wait;       // a replay returns when it has run
+  std::atomic<std::uint32_t> refuses_graphs;     // captures fail
+  // What it has seen.
+  std::atomic<std::uint32_t> plans, runs, replays;
+  std::atomic<std::uint64_t> sizes;       // bit b: a plain run of a batch of b
+  std::atomic<std::uint32_t> arena_rows;  // what an arena that grows by what is asked for has taken, in rows
+  std::atomic<std::uint32_t> tf32;        // of the last session: use_tf32
+  std::atomic<std::uint32_t> open_sessions, most_sessions;
+};
+
+}  // namespace leat::fake
