@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -84,7 +85,7 @@ class Report(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
 
     def test_run_refuses_what_it_does_not_know(self):
-        for words in (["--prob"], ["--only", "nothing"], ["--out"]):
+        for words in (["--prob"], ["--only", "nothing"], ["--out"], ["--resume", self.path("nothing")], ["--page", self.path("nothing")]):
             self.assertEqual(subprocess.run([HERE + "/run", *words], capture_output=True).returncode, 2)
 
     @unittest.skipUnless(BUILD, "BUILD is not set")
@@ -115,7 +116,7 @@ class Report(unittest.TestCase):
     # The first steps over the stand-in drivers: the program works. The others take minutes: tests/gpu/run --stand-ins.
     @unittest.skipUnless(BUILD, "BUILD is not set")
     def test_run_over_the_stand_ins_writes_each_step_and_the_page(self):
-        steps = ["memory", "peers", "pictures", "model-classify", "serve-cpu", "mps-split", "mig"]
+        steps = ["memory", "peers", "pictures", "model-classify", "provider", "serve-cpu", "mps-split", "mps-fault", "mig"]
         done = subprocess.run([HERE + "/run", "--stand-ins", "--quick", "--out", self.path("out"), "--only", ",".join(steps)],
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -131,6 +132,21 @@ class Report(unittest.TestCase):
             page = file.read()
         self.assertIn("nothing about a GPU", page)
         self.assertIn("not run: no MIG instance", page)
+        # What is answered is not asked again; what failed is. A budget that is spent leaves the rest for the next time.
+        shutil.rmtree(self.path("out/profiles"))
+        os.remove(self.path("out/peers.json"))
+        again = subprocess.run([HERE + "/run", "--stand-ins", "--quick", "--resume", self.path("out"), "--only", ",".join(steps),
+                                "--budget", "13"], env={**os.environ, "OUT": self.path("again")}, capture_output=True, text=True)
+        self.assertEqual(again.returncode, 1, again.stderr)
+        self.assertIn("memory: taken over, good", again.stderr)
+        with open(self.path("again/gpu-results.md")) as file:
+            page = file.read()
+        self.assertIn("| mps-split | good |", page)
+        self.assertIn("Not asked yet, for want of time: ", page)
+        self.assertFalse(os.path.exists(self.path("again/mig.json")))
+        refused = subprocess.run([HERE + "/run", "--page", self.path("again")], capture_output=True, text=True)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("say nothing of a GPU", refused.stderr)
 
 
 class Studies(unittest.TestCase):

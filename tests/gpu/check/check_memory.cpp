@@ -1,15 +1,13 @@
 // leat-gpu-check memory: device memory between processes as leatd passes it on. This process keeps the descriptor and
 // never touches a driver, as leatd; makers and importers are children of their own.
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstring>
-
 #include "shm/src/protocol/control_protocol.h"
 #include "tests/gpu/check/check.h"
+#include "tests/gpu/check/sealed_pages.h"
 
 namespace leat::check {
 namespace {
@@ -64,13 +62,13 @@ std::string check_import(const cli::Arguments& arguments, int fd, std::uint32_t 
 std::string check_registration(const cli::Arguments& arguments, bool read_only) {
   auto device = open_device(arguments);
   if (!device.ok()) return device.error();
-  const int fd = ::memfd_create("leat-gpu-check", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (fd < 0 || ::ftruncate(fd, kBytes) != 0) return "no memfd";
-  void* const writable = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  void* const at = ::mmap(nullptr, kBytes, read_only ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (writable == MAP_FAILED || at == MAP_FAILED) return "no mapping";
+  auto pages = SealedPages::create(kBytes);
+  if (!pages.ok()) return pages.error();
   const auto data = pattern(77);
-  std::memcpy(writable, data.data(), kBytes);
+  pages->write(0, {reinterpret_cast<const std::uint8_t*>(data.data()), kBytes});
+  if (read_only)
+    if (auto secured = pages->secure(); !secured.ok()) return secured.error();
+  void* const at = read_only ? pages->data() : pages->writable();
   if (const Status pinned = (*device)->register_host(at, kBytes, read_only); !pinned.ok()) return pinned.error();
   auto there = (*device)->allocate(kBytes);
   if (!there.ok()) return there.error();
@@ -123,7 +121,7 @@ int run(const cli::Arguments& arguments) {
   }
   for (const bool read_only : {false, true}) {
     const std::string why = in_child([&] { return check_registration(arguments, read_only); });
-    answers.verdict(read_only ? "pins_read_only_frames" : "pins_frames", why.empty(), why);
+    answers.verdict(read_only ? "reads_read_only_frames" : "reads_frames", why.empty(), why);
   }
   auto device = open_device(arguments);
   if (!device.ok()) return cli::fail("leat-gpu-check", device.error());
@@ -132,6 +130,7 @@ int run(const cli::Arguments& arguments) {
   answers.value("name", info.name);
   answers.value("multiprocessors", info.multiprocessors);
   answers.value("memory_mib", info.memory_bytes >> 20);
+  answers.value("pins_read_only", info.reads_read_only != 0);  // or else frames are copied once on the host
   answers.value("stand_in", info.has_provider == 0);
   answers.value("pictures", info.picture_source == LEAT_PICTURE_IN_PLACE ? "read in place" : "uploaded");
   return answers.print();

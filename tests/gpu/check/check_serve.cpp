@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -33,7 +34,8 @@ constexpr cli::Option kOptions[] = {
      .type = cli::Type::path,
      .value = "FILE",
      .help = "answers to be equal to; written where it is not there"},
-    cli::integer_option("kills", "0", 0, 1000, "workers to kill, one after the other")};
+    cli::integer_option("kills", "0", 0, 1000, "workers to kill, one after the other"),
+    cli::integer_option("faults", "0", 0, 100, "faults of the device that shares have, one after the other")};
 constexpr cli::Positional kPositionals[] = {
     {.name = "CONFIG", .help = "leatd's configuration, with the application shapes"}};
 constexpr cli::Command kCommand = {.name = "leat-gpu-check serve",
@@ -82,6 +84,39 @@ class Daemon {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
   [[nodiscard]] std::string socket() const { return folder_ + "/socket"; }
+  // A process that shares the device of its shares and makes it fault. False: it could not.
+  [[nodiscard]] bool fault() const {
+    std::string uuid, folder;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      std::ifstream stat(entry.path() / "stat"), command(entry.path() / "cmdline");
+      std::string line, word;
+      std::vector<std::string> words;
+      if (!std::getline(stat, line) || line.find(") ") == std::string::npos) continue;
+      while (std::getline(command, word, '\0')) words.push_back(word);
+      const std::string fields = line.substr(line.rfind(')') + 2);  // state, parent, ...
+      if (fields.size() < 3 || std::atoi(fields.c_str() + 2) != pid_ || words.size() < 4 || words[1] != "keep")
+        continue;
+      uuid = words[2], folder = words[3];
+    }
+    if (folder.empty()) return false;
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::setenv("CUDA_VISIBLE_DEVICES", uuid.c_str(), 1);
+      ::setenv("CUDA_MPS_PIPE_DIRECTORY", (folder + "/pipe").c_str(), 1);
+      ::setenv("CUDA_MPS_LOG_DIRECTORY", (folder + "/log").c_str(), 1);
+      const int quiet = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+      (void)::dup2(quiet, STDOUT_FILENO);
+      (void)::execl("/proc/self/exe", "leat-gpu-check", "fault", nullptr);
+      ::_exit(2);
+    }
+    int status = 0;
+    return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  }
+  [[nodiscard]] bool lost_a_group() const {
+    std::ifstream file(log_path());
+    const std::string all{std::istreambuf_iterator<char>(file), {}};
+    return all.find("were lost with their device") != std::string::npos;
+  }
   [[nodiscard]] std::string last_line() const {
     std::ifstream file(log_path());
     std::string line, last;
@@ -150,11 +185,12 @@ int run(const cli::Arguments& arguments) {
     scene::to_nv12(rgb.data(), std::size_t{3} * kWidth, kWidth, kHeight, pictures[i].data());
   }
   const auto frames = static_cast<std::uint64_t>(arguments.integer("frames"));
-  const auto kills = static_cast<std::uint64_t>(arguments.integer("kills"));
+  const auto kills = static_cast<std::uint64_t>(arguments.integer("kills")),
+             faults = static_cast<std::uint64_t>(arguments.integer("faults"));
   Json got = Json::array();  // [scene]; null: none was completed
   for (std::uint32_t i = 0; i < kScenes; ++i) got.push_back(nullptr);
   std::vector<double> latency_us;
-  std::uint64_t sent = 0, answered = 0, completed = 0, killed = 0;
+  std::uint64_t sent = 0, answered = 0, completed = 0, killed = 0, tried = 0, faulted = 0;
   const std::int64_t begin = leat_now_ns();
   while (answered < frames) {
     while (sent < frames && sent - answered < 6) {
@@ -185,8 +221,14 @@ int run(const cli::Arguments& arguments) {
       ++killed;
       if (worker > 0) (void)::kill(worker, SIGKILL);
     }
+    if (tried < faults && answered * (faults + 1) > frames * (tried + 1)) {
+      ++tried;
+      faulted += daemon.fault() ? 1 : 0;
+    }
   }
   const double seconds = static_cast<double>(leat_now_ns() - begin) / 1e9;
+  answers.value("faulted", faulted);
+  if (faulted != 0) answers.verdict("the_group_was_ended_and_started_together", daemon.lost_a_group());
   answers.value("frames", answered);
   answers.value("completed", completed);
   answers.value("killed", killed);
@@ -202,7 +244,7 @@ int run(const cli::Arguments& arguments) {
   answers.value("bytes_copied", copied);
   answers.value("bytes_in_place", in_place);
   answers.verdict("every_frame_was_answered", answered == frames);
-  if (kills == 0) answers.verdict("every_frame_was_completed", completed == frames);
+  if (kills == 0 && faulted == 0) answers.verdict("every_frame_was_completed", completed == frames);
   if (const std::string path = arguments.text("reference"); !path.empty()) {
     std::ifstream file(path);
     if (file) {

@@ -49,13 +49,15 @@ std::vector<double> time_us(std::int64_t runs, const std::function<bool()>& act)
 extern const cli::Subcommand kCheckMemory;
 extern const cli::Subcommand kCheckPictures;
 extern const cli::Subcommand kCheckModel;
+extern const cli::Subcommand kCheckProvider;
+extern const cli::Subcommand kCheckFault;
 extern const cli::Subcommand kCheckServe;
 extern const cli::Subcommand kCheckStructure;
 
 namespace {
 
-const cli::Subcommand* const kSubcommands[] = {&kCheckMemory, &kCheckPictures, &kCheckModel, &kCheckServe,
-                                               &kCheckStructure};
+const cli::Subcommand* const kSubcommands[] = {&kCheckMemory, &kCheckPictures, &kCheckModel,    &kCheckProvider,
+                                               &kCheckServe,  &kCheckFault,    &kCheckStructure};
 const cli::Program kProgram = {.name = "leat-gpu-check",
                                .summary = "a device seen through the worker's own code",
                                .description = "For tests/gpu/run. Changes nothing on the device.",
