@@ -1,5 +1,5 @@
-// What a driver can say and a test of plain work never hears, over the stand-in: every way of being lost, a driver that is
-// older than the kernels, and pages that it cannot pin.
+// What a driver can say and a test of plain work never hears, over the stand-in: every way of being lost, a driver that
+// is older than the kernels, and pages that it cannot pin.
 #include <sys/mman.h>
 
 #include <cstring>

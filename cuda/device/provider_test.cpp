@@ -1,6 +1,6 @@
 // What ONNX Runtime's CUDA provider does of its own accord, over a stand-in of it (cuda/fake/libonnxruntime.cpp) on the
-// stand-in driver: convolutions that forget how they ran when the batch changes, graphs, nodes that stay on the host, an
-// arena that grows by what is asked for. It cannot show that the provider behaves so; that is read off its sources.
+// stand-in driver: convolutions that forget how they ran when the batch changes, graphs, nodes that stay on the host,
+// an arena that grows by what is asked for. It cannot show that the provider behaves so; that is read off its sources.
 #include <bit>
 #include <cstdlib>
 #include <random>
@@ -33,7 +33,8 @@ int over_the_provider(const std::function<bool(fake::ProviderState&, exec::Devic
                         });
 }
 
-enum class Net : std::uint8_t { plain, half, shapes, copies };
+// number: one of the host's that the device takes.
+enum class Net : std::uint8_t { plain, half, shapes, number, copies };
 
 // Convolutions and a classifier; `shapes`: flattened as exporters write it, by what Shape says; `copies`: with a node
 // that the device does not have.
@@ -60,8 +61,11 @@ struct Model {
     }
     x = g.op("MatMul", {x, typed(g.constant("", {kChannels, kClasses}, values(20)))});
     if (half) x = g.cast(x, TestGraph::f32);
+    if (net == Net::number)
+      x = g.op("Add", {x, g.op("Mul", {g.cast(g.op("Size", {x}), TestGraph::f32), g.constant("", {}, {0})})});
     if (net == Net::copies) {
-      const std::string count = g.op("ReduceMax", {g.cast(g.op("NonZero", {x}), TestGraph::f32)}, "", {}, {{"keepdims", 0}});
+      const std::string count =
+          g.op("ReduceMax", {g.cast(g.op("NonZero", {x}), TestGraph::f32)}, "", {}, {{"keepdims", 0}});
       x = g.op("Add", {x, g.op("Mul", {count, g.constant("", {}, {0})})});
     }
     g.output(x, TestGraph::f32, {"n", kClasses});
@@ -177,23 +181,27 @@ TEST(Provider, WaysAreTimedInTurns) {
 // As exporters write a batch that may be any: what is worked out of shapes stays on the host, and graphs are none the
 // worse for it. Memory is copied there for nothing; where it is, the node is named.
 TEST(Provider, ShapesMayBeWorkedOutOnTheHostAndPicturesMayNot) {
-  EXPECT_EQ(over_the_provider([](fake::ProviderState& seen, exec::Device& device) {
-              seen.run_us = 4000;
-              const Model shapes(Net::shapes);
-              Classifier c(device, {}, shapes.path, 3);
-              NEED(c.module && worker::warm_up(*c.module, 3, false).ok());
-              NEED(c.module->graphs().why_not.empty() && c.module->graphs().batches.size() == 3);
-              for (const exec::GraphTiming& t : c.module->graphs().batches) NEED(t.graph());
-              NEED(serves_all_sizes(c, 3));
-              const Model copies(Net::copies);
-              const Classifier refused(device, {}, copies.path);
-              NEED(refused.module == nullptr && refused.error.find("cannot run NonZero (/NonZero);") != std::string::npos);
-              NEED(refused.error.find("fallback = \"cpu\"") != std::string::npos);
-              Classifier allowed(device, {{"fallback", "cpu"}}, copies.path);
-              NEED(serves_all_sizes(allowed, 4) && !allowed.module->graphs().why_not.empty());
-              return true;
-            }),
-            0);
+  EXPECT_EQ(
+      over_the_provider([](fake::ProviderState& seen, exec::Device& device) {
+        seen.run_us = 4000;
+        const Model shapes(Net::shapes);
+        Classifier c(device, {}, shapes.path, 3);
+        NEED(c.module && worker::warm_up(*c.module, 3, false).ok());
+        NEED(c.module->graphs().why_not.empty() && c.module->graphs().batches.size() == 3);
+        for (const exec::GraphTiming& t : c.module->graphs().batches) NEED(t.graph());
+        NEED(serves_all_sizes(c, 3));
+        const Model number(Net::number);
+        Classifier numbers(device, {}, number.path, 3);
+        NEED(serves_all_sizes(numbers, 3) && !numbers.module->graphs().why_not.empty());
+        const Model copies(Net::copies);
+        const Classifier refused(device, {}, copies.path);
+        NEED(refused.module == nullptr && refused.error.find("cannot run NonZero (/NonZero);") != std::string::npos);
+        NEED(refused.error.find("fallback = \"cpu\"") != std::string::npos);
+        Classifier allowed(device, {{"fallback", "cpu"}}, copies.path);
+        NEED(serves_all_sizes(allowed, 4) && !allowed.module->graphs().why_not.empty());
+        return true;
+      }),
+      0);
 }
 
 // All sizes are warmed, and the arena has little more than the largest needs.

@@ -202,4 +202,3 @@ LEAT_EXPORT Status cuMemHostGetDevicePointer_v2(Address* out, void* at, unsigned
   *out = reinterpret_cast<Address>(at);
   return kSuccess;
 }
-

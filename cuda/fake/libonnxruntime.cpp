@@ -1,8 +1,8 @@
 // A libonnxruntime.so.1 with a CUDA provider that is not there, before the real library (LEAT_REAL_ONNXRUNTIME), which
 // computes on the host when the stand-in driver's stream comes to it. What is the provider's own behaviour is played:
-// its options, plans that are remembered for the last shape alone, graphs, an arena that grows by what is asked for, and
-// where nodes go: Shape and what hangs on it to the host, as ONNX Runtime does on purpose, and NonZero, with copies.
-// What it cannot show: any kernel, any plan, any speed.
+// its options, plans that are remembered for the last shape alone, graphs, an arena that grows by what is asked for,
+// and where nodes go: Shape and what hangs on it to the host, as ONNX Runtime does on purpose, and Size and NonZero,
+// with copies. What it cannot show: any kernel, any plan, any speed.
 #include <dlfcn.h>
 #include <onnxruntime_c_api.h>
 
@@ -41,8 +41,8 @@ struct Options {
 struct Opened {
   Options options;
   std::int64_t planned_for = 0;
-  std::vector<std::uint32_t> arena;            // rows of its regions
-  std::map<int, std::int64_t> graphs;          // id: batch
+  std::vector<std::uint32_t> arena;    // rows of its regions
+  std::map<int, std::int64_t> graphs;  // id: batch
 };
 std::mutex mutex;
 std::map<const void*, Options> sessions_options, provider_options;
@@ -65,16 +65,19 @@ void say(const Options& o, OrtLoggingLevel level, const char* text) {
 // What the runtime says of a model on its way to a session, or why there will be none.
 OrtStatus* place(const Options& o, const std::string& model) {
   if (!o.cuda) return nullptr;
-  const bool shapes = has_op(model, "Shape"), copies = has_op(model, "NonZero");
+  const bool shapes = has_op(model, "Shape"), data = has_op(model, "NonZero"), number = has_op(model, "Size"),
+             copies = number || data;
   const auto entry = o.session.find("session.disable_cpu_ep_fallback");
   if ((shapes || copies) && entry != o.session.end() && entry->second == "1")
     return refuse(
         "This session contains graph nodes that are assigned to the default CPU EP, but fallback to CPU EP has been "
         "explicitly disabled by the user.");
-  if (shapes || copies) say(o, ORT_LOGGING_LEVEL_VERBOSE, " Node(s) placed on [CPUExecutionProvider]. Number of nodes: 2");
+  if (shapes || copies)
+    say(o, ORT_LOGGING_LEVEL_VERBOSE, " Node(s) placed on [CPUExecutionProvider]. Number of nodes: 2");
   if (shapes) say(o, ORT_LOGGING_LEVEL_VERBOSE, "  Shape (/Shape)");
   if (shapes) say(o, ORT_LOGGING_LEVEL_VERBOSE, "  Gather (/Gather)");
-  if (copies) say(o, ORT_LOGGING_LEVEL_VERBOSE, "  NonZero (/NonZero)");
+  if (number) say(o, ORT_LOGGING_LEVEL_VERBOSE, "  Size (/Size)");
+  if (data) say(o, ORT_LOGGING_LEVEL_VERBOSE, "  NonZero (/NonZero)");
   if (copies)
     say(o, ORT_LOGGING_LEVEL_WARNING, "2 Memcpy nodes are added to the graph main_graph for CUDAExecutionProvider.");
   const auto graphs = o.provider.find("enable_cuda_graph");
@@ -209,7 +212,8 @@ OrtStatus* account(OrtSession* session, const std::map<std::string, std::string>
     *waits = *waits || state.replays_wait != 0;
     return nullptr;
   }
-  if (captures && state.refuses_graphs != 0) return refuse("CUDA failure 900: operation not permitted when stream is capturing");
+  if (captures && state.refuses_graphs != 0)
+    return refuse("CUDA failure 900: operation not permitted when stream is capturing");
   if (captures) s.graphs[graph] = batch;
   take_arena(s, batch);
   w.us = cold(state.run_us);
@@ -303,9 +307,8 @@ void put_in_place() {
   api.AddSessionConfigEntry = [](OrtSessionOptions* options, const char* key, const char* value) noexcept {
     const std::lock_guard lock(mutex);
     sessions_options[options].session[key] = value;
-    return std::strcmp(key, "session.disable_cpu_ep_fallback") == 0
-               ? nullptr
-               : real->AddSessionConfigEntry(options, key, value);
+    return std::strcmp(key, "session.disable_cpu_ep_fallback") == 0 ? nullptr
+                                                                    : real->AddSessionConfigEntry(options, key, value);
   };
   api.SetUserLoggingFunction = [](OrtSessionOptions* options, OrtLoggingFunction log,
                                   void* to) noexcept -> OrtStatusPtr {

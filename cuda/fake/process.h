@@ -56,13 +56,13 @@ inline Host& host() { return Host::mine(); }
 inline const Visible& current() { return process().visible[0]; }
 
 bool lost();
-bool settled_and_lost();    // whoever is told so takes what the streams use away
-cuda::Status fault();       // what is said of a lost context
-void end_if_lost();         // as a library's destructors that throw
+bool settled_and_lost();               // whoever is told so takes what the streams use away
+cuda::Status fault();                  // what is said of a lost context
+void end_if_lost();                    // as a library's destructors that throw
 bool is_pageable(cuda::Address from);  // host memory that a driver would have to read before a copy of it may return
 
-#define LEAT_UNLESS_LOST()                                                            \
-  if (!::leat::fake::process().initialised) return ::leat::cuda::kNotInitialized;     \
+#define LEAT_UNLESS_LOST()                                                        \
+  if (!::leat::fake::process().initialised) return ::leat::cuda::kNotInitialized; \
   if (::leat::fake::settled_and_lost()) return ::leat::fake::fault()
 
 }  // namespace leat::fake

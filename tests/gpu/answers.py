@@ -4,6 +4,7 @@ import json
 import os
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+SO_FAR = "**Run on a GPU so far: "
 
 
 def read_answers(folder):
@@ -55,3 +56,18 @@ def write_page(folder, answers, left, docs):
         before, rest = page.split(BEGIN)
         with open(docs, "w") as file:
             file.write(f"{before}{BEGIN}\n{text}{END}{rest.split(END)[1]}")
+        say_so_far(os.path.join(os.path.dirname(docs), "guide/gpu.md"), answers)
+
+
+def say_so_far(guide, answers):
+    """The guide's second line: what has been run, when and on which."""
+    what = answers["environment"]
+    good = sum(answer["status"] == "good" for answer in answers.values())
+    names = ", ".join(sorted({g["name"] for g in what["answer"]["gpus"]}))
+    line = f"{SO_FAR}{len(answers)} steps, {good} of them good, on {names} ({what['started_utc'][:10]}).** "
+    with open(guide) as file:
+        lines = file.read().split("\n")
+    at = next(i for i, text in enumerate(lines) if text.startswith(SO_FAR))
+    lines[at] = line + lines[at].split(".** ", 1)[1]
+    with open(guide, "w") as file:
+        file.write("\n".join(lines))

@@ -54,6 +54,24 @@ TEST(GpuServe, AnotherGpuThanTheOneNamedIsRefused) {
   EXPECT_NE(e.err.find("GPU-deadbeef"), std::string::npos) << e.err;
 }
 
+// The guide's configurations, as they stand there.
+TEST(GpuGuide, ExamplesPassTheCheck) {
+  (void)gpus();
+  const std::string page = text_of(LEAT_MODELS "/../../../docs/guide/gpu.md"), begin = "```toml\n", end = "```\n";
+  const ScratchFolder folder;
+  for (const char* model : {"/detect.onnx", "/classify.onnx"})
+    std::filesystem::create_symlink(std::string(LEAT_MODELS) + model, folder.path() + model);
+  int checked = 0;
+  for (std::size_t at = 0; (at = page.find(begin, at)) != std::string::npos;) {
+    at += begin.size();
+    const std::string text = page.substr(at, page.find(end, at) - at);
+    const Exit e = run_to_end({LEAT_BINARY, "check", folder.write("a.toml", text)}, 120s);
+    EXPECT_EQ(e.status, 0) << text << e.err;
+    ++checked;
+  }
+  EXPECT_GE(checked, 1);
+}
+
 // Two processes on one GPU, or in one GPU instance: what the first writes the second reads where it lies.
 struct Pair {
   const char* name;

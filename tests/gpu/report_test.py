@@ -9,6 +9,8 @@ import sys
 import tempfile
 import unittest
 
+from answers import write_page
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("BUILD", "")
 
@@ -147,6 +149,30 @@ class Report(unittest.TestCase):
         refused = subprocess.run([HERE + "/run", "--page", self.path("again")], capture_output=True, text=True)
         self.assertEqual(refused.returncode, 2)
         self.assertIn("say nothing of a GPU", refused.stderr)
+
+
+class Pages(unittest.TestCase):
+    def test_the_guide_says_what_was_run_and_when(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(folder + "/guide")
+            docs, guide = folder + "/gpu-results.md", folder + "/guide/gpu.md"
+            for name, of in ((docs, "docs/gpu-results.md"), (guide, "docs/guide/gpu.md")):
+                shutil.copy(os.path.join(os.path.dirname(os.path.dirname(HERE)), of), name)
+            what = {"stand_ins": False, "gpus": [{"name": "Some GPU", "uuid": "GPU-1"}], "host": "Linux", "cpus": 4}
+            answers = {"environment": {"step": "environment", "status": "good", "started_utc": "2027-01-02T03:04:05Z", "seconds": 1.0,
+                                       "answer": what},
+                       "memory": {"step": "memory", "status": "failed", "problem": "a | b", "seconds": 2.0}}
+            for _ in range(2):  # the same again
+                write_page(folder + "/guide", answers, ["peers"], docs)
+                with open(guide) as file:
+                    lines = file.read().split("\n")
+                self.assertEqual(lines[0], "# GPUs")
+                self.assertTrue(lines[2].startswith("**Run on a GPU so far: 2 steps, 1 of them good, on Some GPU (2027-01-02).** What"))
+                with open(docs) as file:
+                    page = file.read()
+                self.assertIn("| memory | failed | 2.0 | a \\| b |", page)
+                self.assertIn("Not asked yet, for want of time: peers.", page)
+                self.assertNotIn("Not run on a GPU", page)
 
 
 class Studies(unittest.TestCase):

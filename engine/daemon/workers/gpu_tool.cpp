@@ -125,7 +125,8 @@ Result<std::unique_ptr<MpsKeeper>> MpsKeeper::start(const std::string& uuid, con
   std::error_code none;
   std::string folder = (fs::temp_directory_path(none) / "leatd-mps-XXXXXX").string();
   constexpr std::size_t kLongestFolder = 80;  // sockets below it, whose paths end at 107 bytes
-  if (none || folder.size() > kLongestFolder) folder = "/tmp/leatd-mps-XXXXXX";
+  // Another user need not reach the folder for temporary files that is this one's.
+  if (none || folder.size() > kLongestFolder || !user.empty()) folder = "/tmp/leatd-mps-XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) return Error{folder + ": " + std::strerror(errno) + "; set TMPDIR"};
   out->folder_ = folder;
   std::vector<std::string> words = {planner::gpu_tool_path(), "keep", uuid, folder};

@@ -7,6 +7,8 @@
 // the caller gives shapes to run(). Outputs whose shape the model knows only after a run are made by the runtime and
 // copied into the caller's room, or lent (executor.h); all others are written where the caller wants them.
 //
+// On a device a run may use the whole room of its buffers, also what lies behind the batch's rows.
+//
 // extra: optimization=off|basic|extended|all (default all); unbatched=1; on a device graphs=0|1 (default 1: a batch
 // runs as a CUDA graph where that was measured faster), and, which the module says of itself, fixed_buffers=1, or
 // moving_inputs=1 and moving_outputs=1: graphs are then captured over buffers of the session's, and copied to and from;
@@ -155,24 +157,33 @@ void put_rows(Session& s, Binding& b, std::uint32_t rows, void* const* data, boo
     if (b.data[in + o] != data[in + o]) copy_on_device(s, data[in + o], b.data[in + o], bytes(s.outputs[o]));
 }
 
+// A run's buffers, as they are given and to the end of their rooms.
+struct Given {
+  void* data[2 * kMaxTensors] = {};
+  std::uint32_t room = UINT32_MAX;  // rows that each has
+};
+
 // ONNX Runtime's convolutions remember how they ran for one size alone, and a change costs many times a run. So without
-// graphs a provider sees few sizes: the next power of two, with rows of whatever was there.
-std::uint32_t few_sizes(const Session& s, std::uint32_t rows) {
-  return s.provider && s.group == 0 ? std::min(std::bit_ceil(rows), std::max(s.batch_max, rows)) : rows;
+// graphs a provider sees few sizes: the next power of two, with rows of whatever was there, where there is room.
+std::uint32_t few_sizes(const Session& s, std::uint32_t rows, const Given& given) {
+  if (!s.provider || s.group != 0) return rows;
+  const std::uint32_t size = std::min(std::bit_ceil(rows), std::max(s.batch_max, rows));
+  return s.still_bindings.empty() && size > given.room ? rows : size;
 }
 
-void put_plain(Session& s, std::uint32_t rows, void* const* data) {
-  const std::uint32_t size = few_sizes(s, rows);
-  if (size == rows || s.still_bindings.empty()) return put_rows(s, binding_for(s, size, data), rows, data, false);
-  put_rows(s, still_binding(s, s.still_bindings, size, data), rows, data, false);
+void put_plain(Session& s, std::uint32_t rows, const Given& given) {
+  const std::uint32_t size = few_sizes(s, rows, given);
+  Binding& b = size == rows || s.still_bindings.empty() ? binding_for(s, size, given.data)
+                                                        : still_binding(s, s.still_bindings, size, given.data);
+  put_rows(s, b, rows, given.data, false);
 }
 
 // Another size than this one's without a graph, whose buffers are there whatever rows it was given; 0: there is none.
-std::uint32_t another_size(const Session& s, std::uint32_t rows) {
+std::uint32_t another_size(const Session& s, std::uint32_t rows, const Given& given) {
   if (!s.provider || s.group != 0) return 0;
-  const std::uint32_t size = few_sizes(s, rows);
+  const std::uint32_t size = few_sizes(s, rows, given);
   if (size > 1) return size / 2;
-  return s.batch_max > 1 && !s.moves_in && !s.moves_out ? 2 : 0;
+  return s.batch_max > 1 && given.room > 1 && !s.moves_in && !s.moves_out ? 2 : 0;
 }
 
 // What cannot be captured ends it for all batches, since nothing is known of a session that has failed half-way: it is
@@ -189,11 +200,11 @@ void give_up_graphs(Session& s, const char* why) {
 }
 
 // A batch's first run: with and without a graph, copies included.
-void choose_way(Session& s, Binding& b, std::uint32_t rows, void* const* data) {
-  const std::uint32_t other = another_size(s, rows);
-  const TimedWay plain{[&] { put_plain(s, rows, data); },
-                       other != 0 ? std::function<void()>([&] { put_plain(s, other, data); }) : nullptr};
-  const TimedWay graph{[&] { put_rows(s, b, rows, data, true); }, nullptr};
+void choose_way(Session& s, Binding& b, std::uint32_t rows, const Given& given) {
+  const std::uint32_t other = another_size(s, rows, given);
+  const TimedWay plain{[&] { put_plain(s, rows, given); },
+                       other != 0 ? std::function<void()>([&] { put_plain(s, other, given); }) : nullptr};
+  const TimedWay graph{[&] { put_rows(s, b, rows, given.data, true); }, nullptr};
   GraphTiming timing{.batch = rows};
   try {
     const bool moves = !s.graph_bindings.empty();
@@ -239,22 +250,28 @@ void tell(const Port& port, std::uint32_t batch, leat_tensor& out) {
   out.bytes = (port.batched() ? batch : 1) * port.row_bytes;
 }
 
-void put_on_device(Session& s, std::uint32_t rows, void* const* data) {
-  if (!s.graphs) return put_plain(s, rows, data);
+void put_on_device(Session& s, std::uint32_t rows, const Given& given) {
+  if (!s.graphs) return put_plain(s, rows, given);
   const bool moves = !s.graph_bindings.empty();
-  Binding& b = moves ? still_binding(s, s.graph_bindings, rows, data) : binding_for(s, rows, data);
-  if (b.way == Binding::Way::untried) choose_way(s, b, rows, data);
+  Binding& b = moves ? still_binding(s, s.graph_bindings, rows, given.data) : binding_for(s, rows, given.data);
+  if (b.way == Binding::Way::untried) choose_way(s, b, rows, given);
   if (b.way == Binding::Way::graph)
-    put_rows(s, b, rows, data, true);
+    put_rows(s, b, rows, given.data, true);
   else
-    put_plain(s, rows, data);
+    put_plain(s, rows, given);
 }
 
 int run_settled(Session& s, std::uint32_t batch, const leat_tensor* inputs, leat_tensor* outputs) {
   const std::size_t in = s.inputs.size(), count = in + s.outputs.size();
   const auto port_of = [&](std::size_t i) -> const Port& { return i < in ? s.inputs[i] : s.outputs[i - in]; };
   const std::uint32_t rows = s.group == 0 ? batch : s.group;
-  void* data[2 * kMaxTensors];
+  Given given;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t bytes = i < in ? inputs[i].bytes : outputs[i - in].bytes;
+    if (port_of(i).batched())
+      given.room = static_cast<std::uint32_t>(std::min<std::uint64_t>(given.room, bytes / port_of(i).row_bytes));
+  }
+  void** const data = given.data;
   for (std::uint32_t first = 0; first < batch; first += rows) {
     const std::uint32_t here = std::min(rows, batch - first);
     for (std::size_t i = 0; i < count; ++i) {
@@ -272,7 +289,7 @@ int run_settled(Session& s, std::uint32_t batch, const leat_tensor* inputs, leat
     if (s.device == nullptr)
       run_binding(s, binding_for(s, rows, data), nullptr);
     else
-      put_on_device(s, rows, data);
+      put_on_device(s, rows, given);
     for (std::size_t o = 0; o < s.outputs.size() && here < rows; ++o) {
       const Port& port = s.outputs[o];
       if (port.batched())

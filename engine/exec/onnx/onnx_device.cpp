@@ -47,9 +47,9 @@ void ORT_API_CALL on_log(void* placements, OrtLoggingLevel level, const char*, c
 }
 
 bool is_shape_arithmetic(std::string_view node) {  // "Type (name)"
-  constexpr std::string_view kTypes[] = {"Add",   "Cast",    "Concat", "Constant", "ConstantOfShape", "Div",
-                                         "Equal", "Gather",  "Mul",    "Range",    "Reshape",         "Shape",
-                                         "Slice", "Squeeze", "Sub",    "Expand",   "Where",           "Unsqueeze"};
+  constexpr std::string_view kTypes[] = {
+      "Add",   "Cast",    "Concat", "Constant", "ConstantOfShape", "Div",     "Equal", "Expand",    "Gather", "Mul",
+      "Range", "Reshape", "Shape",  "Size",     "Slice",           "Squeeze", "Sub",   "Unsqueeze", "Where"};
   const std::string_view type = node.substr(0, node.find(' '));
   return std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes);
 }
@@ -155,10 +155,16 @@ void Placements::hear(std::string_view line) {
   nodes_.emplace_back(line.substr(first));
 }
 
+std::vector<std::string> Placements::beside_shapes() const {
+  std::vector<std::string> out;
+  std::remove_copy_if(nodes_.begin(), nodes_.end(), std::back_inserter(out), is_shape_arithmetic);
+  return out;
+}
+
+bool Placements::copies_data() const { return copies_ && (nodes_.empty() || !beside_shapes().empty()); }
+
 std::string Placements::left_behind() const {
-  std::vector<std::string> nodes;
-  std::remove_copy_if(nodes_.begin(), nodes_.end(), std::back_inserter(nodes), is_shape_arithmetic);
-  if (nodes.empty()) nodes = nodes_;  // arithmetic of something else, then
+  const std::vector<std::string> nodes = beside_shapes();
   if (nodes.empty()) return "some of its nodes";
   std::string out;
   for (std::size_t i = 0; i < std::min(nodes.size(), kNodesNamed); ++i) out += (i == 0 ? "" : ", ") + nodes[i];

@@ -41,16 +41,19 @@ inline constexpr int kNoGraph = -1;
 OrtRunOptions* device_run_options(const OrtApi& api, bool waits, int graph);
 
 // Listens to where a session's nodes go. ONNX Runtime puts arithmetic of shapes on the host on purpose: it reads
-// nothing of the device's memory, and harms nobody. What reads that, or is read there, has copies put around it.
+// nothing of the device's memory, and what is copied of its numbers is a few bytes. Around other nodes there a batch's
+// data are copied.
 class Placements {
  public:
   void listen(const OrtApi& api, OrtSessionOptions* options);  // this outlives the session
   void hear(std::string_view line);
-  [[nodiscard]] bool copies() const noexcept { return copies_; }  // between device and host, within a run
+  [[nodiscard]] bool copies_data() const;  // of a batch, between device and host, within a run
   // "Resize (/up/Resize), NonMaxSuppression (nms) and 3 more", shapes' arithmetic left out.
   [[nodiscard]] std::string left_behind() const;
 
  private:
+  [[nodiscard]] std::vector<std::string> beside_shapes() const;
+
   bool on_host_ = false, copies_ = false;
   std::vector<std::string> nodes_;
 };

@@ -121,16 +121,19 @@ TEST(CudaProvider, NodesLeftToTheHostAreNamed) {
             "NonZero (/NonZero)");
 }
 
-TEST(CudaProvider, ArithmeticOfShapesOnTheHostCopiesNothing) {
-  Placements placements;
-  for (const char* line : {" Node(s) placed on [CPUExecutionProvider]. Number of nodes: 2", "  Shape (/Shape)",
-                           "  Gather (/Gather)", "SaveMLValueNameIndexMapping"})
+TEST(CudaProvider, ArithmeticOfShapesOnTheHostCopiesNoData) {
+  constexpr const char* kCopies = "2 Memcpy nodes are added to the graph main_graph for CUDAExecutionProvider.";
+  constexpr const char* kOnHost = " Node(s) placed on [CPUExecutionProvider]. Number of nodes: 2";
+  Placements placements, untold;
+  for (const char* line : {kOnHost, "  Shape (/Shape)", "  Gather (/Gather)", "SaveMLValueNameIndexMapping"})
     placements.hear(line);
-  EXPECT_FALSE(placements.copies());
-  placements.hear(
-      "2 Memcpy nodes are added to the graph main_graph for CUDAExecutionProvider. It might have negative "
-      "impact on performance (including unable to run CUDA graph).");
-  EXPECT_TRUE(placements.copies());
+  EXPECT_FALSE(placements.copies_data());
+  placements.hear(kCopies);  // a number that the device takes
+  EXPECT_FALSE(placements.copies_data());
+  for (const char* line : {kOnHost, "  NonZero (/NonZero)"}) placements.hear(line);
+  EXPECT_TRUE(placements.copies_data());
+  untold.hear(kCopies);
+  EXPECT_TRUE(untold.copies_data());
 }
 
 // ONNX Runtime takes no plan with tensor cores without use_tf32, of float16 neither.

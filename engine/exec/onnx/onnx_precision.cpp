@@ -28,7 +28,8 @@ Precision precision_in(std::string_view bytes) {
   for (const auto& i : model.graph().input()) out.half = out.half || is_half(i.type().tensor_type().elem_type());
   for (const auto& node : model.graph().node()) {
     if (node.op_type() == "Cast") {
-      for (const auto& a : node.attribute()) out.half = out.half || (a.name() == "to" && is_half(static_cast<int>(a.i())));
+      for (const auto& a : node.attribute())
+        out.half = out.half || (a.name() == "to" && is_half(static_cast<int>(a.i())));
       continue;
     }
     for (const auto& a : node.attribute()) {

@@ -309,7 +309,7 @@ void open_runtime_session(const leat_session_options& o, void* stream, bool grap
                                       folder.c_str()));
   }
   s.session = session_from(o, block, options.get());
-  if (s.placements->copies() && extra_value(o.extra, "fallback") != "cpu")
+  if (s.placements->copies_data() && extra_value(o.extra, "fallback") != "cpu")
     throw Refused{std::string(o.model_path) + ": the device cannot run " + s.placements->left_behind() +
                   "; export the model without, or allow it with the option fallback = \"cpu\""};
 }

@@ -1,5 +1,5 @@
-// leat-gpu-check fault: writes where nothing is, as a client of whatever MPS daemon its environment names: everybody who
-// shares the device with it loses it. For tests/gpu/run's own leatd.
+// leat-gpu-check fault: writes where nothing is, as a client of whatever MPS daemon its environment names: everybody
+// who shares the device with it loses it. For tests/gpu/run's own leatd.
 #include <cstdlib>
 
 #include "leat/executor.h"
@@ -18,7 +18,8 @@ int run(const cli::Arguments& arguments) {
   Answers answers("fault");
   auto device = open_device(arguments);
   if (!device.ok()) return cli::fail("leat-gpu-check", device.error());
-  if ((*device)->info().has_provider == 0) return cli::fail("leat-gpu-check", "a stand-in has no kernel that can fault");
+  if ((*device)->info().has_provider == 0)
+    return cli::fail("leat-gpu-check", "a stand-in has no kernel that can fault");
   constexpr std::uint32_t kSide = 64;
   auto frame = (*device)->pinned(std::uint64_t{kSide} * kSide);
   if (!frame.ok()) return cli::fail("leat-gpu-check", frame.error());

@@ -1,5 +1,5 @@
-// leat-gpu-check provider: what ONNX Runtime's CUDA provider does that no test without a device can know: what a change of
-// the batch costs, whether a graph's replay returns before it has run, what the order of warming does to memory.
+// leat-gpu-check provider: what ONNX Runtime's CUDA provider does that no test without a device can know: what a change
+// of the batch costs, whether a graph's replay returns before it has run, what the order of warming does to memory.
 #include <numeric>
 
 #include "engine/exec/onnx/onnx_graphs.h"

@@ -1,5 +1,5 @@
-// Pages as a client's frames are: a memfd of a size that nobody can change, which its maker alone writes; everybody else
-// maps it read-only, from a descriptor that cannot do more.
+// Pages as a client's frames are: a memfd of a size that nobody can change, which its maker alone writes; everybody
+// else maps it read-only, from a descriptor that cannot do more.
 #pragma once
 
 #include <cstdint>
