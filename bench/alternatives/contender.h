@@ -74,5 +74,6 @@ Result<std::unique_ptr<Running>> start_round_robin(const Run& run);
 Result<std::unique_ptr<Running>> start_edf(const Run& run);
 Result<std::unique_ptr<Running>> start_pulled(const Run& run);
 Result<std::unique_ptr<Running>> start_leat(const Run& run);
+Result<std::unique_ptr<Running>> start_leat_grants(const Run& run);
 
 }  // namespace leat::bench::alternatives

@@ -28,6 +28,10 @@ std::span<const Contender> contenders() {
        .text = "leatd as a user starts it, a client thread and connection a camera",
        .by_deadline = true,
        .start = start_leat},
+      {.name = "leat-grants",
+       .text = "the same, whose clients make the pictures that leatd wants, and no others",
+       .by_deadline = true,
+       .start = start_leat_grants},
   };
   return kAll;
 }

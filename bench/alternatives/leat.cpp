@@ -18,13 +18,14 @@ constexpr std::int64_t kLinger = 2'000'000'000;  // for answers, behind the last
 
 class Camera {
  public:
-  static Result<Camera> open(const std::string& socket, const Run& run, std::uint32_t camera) {
+  static Result<Camera> open(const std::string& socket, const Run& run, std::uint32_t camera, bool grants) {
     auto client = Client::connect(socket, "camera" + std::to_string(camera));
     if (!client.ok()) return Error{client.error()};
     StreamOptions options;
     options.application = "shapes";
     options.format = LEAT_FORMAT_nv12;
     options.width = kWidth, options.height = kHeight;
+    options.waits_for_grants = grants ? 1 : 0;
     auto stream = client->open_stream(options);
     if (!stream.ok()) return Error{stream.error()};
     return Camera(run, camera, std::move(*client), std::move(*stream));
@@ -38,8 +39,31 @@ class Camera {
       picture = newest;
       submit(picture, times.due_ns(camera_, picture));
     }
-    const std::int64_t limit = shm::monotonic_ns() + kLinger;
-    while (in_flight_ > 0 && shm::monotonic_ns() < limit) take_answer(limit - shm::monotonic_ns());
+    take_the_rest();
+  }
+
+  // Waits with the newest picture until it is wanted.
+  void film_what_is_wanted(const Timetable& times) {
+    for (std::uint64_t picture = 0; picture < times.pictures;) {
+      take_answers(times.due_ns(camera_, picture));
+      const std::uint64_t newest = std::max(times.taken(camera_, shm::monotonic_ns()), picture + 1) - 1;
+      run_.record->pass(camera_, picture, newest);
+      picture = newest;
+      const std::int64_t due_ns = times.due_ns(camera_, picture), next_ns = due_ns + times.period_ns;
+      bool wanted = stream_.wanted(due_ns);
+      for (std::int64_t now = shm::monotonic_ns(); !wanted && now < next_ns; now = shm::monotonic_ns()) {
+        (void)client_.wait_any(std::chrono::nanoseconds(next_ns - now));
+        while (take_answer(0)) {
+        }
+        wanted = stream_.wanted(due_ns);
+      }
+      if (wanted)
+        submit(picture, due_ns);
+      else
+        run_.record->pass(camera_, picture);
+      ++picture;
+    }
+    take_the_rest();
   }
 
  private:
@@ -53,6 +77,11 @@ class Camera {
     if (frame->submit({.capture_ns = due_ns, .cookie = picture}) != LEAT_ERROR_ok)
       return run_.record->pass(camera_, picture);
     ++in_flight_;
+  }
+
+  void take_the_rest() {
+    const std::int64_t limit = shm::monotonic_ns() + kLinger;
+    while (in_flight_ > 0 && shm::monotonic_ns() < limit) take_answer(limit - shm::monotonic_ns());
   }
 
   void take_answers(std::int64_t until_ns) {
@@ -81,23 +110,24 @@ class Camera {
   std::uint64_t in_flight_ = 0;
 };
 
-Status film(const std::string& socket, const Run& run) {
+Status film(const std::string& socket, const Run& run, bool grants) {
   std::vector<Camera> cameras;
   for (std::uint32_t c = 0; c < run.cameras; ++c) {
-    auto camera = Camera::open(socket, run, c);
+    auto camera = Camera::open(socket, run, c, grants);
     if (!camera.ok()) return Error{camera.error()};
     cameras.push_back(std::move(*camera));
   }
   run.record->say_ready();
   const Timetable times = run.record->wait_to_begin();
   std::vector<std::jthread> threads;
-  for (Camera& camera : cameras) threads.emplace_back([&] { camera.film(times); });
+  for (Camera& camera : cameras)
+    threads.emplace_back([&] { grants ? camera.film_what_is_wanted(times) : camera.film(times); });
   return Done{};
 }
 
 class Leat final : public Running {
  public:
-  static Result<std::unique_ptr<Running>> start(const Run& run) {
+  static Result<std::unique_ptr<Running>> start(const Run& run, bool grants) {
     const auto application = shapes_application({.slo_ms = static_cast<double>(run.deadline_ns) / 1e6});
     if (!application.ok()) return Error{application.error()};
     auto out = std::make_unique<Leat>();
@@ -106,7 +136,8 @@ class Leat final : public Running {
     out->daemon_ = std::move(*daemon);
     if (const Status serves = out->daemon_->serves(kToServe); !serves) return Error{serves.error()};
     const std::string socket = out->daemon_->socket();
-    if (const Status status = out->clients_.add([&] { return film(socket, run); }, std::string(kClients)); !status)
+    if (const Status status = out->clients_.add([&] { return film(socket, run, grants); }, std::string(kClients));
+        !status)
       return Error{status.error()};
     return std::unique_ptr<Running>(std::move(out));
   }
@@ -127,6 +158,7 @@ class Leat final : public Running {
 
 }  // namespace
 
-Result<std::unique_ptr<Running>> start_leat(const Run& run) { return Leat::start(run); }
+Result<std::unique_ptr<Running>> start_leat(const Run& run) { return Leat::start(run, false); }
+Result<std::unique_ptr<Running>> start_leat_grants(const Run& run) { return Leat::start(run, true); }
 
 }  // namespace leat::bench::alternatives

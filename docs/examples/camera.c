@@ -20,11 +20,14 @@ int main(int argc, char** argv) {
   options.application = "shapes";
   options.format = LEAT_FORMAT_rgb24;
   options.width = 640, options.height = 360;
+  options.waits_for_grants = 1;
   if (leat_open_stream(client, &options, &stream) != LEAT_ERROR_ok) return failed();
 
   for (; left > 0; --left) {
     leat_frame frame;
     leat_answer answer;
+    /* At once, unless more comes than can be served: then when it is its turn. */
+    leat_wait_wanted(stream, 0, 1000000000);
     if (leat_acquire(stream, &frame) == LEAT_ERROR_ok) { /* else every slot is in use: skip this picture */
       leat_submit_options taken = {.capture_ns = leat_now_ns()};
       uint32_t y;

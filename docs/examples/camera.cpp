@@ -13,10 +13,12 @@ int main(int argc, char** argv) {
   options.application = "shapes";
   options.format = LEAT_FORMAT_rgb24;
   options.width = 640, options.height = 360;
+  options.waits_for_grants = 1;
   auto stream = client->open_stream(options);
   if (!stream) return std::fprintf(stderr, "%s\n", stream.error().c_str()), 1;
 
   for (int left = argc > 2 ? std::atoi(argv[2]) : 100; left > 0; --left) {
+    stream->wait_wanted(1s);               // at once, unless more comes than can be served: then when it is its turn
     if (auto frame = stream->acquire()) {  // none while every slot is in use: a camera would skip this picture
       for (std::uint32_t y = 0; y < frame->raw().rows[0]; ++y)  // here the camera writes; rows lie strides[0] apart
         std::memset(frame->plane(0) + std::size_t{y} * frame->raw().strides[0], left, frame->raw().row_bytes[0]);

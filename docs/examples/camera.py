@@ -4,8 +4,9 @@ import sys
 import leat
 
 socket = sys.argv[1] if len(sys.argv) > 1 else None
-with leat.connect(socket, "camera") as client, client.open_stream("shapes", "rgb24", 640, 360) as stream:
+with leat.connect(socket, "camera") as client, client.open_stream("shapes", "rgb24", 640, 360, waits_for_grants=True) as stream:
     for left in range(int(sys.argv[2]) if len(sys.argv) > 2 else 100, 0, -1):
+        stream.wait_wanted(timeout=1.0)  # at once, unless more comes than can be served: then when it is its turn
         try:
             with stream.acquire() as frame:
                 frame.array[:] = left & 255  # here the camera writes: a NumPy view of shared memory

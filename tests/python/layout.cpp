@@ -44,7 +44,7 @@ int main() {
   MEMBER(leat_stream_options, task_group);
   MEMBER(leat_stream_options, task_weight);
   MEMBER(leat_stream_options, local_drop_ppm);
-  MEMBER(leat_stream_options, reserved2);
+  MEMBER(leat_stream_options, waits_for_grants);
   MEMBER(leat_frame, plane_count);
   MEMBER(leat_frame, tensor_count);
   MEMBER(leat_frame, reserved);

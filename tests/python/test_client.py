@@ -130,6 +130,16 @@ class Frames(WithDaemon):
         stream.submit(picture)  # nothing of the failed one is left behind
         next(client.drain()).release()
 
+    def test_a_stream_that_waits_for_grants_is_wanted_while_there_is_room(self) -> None:
+        client = self.connect()
+        stream = client.open_stream("echo", "gray8", 64, 16, waits_for_grants=True)
+        for taken in range(1, 4):
+            self.assertTrue(stream.wait_wanted(timeout=PATIENCE, capture_ns=taken))
+            stream.submit(np.zeros((16, 64), np.uint8))
+            client.next_answer(PATIENCE).release()
+        self.assertTrue(stream.wanted())
+        self.assertTrue(client.open_stream("echo", "gray8", 64, 16).wait_wanted(timeout=0))
+
     def test_dlpack(self) -> None:
         client = self.connect()
         stream = client.open_stream("echo", "gray8", 64, 4)

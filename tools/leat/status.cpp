@@ -30,7 +30,8 @@ constexpr cli::Command kCommand = {
     .description =
         "One question to the daemon, one answer: phase, event loop, applications with their modules and measured "
         "latencies, partitions with their "
-        "workers, warnings; and how each coordinated stream stands. Other figures that move are leat-top(1)'s.",
+        "workers, warnings; and how each stream stands that is coordinated or waits for grants. Other figures that "
+        "move are leat-top(1)'s.",
     .options = kOptions,
     .examples = kExamples,
     .see_also = "leat-top(1), leat-check(1), leatd(8)",
@@ -141,25 +142,37 @@ void print(const Json& status) {
   for (const Json& partition : list_of(status, "partitions")) print_partition(partition);
   for (const Json& edge : list_of(status, "edges")) print_edge(edge);
   for (const Json& stream : list_of(status, "coordinated")) print_coordinated(stream);
+  for (const Json& stream : list_of(status, "grants"))
+    std::printf("grants for %s of %s: %s; %s frames offered, %s turns given, %s frames submitted\n",
+                text_of(stream, "name").c_str(), text_of(stream, "client").c_str(), text_of(stream, "standing").c_str(),
+                text_of(stream, "offered").c_str(), text_of(stream, "granted").c_str(),
+                text_of(stream, "submitted").c_str());
   for (const Json& warning : list_of(status, "warnings"))
     std::printf("warning: %s\n", warning.is_string() ? warning.get<std::string>().c_str() : warning.dump().c_str());
 }
 
-// How each coordinated stream stands: some of the figures of leat top, by the same names.
-Json coordinated_of(const Window& window) {
-  Json out = Json::array();
+// How each coordinated stream stands, and each that waits for grants: some of the figures of leat top, by the same
+// names.
+void add_standings(const Window& window, Json& status) {
+  Json coordinated = Json::array(), grants = Json::array();
   const auto all = Json::try_parse(top_json(window));
-  if (!all) return out;
-  for (const Json& stream : list_of(*all, "streams")) {
-    if (text_of(stream, "standing") == "-") continue;
+  const auto add = [](Json& to, const Json& stream, std::initializer_list<const char*> keys) {
     Json row = Json::object();
-    for (const char* key :
-         {"name", "client", "task_group", "standing", "interval", "sla_drop_percent", "planned_drop_percent",
-          "margin_percent", "measured_drop_percent", "evictions", "observations", "observations_ignored"})
-      row[key] = stream.value(key, Json());
-    out.push_back(row);
+    for (const char* key : keys) row[key] = stream.value(key, Json());
+    to.push_back(row);
+  };
+  for (const Json& stream : all ? list_of(*all, "streams") : std::vector<Json>()) {
+    const std::string standing = text_of(stream, "standing");
+    if (standing == "open" || standing == "turns") {
+      add(grants, stream, {"name", "client", "standing", "offered", "granted", "submitted"});
+    } else if (standing != "-") {
+      add(coordinated, stream,
+          {"name", "client", "task_group", "standing", "interval", "sla_drop_percent", "planned_drop_percent",
+           "margin_percent", "measured_drop_percent", "evictions", "observations", "observations_ignored"});
+    }
   }
-  return out;
+  status["coordinated"] = std::move(coordinated);
+  status["grants"] = std::move(grants);
 }
 
 int run(const cli::Arguments& args) {
@@ -176,7 +189,7 @@ int run(const cli::Arguments& args) {
   auto status = Json::try_parse(*text);
   if (!status || !status->is_object())
     return cli::fail(kCommand.name, "leatd's answer is not JSON; install the same release of leat and leatd");
-  (*status)["coordinated"] = coordinated_of({.before = {}, .now = watch->sample()});
+  add_standings({.before = {}, .now = watch->sample()}, *status);
   if (!json.alone()) print(*status);
   return json.write(status->dump(2));
 }

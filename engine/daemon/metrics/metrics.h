@@ -22,6 +22,7 @@ class Metrics {
 
   shm::CountersWriter& writer() noexcept { return writer_; }
   shm::Record daemon() noexcept { return daemon_; }
+  shm::Record total() noexcept { return total_; }
   shm::Record of(shm::RecordKind kind, std::uint32_t index) noexcept { return writer_.record(kind, index); }
 
   // ---- scheduler thread ----

@@ -16,6 +16,7 @@ core::StreamConfig config_of(const GrantedStream& s) noexcept {
   out.depth = o.depth;
   out.supersede = static_cast<core::Supersede>(o.overload);
   out.priority = static_cast<core::Priority>(o.priority);
+  out.waits_for_grants = o.waits_for_grants != 0;
   out.user = s.owner.user;
   out.user_weight = s.owner.share_permille;
   out.terms = {.sla_drop = 1e-6 * o.sla_drop_ppm,

@@ -24,9 +24,10 @@ std::uint32_t ppm(double share) noexcept {
 
 }  // namespace
 
-void SchedulerLoop::tell_schedule(core::StreamId id) noexcept {
+void SchedulerLoop::tell_schedule(core::StreamId id, std::int64_t now) noexcept {
   const std::uint32_t s = streams_.of_core[id];
   if (s == core::kNone || !streams_[s].open || streams_[s].closing) return;
+  if (streams_[s].granted.settings.waits_for_grants != 0) return tell_turn(s, now);
   const Stream& stream = streams_[s];
   const core::StreamSchedule plan = core_->schedule(id);
   shm::Schedule told;

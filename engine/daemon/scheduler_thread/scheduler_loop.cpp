@@ -49,6 +49,7 @@ SchedulerLoop::SchedulerLoop(const core::Topology& topology, const core::Policy&
   for (auto& c : clients_.all) c.stream.fill(core::kNone);
   if (std::any_of(options_.sizes.begin(), options_.sizes.end(), [](const auto& m) { return !m.sizes.empty(); }))
     core_->measure_tasks(*this);
+  core_->watch_offers(*this);
 }
 
 SchedulerLoop::~SchedulerLoop() = default;
@@ -205,6 +206,7 @@ void SchedulerLoop::submit(Client& client, const shm::Taken& taken, std::int64_t
   submission.branch_draw = (token ^ static_cast<std::uint64_t>(taken.capture_ns)) * 0x9e37'79b9'7f4a'7c15ull;
   slot.handle = core_->submit(now, submission);
   drain_actions(now);
+  if (stream.granted.settings.waits_for_grants != 0) count_offers(stream, now);
 }
 
 // A frame's own size is its stream's; a detection's is read where the worker that found it wrote it, which its report
@@ -229,7 +231,7 @@ void SchedulerLoop::drain_actions(std::int64_t now) noexcept {
     else if (action.kind == core::ActionKind::answer)
       answer(action, now);
     else if (action.kind == core::ActionKind::schedule)
-      tell_schedule(action.stream);
+      tell_schedule(action.stream, now);
     // A transfer moves nothing here: features are made where the next stage reads them (feature_slots.h), whatever time
     // the plan gives their way.
   }
@@ -357,12 +359,15 @@ void SchedulerLoop::open_stream(const Command& command, std::int64_t now) noexce
   free->index = command.stream;
   free->core = core_stream;
   free->granted = command.granted;
+  free->offered = 0;
+  free->offered_ns = now;
   streams_.of_core[core_stream] = s;
   free->slots_of = command.pool;
   client.stream[command.stream] = s;
   streams_.open.push_back(s);
   // The control thread has checked the limits attach() looks at.
   (void)client.port->attach(command.stream, std::unique_ptr<shm::StreamPool>(command.pool));
+  if (free->granted.settings.waits_for_grants != 0) tell_turn(s, now);
   metrics_.event(EventKind::stream_opened, now, free->granted.pool, 0, command.client);
   control_.notify({.kind = SchedulerEvent::Kind::stream_opened, .client = command.client, .stream = command.stream});
 }

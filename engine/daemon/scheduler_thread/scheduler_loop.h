@@ -57,7 +57,7 @@ struct LoopOptions {
   bool samples = false;  // the policy reads estimates: leave the core's samples for the control thread
 };
 
-class SchedulerLoop final : private core::TaskSizes {
+class SchedulerLoop final : private core::TaskSizes, private core::Offers {
  public:
   // `events_bell`: rung when an event was pushed; the control thread watches it and it outlives the loop. `bell`: rung
   // by command(). Workers and clients have bells of their own.
@@ -95,6 +95,8 @@ class SchedulerLoop final : private core::TaskSizes {
     std::uint32_t mark = 0;  // closing: ClientPort::mark() when its client asked
     GrantedStream granted;
     const shm::StreamPool* slots_of = nullptr;  // the port's, while open
+    std::uint64_t offered = 0;                  // waits for grants: pictures that its client had, as far as is believed
+    std::int64_t offered_ns = 0;                // when that was looked at
     std::array<Slot, shm::kMaxSlotsPerStream> slots;
   };
   struct Client {
@@ -175,7 +177,11 @@ class SchedulerLoop final : private core::TaskSizes {
   bool in_time(Call call) noexcept;
   void submit(Client& client, const shm::Taken& taken, std::int64_t now) noexcept;
   // Coordinated streams: scheduler_coordinated.cpp.
-  void tell_schedule(core::StreamId stream) noexcept;
+  void tell_schedule(core::StreamId stream, std::int64_t now) noexcept;
+  // Streams that wait for grants: scheduler_grants.cpp.
+  void tell_turn(std::uint32_t stream, std::int64_t now) noexcept;
+  void count_offers(Stream& stream, std::int64_t now) noexcept;
+  bool has_picture(core::StreamId stream) const noexcept override;
   void observe(const Stream& stream, const shm::Taken& taken, std::int64_t now) noexcept;
   // Batches: scheduler_batches.cpp.
   bool report(std::uint32_t partition, const worker::ReportCell& cell, std::int64_t now) noexcept;

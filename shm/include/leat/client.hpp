@@ -99,6 +99,12 @@ class Stream {
     return Frame(frame);
   }
   leat_error cancel(std::uint64_t ticket) noexcept { return leat_cancel(raw_, ticket); }
+  // Whether a frame taken then is wanted now: of a stream that waits for grants, or is coordinated; else it always is.
+  bool wanted(std::int64_t capture_ns = 0) noexcept { return leat_wanted(raw_, capture_ns) != 0; }
+  // Waits until one is. False: not within the time given, or the connection is gone; leat_last_error() says which.
+  bool wait_wanted(std::chrono::nanoseconds timeout, std::int64_t capture_ns = 0) noexcept {
+    return leat_wait_wanted(raw_, capture_ns, timeout.count()) == LEAT_ERROR_ok;
+  }
 
  private:
   leat_stream* raw_ = nullptr;
@@ -135,6 +141,12 @@ class Client {
     connected_ = error != LEAT_ERROR_disconnected;
     if (error != LEAT_ERROR_ok) return std::nullopt;
     return Answer(answer);
+  }
+  // Until an answer can be taken, or a stream for which no frame was wanted is told something new. False: neither.
+  bool wait_any(std::chrono::nanoseconds timeout) noexcept {
+    const leat_error error = leat_wait_any(raw_, timeout.count());
+    connected_ = error != LEAT_ERROR_disconnected;
+    return error == LEAT_ERROR_ok;
   }
   bool connected() const noexcept { return connected_; }
   leat_error flush() noexcept { return leat_flush(raw_); }

@@ -13,12 +13,12 @@
  *                                   leat_release(&answer);
  *
  * Times: `_ns` are nanoseconds; points in time are CLOCK_MONOTONIC (leat_now_ns).
- * Thread rule, per client: one thread may submit (acquire, abandon, submit, cancel, flush, and all of coordinated
- * streams) while another takes answers (next_answer, release); opening and closing streams and disconnecting exclude
- * both. Different clients are independent. Errors: functions return a leat_error; leat_last_error() is one line about
- * the calling thread's last failed call: what went wrong and what to do. After LEAT_ERROR_disconnected every call on
- * that client fails alike: disconnect and connect anew. ABI: structs only grow at their end; leat_abi_version() tells
- * the library's, LEAT_ABI_VERSION the header's. */
+ * Thread rule, per client: one thread may submit (acquire, abandon, submit, cancel, flush, and all of grants and of
+ * coordinated streams) while another takes answers (next_answer, release); opening and closing streams and
+ * disconnecting exclude both. Different clients are independent. Errors: functions return a leat_error;
+ * leat_last_error() is one line about the calling thread's last failed call: what went wrong and what to do. After
+ * LEAT_ERROR_disconnected every call on that client fails alike: disconnect and connect anew. ABI: structs only grow at
+ * their end; leat_abi_version() tells the library's, LEAT_ABI_VERSION the header's. */
 #ifndef LEAT_LEAT_H
 #define LEAT_LEAT_H
 
@@ -149,7 +149,7 @@ typedef struct leat_stream_options {
   uint32_t task_weight; /* of that sum, thousandths, to 1000000; 0: 1000 */
   uint32_t
       local_drop_ppm; /* what is lost where a local algorithm takes the tracker's place, millionths; 0: it has none */
-  uint32_t reserved2; /* 0 */
+  uint32_t waits_for_grants; /* 1: its program looks whether a frame is wanted (leat_wanted); not with sla_drop_ppm */
 } leat_stream_options;
 
 /* Zeroes everything, then overload = latest and priority = normal. */
@@ -206,6 +206,24 @@ LEAT_API leat_error leat_flush(leat_client* client);
 /* Asks for an early end; the one answer says whether it came in time (`dropped(cancelled)`) or not. */
 LEAT_API leat_error leat_cancel(leat_stream* stream, uint64_t ticket);
 
+/* ---- grants (docs/guide/grants.md) ----
+ * A stream opened with waits_for_grants looks whether a frame is wanted before it makes one. Where leatd has room for
+ * all, every frame is. Where it has not, streams take turns, so that no frame is made, or copied, that another would
+ * replace before it is looked at. A frame that is submitted without is served like anybody's. All on the submitting
+ * thread. */
+
+/* A frame taken at capture_ns (0: when it is made) could be submitted. 1: now; 0: it is not wanted yet. Asking again
+ * costs nothing and uses nothing up; leat_submit uses the turn. Each later capture_ns counts as one more frame offered.
+ * Of a coordinated stream as leat_should_submit; always 1 for one that does neither. No system call; some 10 ns. */
+LEAT_API int leat_wanted(leat_stream* stream, int64_t capture_ns);
+/* Waits until leat_wanted says 1. timeout_ns: 0 looks once, < 0 waits for ever. LEAT_ERROR_timed_out: it is not wanted
+ * yet. Its turn is kept for some milliseconds, longer for streams whose frames have taken longer to come. Not for
+ * coordinated streams, nor beside leat_answer_fd, whose descriptor is readable for both: with 0 it arms that. */
+LEAT_API leat_error leat_wait_wanted(leat_stream* stream, int64_t capture_ns, int64_t timeout_ns);
+/* For a program of one thread: waits until an answer is there to be taken, or a stream is told something new after
+ * leat_wanted said 0 for it. LEAT_ERROR_timed_out: neither. */
+LEAT_API leat_error leat_wait_any(leat_client* client, int64_t timeout_ns);
+
 /* ---- coordinated streams (docs/guide/coordinated-streams.md) ----
  * A stream opened with sla_drop_ppm tracks its boxes by itself (leat/tracked_stream.hpp) and sends only the frames that
  * leatd asks for, so that it loses no more than that beside a stream with a partition of its own. All on the submitting
@@ -214,14 +232,16 @@ typedef enum leat_standing {
   LEAT_STANDING_NONE = 0,     /* not coordinated, or not told yet */
   LEAT_STANDING_WAITING = 1,  /* no room: nothing is asked for until there is; also after an eviction */
   LEAT_STANDING_ADMITTED = 2, /* frames are asked for */
-  LEAT_STANDING_SILENT = 3    /* nothing came for two seconds: it is asked for one frame a second until it speaks */
+  LEAT_STANDING_SILENT = 3,   /* nothing came for two seconds: it is asked for one frame a second until it speaks */
+  LEAT_STANDING_OPEN = 4,     /* waits for grants: every frame is wanted */
+  LEAT_STANDING_TURNS = 5     /* waits for grants: one frame is wanted in each of its turns */
 } leat_standing;
 
 typedef struct leat_schedule {
   uint32_t standing; /* leat_standing */
   uint32_t interval; /* frames from one that is asked for to the next */
   uint32_t evictions;
-  uint32_t reserved;
+  uint32_t granted;     /* turns so far, of a stream that waits for grants */
   int64_t next_ns;      /* a frame is asked for then; 0: none */
   double sla_drop;      /* accuracy, 0..1, that it may lose */
   double planned_drop;  /* that the plan loses, as estimated */

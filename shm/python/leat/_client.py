@@ -307,6 +307,25 @@ class Stream:
         _allow_writes(planes, True)
         return Frame(self, raw, planes)
 
+    def wanted(self, capture_ns: int = 0) -> bool:
+        """Whether a frame taken then is wanted now; always, unless the stream waits for grants. Each later capture_ns
+        counts as one more frame offered. Asking uses nothing up: submitting does."""
+        return bool(quick.leat_wanted(self._open().raw, capture_ns))
+
+    def wait_wanted(self, timeout: float | None = None, capture_ns: int = 0) -> bool:
+        """Waits until one is, `timeout` seconds at most (None: as long as it takes). False: it is not wanted yet."""
+        until = None if timeout is None else time.monotonic() + timeout
+        while True:
+            fd = self.client.fileno()  # before the look: from then on a look arms it
+            error = quick.leat_wait_wanted(self._open().raw, capture_ns, 0)
+            if error != _TIMED_OUT:
+                check(error)
+                return True
+            left = None if until is None else until - time.monotonic()
+            if left is not None and left <= 0:
+                return False
+            self.client._wait(fd, left)
+
     def submit(self, picture: np.ndarray, **options: int) -> int:
         """Acquires a slot, copies `picture` into its first plane and submits it: the short way for arrays made elsewhere."""
         with self.acquire() as frame:
@@ -361,10 +380,12 @@ class Client:
         max_age_ns: int = 0,
         period_ns: int = 0,
         strides: tuple[int, ...] = (),
+        waits_for_grants: bool = False,
     ) -> Stream:
         """Formats: nv12, i420, rgb24, bgr24, gray8; or "tensors", with the type and shape of each input of the model
         (without the batch), for example tensors=[("float32", (3, 48, 320))]. `overload` says what gives way when `depth` frames wait: fifo,
-        latest, latest_per_key, never_drop. 0 means leatd's default everywhere."""
+        latest, latest_per_key, never_drop. 0 means leatd's default everywhere. `waits_for_grants`: Stream.wanted and
+        Stream.wait_wanted are looked at before a frame is made."""
         link = self._open()
         options = _library.StreamOptions()
         quick.leat_stream_options_init(_byref(options))
@@ -374,6 +395,7 @@ class Client:
         options.overload = _word(_library.OVERLOADS, overload, "overload rule")
         options.priority = _word(_library.PRIORITIES, priority, "priority")
         options.slo_ns, options.max_age_ns, options.period_ns = slo_ns, max_age_ns, period_ns
+        options.waits_for_grants = waits_for_grants
         for p, stride in enumerate(strides):
             options.strides[p] = stride
         shapes = _tensor_shapes(tensors)
@@ -417,10 +439,13 @@ class Client:
             left = None if until is None else until - time.monotonic()
             if left is not None and left <= 0:
                 raise TimedOut("no answer came within the time given")
-            if self._poll is None:
-                self._poll = select.poll()
-                self._poll.register(fd, select.POLLIN)
-            self._poll.poll(None if left is None else max(1, round(left * 1000)))
+            self._wait(fd, left)
+
+    def _wait(self, fd: int, seconds: float | None) -> None:
+        if self._poll is None:
+            self._poll = select.poll()
+            self._poll.register(fd, select.POLLIN)
+        self._poll.poll(None if seconds is None else max(1, round(seconds * 1000)))
 
     def answers(self, timeout: float | None = None) -> Iterator[Answer]:
         """Answers as they come; ends when none came for `timeout` seconds."""

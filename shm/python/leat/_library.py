@@ -53,7 +53,7 @@ class StreamOptions(Structure):
         ("task_group", c_uint32),
         ("task_weight", c_uint32),
         ("local_drop_ppm", c_uint32),
-        ("reserved2", c_uint32),
+        ("waits_for_grants", c_uint32),
     ]
 
 
@@ -152,6 +152,8 @@ _PROTOTYPES = {
     "leat_submit": (c_int, [POINTER(Frame), POINTER(SubmitOptions), POINTER(c_uint64)]),
     "leat_flush": (c_int, [c_void_p]),
     "leat_cancel": (c_int, [c_void_p, c_uint64]),
+    "leat_wanted": (c_int, [c_void_p, c_int64]),
+    "leat_wait_wanted": (c_int, [c_void_p, c_int64, c_int64]),
     "leat_next_answer": (c_int, [c_void_p, c_int64, POINTER(Answer)]),
     "leat_answer_frame": (c_int, [POINTER(Answer), POINTER(Frame)]),
     "leat_release": (None, [POINTER(Answer)]),

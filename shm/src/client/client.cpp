@@ -12,6 +12,7 @@
 
 #include "leat/leat.h"
 #include "shm/src/client/client_errors.h"
+#include "shm/src/client/client_parts.h"
 #include "shm/src/client/client_state.h"
 #include "shm/src/protocol/control_protocol.h"
 #include "shm/src/rings/wait_policy.h"
@@ -25,11 +26,6 @@ namespace {
 // A host with ten times the work that it can do still answers.
 constexpr std::int64_t kDefaultTimeoutNs = 10'000'000'000;
 
-leat_error disconnected(leat_client* c) {
-  c->disconnected.store(true, std::memory_order_relaxed);
-  return fail(LEAT_ERROR_disconnected,
-              "leatd at " + c->control.path + " closed the connection or ended; disconnect and connect again");
-}
 bool gone(leat_client* c) {
   if (c->disconnected.load(std::memory_order_relaxed)) return true;
   if (!c->bell.hung_up()) return false;
@@ -169,33 +165,15 @@ bool pop_answer(leat_client* c, leat_answer* out) {
   return false;
 }
 
-// True: no answer slipped in.
-bool asleep(leat_client* c) {
-  return may_sleep(
-      [c] {
-        c->completions.publish();
-        announce_sleep(*c->sleep);
-      },
-      [c] { return c->completions.empty(); });
-}
+class AwaitsAnswer final : public BellWatch::Sleeper {
+ public:
+  explicit AwaitsAnswer(leat_client* c) noexcept : c_(c) {}
+  void publish() noexcept override { c_->completions.publish(); }
+  bool nothing() const noexcept override { return c_->completions.empty(); }
 
-// Sleeps until rung or `until_ns` (< 0: for ever). Returns at once when an answer slipped in.
-void park(leat_client* c, std::int64_t until_ns) {
-  if (asleep(c)) {
-    const std::int64_t left = until_ns < 0 ? -1 : until_ns - leat_now_ns();
-    if (until_ns < 0 || left > 0) c->bell.wait(left);
-  }
-  announce_awake(*c->sleep);
-  if (c->bell.drain() != Drained::rings) c->disconnected.store(true, std::memory_order_relaxed);
-}
-
-// Leaves the sleep word set, so that the descriptor the application waits on becomes readable. False: an answer slipped
-// in.
-bool arm_fd(leat_client* c) {
-  announce_awake(*c->sleep);
-  if (c->bell.drain() != Drained::rings) c->disconnected.store(true, std::memory_order_relaxed);
-  return asleep(c);
-}
+ private:
+  leat_client* c_;
+};
 
 // leatd brings large pools step by step, beside those of others.
 constexpr std::int64_t patience_ns(const PoolLayout& l) { return static_cast<std::int64_t>(l.frames_bytes) * 40; }
@@ -239,8 +217,10 @@ leat_error open_stream(leat_client* c, const leat_stream_options& o, leat_stream
   s->slo_ns = opened.slo_ns;
   s->view = std::move(view).value();
   s->names = split_names(tail);
-  if (m.settings.sla_drop_ppm != 0)
-    s->schedule = c->downlink.at<SchedulePage>(downlink_layout().schedule(opened.stream));
+  SchedulePage* const page = c->downlink.at<SchedulePage>(downlink_layout().schedule(opened.stream));
+  if (m.settings.sla_drop_ppm != 0) s->schedule = page;
+  s->waits_for_grants = m.settings.waits_for_grants != 0;
+  if (s->waits_for_grants) s->grants.attach(page, c->uplink.at<OfferCell>(uplink_layout().offer(opened.stream)));
   s->clock = FrameClock(m.settings.period_ns);
   *out = s.get();
   c->streams[opened.stream] = std::move(s);
@@ -248,6 +228,12 @@ leat_error open_stream(leat_client* c, const leat_stream_options& o, leat_stream
 }
 
 }  // namespace
+
+leat_error leat::shm::disconnected(leat_client* c) {
+  c->disconnected.store(true, std::memory_order_relaxed);
+  return fail(LEAT_ERROR_disconnected,
+              "leatd at " + c->control.path + " closed the connection or ended; disconnect and connect again");
+}
 
 leat_error leat_connect(const leat_connect_options* options, leat_client** out) try {
   if (out == nullptr) return fail(LEAT_ERROR_invalid_argument, "leat_connect: out is NULL");
@@ -375,6 +361,7 @@ leat_error leat_submit(leat_frame* frame, const leat_submit_options* options, ui
   static_cast<void>(c->submissions.push(d));  // there is room: looked above, and this thread is the only producer
   if (ticket) *ticket = ticket_of(frame->slot, frame->generation);
   *frame = {};
+  if (s->waits_for_grants) s->grants.use();
   c->unflushed = true;
   return (o.flags & LEAT_SUBMIT_MORE) != 0 ? LEAT_ERROR_ok : leat_flush(c);
 }
@@ -402,7 +389,7 @@ leat_error leat_next_answer(leat_client* client, int64_t timeout_ns, leat_answer
   leat_client* c = client;
   if (pop_answer(c, out)) return LEAT_ERROR_ok;
   if (timeout_ns == 0) {
-    if (c->fd_used && !arm_fd(c) && pop_answer(c, out)) return LEAT_ERROR_ok;
+    if (c->fd_used && !arm_descriptor(c) && pop_answer(c, out)) return LEAT_ERROR_ok;
     if (c->disconnected.load(std::memory_order_relaxed)) return pop_answer(c, out) ? LEAT_ERROR_ok : disconnected(c);
     return fail_static(LEAT_ERROR_timed_out);
   }
@@ -412,7 +399,8 @@ leat_error leat_next_answer(leat_client* client, int64_t timeout_ns, leat_answer
     if (waiter.should_park(true)) {
       if (c->disconnected.load(std::memory_order_relaxed)) return pop_answer(c, out) ? LEAT_ERROR_ok : disconnected(c);
       if (until >= 0 && leat_now_ns() >= until) return gone(c) ? disconnected(c) : fail_static(LEAT_ERROR_timed_out);
-      park(c, until);
+      AwaitsAnswer me(c);
+      if (!c->watch.sleep(c->bell, *c->sleep, me, until)) c->disconnected.store(true, std::memory_order_relaxed);
       waiter.reset();
     }
     if (pop_answer(c, out)) return LEAT_ERROR_ok;

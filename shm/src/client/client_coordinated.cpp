@@ -32,6 +32,7 @@ leat_error report(const char* function, leat_stream* stream, uint32_t stride, do
 }  // namespace
 
 int leat_should_submit(leat_stream* stream, int64_t capture_ns) {
+  if (stream->waits_for_grants) return stream->grants.wanted(capture_ns) ? 1 : 0;
   if (stream->schedule == nullptr) return 1;
   return stream->clock.wanted(*stream->schedule, capture_ns) ? 1 : 0;
 }
@@ -48,6 +49,12 @@ leat_error leat_schedule_of(leat_stream* stream, leat_schedule* out) {
   if (stream == nullptr || out == nullptr)
     return fail(LEAT_ERROR_invalid_argument, "leat_schedule_of: an argument is missing");
   *out = {};
+  if (stream->waits_for_grants) {
+    const Schedule& s = stream->grants.refresh();
+    out->standing = s.standing;
+    out->granted = s.granted;
+    return LEAT_ERROR_ok;
+  }
   if (stream->schedule == nullptr) return LEAT_ERROR_ok;
   const Schedule& s = stream->clock.refresh(*stream->schedule);
   out->standing = s.standing;

@@ -92,6 +92,10 @@ bool ClientPort::attach(std::uint32_t index, std::unique_ptr<StreamPool> pool) n
     record(stream, i) = {};
   }
   stream.pool = std::move(pool);
+  OfferCell& cell = offer_cell(index);
+  atomic_ref(cell.asks).store(0, std::memory_order_relaxed);
+  atomic_ref(cell.awaits).store(0, std::memory_order_relaxed);
+  atomic_ref(cell.offered).store(0, std::memory_order_relaxed);
   schedule(index, {});
   return true;
 }
@@ -222,6 +226,18 @@ void ClientPort::schedule(std::uint32_t stream, const Schedule& schedule) noexce
   require(attached(stream));
   downlink_.memory().at<SchedulePage>(kDown.schedule(stream))->write(schedule);
 }
+
+OfferCell& ClientPort::offer_cell(std::uint32_t stream) const noexcept {
+  require(attached(stream));
+  return *uplink_.memory().at<OfferCell>(kUp.offer(stream));
+}
+bool ClientPort::offers(std::uint32_t stream) const noexcept {
+  return atomic_ref(offer_cell(stream).asks).load(std::memory_order_relaxed) != 0;
+}
+std::uint64_t ClientPort::offered(std::uint32_t stream) const noexcept {
+  return atomic_ref(offer_cell(stream).offered).load(std::memory_order_relaxed);
+}
+bool ClientPort::awaits_turn(std::uint32_t stream) const noexcept { return leat::shm::awaits_turn(offer_cell(stream)); }
 
 // Hands the slot back and pushes its completion; the one place where a request stops being busy.
 void ClientPort::finish(Stream& stream, Slot& slot) noexcept {

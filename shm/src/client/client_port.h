@@ -148,8 +148,14 @@ class ClientPort {
   void unhold(std::uint32_t stream, std::uint32_t slot) noexcept;
   // Exactly once per submit taken. Visible to a polling client at once; a sleeping one is woken by ring().
   void answer(const PortAnswer& answer) noexcept;
-  // A coordinated stream's schedule is new. It wakes nobody: its client looks when it has taken a frame.
+  // A stream's schedule is new. It wakes nobody: a coordinated stream's client looks when it has taken a frame, and for
+  // one that waits for grants awaits_turn() is to be asked afterwards.
   void schedule(std::uint32_t stream, const Schedule& schedule) noexcept;
+  // Of a stream that waits for grants, by its client's word: it has a frame that was not wanted; how many it had.
+  [[nodiscard]] bool offers(std::uint32_t stream) const noexcept;
+  [[nodiscard]] std::uint64_t offered(std::uint32_t stream) const noexcept;
+  // And it waits for what schedule() has just told it: wants_ring() is to be asked.
+  [[nodiscard]] bool awaits_turn(std::uint32_t stream) const noexcept;
   // Once per batch of answers. True: the client sleeps, and the caller is to ring() now.
   [[nodiscard]] bool wants_ring() noexcept;
 
@@ -188,6 +194,7 @@ class ClientPort {
     std::uint32_t free_count = 0;
   };
   Slot& record(const Stream& stream, std::uint32_t slot) noexcept { return records_.all[stream.slot[slot]]; }
+  OfferCell& offer_cell(std::uint32_t stream) const noexcept;
   bool admit(const SubmissionDescriptor& d, std::int64_t now_ns, Taken* out) noexcept;
   Violation check(const SubmissionDescriptor& d) const noexcept;
   void finish(Stream& stream, Slot& slot) noexcept;

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "leat/leat.h"
+#include "shm/src/client/bell_watch.h"
+#include "shm/src/client/grant_view.h"
 #include "shm/src/protocol/descriptors.h"
 #include "shm/src/rings/doorbell.h"
 #include "shm/src/rings/frame_clock.h"
@@ -27,6 +29,8 @@ struct leat_stream {
   // Submitting thread.
   leat::shm::SchedulePage* schedule = nullptr;  // in the downlink; nullptr: not coordinated
   leat::shm::FrameClock clock;
+  bool waits_for_grants = false;
+  leat::shm::GrantView grants;
 };
 
 struct leat_client {
@@ -41,6 +45,8 @@ struct leat_client {
 
   leat::shm::Mapping uplink, downlink;
   leat::shm::BellSocket bell;
+  leat::shm::SleepWord* sleep = nullptr;
+  leat::shm::BellWatch watch;
   std::array<std::unique_ptr<leat_stream>, leat::shm::kMaxStreamsPerClient> streams;
   std::atomic<bool> disconnected{false};  // relaxed: a hint that saves system calls, nothing is published with it
 
@@ -51,7 +57,6 @@ struct leat_client {
 
   // Answering thread.
   leat::shm::RingConsumer<leat::shm::CompletionDescriptor> completions;
-  leat::shm::SleepWord* sleep = nullptr;
   leat::shm::WaitPolicy wait;
   bool fd_used = false;
   std::deque<leat::shm::CompletionDescriptor> kept;  // answers of other streams found while one was closing

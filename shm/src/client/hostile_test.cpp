@@ -153,6 +153,35 @@ TEST(HostileDescriptors, AReportIsHandedOnAsItIsAndNeedsNoAnswer) {
   EXPECT_EQ(r.port->violation(), Violation::none);
 }
 
+// What a client says of its offers is a hint: any words are taken, and a ring is sent only to who sleeps.
+TEST(HostileDescriptors, AnyWordsInAnOfferCellDoNothing) {
+  Rig r;
+  OfferCell* const cell = r.uplink.at<OfferCell>(uplink_layout().offer(2));
+  EXPECT_FALSE(r.port->offers(2));
+  std::memset(static_cast<void*>(cell), 0xFF, sizeof *cell);
+  EXPECT_TRUE(r.port->offers(2));
+  EXPECT_EQ(r.port->offered(2), UINT64_MAX);
+  Schedule told;
+  told.standing = LEAT_STANDING_TURNS;
+  told.granted = 1;
+  r.port->schedule(2, told);
+  EXPECT_TRUE(r.port->awaits_turn(2));
+  EXPECT_FALSE(r.port->wants_ring());  // it says that it waits, and does not sleep
+  announce_sleep(*r.uplink.at<SleepWord>(uplink_layout().sleep_offset));
+  EXPECT_TRUE(r.port->wants_ring());
+  r.port->schedule(2, told);
+  EXPECT_FALSE(r.port->wants_ring()) << "once for each sleep";
+  // Pages and cells of other streams are as they were.
+  for (std::uint32_t s = 0; s < kMaxStreamsPerClient; ++s) {
+    std::uint64_t seen = 0;
+    Schedule read;
+    EXPECT_EQ(r.downlink.at<SchedulePage>(downlink_layout().schedule(s))->read(seen, read), s == 2);
+  }
+  EXPECT_EQ(r.port->violation(), Violation::none);
+  ASSERT_TRUE(r.producer.push(r.good()));
+  EXPECT_TRUE(r.serve());
+}
+
 TEST(HostileDescriptors, SlotWordTornWhileInUse) {
   Rig r;
   const SubmissionDescriptor d = r.good();

@@ -46,7 +46,7 @@
   X(height, 1, "pixels")                                                        \
   X(format, 1, "leat_format")                                                   \
   X(last_answer_ns, 1, "time of the latest answer, CLOCK_MONOTONIC")            \
-  X(standing, 1, "coordinated: leat_standing")                                  \
+  X(standing, 1, "coordinated, or waits for grants: leat_standing")             \
   X(interval, 1, "coordinated: frames from one sent to the next")               \
   X(sla_drop_ppm, 1, "coordinated: accuracy it may lose, millionths")           \
   X(planned_drop_ppm, 1, "coordinated: what the plan loses, estimated")         \
@@ -55,7 +55,9 @@
   X(observations, 0, "reports of what tracking lost")                           \
   X(observations_ignored, 0, "reports out of range, or without an answer")      \
   X(margin_ppm, 1, "coordinated: share of the SLA that is left alone")          \
-  X(task_group, 1, "coordinated: its client's number of the group of tasks")
+  X(task_group, 1, "coordinated: its client's number of the group of tasks")    \
+  X(offered, 0, "waits for grants: frames that it had, by its client's word")   \
+  X(granted, 0, "waits for grants: turns that it was given")
 
 #define LEAT_CLIENT_COUNTERS(X)                             \
   X(pid, 1, "process, as the kernel told at connect")       \

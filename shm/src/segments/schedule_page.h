@@ -1,6 +1,7 @@
-// What a coordinated stream's client is told: when its next frames are wanted, and how it stands. One page a stream, in
-// the downlink: the daemon writes, the client reads. A seqlock: `version` is odd while the page is being written; the
-// words are relaxed atomics.
+// What a coordinated stream's client is told: when its next frames are wanted, and how it stands; and what one is told
+// that waits for grants: whether every frame is wanted, or one for each turn. One page a stream, in the downlink: the
+// daemon writes, the client reads. A seqlock: `version` is odd while the page is being written; the words are relaxed
+// atomics.
 #pragma once
 
 #include <array>
@@ -22,7 +23,7 @@ struct Schedule {
   std::uint32_t count = 0;     // of `frames`
   std::uint32_t evictions = 0;
   std::uint32_t sla_ppm = 0, planned_ppm = 0, measured_ppm = 0;  // drop of accuracy, millionths
-  std::uint32_t reserved = 0;
+  std::uint32_t granted = 0;                                     // turns so far, of a stream that waits for grants
   // The newest frame taken until then is wanted, CLOCK_MONOTONIC, in order; the lowest bit: and the one before it.
   std::array<std::uint64_t, kScheduleFrames> frames{};
 };

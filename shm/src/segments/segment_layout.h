@@ -4,7 +4,7 @@
 //
 // Segments (all memfd, all made by the daemon):
 //   uplink    one per client; client and daemon write. Submission ring, client's consumer index, client's sleep word,
-//             slot words of all its streams
+//             slot words and offer cells of all its streams
 //   downlink  one per client; daemon writes, client reads. Completion ring, daemon's consumer index, daemon's sleep
 //   word, a schedule page of each stream frames    one per stream; client writes, workers read. Pixels; the daemon
 //   itself never looks at it results one per stream; workers write, client reads. One result slot per slot features one
@@ -18,13 +18,14 @@
 
 #include "leat/frame_format.h"
 #include "leat/result_types.h"
+#include "shm/src/segments/offer_cell.h"
 #include "shm/src/segments/schedule_page.h"
 
 namespace leat::shm {
 
 inline constexpr std::size_t kLine = 64;
 inline constexpr std::size_t kPage = 4096;
-inline constexpr std::uint32_t kLayoutVersion = 5;
+inline constexpr std::uint32_t kLayoutVersion = 6;
 inline constexpr std::uint64_t kMagic = 0x3174'7661'656cull << 16;  // "leat" and room for the version
 
 // Named maxima of this room.
@@ -95,13 +96,16 @@ struct LinkLayout {
       index_offset;  // IndexLine of the *opposite* ring's consumer: uplink holds the client's, downlink the daemon's
   std::uint64_t sleep_offset;  // SleepWord of the segment's writer: uplink the client's, downlink the daemon's
   std::uint64_t cells_offset;  // ring of 64-byte descriptors
-  std::uint64_t words_offset;  // uplink: SlotWord[kMaxStreamsPerClient][kMaxSlotsPerStream], a line each; downlink:
-                               // SchedulePage[kMaxStreamsPerClient]
+  std::uint64_t words_offset;  // uplink: SlotWord[kMaxStreamsPerClient][kMaxSlotsPerStream], a line each, and
+                               // OfferCell[kMaxStreamsPerClient]; downlink: SchedulePage[kMaxStreamsPerClient]
   std::uint32_t capacity;      // cells, a power of two
   std::uint64_t bytes;
 
   constexpr std::uint64_t stream_words(std::uint32_t stream) const noexcept {
     return words_offset + std::uint64_t{stream} * kMaxSlotsPerStream * kLine;
+  }
+  constexpr std::uint64_t offer(std::uint32_t stream) const noexcept {
+    return stream_words(kMaxStreamsPerClient) + std::uint64_t{stream} * sizeof(OfferCell);
   }
   constexpr std::uint64_t schedule(std::uint32_t stream) const noexcept {
     return words_offset + std::uint64_t{stream} * sizeof(SchedulePage);
@@ -118,7 +122,7 @@ constexpr LinkLayout link_layout(std::uint32_t capacity, std::uint32_t words) no
   return l;
 }
 constexpr LinkLayout uplink_layout() noexcept {
-  return link_layout(kSubmissionRing, kMaxStreamsPerClient * kMaxSlotsPerStream);
+  return link_layout(kSubmissionRing, kMaxStreamsPerClient * (kMaxSlotsPerStream + sizeof(OfferCell) / kLine));
 }
 constexpr LinkLayout downlink_layout() noexcept {
   return link_layout(kCompletionRing, kMaxStreamsPerClient * (sizeof(SchedulePage) / kLine));

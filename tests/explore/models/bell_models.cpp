@@ -1,7 +1,9 @@
 // A sleeper and who wakes it: a wake that is lost leaves it asleep with work in its ring.
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "shm/src/client/grant_view.h"
 #include "shm/src/rings/doorbell.h"
 #include "shm/src/rings/wait_policy.h"
 #include "tests/explore/models/messages.h"
@@ -97,6 +99,53 @@ Model parking(std::string name, const Wakers& how) {
   return m;
 }
 
+// A client that waits for its stream's turn: who tells it rings only if it says that it waits, and sleeps.
+Model awaited_turn() {
+  struct Turn {
+    shm::SchedulePage page{};
+    shm::OfferCell cell{};
+    shm::SleepWord word{};
+    std::optional<shm::GrantView> view;
+    shm::Waker waker;
+    void tell(std::uint32_t granted) {
+      shm::Schedule told;
+      told.standing = LEAT_STANDING_TURNS;
+      told.granted = granted;
+      page.write(told);
+    }
+  };
+  auto t = std::make_shared<Turn>();
+  const auto client = [=] {
+    while (!t->view->wanted(1) && going()) {
+      t->view->await(true);
+      if (shm::may_sleep([&] { shm::announce_sleep(t->word); }, [&] { return !t->view->news(); })) wait_for_ring(1u);
+      shm::announce_awake(t->word);
+      drain(0);
+      t->view->await(false);
+    }
+  };
+  const auto daemon = [=] {
+    t->tell(1);
+    if (shm::awaits_turn(t->cell) && t->waker.should_ring()) explore::ring(0);
+  };
+  return {.name = "an awaited turn",
+          .set_up =
+              [=] {
+                t->page = {};
+                t->cell = {};
+                t->word = {};
+                t->waker = shm::Waker(&t->word);
+                t->tell(0);
+                t->view.emplace().attach(&t->page, &t->cell);
+                (void)t->view->wanted(1);
+              },
+          .actors = {client, daemon},
+          .watched =
+              [=](const void* word) {
+                return word == &t->page.version || word == &t->cell.awaits || word == &t->word.value;
+              }};
+}
+
 // An application that waits on the descriptor itself: its word stays set while it does something else, and it looks
 // again whenever the descriptor has become readable.
 Model armed_descriptor(std::uint32_t messages) {
@@ -126,8 +175,8 @@ std::vector<Model> bell_models(Size size) {
   const bool large = size == Size::large;
   std::vector<Model> all{parking("parking", {.wakers = 1, .batches = {1, 1}}),
                          parking("yielding, then parking", {.wakers = 1, .batches = {2}, .yields = 1}),
-                         parking("parking, two wakers", {.wakers = 2, .batches = {1}}),
-                         armed_descriptor(large ? 3 : 2)};
+                         parking("parking, two wakers", {.wakers = 2, .batches = {1}}), armed_descriptor(large ? 3 : 2),
+                         awaited_turn()};
   if (large) all.push_back(parking("parking, three batches", {.wakers = 1, .batches = {1, 1, 1}}));
   return all;
 }

@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::uint32_t kDefaultDepth = 4;
 constexpr std::int64_t kMillisecond = 1'000'000;
-constexpr std::int64_t kLongestWait = 50 * kMillisecond;  // so that a stop is seen
 constexpr int kYieldingNice = 5;  // at 10, beside other programs at work, no picture was decoded in time
 constexpr std::int64_t kServed = 2'000 * kMillisecond;         // how long a stream's decoding comes before newcomers'
 constexpr std::int64_t kDrainPatience = 3'000 * kMillisecond;  // beyond the SLO, without any answer
@@ -61,6 +60,8 @@ Status Feeder::open() {
   options.priority = options_.priority;
   options.slo_ns = options_.slo_ns;
   options.period_ns = own_time && rate > 0 ? std::llround(1e9 / rate) : 0;
+  waits_for_grants_ = own_time && options.overload == LEAT_OVERLOAD_latest && options_.accuracy == 0;
+  options.waits_for_grants = waits_for_grants_ ? 1 : 0;
   options.sla_drop_ppm = static_cast<std::uint32_t>(std::lround(options_.accuracy * 1e6));
   if (options_.accuracy > 0 && (options.period_ns == 0 || !Follower::takes(format)))
     return Error{"'" + options_.source +
@@ -227,7 +228,9 @@ std::optional<Frame> Feeder::slot(bool wait, const std::atomic<bool>& stop) {
 }
 
 Result<std::optional<std::int64_t>> Feeder::next_picture() {
+  const std::int64_t from_ns = ::leat_now_ns();
   auto time = source_->next();
+  decode_ns_ += (::leat_now_ns() - from_ns - decode_ns_) / 8;
   if (time.ok() && time->has_value()) return time;
   if (passed_ > 0) skip(Skip::passed_over, std::exchange(passed_, 0));  // the source's end came before a key frame
   if (!time.ok() || !options_.loop || next_index_ == 0) return time;
@@ -315,6 +318,11 @@ Result<Feeder::Step> Feeder::feed_one(std::int64_t start_ns, const std::atomic<b
     if (follows()) return follow_one(capture_ns, picture);
     if (hopeless(capture_ns, ::leat_now_ns())) {
       skip(Skip::hopeless);
+      return Step::skipped;
+    }
+    if (!await_turn(capture_ns, start_ns, stop)) {
+      if (!client_->connected()) return Error{lost().error()};
+      skip(Skip::not_wanted);
       return Step::skipped;
     }
   }

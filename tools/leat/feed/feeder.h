@@ -98,6 +98,8 @@ class Feeder {
   Result<std::optional<std::int64_t>> decode_next(std::int64_t start_ns);
   // How old a picture may be now and still be answered in time, as answers usually go.
   [[nodiscard]] std::int64_t room_ns(std::int64_t now_ns) const noexcept;
+  // feeder_turn.cpp. Takes answers until a picture is wanted. False: not before the next one is there, or the end.
+  bool await_turn(std::int64_t capture_ns, std::int64_t start_ns, const std::atomic<bool>& stop);
   Result<bool> jump(std::int64_t start_ns);  // false: nothing to pass over
   void count_left_out();
   [[nodiscard]] bool hopeless(std::int64_t capture_ns, std::int64_t now_ns) const;
@@ -116,6 +118,8 @@ class Feeder {
   [[nodiscard]] Status lost() const;
   std::optional<Frame> slot(bool wait, const std::atomic<bool>& stop);
 
+  static constexpr std::int64_t kLongestWait = 50'000'000;  // so that a stop is seen
+
   FeederOptions options_;
   std::unique_ptr<PictureSource> source_;
   std::optional<Client> client_;
@@ -132,6 +136,8 @@ class Feeder {
   std::int64_t served_until_ns_ = 0;  // until then its decoding comes before newcomers'
   std::int64_t slo_ns_ = 0;
   bool every_one_ = false;  // nothing is left out: as fast as answers come, or never_drop was asked for
+  bool waits_for_grants_ = false;
+  std::int64_t decode_ns_ = 0;  // what making a picture ready takes, smoothed
   std::uint32_t depth_ = 0;
   std::uint64_t fed_ = 0;         // pictures submitted
   std::uint64_t next_index_ = 0;  // of the picture that follows the last one made ready or passed over

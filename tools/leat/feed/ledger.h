@@ -14,17 +14,19 @@
 namespace leat::tools {
 
 // Why a picture was never submitted. no_slot: none was free when its time came; hopeless: its deadline could no longer
-// be met; unreferenced, passed_over: left undecoded to catch up, since no other refers to it, or on the way to a newer
+// be met; not_wanted: it was not its stream's turn before the next picture was there (docs/guide/grants.md);
+// unreferenced, passed_over: left undecoded to catch up, since no other refers to it, or on the way to a newer
 // key frame.
 #define LEAT_SKIPS(X)                                                  \
   X(no_slot, "every slot was in use")                                  \
   X(hopeless, "the deadline could no longer be met")                   \
+  X(not_wanted, "more came than could be served: it was not its turn") \
   X(unreferenced, "left undecoded to catch up: no other refers to it") \
   X(passed_over, "left undecoded to catch up: older than the key frame that was gone on with")
 #define X(name, text) name,
 enum class Skip : std::uint8_t { LEAT_SKIPS(X) };
 #undef X
-inline constexpr std::size_t kSkipCount = 4;
+inline constexpr std::size_t kSkipCount = 5;
 
 class Ledger {
  public:

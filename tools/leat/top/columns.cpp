@@ -137,7 +137,7 @@ Value client_name(const Window& window, const RecordSnapshot& record, const Reco
 }
 
 Value standing(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
-  static constexpr const char* kWords[] = {"-", "waiting", "admitted", "silent"};
+  static constexpr const char* kWords[] = {"-", "waiting", "admitted", "silent", "open", "turns"};
   const auto value = record.value(StreamCounter::standing);
   return value && *value > 0 && *value < std::size(kWords) ? Value(std::string(kWords[*value])) : Value();
 }
@@ -223,8 +223,14 @@ constexpr Column kStreams[] = {
     {"depth", "depth", "requests that may wait or run at once", Unit::count, 0, 0, count<StreamCounter::depth>},
     {"within_share", "", "requests within their user's share, where users compete", Unit::count, 0, 0,
      count<StreamCounter::within_share>},
-    {"standing", "coordinated", "coordinated: waiting (evicted or not yet admitted), admitted or silent", Unit::text,
-     11, 9, standing},
+    {"standing", "coordinated",
+     "coordinated: waiting (evicted or not yet admitted), admitted or silent; waits for grants: open (every frame is "
+     "wanted) or turns",
+     Unit::text, 11, 9, standing},
+    {"offered", "", "waits for grants: frames that it had, submitted or not, by its client's word", Unit::count, 0, 0,
+     count<StreamCounter::offered>},
+    {"granted", "", "waits for grants: turns that it was given while there was no room for all", Unit::count, 0, 0,
+     count<StreamCounter::granted>},
     {"interval", "every", "coordinated: frames from one that is sent to the next", Unit::count, 5, 9,
      count<StreamCounter::interval>},
     {"sla_drop_percent", "SLA %", "coordinated: accuracy that it may lose", Unit::percent, 5, 10,
