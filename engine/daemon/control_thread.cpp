@@ -165,7 +165,7 @@ const char* ControlThread::not_ready() const noexcept {
 
 std::string ControlThread::status_json() const {
   static constexpr const char* kPhases[] = {"starting", "serving", "draining", "stopping", "done"};
-  return status_report({config_, deployment_, *workers_.supervisor, *metrics_, recognised_,
+  return status_report({config_, deployment_, *workers_.supervisor, *metrics_, recognised_, tensors_,
                         kPhases[static_cast<std::size_t>(life_.phase)], clients_.sessions->clients(),
                         (shm::monotonic_ns() - life_.started_ns) / 1'000'000});
 }

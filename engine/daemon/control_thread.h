@@ -123,6 +123,7 @@ class ControlThread final : private Supervisor::Listener {
   Clients clients_;
   std::optional<Remeasure> remeasure_;                     // while serving
   std::vector<std::vector<exec::Recognised>> recognised_;  // [application][module], from serving on
+  std::vector<std::vector<ModuleTensors>> tensors_;        // likewise
   Lifecycle life_;
   StartProgress progress_;
   ServiceManager service_;

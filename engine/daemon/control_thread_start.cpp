@@ -169,6 +169,7 @@ Status ControlThread::keep_what_models_said() {
     auto said = models_said(config_, a, deployment_.setups, workers_.ready);
     if (!said.ok()) return Error{said.error()};
     recognised_.push_back(std::move(said->recognised));
+    tensors_.push_back(std::move(said->tensors));
     clients_.sessions->serve(a, std::move(said->served));
   }
   return Done{};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <iterator>
 
 #include "engine/daemon/workers/models/model_files.h"
 #include "engine/daemon/workers/models/model_metadata.h"
@@ -179,6 +180,32 @@ void add_routes(const Deployment& d, std::uint32_t a, std::uint32_t m, const Mod
   }
 }
 
+constexpr const char* kPartKinds[] = {
+#define X(name, value, text) #name,
+    LEAT_PART_KINDS(X)
+#undef X
+};
+
+Json described(std::string_view name, std::uint32_t dtype, std::span<const std::uint32_t> dims) {
+  const char* const type = leat_dtype_name(dtype);
+  return {{"name", name}, {"dtype", type != nullptr ? Json(type) : Json()}, {"shape", dims}};
+}
+
+void add_tensors(const ModuleTensors& tensors, Json& module) {
+  Json inputs = Json::array(), outputs = Json::array();
+  for (std::size_t i = 0; i < tensors.inputs.size(); ++i) {
+    const leat_tensor_shape& in = tensors.inputs[i];
+    inputs.push_back(described(i < tensors.input_names.size() ? std::string_view(tensors.input_names[i]) : "", in.dtype,
+                               {in.dims, in.rank}));
+  }
+  for (const exec::PartSpec& out : tensors.outputs) {
+    outputs.push_back(described(out.name, out.dtype, {out.dims.data(), out.rank}));
+    outputs.back()["kind"] = out.kind < std::size(kPartKinds) ? kPartKinds[out.kind] : "unknown";
+  }
+  if (!inputs.empty()) module["inputs"] = inputs;
+  if (!outputs.empty()) module["outputs"] = outputs;
+}
+
 Json module_of(const StatusFacts& f, std::uint32_t a, std::uint32_t m) {
   static const ModuleSizes kOne;
   const ApplicationConfig& app = f.config.applications[a];
@@ -197,6 +224,7 @@ Json module_of(const StatusFacts& f, std::uint32_t a, std::uint32_t m) {
   if (!sizes.sizes.empty()) out["sizes"] = sizes_of(sizes);
   out["squeezed"] = f.metrics.of(shm::RecordKind::module, id).value(shm::ModuleCounter::squeezed);
   if (a < f.recognised.size()) out.update(words_of(f.recognised[a][m], app.modules[m]));
+  if (a < f.tensors.size()) add_tensors(f.tensors[a][m], out);
   return out;
 }
 

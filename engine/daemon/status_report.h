@@ -3,7 +3,8 @@
 // {"version", "pid", "phase", "uptime_ms", "config", "socket", "preset", "clients",
 //  "scheduler": {"cores", "alone"}, "partitions": [{"name", "kind", "class", "cores", "state", "pid", "restarts"}],
 //  "applications": [{"name", "slo_ms", "modules": [{"name", "executor", "model", "batch", "latency_ms", "routes",
-//  "preprocess", "postprocess": {"words", "from"}, "labels": {"count", "first", "from"}}]}],
+//  "preprocess", "postprocess": {"words", "from"}, "labels": {"count", "first", "from"}, "inputs": [{"name", "dtype",
+//  "shape"}], "outputs": [{"name", "kind", "dtype", "shape"}]}]}],
 //  "edges": [{"name", "from", "to", "item_bytes", "slots", "memory_bytes", "slots_in_use", "transfers",
 //  "bytes_in_place", "bytes_copied", "ways": [{"from", "to", "way", "gbps", "host_gbps", "why_not"}]}], "warnings":
 //  [...]}
@@ -11,13 +12,15 @@
 // "memory_bytes" (of the device), "allocated_bytes", "imported_bytes", "pinned_bytes" (this worker's), "modules":
 // [{"name", "memory_bytes", "provider_bytes", "graphs": {"text", "batches": [{"batch", "graph", "ms", "graph_ms"}]}}]}.
 // "latency_ms" is by partition class, of routes of one stage; "routes" are those of several: [{"batch", "stages":
-// [{"blocks", "partitions", "latency_ms"}]}].
+// [{"blocks", "partitions", "latency_ms"}]}]. "inputs" has only a module that takes tensors, "outputs" one that writes
+// parts of a result: shapes are of one item, without the batch, and what varies is the most that it can be.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "engine/daemon/clients/served_application.h"
 #include "engine/daemon/configuration/config.h"
 #include "engine/daemon/deployment/deployment.h"
 #include "engine/daemon/metrics/metrics.h"
@@ -32,6 +35,7 @@ struct StatusFacts {
   const Supervisor& supervisor;
   Metrics& metrics;
   const std::vector<std::vector<exec::Recognised>>& recognised;  // [application][module]; empty until serving
+  const std::vector<std::vector<ModuleTensors>>& tensors;        // likewise
   std::string phase;
   std::uint32_t clients = 0;
   std::int64_t uptime_ms = 0;

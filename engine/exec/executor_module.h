@@ -39,6 +39,9 @@ class ExecutorModule final : public Module {
   std::vector<leat_tensor_shape> tensor_shapes() const override {
     return model_inputs_.takes_tensors() ? model_inputs_.shapes() : std::vector<leat_tensor_shape>();
   }
+  std::vector<std::string> tensor_names() const override {
+    return model_inputs_.takes_tensors() ? model_inputs_.names() : std::vector<std::string>();
+  }
   std::vector<Size> sizes() const override { return model_inputs_.sizes(); }
   std::string_view error() const noexcept override { return session_.error(); }
   const ModuleSpec& spec() const noexcept override { return spec_; }

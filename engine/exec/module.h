@@ -93,6 +93,7 @@ class Module {
   virtual std::uint64_t feature_bytes_out() const noexcept = 0;      // 0: this stage ends with results
   virtual std::vector<PartSpec> parts() const = 0;                   // of the result's directory, that one item needs
   virtual std::vector<leat_tensor_shape> tensor_shapes() const = 0;  // what its frames must be; empty: pictures
+  virtual std::vector<std::string> tensor_names() const = 0;         // the model's, of each of those
   // Where the size of its pictures varies: one for each cost class, smallest first (sizes.h). Items of one size run
   // together; a batch of several is run as several, one behind the other.
   virtual std::vector<Size> sizes() const = 0;

@@ -141,6 +141,7 @@ Status Worker::open_modules(Ready& ready) {
     const Served& served = modules_.back();
     ready.parts.push_back(served.module->parts());
     ready.tensors.push_back(served.module->tensor_shapes());
+    ready.tensor_names.push_back(served.module->tensor_names());
     ready.recognised.push_back(served.module->recognised());
     ready.latency_by_batch.emplace_back();
     ready.latency_by_size.emplace_back();

@@ -198,6 +198,11 @@ class Tensors(unittest.TestCase):
                 self.assertEqual(set(arrays), {part.name for part in tensors})
                 for part in tensors:
                     self.assertEqual(part.array.shape, arrays[part.name].shape)
+            module = {a["name"]: a for a in leat.status(daemon.socket)["applications"]}["tensors"]["modules"][0]
+            self.assertEqual([(t["dtype"], tuple(t["shape"])) for t in module["inputs"]], [("float32", shape)])
+            self.assertTrue(module["inputs"][0]["name"])
+            self.assertEqual({t["name"] for t in module["outputs"]}, set(arrays))
+            self.assertEqual({t["kind"] for t in module["outputs"]}, {"tensor"})
             with self.assertRaises(leat.InvalidArgument):
                 client.open_stream("tensors", "tensors", tensors=[("complex64", shape)])
 

@@ -6,8 +6,10 @@ namespace leat::tools {
 extern const cli::Subcommand kLeatTry;
 extern const cli::Subcommand kLeatServe;
 extern const cli::Subcommand kLeatFeed;
+extern const cli::Subcommand kLeatGateway;
 extern const cli::Subcommand kLeatTop;
 extern const cli::Subcommand kLeatStatus;
+extern const cli::Subcommand kLeatMetrics;
 extern const cli::Subcommand kLeatProfile;
 extern const cli::Subcommand kLeatPlan;
 extern const cli::Subcommand kLeatSim;
@@ -16,8 +18,8 @@ extern const cli::Subcommand kLeatDoctor;
 
 std::span<const cli::Subcommand* const> commands() {
   static const cli::Subcommand* const table[] = {
-      &kLeatTry,     &kLeatServe, &kLeatFeed, &kLeatTop,   &kLeatStatus,
-      &kLeatProfile, &kLeatPlan,  &kLeatSim,  &kLeatCheck, &kLeatDoctor,
+      &kLeatTry,     &kLeatServe,   &kLeatFeed, &kLeatGateway, &kLeatTop,   &kLeatStatus,
+      &kLeatMetrics, &kLeatProfile, &kLeatPlan, &kLeatSim,     &kLeatCheck, &kLeatDoctor,
   };
   return table;
 }

@@ -26,9 +26,17 @@ struct ServedApplication {
 // Before its models are loaded.
 std::vector<ServedApplication> served_applications(const Config& config);
 
+// What goes into a module and what comes out of it, as clients of tensors know it.
+struct ModuleTensors {
+  std::vector<leat_tensor_shape> inputs;  // one item; empty: it takes pictures
+  std::vector<std::string> input_names;
+  std::vector<exec::PartSpec> outputs;  // the parts of a result that it writes
+};
+
 struct ModelsSaid {
   ServedApplication served;
   std::vector<exec::Recognised> recognised;  // [module]
+  std::vector<ModuleTensors> tensors;        // [module]
 };
 // setups, ready: [partition]. Error: its results do not fit a slot.
 Result<ModelsSaid> models_said(const Config& config, std::uint32_t application, std::span<const worker::Setup> setups,

@@ -41,6 +41,7 @@ void SchedulerLoop::dispatch(const core::Action& action, std::int64_t now) noexc
     Slot& record = stream.slots[slot];
     if (!record.dispatched) {
       record.dispatched = true;
+      record.dispatched_ns = now;
       metrics_.first_dispatch(stream.granted.pool, now - record.submitted_ns);
     }
     clients_[stream.client].port->hold(stream.index, slot);

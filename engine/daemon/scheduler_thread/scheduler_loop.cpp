@@ -254,6 +254,7 @@ void SchedulerLoop::answer(const core::Action& action, std::int64_t now) noexcep
   if (action.where != core::kNone) out.where = action.where - options_.first_module[stream.granted.application];
   out.deadline_ns = slot.deadline_ns;
   out.answered_ns = now;
+  out.dispatched_ns = slot.dispatched_ns;
   client.port->answer(out);
   client.dirty = true;
   ++client.completions;

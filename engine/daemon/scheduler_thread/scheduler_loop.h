@@ -86,6 +86,7 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
     std::int64_t submitted_ns = 0;
     std::int64_t capture_ns = 0, deadline_ns = 0;
     bool dispatched = false, answered = false;
+    std::int64_t dispatched_ns = 0;
     FeatureLedger::Chain features = FeatureLedger::kEmpty;  // made between two stages, and in no batch
   };
   struct Stream {

@@ -368,4 +368,10 @@ std::vector<leat_tensor_shape> ModelInputs::shapes() const {
   return out;
 }
 
+std::vector<std::string> ModelInputs::names() const {
+  std::vector<std::string> out;
+  for (const Input& in : inputs_) out.emplace_back(in.tensor.name != nullptr ? in.tensor.name : "");
+  return out;
+}
+
 }  // namespace leat::exec

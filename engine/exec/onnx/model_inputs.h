@@ -68,6 +68,7 @@ class ModelInputs {
   [[nodiscard]] std::uint32_t height() const noexcept { return height_; }
   // What a client's tensors must be, one item: for calibration and for messages.
   [[nodiscard]] std::vector<leat_tensor_shape> shapes() const;
+  [[nodiscard]] std::vector<std::string> names() const;  // the model's, of each of those
 
  private:
   enum class Role : std::uint8_t { picture, wh, hw, frame_wh, frame_hw, ones, zeros, tensor };

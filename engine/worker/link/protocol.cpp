@@ -62,6 +62,8 @@ std::string one_line(std::string text) {
   return text;
 }
 
+constexpr std::size_t kLongestTensorName = 512;
+
 // By now the worker has opened models: what leatd makes tables and copies of must be in their bounds.
 bool can_be(const Ready& r) {
   const auto part = [](const exec::PartSpec& p) {
@@ -74,7 +76,13 @@ bool can_be(const Ready& r) {
     return list.size() <= LEAT_MAX_TENSORS &&
            std::all_of(list.begin(), list.end(), [](const auto& t) { return t.rank <= LEAT_MAX_TENSOR_RANK; });
   };
-  return r.parts.size() <= kMaxModules && r.tensors.size() == r.parts.size() && r.recognised.size() <= kMaxModules &&
+  const auto names = [](const std::vector<std::string>& list) {
+    return list.size() <= LEAT_MAX_TENSORS &&
+           std::all_of(list.begin(), list.end(), [](const auto& name) { return name.size() <= kLongestTensorName; });
+  };
+  return r.parts.size() <= kMaxModules && r.tensors.size() == r.parts.size() &&
+         r.tensor_names.size() == r.parts.size() && r.recognised.size() <= kMaxModules &&
+         std::all_of(r.tensor_names.begin(), r.tensor_names.end(), names) &&
          r.device.modules.size() <= kMaxModules && std::all_of(r.parts.begin(), r.parts.end(), parts) &&
          std::all_of(r.tensors.begin(), r.tensors.end(), tensors);
 }
@@ -185,6 +193,7 @@ std::vector<std::byte> encode(const Ready& r) {
                                             {"undisturbed_percent", r.undisturbed_percent},
                                             {"parts", parts},
                                             {"tensors", tensors},
+                                            {"tensor_names", r.tensor_names},
                                             {"recognised", recognised},
                                             {"device", as_json(r.device)}});
 }
@@ -351,6 +360,9 @@ Result<Ready> decode_ready(const std::vector<std::byte>& packet) {
         for (std::size_t d = 0; d < LEAT_MAX_TENSOR_RANK; ++d) t.at(2).at(d).get_to(shape.dims[d]);
       }
     }
+    j.at("tensor_names").get_to(r.tensor_names);
+    for (auto& module : r.tensor_names)
+      for (std::string& name : module) name = one_line(std::move(name));
     for (const auto& m : j.at("recognised")) {
       exec::Recognised& out = r.recognised.emplace_back();
       std::size_t i = 0;

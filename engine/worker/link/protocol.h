@@ -101,6 +101,7 @@ struct Ready {
   std::string not_enclosed;                                     // why that is less than was asked for
   std::vector<std::vector<exec::PartSpec>> parts;               // [module]: what its answer about one item needs
   std::vector<std::vector<leat_tensor_shape>> tensors;          // [module]: the frames it takes; empty: pictures
+  std::vector<std::vector<std::string>> tensor_names;           // of each of those
   std::vector<exec::Recognised> recognised;                     // [module]: its words, and what they come from
   DeviceFacts device;
 };

@@ -117,6 +117,7 @@ TEST(Protocol, PartsAndTensorsThatCannotBeAreRefused) {
   Ready ready;
   ready.parts = {{{.rank = 4, .bytes = 100}}};
   ready.tensors = {{}};
+  ready.tensor_names = {{}};
   EXPECT_TRUE(decode_ready(encode(ready)).ok());
   ready.parts[0][0].rank = 5;  // its dimensions would be copied beyond their array
   EXPECT_FALSE(decode_ready(encode(ready)).ok());

@@ -123,6 +123,12 @@ LEAT_API leat_error leat_connect(const leat_connect_options* options, leat_clien
  */
 LEAT_API void leat_disconnect(leat_client* client);
 
+/* What leatd serves, and on what: the JSON of `leat status --json` without its "coordinated", for tools and for clients
+ * that must know what an application takes and gives (its modules' "inputs" and "outputs"). A connection of its own
+ * that ends with the call; `socket` NULL: leat_default_socket(). At most `bytes` bytes are written into `text`, with a
+ * NUL; *needed (when wanted) is what the whole takes. LEAT_ERROR_no_room: `bytes` was less. Any thread. */
+LEAT_API leat_error leat_status(const char* socket, char* text, size_t bytes, size_t* needed);
+
 /* ---- streams ---- */
 typedef struct leat_stream_options {
   const char* application;
@@ -281,6 +287,9 @@ typedef struct leat_answer {
 LEAT_API leat_error leat_next_answer(leat_client* client, int64_t timeout_ns, leat_answer* out);
 /* The answered frame's pixels, still unchanged (for drawing on them), until leat_release. */
 LEAT_API leat_error leat_answer_frame(const leat_answer* answer, leat_frame* out);
+/* When the answered frame was first sent to a worker, until leat_release: from there to answered_ns it was computed on,
+ * before that it waited. 0: it never was. The answering thread's. */
+LEAT_API int64_t leat_dispatched_ns(const leat_answer* answer);
 LEAT_API void leat_release(leat_answer* answer);
 /* A descriptor for poll, epoll or asyncio, owned by the client: readable when answers may be there, hung up when leatd
  * is gone. Before each wait on it, the first too, call leat_next_answer(client, 0, ..) until it says timed_out: that

@@ -14,7 +14,7 @@ and a connection ended when the last array that needs it is gone. Errors are exc
 library's own line about what is wrong and what to do. Any thread may use a client; `leat.aio` is the same for asyncio.
 """
 
-from leat._client import Answer, Client, Frame, Stream, connect, now_ns
+from leat._client import Answer, Client, Frame, Stream, connect, now_ns, status
 from leat._errors import (
     DaemonAbsent,
     Disconnected,
@@ -57,4 +57,5 @@ __all__ = [
     "default_socket",
     "library_path",
     "now_ns",
+    "status",
 ]

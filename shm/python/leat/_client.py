@@ -8,6 +8,7 @@ Threads: every call but connecting keeps the interpreter lock and does not block
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import select
 import time
@@ -203,6 +204,9 @@ class Answer:
     deadline_ns = property(lambda self: self._raw.deadline_ns)
     answered_ns = property(lambda self: self._raw.answered_ns)
     latency_ns = property(lambda self: self._raw.answered_ns - self._raw.capture_ns, doc="from capture to the answer")
+    dispatched_ns = property(
+        lambda self: quick.leat_dispatched_ns(_byref(self._raw)), doc="when it was first sent to a worker; 0: never"
+    )
 
     @property
     def reason_text(self) -> str:
@@ -498,3 +502,11 @@ def connect(socket: str | os.PathLike[str] | None = None, name: str | None = Non
     raw = ctypes.c_void_p()
     check(_library.blocking.leat_connect(_byref(options), _byref(raw)))
     return Client(_Link(raw.value))
+
+
+def status(socket: str | os.PathLike[str] | None = None) -> dict:
+    """What leatd serves, as `leat status --json` says it: of each module of tensors its "inputs" and "outputs" too."""
+    path = None if socket is None else os.fsencode(socket)
+    text = ctypes.create_string_buffer(1 << 17)  # the longest message that leatd sends
+    check(_library.blocking.leat_status(path, text, len(text), None))
+    return json.loads(text.value)

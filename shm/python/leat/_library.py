@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import POINTER, Structure, c_char_p, c_float, c_int, c_int32, c_int64, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, Structure
+from ctypes import c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
 ABI_VERSION = 3
@@ -157,7 +158,9 @@ _PROTOTYPES = {
     "leat_next_answer": (c_int, [c_void_p, c_int64, POINTER(Answer)]),
     "leat_answer_frame": (c_int, [POINTER(Answer), POINTER(Frame)]),
     "leat_release": (None, [POINTER(Answer)]),
+    "leat_dispatched_ns": (c_int64, [POINTER(Answer)]),
     "leat_answer_fd": (c_int, [c_void_p]),
+    "leat_status": (c_int, [c_char_p, c_char_p, c_size_t, POINTER(c_size_t)]),
     "leat_track_ids_options_init": (None, [POINTER(TrackIdsOptions)]),
     "leat_track_ids_create": (c_int, [POINTER(TrackIdsOptions), POINTER(c_void_p)]),
     "leat_track_ids_destroy": (None, [c_void_p]),

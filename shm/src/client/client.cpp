@@ -148,6 +148,7 @@ bool fill_answer(leat_client* c, const CompletionDescriptor& d, leat_answer* out
   out->capture_ns = d.capture_ns;
   out->deadline_ns = d.deadline_ns;
   out->answered_ns = d.answered_ns;
+  if (d.slot < s->dispatched_ns.size()) s->dispatched_ns[d.slot] = d.dispatched_ns;
   out->result = d.has_result != 0 && d.slot < s->view.spec().slots ? s->view.result(d.slot) : nullptr;
   out->result_bytes = out->result != nullptr ? s->view.layout().result_stride : 0;
   return true;
@@ -216,6 +217,7 @@ leat_error open_stream(leat_client* c, const leat_stream_options& o, leat_stream
   s->index = opened.stream;
   s->slo_ns = opened.slo_ns;
   s->view = std::move(view).value();
+  s->dispatched_ns.resize(opened.pool.slots);
   s->names = split_names(tail);
   SchedulePage* const page = c->downlink.at<SchedulePage>(downlink_layout().schedule(opened.stream));
   if (m.settings.sla_drop_ppm != 0) s->schedule = page;
@@ -412,6 +414,11 @@ leat_error leat_answer_frame(const leat_answer* answer, leat_frame* out) {
     return fail(LEAT_ERROR_invalid_argument, "leat_answer_frame: no answer");
   fill_frame(answer->stream, answer->slot, answer->generation, out);
   return LEAT_ERROR_ok;
+}
+
+int64_t leat_dispatched_ns(const leat_answer* answer) {
+  if (answer == nullptr || answer->stream == nullptr || answer->slot >= answer->stream->dispatched_ns.size()) return 0;
+  return answer->stream->dispatched_ns[answer->slot];
 }
 
 void leat_release(leat_answer* answer) {

@@ -258,6 +258,7 @@ void ClientPort::finish(Stream& stream, Slot& slot) noexcept {
   d.capture_ns = slot.capture_ns;
   d.deadline_ns = a.deadline_ns;
   d.answered_ns = a.answered_ns;
+  d.dispatched_ns = a.dispatched_ns;
   d.slot = a.slot;
   d.generation = generation;
   d.where = a.where;

@@ -89,6 +89,7 @@ struct PortAnswer {
   std::uint32_t where = UINT32_MAX;
   std::int64_t deadline_ns = 0;
   std::int64_t answered_ns = 0;
+  std::int64_t dispatched_ns = 0;  // 0: never
 };
 
 class ClientPort {

@@ -44,7 +44,7 @@ struct alignas(64) CompletionDescriptor {
   std::uint32_t generation = 0;
   std::uint32_t where = UINT32_MAX;  // module within the application
   std::uint32_t has_result = 0;      // 1: the result slot holds a leat_result
-  std::uint64_t reserved = 0;
+  std::int64_t dispatched_ns = 0;    // first sent to a worker; 0: never
 };
 
 static_assert(sizeof(SubmissionDescriptor) == 64 && offsetof(SubmissionDescriptor, sequence) == 0);

@@ -1,0 +1,558 @@
+"""`leat gateway` against a real leatd: every call of KServe's contract, budgets and refusals, hostile HTTP, its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+from gateway import EMULATED, PATIENCE, PICTURES, TENSORS, Answer, Gateway, Leatd, answer_of, checksum, picture_head, until
+
+LEAT = os.environ["LEAT"]
+CPU = '\n[[partition]]\nname = "cpu"\nkind = "cpu"\ncores = "0"\n'
+
+
+class WithNode(unittest.TestCase):
+    text, values, options = EMULATED, {}, ()
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.folder = tempfile.TemporaryDirectory(prefix="leat-node-")
+        cls.leatd = Leatd(cls.folder.name, cls.text, **cls.values)
+        cls.gateway = Gateway(cls.leatd.socket, *cls.options)
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.gateway.end()
+        cls.leatd.end()
+        cls.folder.cleanup()
+
+
+class Calls(WithNode):
+    """What tritonclient and Ultralytics' wrapper call, and what they are told."""
+
+    def test_health_and_server(self) -> None:
+        for path in ("/v2/health/live", "/v2/health/ready", "/v2/models/echo/ready", "/v2/models/echo/versions/1/ready"):
+            self.assertEqual(self.gateway.get(path).status, 200, path)
+        said = self.gateway.get("/v2").json()
+        self.assertEqual(said["name"], "leat")
+        self.assertIn("binary_tensor_data", said["extensions"])
+        self.assertEqual(self.gateway.get("/v2/health/live").body, b"")
+
+    def test_metadata_config_and_index(self) -> None:
+        said = self.gateway.get("/v2/models/echo").json()
+        self.assertEqual((said["name"], said["versions"]), ("echo", ["1"]))
+        self.assertEqual(said["inputs"], [{"name": "image", "datatype": "UINT8", "shape": [1, -1, -1, 3]}])
+        config = self.gateway.get("/v2/models/echo/config").json()
+        self.assertEqual((config["max_batch_size"], config["input"][0]["data_type"]), (0, "TYPE_UINT8"))
+        self.assertIn("checksum", [o["name"] for o in config["output"]])
+        index = self.gateway.post("/v2/repository/index").json()
+        self.assertEqual([(m["name"], m["state"]) for m in index], [("echo", "READY")])
+
+    def test_infer_binary_and_json(self) -> None:
+        pixels = bytes(range(192))  # whole lines of a slot, which is what is summed
+        want = checksum(pixels)
+        answer = self.gateway.picture(8, 8, pixels)
+        self.assertEqual(answer.status, 200, answer)
+        self.assertEqual(answer.json()["outputs"], [{"name": "checksum", "datatype": "UINT64", "shape": [1, 1], "data": [want]}])
+        self.assertEqual((answer.fields["x-leat-node"], answer.fields["x-leat-reason"]), ("here", "none"))
+        for name in ("x-leat-queue-us", "x-leat-compute-us"):
+            self.assertGreaterEqual(int(answer.fields[name]), 0)
+        rows = [[list(pixels[(y * 8 + x) * 3 :][:3]) for x in range(8)] for y in range(8)]
+        head = {"id": "seven", "inputs": [{"name": "image", "shape": [8, 8, 3], "datatype": "UINT8", "data": rows}]}
+        answer = self.gateway.infer("echo", head | {"outputs": [{"name": "checksum", "parameters": {"binary_data": True}}]})
+        self.assertEqual(answer.status, 200, answer)
+        size = int(answer.fields["inference-header-content-length"])
+        self.assertEqual(json.loads(answer.body[:size])["id"], "seven")
+        self.assertEqual(int.from_bytes(answer.body[size:], "little"), want)
+
+    def test_statistics(self) -> None:
+        self.assertEqual(self.gateway.picture(8, 4, bytes(96)).status, 200)
+        stats = self.gateway.get("/v2/models/echo/stats").json()["model_stats"][0]
+        self.assertGreater(stats["inference_stats"]["success"]["count"], 0)
+        self.assertEqual(len(self.gateway.get("/v2/models/stats").json()["model_stats"]), 1)
+
+    def test_what_is_wrong_is_said_in_one_line(self) -> None:
+        def head(**more) -> dict:
+            tensor = {"name": "image", "shape": [1, 4, 8, 3], "datatype": "UINT8", "parameters": {"binary_data_size": 96}}
+            return {"inputs": [tensor | more]}
+
+        cases = [
+            (head(name="other"), bytes(96), "no input"),
+            (head(datatype="FP32"), bytes(96), "UINT8"),
+            (head(shape=[2, 4, 8, 3]), bytes(192), "one item"),
+            (head(shape=[1, 4, 1 << 40, 3]), bytes(96), "one item"),
+            (head(shape=[1, 4, -8, 3]), bytes(96), "one item"),
+            (head(parameters={"binary_data_size": 95}), bytes(95), "96 bytes"),
+            (head(), bytes(95), "ends before"),
+            (head(), bytes(97), "no input"),
+            (head(data=[1]), bytes(96), "twice"),
+            (head() | {"outputs": [{"name": "nothing"}]}, bytes(96), "no output"),
+            (head() | {"parameters": {"timeout": -1}}, bytes(96), "timeout"),
+            (head() | {"parameters": {"sequence_id": 3}}, bytes(96), "sequences"),
+            ({"inputs": []}, b"", "takes 1 input"),
+            ({}, b"", "cannot be read"),
+        ]
+        for given, binary, word in cases:
+            answer = self.gateway.infer("echo", given, binary)
+            self.assertEqual(answer.status, 400, (given, answer))
+            self.assertIn(word, answer.json()["error"], given)
+            self.assertNotIn("\n", answer.json()["error"])
+        for fields in ({"X-Leat-Budget-Us": "soon"}, {"X-Leat-Class": "royal"}, {"X-Leat-Stream": "a b"}):
+            self.assertEqual(self.gateway.picture(8, 4, bytes(96), fields).status, 400, fields)
+
+    def test_what_is_not_there(self) -> None:
+        for method, path, status in [
+            ("GET", "/v2/models/none", 404),
+            ("GET", "/v2/models/echo/versions/9", 404),
+            ("GET", "/v2/models/echo/secrets", 404),
+            ("POST", "/v2/repository/models/echo/load", 501),
+            ("POST", "/v2/systemsharedmemory/region/a/register", 501),
+            ("GET", "/v2/systemsharedmemory/status", 200),
+            ("POST", "/v2/cudasharedmemory/unregister", 200),
+            ("POST", "/v2/cudasharedmemory/region/a/register", 501),
+            ("DELETE", "/v2/models/echo", 405),
+            ("GET", "/v2/models/..%2f..", 400),
+            ("GET", "/nothing", 404),
+        ]:
+            answer = self.gateway.ask(method, path, b"{}" if method == "POST" else None)
+            self.assertEqual(answer.status, status, (path, answer))
+            if status >= 400:
+                self.assertIn("error", answer.json(), path)
+
+    def test_one_connection_serves_one_request_after_the_other(self) -> None:
+        connection = self.gateway.connect()
+        for i in range(50):
+            pixels = bytes([i]) * 192
+            answer = self.gateway.picture(8, 8, pixels, connection=connection)
+            self.assertEqual(answer.json()["outputs"][0]["data"], [checksum(pixels)])
+        connection.close()
+
+    def test_requests_that_come_at_once_are_answered_in_order(self) -> None:
+        with self.gateway.raw() as raw:
+            raw.sendall(b"GET /v2 HTTP/1.1\r\nHost: a\r\n\r\nGET /v2/models/echo HTTP/1.1\r\nHost: a\r\n\r\n" * 20)
+            left = b""
+            for i in range(40):
+                answer, left = answer_of(raw, left)
+                self.assertEqual(answer.json()["name"], "echo" if i % 2 else "leat")
+
+    def test_metrics(self) -> None:
+        self.assertEqual(self.gateway.picture(8, 4, bytes(96)).status, 200)
+        text = until(lambda: (t := self.gateway.get("/metrics").body.decode()) and "leat_slack " in t and t)
+        for name in ("leat_total_submitted_total ", 'leat_gateway_answers_total{model="echo",status="200"}', "leat_partition_busy_seconds_total{"):
+            self.assertIn(name, text)
+        openly = self.gateway.get("/metrics", fields={"Accept": "application/openmetrics-text"})
+        self.assertIn("openmetrics", openly.fields["content-type"])
+        self.assertTrue(openly.body.endswith(b"# EOF\n"))
+        families = re.findall(r"^# TYPE (\S+)", openly.body.decode(), re.M)
+        self.assertEqual(len(families), len(set(families)))
+        printed = subprocess.run([LEAT, "metrics", "--socket", self.leatd.socket], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(printed.returncode, 0, printed.stderr)
+        self.assertIn("leat_up 1\n", printed.stdout)
+
+    def test_ledger(self) -> None:
+        self.assertEqual(self.gateway.picture(8, 4, bytes(96)).status, 200)
+        words = [LEAT, "gateway", "--ledger", self.gateway.address, "--json"]
+
+        def exact():
+            out = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
+            return json.loads(out.stdout) if out.returncode == 0 else None
+
+        said = until(exact)
+        self.assertTrue(said["exact"])
+        self.assertEqual(said["nodes"][0]["submitted"], said["nodes"][0]["framed"])
+        gone = subprocess.run([LEAT, "gateway", "--ledger", "127.0.0.1:1"], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(gone.returncode, 1)
+
+
+class Hostile(WithNode):
+    """Nobody's bytes, connections or slowness are another's trouble."""
+
+    options = ("--connections", "64", "--depth", "4")
+
+    def test_what_is_read_two_ways_is_not_read(self) -> None:
+        post = b"POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\n"
+        cases = [
+            (post + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", (400, 411)),
+            (post + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", (411,)),
+            (post + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef", (400,)),
+            (post + b"Content-Length: 5\r\nContent-Length: 5\r\n\r\nabcde", (400,)),
+            (post + b"Content-Length: 5, 6\r\n\r\nabcdef", (400,)),
+            (post + b"Content-Length: +5\r\n\r\nabcde", (400,)),
+            (post + b"Content-Length: 99999999999999999999\r\n\r\n", (400,)),
+            (post + b"Content-Length: 999999999999\r\n\r\n", (413,)),
+            (post + b"Content-Length : 5\r\n\r\nabcde", (400,)),
+            (post + b"X: a\r\n b\r\nContent-Length: 0\r\n\r\n", (400,)),
+            (b"GET /v2 HTTP/1.1\nHost: a\n\n\r\n\r\n", (400,)),
+            (b"GET /v2 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", (400,)),
+            (b"GET /v2 HTTP/1.1\r\n\r\n", (400,)),
+            (b"GET /v2 HTTP/3.0\r\nHost: a\r\n\r\n", (400, 505)),
+            (b"GET http://else/v2 HTTP/1.1\r\nHost: a\r\n\r\n", (400,)),
+            (b"GET /v2\x00 HTTP/1.1\r\nHost: a\r\n\r\n", (400,)),
+            (b"GET /v2 HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 20000 + b"\r\n\r\n", (431,)),
+            (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", (400,)),
+        ]
+        for sent, statuses in cases:
+            with self.subTest(sent=sent[:90]), self.gateway.raw() as raw:
+                raw.sendall(sent)
+                answer, left = answer_of(raw)
+                self.assertIsNotNone(answer)
+                self.assertIn(answer.status, statuses)
+                self.assertEqual(answer.fields.get("connection"), "close")
+                self.assertEqual(left + raw.recv(10), b"")  # and nothing behind it is taken for a request
+        self.assertEqual(self.gateway.get("/v2/health/live").status, 200)
+
+    def test_slow_bodies_hold_no_slot(self) -> None:
+        head = json.dumps(picture_head(80, 40, 9600)).encode()
+        request = b"POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\nInference-Header-Content-Length: %d\r\nContent-Length: %d\r\n\r\n" % (len(head), len(head) + 9600)
+        pixels = bytes(i % 251 for i in range(9600))
+        before = self.gateway.metrics()["leat_gateway_slow_bodies_total"]
+        slow = [self.gateway.raw() for _ in range(12)]  # more than there are slots
+        refused = 0
+        for raw in slow:
+            raw.sendall(request + head + pixels[:5000])
+        until(lambda: self.gateway.metrics()["leat_gateway_slow_bodies_total"] >= before + 8)
+        for _ in range(20):
+            self.assertEqual(self.gateway.picture(80, 40, pixels).status, 200)
+        for raw in slow:
+            try:
+                raw.sendall(pixels[5000:])
+                answer, _ = answer_of(raw)
+            except ConnectionError:
+                answer = None
+            if answer is not None and answer.status == 200:
+                self.assertEqual(answer.json()["outputs"][0]["data"], [checksum(pixels)])
+            else:  # all slots were taken when it came
+                refused += 1
+            raw.close()
+        self.assertLess(refused, 8)
+
+    def test_bytes_one_by_one(self) -> None:
+        with self.gateway.raw() as raw:
+            for byte in b"GET /v2 HTTP/1.1\r\nHost: a\r\n\r\n":
+                raw.sendall(bytes([byte]))
+            self.assertEqual(answer_of(raw)[0].status, 200)
+
+    def test_many_connections_leave_room(self) -> None:
+        mine = self.gateway.connect()
+        self.assertEqual(self.gateway.get("/v2/health/live", connection=mine).status, 200)
+        crowd = [self.gateway.raw() for _ in range(150)]
+        for raw in crowd[::3]:
+            try:
+                raw.sendall(b"POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\nContent-")
+            except ConnectionError:
+                pass
+        for _ in range(10):
+            self.assertEqual(self.gateway.picture(8, 4, bytes(96)).status, 200)
+        self.assertEqual(self.gateway.get("/v2/health/live", connection=mine).status, 200)  # who was served before stays
+        self.assertGreater(self.gateway.metrics()["leat_gateway_connections_evicted_total"], 50)
+        for raw in crowd:
+            raw.close()
+        mine.close()
+
+    def test_clients_that_leave(self) -> None:
+        head = json.dumps(picture_head(8, 4, 96)).encode()
+        whole = b"POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\nInference-Header-Content-Length: %d\r\nContent-Length: %d\r\n\r\n%s" % (len(head), len(head) + 96, head + bytes(96))
+        for cut in range(0, len(whole) + 1, 41):
+            with self.gateway.raw() as raw:
+                raw.sendall(whole[:cut])
+        self.assertEqual(self.gateway.picture(8, 4, bytes(96)).status, 200)
+        until(lambda: self.gateway.metrics()['leat_gateway_in_flight{model="echo"}'] == 0)
+        samples = self.gateway.metrics()
+        answers = sum(v for k, v in samples.items() if k.startswith("leat_gateway_answers_total"))
+        self.assertEqual(answers, samples['leat_gateway_requests_total{model="echo"}'])
+
+    def test_expect_and_early_answers(self) -> None:
+        with self.gateway.raw() as raw:
+            head = json.dumps(picture_head(8, 4, 96)).encode()
+            raw.sendall(b"POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nInference-Header-Content-Length: %d\r\nContent-Length: %d\r\n\r\n" % (len(head), len(head) + 96))
+            self.assertEqual(raw.recv(100), b"HTTP/1.1 100 Continue\r\n\r\n")
+            raw.sendall(head + bytes(96))
+            self.assertEqual(answer_of(raw)[0].status, 200)
+        body = bytes(3 << 20)  # its answer is known long before its end
+        answer = self.gateway.post("/v2/models/none/infer", body)
+        self.assertEqual(answer.status, 404)
+
+
+class Refusals(WithNode):
+    """What cannot be done is said at once, with the status that tells a balancer what to do."""
+
+    values = {"partitions": 1, "latency": "[60, 120, 180, 240]", "slo_ms": 400}
+    options = ("--depth", "3", "--client-in-flight", "6")
+
+    def burst(self, count: int, fields: dict[str, str]) -> list[Answer]:
+        answers: list[Answer] = []
+        threads = [threading.Thread(target=lambda: answers.append(self.gateway.picture(8, 4, bytes(96), fields))) for _ in range(count)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        return answers
+
+    def test_budgets(self) -> None:
+        self.assertEqual(self.gateway.picture(8, 4, bytes(96)).status, 200)
+        short = self.gateway.picture(8, 4, bytes(96), {"X-Leat-Budget-Us": "20000"})
+        self.assertIn(short.status, (503, 504), short)
+        self.assertNotEqual(short.fields["x-leat-reason"], "none")
+        if short.status == 503:
+            self.assertEqual(short.fields["retry-after"], "1")
+        head = picture_head(8, 4, 96)
+        head["parameters"]["timeout"] = 1  # microseconds
+        self.assertEqual(self.gateway.infer("echo", head, bytes(96)).status, 504)
+        longer = self.gateway.picture(8, 4, bytes(96), {"X-Leat-Budget-Us": "1500000"})  # than the objective
+        self.assertEqual(longer.status, 200, longer)
+
+    def test_what_is_full(self) -> None:
+        shared = self.burst(6, {"X-Leat-Budget-Us": "20000000"})
+        self.assertEqual(sorted({a.status for a in shared}), [200, 503])
+        self.assertEqual({a.fields["x-leat-reason"] for a in shared if a.status == 503}, {"queue_full"})
+        own = self.burst(6, {"X-Leat-Budget-Us": "20000000", "X-Leat-Stream": "mine"})
+        self.assertEqual(sorted({a.status for a in own}), [200, 429])
+        many = self.burst(12, {})
+        self.assertIn("client_full", {a.fields["x-leat-reason"] for a in many if a.status == 429})
+
+
+class Shared(WithNode):
+    options = ("--shared-memory",)
+
+    def test_regions(self) -> None:
+        path = f"/dev/shm/leat-test-{os.getpid()}"
+        pixels = bytes(i % 253 for i in range(192))
+        with open(path, "wb") as file:
+            file.write(bytes(64) + pixels + bytes(64))
+        os.symlink(path, path + "-link")
+        self.addCleanup(os.unlink, path)
+        self.addCleanup(os.unlink, path + "-link")
+        key = "/" + os.path.basename(path)
+        register = "/v2/systemsharedmemory/region/mine/register"
+        for wrong in ({"key": key + "-link", "byte_size": 10}, {"key": "/../etc/passwd", "byte_size": 10}, {"key": key, "byte_size": 1 << 40}, {"key": key, "offset": 1 << 63, "byte_size": 1 << 63}, {"key": key}):
+            self.assertEqual(self.gateway.post(register, json.dumps(wrong).encode()).status, 400, wrong)
+        said = self.gateway.post(register, json.dumps({"key": key, "offset": 0, "byte_size": 320}).encode())
+        self.assertEqual(said.status, 200, said)
+        self.assertEqual(self.gateway.get("/v2/systemsharedmemory/status").json()[0]["name"], "mine")
+        tensor = {"name": "image", "shape": [1, 8, 8, 3], "datatype": "UINT8"}
+        tensor["parameters"] = {"shared_memory_region": "mine", "shared_memory_offset": 64, "shared_memory_byte_size": 192}
+        output = {"name": "checksum", "parameters": {"shared_memory_region": "mine", "shared_memory_offset": 256, "shared_memory_byte_size": 8}}
+        answer = self.gateway.infer("echo", {"inputs": [tensor], "outputs": [output]})
+        self.assertEqual(answer.status, 200, answer)
+        with open(path, "rb") as file:
+            self.assertEqual(int.from_bytes(file.read()[256:264], "little"), checksum(pixels))
+        os.truncate(path, 100)  # under the reader: an error, no fault
+        self.assertEqual(self.gateway.infer("echo", {"inputs": [tensor], "outputs": [output]}).status, 400)
+        self.assertEqual(self.gateway.post("/v2/systemsharedmemory/region/mine/unregister").status, 200)
+        self.assertEqual(self.gateway.infer("echo", {"inputs": [tensor]}).status, 400)
+
+
+class Lives(unittest.TestCase):
+    """Tokens, sockets, the end, and a leatd that comes and goes."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory(prefix="leat-node-")
+        self.folder = folder.name
+        self.addCleanup(folder.cleanup)
+
+    def leatd(self, **values: object) -> Leatd:
+        out = Leatd(self.folder, EMULATED, **values)
+        self.addCleanup(out.end)
+        return out
+
+    def gateway(self, *words: str, **more) -> Gateway:
+        out = Gateway(*words, **more)
+        self.addCleanup(out.end)
+        return out
+
+    def test_beyond_loopback_a_token_is_needed(self) -> None:
+        out = subprocess.run([LEAT, "gateway", "--listen", "0.0.0.0:0"], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(out.returncode, 2)
+        self.assertIn("--token-file", out.stderr)
+        tokens = f"{self.folder}/tokens"
+        with open(tokens, "w") as file:
+            file.write("0123456789abcdef\n")
+        os.chmod(tokens, 0o600)
+        gateway = self.gateway(self.leatd().socket, "--token-file", tokens)
+        self.assertEqual(gateway.get("/v2/health/live").status, 200)
+        for given in ({}, {"Authorization": "Bearer 0123456789abcdeg"}, {"Authorization": "0123456789abcdef"}, {"Authorization": "Bearer "}):
+            self.assertEqual(gateway.get("/v2", fields=given).status, 401, given)
+            self.assertEqual(gateway.picture(8, 4, bytes(96), given).status, 401, given)
+        self.assertEqual(gateway.picture(8, 4, bytes(96), {"Authorization": "Bearer 0123456789abcdef"}).status, 200)
+
+    def test_a_unix_socket(self) -> None:
+        path = f"{self.folder}/gateway.sock"
+        gateway = self.gateway(self.leatd().socket, "--listen", f"unix:{path}")
+        with socket.socket(socket.AF_UNIX) as raw:
+            raw.connect(path)
+            raw.sendall(b"GET /v2/models/echo HTTP/1.1\r\nHost: a\r\n\r\n")
+            self.assertEqual(answer_of(raw)[0].json()["name"], "echo")
+        self.assertEqual(gateway.end(), 0)
+        self.assertFalse(os.path.exists(path))
+
+    def test_it_drains(self) -> None:
+        gateway = self.gateway(self.leatd(partitions=1, latency="[500]").socket, "--agent", "127.0.0.1:0", "--drain-ms", "20000")
+        answers: list[Answer] = []
+        asked = threading.Thread(target=lambda: answers.append(gateway.picture(8, 4, bytes(96))))
+        keeps = gateway.connect()
+        self.assertEqual(gateway.get("/v2/health/ready", connection=keeps).status, 200)
+        asked.start()
+        until(lambda: gateway.metrics().get('leat_gateway_in_flight{model="echo"}') == 1)
+        gateway.process.send_signal(signal.SIGTERM)
+        said = until(lambda: (a := gateway.get("/v2/health/ready", connection=keeps)).status == 503 and a)
+        self.assertEqual(said.fields["connection"], "close")
+        self.assertEqual(gateway.get("/v2/health/live").status, 200)
+        self.assertEqual(gateway.picture(8, 4, bytes(96)).status, 200)  # who still comes is served
+        asked.join()
+        self.assertEqual(answers[0].status, 200)
+        self.assertEqual(gateway.process.wait(PATIENCE), 0)
+
+    def test_a_leatd_that_comes_and_goes(self) -> None:
+        leatd = self.leatd(partitions=1, latency="[300]")
+        gateway = self.gateway(leatd.socket)
+        self.assertEqual(gateway.picture(8, 4, bytes(96)).status, 200)
+        answers: list[Answer] = []
+        asked = threading.Thread(target=lambda: answers.append(gateway.picture(8, 4, bytes(96))))
+        asked.start()
+        until(lambda: gateway.metrics().get("leat_gateway_submitted_total" + '{model="echo"}') == 2)
+        leatd.end()
+        asked.join()
+        self.assertEqual((answers[0].status, answers[0].fields["x-leat-reason"]), (503, "leatd_gone"))
+        self.assertEqual(until(lambda: gateway.get("/v2/health/ready").status == 503 and 503), 503)
+        self.assertEqual(gateway.get("/v2/models/echo/ready").status, 503)
+        self.assertEqual(gateway.picture(8, 4, bytes(96)).status, 503)
+        leatd.start()
+        self.assertEqual(until(lambda: gateway.get("/v2/health/ready").status == 200 and 200), 200)
+        self.assertEqual(gateway.picture(8, 4, bytes(96)).status, 200)
+
+    def test_before_leatd(self) -> None:
+        gateway = self.gateway(f"{self.folder}/leat.sock", wait=False)
+        self.assertEqual(gateway.get("/v2/health/live").status, 200)
+        self.assertEqual(gateway.get("/v2/health/ready").status, 503)
+        self.assertEqual(gateway.picture(8, 4, bytes(96)).status, 503)
+
+    def test_haproxy_configuration(self) -> None:
+        gateway = self.gateway(self.leatd(latency="[10]").socket)
+        words = [LEAT, "gateway", "--haproxy", f"a={gateway.address}/9000,b=127.0.0.1:1/9001"]
+        out = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(out.returncode, 0, out.stderr)
+        for line in ("balance leastconn", "option redispatch", f"server a {gateway.address} weight 100 agent-check", "tune.bufsize"):
+            self.assertIn(line, out.stdout)
+        self.assertIn("127.0.0.1:1 does not say", out.stderr)
+        if haproxy := shutil.which("haproxy", path=os.environ["PATH"] + ":/usr/sbin"):
+            path = f"{self.folder}/haproxy.cfg"
+            with open(path, "w") as file:
+                file.write(out.stdout.replace("/run/", self.folder + "/"))
+            checked = subprocess.run([haproxy, "-c", "-f", path], capture_output=True, text=True, timeout=PATIENCE)
+            self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+        bad = subprocess.run([LEAT, "gateway", "--haproxy", "a=here:port"], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(bad.returncode, 2)
+
+    def test_promtool(self) -> None:
+        promtool = shutil.which("promtool")
+        if promtool is None:
+            self.skipTest("no promtool (Debian: prometheus)")
+        gateway = self.gateway(self.leatd().socket)
+        self.assertEqual(gateway.picture(8, 4, bytes(96)).status, 200)
+        until(lambda: "leat_slack" in gateway.metrics())
+        text = gateway.get("/metrics").body
+        checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, timeout=PATIENCE)
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
+
+class Tensors(WithNode):
+    """A model's own tensors: the same numbers as by the client library; and by Triton's client where there is one."""
+
+    text = EMULATED + CPU + TENSORS + PICTURES
+    values = {"model": os.environ["LEAT_DETECT"]}
+
+    def setUp(self) -> None:
+        said = self.gateway.get("/v2/models/tensors").json()
+        (self.input,) = said["inputs"]
+        self.outputs = said["outputs"]
+        self.count = 1
+        for d in self.input["shape"]:
+            self.count *= d
+
+    def test_they_are_described(self) -> None:
+        self.assertEqual((self.input["datatype"], self.input["shape"][:2]), ("FP32", [1, 3]))
+        self.assertTrue(self.outputs)
+        config = self.gateway.get("/v2/models/tensors/config").json()
+        self.assertEqual(config["input"][0], {"name": self.input["name"], "data_type": "TYPE_FP32", "dims": self.input["shape"]})
+        metadata = eval(config["parameters"]["metadata"]["string_value"])  # as Ultralytics' wrapper reads it
+        self.assertEqual(metadata["task"], "detect")
+        self.assertEqual(metadata["imgsz"], self.input["shape"][2:])
+
+    def test_the_same_numbers_as_by_the_library(self) -> None:
+        import numpy as np
+
+        import leat
+
+        values = np.random.default_rng(7).random(self.count, np.float32)
+        tensor = self.input | {"parameters": {"binary_data_size": 4 * self.count}}
+        head = {"inputs": [tensor], "parameters": {"binary_data_output": True}}
+        answer = self.gateway.infer("tensors", head, values.tobytes())
+        self.assertEqual(answer.status, 200, answer)
+        size = int(answer.fields["inference-header-content-length"])
+        said, at = json.loads(answer.body[:size]), size
+        with leat.connect(self.leatd.socket) as client:
+            stream = client.open_stream("tensors", "tensors", tensors=[("float32", self.input["shape"][1:])])
+            with stream.acquire() as frame:
+                frame.tensors[0][:] = values.reshape(frame.tensors[0].shape)
+                frame.submit()
+            with client.next_answer(PATIENCE) as direct:
+                parts = {part.name: part.array.copy() for part in direct.result.parts}
+        self.assertEqual({o["name"] for o in said["outputs"]}, set(parts))
+        for output in said["outputs"]:
+            bytes_of = output["parameters"]["binary_data_size"]
+            part = parts[output["name"]]
+            self.assertEqual(output["shape"], [1, *part.shape])
+            self.assertEqual(answer.body[at : at + bytes_of], part.tobytes())
+            at += bytes_of
+        self.assertEqual(at, len(answer.body))
+
+    def test_pictures_come_back_as_boxes(self) -> None:
+        answer = self.gateway.infer("pictures", picture_head(64, 48, 64 * 48 * 3), bytes(64 * 48 * 3))
+        self.assertEqual(answer.status, 200, answer)
+        (output,) = answer.json()["outputs"]
+        self.assertEqual((output["name"], output["shape"][2]), ("detections", 6))
+
+    def test_tritonclient(self) -> None:
+        try:
+            import numpy as np
+            import tritonclient.http as triton
+        except ImportError as missing:
+            self.skipTest(str(missing))
+        client = triton.InferenceServerClient(self.gateway.address)
+        self.assertTrue(client.is_server_live() and client.is_server_ready() and client.is_model_ready("tensors"))
+        self.assertEqual(client.get_server_metadata()["name"], "leat")
+        self.assertEqual(client.get_model_metadata("tensors", "1")["inputs"], [self.input])
+        self.assertEqual(client.get_model_config("tensors")["max_batch_size"], 0)
+        self.assertEqual({m["name"] for m in client.get_model_repository_index()}, {"echo", "tensors", "pictures"})
+        values = np.random.default_rng(3).random(self.input["shape"], np.float32)
+        given = triton.InferInput(self.input["name"], self.input["shape"], "FP32")
+        answers = []
+        for binary in (True, False):
+            given.set_data_from_numpy(values, binary_data=binary)
+            wanted = [triton.InferRequestedOutput(o["name"], binary_data=binary) for o in self.outputs]
+            answer = client.infer("tensors", [given], outputs=wanted, request_id="r", timeout=30_000_000, priority=2)
+            self.assertEqual(answer.get_response()["id"], "r")
+            answers.append(answer.as_numpy(self.outputs[0]["name"]))
+        np.testing.assert_array_equal(*answers)
+        given.set_data_from_numpy(values)
+        waiting = [client.async_infer("tensors", [given]) for _ in range(3)]
+        for one in waiting:
+            np.testing.assert_array_equal(one.get_result().as_numpy(self.outputs[0]["name"]), answers[0])
+        self.assertGreater(client.get_inference_statistics("tensors")["model_stats"][0]["inference_count"], 0)
+        with self.assertRaises(triton.InferenceServerException if hasattr(triton, "InferenceServerException") else Exception):
+            client.load_model("tensors")
+        client.unregister_system_shared_memory()
+        client.close()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
