@@ -9,8 +9,10 @@ import select
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
+import unittest
 from pathlib import Path
 
 PATIENCE = 60.0  # seconds; the machine may have other work
@@ -41,6 +43,13 @@ slo_ms = 60000
   preprocess = "tensors"
   postprocess = "tensors"
   batch = 1
+"""
+
+CPU = """
+[[partition]]
+name = "cpu"
+kind = "cpu"
+cores = "0"
 """
 
 PICTURES = """
@@ -221,3 +230,25 @@ def answer_of(raw: socket.socket, left: bytes = b"") -> tuple[Answer | None, byt
             return None, left
         left += got
     return Answer(int(lines[0].split()[1]), fields, left[:size]), left[size:]
+
+
+class WithNode(unittest.TestCase):
+    text, values, options = EMULATED, {}, ()
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.folder = tempfile.TemporaryDirectory(prefix="leat-node-")
+        cls.leatd = Leatd(cls.folder.name, cls.text, **cls.values)
+        cls.gateway = Gateway(cls.leatd.socket, *cls.options)
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.gateway.end()
+        cls.leatd.end()
+        cls.folder.cleanup()
+
+
+def main() -> None:
+    """As unittest's, but for the status where nothing failed and something was skipped: ctest shows that."""
+    result = unittest.main(module="__main__", verbosity=2, exit=False).result
+    sys.exit(1 if not result.wasSuccessful() else 77 if result.skipped else 0)

@@ -82,9 +82,8 @@ bool can_be(const Ready& r) {
   };
   return r.parts.size() <= kMaxModules && r.tensors.size() == r.parts.size() &&
          r.tensor_names.size() == r.parts.size() && r.recognised.size() <= kMaxModules &&
-         std::all_of(r.tensor_names.begin(), r.tensor_names.end(), names) &&
-         r.device.modules.size() <= kMaxModules && std::all_of(r.parts.begin(), r.parts.end(), parts) &&
-         std::all_of(r.tensors.begin(), r.tensors.end(), tensors);
+         std::all_of(r.tensor_names.begin(), r.tensor_names.end(), names) && r.device.modules.size() <= kMaxModules &&
+         std::all_of(r.parts.begin(), r.parts.end(), parts) && std::all_of(r.tensors.begin(), r.tensors.end(), tensors);
 }
 
 bool can_be(const std::vector<planner::Latency>& list, std::size_t max) {

@@ -29,21 +29,22 @@ void raise_descriptors() {
 
 Gateway::Gateway(GatewayOptions options)
     : options_(std::move(options)),
+      held_(options_.held_bytes),
       admission_(options_.in_flight, options_.client_in_flight),
-      node_(io_, {.socket = options_.socket,
-                  .name = options_.node,
-                  .streams = options_.streams,
-                  .depth = options_.depth}),
+      node_(io_,
+            {.socket = options_.socket, .name = options_.node, .streams = options_.streams, .depth = options_.depth}),
       serving_{node_, admission_, counts_, held_, options_.shared_memory ? &regions_ : nullptr, draining_},
       routes_(serving_, options_.tokens),
-      server_(io_, routes_, options_.http, options_.held_bytes),
+      decoder_(io_),
+      server_(io_, routes_, options_.http, held_),
       signals_(io_, SIGTERM, SIGINT),
       drain_timer_(io_) {
-  held_ = &server_.held();
   node_.looked = [this] { looked(); };
   routes_.add("GET", "/metrics", [this](const Head& head, const std::string&) {
     return std::make_unique<TextJob>([this, head](std::string_view, const Channel&) { return metrics(head); });
   });
+  routes_.add("POST", "/v1/vision/detection", [this](const Head&, const std::string&) { return picture({}); });
+  routes_.add("POST", "/v1/vision/custom/", [this](const Head&, const std::string& name) { return picture(name); });
   signals_.async_wait([this](const boost::system::error_code& error, int) {
     if (!error) on_signal();
   });
@@ -110,6 +111,24 @@ std::string Gateway::agent_line() const {
   return "ready up " + std::to_string(share_.percent()) + "%";
 }
 
+// Empty: the application named by --pictures, else the only one that takes pictures.
+std::unique_ptr<Job> Gateway::picture(const std::string& application) {
+  auto catalogue = node_.kept();
+  const std::string& wanted = application.empty() ? options_.pictures : application;
+  const Model* found = nullptr;
+  std::uint32_t count = 0;
+  for (const Model& m : catalogue->models) {
+    if (!m.pictures || (!wanted.empty() && m.name != wanted)) continue;
+    found = &m;
+    ++count;
+  }
+  if (count == 1) return std::make_unique<PictureJob>(serving_, std::move(catalogue), *found, decoder_);
+  if (!node_.ready()) return std::make_unique<TextJob>(error_reply(503, "not ready: " + node_.why_not()));
+  return std::make_unique<TextJob>(error_reply(
+      404, count == 0 ? "no application here takes pictures under that name"
+                      : "several applications take pictures; name one: /v1/vision/custom/NAME, or --pictures"));
+}
+
 Reply Gateway::metrics(const Head& head) const {
   tools::MetricText text(tools::metric_format_of(head.field("accept")));
   text.gauge("leat_up", "1: the daemon answers");
@@ -128,7 +147,7 @@ Reply Gateway::metrics(const Head& head) const {
   add_gateway_metrics(text, {.counts = counts_,
                              .http = server_.counts(),
                              .connections = server_.connections(),
-                             .held_bytes = *held_,
+                             .held_bytes = held_,
                              .ready = node_.ready() && !draining_,
                              .draining = draining_,
                              .agent_percent = share_.percent()});

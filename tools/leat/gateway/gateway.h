@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "tools/leat/gateway/deepstack/picture_job.h"
 #include "tools/leat/gateway/fleet/agent.h"
 #include "tools/leat/gateway/http/server.h"
 #include "tools/leat/gateway/kserve/routes.h"
@@ -30,18 +31,20 @@ class Gateway {
   void drain_further();
   [[nodiscard]] double rate() const;
   [[nodiscard]] std::string agent_line() const;
+  [[nodiscard]] std::unique_ptr<Job> picture(const std::string& application);
   [[nodiscard]] Reply metrics(const Head& head) const;
 
   const GatewayOptions options_;
+  HeldBytes held_;  // outlives whatever waits in the event loop
   boost::asio::io_context io_;
   bool draining_ = false;
   std::map<std::string, ModelCounts> counts_;
   Admission admission_;
   SharedMemory regions_;
-  HeldBytes* held_ = nullptr;
   Node node_;
   Serving serving_;
   Routes routes_;
+  Decoder decoder_;
   Server server_;
   AgentShare share_;
   double slack_ = 1;

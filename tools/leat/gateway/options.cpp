@@ -26,14 +26,20 @@ constexpr cli::Option kOptions[] = {
      .type = Type::path,
      .value = "FILE",
      .help = "tokens, one a line, of which TCP clients must bear one (Authorization: Bearer); needed beyond loopback"},
-    {.name = "node", .type = Type::text, .value = "NAME", .help = "what answers call this node (default: the host's name)"},
-    cli::integer_option("streams", "8", 1, 256, "streams at leatd, each a connection to it; the longest unused gives way"),
+    {.name = "node",
+     .type = Type::text,
+     .value = "NAME",
+     .help = "what answers call this node (default: the host's name)"},
+    cli::integer_option("streams", "8", 1, 256,
+                        "streams at leatd, each a connection to it; the longest unused gives way"),
     cli::integer_option("depth", "8", 1, 60, "requests of one stream that wait or run at once"),
     cli::integer_option("in-flight", "256", 1, 65536, "requests in flight; one more is answered with 503"),
-    cli::integer_option("client-in-flight", "256", 1, 65536, "of one client (address or user); one more is answered with 429"),
+    cli::integer_option("client-in-flight", "256", 1, 65536,
+                        "of one client (address or user); one more is answered with 429"),
     cli::integer_option("connections", "1024", 1, 65536, "connections; of those that idle one gives way to a newcomer"),
     cli::integer_option("body-mib", "64", 1, 1024, "longest body", "MIB"),
-    cli::integer_option("held-mib", "256", 1, 65536, "memory for bodies and answers that move slowly, all together", "MIB"),
+    cli::integer_option("held-mib", "256", 1, 65536, "memory for bodies and answers that move slowly, all together",
+                        "MIB"),
     {.name = "shared-memory",
      .help = "let clients of this host name their own shared memory (KServe's system_shared_memory)"},
     {.name = "pictures",
@@ -104,7 +110,8 @@ const cli::Command kGatewayCommand = {
     .name = "leat gateway",
     .summary = "serves a daemon's models over HTTP: KServe v2, pictures, metrics",
     .description =
-        "A client of leatd like any other, with its user's limits. Tensors go from the connection into the frame slots, "
+        "A client of leatd like any other, with its user's limits. Tensors go from the connection into the frame "
+        "slots, "
         "and from the results to the connection. Budgets and classes come from the request's parameters (timeout, "
         "priority) or headers (X-Leat-Budget-Us, X-Leat-Class, X-Leat-Stream); what cannot be done in time is refused "
         "at once: 503, another node may; 429, the client's own limit; 504, late. docs/guide/gateway.md says the rest.",

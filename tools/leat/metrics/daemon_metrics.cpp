@@ -17,6 +17,8 @@ struct Unit {
 };
 Unit unit_of(std::string_view counter) {
   const auto cut = [&](std::string_view tail) { return std::string(counter.substr(0, counter.size() - tail.size())); };
+  if (const std::size_t at = counter.find("_ns_"); at != std::string_view::npos)
+    return {std::string(counter.substr(0, at)) + std::string(counter.substr(at + 3)) + "_seconds", 1e-9};
   if (counter.ends_with("_ns")) return {cut("_ns") + "_seconds", 1e-9};
   if (counter.ends_with("_ms")) return {cut("_ms") + "_seconds", 1e-3};
   if (counter.ends_with("_ppm")) return {cut("_ppm") + "_ratio", 1e-6};

@@ -36,7 +36,8 @@ void MetricText::begin(std::string_view name, std::string_view help, Kind kind) 
   std::string family(name);
   if (kind == Kind::counter && format_ == MetricFormat::text) family += "_total";
   head_ = "# HELP " + family + " ";
-  for (const char c : help) head_ += c == '\n' ? std::string("\\n") : c == '\\' ? std::string("\\\\") : std::string(1, c);
+  for (const char c : help)
+    head_ += c == '\n' ? std::string("\\n") : c == '\\' ? std::string("\\\\") : std::string(1, c);
   head_ += "\n# TYPE " + family + " " + kKinds[static_cast<std::size_t>(kind)] + "\n";
 }
 

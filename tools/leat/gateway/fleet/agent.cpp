@@ -10,9 +10,9 @@
 namespace leat::gateway {
 namespace {
 
-constexpr double kNew = 0.5;      // of a new look, in what is told
+constexpr double kNew = 0.5;        // of a new look, in what is told
 constexpr double kFullShare = 0.2;  // of a node that is full
-constexpr int kStep = 5;          // points that it must move before it is told
+constexpr int kStep = 5;            // points that it must move before it is told
 
 }  // namespace
 

@@ -27,7 +27,6 @@ class AgentShare {
   [[nodiscard]] int percent() const noexcept { return percent_; }
 
  private:
-
   std::optional<double> smooth_;
   int percent_ = 100;
 };

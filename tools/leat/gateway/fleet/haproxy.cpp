@@ -19,12 +19,14 @@ std::string haproxy_config(const std::vector<FleetHost>& hosts, const HaproxyOpt
   for (const FleetHost& h : hosts) fastest = std::max(fastest, h.items_per_second);
   const bool reports = std::all_of(hosts.begin(), hosts.end(), [](const FleetHost& h) { return !h.agent.empty(); });
   const std::uint64_t buffer = std::max<std::uint64_t>(16 * 1024, options.body_bytes) + 16 * 1024;
-  std::string out = R"(# Made by leat gateway --haproxy. A request goes to the node with the fewest in flight for its weight.
+  std::string out =
+      R"(# Made by leat gateway --haproxy. A request goes to the node with the fewest in flight for its weight.
 global
     maxconn 4096
     # A request that lies whole in one buffer can be sent again when its node is lost.
-    tune.bufsize )" + std::to_string(buffer) +
-                    R"(
+    tune.bufsize )" +
+      std::to_string(buffer) +
+      R"(
     stats socket /run/haproxy-leat.sock mode 600 level admin
 
 defaults
@@ -38,14 +40,17 @@ defaults
     timeout client 60s
     timeout http-request 5s
     timeout http-keep-alive 60s
-    timeout queue )" + std::to_string(std::max<std::int64_t>(1, options.timeout_ms / 4)) +
-                    R"(ms
-    timeout server )" + std::to_string(options.timeout_ms) +
-                    R"(ms
+    timeout queue )" +
+      std::to_string(std::max<std::int64_t>(1, options.timeout_ms / 4)) +
+      R"(ms
+    timeout server )" +
+      std::to_string(options.timeout_ms) +
+      R"(ms
 
 frontend leat
-    bind )" + options.bind +
-                    R"(
+    bind )" +
+      options.bind +
+      R"(
     default_backend nodes
     http-request set-header X-Leat-Via %[hostname]
 
@@ -53,8 +58,9 @@ backend nodes
     balance leastconn
     option http-buffer-request
     option httpchk
-    http-check send meth GET uri /v2/health/)" + std::string(reports ? "live" : "ready") +
-         R"( ver HTTP/1.1 hdr Host leat
+    http-check send meth GET uri /v2/health/)" +
+      std::string(reports ? "live" : "ready") +
+      R"( ver HTTP/1.1 hdr Host leat
     http-check expect status 200
 )";
   // A node that is drained finishes what it has: its agent says so, and only one that no longer lives is cut off.

@@ -8,8 +8,8 @@
 namespace leat::gateway {
 
 struct FleetHost {
-  std::string name, address;  // "127.0.0.2:8000"
-  std::string agent;          // "127.0.0.2:9000"; empty: it reports nothing
+  std::string name, address;    // "127.0.0.2:8000"
+  std::string agent;            // "127.0.0.2:9000"; empty: it reports nothing
   double items_per_second = 0;  // measured by it; 0: unknown
 };
 

@@ -86,8 +86,8 @@ bool FleetLedger::exact() const noexcept {
 }
 
 std::string text_of(const FleetLedger& ledger) {
-  std::string out = formatted("%-24s %10s %10s %9s %10s %10s %6s %10s %10s\n", "node", "requests", "answers", "in flight",
-                              "submitted", "framed", "lost", "leatd took", "ended");
+  std::string out = formatted("%-24s %10s %10s %9s %10s %10s %6s %10s %10s\n", "node", "requests", "answers",
+                              "in flight", "submitted", "framed", "lost", "leatd took", "ended");
   for (const NodeLedger& n : ledger.nodes) {
     if (!n.unreachable.empty()) {
       out += formatted("%-24s %s\n", n.host.c_str(), n.unreachable.c_str());

@@ -17,14 +17,14 @@ struct NodeLedger {
   std::string host;
   std::string unreachable;  // why; else empty
   double requests = 0, answers = 0, in_flight = 0;
-  double submitted = 0, framed = 0, lost = 0;               // frames: given to leatd, answered by it, gone with it
-  double taken = 0, ended = 0, in_leatd = 0;                // leatd's total
-  std::vector<std::string> wrong;                           // what does not add up
+  double submitted = 0, framed = 0, lost = 0;  // frames: given to leatd, answered by it, gone with it
+  double taken = 0, ended = 0, in_leatd = 0;   // leatd's total
+  std::vector<std::string> wrong;              // what does not add up
 };
 [[nodiscard]] NodeLedger node_ledger(const std::string& host, const Samples& samples);
 
 struct BalancerLedger {
-  double requests = 0, answers = 0;             // of the frontend
+  double requests = 0, answers = 0;  // of the frontend
   double sent = 0, retried = 0, redispatched = 0, own_errors = 0;
   std::vector<std::string> wrong;
 };

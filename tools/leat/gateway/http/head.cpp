@@ -19,13 +19,6 @@ HeadRead refused(int status, std::string why) {
   return out;
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  return out;
-}
-
 template <class Text>
 std::string_view view(const Text& text) {
   return {text.data(), text.size()};
@@ -46,6 +39,13 @@ bool plain(std::string_view head) {
 }
 
 }  // namespace
+
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  return out;
+}
 
 std::string_view Head::field(std::string_view name) const noexcept {
   for (const auto& [key, value] : fields)
@@ -80,7 +80,7 @@ HeadRead read_head(std::string_view bytes) {
   if (head.path.empty() || head.path.front() != '/') return refused(400, "the request's target is no path");
   std::uint32_t lengths = 0, hosts = 0;
   for (const auto& field : message) {
-    std::string name = lower(view(field.name_string()));
+    std::string name = lower_case(view(field.name_string()));
     if (name == "transfer-encoding")
       return refused(411, "chunked bodies are not taken; send the body with its Content-Length");
     lengths += name == "content-length";
@@ -91,15 +91,15 @@ HeadRead read_head(std::string_view bytes) {
   if (hosts == 0 && message.version() == 11) return refused(400, "the request names no host");
   const std::string_view length = head.field("content-length");
   if (lengths == 1) {
-    if (length.empty() || length.size() > 15 || !std::all_of(length.begin(), length.end(), [](char c) {
-          return c >= '0' && c <= '9';
-        }))
+    if (length.empty() || length.size() > 15 ||
+        !std::all_of(length.begin(), length.end(), [](char c) { return c >= '0' && c <= '9'; }))
       return refused(400, "Content-Length is no length");
     head.content_bytes = std::stoull(std::string(length));
   }
   head.keep_alive = message.keep_alive();
   const std::string_view expects = head.field("expect");
-  if (!expects.empty() && lower(expects) != "100-continue") return refused(417, "only 100-continue can be expected");
+  if (!expects.empty() && lower_case(expects) != "100-continue")
+    return refused(417, "only 100-continue can be expected");
   head.expects_continue = !expects.empty() && head.content_bytes > 0;
   return out;
 }

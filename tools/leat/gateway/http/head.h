@@ -34,6 +34,8 @@ struct HeadRead {
   int status = 0;
   std::string why;
 };
+// ASCII letters alone.
+[[nodiscard]] std::string lower_case(std::string_view text);
 [[nodiscard]] HeadRead read_head(std::string_view bytes);
 
 }  // namespace leat::gateway

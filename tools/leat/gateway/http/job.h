@@ -34,7 +34,7 @@ class Channel {
   virtual ~Channel() = default;
   [[nodiscard]] virtual const Head& head() const = 0;
   [[nodiscard]] virtual const Peer& peer() const = 0;
-  [[nodiscard]] virtual std::int64_t began_ns() const = 0;     // the head's first byte
+  [[nodiscard]] virtual std::int64_t began_ns() const = 0;    // the head's first byte
   [[nodiscard]] virtual std::uint64_t body_left() const = 0;  // not read yet
   // Fills `place` (at most body_left() bytes) with the body's next bytes, then calls `then`, later. One at a time.
   virtual void read(std::span<std::byte> place, std::function<void()> then) = 0;
@@ -48,8 +48,8 @@ class Job {
  public:
   virtual ~Job() = default;
   virtual void start(Channel& channel) = 0;
-  // The bytes of a read() come slowly, and the first `got` of its place are there: where they are to go on instead, with
-  // those copied, or empty to leave it.
+  // The bytes of a read() come slowly, and the first `got` of its place are there: where they are to go on instead,
+  // with those copied, or empty to leave it.
   virtual std::span<std::byte> other_place(std::size_t got) {
     (void)got;
     return {};

@@ -93,11 +93,10 @@ Result<Address> address_of(const std::string& text) {
   return out;
 }
 
-Server::Server(boost::asio::io_context& io, Service& service, HttpLimits limits, std::uint64_t held_bytes)
+Server::Server(boost::asio::io_context& io, Service& service, HttpLimits limits, HeldBytes& held)
     : io_(io),
       limits_(limits),
-      held_(held_bytes),
-      shared_{service, limits_, held_, counts_, draining_, [this](Connection& c) { ended(c); }},
+      shared_{service, limits_, held, counts_, draining_, [this](Connection& c) { ended(c); }},
       timer_(io) {
   look();
 }

@@ -31,7 +31,7 @@ Result<Fd> listening_socket(const Address& address);
 
 class Server {
  public:
-  Server(boost::asio::io_context& io, Service& service, HttpLimits limits, std::uint64_t held_bytes);
+  Server(boost::asio::io_context& io, Service& service, HttpLimits limits, HeldBytes& held);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -39,12 +39,11 @@ class Server {
   // Port 0: the kernel chooses; port() says which.
   Status listen(const Address& address);
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }  // of the latest TCP address
-  void drain() noexcept { draining_ = true; }  // replies close their connections from now on
+  void drain() noexcept { draining_ = true; }                          // replies close their connections from now on
   void close_idle();
   [[nodiscard]] std::size_t connections() const noexcept { return connections_.size(); }
   [[nodiscard]] std::size_t busy() const noexcept;
   [[nodiscard]] const HttpCounts& counts() const noexcept { return counts_; }
-  [[nodiscard]] HeldBytes& held() noexcept { return held_; }
 
  private:
   struct Listener {
@@ -60,7 +59,6 @@ class Server {
 
   boost::asio::io_context& io_;
   const HttpLimits limits_;
-  HeldBytes held_;
   HttpCounts counts_;
   bool draining_ = false;
   Connection::Shared shared_;

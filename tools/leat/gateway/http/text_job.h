@@ -24,7 +24,8 @@ class TextJob : public Job {
       return channel.reply(needs_body_ ? error_reply(413, "that is too long for this request") : answer_({}, channel));
     if (channel.body_left() == 0) return channel.reply(answer_({}, channel));
     body_.resize(channel.body_left());
-    channel.read(std::as_writable_bytes(std::span(body_)), [this, &channel] { channel.reply(answer_(body_, channel)); });
+    channel.read(std::as_writable_bytes(std::span(body_)),
+                 [this, &channel] { channel.reply(answer_(body_, channel)); });
   }
 
  private:

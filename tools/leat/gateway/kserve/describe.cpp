@@ -58,9 +58,9 @@ std::string python_metadata(const Model& model, std::span<const std::string> cla
     height = last ? dims[0] : dims[1];
     width = last ? dims[1] : dims[2];
   }
-  return std::string("{'task': '") + task_of(model) + "', 'stride': 32, 'batch': 1, 'channels': " +
-         std::to_string(channels) + ", 'imgsz': [" + std::to_string(height) + ", " + std::to_string(width) +
-         "], 'names': {" + names + "}}";
+  return std::string("{'task': '") + task_of(model) +
+         "', 'stride': 32, 'batch': 1, 'channels': " + std::to_string(channels) + ", 'imgsz': [" +
+         std::to_string(height) + ", " + std::to_string(width) + "], 'names': {" + names + "}}";
 }
 
 Json count_and_time(std::uint64_t count, std::uint64_t ns) { return {{"count", count}, {"ns", ns}}; }

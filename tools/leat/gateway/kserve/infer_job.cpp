@@ -27,7 +27,7 @@ void InferJob::begin() {
   if (bytes == 0 || bytes > max)
     return refuse(bytes == 0 ? 400 : 413, "bad_request",
                   "a request's JSON has 1 to " + std::to_string(max) + " bytes; send tensors as binary data");
-  if (!head_.take(*serving_.held, bytes)) return refuse(503, "memory", "too many bodies at once; try again");
+  if (!head_.take(serving_.held, bytes)) return refuse(503, "memory", "too many bodies at once; try again");
   channel_->read(head_.bytes(), guarded(this, &InferJob::head_read));
 }
 
@@ -85,7 +85,7 @@ std::span<std::byte> InferJob::other_place(std::size_t got) {
   if (!frame_ || next_ == 0) return {};
   std::uint64_t whole = 0;
   for (const std::size_t input : binary_) whole += request_.bytes[input];
-  if (!aside_.take(*serving_.held, whole)) {
+  if (!aside_.take(serving_.held, whole)) {
     frame_.reset();  // what comes now goes nowhere: the reply ends the connection
     refuse(503, "memory", "too many slow bodies at once; try again");
     return {};
@@ -115,10 +115,9 @@ bool InferJob::fill_others() {
     if (in.binary) continue;
     const Tensor& tensor = model_.inputs[in.input];
     const std::span<std::byte> place(place_of(in.input), request_.bytes[in.input]);
-    const std::string wrong =
-        in.place.region.empty()
-            ? write_json_tensor(request_.head.at("inputs").at(in.at).at("data"), tensor, place)
-            : serving_.regions->read(in.place.region, in.place.offset, place, channel_->peer());
+    const std::string wrong = in.place.region.empty()
+                                  ? write_json_tensor(request_.head.at("inputs").at(in.at).at("data"), tensor, place)
+                                  : serving_.regions->read(in.place.region, in.place.offset, place, channel_->peer());
     if (!wrong.empty()) return refuse(400, "bad_request", wrong), false;
   }
   return true;

@@ -115,8 +115,7 @@ void add_head(const leat_result& result, HeadTensors& head, std::vector<FoundOut
 
 }  // namespace
 
-Result<std::vector<FoundOutput>> outputs_of(const leat_answer& answer, const InferRequest& request,
-                                            HeadTensors& head) {
+Result<std::vector<FoundOutput>> outputs_of(const leat_answer& answer, const InferRequest& request, HeadTensors& head) {
   std::vector<FoundOutput> all, out;
   if (answer.result != nullptr) add_head(*answer.result, head, all);
   std::uint32_t index = 0;

@@ -18,9 +18,9 @@ struct HeadTensors {
   std::vector<float> rows;
   std::uint64_t checksum = 0;
 };
-// The parts of the result that were asked for, in that order; all tensors where none was named. Error: one is not there.
-Result<std::vector<FoundOutput>> outputs_of(const leat_answer& answer, const InferRequest& request,
-                                            HeadTensors& head);
+// The parts of the result that were asked for, in that order; all tensors where none was named. Error: one is not
+// there.
+Result<std::vector<FoundOutput>> outputs_of(const leat_answer& answer, const InferRequest& request, HeadTensors& head);
 
 // Outputs whose place is a region are only named: the caller has written them.
 [[nodiscard]] Reply infer_reply(const std::vector<FoundOutput>& outputs, const InferRequest& request,

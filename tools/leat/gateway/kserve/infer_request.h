@@ -41,16 +41,17 @@ struct InferRequest {
   std::uint32_t priority = LEAT_PRIORITY_NORMAL;
   bool binary_outputs = false;  // what no output says of itself
   std::vector<GivenInput> inputs;
-  std::vector<std::uint64_t> bytes;      // of each of the model's inputs
+  std::vector<std::uint64_t> bytes;     // of each of the model's inputs
   std::uint32_t width = 0, height = 0;  // of a picture
-  std::vector<WantedOutput> outputs;  // empty: all
+  std::vector<WantedOutput> outputs;    // empty: all
 };
 
 // `binary_bytes`: of the body behind the head.
 Result<InferRequest> infer_request_of(std::string_view json, const Model& model, std::uint64_t binary_bytes);
 
 // The JSON numbers of a tensor ("data", flat or nested) into its place. Empty: done; else what is wrong.
-[[nodiscard]] std::string write_json_tensor(const Json& data, const Tensor& tensor, std::span<std::byte> to);  // all of `to`
+[[nodiscard]] std::string write_json_tensor(const Json& data, const Tensor& tensor,
+                                            std::span<std::byte> to);  // all of `to`
 
 // 0 and 2 are normal, 1 is high, more is background; as Triton counts.
 [[nodiscard]] std::uint32_t priority_of_number(std::uint64_t number) noexcept;

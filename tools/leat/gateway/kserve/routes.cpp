@@ -35,11 +35,11 @@ class ConfigJob : public Job {
     for (const Tensor& t : model_.inputs) shapes.push_back(t.shape);
     if (model_.pictures) return reply(channel, nullptr);
     channel.give_up_at(channel.began_ns() + 10'000'000'000);
-    serving_.node.with_link(key, std::move(shapes),
-                            [this, &channel, alive = std::weak_ptr<bool>(alive_)](const std::shared_ptr<Link>& link,
-                                                                                  const Refusal&) {
-                              if (!alive.expired()) reply(channel, link.get());
-                            });
+    serving_.node.with_link(
+        key, std::move(shapes),
+        [this, &channel, alive = std::weak_ptr<bool>(alive_)](const std::shared_ptr<Link>& link, const Refusal&) {
+          if (!alive.expired()) reply(channel, link.get());
+        });
   }
 
  private:
@@ -83,7 +83,9 @@ constexpr std::string_view kHelp =
 }  // namespace
 
 std::optional<std::string> decoded(std::string_view path) {
-  const auto hex = [](char c) { return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 87 : -1; };
+  const auto hex = [](char c) {
+    return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 87 : -1;
+  };
   std::string out;
   for (std::size_t i = 0; i < path.size(); ++i) {
     if (path[i] != '%') {

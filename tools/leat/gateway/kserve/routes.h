@@ -21,7 +21,9 @@ class Routes : public Service {
 
   // A path of another room; `rest` is what follows a prefix that ends in '/'.
   using Begin = std::function<std::unique_ptr<Job>(const Head& head, const std::string& rest)>;
-  void add(const std::string& method, const std::string& path, Begin begin) { others_[{method, path}] = std::move(begin); }
+  void add(const std::string& method, const std::string& path, Begin begin) {
+    others_[{method, path}] = std::move(begin);
+  }
 
  private:
   std::unique_ptr<Job> v2(const Head& head, std::string_view path);

@@ -15,8 +15,8 @@ uid_t owner_of(const Peer& peer) { return peer.by_unix ? peer.uid : ::geteuid();
 // "/name" as shm_open takes it: one name, below /dev/shm.
 bool is_key(const std::string& key) {
   const std::string name = key.starts_with('/') ? key.substr(1) : key;
-  return !name.empty() && name.size() < 250 && name != "." && name != ".." &&
-         name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
+  return !name.empty() && name.size() < 250 && name != "." && name != ".." && name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos;
 }
 
 }  // namespace
@@ -38,7 +38,8 @@ std::string SharedMemory::add(const std::string& name, const std::string& key, s
   if (offset > static_cast<std::uint64_t>(found.st_size) ||
       bytes > static_cast<std::uint64_t>(found.st_size) - offset || bytes == 0)
     return "shared memory '" + key + "' has " + std::to_string(found.st_size) + " bytes";
-  regions_[{peer.who, name}] = {.key = key, .owner = found.st_uid, .offset = offset, .bytes = bytes, .fd = std::move(fd)};
+  regions_[{peer.who, name}] = {
+      .key = key, .owner = found.st_uid, .offset = offset, .bytes = bytes, .fd = std::move(fd)};
   return {};
 }
 

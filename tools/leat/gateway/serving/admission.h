@@ -1,5 +1,5 @@
-// How many requests are in flight, in all and of one client, and what became of all that came: the gateway's own ledger,
-// requests = by status + in flight. Thread rule: the gateway's thread.
+// How many requests are in flight, in all and of one client, and what became of all that came: the gateway's own
+// ledger, requests = by status + in flight. Thread rule: the gateway's thread.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ namespace leat::gateway {
 // Of one model.
 struct ModelCounts {
   std::uint64_t requests = 0, in_flight = 0;
-  std::map<int, std::uint64_t> by_status;         // answers
-  std::map<std::string, std::uint64_t> by_reason;  // of those that are not 200
-  std::uint64_t submitted = 0;                     // frames that leatd took
+  std::map<int, std::uint64_t> by_status;            // answers
+  std::map<std::string, std::uint64_t> by_reason;    // of those that are not 200
+  std::uint64_t submitted = 0;                       // frames that leatd took
   std::map<std::uint8_t, std::uint64_t> by_outcome;  // leatd's answers to them
   std::uint64_t lost = 0;                            // leatd was gone before it answered
   std::uint64_t queue_ns = 0, compute_ns = 0, input_ns = 0, output_ns = 0;

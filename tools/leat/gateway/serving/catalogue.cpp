@@ -23,7 +23,8 @@ std::optional<Tensor> tensor_of(const Json& json) {
   const auto dtype = dtype_of(word->get<std::string>());
   const auto dims = json.at("shape").get<std::vector<std::uint32_t>>();
   if (!dtype || dims.size() > LEAT_MAX_TENSOR_RANK) return std::nullopt;
-  Tensor out{.name = json.value("name", ""), .shape = {.dtype = *dtype, .rank = static_cast<std::uint32_t>(dims.size())}};
+  Tensor out{.name = json.value("name", ""),
+             .shape = {.dtype = *dtype, .rank = static_cast<std::uint32_t>(dims.size())}};
   out.bytes = leat_dtype_bytes(*dtype);
   for (std::size_t d = 0; d < dims.size(); ++d) {
     out.shape.dims[d] = dims[d];
@@ -86,7 +87,8 @@ Model model_of(const Json& application, const Json& partitions) {
   }
   out.pictures = out.inputs.empty();
   if (out.pictures)
-    out.inputs.push_back({.name = std::string(kPictureInput), .shape = {.dtype = LEAT_U8, .rank = 3, .dims = {0, 0, 3}}});
+    out.inputs.push_back(
+        {.name = std::string(kPictureInput), .shape = {.dtype = LEAT_U8, .rank = 3, .dims = {0, 0, 3}}});
   if (!others) {  // what the head of a result holds depends on the model: each is there where it was written
     out.outputs.push_back({.name = "detections", .shape = {.dtype = LEAT_F32, .rank = 2, .dims = {0, 6}}});
     out.outputs.push_back({.name = "classes", .shape = {.dtype = LEAT_F32, .rank = 2, .dims = {0, 2}}});

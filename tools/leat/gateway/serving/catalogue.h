@@ -32,7 +32,7 @@ struct Model {
   // It takes pictures: one input, kPictureInput, [height, width, 3] of R, G and B, both sides as the client has them.
   bool pictures = false;
   std::vector<Tensor> inputs;
-  std::vector<Tensor> outputs;  // tensors that an answer holds, and what its head does (result_tensors.h)
+  std::vector<Tensor> outputs;  // tensors that an answer holds, and what its head does (HeadTensors)
 };
 
 struct Catalogue {

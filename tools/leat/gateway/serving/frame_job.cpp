@@ -170,10 +170,9 @@ void FrameJob::answered(std::optional<Answer> answer) {
   if (status == 200) return complete(std::move(*answer));
   const char* const word = outcome == LEAT_OUTCOME_late ? "late" : leat_reason_name(answer->raw().reason);
   ++counts_.by_reason[word];
-  Reply out = failure(status, outcome == LEAT_OUTCOME_late
-                                      ? std::string("late: it was finished after its deadline")
-                                      : std::string(leat_outcome_name(answer->raw().outcome)) + ": " +
-                                            leat_reason_text(answer->raw().reason));
+  Reply out = failure(status, outcome == LEAT_OUTCOME_late ? std::string("late: it was finished after its deadline")
+                                                           : std::string(leat_outcome_name(answer->raw().outcome)) +
+                                                                 ": " + leat_reason_text(answer->raw().reason));
   add_fields(out, serving_.node.options().name, word, spent);
   done(std::move(out));
 }

@@ -1,5 +1,5 @@
-// What jobs that give leatd a frame have in common: who may, how long it may take, the slot, the answer, and the count of
-// it all. Every job ends with one reply, or with its client. Thread rule: the gateway's thread.
+// What jobs that give leatd a frame have in common: who may, how long it may take, the slot, the answer, and the count
+// of it all. Every job ends with one reply, or with its client. Thread rule: the gateway's thread.
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@ struct Serving {
   Node& node;
   Admission& admission;
   std::map<std::string, ModelCounts>& counts;
-  HeldBytes*& held;
+  HeldBytes& held;
   SharedMemory* regions = nullptr;  // null: not allowed
   const bool& draining;
   std::string load = {};  // the field endpoint-load-metrics of answers, as Envoy reads it; empty: none yet
@@ -48,8 +48,8 @@ class FrameJob : public Job {
   void start(Channel& channel) final;
 
  protected:
-  virtual void begin() = 0;                 // the node is ready; the body has not been read
-  virtual void fill() = 0;                  // the stream is there: take_slot(), and submit() when it is written
+  virtual void begin() = 0;                  // the node is ready; the body has not been read
+  virtual void fill() = 0;                   // the stream is there: take_slot(), and submit() when it is written
   virtual void complete(Answer answer) = 0;  // by its deadline
   virtual Reply failure(int status, std::string_view why) const { return error_reply(status, why); }
 

@@ -1,5 +1,5 @@
 // A stream of the gateway's at its leatd, on a connection of its own, and the frames in flight on it. Opening one takes
-// as long as its memory does, so it is done on a thread (links.h); from then on everything is the gateway's thread's,
+// as long as its memory does, so it is done on a thread (node.h); from then on everything is the gateway's thread's,
 // and nothing waits. When leatd goes, every frame in flight is answered with nothing, and the link is `gone`.
 // Ownership: shared; whoever has a frame or an answer of it keeps it.
 #pragma once
@@ -21,7 +21,7 @@ namespace leat::gateway {
 // What makes a stream another one.
 struct StreamKey {
   std::string application;
-  std::string name;        // the client's own stream; empty: shared by all who name none
+  std::string name;         // the client's own stream; empty: shared by all who name none
   std::int64_t slo_ns = 0;  // 0: the application's
   std::uint32_t priority = LEAT_PRIORITY_NORMAL;
   std::uint32_t format = LEAT_FORMAT_tensors, width = 0, height = 0;

@@ -1,7 +1,7 @@
-// The gateway's side of its leatd: what it serves and counts (looked at five times a second), and the streams that requests share.
-// A thread of its own does what waits for leatd: it asks, opens streams and closes them. Streams that nobody has used
-// for a while are closed, and the longest unused gives way to a new one.
-// Thread rule: the gateway's thread.
+// The gateway's side of its leatd: what it serves and counts (looked at five times a second), and the streams that
+// requests share. A thread of its own does what waits for leatd: it asks, opens streams and closes them. Streams that
+// nobody has used for a while are closed, and the longest unused gives way to a new one. Thread rule: the gateway's
+// thread.
 #pragma once
 
 #include <boost/asio/executor_work_guard.hpp>
