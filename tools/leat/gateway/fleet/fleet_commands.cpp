@@ -19,6 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 constexpr auto kLimit = 2s;
 constexpr std::uint64_t kHeadBytes = 16 * 1024;
+constexpr std::uint64_t kUnknownBody = 1U << 20;
 
 std::vector<std::string> split(const std::string& text, char at) {
   std::vector<std::string> out;
@@ -82,6 +83,9 @@ int print_haproxy(const cli::Arguments& args) {
     options.body_bytes = std::max(options.body_bytes, facts.body_bytes + kHeadBytes);
     hosts.push_back(std::move(*host));
   }
+  // Pictures have any size; what is not sent whole cannot be sent again.
+  if (options.body_bytes <= kHeadBytes || args.given("body-mib"))
+    options.body_bytes = args.given("body-mib") ? std::uint64_t(args.integer("body-mib")) << 20 : kUnknownBody;
   if (hosts.empty()) return cli::fail(kGatewayCommand.name, "--haproxy names no host; write ADDRESS:PORT,...");
   std::fputs(haproxy_config(hosts, options).c_str(), stdout);
   return 0;
