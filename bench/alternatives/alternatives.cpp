@@ -9,6 +9,7 @@
 #include "bench/serving/leatd_child.h"
 #include "bench/study.h"
 #include "tools/base/cores/cores.h"
+#include "tools/base/documents/text_file.h"
 
 namespace {
 
@@ -19,7 +20,7 @@ constexpr cli::Option kOptions[] = {
     {.name = "contenders",
      .type = cli::Type::text,
      .value = "NAME,NAME,...",
-     .fallback = "process,fifo,round-robin,edf,pulled,leat",
+     .fallback = "process,fifo,round-robin,edf,pulled,leat,leat-grants",
      .help = "which, in which order"},
     {.name = "cameras",
      .letter = 'n',
@@ -35,7 +36,20 @@ constexpr cli::Option kOptions[] = {
     cli::real_option("seconds", "3", .2, 120, "measured in each run", "S"),
     cli::real_option("rate", "30", 1, 240, "pictures a second of each camera", "HZ"),
     cli::integer_option("rounds", "3", 1, 50, "runs of each case, the order reversed every other time"),
+    {.name = "source",
+     .type = cli::Type::choice,
+     .choices = "raw|h264",
+     .fallback = "raw",
+     .help = "what the cameras give; h264 is decoded by each camera's reader"},
     cli::integer_option("pictures", "30", 1, 3000, "that are drawn of each of four scenes, and repeated"),
+    {.name = "add",
+     .type = cli::Type::path,
+     .value = "FILE",
+     .repeat = true,
+     .help = "what an earlier call wrote by --json is told with the rest"},
+    {.name = "only-tell", .help = "measure nothing: tell what --add names"},
+    {.name = "page", .type = cli::Type::path, .value = "FILE", .help = "write the tables as Markdown"},
+    {.name = "svg", .type = cli::Type::path, .value = "FILE", .help = "draw what was in time by count of cameras"},
     bench::kLeatdOption,
     cli::json_option(),
 };
@@ -43,11 +57,13 @@ constexpr cli::Command kCommand = {
     .name = "alternatives",
     .summary = "puts Leat beside what people would write instead",
     .description =
-        "The demo's application `shapes` on raw cameras, whose pictures are due one camera after the other. process: a "
+        "The demo's application `shapes` on cameras whose pictures are due one camera after the other. process: a "
         "process a camera takes the newest picture again and again. fifo: a thread a camera puts pictures into a queue "
         "before a worker a core. round-robin, edf: the same with the latest picture of each camera, served in turn or "
         "by deadline. pulled: workers read the newest picture of the camera whose turn it is. leat: leatd with cpu = "
-        "\"auto\" and the deadline as its objective, a connection a camera. Latency is from when a picture is due to "
+        "\"auto\" and the deadline as its objective, a connection a camera. leat-grants: the same, whose cameras make "
+        "only "
+        "what leatd wants. Latency is from when a picture is due to "
         "when its answer is in the hands of whoever asked.",
     .options = kOptions};
 
@@ -81,6 +97,7 @@ Result<std::vector<const Contender*>> chosen(const std::string& list) {
 }
 
 struct Plan {
+  std::string source;
   std::vector<const Contender*> contenders;
   std::vector<std::uint32_t> cameras, deadlines_ms;
   std::uint64_t rounds = 1;
@@ -89,7 +106,14 @@ struct Plan {
 std::int64_t ns(std::uint32_t ms) { return std::int64_t{ms} * 1'000'000; }
 
 // What does not depend on the deadline runs once, and is held against each.
-Status measure(const Plan& plan, const Pictures& pictures, TrialOptions options, Report& report) {
+Status measure(const cli::Arguments& args, const Plan& plan, Report& report) {
+  const auto cores = usable_cores();
+  if (!cores.ok()) return Error{cores.error()};
+  const auto count = static_cast<std::uint64_t>(args.integer("pictures"));
+  const auto pictures = plan.source == "raw" ? draw_raw(count) : draw_coded(count);
+  if (!pictures.ok()) return Error{pictures.error()};
+  TrialOptions options{
+      .rate = args.real("rate"), .seconds = args.real("seconds"), .leatd = bench::leatd_of(args), .cores = *cores};
   std::uint64_t runs = 0;
   for (const Contender* c : plan.contenders) runs += c->by_deadline ? plan.deadlines_ms.size() : 1;
   cli::Progress progress("alternatives", plan.rounds * plan.cameras.size() * runs, "runs");
@@ -101,11 +125,11 @@ Status measure(const Plan& plan, const Pictures& pictures, TrialOptions options,
       for (const Contender* const contender : order) {
         for (std::size_t d = 0; d < (contender->by_deadline ? plan.deadlines_ms.size() : 1); ++d, progress.add(1)) {
           options.deadline_ns = ns(plan.deadlines_ms[d]);
-          const auto measured = run_trial(*contender, pictures, options);
+          const auto measured = run_trial(*contender, **pictures, options);
           if (!measured.ok()) return Error{measured.error()};
           for (const std::uint32_t ms : plan.deadlines_ms)
             if (!contender->by_deadline || ns(ms) == options.deadline_ns)
-              report.add(contender->name, cameras, ms, *measured);
+              report.add(plan.source, contender->name, cameras, ms, *measured);
         }
       }
     }
@@ -116,21 +140,21 @@ Status measure(const Plan& plan, const Pictures& pictures, TrialOptions options,
 int run(const cli::Arguments& args) {
   const auto contenders = chosen(args.text("contenders"));
   if (!contenders.ok()) return cli::fail(kCommand.name, contenders.error());
-  const Plan plan{.contenders = *contenders,
+  const Plan plan{.source = args.text("source"),
+                  .contenders = *contenders,
                   .cameras = numbers(args.text("cameras"), 256),
                   .deadlines_ms = numbers(args.text("deadlines"), 10000),
                   .rounds = static_cast<std::uint64_t>(args.integer("rounds"))};
   if (plan.cameras.empty() || plan.deadlines_ms.empty())
     return cli::fail(kCommand.name, "--cameras and --deadlines are whole numbers, with commas between");
-  const auto cores = usable_cores();
-  if (!cores.ok()) return cli::fail(kCommand.name, cores.error());
-  const auto pictures = Pictures::draw(static_cast<std::uint64_t>(args.integer("pictures")));
-  if (!pictures.ok()) return cli::fail(kCommand.name, pictures.error());
   Report report;
-  const TrialOptions options{
-      .rate = args.real("rate"), .seconds = args.real("seconds"), .leatd = bench::leatd_of(args), .cores = *cores};
-  if (const Status status = measure(plan, *pictures, options, report); !status)
-    return cli::fail(kCommand.name, status.error());
+  Status status = Done{};
+  for (const std::string& file : args.texts("add"))
+    if (status.ok()) status = report.read(file);
+  if (status.ok() && !args.flag("only-tell")) status = measure(args, plan, report);
+  if (status.ok() && args.given("page")) status = write_text_file(args.text("page"), page_of(report.cases()));
+  if (status.ok() && args.given("svg")) status = write_text_file(args.text("svg"), picture_of(report.cases()));
+  if (!status.ok()) return cli::fail(kCommand.name, status.error());
   const cli::JsonOutput json(args);
   if (const int failed = json.write(report.json().dump(1)); failed != 0 || json.alone()) return failed;
   std::printf("%s", report.text().c_str());

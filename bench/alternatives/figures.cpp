@@ -43,7 +43,7 @@ Figures figures_of(const Measured& run, std::int64_t deadline_ns) {
   for (const auto& [group, cores] : run.cores) out.cores += cores;
   if (run.answered == 0) return out;
   const auto answered = static_cast<double>(run.answered);
-  out.late = static_cast<double>(run.answered - in_time) / answered;
+  out.late_share = static_cast<double>(run.answered - in_time) / answered;
   for (const auto& [group, switches] : run.switches) out.switches_a_picture += switches * run.seconds / answered;
   out.p50_ms = quantile(latency_ms, .5), out.p99_ms = quantile(latency_ms, .99);
   return out;

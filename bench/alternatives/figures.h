@@ -33,7 +33,7 @@ struct Figures {
   double in_time_fps = 0, offered_fps = 0, in_time_share = 0;
   double worst_camera = 0;                   // the least share of a camera's pictures that were answered in time
   double p50_ms = 0, p99_ms = 0;             // of answers
-  double late = 0;                           // share of the answers
+  double late_share = 0;                     // share of the answers
   double cores = 0, switches_a_picture = 0;  // of answered pictures
 };
 Figures figures_of(const Measured& run, std::int64_t deadline_ns);

@@ -32,14 +32,19 @@ Timetable Record::wait_to_begin() const {
   return head_->times;
 }
 
+void Record::done_and_wait() {
+  head_->done.fetch_add(1);
+  while (head_->ended.load() == 0) sleep_until(shm::monotonic_ns() + kLookNs);
+}
+
 Record::Picture Record::at(std::uint32_t camera, std::uint64_t picture) const {
   const Entry& e = entry(camera, picture);
   return {e.fate.load(), e.answered_ns.load()};
 }
 
-void Record::answer(std::uint32_t camera, std::uint64_t picture, std::int64_t now_ns) {
-  entry(camera, picture).answered_ns.store(now_ns);
-  decide(camera, picture, Fate::answered);
+void Record::ran(std::uint32_t camera, std::uint64_t picture, bool good) {
+  if (good) entry(camera, picture).answered_ns.store(shm::monotonic_ns());
+  decide(camera, picture, good ? Fate::answered : Fate::failed);
 }
 
 void Record::decide(std::uint32_t camera, std::uint64_t picture, Fate fate) {

@@ -1,11 +1,13 @@
 // What became of every picture of a run, in memory that the processes of a contender share with the benchmark, and the
-// signals between the two: ready, begin. Thread rule: any thread and process; each picture has one that decides it.
+// signals between the two: ready, begin, done, end. Thread rule: any thread and process; each picture has one that
+// decides it.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <optional>
 
+#include "bench/alternatives/pictures.h"
 #include "bench/alternatives/timetable.h"
 #include "bench/serving/peers.h"
 
@@ -25,6 +27,8 @@ class Record {
   // ---- the benchmark's side ----
   [[nodiscard]] std::uint32_t ready() const { return head_->ready.load(); }
   void begin(const Timetable& times);
+  [[nodiscard]] std::uint32_t done() const { return head_->done.load(); }
+  void end() { head_->ended.store(1); }
   struct Picture {
     Fate fate = Fate::open;
     std::int64_t answered_ns = 0;
@@ -36,17 +40,23 @@ class Record {
   void say_ready() { head_->ready.fetch_add(1); }
   // Waits for begin().
   [[nodiscard]] Timetable wait_to_begin() const;
-  void answer(std::uint32_t camera, std::uint64_t picture, std::int64_t now_ns);
+  // Behind the last picture, with all its memory still there: waits for end().
+  void done_and_wait();
   void pass(std::uint32_t camera, std::uint64_t picture) { decide(camera, picture, Fate::passed); }
   // All from `first` up to but for `end`.
   void pass(std::uint32_t camera, std::uint64_t first, std::uint64_t end) {
     for (; first < end; ++first) pass(camera, first);
   }
-  void fail(std::uint32_t camera, std::uint64_t picture) { decide(camera, picture, Fate::failed); }
+  // Of a picture that its film did not give.
+  void without(std::uint32_t camera, std::uint64_t picture, Film::Got got) {
+    decide(camera, picture, got == Film::Got::failed ? Fate::failed : Fate::passed);
+  }
+  // Answered now, or failed.
+  void ran(std::uint32_t camera, std::uint64_t picture, bool good);
 
  private:
   struct Head {
-    std::atomic<std::uint32_t> ready, began;
+    std::atomic<std::uint32_t> ready, began, done, ended;
     std::atomic<std::uint64_t> twice;
     Timetable times;
   };

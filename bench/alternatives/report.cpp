@@ -1,16 +1,31 @@
 #include "bench/alternatives/report.h"
 
 #include <algorithm>
-#include <map>
+#include <tuple>
 
 #include "bench/study.h"
+#include "tools/base/documents/text_file.h"
 #include "tools/base/text/formatted.h"
 
 namespace leat::bench::alternatives {
 
 namespace {
 
-using ByGroup = std::map<std::string, double>;
+constexpr std::pair<const char*, double Figures::*> kFigures[] = {{"offered_fps", &Figures::offered_fps},
+                                                                  {"in_time_fps", &Figures::in_time_fps},
+                                                                  {"in_time_share", &Figures::in_time_share},
+                                                                  {"worst_camera", &Figures::worst_camera},
+                                                                  {"p50_ms", &Figures::p50_ms},
+                                                                  {"p99_ms", &Figures::p99_ms},
+                                                                  {"late_share", &Figures::late_share},
+                                                                  {"cores", &Figures::cores},
+                                                                  {"switches_a_picture", &Figures::switches_a_picture}};
+constexpr std::pair<const char*, std::uint64_t Round::*> kCounts[] = {
+    {"offered", &Round::offered}, {"answered", &Round::answered}, {"passed", &Round::passed},
+    {"failed", &Round::failed},   {"lost", &Round::lost},         {"decided_twice", &Round::decided_twice}};
+constexpr std::pair<const char*, ByGroup Round::*> kGroups[] = {{"cores_by_group", &Round::cores},
+                                                                {"switches_by_group", &Round::switches_a_picture},
+                                                                {"memory_mb_by_group", &Round::memory_mb}};
 
 double sum(const ByGroup& groups) {
   double out = 0;
@@ -18,123 +33,158 @@ double sum(const ByGroup& groups) {
   return out;
 }
 
-// The median of each group.
-ByGroup median_groups(const std::vector<ByGroup>& runs) {
+Json to_json(const Round& round) {
+  Json out = Json::object();
+  for (const auto& [name, figure] : kFigures) out[name] = round.figures.*figure;
+  for (const auto& [name, count] : kCounts) out[name] = round.*count;
+  for (const auto& [name, groups] : kGroups) out[name] = round.*groups;
+  return out;
+}
+
+Round round_of(const Json& json) {
+  Round out;
+  for (const auto& [name, figure] : kFigures) out.figures.*figure = json.at(name).get<double>();
+  for (const auto& [name, count] : kCounts) out.*count = json.at(name).get<std::uint64_t>();
+  for (const auto& [name, groups] : kGroups) out.*groups = json.at(name).get<ByGroup>();
+  return out;
+}
+
+}  // namespace
+
+std::vector<double> Case::all(double Figures::*figure) const {
+  std::vector<double> out;
+  for (const Round& r : rounds) out.push_back(r.figures.*figure);
+  return out;
+}
+
+double Case::middle(double Figures::*figure) const { return median(all(figure)); }
+
+ByGroup Case::middle(ByGroup Round::*groups) const {
   std::map<std::string, std::vector<double>> all;
-  for (const ByGroup& run : runs)
-    for (const auto& [group, value] : run) all[group].push_back(value);
+  for (const Round& r : rounds)
+    for (const auto& [group, value] : r.*groups) all[group].push_back(value);
   ByGroup out;
   for (const auto& [group, values] : all) out[group] = median(values);
   return out;
 }
 
-Json spread(const std::vector<double>& v) { return {{"median", median(v)}, {"least", min_of(v)}, {"most", max_of(v)}}; }
-
-}  // namespace
-
-void Report::add(std::string_view contender, std::uint32_t cameras, std::uint32_t deadline_ms, const Measured& run) {
-  auto at = std::find_if(cases_.begin(), cases_.end(), [&](const Case& c) {
-    return c.contender == contender && c.cameras == cameras && c.deadline_ms == deadline_ms;
-  });
-  if (at == cases_.end())
-    at = cases_.insert(cases_.end(), Case{.contender = std::string(contender),
-                                          .cameras = cameras,
-                                          .deadline_ms = deadline_ms,
-                                          .runs = {},
-                                          .figures = {}});
-  at->runs.push_back(run);
-  at->figures.push_back(figures_of(run, std::int64_t{deadline_ms} * 1'000'000));
-}
-
-std::vector<double> Report::Case::all(double Figures::*figure) const {
+std::vector<double> Case::memory_mb() const {
   std::vector<double> out;
-  for (const Figures& f : figures) out.push_back(f.*figure);
+  for (const Round& r : rounds)
+    if (!r.memory_mb.empty()) out.push_back(sum(r.memory_mb));
   return out;
 }
 
-std::vector<double> Report::Case::memory_mb() const {
-  std::vector<double> out;
-  for (const Measured& run : runs)
-    if (run.memory_mb) out.push_back(sum(*run.memory_mb));
+Case& Report::at(const Case& like) {
+  const auto key = [](const Case& c) { return std::tie(c.source, c.contender, c.cameras, c.deadline_ms); };
+  const auto found = std::find_if(cases_.begin(), cases_.end(), [&](const Case& c) { return key(c) == key(like); });
+  return found != cases_.end() ? *found : cases_.emplace_back(like);
+}
+
+void Report::add(const std::string& source, std::string_view contender, std::uint32_t cameras,
+                 std::uint32_t deadline_ms, const Measured& run) {
+  Round round{.figures = figures_of(run, std::int64_t{deadline_ms} * 1'000'000),
+              .offered = run.offered,
+              .answered = run.answered,
+              .passed = run.passed,
+              .failed = run.failed,
+              .lost = run.lost,
+              .decided_twice = run.decided_twice,
+              .cores = run.cores,
+              .switches_a_picture = {},
+              .memory_mb = run.memory_mb.value_or(ByGroup{})};
+  for (const auto& [group, a_second] : run.switches)
+    round.switches_a_picture[group] =
+        a_second * run.seconds / static_cast<double>(std::max<std::uint64_t>(run.answered, 1));
+  at({.source = source,
+      .contender = std::string(contender),
+      .cameras = cameras,
+      .deadline_ms = deadline_ms,
+      .rounds = {}})
+      .rounds.push_back(std::move(round));
+}
+
+Status Report::read(const std::string& file) {
+  const auto text = read_text_file(file);
+  if (!text.ok()) return Error{text.error()};
+  try {
+    const Json all = Json::parse(*text);
+    for (const Json& c : all.at("cases")) {
+      Case& into = at({.source = c.at("source").get<std::string>(),
+                       .contender = c.at("contender").get<std::string>(),
+                       .cameras = c.at("cameras").get<std::uint32_t>(),
+                       .deadline_ms = c.at("deadline_ms").get<std::uint32_t>(),
+                       .rounds = {}});
+      for (const Json& round : c.at("rounds")) into.rounds.push_back(round_of(round));
+    }
+  } catch (const JsonError& e) {
+    return Error{file + ": is not what this program's --json wrote: " + e.what()};
+  }
+  return Done{};
+}
+
+std::vector<Case> Report::cases() const {
+  std::vector<std::string> contenders;
+  for (const Case& c : cases_)
+    if (std::find(contenders.begin(), contenders.end(), c.contender) == contenders.end())
+      contenders.push_back(c.contender);
+  std::vector<Case> out = cases_;
+  std::stable_sort(out.begin(), out.end(), [&](const Case& a, const Case& b) {
+    const auto key = [&](const Case& c) {
+      return std::tuple(c.source != "raw", c.cameras, c.deadline_ms,
+                        std::find(contenders.begin(), contenders.end(), c.contender));
+    };
+    return key(a) < key(b);
+  });
   return out;
 }
 
 Json Report::json() const {
-  Json cases = Json::array();
   std::uint64_t lost = 0, twice = 0, failed = 0, wrong = 0;
-  for (const Case& c : cases_) {
-    std::vector<ByGroup> cores, switches, memory;
-    Json runs = Json::array();
+  Json list = Json::array();
+  for (const Case& c : cases()) {
+    Json one = {
+        {"source", c.source}, {"contender", c.contender}, {"cameras", c.cameras}, {"deadline_ms", c.deadline_ms}};
+    for (const auto& [name, figure] : kFigures) one[name] = c.middle(figure);
+    const auto in_time = c.all(&Figures::in_time_fps);
+    one["in_time_fps_least"] = min_of(in_time), one["in_time_fps_most"] = max_of(in_time);
+    one["memory_mb"] = c.memory_mb().empty() ? Json() : Json(median(c.memory_mb()));
+    for (const auto& [name, groups] : kGroups) one[name] = c.middle(groups);
+    Json rounds = Json::array();
     std::uint64_t answered = 0;
-    for (std::size_t i = 0; i < c.runs.size(); ++i) {
-      const Measured& run = c.runs[i];
-      lost += run.lost, twice += run.decided_twice, failed += run.failed, answered += run.answered,
-          wrong += !run.adds_up();
-      cores.push_back(run.cores);
-      ByGroup a_picture;
-      for (const auto& [group, value] : run.switches)
-        a_picture[group] = value * run.seconds / static_cast<double>(std::max<std::uint64_t>(run.answered, 1));
-      switches.push_back(a_picture);
-      if (run.memory_mb) memory.push_back(*run.memory_mb);
-      runs.push_back({{"offered", run.offered},
-                      {"answered", run.answered},
-                      {"passed", run.passed},
-                      {"failed", run.failed},
-                      {"lost", run.lost},
-                      {"in_time_fps", c.figures[i].in_time_fps}});
+    for (const Round& r : c.rounds) {
+      lost += r.lost, twice += r.decided_twice, failed += r.failed, answered += r.answered;
+      wrong += r.offered != r.answered + r.passed + r.failed + r.lost;
+      rounds.push_back(to_json(r));
     }
-    cases.push_back({{"contender", c.contender},
-                     {"cameras", c.cameras},
-                     {"deadline_ms", c.deadline_ms},
-                     {"offered_fps", median(c.all(&Figures::offered_fps))},
-                     {"answered", answered},
-                     {"in_time_fps", spread(c.all(&Figures::in_time_fps))},
-                     {"in_time_share", median(c.all(&Figures::in_time_share))},
-                     {"worst_camera", median(c.all(&Figures::worst_camera))},
-                     {"p50_ms", median(c.all(&Figures::p50_ms))},
-                     {"p99_ms", median(c.all(&Figures::p99_ms))},
-                     {"late_share", median(c.all(&Figures::late))},
-                     {"cores", median(c.all(&Figures::cores))},
-                     {"cores_by_group", median_groups(cores)},
-                     {"switches_a_picture", median(c.all(&Figures::switches_a_picture))},
-                     {"switches_a_picture_by_group", median_groups(switches)},
-                     {"memory_mb", memory.empty() ? Json() : Json(median(c.memory_mb()))},
-                     {"memory_mb_by_group", memory.empty() ? Json() : Json(median_groups(memory))},
-                     {"rounds", runs}});
+    one["answered"] = answered;
+    one["rounds"] = rounds;
+    list.push_back(one);
   }
-  return {{"lost", lost}, {"decided_twice", twice}, {"failed", failed}, {"ledgers_wrong", wrong}, {"cases", cases}};
+  return {{"lost", lost}, {"decided_twice", twice}, {"failed", failed}, {"ledgers_wrong", wrong}, {"cases", list}};
 }
 
 std::string Report::text() const {
   std::string out;
-  std::uint32_t cameras = 0, deadline_ms = 0;
-  for (const Case& c : by_size()) {
-    if (c.cameras != cameras || c.deadline_ms != deadline_ms) {
-      cameras = c.cameras, deadline_ms = c.deadline_ms;
-      out +=
-          formatted("%u cameras, %.0f pictures a second, %u ms\n", cameras, c.figures.front().offered_fps, deadline_ms);
+  const Case* before = nullptr;
+  const auto sorted = cases();
+  for (const Case& c : sorted) {
+    if (before == nullptr || before->source != c.source || before->cameras != c.cameras ||
+        before->deadline_ms != c.deadline_ms) {
+      out += formatted("%s, %u cameras, %.0f pictures a second, within %u ms\n", c.source.c_str(), c.cameras,
+                       c.middle(&Figures::offered_fps), c.deadline_ms);
       out += formatted("  %-12s %8s %17s %6s %6s %6s %6s %6s %9s %7s  %s\n", "", "in time", "[least, most]", "worst",
                        "p50", "p99", "late %", "cores", "switches", "MB", "cores by group");
     }
-    const auto fps = c.all(&Figures::in_time_fps);
-    const auto middle = [&](double Figures::*figure) { return median(c.all(figure)); };
+    before = &c;
+    const auto in_time = c.all(&Figures::in_time_fps);
     out += formatted("  %-12s %8.1f [%7.1f,%7.1f] %6.2f %6.1f %6.1f %6.1f %6.2f %9.1f %7.0f ", c.contender.c_str(),
-                     median(fps), min_of(fps), max_of(fps), middle(&Figures::worst_camera), middle(&Figures::p50_ms),
-                     middle(&Figures::p99_ms), middle(&Figures::late) * 100, middle(&Figures::cores),
-                     middle(&Figures::switches_a_picture), median(c.memory_mb()));
-    std::vector<ByGroup> cores;
-    for (const Measured& run : c.runs) cores.push_back(run.cores);
-    for (const auto& [group, value] : median_groups(cores)) out += formatted(" %s %.2f", group.c_str(), value);
+                     median(in_time), min_of(in_time), max_of(in_time), c.middle(&Figures::worst_camera),
+                     c.middle(&Figures::p50_ms), c.middle(&Figures::p99_ms), c.middle(&Figures::late_share) * 100,
+                     c.middle(&Figures::cores), c.middle(&Figures::switches_a_picture), median(c.memory_mb()));
+    for (const auto& [group, cores] : c.middle(&Round::cores)) out += formatted(" %s %.2f", group.c_str(), cores);
     out += "\n";
   }
-  return out;
-}
-
-std::vector<Report::Case> Report::by_size() const {
-  std::vector<Case> out = cases_;
-  std::stable_sort(out.begin(), out.end(), [](const Case& a, const Case& b) {
-    return std::pair(a.cameras, a.deadline_ms) < std::pair(b.cameras, b.deadline_ms);
-  });
   return out;
 }
 

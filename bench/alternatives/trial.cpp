@@ -24,13 +24,14 @@ Timetable timetable(const TrialOptions& options) {
   return times;
 }
 
-Status wait_ready(Running& running, const Record& record) {
-  const auto until = subprocess::after(kToStart);
-  while (record.ready() < running.ready_at()) {
-    if (!running.alive() || subprocess::Clock::now() > until) return Error{"it did not start"};
+// Until as many processes as there are have said it.
+bool wait_for(Running& running, const std::function<std::uint32_t()>& said, std::chrono::seconds limit) {
+  const auto until = subprocess::after(limit);
+  while (said() < running.ready_at()) {
+    if (!running.alive() || subprocess::Clock::now() > until) return false;
     sleep_until(shm::monotonic_ns() + kSoonNs);
   }
-  return Done{};
+  return true;
 }
 
 }  // namespace
@@ -46,7 +47,9 @@ Result<Measured> run_trial(const Contender& contender, const Pictures& pictures,
                 .leatd = options.leatd};
   auto running = contender.start(run);
   if (!running.ok()) return failed(running.error());
-  if (const Status ready = wait_ready(**running, record); !ready) return failed(ready.error());
+  if (!wait_for(
+          **running, [&] { return record.ready(); }, kToStart))
+    return failed("it did not start");
   const std::vector<Member> members = (*running)->members();
   const Timetable times = timetable(options);
   record.begin(times);
@@ -54,8 +57,11 @@ Result<Measured> run_trial(const Contender& contender, const Pictures& pictures,
   const UsageByGroup before = usage_of(members);
   sleep_until(times.until_ns);
   const UsageByGroup after = usage_of(members);
+  if (!wait_for(
+          **running, [&] { return record.done(); }, kToEnd))
+    return failed("it did not come to its end");
   const auto memory = memory_of(members);
-  if (!(*running)->alive()) return failed("it ended before its time");
+  record.end();
   if (const Status ended = (*running)->end(subprocess::after(kToEnd)); !ended) return failed(ended.error());
   Measured out = read_record(record, times);
   for (const auto& [group, usage] : after) {

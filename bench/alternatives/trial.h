@@ -1,7 +1,7 @@
 // One run of one contender: started, warmed, measured, ended. One thread, the process's only one.
 #pragma once
 
-#include "bench/alternatives/contender.h"
+#include "bench/alternatives/contenders/contender.h"
 #include "bench/alternatives/figures.h"
 
 namespace leat::bench::alternatives {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/alternatives/contender.h"
+#include "bench/alternatives/contenders/contender.h"
 
 namespace leat::bench::alternatives {
 

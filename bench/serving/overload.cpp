@@ -18,6 +18,7 @@
 
 #include "bench/serving/leatd_child.h"
 #include "bench/serving/shapes_application.h"
+#include "bench/serving/street_videos.h"
 #include "bench/study.h"
 #include "leat/client.hpp"
 #include "tools/base/cores/cores.h"
@@ -30,7 +31,7 @@ using namespace leat;
 using bench::median;
 namespace fs = std::filesystem;
 
-constexpr std::uint32_t kCameras = 4, kWidth = 1280, kHeight = 720, kRate = 30;
+constexpr std::uint32_t kWidth = 1280, kHeight = 720, kRate = 30;
 constexpr std::uint32_t kRawPictures = 30;
 constexpr double kShareOfBest = .7, kShareOfHand = .95, kShareOfNone = .97;
 
@@ -153,33 +154,6 @@ struct Folder {
   }
 };
 
-// The demo's cameras: there already, or drawn and encoded into `folder`.
-Result<std::vector<std::string>> cameras(const std::string& scenes, const std::string& folder, std::int64_t pictures) {
-  std::vector<std::string> out;
-  cli::Progress progress("drawing cameras", kCameras, "cameras");
-  for (std::uint32_t c = 0; c < kCameras; ++c) {
-    const std::string name = "/street" + std::to_string(c) + ".mp4";
-    if (!scenes.empty()) {
-      std::error_code none;
-      if (!fs::exists(scenes + name, none))
-        return Error{scenes + name + ": is not there; run tools/demo once, or leave --scenes out"};
-      out.push_back(scenes + name);
-      continue;
-    }
-    out.push_back(folder + name);
-    const std::string command =
-        "'" + bench::built("tools/scene/leat-scene") + "' --camera " + std::to_string(c) + " --frames " +
-        std::to_string(pictures) +
-        " --fps 30 --output - 2>/dev/null | ffmpeg -v error -nostdin -y -f rawvideo "
-        "-pix_fmt rgb24 -s 1280x720 -r 30 -i - -threads 1 -c:v libx264 -preset veryfast -crf 18 -bf 0 -g 30 "
-        "-pix_fmt yuv420p '" +
-        out.back() + "'";
-    if (std::system(command.c_str()) != 0) return Error{"the cameras cannot be made; are leat-scene and ffmpeg there?"};
-    progress.set(c + 1);
-  }
-  return out;
-}
-
 Status write_raw(const std::string& path) {
   scene::Scene street({.seed = 1, .width = kWidth, .height = kHeight, .fps = kRate});
   std::vector<std::uint8_t> rgb(street.rgb_bytes()), nv12(street.nv12_bytes());
@@ -207,7 +181,8 @@ struct Study {
 Status measure(const cli::Arguments& args, const std::vector<unsigned>& coded, const std::vector<unsigned>& raw,
                Study& study) {
   const Folder folder;
-  auto videos = cameras(args.text("scenes"), folder.path, args.integer("pictures"));
+  auto videos =
+      bench::street_videos(args.text("scenes"), folder.path, static_cast<std::uint64_t>(args.integer("pictures")));
   if (!videos.ok()) return Error{videos.error()};
   const std::string pictures = folder.path + "/street.nv12";
   if (const Status written = write_raw(pictures); !written) return written;

@@ -3,8 +3,8 @@
 #include <mutex>
 #include <thread>
 
-#include "bench/alternatives/chain.h"
-#include "bench/alternatives/contender.h"
+#include "bench/alternatives/contenders/chain.h"
+#include "bench/alternatives/contenders/contender.h"
 #include "shm/src/rings/clock.h"
 #include "tools/base/cores/cores.h"
 
@@ -14,24 +14,37 @@ namespace {
 
 class Puller {
  public:
-  explicit Puller(const Run& run) : run_(run), looked_at_(run.cameras) {}
+  explicit Puller(const Run& run) : run_(run) {}
 
   Status serve() {
     std::vector<Chain> chains;
     for (std::size_t i = 0; i < run_.cores.size(); ++i) {
-      auto chain = Chain::open();
+      auto chain = Chain::open(run_.pictures->format());
       if (!chain.ok()) return Error{chain.error()};
       chains.push_back(std::move(*chain));
+    }
+    for (std::uint32_t c = 0; c < run_.cameras; ++c) {
+      auto film = run_.pictures->open(c);
+      if (!film.ok()) return Error{film.error()};
+      cameras_.push_back(std::make_unique<Camera>());
+      cameras_.back()->film = std::move(*film);
     }
     run_.record->say_ready();
     times_ = run_.record->wait_to_begin();
     std::vector<std::jthread> workers;
     for (std::size_t i = 0; i < run_.cores.size(); ++i)
       workers.emplace_back([this, &chain = chains[i], core = run_.cores[i]] { work(chain, core); });
+    workers.clear();
+    run_.record->done_and_wait();
     return Done{};
   }
 
  private:
+  struct Camera {
+    std::mutex reading;
+    std::unique_ptr<Film> film;
+    std::uint64_t looked_at = 0;  // one behind the newest picture that was
+  };
   struct Turn {
     std::uint32_t camera;
     std::uint64_t picture;
@@ -40,13 +53,19 @@ class Puller {
   void work(Chain& chain, std::uint32_t core) {
     join_group(kWorkers);
     (void)pin_thread({&core, 1});
-    const Buffer buffer;
+    const Buffer buffer(run_.pictures->format());
     while (const auto turn = next()) {
-      if (run_.pictures->read(turn->camera, turn->picture, buffer.frame()) && chain.run(buffer.frame()))
-        run_.record->answer(turn->camera, turn->picture, shm::monotonic_ns());
+      if (const auto got = read(*turn, buffer.frame()); got != Film::Got::ready)
+        run_.record->without(turn->camera, turn->picture, got);
       else
-        run_.record->fail(turn->camera, turn->picture);
+        run_.record->ran(turn->camera, turn->picture, chain.run(buffer.frame()));
     }
+  }
+
+  Film::Got read(const Turn& turn, const leat_frame& into) {
+    Camera& camera = *cameras_[turn.camera];
+    const std::lock_guard lock(camera.reading);
+    return camera.film->read(turn.picture, into);
   }
 
   // The newest picture of the next camera that has one; waits for one where none has. None: all are over.
@@ -58,7 +77,7 @@ class Puller {
         const std::int64_t now = shm::monotonic_ns();
         for (std::uint32_t i = 0; i < run_.cameras; ++i) {
           const std::uint32_t camera = turn_++ % run_.cameras;
-          std::uint64_t& seen = looked_at_[camera];
+          std::uint64_t& seen = cameras_[camera]->looked_at;
           if (const std::uint64_t taken = times_.taken(camera, now); taken > seen) {
             run_.record->pass(camera, seen, taken - 1);
             seen = taken;
@@ -75,7 +94,7 @@ class Puller {
   const Run& run_;
   Timetable times_;
   std::mutex mutex_;
-  std::vector<std::uint64_t> looked_at_;  // by camera: one behind the newest picture that was
+  std::vector<std::unique_ptr<Camera>> cameras_;
   std::uint32_t turn_ = 0;
 };
 

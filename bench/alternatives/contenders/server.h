@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "bench/alternatives/chain.h"
-#include "bench/alternatives/contender.h"
+#include "bench/alternatives/contenders/chain.h"
+#include "bench/alternatives/contenders/contender.h"
 
 namespace leat::bench::alternatives {
 

@@ -2,7 +2,7 @@
 // and a connection a camera, with the library's defaults.
 #include <thread>
 
-#include "bench/alternatives/contender.h"
+#include "bench/alternatives/contenders/contender.h"
 #include "bench/serving/leatd_child.h"
 #include "bench/serving/shapes_application.h"
 #include "leat/client.hpp"
@@ -23,12 +23,14 @@ class Camera {
     if (!client.ok()) return Error{client.error()};
     StreamOptions options;
     options.application = "shapes";
-    options.format = LEAT_FORMAT_nv12;
+    options.format = run.pictures->format();
     options.width = kWidth, options.height = kHeight;
     options.waits_for_grants = grants ? 1 : 0;
     auto stream = client->open_stream(options);
     if (!stream.ok()) return Error{stream.error()};
-    return Camera(run, camera, std::move(*client), std::move(*stream));
+    auto film = run.pictures->open(camera);
+    if (!film.ok()) return Error{film.error()};
+    return Camera(run, camera, std::move(*film), std::move(*client), std::move(*stream));
   }
 
   void film(const Timetable& times) {
@@ -37,12 +39,15 @@ class Camera {
       const std::uint64_t newest = std::max(times.taken(camera_, shm::monotonic_ns()), picture + 1) - 1;
       run_.record->pass(camera_, picture, newest);
       picture = newest;
-      submit(picture, times.due_ns(camera_, picture));
+      if (const auto got = film_->go_to(picture); got != Film::Got::ready)
+        run_.record->without(camera_, picture, got);
+      else
+        submit(picture, times.due_ns(camera_, picture));
     }
     take_the_rest();
   }
 
-  // Waits with the newest picture until it is wanted.
+  // Waits with the newest picture until it is wanted; what is coded is decoded, since others need it, but not written.
   void film_what_is_wanted(const Timetable& times) {
     for (std::uint64_t picture = 0; picture < times.pictures;) {
       take_answers(times.due_ns(camera_, picture));
@@ -50,6 +55,10 @@ class Camera {
       run_.record->pass(camera_, picture, newest);
       picture = newest;
       const std::int64_t due_ns = times.due_ns(camera_, picture), next_ns = due_ns + times.period_ns;
+      if (const auto got = film_->go_to(picture); got != Film::Got::ready) {
+        run_.record->without(camera_, picture++, got);
+        continue;
+      }
       bool wanted = stream_.wanted(due_ns);
       for (std::int64_t now = shm::monotonic_ns(); !wanted && now < next_ns; now = shm::monotonic_ns()) {
         (void)client_.wait_any(std::chrono::nanoseconds(next_ns - now));
@@ -67,13 +76,13 @@ class Camera {
   }
 
  private:
-  Camera(const Run& run, std::uint32_t camera, Client client, Stream stream)
-      : run_(run), camera_(camera), client_(std::move(client)), stream_(std::move(stream)) {}
+  Camera(const Run& run, std::uint32_t camera, std::unique_ptr<Film> film, Client client, Stream stream)
+      : run_(run), camera_(camera), film_(std::move(film)), client_(std::move(client)), stream_(std::move(stream)) {}
 
   void submit(std::uint64_t picture, std::int64_t due_ns) {
     auto frame = stream_.acquire();
     if (!frame) return run_.record->pass(camera_, picture);  // every slot is in use
-    if (!run_.pictures->read(camera_, picture, frame->raw())) return run_.record->fail(camera_, picture);
+    if (!film_->write(frame->raw())) return run_.record->without(camera_, picture, Film::Got::failed);
     if (frame->submit({.capture_ns = due_ns, .cookie = picture}) != LEAT_ERROR_ok)
       return run_.record->pass(camera_, picture);
     ++in_flight_;
@@ -94,10 +103,9 @@ class Camera {
     if (!answer) return false;
     --in_flight_;
     const std::uint64_t picture = answer->raw().cookie;
-    if (answer->outcome() == Outcome::completed || answer->outcome() == Outcome::late)
-      run_.record->answer(camera_, picture, shm::monotonic_ns());
-    else if (answer->outcome() == Outcome::failed)
-      run_.record->fail(camera_, picture);
+    const Outcome outcome = answer->outcome();
+    if (outcome == Outcome::completed || outcome == Outcome::late || outcome == Outcome::failed)
+      run_.record->ran(camera_, picture, outcome != Outcome::failed);
     else
       run_.record->pass(camera_, picture);
     return true;
@@ -105,6 +113,7 @@ class Camera {
 
   const Run& run_;
   std::uint32_t camera_;
+  std::unique_ptr<Film> film_;
   Client client_;
   Stream stream_;
   std::uint64_t in_flight_ = 0;
@@ -122,6 +131,8 @@ Status film(const std::string& socket, const Run& run, bool grants) {
   std::vector<std::jthread> threads;
   for (Camera& camera : cameras)
     threads.emplace_back([&] { grants ? camera.film_what_is_wanted(times) : camera.film(times); });
+  threads.clear();
+  run.record->done_and_wait();
   return Done{};
 }
 

@@ -1,5 +1,5 @@
 // Earliest deadline first over the latest picture of each camera; one whose deadline has passed is given up.
-#include "bench/alternatives/server.h"
+#include "bench/alternatives/contenders/server.h"
 
 namespace leat::bench::alternatives {
 

@@ -1,10 +1,10 @@
+#include "bench/alternatives/contenders/contender.h"
+
 #include <sys/prctl.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-
-#include "bench/alternatives/contender.h"
 
 namespace leat::bench::alternatives {
 

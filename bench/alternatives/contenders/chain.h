@@ -13,7 +13,7 @@ namespace leat::bench::alternatives {
 // A picture's memory, as a frame that can be read into.
 class Buffer {
  public:
-  Buffer();
+  explicit Buffer(leat_format format);  // NV12 or I420
   [[nodiscard]] const leat_frame& frame() const { return frame_; }
 
  private:
@@ -24,7 +24,7 @@ class Buffer {
 class Chain {
  public:
   // As tools/models/shapes/shapes.toml says. It has run once when this returns.
-  static Result<Chain> open();
+  static Result<Chain> open(leat_format format);
   // False: a model failed.
   bool run(const leat_frame& frame);
   [[nodiscard]] const leat_result& result() const { return *result_; }

@@ -1,5 +1,5 @@
 // Round robin: the latest picture of each camera waits, the cameras are served in turn.
-#include "bench/alternatives/server.h"
+#include "bench/alternatives/contenders/server.h"
 
 namespace leat::bench::alternatives {
 

@@ -1,4 +1,4 @@
-// What is put beside each other: ways to run the same models on the same cameras. A file for each; contenders.cpp lists
+// What is put beside each other: ways to run the same models on the same cameras. A file for each; contender.cpp lists
 // them. A contender begins when its record says so, decides every picture, and ends by itself behind the last.
 // Thread rule: one thread, which must be the process's only one (processes are forked).
 #pragma once

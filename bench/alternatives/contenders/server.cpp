@@ -1,4 +1,4 @@
-#include "bench/alternatives/server.h"
+#include "bench/alternatives/contenders/server.h"
 
 #include <condition_variable>
 #include <mutex>
@@ -18,9 +18,14 @@ class Server {
   Status serve() {
     std::vector<Chain> chains;
     for (std::size_t i = 0; i < run_.cores.size(); ++i) {
-      auto chain = Chain::open();
+      auto chain = Chain::open(run_.pictures->format());
       if (!chain.ok()) return Error{chain.error()};
       chains.push_back(std::move(*chain));
+    }
+    for (std::uint32_t c = 0; c < run_.cameras; ++c) {
+      auto film = run_.pictures->open(c);
+      if (!film.ok()) return Error{film.error()};
+      films_.push_back(std::move(*film));
     }
     std::vector<std::jthread> workers, cameras;
     for (std::size_t i = 0; i < run_.cores.size(); ++i)
@@ -34,6 +39,8 @@ class Server {
       ended_ = true;
     }
     something_waits_.notify_all();
+    workers.clear();
+    run_.record->done_and_wait();
     return Done{};
   }
 
@@ -48,10 +55,10 @@ class Server {
       run_.record->pass(camera, picture, newest);
       picture = newest;
       Waiting next{.camera = camera, .picture = picture, .due_ns = times_.due_ns(camera, picture), .pixels = buffer()};
-      if (run_.pictures->read(camera, picture, next.pixels->frame()))
+      if (const auto got = films_[camera]->read(picture, next.pixels->frame()); got == Film::Got::ready)
         put(std::move(next));
       else
-        run_.record->fail(camera, picture);
+        run_.record->without(camera, picture, got);
     }
   }
 
@@ -70,10 +77,7 @@ class Server {
     join_group(kWorkers);
     (void)pin_thread({&core, 1});
     while (auto picture = take()) {
-      if (chain.run(picture->pixels->frame()))
-        run_.record->answer(picture->camera, picture->picture, shm::monotonic_ns());
-      else
-        run_.record->fail(picture->camera, picture->picture);
+      run_.record->ran(picture->camera, picture->picture, chain.run(picture->pixels->frame()));
       const std::lock_guard lock(mutex_);
       free_.push_back(std::move(picture->pixels));
     }
@@ -101,7 +105,7 @@ class Server {
         return out;
       }
     }
-    return std::make_unique<Buffer>();
+    return std::make_unique<Buffer>(run_.pictures->format());
   }
   void take_back(std::vector<Waiting>& given_up) {
     for (Waiting& w : given_up) free_.push_back(std::move(w.pixels));
@@ -111,6 +115,7 @@ class Server {
   }
 
   const Run& run_;
+  std::vector<std::unique_ptr<Film>> films_;  // by camera
   Timetable times_;
   std::mutex mutex_;
   std::condition_variable something_waits_;

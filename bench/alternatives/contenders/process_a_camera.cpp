@@ -1,7 +1,7 @@
 // A process a camera, each a plain loop: the newest picture is read and run, again and again. What is passed over is
 // never read. The processes are pinned to the cores in turn.
-#include "bench/alternatives/chain.h"
-#include "bench/alternatives/contender.h"
+#include "bench/alternatives/contenders/chain.h"
+#include "bench/alternatives/contenders/contender.h"
 #include "shm/src/rings/clock.h"
 #include "tools/base/cores/cores.h"
 
@@ -11,9 +11,11 @@ namespace {
 
 Status loop(const Run& run, std::uint32_t camera) {
   (void)pin_process({&run.cores[camera % run.cores.size()], 1});
-  auto chain = Chain::open();
+  auto chain = Chain::open(run.pictures->format());
   if (!chain.ok()) return Error{chain.error()};
-  const Buffer buffer;
+  auto film = run.pictures->open(camera);
+  if (!film.ok()) return Error{film.error()};
+  const Buffer buffer(run.pictures->format());
   run.record->say_ready();
   const Timetable times = run.record->wait_to_begin();
   for (std::uint64_t picture = 0; picture < times.pictures; ++picture) {
@@ -21,11 +23,12 @@ Status loop(const Run& run, std::uint32_t camera) {
     const std::uint64_t newest = std::max(times.taken(camera, shm::monotonic_ns()), picture + 1) - 1;
     run.record->pass(camera, picture, newest);
     picture = newest;
-    if (run.pictures->read(camera, picture, buffer.frame()) && chain->run(buffer.frame()))
-      run.record->answer(camera, picture, shm::monotonic_ns());
+    if (const auto got = (*film)->read(picture, buffer.frame()); got != Film::Got::ready)
+      run.record->without(camera, picture, got);
     else
-      run.record->fail(camera, picture);
+      run.record->ran(camera, picture, chain->run(buffer.frame()));
   }
+  run.record->done_and_wait();
   return Done{};
 }
 

@@ -1,7 +1,7 @@
 // FIFO: a bounded queue before the workers; when it is full, the oldest gives way.
 #include <deque>
 
-#include "bench/alternatives/server.h"
+#include "bench/alternatives/contenders/server.h"
 
 namespace leat::bench::alternatives {
 

@@ -1,4 +1,4 @@
-#include "bench/alternatives/chain.h"
+#include "bench/alternatives/contenders/chain.h"
 
 #include <algorithm>
 #include <array>
@@ -9,16 +9,21 @@
 
 namespace leat::bench::alternatives {
 
-Buffer::Buffer() : pixels_(std::make_unique<std::uint8_t[]>(std::size_t{kWidth} * kHeight * 3 / 2)) {
-  frame_.format = LEAT_FORMAT_nv12;
-  frame_.width = kWidth, frame_.height = kHeight, frame_.plane_count = 2;
-  frame_.planes[0] = pixels_.get(), frame_.planes[1] = pixels_.get() + std::size_t{kWidth} * kHeight;
-  frame_.strides[0] = frame_.strides[1] = frame_.row_bytes[0] = frame_.row_bytes[1] = kWidth;
-  frame_.rows[0] = kHeight, frame_.rows[1] = kHeight / 2;
+Buffer::Buffer(leat_format format) : pixels_(std::make_unique<std::uint8_t[]>(std::size_t{kWidth} * kHeight * 3 / 2)) {
+  const std::uint32_t chroma = format == LEAT_FORMAT_nv12 ? kWidth : kWidth / 2;  // bytes of a row
+  frame_.format = format;
+  frame_.width = kWidth, frame_.height = kHeight, frame_.plane_count = format == LEAT_FORMAT_nv12 ? 2 : 3;
   frame_.bytes = std::uint64_t{kWidth} * kHeight * 3 / 2;
+  std::uint8_t* at = pixels_.get();
+  for (std::uint32_t p = 0; p < frame_.plane_count; ++p) {
+    frame_.planes[p] = at;
+    frame_.strides[p] = frame_.row_bytes[p] = p == 0 ? kWidth : chroma;
+    frame_.rows[p] = p == 0 ? kHeight : kHeight / 2;
+    at += std::size_t{frame_.rows[p]} * frame_.strides[p];
+  }
 }
 
-Result<Chain> Chain::open() {
+Result<Chain> Chain::open(leat_format format) {
   const auto config = daemon::read_config(LEAT_MODELS "/shapes.toml");
   if (!config.ok()) return Error{config.error()};
   const daemon::ApplicationConfig& application = config->applications.front();
@@ -37,7 +42,7 @@ Result<Chain> Chain::open() {
     if (!opened.ok()) return Error{opened.error()};
     (m == 0 ? chain.detect_ : chain.classify_) = std::move(*opened);
   }
-  if (!chain.run(Buffer().frame())) return Error{"the models cannot be run"};
+  if (!chain.run(Buffer(format).frame())) return Error{"the models cannot be run"};
   return chain;
 }
 
