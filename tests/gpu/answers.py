@@ -37,7 +37,7 @@ def page_text(answers, left):
             if isinstance(figure, dict):
                 figure = f"{figure['median']:.4g} {figure['unit']} ({figure['least']:.4g} to {figure['most']:.4g}, n {figure['n']})"
             text.append(f"{key}: {figure}")
-        for key in ("frames_per_second", "bytes_copied", "bytes_in_place", "largest_difference", "completed", "killed", "faulted"):
+        for key in ("frames_per_second", "bytes_copied", "bytes_in_place", "largest_difference", "completed", "killed", "faulted", "pins_read_only"):
             if key in inside.get("values", {}):
                 text.append(f"{key}: {inside['values'][key]:.4g}")
         joined = "; ".join(text).replace("|", "\\|").replace("\n", " ")
