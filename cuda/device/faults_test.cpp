@@ -1,6 +1,7 @@
 // What a driver can say and a test of plain work never hears, over the stand-in: every way of being lost, a driver that
 // is older than the kernels, and pages that it cannot pin.
 #include <sys/mman.h>
+#include <time.h>
 
 #include <cstring>
 #include <vector>
@@ -43,6 +44,16 @@ TEST(Fault, EveryStatusOfAWaitIsTheEndAndSoIsEachKnownOneElsewhere) {
               constexpr int kOfALaterDriver = 4242;
               fault(kOfALaterDriver);
               NEED(said.fill(memory->data()) == LEAT_DEVICE_FAILED && said.wait() == LEAT_DEVICE_LOST);
+              host.state().fault_pid = 0;
+              // The same of a fault that comes while it waits.
+              static fake::State* const kState = &host.state();
+              const auto faults = [](void*) {
+                constexpr timespec kWhile{0, 20'000'000};
+                (void)::nanosleep(&kWhile, nullptr);
+                kState->fault_pid = ::getpid();
+              };
+              NEED(said.api.enqueue(said.device, faults, nullptr, nullptr, 0) == LEAT_DEVICE_OK);
+              NEED(said.wait() == LEAT_DEVICE_LOST);
               host.state().fault_pid = 0;
               NEED(said.wait() == LEAT_DEVICE_OK);
               return true;
