@@ -17,7 +17,6 @@ int weight_of(const FleetHost& host, double fastest) {
 std::string haproxy_config(const std::vector<FleetHost>& hosts, const HaproxyOptions& options) {
   double fastest = 0;
   for (const FleetHost& h : hosts) fastest = std::max(fastest, h.items_per_second);
-  const bool reports = std::all_of(hosts.begin(), hosts.end(), [](const FleetHost& h) { return !h.agent.empty(); });
   const std::uint64_t buffer = std::max<std::uint64_t>(16 * 1024, options.body_bytes) + 16 * 1024;
   std::string out =
       R"(# Made by leat gateway --haproxy. A request goes to the node with the fewest in flight for its weight.
@@ -58,14 +57,11 @@ backend nodes
     balance leastconn
     option http-buffer-request
     option httpchk
-    http-check send meth GET uri /v2/health/)" +
-      std::string(reports ? "live" : "ready") +
-      R"( ver HTTP/1.1 hdr Host leat
+    http-check send meth GET uri /v2/health/ready ver HTTP/1.1 hdr Host leat
     http-check expect status 200
+    # What a node has that is no longer ready goes on: it may be draining.
+    default-server check inter 500ms fastinter 100ms downinter 250ms fall 2 rise 1
 )";
-  // A node that is drained finishes what it has: its agent says so, and only one that no longer lives is cut off.
-  out += "    default-server check inter 500ms fastinter 100ms downinter 250ms fall 2 rise 1";
-  out += reports ? " on-marked-down shutdown-sessions\n" : "\n";
   for (const FleetHost& h : hosts) {
     out += "    server " + h.name + " " + h.address + " weight " + std::to_string(weight_of(h, fastest));
     const std::size_t colon = h.agent.rfind(':');

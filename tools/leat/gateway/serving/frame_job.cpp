@@ -125,8 +125,25 @@ void FrameJob::linked(std::shared_ptr<Link> link, const Refusal& why) {
   if (!finished_) fill();
 }
 
+// A balancer sends the same bytes again, and the next node begins its budget anew: there must be nearly all of it left.
+bool FrameJob::worth_another() const {
+  const std::int64_t left = terms_.deadline_ns - ::leat_now_ns();
+  return left >= (terms_.deadline_ns - channel_->began_ns()) * 3 / 4;
+}
+
+// What this gateway has waiting at leatd already takes longer than there is time: said now rather than at the deadline.
+bool FrameJob::no_slack() const {
+  if (model_.items_per_second <= 0) return false;
+  std::uint64_t ended = counts_.lost;
+  for (const auto& [outcome, count] : counts_.by_outcome) ended += count;
+  const double waits_ms = 1000 * static_cast<double>(counts_.submitted - ended) / model_.items_per_second;
+  return waits_ms + model_.batch_of_one_ms > static_cast<double>(terms_.deadline_ns - ::leat_now_ns()) / 1e6;
+}
+
 bool FrameJob::take_slot() {
   if (::leat_now_ns() >= terms_.deadline_ns) return refuse(504, "expired", "late: no time is left"), false;
+  if (no_slack())
+    return refuse(worth_another() ? 503 : 504, "no_slack", "what waits here takes longer than there is time"), false;
   frame_ = link_->acquire();
   if (frame_) return true;
   if (link_->gone()) return refuse(503, "leatd_gone", "the node's leatd has ended; try again"), false;
@@ -166,7 +183,7 @@ void FrameJob::answered(std::optional<Answer> answer) {
   const Spent spent = spent_of(answer->raw());
   counts_.queue_ns += static_cast<std::uint64_t>(std::max<std::int64_t>(0, spent.queue_ns));
   counts_.compute_ns += static_cast<std::uint64_t>(std::max<std::int64_t>(0, spent.compute_ns));
-  const int status = status_of(outcome, reason, terms_.own_stream, ::leat_now_ns() < terms_.deadline_ns);
+  const int status = status_of(outcome, reason, terms_.own_stream, worth_another());
   if (status == 200) return complete(std::move(*answer));
   const char* const word = outcome == LEAT_OUTCOME_late ? "late" : leat_reason_name(answer->raw().reason);
   ++counts_.by_reason[word];

@@ -81,6 +81,8 @@ class FrameJob : public Job {
   void linked(std::shared_ptr<Link> link, const Refusal& why);
   void answered(std::optional<Answer> answer);
   void let_go();
+  [[nodiscard]] bool worth_another() const;
+  [[nodiscard]] bool no_slack() const;
 
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   bool entered_ = false, finished_ = false;

@@ -4,7 +4,7 @@
 
 namespace leat::gateway {
 
-int status_of(leat_outcome outcome, leat_reason reason, bool own_stream, bool time_is_left) noexcept {
+int status_of(leat_outcome outcome, leat_reason reason, bool own_stream, bool worth_another) noexcept {
   if (outcome == LEAT_OUTCOME_completed) return 200;
   if (outcome == LEAT_OUTCOME_late) return 504;
   switch (reason) {
@@ -21,7 +21,7 @@ int status_of(leat_outcome outcome, leat_reason reason, bool own_stream, bool ti
     case LEAT_REASON_sibling_dropped:
       return 500;
     default:
-      return time_is_left ? 503 : 504;
+      return worth_another ? 503 : 504;
   }
 }
 

@@ -3,7 +3,7 @@
 //   200  completed
 //   503  given up for want of time or room here: another node, or a moment later (Retry-After), may do it
 //   429  the client's own limit: nobody else will do it
-//   504  late, or no time was left: it must not be sent again
+//   504  late, or too little time was left for another try: it must not be sent again
 //   500  the model failed on it
 #pragma once
 
@@ -20,7 +20,7 @@ namespace leat::gateway {
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
 // own_stream: the client has named a stream, so what is full is his.
-[[nodiscard]] int status_of(leat_outcome outcome, leat_reason reason, bool own_stream, bool time_is_left) noexcept;
+[[nodiscard]] int status_of(leat_outcome outcome, leat_reason reason, bool own_stream, bool worth_another) noexcept;
 
 // X-Leat-Node, -Reason, -Queue-Us, -Compute-Us, and Retry-After where it may be asked again.
 struct Spent {
