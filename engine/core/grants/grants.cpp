@@ -34,7 +34,7 @@ std::uint32_t requests_that_pay(const Topology& t, const Component& component, P
       if (std::ranges::find(pool, p) != pool.end()) requests = std::max(requests, batch_that_pays(t.routes[r]) / items);
     }
   }
-  return static_cast<std::uint32_t>(requests + .999);
+  return static_cast<std::uint32_t>(requests + .5);
 }
 
 }  // namespace
@@ -79,7 +79,7 @@ void Grants::measure(const Model& model, const Machine& machine) noexcept {
       largest = std::max(largest, requests);
     }
     lines_[c].taken = std::max(taken, 1u);
-    lines_[c].slots = lines_[c].taken + largest;
+    lines_[c].slots = lines_[c].taken + largest + 1;  // a batch that waits, and a picture that is being made
     look(lines_[c]);
   }
 }

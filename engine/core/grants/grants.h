@@ -5,8 +5,8 @@
 // request that comes would, by the pace at which requests are done, still wait when its stream's next picture takes its
 // place, or its deadline has come; and where one was given up so. Streams of a closed component take turns: of those
 // that have a picture, and no request that waits, whoever has the highest level and was served longest ago is granted
-// one as soon as fewer requests are in hand than its partitions take, and one batch more. When there is room and nobody
-// has a picture, it opens again.
+// one as soon as fewer requests are in hand than its partitions take, one batch more and one more. When there is room
+// and nobody has a picture, it opens again.
 //
 // In hand is what was granted and is not answered, and what was granted and has not come: that by the part of it that
 // can be expected soon, by how long the stream's pictures took to come before. So a client that is slow, or takes
