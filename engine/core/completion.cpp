@@ -26,8 +26,9 @@ void Scheduler::State::stage_started(BatchHandle handle, std::uint32_t stage) no
   b.stage_end_ns += late;
   b.expected_end_ns += late;
   if (b.through) plan->load.moved(b, late);
+  // Feedback: what is behind it there ends as much later, or sooner, as this will.
   Partition& p = machine.change(b.path[stage]);
-  p.free_ns = std::max(p.free_ns, b.stage_end_ns);  // feedback: reality is later than planned
+  p.free_ns = std::max(p.held > 1 ? p.free_ns + late : p.free_ns, b.stage_end_ns);
 }
 
 // What the end of a batch looks at is scattered over memory: asked for at once, it comes while the first is worked on.
@@ -37,16 +38,16 @@ void Scheduler::State::fetch(const Batch& b) const noexcept {
   for (std::size_t i = 0; i < n; ++i) ledger.fetch(tasks[b.first[i]].request);
 }
 
-bool Scheduler::stage_finished(TimeNs now, BatchHandle batch, std::uint32_t stage,
-                               std::span<const TaskResult> results) noexcept {
+bool Scheduler::stage_finished(TimeNs now, BatchHandle batch, std::uint32_t stage, std::span<const TaskResult> results,
+                               TimeNs went_on_ns) noexcept {
   state_->touch(now);
-  const bool goes_on = state_->stage_finished(batch, stage, results);
+  const bool goes_on = state_->stage_finished(batch, stage, results, went_on_ns);
   state_->dispatch();
   return goes_on;
 }
 
-bool Scheduler::State::stage_finished(BatchHandle handle, std::uint32_t stage,
-                                      std::span<const TaskResult> results) noexcept {
+bool Scheduler::State::stage_finished(BatchHandle handle, std::uint32_t stage, std::span<const TaskResult> results,
+                                      TimeNs went_on_ns) noexcept {
   if (!machine.valid(handle) || machine.batch(handle.index).stage != stage) {
     ++ledger.count().stale_events;
     return false;
@@ -60,7 +61,8 @@ bool Scheduler::State::stage_finished(BatchHandle handle, std::uint32_t stage,
   PartitionCounters& counted = ledger.count().partitions[at];
   --counted.running;
   if (p.held == 0) p.free_ns = now;
-  const TimeNs ran = std::max<TimeNs>(0, now - b.started_ns);
+  const TimeNs ended = went_on_ns > 0 ? std::min(went_on_ns, now) : now;
+  const TimeNs ran = std::max<TimeNs>(0, ended - b.started_ns);
   counted.busy_ns += static_cast<std::uint64_t>(ran);
   ledger.count().modules[b.module].busy_ns += static_cast<std::uint64_t>(ran);
   const RouteSpec& route = plan_of(b).model.topology().routes[b.route];
@@ -81,7 +83,12 @@ bool Scheduler::State::stage_finished(BatchHandle handle, std::uint32_t stage,
     return false;
   }
   if (stage + 1 == b.stages) {
+    const RouteId then = went_on_ns > 0 && b.plan == plans.number ? b.then : kNone;
+    scratch.requests.clear();
+    for (TaskId t = b.list.first; t != kNone && then != kNone; t = tasks[t].next_in_batch)
+      scratch.requests.push_back(tasks[t].request);
     finish_tasks(handle.index, results);
+    if (then != kNone) go_on(then, at, ended);
     return false;
   }
   if (!b.through) {

@@ -4,6 +4,7 @@
 //   submission.cpp  a request comes in, and its tasks wait
 //   dispatch.cpp    who is asked for a batch, what it may do, what the driver is told; the clock
 //   completion.cpp  a batch ends, and its requests go on or are answered
+//   sequels.cpp     what a partition goes on with by itself
 //   failover.cpp    partitions lost, and back
 //   costs.cpp       what users are charged
 //   gated.cpp       whose tasks pass one at a time
@@ -49,10 +50,13 @@ struct ActivePlan {
   LoadStatistics load;
   std::vector<std::unique_ptr<ComponentScheduler>> schedulers;  // by ComponentId
   std::vector<QueueId> dirty_queues;
-  std::uint32_t batches = 0;  // on their way that were formed under it
+  std::vector<ConsumerId> sequels;  // [consumer]: of what comes next on the same partition (sequels.cpp); kNone: none
+  std::uint32_t batches = 0;        // on their way that were formed under it
   // By ModuleId: batches that were formed under earlier plans say nothing of its latencies.
   std::vector<std::uint8_t> measured_anew;
 };
+
+[[nodiscard]] std::vector<ConsumerId> find_sequels(const Model& model, const TaskQueues& queues, TimeNs within_ns);
 
 // Every plan speaks of as many partitions as the machine has.
 [[nodiscard]] Topology padded(Topology t, std::size_t partitions);
@@ -88,7 +92,8 @@ struct Plans {
 // Room that one call uses, made once.
 struct Scratch {
   std::vector<TaskRef> batch;
-  std::vector<TaskId> moving;  // while a plan is replaced
+  std::vector<TaskId> moving;           // while a plan is replaced
+  std::vector<std::uint32_t> requests;  // of a batch that has ended
 };
 
 struct Scheduler::State final : Operations, private Grants::Asked {
@@ -108,6 +113,7 @@ struct Scheduler::State final : Operations, private Grants::Asked {
 
   // ---- dispatch.cpp ----
   void dispatch() noexcept;
+  std::uint32_t send_forming(QueueId queue, ConsumerId consumer, TimeNs start, const Path& path) noexcept;
   void mark(QueueId queue) noexcept;
   void mark_partition(PartitionId partition) noexcept;
   void set_idle(PartitionId partition) noexcept;
@@ -147,7 +153,8 @@ struct Scheduler::State final : Operations, private Grants::Asked {
 
   // ---- completion.cpp ----
   void stage_started(BatchHandle handle, std::uint32_t stage) noexcept;
-  bool stage_finished(BatchHandle handle, std::uint32_t stage, std::span<const TaskResult> results) noexcept;
+  bool stage_finished(BatchHandle handle, std::uint32_t stage, std::span<const TaskResult> results,
+                      TimeNs went_on_ns) noexcept;
   void finish_tasks(std::uint32_t batch, std::span<const TaskResult> results) noexcept;
   void pass_on(std::uint32_t batch) noexcept;
   void free_batch(std::uint32_t batch) noexcept;
@@ -163,6 +170,10 @@ struct Scheduler::State final : Operations, private Grants::Asked {
   void release(TaskId task) noexcept;  // from whatever it is in; frees it
   void close_stream(StreamId id, Reason reason) noexcept;
   void watch() noexcept;  // answers what a scheduler has left undecided far too long
+
+  // ---- sequels.cpp ----
+  [[nodiscard]] RouteId sequel(const Batch& batch, ConsumerId consumer) const noexcept;
+  void go_on(RouteId then, PartitionId partition, TimeNs since) noexcept;
 
   // ---- failover.cpp ----
   bool partition_lost(PartitionId partition) noexcept;

@@ -73,8 +73,9 @@ void Scheduler::State::mark_partition(PartitionId id) noexcept {
 }
 
 void Scheduler::State::set_idle(PartitionId id) noexcept {
-  const Partition& p = machine.partition(id);
-  plan->queues.set_idle(id, p.up && p.held <= policy.queue_ahead);
+  Partition& p = machine.change(id);
+  p.takes = p.up && (p.held == 0 || (p.held <= policy.queue_ahead && p.free_ns - now <= policy.ahead_within_ns));
+  plan->queues.set_idle(id, p.takes);
 }
 
 // ---- operations: what waits ----
@@ -129,10 +130,17 @@ std::uint32_t Scheduler::State::start(QueueId queue, ConsumerId consumer, TimeNs
   TaskQueue& from = plan->queues.change(queue);
   const QueueConsumer& s = plan->queues.consumer(consumer);
   const RouteSpec& route = plan->model.topology().routes[s.route];
-  const Partition& first = machine.partition(path.partition[0]);
   check(s.queue == queue && path.partition[0] == s.partition, "a batch is started by another queue's consumer");
   check(from.forming.tasks > 0 && from.forming.items <= route.batch, "a batch is started with no task or too many");
-  check(first.up && first.held <= policy.queue_ahead, "a batch is started on a partition that takes none");
+  check(machine.partition(s.partition).takes, "a batch is started on a partition that takes none");
+  return send_forming(queue, consumer, start, path);
+}
+
+std::uint32_t Scheduler::State::send_forming(QueueId queue, ConsumerId consumer, TimeNs start,
+                                             const Path& path) noexcept {
+  TaskQueue& from = plan->queues.change(queue);
+  const QueueConsumer& s = plan->queues.consumer(consumer);
+  const RouteSpec& route = plan->model.topology().routes[s.route];
   const std::uint32_t id = machine.take_batch();
   Batch& b = machine.change_batch(id);
   b.route = s.route;
@@ -163,6 +171,7 @@ std::uint32_t Scheduler::State::start(QueueId queue, ConsumerId consumer, TimeNs
                         .wait_ns = start - tasks[t].taken_ns,
                         .run_ns = s.run_ns[std::min(b.list.items, route.batch)]});
   }
+  b.then = sequel(b, consumer);
   of_module(b.module).started(id);
   plan->load.started(b);
   ++mc.batches;
@@ -180,8 +189,7 @@ void Scheduler::State::tell_dispatch(std::uint32_t batch) noexcept {
 
 std::uint32_t Scheduler::State::send(RouteId route, std::uint32_t stage, PartitionId partition,
                                      std::span<const TaskId> members, TimeNs run) noexcept {
-  check(machine.partition(partition).up && machine.partition(partition).held <= policy.queue_ahead,
-        "a batch is sent to a partition that takes none");
+  check(machine.partition(partition).takes, "a batch is sent to a partition that takes none");
   const std::uint32_t id = machine.take_batch();
   Batch& b = machine.change_batch(id);
   const RouteSpec& spec = plan->model.topology().routes[route];
@@ -227,7 +235,7 @@ void Scheduler::State::place(std::uint32_t batch, TaskId id) noexcept {
   b.level = std::max(b.level, t.level);
   Request& r = ledger.change(t.request);
   ++r.placed;
-  r.started = true;
+  if (!r.started) ledger.sent(t.request);
 }
 
 void Scheduler::State::hold(PartitionId p) noexcept {
@@ -278,6 +286,8 @@ bool Scheduler::State::next_action(Action& out) noexcept {
     out.module = b.module;
     out.start_ns = b.start_ns;
     out.expected_end_ns = b.expected_end_ns;
+    out.then = b.then;
+    out.went_on = b.went_on;
     return true;
   }
   return false;

@@ -32,6 +32,7 @@ ActivePlan::ActivePlan(const Topology& topology, const Policy& policy, const Lim
                        .queue_ahead = policy.queue_ahead};
   for (const Component& c : model.components())
     schedulers.push_back(make_scheduler({view, core, c, policy, limits, queues}));
+  sequels = find_sequels(model, queues, policy.goes_on_within_ns);
   dirty_queues.reserve(queues.size());
   measured_anew.resize(topology.modules.size());
 }
@@ -55,6 +56,7 @@ Scheduler::State::State(const Topology& t, const Policy& p, const Limits& l)
   agenda.partition_listed.resize(machine.partitions());
   scratch.batch.resize(kMaxBatch);
   scratch.moving.reserve(limits.tasks);
+  scratch.requests.reserve(kMaxBatch);
   ledger.count().partitions.resize(machine.partitions());
   grants.measure(plan->model, machine);
 }
@@ -185,6 +187,14 @@ bool Scheduler::quiet(PartitionId partition) const noexcept {
          state_->plan->model.component_of_partition(partition) == kNone;
 }
 bool Scheduler::idle() const noexcept { return counters().total.in_flight == 0; }
+bool Scheduler::full() const noexcept {
+  bool up = false;
+  for (PartitionId p = 0; p < state_->machine.partitions(); ++p) {
+    if (state_->machine.partition(p).takes) return false;
+    up = up || state_->machine.partition(p).up;
+  }
+  return up;
+}
 const Counters& Scheduler::counters() const noexcept { return state_->ledger.counters(); }
 void Scheduler::audit() const { state_->audit(); }
 

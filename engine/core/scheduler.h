@@ -91,6 +91,10 @@ struct Action {
   TimeNs start_ns = 0;                // reserved start of the first stage (reservation), else now
   TimeNs expected_end_ns = 0;
   std::uint32_t first_stage = 0;
+  // The partition may go on by itself, once this batch has ended, with all the tasks that its results make at the next
+  // module, as one batch of that route; stage_finished() is told whether it has. kNone: it asks.
+  RouteId then = kNone;
+  bool went_on = false;  // dispatch: these tasks are what it has gone on with: they run already
   // transfer (reservations only): the features that `request` made at stage first_stage of `route` go from one
   // partition to another, not before start_ns.
   PartitionId from = kNone, to = kNone;
@@ -164,7 +168,10 @@ class Scheduler {
   // empty span means that all tasks went well and none fans out to more than one.
   // True: the batch goes on, the driver moves it to the next stage of its path. False: it is over here (last stage, or
   // given back).
-  bool stage_finished(TimeNs now, BatchHandle batch, std::uint32_t stage, std::span<const TaskResult> results) noexcept;
+  // went_on_ns, not 0: the partition has begun what Action::then says, at that time. A dispatch with went_on follows
+  // before all others, of those of its tasks whose requests still live; none where there are no such.
+  bool stage_finished(TimeNs now, BatchHandle batch, std::uint32_t stage, std::span<const TaskResult> results,
+                      TimeNs went_on_ns = 0) noexcept;
   // Batches there are retried while slack allows, else failed. True: frames of a user who has ended others before have
   // ended it, so that it is no fault of the partition.
   bool partition_lost(TimeNs now, PartitionId partition) noexcept;
@@ -202,6 +209,7 @@ class Scheduler {
   [[nodiscard]] bool can_coordinate(std::uint32_t application) const noexcept;
   [[nodiscard]] TimeNs next_timer() const noexcept;  // call advance() at or after this; kNever: nothing planned
   [[nodiscard]] bool idle() const noexcept;          // nothing in flight
+  [[nodiscard]] bool full() const noexcept;          // partitions are up, and none of them takes a batch now
   [[nodiscard]] const Counters& counters() const noexcept;
   // Aborts if an invariant is broken: ledger, queue links, partition occupancy. O(n); tests and safety runs call it.
   void audit() const;

@@ -154,6 +154,8 @@ void Scheduler::State::activate(std::uint32_t request, ModuleId module) noexcept
   p.tasks_left = static_cast<std::uint16_t>(n);
   // What takes longer than planned must begin sooner to be in time.
   const TimeNs longer = r.dear ? longer_ns(r, module) : 0;
+  const TimeNs news =
+      spec.before.empty() && (coordination == nullptr || !coordination->has(r.stream)) ? ledger.news_ns(request) : 0;
   for (std::uint32_t i = 0; i < n; ++i) {
     const TaskId id = tasks.take();
     Task& t = tasks[id];
@@ -161,6 +163,7 @@ void Scheduler::State::activate(std::uint32_t request, ModuleId module) noexcept
     t.give_up_ns = r.give_up_ns;
     if (r.dear) hasten(t, longer);
     t.queued_ns = now;
+    t.news_ns = news;
     t.request = request;
     t.module = module;
     t.item = static_cast<std::uint16_t>(i);

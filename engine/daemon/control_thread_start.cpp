@@ -161,7 +161,7 @@ Status ControlThread::plan_and_check() {
   const core::Topology topology = topology_of(config_, deployment_);
   if (const std::string problem = topology.problem(); !problem.empty()) return Error{config_.file + ": " + problem};
   if (std::string line = idle_setting(config_, deployment_); !line.empty()) return Error{std::move(line)};
-  return scheduler_.prepare(topology, config_.policy, loop_options(config_, deployment_), *metrics_);
+  return scheduler_.prepare(topology, served_policy(config_), loop_options(config_, deployment_), *metrics_);
 }
 
 Status ControlThread::keep_what_models_said() {
@@ -170,6 +170,7 @@ Status ControlThread::keep_what_models_said() {
     if (!said.ok()) return Error{said.error()};
     recognised_.push_back(std::move(said->recognised));
     tensors_.push_back(std::move(said->tensors));
+    said->served.need_ns = need_of(deployment_, a).largest_ns;
     clients_.sessions->serve(a, std::move(said->served));
   }
   return Done{};

@@ -1,4 +1,5 @@
 // The worker's start: from the setup to the report that it is ready.
+#include <malloc.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -82,6 +83,7 @@ Result<std::unique_ptr<Worker>> Worker::start(shm::Fd control, bool* device_lost
   if (status.ok()) status = w->edges_.make(w->setup_, w->device_.get(), w->control_);
   if (status.ok()) status = w->map_edges();
   if (status.ok()) status = w->open_modules(ready);
+  (void)malloc_trim(0);  // what opening models took and let go of
   if (status.ok()) {
     const Status enclosed = enclose(w->setup_.sandbox);
     ready.sandbox = enclosed.ok() ? w->setup_.sandbox : Sandbox::off;

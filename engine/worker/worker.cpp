@@ -105,6 +105,44 @@ bool Worker::prepare(const DispatchCell& cell, exec::Item& item) {
 }
 
 void Worker::run_batch(std::span<const DispatchCell> cells) {
+  const BatchNumbers numbers = compute(cells);
+  if (ending_) return;
+  const std::span<const DispatchCell> sequel = sequel_of(cells);
+  send_report(cells, numbers, sequel.empty() ? ReportKind::batch : ReportKind::goes_on);
+  // Nobody is woken yet, unless somebody's answer is there.
+  const bool all =
+      std::ranges::all_of(batch_.tasks.begin(), batch_.tasks.begin() + static_cast<std::ptrdiff_t>(cells.size()),
+                          [](const TaskReport& t) { return t.reason == 0 && t.fan_out > 0; });
+  if (sequel.empty() || !all) wake_daemon();
+  if (sequel.empty()) return;
+  const BatchNumbers rest = compute(sequel);
+  if (ending_) return;
+  send_report(sequel, rest, ReportKind::sequel);
+  wake_daemon();
+}
+
+// One task for each thing that the batch in hand has found, up to the cap; none where leatd has not said so, or where
+// they are too many for one batch.
+std::span<const DispatchCell> Worker::sequel_of(std::span<const DispatchCell> cells) {
+  const DispatchCell& first = cells[0];
+  if (first.then == kNoModule) return {};
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const TaskReport& task = batch_.tasks[i];
+    const std::uint32_t found = task.reason != 0 ? 0 : std::min(task.fan_out, first.then_cap);
+    if (n + found > first.then_batch) return {};
+    for (std::uint32_t item = 0; item < found; ++item) {
+      DispatchCell& cell = batch_.sequel[n++] = cells[i];
+      cell.module = first.then;
+      cell.item = item;
+      cell.items = 1;
+      cell.then = kNoModule;
+    }
+  }
+  return {batch_.sequel.data(), n};
+}
+
+Worker::BatchNumbers Worker::compute(std::span<const DispatchCell> cells) {
   BatchNumbers numbers{.started_ns = shm::monotonic_ns()};
   std::uint32_t count = 0;
   for (std::uint32_t i = 0; i < cells.size(); ++i) {
@@ -128,12 +166,12 @@ void Worker::run_batch(std::span<const DispatchCell> cells) {
       complain(served.module->error());
     if (device_.lost()) {  // this batch is answered when leatd sees how the process ended
       ending_ = true;
-      return;
+      return numbers;
     }
     for (std::uint32_t i = 0; i < count; ++i) note_answer(cells[0].module, i, numbers);
   }
   numbers.ended_ns = shm::monotonic_ns();
-  send_report(cells, numbers);
+  return numbers;
 }
 
 // Item i of the batch in hand has run.
@@ -168,8 +206,9 @@ void Worker::say_squeezed(std::uint32_t module, std::uint32_t width) {
       setup_.partition.c_str(), m.application.c_str(), m.name.c_str(), width, widest);
 }
 
-void Worker::send_report(std::span<const DispatchCell> cells, const BatchNumbers& numbers) {
+void Worker::send_report(std::span<const DispatchCell> cells, const BatchNumbers& numbers, ReportKind kind) {
   ReportCell cell;
+  cell.kind = kind;
   cell.batch = cells[0].batch;
   cell.batch_generation = cells[0].batch_generation;
   cell.stage = cells[0].stage;
@@ -188,6 +227,9 @@ void Worker::send_report(std::span<const DispatchCell> cells, const BatchNumbers
       (void)read_control(false);
     }
   }
+}
+
+void Worker::wake_daemon() {
   if (channel_.daemon_waker.should_ring()) channel_.bell.ring();
 }
 

@@ -52,6 +52,7 @@ class Worker {
     std::array<exec::ItemReport, kMaxBatch> reports;
     std::array<std::uint16_t, kMaxBatch> task_of;  // items[i] is the batch's task task_of[i]
     std::array<TaskReport, kMaxBatch> tasks;
+    std::array<DispatchCell, kMaxBatch> sequel;  // what the worker goes on with
   };
   struct BatchNumbers {  // what a report says of the batch as a whole
     std::int64_t started_ns = 0, ended_ns = 0;
@@ -82,9 +83,12 @@ class Worker {
   void report_memory();          // to leatd, where it has changed
   bool take_batch();             // false: none waits
   void run_batch(std::span<const DispatchCell> cells);
+  [[nodiscard]] std::span<const DispatchCell> sequel_of(std::span<const DispatchCell> cells);
+  [[nodiscard]] BatchNumbers compute(std::span<const DispatchCell> cells);  // batch_.tasks then has what became of each
   bool prepare(const DispatchCell& cell, exec::Item& item);
   void note_answer(std::uint32_t module, std::uint32_t i, BatchNumbers& numbers);
-  void send_report(std::span<const DispatchCell> cells, const BatchNumbers& numbers);
+  void send_report(std::span<const DispatchCell> cells, const BatchNumbers& numbers, ReportKind kind);
+  void wake_daemon();
   void say_squeezed(std::uint32_t module, std::uint32_t width);
   void park();
   void complain(std::string_view text);  // to leatd's log; what a frame or a stream can cause is limited

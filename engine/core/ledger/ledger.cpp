@@ -107,11 +107,30 @@ std::uint32_t Ledger::accept(const Submission& s, TimeNs capture, bool keeps_lat
   }
   r.items = s.items > 0 ? s.items : 1;
   r.key = s.key;
+  if (stream.accepted_capture_ns != INT64_MIN) stream.gap_ns = capture - stream.accepted_capture_ns;
+  stream.accepted_capture_ns = capture;
   r.previous = stream.last;
   (stream.last == kNone ? stream.first : requests_[stream.last].next) = id;
   stream.last = id;
   ++stream.live;
   return id;
+}
+
+void Ledger::sent(std::uint32_t request) noexcept {
+  Request& r = requests_[request];
+  r.started = true;
+  TimeNs& newest = streams_[r.stream].sent_capture_ns;
+  newest = std::max(newest, r.capture_ns);
+}
+
+TimeNs Ledger::news_ns(std::uint32_t request) const noexcept {
+  const Request& r = requests_[request];
+  const Stream& stream = streams_[r.stream];
+  if (stream.config.supersede != Supersede::latest || stream.gap_ns <= 0 ||
+      r.capture_ns + stream.gap_ns >= r.deadline_ns)
+    return 0;
+  if (stream.sent_capture_ns == INT64_MIN) return kMostNewsNs;
+  return std::clamp<TimeNs>(r.capture_ns - stream.sent_capture_ns, 1, kMostNewsNs);
 }
 
 void Ledger::doom(std::uint32_t request, Outcome outcome, Reason reason, ModuleId where) noexcept {

@@ -25,6 +25,7 @@ struct TaskList {  // singly linked by Task::next_in_batch, in order
 
 struct Partition {
   bool up = false;
+  bool takes = false;            // a batch could be sent to it now
   std::uint32_t held = 0;        // batches sent to it whose end is not proven
   TimeNs free_ns = 0;            // expected end of them all
   TimeNs deferred_until_ns = 0;  // its policy keeps it idle until then
@@ -53,6 +54,8 @@ struct Batch {
   std::uint32_t plan = 0;    // that plan
   bool begun = false;        // its partition runs it: nothing is before it there
   bool canary = false;       // its task was condemned by an estimate (policy/canary.h)
+  bool went_on = false;      // its partition began it by itself
+  RouteId then = kNone;      // with which its partition may go on by itself
   bool through = true;       // goes on to its later stages by itself; reservations send stage by stage
   TaskList list;
   std::uint8_t level = 0;  // the highest of its tasks

@@ -7,6 +7,11 @@
 namespace leat::core {
 namespace {
 
+// A larger batch pays when its rate is so many times the smaller one's, what a batch costs besides its run included:
+// less is within what measurements differ, and a larger batch makes whoever is in it wait for the others.
+constexpr double kPays = 1.05;
+constexpr TimeNs kHandOverNs = 50'000;
+
 // Sets that grow together.
 class Unions {
  public:
@@ -43,6 +48,7 @@ Model::Model(const Topology& t) : topology_(t), modules_(t.modules.size()) {
     }
   }
   make_tables();
+  find_paying_batches();
   measure_modules();
   find_components();
   measure_costs();
@@ -112,6 +118,20 @@ void Model::make_tables() {
         table_.push_back(sum);
       }
     }
+  }
+}
+
+void Model::find_paying_batches() {
+  for (RouteId r = 0; r < topology_.routes.size(); ++r) {
+    const RouteSpec& route = topology_.routes[r];
+    const TimeNs* run = run_ns(r);
+    std::uint32_t best = topology_.modules[route.module].units_per_request() > 1 ? route.batch : 1;
+    for (std::uint32_t b = best + 1; b <= route.batch; ++b) {
+      const double times = static_cast<double>(b) * static_cast<double>(run[best] + kHandOverNs) /
+                           (static_cast<double>(best) * static_cast<double>(run[b] + kHandOverNs));
+      if (times >= kPays) best = b;
+    }
+    paying_.push_back(best);
   }
 }
 

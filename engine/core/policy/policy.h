@@ -34,8 +34,12 @@ struct LeatVariant {
 struct Policy {
   std::shared_ptr<const SchedulerFactory> scheduler;  // for every component; nullptr: Leat's own, by the plan
 
-  std::uint32_t queue_ahead = 0;  // batches a partition may hold behind the one it runs
-  std::uint64_t seed = 1;         // of schedulers that draw
+  std::uint32_t queue_ahead = 0;    // batches a partition may hold behind the one it runs
+  TimeNs ahead_within_ns = kNever;  // where they all are expected to end within that
+  // A partition may go on by itself with what a batch's requests need next, where all of that takes no longer; 0: it
+  // asks each time.
+  TimeNs goes_on_within_ns = 0;
+  std::uint64_t seed = 1;  // of schedulers that draw
 
   // ---- Leat's own ----
   // Queues: of the SLO, what batches on the longest path may take together; 0: the plan's batches.

@@ -77,11 +77,22 @@ struct StateView {
     return mine != theirs || mine == Company::nobody || user(t) != user(queue.forming.first);
   }
   // Takes a batch: it is up, and holds no more than it may.
-  [[nodiscard]] bool idle(PartitionId p) const noexcept {
-    return machine.partition(p).up && machine.partition(p).held <= queue_ahead;
-  }
+  [[nodiscard]] bool idle(PartitionId p) const noexcept { return machine.partition(p).takes; }
   [[nodiscard]] std::uint8_t top_class(const TaskQueue& queue) const noexcept {  // of a queue with tasks
     return static_cast<std::uint8_t>(std::bit_width(queue.classes) - 1);
+  }
+  // The queue's first idle consumer that runs nothing; else, where batches are sent ahead, the one that is free first.
+  // kNone: none takes a batch.
+  [[nodiscard]] ConsumerId idle_consumer(const TaskQueue& queue) const noexcept {
+    if (queue_ahead == 0) return queues.idle_consumer(queue);
+    ConsumerId best = kNone;
+    for (ConsumerId c = queue.first_consumer; c < queue.first_consumer + queue.consumers; ++c) {
+      const Partition& p = machine.partition(queues.consumer(c).partition);
+      if (!p.takes) continue;
+      if (p.held == 0) return c;
+      if (best == kNone || p.free_ns < machine.partition(queues.consumer(best).partition).free_ns) best = c;
+    }
+    return best;
   }
 
   std::uint32_t queue_ahead;  // batches a partition may hold behind the one it runs
@@ -137,7 +148,7 @@ class ComponentScheduler {
   [[nodiscard]] virtual bool binds() const noexcept { return false; }
   virtual QueueId enqueue(TaskId task) noexcept { return view_.queues.first(view_.tasks[task].module); }
   virtual void left(TaskId) noexcept {}
-  virtual ConsumerId offer(QueueId queue) noexcept { return view_.queues.idle_consumer(view_.queues[queue]); }
+  virtual ConsumerId offer(QueueId queue) noexcept { return view_.idle_consumer(view_.queues[queue]); }
   // Starts at most one batch on the partition. False: nothing (more) to start.
   virtual bool next(PartitionId partition) noexcept = 0;
   virtual void leftover(QueueId, ConsumerId) noexcept {}  // the consumer that did not want it, or kNone

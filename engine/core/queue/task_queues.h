@@ -36,10 +36,11 @@ struct TaskQueue {
   std::uint32_t idle_words = 0;  // offset of its bit set of available consumers
   std::array<DeadlineQueue, kLevels> by_deadline;
   std::array<ArrivalList, kLevels> arrivals;
-  std::uint32_t classes = 0;           // bit: that level has tasks
-  std::uint32_t tasks = 0, items = 0;  // queued, not counting `forming`
-  TaskList forming;                    // taken, not sent yet
-  TimeNs wake_ns = kNever;             // its policy wants to be asked again then
+  std::array<std::uint32_t, kLevels> replaced{};  // of them, those with Task::news_ns
+  std::uint32_t classes = 0;                      // bit: that level has tasks
+  std::uint32_t tasks = 0, items = 0;             // queued, not counting `forming`
+  TaskList forming;                               // taken, not sent yet
+  TimeNs wake_ns = kNever;                        // its policy wants to be asked again then
   bool dirty = false;
 };
 

@@ -76,6 +76,8 @@ struct Running {
   RouteId route;
   TimeNs start;
   std::uint32_t first_stage = 0;
+  RouteId then = kNone;
+  bool went_on = false;
   PartitionId at() const { return path[stage - first_stage]; }
 };
 
@@ -155,7 +157,9 @@ class Bench {
                 .tokens = {},
                 .route = a.route,
                 .start = 0,
-                .first_stage = a.first_stage};
+                .first_stage = a.first_stage,
+                .then = a.then,
+                .went_on = a.went_on};
       for (const TaskRef& t : a.tasks) {
         r.tokens.push_back(t.token);
         items[t.token] = t.units;

@@ -147,6 +147,7 @@ void ClientSessions::open_stream(Session& s, const std::vector<std::byte>& packe
     return refuse(s, request, LEAT_ERROR_format_mismatch, Refusal::bad_stream,
                   "application '" + application->name + "' " + problem);
   m.pool.result_bytes = application->results.result_bytes;
+  if (m.fewer_slots != 0) m.pool.slots = slots_for(m, *application);
   const shm::PoolLayout layout = shm::pool_layout(m.pool);
   const std::uint64_t bytes = layout.frames_bytes + layout.results_bytes;
   if (const Objection no = objection_to(s, m, bytes, *application); no.error != LEAT_ERROR_ok)

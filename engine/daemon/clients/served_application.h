@@ -17,6 +17,7 @@ namespace leat::daemon {
 struct ServedApplication {
   std::string name;
   std::int64_t slo_ns = 0;
+  std::int64_t need_ns = 0;  // of one frame, alone
   // Known once its models are loaded.
   std::string class_names = {};  // StreamOpened's tail
   ResultLayout results = {};

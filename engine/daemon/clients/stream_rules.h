@@ -20,8 +20,11 @@ struct Objection {
   std::string text;
 };
 
+// How many frame slots a stream gets whose client leaves it open: at most as many as it asks for.
+[[nodiscard]] std::uint32_t slots_for(const shm::OpenStream& asked, const ServedApplication& application);
+
 // Empty: the stream's frames are what the application takes. A leading dimension of one item may be there or not.
-[[nodiscard]] std::string problem_of_tensors(const shm::PoolSpec& pool, const std::vector<leat_tensor_shape>& wanted);
+std::string problem_of_tensors(const shm::PoolSpec& pool, const std::vector<leat_tensor_shape>& wanted);
 
 // who: the user's name, for the message.
 [[nodiscard]] Objection objection_to_settings(const std::string& who, const UserLimits& limits,

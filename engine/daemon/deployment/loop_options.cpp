@@ -8,6 +8,8 @@ namespace leat::daemon {
 namespace {
 
 constexpr std::uint32_t kCoresToSpare = 4;
+// A hand-over costs some tens of microseconds; in work longer than this nobody sees them.
+constexpr std::int64_t kShortNs = 4'000'000;
 
 void number_stages(const Deployment& d, LoopOptions& options) {
   options.session_of.resize(d.partitions.size());
@@ -25,6 +27,16 @@ void number_stages(const Deployment& d, LoopOptions& options) {
 }
 
 }  // namespace
+
+core::Policy served_policy(const Config& config) {
+  core::Policy out = config.policy;
+  if (out.scheduler != nullptr) return out;
+  out.goes_on_within_ns = kShortNs;
+  if (std::ranges::count(out.given, "queue_ahead") != 0) return out;
+  out.queue_ahead = 1;
+  out.ahead_within_ns = kShortNs;
+  return out;
+}
 
 LoopOptions loop_options(const Config& config, const Deployment& d) {
   LoopOptions out;

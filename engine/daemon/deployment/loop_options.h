@@ -6,6 +6,9 @@
 
 namespace leat::daemon {
 
+// The configuration's policy, and what spares hand-overs between leatd and its workers where batches are short.
+core::Policy served_policy(const Config& config);
+
 // The deployment's plan is complete. Stages: every one of every route, one after the other, with the sessions and edges
 // that belong to them.
 LoopOptions loop_options(const Config& config, const Deployment& deployment);

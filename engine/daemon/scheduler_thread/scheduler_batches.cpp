@@ -28,6 +28,7 @@ void SchedulerLoop::dispatch(const core::Action& action, std::int64_t now) noexc
   batch.generation = action.batch.generation;
   batch.route = action.route;
   batch.module = action.module;
+  batch.then = action.then;
   batch.stage = action.first_stage;
   batch.last_stage = action.first_stage + static_cast<std::uint32_t>(action.path.size()) - 1;
   std::copy(action.path.begin(), action.path.end(), batch.path.begin() + action.first_stage);
@@ -56,6 +57,7 @@ void SchedulerLoop::dispatch(const core::Action& action, std::int64_t now) noexc
     for (const Task& t : std::span(batch.tasks.data(), batch.count))
       features_.forget(streams_[t.stream].slots[t.slot].features, batch.module, t.item);
   }
+  if (action.went_on) return join_sequel(action.batch.index, now);
   reach(action.batch.index, now);
 }
 
@@ -114,6 +116,7 @@ void SchedulerLoop::send(std::uint32_t index, std::int64_t now) noexcept {
     cell.items = task.items;
     cell.row_in = task.row_in;
     cell.row_out = task.row_out;
+    say_sequel(batch, cell);
     cell.dispatched_ns = batch.dispatched_ns;
   }
   const Task& first = batch.tasks[0];
@@ -131,9 +134,11 @@ void SchedulerLoop::send(std::uint32_t index, std::int64_t now) noexcept {
 // The oldest batch of a partition has begun: at its dispatch when the worker was free, else when the one before it
 // ended.
 void SchedulerLoop::start_next(Partition& partition, std::int64_t now) noexcept {
-  partition.hangs_at_ns = partition.queued == 0 ? core::kNever : now + options_.batch_limit_ns;
-  if (partition.queued == 0) return;
+  const bool runs = partition.queued != 0 || partition.sequel.live;
+  partition.hangs_at_ns = runs ? now + options_.batch_limit_ns : core::kNever;
+  if (!runs) return;
   next_look_ns_ = std::min(next_look_ns_, partition.hangs_at_ns);
+  if (partition.sequel.live) return;  // it has begun by itself
   const std::uint32_t index = partition.order[0];
   Batch& batch = batches_[index];
   batch.began_ns = now;
@@ -182,8 +187,9 @@ std::uint32_t SchedulerLoop::take_reports(std::int64_t now) noexcept {
 
 // False: the cell names no batch that runs there, or makes no sense.
 bool SchedulerLoop::report(std::uint32_t p, const worker::ReportCell& cell, std::int64_t now) noexcept {
+  if (cell.kind == worker::ReportKind::sequel) return report_sequel(p, cell, now);
   const Partition& partition = partitions_[p];
-  if (partition.queued == 0 || cell.batch != partition.order[0]) return false;
+  if (partition.sequel.live || partition.queued == 0 || cell.batch != partition.order[0]) return false;
   Batch& batch = batches_[cell.batch];
   if (cell.batch_generation != batch.generation || cell.count != batch.count || cell.first != batch.reported ||
       cell.stage != batch.stage)
@@ -199,8 +205,12 @@ bool SchedulerLoop::report(std::uint32_t p, const worker::ReportCell& cell, std:
   }
   batch.reported += here;
   if (batch.reported < batch.count) return true;
+  const bool goes_on = cell.kind == worker::ReportKind::goes_on;
+  // As the worker says, within what we have seen ourselves.
+  const std::int64_t ended = std::clamp(cell.ended_ns, batch.began_ns, now);
+  if (goes_on && !begin_sequel(p, batch, ended)) return false;
   count_end(batch, cell, now);
-  finish(cell.batch, now);
+  finish(cell.batch, now, goes_on ? ended : 0);
   return true;
 }
 
@@ -238,12 +248,14 @@ void SchedulerLoop::count_end(const Batch& batch, const worker::ReportCell& cell
 }
 
 // A stage has ended, or so the worker says that ran it: nobody reads its features any more.
-void SchedulerLoop::finish(std::uint32_t index, std::int64_t now) noexcept {
+void SchedulerLoop::finish(std::uint32_t index, std::int64_t now, std::int64_t went_on_ns) noexcept {
   Batch& batch = batches_[index];
   const core::PartitionId p = batch.partition();
   Partition& partition = partitions_[p];
-  --partition.queued;
-  std::copy(partition.order.begin() + 1, partition.order.begin() + 1 + partition.queued, partition.order.begin());
+  if (partition.queued > 0 && partition.order[0] == index) {  // else the worker began it by itself
+    --partition.queued;
+    std::copy(partition.order.begin() + 1, partition.order.begin() + 1 + partition.queued, partition.order.begin());
+  }
   metrics_.of(RecordKind::partition, p).set(shm::PartitionCounter::queued, partition.queued);
   metrics_.event(EventKind::stage_finished, now, UINT32_MAX, 0, index, p, batch.stage);
   const LoopOptions::StageEdges& edges = edges_of(batch);
@@ -263,7 +275,8 @@ void SchedulerLoop::finish(std::uint32_t index, std::int64_t now) noexcept {
   const bool goes_on = core_->stage_finished(now, {index, generation}, stage,
                                              edges.out == core::kNone
                                                  ? std::span<const core::TaskResult>(batch.results.data(), batch.count)
-                                                 : std::span<const core::TaskResult>());
+                                                 : std::span<const core::TaskResult>(),
+                                             went_on_ns);
   if (goes_on) {
     for (Task& t : std::span(batch.tasks.data(), batch.count)) t.row_in = std::exchange(t.row_out, worker::kNoRow);
     ++batch.stage;

@@ -23,7 +23,10 @@ void SchedulerLoop::tell_turn(std::uint32_t s, std::int64_t now) noexcept {
   Client& client = clients_[stream.client];
   client.port->schedule(stream.index, told);
   // The ring is that of answers, at the end of the turn: at most one, and only if the client sleeps.
-  if (client.port->awaits_turn(stream.index)) client.dirty = true;
+  if (client.port->awaits_turn(stream.index)) {
+    client.port->urge();
+    client.dirty = true;
+  }
   shm::Record record = metrics_.of(shm::RecordKind::stream, stream.granted.pool);
   record.set(StreamCounter::standing, told.standing);
   record.set(StreamCounter::granted, schedule.granted);

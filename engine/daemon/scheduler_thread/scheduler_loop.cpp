@@ -46,6 +46,8 @@ SchedulerLoop::SchedulerLoop(const core::Topology& topology, const core::Policy&
       partitions_(topology.partitions.size()),
       features_(options_.edges, options_.limits.tasks),
       meter_(metrics) {
+  for (const core::RouteSpec& route : topology.routes)
+    routes_.push_back({.batch = route.batch, .fan_out_cap = topology.modules[route.module].fan_out_cap});
   for (auto& c : clients_.all) c.stream.fill(core::kNone);
   if (std::any_of(options_.sizes.begin(), options_.sizes.end(), [](const auto& m) { return !m.sizes.empty(); }))
     core_->measure_tasks(*this);
@@ -400,6 +402,7 @@ void SchedulerLoop::worker_lost(std::uint32_t p, std::int64_t now) noexcept {
   for (std::uint32_t i = 0; i < count && !partition.broken; ++i) partition.broken = !report(p, cells[i], now);
   for (auto& batch : batches_)  // also one that could not be pushed
     if (batch.live && batch.partition() == p) release(batch);
+  let_sequel_go(partition);
   unwatch_worker(p);
   partition = {};
   partitions_[p].last_ended_ns = 0;

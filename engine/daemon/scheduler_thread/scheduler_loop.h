@@ -126,11 +126,22 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
     std::uint32_t stage = 0, last_stage = 0;  // of the path; the route may go on with other batches
     std::uint32_t count = 0, reported = 0, items = 0;
     std::uint32_t next = core::kNone;              // behind it, where the partition's ring is full
+    core::RouteId then = core::kNone;              // what its worker may go on with by itself
     std::int64_t dispatched_ns = 0, began_ns = 0;  // began: it is its partition's oldest
     std::array<core::PartitionId, core::kMaxStages> path{};
     std::array<Task, worker::kMaxBatch> tasks;
     std::array<core::TaskResult, worker::kMaxBatch> results;
     [[nodiscard]] core::PartitionId partition() const noexcept { return path[stage]; }
+  };
+  // What a worker has gone on with by itself, behind a batch that has ended. Its slots are held until it is over,
+  // whether their requests still live or not.
+  struct Sequel {
+    bool live = false;
+    std::uint32_t of_batch = 0, of_generation = 0;  // behind which
+    std::uint32_t batch = core::kNone;              // the core's; kNone: nobody wants its results any more
+    std::uint32_t count = 0, reported = 0;
+    std::int64_t began_ns = 0;
+    std::array<Task, worker::kMaxBatch> tasks;  // position: in that batch, or kNone
   };
   struct Partition {
     WorkerPort* port = nullptr;
@@ -141,6 +152,10 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
     std::int64_t last_ended_ns = 0;            // its latest batch; 0: none since it came up
     std::int64_t hangs_at_ns = core::kNever;   // when its oldest batch has run too long
     std::array<std::uint32_t, worker::kMaxQueuedBatches> order{};  // their indexes, oldest first
+    Sequel sequel;                                                 // before them all
+  };
+  struct RouteLimits {
+    std::uint32_t batch = 1, fan_out_cap = 1;
   };
 
   SchedulerLoop(const core::Topology& topology, const core::Policy& policy, LoopOptions options, Metrics& metrics,
@@ -184,10 +199,16 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
   void count_offers(Stream& stream, std::int64_t now) noexcept;
   bool has_picture(core::StreamId stream) const noexcept override;
   void observe(const Stream& stream, const shm::Taken& taken, std::int64_t now) noexcept;
+  // What workers go on with by themselves: scheduler_sequels.cpp.
+  void say_sequel(const Batch& batch, worker::DispatchCell& cell) const noexcept;
+  bool begin_sequel(std::uint32_t partition, const Batch& batch, std::int64_t since) noexcept;
+  void join_sequel(std::uint32_t index, std::int64_t now) noexcept;
+  bool report_sequel(std::uint32_t partition, const worker::ReportCell& cell, std::int64_t now) noexcept;
+  void let_sequel_go(Partition& partition) noexcept;
   // Batches: scheduler_batches.cpp.
   bool report(std::uint32_t partition, const worker::ReportCell& cell, std::int64_t now) noexcept;
   void count_end(const Batch& batch, const worker::ReportCell& cell, std::int64_t now) noexcept;
-  void finish(std::uint32_t index, std::int64_t now) noexcept;
+  void finish(std::uint32_t index, std::int64_t now, std::int64_t went_on_ns = 0) noexcept;
   void find_features(Batch& batch) noexcept;
   void keep_features(Batch& batch) noexcept;
   void give_rows(Batch& batch, std::uint32_t Task::*row, std::uint32_t edge) noexcept;
@@ -250,6 +271,7 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
   ClientTable clients_;
   std::vector<Batch> batches_;
   std::vector<Partition> partitions_;
+  std::vector<RouteLimits> routes_;  // of the first plan; those behind it have the same
   FeatureLedger features_;
   Plans plans_;
   TurnMeter meter_;

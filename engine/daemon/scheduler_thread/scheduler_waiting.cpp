@@ -16,6 +16,9 @@
 namespace leat::daemon {
 namespace {
 
+// While no partition takes a batch, a submission can start nothing, and no client wakes the thread: the next end of a
+// batch does, or this time's.
+constexpr std::int64_t kUnseenNs = 4'000'000;
 constexpr std::int64_t kLongCallNs = 400'000;  // of a microsecond or two that a call on a bell takes
 // Tokens in the epoll set: clients have their index, workers their partition's behind all of these.
 constexpr std::uint64_t kOwnBell = UINT64_MAX;
@@ -131,18 +134,22 @@ bool SchedulerLoop::anything() const noexcept {
 }
 
 void SchedulerLoop::park() noexcept {
-  const auto announce = [this] {
+  const bool full = core_->full();
+  const auto announce = [&] {
     control_.announce_sleep();
     next_look_ns_ = core::kNever;  // a worker that ended its batches wakes nobody
     for (auto& p : partitions_) {
       next_look_ns_ = std::min(next_look_ns_, p.hangs_at_ns);
       if (p.port != nullptr) p.port->announce_sleep();
     }
-    for (const auto c : clients_.live) clients_[c].port->announce_sleep();
+    for (const auto c : clients_.live) {
+      if (!full) clients_[c].port->announce_sleep();
+    }
   };
   const bool idle = shm::may_sleep(announce, [this] { return !anything(); });
-  const std::int64_t timer = std::min(core_->next_timer(), next_look_ns_);
-  const std::int64_t wait_ns = timer == core::kNever ? -1 : timer - shm::monotonic_ns();
+  const std::int64_t now = shm::monotonic_ns();
+  const std::int64_t timer = std::min({core_->next_timer(), next_look_ns_, full ? now + kUnseenNs : core::kNever});
+  const std::int64_t wait_ns = timer == core::kNever ? -1 : timer - now;
   if (idle && (timer == core::kNever || wait_ns > 0)) {
     std::array<epoll_event, 32> events;
     const int count = wait_for_events(poll_.get(), events, timer == core::kNever ? -1 : wait_ns);
@@ -151,7 +158,9 @@ void SchedulerLoop::park() noexcept {
   control_.announce_awake();
   for (auto& p : partitions_)
     if (p.port != nullptr) p.port->announce_awake();
-  for (const auto c : clients_.live) clients_[c].port->announce_awake();
+  for (const auto c : clients_.live) {
+    if (!full) clients_[c].port->announce_awake();
+  }
 }
 
 }  // namespace leat::daemon

@@ -22,7 +22,8 @@ inline constexpr std::uint32_t kMaxBatch = 64;         // items in one batch
 inline constexpr std::uint32_t kMaxQueuedBatches = 8;  // batches sent to a worker and not reported yet
 inline constexpr std::uint32_t kDispatchRing = 1024;   // cells; room for kMaxQueuedBatches of kMaxBatch
 inline constexpr std::uint32_t kReportRing = 256;
-inline constexpr std::uint32_t kMaxModules = 64;     // sessions of one worker
+inline constexpr std::uint32_t kMaxModules = 64;  // sessions of one worker
+inline constexpr std::uint8_t kNoModule = UINT8_MAX;
 inline constexpr std::uint32_t kMaxPools = 1024;     // streams a worker can serve at once
 inline constexpr std::uint32_t kNoRow = UINT32_MAX;  // a stage without features on that side
 
@@ -41,6 +42,9 @@ struct alignas(64) DispatchCell {
   // Its first row among the features it is made from, and of those it makes. The cells of a batch come in the order of
   // the first; the rows of the second follow one another.
   std::uint32_t row_in = kNoRow, row_out = kNoRow;
+  // Of the whole batch: the session that the worker goes on with by itself, with up to then_cap tasks for what each of
+  // these found, if they all together are no more than then_batch; kNoModule: it does not.
+  std::uint8_t then = kNoModule, then_cap = 0, then_batch = 0, reserved2 = 0;
   std::int64_t dispatched_ns = 0;
 };
 
@@ -51,11 +55,15 @@ struct TaskReport {
 
 inline constexpr std::uint32_t kResultsPerCell = 8;
 
+// Whether the worker has gone on by itself behind the batch (DispatchCell::then), or this is what it has gone on with:
+// its tasks are, in the batch's order, each one's results from the first on.
+enum class ReportKind : std::uint8_t { batch, goes_on, sequel };
+
 struct alignas(64) ReportCell {
   std::uint32_t sequence = 0;  // ring.h
   std::uint32_t batch = 0, batch_generation = 0;
   std::uint8_t stage = 0;
-  std::uint8_t reserved = 0;
+  ReportKind kind = ReportKind::batch;
   std::uint16_t first = 0, count = 0;  // results[i] belongs to task first + i of `count`
   std::uint16_t squeezed = 0;          // of the whole batch: tasks whose picture was too wide for the module (sizes.h)
   std::uint32_t rows_copied = 0;       // of the whole batch: features that did not lie together

@@ -136,7 +136,8 @@ typedef struct leat_stream_options {
   uint32_t width, height;            /* pixels, 1..16384; even for nv12 and i420 */
   uint32_t strides[LEAT_MAX_PLANES]; /* bytes a row of each plane; 0: tight, rounded up to 64 */
   uint32_t depth;                    /* requests waiting or running at once, 1..64; 0: 4 */
-  uint32_t slots;                    /* frame slots; 0: depth + 3 (one being written, one being read, one spare) */
+  uint32_t slots;                    /* frame slots; 0: depth + 3 (one being written, one being read, one spare), or,
+                                        where depth is 0 too, as few as the application's pictures need (`latest`) */
   uint32_t overload;                 /* leat_overload */
   uint32_t priority;                 /* leat_priority */
   int64_t slo_ns;                    /* 0: the application's. The deadline is capture + slo */

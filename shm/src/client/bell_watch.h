@@ -40,9 +40,9 @@ class BellWatch {
         [&] { return me.nothing() && (other_ == nullptr || other_->nothing()); });
     lock.unlock();
     const std::int64_t left_ns = until_ns < 0 ? -1 : until_ns - leat_now_ns();
-    if (idle && (until_ns < 0 || left_ns > 0)) bell.wait(left_ns);
+    const bool rung = idle && (until_ns < 0 || left_ns > 0) && bell.wait(left_ns);
     announce_awake(word);
-    const bool there = bell.drain() == Drained::rings;
+    const bool there = !rung || bell.drain() == Drained::rings;
     lock.lock();
     taken_ = false;
     if (other_ != nullptr) changed_.notify_one();  // it looks, and takes the bell if nothing has come for it

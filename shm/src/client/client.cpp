@@ -191,6 +191,7 @@ leat_error open_stream(leat_client* c, const leat_stream_options& o, leat_stream
   std::copy_n(o.tensors, o.tensor_count, m.pool.tensors);
   m.settings = settings_of(o);
   m.pool.slots = o.slots != 0 ? o.slots : m.settings.depth + 3;
+  m.fewer_slots = o.slots == 0 && o.depth == 0 ? 1 : 0;
   if (const char* text = problem(m)) return fail(LEAT_ERROR_invalid_argument, text);
 
   StreamOpened opened;

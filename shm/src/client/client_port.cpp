@@ -264,9 +264,12 @@ void ClientPort::finish(Stream& stream, Slot& slot) noexcept {
   d.where = a.where;
   d.has_result = a.has_result ? 1 : 0;
   if (!completions_.push(d)) violate(completions_.corrupt() ? Violation::bad_index : Violation::flood);
+  urgent_ = urgent_ || a.reason != Reason::superseded;
 }
 
-bool ClientPort::wants_ring() noexcept { return !orphaned_ && client_waker_.should_ring(); }
+bool ClientPort::wants_ring() noexcept {
+  return std::exchange(urgent_, false) && !orphaned_ && client_waker_.should_ring();
+}
 
 void ClientPort::announce_sleep() noexcept {
   submissions_.publish();

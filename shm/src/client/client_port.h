@@ -155,9 +155,11 @@ class ClientPort {
   // Of a stream that waits for grants, by its client's word: it has a frame that was not wanted; how many it had.
   [[nodiscard]] bool offers(std::uint32_t stream) const noexcept;
   [[nodiscard]] std::uint64_t offered(std::uint32_t stream) const noexcept;
-  // And it waits for what schedule() has just told it: wants_ring() is to be asked.
+  // And it waits for what schedule() has just told it: urge(), and wants_ring() is to be asked.
   [[nodiscard]] bool awaits_turn(std::uint32_t stream) const noexcept;
-  // Once per batch of answers. True: the client sleeps, and the caller is to ring() now.
+  void urge() noexcept { urgent_ = true; }
+  // Once per batch of answers. True: the client sleeps, something was pushed that it may wait for, and the caller is to
+  // ring() now. A superseded answer is none: the newer submission's comes after it.
   [[nodiscard]] bool wants_ring() noexcept;
 
   // ---- sleep: may_sleep() of doorbell.h, with announce_sleep() and has_submissions() of all ports ----
@@ -213,6 +215,7 @@ class ClientPort {
   std::uint32_t busy_total_ = 0;
   Violation violation_ = Violation::none;
   bool orphaned_ = false;
+  bool urgent_ = false;  // something was pushed since the last wants_ring() that is worth a wake
 };
 
 }  // namespace leat::shm

@@ -166,10 +166,13 @@ TEST(HostileDescriptors, AnyWordsInAnOfferCellDoNothing) {
   told.granted = 1;
   r.port->schedule(2, told);
   EXPECT_TRUE(r.port->awaits_turn(2));
+  r.port->urge();
   EXPECT_FALSE(r.port->wants_ring());  // it says that it waits, and does not sleep
   announce_sleep(*r.uplink.at<SleepWord>(uplink_layout().sleep_offset));
+  r.port->urge();
   EXPECT_TRUE(r.port->wants_ring());
   r.port->schedule(2, told);
+  r.port->urge();
   EXPECT_FALSE(r.port->wants_ring()) << "once for each sleep";
   // Pages and cells of other streams are as they were.
   for (std::uint32_t s = 0; s < kMaxStreamsPerClient; ++s) {
@@ -494,7 +497,7 @@ TEST_F(HostileDaemonTest, ScribblingOverItsOwnSegments) {
       d.capture_ns = static_cast<std::int64_t>(random() % 3);
       d.sequence = random() % 50 == 0 ? static_cast<std::uint32_t>(random()) : i + 1;
       std::memcpy(static_cast<void*>(cells + i), &d, sizeof d);
-      *up->at<std::uint64_t>(uplink_layout().stream_words(0) + kLine * (random() % kSpec.slots)) =
+      *up->at<std::uint64_t>(uplink_layout().stream_words(0) + kSlotWordBytes * (random() % kSpec.slots)) =
           random() % 2 ? pack({SlotState::submitted, 0, d.generation}) : random();
       *up->at<std::uint32_t>(uplink_layout().index_offset) = static_cast<std::uint32_t>(random());
       *up->at<std::uint32_t>(uplink_layout().sleep_offset) = static_cast<std::uint32_t>(random());

@@ -49,6 +49,7 @@ const char* problem(const OpenStream& m) noexcept {
   if (m.pool.result_bytes != 0) return "open_stream: the size of results is not the client's to choose";
   if (const char* text = problem(m.settings)) return text;
   if (m.pool.slots < m.settings.depth) return "open_stream: fewer slots than depth";
+  if (m.fewer_slots > 1 || m.reserved != 0) return "open_stream: a reserved field is not zero";
   return nullptr;
 }
 

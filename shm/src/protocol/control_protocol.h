@@ -90,6 +90,8 @@ struct OpenStream {
   char application[64] = {};
   PoolSpec pool;  // slots as wanted
   StreamSettings settings;
+  std::uint32_t fewer_slots = 0;  // 1: the client has named no number, and leatd may give fewer
+  std::uint32_t reserved = 0;
 };
 struct StreamOpened {  // descriptors: frames, results. Tail: class names, one line per head, names separated by tabs
   static constexpr MessageType kType = MessageType::stream_opened;

@@ -61,14 +61,10 @@ Drained BellSocket::drain() const noexcept {
     while (n < 0 && errno == EINTR);
     return (message.msg_flags & MSG_CTRUNC) != 0 ? 2 : n;  // 2: it carries what there is no room for
   };
-  for (int i = 0; i < 16; ++i) {  // bounded: a peer that rings without end must not keep us here
-    ssize_t n = looks_first_ ? take(MSG_PEEK) : 1;
-    if (n == 2) return Drained::descriptors;
-    if (n > 0) n = take(0);
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Drained::rings;
-    if (n <= 0) return Drained::hung_up;
-  }
-  return Drained::rings;
+  ssize_t n = looks_first_ ? take(MSG_PEEK) : 1;
+  if (n == 2) return Drained::descriptors;
+  if (n > 0) n = take(0);
+  return n > 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) ? Drained::rings : Drained::hung_up;
 }
 
 bool BellSocket::wait(std::int64_t timeout_ns) const noexcept {

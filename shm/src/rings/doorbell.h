@@ -75,8 +75,9 @@ class BellSocket {
   explicit BellSocket(Fd fd) noexcept : fd_(std::move(fd)) {}  // the client's end: it trusts the daemon
   BellSocket() = default;
   int fd() const noexcept { return fd_.get(); }
-  void ring() const noexcept;      // never blocks; if the peer has not drained yet it will wake anyway
-  Drained drain() const noexcept;  // never blocks
+  void ring() const noexcept;  // never blocks; if the peer has not drained yet it will wake anyway
+  // Takes one ring, since a sleeper is rung once; never blocks. What else was sent leaves it readable.
+  Drained drain() const noexcept;
   // Blocks until rung, hung up, or `timeout_ns` (< 0: for ever). False: time is up.
   bool wait(std::int64_t timeout_ns) const noexcept;
   bool hung_up() const noexcept;  // looks without draining

@@ -35,9 +35,8 @@ constexpr SlotValue unpack(std::uint64_t w) noexcept {
           static_cast<std::uint32_t>(w >> 32)};
 }
 
-struct alignas(kLine) SlotWord {
+struct SlotWord {
   std::uint64_t value;
-  std::uint64_t reserved[7];
 
   SlotValue load() noexcept { return unpack(atomic_ref(value).load(std::memory_order_acquire)); }  // partner: move()
 
@@ -53,7 +52,7 @@ struct alignas(kLine) SlotWord {
                                                      std::memory_order_relaxed);
   }
 };
-static_assert(sizeof(SlotWord) == kLine);
+static_assert(sizeof(SlotWord) == kSlotWordBytes);
 
 // The slots of one stream. A view: it owns nothing and is cheap to copy.
 class FrameSlots {
@@ -70,12 +69,11 @@ class FrameSlots {
     std::uint32_t slot, generation;
   };
   std::optional<Acquired> acquire() noexcept {  // free -> writing
-    for (std::uint32_t i = 0; i < count_; ++i) {
-      const std::uint32_t slot = hint_ + i < count_ ? hint_ + i : hint_ + i - count_;
+    // The first that is free: so few are in use at once that their memory stays in the caches.
+    for (std::uint32_t slot = 0; slot < count_; ++slot) {
       const SlotValue v = words_[slot].load();
       if (v.state != SlotState::free) continue;
       if (!words_[slot].move(v, {SlotState::writing, owner_, v.generation})) continue;
-      hint_ = slot + 1 < count_ ? slot + 1 : 0;
       return Acquired{slot, v.generation};
     }
     return std::nullopt;
@@ -121,7 +119,6 @@ class FrameSlots {
   SlotWord* words_ = nullptr;
   std::uint32_t count_ = 0;
   std::uint32_t owner_ = 0;
-  std::uint32_t hint_ = 0;
 };
 
 }  // namespace leat::shm

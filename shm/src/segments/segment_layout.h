@@ -25,7 +25,7 @@ namespace leat::shm {
 
 inline constexpr std::size_t kLine = 64;
 inline constexpr std::size_t kPage = 4096;
-inline constexpr std::uint32_t kLayoutVersion = 6;
+inline constexpr std::uint32_t kLayoutVersion = 7;
 inline constexpr std::uint64_t kMagic = 0x3174'7661'656cull << 16;  // "leat" and room for the version
 
 // Named maxima of this room.
@@ -91,18 +91,21 @@ constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t to) noexcept
 constexpr bool is_power_of_two(std::uint32_t v) noexcept { return v != 0 && (v & (v - 1)) == 0; }
 
 // ---- uplink and downlink ----
+inline constexpr std::uint64_t kSlotWordBytes = 8;  // frame_slots.h; a stream's words have lines of their own
+static_assert(kMaxSlotsPerStream * kSlotWordBytes % kLine == 0);
+
 struct LinkLayout {
   std::uint64_t
       index_offset;  // IndexLine of the *opposite* ring's consumer: uplink holds the client's, downlink the daemon's
   std::uint64_t sleep_offset;  // SleepWord of the segment's writer: uplink the client's, downlink the daemon's
   std::uint64_t cells_offset;  // ring of 64-byte descriptors
-  std::uint64_t words_offset;  // uplink: SlotWord[kMaxStreamsPerClient][kMaxSlotsPerStream], a line each, and
+  std::uint64_t words_offset;  // uplink: SlotWord[kMaxStreamsPerClient][kMaxSlotsPerStream], side by side, and
                                // OfferCell[kMaxStreamsPerClient]; downlink: SchedulePage[kMaxStreamsPerClient]
   std::uint32_t capacity;      // cells, a power of two
   std::uint64_t bytes;
 
   constexpr std::uint64_t stream_words(std::uint32_t stream) const noexcept {
-    return words_offset + std::uint64_t{stream} * kMaxSlotsPerStream * kLine;
+    return words_offset + std::uint64_t{stream} * kMaxSlotsPerStream * kSlotWordBytes;
   }
   constexpr std::uint64_t offer(std::uint32_t stream) const noexcept {
     return stream_words(kMaxStreamsPerClient) + std::uint64_t{stream} * sizeof(OfferCell);
@@ -111,21 +114,21 @@ struct LinkLayout {
     return words_offset + std::uint64_t{stream} * sizeof(SchedulePage);
   }
 };
-constexpr LinkLayout link_layout(std::uint32_t capacity, std::uint32_t words) noexcept {
+constexpr LinkLayout link_layout(std::uint32_t capacity, std::uint64_t words_bytes) noexcept {
   LinkLayout l{};
   l.index_offset = sizeof(SegmentHeader);
   l.sleep_offset = l.index_offset + sizeof(IndexLine);
   l.cells_offset = kPage;  // the cells' pages are touched by the rings alone
   l.capacity = capacity;
   l.words_offset = round_up(l.cells_offset + std::uint64_t{capacity} * kLine, kPage);
-  l.bytes = round_up(l.words_offset + std::uint64_t{words} * kLine, kPage);
+  l.bytes = round_up(l.words_offset + words_bytes, kPage);
   return l;
 }
 constexpr LinkLayout uplink_layout() noexcept {
-  return link_layout(kSubmissionRing, kMaxStreamsPerClient * (kMaxSlotsPerStream + sizeof(OfferCell) / kLine));
+  return link_layout(kSubmissionRing, kMaxStreamsPerClient * (kMaxSlotsPerStream * kSlotWordBytes + sizeof(OfferCell)));
 }
 constexpr LinkLayout downlink_layout() noexcept {
-  return link_layout(kCompletionRing, kMaxStreamsPerClient * (sizeof(SchedulePage) / kLine));
+  return link_layout(kCompletionRing, kMaxStreamsPerClient * sizeof(SchedulePage));
 }
 static_assert(is_power_of_two(kSubmissionRing) && is_power_of_two(kCompletionRing));
 static_assert(kCompletionRing >= kMaxSlotsPerClient + kCompletionRing / 4);

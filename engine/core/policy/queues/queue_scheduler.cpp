@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "engine/core/policy/by_urgency.h"
+#include "engine/core/policy/freshest.h"
 #include "engine/core/policy/path.h"
 
 namespace leat::core {
@@ -154,13 +155,17 @@ std::uint32_t QueueScheduler::shrink(const TaskQueue& l, ConsumerId s, TimeNs st
 }
 
 // Takes up to `target` items into the queue's next batch, dropping what is condemned on the way. The highest class with
-// tasks comes first.
+// tasks comes first, and in it what brings its stream furthest on, where deadlines do not decide.
 void QueueScheduler::form(const TaskQueue& l, ConsumerId s, TimeNs start, std::uint32_t target) noexcept {
   const bool largest_first = largest_budget_first(l, s);
   const TimeNs d = scaled(l.module, consumer(s).run_ns[std::clamp(target, 1u, own_cap(s))]);
+  const ModuleRules& m = modules_[l.module];
+  const Pace pace{.start_ns = start, .run_ns = d + m.after_ns, .each_ns = scaled(l.module, m.ns_per_item)};
   while (l.forming.items < target && l.classes != 0) {
-    const DeadlineQueue& waiting = l.by_deadline[view_.top_class(l)];
-    const TaskId id = largest_first ? waiting.back() : waiting.front();
+    const std::uint8_t top = view_.top_class(l);
+    const TaskId fresh = freshest(view_, l, top, pace);
+    const TaskId end = largest_first ? l.by_deadline[top].back() : l.by_deadline[top].front();
+    const TaskId id = fresh != kNone ? fresh : end;
     if (l.forming.items + task(id).items > room(consumer(s)) || view_.apart(l, id)) break;
     const Reason reason = judge(task(id), start, d);
     if (reason != Reason::none && !doubted(task(id), start, d)) {

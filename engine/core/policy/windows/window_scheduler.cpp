@@ -120,7 +120,7 @@ TimeNs WindowScheduler::to_end(const Way& w, std::uint32_t b, double deviations)
 
 // The largest batch that is carried to the end within `room`.
 std::uint32_t WindowScheduler::fit(ConsumerId s, TimeNs room) const noexcept {
-  std::uint32_t low = 0, high = max_items(s);
+  std::uint32_t low = 0, high = cap(s);
   while (low < high) {
     const std::uint32_t b = (low + high + 1) / 2;
     if (to_end(way(s), b, risk_) <= room) {
@@ -181,37 +181,76 @@ TaskId WindowScheduler::head(const DeadlineQueue& waiting, ConsumerId s) const n
 // rest is for waiting on the way. (Classes alone need none of it; users' shares do.)
 std::uint32_t WindowScheduler::room_below(ConsumerId s, TimeNs left) const noexcept { return fit(s, left * 3 / 4); }
 
-// The best window of the queue's highest level, and what lower ones add to it.
-WindowScheduler::Choice WindowScheduler::look(ConsumerId s, TimeNs start) noexcept {
-  const TaskQueue& l = queue(consumer(s).queue);
-  if (l.classes == 0) return {};
-  const std::uint8_t top = view_.top_class(l);
+Pace WindowScheduler::pace(ConsumerId s, TimeNs start, std::uint32_t items) const noexcept {
+  const Way& w = way(s);
+  const std::uint32_t most = cap(s);
+  return {.start_ns = start,
+          .run_ns = to_end(w, items, risk_),
+          .each_ns = static_cast<TimeNs>(static_cast<double>(to_end(w, most, 0)) / (most * w.speeds))};
+}
+
+// Where a newer picture will replace what waits, as many as a batch holds and all of them in time.
+void WindowScheduler::look_fresh(const TaskQueue& l, std::uint8_t level, TimeNs start, Choice& choice) const noexcept {
+  std::uint32_t items = std::min(cap(choice.consumer), l.replaced[level]);
+  for (; items > 0 && choice.first == kNone; items /= 2) {
+    choice.first = freshest(view_, l, level, pace(choice.consumer, start, items));
+    choice.items = items;
+  }
+  if (choice.first == kNone) return;
+  const std::uint32_t own = task(choice.first).items;
+  if (own > max_items(choice.consumer)) {
+    choice.first = kNone;
+    return;
+  }
+  choice.items = std::max(choice.items, own);
+  choice.fresh = true;
+  const TimeNs earliest = task(l.by_deadline[level].front()).deadline_ns;
+  choice.all = earliest >= start + to_end(way(choice.consumer), choice.items, risk_);
+  choice.deadline_ns = choice.all ? earliest : task(choice.first).deadline_ns;
+}
+
+void WindowScheduler::look_by_deadline(const TaskQueue& l, std::uint8_t top, TimeNs start,
+                                       Choice& choice) const noexcept {
+  const ConsumerId s = choice.consumer;
   const DeadlineQueue& waiting = l.by_deadline[top];
   const Way& w = way(s);
-  Choice choice{.rank = periodic_.rank_of(top), .consumer = s};
   const bool alone = (l.classes & (l.classes - 1)) == 0;
-  if (alone && l.items <= max_items(s) && task(waiting.front()).deadline_ns >= start + to_end(w, l.items, risk_)) {
+  if (alone && l.items <= cap(s) && task(waiting.front()).deadline_ns >= start + to_end(w, l.items, risk_)) {
     choice.items = l.items;  // light load: all fit
     choice.first = waiting.front();
   } else {
-    choice.items = window(waiting, w, start, 0, max_items(s));
+    choice.items = window(waiting, w, start, 0, cap(s));
     if (choice.items > 0) {
       choice.first = waiting.first_at_least(view_.tasks.data(), start + to_end(w, choice.items, risk_));
     } else {
       // Nobody is safe here. On the fastest kind of partition the head is tried alone, if it is in time as things
       // usually go; and what is worth running although it is late, in any case.
-      choice.first = head(waiting, s);
-      if (choice.first == kNone) return {};
-      const Task& head = task(choice.first);
+      const TaskId first = head(waiting, s);
+      if (first == kNone) return;
+      const Task& head = task(first);
       const bool in_time = head.deadline_ns >= start + to_end(w, head.items, 0);
       const bool late_is_worth = head.give_up_ns > head.deadline_ns && !in_time;
-      if (!late_is_worth && !(in_time && way_of_[s - first_consumer_] == fastest_[l.module])) return {};
+      if (!late_is_worth && !(in_time && way_of_[s - first_consumer_] == fastest_[l.module])) return;
+      choice.first = first;
       choice.items = head.items;
     }
   }
   choice.all = choice.first == waiting.front();
   choice.deadline_ns = task(choice.first).deadline_ns;
+}
+
+// The best window of the queue's highest level, and what lower ones add to it.
+WindowScheduler::Choice WindowScheduler::look(ConsumerId s, TimeNs start) noexcept {
+  const TaskQueue& l = queue(consumer(s).queue);
+  if (l.classes == 0) return {};
+  const std::uint8_t top = view_.top_class(l);
+  const Way& w = way(s);
+  Choice choice{.rank = periodic_.rank_of(top), .consumer = s};
+  look_fresh(l, top, start, choice);
+  if (choice.first == kNone) look_by_deadline(l, top, start, choice);
+  if (choice.first == kNone) return {};
   choice.total = choice.items;
+  const bool alone = (l.classes & (l.classes - 1)) == 0;
   const std::uint32_t room = alone ? 0 : room_below(s, choice.deadline_ns - start);
   for (std::uint32_t c = top; c-- > 0 && choice.total < room;) {
     if ((l.classes >> c & 1) != 0) choice.total += window(l.by_deadline[c], w, start, choice.total, room);
@@ -301,7 +340,12 @@ void WindowScheduler::fill(const Choice& choice, TimeNs start) noexcept {
   const std::uint8_t top = view_.top_class(l);
   std::uint32_t skips = 0;
   TaskId next = choice.first;
-  for (TaskId t = next; t != kNone && l.forming.items < choice.items; t = next) {
+  for (TaskId t = next; choice.fresh && t != kNone && l.forming.items < choice.items;) {
+    if (l.forming.items + task(t).items > choice.items || view_.apart(l, t)) break;
+    core_.take(t);
+    t = freshest(view_, l, top, pace(s, start, choice.items));
+  }
+  for (TaskId t = next; !choice.fresh && t != kNone && l.forming.items < choice.items; t = next) {
     next = task(t).after;
     if (l.forming.items + task(t).items > choice.items) {
       if (++skips > kSkips) break;

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "engine/core/policy/canary.h"
+#include "engine/core/policy/freshest.h"
 #include "engine/core/policy/look_ahead/periodic.h"
 #include "engine/core/policy/registry.h"
 
@@ -61,7 +62,8 @@ class WindowScheduler final : public ComponentScheduler, private Starter {
     std::uint32_t items = 0;  // of the highest level
     std::uint32_t total = 0;  // with lower ones that ride along
     TaskId first = kNone;
-    bool all = false;  // of that level: none is left out for the others' sake
+    bool all = false;    // of that level: none is left out for the others' sake
+    bool fresh = false;  // taken in the order of freshest.h, `first` before the others
     [[nodiscard]] bool within_share() const noexcept { return rank >= 2 * kPriorities; }  // of its user
     [[nodiscard]] bool better(const Choice& o) const noexcept;
   };
@@ -71,11 +73,19 @@ class WindowScheduler final : public ComponentScheduler, private Starter {
   [[nodiscard]] const Task& task(TaskId id) const noexcept { return view_.tasks[id]; }
   [[nodiscard]] const Way& way(ConsumerId s) const noexcept { return ways_[way_of_[s - first_consumer_]]; }
   [[nodiscard]] std::uint32_t max_items(ConsumerId s) const noexcept { return view_.route(consumer(s).route).batch; }
+  // The same where that pays: tasks of several items are let into larger batches, since they are no choice of ours.
+  [[nodiscard]] std::uint32_t cap(ConsumerId s) const noexcept {
+    const TaskQueue& l = queue(consumer(s).queue);
+    return l.items > l.tasks ? max_items(s) : view_.model.paying_batch(consumer(s).route);
+  }
   [[nodiscard]] TimeNs to_end(const Way& way, std::uint32_t b, double deviations) const noexcept;
   [[nodiscard]] std::uint32_t fit(ConsumerId s, TimeNs room) const noexcept;
   void drop_hopeless(const TaskQueue& queue, TimeNs start) noexcept;
   [[nodiscard]] std::uint32_t window(const DeadlineQueue& waiting, const Way& way, TimeNs start, std::uint32_t base,
                                      std::uint32_t max) const noexcept;
+  [[nodiscard]] Pace pace(ConsumerId s, TimeNs start, std::uint32_t items) const noexcept;
+  void look_fresh(const TaskQueue& queue, std::uint8_t level, TimeNs start, Choice& choice) const noexcept;
+  void look_by_deadline(const TaskQueue& queue, std::uint8_t level, TimeNs start, Choice& choice) const noexcept;
   [[nodiscard]] TaskId head(const DeadlineQueue& waiting, ConsumerId s) const noexcept;
   [[nodiscard]] std::uint32_t room_below(ConsumerId s, TimeNs left) const noexcept;
   [[nodiscard]] Choice look(ConsumerId s, TimeNs start) noexcept;
