@@ -22,6 +22,15 @@ ServiceManager ServiceManager::from_environment() {
   return out;
 }
 
+Fd passed_socket() {
+  constexpr int kFirst = 3;
+  const char* const pid = getenv("LISTEN_PID");
+  const char* const count = getenv("LISTEN_FDS");
+  const bool ours = pid != nullptr && count != nullptr && pid == std::to_string(getpid()) && std::atoi(count) > 0;
+  for (const char* name : {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}) unsetenv(name);
+  return ours ? Fd(kFirst) : Fd();
+}
+
 void ServiceManager::tell(std::string_view state, std::string_view status) {
   if (!socket_) return;
   sockaddr_un to{};

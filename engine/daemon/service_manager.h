@@ -3,6 +3,9 @@
 // systemd's notification protocol (sd_notify(3), which calls it stable and free for all to speak): lines as one
 // datagram to the socket that NOTIFY_SOCKET names. Without one nothing is told. Never waits, and never fails: a service
 // manager that does not listen is no reason not to serve. Thread rule: one thread. Errors: none.
+//
+// And what it passes: with socket activation (sd_listen_fds(3)) the manager holds leatd's socket, so that clients wait
+// at it while one leatd gives way to another.
 #pragma once
 
 #include <string>
@@ -27,5 +30,9 @@ class ServiceManager {
   shm::Fd socket_;  // empty: nobody to tell
   std::string address_;
 };
+
+// The first socket that the manager passes to this process, or none. Takes LISTEN_FDS and its like out of the
+// environment, so that workers do not take it for theirs.
+Fd passed_socket();
 
 }  // namespace leat::daemon

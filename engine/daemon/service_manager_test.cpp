@@ -57,5 +57,21 @@ TEST(ServiceManager, NobodyToTellIsNoTrouble) {
   ServiceManager::from_environment().ready("serving");
 }
 
+TEST(ServiceManager, PassesASocketToThisProcessAlone) {
+  const std::string mine = std::to_string(getpid()), other = std::to_string(getpid() + 1);
+  const auto passed = [](const char* pid, const char* count) {
+    setenv("LISTEN_PID", pid, 1);
+    setenv("LISTEN_FDS", count, 1);
+    Fd fd = passed_socket();
+    EXPECT_EQ(getenv("LISTEN_FDS"), nullptr) << "workers do not take it for theirs";
+    return fd.release();  // it is another's here
+  };
+  EXPECT_EQ(passed(mine.c_str(), "1"), 3);
+  EXPECT_EQ(passed(other.c_str(), "1"), -1);
+  EXPECT_EQ(passed(mine.c_str(), "0"), -1);
+  EXPECT_EQ(passed(mine.c_str(), "none"), -1);
+  EXPECT_EQ(passed_socket().get(), -1);
+}
+
 }  // namespace
 }  // namespace leat::daemon

@@ -6,6 +6,7 @@
 
 #include "engine/daemon/deployment/plan/auto_plan.h"
 #include "engine/daemon/log.h"
+#include "engine/daemon/service_manager.h"
 #include "engine/daemon/workers/gpu_tool.h"
 #include "engine/daemon/workers/models/model_files.h"
 #include "planner/child/solver_process.h"
@@ -50,7 +51,9 @@ Result<shm::Listener> take_socket(const Config& config, Purpose purpose) {
       return Error{config.socket_place + status.error()};
     return shm::Listener();
   }
-  auto listener = shm::Listener::open(config.socket, config.socket_mode, config.socket_group);
+  Fd passed = passed_socket();
+  auto listener = passed ? shm::Listener::adopt(std::move(passed), config.socket)
+                         : shm::Listener::open(config.socket, config.socket_mode, config.socket_group);
   if (!listener.ok()) return Error{config.socket_place + listener.error()};
   return listener;
 }

@@ -18,7 +18,8 @@ enum class Purpose : bool { serving, checking };
 // model's files opened and hashed. A check measures no devices.
 Result<Deployment> find_deployment(Config& config, Purpose purpose);
 
-// Holds the configured socket. A check only looks whether it could be held, and gets a listener without one.
+// Holds the configured socket, or takes it from the service manager that holds it. A check only looks whether it could
+// be held, and gets a listener without one.
 Result<shm::Listener> take_socket(const Config& config, Purpose purpose);
 
 // [edge]: the features' memory; of an edge in device memory nothing, since a worker makes that.

@@ -17,7 +17,7 @@ std::vector<fs::path> folders_above_program(int max) {
 
 fs::path installed_libraries() {
   const auto folders = folders_above_program(1);
-  return folders.empty() ? fs::path() : folders.front().parent_path() / LEAT_LIBRARY_FOLDER / "leat";
+  return folders.empty() ? fs::path() : folders.front().parent_path() / LEAT_PRIVATE_LIBDIR;
 }
 
 std::vector<std::string> plugin_candidates(std::string_view kind, const std::string& name) {

@@ -61,12 +61,16 @@ class Daemon:
     def __init__(self, latency: str = "[0]", text: str = CONFIG, model: str = "") -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="leat-python-")
         self.socket = str(Path(self._folder.name) / "leat.sock")
-        config = Path(self._folder.name) / "leatd.toml"
-        config.write_text(text.format(socket=self.socket, latency=latency, model=model))
-        ready, tell = os.pipe()
+        self._config = Path(self._folder.name) / "leatd.toml"
+        self._config.write_text(text.format(socket=self.socket, latency=latency, model=model))
         self._log = open(Path(self._folder.name) / "log", "w+")
+        self.start()
+
+    def start(self) -> None:
+        """Again, after it ended."""
+        ready, tell = os.pipe()
         self.process = subprocess.Popen(
-            [os.environ["LEATD"], "--ready-fd", str(tell), str(config)], stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, pass_fds=[tell]
+            [os.environ["LEATD"], "--ready-fd", str(tell), str(self._config)], stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, pass_fds=[tell]
         )
         os.close(tell)
         try:

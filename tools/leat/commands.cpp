@@ -15,11 +15,12 @@ extern const cli::Subcommand kLeatPlan;
 extern const cli::Subcommand kLeatSim;
 extern const cli::Subcommand kLeatCheck;
 extern const cli::Subcommand kLeatDoctor;
+extern const cli::Subcommand kLeatBridge;
 
 std::span<const cli::Subcommand* const> commands() {
   static const cli::Subcommand* const table[] = {
-      &kLeatTry,     &kLeatServe,   &kLeatFeed, &kLeatGateway, &kLeatTop,   &kLeatStatus,
-      &kLeatMetrics, &kLeatProfile, &kLeatPlan, &kLeatSim,     &kLeatCheck, &kLeatDoctor,
+      &kLeatTry,     &kLeatServe, &kLeatFeed, &kLeatGateway, &kLeatTop,    &kLeatStatus, &kLeatMetrics,
+      &kLeatProfile, &kLeatPlan,  &kLeatSim,  &kLeatCheck,   &kLeatDoctor, &kLeatBridge,
   };
   return table;
 }

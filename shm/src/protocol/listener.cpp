@@ -154,6 +154,33 @@ Result<Listener> Listener::open(const std::string& path, mode_t mode, std::optio
   return out;
 }
 
+Result<Listener> Listener::adopt(Fd socket, const std::string& path) {
+  sockaddr_un address{};
+  socklen_t size = sizeof address;
+  int type = 0, listens = 0;
+  socklen_t type_size = sizeof type, listens_size = sizeof listens;
+  const bool fits = ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0 &&
+                    ::getsockopt(socket.get(), SOL_SOCKET, SO_TYPE, &type, &type_size) == 0 &&
+                    ::getsockopt(socket.get(), SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_size) == 0 &&
+                    address.sun_family == AF_UNIX && type == SOCK_SEQPACKET && listens != 0;
+  if (!fits)
+    return Error{
+        "the descriptor that the service manager passes is no listening SOCK_SEQPACKET Unix socket; write "
+        "ListenSequentialPacket="};
+  const std::string_view name(address.sun_path, strnlen(address.sun_path, sizeof address.sun_path));
+  if (name != path)
+    return Error{"the service manager listens at '" + std::string(name) + "', and leatd is to serve at '" + path +
+                 "'; give both the same"};
+  const int flags = ::fcntl(socket.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) != 0 ||
+      ::fcntl(socket.get(), F_SETFD, FD_CLOEXEC) != 0)
+    return Error{system_text("cannot use the socket that the service manager passes", errno)};
+  refuse_descriptors(socket.get());
+  Listener out;
+  out.socket_ = std::move(socket);
+  return out;
+}
+
 Listener::Listener(Listener&& other) noexcept
     : path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)), socket_(std::move(other.socket_)) {}
 Listener& Listener::operator=(Listener&& other) noexcept {
@@ -164,7 +191,7 @@ Listener& Listener::operator=(Listener&& other) noexcept {
 }
 
 Fd Listener::retire() noexcept {
-  if (socket_) ::unlink(path_.c_str());
+  if (socket_ && !path_.empty()) ::unlink(path_.c_str());
   return std::move(socket_);
 }
 

@@ -36,11 +36,14 @@ class Listener {
   // at once; the file of a daemon that was killed is replaced, and one that still answers is left alone. `mode` and
   // `group` (none: the process's own) say who may connect; nobody may before they are set.
   static Result<Listener> open(const std::string& path, mode_t mode, std::optional<gid_t> group = std::nullopt);
+  // A socket that is bound and listens already, of a service manager's: nothing of it is created or removed here, its
+  // modes are the manager's, and it outlives whoever serves. Error: it is no such socket, or another than `path`.
+  static Result<Listener> adopt(Fd socket, const std::string& path);
   // What keeps a daemon from `path` whoever else serves there: its length, its folder. Creates nothing.
   static Status possible(const std::string& path);
   Listener(Listener&& other) noexcept;
   Listener& operator=(Listener&& other) noexcept;
-  ~Listener();  // removes the socket's file and the lock's
+  ~Listener();  // removes the socket's file and the lock's, where it made them
 
   int fd() const noexcept { return socket_.get(); }
   explicit operator bool() const noexcept { return static_cast<bool>(socket_); }

@@ -53,6 +53,40 @@ TEST(Listener, KnowsItsPeerAndItsGroups) {
   EXPECT_FALSE(peer->in_group(4'000'000'000u));
 }
 
+// As a service manager holds it: what it made stays when leatd ends, and others still connect.
+TEST(Listener, AdoptsASocketAndLeavesItToItsOwner) {
+  Place place;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, place.path.data(), place.path.size());
+  const Fd kept(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::bind(kept.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  const auto adopted = [&](const Fd& fd, const std::string& path) {
+    return Listener::adopt(Fd(::dup(fd.get())), path);
+  };
+  EXPECT_FALSE(adopted(kept, place.path)) << "it does not listen";
+  ASSERT_EQ(::listen(kept.get(), 8), 0);
+  const auto elsewhere = adopted(kept, place.path + "2");
+  ASSERT_FALSE(elsewhere);
+  EXPECT_NE(elsewhere.error().find("give both the same"), std::string::npos) << elsewhere.error();
+  const Fd stream(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_FALSE(adopted(stream, place.path));
+  for (int round = 0; round < 2; ++round) {
+    leat_error error = LEAT_ERROR_ok;
+    const auto client = connect_to(place.path, &error);  // before anybody serves
+    ASSERT_TRUE(client) << client.error();
+    auto listener = adopted(kept, place.path);
+    ASSERT_TRUE(listener) << listener.error();
+    EXPECT_TRUE(accepted(*listener));
+    Fd none;
+    std::string text;
+    EXPECT_EQ(listener->accept(&none, &text), Accepted::nobody) << "it never blocks";
+    EXPECT_NE(::access((place.path + ".lock").c_str(), F_OK), 0);
+    (void)listener->retire();
+    EXPECT_EQ(::access(place.path.c_str(), F_OK), 0);
+  }
+}
+
 TEST(Listener, RefusesASecondDaemonAndLeavesNothing) {
   const Place place;
   {
