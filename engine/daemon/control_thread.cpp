@@ -49,7 +49,9 @@ std::int64_t ControlThread::timeout_ns() const {
 }
 
 void ControlThread::advance(std::int64_t now) {
+  const bool workers_change = workers_.supervisor->next_due() <= now;
   workers_.supervisor->advance(now);
+  if (workers_change) publish_workers();
   clients_.sessions->advance(now);
   clients_.acceptor->advance(now);
   if (life_.phase == Phase::starting) progress_.look(*workers_.supervisor, now);
@@ -101,7 +103,7 @@ void ControlThread::on_child() {
   if (life_.phase != Phase::stopping && life_.phase != Phase::done)
     for (const MpsKeepers::Replaced& r : workers_.keepers.replace_ended())
       workers_.supervisor->replace_environment(r.uuid, r.environment, shm::monotonic_ns());
-  for (std::uint32_t p = 0; p < workers_.supervisor->count(); ++p) publish_worker(p);
+  publish_workers();
 }
 
 void ControlThread::on_scheduler_events() {
@@ -129,12 +131,17 @@ void ControlThread::handle(const SchedulerEvent& event) {
   }
 }
 
+void ControlThread::enter(Phase phase) {
+  life_.phase = phase;
+  metrics_->daemon().set(shm::DaemonCounter::phase, static_cast<std::uint64_t>(phase));
+}
+
 // ---- the end ----
 
 void ControlThread::begin_drain() {
   log_info("finishing what is in flight");
   service_.stopping("finishing what is in flight");
-  life_.phase = Phase::draining;
+  enter(Phase::draining);
   life_.deadline_ns = shm::monotonic_ns() + options_.drain_ns;
   scheduler_.command({.kind = Command::Kind::drain});
 }
@@ -144,7 +151,7 @@ void ControlThread::begin_stop() {
   constexpr std::int64_t kStopNs = 2'000'000'000;  // then workers are killed
   progress_.end();
   service_.stopping("stopping");
-  life_.phase = Phase::stopping;
+  enter(Phase::stopping);
   life_.deadline_ns = shm::monotonic_ns() + kStopNs;
   clients_.sessions->close_all();
   workers_.supervisor->stop_all();

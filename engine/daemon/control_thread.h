@@ -70,6 +70,7 @@ class ControlThread final : private Supervisor::Listener {
   };
 
   // ---- the loop and the phases ----
+  void enter(Phase phase);  // and everybody may read it
   [[nodiscard]] bool checking() const noexcept { return options_.check_ns > 0; }
   [[nodiscard]] Purpose purpose() const noexcept { return checking() ? Purpose::checking : Purpose::serving; }
   [[nodiscard]] std::int64_t timeout_ns() const;
@@ -105,6 +106,7 @@ class ControlThread final : private Supervisor::Listener {
   void features_lost(std::uint32_t edge) override;
   void worker_released(std::uint32_t partition, bool excused);
   void publish_worker(std::uint32_t partition);
+  void publish_workers();
   void log_worker(LogLevel level, std::uint32_t partition, const std::string& what);
   void log_sandbox(const worker::Ready& ready);
   [[nodiscard]] std::string about(std::uint32_t partition, const std::string& line) const;

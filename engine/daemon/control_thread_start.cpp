@@ -74,7 +74,7 @@ Status ControlThread::start_workers() {
   service_.status("starting workers");
   log_info("starting workers: " + std::to_string(partitions) + (partitions == 1 ? " partition" : " partitions"));
   if (auto status = workers_.supervisor->start_all(life_.started_ns); !status) return status;
-  for (std::uint32_t p = 0; p < partitions; ++p) publish_worker(p);
+  publish_workers();
   return Done{};
 }
 
@@ -99,6 +99,12 @@ void ControlThread::begin_metrics() {
   for (const auto value :
        {DaemonCounter::clients, DaemonCounter::sessions, DaemonCounter::streams, DaemonCounter::memory_bytes})
     daemon.set(value, 0);
+  daemon.set(DaemonCounter::requests, 0);
+  daemon.set(DaemonCounter::max_clients, config_.limits.clients);
+  daemon.set(DaemonCounter::max_streams, config_.limits.streams);
+  daemon.set(DaemonCounter::max_requests, config_.limits.requests);
+  daemon.set(DaemonCounter::max_memory_bytes, config_.limits.memory_bytes);
+  enter(Phase::starting);
   begin_records(config_, deployment_, *metrics_);
 }
 
@@ -136,9 +142,12 @@ Status ControlThread::start_serving() {
   }
   scheduler_.begin();
   for (std::uint32_t p = 0; p < workers_.ports.size(); ++p)
-    scheduler_.command({.kind = Command::Kind::worker_ready, .partition = p, .worker = workers_.ports[p]});
+    scheduler_.command({.kind = Command::Kind::worker_ready,
+                        .partition = p,
+                        .pid = workers_.supervisor->pid(p),
+                        .worker = workers_.ports[p]});
   remeasure_.emplace(deployment_, *metrics_, *workers_.supervisor, workers_.ready);
-  life_.phase = Phase::serving;
+  enter(Phase::serving);
   recorder_ = FlightRecorder::start(*metrics_, config_.recorder_path, log_warning);
   log_info("serving on " + config_.socket);
   service_.ready("serving on " + config_.socket);

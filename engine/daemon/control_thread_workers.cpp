@@ -18,7 +18,8 @@ void ControlThread::worker_ready(std::uint32_t p, WorkerPort* port, const worker
   log_worker(LogLevel::info, p, "ready (process " + std::to_string(workers_.supervisor->pid(p)) + ")");
   log_sandbox(ready);
   if (life_.phase != Phase::starting)
-    return scheduler_.command({.kind = Command::Kind::worker_ready, .partition = p, .worker = port});
+    return scheduler_.command(
+        {.kind = Command::Kind::worker_ready, .partition = p, .pid = workers_.supervisor->pid(p), .worker = port});
   workers_.ready[p] = checking() ? as_alone(deployment_.setups[p], ready) : ready;
   workers_.ports[p] = port;
   if (std::ranges::find(workers_.ports, nullptr) != workers_.ports.end()) return;
@@ -37,9 +38,12 @@ void ControlThread::worker_lost(std::uint32_t p, const std::string& how) {
     }
     return workers_.supervisor->released(p, false, shm::monotonic_ns());
   }
+  metrics_->of(RecordKind::partition, p)
+      .set(PartitionCounter::lost_ns, static_cast<std::uint64_t>(shm::monotonic_ns()));
   if (!scheduler_.begun()) return worker_released(p, false);
   if (remeasure_) remeasure_->lost(p);
-  scheduler_.command({.kind = Command::Kind::worker_lost, .partition = p});
+  const auto was = metrics_->of(RecordKind::partition, p).value(PartitionCounter::pid);
+  scheduler_.command({.kind = Command::Kind::worker_lost, .partition = p, .pid = static_cast<std::int64_t>(was)});
 }
 
 // The scheduler thread has given up what ran there, and knows whose frames they were.
@@ -93,6 +97,15 @@ void ControlThread::publish_worker(std::uint32_t p) {
   record.set(PartitionCounter::pid, static_cast<std::uint64_t>(supervisor.pid(p)));
   record.set(PartitionCounter::restarts, supervisor.restarts(p));
   record.set(PartitionCounter::backoff_ms, static_cast<std::uint64_t>(supervisor.backoff_ns(p) / 1'000'000));
+  record.set(PartitionCounter::failures, supervisor.failures(p));
+  const std::int64_t next = supervisor.next_start_ns(p);
+  record.set(PartitionCounter::next_start_ns, next == INT64_MAX ? shm::kUnknown : static_cast<std::uint64_t>(next));
+  record.set(PartitionCounter::device_bytes,
+             supervisor.device(p).name.empty() ? shm::kUnknown : supervisor.device(p).memory.allocated);
+}
+
+void ControlThread::publish_workers() {
+  for (std::uint32_t p = 0; p < workers_.supervisor->count(); ++p) publish_worker(p);
 }
 
 // A frame can end a worker, so a client can cause these once leatd serves.

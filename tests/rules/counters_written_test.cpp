@@ -1,5 +1,5 @@
-// Every counter of the counters segment and every histogram of it is written by somebody: what is always empty is no
-// figure. (All are read: `leat top --once --json` prints the tables whole.)
+// Every counter and event of the counters segment and every histogram of it is written by somebody: what is always
+// empty is no figure. (All are read: `leat top --once --json` prints the tables whole.)
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -38,6 +38,17 @@ TEST(Counters, EachHasAWriter) {
       EXPECT_TRUE(std::regex_search(code, std::regex(word + "Counter::" + std::string(counter.name) + "\\b")))
           << "nothing in engine/daemon writes " << word << "Counter::" << counter.name;
   }
+}
+
+TEST(Events, EachHasAWriter) {
+  const std::string code = product();
+#define X(name, value)                                                          \
+  if ((value) != 0) {                                                           \
+    EXPECT_TRUE(std::regex_search(code, std::regex("EventKind::" #name "\\b"))) \
+        << "nothing in engine/daemon writes the event " #name;                  \
+  }
+  LEAT_EVENTS(X)
+#undef X
 }
 
 }  // namespace

@@ -182,6 +182,7 @@ std::uint32_t ClientSessions::grant(Session& s, const shm::OpenStream& m, const 
                .pool_generation = generation,
                .frame_bytes = layout.frame_bytes,
                .owner = {.user = s.who.login.uid,
+                         .record = s.who.account->index,
                          .share_permille = s.who.limits.share_permille,
                          .coordinated_share = s.who.limits.coordinated_share,
                          .session = s.who.serial}};
@@ -190,6 +191,7 @@ std::uint32_t ClientSessions::grant(Session& s, const shm::OpenStream& m, const 
   ++s.streams;
   totals_.bytes += e.bytes;
   ++totals_.streams;
+  totals_.requests += e.granted.settings.depth;
   s.who.account->memory_bytes += e.bytes;
   s.who.account->requests += e.granted.settings.depth;
   ++s.who.account->streams;
@@ -213,6 +215,8 @@ void ClientSessions::begin_record(const Session& s, std::uint32_t index, const s
   record.set(StreamCounter::width, pool.width);
   record.set(StreamCounter::height, pool.height);
   record.set(StreamCounter::format, pool.format);
+  record.set(StreamCounter::terms, shm::terms_of(granted.settings.priority, granted.settings.overload));
+  record.set(StreamCounter::opened_ns, static_cast<std::uint64_t>(shm::monotonic_ns()));
 }
 
 void ClientSessions::observe(Session& s, std::uint32_t request) {
@@ -254,6 +258,7 @@ void ClientSessions::publish(const Session& s) {
   daemon.set(DaemonCounter::clients, totals_.clients);
   daemon.set(DaemonCounter::streams, totals_.streams);
   daemon.set(DaemonCounter::memory_bytes, totals_.bytes);
+  daemon.set(DaemonCounter::requests, totals_.requests);
   accounts_.publish(*s.who.account);
 }
 

@@ -160,7 +160,7 @@ class ClientSessions {
     std::uint32_t announced = 0;  // streams
     std::uint32_t closing = 0;    // connections that are still to be closed
     std::uint32_t descriptors_out = 0;
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0, requests = 0;
   };
 
   // Of a table's places, those that are kept for root and leatd's own user.

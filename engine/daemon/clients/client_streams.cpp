@@ -123,8 +123,12 @@ void ClientSessions::links_secured(Session& s, const std::string& error) {
   }
   s.links.state = LinkState::secured;
   s.bell.apart = shm::monotonic_ns() < s.who.account->slow_until_ns;
-  env_.command(
-      {.kind = Command::Kind::add_client, .client = s.client, .port = s.links.port.get(), .apart = s.bell.apart});
+  env_.command({.kind = Command::Kind::add_client,
+                .client = s.client,
+                .pid = s.who.peer.pid,
+                .uid = s.who.peer.uid,
+                .port = s.links.port.get(),
+                .apart = s.bell.apart});
   if (s.bell.apart) watch_bell(s);
   reply(s, shm::Secured{}, s.links.request);
 }
@@ -249,6 +253,7 @@ void ClientSessions::stream_gone(Session& s, std::uint32_t index) {
   s.slots -= e.slots;
   --s.streams;
   --totals_.streams;
+  totals_.requests -= e.granted.settings.depth;
   s.who.account->memory_bytes -= e.bytes;
   s.who.account->requests -= e.granted.settings.depth;
   --s.who.account->streams;

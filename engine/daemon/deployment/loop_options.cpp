@@ -65,6 +65,7 @@ void begin_records(const Config& config, const Deployment& d, Metrics& metrics) 
     record.set(PartitionCounter::kind, static_cast<std::uint64_t>(partition.partition.kind));
     record.set(PartitionCounter::cores, partition.cores.size());
     record.set(PartitionCounter::queued, 0);
+    record.set(PartitionCounter::running_since_ns, 0);
   }
   std::uint32_t module = 0;
   for (std::uint32_t a = 0; a < config.applications.size(); ++a) {
@@ -81,6 +82,7 @@ void begin_records(const Config& config, const Deployment& d, Metrics& metrics) 
     for (const auto counter : {shm::EdgeCounter::transfers, shm::EdgeCounter::bytes_in_place,
                                shm::EdgeCounter::bytes_copied, shm::EdgeCounter::slots_in_use})
       record.set(counter, 0);
+    record.set(shm::EdgeCounter::slots, d.edges[e].spec.rows);
   }
 }
 

@@ -5,6 +5,7 @@ namespace leat::daemon {
 using shm::Record;
 using shm::RecordKind;
 using shm::StreamCounter;
+using shm::UserCounter;
 using shm::Which;
 
 Result<std::unique_ptr<Metrics>> Metrics::create() {
@@ -53,12 +54,14 @@ void Metrics::leave(Record& record, Outcome outcome, Reason reason, std::int64_t
   record.set(StreamCounter::last_answer_ns, static_cast<std::uint64_t>(now_ns));
 }
 
-void Metrics::submitted(std::uint32_t stream, std::uint64_t frame_bytes, std::int64_t age_ns) noexcept {
+void Metrics::submitted(std::uint32_t stream, std::uint32_t user, std::uint64_t frame_bytes,
+                        std::int64_t age_ns) noexcept {
   ++in_flight_total_;
   daemon().observe(Which::second, age_ns);
   Record record = writer_.record(RecordKind::stream, stream);
   enter(record, frame_bytes);
   enter(total_, frame_bytes);
+  of(RecordKind::user, user).add(UserCounter::submitted);
 }
 
 void Metrics::first_dispatch(std::uint32_t stream, std::int64_t waited_ns) noexcept {
@@ -67,12 +70,19 @@ void Metrics::first_dispatch(std::uint32_t stream, std::int64_t waited_ns) noexc
   total_.observe(Which::second, waited_ns);
 }
 
-void Metrics::answered(std::uint32_t stream, Outcome outcome, Reason reason, std::int64_t latency_ns,
-                       std::int64_t now_ns) noexcept {
+void Metrics::answered(std::uint32_t stream, std::uint32_t user, Outcome outcome, Reason reason,
+                       std::int64_t latency_ns, std::int64_t now_ns) noexcept {
   --in_flight_total_;
   Record record = writer_.record(RecordKind::stream, stream);
   leave(record, outcome, reason, latency_ns, now_ns);
   leave(total_, outcome, reason, latency_ns, now_ns);
+  of(RecordKind::user, user).add(outcome == Outcome::completed ? UserCounter::good : UserCounter::missed);
+}
+
+void Metrics::took(std::uint32_t stream, std::uint32_t user, std::int64_t busy_ns) noexcept {
+  const auto ns = static_cast<std::uint64_t>(busy_ns);
+  of(RecordKind::stream, stream).add(StreamCounter::busy_ns, ns);
+  of(RecordKind::user, user).add(UserCounter::busy_ns, ns);
 }
 
 void Metrics::event(shm::EventKind kind, std::int64_t now_ns, std::uint32_t stream, std::uint64_t token,

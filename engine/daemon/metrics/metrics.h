@@ -26,10 +26,12 @@ class Metrics {
   shm::Record of(shm::RecordKind kind, std::uint32_t index) noexcept { return writer_.record(kind, index); }
 
   // ---- scheduler thread ----
-  void submitted(std::uint32_t stream, std::uint64_t frame_bytes, std::int64_t age_ns) noexcept;
+  void submitted(std::uint32_t stream, std::uint32_t user, std::uint64_t frame_bytes, std::int64_t age_ns) noexcept;
   void first_dispatch(std::uint32_t stream, std::int64_t waited_ns) noexcept;
-  void answered(std::uint32_t stream, Outcome outcome, Reason reason, std::int64_t latency_ns,
+  void answered(std::uint32_t stream, std::uint32_t user, Outcome outcome, Reason reason, std::int64_t latency_ns,
                 std::int64_t now_ns) noexcept;
+  // Of a frame, its part of a batch's time.
+  void took(std::uint32_t stream, std::uint32_t user, std::int64_t busy_ns) noexcept;
   void event(shm::EventKind kind, std::int64_t now_ns, std::uint32_t stream, std::uint64_t token, std::uint64_t a = 0,
              std::uint64_t b = 0, std::uint64_t c = 0) noexcept;
   void within_share(std::uint32_t stream, std::uint64_t of_stream, std::uint64_t of_all) noexcept {

@@ -19,12 +19,12 @@ inline constexpr std::uint32_t kQueueRoom = 8192;  // more than all clients, str
 
 struct Command {
   enum class Kind : std::uint8_t {
-    add_client,     // client, port, apart
+    add_client,     // client, pid, uid, port, apart
     remove_client,  // client: its connection is gone
     open_stream,    // client, stream, pool, granted
     close_stream,   // client, stream
-    worker_ready,   // partition, worker
-    worker_lost,    // partition: its process has ended (proven)
+    worker_ready,   // partition, pid, worker
+    worker_lost,    // partition, pid: its process has ended (proven)
     features_lost,  // edge: what lay in its memory, with no worker left that touches it
     set_estimates,  // estimates: valid until the next samples event
     replace_plan,   // plan: with latencies that were measured anew; given back as an earlier one, or itself
@@ -34,6 +34,8 @@ struct Command {
   };
   Kind kind = Kind::stop;
   std::uint32_t client = 0, stream = 0, partition = 0, edge = 0;
+  std::int64_t pid = 0;  // for the flight recorder, as is uid
+  std::uint32_t uid = 0;
   shm::ClientPort* port = nullptr;
   shm::StreamPool* pool = nullptr;
   bool apart = false;  // the control thread sees to its bell

@@ -17,6 +17,7 @@ struct GrantedStream {
   std::uint64_t frame_bytes = 0;
   struct Owner {
     std::uint32_t user = 0;
+    std::uint32_t record = 0;  // of his counters
     std::uint32_t share_permille = 1000;
     double coordinated_share = 1;  // the largest part of a partition for coordinated streams
     std::uint64_t session = 0;     // its serial: nobody can join another session's group

@@ -142,6 +142,9 @@ void SchedulerLoop::start_next(Partition& partition, std::int64_t now) noexcept 
   const std::uint32_t index = partition.order[0];
   Batch& batch = batches_[index];
   batch.began_ns = now;
+  shm::Record record = metrics_.of(RecordKind::partition, batch.partition());
+  record.set(shm::PartitionCounter::running_since_ns, static_cast<std::uint64_t>(now));
+  record.set(shm::PartitionCounter::running_module, batch.module);
   core_->stage_started(now, {index, batch.generation}, batch.stage);
 }
 
@@ -230,6 +233,11 @@ void SchedulerLoop::count_end(const Batch& batch, const worker::ReportCell& cell
                 static_cast<std::uint64_t>(std::max<std::int64_t>(0, now - batch.began_ns - ran)));
   partition.add(shm::PartitionCounter::batches);
   partition.add(shm::PartitionCounter::items, batch.items);
+  partition.cause(batch.module, static_cast<std::uint64_t>(ran));
+  for (const Task& t : std::span(batch.tasks.data(), batch.count)) {
+    const GrantedStream& of = streams_[t.stream].granted;
+    metrics_.took(of.pool, of.owner.record, ran * t.items / std::max<std::uint32_t>(batch.items, 1));
+  }
   shm::Record module = metrics_.of(RecordKind::module, batch.module);
   module.observe(shm::Which::first, started - batch.dispatched_ns);
   module.observe(shm::Which::second, ran);
@@ -256,7 +264,9 @@ void SchedulerLoop::finish(std::uint32_t index, std::int64_t now, std::int64_t w
     --partition.queued;
     std::copy(partition.order.begin() + 1, partition.order.begin() + 1 + partition.queued, partition.order.begin());
   }
-  metrics_.of(RecordKind::partition, p).set(shm::PartitionCounter::queued, partition.queued);
+  shm::Record record = metrics_.of(RecordKind::partition, p);
+  record.set(shm::PartitionCounter::queued, partition.queued);
+  if (partition.queued == 0) record.set(shm::PartitionCounter::running_since_ns, 0);
   metrics_.event(EventKind::stage_finished, now, UINT32_MAX, 0, index, p, batch.stage);
   const LoopOptions::StageEdges& edges = edges_of(batch);
   give_rows(batch, &Task::row_in, edges.in);

@@ -111,6 +111,10 @@ void SchedulerLoop::flush(std::int64_t now) noexcept {
     shm::Record module = metrics_.of(RecordKind::module, m);
     module.set(shm::ModuleCounter::queued, modules[m].queued);
     module.set(shm::ModuleCounter::left_out, modules[m].left_out);
+    module.set(shm::ModuleCounter::arrived, modules[m].tasks);
+    module.set(shm::ModuleCounter::items, modules[m].items);
+    module.set(shm::ModuleCounter::queue_ns, modules[m].queue_ns_sum);
+    module.set(shm::ModuleCounter::busy_ns, modules[m].busy_ns);
   }
   for (std::uint32_t e = 0; e < options_.edges.size(); ++e)
     metrics_.of(RecordKind::edge, e).set(shm::EdgeCounter::slots_in_use, features_.in_use(e));
@@ -129,7 +133,13 @@ void SchedulerLoop::flush(std::int64_t now) noexcept {
     tell_violation(c, now);  // found while answering: a torn slot word, an impossible index
     metrics_.of(RecordKind::client, c).set(shm::ClientCounter::completions, client.completions);
   }
-  if (wakes != 0) metrics_.daemon().add(DaemonCounter::wakes_sent, wakes);
+  shm::Record daemon = metrics_.daemon();
+  if (wakes != 0) daemon.add(DaemonCounter::wakes_sent, wakes);
+  const core::Counters& counted = core_->counters();
+  daemon.set(DaemonCounter::retries, counted.retries);
+  daemon.set(DaemonCounter::idled_on_purpose, counted.idled_on_purpose);
+  daemon.set(DaemonCounter::left_undecided, counted.left_undecided);
+  daemon.set(DaemonCounter::stale_events, counted.stale_events);
 }
 
 // ---- submissions ----
@@ -187,7 +197,8 @@ void SchedulerLoop::submit(Client& client, const shm::Taken& taken, std::int64_t
   slot = {.submitted_ns = now,
           .capture_ns = taken.capture_ns,
           .deadline_ns = taken.deadline_ns == 0 ? latest : std::min(taken.deadline_ns, latest)};
-  metrics_.submitted(stream.granted.pool, stream.granted.frame_bytes, now - taken.capture_ns);
+  metrics_.submitted(stream.granted.pool, stream.granted.owner.record, stream.granted.frame_bytes,
+                     now - taken.capture_ns);
   metrics_.event(EventKind::submitted, now, stream.granted.pool, token, taken.slot);
   if (ending_.draining || stream.closing) {  // closing: the core's stream may be another's by now
     core::Action refused;
@@ -260,7 +271,8 @@ void SchedulerLoop::answer(const core::Action& action, std::int64_t now) noexcep
   client.port->answer(out);
   client.dirty = true;
   ++client.completions;
-  metrics_.answered(stream.granted.pool, action.outcome, action.reason, now - slot.capture_ns, now);
+  metrics_.answered(stream.granted.pool, stream.granted.owner.record, action.outcome, action.reason,
+                    now - slot.capture_ns, now);
   metrics_.within_share(stream.granted.pool, core_->counters().streams[stream.core].within_share,
                         core_->counters().total.within_share);
   metrics_.event(EventKind::answered, now, stream.granted.pool, action.token,
@@ -270,6 +282,7 @@ void SchedulerLoop::answer(const core::Action& action, std::int64_t now) noexcep
     shm::Record module = metrics_.of(RecordKind::module, action.where);
     if (action.outcome == Outcome::dropped) module.add(shm::ModuleCounter::dropped);
     if (action.outcome == Outcome::failed) module.add(shm::ModuleCounter::failed);
+    if (action.reason != Reason::none) module.cause(action.reason);
   }
 }
 
@@ -299,7 +312,7 @@ void SchedulerLoop::handle(const Command& command, std::int64_t now) noexcept {
     case Command::Kind::worker_ready:
       return add_worker(command, now);
     case Command::Kind::worker_lost:
-      return worker_lost(command.partition, now);
+      return worker_lost(command.partition, command.pid, now);
     case Command::Kind::features_lost:
       return features_.spoil(command.edge);
     case Command::Kind::set_estimates:
@@ -326,7 +339,8 @@ void SchedulerLoop::add_client(const Command& command, std::int64_t now) noexcep
   client.stream.fill(core::kNone);
   client.port = command.port;
   clients_.live.push_back(command.client);
-  metrics_.event(EventKind::client_connected, now, UINT32_MAX, 0, command.client);
+  metrics_.event(EventKind::client_connected, now, UINT32_MAX, static_cast<std::uint64_t>(command.pid), command.client,
+                 command.uid);
   client.apart = command.apart;
   if (client.apart) return;
   epoll_event event{};
@@ -339,7 +353,7 @@ void SchedulerLoop::add_worker(const Command& command, std::int64_t now) noexcep
   partitions_[command.partition] = {};
   partitions_[command.partition].port = command.worker;
   watch_worker(command.partition);
-  metrics_.event(EventKind::worker_ready, now, UINT32_MAX, 0, command.partition);
+  metrics_.event(EventKind::worker_ready, now, UINT32_MAX, static_cast<std::uint64_t>(command.pid), command.partition);
   core_->partition_ready(now, command.partition);
   drain_actions(now);
 }
@@ -394,7 +408,7 @@ void SchedulerLoop::remove_client(std::uint32_t index, std::int64_t now) noexcep
   metrics_.event(EventKind::client_gone, now, UINT32_MAX, 0, index);
 }
 
-void SchedulerLoop::worker_lost(std::uint32_t p, std::int64_t now) noexcept {
+void SchedulerLoop::worker_lost(std::uint32_t p, std::int64_t pid, std::int64_t now) noexcept {
   Partition& partition = partitions_[p];
   // What it finished before it died is finished.
   std::array<worker::ReportCell, worker::kReportRing> cells;
@@ -407,7 +421,8 @@ void SchedulerLoop::worker_lost(std::uint32_t p, std::int64_t now) noexcept {
   partition = {};
   partitions_[p].last_ended_ns = 0;
   metrics_.of(RecordKind::partition, p).set(shm::PartitionCounter::queued, 0);
-  metrics_.event(EventKind::worker_lost, now, UINT32_MAX, 0, p);
+  metrics_.of(RecordKind::partition, p).set(shm::PartitionCounter::running_since_ns, 0);
+  metrics_.event(EventKind::worker_lost, now, UINT32_MAX, static_cast<std::uint64_t>(pid), p);
   const bool excused = core_->partition_lost(now, p);
   drain_actions(now);
   control_.notify({.kind = SchedulerEvent::Kind::worker_released, .partition = p, .excused = excused});
@@ -423,6 +438,7 @@ void SchedulerLoop::take_plan(core::ActivePlan* plan) noexcept {
 void SchedulerLoop::swap_plans(std::int64_t now) noexcept {
   if (plans_.next != nullptr && core_->replace(now, plans_.next, true)) {
     ++plans_.earlier;
+    metrics_.event(EventKind::plan_replaced, now, UINT32_MAX, 0);
     drain_actions(now);
   }
   if (plans_.earlier == 0) return;

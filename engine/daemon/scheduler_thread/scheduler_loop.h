@@ -177,7 +177,7 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
   void open_stream(const Command& command, std::int64_t now) noexcept;
   void close_stream(std::uint32_t stream, Reason reason, std::int64_t now) noexcept;
   void remove_client(std::uint32_t client, std::int64_t now) noexcept;
-  void worker_lost(std::uint32_t partition, std::int64_t now) noexcept;
+  void worker_lost(std::uint32_t partition, std::int64_t pid, std::int64_t now) noexcept;
   void take_plan(core::ActivePlan* plan) noexcept;
   void swap_plans(std::int64_t now) noexcept;
 

@@ -98,6 +98,7 @@ class Supervisor {
   std::int64_t backoff_ns(std::uint32_t partition) const noexcept {  // how long it waits before it starts again
     return of(partition).state == WorkerState::lost ? of(partition).restart.backoff_ns() : 0;
   }
+  std::int64_t next_start_ns(std::uint32_t partition) const noexcept { return of(partition).restart.due_ns(); }
   std::string in_a_while(std::uint32_t partition) const;  // " in 400 ms", when that is; or nothing
   // Its end is that of a device that others still hold after a fault: it starts again with all that share it, and has
   // not failed. For Patience::start_timeout_ns from the first time on.

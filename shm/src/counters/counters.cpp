@@ -18,7 +18,7 @@ constexpr CounterName kUser[] = {LEAT_USER_COUNTERS(X)};
 constexpr CounterName kDaemon[] = {LEAT_DAEMON_COUNTERS(X)};
 #undef X
 static_assert(std::size(kStream) <= kMaxValues && std::size(kDaemon) <= kMaxValues &&
-              std::size(kPartition) <= kMaxValues);
+              std::size(kPartition) <= kMaxValues && std::size(kUser) <= kMaxValues);
 
 constexpr CountersLayout kLayout = counters_layout();
 

@@ -1,7 +1,7 @@
 // The counters segment: what `leat top` and `leat status` read, without a lock and without asking anybody.
 //
-// One record per thing counted (the total, a stream, a module, a partition, ...). A record has a label, up to 32
-// values, up to 32 causes (drop reasons; for the daemon: violations) and two latency histograms. Which value means what
+// One record per thing counted (the total, a stream, a module, a partition, ...). A record has a label, up to 40
+// values, up to 64 causes (of streams and the total: reasons) and two latency histograms. Which value means what
 // is in the tables below, and nowhere else.
 //   * Each record is written by one thread. Values are relaxed atomics; a writer brackets what must be seen together
 //     (a ledger) with Update, and a reader's snapshot is taken between brackets.
@@ -57,7 +57,10 @@
   X(margin_ppm, 1, "coordinated: share of the SLA that is left alone")          \
   X(task_group, 1, "coordinated: its client's number of the group of tasks")    \
   X(offered, 0, "waits for grants: frames that it had, by its client's word")   \
-  X(granted, 0, "waits for grants: turns that it was given")
+  X(granted, 0, "waits for grants: turns that it was given")                    \
+  X(opened_ns, 1, "when it was opened, CLOCK_MONOTONIC")                        \
+  X(terms, 1, "priority, and the overload rule above: see terms_of()")          \
+  X(busy_ns, 0, "time of partitions that its frames took")
 
 #define LEAT_CLIENT_COUNTERS(X)                             \
   X(pid, 1, "process, as the kernel told at connect")       \
@@ -93,7 +96,11 @@
   X(refused, 0, "requests and connections refused; by Refusal in the causes")      \
   X(violated, 0, "connections ended for a violation; by Violation in the causes")  \
   X(last_refusal, 1, "Refusal of the latest")                                      \
-  X(last_refusal_ns, 1, "when, CLOCK_MONOTONIC")
+  X(last_refusal_ns, 1, "when, CLOCK_MONOTONIC")                                   \
+  X(submitted, 0, "requests of all his streams ever")                              \
+  X(good, 0, "of them answered by their deadline")                                 \
+  X(missed, 0, "of them answered otherwise")                                       \
+  X(busy_ns, 0, "time of partitions that they took")
 
 // LEAT_REFUSALS(X): X(name, value, text). Why leatd said no to a user; the text is the operator's.
 #define LEAT_REFUSALS(X)                                                                     \
@@ -119,36 +126,49 @@
   X(accuracy, 19, "a coordinated stream, where limits.user coordinated_share is 0")          \
   X(dear_wakes, 20, "a moment ago his sockets took long to wake")
 
-#define LEAT_MODULE_COUNTERS(X)                                \
-  X(queued, 1, "tasks waiting")                                \
-  X(running, 1, "tasks running")                               \
-  X(tasks, 0, "tasks finished")                                \
-  X(batches, 0, "batches finished")                            \
-  X(dropped, 0, "tasks given up here")                         \
-  X(failed, 0, "tasks failed here")                            \
-  X(left_out, 0, "sub-requests over the fan-out cap, not run") \
-  X(application, 1, "index of its application")                \
-  X(squeezed, 0, "tasks whose picture was too wide for the model, and squeezed")
+// The causes of its record: answers that were given up here, by Reason.
+#define LEAT_MODULE_COUNTERS(X)                                                  \
+  X(queued, 1, "tasks waiting")                                                  \
+  X(running, 1, "tasks running")                                                 \
+  X(tasks, 0, "tasks finished")                                                  \
+  X(batches, 0, "batches finished")                                              \
+  X(dropped, 0, "tasks given up here")                                           \
+  X(failed, 0, "tasks failed here")                                              \
+  X(left_out, 0, "sub-requests over the fan-out cap, not run")                   \
+  X(application, 1, "index of its application")                                  \
+  X(squeezed, 0, "tasks whose picture was too wide for the model, and squeezed") \
+  X(arrived, 0, "tasks that came here")                                          \
+  X(items, 0, "rows of its batches")                                             \
+  X(queue_ns, 0, "time that tasks waited here")                                  \
+  X(busy_ns, 0, "time of partitions that its batches took")
 
-#define LEAT_PARTITION_COUNTERS(X)                                  \
-  X(state, 1, "0 down, 1 starting, 2 up, 3 lost, backing off")      \
-  X(kind, 1, "number of its row in planner/partition_kind.h")       \
-  X(pid, 1, "its worker")                                           \
-  X(cores, 1, "cores it runs on")                                   \
-  X(queued, 1, "batches sent and not finished")                     \
-  X(batches, 0, "batches finished")                                 \
-  X(items, 0, "rows of those batches")                              \
-  X(busy_ns, 0, "time spent running batches")                       \
-  X(overhead_ns, 0, "time they held it besides: wakes, reports")    \
-  X(restarts, 0, "times its worker was started again")              \
-  X(started_ns, 1, "when its worker became ready, CLOCK_MONOTONIC") \
-  X(backoff_ms, 1, "how long its worker is kept from starting again, while it is lost")
+// The causes of its record: nanoseconds that batches of the first kMaxCauses modules took, by module.
+#define LEAT_PARTITION_COUNTERS(X)                                                       \
+  X(state, 1, "0 down, 1 starting, 2 up, 3 lost, backing off")                           \
+  X(kind, 1, "number of its row in planner/partition_kind.h")                            \
+  X(pid, 1, "its worker")                                                                \
+  X(cores, 1, "cores it runs on")                                                        \
+  X(queued, 1, "batches sent and not finished")                                          \
+  X(batches, 0, "batches finished")                                                      \
+  X(items, 0, "rows of those batches")                                                   \
+  X(busy_ns, 0, "time spent running batches")                                            \
+  X(overhead_ns, 0, "time they held it besides: wakes, reports")                         \
+  X(restarts, 0, "times its worker was started again")                                   \
+  X(started_ns, 1, "when its worker became ready, CLOCK_MONOTONIC")                      \
+  X(backoff_ms, 1, "how long its worker is kept from starting again, while it is lost")  \
+  X(running_since_ns, 1, "since when a batch runs, CLOCK_MONOTONIC; 0: none does")       \
+  X(running_module, 1, "the module of the batch that began last")                        \
+  X(lost_ns, 1, "when it was lost last, CLOCK_MONOTONIC")                                \
+  X(next_start_ns, 1, "when its worker starts again, while it is lost, CLOCK_MONOTONIC") \
+  X(failures, 1, "times that its worker ended in a row")                                 \
+  X(device_bytes, 1, "device memory that its worker has made, by its own account")
 
 #define LEAT_EDGE_COUNTERS(X)                                       \
   X(transfers, 0, "batches handed over")                            \
   X(bytes_in_place, 0, "bytes the next stage read where they were") \
   X(bytes_copied, 0, "bytes copied on the way")                     \
-  X(slots_in_use, 1, "feature slots written, waiting or read now")
+  X(slots_in_use, 1, "feature slots written, waiting or read now")  \
+  X(slots, 1, "feature slots")
 
 #define LEAT_DAEMON_COUNTERS(X)                                                              \
   X(pid, 1, "leatd")                                                                         \
@@ -170,7 +190,17 @@
   X(streams, 1, "open")                                                                      \
   X(memory_bytes, 1, "shared memory held for clients")                                       \
   X(wakes_sent, 0, "system calls made to wake somebody")                                     \
-  X(events_lost, 0, "events that the flight recorder could not write in time")
+  X(events_lost, 0, "events that the flight recorder could not write in time")               \
+  X(phase, 1, "0 starting, 1 serving, 2 draining, 3 stopping")                               \
+  X(max_clients, 1, "limits.clients")                                                        \
+  X(max_streams, 1, "limits.streams")                                                        \
+  X(max_requests, 1, "limits.requests")                                                      \
+  X(max_memory_bytes, 1, "limits.memory_mib")                                                \
+  X(requests, 1, "requests that open streams may have in flight")                            \
+  X(retries, 0, "tasks queued again after their partition was lost")                         \
+  X(idled_on_purpose, 0, "decisions to leave a partition idle for who is about to need it")  \
+  X(left_undecided, 0, "requests that a policy had forgotten, answered all the same")        \
+  X(stale_events, 0, "reports about what is no longer there, ignored")
 
 namespace leat::shm {
 
@@ -208,6 +238,13 @@ struct CounterName {
 std::span<const CounterName> counter_names(RecordKind kind) noexcept;  // in the order of the values
 std::string_view name_of(RecordKind kind) noexcept;                    // "daemon", "total", "client", ...
 
+// StreamCounter::terms: leat_priority and leat_overload in one word.
+constexpr std::uint64_t terms_of(std::uint32_t priority, std::uint32_t overload) noexcept {
+  return priority | std::uint64_t{overload} << 8;
+}
+constexpr std::uint32_t priority_of_terms(std::uint64_t terms) noexcept { return terms & 0xff; }
+constexpr std::uint32_t overload_of_terms(std::uint64_t terms) noexcept { return terms >> 8 & 0xff; }
+
 // The histograms of a record and what they mean, by kind: first, second.
 //   total, stream: capture to answer; submission to first dispatch     module: time in queue; time running
 //   partition: time of a batch; time between batches                   daemon: time of a turn; age of a frame when
@@ -224,7 +261,7 @@ std::uint32_t bucket_of(std::uint64_t ns) noexcept;
 std::uint64_t bucket_low_ns(
     std::uint32_t bucket) noexcept;  // smallest value of the bucket; bucket_low_ns(kBuckets): the end
 
-inline constexpr std::uint32_t kMaxValues = 32;
+inline constexpr std::uint32_t kMaxValues = 40;
 inline constexpr std::uint32_t kMaxCauses = 64;
 inline constexpr std::uint64_t kUnknown = UINT64_MAX;
 static_assert(kReasonCount <= kMaxCauses);
@@ -248,7 +285,6 @@ static_assert(sizeof(RecordLayout) % kLine == 0);
   X(none, 0)                                                                        \
   X(submitted, 1)      /* stream, a = slot, token */                                \
   X(dispatched, 2)     /* a = batch, b = partition, token; c = module */            \
-  X(stage_started, 3)  /* a = batch, b = partition, c = stage */                    \
   X(stage_finished, 4) /* a = batch, b = partition, c = stage */                    \
   X(answered, 5)       /* stream, a = outcome, b = reason, token; c = latency_ns */ \
   X(stream_opened, 6)  /* stream, a = client */                                     \
@@ -257,7 +293,7 @@ static_assert(sizeof(RecordLayout) % kLine == 0);
   X(client_gone, 9)      /* a = client */                                           \
   X(violation, 10)       /* a = client, b = cause */                                \
   X(worker_ready, 11)    /* a = partition, token = pid */                           \
-  X(worker_lost, 12)     /* a = partition, token = pid */                           \
+  X(worker_lost, 12)     /* a = partition, token = the pid it had */                \
   X(stall, 13)           /* c = ns of the turn */                                   \
   X(cancelled, 14)       /* stream, token */                                        \
   X(plan_replaced, 15)

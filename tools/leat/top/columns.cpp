@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "leat/leat.h"
 #include "planner/partition_kind.h"
 #include "tools/base/json/json.h"
 #include "tools/leat/top/users.h"
@@ -136,6 +137,27 @@ Value client_name(const Window& window, const RecordSnapshot& record, const Reco
   return {};
 }
 
+Value daemon_phase(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
+  return word<DaemonCounter::phase>(record, {"starting", "serving", "draining", "stopping"});
+}
+
+Value stream_priority(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
+  static constexpr const char* kWords[] = {"background", "normal", "high", "protected"};
+  const auto terms = record.value(StreamCounter::terms);
+  const std::uint32_t priority = terms ? shm::priority_of_terms(*terms) : 0;
+  return terms && priority < std::size(kWords) ? Value(std::string(kWords[priority])) : Value();
+}
+
+Value stream_overload(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
+  const auto terms = record.value(StreamCounter::terms);
+  if (!terms) return {};
+#define X(name, value, meaning) \
+  if (shm::overload_of_terms(*terms) == (value)) return std::string(#name);
+  LEAT_OVERLOADS(X)
+#undef X
+  return {};
+}
+
 Value standing(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
   static constexpr const char* kWords[] = {"-", "waiting", "admitted", "silent", "open", "turns"};
   const auto value = record.value(StreamCounter::standing);
@@ -181,6 +203,21 @@ constexpr Column kDaemon[] = {
      count<DaemonCounter::own_stalls>},
     {"taken_us_p99", "taken p99", "time from a frame's capture to its being taken by the scheduler", Unit::us, 9, 1,
      quantile<Which::second, 99, kUs>},
+    {"phase", "", "starting, serving, draining or stopping", Unit::text, 0, 0, daemon_phase},
+    {"requests", "", "requests that open streams may have in flight", Unit::count, 0, 0,
+     count<DaemonCounter::requests>},
+    {"max_clients", "", "most clients", Unit::count, 0, 0, count<DaemonCounter::max_clients>},
+    {"max_streams", "", "most streams", Unit::count, 0, 0, count<DaemonCounter::max_streams>},
+    {"max_requests", "", "most requests in flight", Unit::count, 0, 0, count<DaemonCounter::max_requests>},
+    {"max_memory_bytes", "", "most memory", Unit::count, 0, 0, count<DaemonCounter::max_memory_bytes>},
+    {"retries", "", "tasks queued again after their partition was lost", Unit::count, 0, 0,
+     count<DaemonCounter::retries>},
+    {"idled_on_purpose", "", "decisions to leave a partition idle for who is about to need it", Unit::count, 0, 0,
+     count<DaemonCounter::idled_on_purpose>},
+    {"left_undecided", "", "requests that a policy had forgotten, answered all the same", Unit::count, 0, 0,
+     count<DaemonCounter::left_undecided>},
+    {"stale_events", "", "reports about what is no longer there", Unit::count, 0, 0,
+     count<DaemonCounter::stale_events>},
 };
 
 #define LEAT_STREAM_FIGURES                                                                                             \
@@ -221,6 +258,11 @@ constexpr Column kStreams[] = {
     {"height", "height", "pixels", Unit::count, 0, 0, count<StreamCounter::height>},
     {"slots", "slots", "frame slots", Unit::count, 0, 0, count<StreamCounter::slots>},
     {"depth", "depth", "requests that may wait or run at once", Unit::count, 0, 0, count<StreamCounter::depth>},
+    {"priority", "", "background, normal, high or protected", Unit::text, 0, 0, stream_priority},
+    {"overload", "", "its rule for when more comes than can be done", Unit::text, 0, 0, stream_overload},
+    {"age_seconds", "", "time since it was opened", Unit::seconds, 0, 0, since<StreamCounter::opened_ns>},
+    {"busy_percent", "", "of one partition, what its frames took in the window", Unit::percent, 0, 0,
+     busy<StreamCounter::busy_ns>},
     {"within_share", "", "requests within their user's share, where users compete", Unit::count, 0, 0,
      count<StreamCounter::within_share>},
     {"standing", "coordinated",
@@ -270,6 +312,10 @@ constexpr Column kModules[] = {
     {"left_out", "left out", "sub-requests over the fan-out cap", Unit::count, 8, 5, count<ModuleCounter::left_out>},
     {"squeezed", "squeezed", "tasks whose picture was too wide for the model, and squeezed", Unit::count, 8, 5,
      count<ModuleCounter::squeezed>},
+    {"arrived", "", "tasks that came here", Unit::count, 0, 0, count<ModuleCounter::arrived>},
+    {"items", "", "rows of its batches", Unit::count, 0, 0, count<ModuleCounter::items>},
+    {"busy_ns", "", "time of partitions that its batches took", Unit::count, 0, 0, count<ModuleCounter::busy_ns>},
+    {"queue_ns", "", "time that tasks waited here", Unit::count, 0, 0, count<ModuleCounter::queue_ns>},
 };
 
 constexpr Column kPartitions[] = {
@@ -302,6 +348,7 @@ constexpr Column kPartitions[] = {
      count<PartitionCounter::restarts>},
     {"backoff_ms", "backoff ms", "how long its worker is kept from starting again, while it is lost", Unit::count, 10,
      5, count<PartitionCounter::backoff_ms>},
+    {"failures", "", "times that its worker ended in a row", Unit::count, 0, 0, count<PartitionCounter::failures>},
 };
 
 constexpr Column kEdges[] = {
@@ -314,6 +361,7 @@ constexpr Column kEdges[] = {
     {"bytes_copied", "copied", "bytes copied on the way", Unit::bytes, 9, 0, count<EdgeCounter::bytes_copied>},
     {"slots_in_use", "in use", "feature slots written, waiting or read now", Unit::count, 6, 1,
      count<EdgeCounter::slots_in_use>},
+    {"slots", "", "feature slots", Unit::count, 0, 0, count<EdgeCounter::slots>},
 };
 
 constexpr Column kUsers[] = {
@@ -346,6 +394,10 @@ constexpr Column kUsers[] = {
      scaled<UserCounter::share_permille, 1000>},
     {"within_share", "within", "requests of his open streams that were within it, where users compete", Unit::count, 8,
      3, user_within_share},
+    {"submitted", "", "requests of all his streams ever", Unit::count, 0, 0, count<UserCounter::submitted>},
+    {"good", "", "of them answered by their deadline", Unit::count, 0, 0, count<UserCounter::good>},
+    {"missed", "", "of them answered otherwise", Unit::count, 0, 0, count<UserCounter::missed>},
+    {"busy_ns", "", "time of partitions that they took", Unit::count, 0, 0, count<UserCounter::busy_ns>},
 };
 
 Json row_json(Pane pane, const Window& window, const RecordSnapshot& record) {
