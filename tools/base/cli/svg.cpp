@@ -209,9 +209,11 @@ void Svg::text(double x, double y, std::string_view words, double size, Anchor a
 }
 
 void Svg::cells(double x, double y, std::string_view words, double cell, std::string_view colour, bool bold) {
+  const auto letters = std::count_if(words.begin(), words.end(),
+                                     [](char c) { return (static_cast<unsigned char>(c) & 0xc0u) != 0x80u; });
   body_ += "<text" + attribute("x", x) + attribute("y", y) + attribute("font-size", cell / 0.6) +
            attribute("fill", colour) + attribute("font-family", "monospace") + attribute("xml:space", "preserve") +
-           attribute("textLength", cell * static_cast<double>(words.size())) +
+           attribute("textLength", cell * static_cast<double>(letters)) +
            (bold ? attribute("font-weight", "bold") : "") + ">" + escaped(words) + "</text>\n";
 }
 

@@ -69,8 +69,19 @@ Style row_style(Pane pane, const Window& window, const RecordSnapshot& record) {
   return Style::plain;
 }
 
-void table_lines(std::vector<Line>& lines, std::size_t table, const Window& window, const TopChoice& choice,
-                 int columns, int height) {
+// By their first column: names.
+std::vector<const RecordSnapshot*> sorted_rows(const Window& window, Pane pane) {
+  const Column& column = columns_of(pane).front();
+  std::vector<std::pair<Value, const RecordSnapshot*>> rows;
+  for (const RecordSnapshot& record : records_of(pane, window.now))
+    rows.emplace_back(column.value(window, record, earlier(window, record)), &record);
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<const RecordSnapshot*> order;
+  for (const auto& [value, record] : rows) order.push_back(record);
+  return order;
+}
+
+void table_lines(std::vector<Line>& lines, std::size_t table, const Window& window, int columns, int height) {
   const Pane pane = kTables[table];
   const auto all = columns_of(pane);
   int name_width = 0;
@@ -84,16 +95,12 @@ void table_lines(std::vector<Line>& lines, std::size_t table, const Window& wind
     }
     return text;
   };
-  const auto rows = sorted_rows(window, choice, table);
-  const int max = std::max(0, static_cast<int>(rows.size()) - (height - 1));
-  const int first = std::clamp(choice.first_row[table], 0, max);
+  const auto rows = sorted_rows(window, pane);
   lines.push_back(cut(row([&](std::size_t i) {
-                        const bool sorted = i == choice.sort[table];
-                        return (sorted ? std::string(choice.descending[table] ? "v" : "^") : std::string()) +
-                               std::string(all[i].title);
+                        return (i == 0 ? "^" : "") + std::string(all[i].title);  // the order of rows
                       }),
-                      columns, table == choice.table ? Style::chosen : Style::title));
-  for (int i = first; i < first + height - 1; ++i) {
+                      columns, table == 0 ? Style::chosen : Style::title));
+  for (int i = 0; i < height - 1; ++i) {
     if (i >= static_cast<int>(rows.size())) {
       lines.push_back(cut("", columns, Style::plain));
       continue;
@@ -119,50 +126,9 @@ void reason_lines(std::vector<Line>& lines, const Window& window, int columns, i
   }
 }
 
-constexpr std::string_view kHelp[] = {
-    "leat top: what leatd does, read from its counters; nothing is asked of it.",
-    "",
-    "  Tab           next table           < >           sort by the column before, after",
-    "  Up, Down      scroll               r             turn the order round",
-    "  PgUp, PgDn    scroll by ten        p             pause",
-    "  h, ?          this page            q             quit",
-    "",
-    "Rates, percentiles and busy are of the time since the sample before; counts are since start.",
-    "'-' is unknown, which is not zero. A yellow stream missed deadlines, a red one more than a tenth;",
-    "a yellow user was refused something, a red one since the sample before.",
-    "'leat top --columns' explains every column; 'leat top --once --json' prints the same figures.",
-};
-
-std::vector<Line> help_page(int rows, int columns) {
-  std::vector<Line> lines;
-  for (const std::string_view text : kHelp) lines.push_back(cut(std::string(text), columns, Style::plain));
-  lines.resize(static_cast<std::size_t>(std::max(rows, 0)), cut("", columns, Style::plain));
-  if (!lines.empty()) lines.back() = cut("any key: back", columns, Style::dim);
-  return lines;
-}
-
-bool less(const Value& a, const Value& b) {
-  if (a.index() != b.index()) return a.index() < b.index();  // unknown first
-  return a < b;
-}
-
 }  // namespace
 
-std::vector<const RecordSnapshot*> sorted_rows(const Window& window, const TopChoice& choice, std::size_t table) {
-  const Column& column = columns_of(kTables[table])[choice.sort[table]];
-  std::vector<std::pair<Value, const RecordSnapshot*>> rows;
-  for (const RecordSnapshot& record : records_of(kTables[table], window.now))
-    rows.emplace_back(column.value(window, record, earlier(window, record)), &record);
-  std::stable_sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) {
-    return choice.descending[table] ? less(b.first, a.first) : less(a.first, b.first);
-  });
-  std::vector<const RecordSnapshot*> order;
-  for (const auto& [value, record] : rows) order.push_back(record);
-  return order;
-}
-
-std::vector<Line> top_page(const Window& window, const TopChoice& choice, int rows, int columns) {
-  if (choice.help) return help_page(rows, columns);
+std::vector<Line> top_page(const Window& window, int rows, int columns) {
   TopCounts counts{.reasons = static_cast<int>(reasons(window.now).size())};
   for (std::size_t i = 0; i < std::size(kTables); ++i)
     counts.tables[i] = static_cast<int>(records_of(kTables[i], window.now).size());
@@ -172,70 +138,11 @@ std::vector<Line> top_page(const Window& window, const TopChoice& choice, int ro
   if (half > 0) head_lines(lines, Pane::daemon, window, columns, half);
   if (layout.head.height > half) head_lines(lines, Pane::total, window, columns, layout.head.height - half);
   for (std::size_t i = 0; i < std::size(kTables); ++i) {
-    if (layout.tables[i].height > 0) table_lines(lines, i, window, choice, columns, layout.tables[i].height);
+    if (layout.tables[i].height > 0) table_lines(lines, i, window, columns, layout.tables[i].height);
   }
   if (layout.reasons.height > 0) reason_lines(lines, window, columns, layout.reasons.height);
   lines.resize(static_cast<std::size_t>(std::max(rows, 0)), cut("", columns, Style::plain));
-  if (layout.foot.height > 0) {
-    const std::string keys =
-        choice.paused ? "PAUSED  p go on  q quit" : "h help  Tab table  <> sort  r reverse  p pause  q quit";
-    lines.back() =
-        cut(choice.notice.empty() ? keys : choice.notice, columns, choice.notice.empty() ? Style::dim : Style::bad);
-  }
   return lines;
-}
-
-bool apply(Key key, const Window& window, TopChoice& choice) {
-  if (choice.help && key != Key::none && key != Key::quit) {
-    choice.help = false;
-    return true;
-  }
-  const std::size_t table = choice.table;
-  const auto columns = columns_of(kTables[table]);
-  const auto step_column = [&](std::size_t by) {
-    do {
-      choice.sort[table] = (choice.sort[table] + by) % columns.size();
-    } while (columns[choice.sort[table]].width == 0);
-  };
-  const int last = std::max(0, static_cast<int>(records_of(kTables[table], window.now).size()) - 1);
-  const auto scroll = [&](int by) { choice.first_row[table] = std::clamp(choice.first_row[table] + by, 0, last); };
-  switch (key) {
-    case Key::quit:
-      return false;
-    case Key::help:
-      choice.help = true;
-      break;
-    case Key::next_table:
-      choice.table = (table + 1) % std::size(kTables);
-      break;
-    case Key::next_column:
-      step_column(1);
-      break;
-    case Key::previous_column:
-      step_column(columns.size() - 1);
-      break;
-    case Key::reverse:
-      choice.descending[table] = !choice.descending[table];
-      break;
-    case Key::up:
-      scroll(-1);
-      break;
-    case Key::down:
-      scroll(1);
-      break;
-    case Key::page_up:
-      scroll(-10);
-      break;
-    case Key::page_down:
-      scroll(10);
-      break;
-    case Key::pause:
-      choice.paused = !choice.paused;
-      break;
-    case Key::none:
-      break;
-  }
-  return true;
 }
 
 }  // namespace leat::tools

@@ -1,5 +1,5 @@
-// The screen of `leat top` as styled lines: a pure function of the figures, the size and what the user chose. The
-// terminal only prints them; `--once` prints the same lines.
+// What `leat top --once` prints: the tables as styled lines. A pure function of the figures and the size; what people
+// watch is pages/page.cpp.
 #pragma once
 
 #include <string>
@@ -16,37 +16,7 @@ struct Line {
   Style style = Style::plain;
 };
 
-struct TopChoice {
-  std::size_t table = 0;                      // which of kTables the keys act on
-  std::size_t sort[std::size(kTables)] = {};  // column index
-  bool descending[std::size(kTables)] = {};
-  int first_row[std::size(kTables)] = {};  // scrolled by
-  bool paused = false, help = false;
-  std::string notice;  // shown instead of the keys: "leatd is gone, waiting for it"
-};
-
-// Exactly max(rows, 0) lines.
-[[nodiscard]] std::vector<Line> top_page(const Window& window, const TopChoice& choice, int rows, int columns);
-
-// The records of a table in the order chosen.
-[[nodiscard]] std::vector<const shm::RecordSnapshot*> sorted_rows(const Window& window, const TopChoice& choice,
-                                                                  std::size_t table);
-
-// What a key does to the choice. False: the key asks to quit.
-enum class Key : std::uint8_t {
-  none,
-  quit,
-  help,
-  next_table,
-  next_column,
-  previous_column,
-  reverse,
-  up,
-  down,
-  page_up,
-  page_down,
-  pause
-};
-[[nodiscard]] bool apply(Key key, const Window& window, TopChoice& choice);
+// Exactly max(rows, 0) lines, the last one empty.
+[[nodiscard]] std::vector<Line> top_page(const Window& window, int rows, int columns);
 
 }  // namespace leat::tools

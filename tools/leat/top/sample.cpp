@@ -110,6 +110,13 @@ Sample Watch::sample() const {
   return sample;
 }
 
+std::vector<shm::Event> Watch::events() const {
+  std::vector<shm::Event> out(shm::kEvents);
+  std::uint64_t next = 0;
+  out.resize(reader_.events(0, out, &next));
+  return out;
+}
+
 bool Watch::daemon_gone() const {
   pollfd poll{.fd = observer_.fd(), .events = 0, .revents = 0};
   return ::poll(&poll, 1, 0) > 0 && (poll.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;

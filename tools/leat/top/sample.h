@@ -25,7 +25,8 @@ struct GpuFacts {
 struct Sample {
   std::int64_t at_ns = 0;  // CLOCK_MONOTONIC
   std::optional<shm::RecordSnapshot> daemon, total;
-  std::vector<shm::RecordSnapshot> clients, streams, modules, partitions, edges, users;
+  std::vector<shm::RecordSnapshot> clients{}, streams{}, modules{}, partitions{}, edges{}, users{};  // each by index
+  std::map<std::string, std::string> user_names{};  // as this host knows them, by uid
 };
 
 // Two samples of the same daemon; everything shown is computed from them. `before` empty: no rates and no window yet.
@@ -56,6 +57,7 @@ class Watch {
   // socket empty: the default one. Errors: one line with what to do.
   static Result<Watch> connect(const std::string& socket);
   [[nodiscard]] Sample sample() const;
+  [[nodiscard]] std::vector<shm::Event> events() const;  // that the ring holds now; a view of it has none
   [[nodiscard]] bool daemon_gone() const;
   Result<std::string> status_json();
 

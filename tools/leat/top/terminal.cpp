@@ -1,6 +1,8 @@
 #include "tools/leat/top/terminal.h"
 
 #define NCURSES_NOMACROS
+#define NCURSES_WIDECHAR 1
+#include <langinfo.h>
 #include <ncurses.h>
 #include <term.h>
 #include <termios.h>
@@ -11,6 +13,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <cwchar>
+#include <string>
 
 // ncurses gives these names to macros.
 #undef lines
@@ -41,7 +45,9 @@ void remember_terminal() { ::tcgetattr(STDIN_FILENO, &saved_settings); }
 
 // Called once terminfo is loaded: leave the other screen, show the cursor, plain letters.
 void remember_restore_text() {
-  restore_bytes = 0;
+  constexpr char kNoMouse[] = "\033[?1000l\033[?1006l";
+  restore_bytes = sizeof kNoMouse - 1;
+  std::memcpy(restore_text, kNoMouse, restore_bytes);
   for (const char* name : {"sgr0", "rmcup", "cnorm", "rmkx"}) {
     const char* text = ::tigetstr(const_cast<char*>(name));
     if (text == nullptr || text == reinterpret_cast<const char*>(-1)) continue;
@@ -51,68 +57,104 @@ void remember_restore_text() {
   }
 }
 
-int attributes_of(Style style, bool colours) {
-  switch (style) {
-    case Style::plain:
-      return A_NORMAL;
-    case Style::title:
-      return A_REVERSE | (colours ? A_DIM : 0);
-    case Style::chosen:
-      return A_REVERSE | A_BOLD;
-    case Style::good:
-      return A_BOLD | (colours ? COLOR_PAIR(1) : 0);
-    case Style::warning:
-      return colours ? COLOR_PAIR(2) : A_BOLD;
-    case Style::bad:
-      return A_BOLD | (colours ? COLOR_PAIR(3) : A_UNDERLINE);
-    case Style::dim:
-      return colours ? A_DIM : A_NORMAL;
-  }
-  return A_NORMAL;
+enum class Palette : std::uint8_t { none, sixteen, many };
+Palette palette = Palette::none;
+
+constexpr short pair_of(top::Meaning meaning) { return static_cast<short>(meaning); }  // plain is the terminal's own
+
+// Good, late, dropped, failed, idle: no green, so that red against green never matters.
+void make_colours() {
+  ::start_color();
+  ::use_default_colors();
+  palette = ::COLORS >= 256 ? Palette::many : Palette::sixteen;
+  const bool many = palette == Palette::many;
+  const auto red = static_cast<short>(::COLORS >= 16 ? 9 : COLOR_RED);
+  ::init_pair(pair_of(top::Meaning::good), many ? 74 : COLOR_CYAN, -1);
+  ::init_pair(pair_of(top::Meaning::late), many ? 221 : COLOR_YELLOW, -1);
+  ::init_pair(pair_of(top::Meaning::dropped), many ? 208 : red, -1);
+  ::init_pair(pair_of(top::Meaning::failed), many ? 231 : COLOR_WHITE, many ? 160 : COLOR_RED);
+  ::init_pair(pair_of(top::Meaning::idle), many ? 244 : -1, -1);
 }
 
-Key key_of(int code) {
-  switch (code) {
-    case 'q':
-    case 27:  // Escape
-      return Key::quit;
-    case 'h':
-    case '?':
-    case KEY_F(1):
-      return Key::help;
-    case '\t':
-      return Key::next_table;
-    case '>':
-    case '.':
-    case KEY_RIGHT:
-      return Key::next_column;
-    case '<':
-    case ',':
-    case KEY_LEFT:
-      return Key::previous_column;
-    case 'r':
-      return Key::reverse;
-    case KEY_UP:
-    case 'k':
-      return Key::up;
-    case KEY_DOWN:
-    case 'j':
-      return Key::down;
-    case KEY_PPAGE:
-      return Key::page_up;
-    case KEY_NPAGE:
-      return Key::page_down;
-    case 'p':
-    case ' ':
-      return Key::pause;
-    default:
-      return Key::none;
+attr_t attributes_of(const top::Cell& cell) {
+  attr_t out = A_NORMAL;
+  if (cell.stress == top::Stress::strong || cell.stress == top::Stress::title) out |= A_BOLD;
+  if (cell.stress == top::Stress::chosen) out |= A_REVERSE;
+  switch (cell.meaning) {
+    case top::Meaning::plain:
+      break;
+    case top::Meaning::good:
+      if (palette == Palette::none) break;
+      out |= COLOR_PAIR(pair_of(cell.meaning));
+      break;
+    case top::Meaning::late:
+    case top::Meaning::dropped:
+      out |= palette == Palette::none ? A_BOLD : static_cast<attr_t>(COLOR_PAIR(pair_of(cell.meaning)));
+      break;
+    case top::Meaning::failed:
+      out |= palette == Palette::none ? A_REVERSE : static_cast<attr_t>(COLOR_PAIR(pair_of(cell.meaning)));
+      break;
+    case top::Meaning::idle:
+      if (palette == Palette::many) out |= COLOR_PAIR(pair_of(cell.meaning));
+      if (palette == Palette::sixteen) out |= A_DIM;
+      break;
   }
+  return out;
+}
+
+top::Action action_of_code(wint_t code) {
+  using top::Action;
+  switch (code) {
+    case KEY_F(1):
+      return Action::help;
+    case KEY_F(3):
+      return Action::find;
+    case KEY_F(4):
+      return Action::filter;
+    case KEY_F(5):
+      return Action::tree;
+    case KEY_F(6):
+    case KEY_RIGHT:
+      return Action::next_sort;
+    case KEY_LEFT:
+      return Action::previous_sort;
+    case KEY_F(10):
+      return Action::quit;
+    case KEY_UP:
+      return Action::up;
+    case KEY_DOWN:
+      return Action::down;
+    case KEY_PPAGE:
+      return Action::page_up;
+    case KEY_NPAGE:
+      return Action::page_down;
+    case KEY_HOME:
+      return Action::home;
+    case KEY_END:
+      return Action::newest;
+    case KEY_ENTER:
+      return Action::look;
+    case KEY_BTAB:
+      return Action::previous_sort;
+    default:
+      return Action::none;
+  }
+}
+
+Typed typed_by_mouse() {
+  MEVENT event{};
+  if (::getmouse(&event) != OK) return {};
+  if ((event.bstate & BUTTON4_PRESSED) != 0) return {.action = top::Action::up};
+#ifdef BUTTON5_PRESSED
+  if ((event.bstate & BUTTON5_PRESSED) != 0) return {.action = top::Action::down};
+#endif
+  if ((event.bstate & (BUTTON1_PRESSED | BUTTON1_CLICKED)) == 0) return {};
+  return {.clicked = true, .row = event.y, .column = event.x};
 }
 
 }  // namespace
 
-Result<Terminal> Terminal::open(bool colours) {
+Result<Terminal> Terminal::open(const Wishes& wishes) {
   if (::isatty(STDOUT_FILENO) == 0 || ::isatty(STDIN_FILENO) == 0)
     return Error{"this needs a terminal; for scripts there is 'leat top --once', with --json if wanted"};
   const char* kind = std::getenv("TERM");
@@ -132,12 +174,15 @@ Result<Terminal> Terminal::open(bool colours) {
   ::keypad(stdscr, TRUE);
   ::set_escdelay(50);
   ::curs_set(0);
-  if (colours && ::has_colors()) {
-    ::start_color();
-    ::use_default_colors();
-    ::init_pair(1, COLOR_GREEN, -1);
-    ::init_pair(2, COLOR_YELLOW, -1);
-    ::init_pair(3, COLOR_RED, -1);
+  palette = Palette::none;
+  if (wishes.colours && ::has_colors()) make_colours();
+  if (wishes.mouse) {
+    ::mouseinterval(0);
+    mmask_t mask = BUTTON1_PRESSED | BUTTON4_PRESSED;
+#ifdef BUTTON5_PRESSED
+    mask |= BUTTON5_PRESSED;
+#endif
+    ::mousemask(mask, nullptr);
   }
   Terminal terminal;
   terminal.open_ = true;
@@ -156,19 +201,45 @@ Terminal::~Terminal() {
 int Terminal::rows() const { return getmaxy(stdscr); }
 int Terminal::columns() const { return getmaxx(stdscr); }
 
-void Terminal::draw(std::span<const Line> lines) {
+bool Terminal::full_signs() const {
+  const char* kind = std::getenv("TERM");
+  if (std::strcmp(::nl_langinfo(CODESET), "UTF-8") != 0) return false;
+  if (kind != nullptr && std::strcmp(kind, "linux") == 0) return false;  // its console has few signs
+  for (const wchar_t sign : {L'─', L'━', L'▁', L'█', L'▼', L'▸', L'·'})
+    if (::wcwidth(sign) != 1) return false;
+  return true;
+}
+
+void Terminal::draw(const top::Canvas& canvas) {
   ::erase();
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    ::attrset(attributes_of(lines[i].style, ::has_colors() && ::COLOR_PAIRS > 3));
-    ::mvaddnstr(static_cast<int>(i), 0, lines[i].text.c_str(), this->columns());
+  for (int row = 0; row < canvas.rows(); ++row) {
+    for (int column = 0; column < canvas.columns();) {
+      const top::Cell& first = canvas.at(row, column);
+      const attr_t attributes = attributes_of(first);
+      std::wstring run;
+      int end = column;
+      while (end < canvas.columns() && attributes_of(canvas.at(row, end)) == attributes) {
+        if (const char32_t sign = canvas.at(row, end).sign; sign != 0) run += static_cast<wchar_t>(sign);
+        ++end;
+      }
+      ::attrset(static_cast<int>(attributes));
+      ::mvaddnwstr(row, column, run.c_str(), static_cast<int>(run.size()));
+      column = end;
+    }
   }
   ::attrset(A_NORMAL);
   ::refresh();
 }
 
-Key Terminal::wait_key(int milliseconds) {
+Typed Terminal::wait(int milliseconds) {
   ::timeout(milliseconds);
-  return key_of(::getch());
+  wint_t code = 0;
+  const int what = ::get_wch(&code);
+  if (what == ERR) return {};
+  if (what != KEY_CODE_YES) return {.letter = static_cast<char32_t>(code)};
+  if (code == KEY_MOUSE) return typed_by_mouse();
+  if (code == KEY_BACKSPACE) return {.letter = 127};
+  return {.action = action_of_code(code)};
 }
 
 bool Terminal::ended_by_signal() { return polite_signal != 0; }

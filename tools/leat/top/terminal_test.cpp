@@ -34,10 +34,11 @@ Ended run_on_pty(int signal_number) {
     ::login_tty(slave);
     ::setenv("TERM", "xterm", 1);
     {
-      auto terminal = Terminal::open(true);
+      auto terminal = Terminal::open({});
       if (!terminal.ok()) ::_exit(3);
-      const Line line{.text = "a line of the page", .style = Style::bad};
-      terminal->draw({&line, 1});
+      top::Canvas page(24, 80);
+      page.put(0, 0, "a line of the page", {top::Meaning::late, top::Stress::strong});
+      terminal->draw(page);
       if (terminal->rows() != 24 || terminal->columns() != 80) ::_exit(4);
       if (signal_number != 0) ::raise(signal_number);
     }
@@ -77,7 +78,7 @@ TEST(Terminal, WithoutATerminalSaysWhatElseThereIs) {
   ASSERT_EQ(::pipe(ends), 0);
   const int saved = ::dup(STDOUT_FILENO);
   ::dup2(ends[1], STDOUT_FILENO);
-  const auto terminal = Terminal::open(false);
+  const auto terminal = Terminal::open({.colours = false});
   ::dup2(saved, STDOUT_FILENO);
   for (const int fd : {saved, ends[0], ends[1]}) ::close(fd);
   ASSERT_FALSE(terminal.ok());

@@ -1,17 +1,14 @@
-// leat top: the daemon's counters on a terminal, or once as text or JSON.
-#include <sys/ioctl.h>
+// leat top: the daemon's counters on a terminal, in a recording, or once as text or JSON.
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
+#include <clocale>
 #include <cstdio>
 #include <cstdlib>
-#include <thread>
 
-#include "tools/base/cli/json_output.h"
 #include "tools/leat/commands.h"
-#include "tools/leat/top/picture.h"
-#include "tools/leat/top/terminal.h"
+#include "tools/leat/top/columns.h"
+#include "tools/leat/top/once.h"
+#include "tools/leat/top/watching.h"
 
 namespace leat::tools {
 namespace {
@@ -19,9 +16,21 @@ namespace {
 using cli::Type;
 
 constexpr cli::Option kOptions[] = {
-    {.name = "once", .help = "print the figures once and leave; rates and percentiles are of --delay seconds"},
-    cli::json_option("with --once: print the same figures as JSON in place of text"),
-    {.name = "svg", .help = "with --once: print the same page as a picture in place of text"},
+    {.name = "page",
+     .type = Type::text,
+     .value = "NAME",
+     .fallback = "now",
+     .help = "the page to begin with: now, streams, modules, partitions, users, changes, leatd, or 1 to 7"},
+    {.name = "sort",
+     .type = Type::choice,
+     .value = "BY",
+     .choices = "suffer|name|in|good|miss|p99|flying|busy",
+     .fallback = "suffer",
+     .help = "what streams are sorted by"},
+    {.name = "filter",
+     .type = Type::text,
+     .value = "WORDS",
+     .help = "streams that are shown: a part of a name, app=plates, miss>5, p99>80%slo, !well"},
     {.name = "delay",
      .letter = 'd',
      .type = Type::real,
@@ -30,105 +39,112 @@ constexpr cli::Option kOptions[] = {
      .min = 0.05,
      .max = 3600,
      .help = "seconds between two samples"},
-    {.name = "columns", .help = "explain every column and leave"},
+    {.name = "record",
+     .type = Type::path,
+     .value = "FILE",
+     .help = "write what is seen into FILE; without a terminal too"},
+    {.name = "for",
+     .type = Type::real,
+     .value = "S",
+     .fallback = "0",
+     .min = 0,
+     .max = 1e9,
+     .help = "end after so many seconds; 0: not by itself"},
+    {.name = "replay", .type = Type::path, .value = "FILE", .help = "show a recording in place of a daemon"},
+    {.name = "at",
+     .type = Type::text,
+     .value = "TIME",
+     .help = "with --replay: the time of day to begin at, as 14:02:31, or seconds from its start, as +90"},
+    {.name = "speed",
+     .type = Type::real,
+     .value = "X",
+     .fallback = "1",
+     .min = 0.01,
+     .max = 1000,
+     .help = "with --replay: times as fast"},
+    {.name = "shot", .help = "print the page once, as text or with --svg, and leave"},
+    {.name = "size",
+     .type = Type::text,
+     .value = "COLSxROWS",
+     .help = "with --shot: the size of the page (default: 80x24)"},
+    {.name = "signs",
+     .type = Type::choice,
+     .value = "SET",
+     .choices = "full|ascii",
+     .help = "what is drawn with (default: what the terminal can show)"},
     {.name = "no-colour", .help = "no colours (as with NO_COLOR in the environment)"},
+    {.name = "no-mouse", .help = "leave the mouse to the terminal"},
+    {.name = "once", .help = "print the figures once and leave; rates and percentiles are of --delay seconds"},
+    cli::json_option("with --once: print the same figures as JSON in place of text"),
+    {.name = "svg", .help = "with --once or --shot: print a picture in place of text"},
+    {.name = "columns", .help = "explain every column and leave"},
     kSocketOption,
 };
 constexpr cli::Example kExamples[] = {
     {.line = "leat top", .text = "watch; h shows the keys"},
+    {.line = "leat top --record night.top --for 28800", .text = "keep what is seen for eight hours"},
+    {.line = "leat top --replay night.top --at 03:00:00", .text = "and look at it: [ and ] step, Space plays"},
     {.line = "leat top --once --json | jq .total.latency_ms_p99", .text = "one figure for a script"},
 };
 constexpr cli::Command kCommand = {
     .name = "leat top",
-    .summary = "shows what a daemon does: streams, modules, partitions, drops, latencies",
+    .summary = "shows whether all is well, who suffers and why; streams, modules, partitions, users, leatd",
     .description =
-        "Reads the daemon's counters segment and computes; the daemon is asked for nothing. Rates, percentiles and "
-        "busy are of the time between "
-        "two samples, counts since start. '-' is unknown, which is not zero.",
+        "The first line says how it is, the second why; below are those who suffer first. It reads the daemon's "
+        "counters segment and computes; the daemon is asked for nothing. Figures are of five seconds, or as they say; "
+        "'-' is unknown, which is not zero.",
     .options = kOptions,
     .examples = kExamples,
     .see_also = "leat-status(1), leatd(8)",
 };
 
-constexpr int kTextColumns = 200;  // of --once where no terminal tells
-constexpr int kKeyWait = 50;       // ms
-
-// Which devices the partitions have does not change while a daemon lives; what they hold does.
-void ask_devices(Watch& watch, Window& window) {
-  const auto status = watch.status_json();
-  if (!status.ok()) return;
-  window.devices = devices_in(*status);
-  window.ways = ways_in(*status);
+bool read_size(const std::string& text, top::Watching* wanted) {
+  int columns = 0, rows = 0;
+  char rest = 0;
+  if (std::sscanf(text.c_str(), "%dx%d%c", &columns, &rows, &rest) != 2 || columns < 1 || rows < 1 || columns > 1000 ||
+      rows > 1000)
+    return false;
+  wanted->columns = columns;
+  wanted->rows = rows;
+  return true;
 }
 
-int once(Watch& watch, double delay, const cli::JsonOutput& json, bool picture) {
-  Window window{.before = watch.sample(), .now = {}};
-  std::this_thread::sleep_for(std::chrono::duration<double>(delay));
-  window.now = watch.sample();
-  ask_devices(watch, window);
-  if (json.alone()) return json.write(top_json(window));
-  TopCounts counts{.reasons = static_cast<int>(reasons(window.now).size())};
-  int rows = kHeadLines + 1 + 2 * static_cast<int>(std::size(kTables) + 1) + counts.reasons;
-  for (const Pane pane : kTables) rows += static_cast<int>(records_of(pane, window.now).size());
-  winsize size{};
-  const int columns = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kTextColumns;
-  auto lines = top_page(window, {}, rows, columns);
-  lines.pop_back();  // the keys
-  while (!lines.empty() && lines.back().text.find_first_not_of(' ') == std::string::npos) lines.pop_back();
-  if (picture) {
-    std::fputs(top_picture(lines).c_str(), stdout);
-    return json.write(top_json(window));
+bool read_page(const std::string& text, top::View* view) {
+  for (std::size_t i = 0; i < top::kPages; ++i) {
+    const auto page = static_cast<top::Page>(i);
+    if (text != name_of(page) && text != std::to_string(i + 1)) continue;
+    view->page = page;
+    return true;
   }
-  for (const Line& line : lines) {
-    const std::size_t end = line.text.find_last_not_of(' ');
-    std::printf("%.*s\n", end == std::string::npos ? 0 : static_cast<int>(end + 1), line.text.c_str());
-  }
-  return json.write(top_json(window));
+  return false;
 }
 
-int screen(Watch watch, const std::string& socket, double delay, bool colours) {
-  auto terminal = Terminal::open(colours);
-  if (!terminal.ok()) return cli::fail(kCommand.name, terminal.error());
-  using Clock = std::chrono::steady_clock;
-  TopChoice choice;
-  Window window{.before = {}, .now = watch.sample()};
-  ask_devices(watch, window);
-  auto next = Clock::now() + std::chrono::milliseconds(200);  // the first rates soon
-  int rows = 0, columns = 0;
-  bool redraw = true;
-  while (!Terminal::ended_by_signal()) {
-    if (Clock::now() >= next && !choice.paused) {
-      if (watch.daemon_gone()) {
-        choice.notice = "leatd is gone; waiting for it at its socket   q quit";
-        if (auto again = Watch::connect(socket); again.ok()) {
-          watch = std::move(*again);
-          window = {.before = {}, .now = watch.sample()};
-          ask_devices(watch, window);
-          choice.notice.clear();
-        }
-      } else {
-        window.before = std::move(window.now);
-        window.now = watch.sample();
-        if (!window.devices.empty()) ask_devices(watch, window);
-      }
-      next = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(delay));
-      redraw = true;
-    }
-    redraw = redraw || rows != terminal->rows() || columns != terminal->columns();
-    if (redraw) {
-      rows = terminal->rows();
-      columns = terminal->columns();
-      terminal->draw(top_page(window, choice, rows, columns));
-      redraw = false;
-    }
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(next - Clock::now()).count();
-    const Key key =
-        terminal->wait_key(static_cast<int>(std::clamp<std::int64_t>(choice.paused ? 500 : left + 1, kKeyWait, 500)));
-    if (key == Key::none) continue;
-    if (!apply(key, window, choice)) break;
-    redraw = true;
-  }
-  return 0;
+// Empty: it is in order; else one line.
+std::string read_choices(const cli::Arguments& args, top::Watching* wanted) {
+  if (!read_page(args.text("page"), &wanted->view))
+    return "--page '" + args.text("page") +
+           "' is none; there are now, streams, modules, partitions, users, changes, leatd";
+  for (int i = 0; i < static_cast<int>(top::Sort::count_); ++i)
+    if (args.text("sort") == name_of(static_cast<top::Sort>(i))) wanted->view.sort = static_cast<top::Sort>(i);
+  auto filter = top::Filter::parse(args.text("filter"));
+  if (!filter.ok()) return filter.error();
+  wanted->view.filter = std::move(*filter);
+  if (args.given("size") && !args.flag("shot")) return "--size goes with --shot";
+  if (args.given("size") && !read_size(args.text("size"), wanted)) return "--size is columns x rows, as 120x40";
+  if (args.given("at") && !args.given("replay")) return "--at goes with --replay";
+  if (args.given("record") && args.given("replay")) return "a recording that is shown cannot be recorded; cp copies it";
+  wanted->socket = args.text("socket");
+  wanted->record = args.text("record");
+  wanted->replay = args.text("replay");
+  wanted->at = args.text("at");
+  wanted->delay = args.real("delay");
+  wanted->speed = args.real("speed");
+  if (args.real("for") > 0) wanted->seconds = args.real("for");
+  if (args.given("signs")) wanted->ascii = args.text("signs") == "ascii";
+  wanted->svg = args.flag("svg");
+  wanted->colours = !args.flag("no-colour") && std::getenv("NO_COLOR") == nullptr;
+  wanted->mouse = !args.flag("no-mouse");
+  return {};
 }
 
 int run(const cli::Arguments& args) {
@@ -136,15 +152,24 @@ int run(const cli::Arguments& args) {
     std::fputs(column_help().c_str(), stdout);
     return 0;
   }
+  const auto no = [](const std::string& why) { return cli::fail(kCommand.name, why); };
   const cli::JsonOutput json(args);
-  if (json.wanted() && !args.flag("once")) return cli::fail(kCommand.name, "--json goes with --once");
-  if (args.flag("svg") && !args.flag("once")) return cli::fail(kCommand.name, "--svg goes with --once");
-  const std::string socket = args.text("socket");
-  auto watch = Watch::connect(socket);
-  if (!watch.ok()) return cli::fail(kCommand.name, watch.error());
-  if (args.flag("once")) return once(*watch, args.real("delay"), json, args.flag("svg"));
-  return screen(std::move(*watch), socket, args.real("delay"),
-                !args.flag("no-colour") && std::getenv("NO_COLOR") == nullptr);
+  if (json.wanted() && !args.flag("once")) return no("--json goes with --once");
+  if (args.flag("svg") && !args.flag("once") && !args.flag("shot")) return no("--svg goes with --once or --shot");
+  if (args.flag("once") && args.given("replay")) return no("--once reads a daemon; --replay with --shot prints a page");
+  std::setlocale(LC_CTYPE, "");
+  top::Watching wanted;
+  if (const std::string why = read_choices(args, &wanted); !why.empty()) return no(why);
+  if (args.flag("once")) {
+    auto watch = Watch::connect(wanted.socket);
+    if (!watch.ok()) return no(watch.error());
+    return top_once(*watch, wanted.delay, json, args.flag("svg"));
+  }
+  const bool screen = ::isatty(STDOUT_FILENO) != 0 && ::isatty(STDIN_FILENO) != 0;
+  const Status done = args.flag("shot")                   ? top::shot(wanted)
+                      : !wanted.record.empty() && !screen ? top::record(wanted)
+                                                          : top::watch(wanted);
+  return done ? 0 : no(done.error());
 }
 
 }  // namespace

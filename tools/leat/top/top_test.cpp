@@ -1,4 +1,5 @@
-// Layout, columns, pages and keys of `leat top`, swept over thousands of sizes; text and JSON against the same samples.
+// What `leat top --once` prints: layout, columns and pages, swept over thousands of sizes; text and JSON against the
+// same samples.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -190,7 +191,7 @@ TEST(Users, TextAndJsonNameWhoHasWhatAndWhyHeWasRefused) {
                             "counts 2.50; 80 requests", "refused 7 x priority", "disconnected 2 x bad_slot"})
     EXPECT_THAT(text, HasSubstr(words));
   std::string page;
-  for (const Line& line : top_page(window, {}, 60, 200)) page += line.text + "\n";
+  for (const Line& line : top_page(window, 60, 200)) page += line.text + "\n";
   EXPECT_THAT(page, HasSubstr("4000000001"));
 }
 
@@ -199,11 +200,9 @@ TEST(Page, HasExactlyTheSizeAskedForAtEverySize) {
   for (const Window& window : windows) {
     for (int rows = 0; rows <= 60; rows += 3) {
       for (int columns = 0; columns <= 240; columns += 7) {
-        for (const bool help : {false, true}) {
-          const auto lines = top_page(window, {.help = help}, rows, columns);
-          ASSERT_EQ(lines.size(), static_cast<std::size_t>(rows));
-          for (const Line& line : lines) ASSERT_LE(line.text.size(), static_cast<std::size_t>(columns));
-        }
+        const auto lines = top_page(window, rows, columns);
+        ASSERT_EQ(lines.size(), static_cast<std::size_t>(rows));
+        for (const Line& line : lines) ASSERT_LE(line.text.size(), static_cast<std::size_t>(columns));
       }
     }
   }
@@ -212,7 +211,7 @@ TEST(Page, HasExactlyTheSizeAskedForAtEverySize) {
 TEST(Page, AClientsNameCannotSpeakToTheTerminal) {
   Window window = example(1, 0, 0);
   window.now.streams[0].label = "evil\033[2J\x9b\n\tname";
-  for (const Line& line : top_page(window, {}, 20, 120)) {
+  for (const Line& line : top_page(window, 20, 120)) {
     for (const char c : line.text) EXPECT_TRUE(c >= ' ' && c <= '~');
   }
 }
@@ -249,7 +248,7 @@ TEST(Figures, AreOfTheWindowAndUnknownIsNotZero) {
 TEST(Figures, ScreenAndJsonShowTheSame) {
   const Window window = example(3, 1, 1);
   std::string screen;
-  for (const Line& line : top_page(window, {}, 40, 300)) screen += line.text + "\n";
+  for (const Line& line : top_page(window, 40, 300)) screen += line.text + "\n";
   const auto json = Json::parse(top_json(window));
   for (const Pane pane : kTables) {
     for (const auto& row : json[std::string(name_of(pane))]) {
@@ -266,34 +265,6 @@ TEST(Figures, ARecordBegunAnewHasNoRate) {
   Window window = example(1, 0, 0);
   window.now.streams[0].epoch = 2;
   EXPECT_TRUE(Json::parse(top_json(window))["streams"][0]["submitted_per_second"].is_null());
-}
-
-TEST(Keys, SortScrollAndQuit) {
-  const Window window = example(9, 1, 1);
-  TopChoice choice;
-  choice.sort[0] = 1;
-  EXPECT_FALSE(apply(Key::quit, window, choice));
-  choice.sort[0] = 0;
-  while (columns_of(Pane::streams)[choice.sort[0]].name != "submitted")
-    ASSERT_TRUE(apply(Key::next_column, window, choice));
-  EXPECT_EQ(sorted_rows(window, choice, 0).front()->label, "stream 0");
-  EXPECT_TRUE(apply(Key::reverse, window, choice));
-  EXPECT_EQ(sorted_rows(window, choice, 0).front()->label, "stream 8");
-  for (int i = 0; i < 100; ++i) (void)apply(Key::page_down, window, choice);
-  EXPECT_LE(choice.first_row[0], 8);
-  for (int i = 0; i < 100; ++i) (void)apply(Key::up, window, choice);
-  EXPECT_EQ(choice.first_row[0], 0);
-  for (std::size_t i = 0; i < std::size(kTables); ++i) (void)apply(Key::next_table, window, choice);
-  EXPECT_EQ(choice.table, 0U);
-  EXPECT_TRUE(apply(Key::help, window, choice));
-  EXPECT_TRUE(choice.help);
-  EXPECT_TRUE(apply(Key::down, window, choice));
-  EXPECT_FALSE(choice.help);
-  for (std::size_t i = 0; i < 2 * columns_of(Pane::streams).size(); ++i) {
-    (void)apply(Key::previous_column, window, choice);
-    EXPECT_GT(columns_of(Pane::streams)[choice.sort[0]].width, 0)
-        << "a column that is not on the screen cannot be chosen";
-  }
 }
 
 TEST(Shown, FitsItsUnit) {
