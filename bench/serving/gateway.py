@@ -71,18 +71,63 @@ def measured(how, where, processes: int, seconds: float) -> tuple[float, float]:
     return sum(map(len, times)) / seconds, 1000 * statistics.median(t for each in times for t in each)
 
 
+def attack(where: tuple[str, int], ready, stop) -> None:
+    """Connections without end, heads and bodies that never become whole, and bytes that are no HTTP."""
+    head = b"POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\nInference-Header-Content-Length: 20\r\nContent-Length: 100000\r\n\r\n"
+    open_now: list[socket.socket] = []
+    begun = 0
+    while not stop.is_set():
+        try:
+            s = socket.create_connection(where, 5)
+            begun += 1
+            s.sendall((b"", head + bytes(50), b"GET / HTTP/1.1\r\nHo", b"\x16\x03\x01\r\n\r\n", head[:60])[begun % 5])
+            open_now.append(s)
+        except OSError:
+            pass
+        if len(open_now) > 800:
+            open_now.pop(0).close()
+        if begun == 1000:
+            ready.set()
+        time.sleep(0.001)
+
+
+def attacked(gateway: Gateway, seconds: float, rounds: int) -> None:
+    """The 99th percentile of an honest client, alone and beside the attack, in turns."""
+
+    def p99() -> float:
+        out = multiprocessing.Queue()
+        honest = multiprocessing.Process(target=by_http, args=((gateway.host, gateway.port), seconds, out))
+        honest.start()
+        times = sorted(out.get(timeout=60))
+        honest.join()
+        return 1000 * times[int(0.99 * (len(times) - 1))]
+
+    for _ in range(rounds):
+        alone = p99()
+        ready, stop = multiprocessing.Event(), multiprocessing.Event()
+        attacker = multiprocessing.Process(target=attack, args=((gateway.host, gateway.port), ready, stop))
+        attacker.start()
+        ready.wait(60)
+        beside = p99()
+        stop.set()
+        attacker.join()
+        print(f"honest p99 alone {alone:.2f} ms, attacked {beside:.2f} ms", flush=True)
+    print({k: v for k, v in gateway.metrics().items() if "connections" in k or "bad_heads" in k or "timed_out" in k})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--model-ms", type=float, default=10, help="what a frame takes on one of two emulated partitions")
     parser.add_argument("--processes", default="1,4")
+    parser.add_argument("--attacked", action="store_true", help="an honest client beside a hostile one, in place of the rest")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         leatd = Leatd(folder, EMULATED, latency=f"[{args.model_ms}]", partitions=2)
         gateway = Gateway(leatd.socket)
         try:
-            for processes in map(int, args.processes.split(",")):
+            for processes in () if args.attacked else map(int, args.processes.split(",")):
                 rates, overheads = [], []
                 for _ in range(args.rounds):
                     rate, p50 = measured(by_library, leatd.socket, processes, args.seconds)
@@ -95,6 +140,8 @@ def main() -> None:
                     f"median overhead {statistics.median(overheads):.2f} ms ({min(overheads):.2f}..{max(overheads):.2f})",
                     flush=True,
                 )
+            if args.attacked:
+                attacked(gateway, args.seconds, args.rounds)
         finally:
             gateway.end()
             leatd.end()
