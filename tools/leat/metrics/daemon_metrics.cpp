@@ -108,10 +108,13 @@ void add_daemon_metrics(MetricText& out, const Sample& sample) {
   }
   add_kind(out, {RecordKind::client, sample.clients});
   add_kind(out, modules);
-  add_histogram(out, modules, 0, "queue", "a task's time in its queue");
-  add_histogram(out, modules, 1, "run", "a task's time running");
+  add_causes(
+      out, modules, "ended", "reason", [](std::size_t c) { return name_of(static_cast<Reason>(c)); }, kReasonCount,
+      "requests that were given up here, by reason");
+  add_histogram(out, modules, 0, "task_queue", "a task's time in its queue");
+  add_histogram(out, modules, 1, "task_run", "a task's time running");
   add_kind(out, partitions);
-  add_histogram(out, partitions, 0, "batch", "a batch's time");
+  add_histogram(out, partitions, 0, "batch_time", "a batch's time");
   add_kind(out, {RecordKind::edge, sample.edges});
   add_kind(out, users);
   add_causes(
