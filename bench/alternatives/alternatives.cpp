@@ -20,8 +20,7 @@ constexpr cli::Option kOptions[] = {
     {.name = "contenders",
      .type = cli::Type::text,
      .value = "NAME,NAME,...",
-     .fallback = "process,fifo,round-robin,edf,pulled,leat,leat-grants",
-     .help = "which, in which order"},
+     .help = "which, in which order (default: all that the source suits)"},
     {.name = "cameras",
      .letter = 'n',
      .type = cli::Type::text,
@@ -63,8 +62,8 @@ constexpr cli::Command kCommand = {
         "by deadline. pulled: workers read the newest picture of the camera whose turn it is. leat: leatd with cpu = "
         "\"auto\" and the deadline as its objective, a connection a camera. leat-grants: the same, whose cameras make "
         "only "
-        "what leatd wants. Latency is from when a picture is due to "
-        "when its answer is in the hands of whoever asked.",
+        "what leatd wants. leat-feed: leatd and `leat feed` on the cameras' videos. Latency is from when a picture is "
+        "due to when its answer is in the hands of whoever asked.",
     .options = kOptions};
 
 // Empty: it is not a list of whole numbers from 1 to `most`.
@@ -80,8 +79,11 @@ std::vector<std::uint32_t> numbers(const std::string& list, long most) {
   return out;
 }
 
-Result<std::vector<const Contender*>> chosen(const std::string& list) {
+Result<std::vector<const Contender*>> chosen(const std::string& list, bool videos) {
   std::vector<const Contender*> out;
+  if (list.empty())
+    for (const Contender& c : contenders())
+      if (videos || !c.of_videos) out.push_back(&c);
   std::istringstream in(list);
   for (std::string word; std::getline(in, word, ',');) {
     const Contender* const contender = find_contender(word);
@@ -90,6 +92,7 @@ Result<std::vector<const Contender*>> chosen(const std::string& list) {
       for (const Contender& c : contenders()) names += (names.empty() ? "" : ", ") + std::string(c.name);
       return Error{"there is no contender '" + word + "'; there are " + names};
     }
+    if (contender->of_videos && !videos) return Error{"'" + word + "' needs videos; give --source h264"};
     out.push_back(contender);
   }
   if (out.empty()) return Error{"--contenders names none"};
@@ -138,7 +141,7 @@ Status measure(const cli::Arguments& args, const Plan& plan, Report& report) {
 }
 
 int run(const cli::Arguments& args) {
-  const auto contenders = chosen(args.text("contenders"));
+  const auto contenders = chosen(args.text("contenders"), args.text("source") != "raw");
   if (!contenders.ok()) return cli::fail(kCommand.name, contenders.error());
   const Plan plan{.source = args.text("source"),
                   .contenders = *contenders,

@@ -11,7 +11,7 @@ namespace leat::bench::alternatives {
 namespace {
 
 // A reader that is more pictures behind gives up those before the next key picture.
-constexpr std::uint64_t kFarBehind = 15;
+constexpr std::uint64_t kFarBehind = 3;
 
 class CodedFilm final : public Film {
  public:
@@ -83,6 +83,7 @@ class CodedPictures final : public Pictures {
     return Done{};
   }
   [[nodiscard]] leat_format format() const override { return LEAT_FORMAT_i420; }
+  [[nodiscard]] std::vector<std::string> videos() const override { return videos_; }
   [[nodiscard]] Result<std::unique_ptr<Film>> open(std::uint32_t camera) const override {
     auto source = tools::open_source(videos_[camera % videos_.size()], {});
     if (!source.ok()) return Error{source.error()};

@@ -25,7 +25,9 @@ Measured read_record(const Record& record, const Timetable& times) {
 }
 
 Figures figures_of(const Measured& run, std::int64_t deadline_ns) {
-  Figures out{.offered_fps = static_cast<double>(run.offered) / run.seconds, .worst_camera = 1};
+  Figures out{.offered_fps = static_cast<double>(run.offered) / run.seconds,
+              .worst_camera = 1,
+              .others_cores = run.others_cores};
   std::vector<double> latency_ms;
   std::uint64_t in_time = 0;
   for (std::size_t c = 0; c < run.latency_ns.size(); ++c) {

@@ -20,6 +20,7 @@ struct Measured {
   std::vector<std::uint64_t> offered_by_camera;
   std::map<std::string, double> cores;     // used, by group of threads
   std::map<std::string, double> switches;  // of context a second, by group
+  double others_cores = 0;                 // used by others meanwhile, as far as the kernel tells
   std::optional<std::map<std::string, double>> memory_mb;
 
   [[nodiscard]] bool adds_up() const {
@@ -31,9 +32,10 @@ Measured read_record(const Record& record, const Timetable& times);
 // The same held against a deadline.
 struct Figures {
   double in_time_fps = 0, offered_fps = 0, in_time_share = 0;
-  double worst_camera = 0;                   // the least share of a camera's pictures that were answered in time
-  double p50_ms = 0, p99_ms = 0;             // of answers
-  double late_share = 0;                     // share of the answers
+  double worst_camera = 0;        // the least share of a camera's pictures that were answered in time
+  double p50_ms = 0, p99_ms = 0;  // of answers
+  double late_share = 0;          // share of the answers
+  double others_cores = 0;
   double cores = 0, switches_a_picture = 0;  // of answered pictures
 };
 Figures figures_of(const Measured& run, std::int64_t deadline_ns);

@@ -36,6 +36,7 @@ class Pictures {
  public:
   virtual ~Pictures() = default;
   [[nodiscard]] virtual leat_format format() const = 0;
+  [[nodiscard]] virtual std::vector<std::string> videos() const { return {}; }  // files; none of raw cameras
   // Any thread.
   [[nodiscard]] virtual Result<std::unique_ptr<Film>> open(std::uint32_t camera) const = 0;
 };

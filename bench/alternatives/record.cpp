@@ -42,9 +42,16 @@ Record::Picture Record::at(std::uint32_t camera, std::uint64_t picture) const {
   return {e.fate.load(), e.answered_ns.load()};
 }
 
+void Record::answered(std::uint32_t camera, std::uint64_t picture, std::int64_t answered_ns) {
+  entry(camera, picture).answered_ns.store(answered_ns);
+  decide(camera, picture, Fate::answered);
+}
+
 void Record::ran(std::uint32_t camera, std::uint64_t picture, bool good) {
-  if (good) entry(camera, picture).answered_ns.store(shm::monotonic_ns());
-  decide(camera, picture, good ? Fate::answered : Fate::failed);
+  if (good)
+    answered(camera, picture, shm::monotonic_ns());
+  else
+    decide(camera, picture, Fate::failed);
 }
 
 void Record::decide(std::uint32_t camera, std::uint64_t picture, Fate fate) {

@@ -51,6 +51,7 @@ class Record {
   void without(std::uint32_t camera, std::uint64_t picture, Film::Got got) {
     decide(camera, picture, got == Film::Got::failed ? Fate::failed : Fate::passed);
   }
+  void answered(std::uint32_t camera, std::uint64_t picture, std::int64_t answered_ns);
   // Answered now, or failed.
   void ran(std::uint32_t camera, std::uint64_t picture, bool good);
 

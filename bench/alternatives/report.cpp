@@ -19,6 +19,7 @@ constexpr std::pair<const char*, double Figures::*> kFigures[] = {{"offered_fps"
                                                                   {"p99_ms", &Figures::p99_ms},
                                                                   {"late_share", &Figures::late_share},
                                                                   {"cores", &Figures::cores},
+                                                                  {"others_cores", &Figures::others_cores},
                                                                   {"switches_a_picture", &Figures::switches_a_picture}};
 constexpr std::pair<const char*, std::uint64_t Round::*> kCounts[] = {
     {"offered", &Round::offered}, {"answered", &Round::answered}, {"passed", &Round::passed},
@@ -178,10 +179,11 @@ std::string Report::text() const {
     }
     before = &c;
     const auto in_time = c.all(&Figures::in_time_fps);
-    out += formatted("  %-12s %8.1f [%7.1f,%7.1f] %6.2f %6.1f %6.1f %6.1f %6.2f %9.1f %7.0f ", c.contender.c_str(),
+    const std::string memory = c.memory_mb().empty() ? "-" : formatted("%.0f", median(c.memory_mb()));
+    out += formatted("  %-12s %8.1f [%7.1f,%7.1f] %6.2f %6.1f %6.1f %6.1f %6.2f %9.1f %7s ", c.contender.c_str(),
                      median(in_time), min_of(in_time), max_of(in_time), c.middle(&Figures::worst_camera),
                      c.middle(&Figures::p50_ms), c.middle(&Figures::p99_ms), c.middle(&Figures::late_share) * 100,
-                     c.middle(&Figures::cores), c.middle(&Figures::switches_a_picture), median(c.memory_mb()));
+                     c.middle(&Figures::cores), c.middle(&Figures::switches_a_picture), memory.c_str());
     for (const auto& [group, cores] : c.middle(&Round::cores)) out += formatted(" %s %.2f", group.c_str(), cores);
     out += "\n";
   }

@@ -10,7 +10,9 @@ namespace leat::bench::alternatives {
 namespace {
 
 constexpr double kWarmSeconds = .7, kCoolSeconds = .3;  // before and behind what is measured, at the same load
-constexpr std::int64_t kSoonNs = 50'000'000;            // from the signal to the first picture
+constexpr double kDisturbedShare = .05;                 // of the cores, taken by others
+constexpr int kAgain = 2;
+constexpr std::int64_t kSoonNs = 50'000'000;  // from the signal to the first picture
 constexpr std::chrono::seconds kToStart{120}, kToEnd{30};
 
 std::int64_t ns(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
@@ -36,7 +38,9 @@ bool wait_for(Running& running, const std::function<std::uint32_t()>& said, std:
 
 }  // namespace
 
-Result<Measured> run_trial(const Contender& contender, const Pictures& pictures, const TrialOptions& options) {
+namespace {
+
+Result<Measured> run_once(const Contender& contender, const Pictures& pictures, const TrialOptions& options) {
   const auto failed = [&](const std::string& why) { return Error{std::string(contender.name) + ": " + why}; };
   Record record(options.cameras, timetable(options).pictures);
   const Run run{.pictures = &pictures,
@@ -50,13 +54,15 @@ Result<Measured> run_trial(const Contender& contender, const Pictures& pictures,
   if (!wait_for(
           **running, [&] { return record.ready(); }, kToStart))
     return failed("it did not start");
-  const std::vector<Member> members = (*running)->members();
   const Timetable times = timetable(options);
   record.begin(times);
   sleep_until(times.from_ns);
+  const std::vector<Member> members = (*running)->members();
+  const std::int64_t host_before = host_busy_ns();
   const UsageByGroup before = usage_of(members);
   sleep_until(times.until_ns);
   const UsageByGroup after = usage_of(members);
+  const std::int64_t host_after = host_busy_ns();
   if (!wait_for(
           **running, [&] { return record.done(); }, kToEnd))
     return failed("it did not come to its end");
@@ -64,10 +70,12 @@ Result<Measured> run_trial(const Contender& contender, const Pictures& pictures,
   record.end();
   if (const Status ended = (*running)->end(subprocess::after(kToEnd)); !ended) return failed(ended.error());
   Measured out = read_record(record, times);
+  out.others_cores = static_cast<double>(host_after - host_before) / 1e9 / out.seconds;
   for (const auto& [group, usage] : after) {
     const auto at = before.find(group);
     const Usage was = at == before.end() ? Usage{} : at->second;
     out.cores[group] = static_cast<double>(usage.cpu_ns - was.cpu_ns) / 1e9 / out.seconds;
+    out.others_cores -= out.cores[group];
     out.switches[group] = static_cast<double>(usage.switches - was.switches) / out.seconds;
   }
   if (memory) {
@@ -75,6 +83,18 @@ Result<Measured> run_trial(const Contender& contender, const Pictures& pictures,
     for (const auto& [group, bytes] : *memory) (*out.memory_mb)[group] = static_cast<double>(bytes) / 1e6;
   }
   return out;
+}
+
+}  // namespace
+
+Result<Measured> run_trial(const Contender& contender, const Pictures& pictures, const TrialOptions& options) {
+  auto best = run_once(contender, pictures, options);
+  const double undisturbed = kDisturbedShare * static_cast<double>(options.cores.size());
+  for (int again = 0; again < kAgain && best.ok() && best->others_cores > undisturbed; ++again) {
+    auto next = run_once(contender, pictures, options);
+    if (!next.ok() || next->others_cores < best->others_cores) best = std::move(next);
+  }
+  return best;
 }
 
 }  // namespace leat::bench::alternatives

@@ -14,6 +14,7 @@ struct TrialOptions {
   std::string leatd;
   std::vector<std::uint32_t> cores;
 };
+// Where others took a twentieth of the cores it is run again, twice at most; what was disturbed least is told.
 // Errors: what did not start or did not end, with the contender's name.
 Result<Measured> run_trial(const Contender& contender, const Pictures& pictures, const TrialOptions& options);
 

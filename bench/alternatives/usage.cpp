@@ -1,5 +1,7 @@
 #include "bench/alternatives/usage.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -28,6 +30,14 @@ std::string first_line(const fs::path& file) {
 }
 
 }  // namespace
+
+std::int64_t host_busy_ns() {
+  std::ifstream in("/proc/stat");
+  std::string word;
+  std::int64_t user = 0, nice = 0, system = 0, idle = 0, waiting = 0, hard = 0, soft = 0, stolen = 0;
+  in >> word >> user >> nice >> system >> idle >> waiting >> hard >> soft >> stolen;
+  return (user + nice + system + hard + soft + stolen) * (1'000'000'000 / ::sysconf(_SC_CLK_TCK));
+}
 
 UsageByGroup usage_of(std::span<const Member> members) {
   UsageByGroup out;

@@ -20,6 +20,8 @@ struct Usage {
 };
 using UsageByGroup = std::map<std::string, Usage>;
 
+// Of all cores of the host, by everybody and by what holds a virtual machine back.
+std::int64_t host_busy_ns();
 UsageByGroup usage_of(std::span<const Member> members);
 // Of memory: each page divided by how many have it (PSS), bytes by group. Nothing: the kernel does not say.
 std::optional<std::map<std::string, std::uint64_t>> memory_of(std::span<const Member> members);

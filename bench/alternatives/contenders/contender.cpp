@@ -32,6 +32,11 @@ std::span<const Contender> contenders() {
        .text = "the same, whose clients make the pictures that leatd wants, and no others",
        .by_deadline = true,
        .start = start_leat_grants},
+      {.name = "leat-feed",
+       .text = "leatd and `leat feed` on the videos",
+       .by_deadline = true,
+       .of_videos = true,
+       .start = start_leat_feed},
   };
   return kAll;
 }

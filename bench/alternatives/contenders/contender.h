@@ -46,6 +46,7 @@ class Running {
 struct Contender {
   std::string_view name, text;
   bool by_deadline = false;  // what it does depends on the deadline
+  bool of_videos = false;    // there must be some
   Result<std::unique_ptr<Running>> (*start)(const Run& run) = nullptr;
 };
 std::span<const Contender> contenders();
@@ -75,5 +76,6 @@ Result<std::unique_ptr<Running>> start_edf(const Run& run);
 Result<std::unique_ptr<Running>> start_pulled(const Run& run);
 Result<std::unique_ptr<Running>> start_leat(const Run& run);
 Result<std::unique_ptr<Running>> start_leat_grants(const Run& run);
+Result<std::unique_ptr<Running>> start_leat_feed(const Run& run);
 
 }  // namespace leat::bench::alternatives

@@ -1,19 +1,14 @@
-// leatd as a user starts it on this application, with the deadline as its objective, and a process of clients: a thread
-// and a connection a camera, with the library's defaults.
+// leatd and a process of clients: a thread and a connection a camera, with the library's defaults.
 #include <thread>
 
-#include "bench/alternatives/contenders/contender.h"
-#include "bench/serving/leatd_child.h"
-#include "bench/serving/shapes_application.h"
+#include "bench/alternatives/contenders/leatd_run.h"
 #include "leat/client.hpp"
 #include "shm/src/rings/clock.h"
-#include "tools/base/subprocess/descendants.h"
 
 namespace leat::bench::alternatives {
 
 namespace {
 
-constexpr std::chrono::seconds kToServe{60};
 constexpr std::int64_t kLinger = 2'000'000'000;  // for answers, behind the last picture
 
 class Camera {
@@ -136,40 +131,13 @@ Status film(const std::string& socket, const Run& run, bool grants) {
   return Done{};
 }
 
-class Leat final : public Running {
- public:
-  static Result<std::unique_ptr<Running>> start(const Run& run, bool grants) {
-    const auto application = shapes_application({.slo_ms = static_cast<double>(run.deadline_ns) / 1e6});
-    if (!application.ok()) return Error{application.error()};
-    auto out = std::make_unique<Leat>();
-    auto daemon = LeatdChild::start(run.leatd, *application, "cpu = \"auto\"\n");
-    if (!daemon.ok()) return Error{daemon.error()};
-    out->daemon_ = std::move(*daemon);
-    if (const Status serves = out->daemon_->serves(kToServe); !serves) return Error{serves.error()};
-    const std::string socket = out->daemon_->socket();
-    if (const Status status = out->clients_.add([&] { return film(socket, run, grants); }, std::string(kClients));
-        !status)
-      return Error{status.error()};
-    return std::unique_ptr<Running>(std::move(out));
-  }
-
-  [[nodiscard]] std::vector<Member> members() const override {
-    std::vector<Member> out = clients_.members();
-    out.push_back({daemon_->pid(), std::string(kLeatd)});
-    for (const pid_t worker : subprocess::children_of(daemon_->pid())) out.push_back({worker, std::string(kWorkers)});
-    return out;
-  }
-  bool alive() override { return daemon_->alive() && clients_.alive(); }
-  Status end(subprocess::Deadline by) override { return clients_.end(by); }
-
- private:
-  std::unique_ptr<LeatdChild> daemon_;
-  Copies clients_;
-};
-
 }  // namespace
 
-Result<std::unique_ptr<Running>> start_leat(const Run& run) { return Leat::start(run, false); }
-Result<std::unique_ptr<Running>> start_leat_grants(const Run& run) { return Leat::start(run, true); }
+Result<std::unique_ptr<Running>> start_leat(const Run& run) {
+  return start_with_leatd(run, [&](const std::string& socket) { return film(socket, run, false); });
+}
+Result<std::unique_ptr<Running>> start_leat_grants(const Run& run) {
+  return start_with_leatd(run, [&](const std::string& socket) { return film(socket, run, true); });
+}
 
 }  // namespace leat::bench::alternatives

@@ -1,0 +1,16 @@
+// leatd as a user starts it on this application, with the deadline as its objective, and a process of clients.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "bench/alternatives/contenders/contender.h"
+
+namespace leat::bench::alternatives {
+
+// `clients` runs in a process of its own, once leatd serves on the socket.
+Result<std::unique_ptr<Running>> start_with_leatd(const Run& run,
+                                                  const std::function<Status(const std::string& socket)>& clients);
+
+}  // namespace leat::bench::alternatives
