@@ -46,6 +46,7 @@ constexpr cli::Option kOptions[] = {
      .value = "FILE",
      .repeat = true,
      .help = "what an earlier call wrote by --json is told with the rest"},
+    {.name = "once", .help = "make no run again, whatever others took of the cores"},
     {.name = "only-tell", .help = "measure nothing: tell what --add names"},
     {.name = "page", .type = cli::Type::path, .value = "FILE", .help = "write the tables as Markdown"},
     {.name = "svg", .type = cli::Type::path, .value = "FILE", .help = "draw what was in time by count of cameras"},
@@ -115,8 +116,11 @@ Status measure(const cli::Arguments& args, const Plan& plan, Report& report) {
   const auto count = static_cast<std::uint64_t>(args.integer("pictures"));
   const auto pictures = plan.source == "raw" ? draw_raw(count) : draw_coded(count);
   if (!pictures.ok()) return Error{pictures.error()};
-  TrialOptions options{
-      .rate = args.real("rate"), .seconds = args.real("seconds"), .leatd = bench::leatd_of(args), .cores = *cores};
+  TrialOptions options{.rate = args.real("rate"),
+                       .seconds = args.real("seconds"),
+                       .once = args.flag("once"),
+                       .leatd = bench::leatd_of(args),
+                       .cores = *cores};
   std::uint64_t runs = 0;
   for (const Contender* c : plan.contenders) runs += c->by_deadline ? plan.deadlines_ms.size() : 1;
   cli::Progress progress("alternatives", plan.rounds * plan.cameras.size() * runs, "runs");

@@ -90,7 +90,7 @@ Result<Measured> run_once(const Contender& contender, const Pictures& pictures, 
 Result<Measured> run_trial(const Contender& contender, const Pictures& pictures, const TrialOptions& options) {
   auto best = run_once(contender, pictures, options);
   const double undisturbed = kDisturbedShare * static_cast<double>(options.cores.size());
-  for (int again = 0; again < kAgain && best.ok() && best->others_cores > undisturbed; ++again) {
+  for (int again = 0; again < kAgain && !options.once && best.ok() && best->others_cores > undisturbed; ++again) {
     auto next = run_once(contender, pictures, options);
     if (!next.ok() || next->others_cores < best->others_cores) best = std::move(next);
   }

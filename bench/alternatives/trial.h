@@ -10,6 +10,7 @@ struct TrialOptions {
   std::uint32_t cameras = 1;
   double rate = 30;  // of each camera, pictures a second
   double seconds = 3;
+  bool once = false;  // also where others disturbed it
   std::int64_t deadline_ns = 0;
   std::string leatd;
   std::vector<std::uint32_t> cores;
