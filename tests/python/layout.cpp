@@ -45,6 +45,7 @@ int main() {
   MEMBER(leat_stream_options, task_weight);
   MEMBER(leat_stream_options, local_drop_ppm);
   MEMBER(leat_stream_options, waits_for_grants);
+  MEMBER(leat_stream_options, name);
   MEMBER(leat_frame, plane_count);
   MEMBER(leat_frame, tensor_count);
   MEMBER(leat_frame, reserved);

@@ -274,6 +274,42 @@ TEST(Serve, SigtermFinishesWhatIsInFlight) {
   EXPECT_EQ(completed, 4U);
 }
 
+// However much of it lies unread in its client's ring, what was submitted before is served; what comes later says why
+// not.
+TEST(Serve, SigtermUnderLoadAnswersEveryFrameBeforeIt) {
+  Leatd leatd(one_module("[0]"));
+  auto client = Client::connect(leatd.socket(), "load");
+  ASSERT_TRUE(client.ok()) << client.error();
+  std::vector<Stream> streams;
+  for (int i = 0; i < 7; ++i) {
+    auto options = small("echo", 64);
+    options.slo_ns = 10'000'000'000;
+    auto stream = client->open_stream(options);
+    ASSERT_TRUE(stream.ok()) << stream.error();
+    streams.push_back(std::move(*stream));
+  }
+  std::uint64_t before = 0, after = 0, served = 0, answered = 0;
+  for (Stream& stream : streams)
+    for (int i = 0; i < 63; ++i, ++before)
+      ASSERT_EQ(stream.acquire()->submit({.cookie = 1, .flags = LEAT_SUBMIT_MORE}), LEAT_ERROR_ok);
+  client->flush();
+  ASSERT_EQ(::kill(leatd.pid(), SIGTERM), 0);
+  while (client->connected()) {
+    const auto answer = client->next_answer(100ms);
+    if (!answer) continue;
+    ++answered;
+    if (answer->raw().cookie == 1) {
+      served += answer->outcome() == Outcome::completed || answer->outcome() == Outcome::late;
+    } else {
+      EXPECT_TRUE(answer->outcome() != Outcome::rejected || answer->reason() == Reason::not_ready);
+    }
+    if (auto frame = streams[answered % streams.size()].acquire(); frame && frame->submit() == LEAT_ERROR_ok) ++after;
+  }
+  EXPECT_EQ(served, before);
+  EXPECT_GT(after, 0U);
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
 // A closed terminal and a habitual reload send it.
 TEST(Serve, SighupLosesNoFrame) {
   Leatd leatd(one_module("[0]"));

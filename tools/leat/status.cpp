@@ -6,6 +6,7 @@
 #include "tools/base/text/formatted.h"
 #include "tools/base/text/units.h"
 #include "tools/leat/commands.h"
+#include "tools/leat/feed/cameras/camera_states.h"
 #include "tools/leat/model_text.h"
 #include "tools/leat/top/columns.h"
 #include "tools/leat/top/sample.h"
@@ -30,8 +31,8 @@ constexpr cli::Command kCommand = {
     .description =
         "One question to the daemon, one answer: phase, event loop, applications with their modules and measured "
         "latencies, partitions with their "
-        "workers, warnings; and how each stream stands that is coordinated or waits for grants. Other figures that "
-        "move are leat-top(1)'s.",
+        "workers, warnings; how each stream stands that is coordinated or waits for grants; and how each camera is "
+        "that a leat-feed(1) of yours feeds. Other figures that move are leat-top(1)'s.",
     .options = kOptions,
     .examples = kExamples,
     .see_also = "leat-top(1), leat-check(1), leatd(8)",
@@ -190,7 +191,12 @@ int run(const cli::Arguments& args) {
   if (!status || !status->is_object())
     return cli::fail(kCommand.name, "leatd's answer is not JSON; install the same release of leat and leatd");
   add_standings({.before = {}, .now = watch->sample()}, *status);
-  if (!json.alone()) print(*status);
+  const Json cameras = read_camera_states(args.text("socket"));
+  (*status)["cameras"] = cameras;
+  if (!json.alone()) {
+    print(*status);
+    std::fputs(camera_states_text(cameras).c_str(), stdout);
+  }
   return json.write(status->dump(2));
 }
 

@@ -195,16 +195,17 @@ std::uint32_t ClientSessions::grant(Session& s, const shm::OpenStream& m, const 
   s.who.account->memory_bytes += e.bytes;
   s.who.account->requests += e.granted.settings.depth;
   ++s.who.account->streams;
-  begin_record(s, index, m.pool, application.name);
+  const std::string_view name = shm::text_of(m.name);
+  begin_record(s, index, m.pool,
+               (name.empty() ? s.who.name + ":" + std::to_string(index) : std::string(name)) + " " + application.name);
   publish(s);
   return index;
 }
 
 void ClientSessions::begin_record(const Session& s, std::uint32_t index, const shm::PoolSpec& pool,
-                                  const std::string& application) {
+                                  const std::string& label) {
   const GrantedStream& granted = s.stream[index].granted;
-  shm::Record record = env_.metrics.writer().begin(RecordKind::stream, granted.pool,
-                                                   s.who.name + ":" + std::to_string(index) + " " + application);
+  shm::Record record = env_.metrics.writer().begin(RecordKind::stream, granted.pool, label);
   record.set(StreamCounter::in_flight, 0);
   record.set(StreamCounter::slots, pool.slots);
   record.set(StreamCounter::depth, granted.settings.depth);

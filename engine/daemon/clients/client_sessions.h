@@ -215,7 +215,7 @@ class ClientSessions {
   Objection objection_to_memory(const Session& s, std::uint64_t bytes) const;
   std::uint32_t grant(Session& s, const shm::OpenStream& m, const ServedApplication& application,
                       const shm::PoolLayout& layout);  // index of the stream
-  void begin_record(const Session& s, std::uint32_t index, const shm::PoolSpec& pool, const std::string& application);
+  void begin_record(const Session& s, std::uint32_t index, const shm::PoolSpec& pool, const std::string& label);
 
   void refuse(Session& s, std::uint32_t request, leat_error error, shm::Refusal why, const std::string& text);
   // False: it did not go out, and the client was told, or is gone.

@@ -200,7 +200,7 @@ void SchedulerLoop::submit(Client& client, const shm::Taken& taken, std::int64_t
   metrics_.submitted(stream.granted.pool, stream.granted.owner.record, stream.granted.frame_bytes,
                      now - taken.capture_ns);
   metrics_.event(EventKind::submitted, now, stream.granted.pool, token, taken.slot);
-  if (ending_.draining || stream.closing) {  // closing: the core's stream may be another's by now
+  if (client.refused || stream.closing) {  // closing: the core's stream may be another's by now
     core::Action refused;
     refused.token = token;
     refused.outcome = Outcome::rejected;
@@ -326,6 +326,7 @@ void SchedulerLoop::handle(const Command& command, std::int64_t now) noexcept {
     case Command::Kind::drain:
       ending_.draining = true;
       ++ending_.closing;  // close_ended() tells when nothing is in flight any more
+      for (const auto c : clients_.live) clients_[c].drain_mark = clients_[c].port->mark();
       return;
     case Command::Kind::stop:
       ending_.stopped = true;
@@ -342,6 +343,7 @@ void SchedulerLoop::add_client(const Command& command, std::int64_t now) noexcep
   metrics_.event(EventKind::client_connected, now, UINT32_MAX, static_cast<std::uint64_t>(command.pid), command.client,
                  command.uid);
   client.apart = command.apart;
+  client.refused = ending_.draining;
   if (client.apart) return;
   epoll_event event{};
   event.events = EPOLLIN;
@@ -452,12 +454,23 @@ std::uint32_t SchedulerLoop::close_ended(std::int64_t now) noexcept {
   const std::uint32_t closed = close_streams_of_leaving(now);
   end_closed_streams(now);
   end_left_clients();
-  if (ending_.draining && !ending_.drained_told && core_->idle() && metrics_.in_flight() == 0) {
+  if (ending_.draining && !ending_.drained_told && drained()) {
     ending_.drained_told = true;
     --ending_.closing;
     control_.notify({.kind = SchedulerEvent::Kind::drained});
   }
   return closed;
+}
+
+// What clients had submitted before the drain began is served, however much of it still lay in their rings.
+bool SchedulerLoop::drained() noexcept {
+  bool all_taken = true;
+  for (const auto c : clients_.live) {
+    Client& client = clients_[c];
+    client.refused = client.refused || client.leaving || client.port->passed(client.drain_mark);
+    all_taken = all_taken && client.refused;
+  }
+  return all_taken && core_->idle() && metrics_.in_flight() == 0;
 }
 
 std::uint32_t SchedulerLoop::close_streams_of_leaving(std::int64_t now) noexcept {

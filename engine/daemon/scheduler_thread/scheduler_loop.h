@@ -107,6 +107,8 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
     bool bell_watched = false;
     bool apart = false;  // its bell is the control thread's to see to
     bool leaving = false;
+    bool refused = false;          // draining: what comes now was submitted after the drain began
+    std::uint32_t drain_mark = 0;  // of its ring, when the drain began
     std::uint64_t submissions = 0, completions = 0, late_cancels = 0;
     std::array<std::uint32_t, shm::kMaxStreamsPerClient> stream;  // index into streams_, or kNone
   };
@@ -230,6 +232,7 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
   // Leaving clients' streams one after the other, closing streams and leaving clients that are done. How much there is
   // left to do at once.
   std::uint32_t close_ended(std::int64_t now) noexcept;
+  [[nodiscard]] bool drained() noexcept;
   std::uint32_t close_streams_of_leaving(std::int64_t now) noexcept;
   void end_closed_streams(std::int64_t now) noexcept;
   void end_left_clients() noexcept;

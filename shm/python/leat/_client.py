@@ -385,11 +385,12 @@ class Client:
         period_ns: int = 0,
         strides: tuple[int, ...] = (),
         waits_for_grants: bool = False,
+        name: str | None = None,
     ) -> Stream:
         """Formats: nv12, i420, rgb24, bgr24, gray8; or "tensors", with the type and shape of each input of the model
         (without the batch), for example tensors=[("float32", (3, 48, 320))]. `overload` says what gives way when `depth` frames wait: fifo,
         latest, latest_per_key, never_drop. 0 means leatd's default everywhere. `waits_for_grants`: Stream.wanted and
-        Stream.wait_wanted are looked at before a frame is made."""
+        Stream.wait_wanted are looked at before a frame is made. `name` is shown by `leat top`."""
         link = self._open()
         options = _library.StreamOptions()
         quick.leat_stream_options_init(_byref(options))
@@ -400,6 +401,7 @@ class Client:
         options.priority = _word(_library.PRIORITIES, priority, "priority")
         options.slo_ns, options.max_age_ns, options.period_ns = slo_ns, max_age_ns, period_ns
         options.waits_for_grants = waits_for_grants
+        options.name = None if name is None else name.encode()
         for p, stride in enumerate(strides):
             options.strides[p] = stride
         shapes = _tensor_shapes(tensors)

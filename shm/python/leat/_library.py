@@ -12,7 +12,7 @@ from ctypes import POINTER, Structure
 from ctypes import c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
-ABI_VERSION = 3
+ABI_VERSION = 4
 MAX_PLANES = 3
 MAX_TENSORS = 8
 MAX_TENSOR_RANK = 8
@@ -55,6 +55,7 @@ class StreamOptions(Structure):
         ("task_weight", c_uint32),
         ("local_drop_ppm", c_uint32),
         ("waits_for_grants", c_uint32),
+        ("name", c_char_p),
     ]
 
 

@@ -26,6 +26,14 @@ namespace {
 // A host with ten times the work that it can do still answers.
 constexpr std::int64_t kDefaultTimeoutNs = 10'000'000'000;
 
+// For people to read: cut to fit, and what is no plain letter is a question mark.
+template <std::size_t N>
+void set_printable(char (&to)[N], const char* text) noexcept {
+  set_text(to, text);
+  for (char& ch : to)
+    if (ch != '\0' && (ch < ' ' || ch > '~')) ch = '?';
+}
+
 bool gone(leat_client* c) {
   if (c->disconnected.load(std::memory_order_relaxed)) return true;
   if (!c->bell.hung_up()) return false;
@@ -184,6 +192,7 @@ leat_error open_stream(leat_client* c, const leat_stream_options& o, leat_stream
   if (std::char_traits<char>::length(o.application) >= sizeof m.application)
     return fail(LEAT_ERROR_invalid_argument, "application: a name has at most 63 bytes");
   set_text(m.application, o.application);
+  if (o.name != nullptr) set_printable(m.name, o.name);
   m.pool = {o.format, o.width, o.height, {o.strides[0], o.strides[1], o.strides[2]}, 0, o.memory};
   if (o.tensor_count > LEAT_MAX_TENSORS || (o.tensor_count != 0 && o.tensors == nullptr))
     return fail(LEAT_ERROR_invalid_argument, "tensors: 1..8 shapes are needed with the format tensors");
@@ -256,9 +265,7 @@ leat_error leat_connect(const leat_connect_options* options, leat_client** out) 
   if (!socket) return fail(error, socket.error());
   c->control.socket = std::move(socket).value();
   Hello hello;
-  set_text(hello.name, o.name ? o.name : program_invocation_short_name);
-  for (char& ch : hello.name)
-    if (ch != '\0' && (ch < ' ' || ch > '~')) ch = '?';
+  set_printable(hello.name, o.name ? o.name : program_invocation_short_name);
   Welcome welcome;
   std::vector<Fd> fds;
   if (const leat_error e = exchange(c.get(), hello, &welcome, &fds, nullptr, c->control.timeout_ns); e != LEAT_ERROR_ok)

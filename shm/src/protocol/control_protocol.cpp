@@ -45,6 +45,7 @@ const char* problem(const Welcome& m) noexcept {
 const char* problem(const OpenStream& m) noexcept {
   if (!terminated(m.application) || !printable(m.application) || m.application[0] == '\0')
     return "open_stream: application is not a printable name";
+  if (!terminated(m.name) || !printable(m.name)) return "open_stream: name is not printable text";
   if (const char* text = problem(m.pool)) return text;
   if (m.pool.result_bytes != 0) return "open_stream: the size of results is not the client's to choose";
   if (const char* text = problem(m.settings)) return text;

@@ -33,7 +33,7 @@
 namespace leat::shm {
 
 inline constexpr std::uint32_t kProtocolMagic = 0x7461'656c;  // "leat"
-inline constexpr std::uint16_t kProtocolVersion = 5;
+inline constexpr std::uint16_t kProtocolVersion = 6;
 inline constexpr std::size_t kMaxMessage = 128 * 1024;
 
 // LEAT_MESSAGES(X): X(type, name, value). Every message there is; tests and fuzzers take their lists from here.
@@ -88,7 +88,8 @@ struct OpenStream {
   static constexpr MessageType kType = MessageType::open_stream;
   Header header;
   char application[64] = {};
-  PoolSpec pool;  // slots as wanted
+  char name[32] = {};  // shown by leat top; empty: the client's and a number
+  PoolSpec pool;       // slots as wanted
   StreamSettings settings;
   std::uint32_t fewer_slots = 0;  // 1: the client has named no number, and leatd may give fewer
   std::uint32_t reserved = 0;

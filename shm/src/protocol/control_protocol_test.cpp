@@ -57,6 +57,9 @@ TEST(Protocol, EveryFieldIsChecked) {
   EXPECT_NE(with([](OpenStream& m) { std::memset(m.application, 'a', sizeof m.application); }), nullptr);
   EXPECT_NE(with([](OpenStream& m) { set_text(m.application, ""); }), nullptr);
   EXPECT_NE(with([](OpenStream& m) { set_text(m.application, "sha\x1b[2Jpes"); }), nullptr);
+  EXPECT_EQ(with([](OpenStream& m) { set_text(m.name, "yard, north"); }), nullptr);
+  EXPECT_NE(with([](OpenStream& m) { set_text(m.name, "ya\x1b[2Jrd"); }), nullptr);
+  EXPECT_NE(with([](OpenStream& m) { std::memset(m.name, 'a', sizeof m.name); }), nullptr);
   EXPECT_NE(with([](OpenStream& m) { m.settings.depth = 0; }), nullptr);
   EXPECT_NE(with([](OpenStream& m) { m.settings.depth = kMaxDepth + 1; }), nullptr);
   EXPECT_NE(with([](OpenStream& m) { m.pool.slots = 3; }), nullptr);

@@ -374,7 +374,7 @@ TEST(InOrder, HoldsWhatComesEarly) {
   const auto next = [&](int v) { out.push_back(v); };
   for (const int n : {2, 0, 1, 4, 3, 8, 7}) order.add(static_cast<std::uint64_t>(n), n, next);
   EXPECT_EQ(out, (std::vector<int>{0, 1, 2, 3, 4}));
-  order.finish(next);
+  order.finish(0, next);
   EXPECT_EQ(out, (std::vector<int>{0, 1, 2, 3, 4, 7, 8})) << "5 and 6 never came";
 }
 

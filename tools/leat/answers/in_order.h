@@ -18,11 +18,12 @@ class InOrder {
     for (auto it = waiting_.begin(); it != waiting_.end() && it->first == due_; it = waiting_.erase(it), ++due_)
       next(std::move(it->second));
   }
-  // What still waits, because something before it never came; nothing is added afterwards.
+  // What still waits, because something before it never came. What is added afterwards is `from` and later.
   template <class Next>
-  void finish(const Next& next) {
+  void finish(std::uint64_t from, const Next& next) {
     for (auto& [number, value] : waiting_) next(std::move(value));
     waiting_.clear();
+    due_ = from;
   }
 
  private:

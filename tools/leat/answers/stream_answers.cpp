@@ -66,8 +66,8 @@ void StreamAnswers::add(std::uint64_t number, std::uint64_t picture, const leat_
   in_order_.add(number, std::move(waiting), [&](Waiting next) { write(std::move(next)); });
 }
 
-void StreamAnswers::finish() {
-  in_order_.finish([&](Waiting next) { write(std::move(next)); });
+void StreamAnswers::finish(std::uint64_t from) {
+  in_order_.finish(from, [&](Waiting next) { write(std::move(next)); });
 }
 
 bool StreamAnswers::wanted(const leat_detection& d) const {

@@ -35,8 +35,9 @@ class StreamAnswers {
   static Result<StreamAnswers> make(StreamAnswersOptions options, LineWriter& to);
   // `number`: the how manyth submission of the stream it answers, from 0; `picture`: of which picture of the source.
   void add(std::uint64_t number, std::uint64_t picture, const leat_answer& answer);
-  // No more answers come: writes those that waited for one before them.
-  void finish();
+  // No more answers come of submissions before the `from`th: writes those that waited for one before them.
+  void finish(std::uint64_t from);
+  [[nodiscard]] const std::vector<std::int32_t>& classes() const { return options_.classes; }
 
  private:
   struct Waiting {

@@ -16,7 +16,6 @@
 namespace leat::tools {
 namespace {
 
-constexpr std::uint32_t kDefaultDepth = 4;
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr int kYieldingNice = 5;  // at 10, beside other programs at work, no picture was decoded in time
 constexpr std::int64_t kServed = 2'000 * kMillisecond;         // how long a stream's decoding comes before newcomers'
@@ -29,130 +28,12 @@ std::uint64_t cookie_of(std::uint32_t sequence, std::uint32_t picture) {
 
 }  // namespace
 
-Status Feeder::open() {
-  auto source = open_source(options_.source, options_.source_options);
-  if (!source.ok()) return Error{source.error()};
-  source_ = std::move(*source);
-  const PictureFormat& format = source_->format();
-  if (options_.truth != nullptr && (options_.truth->width != format.width || options_.truth->height != format.height)) {
-    return Error{"the ground truth is of " + std::to_string(options_.truth->width) + "x" +
-                 std::to_string(options_.truth->height) + " pictures, '" + options_.source + "' of " +
-                 std::to_string(format.width) + "x" + std::to_string(format.height)};
-  }
-  auto client = Client::connect(options_.socket, options_.name);
-  if (!client.ok()) return Error{client.error()};
-  client_.emplace(std::move(*client));
-
-  depth_ = options_.depth > 0 ? options_.depth : kDefaultDepth;
-  liveness_ = Liveness(std::hash<std::string>{}(options_.name));
-  pace_ = Pace(format.live ? 0 : options_.rate);
-  const double rate = options_.rate > 0 ? options_.rate : format.rate;
-  StreamOptions options;
-  options.application = options_.application.c_str();
-  options.format = format.format;
-  options.width = format.width;
-  options.height = format.height;
-  options.depth = depth_;
-  const bool own_time = keeps_time();
-  options.overload = options_.overload_chosen ? options_.overload
-                     : own_time               ? LEAT_OVERLOAD_latest
-                                              : LEAT_OVERLOAD_fifo;
-  options.priority = options_.priority;
-  options.slo_ns = options_.slo_ns;
-  options.period_ns = own_time && rate > 0 ? std::llround(1e9 / rate) : 0;
-  waits_for_grants_ = own_time && options.overload == LEAT_OVERLOAD_latest && options_.accuracy == 0;
-  options.waits_for_grants = waits_for_grants_ ? 1 : 0;
-  options.sla_drop_ppm = static_cast<std::uint32_t>(std::lround(options_.accuracy * 1e6));
-  if (options_.accuracy > 0 && (options.period_ns == 0 || !Follower::takes(format)))
-    return Error{"'" + options_.source +
-                 "': --accuracy needs pictures that come in their own time; give --realtime or --rate"};
-  lanes_.resize(std::max<std::size_t>(1, options_.tasks.size()));
-  for (std::size_t i = 0; i < options_.tasks.size(); ++i) lanes_[i].part = options_.tasks[i];
-  if (lanes_.size() > 1) whole_ = std::make_unique<OwnPicture>(format);
-  for (Lane& lane : lanes_)
-    if (const Status opened = open_lane(lane, options); !opened.ok()) return opened;
-  slo_ns_ = ::leat_stream_slo_ns(lanes_.front().stream->raw());
-  every_one_ = !own_time || (options_.overload_chosen && options_.overload == LEAT_OVERLOAD_never_drop);
-
-  // Every slot is taken once, so that a source may register its memory with the kernel, and given back.
-  std::vector<Frame> slots;
-  while (auto frame = lanes_.front().stream->acquire()) slots.push_back(std::move(*frame));
-  std::vector<leat_frame> raw;
-  for (const Frame& frame : slots) raw.push_back(frame.raw());
-  source_->use_slots(raw);
-
-  if (!options_.annotate.empty()) {
-    // What keeps its own time may come more often than anybody looks; tracking is looked at picture by picture.
-    const bool every = !own_time || options_.accuracy > 0;
-    auto annotator = Annotator::open(options_.annotate, draw::sheet_of({format.width, format.height}).size, rate,
-                                     every ? 0 : kMaxAnnotated);
-    if (!annotator.ok()) return Error{annotator.error()};
-    annotator_ = std::move(*annotator);
-  }
-  return Done{};
-}
-
-Status Feeder::open_lane(Lane& lane, StreamOptions options) {
-  const PictureFormat& whole = source_->format();
-  const PictureFormat format = lane.part.of(whole);
-  if (!lane.part.within(whole))
-    return Error{"the task '" + lane.part.name + "' is not within the picture of '" + options_.source +
-                 "', which has " + std::to_string(whole.width) + "x" + std::to_string(whole.height) + " pixels"};
-  lane.truth = options_.truth;
-  if (options_.truth != nullptr && lanes_.size() > 1) {
-    lane.truth_of_part = truth_of(*options_.truth, lane.part);
-    lane.truth = &lane.truth_of_part;
-  }
-  if (options_.accuracy > 0) {
-    auto tracker = scene::AnyTracker::make(options_.tracker);
-    if (!tracker.ok()) return Error{tracker.error()};
-    lane.follower = std::make_unique<Follower>(format, lane.truth, std::move(*tracker));
-  }
-  options.width = format.width;
-  options.height = format.height;
-  if (!lane.part.application.empty()) options.application = lane.part.application.c_str();
-  if (lanes_.size() > 1) {
-    options.task_group = 1;
-    options.task_weight = static_cast<std::uint32_t>(std::lround(1000 * lane.part.weight));
-  }
-  auto stream = client_->open_stream(options);
-  if (!stream.ok()) return Error{stream.error()};
-  lane.stream.emplace(std::move(*stream));
-  return options_.answers != nullptr ? open_answers(lane, options.application) : Done{};
-}
-
-Status Feeder::open_answers(Lane& lane, const std::string& application) {
-  StreamAnswersOptions options{.stream = options_.name,
-                               .application = application,
-                               .tracks = options_.tracks,
-                               .min_score = static_cast<float>(options_.min_score),
-                               .classes = {},
-                               .identified = {}};
-  for (const std::string& name : options_.classes) {
-    const auto id = class_id_of(lane.stream->raw(), name);
-    if (!id)
-      return Error{"--classes: '" + name + "' is no class of application '" + application +
-                   "'; name one of its labels, or its number"};
-    options.classes.push_back(*id);
-  }
-  if (options_.judge != nullptr && lane.truth != nullptr)
-    options.identified = [judge = options_.judge, truth = lane.truth, key = lane.stream->raw()](std::uint64_t picture,
-                                                                                                auto found, auto ids) {
-      if (picture < truth->pictures.size()) judge->add(key, truth->pictures[picture], found, ids);
-    };
-  if (!lane.part.name.empty()) options.stream += " " + lane.part.name;
-  auto answers = StreamAnswers::make(std::move(options), *options_.answers);
-  if (!answers.ok()) return Error{answers.error()};
-  lane.answers.emplace(std::move(*answers));
-  return Done{};
-}
-
 std::string Feeder::describe() const {
   const PictureFormat& format = source_->format();
   char text[96];
   std::snprintf(text, sizeof text, ": %ux%u %s at %.1f/s", format.width, format.height, tools::name_of(format.format),
                 options_.rate > 0 ? options_.rate : format.rate);
-  return options_.source + text;
+  return shown_name(options_.source) + text;
 }
 
 std::vector<NamedLedger> Feeder::figures() const {
@@ -168,19 +49,16 @@ std::vector<NamedLedger> Feeder::figures() const {
   return out;
 }
 
-Status Feeder::lost() const {
-  return Error{std::string("the connection of '") + options_.name + "' ended: " + ::leat_last_error()};
-}
-
 bool Feeder::take_answer(std::int64_t timeout_ns) {
-  auto answer = client_->next_answer(std::chrono::nanoseconds(timeout_ns));
+  auto answer = inbox_.take(timeout_ns);
   if (!answer) return false;
-  --in_flight_;
   const leat_answer& raw = answer->raw();
   const auto picture = static_cast<std::uint32_t>(raw.cookie);
-  const auto of =
-      std::find_if(lanes_.begin(), lanes_.end(), [&](const Lane& l) { return l.stream->raw() == raw.stream; });
-  Lane& lane = of == lanes_.end() ? lanes_.front() : *of;
+  const auto of = std::find_if(lanes_.begin(), lanes_.end(),
+                               [&](const Lane& l) { return l.stream != nullptr && l.stream->raw() == raw.stream; });
+  if (of == lanes_.end()) return true;
+  Lane& lane = *of;
+  --in_flight_;
   {
     const std::lock_guard lock(mutex_);
     lane.ledger.answered(answer->outcome(), answer->reason(), raw.answered_ns - raw.capture_ns);
@@ -192,24 +70,28 @@ bool Feeder::take_answer(std::int64_t timeout_ns) {
     options_.judge->add(lane.truth->pictures[picture], *raw.result);
   if (lane.follower && raw.result != nullptr) {
     const auto seen = lane.follower->answered(number_of_[(raw.cookie >> 32) % number_of_.size()], picture, raw);
-    if (seen && seen->stride <= 255) (void)::leat_observe(lane.stream->raw(), std::max(1u, seen->stride), seen->drop);
-    if (seen && seen->far_stride > 0) (void)::leat_observe_far(lane.stream->raw(), seen->far_stride, seen->far_drop);
+    if (seen && seen->stride <= 255) lane.stream->observe(std::max(1u, seen->stride), seen->drop);
+    if (seen && seen->far_stride > 0) lane.stream->observe_far(seen->far_stride, seen->far_drop);
   }
   if (lane.answers) lane.answers->add(lane_number_of_[(raw.cookie >> 32) % lane_number_of_.size()], picture, raw);
   leat_frame frame;
   Annotator* const annotator = annotates();
   if (annotator != nullptr && !lane.follower && annotator->wants(options_.grid_place, raw.capture_ns) &&
-      ::leat_answer_frame(&raw, &frame) == LEAT_ERROR_ok)
-    annotator->add(options_.grid_place, raw.cookie >> 32,
-                   shot_of(raw, frame, options_.grid != nullptr ? options_.name : ""));
+      ::leat_answer_frame(&raw, &frame) == LEAT_ERROR_ok) {
+    Shot shot = shot_of(raw, frame, options_.grid != nullptr ? options_.name : "");
+    shot.draw = [named = lane.stream, draw = std::move(shot.draw)](std::optional<draw::Size> tile) {
+      return draw(tile);
+    };
+    annotator->add(options_.grid_place, raw.cookie >> 32, std::move(shot));
+  }
   return true;
 }
 
 void Feeder::take_answers_until(std::int64_t until_ns, const std::atomic<bool>& stop) {
   for (;;) {
     const std::int64_t left = until_ns - ::leat_now_ns();
-    if (left <= 0 || !client_->connected() || stop.load(std::memory_order_relaxed)) return;
-    (void)take_answer(std::min(left, kLongestWait));
+    if (left <= 0 || stop.load(std::memory_order_relaxed)) return;
+    (void)take_answer(std::min(left, kLongestWaitNs));
   }
 }
 
@@ -217,12 +99,12 @@ void Feeder::take_answers_until(std::int64_t until_ns, const std::atomic<bool>& 
 std::optional<Frame> Feeder::slot(bool wait, const std::atomic<bool>& stop) {
   while (take_answer(0)) {
   }
-  while (client_->connected() && !stop.load(std::memory_order_relaxed)) {
+  while (!stream_lost() && !stop.load(std::memory_order_relaxed)) {
     if (!wait || in_flight_ < depth_) {
       if (auto frame = lanes_.front().stream->acquire()) return frame;
     }
     if (!wait) break;
-    (void)take_answer(kLongestWait);
+    (void)take_answer(kLongestWaitNs);
   }
   return std::nullopt;
 }
@@ -245,9 +127,9 @@ std::int64_t Feeder::room_ns(std::int64_t now_ns) const noexcept {
   return std::max(slo_ns_ - answer_time_.usual_ns(now_ns), slo_ns_ / 4);
 }
 
-Result<bool> Feeder::jump(std::int64_t start_ns) {
+Result<bool> Feeder::jump() {
   const std::int64_t now_ns = ::leat_now_ns();
-  const auto passed = source_->jump(pace_.picture_time(now_ns - start_ns - room_ns(now_ns) / 4));
+  const auto passed = source_->jump(pace_.picture_time(now_ns - start_ns_ - room_ns(now_ns) / 4));
   if (!passed.ok()) return Error{passed.error()};
   if (passed->pictures == 0) return false;
   passed_ += passed->pictures;
@@ -256,11 +138,11 @@ Result<bool> Feeder::jump(std::int64_t start_ns) {
   return true;
 }
 
-Result<std::optional<std::int64_t>> Feeder::decode_next(std::int64_t start_ns) {
+Result<std::optional<std::int64_t>> Feeder::decode_next() {
   for (bool jumped = true;;) {
     source_->await();
     if (every_one_ || (source_->format().live && fed_ == 0)) return next_picture();
-    const std::int64_t due_ns = start_ns + pace_.next_due();
+    const std::int64_t due_ns = start_ns_ + pace_.next_due();
     const bool served = ::leat_now_ns() < served_until_ns_;
     std::optional<DecodeTurns::Turn> turn;
     if (options_.turns != nullptr) turn.emplace(*options_.turns, served, due_ns);
@@ -276,7 +158,7 @@ Result<std::optional<std::int64_t>> Feeder::decode_next(std::int64_t start_ns) {
     turn.reset();
     served_until_ns_ = 0;
     newcomer_ = true;
-    const auto passed = jump(start_ns);
+    const auto passed = jump();
     if (!passed.ok()) return Error{passed.error()};
     jumped = *passed;
   }
@@ -301,33 +183,46 @@ void Feeder::skip(Lane& lane, Skip why, std::uint64_t pictures) {
   lane.ledger.skipped(why, pictures);
 }
 
-Result<Feeder::Step> Feeder::feed_one(std::int64_t start_ns, const std::atomic<bool>& stop) {
-  auto time = decode_next(start_ns);
-  if (!time.ok()) return Error{time.error()};
+Result<Feeder::Step> Feeder::feed_one(const std::atomic<bool>& stop) {
+  const bool timed = keeps_time();
+  if (options_.stays && stream_lost()) lose_streams();
+  if (!timed && !served() && !serve_again()) {
+    (void)take_answer(kLongestWaitNs);  // the source waits too
+    return Step::skipped;
+  }
+  if (source_->format().live && options_.stall_ns > 0) patience_ns_ = ::leat_now_ns() + options_.stall_ns;
+  auto time = decode_next();
+  if (!time.ok()) return stop.load(std::memory_order_relaxed) ? Result<Step>(Step::ended) : Error{time.error()};
   if (!time->has_value()) return Step::ended;
   count_left_out();
-  const auto picture = static_cast<std::uint32_t>(source_->index());
-  const bool timed = keeps_time();
-  if (source_->format().live) pace_.arrived(**time, ::leat_now_ns() - start_ns);
+  pictures_.fetch_add(1, std::memory_order_relaxed);
+  last_picture_ns_.store(::leat_now_ns(), std::memory_order_relaxed);
+  const auto picture = static_cast<std::uint32_t>(opened_before_ + source_->index());
+  if (source_->format().live) pace_.arrived(**time, ::leat_now_ns() - start_ns_);
   std::int64_t capture_ns = 0;
   if (timed) {
-    capture_ns = start_ns + pace_.due(**time, source_->index());
-    if (options_.run_ns > 0 && capture_ns >= start_ns + options_.run_ns) return Step::ended;
+    capture_ns = start_ns_ + pace_.due(**time, source_->index());
+    done_ = options_.run_ns > 0 && capture_ns >= began_ns_ + options_.run_ns;
+    if (done_) return Step::ended;
     take_answers_until(capture_ns, stop);
     if (stop.load(std::memory_order_relaxed)) return Step::ended;
+    if (!served() && !serve_again()) {
+      skip(Skip::no_daemon);
+      return Step::skipped;
+    }
     if (follows()) return follow_one(capture_ns, picture);
     if (hopeless(capture_ns, ::leat_now_ns())) {
       skip(Skip::hopeless);
       return Step::skipped;
     }
-    if (!await_turn(capture_ns, start_ns, stop)) {
-      if (!client_->connected()) return Error{lost().error()};
+    if (!await_turn(capture_ns, stop)) {
+      if (stream_lost()) return without_daemon();
       skip(Skip::not_wanted);
       return Step::skipped;
     }
   }
   auto frame = slot(!timed, stop);
-  if (!client_->connected()) return Error{lost().error()};
+  if (stream_lost()) return without_daemon();
   if (!frame && stop.load(std::memory_order_relaxed)) return Step::ended;
   if (!frame) {
     skip(Skip::no_slot);
@@ -340,6 +235,13 @@ Result<Feeder::Step> Feeder::feed_one(std::int64_t start_ns, const std::atomic<b
   return submit(lanes_.front(), *frame, capture_ns, picture, timed);
 }
 
+// The picture in hand was for a leatd that has just gone.
+Result<Feeder::Step> Feeder::without_daemon() {
+  if (!options_.stays) return Error{lost().error()};
+  skip(Skip::no_daemon);
+  return Step::skipped;
+}
+
 Result<Feeder::Step> Feeder::follow_one(std::int64_t capture_ns, std::uint32_t picture) {
   const leat_frame& whole = whole_ ? whole_->frame : lanes_.front().follower->picture();
   auto written = source_->write(whole);
@@ -348,7 +250,7 @@ Result<Feeder::Step> Feeder::follow_one(std::int64_t capture_ns, std::uint32_t p
   number_ = rounds_before_ + source_->index() + 1;
   while (take_answer(0)) {
   }
-  if (!client_->connected()) return Error{lost().error()};
+  if (stream_lost()) return without_daemon();
   for (Lane& lane : lanes_) {
     if (whole_) copy_part(whole, lane.part, lane.follower->picture());
     (void)lane.follower->show(number_, picture);
@@ -407,7 +309,9 @@ Result<Feeder::Step> Feeder::submit(Lane& lane, Frame& frame, std::int64_t captu
   }
   if (late) return Step::skipped;
   const std::int64_t submitted_ns = submitted_ns_[fed_ % submitted_ns_.size()] = ::leat_now_ns();
-  if (frame.submit(submit) != LEAT_ERROR_ok)
+  const leat_error error = lane.stream->submit(frame, submit);
+  if (error == LEAT_ERROR_disconnected && options_.stays) return Step::skipped;  // it counts as unanswered
+  if (error != LEAT_ERROR_ok)
     return Error{std::string("'") + options_.name + "': a frame was not taken: " + ::leat_last_error()};
   if (submitted_ns >= capture_ns + slo_ns_) {
     const std::lock_guard lock(mutex_);
@@ -421,37 +325,41 @@ Result<Feeder::Step> Feeder::submit(Lane& lane, Frame& frame, std::int64_t captu
 
 void Feeder::drain() {
   std::int64_t patience_ns = ::leat_now_ns() + slo_ns_ + kDrainPatience;
-  while (in_flight_ > 0 && client_->connected() && ::leat_now_ns() < patience_ns) {
-    if (take_answer(kLongestWait)) patience_ns = ::leat_now_ns() + kDrainPatience;
+  while (in_flight_ > 0 && !stream_lost() && ::leat_now_ns() < patience_ns) {
+    if (take_answer(kLongestWaitNs)) patience_ns = ::leat_now_ns() + kDrainPatience;
+  }
+  while (take_answer(0)) {  // what came before leatd went
   }
 }
 
-Status Feeder::run(std::int64_t start_ns, const std::atomic<bool>& stop) {
+Status Feeder::feed(std::int64_t start_ns, const std::atomic<bool>& stop) {
   Status status = Done{};
+  stop_ = &stop;
+  start_ns_ = start_ns;
+  begin(start_ns);
   if (!options_.cores.empty()) (void)pin_thread(options_.cores);
   if (options_.yields) (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kYieldingNice);
   while (!stop.load(std::memory_order_relaxed)) {
     const std::uint64_t pictures = follows() ? lanes_.front().follower->figures().frames : fed_;
-    if (options_.max_pictures > 0 && pictures >= options_.max_pictures) break;
-    if (options_.run_ns > 0 && ::leat_now_ns() >= start_ns + options_.run_ns) break;
-    const auto step = feed_one(start_ns, stop);
-    if (!step.ok()) status = Error{step.error()};
+    done_ = done_ || (options_.max_pictures > 0 && pictures >= options_.max_pictures);
+    if (done()) break;
+    const auto step = feed_one(stop);
+    if (!step.ok())
+      status = Error{stalled_ ? "'" + shown_name(options_.source) + "' gave no picture for " +
+                                    std::to_string(options_.stall_ns / 1'000'000'000) + " s"
+                              : step.error()};
     if (!step.ok() || *step == Step::ended) break;
   }
+  patience_ns_ = INT64_MAX;
   drain();
-  for (Lane& lane : lanes_)
-    if (lane.answers) lane.answers->finish();
-  if (annotator_) {
-    const auto finished = annotator_->finish();
-    if (status.ok() && !finished.ok()) status = Error{finished.error()};
-    if (finished.ok() && *finished > 0)
-      std::fprintf(stderr,
-                   "leat feed: %llu pictures were left out of '%s', since drawing could not keep up; a lower --rate "
-                   "shows more\n",
-                   static_cast<unsigned long long>(*finished), options_.annotate.c_str());
-  }
-  if (status.ok() && !client_->connected() && in_flight_ > 0) status = lost();
+  if (status.ok() && !options_.stays && in_flight_ > 0 && stream_lost()) status = lost();
   return status;
+}
+
+Status Feeder::run(std::int64_t start_ns, const std::atomic<bool>& stop) {
+  const Status fed = feed(start_ns, stop);
+  const Status finished = finish();
+  return fed.ok() ? finished : fed;
 }
 
 }  // namespace leat::tools

@@ -1,5 +1,7 @@
-// One source fed into one stream, or into one for each task: its own connection, its own thread, no lock on the way of
-// a frame.
+// One source fed into one stream, or into one for each task, on a thread of its own.
+//
+// feeder.cpp has the way of a picture: when it is decoded, whether it is sent, what becomes of its answer.
+// feeder_streams.cpp has what is opened, lost and opened anew: the source, the streams on the shared connection.
 #pragma once
 
 #include <array>
@@ -10,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "leat/client.hpp"
 #include "tools/leat/answers/stream_answers.h"
+#include "tools/leat/feed/connection/connection.h"
 #include "tools/leat/feed/follower.h"
 #include "tools/leat/feed/ledger.h"
 #include "tools/leat/feed/pace.h"
@@ -25,7 +27,14 @@ namespace leat::tools {
 
 struct FeederOptions {
   std::string name;  // shown by `leat top` and in the table
-  std::string source, socket, application;
+  std::string source;
+  std::string socket;                // of a connection of its own, where it is given none
+  std::string application;           // empty: the only one that leatd serves
+  Connection* connection = nullptr;  // shared with others; outlives the feeder
+  std::uint32_t number = 0;          // among the connection's feeders: numbers the group of its tasks
+  // leatd may go and come: what is due meanwhile is left out, and the streams are opened anew. false: that is the end.
+  bool stays = false;
+  std::int64_t stall_ns = 0;  // of a live source: without a picture for so long it has stalled; 0: never
   SourceOptions source_options;
   std::int64_t slo_ns = 0;  // 0: the application's
   std::uint32_t depth = 0;  // 0: the library's default
@@ -57,11 +66,29 @@ struct FeederOptions {
 
 class Feeder {
  public:
-  explicit Feeder(FeederOptions options) : options_(std::move(options)) {}
-  // Opens source, connection, stream and annotation. Errors: one line.
+  explicit Feeder(FeederOptions options);
+  ~Feeder();
+  // Opens source, streams and annotation. Errors: one line.
   Status open();
+  // The source alone, also anew after it broke off: what it was fed into stays open if its pictures have the same
+  // format. `stop` ends it.
+  Status open_source(const std::atomic<bool>& stop);
+  // The streams, where they are not open.
+  Status open_streams();
   // Feeds until the source ends, a limit is reached or `stop` is set, then waits for the answers still due.
-  // start_ns: leat_now_ns() at which picture 0 is due. One call, on any thread.
+  // start_ns: leat_now_ns() at which picture 0 is due.
+  Status feed(std::int64_t start_ns, const std::atomic<bool>& stop);
+  // Time is counted from here; feed() does it where nobody else has.
+  void begin(std::int64_t now_ns) noexcept { began_ns_ = began_ns_ == 0 ? now_ns : began_ns_; }
+  // run_ns or max_pictures is reached.
+  [[nodiscard]] bool done() const noexcept {
+    return done_ || (options_.run_ns > 0 && began_ns_ > 0 && ::leat_now_ns() >= began_ns_ + options_.run_ns);
+  }
+  // Between two openings of the source: takes what still comes.
+  void rest(std::int64_t until_ns, const std::atomic<bool>& stop);
+  // The last lines of answers, the end of the video. Once, when nothing is fed any more.
+  Status finish();
+  // feed() and finish(), once, on any thread.
   Status run(std::int64_t start_ns, const std::atomic<bool>& stop);
   // A copy of the figures so far, of each stream; any thread.
   [[nodiscard]] std::vector<NamedLedger> figures() const;
@@ -69,15 +96,23 @@ class Feeder {
     return first_submit_ns_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::int64_t last_answer_ns() const noexcept { return last_answer_ns_.load(std::memory_order_relaxed); }
-  [[nodiscard]] const std::string& name() const noexcept { return options_.name; }
+  [[nodiscard]] const FeederOptions& options() const noexcept { return options_; }
+  [[nodiscard]] bool live() const noexcept { return source_ != nullptr && source_->format().live; }
+  // Any thread: when a picture was made ready last, 0: none yet; how many were; why leatd does not take them, if so.
+  [[nodiscard]] std::int64_t last_picture_ns() const noexcept {
+    return last_picture_ns_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t pictures() const noexcept { return pictures_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::string unserved() const;
   [[nodiscard]] std::string describe() const;  // "street.mp4: 1280x720 i420 at 30.0/s"
 
  private:
+  static constexpr std::int64_t kLongestWaitNs = 50'000'000;  // so that a stop is seen
   enum class Step : std::uint8_t { fed, skipped, ended };
-  Result<Step> feed_one(std::int64_t start_ns, const std::atomic<bool>& stop);
+  Result<Step> feed_one(const std::atomic<bool>& stop);
   struct Lane {  // a stream and what belongs to it
     TaskPart part;
-    std::optional<Stream> stream;
+    std::shared_ptr<SharedStream> stream;
     std::unique_ptr<Follower> follower;  // coordinated
     Truth truth_of_part;
     const Truth* truth = nullptr;
@@ -86,8 +121,21 @@ class Feeder {
     std::optional<StreamAnswers> answers;
     std::uint64_t submitted = 0;
   };
-  Status open_lane(Lane& lane, StreamOptions options);
+  Status prepare_lanes();  // what of them depends on the pictures' format alone
+  Status prepare_lane(Lane& lane);
+  [[nodiscard]] Result<StreamOptions> stream_options() const;
+  Status open_lane(Lane& lane, StreamOptions options, const std::string& application);
   Status open_answers(Lane& lane, const std::string& application);
+  Status open_annotator();
+  void close_streams();
+  void show_slots();
+  [[nodiscard]] bool served() const noexcept { return !lanes_.empty() && lanes_.front().stream != nullptr; }
+  [[nodiscard]] bool stream_lost() const noexcept;
+  void lose_streams();  // leatd has gone
+  // leatd may have come back: opens the streams, now and then. False: it has not.
+  bool serve_again();
+  Result<Step> without_daemon();
+  [[nodiscard]] bool give_up();  // asked by the source while it waits
   // Coordinated: shows every picture, sends those that are asked for.
   Result<Step> follow_one(std::int64_t capture_ns, std::uint32_t picture);
   Result<Step> follow_lane(Lane& lane, std::int64_t capture_ns, std::uint32_t picture);
@@ -95,12 +143,12 @@ class Feeder {
   Result<Step> submit(Lane& lane, Frame& frame, std::int64_t capture_ns, std::uint32_t picture, bool timed);
   Result<std::optional<std::int64_t>> next_picture();
   // Decodes the next picture that there is still time for; waits for its turn to do so.
-  Result<std::optional<std::int64_t>> decode_next(std::int64_t start_ns);
+  Result<std::optional<std::int64_t>> decode_next();
   // How old a picture may be now and still be answered in time, as answers usually go.
   [[nodiscard]] std::int64_t room_ns(std::int64_t now_ns) const noexcept;
   // feeder_turn.cpp. Takes answers until a picture is wanted. False: not before the next one is there, or the end.
-  bool await_turn(std::int64_t capture_ns, std::int64_t start_ns, const std::atomic<bool>& stop);
-  Result<bool> jump(std::int64_t start_ns);  // false: nothing to pass over
+  bool await_turn(std::int64_t capture_ns, const std::atomic<bool>& stop);
+  Result<bool> jump();  // false: nothing to pass over
   void count_left_out();
   [[nodiscard]] bool hopeless(std::int64_t capture_ns, std::int64_t now_ns) const;
   void skip(Skip why, std::uint64_t pictures = 1) { skip(lanes_.front(), why, pictures); }
@@ -121,15 +169,26 @@ class Feeder {
   static constexpr std::int64_t kLongestWait = 50'000'000;  // so that a stop is seen
 
   FeederOptions options_;
-  std::unique_ptr<PictureSource> source_;
-  std::optional<Client> client_;
-  std::vector<Lane> lanes_;  // after client_: streams must go first; no fewer than one once opened
+  std::unique_ptr<Connection> own_connection_;
+  Inbox inbox_;
+  std::vector<Lane> lanes_;  // no fewer than one once opened
   std::unique_ptr<Annotator> annotator_;
+  std::unique_ptr<PictureSource> source_;
+  PictureFormat served_format_;              // of the pictures that the lanes are for
+  const std::atomic<bool>* stop_ = nullptr;  // while a source is open
+  std::int64_t patience_ns_ = INT64_MAX;     // a source that waits beyond it has stalled
+  bool stalled_ = false, done_ = false;
+  std::atomic<bool> never_{false};
+  std::int64_t began_ns_ = 0;  // the first feed()
+  std::int64_t serve_again_ns_ = 0, serve_pause_ns_ = 0;
+  std::string unserved_;                             // guarded by mutex_
   std::unique_ptr<OwnPicture> whole_;                // of which tasks have their parts
-  std::uint64_t rounds_before_ = 0, number_ = 0;     // pictures of the rounds of --loop before this one; the newest
+  std::uint64_t opened_before_ = 0;                  // pictures before the source was opened anew
+  std::uint64_t rounds_before_ = 0, number_ = 0;     // those, and of earlier rounds of --loop; the newest
   std::array<std::uint64_t, 256> number_of_{};       // by the how manyth submission
   std::array<std::uint64_t, 256> lane_number_of_{};  // the how manyth of its lane's it is; by the same
   Pace pace_{0};
+  std::int64_t start_ns_ = 0;  // when the source's picture 0 is due
   Liveness liveness_;
   AnswerTime answer_time_;
   bool newcomer_ = true;              // has just begun, or passed over pictures
@@ -145,8 +204,9 @@ class Feeder {
   std::uint64_t in_flight_ = 0;
   std::array<std::int64_t, 256> submitted_ns_{};  // by the how manyth submission; more than can be in flight
   mutable std::mutex mutex_;  // guards the lanes' figures between this feeder's thread and figures()
-  std::atomic<std::int64_t> first_submit_ns_{0},
-      last_answer_ns_{0};  // relaxed: figures for display, and read after the join
+  std::atomic<std::int64_t> first_submit_ns_{0}, last_answer_ns_{0},
+      last_picture_ns_{0};  // relaxed: figures for display, and read after the join
+  std::atomic<std::uint64_t> pictures_{0};
 };
 
 }  // namespace leat::tools

@@ -36,6 +36,7 @@ Json reasons_json(const Ledger& ledger, Outcome outcome) {
 Json ledger_json(const Ledger& ledger, double seconds) {
   Json json = {{"submitted", ledger.submitted_count()}};
   for (const Outcome outcome : kAnswers) json[std::string(name_of(outcome))] = ledger.count(outcome);
+  json["unanswered"] = ledger.unanswered_count();
   json["in_flight"] = ledger.in_flight();
   json["skipped"] = ledger.skipped_count();
   json["skipped_by_reason"] = Json::object();
@@ -145,6 +146,7 @@ void Ledger::answered(Outcome outcome, Reason reason, std::int64_t latency_ns) {
 void Ledger::add(const Ledger& other) {
   submitted_ += other.submitted_;
   past_deadline_ += other.past_deadline_;
+  unanswered_ += other.unanswered_;
   for (std::size_t s = 0; s < kSkipCount; ++s) skipped_[s] += other.skipped_[s];
   for (std::size_t o = 0; o < kOutcomeCount; ++o) {
     outcomes_[o] += other.outcomes_[o];
@@ -165,7 +167,7 @@ std::uint64_t Ledger::skipped_count() const noexcept {
 std::uint64_t Ledger::in_flight() const noexcept {
   std::uint64_t answered = 0;
   for (const Outcome outcome : kAnswers) answered += count(outcome);
-  return submitted_ - answered;
+  return submitted_ - answered - unanswered_;
 }
 
 std::size_t Ledger::bucket_of(std::int64_t ns) noexcept {
@@ -228,6 +230,8 @@ std::string report_table(const FeedReport& report) {
              std::string(text_of(reason)) + "\n";
     }
   }
+  if (const std::uint64_t n = total.unanswered_count(); n > 0)
+    out += "unanswered: " + std::to_string(n) + ": leatd ended before it had answered them\n";
   for (const SkipWord& word : kSkips) {
     const std::uint64_t n = total.skipped_count(word.skip);
     if (n > 0) out += std::string("skipped (") + word.name + "): " + std::to_string(n) + ": " + word.text + "\n";

@@ -1,5 +1,5 @@
 // What became of the frames a feeder sent: counts by outcome and reason, latencies, goodput; per stream and summed.
-// submitted = completed + late + dropped + failed + rejected + in flight, always: each call keeps it.
+// submitted = completed + late + dropped + failed + rejected + unanswered + in flight, always: each call keeps it.
 // Thread rule: values; the owner locks.
 #pragma once
 
@@ -16,17 +16,18 @@ namespace leat::tools {
 // Why a picture was never submitted. no_slot: none was free when its time came; hopeless: its deadline could no longer
 // be met; not_wanted: it was not its stream's turn before the next picture was there (docs/guide/grants.md);
 // unreferenced, passed_over: left undecoded to catch up, since no other refers to it, or on the way to a newer
-// key frame.
-#define LEAT_SKIPS(X)                                                  \
-  X(no_slot, "every slot was in use")                                  \
-  X(hopeless, "the deadline could no longer be met")                   \
-  X(not_wanted, "more came than could be served: it was not its turn") \
-  X(unreferenced, "left undecoded to catch up: no other refers to it") \
-  X(passed_over, "left undecoded to catch up: older than the key frame that was gone on with")
+// key frame; no_daemon: leatd did not take the stream then.
+#define LEAT_SKIPS(X)                                                                          \
+  X(no_slot, "every slot was in use")                                                          \
+  X(hopeless, "the deadline could no longer be met")                                           \
+  X(not_wanted, "more came than could be served: it was not its turn")                         \
+  X(unreferenced, "left undecoded to catch up: no other refers to it")                         \
+  X(passed_over, "left undecoded to catch up: older than the key frame that was gone on with") \
+  X(no_daemon, "leatd did not take the stream then")
 #define X(name, text) name,
 enum class Skip : std::uint8_t { LEAT_SKIPS(X) };
 #undef X
-inline constexpr std::size_t kSkipCount = 5;
+inline constexpr std::size_t kSkipCount = 6;
 
 class Ledger {
  public:
@@ -35,6 +36,8 @@ class Ledger {
   void past_deadline() noexcept { ++past_deadline_; }
   // latency_ns: capture to answer; kept for completed and late.
   void answered(Outcome outcome, Reason reason, std::int64_t latency_ns);
+  // All that is in flight: leatd ended before it was answered.
+  void lose_in_flight() noexcept { unanswered_ += in_flight(); }
   void skipped(Skip why, std::uint64_t pictures = 1) noexcept { skipped_[static_cast<std::size_t>(why)] += pictures; }
   void add(const Ledger& other);
 
@@ -47,11 +50,12 @@ class Ledger {
   [[nodiscard]] std::uint64_t skipped_count() const noexcept;
   [[nodiscard]] std::uint64_t skipped_count(Skip why) const noexcept { return skipped_[static_cast<std::size_t>(why)]; }
   [[nodiscard]] std::uint64_t in_flight() const noexcept;
+  [[nodiscard]] std::uint64_t unanswered_count() const noexcept { return unanswered_; }
   // The q-quantile (0..1) of the latencies in milliseconds, nearest rank, within 0.4 %; < 0: nothing finished yet.
   [[nodiscard]] double latency_ms(double q) const;
 
  private:
-  std::uint64_t submitted_ = 0, past_deadline_ = 0;
+  std::uint64_t submitted_ = 0, past_deadline_ = 0, unanswered_ = 0;
   std::array<std::uint64_t, kSkipCount> skipped_{};
   std::array<std::uint64_t, kOutcomeCount> outcomes_{};
   std::array<std::array<std::uint64_t, kReasonCount>, kOutcomeCount> reasons_{};
@@ -80,12 +84,12 @@ struct FeedReport {
   double idf1 = -1;  // < 0: no identities
 };
 
-// Two shapes of the same figures. JSON: total.{submitted, completed, late, dropped, failed, rejected, in_flight,
-// skipped, skipped_by_reason, submitted_past_deadline, dropped_by_reason, rejected_by_reason, failed_by_reason,
-// latency_ms_p50, _p95, _p99, goodput_fps}, streams[] alike with name, seconds, bytes_copied_per_frame,
-// accuracy.{map50, detection_ap50, classification, frames, idf1}; streams[].coordinated.{standing, interval, evictions,
-// sla_drop, planned_drop, measured_drop, seen_at_answers, frames, sent_share, off_truth, detector_off_truth,
-// lost_of_truth, tracking_ms, task_weight}. What is unknown is null.
+// Two shapes of the same figures. JSON: total.{submitted, completed, late, dropped, failed, rejected, unanswered,
+// in_flight, skipped, skipped_by_reason, submitted_past_deadline, dropped_by_reason, rejected_by_reason,
+// failed_by_reason, latency_ms_p50, _p95, _p99, goodput_fps}, streams[] alike with name, seconds,
+// bytes_copied_per_frame, accuracy.{map50, detection_ap50, classification, frames, idf1};
+// streams[].coordinated.{standing, interval, evictions, sla_drop, planned_drop, measured_drop, seen_at_answers, frames,
+// sent_share, off_truth, detector_off_truth, lost_of_truth, tracking_ms, task_weight}. What is unknown is null.
 [[nodiscard]] std::string report_json(const FeedReport& report);
 [[nodiscard]] std::string report_table(const FeedReport& report);
 

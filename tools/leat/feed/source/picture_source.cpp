@@ -106,6 +106,20 @@ Result<PictureFormat> parse_y4m_head(const std::string& line) {
   return format;
 }
 
+std::string shown_name(const std::string& name) {
+  const std::size_t scheme = name.find("://");
+  if (scheme == std::string::npos) return name;
+  const std::size_t from = scheme + 3, at = name.substr(0, name.find_first_of("/?#", from)).rfind('@');
+  const std::size_t colon = name.find(':', from);
+  return at == std::string::npos || colon >= at ? name : name.substr(0, colon) + name.substr(at);
+}
+
+bool may_come_back(const std::string& name) {
+  struct stat info {};
+  if (name.find("://") != std::string::npos) return !name.starts_with("file://");
+  return ::stat(name.c_str(), &info) == 0 ? S_ISCHR(info.st_mode) : name.starts_with("/dev/");
+}
+
 Result<std::unique_ptr<PictureSource>> open_source(const std::string& name, const SourceOptions& options) {
   if (name == "-") return open_pipe(STDIN_FILENO, options);
   if (!options.raw_format.empty()) return open_raw_file(name, options);
@@ -114,7 +128,7 @@ Result<std::unique_ptr<PictureSource>> open_source(const std::string& name, cons
   if (!url && ::stat(name.c_str(), &info) != 0) return Error{"'" + name + "' cannot be opened: there is no such file"};
   if (!url && S_ISDIR(info.st_mode)) return Error{"'" + name + "' is a folder; name a video file, a device or a URL"};
   if (!url && S_ISREG(info.st_mode) && info.st_size == 0) return Error{"'" + name + "' is empty; name another file"};
-  return open_video(name, options.as_stored);
+  return open_video(name, options);
 }
 
 }  // namespace leat::tools

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -58,13 +59,25 @@ struct SourceOptions {
   std::uint32_t width = 0, height = 0;  // of raw pictures
   double rate = 0;                      // pictures per second of raw and y4m pictures; 0: as the head says, else 30
   bool as_stored = false;               // pictures and videos are not turned as their files say (upright.h)
+  std::string transport = "tcp";        // of RTSP: "tcp", "udp"
+  std::string decoder = "cpu";          // "vaapi", "cuda"; "auto": the first that is there, else "cpu"
+  // Asked ten times a second and more while the source waits for what has yet to come, on its thread, also while it
+  // opens: true: it gives up, with an error. Empty: it waits as long as it takes.
+  std::function<bool()> give_up;
+  // Told in one line of what was done in another way than it was asked for. Empty: nobody is.
+  std::function<void(const std::string&)> say;
 };
 
 // `name`: a path, a device (/dev/video0), a URL, or "-" for standard input (y4m, or raw when raw_format is given).
 Result<std::unique_ptr<PictureSource>> open_source(const std::string& name, const SourceOptions& options);
 
+// As it may be shown to others: a URL without its password.
+[[nodiscard]] std::string shown_name(const std::string& name);
+// Whether it is a device or a URL: what may come back when it has broken off, other than a file.
+[[nodiscard]] bool may_come_back(const std::string& name);
+
 // The parts open_source chooses from.
-Result<std::unique_ptr<PictureSource>> open_video(const std::string& name, bool as_stored);
+Result<std::unique_ptr<PictureSource>> open_video(const std::string& name, const SourceOptions& options);
 Result<std::unique_ptr<PictureSource>> open_raw_file(const std::string& path, const SourceOptions& options);
 Result<std::unique_ptr<PictureSource>> open_pipe(int fd, const SourceOptions& options);
 

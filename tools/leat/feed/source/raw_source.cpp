@@ -87,7 +87,8 @@ class RawFile : public PictureSource {
 
 class Pipe : public PictureSource {
  public:
-  Pipe(int fd, PictureFormat format, bool y4m) : fd_(fd), format_(format), y4m_(y4m) {}
+  Pipe(int fd, PictureFormat format, bool y4m, std::function<bool()> give_up)
+      : fd_(fd), format_(format), y4m_(y4m), give_up_(std::move(give_up)) {}
   const PictureFormat& format() const override { return format_; }
 
   [[nodiscard]] std::uint64_t index() const override { return at_ - 1; }
@@ -102,7 +103,7 @@ class Pipe : public PictureSource {
     }
     if (y4m_) {
       std::string line;
-      auto got = read_line(fd_, line);
+      auto got = read_line(fd_, line, give_up_);
       if (!got.ok()) return Error{got.error()};
       if (!*got) return std::optional<std::int64_t>{};
       if (!line.starts_with("FRAME"))
@@ -135,9 +136,10 @@ class Pipe : public PictureSource {
   Status rewind() override { return Error{"standard input cannot be played again; leave --loop out"}; }
 
   // False: the input ended before the first byte of the line.
-  static Result<bool> read_line(int fd, std::string& line) {
+  static Result<bool> read_line(int fd, std::string& line, const std::function<bool()>& give_up) {
     line.clear();
     for (char c = 0; line.size() < 512;) {
+      if (!readable(fd, give_up)) return Error{kGivenUp};
       const ssize_t got = ::read(fd, &c, 1);
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return Error{std::string("reading standard input failed: ") + std::strerror(errno)};
@@ -149,8 +151,17 @@ class Pipe : public PictureSource {
   }
 
  private:
+  static constexpr const char* kGivenUp = "standard input was given up";
+  // False: it was given up before anything came.
+  static bool readable(int fd, const std::function<bool()>& give_up) {
+    pollfd input{fd, POLLIN, 0};
+    while (give_up && ::poll(&input, 1, 100) == 0)
+      if (give_up()) return false;
+    return true;
+  }
   Result<bool> read_whole(std::uint8_t* to, std::uint64_t bytes) const {
     while (bytes > 0) {
+      if (!readable(fd_, give_up_)) return Error{kGivenUp};
       const ssize_t got = ::read(fd_, to, bytes);
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return Error{std::string("reading standard input failed: ") + std::strerror(errno)};
@@ -163,6 +174,7 @@ class Pipe : public PictureSource {
   int fd_;
   PictureFormat format_;
   bool y4m_, unwritten_ = false;
+  std::function<bool()> give_up_;
   std::uint8_t first_byte_ = 0;
   std::uint64_t at_ = 0;
   std::vector<ReadPart> parts_;
@@ -191,16 +203,16 @@ Result<std::unique_ptr<PictureSource>> open_pipe(int fd, const SourceOptions& op
   if (!options.raw_format.empty()) {
     auto format = raw_format(options);
     if (!format.ok()) return Error{format.error()};
-    return std::unique_ptr<PictureSource>(new Pipe(fd, *format, false));
+    return std::unique_ptr<PictureSource>(new Pipe(fd, *format, false, options.give_up));
   }
   std::string line;
-  auto got = Pipe::read_line(fd, line);
+  auto got = Pipe::read_line(fd, line, options.give_up);
   if (!got.ok()) return Error{got.error()};
   auto format = parse_y4m_head(line);
   if (!format.ok()) return Error{format.error()};
   if (options.rate > 0) format->rate = options.rate;
   if (format->rate <= 0) format->rate = kDefaultRate;
-  return std::unique_ptr<PictureSource>(new Pipe(fd, *format, true));
+  return std::unique_ptr<PictureSource>(new Pipe(fd, *format, true, options.give_up));
 }
 
 }  // namespace leat::tools

@@ -37,6 +37,8 @@ SlotReader::~SlotReader() = default;
 
 void SlotReader::register_memory(std::span<const iovec> memory) {
   if (!ring_ || memory.empty()) return;
+  if (!ring_->registered.empty()) (void)::io_uring_unregister_buffers(&ring_->uring);  // of a stream that is gone
+  ring_->registered.clear();
   if (::io_uring_register_buffers(&ring_->uring, memory.data(), static_cast<unsigned>(memory.size())) == 0) {
     ring_->registered.assign(memory.begin(), memory.end());
   }

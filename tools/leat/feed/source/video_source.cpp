@@ -3,9 +3,11 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 extern "C" {
@@ -19,6 +21,7 @@ extern "C" {
 }
 
 #include "tools/leat/feed/source/av_text.h"
+#include "tools/leat/feed/source/hardware_decoder.h"
 #include "tools/leat/feed/source/picture_source.h"
 #include "tools/leat/feed/source/upright.h"
 
@@ -82,8 +85,9 @@ Turn turn_of_picture(const AVFrame& picture) {
 
 class Video : public PictureSource {
  public:
-  explicit Video(bool as_stored) : as_stored_(as_stored) {}
+  explicit Video(SourceOptions options) : options_(std::move(options)) {}
   ~Video() override {
+    closing_ = true;
     ::sws_freeContext(scaler_);
     ::av_frame_free(&lying_);
     ::av_frame_free(&picture_);
@@ -94,7 +98,7 @@ class Video : public PictureSource {
   const PictureFormat& format() const override { return format_; }
 
   Status open(const std::string& name) {
-    name_ = name;
+    name_ = shown_name(name);
     static std::once_flag once;
     std::call_once(once, [] {
       ::avdevice_register_all();
@@ -105,34 +109,41 @@ class Video : public PictureSource {
     const bool device = ::stat(name.c_str(), &info) == 0 && S_ISCHR(info.st_mode);
     const AVInputFormat* demuxer = device ? ::av_find_input_format("v4l2") : nullptr;
     AVDictionary* settings = nullptr;
-    ::av_dict_set(&settings, "rtsp_transport", "tcp", 0);
-    ::av_dict_set(&settings, "rw_timeout", "5000000", 0);  // microseconds
+    ::av_dict_set(&settings, "rtsp_transport", options_.transport.c_str(), 0);
+    if (may_come_back(name))
+      ::av_dict_set(&settings, "analyzeduration", "2000000", 0);  // microseconds: it is waited for
+    input_ = ::avformat_alloc_context();
+    input_->interrupt_callback = {[](void* self) { return static_cast<Video*>(self)->given_up() ? 1 : 0; }, this};
+    if (device) input_->flags |= AVFMT_FLAG_NONBLOCK;  // read_packet() waits
     const int opened = ::avformat_open_input(&input_, name.c_str(), demuxer, &settings);
     ::av_dict_free(&settings);
     const bool unknown = opened == AVERROR_INVALIDDATA || opened == AVERROR(EINVAL);
     if (opened < 0)
-      return Error{"'" + name + "' " +
+      return Error{"'" + name_ + "' " +
                    (unknown ? "is no picture or video that can be read" + what_is_read()
                             : "cannot be opened: " + av_text(opened))};
     if (const int error = ::avformat_find_stream_info(input_, nullptr); error < 0)
-      return Error{"'" + name + "' cannot be read: " + av_text(error) + what_is_read()};
+      return Error{"'" + name_ + "' cannot be read: " + av_text(error) + what_is_read()};
     const AVCodec* codec = nullptr;
     stream_ = ::av_find_best_stream(input_, AVMEDIA_TYPE_VIDEO, -1, -1, &codec, 0);
     if (stream_ < 0 || codec == nullptr)
-      return Error{"'" + name + "' has no picture that can be decoded" + what_is_read()};
+      return Error{"'" + name_ + "' has no picture that can be decoded" + what_is_read()};
     decoder_ = ::avcodec_alloc_context3(codec);
     ::avcodec_parameters_to_context(decoder_, input_->streams[stream_]->codecpar);
     decoder_->thread_count = 1;  // streams are decoded beside each other; one thread each keeps pictures in time
+    if (options_.decoder != "cpu") decode_on_device(codec);
     if (const int error = ::avcodec_open2(decoder_, codec, nullptr); error < 0)
-      return Error{"'" + name + "': the decoder does not start: " + av_text(error)};
+      return Error{"'" + name_ + "': the decoder does not start: " + av_text(error)};
     picture_ = ::av_frame_alloc();
     packet_ = ::av_packet_alloc();
     const bool opens_itself = (input_->iformat->flags & AVFMT_NOFILE) != 0 && !still();  // a camera, or a picture
-    describe(device || opens_itself || name.find("rtsp://") == 0 || name.find("udp://") == 0 ||
+    const bool seekable = input_->pb != nullptr && (input_->pb->seekable & AVIO_SEEKABLE_NORMAL) != 0;
+    const bool endless = may_come_back(name) && !seekable && input_->duration == AV_NOPTS_VALUE;
+    describe(device || opens_itself || endless || name.find("rtsp://") == 0 || name.find("udp://") == 0 ||
              name.find("srt://") == 0);
     if (format_.width == 0 || format_.height == 0)
-      return Error{"'" + name + "' has no picture that can be decoded" + what_is_read()};
-    return as_stored_ ? Done{} : turn_upright();
+      return Error{"'" + name_ + "' has no picture that can be decoded" + what_is_read()};
+    return options_.as_stored ? Done{} : turn_upright();
   }
 
   Result<std::optional<std::int64_t>> next() override {
@@ -141,8 +152,13 @@ class Video : public PictureSource {
   }
   Result<std::optional<std::int64_t>> decode_next() {
     for (;;) {
+      if (given_up()) return Error{gave_up()};
       const int got = ::avcodec_receive_frame(decoder_, picture_);
-      if (got == 0) return std::optional<std::int64_t>(made_ready());
+      if (got == 0) {
+        if (const Status fetched = to_memory(picture_); !fetched.ok())
+          return Error{"'" + name_ + "': " + fetched.error()};
+        return std::optional<std::int64_t>(made_ready());
+      }
       if (got == AVERROR_EOF) return std::optional<std::int64_t>{};
       if (got != AVERROR(EAGAIN)) return Error{"'" + name_ + "' cannot be decoded: " + av_text(got)};
       if (!packet_kept_) {
@@ -209,15 +225,17 @@ class Video : public PictureSource {
       }
       return true;
     }
-    if (format_.format != LEAT_FORMAT_i420) return Error{"'" + name_ + "' changed its pixel format; start anew"};
+    const bool nv12 = format_.format == LEAT_FORMAT_nv12;
+    if (!nv12 && format_.format != LEAT_FORMAT_i420)
+      return Error{"'" + name_ + "' changed its pixel format; start anew"};
     scaler_ =
         ::sws_getCachedContext(scaler_, picture_->width, picture_->height, static_cast<AVPixelFormat>(picture_->format),
-                               static_cast<int>(format_.width), static_cast<int>(format_.height), AV_PIX_FMT_YUV420P,
-                               SWS_BILINEAR, nullptr, nullptr, nullptr);
+                               static_cast<int>(format_.width), static_cast<int>(format_.height),
+                               nv12 ? AV_PIX_FMT_NV12 : AV_PIX_FMT_YUV420P, SWS_BILINEAR, nullptr, nullptr, nullptr);
     if (scaler_ == nullptr) return Error{"'" + name_ + "': pictures of this pixel format cannot be converted"};
-    std::uint8_t* planes[4] = {slot.planes[0], slot.planes[1], slot.planes[2], nullptr};
+    std::uint8_t* planes[4] = {slot.planes[0], slot.planes[1], nv12 ? nullptr : slot.planes[2], nullptr};
     const int strides[4] = {static_cast<int>(slot.strides[0]), static_cast<int>(slot.strides[1]),
-                            static_cast<int>(slot.strides[2]), 0};
+                            nv12 ? 0 : static_cast<int>(slot.strides[2]), 0};
     ::sws_scale(scaler_, picture_->data, picture_->linesize, 0, picture_->height, planes, strides);
     return true;
   }
@@ -237,6 +255,14 @@ class Video : public PictureSource {
   }
 
  private:
+  [[nodiscard]] bool given_up() const { return closing_ || (options_.give_up && options_.give_up()); }
+  [[nodiscard]] std::string gave_up() const { return "'" + name_ + "' was given up"; }
+  void decode_on_device(const AVCodec* codec) {
+    const auto used = use_hardware(decoder_, codec, options_.decoder);
+    on_device_ = used.ok();
+    if (!used.ok() && options_.decoder != "auto" && options_.say)
+      options_.say("'" + name_ + "' is decoded by the processor, since " + used.error());
+  }
   [[nodiscard]] bool still() const {
     const std::string_view demuxer = input_->iformat->name;
     return demuxer.find("image2") != demuxer.npos || demuxer.find("_pipe") != demuxer.npos;
@@ -291,7 +317,7 @@ class Video : public PictureSource {
     format_.live = live;
     format_.rate = rate.num > 0 && rate.den > 0 ? ::av_q2d(rate) : 0;
     format_.pictures = stream->nb_frames > 0 ? static_cast<std::uint64_t>(stream->nb_frames) : 0;
-    const leat_format same = same_format(decoder_->pix_fmt);
+    const leat_format same = on_device_ ? LEAT_FORMAT_nv12 : same_format(decoder_->pix_fmt);
     format_.format = same == LEAT_FORMAT_unknown ? LEAT_FORMAT_i420 : same;
     const bool halved = format_.format == LEAT_FORMAT_i420 || format_.format == LEAT_FORMAT_nv12;
     const std::uint32_t mask = halved ? ~1U : ~0U;
@@ -303,6 +329,11 @@ class Video : public PictureSource {
   Result<bool> read_packet() {
     for (;;) {
       const int read = ::av_read_frame(input_, packet_);
+      if (read < 0 && given_up()) return Error{gave_up()};
+      if (read == AVERROR(EAGAIN)) {  // a device
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        continue;
+      }
       if (read < 0) {
         if (read != AVERROR_EOF && format_.live) return Error{"'" + name_ + "' broke off: " + av_text(read)};
         return false;
@@ -345,7 +376,9 @@ class Video : public PictureSource {
   AVPacket* packet_ = nullptr;
   SwsContext* scaler_ = nullptr;
   int stream_ = -1;
-  bool as_stored_ = false;
+  SourceOptions options_;
+  bool closing_ = false;
+  bool on_device_ = false;  // pictures are decoded there
   Turn turn_;
   Upright upright_{Turn{}};
   std::optional<std::optional<std::int64_t>> held_;  // what next() answers without decoding
@@ -357,8 +390,8 @@ class Video : public PictureSource {
 
 }  // namespace
 
-Result<std::unique_ptr<PictureSource>> open_video(const std::string& name, bool as_stored) {
-  auto video = std::make_unique<Video>(as_stored);
+Result<std::unique_ptr<PictureSource>> open_video(const std::string& name, const SourceOptions& options) {
+  auto video = std::make_unique<Video>(options);
   if (const Status opened = video->open(name); !opened.ok()) return Error{opened.error()};
   return std::unique_ptr<PictureSource>(std::move(video));
 }
