@@ -1,5 +1,6 @@
 """docs/examples/answers_to_*.py: lines of answers in, and what comes out at the other end."""
 
+import contextlib
 import http.server
 import json
 import os
@@ -78,33 +79,32 @@ class AnswerExamples(unittest.TestCase):
         with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as taken:
             port = taken.server_port
         page = f"http://127.0.0.1:{port}"
-        with subprocess.Popen([sys.executable, EXAMPLES / "answers_to_browser.py", str(port)], stdin=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, text=True) as program:
-            self.addCleanup(program.kill)
-            for _ in range(1000):
-                program.stdin.write("{}\n")  # read from the moment that it serves
-                program.stdin.flush()
-                try:
-                    self.assertIn(b"EventSource", urllib.request.urlopen(page, timeout=10).read())
-                    break
-                except OSError:
-                    continue
-            with urllib.request.urlopen(page + "/answers", timeout=10) as answers:
-                threading.Thread(target=self.feed, args=(program,), daemon=True).start()
-                seen = ""
-                while not seen.startswith('data: {"v"'):
-                    seen = answers.readline().decode()
-            self.assertEqual(json.loads(seen.removeprefix("data: ")), LINES[0])
-            program.kill()
+        program = subprocess.Popen([sys.executable, EXAMPLES / "answers_to_browser.py", str(port)],
+                                   stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        feeder = threading.Thread(target=self.feed, args=(program,))
+        self.addCleanup(feeder.join)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        feeder.start()
+        while True:
+            try:
+                self.assertIn(b"EventSource", urllib.request.urlopen(page, timeout=10).read())
+                break
+            except OSError:  # it does not serve yet
+                self.assertIsNone(program.poll())
+        with urllib.request.urlopen(page + "/answers", timeout=10) as answers:
+            self.assertEqual(json.loads(answers.readline().decode().removeprefix("data: ")), LINES[0])
 
     @staticmethod
     def feed(program: subprocess.Popen) -> None:
         try:
-            while True:  # until the reader has one: it may have come a moment later than this begins
+            while True:  # until the reader, who may come a moment later than this begins, has one
                 program.stdin.write(json.dumps(LINES[0]) + "\n")
                 program.stdin.flush()
-        except (OSError, ValueError):
+        except OSError:
             pass
+        with contextlib.suppress(OSError):
+            program.stdin.close()
 
 
 if __name__ == "__main__":
