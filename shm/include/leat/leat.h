@@ -15,12 +15,12 @@
  * Times: `_ns` are nanoseconds; points in time are CLOCK_MONOTONIC (leat_now_ns).
  * Thread rule, per client: one thread may submit (acquire, abandon, submit, cancel, flush, and all of grants and of
  * coordinated streams) while another takes answers (next_answer, release); closing streams and disconnecting exclude
- * both, opening one excludes neither, but for a client of leat_wait_any or leat_answer_fd. acquire, abandon, release and
- * answer_frame touch their own stream alone: those of different streams may be different threads'. Different clients
- * are independent. Errors: functions return a leat_error;
- * leat_last_error() is one line about the calling thread's last failed call: what went wrong and what to do. After
- * LEAT_ERROR_disconnected every call on that client fails alike: disconnect and connect anew. ABI: structs only grow at
- * their end; leat_abi_version() tells the library's, LEAT_ABI_VERSION the header's. */
+ * both, opening one excludes neither, but for a client of leat_wait_any or leat_answer_fd. acquire, abandon, release
+ * and answer_frame touch their own stream alone: those of different streams may be different threads'. Different
+ * clients are independent. Errors: functions return a leat_error; leat_last_error() is one line about the calling
+ * thread's last failed call: what went wrong and what to do. After LEAT_ERROR_disconnected every call on that client
+ * fails alike: disconnect and connect anew. ABI: structs only grow at their end; leat_abi_version() tells the
+ * library's, LEAT_ABI_VERSION the header's. */
 #ifndef LEAT_LEAT_H
 #define LEAT_LEAT_H
 
@@ -159,7 +159,7 @@ typedef struct leat_stream_options {
   uint32_t
       local_drop_ppm; /* what is lost where a local algorithm takes the tracker's place, millionths; 0: it has none */
   uint32_t waits_for_grants; /* 1: its program looks whether a frame is wanted (leat_wanted); not with sla_drop_ppm */
-  const char* name; /* shown by `leat top`; NULL: the client's and a number. At most 31 bytes are kept */
+  const char* name;          /* shown by `leat top`; NULL: the client's and a number. At most 31 bytes are kept */
 } leat_stream_options;
 
 /* Zeroes everything, then overload = latest and priority = normal. */

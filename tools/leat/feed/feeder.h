@@ -166,8 +166,6 @@ class Feeder {
   [[nodiscard]] Status lost() const;
   std::optional<Frame> slot(bool wait, const std::atomic<bool>& stop);
 
-  static constexpr std::int64_t kLongestWait = 50'000'000;  // so that a stop is seen
-
   FeederOptions options_;
   std::unique_ptr<Connection> own_connection_;
   Inbox inbox_;

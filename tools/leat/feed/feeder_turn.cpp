@@ -9,7 +9,7 @@ namespace {
 
 // One connection rings for one thread, and has many streams: each looks so often, which is within the time that its
 // turn is kept.
-constexpr std::int64_t kLookNs = 4'000'000;
+constexpr std::int64_t kTurnLookNs = 4'000'000;
 
 }  // namespace
 
@@ -21,7 +21,7 @@ bool Feeder::await_turn(std::int64_t capture_ns, const std::atomic<bool>& stop) 
   while (!stream.wanted(capture_ns)) {
     const std::int64_t left_ns = until_ns - ::leat_now_ns();
     if (left_ns <= 0 || stream.lost() || stop.load(std::memory_order_relaxed)) return false;
-    (void)take_answer(std::min(left_ns, kLookNs));
+    (void)take_answer(std::min(left_ns, kTurnLookNs));
   }
   return true;
 }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kTimeoutNs = 5'000'000'000;         // of each exchange with leatd
 constexpr std::int64_t kAgainNs = 200'000'000;             // connecting failed: for all streams, this long
-constexpr std::int64_t kLookNs = 50'000'000;  // for streams that are to be closed, and the end
+constexpr std::int64_t kLookNs = 50'000'000;               // for streams that are to be closed, and the end
 constexpr std::uint32_t kUsualDepth = 4, kSpareSlots = 3;  // the library's, where none are asked for
 
 std::uint32_t slots_of(const leat_stream_options& options) {

@@ -3,8 +3,8 @@
 //
 // A thread of the connection's own takes all answers, puts each into the inbox of its stream, and closes streams.
 // Submissions of different streams come from different threads, and take turns for as long as a descriptor takes. A
-// stream opens beside the others at work. While one closes the others wait, for as long as leatd takes to answer what it
-// has in flight: so let it be answered before.
+// stream opens beside the others at work. While one closes the others wait, for as long as leatd takes to answer what
+// it has in flight: so let it be answered before.
 //
 // Thread rule: any thread; a stream's functions are for one thread at a time. Errors: one line with what to do.
 #pragma once
