@@ -154,8 +154,8 @@ void Scheduler::State::activate(std::uint32_t request, ModuleId module) noexcept
   p.tasks_left = static_cast<std::uint16_t>(n);
   // What takes longer than planned must begin sooner to be in time.
   const TimeNs longer = r.dear ? longer_ns(r, module) : 0;
-  const TimeNs news =
-      spec.before.empty() && (coordination == nullptr || !coordination->has(r.stream)) ? ledger.news_ns(request) : 0;
+  const bool asked_for = (coordination != nullptr && coordination->has(r.stream)) || grants.none_replaces(r.stream);
+  const TimeNs news = spec.before.empty() && !asked_for ? ledger.news_ns(request) : 0;
   for (std::uint32_t i = 0; i < n; ++i) {
     const TaskId id = tasks.take();
     Task& t = tasks[id];

@@ -50,6 +50,13 @@ class Grants {
     return {.open = seats_[stream].open, .granted = seats_[stream].granted};
   }
 
+  // No other picture of the stream is asked for while one waits: it is in turns, or all beside it ask too, so that
+  // the first loss closes the component before there are more.
+  [[nodiscard]] bool none_replaces(StreamId stream) const noexcept {
+    const Seat& seat = seats_[stream];
+    return seat.waits && (!seat.open || lines_[seat.line].others == 0);
+  }
+
   // ---- the plan ----
   // Which components there are, and what their partitions take; also when a partition comes or goes.
   void measure(const Model& model, const Machine& machine) noexcept;

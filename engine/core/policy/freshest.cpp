@@ -19,8 +19,10 @@ TaskId freshest(const StateView& view, const TaskQueue& queue, std::uint8_t leve
     if (news == 0) {
       bound_ns += pace.each_ns * t.items;
       if (t.deadline_ns < bound_ns) return kNone;
-      const TimeNs sent = view.ledger.stream(view.ledger.request(t.request).stream).sent_capture_ns;
-      news = sent == INT64_MIN ? kMostNewsNs : pace.start_ns - sent;
+      const Request& r = view.ledger.request(t.request);
+      const TimeNs sent = view.ledger.stream(r.stream).sent_capture_ns;
+      // It grows as it waits here, and not with how old the picture was when it came.
+      news = sent == INT64_MIN ? kMostNewsNs : pace.start_ns - sent - (t.queued_ns - r.capture_ns);
     } else if (t.deadline_ns < pace.start_ns + pace.run_ns) {
       continue;  // it would be late
     }
