@@ -179,7 +179,10 @@ void add_standings(const Window& window, Json& status) {
 int run(const cli::Arguments& args) {
   const cli::JsonOutput json(args);
   auto watch = Watch::connect(args.text("socket"));
-  if (!watch.ok()) return cli::fail(kCommand.name, watch.error());
+  if (!watch.ok()) {  // feeders say how their cameras are without it
+    if (!json.alone()) std::fputs(camera_states_text(read_camera_states(args.text("socket"))).c_str(), stdout);
+    return cli::fail(kCommand.name, watch.error());
+  }
   if (args.flag("users")) {
     const Window window{.before = {}, .now = watch->sample()};
     if (!json.alone()) std::fputs(users_text(window).c_str(), stdout);
