@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <map>
 #include <thread>
 #include <utility>
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kTimeoutNs = 5'000'000'000;         // of each exchange with leatd
 constexpr std::int64_t kAgainNs = 200'000'000;             // connecting failed: for all streams, this long
-constexpr std::int64_t kLookNs = 50'000'000;               // for streams that are to be closed, and the end
+constexpr std::int64_t kLookNs = 20'000'000;               // for streams to open and to close, and the end
 constexpr std::uint32_t kUsualDepth = 4, kSpareSlots = 3;  // the library's, where none are asked for
 
 std::uint32_t slots_of(const leat_stream_options& options) {
@@ -61,11 +62,13 @@ class Link {
   }
 
   Result<leat_stream*> open(const leat_stream_options& options, Inbox& inbox) {
-    leat_stream* raw = nullptr;
-    if (::leat_open_stream(client_, &options, &raw) != LEAT_ERROR_ok) return Error{::leat_last_error()};
-    const std::lock_guard lock(answers_);
-    inboxes_[raw] = &inbox;
-    return raw;
+    Opening asked{&options, &inbox};
+    std::unique_lock lock(answers_);
+    if (lost()) return Error{"leatd has closed the connection; it is tried again"};
+    opening_.push_back(&asked);
+    opened_.wait(lock, [&] { return asked.done; });
+    if (asked.raw == nullptr) return Error{asked.error};
+    return asked.raw;
   }
   void detach(leat_stream* stream) {
     const std::lock_guard lock(answers_);
@@ -82,6 +85,13 @@ class Link {
   }
 
  private:
+  struct Opening {
+    const leat_stream_options* options;
+    Inbox* inbox;
+    leat_stream* raw = nullptr;  // null, once it is done: an error
+    std::string error = {};
+    bool done = false;
+  };
   struct Closing {
     leat_stream* stream;
     std::uint32_t slots;
@@ -89,6 +99,7 @@ class Link {
   void run() {
     while (!ending_.load(std::memory_order_relaxed)) {
       close_streams();
+      open_streams();
       leat_answer raw;
       const leat_error error = ::leat_next_answer(client_, kLookNs, &raw);
       if (error == LEAT_ERROR_disconnected) break;
@@ -101,8 +112,32 @@ class Link {
     const std::lock_guard lock(answers_);
     lost_.store(true, std::memory_order_release);  // partner: lost()
     for (const auto& [stream, inbox] : inboxes_) inbox->poke();
+    for (Opening* const o : std::exchange(opening_, {})) {
+      o->error = "leatd has closed the connection; it is tried again";
+      o->done = true;
+    }
+    opened_.notify_all();
   }
-  // The library's answering side is this thread's alone, so that it needs no lock.
+  // The library's answering side is this thread's alone, so that it needs no lock; opening and closing exclude it.
+  void open_streams() {
+    std::vector<Opening*> opening;
+    {
+      const std::lock_guard lock(answers_);
+      opening = std::exchange(opening_, {});
+    }
+    for (Opening* const o : opening) {
+      leat_stream* raw = nullptr;
+      {
+        const std::lock_guard lock(submissions_);
+        if (::leat_open_stream(client_, o->options, &raw) != LEAT_ERROR_ok) o->error = ::leat_last_error();
+      }
+      const std::lock_guard lock(answers_);
+      if (raw != nullptr) inboxes_[raw] = o->inbox;
+      o->raw = raw;
+      o->done = true;
+      opened_.notify_all();
+    }
+  }
   void close_streams() {
     std::vector<Closing> closing;
     {
@@ -122,6 +157,8 @@ class Link {
   std::mutex submissions_;  // guards the library's submitting side
   std::mutex answers_;      // guards what follows
   std::map<leat_stream*, Inbox*> inboxes_;
+  std::vector<Opening*> opening_;
+  std::condition_variable opened_;
   std::vector<Closing> closing_;
   std::uint32_t streams_ = 0, slots_ = 0;
   std::atomic<bool> lost_{false};

@@ -1,10 +1,10 @@
 // One connection to leatd for all streams of a feeder, made anew whenever leatd has come back. (A connection holds 64
 // streams and 512 slots; who needs more gets another.)
 //
-// A thread of the connection's own takes all answers, puts each into the inbox of its stream, and closes streams.
-// Submissions of different streams come from different threads, and take turns for as long as a descriptor takes. A
-// stream opens beside the others at work. While one closes the others wait, for as long as leatd takes to answer what
-// it has in flight: so let it be answered before.
+// A thread of the connection's own takes all answers, puts each into the inbox of its stream, and opens and closes
+// streams. Submissions of different streams come from different threads, and take turns for as long as a descriptor
+// takes. While a stream opens or closes the others wait, for as long as leatd takes for it, and to answer what a
+// closing one has in flight: so let it be answered before.
 //
 // Thread rule: any thread; a stream's functions are for one thread at a time. Errors: one line with what to do.
 #pragma once
