@@ -104,7 +104,7 @@ TEST(CudaLibraries, NeedsOfALibraryAreRead) {
 TEST(CudaLibraries, AreLookedForInEnvironmentsThatNoVariableNames) {
   const std::string home = fs::temp_directory_path() / ("leat-home-" + std::to_string(::getpid()));
   const std::string in_path = home + "/venv/lib/python3.11/site-packages/nvidia/cublas/lib",
-                    in_conda = home + "/miniconda3/envs/work/lib/python3.12/site-packages/nvidia/cudnn/lib";
+                    in_conda = home + "/miniconda3/envs/vision/lib/python3.12/site-packages/nvidia/cudnn/lib";
   for (const std::string& folder : {in_path, in_conda, home + "/venv/bin"}) fs::create_directories(folder);
   std::ofstream(home + "/venv/bin/python3") << "";
   const pid_t child = ::fork();
