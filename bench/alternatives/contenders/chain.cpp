@@ -60,4 +60,14 @@ bool Chain::run(const leat_frame& frame) {
   return found == 0 || classify_->run({items.data(), found}, reports);
 }
 
+Result<std::vector<Chain>> open_chains(leat_format format, std::size_t count) {
+  std::vector<Chain> chains;
+  while (chains.size() < count) {
+    auto chain = Chain::open(format);
+    if (!chain.ok()) return Error{chain.error()};
+    chains.push_back(std::move(*chain));
+  }
+  return chains;
+}
+
 }  // namespace leat::bench::alternatives

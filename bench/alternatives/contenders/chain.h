@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "engine/exec/module.h"
 #include "leat/leat.h"
@@ -35,5 +36,8 @@ class Chain {
   std::unique_ptr<leat_result> result_ = std::make_unique<leat_result>();
   std::uint32_t cap_ = 1;  // detections that are classified
 };
+
+// One for each worker of a server.
+Result<std::vector<Chain>> open_chains(leat_format format, std::size_t count);
 
 }  // namespace leat::bench::alternatives

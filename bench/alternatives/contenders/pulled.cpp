@@ -17,12 +17,8 @@ class Puller {
   explicit Puller(const Run& run) : run_(run) {}
 
   Status serve() {
-    std::vector<Chain> chains;
-    for (std::size_t i = 0; i < run_.cores.size(); ++i) {
-      auto chain = Chain::open(run_.pictures->format());
-      if (!chain.ok()) return Error{chain.error()};
-      chains.push_back(std::move(*chain));
-    }
+    auto chains = open_chains(run_.pictures->format(), run_.cores.size());
+    if (!chains.ok()) return Error{chains.error()};
     for (std::uint32_t c = 0; c < run_.cameras; ++c) {
       auto film = run_.pictures->open(c);
       if (!film.ok()) return Error{film.error()};
@@ -33,7 +29,7 @@ class Puller {
     times_ = run_.record->wait_to_begin();
     std::vector<std::jthread> workers;
     for (std::size_t i = 0; i < run_.cores.size(); ++i)
-      workers.emplace_back([this, &chain = chains[i], core = run_.cores[i]] { work(chain, core); });
+      workers.emplace_back([this, &chain = (*chains)[i], core = run_.cores[i]] { work(chain, core); });
     workers.clear();
     run_.record->done_and_wait();
     return Done{};

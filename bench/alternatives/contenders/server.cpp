@@ -16,12 +16,8 @@ class Server {
   Server(const Run& run, std::unique_ptr<Order> order) : run_(run), order_(std::move(order)) {}
 
   Status serve() {
-    std::vector<Chain> chains;
-    for (std::size_t i = 0; i < run_.cores.size(); ++i) {
-      auto chain = Chain::open(run_.pictures->format());
-      if (!chain.ok()) return Error{chain.error()};
-      chains.push_back(std::move(*chain));
-    }
+    auto chains = open_chains(run_.pictures->format(), run_.cores.size());
+    if (!chains.ok()) return Error{chains.error()};
     for (std::uint32_t c = 0; c < run_.cameras; ++c) {
       auto film = run_.pictures->open(c);
       if (!film.ok()) return Error{film.error()};
@@ -29,7 +25,7 @@ class Server {
     }
     std::vector<std::jthread> workers, cameras;
     for (std::size_t i = 0; i < run_.cores.size(); ++i)
-      workers.emplace_back([this, &chain = chains[i], core = run_.cores[i]] { work(chain, core); });
+      workers.emplace_back([this, &chain = (*chains)[i], core = run_.cores[i]] { work(chain, core); });
     run_.record->say_ready();
     times_ = run_.record->wait_to_begin();
     for (std::uint32_t c = 0; c < run_.cameras; ++c) cameras.emplace_back([this, c] { film(c); });
