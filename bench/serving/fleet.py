@@ -1,5 +1,6 @@
 """HAProxy in front of three nodes of speeds 4:2:1 (tests/gateway/fleet.py): what of the sum of their partitions is had at
-60 to 140 % load, by which way of balancing, and what a kill, a drain, a rolling restart and a frozen node cost. Prints a
+60 to 140 % load, by which way of balancing, and what a kill, a drain, a rolling restart, a frozen node and
+one that lies cost. Prints a
 table; about three minutes. Needs haproxy, LEAT and LEATD (paths of the programs)."""
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def row(name: str, figures: dict, part: float, exact: object = "") -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--cases", default="loads,kill,leatd,drain,rolling,frozen")
+    parser.add_argument("--cases", default="loads,kill,leatd,drain,rolling,frozen,lying")
     parser.add_argument("--loads", default="0.6,0.8,0.95,1.1,1.4")
     parser.add_argument("--balances", default="leastconn+agent,leastconn,roundrobin")
     args = parser.parse_args()
@@ -60,6 +61,11 @@ def main() -> None:
             after = result.figures(began + 3.5)
             chosen = sum(1 for a in result.answers if a[0] >= began + 3.5)
             print(f"  from 2 s after on: {after['good']} of {chosen} in time; unanswered {f['sent'] - f['answered']}")
+    if "lying" in args.cases:
+        for load in (0.8, 1.1):
+            with Fleet(lying=2) as fleet:
+                f = loaded(fleet.port, load * CAPACITY, 6).figures()
+                row(f"the slowest says it is the fastest, {load:.0%}", f, share(f, load * CAPACITY, 6), fleet.ledger()["balancer"]["suspects"])
     if "rolling" in args.cases:
         with Fleet() as fleet:
             events = [(1.0, fleet.nodes[2].restart), (5.0, fleet.nodes[1].restart), (9.0, fleet.nodes[0].restart)]

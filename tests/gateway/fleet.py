@@ -6,11 +6,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 
 from gateway import EMULATED, PATIENCE, Gateway, Leatd, picture_head, until
@@ -63,8 +65,31 @@ class Node:
         self.leatd.end()
 
 
+class Liar:
+    """An agent port that always says that the whole node is free."""
+
+    def __init__(self, host: str) -> None:
+        self.listener = socket.create_server((host, 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                peer, _ = self.listener.accept()
+            except OSError:
+                return
+            with peer:
+                peer.sendall(b"ready up 100%\n")
+
+    def end(self) -> None:
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
 class Fleet:
-    def __init__(self, balance: str = "leastconn", agents: bool = True, nodes: int = 3) -> None:
+    def __init__(self, balance: str = "leastconn", agents: bool = True, nodes: int = 3, lying: int | None = None) -> None:
+        """lying: the node of that number is said to be as fast as the fastest, and all of it free."""
         self._folder = tempfile.TemporaryDirectory(prefix="leat-fleet-")
         self.folder = self._folder.name
         self.nodes = [Node(self.folder, i) for i in range(nodes)]
@@ -74,6 +99,11 @@ class Fleet:
         words = [os.environ["LEAT"], "gateway", "--haproxy", names, "--bind", f"127.0.0.1:{self.port}"]
         said = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=True)
         text = said.stdout.replace("/run/haproxy-leat.sock", self.stats).replace("balance leastconn", "balance " + balance)
+        self.liar = None
+        if lying is not None:
+            node = self.nodes[lying]
+            self.liar = Liar(node.host)
+            text = re.sub(rf"(server n{lying} \S+ weight) \d+(.* agent-port) {node.agent}\b", rf"\1 100\2 {self.liar.port}", text)
         with open(f"{self.folder}/haproxy.cfg", "w") as file:
             file.write(text)
         self.log = open(f"{self.folder}/haproxy.log", "w")
@@ -105,6 +135,8 @@ class Fleet:
         self.haproxy.wait()
         for node in self.nodes:
             node.end()
+        if self.liar:
+            self.liar.end()
         self.log.close()
         self._folder.cleanup()
 

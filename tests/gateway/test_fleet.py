@@ -36,6 +36,13 @@ class Many(unittest.TestCase):
             said = until(lambda: (l := fleet.ledger())["nodes"][1:] and l["exact"] and l)
             self.assertTrue(said["nodes"][0]["unreachable"])
 
+    def test_a_node_that_says_too_much_is_named(self) -> None:
+        with Fleet(lying=2) as fleet:
+            figures = loaded(fleet.port, 1.1 * CAPACITY, 3).figures()
+            self.assertEqual((figures["answered"], figures["broken"]), (figures["sent"], 0), figures)
+            said = until(lambda: (l := fleet.ledger())["exact"] and l)
+            self.assertEqual([line.split()[0] for line in said["balancer"]["suspects"]], ["n2"], said)
+
 
 if __name__ == "__main__":
     main()

@@ -52,6 +52,8 @@ constexpr cli::Option kOptions[] = {
      .help = "tell HAProxy's agent checks there how much of this node is free: 127.0.0.1:9000"},
     cli::real_option("reference-rate", "0", 0, 1e9,
                      "items a second of the fastest node there is, which the agent's share is of; 0: this node's", "R"),
+    cli::integer_option("way-ms", "5", 0, 1000,
+                        "of each budget kept for the way of request and answer, a tenth of it at most", "MS"),
     cli::integer_option("drain-ms", "5000", 0, 3'600'000,
                         "after SIGTERM: not ready at once, and the end when nothing is in flight, or after that", "MS"),
     {.name = "haproxy",
@@ -154,6 +156,7 @@ Result<GatewayOptions> options_of(const cli::Arguments& args) {
   out.held_bytes = std::uint64_t{count("held-mib")} << 20;
   out.shared_memory = args.flag("shared-memory");
   out.reference_rate = args.real("reference-rate");
+  out.way_ns = args.integer("way-ms") * 1'000'000;
   out.drain_ns = args.integer("drain-ms") * 1'000'000;
   out.ready_fd = static_cast<int>(args.integer("ready-fd"));
   out.pictures = args.text("pictures");

@@ -22,6 +22,7 @@ struct GatewayOptions {
   std::uint32_t streams = 8, depth = 8, in_flight = 256, client_in_flight = 256;
   bool shared_memory = false;
   double reference_rate = 0;  // items a second of the fastest node; 0: this one is the fastest
+  std::int64_t way_ns = 0;    // of a budget, kept for the way
   std::int64_t drain_ns = 0;
   int ready_fd = -1;
   std::string pictures;  // the application that DeepStack's clients ask; empty: the only one that takes pictures

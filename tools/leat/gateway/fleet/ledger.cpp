@@ -74,9 +74,35 @@ std::optional<BalancerLedger> balancer_ledger(std::string_view csv) {
       out.sent += number("stot");
       out.retried += number("wretr");
       out.redispatched += number("wredis");
+      out.nodes.push_back({.name = std::string(text("svname")),
+                           .weight = number("weight"),
+                           .sent = number("stot"),
+                           .refused = number("wretr") + number("hrsp_5xx")});
     }
   }
   if (column.empty()) return std::nullopt;
+  return out;
+}
+
+std::vector<std::string> suspects(const std::vector<BalancedNode>& nodes) {
+  constexpr double kFew = 100;        // requests that say nothing yet
+  constexpr double kMuch = 0.3;       // of what it was sent
+  constexpr double kMoreThanAll = 2;  // times the share of all others
+  std::vector<std::string> out;
+  for (const BalancedNode& n : nodes) {
+    double sent = 0, refused = 0;
+    for (const BalancedNode& other : nodes) {
+      if (&other == &n) continue;
+      sent += other.sent;
+      refused += other.refused;
+    }
+    if (n.sent < kFew || n.refused < kMuch * n.sent) continue;
+    const double others = sent > 0 ? refused / sent : 0;
+    if (n.refused < kMoreThanAll * others * n.sent) continue;
+    out.push_back(
+        formatted("%s refused %.0f of %.0f that it was sent, others %.0f %%; its weight says %.0f: more than it can do",
+                  n.name.c_str(), n.refused, n.sent, 100 * others, n.weight));
+  }
   return out;
 }
 
@@ -101,6 +127,7 @@ std::string text_of(const FleetLedger& ledger) {
     out += formatted("balancer: %.0f requests, %.0f answers, %.0f sent to nodes, %.0f of them again, %.0f elsewhere\n",
                      b->requests, b->answers, b->sent, b->retried, b->redispatched);
     for (const std::string& wrong : b->wrong) out += "  wrong: " + wrong + "\n";
+    for (const std::string& line : suspects(b->nodes)) out += "  look at " + line + "\n";
   }
   return out + (ledger.exact() ? "exact\n" : "NOT exact\n");
 }
@@ -123,7 +150,8 @@ Json json_of(const FleetLedger& ledger) {
   Json out = {{"exact", ledger.exact()}, {"nodes", nodes}};
   if (const auto& b = ledger.balancer)
     out["balancer"] = {{"requests", b->requests}, {"answers", b->answers},           {"sent", b->sent},
-                       {"retried", b->retried},   {"redispatched", b->redispatched}, {"wrong", b->wrong}};
+                       {"retried", b->retried},   {"redispatched", b->redispatched}, {"suspects", suspects(b->nodes)},
+                       {"wrong", b->wrong}};
   return out;
 }
 

@@ -23,11 +23,20 @@ struct NodeLedger {
 };
 [[nodiscard]] NodeLedger node_ledger(const std::string& host, const Samples& samples);
 
+// What a balancer sends one node.
+struct BalancedNode {
+  std::string name;
+  double weight = 0, sent = 0, refused = 0;  // refused: sent elsewhere, or answered by 5xx
+};
 struct BalancerLedger {
   double requests = 0, answers = 0;  // of the frontend
   double sent = 0, retried = 0, redispatched = 0, own_errors = 0;
+  std::vector<BalancedNode> nodes;
   std::vector<std::string> wrong;
 };
+// Nodes that refuse much more of what they are sent than all do, one line each: they say that they have more free than
+// they have, or are broken.
+[[nodiscard]] std::vector<std::string> suspects(const std::vector<BalancedNode>& nodes);
 // Of `show stat`'s CSV. Nothing: it is none.
 [[nodiscard]] std::optional<BalancerLedger> balancer_ledger(std::string_view csv);
 

@@ -26,7 +26,8 @@ struct Serving {
   HeldBytes& held;
   SharedMemory* regions = nullptr;  // null: not allowed
   const bool& draining;
-  std::string load = {};  // the field endpoint-load-metrics of answers, as Envoy reads it; empty: none yet
+  std::int64_t way_ns = 0;  // of a budget, kept for the way of request and answer
+  std::string load = {};    // the field endpoint-load-metrics of answers, as Envoy reads it; empty: none yet
 };
 
 // What headers and parameters say about how a request is to be served, made into a stream's key and a deadline.
