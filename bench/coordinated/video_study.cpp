@@ -7,6 +7,7 @@
 #include "bench/coordinated/arise_world.h"
 #include "bench/coordinated/real_footage.h"
 #include "bench/study.h"
+#include "tools/scene/tracking/certainty_fit.h"
 
 namespace {
 
@@ -75,6 +76,10 @@ int main(int argc, char** argv) {
     out["estimator_error"][name] = {{"leat", estimator_error(table, Estimation::line)},
                                     {"thesis", estimator_error(table, Estimation::ratio)}};
     out["tracking_us_per_frame"][name] = table.step_us;
+    const scene::CertaintyWorth w = scene::worth(table);  // by the rule that the tracker comes with
+    out["certainty"][name] = {{"late", w.late}, {"late_by_age", w.late_by_age}};
+    for (std::size_t a = 0; a < scene::kWorthAges.size(); ++a)
+      out["certainty"][name]["r"][std::to_string(scene::kWorthAges[a])] = w.at[a];
   }
   if (const int failed = json.write(out.dump(1)); failed != 0 || json.alone()) return failed;
   std::printf("%s: %zu frames at %.0f/s, %.1f boxes a frame, the detector itself is %.3f off\nlost at stride",
@@ -90,5 +95,11 @@ int main(int argc, char** argv) {
                   out["estimator_error"][name]["thesis"].get<double>());
     std::printf("\n");
   }
+  for (const auto& [name, told] : out["certainty"].items())
+    std::printf(
+        "%-14s correlation of what is expected with what is lost at 4, 8, 16, 24: %.2f %.2f %.2f %.2f; more than "
+        ".06 lost: %.3f told, %.3f by age\n",
+        name.c_str(), told["r"]["4"].get<double>(), told["r"]["8"].get<double>(), told["r"]["16"].get<double>(),
+        told["r"]["24"].get<double>(), told["late"].get<double>(), told["late_by_age"].get<double>());
   return 0;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "leat/box_motion.hpp"
+#include "leat/certainty.hpp"
 #include "leat/tracking.hpp"
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -16,21 +17,33 @@
 
 namespace leat {
 
+// Made by `certainty_study --rule` of all ten kinds of generated videos, two of each.
+inline constexpr CertaintyRule kBlockRule{{0.0056114f, 0.020635f, 0.11324f, 1.5242f, 0.39787f, 0.11088f, 0.043534f,
+                                           0.076071f, -0.041563f, 0.078965f, 0.075011f, 0.10547f, 0.0098727f,
+                                           0.046913f}};
+
 class BlockTracker {
  public:
+  explicit BlockTracker(const CertaintyRule& rule = kBlockRule) : rule_(rule) {}
+
   void start(const GreyFrame& frame, std::span<const TrackedBox> boxes) {
     boxes_.assign(boxes.begin(), boxes.end());
     moved_.assign(boxes.size(), {});
     keep(frame);
+    certainty_.start(frame, boxes.size());
   }
 
   void step(const GreyFrame& frame) {
     if (frame.width == width_ && frame.height == height_)
-      for (std::size_t i = 0; i < boxes_.size(); ++i) follow(frame, boxes_[i], moved_[i]);
+      for (std::size_t i = 0; i < boxes_.size(); ++i) follow(frame, i);
     keep(frame);
+    certainty_.stepped(boxes_);
   }
 
   [[nodiscard]] std::span<const TrackedBox> boxes() const { return boxes_; }
+  // What the boxes have lost by now, as far as this can tell (certainty.hpp), 0..1; and what it goes by.
+  [[nodiscard]] double expected() { return rule_.expected(terms()); }
+  [[nodiscard]] CertaintyTerms terms() { return certainty_.terms(boxes_, moved_); }
 
  private:
   static constexpr int kSide = 8, kReach = 7, kGrid = 4;
@@ -109,7 +122,10 @@ class BlockTracker {
     return true;
   }
 
-  void follow(const GreyFrame& frame, TrackedBox& box, BoxMove& move) const {
+  void follow(const GreyFrame& frame, std::size_t number) {
+    TrackedBox& box = boxes_[number];
+    BoxMove& move = moved_[number];
+    const BoxMove before = move;
     const float w = box.x1 - box.x0, h = box.y1 - box.y0;
     std::array<PointMatch, kGrid * kGrid> found;
     std::size_t n = 0;
@@ -124,14 +140,17 @@ class BlockTracker {
           ++n;
       }
     }
-    move_box(box, move, std::span(found.data(), n));
+    const BoxVotes votes = move_box(box, move, std::span(found.data(), n));
+    certainty_.saw(number, box, before, move, kGrid * kGrid, votes);
   }
 
   std::vector<TrackedBox> boxes_;
   std::vector<BoxMove> moved_;
   std::vector<std::uint8_t> before_;
   std::uint32_t width_ = 0, height_ = 0;
+  Certainty certainty_;
+  CertaintyRule rule_;
 };
-static_assert(Tracker<BlockTracker>);
+static_assert(CertainTracker<BlockTracker>);
 
 }  // namespace leat

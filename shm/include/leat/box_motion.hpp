@@ -22,6 +22,12 @@ struct BoxMove {
   float x = 0, y = 0;  // of the last step
 };
 
+struct BoxVotes {                   // what move_box() went by
+  std::size_t found = 0, kept = 0;  // matches; those that agree, 0 where there were too few to go by
+  float spread = 0;                 // of those around the box's move: mean square, pixels
+  float growth = 0;                 // of the box
+};
+
 inline void shift_box(TrackedBox& box, float dx, float dy, float by) {
   const float cx = (box.x0 + box.x1) / 2 + dx, cy = (box.y0 + box.y1) / 2 + dy;
   const float w = (box.x1 - box.x0) * by / 2, h = (box.y1 - box.y0) * by / 2;
@@ -46,9 +52,13 @@ inline Agreement agreement(std::span<const PointMatch> found) {
   return {middle_of(xs, found.size()), middle_of(ys, found.size())};
 }
 
-// With fewer than three matches there is nothing to hold on to: the box goes on as it did in the step before.
-inline void move_box(TrackedBox& box, BoxMove& move, std::span<const PointMatch> found) {
-  if (found.size() < 3) return shift_box(box, move.x, move.y, 1);
+// Says what it went by. With fewer than three matches there is nothing to hold on to: the box goes on as it did in the
+// step before.
+inline BoxVotes move_box(TrackedBox& box, BoxMove& move, std::span<const PointMatch> found) {
+  if (found.size() < 3) {
+    shift_box(box, move.x, move.y, 1);
+    return {.found = found.size()};
+  }
   const Agreement agrees = agreement(found);
   // Those that agree, as a shift and a growth around their middle.
   float x = 0, y = 0, dx = 0, dy = 0, kept = 0;
@@ -56,21 +66,27 @@ inline void move_box(TrackedBox& box, BoxMove& move, std::span<const PointMatch>
     if (agrees(m)) x += m.x, y += m.y, dx += m.dx, dy += m.dy, kept += 1;
   if (kept < 3) {
     move = {agrees.x, agrees.y};
-    return shift_box(box, move.x, move.y, 1);
+    shift_box(box, move.x, move.y, 1);
+    return {.found = found.size()};
   }
   x /= kept, y /= kept, dx /= kept, dy /= kept;
-  float along = 0, spread = 1;
+  float along = 0, spread = 1, apart = 0;
   for (const PointMatch& m : found) {
     if (!agrees(m)) continue;
     const float ax = m.x - x, ay = m.y - y;
     along += ax * (m.dx - dx) + ay * (m.dy - dy);
     spread += ax * ax + ay * ay;
+    apart += (m.dx - dx) * (m.dx - dx) + (m.dy - dy) * (m.dy - dy);
   }
   const float growth = std::clamp(along / spread, -0.05f, 0.05f);
   // The box's middle need not be the points': growth moves it.
   const float cx = (box.x0 + box.x1) / 2, cy = (box.y0 + box.y1) / 2;
   shift_box(box, dx + growth * (cx - x), dy + growth * (cy - y), 1 + growth);
   move = {dx, dy};
+  return {.found = found.size(),
+          .kept = static_cast<std::size_t>(kept),
+          .spread = std::max(0.0f, apart - growth * (2 * along - growth * spread)) / kept,
+          .growth = growth};
 }
 
 }  // namespace leat

@@ -7,6 +7,7 @@
 // Thread rule: one thread for each tracker. Errors: none; a box without corners goes on as it did.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <opencv2/imgproc.hpp>
@@ -15,19 +16,31 @@
 #include <vector>
 
 #include "leat/box_motion.hpp"
+#include "leat/certainty.hpp"
 #include "leat/tracking.hpp"
 
 namespace leat {
 
+// Made by `certainty_study --rule --tracker lk` of all ten kinds of generated videos, two of each.
+inline constexpr CertaintyRule kLkRule{{-0.0018578f, -0.056006f, 0.23845f, 3.6216f, 3.1891f, 0.08397f, 0.039388f,
+                                        0.095776f, -0.02004f, 0.060732f, -0.003448f, 0.16707f, 0.0032581f, 0.008653f}};
+
 class LkTracker {
  public:
+  explicit LkTracker(const CertaintyRule& rule = kLkRule) : rule_(rule) {}
+
   void start(const GreyFrame& frame, std::span<const TrackedBox> boxes) {
     boxes_.assign(boxes.begin(), boxes.end());
     moved_.assign(boxes.size(), {});
     points_.clear();
     box_of_.clear();
     pyramid(frame, before_);
-    for (std::size_t i = 0; i < boxes_.size(); ++i) find_corners(frame, i);
+    asked_.assign(boxes.size(), 0);
+    for (std::size_t i = 0; i < boxes_.size(); ++i) {
+      find_corners(frame, i);
+      asked_[i] = static_cast<std::size_t>(std::count(box_of_.begin(), box_of_.end(), i));
+    }
+    certainty_.start(frame, boxes.size());
   }
 
   void step(const GreyFrame& frame) {
@@ -52,7 +65,9 @@ class LkTracker {
         const cv::Point2f d = next_[at] - points_[at];
         matches[n++] = {points_[at].x, points_[at].y, d.x, d.y};
       }
-      move_box(boxes_[i], moved_[i], std::span(matches.data(), n));
+      const BoxMove before = moved_[i];
+      const BoxVotes votes = move_box(boxes_[i], moved_[i], std::span(matches.data(), n));
+      certainty_.saw(i, boxes_[i], before, moved_[i], asked_[i], votes);
       if (n == 0) continue;
       // What went another way than most is followed no longer: it hangs on to something else.
       const Agreement agrees = agreement(std::span(matches.data(), n));
@@ -66,9 +81,13 @@ class LkTracker {
     points_.resize(kept);
     box_of_.resize(kept);
     std::swap(before_, now_);
+    certainty_.stepped(boxes_);
   }
 
   [[nodiscard]] std::span<const TrackedBox> boxes() const { return boxes_; }
+  // What the boxes have lost by now, as far as this can tell (certainty.hpp), 0..1; and what it goes by.
+  [[nodiscard]] double expected() { return rule_.expected(terms()); }
+  [[nodiscard]] CertaintyTerms terms() { return certainty_.terms(boxes_, moved_); }
 
  private:
   static constexpr int kWindow = 15, kLevels = 3;
@@ -107,7 +126,10 @@ class LkTracker {
   std::vector<std::size_t> box_of_;                   // by point
   std::vector<std::uint8_t> found_;
   std::vector<cv::Mat> before_, now_;
+  std::vector<std::size_t> asked_;  // corners that a box began with
+  Certainty certainty_;
+  CertaintyRule rule_;
 };
-static_assert(Tracker<LkTracker>);
+static_assert(CertainTracker<LkTracker>);
 
 }  // namespace leat

@@ -9,6 +9,9 @@
 //                     if (seen) ... seen->stride, seen->drop          what was lost: the client's report,
 //                     and far_stride, far_drop where far_stride > 0   leat_observe and leat_observe_far
 //
+// With a tracker that says what it expects to have lost (certainty.hpp), expected() says it of what is shown, for
+// leat_should_submit_expecting, and the reports have it too, for leat_observe_expecting.
+//
 // Frames are numbered upwards. One older than the last `depth` frames cannot be caught up with any more: its answer is
 // not used. With fewer than 32 kept, answers are seldom compared with older ones. Thread rule: one thread. Errors:
 // none; allocates until all frames have had their size once.
@@ -30,6 +33,8 @@ struct TrackingReport {
   // The same of the frames since an older answer; stride 0: not compared this time.
   std::uint32_t far_stride = 0;
   double far_drop = 0;
+  // What the tracker had expected those drops to be, 0..1; below 0: it does not say.
+  double expected = -1, far_expected = -1;
 };
 
 template <Tracker T>
@@ -63,7 +68,9 @@ class TrackedStream {
     if (at == kept_.size()) return std::nullopt;
     std::optional<TrackingReport> report;
     if (source_) {
-      report = TrackingReport{static_cast<std::uint32_t>(number - *source_), distance(kept_[at].boxes, boxes)};
+      report = TrackingReport{.stride = static_cast<std::uint32_t>(number - *source_),
+                              .drop = distance(kept_[at].boxes, boxes),
+                              .expected = kept_[at].expected};
     }
     source_ = number;
     if (const auto from = look_.answered(number); from && report) look_back(*from, at, boxes, *report);
@@ -78,6 +85,8 @@ class TrackedStream {
   }
 
   [[nodiscard]] std::span<const TrackedBox> boxes() const { return tracker_.boxes(); }
+  // What boxes() has lost by now, as far as the tracker can tell, 0..1; below 0: it does not say, or has no answer yet.
+  [[nodiscard]] double expected() const { return expected_; }
 
  private:
   struct Kept {
@@ -86,6 +95,7 @@ class TrackedStream {
     std::uint32_t width = 0, height = 0;
     std::vector<std::uint8_t> pixels;
     std::vector<TrackedBox> boxes;  // what was shown on it
+    double expected = -1;           // to have been lost then
   };
   static GreyFrame view(const Kept& k) { return {k.pixels.data(), k.width, k.height, k.width}; }
   [[nodiscard]] std::size_t find(std::uint64_t number) const {  // kept_.size(): kept no longer, or never
@@ -101,10 +111,16 @@ class TrackedStream {
     while (at != to) tracker_.step(view(kept_[at = (at + 1) % kept_.size()]));
     report.far_stride = static_cast<std::uint32_t>(kept_[to].number - from);
     report.far_drop = distance(tracker_.boxes(), boxes);
+    report.far_expected = expects();
   }
-  void shown(Kept& k) const {
+  void shown(Kept& k) {
     const std::span<const TrackedBox> now = tracker_.boxes();
     k.boxes.assign(now.begin(), now.end());
+    k.expected = expected_ = source_ ? expects() : -1;
+  }
+  [[nodiscard]] double expects() {
+    if constexpr (CertainTracker<T>) return tracker_.expected();
+    return -1;
   }
 
   T tracker_;
@@ -113,6 +129,7 @@ class TrackedStream {
   std::optional<std::uint64_t> newest_;  // frame
   std::optional<std::uint64_t> source_;  // frame that is answered and carried on
   LookBack look_;
+  double expected_ = -1;
   std::vector<TrackedBox> from_boxes_;  // the answer of look_.from()
 };
 

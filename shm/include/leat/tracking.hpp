@@ -33,6 +33,12 @@ concept Tracker = requires(T t, const GreyFrame& frame, std::span<const TrackedB
   { t.boxes() } -> std::convertible_to<std::span<const TrackedBox>>;
 };
 
+// One that also says what the boxes have lost by now, as far as it can tell, 0..1 (certainty.hpp).
+template <class T>
+concept CertainTracker = Tracker<T> && requires(T t) {
+  { t.expected() } -> std::convertible_to<double>;
+};
+
 inline float overlap(const TrackedBox& a, const TrackedBox& b) {
   const float w = std::min(a.x1, b.x1) - std::max(a.x0, b.x0), h = std::min(a.y1, b.y1) - std::max(a.y0, b.y0);
   if (w <= 0 || h <= 0) return 0;

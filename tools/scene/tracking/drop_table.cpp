@@ -34,6 +34,11 @@ double mean_of(const DropTable& t, const std::vector<float>& v, std::uint32_t st
 double DropTable::mean_extra(std::uint32_t stride) const { return mean_of(*this, drop, stride); }
 double DropTable::mean_observed(std::uint32_t stride) const { return mean_of(*this, seen, stride); }
 
+void DropTable::expect(const CertaintyRule& rule) {
+  expects.clear();
+  for (const CertaintyTerms& each : terms) expects.push_back(static_cast<float>(rule.expected(each)));
+}
+
 DropTable record_drops(const Footage& footage, std::uint32_t every, AnyTracker tracker) {
   const auto frames = static_cast<std::uint32_t>(footage.detected.size()) - DropTable::kStrides;
   std::vector<double> detector;
@@ -46,14 +51,17 @@ DropTable record_drops(const Footage& footage, std::uint32_t every, AnyTracker t
     tracker.start(footage.frame(f), footage.detected[f]);
     table.drop.push_back(0);
     table.seen.push_back(0);
+    table.terms.push_back(tracker.terms());
     for (std::uint32_t s = 1; s < DropTable::kStrides; ++s) {
       const double before = s % 16 == 1 ? cpu_us() : 0;
       tracker.step(footage.frame(f + s));
       if (s % 16 == 1) tracking += cpu_us() - before, ++steps;
       table.drop.push_back(static_cast<float>(distance(tracker.boxes(), footage.truth[f + s]) - detector[f + s]));
       table.seen.push_back(static_cast<float>(distance(tracker.boxes(), footage.detected[f + s])));
+      table.terms.push_back(tracker.terms());
     }
   }
+  table.expect(tracker.rule());
   table.step_us = tracking / static_cast<double>(steps);
   return table;
 }

@@ -35,6 +35,8 @@ struct DropTable {
   double fps = 60;
   std::uint32_t frames = 0, every = 1;  // a source stands for itself and the every - 1 frames after it
   std::vector<float> drop, seen;        // [source / every][stride]
+  std::vector<CertaintyTerms> terms;    // what the tracker knew there of its own
+  std::vector<float> expects;           // and made of it, by its rule
   double step_us = 0;                   // CPU time of one step of the tracker, mean
 
   [[nodiscard]] std::size_t at(std::uint64_t source, std::uint64_t stride) const {
@@ -43,6 +45,10 @@ struct DropTable {
   // Beyond the detection of the same frame; below 0 where chance was with the tracker.
   [[nodiscard]] double extra(std::uint64_t source, std::uint64_t stride) const { return drop[at(source, stride)]; }
   [[nodiscard]] double observed(std::uint64_t source, std::uint64_t stride) const { return seen[at(source, stride)]; }
+  [[nodiscard]] double expected(std::uint64_t source, std::uint64_t stride) const {
+    return expects[at(source, stride)];
+  }
+  void expect(const CertaintyRule& rule);  // by another rule
   [[nodiscard]] double mean_extra(std::uint32_t stride) const;
   [[nodiscard]] double mean_observed(std::uint32_t stride) const;
 };

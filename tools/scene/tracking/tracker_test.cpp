@@ -51,6 +51,8 @@ void odd_frames_and_boxes(T& tracker) {
   tracker.step({flat.data(), 4, 4, 64});
   tracker.start({flat.data(), 1, 1, 64}, boxes);
   tracker.step({flat.data(), 1, 1, 64});
+  EXPECT_GE(tracker.expected(), 0);
+  EXPECT_LE(tracker.expected(), 1);
   ASSERT_EQ(tracker.boxes().size(), 6u);
   EXPECT_EQ(tracker.boxes()[2].x0, 10);  // without texture it stays
   EXPECT_EQ(tracker.boxes()[2].label, 3);
@@ -142,6 +144,36 @@ TEST(TrackedStream, IgnoresAnswersOfOldUnknownAndFutureFrames) {
   ASSERT_TRUE(report);
   EXPECT_EQ(report->stride, 1u);
   EXPECT_LT(report->drop, 0.1);
+}
+
+// A tracker that says as much as it was told.
+struct Sure {
+  void start(const GreyFrame&, std::span<const TrackedBox> boxes) { kept.assign(boxes.begin(), boxes.end()), age = 0; }
+  void step(const GreyFrame&) { ++age; }
+  [[nodiscard]] std::span<const TrackedBox> boxes() const { return kept; }
+  [[nodiscard]] double expected() const { return 0.01 * age; }
+  std::vector<TrackedBox> kept;
+  int age = 0;
+};
+
+TEST(TrackedStream, SaysWhatTheTrackerExpectsAndWhatItHadExpectedAtAnswers) {
+  std::vector<std::uint8_t> grey(64 * 64, 100);
+  const std::vector<TrackedBox> boxes = {{10, 10, 40, 40, 1}};
+  TrackedStream<Sure> tracked;
+  const auto frames = [&](std::uint64_t first, std::uint64_t last) {
+    for (std::uint64_t n = first; n <= last; ++n) tracked.frame(n, {grey.data(), 64, 64, 64});
+  };
+  frames(1, 3);
+  EXPECT_LT(tracked.expected(), 0);  // nothing is shown
+  EXPECT_FALSE(tracked.answer(2, boxes));
+  EXPECT_DOUBLE_EQ(tracked.expected(), 0.01);
+  frames(4, 9);
+  EXPECT_DOUBLE_EQ(tracked.expected(), 0.07);
+  const auto report = tracked.answer(8, boxes);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->stride, 6u);
+  EXPECT_DOUBLE_EQ(report->expected, 0.06);
+  EXPECT_DOUBLE_EQ(tracked.expected(), 0.01);
 }
 
 TEST(LookBack, EveryNinetySixFramesAndOnlyWhereNoOtherComparisonReachesSoFar) {
