@@ -21,6 +21,11 @@ enum : Return {
 
 inline constexpr unsigned kProfileIndexes = 32;  // the library answers "invalid argument" beyond its own last one
 inline constexpr unsigned kClockSm = 1, kClockMemory = 2;
+inline constexpr unsigned kTemperatureOfGpu = 0;
+// Why clocks are lower than they might be, as bits. Those that only mean that nobody works or somebody chose them are
+// left out here.
+inline constexpr unsigned long long kSlowPowerCap = 0x4, kSlowHardware = 0x8, kSlowHeat = 0x20,
+                                    kSlowHardwareHeat = 0x40, kSlowPowerBrake = 0x80;
 inline constexpr unsigned kMaxInstancesListed = 8, kMaxProcessesListed = 256;
 
 struct Memory {
@@ -84,6 +89,10 @@ struct Process {
   X(nvmlDeviceGetMaxPcieLinkGeneration, (::leat::nvml::Handle, unsigned*))                                   \
   X(nvmlDeviceGetMaxPcieLinkWidth, (::leat::nvml::Handle, unsigned*))                                        \
   X(nvmlDeviceGetClockInfo, (::leat::nvml::Handle, unsigned, unsigned*))                                     \
+  X(nvmlDeviceGetTemperature, (::leat::nvml::Handle, unsigned, unsigned*))                                   \
+  X(nvmlDeviceGetPowerUsage, (::leat::nvml::Handle, unsigned*))                                              \
+  X(nvmlDeviceGetEnforcedPowerLimit, (::leat::nvml::Handle, unsigned*))                                      \
+  X(nvmlDeviceGetCurrentClocksThrottleReasons, (::leat::nvml::Handle, unsigned long long*))                  \
   X(nvmlDeviceGetMigMode, (::leat::nvml::Handle, unsigned*, unsigned*))                                      \
   X(nvmlDeviceGetMaxMigDeviceCount, (::leat::nvml::Handle, unsigned*))                                       \
   X(nvmlDeviceGetMigDeviceHandleByIndex, (::leat::nvml::Handle, unsigned, ::leat::nvml::Handle*))            \

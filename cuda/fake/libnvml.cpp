@@ -105,6 +105,34 @@ LEAT_EXPORT Return nvmlDeviceGetMemoryInfo(Handle device, Memory* out) {
   return kSuccess;
 }
 
+LEAT_EXPORT Return nvmlDeviceGetClockInfo(Handle device, unsigned kind, unsigned* out) {
+  LEAT_KNOWN(device, kGpu);
+  *out = kind == kClockSm ? 1410 : 1215;
+  return kSuccess;
+}
+LEAT_EXPORT Return nvmlDeviceGetTemperature(Handle device, unsigned sensor, unsigned* out) {
+  LEAT_KNOWN(device, kGpu);
+  if (state().hides_heat != 0) return kNotSupported;
+  *out = 40 + n.gpu;
+  return sensor == kTemperatureOfGpu ? kSuccess : kInvalidArgument;
+}
+LEAT_EXPORT Return nvmlDeviceGetPowerUsage(Handle device, unsigned* out) {
+  LEAT_KNOWN(device, kGpu);
+  if (state().hides_heat != 0) return kNotSupported;
+  *out = 312'400;
+  return kSuccess;
+}
+LEAT_EXPORT Return nvmlDeviceGetEnforcedPowerLimit(Handle device, unsigned* out) {
+  LEAT_KNOWN(device, kGpu);
+  *out = 400'000;
+  return kSuccess;
+}
+LEAT_EXPORT Return nvmlDeviceGetCurrentClocksThrottleReasons(Handle device, unsigned long long* out) {
+  LEAT_KNOWN(device, kGpu);
+  *out = state().slow_reasons;
+  return kSuccess;
+}
+
 // ---- MIG ----
 
 LEAT_EXPORT Return nvmlDeviceGetMigMode(Handle device, unsigned* now, unsigned* pending) {

@@ -64,6 +64,7 @@ struct State {
   std::atomic<std::uint32_t> has_provider;                // ONNX Runtime computes on the device (onnx_provider.h)
   std::atomic<std::uint32_t> fail_after;                  // NVML: the process dies at its n-th change; 0: never
   std::atomic<std::uint32_t> refuse_changes;              // NVML: no permission
+  std::atomic<std::uint32_t> hides_heat, slow_reasons;  // NVML: temperature and power are not known; why clocks are low
   std::atomic<std::uint32_t>
       mps_unreachable;  // processes find no daemon whatever their folder holds, and do not say so
   std::atomic<std::uint32_t> peer[kMaxGpus][kMaxGpus];  // [whose memory][who maps it]: Peer, of different GPUs

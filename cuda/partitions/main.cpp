@@ -12,10 +12,11 @@ extern const cli::Subcommand kGpuList;
 extern const cli::Subcommand kGpuMig;
 extern const cli::Subcommand kGpuKeep;
 extern const cli::Subcommand kGpuPeers;
+extern const cli::Subcommand kGpuWatch;
 
 namespace {
 
-const cli::Subcommand* const kSubcommands[] = {&kGpuList, &kGpuMig, &kGpuPeers, &kGpuKeep};
+const cli::Subcommand* const kSubcommands[] = {&kGpuList, &kGpuMig, &kGpuPeers, &kGpuWatch, &kGpuKeep};
 const cli::Program kProgram = {.name = "leat-gpu",
                                .summary = "GPUs and their shares",
                                .description = "Loads the driver in a process of its own, so that leatd does not.",

@@ -317,6 +317,30 @@ TEST_F(Mig, ListShowsGpusInstancesComputeInstancesMultiprocessorsAndMemory) {
 }
 
 #ifdef LEAT_GPU_BINARY
+TEST_F(Mig, WatchTellsHeatAndWhatHoldsClocksBackAndKnowsWhatItDoesNotKnow) {
+  ::setenv("LD_LIBRARY_PATH", LEAT_FAKE_DRIVERS, 1);
+  const auto watched = [] {
+    std::FILE* const pipe = ::popen(LEAT_GPU_BINARY " watch --times 1", "r");
+    char text[8192] = "";
+    const std::size_t got = std::fread(text, 1, sizeof text - 1, pipe);
+    EXPECT_EQ(::pclose(pipe), 0);
+    return Json::parse(std::string(text, got)).at("gpus");
+  };
+  host().state().slow_reasons = 0x4 | 0x20;
+  const Json gpus = watched();
+  ASSERT_EQ(gpus.size(), std::size(kModels));
+  EXPECT_EQ(gpus[kA100].at("uuid"), fake::uuid_text(kA100));
+  EXPECT_EQ(gpus[kA100].at("temperature_c"), 41);
+  EXPECT_EQ(gpus[kA100].at("power_w"), 312.4);
+  EXPECT_EQ(gpus[kA100].at("power_cap_w"), 400);
+  EXPECT_EQ(gpus[kA100].at("held_back"), (Json{"power cap", "heat"}));
+  host().state().slow_reasons = 0;
+  host().state().hides_heat = 1;
+  EXPECT_TRUE(watched()[0].at("temperature_c").is_null()) << "not known is not zero";
+  EXPECT_TRUE(watched()[0].at("held_back").empty());
+  host().state().hides_heat = 0;
+}
+
 // The whole way: leat-plan asks leat-gpu, prints, and changes only when told to.
 TEST_F(Mig, PlanChangesNothingWithoutApplyAndTheDifferenceWithIt) {
   for (const unsigned g : {0U, 2U, 3U, 4U}) host().state().gpus[g].mig = 0;

@@ -117,32 +117,98 @@ NvmlDevice read_device(const Library& lib, Handle device) {
   return facts;
 }
 
+std::vector<Handle> devices_of(const Library& lib) {
+  std::vector<Handle> found;
+  unsigned count = 0;
+  if (!knows(lib.nvmlDeviceGetCount_v2, &count)) count = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    Handle device = nullptr;
+    if (knows(lib.nvmlDeviceGetHandleByIndex_v2, i, &device)) found.push_back(device);
+  }
+  return found;
+}
+
+NvmlHeat heat_of(const Library& lib, Handle device) {
+  NvmlHeat heat;
+  heat.uuid = text_from(lib.nvmlDeviceGetUUID, device);
+  heat.temperature_c = number_from(lib.nvmlDeviceGetTemperature, device, kTemperatureOfGpu);
+  heat.power_mw = number_from(lib.nvmlDeviceGetPowerUsage, device);
+  heat.power_cap_mw = number_from(lib.nvmlDeviceGetEnforcedPowerLimit, device);
+  heat.sm_clock_mhz = number_from(lib.nvmlDeviceGetClockInfo, device, kClockSm);
+  Memory memory{};
+  if (knows(lib.nvmlDeviceGetMemoryInfo, device, &memory)) {
+    heat.memory_bytes = memory.total;
+    heat.memory_used_bytes = memory.used;
+  }
+  unsigned long long reasons = 0;
+  if (!knows(lib.nvmlDeviceGetCurrentClocksThrottleReasons, device, &reasons)) return heat;
+  if ((reasons & kSlowPowerCap) != 0) heat.held_back.emplace_back("power cap");
+  if ((reasons & (kSlowHeat | kSlowHardwareHeat)) != 0) heat.held_back.emplace_back("heat");
+  if ((reasons & kSlowPowerBrake) != 0) heat.held_back.emplace_back("power brake");
+  // The hardware's bit comes with each of its own reasons too.
+  if ((reasons & kSlowHardware) != 0 && heat.held_back.empty()) heat.held_back.emplace_back("hardware");
+  return heat;
+}
+
 }  // namespace
 
-Result<NvmlFacts> read_nvml() {
-  void* library = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return Error{"libnvidia-ml.so.1 could not be opened"};
+struct NvmlWatch::Open {
+  void* library = nullptr;
   Library lib;
-#define X(name, arguments) lib.name = reinterpret_cast<decltype(lib.name)>(::dlsym(library, #name));
-  LEAT_NVML_READS(X)
-#undef X
-  if (!knows(lib.nvmlInit_v2)) {
+  Open() = default;
+  Open(const Open&) = delete;
+  Open& operator=(const Open&) = delete;
+  ~Open() {
+    if (library == nullptr) return;
+    (void)knows(lib.nvmlShutdown);
     ::dlclose(library);
-    return Error{"NVML would not start"};
   }
+  // Empty: it can be asked.
+  std::string begin() {
+    void* const opened = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (opened == nullptr) return "libnvidia-ml.so.1 could not be opened";
+#define X(name, arguments) lib.name = reinterpret_cast<decltype(lib.name)>(::dlsym(opened, #name));
+    LEAT_NVML_READS(X)
+#undef X
+    if (!knows(lib.nvmlInit_v2)) {
+      ::dlclose(opened);
+      return "NVML would not start";
+    }
+    library = opened;
+    return {};
+  }
+};
+
+NvmlWatch::NvmlWatch(std::unique_ptr<Open> open) : open_(std::move(open)) {}
+NvmlWatch::NvmlWatch(NvmlWatch&&) noexcept = default;
+NvmlWatch::~NvmlWatch() = default;
+
+Result<NvmlWatch> NvmlWatch::open() {
+  auto open = std::make_unique<Open>();
+  if (const std::string problem = open->begin(); !problem.empty()) return Error{problem};
+  return NvmlWatch(std::move(open));
+}
+
+std::vector<NvmlHeat> NvmlWatch::read() const {
+  std::vector<NvmlHeat> out;
+  for (const Handle device : devices_of(open_->lib)) out.push_back(heat_of(open_->lib, device));
+  return out;
+}
+
+Result<NvmlFacts> read_nvml() {
+  auto watch = NvmlWatch::open();
+  if (!watch.ok()) return Error{watch.error()};
+  return watch->facts();
+}
+
+NvmlFacts NvmlWatch::facts() const {
+  const Library& lib = open_->lib;
   NvmlFacts facts;
   std::array<char, 128> version{};
   if (knows(lib.nvmlSystemGetDriverVersion, version.data(), static_cast<unsigned>(version.size()))) {
     facts.driver_version = version.data();
   }
-  unsigned count = 0;
-  if (!knows(lib.nvmlDeviceGetCount_v2, &count)) count = 0;
-  for (unsigned i = 0; i < count; ++i) {
-    Handle device = nullptr;
-    if (knows(lib.nvmlDeviceGetHandleByIndex_v2, i, &device)) facts.devices.push_back(read_device(lib, device));
-  }
-  (void)knows(lib.nvmlShutdown);
-  ::dlclose(library);
+  for (const Handle device : devices_of(lib)) facts.devices.push_back(read_device(lib, device));
   return facts;
 }
 

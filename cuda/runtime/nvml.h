@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,5 +46,29 @@ struct NvmlFacts {
 
 // All of it, in one go; the library is closed again.
 Result<NvmlFacts> read_nvml();
+
+// What changes from second to second. NVML tells it of whole GPUs, so a GPU's instances share it.
+struct NvmlHeat {
+  std::string uuid;
+  std::optional<unsigned> temperature_c, power_mw, power_cap_mw, sm_clock_mhz;
+  std::uint64_t memory_bytes = 0, memory_used_bytes = 0;
+  std::vector<std::string> held_back;  // what lowers its clocks: "power cap", "heat", "hardware"
+};
+
+// The library stays open with it.
+class NvmlWatch {
+ public:
+  static Result<NvmlWatch> open();
+  NvmlWatch(NvmlWatch&&) noexcept;
+  NvmlWatch& operator=(NvmlWatch&&) = delete;
+  ~NvmlWatch();
+  [[nodiscard]] std::vector<NvmlHeat> read() const;
+  [[nodiscard]] NvmlFacts facts() const;
+
+ private:
+  struct Open;
+  explicit NvmlWatch(std::unique_ptr<Open> open);
+  std::unique_ptr<Open> open_;
+};
 
 }  // namespace leat::gpu

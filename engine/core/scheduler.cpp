@@ -196,6 +196,18 @@ bool Scheduler::full() const noexcept {
   return up;
 }
 const Counters& Scheduler::counters() const noexcept { return state_->ledger.counters(); }
+TimeNs Scheduler::oldest_queued_ns(ModuleId module) const noexcept {
+  const ActivePlan& plan = *state_->plan;
+  TimeNs oldest = 0;
+  for (QueueId q = plan.queues.first(module), end = q + plan.queues.count(module); q < end; ++q) {
+    for (const ArrivalList& arrivals : plan.queues[q].arrivals) {
+      if (arrivals.front() == kNone) continue;
+      const TimeNs came = state_->tasks[arrivals.front()].queued_ns;
+      if (oldest == 0 || came < oldest) oldest = came;
+    }
+  }
+  return oldest;
+}
 void Scheduler::audit() const { state_->audit(); }
 
 }  // namespace leat::core

@@ -211,6 +211,8 @@ class Scheduler {
   [[nodiscard]] bool idle() const noexcept;          // nothing in flight
   [[nodiscard]] bool full() const noexcept;          // partitions are up, and none of them takes a batch now
   [[nodiscard]] const Counters& counters() const noexcept;
+  // When the task of its queues that waits longest came to the module; 0: none waits.
+  [[nodiscard]] TimeNs oldest_queued_ns(ModuleId module) const noexcept;
   // Aborts if an invariant is broken: ledger, queue links, partition occupancy. O(n); tests and safety runs call it.
   void audit() const;
 

@@ -61,6 +61,9 @@ void ControlThread::worker_failed(std::uint32_t p, const std::string& line) {
   switch (life_.phase) {
     case Phase::serving:
     case Phase::draining:
+      scheduler_.command({.kind = Command::Kind::worker_failed,
+                          .partition = p,
+                          .what = workers_.supervisor->end_status(p).value_or(0)});
       return log_worker(LogLevel::error, p, line + "; trying again" + workers_.supervisor->in_a_while(p));
     case Phase::stopping:
       if (life_.failing == p) life_.failure += "\n" + about(p, line);
@@ -98,6 +101,7 @@ void ControlThread::publish_worker(std::uint32_t p) {
   record.set(PartitionCounter::restarts, supervisor.restarts(p));
   record.set(PartitionCounter::backoff_ms, static_cast<std::uint64_t>(supervisor.backoff_ns(p) / 1'000'000));
   record.set(PartitionCounter::failures, supervisor.failures(p));
+  if (const auto status = supervisor.end_status(p)) record.set(PartitionCounter::end_status, *status);
   const std::int64_t next = supervisor.next_start_ns(p);
   record.set(PartitionCounter::next_start_ns, next == INT64_MAX ? shm::kUnknown : static_cast<std::uint64_t>(next));
   record.set(PartitionCounter::device_bytes,

@@ -271,6 +271,7 @@ void LoopbackDaemon::serve_port(Connection& c) {
 }
 
 void LoopbackDaemon::answer(Connection& c, const Taken& t, Outcome outcome, Reason reason) {
+  const std::int64_t began_ns = outcome == Outcome::completed ? leat_now_ns() : 0;
   if (outcome == Outcome::completed) {
     StreamPool& pool = *c.port->pool(t.stream);
     leat_result* r = pool.result(t.slot);
@@ -280,8 +281,8 @@ void LoopbackDaemon::answer(Connection& c, const Taken& t, Outcome outcome, Reas
     r->frame_height = pool.spec().height;
     r->checksum = checksum(pool.frame(t.slot), t.bytes);
   }
-  c.port->answer(
-      {t.stream, t.slot, outcome, reason, outcome == Outcome::completed, UINT32_MAX, t.deadline_ns, leat_now_ns()});
+  c.port->answer({t.stream, t.slot, outcome, reason, outcome == Outcome::completed, UINT32_MAX, t.deadline_ns,
+                  leat_now_ns(), began_ns});
   ++answered_;
 }
 

@@ -163,7 +163,7 @@ std::vector<pid_t> Leatd::workers() const {
   return out;
 }
 
-std::optional<shm::RecordSnapshot> Leatd::record(shm::RecordKind kind, std::uint32_t index) const {
+std::optional<shm::CountersReader> Leatd::counters() const {
   leat_error error{};
   auto observer = shm::Observer::connect(socket_, &error);
   if (!observer.ok()) return std::nullopt;
@@ -171,7 +171,21 @@ std::optional<shm::RecordSnapshot> Leatd::record(shm::RecordKind kind, std::uint
   if (!counters.ok()) return std::nullopt;
   auto reader = shm::CountersReader::map(std::move(counters->fd), counters->bytes);
   if (!reader.ok()) return std::nullopt;
-  return reader->snapshot(kind, index);
+  return std::move(*reader);
+}
+
+std::optional<shm::RecordSnapshot> Leatd::record(shm::RecordKind kind, std::uint32_t index) const {
+  const auto reader = counters();
+  return reader ? reader->snapshot(kind, index) : std::nullopt;
+}
+
+std::vector<shm::Event> Leatd::events(shm::EventKind kind) const {
+  std::vector<shm::Event> out(shm::kEvents);
+  std::uint64_t next = 0;
+  const auto reader = counters();
+  out.resize(reader ? reader->events(0, out, &next) : 0);
+  std::erase_if(out, [&](const shm::Event& e) { return e.kind != kind; });
+  return out;
 }
 
 std::uint64_t value(const shm::RecordSnapshot& record, shm::StreamCounter counter) {

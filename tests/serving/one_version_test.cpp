@@ -213,6 +213,7 @@ TEST_F(OneVersion, AnExecutorThatOpensItsFileItselfDoesNotGetAnother) {
   ASSERT_EQ(kill(leatd.workers()[0], SIGKILL), 0);
   EXPECT_TRUE(eventually([&] { return says(leatd, "m.bin: has been replaced since leatd started, and executor"); }))
       << leatd.log();
+  EXPECT_TRUE(eventually([&] { return !leatd.events(shm::EventKind::worker_failed).empty(); }));
   replace(file, "one");
   EXPECT_TRUE(eventually([&] { return restarted(leatd, 0); })) << leatd.log();
 }

@@ -404,6 +404,12 @@ TEST(Serve, AKilledWorkerIsBackAndNothingIsLost) {
   EXPECT_TRUE(balances(*total));
   EXPECT_EQ(value(*total, StreamCounter::completed), 8U) << "there was slack to retry";
   EXPECT_EQ(pump(*client, *stream, 50, 5).outcomes.at(Outcome::completed), 50U);
+  EXPECT_EQ(leatd.record(shm::RecordKind::partition, 0)->value(shm::PartitionCounter::end_status), 256U + SIGKILL);
+  EXPECT_FALSE(client->open_stream(small("none")).ok());
+  EXPECT_TRUE(eventually([&] {
+    const auto refused = leatd.events(shm::EventKind::refused);
+    return refused.size() == 1 && refused[0].b == static_cast<std::uint64_t>(shm::Refusal::bad_stream);
+  }));
 }
 
 }  // namespace

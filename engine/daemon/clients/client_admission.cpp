@@ -145,7 +145,7 @@ bool ClientSessions::accept(shm::Fd connection) {
   const Objection no = objection_to(*peer, login, account, limits, trusted, connection.get());
   if (no.error != LEAT_ERROR_ok) {
     env_.metrics.daemon().add(DaemonCounter::clients_refused);
-    accounts_.refused(account, no.why, no.text, now);
+    refused(account, no.why, no.text, now);
     if (no.why != Refusal::dear_wakes) (void)shm::refuse(connection.get(), 0, no.error, no.text);
     let_go(login.uid, std::move(connection));
     return totals_.closing < kMaxClosing;
@@ -364,12 +364,21 @@ bool ClientSessions::deliver(Session& s, std::uint32_t request, std::span<const 
 }
 
 void ClientSessions::refuse(Session& s, std::uint32_t request, leat_error error, Refusal why, const std::string& text) {
-  if (why != Refusal::none) accounts_.refused(*s.who.account, why, text, shm::monotonic_ns());
+  if (why != Refusal::none) refused(*s.who.account, why, text, shm::monotonic_ns());
   shm::Refused m;
   m.header.request = request;
   m.error = static_cast<std::uint32_t>(error);
   shm::set_text(m.text, text);
   (void)deliver(s, request, shm::encode(m), {});
+}
+
+// The flight recorder is told of some: whoever is refused decides how often.
+void ClientSessions::refused(UserAccount& account, Refusal why, const std::string& text, std::int64_t now) {
+  constexpr std::int64_t kEveryNs = 100'000'000;
+  accounts_.refused(account, why, text, now);
+  if (now - told_refusal_ns_ < kEveryNs) return;
+  told_refusal_ns_ = now;
+  env_.command({.kind = Command::Kind::user_refused, .client = account.index, .what = static_cast<std::uint32_t>(why)});
 }
 
 // ---- the end ----

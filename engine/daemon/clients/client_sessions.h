@@ -218,6 +218,7 @@ class ClientSessions {
   void begin_record(const Session& s, std::uint32_t index, const shm::PoolSpec& pool, const std::string& label);
 
   void refuse(Session& s, std::uint32_t request, leat_error error, shm::Refusal why, const std::string& text);
+  void refused(UserAccount& account, shm::Refusal why, const std::string& text, std::int64_t now);
   // False: it did not go out, and the client was told, or is gone.
   template <class M>
   bool reply(Session& s, const M& message, std::uint32_t request, std::span<const int> fds = {},
@@ -235,6 +236,7 @@ class ClientSessions {
   Environment env_;
   std::uint64_t first_token_;
   UserAccounts accounts_;
+  std::int64_t told_refusal_ns_ = 0;
   SubordinateUids subordinates_;
   ObserverViews views_;
   PoolNumbers pool_numbers_;

@@ -25,6 +25,8 @@ struct Command {
     close_stream,   // client, stream
     worker_ready,   // partition, pid, worker
     worker_lost,    // partition, pid: its process has ended (proven)
+    worker_failed,  // partition, what: its end status; for the flight recorder, as the next
+    user_refused,   // client: the user's record, what: the Refusal
     features_lost,  // edge: what lay in its memory, with no worker left that touches it
     set_estimates,  // estimates: valid until the next samples event
     replace_plan,   // plan: with latencies that were measured anew; given back as an earlier one, or itself
@@ -35,7 +37,7 @@ struct Command {
   Kind kind = Kind::stop;
   std::uint32_t client = 0, stream = 0, partition = 0, edge = 0;
   std::int64_t pid = 0;  // for the flight recorder, as is uid
-  std::uint32_t uid = 0;
+  std::uint32_t uid = 0, what = 0;
   shm::ClientPort* port = nullptr;
   shm::StreamPool* pool = nullptr;
   bool apart = false;  // the control thread sees to its bell

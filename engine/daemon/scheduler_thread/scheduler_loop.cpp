@@ -115,6 +115,8 @@ void SchedulerLoop::flush(std::int64_t now) noexcept {
     module.set(shm::ModuleCounter::items, modules[m].items);
     module.set(shm::ModuleCounter::queue_ns, modules[m].queue_ns_sum);
     module.set(shm::ModuleCounter::busy_ns, modules[m].busy_ns);
+    module.set(shm::ModuleCounter::oldest_ns,
+               modules[m].queued == 0 ? 0 : static_cast<std::uint64_t>(core_->oldest_queued_ns(m)));
   }
   for (std::uint32_t e = 0; e < options_.edges.size(); ++e)
     metrics_.of(RecordKind::edge, e).set(shm::EdgeCounter::slots_in_use, features_.in_use(e));
@@ -313,6 +315,10 @@ void SchedulerLoop::handle(const Command& command, std::int64_t now) noexcept {
       return add_worker(command, now);
     case Command::Kind::worker_lost:
       return worker_lost(command.partition, command.pid, now);
+    case Command::Kind::worker_failed:
+      return metrics_.event(EventKind::worker_failed, now, UINT32_MAX, 0, command.partition, command.what);
+    case Command::Kind::user_refused:
+      return metrics_.event(EventKind::refused, now, UINT32_MAX, 0, command.client, command.what);
     case Command::Kind::features_lost:
       return features_.spoil(command.edge);
     case Command::Kind::set_estimates:

@@ -284,6 +284,7 @@ void Supervisor::on_exit(std::uint32_t i, std::int64_t now) {
   const bool was_up = w.state == WorkerState::up;
   w.state = WorkerState::lost;
   w.last_end = how_it_ended(ending);
+  w.end_status = static_cast<std::uint32_t>(ending.code) + (ending.how == subprocess::Ending::How::exited ? 0 : 256);
   w.device = {};
   w.restart.ended(was_up ? std::optional(now - w.ready_ns) : std::nullopt);
   for (worker::EdgeSetup& e : w.setup.edges) e.make = false;

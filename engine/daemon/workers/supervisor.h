@@ -109,6 +109,8 @@ class Supervisor {
   // Why it could not start, one line; empty: it could.
   const std::string& why_down(std::uint32_t partition) const noexcept { return of(partition).why_down; }
   const std::string& last_end(std::uint32_t partition) const noexcept { return of(partition).last_end; }
+  // 256 and more: the signal that ended it. Empty: none has ended.
+  std::optional<std::uint32_t> end_status(std::uint32_t partition) const noexcept { return of(partition).end_status; }
   worker::Sandbox sandbox(std::uint32_t partition) const noexcept { return of(partition).sandbox; }
   bool all_down() const noexcept;
 
@@ -136,6 +138,7 @@ class Supervisor {
     std::optional<std::uint32_t> asked = {};  // the module that it was asked to measure again
     std::int64_t ready_ns = 0;
     std::string last_end = {};  // how its last process ended
+    std::optional<std::uint32_t> end_status = {};
     std::string why_down = {};  // why its last process was never ready; until one is
     worker::Sandbox sandbox = worker::Sandbox::off;
     worker::DeviceFacts device = {};

@@ -140,7 +140,8 @@
   X(arrived, 0, "tasks that came here")                                          \
   X(items, 0, "rows of its batches")                                             \
   X(queue_ns, 0, "time that tasks waited here")                                  \
-  X(busy_ns, 0, "time of partitions that its batches took")
+  X(busy_ns, 0, "time of partitions that its batches took")                      \
+  X(oldest_ns, 1, "when the task that waits longest came here; 0: none waits")
 
 // The causes of its record: nanoseconds that batches of the first kMaxCauses modules took, by module.
 #define LEAT_PARTITION_COUNTERS(X)                                                       \
@@ -161,7 +162,8 @@
   X(lost_ns, 1, "when it was lost last, CLOCK_MONOTONIC")                                \
   X(next_start_ns, 1, "when its worker starts again, while it is lost, CLOCK_MONOTONIC") \
   X(failures, 1, "times that its worker ended in a row")                                 \
-  X(device_bytes, 1, "device memory that its worker has made, by its own account")
+  X(device_bytes, 1, "device memory that its worker has made, by its own account")       \
+  X(end_status, 1, "how its latest worker ended: its exit status, or 256 + its signal")
 
 #define LEAT_EDGE_COUNTERS(X)                                       \
   X(transfers, 0, "batches handed over")                            \
@@ -296,7 +298,9 @@ static_assert(sizeof(RecordLayout) % kLine == 0);
   X(worker_lost, 12)     /* a = partition, token = the pid it had */                \
   X(stall, 13)           /* c = ns of the turn */                                   \
   X(cancelled, 14)       /* stream, token */                                        \
-  X(plan_replaced, 15)
+  X(plan_replaced, 15)                                                              \
+  X(refused, 16)       /* a = user's record, b = Refusal; ten a second at most */   \
+  X(worker_failed, 17) /* before it was ready: a = partition, b = end_status */
 
 enum class EventKind : std::uint32_t {
 #define X(name, value) name = value,

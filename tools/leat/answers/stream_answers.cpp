@@ -56,6 +56,10 @@ void StreamAnswers::add(std::uint64_t number, std::uint64_t picture, const leat_
   line["picture"] = picture;
   line["captured"] = wall_time(answer.capture_ns);
   line["latency_ms"] = milliseconds(answer.answered_ns - answer.capture_ns);
+  if (const std::int64_t began_ns = leat_dispatched_ns(&answer); began_ns != 0) {
+    line["queue_ms"] = milliseconds(began_ns - answer.capture_ns);
+    line["run_ms"] = milliseconds(answer.answered_ns - began_ns);
+  }
   if (answer.result != nullptr)
     line["size"] = std::vector<std::uint32_t>{answer.result->frame_width, answer.result->frame_height};
   line.update(answer_json(answer, {.max_values = options_.max_values, .mask_runs = true}));

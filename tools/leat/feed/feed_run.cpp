@@ -69,6 +69,14 @@ std::optional<CopyCount> copy_count(const std::string& socket) {
   return count;
 }
 
+// "p50 12.3 ms, p99 40.1 ms"
+std::string times_text(const Ledger& ledger) {
+  if (ledger.latency_ms(0.5) < 0) return "none answered yet";
+  char text[64];
+  std::snprintf(text, sizeof text, "p50 %.1f ms, p99 %.1f ms", ledger.latency_ms(0.5), ledger.latency_ms(0.99));
+  return text;
+}
+
 // What is told of a run while it goes on.
 class Watch {
  public:
@@ -118,13 +126,11 @@ class Watch {
     }
     Ledger total;
     for (const NamedLedger& stream : report.streams) total.add(stream.ledger);
-    std::fprintf(
-        stderr,
-        "leat feed: %3.0f s: submitted %llu, completed %llu, late %llu, dropped %llu, p50 %.1f ms, p99 %.1f ms\n",
-        report.seconds, static_cast<unsigned long long>(total.submitted_count()),
-        static_cast<unsigned long long>(total.count(Outcome::completed)),
-        static_cast<unsigned long long>(total.count(Outcome::late)),
-        static_cast<unsigned long long>(total.count(Outcome::dropped)), total.latency_ms(0.5), total.latency_ms(0.99));
+    std::fprintf(stderr, "leat feed: %3.0f s: submitted %llu, completed %llu, late %llu, dropped %llu, %s\n",
+                 report.seconds, static_cast<unsigned long long>(total.submitted_count()),
+                 static_cast<unsigned long long>(total.count(Outcome::completed)),
+                 static_cast<unsigned long long>(total.count(Outcome::late)),
+                 static_cast<unsigned long long>(total.count(Outcome::dropped)), times_text(total).c_str());
   }
 
   CameraList& cameras_;

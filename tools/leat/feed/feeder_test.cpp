@@ -127,6 +127,7 @@ TEST_F(Feeding, EveryAnswerIsALineInTheOrderOfThePictures) {
     EXPECT_EQ(json["picture"], picture);
     EXPECT_EQ(json["stream"], "test");
     EXPECT_EQ(json["outcome"], "completed");
+    EXPECT_NEAR(json["queue_ms"].get<double>() + json["run_ms"].get<double>(), json["latency_ms"].get<double>(), 0.02);
   }
   EXPECT_EQ(picture, kPictures);
 

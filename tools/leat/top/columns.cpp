@@ -84,8 +84,9 @@ Value overhead(const Window&, const RecordSnapshot& record, const RecordSnapshot
 
 template <auto Counter>
 Value since(const Window& window, const RecordSnapshot& record, const RecordSnapshot*) {
-  const auto value = record.value(Counter);
-  return value ? Value((static_cast<double>(window.now.at_ns) - static_cast<double>(*value)) / 1e9) : Value();
+  const auto value = record.value(Counter);  // 0: there is no such time now
+  return value && *value != 0 ? Value((static_cast<double>(window.now.at_ns) - static_cast<double>(*value)) / 1e9)
+                              : Value();
 }
 
 // A gauge that is an index into a list of words.
@@ -316,6 +317,8 @@ constexpr Column kModules[] = {
     {"items", "", "rows of its batches", Unit::count, 0, 0, count<ModuleCounter::items>},
     {"busy_ns", "", "time of partitions that its batches took", Unit::count, 0, 0, count<ModuleCounter::busy_ns>},
     {"queue_ns", "", "time that tasks waited here", Unit::count, 0, 0, count<ModuleCounter::queue_ns>},
+    {"oldest_seconds", "", "how long the task that waits longest has waited", Unit::seconds, 0, 0,
+     since<ModuleCounter::oldest_ns>},
 };
 
 constexpr Column kPartitions[] = {
@@ -349,6 +352,8 @@ constexpr Column kPartitions[] = {
     {"backoff_ms", "backoff ms", "how long its worker is kept from starting again, while it is lost", Unit::count, 10,
      5, count<PartitionCounter::backoff_ms>},
     {"failures", "", "times that its worker ended in a row", Unit::count, 0, 0, count<PartitionCounter::failures>},
+    {"end_status", "", "how its latest worker ended: its exit status, or 256 + its signal", Unit::count, 0, 0,
+     count<PartitionCounter::end_status>},
 };
 
 constexpr Column kEdges[] = {

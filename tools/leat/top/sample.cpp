@@ -110,10 +110,15 @@ Sample Watch::sample() const {
   return sample;
 }
 
-std::vector<shm::Event> Watch::events() const {
-  std::vector<shm::Event> out(shm::kEvents);
-  std::uint64_t next = 0;
-  out.resize(reader_.events(0, out, &next));
+std::vector<shm::Event> Watch::events() {
+  constexpr std::size_t kAtOnce = 1024;
+  std::vector<shm::Event> out;
+  for (std::size_t got = 0; out.size() < shm::kEvents;) {
+    out.resize(got + kAtOnce);
+    const std::uint32_t more = reader_.events(next_event_, std::span(out).subspan(got), &next_event_);
+    out.resize(got += more);
+    if (more < kAtOnce) break;
+  }
   return out;
 }
 

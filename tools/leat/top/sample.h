@@ -57,7 +57,8 @@ class Watch {
   // socket empty: the default one. Errors: one line with what to do.
   static Result<Watch> connect(const std::string& socket);
   [[nodiscard]] Sample sample() const;
-  [[nodiscard]] std::vector<shm::Event> events() const;  // that the ring holds now; a view of it has none
+  // Those since the last call that the ring still holds, at first all that it holds; a view of it has none.
+  [[nodiscard]] std::vector<shm::Event> events();
   [[nodiscard]] bool daemon_gone() const;
   Result<std::string> status_json();
 
@@ -66,6 +67,7 @@ class Watch {
       : observer_(std::move(observer)), reader_(std::move(reader)) {}
   shm::Observer observer_;
   shm::CountersReader reader_;
+  std::uint64_t next_event_ = 0;
 };
 
 }  // namespace leat::tools

@@ -14,13 +14,6 @@ constexpr std::int64_t kRateNs = 5'000'000'000;     // pictures are counted over
 
 }  // namespace
 
-const char* name_of(CameraState state) {
-#define X(name, text) #name,
-  static constexpr const char* kNames[] = {LEAT_CAMERA_STATES(X)};
-#undef X
-  return kNames[static_cast<std::size_t>(state)];
-}
-
 Camera::Camera(FeederOptions options, bool comes_back, Say say, CameraPauses pauses)
     : feeder_(std::move(options)), comes_back_(comes_back), say_(std::move(say)), pauses_(pauses) {}
 

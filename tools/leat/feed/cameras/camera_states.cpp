@@ -13,6 +13,7 @@
 #include <memory>
 #include <utility>
 
+#include "leat/leat.h"
 #include "tools/base/text/fd.h"
 #include "tools/base/text/whole_file.h"
 
@@ -80,8 +81,12 @@ void add_cameras_of(const Json& file, const std::string& socket, std::int64_t no
     Json entry = {{"pid", number(file, "pid")}};
     for (const char* const key : {"name", "source", "application", "state", "last_error"})
       entry[key] = shown(camera, key);
-    for (const char* const key : {"rate", "last_picture_s", "pictures", "breaks", "last_error_s"})
-      entry[key] = number(camera, key);
+    for (const char* const key : {"rate", "pictures", "breaks"}) entry[key] = number(camera, key);
+    const double since_s = static_cast<double>(now_ns - written.get<std::int64_t>()) / 1e9;
+    for (const char* const key : {"last_picture_s", "last_error_s"}) {
+      const Json then = number(camera, key);
+      entry[key] = then.is_null() ? then : Json(std::round((then.get<double>() + since_s) * 10) / 10);
+    }
     out.push_back(std::move(entry));
   }
 }
@@ -91,6 +96,13 @@ Json seconds_ago(std::int64_t at_ns, std::int64_t now_ns) {
 }
 
 }  // namespace
+
+const char* name_of(CameraState state) {
+#define X(name, text) #name,
+  static constexpr const char* kNames[] = {LEAT_CAMERA_STATES(X)};
+#undef X
+  return kNames[static_cast<std::size_t>(state)];
+}
 
 Result<CameraStatesFile> CameraStatesFile::create(const std::string& socket) {
   const std::string where = folder();

@@ -12,9 +12,30 @@
 
 #include "leat/result.hpp"
 #include "tools/base/json/json.h"
-#include "tools/leat/feed/cameras/camera.h"
 
 namespace leat::tools {
+
+// LEAT_CAMERA_STATES(X): X(name, text)
+#define LEAT_CAMERA_STATES(X)                                         \
+  X(opening, "its source is being opened")                            \
+  X(running, "pictures come and are served")                          \
+  X(unserved, "pictures come, and leatd does not take them")          \
+  X(waiting, "its source broke off, and is opened again in a moment") \
+  X(ended, "its source has ended, or a limit was reached")
+#define X(name, text) name,
+enum class CameraState : std::uint8_t { LEAT_CAMERA_STATES(X) };
+#undef X
+[[nodiscard]] const char* name_of(CameraState state);
+
+struct CameraReport {
+  std::string name, source, application;
+  CameraState state = CameraState::opening;
+  double rate = 0;                   // pictures a second, of late
+  std::int64_t last_picture_ns = 0;  // CLOCK_MONOTONIC; 0: none yet
+  std::uint64_t pictures = 0, breaks = 0;
+  std::string last_error;          // in one line; empty: none yet
+  std::int64_t last_error_ns = 0;  // when it was
+};
 
 class CameraStatesFile {
  public:

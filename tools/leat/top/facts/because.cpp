@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/leat/top/facts/cameras.h"
 #include "tools/leat/top/facts/health.h"
 #include "tools/leat/top/facts/room.h"
 #include "tools/leat/top/facts/text.h"
@@ -113,6 +114,15 @@ Because of_worker(const Second& second, double faults_since) {
           names_together(up, 30) + (up.size() == 1 ? " carries" : " carry") + " all " + streams + ": " + failed};
 }
 
+const StreamFigures* first_away(const Second& second) {
+  const StreamFigures* first = nullptr;
+  for (const StreamFigures& s : second.streams) {
+    if (s.mark != Mark::silent || !s.camera || s.camera->runs() || s.camera->state == "ended") continue;
+    if (first == nullptr || s.since_ns < first->since_ns) first = &s;
+  }
+  return first;
+}
+
 std::string room_text(const Second& second) {
   const PartitionFigures* fullest = nullptr;
   for (const PartitionFigures& p : second.partitions)
@@ -151,6 +161,9 @@ Because because_of(State state, const Reading& reading, const Second& second, do
     case State::late:
       return {"because", because_of_load(second)};
     case State::silent:
+      // The one that broke off first: the others are told by their rows.
+      if (const StreamFigures* s = first_away(second); s != nullptr)
+        return {"because", s->who->name + " " + short_error(*s->camera)};
       return {"meanwhile", second.streams.size() > 1 ? "the other streams are well; its client is still connected"
                                                      : "its client is still connected"};
     case State::refusing:

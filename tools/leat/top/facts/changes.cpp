@@ -71,6 +71,7 @@ void Changes::streams(const Second& second) {
   std::map<Key, std::shared_ptr<const StreamIdentity>> now;
   std::map<std::uint32_t, std::vector<const StreamIdentity*>> opened, closed;
   for (const StreamFigures& s : second.streams) {
+    if (s.who->key.index >= kCameraRows) continue;
     now[s.who->key] = s.who;
     if (!streams_.contains(s.who->key)) opened[s.who->client_index].push_back(s.who.get());
   }

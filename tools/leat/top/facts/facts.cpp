@@ -81,11 +81,24 @@ void Facts::read_status(const std::string& text) {
       to.kind = printable(p.value("kind", ""));
       to.cores = printable(p.value("cores", ""));
       to.gpu = printable(gpu_text(p));
+      if (const Json* const gpu = p.find("gpu"); gpu != nullptr && gpu->is_object()) {
+        to.device = gpu->value("device", "");
+        if (to.device.empty()) to.device = gpu->value("uuid", "");
+      }
       to.last_end = printable(p.value("last_end", ""));
       to.why_down = printable(p.value("why_down", ""));
       to.sandbox = printable(p.value("sandbox", ""));
     }
   } catch (const JsonError&) {  // another release's: what could be read is kept
+  }
+}
+
+void Facts::add_heat(const std::vector<HeatFigures>& gpus, Second* second) const {
+  for (const HeatFigures& g : gpus) {
+    const auto heat = std::make_shared<const HeatFigures>(g);
+    for (PartitionFigures& p : second->partitions)
+      if (const auto s = status_.partitions.find(p.name); s != status_.partitions.end() && s->second.device == g.uuid)
+        p.heat = heat;
   }
 }
 
@@ -143,6 +156,7 @@ void Facts::take(Observation observation) {
     if (pid != daemon_pid_) {  // another leatd: nothing is the same any more
       samples_.clear();
       identities_.clear();
+      last_frames_.clear();
       began_ns_ = 0;
       daemon_pid_ = pid;
     }
@@ -186,6 +200,10 @@ void Facts::take(Observation observation) {
     if (seconds_.empty() && !observation.events.empty()) {
       for (Second& before : backfilled(observation.events, now, identities_)) seconds_.push_back(std::move(before));
     }
+    last_frames_.take(observation.events);
+    add_heat(observation.gpus, &second);
+    cameras_.add(observation.cameras, &second);
+    reading.streams.resize(second.streams.size());
     reading.watched_ns = now - began_ns_;
     health_.judge(reading, &second);
   }

@@ -29,6 +29,22 @@ struct Key {
 // How a stream is, the worse below. Signs, colours and the order of rows follow it.
 enum class Mark : std::uint8_t { well, near, silent, late, dropping, failing };
 
+// A source that a feeder of this user feeds to leatd, as that feeder says.
+struct CameraFigures {
+  std::string name, source, application, state;  // state: a word of LEAT_CAMERA_STATES
+  std::string error;                             // its last, in one line; empty: none yet
+  float rate = kUnknownFigure, breaks = kUnknownFigure;
+  std::int64_t last_picture_ns = 0, error_ns = 0;  // 0: never
+  [[nodiscard]] bool runs() const noexcept { return state == "running"; }
+};
+
+// How hot a GPU is. Its MIG instances share it.
+struct HeatFigures {
+  std::string uuid, held_back;  // what lowers its clocks; empty: nothing
+  float temperature_c = kUnknownFigure, power_w = kUnknownFigure, power_cap_w = kUnknownFigure,
+        sm_clock_mhz = kUnknownFigure, memory_used_mib = kUnknownFigure, memory_mib = kUnknownFigure;
+};
+
 // What does not change while a stream is open.
 struct StreamIdentity {
   Key key;
@@ -55,8 +71,11 @@ struct StreamFigures {
   float cause_percent = kUnknownFigure;
   Reason cause = Reason::none;  // the most frequent of 60 s; none: nothing missed
   Mark mark = Mark::well;
-  std::int64_t since_ns = 0;  // of the mark
+  std::int64_t since_ns = 0;                    // of the mark
+  std::shared_ptr<const CameraFigures> camera;  // whose pictures it has; null: no feeder says
 };
+// A camera without a stream is a row among streams all the same: its key's index is from here on.
+inline constexpr std::uint32_t kCameraRows = 1U << 20;
 
 enum class PartitionState : std::uint8_t { down, starting, up, lost, unknown };
 
@@ -73,6 +92,8 @@ struct PartitionFigures {
   float busy_now = kUnknownFigure;                              // of this second alone
   std::int64_t started_ns = 0, lost_ns = 0, next_start_ns = 0;  // 0: unknown
   std::int64_t pid = 0;
+  float end_status = kUnknownFigure;                     // of its latest worker: its exit status, or 256 + its signal
+  std::shared_ptr<const HeatFigures> heat;               // null: not known
   std::vector<std::pair<std::uint32_t, float>> modules;  // index of the module, per cent of the partition, 60 s
 };
 
@@ -83,6 +104,9 @@ struct ModuleFigures {
   float tasks = kUnknownFigure, batch = kUnknownFigure;
   float wait50 = kUnknownFigure, wait99 = kUnknownFigure, run50 = kUnknownFigure, run99 = kUnknownFigure;  // ms
   float waiting = kUnknownFigure, left_out = kUnknownFigure;
+  float oldest = kUnknownFigure;                           // ms that the one that waits longest has waited
+  float come = kUnknownFigure, given_up = kUnknownFigure;  // a second
+  float squeezed = kUnknownFigure;
   float held = kUnknownFigure;  // partitions' worth of time, of 5 s
 };
 
@@ -165,6 +189,7 @@ struct Change {
 // What leatd's status says of a partition, beyond its counters.
 struct PartitionStatus {
   std::string kind, gpu, cores, last_end, why_down, sandbox;
+  std::string device;  // the UUID of its GPU; empty: it has none
 };
 struct DaemonStatus {
   std::string version;

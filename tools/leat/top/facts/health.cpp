@@ -81,9 +81,24 @@ void Health::judge_silence(std::int64_t now, const StreamFigures& s, StreamMemor
   if (!came && m->silent.on() && s.came > 0 && s.in * 5 >= 3) m->steady_since_ns = now;
 }
 
+// A source that is being opened for the first time has a while for it; one that broke off is away until it has
+// pictures.
+void Health::judge_camera(std::int64_t now, const StreamFigures& s, StreamMemory* m) {
+  if (!s.camera) return m->away.step(false, true, now, 0);
+  if (m->known_since_ns == 0) m->known_since_ns = now;
+  const CameraFigures& c = *s.camera;
+  const bool new_one = c.state == "opening" && c.last_picture_ns == 0 && !(known(c.breaks) && c.breaks > 0) &&
+                       now - m->known_since_ns < 10 * kSecondNs;
+  const bool away = !c.runs() && c.state != "ended" && !new_one;
+  const bool was = m->away.on();
+  m->away.step(away, !away, now, 0);
+  if (!was && away && c.last_picture_ns != 0 && c.last_picture_ns < now) m->away.since(c.last_picture_ns);
+}
+
 void Health::judge_stream(const StreamReading& r, std::int64_t now, StreamFigures* s) {
   StreamMemory& m = streams_[s->who->key];
   judge_silence(now, *s, &m);
+  judge_camera(now, *s, &m);
   if (r.together && r.five.seconds > 0) {
     // A stream whose rule is to take the newest frame lives by what it supersedes.
     const bool by_rule = r.five.superseded < 0.10 * r.five.answers;
@@ -96,11 +111,9 @@ void Health::judge_stream(const StreamReading& r, std::int64_t now, StreamFigure
     const double near = known(s->who->slo_ms) && known(s->p99_minute) ? s->p99_minute / s->who->slo_ms : 0;
     m.near.step(near > kNearComes, near < kNearGoes, now, 15 * kSecondNs);
   }
-  const std::pair<const Latch*, Mark> marks[] = {{&m.failing, Mark::failing},
-                                                 {&m.dropping, Mark::dropping},
-                                                 {&m.late, Mark::late},
-                                                 {&m.silent, Mark::silent},
-                                                 {&m.near, Mark::near}};
+  const std::pair<const Latch*, Mark> marks[] = {{&m.failing, Mark::failing}, {&m.dropping, Mark::dropping},
+                                                 {&m.late, Mark::late},       {&m.away, Mark::silent},
+                                                 {&m.silent, Mark::silent},   {&m.near, Mark::near}};
   for (const auto& [latch, mark] : marks) {
     if (!latch->on()) continue;
     s->mark = mark;
@@ -144,7 +157,11 @@ void Health::judge_all(const Reading& reading, const Second& second) {
   stream_state(State::failing, &StreamMemory::failing);
   stream_state(State::overload, &StreamMemory::dropping);
   stream_state(State::late, &StreamMemory::late);
-  stream_state(State::silent, &StreamMemory::silent);
+  const bool silent = any([&](const StreamFigures& s) {
+    const StreamMemory& m = streams_[s.who->key];
+    return m.silent.on() || m.away.on();
+  });
+  latch(State::silent).step(silent, !silent, now, 0);
 
   bool starting = known(second.daemon.phase) && second.daemon.phase == 0, down = false, full = false;
   for (const PartitionFigures& p : second.partitions) {
@@ -327,6 +344,30 @@ std::string Health::well_text(const Reading& reading, const Second& second) cons
   return streams + "no frame missed for " + span_of(second.at_ns - std::max(last_missed_ns_, first_ns_));
 }
 
+std::string Health::silent_text(const Second& second) const {
+  std::vector<std::string> silent, away;
+  float rate = 0;
+  for (const StreamFigures& s : second.streams) {
+    const auto memory = streams_.find(s.who->key);
+    if (memory == streams_.end()) continue;
+    if (memory->second.away.on()) {
+      away.push_back(s.who->name);
+    } else if (memory->second.silent.on()) {
+      silent.push_back(s.who->name);
+      if (known(memory->second.steady_rate)) rate = std::max(rate, memory->second.steady_rate);
+    }
+  }
+  std::string text;
+  if (!away.empty()) {
+    const bool one = away.size() == 1;
+    text = names_together(std::move(away), 30) + (one ? " has no pictures" : " have no pictures");
+  }
+  if (!silent.empty())
+    text += (text.empty() ? "" : "; ") + names_together(std::move(silent), 30) + " sent nothing, before it " +
+            two(rate) + "/s";
+  return text;
+}
+
 std::string Health::text_of(State state, const Reading& reading, const Second& second) const {
   const std::int64_t now = second.at_ns;
   switch (state) {
@@ -350,17 +391,8 @@ std::string Health::text_of(State state, const Reading& reading, const Second& s
       return losing_text(state, second);
     case State::worker_down:
       return down_text(second);
-    case State::silent: {
-      std::vector<std::string> who;
-      float rate = 0;
-      for (const StreamFigures& s : second.streams) {
-        const auto memory = streams_.find(s.who->key);
-        if (memory == streams_.end() || !memory->second.silent.on()) continue;
-        who.push_back(s.who->name);
-        if (known(memory->second.steady_rate)) rate = std::max(rate, memory->second.steady_rate);
-      }
-      return names_together(who, 30) + " sent nothing, before it " + two(rate) + "/s";
-    }
+    case State::silent:
+      return silent_text(second);
     case State::refusing:
       return refusal_;
     case State::tight: {

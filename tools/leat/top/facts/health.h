@@ -25,6 +25,8 @@ class Health {
  private:
   struct StreamMemory {
     Latch failing, dropping, late, silent, near;
+    Latch away;                       // its camera has no pictures, or is not served
+    std::int64_t known_since_ns = 0;  // its camera
     std::int64_t steady_since_ns = 0, last_came_ns = 0;
     float steady_rate = kUnknownFigure;
     bool quiet = false;  // silent for so long that it is idle
@@ -41,6 +43,7 @@ class Health {
   };
   void judge_stream(const StreamReading& reading, std::int64_t now, StreamFigures* stream);
   void judge_partition(std::int64_t now, const PartitionFigures& partition);
+  static void judge_camera(std::int64_t now, const StreamFigures& stream, StreamMemory* memory);
   void judge_silence(std::int64_t now, const StreamFigures& stream, StreamMemory* memory);
   void judge_all(const Reading& reading, const Second& second);
   [[nodiscard]] bool in_force(State state) const;
@@ -49,6 +52,7 @@ class Health {
   [[nodiscard]] std::string text_of(State state, const Reading& reading, const Second& second) const;
   [[nodiscard]] std::string losing_text(State state, const Second& second) const;
   [[nodiscard]] std::string down_text(const Second& second) const;
+  [[nodiscard]] std::string silent_text(const Second& second) const;
   [[nodiscard]] std::string well_text(const Reading& reading, const Second& second) const;
 
   std::map<Key, StreamMemory> streams_;

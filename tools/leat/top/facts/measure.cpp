@@ -145,6 +145,7 @@ PartitionFigures measure_partition(const Windows& windows, const RecordSnapshot&
   out.lost_ns = time_in(record, PartitionCounter::lost_ns);
   out.next_start_ns = time_in(record, PartitionCounter::next_start_ns);
   out.pid = time_in(record, PartitionCounter::pid);
+  out.end_status = gauge(record, PartitionCounter::end_status);
   const Span minute = span_of_record(windows, windows.minute, record);
   if (minute)
     for (std::uint32_t m = 0; m < shm::kMaxCauses; ++m)
@@ -168,9 +169,16 @@ ModuleFigures measure_module(const Windows& windows, const RecordSnapshot& recor
     out.held = static_cast<float>(five.delta(ModuleCounter::busy_ns) / five.seconds / 1e9);
     quantiles(five, Which::first, kMs, &out.wait50, &out.wait99);
     quantiles(five, Which::second, kMs, &out.run50, &out.run99);
+    out.come = five.rate(ModuleCounter::arrived);
+    out.given_up = five.rate(ModuleCounter::dropped);
   }
   out.waiting = gauge(record, ModuleCounter::queued);
   out.left_out = gauge(record, ModuleCounter::left_out);
+  out.squeezed = gauge(record, ModuleCounter::squeezed);
+  if (const auto oldest = record.value(ModuleCounter::oldest_ns); oldest && *oldest != 0)
+    out.oldest = std::max(0.0F, static_cast<float>(windows.now->at_ns - static_cast<std::int64_t>(*oldest)) / 1e6F);
+  else if (oldest)
+    out.oldest = 0;
   return out;
 }
 

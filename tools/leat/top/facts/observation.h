@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "tools/leat/top/facts/figures.h"
 #include "tools/leat/top/sample.h"
 
 namespace leat::tools::top {
@@ -14,7 +15,9 @@ struct Observation {
   std::int64_t wall_ns = 0, utc_offset_s = 0;  // of sample.at_ns
   bool gone = false;                           // leatd is not there: the sample has only its time
   std::optional<std::string> status;           // leatd's answer, where it was asked
-  std::vector<shm::Event> events;              // of a first look: what the flight recorder holds
+  std::vector<shm::Event> events;              // of the flight recorder, since the look before
+  std::vector<CameraFigures> cameras;          // of this user's feeders
+  std::vector<HeatFigures> gpus;
 };
 
 }  // namespace leat::tools::top

@@ -16,7 +16,15 @@ const PartitionFigures* partition_of(const Second& second, Key key) {
   return nullptr;
 }
 
-void partition_head(Canvas& canvas, const Scene& scene, const PartitionFigures& of, Place p) {
+std::string heat_text(const HeatFigures& h) {
+  std::string text = " heat " + three(h.temperature_c) + " C, " + three(h.power_w) + " of " + three(h.power_cap_w) +
+                     " W, " + whole(h.sm_clock_mhz) + " MHz, memory " + whole(h.memory_used_mib) + " of " +
+                     whole(h.memory_mib) + " MiB, of the whole GPU";
+  return h.held_back.empty() ? text : text + "; clocks held back: " + printable(h.held_back);
+}
+
+// Rows that it took.
+int partition_head(Canvas& canvas, const Scene& scene, const PartitionFigures& of, Place p) {
   static constexpr const char* kStates[] = {"DOWN", "STARTING", "UP", "LOST", "UNKNOWN"};
   const bool up = of.state == PartitionState::up, full = known(of.busy) && of.busy > 90;
   std::string state =
@@ -29,17 +37,27 @@ void partition_head(Canvas& canvas, const Scene& scene, const PartitionFigures& 
     canvas.put_right(p.row, p.column + p.width - 1, "up for " + span_of(scene.second().at_ns - of.started_ns));
   const auto status = scene.facts.status().partitions.find(of.name);
   std::string device, worker = " worker " + (of.pid != 0 ? std::to_string(of.pid) : "-");
-  if (status != scene.facts.status().partitions.end()) {
+  bool gpu = false;
+  if (status == scene.facts.status().partitions.end()) {
+    worker += "; " + whole(of.restarts) + (of.restarts == 1 ? " restart" : " restarts") + ", last end " +
+              end_text(of.end_status);
+  } else {
     const PartitionStatus& s = status->second;
     device = " " + (s.gpu.empty() ? s.kind + (s.cores.empty() ? "" : " on cores " + s.cores) : s.gpu);
     if (!s.gpu.empty() && !s.cores.empty()) worker += " on cores " + s.cores;
     if (!s.sandbox.empty()) worker += ", sandbox " + s.sandbox;
     worker += "; " + whole(of.restarts) + (of.restarts == 1 ? " restart" : " restarts");
-    worker += ", last end " + (s.last_end.empty() ? "-" : s.last_end);
+    worker += ", last end " + (s.last_end.empty() ? end_text(of.end_status) : s.last_end);
+    gpu = !s.device.empty();
     if (!s.why_down.empty()) worker += "; " + s.why_down;
   }
   canvas.put(p.row + 1, p.column, device, {}, p.column + p.width);
   canvas.put(p.row + 2, p.column, worker, {}, p.column + p.width);
+  if (!gpu) return 3;
+  const bool held_back = of.heat && !of.heat->held_back.empty();
+  canvas.put(p.row + 3, p.column, of.heat ? heat_text(*of.heat) : " heat -: leat-gpu watch says nothing",
+             held_back ? Ink{Meaning::late, Stress::strong} : kIdleInk, p.column + p.width);
+  return 4;
 }
 
 void busy_graph(Screen& screen, const Scene& scene, const PartitionFigures& of, Place p) {
@@ -80,8 +98,7 @@ void draw_partition_look(Screen& screen, const Scene& scene, Key key, Place p) {
     return;
   }
   const int end = p.row + p.height;
-  partition_head(canvas, scene, *of, p);
-  int row = p.row + 3;
+  int row = p.row + partition_head(canvas, scene, *of, p);
   if (end - row >= 7) {
     busy_graph(screen, scene, *of, {row, p.column, 7, p.width});
     row += 7;

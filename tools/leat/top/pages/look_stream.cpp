@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/leat/top/facts/cameras.h"
 #include "tools/leat/top/facts/text.h"
 #include "tools/leat/top/pages/distribution.h"
 #include "tools/leat/top/pages/parts.h"
@@ -20,7 +21,7 @@ std::string state_text(const StreamFigures& s) {
     case Mark::late:
       return "LATE with " + percent(s.miss) + " % of its answers";
     case Mark::silent:
-      return "SILENT: it sends nothing";
+      return s.camera && !s.camera->runs() ? "SILENT: its camera is away" : "SILENT: it sends nothing";
     case Mark::near:
       return "NEAR its SLO, none missed";
     case Mark::well:
@@ -39,6 +40,7 @@ void stream_head(Canvas& canvas, const Scene& scene, const StreamFigures& s, Pla
     canvas.put_right(
         p.row, p.column + p.width - 1,
         "  since " + scene.facts.clock_at(s.since_ns) + " (" + span_of(scene.second().at_ns - s.since_ns) + ")");
+  if (who.key.index >= kCameraRows) return;  // no client of leatd
   std::string left = " client " + who.client + ", process " + std::to_string(who.pid);
   if (!who.user.empty()) left += ", user " + who.user;
   if (!who.priority.empty()) left += ", " + who.priority + ", " + who.overload;
@@ -49,6 +51,36 @@ void stream_head(Canvas& canvas, const Scene& scene, const StreamFigures& s, Pla
   right += who.format + (known(who.slots) ? ", " + whole(who.slots) + " slots" : "");
   if (known(who.period_ms) && who.period_ms > 0) right += ", every " + three(who.period_ms) + " ms";
   if (width_of(left) + width_of(right) < p.width) canvas.put_right(p.row + 1, p.column + p.width - 1, right);
+}
+
+// Its source, as the feeder says; rows that it took.
+int camera_lines(Canvas& canvas, const Scene& scene, const CameraFigures& c, Place p) {
+  const auto ago = [&](std::int64_t ns) { return span_of(scene.second().at_ns - ns) + " ago"; };
+  std::string text = " camera " + c.state + ", " + three(c.rate) + " pictures/s, last picture ";
+  text += c.last_picture_ns != 0 ? ago(c.last_picture_ns) : c.runs() ? "now" : "never";
+  if (known(c.breaks) && c.breaks > 0) text += ", broke off " + whole(c.breaks) + (c.breaks == 1 ? " time" : " times");
+  text += "; " + printable(c.source);
+  canvas.put(p.row, p.column, text, c.runs() ? Ink{} : Ink{Meaning::idle, Stress::strong}, p.column + p.width);
+  if (c.error.empty() || p.height < 2) return 1;
+  canvas.put(p.row + 1, p.column,
+             "  last error" + (c.error_ns != 0 ? " " + ago(c.error_ns) : "") + ": " + short_error(c), kIdleInk,
+             p.column + p.width);
+  return 2;
+}
+
+// One by one, the newest at the right; false: nobody knows them.
+bool draw_last_frames(Canvas& canvas, const Scene& scene, const StreamFigures& s, Place p) {
+  const std::deque<LastFrame>* const all = scene.back() ? nullptr : scene.facts.last_frames().of(s.who->key.index);
+  if (all == nullptr) return false;
+  const std::size_t count = std::min(all->size(), static_cast<std::size_t>(std::max(p.width - 3, 1)));
+  canvas.rule(
+      p.row, p.column, p.column + p.width,
+      " LAST " + std::to_string(count) + " FRAMES ───────────── height: answer of SLO  ▼ dropped ▲ late × failed ");
+  int column = p.column + 1;
+  for (auto frame = all->end() - static_cast<std::ptrdiff_t>(count); frame != all->end(); ++frame)
+    draw_frame(canvas, p.row + 1, column++, frame->outcome,
+               known(s.who->slo_ms) ? static_cast<double>(frame->latency_ns) / 1e6 / s.who->slo_ms : 0);
+  return true;
 }
 
 void ledger(Canvas& canvas, const Scene& scene, const StreamFigures& s, Place p) {
@@ -125,6 +157,15 @@ void draw_stream_look(Screen& screen, const Scene& scene, Key key, Place p) {
   const int end = p.row + p.height;
   stream_head(canvas, scene, *s, p);
   int row = p.row + 2;
+  if (s->camera && row < end) row += camera_lines(canvas, scene, *s->camera, {row, p.column, end - row, p.width});
+  if (key.index >= kCameraRows) {
+    if (end - row > 2) canvas.put(row + 1, p.column + 1, "leatd has no stream of this camera", kIdleInk);
+    row += 3;
+    if (end > row)
+      draw_changes_of(canvas, scene, {row, p.column, end - row, p.width}, true,
+                      [&](const Change& c) { return c.stream == key; });
+    return;
+  }
   if (end - row >= 4) {
     ledger(canvas, scene, *s, {row, p.column, 4, p.width});
     row += 4;
@@ -157,7 +198,9 @@ void draw_stream_look(Screen& screen, const Scene& scene, Key key, Place p) {
     canvas.put(row + 1, p.column, text, {}, p.column + p.width);
     row += 2;
   }
-  if (end - row >= 2) {
+  if (end - row >= 2 && draw_last_frames(canvas, scene, *s, {row, p.column, 2, p.width})) {
+    row += 2;
+  } else if (end - row >= 2) {
     canvas.rule(row, p.column, p.column + p.width, scene.view.minutes ? " MISSED, 10 min " : " MISSED, 60 s ");
     const int cells = p.width - 3;
     draw_misses(canvas, scene, row + 1, p.column + 1, std::min(cells, 60), (scene.view.minutes ? 10 : 1) * kSecondNs,

@@ -130,14 +130,24 @@ void draw_list_page(Screen& screen, const Scene& scene, int rows, int width) {
   switch (scene.view.page) {
     case Page::streams:
       return draw_streams(screen, scene, {2, 0, body, width});
-    case Page::modules:
-      draw_modules(screen.canvas, scene,
-                   {2, 0, std::min(body, 1 + static_cast<int>(scene.second().modules.size())), width});
-      if (const int left = body - 2 - static_cast<int>(scene.second().modules.size()); left > 3)
-        draw_why(screen.canvas, scene, {2 + body - left, 0, left, width});
+    case Page::modules: {
+      const int rows_each = 1 + static_cast<int>(scene.second().modules.size());
+      int row = 2;
+      for (const auto draw : {draw_modules, draw_modules_more}) {
+        if (const int height = std::min(rows_each, 2 + body - row); height > 1)
+          draw(screen.canvas, scene, {row, 0, height, width});
+        row += rows_each;
+      }
+      if (const int left = 2 + body - row; left > 3) draw_why(screen.canvas, scene, {row, 0, left, width});
       return;
-    case Page::partitions:
-      return draw_partitions(screen, scene, {2, 0, body, width}, true);
+    }
+    case Page::partitions: {
+      const int rows_wanted = std::min(body, 1 + partition_rows(scene, width));
+      draw_partitions(screen, scene, {2, 0, rows_wanted, width}, true);
+      const int left = std::min(body - rows_wanted, 1 + static_cast<int>(scene.second().partitions.size()));
+      if (left > 1) draw_partitions_more(screen.canvas, scene, {2 + rows_wanted, 0, left, width});
+      return;
+    }
     default:
       return;
   }

@@ -41,6 +41,10 @@ void draw_frames_wide(Screen& screen, const Scene& scene, Place place);
 [[nodiscard]] int partition_rows(const Scene& scene, int width);  // without the title
 void draw_partitions(Screen& screen, const Scene& scene, Place place, bool cursor = false);
 void draw_modules(Canvas& canvas, const Scene& scene, Place place);
+// What became of the tasks that came to modules, and of partitions' workers.
+void draw_modules_more(Canvas& canvas, const Scene& scene, Place place);
+void draw_partitions_more(Canvas& canvas, const Scene& scene, Place place);
+[[nodiscard]] std::string end_text(float status);  // PartitionFigures::end_status
 void draw_streams(Screen& screen, const Scene& scene, Place place);
 void draw_change(Canvas& canvas, const Scene& scene, const Change& change, int row, Place place);
 // With a title, as many as fit; of those for which `which` is true, where it is given.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/leat/top/facts/cameras.h"
 #include "tools/leat/top/facts/text.h"
 #include "tools/leat/top/pages/parts.h"
 #include "tools/leat/top/pages/signs.h"
@@ -266,6 +267,8 @@ void sum_up_the_rest(int first, int height, const View& view, std::vector<Row>* 
 }  // namespace
 
 std::string why_text(const StreamFigures& s, std::int64_t now_ns) {
+  if (s.mark == Mark::silent && s.camera && !s.camera->runs())
+    return "away " + span_of(now_ns - s.since_ns) + ": " + short_error(*s.camera);
   if (s.mark == Mark::silent) return "silent " + span_of(now_ns - s.since_ns);
   if (s.mark == Mark::late) return "answers late";
   if (s.mark == Mark::near && known(s.who->slo_ms))

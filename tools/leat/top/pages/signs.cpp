@@ -127,6 +127,21 @@ void miss_strip(Canvas& canvas, int row, int column, std::span<const Missed> cel
   }
 }
 
+void draw_frame(Canvas& canvas, int row, int column, Outcome outcome, double of_slo) {
+  switch (outcome) {
+    case Outcome::completed:
+      return canvas.put_sign(row, column, kEighths[std::clamp(static_cast<int>(std::ceil(of_slo * 7)), 1, 7)]);
+    case Outcome::late:
+      return canvas.put_sign(row, column, sign_of(Mark::late), {Meaning::late, Stress::strong});
+    case Outcome::dropped:
+      return canvas.put_sign(row, column, sign_of(Mark::dropping), {Meaning::dropped, Stress::strong});
+    case Outcome::failed:
+    case Outcome::rejected:
+    case Outcome::pending:
+      return canvas.put_sign(row, column, sign_of(Mark::failing), {Meaning::failed, Stress::strong});
+  }
+}
+
 void level_strip(Canvas& canvas, int row, int column, std::span<const double> cells, Ink ink) {
   for (const double v : cells) {
     const int at = column++;

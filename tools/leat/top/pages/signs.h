@@ -39,6 +39,8 @@ struct Stacked {
 };
 void graph(Canvas& canvas, int row, int column, int rows, std::span<const Stacked> cells, double scale,
            Meaning upper = Meaning::dropped);
+// One frame: how much of its objective its answer took, or what became of it instead.
+void draw_frame(Canvas& canvas, int row, int column, Outcome outcome, double of_slo);
 // A distribution, from 0 at the left.
 void heap(Canvas& canvas, int row, int column, int rows, std::span<const double> cells, int late_from);
 

@@ -3,7 +3,10 @@
 #include <ctime>
 
 #include "leat/leat.h"
+#include "tools/leat/feed/cameras/camera_states.h"
 #include "tools/leat/top/facts/spans.h"
+#include "tools/leat/top/source/gpu_watcher.h"
+#include "tools/leat/top/source/seen_json.h"
 #include "tools/leat/top/source/source.h"
 
 namespace leat::tools::top {
@@ -34,10 +37,12 @@ class DaemonSource : public Source {
       gone_ = false;
       ends_ = -1;
     }
-    if (ends_ < 0) out.events = watch_.events();
+    out.events = watch_.events();
     out.sample = watch_.sample();
     name_users(&out.sample);
     ask_status(&out);
+    out.cameras = cameras_told(read_camera_states(socket_), out.sample.at_ns);
+    if (has_gpus_) out.gpus = gpus_.look(out.sample.at_ns);
     return out;
   }
 
@@ -65,6 +70,7 @@ class DaemonSource : public Source {
     auto status = watch_.status_json();
     if (!status.ok()) return;
     ends_ = ends;
+    has_gpus_ = !devices_in(*status).empty();
     out->status = std::move(*status);
   }
 
@@ -72,7 +78,8 @@ class DaemonSource : public Source {
   std::string socket_;
   std::map<std::string, std::string> names_;
   double ends_ = -1;
-  bool gone_ = false;
+  bool gone_ = false, has_gpus_ = false;
+  GpuWatcher gpus_;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "tools/base/json/json.h"
+#include "tools/leat/top/source/seen_json.h"
 
 namespace leat::tools::top {
 namespace {
@@ -155,6 +156,12 @@ std::string RecordingText::line_of(const Observation& o) {
     status_ = *o.status, out += ",\"status\":" + Json(status_).dump();
   else if (whole && !status_.empty())
     out += ",\"status\":" + Json(status_).dump();
+  const auto add_list = [&](const char* key, const std::string& now, std::string& was) {
+    if (whole ? now != "[]" : now != was) out += std::string(",\"") + key + "\":" + now;
+    was = now;
+  };
+  add_list("cameras", to_json(o.cameras).dump(), cameras_);
+  add_list("gpus", to_json(o.gpus).dump(), gpus_);
   if (whole || o.sample.user_names != users_) {
     users_ = o.sample.user_names;
     out += ",\"users\":" + Json(users_).dump();
@@ -279,7 +286,15 @@ std::optional<Observation> Recording::next() {
       records_.clear();
       return out;
     }
-    if (json->contains("full")) records_.clear();
+    if (json->contains("full")) {
+      records_.clear();
+      cameras_.clear();
+      gpus_.clear();
+    }
+    if (json->contains("cameras")) cameras_ = cameras_recorded(json->at("cameras"));
+    if (json->contains("gpus")) gpus_ = gpus_recorded(json->at("gpus"));
+    out.cameras = cameras_;
+    out.gpus = gpus_;
     if (json->contains("status")) out.status = json->at("status").get<std::string>();
     if (json->contains("users")) {
       users_.clear();

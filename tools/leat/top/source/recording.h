@@ -7,6 +7,7 @@
 //   {"t":ns,"w":ns,"o":s,"full":true,"status":"...","r":[[kind,index,epoch,label,values,causes,first,second],...]}
 //   {"t":ns,"w":ns,"o":s,"r":[...],"x":[[kind,index],...]}        values and buckets: place and difference, in turn
 //   {"t":ns,"w":ns,"o":s,"gone":true}
+// Cameras and GPUs ("cameras", "gpus") stand in a line where they are other than in the line before.
 #pragma once
 
 #include <array>
@@ -33,7 +34,7 @@ class RecordingText {
  private:
   std::map<std::pair<shm::RecordKind, std::uint32_t>, shm::RecordSnapshot> was_;
   std::int64_t whole_ns_ = 0;
-  std::string status_;
+  std::string status_, cameras_ = "[]", gpus_ = "[]";
   std::map<std::string, std::string> users_;
 };
 
@@ -57,6 +58,8 @@ class Recording {
   std::size_t at_ = 0, begin_ = 0;
   std::map<std::pair<shm::RecordKind, std::uint32_t>, shm::RecordSnapshot> records_;
   std::map<std::string, std::string> users_;
+  std::vector<CameraFigures> cameras_;
+  std::vector<HeatFigures> gpus_;
   std::int64_t first_wall_ns_ = 0, utc_offset_s_ = 0;
 };
 

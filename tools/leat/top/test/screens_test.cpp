@@ -7,10 +7,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "tools/leat/top/pages/picture.h"
 #include "tools/leat/top/session.h"
 #include "tools/leat/top/source/recording.h"
+#include "tools/leat/top/test/world.h"
 
 namespace leat::tools::top {
 namespace {
@@ -31,6 +33,7 @@ struct Shot {
   const char* partition = "";  // the same
   bool ascii = false;
   int back = 0;  // seconds
+  bool help = false;
 };
 void PrintTo(const Shot& shot, std::ostream* out) { *out << shot.name; }
 
@@ -46,6 +49,7 @@ Canvas made(const Shot& shot) {
   View& view = session.view();
   view.page = shot.page;
   view.look = shot.look;
+  view.help = shot.help;
   for (const StreamFigures& s : session.shown().streams)
     if (s.who->name == shot.stream) view.stream = s.who->key;
   for (const PartitionFigures& p : session.shown().partitions)
@@ -74,6 +78,7 @@ constexpr Shot kShots[] = {
     {.name = "well", .recording = "well.top", .seconds = 44},
     {.name = "well-120x40", .recording = "well.top", .seconds = 44, .columns = 120, .rows = 40},
     {.name = "well-users", .recording = "well.top", .seconds = 44, .page = Page::users},
+    {.name = "well-help", .recording = "well.top", .seconds = 44, .help = true},
     {.name = "well-leatd", .recording = "well.top", .seconds = 44, .page = Page::leatd},
     {.name = "overload", .recording = "overload.top", .seconds = 40},
     {.name = "overload-120x40", .recording = "overload.top", .seconds = 40, .columns = 120, .rows = 40},
@@ -88,6 +93,8 @@ constexpr Shot kShots[] = {
      .seconds = 77,
      .look = Look::partition,
      .partition = "mig0"},
+    {.name = "overload-modules", .recording = "overload.top", .seconds = 40, .page = Page::modules},
+    {.name = "overload-partitions", .recording = "overload.top", .seconds = 40, .page = Page::partitions},
     {.name = "overload-changes", .recording = "overload.top", .seconds = 40, .page = Page::changes},
     {.name = "overload-back", .recording = "overload.top", .seconds = 40, .back = 30},
     {.name = "worker-down", .recording = "down.top", .seconds = 27},
@@ -151,6 +158,48 @@ TEST(Recordings, ReadBackAsTheyWereSeen) {
   }
   EXPECT_EQ(count, first.size());
   EXPECT_GT(count, 20U);
+}
+
+TEST(Recordings, KeepCamerasAndGpusWhileTheyAreAsTheyWere) {
+  fs::create_directories(kMade);
+  const fs::path path = kMade / "cameras.top";
+  test::World world(1, 1);
+  auto to = Recorder::create(path.string());
+  ASSERT_TRUE(to.ok());
+  const CameraFigures camera{.name = "gate",
+                             .source = "rtsp://camera/main",
+                             .application = "plates",
+                             .state = "waiting",
+                             .error = "'rtsp://camera/main' cannot be opened: Connection refused",
+                             .breaks = 3,
+                             .last_picture_ns = 7};
+  const HeatFigures gpu{.uuid = "GPU-1", .held_back = "heat", .temperature_c = 81};
+  for (int i = 0; i < 4; ++i) {
+    world.second();
+    Observation seen = world.look();
+    if (i > 0) seen.cameras = {camera};
+    if (i > 0 && i < 3) seen.gpus = {gpu};
+    ASSERT_TRUE(to->write(seen));
+  }
+  auto recording = Recording::open(path.string());
+  ASSERT_TRUE(recording.ok());
+  EXPECT_TRUE(recording->next()->cameras.empty());
+  for (int i = 1; i < 4; ++i) {
+    const auto seen = recording->next();
+    ASSERT_TRUE(seen && seen->cameras.size() == 1) << i;
+    EXPECT_EQ(seen->cameras[0].error, camera.error);
+    EXPECT_EQ(seen->cameras[0].breaks, 3);
+    EXPECT_EQ(seen->cameras[0].last_picture_ns, 7);
+    EXPECT_FALSE(known(seen->cameras[0].rate)) << "unknown is not zero";
+    ASSERT_EQ(seen->gpus.size(), i < 3 ? 1U : 0U);
+    if (i < 3) {
+      EXPECT_EQ(seen->gpus[0].temperature_c, 81);
+    }
+  }
+  std::size_t lines = 0;
+  std::istringstream text(text_in(path));
+  for (std::string line; std::getline(text, line);) lines += line.find("\"cameras\"") != std::string::npos;
+  EXPECT_EQ(lines, 1U) << "told once";
 }
 
 TEST(Recordings, WhatIsNoneIsRefusedInOneLine) {
