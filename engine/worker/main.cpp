@@ -33,9 +33,9 @@ int main(int argc, char** argv) {
   if (fcntl(leat::worker::kControlFd, F_GETFD) < 0)
     return leat::cli::fail("leat-worker", "has no control socket; leatd starts it, see `leatd --help`");
   (void)signal(SIGPIPE, SIG_IGN);
-  // Ctrl-C goes to the whole group, and a service manager's SIGTERM too: leatd decides when its workers end.
-  (void)signal(SIGINT, SIG_IGN);
-  (void)signal(SIGTERM, SIG_IGN);
+  // Ctrl-C and a closed terminal's SIGHUP go to the whole group, and a service manager's SIGTERM too: leatd decides
+  // when its workers end.
+  for (const int ignored : {SIGINT, SIGHUP, SIGTERM}) (void)signal(ignored, SIG_IGN);
   bool device_lost = false;
   auto worker = leat::worker::Worker::start(leat::shm::Fd(leat::worker::kControlFd), &device_lost);
   // leatd has been sent the line, and says it once.

@@ -310,19 +310,23 @@ TEST(Serve, SigtermUnderLoadAnswersEveryFrameBeforeIt) {
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
 
-// A closed terminal and a habitual reload send it.
+// A closed terminal and a habitual reload send it, the first to workers too.
 TEST(Serve, SighupLosesNoFrame) {
   Leatd leatd(one_module("[0]"));
   auto [client, stream] = connect(leatd, "serve", small("echo"));
   ASSERT_TRUE(stream.ok()) << stream.error();
   std::atomic<bool> done = false;
+  std::vector<pid_t> all = leatd.workers();
+  all.push_back(leatd.pid());
   std::thread hangs_up([&] {
-    for (int i = 0; i < 1000 || !done; ++i) kill(leatd.pid(), SIGHUP);
+    for (int i = 0; i < 1000 || !done; ++i)
+      for (const pid_t pid : all) kill(pid, SIGHUP);
   });
   const Tally tally = pump(*client, *stream, 2000, 7);
   done = true;
   hangs_up.join();
   EXPECT_EQ(tally.outcomes.at(Outcome::completed), 2000U);
+  EXPECT_EQ(leatd.log().find("was killed"), std::string::npos) << leatd.log();
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
   EXPECT_NE(leatd.log().find("SIGHUP: the configuration is read at the start"), std::string::npos);
 }

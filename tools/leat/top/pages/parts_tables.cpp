@@ -267,8 +267,12 @@ void sum_up_the_rest(int first, int height, const View& view, std::vector<Row>* 
 }  // namespace
 
 std::string why_text(const StreamFigures& s, std::int64_t now_ns) {
-  if (s.mark == Mark::silent && s.camera && !s.camera->runs())
-    return "away " + span_of(now_ns - s.since_ns) + ": " + short_error(*s.camera);
+  if (s.mark == Mark::silent && s.camera && !s.camera->runs()) {
+    // The end of it says most: "Connection refused".
+    const std::string error = short_error(*s.camera);
+    const std::size_t colon = error.rfind(": ");
+    return (colon == std::string::npos ? error : error.substr(colon + 2)) + ", " + span_of(now_ns - s.since_ns);
+  }
   if (s.mark == Mark::silent) return "silent " + span_of(now_ns - s.since_ns);
   if (s.mark == Mark::late) return "answers late";
   if (s.mark == Mark::near && known(s.who->slo_ms))
