@@ -58,6 +58,7 @@ void ControlThread::advance(std::int64_t now) {
   if (life_.phase == Phase::serving) plan_again(remeasure_->advance(now));
   if (now >= life_.deadline_ns && life_.phase == Phase::starting) give_up_starting();
   if (now >= life_.deadline_ns && life_.phase == Phase::draining) {
+    if (life_.drained) return begin_stop();
     log_warning("requests are unanswered after " + std::to_string(options_.drain_ns / 1'000'000'000) +
                 " s; ending without them");
     begin_stop();
@@ -124,7 +125,7 @@ void ControlThread::handle(const SchedulerEvent& event) {
     case SchedulerEvent::Kind::samples:
       return scheduler_.update_estimates(shm::monotonic_ns());
     case SchedulerEvent::Kind::drained:
-      if (life_.phase == Phase::draining) begin_stop();
+      if (life_.phase == Phase::draining) drained();
       return;
     default:
       return clients_.sessions->on_scheduler_event(event);
@@ -144,6 +145,15 @@ void ControlThread::begin_drain() {
   enter(Phase::draining);
   life_.deadline_ns = shm::monotonic_ns() + options_.drain_ns;
   scheduler_.command({.kind = Command::Kind::drain});
+}
+
+// Whoever submits now is told so by `rejected(not_ready)`. What is submitted just before a connection closes is never
+// answered, so connections stay until every camera of ten pictures a second has heard it.
+void ControlThread::drained() {
+  constexpr std::int64_t kTellNs = 100'000'000;
+  if (clients_.sessions->clients() == 0) return begin_stop();
+  life_.drained = true;
+  life_.deadline_ns = std::min(life_.deadline_ns, shm::monotonic_ns() + kTellNs);
 }
 
 void ControlThread::begin_stop() {

@@ -51,6 +51,7 @@ class ControlThread final : private Supervisor::Listener {
     Phase phase = Phase::starting;
     std::int64_t started_ns = 0;
     std::int64_t deadline_ns = INT64_MAX;  // of the check, the drain or the stop
+    bool drained = false;                  // nothing is in flight; clients are still told that it ends
     std::string failure;                   // why it could not start
     std::optional<std::uint32_t> failing;  // the partition whose worker said so
   };
@@ -81,6 +82,7 @@ class ControlThread final : private Supervisor::Listener {
   void handle(const SchedulerEvent& event);
   void advance(std::int64_t now);
   void begin_drain();
+  void drained();
   void begin_stop();
   void end_scheduler();
   [[nodiscard]] std::string status_json() const;

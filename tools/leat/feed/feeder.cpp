@@ -186,7 +186,8 @@ void Feeder::skip(Lane& lane, Skip why, std::uint64_t pictures) {
 Result<Feeder::Step> Feeder::feed_one(const std::atomic<bool>& stop) {
   const bool timed = keeps_time();
   if (options_.stays && stream_lost()) lose_streams();
-  if (!timed && !served() && !serve_again()) {
+  const bool ends = options_.stays && served() && lanes_.front().stream->ends();
+  if (!timed && (ends || (!served() && !serve_again()))) {
     (void)take_answer(kLongestWaitNs);  // the source waits too
     return Step::skipped;
   }
@@ -206,6 +207,7 @@ Result<Feeder::Step> Feeder::feed_one(const std::atomic<bool>& stop) {
     if (done_) return Step::ended;
     take_answers_until(capture_ns, stop);
     if (stop.load(std::memory_order_relaxed)) return Step::ended;
+    if (ends) return without_daemon();
     if (!served() && !serve_again()) {
       skip(Skip::no_daemon);
       return Step::skipped;
@@ -235,7 +237,7 @@ Result<Feeder::Step> Feeder::feed_one(const std::atomic<bool>& stop) {
   return submit(lanes_.front(), *frame, capture_ns, picture, timed);
 }
 
-// The picture in hand was for a leatd that has just gone.
+// The picture in hand was for a leatd that has just gone, or is about to.
 Result<Feeder::Step> Feeder::without_daemon() {
   if (!options_.stays) return Error{lost().error()};
   skip(Skip::no_daemon);

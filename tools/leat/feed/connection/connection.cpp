@@ -48,6 +48,7 @@ class Link {
   Link& operator=(const Link&) = delete;
 
   [[nodiscard]] bool lost() const noexcept { return lost_.load(std::memory_order_acquire); }  // partner: run()
+  [[nodiscard]] bool ends() const noexcept { return ends_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool room_for(std::uint32_t slots) {
     const std::lock_guard lock(answers_);
     return !lost() && streams_ < shm::kMaxStreamsPerClient && slots_ + slots <= shm::kMaxSlotsPerClient;
@@ -104,6 +105,7 @@ class Link {
       const leat_error error = ::leat_next_answer(client_, kLookNs, &raw);
       if (error == LEAT_ERROR_disconnected) break;
       if (error != LEAT_ERROR_ok) continue;
+      if (raw.reason == LEAT_REASON_not_ready) ends_.store(true, std::memory_order_relaxed);
       Answer answer(raw);
       const std::lock_guard lock(answers_);
       const auto to = inboxes_.find(raw.stream);
@@ -162,6 +164,7 @@ class Link {
   std::vector<Closing> closing_;
   std::uint32_t streams_ = 0, slots_ = 0;
   std::atomic<bool> lost_{false};
+  std::atomic<bool> ends_{false};    // relaxed: nothing is published with it
   std::atomic<bool> ending_{false};  // relaxed: nothing is published with it
   std::thread thread_;
 };
@@ -180,6 +183,7 @@ void SharedStream::detach() {
 }
 
 bool SharedStream::lost() const noexcept { return link_->lost(); }
+bool SharedStream::ends() const noexcept { return link_->ends(); }
 
 std::optional<Frame> SharedStream::acquire() noexcept {
   leat_frame frame;

@@ -32,6 +32,7 @@ class SharedStream {
   // From now on no answer comes to the inbox, which may go before the stream does.
   void detach();
   [[nodiscard]] leat_stream* raw() const noexcept { return raw_; }
+  [[nodiscard]] bool ends() const noexcept;  // leatd has said that it takes no more, and will be gone soon
   [[nodiscard]] bool lost() const noexcept;  // leatd has gone: nothing more comes of it
   std::optional<Frame> acquire() noexcept;
   leat_error submit(Frame& frame, const leat_submit_options& options) noexcept;
