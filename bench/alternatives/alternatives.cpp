@@ -1,5 +1,7 @@
 // Leat beside what people would write instead: the same cameras, models, pre- and post-processing and settings of ONNX
 // Runtime, so that only the way differs in which pictures come to the models.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <sstream>
@@ -40,6 +42,12 @@ constexpr cli::Option kOptions[] = {
      .choices = "raw|h264",
      .fallback = "raw",
      .help = "what the cameras give; h264 is decoded by each camera's reader"},
+    {.name = "case",
+     .type = cli::Type::choice,
+     .choices = "alike|classes|users",
+     .fallback = "alike",
+     .help = "whose the cameras are: nobody's in particular; every sixth protected and the others not; or a third one "
+             "user's and the rest another's, which needs root"},
     cli::integer_option("pictures", "30", 1, 3000, "that are drawn of each of four scenes, and repeated"),
     {.name = "add",
      .type = cli::Type::path,
@@ -116,7 +124,8 @@ Status measure(const cli::Arguments& args, const Plan& plan, Report& report) {
   const auto count = static_cast<std::uint64_t>(args.integer("pictures"));
   const auto pictures = plan.source == "raw" ? draw_raw(count) : draw_coded(count);
   if (!pictures.ok()) return Error{pictures.error()};
-  TrialOptions options{.rate = args.real("rate"),
+  TrialOptions options{.parties = parties_named(args.text("case")),
+                       .rate = args.real("rate"),
                        .seconds = args.real("seconds"),
                        .once = args.flag("once"),
                        .leatd = bench::leatd_of(args),
@@ -152,9 +161,17 @@ int run(const cli::Arguments& args) {
                   .cameras = numbers(args.text("cameras"), 256),
                   .deadlines_ms = numbers(args.text("deadlines"), 10000),
                   .rounds = static_cast<std::uint64_t>(args.integer("rounds"))};
+  if (args.text("case") != "alike" && args.text("source") != "raw")
+    return cli::fail(kCommand.name, "--case is for raw cameras; leave out --source, or --case");
   if (plan.cameras.empty() || plan.deadlines_ms.empty())
     return cli::fail(kCommand.name, "--cameras and --deadlines are whole numbers, with commas between");
   Report report;
+  const cli::JsonOutput json(args);
+  if (args.text("case") == "users" && ::geteuid() != 0 && !args.flag("only-tell")) {
+    const int failed =
+        cli::fail(kCommand.name, "only root can connect as two users; run this as root, or another --case");
+    return json.alone() ? json.write(report.json().dump(1)) : failed;
+  }
   Status status = Done{};
   for (const std::string& file : args.texts("add"))
     if (status.ok()) status = report.read(file);
@@ -162,7 +179,6 @@ int run(const cli::Arguments& args) {
   if (status.ok() && args.given("page")) status = write_text_file(args.text("page"), page_of(report.cases()));
   if (status.ok() && args.given("svg")) status = write_text_file(args.text("svg"), picture_of(report.cases()));
   if (!status.ok()) return cli::fail(kCommand.name, status.error());
-  const cli::JsonOutput json(args);
   if (const int failed = json.write(report.json().dump(1)); failed != 0 || json.alone()) return failed;
   std::printf("%s", report.text().c_str());
   return 0;

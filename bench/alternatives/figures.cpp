@@ -6,8 +6,9 @@
 
 namespace leat::bench::alternatives {
 
-Measured read_record(const Record& record, const Timetable& times) {
+Measured read_record(const Record& record, const Timetable& times, Parties parties) {
   Measured out;
+  out.parties = parties;
   out.seconds = static_cast<double>(times.until_ns - times.from_ns) / 1e9;
   out.decided_twice = record.decided_twice();
   out.latency_ns.resize(times.cameras), out.offered_by_camera.resize(times.cameras);
@@ -48,6 +49,27 @@ Figures figures_of(const Measured& run, std::int64_t deadline_ns) {
   out.late_share = static_cast<double>(run.answered - in_time) / answered;
   for (const auto& [group, switches] : run.switches) out.switches_a_picture += switches * run.seconds / answered;
   out.p50_ms = quantile(latency_ms, .5), out.p99_ms = quantile(latency_ms, .99);
+  return out;
+}
+
+std::map<std::string, PartyFigures> by_party(const Measured& run, std::int64_t deadline_ns) {
+  std::map<std::string, PartyFigures> out;
+  for (std::uint32_t party = 0; run.parties != Parties::alike && party < count_of(run.parties); ++party) {
+    PartyFigures& figures = out[std::string(party_name(run.parties, party))];
+    std::vector<double> latency_ms;
+    std::uint64_t offered = 0, in_time = 0;
+    for (std::uint32_t c = 0; c < run.latency_ns.size(); ++c) {
+      if (party_of(run.parties, c) != party) continue;
+      offered += run.offered_by_camera[c];
+      for (const std::int64_t ns : run.latency_ns[c]) {
+        in_time += ns <= deadline_ns;
+        latency_ms.push_back(static_cast<double>(ns) / 1e6);
+      }
+    }
+    figures.in_time_fps = static_cast<double>(in_time) / run.seconds;
+    if (offered > 0) figures.in_time_share = static_cast<double>(in_time) / static_cast<double>(offered);
+    if (!latency_ms.empty()) figures.p99_ms = quantile(latency_ms, .99);
+  }
   return out;
 }
 

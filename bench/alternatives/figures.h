@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/alternatives/parties.h"
 #include "bench/alternatives/record.h"
 #include "bench/alternatives/timetable.h"
 
@@ -15,6 +16,7 @@ namespace leat::bench::alternatives {
 // One run, as it was; pictures are those that were due in the time measured.
 struct Measured {
   double seconds = 0;
+  Parties parties = Parties::alike;
   std::uint64_t offered = 0, answered = 0, passed = 0, failed = 0, lost = 0, decided_twice = 0;
   std::vector<std::vector<std::int64_t>> latency_ns;  // by camera, of answered pictures, from when they were due
   std::vector<std::uint64_t> offered_by_camera;
@@ -27,7 +29,7 @@ struct Measured {
     return lost == 0 && decided_twice == 0 && offered == answered + passed + failed;
   }
 };
-Measured read_record(const Record& record, const Timetable& times);
+Measured read_record(const Record& record, const Timetable& times, Parties parties);
 
 // The same held against a deadline.
 struct Figures {
@@ -39,5 +41,11 @@ struct Figures {
   double cores = 0, switches_a_picture = 0;  // of answered pictures
 };
 Figures figures_of(const Measured& run, std::int64_t deadline_ns);
+
+// Of a party's cameras, where there are two.
+struct PartyFigures {
+  double in_time_fps = 0, in_time_share = 0, p99_ms = 0;
+};
+std::map<std::string, PartyFigures> by_party(const Measured& run, std::int64_t deadline_ns);
 
 }  // namespace leat::bench::alternatives

@@ -21,10 +21,11 @@ struct Round {
   Figures figures;
   std::uint64_t offered = 0, answered = 0, passed = 0, failed = 0, lost = 0, decided_twice = 0;
   ByGroup cores, switches_a_picture, memory_mb;  // by group; no memory: nobody could tell
+  ByGroup party_fps, party_share, party_p99_ms;  // in time, by party, where there are two
 };
 
 struct Case {
-  std::string source, contender;
+  std::string source, parties, contender;
   std::uint32_t cameras = 0, deadline_ms = 0;
   std::vector<Round> rounds;
 
@@ -34,16 +35,18 @@ struct Case {
   [[nodiscard]] std::vector<double> memory_mb() const;
 };
 
+[[nodiscard]] std::string words_of(const Case& c);  // " of two users"; nothing where all are alike
+
 class Report {
  public:
   void add(const std::string& source, std::string_view contender, std::uint32_t cameras, std::uint32_t deadline_ms,
-           const Measured& run);
+           const Measured& run);  // of the run's parties
   Status read(const std::string& file);
 
-  // By source, cameras and deadline; contenders as they came first.
+  // By source, parties, cameras and deadline; contenders as they came first.
   [[nodiscard]] std::vector<Case> cases() const;
   [[nodiscard]] std::string text() const;
-  [[nodiscard]] Json json() const;
+  [[nodiscard]] Json json() const;  // where nothing was measured, its figures are null
 
  private:
   Case& at(const Case& like);

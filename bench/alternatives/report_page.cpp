@@ -28,7 +28,8 @@ std::uint32_t middle_deadline(const std::vector<Case>& cases) {
 const Case* find(const std::vector<Case>& cases, const std::string& source, const std::string& contender,
                  std::uint32_t cameras, std::uint32_t deadline_ms) {
   const auto at = std::find_if(cases.begin(), cases.end(), [&](const Case& c) {
-    return c.source == source && c.contender == contender && c.cameras == cameras && c.deadline_ms == deadline_ms;
+    return c.source == source && c.parties == name_of(Parties::alike) && c.contender == contender &&
+           c.cameras == cameras && c.deadline_ms == deadline_ms;
   });
   return at == cases.end() ? nullptr : &*at;
 }
@@ -55,6 +56,30 @@ std::string row(const std::vector<Case>& cases, const Case& like, const std::vec
   return out + "\n";
 }
 
+// Of cameras of two classes or users: what each party had.
+std::string page_of_parties(const std::vector<Case>& cases) {
+  std::string out;
+  const Case* before = nullptr;
+  for (const Case& c : cases) {
+    if (c.parties == name_of(Parties::alike)) continue;
+    const ByGroup fps = c.middle(&Round::party_fps), share = c.middle(&Round::party_share);
+    const ByGroup p99 = c.middle(&Round::party_p99_ms);
+    if (before == nullptr || before->source != c.source || before->parties != c.parties ||
+        before->cameras != c.cameras || before->deadline_ms != c.deadline_ms) {
+      out += formatted("\n%s, %u cameras%s, %.0f pictures a second, within %u ms\n\n| | all |", c.source.c_str(),
+                       c.cameras, words_of(c).c_str(), c.middle(&Figures::offered_fps), c.deadline_ms);
+      for (const auto& [party, value] : fps) out += formatted(" %s | share | p99 ms |", party.c_str());
+      out += "\n|---|---|---|---|---|---|---|---|\n";
+    }
+    before = &c;
+    out += "| " + c.contender + " | " + spread(c.all(&Figures::in_time_fps)) + " |";
+    for (const auto& [party, value] : fps)
+      out += formatted(" %.0f | %.3f | %.1f |", value, share.at(party), p99.at(party));
+    out += "\n";
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string page_of(const std::vector<Case>& cases) {
@@ -68,7 +93,7 @@ std::string page_of(const std::vector<Case>& cases) {
   line += "---|---|---|---|---|---|\n";
   const Case* before = nullptr;
   for (const Case& c : cases) {
-    if (c.deadline_ms != middle) continue;
+    if (c.deadline_ms != middle || c.parties != name_of(Parties::alike)) continue;
     if (before == nullptr || before->source != c.source || before->cameras != c.cameras)
       out += formatted("%s%s, %u cameras, %.0f pictures a second\n\n", before == nullptr ? "" : "\n", c.source.c_str(),
                        c.cameras, c.middle(&Figures::offered_fps)) +
@@ -76,7 +101,7 @@ std::string page_of(const std::vector<Case>& cases) {
     out += row(cases, c, deadlines_ms);
     before = &c;
   }
-  return out;
+  return out + page_of_parties(cases);
 }
 
 std::string picture_of(const std::vector<Case>& cases) {
@@ -95,7 +120,8 @@ std::string picture_of(const std::vector<Case>& cases) {
     for (const std::string& contender : distinct(cases, &Case::contender)) {
       cli::Series series{.name = contender, .points = {}};
       for (const Case& c : cases)
-        if (c.source == source && c.contender == contender && c.deadline_ms == middle)
+        if (c.source == source && c.parties == name_of(Parties::alike) && c.contender == contender &&
+            c.deadline_ms == middle)
           series.points.emplace_back(c.cameras, c.middle(&Figures::in_time_fps));
       if (!series.points.empty()) plot.series.push_back(std::move(series));
     }

@@ -46,6 +46,7 @@ Result<Measured> run_once(const Contender& contender, const Pictures& pictures, 
   const Run run{.pictures = &pictures,
                 .record = &record,
                 .cameras = options.cameras,
+                .parties = options.parties,
                 .deadline_ns = options.deadline_ns,
                 .cores = options.cores,
                 .leatd = options.leatd};
@@ -69,7 +70,7 @@ Result<Measured> run_once(const Contender& contender, const Pictures& pictures, 
   const auto memory = memory_of(members);
   record.end();
   if (const Status ended = (*running)->end(subprocess::after(kToEnd)); !ended) return failed(ended.error());
-  Measured out = read_record(record, times);
+  Measured out = read_record(record, times, options.parties);
   out.others_cores = static_cast<double>(host_after - host_before) / 1e9 / out.seconds;
   for (const auto& [group, usage] : after) {
     const auto at = before.find(group);

@@ -8,6 +8,7 @@ namespace leat::bench::alternatives {
 
 struct TrialOptions {
   std::uint32_t cameras = 1;
+  Parties parties = Parties::alike;
   double rate = 30;  // of each camera, pictures a second
   double seconds = 3;
   bool once = false;  // also where others disturbed it

@@ -219,12 +219,18 @@ struct Scheduler::State final : Operations, private Grants::Asked {
   // ---- scheduler.cpp ----
   void audit() const;
   [[nodiscard]] StreamId open_stream(const StreamConfig& config) noexcept;
-  [[nodiscard]] bool offers(StreamId stream) const noexcept override {
-    return offered == nullptr || offered->has_picture(stream);
+  [[nodiscard]] std::optional<TimeNs> picture_ns(StreamId stream) const noexcept override {
+    if (offered == nullptr) return now;
+    const std::optional<TimeNs> taken = offered->picture_ns(stream);
+    return taken && (*taken <= 0 || *taken > now) ? now : taken;
   }
   [[nodiscard]] bool has_waiting(StreamId stream) const noexcept override {
     const std::uint32_t last = ledger.stream(stream).last;
     return last != kNone && !ledger.request(last).started;
+  }
+
+  [[nodiscard]] TimeNs worth_ns(StreamId stream, TimeNs capture_ns) const noexcept override {
+    return ledger.stream(stream).served.worth_ns(capture_ns, now);
   }
 
   // ---- the rooms ----

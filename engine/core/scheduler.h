@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "engine/core/counters.h"
@@ -131,7 +132,8 @@ class TaskSizes {
 class Offers {
  public:
   virtual ~Offers() = default;
-  [[nodiscard]] virtual bool has_picture(StreamId stream) const noexcept = 0;
+  // When the newest of them was taken, by its client's word; 0: it will be, when it is asked for. None: it has none.
+  [[nodiscard]] virtual std::optional<TimeNs> picture_ns(StreamId stream) const noexcept = 0;
 };
 
 struct ActivePlan;  // a plan, made ready to take over (core.h)

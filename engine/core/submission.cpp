@@ -155,7 +155,7 @@ void Scheduler::State::activate(std::uint32_t request, ModuleId module) noexcept
   // What takes longer than planned must begin sooner to be in time.
   const TimeNs longer = r.dear ? longer_ns(r, module) : 0;
   const bool asked_for = (coordination != nullptr && coordination->has(r.stream)) || grants.none_replaces(r.stream);
-  const TimeNs news = spec.before.empty() && !asked_for ? ledger.news_ns(request) : 0;
+  const TimeNs turn = spec.before.empty() && !asked_for ? ledger.turn_ns(request) : 0;
   for (std::uint32_t i = 0; i < n; ++i) {
     const TaskId id = tasks.take();
     Task& t = tasks[id];
@@ -163,7 +163,7 @@ void Scheduler::State::activate(std::uint32_t request, ModuleId module) noexcept
     t.give_up_ns = r.give_up_ns;
     if (r.dear) hasten(t, longer);
     t.queued_ns = now;
-    t.news_ns = news;
+    t.turn_ns = turn;
     t.request = request;
     t.module = module;
     t.item = static_cast<std::uint16_t>(i);

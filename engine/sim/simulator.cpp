@@ -91,7 +91,12 @@ class Run final : private core::TaskSizes, private core::Offers {
                                     std::uint32_t item) const noexcept override {
     return scenario_.size(static_cast<std::size_t>(token), module, item);
   }
-  [[nodiscard]] bool has_picture(core::StreamId s) const noexcept override { return producers_.offers(s); }
+  [[nodiscard]] std::optional<TimeNs> picture_ns(core::StreamId s) const noexcept override {
+    if (!producers_.offers(s)) return std::nullopt;
+    const std::size_t i = producers_.picture(s);
+    return i == Producers::kNoPicture ? 0 : capture_ns(arrival(i)) + events_.step_ns;
+  }
+  [[nodiscard]] static TimeNs capture_ns(const Arrival& a) { return a.capture_ns > 0 ? a.capture_ns : a.at_ns; }
 
   struct Filmed {
     Cameras world;
@@ -278,10 +283,10 @@ void Run::submit(std::size_t i) {
   note(1, a.stream, i);
   const core::StreamConfig& config = scenario_.streams[a.stream];
   const TimeNs slo = config.slo_ns > 0 ? config.slo_ns : scenario_.topology.applications[config.application].slo_ns;
-  seen_.deadline[i] = (a.capture_ns > 0 ? a.capture_ns : a.at_ns) + events_.step_ns + slo;
+  seen_.deadline[i] = capture_ns(a) + events_.step_ns + slo;
   (void)core_.submit(clock(), {.stream = streams_[a.stream],
                                .token = i,
-                               .capture_ns = (a.capture_ns > 0 ? a.capture_ns : a.at_ns) + events_.step_ns,
+                               .capture_ns = capture_ns(a) + events_.step_ns,
                                .items = a.items,
                                .key = a.key,
                                .branch_draw = mix(scenario_.seed ^ mix(i)) | 1});

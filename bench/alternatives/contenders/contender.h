@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/alternatives/parties.h"
 #include "bench/alternatives/pictures.h"
 #include "bench/alternatives/record.h"
 #include "leat/result.hpp"
@@ -22,6 +23,7 @@ struct Run {
   const Pictures* pictures = nullptr;
   Record* record = nullptr;
   std::uint32_t cameras = 1;
+  Parties parties = Parties::alike;
   std::int64_t deadline_ns = 0;      // from a picture's due time
   std::vector<std::uint32_t> cores;  // that may be used
   std::string leatd;

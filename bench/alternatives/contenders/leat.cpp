@@ -21,6 +21,8 @@ class Camera {
     options.format = run.pictures->format();
     options.width = kWidth, options.height = kHeight;
     options.waits_for_grants = grants ? 1 : 0;
+    if (run.parties == Parties::classes)
+      options.priority = party_of(run.parties, camera) == 0 ? LEAT_PRIORITY_PROTECTED : LEAT_PRIORITY_NORMAL;
     auto stream = client->open_stream(options);
     if (!stream.ok()) return Error{stream.error()};
     auto film = run.pictures->open(camera);
@@ -114,9 +116,11 @@ class Camera {
   std::uint64_t in_flight_ = 0;
 };
 
-Status film(const std::string& socket, const Run& run, bool grants) {
+// One process for all cameras; of two users one for those of each.
+Status film(const std::string& socket, std::uint32_t party, const Run& run, bool grants) {
   std::vector<Camera> cameras;
   for (std::uint32_t c = 0; c < run.cameras; ++c) {
+    if (run.parties == Parties::users && party_of(run.parties, c) != party) continue;
     auto camera = Camera::open(socket, run, c, grants);
     if (!camera.ok()) return Error{camera.error()};
     cameras.push_back(std::move(*camera));
@@ -134,10 +138,12 @@ Status film(const std::string& socket, const Run& run, bool grants) {
 }  // namespace
 
 Result<std::unique_ptr<Running>> start_leat(const Run& run) {
-  return start_with_leatd(run, [&](const std::string& socket) { return film(socket, run, false); });
+  return start_with_leatd(
+      run, [&](const std::string& socket, std::uint32_t party) { return film(socket, party, run, false); });
 }
 Result<std::unique_ptr<Running>> start_leat_grants(const Run& run) {
-  return start_with_leatd(run, [&](const std::string& socket) { return film(socket, run, true); });
+  return start_with_leatd(
+      run, [&](const std::string& socket, std::uint32_t party) { return film(socket, party, run, true); });
 }
 
 }  // namespace leat::bench::alternatives

@@ -115,7 +115,7 @@ Status feed(const std::string& socket, const Run& run) {
 }  // namespace
 
 Result<std::unique_ptr<Running>> start_leat_feed(const Run& run) {
-  return start_with_leatd(run, [&](const std::string& socket) { return feed(socket, run); });
+  return start_with_leatd(run, [&](const std::string& socket, std::uint32_t) { return feed(socket, run); });
 }
 
 }  // namespace leat::bench::alternatives

@@ -9,8 +9,8 @@
 
 namespace leat::bench::alternatives {
 
-// `clients` runs in a process of its own, once leatd serves on the socket.
-Result<std::unique_ptr<Running>> start_with_leatd(const Run& run,
-                                                  const std::function<Status(const std::string& socket)>& clients);
+// `clients` runs in a process of its own, once leatd serves on the socket; of two users one in a process of each.
+using Clients = std::function<Status(const std::string& socket, std::uint32_t party)>;
+Result<std::unique_ptr<Running>> start_with_leatd(const Run& run, const Clients& clients);
 
 }  // namespace leat::bench::alternatives

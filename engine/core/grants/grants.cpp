@@ -9,32 +9,12 @@ constexpr TimeNs kMs = 1'000'000;
 constexpr TimeNs kFirstLag = 1 * kMs, kMaxLag = 500 * kMs;      // from a grant to its picture
 constexpr TimeNs kMinExpiry = 4 * kMs, kMaxExpiry = 250 * kMs;  // of a grant that is not used
 constexpr TimeNs kUnderWay = 20 * kMs;  // what was begun before a component closed has come by then
-constexpr double kWorthIt = .98;        // of the best rate: a batch so large is enough
 
-// The least batch by which a route's first stage has nearly its best rate.
-std::uint32_t batch_that_pays(const RouteSpec& route) noexcept {
-  const std::vector<TimeNs>& run = route.stages.front().latency.p50_ns;
-  const std::size_t most = std::min<std::size_t>(route.batch, run.size());
-  double best = 0;
-  for (std::size_t b = 1; b <= most; ++b)
-    best = std::max(best, static_cast<double>(b) / static_cast<double>(std::max<TimeNs>(run[b - 1], 1)));
-  for (std::size_t b = 1; b <= most; ++b)
-    if (static_cast<double>(b) / static_cast<double>(std::max<TimeNs>(run[b - 1], 1)) >= kWorthIt * best)
-      return static_cast<std::uint32_t>(b);
-  return 1;
-}
-
-// Requests that give the partition such batches of every module that it begins.
-std::uint32_t requests_that_pay(const Topology& t, const Component& component, PartitionId p) noexcept {
-  double requests = 1;
-  for (const ModuleId m : component.modules) {
-    const double items = std::max(t.modules[m].items_per_request, 1.0);
-    for (const RouteId r : t.modules[m].routes) {
-      const std::vector<PartitionId>& pool = t.routes[r].stages.front().pool;
-      if (std::ranges::find(pool, p) != pool.end()) requests = std::max(requests, batch_that_pays(t.routes[r]) / items);
-    }
-  }
-  return static_cast<std::uint32_t>(requests + .5);
+// As many as a partition is given together.
+std::uint32_t requests_that_pay(const Model& model, const Component& component, PartitionId p) noexcept {
+  std::uint32_t requests = 1;
+  for (const std::uint32_t a : component.applications) requests = std::max(requests, model.paying_requests(a, p));
+  return requests;
 }
 
 }  // namespace
@@ -74,7 +54,7 @@ void Grants::measure(const Model& model, const Machine& machine) noexcept {
     std::uint32_t taken = 0, largest = 1;
     for (const PartitionId p : component.partitions) {
       if (!machine.partition(p).up) continue;
-      const std::uint32_t requests = requests_that_pay(model.topology(), component, p);
+      const std::uint32_t requests = requests_that_pay(model, component, p);
       taken += requests;
       largest = std::max(largest, requests);
     }
@@ -121,7 +101,6 @@ void Grants::submitted(TimeNs now, StreamId stream, TimeNs capture_ns) noexcept 
   if (seat.open && seat.capture_ns != 0 && apart > 0)
     seat.period_ns = seat.period_ns == 0 ? apart : std::min(apart, seat.period_ns + seat.period_ns / 16);
   seat.capture_ns = std::max(seat.capture_ns, capture_ns);
-  seat.served_ns = now;
   look(line);
 }
 
@@ -201,7 +180,7 @@ void Grants::take_turns(TimeNs now, ComponentId c, const Asked& asked) noexcept 
   const std::uint64_t most = room(line);
   while (in_hand(line, kLevels - 1) < most) {
     std::uint8_t level = 0;
-    const StreamId stream = next(c, asked, &level);
+    const StreamId stream = next(now, c, asked, &level);
     if (stream == kNone) {
       if (in_hand(line, 0) >= most) return;
       line.closed = -1;
@@ -214,16 +193,22 @@ void Grants::take_turns(TimeNs now, ComponentId c, const Asked& asked) noexcept 
   }
 }
 
-// Whose turn it is: of those who have a picture, the highest level, and there who was served longest ago.
-StreamId Grants::next(ComponentId c, const Asked& asked, std::uint8_t* level) const noexcept {
+// Whose turn it is: of those who have a picture, the highest level, and there whose picture is worth most.
+StreamId Grants::next(TimeNs now, ComponentId c, const Asked& asked, std::uint8_t* level) const noexcept {
   StreamId best = kNone;
+  TimeNs most = 0;
   for (StreamId s = 0; s < seats_.size(); ++s) {
     const Seat& seat = seats_[s];
     if (!seat.waits || seat.open || seat.granted_now || seat.line != c) continue;
     const std::uint8_t mine = asked.level_of(s);
-    if (best != kNone && (mine < *level || (mine == *level && seat.served_ns >= seats_[best].served_ns))) continue;
-    if (asked.has_waiting(s) || !asked.offers(s)) continue;
+    if (best != kNone && mine < *level) continue;
+    const bool beside = best != kNone && mine == *level;
+    if (asked.has_waiting(s) || (beside && asked.worth_ns(s, now) <= most)) continue;
+    const std::optional<TimeNs> taken_ns = asked.picture_ns(s);
+    const TimeNs worth = taken_ns ? asked.worth_ns(s, *taken_ns) : 0;
+    if (!taken_ns || (beside && worth <= most)) continue;
     best = s;
+    most = worth;
     *level = mine;
   }
   return best;
@@ -236,7 +221,7 @@ void Grants::grant(TimeNs now, StreamId stream, std::uint8_t level) noexcept {
   seat.granted_now = true;
   seat.expired = false;
   seat.level = level;
-  seat.granted_ns = seat.served_ns = now;
+  seat.granted_ns = now;
   seat.expires_ns = now + std::clamp(4 * seat.lag_ns, kMinExpiry, kMaxExpiry);
   // Half of the slots are enough for those whose pictures take longer: as many grants as come in that time.
   const std::uint64_t soon = std::uint64_t{line.slots} * kWhole / 2 * static_cast<std::uint64_t>(line.pace_ns) /

@@ -4,9 +4,10 @@
 // While there is room, every stream is open: each picture is wanted when it is there. A component closes where a
 // request that comes would, by the pace at which requests are done, still wait when its stream's next picture takes its
 // place, or its deadline has come; and where one was given up so. Streams of a closed component take turns: of those
-// that have a picture, and no request that waits, whoever has the highest level and was served longest ago is granted
-// one as soon as fewer requests are in hand than its partitions take, one batch more and one more. When there is room
-// and nobody has a picture, it opens again.
+// that have a picture, and no request that waits, whoever has the highest level and the picture that is worth most
+// (ledger/served_up_to.h) is granted one as soon as fewer requests are in hand than its partitions take, one batch more
+// and one more. So a stream is mostly asked when its picture has just come, and the picture is young when it runs. When
+// there is room and nobody has a picture, the component opens again.
 //
 // In hand is what was granted and is not answered, and what was granted and has not come: that by the part of it that
 // can be expected soon, by how long the stream's pictures took to come before. So a client that is slow, or takes
@@ -20,6 +21,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -76,8 +78,11 @@ class Grants {
   class Asked {
    public:
     [[nodiscard]] virtual std::uint8_t level_of(StreamId stream) const noexcept = 0;  // that a request now would have
-    [[nodiscard]] virtual bool offers(StreamId stream) const noexcept = 0;            // a picture is there
     [[nodiscard]] virtual bool has_waiting(StreamId stream) const noexcept = 0;       // one of its requests waits
+    // When the picture that is there was taken. None: none is there.
+    [[nodiscard]] virtual std::optional<TimeNs> picture_ns(StreamId stream) const noexcept = 0;
+    // What one of that time would be worth now (ledger/served_up_to.h); later ones are worth more.
+    [[nodiscard]] virtual TimeNs worth_ns(StreamId stream, TimeNs capture_ns) const noexcept = 0;
 
    protected:
     ~Asked() = default;
@@ -103,7 +108,6 @@ class Grants {
     std::uint32_t weight = kWhole;  // of its last grant, while that is not used
     std::uint64_t granted = 0;
     TimeNs granted_ns = 0, expires_ns = kNever;
-    TimeNs served_ns = 0;   // its last turn
     TimeNs lag_ns = 0;      // from grants to their pictures; smoothed
     TimeNs period_ns = 0;   // from picture to picture; 0: not known
     TimeNs capture_ns = 0;  // of the last one
@@ -128,7 +132,7 @@ class Grants {
   [[nodiscard]] static std::uint64_t in_hand(const Line& line, int level) noexcept;  // there and above, in kWhole
   [[nodiscard]] static std::uint64_t room(const Line& line) noexcept;                // for them, in kWhole
   [[nodiscard]] static std::uint32_t flying(const Line& line, int level) noexcept;
-  [[nodiscard]] StreamId next(ComponentId line, const Asked& asked, std::uint8_t* level) const noexcept;
+  [[nodiscard]] StreamId next(TimeNs now, ComponentId line, const Asked& asked, std::uint8_t* level) const noexcept;
   void take_turns(TimeNs now, ComponentId line, const Asked& asked) noexcept;
   void grant(TimeNs now, StreamId stream, std::uint8_t level) noexcept;
   void drop_grant(Seat& seat) noexcept;

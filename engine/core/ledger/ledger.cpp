@@ -119,18 +119,16 @@ std::uint32_t Ledger::accept(const Submission& s, TimeNs capture, bool keeps_lat
 void Ledger::sent(std::uint32_t request) noexcept {
   Request& r = requests_[request];
   r.started = true;
-  TimeNs& newest = streams_[r.stream].sent_capture_ns;
-  newest = std::max(newest, r.capture_ns);
+  streams_[r.stream].served.sent(r.capture_ns);
 }
 
-TimeNs Ledger::news_ns(std::uint32_t request) const noexcept {
+TimeNs Ledger::turn_ns(std::uint32_t request) const noexcept {
   const Request& r = requests_[request];
   const Stream& stream = streams_[r.stream];
   if (stream.config.supersede != Supersede::latest || stream.gap_ns <= 0 ||
       r.capture_ns + stream.gap_ns >= r.deadline_ns)
     return 0;
-  if (stream.sent_capture_ns == INT64_MIN) return kMostNewsNs;
-  return std::clamp<TimeNs>(r.capture_ns - stream.sent_capture_ns, 1, kMostNewsNs);
+  return std::max<TimeNs>(stream.served.worth_ns(r.capture_ns, 0), 1);
 }
 
 void Ledger::doom(std::uint32_t request, Outcome outcome, Reason reason, ModuleId where) noexcept {

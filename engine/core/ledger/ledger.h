@@ -12,6 +12,7 @@
 #include "engine/core/counters.h"
 #include "engine/core/ledger/actions.h"
 #include "engine/core/ledger/quarantine.h"
+#include "engine/core/ledger/served_up_to.h"
 #include "engine/core/queue/pool.h"
 #include "engine/core/queue/task.h"
 #include "engine/core/scheduler.h"
@@ -23,8 +24,6 @@ inline constexpr std::uint32_t kPriorities = 4;
 inline constexpr std::uint32_t kLevels = 2 * kPriorities;
 [[nodiscard]] inline std::uint8_t class_of(std::uint8_t level) noexcept { return level % kPriorities; }
 
-inline constexpr TimeNs kMostNewsNs = 3'600'000'000'000;  // of a request whose stream has had nothing yet
-
 struct Stream {
   StreamConfig config;
   bool open = false;
@@ -32,7 +31,7 @@ struct Stream {
   std::uint32_t first = kNone, last = kNone;  // its requests, by arrival
   TimeNs accepted_capture_ns = INT64_MIN;     // of its latest request
   TimeNs gap_ns = 0;                          // between that and the one before
-  TimeNs sent_capture_ns = INT64_MIN;         // of the newest request of which something was sent
+  ServedUpTo served;                          // by its requests of which something was sent
   TimeNs newest_capture_ns = INT64_MIN;
   TimeNs next_expected_ns = kNever;  // periodic: when its next request should come
   TimeNs transit_ns = 0;             // periodic: least time from capture to arrival seen lately
@@ -112,9 +111,8 @@ class Ledger {
   void answer(std::uint32_t request, Outcome outcome, Reason reason, ModuleId where, TimeNs now) noexcept;
   void doom(std::uint32_t request, Outcome outcome, Reason reason, ModuleId where) noexcept;  // the first doom stays
   void sent(std::uint32_t request) noexcept;                                                  // the first of its tasks
-  // How much newer it is than what its stream last had sent, where the stream's next one is expected to take its place
-  // before its deadline; else 0.
-  [[nodiscard]] TimeNs news_ns(std::uint32_t request) const noexcept;
+  // Task::turn_ns: where the stream's next request is expected to take its place before its deadline; else 0.
+  [[nodiscard]] TimeNs turn_ns(std::uint32_t request) const noexcept;
   [[nodiscard]] Progress& progress(std::uint32_t request, std::uint32_t local) noexcept {
     return progress_[std::size_t{request} * stride_ + local];
   }

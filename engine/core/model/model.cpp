@@ -11,6 +11,10 @@ namespace {
 // less is within what measurements differ, and a larger batch makes whoever is in it wait for the others.
 constexpr double kPays = 1.05;
 constexpr TimeNs kHandOverNs = 50'000;
+bool pays(std::uint32_t n, TimeNs takes_ns, std::uint32_t than, TimeNs than_ns) {
+  return static_cast<double>(n) * static_cast<double>(than_ns) >=
+         kPays * static_cast<double>(than) * static_cast<double>(takes_ns);
+}
 
 // Sets that grow together.
 class Unions {
@@ -126,13 +130,36 @@ void Model::find_paying_batches() {
     const RouteSpec& route = topology_.routes[r];
     const TimeNs* run = run_ns(r);
     std::uint32_t best = topology_.modules[route.module].units_per_request() > 1 ? route.batch : 1;
-    for (std::uint32_t b = best + 1; b <= route.batch; ++b) {
-      const double times = static_cast<double>(b) * static_cast<double>(run[best] + kHandOverNs) /
-                           (static_cast<double>(best) * static_cast<double>(run[b] + kHandOverNs));
-      if (times >= kPays) best = b;
-    }
+    for (std::uint32_t b = best + 1; b <= route.batch; ++b)
+      if (pays(b, run[b] + kHandOverNs, best, run[best] + kHandOverNs)) best = b;
     paying_.push_back(best);
   }
+}
+
+// All that a partition does for so many requests, in batches as large as they give.
+TimeNs Model::takes_ns(const ApplicationSpec& application, PartitionId p, std::uint32_t requests) const noexcept {
+  TimeNs sum = 0;
+  for (const ModuleId m : application.modules) {
+    for (const RouteId r : topology_.modules[m].routes) {
+      const RouteSpec& route = topology_.routes[r];
+      if (std::ranges::find(route.stages.front().pool, p) == route.stages.front().pool.end()) continue;
+      const auto items = static_cast<std::uint32_t>(requests * topology_.modules[m].units_per_request() + .5);
+      const std::uint32_t full = items / route.batch, rest = items % route.batch;
+      sum += full * (run_ns(r)[route.batch] + kHandOverNs) + (rest > 0 ? run_ns(r)[rest] + kHandOverNs : 0);
+      break;
+    }
+  }
+  return sum;
+}
+
+std::uint32_t Model::paying_requests(std::uint32_t application, PartitionId p) const noexcept {
+  const ApplicationSpec& app = topology_.applications[application];
+  std::uint32_t best = 1, most = 1;
+  for (const RouteId r : topology_.modules[app.modules.front()].routes)
+    most = std::max(most, topology_.routes[r].batch);
+  for (std::uint32_t n = 2; n <= most; ++n)
+    if (pays(n, takes_ns(app, p, n), best, takes_ns(app, p, best))) best = n;
+  return best;
 }
 
 void Model::measure_modules() {

@@ -54,6 +54,8 @@ class Model {
   // The largest batch that is worth waiting for: every size up to it that is used has a rate well above the smaller
   // ones'. Where a request brings several items, whatever the route holds: they are there together.
   [[nodiscard]] std::uint32_t paying_batch(RouteId r) const noexcept { return paying_[r]; }
+  // The same in requests, by all that the partition does for them: as many are worth having there together.
+  [[nodiscard]] std::uint32_t paying_requests(std::uint32_t application, PartitionId p) const noexcept;
   [[nodiscard]] const TimeNs* safe_ns(RouteId r) const noexcept { return table_.data() + safe_[r]; }  // from p99
   // Both links are as fast as the slower end; nothing within a host.
   [[nodiscard]] TimeNs link_ns(std::int64_t bytes, PartitionId from, PartitionId to) const noexcept;
@@ -62,6 +64,8 @@ class Model {
   void find_components();
   void make_tables();
   void find_paying_batches();
+  [[nodiscard]] TimeNs takes_ns(const ApplicationSpec& application, PartitionId p,
+                                std::uint32_t requests) const noexcept;
   void measure_modules();
   void measure_costs();
 

@@ -15,20 +15,19 @@ TaskId freshest(const StateView& view, const TaskQueue& queue, std::uint8_t leve
   for (TaskId id = queue.by_deadline[level].front(); id != kNone && looks < kMostLooks;
        id = view.tasks[id].after, ++looks) {
     const Task& t = view.tasks[id];
-    TimeNs news = t.news_ns;
-    if (news == 0) {
+    TimeNs worth = t.turn_ns - pace.start_ns;
+    if (t.turn_ns == 0) {
       bound_ns += pace.each_ns * t.items;
       if (t.deadline_ns < bound_ns) return kNone;
       const Request& r = view.ledger.request(t.request);
-      const TimeNs sent = view.ledger.stream(r.stream).sent_capture_ns;
-      // It grows as it waits here, and not with how old the picture was when it came.
-      news = sent == INT64_MIN ? kMostNewsNs : pace.start_ns - sent - (t.queued_ns - r.capture_ns);
+      // It grows as it waits here.
+      worth = view.ledger.stream(r.stream).served.behind_ns(r.capture_ns) + (pace.start_ns - t.queued_ns);
     } else if (t.deadline_ns < pace.start_ns + pace.run_ns) {
       continue;  // it would be late
     }
-    if (best != kNone && news < most) continue;
+    if (best != kNone && worth < most) continue;
     best = id;  // of equals the later deadline: the fresher picture
-    most = news;
+    most = worth;
   }
   return best;
 }

@@ -1,11 +1,10 @@
 // Who goes first where deadlines do not decide: a picture that its stream's next one will replace before its deadline
 // is lost by that, not by being late, and the earliest deadline is the one that is about to be lost anyway.
 //
-// So among such tasks the one goes first that brings its stream furthest on: whose picture is newest beside what that
-// stream last had sent (Task::news_ns). Streams then take turns, and each is served soon after it has sent a picture.
-// Tasks that nothing replaces (fifo streams, or the deadline comes first) keep their places: as long as each of them
-// would be in time behind one batch more and those before it, they are compared by how long ago their stream was
-// served; else deadlines decide.
+// So among such tasks the one goes first that is worth most: that brings its stream furthest on and is youngest
+// (ledger/served_up_to.h, Task::turn_ns). Tasks that nothing replaces (fifo streams, or the deadline comes first) keep
+// their places: as long as each of them would be in time behind one batch more and those before it, they are compared
+// by how far behind their stream is and how long they wait; else deadlines decide.
 #pragma once
 
 #include "engine/core/policy/scheduler_interface.h"

@@ -22,8 +22,8 @@ struct alignas(64) Task {
   TaskId left = kNone, right = kNone, before = kNone, after = kNone;
   // Links of ArrivalList.
   TaskId older = kNone, newer = kNone;
-  TimeNs news_ns = 0;  // its stream's next picture is likely to take its place: how much newer it is than what that
-                       // stream last had sent, 1 or more (policy/freshest.h); 0: it waits for its own deadline
+  TimeNs turn_ns = 0;  // its stream's next picture is likely to take its place: what it is worth, and the time at which
+                       // it begins (policy/freshest.h), 1 or more; 0: it waits for its own deadline
 
   alignas(64) std::uint32_t request = kNone;
   TaskId next_in_batch = kNone;

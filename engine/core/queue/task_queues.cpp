@@ -43,7 +43,7 @@ void TaskQueues::insert(Pool<Task>& tasks, TaskId id, QueueId at) noexcept {
   t.state = TaskState::queued;
   queue.by_deadline[t.level].insert(tasks.data(), id);
   queue.arrivals[t.level].push(tasks.data(), id);
-  if (t.news_ns > 0) ++queue.replaced[t.level];
+  if (t.turn_ns > 0) ++queue.replaced[t.level];
   queue.classes |= 1u << t.level;
   ++queue.tasks;
   queue.items += t.items;
@@ -54,7 +54,7 @@ void TaskQueues::erase(Pool<Task>& tasks, TaskId id) noexcept {
   TaskQueue& queue = queues_[t.queue];
   queue.by_deadline[t.level].erase(tasks.data(), id);
   queue.arrivals[t.level].erase(tasks.data(), id);
-  if (t.news_ns > 0) --queue.replaced[t.level];
+  if (t.turn_ns > 0) --queue.replaced[t.level];
   if (queue.by_deadline[t.level].empty()) queue.classes &= ~(1u << t.level);
   --queue.tasks;
   queue.items -= t.items;

@@ -36,7 +36,7 @@ struct TaskQueue {
   std::uint32_t idle_words = 0;  // offset of its bit set of available consumers
   std::array<DeadlineQueue, kLevels> by_deadline;
   std::array<ArrivalList, kLevels> arrivals;
-  std::array<std::uint32_t, kLevels> replaced{};  // of them, those with Task::news_ns
+  std::array<std::uint32_t, kLevels> replaced{};  // of them, those with Task::turn_ns
   std::uint32_t classes = 0;                      // bit: that level has tasks
   std::uint32_t tasks = 0, items = 0;             // queued, not counting `forming`
   TaskList forming;                               // taken, not sent yet

@@ -46,10 +46,12 @@ void SchedulerLoop::count_offers(Stream& stream, std::int64_t now) noexcept {
   metrics_.total().add(StreamCounter::offered, more);
 }
 
-bool SchedulerLoop::has_picture(core::StreamId id) const noexcept {
+std::optional<core::TimeNs> SchedulerLoop::picture_ns(core::StreamId id) const noexcept {
   const std::uint32_t s = streams_.of_core[id];
-  if (s == core::kNone || !streams_[s].open || streams_[s].closing) return false;
-  return clients_[streams_[s].client].port->offers(streams_[s].index);
+  if (s == core::kNone || !streams_[s].open || streams_[s].closing) return std::nullopt;
+  const shm::ClientPort& port = *clients_[streams_[s].client].port;
+  if (!port.offers(streams_[s].index)) return std::nullopt;
+  return port.newest_ns(streams_[s].index);
 }
 
 }  // namespace leat::daemon

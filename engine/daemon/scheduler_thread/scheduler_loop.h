@@ -199,7 +199,7 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
   // Streams that wait for grants: scheduler_grants.cpp.
   void tell_turn(std::uint32_t stream, std::int64_t now) noexcept;
   void count_offers(Stream& stream, std::int64_t now) noexcept;
-  bool has_picture(core::StreamId stream) const noexcept override;
+  std::optional<core::TimeNs> picture_ns(core::StreamId stream) const noexcept override;
   void observe(const Stream& stream, const shm::Taken& taken, std::int64_t now) noexcept;
   // What workers go on with by themselves: scheduler_sequels.cpp.
   void say_sequel(const Batch& batch, worker::DispatchCell& cell) const noexcept;

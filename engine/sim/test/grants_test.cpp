@@ -97,8 +97,12 @@ TEST(Grants, InOverloadNothingIsProducedForNothing) {
     EXPECT_GE(submitted(a) + a.left_out + cameras, a.requests);  // the rest is at hand at the end
     // Where a picture costs nothing there is little to gain; what it saves where it does is not simulated.
     EXPECT_GE(completed(a) * 100, completed(b) * 99);
-    // A picture is half a period old, on the mean, when its turn comes.
-    EXPECT_LE(with.latency[with.latency.size() / 2], kPeriod);
+    // A picture has just come when it is asked for. With the cameras in turn it is half a period old, on the mean,
+    // before it even begins; here half of the answers are there by then.
+    const auto ms = [](TimeNs ns) { return static_cast<double>(ns) / 1e6; };
+    std::printf("%u cameras: p50 %.1f ms, p99 %.1f ms\n", cameras, ms(with.latency[with.latency.size() / 2]),
+                ms(with.latency[with.latency.size() * 99 / 100]));
+    EXPECT_LE(with.latency[with.latency.size() / 2], kPeriod / 2);
     const auto [least, most] = std::ranges::minmax(with.done);
     EXPECT_LE(most - least, most / 20 + 1);
   }

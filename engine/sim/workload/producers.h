@@ -24,6 +24,8 @@ struct Producer {
 
 class Producers {
  public:
+  static constexpr std::size_t kNoPicture = SIZE_MAX;
+
   explicit Producers(std::uint32_t streams) : all_(streams) {}
 
   void open(core::StreamId stream, const Producer& producer) { all_[stream] = {.producer = producer, .waits = true}; }
@@ -34,11 +36,13 @@ class Producers {
   [[nodiscard]] TimeNs written_ns(core::StreamId stream) const noexcept { return all_[stream].written_ns; }
   [[nodiscard]] std::size_t take(core::StreamId stream);  // the arrival that is submitted now
   [[nodiscard]] bool offers(core::StreamId stream) const noexcept { return all_[stream].asks; }
+  [[nodiscard]] std::size_t picture(core::StreamId stream) const noexcept {
+    return all_[stream].newest;
+  }  // its arrival
   [[nodiscard]] std::uint32_t writing() const noexcept { return writing_; }
   [[nodiscard]] std::uint64_t left_out() const noexcept { return left_out_; }
 
  private:
-  static constexpr std::size_t kNoPicture = SIZE_MAX;
   struct State {
     Producer producer;
     bool waits = false;

@@ -96,6 +96,7 @@ bool ClientPort::attach(std::uint32_t index, std::unique_ptr<StreamPool> pool) n
   atomic_ref(cell.asks).store(0, std::memory_order_relaxed);
   atomic_ref(cell.awaits).store(0, std::memory_order_relaxed);
   atomic_ref(cell.offered).store(0, std::memory_order_relaxed);
+  atomic_ref(cell.newest_ns).store(0, std::memory_order_relaxed);
   schedule(index, {});
   return true;
 }
@@ -236,6 +237,9 @@ bool ClientPort::offers(std::uint32_t stream) const noexcept {
 }
 std::uint64_t ClientPort::offered(std::uint32_t stream) const noexcept {
   return atomic_ref(offer_cell(stream).offered).load(std::memory_order_relaxed);
+}
+std::int64_t ClientPort::newest_ns(std::uint32_t stream) const noexcept {
+  return atomic_ref(offer_cell(stream).newest_ns).load(std::memory_order_relaxed);
 }
 bool ClientPort::awaits_turn(std::uint32_t stream) const noexcept { return leat::shm::awaits_turn(offer_cell(stream)); }
 

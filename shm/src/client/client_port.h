@@ -155,6 +155,7 @@ class ClientPort {
   // Of a stream that waits for grants, by its client's word: it has a frame that was not wanted; how many it had.
   [[nodiscard]] bool offers(std::uint32_t stream) const noexcept;
   [[nodiscard]] std::uint64_t offered(std::uint32_t stream) const noexcept;
+  [[nodiscard]] std::int64_t newest_ns(std::uint32_t stream) const noexcept;  // when that frame was taken; 0: not yet
   // And it waits for what schedule() has just told it: urge(), and wants_ring() is to be asked.
   [[nodiscard]] bool awaits_turn(std::uint32_t stream) const noexcept;
   void urge() noexcept { urgent_ = true; }

@@ -21,6 +21,7 @@ class GrantView {
   bool wanted(std::int64_t capture_ns) noexcept {
     if (capture_ns > newest_ns_) {
       newest_ns_ = capture_ns;
+      atomic_ref(cell_->newest_ns).store(capture_ns, std::memory_order_relaxed);
       atomic_ref(cell_->offered).store(++offered_, std::memory_order_relaxed);
     }
     if (look()) return true;

@@ -161,6 +161,7 @@ TEST(HostileDescriptors, AnyWordsInAnOfferCellDoNothing) {
   std::memset(static_cast<void*>(cell), 0xFF, sizeof *cell);
   EXPECT_TRUE(r.port->offers(2));
   EXPECT_EQ(r.port->offered(2), UINT64_MAX);
+  EXPECT_EQ(r.port->newest_ns(2), -1);
   Schedule told;
   told.standing = LEAT_STANDING_TURNS;
   told.granted = 1;

@@ -10,10 +10,11 @@
 namespace leat::shm {
 
 struct alignas(64) OfferCell {
-  std::uint32_t asks;     // not 0: it has a picture that was not wanted when it looked
-  std::uint32_t awaits;   // not 0: it sleeps, or is about to, until that changes
-  std::uint64_t offered;  // pictures that it had so far, submitted or not
-  std::uint64_t reserved[6];
+  std::uint32_t asks;      // not 0: it has a picture that was not wanted when it looked
+  std::uint32_t awaits;    // not 0: it sleeps, or is about to, until that changes
+  std::uint64_t offered;   // pictures that it had so far, submitted or not
+  std::int64_t newest_ns;  // capture time of the newest of them; 0: it is made when it is wanted
+  std::uint64_t reserved[5];
 };
 static_assert(sizeof(OfferCell) == 64);
 
