@@ -258,8 +258,8 @@ Status shot(const Watching& wanted) {
     constexpr double kEnough = 6;  // for figures of five seconds
     auto source = open_daemon(wanted.socket);
     if (!source.ok()) return Error{source.error()};
-    const auto end = Clock::now() + seconds_of(wanted.seconds.value_or(kEnough));
-    for (auto next = Clock::now(); next <= end; next += seconds_of(wanted.delay)) {
+    const auto begin = Clock::now(), end = begin + seconds_of(wanted.seconds.value_or(kEnough));
+    for (auto next = begin; next <= end; next += seconds_of(wanted.delay)) {
       std::this_thread::sleep_until(next);
       if (auto seen = (*source)->look()) session.take(std::move(*seen));
     }
