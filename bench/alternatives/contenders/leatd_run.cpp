@@ -29,7 +29,8 @@ class LeatdRun final : public Running {
   Status start(const Run& run, const Clients& clients) {
     const auto application = shapes_application({.slo_ms = static_cast<double>(run.deadline_ns) / 1e6});
     if (!application.ok()) return Error{application.error()};
-    auto daemon = LeatdChild::start(run.leatd, *application, "cpu = \"auto\"\n");
+    const std::string mode = run.parties == Parties::users ? "socket_mode = \"0666\"\n" : "";
+    auto daemon = LeatdChild::start(run.leatd, mode + *application, "cpu = \"auto\"\n");
     if (!daemon.ok()) return Error{daemon.error()};
     daemon_ = std::move(*daemon);
     if (const Status serves = daemon_->serves(kToServe); !serves) return serves;
