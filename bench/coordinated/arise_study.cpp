@@ -1,8 +1,9 @@
 // How many coordinated clients a server holds: ARISE as we run it (`leat`) and as the thesis does (`arise`), against
 // Static, Clipper-like, Chameleon-like and ARISE-a, each with the thesis's estimator d/L (the plain name) and with ours
-// and its margin (`+line`). arise_world.h says what a client is, when it is within its SLA, and what is searched for
-// the baselines: their numbers of clients and fixed settings are chosen with hindsight, ours are what admission makes
-// of a crowd of clients that is half as large again as the server holds.
+// and its margin (`+line`), and `leat+asking`: clients that say what they expect to have lost and may ask, by rules
+// made of other kinds of videos and of other videos (certainty_folds.h). arise_world.h says what a client is, when it
+// is within its SLA, and what is searched for the baselines: their numbers of clients and fixed settings are chosen
+// with hindsight, ours are what admission makes of a crowd of clients that is half as large again as the server holds.
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "bench/coordinated/arise_world.h"
+#include "bench/coordinated/certainty_folds.h"
 #include "bench/study.h"
 #include "engine/sim/for_each_job.h"
 #include "tools/base/cli/svg.h"
@@ -25,6 +27,7 @@ constexpr cli::Option kOptions[] = {
     cli::integer_option("videos", "8", 1, 8, "the first so many"),
     cli::integer_option("seeds", "3", 1, 100, "of clients"),
     cli::integer_option("seconds", "30", 12, 600, "of every run; the first 10 are not counted"),
+    cli::integer_option("video-seed", "1", 1, 3, "of the videos; rules are made of the two others"),
     cli::integer_option("frames", "600", 120, 3600, "of every video, then it begins again"),
     cli::integer_option("profiles", "1", 1, 3, "batches of b take 6+1.5b, 3+9b, 12+4b ms: the first so many"),
     cli::integer_option("partitions", "1", 1, 16, "of the server"),
@@ -69,7 +72,7 @@ struct Sla {
 constexpr Sla kSlas[] = {{"0.03", .03, .03}, {"0.06", .06, .06}, {"0.10", .1, .1}, {"mixed", .03, .1}};
 
 std::vector<std::string> policies_of(const std::string& baselines) {
-  std::vector<std::string> out = {"leat", "leat+ratio", "arise", "arise+line"};
+  std::vector<std::string> out = {"leat", "leat+asking", "leat+ratio", "arise", "arise+line"};
   if (baselines == "none") return out;
   for (const char* name : {"arise-a", "arise-a+line"}) out.emplace_back(name);
   if (baselines == "all")
@@ -84,6 +87,7 @@ AriseResult run(const std::string& policy, const AriseCase& c, Fixed& fixed) {
   const std::string name = policy.substr(0, policy.find('+'));
   if (name == "leat") {
     core::streams::CoordinatorSettings s;
+    if (policy == "leat+asking") return run_asking(c, s);
     if (policy != "leat") s.estimator.kind = Estimation::ratio;
     return run_coordinated(c, s);
   }
@@ -147,6 +151,7 @@ int main(int argc, char** argv) {
   const auto seeds = static_cast<std::size_t>(args.integer("seeds"));
   const auto threads = static_cast<std::size_t>(args.integer("threads"));
   const auto profiles = static_cast<std::size_t>(args.integer("profiles"));
+  const auto video_seed = static_cast<std::uint64_t>(args.integer("video-seed"));
   const std::vector<std::string> policies = policies_of(args.text("baselines"));
   std::vector<scene::AnyTracker> trackers;
   for (std::size_t i = 0; i < videos; ++i) {
@@ -156,9 +161,15 @@ int main(int argc, char** argv) {
   }
   std::vector<DropTable> tables(videos);
   sim::for_each_job(videos, threads, [&](std::size_t i) {
-    tables[i] = record_drops(scene::kMotionKinds[i], 1, static_cast<std::uint32_t>(args.integer("frames")), 3,
+    tables[i] = record_drops(scene::kMotionKinds[i], video_seed, static_cast<std::uint32_t>(args.integer("frames")), 3,
                              std::move(trackers[i]));
   });
+  std::vector<std::uint64_t> others;
+  for (std::uint64_t s = 1; s <= 3; ++s)
+    if (s != video_seed) others.push_back(s);
+  const CertaintyFolds folds =
+      certainty_folds(others, static_cast<std::uint32_t>(args.integer("frames")), threads, args.text("tracker"));
+  for (std::size_t i = 0; i < videos; ++i) tables[i].expect(folds.rule_for(i));
   struct Job {
     std::size_t profile, sla, policy, video;
     std::vector<AriseResult> results;  // by seed

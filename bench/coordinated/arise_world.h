@@ -49,6 +49,8 @@ enum class Reactive : std::uint8_t { static_, clipper, chameleon, arise_a };
 
 // Clients on offer: half as many again as the server would hold at best, by the closed form.
 [[nodiscard]] AriseResult run_coordinated(const AriseCase& c, const core::streams::CoordinatorSettings& settings);
+// The same of clients that say what they expect to have lost (the table's `expects`), and may ask.
+[[nodiscard]] AriseResult run_asking(const AriseCase& c, const core::streams::CoordinatorSettings& settings);
 // With the number of clients found by search, and for static_ and clipper the interval (and batch) too, if `fixed` does
 // not say them; afterwards it does.
 [[nodiscard]] AriseResult run_reactive(const AriseCase& c, Reactive policy, core::streams::Estimation estimation,

@@ -122,7 +122,8 @@ Coordination::Way Coordination::arrived(TimeNs now, StreamId stream, TimeNs capt
     chosen = e;
     if (!plan.gates[e->gate].open) break;
   }
-  if (chosen == nullptr) return Way::background;
+  // One that no plan asks for is its client's own, as far as it may ask; else it is no more than background work.
+  if (chosen == nullptr) return plan.coordinator.asked(now, s.number) ? Way::queue : Way::background;
   Gate& g = plan.gates[chosen->gate];
   ++chosen->came;
   ++g.came;
@@ -194,7 +195,7 @@ bool Coordination::observe(TimeNs now, StreamId stream, const Observation& seen)
     s.period_ns = seen.period_ns;
     c.frame_clock(s.number, s.capture_ns, s.period_ns);
   }
-  return c.observe(now, s.number, seen.stride, seen.drop, seen.far);
+  return c.observe(now, s.number, seen.stride, seen.drop, seen.far, seen.expected);
 }
 
 void Coordination::partition(PartitionId partition, bool up) noexcept {

@@ -4,8 +4,9 @@
 // A coordinated request is a request like any other: ledger, deadline, drop rules and batches are everybody's. What is
 // added stands in front of the queues, the gate: its task is held until all members of its planned batch are there, or
 // the batch should have begun the grace ago; then they are queued together, so that any scheduler finds them as one
-// batch. A task that comes after that is queued at once. One that no plan has asked for is queued as background work:
-// who sends more than he was asked for disturbs nobody who waits for his turn.
+// batch. A task that comes after that is queued at once. So is one that no plan has asked for, of a stream that may ask
+// itself (streams/asking.h) and has not asked too often; it rides in the next batch. Any other is queued as background
+// work: who sends more than he was asked for disturbs nobody who waits for his turn.
 //
 // Applications of one module whose routes have one stage can be coordinated. Those that share partitions, directly or
 // through others, have one plan. No allocation after construction. One thread, the scheduler's. Unknown streams are

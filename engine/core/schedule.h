@@ -28,6 +28,7 @@ struct Observation {
   double drop = 0;           // 0..1
   TimeNs period_ns = 0;      // of its camera, as it sees it; 0: no news
   bool far = false;          // from an older answer than the one before (leat/look_back.hpp)
+  double expected = -1;      // what it had expected the drop to be, 0..1 (leat/certainty.hpp); below 0: it does not say
 };
 
 inline constexpr std::size_t kScheduledFrames = 24;  // told ahead; far more than until the next plan

@@ -119,6 +119,7 @@ bool Packing::in_reach(const Request& r) const {
 // The earliest that the frame may come.
 TimeNs Packing::earliest(const Request& r) const {
   const Candidate& c = candidates_[r.candidate];
+  if (!c.early) return r.at_ns;
   const double early = rules_.reach * static_cast<double>(c.interval_ns);
   const TimeNs max = rules_.even ? c.interval_ns - c.apart_ns : c.interval_ns * kUnbounded;
   return r.at_ns - (early < static_cast<double>(max) ? static_cast<TimeNs>(early) : max);

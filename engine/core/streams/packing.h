@@ -23,6 +23,7 @@ struct Candidate {           // a stream, as packing sees it
   bool probe = false;        // its first frame comes with the one before it: twice in the members, one after the other
   TimeNs apart_ns = 0;       // from one to the next at least, where slots are even
   std::uint32_t module = 0;
+  bool early = true;  // it may come before its time
 };
 
 struct PlannedBatch {

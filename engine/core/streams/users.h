@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/core/streams/asking.h"
 #include "engine/core/streams/margin.h"
 #include "engine/core/types.h"
 
@@ -35,6 +36,7 @@ struct User {
   double weight = 1;
   std::uint32_t places = 0;  // streams of his, leads of groups included
   SharedMargin margin;
+  SharedAsking asking;
   double slope_sum = 0, slope_weight = 0;  // of all his streams, forgotten slowly
   std::uint64_t turn = 0;                  // when he came, or last claimed room
   std::size_t claims = 1;                  // streams that he claims room for at once

@@ -1,6 +1,7 @@
 // Coordinated streams on the scheduler thread: what the core has planned goes to the client's page, what the client
 // reports goes to the core. Both are a copy of a few hundred bytes; the plan itself is made within
 // Scheduler::advance().
+#include <algorithm>
 #include <cmath>
 
 #include "engine/daemon/scheduler_thread/scheduler_loop.h"
@@ -20,6 +21,10 @@ static_assert(static_cast<int>(Standing::none) == LEAT_STANDING_NONE &&
 
 std::uint32_t ppm(double share) noexcept {
   return static_cast<std::uint32_t>(std::lround(std::min(std::max(share, 0.0), 1.0) * 1e6));
+}
+
+std::uint32_t microseconds(core::TimeNs ns) noexcept {
+  return static_cast<std::uint32_t>(std::clamp<core::TimeNs>(ns / 1000, 1, UINT32_MAX));
 }
 
 }  // namespace
@@ -44,6 +49,13 @@ void SchedulerLoop::tell_schedule(core::StreamId id, std::int64_t now) noexcept 
     const core::ScheduledFrame& f = plan.frames[i];
     told.frames[i] = (static_cast<std::uint64_t>(f.at_ns) & ~std::uint64_t{1}) | (f.probe ? 1 : 0);
   }
+  if (const core::streams::Asks& asks = plan.view.asks; asks.latest_ns > 0) {
+    told.ask_above_ppm = ppm(asks.above);
+    told.ask_earliest_us = microseconds(asks.earliest_ns);
+    told.ask_latest_us = microseconds(asks.latest_ns);
+    told.ask_refill_us = microseconds(asks.refill_ns);
+    told.ask_bucket = static_cast<std::uint32_t>(std::lround(100 * asks.bucket));
+  }
   clients_[stream.client].port->schedule(stream.index, told);
   shm::Record record = metrics_.of(shm::RecordKind::stream, stream.granted.pool);
   record.set(StreamCounter::standing, told.standing);
@@ -64,7 +76,8 @@ void SchedulerLoop::observe(const Stream& stream, const shm::Taken& taken, std::
                                    {.stride = taken.key & ~shm::kObserveFar,
                                     .drop = 1e-6 * taken.items,
                                     .period_ns = taken.deadline_ns,
-                                    .far = (taken.key & shm::kObserveFar) != 0});
+                                    .far = (taken.key & shm::kObserveFar) != 0,
+                                    .expected = taken.generation > 0 ? 1e-6 * (taken.generation - 1) : -1});
   metrics_.of(shm::RecordKind::stream, stream.granted.pool)
       .add(used ? StreamCounter::observations : StreamCounter::observations_ignored);
 }

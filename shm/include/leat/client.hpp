@@ -105,6 +105,15 @@ class Stream {
   bool wait_wanted(std::chrono::nanoseconds timeout, std::int64_t capture_ns = 0) noexcept {
     return leat_wait_wanted(raw_, capture_ns, timeout.count()) == LEAT_ERROR_ok;
   }
+  // Of a coordinated stream, for each frame: whether it is to be submitted. expected: what tracking has lost on it by
+  // now, as TrackedStream::expected() says.
+  bool should_submit(std::int64_t capture_ns, double expected = -1) noexcept {
+    return leat_should_submit_expecting(raw_, capture_ns, expected) != 0;
+  }
+  // At an answer: what tracking had lost by then (a TrackingReport's figures), and what it had expected to.
+  leat_error observe(std::uint32_t stride, double drop, double expected = -1) noexcept {
+    return leat_observe_expecting(raw_, stride, drop, expected);
+  }
 
  private:
   leat_stream* raw_ = nullptr;

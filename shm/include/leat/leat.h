@@ -261,13 +261,19 @@ typedef struct leat_schedule {
 /* For each frame in the order in which they are taken: 1, it is to be submitted now; 0, it is not. Always 1 for a
  * stream that is not coordinated. No system call; some 10 ns. */
 LEAT_API int leat_should_submit(leat_stream* stream, int64_t capture_ns);
+/* The same where the tracker says what it expects to have lost on this frame by now, 0..1 (leat/certainty.hpp; below 0:
+ * it does not say). Where leatd has seen that this is worth something, a frame is also to be submitted as soon as much
+ * is expected to be lost, and fewer are otherwise. Use it for every frame, with leat_observe_expecting. */
+LEAT_API int leat_should_submit_expecting(leat_stream* stream, int64_t capture_ns, double expected);
 /* At an answer: the distance (leat/tracking.hpp, 0..1) between it and what tracking had made of the same frame,
  * `stride` frames (1..255) after the answer before. At most one report an answer counts. It only moves what this stream
  * is asked for, and leatd reads it when it is awake. LEAT_ERROR_ring_full: left out, which does no harm. */
 LEAT_API leat_error leat_observe(leat_stream* stream, uint32_t stride, double drop);
-/* The same with what would still be tracked from an older answer, `stride` frames before (leat/look_back.hpp says when:
- * 16 frames and more, about every 96). It keeps a detector's flicker of some frames from being taken for what tracking
- * loses. At most one in three answers counts, beside leat_observe's. */
+/* The same with what the tracker had expected that drop to be, 0..1; below 0: it did not say. */
+LEAT_API leat_error leat_observe_expecting(leat_stream* stream, uint32_t stride, double drop, double expected);
+/* The same as leat_observe with what would still be tracked from an older answer, `stride` frames before
+ * (leat/look_back.hpp says when: 16 frames and more, about every 96). It keeps a detector's flicker of some frames from
+ * being taken for what tracking loses. At most one in three answers counts, beside leat_observe's. */
 LEAT_API leat_error leat_observe_far(leat_stream* stream, uint32_t stride, double drop);
 LEAT_API leat_error leat_schedule_of(leat_stream* stream, leat_schedule* out);
 

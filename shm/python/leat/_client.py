@@ -24,6 +24,7 @@ from leat._library import quick
 from leat._results import Result
 
 _OK, _TIMED_OUT = 0, _library.ERROR_NAMES.index("timed_out")
+_RING_FULL = _library.ERROR_NAMES.index("ring_full")
 _byref = ctypes.byref
 
 
@@ -330,6 +331,18 @@ class Stream:
                 return False
             self.client._wait(fd, left)
 
+    def should_submit(self, capture_ns: int, expected: float = -1.0) -> bool:
+        """Of a stream opened with `sla_drop`, for each frame: whether it is to be submitted. `expected`: what tracking has
+        lost on it by now, 0 to 1, where your tracker can tell."""
+        return bool(quick.leat_should_submit_expecting(self._open().raw, capture_ns, expected))
+
+    def observe(self, stride: int, drop: float, expected: float = -1.0) -> None:
+        """At an answer: how far what tracking had made of that frame, `stride` frames after the answer before, was from
+        it (0 to 1), and how far it had expected to be."""
+        error = quick.leat_observe_expecting(self._open().raw, stride, drop, expected)
+        if error != _RING_FULL:  # a hint that is left out does no harm
+            check(error)
+
     def submit(self, picture: np.ndarray, **options: int) -> int:
         """Acquires a slot, copies `picture` into its first plane and submits it: the short way for arrays made elsewhere."""
         with self.acquire() as frame:
@@ -385,12 +398,14 @@ class Client:
         period_ns: int = 0,
         strides: tuple[int, ...] = (),
         waits_for_grants: bool = False,
+        sla_drop: float = 0.0,
         name: str | None = None,
     ) -> Stream:
         """Formats: nv12, i420, rgb24, bgr24, gray8; or "tensors", with the type and shape of each input of the model
         (without the batch), for example tensors=[("float32", (3, 48, 320))]. `overload` says what gives way when `depth` frames wait: fifo,
         latest, latest_per_key, never_drop. 0 means leatd's default everywhere. `waits_for_grants`: Stream.wanted and
-        Stream.wait_wanted are looked at before a frame is made. `name` is shown by `leat top`."""
+        Stream.wait_wanted are looked at before a frame is made. `sla_drop`: a coordinated stream, which may lose so much
+        accuracy (0 to 0.5), sends what Stream.should_submit says and reports by Stream.observe; needs period_ns. `name` is shown by `leat top`."""
         link = self._open()
         options = _library.StreamOptions()
         quick.leat_stream_options_init(_byref(options))
@@ -401,6 +416,7 @@ class Client:
         options.priority = _word(_library.PRIORITIES, priority, "priority")
         options.slo_ns, options.max_age_ns, options.period_ns = slo_ns, max_age_ns, period_ns
         options.waits_for_grants = waits_for_grants
+        options.sla_drop_ppm = round(1e6 * sla_drop)
         options.name = None if name is None else name.encode()
         for p, stride in enumerate(strides):
             options.strides[p] = stride

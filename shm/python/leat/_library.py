@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 from ctypes import POINTER, Structure
-from ctypes import c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
 ABI_VERSION = 4
@@ -156,6 +156,8 @@ _PROTOTYPES = {
     "leat_cancel": (c_int, [c_void_p, c_uint64]),
     "leat_wanted": (c_int, [c_void_p, c_int64]),
     "leat_wait_wanted": (c_int, [c_void_p, c_int64, c_int64]),
+    "leat_should_submit_expecting": (c_int, [c_void_p, c_int64, c_double]),
+    "leat_observe_expecting": (c_int, [c_void_p, c_uint32, c_double, c_double]),
     "leat_next_answer": (c_int, [c_void_p, c_int64, POINTER(Answer)]),
     "leat_answer_frame": (c_int, [POINTER(Answer), POINTER(Frame)]),
     "leat_release": (None, [POINTER(Answer)]),

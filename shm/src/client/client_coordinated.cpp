@@ -10,12 +10,14 @@ using namespace leat::shm;
 
 namespace {
 
-leat_error report(const char* function, leat_stream* stream, uint32_t stride, double drop, uint32_t how) {
+leat_error report(const char* function, leat_stream* stream, uint32_t stride, double drop, double expected,
+                  uint32_t how) {
   const std::string name = function;
   if (stream == nullptr || stream->schedule == nullptr)
     return fail(LEAT_ERROR_invalid_argument, name + ": the stream was not opened with sla_drop_ppm");
   if (stride == 0 || stride > 255 || !(drop >= 0 && drop <= 1))
     return fail(LEAT_ERROR_invalid_argument, name + ": stride must be 1..255 and drop 0..1");
+  if (how == 0) stream->clock.answered();
   leat_client* c = stream->client;
   // Frames and cancels come first: a report that finds the ring half full is left out.
   if (c->submissions.room(kSubmissionRing / 2) < kSubmissionRing / 2) return fail_static(LEAT_ERROR_ring_full);
@@ -24,6 +26,7 @@ leat_error report(const char* function, leat_stream* stream, uint32_t stride, do
   d.stream = static_cast<std::uint16_t>(stream->index);
   d.key = stride | how;
   d.items = static_cast<std::uint32_t>(std::lround(drop * 1e6));
+  if (expected >= 0) d.generation = 1 + static_cast<std::uint32_t>(std::lround(std::min(expected, 1.0) * 1e6));
   d.deadline_ns = stream->clock.period_ns();
   if (!c->submissions.push(d)) return fail_static(LEAT_ERROR_ring_full);
   return LEAT_ERROR_ok;
@@ -32,17 +35,25 @@ leat_error report(const char* function, leat_stream* stream, uint32_t stride, do
 }  // namespace
 
 int leat_should_submit(leat_stream* stream, int64_t capture_ns) {
+  return leat_should_submit_expecting(stream, capture_ns, -1);
+}
+
+int leat_should_submit_expecting(leat_stream* stream, int64_t capture_ns, double expected) {
   if (stream->waits_for_grants) return stream->grants.wanted(capture_ns) ? 1 : 0;
   if (stream->schedule == nullptr) return 1;
-  return stream->clock.wanted(*stream->schedule, capture_ns) ? 1 : 0;
+  return stream->clock.wanted(*stream->schedule, capture_ns, expected) ? 1 : 0;
 }
 
 leat_error leat_observe(leat_stream* stream, uint32_t stride, double drop) {
-  return report("leat_observe", stream, stride, drop, 0);
+  return report("leat_observe", stream, stride, drop, -1, 0);
+}
+
+leat_error leat_observe_expecting(leat_stream* stream, uint32_t stride, double drop, double expected) {
+  return report("leat_observe_expecting", stream, stride, drop, expected, 0);
 }
 
 leat_error leat_observe_far(leat_stream* stream, uint32_t stride, double drop) {
-  return report("leat_observe_far", stream, stride, drop, kObserveFar);
+  return report("leat_observe_far", stream, stride, drop, -1, kObserveFar);
 }
 
 leat_error leat_schedule_of(leat_stream* stream, leat_schedule* out) {

@@ -141,7 +141,7 @@ Violation ClientPort::check(const SubmissionDescriptor& d) const noexcept {
     return Violation::bad_kind;
   if (!attached(d.stream)) return Violation::bad_stream;
   if (d.kind == SubmissionKind::observe) {  // it speaks of no slot
-    const std::uint64_t unused = d.reserved | d.cookie | d.bytes | d.slot | d.generation | d.memory;
+    const std::uint64_t unused = d.reserved | d.cookie | d.bytes | d.slot | d.memory;
     return unused == 0 && d.capture_ns == 0 ? Violation::none : Violation::bad_reserved;
   }
   const Stream& stream = streams_[d.stream];
@@ -167,7 +167,12 @@ bool ClientPort::admit(const SubmissionDescriptor& d, std::int64_t now_ns, Taken
     return false;
   }
   if (d.kind == SubmissionKind::observe) {
-    *out = {.kind = d.kind, .stream = d.stream, .deadline_ns = d.deadline_ns, .key = d.key, .items = d.items};
+    *out = {.kind = d.kind,
+            .stream = d.stream,
+            .generation = d.generation,
+            .deadline_ns = d.deadline_ns,
+            .key = d.key,
+            .items = d.items};
     return true;
   }
   Stream& stream = streams_[d.stream];

@@ -77,7 +77,7 @@ struct Taken {
   std::uint32_t key = 0;
   std::uint32_t items = 1;  // 1..kMaxItems
   std::uint64_t bytes = 0;  // used in the slot
-  // observe: key, items and deadline_ns as in SubmissionDescriptor, not looked at; slot and the rest are 0.
+  // observe: key, items, generation and deadline_ns as in SubmissionDescriptor, not looked at; the rest is 0.
 };
 
 struct PortAnswer {

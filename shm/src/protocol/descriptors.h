@@ -11,7 +11,8 @@ namespace leat::shm {
 
 // observe: what a coordinated stream's tracking had lost at an answer. key: after how many frames, with kObserveFar
 // where that is since an older answer than the one before; items: the drop, millionths; deadline_ns: its camera's
-// period. It is a hint and wakes nobody.
+// period; generation: 1 + what its tracker had expected the drop to be, millionths, or 0 where it does not say. It is a
+// hint and wakes nobody.
 enum class SubmissionKind : std::uint8_t { submit = 1, cancel = 2, observe = 3 };
 inline constexpr std::uint32_t kObserveFar = 1U << 16;  // beyond any stride: who does not know it ignores the report
 

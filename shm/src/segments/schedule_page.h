@@ -26,6 +26,11 @@ struct Schedule {
   std::uint32_t granted = 0;                                     // turns so far, of a stream that waits for grants
   // The newest frame taken until then is wanted, CLOCK_MONOTONIC, in order; the lowest bit: and the one before it.
   std::array<std::uint64_t, kScheduleFrames> frames{};
+  // When a client that says what it expects to have lost may send one without being told a time: from `above` on,
+  // `earliest` after the frame before; `latest` after it in any case; as often as a bucket allows that holds so many
+  // hundredths of a frame and gets one in every `refill`. latest 0: not at all.
+  std::uint32_t ask_above_ppm = 0, ask_earliest_us = 0, ask_latest_us = 0, ask_refill_us = 0, ask_bucket = 0;
+  std::uint32_t reserved = 0;
 };
 static_assert(sizeof(Schedule) % 8 == 0);
 

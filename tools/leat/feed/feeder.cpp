@@ -70,7 +70,7 @@ bool Feeder::take_answer(std::int64_t timeout_ns) {
     options_.judge->add(lane.truth->pictures[picture], *raw.result);
   if (lane.follower && raw.result != nullptr) {
     const auto seen = lane.follower->answered(number_of_[(raw.cookie >> 32) % number_of_.size()], picture, raw);
-    if (seen && seen->stride <= 255) lane.stream->observe(std::max(1u, seen->stride), seen->drop);
+    if (seen && seen->stride <= 255) lane.stream->observe(std::max(1u, seen->stride), seen->drop, seen->expected);
     if (seen && seen->far_stride > 0) lane.stream->observe_far(seen->far_stride, seen->far_drop);
   }
   if (lane.answers) lane.answers->add(lane_number_of_[(raw.cookie >> 32) % lane_number_of_.size()], picture, raw);
@@ -271,7 +271,7 @@ Result<Feeder::Step> Feeder::follow_one(std::int64_t capture_ns, std::uint32_t p
 }
 
 Result<Feeder::Step> Feeder::follow_lane(Lane& lane, std::int64_t capture_ns, std::uint32_t picture) {
-  const bool wanted = ::leat_should_submit(lane.stream->raw(), capture_ns) != 0;
+  const bool wanted = ::leat_should_submit_expecting(lane.stream->raw(), capture_ns, lane.follower->expected()) != 0;
   (void)::leat_schedule_of(lane.stream->raw(), &lane.follower->figures().schedule);
   {
     const std::lock_guard lock(mutex_);

@@ -56,6 +56,8 @@ class Follower {
   // An answer for picture `number`, at `index` of its source. What to report, if there was something to compare.
   std::optional<TrackingReport> answered(std::uint64_t number, std::uint64_t index, const leat_answer& answer);
 
+  // What that has lost by now, as far as the tracker can tell; below 0: it cannot.
+  [[nodiscard]] double expected() const noexcept { return tracked_.expected(); }
   // What was shown last, with that pixel of the drawing as the picture's first.
   [[nodiscard]] draw::Tracked tracked(std::uint32_t x = 0, std::uint32_t y = 0) const;
   [[nodiscard]] FollowerFigures& figures() noexcept { return figures_; }

@@ -97,6 +97,7 @@ void Coordinator::leave(std::uint32_t id, Standing to) noexcept {
   s.partition = kNone;
   s.usual = 0;
   s.sent_ns = INT64_MIN;
+  s.asking.restart();
   s.meter.restart();
   for (std::uint32_t i = 0; i < s.tasks; ++i) {
     streams_[s.task[i]].sent_ns = INT64_MIN;
@@ -160,19 +161,25 @@ void Coordinator::answered(TimeNs now, std::uint32_t id, TimeNs capture_ns) noex
   if (plan.standing == Standing::silent) return spoke(now, id);
   if (capture_ns <= s.meter.source_ns() || capture_ns > now) return;
   if (plan.reference <= 0) return;  // never planned
+  s.asking.answered(now, settings_.asking);
   const auto second = s.meter.answered(now, capture_ns, s.spec.pace.period_ns, plan.reference, curve_);
   if (!second) return;
   s.measured_drop = second->drop;
   if (plan.spendthrift) return;
+  if (asks(s)) s.asking.measured(user_of(s).asking, second->drop / s.sla_drop, settings_.asking);
   s.margin.measured(user_of(s).margin, second->slope, s.estimator.slope(), s.estimator.settled(), settings_.margin);
 }
 
-bool Coordinator::observe(TimeNs now, std::uint32_t id, std::uint32_t stride, double drop, bool far) noexcept {
+bool Coordinator::observe(TimeNs now, std::uint32_t id, std::uint32_t stride, double drop, bool far,
+                          double expected) noexcept {
   if (id >= streams_.size() || streams_[id].standing == Standing::none) return false;
   if (stride == 0 || stride > kLongestStride || !(drop >= 0 && drop <= 1)) return false;
   Stream& s = streams_[id];
   s.estimator.observe(now, stride, drop, curve_);
   if (!far) s.meter.observed(stride, s.estimator.loss(drop), curve_);
+  if (!far && expected >= 0 && expected <= 1 && stride > 1)  // one frame on there is nothing to tell apart
+    s.asking.observed(user_of(s).asking, expected, curve_.at(stride), s.estimator.loss(drop), s.spec.sla_drop,
+                      settings_.asking);
   user_of(s).showed(s.estimator.slope());
   return true;
 }
@@ -188,7 +195,9 @@ StreamView Coordinator::view(std::uint32_t id) const noexcept {
                .margin = margin_of(plan),
                .planned_drop = plan.planned_drop,
                .measured_drop = s.measured_drop,
-               .evictions = plan.evictions};
+               .evictions = plan.evictions,
+               .worth = s.asking.worth()};
+  if (v.standing == Standing::admitted && asks(s)) v.asks = asks_of(s);
   return v;
 }
 

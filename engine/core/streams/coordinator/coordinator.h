@@ -35,6 +35,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/core/streams/asking.h"
 #include "engine/core/streams/estimator.h"
 #include "engine/core/streams/group.h"
 #include "engine/core/streams/margin.h"
@@ -65,6 +66,7 @@ struct CoordinatorSettings {
   double bend = 0.006, hidden = 3;  // of the curve of drops (strides.h); the thesis's: 0, 0
   EstimatorSettings estimator;
   MarginSettings margin;
+  AskingSettings asking;
   TimeNs probe_ns = 4'000'000'000;   // from one pair of successive frames to the next; 0: none
   double admit_room = 0.05;          // of a partition, kept free when a stream is admitted
   TimeNs settle_ns = 1'000'000'000;  // after an eviction a partition admits nobody
@@ -89,6 +91,15 @@ struct CoordinatedStream {
 
 enum class Standing : std::uint8_t { none, waiting, admitted, silent };
 
+// When a client that says what it expects to have lost may send a frame without being told a time: as soon as that is
+// `above`, and `earliest_ns` after the frame before; at the latest `latest_ns` after it. One more every `refill_ns`,
+// `bucket` at once. Not at all where latest_ns is 0.
+struct Asks {
+  double above = 0;
+  TimeNs earliest_ns = 0, latest_ns = 0, refill_ns = 0;
+  double bucket = 0;
+};
+
 // What became of a stream in the plan.
 struct StreamView {
   Standing standing = Standing::none;
@@ -99,6 +110,8 @@ struct StreamView {
   double measured_drop = 0;  // of the last whole second, by what the client reported
   std::uint32_t evictions = 0;
   TimeNs next_ns = kNever;  // when its next frame is wanted
+  Asks asks;
+  double worth = 0;  // of what it expects to have lost, beside the clock (asking.h)
 };
 
 class Coordinator {
@@ -116,7 +129,11 @@ class Coordinator {
   // The distance between what tracking made of the frame before last answered and the answer of this one, `stride`
   // frames later. `far`: of a frame answered longer ago (leat/look_back.hpp), which says what a stride costs but not
   // what was shown. False: out of range, ignored.
-  bool observe(TimeNs now, std::uint32_t stream, std::uint32_t stride, double drop, bool far = false) noexcept;
+  // `expected`: what the client had expected to see lost; below 0: it says nothing of that.
+  bool observe(TimeNs now, std::uint32_t stream, std::uint32_t stride, double drop, bool far = false,
+               double expected = -1) noexcept;
+  // It has asked for a detection of its newest frame. False: it was not to.
+  bool asked(TimeNs now, std::uint32_t stream) noexcept;
   // It has sent something: one that was silent waits to be admitted again.
   void spoke(TimeNs now, std::uint32_t stream) noexcept;
   // A batch of `batch` of a module has taken so long on a partition, and begun so much later than planned. Plans go by
@@ -174,6 +191,8 @@ class Coordinator {
     TimeNs sent_ns = INT64_MIN, serves_ns = INT64_MIN;
     TimeNs heard_ns = 0, since_ns = 0, probed_ns = 0, refused_ns = INT64_MIN / 2, wait_ns = 1'000'000'000;
     DropMeter meter;
+    Asking asking;
+    TimeNs bucket_ns = INT64_MIN / 2;  // until when what it asked for is paid
     double measured_drop = 0;
     double planned_drop = 0;
     std::uint32_t evictions = 0;
@@ -229,7 +248,7 @@ class Coordinator {
   void settle(TimeNs now) noexcept;
   void keep_near(TimeNs now) noexcept;
   void budget(std::uint32_t stream) noexcept;
-  void choose(std::uint32_t stream) noexcept;
+  void choose(TimeNs now, std::uint32_t stream) noexcept;
   void choose_batch(std::uint32_t module, PartitionId partition) noexcept;
   // Run times on its partition; until it has one, on the first that serves its module.
   [[nodiscard]] const std::vector<TimeNs>& runs(const Stream& s) const noexcept;
@@ -270,6 +289,10 @@ class Coordinator {
   [[nodiscard]] static TimeNs interval_ns(const Stream& s) noexcept {
     return static_cast<TimeNs>(s.setting.interval * static_cast<double>(s.spec.pace.period_ns));
   }
+  [[nodiscard]] static bool asks(const Stream& s) noexcept { return s.asking.asks() && s.lead == kNone; }
+  [[nodiscard]] Asks asks_of(const Stream& s) const noexcept;
+  [[nodiscard]] TimeNs latest_ns(const Stream& s) const noexcept;
+  void charge(TimeNs now, Stream& s) noexcept;
   [[nodiscard]] const Stream& planned(std::uint32_t stream) const noexcept {
     return streams_[streams_[stream].lead == kNone ? stream : streams_[stream].lead];
   }

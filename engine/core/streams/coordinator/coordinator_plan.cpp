@@ -62,13 +62,14 @@ void Coordinator::choose_batch(std::uint32_t m, PartitionId p) noexcept {
 }
 
 // Its setting, on its partition.
-void Coordinator::choose(std::uint32_t id) noexcept {
+void Coordinator::choose(TimeNs now, std::uint32_t id) noexcept {
   Stream& s = streams_[id];
   const PartitionId p = s.partition == kNone ? times_.first[s.spec.module] : s.partition;
   Pace pace = s.spec.pace;
   pace.any_phase = settings_.any_phase;
   s.setting = settings_.common_batch ? setting_of(s, p, times_.common_batch[s.spec.module][p])
                                      : best_setting(runs(s), pace, parts_[p].grace, s.max - s.reference, curve_);
+  if (asks(s)) charge(now, s);
   s.wants = std::min(s.setting.load, s.spec.max_share);
   const double max = std::min(s.spec.max_share, user_of(s).weight * parts_[p].level);
   s.spendthrift = s.setting.load > max;
@@ -153,7 +154,7 @@ bool Coordinator::plan(TimeNs now, double slack, PartitionId only) noexcept {
     for (PartitionId p = 0; p < parts_.size(); ++p)
       if ((only == kNone || p == only) && !times_.batch_ns[m][p].empty()) choose_batch(m, p);
   for (const std::uint32_t id : roster_.in)
-    if (here(id)) choose(id);
+    if (here(id)) choose(now, id);
   if (only == kNone) {
     move();
     planned_.batches.assign(kept_.batches.begin(), kept_.batches.end());
@@ -178,21 +179,27 @@ void Coordinator::pack(TimeNs now, PartitionId p) noexcept {
   for (const std::uint32_t id : roster_.in) {
     const Stream& s = streams_[id];
     if (s.partition != p) continue;
-    const TimeNs interval = interval_ns(s);
-    const TimeNs next = s.sent_ns == INT64_MIN ? near : std::max(near, s.sent_ns + interval);
     // A lead has as many probes as its tasks would.
     const bool probe = settings_.probe_ns > 0 && now - s.probed_ns >= settings_.probe_ns / std::max(1u, s.tasks);
+    const TimeNs interval = asks(s) ? latest_ns(s) : interval_ns(s);
+    // One that asks might never come to a slot of its own, and so to no probe.
+    const TimeNs first = probe ? std::min(interval, interval_ns(s)) : interval;
+    const TimeNs next = s.sent_ns == INT64_MIN ? near : std::max(near, s.sent_ns + first);
     packer_.candidates.push_back({.stream = id,
                                   .next_ns = next,
                                   .interval_ns = interval,
                                   .batch = s.setting.batch,
                                   .probe = probe,
                                   .apart_ns = s.spec.pace.period_ns,
-                                  .module = s.spec.module});
+                                  .module = s.spec.module,
+                                  .early = !asks(s)});
   }
   // While somebody waits partitions are never idle, and what is idle otherwise is shared out evenly.
   const auto comes_here = [&](std::uint32_t id) { return !rivals_.compete || serves(p, streams_[id]); };
-  const bool full = std::any_of(roster_.waiting.begin(), roster_.waiting.end(), comes_here);
+  // What is idle is left to streams that ask, where there are any.
+  const auto asks_here = [&](std::uint32_t id) { return streams_[id].partition == p && asks(streams_[id]); };
+  const bool full = std::any_of(roster_.waiting.begin(), roster_.waiting.end(), comes_here) &&
+                    std::none_of(roster_.in.begin(), roster_.in.end(), asks_here);
   const PackingRules rules{.partition = p,
                            .from_ns = free,
                            .until_ns = now + settings_.horizon_ns,
@@ -253,7 +260,10 @@ bool Coordinator::verify(TimeNs now, double slack, PartitionId only, std::size_t
     const Tally& t = packer_.tallies[id];
     s.over = 0;
     bool good = true;
-    if (t.frames == 0) {
+    if (asks(s)) {  // it sees to itself, as long as there is room for what it asks for
+      good = parts_[s.partition].load <= (slack > 0 ? 1 : 1 - settings_.admit_room);
+      s.planned_drop = std::min(s.sla_drop, slope_of(s) * std::max(0.0, s.max - s.reference));
+    } else if (t.frames == 0) {
       // Fewer than two frames within the horizon: right where its interval is nearly as long.
       good = 2 * interval_ns(s) >= settings_.horizon_ns;
     } else {

@@ -199,8 +199,8 @@ bool SharedStream::wanted(std::int64_t capture_ns) noexcept {
   return link_->submitting([&] { return ::leat_wanted(raw_, capture_ns) != 0; });
 }
 
-void SharedStream::observe(std::uint32_t stride, double drop) noexcept {
-  (void)link_->submitting([&] { return ::leat_observe(raw_, stride, drop); });
+void SharedStream::observe(std::uint32_t stride, double drop, double expected) noexcept {
+  (void)link_->submitting([&] { return ::leat_observe_expecting(raw_, stride, drop, expected); });
 }
 
 void SharedStream::observe_far(std::uint32_t stride, double drop) noexcept {

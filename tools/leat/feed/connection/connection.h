@@ -39,7 +39,7 @@ class SharedStream {
   // Whether a frame taken then is wanted now (leat_wanted).
   [[nodiscard]] bool wanted(std::int64_t capture_ns) noexcept;
   // What tracking lost, of a coordinated stream (leat.h).
-  void observe(std::uint32_t stride, double drop) noexcept;
+  void observe(std::uint32_t stride, double drop, double expected) noexcept;  // expected: below 0, it is not said
   void observe_far(std::uint32_t stride, double drop) noexcept;
 
  private:
