@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import struct
+import subprocess
 import unittest
 
 import numpy as np
@@ -48,6 +51,26 @@ class TrackIds(unittest.TestCase):
         self.assertEqual(tracks.update(Answer()).tolist(), [])
         Answer.result = Result()
         self.assertEqual(tracks.update(Answer()).tolist(), [1])
+
+    def test_they_are_those_of_cpp(self) -> None:
+        """LEAT_TRACK_IDS names a program that reads answers and prints their identities."""
+        random = np.random.default_rng(27)
+        place, speed = random.uniform(0, 600, (12, 2)), random.uniform(-90, 90, (12, 2))
+        answers = []
+        for step in range(200):
+            if random.random() < 0.2:  # dropped
+                continue
+            seen = random.permutation(12)[: random.integers(8, 13)]  # who is missed, and in which order, changes
+            at = place + speed * (step / 10 % 6) + random.normal(0, 2, (12, 2))
+            answers.append((step * 100_000_000, found(*((*at[i], random.uniform(0.05, 1), int(i) % 3) for i in seen))))
+        answers.insert(100, answers[97])  # one that comes late
+        told = b"".join(struct.pack("=qQ", at, len(array)) + array.tobytes() for at, array in answers)
+        lines = subprocess.run([os.environ["LEAT_TRACK_IDS"]], input=told, check=True, capture_output=True).stdout.splitlines()
+        tracks = leat.TrackIds()
+        ids = [tracks.update_at(at, array).tolist() for at, array in answers]
+        self.assertEqual(ids, [[int(word) for word in line.split()] for line in lines])
+        self.assertGreater(max(map(max, ids)), 12)  # some were lost and came anew, not all
+        self.assertGreater(sum(id > 0 for row in ids for id in row), 400)
 
 
 if __name__ == "__main__":
