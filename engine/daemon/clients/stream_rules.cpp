@@ -12,9 +12,10 @@ using shm::Refusal;
 constexpr const char* kPriorities[] = {"background", "normal", "high", "protected"};
 constexpr const char* kRules[] = {"fifo", "latest", "latest_per_key", "never_drop"};
 
-// Of a `latest` stream's slots: one is written, one waits, the answer of one is read. Beside them stand as many as run
-// at once, where its camera takes a picture every 33 ms unless it says otherwise.
-constexpr std::int64_t kSlotsBeside = 3, kUsualPeriodNs = 33'000'000;
+// Of a `latest` stream's slots: one is written, one waits. Beside them stand as many as run at once, where its camera
+// takes a picture every 33 ms unless it says otherwise; where one runs for less than half of that, the slot that ran is
+// there again, its answer read, before the next is needed.
+constexpr std::int64_t kSlotsBeside = 2, kUsualPeriodNs = 33'000'000;
 
 std::string text_of(const leat_tensor_shape& t) {
   std::string out = "[";
@@ -27,7 +28,7 @@ std::string text_of(const leat_tensor_shape& t) {
 std::uint32_t slots_for(const shm::OpenStream& asked, const ServedApplication& application) {
   if (asked.settings.overload != LEAT_OVERLOAD_latest || asked.settings.sla_drop_ppm != 0) return asked.pool.slots;
   const std::int64_t period_ns = asked.settings.period_ns > 0 ? asked.settings.period_ns : kUsualPeriodNs;
-  const std::int64_t running = 1 + application.need_ns / period_ns;
+  const std::int64_t running = 1 + 2 * application.need_ns / period_ns;
   return static_cast<std::uint32_t>(std::min<std::int64_t>(asked.pool.slots, kSlotsBeside + running));
 }
 
