@@ -30,6 +30,7 @@ struct Command {
     features_lost,  // edge: what lay in its memory, with no worker left that touches it
     set_estimates,  // estimates: valid until the next samples event
     replace_plan,   // plan: with latencies that were measured anew; given back as an earlier one, or itself
+    bell_back,      // client: calls on its bell are short again; the scheduler thread makes them
     look,           // a bell that it does not watch was rung: nothing but to look at the rings
     drain,          // refuse what comes, finish what is there
     stop            // leave the loop

@@ -327,6 +327,8 @@ void SchedulerLoop::handle(const Command& command, std::int64_t now) noexcept {
       return drain_actions(now);
     case Command::Kind::replace_plan:
       return take_plan(command.plan);
+    case Command::Kind::bell_back:
+      return take_bell_back(command.client);
     case Command::Kind::look:
       return;
     case Command::Kind::drain:
@@ -350,11 +352,14 @@ void SchedulerLoop::add_client(const Command& command, std::int64_t now) noexcep
                  command.uid);
   client.apart = command.apart;
   client.refused = ending_.draining;
-  if (client.apart) return;
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.u64 = command.client;
-  client.bell_watched = epoll_ctl(poll_.get(), EPOLL_CTL_ADD, client.port->bell_fd(), &event) == 0;
+  if (!client.apart) watch_bell(command.client);
+}
+
+void SchedulerLoop::take_bell_back(std::uint32_t index) noexcept {
+  Client& client = clients_[index];
+  if (client.port == nullptr || client.leaving || !client.apart) return;
+  client.apart = false;
+  watch_bell(index);
 }
 
 void SchedulerLoop::add_worker(const Command& command, std::int64_t now) noexcept {

@@ -190,6 +190,8 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
   bool wake(std::uint32_t client) noexcept;  // true: a wake was sent
   void look_at_bell(std::uint32_t client) noexcept;
   void set_apart(std::uint32_t client) noexcept;
+  void take_bell_back(std::uint32_t client) noexcept;
+  void watch_bell(std::uint32_t client) noexcept;
   void unwatch_bell(Client& client) noexcept;
   template <class Call>
   bool in_time(Call call) noexcept;

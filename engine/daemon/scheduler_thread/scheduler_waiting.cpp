@@ -119,6 +119,14 @@ void SchedulerLoop::set_apart(std::uint32_t index) noexcept {
   control_.notify({.kind = SchedulerEvent::Kind::bell_apart, .client = index});
 }
 
+void SchedulerLoop::watch_bell(std::uint32_t index) noexcept {
+  Client& client = clients_[index];
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = index;
+  client.bell_watched = epoll_ctl(poll_.get(), EPOLL_CTL_ADD, client.port->bell_fd(), &event) == 0;
+}
+
 void SchedulerLoop::unwatch_bell(Client& client) noexcept {
   if (client.bell_watched) (void)epoll_ctl(poll_.get(), EPOLL_CTL_DEL, client.port->bell_fd(), nullptr);
   client.bell_watched = false;
