@@ -42,6 +42,10 @@ class ExecutorModule final : public Module {
   std::vector<std::string> tensor_names() const override {
     return model_inputs_.takes_tensors() ? model_inputs_.names() : std::vector<std::string>();
   }
+  void give_back() noexcept override {
+    session_.give_back();
+    model_inputs_.give_back();
+  }
   std::vector<Size> sizes() const override { return model_inputs_.sizes(); }
   std::string_view error() const noexcept override { return session_.error(); }
   const ModuleSpec& spec() const noexcept override { return spec_; }

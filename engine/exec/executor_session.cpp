@@ -68,6 +68,10 @@ GraphReport ExecutorSession::graphs() const {
   return executor_ == onnx_executor() ? onnx_graph_report(session_.get()) : GraphReport{};
 }
 
+void ExecutorSession::give_back() noexcept {
+  if (executor_ == onnx_executor()) onnx_give_back(session_.get());
+}
+
 int ExecutorSession::run(std::span<const leat_tensor> inputs, std::span<leat_tensor> outputs,
                          std::uint32_t rows) noexcept {
   return executor_->run(session_.get(), rows, inputs.data(), static_cast<std::uint32_t>(inputs.size()), outputs.data(),

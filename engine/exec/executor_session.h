@@ -29,6 +29,8 @@ class ExecutorSession {
 
   // What the executor's run() returns: 0, LEAT_RUN_TOO_LARGE or another.
   int run(std::span<const leat_tensor> inputs, std::span<leat_tensor> outputs, std::uint32_t rows) noexcept;
+  // The next run lets go of the memory that earlier ones took and no run holds.
+  void give_back() noexcept;
   bool finish() noexcept;  // where work goes on behind run()
 
   [[nodiscard]] std::string_view error() const noexcept { return error_; }

@@ -97,6 +97,8 @@ class Module {
   // Where the size of its pictures varies: one for each cost class, smallest first (sizes.h). Items of one size run
   // together; a batch of several is run as several, one behind the other.
   virtual std::vector<Size> sizes() const = 0;
+  // On a host: the next run lets go of the memory that larger ones, of all modules, took before it.
+  virtual void give_back() noexcept = 0;
   virtual bool on_device() const noexcept = 0;
   virtual GraphReport graphs() const = 0;  // on a device: which batches run as graphs, of those that have run
   virtual std::string_view error() const noexcept = 0;

@@ -17,6 +17,8 @@ Result<const leat_executor*> find_executor(const std::string& name);
 // The built-ins' entries, as a plug-in would export them.
 const leat_executor* emulated_executor();
 const leat_executor* onnx_executor();
+// Of a session of onnx_executor() on a host: its next run lets go of what all of them took and none holds.
+void onnx_give_back(leat_session* session) noexcept;
 
 // For executors: writes "TEXT" into error, cut to error_bytes; returns 1.
 int executor_error(char* error, size_t error_bytes, const std::string& text) noexcept;

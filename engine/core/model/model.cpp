@@ -4,17 +4,13 @@
 #include <array>
 #include <numeric>
 
+#include "planner/paying_batch.h"
+
 namespace leat::core {
 namespace {
 
-// A larger batch pays when its rate is so many times the smaller one's, what a batch costs besides its run included:
-// less is within what measurements differ, and a larger batch makes whoever is in it wait for the others.
-constexpr double kPays = 1.05;
-constexpr TimeNs kHandOverNs = 50'000;
-bool pays(std::uint32_t n, TimeNs takes_ns, std::uint32_t than, TimeNs than_ns) {
-  return static_cast<double>(n) * static_cast<double>(than_ns) >=
-         kPays * static_cast<double>(than) * static_cast<double>(takes_ns);
-}
+using planner::kHandOverNs;
+using planner::pays;
 
 // Sets that grow together.
 class Unions {
@@ -129,10 +125,8 @@ void Model::find_paying_batches() {
   for (RouteId r = 0; r < topology_.routes.size(); ++r) {
     const RouteSpec& route = topology_.routes[r];
     const TimeNs* run = run_ns(r);
-    std::uint32_t best = topology_.modules[route.module].units_per_request() > 1 ? route.batch : 1;
-    for (std::uint32_t b = best + 1; b <= route.batch; ++b)
-      if (pays(b, run[b] + kHandOverNs, best, run[best] + kHandOverNs)) best = b;
-    paying_.push_back(best);
+    const std::uint32_t first = topology_.modules[route.module].units_per_request() > 1 ? route.batch : 1;
+    paying_.push_back(planner::paying_batch(first, route.batch, [run](std::uint32_t b) { return run[b]; }));
   }
 }
 

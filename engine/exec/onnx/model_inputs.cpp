@@ -1,5 +1,8 @@
 #include "engine/exec/onnx/model_inputs.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -350,6 +353,17 @@ std::span<const leat_tensor> ModelInputs::tensors(std::uint32_t rows) noexcept {
     now_[i].bytes = inputs_[i].row_bytes * (batched(now_[i]) ? rows : 1);
   }
   return {now_.data(), inputs_.size()};
+}
+
+// Every fill() writes the whole of its row, but for zeros, which fresh pages are.
+void ModelInputs::give_back() noexcept {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  for (const Input& in : inputs_) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(in.buffer.get());
+    const std::uintptr_t first = (begin + page - 1) / page * page;
+    const std::uintptr_t end = (begin + in.row_bytes * (batched(in.tensor) ? batch_max_ : 1)) / page * page;
+    if (end > first) (void)::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
+  }
 }
 
 Placement ModelInputs::placement(const FrameView& frame, const Region& region) const noexcept {

@@ -61,6 +61,9 @@ class ModelInputs {
   // The inputs of a run of `rows` items that were filled; valid until the next fill().
   std::span<const leat_tensor> tensors(std::uint32_t rows) noexcept;
 
+  // The pages of all rows: those that no later run fills are not missed.
+  void give_back() noexcept;
+
   [[nodiscard]] Placement placement(const FrameView& frame, const Region& region) const noexcept;
   [[nodiscard]] const CropSpec& cut() const noexcept { return spec_.cut; }
   [[nodiscard]] bool takes_tensors() const noexcept { return spec_.fit == Fit::tensors; }

@@ -287,7 +287,7 @@ int run_settled(Session& s, std::uint32_t batch, const leat_tensor* inputs, leat
       data[i] = s.staged[i].data();
     }
     if (s.device == nullptr)
-      run_binding(s, binding_for(s, rows, data), nullptr);
+      run_binding(s, binding_for(s, rows, data), host_options(s, rows * s.inputs[0].row_bytes));
     else
       put_on_device(s, rows, given);
     for (std::size_t o = 0; o < s.outputs.size() && here < rows; ++o) {
@@ -311,6 +311,7 @@ int run_open(Session& s, std::uint32_t batch, const leat_tensor* inputs, leat_te
                               "known only after it; set batch = " +
                               std::to_string(s.group));
   std::vector<Owned<OrtValue>> values;
+  std::uint64_t taken = 0;
   const OrtValue* in[kMaxTensors] = {};
   OrtValue* out[kMaxTensors] = {};
   for (std::size_t i = 0; i < s.inputs.size(); ++i) {
@@ -319,6 +320,7 @@ int run_open(Session& s, std::uint32_t batch, const leat_tensor* inputs, leat_te
       return executor_error(error, error_bytes, "onnx: input '" + port.name + "' has another rank");
     std::uint64_t bytes = port.element_bytes;
     for (std::uint32_t d = 0; d < inputs[i].rank; ++d) bytes *= static_cast<std::uint64_t>(inputs[i].shape[d]);
+    taken += bytes;
     if (bytes > inputs[i].bytes)
       return executor_error(error, error_bytes, "onnx: input '" + port.name + "' is too short");
     values.emplace_back(value_over(s, port, inputs[i].shape, inputs[i].rank, inputs[i].data, bytes));
@@ -331,8 +333,8 @@ int run_open(Session& s, std::uint32_t batch, const leat_tensor* inputs, leat_te
     values.emplace_back(value_over(s, port, batch, outputs[o].data));
     out[o] = values.back().get();
   }
-  check(api().Run(s.session.get(), nullptr, s.input_names.data(), in, s.inputs.size(), s.output_names.data(),
-                  s.outputs.size(), out));
+  check(api().Run(s.session.get(), host_options(s, taken), s.input_names.data(), in, s.inputs.size(),
+                  s.output_names.data(), s.outputs.size(), out));
   int code = 0;
   for (std::size_t o = 0; o < s.outputs.size(); ++o) {
     const Port& port = s.outputs[o];
@@ -392,6 +394,8 @@ int run(leat_session* handle, std::uint32_t batch, const leat_tensor* inputs, st
 const GraphReport& onnx_graph_report(const leat_session* session) {
   return reinterpret_cast<const Session*>(session)->report;
 }
+
+void onnx_give_back(leat_session* session) noexcept { of(session).largest = 0; }
 
 const leat_executor* onnx_executor() {
   static constexpr leat_executor kExecutor = {LEAT_EXECUTOR_ABI, "onnx", open, close, describe, run, finish};

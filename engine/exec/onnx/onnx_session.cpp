@@ -13,11 +13,26 @@
 namespace leat::exec::ort {
 namespace {
 
+// One arena for all sessions on this process's processors, which run one after the other: each by itself would keep the
+// memory of its largest run. It grows by what is asked for, not in powers of two.
+void register_arena(OrtEnv* env) {
+  OrtMemoryInfo* raw = nullptr;
+  check(api().CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &raw));
+  const Owned<OrtMemoryInfo> memory(raw);
+  const char* const keys[] = {"arena_extend_strategy"};
+  const std::size_t values[] = {1};  // as asked for
+  OrtArenaCfg* settings = nullptr;
+  check(api().CreateArenaCfgV2(keys, values, std::size(keys), &settings));
+  const Owned<OrtArenaCfg> arena(settings);
+  check(api().CreateAndRegisterAllocator(env, memory.get(), arena.get()));
+}
+
 // ONNX Runtime's environment: one a process, made after the process is pinned (its threads inherit the mask).
 OrtEnv* environment() {
   static OrtEnv* const kEnvironment = [] {
     OrtEnv* env = nullptr;
     check(create_environment(api(), ORT_LOGGING_LEVEL_ERROR, &env));
+    register_arena(env);
     return env;
   }();
   return kEnvironment;
@@ -221,6 +236,7 @@ Owned<OrtSessionOptions> options_for(const leat_session_options& o, void* stream
   check(api().SetInterOpNumThreads(raw, 1));
   check(api().AddSessionConfigEntry(raw, "session.intra_op.allow_spinning", "0"));
   check(api().AddSessionConfigEntry(raw, "session.set_denormal_as_zero", "1"));  // denormals.h says why
+  if (stream == nullptr) check(api().AddSessionConfigEntry(raw, "session.use_env_allocators", "1"));
   const std::string level = extra_value(o.extra, "optimization");
   if (level.empty() || level == "all")
     check(api().SetSessionGraphOptimizationLevel(raw, ORT_ENABLE_ALL));
@@ -381,6 +397,10 @@ void open_session(const leat_session_options& o, Session& s) {
   check(s.provider ? api().CreateMemoryInfo(kDeviceMemory, OrtDeviceAllocator, 0, OrtMemTypeDefault, &memory)
                    : api().CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &memory));
   s.memory.reset(memory);
+  OrtRunOptions* gives_back = nullptr;
+  check(api().CreateRunOptions(&gives_back));
+  s.gives_back.reset(gives_back);
+  check(api().AddRunConfigEntry(gives_back, "memory.enable_memory_arena_shrinkage", "cpu:0"));
   open_first_session(o, stream, s);
   s.inputs = ports_of(s.session.get(), true);
   s.outputs = ports_of(s.session.get(), false);
@@ -399,6 +419,12 @@ void open_session(const leat_session_options& o, Session& s) {
   s.bindings.resize(kMaxBindings);
   for (Binding& b : s.bindings) b.session = &s, b.values.reserve(s.inputs.size() + s.outputs.size());
   if ((s.graphs || s.provider) && (s.moves_in || s.moves_out)) hold_still(s);
+}
+
+const OrtRunOptions* host_options(Session& s, std::uint64_t bytes) {
+  if (bytes <= s.largest || s.device != nullptr) return nullptr;
+  s.largest = bytes;
+  return s.gives_back.get();
 }
 
 }  // namespace leat::exec::ort

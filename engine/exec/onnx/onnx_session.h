@@ -57,6 +57,7 @@ LEAT_ORT(Value)
 LEAT_ORT(TypeInfo)
 LEAT_ORT(TensorTypeAndShapeInfo)
 LEAT_ORT(RunOptions)
+LEAT_ORT(ArenaCfg)
 #undef LEAT_ORT
 template <class T>
 using Owned = std::unique_ptr<T, Releaser<T>>;
@@ -102,6 +103,8 @@ struct Session {
   std::uint32_t group = 0;                     // items of one run: 0 as many as are asked for
   bool open_sizes = false;                     // an input's shape comes with each run
   std::uint32_t batch_max = 1;
+  std::uint64_t largest = 0;        // bytes that a run has taken since memory was given back
+  Owned<OrtRunOptions> gives_back;  // of a run behind which the arena holds nothing that no run uses
   // On a device.
   const leat_device_api* device_api = nullptr;
   leat_device* device = nullptr;
@@ -125,5 +128,8 @@ OrtValue* value_over(const Session& s, const Port& port, std::uint32_t batch, vo
 std::uint64_t read_shape(const OrtValue* value, leat_tensor& into);
 // Throws Refused where the line names the file already, std::runtime_error else.
 void open_session(const leat_session_options& o, Session& s);
+// On a host: of a run that takes so much. A larger one than before would leave the memory of those behind, in pieces
+// too small for it; so all is given back, and the next takes what it needs as one piece.
+const OrtRunOptions* host_options(Session& s, std::uint64_t bytes);
 
 }  // namespace leat::exec::ort
