@@ -32,12 +32,28 @@ Status ControlLink::wait_for_message() {
   return Done{};
 }
 
-Status ControlLink::tell(std::span<const std::byte> bytes) const {
+namespace {
+
+// 0, or errno.
+int send_now(int fd, std::span<const std::byte> bytes) {
   ssize_t n;
-  do n = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  do n = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   while (n < 0 && errno == EINTR);
-  if (n >= 0) return Done{};
-  return Error{std::string("cannot send a control message: ") + std::strerror(errno)};
+  return n >= 0 ? 0 : errno;
+}
+
+}  // namespace
+
+Status ControlLink::tell(std::span<const std::byte> bytes) const {
+  const int error = send_now(fd_.get(), bytes);
+  if (error == 0) return Done{};
+  return Error{std::string("cannot send a control message: ") + std::strerror(error)};
+}
+
+// Whatever else is wrong with the socket ends the worker.
+bool ControlLink::told(std::span<const std::byte> bytes) const {
+  const int error = send_now(fd_.get(), bytes);
+  return error != EAGAIN && error != EWOULDBLOCK;
 }
 
 Status ControlLink::send(std::vector<std::byte> bytes, std::span<const int> fds) const {

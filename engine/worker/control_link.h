@@ -25,6 +25,8 @@ class ControlLink {
 
   // To leatd. tell() neither waits nor passes descriptors, and is what the sandbox allows.
   Status tell(std::span<const std::byte> packet) const;
+  // The same of what must not be lost. False: leatd has not read what came before; again when fd() can be written.
+  [[nodiscard]] bool told(std::span<const std::byte> packet) const;
   Status send(std::vector<std::byte> packet, std::span<const int> descriptors = {}) const;
 
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }

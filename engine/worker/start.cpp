@@ -8,12 +8,14 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "engine/exec/decode/postprocess.h"
 #include "engine/exec/onnx/onnx_split.h"
 #include "engine/worker/measuring/calibrate.h"
 #include "engine/worker/sandbox/confine.h"
 #include "engine/worker/worker.h"
+#include "planner/paying_batch.h"
 #include "shm/src/rings/clock.h"
 #include "tools/base/cores/cores.h"
 #include "tools/base/subprocess/user.h"
@@ -104,10 +106,12 @@ Status Worker::receive_setup() {
   if (!setup.ok()) return Error{setup.error()};
   setup_ = std::move(*setup);
   std::vector<shm::Fd>& fds = control_.descriptors;
-  if (fds.size() != 2) return Error{"the setup came without its channel; install leatd and leat-worker of one release"};
+  if (fds.size() < 2 || fds.size() > 3)
+    return Error{"the setup came without its channel; install leatd and leat-worker of one release"};
   auto channel = ChannelEnd::open(std::move(fds[0]), std::move(fds[1]));
   if (!channel.ok()) return Error{channel.error()};
   channel_ = std::move(*channel);
+  if (fds.size() == 3) turn_ = MeasuringTurn(std::move(fds[2]));
   return receive_files();
 }
 
@@ -151,6 +155,30 @@ Status Worker::open_modules(Ready& ready) {
       return Error{served.module->spec().name + ": " + status.error()};
     device_.note(before, *served.module, ready.device);
   }
+  return keep_what_pays(ready);
+}
+
+// On a host: what opening and measuring took goes, and what batches need is there before the first frame. Larger ones
+// than those that pay are rare, and take theirs when they come.
+Status Worker::keep_what_pays(const Ready& ready) {
+  bool gives_back = true;
+  for (std::uint32_t i = 0; i < setup_.modules.size(); ++i) {
+    const ModuleSetup& m = setup_.modules[i];
+    exec::Module& module = *modules_[i].module;
+    if (m.executor == "emulated" || module.on_device()) continue;
+    const std::vector<planner::Latency>& rows = ready.latency_by_batch[i];
+    std::uint32_t most = m.batch;
+    if (!rows.empty() && !m.after_fan_out)
+      most = planner::paying_batch(1, static_cast<std::uint32_t>(rows.size()),
+                                   [&](std::uint32_t b) { return rows[b - 1].p50_ns; });
+    module.give_back();
+    if (std::exchange(gives_back, false)) {
+      if (auto status = warm_up(module, 1, m.after_fan_out); !status)
+        return Error{module.spec().name + ": " + status.error()};
+    }
+    if (auto status = warm_up(module, most, m.after_fan_out); !status)
+      return Error{module.spec().name + ": " + status.error()};
+  }
   return Done{};
 }
 
@@ -185,7 +213,7 @@ Status Worker::warm_and_measure(std::uint32_t index, Ready& ready) {
   exec::Module& module = *modules_[index].module;
   const bool measures = setup_.calibrate && m.latency_by_batch.empty();
   // On a device every batch has run before any is measured: its first run chooses how the others run.
-  if (m.executor != "emulated" && (!measures || setup_.alone_only || module.on_device()))
+  if (m.executor != "emulated" && (module.on_device() || (measures && setup_.alone_only)))
     if (auto status = warm_up(module, m.batch, m.after_fan_out); !status) return status;
   if (!measures) return Done{};
   std::int64_t told_ns = shm::monotonic_ns();
@@ -195,7 +223,9 @@ Status Worker::warm_and_measure(std::uint32_t index, Ready& ready) {
     told_ns = now;
     (void)control_.tell(encode(MeasuringProgress{done, of}));
   };
+  if (!module.on_device()) (void)turn_.take();
   auto measured = calibrate(module, setup_.alone_only ? 1 : m.batch, m.after_fan_out, tell_now_and_then);
+  turn_.give();
   if (!measured.ok()) return Error{measured.error()};
   ready.undisturbed_percent = std::min(ready.undisturbed_percent, measured->undisturbed_percent);
   ready.latency_by_batch.back() = std::move(measured->latency_by_batch);

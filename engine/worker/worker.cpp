@@ -240,10 +240,13 @@ void Worker::park() {
   };
   bool message = false;
   if (shm::may_sleep(announce, [this] { return channel_.dispatches.empty(); })) {
-    pollfd fds[2] = {{channel_.bell.fd(), POLLIN, 0}, {control_.fd(), POLLIN, 0}};
+    const bool unsent = !answer_.empty();
+    pollfd fds[2] = {{channel_.bell.fd(), POLLIN, 0},
+                     {control_.fd(), static_cast<short>(unsent ? POLLIN | POLLOUT : POLLIN), 0}};
     (void)poll(fds, 2, -1);
     if (fds[0].revents != 0 && channel_.bell.drain() != shm::Drained::rings) ending_ = true;  // leatd is gone
-    message = fds[1].revents != 0;
+    if ((fds[1].revents & POLLOUT) != 0) send_answer();
+    message = (fds[1].revents & ~POLLOUT) != 0;
   }
   shm::announce_awake(*channel_.sleep);
   if (message) (void)read_control(false);

@@ -22,6 +22,7 @@
 #include "engine/worker/features/stage_features.h"
 #include "engine/worker/link/protocol.h"
 #include "engine/worker/measuring/calibrate.h"
+#include "engine/worker/measuring/measuring_turn.h"
 #include "engine/worker/pools.h"
 #include "shm/src/protocol/limiters.h"
 #include "shm/src/rings/wait_policy.h"
@@ -68,6 +69,7 @@ class Worker {
   Status open_modules(Ready& ready);
   Status open_module(std::uint32_t index);
   Status warm_and_measure(std::uint32_t index, Ready& ready);
+  Status keep_what_pays(const Ready& ready);
   void ask_of_all(std::uint32_t failed, const std::string& why);
   // version_files.cpp
   Status receive_files();
@@ -77,6 +79,8 @@ class Worker {
   Status begin_measuring(const Measure& what);
   void measure_on();  // one more run of what is being measured
   void give_up_measuring(std::uint32_t undisturbed_percent);
+  void answer_measured(const Measured& found);
+  void send_answer();  // or keep it, until leatd has read what came before
 
   bool read_control(bool wait);  // one message; false: there is none
   void handle_message();         // the one that control_ has read
@@ -105,6 +109,8 @@ class Worker {
   Batch batch_;
   std::unique_ptr<Calibrator> measuring_;  // while leatd has asked for it and no batch has come since
   Measure asked_;                          // for that
+  std::vector<std::byte> answer_;          // to that, while it could not be sent
+  MeasuringTurn turn_;
 };
 
 }  // namespace leat::worker

@@ -1,6 +1,7 @@
 #include "engine/daemon/workers/supervisor.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -46,6 +47,7 @@ Supervisor::~Supervisor() {
 // ---- starting ----
 
 Status Supervisor::start_all(std::int64_t now) {
+  if (count() > 1) turns_ = Fd(::memfd_create("leat:measuring", MFD_CLOEXEC));
   for (std::uint32_t i = 0; i < count(); ++i)
     if (auto status = start(i, now); !status) return status;
   return Done{};
@@ -95,6 +97,7 @@ Status Supervisor::send_all(Worker& w) {
   if (!channel) return Error{channel.error()};
   setup.fds.push_back(std::move(*channel));
   setup.fds.push_back(w.link.port()->take_worker_bell());
+  if (auto turns = shm::duplicate(turns_.get()); w.setup.calibrate && turns) setup.fds.push_back(std::move(*turns));
   w.link.send(std::move(setup));
   if (auto status = send_models(w); !status) return status;
   auto edges = edges_.messages(w.setup);

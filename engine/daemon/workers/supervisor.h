@@ -186,6 +186,7 @@ class Supervisor {
   std::string binary_;
   Patience patience_;
   EdgeMemory edges_;
+  Fd turns_;  // MeasuringTurn's file; none: they measure at the same time
   std::vector<Worker> workers_;
   std::vector<SharedPool> pools_;
   std::map<std::string, Group> groups_;  // of those that were lost at all

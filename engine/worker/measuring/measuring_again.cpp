@@ -31,18 +31,28 @@ void Worker::measure_on() {
   if (*more) return;
   Calibration found = measuring_->result();
   measuring_.reset();
-  (void)control_.tell(encode(Measured{.module = asked_.module,
-                                      .latency_by_batch = std::move(found.latency_by_batch),
-                                      .latency_by_size = std::move(found.latency_by_size),
-                                      .undisturbed_percent = found.undisturbed_percent}));
+  answer_measured({.module = asked_.module,
+                   .latency_by_batch = std::move(found.latency_by_batch),
+                   .latency_by_size = std::move(found.latency_by_size),
+                   .undisturbed_percent = found.undisturbed_percent});
 }
 
 void Worker::give_up_measuring(std::uint32_t undisturbed_percent) {
   measuring_.reset();
-  (void)control_.tell(encode(Measured{.module = asked_.module,
-                                      .latency_by_batch = {},
-                                      .latency_by_size = {},
-                                      .undisturbed_percent = undisturbed_percent}));
+  answer_measured({.module = asked_.module,
+                   .latency_by_batch = {},
+                   .latency_by_size = {},
+                   .undisturbed_percent = undisturbed_percent});
+}
+
+// leatd asks no more until it has this.
+void Worker::answer_measured(const Measured& found) {
+  answer_ = encode(found);
+  send_answer();
+}
+
+void Worker::send_answer() {
+  if (!answer_.empty() && control_.told(answer_)) answer_.clear();
 }
 
 }  // namespace leat::worker
