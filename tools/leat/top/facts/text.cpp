@@ -107,7 +107,7 @@ std::string names_together(std::vector<std::string> names, std::size_t longest) 
       }
     const std::string stem = first.stem == last_stem && first.number >= 0 ? "" : first.stem;
     std::string part = first.number < 0 ? names[i] : stem + std::to_string(first.number);
-    if (end - i == 2) part += ", " + first.stem + std::to_string(first.number + 1);
+    if (end - i == 2) part += ", " + stem + std::to_string(first.number + 1);
     if (end - i > 2) part += "-" + std::to_string(first.number + static_cast<long>(end - i) - 1);
     if (!out.empty() && out.size() + part.size() + 6 > longest) return out + ", ...";
     out += (out.empty() ? "" : ", ") + part;

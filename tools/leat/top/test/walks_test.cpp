@@ -484,6 +484,7 @@ TEST(Text, ThreeDigitsAndNothingRoundedAway) {
   EXPECT_EQ(two(119.6), "120");
   EXPECT_EQ(span_of(7'460 * kSecondNs), "2 h 4 min");
   EXPECT_EQ(names_together({"mig1", "mig0", "mig2"}), "mig0-2");
+  EXPECT_EQ(names_together({"mig0", "mig2", "mig3"}), "mig0, 2, 3");
   EXPECT_EQ(names_together({"gate:10", "gate:9", "yard:1"}), "gate:9, gate:10, yard:1");
   EXPECT_TRUE(natural_less("gate:9", "gate:10"));
   EXPECT_EQ(clock_of(0, 3600), "01:00:00");
