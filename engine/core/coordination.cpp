@@ -39,8 +39,8 @@ bool meet(const streams::BatchTimes& a, const streams::BatchTimes& b) {
 
 Coordination::Coordination(const Topology& topology, const Limits& limits)
     : place_(topology.applications.size()), seats_(limits.streams) {
-  std::vector<streams::BatchTimes> times;
-  for (const ApplicationSpec& application : topology.applications) times.push_back(batch_times(topology, application));
+  for (const ApplicationSpec& application : topology.applications) times_.push_back(batch_times(topology, application));
+  const std::vector<streams::BatchTimes>& times = times_;
   std::size_t streams = 0;
   for (std::uint32_t first = 0; first < times.size(); ++first) {
     if (times[first].empty() || place_[first].plan != kNone) continue;
@@ -77,6 +77,10 @@ Coordination::Coordination(const Topology& topology, const Limits& limits)
 }
 
 bool Coordination::open(TimeNs now, StreamId stream, const StreamConfig& config) noexcept {
+  return open(now, stream, config, 0);
+}
+
+bool Coordination::open(TimeNs now, StreamId stream, const StreamConfig& config, double prior_slope) noexcept {
   const Place& place = place_[config.application];
   Plan& plan = *plans_[place.plan];
   const Terms& terms = config.terms;
@@ -85,6 +89,7 @@ bool Coordination::open(TimeNs now, StreamId stream, const StreamConfig& config)
                                                            .module = place.module,
                                                            .weight = terms.weight,
                                                            .max_share = terms.max_share,
+                                                           .prior_slope = prior_slope,
                                                            .user = config.user,
                                                            .user_weight = 1e-3 * config.user_weight,
                                                            .group = terms.group,
@@ -94,6 +99,20 @@ bool Coordination::open(TimeNs now, StreamId stream, const StreamConfig& config)
   plan.stream_of[number] = stream;
   seats_[stream] = {.plan = place.plan, .number = number, .period_ns = terms.period_ns};
   return true;
+}
+
+void Coordination::take_over(TimeNs now, StreamId stream, const StreamConfig& config,
+                             const Coordination& from) noexcept {
+  const Seat& old = from.seats_[stream];
+  if (old.plan == kNone || !serves(config.application)) return;
+  const streams::Coordinator& known = from.plans_[old.plan]->coordinator;
+  if (!open(now, stream, config, known.view(old.number).slope)) return;
+  Seat& seat = seats_[stream];
+  seat.period_ns = old.period_ns;
+  seat.capture_ns = old.capture_ns;
+  seat.unobserved = old.unobserved;
+  seat.since_far = old.since_far;
+  if (old.capture_ns > 0) plans_[seat.plan]->coordinator.frame_clock(seat.number, seat.capture_ns, seat.period_ns);
 }
 
 void Coordination::close(TimeNs now, StreamId stream) noexcept {

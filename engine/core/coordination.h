@@ -47,6 +47,13 @@ class Coordination {
   // A batch of an application's module has taken so long.
   void ran(std::uint32_t application, PartitionId partition, std::uint32_t items, TimeNs run_ns) noexcept;
 
+  // ---- another plan ----
+  // The same applications take the same time on the same partitions: what has been planned holds.
+  [[nodiscard]] bool same_times(const Coordination& other) const noexcept { return times_ == other.times_; }
+  // The stream as it stands in `from`, which it leaves there: what its drops have shown stays known, and it waits to be
+  // admitted. Nothing where its application cannot be coordinated here, or there is no room: it is so no more.
+  void take_over(TimeNs now, StreamId stream, const StreamConfig& config, const Coordination& from) noexcept;
+
   // ---- plans ----
   // Plans anew where it is time. Streams whose schedule may differ now are in changed().
   void tick(TimeNs now) noexcept;
@@ -98,6 +105,9 @@ class Coordination {
   };
   void apply(TimeNs now, Plan& plan) noexcept;
 
+  [[nodiscard]] bool open(TimeNs now, StreamId stream, const StreamConfig& config, double prior_slope) noexcept;
+
+  std::vector<streams::BatchTimes> times_;  // by application
   std::vector<std::unique_ptr<Plan>> plans_;
   std::vector<Place> place_;  // by application
   std::vector<Seat> seats_;   // by StreamId

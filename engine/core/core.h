@@ -43,12 +43,14 @@ inline constexpr std::uint8_t kMaxDeaths = 2;  // partitions lost while running 
 
 // Everything that belongs to one plan. Made off the scheduler's thread; one of them is in force.
 struct ActivePlan {
-  ActivePlan(const Topology& topology, const Policy& policy, const Limits& limits, Scheduler::State& core);
+  ActivePlan(const Topology& topology, const Policy& by, const Limits& limits, Scheduler::State& core);
 
+  const Policy policy;
   Model model;
   TaskQueues queues;
   LoadStatistics load;
   std::vector<std::unique_ptr<ComponentScheduler>> schedulers;  // by ComponentId
+  std::unique_ptr<Coordination> coordination;                   // nullptr: no stream can be coordinated
   std::vector<QueueId> dirty_queues;
   std::vector<ConsumerId> sequels;  // [consumer]: of what comes next on the same partition (sequels.cpp); kNone: none
   std::uint32_t batches = 0;        // on their way that were formed under it
@@ -215,6 +217,8 @@ struct Scheduler::State final : Operations, private Grants::Asked {
   [[nodiscard]] bool replace(ReadyPlanPtr& next, bool measured_anew) noexcept;
   void collect_unsent() noexcept;
   void detach(TaskId task) noexcept;
+  void inherit(const ActivePlan& old) noexcept;
+  void coordinate_as(ActivePlan& old) noexcept;
 
   // ---- scheduler.cpp ----
   void audit() const;
@@ -234,7 +238,7 @@ struct Scheduler::State final : Operations, private Grants::Asked {
   }
 
   // ---- the rooms ----
-  const Policy policy;  // for the schedulers' constructors alone
+  const Policy policy;  // the first plan's
   const Limits limits;
   const TaskSizes* sizes = nullptr;
   const Offers* offered = nullptr;
@@ -244,7 +248,7 @@ struct Scheduler::State final : Operations, private Grants::Asked {
   Ledger ledger;
   Machine machine;
   UserRules users;
-  std::unique_ptr<Coordination> coordination;  // nullptr: no stream can be coordinated
+  Coordination* coordination = nullptr;  // of the plan in force; nullptr: no stream can be coordinated
   Grants grants;
   Pool<Task> tasks;
   TaskSet unsent;  // those that exist and are not placed

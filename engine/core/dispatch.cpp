@@ -74,7 +74,8 @@ void Scheduler::State::mark_partition(PartitionId id) noexcept {
 
 void Scheduler::State::set_idle(PartitionId id) noexcept {
   Partition& p = machine.change(id);
-  p.takes = p.up && (p.held == 0 || (p.held <= policy.queue_ahead && p.free_ns - now <= policy.ahead_within_ns));
+  p.takes =
+      p.up && (p.held == 0 || (p.held <= plan->policy.queue_ahead && p.free_ns - now <= plan->policy.ahead_within_ns));
   plan->queues.set_idle(id, p.takes);
 }
 

@@ -20,8 +20,8 @@ Topology padded(Topology t, std::size_t partitions) {
   return t;
 }
 
-ActivePlan::ActivePlan(const Topology& topology, const Policy& policy, const Limits& limits, Scheduler::State& core)
-    : model(topology), queues(model), load(model, limits.samples || needs_estimates(policy)) {
+ActivePlan::ActivePlan(const Topology& topology, const Policy& by, const Limits& limits, Scheduler::State& core)
+    : policy(by), model(topology), queues(model), load(model, limits.samples || needs_estimates(policy)) {
   const StateView view{.model = model,
                        .queues = queues,
                        .load = load,
@@ -33,6 +33,7 @@ ActivePlan::ActivePlan(const Topology& topology, const Policy& policy, const Lim
   for (const Component& c : model.components())
     schedulers.push_back(make_scheduler({view, core, c, policy, limits, queues}));
   sequels = find_sequels(model, queues, policy.goes_on_within_ns);
+  if (limits.coordinated > 0) coordination = std::make_unique<Coordination>(model.topology(), limits);
   dirty_queues.reserve(queues.size());
   measured_anew.resize(topology.modules.size());
 }
@@ -45,13 +46,13 @@ Scheduler::State::State(const Topology& t, const Policy& p, const Limits& l)
       ledger(l, t, actions),
       machine(std::max<std::size_t>(t.partitions.size(), l.partitions), l.batches),
       users(l.streams, machine.partitions()),
-      coordination(l.coordinated > 0 ? std::make_unique<Coordination>(t, l) : nullptr),
-      grants(l, t.applications.size()),
+      grants(l, std::max<std::size_t>(l.applications, t.applications.size())),
       tasks(l.tasks),
       unsent(l.tasks) {
   check(t.problem().empty(), "the topology is not valid");
   plans.held[0] = ReadyPlanPtr(new ActivePlan(padded(t, machine.partitions()), policy, limits, *this));
   plan = plans.held[0].get();
+  coordination = plan->coordination.get();
   agenda.partitions.reserve(machine.partitions());
   agenda.partition_listed.resize(machine.partitions());
   scratch.batch.resize(kMaxBatch);
@@ -168,9 +169,9 @@ TimeNs Scheduler::next_timer() const noexcept {
                              state_->grants.next_timer());
   return state_->coordination == nullptr ? at : std::min(at, state_->coordination->next_timer());
 }
-ReadyPlanPtr Scheduler::prepare(const Topology& topology) const {
-  return ReadyPlanPtr(
-      new ActivePlan(padded(topology, state_->machine.partitions()), state_->policy, state_->limits, *state_));
+ReadyPlanPtr Scheduler::prepare(const Topology& topology) const { return prepare(topology, state_->policy); }
+ReadyPlanPtr Scheduler::prepare(const Topology& topology, const Policy& policy) const {
+  return ReadyPlanPtr(new ActivePlan(padded(topology, state_->machine.partitions()), policy, state_->limits, *state_));
 }
 bool Scheduler::replace(TimeNs now, ReadyPlanPtr& plan, bool measured_anew) noexcept {
   state_->touch(now);
@@ -185,6 +186,20 @@ ReadyPlanPtr Scheduler::take_retired() noexcept {
 bool Scheduler::quiet(PartitionId partition) const noexcept {
   return partition < state_->machine.partitions() && state_->machine.partition(partition).held == 0 &&
          state_->plan->model.component_of_partition(partition) == kNone;
+}
+std::uint32_t Scheduler::in_flight(std::uint32_t application) const noexcept {
+  return state_->ledger.in_flight(application);
+}
+void Scheduler::give_up(TimeNs now, std::uint32_t application, Reason reason) noexcept {
+  state_->touch(now);
+  for (StreamId s = 0; s < state_->ledger.streams(); ++s) {
+    for (std::uint32_t r = state_->ledger.stream(s).first; r != kNone;) {
+      const std::uint32_t next = state_->ledger.request(r).next;
+      if (state_->ledger.request(r).application == application) state_->drop_request(r, Outcome::failed, reason, kNone);
+      r = next;
+    }
+  }
+  state_->dispatch();
 }
 bool Scheduler::idle() const noexcept { return counters().total.in_flight == 0; }
 bool Scheduler::full() const noexcept {

@@ -32,10 +32,11 @@ struct Limits {
   std::uint32_t requests = 4096;  // in flight, all streams
   std::uint32_t tasks = 16384;    // (request, module, item) in flight
   std::uint32_t batches = 1024;
-  std::uint32_t partitions = 0;   // of all plans to come; 0: those of the first
-  std::uint32_t actions = 16384;  // waiting to be taken; the driver drains after every event
-  std::uint32_t coordinated = 0;  // of an application's streams, at most, may be coordinated (schedule.h)
-  bool samples = false;           // leave samples even where the policy looks at no estimates
+  std::uint32_t partitions = 0;                 // of all plans to come; 0: those of the first
+  std::uint32_t actions = 16384;                // waiting to be taken; the driver drains after every event
+  std::uint32_t coordinated = 0;                // of an application's streams, at most, may be coordinated (schedule.h)
+  bool samples = false;                         // leave samples even where the policy looks at no estimates
+  std::uint32_t applications = 0, modules = 0;  // of all plans to come; fewer than the first has: as many as that
 };
 
 enum class Supersede : std::uint8_t { fifo, latest, latest_per_key, never_drop };
@@ -183,12 +184,14 @@ class Scheduler {
   void advance(TimeNs now) noexcept;                        // timers: expiries, last safe moments, look-ahead
 
   // ---- another plan, under load ----
-  // The new topology has the same applications and modules, in the same order, and its partitions keep their ids; at
-  // most Limits::partitions. Everything else may differ. What has not been sent is queued anew, what runs ends under
-  // the plan that it began under, learned latency scales stay, and a partition that no route uses any more takes
-  // nothing and ends what it holds. May run on another thread, beside the scheduler's: everything that allocates.
-  // Precondition: same_requests().
+  // The new topology has the same applications and modules, in the same order, and others behind them, at most as
+  // Limits says; its partitions keep their ids, at most Limits::partitions. Everything else may differ. An application
+  // that was retired may have become another. What has not been sent is queued anew, what runs ends under the plan that
+  // it began under, learned latency scales stay, streams go to their applications' heirs with what they submit from
+  // then on, and a partition that no route uses any more takes nothing and ends what it holds. May run on another
+  // thread, beside the scheduler's: everything that allocates. Precondition: same_requests().
   [[nodiscard]] ReadyPlanPtr prepare(const Topology& topology) const;
+  [[nodiscard]] ReadyPlanPtr prepare(const Topology& topology, const Policy& policy) const;
   [[nodiscard]] bool same_requests(const Topology& topology) const noexcept;
   // Takes the plan over and leaves nullptr. False: too many earlier plans still have batches on their way; nothing
   // changed. measured_anew: its latencies are of now, so what was learned about a module whose latencies differ is
@@ -198,6 +201,9 @@ class Scheduler {
   [[nodiscard]] ReadyPlanPtr take_retired() noexcept;
   // No route uses the partition, and it holds nothing.
   [[nodiscard]] bool quiet(PartitionId partition) const noexcept;
+  // Requests of an application that are not answered yet, whatever its streams are now.
+  [[nodiscard]] std::uint32_t in_flight(std::uint32_t application) const noexcept;
+  void give_up(TimeNs now, std::uint32_t application, Reason reason) noexcept;  // all of those fail
 
   // Copies up to out.size() of the oldest samples not taken yet and returns how many; the oldest are lost when nobody
   // takes them. None are left where needs_estimates() (policy/registry.h) says that the policy looks at none, but with

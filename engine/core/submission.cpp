@@ -97,7 +97,7 @@ bool Scheduler::State::make_room(const Submission& s, TimeNs capture) noexcept {
 
 void Scheduler::State::begin(std::uint32_t request) noexcept {
   const Topology& t = plan->model.topology();
-  const ApplicationSpec& app = t.applications[ledger.stream(ledger.request(request).stream).config.application];
+  const ApplicationSpec& app = t.applications[ledger.request(request).application];
   ledger.change(request).modules_left = static_cast<std::uint16_t>(app.modules.size());
   for (ModuleId m : app.modules) {
     progress(request, m) = Progress{};

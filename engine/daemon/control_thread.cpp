@@ -15,7 +15,7 @@
 namespace leat::daemon {
 
 ControlThread::ControlThread(Config config, DaemonOptions options)
-    : config_(std::move(config)),
+    : now_{.config = std::move(config)},
       options_(std::move(options)),
       progress_(options_.bar_fd),
       service_(ServiceManager::from_environment()) {}
@@ -42,7 +42,8 @@ Status ControlThread::run() {
 // ---- time ----
 
 std::int64_t ControlThread::timeout_ns() const {
-  const std::int64_t again = life_.phase == Phase::serving ? remeasure_->next_due() : INT64_MAX;
+  std::int64_t again = remeasure_ ? remeasure_->next_due() : INT64_MAX;
+  if (change_) again = std::min(again, change_->next_due());
   const std::int64_t due = std::min({workers_.supervisor->next_due(), clients_.sessions->next_due(),
                                      clients_.acceptor->next_due(), life_.deadline_ns, progress_.next_due(), again});
   return due == INT64_MAX ? -1 : std::max<std::int64_t>(0, due - shm::monotonic_ns());
@@ -55,7 +56,8 @@ void ControlThread::advance(std::int64_t now) {
   clients_.sessions->advance(now);
   clients_.acceptor->advance(now);
   if (life_.phase == Phase::starting) progress_.look(*workers_.supervisor, now);
-  if (life_.phase == Phase::serving) plan_again(remeasure_->advance(now));
+  if (life_.phase == Phase::serving && remeasure_) plan_again(remeasure_->advance(now));
+  if (change_) change_->advance(now);
   if (now >= life_.deadline_ns && life_.phase == Phase::starting) give_up_starting();
   if (now >= life_.deadline_ns && life_.phase == Phase::draining) {
     if (life_.drained) return begin_stop();
@@ -77,6 +79,7 @@ void ControlThread::on_event(const Readiness& ready) {
   if (ready.token == kSignalsToken) return on_signals();
   if (ready.token == kSchedulerToken) return on_scheduler_events();
   if (ready.token == kPoolsToken) return clients_.sessions->on_pools();
+  if (ready.token == kChangesToken) return change_->on_target(shm::monotonic_ns());
   if (ready.token >= kFirstSessionToken) return clients_.sessions->on_ready(ready.token);
   if (ready.token >= kFirstWorkerToken) workers_.supervisor->on_ready(ready, shm::monotonic_ns());
 }
@@ -89,7 +92,7 @@ void ControlThread::on_signals() {
     } else if (info.ssi_signo == SIGUSR1) {
       if (recorder_) recorder_->wake();
     } else if (info.ssi_signo == SIGHUP) {
-      log_info("SIGHUP: the configuration is read at the start; restart leatd where it has changed");
+      if (auto asked = ask_change({}); !asked.ok()) log_warning("SIGHUP: " + asked.error());
     } else if (life_.phase == Phase::serving) {
       begin_drain();
     } else {
@@ -121,7 +124,12 @@ void ControlThread::handle(const SchedulerEvent& event) {
                  "killing it");
       return workers_.supervisor->kill(event.partition);
     case SchedulerEvent::Kind::plan_retired:
-      return core::ReadyPlan{}(event.plan);
+      delete event.plan;
+      return;
+    case SchedulerEvent::Kind::plan_in_force:
+    case SchedulerEvent::Kind::quiet:
+      if (change_) change_->on_scheduler_event(event, shm::monotonic_ns());
+      return;
     case SchedulerEvent::Kind::samples:
       return scheduler_.update_estimates(shm::monotonic_ns());
     case SchedulerEvent::Kind::drained:
@@ -182,9 +190,9 @@ const char* ControlThread::not_ready() const noexcept {
 
 std::string ControlThread::status_json() const {
   static constexpr const char* kPhases[] = {"starting", "serving", "draining", "stopping", "done"};
-  return status_report({config_, deployment_, *workers_.supervisor, *metrics_, recognised_, tensors_,
+  return status_report({config_, deployment_, *workers_.supervisor, *metrics_, now_.recognised, now_.tensors,
                         kPhases[static_cast<std::size_t>(life_.phase)], clients_.sessions->clients(),
-                        (shm::monotonic_ns() - life_.started_ns) / 1'000'000});
+                        (shm::monotonic_ns() - life_.started_ns) / 1'000'000, change_ ? change_->status() : Json()});
 }
 
 }  // namespace leat::daemon

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/daemon/changes/live_change.h"
 #include "engine/daemon/clients/acceptor.h"
 #include "engine/daemon/clients/client_sessions.h"
 #include "engine/daemon/clients/jobs/pool_builder.h"
@@ -42,8 +43,8 @@ class ControlThread final : private Supervisor::Listener {
 
   Status create();  // Daemon::create
   Status run();     // Daemon::run
-  const std::vector<std::vector<exec::Recognised>>& recognised() const noexcept { return recognised_; }
-  const std::vector<worker::Ready>& measured() const noexcept { return workers_.ready; }
+  const std::vector<std::vector<exec::Recognised>>& recognised() const noexcept { return now_.recognised; }
+  const std::vector<worker::Ready>& measured() const noexcept { return now_.ready; }
 
  private:
   enum class Phase : std::uint8_t { starting, serving, draining, stopping, done };
@@ -58,9 +59,9 @@ class ControlThread final : private Supervisor::Listener {
   struct Workers {
     MpsKeepers keepers;  // of the GPUs that are shared out; end after the workers
     std::unique_ptr<Supervisor> supervisor;
-    std::vector<WorkerPort*> ports;    // [partition], from its first worker's being ready to serving
-    std::vector<worker::Ready> ready;  // [partition], of its first worker, or as measured again
-    std::vector<shm::LogLimit> log;    // [partition]
+    std::uint32_t slots = 0;         // of workers, those beside others among them
+    std::vector<WorkerPort*> ports;  // [partition], from its first worker's being ready to serving
+    std::vector<shm::LogLimit> log;  // [slot]
     shm::LogLimit features_log;
     bool sandbox_logged = false;
   };
@@ -98,12 +99,16 @@ class ControlThread final : private Supervisor::Listener {
   Status start_serving();
   Status plan_and_check();
   Status keep_what_models_said();
+  Status begin_changes();
+  Status prepare_setups(std::vector<worker::Setup>& setups);
+  [[nodiscard]] Result<std::uint64_t> ask_change(ChangeRequest request);
   void plan_again(const std::optional<std::string>& why);  // none: nothing is new
 
   // ---- what becomes of workers ----
   void worker_ready(std::uint32_t partition, WorkerPort* port, const worker::Ready& ready) override;
   void worker_lost(std::uint32_t partition, const std::string& how) override;
   void worker_failed(std::uint32_t partition, const std::string& line) override;
+  void worker_gone(std::uint32_t partition) override;
   void worker_measured(std::uint32_t partition, const worker::Measured& measured) override;
   void features_lost(std::uint32_t edge) override;
   void worker_released(std::uint32_t partition, bool excused);
@@ -113,21 +118,21 @@ class ControlThread final : private Supervisor::Listener {
   void log_sandbox(const worker::Ready& ready);
   [[nodiscard]] std::string about(std::uint32_t partition, const std::string& line) const;
 
-  Config config_;
+  InForce now_;
+  Config& config_ = now_.config;
+  Deployment& deployment_ = now_.deployment;
   DaemonOptions options_;
-  Deployment deployment_;
   std::optional<EventLoop> loop_;
   std::unique_ptr<Metrics> metrics_;
   std::unique_ptr<FlightRecorder> recorder_;  // from serving on; none: not asked for, or not possible
   shm::Listener listener_;
   shm::Fd signals_;
-  std::vector<shm::FeaturePool> features_;  // [edge]
+  std::vector<shm::FeaturePool> features_;  // [edge], as many as there can be
   Workers workers_;
   SchedulerThread scheduler_;
   Clients clients_;
-  std::optional<Remeasure> remeasure_;                     // while serving
-  std::vector<std::vector<exec::Recognised>> recognised_;  // [application][module], from serving on
-  std::vector<std::vector<ModuleTensors>> tensors_;        // likewise
+  std::optional<Remeasure> remeasure_;  // while serving, but for the time of a change
+  std::unique_ptr<LiveChange> change_;  // while serving
   Lifecycle life_;
   StartProgress progress_;
   ServiceManager service_;

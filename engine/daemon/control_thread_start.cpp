@@ -35,6 +35,7 @@ Status ControlThread::create() {
   auto features = make_feature_pools(config_, deployment_);
   if (!features.ok()) return Error{features.error()};
   features_ = std::move(*features);
+  features_.resize(kMaxEdges);
   auto loop = EventLoop::create();
   if (!loop.ok()) return Error{loop.error()};
   loop_.emplace(std::move(*loop));
@@ -53,6 +54,7 @@ void ControlThread::block_signals() {
 
 Status ControlThread::start_workers() {
   for (const std::string& line : config_.warnings) log_warning(line);
+  workers_.slots = slots_for(deployment_.partitions.size());
   for (worker::Setup& setup : deployment_.setups) {
     setup.yields = shm::choose_wait_policy(shm::Role::worker, core_count(), false, deployment_.tiny_hops).yields;
     if (checking()) setup.alone_only = true;
@@ -63,11 +65,11 @@ Status ControlThread::start_workers() {
                                       .unread_ns = (worker::kMaxQueuedBatches + 1) * config_.limits.batch_timeout_ns};
   Supervisor::Listener& listener = *this;
   workers_.supervisor = std::make_unique<Supervisor>(*loop_, listener, kFirstWorkerToken, options_.worker_binary,
-                                                     deployment_.setups, features_, patience);
-  const std::uint32_t partitions = workers_.supervisor->count();
-  workers_.ready.resize(partitions);
+                                                     workers_.slots, deployment_.setups, features_, patience);
+  const auto partitions = static_cast<std::uint32_t>(deployment_.partitions.size());
+  now_.ready.resize(partitions);
   workers_.ports.assign(partitions, nullptr);
-  workers_.log.assign(partitions, shm::LogLimit(20));
+  workers_.log.assign(workers_.slots, shm::LogLimit(20));
   if (auto status = open_to_clients(); !status) return status;
   begin_metrics();
   if (auto status = watch_all(); !status) return status;
@@ -86,6 +88,13 @@ Status ControlThread::open_to_clients() {
   clients_.sessions = std::make_unique<ClientSessions>(
       ClientSessions::Environment{config_, served_applications(config_), *loop_, *metrics_, *workers_.supervisor,
                                   *clients_.pools, [this](const Command& c) { scheduler_.command(c); },
+                                  [this](const shm::Change& m, std::string_view text) {
+                                    return ask_change({.kind = static_cast<ChangeRequest::Kind>(m.kind),
+                                                       .dry_run = m.dry_run != 0,
+                                                       .name = std::string(shm::text_of(m.name)),
+                                                       .text = std::string(text),
+                                                       .trial_ns = m.trial_ns});
+                                  },
                                   [this] { return status_json(); }, [this] { return not_ready(); }},
       kFirstSessionToken);
   clients_.acceptor = std::make_unique<Acceptor>(listener_, *loop_, *metrics_, kListenerToken);
@@ -146,7 +155,8 @@ Status ControlThread::start_serving() {
                         .partition = p,
                         .pid = workers_.supervisor->pid(p),
                         .worker = workers_.ports[p]});
-  remeasure_.emplace(deployment_, *metrics_, *workers_.supervisor, workers_.ready);
+  remeasure_.emplace(deployment_, *metrics_, *workers_.supervisor, now_.ready);
+  if (auto status = begin_changes(); !status) return status;
   enter(Phase::serving);
   recorder_ = FlightRecorder::start(*metrics_, config_.recorder_path, log_warning);
   log_info("serving on " + config_.socket);
@@ -160,26 +170,55 @@ Status ControlThread::start_serving() {
 
 // Everything that can still be wrong.
 Status ControlThread::plan_and_check() {
-  if (auto status = complete_plan(config_, deployment_, workers_.ready); !status) return status;
+  if (auto status = complete_plan(config_, deployment_, now_.ready); !status) return status;
   for (const auto& line : choose_objectives(config_, deployment_)) log_info(line);
   if (auto status = keep_what_models_said(); !status) return status;
   workers_.supervisor->calibrated();
   if (const auto line = cap_memory(config_.limits, shm::available_memory().room_in_group()); !line.empty())
     log_warning(line);
   for (const auto& line : unschedulable(deployment_)) log_warning(line);
-  const core::Topology topology = topology_of(config_, deployment_);
+  const core::Topology topology = topology_of(config_, deployment_, workers_.slots);
   if (const std::string problem = topology.problem(); !problem.empty()) return Error{config_.file + ": " + problem};
   if (std::string line = idle_setting(config_, deployment_); !line.empty()) return Error{std::move(line)};
-  return scheduler_.prepare(topology, served_policy(config_), loop_options(config_, deployment_), *metrics_);
+  LoopOptions options = loop_options(config_, deployment_, workers_.slots);
+  options.plan = plan_tables(config_, deployment_, topology, workers_.slots);
+  return scheduler_.prepare(topology, served_policy(config_), std::move(options), *metrics_);
+}
+
+// ---- changes while it serves ----
+
+Status ControlThread::begin_changes() {
+  auto builder = TargetBuilder::create();
+  if (!builder.ok()) return Error{builder.error()};
+  change_ = std::make_unique<LiveChange>(
+      LiveChange::Environment{now_, features_, *metrics_, *workers_.supervisor, scheduler_, *clients_.sessions,
+                              workers_.slots, [this](auto& setups) { return prepare_setups(setups); },
+                              [this] { remeasure_.reset(); },
+                              [this] { remeasure_.emplace(deployment_, *metrics_, *workers_.supervisor, now_.ready); }},
+      std::move(*builder));
+  return loop_->watch(change_->fd(), kChangesToken);
+}
+
+// What workers are told beside what the deployment says.
+Status ControlThread::prepare_setups(std::vector<worker::Setup>& setups) {
+  for (worker::Setup& setup : setups)
+    setup.yields = shm::choose_wait_policy(shm::Role::worker, core_count(), false, deployment_.tiny_hops).yields;
+  return workers_.keepers.start(setups);
+}
+
+Result<std::uint64_t> ControlThread::ask_change(ChangeRequest request) {
+  if (const char* why = not_ready()) return Error{why};
+  return change_->ask(std::move(request));
 }
 
 Status ControlThread::keep_what_models_said() {
   for (std::uint32_t a = 0; a < config_.applications.size(); ++a) {
-    auto said = models_said(config_, a, deployment_.setups, workers_.ready);
+    auto said = models_said(config_, a, deployment_.setups, now_.ready);
     if (!said.ok()) return Error{said.error()};
-    recognised_.push_back(std::move(said->recognised));
-    tensors_.push_back(std::move(said->tensors));
+    now_.recognised.push_back(std::move(said->recognised));
+    now_.tensors.push_back(std::move(said->tensors));
     said->served.need_ns = need_of(deployment_, a).largest_ns;
+    now_.served.push_back(said->served);
     clients_.sessions->serve(a, std::move(said->served));
   }
   return Done{};
@@ -190,12 +229,14 @@ void ControlThread::plan_again(const std::optional<std::string>& why) {
   if (!why) return;
   log_info(*why);
   const std::vector<std::string> said = unschedulable(deployment_);
-  if (auto status = complete_plan(config_, deployment_, workers_.ready); !status) return log_error(status.error());
+  if (auto status = complete_plan(config_, deployment_, now_.ready); !status) return log_error(status.error());
   for (const auto& line : choose_objectives(config_, deployment_, true)) log_info(line);
   clients_.sessions->objectives_changed();
   for (const auto& line : unschedulable(deployment_))
     if (std::ranges::find(said, line) == said.end()) log_warning(line);
-  scheduler_.replace_plan(topology_of(config_, deployment_));
+  core::Topology topology = topology_of(config_, deployment_, workers_.slots);
+  PlanTables tables = plan_tables(config_, deployment_, topology, workers_.slots);
+  scheduler_.replace_plan(topology, served_policy(config_), std::move(tables), {}, true);
 }
 
 }  // namespace leat::daemon

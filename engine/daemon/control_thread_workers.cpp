@@ -17,10 +17,11 @@ void ControlThread::worker_ready(std::uint32_t p, WorkerPort* port, const worker
   publish_worker(p);
   log_worker(LogLevel::info, p, "ready (process " + std::to_string(workers_.supervisor->pid(p)) + ")");
   log_sandbox(ready);
+  if (change_ && change_->worker_ready(p, port, ready, shm::monotonic_ns())) return;
   if (life_.phase != Phase::starting)
     return scheduler_.command(
         {.kind = Command::Kind::worker_ready, .partition = p, .pid = workers_.supervisor->pid(p), .worker = port});
-  workers_.ready[p] = checking() ? as_alone(deployment_.setups[p], ready) : ready;
+  now_.ready[p] = checking() ? as_alone(deployment_.setups[p], ready) : ready;
   workers_.ports[p] = port;
   if (std::ranges::find(workers_.ports, nullptr) != workers_.ports.end()) return;
   if (auto status = start_serving(); !status) {
@@ -38,6 +39,7 @@ void ControlThread::worker_lost(std::uint32_t p, const std::string& how) {
     }
     return workers_.supervisor->released(p, false, shm::monotonic_ns());
   }
+  if (change_ && change_->worker_lost(p, how, shm::monotonic_ns())) return;
   metrics_->of(RecordKind::partition, p)
       .set(PartitionCounter::lost_ns, static_cast<std::uint64_t>(shm::monotonic_ns()));
   if (!scheduler_.begun()) return worker_released(p, false);
@@ -49,6 +51,7 @@ void ControlThread::worker_lost(std::uint32_t p, const std::string& how) {
 // The scheduler thread has given up what ran there, and knows whose frames they were.
 void ControlThread::worker_released(std::uint32_t p, bool excused) {
   workers_.supervisor->released(p, excused, shm::monotonic_ns());
+  if (!workers_.supervisor->in_use(p)) return;
   if (life_.phase == Phase::serving || life_.phase == Phase::draining)
     log_worker(LogLevel::warning, p,
                "its worker was " + workers_.supervisor->last_end(p) +
@@ -57,7 +60,12 @@ void ControlThread::worker_released(std::uint32_t p, bool excused) {
   publish_worker(p);
 }
 
+void ControlThread::worker_gone(std::uint32_t p) {
+  if (change_) change_->worker_gone(p, shm::monotonic_ns());
+}
+
 void ControlThread::worker_failed(std::uint32_t p, const std::string& line) {
+  if (change_ && change_->worker_failed(p, line)) return;
   switch (life_.phase) {
     case Phase::serving:
     case Phase::draining:
@@ -83,13 +91,14 @@ void ControlThread::worker_failed(std::uint32_t p, const std::string& line) {
 }
 
 void ControlThread::worker_measured(std::uint32_t p, const worker::Measured& measured) {
-  if (life_.phase == Phase::serving) plan_again(remeasure_->measured(p, measured, shm::monotonic_ns()));
+  if (life_.phase == Phase::serving && remeasure_) plan_again(remeasure_->measured(p, measured, shm::monotonic_ns()));
 }
 
 void ControlThread::features_lost(std::uint32_t edge) {
-  log_caused(LogLevel::warning,
-             "the features of " + name_of(deployment_.edges[edge], config_) + " were lost with their device",
-             workers_.features_log, shm::monotonic_ns());
+  const auto at = std::ranges::find(deployment_.edges, edge, &FeatureEdge::number);
+  const std::string what = at == deployment_.edges.end() ? "an earlier plan" : name_of(*at, config_);
+  log_caused(LogLevel::warning, "the features of " + what + " were lost with their device", workers_.features_log,
+             shm::monotonic_ns());
   scheduler_.command({.kind = Command::Kind::features_lost, .edge = edge});
 }
 
@@ -109,12 +118,13 @@ void ControlThread::publish_worker(std::uint32_t p) {
 }
 
 void ControlThread::publish_workers() {
-  for (std::uint32_t p = 0; p < workers_.supervisor->count(); ++p) publish_worker(p);
+  for (std::uint32_t p = 0; p < workers_.supervisor->count(); ++p)
+    if (workers_.supervisor->in_use(p)) publish_worker(p);
 }
 
 // A frame can end a worker, so a client can cause these once leatd serves.
 void ControlThread::log_worker(LogLevel level, std::uint32_t p, const std::string& what) {
-  const std::string line = "partition '" + deployment_.partitions[p].partition.name + "': " + what;
+  const std::string line = "partition '" + workers_.supervisor->setup(p).partition + "': " + what;
   log_caused(level, line, workers_.log[p], shm::monotonic_ns(), life_.phase != Phase::starting);
 }
 

@@ -30,7 +30,7 @@ Deployment ask_planner(const Config& config, std::span<const std::uint32_t> core
 
 }  // namespace
 
-Result<Deployment> find_deployment(Config& config, Purpose purpose) {
+Result<Deployment> find_deployment(Config& config, Purpose purpose, std::span<const worker::Setup> pinned) {
   if (!config.workers.user.empty() && geteuid() != 0)
     return Error{config.file + ": [workers] user: only a leatd that root starts can give its workers another user; " +
                  "start it as root, or leave the key out"};
@@ -41,7 +41,7 @@ Result<Deployment> find_deployment(Config& config, Purpose purpose) {
   if (!deployment.ok()) return deployment;
   if (purpose == Purpose::serving) *deployment = with_device_pairs(config, *cores, std::move(*deployment));
   if (config.plan_auto) *deployment = ask_planner(config, *cores, std::move(*deployment));
-  if (auto status = pin_models(deployment->setups); !status) return Error{status.error()};
+  if (auto status = pin_models(deployment->setups, pinned); !status) return Error{status.error()};
   return deployment;
 }
 

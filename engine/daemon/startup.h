@@ -2,6 +2,7 @@
 // thread; may block for seconds. Errors are one line that says what to do.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "engine/daemon/configuration/config.h"
@@ -16,7 +17,8 @@ enum class Purpose : bool { serving, checking };
 
 // From the configuration, the host's cores and devices, and where that is asked for a plan of leat-plan's; with every
 // model's files opened and hashed. A check measures no devices.
-Result<Deployment> find_deployment(Config& config, Purpose purpose);
+// pinned: models that are open already, by the same paths.
+Result<Deployment> find_deployment(Config& config, Purpose purpose, std::span<const worker::Setup> pinned = {});
 
 // Holds the configured socket, or takes it from the service manager that holds it. A check only looks whether it could
 // be held, and gets a listener without one.

@@ -69,7 +69,7 @@ Json edges_of(const StatusFacts& f) {
   Json list = Json::array();
   for (std::uint32_t e = 0; e < f.deployment.edges.size(); ++e) {
     const FeatureEdge& edge = f.deployment.edges[e];
-    const shm::Record record = f.metrics.of(shm::RecordKind::edge, e);
+    const shm::Record record = f.metrics.of(shm::RecordKind::edge, edge.number);
     list.push_back({{"name", name_of(edge, f.config)},
                     {"from", names_of(f.deployment, edge.from)},
                     {"to", names_of(f.deployment, edge.to)},
@@ -146,8 +146,9 @@ std::string version_of(const worker::ModuleSetup& module) {
 Json partitions_of(const StatusFacts& f) {
   static constexpr const char* kStates[] = {"down", "starting", "up", "lost"};
   Json list = Json::array();
-  for (std::uint32_t p = 0; p < f.supervisor.count(); ++p) {
-    const PartitionConfig& partition = f.deployment.partitions[p];
+  for (std::uint32_t i = 0; i < f.deployment.partitions.size(); ++i) {
+    const PartitionConfig& partition = f.deployment.partitions[i];
+    const std::uint32_t p = f.deployment.slots[i];
     list.push_back({{"name", partition.partition.name},
                     {"kind", planner::name_of(partition.partition.kind)},
                     {"class", partition.partition.partition_class},
@@ -232,6 +233,7 @@ Json applications_of(const StatusFacts& f) {
   Json list = Json::array();
   for (std::uint32_t a = 0; a < f.config.applications.size(); ++a) {
     const ApplicationConfig& app = f.config.applications[a];
+    if (app.retired) continue;
     Json modules = Json::array(), version;
     for (std::uint32_t m = 0; m < app.modules.size(); ++m) {
       modules.push_back(module_of(f, a, m));
@@ -262,7 +264,8 @@ std::string status_report(const StatusFacts& f) {
       {"partitions", partitions_of(f)},
       {"applications", applications_of(f)},
       {"edges", edges_of(f)},
-      {"warnings", unschedulable(f.deployment)}};
+      {"warnings", unschedulable(f.deployment)},
+      {"change", f.change}};
   return out.dump();
 }
 

@@ -26,6 +26,7 @@
 #include "engine/daemon/metrics/metrics.h"
 #include "engine/daemon/workers/supervisor.h"
 #include "engine/exec/recognise/recognise.h"
+#include "tools/base/json/json.h"
 
 namespace leat::daemon {
 
@@ -39,6 +40,7 @@ struct StatusFacts {
   std::string phase;
   std::uint32_t clients = 0;
   std::int64_t uptime_ms = 0;
+  Json change;  // LiveChange::status()
 };
 
 std::string status_report(const StatusFacts& facts);

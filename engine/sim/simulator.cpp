@@ -72,7 +72,7 @@ class Run final : private core::TaskSizes, private core::Offers {
   }
   void handle(const Event& e);
   void fault(const Fault& f);
-  void replace(const Replacement& r);
+  [[nodiscard]] bool replace(const Replacement& r);  // false: too many are under way
   void drain();
   void sent(const core::Action& a);
   void transfer(const core::Action& a);
@@ -195,6 +195,7 @@ Run::Run(const Scenario& s)
 Outcomes Run::execute() {
   const double started = cpu_seconds();
   std::size_t next = 0, next_fault = 0, next_plan = 0;
+  TimeNs again_ns = 0;  // a plan waits for earlier ones to be over until then
   const std::vector<Arrival>& arrivals = scenario_.arrivals;
   const TimeNs last_arrival = arrivals.empty() ? 0 : arrivals.back().at_ns;
   for (;;) {
@@ -203,8 +204,8 @@ Outcomes Run::execute() {
     const TimeNs at_fault = next_fault < scenario_.faults.size() ? scenario_.faults[next_fault].at_ns : kNever;
     const TimeNs timer = core_.next_timer();
     const TimeNs at_timer = timer == kNever ? kNever : std::max(now_, timer - events_.step_ns);
-    const TimeNs at_plan =
-        next_plan < scenario_.replacements.size() ? std::max(now_, scenario_.replacements[next_plan].at_ns) : kNever;
+    const auto& plans = scenario_.replacements;
+    const TimeNs at_plan = next_plan < plans.size() ? std::max({now_, again_ns, plans[next_plan].at_ns}) : kNever;
     const bool filming = !scenario_.cameras.empty() && now_ < scenario_.cameras_until_ns;
     const TimeNs at_frame =
         filming && cameras_.world.next() < scenario_.cameras_until_ns ? cameras_.world.next() : kNever;
@@ -223,7 +224,7 @@ Outcomes Run::execute() {
     } else if (at_fault == at) {
       fault(scenario_.faults[next_fault++]);
     } else if (at_plan == at) {
-      replace(scenario_.replacements[next_plan++]);
+      replace(plans[next_plan]) ? void(++next_plan) : void(again_ns = now_ + 1'000'000);
     } else if (at_timer == at) {
       core_.advance(clock());
     } else if (at_frame == at) {
@@ -330,14 +331,15 @@ void Run::estimate() {
 }
 
 // Plans that nothing uses any more are freed first, as a driver does on another thread.
-void Run::replace(const Replacement& r) {
+bool Run::replace(const Replacement& r) {
   while (core_.take_retired() != nullptr) {
   }
   if (!core_.same_requests(r.topology)) unsafe("a plan takes over that has other requests", now_);
   core::ReadyPlanPtr plan = core_.prepare(r.topology);
-  if (!core_.replace(clock(), plan)) unsafe("too many plans are under way", now_);
+  if (!core_.replace(clock(), plan)) return false;
   plan_ = &r.topology;
   note(7, r.topology.routes.size(), 0);
+  return true;
 }
 
 void Run::fault(const Fault& f) {

@@ -98,6 +98,8 @@ Leatd::Leatd(const std::string& config, std::vector<std::string> options, std::v
   start();
 }
 
+void Leatd::rewrite(const std::string& config) { (void)folder_.write("leatd.toml", config); }
+
 Leatd::~Leatd() {
   if (alive()) kill();
 }

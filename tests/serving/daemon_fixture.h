@@ -50,10 +50,11 @@ class Leatd {
 
   const std::string& socket() const { return socket_; }
   pid_t pid() const { return pid_; }
-  std::vector<pid_t> workers() const;  // of the partitions, in their order; 0: none runs now
-  void start();                        // again, after it ended
-  int stop();                          // SIGTERM; exit status
-  void kill();                         // SIGKILL, waited for
+  std::vector<pid_t> workers() const;       // of the partitions, in their order; 0: none runs now
+  void start();                             // again, after it ended
+  void rewrite(const std::string& config);  // what it reads when it is told to, or starts again
+  int stop();                               // SIGTERM; exit status
+  void kill();                              // SIGKILL, waited for
   bool alive() const;
   std::string log() const;  // what it wrote to stderr
 

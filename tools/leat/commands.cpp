@@ -9,6 +9,9 @@ extern const cli::Subcommand kLeatFeed;
 extern const cli::Subcommand kLeatGateway;
 extern const cli::Subcommand kLeatTop;
 extern const cli::Subcommand kLeatStatus;
+extern const cli::Subcommand kLeatReload;
+extern const cli::Subcommand kLeatLoad;
+extern const cli::Subcommand kLeatUnload;
 extern const cli::Subcommand kLeatMetrics;
 extern const cli::Subcommand kLeatProfile;
 extern const cli::Subcommand kLeatPlan;
@@ -19,8 +22,8 @@ extern const cli::Subcommand kLeatBridge;
 
 std::span<const cli::Subcommand* const> commands() {
   static const cli::Subcommand* const table[] = {
-      &kLeatTry,     &kLeatServe, &kLeatFeed, &kLeatGateway, &kLeatTop,    &kLeatStatus, &kLeatMetrics,
-      &kLeatProfile, &kLeatPlan,  &kLeatSim,  &kLeatCheck,   &kLeatDoctor, &kLeatBridge,
+      &kLeatTry,    &kLeatServe,   &kLeatFeed,    &kLeatGateway, &kLeatTop, &kLeatStatus, &kLeatReload, &kLeatLoad,
+      &kLeatUnload, &kLeatMetrics, &kLeatProfile, &kLeatPlan,    &kLeatSim, &kLeatCheck,  &kLeatDoctor, &kLeatBridge,
   };
   return table;
 }

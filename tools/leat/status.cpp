@@ -148,6 +148,9 @@ void print(const Json& status) {
                 text_of(stream, "name").c_str(), text_of(stream, "client").c_str(), text_of(stream, "standing").c_str(),
                 text_of(stream, "offered").c_str(), text_of(stream, "granted").c_str(),
                 text_of(stream, "submitted").c_str());
+  if (const Json* const change = status.find("change"); change != nullptr && change->is_object())
+    std::printf("latest change: %s, %s%s%s\n", text_of(*change, "what").c_str(), text_of(*change, "state").c_str(),
+                text_of(*change, "line").empty() ? "" : ": ", text_of(*change, "line").c_str());
   for (const Json& warning : list_of(status, "warnings"))
     std::printf("warning: %s\n", warning.is_string() ? warning.get<std::string>().c_str() : warning.dump().c_str());
 }

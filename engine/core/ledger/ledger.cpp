@@ -8,10 +8,12 @@ Ledger::Ledger(const Limits& limits, const Topology& topology, Actions& actions)
     : actions_(actions), streams_(limits.streams), requests_(limits.requests) {
   for (const ApplicationSpec& app : topology.applications)
     stride_ = std::max(stride_, static_cast<std::uint32_t>(app.modules.size()));
+  if (limits.applications > topology.applications.size()) stride_ = kMaxModulesPerApplication;  // of those to come
+  in_flight_.resize(std::max<std::size_t>(limits.applications, topology.applications.size()));
   progress_.resize(std::size_t{limits.requests} * stride_);
   periodic_.reserve(limits.streams);
   counters_.streams.resize(limits.streams);
-  counters_.modules.resize(topology.modules.size());
+  counters_.modules.resize(std::max<std::size_t>(limits.modules, topology.modules.size()));
   counters_.partitions.resize(topology.partitions.size());
 }
 
@@ -93,6 +95,8 @@ std::uint32_t Ledger::accept(const Submission& s, TimeNs capture, bool keeps_lat
   Request& r = requests_[id];
   r = Request{};
   r.stream = s.stream;
+  r.application = stream.config.application;
+  ++in_flight_[r.application];
   r.token = s.token;
   r.branch_draw = s.branch_draw;
   r.capture_ns = capture;
@@ -155,6 +159,7 @@ void Ledger::answer(std::uint32_t request, Outcome outcome, Reason reason, Modul
   (r.previous == kNone ? stream.first : requests_[r.previous].next) = r.next;
   (r.next == kNone ? stream.last : requests_[r.next].previous) = r.previous;
   --stream.live;
+  --in_flight_[r.application];
   count(r.stream, outcome, reason);
   if (where != kNone && outcome == Outcome::dropped) ++counters_.modules[where].dropped_here;
   record_miss(stream, outcome != Outcome::completed);

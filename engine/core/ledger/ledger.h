@@ -58,7 +58,8 @@ struct alignas(64) Request {
 
   std::uint64_t branch_draw = 0;
   std::uint32_t items = 1, key = 0;
-  std::uint32_t death = 0;   // which loss was the last
+  std::uint32_t death = 0;  // which loss was the last
+  std::uint32_t application = 0;
   bool competes = false;     // what it takes is counted for its user (shares.h)
   bool dear = false;         // its user's take more than planned
   bool gated = false;        // its tasks pass one at a time (queue/gate.h)
@@ -122,6 +123,10 @@ class Ledger {
     __builtin_prefetch(&progress_[std::size_t{request} * stride_]);
   }
   [[nodiscard]] Request& change(std::uint32_t request) noexcept { return requests_[request]; }
+  [[nodiscard]] std::uint32_t in_flight(std::uint32_t application) const noexcept { return in_flight_[application]; }
+  void inherit(StreamId stream, std::uint32_t application) noexcept {
+    streams_[stream].config.application = application;
+  }
   [[nodiscard]] Counters& count() noexcept { return counters_; }
 
   void audit() const;  // every stream's list and counters
@@ -140,6 +145,7 @@ class Ledger {
   Pool<Request> requests_;
   std::vector<Progress> progress_;
   std::uint32_t stride_ = 1;
+  std::vector<std::uint32_t> in_flight_;  // accepted requests, by application
   Counters counters_;
 };
 

@@ -69,7 +69,7 @@ void LoadStatistics::forget_scale(ModuleId module) noexcept {
 }
 
 void LoadStatistics::take_over(const LoadStatistics& from) noexcept {
-  for (ModuleId m = 0; m < modules_.size(); ++m) {
+  for (ModuleId m = 0; m < std::min(modules_.size(), from.modules_.size()); ++m) {
     const std::int64_t queued = modules_[m].queued_items;
     modules_[m] = from.modules_[m];
     modules_[m].queued_items = queued;

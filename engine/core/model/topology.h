@@ -54,6 +54,9 @@ struct ApplicationSpec {
   double rate_rps = 0;
   std::uint32_t weight = 0;       // of its part of each user's share; 0: it has none of its own
   std::vector<ModuleId> modules;  // topological order
+  // Nothing of it is served any more: what comes after it may have other modules, as many. Its routes are never up.
+  bool retired = false;
+  std::uint32_t heir = kNone;  // another application: this one's streams are that one's once the plan is in force
 };
 
 struct PartitionSpec {

@@ -50,6 +50,8 @@ void ClientSessions::handle(std::uint32_t index, const std::vector<std::byte>& p
       if (shm::decode(packet, &m)) return violate(s, shm::Violation::control_message);
       return status(s, m.header.request);
     }
+    case shm::MessageType::change:
+      return change(s, packet);
     default:
       return violate(s, shm::Violation::control_message);
   }
@@ -139,7 +141,8 @@ void ClientSessions::open_stream(Session& s, const std::vector<std::byte>& packe
   const ServedApplication* const application = application_of(name);
   if (application == nullptr) {
     std::string known;
-    for (const auto& a : env_.applications) known += (known.empty() ? "" : ", ") + a.name;
+    for (const auto& a : env_.applications)
+      if (!a.name.empty()) known += (known.empty() ? "" : ", ") + a.name;
     return refuse(s, request, LEAT_ERROR_no_such_application, Refusal::bad_stream,
                   "no application '" + std::string(name) + "'; there are: " + known);
   }
@@ -249,6 +252,31 @@ void ClientSessions::status(Session& s, std::uint32_t request) {
     return refuse(s, request, LEAT_ERROR_no_room, Refusal::none,
                   "the status is longer than a message may be; `leat top --once` has the figures");
   reply(s, shm::StatusReply{}, request, {}, status_);
+}
+
+// Who may end leatd may also change it, and nobody else.
+void ClientSessions::change(Session& s, const std::vector<std::byte>& packet) {
+  shm::Change m;
+  std::string_view text;
+  if (shm::decode(packet, &m, &text)) return violate(s, shm::Violation::control_message);
+  const std::uint32_t request = m.header.request;
+  if (!s.who.trusted)
+    return refuse(s, request, LEAT_ERROR_not_permitted, Refusal::not_allowed,
+                  "only root and leatd's own user may change what it serves");
+  const auto begun = env_.change(m, text);
+  if (!begun.ok()) return refuse(s, request, LEAT_ERROR_not_ready, Refusal::none, begun.error());
+  shm::ChangeBegun reply_to;
+  reply_to.number = *begun;
+  reply(s, reply_to, request);
+}
+
+void ClientSessions::limits_changed() {
+  for (Session& s : sessions_) {
+    if (!s.used) continue;
+    shm::Peer counted = s.who.peer;
+    counted.uid = s.who.login.uid;
+    s.who.limits = limits_of(env_.config.limits, counted, s.who.trusted);
+  }
 }
 
 void ClientSessions::publish(const Session& s) {

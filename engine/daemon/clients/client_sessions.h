@@ -58,6 +58,7 @@ class ClientSessions {
     Supervisor& supervisor;
     PoolBuilder& pools;
     std::function<void(const Command&)> command;  // to the scheduler thread
+    std::function<Result<std::uint64_t>(const shm::Change&, std::string_view text)> change;
     std::function<std::string()> status_json;
     std::function<const char*()> not_ready;  // nullptr: serving; else why not yet or not any more
   };
@@ -65,8 +66,13 @@ class ClientSessions {
   ClientSessions(Environment environment, std::uint64_t first_token);
   ~ClientSessions();
 
-  // Before anything is served: what the models turned out to need.
-  void serve(std::uint32_t application, ServedApplication as) { env_.applications[application] = std::move(as); }
+  // What the models turned out to need: before anything is served, and when others take their place. No name: nothing
+  // is served by that number.
+  void serve(std::uint32_t application, ServedApplication as) {
+    if (application >= env_.applications.size()) env_.applications.resize(application + 1);
+    env_.applications[application] = std::move(as);
+  }
+  void limits_changed();       // the configuration's are others now: for those too who are connected
   void objectives_changed() {  // for streams that are opened from now on
     for (std::size_t a = 0; a < env_.applications.size(); ++a)
       env_.applications[a].slo_ns = env_.config.applications[a].application.slo_ns;
@@ -193,6 +199,7 @@ class ClientSessions {
   void observe(Session& s, std::uint32_t request);
   void stop_viewing(Session& s);
   void status(Session& s, std::uint32_t request);
+  void change(Session& s, const std::vector<std::byte>& packet);
   void linked(Session& s, PoolJob job);
   void mapped(Session& s, const std::vector<std::byte>& packet);
   void overdue(Session* s, std::uint32_t user);

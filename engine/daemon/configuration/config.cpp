@@ -401,6 +401,7 @@ Result<Config> parse_config(std::string_view text, const std::string& file, cons
   Config out;
   out.file = model.empty() ? file : model;
   out.made_from_model = !model.empty();
+  out.text_file = file;
   const JsonCursor root = document->root();
   root.only({"daemon", "limits", "workers", "policy", "cpu", "partition", "application"});
   read_daemon(root.find("daemon"), reading, out);
@@ -423,7 +424,9 @@ Result<Config> parse_config(std::string_view text, const std::string& file, cons
 Result<Config> read_config(const std::string& file, const std::string& model) {
   const auto text = read_text_file(file);
   if (!text) return Error{text.error()};
-  return parse_config(*text, file, model);
+  auto config = parse_config(*text, file, model);
+  if (config.ok()) config->text = *text;
+  return config;
 }
 
 }  // namespace leat::daemon

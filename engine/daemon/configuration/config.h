@@ -118,7 +118,8 @@ struct ExpectedStream {
 
 struct ApplicationConfig {
   planner::Application application;
-  bool slo_auto = false;             // its slo_ns stands in for what leatd chooses when it has measured (objective.h)
+  bool retired = false;   // it was served, and keeps its number for what may come after it; there is none in a file
+  bool slo_auto = false;  // its slo_ns stands in for what leatd chooses when it has measured (objective.h)
   std::uint32_t share_permille = 0;  // weight of its part of each user's share; 0: it has none of its own
   std::vector<ExpectedStream> expected;
   std::vector<ModuleConfig> modules;
@@ -148,6 +149,7 @@ struct WorkersConfig {
 struct Config {
   std::string file;              // as given, for messages; the model's where it was made from one
   bool made_from_model = false;  // by a command line: messages name its options in the place of lines and keys
+  std::string text, text_file;   // what it was read from
   std::string socket;
   std::uint32_t socket_mode = 0660;
   std::optional<std::uint32_t> socket_group;  // none: leatd's own

@@ -30,7 +30,7 @@ double least_item_ns(const Config& config) {
     planner::MeanItem mean;
     for (std::size_t m = 0; m < app.modules.size(); ++m)
       mean.add(app.application.modules[m].items_per_request, planner::item_ns(profiled(app.modules[m], core)));
-    least = std::min(least, mean.ns());
+    if (!app.retired) least = std::min(least, mean.ns());
   }
   return least;
 }
@@ -137,7 +137,7 @@ Status add_applications(const Config& config, Deployment& d) {
     d.expected.push_back(app.expected);
     d.first_module.push_back(modules);
     modules += static_cast<std::uint32_t>(app.modules.size());
-    for (std::size_t m = 0; m < app.modules.size(); ++m)
+    for (std::size_t m = 0; !app.retired && m < app.modules.size(); ++m)
       if (std::ranges::none_of(d.partitions, [&](const auto& p) { return can_run(p, app.modules[m]); }))
         return Error{app.modules[m].places.executor + "application '" + app.application.name + "', module '" +
                      app.application.modules[m].name + "': no partition can run the executor '" +
@@ -164,6 +164,7 @@ Result<Deployment> deploy(const Config& config, std::span<const std::uint32_t> c
   auto partitions = resolve_partitions(config, cores, plan);
   if (!partitions.ok()) return Error{partitions.error()};
   d.partitions = std::move(*partitions);
+  for (std::uint32_t p = 0; p < d.partitions.size(); ++p) d.slots.push_back(p);
   place_scheduler(config, cores, d);
   if (auto status = add_applications(config, d); !status) return Error{status.error()};
   for (const auto& p : d.partitions) d.plan.partitions.push_back(p.partition);

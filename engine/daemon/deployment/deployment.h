@@ -24,6 +24,9 @@ namespace leat::daemon {
 
 struct Deployment {
   std::vector<PartitionConfig> partitions;
+  // [partition]: the number that its worker, the scheduler thread and the counters know it by. Two workers of one
+  // partition, an old and a new one, have different ones.
+  std::vector<std::uint32_t> slots;
   std::vector<planner::Application> applications;
   std::vector<std::vector<ExpectedStream>> expected;  // [application]
   std::vector<worker::Setup> setups;                  // [partition]
@@ -73,8 +76,11 @@ std::uint32_t first_head(const ApplicationConfig& app, std::size_t module);
 // measured anew: the routes and the units of sizes stay, since there are frames that were counted by them.
 Status complete_plan(const Config& config, Deployment& deployment, std::span<const worker::Ready> ready);
 
-// What the core schedules over; the deployment's plan is complete. Not checked (Topology::problem).
-[[nodiscard]] core::Topology topology_of(const Config& config, const Deployment& deployment);
+// What the core schedules over; the deployment's plan is complete. Its partitions are slots, the last of which nobody
+// has: there wait the modules of retired applications. Not checked (Topology::problem).
+[[nodiscard]] core::Topology topology_of(const Config& config, const Deployment& deployment, std::uint32_t slots);
+// As many as so many partitions are given: others beside them, and the last.
+[[nodiscard]] std::uint32_t slots_for(std::size_t partitions);
 // A setting of [policy] that no scheduler of this deployment looks at, in one line with its place; empty: none. As soon
 // as it is known which partitions run what.
 [[nodiscard]] std::string idle_setting(const Config& config, const Deployment& deployment);

@@ -11,19 +11,23 @@ constexpr std::uint32_t kCoresToSpare = 4;
 // A hand-over costs some tens of microseconds; in work longer than this nobody sees them.
 constexpr std::int64_t kShortNs = 4'000'000;
 
-void number_stages(const Deployment& d, LoopOptions& options) {
-  options.session_of.resize(d.partitions.size());
+void number_stages(const Deployment& d, std::uint32_t slots, PlanTables& tables) {
+  tables.session_of.resize(slots);
   for (const planner::Route& r : d.plan.routes) {
-    options.first_stage.push_back(static_cast<std::uint32_t>(options.stages.size()));
+    tables.first_stage.push_back(static_cast<std::uint32_t>(tables.stages.size()));
     for (std::size_t s = 0; s < r.stages.size(); ++s) {
       const BlockRange blocks = blocks_of(r, s);
-      options.stages.push_back({edge_at(d.edges, r.application, r.module, blocks.first),
-                                edge_at(d.edges, r.application, r.module, blocks.end)});
-      for (std::uint32_t p = 0; p < options.session_of.size(); ++p)
-        options.session_of[p].push_back(session(d, p, r.application, r.module, blocks));
+      const auto edge = [&](std::uint32_t boundary) {
+        const std::uint32_t e = edge_at(d.edges, r.application, r.module, boundary);
+        return e == UINT32_MAX ? e : d.edges[e].number;
+      };
+      tables.stages.push_back({edge(blocks.first), edge(blocks.end)});
+      for (std::uint32_t slot = 0; slot < slots; ++slot) tables.session_of[slot].push_back(core::kNone);
+      for (std::uint32_t p = 0; p < d.partitions.size(); ++p)
+        tables.session_of[d.slots[p]].back() = session(d, p, r.application, r.module, blocks);
     }
   }
-  for (const FeatureEdge& e : d.edges) options.edges.push_back(e.spec);
+  for (const FeatureEdge& e : d.edges) tables.edges.emplace_back(e.number, e.spec);
 }
 
 }  // namespace
@@ -38,8 +42,11 @@ core::Policy served_policy(const Config& config) {
   return out;
 }
 
-LoopOptions loop_options(const Config& config, const Deployment& d) {
+LoopOptions loop_options(const Config& config, const Deployment& d, std::uint32_t slots) {
   LoopOptions out;
+  out.limits.partitions = slots;
+  out.limits.modules = shm::kMaxRecords[static_cast<std::size_t>(shm::RecordKind::module)];
+  out.limits.applications = out.limits.modules;
   out.limits.streams = config.limits.streams;
   out.limits.coordinated = std::min(config.limits.streams, kMaxCoordinated);
   out.limits.requests = config.limits.requests;
@@ -50,39 +57,69 @@ LoopOptions loop_options(const Config& config, const Deployment& d) {
   out.wait = shm::choose_wait_policy(shm::Role::scheduler, core_count(), spins, d.tiny_hops);
   out.cores = d.scheduler_cores;
   out.ahead = !d.scheduler_alone;
-  number_stages(d, out);
-  out.first_module = d.first_module;
-  out.sizes = d.sizes;
+  out.measures_tasks = true;
   return out;
 }
+
+PlanTables plan_tables(const Config& config, const Deployment& d, const core::Topology& topology, std::uint32_t slots) {
+  PlanTables out;
+  number_stages(d, slots, out);
+  out.routes = route_limits(topology);
+  out.modules = static_cast<std::uint32_t>(topology.modules.size());
+  for (const core::ModuleSpec& m : topology.modules)
+    out.first_of.push_back(topology.applications[m.application].modules.front());
+  out.sizes = d.sizes;
+  out.sizes.resize(out.modules);
+  for (const ApplicationConfig& app : config.applications) out.closed.push_back(app.retired ? 1 : 0);
+  for (const core::ApplicationSpec& app : topology.applications) out.heirs.push_back(app.heir);
+  return out;
+}
+
+namespace {
+
+bool begun(Metrics& metrics, shm::RecordKind kind, std::uint32_t index, std::string_view name) {
+  const auto* const record = metrics.writer().at(kind, index);
+  return record != nullptr && record->state == static_cast<std::uint32_t>(shm::RecordState::live) &&
+         name == std::string_view(record->label);
+}
+
+void begin_modules(const Config& config, Metrics& metrics) {
+  std::uint32_t module = 0;
+  for (std::uint32_t a = 0; a < config.applications.size(); ++a) {
+    for (const auto& m : config.applications[a].application.modules) {
+      const std::uint32_t index = module++;
+      const std::string name = config.applications[a].application.name + "/" + m.name;
+      if (config.applications[a].retired || begun(metrics, shm::RecordKind::module, index, name)) continue;
+      shm::Record record = metrics.writer().begin(shm::RecordKind::module, index, name);
+      record.set(shm::ModuleCounter::application, a);
+      record.set(shm::ModuleCounter::queued, 0);
+      record.set(shm::ModuleCounter::running, 0);
+    }
+  }
+}
+
+}  // namespace
 
 void begin_records(const Config& config, const Deployment& d, Metrics& metrics) {
   using shm::PartitionCounter;
   using shm::RecordKind;
   for (std::uint32_t p = 0; p < d.partitions.size(); ++p) {
     const PartitionConfig& partition = d.partitions[p];
-    shm::Record record = metrics.writer().begin(RecordKind::partition, p, partition.partition.name);
+    if (begun(metrics, RecordKind::partition, d.slots[p], partition.partition.name)) continue;
+    shm::Record record = metrics.writer().begin(RecordKind::partition, d.slots[p], partition.partition.name);
     record.set(PartitionCounter::kind, static_cast<std::uint64_t>(partition.partition.kind));
     record.set(PartitionCounter::cores, partition.cores.size());
     record.set(PartitionCounter::queued, 0);
     record.set(PartitionCounter::running_since_ns, 0);
   }
-  std::uint32_t module = 0;
-  for (std::uint32_t a = 0; a < config.applications.size(); ++a) {
-    for (const auto& m : config.applications[a].application.modules) {
-      shm::Record record =
-          metrics.writer().begin(RecordKind::module, module++, config.applications[a].application.name + "/" + m.name);
-      record.set(shm::ModuleCounter::application, a);
-      record.set(shm::ModuleCounter::queued, 0);
-      record.set(shm::ModuleCounter::running, 0);
-    }
-  }
-  for (std::uint32_t e = 0; e < d.edges.size(); ++e) {
-    shm::Record record = metrics.writer().begin(RecordKind::edge, e, name_of(d.edges[e], config));
+  begin_modules(config, metrics);
+  for (const FeatureEdge& edge : d.edges) {
+    if (begun(metrics, RecordKind::edge, edge.number, name_of(edge, config))) continue;
+    shm::Record record = metrics.writer().begin(RecordKind::edge, edge.number, name_of(edge, config));
     for (const auto counter : {shm::EdgeCounter::transfers, shm::EdgeCounter::bytes_in_place,
                                shm::EdgeCounter::bytes_copied, shm::EdgeCounter::slots_in_use})
       record.set(counter, 0);
-    record.set(shm::EdgeCounter::slots, d.edges[e].spec.rows);
+    record.set(shm::EdgeCounter::slots, edge.spec.rows);
   }
 }
 

@@ -9,11 +9,14 @@ namespace leat::daemon {
 // The configuration's policy, and what spares hand-overs between leatd and its workers where batches are short.
 core::Policy served_policy(const Config& config);
 
-// The deployment's plan is complete. Stages: every one of every route, one after the other, with the sessions and edges
-// that belong to them.
-LoopOptions loop_options(const Config& config, const Deployment& deployment);
+LoopOptions loop_options(const Config& config, const Deployment& deployment, std::uint32_t slots);
 
-// The records of its partitions, modules and edges, which the scheduler thread counts in.
+// `topology`: the deployment's. Stages: every one of every route, one after the other, with the sessions and edges that
+// belong to them.
+PlanTables plan_tables(const Config& config, const Deployment& deployment, const core::Topology& topology,
+                       std::uint32_t slots);
+
+// The records of its partitions, modules and edges, which the scheduler thread counts in: of those that have none yet.
 void begin_records(const Config& config, const Deployment& deployment, Metrics& metrics);
 
 }  // namespace leat::daemon

@@ -66,12 +66,12 @@ std::uint32_t local_edge(const Deployment& d, worker::Setup& setup, std::uint32_
   const std::uint32_t edge = edge_at(d.edges, a, m, boundary);
   if (edge == UINT32_MAX) return worker::kNoEdge;
   for (std::uint32_t i = 0; i < setup.edges.size(); ++i)
-    if (setup.edges[i].edge == edge && setup.edges[i].writes == writes) return i;
+    if (setup.edges[i].edge == d.edges[edge].number && setup.edges[i].writes == writes) return i;
   const FeatureEdge& e = d.edges[edge];
   const PartitionConfig& here = d.partitions[d.setups.size()];
   const bool peer = !e.place.empty() && here.gpu.place != e.place;
   // Who makes it is decided at each start.
-  setup.edges.push_back({.edge = edge, .writes = writes, .device = !e.place.empty(), .peer = peer, .spec = e.spec});
+  setup.edges.push_back({.edge = e.number, .writes = writes, .device = !e.place.empty(), .peer = peer, .spec = e.spec});
   if (!peer) return static_cast<std::uint32_t>(setup.edges.size() - 1);
   for (const std::uint32_t p : e.from)  // memory of a device that is not visible cannot be mapped
     for (auto& [key, value] : setup.device.environment)
@@ -129,6 +129,7 @@ worker::Setup partition_setup(const Config& config, const PartitionConfig& parti
 // What a partition opens of a module.
 std::vector<worker::ModuleSetup> sessions_of(const Config& config, const Deployment& d, std::uint32_t p,
                                              std::uint32_t a, std::uint32_t m, worker::Setup& setup) {
+  if (config.applications[a].retired) return {};
   if (d.planned) return routed(config, d, p, a, m);
   const ApplicationConfig& app = config.applications[a];
   if (!can_run(d.partitions[p], app.modules[m])) return {};

@@ -14,6 +14,7 @@
 namespace leat::daemon {
 
 class WorkerPort;
+struct LoopPlan;
 
 inline constexpr std::uint32_t kQueueRoom = 8192;  // more than all clients, streams and partitions can have outstanding
 
@@ -29,14 +30,17 @@ struct Command {
     user_refused,   // client: the user's record, what: the Refusal
     features_lost,  // edge: what lay in its memory, with no worker left that touches it
     set_estimates,  // estimates: valid until the next samples event
-    replace_plan,   // plan: with latencies that were measured anew; given back as an earlier one, or itself
+    replace_plan,   // plan: in the place of the one in force; given back as an earlier one, or itself
+    await_quiet,    // partition or application: told once no plan uses it and it holds nothing, or nothing is in flight
+    give_up,        // application: what is in flight of it fails
     bell_back,      // client: calls on its bell are short again; the scheduler thread makes them
     look,           // a bell that it does not watch was rung: nothing but to look at the rings
     drain,          // refuse what comes, finish what is there
     stop            // leave the loop
   };
   Kind kind = Kind::stop;
-  std::uint32_t client = 0, stream = 0, partition = 0, edge = 0;
+  std::uint32_t client = 0, stream = 0, partition = core::kNone, edge = 0;
+  std::uint32_t application = core::kNone;
   std::int64_t pid = 0;  // for the flight recorder, as is uid
   std::uint32_t uid = 0, what = 0;
   shm::ClientPort* port = nullptr;
@@ -44,7 +48,7 @@ struct Command {
   bool apart = false;  // the control thread sees to its bell
   WorkerPort* worker = nullptr;
   const core::Estimates* estimates = nullptr;
-  core::ActivePlan* plan = nullptr;
+  LoopPlan* plan = nullptr;
   GrantedStream granted;
 };
 
@@ -59,16 +63,19 @@ struct SchedulerEvent {
     stream_closed,    // client, stream, pool
     worker_released,  // partition: its port may be destroyed; excused: frames of one user are known to end workers
     worker_broken,    // partition: it reported nonsense, does not take batches or does not end one; kill it
+    plan_in_force,    // plan: it has taken over
     plan_retired,     // plan: nothing uses it any more
+    quiet,            // partition or application: Command::Kind::await_quiet
     samples,          // the core's samples of the last second are in the sample queue
     drained           // nothing is in flight any more
   };
   Kind kind = Kind::drained;
-  std::uint32_t client = 0, stream = 0, partition = 0;
+  std::uint32_t client = 0, stream = 0, partition = core::kNone;
+  std::uint32_t application = core::kNone;
   shm::Violation violation = shm::Violation::none;
   bool excused = false;
   shm::StreamPool* pool = nullptr;
-  core::ActivePlan* plan = nullptr;
+  LoopPlan* plan = nullptr;
 };
 
 // One direction. Thread rule: one thread pushes, one pops.

@@ -4,10 +4,8 @@
 
 namespace leat::daemon {
 
-FeatureLedger::FeatureLedger(std::span<const shm::FeatureSpec> edges, std::uint32_t tasks) {
-  for (const shm::FeatureSpec& e : edges) rows_.emplace_back(e);
-  if (edges.empty()) return;
-  entries_.resize(tasks);
+FeatureLedger::FeatureLedger(std::uint32_t edges, std::uint32_t tasks)
+    : rows_(edges, shm::FeatureRows({})), entries_(tasks) {
   for (std::uint32_t i = 0; i < tasks; ++i) entries_[i].next = i + 1 < tasks ? i + 1 : kEmpty;
   free_ = 0;
 }

@@ -9,7 +9,7 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <utility>
 #include <vector>
 
 #include "leat/outcome.h"
@@ -28,8 +28,9 @@ class FeatureLedger {
   using Chain = std::uint32_t;  // one for each request, in the caller's table
   static constexpr Chain kEmpty = UINT32_MAX;
 
-  // `tasks`: the most that can be in flight.
-  FeatureLedger(std::span<const shm::FeatureSpec> edges, std::uint32_t tasks);
+  // `edges`: the most there can be; `tasks`: the most that can be in flight.
+  FeatureLedger(std::uint32_t edges, std::uint32_t tasks);
+  void begin(std::uint32_t edge, shm::FeatureRows rows) noexcept { rows_[edge] = std::move(rows); }
 
   [[nodiscard]] std::uint32_t take(std::uint32_t edge, std::uint32_t rows) noexcept { return rows_[edge].take(rows); }
   [[nodiscard]] bool scrap(std::uint32_t edge, std::uint32_t row) const noexcept { return rows_[edge].scrap(row); }

@@ -3,13 +3,21 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+
 namespace leat::daemon {
 namespace {
 
 const shm::FeatureSpec kEdges[] = {{.rows = 8, .scrap = 4, .row_bytes = 16}, {.rows = 4, .scrap = 4, .row_bytes = 16}};
 
+FeatureLedger ledger_of(std::span<const shm::FeatureSpec> edges, std::uint32_t tasks) {
+  FeatureLedger out(static_cast<std::uint32_t>(edges.size()), tasks);
+  for (std::uint32_t e = 0; e < edges.size(); ++e) out.begin(e, shm::FeatureRows(edges[e]));
+  return out;
+}
+
 TEST(FeatureLedger, WhatIsKeptIsFoundOnceByModuleAndItem) {
-  FeatureLedger ledger(kEdges, 8);
+  FeatureLedger ledger = ledger_of(kEdges, 8);
   FeatureLedger::Chain a = FeatureLedger::kEmpty, b = FeatureLedger::kEmpty;
   const std::uint32_t row = ledger.take(0, 3);
   for (std::uint32_t i = 0; i < 3; ++i)
@@ -35,7 +43,7 @@ TEST(FeatureLedger, WhatIsKeptIsFoundOnceByModuleAndItem) {
 }
 
 TEST(FeatureLedger, EntriesAreUsedAgain) {
-  FeatureLedger ledger(kEdges, 3);
+  FeatureLedger ledger = ledger_of(kEdges, 3);
   FeatureLedger::Chain chain = FeatureLedger::kEmpty;
   for (std::uint32_t round = 0; round < 100; ++round) {
     for (std::uint32_t i = 0; i < 3; ++i)
@@ -47,7 +55,7 @@ TEST(FeatureLedger, EntriesAreUsedAgain) {
 }
 
 TEST(FeatureLedger, ScrapIsNobodys) {
-  FeatureLedger ledger(kEdges, 8);
+  FeatureLedger ledger = ledger_of(kEdges, 8);
   FeatureLedger::Chain chain = FeatureLedger::kEmpty;
   (void)ledger.take(1, 3);
   const std::uint32_t row = ledger.take(1, 2);
@@ -58,7 +66,7 @@ TEST(FeatureLedger, ScrapIsNobodys) {
 }
 
 TEST(FeatureLedgerDeathTest, WhatWasNotMadeIsNotFound) {
-  FeatureLedger ledger(kEdges, 8);
+  FeatureLedger ledger = ledger_of(kEdges, 8);
   FeatureLedger::Chain chain = FeatureLedger::kEmpty;
   EXPECT_DEATH((void)ledger.find(chain, 0, 0), "");
 }

@@ -26,6 +26,7 @@ void SchedulerLoop::dispatch(const core::Action& action, std::int64_t now) noexc
   Batch& batch = batches_[action.batch.index];
   batch.live = true;
   batch.generation = action.batch.generation;
+  batch.by = plans_.in_force;
   batch.route = action.route;
   batch.module = action.module;
   batch.then = action.then;
@@ -105,7 +106,7 @@ void SchedulerLoop::send(std::uint32_t index, std::int64_t now) noexcept {
     worker::DispatchCell& cell = cells[i];
     cell.batch = index;
     cell.batch_generation = batch.generation;
-    cell.module = static_cast<std::uint16_t>(options_.session_of[p][options_.first_stage[batch.route] + batch.stage]);
+    cell.module = static_cast<std::uint16_t>(batch.by->session_of[p][batch.by->first_stage[batch.route] + batch.stage]);
     cell.stage = static_cast<std::uint8_t>(batch.stage);
     cell.position = static_cast<std::uint16_t>(i);
     cell.count = static_cast<std::uint16_t>(batch.count);
@@ -174,7 +175,7 @@ std::uint32_t SchedulerLoop::look_for_hung(std::int64_t now) noexcept {
 std::uint32_t SchedulerLoop::take_reports(std::int64_t now) noexcept {
   std::uint32_t done = 0;
   std::array<worker::ReportCell, kReportsPerTurn> cells;
-  for (std::uint32_t p = 0; p < partitions_.size(); ++p) {
+  for (std::uint32_t p = 0; p < used_partitions_; ++p) {
     Partition& partition = partitions_[p];
     if (partition.port == nullptr || partition.broken || !partition.port->has_reports()) continue;
     const std::uint32_t count = partition.port->take(cells);
@@ -241,7 +242,7 @@ void SchedulerLoop::count_end(const Batch& batch, const worker::ReportCell& cell
   shm::Record module = metrics_.of(RecordKind::module, batch.module);
   module.observe(shm::Which::first, started - batch.dispatched_ns);
   module.observe(shm::Which::second, ran);
-  const LoopOptions::StageEdges& edges = edges_of(batch);
+  const PlanTables::StageEdges& edges = edges_of(batch);
   if (edges.out == core::kNone) {  // the module's last stage
     module.add(shm::ModuleCounter::tasks, batch.count);
     module.add(shm::ModuleCounter::batches);
@@ -249,7 +250,7 @@ void SchedulerLoop::count_end(const Batch& batch, const worker::ReportCell& cell
   }
   if (edges.in == core::kNone) return;
   shm::Record edge = metrics_.of(RecordKind::edge, edges.in);
-  const std::uint64_t row_bytes = options_.edges[edges.in].row_bytes;
+  const std::uint64_t row_bytes = row_bytes_[edges.in];
   edge.add(EdgeCounter::transfers);
   edge.add(EdgeCounter::bytes_in_place, (batch.items - cell.rows_copied) * row_bytes);
   edge.add(EdgeCounter::bytes_copied, cell.rows_copied * row_bytes);
@@ -268,7 +269,7 @@ void SchedulerLoop::finish(std::uint32_t index, std::int64_t now, std::int64_t w
   record.set(shm::PartitionCounter::queued, partition.queued);
   if (partition.queued == 0) record.set(shm::PartitionCounter::running_since_ns, 0);
   metrics_.event(EventKind::stage_finished, now, UINT32_MAX, 0, index, p, batch.stage);
-  const LoopOptions::StageEdges& edges = edges_of(batch);
+  const PlanTables::StageEdges& edges = edges_of(batch);
   give_rows(batch, &Task::row_in, edges.in);
   const std::uint32_t stage = batch.stage, generation = batch.generation;
   const bool over = stage == batch.last_stage;

@@ -43,13 +43,19 @@ SchedulerLoop::SchedulerLoop(const core::Topology& topology, const core::Policy&
       streams_(options_.limits.streams),
       clients_(options_.clients),
       batches_(options_.limits.batches),
-      partitions_(topology.partitions.size()),
-      features_(options_.edges, options_.limits.tasks),
+      partitions_(std::max<std::size_t>(topology.partitions.size(), options_.limits.partitions)),
+      features_(kMaxEdges, options_.limits.tasks),
+      row_bytes_(kMaxEdges),
       meter_(metrics) {
-  for (const core::RouteSpec& route : topology.routes)
-    routes_.push_back({.batch = route.batch, .fan_out_cap = topology.modules[route.module].fan_out_cap});
+  plans_.awaited.reserve(2 * std::size_t{shm::kMaxRecords[static_cast<std::size_t>(RecordKind::partition)]});
+  auto first = std::make_unique<LoopPlan>();
+  first->tables = std::move(options_.plan);
+  for (const auto& [edge, spec] : first->tables.edges) first->new_rows.emplace_back(edge, shm::FeatureRows(spec));
+  take_over(*first);
+  plans_.held[0] = std::move(first);
   for (auto& c : clients_.all) c.stream.fill(core::kNone);
-  if (std::any_of(options_.sizes.begin(), options_.sizes.end(), [](const auto& m) { return !m.sizes.empty(); }))
+  if (options_.measures_tasks ||
+      std::ranges::any_of(plans_.in_force->sizes, [](const auto& m) { return !m.sizes.empty(); }))
     core_->measure_tasks(*this);
   core_->watch_offers(*this);
 }
@@ -95,6 +101,7 @@ std::uint32_t SchedulerLoop::turn(std::int64_t now) noexcept {
   }
   if (next_look_ns_ <= now) done += look_for_hung(now);
   if (plans_.next != nullptr || plans_.earlier != 0) swap_plans(now);
+  if (!plans_.awaited.empty()) tell_quiet();
   if (ending_.closing != 0) done += close_ended(now);
   if (done != 0) {
     flush(now);
@@ -107,7 +114,7 @@ std::uint32_t SchedulerLoop::turn(std::int64_t now) noexcept {
 void SchedulerLoop::flush(std::int64_t now) noexcept {
   std::uint64_t wakes = 0;
   const auto& modules = core_->counters().modules;
-  for (std::uint32_t m = 0; m < modules.size(); ++m) {
+  for (std::uint32_t m = 0; m < plans_.in_force->modules; ++m) {
     shm::Record module = metrics_.of(RecordKind::module, m);
     module.set(shm::ModuleCounter::queued, modules[m].queued);
     module.set(shm::ModuleCounter::left_out, modules[m].left_out);
@@ -118,9 +125,9 @@ void SchedulerLoop::flush(std::int64_t now) noexcept {
     module.set(shm::ModuleCounter::oldest_ns,
                modules[m].queued == 0 ? 0 : static_cast<std::uint64_t>(core_->oldest_queued_ns(m)));
   }
-  for (std::uint32_t e = 0; e < options_.edges.size(); ++e)
+  for (const auto& [e, spec] : plans_.in_force->edges)
     metrics_.of(RecordKind::edge, e).set(shm::EdgeCounter::slots_in_use, features_.in_use(e));
-  for (auto& p : partitions_) {
+  for (auto& p : std::span(partitions_.data(), used_partitions_)) {
     if (!p.dirty) continue;
     p.dirty = false;
     if (p.port == nullptr || p.broken) continue;
@@ -202,7 +209,7 @@ void SchedulerLoop::submit(Client& client, const shm::Taken& taken, std::int64_t
   metrics_.submitted(stream.granted.pool, stream.granted.owner.record, stream.granted.frame_bytes,
                      now - taken.capture_ns);
   metrics_.event(EventKind::submitted, now, stream.granted.pool, token, taken.slot);
-  if (client.refused || stream.closing) {  // closing: the core's stream may be another's by now
+  if (client.refused || stream.closing || stream.unserved) {  // closing: the core's stream may be another's by now
     core::Action refused;
     refused.token = token;
     refused.outcome = Outcome::rejected;
@@ -227,7 +234,7 @@ void SchedulerLoop::submit(Client& client, const shm::Taken& taken, std::int64_t
 // A frame's own size is its stream's; a detection's is read where the worker that found it wrote it, which its report
 // made visible (shm/src/rings/ring.h).
 std::uint32_t SchedulerLoop::units(std::uint64_t token, core::ModuleId module, std::uint32_t item) const noexcept {
-  const ModuleSizes& sizes = options_.sizes[module];
+  const ModuleSizes& sizes = plans_.in_force->sizes[module];
   if (sizes.sizes.empty()) return 1;
   const Stream& stream = streams_[token >> kSlotBits];
   const shm::PoolSpec& frames = stream.slots_of->spec();
@@ -266,7 +273,7 @@ void SchedulerLoop::answer(const core::Action& action, std::int64_t now) noexcep
   out.outcome = action.outcome;
   out.reason = action.reason;
   out.has_result = action.outcome == Outcome::completed || action.outcome == Outcome::late;
-  if (action.where != core::kNone) out.where = action.where - options_.first_module[stream.granted.application];
+  if (action.where != core::kNone) out.where = action.where - plans_.in_force->first_of[action.where];
   out.deadline_ns = slot.deadline_ns;
   out.answered_ns = now;
   out.dispatched_ns = slot.dispatched_ns;
@@ -327,6 +334,11 @@ void SchedulerLoop::handle(const Command& command, std::int64_t now) noexcept {
       return drain_actions(now);
     case Command::Kind::replace_plan:
       return take_plan(command.plan);
+    case Command::Kind::await_quiet:
+      return plans_.awaited.push_back({.partition = command.partition, .application = command.application});
+    case Command::Kind::give_up:
+      core_->give_up(now, command.application, Reason::not_ready);
+      return drain_actions(now);
     case Command::Kind::bell_back:
       return take_bell_back(command.client);
     case Command::Kind::look:
@@ -363,6 +375,7 @@ void SchedulerLoop::take_bell_back(std::uint32_t index) noexcept {
 }
 
 void SchedulerLoop::add_worker(const Command& command, std::int64_t now) noexcept {
+  used_partitions_ = std::max(used_partitions_, command.partition + 1);
   partitions_[command.partition] = {};
   partitions_[command.partition].port = command.worker;
   watch_worker(command.partition);
@@ -373,9 +386,11 @@ void SchedulerLoop::add_worker(const Command& command, std::int64_t now) noexcep
 
 void SchedulerLoop::open_stream(const Command& command, std::int64_t now) noexcept {
   Client& client = clients_[command.client];
+  GrantedStream granted = command.granted;  // asked for before another plan came, perhaps
+  granted.application = heir_of(granted.application);
   const auto free = std::ranges::find(streams_.all, false, &Stream::open);
   const core::StreamId core_stream =
-      free == streams_.all.end() ? core::kNone : core_->open_stream(now, config_of(command.granted));
+      free == streams_.all.end() ? core::kNone : core_->open_stream(now, config_of(granted));
   drain_actions(now);
   if (core_stream == core::kNone)
     return control_.notify({.kind = SchedulerEvent::Kind::stream_refused,
@@ -385,10 +400,11 @@ void SchedulerLoop::open_stream(const Command& command, std::int64_t now) noexce
   const auto s = static_cast<std::uint32_t>(free - streams_.all.begin());
   free->open = true;
   free->closing = false;
+  free->unserved = closed(granted.application);
   free->client = command.client;
   free->index = command.stream;
   free->core = core_stream;
-  free->granted = command.granted;
+  free->granted = granted;
   free->offered = 0;
   free->offered_ns = now;
   streams_.of_core[core_stream] = s;
@@ -439,26 +455,6 @@ void SchedulerLoop::worker_lost(std::uint32_t p, std::int64_t pid, std::int64_t 
   const bool excused = core_->partition_lost(now, p);
   drain_actions(now);
   control_.notify({.kind = SchedulerEvent::Kind::worker_released, .partition = p, .excused = excused});
-}
-
-// Of two that wait the later one counts.
-void SchedulerLoop::take_plan(core::ActivePlan* plan) noexcept {
-  if (plans_.next != nullptr)
-    control_.notify({.kind = SchedulerEvent::Kind::plan_retired, .plan = plans_.next.release()});
-  plans_.next.reset(plan);
-}
-
-void SchedulerLoop::swap_plans(std::int64_t now) noexcept {
-  if (plans_.next != nullptr && core_->replace(now, plans_.next, true)) {
-    ++plans_.earlier;
-    metrics_.event(EventKind::plan_replaced, now, UINT32_MAX, 0);
-    drain_actions(now);
-  }
-  if (plans_.earlier == 0) return;
-  if (core::ReadyPlanPtr retired = core_->take_retired(); retired != nullptr) {
-    --plans_.earlier;
-    control_.notify({.kind = SchedulerEvent::Kind::plan_retired, .plan = retired.release()});
-  }
 }
 
 std::uint32_t SchedulerLoop::close_ended(std::int64_t now) noexcept {

@@ -19,11 +19,11 @@
 #include <vector>
 
 #include "engine/core/scheduler.h"
-#include "engine/daemon/deployment/capacity/task_sizes.h"
 #include "engine/daemon/metrics/metrics.h"
 #include "engine/daemon/metrics/turn_meter.h"
 #include "engine/daemon/scheduler_thread/control_queues.h"
 #include "engine/daemon/scheduler_thread/feature_ledger.h"
+#include "engine/daemon/scheduler_thread/plan_tables.h"
 #include "engine/daemon/scheduler_thread/worker_port.h"
 #include "engine/worker/link/channel.h"
 #include "shm/src/client/client_port.h"
@@ -42,18 +42,9 @@ struct LoopOptions {
   shm::WaitPolicy wait;
   std::vector<std::uint32_t> cores;  // where the thread is pinned; empty: anywhere
   bool ahead = false;                // its cores are the workers' too: it goes ahead of them, where that is permitted
-  // A route's stages are numbered on from first_stage[route]; session_of[partition][that number]: the worker's session,
-  // or kNone.
-  std::vector<std::uint32_t> first_stage;
-  std::vector<std::vector<std::uint32_t>> session_of;
-  struct StageEdges {
-    std::uint32_t in = core::kNone, out = core::kNone;  // kNone: it takes frames, it ends with results
-  };
-  std::vector<StageEdges> stages;  // [that number]
-  std::vector<shm::FeatureSpec> edges;
-  std::vector<std::uint32_t> first_module;       // [application]: core module id of its module 0
   std::int64_t batch_limit_ns = 10'000'000'000;  // one batch of a worker that does not hang
-  std::vector<ModuleSizes> sizes;                // by core module id
+  PlanTables plan;                               // the first
+  bool measures_tasks = false;                   // of plans to come some may have tasks that differ in size
   bool samples = false;  // the policy reads estimates: leave the core's samples for the control thread
 };
 
@@ -70,8 +61,9 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
   void command(const Command& command) noexcept { control_.command(command); }
   [[nodiscard]] bool next_event(SchedulerEvent& out) noexcept { return control_.next_event(out); }
   [[nodiscard]] bool sample(core::Sample& out) noexcept { return control_.sample(out); }
-  // For Command::Kind::replace_plan: of the first plan's routes, with other latencies.
-  [[nodiscard]] core::ReadyPlanPtr prepare(const core::Topology& topology) const { return core_->prepare(topology); }
+  // For Command::Kind::replace_plan. None: the topology is no successor of the plan in force (Scheduler::prepare).
+  [[nodiscard]] std::unique_ptr<LoopPlan> prepare(const core::Topology& topology, const core::Policy& policy,
+                                                  PlanTables tables) const;
 
   // ---- scheduler thread ----
   void run();                                     // until the stop command
@@ -91,6 +83,7 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
   };
   struct Stream {
     bool open = false, closing = false;
+    bool unserved = false;                // its application is served no more
     std::uint32_t client = 0, index = 0;  // index: the client's own
     core::StreamId core = core::kNone;
     std::uint32_t mark = 0;  // closing: ClientPort::mark() when its client asked
@@ -123,6 +116,7 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
   struct Batch {
     bool live = false;
     std::uint32_t generation = 0;
+    const PlanTables* by = nullptr;  // of the plan that it was formed under
     core::RouteId route = 0;
     core::ModuleId module = 0;
     std::uint32_t stage = 0, last_stage = 0;  // of the path; the route may go on with other batches
@@ -156,10 +150,6 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
     std::array<std::uint32_t, worker::kMaxQueuedBatches> order{};  // their indexes, oldest first
     Sequel sequel;                                                 // before them all
   };
-  struct RouteLimits {
-    std::uint32_t batch = 1, fan_out_cap = 1;
-  };
-
   SchedulerLoop(const core::Topology& topology, const core::Policy& policy, LoopOptions options, Metrics& metrics,
                 const shm::Doorbell& events_bell, shm::Doorbell bell);
   std::uint32_t units(std::uint64_t token, core::ModuleId module, std::uint32_t item) const noexcept override;
@@ -180,8 +170,16 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
   void close_stream(std::uint32_t stream, Reason reason, std::int64_t now) noexcept;
   void remove_client(std::uint32_t client, std::int64_t now) noexcept;
   void worker_lost(std::uint32_t partition, std::int64_t pid, std::int64_t now) noexcept;
-  void take_plan(core::ActivePlan* plan) noexcept;
+  // Other plans: scheduler_plans.cpp.
+  void take_plan(LoopPlan* plan) noexcept;
   void swap_plans(std::int64_t now) noexcept;
+  void take_over(LoopPlan& plan) noexcept;
+  void retire_plan() noexcept;
+  void tell_quiet() noexcept;
+  [[nodiscard]] std::uint32_t heir_of(std::uint32_t application) const noexcept;
+  [[nodiscard]] bool closed(std::uint32_t application) const noexcept {
+    return application < plans_.in_force->closed.size() && plans_.in_force->closed[application] != 0;
+  }
 
   std::uint32_t drain_port(std::uint32_t client, std::uint32_t most,
                            std::int64_t now) noexcept;  // how many it looked at
@@ -219,8 +217,8 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
   void release(Batch& batch) noexcept;  // nobody works on it any more
   void reach(std::uint32_t index, std::int64_t now) noexcept;
   void send(std::uint32_t index, std::int64_t now) noexcept;
-  const LoopOptions::StageEdges& edges_of(const Batch& batch) const noexcept {
-    return options_.stages[options_.first_stage[batch.route] + batch.stage];
+  static const PlanTables::StageEdges& edges_of(const Batch& batch) noexcept {
+    return batch.by->stages[batch.by->first_stage[batch.route] + batch.stage];
   }
   void start_next(Partition& partition, std::int64_t now) noexcept;
   void give_up(
@@ -258,9 +256,15 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
     std::vector<std::uint32_t> live;  // indexes
     std::uint32_t next = 0;           // of live: who is looked at first
   };
+  struct Quiet {  // what the control thread waits for
+    std::uint32_t partition = core::kNone, application = core::kNone;
+  };
   struct Plans {
-    core::ReadyPlanPtr next;    // waits for earlier ones to be over
-    std::uint32_t earlier = 0;  // that the core still has
+    std::unique_ptr<LoopPlan> next;                 // waits for earlier ones to be over
+    std::array<std::unique_ptr<LoopPlan>, 4> held;  // as the core holds them
+    std::uint32_t earlier = 0;                      // that the core still has
+    const PlanTables* in_force = nullptr;
+    std::vector<Quiet> awaited;
   };
   struct Ending {
     std::uint32_t closing = 0;  // closing streams, leaving clients, and the drain
@@ -276,8 +280,9 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
   ClientTable clients_;
   std::vector<Batch> batches_;
   std::vector<Partition> partitions_;
-  std::vector<RouteLimits> routes_;  // of the first plan; those behind it have the same
+  std::uint32_t used_partitions_ = 0;  // behind them no worker has been yet
   FeatureLedger features_;
+  std::vector<std::uint64_t> row_bytes_;  // [edge]
   Plans plans_;
   TurnMeter meter_;
   std::int64_t next_look_ns_ = core::kNever;  // no partition hangs before

@@ -8,18 +8,19 @@ namespace leat::daemon {
 
 void SchedulerLoop::say_sequel(const Batch& batch, worker::DispatchCell& cell) const noexcept {
   if (batch.then == core::kNone) return;
-  const std::uint32_t session = options_.session_of[batch.partition()][options_.first_stage[batch.then]];
+  const std::uint32_t session = batch.by->session_of[batch.partition()][batch.by->first_stage[batch.then]];
   if (session >= worker::kNoModule) return;
   cell.then = static_cast<std::uint8_t>(session);
-  cell.then_cap = static_cast<std::uint8_t>(std::min<std::uint32_t>(routes_[batch.then].fan_out_cap, UINT8_MAX));
-  cell.then_batch = static_cast<std::uint8_t>(std::min(routes_[batch.then].batch, worker::kMaxBatch));
+  cell.then_cap =
+      static_cast<std::uint8_t>(std::min<std::uint32_t>(batch.by->routes[batch.then].fan_out_cap, UINT8_MAX));
+  cell.then_batch = static_cast<std::uint8_t>(std::min(batch.by->routes[batch.then].batch, worker::kMaxBatch));
 }
 
 // The batch has ended, its results are in. False: the worker was not to go on, or cannot have.
 bool SchedulerLoop::begin_sequel(std::uint32_t p, const Batch& batch, std::int64_t since) noexcept {
   if (batch.then == core::kNone) return false;
   Sequel& sequel = partitions_[p].sequel;
-  const RouteLimits& limits = routes_[batch.then];
+  const PlanTables::RouteLimits& limits = batch.by->routes[batch.then];
   const std::uint32_t most = std::min(limits.batch, worker::kMaxBatch);
   sequel.batch = core::kNone;
   sequel.count = sequel.reported = 0;

@@ -1,5 +1,6 @@
 #include "engine/daemon/scheduler_thread/scheduler_thread.h"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -41,8 +42,17 @@ void SchedulerThread::command(const Command& command) {
   if (begun_) loop_->command(command);
 }
 
-void SchedulerThread::replace_plan(const core::Topology& topology) {
-  command({.kind = Command::Kind::replace_plan, .plan = loop_->prepare(topology).release()});
+const LoopPlan* SchedulerThread::replace_plan(const core::Topology& topology, const core::Policy& policy,
+                                              PlanTables tables, std::span<const std::uint32_t> new_edges,
+                                              bool measured_anew) {
+  std::unique_ptr<LoopPlan> plan = loop_->prepare(topology, policy, std::move(tables));
+  plan->measured_anew = measured_anew;
+  for (const auto& [edge, spec] : plan->tables.edges)
+    if (std::ranges::find(new_edges, edge) != new_edges.end())
+      plan->new_rows.emplace_back(edge, shm::FeatureRows(spec));
+  const LoopPlan* const id = plan.get();
+  command({.kind = Command::Kind::replace_plan, .plan = plan.release()});
+  return id;
 }
 
 void SchedulerThread::update_estimates(std::int64_t now_ns) {

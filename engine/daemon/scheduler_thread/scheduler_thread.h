@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <thread>
 
 #include "engine/core/load/estimates.h"
@@ -31,8 +32,10 @@ class SchedulerThread {
   void end();  // once nothing is asked of it any more; its last events are to be had afterwards
 
   void command(const Command& command);  // before it has begun nobody needs to hear it
-  // With `topology`, in the place of the plan that it runs by. Its routes are the first plan's.
-  void replace_plan(const core::Topology& topology);
+  // In the place of the plan that it runs by. new_edges: those of the tables that no plan in force has.
+  // What plan_in_force names then.
+  const LoopPlan* replace_plan(const core::Topology& topology, const core::Policy& policy, PlanTables tables,
+                               std::span<const std::uint32_t> new_edges, bool measured_anew);
   // As many of its events as it pays to take at once; the rest come with the next turn.
   template <class Handle>
   void take_events(const Handle& handle);

@@ -81,12 +81,12 @@ std::optional<std::string> Remeasure::learn(std::uint32_t p, std::int64_t now) {
 void Remeasure::look_at(std::uint32_t p, std::int64_t now) {
   using shm::PartitionCounter;
   Partition& of = partitions_[p];
-  const shm::Record record = metrics_.of(shm::RecordKind::partition, p);
+  const shm::Record record = metrics_.of(shm::RecordKind::partition, deployment_.slots[p]);
   const Ran ran{record.value(PartitionCounter::batches), record.value(PartitionCounter::items),
                 record.value(PartitionCounter::busy_ns)};
   const bool busy = record.value(PartitionCounter::queued) != 0 || ran.batches != of.seen.batches;
   of.seen = ran;
-  if (busy || of.idle_since == 0 || supervisor_.state(p) != WorkerState::up) {
+  if (busy || of.idle_since == 0 || supervisor_.state(deployment_.slots[p]) != WorkerState::up) {
     of.idle_since = now;
   } else if (!of.asked && now >= of.not_before && now - of.idle_since >= kIdleNs) {
     while (of.module < ready_[p].latency_by_batch.size() && !was_measured(ready_[p], of.module)) ++of.module;
@@ -94,7 +94,7 @@ void Remeasure::look_at(std::uint32_t p, std::int64_t now) {
     if (of.found.latency_by_batch.empty()) of.found = ready_[p], of.found.undisturbed_percent = 100;
     of.asked = true;
     supervisor_.ask_to_measure(
-        p,
+        deployment_.slots[p],
         {.module = of.module, .longest_ns = shortest_objective(p) / 2, .undisturbed_percent = better_than(ready_[p])});
   }
 }
@@ -108,7 +108,17 @@ std::int64_t Remeasure::shortest_objective(std::uint32_t p) const {
   return shortest;
 }
 
-std::optional<std::string> Remeasure::measured(std::uint32_t p, const worker::Measured& what, std::int64_t now) {
+std::uint32_t Remeasure::partition_of(std::uint32_t slot) const {
+  return static_cast<std::uint32_t>(std::ranges::find(deployment_.slots, slot) - deployment_.slots.begin());
+}
+
+void Remeasure::lost(std::uint32_t slot) {
+  if (const std::uint32_t p = partition_of(slot); p < partitions_.size()) partitions_[p].asked = false;
+}
+
+std::optional<std::string> Remeasure::measured(std::uint32_t slot, const worker::Measured& what, std::int64_t now) {
+  const std::uint32_t p = partition_of(slot);
+  if (p >= partitions_.size()) return {};
   Partition& of = partitions_[p];
   of.asked = false;
   if (what.undisturbed_percent < better_than(ready_[p]) || !same_shape(ready_[p], what)) {

@@ -33,9 +33,8 @@ class Remeasure {
   [[nodiscard]] std::optional<std::string> advance(std::int64_t now);
   [[nodiscard]] std::int64_t next_due() const noexcept { return next_ns_; }  // INT64_MAX: nothing is in doubt
   // A worker has answered. A line for the log: `ready` has new figures, from which the plan is to be made again.
-  [[nodiscard]] std::optional<std::string> measured(std::uint32_t partition, const worker::Measured& what,
-                                                    std::int64_t now);
-  void lost(std::uint32_t partition) { partitions_[partition].asked = false; }
+  [[nodiscard]] std::optional<std::string> measured(std::uint32_t slot, const worker::Measured& what, std::int64_t now);
+  void lost(std::uint32_t slot);
 
  private:
   struct Ran {
@@ -50,6 +49,7 @@ class Remeasure {
     std::uint32_t module = 0;  // of its worker's: the next to measure
     worker::Ready found;       // of those before it
   };
+  [[nodiscard]] std::uint32_t partition_of(std::uint32_t slot) const;
   void look_at(std::uint32_t partition, std::int64_t now);
   [[nodiscard]] std::optional<std::string> learn(std::uint32_t partition, std::int64_t now);
   [[nodiscard]] std::int64_t shortest_objective(std::uint32_t partition) const;

@@ -18,6 +18,7 @@ constexpr std::size_t kInBar = 1, kInLine = 4;  // workers by name
 std::vector<StartingWorker> workers_of(const Supervisor& supervisor) {
   std::vector<StartingWorker> out;
   for (std::uint32_t p = 0; p < supervisor.count(); ++p) {
+    if (!supervisor.in_use(p)) continue;
     const worker::Setup& setup = supervisor.setup(p);
     const auto count = static_cast<std::uint32_t>(setup.modules.size());
     StartingWorker& w = out.emplace_back();

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "engine/daemon/log.h"
 #include "engine/daemon/workers/models/model_files.h"
@@ -23,17 +24,22 @@ std::string how_it_ended(const subprocess::Ending& ending) {
 }  // namespace
 
 Supervisor::Supervisor(EventLoop& loop, Listener& listener, std::uint64_t first_token, std::string binary,
-                       std::vector<worker::Setup> setups, std::span<const shm::FeaturePool> features, Patience patience)
+                       std::uint32_t slots, std::vector<worker::Setup> setups,
+                       std::span<const shm::FeaturePool> features, Patience patience)
     : listener_(listener),
       first_token_(first_token),
       binary_(std::move(binary)),
       patience_(patience),
       edges_(features) {
-  workers_.reserve(setups.size());
-  for (std::size_t i = 0; i < setups.size(); ++i)
-    workers_.push_back({.setup = std::move(setups[i]),
-                        .link = {loop, {first_token + i, first_token + setups.size() + i}, patience.unread_ns},
+  workers_.reserve(slots);
+  for (std::size_t i = 0; i < slots; ++i) {
+    workers_.push_back({.setup = {},
+                        .link = {loop, {first_token + i, first_token + slots + i}, patience.unread_ns},
                         .restart = RestartTimer(patience.max_backoff_ns)});
+    if (i >= setups.size()) continue;
+    workers_.back().setup = std::move(setups[i]);
+    workers_.back().used = true;
+  }
 }
 
 Supervisor::~Supervisor() {
@@ -49,8 +55,50 @@ Supervisor::~Supervisor() {
 Status Supervisor::start_all(std::int64_t now) {
   if (count() > 1) turns_ = Fd(::memfd_create("leat:measuring", MFD_CLOEXEC));
   for (std::uint32_t i = 0; i < count(); ++i)
-    if (auto status = start(i, now); !status) return status;
+    if (auto status = in_use(i) ? start(i, now) : Done{}; !status) return status;
   return Done{};
+}
+
+Status Supervisor::start_beside(std::uint32_t i, worker::Setup setup, std::int64_t now) {
+  Worker& w = workers_[i];
+  w.setup = std::move(setup);
+  w.used = w.on_trial = true;
+  w.ends = false;
+  w.killed_ns = INT64_MAX;
+  w.restart = RestartTimer(patience_.max_backoff_ns);
+  w.end_status.reset();
+  w.last_end.clear();
+  w.why_down.clear();
+  auto status = start(i, now);
+  if (status || w.process) {
+    if (!status) kill(i);  // its end is noticed like any other
+    return status;
+  }
+  w.link.close(now);
+  w.link.drop_port();
+  w.state = WorkerState::down;
+  w.used = w.on_trial = false;
+  w.setup = {};
+  return status;
+}
+
+void Supervisor::settle(std::uint32_t i) noexcept {
+  workers_[i].on_trial = false;
+  workers_[i].setup.calibrate = false;
+}
+
+void Supervisor::retire(std::uint32_t i, std::int64_t now) {
+  constexpr std::int64_t kPatienceNs = 2'000'000'000;
+  Worker& w = workers_[i];
+  if (!w.used || w.ends) return;
+  w.ends = true;
+  w.restart.clear();
+  if (!w.process) {  // it waits before it starts again, or the scheduler thread still has what it left
+    if (w.link.port() == nullptr) released(i, false, now);
+    return;
+  }
+  w.killed_ns = now + kPatienceNs;
+  w.link.send({.packet = worker::encode_stop()});
 }
 
 void Supervisor::calibrated() noexcept {
@@ -282,7 +330,7 @@ void Supervisor::on_exit(std::uint32_t i, std::int64_t now) {
   on_socket(i, now);  // its last words
   w.link.close(now);
   w.start.ready.reset();
-  w.start.ready_by_ns = INT64_MAX;
+  w.start.ready_by_ns = w.killed_ns = INT64_MAX;
   const subprocess::Ending ending = w.process.wait(subprocess::Clock::now());
   const bool was_up = w.state == WorkerState::up;
   w.state = WorkerState::lost;
@@ -294,7 +342,7 @@ void Supervisor::on_exit(std::uint32_t i, std::int64_t now) {
   if (ending.how == subprocess::Ending::How::exited && ending.code == worker::kDeviceLost)
     lose_group(w.setup.device.group, now);
   if (was_up) return listener_.worker_lost(i, w.last_end);
-  tell_failed(i);
+  if (!w.ends) tell_failed(i);
   released(i, false, now);
 }
 
@@ -320,6 +368,13 @@ void Supervisor::released(std::uint32_t i, bool excused, std::int64_t now) {
     w.state = WorkerState::down;
     return;
   }
+  if (w.ends || w.on_trial) {
+    w.state = WorkerState::down;
+    w.used = w.on_trial = w.ends = false;
+    const std::string group = std::exchange(w.setup, {}).device.group;
+    end_lost_group(group, now);
+    return listener_.worker_gone(i);
+  }
   w.restart.set(now);
   end_lost_group(w.setup.device.group, now);
 }
@@ -344,6 +399,12 @@ void Supervisor::end_slow(std::uint32_t i) {
   Worker& w = workers_[i];
   if (!w.link.was_slow()) return;
   log_error("partition '" + w.setup.partition + "': its worker makes it slow to talk to it; killing it");
+  kill(i);
+}
+
+void Supervisor::end_retired(std::uint32_t i, std::int64_t now) {
+  if (workers_[i].killed_ns > now) return;
+  workers_[i].killed_ns = INT64_MAX;
   kill(i);
 }
 
@@ -403,7 +464,7 @@ std::int64_t Supervisor::next_due() const noexcept {
   for (const auto& w : workers_)
     due = std::min({due, is_lost(w.setup.device.group) ? INT64_MAX : w.restart.due_ns(), w.link.resend_ns(),
                     w.start.ready_by_ns, w.state == WorkerState::up ? w.link.read_by_ns() : INT64_MAX,
-                    w.link.output_ns()});
+                    w.link.output_ns(), w.killed_ns});
   return due;
 }
 
@@ -415,6 +476,7 @@ void Supervisor::advance(std::int64_t now) {
     announce_ready(i, now);
     end_late(i, now);
     end_slow(i);
+    end_retired(i, now);
     if (is_lost(w.setup.device.group) || !w.restart.take(now)) continue;
     if (auto status = start(i, now); !status) {
       w.restart.failed_to_start();

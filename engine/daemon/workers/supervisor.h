@@ -44,6 +44,8 @@ class Supervisor {
     virtual void features_lost(std::uint32_t edge) = 0;
     // What ask_to_measure() asked for, of a worker that is up.
     virtual void worker_measured(std::uint32_t partition, const worker::Measured& measured) = 0;
+    // What was to end (retire), or was on trial and has failed, is gone; its slot is free.
+    virtual void worker_gone(std::uint32_t partition) = 0;
     // Before it was ready; a line for each module that it complains of, which is opening() then.
     virtual void worker_failed(std::uint32_t partition, const std::string& line) = 0;
   };
@@ -53,14 +55,22 @@ class Supervisor {
     std::int64_t start_timeout_ns = 0;  // until it is ready; else it has failed
     std::int64_t unread_ns = 0;         // that it leaves its messages unread, while streams wait to be opened
   };
-  // The event loop's token of partition i's socket is first_token + i, of its output first_token + count() + i.
-  // setups[i] is partition i's; its edges are indexes of `features`, which outlive this. `binary`: leat-worker.
-  Supervisor(EventLoop& loop, Listener& listener, std::uint64_t first_token, std::string binary,
+  // At most `slots` workers, whose numbers are called partitions here: two of one partition, an old and a new one, have
+  // two. The event loop's token of number i's socket is first_token + i, of its output first_token + count() + i.
+  // setups[i] is number i's; its edges are indexes of `features`, which outlive this. `binary`: leat-worker.
+  Supervisor(EventLoop& loop, Listener& listener, std::uint64_t first_token, std::string binary, std::uint32_t slots,
              std::vector<worker::Setup> setups, std::span<const shm::FeaturePool> features, Patience patience);
   ~Supervisor();  // kills what still runs, waits for it
 
   Status start_all(std::int64_t now);
   void calibrated() noexcept;  // from now on workers start without calibration
+
+  // Another one, on a number that is free. It is on trial: where it ends it is gone, until it is settled.
+  Status start_beside(std::uint32_t partition, worker::Setup setup, std::int64_t now);
+  void settle(std::uint32_t partition) noexcept;
+  // It is to end and not to come again: asked, and killed where it does not listen. Nothing is sent to it any more.
+  void retire(std::uint32_t partition, std::int64_t now);
+  [[nodiscard]] bool in_use(std::uint32_t partition) const noexcept { return of(partition).used; }
 
   void on_ready(const Readiness& ready, std::int64_t now);  // one of its descriptors, by token
   void on_child(std::int64_t now);                          // a child has ended, or may have
@@ -135,6 +145,8 @@ class Supervisor {
     WorkerState state = WorkerState::down;
     subprocess::Process process = {};
     Start start = {};
+    bool used = false, on_trial = false, ends = false;
+    std::int64_t killed_ns = INT64_MAX;       // ends: when it is killed
     std::optional<std::uint32_t> asked = {};  // the module that it was asked to measure again
     std::int64_t ready_ns = 0;
     std::string last_end = {};  // how its last process ended
@@ -177,6 +189,8 @@ class Supervisor {
   void tell_failed(std::uint32_t partition);
   void end_late(std::uint32_t partition, std::int64_t now);
   void end_slow(std::uint32_t partition);
+  void end_retired(std::uint32_t partition, std::int64_t now);
+  [[nodiscard]] static bool retiring(const Worker& w) noexcept { return w.ends; }
   [[nodiscard]] bool is_lost(const std::string& group) const noexcept;
   void lose_group(const std::string& group, std::int64_t now);
   void end_lost_group(const std::string& group, std::int64_t now);

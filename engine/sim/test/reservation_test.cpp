@@ -61,6 +61,33 @@ TEST(Reservation, WhatIsBookedHappensWhenLatenciesAreExact) {
   }
 }
 
+// The plan counts on half of what comes, which its partitions carry in larger batches.
+TEST(Reservation, BatchesFollowTheRateThatArrives) {
+  constexpr std::uint32_t kPool = 12;
+  const auto in_time = [](double planned, double comes) {
+    Scenario s;
+    core::RouteSpec route{.module = 0, .batch = 8, .rate_rps = planned, .stages = {}};
+    for (std::uint32_t k = 0; k < 2; ++k) {
+      core::StageSpec stage{.pool = {}, .latency = table({10, 14, 18, 22, 26, 30, 34, 38}), .transfer_bytes = 1 - k};
+      for (std::uint32_t p = 0; p < kPool; ++p) stage.pool.push_back(k * kPool + p);
+      route.stages.push_back(std::move(stage));
+    }
+    s.topology.applications = {{.slo_ns = 200 * kMs, .rate_rps = planned, .modules = {0}}};
+    s.topology.modules = {{.application = 0, .before = {}, .after = {}, .routes = {0}}};
+    s.topology.partitions.resize(2 * kPool);
+    s.topology.routes = {route};
+    EXPECT_TRUE(papers::preset("leat", s.policy));
+    s.arrivals = to_stream(poisson(comes, 10'000 * kMs, 3));
+    const Outcomes out = run(s);
+    EXPECT_TRUE(out.drained);
+    return static_cast<double>(done(out, Outcome::completed)) / static_cast<double>(s.arrivals.size());
+  };
+  const double followed = in_time(1200, 2400);
+  std::printf("2 400/s in time: planned for 1 200/s %.3f, for 2 400/s %.3f\n", followed, in_time(2400, 2400));
+  EXPECT_GE(followed, 0.90);
+  EXPECT_GE(in_time(1200, 1200), 0.999);
+}
+
 // A plan that leaves little slack and needs pairs at both stages: they are entered as pairs, so that the rate is
 // carried. With single tasks some partitions run one where the plan counts on two, and the queue they make is too late
 // to grow.

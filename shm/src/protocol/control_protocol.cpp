@@ -92,4 +92,14 @@ const char* problem(const Observed&) noexcept { return nullptr; }
 const char* problem(const StatusRequest&) noexcept { return nullptr; }
 const char* problem(const StatusReply&) noexcept { return nullptr; }
 
+const char* problem(const Change& m) noexcept {
+  constexpr std::int64_t kMaxTrialNs = 3'600'000'000'000;
+  if (m.kind < ChangeKind::reload || m.kind > ChangeKind::replace) return "change: unknown kind";
+  if (m.dry_run > 1) return "change: dry_run is neither 0 nor 1";
+  if (m.trial_ns < 0 || m.trial_ns > kMaxTrialNs) return "change: trial out of range";
+  if (!terminated(m.name) || !printable(m.name)) return "change: name is not printable text";
+  return nullptr;
+}
+const char* problem(const ChangeBegun&) noexcept { return nullptr; }
+
 }  // namespace leat::shm

@@ -5,7 +5,7 @@
 //            open_stream -> stream_opened {frames, results}, mapped -> secured; then it may submit
 //            close_stream -> stream_closed                      anything -> refused(error, text)
 //   observer hello(role observer) -> welcome, no descriptors    observe -> observed {counters}     status_request ->
-//   status(JSON)
+//   status(JSON)     change(TOML, or a path) -> change_begun(number), of root and leatd's own user alone
 //
 // Descriptors travel by SCM_RIGHTS from the daemon only, after SO_PEERCRED; the daemon never accepts any (its sockets
 // refuse them where the kernel can, and receive() leaves a packet that carries some where it is). Every message is a
@@ -33,7 +33,7 @@
 namespace leat::shm {
 
 inline constexpr std::uint32_t kProtocolMagic = 0x7461'656c;  // "leat"
-inline constexpr std::uint16_t kProtocolVersion = 6;
+inline constexpr std::uint16_t kProtocolVersion = 7;
 inline constexpr std::size_t kMaxMessage = 128 * 1024;
 
 // LEAT_MESSAGES(X): X(type, name, value). Every message there is; tests and fuzzers take their lists from here.
@@ -44,13 +44,15 @@ inline constexpr std::size_t kMaxMessage = 128 * 1024;
   X(Observe, observe, 4)              \
   X(StatusRequest, status_request, 5) \
   X(Mapped, mapped, 6)                \
+  X(Change, change, 7)                \
   X(Welcome, welcome, 16)             \
   X(StreamOpened, stream_opened, 17)  \
   X(StreamClosed, stream_closed, 18)  \
   X(Refused, refused, 19)             \
   X(Observed, observed, 20)           \
   X(StatusReply, status, 21)          \
-  X(Secured, secured, 22)
+  X(Secured, secured, 22)             \
+  X(ChangeBegun, change_begun, 23)
 
 enum class MessageType : std::uint16_t {
 #define X(type, name, value) name = value,
@@ -154,6 +156,23 @@ struct StatusReply {  // tail: one JSON object
   Header header;
 };
 
+// What leatd is to become while it serves (engine/daemon/changes/wanted.h). Tail: the plan's or the model's path, or
+// the applications to load as TOML.
+enum class ChangeKind : std::uint32_t { reload = 1, plan = 2, load = 3, unload = 4, replace = 5 };
+struct Change {
+  static constexpr MessageType kType = MessageType::change;
+  Header header;
+  ChangeKind kind = ChangeKind::reload;
+  std::uint32_t dry_run = 0;  // 1: only what would be done
+  std::int64_t trial_ns = 0;  // how long a new version of a model is watched
+  char name[160] = {};        // an application's, or "application/module"
+};
+struct ChangeBegun {
+  static constexpr MessageType kType = MessageType::change_begun;
+  Header header;
+  std::uint64_t number = 0;  // by which the status says what becomes of it
+};
+
 // Field checks of each message; nullptr or one line.
 #define X(type, name, value) const char* problem(const type& m) noexcept;
 LEAT_MESSAGES(X)
@@ -183,7 +202,8 @@ const char* decode(std::span<const std::byte> packet, M* out, std::string_view* 
   if (const char* text = decode_header(packet, &header)) return text;
   if (header.type != M::kType) return "message of another type than expected";
   if (packet.size() < sizeof(M)) return "message shorter than its type";
-  constexpr bool kHasTail = std::is_same_v<M, StreamOpened> || std::is_same_v<M, StatusReply>;
+  constexpr bool kHasTail =
+      std::is_same_v<M, StreamOpened> || std::is_same_v<M, StatusReply> || std::is_same_v<M, Change>;
   if (!kHasTail && packet.size() != sizeof(M)) return "message longer than its type";
   std::memcpy(out, packet.data(), sizeof(M));
   if (tail) *tail = {reinterpret_cast<const char*>(packet.data()) + sizeof(M), packet.size() - sizeof(M)};
@@ -260,12 +280,13 @@ class Observer {
     std::uint64_t bytes = 0;
   };
   Result<Counters> counters(leat_error* error);
-  Result<std::string> status(leat_error* error);     // JSON
+  Result<std::string> status(leat_error* error);                                               // JSON
+  Result<std::uint64_t> change(const Change& what, std::string_view text, leat_error* error);  // its number
   int fd() const noexcept { return socket_.get(); }  // hung up when the daemon is gone
 
  private:
   template <class M>
-  Result<Reply> ask(M message, leat_error* error);
+  Result<Reply> ask(M message, leat_error* error, std::string_view tail = {});
   Fd socket_;
   std::uint32_t request_ = 1;
 };

@@ -242,11 +242,11 @@ constexpr std::int64_t kObserverTimeoutNs = 2'000'000'000;
 }
 
 template <class M>
-Result<Reply> Observer::ask(M message, leat_error* error) {
+Result<Reply> Observer::ask(M message, leat_error* error, std::string_view tail) {
   message.header.request = request_++;
   *error = LEAT_ERROR_disconnected;
   // Also where it cannot be sent: the connection may have been refused, and the reason waits to be read.
-  const Status sent = send(fd(), message);
+  const Status sent = send(fd(), message, {}, tail);
   return await_reply(fd(), message.header.request, sent ? kObserverTimeoutNs : 0, error);
 }
 
@@ -291,6 +291,17 @@ Result<std::string> Observer::status(leat_error* error) {
     return Error{wrong};
   }
   return std::string(tail);
+}
+
+Result<std::uint64_t> Observer::change(const Change& what, std::string_view text, leat_error* error) {
+  Result<Reply> reply = ask(what, error, text);
+  if (!reply) return Error{reply.error()};
+  ChangeBegun m;
+  if (const char* wrong = decode(reply->packet, &m)) {
+    *error = LEAT_ERROR_protocol;
+    return Error{wrong};
+  }
+  return m.number;
 }
 
 }  // namespace leat::shm

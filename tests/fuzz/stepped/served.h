@@ -44,13 +44,16 @@ inline core::Topology topology(std::initializer_list<std::uint32_t> chains) {
 inline daemon::LoopOptions options_of(const core::Topology& t) {
   daemon::LoopOptions options;
   std::vector<std::uint32_t> sessions;
-  for (const auto& app : t.applications) options.first_module.push_back(app.modules.front());
+  daemon::PlanTables& plan = options.plan;
   for (std::uint32_t m = 0; m < t.modules.size(); ++m) {
-    options.first_stage.push_back(m);
+    plan.first_stage.push_back(m);
+    plan.first_of.push_back(t.applications[t.modules[m].application].modules.front());
     sessions.push_back(m);
   }
-  options.session_of.assign(kPartitions, sessions);
-  options.stages.resize(t.modules.size());
+  plan.modules = static_cast<std::uint32_t>(t.modules.size());
+  plan.routes = daemon::route_limits(t);
+  plan.session_of.assign(kPartitions, sessions);
+  plan.stages.resize(t.modules.size());
   options.batch_limit_ns = 20'000'000;
   return options;
 }

@@ -156,7 +156,7 @@ SteppedLeatd::SteppedLeatd(Passed& passed) : passed_(passed), config_(config()) 
               .value();
   daemon::Supervisor::Listener& nobody_listens = *this;
   supervisor_ =
-      std::make_unique<daemon::Supervisor>(*events_, nobody_listens, 0, "", std::vector<worker::Setup>{},
+      std::make_unique<daemon::Supervisor>(*events_, nobody_listens, 0, "", 0, std::vector<worker::Setup>{},
                                            std::span<const shm::FeaturePool>{}, daemon::Supervisor::Patience{});
   pools_ = std::move(daemon::PoolBuilder::create()).value();
   // The counters outlive an input, and one that ends with a stopped leatd leaves what its users had then.
@@ -170,10 +170,11 @@ SteppedLeatd::SteppedLeatd(Passed& passed) : passed_(passed), config_(config()) 
     config_.applications.emplace_back().application.slo_ns = 50'000'000;
   }
   sessions_ = std::make_unique<daemon::ClientSessions>(
-      daemon::ClientSessions::Environment{config_, std::move(applications), *events_, metrics(), *supervisor_, *pools_,
-                                          [this](const Command& c) { loop_->command(c); },
-                                          [] { return std::string(2000, ' '); },
-                                          [this] { return stopping_ ? "leatd is stopping" : nullptr; }},
+      daemon::ClientSessions::Environment{
+          config_, std::move(applications), *events_, metrics(), *supervisor_, *pools_,
+          [this](const Command& c) { loop_->command(c); },
+          [](const shm::Change&, std::string_view) { return Result<std::uint64_t>(Error{"nothing is changed here"}); },
+          [] { return std::string(2000, ' '); }, [this] { return stopping_ ? "leatd is stopping" : nullptr; }},
       kSession);
   leat_tensor_shape four{};
   four.rank = 1;

@@ -79,7 +79,6 @@ std::string name_of_model(const std::string& path) {
 }
 
 std::string config_of_model(const ModelWords& words) {
-  const std::string name = name_of_model(words.model);
   std::string text = "# Made from " + std::filesystem::path(words.model).filename().string() +
                      "; docs/guide/configuration.md says what each key means.\n";
   if (words.cores.empty()) {
@@ -87,8 +86,12 @@ std::string config_of_model(const ModelWords& words) {
   } else {
     text += "[[partition]]\nname = \"cpu\"\nkind = \"cpu\"\ncores = " + toml_text(words.cores) + "\n";
   }
-  text += "\n[[application]]\nname = " + toml_text(name) +
-          "\nslo_ms = " + (words.slo_ms > 0 ? number(words.slo_ms) : toml_text("auto")) + "\n";
+  return text + application_of_model(words, name_of_model(words.model));
+}
+
+std::string application_of_model(const ModelWords& words, const std::string& name) {
+  std::string text = "\n[[application]]\nname = " + toml_text(name) +
+                     "\nslo_ms = " + (words.slo_ms > 0 ? number(words.slo_ms) : toml_text("auto")) + "\n";
   text += "\n  [[application.module]]\n  name = " + toml_text(name) + "\n";
   text += "  model = " + toml_text(std::filesystem::absolute(words.model).lexically_normal().string()) + "\n";
   if (!words.preprocess.empty()) text += "  preprocess = " + toml_text(words.preprocess) + "\n";

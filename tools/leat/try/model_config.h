@@ -50,5 +50,6 @@ struct ModelWords {
 [[nodiscard]] std::string name_of_model(const std::string& path);
 // The TOML; model and labels as absolute paths, so that the text may be saved anywhere.
 [[nodiscard]] std::string config_of_model(const ModelWords& words);
+[[nodiscard]] std::string application_of_model(const ModelWords& words, const std::string& name);  // its table alone
 
 }  // namespace leat::tools

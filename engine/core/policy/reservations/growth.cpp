@@ -49,7 +49,7 @@ void ReservationScheduler::plan_growth(ModuleId module) noexcept {
         }
       }
     }
-    const double load = route.rate_rps * kCarried;
+    const double load = rate_of(route) * kCarried;
     const TimeNs slo = view_.topology().applications[view_.topology().modules[route.module].application].slo_ns;
     const auto rate = [&](std::uint32_t n) {
       return std::min(cap, static_cast<double>(entry.pool.size()) * n / static_cast<double>(duration(route, 0, n)));
@@ -94,7 +94,7 @@ void ReservationScheduler::plan_whole(RouteId id) noexcept {
   Whole& whole = whole_[id] = {};
   const auto short_of = [&](std::size_t k, std::uint32_t n) {
     return static_cast<double>(route.stages[k].pool.size()) * n / static_cast<double>(duration(route, k, n)) <
-           route.rate_rps * kCarried;
+           rate_of(route) * kCarried;
   };
   std::uint32_t n = 1;
   const std::uint32_t max = std::min(route.batch, kGrowItems);  // each member is a change of the links' timelines
@@ -110,7 +110,7 @@ void ReservationScheduler::plan_whole(RouteId id) noexcept {
     slack -= duration(route, k, n) + (k > 0 ? stage_link_ns(route, k, n) : 0);
   }
   if (n > 1 && slack < longest)
-    whole = {.items = n, .wait_ns = std::min(saved, static_cast<TimeNs>(2e9 * (n - 1) / route.rate_rps))};
+    whole = {.items = n, .wait_ns = std::min(saved, static_cast<TimeNs>(2e9 * (n - 1) / rate_of(route)))};
 }
 
 // What later modules need beside their least time for their batches to grow, and for one batch to be ahead; as far as

@@ -8,6 +8,8 @@ namespace {
 
 constexpr std::int64_t kScaleReplanned = 30;  // permille: batches are planned again
 constexpr std::int64_t kLostTasks = 128;      // what a module loses is smoothed over so many tasks
+constexpr TimeNs kArrivalsNs = 500'000'000;   // over so long a module's rate is counted
+constexpr double kRateReplanned = 0.1;        // batches are planned again where it differs by so much
 
 }  // namespace
 
@@ -19,7 +21,8 @@ ReservationScheduler::ReservationScheduler(const Making& from)
       whole_(view_.topology().routes.size()),
       together_(view_.model, component_),
       lost_ppm_(view_.model, component_),
-      planned_scale_(view_.model, component_) {
+      planned_scale_(view_.model, component_),
+      arrivals_(view_.model, component_) {
   for (const RouteSpec& route : view_.topology().routes)
     may_grow_.emplace_back(route.stages.front().latency.p50_ns.size() + 1, 0);
   for (ModuleId m : component_.modules) plan_growth(m);
@@ -31,9 +34,28 @@ TaskId ReservationScheduler::next_task(const TaskQueue& queue) const noexcept {
 }
 
 void ReservationScheduler::was_booked(const TaskQueue& queue, TaskId t, bool late) noexcept {
+  count_arrival(queue.module, task(t).items);
   std::int64_t& lost = lost_ppm_[queue.module];
   lost += ((late ? 1'000'000 : 0) - lost) / kLostTasks;
   if (late && !book_canary(queue, t)) core_.drop(t, Reason::unreachable);
+}
+
+// Where more comes than the plan says, batches are planned for what comes; where less does, for what the plan says.
+void ReservationScheduler::count_arrival(ModuleId module, std::uint32_t items) noexcept {
+  Arrivals& a = arrivals_[module];
+  a.items += items;
+  const TimeNs since = view_.now - a.since_ns;
+  if (since < kArrivalsNs) return;
+  double planned = 0;  // of all its routes
+  for (const RouteId r : view_.topology().modules[module].routes) planned += view_.route(r).rate_rps;
+  const double came = static_cast<double>(a.items) * 1e9 / static_cast<double>(since);
+  const bool whole = a.since_ns != 0 && since < 2 * kArrivalsNs;
+  a.items = 0;
+  a.since_ns = view_.now;
+  const double times = whole && planned > 0 ? std::max(1.0, came / planned) : 1;
+  if (std::abs(times - a.times_planned) < kRateReplanned * a.times_planned) return;
+  a.times_planned = times;
+  plan_growth(module);
 }
 
 void ReservationScheduler::sent(const Booking& booking, std::uint32_t batch) noexcept {

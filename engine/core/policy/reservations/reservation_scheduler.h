@@ -61,6 +61,12 @@ class ReservationScheduler final : public Reservations {
   void was_booked(const TaskQueue& queue, TaskId task, bool late) noexcept override;
   void sent(const Booking& booking, std::uint32_t batch) noexcept override;
 
+  void count_arrival(ModuleId module, std::uint32_t items) noexcept;
+  // Of a route, items a second: the plan's rate, or as many times that as comes.
+  [[nodiscard]] double rate_of(const RouteSpec& route) const noexcept {
+    return route.rate_rps * arrivals_[route.module].times_planned;
+  }
+
   // growth.cpp
   void plan_growth(ModuleId module) noexcept;
   void plan_whole(RouteId route) noexcept;
@@ -119,6 +125,12 @@ class ReservationScheduler final : public Reservations {
   std::vector<std::vector<std::uint8_t>> may_grow_;  // [route][items]: a first-stage batch may grow to this many
   ByModule<std::int64_t> lost_ppm_;                  // of its tasks, that could not be booked in time; smoothed
   ByModule<std::int64_t> planned_scale_;             // its latency scale when may_grow_ and growth_ns_ were made
+  struct Arrivals {
+    TimeNs since_ns = 0;
+    std::uint64_t items = 0;
+    double times_planned = 1;  // that may_grow_ and growth_ns_ were made for
+  };
+  ByModule<Arrivals> arrivals_;
 };
 
 }  // namespace leat::core

@@ -42,13 +42,20 @@ WindowScheduler::WindowScheduler(const Making& from)
       canaries_(view_, component_, from.policy),
       first_consumer_(static_cast<ConsumerId>(from.queues.consumers())),
       fastest_(view_.model, component_),
-      scale_(view_.model, component_) {
+      scale_(view_.model, component_),
+      rarity_(view_.model, component_) {
   for (ModuleId m : component_.modules) {  // fast partitions first
     std::vector<QueueConsumer> consumers;
     for (RouteId r : view_.topology().modules[m].routes) {
       for (PartitionId p : view_.route(r).stages.front().pool) consumers.push_back({.partition = p, .route = r});
     }
     std::ranges::stable_sort(consumers, {}, [&](const QueueConsumer& s) { return view_.model.run_ns(s.route)[1]; });
+    std::vector<PartitionId> holders;
+    for (const QueueConsumer& s : consumers) holders.push_back(s.partition);
+    std::ranges::sort(holders);
+    const auto twice = std::ranges::unique(holders);
+    holders.erase(twice.begin(), twice.end());
+    rarity_[m] = static_cast<double>(component_.partitions.size()) / static_cast<double>(holders.size());
     from.queues.add(view_.model, m, consumers);
   }
   make_ways();
@@ -257,8 +264,8 @@ WindowScheduler::Choice WindowScheduler::look(ConsumerId s, TimeNs start) noexce
   }
   const auto wait = static_cast<TimeNs>(static_cast<double>(to_end(w, choice.total, risk_)) / w.speeds);
   const std::uint32_t full = std::max(choice.total, fit(s, choice.deadline_ns - start - wait));
-  choice.worth =
-      choice.total / view_.topology().modules[l.module].units_per_request() / static_cast<double>(to_end(w, full, 0));
+  choice.worth = rarity_[l.module] * choice.total / view_.topology().modules[l.module].units_per_request() /
+                 static_cast<double>(to_end(w, full, 0));
   return choice;
 }
 

@@ -9,7 +9,8 @@
 //                   it skips just those for whose sake every batch would be small. They stay for a lull.
 //   its worth       requests / T_k(full, p), full being what its oldest would still permit when a partition is free
 //                   again: density of a full batch x how full it is. A batch that can still grow waits if something
-//                   fuller is there; later modules have less to come, so begun work mostly goes first.
+//                   fuller is there; later modules have less to come, so begun work mostly goes first. Times how rare
+//                   the module is, all partitions to those that hold it, so that each prefers what few others can do.
 // No cap, no rate, no admission: a task is given up when it could not be carried to the end alone on the fastest
 // partition. Where run times differ from the profile, T is rho x T and z standard deviations of it, both learned.
 //
@@ -106,6 +107,7 @@ class WindowScheduler final : public ComponentScheduler, private Starter {
   std::vector<std::uint32_t> way_of_;  // by consumer
   ByModule<std::uint32_t> fastest_;    // the way of its fastest partition
   ByModule<Scale> scale_;
+  ByModule<double> rarity_;  // partitions of the component to those that hold it; 1: all do
   bool as_profiled_ = true;  // every module's latency scale is 1, without deviation: ways' tables hold
 };
 

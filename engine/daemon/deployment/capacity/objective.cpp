@@ -50,7 +50,7 @@ std::int64_t objective_for(std::int64_t need_ns) noexcept {
 std::vector<std::string> choose_objectives(Config& config, Deployment& d, bool again) {
   std::vector<std::string> lines;
   for (std::uint32_t a = 0; a < config.applications.size(); ++a) {
-    if (!config.applications[a].slo_auto) continue;
+    if (!config.applications[a].slo_auto || config.applications[a].retired) continue;
     const Need need = need_of(d, a);
     const std::int64_t slo = objective_for(need.largest_ns);
     if (again && slo == d.applications[a].slo_ns) continue;

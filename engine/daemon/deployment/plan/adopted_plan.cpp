@@ -19,12 +19,17 @@ std::string origin(const Config& config) {
   return config.plan_path.empty() ? "the plan: " : config.plan_place + config.plan_path + ": ";
 }
 
-Status find_applications(const planner::PlanFile& file, const Deployment& d, Ours& ours) {
-  if (file.applications.size() != d.applications.size())
+Status find_applications(const Config& config, const planner::PlanFile& file, const Deployment& d, Ours& ours) {
+  const auto served = std::ranges::count(config.applications, false, &ApplicationConfig::retired);
+  if (static_cast<std::ptrdiff_t>(file.applications.size()) != served)
     return Error{"was made for " + std::to_string(file.applications.size()) + " applications, the configuration has " +
-                 std::to_string(d.applications.size()) + "; plan anew"};
+                 std::to_string(served) + "; plan anew"};
   for (const planner::Application& theirs : file.applications) {
-    const auto app = std::ranges::find(d.applications, theirs.name, &planner::Application::name);
+    auto app = d.applications.begin();
+    while (app != d.applications.end() &&
+           (config.applications[static_cast<std::size_t>(app - d.applications.begin())].retired ||
+            app->name != theirs.name))
+      ++app;
     if (app == d.applications.end())
       return Error{"is for an application '" + theirs.name + "' the configuration does not have; plan anew"};
     ours.application.push_back(static_cast<std::uint32_t>(app - d.applications.begin()));
@@ -91,7 +96,7 @@ Status adopt_route(const Config& config, planner::Route route, const Ours& ours,
 Status adopt_plan(const Config& config, const planner::PlanFile& file, std::span<const DevicePair> pairs,
                   Deployment& d) {
   Ours ours;
-  if (auto status = find_applications(file, d, ours); !status) return Error{origin(config) + status.error()};
+  if (auto status = find_applications(config, file, d, ours); !status) return Error{origin(config) + status.error()};
   if (auto status = find_partitions(file, d, ours); !status) return Error{origin(config) + status.error()};
   d.plan.hosts = file.plan.hosts;
   d.plan.certificate = file.plan.certificate;

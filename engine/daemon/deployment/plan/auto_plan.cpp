@@ -37,6 +37,7 @@ std::string model_of(const Config& config, std::size_t a, std::size_t m) {
 Json applications_json(const Config& config) {
   Json list = Json::array();
   for (std::size_t a = 0; a < config.applications.size(); ++a) {
+    if (config.applications[a].retired) continue;
     const planner::Application& app = config.applications[a].application;
     Json entry = {{"name", app.name}, {"slo_ms", static_cast<double>(app.slo_ns) / 1e6}, {"weight", app.weight}};
     if (app.rate_rps > 0) entry["rate_rps"] = app.rate_rps;
@@ -96,7 +97,7 @@ Result<planner::PlanFile> auto_plan(const Config& config, const Deployment& depl
     return Error{"no directory for the planner's files can be made; check TMPDIR"};
   std::size_t count = 0;
   for (std::size_t a = 0; a < config.applications.size(); ++a) {
-    for (std::size_t m = 0; m < config.applications[a].modules.size(); ++m) {
+    for (std::size_t m = 0; !config.applications[a].retired && m < config.applications[a].modules.size(); ++m) {
       const planner::Profile profile = profile_of(config, deployment, a, m);
       if (profile.rows.empty())
         return Error{"module '" + model_of(config, a, m) + "' has no profile; name one, made by leat profile"};

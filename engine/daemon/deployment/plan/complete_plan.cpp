@@ -119,6 +119,10 @@ Status complete_plan(const Config& config, Deployment& d, std::span<const worker
   for (std::uint32_t a = 0; a < config.applications.size(); ++a) {
     const ApplicationConfig& app = config.applications[a];
     for (std::uint32_t m = 0; m < app.modules.size(); ++m) {
+      if (app.retired) {
+        if (first) d.sizes.emplace_back();
+        continue;
+      }
       const auto module = measured_module(config, d, a, m, ready);
       if (!module.ok()) return Error{module.error()};
       const bool crops = !app.application.modules[m].after.empty();

@@ -102,6 +102,7 @@ Result<std::vector<FeatureEdge>> edges_of(const Config& config, const planner::P
   std::uint64_t total = 0;
   for (std::size_t e = 0; e < edges.size(); ++e) {
     FeatureEdge& edge = edges[e];
+    edge.number = static_cast<std::uint32_t>(e);
     const double rows = between[e] + 2.0 * edge.spec.scrap * static_cast<double>(edge.from.size() + edge.to.size());
     edge.spec.rows = static_cast<std::uint32_t>(std::min<double>(shm::kMaxFeatureRows, rows + 1));
     total += edge.spec.bytes();

@@ -32,6 +32,7 @@ struct FeatureEdge {
   std::uint32_t boundary = 0;                 // the block behind it
   shm::FeatureSpec spec;
   std::vector<std::uint32_t> from, to;  // partitions
+  std::uint32_t number = 0;             // that workers, the scheduler thread and the counters know it by
   std::string place;                    // of the device memory it lies in; empty: host memory
   std::vector<DevicePair> ways;         // of each (from, to) with a device, once: what was found out about it
 };

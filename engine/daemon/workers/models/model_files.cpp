@@ -114,8 +114,18 @@ Status keep_words(const worker::Ready& ready, worker::Setup& setup) {
   return Done{};
 }
 
-Status pin_models(std::vector<worker::Setup>& setups) {
+Status pin_models(std::vector<worker::Setup>& setups, std::span<const worker::Setup> pinned) {
   std::map<std::string, std::vector<ModelFile>> opened;
+  for (const worker::Setup& setup : pinned) {
+    for (const worker::ModuleSetup& m : setup.modules) {
+      std::vector<ModelFile> files = m.files;
+      std::erase_if(files, [&](const ModelFile& f) {  // its file of characters, which pin_keys() opens
+        const auto keys = exec::SpecLine("postprocess", m.postprocess).text("keys");
+        return keys && f.location == *keys;
+      });
+      if (!files.empty()) opened.emplace((m.executor == "onnx" ? "1" : "0") + m.model_path, std::move(files));
+    }
+  }
   std::map<std::string, std::map<std::uint32_t, std::string>> hashes;  // [application][module]
   for (worker::Setup& setup : setups) {
     for (worker::ModuleSetup& m : setup.modules) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@ namespace leat::daemon {
 
 // Fills in ModuleSetup::files and version. What is no file that can be opened (the name of a plug-in's model, a folder)
 // has none: whoever opens it says what is wrong.
-Status pin_models(std::vector<worker::Setup>& setups);
+// pinned: where the files of a model have been opened before, which are taken as they were then.
+Status pin_models(std::vector<worker::Setup>& setups, std::span<const worker::Setup> pinned = {});
 
 // What its models, and the files beside them, said to a worker once holds for all later starts, whatever those files
 // say by then. A worker may be in other hands: a file of characters that it names is opened only in the model's folder,

@@ -1,0 +1,127 @@
+// Another configuration, plan or model put in force while leatd serves, step by step:
+//
+//   reading       the wanted configuration is read, checked and laid beside the one in force (target.h)
+//   starting      new workers start beside the old ones that they are to follow, wave after wave, while those serve
+//   taking_over   the new plan takes over between two batches: what is sent from then on goes to the new workers
+//   on_trial      a new version of a model is watched; in trouble its streams go back at once, the old workers are
+//   there emptying      what applications that retire have in flight ends letting_go    plans without them, then their
+//   workers, once these hold nothing, and those that were followed
+//
+// Until the new plan takes over everything is as before, and so it stays where a step fails: in one line, which the log
+// and `leat status` have. Of every module there is a worker throughout.
+//
+// Thread rule: the control thread. Nothing here blocks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/daemon/changes/target.h"
+#include "engine/daemon/clients/client_sessions.h"
+#include "engine/daemon/metrics/metrics.h"
+#include "engine/daemon/scheduler_thread/scheduler_thread.h"
+#include "engine/daemon/workers/supervisor.h"
+#include "tools/base/json/json.h"
+
+namespace leat::daemon {
+
+// All that is in force and that a change changes.
+struct InForce {
+  Config config;
+  Deployment deployment;
+  std::vector<worker::Ready> ready;                       // [partition]
+  std::vector<std::vector<exec::Recognised>> recognised;  // [application][module]
+  std::vector<std::vector<ModuleTensors>> tensors;        // likewise
+  std::vector<ServedApplication> served;                  // [application]
+  Additions additions;
+};
+
+class LiveChange {
+ public:
+  struct Environment {
+    InForce& now;  // the control thread's
+    std::vector<shm::FeaturePool>& features;
+    Metrics& metrics;
+    Supervisor& supervisor;
+    SchedulerThread& scheduler;
+    ClientSessions& sessions;
+    std::uint32_t slots = 0;
+    std::function<Status(std::vector<worker::Setup>&)> prepare_setups;
+    std::function<void()> begins, ends;  // nothing else makes plans in between
+  };
+  LiveChange(Environment environment, std::unique_ptr<TargetBuilder> builder);
+
+  // Its number, by which status() tells what became of it. Error: another one is under way.
+  Result<std::uint64_t> ask(ChangeRequest request);
+  [[nodiscard]] bool busy() const noexcept { return step_ != Step::none; }
+  [[nodiscard]] Json status() const;  // of the latest; null: there was none
+
+  void advance(std::int64_t now);
+  [[nodiscard]] std::int64_t next_due() const noexcept { return due_ns_; }
+  [[nodiscard]] int fd() const noexcept { return builder_->fd(); }
+  void on_target(std::int64_t now);
+  void on_scheduler_event(const SchedulerEvent& event, std::int64_t now);  // plan_in_force, quiet
+  // False: that worker is none of the change's.
+  [[nodiscard]] bool worker_ready(std::uint32_t slot, WorkerPort* port, const worker::Ready& ready, std::int64_t now);
+  [[nodiscard]] bool worker_lost(std::uint32_t slot, const std::string& how, std::int64_t now);
+  [[nodiscard]] bool worker_failed(std::uint32_t slot, const std::string& line);
+  void worker_gone(std::uint32_t slot, std::int64_t now);
+
+ private:
+  enum class Step : std::uint8_t { none, reading, starting, taking_over, on_trial, emptying, letting_go, giving_up };
+  struct NewWorker {
+    std::uint32_t partition = 0, slot = 0;
+    bool started = false, served = false;  // served: the scheduler thread has it
+    WorkerPort* port = nullptr;
+    std::optional<worker::Ready> ready;
+  };
+
+  void start_wave(std::int64_t now);
+  void take_over(std::int64_t now);
+  [[nodiscard]] Result<InForce> completed() const;
+  [[nodiscard]] std::string shapes_differ(const InForce& next) const;
+  [[nodiscard]] Status fit(const InForce& next);
+  const LoopPlan* put_plan(const Both& of, std::span<const std::uint32_t> new_edges);
+  [[nodiscard]] std::vector<std::uint32_t> new_edges() const;
+  void publish();
+  void in_force(std::int64_t now);
+  void begin_trial(std::int64_t now);
+  void look_at_trial(std::int64_t now);
+  [[nodiscard]] std::string trouble() const;
+  void go_back(const std::string& why);
+  void begin_emptying(std::int64_t now);
+  void let_go();
+  void leave_slots();
+  void fail(const std::string& line, std::int64_t now);
+  void end_records();
+  void finish();
+  [[nodiscard]] NewWorker* of_slot(std::uint32_t slot) noexcept;
+
+  Environment env_;
+  std::unique_ptr<TargetBuilder> builder_;
+  Step step_ = Step::none;
+  std::uint64_t number_ = 0;
+  std::int64_t due_ns_ = INT64_MAX;
+  std::optional<Target> target_;
+  std::optional<InForce> before_;  // from taking over on
+  std::vector<NewWorker> workers_;
+  std::size_t wave_ = 0;
+  const LoopPlan* awaited_plan_ = nullptr;
+  bool back_ = false;                    // it goes back
+  std::vector<std::uint32_t> retiring_;  // applications that are being emptied
+  std::set<std::uint32_t> leaving_;      // slots whose workers are still there
+  std::int64_t trial_until_ns_ = 0;
+  // Of the latest, for status().
+  ChangeRequest request_;
+  std::string line_;
+  bool failed_ = false, dry_ = false;
+  std::vector<std::string> said_;
+  std::vector<std::vector<std::string>> waves_;
+};
+
+}  // namespace leat::daemon

@@ -1,0 +1,152 @@
+#include "engine/daemon/changes/target.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/daemon/startup.h"
+#include "engine/daemon/workers/gpu_tool.h"
+#include "engine/daemon/workers/models/model_files.h"
+#include "tools/base/cores/cores.h"
+
+namespace leat::daemon {
+namespace {
+
+// The applications as they would answer, whatever plan there is: every module opened on paper, its files hashed.
+Result<Deployment> on_paper(Config wanted) {
+  wanted.plan_path.clear();
+  wanted.plan_auto = true;  // what a plan decides is not looked at
+  const auto cores = usable_cores();
+  if (!cores.ok()) return Error{cores.error()};
+  if (auto status = locate_gpus(wanted.partitions); !status) return Error{wanted.file + ": " + status.error()};
+  auto deployment = deploy(wanted, *cores);
+  if (!deployment.ok()) return deployment;
+  if (auto status = pin_models(deployment->setups); !status) return Error{status.error()};
+  return deployment;
+}
+
+}  // namespace
+
+Result<Target> find_target(const Running& running, const Additions& additions, const ChangeRequest& request) {
+  auto added = with(additions, request, running.config);
+  if (!added.ok()) return Error{added.error()};
+  auto wanted = read_wanted(running.config, *added);
+  if (!wanted.ok()) return Error{wanted.error()};
+  if (std::string line = needs_restart(running.config, *wanted); !line.empty()) return Error{std::move(line)};
+  const auto paper = on_paper(*wanted);
+  if (!paper.ok()) return Error{paper.error()};
+  auto laid =
+      arrange(running.config, identities(running.config, running.deployment), *wanted, identities(*wanted, *paper));
+  if (!laid.ok()) return Error{laid.error()};
+  Target out{.request = request, .additions = std::move(*added), .config = std::move(laid->config)};
+  out.heirs = std::move(laid->heirs);
+  out.retiring = std::move(laid->retiring);
+  auto deployment = find_deployment(out.config, Purpose::serving, paper->setups);
+  if (!deployment.ok()) return Error{deployment.error()};
+  out.deployment = std::move(*deployment);
+  if (auto status = number_edges(running.deployment.edges, out.deployment); !status) return Error{status.error()};
+  auto fresh = give_slots(running.deployment, out.deployment, running.slots);
+  if (!fresh.ok()) return Error{out.config.file + ": " + fresh.error()};
+  out.fresh = std::move(*fresh);
+  out.waves = waves_of(out.fresh);
+  if (out.deployment.scheduler_cores != running.deployment.scheduler_cores)
+    return Error{out.config.file +
+                 ": the scheduler thread would have other cores; restart leatd, or name its core by "
+                 "scheduler_core in [daemon]"};
+  return out;
+}
+
+void widen(Config& config, Deployment& d, const Config& other) {
+  for (std::size_t a = 0; a < other.applications.size(); ++a) {
+    if (a < config.applications.size() && !config.applications[a].retired) continue;
+    ApplicationConfig retired = other.applications[a];
+    retired.retired = true;
+    retired.application.rate_rps = 0;
+    retired.expected.clear();
+    if (a < config.applications.size()) {  // as many modules
+      d.applications[a] = retired.application;
+      config.applications[a] = std::move(retired);
+      continue;
+    }
+    const auto modules = static_cast<std::uint32_t>(retired.modules.size());
+    d.first_module.push_back(d.first_module.back() +
+                             static_cast<std::uint32_t>(config.applications.back().modules.size()));
+    d.applications.push_back(retired.application);
+    d.expected.emplace_back();
+    for (auto& sessions : d.session_of) sessions.resize(sessions.size() + modules, UINT32_MAX);
+    if (!d.sizes.empty()) d.sizes.resize(d.sizes.size() + modules);
+    config.applications.push_back(std::move(retired));
+  }
+}
+
+Both both(const Config& now, const Deployment& deployment, const Config& before, const Deployment& old,
+          std::span<const std::uint32_t> retiring) {
+  Both out{now, deployment};
+  Deployment& d = out.deployment;
+  const auto goes = [&](std::uint32_t a) { return std::ranges::find(retiring, a) != retiring.end(); };
+  for (const std::uint32_t a : retiring) {
+    out.config.applications[a] = before.applications[a];
+    d.applications[a] = old.applications[a];
+    for (std::size_t m = 0; m < before.applications[a].modules.size(); ++m)
+      d.sizes[d.first_module[a] + m] = old.sizes[old.first_module[a] + m];
+  }
+  std::vector<std::uint32_t> at(old.partitions.size(), UINT32_MAX);
+  const auto place = [&](std::uint32_t p) {
+    if (at[p] != UINT32_MAX) return at[p];
+    const auto kept = std::ranges::find(d.slots, old.slots[p]);
+    if (kept != d.slots.end()) {  // it has the same sessions
+      at[p] = static_cast<std::uint32_t>(kept - d.slots.begin());
+      for (const std::uint32_t a : retiring)
+        for (std::size_t m = 0; m < before.applications[a].modules.size(); ++m)
+          d.session_of[at[p]][d.first_module[a] + m] = old.session_of[p][old.first_module[a] + m];
+      return at[p];
+    }
+    at[p] = static_cast<std::uint32_t>(d.partitions.size());
+    d.partitions.push_back(old.partitions[p]);
+    d.slots.push_back(old.slots[p]);
+    d.setups.push_back(old.setups[p]);
+    d.session_of.push_back(old.session_of[p]);
+    d.session_of.back().resize(d.session_of.front().size(), UINT32_MAX);
+    d.plan.partitions.push_back(old.plan.partitions[p]);
+    return at[p];
+  };
+  for (planner::Route route : old.plan.routes) {
+    if (!goes(route.application)) continue;
+    for (planner::Stage& stage : route.stages)
+      for (std::uint32_t& p : stage.pool) p = place(p);
+    d.plan.routes.push_back(std::move(route));
+  }
+  for (const FeatureEdge& e : old.edges)
+    if (goes(e.application)) d.edges.push_back(e);
+  return out;
+}
+
+// ---- the thread ----
+
+Result<std::unique_ptr<TargetBuilder>> TargetBuilder::create() {
+  auto bell = shm::Doorbell::create();
+  if (!bell.ok()) return Error{"no eventfd: " + bell.error()};
+  return std::unique_ptr<TargetBuilder>(new TargetBuilder(std::move(*bell)));
+}
+
+TargetBuilder::~TargetBuilder() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void TargetBuilder::begin(Running running, Additions additions, ChangeRequest request) {
+  if (thread_.joinable()) thread_.join();
+  thread_ =
+      std::thread([this, running = std::move(running), additions = std::move(additions), request = std::move(request)] {
+        auto found = find_target(running, additions, request);
+        const std::lock_guard lock(mutex_);
+        made_ = std::move(found);
+        bell_.ring();
+      });
+}
+
+std::optional<Result<Target>> TargetBuilder::take() {
+  bell_.drain();
+  const std::lock_guard lock(mutex_);
+  return std::exchange(made_, std::nullopt);
+}
+
+}  // namespace leat::daemon

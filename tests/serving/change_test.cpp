@@ -1,0 +1,421 @@
+// What leatd serves is changed while it serves: its configuration read again, plans, applications that come and go,
+// other versions of models. Every frame is answered once, nothing fails for it, and where a step fails all stays as it
+// was. By hand with LEAT_CHANGES=N as many times as its bars say.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "engine/exec/test/test_models.h"
+#include "leat/client.hpp"
+#include "leat/result_parts.h"
+#include "shm/src/protocol/control_protocol.h"
+#include "tests/serving/daemon_fixture.h"
+#include "tools/base/json/json.h"
+
+namespace leat::test {
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+int times(int usual) {
+  const char* const asked = std::getenv("LEAT_CHANGES");
+  return asked == nullptr ? usual : std::atoi(asked);
+}
+
+Json change(const Leatd& leatd) {
+  const auto status = Json::try_parse(leatd.status_json());
+  return status ? status->value("change", Json()) : Json();
+}
+
+shm::Change of_kind(shm::ChangeKind kind, const std::string& name = {}) {
+  shm::Change out;
+  out.kind = kind;
+  out.trial_ns = 300'000'000;
+  shm::set_text(out.name, name);
+  return out;
+}
+
+// Asks, and waits for the end of it. What became of it.
+Json changed(const Leatd& leatd, const shm::Change& what, const std::string& text = {}) {
+  leat_error error{};
+  auto observer = shm::Observer::connect(leatd.socket(), &error);
+  if (!observer.ok()) return {{"state", "no leatd"}, {"line", observer.error()}};
+  const auto number = observer->change(what, text, &error);
+  if (!number.ok()) return {{"state", "refused"}, {"line", number.error()}};
+  Json last;
+  const bool over = eventually(
+      [&] {
+        last = change(leatd);
+        return last.is_object() && last.at("number").get<std::uint64_t>() == *number && last.at("over").get<bool>();
+      },
+      60000ms);
+  EXPECT_TRUE(over) << last.dump() << leatd.log();
+  return last;
+}
+
+// Processes that leatd has started and that run now.
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> out;
+  std::ifstream file("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children");
+  for (pid_t pid = 0; file >> pid;) out.push_back(pid);
+  return out;
+}
+
+std::string state(const Json& change) { return change.at("state").get<std::string>(); }
+std::string line(const Json& change) { return change.at("line").get<std::string>(); }
+
+// A client that keeps some frames of one application under way, on a thread of its own.
+class Load {
+ public:
+  Load(const Leatd& leatd, const std::string& application, std::uint32_t side = 16,
+       leat_format format = LEAT_FORMAT_rgb24)
+      : client_(std::move(Client::connect(leatd.socket(), "load")).value()) {
+    leat_stream_options o;
+    leat_stream_options_init(&o);
+    o.application = application.c_str(), o.format = format, o.width = o.height = side, o.depth = 4;
+    o.overload = LEAT_OVERLOAD_never_drop;  // whatever else this machine does
+    auto stream = client_.open_stream(o);
+    EXPECT_TRUE(stream.ok()) << stream.error() << leatd.log();
+    if (!stream.ok()) return;
+    stream_ = std::move(*stream);
+    thread_ = std::thread([this] { run(); });
+  }
+  ~Load() { end(); }
+  void end() {
+    ending_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  // From the answers that had a result: which version answered which of the stream's frames, in the order of frames.
+  [[nodiscard]] std::uint64_t served() { return outcomes[Outcome::completed] + outcomes[Outcome::late]; }
+  [[nodiscard]] std::map<std::uint64_t, std::uint64_t> versions() const { return version_of_; }
+  std::map<Outcome, std::uint64_t> outcomes;
+  std::map<std::uint64_t, std::string> said;  // by version: all its answers to the one picture are the same
+  std::uint64_t submitted = 0, answered = 0, mixed = 0;
+  std::atomic<std::uint64_t> so_far{0};
+
+ private:
+  void run() {
+    std::uint64_t under_way = 0;
+    while (!ending_ || under_way > 0) {
+      for (; !ending_ && under_way < 4; ++under_way) {
+        auto frame = stream_.acquire();
+        if (!frame) break;
+        for (std::uint64_t i = 0; i < frame->raw().bytes; ++i)
+          frame->raw().planes[0][i] = static_cast<std::uint8_t>(i * 7);
+        frame_of_[frame->raw().slot] = ++submitted;
+        if (frame->submit() != LEAT_ERROR_ok) return;
+      }
+      const auto answer = client_.next_answer(10s);
+      if (!answer) return;
+      --under_way;
+      ++answered;
+      so_far = answered;
+      ++outcomes[answer->outcome()];
+      note(*answer);
+    }
+  }
+  void note(const Answer& answer) {
+    leat_part_view part;
+    if (answer.result() == nullptr) return;
+    version_of_[frame_of_[answer.raw().slot]] = answer.model_version();
+    if (leat_part_at(answer.result(), answer.raw().result_bytes, 0, &part) == 0) return;
+    const std::string bytes(static_cast<const char*>(part.data), part.bytes);
+    const auto [at, first] = said.emplace(answer.model_version(), bytes);
+    mixed += !first && at->second != bytes ? 1 : 0;
+  }
+  Client client_;
+  Stream stream_;
+  std::map<std::uint32_t, std::uint64_t> frame_of_;
+  std::map<std::uint64_t, std::uint64_t> version_of_;
+  std::atomic<bool> ending_{false};
+  std::thread thread_;
+};
+
+void expect_sound(Load& load, const Leatd& leatd) {
+  load.end();
+  EXPECT_EQ(load.submitted, load.answered) << leatd.log();
+  EXPECT_EQ(load.mixed, 0U);
+  EXPECT_EQ(load.outcomes[Outcome::failed], 0U) << leatd.log();
+  const auto total = leatd.total();
+  ASSERT_TRUE(total);
+  EXPECT_TRUE(balances(*total));
+}
+
+std::string partitions(int count) {
+  return "[[partition]]\nname = \"p\"\nkind = \"emulated\"\ncount = " + std::to_string(count) + "\n";
+}
+std::string emulated(const std::string& name, const std::string& latency = "[1.0, 1.5]") {
+  return "[[application]]\nname = \"" + name + "\"\nslo_ms = 500\n[[application.module]]\nname = \"m\"\nbatch = 2\n" +
+         "latency_ms = " + latency + "\n";
+}
+
+TEST(Change, ApplicationsComeAndGoWhileOthersServe) {
+  Leatd leatd(partitions(2) + emulated("a"));
+  Load load(leatd, "a", 32, LEAT_FORMAT_gray8);
+  for (int i = 0; i < times(3); ++i) {
+    const std::string name = i % 2 == 0 ? "b" : "c";
+    Json done = changed(leatd, of_kind(shm::ChangeKind::load, name), emulated(name));
+    ASSERT_EQ(state(done), "done") << done.dump() << leatd.log();
+    {
+      Load other(leatd, name, 32, LEAT_FORMAT_gray8);
+      ASSERT_TRUE(eventually([&] { return other.so_far > 20; })) << leatd.log();
+      other.end();
+      EXPECT_EQ(other.submitted, other.answered);
+      EXPECT_EQ(other.served(), other.answered);
+    }
+    done = changed(leatd, of_kind(shm::ChangeKind::unload, name));
+    ASSERT_EQ(state(done), "done") << done.dump() << leatd.log();
+    auto client = Client::connect(leatd.socket(), "late");
+    ASSERT_TRUE(client.ok());
+    leat_stream_options o;
+    leat_stream_options_init(&o);
+    o.application = name.c_str(), o.format = LEAT_FORMAT_gray8, o.width = o.height = 32;
+    EXPECT_FALSE(client->open_stream(o).ok());
+  }
+  const std::uint64_t then = load.so_far;
+  EXPECT_TRUE(eventually([&] { return load.so_far > then + 20; })) << leatd.log();
+  expect_sound(load, leatd);
+  EXPECT_EQ(load.served(), load.answered);
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+TEST(Change, AStreamWhoseApplicationGoesIsToldSo) {
+  Leatd leatd(partitions(1) + emulated("a") + emulated("b"));
+  Load load(leatd, "b", 32, LEAT_FORMAT_gray8);
+  ASSERT_TRUE(eventually([&] { return load.so_far > 10; }));
+  ASSERT_EQ(state(changed(leatd, of_kind(shm::ChangeKind::unload, "b"))), "done") << leatd.log();
+  const std::uint64_t then = load.so_far;
+  ASSERT_TRUE(eventually([&] { return load.so_far > then + 10; }));
+  load.end();
+  EXPECT_EQ(load.submitted, load.answered);
+  EXPECT_GT(load.outcomes[Outcome::rejected], 0U);
+  EXPECT_EQ(load.outcomes[Outcome::failed], 0U);
+  const Json last = changed(leatd, of_kind(shm::ChangeKind::unload, "a"));
+  EXPECT_NE(line(last).find("is the only application"), std::string::npos) << last.dump();
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+TEST(Change, AReloadTakesWhatHasChangedAndNamesWhatItCannot) {
+  Leatd leatd(partitions(2) + emulated("a"));
+  Load load(leatd, "a", 32, LEAT_FORMAT_gray8);
+  leatd.rewrite(partitions(3) + emulated("a", "[2.0, 3.0]") + emulated("b"));
+  shm::Change look = of_kind(shm::ChangeKind::reload);
+  look.dry_run = 1;
+  const Json dry = changed(leatd, look);
+  EXPECT_EQ(state(dry), "dry_run");
+  EXPECT_FALSE(dry.at("waves").empty());
+  EXPECT_EQ(Json::parse(leatd.status_json()).at("applications").size(), 1U);
+  ASSERT_EQ(::kill(leatd.pid(), SIGHUP), 0);
+  ASSERT_TRUE(
+      eventually([&] { return change(leatd).value("number", 0) == 2 && change(leatd).at("over").get<bool>(); }));
+  EXPECT_EQ(state(change(leatd)), "done") << leatd.log();
+  const Json status = Json::parse(leatd.status_json());
+  EXPECT_EQ(status.at("applications").size(), 2U);
+  EXPECT_EQ(status.at("partitions").size(), 3U);
+  leatd.rewrite("[limits]\nstreams = 17\n" + partitions(3) + emulated("c"));
+  const Json refused = changed(leatd, of_kind(shm::ChangeKind::reload));
+  EXPECT_EQ(state(refused), "failed");
+  EXPECT_NE(line(refused).find("[limits] streams has changed"), std::string::npos) << refused.dump();
+  EXPECT_EQ(Json::parse(leatd.status_json()).at("applications").size(), 2U);
+  leatd.rewrite("nonsense");
+  EXPECT_EQ(state(changed(leatd, of_kind(shm::ChangeKind::reload))), "failed");
+  const std::uint64_t then = load.so_far;
+  EXPECT_TRUE(eventually([&] { return load.so_far > then + 20; })) << leatd.log();
+  expect_sound(load, leatd);
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+// ---- versions of models ----
+
+std::string model(std::uint64_t seed) { return exec::chain_model(seed, 1, 0, 3, 16); }
+
+class Versions : public ::testing::Test {
+ protected:
+  ScratchFolder folder_;
+  std::string config() const {
+    return "[[partition]]\nname = \"left\"\ncores = \"0\"\n[[partition]]\nname = \"right\"\ncores = \"0\"\n"
+           "[[application]]\nname = \"a\"\nslo_ms = 5000\n[[application.module]]\nname = \"m\"\nmodel = \"" +
+           folder_.path() + "/1.onnx\"\npreprocess = \"stretch rgb norm=unit\"\npostprocess = \"tensors\"\nbatch = 1\n";
+  }
+};
+
+TEST_F(Versions, AnotherVersionFollowsWithoutAFrameLostOrMixed) {
+  const std::string one = folder_.write("1.onnx", model(1)), two = folder_.write("2.onnx", model(2));
+  Leatd leatd(config());
+  Load load(leatd, "a");
+  const int rounds = times(2);
+  for (int i = 0; i < rounds; ++i) {
+    const Json done = changed(leatd, of_kind(shm::ChangeKind::replace, "a"), i % 2 == 0 ? two : one);
+    ASSERT_EQ(state(done), "done") << done.dump() << leatd.log();
+    const std::uint64_t then = load.so_far;
+    ASSERT_TRUE(eventually([&] { return load.so_far > then + 20; })) << leatd.log();
+  }
+  expect_sound(load, leatd);
+  EXPECT_EQ(load.served(), load.answered);
+  EXPECT_EQ(load.said.size(), 2U);
+  // By the order of frames one version follows the other, as often as it was asked for.
+  int turns = 0;
+  std::uint64_t before = 0;
+  for (const auto& [frame, version] : load.versions()) {
+    turns += before != 0 && version != before ? 1 : 0;
+    before = version;
+  }
+  EXPECT_EQ(turns, rounds);
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+TEST_F(Versions, ABrokenOneIsRefusedAndTheOldOneServesOn) {
+  (void)folder_.write("1.onnx", model(1));
+  Leatd leatd(config());
+  Load load(leatd, "a");
+  const std::string no_model = folder_.write("no.onnx", "this is no model"),
+                    wide = folder_.write("wide.onnx", exec::chain_model(3, 1, 0, 3, 32));
+  for (int i = 0; i < times(1); ++i) {
+    for (const std::string& file : {no_model, wide, folder_.path() + "/missing.onnx"}) {
+      const Json done = changed(leatd, of_kind(shm::ChangeKind::replace, "a"), file);
+      EXPECT_EQ(state(done), "failed") << done.dump();
+      EXPECT_NE(line(done).find("what was served is served as before"), std::string::npos) << done.dump();
+    }
+  }
+  const std::uint64_t then = load.so_far;
+  EXPECT_TRUE(eventually([&] { return load.so_far > then + 20; })) << leatd.log();
+  expect_sound(load, leatd);
+  EXPECT_EQ(load.said.size(), 1U);
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+// ---- plans, under load, with workers killed at every step ----
+
+constexpr std::uint32_t kPartitions = 4, kBatch = 4;
+
+// One module: in two stages, on the first two partitions and the others or the other way round, or whole on all.
+std::string plan(int kind) {
+  Json partitions = Json::array(), stages = Json::array();
+  for (std::uint32_t p = 0; p < kPartitions; ++p)
+    partitions.push_back({{"name", "p" + std::to_string(p)},
+                          {"kind", "emulated"},
+                          {"class", "p"},
+                          {"share", 1},
+                          {"size", 1},
+                          {"price", 1},
+                          {"device", p},
+                          {"host", 0},
+                          {"selector", ""}});
+  const auto stage = [&](int first, int end, const std::vector<int>& pool, std::int64_t bytes) {
+    Json latency = Json::array();
+    for (std::uint32_t b = 1; b <= kBatch; ++b) {
+      const std::int64_t ns = (end - first) * (600'000 + b * 200'000);
+      latency.push_back({{"p50_ns", ns}, {"p99_ns", ns}, {"samples", 0}});
+    }
+    stages.push_back({{"first_block", first},
+                      {"end_block", end},
+                      {"pool", pool},
+                      {"transfer_bytes", bytes},
+                      {"latency_by_batch", latency}});
+  };
+  if (kind == 2) {
+    stage(0, 2, {0, 1, 2, 3}, 0);
+  } else {
+    stage(0, 1, kind == 0 ? std::vector<int>{0, 1} : std::vector<int>{2, 3}, 3000);
+    stage(1, 2, kind == 0 ? std::vector<int>{2, 3} : std::vector<int>{0, 1}, 0);
+  }
+  return Json{
+      {"schema", "leat-plan/1"},
+      {"applications",
+       {{{"name", "pipe"},
+         {"slo_ns", 500'000'000},
+         {"rate_rps", 100},
+         {"weight", 1},
+         {"module", {{{"name", "sum"}, {"model", "sum"}}}}}}},
+      {"partitions", partitions},
+      {"hosts", Json::array()},
+      {"routes", {{{"application", 0}, {"module", 0}, {"batch", kBatch}, {"rate_rps", 100}, {"stages", stages}}}},
+      {"budget_ns", Json::array()},
+      {"certificate",
+       {{"objective", 100}, {"upper_bound", 100}, {"gap", 0}, {"binding", ""}, {"method", ""}, {"seconds", 0}}}}
+      .dump();
+}
+
+class Plans : public ::testing::Test {
+ protected:
+  Plans() {
+    for (int kind = 0; kind < 3; ++kind) files_.push_back(folder_.write(std::to_string(kind) + ".json", plan(kind)));
+  }
+  std::string config() const {
+    std::string out = "[daemon]\nplan = \"" + files_[0] + "\"\n";
+    for (std::uint32_t p = 0; p < kPartitions; ++p)
+      out += "[[partition]]\nname = \"p" + std::to_string(p) + "\"\nclass = \"p\"\nkind = \"emulated\"\n";
+    return out +
+           "[[application]]\nname = \"pipe\"\nslo_ms = 500\n[[application.module]]\nname = \"sum\"\n"
+           "executor = \"emulated\"\nlatency_ms = [1]\n";
+  }
+  ScratchFolder folder_;
+  std::vector<std::string> files_;
+};
+
+TEST_F(Plans, TakeOverUnderLoadOneAfterTheOther) {
+  Leatd leatd(config());
+  Load load(leatd, "pipe", 64, LEAT_FORMAT_gray8), other(leatd, "pipe", 64, LEAT_FORMAT_gray8);
+  for (int i = 0; i < times(3); ++i) {
+    const Json done = changed(leatd, of_kind(shm::ChangeKind::plan), files_[static_cast<std::size_t>(i + 1) % 3]);
+    ASSERT_EQ(state(done), "done") << done.dump() << leatd.log();
+    const std::uint64_t then = load.so_far;
+    ASSERT_TRUE(eventually([&] { return load.so_far > then + 10; })) << leatd.log();
+  }
+  expect_sound(load, leatd);
+  expect_sound(other, leatd);
+  EXPECT_EQ(load.served(), load.answered) << leatd.log();
+  const auto daemon = leatd.record(shm::RecordKind::daemon, 0);
+  ASSERT_TRUE(daemon);
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+// A plan that does not fit is refused before anything starts; a worker that dies in a step of the change ends it or is
+// started again, and some plan is in force throughout.
+TEST_F(Plans, WorkersThatDieAnywhereInAChangeLeaveAPlanInForce) {
+  Leatd leatd(config());
+  Load load(leatd, "pipe", 64, LEAT_FORMAT_gray8);
+  const Json refused = changed(leatd, of_kind(shm::ChangeKind::plan), folder_.write("bad.json", "{}"));
+  EXPECT_EQ(state(refused), "failed");
+  std::uint32_t draw = 12345;
+  int failed = 0;
+  for (int i = 0; i < times(4); ++i) {
+    std::atomic<bool> over{false};
+    std::thread killer([&] {
+      draw = draw * 1664525 + 1013904223;
+      const auto wait = std::chrono::microseconds(draw >> 8 & 0x1ffff);
+      const auto until = std::chrono::steady_clock::now() + wait;
+      while (!over && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+      std::vector<pid_t> all = children_of(leatd.pid());
+      if (!all.empty()) (void)::kill(all[(draw >> 3) % all.size()], SIGKILL);
+    });
+    const Json done = changed(leatd, of_kind(shm::ChangeKind::plan), files_[static_cast<std::size_t>(i + 1) % 3]);
+    over = true;
+    killer.join();
+    ASSERT_TRUE(state(done) == "done" || state(done) == "failed") << done.dump() << leatd.log();
+    failed += state(done) == "failed" ? 1 : 0;
+    const std::uint64_t then = load.so_far;
+    ASSERT_TRUE(eventually([&] { return load.so_far > then + 10; }, 20000ms)) << leatd.log();
+  }
+  load.end();
+  EXPECT_EQ(load.submitted, load.answered) << leatd.log();
+  const auto total = leatd.total();
+  ASSERT_TRUE(total);
+  EXPECT_TRUE(balances(*total));
+  std::printf("%d of %d changes failed by a killed worker\n", failed, times(4));
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+}  // namespace
+}  // namespace leat::test
