@@ -28,6 +28,10 @@ class Device {
   Device& operator=(const Device&) = delete;
 
   [[nodiscard]] const leat_device_info& info() const noexcept { return info_; }
+  // For decoders (cuda/decode): what they put work on, and what becomes of a failed call.
+  [[nodiscard]] const Driver& cuda() const noexcept { return *cuda_; }
+  [[nodiscard]] Stream stream() const noexcept { return stream_; }
+  void check(const char* call, Status status) const;
 
   leat_device_memory allocate(std::uint64_t bytes, bool shared);
   int export_memory(const leat_device_memory& memory);
@@ -60,7 +64,6 @@ class Device {
     std::uint64_t bytes, offset;  // in uploads_
   };
 
-  void check(const char* call, Status status) const;
   [[noreturn]] void lose(const char* call, Status status) const;
   void retain();
   void choose(const char* uuid);

@@ -1,9 +1,14 @@
 // The plug-in's door: the C ABI of engine/exec/device.h over Device.
 #include <cstring>
+#include <memory>
 #include <new>
 
+#include "cuda/decode/decoder.h"
 #include "cuda/device/device.h"
 
+struct leat_decoder {
+  std::unique_ptr<leat::cuda::Decoder> decoder;
+};
 struct leat_device {
   explicit leat_device(const leat_device_options& options) : device(options) {}
   leat::cuda::Device device;
@@ -83,6 +88,18 @@ int elapsed(leat_device* d, std::uint64_t* nanoseconds, char* error, std::size_t
 int usage(leat_device* d, leat_device_usage* out, char* error, std::size_t room) {
   return guarded(error, room, [&] { *out = d->device.usage(); });
 }
+int decoder_open(leat_device* d, const leat_decoder_options* options, leat_decoder** out, char* error,
+                 std::size_t room) {
+  return guarded(error, room, [&] { *out = new leat_decoder{make_decoder(d->device, *options)}; });
+}
+void decoder_close(leat_device*, leat_decoder* decoder) { delete decoder; }
+int decode(leat_device*, leat_decoder* decoder, const leat_access_unit* unit, char* error, std::size_t room) {
+  return guarded(error, room, [&] { decoder->decoder->decode(*unit); });
+}
+int decoded(leat_device*, leat_decoder* decoder, std::uint32_t place, leat_decoded* out, char* error,
+            std::size_t room) {
+  return guarded(error, room, [&] { *out = decoder->decoder->picture(place); });
+}
 int wait(leat_device* d, char* error, std::size_t room) {
   return guarded(error, room, [&] { d->device.wait(); });
 }
@@ -96,6 +113,7 @@ extern "C" __attribute__((visibility("default"))) const leat_device_api* leat_de
       LEAT_DEVICE_ABI, "cuda",        open,    close,         info,          allocate,
       export_memory,   import_memory, release, host_allocate, host_release,  host_register,
       host_unregister, pictures,      copy,    enqueue,       enqueue_graph, end_capture,
-      stamp,           wait,          elapsed, usage};
+      stamp,           wait,          elapsed, usage,         decoder_open,  decoder_close,
+      decode,          decoded};
   return &kApi;
 }

@@ -56,7 +56,7 @@ void Device::reserve_uploads(std::span<const leat_picture_job> jobs) {
   std::uint64_t needed = 0, by_staging = 0;
   const std::uint8_t* last = nullptr;
   for (const leat_picture_job& job : jobs) {
-    if (job.slot == std::exchange(last, job.slot)) continue;
+    if (job.slot == nullptr || job.slot == std::exchange(last, job.slot)) continue;
     const Registered* const pinned = registered(job.slot, job.slot_bytes);
     if (in_place(pinned)) continue;
     needed += round_up(job.slot_bytes);
@@ -77,8 +77,9 @@ void Device::pictures(const leat_picture_target& target, std::span<const leat_pi
   reserve_uploads(jobs);
   leat_picture_job* const first = jobs_ + job_count_;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const std::uint8_t* const slot = readable(jobs[i]);
     first[i] = jobs[i];
+    if (jobs[i].slot == nullptr) continue;  // decoded: it lies on the device
+    const std::uint8_t* const slot = readable(jobs[i]);
     for (auto& plane : first[i].planes)
       if (plane != nullptr) plane = slot + (plane - jobs[i].slot);
   }

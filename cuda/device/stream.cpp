@@ -3,6 +3,7 @@
 #include <cstring>
 #include <thread>
 
+#include "cuda/decode/libraries.h"
 #include "cuda/device/device.h"
 
 namespace leat::cuda {
@@ -108,6 +109,7 @@ Device::Device(const leat_device_options& options) {
     const AllocationProperties p = properties(true);
     check("cuMemGetAllocationGranularity", cuda_->granularity(&granularity_, &p, kRecommendedGranularity));
     load_kernels();
+    info_.codecs = decoded_codecs();
     info_.picture_source = options.picture_source;
     if (options.picture_source == LEAT_PICTURE_MEASURED) measure_picture_source();
   } catch (...) {

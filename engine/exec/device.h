@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#define LEAT_DEVICE_ABI 2u
+#define LEAT_DEVICE_ABI 3u
 #define LEAT_DEVICE_MAX_JOBS 256u /* pictures between two waits */
 
 enum leat_device_status { LEAT_DEVICE_OK = 0, LEAT_DEVICE_FAILED = 1, LEAT_DEVICE_LOST = 2 };
@@ -38,6 +38,7 @@ typedef struct leat_device_info {
   uint32_t picture_source;  /* in place or uploaded: as asked for, or as measured faster */
   uint32_t has_provider;    /* 0: a stand-in driver, on which no library computes; host code may touch device memory */
   uint32_t reads_read_only; /* host memory mapped read-only can be registered */
+  uint32_t codecs;          /* 1 << leat_codec for each that it decodes */
   uint64_t memory_bytes;
   void* stream; /* the driver's handle, for libraries that put work on it */
 } leat_device_info;
@@ -61,7 +62,7 @@ typedef struct leat_device_usage {
  * source + factors[c][3], low[c], high[c]); outside of the window it is pad[c]. */
 typedef struct leat_picture_job {
   const uint8_t* planes[3]; /* host addresses within [slot, slot + slot_bytes) */
-  const uint8_t* slot;
+  const uint8_t* slot;      /* NULL: the planes are the device's own (leat_decoded) */
   uint64_t slot_bytes;
   uint32_t strides[3];
   uint32_t format, width, height; /* leat_format; pixels of the frame */
@@ -76,6 +77,30 @@ typedef struct leat_picture_target {
   uint32_t dtype;                   /* LEAT_F32, LEAT_F16, or LEAT_U8: 0..1 becomes 0..255, rounded */
   uint32_t layout;                  /* enum leat_picture_layout */
 } leat_picture_target;
+
+/* One stream of access units (leat_codec), decoded in the order given. Each picture stays at a place of its own, below
+ * `places`, until an access unit comes for that place. */
+typedef struct leat_decoder leat_decoder;
+
+typedef struct leat_decoder_options {
+  uint32_t codec;         /* leat_codec */
+  uint32_t width, height; /* that every picture must have */
+  uint32_t places;        /* 1..32 */
+} leat_decoder_options;
+
+typedef struct leat_access_unit {
+  const uint8_t* data; /* may change while it is read: it is copied before it is looked at */
+  uint64_t bytes;
+  uint32_t place;
+  uint32_t gap; /* 1: others before it are missing */
+} leat_access_unit;
+
+typedef struct leat_decoded {
+  const uint8_t* planes[3]; /* device memory */
+  uint32_t strides[3];
+  uint32_t format; /* leat_format */
+  uint64_t bytes;  /* from planes[0] */
+} leat_decoded;
 
 typedef struct leat_device_api {
   uint32_t abi;     /* LEAT_DEVICE_ABI */
@@ -115,6 +140,18 @@ typedef struct leat_device_api {
   /* After wait(): from the first stamp to the second. */
   int (*elapsed)(leat_device* device, uint64_t* nanoseconds, char* error, size_t error_bytes);
   int (*usage)(leat_device* device, leat_device_usage* out, char* error, size_t error_bytes);
+  /* ---- bitstreams ---- */
+  int (*decoder_open)(leat_device* device, const leat_decoder_options* options, leat_decoder** out, char* error,
+                      size_t error_bytes);
+  void (*decoder_close)(leat_device* device, leat_decoder* decoder); /* nothing on the stream reads its pictures */
+  /* Puts it before the decoder. LEAT_DEVICE_FAILED: it has no picture, and neither has what follows up to the next key
+   * picture; the line is for the first of them alone. Nothing on the stream reads the place's earlier picture. */
+  int (*decode)(leat_device* device, leat_decoder* decoder, const leat_access_unit* unit, char* error,
+                size_t error_bytes);
+  /* The picture at a place, to be read by work that is put on the stream from now on. LEAT_DEVICE_FAILED: there is
+   * none, because of the access unit there or of one it refers to. */
+  int (*decoded)(leat_device* device, leat_decoder* decoder, uint32_t place, leat_decoded* out, char* error,
+                 size_t error_bytes);
 } leat_device_api;
 
 /* The one symbol a device plug-in exports. */

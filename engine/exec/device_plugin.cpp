@@ -72,6 +72,23 @@ Result<PinnedBuffer> Device::pinned(std::uint64_t bytes) {
   return PinnedBuffer(this, at);
 }
 
+Result<std::unique_ptr<Decoder>> Device::decoder(const leat_decoder_options& options) {
+  leat_decoder* made = nullptr;
+  if (!good(api_->decoder_open(device_, &options, &made, error_, sizeof error_))) return Error{error_};
+  return std::make_unique<Decoder>(this, made);
+}
+
+Decoder::~Decoder() { device_.api_->decoder_close(device_.device_, decoder_); }
+bool Decoder::decode(const leat_access_unit& unit) noexcept {
+  device_.error_[0] = '\0';
+  return device_.good(device_.api_->decode(device_.device_, decoder_, &unit, device_.error_, sizeof device_.error_));
+}
+bool Decoder::picture(std::uint32_t place, leat_decoded* out) noexcept {
+  device_.error_[0] = '\0';
+  return device_.good(
+      device_.api_->decoded(device_.device_, decoder_, place, out, device_.error_, sizeof device_.error_));
+}
+
 Status Device::register_host(void* at, std::uint64_t bytes, bool read_only) {
   if (!good(api_->host_register(device_, at, bytes, read_only, error_, sizeof error_))) return Error{error_};
   return Done{};

@@ -60,6 +60,21 @@ class PinnedBuffer {
   void* at_ = nullptr;
 };
 
+// A stream's decoder, with its pictures on the device. False: the device's error() says why.
+class Decoder {
+ public:
+  Decoder(Device* device, leat_decoder* decoder) : device_(*device), decoder_(decoder) {}
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+  ~Decoder();
+  bool decode(const leat_access_unit& unit) noexcept;
+  bool picture(std::uint32_t place, leat_decoded* out) noexcept;
+
+ private:
+  Device& device_;
+  leat_decoder* decoder_;
+};
+
 class Device {
  public:
   // plugin: "cuda", or a plug-in's path (it holds a '/'). uuid: empty for the first that is visible.
@@ -79,6 +94,7 @@ class Device {
   Result<DeviceBuffer> import_memory(int fd, std::uint64_t bytes);
   Result<int> export_memory(const DeviceBuffer& buffer);  // a descriptor, the caller's
   Result<PinnedBuffer> pinned(std::uint64_t bytes);
+  Result<std::unique_ptr<Decoder>> decoder(const leat_decoder_options& options);
   Status register_host(void* at, std::uint64_t bytes, bool read_only);
   void unregister_host(void* at) noexcept { api_->host_unregister(device_, at); }
 
@@ -89,6 +105,7 @@ class Device {
   [[nodiscard]] const char* error() const noexcept { return error_; }
 
  private:
+  friend class Decoder;
   Device(const leat_device_api* api, leat_device* device) : api_(api), device_(device) { api->info(device, &info_); }
   bool good(int status) noexcept {
     note(status);

@@ -20,6 +20,7 @@ struct FrameView {
   std::uint64_t bytes = 0;                           // from planes[0]: all planes and their padding
   const leat_tensor_shape* tensors = nullptr;        // format tensors: their shapes; the pool's
   std::uint32_t tensor_count = 0;
+  bool on_device = false;  // the planes are in the memory of the module's device: a decoded picture
 };
 
 }  // namespace leat::exec

@@ -87,21 +87,38 @@ bool Worker::take_batch() {
     while (!channel_.dispatches.pop(cells[i])) {
     }
   while (!ending_ && static_cast<std::int32_t>(cells[0].control - control_.messages()) > 0) (void)read_control(true);
-  if (!ending_) run_batch(std::span(cells.data(), count));
+  if (ending_) return true;
+  if (cells[0].kind == CellKind::access_unit)
+    decode(cells[0]);
+  else
+    run_batch(std::span(cells.data(), count));
   return true;
 }
 
-// What a task is to its module. False: its frame is not here.
-bool Worker::prepare(const DispatchCell& cell, exec::Item& item) {
+// A frame that was dropped meanwhile is answered when its slot is free.
+void Worker::decode(const DispatchCell& cell) {
+  if (!pools_.decode(cell) && !device_.lost())
+    complain("stream " + std::to_string(cell.pool) + ": " + device_.get()->error());
+  if (device_.lost()) {
+    ending_ = true;
+    return;
+  }
+  push_report({.kind = ReportKind::decoded, .count = 1});
+  if (channel_.dispatches.empty()) wake_daemon();
+}
+
+// What a task is to its module; why it cannot be run.
+Reason Worker::prepare(const DispatchCell& cell, exec::Item& item) {
   const ModuleSetup& module = setup_.modules[cell.module];
   bool has_parts = false;
-  if (!pools_.find(cell, &item, &has_parts)) return false;
+  if (const Reason why = pools_.find(cell, &item, &has_parts); why != Reason::none) return why;
+  if (item.frame.on_device && !modules_[cell.module].module->on_device()) return Reason::bad_frame;
   if (has_parts && modules_[cell.module].has_parts) item.parts = exec::parts_of(item.result, module.index);
   item.rows = cell.items;
   // Behind a detector an item is one of its detections; behind anything else it is the frame again.
   const bool crop = module.after_fan_out && item.result->kind == LEAT_RESULT_DETECTIONS;
   item.detection = crop ? static_cast<std::int32_t>(cell.item) : -1;
-  return true;
+  return Reason::none;
 }
 
 void Worker::run_batch(std::span<const DispatchCell> cells) {
@@ -146,9 +163,10 @@ Worker::BatchNumbers Worker::compute(std::span<const DispatchCell> cells) {
   BatchNumbers numbers{.started_ns = shm::monotonic_ns()};
   std::uint32_t count = 0;
   for (std::uint32_t i = 0; i < cells.size(); ++i) {
-    const bool here = prepare(cells[i], batch_.items[count]);
-    batch_.tasks[i] = {static_cast<std::uint8_t>(here ? Reason::none : Reason::partition_lost), 0};
-    if (!here) continue;
+    const Reason why = prepare(cells[i], batch_.items[count]);
+    batch_.tasks[i] = {static_cast<std::uint8_t>(why), 0};
+    // Where rows are fixed it stays, without a picture, so that it fails alone.
+    if (why != Reason::none && !(why == Reason::undecodable && modules_[cells[0].module].features.any())) continue;
     batch_.reports[count] = {};
     batch_.task_of[count++] = static_cast<std::uint16_t>(i);
   }
@@ -188,8 +206,10 @@ void Worker::note_answer(std::uint32_t module, std::uint32_t i, BatchNumbers& nu
   if (item.detection < 0 && setup.edge_out == kNoEdge)
     shm::atomic_ref(item.result->model_version).store(setup.version, std::memory_order_relaxed);
   const bool detections = item.result->kind == LEAT_RESULT_DETECTIONS && item.detection < 0;
-  batch_.tasks[batch_.task_of[i]] = {static_cast<std::uint8_t>(report.reason),
-                                     static_cast<std::uint8_t>(detections ? std::min(report.fan_out, 255u) : 1u)};
+  TaskReport& task = batch_.tasks[batch_.task_of[i]];
+  if (task.reason != 0) return;  // it had no picture
+  task = {static_cast<std::uint8_t>(report.reason),
+          static_cast<std::uint8_t>(detections ? std::min(report.fan_out, 255u) : 1u)};
 }
 
 // Once for each module, since from then on the counter tells.
@@ -222,10 +242,14 @@ void Worker::send_report(std::span<const DispatchCell> cells, const BatchNumbers
     cell.first = static_cast<std::uint16_t>(first);
     const auto here = std::min<std::size_t>(kResultsPerCell, cells.size() - first);
     std::copy_n(batch_.tasks.begin() + first, here, cell.results);
-    while (!channel_.reports.push(cell)) {  // never full by its size (channel.h) while leatd lives
-      if (ending_ || channel_.reports.corrupt()) return;
-      (void)read_control(false);
-    }
+    push_report(cell);
+  }
+}
+
+void Worker::push_report(const ReportCell& cell) {
+  while (!ending_ && !channel_.reports.push(cell)) {  // never full by its size (channel.h) while leatd lives
+    if (channel_.reports.corrupt()) return;
+    (void)read_control(false);
   }
 }
 

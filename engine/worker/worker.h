@@ -89,9 +89,11 @@ class Worker {
   void run_batch(std::span<const DispatchCell> cells);
   [[nodiscard]] std::span<const DispatchCell> sequel_of(std::span<const DispatchCell> cells);
   [[nodiscard]] BatchNumbers compute(std::span<const DispatchCell> cells);  // batch_.tasks then has what became of each
-  bool prepare(const DispatchCell& cell, exec::Item& item);
+  void decode(const DispatchCell& cell);
+  Reason prepare(const DispatchCell& cell, exec::Item& item);
   void note_answer(std::uint32_t module, std::uint32_t i, BatchNumbers& numbers);
   void send_report(std::span<const DispatchCell> cells, const BatchNumbers& numbers, ReportKind kind);
+  void push_report(const ReportCell& cell);
   void wake_daemon();
   void say_squeezed(std::uint32_t module, std::uint32_t width);
   void park();

@@ -28,7 +28,7 @@ int main() {
   MEMBER(leat_stream_options, max_age_ns);
   MEMBER(leat_stream_options, period_ns);
   MEMBER(leat_stream_options, memory);
-  MEMBER(leat_stream_options, reserved);
+  MEMBER(leat_stream_options, codec);
   MEMBER(leat_frame, stream);
   MEMBER(leat_frame, slot);
   MEMBER(leat_frame, generation);
@@ -63,7 +63,7 @@ int main() {
   MEMBER(leat_submit_options, key);
   MEMBER(leat_submit_options, items);
   MEMBER(leat_submit_options, flags);
-  MEMBER(leat_submit_options, reserved);
+  MEMBER(leat_submit_options, bytes);
   MEMBER(leat_answer, stream);
   MEMBER(leat_answer, ticket);
   MEMBER(leat_answer, cookie);

@@ -149,6 +149,9 @@ void ClientSessions::open_stream(Session& s, const std::vector<std::byte>& packe
   if (const std::string problem = problem_of_tensors(m.pool, application->tensors); !problem.empty())
     return refuse(s, request, LEAT_ERROR_format_mismatch, Refusal::bad_stream,
                   "application '" + application->name + "' " + problem);
+  if (const std::string problem = problem_of_codec(m.pool, *application); !problem.empty())
+    return refuse(s, request, LEAT_ERROR_format_mismatch, Refusal::bad_stream,
+                  "application '" + application->name + "' " + problem);
   m.pool.result_bytes = application->results.result_bytes;
   if (m.fewer_slots != 0) m.pool.slots = slots_for(m, *application);
   const shm::PoolLayout layout = shm::pool_layout(m.pool);

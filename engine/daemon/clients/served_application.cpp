@@ -24,6 +24,10 @@ Result<ModelsSaid> models_said(const Config& config, std::uint32_t application, 
     const auto& sessions = setups[p].modules;
     for (std::size_t s = 0; s < sessions.size() && s < ready[p].parts.size(); ++s) {
       if (sessions[s].application != app.name) continue;
+      auto& decodes = out.served.decodes;
+      if (sessions[s].edge_in == worker::kNoEdge &&
+          (decodes.empty() || decodes.back().partition != setups[p].partition))
+        decodes.push_back({setups[p].partition, ready[p].device.codecs});
       const std::uint32_t module = sessions[s].index;
       if (s < ready[p].recognised.size()) merge(ready[p].recognised[s], out.recognised[module]);
       if (!ready[p].parts[s].empty()) needs[module] = ready[p].parts[s];

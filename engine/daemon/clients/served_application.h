@@ -22,6 +22,11 @@ struct ServedApplication {
   std::string class_names = {};  // StreamOpened's tail
   ResultLayout results = {};
   std::vector<leat_tensor_shape> tensors = {};  // what its frames must be; empty: pictures
+  struct Decodes {                              // a partition that takes its frames
+    std::string partition;
+    std::uint32_t codecs = 0;  // DeviceFacts::codecs
+  };
+  std::vector<Decodes> decodes = {};
 };
 
 // Before its models are loaded.

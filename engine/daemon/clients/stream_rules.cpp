@@ -48,6 +48,20 @@ std::string problem_of_tensors(const shm::PoolSpec& pool, const std::vector<leat
   return same ? std::string() : "takes other tensors: " + shapes;
 }
 
+std::string problem_of_codec(const shm::PoolSpec& pool, const ServedApplication& application) {
+  if (!pool.bitstream()) return {};
+  const auto lacks =
+      std::ranges::find_if(application.decodes, [&](const auto& d) { return (d.codecs >> pool.codec & 1u) == 0; });
+  if (lacks == application.decodes.end()) return {};
+  static constexpr const char* kNames[] = {"",
+#define X(name, value, format, text) #name,
+                                           LEAT_CODECS(X)
+#undef X
+  };
+  return "runs on partition '" + lacks->partition + "', which decodes no " + kNames[pool.codec] +
+         "; open the stream with pixels, or serve the application on GPUs that decode it alone";
+}
+
 Objection objection_to_settings(const std::string& who, const UserLimits& limits, const shm::StreamSettings& o,
                                 const ServedApplication& application) {
   const std::string user = "user " + who + " may ";

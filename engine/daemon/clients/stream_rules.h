@@ -26,6 +26,9 @@ struct Objection {
 // Empty: the stream's frames are what the application takes. A leading dimension of one item may be there or not.
 std::string problem_of_tensors(const shm::PoolSpec& pool, const std::vector<leat_tensor_shape>& wanted);
 
+// Empty: every partition that takes the application's frames decodes the stream's, or they are no bitstream.
+std::string problem_of_codec(const shm::PoolSpec& pool, const ServedApplication& application);
+
 // who: the user's name, for the message.
 [[nodiscard]] Objection objection_to_settings(const std::string& who, const UserLimits& limits,
                                               const shm::StreamSettings& settings,

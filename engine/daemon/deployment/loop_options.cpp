@@ -11,7 +11,8 @@ constexpr std::uint32_t kCoresToSpare = 4;
 // A hand-over costs some tens of microseconds; in work longer than this nobody sees them.
 constexpr std::int64_t kShortNs = 4'000'000;
 
-void number_stages(const Deployment& d, std::uint32_t slots, PlanTables& tables) {
+void number_stages(const Config& config, const Deployment& d, std::uint32_t slots, PlanTables& tables) {
+  tables.takes_frames.resize(config.applications.size());
   tables.session_of.resize(slots);
   for (const planner::Route& r : d.plan.routes) {
     tables.first_stage.push_back(static_cast<std::uint32_t>(tables.stages.size()));
@@ -23,8 +24,14 @@ void number_stages(const Deployment& d, std::uint32_t slots, PlanTables& tables)
       };
       tables.stages.push_back({edge(blocks.first), edge(blocks.end)});
       for (std::uint32_t slot = 0; slot < slots; ++slot) tables.session_of[slot].push_back(core::kNone);
-      for (std::uint32_t p = 0; p < d.partitions.size(); ++p)
-        tables.session_of[d.slots[p]].back() = session(d, p, r.application, r.module, blocks);
+      std::vector<std::uint32_t>& takes_frames = tables.takes_frames[r.application];
+      for (std::uint32_t p = 0; p < d.partitions.size(); ++p) {
+        const std::uint32_t of = session(d, p, r.application, r.module, blocks);
+        tables.session_of[d.slots[p]].back() = of;
+        if (of != core::kNone && tables.stages.back().in == core::kNone &&
+            std::ranges::count(takes_frames, d.slots[p]) == 0)
+          takes_frames.push_back(d.slots[p]);
+      }
     }
   }
   for (const FeatureEdge& e : d.edges) tables.edges.emplace_back(e.number, e.spec);
@@ -63,7 +70,7 @@ LoopOptions loop_options(const Config& config, const Deployment& d, std::uint32_
 
 PlanTables plan_tables(const Config& config, const Deployment& d, const core::Topology& topology, std::uint32_t slots) {
   PlanTables out;
-  number_stages(d, slots, out);
+  number_stages(config, d, slots, out);
   out.routes = route_limits(topology);
   out.modules = static_cast<std::uint32_t>(topology.modules.size());
   for (const core::ModuleSpec& m : topology.modules)

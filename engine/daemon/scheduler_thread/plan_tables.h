@@ -26,7 +26,9 @@ struct PlanTables {
   // or kNone.
   std::vector<std::uint32_t> first_stage;
   std::vector<std::vector<std::uint32_t>> session_of;
-  std::vector<StageEdges> stages;                                 // [that number]
+  std::vector<StageEdges> stages;  // [that number]
+  // [application]: partitions with a session that takes its frames; a bitstream's access units go to all of them.
+  std::vector<std::vector<std::uint32_t>> takes_frames;
   std::vector<RouteLimits> routes;                                // as the topology says
   std::vector<std::pair<std::uint32_t, shm::FeatureSpec>> edges;  // those that it uses, by their numbers
   std::uint32_t modules = 0;

@@ -192,6 +192,7 @@ std::uint32_t SchedulerLoop::take_reports(std::int64_t now) noexcept {
 // False: the cell names no batch that runs there, or makes no sense.
 bool SchedulerLoop::report(std::uint32_t p, const worker::ReportCell& cell, std::int64_t now) noexcept {
   if (cell.kind == worker::ReportKind::sequel) return report_sequel(p, cell, now);
+  if (cell.kind == worker::ReportKind::decoded) return decoded(partitions_[p], cell.count);
   const Partition& partition = partitions_[p];
   if (partition.sequel.live || partition.queued == 0 || cell.batch != partition.order[0]) return false;
   Batch& batch = batches_[cell.batch];

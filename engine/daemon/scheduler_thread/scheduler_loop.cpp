@@ -206,8 +206,7 @@ void SchedulerLoop::submit(Client& client, const shm::Taken& taken, std::int64_t
   slot = {.submitted_ns = now,
           .capture_ns = taken.capture_ns,
           .deadline_ns = taken.deadline_ns == 0 ? latest : std::min(taken.deadline_ns, latest)};
-  metrics_.submitted(stream.granted.pool, stream.granted.owner.record, stream.granted.frame_bytes,
-                     now - taken.capture_ns);
+  metrics_.submitted(stream.granted.pool, stream.granted.owner.record, taken.bytes, now - taken.capture_ns);
   metrics_.event(EventKind::submitted, now, stream.granted.pool, token, taken.slot);
   if (client.refused || stream.closing || stream.unserved) {  // closing: the core's stream may be another's by now
     core::Action refused;
@@ -217,6 +216,7 @@ void SchedulerLoop::submit(Client& client, const shm::Taken& taken, std::int64_t
     answer(refused, now);
     return;
   }
+  if (stream.slots_of->spec().bitstream()) decode(s, taken);
   core::Submission submission;
   submission.stream = stream.core;
   submission.token = token;
@@ -405,6 +405,7 @@ void SchedulerLoop::open_stream(const Command& command, std::int64_t now) noexce
   free->index = command.stream;
   free->core = core_stream;
   free->granted = granted;
+  free->missed = false;
   free->offered = 0;
   free->offered_ns = now;
   streams_.of_core[core_stream] = s;
@@ -446,6 +447,7 @@ void SchedulerLoop::worker_lost(std::uint32_t p, std::int64_t pid, std::int64_t 
   for (auto& batch : batches_)  // also one that could not be pushed
     if (batch.live && batch.partition() == p) release(batch);
   let_sequel_go(partition);
+  (void)decoded(partition, partition.units.count);
   unwatch_worker(p);
   partition = {};
   partitions_[p].last_ended_ns = 0;

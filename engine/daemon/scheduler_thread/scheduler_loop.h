@@ -89,6 +89,7 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
     std::uint32_t mark = 0;  // closing: ClientPort::mark() when its client asked
     GrantedStream granted;
     const shm::StreamPool* slots_of = nullptr;  // the port's, while open
+    bool missed = false;                        // a bitstream: an access unit did not reach its workers
     std::uint64_t offered = 0;                  // waits for grants: pictures that its client had, as far as is believed
     std::int64_t offered_ns = 0;                // when that was looked at
     std::array<Slot, shm::kMaxSlotsPerStream> slots;
@@ -139,6 +140,14 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
     std::int64_t began_ns = 0;
     std::array<Task, worker::kMaxBatch> tasks;  // position: in that batch, or kNone
   };
+  // Access units that a worker has not read yet, oldest first; their slots are held until it has.
+  struct AccessUnits {
+    struct Unit {
+      std::uint32_t stream = 0, slot = 0;  // index into streams_
+    };
+    std::array<Unit, worker::kMaxAccessUnits> all;
+    std::uint32_t first = 0, count = 0;
+  };
   struct Partition {
     WorkerPort* port = nullptr;
     bool dirty = false, broken = false, bell_watched = false;
@@ -149,6 +158,7 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
     std::int64_t hangs_at_ns = core::kNever;   // when its oldest batch has run too long
     std::array<std::uint32_t, worker::kMaxQueuedBatches> order{};  // their indexes, oldest first
     Sequel sequel;                                                 // before them all
+    AccessUnits units;
   };
   SchedulerLoop(const core::Topology& topology, const core::Policy& policy, LoopOptions options, Metrics& metrics,
                 const shm::Doorbell& events_bell, shm::Doorbell bell);
@@ -207,6 +217,9 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
   void join_sequel(std::uint32_t index, std::int64_t now) noexcept;
   bool report_sequel(std::uint32_t partition, const worker::ReportCell& cell, std::int64_t now) noexcept;
   void let_sequel_go(Partition& partition) noexcept;
+  // Bitstreams: scheduler_bitstreams.cpp.
+  void decode(std::uint32_t stream, const shm::Taken& taken) noexcept;
+  bool decoded(Partition& partition, std::uint32_t count) noexcept;
   // Batches: scheduler_batches.cpp.
   bool report(std::uint32_t partition, const worker::ReportCell& cell, std::int64_t now) noexcept;
   void count_end(const Batch& batch, const worker::ReportCell& cell, std::int64_t now) noexcept;

@@ -76,9 +76,10 @@ void SchedulerLoop::retire_plan() noexcept {
 void SchedulerLoop::tell_quiet() noexcept {
   for (std::size_t i = 0; i < plans_.awaited.size();) {
     const Quiet of = plans_.awaited[i];
-    const bool is = of.partition != core::kNone ? core_->quiet(of.partition) && partitions_[of.partition].queued == 0 &&
-                                                      !partitions_[of.partition].sequel.live
-                                                : core_->in_flight(of.application) == 0;
+    const bool is = of.partition != core::kNone
+                        ? core_->quiet(of.partition) && partitions_[of.partition].queued == 0 &&
+                              partitions_[of.partition].units.count == 0 && !partitions_[of.partition].sequel.live
+                        : core_->in_flight(of.application) == 0;
     if (!is) {
       ++i;
       continue;

@@ -289,7 +289,7 @@ bool Preprocessor::job(const FrameView& frame, const Box* box, leat_picture_job*
   *out = {};
   for (std::uint32_t p = 0; p < shm::plane_count(frame.format); ++p)
     out->planes[p] = frame.planes[p], out->strides[p] = frame.strides[p];
-  out->slot = frame.planes[0], out->slot_bytes = frame.bytes;
+  out->slot = frame.on_device ? nullptr : frame.planes[0], out->slot_bytes = frame.bytes;
   out->format = frame.format, out->width = frame.width, out->height = frame.height;
   out->x0 = w.x0, out->y0 = w.y0;
   out->scale_x = (w.x1 - w.x0) / static_cast<float>(w.width),

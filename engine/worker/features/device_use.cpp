@@ -13,6 +13,7 @@ Status DeviceUse::open(const DeviceSetup& wanted, DeviceFacts& facts) {
   facts.name = info.name;
   facts.multiprocessors = info.multiprocessors;
   facts.memory_bytes = info.memory_bytes;
+  facts.codecs = info.codecs;
   if (info.multiprocessors < wanted.multiprocessors_min || info.multiprocessors > wanted.multiprocessors_max)
     return Error{"sees " + std::to_string(info.multiprocessors) + " multiprocessors of " + std::string(info.name) +
                  ", its share has " + std::to_string(wanted.multiprocessors_min) + " to " +

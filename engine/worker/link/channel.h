@@ -20,12 +20,17 @@ namespace leat::worker {
 
 inline constexpr std::uint32_t kMaxBatch = 64;         // items in one batch
 inline constexpr std::uint32_t kMaxQueuedBatches = 8;  // batches sent to a worker and not reported yet
-inline constexpr std::uint32_t kDispatchRing = 1024;   // cells; room for kMaxQueuedBatches of kMaxBatch
-inline constexpr std::uint32_t kReportRing = 256;
+inline constexpr std::uint32_t kMaxAccessUnits = 256;  // sent to a worker and not read yet
+inline constexpr std::uint32_t kDispatchRing = 2048;   // cells; room for kMaxQueuedBatches of kMaxBatch
+inline constexpr std::uint32_t kReportRing = 1024;
 inline constexpr std::uint32_t kMaxModules = 64;  // sessions of one worker
 inline constexpr std::uint8_t kNoModule = UINT8_MAX;
 inline constexpr std::uint32_t kMaxPools = 1024;     // streams a worker can serve at once
 inline constexpr std::uint32_t kNoRow = UINT32_MAX;  // a stage without features on that side
+
+// task: one of a batch. access_unit: what the slot of a bitstream holds, to be decoded, whatever becomes of its frame;
+// `item` is its length, `items` 2 where others before it are missing, else 1.
+enum class CellKind : std::uint8_t { task, access_unit };
 
 struct alignas(64) DispatchCell {
   std::uint32_t sequence = 0;  // ring.h
@@ -33,7 +38,7 @@ struct alignas(64) DispatchCell {
   std::uint32_t batch = 0, batch_generation = 0;
   std::uint16_t module = 0;  // session index, as in Setup
   std::uint8_t stage = 0;
-  std::uint8_t reserved = 0;
+  CellKind kind = CellKind::task;
   std::uint16_t position = 0, count = 0;  // this is task `position` of `count` in its batch
   std::uint32_t pool = 0, pool_generation = 0;
   std::uint32_t slot = 0;
@@ -56,8 +61,9 @@ struct TaskReport {
 inline constexpr std::uint32_t kResultsPerCell = 8;
 
 // Whether the worker has gone on by itself behind the batch (DispatchCell::then), or this is what it has gone on with:
-// its tasks are, in the batch's order, each one's results from the first on.
-enum class ReportKind : std::uint8_t { batch, goes_on, sequel };
+// its tasks are, in the batch's order, each one's results from the first on. decoded: no batch; so many access units
+// have been read as `count` says, and their slots are not looked at any more.
+enum class ReportKind : std::uint8_t { batch, goes_on, sequel, decoded };
 
 struct alignas(64) ReportCell {
   std::uint32_t sequence = 0;  // ring.h
@@ -74,8 +80,9 @@ struct alignas(64) ReportCell {
 };
 static_assert(sizeof(DispatchCell) == 64 && sizeof(ReportCell) == 64);
 static_assert(std::is_trivially_copyable_v<DispatchCell> && std::is_trivially_copyable_v<ReportCell>);
-static_assert(kDispatchRing >= 2 * kMaxQueuedBatches * kMaxBatch);
-static_assert(kReportRing >= 2 * kMaxQueuedBatches * ((kMaxBatch + kResultsPerCell - 1) / kResultsPerCell));
+static_assert(kDispatchRing >= 2 * (kMaxQueuedBatches * kMaxBatch + kMaxAccessUnits));
+static_assert(kReportRing >=
+              2 * (kMaxQueuedBatches * ((kMaxBatch + kResultsPerCell - 1) / kResultsPerCell) + kMaxAccessUnits));
 
 struct ChannelLayout {
   std::uint64_t dispatch_index, worker_sleep;  // written by the worker

@@ -16,11 +16,9 @@ Json as_json(const DeviceFacts& facts) {
                        {"bytes", m.bytes},
                        {"provider_bytes", m.provider_bytes}});
   }
-  return Json{{"name", facts.name},
-              {"multiprocessors", facts.multiprocessors},
-              {"memory_bytes", facts.memory_bytes},
-              {"memory", as_json(facts.memory)},
-              {"modules", modules}};
+  return Json{
+      {"name", facts.name},     {"multiprocessors", facts.multiprocessors}, {"memory_bytes", facts.memory_bytes},
+      {"codecs", facts.codecs}, {"memory", as_json(facts.memory)},          {"modules", modules}};
 }
 
 DeviceMemory device_memory_from(const Json& j) {
@@ -36,6 +34,7 @@ DeviceFacts device_facts_from(const Json& j) {
   j.at("name").get_to(out.name);
   j.at("multiprocessors").get_to(out.multiprocessors);
   j.at("memory_bytes").get_to(out.memory_bytes);
+  j.at("codecs").get_to(out.codecs);
   out.memory = device_memory_from(j.at("memory"));
   for (const Json& m : j.at("modules")) {
     DeviceFacts::Module& module = out.modules.emplace_back();

@@ -20,6 +20,7 @@ struct DeviceFacts {
   std::string name;  // empty: the worker has no device
   std::uint32_t multiprocessors = 0;
   std::uint64_t memory_bytes = 0;  // of the whole device
+  std::uint32_t codecs = 0;        // 1 << leat_codec for each whose bitstreams this worker takes
   DeviceMemory memory;
   struct Module {
     exec::GraphReport graphs;

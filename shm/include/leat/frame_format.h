@@ -28,12 +28,27 @@ typedef enum leat_format {
 #undef X
 } leat_format;
 
-/* What a slot holds. Version 1 serves host memory; the other kinds keep their place in the descriptors. */
+/* What a slot holds. Handles to device memory are not served yet; they keep their place in the descriptors. */
 typedef enum leat_slot_memory {
   LEAT_SLOT_HOST = 0,     /* pixels in the stream's frame segment */
   LEAT_SLOT_DEVICE = 1,   /* a handle to device memory */
-  LEAT_SLOT_BITSTREAM = 2 /* compressed bytes in the frame segment */
+  LEAT_SLOT_BITSTREAM = 2 /* an access unit in the frame segment, decoded on the serving device */
 } leat_slot_memory;
+
+/* How the access units of a LEAT_SLOT_BITSTREAM stream are coded, and the format of the pictures that they become.
+ * LEAT_CODECS(X): X(name, value, format, text) */
+#define LEAT_CODECS(X)                                                                                \
+  X(h264, 1, nv12, "H.264: NAL units behind start codes (Annex B), parameter sets with key pictures") \
+  X(hevc, 2, nv12, "HEVC: NAL units behind start codes (Annex B), parameter sets with key pictures")  \
+  X(av1, 3, nv12, "AV1: a temporal unit of OBUs with sizes, the sequence header with key pictures")   \
+  X(jpeg, 4, rgb24, "JPEG: a whole file, each a key picture")
+
+typedef enum leat_codec {
+  LEAT_CODEC_none = 0,
+#define X(name, value, format, text) LEAT_CODEC_##name = value,
+  LEAT_CODECS(X)
+#undef X
+} leat_codec;
 
 #ifdef __cplusplus
 }

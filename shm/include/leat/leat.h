@@ -145,8 +145,8 @@ typedef struct leat_stream_options {
   int64_t slo_ns;                    /* 0: the application's. The deadline is capture + slo */
   int64_t max_age_ns;                /* 0: none. An answer older than this, from capture, is worthless */
   int64_t period_ns;                 /* 0: not periodic */
-  uint32_t memory;                   /* leat_slot_memory; LEAT_SLOT_HOST */
-  uint32_t reserved;                 /* 0 */
+  uint32_t memory;                   /* leat_slot_memory: LEAT_SLOT_HOST, LEAT_SLOT_BITSTREAM */
+  uint32_t codec;                    /* leat_codec of a bitstream, else 0 */
   const leat_tensor_shape* tensors;  /* format tensors: the inputs, in the model's order; read by leat_open_stream */
   uint32_t tensor_count;             /* 1..8 with that format, else 0; width and height may be 0 then */
   uint32_t sla_drop_ppm; /* coordinated: accuracy it can spare, millionths, to 500000; needs period_ns. 0: not */
@@ -162,6 +162,10 @@ typedef struct leat_stream_options {
   const char* name;          /* shown by `leat top`; NULL: the client's and a number. At most 31 bytes are kept */
 } leat_stream_options;
 
+/* Bitstreams (docs/guide/bitstreams.md): one access unit a slot, in decoding order, every one of them, its length in
+ * leat_submit_options; `format` is what the codec's pictures are (LEAT_CODECS), width and height are those that are
+ * shown, strides[0] is a slot's room in bytes (0: 3/4 byte a pixel and 64 KiB), at most 32 slots. A frame is answered
+ * when its own picture is; one that is dropped is decoded all the same. */
 /* Zeroes everything, then overload = latest and priority = normal. */
 LEAT_API void leat_stream_options_init(leat_stream_options* options);
 /* Creates and maps the stream's slots (leatd brings the memory, a few seconds per GiB). *out belongs to the client. */
@@ -200,9 +204,12 @@ typedef struct leat_submit_options {
   uint32_t key;        /* for latest_per_key */
   uint32_t items;      /* one request may be several items of one batch; 0: 1 */
   uint32_t flags; /* LEAT_SUBMIT_MORE: more frames follow at once; leat_flush() or a submit without it sends the wake */
-  uint32_t reserved; /* 0 */
+  uint32_t bytes; /* of the access unit in the slot; 0 for pixels and tensors */
 } leat_submit_options;
 #define LEAT_SUBMIT_MORE 1u
+/* Of a bitstream: access units are missing between the one submitted before and this. Pictures up to the next key
+ * picture are then answered failed(undecodable). */
+#define LEAT_SUBMIT_GAP 2u
 
 /* A free slot to write into; LEAT_ERROR_ring_full when there is none. Never blocks. */
 LEAT_API leat_error leat_acquire(leat_stream* stream, leat_frame* out);

@@ -14,29 +14,30 @@
   X(failed, 4, "started and could not be finished; see the reason")       \
   X(rejected, 5, "never admitted; see the reason")
 
-#define LEAT_REASONS(X)                                                                                   \
-  X(none, 0, "no reason: the frame was finished")                                                         \
-  X(expired, 1, "its deadline had passed before it could start")                                          \
-  X(unreachable, 2, "it would have finished after its deadline")                                          \
-  X(window, 3, "the batch window slid past it")                                                           \
-  X(superseded, 4, "a newer frame of the same stream (or key) took its place")                            \
-  X(stale, 5, "it exceeded the stream's max_age")                                                         \
-  X(overload, 6, "load shedding; lower the rate or add partitions")                                       \
-  X(cancelled, 7, "its client cancelled it")                                                              \
-  X(stream_closed, 8, "its stream was closed")                                                            \
-  X(client_gone, 9, "its client disconnected")                                                            \
-  X(sibling_dropped, 10, "another branch of the same request was dropped")                                \
-  X(queue_full, 11, "a queue was full; lower the rate or raise the stream's depth")                       \
-  X(partition_lost, 12, "the worker died while running it and no slack was left to retry")                \
-  X(no_partition, 13, "no partition that can run the module is up")                                       \
-  X(model_error, 14, "the model could not run on this frame; see the worker's log")                       \
-  X(bad_frame, 15, "its descriptor was malformed: format, size, slot or generation")                      \
-  X(not_ready, 16, "the daemon is starting or stopping")                                                  \
-  X(unschedulable, 17, "it can never finish within its SLO on this plan; see `leat check`")               \
-  X(plan_replaced, 18, "the plan changed and its route is gone")                                          \
-  X(no_feature_slot, 19, "no slot was left for its features between two stages; lower the rate")          \
-  X(poison, 20, "workers died while running it or others of its user; see how they ended in leatd's log") \
-  X(result_too_large, 21, "the model's output needs more room than its result slot has; raise max= in postprocess")
+#define LEAT_REASONS(X)                                                                                             \
+  X(none, 0, "no reason: the frame was finished")                                                                   \
+  X(expired, 1, "its deadline had passed before it could start")                                                    \
+  X(unreachable, 2, "it would have finished after its deadline")                                                    \
+  X(window, 3, "the batch window slid past it")                                                                     \
+  X(superseded, 4, "a newer frame of the same stream (or key) took its place")                                      \
+  X(stale, 5, "it exceeded the stream's max_age")                                                                   \
+  X(overload, 6, "load shedding; lower the rate or add partitions")                                                 \
+  X(cancelled, 7, "its client cancelled it")                                                                        \
+  X(stream_closed, 8, "its stream was closed")                                                                      \
+  X(client_gone, 9, "its client disconnected")                                                                      \
+  X(sibling_dropped, 10, "another branch of the same request was dropped")                                          \
+  X(queue_full, 11, "a queue was full; lower the rate or raise the stream's depth")                                 \
+  X(partition_lost, 12, "the worker died while running it and no slack was left to retry")                          \
+  X(no_partition, 13, "no partition that can run the module is up")                                                 \
+  X(model_error, 14, "the model could not run on this frame; see the worker's log")                                 \
+  X(bad_frame, 15, "its descriptor was malformed: format, size, slot or generation")                                \
+  X(not_ready, 16, "the daemon is starting or stopping")                                                            \
+  X(unschedulable, 17, "it can never finish within its SLO on this plan; see `leat check`")                         \
+  X(plan_replaced, 18, "the plan changed and its route is gone")                                                    \
+  X(no_feature_slot, 19, "no slot was left for its features between two stages; lower the rate")                    \
+  X(poison, 20, "workers died while running it or others of its user; see how they ended in leatd's log")           \
+  X(result_too_large, 21, "the model's output needs more room than its result slot has; raise max= in postprocess") \
+  X(undecodable, 22, "its access unit or one that it refers to is damaged or missing; the next key picture heals that")
 
 #ifdef __cplusplus
 extern "C" {

@@ -88,6 +88,8 @@ def _planes(raw: _library.Frame, owner: object) -> tuple[np.ndarray, ...]:
         rows, stride, row_bytes = raw.rows[p], raw.strides[p], raw.row_bytes[p]
         span = _span(raw.planes[p], stride * (rows - 1) + row_bytes, owner)
         channels = _PIXEL_BYTES.get(raw.format, 2 if raw.format == _library.FORMATS["nv12"] and p == 1 else 1)
+        if rows == 1 and raw.height > 1:  # an access unit's room
+            channels = 1
         if channels > 1:
             shape, strides = (rows, row_bytes // channels, channels), (stride, channels, 1)
         else:
@@ -154,12 +156,14 @@ class Frame:
         key: int = 0,
         items: int = 0,
         more: bool = False,
+        size: int = 0,
+        gap: bool = False,
     ) -> int:
         """Hands the slot to leatd; its arrays become read-only. Returns the ticket that the answer will bear.
-        `more`: other frames follow at once, so the wake can wait for them (Client.flush sends it)."""
-        options = _library.SubmitOptions(
-            capture_ns, deadline_ns, cookie, key, items, _library.SUBMIT_MORE if more else 0, 0
-        )
+        `more`: other frames follow at once, so the wake can wait for them (Client.flush sends it). Of a bitstream,
+        `size`: of the access unit in bytes; `gap`: others before it are missing."""
+        flags = (_library.SUBMIT_MORE if more else 0) | (_library.SUBMIT_GAP if gap else 0)
+        options = _library.SubmitOptions(capture_ns, deadline_ns, cookie, key, items, flags, size)
         ticket = ctypes.c_uint64()
         check(quick.leat_submit(_byref(self._raw), _byref(options), _byref(ticket)))
         _allow_writes(self.planes, False)
@@ -349,6 +353,12 @@ class Stream:
             frame.array[...] = picture
             return frame.submit(**options)
 
+    def submit_unit(self, unit: bytes, **options: int) -> int:
+        """Acquires a slot, copies an access unit into it and submits it (streams opened with a codec)."""
+        with self.acquire() as frame:
+            frame.array[0, : len(unit)] = np.frombuffer(unit, np.uint8)
+            return frame.submit(size=len(unit), **options)
+
     def cancel(self, ticket: int) -> None:
         """Asks for an early end; the one answer says whether it came in time."""
         check(quick.leat_cancel(self._open().raw, ticket))
@@ -399,13 +409,16 @@ class Client:
         strides: tuple[int, ...] = (),
         waits_for_grants: bool = False,
         sla_drop: float = 0.0,
+        codec: str | None = None,
         name: str | None = None,
     ) -> Stream:
         """Formats: nv12, i420, rgb24, bgr24, gray8; or "tensors", with the type and shape of each input of the model
         (without the batch), for example tensors=[("float32", (3, 48, 320))]. `overload` says what gives way when `depth` frames wait: fifo,
         latest, latest_per_key, never_drop. 0 means leatd's default everywhere. `waits_for_grants`: Stream.wanted and
         Stream.wait_wanted are looked at before a frame is made. `sla_drop`: a coordinated stream, which may lose so much
-        accuracy (0 to 0.5), sends what Stream.should_submit says and reports by Stream.observe; needs period_ns. `name` is shown by `leat top`."""
+        accuracy (0 to 0.5), sends what Stream.should_submit says and reports by Stream.observe; needs period_ns.
+        `codec`: h264, hevc, av1 (format nv12), jpeg (format rgb24): frames are access units, which leatd decodes
+        (Stream.submit_unit). `name` is shown by `leat top`."""
         link = self._open()
         options = _library.StreamOptions()
         quick.leat_stream_options_init(_byref(options))
@@ -417,6 +430,8 @@ class Client:
         options.slo_ns, options.max_age_ns, options.period_ns = slo_ns, max_age_ns, period_ns
         options.waits_for_grants = waits_for_grants
         options.sla_drop_ppm = round(1e6 * sla_drop)
+        if codec is not None:
+            options.memory, options.codec = _library.SLOT_BITSTREAM, _word(_library.CODECS, codec, "codec")
         options.name = None if name is None else name.encode()
         for p, stride in enumerate(strides):
             options.strides[p] = stride

@@ -47,7 +47,7 @@ class StreamOptions(Structure):
         ("max_age_ns", c_int64),
         ("period_ns", c_int64),
         ("memory", c_uint32),
-        ("reserved", c_uint32),
+        ("codec", c_uint32),
         ("tensors", POINTER(TensorShape)),
         ("tensor_count", c_uint32),
         ("sla_drop_ppm", c_uint32),
@@ -88,7 +88,7 @@ class SubmitOptions(Structure):
         ("key", c_uint32),
         ("items", c_uint32),
         ("flags", c_uint32),
-        ("reserved", c_uint32),
+        ("bytes", c_uint32),
     ]
 
 
@@ -124,7 +124,9 @@ class TrackIdsOptions(Structure):
     ]
 
 
-SUBMIT_MORE = 1
+SUBMIT_MORE, SUBMIT_GAP = 1, 2
+SLOT_BITSTREAM = 2
+CODECS = {"h264": 1, "hevc": 2, "av1": 3, "jpeg": 4}
 FORMATS = {"nv12": 1, "i420": 2, "rgb24": 3, "bgr24": 4, "gray8": 5, "tensors": 6}
 OVERLOADS = {"fifo": 0, "latest": 1, "latest_per_key": 2, "never_drop": 3}
 # leat_dtype: the index is its value. NumPy has no bfloat16: its bits are given as uint16.

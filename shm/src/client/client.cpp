@@ -194,6 +194,7 @@ leat_error open_stream(leat_client* c, const leat_stream_options& o, leat_stream
   set_text(m.application, o.application);
   if (o.name != nullptr) set_printable(m.name, o.name);
   m.pool = {o.format, o.width, o.height, {o.strides[0], o.strides[1], o.strides[2]}, 0, o.memory};
+  m.pool.codec = o.codec;
   if (o.tensor_count > LEAT_MAX_TENSORS || (o.tensor_count != 0 && o.tensors == nullptr))
     return fail(LEAT_ERROR_invalid_argument, "tensors: 1..8 shapes are needed with the format tensors");
   m.pool.tensor_count = o.tensor_count;
@@ -286,8 +287,7 @@ void leat_stream_options_init(leat_stream_options* options) {
 }
 
 leat_error leat_open_stream(leat_client* client, const leat_stream_options* options, leat_stream** out) try {
-  if (client == nullptr || options == nullptr || out == nullptr || options->application == nullptr ||
-      options->reserved != 0)
+  if (client == nullptr || options == nullptr || out == nullptr || options->application == nullptr)
     return fail(LEAT_ERROR_invalid_argument, "leat_open_stream: an argument or the application's name is missing");
   *out = nullptr;
   const std::lock_guard lock(client->control.mutex);
@@ -350,16 +350,24 @@ leat_error leat_submit(leat_frame* frame, const leat_submit_options* options, ui
   leat_stream* s = frame->stream;
   leat_client* c = s->client;
   const leat_submit_options o = options ? *options : leat_submit_options{};
-  if (o.capture_ns < 0 || o.deadline_ns < 0 || o.items > kMaxItems || (o.flags & ~LEAT_SUBMIT_MORE) != 0 ||
-      o.reserved != 0)
+  if (o.capture_ns < 0 || o.deadline_ns < 0 || o.items > kMaxItems ||
+      (o.flags & ~(LEAT_SUBMIT_MORE | LEAT_SUBMIT_GAP)) != 0)
     return fail(LEAT_ERROR_invalid_argument,
                 "leat_submit: a time is negative, there are over 64 items, or an unknown flag is set");
+  const PoolSpec& spec = s->view.spec();
+  if (spec.bitstream() ? o.bytes == 0 || o.bytes > spec.strides[0] || o.items > 1
+                       : o.bytes != 0 || (o.flags & LEAT_SUBMIT_GAP) != 0)
+    return fail(LEAT_ERROR_invalid_argument,
+                "leat_submit: a bitstream's frame is one access unit of at least one byte and at most the slot's room; "
+                "other frames have no length and no gap");
   if (c->submissions.room(1) == 0) return gone(c) ? disconnected(c) : fail_static(LEAT_ERROR_ring_full);
   if (!s->view.slots().submit(frame->slot, frame->generation))
     return fail(LEAT_ERROR_invalid_argument, "leat_submit: the frame was submitted or abandoned before");
   SubmissionDescriptor d;
   d.kind = SubmissionKind::submit;
-  d.memory = static_cast<std::uint8_t>(s->view.spec().memory);
+  d.memory = static_cast<std::uint8_t>(spec.memory);
+  d.bytes = o.bytes;
+  d.gap = (o.flags & LEAT_SUBMIT_GAP) != 0 ? 1 : 0;
   d.stream = static_cast<std::uint16_t>(s->index);
   d.cookie = o.cookie;
   d.capture_ns = o.capture_ns != 0 ? o.capture_ns : leat_now_ns();

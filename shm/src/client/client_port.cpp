@@ -141,7 +141,7 @@ Violation ClientPort::check(const SubmissionDescriptor& d) const noexcept {
     return Violation::bad_kind;
   if (!attached(d.stream)) return Violation::bad_stream;
   if (d.kind == SubmissionKind::observe) {  // it speaks of no slot
-    const std::uint64_t unused = d.reserved | d.cookie | d.bytes | d.slot | d.memory;
+    const std::uint64_t unused = d.reserved | d.gap | d.cookie | d.bytes | d.slot | d.memory;
     return unused == 0 && d.capture_ns == 0 ? Violation::none : Violation::bad_reserved;
   }
   const Stream& stream = streams_[d.stream];
@@ -154,7 +154,10 @@ Violation ClientPort::check(const SubmissionDescriptor& d) const noexcept {
   if (d.generation - slot.generation > UINT32_MAX / 2) return Violation::bad_generation;
   if (d.memory != stream.pool->spec().memory) return Violation::bad_memory;
   if (d.items == 0 || d.items > kMaxItems) return Violation::bad_items;
-  if (d.bytes > stream.pool->layout().frame_bytes) return Violation::bad_size;
+  const bool bitstream = stream.pool->spec().bitstream();
+  if (bitstream && d.items != 1) return Violation::bad_items;
+  if (d.gap > (bitstream ? 1u : 0u)) return Violation::bad_reserved;
+  if (d.bytes > stream.pool->layout().frame_bytes || (bitstream && d.bytes == 0)) return Violation::bad_size;
   if (d.capture_ns <= 0 || d.capture_ns > kLatestTime || d.deadline_ns < 0 || d.deadline_ns > kLatestTime)
     return Violation::bad_time;
   return Violation::none;
@@ -201,7 +204,8 @@ bool ClientPort::admit(const SubmissionDescriptor& d, std::int64_t now_ns, Taken
           d.slot,        d.generation,
           slot.cookie,   std::min(slot.capture_ns, now_ns),
           d.deadline_ns, d.key,
-          d.items,       d.bytes != 0 ? d.bytes : stream.pool->layout().frame_bytes};
+          d.items,       d.bytes != 0 ? d.bytes : stream.pool->layout().frame_bytes,
+          d.gap != 0};
   return true;
 }
 

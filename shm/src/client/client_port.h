@@ -77,6 +77,7 @@ struct Taken {
   std::uint32_t key = 0;
   std::uint32_t items = 1;  // 1..kMaxItems
   std::uint64_t bytes = 0;  // used in the slot
+  bool gap = false;         // of a bitstream: access units before it are missing
   // observe: key, items, generation and deadline_ns as in SubmissionDescriptor, not looked at; the rest is 0.
 };
 

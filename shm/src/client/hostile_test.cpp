@@ -39,9 +39,9 @@ std::uint64_t seeded() {
 
 // A port and a client of it that writes what it likes: raw mappings, no library.
 struct Rig {
-  Rig() {
+  explicit Rig(const PoolSpec& spec = kSpec) {
     port = std::move(ClientPort::create()).value();
-    EXPECT_TRUE(port->attach(2, std::make_unique<StreamPool>(std::move(StreamPool::create(kSpec)).value())));
+    EXPECT_TRUE(port->attach(2, std::make_unique<StreamPool>(std::move(StreamPool::create(spec)).value())));
     const Fd up = std::move(port->uplink_for_client()).value(), down = std::move(port->downlink_for_client()).value();
     uplink = std::move(Mapping::map(up.get(), uplink_layout().bytes, Access::read_write, true)).value();
     downlink = std::move(Mapping::map(down.get(), downlink_layout().bytes, Access::read_only, true)).value();
@@ -114,6 +114,53 @@ TEST(HostileDescriptors, EachCauseIsNamed) {
   EXPECT_EQ(cause([](auto& d, Rig&) { d.items = 0; }), Violation::bad_items);
   EXPECT_EQ(cause([](auto& d, Rig&) { d.items = kMaxItems + 1; }), Violation::bad_items);
   EXPECT_EQ(cause([](auto& d, Rig&) { d.reserved = 1; }), Violation::bad_reserved);
+  EXPECT_EQ(cause([](auto& d, Rig&) { d.gap = 1; }), Violation::bad_reserved);  // pixels have none
+}
+
+TEST(HostileDescriptors, AccessUnitsHaveALengthWithinTheirSlot) {
+  PoolSpec spec{LEAT_FORMAT_nv12, 64, 16, {1000, 0, 0}, 8, LEAT_SLOT_BITSTREAM};
+  spec.codec = LEAT_CODEC_h264;
+  ASSERT_EQ(problem(spec), nullptr);
+  const auto cause = [&](auto change) {
+    Rig r(spec);
+    SubmissionDescriptor d = r.good();
+    d.memory = LEAT_SLOT_BITSTREAM;
+    d.bytes = 900;
+    change(d);
+    EXPECT_TRUE(r.producer.push(d));
+    Taken t;
+    if (r.port->take(5000, std::span(&t, 1)) == 1) EXPECT_EQ(t.bytes, d.bytes);
+    return r.port->violation();
+  };
+  EXPECT_EQ(cause([](auto&) {}), Violation::none);
+  EXPECT_EQ(cause([](auto& d) { d.gap = 1; }), Violation::none);
+  EXPECT_EQ(cause([](auto& d) { d.gap = 2; }), Violation::bad_reserved);
+  EXPECT_EQ(cause([](auto& d) { d.bytes = 0; }), Violation::bad_size);
+  EXPECT_EQ(cause([&](auto& d) { d.bytes = pool_layout(spec).frame_bytes + 1; }), Violation::bad_size);
+  EXPECT_EQ(cause([](auto& d) { d.bytes = UINT64_MAX; }), Violation::bad_size);
+  EXPECT_EQ(cause([](auto& d) { d.items = 2; }), Violation::bad_items);
+  EXPECT_EQ(cause([](auto& d) { d.memory = LEAT_SLOT_HOST; }), Violation::bad_memory);
+}
+
+TEST(HostileDescriptors, BitstreamsThatCannotBeAreRefusedInOneLine) {
+  PoolSpec good{LEAT_FORMAT_nv12, 640, 360, {}, 8, LEAT_SLOT_BITSTREAM};
+  good.codec = LEAT_CODEC_hevc;
+  ASSERT_EQ(problem(good), nullptr);
+  const auto refused = [&](auto change) {
+    PoolSpec spec = good;
+    change(spec);
+    return problem(spec) != nullptr;
+  };
+  EXPECT_TRUE(refused([](PoolSpec& s) { s.codec = 0; }));
+  EXPECT_TRUE(refused([](PoolSpec& s) { s.codec = UINT32_MAX; }));
+  EXPECT_TRUE(refused([](PoolSpec& s) { s.codec = LEAT_CODEC_jpeg; })) << "its pictures are rgb24";
+  EXPECT_TRUE(refused([](PoolSpec& s) { s.memory = LEAT_SLOT_HOST; })) << "a codec of pixels";
+  EXPECT_TRUE(refused([](PoolSpec& s) { s.memory = LEAT_SLOT_DEVICE; }));
+  EXPECT_TRUE(refused([](PoolSpec& s) { s.slots = kMaxBitstreamSlots + 1; }));
+  EXPECT_TRUE(refused([](PoolSpec& s) { s.width = s.height = kMaxDimension; })) << "more than the device is to hold";
+  EXPECT_TRUE(refused([](PoolSpec& s) { s.strides[0] = kMaxAccessUnit + 1; }));
+  EXPECT_TRUE(refused([](PoolSpec& s) { s.strides[1] = 1; }));
+  EXPECT_TRUE(refused([](PoolSpec& s) { s.width = 641; }));
 }
 
 TEST(HostileDescriptors, ReplayedGenerations) {

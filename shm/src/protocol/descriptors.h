@@ -29,7 +29,8 @@ struct alignas(64) SubmissionDescriptor {
   std::uint32_t key = 0;         // latest_per_key
   std::uint32_t items = 1;
   std::uint64_t bytes = 0;  // used in the slot: 0 (all of it) for pixels; the length for a bitstream
-  std::uint64_t reserved = 0;
+  std::uint32_t gap = 0;    // of a bitstream: 1: access units before it are missing
+  std::uint32_t reserved = 0;
 };
 
 struct alignas(64) CompletionDescriptor {

@@ -26,17 +26,19 @@ std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 33)) * 0xff51'afd7'ed55'8ccdull;
   return x ^ (x >> 29);
 }
+std::uint32_t check(const SubmissionDescriptor& d) {
+  return static_cast<std::uint32_t>(d.cookie ^ static_cast<std::uint64_t>(d.capture_ns) ^ d.bytes);
+}
 SubmissionDescriptor message(std::uint64_t n) {
   SubmissionDescriptor d;
   d.cookie = n;
   d.capture_ns = static_cast<std::int64_t>(mix(n) >> 1);
-  d.bytes = mix(n + 1);
-  d.reserved = d.cookie ^ static_cast<std::uint64_t>(d.capture_ns) ^ d.bytes;
+  d.bytes = static_cast<std::uint32_t>(mix(n + 1));
+  d.reserved = check(d);
   return d;
 }
 bool sound(const SubmissionDescriptor& d, std::uint64_t n) {
-  return d.cookie == n && d.reserved == (d.cookie ^ static_cast<std::uint64_t>(d.capture_ns) ^ d.bytes) &&
-         d.bytes == mix(n + 1);
+  return d.cookie == n && d.reserved == check(d) && d.bytes == static_cast<std::uint32_t>(mix(n + 1));
 }
 
 struct Ring {

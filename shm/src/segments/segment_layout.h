@@ -25,7 +25,7 @@ namespace leat::shm {
 
 inline constexpr std::size_t kLine = 64;
 inline constexpr std::size_t kPage = 4096;
-inline constexpr std::uint32_t kLayoutVersion = 8;
+inline constexpr std::uint32_t kLayoutVersion = 9;
 inline constexpr std::uint64_t kMagic = 0x3174'7661'656cull << 16;  // "leat" and room for the version
 
 // Named maxima of this room.
@@ -145,7 +145,30 @@ struct PoolSpec {
   std::uint32_t tensor_count = 0;         // format tensors: 1..8
   leat_tensor_shape tensors[LEAT_MAX_TENSORS] = {};
   std::uint32_t result_bytes = 0;  // of one result slot; 0: the head alone. The daemon's to say, never the client's
+  std::uint32_t codec = 0;         // leat_codec of a bitstream, whose slots have strides[0] bytes (0: default_room())
+
+  [[nodiscard]] constexpr bool bitstream() const noexcept { return memory == LEAT_SLOT_BITSTREAM; }
 };
+
+inline constexpr std::uint32_t kMaxBitstreamSlots = 32;  // a decoder has as many surfaces for pictures to come
+inline constexpr std::uint32_t kMaxAccessUnit = 64u << 20;
+inline constexpr std::uint64_t kMaxDecodedBytes = 1ull << 30;  // of a stream's slots' pictures, on the device
+
+constexpr std::uint32_t format_of_codec(std::uint32_t codec) noexcept {
+  switch (codec) {
+#define X(name, value, format, text) \
+  case value:                        \
+    return LEAT_FORMAT_##format;
+    LEAT_CODECS(X)
+#undef X
+  }
+  return LEAT_FORMAT_unknown;
+}
+// What H.264's and HEVC's levels allow a picture to take at most, and its headers.
+constexpr std::uint32_t default_room(std::uint32_t width, std::uint32_t height) noexcept {
+  const std::uint32_t room = width * height / 4 * 3 + (64u << 10);
+  return room < kMaxAccessUnit ? room : kMaxAccessUnit;
+}
 
 struct PlaneShape {
   std::uint32_t rows, row_bytes;
@@ -216,10 +239,29 @@ struct PoolLayout {
   }
 };
 
+constexpr const char* problem_of_bitstream(const PoolSpec& s) noexcept {
+  if (format_of_codec(s.codec) == LEAT_FORMAT_unknown) return "unknown codec";
+  if (s.format != format_of_codec(s.codec)) return "a bitstream's format is nv12, of JPEG rgb24";
+  if (s.tensor_count != 0) return "the format 'tensors' needs 1..8 tensors, other formats none";
+  if (s.width == 0 || s.height == 0 || s.width > kMaxDimension || s.height > kMaxDimension)
+    return "width and height must be 1..16384";
+  if (s.format == LEAT_FORMAT_nv12 && (s.width % 2 != 0 || s.height % 2 != 0))
+    return "nv12 and i420 need an even width and height";
+  if (s.slots == 0 || s.slots > kMaxBitstreamSlots) return "a bitstream's slots must be 1..32";
+  if (std::uint64_t{s.slots} * s.width * s.height * 3 > kMaxDecodedBytes)
+    return "a bitstream's pictures take more than 1 GiB on the device; open it with fewer slots";
+  if (s.result_bytes > kMaxResultBytes) return "a result slot has at most 64 MiB";
+  if (s.strides[0] > kMaxAccessUnit || s.strides[1] != 0 || s.strides[2] != 0)
+    return "a bitstream's slots have at most 64 MiB, said in strides[0] alone";
+  return nullptr;
+}
+
 // nullptr: a pool can be made of it. Otherwise one line that says what is wrong.
 constexpr const char* problem(const PoolSpec& s) noexcept {
   if (plane_count(s.format) == 0) return "unknown pixel format";
-  if (s.memory != LEAT_SLOT_HOST) return "only host memory slots are served";
+  if (s.memory != LEAT_SLOT_HOST && !s.bitstream()) return "slots hold pixels or access units, not device memory";
+  if (s.bitstream() != (s.codec != 0)) return "a codec is given for pixels, or none for a bitstream";
+  if (s.bitstream()) return problem_of_bitstream(s);
   const bool tensors = s.format == LEAT_FORMAT_tensors;
   if (tensors != (s.tensor_count != 0) || s.tensor_count > LEAT_MAX_TENSORS)
     return "the format 'tensors' needs 1..8 tensors, other formats none";
@@ -246,13 +288,18 @@ constexpr const char* problem(const PoolSpec& s) noexcept {
 // Precondition: problem(spec) == nullptr.
 constexpr PoolLayout pool_layout(const PoolSpec& s) noexcept {
   PoolLayout l{};
-  l.planes = plane_count(s.format);
+  l.planes = s.bitstream() ? 1 : plane_count(s.format);
   std::uint64_t at = 0;
+  if (s.bitstream()) {
+    l.rows[0] = 1;
+    l.strides[0] = l.row_bytes[0] = s.strides[0] != 0 ? s.strides[0] : default_room(s.width, s.height);
+    at = round_up(l.strides[0], kLine);
+  }
   for (std::uint32_t i = 0; i < s.tensor_count; ++i) {
     l.tensor_offset[i] = at;
     at = round_up(at + tensor_bytes(s.tensors[i]), kLine);
   }
-  for (std::uint32_t p = 0; p < (s.tensor_count != 0 ? 0 : l.planes); ++p) {
+  for (std::uint32_t p = 0; p < (s.tensor_count != 0 || s.bitstream() ? 0 : l.planes); ++p) {
     const PlaneShape shape = plane_shape(s.format, p, s.width, s.height);
     l.rows[p] = shape.rows;
     l.row_bytes[p] = shape.row_bytes;

@@ -57,6 +57,10 @@ Result<FeederOptions> read_options(const cli::Arguments& args) {
   }
   base.source_options.transport = args.text("transport");
   base.source_options.decoder = args.text("decoder");
+  base.source_options.bitstream = args.flag("bitstream");
+  if (base.source_options.bitstream &&
+      (base.accuracy > 0 || !base.source_options.raw_format.empty() || !args.text("annotate").empty()))
+    return Error{"--bitstream sends no pixels, and --accuracy, --annotate and --raw are about those; leave one out"};
   set_overload(base, args.text("overload"));
   base.priority = priority_of(args.text("priority"));
   return base;

@@ -223,7 +223,7 @@ Result<Feeder::Step> Feeder::feed_one(const std::atomic<bool>& stop) {
       return Step::skipped;
     }
   }
-  auto frame = slot(!timed, stop);
+  auto frame = slot(!timed || source_->format().codec != LEAT_CODEC_none, stop);  // no access unit is left out
   if (stream_lost()) return without_daemon();
   if (!frame && stop.load(std::memory_order_relaxed)) return Step::ended;
   if (!frame) {
@@ -295,7 +295,7 @@ Result<Feeder::Step> Feeder::submit(Lane& lane, Frame& frame, std::int64_t captu
                                    .key = 0,
                                    .items = 0,
                                    .flags = 0,
-                                   .reserved = 0};
+                                   .bytes = source_->unit_bytes()};
   number_of_[fed_ % number_of_.size()] = number_;
   lane_number_of_[fed_ % lane_number_of_.size()] = lane.submitted;
   bool late = false;

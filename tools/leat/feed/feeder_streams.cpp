@@ -15,7 +15,7 @@ constexpr std::int64_t kShortestWaitNs = 100'000'000, kLongestAbsenceNs = 1'000'
 constexpr std::size_t kNameBytes = 31;                                                    // that leatd keeps
 
 bool same(const PictureFormat& a, const PictureFormat& b) {
-  return a.format == b.format && a.width == b.width && a.height == b.height;
+  return a.format == b.format && a.codec == b.codec && a.width == b.width && a.height == b.height;
 }
 
 }  // namespace
@@ -72,7 +72,8 @@ Status Feeder::open_source(const std::atomic<bool>& stop) {
   pace_ = Pace(format.live ? 0 : options_.rate);
   newcomer_ = true;
   served_until_ns_ = 0;
-  every_one_ = !keeps_time() || (options_.overload_chosen && options_.overload == LEAT_OVERLOAD_never_drop);
+  every_one_ = !keeps_time() || format.codec != LEAT_CODEC_none ||
+               (options_.overload_chosen && options_.overload == LEAT_OVERLOAD_never_drop);
   if (same(format, served_format_)) {
     show_slots();
     return Done{};
@@ -134,7 +135,14 @@ Result<StreamOptions> Feeder::stream_options() const {
   options.priority = options_.priority;
   options.slo_ns = options_.slo_ns;
   options.period_ns = own_time && rate > 0 ? std::llround(1e9 / rate) : 0;
-  options.waits_for_grants = own_time && options.overload == LEAT_OVERLOAD_latest && options_.accuracy == 0 ? 1 : 0;
+  if (format.codec != LEAT_CODEC_none) {
+    options.memory = LEAT_SLOT_BITSTREAM;
+    options.codec = format.codec;
+  }
+  options.waits_for_grants =
+      own_time && format.codec == LEAT_CODEC_none && options.overload == LEAT_OVERLOAD_latest && options_.accuracy == 0
+          ? 1
+          : 0;
   options.sla_drop_ppm = static_cast<std::uint32_t>(std::lround(options_.accuracy * 1e6));
   if (options_.accuracy > 0 && options.period_ns == 0)
     return Error{"'" + shown_name(options_.source) +

@@ -128,7 +128,7 @@ Result<std::unique_ptr<PictureSource>> open_source(const std::string& name, cons
   if (!url && ::stat(name.c_str(), &info) != 0) return Error{"'" + name + "' cannot be opened: there is no such file"};
   if (!url && S_ISDIR(info.st_mode)) return Error{"'" + name + "' is a folder; name a video file, a device or a URL"};
   if (!url && S_ISREG(info.st_mode) && info.st_size == 0) return Error{"'" + name + "' is empty; name another file"};
-  return open_video(name, options);
+  return options.bitstream ? open_bitstream(name, options) : open_video(name, options);
 }
 
 }  // namespace leat::tools

@@ -17,6 +17,7 @@ namespace leat::tools {
 
 struct PictureFormat {
   leat_format format = LEAT_FORMAT_unknown;
+  leat_codec codec = LEAT_CODEC_none;  // of access units: `format` is what they become
   std::uint32_t width = 0, height = 0;
   double rate = 0;             // pictures per second; 0: unknown
   bool live = false;           // a device or a live stream: it keeps its own time and cannot be rewound
@@ -38,6 +39,8 @@ class PictureSource {
   [[nodiscard]] virtual std::uint64_t index() const = 0;
   // Writes the picture made ready by next() into `slot`, once. False: the source ended inside the picture.
   virtual Result<bool> write(const leat_frame& slot) = 0;
+  // Of the access unit made ready; 0: it is a picture.
+  [[nodiscard]] virtual std::uint32_t unit_bytes() const { return 0; }
   virtual Status rewind() = 0;
 
   // ---- for a feeder that lags behind; a source to which every picture is as cheap as none does nothing ----
@@ -60,6 +63,7 @@ struct SourceOptions {
   double rate = 0;                      // pictures per second of raw and y4m pictures; 0: as the head says, else 30
   bool as_stored = false;               // pictures and videos are not turned as their files say (upright.h)
   std::string transport = "tcp";        // of RTSP: "tcp", "udp"
+  bool bitstream = false;               // access units, which leatd decodes
   std::string decoder = "cpu";          // "vaapi", "cuda"; "auto": the first that is there, else "cpu"
   // Asked ten times a second and more while the source waits for what has yet to come, on its thread, also while it
   // opens: true: it gives up, with an error. Empty: it waits as long as it takes.
@@ -78,6 +82,7 @@ Result<std::unique_ptr<PictureSource>> open_source(const std::string& name, cons
 
 // The parts open_source chooses from.
 Result<std::unique_ptr<PictureSource>> open_video(const std::string& name, const SourceOptions& options);
+Result<std::unique_ptr<PictureSource>> open_bitstream(const std::string& name, const SourceOptions& options);
 Result<std::unique_ptr<PictureSource>> open_raw_file(const std::string& path, const SourceOptions& options);
 Result<std::unique_ptr<PictureSource>> open_pipe(int fd, const SourceOptions& options);
 

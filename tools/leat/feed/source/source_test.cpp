@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <thread>
+#include <vector>
 
 #include "tools/leat/feed/source/picture_source.h"
 #include "tools/leat/feed/truth.h"
@@ -308,6 +310,46 @@ TEST(Video, LagsAreMadeUpByThinningOutAndByJumping) {
     (*source)->thin_out(false);
     ASSERT_TRUE((*source)->rewind().ok());
   }
+  std::filesystem::remove(path);
+}
+
+// Out of an MP4, which keeps parameter sets apart and writes lengths: as a decoder takes them, in decoding order.
+TEST(Bitstream, AccessUnitsComeWithTheirParameterSets) {
+  const std::string path = temporary("units") + ".mp4";
+  const std::string command =
+      "ffmpeg -v error -nostdin -y -f lavfi -i 'color=gray:s=64x48:r=20,geq=lum=40+4*N:cb=128:cr=128' -frames:v 16 "
+      "-threads 1 -c:v libx264 -x264-params keyint=8:min-keyint=8:scenecut=0:bframes=1:b-adapt=0 -pix_fmt yuv420p " +
+      path;
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  auto source = open_source(path, {.bitstream = true});
+  ASSERT_TRUE(source.ok()) << source.error();
+  EXPECT_EQ((*source)->format().codec, LEAT_CODEC_h264);
+  EXPECT_EQ((*source)->format().format, LEAT_FORMAT_nv12);
+  EXPECT_EQ((*source)->format().width, 64U);
+  for (int round = 0; round < 2; ++round) {
+    std::int64_t before = -1;
+    for (int i = 0; i < 16; ++i) {
+      const auto time = (*source)->next();
+      ASSERT_TRUE(time.ok() && time->has_value()) << i;
+      EXPECT_GT(**time, before) << "in decoding order";
+      before = **time;
+      std::vector<std::uint8_t> room(10000);
+      leat_frame frame{};
+      frame.plane_count = 1, frame.planes[0] = room.data(), frame.row_bytes[0] = 10000;
+      ASSERT_TRUE(*(*source)->write(frame));
+      std::set<unsigned> types;
+      for (std::size_t at = 0; at + 3 < (*source)->unit_bytes(); ++at)
+        if (room[at] == 0 && room[at + 1] == 0 && room[at + 2] == 1) types.insert(room[at + 3] & 31U);
+      EXPECT_EQ(types.count(5), i % 8 == 0 ? 1U : 0U) << i;
+      EXPECT_EQ(types.count(7) + types.count(8), i % 8 == 0 ? 2U : 0U) << i;
+    }
+    EXPECT_FALSE((*source)->next()->has_value());
+    ASSERT_TRUE((*source)->rewind().ok());
+  }
+  leat_frame narrow{};
+  narrow.row_bytes[0] = 4;
+  ASSERT_TRUE((*source)->next().ok());
+  EXPECT_THAT((*source)->write(narrow).error(), HasSubstr("--bitstream"));
   std::filesystem::remove(path);
 }
 

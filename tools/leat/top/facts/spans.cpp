@@ -26,6 +26,7 @@ Loss loss_of(Reason reason) noexcept {
     case Reason::unschedulable:
     case Reason::poison:
     case Reason::result_too_large:
+    case Reason::undecodable:
       return Loss::fault;
     default:
       return Loss::none;
