@@ -8,7 +8,7 @@
 namespace leat::core::streams {
 namespace {
 
-constexpr TimeNs kMs = 1'000'000, kPeriod = 16'666'667, kSecond = 1'000'000'000;
+constexpr TimeNs kMs = 1'000'000, kFramePeriod = 16'666'667, kOneSecond = 1'000'000'000;
 
 double told(bool truth, bool constant_loss) {
   CertaintyFigures f;
@@ -44,13 +44,13 @@ class OneStream {
     CoordinatorSettings s;
     s.streams = 8;
     coordinator = std::make_unique<Coordinator>(std::vector<BatchTimes>{times}, s);
-    id = coordinator->open(0, {.sla_drop = 0.06, .pace = {.period_ns = kPeriod}});
-    coordinator->frame_clock(id, 0, kPeriod);
+    id = coordinator->open(0, {.sla_drop = 0.06, .pace = {.period_ns = kFramePeriod}});
+    coordinator->frame_clock(id, 0, kFramePeriod);
   }
   // For `seconds`; an answer every `apart` frames, whose stretch was 1 to 3 times as hard. certain: whether it says so.
   void run(double seconds, bool certain, double right = 1) {
-    const TimeNs end = now + static_cast<TimeNs>(seconds * kSecond);
-    for (; now < end; now += 8 * kPeriod) {
+    const TimeNs end = now + static_cast<TimeNs>(seconds * kOneSecond);
+    for (; now < end; now += 8 * kFramePeriod) {
       while (coordinator->next_tick() <= now) coordinator->tick(coordinator->next_tick());
       const double hard = 1 + ++answers % 3, lost = 0.01 * hard;
       const double expected = certain ? right * lost + (1 - right) * 0.02 : -1;

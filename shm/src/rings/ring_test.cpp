@@ -35,7 +35,7 @@ struct Ring {
 SubmissionDescriptor item(std::uint64_t n) {
   SubmissionDescriptor d;
   d.cookie = n;
-  d.reserved = ~n;
+  d.reserved = static_cast<std::uint32_t>(~n);
   return d;
 }
 
@@ -47,7 +47,7 @@ TEST(Ring, KeepsOrderAndRefusesWhenFull) {
   for (std::uint64_t i = 0; i < 4; ++i) {
     ASSERT_TRUE(r.consumer.pop(d));
     EXPECT_EQ(d.cookie, i);
-    EXPECT_EQ(d.reserved, ~i);
+    EXPECT_EQ(d.reserved, static_cast<std::uint32_t>(~i));
   }
   EXPECT_FALSE(r.consumer.pop(d));
   EXPECT_TRUE(r.consumer.empty());
@@ -135,7 +135,7 @@ TEST(Ring, AgainstTwin) {
           ASSERT_EQ(popped, std::min<std::size_t>(n, twin.size()));
           for (std::uint32_t i = 0; i < popped; ++i) {
             ASSERT_EQ(buffer[i].cookie, twin.front());
-            ASSERT_EQ(buffer[i].reserved, ~twin.front());
+            ASSERT_EQ(buffer[i].reserved, static_cast<std::uint32_t>(~twin.front()));
             twin.pop_front();
           }
           unpublished = std::min(unpublished + popped, (capacity + 3) / 4);
@@ -200,7 +200,7 @@ TEST(Ring, CallsTheKernelForNothing) {
     for (std::uint64_t i = 0; i < 10'000; ++i) {
       while (r.producer.push(item(i))) {
       }
-      while (r.consumer.pop(d)) good = good && d.reserved == ~d.cookie;
+      while (r.consumer.pop(d)) good = good && d.reserved == static_cast<std::uint32_t>(~d.cookie);
       r.consumer.publish();
     }
     syscall(SYS_exit, good ? 0 : 1);

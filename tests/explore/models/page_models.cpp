@@ -252,7 +252,7 @@ Model schedule(int writes, int looks) {
   const auto said = [](std::uint32_t n) {
     shm::Schedule s;
     s.standing = n;
-    s.frames.back() = n;
+    s.ask_bucket = n;  // in the last word
     return s;
   };
   return {.name = "a schedule",
@@ -265,7 +265,7 @@ Model schedule(int writes, int looks) {
                        for (int i = 0; i < looks; ++i) {
                          shm::Schedule s;
                          if (!t->page.read(t->seen, s)) continue;
-                         require(s.standing == s.frames.back(), "a torn schedule passes for whole");
+                         require(s.standing == s.ask_bucket, "a torn schedule passes for whole");
                          require(s.standing == t->seen / 2, "a schedule passes for another");
                          require(s.standing > last, "a schedule is read twice");
                          last = s.standing;
