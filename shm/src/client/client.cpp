@@ -156,7 +156,9 @@ bool fill_answer(leat_client* c, const CompletionDescriptor& d, leat_answer* out
   out->capture_ns = d.capture_ns;
   out->deadline_ns = d.deadline_ns;
   out->answered_ns = d.answered_ns;
-  if (d.slot < s->dispatched_ns.size()) s->dispatched_ns[d.slot] = d.dispatched_ns;
+  // Relaxed: who reads it holds the answer, and with it the slot, which comes back to here only by way of leatd.
+  if (d.slot < s->dispatched_ns.size())
+    std::atomic_ref(s->dispatched_ns[d.slot]).store(d.dispatched_ns, std::memory_order_relaxed);
   out->result = d.has_result != 0 && d.slot < s->view.spec().slots ? s->view.result(d.slot) : nullptr;
   out->result_bytes = out->result != nullptr ? s->view.layout().result_stride : 0;
   return true;
@@ -434,7 +436,7 @@ leat_error leat_answer_frame(const leat_answer* answer, leat_frame* out) {
 
 int64_t leat_dispatched_ns(const leat_answer* answer) {
   if (answer == nullptr || answer->stream == nullptr || answer->slot >= answer->stream->dispatched_ns.size()) return 0;
-  return answer->stream->dispatched_ns[answer->slot];
+  return std::atomic_ref(answer->stream->dispatched_ns[answer->slot]).load(std::memory_order_relaxed);
 }
 
 void leat_release(leat_answer* answer) {
