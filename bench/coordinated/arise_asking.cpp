@@ -1,6 +1,7 @@
 // Clients that ask when they are unsure (arise_world.h). Each asks by itself, between the plan's times; what is asked
 // for waits with what is planned, and a partition that is free takes all of it, as many as a batch holds. The frame is
 // the newest when it is sent, not when its batch starts.
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <queue>

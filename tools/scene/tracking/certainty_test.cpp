@@ -2,6 +2,7 @@
 // tells something of videos that it was not made of.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "leat/block_tracker.hpp"

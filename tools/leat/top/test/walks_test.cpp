@@ -2,6 +2,7 @@
 // LEAT_WALKS: how many walks (60 here; by hand it was ten thousand), LEAT_FIRST_WALK: the first one's number.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
