@@ -58,6 +58,10 @@ void ControlThread::advance(std::int64_t now) {
   if (life_.phase == Phase::starting) progress_.look(*workers_.supervisor, now);
   if (life_.phase == Phase::serving && remeasure_) plan_again(remeasure_->advance(now));
   if (change_) change_->advance(now);
+  if (life_.reads_again && !(change_ && change_->busy())) {
+    life_.reads_again = false;
+    if (auto asked = ask_change({}); !asked.ok()) log_warning("SIGHUP: " + asked.error());
+  }
   if (now >= life_.deadline_ns && life_.phase == Phase::starting) give_up_starting();
   if (now >= life_.deadline_ns && life_.phase == Phase::draining) {
     if (life_.drained) return begin_stop();
@@ -92,7 +96,7 @@ void ControlThread::on_signals() {
     } else if (info.ssi_signo == SIGUSR1) {
       if (recorder_) recorder_->wake();
     } else if (info.ssi_signo == SIGHUP) {
-      if (auto asked = ask_change({}); !asked.ok()) log_warning("SIGHUP: " + asked.error());
+      life_.reads_again = true;
     } else if (life_.phase == Phase::serving) {
       begin_drain();
     } else {

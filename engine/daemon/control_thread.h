@@ -53,6 +53,7 @@ class ControlThread final : private Supervisor::Listener {
     std::int64_t started_ns = 0;
     std::int64_t deadline_ns = INT64_MAX;  // of the check, the drain or the stop
     bool drained = false;                  // nothing is in flight; clients are still told that it ends
+    bool reads_again = false;              // SIGHUP came while a change was under way
     std::string failure;                   // why it could not start
     std::optional<std::uint32_t> failing;  // the partition whose worker said so
   };
