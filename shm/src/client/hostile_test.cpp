@@ -129,7 +129,9 @@ TEST(HostileDescriptors, AccessUnitsHaveALengthWithinTheirSlot) {
     change(d);
     EXPECT_TRUE(r.producer.push(d));
     Taken t;
-    if (r.port->take(5000, std::span(&t, 1)) == 1) EXPECT_EQ(t.bytes, d.bytes);
+    if (r.port->take(5000, std::span(&t, 1)) == 1) {
+      EXPECT_EQ(t.bytes, d.bytes);
+    }
     return r.port->violation();
   };
   EXPECT_EQ(cause([](auto&) {}), Violation::none);
