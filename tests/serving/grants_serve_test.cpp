@@ -2,6 +2,7 @@
 // wanted and little else, everybody has his turn, and a client that promises and does not deliver holds nobody up.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <thread>
@@ -98,8 +99,10 @@ TEST(GrantsServe, WhatIsMadeIsUsedAndEverybodyHasHisTurn) {
       const std::int64_t phase = start + c * kPeriod / kCameras;
       cameras[c]->film(phase, phase + kLength);
     });
-  for (std::int64_t until = start + kLength, capture = 1; leat_now_ns() < until;)
+  for (std::int64_t until = start + kLength, capture = start; leat_now_ns() < until;) {
+    capture = std::max(capture, leat_now_ns());  // or its picture would be the oldest, and everybody else's goes first
     for (int i = 0; i < 1000; ++i) (void)liar.stream->wanted(++capture);
+  }
   for (std::thread& t : threads) t.join();
 
   std::uint32_t taken = 0, submitted = 0, superseded = 0;

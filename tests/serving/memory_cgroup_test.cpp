@@ -99,7 +99,9 @@ TEST(MemoryCgroup, WhatDoesNotFitIsRefusedAndLeatdLives) {
   }
   EXPECT_GE(kept.size(), 4U) << refusal;
   EXPECT_LE(kept.size(), 7U);
-  EXPECT_NE(refusal.find("its slots need"), std::string::npos) << refusal;
+  // By what all streams together may have, or by what the group still has: whichever was reached first.
+  EXPECT_NE(refusal.find(" MiB"), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("/sys/fs/cgroup/"), std::string::npos) << refusal;
   ASSERT_TRUE(leatd.alive()) << leatd.log();
   // Every page of them is really there.
   for (auto& stream : kept) {

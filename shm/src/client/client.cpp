@@ -15,6 +15,7 @@
 #include "shm/src/client/client_parts.h"
 #include "shm/src/client/client_state.h"
 #include "shm/src/protocol/control_protocol.h"
+#include "shm/src/rings/fences.h"
 #include "shm/src/rings/wait_policy.h"
 #include "tools/base/cores/core_count.h"
 
@@ -158,7 +159,7 @@ bool fill_answer(leat_client* c, const CompletionDescriptor& d, leat_answer* out
   out->answered_ns = d.answered_ns;
   // Relaxed: who reads it holds the answer, and with it the slot, which comes back to here only by way of leatd.
   if (d.slot < s->dispatched_ns.size())
-    std::atomic_ref(s->dispatched_ns[d.slot]).store(d.dispatched_ns, std::memory_order_relaxed);
+    atomic_ref(s->dispatched_ns[d.slot]).store(d.dispatched_ns, std::memory_order_relaxed);
   out->result = d.has_result != 0 && d.slot < s->view.spec().slots ? s->view.result(d.slot) : nullptr;
   out->result_bytes = out->result != nullptr ? s->view.layout().result_stride : 0;
   return true;
@@ -436,7 +437,7 @@ leat_error leat_answer_frame(const leat_answer* answer, leat_frame* out) {
 
 int64_t leat_dispatched_ns(const leat_answer* answer) {
   if (answer == nullptr || answer->stream == nullptr || answer->slot >= answer->stream->dispatched_ns.size()) return 0;
-  return std::atomic_ref(answer->stream->dispatched_ns[answer->slot]).load(std::memory_order_relaxed);
+  return atomic_ref(answer->stream->dispatched_ns[answer->slot]).load(std::memory_order_relaxed);
 }
 
 void leat_release(leat_answer* answer) {

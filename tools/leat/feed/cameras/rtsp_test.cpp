@@ -103,15 +103,17 @@ TEST_F(RtspCameras, AreServedOverTcpAndUdpAndComeBackWithTheirServer) {
       const std::uint64_t before[] = {completed(0), completed(1)};
       return eventually([&] { return completed(0) >= before[0] + by && completed(1) >= before[1] + by; });
     };
-    ASSERT_TRUE(more(5)) << cameras[0]->report(::leat_now_ns()).last_error << "; "
-                         << cameras[1]->report(::leat_now_ns()).last_error;
+    const auto errors = [&] {
+      return cameras[0]->report(::leat_now_ns()).last_error + "; " + cameras[1]->report(::leat_now_ns()).last_error;
+    };
+    ASSERT_TRUE(more(5)) << errors();
     server.kill();
     ASSERT_TRUE(eventually([&] {
       return cameras[0]->report(::leat_now_ns()).breaks >= 2 && cameras[1]->report(::leat_now_ns()).breaks >= 2;
     }));
     ASSERT_TRUE(server.start(server.port()));
     const auto well = std::chrono::steady_clock::now();
-    ASSERT_TRUE(more(1));
+    ASSERT_TRUE(more(1)) << errors();
     std::printf("both served %.1f s after their server was well\n",
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - well).count());
     EXPECT_EQ(connection.links(), 1U);
