@@ -1,9 +1,19 @@
-"""The Kubernetes manifests in docs/examples hang together: names, ports, volumes, probes, and times that drains take."""
+"""The Kubernetes manifests in docs/examples hang together: names, ports, volumes, probes, and times that drains take.
+
+Whether Kubernetes knows every key and takes every value is asked of its published schemas, as npm's package
+kubernetes-models has them, where LEAT_KUBERNETES_MODELS names a folder with it:
+
+    npm install --prefix FOLDER kubernetes-models typescript
+"""
 
 from __future__ import annotations
 
+import copy
+import json
 import os
 import re
+import subprocess
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -17,6 +27,7 @@ except ImportError as error:
     missing = str(error)
 
 EXAMPLES = Path(os.environ["LEAT_SOURCE"]) / "docs/examples/kubernetes"
+SCHEMAS = os.environ.get("LEAT_KUBERNETES_MODELS", "")
 
 
 @unittest.skipIf(missing, missing)
@@ -75,6 +86,43 @@ class Manifests(unittest.TestCase):
             self.assertIn(line, source)
         retries = re.search(r"retry-on .*", text).group(0)
         self.assertIn(retries, source)
+
+
+@unittest.skipIf(missing, missing)
+@unittest.skipUnless(SCHEMAS, "no published schemas: LEAT_KUBERNETES_MODELS names no folder")
+class PublishedSchemas(unittest.TestCase):
+    """Values are held by the schemas themselves, unknown keys by the types made from them: schemas let those pass."""
+
+    def said_of(self, objects: list[dict]) -> str:
+        """What is wrong with them; empty: nothing."""
+        lines = []
+        for i, o in enumerate(objects):
+            lines += [f'import {{ {o["kind"]} as Kind{i} }} from "kubernetes-models/{o["apiVersion"]}";']
+            fields = {key: value for key, value in o.items() if key not in ("apiVersion", "kind")}
+            lines += [f"export const made{i} = new Kind{i}({json.dumps(fields)});", f"made{i}.validate();"]
+        modules = Path(SCHEMAS).resolve() / "node_modules"
+        with tempfile.TemporaryDirectory(prefix="leat-manifests-") as folder:
+            (Path(folder) / "node_modules").symlink_to(modules)
+            (Path(folder) / "package.json").write_text('{"type": "module"}')
+            (Path(folder) / "manifests.ts").write_text("\n".join(lines))
+            compile = [modules / ".bin/tsc", "--strict", "--skipLibCheck", "--target", "es2022", "--module", "nodenext", "manifests.ts"]
+            for command in (compile, ["node", "manifests.js"]):
+                done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+                if done.returncode != 0:
+                    return done.stdout + done.stderr or f"{command[0]} failed"
+        return ""
+
+    def test_kubernetes_knows_them(self) -> None:
+        with open(EXAMPLES / "leat.yml") as file:
+            objects = list(yaml.safe_load_all(file))
+        said = self.said_of(objects)
+        self.assertFalse(said, said)
+        pod_of = lambda given: next(o for o in given if o["kind"] == "DaemonSet")["spec"]["template"]["spec"]
+        unknown, wrong = copy.deepcopy(objects), copy.deepcopy(objects)
+        pod_of(unknown)["containers"][0]["lifecycle"]["preStopp"] = {}
+        self.assertIn("preStopp", self.said_of(unknown))
+        del pod_of(wrong)["containers"][1]["ports"][0]["containerPort"]
+        self.assertIn("containerPort", self.said_of(wrong))
 
 
 if __name__ == "__main__":
