@@ -163,7 +163,8 @@ TEST_F(Cameras, BrokenOnesComeBackAndTheOthersDoNotNotice) {
                                                  : i >= kStall && i < kNonsense ? Mode::nonsense
                                                                                 : Mode::well));
     FeederOptions o = options("camera " + std::to_string(i), fakes.back()->url());
-    if (i >= kNonsense) o.stall_ns = 30'000'000'000;  // they are always well, and a busy machine may hold up their threads
+    if (i >= kNonsense)
+      o.stall_ns = 30'000'000'000;  // they are always well, and a busy machine may hold up their threads
     cameras.push_back(std::make_unique<Camera>(std::move(o), true, say,
                                                CameraPauses{.first_ns = 50'000'000, .longest_ns = 400'000'000}));
     cameras.back()->start(::leat_now_ns());
