@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::uint32_t kWaitDelayUs = 20'000;
 constexpr int kObeyAll = -1;
+constexpr int kAttempts = 20;
 
 struct StandIn {
   void (*forget_wait)(int);
@@ -235,7 +236,11 @@ struct Wait {
 class LeftOut : public testing::TestWithParam<Wait> {};
 TEST_P(LeftOut, IsNoticed) {
   EXPECT_EQ(ended_with(GetParam().scenario, kObeyAll), 0);
-  EXPECT_NE(ended_with(GetParam().scenario, GetParam().index), 0) << "nobody missed this wait";
+  // A busy machine may hold up this thread for longer than the work takes; hardly each time.
+  int attempts = 1;
+  while (ended_with(GetParam().scenario, GetParam().index) == 0 && ++attempts <= kAttempts) {
+  }
+  EXPECT_LE(attempts, kAttempts) << "nobody missed this wait";
 }
 INSTANTIATE_TEST_SUITE_P(EachWait, LeftOut,
                          testing::Values(Wait{"MemoryIsZeroedFirst", memory_is_zeroed_first, 0},
