@@ -153,7 +153,8 @@ void draw_list_page(Screen& screen, const Scene& scene, int rows, int width) {
   }
 }
 
-void draw_page(Screen& screen, const Scene& scene, int rows, int width) {
+// head_width: of the first two lines, which end where they are told.
+void draw_page(Screen& screen, const Scene& scene, int rows, int width, int head_width) {
   const Place body{2, 0, rows - 3, width};
   const Place whole_page{0, 0, rows - 1, width};
   if (scene.view.look == Look::stream && scene.view.stream)
@@ -161,7 +162,7 @@ void draw_page(Screen& screen, const Scene& scene, int rows, int width) {
   if (scene.view.look == Look::partition && scene.view.partition)
     return draw_partition_look(screen, scene, *scene.view.partition, whole_page);
   if (scene.view.page == Page::leatd) return draw_daemon_page(screen, scene, whole_page);
-  draw_head(screen.canvas, scene, width);
+  draw_head(screen.canvas, scene, head_width);
   switch (scene.view.page) {
     case Page::now:
       return width >= kWide ? draw_now_wide(screen, scene, rows, width) : draw_now(screen, scene, rows, width);
@@ -264,7 +265,7 @@ Screen make_screen(const Scene& scene, int rows, int columns) {
   }
   if (beside) {
     Screen page{Canvas(rows, width)};
-    draw_page(page, scene, rows, width);
+    draw_page(page, scene, rows, width, width - 1);
     draw_beside(screen, scene, rows, width + 1, kLookColumns);
     screen.canvas.paste(page.canvas, 0, 0);
     screen.hits.insert(screen.hits.end(), page.hits.begin(), page.hits.end());
@@ -272,7 +273,7 @@ Screen make_screen(const Scene& scene, int rows, int columns) {
     screen.heights = page.heights;
     for (int row = 0; row + 1 < rows; ++row) screen.canvas.put_sign(row, width, U'│', {Meaning::idle, Stress::none});
   } else {
-    draw_page(screen, scene, rows, columns);
+    draw_page(screen, scene, rows, columns, columns);
   }
   if (rows >= 3) draw_keys(screen, scene, rows - 1, columns);
   return screen;

@@ -117,7 +117,7 @@ void draw_head(Canvas& canvas, const Scene& scene, int width) {
   if (!s.others.empty()) state += " +" + std::to_string(s.others.size());
   const std::string clock = scene.facts.clock_at(second.at_ns);
   std::string right = lasting ? "since " + scene.facts.clock_at(s.since_ns) : clock;
-  const bool wide = width >= kWide;
+  const bool wide = width >= kWide - 1;  // a divider may stand beside
   if (lasting && wide) right += " (" + span_of(second.at_ns - s.since_ns) + ")";
   Ink right_ink;
   if (scene.back()) {
@@ -129,7 +129,7 @@ void draw_head(Canvas& canvas, const Scene& scene, int width) {
   const int left = width_of(state) + 2;
   if (left + width_of(s.text) + 1 + width_of(right) > width && lasting && !scene.back())
     right = scene.facts.clock_at(s.since_ns);
-  const int right_at = width - width_of(right) - (wide ? 0 : 0);
+  const int right_at = width - width_of(right);
   canvas.put(0, 0, state, {meaning_of(s.state), Stress::strong}, width);
   const bool fits = left + width_of(s.text) + 1 <= right_at;
   // Beside a long text a time still has its place; the clock has not.
