@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kReadyFd = 9;
-constexpr int kStartLimitMs = 60'000;  // a limit, not a bar: the machine may be busy
+constexpr int kStartLimitMs = 180'000;  // a limit, not a bar: the machine may be busy
 
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
