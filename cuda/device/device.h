@@ -50,6 +50,9 @@ class Device {
   void end_capture() noexcept;
   void stamp(std::uint32_t which);
   void wait();
+  void use_set(std::uint32_t set);
+  void mark(std::uint32_t set);
+  void wait_for(std::uint32_t set) const;
   std::uint64_t elapsed_ns() const;
   leat_device_usage usage() const;
 
@@ -102,15 +105,23 @@ class Device {
   std::vector<Registered> registered_;
   Module module_ = nullptr;
   Function picture_ = nullptr;
-  // Jobs between two waits: written in pinned memory, copied to the device's own.
-  leat_picture_job* jobs_ = nullptr;
+  // What a batch reads of the host, up to its mark.
+  struct Set {
+    leat_picture_job* jobs = nullptr;  // pinned, copied to the device's own
+    std::uint32_t job_count = 0;
+    // Pinned, for pages that cannot be: a copy from those would make this thread wait for it.
+    std::uint8_t* staging = nullptr;
+    std::uint64_t staging_bytes = 0, staging_end = 0;
+    Event passed = nullptr;
+    bool marked = false;
+  };
+  [[nodiscard]] Set& now() noexcept { return sets_[set_]; }
+  std::array<Set, LEAT_DEVICE_SETS> sets_;
+  std::uint32_t set_ = 0;  // in force
+  // The device's, one for all: its stream has read them for one batch before it writes them for the next.
   leat_device_memory device_jobs_{}, uploads_{};
-  std::uint32_t job_count_ = 0;
-  std::vector<Upload> uploaded_;
+  std::vector<Upload> uploaded_;  // of the set in force
   std::uint64_t upload_end_ = 0;
-  // Pinned, for pages that cannot be: a copy from those would make this thread wait for it.
-  std::uint8_t* staging_ = nullptr;
-  std::uint64_t staging_bytes_ = 0, staging_end_ = 0;
 };
 
 }  // namespace leat::cuda

@@ -103,6 +103,15 @@ int decoded(leat_device*, leat_decoder* decoder, std::uint32_t place, leat_decod
 int wait(leat_device* d, char* error, std::size_t room) {
   return guarded(error, room, [&] { d->device.wait(); });
 }
+int use_set(leat_device* d, std::uint32_t set, char* error, std::size_t room) {
+  return guarded(error, room, [&] { d->device.use_set(set); });
+}
+int mark(leat_device* d, std::uint32_t set, char* error, std::size_t room) {
+  return guarded(error, room, [&] { d->device.mark(set); });
+}
+int wait_for(leat_device* d, std::uint32_t set, char* error, std::size_t room) {
+  return guarded(error, room, [&] { d->device.wait_for(set); });
+}
 
 }  // namespace
 }  // namespace leat::cuda
@@ -110,10 +119,10 @@ int wait(leat_device* d, char* error, std::size_t room) {
 extern "C" __attribute__((visibility("default"))) const leat_device_api* leat_device_entry(void) {
   using namespace leat::cuda;
   static constexpr leat_device_api kApi = {
-      LEAT_DEVICE_ABI, "cuda",        open,    close,         info,          allocate,
-      export_memory,   import_memory, release, host_allocate, host_release,  host_register,
-      host_unregister, pictures,      copy,    enqueue,       enqueue_graph, end_capture,
-      stamp,           wait,          elapsed, usage,         decoder_open,  decoder_close,
-      decode,          decoded};
+      LEAT_DEVICE_ABI, "cuda",        open,          close,         info,          allocate,
+      export_memory,   import_memory, release,       host_allocate, host_release,  host_register,
+      host_unregister, pictures,      copy,          enqueue,       enqueue_graph, end_capture,
+      stamp,           wait,          use_set,       mark,          wait_for,      elapsed,
+      usage,           decoder_open,  decoder_close, decode,        decoded};
   return &kApi;
 }

@@ -123,21 +123,22 @@ leat_device_usage Device::usage() const {
 }
 
 void Device::reserve_staging(std::uint64_t bytes) {
-  if (bytes <= staging_bytes_) return;
-  if (staging_ != nullptr) host_release(std::exchange(staging_, nullptr));
-  staging_bytes_ = 0;
-  staging_ = static_cast<std::uint8_t*>(host_allocate(bytes));
-  staging_bytes_ = bytes;
+  Set& set = now();
+  if (bytes <= set.staging_bytes) return;
+  if (set.staging != nullptr) host_release(std::exchange(set.staging, nullptr));
+  set.staging_bytes = 0;
+  set.staging = static_cast<std::uint8_t*>(host_allocate(bytes));
+  set.staging_bytes = bytes;
 }
 
 const void* Device::staged(const void* from, std::uint64_t bytes) {
-  if (bytes > staging_bytes_ - staging_end_) {
+  if (bytes > now().staging_bytes - now().staging_end) {
     wait();
     reserve_staging(bytes);
   }
-  std::uint8_t* const at = staging_ + staging_end_;
+  std::uint8_t* const at = now().staging + now().staging_end;
   std::memcpy(at, from, bytes);
-  staging_end_ += bytes;
+  now().staging_end += bytes;
   return at;
 }
 

@@ -34,7 +34,8 @@ void Device::load_kernels() {
                  "toolkit is installed");
   check("cuModuleLoadData", cuda_->module_load(&module_, leat_picture_image));
   check("cuModuleGetFunction", cuda_->function_get(&picture_, module_, "leat_picture"));
-  jobs_ = static_cast<leat_picture_job*>(host_allocate(LEAT_DEVICE_MAX_JOBS * sizeof(leat_picture_job)));
+  for (Set& set : sets_)
+    set.jobs = static_cast<leat_picture_job*>(host_allocate(LEAT_DEVICE_MAX_JOBS * sizeof(leat_picture_job)));
   device_jobs_ = allocate(LEAT_DEVICE_MAX_JOBS * sizeof(leat_picture_job), false);
 }
 
@@ -62,7 +63,7 @@ void Device::reserve_uploads(std::span<const leat_picture_job> jobs) {
     needed += round_up(job.slot_bytes);
     if (pinned == nullptr || pinned->address == 0) by_staging += job.slot_bytes;
   }
-  if (upload_end_ + needed <= uploads_.bytes && by_staging <= staging_bytes_ - staging_end_) return;
+  if (upload_end_ + needed <= uploads_.bytes && by_staging <= now().staging_bytes - now().staging_end) return;
   wait();
   reserve_staging(by_staging);
   if (needed <= uploads_.bytes) return;
@@ -72,10 +73,10 @@ void Device::reserve_uploads(std::span<const leat_picture_job> jobs) {
 
 void Device::pictures(const leat_picture_target& target, std::span<const leat_picture_job> jobs) {
   if (jobs.empty()) return;
-  if (jobs.size() > LEAT_DEVICE_MAX_JOBS - job_count_)
+  if (jobs.size() > LEAT_DEVICE_MAX_JOBS - now().job_count)
     throw Failed(LEAT_DEVICE_FAILED, "more than 256 pictures between two waits; lower the batch");
   reserve_uploads(jobs);
-  leat_picture_job* const first = jobs_ + job_count_;
+  leat_picture_job* const first = now().jobs + now().job_count;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     first[i] = jobs[i];
     if (jobs[i].slot == nullptr) continue;  // decoded: it lies on the device
@@ -83,9 +84,9 @@ void Device::pictures(const leat_picture_target& target, std::span<const leat_pi
     for (auto& plane : first[i].planes)
       if (plane != nullptr) plane = slot + (plane - jobs[i].slot);
   }
-  auto* on_device = static_cast<leat_picture_job*>(device_jobs_.address) + job_count_;
+  auto* on_device = static_cast<leat_picture_job*>(device_jobs_.address) + now().job_count;
   copy(on_device, first, jobs.size() * sizeof(leat_picture_job));
-  job_count_ += static_cast<std::uint32_t>(jobs.size());
+  now().job_count += static_cast<std::uint32_t>(jobs.size());
   leat_picture_target by_value = target;
   void* arguments[] = {&on_device, &by_value};
   check("cuLaunchKernel",

@@ -105,6 +105,7 @@ Device::Device(const leat_device_options& options) {
     check("cuStreamCreate", cuda_->stream_create(&stream_, kNonBlockingStream));
     check("cuEventCreate", cuda_->event_create(&event_, kEventBlocking | kEventNoTiming));
     for (Event& stamp : stamps_) check("cuEventCreate", cuda_->event_create(&stamp, kEventBlocking));
+    for (Set& set : sets_) check("cuEventCreate", cuda_->event_create(&set.passed, kEventBlocking | kEventNoTiming));
     info_.stream = stream_;
     const AllocationProperties p = properties(true);
     check("cuMemGetAllocationGranularity", cuda_->granularity(&granularity_, &p, kRecommendedGranularity));
@@ -123,8 +124,11 @@ Device::~Device() {
     wait();
   } catch (const Failed&) {  // lost: nothing runs any more
   }
-  if (jobs_ != nullptr) host_release(jobs_);
-  if (staging_ != nullptr) host_release(staging_);
+  for (const Set& set : sets_) {
+    if (set.jobs != nullptr) host_release(set.jobs);
+    if (set.staging != nullptr) host_release(set.staging);
+    (void)cuda_->event_destroy(set.passed);
+  }
   release(device_jobs_);
   release(uploads_);
   if (module_ != nullptr) (void)cuda_->module_unload(module_);
@@ -157,9 +161,36 @@ void Device::wait() {
   // Whatever these say is said of work that has run: the context has nothing to offer any more.
   if (const Status status = cuda_->event_record(event_, stream_); status != kSuccess) lose("cuEventRecord", status);
   if (const Status status = cuda_->event_wait(event_); status != kSuccess) lose("cuEventSynchronize", status);
-  job_count_ = 0;
+  for (Set& set : sets_) {
+    set.job_count = 0;
+    set.staging_end = 0;
+  }
   uploaded_.clear();
-  upload_end_ = staging_end_ = 0;
+  upload_end_ = 0;
+}
+
+void Device::use_set(std::uint32_t set) {
+  if (set >= sets_.size()) throw Failed(LEAT_DEVICE_FAILED, "a device has two sets of buffers");
+  if (set == set_ && !now().marked) return;
+  set_ = set;
+  now().marked = false;
+  now().job_count = 0;
+  now().staging_end = 0;
+  uploaded_.clear();
+  upload_end_ = 0;
+}
+
+void Device::mark(std::uint32_t set) {
+  if (set != set_) throw Failed(LEAT_DEVICE_FAILED, "a set is marked that is not in use");
+  now().marked = true;
+  if (const Status status = cuda_->event_record(now().passed, stream_); status != kSuccess)
+    lose("cuEventRecord", status);
+}
+
+void Device::wait_for(std::uint32_t set) const {
+  check("cuCtxSetCurrent", cuda_->context_set(context_));  // of whichever thread this is
+  if (const Status status = cuda_->event_wait(sets_.at(set).passed); status != kSuccess)
+    lose("cuEventSynchronize", status);
 }
 
 }  // namespace leat::cuda

@@ -8,13 +8,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
 #include <vector>
 
+#include "cuda/device/modules.h"
 #include "cuda/fake/state.h"
 #include "engine/exec/device_plugin.h"
+#include "engine/exec/host_stream.h"
 #include "engine/exec/module.h"
 #include "engine/exec/onnx/onnx_graphs.h"
 #include "leat/frame_format.h"
@@ -214,6 +217,51 @@ void timing_ends_before_it_is_read(int forgotten) {
   need(ran && std::memcmp(&answers, &wanted, sizeof wanted) == 0);
 }
 
+// Two batches at once on the stream: the answers of each are read behind its own mark, and then its frames change
+// hands.
+[[maybe_unused]] void each_of_two_batches_ends_before_its_answers(int forgotten) {
+  Scenario s;
+  s.api->close(s.d);
+  auto device = exec::Device::open(LEAT_DEVICE_PLUGIN, "");
+  need(device.ok());
+  auto stream = exec::HostStream::open();
+  need(stream.ok());
+  exec::ModuleSpec spec;
+  spec.name = "waits/classify";
+  spec.model_path = LEAT_MODELS "/classify.onnx";
+  spec.preprocess = "stretch mean=0.5 std=0.5";
+  spec.postprocess = "classes";
+  spec.batch_max = 2;
+  spec.device = device->get();
+  spec.sets = exec::kSets;
+  auto module = exec::Module::open(spec);
+  if (!module.ok()) std::fprintf(stderr, "%s\n", module.error().c_str());
+  need(module.ok() && (*module)->sets() == exec::kSets);
+  std::array<Batch, 2> batches{Batch(2, 3), Batch(2, 250)};
+  std::array<std::vector<leat_result>, 2> wanted;
+  for (std::uint32_t b : {0u, 1u}) {  // one behind the other; each set then has its room
+    (*module)->begin(b, **stream, batches[b].items);
+    need((*module)->finish(b, batches[b].reports));
+    wanted[b] = batches[b].answers;
+  }
+  need(!same(wanted[0], wanted[1]));
+  for (std::uint32_t b : {0u, 1u}) {  // nothing of what is wanted lies in its set
+    (*module)->begin(b, **stream, batches[1 - b].items);
+    need((*module)->finish(b, batches[1 - b].reports));
+  }
+  for (Batch& b : batches) std::fill(b.answers.begin(), b.answers.end(), leat_result{});
+  s.mutate(forgotten);
+  for (std::uint32_t b : {0u, 1u}) (*module)->begin(b, **stream, batches[b].items);
+  bool good = true;
+  for (std::uint32_t b : {0u, 1u}) {
+    good = (*module)->finish(b, batches[b].reports) && good;
+    std::fill(batches[b].pixels.begin(), batches[b].pixels.end(), std::uint8_t{0});  // the slot is the client's again
+    good = same(batches[b].answers, wanted[b]) && good;
+  }
+  s.end(2);
+  need(good);
+}
+
 // 0: as it should be.
 int ended_with(void (*scenario)(int), int forgotten) {
   const pid_t child = ::fork();
@@ -252,7 +300,9 @@ INSTANTIATE_TEST_SUITE_P(EachWait, LeftOut,
 
 #ifndef __SANITIZE_THREAD__  // ONNX Runtime is not instrumented
 INSTANTIATE_TEST_SUITE_P(OfAModule, LeftOut,
-                         testing::Values(Wait{"BatchEndsBeforeItsAnswers", batch_ends_before_its_answers, 0}),
+                         testing::Values(Wait{"BatchEndsBeforeItsAnswers", batch_ends_before_its_answers, 0},
+                                         Wait{"FirstOfTwo", each_of_two_batches_ends_before_its_answers, 0},
+                                         Wait{"SecondOfTwo", each_of_two_batches_ends_before_its_answers, 1}),
                          [](const auto& p) { return std::string(p.param.name); });
 #endif
 

@@ -2,11 +2,13 @@
  *
  * A worker opens one device: memory that other processes can map, host memory the device reads where it lies, picture
  * kernels, copies, and one stream that orders all of it. Whatever returns LEAT_DEVICE_OK without waiting has only put
- * work on the stream, in order; its memory belongs to the stream until wait() has returned.
+ * work on the stream, in order; its memory belongs to the stream until wait() has returned, or wait_for() a mark behind
+ * it.
  *
- * Thread rule: a device is used by the thread that opened it. Ownership: the caller owns every address it was given
- * until it gives it back. Errors: a status other than LEAT_DEVICE_OK; `error` receives one line. LEAT_DEVICE_LOST: a
- * fault, here or in another process that shares the device, has made every later call useless; the process ends.
+ * Thread rule: a device is used by the thread that opened it, but for wait_for(). Ownership: the caller owns every
+ * address it was given until it gives it back. Errors: a status other than LEAT_DEVICE_OK; `error` receives one line.
+ * LEAT_DEVICE_LOST: a fault, here or in another process that shares the device, has made every later call useless; the
+ * process ends.
  */
 #ifndef LEAT_DEVICE_H
 #define LEAT_DEVICE_H
@@ -18,8 +20,9 @@
 extern "C" {
 #endif
 
-#define LEAT_DEVICE_ABI 3u
-#define LEAT_DEVICE_MAX_JOBS 256u /* pictures between two waits */
+#define LEAT_DEVICE_ABI 4u
+#define LEAT_DEVICE_MAX_JOBS 256u /* pictures of a set between two waits */
+#define LEAT_DEVICE_SETS 2u       /* batches on the stream at once */
 
 enum leat_device_status { LEAT_DEVICE_OK = 0, LEAT_DEVICE_FAILED = 1, LEAT_DEVICE_LOST = 2 };
 enum leat_picture_source { LEAT_PICTURE_MEASURED = 0, LEAT_PICTURE_IN_PLACE = 1, LEAT_PICTURE_UPLOADED = 2 };
@@ -137,6 +140,12 @@ typedef struct leat_device_api {
   int (*stamp)(leat_device* device, uint32_t which, char* error, size_t error_bytes);
   /* Returns when the stream is empty. The thread sleeps meanwhile. */
   int (*wait)(leat_device* device, char* error, size_t error_bytes);
+  /* Batches that overlap: a set (below LEAT_DEVICE_SETS) has room on the host for what its work reads there. What is
+   * put on the stream from use_set() on, up to mark(), is of that set; what was of it before has been waited for. */
+  int (*use_set)(leat_device* device, uint32_t set, char* error, size_t error_bytes);
+  int (*mark)(leat_device* device, uint32_t set, char* error, size_t error_bytes);
+  /* Returns when the stream has passed the set's latest mark. On any thread, one at a time; which sleeps meanwhile. */
+  int (*wait_for)(leat_device* device, uint32_t set, char* error, size_t error_bytes);
   /* After wait(): from the first stamp to the second. */
   int (*elapsed)(leat_device* device, uint64_t* nanoseconds, char* error, size_t error_bytes);
   int (*usage)(leat_device* device, leat_device_usage* out, char* error, size_t error_bytes);

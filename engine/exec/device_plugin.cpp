@@ -102,5 +102,7 @@ bool Device::copy(void* to, const void* from, std::uint64_t bytes) noexcept {
   return good(api_->copy(device_, to, from, bytes, error_, sizeof error_));
 }
 bool Device::wait() noexcept { return good(api_->wait(device_, error_, sizeof error_)); }
+bool Device::use_set(std::uint32_t set) noexcept { return good(api_->use_set(device_, set, error_, sizeof error_)); }
+bool Device::mark(std::uint32_t set) noexcept { return good(api_->mark(device_, set, error_, sizeof error_)); }
 
 }  // namespace leat::exec

@@ -102,6 +102,12 @@ class Device {
   bool pictures(const leat_picture_target& target, std::span<const leat_picture_job> jobs) noexcept;
   bool copy(void* to, const void* from, std::uint64_t bytes) noexcept;
   bool wait() noexcept;
+  // Batches that overlap (device.h). What wait_for() returns is for note(), on the device's own thread.
+  bool use_set(std::uint32_t set) noexcept;
+  bool mark(std::uint32_t set) noexcept;
+  int wait_for(std::uint32_t set, std::span<char> error) const noexcept {
+    return api_->wait_for(device_, set, error.data(), error.size());
+  }
   [[nodiscard]] const char* error() const noexcept { return error_; }
 
  private:

@@ -64,6 +64,10 @@ Status ExecutorSession::open(const ModuleSpec& spec) {
   return Done{};
 }
 
+bool ExecutorSession::may_run_beside() const noexcept {
+  return executor_ == onnx_executor() || executor_ == emulated_executor();
+}
+
 GraphReport ExecutorSession::graphs() const {
   return executor_ == onnx_executor() ? onnx_graph_report(session_.get()) : GraphReport{};
 }
@@ -72,14 +76,14 @@ void ExecutorSession::give_back() noexcept {
   if (executor_ == onnx_executor()) onnx_give_back(session_.get());
 }
 
-int ExecutorSession::run(std::span<const leat_tensor> inputs, std::span<leat_tensor> outputs,
-                         std::uint32_t rows) noexcept {
+int ExecutorSession::run(std::span<const leat_tensor> inputs, std::span<leat_tensor> outputs, std::uint32_t rows,
+                         std::span<char> error) noexcept {
   return executor_->run(session_.get(), rows, inputs.data(), static_cast<std::uint32_t>(inputs.size()), outputs.data(),
-                        output_count_, error_, sizeof error_);
+                        output_count_, error.data(), error.size());
 }
 
-bool ExecutorSession::finish() noexcept {
-  return executor_->finish == nullptr || executor_->finish(session_.get(), error_, sizeof error_) == 0;
+bool ExecutorSession::finish(std::span<char> error) noexcept {
+  return executor_->finish == nullptr || executor_->finish(session_.get(), error.data(), error.size()) == 0;
 }
 
 }  // namespace leat::exec

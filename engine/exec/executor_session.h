@@ -1,5 +1,6 @@
 // An executor with the session that it has opened for one stage of a model, and the tensors that the session describes.
-// Thread rule: its user's. Errors: one line; run() and finish() leave it in error().
+// Thread rule: its user's; run() may be on another thread, one at a time. Errors: one line; run() leaves it where it is
+// told to, and so does finish().
 #pragma once
 
 #include <cstdint>
@@ -25,13 +26,17 @@ class ExecutorSession {
   [[nodiscard]] std::span<const leat_tensor> outputs() const noexcept { return {outputs_, output_count_}; }
   // Its tensors lie in the memory of the spec's device.
   [[nodiscard]] bool on_device() const noexcept { return inputs_[0].memory != LEAT_MEMORY_HOST; }
+  // Its runs may be on one thread and on another, and on a device a second be put on the stream before the first has
+  // been finished: so the built-in executors have it, which is more than the ABI says.
+  [[nodiscard]] bool may_run_beside() const noexcept;
   [[nodiscard]] GraphReport graphs() const;
 
   // What the executor's run() returns: 0, LEAT_RUN_TOO_LARGE or another.
-  int run(std::span<const leat_tensor> inputs, std::span<leat_tensor> outputs, std::uint32_t rows) noexcept;
+  int run(std::span<const leat_tensor> inputs, std::span<leat_tensor> outputs, std::uint32_t rows,
+          std::span<char> error) noexcept;
   // The next run lets go of the memory that earlier ones took and no run holds.
   void give_back() noexcept;
-  bool finish() noexcept;  // where work goes on behind run()
+  bool finish(std::span<char> error) noexcept;  // once for each run(), in their order, where work goes on behind it
 
   [[nodiscard]] std::string_view error() const noexcept { return error_; }
   void set_error(std::string_view why) noexcept { error_[why.copy(error_, sizeof error_ - 1)] = '\0'; }

@@ -4,15 +4,24 @@
 //   auto module = Module::open(spec);                      // control plane: loads the model, allocates everything
 //   module->run(items, reports);                           // hot path: no allocation, no exception
 //
+// A batch can be run in two halves, so that the next one is prepared, and the one before answered, while its model
+// runs:
+//
+//   module->begin(0, stream, first);                       // prepared here, and given to the stream
+//   module->begin(1, stream, second);                      // beside it
+//   module->finish(0, reports);                            // waits, and answers here
+//
 // A route of several stages splits the executor's part: the first stage pre-processes and writes features, the last
 // reads features and post-processes; `features` below are one dense row an item, in memory that both workers map.
-// Ownership: a Module owns its session and buffers. Thread rule: one thread; different Modules are independent.
+// Ownership: a Module owns its session and buffers. Thread rule: one thread, beside which the stream runs the model;
+// Modules that run at the same time are independent.
 // Errors: open() says in one line what and what to do. run() gives each item a reason; error() is the last failed run's
 // line.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,6 +30,7 @@
 #include <vector>
 
 #include "engine/exec/frame_view.h"
+#include "engine/exec/host_stream.h"
 #include "engine/exec/onnx/graph_report.h"
 #include "engine/exec/part.h"
 #include "engine/exec/picture/sizes.h"
@@ -34,6 +44,7 @@ namespace leat::exec {
 class Device;
 
 inline constexpr std::uint32_t kMaxRows = 64;  // rows of one batch
+inline constexpr std::uint32_t kSets = 2;      // of buffers, where batches overlap
 
 struct ModuleSpec {
   std::string name;               // for messages
@@ -58,6 +69,7 @@ struct ModuleSpec {
   std::vector<std::pair<std::string, std::string>> extra;  // handed to the executor as key=value lines
   Device* device = nullptr;        // null: this host; else where executors run that can. It outlives the module
   bool host_features_out = false;  // on a device: what it writes for the next stage goes to host memory
+  std::uint32_t sets = 1;          // of buffers, 1 or kSets: batches between begin() and finish() at once
 };
 
 // One item of a batch.
@@ -77,6 +89,9 @@ struct ItemReport {
       0;  // copies after the producer's write; the one pass from slot to model input is none
 };
 
+// Called between items while a batch is prepared: whoever has others to answer need not wait for all of it.
+using Pause = std::function<void()>;
+
 class Module {
  public:
   static Result<std::unique_ptr<Module>> open(const ModuleSpec& spec);
@@ -88,6 +103,19 @@ class Module {
   // device's memory where on_device() (but for host_features_out).
   virtual bool run(std::span<const Item> items, std::span<ItemReport> reports, const std::byte* features_in = nullptr,
                    std::byte* features_out = nullptr) noexcept = 0;
+
+  // How many sets of buffers it has: what the spec asks for, or 1, where its batches run one behind the other all the
+  // same: pictures that vary in size, outputs that only a run tells.
+  virtual std::uint32_t sets() const noexcept = 0;
+  virtual void keep_one_set() noexcept = 0;  // nothing is between begin() and finish()
+  // The two halves of run(), of a batch whose buffers are those of `set`, below sets(); the items outlive the second.
+  // Halves come in the same order, of all modules on a stream, and run() between none. Within pause() the batch before
+  // may be finished, and nothing else be called.
+  virtual void begin(std::uint32_t set, HostStream& stream, std::span<const Item> items,
+                     const std::byte* features_in = nullptr, std::byte* features_out = nullptr,
+                     const Pause& pause = {}) noexcept = 0;
+  virtual bool ended(std::uint32_t set) const noexcept = 0;  // finish() need not wait
+  virtual bool finish(std::uint32_t set, std::span<ItemReport> reports) noexcept = 0;
 
   virtual std::uint64_t feature_bytes_in() const noexcept = 0;       // 0: this stage starts from frames
   virtual std::uint64_t feature_bytes_out() const noexcept = 0;      // 0: this stage ends with results

@@ -24,14 +24,17 @@ Status ModuleDevice::open_pictures(leat_tensor& in, const std::string& model, le
   return Done{};
 }
 
-Status ModuleDevice::open_outputs(std::span<leat_tensor> outputs) {
+Status ModuleDevice::open_outputs(std::span<leat_tensor> outputs, std::uint32_t sets) {
+  pinned_.resize(sets);
   for (leat_tensor& t : outputs) {
     auto there = device_.allocate(t.bytes);
     if (!there.ok()) return Error{there.error()};
-    auto here = device_.pinned(t.bytes);
-    if (!here.ok()) return Error{here.error()};
+    for (std::vector<PinnedBuffer>& set : pinned_) {
+      auto here = device_.pinned(t.bytes);
+      if (!here.ok()) return Error{here.error()};
+      set.push_back(std::move(*here));
+    }
     outputs_.push_back(std::move(*there));
-    pinned_.push_back(std::move(*here));
     row_bytes_.push_back(t.bytes / static_cast<std::uint64_t>(t.shape[0]));
     t.data = outputs_.back().data();
   }
@@ -51,12 +54,13 @@ void ModuleDevice::add(const leat_picture_job& job, void* out) noexcept {
   job_list_[jobs_++].out = out;
 }
 
-bool ModuleDevice::download(std::span<leat_tensor> outputs, std::uint32_t rows) noexcept {
+bool ModuleDevice::download(std::span<leat_tensor> outputs, std::uint32_t rows, std::uint32_t set) noexcept {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     leat_tensor& t = outputs[i];
     const std::uint64_t bytes = row_bytes_[i] * rows;
-    if (!device_.copy(pinned_[i].data(), t.data, bytes)) return false;
-    t.data = pinned_[i].data();
+    std::byte* const here = pinned_[set][i].data();
+    if (!device_.copy(here, t.data, bytes)) return false;
+    t.data = here;
     t.memory = LEAT_MEMORY_HOST;
   }
   return true;

@@ -12,6 +12,7 @@ bool open_shape(const leat_tensor& t) {
 std::string_view what_is_wrong_with(const ModuleSpec& s) {
   if (s.batch_max < 1 || s.batch_max > kMaxRows) return "batch must be 1..64";
   if (s.threads < 1) return "threads must be 1 or more";
+  if (s.sets < 1 || s.sets > kSets) return "sets of buffers must be 1 or 2";
   if (s.first_block >= s.end_block) return "a stage needs at least one block";
   return {};
 }
@@ -56,16 +57,24 @@ Status ExecutorModule::open_input() {
     return Error{spec_.model_path + ": has " + std::to_string(session_.inputs().size()) +
                  " inputs; a model that is cut into stages has one"};
   }
-  auto opened = ModelInputs::open(*spec, inputs, spec_.first_stage ? spec_.batch_max : 1);
-  if (!opened) return Error{spec_.model_path + ": " + opened.error()};
-  model_inputs_ = std::move(*opened);
+  for (const auto& room : rooms_) {
+    auto opened = ModelInputs::open(*spec, inputs, spec_.first_stage ? spec_.batch_max : 1);
+    if (!opened) return Error{spec_.model_path + ": " + opened.error()};
+    room->inputs = std::move(*opened);
+  }
   return Done{};
 }
 
 bool ExecutorModule::try_size(Size size, std::uint32_t rows, std::span<leat_tensor> outputs) noexcept {
-  if (model_inputs_.varies()) model_inputs_.set_size(size);
-  std::ranges::copy(session_.outputs(), outputs.begin());
-  return execute(model_inputs_.tensors(rows), outputs, rows, nullptr) == 0;
+  BatchRoom& room = *rooms_.front();
+  if (room.inputs.varies()) room.inputs.set_size(size);
+  room.run_inputs = room.inputs.tensors(rows);
+  room.rows = rows;
+  std::ranges::copy(session_.outputs(), room.run_outputs.begin());
+  execute(room);
+  std::ranges::copy_n(room.run_outputs.begin(), static_cast<std::ptrdiff_t>(session_.outputs().size()),
+                      outputs.begin());
+  return room.code == 0;
 }
 
 // Runs on nothing where the model leaves its picture's size open: it works from the smallest size to the largest, its
@@ -74,17 +83,16 @@ bool ExecutorModule::try_size(Size size, std::uint32_t rows, std::span<leat_tens
 Status ExecutorModule::learn_open_sizes() {
   const auto is_open = [](const leat_tensor& t) { return open_shape(t); };
   open_size_ = !takes_frames_ && device_ == nullptr && spec_.first_stage && spec_.last_stage &&
-               !model_inputs_.takes_tensors() &&
-               std::any_of(session_.inputs().begin(), session_.inputs().end(), is_open);
+               !inputs().takes_tensors() && std::any_of(session_.inputs().begin(), session_.inputs().end(), is_open);
   if (!open_size_) return Done{};
-  const std::vector<Size> sizes = model_inputs_.sizes();
-  const Size low = sizes.empty() ? Size{model_inputs_.width(), model_inputs_.height()} : sizes.front(),
+  const std::vector<Size> sizes = inputs().sizes();
+  const Size low = sizes.empty() ? Size{inputs().width(), inputs().height()} : sizes.front(),
              high = sizes.empty() ? low : sizes.back();
   std::array<leat_tensor, kMaxModelTensors> once, twice, max;
   for (const auto& [size, out] : {std::pair{low, &once}, std::pair{high, &max}}) {
     if (!try_size(size, 1, *out))
       return Error{spec_.model_path + ": cannot be run on a picture of " + std::to_string(size.width) + "x" +
-                   std::to_string(size.height) + " (" + std::string(session_.error()) +
+                   std::to_string(size.height) + " (" + rooms_.front()->error.data() +
                    "); write another size in preprocess"};
   }
   const auto unbatched = [](const leat_tensor& t) { return (t.flags & LEAT_TENSOR_UNBATCHED) != 0; };
@@ -113,8 +121,8 @@ Status ExecutorModule::open_output() {
   const auto spec = parse_postprocess(spec_.postprocess);
   if (!spec) return Error{spec.error()};
   const auto open = [&] {
-    return Postprocessor::open(*spec, session_.outputs(), spec_.labels, spec_.first_head, model_inputs_.width(),
-                               model_inputs_.height(), spec_.model_path);
+    return Postprocessor::open(*spec, session_.outputs(), spec_.labels, spec_.first_head, inputs().width(),
+                               inputs().height(), spec_.model_path);
   };
   auto opened = open();
   if (!opened && !recognised_.labels.words.empty()) {  // names that do not fit are nobody's fault
@@ -123,7 +131,7 @@ Status ExecutorModule::open_output() {
   }
   if (!opened) return Error{opened.error()};
   postprocessor_ = std::move(*opened);
-  if (model_inputs_.splits() && !postprocessor_.joins())
+  if (inputs().splits() && !postprocessor_.joins())
     return Error{"preprocess: wide=split reads a line of text in pieces, and suits 'text ctc' alone; leave it out"};
   if (cut_.projected()) {
     for (const PartSpec& part : postprocessor_.parts())
@@ -132,24 +140,25 @@ Status ExecutorModule::open_output() {
             "postprocess: places in a crop made by quad or align= are not taken back to the frame; cut out the "
             "upright box instead"};
   }
-  if (device_ != nullptr) return device_->open_outputs(session_.outputs());
+  if (device_ != nullptr) return device_->open_outputs(session_.outputs(), sets());
   one_item_a_run_ = one_item_a_run_ || postprocessor_.tensors() != nullptr;
   for (std::uint32_t i = 0; i < session_.inputs().size() && !takes_frames_; ++i)
     one_item_a_run_ = one_item_a_run_ || (i == 0 && (session_.inputs()[i].flags & LEAT_TENSOR_UNBATCHED) != 0);
   for (std::uint32_t i = 0; i < session_.outputs().size() && !open_size_; ++i)
     one_item_a_run_ = one_item_a_run_ || open_shape(session_.outputs()[i]) ||
                       (session_.outputs()[i].flags & LEAT_TENSOR_UNBATCHED) != 0;
-  for (std::uint32_t i = 0; i < session_.outputs().size(); ++i) {
-    if (open_size_ || open_shape(session_.outputs()[i])) {
-      output_buffers_.emplace_back();
-      continue;
-    }
-    const bool batched = (session_.outputs()[i].flags & LEAT_TENSOR_UNBATCHED) == 0;
-    output_buffers_.push_back(
-        aligned_buffer(one_item_a_run_ && batched ? row_bytes(session_.outputs()[i]) : session_.outputs()[i].bytes));
-    session_.outputs()[i].data = output_buffers_.back().get();
-  }
+  for (const auto& room : rooms_) open_buffers(*room);
   return Done{};
+}
+
+void ExecutorModule::open_buffers(BatchRoom& room) const {
+  for (std::uint32_t i = 0; i < session_.outputs().size(); ++i) {
+    const leat_tensor& out = session_.outputs()[i];
+    if (open_size_ || open_shape(out)) continue;
+    const bool batched = (out.flags & LEAT_TENSOR_UNBATCHED) == 0;
+    room.output_buffers.push_back(aligned_buffer(one_item_a_run_ && batched ? row_bytes(out) : out.bytes));
+    room.output_data[i] = room.output_buffers.back().get();
+  }
 }
 
 // Whatever the configuration does not say. A stage that writes features needs no answer, but the same picture.
@@ -171,10 +180,13 @@ Status ExecutorModule::open() {
   if (auto status = ask_model(); !status) return status;
   if (auto status = session_.open(spec_); !status) return status;
   if (session_.on_device()) device_ = std::make_unique<ModuleDevice>(spec_.device);
+  for (std::uint32_t set = 0; set < (session_.may_run_beside() ? spec_.sets : 1); ++set)
+    rooms_.push_back(std::make_unique<BatchRoom>(this, set));
   for (const auto step :
        {&ExecutorModule::open_input, &ExecutorModule::learn_open_sizes, &ExecutorModule::open_output}) {
     if (const auto status = (this->*step)(); !status) return status;
   }
+  if (inputs().varies() || one_item_a_run_) keep_one_set();
   return Done{};
 }
 

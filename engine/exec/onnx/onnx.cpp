@@ -123,9 +123,9 @@ void run_on_stand_in(void* argument) {
   const auto& b = *static_cast<Binding*>(argument);
   try {
     run_binding(*b.session, b, nullptr);
+    b.session->deferred.ended();
   } catch (const std::exception& e) {
-    const std::lock_guard lock(b.session->failure_mutex);
-    b.session->failure = e.what();
+    b.session->deferred.failed(e.what());
   }
 }
 
@@ -137,6 +137,7 @@ void put(Session& s, Binding& b, bool graph) {
       graph ? s.device_api->enqueue_graph(s.device, &b.stand_in_graph, run_on_stand_in, &b, error, sizeof error)
             : s.device_api->enqueue(s.device, run_on_stand_in, &b, error, sizeof error);
   if (status != LEAT_DEVICE_OK) throw std::runtime_error(error);
+  s.deferred.put();
 }
 
 void copy_on_device(const Session& s, void* to, const void* from, std::uint64_t bytes) {
@@ -224,10 +225,8 @@ void choose_way(Session& s, Binding& b, std::uint32_t rows, const Given& given) 
 }
 
 int finish(leat_session* handle, char* error, size_t error_bytes) {
-  Session& s = of(handle);
-  const std::lock_guard lock(s.failure_mutex);
-  if (s.failure.empty()) return 0;
-  return executor_error(error, error_bytes, "onnx: " + std::exchange(s.failure, {}));
+  const std::string why = of(handle).deferred.oldest();
+  return why.empty() ? 0 : executor_error(error, error_bytes, "onnx: " + why);
 }
 
 // Every shape is known and every output has its place: the runtime writes there.
@@ -367,9 +366,8 @@ int run_open(Session& s, std::uint32_t batch, const leat_tensor* inputs, leat_te
   return code;
 }
 
-int run(leat_session* handle, std::uint32_t batch, const leat_tensor* inputs, std::uint32_t input_count,
-        leat_tensor* outputs, std::uint32_t output_count, char* error, size_t error_bytes) {
-  Session& s = of(handle);
+int run_checked(Session& s, std::uint32_t batch, const leat_tensor* inputs, std::uint32_t input_count,
+                leat_tensor* outputs, std::uint32_t output_count, char* error, size_t error_bytes) {
   if (input_count != s.inputs.size() || output_count != s.outputs.size())
     return executor_error(error, error_bytes, "onnx: run() was given another number of tensors than the model has");
   const bool settled = all_settled(s, outputs);
@@ -387,6 +385,14 @@ int run(leat_session* handle, std::uint32_t batch, const leat_tensor* inputs, st
   } catch (const std::exception& e) {
     return executor_error(error, error_bytes, std::string("onnx: ") + e.what());
   }
+}
+
+int run(leat_session* handle, std::uint32_t batch, const leat_tensor* inputs, std::uint32_t input_count,
+        leat_tensor* outputs, std::uint32_t output_count, char* error, size_t error_bytes) {
+  Session& s = of(handle);
+  const int code = run_checked(s, batch, inputs, input_count, outputs, output_count, error, error_bytes);
+  s.deferred.run_ends();
+  return code;
 }
 
 }  // namespace

@@ -11,12 +11,12 @@
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "engine/exec/device_plugin.h"
+#include "engine/exec/onnx/deferred_runs.h"
 #include "engine/exec/onnx/libraries/onnx_library.h"
 #include "engine/exec/onnx/onnx_device.h"
 #include "engine/exec/onnx/onnx_graphs.h"
@@ -117,8 +117,7 @@ struct Session {
   std::vector<Binding> still_bindings;       // [batch - 1] over those, for runs without a graph
   GraphReport report;
   std::function<void()> without_graphs;  // opens the session anew
-  std::mutex failure_mutex;
-  std::string failure;  // of a deferred run
+  DeferredRuns deferred;                 // on a stand-in's stream
 };
 
 OrtValue* value_over(const Session& s, const Port& port, const std::int64_t* shape, std::uint32_t rank, void* data,
