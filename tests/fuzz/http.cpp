@@ -36,10 +36,12 @@ void check_request(std::string_view json, std::uint64_t binary, const gateway::M
   const auto request = gateway::infer_request_of(json, model, binary);
   if (!request.ok()) return insist(!request.error().empty(), "a refusal without a reason");
   insist(request->inputs.size() == model.inputs.size(), "an input lacks");
+  insist(request->items >= 1 && request->items <= gateway::kMaxItems, "no number of items");
   std::uint64_t taken = 0;
   for (const gateway::GivenInput& in : request->inputs) {
     const std::uint64_t bytes = request->bytes.at(in.input);
-    insist(bytes != 0 && bytes <= std::uint64_t{gateway::kMaxSide} * gateway::kMaxSide * 3, "an input of no size");
+    insist(bytes != 0 && bytes % request->items == 0, "an input of no size");
+    insist(bytes / request->items <= std::uint64_t{gateway::kMaxSide} * gateway::kMaxSide * 3, "an item of no size");
     if (in.binary) {
       taken += bytes;
     } else if (in.place.region.empty() && bytes < 1 << 16) {
@@ -75,7 +77,10 @@ std::vector<std::string> seeds() {
       R"({"id":"7","inputs":[{"name":"x","shape":[1,2,3],"datatype":"FP32","parameters":{"binary_data_size":24}},)"
       R"({"name":"n","shape":[1],"datatype":"INT64","data":[-5]}],"outputs":[{"name":"y","parameters":{"binary_data":true}}],)"
       R"("parameters":{"timeout":100000,"priority":1}})";
-  const std::string picture =
+  const std::string
+      picture =
+          R"({"inputs":[{"name":"n","shape":[2],"datatype":"INT64","data":[-5,6]},{"name":"x","shape":[2,2,3],"datatype":"FP32",)"
+          R"("parameters":{"binary_data_size":48}}]})",
       R"({"inputs":[{"name":"image","shape":[1,2,2,3],"datatype":"UINT8","data":[[[1,2,3],[4,5,6]],[[7,8,9],[0,1,2]]]}]})";
   const std::string form =
       "--b\r\nContent-Disposition: form-data; name=\"image\"; "

@@ -192,8 +192,8 @@ class Gateway:
         return status
 
 
-def picture_head(width: int, height: int, size: int) -> dict:
-    tensor = {"name": "image", "shape": [1, height, width, 3], "datatype": "UINT8", "parameters": {"binary_data_size": size}}
+def picture_head(width: int, height: int, size: int, items: int = 1) -> dict:
+    tensor = {"name": "image", "shape": [items, height, width, 3], "datatype": "UINT8", "parameters": {"binary_data_size": size}}
     return {"inputs": [tensor], "parameters": {"binary_data_output": False}}
 
 

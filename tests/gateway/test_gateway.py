@@ -47,9 +47,9 @@ class Calls(WithNode):
     def test_metadata_config_and_index(self) -> None:
         said = self.gateway.get("/v2/models/echo").json()
         self.assertEqual((said["name"], said["versions"]), ("echo", ["1"]))
-        self.assertEqual(said["inputs"], [{"name": "image", "datatype": "UINT8", "shape": [1, -1, -1, 3]}])
+        self.assertEqual(said["inputs"], [{"name": "image", "datatype": "UINT8", "shape": [-1, -1, -1, 3]}])
         config = self.gateway.get("/v2/models/echo/config").json()
-        self.assertEqual((config["max_batch_size"], config["input"][0]["data_type"]), (0, "TYPE_UINT8"))
+        self.assertEqual((config["max_batch_size"], config["input"][0]["data_type"], config["input"][0]["dims"]), (64, "TYPE_UINT8", [-1, -1, 3]))
         self.assertIn("checksum", [o["name"] for o in config["output"]])
         index = self.gateway.post("/v2/repository/index").json()
         self.assertEqual([(m["name"], m["state"]) for m in index], [("echo", "READY")])
@@ -71,6 +71,22 @@ class Calls(WithNode):
         self.assertEqual(json.loads(answer.body[:size])["id"], "seven")
         self.assertEqual(int.from_bytes(answer.body[size:], "little"), want)
 
+    def test_a_batch_is_answered_item_by_item(self) -> None:
+        items = [bytes((i * 7 + j) % 251 for j in range(192)) for i in range(64)]
+        want = [checksum(pixels) for pixels in items]
+        for count in (2, 13, 64):  # more than a stream has slots, too
+            for named in ({}, {"X-Leat-Stream": "mine"}):
+                answer = self.gateway.infer("echo", picture_head(8, 8, 192 * count, count), b"".join(items[:count]), named)
+                self.assertEqual(answer.status, 200, answer)
+                (output,) = answer.json()["outputs"]
+                self.assertEqual(output, {"name": "checksum", "datatype": "UINT64", "shape": [count, 1], "data": want[:count]})
+                self.assertEqual(answer.fields["x-leat-reason"], "none")
+        rows = [[[list(pixels[(y * 8 + x) * 3 :][:3]) for x in range(8)] for y in range(8)] for pixels in items[:3]]
+        head = {"inputs": [{"name": "image", "shape": [3, 8, 8, 3], "datatype": "UINT8", "data": rows}]}
+        answer = self.gateway.infer("echo", head | {"outputs": [{"name": "checksum", "parameters": {"binary_data": True}}]})
+        size = int(answer.fields["inference-header-content-length"])
+        self.assertEqual(answer.body[size:], b"".join(w.to_bytes(8, "little") for w in want[:3]))
+
     def test_statistics(self) -> None:
         self.assertEqual(self.gateway.picture(8, 4, bytes(96)).status, 200)
         stats = self.gateway.get("/v2/models/echo/stats").json()["model_stats"][0]
@@ -85,9 +101,11 @@ class Calls(WithNode):
         cases = [
             (head(name="other"), bytes(96), "no input"),
             (head(datatype="FP32"), bytes(96), "UINT8"),
-            (head(shape=[2, 4, 8, 3]), bytes(192), "one item"),
-            (head(shape=[1, 4, 1 << 40, 3]), bytes(96), "one item"),
-            (head(shape=[1, 4, -8, 3]), bytes(96), "one item"),
+            (head(shape=[65, 4, 8, 3]), bytes(65 * 96), "1..64"),
+            (head(shape=[0, 4, 8, 3]), b"", "1..64"),
+            (head(shape=[2, 4, 8, 3]), bytes(96), "192 bytes"),
+            (head(shape=[1, 4, 1 << 40, 3]), bytes(96), "UINT8 [1..64, N, N, 3]"),
+            (head(shape=[1, 4, -8, 3]), bytes(96), "1..64"),
             (head(parameters={"binary_data_size": 95}), bytes(95), "96 bytes"),
             (head(), bytes(95), "ends before"),
             (head(), bytes(97), "no input"),
@@ -307,6 +325,17 @@ class Refusals(WithNode):
         longer = self.gateway.picture(8, 4, bytes(96), {"X-Leat-Budget-Us": "1500000"})  # than the objective
         self.assertEqual(longer.status, 200, longer)
 
+    def test_a_batch_has_one_budget(self) -> None:
+        def batch(count: int, ms: int, **fields: str) -> Answer:
+            return self.gateway.infer("echo", picture_head(8, 4, 96 * count, count), bytes(96 * count), {"X-Leat-Budget-Us": str(1000 * ms)} | fields)
+
+        self.assertEqual(batch(4, 20000).status, 200)
+        long = batch(32, 300)  # 32 items take 60 ms each at best
+        self.assertIn(long.status, (503, 504), long)
+        self.assertEqual(long.fields["x-leat-reason"], "no_slack")
+        self.assertEqual(self.gateway.picture(8, 4, bytes(96), {"X-Leat-Budget-Us": "20000000"}).status, 200)  # nothing is held
+        self.assertTrue(until(lambda: self.gateway.metrics()['leat_gateway_in_flight{model="echo"}'] == 0))
+
     def test_what_is_full(self) -> None:
         shared = self.burst([{"X-Leat-Budget-Us": "20000000"}] * 6)
         self.assertEqual(sorted({a.status for a in shared}), [200, 503])
@@ -459,6 +488,8 @@ class Tensors(WithNode):
     def setUp(self) -> None:
         said = self.gateway.get("/v2/models/tensors").json()
         (self.input,) = said["inputs"]
+        self.assertEqual(self.input["shape"][0], -1)
+        self.input["shape"][0] = 1
         self.outputs = said["outputs"]
         self.count = 1
         for d in self.input["shape"]:
@@ -468,7 +499,7 @@ class Tensors(WithNode):
         self.assertEqual((self.input["datatype"], self.input["shape"][:2]), ("FP32", [1, 3]))
         self.assertTrue(self.outputs)
         config = self.gateway.get("/v2/models/tensors/config").json()
-        self.assertEqual(config["input"][0], {"name": self.input["name"], "data_type": "TYPE_FP32", "dims": self.input["shape"]})
+        self.assertEqual(config["input"][0], {"name": self.input["name"], "data_type": "TYPE_FP32", "dims": self.input["shape"][1:]})
         metadata = eval(config["parameters"]["metadata"]["string_value"])  # as Ultralytics' wrapper reads it
         self.assertEqual(metadata["task"], "detect")
         self.assertEqual(metadata["imgsz"], self.input["shape"][2:])
@@ -502,6 +533,44 @@ class Tensors(WithNode):
             self.assertEqual(answer.body[at : at + bytes_of], part.tobytes())
             at += bytes_of
         self.assertEqual(at, len(answer.body))
+
+    def test_a_batch_is_its_items_one_by_one(self) -> None:
+        size = 4 * self.count
+        items = [bytes([i % 3] * size) if i else bytes(size) for i in range(5)]
+
+        def outputs(count: int, data: bytes) -> list[tuple[list[int], bytes]]:
+            shape = [count, *self.input["shape"][1:]]
+            head = {"inputs": [self.input | {"shape": shape, "parameters": {"binary_data_size": len(data)}}], "parameters": {"binary_data_output": True}}
+            answer = self.gateway.infer("tensors", head, data)
+            self.assertEqual(answer.status, 200, answer)
+            at = int(answer.fields["inference-header-content-length"])
+            out = []
+            for output in json.loads(answer.body[:at])["outputs"]:
+                taken = output["parameters"]["binary_data_size"]
+                out.append((output["shape"], answer.body[at : at + taken]))
+                at += taken
+            self.assertEqual(at, len(answer.body))
+            return out
+
+        alone = [outputs(1, item) for item in items]
+        together = outputs(len(items), b"".join(items))
+        for i, (shape, data) in enumerate(together):
+            self.assertEqual(shape, [len(items), *alone[0][i][0][1:]])
+            self.assertEqual(data, b"".join(one[i][1] for one in alone))
+
+    def test_items_that_differ_cannot_be_joined(self) -> None:
+        """Boxes of two pictures, of which one has some and the other none."""
+        width, height = 64, 48
+        plain, square = bytes([112] * width * height * 3), bytearray([112] * width * height * 3)
+        for y in range(14, 34):
+            square[(y * width + 20) * 3 : (y * width + 40) * 3] = bytes([208, 16, 16]) * 20
+        rows = [self.gateway.infer("pictures", picture_head(width, height, len(p)), bytes(p)).json()["outputs"][0]["shape"][1] for p in (plain, square)]
+        both = self.gateway.infer("pictures", picture_head(width, height, 2 * len(plain), 2), plain + bytes(square))
+        if rows[0] == rows[1]:
+            self.assertEqual((both.status, both.json()["outputs"][0]["shape"]), (200, [2, rows[0], 6]))
+        else:
+            self.assertEqual(both.status, 400, both)
+            self.assertIn("one by one", both.json()["error"])
 
     def test_pictures_come_back_as_boxes(self) -> None:
         answer = self.gateway.infer("pictures", picture_head(64, 48, 64 * 48 * 3), bytes(64 * 48 * 3))

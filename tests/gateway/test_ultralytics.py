@@ -48,10 +48,11 @@ class Ultralytics(WithNode):
         self.assertEqual((model.input_names, model.input_formats), ([tensor["name"]], ["TYPE_FP32"]))
         self.assertEqual(model.output_names, sorted(o["name"] for o in said["outputs"]))
         self.assertIsInstance(model.metadata["names"], dict)
-        values = np.random.default_rng(5).random(tensor["shape"], np.float32)
+        shape = [1, *tensor["shape"][1:]]
+        values = np.random.default_rng(5).random(shape, np.float32)
         answers = model(values)
         client = triton.InferenceServerClient(self.gateway.address)
-        given = triton.InferInput(tensor["name"], tensor["shape"], "FP32")
+        given = triton.InferInput(tensor["name"], shape, "FP32")
         given.set_data_from_numpy(values)
         expected = client.infer("tensors", [given])
         for name, answer in zip(model.output_names, answers, strict=True):

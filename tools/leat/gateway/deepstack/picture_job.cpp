@@ -82,7 +82,7 @@ void PictureJob::fill() {
   submit();
 }
 
-void PictureJob::complete(Answer answer) {
+void PictureJob::complete(std::uint32_t, Answer answer) {
   const leat_result* const result = answer.result();
   Json found = Json::array();
   const std::uint32_t count = result != nullptr && result->kind == LEAT_RESULT_DETECTIONS

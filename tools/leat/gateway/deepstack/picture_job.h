@@ -36,7 +36,7 @@ class PictureJob final : public FrameJob {
  private:
   void begin() override;
   void fill() override;
-  void complete(Answer answer) override;
+  void complete(std::uint32_t item, Answer answer) override;
   Reply failure(int status, std::string_view why) const override;
   void body_read();
   void decoded(Result<DecodedPicture> picture);

@@ -3,15 +3,23 @@
 #include <algorithm>
 
 #include "tools/leat/gateway/kserve/datatypes.h"
+#include "tools/leat/gateway/kserve/infer_request.h"
 
 namespace leat::gateway {
 namespace {
 
-Json shape_of(const Tensor& tensor) {
+// Of one item; Triton's configurations leave the batch out.
+Json dims_of(const Tensor& tensor) {
   Json out = Json::array();
-  out.push_back(1);
   for (std::uint32_t d = 0; d < tensor.shape.rank; ++d)
     out.push_back(tensor.shape.dims[d] == 0 ? std::int64_t{-1} : std::int64_t{tensor.shape.dims[d]});
+  return out;
+}
+
+Json shape_of(const Tensor& tensor) {
+  Json out = Json::array();
+  out.push_back(-1);
+  for (const Json& d : dims_of(tensor)) out.push_back(d);
   return out;
 }
 
@@ -25,7 +33,7 @@ Json metadata_of(const std::vector<Tensor>& tensors) {
 Json config_of(const std::vector<Tensor>& tensors) {
   Json out = Json::array();
   for (const Tensor& t : tensors)
-    out.push_back({{"name", t.name}, {"data_type", config_type_of(t.shape.dtype)}, {"dims", shape_of(t)}});
+    out.push_back({{"name", t.name}, {"data_type", config_type_of(t.shape.dtype)}, {"dims", dims_of(t)}});
   return out;
 }
 
@@ -89,7 +97,7 @@ Json model_config(const Model& model, std::span<const std::string> class_names) 
   Json out = {{"name", model.name},
               {"platform", "onnxruntime_onnx"},
               {"backend", "onnxruntime"},
-              {"max_batch_size", 0},
+              {"max_batch_size", kMaxItems},
               {"input", config_of(model.inputs)},
               {"output", config_of(model.outputs)},
               {"default_model_filename", "model.onnx"}};
@@ -102,14 +110,16 @@ Json model_config(const Model& model, std::span<const std::string> class_names) 
 Json model_statistics(const Model& model, const ModelCounts& counts) {
   const auto ok = counts.by_status.find(200);
   const std::uint64_t good = ok == counts.by_status.end() ? 0 : ok->second;
+  const auto completed = counts.by_outcome.find(LEAT_OUTCOME_completed);
+  const std::uint64_t items = completed == counts.by_outcome.end() ? 0 : completed->second;
   std::uint64_t all = 0;
   for (const auto& [status, count] : counts.by_status) all += count;
   const std::uint64_t spent = counts.queue_ns + counts.compute_ns + counts.input_ns + counts.output_ns;
   return {{"name", model.name},
           {"version", model.version},
           {"last_inference", counts.last_ns / 1'000'000},
-          {"inference_count", good},
-          {"execution_count", good},
+          {"inference_count", items},
+          {"execution_count", items},
           {"inference_stats",
            {{"success", count_and_time(good, spent)},
             {"fail", count_and_time(all - good, 0)},

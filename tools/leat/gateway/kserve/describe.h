@@ -12,7 +12,7 @@
 namespace leat::gateway {
 
 [[nodiscard]] Json server_metadata(bool shared_memory);
-// Shapes have a batch of one in front: a request carries one item; Leat makes batches of several requests by itself.
+// A request carries one item or a few (infer_request.h), each a frame of its own: Leat makes batches by itself.
 [[nodiscard]] Json model_metadata(const Model& model);
 // "parameters.metadata" is what Ultralytics' wrapper reads: a literal of Python.
 [[nodiscard]] Json model_config(const Model& model, std::span<const std::string> class_names);

@@ -136,7 +136,7 @@ Reply infer_reply(const std::vector<FoundOutput>& outputs, const InferRequest& r
   Json list = Json::array();
   for (const FoundOutput& output : outputs) {
     Json shape = Json::array();
-    shape.push_back(1);
+    shape.push_back(request.items);
     for (std::uint32_t d = 0; d < output.part.rank; ++d) shape.push_back(output.part.dims[d]);
     Json one = {{"name", name_of(output, model)}, {"datatype", datatype_of(output.part.dtype)}, {"shape", shape}};
     const bool binary = output.wanted != nullptr ? output.wanted->binary : request.binary_outputs;

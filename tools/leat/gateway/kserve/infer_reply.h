@@ -22,7 +22,8 @@ struct HeadTensors {
 // there.
 Result<std::vector<FoundOutput>> outputs_of(const leat_answer& answer, const InferRequest& request, HeadTensors& head);
 
-// Outputs whose place is a region are only named: the caller has written them.
+// Of a request with several items `outputs` are joined ones (joined_outputs.h). Outputs whose place is a region are
+// only named: the caller has written them.
 [[nodiscard]] Reply infer_reply(const std::vector<FoundOutput>& outputs, const InferRequest& request,
                                 const Model& model);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
 #include "tools/leat/gateway/kserve/datatypes.h"
@@ -18,26 +19,35 @@ struct Wrong {
 };
 
 std::string shape_text(const Tensor& tensor) {
-  std::string out = "[1";
+  std::string out = "[1.." + std::to_string(kMaxItems);
   for (std::uint32_t d = 0; d < tensor.shape.rank; ++d)
     out += tensor.shape.dims[d] == 0 ? std::string(", N") : ", " + std::to_string(tensor.shape.dims[d]);
   return out + "]";
 }
 
-// With a batch of one in front, or without. A side that the client chooses is written into `bytes` and `sides`.
-bool same_shape(const Json& shape, const Tensor& tensor, std::uint64_t* bytes, std::vector<std::uint32_t>* sides) {
-  *bytes = leat_dtype_bytes(tensor.shape.dtype);
+struct GivenShape {
+  std::uint64_t bytes = 0;           // all items
+  std::uint32_t items = 1;           // in front, or nothing
+  std::vector<std::uint32_t> sides;  // those that the client chooses
+};
+// Nothing: it is another one.
+std::optional<GivenShape> given_shape(const Json& shape, const Tensor& tensor) {
+  GivenShape out{.bytes = leat_dtype_bytes(tensor.shape.dtype), .sides = {}};
   const std::size_t skip = shape.size() == tensor.shape.rank + 1U ? 1 : 0;
-  if (!shape.is_array() || shape.size() != tensor.shape.rank + skip) return false;
+  if (!shape.is_array() || shape.size() != tensor.shape.rank + skip) return std::nullopt;
   for (std::size_t i = 0; i < shape.size(); ++i) {
-    const std::int64_t want = i < skip ? 1 : tensor.shape.dims[i - skip];
-    if (!shape[i].is_integer()) return false;
+    if (!shape[i].is_integer()) return std::nullopt;
     const auto said = shape[i].get<std::int64_t>();
-    if (want == 0 ? said < 1 || said > kMaxSide : said != want) return false;
-    if (want == 0) sides->push_back(static_cast<std::uint32_t>(said));
-    *bytes *= static_cast<std::uint64_t>(said);
+    const std::uint32_t want = i < skip ? 0 : tensor.shape.dims[i - skip];
+    if (want == 0 ? said < 1 || said > (i < skip ? kMaxItems : kMaxSide) : said != want) return std::nullopt;
+    if (i < skip) {
+      out.items = static_cast<std::uint32_t>(said);
+    } else if (want == 0) {
+      out.sides.push_back(static_cast<std::uint32_t>(said));
+    }
+    out.bytes *= static_cast<std::uint64_t>(said);
   }
-  return true;
+  return out;
 }
 
 RegionPlace place_of(const Json& parameters) {
@@ -63,13 +73,16 @@ GivenInput input_of(const Json& json, std::size_t at, const Model& model, std::u
   if (out.input == model.inputs.size()) throw Wrong{"model '" + model.name + "' has no input '" + name + "'"};
   const Tensor& tensor = model.inputs[out.input];
   const std::string datatype = json.at("datatype").get<std::string>();
-  std::uint64_t bytes = 0;
-  std::vector<std::uint32_t> sides;
-  if (dtype_of_datatype(datatype) != tensor.shape.dtype || !same_shape(json.at("shape"), tensor, &bytes, &sides))
+  const auto given = given_shape(json.at("shape"), tensor);
+  if (dtype_of_datatype(datatype) != tensor.shape.dtype || !given)
     throw Wrong{"input '" + name + "' is " + std::string(datatype_of(tensor.shape.dtype)) + " " + shape_text(tensor) +
-                " here (a request carries one item), not " + datatype + " " + json.at("shape").dump()};
-  request.bytes[out.input] = bytes;
-  if (sides.size() == 2) request.height = sides[0], request.width = sides[1];
+                " here, not " + datatype + " " + json.at("shape").dump()};
+  if (request.items != 0 && request.items != given->items)
+    throw Wrong{"input '" + name + "' has " + std::to_string(given->items) + " items, another input " +
+                std::to_string(request.items)};
+  request.items = given->items;
+  const std::uint64_t bytes = request.bytes[out.input] = given->bytes;
+  if (given->sides.size() == 2) request.height = given->sides[0], request.width = given->sides[1];
   const Json& parameters = parameters_of(json);
   out.place = place_of(parameters);
   const Json* const size = parameters.find("binary_data_size");
@@ -121,6 +134,7 @@ void read(const Json& head, const Model& model, std::uint64_t binary_bytes, Infe
     for (std::size_t j = 0; j < i; ++j)
       if (out.inputs[j].input == out.inputs[i].input) throw Wrong{"an input comes twice"};
   }
+  out.items = std::max(out.items, 1U);
   if (left != 0) throw Wrong{std::to_string(left) + " bytes of the body belong to no input"};
   const Json* const outputs = head.find("outputs");
   if (outputs == nullptr) return;

@@ -34,6 +34,9 @@ struct WantedOutput {
   RegionPlace place;
 };
 
+// A request's batch: so many items at most, one frame each.
+inline constexpr std::uint32_t kMaxItems = 64;
+
 struct InferRequest {
   Json head;
   std::string id;
@@ -41,7 +44,8 @@ struct InferRequest {
   std::uint32_t priority = LEAT_PRIORITY_NORMAL;
   bool binary_outputs = false;  // what no output says of itself
   std::vector<GivenInput> inputs;
-  std::vector<std::uint64_t> bytes;     // of each of the model's inputs
+  std::uint32_t items = 0;              // in front of each shape; where none is said, 1
+  std::vector<std::uint64_t> bytes;     // of each of the model's inputs, all items
   std::uint32_t width = 0, height = 0;  // of a picture
   std::vector<WantedOutput> outputs;    // empty: all
 };
@@ -49,7 +53,7 @@ struct InferRequest {
 // `binary_bytes`: of the body behind the head.
 Result<InferRequest> infer_request_of(std::string_view json, const Model& model, std::uint64_t binary_bytes);
 
-// The JSON numbers of a tensor ("data", flat or nested) into its place. Empty: done; else what is wrong.
+// The JSON numbers of a tensor ("data", flat or nested), all items, into its place. Empty: done; else what is wrong.
 [[nodiscard]] std::string write_json_tensor(const Json& data, const Tensor& tensor,
                                             std::span<std::byte> to);  // all of `to`
 

@@ -136,26 +136,32 @@ bool FrameJob::worth_another() const {
 }
 
 // What this gateway has waiting at leatd already takes longer than there is time: said now rather than at the deadline.
-bool FrameJob::no_slack() const {
+bool FrameJob::no_slack(std::uint32_t items) const {
   if (model_.items_per_second <= 0) return false;
   std::uint64_t ended = counts_.lost;
   for (const auto& [outcome, count] : counts_.by_outcome) ended += count;
-  const double waits_ms = 1000 * static_cast<double>(counts_.submitted - ended) / model_.items_per_second;
+  const double waits_ms = 1000 * static_cast<double>(counts_.submitted - ended + items - 1) / model_.items_per_second;
   return waits_ms * kSlower + model_.batch_of_one_ms > static_cast<double>(terms_.deadline_ns - ::leat_now_ns()) / 1e6;
 }
 
-bool FrameJob::take_slot() {
+bool FrameJob::in_time(std::uint32_t items) {
   if (::leat_now_ns() >= terms_.deadline_ns) return refuse(504, "expired", "late: no time is left"), false;
-  if (no_slack())
+  if (no_slack(items))
     return refuse(worth_another() ? 503 : 504, "no_slack", "what waits here takes longer than there is time"), false;
+  return true;
+}
+
+bool FrameJob::take_slot(std::uint32_t items, bool waits) {
+  if (!in_time(items)) return false;
   frame_ = link_->acquire();
   if (frame_) return true;
+  if (waits) return false;
   if (link_->gone()) return refuse(503, "leatd_gone", "the node's leatd has ended; try again"), false;
   if (terms_.own_stream) return refuse(429, "queue_full", "every place of your stream is in use"), false;
   return refuse(503, "queue_full", "every place of this node's stream is in use"), false;
 }
 
-void FrameJob::submit() {
+void FrameJob::submit(std::uint32_t item) {
   counts_.input_ns += static_cast<std::uint64_t>(::leat_now_ns() - channel_->began_ns());
   leat_submit_options options{};
   options.capture_ns = channel_->began_ns();
@@ -163,13 +169,13 @@ void FrameJob::submit() {
   Frame frame = std::move(*frame_);
   frame_.reset();
   // The counts outlive the job, which may be gone when the answer comes.
-  auto then = [alive = std::weak_ptr<bool>(alive_), this, counts = &counts_](std::optional<Answer> answer) {
+  auto then = [alive = std::weak_ptr<bool>(alive_), this, item, counts = &counts_](std::optional<Answer> answer) {
     if (answer) {
       ++counts->by_outcome[answer->raw().outcome];
     } else {
       ++counts->lost;
     }
-    if (!alive.expired()) answered(std::move(answer));
+    if (!alive.expired()) answered(item, std::move(answer));
   };
   const leat_error error = link_->submit(std::move(frame), options, std::move(then));
   if (error == LEAT_ERROR_ok) {
@@ -179,7 +185,7 @@ void FrameJob::submit() {
   refuse(503, error == LEAT_ERROR_disconnected ? "leatd_gone" : "queue_full", leat_error_text(error));
 }
 
-void FrameJob::answered(std::optional<Answer> answer) {
+void FrameJob::answered(std::uint32_t item, std::optional<Answer> answer) {
   if (finished_) return;
   if (!answer) return refuse(503, "leatd_gone", "the node's leatd ended before it answered; try again");
   const auto outcome = static_cast<leat_outcome>(answer->raw().outcome);
@@ -188,12 +194,13 @@ void FrameJob::answered(std::optional<Answer> answer) {
   counts_.queue_ns += static_cast<std::uint64_t>(std::max<std::int64_t>(0, spent.queue_ns));
   counts_.compute_ns += static_cast<std::uint64_t>(std::max<std::int64_t>(0, spent.compute_ns));
   const int status = status_of(outcome, reason, terms_.own_stream, worth_another());
-  if (status == 200) return complete(std::move(*answer));
+  if (status == 200) return complete(item, std::move(*answer));
   const char* const word = outcome == LEAT_OUTCOME_late ? "late" : leat_reason_name(answer->raw().reason);
   ++counts_.by_reason[word];
-  Reply out = failure(status, outcome == LEAT_OUTCOME_late ? std::string("late: it was finished after its deadline")
-                                                           : std::string(leat_outcome_name(answer->raw().outcome)) +
-                                                                 ": " + leat_reason_text(answer->raw().reason));
+  const std::string why = outcome == LEAT_OUTCOME_late ? "late: it was finished after its deadline"
+                                                       : std::string(leat_outcome_name(answer->raw().outcome)) + ": " +
+                                                             leat_reason_text(answer->raw().reason);
+  Reply out = failure(status, naming(item) + why);
   add_fields(out, serving_.node.options().name, word, spent);
   done(std::move(out));
 }

@@ -49,15 +49,21 @@ class FrameJob : public Job {
   void start(Channel& channel) final;
 
  protected:
-  virtual void begin() = 0;                  // the node is ready; the body has not been read
-  virtual void fill() = 0;                   // the stream is there: take_slot(), and submit() when it is written
-  virtual void complete(Answer answer) = 0;  // by its deadline
+  virtual void begin() = 0;  // the node is ready; the body has not been read
+  virtual void fill() = 0;   // the stream is there: take_slot(), and submit() when it is written
+  virtual void complete(std::uint32_t item, Answer answer) = 0;  // by its deadline
+  // Where a job sends several frames: words in front of why one of them failed.
+  virtual std::string naming(std::uint32_t) const { return {}; }
   virtual Reply failure(int status, std::string_view why) const { return error_reply(status, why); }
 
   // False: refused. Then fill() comes, or a refusal.
   void ask_for_stream(Terms terms, std::vector<leat_tensor_shape> shapes);
-  bool take_slot();
-  void submit();
+  // Refuses, and says so by false, what cannot be done in time any more: so many items behind what waits already.
+  bool in_time(std::uint32_t items);
+  // A slot for the first of so many items. `waits`: where there is none it is not refused, for others of this job's
+  // frames are in flight.
+  bool take_slot(std::uint32_t items = 1, bool waits = false);
+  void submit(std::uint32_t item = 0);
   void refuse(int status, std::string_view reason, std::string_view why);
   void done(Reply reply);
   [[nodiscard]] bool finished() const noexcept { return finished_; }
@@ -80,10 +86,10 @@ class FrameJob : public Job {
 
  private:
   void linked(std::shared_ptr<Link> link, const Refusal& why);
-  void answered(std::optional<Answer> answer);
+  void answered(std::uint32_t item, std::optional<Answer> answer);
   void let_go();
   [[nodiscard]] bool worth_another() const;
-  [[nodiscard]] bool no_slack() const;
+  [[nodiscard]] bool no_slack(std::uint32_t items) const;
 
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   bool entered_ = false, finished_ = false;
