@@ -1,5 +1,5 @@
-// The outputs of several items, side by side: each item's are copied behind the one's before, so that its result's place
-// is free for the next. Thread rule: the gateway's thread.
+// The outputs of several items, side by side: each item's are copied behind the one's before, so that its result's
+// place is free for the next. Thread rule: the gateway's thread.
 #pragma once
 
 #include <cstdint>
