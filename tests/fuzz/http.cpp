@@ -77,20 +77,21 @@ std::vector<std::string> seeds() {
       R"({"id":"7","inputs":[{"name":"x","shape":[1,2,3],"datatype":"FP32","parameters":{"binary_data_size":24}},)"
       R"({"name":"n","shape":[1],"datatype":"INT64","data":[-5]}],"outputs":[{"name":"y","parameters":{"binary_data":true}}],)"
       R"("parameters":{"timeout":100000,"priority":1}})";
-  const std::string
-      picture =
-          R"({"inputs":[{"name":"n","shape":[2],"datatype":"INT64","data":[-5,6]},{"name":"x","shape":[2,2,3],"datatype":"FP32",)"
-          R"("parameters":{"binary_data_size":48}}]})",
+  const std::string batch =
+      R"({"inputs":[{"name":"n","shape":[2],"datatype":"INT64","data":[-5,6]},{"name":"x","shape":[2,2,3],)"
+      R"("datatype":"FP32","parameters":{"binary_data_size":48}}]})";
+  const std::string picture =
       R"({"inputs":[{"name":"image","shape":[1,2,2,3],"datatype":"UINT8","data":[[[1,2,3],[4,5,6]],[[7,8,9],[0,1,2]]]}]})";
   const std::string form =
       "--b\r\nContent-Disposition: form-data; name=\"image\"; "
       "filename=\"a\"\r\n\r\nJPEG\r\n--b\r\nContent-Disposition: "
       "form-data; name=min_confidence\r\n\r\n0.5\r\n--b--\r\n";
-  return {
-      framed(tensors, std::string(24, 'f')), framed(picture, ""), "GET /v2/health/ready HTTP/1.1\r\nHost: a\r\n\r\n",
-      "POST /v1/vision/detection HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=b\r\n"
-      "Expect: 100-continue\r\nContent-Length: " +
-          std::to_string(form.size()) + "\r\n\r\n" + form + "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"};
+  return {framed(tensors, std::string(24, 'f')), framed(batch, std::string(48, 'b')), framed(picture, ""),
+          "GET /v2/health/ready HTTP/1.1\r\nHost: a\r\n\r\n",
+          "POST /v1/vision/detection HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=b\r\n"
+          "Expect: 100-continue\r\nContent-Length: " +
+              std::to_string(form.size()) + "\r\n\r\n" + form +
+              "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"};
 }
 
 }  // namespace leat::fuzz
