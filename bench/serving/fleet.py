@@ -1,7 +1,7 @@
 """HAProxy in front of three nodes of speeds 4:2:1 (tests/gateway/fleet.py): what of the sum of their partitions is had at
-60 to 140 % load, by which way of balancing, and what a kill, a drain, a rolling restart, a frozen node and
-one that lies cost. Prints a
-table; about three minutes. Needs haproxy, LEAT and LEATD (paths of the programs)."""
+60 to 140 % load, by which way of balancing, and what kills of a gateway, a leatd and a worker, a drain, a rolling restart,
+a frozen node and one that lies cost. Prints a table; about three minutes. Needs haproxy, LEAT and LEATD (paths of the
+programs)."""
 
 from __future__ import annotations
 
@@ -22,6 +22,12 @@ def share(figures: dict, offered: float, seconds: float, capacity: float = CAPAC
     return figures["good"] / (min(offered, capacity) * seconds)
 
 
+def kill_worker(leatd: int) -> None:
+    """Of its first partition; leatd starts another."""
+    with open(f"/proc/{leatd}/task/{leatd}/children") as children:
+        os.kill(int(children.read().split()[0]), signal.SIGKILL)
+
+
 def row(name: str, figures: dict, part: float, exact: object = "") -> None:
     print(f"{name:<34} {part:6.3f}  {json.dumps(figures)}  {exact}", flush=True)
 
@@ -29,7 +35,7 @@ def row(name: str, figures: dict, part: float, exact: object = "") -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--cases", default="loads,kill,leatd,drain,rolling,frozen,lying")
+    parser.add_argument("--cases", default="loads,kill,leatd,worker,drain,rolling,frozen,lying")
     parser.add_argument("--loads", default="0.6,0.8,0.95,1.1,1.4")
     parser.add_argument("--balances", default="leastconn+agent,leastconn,roundrobin")
     args = parser.parse_args()
@@ -47,6 +53,7 @@ def main() -> None:
     cases = {
         "kill": ("a gateway killed, 50 %", 0.5, lambda fleet: lambda: fleet.nodes[1].gateway.process.kill()),
         "leatd": ("a leatd killed, 50 %", 0.5, lambda fleet: lambda: fleet.nodes[1].leatd.process.kill()),
+        "worker": ("a worker killed, 50 %", 0.5, lambda fleet: lambda: kill_worker(fleet.nodes[0].leatd.process.pid)),
         "drain": ("a node drained, 50 %", 0.5, lambda fleet: lambda: fleet.nodes[1].gateway.process.send_signal(signal.SIGTERM)),
         "frozen": ("a node frozen, 50 %", 0.5, lambda fleet: lambda: fleet.nodes[1].signal(signal.SIGSTOP)),
     }
@@ -60,7 +67,10 @@ def main() -> None:
             row(name, f, share(f, load * CAPACITY, 6))
             after = result.figures(began + 3.5)
             chosen = sum(1 for a in result.answers if a[0] >= began + 3.5)
-            print(f"  from 2 s after on: {after['good']} of {chosen} in time; unanswered {f['sent'] - f['answered']}")
+            if case == "frozen":
+                fleet.nodes[1].signal(signal.SIGCONT)
+            exact = until(lambda: fleet.ledger()["exact"], 5)
+            print(f"  from 2 s after on: {after['good']} of {chosen} in time; unanswered {f['sent'] - f['answered']}; ledger exact: {exact}")
     if "lying" in args.cases:
         for load in (0.8, 1.1):
             with Fleet(lying=2) as fleet:
