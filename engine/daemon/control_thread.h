@@ -23,8 +23,8 @@
 #include "engine/daemon/deployment/deployment.h"
 #include "engine/daemon/event_loop/event_loop.h"
 #include "engine/daemon/log.h"
-#include "engine/daemon/metrics/flight_recorder.h"
 #include "engine/daemon/metrics/metrics.h"
+#include "engine/daemon/metrics/recorder.h"
 #include "engine/daemon/scheduler_thread/scheduler_thread.h"
 #include "engine/daemon/service_manager.h"
 #include "engine/daemon/startup.h"
@@ -99,6 +99,7 @@ class ControlThread final : private Supervisor::Listener {
   void give_up_starting();
   Status start_serving();
   Status plan_and_check();
+  [[nodiscard]] record::Ring* begin_record();
   Status keep_what_models_said();
   Status begin_changes();
   Status prepare_setups(std::vector<worker::Setup>& setups);
@@ -125,7 +126,7 @@ class ControlThread final : private Supervisor::Listener {
   DaemonOptions options_;
   std::optional<EventLoop> loop_;
   std::unique_ptr<Metrics> metrics_;
-  std::unique_ptr<FlightRecorder> recorder_;  // from serving on; none: not asked for, or not possible
+  std::unique_ptr<Recorder> recorder_;  // ends after the scheduler thread; none: nothing is recorded
   shm::Listener listener_;
   shm::Fd signals_;
   std::vector<shm::FeaturePool> features_;  // [edge], as many as there can be

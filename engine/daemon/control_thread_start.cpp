@@ -158,7 +158,6 @@ Status ControlThread::start_serving() {
   remeasure_.emplace(deployment_, *metrics_, *workers_.supervisor, now_.ready);
   if (auto status = begin_changes(); !status) return status;
   enter(Phase::serving);
-  recorder_ = FlightRecorder::start(*metrics_, config_.recorder_path, log_warning);
   log_info("serving on " + config_.socket);
   service_.ready("serving on " + config_.socket);
   if (options_.ready_fd >= 0) {
@@ -182,7 +181,21 @@ Status ControlThread::plan_and_check() {
   if (std::string line = idle_setting(config_, deployment_); !line.empty()) return Error{std::move(line)};
   LoopOptions options = loop_options(config_, deployment_, workers_.slots);
   options.plan = plan_tables(config_, deployment_, topology, workers_.slots);
+  if (!checking() && !config_.recorder_path.empty()) options.record = begin_record();
   return scheduler_.prepare(topology, served_policy(config_), std::move(options), *metrics_);
+}
+
+// Without one leatd serves all the same.
+record::Ring* ControlThread::begin_record() {
+  auto recorder = Recorder::create(config_.recorder_bytes);
+  Status made = recorder.ok() ? (*recorder)->keep_in(config_.recorder_path, *metrics_, log_warning)
+                              : Status(Error{recorder.error()});
+  if (!made) {
+    log_warning(made.error());
+    return nullptr;
+  }
+  recorder_ = std::move(*recorder);
+  return &recorder_->ring();
 }
 
 // ---- changes while it serves ----

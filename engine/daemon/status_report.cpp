@@ -258,6 +258,7 @@ std::string status_report(const StatusFacts& f) {
       {"config", f.config.file},
       {"socket", f.config.socket},
       {"preset", f.config.preset},
+      {"record", f.config.recorder_path},
       {"workers_are_root", workers_are_root(f.config)},
       {"clients", f.clients},
       {"scheduler", {{"cores", cores_text(f.deployment.scheduler_cores)}, {"alone", f.deployment.scheduler_alone}}},

@@ -1,6 +1,6 @@
 // What `leat status` shows that is not a counter: one JSON object. Control thread.
 //
-// {"version", "pid", "phase", "uptime_ms", "config", "socket", "preset", "clients",
+// {"version", "pid", "phase", "uptime_ms", "config", "socket", "preset", "record" (its file), "clients",
 //  "scheduler": {"cores", "alone"}, "partitions": [{"name", "kind", "class", "cores", "state", "pid", "restarts"}],
 //  "applications": [{"name", "slo_ms", "modules": [{"name", "executor", "model", "batch", "latency_ms", "routes",
 //  "preprocess", "postprocess": {"words", "from"}, "labels": {"count", "first", "from"}, "inputs": [{"name", "dtype",

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 
 #include "engine/core/policy/registry.h"
 #include "engine/sim/event.h"
+#include "engine/sim/thread_clock.h"
 #include "engine/sim/workload/random.h"
 
 namespace leat::sim {
@@ -19,12 +19,6 @@ using core::PartitionId;
 [[noreturn]] void unsafe(const char* what, TimeNs at) {
   std::fprintf(stderr, "leat: simulator: %s at %lld ns\n", what, static_cast<long long>(at));
   std::abort();
-}
-
-double cpu_seconds() {
-  timespec t{};
-  (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) / 1e9;
 }
 
 constexpr std::uint64_t kSampleEvery = 1024;  // events; far more often than the core's ring of samples can fill
@@ -141,7 +135,7 @@ class Run final : private core::TaskSizes, private core::Offers {
 
   const Scenario& scenario_;
   const core::Topology* plan_;  // in force
-  core::Scheduler core_;
+  record::RecordedCore core_;
   std::unique_ptr<core::Estimator> estimator_;  // nullptr: the policy looks at no estimates
   Filmed cameras_;
   Producers producers_;
@@ -166,7 +160,7 @@ std::vector<TimeNs> periods_of(const Scenario& s) {
 Run::Run(const Scenario& s)
     : scenario_(s),
       plan_(&s.topology),
-      core_(s.topology, s.policy, s.limits),
+      core_(s.topology, s.policy, s.limits, s.names),
       estimator_(core::make_estimator(s.policy, s.topology, s.estimate_draws, s.seed)),
       cameras_{.world = Cameras(s.cameras, periods_of(s))},
       producers_(s.limits.streams),
@@ -176,6 +170,7 @@ Run::Run(const Scenario& s)
       fans_out_(s.topology.modules.size(), 0) {
   if (s.size) core_.measure_tasks(*this);
   core_.watch_offers(*this);
+  core_.record(s.record, 0);
   for (const core::ModuleSpec& m : s.topology.modules) {
     if (m.fan_out_cap <= 1) continue;
     for (core::ModuleId before : m.before) fans_out_[before] = 1;
@@ -234,10 +229,11 @@ Outcomes Run::execute() {
     }
     drain();
     if (++out_.events % kSampleEvery == 0) take_samples();
-    if (scenario_.check_every > 0 && out_.events % scenario_.check_every == 0) core_.audit();
+    if (scenario_.check_every > 0 && out_.events % scenario_.check_every == 0) core_.core().audit();
   }
   take_samples();
-  core_.audit();
+  core_.core().audit();
+  core_.record(nullptr, clock());
   out_.counters = core_.counters();
   out_.requests = arrivals.size() + cameras_.sent.size();
   out_.left_out = producers_.left_out();
@@ -288,6 +284,7 @@ void Run::submit(std::size_t i) {
   (void)core_.submit(clock(), {.stream = streams_[a.stream],
                                .token = i,
                                .capture_ns = capture_ns(a) + events_.step_ns,
+                               .deadline_ns = a.deadline_ns == 0 ? 0 : a.deadline_ns + events_.step_ns,
                                .items = a.items,
                                .key = a.key,
                                .branch_draw = mix(scenario_.seed ^ mix(i)) | 1});
@@ -334,9 +331,9 @@ void Run::estimate() {
 bool Run::replace(const Replacement& r) {
   while (core_.take_retired() != nullptr) {
   }
-  if (!core_.same_requests(r.topology)) unsafe("a plan takes over that has other requests", now_);
-  core::ReadyPlanPtr plan = core_.prepare(r.topology);
-  if (!core_.replace(clock(), plan)) return false;
+  if (!core_.core().same_requests(r.topology)) unsafe("a plan takes over that has other requests", now_);
+  record::PreparedPlan plan = core_.prepare(r.topology, scenario_.policy, scenario_.names);
+  if (!core_.replace(clock(), plan, false)) return false;
   plan_ = &r.topology;
   note(7, r.topology.routes.size(), 0);
   return true;
@@ -524,7 +521,8 @@ TimeNs Run::duration(const SimBatch& b, PartitionId p) {
                             .items = b.items,
                             .planned_ns = d,
                             .serial = trace_.executions,
-                            .tasks = {scratch_.refs.data(), b.tasks}});
+                            .tasks = {scratch_.refs.data(), b.tasks},
+                            .plan = b.plan});
   } else if (scenario_.noise_permille > 0) {
     // Sum of four uniforms: near normal, bounded, and made of integers only.
     std::uint64_t bits = mix(scenario_.seed ^ mix(trace_.executions));

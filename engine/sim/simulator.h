@@ -25,6 +25,7 @@
 
 #include "engine/core/counters.h"
 #include "engine/core/scheduler.h"
+#include "engine/record/recorded_core.h"
 #include "engine/sim/workload/arrivals.h"
 #include "engine/sim/workload/cameras.h"
 #include "engine/sim/workload/producers.h"
@@ -53,6 +54,7 @@ struct Execution {
   TimeNs planned_ns = 0;
   std::uint64_t serial = 0;              // number of this execution
   std::span<const core::TaskRef> tasks;  // token = index of the arrival
+  const core::Topology* plan = nullptr;  // that it was formed under
 };
 
 struct AnswerEvent {
@@ -101,6 +103,9 @@ struct Scenario {
   std::uint32_t estimate_draws = 10'000;     // M
   std::uint32_t check_every = 0;
   TimeNs drain_ns = 60'000'000'000;  // after the last arrival; what is still in flight then breaks liveness
+  // Optional. What goes into the core and comes out is recorded there (engine/record/), under these names.
+  record::Ring* record = nullptr;
+  record::Names names;
   // Optional. How much of a batch an item takes (core::TaskSizes), by its arrival; 1 or more.
   std::function<std::uint32_t(std::size_t arrival, core::ModuleId module, std::uint32_t item)> size;
   // Optional. The duration of one execution, before slowness; and what one wants to see.

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -18,6 +19,8 @@
 #include <sstream>
 
 #include "engine/exec/checksum.h"
+#include "engine/papers/presets.h"
+#include "engine/record/replay.h"
 #include "shm/src/protocol/control_protocol.h"
 #include "tools/base/json/json.h"
 
@@ -52,6 +55,34 @@ pid_t spawn(const std::vector<std::string>& words, int out_fd, int ready_fd) {
 }
 
 int status_of(int raw) { return WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw); }
+
+// With LEAT_REPLAY in the environment every leatd records, and is replayed when it has ended, however it did: every
+// action of its scheduler must be the same.
+std::string record_in(const std::string& folder) { return folder + "/replayed.record"; }
+
+std::string recorded(const std::string& config, const std::string& folder) {
+  if (std::getenv("LEAT_REPLAY") == nullptr || config.find("recorder") != std::string::npos) return config;
+  const std::string lines = "recorder = \"" + record_in(folder) + "\"\nrecorder_mib = 64\n";
+  const std::string table = "[daemon]\n";
+  const std::size_t at = config.find(table);
+  if (at == std::string::npos) return config + "\n" + table + lines;
+  return config.substr(0, at + table.size()) + lines + config.substr(at + table.size());
+}
+
+void replay(const std::string& folder) {
+  const std::string file = record_in(folder);
+  if (!fs::exists(file)) return;
+  auto record = record::Record::read_file(file);
+  ASSERT_TRUE(record.ok()) << record.error();
+  const auto again = record::replay(*record, papers::presets());
+  ASSERT_TRUE(again.ok()) << again.error();
+  EXPECT_EQ(again->difference, "");
+  EXPECT_EQ(again->cut, "");
+  std::printf("replayed: %llu of %llu actions the same, %llu events, %llu plans, %llu losses, %llu frames\n",
+              static_cast<unsigned long long>(again->same), static_cast<unsigned long long>(again->actions),
+              static_cast<unsigned long long>(again->events), static_cast<unsigned long long>(again->plans),
+              static_cast<unsigned long long>(again->losses), static_cast<unsigned long long>(again->total.submitted));
+}
 
 }  // namespace
 
@@ -94,11 +125,11 @@ Leatd::Leatd(const std::string& config, std::vector<std::string> options, std::v
   EXPECT_EQ(chmod(folder_.path().c_str(), 0755), 0);  // other users reach the socket; its own mode decides
   socket_ = folder_.path() + "/leat.sock";
   log_ = folder_.path() + "/log";
-  config_ = folder_.write("leatd.toml", config);
+  config_ = folder_.write("leatd.toml", recorded(config, folder_.path()));
   start();
 }
 
-void Leatd::rewrite(const std::string& config) { (void)folder_.write("leatd.toml", config); }
+void Leatd::rewrite(const std::string& config) { (void)folder_.write("leatd.toml", recorded(config, folder_.path())); }
 
 Leatd::~Leatd() {
   if (alive()) kill();
@@ -136,6 +167,7 @@ int Leatd::stop() {
     return -1;
   }
   pid_ = 0;
+  replay(folder_.path());
   return status_of(raw);
 }
 
@@ -144,6 +176,7 @@ void Leatd::kill() {
   (void)::kill(pid_, SIGKILL);
   (void)waitpid(pid_, nullptr, 0);
   pid_ = 0;
+  replay(folder_.path());
 }
 
 std::string Leatd::log() const { return read_file(log_); }

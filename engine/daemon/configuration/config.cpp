@@ -64,7 +64,8 @@ std::string option_of(std::string_view key) {
 
 void read_daemon(const JsonCursor& t, const Reading& reading, Config& out) {
   t.only({"socket", "socket_mode", "socket_group", "allow_uids", "allow_gids", "subuid_file", "observers",
-          "observer_uids", "observer_gids", "event_loop", "log_level", "scheduler_core", "plan", "recorder"});
+          "observer_uids", "observer_gids", "event_loop", "log_level", "scheduler_core", "plan", "recorder",
+          "recorder_mib"});
   out.socket = t.text_or("socket", leat_default_socket());
   if (out.socket.empty()) t.find("socket").fail("must not be empty");
   if (out.socket.size() > 107)
@@ -105,6 +106,7 @@ void read_daemon(const JsonCursor& t, const Reading& reading, Config& out) {
       !out.recorder_path.empty() && ::access(folder.c_str(), W_OK | X_OK) != 0)
     t.find("recorder")
         .fail("the folder " + folder.string() + " is not there or may not be written to; choose another path");
+  out.recorder_bytes = static_cast<std::uint64_t>(t.integer_or("recorder_mib", 16, 8, 16384)) << 20;
 }
 
 void read_workers(const JsonCursor& t, WorkersConfig& out) {
@@ -130,7 +132,7 @@ constexpr const char* kOtherPresets = "; the papers' presets need a build with -
 #endif
 
 void read_policy(const JsonCursor& t, Config& out) {
-  core::PolicySettings settings;
+  core::PolicySettings& settings = out.policy_settings;
   for (const auto& key : t.keys()) {
     const JsonCursor c = t.find(key);
     const auto value = c.scalar();

@@ -14,7 +14,7 @@
 //   log_level = "info"                     # debug, info, warning or error
 //   scheduler_core = 1                     # default: a core without a partition, if there is one
 //   plan = "plan.json"                     # optional: made by leat-plan; "auto": asked for at start
-//   recorder = "flight.bin"                # optional: the flight recorder is written here
+//   recorder = "leatd.record"              # optional: the record of what happens is written here
 //
 //   [limits]                               # clients, streams, requests, memory_mib, client_memory_mib, feature_mib,
 //                                          # batch_timeout_ms, handshake_timeout_ms
@@ -62,6 +62,7 @@
 #include <vector>
 
 #include "engine/core/policy/policy.h"
+#include "engine/core/policy/policy_keys.h"
 #include "engine/core/scheduler.h"
 #include "engine/daemon/configuration/user_limits.h"
 #include "engine/worker/sandbox/sandbox.h"
@@ -161,11 +162,13 @@ struct Config {
   Place socket_place, scheduler_core_place, plan_place;
   std::int32_t scheduler_core = -1;  // -1: chosen at start
   std::string plan_path, recorder_path;
+  std::uint64_t recorder_bytes = 16 << 20;  // of the record, in memory and in its file
   bool plan_auto = false;  // plan = "auto": leat-plan is asked when leatd starts; plan_path is empty then
   LimitsConfig limits;
   WorkersConfig workers;
   std::string preset = "leat";
-  core::Policy policy;  // the preset with its overrides
+  core::PolicySettings policy_settings;  // the overrides, as written
+  core::Policy policy;                   // the preset with them
   Place policy_place;
   std::vector<std::string> warnings;  // a line each: words of the version before, keys that say nothing any more
   bool cpu_auto = false;

@@ -68,6 +68,23 @@ LoopOptions loop_options(const Config& config, const Deployment& d, std::uint32_
   return out;
 }
 
+namespace {
+
+record::Names names_of(const Config& config, const Deployment& d, std::uint32_t slots) {
+  record::Names out;
+  for (const ApplicationConfig& app : config.applications) {
+    out.applications.push_back(app.application.name);
+    for (const auto& m : app.application.modules) out.modules.push_back(app.application.name + "/" + m.name);
+  }
+  out.partitions.resize(slots);
+  for (std::uint32_t p = 0; p < d.partitions.size(); ++p) out.partitions[d.slots[p]] = d.partitions[p].partition.name;
+  out.preset = config.preset;
+  out.settings = config.policy_settings;
+  return out;
+}
+
+}  // namespace
+
 PlanTables plan_tables(const Config& config, const Deployment& d, const core::Topology& topology, std::uint32_t slots) {
   PlanTables out;
   number_stages(config, d, slots, out);
@@ -79,6 +96,7 @@ PlanTables plan_tables(const Config& config, const Deployment& d, const core::To
   out.sizes.resize(out.modules);
   for (const ApplicationConfig& app : config.applications) out.closed.push_back(app.retired ? 1 : 0);
   for (const core::ApplicationSpec& app : topology.applications) out.heirs.push_back(app.heir);
+  out.names = names_of(config, d, slots);
   return out;
 }
 

@@ -33,7 +33,7 @@ void ControlQueues::end_turn() noexcept {
   if (std::exchange(notified_, false)) events_bell_.ring();
 }
 
-void ControlQueues::pass_samples(core::Scheduler& core, std::int64_t now) noexcept {
+void ControlQueues::pass_samples(record::RecordedCore& core, std::int64_t now) noexcept {
   std::array<core::Sample, 64> taken;
   for (std::uint32_t block = 0; block < kSampleBlocksPerTurn; ++block) {
     const std::size_t count = core.take_samples(taken);

@@ -9,6 +9,7 @@
 
 #include "engine/core/scheduler.h"
 #include "engine/daemon/scheduler_thread/command_queue.h"
+#include "engine/record/recorded_core.h"
 #include "shm/src/rings/doorbell.h"
 
 namespace leat::daemon {
@@ -31,7 +32,7 @@ class ControlQueues {
   void end_turn() noexcept;  // rings once where something was told
   // The estimates are made by the control thread, about once a second while there is work, from what the core leaves
   // behind.
-  void pass_samples(core::Scheduler& core, std::int64_t now) noexcept;
+  void pass_samples(record::RecordedCore& core, std::int64_t now) noexcept;
   void estimates_came(std::int64_t now) noexcept;
   // Sleep: may_sleep() of doorbell.h.
   [[nodiscard]] int bell_fd() const noexcept { return bell_.fd(); }

@@ -9,6 +9,7 @@
 
 #include "engine/core/scheduler.h"
 #include "engine/daemon/deployment/capacity/task_sizes.h"
+#include "engine/record/recorded_core.h"
 #include "shm/src/segments/feature_slots.h"
 
 namespace leat::daemon {
@@ -36,6 +37,7 @@ struct PlanTables {
   std::vector<ModuleSizes> sizes;       // by core module id
   std::vector<std::uint32_t> heirs;     // [application]: whose its streams are from now on; kNone, or none: nobody's
   std::vector<std::uint8_t> closed;     // [application]: nothing is served of it any more; none: all are
+  record::Names names;                  // for who reads the record
 };
 
 [[nodiscard]] std::vector<PlanTables::RouteLimits> route_limits(const core::Topology& topology);
@@ -43,8 +45,8 @@ struct PlanTables {
 // A plan, ready to take over. Thread rule: the control thread's, but from the command that hands it over to the event
 // that gives it back.
 struct LoopPlan {
-  core::ReadyPlanPtr core;
-  core::ActivePlan* id = nullptr;  // of `core`, which is the core's own while it is in force
+  record::PreparedPlan prepared;
+  core::ActivePlan* id = nullptr;  // of prepared.core, which is the core's own while it is in force
   PlanTables tables;
   std::vector<std::pair<std::uint32_t, shm::FeatureRows>> new_rows;  // of edges that no plan before has used
   bool measured_anew = false;                                        // Scheduler::replace

@@ -36,7 +36,7 @@ Result<std::unique_ptr<SchedulerLoop>> SchedulerLoop::create(const core::Topolog
 
 SchedulerLoop::SchedulerLoop(const core::Topology& topology, const core::Policy& policy, LoopOptions options,
                              Metrics& metrics, const shm::Doorbell& events_bell, shm::Doorbell bell)
-    : core_(std::make_unique<core::Scheduler>(topology, policy, options.limits)),
+    : core_(std::make_unique<record::RecordedCore>(topology, policy, options.limits, options.plan.names)),
       options_(std::move(options)),
       metrics_(metrics),
       control_(events_bell, std::move(bell)),
@@ -58,6 +58,7 @@ SchedulerLoop::SchedulerLoop(const core::Topology& topology, const core::Policy&
       std::ranges::any_of(plans_.in_force->sizes, [](const auto& m) { return !m.sizes.empty(); }))
     core_->measure_tasks(*this);
   core_->watch_offers(*this);
+  core_->record(options_.record, shm::monotonic_ns());
 }
 
 SchedulerLoop::~SchedulerLoop() = default;
@@ -88,6 +89,7 @@ void SchedulerLoop::run() {
     }
     now = shm::monotonic_ns();  // it has yielded or slept
   }
+  core_->record(nullptr, now);
 }
 
 std::uint32_t SchedulerLoop::turn(std::int64_t now) noexcept {
@@ -186,7 +188,7 @@ void SchedulerLoop::tell_violation(std::uint32_t index, std::int64_t now) noexce
   const shm::Violation cause = client.port->violation();
   if (cause == shm::Violation::none || client.told) return;
   client.told = true;
-  metrics_.event(EventKind::violation, now, UINT32_MAX, 0, index, static_cast<std::uint64_t>(cause));
+  happened(EventKind::violation, now, 0, index, static_cast<std::uint64_t>(cause));
   control_.notify({.kind = SchedulerEvent::Kind::client_violated, .client = index, .violation = cause});
 }
 
@@ -224,8 +226,7 @@ void SchedulerLoop::submit(Client& client, const shm::Taken& taken, std::int64_t
   submission.deadline_ns = taken.deadline_ns;
   submission.items = taken.items;
   submission.key = taken.key;
-  // Decides branches taken by chance: a mix of what names the frame, so that a recording replays alike.
-  submission.branch_draw = (token ^ static_cast<std::uint64_t>(taken.capture_ns)) * 0x9e37'79b9'7f4a'7c15ull;
+  submission.branch_draw = record::branch_draw(token, taken.capture_ns);  // decides branches taken by chance
   slot.handle = core_->submit(now, submission);
   drain_actions(now);
   if (stream.granted.settings.waits_for_grants != 0) count_offers(stream, now);
@@ -241,6 +242,12 @@ std::uint32_t SchedulerLoop::units(std::uint64_t token, core::ModuleId module, s
   const auto slot = static_cast<std::uint32_t>(token & ((1u << kSlotBits) - 1));
   const std::uint64_t room = std::max<std::uint64_t>(frames.result_bytes, sizeof(leat_result));
   return sizes.units_of(frames.width, frames.height, stream.slots_of->result(slot), room, item);
+}
+
+void SchedulerLoop::happened(EventKind kind, std::int64_t now, std::uint64_t token, std::uint64_t a,
+                             std::uint64_t b) noexcept {
+  metrics_.event(kind, now, UINT32_MAX, token, a, b);
+  core_->note(now, {.kind = static_cast<std::uint32_t>(kind), .token = token, .a = a, .b = b});
 }
 
 // ---- actions ----
@@ -323,9 +330,9 @@ void SchedulerLoop::handle(const Command& command, std::int64_t now) noexcept {
     case Command::Kind::worker_lost:
       return worker_lost(command.partition, command.pid, now);
     case Command::Kind::worker_failed:
-      return metrics_.event(EventKind::worker_failed, now, UINT32_MAX, 0, command.partition, command.what);
+      return happened(EventKind::worker_failed, now, 0, command.partition, command.what);
     case Command::Kind::user_refused:
-      return metrics_.event(EventKind::refused, now, UINT32_MAX, 0, command.client, command.what);
+      return happened(EventKind::refused, now, 0, command.client, command.what);
     case Command::Kind::features_lost:
       return features_.spoil(command.edge);
     case Command::Kind::set_estimates:
@@ -341,6 +348,8 @@ void SchedulerLoop::handle(const Command& command, std::int64_t now) noexcept {
       return drain_actions(now);
     case Command::Kind::bell_back:
       return take_bell_back(command.client);
+    case Command::Kind::record:
+      return core_->record(command.record, now);
     case Command::Kind::look:
       return;
     case Command::Kind::drain:
@@ -360,8 +369,7 @@ void SchedulerLoop::add_client(const Command& command, std::int64_t now) noexcep
   client.stream.fill(core::kNone);
   client.port = command.port;
   clients_.live.push_back(command.client);
-  metrics_.event(EventKind::client_connected, now, UINT32_MAX, static_cast<std::uint64_t>(command.pid), command.client,
-                 command.uid);
+  happened(EventKind::client_connected, now, static_cast<std::uint64_t>(command.pid), command.client, command.uid);
   client.apart = command.apart;
   client.refused = ending_.draining;
   if (!client.apart) watch_bell(command.client);
@@ -379,7 +387,7 @@ void SchedulerLoop::add_worker(const Command& command, std::int64_t now) noexcep
   partitions_[command.partition] = {};
   partitions_[command.partition].port = command.worker;
   watch_worker(command.partition);
-  metrics_.event(EventKind::worker_ready, now, UINT32_MAX, static_cast<std::uint64_t>(command.pid), command.partition);
+  happened(EventKind::worker_ready, now, static_cast<std::uint64_t>(command.pid), command.partition);
   core_->partition_ready(now, command.partition);
   drain_actions(now);
 }
@@ -435,7 +443,7 @@ void SchedulerLoop::remove_client(std::uint32_t index, std::int64_t now) noexcep
   client.leaving = true;
   client.port->orphan();
   ++ending_.closing;
-  metrics_.event(EventKind::client_gone, now, UINT32_MAX, 0, index);
+  happened(EventKind::client_gone, now, 0, index);
 }
 
 void SchedulerLoop::worker_lost(std::uint32_t p, std::int64_t pid, std::int64_t now) noexcept {
@@ -453,7 +461,7 @@ void SchedulerLoop::worker_lost(std::uint32_t p, std::int64_t pid, std::int64_t 
   partitions_[p].last_ended_ns = 0;
   metrics_.of(RecordKind::partition, p).set(shm::PartitionCounter::queued, 0);
   metrics_.of(RecordKind::partition, p).set(shm::PartitionCounter::running_since_ns, 0);
-  metrics_.event(EventKind::worker_lost, now, UINT32_MAX, static_cast<std::uint64_t>(pid), p);
+  happened(EventKind::worker_lost, now, static_cast<std::uint64_t>(pid), p);
   const bool excused = core_->partition_lost(now, p);
   drain_actions(now);
   control_.notify({.kind = SchedulerEvent::Kind::worker_released, .partition = p, .excused = excused});

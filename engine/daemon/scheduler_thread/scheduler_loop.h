@@ -25,6 +25,7 @@
 #include "engine/daemon/scheduler_thread/feature_ledger.h"
 #include "engine/daemon/scheduler_thread/plan_tables.h"
 #include "engine/daemon/scheduler_thread/worker_port.h"
+#include "engine/record/recorded_core.h"
 #include "engine/worker/link/channel.h"
 #include "shm/src/client/client_port.h"
 #include "shm/src/rings/doorbell.h"
@@ -45,7 +46,8 @@ struct LoopOptions {
   std::int64_t batch_limit_ns = 10'000'000'000;  // one batch of a worker that does not hang
   PlanTables plan;                               // the first
   bool measures_tasks = false;                   // of plans to come some may have tasks that differ in size
-  bool samples = false;  // the policy reads estimates: leave the core's samples for the control thread
+  bool samples = false;            // the policy reads estimates: leave the core's samples for the control thread
+  record::Ring* record = nullptr;  // what goes into the core and comes out is recorded there from the beginning
 };
 
 class SchedulerLoop final : private core::TaskSizes, private core::Offers {
@@ -69,7 +71,7 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
   void run();                                     // until the stop command
   std::uint32_t turn(std::int64_t now) noexcept;  // how much was done
   [[nodiscard]] bool stopped() const noexcept { return ending_.stopped; }
-  const core::Scheduler& core() const noexcept { return *core_; }
+  const core::Scheduler& core() const noexcept { return core_->core(); }
 
  private:
   friend struct LoopTestAccess;  // tests/fuzz/stepped/stepped_leatd.cpp
@@ -238,6 +240,9 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
       std::uint32_t partition) noexcept;  // its worker is to be killed; worker_lost comes when it is proven dead
   std::uint32_t look_for_hung(std::int64_t now) noexcept;
 
+  // What the core is not told, for who looks at the counters and for the record.
+  void happened(shm::EventKind kind, std::int64_t now, std::uint64_t token, std::uint64_t a,
+                std::uint64_t b = 0) noexcept;
   void drain_actions(std::int64_t now) noexcept;
   void dispatch(const core::Action& action, std::int64_t now) noexcept;
   void answer(const core::Action& action, std::int64_t now) noexcept;
@@ -284,7 +289,7 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
     bool draining = false, drained_told = false, stopped = false;
   };
 
-  std::unique_ptr<core::Scheduler> core_;
+  std::unique_ptr<record::RecordedCore> core_;
   LoopOptions options_;
   Metrics& metrics_;
   ControlQueues control_;

@@ -18,8 +18,8 @@ std::vector<PlanTables::RouteLimits> route_limits(const core::Topology& topology
 std::unique_ptr<LoopPlan> SchedulerLoop::prepare(const core::Topology& topology, const core::Policy& policy,
                                                  PlanTables tables) const {
   auto plan = std::make_unique<LoopPlan>();
-  plan->core = core_->prepare(topology, policy);
-  plan->id = plan->core.get();
+  plan->prepared = core_->prepare(topology, policy, tables.names);
+  plan->id = plan->prepared.core.get();
   plan->tables = std::move(tables);
   return plan;
 }
@@ -34,7 +34,7 @@ void SchedulerLoop::take_plan(LoopPlan* plan) noexcept {
 void SchedulerLoop::swap_plans(std::int64_t now) noexcept {
   const auto free = std::ranges::find_if(plans_.held, [](const auto& p) { return p == nullptr; });
   if (plans_.next != nullptr && free != plans_.held.end() &&
-      core_->replace(now, plans_.next->core, plans_.next->measured_anew)) {
+      core_->replace(now, plans_.next->prepared, plans_.next->measured_anew)) {
     *free = std::move(plans_.next);
     take_over(**free);
     ++plans_.earlier;
@@ -69,7 +69,7 @@ void SchedulerLoop::retire_plan() noexcept {
   auto held = std::ranges::find_if(plans_.held, [&](const auto& p) { return p != nullptr && p->id == retired.get(); });
   if (held == plans_.held.end())
     held = std::ranges::find_if(plans_.held, [&](const auto& p) { return p != nullptr && p->id == nullptr; });
-  (*held)->core = std::move(retired);
+  (*held)->prepared.core = std::move(retired);
   control_.notify({.kind = SchedulerEvent::Kind::plan_retired, .plan = held->release()});
 }
 

@@ -1,0 +1,305 @@
+// What goes into a core and comes out of it, recorded in the simulator's runs, read, and replayed: the core that is
+// made again does the same, in every kind of plan and whatever happens to it. And what is read may be anything.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+
+#include "engine/core/policy/policy_settings.h"
+#include "engine/core/test/test_bench.h"
+#include "engine/papers/presets.h"
+#include "engine/record/entries.h"
+#include "engine/record/replay.h"
+#include "engine/sim/simulator.h"
+#include "engine/sim/workload/random.h"
+
+namespace leat::sim {
+namespace {
+
+using core::test::kMs;
+using core::test::kUs;
+
+constexpr TimeNs kSecond = 1'000 * kMs, kPeriod = 33'333'333;
+
+// A ring in memory that a scenario records into.
+struct Tape {
+  explicit Tape(std::uint64_t segments = 16, std::uint64_t segment_bytes = record::kSegmentBytes)
+      : bytes(segments * segment_bytes), ring(bytes, segment_bytes, 0, "test") {}
+  std::vector<std::byte> bytes;
+  record::Ring ring;
+};
+
+Outcomes record_run(Scenario& s, Tape& tape, const char* preset = "leat") {
+  EXPECT_TRUE(papers::preset(preset, s.policy)) << preset;
+  s.names.preset = preset;
+  s.record = &tape.ring;
+  return run(s);
+}
+
+record::Replayed replayed(const Tape& tape) {
+  auto record = record::Record::read(tape.bytes);
+  EXPECT_TRUE(record.ok()) << record.error();
+  auto out = record::replay(*record, papers::presets());
+  EXPECT_TRUE(out.ok()) << out.error();
+  return out.ok() ? *out : record::Replayed{};
+}
+
+void expect_the_same(const Tape& tape, const Outcomes& out) {
+  const record::Replayed again = replayed(tape);
+  EXPECT_EQ(again.difference, "");
+  EXPECT_EQ(again.cut, "");
+  EXPECT_GT(again.actions, out.requests) << "answers alone are as many";
+  EXPECT_EQ(again.same, again.actions);
+  EXPECT_EQ(again.total.submitted, out.counters.total.submitted);
+  EXPECT_EQ(again.total.answered, out.counters.total.answered);
+  EXPECT_EQ(again.total.reasons, out.counters.total.reasons);
+}
+
+std::vector<Arrival> load(double rate_rps, TimeNs length, std::uint32_t streams = 1, std::uint64_t seed = 3) {
+  std::vector<Arrival> out = to_stream(poisson(rate_rps, length, seed));
+  for (std::size_t i = 0; i < out.size(); ++i) out[i].stream = static_cast<std::uint32_t>(i % streams);
+  return out;
+}
+
+// Two modules of which the second has several tasks a request, on partitions of their own or shared.
+Scenario two_modules(bool shared) {
+  Scenario s;
+  s.topology = core::test::chain(2, 2, 4, 2 * kMs, 3 * kMs, 100 * kMs);
+  s.topology.modules[1].fan_out_cap = 4;
+  s.topology.modules[1].items_per_request = 2;
+  if (shared)
+    for (core::RouteSpec& r : s.topology.routes) r.stages[0].pool = {0, 1, 2, 3};
+  s.noise_permille = 100;
+  s.streams = {{.depth = 64}, {.depth = 2, .supersede = core::Supersede::latest, .user = 1}, {.depth = 64, .user = 2}};
+  s.arrivals = load(1'200, 3 * kSecond, 3);
+  return s;
+}
+
+TEST(Record, QueuesAndWindowsInOverload) {
+  for (const bool shared : {false, true}) {
+    SCOPED_TRACE(shared);
+    Scenario s = two_modules(shared);
+    Tape tape;
+    const Outcomes out = record_run(s, tape);
+    EXPECT_GT(out.counters.total.of(Outcome::dropped), 0u);
+    expect_the_same(tape, out);
+  }
+}
+
+TEST(Record, PartitionsAreLostSlowAndClocksStep) {
+  Scenario s = two_modules(true);
+  for (int i = 0; i < 20; ++i) {
+    const auto p = static_cast<core::PartitionId>(i % 4);
+    s.faults.push_back({.at_ns = (100 + 120 * i) * kMs, .kind = FaultKind::lose, .partition = p});
+    s.faults.push_back({.at_ns = (160 + 120 * i) * kMs, .kind = FaultKind::restore, .partition = p});
+    s.faults.push_back(
+        {.at_ns = (170 + 120 * i) * kMs, .kind = FaultKind::slow, .partition = p, .value = 700 + 100 * i});
+    s.faults.push_back(
+        {.at_ns = (180 + 120 * i) * kMs, .kind = FaultKind::clock_step, .value = i % 2 == 0 ? 3 * kMs : -3 * kMs});
+  }
+  Tape tape;
+  const Outcomes out = record_run(s, tape);
+  expect_the_same(tape, out);
+  EXPECT_EQ(replayed(tape).losses, 20u);
+}
+
+TEST(Record, EveryPreset) {
+  for (const core::Preset* preset : papers::presets()) {
+    const std::string name(preset->name());
+    SCOPED_TRACE(name);
+    Scenario s = two_modules(false);
+    s.topology.modules[1].fan_out_cap = 1;
+    s.topology.modules[1].items_per_request = 1;
+    Tape tape;
+    const Outcomes out = record_run(s, tape, name.c_str());
+    expect_the_same(tape, out);
+  }
+}
+
+TEST(Record, TasksThatDifferInSize) {
+  Scenario s = two_modules(true);
+  s.size = [](std::size_t arrival, core::ModuleId, std::uint32_t item) {
+    return static_cast<std::uint32_t>(1 + mix(arrival + item) % 3);
+  };
+  Tape tape;
+  expect_the_same(tape, record_run(s, tape));
+}
+
+// Coordinated cameras, streams that wait for grants, a pipeline of two stages, and plans that take over all the time.
+TEST(Record, PlansCamerasAndGrants) {
+  const auto stage = [](std::vector<core::PartitionId> pool, TimeNs base, std::int64_t bytes = 0) {
+    core::StageSpec out{.pool = std::move(pool), .latency = {}, .transfer_bytes = bytes};
+    for (int b = 1; b <= 8; ++b) out.latency.p50_ns.push_back(base + b * kMs);
+    out.latency.p99_ns = out.latency.p50_ns;
+    return out;
+  };
+  const auto plan = [&](std::vector<core::StageSpec> cut, std::vector<core::PartitionId> rest) {
+    core::Topology t;
+    t.partitions.resize(6);
+    for (std::uint32_t a = 0; a < 3; ++a) {
+      t.modules.push_back({.application = a, .routes = {a}});
+      t.applications.push_back({.slo_ns = 200 * kMs, .modules = {a}});
+    }
+    t.routes.push_back({.module = 0, .batch = 8, .rate_rps = 300, .stages = std::move(cut)});
+    t.routes.push_back({.module = 1, .batch = 8, .rate_rps = 300, .stages = {stage(rest, 5 * kMs)}});
+    t.routes.push_back({.module = 2, .batch = 8, .rate_rps = 300, .stages = {stage(rest, 6 * kMs)}});
+    return t;
+  };
+  const std::array plans = {plan({stage({0, 1}, 4 * kMs, 1000), stage({2, 3}, 4 * kMs)}, {4, 5}),
+                            plan({stage({2, 3}, 4 * kMs, 1000), stage({0, 1}, 4 * kMs)}, {4, 5}),
+                            plan({stage({0, 1, 2}, 8 * kMs)}, {3, 4, 5})};
+  Scenario s;
+  s.topology = plans[0];
+  s.limits.partitions = 6;
+  s.limits.coordinated = 8;
+  s.noise_permille = 50;
+  s.streams = {{.application = 0, .depth = 64}, {.application = 2, .depth = 64, .user = 1}};
+  for (std::uint32_t g = 0; g < 8; ++g)
+    s.streams.push_back(
+        {.application = 2, .depth = 4, .supersede = core::Supersede::latest, .user = 2, .waits_for_grants = true});
+  s.arrivals = load(2'000, 4 * kSecond, 10);
+  for (std::uint32_t c = 0; c < 4; ++c) {
+    s.cameras.push_back({.stream = static_cast<core::StreamId>(s.streams.size()),
+                         .phase_ns = c * 7 * kMs,
+                         .seen = [](std::uint64_t, std::uint32_t stride) { return 0.035 + 0.002 * stride; }});
+    s.streams.push_back({.application = 1,
+                         .depth = 8,
+                         .supersede = core::Supersede::latest,
+                         .user = 1 + c % 2,
+                         .terms = {.sla_drop = 0.06, .period_ns = kPeriod}});
+  }
+  s.cameras_until_ns = 4 * kSecond;
+  for (std::size_t i = 0; i < 40; ++i)
+    s.replacements.push_back(
+        {.at_ns = static_cast<TimeNs>(i + 2) * 90 * kMs, .topology = plans[(i + 1) % plans.size()]});
+  Tape tape;
+  const Outcomes out = record_run(s, tape);
+  const record::Replayed again = replayed(tape);
+  EXPECT_EQ(again.difference, "");
+  EXPECT_EQ(again.same, again.actions);
+  EXPECT_EQ(again.plans, 40u);
+  EXPECT_EQ(again.total.answered, out.counters.total.answered);
+}
+
+TEST(Record, StreamsThatWaitForGrants) {
+  Scenario s;
+  s.topology = core::test::chain(2, 1, 4, 200 * kUs, 1'200 * kUs, 100 * kMs);
+  for (core::RouteSpec& r : s.topology.routes) r.stages[0].pool = {0, 1};
+  s.limits.streams = 128;
+  s.streams.clear();
+  for (std::uint32_t c = 0; c < 48; ++c) {
+    s.streams.push_back({.depth = 4, .supersede = core::Supersede::latest, .waits_for_grants = c % 8 != 0});
+    for (TimeNs at = 1 + kPeriod * c / 48; at < 3 * kSecond; at += kPeriod)
+      s.arrivals.push_back({.at_ns = at, .capture_ns = at, .stream = c});
+  }
+  std::ranges::stable_sort(s.arrivals, {}, &Arrival::at_ns);
+  s.noise_permille = 50;
+  Tape tape;
+  const Outcomes out = record_run(s, tape);
+  EXPECT_GT(out.counters.total.granted, 0u);
+  const record::Replayed again = replayed(tape);
+  EXPECT_EQ(again.difference, "");
+  EXPECT_EQ(again.same, again.actions);
+  EXPECT_EQ(again.total.granted, out.counters.total.granted);
+}
+
+TEST(Record, AnotherPolicyDiffersAndIsSaid) {
+  Scenario s = two_modules(true);
+  Tape tape;
+  (void)record_run(s, tape);
+  auto record = record::Record::read(tape.bytes);
+  ASSERT_TRUE(record.ok());
+  record::Entry e;
+  ASSERT_TRUE(record->next(e));
+  ASSERT_EQ(e.kind, record::Kind::plan);
+  record::RecordedPlan other = *e.plan;
+  other.policy.risk_permille = 4000;
+  const std::string was = record::encode(*e.plan), is = record::encode(other);
+  ASSERT_EQ(was.size(), is.size()) << "so that it can be put in the place of the other";
+  for (std::size_t at = 0; at + was.size() <= tape.bytes.size(); ++at) {
+    if (std::memcmp(tape.bytes.data() + at, was.data(), was.size()) != 0) continue;
+    std::memcpy(tape.bytes.data() + at, is.data(), is.size());
+    break;
+  }
+  const record::Replayed again = replayed(tape);
+  EXPECT_NE(again.difference, "");
+  EXPECT_LT(again.same, again.actions);
+}
+
+TEST(Record, ARingKeepsTheNewestAndEachSegmentSaysWhereItStands) {
+  Scenario s = two_modules(true);
+  Tape tape(4, 16 << 10);
+  const Outcomes out = record_run(s, tape);
+  auto record = record::Record::read(tape.bytes);
+  ASSERT_TRUE(record.ok()) << record.error();
+  EXPECT_EQ(record->segments(), 4u);
+  record::Entry e;
+  ASSERT_TRUE(record->next(e));
+  EXPECT_EQ(e.kind, record::Kind::plan);
+  std::uint64_t answers = 0;
+  std::uint32_t streams = 0;
+  TimeNs last = 0;
+  for (bool more = true; more; more = record->next(e)) {
+    EXPECT_GE(e.at_ns, last);
+    last = e.at_ns;
+    answers += e.kind == record::Kind::answer ? 1 : 0;
+    streams += e.kind == record::Kind::stream && e.context ? 1 : 0;
+  }
+  EXPECT_EQ(record->problem(), "");
+  EXPECT_EQ(streams, 3u * 4u);
+  EXPECT_GT(answers, 0u);
+  EXPECT_LT(answers, out.requests);
+  auto again = record::replay(*record, papers::presets());
+  ASSERT_FALSE(again.ok());
+  EXPECT_NE(again.error().find("beginning"), std::string::npos) << again.error();
+}
+
+TEST(Record, FiveMinutesOfAThousandRequestsASecondAreAboutSixteenMebibytes) {
+  Scenario s;
+  s.topology = core::test::chain(1, 4, 8, 2 * kMs, kMs, 100 * kMs);
+  s.streams.assign(8, {.depth = 64});
+  s.arrivals = load(1'000, 20 * kSecond, 8);
+  Tape tape(4);
+  const Outcomes out = record_run(s, tape);
+  auto record = record::Record::read(tape.bytes);
+  ASSERT_TRUE(record.ok());
+  const double each = static_cast<double>(record->bytes()) / static_cast<double>(out.requests);
+  std::printf("%.1f bytes a request, in batches of %.2f\n", each,
+              static_cast<double>(out.requests) / static_cast<double>(out.counters.modules[0].batches));
+  EXPECT_LT(each * 300'000, 15 << 20) << "one of sixteen segments is being overwritten";
+}
+
+// LEAT_DAMAGES: how many (100 000 by hand).
+TEST(Record, DamagedBytesAreRefusedOrReadWithinTheirBounds) {
+  const char* const asked = std::getenv("LEAT_DAMAGES");
+  const int damages = asked == nullptr ? 300 : std::atoi(asked);
+  Scenario s = two_modules(true);
+  s.arrivals.resize(200);
+  Tape tape(4, 8 << 10);
+  (void)record_run(s, tape);
+  Random random(7);
+  std::uint64_t entries = 0;
+  for (int i = 0; i < damages; ++i) {
+    std::vector<std::byte> bytes = tape.bytes;
+    const std::uint64_t places = 1 + random.below(8);
+    for (std::uint64_t k = 0; k < places; ++k) {
+      const std::uint64_t segment = random.below(4) * (8 << 10);
+      const std::uint64_t at = segment + (random.below(4) == 0 ? random.below(128) : random.below(8 << 10));
+      bytes[at] = random.below(3) == 0 ? std::byte{0xff} : static_cast<std::byte>(random.below(256));
+    }
+    if (random.below(8) == 0) bytes.resize(random.below(bytes.size()));
+    auto record = record::Record::read(std::move(bytes));
+    if (!record.ok()) {
+      EXPECT_FALSE(record.error().empty());
+      continue;
+    }
+    record::Entry e;
+    while (record->next(e)) ++entries;
+  }
+  EXPECT_GT(entries, 0u);
+}
+
+}  // namespace
+}  // namespace leat::sim
