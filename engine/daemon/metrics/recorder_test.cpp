@@ -2,14 +2,11 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <future>
 #include <thread>
 
 #include "engine/record/entries.h"
@@ -152,34 +149,6 @@ TEST_F(RecorderTest, AFileThatCannotBeMadeIsSaid) {
   const Status status = keep(*recorder);
   ASSERT_FALSE(status);
   EXPECT_NE(status.error().find("recorder"), std::string::npos) << status.error();
-}
-
-// Killed in the middle of it, again and again, a process leaves a record that can be read up to its last moment but
-// one.
-TEST_F(RecorderTest, AKilledProcessLeavesWhatWasWritten) {
-  for (int round = 0; round < 5; ++round) {
-    int told[2];
-    ASSERT_EQ(pipe(told), 0);
-    const pid_t child = fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      auto recorder = create(4);
-      if (!keep(*recorder)) _exit(1);
-      Noted noted(recorder->ring());
-      for (;;) {
-        noted.note(50);
-        recorder->wake();
-        if (notes_in(path()).size() > 200 && write(told[1], "x", 1) != 1) _exit(2);
-      }
-    }
-    char byte = 0;
-    ASSERT_EQ(read(told[0], &byte, 1), 1);
-    ASSERT_EQ(kill(child, SIGKILL), 0);
-    ASSERT_EQ(waitpid(child, nullptr, 0), child);
-    close(told[0]);
-    close(told[1]);
-    EXPECT_GT(notes_in(path()).size(), 200u);
-  }
 }
 
 TEST_F(RecorderTest, OthersAreGivenItForReadingAlone) {
