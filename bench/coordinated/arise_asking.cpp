@@ -80,7 +80,7 @@ class AskingWorld {
       Client& cam = clients_[id];
       const bool in = coordinator_.admitted(id);
       cam.asks = coordinator_.view(id).asks;
-      if (in && w_.warm(now)) admitted_s_ += 1e-9 * static_cast<double>(coordinator_.settings().tick_ns);
+      if (in && w_.warm(now)) totals_.admitted_s += 1e-9 * static_cast<double>(coordinator_.settings().tick_ns);
       if (in == cam.in) continue;
       cam.in = in;
       if (in) continue;  // it begins with its first answer
@@ -142,11 +142,7 @@ class AskingWorld {
   void done(TimeNs now, std::uint32_t partition) {
     std::vector<Request> batch;
     batch.swap(running_[partition]);
-    if (w_.warm(began_[partition])) {
-      busy_ += static_cast<double>(now - began_[partition]);
-      batches_ += 1;
-      items_ += static_cast<double>(batch.size());
-    }
+    if (w_.warm(began_[partition])) totals_.ran(now - began_[partition], batch.size());
     coordinator_.ran(0, partition, static_cast<std::uint32_t>(batch.size()), now - began_[partition], 0);
     // Of a probe the older frame first.
     std::sort(batch.begin(), batch.end(), [](const Request& a, const Request& b) {
@@ -166,7 +162,7 @@ class AskingWorld {
       coordinator_.answered(now, r.client, cam.taken(r.frame));
       if (cam.source < 0) cam.next = std::max(cam.next, cam.first_at(now));
       cam.source = r.frame;
-      if (w_.warm(now)) offloaded_ += 1;
+      if (w_.warm(now)) totals_.offloaded += 1;
     }
   }
 
@@ -176,16 +172,7 @@ class AskingWorld {
       w_.show(cam, w_.end_ns);
       totals_.stay(cam);
     }
-    const double measured_s = c_.seconds - c_.warm_up_s;
-    out_.clients = totals_.windows / std::floor(measured_s);
-    out_.within = totals_.stays == 0 ? 1 : totals_.served / totals_.stays;
-    out_.windows_within = totals_.windows == 0 ? 1 : totals_.kept / totals_.windows;
-    out_.batch = batches_ == 0 ? 0 : items_ / batches_;
-    out_.idle = 1 - busy_ / (1e9 * measured_s * c_.partitions);
-    out_.interval = offloaded_ == 0 ? 0 : admitted_s_ * 60 / offloaded_;
-    out_.evictions /= measured_s;
-    out_.drops_over_sla = std::move(totals_.drops_over_sla);
-    return out_;
+    return totals_.result(c_, std::move(out_));
   }
 
   const AriseCase& c_;
@@ -198,7 +185,6 @@ class AskingWorld {
   std::vector<TimeNs> began_;
   Totals totals_;
   AriseResult out_;
-  double busy_ = 0, batches_ = 0, items_ = 0, offloaded_ = 0, admitted_s_ = 0;
 };
 
 }  // namespace

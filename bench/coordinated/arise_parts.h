@@ -94,8 +94,11 @@ struct World {
   std::vector<double> reference;
 };
 
+// What a run adds up to, behind its warm-up.
 struct Totals {
   double windows = 0, kept = 0, stays = 0, served = 0;
+  double busy_ns = 0, batches = 0, items = 0, offloaded = 0;  // of partitions; answers
+  double admitted_s = 0;                                      // of all clients together
   std::vector<double> drops_over_sla;
   void stay(const Camera& cam) {
     if (cam.windows == 0) return;
@@ -104,6 +107,24 @@ struct Totals {
     stays += 1;
     served += cam.lost_whole <= cam.sla * cam.windows ? 1 : 0;
     drops_over_sla.push_back(cam.lost_whole / cam.windows / cam.sla);
+  }
+  void ran(TimeNs run_ns, std::size_t count) {
+    busy_ns += static_cast<double>(run_ns);
+    batches += 1;
+    items += static_cast<double>(count);
+  }
+  // Adds to what is in `out` already. Without a stay everything was within.
+  [[nodiscard]] AriseResult result(const AriseCase& c, AriseResult out = {}) {
+    const double measured_s = c.seconds - c.warm_up_s;
+    out.clients = windows / std::floor(measured_s);
+    out.within = stays == 0 ? 1 : served / stays;
+    out.windows_within = windows == 0 ? 1 : kept / windows;
+    out.batch = batches == 0 ? 0 : items / batches;
+    out.idle = 1 - busy_ns / (1e9 * measured_s * c.partitions);
+    out.interval = offloaded == 0 ? 0 : admitted_s * 60 / offloaded;
+    out.evictions /= measured_s;
+    out.drops_over_sla = std::move(drops_over_sla);
+    return out;
   }
 };
 

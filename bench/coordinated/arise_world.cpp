@@ -55,13 +55,13 @@ AriseResult run_coordinated(const AriseCase& c, const CoordinatorSettings& wante
   std::vector<Run> runs;  // that have not been reported yet
   Totals totals;
   AriseResult out;
-  double busy = 0, batches = 0, items = 0, errors = 0, offloaded = 0, admitted_s = 0;
+  double errors = 0;
   std::vector<PlannedBatch> due;
   for (TimeNs now = 0; now < w.end_ns;) {
     coordinator.tick(now);
     for (std::uint32_t id = 0; id < cameras.size(); ++id) {
       const bool is = coordinator.admitted(id);
-      if (is) admitted_s += w.warm(now) ? 1e-9 * static_cast<double>(settings.tick_ns) : 0;
+      if (is) totals.admitted_s += w.warm(now) ? 1e-9 * static_cast<double>(settings.tick_ns) : 0;
       if (is == (in[id] != 0)) continue;
       in[id] = is ? 1 : 0;
       if (is) continue;  // it begins with its first answer
@@ -91,10 +91,8 @@ AriseResult run_coordinated(const AriseCase& c, const CoordinatorSettings& wante
         before = id;
       }
       if (!w.warm(start)) continue;
-      busy += static_cast<double>(end - start);
+      totals.ran(end - start, b.count);
       errors += static_cast<double>(start - b.start_ns);
-      batches += 1;
-      items += b.count;
     }
     // A probe's two frames come together: the older one first, then the newest is compared with one step behind it.
     while (!answers.empty() && answers.top().at_ns < stop) {
@@ -112,7 +110,7 @@ AriseResult run_coordinated(const AriseCase& c, const CoordinatorSettings& wante
       coordinator.answered(a.at_ns, a.stream, cam.taken(a.frame));
       if (cam.source < 0) cam.next = std::max(cam.next, cam.first_at(a.at_ns));
       cam.source = a.frame;
-      if (w.warm(a.at_ns)) offloaded += 1;
+      if (w.warm(a.at_ns)) totals.offloaded += 1;
     }
     std::erase_if(runs, [&](const Run& r) {
       if (r.end_ns > stop) return false;
@@ -126,17 +124,8 @@ AriseResult run_coordinated(const AriseCase& c, const CoordinatorSettings& wante
     w.show(cameras[id], w.end_ns);
     totals.stay(cameras[id]);
   }
-  const double measured_s = c.seconds - c.warm_up_s;
-  out.clients = totals.windows / std::floor(measured_s);
-  out.within = totals.stays == 0 ? 1 : totals.served / totals.stays;
-  out.windows_within = totals.windows == 0 ? 1 : totals.kept / totals.windows;
-  out.batch = batches == 0 ? 0 : items / batches;
-  out.idle = 1 - busy / (1e9 * measured_s * c.partitions);
-  out.interval = offloaded == 0 ? 0 : admitted_s * 60 / offloaded;
-  out.start_error_ms = batches == 0 ? 0 : 1e-6 * errors / batches;
-  out.evictions /= measured_s;
-  out.drops_over_sla = std::move(totals.drops_over_sla);
-  return out;
+  out.start_error_ms = totals.batches == 0 ? 0 : 1e-6 * errors / totals.batches;
+  return totals.result(c, std::move(out));
 }
 
 namespace {
@@ -201,7 +190,7 @@ AriseResult serve(const AriseCase& c, Reactive policy, Estimation estimation, st
   };
   std::deque<Request> queue;
   std::vector<std::vector<Request>> running(c.partitions);
-  double busy = 0, batches = 0, items = 0, offloaded = 0;
+  Totals totals;
   std::vector<TimeNs> began(c.partitions);
   const auto start = [&](TimeNs now) {
     for (std::uint32_t p = 0; p < c.partitions && !queue.empty(); ++p) {
@@ -234,11 +223,7 @@ AriseResult serve(const AriseCase& c, Reactive policy, Estimation estimation, st
       if (!waits) queue.push_back({e.who, frame});
       events.push({cameras[e.who].taken(frame + static_cast<std::int64_t>(settings[e.who].interval)), 1, e.who});
     } else {
-      if (w.warm(began[e.who])) {
-        busy += static_cast<double>(e.at_ns - began[e.who]);
-        batches += 1;
-        items += static_cast<double>(running[e.who].size());
-      }
+      if (w.warm(began[e.who])) totals.ran(e.at_ns - began[e.who], running[e.who].size());
       for (const Request& r : running[e.who]) {
         Camera& cam = cameras[r.client];
         if (r.frame <= cam.source) continue;
@@ -253,26 +238,22 @@ AriseResult serve(const AriseCase& c, Reactive policy, Estimation estimation, st
         }
         if (cam.source < 0) cam.next = std::max(cam.next, cam.first_at(e.at_ns));
         cam.source = r.frame;
-        if (w.warm(e.at_ns)) offloaded += 1;
+        if (w.warm(e.at_ns)) totals.offloaded += 1;
       }
       running[e.who].clear();
     }
     start(e.at_ns);
   }
-  Totals totals;
   for (Camera& cam : cameras) {
     w.show(cam, w.end_ns);
     totals.stay(cam);
   }
-  AriseResult out;
-  const double measured_s = c.seconds - c.warm_up_s;
-  out.within = totals.stays == 0 ? 0 : totals.served / clients;
+  totals.admitted_s = clients * (c.seconds - c.warm_up_s);
+  const bool any = totals.stays > 0;
+  AriseResult out = totals.result(c);
+  out.within = any ? totals.served / clients : 0;
+  out.windows_within = any ? out.windows_within : 0;
   out.clients = clients;
-  out.windows_within = totals.windows == 0 ? 0 : totals.kept / totals.windows;
-  out.batch = batches == 0 ? 0 : items / batches;
-  out.idle = 1 - busy / (1e9 * measured_s * c.partitions);
-  out.interval = offloaded == 0 ? 0 : clients * 60 * measured_s / offloaded;
-  out.drops_over_sla = std::move(totals.drops_over_sla);
   return out;
 }
 
