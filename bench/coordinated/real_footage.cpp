@@ -3,6 +3,8 @@
 #include <array>
 #include <cmath>
 
+#include "tools/leat/feed/own_picture.h"
+#include "tools/leat/feed/small_grey.h"
 #include "tools/leat/feed/source/picture_source.h"
 #if defined(LEAT_OPENCV)
 #include <opencv2/imgproc.hpp>
@@ -16,48 +18,27 @@ constexpr std::uint32_t kWidest = 400;
 
 using Boxes = std::vector<TrackedBox>;
 
-// The first plane of every picture, in means of scale x scale pixels.
 [[maybe_unused]] Status read_grey(const std::string& path, scene::Footage& to) {
   auto source = tools::open_source(path, {});
   if (!source.ok()) return Error{source.error()};
   const tools::PictureFormat& format = (*source)->format();
-  if (format.format != LEAT_FORMAT_i420 && format.format != LEAT_FORMAT_nv12 && format.format != LEAT_FORMAT_gray8)
-    return Error{"'" + path + "' has no plane of brightness; convert it to yuv420p"};
-  const tools::RawLayout layout = tools::raw_layout(format.format, format.width, format.height);
-  std::vector<std::uint8_t> picture(layout.bytes);
-  leat_frame frame{};
-  frame.format = static_cast<std::uint32_t>(format.format);
-  frame.width = format.width;
-  frame.height = format.height;
-  frame.plane_count = layout.planes;
-  frame.bytes = layout.bytes;
-  std::uint64_t at = 0;
-  for (std::uint32_t p = 0; p < layout.planes; ++p) {
-    frame.planes[p] = picture.data() + at;
-    frame.strides[p] = frame.row_bytes[p] = layout.row_bytes[p];
-    frame.rows[p] = layout.rows[p];
-    at += std::uint64_t{layout.row_bytes[p]} * layout.rows[p];
-  }
-  const std::uint32_t scale = (format.width + kWidest - 1) / kWidest;
-  to.width = format.width / scale;
-  to.height = format.height / scale;
+  if (tools::raw_layout(format.format, format.width, format.height).planes == 0)
+    return Error{"'" + path + "' has no pixels; name a video"};
+  tools::OwnPicture picture(format);
+  tools::SmallGrey grey(format, kWidest);
+  to.width = grey.view().width;
+  to.height = grey.view().height;
   if (format.rate > 0) to.fps = format.rate;
   for (;;) {
     auto time = (*source)->next();
     if (!time.ok()) return Error{time.error()};
     if (!time->has_value()) return Done{};
-    auto written = (*source)->write(frame);
+    auto written = (*source)->write(picture.frame);
     if (!written.ok()) return Error{written.error()};
     if (!*written) return Done{};
-    for (std::uint32_t y = 0; y < to.height; ++y) {
-      for (std::uint32_t x = 0; x < to.width; ++x) {
-        std::uint32_t sum = 0;
-        for (std::uint32_t v = 0; v < scale; ++v)
-          for (std::uint32_t u = 0; u < scale; ++u)
-            sum += picture[std::size_t{y * scale + v} * layout.row_bytes[0] + x * scale + u];
-        to.pixels.push_back(static_cast<std::uint8_t>(sum / (scale * scale)));
-      }
-    }
+    grey.take(picture.frame);
+    const GreyFrame small = grey.view();
+    to.pixels.insert(to.pixels.end(), small.pixels, small.pixels + small.stride * small.height);
     to.detected.emplace_back();
   }
 }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdio>
 
+#include "leat/certainty.h"
 #include "leat/leat.h"
 #include "leat/track_ids.h"
 
@@ -85,6 +86,9 @@ int main() {
   MEMBER(leat_track_ids_options, lost_ns);
   MEMBER(leat_track_ids_options, any_class);
   MEMBER(leat_track_ids_options, reserved);
+  MEMBER(leat_certainty, tracker);
+  MEMBER(leat_certainty, asks);
+  MEMBER(leat_certainty, weight);
   MEMBER(leat_label, head);
   MEMBER(leat_label, class_id);
   MEMBER(leat_label, score);

@@ -397,6 +397,7 @@ class Layout(unittest.TestCase):
             "leat_answer": _library.Answer,
             "leat_tensor_shape": _library.TensorShape,
             "leat_track_ids_options": _library.TrackIdsOptions,
+            "leat_certainty": _library.Certainty,
         }
         arrays = {
             "leat_label": _results.LABEL,

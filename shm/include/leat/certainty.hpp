@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "leat/box_motion.hpp"
@@ -42,10 +43,16 @@ enum CertaintyTerm : std::uint8_t {
   kCertaintyTerms
 };
 using CertaintyTerms = std::array<float, kCertaintyTerms>;
+// As a file of a rule has them (leat/certainty_file.hpp).
+inline constexpr std::array<std::string_view, kCertaintyTerms> kCertaintyTermNames = {
+    "lost",   "outliers", "spread",  "wander",       "most_wander", "growth", "path",
+    "border", "turns",    "overlap", "overlap_soon", "overlap_sum", "age",    "age_small"};
 
 struct CertaintyRule {
   CertaintyTerms weight{};  // by term
+  bool asks = true;         // false: it tells no more than the answer's age does, so nothing is expected, ever
   [[nodiscard]] double expected(const CertaintyTerms& terms) const {
+    if (!asks) return -1;
     float sum = 0;
     for (std::size_t i = 0; i < kCertaintyTerms; ++i) sum += weight[i] * terms[i];
     return sum > 0 ? std::min(sum, 1.0f) : 0;

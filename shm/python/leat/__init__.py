@@ -14,6 +14,7 @@ and a connection ended when the last array that needs it is gone. Errors are exc
 library's own line about what is wrong and what to do. Any thread may use a client; `leat.aio` is the same for asyncio.
 """
 
+from leat._certainty import Certainty
 from leat._client import Answer, Client, Frame, Stream, connect, now_ns, status
 from leat._errors import (
     DaemonAbsent,
@@ -34,6 +35,7 @@ from leat._tracks import TrackIds
 
 __all__ = [
     "Answer",
+    "Certainty",
     "Client",
     "DaemonAbsent",
     "Detection",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 from ctypes import POINTER, Structure
-from ctypes import c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import c_char, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
 ABI_VERSION = 4
@@ -124,6 +124,29 @@ class TrackIdsOptions(Structure):
     ]
 
 
+# In the order of leat/certainty.hpp.
+CERTAINTY_TERMS = (
+    "lost",
+    "outliers",
+    "spread",
+    "wander",
+    "most_wander",
+    "growth",
+    "path",
+    "border",
+    "turns",
+    "overlap",
+    "overlap_soon",
+    "overlap_sum",
+    "age",
+    "age_small",
+)
+
+
+class Certainty(Structure):
+    _fields_ = [("tracker", c_char * 16), ("asks", c_uint32), ("weight", c_float * len(CERTAINTY_TERMS))]
+
+
 SUBMIT_MORE, SUBMIT_GAP = 1, 2
 SLOT_BITSTREAM = 2
 CODECS = {"h264": 1, "hevc": 2, "av1": 3, "jpeg": 4}
@@ -166,6 +189,8 @@ _PROTOTYPES = {
     "leat_dispatched_ns": (c_int64, [POINTER(Answer)]),
     "leat_answer_fd": (c_int, [c_void_p]),
     "leat_status": (c_int, [c_char_p, c_char_p, c_size_t, POINTER(c_size_t)]),
+    "leat_read_certainty": (c_int, [c_char_p, POINTER(Certainty)]),
+    "leat_certainty_expected": (c_double, [POINTER(Certainty), POINTER(c_float)]),
     "leat_track_ids_options_init": (None, [POINTER(TrackIdsOptions)]),
     "leat_track_ids_create": (c_int, [POINTER(TrackIdsOptions), POINTER(c_void_p)]),
     "leat_track_ids_destroy": (None, [c_void_p]),

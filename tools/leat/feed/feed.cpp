@@ -150,6 +150,11 @@ constexpr cli::Option kOptions[] = {
      .fallback = "blocks",
      .help = "with --accuracy, what carries boxes from picture to picture: blocks, which needs no library, or lk, the "
              "tracker of Lucas and Kanade, where this was built with OpenCV"},
+    {.name = "certainty",
+     .type = Type::path,
+     .value = "FILE",
+     .help = "with --accuracy, what the tracker tells its loss by, as `leat certainty --out FILE` has made it of your "
+             "own videos; default: the rule that it comes with"},
     kSocketOption,
     cli::json_option("print the figures as JSON, and the table on standard error"),
     {.name = "quiet", .letter = 'q', .help = "no live figures"},

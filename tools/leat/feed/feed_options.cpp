@@ -37,6 +37,9 @@ Result<FeederOptions> read_options(const cli::Arguments& args) {
   base.realtime = args.flag("realtime");
   base.accuracy = args.real("accuracy");
   base.tracker = args.text("tracker");
+  base.certainty = args.text("certainty");
+  if (!base.certainty.empty() && base.accuracy <= 0)
+    return Error{"--certainty is for streams whose boxes are tracked; give --accuracy too"};
   if (const Status tasks = read_tasks(args, base); !tasks.ok()) return Error{tasks.error()};
   if (args.text("answers").empty() &&
       (args.flag("track") || args.real("min-score") > 0 || !args.texts("classes").empty()))

@@ -283,7 +283,7 @@ Result<Feeder::Step> Feeder::follow_lane(Lane& lane, std::int64_t capture_ns, st
     skip(lane, Skip::no_slot);
     return Step::skipped;
   }
-  lane.follower->copy_to(frame->raw());
+  copy_picture(lane.follower->picture(), frame->raw());
   return submit(lane, *frame, capture_ns, picture, false);
 }
 

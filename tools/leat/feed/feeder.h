@@ -61,6 +61,7 @@ struct FeederOptions {
   std::uint32_t grid_place = 0;    // this stream's in it
   double accuracy = 0;             // coordinated: what may be lost between answers, 0..0.5; 0: every picture is sent
   std::string tracker = "blocks";  // coordinated: scene::kTrackers
+  std::string certainty;           // coordinated: file of the tracker's rule; empty: its own
   std::vector<TaskPart> tasks;     // coordinated: that take turns; empty: one stream of the whole picture
 };
 

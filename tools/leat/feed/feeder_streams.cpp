@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "leat/certainty_file.hpp"
 #include "tools/leat/feed/feeder.h"
 
 namespace leat::tools {
@@ -118,6 +119,11 @@ Status Feeder::prepare_lane(Lane& lane) {
                  "': --accuracy needs pictures that come in their own time; give --realtime or --rate"};
   auto tracker = scene::AnyTracker::make(options_.tracker);
   if (!tracker.ok()) return Error{tracker.error()};
+  if (!options_.certainty.empty()) {
+    const auto rule = read_certainty(options_.certainty, options_.tracker);
+    if (!rule.ok()) return Error{rule.error()};
+    tracker->set_rule(*rule);
+  }
   lane.follower = std::make_unique<Follower>(lane.part.of(whole), lane.truth, std::move(*tracker));
   return Done{};
 }

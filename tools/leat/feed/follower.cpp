@@ -3,13 +3,11 @@
 #include <time.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace leat::tools {
 namespace {
 
-constexpr std::uint32_t kWidest = 320;
 constexpr std::size_t kKept = 128;  // pictures: two seconds of a fast camera
 constexpr std::size_t kMaxNames = 4096;
 
@@ -36,51 +34,12 @@ bool Follower::takes(const PictureFormat& format) noexcept {
   return raw_layout(format.format, format.width, format.height).planes > 0;
 }
 
-OwnPicture::OwnPicture(const PictureFormat& format) {
-  const RawLayout layout = raw_layout(format.format, format.width, format.height);
-  frame.format = static_cast<std::uint32_t>(format.format);
-  frame.width = format.width;
-  frame.height = format.height;
-  frame.plane_count = layout.planes;
-  frame.bytes = layout.bytes;
-  pixels.resize(layout.bytes);
-  std::uint64_t at = 0;
-  for (std::uint32_t p = 0; p < layout.planes; ++p) {
-    frame.planes[p] = pixels.data() + at;
-    frame.strides[p] = frame.row_bytes[p] = layout.row_bytes[p];
-    frame.rows[p] = layout.rows[p];
-    at += std::uint64_t{layout.row_bytes[p]} * layout.rows[p];
-  }
-}
-
 Follower::Follower(const PictureFormat& format, const Truth* truth, scene::AnyTracker tracker)
-    : own_(format), truth_(truth), figures_{.tracker = tracker.name()}, tracked_(kKept, std::move(tracker)) {
-  scale_ = (format.width + kWidest - 1) / kWidest;
-  grey_width_ = format.width / scale_;
-  grey_height_ = format.height / scale_;
-  grey_.resize(std::size_t{grey_width_} * grey_height_);
-}
-
-// Means of scale x scale pixels.
-void Follower::grey() {
-  const bool colours = frame_.format == LEAT_FORMAT_rgb24 || frame_.format == LEAT_FORMAT_bgr24;
-  const std::uint32_t red = frame_.format == LEAT_FORMAT_rgb24 ? 77 : 29, blue = 106 - red;
-  std::vector<std::uint32_t> sums(grey_width_);
-  for (std::uint32_t y = 0; y < grey_height_; ++y) {
-    std::fill(sums.begin(), sums.end(), 0U);
-    for (std::uint32_t v = 0; v < scale_; ++v) {
-      const std::uint8_t* row = frame_.planes[0] + std::size_t{y * scale_ + v} * frame_.strides[0];
-      for (std::uint32_t x = 0; x < grey_width_; ++x) {
-        for (std::uint32_t u = 0; u < scale_; ++u) {
-          const std::size_t i = x * scale_ + u;
-          sums[x] += colours ? (red * row[3 * i] + 150U * row[3 * i + 1] + blue * row[3 * i + 2]) >> 8 : row[i];
-        }
-      }
-    }
-    for (std::uint32_t x = 0; x < grey_width_; ++x)
-      grey_[std::size_t{y} * grey_width_ + x] = static_cast<std::uint8_t>(sums[x] / (scale_ * scale_));
-  }
-}
+    : own_(format),
+      grey_(format, kTrackedWidth),
+      truth_(truth),
+      figures_{.tracker = tracker.name()},
+      tracked_(kKept, std::move(tracker)) {}
 
 std::optional<std::vector<TrackedBox>> Follower::truth_at(std::uint64_t index) const {
   if (truth_ == nullptr || index >= truth_->pictures.size()) return std::nullopt;
@@ -92,11 +51,11 @@ std::optional<std::vector<TrackedBox>> Follower::truth_at(std::uint64_t index) c
 
 std::span<const TrackedBox> Follower::show(std::uint64_t number, std::uint64_t index) {
   const double before = cpu_s();
-  grey();
-  const auto boxes = tracked_.frame(number, {grey_.data(), grey_width_, grey_height_, grey_width_});
+  grey_.take(frame_);
+  const auto boxes = tracked_.frame(number, grey_.view());
   shown_.assign(boxes.begin(), boxes.end());
   figures_.tracking_cpu_s += cpu_s() - before;
-  const auto s = static_cast<float>(scale_);
+  const auto s = static_cast<float>(grey_.scale());
   for (TrackedBox& b : shown_) b.x0 *= s, b.y0 *= s, b.x1 *= s, b.y1 *= s;
   newest_ = number;
   ++figures_.frames;
@@ -107,13 +66,6 @@ std::span<const TrackedBox> Follower::show(std::uint64_t number, std::uint64_t i
     figures_.off_truth_sum += distance(shown_, *truth);
   }
   return shown_;
-}
-
-void Follower::copy_to(const leat_frame& slot) const {
-  for (std::uint32_t p = 0; p < frame_.plane_count; ++p)
-    for (std::uint32_t y = 0; y < frame_.rows[p]; ++y)
-      std::memcpy(slot.planes[p] + std::size_t{y} * slot.strides[p],
-                  frame_.planes[p] + std::size_t{y} * frame_.strides[p], frame_.row_bytes[p]);
 }
 
 std::optional<TrackingReport> Follower::answered(std::uint64_t number, std::uint64_t index, const leat_answer& answer) {
@@ -130,7 +82,7 @@ std::optional<TrackingReport> Follower::answered(std::uint64_t number, std::uint
     ++figures_.answers_judged;
     figures_.detector_off_sum += distance(boxes, *truth);
   }
-  const float s = 1 / static_cast<float>(scale_);
+  const float s = 1 / static_cast<float>(grey_.scale());
   for (TrackedBox& b : boxes) b.x0 *= s, b.y0 *= s, b.x1 *= s, b.y1 *= s;
   const double before = cpu_s();
   const auto report = tracked_.answer(number, boxes);

@@ -13,6 +13,8 @@
 #include "leat/leat.h"
 #include "leat/tracked_stream.hpp"
 #include "tools/leat/draw/answer.h"
+#include "tools/leat/feed/own_picture.h"
+#include "tools/leat/feed/small_grey.h"
 #include "tools/leat/feed/source/picture_source.h"
 #include "tools/leat/feed/truth.h"
 #include "tools/scene/tracking/any_tracker.h"
@@ -33,15 +35,6 @@ struct FollowerFigures {
   leat_schedule schedule{};     // as it stands
 };
 
-// Memory for one picture, tight.
-struct OwnPicture {
-  explicit OwnPicture(const PictureFormat& format);
-  OwnPicture(const OwnPicture&) = delete;
-  OwnPicture& operator=(const OwnPicture&) = delete;
-  leat_frame frame{};
-  std::vector<std::uint8_t> pixels;
-};
-
 class Follower {
  public:
   // truth may be nullptr; outlives this. Precondition: takes(format).
@@ -52,7 +45,6 @@ class Follower {
   [[nodiscard]] const leat_frame& picture() const noexcept { return own_.frame; }
   // That picture has been written: its boxes. Numbers grow; `index` is the picture's place in its source.
   std::span<const TrackedBox> show(std::uint64_t number, std::uint64_t index);
-  void copy_to(const leat_frame& slot) const;  // of the same format and size
   // An answer for picture `number`, at `index` of its source. What to report, if there was something to compare.
   std::optional<TrackingReport> answered(std::uint64_t number, std::uint64_t index, const leat_answer& answer);
 
@@ -63,13 +55,11 @@ class Follower {
   [[nodiscard]] FollowerFigures& figures() noexcept { return figures_; }
 
  private:
-  void grey();
   [[nodiscard]] std::optional<std::vector<TrackedBox>> truth_at(std::uint64_t index) const;
 
   OwnPicture own_;
   const leat_frame& frame_ = own_.frame;
-  std::vector<std::uint8_t> grey_;
-  std::uint32_t scale_ = 1, grey_width_ = 0, grey_height_ = 0;
+  SmallGrey grey_;
   const Truth* truth_;
   FollowerFigures figures_;
   TrackedStream<scene::AnyTracker> tracked_;

@@ -89,7 +89,7 @@ TEST(Follower, APictureForTheServerIsTheOneShown) {
   leat_frame slot = follower.picture();
   slot.planes[0] = memory.data();
   slot.strides[0] = 384;
-  follower.copy_to(slot);
+  copy_picture(follower.picture(), slot);
   for (std::uint32_t y = 0; y < kHigh; ++y)
     ASSERT_EQ(std::memcmp(memory.data() + y * 384, follower.picture().planes[0] + y * kWide, kWide), 0) << y;
 }

@@ -66,16 +66,14 @@ DropTable record_drops(const Footage& footage, std::uint32_t every, AnyTracker t
   return table;
 }
 
-DropTable record_drops(const MotionKind& kind, std::uint64_t seed, std::uint32_t frames, std::uint32_t every,
-                       AnyTracker tracker) {
+Footage generated_footage(const MotionKind& kind, std::uint64_t seed, std::uint32_t frames) {
   const MotionOptions options{.seed = seed};
   MotionScene scene(kind, options);
-  const std::uint32_t all = frames + DropTable::kStrides;
   const std::size_t bytes = std::size_t{options.width} * options.height;
   Footage footage{.video = std::string(kind.name), .width = options.width, .height = options.height};
-  footage.pixels.resize(all * bytes);
-  footage.truth.resize(all), footage.detected.resize(all);
-  for (std::uint32_t f = 0; f < all; ++f) {
+  footage.pixels.resize(frames * bytes);
+  footage.truth.resize(frames), footage.detected.resize(frames);
+  for (std::uint32_t f = 0; f < frames; ++f) {
     for (const MovingObject& o : scene.render(f, footage.pixels.data() + f * bytes, options.width)) {
       if (o.visible < 0.5f) continue;
       Random r(mix(seed * 1'000'003 + f, static_cast<std::uint64_t>(o.id)));
@@ -85,7 +83,12 @@ DropTable record_drops(const MotionKind& kind, std::uint64_t seed, std::uint32_t
       footage.detected[f].push_back(d);
     }
   }
-  return record_drops(footage, every, std::move(tracker));
+  return footage;
+}
+
+DropTable record_drops(const MotionKind& kind, std::uint64_t seed, std::uint32_t frames, std::uint32_t every,
+                       AnyTracker tracker) {
+  return record_drops(generated_footage(kind, seed, frames + DropTable::kStrides), every, std::move(tracker));
 }
 
 }  // namespace leat::scene

@@ -53,6 +53,9 @@ struct DropTable {
   [[nodiscard]] double mean_observed(std::uint32_t stride) const;
 };
 
+// A generated video with what the detector above says.
+[[nodiscard]] Footage generated_footage(const MotionKind& kind, std::uint64_t seed, std::uint32_t frames);
+
 // Of all frames but the last kStrides. Precondition: more than kStrides frames.
 [[nodiscard]] DropTable record_drops(const Footage& footage, std::uint32_t every, AnyTracker tracker);
 [[nodiscard]] DropTable record_drops(const MotionKind& kind, std::uint64_t seed, std::uint32_t frames,
