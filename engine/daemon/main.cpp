@@ -47,7 +47,7 @@ constexpr leat::cli::Command kCommand = {
         "with whom, "
         "or that it does not run at all, and answers each exactly once. One leat-worker runs for each partition.\n\n"
         "SIGTERM and SIGINT finish what is in flight and end it; a second one ends it at once. SIGUSR1 writes "
-        "what is new of the flight recorder. SIGHUP has it read CONFIG again and put in force what has changed, as "
+        "what is new of the record. SIGHUP has it read CONFIG again and put in force what has changed, as "
         "leat-reload(1) does.",
     .options = kOptions,
     .positionals = kPositionals,

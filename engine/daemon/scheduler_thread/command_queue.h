@@ -11,10 +11,6 @@
 #include "leat/outcome.h"
 #include "shm/src/client/client_port.h"
 
-namespace leat::record {
-class Ring;
-}
-
 namespace leat::daemon {
 
 class WorkerPort;
@@ -38,7 +34,6 @@ struct Command {
     await_quiet,    // partition or application: told once no plan uses it and it holds nothing, or nothing is in flight
     give_up,        // application: what is in flight of it fails
     bell_back,      // client: calls on its bell are short again; the scheduler thread makes them
-    record,         // record: where to record from now on; none: no more
     look,           // a bell that it does not watch was rung: nothing but to look at the rings
     drain,          // refuse what comes, finish what is there
     stop            // leave the loop
@@ -54,7 +49,6 @@ struct Command {
   WorkerPort* worker = nullptr;
   const core::Estimates* estimates = nullptr;
   LoopPlan* plan = nullptr;
-  record::Ring* record = nullptr;
   GrantedStream granted;
 };
 

@@ -348,8 +348,6 @@ void SchedulerLoop::handle(const Command& command, std::int64_t now) noexcept {
       return drain_actions(now);
     case Command::Kind::bell_back:
       return take_bell_back(command.client);
-    case Command::Kind::record:
-      return core_->record(command.record, now);
     case Command::Kind::look:
       return;
     case Command::Kind::drain:

@@ -192,7 +192,7 @@
   X(streams, 1, "open")                                                                      \
   X(memory_bytes, 1, "shared memory held for clients")                                       \
   X(wakes_sent, 0, "system calls made to wake somebody")                                     \
-  X(events_lost, 0, "events that the flight recorder could not write in time")               \
+  X(events_lost, 0, "segments of the record that its file lacks")                            \
   X(phase, 1, "0 starting, 1 serving, 2 draining, 3 stopping")                               \
   X(max_clients, 1, "limits.clients")                                                        \
   X(max_streams, 1, "limits.streams")                                                        \
