@@ -233,5 +233,21 @@ TEST(Provider, OneSessionAtATimeHasTheMemory) {
             0);
 }
 
+// A session ends when what it left on the stream has run, be it closed behind a run or opened again without graphs.
+TEST(Provider, SessionsEndBehindWhatTheyLeftOnTheStream) {
+  EXPECT_EQ(over_the_provider([](fake::ProviderState& seen, exec::Device& device) {
+              const Model model(Net::plain);
+              seen.give_back_us = 20'000;
+              for (const bool refused : {false, true}) {
+                seen.refuses_graphs = refused ? 1 : 0;
+                Classifier c(device, {}, model.path);
+                NEED(c.module != nullptr && c.run(2, 7).size() == 2);
+              }
+              NEED(seen.open_sessions == 0U);
+              return true;
+            }),
+            0);
+}
+
 }  // namespace
 }  // namespace leat

@@ -1,12 +1,13 @@
 // A libonnxruntime.so.1 with a CUDA provider that is not there, before the real library (LEAT_REAL_ONNXRUNTIME), which
 // computes on the host when the stand-in driver's stream comes to it. What is the provider's own behaviour is played:
 // its options, plans that are remembered for the last shape alone, graphs, an arena that grows by what is asked for,
-// and where nodes go: Shape and what hangs on it to the host, as ONNX Runtime does on purpose, and Size and NonZero,
-// with copies. What it cannot show: any kernel, any plan, any speed.
+// what it leaves on the stream behind a run, and where nodes go: Shape and what hangs on it to the host, as ONNX
+// Runtime does on purpose, and Size and NonZero, with copies. What it cannot show: any kernel, any plan, any speed.
 #include <dlfcn.h>
 #include <onnxruntime_c_api.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -43,6 +44,8 @@ struct Opened {
   std::int64_t planned_for = 0;
   std::vector<std::uint32_t> arena;    // rows of its regions
   std::map<int, std::int64_t> graphs;  // id: batch
+  // On the stream: what gives its runs' memory back.
+  std::shared_ptr<std::atomic<int>> left = std::make_shared<std::atomic<int>>(0);
 };
 std::mutex mutex;
 std::map<const void*, Options> sessions_options, provider_options;
@@ -116,6 +119,10 @@ void ORT_API_CALL release_session(OrtSession* session) noexcept {
   {
     const std::lock_guard lock(mutex);
     const auto found = sessions.find(session);
+    if (found != sessions.end() && *found->second.left != 0) {
+      std::fprintf(stderr, "CUDA failure 800: operation not permitted (cudaFreeHost(p))\n");
+      std::abort();
+    }
     if (found != sessions.end() && found->second.options.cuda) --state.open_sessions;
     if (found != sessions.end()) sessions.erase(found);
   }
@@ -159,10 +166,27 @@ void run_on_stream(void* argument) {
   delete w;
 }
 
-int put_on(void* stream, Work* w) {
+int put_on(void* stream, void (*function)(void*), void* argument) {
   static const auto kHostFunction = reinterpret_cast<int (*)(void*, void (*)(void*), void*)>(
       ::dlsym(::dlopen("libcuda.so.1", RTLD_NOW), "cuLaunchHostFunc"));
-  return kHostFunction(stream, run_on_stream, w);
+  return kHostFunction(stream, function, argument);
+}
+
+// Behind a run, also one that was waited for.
+void leave_on(void* stream, const OrtSession* session) {
+  using Left = std::shared_ptr<std::atomic<int>>;
+  std::unique_ptr<Left> left;
+  {
+    const std::lock_guard lock(mutex);
+    left = std::make_unique<Left>(sessions[session].left);
+  }
+  ++**left;
+  const auto give_back = [](void* argument) {
+    const std::unique_ptr<Left> mine(static_cast<Left*>(argument));
+    spend(state.give_back_us);
+    --**mine;
+  };
+  if (put_on(stream, give_back, left.get()) == 0) (void)left.release();
 }
 
 std::int64_t batch_of(const OrtValue* value) {
@@ -249,11 +273,19 @@ OrtStatus* ORT_API_CALL run(OrtSession* session, const OrtRunOptions* options, c
     return refused;
   if (std::find(w->outputs.begin(), w->outputs.end(), nullptr) != w->outputs.end()) w->made = outputs;
   w->waited_for = waits || w->made != nullptr;
-  if (!w->waited_for) return put_on(stream, w.release()) == 0 ? nullptr : refuse("the stream takes no work");
-  if (put_on(stream, w.get()) != 0) return refuse("the stream takes no work");
-  std::unique_lock lock(w->mutex);
-  w->ended.wait(lock, [&] { return w->done; });
-  return w->status;
+  const bool waited_for = w->waited_for;
+  if (put_on(stream, run_on_stream, w.get()) != 0) return refuse("the stream takes no work");
+  Work* const put = w.release();  // what nobody waits for deletes itself
+  OrtStatus* status = nullptr;
+  if (waited_for) {
+    std::unique_lock lock(put->mutex);
+    put->ended.wait(lock, [&] { return put->done; });
+    status = put->status;
+    lock.unlock();
+    delete put;
+  }
+  leave_on(stream, session);
+  return status;
 }
 
 void put_in_place() {

@@ -4,6 +4,8 @@ import json
 import os
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+VALUES = ("frames_per_second", "bytes_copied", "bytes_in_place", "largest_difference", "completed", "killed", "faulted",
+          "pins_read_only")  # that the page shows of what a step found beside its figures
 SO_FAR = "**Run on a GPU so far: "
 
 
@@ -22,27 +24,41 @@ def page_text(answers, left):
     lines = []
     if what["stand_ins"]:
         lines += ["**Over the stand-in drivers: this shows that the steps run, and nothing about a GPU.**", ""]
-    names = ", ".join(f"{g['name']} ({g['uuid']})" for g in what["gpus"])
+    names = ", ".join(f"GPU {i} {g['name']}" for i, g in enumerate(what["gpus"]))
     lines += [f"{answers['environment']['started_utc']}; {names}; {what['host']}, {what['cpus']} processors; kernels of CUDA "
               f"{what.get('cuda_of_the_kernels', 'not known')}"]
     lines += ["", *("    " + line for line in what.get("nvidia_smi", [])), ""]
     if left:
         lines += [f"Not asked yet, for want of time: {', '.join(left)}.", ""]
-    lines += ["| step | result | seconds | figures and what was not good |", "|---|---|---|---|"]
+    lines += ["| step | result | seconds | what was not good |", "|---|---|---|---|"]
     for name, answer in answers.items():
-        inside = answer.get("answer", {})
-        text = [answer["problem"]] if "problem" in answer else []
-        text += inside.get("failures", [])
-        for key, figure in inside.get("figures", {}).items():
-            if isinstance(figure, dict):
-                figure = f"{figure['median']:.4g} {figure['unit']} ({figure['least']:.4g} to {figure['most']:.4g}, n {figure['n']})"
-            text.append(f"{key}: {figure}")
-        for key in ("frames_per_second", "bytes_copied", "bytes_in_place", "largest_difference", "completed", "killed", "faulted", "pins_read_only"):
-            if key in inside.get("values", {}):
-                text.append(f"{key}: {inside['values'][key]:.4g}")
-        joined = "; ".join(text).replace("|", "\\|").replace("\n", " ")
-        lines.append(f"| {name} | {answer['status']} | {answer['seconds']} | {joined} |")
-    return "\n".join(lines) + "\n"
+        problems = [answer["problem"]] if "problem" in answer else []
+        problems += answer.get("answer", {}).get("failures", [])
+        lines.append(f"| {name} | {answer['status']} | {answer['seconds']} | {cell('; '.join(problems))} |")
+    for name, answer in answers.items():
+        rows = figure_rows(answer.get("answer", {}))
+        if rows:
+            lines += ["", f"### {name}", "", "| figure | median or answer | least to most | n |", "|---|---|---|---|", *rows]
+    text = "\n".join(lines) + "\n"
+    for i, gpu in enumerate(what["gpus"]):
+        text = text.replace(gpu["uuid"], f"GPU {i}")
+    return text
+
+
+def cell(text):
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def figure_rows(answer):
+    rows = []
+    for key, figure in answer.get("figures", {}).items():
+        if isinstance(figure, dict):
+            spread = f"{figure['least']:.4g} to {figure['most']:.4g} | {figure['n']}"
+            rows.append(f"| {cell(key)} | {figure['median']:.4g} {figure['unit']} | {spread} |")
+        else:
+            rows.append(f"| {cell(key)} | {cell(figure)} |  |  |")
+    values = answer.get("values", {})
+    return rows + [f"| {key} | {values[key]:.4g} |  |  |" for key in VALUES if key in values]
 
 
 def write_page(folder, answers, left, docs):

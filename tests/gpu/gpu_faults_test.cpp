@@ -89,9 +89,11 @@ void are_replaced(Leatd& leatd, Camera& camera, const std::vector<pid_t>& before
   ASSERT_TRUE(eventually([&] { return camera.pump(1), replaced(leatd, before, hit); }, 60s)) << leatd.log();
 }
 
-// As if nothing had happened, and every frame has one answer.
+// As if nothing had happened, and every frame has one answer. leatd and its workers understood each other, also while
+// some of them started.
 void serves_and_ends(Leatd& leatd, Camera& camera) {
   ASSERT_NO_FATAL_FAILURE(camera.serves_again());
+  EXPECT_EQ(leatd.log().find("does not understand"), std::string::npos) << leatd.log();
   ASSERT_NO_FATAL_FAILURE(camera.drain());
   expect_exact_ledger(leatd, camera.sent);
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();

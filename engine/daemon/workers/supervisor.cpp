@@ -239,6 +239,7 @@ Status Supervisor::take_message(std::uint32_t i, const std::vector<std::byte>& p
   }
   if (type.ok() && *type == worker::ControlType::edge_made && w.state == WorkerState::starting)
     return pass_edge_on(i, packet, std::move(fds));
+  if (type.ok() && *type == worker::ControlType::memory && take_memory(i, packet)) return Done{};
   if (type.ok() && w.state == WorkerState::starting && take_while_starting(i, *type, packet, now)) return Done{};
   if (type.ok() && w.state == WorkerState::up && take_while_up(i, *type, packet)) return Done{};
   return Error{"its worker sent a message leatd does not understand; install leatd and leat-worker of one release"};
@@ -268,13 +269,15 @@ bool Supervisor::take_while_starting(std::uint32_t i, worker::ControlType type, 
   return true;
 }
 
+// Also while it starts and waits for an edge: it is told then of the pools that are open.
+bool Supervisor::take_memory(std::uint32_t i, const std::vector<std::byte>& packet) {
+  const auto memory = worker::decode_memory(packet);
+  if (memory.ok()) workers_[i].device.memory = *memory;
+  return memory.ok();
+}
+
 bool Supervisor::take_while_up(std::uint32_t i, worker::ControlType type, const std::vector<std::byte>& packet) {
   Worker& w = workers_[i];
-  if (type == worker::ControlType::memory) {
-    const auto memory = worker::decode_memory(packet);
-    if (memory.ok()) w.device.memory = *memory;
-    return memory.ok();
-  }
   if (type != worker::ControlType::measured || !w.asked) return false;
   const auto found = worker::decode_measured(packet);
   if (!found.ok() || found->module != *w.asked) return false;

@@ -180,6 +180,7 @@ class Supervisor {
   // False: it makes no sense now.
   bool take_while_starting(std::uint32_t partition, worker::ControlType type, const std::vector<std::byte>& packet,
                            std::int64_t now);
+  bool take_memory(std::uint32_t partition, const std::vector<std::byte>& packet);
   bool take_while_up(std::uint32_t partition, worker::ControlType type, const std::vector<std::byte>& packet);
   void complain(Worker& w, std::string line);
   Status pass_edge_on(std::uint32_t partition, const std::vector<std::byte>& packet, std::vector<shm::Fd> fds);

@@ -193,7 +193,6 @@ void give_up_graphs(Session& s, const char* why) {
   s.graphs = false;
   s.report.why_not = why;
   (void)s.device_api->end_capture(s.device, nullptr, 0);
-  (void)s.device_api->wait(s.device, nullptr, 0);  // what is on its way still needs the session
   for (GraphTiming& t : s.report.batches) t.graph_ns = 0;
   for (auto* const all : {&s.bindings, &s.graph_bindings})
     for (Binding& other : *all) other.way = Binding::Way::plain;

@@ -12,6 +12,7 @@
 
 #include "engine/exec/onnx/libraries/cuda_libraries.h"
 #include "engine/exec/onnx/libraries/onnx_library.h"
+#include "engine/exec/onnx/libraries/onnx_status.h"
 #include "engine/exec/onnx/onnx_environment.h"
 #include "engine/exec/registry.h"
 
@@ -19,14 +20,6 @@ namespace leat::exec {
 namespace {
 
 constexpr std::size_t kNodesNamed = 5;
-
-void check(const OrtApi& api, OrtStatus* status) {
-  if (status == nullptr) return;
-  std::string text = api.GetErrorMessage(status);
-  api.ReleaseStatus(status);
-  text.resize(std::min(text.find('\n'), text.size()));
-  throw std::runtime_error(text);
-}
 
 std::string one_of(const char* extra, const char* key, const char* standard,
                    std::initializer_list<std::string_view> allowed) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/exec/onnx/libraries/onnx_status.h"
 #include "engine/exec/test/test_graph.h"
 
 namespace leat::exec {
@@ -169,6 +170,29 @@ TEST(CudaProvider, PrecisionIsReadOffTheGraph) {
   EXPECT_EQ(read(false, true, false), (Precision{.half = true, .single = false}));
   EXPECT_EQ(read(false, true, true), (Precision{.half = true, .single = true}));
   EXPECT_EQ(precision_in("no model"), Precision{});
+}
+
+// ---- what it says ----
+
+TEST(PlainWords, OfAFailureOfCudaAreTheFailureAndTheCall) {
+  const std::string signature =
+      "/src/core/providers/cuda/cuda_call.cc:154 void onnxruntime::CudaCall(ERRTYPE, const char*, int) [with ERRTYPE = "
+      "cudaError; bool THRW = true] ";
+  EXPECT_EQ(
+      plain_words(signature + signature +
+                  "CUDA failure 800: operation not permitted ; GPU=-1 ; hostname=h ; file=/src/cuda_allocator.cc ; "
+                  "line=98 ; expr=cudaFreeHost(p); "),
+      "CUDA failure 800: operation not permitted (cudaFreeHost(p))");
+  EXPECT_EQ(
+      plain_words("Non-zero status code returned while running Conv node. Name:'/0/Conv' Status Message: " + signature +
+                  "CUDNN failure 4000: CUDNN_STATUS_INTERNAL_ERROR ; GPU=0 ; hostname=h ; file=f ; line=2 ; expr=; "),
+      "Non-zero status code returned while running Conv node. Name:'/0/Conv' Status Message: CUDNN failure 4000: "
+      "CUDNN_STATUS_INTERNAL_ERROR");
+}
+TEST(PlainWords, OfAnythingElseAreItsFirstLine) {
+  EXPECT_EQ(plain_words("Invalid rank for input: x\nStacktrace:"), "Invalid rank for input: x");
+  EXPECT_EQ(plain_words("a failure of nothing"), "a failure of nothing");
+  EXPECT_EQ(plain_words(""), "");
 }
 
 }  // namespace

@@ -301,7 +301,7 @@ Owned<OrtSession> session_from(const leat_session_options& o, const std::string*
 // On a device nodes that would have what lies there copied to the host are refused by name, unless fallback=cpu allows
 // it.
 void open_runtime_session(const leat_session_options& o, void* stream, bool graphs, Session& s) {
-  s.session.reset();  // before the next takes its memory
+  s.let_go();  // before the next takes its memory
   const auto options = options_for(o, stream, graphs);
   s.placements = std::make_unique<Placements>();
   if (stream != nullptr) s.placements->listen(api(), options.get());

@@ -18,6 +18,7 @@
 #include "engine/exec/device_plugin.h"
 #include "engine/exec/onnx/deferred_runs.h"
 #include "engine/exec/onnx/libraries/onnx_library.h"
+#include "engine/exec/onnx/libraries/onnx_status.h"
 #include "engine/exec/onnx/onnx_device.h"
 #include "engine/exec/onnx/onnx_graphs.h"
 #include "engine/exec/registry.h"
@@ -34,14 +35,8 @@ struct Refused : std::runtime_error {
   using runtime_error::runtime_error;
 };
 
-// Throws with ONNX Runtime's own words, first line only. Control plane.
-inline void check(OrtStatus* status) {
-  if (status == nullptr) return;
-  std::string text = api().GetErrorMessage(status);
-  api().ReleaseStatus(status);
-  text.resize(std::min(text.find('\n'), text.size()));
-  throw std::runtime_error(text);
-}
+// Throws with ONNX Runtime's own words. Control plane.
+inline void check(OrtStatus* status) { exec::check(api(), status); }
 
 template <class T>
 struct Releaser;
@@ -91,6 +86,17 @@ struct Binding {
 // Behind the handle that executor.h calls a leat_session. That name belongs to no executor: two types of it in one
 // program would be one type to the linker.
 struct Session {
+  Session() = default;
+  ~Session() { let_go(); }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  // The runtime's session ends, not before the stream has: what it put there behind a run gives the run's memory back,
+  // and as the last to hold that memory would free it where no call to CUDA is allowed, which ends the process.
+  void let_go() noexcept {
+    if (session && provider) (void)device_api->wait(device, nullptr, 0);
+    session.reset();
+  }
+
   std::unique_ptr<Placements> placements;  // of a provider's session, which logs to it
   Owned<OrtSession> session;
   Owned<OrtMemoryInfo> memory;

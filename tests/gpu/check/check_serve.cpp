@@ -34,6 +34,7 @@ constexpr cli::Option kOptions[] = {
      .type = cli::Type::path,
      .value = "FILE",
      .help = "answers to be equal to; written where it is not there"},
+    {.name = "log", .type = cli::Type::path, .value = "FILE", .help = "leatd's log, which is kept there"},
     cli::integer_option("kills", "0", 0, 1000, "workers to kill, one after the other"),
     cli::integer_option("faults", "0", 0, 100, "faults of the device that shares have, one after the other")};
 constexpr cli::Positional kPositionals[] = {
@@ -48,15 +49,16 @@ constexpr auto kAnswerLimit = 60s;
 
 class Daemon {
  public:
-  Daemon(const std::string& program, const std::string& config) {
+  Daemon(const std::string& program, const std::string& config, const std::string& log) {
     folder_ = std::filesystem::temp_directory_path() / ("leat-check-" + std::to_string(::getpid()));
     std::filesystem::create_directory(folder_);
+    log_ = log.empty() ? folder_ + "/log" : log;
     int ready[2];
     if (::pipe2(ready, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
     posix_spawn_file_actions_t files;
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_adddup2(&files, ready[1], kReadyFd);
-    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, log_path().c_str(), O_WRONLY | O_CREAT, 0600);
+    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, log_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     std::string words[] = {program, "--ready-fd", std::to_string(kReadyFd), "--socket", socket(), config};
     std::vector<char*> argv;
     for (std::string& w : words) argv.push_back(w.data());
@@ -113,12 +115,12 @@ class Daemon {
     return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
   }
   [[nodiscard]] bool lost_a_group() const {
-    std::ifstream file(log_path());
+    std::ifstream file(log_);
     const std::string all{std::istreambuf_iterator<char>(file), {}};
     return all.find("were lost with their device") != std::string::npos;
   }
   [[nodiscard]] std::string last_line() const {
-    std::ifstream file(log_path());
+    std::ifstream file(log_);
     std::string line, last;
     while (std::getline(file, line))
       if (!line.empty()) last = line;
@@ -133,8 +135,7 @@ class Daemon {
   }
 
  private:
-  [[nodiscard]] std::string log_path() const { return folder_ + "/log"; }
-  std::string folder_;
+  std::string folder_, log_;
   pid_t pid_ = 0;
 };
 
@@ -163,7 +164,7 @@ std::string differs(const Json& a, const Json& b) {
 
 int run(const cli::Arguments& arguments) {
   Answers answers("serve");
-  Daemon daemon(arguments.text("leatd"), arguments.positionals()[0]);
+  Daemon daemon(arguments.text("leatd"), arguments.positionals()[0], arguments.text("log"));
   auto client = Client::connect(daemon.socket(), "leat-gpu-check");
   if (!client.ok()) return cli::fail("leat-gpu-check", client.error());
   leat_stream_options o;
