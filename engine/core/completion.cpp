@@ -73,6 +73,8 @@ bool Scheduler::State::stage_finished(BatchHandle handle, std::uint32_t stage, s
   const bool tells = !dear && (b.plan == plans.number || plan->measured_anew[b.module] == 0);
   if (tells && b.canary) plan->load.learn_canary(b, planned, ran);
   if (tells && !b.canary) plan->load.learn(b.module, planned, ran);
+  if (tells && !b.canary && b.plan == plans.number && plan->paying.ran(b.route, b.list.items, planned, ran))
+    grants.measure(plan->model, plan->paying, machine);
   if (coordination != nullptr && !dear)
     coordination->ran(plan_of(b).model.topology().modules[b.module].application, at, b.list.items, ran);
   if (ComponentScheduler* d = scheduler_of(b)) d->ended(handle.index, ran, !dear);

@@ -28,6 +28,7 @@
 #include "engine/core/ledger/quarantine.h"
 #include "engine/core/ledger/shares.h"
 #include "engine/core/load/load_statistics.h"
+#include "engine/core/load/paying_batches.h"
 #include "engine/core/machine/machine.h"
 #include "engine/core/model/model.h"
 #include "engine/core/policy/scheduler_interface.h"
@@ -49,6 +50,7 @@ struct ActivePlan {
   Model model;
   TaskQueues queues;
   LoadStatistics load;
+  PayingBatches paying;
   std::vector<std::unique_ptr<ComponentScheduler>> schedulers;  // by ComponentId
   std::unique_ptr<Coordination> coordination;                   // nullptr: no stream can be coordinated
   std::vector<QueueId> dirty_queues;

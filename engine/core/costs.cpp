@@ -65,7 +65,10 @@ void Scheduler::State::enter_share(std::uint32_t id, const ApplicationSpec& app)
     r.gated = takes.dear && plan->schedulers[key.component]->books();
     if (users.scales.found_dear(scale_of(r))) {
       // While he was alone, his frames were what the modules' latency scales were learned from.
-      for (ModuleId m : plan->model.components()[key.component].modules) plan->load.forget_scale(m);
+      for (ModuleId m : plan->model.components()[key.component].modules) {
+        plan->load.forget_scale(m);
+        plan->paying.forget(m);
+      }
       plan->schedulers[key.component]->forget_scale();
       mark_dear(r);
     }

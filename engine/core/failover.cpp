@@ -97,7 +97,7 @@ bool Scheduler::State::partition_lost(PartitionId id) noexcept {
     }
   }
   if (convicted != kNone) drop_waiting(convicted);
-  grants.measure(plan->model, machine);
+  grants.measure(plan->model, plan->paying, machine);
   const ComponentId c = plan->model.component_of_partition(id);
   if (c == kNone) return convicted != kNone;
   plan->schedulers[c]->partition(id, false);
@@ -118,7 +118,7 @@ void Scheduler::State::partition_ready(PartitionId id) noexcept {
   ledger.count().partitions[id].up = true;
   set_idle(id);
   mark_partition(id);
-  grants.measure(plan->model, machine);
+  grants.measure(plan->model, plan->paying, machine);
   if (coordination != nullptr) coordination->partition(id, true);
   if (const ComponentId c = plan->model.component_of_partition(id); c != kNone)
     plan->schedulers[c]->partition(id, true);

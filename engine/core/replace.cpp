@@ -110,7 +110,7 @@ bool Scheduler::State::replace(ReadyPlanPtr& next, bool measured_anew) noexcept 
     }
   inherit(old);
   coordinate_as(old);
-  grants.replaced(plan->model, machine, ledger);
+  grants.replaced(plan->model, plan->paying, machine, ledger);
   for (ModuleId m = 0; measured_anew && m < plan->measured_anew.size(); ++m) {
     if (same_latencies(old.model.topology(), plan->model.topology(), m)) continue;
     plan->measured_anew[m] = 1;

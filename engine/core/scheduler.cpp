@@ -21,10 +21,15 @@ Topology padded(Topology t, std::size_t partitions) {
 }
 
 ActivePlan::ActivePlan(const Topology& topology, const Policy& by, const Limits& limits, Scheduler::State& core)
-    : policy(by), model(topology), queues(model), load(model, limits.samples || needs_estimates(policy)) {
+    : policy(by),
+      model(topology),
+      queues(model),
+      load(model, limits.samples || needs_estimates(policy)),
+      paying(model) {
   const StateView view{.model = model,
                        .queues = queues,
                        .load = load,
+                       .paying = paying,
                        .ledger = core.ledger,
                        .machine = core.machine,
                        .tasks = core.tasks,
@@ -59,7 +64,7 @@ Scheduler::State::State(const Topology& t, const Policy& p, const Limits& l)
   scratch.moving.reserve(limits.tasks);
   scratch.requests.reserve(kMaxBatch);
   ledger.count().partitions.resize(machine.partitions());
-  grants.measure(plan->model, machine);
+  grants.measure(plan->model, plan->paying, machine);
 }
 
 // Everything that the rooms say of themselves, recounted, and what holds between them.

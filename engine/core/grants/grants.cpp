@@ -11,9 +11,9 @@ constexpr TimeNs kMinExpiry = 4 * kMs, kMaxExpiry = 250 * kMs;  // of a grant th
 constexpr TimeNs kUnderWay = 20 * kMs;  // what was begun before a component closed has come by then
 
 // As many as a partition is given together.
-std::uint32_t requests_that_pay(const Model& model, const Component& component, PartitionId p) noexcept {
+std::uint32_t requests_that_pay(const PayingBatches& paying, const Component& component, PartitionId p) noexcept {
   std::uint32_t requests = 1;
-  for (const std::uint32_t a : component.applications) requests = std::max(requests, model.paying_requests(a, p));
+  for (const std::uint32_t a : component.applications) requests = std::max(requests, paying.requests(a, p));
   return requests;
 }
 
@@ -48,13 +48,13 @@ void Grants::close(StreamId stream) noexcept {
 
 // ---- the plan ----
 
-void Grants::measure(const Model& model, const Machine& machine) noexcept {
+void Grants::measure(const Model& model, const PayingBatches& paying, const Machine& machine) noexcept {
   for (ComponentId c = 0; c < model.components().size(); ++c) {
     const Component& component = model.components()[c];
     std::uint32_t taken = 0, largest = 1;
     for (const PartitionId p : component.partitions) {
       if (!machine.partition(p).up) continue;
-      const std::uint32_t requests = requests_that_pay(model, component, p);
+      const std::uint32_t requests = requests_that_pay(paying, component, p);
       taken += requests;
       largest = std::max(largest, requests);
     }
@@ -64,9 +64,10 @@ void Grants::measure(const Model& model, const Machine& machine) noexcept {
   }
 }
 
-void Grants::replaced(const Model& model, const Machine& machine, const Ledger& ledger) noexcept {
+void Grants::replaced(const Model& model, const PayingBatches& paying, const Machine& machine,
+                      const Ledger& ledger) noexcept {
   for (Line& line : lines_) line = {.pace_ns = line.pace_ns};
-  measure(model, machine);
+  measure(model, paying, machine);
   for (StreamId s = 0; s < seats_.size(); ++s) {
     Seat& seat = seats_[s];
     if (seat.line == kNone) continue;

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "engine/core/ledger/ledger.h"
+#include "engine/core/load/paying_batches.h"
 #include "engine/core/machine/machine.h"
 #include "engine/core/model/model.h"
 #include "engine/core/scheduler.h"
@@ -60,10 +61,11 @@ class Grants {
   }
 
   // ---- the plan ----
-  // Which components there are, and what their partitions take; also when a partition comes or goes.
-  void measure(const Model& model, const Machine& machine) noexcept;
+  // Which components there are, and what their partitions take; also when a partition comes or goes, or other batches
+  // pay.
+  void measure(const Model& model, const PayingBatches& paying, const Machine& machine) noexcept;
   // Another plan is in force: streams and what is in flight are counted anew.
-  void replaced(const Model& model, const Machine& machine, const Ledger& ledger) noexcept;
+  void replaced(const Model& model, const PayingBatches& paying, const Machine& machine, const Ledger& ledger) noexcept;
 
   // ---- requests ----
   void submitted(TimeNs now, StreamId stream, TimeNs capture_ns) noexcept;  // whatever becomes of it

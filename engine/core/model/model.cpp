@@ -4,13 +4,8 @@
 #include <array>
 #include <numeric>
 
-#include "planner/paying_batch.h"
-
 namespace leat::core {
 namespace {
-
-using planner::kHandOverNs;
-using planner::pays;
 
 // Sets that grow together.
 class Unions {
@@ -48,7 +43,6 @@ Model::Model(const Topology& t) : topology_(t), modules_(t.modules.size()) {
     }
   }
   make_tables();
-  find_paying_batches();
   measure_modules();
   find_components();
   measure_costs();
@@ -119,41 +113,6 @@ void Model::make_tables() {
       }
     }
   }
-}
-
-void Model::find_paying_batches() {
-  for (RouteId r = 0; r < topology_.routes.size(); ++r) {
-    const RouteSpec& route = topology_.routes[r];
-    const TimeNs* run = run_ns(r);
-    const std::uint32_t first = topology_.modules[route.module].units_per_request() > 1 ? route.batch : 1;
-    paying_.push_back(planner::paying_batch(first, route.batch, [run](std::uint32_t b) { return run[b]; }));
-  }
-}
-
-// All that a partition does for so many requests, in batches as large as they give.
-TimeNs Model::takes_ns(const ApplicationSpec& application, PartitionId p, std::uint32_t requests) const noexcept {
-  TimeNs sum = 0;
-  for (const ModuleId m : application.modules) {
-    for (const RouteId r : topology_.modules[m].routes) {
-      const RouteSpec& route = topology_.routes[r];
-      if (std::ranges::find(route.stages.front().pool, p) == route.stages.front().pool.end()) continue;
-      const auto items = static_cast<std::uint32_t>(requests * topology_.modules[m].units_per_request() + .5);
-      const std::uint32_t full = items / route.batch, rest = items % route.batch;
-      sum += full * (run_ns(r)[route.batch] + kHandOverNs) + (rest > 0 ? run_ns(r)[rest] + kHandOverNs : 0);
-      break;
-    }
-  }
-  return sum;
-}
-
-std::uint32_t Model::paying_requests(std::uint32_t application, PartitionId p) const noexcept {
-  const ApplicationSpec& app = topology_.applications[application];
-  std::uint32_t best = 1, most = 1;
-  for (const RouteId r : topology_.modules[app.modules.front()].routes)
-    most = std::max(most, topology_.routes[r].batch);
-  for (std::uint32_t n = 2; n <= most; ++n)
-    if (pays(n, takes_ns(app, p, n), best, takes_ns(app, p, best))) best = n;
-  return best;
 }
 
 void Model::measure_modules() {

@@ -51,11 +51,6 @@ class Model {
   [[nodiscard]] std::uint32_t slot_of_partition(PartitionId p) const noexcept { return slot_of_partition_[p]; }
   // [b]: a whole route, transfers included, with a batch of b; b = 0 is b = 1.
   [[nodiscard]] const TimeNs* run_ns(RouteId r) const noexcept { return table_.data() + run_[r]; }
-  // The largest batch that is worth waiting for: every size up to it that is used has a rate well above the smaller
-  // ones'. Where a request brings several items, whatever the route holds: they are there together.
-  [[nodiscard]] std::uint32_t paying_batch(RouteId r) const noexcept { return paying_[r]; }
-  // The same in requests, by all that the partition does for them: as many are worth having there together.
-  [[nodiscard]] std::uint32_t paying_requests(std::uint32_t application, PartitionId p) const noexcept;
   [[nodiscard]] const TimeNs* safe_ns(RouteId r) const noexcept { return table_.data() + safe_[r]; }  // from p99
   // Both links are as fast as the slower end; nothing within a host.
   [[nodiscard]] TimeNs link_ns(std::int64_t bytes, PartitionId from, PartitionId to) const noexcept;
@@ -63,9 +58,6 @@ class Model {
  private:
   void find_components();
   void make_tables();
-  void find_paying_batches();
-  [[nodiscard]] TimeNs takes_ns(const ApplicationSpec& application, PartitionId p,
-                                std::uint32_t requests) const noexcept;
   void measure_modules();
   void measure_costs();
 
@@ -76,7 +68,7 @@ class Model {
   std::vector<std::uint32_t> slot_of_partition_;  // index within its component
   std::vector<TimeNs> cost_, lone_cost_;          // by application
   std::vector<TimeNs> table_;                     // run_ns and safe_ns of all routes
-  std::vector<std::uint32_t> run_, safe_, paying_;
+  std::vector<std::uint32_t> run_, safe_;
 };
 
 // A value for each module of one component.

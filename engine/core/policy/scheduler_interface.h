@@ -36,6 +36,7 @@
 
 #include "engine/core/ledger/ledger.h"
 #include "engine/core/load/load_statistics.h"
+#include "engine/core/load/paying_batches.h"
 #include "engine/core/machine/machine.h"
 #include "engine/core/model/model.h"
 #include "engine/core/policy/policy.h"
@@ -48,6 +49,7 @@ struct StateView {
   const Model& model;
   const TaskQueues& queues;
   const LoadStatistics& load;
+  const PayingBatches& paying;
   const Ledger& ledger;
   const Machine& machine;
   const Pool<Task>& tasks;

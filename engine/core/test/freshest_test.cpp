@@ -71,12 +71,57 @@ TEST(Freshest, ADeadlineThatBindsGoesFirst) {
 // Twice as many in twice the time gain nothing; four at once do, and a fifth takes as long as a batch of its own.
 TEST(PayingBatch, IsTheLargestWithARateWellAboveTheSmallerOnes) {
   Topology t = chain(1, 1, 8, 0, 10 * kMs, 200 * kMs);
-  EXPECT_EQ(Model(t).paying_batch(0), 1U);
+  EXPECT_EQ(PayingBatches(Model(t)).of(0), 1U);
   t.routes[0].stages[0].latency = affine(20 * kMs, 0, 8);
   for (std::size_t b = 4; b < 8; ++b) t.routes[0].stages[0].latency.p50_ns[b] = 40 * kMs;
-  EXPECT_EQ(Model(t).paying_batch(0), 4U);
+  EXPECT_EQ(PayingBatches(Model(t)).of(0), 4U);
   t.modules[0].items_per_request = 3;
-  EXPECT_EQ(Model(t).paying_batch(0), 8U) << "they come together";
+  EXPECT_EQ(PayingBatches(Model(t)).of(0), 8U) << "they come together";
+}
+
+// As many runs of each size, in turns, as they take of what was planned.
+std::uint32_t after(PayingBatches& paying, const Model& model, int runs, double one, double four) {
+  for (int i = 0; i < runs; ++i)
+    for (const auto& [b, takes] : {std::pair{1U, one}, std::pair{4U, four}}) {
+      const TimeNs planned = model.run_ns(0)[b];
+      if (takes > 0) (void)paying.ran(0, b, planned, static_cast<TimeNs>(takes * static_cast<double>(planned)));
+    }
+  return paying.of(0);
+}
+
+// Alone four take as long as three (1.33 times the rate of one); beside others as long as five.
+TEST(PayingBatch, IsWhatRunsSayAndNotWhatTheProfileSaid) {
+  Topology t = chain(1, 1, 4, 0, 100 * kMs, 2000 * kMs);
+  t.routes[0].stages[0].latency = affine(100 * kMs, 0, 4);
+  t.routes[0].stages[0].latency.p50_ns = {100 * kMs, 196 * kMs, 250 * kMs, 300 * kMs};
+  const Model model(t);
+  PayingBatches paying(model);
+  EXPECT_EQ(paying.of(0), 4U);
+  EXPECT_EQ(after(paying, model, 64, 1, 1), 4U) << "as profiled";
+  EXPECT_EQ(after(paying, model, 64, 1.3, 1.3), 4U) << "all sizes are slower";
+  EXPECT_EQ(after(paying, model, 64, 1.2, 1.7), 1U) << "the large ones most";
+  EXPECT_EQ(after(paying, model, 64, 1.2, 1.2), 4U) << "and now they are not";
+  paying.forget(0);
+  EXPECT_EQ(paying.of(0), 4U);
+}
+
+// Only one size runs, as it is where a queue is never empty: nothing is known of the other, until it is tried.
+TEST(PayingBatch, IsTriedAgainWhenNothingIsKnownOfIt) {
+  Topology t = chain(1, 1, 4, 0, 100 * kMs, 2000 * kMs);
+  t.routes[0].stages[0].latency = affine(100 * kMs, 0, 4);
+  t.routes[0].stages[0].latency.p50_ns = {100 * kMs, 196 * kMs, 250 * kMs, 300 * kMs};
+  const Model model(t);
+  PayingBatches paying(model);
+  EXPECT_EQ(after(paying, model, 64, 0, 1.7), 4U) << "one is believed to be as slow";
+  EXPECT_EQ(after(paying, model, 16, 1.2, 1.7), 1U);
+  int of_one = 0, of_four = 0;  // each runs what pays
+  for (int i = 0; i < 10'000; ++i) {
+    const bool four = paying.of(0) == 4;
+    (void)after(paying, model, 1, four ? 0 : 1.2, four ? 1.7 : 0);
+    ++(four ? of_four : of_one);
+  }
+  EXPECT_GT(of_four, 0);
+  EXPECT_LT(of_four * 20, of_one);
 }
 
 }  // namespace

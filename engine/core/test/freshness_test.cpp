@@ -316,7 +316,8 @@ TEST(Credit, OnlyAProvenEndFreesThePartition) {
 TEST(Margin, GrowsWhenAPromiseIsBrokenAndComesDownSlowly) {
   Scheduler::State core(test::chain(1, 1, 1, 10 * kMs, 0, 100 * kMs), Policy{}, Limits{});
   const ActivePlan& plan = *core.plan;
-  const StateView view{plan.model, plan.queues, plan.load, core.ledger, core.machine, core.tasks, core.now, 0};
+  const StateView view{plan.model, plan.queues, plan.load, plan.paying, core.ledger, core.machine,
+                       core.tasks, core.now,    0};
   Periodic periodic(view, core, plan.model.components().front(), Policy{});
   Batch b;
   b.list.items = 1;

@@ -77,7 +77,7 @@ class WindowScheduler final : public ComponentScheduler, private Starter {
   // The same where that pays: tasks of several items are let into larger batches, since they are no choice of ours.
   [[nodiscard]] std::uint32_t cap(ConsumerId s) const noexcept {
     const TaskQueue& l = queue(consumer(s).queue);
-    return l.items > l.tasks ? max_items(s) : view_.model.paying_batch(consumer(s).route);
+    return l.items > l.tasks ? max_items(s) : view_.paying.of(consumer(s).route);
   }
   [[nodiscard]] TimeNs to_end(const Way& way, std::uint32_t b, double deviations) const noexcept;
   [[nodiscard]] std::uint32_t fit(ConsumerId s, TimeNs room) const noexcept;

@@ -9,8 +9,8 @@ struct OrtStatus;
 
 namespace leat::exec {
 
-// Its first line. Of a failure of CUDA or of one of its libraries: the node, where one is named, the failure and the call,
-// without the source files and the signatures of functions that otherwise come first and leave no room for it.
+// Its first line. Of a failure of CUDA or of one of its libraries: the node, where one is named, the failure and the
+// call, without the source files and the signatures of functions that otherwise come first and leave no room for it.
 std::string plain_words(std::string_view said);
 
 // Releases it. Throws std::runtime_error with its plain words; null is good.
