@@ -149,12 +149,14 @@ INSTANTIATE_TEST_SUITE_P(Ways, BetweenTwoGpus,
 // Memory inside one GPU that another process maps and does not see: rows through the host.
 TEST(GpuServe, AMappingInPlaceThatLiesIsNotUsed) {
   gpus().state().in_place_lies = 1;
+  std::string log;
   std::array<std::uint64_t, 2> handed_over{};
   std::uint64_t copied = 0;
   const auto answers = answers_of(shapes_on(partition_on("p0", "gpu", 0) + partition_on("p1", "gpu", 0),
                                             with_plan("gpu", "pard"), split().profiles),
-                                  &handed_over, &copied);
+                                  &handed_over, &copied, [&](Leatd& leatd) { log = leatd.log(); });
   gpus().state().in_place_lies = 0;
+  EXPECT_NE(log.find("'p0' and 'p1' are on one device and take turns there"), std::string::npos) << log;
   EXPECT_GT(expect_equal(on_the_cpu(), answers), answers.size());
   EXPECT_EQ(copied, handed_over[0]);
 }

@@ -8,10 +8,10 @@
 namespace leat::core {
 namespace {
 
-constexpr std::int64_t kForgets = 16;         // a size's scale, in so many of its batches
-constexpr std::uint32_t kEnough = 4;          // batches, for a size to be believed
-constexpr std::uint32_t kStale = 2048;        // of the route's batches without one of that size
-constexpr std::uint32_t kReconsidered = 8;    // after so many batches of the route
+constexpr std::int64_t kForgets = 16;       // a size's scale, in so many of its batches
+constexpr std::uint32_t kEnough = 4;        // batches, for a size to be believed
+constexpr std::uint32_t kStale = 2048;      // of the route's batches without one of that size
+constexpr std::uint32_t kReconsidered = 8;  // after so many batches of the route
 
 }  // namespace
 
@@ -19,8 +19,8 @@ PayingBatches::PayingBatches(const Model& model) : model_(model), routes_(model.
   for (RouteId r = 0; r < routes_.size(); ++r) {
     const RouteSpec& spec = model.topology().routes[r];
     Route& route = routes_[r];
-    route.fixed = spec.stages.size() > 1 || spec.batch == 1 ||
-                  model.topology().modules[spec.module].units_per_request() > 1;
+    route.fixed =
+        spec.stages.size() > 1 || spec.batch == 1 || model.topology().modules[spec.module].units_per_request() > 1;
     route.sizes.resize(spec.batch + 1);
     route.ns.assign(model.run_ns(r), model.run_ns(r) + spec.batch + 1);
     paying_.push_back(1);
@@ -41,7 +41,8 @@ void PayingBatches::believe(RouteId r) noexcept {
     const Size* of = known(route, route.sizes[b]) ? &route.sizes[b] : nullptr;
     if (of != nullptr) below = of;
     for (std::uint32_t above = b + 1; of == nullptr && above <= most; ++above) {
-      const std::uint32_t to_below = below == nullptr ? UINT32_MAX : b - static_cast<std::uint32_t>(below - route.sizes.data());
+      const std::uint32_t to_below =
+          below == nullptr ? UINT32_MAX : b - static_cast<std::uint32_t>(below - route.sizes.data());
       if (above - b >= to_below) break;
       if (known(route, route.sizes[above])) of = &route.sizes[above];
     }

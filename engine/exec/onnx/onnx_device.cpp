@@ -74,7 +74,8 @@ void add_device_provider(const OrtApi& api, OrtSessionOptions* options, void* st
   check(api, api.CreateCUDAProviderOptions(&raw));
   const auto release = [&api](OrtCUDAProviderOptionsV2* p) { api.ReleaseCUDAProviderOptions(p); };
   const std::unique_ptr<OrtCUDAProviderOptionsV2, decltype(release)> provider(raw, release);
-  const std::string asked = one_of(extra, "tf32", "0", {"0", "1"}), nhwc = one_of(extra, "nhwc", "0", {"0", "1"});
+  const std::string asked = one_of(extra, "tf32", "0", {"0", "1"}),
+                    nhwc = one_of(extra, "nhwc", precision.half && !precision.single ? "1" : "0", {"0", "1"});
   const std::string tf32 = precision.half ? "1" : asked;
   if (precision.half && precision.single && asked == "0") (void)::setenv("NVIDIA_TF32_OVERRIDE", "0", 0);
   std::string search = one_of(extra, "search", "heuristic", {"heuristic", "default", "exhaustive"});

@@ -89,6 +89,18 @@ TEST(CudaProvider, IsExactUnlessAskedOtherwise) {
   EXPECT_THROW(add_device_provider(api, nullptr, &stream, "tf32=yes\n", {}, false), std::runtime_error);
 }
 
+TEST(CudaProvider, ChannelsAreLastWhereAllIsFloat16) {
+  const OrtApi api = hearing();
+  int stream = 0;
+  for (const auto& [extra, precision, last] : {std::tuple{"", Precision{.half = true}, "1"},
+                                               {"nhwc=0\n", Precision{.half = true}, "0"},
+                                               {"", Precision{.half = true, .single = true}, "0"}}) {
+    asked() = {};
+    add_device_provider(api, nullptr, &stream, extra, precision, false);
+    EXPECT_EQ(asked().cuda.at("prefer_nhwc"), last) << extra;
+  }
+}
+
 TEST(CudaProvider, TensorrtComesBeforeItOnTheSameStreamAndWritesNothing) {
   const OrtApi api = hearing();
   int stream = 0;

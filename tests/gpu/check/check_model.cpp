@@ -50,7 +50,24 @@ struct OnDevice {
   }
   [[nodiscard]] Session& last() const { return second ? *second : *first; }
   bool run(std::uint32_t batch) const { return first->run(batch) && (!second || second->run(batch)); }
+  bool put(std::uint32_t batch) const { return first->put(batch) && (!second || second->put(batch)); }
 };
+
+// By the device's own stamps, so that no wait of the host's is in it: what another program's events say beside.
+std::vector<double> stamped_us(std::int64_t runs, const OnDevice& model, std::uint32_t batch, exec::Device& device) {
+  std::vector<double> out;
+  const leat_device_api& api = *device.api();
+  for (std::int64_t r = 0; r < runs; ++r) {
+    char error[512] = "";
+    std::uint64_t ns = 0;
+    const bool good = api.stamp(device.handle(), 0, error, sizeof error) == LEAT_DEVICE_OK && model.put(batch) &&
+                      api.stamp(device.handle(), 1, error, sizeof error) == LEAT_DEVICE_OK && model.run(batch) &&
+                      api.elapsed(device.handle(), &ns, error, sizeof error) == LEAT_DEVICE_OK;
+    if (!good) throw std::runtime_error(std::string(model.first->error) + " " + error);
+    out.push_back(static_cast<double>(ns) / 1e3);
+  }
+  return out;
+}
 
 int run(const cli::Arguments& arguments) {
   Answers answers("model");
@@ -97,6 +114,7 @@ int run(const cli::Arguments& arguments) {
     answers.verdict("equal_to_the_host_batch_" + word, difference <= arguments.real("tolerance"));
     answers.figure("device_batch_" + word, time_us(arguments.integer("runs"), [&] { return device_side.run(batch); }),
                    "us");
+    answers.figure("stamped_batch_" + word, stamped_us(arguments.integer("runs"), device_side, batch, **device), "us");
     for (const auto& [part, name] :
          {std::pair{&device_side.first, " first"}, std::pair{&device_side.second, " second"}})
       if (device_side.second)

@@ -62,11 +62,14 @@ struct Session {
   void need(bool good) const {
     if (!good) throw std::runtime_error(error);
   }
-  // On a device: without the copies to and from it.
-  bool run(std::uint32_t batch) {
+  // On a device: on its stream, without the copies to and from it.
+  bool put(std::uint32_t batch) {
     leat_tensor now[16];
     std::copy_n(outputs, output_count, now);
-    bool good = onnx->run(session, batch, inputs, input_count, now, output_count, error, sizeof error) == 0;
+    return onnx->run(session, batch, inputs, input_count, now, output_count, error, sizeof error) == 0;
+  }
+  bool run(std::uint32_t batch) {
+    bool good = put(batch);
     if (device != nullptr) good = device->wait() && good;
     return (onnx->finish == nullptr || onnx->finish(session, error, sizeof error) == 0) && good;
   }
