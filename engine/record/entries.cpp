@@ -1,23 +1,19 @@
 #include "engine/record/entries.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
-#include <fstream>
+#include <utility>
+
+#include "engine/record/segments.h"
 
 namespace leat::record {
 namespace {
 
 using core::TimeNs;
 
-constexpr TimeNs kMaxNs = std::int64_t{1} << 60;      // 36 years of a clock that counts from the machine's start
 constexpr TimeNs kMaxSpanNs = std::int64_t{1} << 52;  // 52 days between two times of one entry
-
-bool usable(const SegmentHeader& h, std::uint64_t segment_bytes) {
-  return h.magic == kMagic && h.format == kFormat && h.header_bytes == sizeof(SegmentHeader) &&
-         h.segment_bytes == segment_bytes && h.sequence > 0 && h.sequence < UINT64_MAX / 2 &&
-         h.used <= segment_bytes - sizeof(SegmentHeader) && h.begin_ns >= 0 && h.begin_ns < kMaxNs;
-}
 
 bool is_event(Kind kind) {
   return (kind >= Kind::open_stream && kind <= Kind::replace) || kind == Kind::give_up || kind == Kind::note;
@@ -46,6 +42,37 @@ TimeNs span_of_time(ByteReader& at) {
 
 }  // namespace
 
+std::string_view name_of(Kind kind) noexcept {
+  static constexpr std::array<std::string_view, static_cast<std::size_t>(Kind::note) + 1> kNames = {"",
+                                                                                                    "plan",
+                                                                                                    "stream",
+                                                                                                    "begin",
+                                                                                                    "open_stream",
+                                                                                                    "close_stream",
+                                                                                                    "submit",
+                                                                                                    "cancel",
+                                                                                                    "observe",
+                                                                                                    "stage_started",
+                                                                                                    "stage_finished",
+                                                                                                    "partition_lost",
+                                                                                                    "partition_ready",
+                                                                                                    "estimates",
+                                                                                                    "advance",
+                                                                                                    "replace",
+                                                                                                    "take_retired",
+                                                                                                    "give_up",
+                                                                                                    "units",
+                                                                                                    "picture",
+                                                                                                    "dispatch",
+                                                                                                    "answer",
+                                                                                                    "transfer",
+                                                                                                    "schedule",
+                                                                                                    "check",
+                                                                                                    "note"};
+  const auto at = static_cast<std::size_t>(kind);
+  return at < kNames.size() ? kNames[at] : kNames[0];
+}
+
 Result<Record> Record::read(std::vector<std::byte> bytes) {
   Record out;
   out.bytes_ = std::move(bytes);
@@ -55,13 +82,8 @@ Result<Record> Record::read(std::vector<std::byte> bytes) {
   };
   if (out.bytes_.size() < sizeof first) return Error{"it is no record of leatd's: it is too short"};
   header_at(0, first);
-  if (first.magic != kMagic) return Error{"it is no record of leatd's: it begins otherwise"};
-  if (first.format != kFormat)
-    return Error{"it is a record of format " + std::to_string(first.format) + ", and this leat reads format " +
-                 std::to_string(kFormat) + "; use the release that wrote it"};
-  if (first.segment_bytes < kMinSegmentBytes || first.segment_bytes > out.bytes_.size() ||
-      out.bytes_.size() % first.segment_bytes != 0)
-    return Error{"its length is no whole number of segments; it was cut"};
+  const auto segment_bytes = segment_bytes_of(first, out.bytes_.size());
+  if (!segment_bytes.ok()) return Error{segment_bytes.error()};
   for (std::uint64_t place = 0; place < out.bytes_.size(); place += first.segment_bytes) {
     Segment s;
     header_at(place, s.header);
@@ -79,14 +101,9 @@ Result<Record> Record::read(std::vector<std::byte> bytes) {
 }
 
 Result<Record> Record::read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
-  if (size < 0) return Error{path + ": cannot be read; name a record of leatd's (leat record, [daemon] recorder)"};
-  if (static_cast<std::uint64_t>(size) > kMaxBytes) return Error{path + ": is larger than any record of leatd's"};
-  std::vector<std::byte> bytes(static_cast<std::size_t>(size));
-  file.seekg(0);
-  if (size > 0 && !file.read(reinterpret_cast<char*>(bytes.data()), size)) return Error{path + ": cannot be read"};
-  auto record = read(std::move(bytes));
+  auto bytes = read_segments(path);
+  if (!bytes.ok()) return Error{path + ": " + bytes.error()};
+  auto record = read(std::move(*bytes));
   if (!record.ok()) return Error{path + ": " + record.error()};
   return record;
 }
@@ -98,6 +115,8 @@ std::uint64_t Record::bytes() const noexcept {
   for (const Segment& s : segments_) sum += s.entries.size();
   return sum;
 }
+std::uint64_t Record::segment_bytes() const noexcept { return segments_.front().header.segment_bytes; }
+std::uint64_t Record::first_sequence() const noexcept { return segments_.front().header.sequence; }
 std::string Record::version() const {
   const auto& v = segments_.back().header.version;
   std::string out(v.data(), strnlen(v.data(), v.size()));
@@ -110,6 +129,7 @@ void Record::rewind() noexcept {
   at_ = ByteReader(segments_.front().entries);
   now_ = begin_ns();
   problem_.clear();
+  unread_bytes_ = 0;
 }
 
 bool Record::next(Entry& out) {
@@ -122,6 +142,8 @@ bool Record::next(Entry& out) {
   const std::size_t left = at_.left();
   if (decode(out)) return true;
   const Segment& s = segments_[segment_];
+  unread_bytes_ = left;
+  for (std::size_t i = segment_ + 1; i < segments_.size(); ++i) unread_bytes_ += segments_[i].entries.size();
   problem_ = "segment " + std::to_string(s.header.sequence) + ", byte " +
              std::to_string(sizeof(SegmentHeader) + s.entries.size() - left) + ": " +
              (problem_.empty() ? "an entry that makes no sense" : problem_);
@@ -135,7 +157,7 @@ bool Record::decode(Entry& e) {
   e.stale = false;
   if (is_event(e.kind) && (head & kSameTime) == 0) {
     const std::uint64_t later = at_.number();
-    if (later > static_cast<std::uint64_t>(kMaxSpanNs) || now_ + static_cast<TimeNs>(later) > kMaxNs) return false;
+    if (later > static_cast<std::uint64_t>(kMaxSpanNs) || now_ + static_cast<TimeNs>(later) > kLatestNs) return false;
     now_ += static_cast<TimeNs>(later);
   }
   e.at_ns = now_;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/record/bytes.h"
@@ -53,14 +54,20 @@ struct Entry {
   Note note;
 };
 
+// As layout.h calls it.
+[[nodiscard]] std::string_view name_of(Kind kind) noexcept;
+
 class Record {
  public:
   // Takes the bytes of a file, or of a copy of a ring: those of its segments that follow one another up to the newest.
   // Error: one line.
   static Result<Record> read(std::vector<std::byte> bytes);
+  // A file that leatd may be writing; error: one line that begins with the path.
   static Result<Record> read_file(const std::string& path);
 
   [[nodiscard]] std::size_t segments() const noexcept { return segments_.size(); }
+  [[nodiscard]] std::uint64_t segment_bytes() const noexcept;
+  [[nodiscard]] std::uint64_t first_sequence() const noexcept;  // so many, less one, came before it
   [[nodiscard]] core::TimeNs begin_ns() const noexcept;
   [[nodiscard]] std::int64_t wall_ns() const noexcept;  // Unix time at begin_ns()
   [[nodiscard]] std::uint64_t bytes() const noexcept;   // of entries
@@ -72,6 +79,8 @@ class Record {
   [[nodiscard]] bool next(Entry& out);
   // Why reading has ended before its end; empty: it has not.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
+  // Of entries, from there on.
+  [[nodiscard]] std::uint64_t unread_bytes() const noexcept { return unread_bytes_; }
 
  private:
   struct Segment {
@@ -91,6 +100,7 @@ class Record {
   std::shared_ptr<const RecordedPlan> plan_;  // the last, and its bytes: most segments repeat it
   std::string plan_bytes_;
   std::string problem_;
+  std::uint64_t unread_bytes_ = 0;
 };
 
 }  // namespace leat::record

@@ -57,7 +57,10 @@ class In {
     value = from_.real();
     if (!std::isfinite(value) || std::abs(value) > kMaxReal) from_.fail();
   }
-  void text(std::string& value) { value = from_.text(kMaxText); }
+  void text(std::string& value) {
+    value = from_.text(kMaxText);
+    std::erase_if(value, [](unsigned char c) { return c < 0x20 || c == 0x7f; });  // it may be printed
+  }
   template <class T, class Each>
   void list(std::vector<T>& values, Each&& each) {
     values.resize(from_.count(1, kMaxList));
@@ -208,7 +211,21 @@ bool sound(RecordedPlan& plan) {
   return true;
 }
 
+std::string name_or(const std::vector<std::string>& names, std::uint32_t i, const char* kind) {
+  return i < names.size() && !names[i].empty() ? names[i] : kind + std::to_string(i);
+}
+
 }  // namespace
+
+std::string application_name(const RecordedPlan& plan, std::uint32_t application) {
+  return name_or(plan.names.applications, application, "application ");
+}
+std::string module_name(const RecordedPlan& plan, core::ModuleId module) {
+  return name_or(plan.names.modules, module, "module ");
+}
+std::string partition_name(const RecordedPlan& plan, core::PartitionId partition) {
+  return name_or(plan.names.partitions, partition, "partition ");
+}
 
 std::string encode(const RecordedPlan& plan) {
   Out out;

@@ -26,6 +26,11 @@ struct RecordedPlan {
   Names names;
 };
 
+// What people know it by; where the record has no name for it, its number.
+[[nodiscard]] std::string application_name(const RecordedPlan& plan, std::uint32_t application);
+[[nodiscard]] std::string module_name(const RecordedPlan& plan, core::ModuleId module);
+[[nodiscard]] std::string partition_name(const RecordedPlan& plan, core::PartitionId partition);
+
 [[nodiscard]] std::string encode(const RecordedPlan& plan);
 // Precondition: none; the bytes may be anything. Error: one line. topology.problem() is empty afterwards, and a core
 // made of it takes no more than some hundred MiB.

@@ -178,14 +178,10 @@ Status Replay::feed(const Entry& e) {
   }
 }
 
-std::string partition_text(const RecordedPlan& plan, core::PartitionId p) {
-  return p < plan.names.partitions.size() ? plan.names.partitions[p] : "partition " + std::to_string(p);
-}
-
 std::string text_of(const core::Action& a, const RecordedPlan& plan) {
   switch (a.kind) {
     case core::ActionKind::dispatch:
-      return "a batch of " + std::to_string(a.tasks.size()) + " to " + partition_text(plan, a.path[0]) + " by route " +
+      return "a batch of " + std::to_string(a.tasks.size()) + " to " + partition_name(plan, a.path[0]) + " by route " +
              std::to_string(a.route) + " as number " + std::to_string(a.batch.index);
     case core::ActionKind::answer:
       return "frame " + std::to_string(a.token) + " is answered " + std::string(name_of(a.outcome)) +
@@ -263,9 +259,9 @@ void Replay::compare(const Entry& e) {
 
 void Replay::differ(const Entry& e, const std::string& text) {
   if (!out_.difference.empty()) return;
-  char at[32];
-  (void)std::snprintf(at, sizeof at, "%.6f s: ", static_cast<double>(e.at_ns - out_.begin_ns) * 1e-9);
-  out_.difference = at + text;
+  out_.difference = text;
+  out_.differs_ns = e.at_ns;
+  out_.differs_in = e.kind;
 }
 
 Result<Replayed> Replay::run() {
@@ -291,7 +287,7 @@ Result<Replayed> Replay::run() {
     if (core_ == nullptr)
       return Error{
           "its beginning is not in it, so that the core cannot be made again as it was: it was overwritten, or "
-          "recording began later than leatd; raise recorder_mib, or ask what would be (--presets, --plan)"};
+          "recording began later than leatd; make recorder_mib larger"};
     if (e.kind == Kind::stream) {
       if (e.stream != opened_) differ(e, "a stream got another number");
     } else if (action) {

@@ -19,9 +19,11 @@ struct Replayed {
   std::uint64_t same = 0;                 // actions up to the first that differs
   std::uint64_t plans = 0, losses = 0;    // put in force, of partitions
   core::TimeNs begin_ns = 0, end_ns = 0;
-  core::RequestCounters total;  // of the core that was made again
-  std::string difference;       // one line; empty: there is none
-  std::string cut;              // why the record ends before its end; empty: it does not
+  core::RequestCounters total;    // of the core that was made again
+  std::string difference;         // the first, one line; empty: there is none
+  core::TimeNs differs_ns = 0;    // when it is
+  Kind differs_in = Kind::check;  // and of which entry
+  std::string cut;                // why the record ends before its end; empty: it does not
 };
 
 // Error: one line. The record is read from its beginning.

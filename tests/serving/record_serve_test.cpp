@@ -6,7 +6,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/papers/presets.h"
@@ -14,6 +18,7 @@
 #include "engine/record/replay.h"
 #include "leat/client.hpp"
 #include "tests/serving/daemon_fixture.h"
+#include "tools/base/json/json.h"
 
 namespace leat::test {
 namespace {
@@ -122,6 +127,58 @@ TEST(RecordServe, IncidentsAreReplayedToTheLastAction) {
   EXPECT_EQ(again.same, again.actions);
   EXPECT_GE(again.total.submitted, answers);
   EXPECT_GE(again.losses, 1u);
+}
+
+// What people type: a copy of a record that is being written, shown, replayed, and one that was damaged.
+TEST(RecordServe, TheRecordOfALeatdThatRunsIsCopiedShownAndReplayed) {
+  const ScratchFolder folder;
+  const std::string file = folder.path() + "/leatd.record", copy = folder.path() + "/copy.record",
+                    json = folder.path() + "/out.json";
+  Leatd leatd(two_partitions(file));
+  auto client = Client::connect(leatd.socket(), "hurry");
+  ASSERT_TRUE(client.ok()) << client.error();
+  std::vector<Stream> streams;
+  auto stream = client->open_stream(options(LEAT_OVERLOAD_latest));
+  ASSERT_TRUE(stream.ok()) << stream.error();
+  streams.push_back(std::move(*stream));
+  const std::uint64_t answers = hurry(*client, streams, 300);
+  const auto leat = [](std::vector<std::string> words) {
+    words.insert(words.begin(), LEAT_BINARY);
+    return run_to_end(words, 120s);
+  };
+  const auto read = [&] {
+    std::ifstream in(json);
+    return Json::parse(std::string(std::istreambuf_iterator<char>(in), {}));
+  };
+
+  Exit done;
+  EXPECT_TRUE(eventually([&] {  // it is in the file a moment later
+    done = leat({"record", "--socket", leatd.socket(), "-o", copy, "--json=" + json});
+    return done.status == 0 && read()["frames"]["submitted"].get<std::uint64_t>() >= answers;
+  })) << done.err;
+  const Json shown = read();
+  EXPECT_TRUE(shown["whole"].get<bool>());
+  EXPECT_EQ(shown["lost"]["unread_bytes"].get<int>(), 0);
+  EXPECT_EQ(shown["applications"][0]["name"].get<std::string>(), "boxes");
+  EXPECT_EQ(shown["partitions"].size(), 2u);
+
+  done = leat({"sim", "--replay", copy, "--json=" + json});
+  EXPECT_EQ(done.status, 0) << done.err;
+  const Json again = read();
+  EXPECT_GE(again["actions"].get<std::uint64_t>(), answers);
+  EXPECT_EQ(again["same"], again["actions"]);
+  EXPECT_TRUE(again["difference"].is_null());
+
+  std::fstream bytes(copy, std::ios::in | std::ios::out | std::ios::binary);
+  bytes.seekp(128 + 3 * static_cast<std::streamoff>(shown["bytes"].get<std::uint64_t>()) / 4);
+  bytes << std::string(64, '\xff');
+  bytes.close();
+  done = leat({"sim", "--replay", copy});
+  EXPECT_NE(done.status, 0);
+  EXPECT_LE(done.status, 2) << done.err;
+  done = leat({"sim", "--replay", folder.write("text", std::string(200, 'x'))});
+  EXPECT_EQ(done.status, 2);
+  EXPECT_NE(done.err.find("no record"), std::string::npos) << done.err;
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "tools/base/documents/text_file.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/sim/coordinated.h"
+#include "tools/leat/sim/replay.h"
 #include "tools/leat/sim/results.h"
 
 namespace leat::tools {
@@ -28,8 +29,12 @@ constexpr cli::Option kOptions[] = {
      .letter = 'p',
      .type = cli::Type::path,
      .value = "FILE",
-     .required = true,
-     .help = "the plan, as leat plan writes it"},
+     .help = "the plan, as leat plan writes it; needed without --replay"},
+    {.name = "replay",
+     .type = cli::Type::path,
+     .value = "RECORD",
+     .help = "instead of all that: do again what this record of leatd's holds, and compare every action of its "
+             "scheduler; of the other options only --json goes with it"},
     {.name = "trace",
      .letter = 't',
      .type = cli::Type::text,
@@ -115,6 +120,7 @@ constexpr cli::Example kExamples[] = {
      .text = "three policies on one trace, with pictures"},
     {.line = "leat sim --plan plan.json --trace gamma:1.4 --sweep 0.5:1.2:0.1 --seeds 3",
      .text = "how much load the plan carries when arrivals are bursty"},
+    {.line = "leat sim --replay leatd.record", .text = "does this leat decide as the leatd did that recorded it?"},
 };
 constexpr cli::Command kCommand = {
     .name = "leat sim",
@@ -127,11 +133,15 @@ constexpr cli::Command kCommand = {
         "time spent on requests that were not completed.\n\n"
         "A rate series (*_1s_*, *_1min_*, *_1h_*) is scaled to the wanted mean and is Poisson within each bin; a "
         "per-request trace (*_arrivals_*) is "
-        "stretched as a whole.",
+        "stretched as a whole.\n\n"
+        "With --replay nothing is simulated: the scheduler that a leatd recorded ([daemon] recorder) is made again and "
+        "fed what that one was fed. All of its actions are the same; one that differs is a fault, or another release.",
     .options = kOptions,
     .examples = kExamples,
-    .see_also = "leat-plan(1), leatd(8)",
-    .exit_status = "0; 1: a run did not drain, that is, requests were left without an answer; 2: bad input",
+    .see_also = "leat-plan(1), leat-record(1), leatd(8)",
+    .exit_status =
+        "0; 1: a run did not drain, that is, requests were left without an answer, or a replayed action "
+        "differs; 2: bad input, or a record that cannot be replayed",
 };
 
 constexpr double kMaxArrivals = 5e7;
@@ -345,6 +355,14 @@ Status prepare_outputs(const cli::Arguments& args, const sim::Study& study) {
 }
 
 int run(const cli::Arguments& args) {
+  if (args.given("replay")) {
+    for (const cli::Option& option : kOptions)
+      if (option.name != "replay" && option.name != "json" && args.given(option.name))
+        return cli::fail(kCommand.name, "--" + std::string(option.name) + ": a record has its own; leave it out");
+    return replay_record(args);
+  }
+  if (!args.given("plan"))
+    return cli::fail(kCommand.name, "'--plan FILE' is missing: the plan, as leat plan writes it; or --replay RECORD");
   const auto presets = papers::read_policies(args.text("presets"));
   if (!presets) return cli::fail(kCommand.name, "--presets: " + presets.error());
   const auto sweep = read_sweep(args);

@@ -1,0 +1,159 @@
+// What a record of the simulator's holds, counted: as a summary, and copied while it is written.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/core/test/test_bench.h"
+#include "engine/record/segments.h"
+#include "engine/sim/simulator.h"
+#include "tools/leat/record/summary.h"
+
+namespace leat::tools {
+namespace {
+
+using core::test::kMs;
+
+constexpr std::uint64_t kSegment = 8 << 10;
+
+// A chain of two modules in overload, a partition that is lost and comes back.
+struct Recorded {
+  explicit Recorded(std::size_t segments) : bytes(segments * kSegment), ring(bytes, kSegment, 1'000'000'000, "1.2.3") {
+    sim::Scenario s;
+    s.topology = core::test::chain(2, 2, 4, 2 * kMs, 3 * kMs, 60 * kMs);
+    s.streams = {{.depth = 64}, {.depth = 2, .supersede = core::Supersede::latest}};
+    for (int i = 0; i < 2'000; ++i)
+      s.arrivals.push_back({.at_ns = i * kMs * 2 / 3, .stream = static_cast<std::uint32_t>(i % 2)});
+    s.faults = {{.at_ns = 300 * kMs, .kind = sim::FaultKind::lose, .partition = 1},
+                {.at_ns = 500 * kMs, .kind = sim::FaultKind::restore, .partition = 1}};
+    s.names = {.applications = {"street"}, .modules = {"detect", "read"}, .partitions = {"a", "b", "c", "d"}};
+    s.record = &ring;
+    out = sim::run(s);
+  }
+  record::Record read() const {
+    auto record = record::Record::read(bytes);
+    EXPECT_TRUE(record.ok()) << record.error();
+    return std::move(*record);
+  }
+  std::vector<std::byte> bytes;
+  record::Ring ring;
+  sim::Outcomes out;
+};
+
+struct File {
+  explicit File(std::span<const std::byte> bytes) {
+    std::string name = (std::filesystem::temp_directory_path() / "leat-record-XXXXXX").string();
+    const int fd = mkstemp(name.data());
+    EXPECT_GE(fd, 0);
+    close(fd);
+    path = name;
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+  ~File() { std::filesystem::remove(path); }
+  std::string path;
+};
+
+TEST(RecordTools, TheSummaryCountsWhatTheCoreCounted) {
+  const Recorded run(32);
+  record::Record record = run.read();
+  const auto s = summary_of(record);
+  ASSERT_TRUE(s.ok()) << s.error();
+  EXPECT_TRUE(s->whole);
+  EXPECT_EQ(s->segments_before, 0u);
+  EXPECT_EQ(s->version, "1.2.3");
+  EXPECT_EQ(s->of(record::Kind::submit), 2'000u);
+  EXPECT_EQ(s->of(record::Kind::partition_lost), 1u);
+  for (std::size_t o = 1; o < kOutcomeCount; ++o)
+    EXPECT_EQ(s->outcomes[o], run.out.counters.total.of(static_cast<Outcome>(o))) << o;
+  const Json json = summary_json(*s);
+  EXPECT_EQ(json["frames"]["submitted"].get<int>(), 2'000);
+  EXPECT_EQ(json["applications"][0]["modules"][1].get<std::string>(), "read");
+  EXPECT_EQ(json["entries"]["partition_ready"].get<int>(), 5);
+  const std::string text = summary_text(*s);
+  for (const char* said : {"leatd 1.2.3", "1970-01-01T00:00:01Z", "street (60 ms)", "a, b, c, d", "2000 submitted"})
+    EXPECT_NE(text.find(said), std::string::npos) << said << "\n" << text;
+}
+
+TEST(RecordTools, ARingThatCameRoundSaysWhatItLacks) {
+  const Recorded run(2);
+  record::Record record = run.read();
+  const auto s = summary_of(record);
+  ASSERT_TRUE(s.ok()) << s.error();
+  EXPECT_FALSE(s->whole);
+  EXPECT_GT(s->segments_before, 0u);
+  EXPECT_NE(summary_text(*s).find("segments before it are lost"), std::string::npos);
+}
+
+TEST(RecordTools, AFileIsReadAsItsNewestSegmentsInOrder) {
+  const Recorded run(2);
+  const File file(run.bytes);
+  const auto copy = record::read_segments(file.path);
+  ASSERT_TRUE(copy.ok()) << copy.error();
+  auto record = record::Record::read(*copy);
+  ASSERT_TRUE(record.ok()) << record.error();
+  record::Record was = run.read();
+  EXPECT_EQ(record->bytes(), was.bytes());
+  EXPECT_EQ(record->first_sequence(), was.first_sequence());
+  const auto a = summary_of(*record), b = summary_of(was);
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_EQ(a->entries, b->entries);
+}
+
+TEST(RecordTools, OneThatIsBeingOverwrittenIsLeftOut) {
+  Recorded run(4);
+  const std::uint64_t sequence = run.ring.newest();
+  record::SegmentHeader h;
+  std::byte* const oldest = run.bytes.data() + run.ring.place(sequence - 3);
+  std::memcpy(&h, oldest, sizeof h);
+  h.sequence = h.used = 0;  // as leatd leaves it at first
+  std::memcpy(oldest, &h, sizeof h);
+  const File file(run.bytes);
+  const auto copy = record::read_segments(file.path);
+  ASSERT_TRUE(copy.ok()) << copy.error();
+  EXPECT_EQ(copy->size(), 3 * kSegment);
+  const auto record = record::Record::read(*copy);
+  ASSERT_TRUE(record.ok()) << record.error();
+  EXPECT_EQ(record->first_sequence(), sequence - 2);
+}
+
+TEST(RecordTools, WhatIsDamagedIsReadUpToThere) {
+  Recorded run(32);
+  const std::size_t used = 200;  // bytes from the end of the newest segment
+  record::SegmentHeader h;
+  std::byte* const newest = run.bytes.data() + run.ring.place(run.ring.newest());
+  std::memcpy(&h, newest, sizeof h);
+  std::fill_n(newest + sizeof h + h.used - used, used, std::byte{0xff});
+  record::Record record = run.read();
+  const auto s = summary_of(record);
+  ASSERT_TRUE(s.ok()) << s.error();
+  EXPECT_NE(s->problem, "");
+  EXPECT_GT(s->unread_bytes, 0u);
+  EXPECT_LE(s->unread_bytes, used);
+}
+
+TEST(RecordTools, WhatIsNoRecordIsRefusedInOneLine) {
+  const std::vector<std::byte> text(5'000, std::byte{'x'});
+  const Recorded run(2);
+  for (const std::vector<std::byte>& bytes :
+       {std::vector<std::byte>(), text, std::vector<std::byte>(run.bytes.begin(), run.bytes.begin() + 12'000)}) {
+    const File file(bytes);
+    const auto record = record::Record::read_file(file.path);
+    ASSERT_FALSE(record.ok());
+    EXPECT_TRUE(record.error().starts_with(file.path + ": it")) << record.error();
+    EXPECT_EQ(record.error().find('\n'), std::string::npos);
+  }
+  EXPECT_FALSE(record::Record::read_file("/nonexistent/record").ok());
+  EXPECT_FALSE(record::Record::read_file("/dev/zero").ok());
+}
+
+}  // namespace
+}  // namespace leat::tools
