@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -168,6 +169,36 @@ TEST(RecordServe, TheRecordOfALeatdThatRunsIsCopiedShownAndReplayed) {
   EXPECT_GE(again["actions"].get<std::uint64_t>(), answers);
   EXPECT_EQ(again["same"], again["actions"]);
   EXPECT_TRUE(again["difference"].is_null());
+
+  // The trace, as another program reads it.
+  const std::string trace = folder.path() + "/trace.json";
+  done = leat({"trace", copy, "-o", trace});
+  EXPECT_EQ(done.status, 0) << done.err;
+  done = run_to_end({"/usr/bin/env", "python3", "-c", R"(
+import json, sys
+events = json.load(open(sys.argv[1]))["traceEvents"]
+batches = [e for e in events if e["ph"] == "X"]
+print(len(batches), sum(e["args"]["tasks"] for e in batches), sum(e["ph"] == "s" for e in events),
+      sum(e["ph"] == "i" and e["pid"] == 2 for e in events), sum(e["name"] == "ready" for e in events))
+)",
+                     trace},
+                    60s);
+  EXPECT_EQ(done.status, 0) << done.err;
+  auto record = record::Record::read_file(copy);
+  ASSERT_TRUE(record.ok()) << record.error();
+  const auto history = record::history(*record);
+  ASSERT_TRUE(history.ok()) << history.error();
+  std::size_t batches = 0, tasks = 0, arrows = 0, unserved = 0, ready = 0;
+  std::istringstream(done.err) >> batches >> tasks >> arrows >> unserved >> ready;
+  EXPECT_EQ(batches, history->runs.size());
+  std::size_t ran = 0;
+  for (const record::History::Run& r : history->runs) ran += r.count;
+  EXPECT_EQ(tasks, ran);
+  EXPECT_GT(arrows, 0u);
+  EXPECT_EQ(unserved, static_cast<std::size_t>(std::ranges::count_if(history->frames, [](const auto& f) {
+              return f.answered_ns != 0 && f.outcome != Outcome::completed;
+            })));
+  EXPECT_EQ(ready, static_cast<std::size_t>(std::ranges::count(history->changes, true, &record::History::Change::up)));
 
   std::fstream bytes(copy, std::ios::in | std::ios::out | std::ios::binary);
   bytes.seekp(128 + 3 * static_cast<std::streamoff>(shown["bytes"].get<std::uint64_t>()) / 4);

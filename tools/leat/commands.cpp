@@ -17,6 +17,7 @@ extern const cli::Subcommand kLeatProfile;
 extern const cli::Subcommand kLeatPlan;
 extern const cli::Subcommand kLeatSim;
 extern const cli::Subcommand kLeatRecord;
+extern const cli::Subcommand kLeatTrace;
 extern const cli::Subcommand kLeatCertainty;
 extern const cli::Subcommand kLeatCheck;
 extern const cli::Subcommand kLeatDoctor;
@@ -24,9 +25,9 @@ extern const cli::Subcommand kLeatBridge;
 
 std::span<const cli::Subcommand* const> commands() {
   static const cli::Subcommand* const table[] = {
-      &kLeatTry,    &kLeatServe,  &kLeatFeed,      &kLeatGateway, &kLeatTop,     &kLeatStatus,
-      &kLeatReload, &kLeatLoad,   &kLeatUnload,    &kLeatMetrics, &kLeatProfile, &kLeatPlan,
-      &kLeatSim,    &kLeatRecord, &kLeatCertainty, &kLeatCheck,   &kLeatDoctor,  &kLeatBridge,
+      &kLeatTry,   &kLeatServe,     &kLeatFeed,    &kLeatGateway, &kLeatTop,    &kLeatStatus, &kLeatReload,
+      &kLeatLoad,  &kLeatUnload,    &kLeatMetrics, &kLeatProfile, &kLeatPlan,   &kLeatSim,    &kLeatRecord,
+      &kLeatTrace, &kLeatCertainty, &kLeatCheck,   &kLeatDoctor,  &kLeatBridge,
   };
   return table;
 }

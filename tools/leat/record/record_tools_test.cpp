@@ -8,14 +8,18 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "engine/core/test/test_bench.h"
+#include "engine/record/history.h"
 #include "engine/record/segments.h"
 #include "engine/sim/simulator.h"
+#include "engine/sim/workload/random.h"
 #include "tools/leat/record/summary.h"
+#include "tools/leat/record/trace_events.h"
 
 namespace leat::tools {
 namespace {
@@ -153,6 +157,69 @@ TEST(RecordTools, WhatIsNoRecordIsRefusedInOneLine) {
   }
   EXPECT_FALSE(record::Record::read_file("/nonexistent/record").ok());
   EXPECT_FALSE(record::Record::read_file("/dev/zero").ok());
+}
+
+// Each event of the trace, counted by its phase, group and name, against the record's history.
+TEST(RecordTools, TheTraceHasAllThatTheRecordHas) {
+  const Recorded run(32);
+  record::Record record = run.read();
+  const auto history = record::history(record);
+  ASSERT_TRUE(history.ok()) << history.error();
+  const TraceEvents trace = trace_events(*history);
+  const Json all = Json::parse(trace.json);
+  std::map<std::string, std::uint64_t> phases, unserved;
+  std::map<std::int64_t, double> rows;  // where the last slice of each ended
+  std::map<std::string, int> marks;
+  std::uint64_t tasks = 0;
+  for (const Json& e : all["traceEvents"]) {
+    const std::string phase = e["ph"].get<std::string>(), name = e["name"].get<std::string>();
+    ++phases[phase];
+    const double at_us = e["ts"].get<double>();
+    EXPECT_GE(at_us, 0);
+    if (phase == "X") {
+      double& end = rows.try_emplace(e["tid"].get<std::int64_t>(), 0).first->second;
+      EXPECT_GE(at_us, end - 1e-3) << "slices of a row follow one another";
+      end = at_us + e["dur"].get<double>();
+      tasks += e["args"]["tasks"].get<std::uint64_t>();
+      EXPECT_TRUE(name == "detect" || name == "read") << name;
+      EXPECT_EQ(e["args"]["application"].get<std::string>(), "street");
+    }
+    if (phase == "i" && e["cat"].get<std::string>() == "partition") ++marks[name];
+    if (phase == "i" && e["pid"].get<int>() == 2) ++unserved[name];
+  }
+  EXPECT_EQ(phases["X"], history->runs.size());
+  EXPECT_EQ(phases["X"], trace.slices);
+  std::uint64_t ran = 0;
+  for (const record::History::Run& r : history->runs) ran += r.count;
+  EXPECT_EQ(tasks, ran);
+  EXPECT_EQ(rows.size(), 4u);
+  EXPECT_EQ(phases["s"], trace.arrows);
+  EXPECT_EQ(phases["f"], trace.arrows);
+  EXPECT_GT(trace.arrows, 0u);
+  EXPECT_EQ(marks["lost"], 1);
+  EXPECT_EQ(marks["ready"], 5);
+  const core::RequestCounters& total = run.out.counters.total;
+  for (std::size_t r = 1; r < kReasonCount; ++r)
+    EXPECT_EQ(unserved[std::string(name_of(static_cast<Reason>(r)))], total.reasons[r]) << r;
+  EXPECT_GT(trace.unserved, 0u);
+}
+
+// Whatever a damaged record says, what is drawn of it is JSON.
+TEST(RecordTools, DamagedRecordsAreDrawnAsFarAsTheyCanBeRead) {
+  const Recorded run(8);
+  std::uint64_t drawn = 0;
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    std::vector<std::byte> bytes = run.bytes;
+    for (std::uint64_t k = 0; k < 4; ++k)
+      bytes[sim::mix(4 * i + k) % bytes.size()] = static_cast<std::byte>(sim::mix(i + 1000 * k));
+    auto record = record::Record::read(std::move(bytes));
+    if (!record.ok()) continue;
+    const auto history = record::history(*record);
+    if (!history.ok()) continue;
+    drawn += Json::try_parse(trace_events(*history).json).has_value() ? 1 : 0;
+    (void)summary_of(*record);
+  }
+  EXPECT_GT(drawn, 100u);
 }
 
 }  // namespace
