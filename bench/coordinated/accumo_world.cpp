@@ -1,8 +1,11 @@
 #include "bench/coordinated/accumo_world.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "engine/core/streams/asking.h"
 #include "engine/core/streams/estimator.h"
+#include "leat/local_choice.hpp"
 
 namespace leat::bench {
 namespace {
@@ -12,6 +15,7 @@ using namespace core::streams;
 constexpr core::TimeNs kPeriod = 16'666'667;
 constexpr double kMinSlope = 0.001;
 constexpr std::int64_t kProbeFrames = 90;
+constexpr double kSla = 0.06;  // that certainty's factor begins with
 
 struct Shown {
   std::int64_t source = -1;  // frame of the newest answer
@@ -19,7 +23,9 @@ struct Shown {
   DropEstimator estimator{{.slope_half_life_ns = 1'000'000'000, .prior_slope = 0.005}};
   // The slope of the moment, held up by its long mean: a slope that looks like nothing for a moment would leave the
   // task without answers, and so without anything to see it by.
-  [[nodiscard]] double slope() const { return (estimator.slope() + 2 * estimator.settled()) / 3; }
+  [[nodiscard]] double by_age() const { return (estimator.slope() + 2 * estimator.settled()) / 3; }
+  Asking asking;
+  LocalChoice choice;
 };
 
 }  // namespace
@@ -37,6 +43,13 @@ double run_accumo(const AccumoCase& c, const AccumoPolicy& policy) {
   const auto extra = [&](std::size_t i, std::int64_t source, std::uint64_t stride) {
     return c.tasks[i].scale * c.tasks[i].table->extra(c.offset + static_cast<std::uint64_t>(source + 600), stride);
   };
+  // Scaled as what is lost; below 0: it is not said.
+  const auto expected = [&](std::size_t i, std::int64_t source, std::uint64_t stride) {
+    const double told = c.tasks[i].table->expected(c.offset + static_cast<std::uint64_t>(source + 600), stride);
+    return policy.certain && told >= 0 ? std::min(1.0, c.tasks[i].scale * told) : -1;
+  };
+  const AskingSettings asking;
+  SharedAsking shared;
   struct Way {
     std::size_t task;
     std::int64_t frame, back;
@@ -62,6 +75,10 @@ double run_accumo(const AccumoCase& c, const AccumoPolicy& policy) {
       const double seen =
           std::clamp(flicker + extra(way[w].task, s.source, static_cast<std::uint64_t>(stride)), 0.0, 1.0);
       s.estimator.observe(now * kPeriod, static_cast<std::uint32_t>(stride), seen, curve);
+      const double told = expected(way[w].task, s.source, static_cast<std::uint64_t>(stride));
+      if (told >= 0 && stride > 1)
+        s.asking.observed(shared, told, curve.at(static_cast<std::uint32_t>(stride)), s.estimator.loss(seen), kSla,
+                          asking);
       // Now and then the frame before comes along (a probe): next to nothing is lost from there on.
       if (now >= s.probe_at) {
         s.probe_at = now + kProbeFrames;
@@ -74,7 +91,7 @@ double run_accumo(const AccumoCase& c, const AccumoPolicy& policy) {
     if (way.empty()) {
       for (std::size_t i = 0; i < c.tasks.size(); ++i) {
         const AccumoTask& t = c.tasks[i];
-        group[i] = {.slope = shown[i].slope() + kMinSlope,
+        group[i] = {.slope = shown[i].asking.slope(shown[i].by_age()) + kMinSlope,
                     .latency = t.latency,
                     .age = static_cast<std::uint32_t>(now - shown[i].source)};
         if (policy.local && t.local > 0) group[i].local = t.local;
@@ -103,9 +120,10 @@ double run_accumo(const AccumoCase& c, const AccumoPolicy& policy) {
       const auto stride = static_cast<std::uint64_t>(now - shown[i].source);
       const double tracked = extra(i, shown[i].source, stride);
       const double local = c.tasks[i].local;
-      const bool instead =
-          policy.local && local > 0 && shown[i].slope() * curve.at(static_cast<std::uint32_t>(stride)) > local;
-      lost += instead ? local : tracked;
+      const double above = shown[i].asking.local_above(local);
+      const bool by_certainty = shown[i].choice.local(expected(i, shown[i].source, stride), above);
+      const bool by_age = shown[i].by_age() * curve.at(static_cast<std::uint32_t>(stride)) > local;
+      lost += policy.local && local > 0 && (above > 0 ? by_certainty : by_age) ? local : tracked;
     }
   }
   return lost / static_cast<double>(c.frames) / static_cast<double>(c.tasks.size());

@@ -1,7 +1,9 @@
 // The world that AccuMO's policies are tried in: one client whose tasks are tracked between answers, each on a video of
 // its own with recorded drops (drop_table.h); one offloading at a time, each task's takes so many frames; a local
 // algorithm, where there is one, loses its error whatever the frame. What a frame loses is the mean over tasks of what
-// is shown: the tracked answer, or the local algorithm's where that is believed to be better.
+// is shown: the tracked answer, or the local algorithm's where that is believed to be better, by the age of what is
+// tracked and its slope, or, where trackers say what they expect to have lost and that is worth something, by that
+// (leat/local_choice.hpp); the plan's slopes then go by what was expected at answers, which is what a server is told.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +39,7 @@ struct AccumoPolicy {
   std::uint32_t first = 1, second = 1;  // weighted
   bool local = true;                    // whether local algorithms are used
   std::uint32_t horizon = 30;           // frames
+  bool certain = false;                 // whether clients say what they expect to have lost (leat/certainty.hpp)
 };
 
 // Mean error, beyond what a detection of every frame would have.

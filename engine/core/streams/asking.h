@@ -9,6 +9,8 @@
 //   scale    how much more or less may be expected before it asks, by how the seconds before went: what all but a share
 //            `miss` of them lost of the SLA, taken half as seriously as it looks, because short seconds flicker.
 //   rate     of its frames, lately.
+//   slope    what each unit of x costs now: what was expected at the last answer tells the next second better than what
+//            was lost then, which has two detections' flicker in it (the turns of tasks, group.h).
 //
 // What others of its user show is where a stream begins. O(1) for each report, no allocation. One thread.
 #pragma once
@@ -39,6 +41,7 @@ struct AskingSettings {
   double weight = 30, own_seconds = 60, shared_seconds = 600;  // as of the margin
   double shared_observations = 150;                            // that those of others of its user count as at most
   TimeNs rate_memory_ns = 3'000'000'000;
+  double slope_share = 0.7, slope_x = 9;  // of a slope that is what was expected; at strides of less x, less
 };
 
 // Of observations: sums of squares and products, of a stream or of all of a user's.
@@ -110,6 +113,8 @@ class Asking {
     all.join(shared.figures, s.shared_observations);
     worth_ = all.worth();
     factor_ = all.factor(s.above * sla_drop);
+    expected_slope_ = expected / x;
+    slope_share_ = s.slope_share * std::min(1.0, x / s.slope_x);
     if (shared.figures.observations() >= s.observations)
       shared.asks = shared.figures.worth() > (shared.asks ? s.worthless : s.worth);
     // Streams that ask leave partitions idle for each other, others do not: so a user's streams go over together.
@@ -135,6 +140,12 @@ class Asking {
   [[nodiscard]] double worth() const noexcept { return worth_; }
   [[nodiscard]] double factor() const noexcept { return factor_; }
   [[nodiscard]] double scale() const noexcept { return scale_; }
+  // `estimated` (estimator.h), moved towards what was expected at the last answer where that is worth something.
+  [[nodiscard]] double slope(double estimated) const noexcept {
+    return asks_ ? estimated + slope_share_ * (factor_ * expected_slope_ - estimated) : estimated;
+  }
+  // From what is expected on an algorithm that loses `local` is better; 0: nobody knows.
+  [[nodiscard]] double local_above(double local) const noexcept { return asks_ && local < 1 ? local / factor_ : 0; }
   // Frames a nanosecond; `usual` until it was measured.
   [[nodiscard]] double rate(TimeNs now, double usual, const AskingSettings& s) const noexcept {
     if (since_ns_ == 0) return usual;
@@ -153,6 +164,7 @@ class Asking {
   LostShares seconds_;
   bool asks_ = false;
   double worth_ = 0, factor_ = 1, scale_ = 1, rate_ = 0;
+  double expected_slope_ = 0, slope_share_ = 0;
   TimeNs since_ns_ = 0, last_ns_ = 0;
 };
 

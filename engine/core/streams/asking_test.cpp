@@ -106,5 +106,33 @@ TEST(Asking, ItIsChargedWhatItSends) {
   EXPECT_NEAR(sent / planned, 0.9, 0.2);  // no grace is left between its batches
 }
 
+// By answers at a stride of x, whose stretch was 1 to 3 times as hard. certain: whether the client said so.
+Asking told_of(bool certain, double times, double x = 9) {
+  Asking a;
+  SharedAsking shared;
+  for (int i = 0; i < 300; ++i) {
+    const double hard = 1 + i % 3, lost = 0.002 * hard * x;
+    a.observed(shared, certain ? lost / times : 0.02, x, lost, 0.06, {});
+  }
+  return a;  // the last was the hardest
+}
+
+TEST(Asking, WhatIsExpectedMovesSlopesAndTellsWhereALocalAlgorithmIsBetter) {
+  for (const double times : {1.0, 0.5}) {  // what is expected is right, or twice what is lost
+    const Asking a = told_of(true, times);
+    EXPECT_NEAR(a.slope(0.004), 0.3 * 0.004 + 0.7 * 0.006, 0.0002);
+    EXPECT_NEAR(a.local_above(0.1), 0.1 / times, 0.01);
+    EXPECT_EQ(a.local_above(1), 0);  // it has none
+  }
+  EXPECT_NEAR(told_of(true, 1, 4.5).slope(0.004), 0.65 * 0.004 + 0.35 * 0.006, 0.0002);  // soon after an answer less
+}
+
+TEST(Asking, WhatIsWorthNothingOrNotSaidMovesNothing) {
+  for (const Asking& a : {Asking(), told_of(false, 1)}) {
+    EXPECT_EQ(a.slope(0.004), 0.004);
+    EXPECT_EQ(a.local_above(0.1), 0);
+  }
+}
+
 }  // namespace
 }  // namespace leat::core::streams

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
 #include <set>
 #include <vector>
@@ -70,7 +71,8 @@ struct World {
         }
         const auto observe = [&](std::uint32_t stride, bool far) {
           const double lost = lying == a.id || liars.contains(a.id) ? 0.9 : slopes[a.id] * c.curve().at(stride);
-          c.observe(a.at, a.id, stride, std::min(1.0, seen(lost)), far);
+          const double expected = expects.contains(a.id) ? std::min(1.0, expects[a.id] * lost) : -1;
+          c.observe(a.at, a.id, stride, std::min(1.0, seen(lost)), far, expected);
         };
         if (sources[a.id] != INT64_MIN)
           observe(static_cast<std::uint32_t>((a.capture - sources[a.id] + 8'000'000) / 16'666'667), false);
@@ -102,7 +104,8 @@ struct World {
   std::vector<Slot> slots;
   std::uint32_t lying = kNone;
   std::set<std::uint32_t> liars;
-  double slower = 0;  // than profile_ns batches run, on one partition; 0: as planned
+  std::map<std::uint32_t, double> expects;  // so many times what is lost, where a client says so
+  double slower = 0;                        // than profile_ns batches run, on one partition; 0: as planned
   std::vector<TimeNs> profile_ns = profile(6, 1.5);
   TimeNs free_ns = 0;
 };

@@ -56,6 +56,7 @@ void SchedulerLoop::tell_schedule(core::StreamId id, std::int64_t now) noexcept 
     told.ask_refill_us = microseconds(asks.refill_ns);
     told.ask_bucket = static_cast<std::uint32_t>(std::lround(100 * asks.bucket));
   }
+  told.local_above_ppm = ppm(plan.view.local_above);
   clients_[stream.client].port->schedule(stream.index, told);
   shm::Record record = metrics_.of(shm::RecordKind::stream, stream.granted.pool);
   record.set(StreamCounter::standing, told.standing);

@@ -263,6 +263,8 @@ typedef struct leat_schedule {
   double sla_drop;      /* accuracy, 0..1, that it may lose */
   double planned_drop;  /* that the plan loses, as estimated */
   double measured_drop; /* that was lost in the last second, by what it reported */
+  double local_above;   /* with local_drop_ppm: the local algorithm is better than what is tracked from so much on that
+                           the tracker expects to have lost (leat/local_choice.hpp); 0: not known */
 } leat_schedule;
 
 /* For each frame in the order in which they are taken: 1, it is to be submitted now; 0, it is not. Always 1 for a

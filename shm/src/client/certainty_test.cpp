@@ -1,4 +1,4 @@
-// Rules of trackers from files, which may hold anything.
+// Rules of trackers from files, which may hold anything; and what is shown by what a tracker expects.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -9,6 +9,7 @@
 
 #include "leat/block_tracker.hpp"
 #include "leat/certainty_file.hpp"
+#include "leat/local_choice.hpp"
 
 namespace leat::shm::test {
 namespace {
@@ -83,6 +84,24 @@ TEST_F(CertaintyFile, AnythingElseIsRefusedInOneLine) {
   EXPECT_EQ(leat_read_certainty((folder + "/none").c_str(), &c), LEAT_ERROR_invalid_argument);
   EXPECT_EQ(leat_read_certainty(folder.c_str(), &c), LEAT_ERROR_invalid_argument);  // no file
   EXPECT_EQ(leat_read_certainty(nullptr, &c), LEAT_ERROR_invalid_argument);
+}
+
+TEST(LocalChoice, IsTheTrackersUntilItExpectsToHaveLostMore) {
+  LocalChoice choice;
+  EXPECT_FALSE(choice.local(0.09, 0.1));
+  EXPECT_TRUE(choice.local(0.11, 0.1));
+  EXPECT_TRUE(choice.local(0.09, 0.1));  // not back and forth
+  EXPECT_FALSE(choice.local(0.07, 0.1));
+  EXPECT_FALSE(choice.local(0.09, 0.1));
+}
+
+TEST(LocalChoice, WithoutExpectationsThatAreWorthSomethingIsTheTrackers) {
+  LocalChoice choice;
+  EXPECT_FALSE(choice.local(-1, 0.1));
+  EXPECT_FALSE(choice.local(0.9, 0));
+  EXPECT_TRUE(choice.local(0.9, 0.1));
+  EXPECT_FALSE(choice.local(0.9, 0));  // it has lost its worth
+  EXPECT_FALSE(choice.local(0.09, 0.1));
 }
 
 }  // namespace

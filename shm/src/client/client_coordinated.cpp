@@ -74,6 +74,7 @@ leat_error leat_schedule_of(leat_stream* stream, leat_schedule* out) {
   out->sla_drop = s.sla_ppm / 1e6;
   out->planned_drop = s.planned_ppm / 1e6;
   out->measured_drop = s.measured_ppm / 1e6;
+  out->local_above = s.local_above_ppm / 1e6;
   out->next_ns = s.count > 0 ? static_cast<int64_t>(s.frames[0]) : 0;
   return LEAT_ERROR_ok;
 }

@@ -30,7 +30,9 @@ struct Schedule {
   // `earliest` after the frame before; `latest` after it in any case; as often as a bucket allows that holds so many
   // hundredths of a frame and gets one in every `refill`. latest 0: not at all.
   std::uint32_t ask_above_ppm = 0, ask_earliest_us = 0, ask_latest_us = 0, ask_refill_us = 0, ask_bucket = 0;
-  std::uint32_t reserved = 0;
+  // A client's own algorithm is better than what it tracks from so much on that the tracker expects to have lost; 0:
+  // not known.
+  std::uint32_t local_above_ppm = 0;
 };
 static_assert(sizeof(Schedule) % 8 == 0);
 

@@ -196,7 +196,8 @@ StreamView Coordinator::view(std::uint32_t id) const noexcept {
                .planned_drop = plan.planned_drop,
                .measured_drop = s.measured_drop,
                .evictions = plan.evictions,
-               .worth = s.asking.worth()};
+               .worth = s.asking.worth(),
+               .local_above = s.asking.local_above(s.spec.local)};
   if (v.standing == Standing::admitted && asks(s)) v.asks = asks_of(s);
   return v;
 }

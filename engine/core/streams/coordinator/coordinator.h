@@ -111,7 +111,8 @@ struct StreamView {
   std::uint32_t evictions = 0;
   TimeNs next_ns = kNever;  // when its next frame is wanted
   Asks asks;
-  double worth = 0;  // of what it expects to have lost, beside the clock (asking.h)
+  double worth = 0;        // of what it expects to have lost, beside the clock (asking.h)
+  double local_above = 0;  // what it expects to have lost from which on its local algorithm is better; 0: unknown
 };
 
 class Coordinator {

@@ -135,7 +135,7 @@ std::uint32_t Coordinator::next_task(const Stream& lead, TimeNs at, bool by_prog
   for (std::uint32_t i = 0; i < lead.tasks; ++i) {
     const Stream& t = streams_[lead.task[i]];
     const double age = t.asked_ns == INT64_MIN ? kNeverAsked : static_cast<double>(at - t.asked_ns) / period;
-    tasks[i] = {.slope = t.estimator.slope() * period / static_cast<double>(t.spec.pace.period_ns),
+    tasks[i] = {.slope = t.asking.slope(t.estimator.slope()) * period / static_cast<double>(t.spec.pace.period_ns),
                 .local = t.spec.local,
                 .weight = t.spec.task_weight,
                 .latency = apart,

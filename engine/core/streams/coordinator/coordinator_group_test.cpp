@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <memory>
 #include <random>
@@ -96,6 +97,31 @@ TEST(Groups, WhatALocalAlgorithmDoesWellIsSeldomAskedFor) {
     if (s.start > 5 * kSecond) ++asked[s.id];
   EXPECT_GT(asked[helped], 5);  // an answer is renewed at the latest when it is a second old
   EXPECT_GT(asked[alone], 2 * asked[helped]);
+}
+
+// Of a task whose content is calm and hard by turns, beside a steady one: how much larger its share of slots is while
+// it is hard than while it is calm. certain: its client says what it expects.
+double follows(bool certain) {
+  World w(1, {});
+  const std::uint32_t steady = w.add(0.01, {.sla_drop = 0.15, .group = 1});
+  const std::uint32_t moody = w.add(0.01, {.sla_drop = 0.15, .group = 1});
+  if (certain) w.expects[moody] = 1;
+  std::array<double, 2> own{}, all{};
+  for (std::size_t half = 0; half < 40; ++half) {
+    w.slopes[moody] = half % 2 == 0 ? 0.002 : 0.03;
+    const auto before = static_cast<std::ptrdiff_t>(w.slots.size());
+    w.run(w.now + kSecond);
+    if (half < 10) continue;
+    const std::vector<World::Slot> slots(w.slots.begin() + before, w.slots.end());
+    own[half % 2] += times(slots, moody), all[half % 2] += times(slots, moody) + times(slots, steady);
+  }
+  return own[1] / all[1] - own[0] / all[0];
+}
+
+TEST(Groups, ATaskThatExpectsToLoseMoreHasMoreTurns) {
+  const double by_age = follows(false), certain = follows(true);
+  std::printf("of its group's slots, while it is hard: by age %.3f more, certain %.3f\n", by_age, certain);
+  EXPECT_GT(certain, by_age + 0.02);
 }
 
 TEST(Groups, AreBoundedAndGoWithTheirLastTask) {
