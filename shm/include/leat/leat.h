@@ -36,7 +36,7 @@
 extern "C" {
 #endif
 
-#define LEAT_ABI_VERSION 4u
+#define LEAT_ABI_VERSION 5u
 
 #if defined(__GNUC__)
 #define LEAT_API __attribute__((visibility("default")))
