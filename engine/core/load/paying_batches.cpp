@@ -47,7 +47,8 @@ void PayingBatches::believe(RouteId r) noexcept {
       if (known(route, route.sizes[above])) of = &route.sizes[above];
     }
     if (of == nullptr) of = below;
-    const std::int64_t scale = of == nullptr ? kProfilePpm : of->scale_ppm;
+    std::int64_t scale = of == nullptr ? kProfilePpm : of->scale_ppm;
+    if (of != nullptr && of > &route.sizes[b]) scale = std::min(scale, kProfilePpm);
     route.ns[b] = std::max(route.ns[b - 1], model_.run_ns(r)[b] * scale / kProfilePpm);
     if (b == 1) route.ns[1] = route.ns[0] = model_.run_ns(r)[1] * scale / kProfilePpm;
   }

@@ -4,10 +4,10 @@
 // batch that paid alone only makes everybody in it wait for the others.
 //
 // Of each size of a route of one stage: what its batches take of their profiled time, smoothed. A size that was not run
-// for a while is believed to take as much of its profile as the size nearest to it that was; so a batch that would pay
-// by the profile is tried again now and then, for a few batches, and left again where it does not.
-// Routes of several stages, and modules whose requests bring several items, which are there together, keep what the
-// profile says. No allocation after construction. One thread, the scheduler's.
+// for a while is believed to take as much of its profile as the size nearest to it that was, and, where that is a
+// larger one, no more than its profile says. So a size that may be better is tried now and then, for a few batches, and
+// left again where it is not. Routes of several stages, and modules whose requests bring several items, which are there
+// together, keep what the profile says. No allocation after construction. One thread, the scheduler's.
 #pragma once
 
 #include <cstdint>

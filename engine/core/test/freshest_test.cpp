@@ -112,8 +112,9 @@ TEST(PayingBatch, IsTriedAgainWhenNothingIsKnownOfIt) {
   t.routes[0].stages[0].latency.p50_ns = {100 * kMs, 196 * kMs, 250 * kMs, 300 * kMs};
   const Model model(t);
   PayingBatches paying(model);
-  EXPECT_EQ(after(paying, model, 64, 0, 1.7), 4U) << "one is believed to be as slow";
-  EXPECT_EQ(after(paying, model, 16, 1.2, 1.7), 1U);
+  EXPECT_EQ(after(paying, model, 16, 0, 1.7), 1U) << "one is believed to be as profiled";
+  EXPECT_EQ(after(paying, model, 16, 1.7, 1.7), 4U) << "it is as slow";
+  EXPECT_EQ(after(paying, model, 32, 1.2, 1.7), 1U);
   int of_one = 0, of_four = 0;  // each runs what pays
   for (int i = 0; i < 10'000; ++i) {
     const bool four = paying.of(0) == 4;
