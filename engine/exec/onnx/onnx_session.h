@@ -93,7 +93,7 @@ struct Session {
   // The runtime's session ends, not before the stream has: what it put there behind a run gives the run's memory back,
   // and as the last to hold that memory would free it where no call to CUDA is allowed, which ends the process.
   void let_go() noexcept {
-    if (session && provider) (void)device_api->wait(device, nullptr, 0);
+    if (session && device != nullptr) (void)device_api->wait(device, nullptr, 0);
     session.reset();
   }
 

@@ -12,7 +12,7 @@ from ctypes import POINTER, Structure
 from ctypes import c_char, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
-ABI_VERSION = 4
+ABI_VERSION = 5
 MAX_PLANES = 3
 MAX_TENSORS = 8
 MAX_TENSOR_RANK = 8
